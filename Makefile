@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One non-recursive Makefile. A static archive per room under user/, so that a
+# dependency against the arrows of docs/architecture.md fails at link time.
+#
+#   O=DIR      output folder (default build)
+#   V=1        show whole commands
+#   SAN=1      AddressSanitizer and UndefinedBehaviorSanitizer
+#   WERROR=1   warnings are errors (continuous integration sets it)
+
+O      ?= build
+CC     ?= cc
+CLANG  ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool /usr/local/sbin/bpftool) bpftool)
+T      ?= 60
+J      ?= 2
+
+VERSION  := $(shell sed -n 's/^\#define PINFOLD_VERSION "\(.*\)"/\1/p' include/pinfold/names.h)
+REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+ifeq ($(V),1)
+  Q :=
+  say = @:
+else
+  Q := @
+  say = @printf '  %-8s %s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))'
+endif
+
+PACKAGES := libbpf hwloc libsystemd yaml-0.1 json-c libmicrohttpd libprotobuf-c
+pkg = $(shell pkg-config $(1) 2>/dev/null)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla \
+	    -Wimplicit-fallthrough -Wno-unused-parameter -Wformat=2
+CPPFLAGS += -D_GNU_SOURCE -Iuser -Iinclude -I$(O)/gen
+CFLAGS   ?= -O2 -g
+CFLAGS_ALL := -std=gnu17 $(WARNINGS) $(CFLAGS) -fno-strict-aliasing -fstack-protector-strong
+ifeq ($(WERROR),1)
+  CFLAGS_ALL += -Werror
+endif
+ifeq ($(SAN),1)
+  CFLAGS_ALL += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+  LDFLAGS += -fsanitize=address,undefined
+endif
+
+# libraries of each room beyond libc
+LIBS_bpf     := -lbpf -lelf -lz
+LIBS_machine := -lhwloc -lnuma
+LIBS_format  := -lyaml -ljson-c
+LIBS_lib     := -lsystemd
+LIBS_cgroup  := -lsystemd
+LIBS_source  := -lsystemd
+LIBS_serve   := -lmicrohttpd -ljson-c -lsystemd
+LIBS_nri     := -lprotobuf-c
+LIBS_ctl     := -ljson-c -lsystemd
+LIBS_core    := -lm
+
+ROOMS := core format ctl machine cgroup bpf source nri serve lib
+# link order: wirers first, what they need after
+LINK_ORDER := serve ctl source cgroup bpf nri machine format core lib
+
+room_sources = $(wildcard user/$(1)/*.c)
+room_objects = $(patsubst %.c,$(O)/%.o,$(call room_sources,$(1)))
+BUILT_ROOMS := $(foreach r,$(ROOMS),$(if $(call room_sources,$(r)),$(r)))
+archives = $(foreach r,$(filter $(1),$(LINK_ORDER)),$(if $(filter $(r),$(BUILT_ROOMS)),$(O)/lib$(r).a))
+libraries = $(foreach r,$(1),$(LIBS_$(r)))
+
+AGENT_ROOMS := $(filter $(BUILT_ROOMS),$(LINK_ORDER))
+TOOL_ROOMS  := machine format core lib
+
+BPF_SOURCES := $(wildcard bpf/*.bpf.c)
+SKELETONS   := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(BPF_SOURCES))
+UNIT_TESTS  := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+FUZZERS     := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCHES     := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
+TOOL_SOURCES := $(wildcard tools/*.c)
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all help pinfoldd pinfold replay unit check test test-guest bench bench-core fuzz demo \
+	fresh install clean format format-check
+
+all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
+
+pinfoldd: $(O)/pinfoldd ## the agent
+pinfold: $(O)/pinfold ## the inspector
+replay: $(O)/tests/replay ## the player of recorded vectors
+
+$(O)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+
+# --- BPF: one object and one skeleton per feature -----------------------------------------------
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h include/pinfold/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
+		-Wno-missing-declarations -D__TARGET_ARCH_x86 -Ivmlinux -Iinclude -Ibpf -c -o $@.raw $<
+	$(Q)$(BPFTOOL) gen object $@ $@.raw
+	$(Q)rm -f $@.raw
+
+$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $(subst -,_,$*) > $@
+
+$(patsubst %.c,$(O)/%.o,$(wildcard user/bpf/*.c tests/bench/*.c)): | $(SKELETONS)
+
+# --- rooms --------------------------------------------------------------------------------------
+define room_rule
+$(O)/lib$(1).a: $(call room_objects,$(1))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+endef
+$(foreach r,$(BUILT_ROOMS),$(eval $(call room_rule,$(r))))
+
+# --- programs -----------------------------------------------------------------------------------
+VERSION_FLAGS := -DPINFOLD_REVISION='"$(REVISION)"'
+$(O)/user/main.o $(O)/tools/main.o: EXTRA_CFLAGS += $(VERSION_FLAGS)
+
+$(O)/pinfoldd: $(O)/user/main.o $(call archives,$(AGENT_ROOMS))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+		$(call libraries,$(AGENT_ROOMS)) -lpthread -lm
+
+$(O)/pinfold: $(patsubst %.c,$(O)/%.o,$(TOOL_SOURCES)) $(call archives,$(TOOL_ROOMS))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
+		-Wl,--end-group $(call libraries,$(TOOL_ROOMS)) -lbpf -lelf -lz -lm
+
+# --- tests: each test names the archives it links on a line "// LIBS: core lib" ------------------
+test_rooms = $(shell sed -n 's,^// LIBS: ,,p' $(1))
+define test_rule
+$(O)/tests/$(2)/$(1): $(O)/tests/$(2)/$(1).o $$(call archives,$$(call test_rooms,tests/$(2)/$(1).c))
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) \
+		-Wl,--end-group $$(call libraries,$$(call test_rooms,tests/$(2)/$(1).c)) $(3) -lm
+endef
+$(foreach t,$(UNIT_TESTS),$(eval $(call test_rule,$(notdir $(t)),unit,-lcmocka)))
+$(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
+
+REPLAY_SOURCES := $(wildcard tests/replay/*.c)
+$(O)/tests/replay: $(patsubst %.c,$(O)/%.o,$(REPLAY_SOURCES)) $(call archives,format core lib)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
+		-Wl,--end-group $(call libraries,format core lib) -lz -lm
+
+# Fuzz targets: clang, libFuzzer, both sanitizers, sources compiled anew with coverage.
+FUZZ_FLAGS := -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	      -fprofile-instr-generate -fcoverage-mapping
+$(O)/tests/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)
+	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_FLAGS) -o $@ $< \
+		$(foreach r,$(call test_rooms,$<),$(call room_sources,$(r))) \
+		$(call libraries,$(call test_rooms,$<)) -lm
+
+unit: $(UNIT_TESTS) ## build the unit tests
+
+check: all unit ## tests without root and without a guest, below three minutes
+	$(Q)O=$(O) SAN=$(SAN) tests/run check
+
+test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
+	$(Q)tools/install-deps
+	$(Q)$(MAKE) --no-print-directory O=$(O) all unit
+	$(Q)O=$(O) tests/run all
+
+test-guest: all ## guest tests; KERNEL=oldest|stable|newest TEST=name narrow them
+	$(Q)O=$(O) tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TEST),--test $(TEST))
+
+bench: all $(BENCHES) ## measure; JSON lines in $(O)/bench/
+	$(Q)O=$(O) tests/bench/run
+
+bench-core: all $(BENCHES) ## measure the decisions only
+	$(Q)O=$(O) tests/bench/run core
+
+fuzz: $(FUZZERS) ## fuzz every parser: T seconds each, J at a time
+	$(Q)O=$(O) tests/fuzz/run $(T) $(J)
+
+demo: ## the story in a guest machine: set-up, build, boot, show (needs root)
+	$(Q)tools/install-deps
+	$(Q)$(MAKE) --no-print-directory O=$(O) all
+	$(Q)O=$(O) tools/demo
+
+fresh: ## prove the two commands of README on a minimal Debian root (needs root)
+	$(Q)tests/fresh
+
+PREFIX ?= /usr/local
+install: all ## install below DESTDIR and PREFIX
+	install -D -m 755 $(O)/pinfoldd $(DESTDIR)$(PREFIX)/sbin/pinfoldd
+	install -D -m 755 $(O)/pinfold $(DESTDIR)$(PREFIX)/sbin/pinfold
+	for page in docs/man/*.8; do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/}; done
+	install -D -m 644 docs/examples/config.yaml $(DESTDIR)/etc/pinfold/config.yaml.example
+	install -D -m 644 docs/examples/pinfoldd.service \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system/pinfoldd.service
+
+FORMATTED = $(shell git ls-files 'user/*.[ch]' 'tools/*.[ch]' 'bpf/*.[ch]' 'include/*.h' 'tests/*.[ch]')
+format: ## apply .clang-format
+	$(Q)clang-format -i $(FORMATTED)
+
+format-check: ## fail when a file is not formatted
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+
+clean: ## remove the output folder
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who holds what. The only mutable state of the decisions; it changes only
+ * inside a transaction, and a transaction is one pod: all or nothing.
+ */
+#ifndef CORE_LEDGER_H
+#define CORE_LEDGER_H
+
+#include "core/pod.h"
+#include "core/policy.h"
+
+/* Where a container's CPUs come from: the node shared pool, the pod's, or its own. */
+enum isolation { ISOLATION_HOST, ISOLATION_POD, ISOLATION_CONTAINER, ISOLATION_NR };
+
+enum pod_state {
+	POD_RUNNING,
+	POD_ENDING, /* its source dropped it, processes still live: CPUs stay held */
+	POD_STATE_NR
+};
+
+struct grant {
+	char container[POD_CONTAINER_NAME];
+	enum container_kind kind;
+	enum isolation isolation;
+	/*
+	 * isolation container: its exclusive CPUs. pod: the pod shared pool.
+	 * host: empty, the container follows ledger_shared_pool().
+	 */
+	struct cpuset cpus;
+	node_mask_t mems; /* over topology->memory_nodes; 0 = unrestricted */
+};
+
+struct ledger_pod {
+	struct pod_spec *spec; /* owned */
+	enum qos_class qos;
+	enum pod_state state;
+	bool has_bubble;
+	struct cpuset bubble; /* pod scope: all CPUs of the pod */
+	uint32_t nr_grants;   /* = spec->nr_containers, same order */
+	struct grant *grants;
+	/* Opaque to this header: memory blocks, reuse sets (issue of the managers). */
+	struct memory_blocks *memory;
+	/* Held although not in the shared pool: exclusive sets and init CPUs kept for reuse. */
+	struct cpuset held;
+	char detail[160]; /* why it is `ending`, or why a changed spec was not taken */
+};
+
+struct ledger;
+
+/* Borrows topology and policy for its life. Reserved CPUs are chosen here (policy_check first). */
+int ledger_new(const struct topology *topology, const struct policy *policy, char *error,
+	       size_t error_size, struct ledger **ret_ledger);
+void ledger_free(struct ledger *ledger);
+DEFINE_CLEANUP(struct ledger, ledger_freep, ledger_free);
+#define cleanup_ledger cleanup(ledger_freep)
+
+const struct topology *ledger_topology(const struct ledger *ledger);
+const struct policy *ledger_policy(const struct ledger *ledger);
+const struct cpuset *ledger_reserved(const struct ledger *ledger);
+/* The kubelet's default set: not exclusively granted; holds the reserved CPUs unless strict. */
+const struct cpuset *ledger_shared_pool(const struct ledger *ledger);
+/* All CPUs exclusively granted (containers and bubbles). */
+void ledger_exclusive(const struct ledger *ledger, struct cpuset *ret_cpus);
+
+uint32_t ledger_nr_pods(const struct ledger *ledger);
+/* Ascending by uid; borrowed until the next commit. */
+const struct ledger_pod *ledger_pod_at(const struct ledger *ledger, uint32_t index);
+const struct ledger_pod *ledger_find(const struct ledger *ledger, const char *uid);
+const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const char *namespace,
+					  const char *name);
+/* What a container runs on: its own CPUs, or the shared pool for isolation host. */
+const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant);
+
+/*
+ * Transactions. begin, change through the functions below (or admit.h), then
+ * commit or abort; abort restores every bit. Not nested: -EBUSY.
+ */
+int ledger_begin(struct ledger *ledger);
+void ledger_commit(struct ledger *ledger);
+void ledger_abort(struct ledger *ledger);
+
+/* Put a pod exactly as it was decided before (state file, live cgroups). -EEXIST, -EINVAL if
+ * it breaks an invariant (sentence in `error`). Takes nothing; copies. */
+int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *error,
+		   size_t error_size);
+/* Remove the pod and give back what it held. -ENOENT. */
+int ledger_remove(struct ledger *ledger, const char *uid);
+int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
+		     const char *detail);
+
+/*
+ * Every invariant, in one place: shared, reserved (when strict) and exclusive
+ * sets are disjoint and cover the machine; no CPU has two owners; a bubble
+ * holds its slices; counts are exact. 0, or -EUCLEAN with the first violation.
+ */
+int ledger_check(const struct ledger *ledger, char *error, size_t error_size);
+
+const char *isolation_name(enum isolation isolation); /* "host", "pod", "container" */
+const char *pod_state_name(enum pod_state state);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a pod asks for, normalised: names, containers, requests, QoS class.
+ * Filled by user/format/manifest (Kubernetes Pod documents) or by an adapter;
+ * the core reads it only.
+ */
+#ifndef CORE_POD_H
+#define CORE_POD_H
+
+#include "core/topology.h"
+
+#define POD_NAME_MAX	   254 /* DNS subdomain 253 + NUL */
+#define POD_UID_MAX	   64
+#define POD_CONTAINER_NAME 64 /* DNS label 63 + NUL */
+#define POD_MAX_CONTAINERS 128
+#define POD_MAX_HUGEPAGES  TOPOLOGY_MAX_HUGEPAGES
+
+enum qos_class { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT, QOS_NR };
+
+enum container_kind {
+	CONTAINER_INIT,	   /* runs to its end before the next one */
+	CONTAINER_SIDECAR, /* init container with restartPolicy Always */
+	CONTAINER_APP,
+	CONTAINER_KIND_NR
+};
+
+/* -1 = not specified; otherwise >= 0. */
+#define RESOURCE_UNSET (-1)
+
+struct resources {
+	int64_t cpu_mcpu;
+	int64_t memory_bytes;
+	uint32_t nr_hugepages; /* only sizes that are specified */
+	struct {
+		uint64_t size_bytes;
+		int64_t bytes;
+	} hugepages[POD_MAX_HUGEPAGES];
+};
+
+#define RESOURCES_UNSET ((struct resources){.cpu_mcpu = -1, .memory_bytes = -1})
+
+struct container_spec {
+	char name[POD_CONTAINER_NAME];
+	enum container_kind kind;
+	struct resources request, limit;
+};
+
+struct pod_spec {
+	char uid[POD_UID_MAX];
+	char namespace[POD_NAME_MAX];
+	char name[POD_NAME_MAX];
+	bool has_pod_resources; /* pod.spec.resources given */
+	struct resources request, limit, overhead;
+	/* Init containers and sidecars first, in their order, then app containers in theirs. */
+	uint32_t nr_containers;
+	struct container_spec *containers;
+};
+
+struct pod_spec *pod_spec_copy(const struct pod_spec *spec); /* NULL = no memory */
+void pod_spec_free(struct pod_spec *spec);
+DEFINE_CLEANUP(struct pod_spec, pod_spec_freep, pod_spec_free);
+#define cleanup_pod_spec cleanup(pod_spec_freep)
+bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b);
+
+/* A limit without a request is the request too (API defaulting); run once after filling. */
+void pod_spec_default(struct pod_spec *spec);
+
+/*
+ * QoS class: by pod-level resources where given, else by all containers
+ * (Guaranteed: each has cpu and memory request == limit > 0).
+ * Source: kubelet v1.36 qos.ComputePodQOS.
+ */
+enum qos_class pod_qos(const struct pod_spec *spec);
+const char *qos_class_name(enum qos_class qos);		 /* "Guaranteed", … */
+const char *container_kind_name(enum container_kind kind); /* "init", "sidecar", "app" */
+
+/* Pod and container cpu.max / cpu.weight / memory.max inputs, as the kubelet sums them. */
+struct pod_totals {
+	int64_t cpu_request_mcpu, cpu_limit_mcpu;	/* limit -1 = none */
+	int64_t memory_request_bytes, memory_limit_bytes; /* limit -1 = none */
+};
+struct pod_totals pod_totals(const struct pod_spec *spec);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files and descriptors: bounded reads, one-line kernel files, atomic replace.
+ *
+ * Everything is relative to a directory descriptor, never follows a symbolic
+ * link in the last component, and is opened close-on-exec. Nothing here logs.
+ */
+#ifndef LIB_FILE_H
+#define LIB_FILE_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+
+static inline void cleanup_close_fd(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void cleanup_close_file(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+static inline void cleanup_close_dir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+#define cleanup_close cleanup(cleanup_close_fd)
+#define cleanup_file  cleanup(cleanup_close_file)
+#define cleanup_dir   cleanup(cleanup_close_dir)
+
+/*
+ * Read the regular file `name` below `dir_fd` (AT_FDCWD allowed) whole.
+ * *ret_data is NUL-terminated beyond *ret_len and owned by the caller.
+ * -EFBIG if it is larger than max_bytes, -ELOOP for a symbolic link,
+ * -EINVAL if it is not a regular file.
+ */
+int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len);
+
+/*
+ * Read a kernel file (procfs, sysfs, cgroupfs) and drop the final newline.
+ * Unlike file_read_all it accepts the size 0 that such files report.
+ * At most 1 MiB: a CPU list of 8192 CPUs needs 24 KiB.
+ */
+int file_read_line(int dir_fd, const char *name, char **ret_text);
+
+/*
+ * Write `text` in one write(2) to an existing kernel file. An empty text is
+ * written as a single newline: a write of zero bytes is a no-op on cgroup
+ * files (seen on 6.1, 6.12 and 7.2).
+ */
+int file_write_text(int dir_fd, const char *name, const char *text);
+
+/*
+ * Replace `name` below `dir_fd` so that after a crash the old or the new
+ * content is there, whole: temporary file, fsync, rename, fsync of the
+ * directory. Mode 0600. The point of no return is the rename.
+ */
+int file_replace(int dir_fd, const char *name, const void *data, size_t len);
+
+#endif
