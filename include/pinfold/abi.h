@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the BPF programs and user space share: keys and values of maps, events,
+ * enums. Sizes and the last member's offset are asserted on both sides.
+ *
+ * Pinned maps outlive the agent, so a change of any layout or meaning here
+ * raises ABI_VERSION; an agent that meets a newer version leaves it alone.
+ */
+#ifndef PINFOLD_ABI_H
+#define PINFOLD_ABI_H
+
+#ifdef __bpf__
+#include "vmlinux.h"
+#else
+#include <linux/types.h>
+#include <stddef.h>
+#endif
+
+#define ABI_VERSION 1
+
+#define ABI_ASSERT(type, size, last, offset)                                                       \
+	_Static_assert(sizeof(type) == (size), #type " has another size");                         \
+	_Static_assert(__builtin_offsetof(type, last) == (offset), #type " has another layout")
+
+/* A managed cgroup that is no container has no slot. */
+#define SLOT_NONE 0xffffffffu
+
+/* Masks are words of 64 CPUs; the kernel's own limit on x86-64 is 8192 CPUs. */
+#define ABI_CPUS_MAX	    8192
+#define ABI_MASK_WORDS_MAX  (ABI_CPUS_MAX / 64)
+
+/* ============================ guard and watch: policy ========================================= */
+
+/* Which part of the promise an operation touches; each has its own mode. */
+enum aspect {
+	ASPECT_CPUSET_FILES, /* cpuset.*, cpu.*, cgroup.subtree_control of managed cgroups */
+	ASPECT_AFFINITY,     /* affinity and policy of a managed container's tasks */
+	ASPECT_CGROUP_MOVES, /* who is in a managed cgroup, and its life */
+	ASPECT_NR,
+};
+
+enum guard_mode {
+	GUARD_OFF,     /* neither denied nor recorded */
+	GUARD_AUDIT,   /* allowed and recorded */
+	GUARD_ENFORCE, /* denied and recorded */
+	GUARD_MODE_NR,
+};
+
+enum managed_kind {
+	MANAGED_NONE,
+	MANAGED_TREE,	 /* this cgroup and all below */
+	MANAGED_SELF,	 /* its own control files only: the root, ancestors of a workload root */
+	MANAGED_OVERLAP, /* its own cpuset files only: siblings of a workload root */
+	MANAGED_NR,
+};
+
+/* A container's own cgroup: the border of the border rule. Only with MANAGED_TREE. */
+#define MANAGED_BORDER	 (1u << 0)
+/* The guard's self-test: denied to everybody but the agent, whatever the modes say. */
+#define MANAGED_SELFTEST (1u << 1)
+
+/* Managed roots sit at most this deep; a level is the index in the kernel's cgroup.ancestors[]. */
+#define MANAGED_LEVELS_MAX 32
+
+/* map `managed`: cgroup id (inode number of its directory) -> */
+struct managed {
+	__u32 kind;  /* enum managed_kind */
+	__u32 level; /* the cgroup's depth; the root is 0 */
+	__u32 slot;  /* the container's slot, or SLOT_NONE */
+	__u32 flags; /* MANAGED_BORDER, MANAGED_SELFTEST */
+};
+ABI_ASSERT(struct managed, 16, flags, 12);
+
+/* Rights of actors. */
+#define RIGHT_CPUSET	   (1u << 0) /* write cpuset.* of managed cgroups */
+#define RIGHT_CPUSET_FIRST (1u << 1) /* write each cpuset file of a cgroup once */
+#define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, cgroup.subtree_control, cgroup.type */
+#define RIGHT_MOVES	   (1u << 3) /* create cgroups, put tasks in and take them out */
+#define RIGHT_AFFINITY	   (1u << 4) /* change affinity and policy of containers' tasks */
+#define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, cgroup.freeze, rmdir; every actor has it */
+#define RIGHT_AGENT	   (1u << 6) /* is the agent: its writes are no drift */
+#define RIGHTS_AGENT                                                                               \
+	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE | RIGHT_AGENT)
+/* PID 1 and the kubelet */
+#define RIGHTS_SYSTEM  (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE)
+/* a container runtime whose later cpuset writes are denied / allowed and repaired */
+#define RIGHTS_RUNTIME_DENY   (RIGHTS_SYSTEM | RIGHT_CPUSET_FIRST)
+#define RIGHTS_RUNTIME_REPAIR (RIGHTS_SYSTEM | RIGHT_CPUSET)
+
+#define ACTOR_NAME_MAX 64
+
+/*
+ * map `actors`: an actor is a cgroup known by its parent and its name, so a
+ * restarted unit (a new cgroup, a new id) keeps its rights with nobody there
+ * to tell. Everything below that cgroup has them too.
+ */
+struct actor_key {
+	__u64 parent_id;
+	char name[ACTOR_NAME_MAX]; /* NUL-padded */
+};
+ABI_ASSERT(struct actor_key, 72, name, 8);
+
+struct actor {
+	__u32 rights;
+	__u32 level; /* of the actor's cgroup: parent's level + 1 */
+};
+ABI_ASSERT(struct actor, 8, level, 4);
+
+/* map `actor_tasks`: thread group id (initial pid namespace) -> */
+struct actor_task {
+	__u32 rights;
+	__u32 reserved;
+	__u64 start_ticks; /* start time since boot in 1/100 s: a reused pid is nobody */
+};
+ABI_ASSERT(struct actor_task, 16, start_ticks, 8);
+
+/* map `guard_config`, one entry. `generation` changes with every new policy and is written last. */
+struct guard_config {
+	__u64 generation;
+	__u64 expiry_ns;      /* no heartbeat for so long: enforce becomes audit; 0 = never */
+	__u32 modes[4];	      /* enum guard_mode by enum aspect */
+	__u32 managed_levels; /* bit n: a managed cgroup at level n exists */
+	__u32 actor_levels;   /* bit n: an actor's cgroup at level n exists */
+	__u32 pid1_rights;    /* of the init process, wherever its cgroup is */
+	__u32 reserved;
+};
+ABI_ASSERT(struct guard_config, 48, reserved, 44);
+
+/* ============================ guard and watch: events and counters ============================ */
+
+enum event_kind {
+	EVENT_NONE,
+	EVENT_GUARD,	  /* an operation the guard denied or audited */
+	EVENT_DRIFT,	  /* somebody else wrote a managed file, successfully; text = what */
+	EVENT_MOVE,	  /* somebody else moved a task across a container's border, successfully */
+	EVENT_ATTEMPT,	  /* sched_setaffinity onto protected CPUs from outside; mask = wanted */
+	EVENT_MKDIR,	  /* cgroup life cycle below managed roots; text = path */
+	EVENT_RMDIR,
+	EVENT_RELEASE,	  /* the cgroup is gone for good: its slot can be used again */
+	EVENT_POPULATED,  /* value = 1 or 0 */
+	EVENT_ATTACH,	  /* a task was moved into it */
+	EVENT_SUPPRESSED, /* value = events of writer_cgroup not reported; made in user space */
+	EVENT_KIND_NR,
+};
+
+enum event_action {
+	ACTION_ALLOW,
+	ACTION_AUDIT,
+	ACTION_DENY,
+	ACTION_NR,
+};
+
+enum guard_hook {
+	HOOK_FILE_PERMISSION,
+	HOOK_FILE_OPEN,
+	HOOK_INODE_PERMISSION, /* clone3(CLONE_INTO_CGROUP) */
+	HOOK_INODE_MKDIR,
+	HOOK_INODE_RMDIR,
+	HOOK_TASK_SETSCHEDULER,
+	HOOK_NR,
+	HOOK_NONE = HOOK_NR, /* events of watch */
+};
+
+#define EVENT_COMM_LEN 16
+#define EVENT_FILE_LEN 32
+#define EVENT_TEXT_LEN 256
+#define EVENT_MASK_WORDS (EVENT_TEXT_LEN / 8)
+
+/* The mask or the text was longer than the event holds. */
+#define EVENT_CUT (1u << 0)
+
+struct event {
+	__u64 time_ns;	     /* CLOCK_BOOTTIME */
+	__u64 generation;    /* of the policy in force */
+	__u64 writer_cgroup; /* id of the cgroup of the task that did it */
+	__u64 target_cgroup; /* what it was done to; 0 = not known */
+	__u64 from_cgroup;   /* EVENT_MOVE: where the task was */
+	__u32 kind;	     /* enum event_kind */
+	__u32 aspect;	     /* enum aspect */
+	__u32 action;	     /* enum event_action */
+	__u32 hook;	     /* enum guard_hook */
+	__u32 pid;	     /* thread that did it, initial pid namespace */
+	__u32 tgid;
+	__s32 error;	     /* 0 or negative errno: what the caller got */
+	__u32 suppressed;    /* earlier events of this cgroup that were only counted */
+	__u32 target_pid;    /* task it was done to; 0 = none */
+	__u32 target_slot;   /* the container's slot, or SLOT_NONE */
+	__u32 value;	     /* EVENT_POPULATED, EVENT_SUPPRESSED; EVENT_ATTEMPT: wanted CPUs */
+	__u32 flags;	     /* EVENT_CUT */
+	char comm[EVENT_COMM_LEN];
+	char file[EVENT_FILE_LEN]; /* file or, for mkdir and rmdir, directory name */
+	union {
+		char text[EVENT_TEXT_LEN];
+		__u64 mask[EVENT_MASK_WORDS];
+	};
+};
+ABI_ASSERT(struct event, 392, text, 136);
+
+/* Events one cgroup may put into the ring buffer per second; the rest is counted. */
+#define EVENT_BUDGET_PER_S 10
+
+/* map `event_budgets`: cgroup id -> */
+struct event_budget {
+	__u64 window_ns;  /* start of the current second */
+	__u32 passed;	  /* in this second */
+	__u32 suppressed; /* since the last event that passed */
+};
+ABI_ASSERT(struct event_budget, 16, suppressed, 12);
+
+/* map `guard_counters`, per CPU: index hook * ACTION_NR + action, of operations on managed cgroups */
+#define GUARD_COUNTERS (HOOK_NR * ACTION_NR)
+
+/* map `event_counters`, per CPU */
+enum event_counter {
+	EVENTS_SENT,
+	EVENTS_SUPPRESSED, /* over the budget of their cgroup */
+	EVENTS_LOST,	   /* the ring buffer was full */
+	EVENTS_NR,
+};
+
+/* map `watch_counters`, per CPU: index enum event_kind, counted before the budget */
+
+/* ============================ observe: counters =============================================== */
+/* (section of bpf/observe.bpf.c) */
+
+/* ============================ end of observe ================================================== */
+
+#endif
