@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the controller needs from the world, as function tables. Each adapter
+ * fills one; tests fill them with fakes. All calls come from the one event-loop
+ * thread, none may block longer than its comment says.
+ */
+#ifndef CTL_PORTS_H
+#define CTL_PORTS_H
+
+#include <sys/types.h>
+
+#include "core/plan.h"
+#include "format/rows.h"
+
+struct json_object;
+struct text;
+
+/* --- clock ------------------------------------------------------------------------------------ */
+struct clock_port {
+	void *self;
+	uint64_t (*now_ns)(void *self);	 /* CLOCK_MONOTONIC */
+	uint64_t (*wall_ns)(void *self); /* CLOCK_REALTIME */
+};
+
+/* --- cgroups: user/cgroup --------------------------------------------------------------------- */
+#define GROUP_ERROR_MAX 320
+
+/* What the kernel says about one group beyond the files that are ours. */
+struct group_status {
+	uint64_t cgroup_id; /* inode number of the directory */
+	uint32_t level;	    /* depth: 1 = directly below the mount's root */
+	struct cpuset effective_cpus, effective_mems;
+	bool populated;
+	char partition[128]; /* text of cpuset.cpus.partition, "" when there is none */
+	uint64_t usage_usec, throttled_usec, nr_throttled; /* cpu.stat */
+};
+
+struct groups_port {
+	void *self;
+	/* "systemd" or "cgroupfs"; how plan_layout is to be filled. */
+	void (*layout)(void *self, struct plan_layout *ret_layout);
+	/* The tree below the workload root as it is now; -ENOENT = no root yet. */
+	int (*observe)(void *self, struct group_tree *ret_tree);
+	/*
+	 * Do one step and read it back. 0 = the kernel now has the value (as a set, for CPU
+	 * lists). Negative errno with a sentence in `error` (file, value, cause, remedy):
+	 * -EREMOTEIO = accepted by write(2) but not in force (invalid partition, empty
+	 * intersection). Writing is one system call; removal waits at most 100 ms for a
+	 * partition's CPUs to come back.
+	 */
+	int (*apply)(void *self, const struct step *step, char error[GROUP_ERROR_MAX]);
+	int (*status)(void *self, const char *path, struct group_status *ret_status);
+	/* Process ids of the group and everything below. *ret_pids is owned by the caller. */
+	int (*tasks)(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr);
+	/*
+	 * Move process `pid`, still the one `pidfd` refers to, into the group (`pinfold run`).
+	 * Under systemd this is where the container's scope comes to be. -ESRCH = gone.
+	 */
+	int (*join)(void *self, const char *path, pid_t pid, int pidfd,
+		    char error[GROUP_ERROR_MAX]);
+	/*
+	 * User tasks outside the workload root that a root partition would push onto the
+	 * reserved CPUs; and is machine.slice or a container scope outside populated?
+	 */
+	int (*outsiders)(void *self, uint32_t *ret_nr_tasks, char *ret_populated_scope,
+			 size_t size);
+	/* Path of a cgroup by its id, for naming culprits; -ENOENT when it is gone. */
+	int (*path_of)(void *self, uint64_t cgroup_id, char *ret_path, size_t size);
+	/* Watch the tree's files for foreign writes and lost partitions; again after each plan. */
+	int (*rewatch)(void *self, const struct group_tree *tree);
+};
+
+/* The cgroup room calls back through this: "look again at this group". */
+struct groups_sink {
+	void *self;
+	void (*changed)(void *self, const char *path, const char *file);
+	void (*populated)(void *self, const char *path, bool populated);
+	void (*hotplug)(void *self, unsigned int cpu, bool online);
+};
+
+/* --- kernel side: user/bpf -------------------------------------------------------------------- */
+enum enforcement { ENFORCEMENT_OFF, ENFORCEMENT_AUDIT, ENFORCEMENT_ENFORCE, ENFORCEMENT_NR };
+
+enum managed_scope { MANAGED_TREE, MANAGED_SELF, MANAGED_OVERLAP };
+
+struct managed_group {
+	uint64_t cgroup_id;
+	uint32_t level;
+	enum managed_scope scope;
+	bool is_container; /* has a slot: counted, and the border of the border rule */
+	struct cpuset cpus; /* its CPUs; for placement */
+	uint64_t nodes;	    /* NUMA node indexes its CPUs lie on */
+};
+
+struct kernel_policy {
+	uint32_t nr_groups;
+	const struct managed_group *groups; /* borrowed for the call */
+	struct cpuset protected_cpus;	    /* exclusively granted */
+	enum enforcement cpuset_files, affinity, cgroup_moves;
+	bool runtime_writes_deny;
+	uint64_t guard_expiry_ns; /* 0 = never */
+};
+
+/* Counters of one container since its slot was given, open interval included. */
+struct usage {
+	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
+	uint64_t wait_ns, wait_own_quota_ns;
+	uint64_t switches;
+	uint64_t migrations_core, migrations_llc, migrations_numa;
+	uint64_t nr_cpus; /* length of run_ns */
+	const uint64_t *run_ns; /* per CPU id; borrowed until the next call; NULL = not kept */
+};
+
+/* How the guard stands, as the last self-test found it. */
+enum guard_state { GUARD_INACTIVE, GUARD_PARTIAL, GUARD_ACTIVE, GUARD_STATE_NR };
+
+struct guard_status {
+	enum guard_state state;
+	char mechanism[16]; /* "lsm", "fmod_ret" or "" */
+	char reason[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+	uint64_t recursion_misses;
+};
+
+/* Counters of what the hooks did. */
+struct hook_count {
+	char hook[24];
+	uint64_t allowed, audited, denied;
+};
+
+struct kernel_port {
+	void *self;
+	/* Load, attach, pin, or adopt what is pinned; may take seconds under emulation. */
+	int (*start)(void *self);
+	/* Enter this process into the pinned actors before its first cgroup write. */
+	int (*enter_actor)(void *self);
+	/* Publish; complete set, generation last. Slots of groups not in the set are freed. */
+	int (*publish)(void *self, const struct kernel_policy *policy);
+	/* Try a forbidden write in the test cgroup at this path; then guard_status is fresh. */
+	int (*self_test)(void *self, const char *test_cgroup);
+	void (*guard_status)(void *self, struct guard_status *ret_status);
+	int (*usage)(void *self, uint64_t cgroup_id, struct usage *ret_usage); /* -ENOENT */
+	/* Heartbeat for guardExpiry, and a look at recursion_misses; each second. */
+	void (*tick)(void *self);
+	/* Rows are owned by the port, valid until the next call. */
+	uint32_t (*features)(void *self, const struct feature_row **ret_rows);
+	uint32_t (*programs)(void *self, const struct prog_row **ret_rows);
+	uint32_t (*hook_counts)(void *self, const struct hook_count **ret_counts);
+	uint64_t (*events_lost)(void *self);
+};
+
+/* From the ring buffer, culprits not yet named by path. */
+struct kernel_event {
+	char kind[24];	 /* as event_row.kind: deny audit drift mkdir rmdir populated empty pin */
+	char aspect[24];
+	char action[12];
+	uint32_t pid;
+	char comm[16];
+	uint64_t cgroup_id; /* of the culprit */
+	uint64_t target_id; /* managed cgroup concerned, 0 = none */
+	char detail[ROW_DETAIL_MAX]; /* file name, wanted mask, result */
+	uint32_t suppressed;
+};
+
+struct kernel_sink {
+	void *self;
+	void (*event)(void *self, const struct kernel_event *event);
+};
+
+/* --- sources ---------------------------------------------------------------------------------- */
+/* A source tells the whole truth each time: everything it names now. */
+struct source_pod {
+	const struct pod_spec *spec; /* NULL: the document was refused */
+	const char *file;	     /* below the manifests directory */
+	unsigned int line;
+	const char *error; /* when spec is NULL: line, field, reason and remedy in a sentence */
+	const char *name;  /* namespace/name as far as it is known, or "" */
+};
+
+struct source_sink {
+	void *self;
+	/* `complete` false = the directory could not be read whole: nothing may be dropped. */
+	void (*scanned)(void *self, const struct source_pod *pods, uint32_t nr_pods,
+			bool complete);
+};
+
+/* --- persistence ------------------------------------------------------------------------------ */
+struct store_port {
+	void *self;
+	/* -ENOENT = first start. *ret_data is owned by the caller. */
+	int (*load)(void *self, char **ret_data, size_t *ret_len);
+	/* Atomic: the old or the new record survives a crash. */
+	int (*save)(void *self, const char *data, size_t len);
+	/* Move an unreadable state file aside under a name that says when; keeps at most 5. */
+	int (*set_aside)(void *self, char *ret_name, size_t size);
+};
+
+/* --- faces: what user/serve asks of the controller -------------------------------------------- */
+struct faces_port {
+	void *self;
+	/*
+	 * The object behind GET /v1/<object>; *ret_json is owned by the caller.
+	 * -ENOENT = no such object.
+	 */
+	int (*query)(void *self, const char *object, struct json_object **ret_json);
+	/*
+	 * POST /v1/<object>/<command> with a JSON body (may be NULL), from a peer that the
+	 * socket has identified. Answers with *ret_json (owned by the caller) and an HTTP
+	 * status in *ret_status; an error body is {"error": …}.
+	 */
+	int (*command)(void *self, const char *object, const char *command,
+		       struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
+		       unsigned int *ret_status);
+	/* The page of metrics in either format. */
+	int (*metrics)(void *self, bool openmetrics, struct text *out);
+	/* Live and ready; a sentence when not. */
+	bool (*healthy)(void *self, char *reason, size_t size);
+	bool (*ready)(void *self, char *reason, size_t size);
+};
+
+#endif
