@@ -22,7 +22,8 @@ void text_fini(struct text *text);
 void text_append(struct text *text, const char *string);
 void text_append_len(struct text *text, const char *bytes, size_t len);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_vprintf(struct text *text, const char *format, va_list args);
+void text_vprintf(struct text *text, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 /* Give the string away (owned by the caller, "" if nothing was appended) or return the error. */
 int text_take(struct text *text, char **ret_string);
 

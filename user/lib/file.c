@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Bounded reads and atomic replacement, always relative to a directory
+ * descriptor. Says what failed by errno only; the caller knows the object.
+ */
+#include "lib/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/crash.h"
+
+#define KERNEL_FILE_MAX (1U << 20)
+#define READ_STEP	4096
+
+/* Read until end of file; -EFBIG once more than max_bytes came. */
+static int read_to_end(int fd, size_t expected, size_t max_bytes, char **ret_data, size_t *ret_len)
+{
+	size_t capacity = expected + READ_STEP, len = 0;
+	char *data cleanup_free = malloc(capacity + 1);
+
+	if (!data)
+		return -ENOMEM;
+	for (;;) {
+		ssize_t got;
+
+		if (len == capacity) {
+			char *bigger = realloc(data, capacity * 2 + 1);
+
+			if (!bigger)
+				return -ENOMEM;
+			data = bigger;
+			capacity *= 2;
+		}
+		got = read(fd, data + len, capacity - len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		len += got;
+		if (len > max_bytes)
+			return -EFBIG;
+	}
+	data[len] = '\0';
+	*ret_data = TAKE_PTR(data);
+	*ret_len = len;
+	return 0;
+}
+
+int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len)
+{
+	struct stat info;
+	/* O_NONBLOCK: opening a FIFO somebody left here must not hang us. */
+	int fd cleanup_close =
+		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &info) < 0)
+		return -errno;
+	if (!S_ISREG(info.st_mode))
+		return -EINVAL;
+	if (info.st_size < 0 || (size_t)info.st_size > max_bytes)
+		return -EFBIG;
+	return read_to_end(fd, info.st_size, max_bytes, ret_data, ret_len);
+}
+
+int file_read_line(int dir_fd, const char *name, char **ret_text)
+{
+	int fd cleanup_close = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	char *data = NULL;
+	size_t len;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = read_to_end(fd, 0, KERNEL_FILE_MAX, &data, &len);
+	if (err)
+		return err;
+	if (len && data[len - 1] == '\n')
+		data[len - 1] = '\0';
+	*ret_text = data;
+	return 0;
+}
+
+int file_write_text(int dir_fd, const char *name, const char *text)
+{
+	const char *bytes = *text ? text : "\n";
+	size_t len = strlen(bytes);
+	int fd cleanup_close = openat(dir_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	ssize_t done;
+
+	if (fd < 0)
+		return -errno;
+	do
+		done = write(fd, bytes, len);
+	while (done < 0 && errno == EINTR);
+	if (done < 0)
+		return -errno;
+	return (size_t)done == len ? 0 : -EIO;
+}
+
+static int write_whole(int fd, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t done = write(fd, data, len);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		data += done;
+		len -= done;
+	}
+	return 0;
+}
+
+static int write_temporary(int dir_fd, const char *name, const void *data, size_t len)
+{
+	int fd cleanup_close = -1;
+	int err;
+
+	/* Left by a crash; O_EXCL below then refuses a planted file or link. */
+	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	err = write_whole(fd, data, len);
+	if (err)
+		return err;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* dir_fd may be AT_FDCWD or O_PATH, neither of which fsync takes. */
+static int sync_directory(int dir_fd)
+{
+	int fd cleanup_close = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+int file_replace(int dir_fd, const char *name, const void *data, size_t len)
+{
+	char temporary[256];
+	int err;
+
+	if (!*name || strchr(name, '/'))
+		return -EINVAL;
+	if ((size_t)snprintf(temporary, sizeof(temporary), ".%s.tmp", name) >= sizeof(temporary))
+		return -ENAMETOOLONG;
+	err = write_temporary(dir_fd, temporary, data, len);
+	if (err)
+		goto drop;
+	crash_point("file-replace-before-rename");
+	if (renameat(dir_fd, temporary, dir_fd, name) < 0) {
+		err = -errno;
+		goto drop;
+	}
+	crash_point("file-replace-after-rename");
+	return sync_directory(dir_fd);
+drop:
+	unlinkat(dir_fd, temporary, 0);
+	return err;
+}
