@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel types our BPF programs read, and nothing else.
+ *
+ * Written by hand: every access is relocated when a program is loaded, so a
+ * struct names only the fields we use, in any order, and a build needs no BTF
+ * of the machine it runs on. vmlinux/check compares this file with a kernel's
+ * real BTF; it reads the lines below, so one member per line, and these marks:
+ *
+ *   optional   a member some kernels lack; read it behind bpf_core_field_exists()
+ *   NAME___x   a flavour: one of several shapes of struct NAME. A kernel must
+ *              have at least one of the shapes, unless all are marked optional
+ *
+ * Bitfields are not declared here: they are not relocated by plain access.
+ */
+#ifndef VMLINUX_VMLINUX_H
+#define VMLINUX_VMLINUX_H
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u16 __le16;
+typedef __u32 __le32;
+typedef __u64 __le64;
+typedef __u32 __wsum;
+
+typedef _Bool bool;
+typedef __s32 s32;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s64 s64;
+typedef __u64 u64;
+typedef int pid_t;
+typedef unsigned short umode_t;
+typedef unsigned int fmode_t;
+
+enum {
+	false = 0,
+	true = 1,
+};
+
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+
+/* --- user-space interface of the kernel: numbers, never relocated ---------- */
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+
+#define BPF_ANY     0
+#define BPF_NOEXIST 1
+#define BPF_EXIST   2
+
+#define BPF_F_NO_PREALLOC 1U
+#define BPF_F_RDONLY_PROG 128U
+#define BPF_F_MMAPABLE    1024U
+
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1ULL
+
+#define BPF_RB_NO_WAKEUP    1ULL
+#define BPF_RB_FORCE_WAKEUP 2ULL
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* --- tasks and the scheduler ------------------------------------------------ */
+
+struct sched_info {
+	unsigned long long run_delay;	 /* ns waited, all waits that are over */
+	unsigned long long last_arrival; /* rq clock, ns: when it last got a CPU */
+	unsigned long long last_queued;	 /* rq clock, ns; 0: not waiting */
+};
+
+struct rq {
+	u64 clock; /* ns */
+	int cpu;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+	u64 throttled_clock_pelt_time; /* optional: CONFIG_CFS_BANDWIDTH */
+	u64 throttled_clock_self_time; /* optional: 6.6 and later */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct cpumask {
+	unsigned long bits[1]; /* really NR_CPUS long */
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int on_rq;
+	pid_t pid;
+	pid_t tgid;
+	char comm[16];
+	u64 start_time;
+	int nr_cpus_allowed;
+	struct cpumask *cpus_ptr;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	struct css_set *cgroups;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+};
+
+/* --- cgroups ----------------------------------------------------------------- */
+
+struct kernfs_node {
+	const char *name;
+	u64 id;
+	void *priv;
+};
+
+struct kernfs_node___until_6_14 {
+	struct kernfs_node *parent;
+};
+
+struct kernfs_node___since_6_15 {
+	struct kernfs_node *__parent;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+	struct cgroup *ancestors[]; /* [level] is the cgroup itself */
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+/* --- files -------------------------------------------------------------------- */
+
+struct qstr {
+	u32 len;
+	const unsigned char *name;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	umode_t i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	void *i_private;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct file {
+	fmode_t f_mode; /* only FMODE_WRITE (2) means the same everywhere */
+	struct inode *f_inode;
+	struct path f_path;
+};
+
+/* --- registers at system call entry (x86-64) -------------------------------- */
+
+struct pt_regs {
+	unsigned long orig_ax;
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+};
+
+#pragma clang attribute pop
+
+#endif
