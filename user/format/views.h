@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The objects of the interface: their descriptions, and pure builders that
+ * make them from the core's structs and from rows the caller fills. The agent
+ * (live), the inspector (cold: from the state file) and simulate build the
+ * same JSON here; nobody writes a key by hand anywhere else.
+ *
+ * Every builder returns an object the caller owns (json_object_put), or NULL
+ * when memory ran out. Strings in rows are borrowed for the call and may be
+ * NULL: JSON null, "not known". Numbers say in their comment what stands for
+ * not known.
+ *
+ * The agent serves each as GET /v1/<name>; a failure there is an HTTP status
+ * with {"error": "<sentence>"} (view_error). Statuses and the inspector's exit
+ * code: 400 and 404 input rejected (5), 403 not permitted (4), 409 refused by a
+ * decision (1), 501 not supported on this machine (6), 503 not ready (3), every
+ * other one failed (7).
+ */
+#ifndef FORMAT_VIEWS_H
+#define FORMAT_VIEWS_H
+
+#include "core/admit.h"
+#include "core/plan.h"
+#include "format/object.h"
+
+extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
+	view_policy_desc, view_state_desc, view_drift_desc, view_event_desc, view_feature_desc,
+	view_prog_desc, view_simulate_desc, view_version_desc, view_run_desc, view_error_desc;
+
+/* All of the above but error, in the order of the manual; NULL-terminated. */
+extern const struct object_desc *const view_descs[];
+/* The description called `name`, or NULL. */
+const struct object_desc *view_find(const char *name);
+
+/* Everything an exported list may hold; more is cut by the caller, newest kept. */
+#define VIEW_MAX_ROWS 65536
+
+/* --- node, cpu, pod, container, policy: from decisions ---------------------------------------- */
+
+/* Something an operator should look at. */
+struct finding_row {
+	const char *name;    /* short and stable: "overlapping_cpuset" */
+	const char *subject; /* cgroup, CPU list, unit … it is about */
+	const char *message; /* what and why */
+	const char *remedy;
+};
+
+/* What the ledger does not know of the node. */
+struct node_row {
+	const char *source; /* "agent", "state", "simulate": who says all this */
+	const char *mode;   /* "allocate", "guard", "observe" */
+	const char *kernel; /* release */
+	const char *hierarchy;	   /* who makes our cgroups: "systemd", "directories" */
+	const char *workload_root; /* "pinfold.slice" */
+	const char *partition;	   /* "root", "isolated", "member", or the kernel's "root invalid (…)" */
+	const char *guard;	   /* "enforce", "audit", "off", "partial", "absent" */
+	const char *tiers;	   /* mechanisms in force: "0 1 2 3" */
+	int ready;		   /* 1, 0; -1 = not known */
+	size_t nr_findings;
+	const struct finding_row *findings;
+};
+
+struct json_object *view_node(const struct ledger *ledger, const struct node_row *row);
+struct json_object *view_cpus(const struct ledger *ledger);
+struct json_object *view_pods(const struct ledger *ledger);
+
+/* What the kernel says of one container. */
+struct observed_container {
+	const char *uid, *container;	   /* which */
+	const char *cgroup;		   /* relative to the cgroup mount */
+	const char *effective_cpus;	   /* text of cpuset.cpus.effective */
+	const char *effective_mems;
+	int64_t nr_processes;		   /* -1 = not known; so below */
+	int64_t run_ns, wait_ns;	   /* since the container's start */
+	int64_t nr_migrations_node, nr_migrations_across; /* within, between NUMA nodes */
+};
+
+/*
+ * `desired` (plan_desired's tree) gives path, quota, weight and memory limit;
+ * NULL leaves them null. `observed` has nr_observed rows in any order.
+ */
+struct json_object *view_containers(const struct ledger *ledger, const struct group_tree *desired,
+				    const struct observed_container *observed,
+				    size_t nr_observed);
+
+struct enforcement_row {
+	const char *what;  /* "cpusetFiles", "affinity", "cgroupMoves", "strangers", "irqMasks" */
+	const char *level; /* "enforce", "audit", "off" */
+};
+
+/* What the policy of the core does not hold. */
+struct policy_row {
+	const char *file; /* where the configuration came from */
+	const char *mode, *host_tasks, *partitions, *interrupts, *runtime_writes;
+	size_t nr_enforcements;
+	const struct enforcement_row *enforcements;
+};
+
+/* `reserved`: the CPUs in fact reserved (ledger_reserved), NULL = not known yet. */
+struct json_object *view_policy(const struct policy *policy, const struct cpuset *reserved,
+				const struct policy_row *row);
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+struct state_row {
+	const char *file;
+	int present;		/* 1, 0 */
+	int writable;		/* 1, 0; -1 = not known */
+	int64_t version;	/* of the format; -1 = not known */
+	const char *boot_id;	/* of the boot that wrote it */
+	int64_t written_ns;	/* since 1970; -1 = not known */
+	int64_t nr_pods, nr_containers; /* -1 = not known */
+	const char *problem;	/* why it could not be used, NULL = none */
+	size_t nr_set_aside;
+	const char *const *set_aside; /* names of older files put aside */
+};
+struct json_object *view_state(const struct state_row *row);
+
+/* The kernel differs, or differed, from the ledger. */
+struct drift_row {
+	int64_t time_ns;    /* first seen, since 1970 */
+	const char *aspect; /* "cpus", "mems", "quota", "partition", "affinity", "irq" */
+	const char *uid, *namespace, *pod, *container; /* NULL or "" for the workload root */
+	const char *cgroup; /* relative to the mount */
+	const char *wanted, *found;
+	const char *cause;  /* "systemd", "runtime", "kubelet", "user", "kernel", "unknown" */
+	int64_t pid;	    /* of the writer; <= 0 = not known */
+	const char *comm;
+	const char *writer; /* the writer's cgroup */
+	const char *action; /* "repaired", "repairing", "audited", "failed", "none" */
+	bool open;	    /* still differs */
+};
+struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
+
+/* One entry of the record of decisions and of what the guard and the watch saw. */
+struct event_row {
+	int64_t time_ns;
+	const char *kind;   /* "admission", "attempt", "drift", "repair", "lifecycle", "agent", … */
+	const char *action; /* "admitted", "refused", "denied", "audited", "allowed", "repaired", … */
+	const char *aspect; /* "cpuset", "procs", "affinity", … */
+	int64_t pid;	    /* <= 0 = not known */
+	const char *comm;
+	const char *cgroup; /* of the process that did it */
+	const char *target; /* cgroup, pod or CPU list it was about */
+	const char *detail;
+};
+struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
+
+enum answer { ANSWER_NO, ANSWER_YES, ANSWER_UNKNOWN, ANSWER_NR };
+
+struct feature_row {
+	const char *name;
+	enum answer state;
+	int error;	    /* errno >= 0 of the probe; 0 = none */
+	const char *reason; /* why not, or why unknown */
+	const char *remedy;
+};
+struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
+
+struct prog_row {
+	const char *name;
+	const char *type;    /* "lsm", "tracing", "cgroup_skb", … */
+	const char *feature; /* the object it belongs to: "guard", "observe", "watch" */
+	int64_t id;	     /* the kernel's; <= 0 = not known */
+	int attached;	     /* 1, 0; -1 = not known */
+	int64_t run_time_ns; /* -1 = not counted (kernel.bpf_stats_enabled) */
+	int64_t run_count;   /* -1 = not counted */
+	int64_t nr_missed;   /* recursion misses; -1 = not known */
+	const char *pinned;  /* path of the pin, NULL = not pinned */
+};
+struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
+
+/* --- simulate --------------------------------------------------------------------------------- */
+
+/* One refusal, with the document it came from. */
+struct refusal_row {
+	const char *namespace, *name;
+	const char *file; /* NULL = none */
+	const struct decision *decision;
+};
+
+/* Before and after of one container, for drain, offline and policy. */
+struct change_row {
+	const char *namespace, *pod, *container;
+	const struct cpuset *before, *after; /* NULL = was or is not there */
+};
+
+/* One `expect` line of a script. */
+struct expect_row {
+	const char *file;
+	unsigned int line;
+	const char *text;
+	bool met;
+	const char *found; /* what held instead */
+};
+
+struct simulate_row {
+	const char *topology; /* as given on the command line */
+	size_t nr_refusals;
+	const struct refusal_row *refusals;
+	size_t nr_changes;
+	const struct change_row *changes;
+	size_t nr_expects;
+	const struct expect_row *expects;
+};
+struct json_object *view_simulate(const struct ledger *ledger, const struct simulate_row *row);
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+struct json_object *view_version(const char *program, const char *revision, const char *libbpf);
+/* The agent's answer to POST /v1/run: the cgroup the caller now is in. */
+struct json_object *view_run(const char *namespace, const char *pod, const char *container,
+			     const char *cgroup);
+struct json_object *view_error(const char *sentence);
+
+#endif
