@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes the archives a guest boots from. The kernel unpacks concatenated cpio
+# archives, so the tools are packed once and a run packs only its own files.
+# Nothing is compressed: software emulation is slower at unpacking than the
+# loader is at copying.
+
+# What tests may use besides busybox's own commands.
+GUEST_TOOLS=(bash taskset chrt stress-ng bpftool curl jq setpriv ps numactl)
+
+find_tool()
+{
+	PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin command -v "$1" ||
+		die "no program '$1' on this machine: run tools/install-deps"
+}
+
+# Debian's /bin and /lib are links into /usr; in the guest there is one place.
+guest_path()
+{
+	case $1 in
+	/bin/* | /sbin/* | /lib/* | /lib64/*) printf '/usr%s\n' "$1" ;;
+	*) printf '%s\n' "$1" ;;
+	esac
+}
+
+make_skeleton()
+{
+	local root=$1 dir
+
+	mkdir -p "$root"/{dev,proc,sys,run,tmp,out,root,etc,var,guest} "$root"/usr/{bin,sbin,lib,lib64}
+	for dir in bin sbin lib lib64; do
+		ln -s "usr/$dir" "$root/$dir"
+	done
+	ln -s ../run "$root/var/run"
+}
+
+# Libraries a program loads, by the loader's own answer; a static one has none.
+libraries_of()
+{
+	ldd "$1" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }'
+}
+
+# add_file ROOT SOURCE DEST [SKIP]: one file and the libraries it needs, each
+# at the path the loader looks for it; those listed in file SKIP stay out.
+add_file()
+{
+	local root=$1 source=$2 dest=$3 skip=${4:-/dev/null} library path
+
+	dest=$(guest_path "$dest")
+	[[ $dest != */ ]] || dest+=${source##*/}
+	mkdir -p "$root${dest%/*}"
+	if [[ -d $source ]]; then
+		mkdir -p "$root$dest"
+		cp -RL "$source/." "$root$dest/"
+		return
+	fi
+	cp -L "$source" "$root$dest" || die "cannot copy $source"
+	[[ $(head -c 4 "$source" | tr -d '\0') == $'\x7fELF' ]] || return 0
+	for library in $(libraries_of "$source"); do
+		path=$(guest_path "$library")
+		[[ ! -e $root$path ]] && ! grep -qxF "$path" "$skip" || continue
+		mkdir -p "$root${path%/*}"
+		cp -L "$library" "$root$path"
+	done
+}
+
+pack()
+{
+	(cd "$1" && find . -mindepth 1 -print0 | LC_ALL=C sort -z |
+		cpio --null --quiet -o -H newc -R 0:0) >"$2"
+}
+
+# base_image: prints the prefix of the base image's files (.cpio, .list),
+# made anew when a tool or a script it holds has changed.
+base_image()
+{
+	local tool tools=() key root name library
+
+	for tool in busybox "${GUEST_TOOLS[@]}"; do
+		tool=$(find_tool "$tool") || exit
+		tools+=("$tool")
+	done
+	key=$(sha256sum "${tools[@]}" "$REPO"/tools/guest/{image.sh,init,run} | sha256sum | cut -c 1-16)
+	name=$CACHE/images/base-$key
+	if [[ ! -s $name.cpio ]]; then
+		lock_cache
+		mkdir -p "$CACHE/images"
+		rm -f "$CACHE"/images/base-*
+		root=$(mktemp -d "$CACHE/images/.base.XXXXXX")
+		chmod 755 "$root"
+		make_skeleton "$root"
+		for tool in "${tools[@]}"; do
+			add_file "$root" "$tool" "/usr/bin/${tool##*/}"
+		done
+		for tool in $("${tools[0]}" --list); do
+			[[ -e $root/usr/bin/$tool ]] || ln -s busybox "$root/usr/bin/$tool"
+		done
+		# loaded on demand by pthread_cancel, so the loader does not list it
+		library=$(ldconfig -p | awk '/libgcc_s.so.1 / { print $NF; exit }')
+		[[ -z $library ]] || add_file "$root" "$library" "$library"
+		cp "$REPO/tools/guest/init" "$root/init"
+		cp "$REPO/tools/guest/run" "$root/guest/run"
+		echo 'root:x:0:0:root:/root:/bin/bash' >"$root/etc/passwd"
+		echo 'nobody:x:65534:65534:nobody:/:/bin/false' >>"$root/etc/passwd"
+		echo 'root:x:0:' >"$root/etc/group"
+		(cd "$root" && find . -type f -o -type l | sed 's,^\.,,') >"$name.list"
+		pack "$root" "$name.tmp"
+		mv "$name.tmp" "$name.cpio"
+		rm -rf "$root"
+		unlock_cache
+	fi
+	printf '%s\n' "$name"
+}
+
+# add_modules ROOT SLOT_DIR NAME...: modules in loading order, decompressed
+# because busybox cannot.
+add_modules()
+{
+	local root=$1 slot=$2 release name file target number=10
+
+	shift 2
+	release=$(<"$slot/release")
+	mkdir -p "$root/guest/modules"
+	for name; do
+		while read -r _ file _; do
+			target=${file##*/}
+			compgen -G "$root/guest/modules/*-${target%%.ko*}.ko" >/dev/null && continue
+			target=$root/guest/modules/$((number++))-${target%%.ko*}.ko
+			case $file in
+			*.xz) xz -dc "$file" >"$target" ;;
+			*.zst) zstd -qdc "$file" >"$target" ;;
+			*) cp "$file" "$target" ;;
+			esac
+		done < <($(find_tool modprobe) -d "$slot" -S "$release" --show-depends "$name" | grep '^insmod')
+	done
+}
