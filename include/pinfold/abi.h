@@ -223,6 +223,91 @@ enum event_counter {
 /* ============================ observe: counters =============================================== */
 /* (section of bpf/observe.bpf.c) */
 
+/*
+ * A slot is a container that is counted; slots are given out from 1. All other
+ * tasks of the machine share slot 0, the idle task has none (SLOT_NONE).
+ */
+#define SLOT_HOST 0u
+
+/*
+ * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> one cache line.
+ * All times are ns of the run queue clock. Written by that CPU alone, with
+ * interrupts off, but for the migrations: these belong to the CPU the task goes
+ * to and are added atomically by whichever CPU sends it there.
+ */
+struct observe_counter {
+	__u64 run_ns;
+	__u64 outside_ns;    /* part of run_ns: this CPU was not in the slot's mask */
+	__u64 wait_ns;	     /* runnable and not running, waits that are over */
+	__u64 wait_quota_ns; /* part of wait_ns: the cgroup or one above was throttled */
+	__u64 switches;	     /* a task of the slot got this CPU */
+	__u64 migrations_core; /* arrived from a CPU of the same last-level cache */
+	__u64 migrations_llc;  /* of the same NUMA node, another last-level cache */
+	__u64 migrations_numa; /* of another NUMA node */
+};
+ABI_ASSERT(struct observe_counter, 64, migrations_numa, 56);
+
+/* A cgroup's slot as a CPU last found it; valid for one generation of the slots. */
+struct observe_lookup {
+	__u64 cgroup_id;
+	__u32 slot;
+	__u32 generation;
+};
+
+#define OBSERVE_LOOKUPS 8 /* a power of two */
+
+/*
+ * map `observe_cpus`, mmapable: CPU id -> what runs there now, so that a reader
+ * can add the interval that is still open. `sequence` is odd during a change.
+ */
+struct observe_cpu {
+	__u32 sequence;
+	__u32 slot;	   /* of the running task */
+	__u64 start_clock; /* when it got the CPU; 0: no switch seen yet */
+	__u32 outside;	   /* this CPU is not in the slot's mask */
+	__u32 reserved;
+	__u64 clock; /* one instant on this CPU's run queue clock … */
+	__u64 monotonic_ns; /* … and on CLOCK_MONOTONIC; taken again every second or so */
+	__u64 forgotten;    /* tasks whose last wait was overwritten by another task's */
+	__u64 reserved2[2];
+	struct observe_lookup lookups[OBSERVE_LOOKUPS];
+};
+ABI_ASSERT(struct observe_cpu, 192, lookups, 64);
+
+/* map `observe_places`, mmapable: CPU id -> */
+struct observe_place {
+	__u32 node; /* any number that is equal for CPUs of one NUMA node */
+	__u32 llc;  /* the same for one last-level cache */
+};
+ABI_ASSERT(struct observe_place, 8, llc, 4);
+
+/* map `observe_slots`, mmapable: slot -> whose it is; for readers, BPF does not look. */
+struct observe_slot {
+	__u64 cgroup_id; /* 0 = free */
+	__u64 nodes;	 /* bit n: memory on NUMA node n is local to it */
+	__u32 level;	 /* depth of the cgroup; the root is 0 */
+	__u32 reserved;
+	__u64 claims; /* how often the slot was given out */
+};
+ABI_ASSERT(struct observe_slot, 32, claims, 24);
+
+/*
+ * map `observe_masks`, mmapable: index slot * mask_words + word -> 64 CPUs of the slot's own.
+ * map `observe_cgroups`: cgroup id -> slot.
+ */
+
+/* The `.bss` of the observer, mmapable: what changes when slots do. */
+struct observe_control {
+	__u32 version;	  /* ABI_VERSION; 0 = not set up */
+	__u32 generation; /* of observe_cgroups; written last */
+	__u32 levels;	  /* bit n: a cgroup with a slot is at level n */
+	__u32 nr_cpus;	  /* possible CPU ids */
+	__u32 nr_slots;	  /* including slot 0 */
+	__u32 mask_words;
+	__u64 exhausted; /* containers that got no slot since this was loaded */
+};
+ABI_ASSERT(struct observe_control, 32, exhausted, 24);
+
 /* ============================ end of observe ================================================== */
 
 #endif

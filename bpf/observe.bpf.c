@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Counts, per container and CPU, the time its tasks ran, waited and were sent
+ * from CPU to CPU. Changes nothing.
+ *
+ * Every context switch of the machine passes here, so the rules are: the run
+ * queue's own clock instead of reading one; no hook on wakeups, because the
+ * scheduler already keeps since when a task waits; one writer per counter, so
+ * no atomics; a task's slot is found again in a few words per CPU.
+ *
+ * Known limits. A wait is counted when it ends, on the CPU where it ends. A
+ * task that was already running when its cgroup got a slot counts from its next
+ * switch on. Time taken by interrupts counts as the running task's.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <pinfold/abi.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Sizes; the maps below get theirs from the same numbers before load. */
+const volatile __u32 nr_cpus = 1;
+const volatile __u32 mask_words = 1;
+const volatile __u32 task_mask = 0; /* entries of observe_tasks - 1, a power of two - 1 */
+
+struct observe_control control;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_counter);
+} observe_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_cpu);
+} observe_cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_place);
+} observe_places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_slot);
+} observe_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} observe_masks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u32);
+} observe_cgroups SEC(".maps");
+
+/*
+ * What the scheduler's own running totals were when a task last got a CPU.
+ * An array indexed by pid rather than task storage: no allocation under the run
+ * queue lock and a third of the cost. Two live tasks that share an entry only
+ * lose precision (see account_wait), and each such loss is counted.
+ */
+struct task_record {
+	__u32 pid;
+	__u32 cpu;
+	__u64 run_delay_ns; /* including the wait that ended then */
+	__u64 throttled_ns; /* of its queue on that CPU */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct task_record);
+} observe_tasks SEC(".maps");
+
+#define CALIBRATE_NS 1000000000ULL
+
+/*
+ * The reader must not see a half-done change. x86 keeps stores in order, so
+ * only the compiler needs telling; elsewhere an atomic with a result orders.
+ */
+static __always_inline void bump_sequence(struct observe_cpu *here)
+{
+#if defined(__TARGET_ARCH_x86)
+	barrier();
+	*(volatile __u32 *)&here->sequence += 1;
+	barrier();
+#else
+	__sync_fetch_and_add(&here->sequence, 1);
+#endif
+}
+
+static __always_inline struct observe_counter *counter_of(__u32 slot, __u32 cpu)
+{
+	__u32 key = slot * nr_cpus + cpu;
+
+	return bpf_map_lookup_elem(&observe_counters, &key);
+}
+
+/* The slot of the nearest cgroup at a level where containers are; theirs inherit it. */
+static __noinline __u32 find_slot(struct cgroup *cgroup)
+{
+	__u32 levels = control.levels;
+	int depth = cgroup->level;
+
+	for (int level = MANAGED_LEVELS_MAX - 1; level > 0; level--) {
+		__u64 id;
+		__u32 *slot;
+
+		if (level > depth || !(levels & (1U << level)))
+			continue;
+		id = BPF_CORE_READ(cgroup, ancestors[level], kn, id);
+		slot = bpf_map_lookup_elem(&observe_cgroups, &id);
+		if (slot)
+			return *slot;
+	}
+	return SLOT_HOST;
+}
+
+static __always_inline __u32 slot_of(struct observe_cpu *here, struct task_struct *task)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
+	__u64 id = cgroup->kn->id;
+	/* ids of directories lie some forty apart, their files are between */
+	__u32 index = ((__u32)id * 0x9e3779b1u) >> 29;
+	struct observe_lookup *lookup = &here->lookups[index & (OBSERVE_LOOKUPS - 1)];
+	__u32 generation = *(volatile __u32 *)&control.generation;
+
+	if (lookup->cgroup_id == id && lookup->generation == generation)
+		return lookup->slot;
+	lookup->slot = find_slot(cgroup);
+	lookup->cgroup_id = id;
+	lookup->generation = generation;
+	return lookup->slot;
+}
+
+/*
+ * How long this task's queue has been throttled, by its own cgroup's quota or
+ * one above. Before 6.6 the kernel keeps it only on the load-tracking clock,
+ * which runs slower than time while a CPU runs below its full speed.
+ */
+static __always_inline __u64 throttled_total(struct cfs_rq *queue)
+{
+	if (bpf_core_field_exists(queue->throttled_clock_self_time))
+		return queue->throttled_clock_self_time;
+	if (bpf_core_field_exists(queue->throttled_clock_pelt_time))
+		return queue->throttled_clock_pelt_time;
+	return 0;
+}
+
+/*
+ * The wait that ends now: since last_queued, which is still set when the switch
+ * is traced. A task pulled to another CPU while queued has had its wait so far
+ * folded into run_delay, before the migration is traced; the growth of run_delay
+ * since we last saw the task gives that part back, exactly.
+ *
+ * Throttled time that fell between two arrivals on one CPU is the quota's share.
+ * A task that slept through a throttling and then waited for another reason is
+ * charged to the quota, up to that wait; one that waited on a CPU it had not
+ * been on before is not charged.
+ */
+static __always_inline void account_wait(struct observe_cpu *here, struct observe_counter *counter,
+					 struct task_struct *task, __u32 cpu, __u64 clock)
+{
+	__u64 queued = task->sched_info.last_queued;
+	__u64 delay = task->sched_info.run_delay;
+	__u64 wait = queued && clock > queued ? clock - queued : 0;
+	__u64 throttled = throttled_total(task->se.cfs_rq);
+	__u32 pid = task->pid;
+	__u32 key = pid & task_mask;
+	struct task_record *record = bpf_map_lookup_elem(&observe_tasks, &key);
+
+	if (!record)
+		return;
+	if (record->pid == pid) {
+		__u64 arrived = task->sched_info.last_arrival;
+		__u64 folded = delay - record->run_delay_ns;
+
+		/* A pid used again, or a torn entry: no task waits longer than it was away. */
+		if (arrived && (__s64)folded > 0 && (__s64)folded <= (__s64)(clock - arrived))
+			wait += folded;
+		if (record->cpu == cpu && (__s64)(throttled - record->throttled_ns) > 0) {
+			__u64 quota = throttled - record->throttled_ns;
+
+			counter->wait_quota_ns += quota < wait ? quota : wait;
+		}
+	} else {
+		here->forgotten += record->pid != 0;
+		record->pid = pid;
+	}
+	counter->wait_ns += wait;
+	record->cpu = cpu;
+	record->run_delay_ns = delay + (queued && clock > queued ? clock - queued : 0);
+	record->throttled_ns = throttled;
+}
+
+static __always_inline bool is_outside(__u32 slot, __u32 cpu)
+{
+	__u32 key = slot * mask_words + (cpu >> 6);
+	__u64 *word = bpf_map_lookup_elem(&observe_masks, &key);
+
+	return word && !(*word >> (cpu & 63) & 1);
+}
+
+static __always_inline void close_interval(struct observe_cpu *here, __u32 cpu, __u64 clock)
+{
+	struct observe_counter *counter;
+	__u64 ran = clock - here->start_clock;
+
+	if (!here->start_clock || here->slot == SLOT_NONE || (__s64)ran < 0)
+		return;
+	counter = counter_of(here->slot, cpu);
+	if (!counter)
+		return;
+	counter->run_ns += ran;
+	if (here->outside)
+		counter->outside_ns += ran;
+}
+
+static __always_inline void open_interval(struct observe_cpu *here, struct task_struct *next,
+					  __u32 cpu, __u64 clock)
+{
+	struct observe_counter *counter;
+	__u32 slot = next->pid ? slot_of(here, next) : SLOT_NONE;
+
+	here->slot = slot;
+	here->start_clock = clock;
+	here->outside = 0;
+	if (slot == SLOT_NONE)
+		return;
+	counter = counter_of(slot, cpu);
+	if (!counter)
+		return;
+	counter->switches++;
+	if (slot == SLOT_HOST)
+		return;
+	here->outside = is_outside(slot, cpu);
+	account_wait(here, counter, next, cpu, clock);
+}
+
+/*
+ * Hook: every context switch, under the run queue lock with interrupts off, on
+ * the CPU that switches; not sleepable. Reads prev, next and the run queue;
+ * writes this CPU's record and counters. Changes nothing, so there is no
+ * failing open or closed: what cannot be counted is left out.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	/* updated by the scheduler just before this; prev's queue is always this CPU's */
+	struct rq *rq = prev->se.cfs_rq->rq;
+	__u64 clock = rq->clock;
+	__u32 cpu = rq->cpu;
+	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
+
+	if (!here)
+		return 0;
+	bump_sequence(here);
+	close_interval(here, cpu, clock);
+	open_interval(here, next, cpu, clock);
+	if (clock - here->clock > CALIBRATE_NS) {
+		here->clock = clock;
+		here->monotonic_ns = bpf_ktime_get_ns();
+	}
+	bump_sequence(here);
+	return 0;
+}
+
+/*
+ * Hook: a task is given to another CPU, waking or queued; interrupts off, on
+ * any CPU, the task's own record still says where it comes from. Reads the
+ * places of both CPUs; writes the target CPU's migrations, atomically with the
+ * other CPUs that may do the same.
+ */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(observe_migrate, struct task_struct *task, int target)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 to_cpu = target, from_cpu = task->se.cfs_rq->rq->cpu;
+	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
+	struct observe_place *from, *to;
+	struct observe_counter *counter;
+	__u32 slot;
+
+	if (!here)
+		return 0;
+	slot = slot_of(here, task);
+	if (slot == SLOT_HOST || from_cpu == to_cpu)
+		return 0;
+	from = bpf_map_lookup_elem(&observe_places, &from_cpu);
+	to = bpf_map_lookup_elem(&observe_places, &to_cpu);
+	counter = counter_of(slot, to_cpu);
+	if (!from || !to || !counter)
+		return 0;
+	if (from->node != to->node)
+		__sync_fetch_and_add(&counter->migrations_numa, 1);
+	else if (from->llc != to->llc)
+		__sync_fetch_and_add(&counter->migrations_llc, 1);
+	else
+		__sync_fetch_and_add(&counter->migrations_core, 1);
+	return 0;
+}
