@@ -22,6 +22,13 @@ struct clock_port {
 	uint64_t (*wall_ns)(void *self); /* CLOCK_REALTIME */
 };
 
+/* --- the loop: main ---------------------------------------------------------------------------- */
+struct loop_port {
+	void *self;
+	/* Call controller_wake once, delay_ns from now; a nearer wake already asked for stands. */
+	void (*wake)(void *self, uint64_t delay_ns);
+};
+
 /* --- cgroups: user/cgroup --------------------------------------------------------------------- */
 #define GROUP_ERROR_MAX 320
 
@@ -58,6 +65,8 @@ struct groups_port {
 	 */
 	int (*join)(void *self, const char *path, pid_t pid, int pidfd,
 		    char error[GROUP_ERROR_MAX]);
+	/* End every process of the group and below (cgroup.kill). */
+	int (*kill)(void *self, const char *path);
 	/*
 	 * User tasks outside the workload root that a root partition would push onto the
 	 * reserved CPUs; and is machine.slice or a container scope outside populated?

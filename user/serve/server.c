@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * libmicrohttpd in its epoll mode, driven by the agent's own loop: no thread,
+ * so the controller needs no lock.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "format/exposition.h"
+#include "lib/file.h"
+#include "lib/log.h"
+#include "serve/server.h"
+
+enum listener_kind { LISTENER_METRICS, LISTENER_API };
+
+struct listener {
+	struct server *server;
+	enum listener_kind kind;
+	struct MHD_Daemon *daemon;
+	sd_event_source *readable, *timer;
+};
+
+struct server {
+	const struct faces_port *faces;
+	struct listener metrics, api;
+	int runtime_dir_fd; /* borrowed */
+	char socket_name[64];
+	bool bound;
+};
+
+/* What arrives of one request before it is answered. */
+struct request {
+	struct text body;
+	bool too_large;
+};
+
+static void free_response(struct MHD_Response **response)
+{
+	if (*response)
+		MHD_destroy_response(*response);
+}
+
+static void put_json(struct json_object **object)
+{
+	json_object_put(*object);
+}
+
+static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status,
+			       const char *type, const char *data, size_t len)
+{
+	struct MHD_Response *response cleanup(free_response) = MHD_create_response_from_buffer(
+		len, (void *)(uintptr_t)data, MHD_RESPMEM_MUST_COPY);
+
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST");
+	return MHD_queue_response(connection, status, response);
+}
+
+static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
+				    struct json_object *object)
+{
+	const char *text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+								  JSON_C_TO_STRING_NOSLASHESCAPE);
+
+	return respond(connection, status, "application/json", text, strlen(text));
+}
+
+static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
+				     const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
+				     const char *format, ...)
+{
+	struct json_object *body cleanup(put_json) = json_object_new_object();
+	char message[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	json_object_object_add(body, "error", json_object_new_string(message));
+	return respond_json(connection, status, body);
+}
+
+static bool wants_openmetrics(struct MHD_Connection *connection)
+{
+	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_ACCEPT);
+
+	return accept && strstr(accept, "application/openmetrics-text");
+}
+
+static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connection *connection)
+{
+	bool openmetrics = wants_openmetrics(connection);
+	cleanup_text struct text page = {0};
+	int r;
+
+	r = server->faces->metrics(server->faces->self, openmetrics, &page);
+	if (!r)
+		r = page.error;
+	if (r)
+		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				     "metrics: %s", strerror(-r));
+	return respond(connection, MHD_HTTP_OK,
+		       openmetrics ? EXPOSITION_TYPE_OPENMETRICS : EXPOSITION_TYPE_TEXT, page.data,
+		       page.len);
+}
+
+static enum MHD_Result answer_probe(struct MHD_Connection *connection, const struct faces_port *faces,
+				    bool (*probe)(void *self, char *reason, size_t size))
+{
+	char reason[256] = "ok";
+	bool good = probe(faces->self, reason, sizeof(reason) - 1);
+
+	strcat(reason, "\n");
+	return respond(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+		       "text/plain; charset=utf-8", reason, strlen(reason));
+}
+
+/* The three paths that both listeners have; MHD_NO with *ret_found false = not one of them. */
+static enum MHD_Result answer_common(struct server *server, struct MHD_Connection *connection,
+				     const char *url, bool *ret_found)
+{
+	*ret_found = true;
+	if (!strcmp(url, "/metrics"))
+		return answer_metrics(server, connection);
+	if (!strcmp(url, "/healthz"))
+		return answer_probe(connection, server->faces, server->faces->healthy);
+	if (!strcmp(url, "/readyz"))
+		return answer_probe(connection, server->faces, server->faces->ready);
+	*ret_found = false;
+	return MHD_NO;
+}
+
+static int peer_of(struct MHD_Connection *connection, struct ucred *ret_peer)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	socklen_t len = sizeof(*ret_peer);
+
+	if (!info)
+		return -ENOTCONN;
+	return getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, ret_peer, &len) ? -errno : 0;
+}
+
+static enum MHD_Result answer_query(struct server *server, struct MHD_Connection *connection,
+				    const char *object)
+{
+	struct json_object *reply cleanup(put_json) = NULL;
+	int r = server->faces->query(server->faces->self, object, &reply);
+
+	if (r == -ENOENT)
+		return respond_error(connection, MHD_HTTP_NOT_FOUND,
+				     "/v1/%.64s: no such object; /v1/node and /v1/pod are among "
+				     "those there are",
+				     object);
+	if (r)
+		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "/v1/%.64s: %s",
+				     object, strerror(-r));
+	return respond_json(connection, MHD_HTTP_OK, reply);
+}
+
+/* Body text to JSON; an empty body is no body. NULL with *ret_error set when it is malformed. */
+static struct json_object *parse_body(const struct text *body, const char **ret_error)
+{
+	struct json_tokener *tokener;
+	struct json_object *object;
+
+	*ret_error = NULL;
+	if (!body->len)
+		return NULL;
+	tokener = json_tokener_new_ex(16);
+	if (!tokener) {
+		*ret_error = "no memory";
+		return NULL;
+	}
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	object = json_tokener_parse_ex(tokener, body->data, (int)body->len);
+	if (json_tokener_get_error(tokener) != json_tokener_success) {
+		*ret_error = json_tokener_error_desc(json_tokener_get_error(tokener));
+		json_object_put(object);
+		object = NULL;
+	} else if (!json_object_is_type(object, json_type_object)) {
+		*ret_error = "it is not an object";
+		json_object_put(object);
+		object = NULL;
+	}
+	json_tokener_free(tokener);
+	return object;
+}
+
+static enum MHD_Result answer_command(struct server *server, struct MHD_Connection *connection,
+				      const char *path, const struct text *body, pid_t peer_pid)
+{
+	struct json_object *request cleanup(put_json) = NULL;
+	struct json_object *reply cleanup(put_json) = NULL;
+	unsigned int status = MHD_HTTP_OK;
+	const char *slash = strchr(path, '/'), *error;
+	char object[64];
+	int r;
+
+	snprintf(object, sizeof(object), "%.*s", slash ? (int)(slash - path) : 63, path);
+	request = parse_body(body, &error);
+	if (error)
+		return respond_error(connection, MHD_HTTP_BAD_REQUEST,
+				     "POST /v1/%.64s: the body is not acceptable JSON: %s; send one "
+				     "object",
+				     path, error);
+	r = server->faces->command(server->faces->self, object, slash ? slash + 1 : "", request,
+				   peer_pid, &reply, &status);
+	if (r == -ENOENT)
+		return respond_error(connection, MHD_HTTP_NOT_FOUND,
+				     "POST /v1/%.64s: no such command", path);
+	if (r)
+		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				     "POST /v1/%.64s: %s", path, strerror(-r));
+	return respond_json(connection, status, reply);
+}
+
+static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *connection,
+				  const char *url, const char *method, const struct text *body)
+{
+	struct ucred peer;
+	int r;
+
+	r = peer_of(connection, &peer);
+	if (r || peer.uid != 0)
+		return respond_error(connection, MHD_HTTP_FORBIDDEN,
+				     "this socket answers root only");
+	if (strncmp(url, "/v1/", 4) || !url[4])
+		return respond_error(connection, MHD_HTTP_NOT_FOUND,
+				     "%.64s: paths are /metrics, /healthz, /readyz and /v1/<object>",
+				     url);
+	if (!strcmp(method, MHD_HTTP_METHOD_GET))
+		return answer_query(server, connection, url + 4);
+	if (!strcmp(method, MHD_HTTP_METHOD_POST))
+		return answer_command(server, connection, url + 4, body, peer.pid);
+	return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "%.16s: use GET or POST",
+			     method);
+}
+
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_len, void **state)
+{
+	struct listener *listener = data;
+	struct request *request = *state;
+	bool get = !strcmp(method, MHD_HTTP_METHOD_GET), found;
+	enum MHD_Result result;
+
+	if (!request) {
+		*state = calloc(1, sizeof(*request));
+		return *state ? MHD_YES : MHD_NO;
+	}
+	if (*upload_len) {
+		if (request->body.len + *upload_len > SERVER_MAX_BODY)
+			request->too_large = true;
+		else
+			text_append_len(&request->body, upload, *upload_len);
+		*upload_len = 0;
+		return MHD_YES;
+	}
+	if (request->too_large || request->body.error)
+		return respond_error(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+				     "the body is larger than %d bytes", SERVER_MAX_BODY);
+	if (get) {
+		result = answer_common(listener->server, connection, url, &found);
+		if (found)
+			return result;
+	}
+	if (listener->kind == LISTENER_API)
+		return answer_api(listener->server, connection, url, method, &request->body);
+	if (!get)
+		return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "%.16s: use GET",
+				     method);
+	return respond_error(connection, MHD_HTTP_NOT_FOUND,
+			     "%.64s: paths here are /metrics, /healthz and /readyz", url);
+}
+
+static void on_completed(void *data, struct MHD_Connection *connection, void **state,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct request *request = *state;
+
+	if (!request)
+		return;
+	text_fini(&request->body);
+	free(request);
+	*state = NULL;
+}
+
+/* Let libmicrohttpd work, then ask it when it wants to be called without input. */
+static void run_daemon(struct listener *listener)
+{
+	MHD_UNSIGNED_LONG_LONG timeout_ms;
+
+	MHD_run(listener->daemon);
+	if (MHD_get_timeout(listener->daemon, &timeout_ms) == MHD_YES) {
+		sd_event_source_set_time_relative(listener->timer, timeout_ms * 1000);
+		sd_event_source_set_enabled(listener->timer, SD_EVENT_ONESHOT);
+	} else {
+		sd_event_source_set_enabled(listener->timer, SD_EVENT_OFF);
+	}
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t events, void *data)
+{
+	run_daemon(data);
+	return 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *data)
+{
+	run_daemon(data);
+	return 0;
+}
+
+/* *takes* listen_fd also on failure. */
+static int listener_start(struct listener *listener, int listen_fd, sd_event *event)
+{
+	cleanup_close int owned_fd = listen_fd;
+	const union MHD_DaemonInfo *info;
+	int r;
+
+	listener->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, listener,
+		MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned int)SERVER_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)(32 * 1024), MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+		MHD_OPTION_END);
+	if (!listener->daemon)
+		return -EIO;
+	TAKE_FD(owned_fd);
+	info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return -EIO;
+	r = sd_event_add_io(event, &listener->readable, info->epoll_fd, EPOLLIN, on_readable,
+			    listener);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time_relative(event, &listener->timer, CLOCK_MONOTONIC, 0, 1000,
+				       on_timer, listener);
+	return r < 0 ? r : 0;
+}
+
+static void listener_stop(struct listener *listener)
+{
+	sd_event_source_disable_unref(listener->readable);
+	sd_event_source_disable_unref(listener->timer);
+	if (listener->daemon)
+		MHD_stop_daemon(listener->daemon);
+}
+
+int server_parse_address(const char *text, char *ret_host, size_t size, uint16_t *ret_port)
+{
+	const char *colon = strrchr(text, ':'), *start = text;
+	char *end;
+	unsigned long port;
+	size_t len;
+
+	if (!colon || colon == text || !colon[1])
+		return -EINVAL;
+	len = (size_t)(colon - text);
+	if (*text == '[') {
+		if (colon[-1] != ']' || len < 3)
+			return -EINVAL;
+		start++;
+		len -= 2;
+	} else if (memchr(text, ':', len)) {
+		return -EINVAL;
+	}
+	if (len >= size || colon[1] < '0' || colon[1] > '9')
+		return -EINVAL;
+	errno = 0;
+	port = strtoul(colon + 1, &end, 10);
+	if (*end || errno || port == 0 || port > 65535)
+		return -EINVAL;
+	memcpy(ret_host, start, len);
+	ret_host[len] = '\0';
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+static int open_tcp(const char *address)
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in in4 = {.sin_family = AF_INET};
+	cleanup_close int fd = -1;
+	const struct sockaddr *sockaddr;
+	socklen_t len;
+	char host[64];
+	uint16_t port;
+	int one = 1;
+
+	if (server_parse_address(address, host, sizeof(host), &port))
+		return log_err(-EINVAL,
+			       "serve: metrics.listen '%s' is not ADDRESS:PORT; write for example "
+			       "127.0.0.1:9417",
+			       address);
+	if (inet_pton(AF_INET, host, &in4.sin_addr) == 1) {
+		in4.sin_port = htons(port);
+		sockaddr = (const struct sockaddr *)&in4;
+		len = sizeof(in4);
+	} else if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
+		in6.sin6_port = htons(port);
+		sockaddr = (const struct sockaddr *)&in6;
+		len = sizeof(in6);
+	} else {
+		return log_err(-EINVAL, "serve: metrics.listen '%s': '%s' is no IP address", address,
+			       host);
+	}
+	fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return log_err(-errno, "serve: socket for metrics.listen '%s'", address);
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, sockaddr, len) || listen(fd, 64))
+		return log_err(-errno, "serve: cannot listen on metrics.listen '%s'", address);
+	return TAKE_FD(fd);
+}
+
+/* Bound under a temporary name inside the 0700 directory, then renamed over a stale one. */
+static int open_unix(const struct server_options *options)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	cleanup_close int fd = -1;
+	char temporary[80];
+	int len;
+
+	snprintf(temporary, sizeof(temporary), ".%s.new", options->socket_name);
+	len = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", options->runtime_dir,
+		       temporary);
+	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
+		return log_err(-ENAMETOOLONG,
+			       "serve: runtimeDirectory '%s' is too long for a socket (%zu bytes); "
+			       "choose a shorter one",
+			       options->runtime_dir, sizeof(address.sun_path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return log_err(-errno, "serve: socket");
+	unlinkat(options->runtime_dir_fd, temporary, 0);
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return log_err(-errno, "serve: cannot bind %s", address.sun_path);
+	if (fchmodat(options->runtime_dir_fd, temporary, 0600, 0) || listen(fd, 64) ||
+	    renameat(options->runtime_dir_fd, temporary, options->runtime_dir_fd,
+		     options->socket_name))
+		return log_err(-errno, "serve: cannot publish %s/%s", options->runtime_dir,
+			       options->socket_name);
+	return TAKE_FD(fd);
+}
+
+int server_open(const struct server_options *options, const struct faces_port *faces,
+		sd_event *event, struct server **ret_server)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int fd, r;
+
+	if (!server)
+		return log_err(-ENOMEM, "serve");
+	server->faces = faces;
+	server->runtime_dir_fd = options->runtime_dir_fd;
+	server->metrics = (struct listener){.server = server, .kind = LISTENER_METRICS};
+	server->api = (struct listener){.server = server, .kind = LISTENER_API};
+	snprintf(server->socket_name, sizeof(server->socket_name), "%s", options->socket_name);
+
+	fd = open_unix(options);
+	r = fd;
+	if (fd >= 0) {
+		server->bound = true;
+		r = listener_start(&server->api, fd, event);
+		if (r)
+			log_err(r, "serve: cannot start the API");
+	}
+	if (r >= 0 && options->metrics_address && *options->metrics_address) {
+		fd = open_tcp(options->metrics_address);
+		r = fd;
+		if (fd >= 0) {
+			r = listener_start(&server->metrics, fd, event);
+			if (r)
+				log_err(r, "serve: cannot start the metrics listener");
+		}
+	}
+	if (r < 0) {
+		server_close(server);
+		return r;
+	}
+	*ret_server = server;
+	return 0;
+}
+
+void server_close(struct server *server)
+{
+	if (!server)
+		return;
+	listener_stop(&server->metrics);
+	listener_stop(&server->api);
+	if (server->bound)
+		unlinkat(server->runtime_dir_fd, server->socket_name, 0);
+	free(server);
+}
