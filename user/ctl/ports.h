@@ -42,6 +42,17 @@ struct group_status {
 	uint64_t usage_usec, throttled_usec, nr_throttled; /* cpu.stat */
 };
 
+enum managed_scope { MANAGED_TREE, MANAGED_SELF, MANAGED_OVERLAP };
+
+struct managed_group {
+	uint64_t cgroup_id;
+	uint32_t level;
+	enum managed_scope scope;
+	bool is_container; /* has a slot: counted, and the border of the border rule */
+	struct cpuset cpus; /* its CPUs; for placement */
+	uint64_t nodes;	    /* NUMA node indexes its CPUs lie on */
+};
+
 struct groups_port {
 	void *self;
 	/* "systemd" or "cgroupfs"; how plan_layout is to be filled. */
@@ -73,6 +84,12 @@ struct groups_port {
 	 */
 	int (*outsiders)(void *self, uint32_t *ret_nr_tasks, char *ret_populated_scope,
 			 size_t size);
+	/*
+	 * Cgroups around the workload root that the guard covers in part: its ancestors
+	 * (MANAGED_SELF) and their other children (MANAGED_OVERLAP). *ret_nr <= max.
+	 */
+	int (*surroundings)(void *self, struct managed_group *ret_groups, uint32_t max,
+			    uint32_t *ret_nr);
 	/* Path of a cgroup by its id, for naming culprits; -ENOENT when it is gone. */
 	int (*path_of)(void *self, uint64_t cgroup_id, char *ret_path, size_t size);
 	/* Watch the tree's files for foreign writes and lost partitions; again after each plan. */
@@ -90,20 +107,19 @@ struct groups_sink {
 /* --- kernel side: user/bpf -------------------------------------------------------------------- */
 enum enforcement { ENFORCEMENT_OFF, ENFORCEMENT_AUDIT, ENFORCEMENT_ENFORCE, ENFORCEMENT_NR };
 
-enum managed_scope { MANAGED_TREE, MANAGED_SELF, MANAGED_OVERLAP };
-
-struct managed_group {
-	uint64_t cgroup_id;
-	uint32_t level;
-	enum managed_scope scope;
-	bool is_container; /* has a slot: counted, and the border of the border rule */
-	struct cpuset cpus; /* its CPUs; for placement */
-	uint64_t nodes;	    /* NUMA node indexes its CPUs lie on */
+/* A unit with rights against the guard, known by its parent cgroup and its name. */
+struct actor_unit {
+	uint64_t parent_id;
+	uint32_t level; /* of the unit: the parent's + 1 */
+	char name[64];	/* "containerd.service" */
+	bool is_runtime; /* else kubelet-like: everything but cpuset files */
 };
 
 struct kernel_policy {
 	uint32_t nr_groups;
 	const struct managed_group *groups; /* borrowed for the call */
+	uint32_t nr_actors;
+	const struct actor_unit *actors;    /* borrowed for the call */
 	struct cpuset protected_cpus;	    /* exclusively granted */
 	enum enforcement cpuset_files, affinity, cgroup_moves;
 	bool runtime_writes_deny;
