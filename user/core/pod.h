@@ -62,7 +62,11 @@ DEFINE_CLEANUP(struct pod_spec, pod_spec_freep, pod_spec_free);
 #define cleanup_pod_spec cleanup(pod_spec_freep)
 bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b);
 
-/* A limit without a request is the request too (API defaulting); run once after filling. */
+/*
+ * API defaulting, run once after filling: a limit without a request is the
+ * request too; a pod-level request that is missing beside a pod-level limit is
+ * what the containers request together, or the limit where none requests it.
+ */
 void pod_spec_default(struct pod_spec *spec);
 
 /*
@@ -74,7 +78,11 @@ enum qos_class pod_qos(const struct pod_spec *spec);
 const char *qos_class_name(enum qos_class qos);		 /* "Guaranteed", … */
 const char *container_kind_name(enum container_kind kind); /* "init", "sidecar", "app" */
 
-/* Pod and container cpu.max / cpu.weight / memory.max inputs, as the kubelet sums them. */
+/*
+ * Inputs of the pod's cpu.max, cpu.weight and memory.max as the kubelet sums
+ * them, overhead included: pod-level values where given, else the most that
+ * runs at one time. A limit exists when the pod level or every container has one.
+ */
 struct pod_totals {
 	int64_t cpu_request_mcpu, cpu_limit_mcpu;	/* limit -1 = none */
 	int64_t memory_request_bytes, memory_limit_bytes; /* limit -1 = none */

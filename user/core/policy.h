@@ -55,9 +55,62 @@ struct policy {
 	struct memory_reservation memory_reservations[POLICY_MAX_RESERVATIONS];
 	/* CPUs never used for pools: isolcpus=, nohz_full=, unless listed by the user */
 	struct cpuset excluded;
+	/*
+	 * Let an exclusive grant take the last shared CPU although containers run
+	 * there, as the kubelet does. Implied by compatibility kubelet-1.36.
+	 */
+	bool may_empty_shared_pool;
 };
 
 struct policy policy_default(void);
+
+/*
+ * Why a policy is impossible; names follow the kubelet's distinct failures.
+ * POLICY_FINE is 0.
+ */
+enum policy_problem {
+	POLICY_FINE,
+	POLICY_OPTION_UNKNOWN,
+	POLICY_OPTION_BAD_VALUE,
+	POLICY_OPTION_ALPHA_DISABLED,
+	POLICY_OPTION_BETA_DISABLED,
+	POLICY_OPTION_CONFLICT,
+	POLICY_OPTION_NEEDS_OTHER_ALIGN, /* align-by-socket with single-numa-node */
+	POLICY_OPTION_TOPOLOGY,		 /* align-by-socket with sockets inside one node */
+	POLICY_RESERVED_NONE,		 /* static without any reservation */
+	POLICY_RESERVED_UNKNOWN_CPU,
+	POLICY_RESERVED_TOO_MANY,
+	POLICY_PROBLEM_NR
+};
+
+/* Gates CPUManagerPolicyAlphaOptions and CPUManagerPolicyBetaOptions. */
+struct policy_gates {
+	bool alpha, beta;
+};
+
+/*
+ * One entry of cpuManagerPolicyOptions by its kubelet name
+ * ("full-pcpus-only") and value (Go's ParseBool forms). A problem comes with a
+ * sentence in `error` (size >= 256) and leaves `options` untouched.
+ */
+enum policy_problem policy_set_cpu_option(struct cpu_options *options, const char *name,
+					  const char *value, struct policy_gates gates, char *error,
+					  size_t error_size);
+
+/*
+ * Forbidden combinations of CPU options and alignment on this machine, in the
+ * kubelet's order. Looks at nothing else of the policy.
+ */
+enum policy_problem policy_check_options(const struct policy *policy,
+					 const struct topology *topology, char *error,
+					 size_t error_size);
+
+/* CPUs to reserve by count: kube + system reservation rounded up; the list's size with a list. */
+uint32_t policy_reserved_count(const struct policy *policy);
+
+/* CPUs pools are made of: all but the excluded ones that are not listed as reserved. */
+void policy_usable_cpus(const struct policy *policy, const struct topology *topology,
+			struct cpuset *ret_cpus);
 
 /*
  * Is this combination possible on this machine? 0, or -EINVAL with a sentence
@@ -69,5 +122,7 @@ int policy_check(const struct policy *policy, const struct topology *topology, c
 const char *cpu_policy_name(enum cpu_policy policy);
 const char *align_policy_name(enum align_policy policy);
 const char *compatibility_name(enum compatibility compatibility);
+const char *align_scope_name(enum align_scope scope);
+const char *policy_problem_name(enum policy_problem problem); /* "option-conflict", … */
 
 #endif
