@@ -47,14 +47,14 @@ enum guard_mode {
 };
 
 enum managed_kind {
-	MANAGED_NONE,
-	MANAGED_TREE,	 /* this cgroup and all below */
-	MANAGED_SELF,	 /* its own control files only: the root, ancestors of a workload root */
-	MANAGED_OVERLAP, /* its own cpuset files only: siblings of a workload root */
-	MANAGED_NR,
+	MANAGED_KIND_NONE,
+	MANAGED_KIND_TREE,	 /* this cgroup and all below */
+	MANAGED_KIND_SELF,	 /* its own control files only: the root, ancestors of a workload root */
+	MANAGED_KIND_OVERLAP, /* its own cpuset files only: siblings of a workload root */
+	MANAGED_KIND_NR,
 };
 
-/* A container's own cgroup: the border of the border rule. Only with MANAGED_TREE. */
+/* A container's own cgroup: the border of the border rule. Only with MANAGED_KIND_TREE. */
 #define MANAGED_BORDER	 (1u << 0)
 /* The guard's self-test: denied to everybody but the agent, whatever the modes say. */
 #define MANAGED_SELFTEST (1u << 1)
@@ -220,6 +220,37 @@ enum event_counter {
 
 /* map `watch_counters`, per CPU: index enum event_kind, counted before the budget */
 
+/*
+ * map `watch_masks`: the protected CPUs, then the online CPUs, each as many words
+ * as the possible CPUs need. map `slot_masks`: a container's CPUs, index
+ * slot * words + word. Both in the order of the kernel's cpumask.
+ */
+
+/* ============================ parts and their pins ============================================ */
+
+/* One object each; `meta` is pinned beside maps/ and links/. */
+enum part_id {
+	PART_GUARD,
+	PART_WATCH,
+	PART_OBSERVE,
+	PART_NR = 8, /* room for later parts without a new layout */
+};
+
+/* How the guard's programs are attached. */
+enum mechanism {
+	MECHANISM_NONE,
+	MECHANISM_LSM,
+	MECHANISM_FMOD_RET,
+};
+
+/* map `meta`: enum part_id -> what is pinned; abi_version 0 = nothing, or not whole */
+struct part_meta {
+	__u32 abi_version;
+	__u32 mechanism; /* enum mechanism, 0 where there is only one way */
+	__u64 digest;	 /* of the programs, their constants and the map sizes */
+};
+ABI_ASSERT(struct part_meta, 16, digest, 8);
+
 /* ============================ observe: counters =============================================== */
 /* (section of bpf/observe.bpf.c) */
 
@@ -304,7 +335,7 @@ struct observe_control {
 	__u32 nr_cpus;	  /* possible CPU ids */
 	__u32 nr_slots;	  /* including slot 0 */
 	__u32 mask_words;
-	__u64 exhausted; /* containers that got no slot since this was loaded */
+	__u64 exhausted; /* claims that found no free slot */
 };
 ABI_ASSERT(struct observe_control, 32, exhausted, 24);
 

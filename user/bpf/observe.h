@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counters of bpf/observe.bpf.c: loading, telling which cgroup is which
+ * container, reading. Reading makes no system call.
+ *
+ * With a pin directory, programs and counters stay in the kernel when the agent
+ * ends and go on counting; the next observe_open adopts them. Nothing here
+ * depends on the guard or changes what runs where.
+ */
+#ifndef BPF_OBSERVE_H
+#define BPF_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/cpuset.h"
+#include "core/topology.h"
+#include "lib/cleanup.h"
+
+struct observer;
+
+struct observe_setup {
+	/* Below it maps/ and links/ are used and made; on bpffs. NULL: count for this process only. */
+	const char *pin_dir;
+	/* Nodes and last-level caches of CPUs. Borrowed for the observer's life. */
+	const struct topology *topology;
+	uint32_t max_containers;
+};
+
+/*
+ * Adopt what is pinned if it is of our version and has the sizes asked for;
+ * else load, attach and pin anew, replacing what was pinned (its counts are
+ * lost; a log line says so). Errors are logged:
+ *   -ESTALE   the pins belong to a newer version; they are left alone
+ *   -ENOTSUP  the kernel lacks something the programs need (BTF, tp_btf)
+ *   else      what the kernel or the file system answered
+ */
+int observe_open(const struct observe_setup *setup, struct observer **ret_observer);
+/* Pinned programs go on counting. */
+void observe_close(struct observer *observer);
+DEFINE_CLEANUP(struct observer, observe_closep, observe_close);
+#define cleanup_observer cleanup(observe_closep)
+
+/* Remove our pins, so that the programs end with their last user. 0 also when there are none. */
+int observe_unpin(const char *pin_dir);
+
+struct observe_group {
+	uint64_t cgroup_id; /* of the container's cgroup; cgroups below count with it */
+	uint32_t level;	    /* its depth: 1 = directly below the root; at most 31 */
+	uint64_t nodes;	    /* NUMA node indexes that are local to it; 0 = all */
+	const struct cpuset *cpus; /* its own CPUs; time elsewhere is "outside" */
+};
+
+/*
+ * Give the group a slot, or update the one it has (counters go on). Slots are
+ * numbered from 1; those of released groups are used again as late as possible.
+ * -ENOSPC: max_containers have one already (counted, see observe_status).
+ */
+int observe_claim(struct observer *observer, const struct observe_group *group,
+		  uint32_t *ret_slot);
+/* Forget the group; its counts are gone. Its tasks, if any, count as the host's. -ENOENT. */
+int observe_release(struct observer *observer, uint64_t cgroup_id);
+/* Release every group whose id is not among the `nr` ids. */
+void observe_retain(struct observer *observer, const uint64_t *cgroup_ids, uint32_t nr);
+/* -ENOENT. */
+int observe_find(const struct observer *observer, uint64_t cgroup_id, uint32_t *ret_slot);
+
+/* One container since its slot was given, the interval it is running right now included. */
+struct observe_usage {
+	/* Their sum is all its run time. */
+	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
+	uint64_t wait_ns;	    /* waits that are over */
+	uint64_t wait_own_quota_ns; /* part of wait_ns */
+	uint64_t switches;
+	uint64_t migrations_core, migrations_llc, migrations_numa;
+	uint32_t nr_cpus;	/* length of run_ns */
+	const uint64_t *run_ns; /* by CPU id; valid until the next call that names this group */
+};
+
+/* Values never go back while the group has its slot. -ENOENT, -ENOMEM. */
+int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_usage *ret_usage);
+
+struct observe_node {
+	uint64_t run_ns, wait_ns;
+};
+
+/* All containers of now, summed per NUMA node index of the topology; ret_nodes holds nodes.nr. */
+void observe_nodes(struct observer *observer, struct observe_node *ret_nodes);
+
+struct observe_status {
+	bool adopted; /* the programs were there before this process */
+	uint32_t nr_slots, nr_used;
+	uint64_t exhausted; /* claims that found no free slot */
+	uint64_t forgotten; /* tasks whose last wait was overwritten by another task's */
+	uint64_t map_bytes; /* kernel memory of the counters, by formula */
+};
+
+void observe_status(const struct observer *observer, struct observe_status *ret_status);
+
+#define OBSERVE_NR_PROGS 2
+
+/* Program ids, for their run time and count (kernel.bpf_stats_enabled). */
+void observe_prog_ids(const struct observer *observer, uint32_t ret_ids[OBSERVE_NR_PROGS]);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The observer's maps as memory, shared by its two halves: observe.c loads and
+ * writes, observe_read.c reads. Private to this room.
+ */
+#ifndef BPF_OBSERVE_MAPS_H
+#define BPF_OBSERVE_MAPS_H
+
+#include <pinfold/abi.h>
+
+#include "bpf/observe.h"
+
+enum observe_map {
+	OBSERVE_COUNTERS,
+	OBSERVE_CPUS,
+	OBSERVE_PLACES,
+	OBSERVE_SLOTS,
+	OBSERVE_MASKS,
+	OBSERVE_CONTROL, /* the object's .bss */
+	OBSERVE_CGROUPS, /* a hash: no memory to map */
+	OBSERVE_NR_MAPS
+};
+
+/* What the reader has shown of a slot: values it must not fall below. */
+struct observe_shown {
+	uint64_t cgroup_id; /* 0 = nothing shown yet */
+	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
+	uint64_t *run_ns; /* owned; [nr_cpus] */
+};
+
+struct observer {
+	const struct topology *topology;
+	struct observe *skeleton; /* NULL when adopted */
+	bool adopted;
+	uint32_t prog_ids[OBSERVE_NR_PROGS];
+	int map_fds[OBSERVE_NR_MAPS];
+	void *memory[OBSERVE_NR_MAPS];
+	size_t memory_bytes[OBSERVE_NR_MAPS];
+
+	struct observe_counter *counters;
+	struct observe_cpu *cpus;
+	struct observe_place *places;
+	struct observe_slot *slots;
+	uint64_t *masks;
+	struct observe_control *control;
+
+	struct observe_shown *shown; /* owned; [nr_slots] */
+	/* CLOCK_MONOTONIC - run queue clock, and when it was last looked for */
+	bool has_offset;
+	int64_t offset_ns;
+	uint64_t offset_taken_ns;
+};
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reading the observer's counters from mapped memory.
+ *
+ * A CPU adds to a counter only when it switches, and an exclusive CPU with one
+ * busy task may not switch for seconds. So a reader adds the interval that is
+ * still open. That sum is an estimate (two clocks); what it has once shown is a
+ * floor for what it shows later, so the results are counters all the same.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/observe_maps.h"
+
+/* Two switches can fall into one read; hundreds mean that the CPU's record is broken. */
+#define READ_TRIES 200
+
+#define OFFSET_VALID_NS 100000000ULL
+/* The clocks drift apart; pairs much older than the newest are of no use. */
+#define PAIR_AGE_NS 5000000000ULL
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t load(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* One CPU and slot as they were at one instant. */
+struct sample {
+	struct observe_counter counter;
+	bool open;
+	bool outside;
+	uint64_t start_clock;
+};
+
+static void copy_counter(const struct observe_counter *from, struct observe_counter *to)
+{
+	to->run_ns = load((const uint64_t *)&from->run_ns);
+	to->outside_ns = load((const uint64_t *)&from->outside_ns);
+	to->wait_ns = load((const uint64_t *)&from->wait_ns);
+	to->wait_quota_ns = load((const uint64_t *)&from->wait_quota_ns);
+	to->switches = load((const uint64_t *)&from->switches);
+	to->migrations_core = load((const uint64_t *)&from->migrations_core);
+	to->migrations_llc = load((const uint64_t *)&from->migrations_llc);
+	to->migrations_numa = load((const uint64_t *)&from->migrations_numa);
+}
+
+/* Pairs with bump_sequence in bpf/observe.bpf.c: odd, change, even. */
+static void take_sample(const struct observer *observer, uint32_t slot, uint32_t cpu,
+			struct sample *ret_sample)
+{
+	const struct observe_cpu *here = &observer->cpus[cpu];
+	const struct observe_counter *counter =
+		&observer->counters[(size_t)slot * observer->control->nr_cpus + cpu];
+
+	for (int try = 0; try < READ_TRIES; try++) {
+		uint32_t before = __atomic_load_n(&here->sequence, __ATOMIC_ACQUIRE);
+		uint32_t running = __atomic_load_n(&here->slot, __ATOMIC_RELAXED);
+
+		ret_sample->outside = __atomic_load_n(&here->outside, __ATOMIC_RELAXED);
+		ret_sample->start_clock = load((const uint64_t *)&here->start_clock);
+		ret_sample->open = running == slot && ret_sample->start_clock;
+		copy_counter(counter, &ret_sample->counter);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) &&
+		    __atomic_load_n(&here->sequence, __ATOMIC_RELAXED) == before)
+			return;
+	}
+	ret_sample->open = false;
+}
+
+/*
+ * Each CPU keeps a pair of instants, the monotonic one read a little after the
+ * other, or much after where a virtual CPU was taken away in between. So of the
+ * fresh pairs the smallest difference is the true one.
+ */
+static void refresh_offset(struct observer *observer, uint64_t now_ns)
+{
+	uint64_t newest = 0;
+	bool found = false;
+	int64_t least = 0;
+
+	if (observer->has_offset && now_ns - observer->offset_taken_ns < OFFSET_VALID_NS)
+		return;
+	for (uint32_t i = 0; i < observer->control->nr_cpus; i++)
+		newest = max_u64(newest, load((const uint64_t *)&observer->cpus[i].monotonic_ns));
+	for (uint32_t i = 0; i < observer->control->nr_cpus; i++) {
+		struct sample unused;
+		uint64_t clock, monotonic;
+
+		take_sample(observer, SLOT_HOST, i, &unused); /* not in the middle of a change */
+		clock = load((const uint64_t *)&observer->cpus[i].clock);
+		monotonic = load((const uint64_t *)&observer->cpus[i].monotonic_ns);
+		if (!monotonic || monotonic + PAIR_AGE_NS < newest)
+			continue;
+		if (!found || (int64_t)(monotonic - clock) < least)
+			least = (int64_t)(monotonic - clock);
+		found = true;
+	}
+	observer->has_offset = found;
+	observer->offset_ns = least;
+	observer->offset_taken_ns = now_ns;
+}
+
+/* ns that the open interval of this sample has lasted by now; 0 when there is none. */
+static uint64_t open_ns(const struct observer *observer, const struct sample *sample)
+{
+	int64_t now_clock;
+
+	if (!sample->open || !observer->has_offset)
+		return 0;
+	now_clock = (int64_t)monotonic_ns() - observer->offset_ns;
+	return now_clock > (int64_t)sample->start_clock
+		       ? (uint64_t)now_clock - sample->start_clock
+		       : 0;
+}
+
+static int prepare_shown(struct observer *observer, uint32_t slot, struct observe_shown **ret_shown)
+{
+	struct observe_shown *shown = &observer->shown[slot];
+	uint32_t nr_cpus = observer->control->nr_cpus;
+
+	if (!shown->run_ns) {
+		shown->run_ns = calloc(nr_cpus, sizeof(*shown->run_ns));
+		if (!shown->run_ns)
+			return -ENOMEM;
+	} else if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
+		memset(shown->run_ns, 0, nr_cpus * sizeof(*shown->run_ns));
+	}
+	if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
+		shown->cgroup_id = observer->slots[slot].cgroup_id;
+		shown->run_local_ns = shown->run_remote_ns = shown->run_outside_ns = 0;
+	}
+	*ret_shown = shown;
+	return 0;
+}
+
+static bool is_local(const struct observer *observer, uint32_t slot, uint32_t cpu)
+{
+	uint64_t nodes = observer->slots[slot].nodes;
+	const struct topology *topology = observer->topology;
+
+	if (!nodes || cpu >= topology->nr_cpu_ids || !cpuset_has(&topology->all, cpu))
+		return true;
+	return nodes >> topology->node_of[cpu] & 1;
+}
+
+static void add_sample(const struct observer *observer, uint32_t slot, uint32_t cpu,
+		       const struct sample *sample, struct observe_shown *shown,
+		       struct observe_usage *usage)
+{
+	uint64_t open = open_ns(observer, sample);
+	uint64_t run = max_u64(sample->counter.run_ns + open, shown->run_ns[cpu]);
+	uint64_t outside = sample->counter.outside_ns + (sample->outside ? open : 0);
+
+	if (outside > run)
+		outside = run;
+	shown->run_ns[cpu] = run;
+	usage->run_outside_ns += outside;
+	*(is_local(observer, slot, cpu) ? &usage->run_local_ns : &usage->run_remote_ns) +=
+		run - outside;
+	usage->wait_ns += sample->counter.wait_ns;
+	usage->wait_own_quota_ns += sample->counter.wait_quota_ns;
+	usage->switches += sample->counter.switches;
+	usage->migrations_core += sample->counter.migrations_core;
+	usage->migrations_llc += sample->counter.migrations_llc;
+	usage->migrations_numa += sample->counter.migrations_numa;
+}
+
+int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_usage *ret_usage)
+{
+	struct observe_usage usage = {.nr_cpus = observer->control->nr_cpus};
+	struct observe_shown *shown;
+	uint32_t slot;
+	int r;
+
+	r = observe_find(observer, cgroup_id, &slot);
+	if (r)
+		return r;
+	r = prepare_shown(observer, slot, &shown);
+	if (r)
+		return r;
+	refresh_offset(observer, monotonic_ns());
+	for (uint32_t cpu = 0; cpu < usage.nr_cpus; cpu++) {
+		struct sample sample;
+
+		take_sample(observer, slot, cpu, &sample);
+		add_sample(observer, slot, cpu, &sample, shown, &usage);
+	}
+	usage.run_local_ns = shown->run_local_ns = max_u64(usage.run_local_ns, shown->run_local_ns);
+	usage.run_remote_ns = shown->run_remote_ns =
+		max_u64(usage.run_remote_ns, shown->run_remote_ns);
+	usage.run_outside_ns = shown->run_outside_ns =
+		max_u64(usage.run_outside_ns, shown->run_outside_ns);
+	usage.run_ns = shown->run_ns;
+	*ret_usage = usage;
+	return 0;
+}
+
+void observe_nodes(struct observer *observer, struct observe_node *ret_nodes)
+{
+	const struct topology *topology = observer->topology;
+	struct observe_usage usage;
+
+	memset(ret_nodes, 0, topology->nodes.nr * sizeof(*ret_nodes));
+	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++) {
+		uint64_t id = observer->slots[slot].cgroup_id;
+
+		if (!id || observe_usage(observer, id, &usage))
+			continue;
+		cpuset_for_each(cpu, &topology->all)
+		{
+			struct observe_node *node = &ret_nodes[topology->node_of[cpu]];
+			const struct observe_counter *counter;
+
+			if (cpu >= usage.nr_cpus)
+				break;
+			counter = &observer->counters[(size_t)slot * usage.nr_cpus + cpu];
+			node->run_ns += usage.run_ns[cpu];
+			node->wait_ns += load((const uint64_t *)&counter->wait_ns);
+		}
+	}
+}
+
+void observe_status(const struct observer *observer, struct observe_status *ret_status)
+{
+	struct observe_status status = {.adopted = observer->adopted,
+					.nr_slots = observer->control->nr_slots - 1,
+					.exhausted = observer->control->exhausted};
+
+	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++)
+		status.nr_used += observer->slots[slot].cgroup_id != 0;
+	for (uint32_t cpu = 0; cpu < observer->control->nr_cpus; cpu++)
+		status.forgotten += load((const uint64_t *)&observer->cpus[cpu].forgotten);
+	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
+		status.map_bytes += observer->memory_bytes[i];
+	*ret_status = status;
+}
