@@ -51,6 +51,11 @@ struct topology_facts {
 	 * (its unit tests do that); 0xffffffff = count from the list.
 	 */
 	uint32_t num_cpus, num_cores, num_sockets, num_nodes, num_uncores;
+	/*
+	 * Accept a core whose CPUs lie in several sockets, nodes or caches. No kernel
+	 * reports one; tables of the kubelet's unit tests have them.
+	 */
+	bool split_cores;
 };
 
 #define TOPOLOGY_COUNTED 0xffffffffU
@@ -80,13 +85,14 @@ struct topology {
 	uint32_t nr_memory_nodes;
 	struct topology_node *memory_nodes;
 	uint32_t *memory_index;
-	uint32_t *distances; /* nr_memory_nodes squared; NULL = not known */
+	uint32_t *distances; /* nr_memory_nodes squared, by memory index; NULL = not known */
 };
 
 /*
- * Build and validate. -EINVAL with a sentence in `error` (size >= 160) for a
- * duplicate CPU, a CPU id >= CPUSET_MAX, more than 64 nodes, a core split over
- * sockets; -ENOMEM. The result owns copies of everything.
+ * Build and validate. -EINVAL with a sentence in `error` (size >= 160) for no CPU
+ * at all, a CPU or node given twice, an id out of range (CPUs and nodes below
+ * CPUSET_MAX, others up to TOPOLOGY_MAX_ID), more than 64 nodes, a core split over
+ * sockets, nodes or caches; -ENOMEM. The result owns copies of everything.
  */
 int topology_new(const struct topology_facts *facts, char *error, size_t error_size,
 		 struct topology **ret_topology);
