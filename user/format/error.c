@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Filling and printing of struct format_error. */
+#include "format/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void format_error_set(struct format_error *error, unsigned int line, unsigned int column,
+		      const char *field, const char *format, ...)
+{
+	va_list args;
+
+	error->line = line;
+	error->column = column;
+	snprintf(error->field, sizeof(error->field), "%s", field ? field : "");
+	va_start(args, format);
+	vsnprintf(error->message, sizeof(error->message), format, args);
+	va_end(args);
+}
+
+const char *format_error_text(const struct format_error *error, const char *file, char *buffer,
+			      size_t size)
+{
+	char place[48] = "";
+
+	if (error->line)
+		snprintf(place, sizeof(place), "%s%u:%u", file ? ":" : "line ", error->line,
+			 error->column);
+	snprintf(buffer, size, "%s%s%s%s%s%s", file ? file : "", place, file || *place ? ": " : "",
+		 error->field, *error->field ? ": " : "", error->message);
+	return buffer;
+}
+
+const char *format_show(const char *value, size_t len, char *buffer, size_t size)
+{
+	size_t shown = len < size ? len : size - 1;
+
+	for (size_t i = 0; i < shown; i++)
+		buffer[i] = value[i] >= 0x20 && value[i] < 0x7f ? value[i] : '?';
+	buffer[shown] = '\0';
+	if (shown < len && shown > 3)
+		memcpy(buffer + shown - 3, "...", 3);
+	return buffer;
+}
+
+const char *format_field(char buffer[FORMAT_FIELD_MAX], const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(buffer, FORMAT_FIELD_MAX, format, args);
+	va_end(args);
+	if (len >= FORMAT_FIELD_MAX)
+		memcpy(buffer + FORMAT_FIELD_MAX - 4, "...", 4);
+	return buffer;
+}
