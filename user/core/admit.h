@@ -48,6 +48,14 @@ struct decision {
  */
 int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decision *ret_decision);
 
+/*
+ * As admit_pod, but an admission leaves the transaction open for the caller to
+ * commit or abort: what must be durable first (the state file) comes in between.
+ * On refusal and on error no transaction is open.
+ */
+int admit_prepare(struct ledger *ledger, const struct pod_spec *spec,
+		  struct decision *ret_decision);
+
 const char *refusal_name(enum refusal refusal); /* label of metrics and JSON: "cpus", "smt", … */
 
 #endif
