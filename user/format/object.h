@@ -24,20 +24,20 @@ enum field_type {
 	FIELD_SECONDS, /* number >= 0 */
 	FIELD_TIME,    /* integer, nanoseconds since 1970 UTC; plain text is ISO 8601 */
 	FIELD_BOOL,
-	FIELD_ENUM,    /* string out of `values` */
-	FIELD_TEXTS,   /* array of strings */
-	FIELD_OBJECT,  /* one object of `object` */
-	FIELD_LIST,    /* array of objects of `object` */
+	FIELD_ENUM,   /* string out of `values` */
+	FIELD_TEXTS,  /* array of strings */
+	FIELD_OBJECT, /* one object of `object` */
+	FIELD_LIST,   /* array of objects of `object` */
 	FIELD_TYPE_NR
 };
 
 enum field_flag {
-	FIELD_NULL = 1 << 0,	/* null = not known or does not apply; plain text leaves it out */
-	FIELD_HEAD = 1 << 1,	/* stands on the first line of the object */
-	FIELD_BARE = 1 << 2,	/* plain text shows the value without its title */
-	FIELD_LINE = 1 << 3,	/* begins a new detail line */
-	FIELD_SLASH = 1 << 4,	/* joined to the field before it by "/" ("namespace/name") */
-	FIELD_HIDDEN = 1 << 5,	/* in JSON only */
+	FIELD_NULL = 1 << 0,   /* null = not known or does not apply; plain text leaves it out */
+	FIELD_HEAD = 1 << 1,   /* stands on the first line of the object */
+	FIELD_BARE = 1 << 2,   /* plain text shows the value without its title */
+	FIELD_LINE = 1 << 3,   /* begins a new detail line */
+	FIELD_SLASH = 1 << 4,  /* joined to the field before it by "/" ("namespace/name") */
+	FIELD_HIDDEN = 1 << 5, /* in JSON only */
 };
 
 struct object_desc;
@@ -46,8 +46,8 @@ struct field_desc {
 	const char *key;   /* snake_case JSON key */
 	const char *title; /* plain label, column head; NULL = the key */
 	enum field_type type;
-	unsigned int flags;	   /* of enum field_flag */
-	const char *const *values; /* FIELD_ENUM: NULL-terminated */
+	unsigned int flags;		  /* of enum field_flag */
+	const char *const *values;	  /* FIELD_ENUM: NULL-terminated */
 	const struct object_desc *object; /* FIELD_OBJECT, FIELD_LIST */
 	const char *help;		  /* one sentence, for the schema and the manual */
 };

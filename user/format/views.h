@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The objects of the interface: their descriptions, and pure builders that
- * make them from the core's structs and from rows the caller fills. The agent
+ * make them from the core's structs and from rows (rows.h). The agent
  * (live), the inspector (cold: from the state file) and simulate build the
  * same JSON here; nobody writes a key by hand anywhere else.
  *
@@ -22,6 +22,7 @@
 #include "core/admit.h"
 #include "core/plan.h"
 #include "format/object.h"
+#include "format/rows.h"
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_drift_desc, view_event_desc, view_feature_desc,
@@ -32,30 +33,20 @@ extern const struct object_desc *const view_descs[];
 /* The description called `name`, or NULL. */
 const struct object_desc *view_find(const char *name);
 
-/* Everything an exported list may hold; more is cut by the caller, newest kept. */
-#define VIEW_MAX_ROWS 65536
-
 /* --- node, cpu, pod, container, policy: from decisions ---------------------------------------- */
-
-/* Something an operator should look at. */
-struct finding_row {
-	const char *name;    /* short and stable: "overlapping_cpuset" */
-	const char *subject; /* cgroup, CPU list, unit … it is about */
-	const char *message; /* what and why */
-	const char *remedy;
-};
 
 /* What the ledger does not know of the node. */
 struct node_row {
-	const char *source; /* "agent", "state", "simulate": who says all this */
-	const char *mode;   /* "allocate", "guard", "observe" */
-	const char *kernel; /* release */
+	const char *source;	   /* "agent", "state", "simulate": who says all this */
+	const char *mode;	   /* "allocate", "guard", "observe" */
+	const char *kernel;	   /* release */
 	const char *hierarchy;	   /* who makes our cgroups: "systemd", "directories" */
 	const char *workload_root; /* "pinfold.slice" */
-	const char *partition;	   /* "root", "isolated", "member", or the kernel's "root invalid (…)" */
-	const char *guard;	   /* "enforce", "audit", "off", "partial", "absent" */
-	const char *tiers;	   /* mechanisms in force: "0 1 2 3" */
-	int ready;		   /* 1, 0; -1 = not known */
+	const char
+		*partition; /* "root", "isolated", "member", or the kernel's "root invalid (…)" */
+	const char *guard;  /* "enforce", "audit", "off", "partial", "absent" */
+	const char *tiers;  /* mechanisms in force: "0 1 2 3" */
+	int ready;	    /* 1, 0; -1 = not known */
 	size_t nr_findings;
 	const struct finding_row *findings;
 };
@@ -66,12 +57,12 @@ struct json_object *view_pods(const struct ledger *ledger);
 
 /* What the kernel says of one container. */
 struct observed_container {
-	const char *uid, *container;	   /* which */
-	const char *cgroup;		   /* relative to the cgroup mount */
-	const char *effective_cpus;	   /* text of cpuset.cpus.effective */
+	const char *uid, *container; /* which */
+	const char *cgroup;	     /* relative to the cgroup mount */
+	const char *effective_cpus;  /* text of cpuset.cpus.effective */
 	const char *effective_mems;
-	int64_t nr_processes;		   /* -1 = not known; so below */
-	int64_t run_ns, wait_ns;	   /* since the container's start */
+	int64_t nr_processes;				  /* -1 = not known; so below */
+	int64_t run_ns, wait_ns;			  /* since the container's start */
 	int64_t nr_migrations_node, nr_migrations_across; /* within, between NUMA nodes */
 };
 
@@ -80,8 +71,7 @@ struct observed_container {
  * NULL leaves them null. `observed` has nr_observed rows in any order.
  */
 struct json_object *view_containers(const struct ledger *ledger, const struct group_tree *desired,
-				    const struct observed_container *observed,
-				    size_t nr_observed);
+				    const struct observed_container *observed, size_t nr_observed);
 
 struct enforcement_row {
 	const char *what;  /* "cpusetFiles", "affinity", "cgroupMoves", "strangers", "irqMasks" */
@@ -104,70 +94,22 @@ struct json_object *view_policy(const struct policy *policy, const struct cpuset
 
 struct state_row {
 	const char *file;
-	int present;		/* 1, 0 */
-	int writable;		/* 1, 0; -1 = not known */
-	int64_t version;	/* of the format; -1 = not known */
-	const char *boot_id;	/* of the boot that wrote it */
-	int64_t written_ns;	/* since 1970; -1 = not known */
+	int present;			/* 1, 0 */
+	int writable;			/* 1, 0; -1 = not known */
+	int64_t version;		/* of the format; -1 = not known */
+	const char *boot_id;		/* of the boot that wrote it */
+	int64_t written_ns;		/* since 1970; -1 = not known */
 	int64_t nr_pods, nr_containers; /* -1 = not known */
-	const char *problem;	/* why it could not be used, NULL = none */
+	const char *problem;		/* why it could not be used, NULL = none */
 	size_t nr_set_aside;
 	const char *const *set_aside; /* names of older files put aside */
 };
 struct json_object *view_state(const struct state_row *row);
 
-/* The kernel differs, or differed, from the ledger. */
-struct drift_row {
-	int64_t time_ns;    /* first seen, since 1970 */
-	const char *aspect; /* "cpus", "mems", "quota", "partition", "affinity", "irq" */
-	const char *uid, *namespace, *pod, *container; /* NULL or "" for the workload root */
-	const char *cgroup; /* relative to the mount */
-	const char *wanted, *found;
-	const char *cause;  /* "systemd", "runtime", "kubelet", "user", "kernel", "unknown" */
-	int64_t pid;	    /* of the writer; <= 0 = not known */
-	const char *comm;
-	const char *writer; /* the writer's cgroup */
-	const char *action; /* "repaired", "repairing", "audited", "failed", "none" */
-	bool open;	    /* still differs */
-};
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
-
-/* One entry of the record of decisions and of what the guard and the watch saw. */
-struct event_row {
-	int64_t time_ns;
-	const char *kind;   /* "admission", "attempt", "drift", "repair", "lifecycle", "agent", … */
-	const char *action; /* "admitted", "refused", "denied", "audited", "allowed", "repaired", … */
-	const char *aspect; /* "cpuset", "procs", "affinity", … */
-	int64_t pid;	    /* <= 0 = not known */
-	const char *comm;
-	const char *cgroup; /* of the process that did it */
-	const char *target; /* cgroup, pod or CPU list it was about */
-	const char *detail;
-};
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
-
-enum answer { ANSWER_NO, ANSWER_YES, ANSWER_UNKNOWN, ANSWER_NR };
-
-struct feature_row {
-	const char *name;
-	enum answer state;
-	int error;	    /* errno >= 0 of the probe; 0 = none */
-	const char *reason; /* why not, or why unknown */
-	const char *remedy;
-};
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
-
-struct prog_row {
-	const char *name;
-	const char *type;    /* "lsm", "tracing", "cgroup_skb", … */
-	const char *feature; /* the object it belongs to: "guard", "observe", "watch" */
-	int64_t id;	     /* the kernel's; <= 0 = not known */
-	int attached;	     /* 1, 0; -1 = not known */
-	int64_t run_time_ns; /* -1 = not counted (kernel.bpf_stats_enabled) */
-	int64_t run_count;   /* -1 = not counted */
-	int64_t nr_missed;   /* recursion misses; -1 = not known */
-	const char *pinned;  /* path of the pin, NULL = not pinned */
-};
+/* Run time and count are null where the kernel did not count (both zero). */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
 
 /* --- simulate --------------------------------------------------------------------------------- */
