@@ -10,9 +10,9 @@
 
 enum refusal {
 	REFUSAL_NONE,
-	REFUSAL_CPUS,		   /* not enough free CPUs */
-	REFUSAL_SMT,		   /* full-pcpus-only: not a multiple, or no free whole cores */
-	REFUSAL_TOPOLOGY,	   /* alignment not possible under the policy */
+	REFUSAL_CPUS,	  /* not enough free CPUs */
+	REFUSAL_SMT,	  /* full-pcpus-only: not a multiple, or no free whole cores */
+	REFUSAL_TOPOLOGY, /* alignment not possible under the policy */
 	REFUSAL_MEMORY,
 	REFUSAL_HUGEPAGES,
 	REFUSAL_EMPTY_SHARED_POOL, /* pod level: nothing left for its shared containers */
@@ -21,6 +21,25 @@ enum refusal {
 	REFUSAL_STATE,		   /* the state file cannot be written: no new grants */
 	REFUSAL_SPEC,		   /* the document itself is wrong (never from the core) */
 	REFUSAL_NR
+};
+
+/*
+ * A change of the request or of the node that was tried on the ledger and
+ * found to admit the pod.
+ */
+enum change_kind {
+	CHANGE_NONE,
+	CHANGE_CONTAINER_CPUS, /* `container` asks for `cpus` exclusive CPUs instead */
+	CHANGE_POD_CPUS,       /* the pod's own resources say `cpus` CPUs instead */
+	CHANGE_POD_LEAVES,     /* pod `uid` is removed first */
+	CHANGE_KIND_NR
+};
+
+struct change {
+	enum change_kind kind;
+	uint32_t cpus;
+	char container[POD_CONTAINER_NAME];
+	char uid[POD_UID_MAX];
 };
 
 #define DECISION_TEXT_MAX 512
@@ -34,6 +53,7 @@ struct decision {
 	char message[DECISION_TEXT_MAX];
 	/* The nearest change that would fit, proved by trying it; "" when there is none. */
 	char suggestion[DECISION_TEXT_MAX];
+	struct change change;		    /* the same as data */
 	char container[POD_CONTAINER_NAME]; /* the one that failed, or "" */
 	int64_t wanted, available;	    /* in the refused resource's unit; -1 = not a number */
 };
@@ -55,6 +75,9 @@ int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decisio
  */
 int admit_prepare(struct ledger *ledger, const struct pod_spec *spec,
 		  struct decision *ret_decision);
+
+/* Apply a change of kind container or pod CPUs to a spec; other kinds leave it alone. */
+void change_apply(const struct change *change, struct pod_spec *spec);
 
 const char *refusal_name(enum refusal refusal); /* label of metrics and JSON: "cpus", "smt", … */
 

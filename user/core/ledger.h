@@ -6,6 +6,7 @@
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
 
+#include "core/cpu.h"
 #include "core/pod.h"
 #include "core/policy.h"
 
@@ -72,8 +73,10 @@ const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const cha
 const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant);
 
 /*
- * Transactions. begin, change through the functions below (or admit.h), then
- * commit or abort; abort restores every bit. Not nested: -EBUSY.
+ * Transactions. begin, change through the functions below, then commit or
+ * abort; abort restores every bit and cannot fail. Not nested: -EBUSY. Their
+ * cost grows with the pods touched, not with the ledger. A changing function
+ * called outside a transaction is one of its own.
  */
 int ledger_begin(struct ledger *ledger);
 void ledger_commit(struct ledger *ledger);
@@ -89,11 +92,29 @@ int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state stat
 		     const char *detail);
 
 /*
+ * For the managers, inside a transaction only. A new pod has every container on
+ * the host pool and holds nothing; NULL = no memory. An edited pod is a copy of
+ * what it was, replaced on abort; NULL = no memory or no such pod.
+ */
+struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *spec);
+struct ledger_pod *ledger_edit_pod(struct ledger *ledger, const char *uid);
+struct cpuset *ledger_edit_shared_pool(struct ledger *ledger);
+const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger);
+
+/* Containers on the node shared pool, in all pods. */
+uint32_t ledger_nr_host_containers(const struct ledger *ledger);
+
+/*
  * Every invariant, in one place: shared, reserved (when strict) and exclusive
  * sets are disjoint and cover the machine; no CPU has two owners; a bubble
  * holds its slices; counts are exact. 0, or -EUCLEAN with the first violation.
+ * With compatibility kubelet-1.36 owners and counts are not looked at: the
+ * kubelet's defects, kept there on purpose, break them.
  */
 int ledger_check(const struct ledger *ledger, char *error, size_t error_size);
+/* The part of it that concerns one pod alone, in the ledger or not yet. */
+int ledger_check_pod(const struct cpu_manager *manager, const struct ledger_pod *pod, char *error,
+		     size_t error_size);
 
 const char *isolation_name(enum isolation isolation); /* "host", "pod", "container" */
 const char *pod_state_name(enum pod_state state);

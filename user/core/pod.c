@@ -251,8 +251,8 @@ static int64_t total_request(const struct pod_spec *spec, bool memory)
 	int64_t overhead = memory ? spec->overhead.memory_bytes : spec->overhead.cpu_mcpu;
 	int64_t total;
 
-	total = spec->has_pod_resources && own != RESOURCE_UNSET ? own :
-								   aggregate(spec, memory, false);
+	total = spec->has_pod_resources && own != RESOURCE_UNSET ? own
+								 : aggregate(spec, memory, false);
 	return add_saturated(larger(total, 0), larger(overhead, 0));
 }
 

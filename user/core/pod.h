@@ -75,7 +75,7 @@ void pod_spec_default(struct pod_spec *spec);
  * Source: kubelet v1.36 qos.ComputePodQOS.
  */
 enum qos_class pod_qos(const struct pod_spec *spec);
-const char *qos_class_name(enum qos_class qos);		 /* "Guaranteed", … */
+const char *qos_class_name(enum qos_class qos);		   /* "Guaranteed", … */
 const char *container_kind_name(enum container_kind kind); /* "init", "sidecar", "app" */
 
 /*
@@ -84,7 +84,7 @@ const char *container_kind_name(enum container_kind kind); /* "init", "sidecar",
  * runs at one time. A limit exists when the pod level or every container has one.
  */
 struct pod_totals {
-	int64_t cpu_request_mcpu, cpu_limit_mcpu;	/* limit -1 = none */
+	int64_t cpu_request_mcpu, cpu_limit_mcpu;	  /* limit -1 = none */
 	int64_t memory_request_bytes, memory_limit_bytes; /* limit -1 = none */
 };
 struct pod_totals pod_totals(const struct pod_spec *spec);

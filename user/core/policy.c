@@ -217,18 +217,20 @@ static enum policy_problem check_reservation(const struct policy *policy,
 			return problem;
 	}
 	if (!count)
-		return report(POLICY_RESERVED_NONE, error, error_size,
-			      "cpuManagerPolicy static needs CPUs kept for the system, but none are "
-			      "reserved; set reservedSystemCPUs, or cpu in kubeReserved or "
-			      "systemReserved");
+		return report(
+			POLICY_RESERVED_NONE, error, error_size,
+			"cpuManagerPolicy static needs CPUs kept for the system, but none are "
+			"reserved; set reservedSystemCPUs, or cpu in kubeReserved or "
+			"systemReserved");
 	policy_usable_cpus(policy, topology, &usable);
 	if (count >= cpuset_count(&usable))
-		return report(POLICY_RESERVED_TOO_MANY, error, error_size,
-			      "%s: %u CPUs reserved, but pods may use only %u (of %u, without "
-			      "isolcpus= and nohz_full= CPUs), so none would be left; reserve fewer",
-			      policy->has_reserved_list ? "reservedSystemCPUs" :
-							  "kubeReserved and systemReserved",
-			      count, cpuset_count(&usable), cpuset_count(&topology->all));
+		return report(
+			POLICY_RESERVED_TOO_MANY, error, error_size,
+			"%s: %u CPUs reserved, but pods may use only %u (of %u, without "
+			"isolcpus= and nohz_full= CPUs), so none would be left; reserve fewer",
+			policy->has_reserved_list ? "reservedSystemCPUs"
+						  : "kubeReserved and systemReserved",
+			count, cpuset_count(&usable), cpuset_count(&topology->all));
 	return POLICY_FINE;
 }
 

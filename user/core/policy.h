@@ -43,13 +43,13 @@ struct policy {
 	enum cpu_policy cpu;
 	struct cpu_options cpu_options;
 	bool has_reserved_list;
-	struct cpuset reserved_list;	/* reservedSystemCPUs */
-	int64_t reserved_mcpu;		/* kubeReserved.cpu + systemReserved.cpu */
-	bool pod_level_managers;	/* PodLevelResourceManagers; on unless told otherwise */
+	struct cpuset reserved_list; /* reservedSystemCPUs */
+	int64_t reserved_mcpu;	     /* kubeReserved.cpu + systemReserved.cpu */
+	bool pod_level_managers;     /* PodLevelResourceManagers; on unless told otherwise */
 	enum align_policy align;
 	enum align_scope scope;
 	bool prefer_closest_nodes;
-	uint32_t max_nodes;		/* max-allowable-numa-nodes; 0 = no limit of ours */
+	uint32_t max_nodes; /* max-allowable-numa-nodes; 0 = no limit of ours */
 	enum memory_policy memory;
 	uint32_t nr_memory_reservations;
 	struct memory_reservation memory_reservations[POLICY_MAX_RESERVATIONS];

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Topology hints of the CPU manager, in closed form.
+ *
+ * The kubelet enumerates all 2^n sets of NUMA nodes. Whether a set is a hint
+ * depends only on sums per node, so an offer keeps these and answers for any
+ * set; the enumeration exists for comparison and explanation.
+ */
+#include "core/cpu.h"
+
+#include "core/ledger.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Lists are made up to this many nodes: 2^16 - 1 hints of 16 bytes are 1 MiB. */
+#define LIST_MAX_NODES 16
+
+static int compare_descending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Fewest nodes that could hold the request if the machine were empty. */
+static uint32_t fewest_nodes(const struct topology_level *nodes, uint32_t request)
+{
+	uint32_t sizes[TOPOLOGY_MAX_NODES];
+	uint64_t sum = 0;
+
+	memcpy(sizes, nodes->nr_cpus, nodes->nr * sizeof(sizes[0]));
+	qsort(sizes, nodes->nr, sizeof(sizes[0]), compare_descending);
+	for (uint32_t i = 0; i < nodes->nr; i++) {
+		sum += sizes[i];
+		if (sum >= request)
+			return i + 1;
+	}
+	return nodes->nr;
+}
+
+static void offer_from(const struct cpu_manager *manager, const struct cpuset *available,
+		       const struct cpuset *reusable, uint32_t request, struct cpu_offer *ret_offer)
+{
+	const struct topology_level *nodes = &manager->topology->nodes;
+
+	*ret_offer = (struct cpu_offer){
+		.opinion = CPU_OFFERS,
+		.request = request,
+		.nr_reusable = cpuset_count(reusable),
+		.min_nodes = fewest_nodes(nodes, request),
+		.manager = manager,
+	};
+	for (uint32_t i = 0; i < nodes->nr; i++) {
+		ret_offer->available[i] = cpuset_count_common(available, &nodes->cpus[i]);
+		if (cpuset_intersects(reusable, &nodes->cpus[i]))
+			ret_offer->required |= (node_mask_t)1 << i;
+	}
+}
+
+static void offer_nothing(enum cpu_opinion opinion, struct cpu_offer *ret_offer)
+{
+	*ret_offer = (struct cpu_offer){.opinion = opinion};
+}
+
+static void free_cpus(const struct cpu_manager *manager, const struct cpuset *shared,
+		      struct cpuset *ret_cpus)
+{
+	*ret_cpus = *shared;
+	cpuset_subtract(ret_cpus, &manager->reserved);
+}
+
+static struct cpuset reusable_of(const struct cpu_reuse *reuse, const struct ledger_pod *pod)
+{
+	return strcmp(reuse->uid, pod->spec->uid) ? CPUSET_EMPTY : reuse->cpus;
+}
+
+static bool is_gated_off(const struct cpu_manager *manager, const struct ledger_pod *pod)
+{
+	return pod->spec->has_pod_resources && !manager->policy->pod_level_managers;
+}
+
+void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset *shared,
+			 const struct ledger_pod *pod, uint32_t index,
+			 const struct cpu_reuse *reuse, struct cpu_offer *ret_offer)
+{
+	uint32_t request = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+	const struct grant *grant = &pod->grants[index];
+	struct cpuset available, reusable;
+
+	if (!request || is_gated_off(manager, pod)) {
+		offer_nothing(CPU_NO_OPINION, ret_offer);
+	} else if (grant->isolation == ISOLATION_HOST) {
+		free_cpus(manager, shared, &available);
+		reusable = reusable_of(reuse, pod);
+		offer_from(manager, &available, &reusable, request, ret_offer);
+	} else if (cpuset_count(&grant->cpus) != request) {
+		offer_nothing(CPU_IMPOSSIBLE, ret_offer);
+	} else {
+		offer_from(manager, &grant->cpus, &CPUSET_EMPTY, request, ret_offer);
+	}
+}
+
+/* The most exclusive CPUs that are needed at one time. */
+static uint32_t exclusive_total(const struct cpu_manager *manager, const struct ledger_pod *pod)
+{
+	uint32_t apps = 0, sidecars = 0, most_init = 0;
+
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, i);
+
+		if (pod->grants[i].kind == CONTAINER_APP)
+			apps += nr;
+		else if (pod->grants[i].kind == CONTAINER_SIDECAR)
+			sidecars += nr;
+		else if (nr && sidecars + nr > most_init)
+			most_init = sidecars + nr;
+	}
+	return apps + sidecars > most_init ? apps + sidecars : most_init;
+}
+
+void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *shared,
+		   const struct ledger_pod *pod, const struct cpu_reuse *reuse,
+		   struct cpu_offer *ret_offer)
+{
+	bool pod_level = pod->spec->has_pod_resources;
+	uint32_t request = pod_level ? cpu_bubble_count(pod->spec, pod->qos)
+				     : exclusive_total(manager, pod);
+	struct cpuset held = CPUSET_EMPTY, available, reusable;
+
+	if (!request || manager->policy->cpu != CPU_POLICY_STATIC || is_gated_off(manager, pod))
+		return offer_nothing(CPU_NO_OPINION, ret_offer);
+	if (pod_level && !cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
+		return offer_nothing(CPU_IMPOSSIBLE, ret_offer);
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *grant = &pod->grants[i];
+
+		if (grant->isolation == ISOLATION_HOST)
+			continue;
+		if (cpuset_count(&grant->cpus) !=
+		    cpu_exclusive_count(manager, pod->spec, pod->qos, i))
+			return offer_nothing(CPU_IMPOSSIBLE, ret_offer);
+		cpuset_union(&held, &grant->cpus);
+	}
+	if (cpuset_count(&held) == request)
+		return offer_from(manager, &held, &CPUSET_EMPTY, request, ret_offer);
+	free_cpus(manager, shared, &available);
+	reusable = reusable_of(reuse, pod);
+	cpuset_union(&reusable, &held);
+	offer_from(manager, &available, &reusable, request, ret_offer);
+}
+
+bool cpu_offer_has(const struct cpu_offer *offer, node_mask_t nodes)
+{
+	/* A CPU that is both reusable and available counts twice, as in the kubelet. */
+	uint64_t count = offer->nr_reusable;
+
+	if (offer->opinion != CPU_OFFERS || (offer->required & ~nodes))
+		return false;
+	for (; nodes; nodes &= nodes - 1)
+		count += offer->available[__builtin_ctzll(nodes)];
+	return count >= offer->request;
+}
+
+static uint32_t count_sockets(const struct topology *topology, node_mask_t nodes)
+{
+	struct cpuset cpus;
+	uint32_t count = 0;
+
+	topology_cpus_of_nodes(topology, nodes, &cpus);
+	for (uint32_t i = 0; i < topology->sockets.nr; i++)
+		count += cpuset_intersects(&topology->sockets.cpus[i], &cpus);
+	return count;
+}
+
+/* align-by-socket: as few sockets as the fewest nodes could lie in. */
+static bool is_socket_aligned(const struct cpu_offer *offer, node_mask_t nodes)
+{
+	const struct topology *topology = offer->manager->topology;
+	uint32_t per_socket;
+
+	if (!topology->num_sockets)
+		return false;
+	per_socket = topology->num_nodes / topology->num_sockets;
+	if (!per_socket)
+		return false;
+	return count_sockets(topology, nodes) == (offer->min_nodes + per_socket - 1) / per_socket;
+}
+
+bool cpu_offer_prefers(const struct cpu_offer *offer, node_mask_t nodes)
+{
+	if ((uint32_t)__builtin_popcountll(nodes) == offer->min_nodes)
+		return true;
+	return offer->manager->policy->cpu_options.align_by_socket &&
+	       is_socket_aligned(offer, nodes);
+}
+
+/* The next combination of `size` of `nr` positions in lexicographic order. */
+static bool next_combination(uint32_t *positions, uint32_t size, uint32_t nr)
+{
+	for (uint32_t i = size; i-- > 0;) {
+		if (positions[i] + size - i < nr) {
+			positions[i]++;
+			for (uint32_t j = i + 1; j < size; j++)
+				positions[j] = positions[j - 1] + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+int cpu_offer_list(const struct cpu_offer *offer, struct cpu_hint **ret_hints, size_t *ret_nr)
+{
+	struct cpu_hint *hints cleanup_free = NULL;
+	uint32_t nr_nodes;
+	size_t nr = 0;
+
+	if (offer->opinion != CPU_OFFERS) {
+		*ret_hints = NULL;
+		*ret_nr = 0;
+		return 0;
+	}
+	nr_nodes = offer->manager->topology->nodes.nr;
+	if (nr_nodes > LIST_MAX_NODES)
+		return -E2BIG;
+	hints = calloc((size_t)1 << nr_nodes, sizeof(*hints));
+	if (!hints)
+		return -ENOMEM;
+	for (uint32_t size = 1; size <= nr_nodes; size++) {
+		uint32_t positions[LIST_MAX_NODES];
+
+		for (uint32_t i = 0; i < size; i++)
+			positions[i] = i;
+		do {
+			node_mask_t nodes = 0;
+
+			for (uint32_t i = 0; i < size; i++)
+				nodes |= (node_mask_t)1 << positions[i];
+			if (cpu_offer_has(offer, nodes))
+				hints[nr++] =
+					(struct cpu_hint){nodes, cpu_offer_prefers(offer, nodes)};
+		} while (next_combination(positions, size, nr_nodes));
+	}
+	*ret_hints = TAKE_PTR(hints);
+	*ret_nr = nr;
+	return 0;
+}

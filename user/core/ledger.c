@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Who holds what: pods ascending by uid, the shared pool, and transactions.
+ *
+ * A transaction keeps the shared pool as it was and, per pod touched, the
+ * record it replaced. Records are never changed in place once committed, so
+ * abort is putting pointers back. Invariants are in ledger_check.c.
+ */
+#include "core/ledger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct undo {
+	struct ledger_pod *before; /* NULL = the pod was not there */
+	struct ledger_pod *after;  /* NULL = the pod was removed */
+};
+
+struct ledger {
+	const struct topology *topology;
+	const struct policy *policy;
+	struct cpu_manager cpu;
+	struct cpuset shared;
+	uint32_t nr_pods, capacity;
+	struct ledger_pod **pods;
+	bool is_open;
+	struct cpuset shared_before;
+	uint32_t nr_undo, undo_capacity;
+	struct undo *undo;
+};
+
+static void free_pod(struct ledger_pod *pod)
+{
+	if (!pod)
+		return;
+	pod_spec_free(pod->spec);
+	free(pod->grants);
+	free(pod);
+}
+DEFINE_CLEANUP(struct ledger_pod, free_podp, free_pod);
+
+static struct ledger_pod *copy_pod(const struct ledger_pod *pod)
+{
+	struct ledger_pod *copy cleanup(free_podp) = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *pod;
+	copy->spec = pod_spec_copy(pod->spec);
+	copy->grants = malloc((pod->nr_grants ? pod->nr_grants : 1) * sizeof(*copy->grants));
+	if (!copy->spec || !copy->grants)
+		return NULL;
+	memcpy(copy->grants, pod->grants, pod->nr_grants * sizeof(*copy->grants));
+	return TAKE_PTR(copy);
+}
+
+int ledger_new(const struct topology *topology, const struct policy *policy, char *error,
+	       size_t error_size, struct ledger **ret_ledger)
+{
+	struct ledger *ledger cleanup_ledger = calloc(1, sizeof(*ledger));
+	int r;
+
+	if (!ledger)
+		return -ENOMEM;
+	ledger->topology = topology;
+	ledger->policy = policy;
+	r = cpu_manager_init(&ledger->cpu, topology, policy, error, error_size);
+	if (r)
+		return r;
+	cpu_initial_pool(&ledger->cpu, &ledger->shared);
+	*ret_ledger = TAKE_PTR(ledger);
+	return 0;
+}
+
+void ledger_free(struct ledger *ledger)
+{
+	if (!ledger)
+		return;
+	ledger_abort(ledger);
+	for (uint32_t i = 0; i < ledger->nr_pods; i++)
+		free_pod(ledger->pods[i]);
+	free(ledger->pods);
+	free(ledger->undo);
+	free(ledger);
+}
+
+const struct topology *ledger_topology(const struct ledger *ledger)
+{
+	return ledger->topology;
+}
+
+const struct policy *ledger_policy(const struct ledger *ledger)
+{
+	return ledger->policy;
+}
+
+const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger)
+{
+	return &ledger->cpu;
+}
+
+const struct cpuset *ledger_reserved(const struct ledger *ledger)
+{
+	return &ledger->cpu.reserved;
+}
+
+const struct cpuset *ledger_shared_pool(const struct ledger *ledger)
+{
+	return &ledger->shared;
+}
+
+void ledger_exclusive(const struct ledger *ledger, struct cpuset *ret_cpus)
+{
+	/* The invariant read backwards: what could be shared and is not. */
+	cpu_initial_pool(&ledger->cpu, ret_cpus);
+	cpuset_subtract(ret_cpus, &ledger->shared);
+}
+
+uint32_t ledger_nr_pods(const struct ledger *ledger)
+{
+	return ledger->nr_pods;
+}
+
+const struct ledger_pod *ledger_pod_at(const struct ledger *ledger, uint32_t index)
+{
+	return ledger->pods[index];
+}
+
+/* Position of `uid`, or where it would be. */
+static uint32_t find_position(const struct ledger *ledger, const char *uid, bool *ret_found)
+{
+	uint32_t low = 0, high = ledger->nr_pods;
+
+	*ret_found = false;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(ledger->pods[middle]->spec->uid, uid);
+
+		if (!order) {
+			*ret_found = true;
+			return middle;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct ledger_pod *ledger_find(const struct ledger *ledger, const char *uid)
+{
+	bool found;
+	uint32_t position = find_position(ledger, uid, &found);
+
+	return found ? ledger->pods[position] : NULL;
+}
+
+const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const char *namespace,
+					  const char *name)
+{
+	for (uint32_t i = 0; i < ledger->nr_pods; i++) {
+		const struct pod_spec *spec = ledger->pods[i]->spec;
+
+		if (!strcmp(spec->namespace, namespace) && !strcmp(spec->name, name))
+			return ledger->pods[i];
+	}
+	return NULL;
+}
+
+const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant)
+{
+	return grant->isolation == ISOLATION_HOST ? &ledger->shared : &grant->cpus;
+}
+
+uint32_t ledger_nr_host_containers(const struct ledger *ledger)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ledger->nr_pods; i++) {
+		for (uint32_t j = 0; j < ledger->pods[i]->nr_grants; j++)
+			nr += ledger->pods[i]->grants[j].isolation == ISOLATION_HOST;
+	}
+	return nr;
+}
+
+int ledger_begin(struct ledger *ledger)
+{
+	if (ledger->is_open)
+		return -EBUSY;
+	ledger->is_open = true;
+	ledger->shared_before = ledger->shared;
+	ledger->nr_undo = 0;
+	return 0;
+}
+
+void ledger_commit(struct ledger *ledger)
+{
+	for (uint32_t i = 0; i < ledger->nr_undo; i++)
+		free_pod(ledger->undo[i].before);
+	ledger->nr_undo = 0;
+	ledger->is_open = false;
+}
+
+static void take_out(struct ledger *ledger, uint32_t position)
+{
+	ledger->nr_pods--;
+	memmove(&ledger->pods[position], &ledger->pods[position + 1],
+		(ledger->nr_pods - position) * sizeof(ledger->pods[0]));
+}
+
+/* Room is the caller's duty. */
+static void put_in(struct ledger *ledger, uint32_t position, struct ledger_pod *pod)
+{
+	memmove(&ledger->pods[position + 1], &ledger->pods[position],
+		(ledger->nr_pods - position) * sizeof(ledger->pods[0]));
+	ledger->pods[position] = pod;
+	ledger->nr_pods++;
+}
+
+/* Backwards, so that the array never needs more room than it once had. */
+static void undo_step(struct ledger *ledger, const struct undo *undo)
+{
+	const struct ledger_pod *known = undo->after ? undo->after : undo->before;
+	bool found;
+	uint32_t position = find_position(ledger, known->spec->uid, &found);
+
+	if (undo->after && undo->before) {
+		ledger->pods[position] = undo->before;
+	} else if (undo->after) {
+		take_out(ledger, position);
+	} else {
+		put_in(ledger, position, undo->before);
+	}
+	free_pod(undo->after);
+}
+
+void ledger_abort(struct ledger *ledger)
+{
+	if (!ledger->is_open)
+		return;
+	while (ledger->nr_undo)
+		undo_step(ledger, &ledger->undo[--ledger->nr_undo]);
+	ledger->shared = ledger->shared_before;
+	ledger->is_open = false;
+}
+
+static int grow(void **array, uint32_t *capacity, uint32_t wanted, size_t item_size)
+{
+	uint32_t next = *capacity ? *capacity * 2 : 16;
+	void *grown;
+
+	if (wanted <= *capacity)
+		return 0;
+	grown = realloc(*array, next * item_size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*capacity = next;
+	return 0;
+}
+
+/* Everything that can fail comes before the first change. */
+static int reserve_room(struct ledger *ledger, bool new_pod)
+{
+	int r = grow((void **)&ledger->undo, &ledger->undo_capacity, ledger->nr_undo + 1,
+		     sizeof(ledger->undo[0]));
+
+	if (!r && new_pod)
+		r = grow((void **)&ledger->pods, &ledger->capacity, ledger->nr_pods + 1,
+			 sizeof(ledger->pods[0]));
+	return r;
+}
+
+static void remember(struct ledger *ledger, struct ledger_pod *before, struct ledger_pod *after)
+{
+	ledger->undo[ledger->nr_undo++] = (struct undo){before, after};
+}
+
+/* Takes `pod`, on success only. */
+static int insert_pod(struct ledger *ledger, struct ledger_pod *pod)
+{
+	bool found;
+	uint32_t position = find_position(ledger, pod->spec->uid, &found);
+	int r;
+
+	if (found)
+		return -EEXIST;
+	r = reserve_room(ledger, true);
+	if (r)
+		return r;
+	remember(ledger, NULL, pod);
+	put_in(ledger, position, pod);
+	return 0;
+}
+
+struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *spec)
+{
+	struct ledger_pod *pod cleanup(free_podp) = calloc(1, sizeof(*pod));
+
+	if (!pod)
+		return NULL;
+	pod->spec = pod_spec_copy(spec);
+	pod->grants = calloc(spec->nr_containers ? spec->nr_containers : 1, sizeof(*pod->grants));
+	if (!pod->spec || !pod->grants)
+		return NULL;
+	pod->qos = pod_qos(spec);
+	pod->nr_grants = spec->nr_containers;
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		memcpy(pod->grants[i].container, spec->containers[i].name,
+		       sizeof(pod->grants[i].container));
+		pod->grants[i].kind = spec->containers[i].kind;
+	}
+	if (insert_pod(ledger, pod))
+		return NULL;
+	return TAKE_PTR(pod);
+}
+
+struct ledger_pod *ledger_edit_pod(struct ledger *ledger, const char *uid)
+{
+	bool found;
+	uint32_t position = find_position(ledger, uid, &found);
+	struct ledger_pod *copy;
+
+	if (!found || reserve_room(ledger, false))
+		return NULL;
+	copy = copy_pod(ledger->pods[position]);
+	if (!copy)
+		return NULL;
+	remember(ledger, ledger->pods[position], copy);
+	ledger->pods[position] = copy;
+	return copy;
+}
+
+struct cpuset *ledger_edit_shared_pool(struct ledger *ledger)
+{
+	return &ledger->shared;
+}
+
+/* True = the change that follows is a transaction of its own, ended by end_if_own(). */
+static bool begin_if_closed(struct ledger *ledger)
+{
+	return !ledger_begin(ledger);
+}
+
+static int end_if_own(struct ledger *ledger, bool own, int r)
+{
+	if (own && r)
+		ledger_abort(ledger);
+	else if (own)
+		ledger_commit(ledger);
+	return r;
+}
+
+static int remove_pod(struct ledger *ledger, const char *uid)
+{
+	bool found;
+	uint32_t position = find_position(ledger, uid, &found);
+	int r;
+
+	if (!found)
+		return -ENOENT;
+	r = reserve_room(ledger, false);
+	if (r)
+		return r;
+	cpuset_union(&ledger->shared, &ledger->pods[position]->held);
+	remember(ledger, ledger->pods[position], NULL);
+	take_out(ledger, position);
+	return 0;
+}
+
+int ledger_remove(struct ledger *ledger, const char *uid)
+{
+	bool own = begin_if_closed(ledger);
+
+	return end_if_own(ledger, own, remove_pod(ledger, uid));
+}
+
+int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
+		     const char *detail)
+{
+	bool own;
+	struct ledger_pod *pod;
+
+	if (!ledger_find(ledger, uid))
+		return -ENOENT;
+	own = begin_if_closed(ledger);
+	pod = ledger_edit_pod(ledger, uid);
+	if (!pod)
+		return end_if_own(ledger, own, -ENOMEM);
+	pod->state = state;
+	snprintf(pod->detail, sizeof(pod->detail), "%s", detail ? detail : "");
+	return end_if_own(ledger, own, 0);
+}
+
+/* Which pod has one of these CPUs? For sentences only. */
+static const char *find_holder(const struct ledger *ledger, const struct cpuset *cpus)
+{
+	for (uint32_t i = 0; i < ledger->nr_pods; i++) {
+		if (cpuset_intersects(&ledger->pods[i]->held, cpus))
+			return ledger->pods[i]->spec->uid;
+	}
+	return "nobody, it is reserved or not there";
+}
+
+static int check_restorable(const struct ledger *ledger, const struct ledger_pod *pod, char *error,
+			    size_t error_size)
+{
+	struct cpuset missing = pod->held;
+	int r = ledger_check_pod(&ledger->cpu, pod, error, error_size);
+
+	if (r)
+		return -EINVAL;
+	cpuset_subtract(&missing, &ledger->shared);
+	if (cpuset_is_empty(&missing))
+		return 0;
+	snprintf(error, error_size, "pod %s held CPU %u, which is not free now; holder: %s",
+		 pod->spec->uid, cpuset_next(&missing, 0), find_holder(ledger, &missing));
+	return -EINVAL;
+}
+
+static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, char *error,
+		       size_t error_size)
+{
+	struct ledger_pod *pod cleanup(free_podp) = copy_pod(given);
+	int r;
+
+	if (!pod)
+		return -ENOMEM;
+	pod->qos = pod_qos(pod->spec);
+	pod->memory = NULL;
+	pod->held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
+	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
+		cpuset_union(&pod->held, &pod->grants[i].cpus);
+	r = check_restorable(ledger, pod, error, error_size);
+	if (r)
+		return r;
+	r = insert_pod(ledger, pod);
+	if (r)
+		return r;
+	cpuset_subtract(&ledger->shared, &pod->held);
+	TAKE_PTR(pod);
+	return 0;
+}
+
+int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *error,
+		   size_t error_size)
+{
+	bool own;
+
+	if (ledger_find(ledger, pod->spec->uid)) {
+		snprintf(error, error_size, "pod %s is in the ledger already", pod->spec->uid);
+		return -EEXIST;
+	}
+	own = begin_if_closed(ledger);
+	return end_if_own(ledger, own, restore_pod(ledger, pod, error, error_size));
+}
+
+const char *isolation_name(enum isolation isolation)
+{
+	static const char *const names[] = {
+		[ISOLATION_HOST] = "host",
+		[ISOLATION_POD] = "pod",
+		[ISOLATION_CONTAINER] = "container",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == ISOLATION_NR, "a name for each isolation");
+	return names[isolation];
+}
+
+const char *pod_state_name(enum pod_state state)
+{
+	static const char *const names[] = {
+		[POD_RUNNING] = "running",
+		[POD_ENDING] = "ending",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == POD_STATE_NR, "a name for each state");
+	return names[state];
+}

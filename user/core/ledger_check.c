@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What must be true of every ledger at every moment outside a transaction.
+ * Changes nothing; tests and recovery call it after each step.
+ */
+#include "core/ledger.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct report {
+	char *text;
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static int violated(const struct report *report,
+							  const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(report->text, report->size, format, args);
+	va_end(args);
+	return -EUCLEAN;
+}
+
+static int check_shape(const struct ledger_pod *pod, const struct report *report)
+{
+	const char *uid = pod->spec->uid;
+
+	if (pod->nr_grants != pod->spec->nr_containers)
+		return violated(report, "pod %s has %u grants for %u containers", uid,
+				pod->nr_grants, pod->spec->nr_containers);
+	if (pod->qos != pod_qos(pod->spec))
+		return violated(report, "pod %s is recorded as %s but its spec says %s", uid,
+				qos_class_name(pod->qos), qos_class_name(pod_qos(pod->spec)));
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct container_spec *spec = &pod->spec->containers[i];
+		const struct grant *grant = &pod->grants[i];
+
+		if (strcmp(grant->container, spec->name) || grant->kind != spec->kind)
+			return violated(report, "pod %s: grant %u is for container '%s', not '%s'",
+					uid, i, grant->container, spec->name);
+	}
+	return 0;
+}
+
+static int check_grant(const struct ledger_pod *pod, const struct grant *grant,
+		       const struct report *report)
+{
+	const char *uid = pod->spec->uid;
+	bool is_empty = cpuset_is_empty(&grant->cpus);
+
+	if (grant->isolation >= ISOLATION_NR)
+		return violated(report, "pod %s container %s: isolation %d does not exist", uid,
+				grant->container, grant->isolation);
+	if ((grant->isolation == ISOLATION_HOST) != is_empty)
+		return violated(report, "pod %s container %s: isolation %s with %u CPUs of its own",
+				uid, grant->container, isolation_name(grant->isolation),
+				cpuset_count(&grant->cpus));
+	if (grant->isolation == ISOLATION_POD && !pod->has_bubble)
+		return violated(report,
+				"pod %s container %s runs on a pod shared pool, but the "
+				"pod has no CPUs of its own",
+				uid, grant->container);
+	if (!cpuset_is_subset(&grant->cpus, &pod->held))
+		return violated(report, "pod %s container %s has CPUs that its pod does not hold",
+				uid, grant->container);
+	return 0;
+}
+
+/*
+ * May two containers of a pod have a CPU in common? An ordinary init container
+ * ends before the next container starts, but sidecars started before it live on.
+ */
+static bool may_overlap(const struct ledger_pod *pod, uint32_t first, uint32_t second)
+{
+	const struct grant *a = &pod->grants[first], *b = &pod->grants[second];
+
+	if (a->isolation == ISOLATION_POD && b->isolation == ISOLATION_POD)
+		return true;
+	if (a->kind == CONTAINER_INIT)
+		return true;
+	return b->kind == CONTAINER_INIT && a->kind != CONTAINER_SIDECAR;
+}
+
+static int check_overlaps(const struct ledger_pod *pod, const struct report *report)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		for (uint32_t j = i + 1; j < pod->nr_grants; j++) {
+			const struct grant *a = &pod->grants[i], *b = &pod->grants[j];
+
+			if (!may_overlap(pod, i, j) && cpuset_intersects(&a->cpus, &b->cpus))
+				return violated(report, "pod %s: containers %s and %s share CPUs",
+						pod->spec->uid, a->container, b->container);
+		}
+	}
+	return 0;
+}
+
+static bool is_whole_count(const struct cpuset *cpus, int64_t request_mcpu)
+{
+	return (int64_t)cpuset_count(cpus) * 1000 == request_mcpu;
+}
+
+static int check_counts(const struct ledger_pod *pod, const struct report *report)
+{
+	if (pod->has_bubble && !is_whole_count(&pod->bubble, pod->spec->request.cpu_mcpu))
+		return violated(report, "pod %s holds %u CPUs for a budget of %lldm",
+				pod->spec->uid, cpuset_count(&pod->bubble),
+				(long long)pod->spec->request.cpu_mcpu);
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *grant = &pod->grants[i];
+		int64_t mcpu = pod->spec->containers[i].request.cpu_mcpu;
+
+		if (grant->isolation == ISOLATION_CONTAINER && !is_whole_count(&grant->cpus, mcpu))
+			return violated(report, "pod %s container %s holds %u CPUs for %lldm",
+					pod->spec->uid, grant->container,
+					cpuset_count(&grant->cpus), (long long)mcpu);
+	}
+	return 0;
+}
+
+static int check_held(const struct cpu_manager *manager, const struct ledger_pod *pod,
+		      const struct report *report)
+{
+	struct cpuset held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
+
+	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
+		cpuset_union(&held, &pod->grants[i].cpus);
+	if (!cpuset_equal(&held, &pod->held))
+		return violated(report, "pod %s: what it holds is not the sum of its grants",
+				pod->spec->uid);
+	if (!cpuset_is_subset(&held, &manager->usable))
+		return violated(report, "pod %s holds CPUs that pods may not use or that are gone",
+				pod->spec->uid);
+	if (cpuset_intersects(&held, &manager->reserved))
+		return violated(report, "pod %s holds reserved CPUs", pod->spec->uid);
+	return 0;
+}
+
+int ledger_check_pod(const struct cpu_manager *manager, const struct ledger_pod *pod, char *error,
+		     size_t error_size)
+{
+	const struct report report = {error, error_size};
+	int r = check_shape(pod, &report);
+
+	for (uint32_t i = 0; !r && i < pod->nr_grants; i++)
+		r = check_grant(pod, &pod->grants[i], &report);
+	if (r || manager->policy->compatibility == COMPATIBILITY_KUBELET_1_36)
+		return r;
+	r = check_overlaps(pod, &report);
+	if (!r)
+		r = check_counts(pod, &report);
+	if (!r)
+		r = check_held(manager, pod, &report);
+	return r;
+}
+
+static int check_pools(const struct ledger *ledger, const struct cpuset *held,
+		       const struct report *report)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
+	const struct cpuset *shared = ledger_shared_pool(ledger);
+	struct cpuset pool, all;
+
+	if (cpuset_intersects(shared, held))
+		return violated(report, "the shared pool holds CPUs that are granted exclusively");
+	if (!manager->policy->cpu_options.strict_reservation &&
+	    !cpuset_is_subset(&manager->reserved, shared))
+		return violated(report, "reserved CPUs are missing in the shared pool");
+	cpu_initial_pool(manager, &pool);
+	all = *shared;
+	cpuset_union(&all, held);
+	if (!cpuset_equal(&all, &pool))
+		return violated(report, "shared pool and grants make %u CPUs, but pods may use %u",
+				cpuset_count(&all), cpuset_count(&pool));
+	return 0;
+}
+
+int ledger_check(const struct ledger *ledger, char *error, size_t error_size)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
+	const struct report report = {error, error_size};
+	struct cpuset held = CPUSET_EMPTY;
+
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+		int r = ledger_check_pod(manager, pod, error, error_size);
+
+		if (r)
+			return r;
+		if (i && strcmp(ledger_pod_at(ledger, i - 1)->spec->uid, pod->spec->uid) >= 0)
+			return violated(&report, "pods are not ascending by uid at %s",
+					pod->spec->uid);
+		if (manager->policy->compatibility != COMPATIBILITY_KUBELET_1_36 &&
+		    cpuset_intersects(&held, &pod->held))
+			return violated(&report, "pod %s holds CPUs of another pod",
+					pod->spec->uid);
+		cpuset_union(&held, &pod->held);
+	}
+	if (manager->policy->compatibility == COMPATIBILITY_KUBELET_1_36)
+		return 0;
+	return check_pools(ledger, &held, &report);
+}
