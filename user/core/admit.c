@@ -237,7 +237,7 @@ static bool is_bounded(const struct pod_spec *spec)
 }
 
 /* Known with the same spec: nothing to decide, whatever the node looks like today. */
-static int admit_again(struct ledger *ledger, const struct ledger_pod *pod,
+static int place_again(struct ledger *ledger, const struct ledger_pod *pod,
 		       struct decision *decision)
 {
 	decision->admitted = true;
@@ -248,7 +248,7 @@ static int admit_again(struct ledger *ledger, const struct ledger_pod *pod,
 	return ledger_set_state(ledger, pod->spec->uid, POD_RUNNING, NULL);
 }
 
-int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decision *ret_decision)
+int admit_prepare(struct ledger *ledger, const struct pod_spec *spec, struct decision *ret_decision)
 {
 	struct decision decision = {.wanted = -1, .available = -1};
 	const struct ledger_pod *known;
@@ -256,25 +256,29 @@ int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decisio
 
 	if (!is_bounded(spec))
 		return -EINVAL;
-	known = ledger_find(ledger, spec->uid);
-	if (known && pod_spec_equal(known->spec, spec)) {
-		r = admit_again(ledger, known, &decision);
-		if (!r)
-			*ret_decision = decision;
-		return r;
-	}
 	r = ledger_begin(ledger);
 	if (r)
 		return r;
-	r = admit_place(ledger, spec, &decision);
+	known = ledger_find(ledger, spec->uid);
+	if (known && pod_spec_equal(known->spec, spec))
+		r = place_again(ledger, known, &decision);
+	else
+		r = admit_place(ledger, spec, &decision);
 	if (r || !decision.admitted)
 		ledger_abort(ledger);
-	else
-		ledger_commit(ledger);
 	if (!r && !decision.admitted)
 		r = explain_refusal(ledger, spec, &decision);
 	if (r)
 		return r;
 	*ret_decision = decision;
 	return 0;
+}
+
+int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decision *ret_decision)
+{
+	int r = admit_prepare(ledger, spec, ret_decision);
+
+	if (!r && ret_decision->admitted)
+		ledger_commit(ledger);
+	return r;
 }
