@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Life of the controller: made, started, woken, ticked. What it does on each of
+ * these occasions is in admission.c, reconcile.c, publish.c and recover.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "lib/log.h"
+
+uint64_t now_ns(const struct controller *controller)
+{
+	return controller->ports.clock->now_ns(controller->ports.clock->self);
+}
+
+void want_wake(struct controller *controller, uint64_t delay_ns)
+{
+	controller->ports.loop->wake(controller->ports.loop->self, delay_ns);
+}
+
+const char *enforcement_name(enum enforcement enforcement)
+{
+	static const char *const names[] = {
+		[ENFORCEMENT_OFF] = "off",
+		[ENFORCEMENT_AUDIT] = "audit",
+		[ENFORCEMENT_ENFORCE] = "enforce",
+	};
+	_Static_assert(ARRAY_SIZE(names) == ENFORCEMENT_NR, "a name for each enforcement");
+
+	return names[enforcement];
+}
+
+void pod_label(const struct pod_spec *spec, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%s/%s", spec->namespace, spec->name);
+}
+
+const struct group *desired_group(const struct controller *controller, const char *uid,
+				  const char *container)
+{
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		enum group_role role = *container ? GROUP_CONTAINER : GROUP_POD;
+
+		if (group->role == role && !strcmp(group->uid, uid) &&
+		    (!*container || !strcmp(group->container, container)))
+			return group;
+	}
+	return NULL;
+}
+
+static struct finding_row *find_finding(struct controller *controller, const char *name)
+{
+	for (uint32_t i = 0; i < controller->nr_findings; i++)
+		if (!strcmp(controller->findings[i].name, name))
+			return &controller->findings[i];
+	return NULL;
+}
+
+void controller_finding(struct controller *controller, const char *name, const char *message,
+			const char *remedy)
+{
+	struct finding_row *row = find_finding(controller, name);
+	bool known = row && !strcmp(row->message, message);
+
+	if (!row) {
+		if (controller->nr_findings == MAX_FINDINGS)
+			return;
+		row = &controller->findings[controller->nr_findings++];
+	}
+	snprintf(row->name, sizeof(row->name), "%s", name);
+	snprintf(row->message, sizeof(row->message), "%s", message);
+	snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
+	if (!known)
+		log_warn(0, "finding %s: %s (%s)", name, message, remedy);
+}
+
+void controller_clear_finding(struct controller *controller, const char *name)
+{
+	struct finding_row *row = find_finding(controller, name);
+
+	if (row)
+		*row = controller->findings[--controller->nr_findings];
+}
+
+void controller_note(struct controller *controller, const char *kind, const char *detail)
+{
+	struct event_row event = {0};
+
+	snprintf(event.kind, sizeof(event.kind), "%s", kind);
+	snprintf(event.action, sizeof(event.action), "none");
+	snprintf(event.detail, sizeof(event.detail), "%s", detail);
+	audit_event(&controller->audit, &event);
+}
+
+/* --- what the cgroup room tells ---------------------------------------------------------------- */
+
+static void on_group_changed(void *self, const char *path, const char *file)
+{
+	struct controller *controller = self;
+
+	log_debug("ctl: %s/%s was written", path, file);
+	controller->look_again = true;
+	want_wake(controller, 0);
+}
+
+static void on_group_populated(void *self, const char *path, bool populated)
+{
+	struct controller *controller = self;
+
+	log_debug("ctl: %s is %s", path, populated ? "populated" : "empty");
+	controller->look_again = true;
+	want_wake(controller, 0);
+}
+
+static void on_hotplug(void *self, unsigned int cpu, bool online)
+{
+	struct controller *controller = self;
+	char message[ROW_DETAIL_MAX];
+
+	snprintf(message, sizeof(message), "CPU %u went %s after the agent had read the machine", cpu,
+		 online ? "online" : "offline");
+	if (cpuset_has(&controller->topology->all, cpu) == online)
+		controller_clear_finding(controller, "cpus_changed");
+	else
+		controller_finding(controller, "cpus_changed", message,
+				   "restart pinfoldd when the machine is as you want it");
+	controller->look_again = true;
+	want_wake(controller, 0);
+}
+
+/* --- health -------------------------------------------------------------------------------------- */
+
+static bool is_healthy(void *self, char *reason, size_t size)
+{
+	snprintf(reason, size, "ok");
+	return true;
+}
+
+static bool is_ready(void *self, char *reason, size_t size)
+{
+	const struct controller *controller = self;
+
+	if (!controller->started)
+		snprintf(reason, size, "starting");
+	else if (!controller->source_complete)
+		snprintf(reason, size, "the manifests have not been read whole yet");
+	else if (!controller->state_writable)
+		snprintf(reason, size, "the state file cannot be written: %s",
+			 controller->state_problem);
+	else if (controller->nr_retries && !*controller->retries[0].uid)
+		snprintf(reason, size, "the workload root cannot be set up: %s",
+			 controller->retries[0].error);
+	else
+		return true;
+	return false;
+}
+
+/* --- life ---------------------------------------------------------------------------------------- */
+
+int controller_new(const struct topology *topology, const struct policy *policy,
+		   const struct controller_options *options, const struct controller_ports *ports,
+		   char *error, size_t error_size, struct controller **ret_controller)
+{
+	struct controller *controller = NULL;
+	int r;
+
+	r = policy_check(policy, topology, error, error_size);
+	if (r)
+		return r;
+	controller = calloc(1, sizeof(*controller));
+	if (!controller)
+		return -ENOMEM;
+	controller->topology = topology;
+	controller->policy = policy;
+	controller->options = *options;
+	controller->ports = *ports;
+	controller->state_writable = true;
+	controller->refused = calloc(MAX_REFUSED, sizeof(*controller->refused));
+	r = controller->refused ? ledger_new(topology, policy, error, error_size,
+					     &controller->ledger)
+				: -ENOMEM;
+	if (r) {
+		controller_free(controller);
+		return r;
+	}
+	audit_init(&controller->audit, ports->clock);
+	controller->source_sink = (struct source_sink){controller, admission_scanned};
+	controller->groups_sink = (struct groups_sink){controller, on_group_changed,
+						       on_group_populated, on_hotplug};
+	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event};
+	controller->faces = (struct faces_port){controller,   report_query, command_run,
+						measure_page, is_healthy,   is_ready};
+	*ret_controller = controller;
+	return 0;
+}
+
+void controller_free(struct controller *controller)
+{
+	if (!controller)
+		return;
+	for (uint32_t i = 0; i < controller->nr_refused; i++)
+		pod_spec_free(controller->refused[i].spec);
+	free(controller->refused);
+	free(controller->retries);
+	group_tree_fini(&controller->desired);
+	ledger_free(controller->ledger);
+	free(controller);
+}
+
+const struct source_sink *controller_source_sink(struct controller *controller)
+{
+	return &controller->source_sink;
+}
+
+const struct groups_sink *controller_groups_sink(struct controller *controller)
+{
+	return &controller->groups_sink;
+}
+
+const struct kernel_sink *controller_kernel_sink(struct controller *controller)
+{
+	return &controller->kernel_sink;
+}
+
+const struct faces_port *controller_faces(struct controller *controller)
+{
+	return &controller->faces;
+}
+
+static void self_test(struct controller *controller)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	char path[GROUP_PATH_MAX];
+	struct guard_status status;
+
+	controller->last_self_test_ns = now_ns(controller);
+	if (!kernel)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", controller->layout.root, SELF_TEST_GROUP);
+	kernel->self_test(kernel->self, path);
+	kernel->guard_status(kernel->self, &status);
+	if (status.state == GUARD_ACTIVE)
+		controller_clear_finding(controller, "guard_not_active");
+	else
+		controller_finding(controller, "guard_not_active", status.reason, status.remedy);
+}
+
+int controller_start(struct controller *controller)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	int r;
+
+	controller->ports.groups->layout(controller->ports.groups->self, &controller->layout);
+	r = state_recover(controller);
+	if (r)
+		return r;
+	if (controller->options.dry_run)
+		return 0;
+	if (kernel) {
+		r = kernel->start(kernel->self);
+		if (r == -EPROTO)
+			return r;
+		/* Before the first write to a cgroup: a pinned guard would deny us too. */
+		if (!r)
+			r = kernel->enter_actor(kernel->self);
+		if (r) {
+			controller->ports.kernel = NULL;
+			controller_finding(controller, "kernel_side_absent",
+					   "the BPF programs could not be loaded",
+					   "see `pinfold feature` and the log; cpusets still hold");
+		}
+	}
+	choose_tier(controller);
+	controller->ledger_changed = true;
+	reconcile(controller);
+	self_test(controller);
+	controller->started = true;
+	controller_note(controller, "start", "the agent is up");
+	return 0;
+}
+
+void controller_wake(struct controller *controller)
+{
+	admission_sweep(controller);
+	reconcile(controller);
+}
+
+void controller_tick(struct controller *controller)
+{
+	uint64_t now = now_ns(controller);
+
+	if (controller->ports.kernel)
+		controller->ports.kernel->tick(controller->ports.kernel->self);
+	if (now - controller->last_self_test_ns >= SELF_TEST_NS)
+		self_test(controller);
+	/* Not every change of the kernel's has an event: cpuset.cpus.effective has none. */
+	if (now - controller->last_resync_ns >= RESYNC_NS)
+		controller_wake(controller);
+}

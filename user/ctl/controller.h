@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller: when things happen and in what order.
+ *
+ * It owns the ledger. Everything that arrives (a scan of the sources, an event of
+ * the kernel, a request on the socket, time) only says "look again"; one function,
+ * controller_wake, then compares what the ledger says with what the kernel has and
+ * applies the difference. It knows the world through ports.h only and runs on one
+ * thread.
+ */
+#ifndef CTL_CONTROLLER_H
+#define CTL_CONTROLLER_H
+
+#include "ctl/audit.h"
+#include "ctl/ports.h"
+
+enum controller_mode { MODE_ALLOCATE, MODE_OBSERVE, MODE_NR };
+
+/* From the configuration; a copy is kept. */
+struct controller_options {
+	enum controller_mode mode;
+	/* tiers: partitions auto = try tier 1 where hostTasks is `reserved` */
+	bool partitions;
+	bool host_tasks_reserved;
+	bool host_tasks_explicit; /* the user wrote it, so populated scopes are no obstacle */
+	enum enforcement cpuset_files, affinity, cgroup_moves;
+	bool runtime_writes_deny;
+	uint64_t guard_expiry_ns;
+	bool metrics_pods, metrics_containers; /* metrics.level */
+	/* the configuration's names, for `policy show`; borrowed for the controller's life */
+	const char *config_file, *host_tasks, *partitions_name, *interrupts;
+	const char *strangers, *irq_masks;
+	const char *kernel_release, *boot_id, *revision;
+	bool dry_run; /* make the plan, apply nothing, write nothing */
+};
+
+/* All borrowed for the controller's life. */
+struct controller_ports {
+	const struct clock_port *clock;
+	const struct loop_port *loop;
+	const struct groups_port *groups;
+	const struct kernel_port *kernel; /* NULL = no BPF on this machine; findings say why */
+	const struct store_port *store;
+};
+
+struct controller;
+
+/*
+ * Borrows topology and policy for its life. -EINVAL with a sentence (size >= 256) when
+ * policy and machine do not fit.
+ */
+int controller_new(const struct topology *topology, const struct policy *policy,
+		   const struct controller_options *options, const struct controller_ports *ports,
+		   char *error, size_t error_size, struct controller **ret_controller);
+void controller_free(struct controller *controller);
+
+/*
+ * Bring back what was decided before: the state file, else what can be read from live
+ * cgroups; then attach or adopt the kernel side and reconcile once. A state that is
+ * missing, old or damaged never stops the agent. -EPROTO: a newer agent's state or pins,
+ * which are left alone; the caller exits.
+ */
+int controller_start(struct controller *controller);
+
+/* Reconcile now; main calls it when the wake it was asked for is due. */
+void controller_wake(struct controller *controller);
+/* Each second: heartbeat, self-test when due, resync when due. */
+void controller_tick(struct controller *controller);
+
+/*
+ * New policy and options after a reload; both borrowed. Refused whole, with what would
+ * break, when running pods do not fit: -EBUSY and a sentence (size >= 256).
+ */
+int controller_reload(struct controller *controller, const struct policy *policy,
+		      const struct controller_options *options, char *error, size_t error_size);
+
+/* The plan of a dry run, one step a line. */
+int controller_print_plan(struct controller *controller, struct text *out);
+
+const struct source_sink *controller_source_sink(struct controller *controller);
+const struct groups_sink *controller_groups_sink(struct controller *controller);
+const struct kernel_sink *controller_kernel_sink(struct controller *controller);
+const struct faces_port *controller_faces(struct controller *controller);
+
+/* Something main found that an operator should know; stays until cleared. */
+void controller_finding(struct controller *controller, const char *name, const char *message,
+			const char *remedy);
+void controller_clear_finding(struct controller *controller, const char *name);
+/* An event of main's own: start, stop, reload. */
+void controller_note(struct controller *controller, const char *kind, const char *detail);
+
+const char *enforcement_name(enum enforcement enforcement); /* "off", "audit", "enforce" */
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controller's own state, shared by the files of user/ctl only. */
+#ifndef CTL_INTERNAL_H
+#define CTL_INTERNAL_H
+
+#include "core/admit.h"
+#include "ctl/controller.h"
+
+#define MAX_FINDINGS	 32
+#define MAX_REFUSED	 256
+#define RESYNC_NS	 (10ULL * 1000000000ULL)
+#define SELF_TEST_NS	 (60ULL * 1000000000ULL)
+#define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
+#define RETRY_LONGEST_NS (30ULL * 1000000000ULL)
+/* Below the workload root: the self-test's cgroup, never a pod's name. */
+#define SELF_TEST_GROUP	 "pinfold-selftest"
+
+/* A pod a source names and the ledger does not hold. */
+struct refused_pod {
+	char name[POD_NAME_MAX * 2]; /* namespace/name as far as known */
+	char file[ROW_PATH_MAX];
+	unsigned int line;
+	struct pod_spec *spec; /* NULL: the document itself is wrong */
+	struct decision decision;
+};
+
+/* Why a pod's chain of steps stopped, and when to try again. */
+struct retry {
+	char uid[POD_UID_MAX]; /* "" = the root */
+	uint64_t delay_ns, due_ns;
+	char error[GROUP_ERROR_MAX];
+};
+
+struct counters {
+	uint64_t admitted, refused[REFUSAL_NR];
+	uint64_t released;
+	uint64_t drift_detected, drift_repaired, drift_failed;
+	uint64_t drift_by_attribute[GROUP_FILE_NR];
+	uint64_t repaired_by_attribute[GROUP_FILE_NR], failed_by_attribute[GROUP_FILE_NR];
+	uint64_t state_written, state_failed;
+	uint64_t reconciles, steps_applied, steps_failed;
+	uint64_t assignments[ISOLATION_NR]; /* containers given that kind, ever */
+	uint64_t admission_ns[15], admission_sum_ns; /* histogram, see measure.c */
+};
+
+struct controller {
+	const struct topology *topology;
+	const struct policy *policy;
+	struct controller_options options;
+	struct controller_ports ports;
+
+	struct ledger *ledger;
+	struct plan_layout layout;
+	bool root_partition_wanted, root_partition_held;
+
+	/* What we last wrote, so that a difference can be told from a change of ours. */
+	struct group_tree desired;
+	bool ledger_changed;	/* since the kernel side was last told */
+	bool groups_changed;	/* a cgroup was made or removed: ids are new */
+	bool look_again;	/* something happened outside */
+	bool started, source_complete, state_writable;
+	uint64_t last_resync_ns, last_self_test_ns;
+
+	uint32_t nr_refused;
+	struct refused_pod *refused; /* [MAX_REFUSED] */
+	uint32_t nr_retries;
+	struct retry *retries; /* grows to the pods + 1 */
+	uint32_t nr_findings;
+	struct finding_row findings[MAX_FINDINGS];
+	struct audit audit;
+	struct counters counters;
+	char state_problem[ROW_DETAIL_MAX];
+	int64_t state_written_ns;
+
+	struct source_sink source_sink;
+	struct groups_sink groups_sink;
+	struct kernel_sink kernel_sink;
+	struct faces_port faces;
+};
+
+/* admission.c: what sources say becomes ledger changes */
+void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete);
+/* Ending pods without processes go; refused ones are tried again after a release. */
+void admission_sweep(struct controller *controller);
+/* "namespace/name" of a pod, for people. */
+void pod_label(const struct pod_spec *spec, char *buffer, size_t size);
+
+/* recover.c: the state file */
+int state_save(struct controller *controller);
+int state_recover(struct controller *controller);
+
+/* reconcile.c: desired − observed, applied */
+void reconcile(struct controller *controller);
+/* Would tier 1 hurt? Decides controller->layout.root_partition. */
+void choose_tier(struct controller *controller);
+
+/* publish.c: what the BPF side is told */
+void publish_policy(struct controller *controller);
+void on_kernel_event(void *self, const struct kernel_event *event);
+/* The ledger's container behind a cgroup path; false = none. */
+bool container_of_path(const struct controller *controller, const char *path, char *ret_pod,
+		       size_t size, const char **ret_container);
+
+/* report.c, command.c, measure.c: the faces */
+int report_query(void *self, const char *object, struct json_object **ret_json);
+int command_run(void *self, const char *object, const char *command, struct json_object *body,
+		pid_t peer_pid, struct json_object **ret_json, unsigned int *ret_status);
+int measure_page(void *self, bool openmetrics, struct text *out);
+
+void want_wake(struct controller *controller, uint64_t delay_ns);
+uint64_t now_ns(const struct controller *controller);
+/* Group of a container or pod in the desired tree, NULL = none. */
+const struct group *desired_group(const struct controller *controller, const char *uid,
+				  const char *container);
+
+#endif

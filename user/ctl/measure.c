@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The page of metrics. Names, types and labels follow docs/metrics.md; the
+ * number of series is bounded by pods and containers, never by CPUs, paths or
+ * process ids.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pinfold/names.h>
+
+#include "ctl/internal.h"
+#include "format/exposition.h"
+
+#define FAMILY(variable, metric, kind, unit_name, text)                                            \
+	static const struct metric_family variable = {metric, kind, unit_name, text}
+
+FAMILY(build_info, "pinfold_build_info", METRIC_GAUGE, NULL, "Version of the agent; always 1.");
+FAMILY(feature_info, "pinfold_feature_info", METRIC_GAUGE, NULL,
+       "What the kernel can do and is used; always 1.");
+FAMILY(policy_info, "pinfold_policy_info", METRIC_GAUGE, NULL, "Policy in force; always 1.");
+FAMILY(cpus, "pinfold_cpus", METRIC_GAUGE, NULL, "CPUs by state.");
+FAMILY(numa_cpus, "pinfold_numa_cpus", METRIC_GAUGE, NULL, "CPUs by NUMA node and state.");
+FAMILY(containers, "pinfold_containers", METRIC_GAUGE, NULL,
+       "Containers held now, by where their CPUs come from.");
+FAMILY(assignments, "pinfold_container_assignments_total", METRIC_COUNTER, NULL,
+       "Containers ever given CPUs, by where they come from.");
+FAMILY(admissions, "pinfold_admissions_total", METRIC_COUNTER, NULL,
+       "Pods decided, by result and reason.");
+FAMILY(admission_duration, "pinfold_admission_duration_seconds", METRIC_HISTOGRAM, "seconds",
+       "Time to decide a pod and make the decision durable.");
+FAMILY(state_writes, "pinfold_state_writes_total", METRIC_COUNTER, NULL,
+       "Writes of the state file.");
+FAMILY(drift_detected, "pinfold_drift_detected_total", METRIC_COUNTER, NULL,
+       "Differences between kernel and ledger that the agent did not make.");
+FAMILY(drift_repaired, "pinfold_drift_repaired_total", METRIC_COUNTER, NULL,
+       "Attempts to mend such differences.");
+FAMILY(drift_open, "pinfold_drift_open", METRIC_GAUGE, NULL, "Differences not mended yet.");
+FAMILY(enforcement_actions, "pinfold_enforcement_actions_total", METRIC_COUNTER, NULL,
+       "Operations on managed cgroups and tasks seen by the guard.");
+FAMILY(guard_up, "pinfold_guard_active", METRIC_GAUGE, NULL,
+       "1 when the guard's last self-test was denied as it must be.");
+FAMILY(pod_cpu, "pinfold_pod_cpu_seconds_total", METRIC_COUNTER, "seconds",
+       "CPU time of a pod by where it ran.");
+FAMILY(cpu_wait, "pinfold_cpu_wait_seconds_total", METRIC_COUNTER, "seconds",
+       "Time tasks were ready and did not run, by cause.");
+FAMILY(migrations, "pinfold_pod_migrations_total", METRIC_COUNTER, NULL,
+       "Moves of a pod's tasks between CPUs, by what they crossed.");
+FAMILY(throttled, "pinfold_throttled_seconds_total", METRIC_COUNTER, "seconds",
+       "Time a container's cgroup was throttled by its own quota.");
+FAMILY(program_seconds, "pinfold_bpf_program_run_seconds_total", METRIC_COUNTER, "seconds",
+       "Time spent in our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
+FAMILY(program_runs, "pinfold_bpf_program_runs_total", METRIC_COUNTER, NULL,
+       "Runs of our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
+FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
+       "Events the ring buffer had no room for.");
+FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
+       "Things an operator should look at; `pinfold node show` names them.");
+FAMILY(scrape_duration, "pinfold_scrape_duration_seconds", METRIC_GAUGE, "seconds",
+       "Time to build this page up to here.");
+FAMILY(scrape_series, "pinfold_scrape_series", METRIC_GAUGE, NULL, "Series on this page.");
+
+/* Label words of isolation, as the kubelet's resource_manager_* metrics have them. */
+static const char *const assignment_types[] = {
+	[ISOLATION_HOST] = "node_shared",
+	[ISOLATION_POD] = "pod_shared",
+	[ISOLATION_CONTAINER] = "node_exclusive",
+};
+_Static_assert(ARRAY_SIZE(assignment_types) == ISOLATION_NR, "a word for each isolation");
+
+static const char *assignment_type(const struct ledger_pod *pod, const struct grant *grant)
+{
+	if (grant->isolation == ISOLATION_CONTAINER && pod->has_bubble)
+		return "pod_exclusive";
+	return assignment_types[grant->isolation];
+}
+
+/* --- about the agent ----------------------------------------------------------------------------- */
+
+static void write_identity(struct controller *controller, struct exposition *page)
+{
+	const struct policy *policy = controller->policy;
+	const struct feature_row *rows = NULL;
+	static const char *const states[] = {"no", "yes", "unknown"};
+	uint32_t nr = 0;
+
+	exposition_family(page, &build_info);
+	exposition_count(page,
+			 LABELS({"version", PINFOLD_VERSION},
+				{"revision", controller->options.revision},
+				{"mode", controller->options.mode == MODE_OBSERVE ? "observe"
+										  : "allocate"}),
+			 1);
+	if (controller->ports.kernel)
+		nr = controller->ports.kernel->features(controller->ports.kernel->self, &rows);
+	if (nr)
+		exposition_family(page, &feature_info);
+	for (uint32_t i = 0; i < nr; i++)
+		exposition_count(page,
+				 LABELS({"feature", rows[i].name}, {"state", states[rows[i].state]}),
+				 1);
+	exposition_family(page, &policy_info);
+	exposition_count(page,
+			 LABELS({"policy", cpu_policy_name(policy->cpu)},
+				{"scope", policy->scope == ALIGN_SCOPE_POD ? "pod" : "container"},
+				{"topology_policy", align_policy_name(policy->align)},
+				{"options", policy->cpu_options.strict_reservation
+						    ? "strict-cpu-reservation"
+						    : ""}),
+			 1);
+}
+
+/* --- CPUs ---------------------------------------------------------------------------------------- */
+
+struct cpu_states {
+	struct cpuset reserved, shared, exclusive, pod_shared;
+};
+
+/* Disjoint, so that their sum is the machine: the shared pool without reserved CPUs, and so on. */
+static void sort_cpus(struct controller *controller, struct cpu_states *ret_states)
+{
+	*ret_states = (struct cpu_states){.reserved = *ledger_reserved(controller->ledger),
+					  .shared = *ledger_shared_pool(controller->ledger)};
+	cpuset_subtract(&ret_states->shared, &ret_states->reserved);
+	ledger_exclusive(controller->ledger, &ret_states->exclusive);
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
+
+		for (uint32_t j = 0; j < pod->nr_grants; j++)
+			if (pod->grants[j].isolation == ISOLATION_POD)
+				cpuset_union(&ret_states->pod_shared, &pod->grants[j].cpus);
+	}
+	cpuset_subtract(&ret_states->exclusive, &ret_states->pod_shared);
+}
+
+static void write_cpus(struct controller *controller, struct exposition *page)
+{
+	const struct topology_level *nodes = &controller->topology->nodes;
+	struct cpu_states states;
+	const struct {
+		const char *name;
+		const struct cpuset *set;
+	} rows[] = {
+		{"exclusive", &states.exclusive},
+		{"pod_shared", &states.pod_shared},
+		{"shared", &states.shared},
+		{"reserved", &states.reserved},
+	};
+
+	sort_cpus(controller, &states);
+	exposition_family(page, &cpus);
+	exposition_count(page, LABELS({"state", "online"}), cpuset_count(&controller->topology->all));
+	exposition_count(page, LABELS({"state", "isolated"}),
+			 cpuset_count(&controller->policy->excluded));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		exposition_count(page, LABELS({"state", rows[i].name}), cpuset_count(rows[i].set));
+	exposition_family(page, &numa_cpus);
+	for (uint32_t node = 0; node < nodes->nr; node++)
+		for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+			char id[16];
+
+			snprintf(id, sizeof(id), "%u", nodes->ids[node]);
+			exposition_count(page, LABELS({"numa_node", id}, {"state", rows[i].name}),
+					 cpuset_count_common(&nodes->cpus[node], rows[i].set));
+		}
+}
+
+/* --- decisions ----------------------------------------------------------------------------------- */
+
+static void write_decisions(struct controller *controller, struct exposition *page)
+{
+	const struct counters *counters = &controller->counters;
+	static const char *const types[] = {"node_exclusive", "pod_exclusive", "pod_shared",
+					    "node_shared"};
+	uint64_t held[ARRAY_SIZE(types)] = {0};
+	double bounds[14];
+	const struct metric_histogram duration = {bounds, ARRAY_SIZE(bounds),
+						  counters->admission_ns,
+						  counters->admission_sum_ns};
+
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
+
+		for (uint32_t j = 0; j < pod->nr_grants; j++)
+			for (size_t k = 0; k < ARRAY_SIZE(types); k++)
+				held[k] += !strcmp(types[k], assignment_type(pod, &pod->grants[j]));
+	}
+	exposition_family(page, &containers);
+	for (size_t k = 0; k < ARRAY_SIZE(types); k++)
+		exposition_count(page, LABELS({"assignment_type", types[k]}), held[k]);
+	exposition_family(page, &assignments);
+	for (size_t i = 0; i < ARRAY_SIZE(assignment_types); i++)
+		exposition_count(page,
+				 LABELS({"resource_name", "cpu"},
+					{"assignment_type", assignment_types[i]}),
+				 counters->assignments[i]);
+	exposition_family(page, &admissions);
+	exposition_count(page, LABELS({"result", "admitted"}, {"reason", "none"}),
+			 counters->admitted);
+	for (int reason = REFUSAL_NONE + 1; reason < REFUSAL_NR; reason++)
+		exposition_count(page,
+				 LABELS({"result", "rejected"},
+					{"reason", refusal_name((enum refusal)reason)}),
+				 counters->refused[reason]);
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+		bounds[i] = 50e-6 * (double)(1U << i);
+	exposition_family(page, &admission_duration);
+	exposition_histogram(page, NO_LABELS, &duration);
+	exposition_family(page, &state_writes);
+	exposition_count(page, LABELS({"result", "ok"}), counters->state_written);
+	exposition_count(page, LABELS({"result", "failed"}), counters->state_failed);
+}
+
+/* --- drift and guard ----------------------------------------------------------------------------- */
+
+static void write_drift(struct controller *controller, struct exposition *page)
+{
+	static const char *const attributes[] = {
+		[GROUP_CPUSET_MEMS] = "mems",	[GROUP_CPUSET_CPUS] = "cpus",
+		[GROUP_CPUSET_PARTITION] = "partition", [GROUP_CPU_WEIGHT] = "weight",
+		[GROUP_CPU_MAX] = "quota",	[GROUP_MEMORY_MAX] = "memory",
+	};
+	const struct counters *counters = &controller->counters;
+
+	exposition_family(page, &drift_detected);
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		exposition_count(page, LABELS({"attribute", attributes[file]}),
+				 counters->drift_by_attribute[file]);
+	exposition_family(page, &drift_repaired);
+	for (int file = 0; file < GROUP_FILE_NR; file++) {
+		exposition_count(page, LABELS({"attribute", attributes[file]}, {"result", "ok"}),
+				 counters->repaired_by_attribute[file]);
+		exposition_count(page, LABELS({"attribute", attributes[file]}, {"result", "failed"}),
+				 counters->failed_by_attribute[file]);
+	}
+	exposition_family(page, &drift_open);
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		exposition_count(page, LABELS({"attribute", attributes[file]}),
+				 audit_nr_open_drift(&controller->audit, attributes[file]));
+}
+
+static void write_guard(struct controller *controller, struct exposition *page)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct hook_count *hooks = NULL;
+	const struct prog_row *programs = NULL;
+	struct guard_status status = {0};
+	uint32_t nr_hooks, nr_programs;
+
+	if (kernel)
+		kernel->guard_status(kernel->self, &status);
+	exposition_family(page, &guard_up);
+	exposition_count(page, NO_LABELS, status.state == GUARD_ACTIVE);
+	if (!kernel)
+		return;
+	nr_hooks = kernel->hook_counts(kernel->self, &hooks);
+	exposition_family(page, &enforcement_actions);
+	for (uint32_t i = 0; i < nr_hooks; i++) {
+		exposition_count(page, LABELS({"hook", hooks[i].hook}, {"action", "allow"}),
+				 hooks[i].allowed);
+		exposition_count(page, LABELS({"hook", hooks[i].hook}, {"action", "audit"}),
+				 hooks[i].audited);
+		exposition_count(page, LABELS({"hook", hooks[i].hook}, {"action", "deny"}),
+				 hooks[i].denied);
+	}
+	nr_programs = kernel->programs(kernel->self, &programs);
+	exposition_family(page, &program_seconds);
+	for (uint32_t i = 0; i < nr_programs; i++)
+		exposition_seconds(page, LABELS({"program", programs[i].name}),
+				   programs[i].run_time_ns);
+	exposition_family(page, &program_runs);
+	for (uint32_t i = 0; i < nr_programs; i++)
+		exposition_count(page, LABELS({"program", programs[i].name}),
+				 programs[i].run_count);
+	exposition_family(page, &events_lost);
+	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
+}
+
+/* --- pods and containers ------------------------------------------------------------------------- */
+
+/* One container's counters, read once and written into several families. */
+struct measured {
+	const struct ledger_pod *pod;
+	const char *container;
+	struct usage usage;
+	uint64_t throttled_ns;
+	bool has_usage;
+};
+
+static uint32_t measure_containers(struct controller *controller, struct measured *rows)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	const struct kernel_port *kernel = controller->ports.kernel;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		struct measured *row = &rows[nr];
+		struct group_status status;
+
+		if (group->role != GROUP_CONTAINER ||
+		    groups->status(groups->self, group->path, &status))
+			continue;
+		*row = (struct measured){
+			.pod = ledger_find(controller->ledger, group->uid),
+			.container = group->container,
+			.throttled_ns = status.throttled_usec * 1000,
+		};
+		if (!row->pod)
+			continue;
+		row->has_usage =
+			kernel && !kernel->usage(kernel->self, status.cgroup_id, &row->usage);
+		nr++;
+	}
+	return nr;
+}
+
+/* Sum of one pod's containers; rows of a pod are neighbours. */
+static uint32_t sum_pod(const struct measured *rows, uint32_t nr, uint32_t first,
+			struct usage *ret_sum)
+{
+	uint32_t i = first;
+
+	*ret_sum = (struct usage){0};
+	for (; i < nr && rows[i].pod == rows[first].pod; i++) {
+		ret_sum->run_local_ns += rows[i].usage.run_local_ns;
+		ret_sum->run_remote_ns += rows[i].usage.run_remote_ns;
+		ret_sum->run_outside_ns += rows[i].usage.run_outside_ns;
+		ret_sum->migrations_core += rows[i].usage.migrations_core;
+		ret_sum->migrations_llc += rows[i].usage.migrations_llc;
+		ret_sum->migrations_numa += rows[i].usage.migrations_numa;
+	}
+	return i;
+}
+
+#define POD_LABELS(row, ...)                                                                       \
+	LABELS({"namespace", (row)->pod->spec->namespace}, {"pod", (row)->pod->spec->name},        \
+	       __VA_ARGS__)
+
+static void write_pods(const struct measured *rows, uint32_t nr, struct exposition *page)
+{
+	struct usage sum;
+
+	exposition_family(page, &pod_cpu);
+	for (uint32_t i = 0, next; i < nr; i = next) {
+		next = sum_pod(rows, nr, i, &sum);
+		exposition_seconds(page, POD_LABELS(&rows[i], {"placement", "local_numa"}),
+				   sum.run_local_ns);
+		exposition_seconds(page, POD_LABELS(&rows[i], {"placement", "remote_numa"}),
+				   sum.run_remote_ns);
+		exposition_seconds(page, POD_LABELS(&rows[i], {"placement", "outside"}),
+				   sum.run_outside_ns);
+	}
+	exposition_family(page, &migrations);
+	for (uint32_t i = 0, next; i < nr; i = next) {
+		next = sum_pod(rows, nr, i, &sum);
+		exposition_count(page, POD_LABELS(&rows[i], {"span", "core"}), sum.migrations_core);
+		exposition_count(page, POD_LABELS(&rows[i], {"span", "llc"}), sum.migrations_llc);
+		exposition_count(page, POD_LABELS(&rows[i], {"span", "numa"}), sum.migrations_numa);
+	}
+}
+
+static void write_containers(const struct measured *rows, uint32_t nr, struct exposition *page)
+{
+	/* The causes that need more than one look at a switch stay 0 until they are measured. */
+	static const char *const unmeasured[] = {"own_container", "pod_sibling", "other_pod",
+						 "host", "kernel"};
+
+	exposition_family(page, &cpu_wait);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct usage *usage = &rows[i].usage;
+
+		exposition_seconds(page,
+				   POD_LABELS(&rows[i], {"container", rows[i].container},
+					      {"cause", "own_quota"}),
+				   usage->wait_own_quota_ns);
+		exposition_seconds(page,
+				   POD_LABELS(&rows[i], {"container", rows[i].container},
+					      {"cause", "unattributed"}),
+				   usage->wait_ns - usage->wait_own_quota_ns);
+		for (size_t j = 0; j < ARRAY_SIZE(unmeasured); j++)
+			exposition_seconds(page,
+					   POD_LABELS(&rows[i], {"container", rows[i].container},
+						      {"cause", unmeasured[j]}),
+					   0);
+	}
+	exposition_family(page, &throttled);
+	for (uint32_t i = 0; i < nr; i++)
+		exposition_seconds(page, POD_LABELS(&rows[i], {"container", rows[i].container}),
+				   rows[i].throttled_ns);
+}
+
+int measure_page(void *self, bool openmetrics, struct text *out)
+{
+	struct controller *controller = self;
+	cleanup_free struct measured *rows =
+		calloc(controller->desired.nr_groups + 1, sizeof(*rows));
+	uint64_t started = now_ns(controller);
+	struct exposition page;
+	uint32_t nr;
+
+	if (!rows)
+		return -ENOMEM;
+	exposition_init(&page, out, openmetrics);
+	write_identity(controller, &page);
+	write_cpus(controller, &page);
+	write_decisions(controller, &page);
+	write_drift(controller, &page);
+	write_guard(controller, &page);
+	exposition_family(&page, &findings);
+	exposition_count(&page, NO_LABELS, controller->nr_findings);
+	nr = measure_containers(controller, rows);
+	if (controller->options.metrics_pods)
+		write_pods(rows, nr, &page);
+	if (controller->options.metrics_containers)
+		write_containers(rows, nr, &page);
+	exposition_family(&page, &scrape_duration);
+	exposition_seconds(&page, NO_LABELS, now_ns(controller) - started);
+	exposition_family(&page, &scrape_series);
+	exposition_count(&page, NO_LABELS, page.nr_series + 1);
+	exposition_finish(&page);
+	return out->error;
+}

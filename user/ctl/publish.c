@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The BPF side's picture of the ledger, and what comes back from it. Cgroups are
+ * ids there; here they get their names back.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "lib/log.h"
+
+#define MAX_SURROUNDINGS 256
+
+/* Units that act on our cgroups in the course of their duty. */
+static const struct {
+	const char *parent, *name;
+	bool is_runtime;
+} actor_names[] = {
+	{"system.slice", "containerd.service", true},
+	{"system.slice", "crio.service", true},
+	{"system.slice", "docker.service", true},
+	{"system.slice", "kubelet.service", false},
+};
+
+static uint32_t find_actors(struct controller *controller, struct actor_unit *ret_actors)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(actor_names); i++) {
+		if (groups->status(groups->self, actor_names[i].parent, &status))
+			continue;
+		ret_actors[nr] = (struct actor_unit){
+			.parent_id = status.cgroup_id,
+			.level = status.level + 1,
+			.is_runtime = actor_names[i].is_runtime,
+		};
+		snprintf(ret_actors[nr++].name, sizeof(ret_actors->name), "%s",
+			 actor_names[i].name);
+	}
+	return nr;
+}
+
+/* NUMA nodes (indexes) that these CPUs lie on. */
+static node_mask_t nodes_of(const struct topology *topology, const struct cpuset *cpus)
+{
+	node_mask_t mask = 0;
+
+	for (uint32_t i = 0; i < topology->nodes.nr; i++)
+		if (cpuset_intersects(&topology->nodes.cpus[i], cpus))
+			mask |= 1ULL << i;
+	return mask;
+}
+
+static bool fill_managed(struct controller *controller, const struct group *group,
+			 struct managed_group *ret_managed)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+	int r = groups->status(groups->self, group->path, &status);
+
+	if (r) {
+		if (r != -ENOENT)
+			log_warn(r, "ctl: %s is not guarded, ignoring until the next look",
+				 group->path);
+		return false;
+	}
+	*ret_managed = (struct managed_group){
+		.cgroup_id = status.cgroup_id,
+		.level = status.level,
+		.scope = MANAGED_TREE,
+		.is_container = group->role == GROUP_CONTAINER,
+		.cpus = status.effective_cpus,
+		.nodes = nodes_of(controller->topology, &status.effective_cpus),
+	};
+	return true;
+}
+
+void publish_policy(struct controller *controller)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct groups_port *groups = controller->ports.groups;
+	struct actor_unit actors[ARRAY_SIZE(actor_names)];
+	cleanup_free struct managed_group *managed = NULL;
+	struct kernel_policy policy = {0};
+	uint32_t nr = 0, nr_around = 0;
+	int r;
+
+	if (!kernel)
+		return;
+	managed = calloc(controller->desired.nr_groups + MAX_SURROUNDINGS, sizeof(*managed));
+	if (!managed) {
+		log_err(-ENOMEM, "ctl: the guard keeps its last policy");
+		return;
+	}
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++)
+		nr += fill_managed(controller, &controller->desired.groups[i], &managed[nr]);
+	if (groups->surroundings && !groups->surroundings(groups->self, managed + nr,
+							  MAX_SURROUNDINGS, &nr_around))
+		nr += nr_around;
+	policy.groups = managed;
+	policy.nr_groups = nr;
+	policy.actors = actors;
+	policy.nr_actors = find_actors(controller, actors);
+	ledger_exclusive(controller->ledger, &policy.protected_cpus);
+	policy.cpuset_files = controller->options.cpuset_files;
+	policy.affinity = controller->options.affinity;
+	policy.cgroup_moves = controller->options.cgroup_moves;
+	if (controller->options.mode == MODE_OBSERVE)
+		policy.cpuset_files = policy.affinity = policy.cgroup_moves = ENFORCEMENT_OFF;
+	policy.runtime_writes_deny = controller->options.runtime_writes_deny;
+	policy.guard_expiry_ns = controller->options.guard_expiry_ns;
+	r = kernel->publish(kernel->self, &policy);
+	if (r)
+		controller_finding(controller, "guard_policy_old",
+				   "the BPF side could not be told of the last change",
+				   "see the log; the agent tries again with the next change");
+	else
+		controller_clear_finding(controller, "guard_policy_old");
+}
+
+bool container_of_path(const struct controller *controller, const char *path, char *ret_pod,
+		       size_t size, const char **ret_container)
+{
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		size_t len = strlen(group->path);
+		const struct ledger_pod *pod;
+
+		if (group->role != GROUP_CONTAINER || strncmp(path, group->path, len) ||
+		    (path[len] && path[len] != '/'))
+			continue;
+		pod = ledger_find(controller->ledger, group->uid);
+		if (!pod)
+			return false;
+		pod_label(pod->spec, ret_pod, size);
+		*ret_container = group->container;
+		return true;
+	}
+	return false;
+}
+
+static void name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size)
+{
+	const struct groups_port *groups = controller->ports.groups;
+
+	if (!id)
+		*ret_path = '\0';
+	else if (groups->path_of(groups->self, id, ret_path, size))
+		snprintf(ret_path, size, "(gone, id %llu)", (unsigned long long)id);
+}
+
+/* "cpuset.cpus" -> "cpus", as drift rows call it; NULL = none of the files we own. */
+static const char *attribute_of(const char *file)
+{
+	static const struct {
+		const char *file, *attribute;
+	} names[] = {
+		{"cpuset.cpus.partition", "partition"}, {"cpuset.cpus", "cpus"},
+		{"cpuset.mems", "mems"},		{"cpu.max", "quota"},
+		{"cpu.weight", "weight"},		{"memory.max", "memory"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(file, names[i].file, strlen(names[i].file)))
+			return names[i].attribute;
+	return NULL;
+}
+
+/* Who may this be, by where it lives. */
+static const char *cause_of(const struct kernel_event *event, const char *cgroup)
+{
+	if (event->pid == 1)
+		return "systemd";
+	if (strstr(cgroup, "kubelet.service"))
+		return "kubelet";
+	if (strstr(cgroup, "containerd.service") || strstr(cgroup, "crio.service") ||
+	    strstr(cgroup, "docker.service"))
+		return "runtime";
+	return "user";
+}
+
+/*
+ * The culprit's name arrives by the ring buffer, the change itself by inotify or
+ * resync: whichever comes first opens the row, the other completes it.
+ */
+static void name_culprit(struct controller *controller, const struct kernel_event *event,
+			 const struct event_row *row)
+{
+	const char *attribute = attribute_of(event->detail);
+	struct drift_row *drift = NULL;
+
+	if (!attribute)
+		return;
+	for (uint32_t i = controller->audit.nr_drift; i-- > 0 && !drift;) {
+		struct drift_row *candidate = &controller->audit.drift[i];
+
+		if (!candidate->pid && !strcmp(candidate->path, row->target) &&
+		    !strcmp(candidate->attribute, attribute))
+			drift = candidate;
+	}
+	if (!drift)
+		drift = audit_drift(&controller->audit, row->target, attribute);
+	drift->pid = event->pid;
+	memcpy(drift->comm, event->comm, sizeof(drift->comm));
+	snprintf(drift->cgroup, sizeof(drift->cgroup), "%s", row->cgroup);
+	snprintf(drift->cause, sizeof(drift->cause), "%s", cause_of(event, row->cgroup));
+}
+
+static bool is_life_cycle(const char *kind)
+{
+	static const char *const kinds[] = {"mkdir", "rmdir", "populated", "empty", "release",
+					    "attach"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(kind, kinds[i]))
+			return true;
+	return false;
+}
+
+void on_kernel_event(void *self, const struct kernel_event *event)
+{
+	struct controller *controller = self;
+	struct event_row row = {.pid = event->pid, .suppressed = event->suppressed};
+	const char *container = "";
+
+	if (is_life_cycle(event->kind)) {
+		controller->look_again = true;
+		want_wake(controller, 0);
+		return;
+	}
+	snprintf(row.kind, sizeof(row.kind), "%s", event->kind);
+	snprintf(row.aspect, sizeof(row.aspect), "%s", event->aspect);
+	snprintf(row.action, sizeof(row.action), "%s", event->action);
+	memcpy(row.comm, event->comm, sizeof(row.comm));
+	name_cgroup(controller, event->cgroup_id, row.cgroup, sizeof(row.cgroup));
+	name_cgroup(controller, event->target_id, row.target, sizeof(row.target));
+	if (container_of_path(controller, row.target, row.pod, sizeof(row.pod), &container))
+		snprintf(row.container, sizeof(row.container), "%s", container);
+	snprintf(row.detail, sizeof(row.detail), "%s", event->detail);
+	if (!strcmp(event->kind, "drift")) {
+		name_culprit(controller, event, &row);
+		controller->look_again = true;
+		want_wake(controller, 0);
+	}
+	audit_event(&controller->audit, &row);
+}

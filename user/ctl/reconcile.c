@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * desired − observed → plan → steps, each read back. The same for a new pod,
+ * drift, restart and reload. A step that fails stops its pod's chain, never
+ * another pod's, and the chain is tried again with growing delays.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "lib/crash.h"
+#include "lib/log.h"
+#include "lib/text.h"
+
+/* Words of drift rows and metrics for the files we own. */
+static const char *const attributes[] = {
+	[GROUP_CPUSET_MEMS] = "mems",	[GROUP_CPUSET_CPUS] = "cpus",
+	[GROUP_CPUSET_PARTITION] = "partition", [GROUP_CPU_WEIGHT] = "weight",
+	[GROUP_CPU_MAX] = "quota",	[GROUP_MEMORY_MAX] = "memory",
+};
+_Static_assert(ARRAY_SIZE(attributes) == GROUP_FILE_NR, "a word for each file");
+
+/* --- chains that wait -------------------------------------------------------------------------- */
+
+static struct retry *find_retry(struct controller *controller, const char *uid)
+{
+	for (uint32_t i = 0; i < controller->nr_retries; i++)
+		if (!strcmp(controller->retries[i].uid, uid))
+			return &controller->retries[i];
+	return NULL;
+}
+
+static bool chain_waits(struct controller *controller, const char *uid)
+{
+	const struct retry *retry = find_retry(controller, uid);
+
+	return retry && retry->due_ns > now_ns(controller);
+}
+
+static void fail_chain(struct controller *controller, const struct step *step, int error_code,
+		       const char *error)
+{
+	struct retry *retry = find_retry(controller, step->uid);
+
+	if (!retry) {
+		struct retry *grown = realloc(controller->retries, (controller->nr_retries + 1) *
+									   sizeof(*grown));
+
+		if (!grown)
+			return; /* the resync tries again anyway */
+		controller->retries = grown;
+		retry = &grown[controller->nr_retries++];
+		*retry = (struct retry){.delay_ns = RETRY_FIRST_NS};
+		snprintf(retry->uid, sizeof(retry->uid), "%s", step->uid);
+	} else if (retry->delay_ns < RETRY_LONGEST_NS) {
+		retry->delay_ns *= 2;
+	}
+	retry->due_ns = now_ns(controller) + retry->delay_ns;
+	if (strcmp(retry->error, error))
+		log_err(error_code, "apply: %s", error);
+	snprintf(retry->error, sizeof(retry->error), "%s", error);
+	want_wake(controller, retry->delay_ns);
+}
+
+static void clear_retry(struct controller *controller, const char *uid)
+{
+	struct retry *retry = find_retry(controller, uid);
+
+	if (retry)
+		*retry = controller->retries[--controller->nr_retries];
+}
+
+/* A chain with no step left to do has succeeded, or its pod is gone. */
+static void forget_done_chains(struct controller *controller, const struct plan *plan)
+{
+	for (uint32_t i = controller->nr_retries; i-- > 0;) {
+		bool waiting = false;
+
+		for (uint32_t j = 0; j < plan->nr_steps && !waiting; j++)
+			waiting = !strcmp(plan->steps[j].uid, controller->retries[i].uid);
+		if (!waiting)
+			clear_retry(controller, controller->retries[i].uid);
+	}
+}
+
+/* --- drift --------------------------------------------------------------------------------------- */
+
+/*
+ * A write whose value is the one we wrote before is drift: the ledger did not
+ * change it, so somebody else did. A chain that failed proves nothing.
+ */
+static bool is_drift(struct controller *controller, const struct step *step)
+{
+	const struct group *before;
+
+	if (step->kind != STEP_WRITE || !step->old || find_retry(controller, step->uid))
+		return false;
+	before = group_tree_find(&controller->desired, step->path);
+	return before && before->files[step->file] &&
+	       !strcmp(before->files[step->file], step->value);
+}
+
+static struct drift_row *note_drift(struct controller *controller, const struct step *step)
+{
+	const char *attribute = attributes[step->file];
+	bool known = audit_open_drift(&controller->audit, step->path, attribute);
+	struct drift_row *row = audit_drift(&controller->audit, step->path, attribute);
+	struct event_row event = {0};
+
+	if (known && *row->wanted)
+		return row;
+	snprintf(row->wanted, sizeof(row->wanted), "%s", step->value);
+	snprintf(row->found, sizeof(row->found), "%s", step->old);
+	if (step->file == GROUP_CPUSET_PARTITION && !row->pid)
+		snprintf(row->cause, sizeof(row->cause), "kernel");
+	controller->counters.drift_detected++;
+	controller->counters.drift_by_attribute[step->file]++;
+	snprintf(event.kind, sizeof(event.kind), "drift");
+	snprintf(event.aspect, sizeof(event.aspect), "cpuset_files");
+	snprintf(event.action, sizeof(event.action), "none");
+	snprintf(event.target, sizeof(event.target), "%.200s/%s", step->path,
+		 group_file_name(step->file));
+	snprintf(event.container, sizeof(event.container), "%s", step->container);
+	snprintf(event.detail, sizeof(event.detail), "wanted '%.140s', found '%.140s'", row->wanted,
+		 row->found);
+	event.pid = row->pid;
+	memcpy(event.comm, row->comm, sizeof(event.comm));
+	snprintf(event.cgroup, sizeof(event.cgroup), "%s", row->cgroup);
+	audit_event(&controller->audit, &event);
+	return row;
+}
+
+/* Only `enforce` mends what others changed; audit and off leave it and say so. */
+static bool may_repair(const struct controller *controller)
+{
+	return controller->options.cpuset_files == ENFORCEMENT_ENFORCE;
+}
+
+static void note_repair(struct controller *controller, const struct step *step,
+			struct drift_row *row)
+{
+	struct event_row event = {0};
+
+	audit_close_drift(&controller->audit, row, "repair");
+	controller->counters.drift_repaired++;
+	controller->counters.repaired_by_attribute[step->file]++;
+	snprintf(event.kind, sizeof(event.kind), "repair");
+	snprintf(event.action, sizeof(event.action), "repair");
+	snprintf(event.target, sizeof(event.target), "%.200s/%s", step->path,
+		 group_file_name(step->file));
+	snprintf(event.container, sizeof(event.container), "%s", step->container);
+	snprintf(event.detail, sizeof(event.detail), "back to '%.280s'", step->value);
+	audit_event(&controller->audit, &event);
+}
+
+/* Rows the plan no longer speaks of were undone by whoever made them. */
+static void close_gone_drift(struct controller *controller, const struct plan *plan)
+{
+	for (uint32_t i = 0; i < controller->audit.nr_drift; i++) {
+		struct drift_row *row = &controller->audit.drift[i];
+		bool there = row->repaired_ns;
+
+		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
+			there = plan->steps[j].kind == STEP_WRITE &&
+				!strcmp(plan->steps[j].path, row->path) &&
+				!strcmp(attributes[plan->steps[j].file], row->attribute);
+		if (!there)
+			audit_close_drift(&controller->audit, row, "none");
+	}
+}
+
+/* --- steps --------------------------------------------------------------------------------------- */
+
+static int apply_step(struct controller *controller, const struct step *step)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	char error[GROUP_ERROR_MAX] = "";
+	int r;
+
+	r = groups->apply(groups->self, step, error);
+	crash_point("plan_step");
+	if (r) {
+		controller->counters.steps_failed++;
+		fail_chain(controller, step, r, *error ? error : strerror(-r));
+		return r;
+	}
+	controller->counters.steps_applied++;
+	if (step->kind != STEP_WRITE)
+		controller->groups_changed = true;
+	return 0;
+}
+
+static void apply_plan(struct controller *controller, const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->nr_steps; i++) {
+		const struct step *step = &plan->steps[i];
+		struct drift_row *row = NULL;
+		int r;
+
+		if (chain_waits(controller, step->uid))
+			continue;
+		if (is_drift(controller, step)) {
+			row = note_drift(controller, step);
+			if (!may_repair(controller)) {
+				snprintf(row->action, sizeof(row->action), "audit");
+				continue;
+			}
+		}
+		r = apply_step(controller, step);
+		if (!row)
+			continue;
+		if (r) {
+			controller->counters.drift_failed++;
+			controller->counters.failed_by_attribute[step->file]++;
+		} else {
+			note_repair(controller, step, row);
+		}
+	}
+}
+
+/* --- the root partition -------------------------------------------------------------------------- */
+
+void choose_tier(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	char scope[GROUP_PATH_MAX] = "", message[ROW_DETAIL_MAX];
+	uint32_t nr_tasks = 0;
+
+	controller->layout.root_partition = false;
+	if (!controller->options.partitions || !controller->options.host_tasks_reserved ||
+	    !controller->policy->cpu_options.strict_reservation) {
+		controller_finding(controller, "tier1_not_in_use",
+				   "user tasks of the host may run on CPUs that pods hold",
+				   "strict-cpu-reservation with hostTasks: reserved and partitions: "
+				   "auto keeps them off");
+		return;
+	}
+	if (!groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope)) && *scope &&
+	    !controller->options.host_tasks_explicit) {
+		snprintf(message, sizeof(message),
+			 "%.180s runs outside the workload root; a partition would push it onto the "
+			 "reserved CPUs",
+			 scope);
+		controller_finding(controller, "tier1_not_in_use", message,
+				   "write hostTasks: reserved to accept that");
+		return;
+	}
+	log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
+		 controller->layout.root);
+	controller_clear_finding(controller, "tier1_not_in_use");
+	controller->layout.root_partition = true;
+}
+
+/* What the kernel says of the partition, not what we wrote. */
+static void check_root_partition(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+	char message[ROW_DETAIL_MAX];
+	int r;
+
+	if (!controller->layout.root_partition)
+		return;
+	r = groups->status(groups->self, controller->layout.root, &status);
+	controller->root_partition_held = !r && !strcmp(status.partition, "root");
+	if (controller->root_partition_held) {
+		controller_clear_finding(controller, "tier1_not_held");
+		return;
+	}
+	snprintf(message, sizeof(message), "%s is no valid root partition: '%.120s'",
+		 controller->layout.root, r ? strerror(-r) : status.partition);
+	controller_finding(controller, "tier1_not_held", message,
+			   "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
+			   "until then host tasks may run on pods' CPUs");
+}
+
+/* --- one round ----------------------------------------------------------------------------------- */
+
+static int look(struct controller *controller, struct group_tree *ret_desired,
+		struct plan *ret_plan)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_tree observed cleanup(group_tree_fini) = {0};
+	struct group_tree desired cleanup(group_tree_fini) = {0};
+	int r;
+
+	r = groups->observe(groups->self, &observed);
+	if (r && r != -ENOENT)
+		return log_err(r, "ctl: cannot read the cgroups below %s", controller->layout.root);
+	r = plan_desired(controller->ledger, &controller->layout, &desired);
+	if (r)
+		return log_err(r, "ctl: cannot say what the cgroups should be");
+	r = plan_make(&desired, &observed, ret_plan);
+	if (r)
+		return log_err(r, "ctl: cannot make a plan");
+	*ret_desired = desired;
+	desired = (struct group_tree){0};
+	return 0;
+}
+
+void reconcile(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_tree desired = {0};
+	struct plan plan cleanup(plan_fini) = {0};
+
+	controller->look_again = false;
+	controller->last_resync_ns = now_ns(controller);
+	if (controller->options.dry_run || look(controller, &desired, &plan))
+		return;
+	controller->counters.reconciles++;
+	forget_done_chains(controller, &plan);
+	close_gone_drift(controller, &plan);
+	if (controller->options.mode == MODE_ALLOCATE)
+		apply_plan(controller, &plan);
+	group_tree_fini(&controller->desired);
+	controller->desired = desired;
+	check_root_partition(controller);
+	if (controller->ledger_changed || controller->groups_changed) {
+		publish_policy(controller);
+		groups->rewatch(groups->self, &controller->desired);
+		controller->ledger_changed = false;
+		controller->groups_changed = false;
+	}
+}
+
+int controller_print_plan(struct controller *controller, struct text *out)
+{
+	struct group_tree desired cleanup(group_tree_fini) = {0};
+	struct plan plan cleanup(plan_fini) = {0};
+	int r = look(controller, &desired, &plan);
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < plan.nr_steps; i++) {
+		const struct step *step = &plan.steps[i];
+
+		if (step->kind == STEP_WRITE)
+			text_printf(out, "write %s/%s %s%s%s\n", step->path,
+				    group_file_name(step->file), step->value,
+				    step->old ? " was " : "", step->old ? step->old : "");
+		else
+			text_printf(out, "%s %s\n", step->kind == STEP_CREATE ? "create" : "remove",
+				    step->path);
+	}
+	if (!plan.nr_steps)
+		text_append(out, "nothing to do\n");
+	return out->error;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The objects of GET /v1/<object>: the ledger and what the ports measured, put
+ * into the builders of format/views. No key is written here.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pinfold/names.h>
+
+#include "ctl/internal.h"
+#include "format/views.h"
+
+static const char *mode_name(enum controller_mode mode)
+{
+	return mode == MODE_OBSERVE ? "observe" : "allocate";
+}
+
+/* "enforce" only when the self-test found it so. */
+static const char *guard_word(const struct controller *controller)
+{
+	struct guard_status status;
+
+	if (!controller->ports.kernel)
+		return "absent";
+	controller->ports.kernel->guard_status(controller->ports.kernel->self, &status);
+	if (status.state == GUARD_INACTIVE)
+		return "absent";
+	if (status.state == GUARD_PARTIAL)
+		return "partial";
+	return enforcement_name(controller->options.cpuset_files);
+}
+
+static struct json_object *report_node(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	char reason[128], tiers[32], partition[128] = "member";
+	struct group_status status;
+	const char *guard = guard_word(controller);
+	struct node_row row = {
+		.source = "agent",
+		.mode = mode_name(controller->options.mode),
+		.kernel = controller->options.kernel_release,
+		.hierarchy = controller->layout.systemd ? "systemd" : "cgroupfs",
+		.workload_root = controller->layout.root,
+		.partition = partition,
+		.guard = guard,
+		.tiers = tiers,
+		.ready = controller->faces.ready(controller, reason, sizeof(reason)),
+		.nr_findings = controller->nr_findings,
+		.findings = controller->findings,
+	};
+
+	if (!groups->status(groups->self, controller->layout.root, &status) && *status.partition)
+		snprintf(partition, sizeof(partition), "%s", status.partition);
+	snprintf(tiers, sizeof(tiers), "0%s%s", controller->root_partition_held ? " 1" : "",
+		 !strcmp(guard, "enforce") || !strcmp(guard, "partial") ? " 2" : "");
+	return view_node(controller->ledger, &row);
+}
+
+/* Effective sets of a container as text; the rows borrow it. */
+struct observed_text {
+	char cpus[CPUSET_TEXT_MAX], mems[CPUSET_TEXT_MAX];
+};
+
+static void observe_container(struct controller *controller, const struct group *group,
+			      struct observed_container *row, struct observed_text *text)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	const struct kernel_port *kernel = controller->ports.kernel;
+	cleanup_free pid_t *pids = NULL;
+	struct group_status status;
+	struct usage usage;
+	uint32_t nr_pids;
+
+	*row = (struct observed_container){
+		.uid = group->uid,
+		.container = group->container,
+		.cgroup = group->path,
+		.nr_processes = -1,
+		.run_ns = -1,
+		.wait_ns = -1,
+		.nr_migrations_node = -1,
+		.nr_migrations_across = -1,
+	};
+	if (groups->status(groups->self, group->path, &status))
+		return;
+	cpuset_format(&status.effective_cpus, text->cpus, sizeof(text->cpus));
+	cpuset_format(&status.effective_mems, text->mems, sizeof(text->mems));
+	row->effective_cpus = text->cpus;
+	row->effective_mems = text->mems;
+	if (!groups->tasks(groups->self, group->path, &pids, &nr_pids))
+		row->nr_processes = nr_pids;
+	if (!kernel || kernel->usage(kernel->self, status.cgroup_id, &usage))
+		return;
+	row->run_ns = (int64_t)(usage.run_local_ns + usage.run_remote_ns + usage.run_outside_ns);
+	row->wait_ns = (int64_t)usage.wait_ns;
+	row->nr_migrations_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
+	row->nr_migrations_across = (int64_t)usage.migrations_numa;
+}
+
+static struct json_object *report_containers(struct controller *controller)
+{
+	uint32_t nr_groups = controller->desired.nr_groups, nr = 0;
+	cleanup_free struct observed_container *rows = calloc(nr_groups + 1, sizeof(*rows));
+	cleanup_free struct observed_text *texts = calloc(nr_groups + 1, sizeof(*texts));
+
+	if (!rows || !texts)
+		return NULL;
+	for (uint32_t i = 0; i < nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+
+		if (group->role != GROUP_CONTAINER)
+			continue;
+		observe_container(controller, group, &rows[nr], &texts[nr]);
+		nr++;
+	}
+	return view_containers(controller->ledger, &controller->desired, rows, nr);
+}
+
+static struct json_object *report_policy(struct controller *controller)
+{
+	const struct controller_options *options = &controller->options;
+	const struct enforcement_row enforcements[] = {
+		{"cpusetFiles", enforcement_name(options->cpuset_files)},
+		{"affinity", enforcement_name(options->affinity)},
+		{"cgroupMoves", enforcement_name(options->cgroup_moves)},
+		{"strangers", options->strangers},
+		{"irqMasks", options->irq_masks},
+	};
+	const struct policy_row row = {
+		.file = options->config_file,
+		.mode = mode_name(options->mode),
+		.host_tasks = options->host_tasks,
+		.partitions = options->partitions_name,
+		.interrupts = options->interrupts,
+		.runtime_writes = options->runtime_writes_deny ? "deny" : "repair",
+		.nr_enforcements = ARRAY_SIZE(enforcements),
+		.enforcements = enforcements,
+	};
+
+	return view_policy(controller->policy, ledger_reserved(controller->ledger), &row);
+}
+
+static struct json_object *report_state(struct controller *controller)
+{
+	struct state_row row = {
+		.file = PINFOLD_STATE_FILE,
+		.present = controller->state_written_ns > 0,
+		.writable = controller->state_writable,
+		.version = 1,
+		.boot_id = controller->options.boot_id,
+		.written_ns = controller->state_written_ns ? controller->state_written_ns : -1,
+		.nr_pods = ledger_nr_pods(controller->ledger),
+		.problem = *controller->state_problem ? controller->state_problem : NULL,
+	};
+
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++)
+		row.nr_containers += ledger_pod_at(controller->ledger, i)->nr_grants;
+	return view_state(&row);
+}
+
+static struct json_object *report_drift(struct controller *controller)
+{
+	return view_drifts(controller->audit.drift, controller->audit.nr_drift);
+}
+
+static struct json_object *report_events(struct controller *controller)
+{
+	uint32_t nr = audit_nr(&controller->audit);
+	cleanup_free struct event_row *rows = calloc(nr + 1, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	for (uint32_t i = 0; i < nr; i++)
+		rows[i] = *audit_at(&controller->audit, i);
+	return view_events(rows, nr);
+}
+
+static struct json_object *report_features(struct controller *controller)
+{
+	const struct feature_row *rows = NULL;
+	uint32_t nr = 0;
+
+	if (controller->ports.kernel)
+		nr = controller->ports.kernel->features(controller->ports.kernel->self, &rows);
+	return view_features(rows, nr);
+}
+
+static struct json_object *report_progs(struct controller *controller)
+{
+	const struct prog_row *rows = NULL;
+	uint32_t nr = 0;
+
+	if (controller->ports.kernel)
+		nr = controller->ports.kernel->programs(controller->ports.kernel->self, &rows);
+	return view_progs(rows, nr);
+}
+
+static struct json_object *report_cpus(struct controller *controller)
+{
+	return view_cpus(controller->ledger);
+}
+
+static struct json_object *report_pods(struct controller *controller)
+{
+	return view_pods(controller->ledger);
+}
+
+static const struct {
+	const char *object;
+	struct json_object *(*build)(struct controller *controller);
+} reports[] = {
+	{"node", report_node},	     {"cpu", report_cpus},	   {"pod", report_pods},
+	{"container", report_containers}, {"policy", report_policy}, {"state", report_state},
+	{"drift", report_drift},     {"event", report_events},	   {"feature", report_features},
+	{"prog", report_progs},
+};
+
+int report_query(void *self, const char *object, struct json_object **ret_json)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
+		if (!strcmp(object, reports[i].object)) {
+			struct json_object *json = reports[i].build(self);
+
+			if (!json)
+				return -ENOMEM;
+			*ret_json = json;
+			return 0;
+		}
+	return -ENOENT;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One state file, replaced whole. What cannot be read is set aside under a name
+ * that says when, never deleted at once and never more than five of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <pinfold/names.h>
+
+#include "ctl/store.h"
+#include "lib/crash.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#define ASIDE_PREFIX PINFOLD_STATE_FILE ".bad-"
+
+static int load(void *self, char **ret_data, size_t *ret_len)
+{
+	struct store *store = self;
+
+	if (store->dir_fd < 0)
+		return -ENOENT;
+	return file_read_all(store->dir_fd, PINFOLD_STATE_FILE, STORE_MAX_BYTES, ret_data, ret_len);
+}
+
+static int save(void *self, const char *data, size_t len)
+{
+	struct store *store = self;
+	int r;
+
+	if (store->dir_fd < 0)
+		return -EROFS;
+	crash_point("state_before_write");
+	r = file_replace(store->dir_fd, PINFOLD_STATE_FILE, data, len);
+	crash_point("state_after_rename");
+	return r;
+}
+
+/* The oldest names sort first: they carry the time as fixed-width digits. */
+static void drop_oldest(int dir_fd)
+{
+	cleanup_dir DIR *dir = NULL;
+	char oldest[256] = "";
+	const struct dirent *entry;
+	unsigned int nr = 0;
+	int fd = dup(dir_fd);
+
+	if (fd < 0)
+		return;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	rewinddir(dir);
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, ASIDE_PREFIX, strlen(ASIDE_PREFIX)))
+			continue;
+		nr++;
+		if (!*oldest || strcmp(entry->d_name, oldest) < 0)
+			snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
+	}
+	if (nr > STORE_SET_ASIDE)
+		unlinkat(dir_fd, oldest, 0);
+}
+
+static int set_aside(void *self, char *ret_name, size_t size)
+{
+	struct store *store = self;
+	struct timespec now;
+	struct tm utc;
+	char name[64];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	snprintf(name, sizeof(name), "%s%04d%02d%02dT%02d%02d%02d.%09ld", ASIDE_PREFIX,
+		 utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
+		 utc.tm_sec, now.tv_nsec);
+	if (renameat(store->dir_fd, PINFOLD_STATE_FILE, store->dir_fd, name))
+		return -errno;
+	drop_oldest(store->dir_fd);
+	snprintf(ret_name, size, "%s", name);
+	return 0;
+}
+
+int store_open(struct store *store, const char *path)
+{
+	cleanup_close int fd = -1;
+	struct stat status;
+
+	store->dir_fd = -1;
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return log_err(-errno, "state: cannot make stateDirectory %s", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status))
+		return log_err(-errno, "state: cannot open stateDirectory %s", path);
+	if (status.st_uid != geteuid() || (status.st_mode & 022))
+		return log_err(-EPERM,
+			       "state: stateDirectory %s belongs to uid %u with mode %04o; it must be "
+			       "ours and writable by nobody else (chown root, chmod 0700)",
+			       path, status.st_uid, status.st_mode & 07777);
+	store->dir_fd = TAKE_FD(fd);
+	return 0;
+}
+
+void store_close(struct store *store)
+{
+	if (store->dir_fd >= 0)
+		close(store->dir_fd);
+	store->dir_fd = -1;
+}
+
+struct store_port store_port(struct store *store)
+{
+	return (struct store_port){
+		.self = store,
+		.load = load,
+		.save = save,
+		.set_aside = set_aside,
+	};
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state directory: fills struct store_port with files. */
+#ifndef CTL_STORE_H
+#define CTL_STORE_H
+
+#include "ctl/ports.h"
+
+/* State of 1024 containers on 8192 CPUs stays below this. */
+#define STORE_MAX_BYTES (64 * 1024 * 1024)
+#define STORE_SET_ASIDE 5
+
+struct store {
+	int dir_fd; /* owned; -1 = the directory cannot be used: every save fails */
+};
+
+/* `path` is made with mode 0700 when missing. Failures are logged; the store then refuses saves. */
+int store_open(struct store *store, const char *path);
+void store_close(struct store *store);
+/* Port over a store, which outlives it. */
+struct store_port store_port(struct store *store);
+
+#endif
