@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "core/plan.h"
+#include "format/config.h"
 #include "format/rows.h"
 
 struct json_object;
@@ -105,8 +106,6 @@ struct groups_sink {
 };
 
 /* --- kernel side: user/bpf -------------------------------------------------------------------- */
-enum enforcement { ENFORCEMENT_OFF, ENFORCEMENT_AUDIT, ENFORCEMENT_ENFORCE, ENFORCEMENT_NR };
-
 /* A unit with rights against the guard, known by its parent cgroup and its name. */
 struct actor_unit {
 	uint64_t parent_id;

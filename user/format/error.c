@@ -56,3 +56,11 @@ const char *format_field(char buffer[FORMAT_FIELD_MAX], const char *format, ...)
 		memcpy(buffer + FORMAT_FIELD_MAX - 4, "...", 4);
 	return buffer;
 }
+
+const char *format_member(char buffer[FORMAT_FIELD_MAX], const char *parent, const char *key)
+{
+	char shown[FORMAT_SHOW_MAX];
+
+	return format_field(buffer, "%s%s%s", parent, *parent ? "." : "",
+			    format_show(key, strlen(key), shown, sizeof(shown)));
+}

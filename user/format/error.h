@@ -32,6 +32,9 @@ const char *format_error_text(const struct format_error *error, const char *file
 const char *format_field(char buffer[FORMAT_FIELD_MAX], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* "parent.key", or key alone below an empty parent; the key comes from outside. */
+const char *format_member(char buffer[FORMAT_FIELD_MAX], const char *parent, const char *key);
+
 /*
  * A value of `len` bytes made fit to stand inside a sentence: control and
  * non-ASCII bytes become "?", what exceeds the buffer ends in "...". Returns

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/quantity.h"
-#include "format/yaml.h"
+#include "format/resources.h"
 
 #define DNS_LABEL_MAX	  63
 #define DNS_SUBDOMAIN_MAX 253
@@ -102,203 +101,6 @@ static int require(const struct yaml_value *map, const char *key, const char *fi
 	return yaml_refuse(map, field, error, "this field is missing; a Pod needs it");
 }
 
-static const char *join(char buffer[FORMAT_FIELD_MAX], const char *parent, const char *key)
-{
-	char shown[FORMAT_SHOW_MAX];
-
-	return format_field(buffer, "%s.%s", parent,
-			    format_show(key, strlen(key), shown, sizeof(shown)));
-}
-
-/* --- resources -------------------------------------------------------------------------------- */
-
-static int read_quantity(const struct yaml_value *value, const char *field,
-			 struct format_error *error, bool milli, int64_t *ret_quantity)
-{
-	char shown[FORMAT_SHOW_MAX];
-	const char *cause;
-	int err;
-
-	if (value->kind != YAML_TEXT)
-		return yaml_refuse(value, field, error, "this is %s where a quantity is wanted",
-				   yaml_kind_name(value->kind));
-	err = milli ? quantity_parse_milli(value->text, value->len, ret_quantity)
-		    : quantity_parse(value->text, value->len, ret_quantity);
-	if (!err)
-		return 0;
-	if (err == -EDOM)
-		cause = "is negative; a quantity is zero or more";
-	else if (err == -ERANGE)
-		cause = "is too large";
-	else
-		cause = milli ? "is not a quantity; write CPUs as 2, 0.5 or 500m"
-			      : "is not a quantity; write bytes as 1073741824, 1Gi or 1G";
-	return yaml_refuse(value, field, error, "'%s' %s",
-			   format_show(value->text, value->len, shown, sizeof(shown)), cause);
-}
-
-static int64_t *hugepages_of(struct resources *resources, uint64_t size_bytes)
-{
-	for (uint32_t i = 0; i < resources->nr_hugepages; i++)
-		if (resources->hugepages[i].size_bytes == size_bytes)
-			return &resources->hugepages[i].bytes;
-	return NULL;
-}
-
-/* Amount of a page size, or RESOURCE_UNSET. */
-static int64_t hugepage_amount(const struct resources *resources, uint64_t size_bytes)
-{
-	const int64_t *amount = hugepages_of((struct resources *)resources, size_bytes);
-
-	return amount ? *amount : RESOURCE_UNSET;
-}
-
-static int read_hugepages(const struct yaml_value *value, const char *field,
-			  struct format_error *error, struct resources *resources)
-{
-	const char *suffix = value->key + strlen("hugepages-");
-	int64_t size_bytes, bytes;
-	int err = quantity_parse(suffix, strlen(suffix), &size_bytes);
-
-	if (err || size_bytes <= 0)
-		return yaml_refuse(value, field, error,
-				   "the page size in this name is not a quantity above zero; write "
-				   "hugepages-2Mi or hugepages-1Gi");
-	err = read_quantity(value, field, error, false, &bytes);
-	if (err)
-		return err;
-	if (bytes % size_bytes)
-		return yaml_refuse(value, field, error,
-				   "%lld bytes are not a multiple of the page size, %lld bytes",
-				   (long long)bytes, (long long)size_bytes);
-	if (hugepages_of(resources, size_bytes))
-		return yaml_refuse(value, field, error,
-				   "this page size stands twice under different names");
-	if (resources->nr_hugepages == POD_MAX_HUGEPAGES)
-		return yaml_refuse(value, field, error, "more than %d page sizes",
-				   POD_MAX_HUGEPAGES);
-	resources->hugepages[resources->nr_hugepages].size_bytes = size_bytes;
-	resources->hugepages[resources->nr_hugepages++].bytes = bytes;
-	return 0;
-}
-
-/* Names with a slash are extended resources; the API server accepts no other unknown name. */
-static bool is_foreign_resource(const char *name)
-{
-	return strchr(name, '/') || strcmp(name, "ephemeral-storage") == 0;
-}
-
-static int read_resource_list(const struct yaml_value *list, const char *field,
-			      struct format_error *error, struct resources *resources)
-{
-	char child_field[FORMAT_FIELD_MAX];
-	int err = 0;
-
-	if (!list)
-		return 0;
-	err = yaml_read_map(list, field, error);
-	if (err)
-		return err;
-	yaml_for_each(child, list)
-	{
-		join(child_field, field, child->key);
-		if (yaml_is_null(child) || is_foreign_resource(child->key))
-			continue;
-		if (strcmp(child->key, "cpu") == 0)
-			err = read_quantity(child, child_field, error, true, &resources->cpu_mcpu);
-		else if (strcmp(child->key, "memory") == 0)
-			err = read_quantity(child, child_field, error, false,
-					    &resources->memory_bytes);
-		else if (strncmp(child->key, "hugepages-", strlen("hugepages-")) == 0)
-			err = read_hugepages(child, child_field, error, resources);
-		else
-			err = yaml_refuse(child, child_field, error,
-					  "no such resource; use cpu, memory, hugepages-<size>, "
-					  "ephemeral-storage or a name with a domain/");
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int check_order(const struct yaml_value *value, const char *field,
-		       struct format_error *error, const char *name, int64_t request, int64_t limit)
-{
-	char request_field[FORMAT_FIELD_MAX];
-
-	if (request == RESOURCE_UNSET || limit == RESOURCE_UNSET || request <= limit)
-		return 0;
-	format_field(request_field, "%s.requests.%s", field, name);
-	return yaml_refuse(
-		value, request_field, error,
-		"the request, %lld, is more than the limit, %lld (%s); lower the request "
-		"or raise the limit",
-		(long long)request, (long long)limit,
-		strcmp(name, "cpu") == 0 ? "thousandths of a CPU" : "bytes");
-}
-
-/* Hugepages cannot be overcommitted: the request is the limit. */
-static int check_hugepages(const struct yaml_value *value, const char *field,
-			   struct format_error *error, const struct resources *request,
-			   const struct resources *limit)
-{
-	for (uint32_t i = 0; i < request->nr_hugepages; i++) {
-		uint64_t size_bytes = request->hugepages[i].size_bytes;
-		int64_t bound = hugepage_amount(limit, size_bytes);
-
-		if (bound == RESOURCE_UNSET || bound != request->hugepages[i].bytes)
-			return yaml_refuse(value, field, error,
-					   "hugepages of %llu bytes: the request, %lld, must have "
-					   "an equal limit, as hugepages cannot be overcommitted",
-					   (unsigned long long)size_bytes,
-					   (long long)request->hugepages[i].bytes);
-	}
-	return 0;
-}
-
-static int check_resources(const struct yaml_value *value, const char *field,
-			   struct format_error *error, const struct resources *request,
-			   const struct resources *limit)
-{
-	bool plain = request->cpu_mcpu != RESOURCE_UNSET || limit->cpu_mcpu != RESOURCE_UNSET ||
-		     request->memory_bytes != RESOURCE_UNSET ||
-		     limit->memory_bytes != RESOURCE_UNSET;
-	int err = check_order(value, field, error, "cpu", request->cpu_mcpu, limit->cpu_mcpu);
-
-	if (!err)
-		err = check_order(value, field, error, "memory", request->memory_bytes,
-				  limit->memory_bytes);
-	if (!err)
-		err = check_hugepages(value, field, error, request, limit);
-	if (!err && !plain && (request->nr_hugepages || limit->nr_hugepages))
-		err = yaml_refuse(value, field, error,
-				  "hugepages alone are not enough; ask for cpu or memory too");
-	return err;
-}
-
-static int read_resources(const struct yaml_value *value, const char *field,
-			  struct format_error *error, struct resources *request,
-			  struct resources *limit)
-{
-	char child_field[FORMAT_FIELD_MAX];
-	int err;
-
-	*request = RESOURCES_UNSET;
-	*limit = RESOURCES_UNSET;
-	if (!value)
-		return 0;
-	err = yaml_read_map(value, field, error);
-	if (!err)
-		err = read_resource_list(yaml_get(value, "requests"),
-					 join(child_field, field, "requests"), error, request);
-	if (!err)
-		err = read_resource_list(yaml_get(value, "limits"),
-					 join(child_field, field, "limits"), error, limit);
-	if (!err)
-		err = check_resources(value, field, error, request, limit);
-	return err;
-}
-
 /* --- containers ------------------------------------------------------------------------------- */
 
 static int read_container_kind(const struct yaml_value *value, const char *field,
@@ -308,7 +110,8 @@ static int read_container_kind(const struct yaml_value *value, const char *field
 	const struct yaml_value *policy = yaml_get(value, "restartPolicy");
 	char child_field[FORMAT_FIELD_MAX];
 	unsigned int word = 1;
-	int err = policy ? yaml_read_word(policy, join(child_field, field, "restartPolicy"), error,
+	int err = policy ? yaml_read_word(policy,
+					  format_member(child_field, field, "restartPolicy"), error,
 					  policies, ARRAY_SIZE(policies), &word)
 			 : 0;
 
@@ -327,7 +130,8 @@ static int read_container(const struct yaml_value *value, const char *field,
 	int err = yaml_read_map(value, field, error);
 
 	if (!err)
-		err = require(value, "name", join(child_field, field, "name"), error, &name);
+		err = require(value, "name", format_member(child_field, field, "name"), error,
+			      &name);
 	if (!err)
 		err = read_name(name, child_field, error, false, container->name,
 				sizeof(container->name));
@@ -340,8 +144,8 @@ static int read_container(const struct yaml_value *value, const char *field,
 					   container->name);
 	err = read_container_kind(value, field, error, init, &container->kind);
 	if (!err)
-		err = read_resources(yaml_get(value, "resources"),
-				     join(child_field, field, "resources"), error,
+		err = resources_read(yaml_get(value, "resources"),
+				     format_member(child_field, field, "resources"), error,
 				     &container->request, &container->limit);
 	return err;
 }
@@ -426,12 +230,6 @@ static int read_metadata(const struct yaml_value *pod, const char *prefix,
 	return read_uid(metadata, field, error, spec);
 }
 
-static bool is_any_set(const struct resources *resources)
-{
-	return resources->cpu_mcpu != RESOURCE_UNSET || resources->memory_bytes != RESOURCE_UNSET ||
-	       resources->nr_hugepages;
-}
-
 static int read_pod_resources(const struct yaml_value *body, const char *prefix,
 			      struct format_error *error, struct pod_spec *spec)
 {
@@ -439,14 +237,14 @@ static int read_pod_resources(const struct yaml_value *body, const char *prefix,
 	int err;
 
 	format_field(field, "%sspec.resources", prefix);
-	err = read_resources(yaml_get(body, "resources"), field, error, &spec->request,
+	err = resources_read(yaml_get(body, "resources"), field, error, &spec->request,
 			     &spec->limit);
 	if (err)
 		return err;
-	spec->has_pod_resources = is_any_set(&spec->request) || is_any_set(&spec->limit);
+	spec->has_pod_resources = resources_any(&spec->request) || resources_any(&spec->limit);
 	format_field(field, "%sspec.overhead", prefix);
 	spec->overhead = RESOURCES_UNSET;
-	return read_resource_list(yaml_get(body, "overhead"), field, error, &spec->overhead);
+	return resources_read_list(yaml_get(body, "overhead"), field, NULL, error, &spec->overhead);
 }
 
 static int read_pod_containers(const struct yaml_value *body, const char *prefix,

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration file: text to struct config and back. Field names are those
+ * of KubeletConfiguration where the kubelet has the field. What the machine
+ * allows is policy_check's question, asked later with the topology at hand.
+ */
+#ifndef FORMAT_CONFIG_H
+#define FORMAT_CONFIG_H
+
+#include "core/pod.h"
+#include "core/policy.h"
+#include "format/emit.h"
+#include "format/yaml.h"
+
+#define CONFIG_MAX_BYTES (1U << 18)
+#define CONFIG_PATH_MAX	 192
+/* A socket's path has 107 bytes, and its file name must fit too. */
+#define CONFIG_RUNTIME_PATH_MAX 88
+#define CONFIG_LISTEN_MAX	64
+#define CONFIG_MAX_CONTAINERS	8192
+
+enum run_mode { MODE_ALLOCATE, MODE_GUARD, MODE_OBSERVE, MODE_NR };
+enum enforcement { ENFORCEMENT_OFF, ENFORCEMENT_AUDIT, ENFORCEMENT_ENFORCE, ENFORCEMENT_NR };
+enum host_tasks {
+	HOST_TASKS_AUTO, /* follows the reservation: see config_host_tasks */
+	HOST_TASKS_RESERVED,
+	HOST_TASKS_SHARED,
+	HOST_TASKS_FREE,
+	HOST_TASKS_NR
+};
+enum partitions { PARTITIONS_AUTO, PARTITIONS_ISOLATED, PARTITIONS_OFF, PARTITIONS_NR };
+enum interrupts { INTERRUPTS_LEAVE, INTERRUPTS_STEER, INTERRUPTS_NR };
+enum runtime_writes { RUNTIME_WRITES_REPAIR, RUNTIME_WRITES_DENY, RUNTIME_WRITES_NR };
+enum metrics_level { METRICS_NODE, METRICS_POD, METRICS_CONTAINER, METRICS_LEVEL_NR };
+
+struct config {
+	enum run_mode mode;
+	/* All of it but `excluded`, which the machine tells. */
+	struct policy policy;
+	struct resources kube_reserved, system_reserved;
+	struct {
+		enum enforcement cpuset_files, affinity, cgroup_moves, strangers, irq_masks;
+	} enforcement;
+	enum host_tasks host_tasks;
+	enum partitions partitions;
+	enum interrupts interrupts;
+	enum runtime_writes runtime_writes;
+	uint64_t guard_expiry_ns; /* 0 = never */
+	uint32_t max_containers;
+	struct {
+		char manifest_directory[CONFIG_PATH_MAX]; /* "" = off */
+		bool kubepods;
+		char nri[CONFIG_PATH_MAX]; /* socket; "" = off */
+	} sources;
+	struct {
+		char listen[CONFIG_LISTEN_MAX]; /* ADDRESS:PORT or [ADDRESS]:PORT; "" = off */
+		enum metrics_level level;
+	} metrics;
+	char state_directory[CONFIG_PATH_MAX];
+	char runtime_directory[CONFIG_RUNTIME_PATH_MAX];
+};
+
+void config_default(struct config *ret_config);
+
+/*
+ * Lay the file's fields over `config` (defaults, or an import). Unknown keys
+ * are errors. -EINVAL with `error`, -ENOMEM; `config` is untouched on failure.
+ * An empty file changes nothing.
+ */
+int config_parse(const char *data, size_t len, struct format_error *error, struct config *config);
+
+/* As config_parse for a KubeletConfiguration: its fields of ours, all others ignored. */
+int config_import_kubelet(const char *data, size_t len, struct format_error *error,
+			  struct config *config);
+
+/* The effective configuration, all fields; config_parse reads it back to an equal one. */
+void config_render(const struct config *config, enum emit_style style, struct text *out);
+
+/* Never AUTO: reserved under a strict reservation, else shared. */
+enum host_tasks config_host_tasks(const struct config *config);
+
+/* The deciding fields alone, as a mapping under `key` (`reserved_mcpu` as kubeReserved). */
+void config_emit_policy(struct emitter *emitter, const char *key, const struct policy *policy);
+/* And back; starts from policy_default(). -EINVAL with `error`. */
+int config_read_policy(const struct yaml_value *map, const char *field, struct format_error *error,
+		       struct policy *ret_policy);
+
+const char *run_mode_name(enum run_mode mode);
+const char *enforcement_name(enum enforcement enforcement);
+const char *host_tasks_name(enum host_tasks tasks);
+const char *partitions_name(enum partitions partitions);
+const char *interrupts_name(enum interrupts interrupts);
+const char *runtime_writes_name(enum runtime_writes writes);
+const char *metrics_level_name(enum metrics_level level);
+
+#endif
