@@ -209,12 +209,12 @@ static int run(struct controller *controller, struct json_object *body, pid_t pe
 static int repair(struct controller *controller, struct json_object **ret_json,
 		  unsigned int *ret_status)
 {
-	enum enforcement before = controller->options.cpuset_files;
+	enum enforcement before = controller->cpuset_files;
 
 	/* An operator's word counts for this round even where the policy only audits. */
-	controller->options.cpuset_files = ENFORCEMENT_ENFORCE;
+	controller->cpuset_files = ENFORCEMENT_ENFORCE;
 	reconcile(controller);
-	controller->options.cpuset_files = before;
+	controller->cpuset_files = before;
 	*ret_json = view_drifts(controller->audit.drift, controller->audit.nr_drift);
 	*ret_status = STATUS_OK;
 	return *ret_json ? 0 : -ENOMEM;

@@ -20,18 +20,6 @@ void want_wake(struct controller *controller, uint64_t delay_ns)
 	controller->ports.loop->wake(controller->ports.loop->self, delay_ns);
 }
 
-const char *enforcement_name(enum enforcement enforcement)
-{
-	static const char *const names[] = {
-		[ENFORCEMENT_OFF] = "off",
-		[ENFORCEMENT_AUDIT] = "audit",
-		[ENFORCEMENT_ENFORCE] = "enforce",
-	};
-	_Static_assert(ARRAY_SIZE(names) == ENFORCEMENT_NR, "a name for each enforcement");
-
-	return names[enforcement];
-}
-
 void pod_label(const struct pod_spec *spec, char *buffer, size_t size)
 {
 	snprintf(buffer, size, "%s/%s", spec->namespace, spec->name);
@@ -177,6 +165,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->policy = policy;
 	controller->options = *options;
 	controller->ports = *ports;
+	controller->cpuset_files = options->config->enforcement.cpuset_files;
 	controller->state_writable = true;
 	controller->refused = calloc(MAX_REFUSED, sizeof(*controller->refused));
 	r = controller->refused ? ledger_new(topology, policy, error, error_size,

@@ -14,22 +14,10 @@
 #include "ctl/audit.h"
 #include "ctl/ports.h"
 
-enum controller_mode { MODE_ALLOCATE, MODE_OBSERVE, MODE_NR };
-
-/* From the configuration; a copy is kept. */
+/* All borrowed for the controller's life (until controller_reload replaces them). */
 struct controller_options {
-	enum controller_mode mode;
-	/* tiers: partitions auto = try tier 1 where hostTasks is `reserved` */
-	bool partitions;
-	bool host_tasks_reserved;
-	bool host_tasks_explicit; /* the user wrote it, so populated scopes are no obstacle */
-	enum enforcement cpuset_files, affinity, cgroup_moves;
-	bool runtime_writes_deny;
-	uint64_t guard_expiry_ns;
-	bool metrics_pods, metrics_containers; /* metrics.level */
-	/* the configuration's names, for `policy show`; borrowed for the controller's life */
-	const char *config_file, *host_tasks, *partitions_name, *interrupts;
-	const char *strangers, *irq_masks;
+	const struct config *config;
+	const char *config_file; /* where it came from, "" = built-in defaults */
 	const char *kernel_release, *boot_id, *revision;
 	bool dry_run; /* make the plan, apply nothing, write nothing */
 };
@@ -46,7 +34,8 @@ struct controller_ports {
 struct controller;
 
 /*
- * Borrows topology and policy for its life. -EINVAL with a sentence (size >= 256) when
+ * Borrows topology and policy for its life; policy is the configuration's with what
+ * the machine adds (excluded CPUs). -EINVAL with a sentence (size >= 256) when
  * policy and machine do not fit.
  */
 int controller_new(const struct topology *topology, const struct policy *policy,
@@ -88,7 +77,5 @@ void controller_finding(struct controller *controller, const char *name, const c
 void controller_clear_finding(struct controller *controller, const char *name);
 /* An event of main's own: start, stop, reload. */
 void controller_note(struct controller *controller, const char *kind, const char *detail);
-
-const char *enforcement_name(enum enforcement enforcement); /* "off", "audit", "enforce" */
 
 #endif

@@ -48,6 +48,7 @@ struct controller {
 	const struct policy *policy;
 	struct controller_options options;
 	struct controller_ports ports;
+	enum enforcement cpuset_files; /* the configuration's, or `enforce` for one repair */
 
 	struct ledger *ledger;
 	struct plan_layout layout;

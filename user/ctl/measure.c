@@ -89,8 +89,7 @@ static void write_identity(struct controller *controller, struct exposition *pag
 	exposition_count(page,
 			 LABELS({"version", PINFOLD_VERSION},
 				{"revision", controller->options.revision},
-				{"mode", controller->options.mode == MODE_OBSERVE ? "observe"
-										  : "allocate"}),
+				{"mode", run_mode_name(controller->options.config->mode)}),
 			 1);
 	if (controller->ports.kernel)
 		nr = controller->ports.kernel->features(controller->ports.kernel->self, &rows);
@@ -411,9 +410,9 @@ int measure_page(void *self, bool openmetrics, struct text *out)
 	exposition_family(&page, &findings);
 	exposition_count(&page, NO_LABELS, controller->nr_findings);
 	nr = measure_containers(controller, rows);
-	if (controller->options.metrics_pods)
+	if (controller->options.config->metrics.level >= METRICS_POD)
 		write_pods(rows, nr, &page);
-	if (controller->options.metrics_containers)
+	if (controller->options.config->metrics.level >= METRICS_CONTAINER)
 		write_containers(rows, nr, &page);
 	exposition_family(&page, &scrape_duration);
 	exposition_seconds(&page, NO_LABELS, now_ns(controller) - started);

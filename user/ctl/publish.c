@@ -82,6 +82,7 @@ void publish_policy(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct groups_port *groups = controller->ports.groups;
+	const struct config *config = controller->options.config;
 	struct actor_unit actors[ARRAY_SIZE(actor_names)];
 	cleanup_free struct managed_group *managed = NULL;
 	struct kernel_policy policy = {0};
@@ -105,13 +106,13 @@ void publish_policy(struct controller *controller)
 	policy.actors = actors;
 	policy.nr_actors = find_actors(controller, actors);
 	ledger_exclusive(controller->ledger, &policy.protected_cpus);
-	policy.cpuset_files = controller->options.cpuset_files;
-	policy.affinity = controller->options.affinity;
-	policy.cgroup_moves = controller->options.cgroup_moves;
-	if (controller->options.mode == MODE_OBSERVE)
+	policy.cpuset_files = config->enforcement.cpuset_files;
+	policy.affinity = config->enforcement.affinity;
+	policy.cgroup_moves = config->enforcement.cgroup_moves;
+	if (config->mode == MODE_OBSERVE)
 		policy.cpuset_files = policy.affinity = policy.cgroup_moves = ENFORCEMENT_OFF;
-	policy.runtime_writes_deny = controller->options.runtime_writes_deny;
-	policy.guard_expiry_ns = controller->options.guard_expiry_ns;
+	policy.runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
+	policy.guard_expiry_ns = config->guard_expiry_ns;
 	r = kernel->publish(kernel->self, &policy);
 	if (r)
 		controller_finding(controller, "guard_policy_old",

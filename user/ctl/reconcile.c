@@ -134,7 +134,7 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 /* Only `enforce` mends what others changed; audit and off leave it and say so. */
 static bool may_repair(const struct controller *controller)
 {
-	return controller->options.cpuset_files == ENFORCEMENT_ENFORCE;
+	return controller->cpuset_files == ENFORCEMENT_ENFORCE;
 }
 
 static void note_repair(struct controller *controller, const struct step *step,
@@ -224,12 +224,13 @@ static void apply_plan(struct controller *controller, const struct plan *plan)
 void choose_tier(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
+	const struct config *config = controller->options.config;
 	char scope[GROUP_PATH_MAX] = "", message[ROW_DETAIL_MAX];
 	uint32_t nr_tasks = 0;
 
 	controller->layout.root_partition = false;
-	if (!controller->options.partitions || !controller->options.host_tasks_reserved ||
-	    !controller->policy->cpu_options.strict_reservation) {
+	if (config->partitions == PARTITIONS_OFF ||
+	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
 		controller_finding(controller, "tier1_not_in_use",
 				   "user tasks of the host may run on CPUs that pods hold",
 				   "strict-cpu-reservation with hostTasks: reserved and partitions: "
@@ -237,7 +238,7 @@ void choose_tier(struct controller *controller)
 		return;
 	}
 	if (!groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope)) && *scope &&
-	    !controller->options.host_tasks_explicit) {
+	    config->host_tasks == HOST_TASKS_AUTO) {
 		snprintf(message, sizeof(message),
 			 "%.180s runs outside the workload root; a partition would push it onto the "
 			 "reserved CPUs",
@@ -312,7 +313,7 @@ void reconcile(struct controller *controller)
 	controller->counters.reconciles++;
 	forget_done_chains(controller, &plan);
 	close_gone_drift(controller, &plan);
-	if (controller->options.mode == MODE_ALLOCATE)
+	if (controller->options.config->mode == MODE_ALLOCATE)
 		apply_plan(controller, &plan);
 	group_tree_fini(&controller->desired);
 	controller->desired = desired;

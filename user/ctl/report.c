@@ -13,11 +13,6 @@
 #include "ctl/internal.h"
 #include "format/views.h"
 
-static const char *mode_name(enum controller_mode mode)
-{
-	return mode == MODE_OBSERVE ? "observe" : "allocate";
-}
-
 /* "enforce" only when the self-test found it so. */
 static const char *guard_word(const struct controller *controller)
 {
@@ -30,7 +25,7 @@ static const char *guard_word(const struct controller *controller)
 		return "absent";
 	if (status.state == GUARD_PARTIAL)
 		return "partial";
-	return enforcement_name(controller->options.cpuset_files);
+	return enforcement_name(controller->cpuset_files);
 }
 
 static struct json_object *report_node(struct controller *controller)
@@ -41,7 +36,7 @@ static struct json_object *report_node(struct controller *controller)
 	const char *guard = guard_word(controller);
 	struct node_row row = {
 		.source = "agent",
-		.mode = mode_name(controller->options.mode),
+		.mode = run_mode_name(controller->options.config->mode),
 		.kernel = controller->options.kernel_release,
 		.hierarchy = controller->layout.systemd ? "systemd" : "cgroupfs",
 		.workload_root = controller->layout.root,
@@ -122,21 +117,21 @@ static struct json_object *report_containers(struct controller *controller)
 
 static struct json_object *report_policy(struct controller *controller)
 {
-	const struct controller_options *options = &controller->options;
+	const struct config *config = controller->options.config;
 	const struct enforcement_row enforcements[] = {
-		{"cpusetFiles", enforcement_name(options->cpuset_files)},
-		{"affinity", enforcement_name(options->affinity)},
-		{"cgroupMoves", enforcement_name(options->cgroup_moves)},
-		{"strangers", options->strangers},
-		{"irqMasks", options->irq_masks},
+		{"cpusetFiles", enforcement_name(config->enforcement.cpuset_files)},
+		{"affinity", enforcement_name(config->enforcement.affinity)},
+		{"cgroupMoves", enforcement_name(config->enforcement.cgroup_moves)},
+		{"strangers", enforcement_name(config->enforcement.strangers)},
+		{"irqMasks", enforcement_name(config->enforcement.irq_masks)},
 	};
 	const struct policy_row row = {
-		.file = options->config_file,
-		.mode = mode_name(options->mode),
-		.host_tasks = options->host_tasks,
-		.partitions = options->partitions_name,
-		.interrupts = options->interrupts,
-		.runtime_writes = options->runtime_writes_deny ? "deny" : "repair",
+		.file = controller->options.config_file,
+		.mode = run_mode_name(config->mode),
+		.host_tasks = host_tasks_name(config_host_tasks(config)),
+		.partitions = partitions_name(config->partitions),
+		.interrupts = interrupts_name(config->interrupts),
+		.runtime_writes = runtime_writes_name(config->runtime_writes),
 		.nr_enforcements = ARRAY_SIZE(enforcements),
 		.enforcements = enforcements,
 	};
