@@ -89,7 +89,6 @@ struct sched_info {
 
 struct rq {
 	u64 clock; /* ns */
-	int cpu;
 };
 
 struct cfs_rq {
@@ -102,11 +101,16 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* CONFIG_FAIR_GROUP_SCHED */
 };
 
+struct thread_info {
+	u32 cpu;
+};
+
 struct cpumask {
 	unsigned long bits[1]; /* really NR_CPUS long */
 };
 
 struct task_struct {
+	struct thread_info thread_info; /* CONFIG_THREAD_INFO_IN_TASK */
 	unsigned int __state;
 	unsigned int flags;
 	int on_rq;
@@ -114,6 +118,7 @@ struct task_struct {
 	pid_t tgid;
 	char comm[16];
 	u64 start_time;
+	u64 start_boottime; /* ns */
 	int nr_cpus_allowed;
 	struct cpumask *cpus_ptr;
 	struct sched_entity se;
@@ -186,6 +191,12 @@ struct file {
 	fmode_t f_mode; /* only FMODE_WRITE (2) means the same everywhere */
 	struct inode *f_inode;
 	struct path f_path;
+};
+
+/* --- writes to cgroup files (guard and watch) -------------------------------- */
+
+struct kernfs_open_file {
+	struct kernfs_node *kn;
 };
 
 /* --- registers at system call entry (x86-64) -------------------------------- */

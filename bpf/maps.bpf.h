@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Maps that guard and watch share. Pinned by name: the object loaded first
+ * makes them, the others take them over, and they outlive the agent.
+ */
+#ifndef MAPS_BPF_H
+#define MAPS_BPF_H
+
+#include <pinfold/abi.h>
+
+/* Written by the agent, read by programs. Preallocated: no allocation can fail later. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096); /* set at load from maxContainers */
+	__type(key, __u64);
+	__type(value, struct managed);
+} managed SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct actor_key);
+	__type(value, struct actor);
+} actors SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, struct actor_task);
+} actor_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct guard_config);
+} guard_config SEC(".maps");
+
+/* CLOCK_MONOTONIC of the agent's last sign of life; apart from the policy, which it outlives. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} guard_heartbeat SEC(".maps");
+
+/* Programs to agent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+/* Least recently used goes first: a flood from many cgroups costs precision, never memory. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct event_budget);
+} event_budgets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EVENTS_NR);
+	__type(key, __u32);
+	__type(value, __u64);
+} event_counters SEC(".maps");
+
+#endif

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * watch: tells the agent what happens to managed cgroups. It never denies.
+ *
+ *   life cycle  cgroups below managed trees: made, populated, removed, gone
+ *   drift       successful writes to managed cpuset and cpu files by others
+ *   moves       tasks taken across a container's border by others
+ *   attempts    sched_setaffinity onto protected CPUs from outside, with result
+ *
+ * Life cycle needs tracepoints only; the rest needs fentry and fexit, which some
+ * kernels lack: the loader then leaves those programs out.
+ *
+ * Context: none sleeps; the life cycle tracepoints may run with css_set_lock held
+ * and interrupts off, so nothing there but look-ups and the ring buffer.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include <pinfold/abi.h>
+
+#include "event.bpf.h"
+#include "policy.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* 64-bit words that the possible CPUs need, <= ABI_MASK_WORDS_MAX. */
+const volatile __u32 mask_words = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2); /* 2 * mask_words, set at load */
+	__type(key, __u32);
+	__type(value, __u64);
+} watch_masks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* slots * mask_words, set at load */
+	__type(key, __u32);
+	__type(value, __u64);
+} slot_masks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EVENT_KIND_NR);
+	__type(key, __u32);
+	__type(value, __u64);
+} watch_counters SEC(".maps");
+
+/*
+ * What the first half of an operation saw, for its second half in the same
+ * thread: fentry of cgroup_attach_task for its fexit, fentry of
+ * security_task_setscheduler for the fexit of sched_setaffinity. `pid` is zeroed
+ * by the reader, so that a half without its other half is not read as one.
+ */
+struct subject {
+	__u64 cgroup, tree, border;
+	__u32 slot;
+	__u32 pid; /* 0 = nothing seen */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct subject);
+} subjects SEC(".maps");
+
+static __always_inline const struct guard_config *read_config(void)
+{
+	__u32 zero = 0;
+	const struct guard_config *config = bpf_map_lookup_elem(&guard_config, &zero);
+
+	return config && config->generation ? config : NULL;
+}
+
+static __always_inline void count_kind(__u32 kind)
+{
+	__u64 *counter = bpf_map_lookup_elem(&watch_counters, &kind);
+
+	if (counter)
+		(*counter)++;
+}
+
+static __always_inline __u64 writer_id(void)
+{
+	return id_of(cgroup_of(bpf_get_current_task_btf()));
+}
+
+static __always_inline __u32 writer_rights(const struct guard_config *config)
+{
+	return rights_of_current(cgroup_of(bpf_get_current_task_btf()), config);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------ */
+
+/*
+ * Below a container's border the container pays for all it makes, so that one
+ * which creates cgroups in a loop floods nobody; elsewhere each cgroup has its
+ * own budget.
+ */
+static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const char *path,
+				       __u32 value)
+{
+	const struct guard_config *config = read_config();
+	struct event *event;
+	struct place place;
+
+	/* cgroup v1 hierarchies have numbers above 0 */
+	if (!config || BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
+		return 0;
+	find_place(untyped(cgrp), config, &place);
+	if (!place.tree)
+		return 0;
+	count_kind(kind);
+	event = begin_event(kind, place.border ? place.border : place.id, writer_id());
+	if (!event)
+		return 0;
+	event->target_cgroup = place.id;
+	event->target_slot = place.slot;
+	event->value = value;
+	if (bpf_probe_read_kernel_str(event->text, sizeof(event->text), path) ==
+	    sizeof(event->text))
+		event->flags |= EVENT_CUT;
+	send_event(event);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(life_mkdir, struct cgroup *cgrp, const char *path)
+{
+	return report_life(EVENT_MKDIR, cgrp, path, 0);
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(life_rmdir, struct cgroup *cgrp, const char *path)
+{
+	return report_life(EVENT_RMDIR, cgrp, path, 0);
+}
+
+/* From a kernel worker, after the last reference: the writer is nobody. */
+SEC("tp_btf/cgroup_release")
+int BPF_PROG(life_release, struct cgroup *cgrp, const char *path)
+{
+	return report_life(EVENT_RELEASE, cgrp, path, 0);
+}
+
+/* For the cgroup and for each ancestor whose state changes with it. */
+SEC("tp_btf/cgroup_notify_populated")
+int BPF_PROG(life_populated, struct cgroup *cgrp, const char *path, int populated)
+{
+	return report_life(EVENT_POPULATED, cgrp, path, populated);
+}
+
+/* Not for clone3(CLONE_INTO_CGROUP) and fork; also for a move to where the task is. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(life_attach, struct cgroup *cgrp, const char *path, struct task_struct *task,
+	     bool threadgroup)
+{
+	return report_life(EVENT_ATTACH, cgrp, path, 0);
+}
+
+/* --- drift ----------------------------------------------------------------------------------- */
+
+static __always_inline bool is_own_subgroup(const struct place *place,
+					    const struct guard_config *config)
+{
+	struct place writer;
+
+	if (!place->border || place->id == place->border)
+		return false;
+	find_place(cgroup_of(bpf_get_current_task_btf()), config, &writer);
+	return writer.border == place->border;
+}
+
+static __always_inline bool is_watched(const struct place *place, __u64 class)
+{
+	if ((class & ~FILE_DELEGATED) == FILE_CPUSET)
+		return place->tree || place->self || place->overlap;
+	return (class & ~FILE_DELEGATED) == FILE_CONTROL && (place->tree || place->self);
+}
+
+/*
+ * Every write to a cgroup file, after it: the one place that knows file, text
+ * and result together, and that is reached only for cgroup files. The handler
+ * has cut the text at its first separator for some files; that much is shown.
+ */
+SEC("fexit/cgroup_file_write")
+int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long nbytes, long long off,
+	     long written)
+{
+	const struct guard_config *config = read_config();
+	char name[FILE_NAME_LEN] = {};
+	struct kernfs_node *kn;
+	struct cgroup *cgrp;
+	struct place place;
+	struct event *event;
+	__u64 class;
+
+	if (!config || written <= 0)
+		return 0;
+	kn = BPF_CORE_READ(of, kn);
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(kn, name));
+	class = classify_file(name);
+	if (class == FILE_OTHER)
+		return 0;
+	cgrp = BPF_CORE_READ(parent_of(kn), priv);
+	if (BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
+		return 0;
+	find_place(cgrp, config, &place);
+	if (!is_watched(&place, class) || place.self_test || is_own_subgroup(&place, config) ||
+	    (writer_rights(config) & RIGHT_AGENT))
+		return 0;
+	count_kind(EVENT_DRIFT);
+	event = begin_event(EVENT_DRIFT, writer_id(), writer_id());
+	if (!event)
+		return 0;
+	event->aspect = ASPECT_CPUSET_FILES;
+	event->target_cgroup = place.id;
+	event->target_slot = place.slot;
+	__builtin_memcpy(event->file, name, sizeof(name));
+	if (bpf_probe_read_kernel_str(event->text, sizeof(event->text), buf) ==
+	    sizeof(event->text))
+		event->flags |= EVENT_CUT;
+	send_event(event);
+	return 0;
+}
+
+/* --- moves ----------------------------------------------------------------------------------- */
+
+static __always_inline void remember_subject(struct task_struct *task)
+{
+	const struct guard_config *config = read_config();
+	struct subject *subject;
+	struct place place;
+
+	if (!config)
+		return;
+	subject = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), NULL,
+				       BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!subject)
+		return;
+	find_place(cgroup_of(task), config, &place);
+	subject->cgroup = place.id;
+	subject->tree = place.tree;
+	subject->border = place.border;
+	subject->slot = place.slot;
+	subject->pid = BPF_CORE_READ(task, pid);
+}
+
+/* Before the migration the task is still where it comes from. */
+SEC("fentry/cgroup_attach_task")
+int BPF_PROG(move_before, struct cgroup *cgrp, struct task_struct *leader)
+{
+	remember_subject(leader);
+	return 0;
+}
+
+SEC("fexit/cgroup_attach_task")
+int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool threadgroup,
+	     int result)
+{
+	const struct guard_config *config = read_config();
+	struct subject *from;
+	struct place to;
+	struct event *event;
+	__u32 pid;
+
+	from = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), NULL, 0);
+	if (!config || !from || !from->pid)
+		return 0;
+	pid = from->pid;
+	from->pid = 0;
+	if (result || BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
+		return 0;
+	find_place(untyped(cgrp), config, &to);
+	if (to.self_test || (to.border == from->border && !to.tree == !from->tree) ||
+	    (writer_rights(config) & RIGHT_MOVES))
+		return 0;
+	count_kind(EVENT_MOVE);
+	event = begin_event(EVENT_MOVE, writer_id(), writer_id());
+	if (!event)
+		return 0;
+	event->aspect = ASPECT_CGROUP_MOVES;
+	event->target_cgroup = to.id;
+	event->from_cgroup = from->cgroup;
+	event->target_slot = to.border ? to.slot : from->slot;
+	event->target_pid = pid;
+	send_event(event);
+	return 0;
+}
+
+/* --- attempts -------------------------------------------------------------------------------- */
+
+static __always_inline __u64 mask_word(void *map, __u32 index)
+{
+	__u64 *word = bpf_map_lookup_elem(map, &index);
+
+	return word ? *word : 0;
+}
+
+/* What a wanted mask means. */
+struct wish {
+	bool foreign; /* holds a protected CPU that is not the container's own */
+	bool all;     /* holds every online CPU: the usual way to say "no wish" */
+	__u32 cpus;
+};
+
+static __always_inline void read_wish(struct cpumask *mask, __u32 slot, struct wish *ret_wish)
+{
+	__builtin_memset(ret_wish, 0, sizeof(*ret_wish));
+	ret_wish->all = true;
+	for (__u32 i = 0; i < ABI_MASK_WORDS_MAX; i++) {
+		__u64 wanted = 0, protected, online, own;
+
+		if (i >= mask_words)
+			break;
+		bpf_probe_read_kernel(&wanted, sizeof(wanted), (__u64 *)mask + i);
+		protected = mask_word(&watch_masks, i);
+		online = mask_word(&watch_masks, mask_words + i);
+		own = slot == SLOT_NONE ? 0 : mask_word(&slot_masks, slot * mask_words + i);
+		if (wanted & protected & ~own)
+			ret_wish->foreign = true;
+		if (online & ~wanted)
+			ret_wish->all = false;
+		/* no population count in BPF; halves add up in place */
+		wanted -= (wanted >> 1) & 0x5555555555555555ULL;
+		wanted = (wanted & 0x3333333333333333ULL) + ((wanted >> 2) & 0x3333333333333333ULL);
+		wanted = (wanted + (wanted >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+		ret_wish->cpus += (wanted * 0x0101010101010101ULL) >> 56;
+	}
+}
+
+static __always_inline void copy_mask(struct event *event, struct cpumask *mask)
+{
+	for (__u32 i = 0; i < EVENT_MASK_WORDS; i++) {
+		if (i >= mask_words)
+			break;
+		bpf_probe_read_kernel(&event->mask[i], sizeof(__u64), (__u64 *)mask + i);
+	}
+	if (mask_words > EVENT_MASK_WORDS)
+		event->flags |= EVENT_CUT;
+}
+
+/* The task of a sched_setaffinity, which its function does not hand out. */
+SEC("fentry/security_task_setscheduler")
+int BPF_PROG(attempt_before, struct task_struct *task)
+{
+	if (in_sched_syscall())
+		remember_subject(task);
+	return 0;
+}
+
+/*
+ * Affinity asked for, and what came of it: -EINVAL where a partition or cpuset
+ * leaves none of the wanted CPUs, -EPERM from the guard, 0 where the kernel
+ * trimmed the mask to what is allowed.
+ */
+SEC("fexit/sched_setaffinity")
+int BPF_PROG(attempt_after, pid_t pid, struct cpumask *mask, long result)
+{
+	const struct guard_config *config = read_config();
+	struct subject *subject;
+	struct event *event;
+	struct wish wish;
+
+	subject = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), NULL, 0);
+	if (!config || !subject || !subject->pid)
+		return 0;
+	read_wish(mask, subject->slot, &wish);
+	pid = subject->pid;
+	subject->pid = 0;
+	if (!wish.foreign || (wish.all && !result) || (writer_rights(config) & RIGHT_AGENT))
+		return 0;
+	count_kind(EVENT_ATTEMPT);
+	event = begin_event(EVENT_ATTEMPT, writer_id(), writer_id());
+	if (!event)
+		return 0;
+	event->aspect = ASPECT_AFFINITY;
+	event->action = result ? ACTION_DENY : ACTION_ALLOW;
+	event->error = result;
+	event->target_cgroup = subject->cgroup;
+	event->target_slot = subject->slot;
+	event->target_pid = pid;
+	event->value = wish.cpus;
+	copy_mask(event, mask);
+	send_event(event);
+	return 0;
+}
