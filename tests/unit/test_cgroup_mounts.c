@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: cgroup core lib
+/* Which cgroup mounts a machine has, and the named answer to each odd one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "cgroup/dir.h"
+
+#define ROOTFS "21 1 259:1 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
+#define V2(point, options) \
+	"30 25 0:26 / " point " " options ",nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+
+static enum dir_problem judge(const char *mountinfo, char *error)
+{
+	struct mounts mounts;
+
+	mounts_parse(mountinfo, &mounts);
+	return mounts_judge(&mounts, error);
+}
+
+static void test_unified(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+	struct mounts mounts;
+
+	mounts_parse(ROOTFS V2("/sys/fs/cgroup", "rw"), &mounts);
+	assert_true(mounts.v2);
+	assert_string_equal(mounts.v2_path, "/sys/fs/cgroup");
+	assert_string_equal(mounts.v2_root, "/");
+	assert_false(mounts.v2_read_only);
+	assert_int_equal(mounts_judge(&mounts, error), DIR_FINE);
+}
+
+static void test_usual_place_wins(void **state)
+{
+	struct mounts mounts;
+
+	mounts_parse(V2("/mnt/x", "rw") V2("/sys/fs/cgroup", "rw") V2("/mnt/y", "rw"), &mounts);
+	assert_string_equal(mounts.v2_path, "/sys/fs/cgroup");
+	mounts_parse(V2("/mnt/x", "rw") V2("/mnt/y", "rw"), &mounts);
+	assert_string_equal(mounts.v2_path, "/mnt/x");
+}
+
+static void test_escaped_path(void **state)
+{
+	struct mounts mounts;
+
+	mounts_parse(V2("/mnt/with\\040blank", "rw"), &mounts);
+	assert_string_equal(mounts.v2_path, "/mnt/with blank");
+}
+
+static void test_covered_mount(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	/* The later mount at the same place is the one that is seen. */
+	assert_int_equal(judge(V2("/sys/fs/cgroup", "rw") V2("/sys/fs/cgroup", "ro"), error),
+			 DIR_READ_ONLY);
+	assert_non_null(strstr(error, "remount,rw"));
+	assert_int_equal(judge(V2("/sys/fs/cgroup", "ro") V2("/sys/fs/cgroup", "rw"), error),
+			 DIR_FINE);
+}
+
+static void test_none(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(judge(ROOTFS, error), DIR_NOT_MOUNTED);
+	assert_non_null(strstr(error, "mount -t cgroup2"));
+}
+
+static void test_v1(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(judge("34 25 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
+			       error),
+			 DIR_V1);
+	assert_non_null(strstr(error, "/sys/fs/cgroup/cpuset"));
+}
+
+static void test_hybrid(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(judge("34 25 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup "
+			       "rw,cpuset\n" V2("/sys/fs/cgroup/unified", "rw"),
+			       error),
+			 DIR_HYBRID);
+	assert_non_null(strstr(error, "/sys/fs/cgroup/unified"));
+	assert_non_null(strstr(error, "cgroup_no_v1=all"));
+	/* A named hierarchy, or one without the cpuset controller, is in nobody's way. */
+	assert_int_equal(
+		judge("34 25 0:30 / /a rw - cgroup cgroup rw,name=systemd\n"
+		      "35 25 0:31 / /b rw - cgroup cgroup rw,net_cls\n" V2("/sys/fs/cgroup", "rw"),
+		      error),
+		DIR_FINE);
+}
+
+static void test_partial(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(judge("30 25 0:26 /docker/0123 /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
+			       error),
+			 DIR_PARTIAL_MOUNT);
+	assert_non_null(strstr(error, "/docker/0123"));
+	/* A whole mount elsewhere is better than a part in the usual place. */
+	assert_int_equal(
+		judge("30 25 0:26 /a /sys/fs/cgroup rw - cgroup2 cgroup rw\n" V2("/mnt/all", "rw"),
+		      error),
+		DIR_FINE);
+}
+
+static void test_nonsense_lines(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+	char longest[6000];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(judge("", error), DIR_NOT_MOUNTED);
+	assert_int_equal(judge("\n\n - cgroup2\n1 2 3 4 5 6 7 -\n", error), DIR_NOT_MOUNTED);
+	assert_int_equal(judge(longest, error), DIR_NOT_MOUNTED);
+}
+
+static void test_names(void **state)
+{
+	for (int problem = 0; problem < DIR_PROBLEM_NR; problem++)
+		assert_true(strlen(dir_problem_name(problem)) > 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unified),	       cmocka_unit_test(test_usual_place_wins),
+		cmocka_unit_test(test_escaped_path),   cmocka_unit_test(test_covered_mount),
+		cmocka_unit_test(test_none),	       cmocka_unit_test(test_v1),
+		cmocka_unit_test(test_hybrid),	       cmocka_unit_test(test_partial),
+		cmocka_unit_test(test_nonsense_lines), cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The manager for machines without systemd: our groups are directories that
+ * nobody else makes. Carries steps out; reading back is apply.c's.
+ */
+#include "cgroup/apply.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/file.h"
+
+static int cgroupfs_open(struct groups *groups, char *error)
+{
+	return 0;
+}
+
+static void cgroupfs_close(struct groups *groups)
+{
+}
+
+static int cgroupfs_create(struct groups *groups, const struct step *step, char *error)
+{
+	char parent[GROUP_PATH_MAX];
+	int fd cleanup_close = -1;
+	const char *name;
+	int err = dir_split(step->path, parent, sizeof(parent), &name);
+
+	if (!err)
+		err = dir_open_group(&groups->dir, parent, &fd);
+	if (err)
+		return failure(error, err, "%s: cannot open its parent: %s", step->path,
+			       strerror(-err));
+	err = dir_enable_controllers(fd, parent, error);
+	if (err)
+		return err;
+	if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+		return failure(error, -errno, "%s: cannot make the group: %s%s", step->path,
+			       strerror(errno),
+			       errno == EAGAIN ? "; cgroup.max.descendants or .max.depth of an "
+						 "ancestor is reached"
+					       : "");
+	return 0;
+}
+
+static int cgroupfs_write(struct groups *groups, const struct step *step, char *error)
+{
+	return apply_write(&groups->dir, step->path, step->file, step->value, error);
+}
+
+static int cgroupfs_remove(struct groups *groups, const struct step *step, char *error)
+{
+	return apply_remove(&groups->dir, step->path, error);
+}
+
+static int cgroupfs_join(struct groups *groups, const char *path, pid_t pid, char *error)
+{
+	int fd cleanup_close = -1;
+	char text[16];
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	if (err)
+		return failure(error, err, "%s: cannot open the group to join: %s", path,
+			       strerror(-err));
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	err = file_write_text(fd, "cgroup.procs", text);
+	if (err == -EBUSY)
+		return failure(error, err,
+			       "%s: cannot take process %d: the container has made cgroups with "
+			       "controllers inside, so its top may hold none (no-internal-process "
+			       "rule); it must leave its cgroup.subtree_control empty",
+			       path, (int)pid);
+	return err ? apply_explain(path, "cgroup.procs", text, err, error) : 0;
+}
+
+static int cgroupfs_add_noted(struct groups *groups, struct group_tree *tree)
+{
+	return 0;
+}
+
+const struct manager manager_cgroupfs = {
+	.name = "cgroupfs",
+	.open = cgroupfs_open,
+	.close = cgroupfs_close,
+	.create = cgroupfs_create,
+	.write = cgroupfs_write,
+	.remove = cgroupfs_remove,
+	.join = cgroupfs_join,
+	.add_noted = cgroupfs_add_noted,
+};

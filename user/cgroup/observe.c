@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads groups: the files that are ours, populated, the effective sets. Changes
+ * nothing.
+ */
+#include "cgroup/observe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "lib/file.h"
+
+/* More groups of ours than this below one parent mean that something is wrong. */
+#define CHILDREN_MAX 65536
+
+enum group_role observe_role(enum group_role parent, const char *name)
+{
+	size_t len = strlen(name);
+
+	switch (parent) {
+	case GROUP_ROOT:
+		return GROUP_POD;
+	case GROUP_POD:
+		if (!strcmp(name, "shared") ||
+		    (len > 13 && !strcmp(name + len - 13, "-shared.slice")))
+			return GROUP_SHARED;
+		return GROUP_CONTAINER;
+	default:
+		return GROUP_CONTAINER;
+	}
+}
+
+static int read_files(int fd, struct group *group)
+{
+	int populated = dir_populated(fd);
+
+	for (int file = 0; file < GROUP_FILE_NR; file++) {
+		int err = file_read_line(fd, group_file_name(file), &group->files[file]);
+
+		if (err == -ENOMEM)
+			return err;
+		/* ENODEV: the group is being removed while we read. */
+	}
+	group->populated = populated != 0;
+	return 0;
+}
+
+struct names {
+	uint32_t nr;
+	char **names;
+};
+
+static void names_fini(struct names *names)
+{
+	for (uint32_t i = 0; i < names->nr; i++)
+		free(names->names[i]);
+	free(names->names);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int names_add(struct names *names, const char *name)
+{
+	if (names->nr == CHILDREN_MAX)
+		return -E2BIG;
+	if ((names->nr & (names->nr - 1)) == 0) {
+		char **bigger = realloc(names->names, sizeof(*bigger) * (names->nr * 2 + 1));
+
+		if (!bigger)
+			return -ENOMEM;
+		names->names = bigger;
+	}
+	names->names[names->nr] = strdup(name);
+	if (!names->names[names->nr])
+		return -ENOMEM;
+	names->nr++;
+	return 0;
+}
+
+/* The child groups of fd in order of name. */
+static int list_children(int fd, struct names *names)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries cleanup_dir = copy < 0 ? NULL : fdopendir(copy);
+
+	if (!entries) {
+		int err = -errno;
+
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	for (struct dirent *entry; (entry = readdir(entries));) {
+		int err;
+
+		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
+			continue;
+		err = names_add(names, entry->d_name);
+		if (err)
+			return err;
+	}
+	if (names->nr)
+		qsort(names->names, names->nr, sizeof(*names->names), by_name);
+	return 0;
+}
+
+static int observe_below(int fd, const char *path, enum group_role role, struct group_tree *tree)
+{
+	struct names names cleanup(names_fini) = {0};
+	struct group *group = group_tree_add(tree, role, path);
+	int err = group ? read_files(fd, group) : -ENOMEM;
+
+	if (err || role == GROUP_CONTAINER)
+		return err;
+	err = list_children(fd, &names);
+	for (uint32_t i = 0; !err && i < names.nr; i++) {
+		char child[GROUP_PATH_MAX];
+		int child_fd cleanup_close = -1;
+
+		if ((size_t)snprintf(child, sizeof(child), "%s/%s", path, names.names[i]) >=
+		    sizeof(child))
+			return -ENAMETOOLONG;
+		child_fd =
+			openat(fd, names.names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* Gone since it was listed: it is not there, which is what we report. */
+		if (child_fd < 0)
+			continue;
+		err = observe_below(child_fd, child, observe_role(role, names.names[i]), tree);
+	}
+	return err;
+}
+
+int observe_tree(struct groups *groups, struct group_tree *ret_tree)
+{
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, groups->workload_root, &fd);
+
+	if (!err)
+		err = observe_below(fd, groups->workload_root, GROUP_ROOT, &tree);
+	if (!err)
+		err = groups->manager->add_noted(groups, &tree);
+	if (err)
+		return err;
+	*ret_tree = tree;
+	tree = (struct group_tree){0};
+	return 0;
+}
+
+/* --- status ----------------------------------------------------------------------------------- */
+
+static uint32_t level_of(const char *path)
+{
+	uint32_t level = *path != '\0';
+
+	for (; *path; path++)
+		level += *path == '/';
+	return level;
+}
+
+static void read_set(int fd, const char *name, struct cpuset *ret_set)
+{
+	char *text cleanup_free = NULL;
+
+	*ret_set = CPUSET_EMPTY;
+	if (!file_read_line(fd, name, &text))
+		(void)cpuset_parse(text, strlen(text), ret_set);
+}
+
+static void read_usage(int fd, struct group_status *status)
+{
+	char *text cleanup_free = NULL;
+
+	if (file_read_line(fd, "cpu.stat", &text))
+		return;
+	(void)dir_flat_value(text, "usage_usec", &status->usage_usec);
+	(void)dir_flat_value(text, "throttled_usec", &status->throttled_usec);
+	(void)dir_flat_value(text, "nr_throttled", &status->nr_throttled);
+}
+
+int observe_status(struct groups *groups, const char *path, struct group_status *ret_status)
+{
+	struct group_status status = {.level = level_of(path)};
+	char *partition cleanup_free = NULL;
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	if (!err)
+		err = dir_group_id(fd, &status.cgroup_id);
+	if (err)
+		return err;
+	status.populated = dir_populated(fd) != 0;
+	read_set(fd, "cpuset.cpus.effective", &status.effective_cpus);
+	read_set(fd, "cpuset.mems.effective", &status.effective_mems);
+	if (!file_read_line(fd, "cpuset.cpus.partition", &partition))
+		snprintf(status.partition, sizeof(status.partition), "%s", partition);
+	read_usage(fd, &status);
+	*ret_status = status;
+	return 0;
+}
+
+/* --- surroundings ----------------------------------------------------------------------------- */
+
+int observe_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
+			 uint32_t *ret_nr)
+{
+	struct names names cleanup(names_fini) = {0};
+	uint32_t nr = 0;
+	int err = list_children(groups->dir.mount_fd, &names);
+
+	if (!err && max) {
+		ret_groups[0] = (struct managed_group){.scope = MANAGED_SELF};
+		err = dir_group_id(groups->dir.mount_fd, &ret_groups[nr++].cgroup_id);
+	}
+	for (uint32_t i = 0; !err && i < names.nr && nr < max; i++) {
+		int fd cleanup_close = -1;
+
+		if (!strcmp(names.names[i], groups->workload_root) ||
+		    dir_open_group(&groups->dir, names.names[i], &fd))
+			continue;
+		ret_groups[nr] = (struct managed_group){.scope = MANAGED_OVERLAP, .level = 1};
+		err = dir_group_id(fd, &ret_groups[nr++].cgroup_id);
+	}
+	if (err)
+		return err;
+	*ret_nr = nr;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel has below the workload root, as a tree that plan_make can
+ * compare. Cgroups that a workload makes inside its container are its own and
+ * not looked at.
+ */
+#ifndef CGROUP_OBSERVE_H
+#define CGROUP_OBSERVE_H
+
+#include "cgroup/manager.h"
+
+/* As groups_port.observe. Groups of one parent come in order of name. */
+int observe_tree(struct groups *groups, struct group_tree *ret_tree);
+
+/* As groups_port.status. */
+int observe_status(struct groups *groups, const char *path, struct group_status *ret_status);
+
+/* As groups_port.surroundings: the root cgroup, then its children but the workload root. */
+int observe_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
+			 uint32_t *ret_nr);
+
+/* The role of a group by its parent's role and its name (no path). */
+enum group_role observe_role(enum group_role parent, const char *name);
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Remembers and restores what we change outside our own groups. Holds no file;
+ * the caller keeps the values.
+ */
+#include "cgroup/originals.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cgroup/manager.h"
+#include "lib/file.h"
+
+void originals_fini(struct originals *originals)
+{
+	for (uint32_t i = 0; i < originals->nr; i++)
+		free(originals->items[i].value);
+	free(originals->items);
+	*originals = (struct originals){0};
+}
+
+static int capture(struct groups *groups, const char *path, const char *file,
+		   struct originals *originals)
+{
+	struct original *bigger, *item;
+	char *value cleanup_free = NULL;
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	if (!err)
+		err = file_read_line(fd, file, &value);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	bigger = realloc(originals->items, (originals->nr + 1) * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	originals->items = bigger;
+	item = &bigger[originals->nr++];
+	*item = (struct original){.value = TAKE_PTR(value)};
+	snprintf(item->path, sizeof(item->path), "%s", path);
+	snprintf(item->file, sizeof(item->file), "%s", file);
+	return 0;
+}
+
+int originals_capture(struct groups *groups, struct originals *ret_originals)
+{
+	struct originals originals cleanup(originals_fini) = {0};
+	int err = capture(groups, "", "cgroup.subtree_control", &originals);
+
+	for (int file = 0; !err && file < GROUP_FILE_NR; file++)
+		err = capture(groups, groups->workload_root, group_file_name(file), &originals);
+	if (err)
+		return err;
+	*ret_originals = originals;
+	originals = (struct originals){0};
+	return 0;
+}
+
+/* Switch off the controllers that were not on before; one a unit needs now stays (EBUSY). */
+static int restore_controllers(int fd, const char *before, const char *now)
+{
+	static const char *const ours[] = {"cpuset", "cpu", "memory"};
+	int result = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
+		char order[16];
+		int err;
+
+		if (dir_words_have(before, ours[i]) || !dir_words_have(now, ours[i]))
+			continue;
+		snprintf(order, sizeof(order), "-%s", ours[i]);
+		err = file_write_text(fd, "cgroup.subtree_control", order);
+		if (err && err != -EBUSY)
+			result = err;
+	}
+	return result;
+}
+
+static int restore(struct groups *groups, const struct original *item, char *error)
+{
+	char *now cleanup_free = NULL;
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, item->path, &fd);
+
+	if (!err)
+		err = file_read_line(fd, item->file, &now);
+	if (err == -ENOENT || (!err && !strcmp(now, item->value)))
+		return 0;
+	if (!err && !strcmp(item->file, "cgroup.subtree_control"))
+		err = restore_controllers(fd, item->value, now);
+	else if (!err)
+		err = file_write_text(fd, item->file, item->value);
+	return err ? failure(error, err, "%s/%s: cannot put back '%s': %s",
+			     *item->path ? item->path : "the root cgroup", item->file, item->value,
+			     strerror(-err))
+		   : 0;
+}
+
+int originals_restore(struct groups *groups, const struct originals *originals,
+		      char error[GROUP_ERROR_MAX])
+{
+	char sentence[GROUP_ERROR_MAX];
+	int result = 0;
+
+	for (uint32_t i = 0; i < originals->nr; i++) {
+		int err = restore(groups, &originals->items[i], sentence);
+
+		if (err && !result) {
+			result = err;
+			memcpy(error, sentence, sizeof(sentence));
+		}
+	}
+	return result;
+}

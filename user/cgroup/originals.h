@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Before-values for a clean uninstall: what was on this machine before us. The
+ * workload root is ours and needs none; what we change outside it is the root
+ * cgroup's subtree_control. Captured once, before the first write; kept by the
+ * caller in a file that is never rebuilt by guessing.
+ */
+#ifndef CGROUP_ORIGINALS_H
+#define CGROUP_ORIGINALS_H
+
+#include "ctl/ports.h"
+
+struct groups;
+
+struct original {
+	char path[GROUP_PATH_MAX]; /* "" = the root cgroup */
+	char file[48];
+	char *value; /* owned */
+};
+
+struct originals {
+	uint32_t nr;
+	struct original *items;
+};
+
+void originals_fini(struct originals *originals);
+/* Read the before-values. An existing workload root is captured too: it was somebody's. */
+int originals_capture(struct groups *groups, struct originals *ret_originals);
+/*
+ * Put them back after groups_uninstall. Values that are as they were are not
+ * written; a group that is gone is passed over. First failure's errno and
+ * sentence; the rest is tried all the same.
+ */
+int originals_restore(struct groups *groups, const struct originals *originals,
+		      char error[GROUP_ERROR_MAX]);
+
+#endif

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Builds the room's object and fills the controller's port with its functions.
+ */
+#include "cgroup/port.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cgroup/apply.h"
+#include "cgroup/observe.h"
+#include "cgroup/tasks.h"
+#include "cgroup/watch.h"
+#include "lib/file.h"
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+static const struct manager *choose_manager(const struct groups *groups, enum groups_layout layout)
+{
+	if (layout == GROUPS_LAYOUT_SYSTEMD)
+		return &manager_systemd;
+	if (layout == GROUPS_LAYOUT_CGROUPFS)
+		return &manager_cgroupfs;
+	return groups->dir.systemd ? &manager_systemd : &manager_cgroupfs;
+}
+
+/*
+ * systemd enables controllers for units that need them and switches off what
+ * nobody asked for, so there we leave the root's subtree_control to it.
+ */
+static enum dir_problem prepare(struct groups *groups, char *error)
+{
+	int err;
+
+	if (groups->manager == &manager_systemd)
+		return DIR_FINE;
+	if (geteuid() != 0) {
+		failure(error, 0, "changing cgroups needs root; user id %u is not", geteuid());
+		return DIR_NOT_PERMITTED;
+	}
+	err = dir_enable_controllers(groups->dir.mount_fd, "", error);
+	return err ? DIR_CPUSET_NOT_ENABLED : DIR_FINE;
+}
+
+int groups_open(const struct groups_options *options, struct groups **ret_groups,
+		enum dir_problem *ret_problem, char error[GROUP_ERROR_MAX])
+{
+	struct groups *groups cleanup_groups = calloc(1, sizeof(*groups));
+	int err;
+
+	*ret_problem = DIR_UNREADABLE;
+	if (!groups)
+		return failure(error, -ENOMEM, "no memory");
+	groups->dir = DIR_CLOSED;
+	if ((size_t)snprintf(groups->workload_root, sizeof(groups->workload_root), "%s",
+			     options->workload_root) >= sizeof(groups->workload_root) ||
+	    strchr(options->workload_root, '/') || !*options->workload_root)
+		return failure(error, -EINVAL, "workload root '%s': it must be a top-level group",
+			       options->workload_root);
+	groups->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	err = dir_open(options->root, &groups->dir, ret_problem, error);
+	if (err)
+		return err;
+	groups->manager = choose_manager(groups, options->layout);
+	/* Before the first write, which prepare() may do. */
+	err = originals_capture(groups, &groups->originals);
+	if (err)
+		return failure(error, err, "cannot read the cgroups as they are: %s",
+			       strerror(-err));
+	groups->may_write = options->may_write;
+	if (options->may_write) {
+		*ret_problem = prepare(groups, error);
+		if (*ret_problem)
+			return *ret_problem == DIR_NOT_PERMITTED ? -EPERM : -EOPNOTSUPP;
+		err = groups->manager->open(groups, error);
+		if (err)
+			return err;
+	}
+	*ret_groups = TAKE_PTR(groups);
+	return 0;
+}
+
+void groups_close(struct groups *groups)
+{
+	if (!groups)
+		return;
+	watch_close(groups->watch);
+	if (groups->manager)
+		groups->manager->close(groups);
+	originals_fini(&groups->originals);
+	dir_close(&groups->dir);
+	free(groups);
+}
+
+const struct originals *groups_originals(const struct groups *groups)
+{
+	return &groups->originals;
+}
+
+int groups_watch(struct groups *groups, sd_event *event, const struct groups_sink *sink)
+{
+	return watch_open(&groups->dir, event, sink, &groups->watch);
+}
+
+/* --- port ------------------------------------------------------------------------------------- */
+
+static void port_layout(void *self, struct plan_layout *ret_layout)
+{
+	struct groups *groups = self;
+
+	*ret_layout = (struct plan_layout){.systemd = groups->manager == &manager_systemd};
+	memcpy(ret_layout->root, groups->workload_root, sizeof(ret_layout->root));
+}
+
+static int port_observe(void *self, struct group_tree *ret_tree)
+{
+	return observe_tree(self, ret_tree);
+}
+
+static int port_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
+{
+	return apply_step(self, step, error);
+}
+
+static int port_status(void *self, const char *path, struct group_status *ret_status)
+{
+	return observe_status(self, path, ret_status);
+}
+
+static int port_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+{
+	return tasks_list(self, path, ret_pids, ret_nr);
+}
+
+static int port_join(void *self, const char *path, pid_t pid, int pidfd,
+		     char error[GROUP_ERROR_MAX])
+{
+	return tasks_join(self, path, pid, pidfd, error);
+}
+
+static int port_kill(void *self, const char *path)
+{
+	return tasks_kill(self, path);
+}
+
+static int port_outsiders(void *self, uint32_t *ret_nr_tasks, char *ret_populated_scope,
+			  size_t size)
+{
+	return tasks_outsiders(self, ret_nr_tasks, ret_populated_scope, size);
+}
+
+static int port_surroundings(void *self, struct managed_group *ret_groups, uint32_t max,
+			     uint32_t *ret_nr)
+{
+	return observe_surroundings(self, ret_groups, max, ret_nr);
+}
+
+static int port_path_of(void *self, uint64_t cgroup_id, char *ret_path, size_t size)
+{
+	struct groups *groups = self;
+
+	return dir_path_of(&groups->dir, cgroup_id, ret_path, size);
+}
+
+static int port_rewatch(void *self, const struct group_tree *tree)
+{
+	struct groups *groups = self;
+
+	return groups->watch ? watch_tree(groups->watch, tree) : -ENOTCONN;
+}
+
+struct groups_port groups_port(struct groups *groups)
+{
+	return (struct groups_port){
+		.self = groups,
+		.layout = port_layout,
+		.observe = port_observe,
+		.apply = port_apply,
+		.status = port_status,
+		.tasks = port_tasks,
+		.join = port_join,
+		.kill = port_kill,
+		.outsiders = port_outsiders,
+		.surroundings = port_surroundings,
+		.path_of = port_path_of,
+		.rewatch = port_rewatch,
+	};
+}
+
+/* --- uninstall -------------------------------------------------------------------------------- */
+
+static int widen(struct groups *groups, const char *path, char *error)
+{
+	static const char *const online[][2] = {
+		{"sys/devices/system/cpu/online", "cpuset.cpus"},
+		{"sys/devices/system/node/online", "cpuset.mems"},
+	};
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	for (size_t i = 0; !err && i < ARRAY_SIZE(online); i++) {
+		char *list cleanup_free = NULL;
+
+		err = file_read_line(groups->dir.root_fd, online[i][0], &list);
+		if (!err)
+			err = file_write_text(fd, online[i][1], list);
+		/* No NUMA in the kernel, or no cpuset file in this group: nothing to widen. */
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err ? failure(error, err, "%s: cannot widen its cpuset: %s", path, strerror(-err))
+		   : 0;
+}
+
+static int to_member(struct groups *groups, const char *path, char *error)
+{
+	char *state cleanup_free = NULL;
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	if (!err)
+		err = file_read_line(fd, "cpuset.cpus.partition", &state);
+	if (err == -ENOENT || (!err && !strcmp(state, "member")))
+		return 0;
+	if (!err)
+		err = file_write_text(fd, "cpuset.cpus.partition", "member");
+	return err ? failure(error, err, "%s: cannot make the partition a member: %s", path,
+			     strerror(-err))
+		   : 0;
+}
+
+/* Keep the first failure and its sentence; the rest is tried all the same. */
+static void keep_first(int *result, int err, char *error, const char *sentence)
+{
+	if (!err || *result)
+		return;
+	*result = err;
+	memcpy(error, sentence, GROUP_ERROR_MAX);
+}
+
+static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
+{
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	char sentence[GROUP_ERROR_MAX] = "";
+	int err = observe_tree(groups, &tree), result = 0;
+
+	*ret_nr_left = 0;
+	if (err == -ENOENT)
+		return 0;
+	if (err)
+		return failure(error, err, "cannot read the groups below %s: %s",
+			       groups->workload_root, strerror(-err));
+	/* Children come after their parents in the tree, so backwards is leaves first. */
+	for (uint32_t i = tree.nr_groups; i-- > 0;)
+		keep_first(&result, to_member(groups, tree.groups[i].path, sentence), error,
+			   sentence);
+	/* Parents first: a child cannot have more than its parent. */
+	for (uint32_t i = 0; i < tree.nr_groups; i++)
+		if (tree.groups[i].populated)
+			keep_first(&result, widen(groups, tree.groups[i].path, sentence), error,
+				   sentence);
+	for (uint32_t i = tree.nr_groups; i-- > 0;) {
+		struct step step = {.kind = STEP_REMOVE, .role = tree.groups[i].role};
+
+		if (tree.groups[i].populated) {
+			(*ret_nr_left)++;
+			continue;
+		}
+		memcpy(step.path, tree.groups[i].path, sizeof(step.path));
+		err = groups->manager->remove(groups, &step, sentence);
+		keep_first(&result, err, error, sentence);
+	}
+	return result;
+}
+
+int groups_uninstall(struct groups *groups, const struct originals *originals,
+		     uint32_t *ret_nr_left, char error[GROUP_ERROR_MAX])
+{
+	char sentence[GROUP_ERROR_MAX] = "";
+	int result = remove_all(groups, ret_nr_left, error);
+
+	if (originals)
+		keep_first(&result, originals_restore(groups, originals, sentence), error,
+			   sentence);
+	return result;
+}

@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Units over sd-bus: start, set properties, stop, and the scopes that wait for
+ * their first process. Reading back is apply.c's, as without systemd.
+ */
+#include "cgroup/systemd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <systemd/sd-bus.h>
+#include <time.h>
+
+#include "cgroup/apply.h"
+#include "cgroup/value.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#define UNIT_MAX       256
+#define JOB_WAIT_USEC  5000000
+#define CALL_WAIT_USEC 5000000
+
+#define BUS_NAME    "org.freedesktop.systemd1"
+#define BUS_PATH    "/org/freedesktop/systemd1"
+#define BUS_MANAGER "org.freedesktop.systemd1.Manager"
+/* What systemctl uses as root: needs no D-Bus daemon, which small machines lack. */
+#define PRIVATE_SOCKET "unix:path=/run/systemd/private"
+
+struct systemd {
+	sd_bus *bus;
+	/* The job being waited for, and how it ended ("done", "failed", …). */
+	char job[128];
+	char job_result[32];
+	/* Scopes without a process yet: path, role, owner and the values to come. */
+	struct group_tree noted;
+};
+
+static void message_unref(sd_bus_message **message)
+{
+	sd_bus_message_unref(*message);
+}
+#define cleanup_message cleanup(message_unref)
+#define cleanup_error	cleanup(sd_bus_error_free)
+
+/* --- names and values ------------------------------------------------------------------------- */
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), suffix_len = strlen(suffix);
+
+	return len > suffix_len && !strcmp(name + len - suffix_len, suffix);
+}
+
+static bool is_scope(const char *path)
+{
+	return has_suffix(path, ".scope");
+}
+
+/* systemd places "a-b.slice" below "a.slice" by its name alone; another place is another unit. */
+static bool slice_fits(const char *unit, const char *slice)
+{
+	const char *dash = strrchr(unit, '-');
+	size_t len = dash ? (size_t)(dash - unit) : 0;
+
+	if (!dash)
+		return !strcmp(slice, "-.slice");
+	return strlen(slice) == len + 6 && !strncmp(slice, unit, len) &&
+	       !strcmp(slice + len, ".slice");
+}
+
+int systemd_unit_of(const char *path, char *ret_unit, char *ret_slice, size_t size)
+{
+	char parent[GROUP_PATH_MAX];
+	const char *unit, *slash, *slice = "-.slice";
+
+	if (dir_split(path, parent, sizeof(parent), &unit))
+		return -EINVAL;
+	if (*parent) {
+		slash = strrchr(parent, '/');
+		slice = slash ? slash + 1 : parent;
+	}
+	if (strlen(unit) >= size || strlen(slice) >= size)
+		return -ENAMETOOLONG;
+	if (!has_suffix(slice, ".slice"))
+		return -EINVAL;
+	if (!is_scope(unit) && (!has_suffix(unit, ".slice") || !slice_fits(unit, slice)))
+		return -EINVAL;
+	memcpy(ret_unit, unit, strlen(unit) + 1);
+	memcpy(ret_slice, slice, strlen(slice) + 1);
+	return 0;
+}
+
+size_t systemd_mask(const struct cpuset *set, uint8_t *ret_mask, size_t size)
+{
+	size_t bytes = 0;
+
+	memset(ret_mask, 0, size);
+	cpuset_for_each (cpu, set) {
+		if (cpu / 8 >= size)
+			break;
+		ret_mask[cpu / 8] |= (uint8_t)(1u << (cpu % 8));
+		bytes = cpu / 8 + 1;
+	}
+	return bytes;
+}
+
+int systemd_quota(const char *cpu_max, uint64_t *ret_usec_per_sec, uint64_t *ret_period_usec)
+{
+	uint64_t quota, period;
+
+	if (value_cpu_max(cpu_max, &quota, &period))
+		return -EINVAL;
+	*ret_period_usec = period;
+	*ret_usec_per_sec = quota == UINT64_MAX ? UINT64_MAX
+						: (uint64_t)((__uint128_t)quota * 1000000 / period);
+	return 0;
+}
+
+/* --- bus -------------------------------------------------------------------------------------- */
+
+static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+	struct systemd *systemd = userdata;
+	const char *path, *unit, *result;
+	uint32_t id;
+
+	if (sd_bus_message_read(message, "uoss", &id, &path, &unit, &result) < 0)
+		return 0;
+	if (!strcmp(path, systemd->job))
+		snprintf(systemd->job_result, sizeof(systemd->job_result), "%s", result);
+	return 0;
+}
+
+static int open_private(sd_bus **ret_bus)
+{
+	sd_bus *bus = NULL;
+	int err = sd_bus_new(&bus);
+
+	if (err >= 0)
+		err = sd_bus_set_address(bus, PRIVATE_SOCKET);
+	if (err >= 0)
+		err = sd_bus_start(bus);
+	if (err < 0) {
+		sd_bus_unref(bus);
+		return err;
+	}
+	*ret_bus = bus;
+	return 0;
+}
+
+static int connect_bus(struct systemd *systemd, char *error)
+{
+	sd_bus *bus = NULL;
+	int err = open_private(&bus);
+
+	if (err < 0) {
+		err = sd_bus_open_system(&bus);
+		/* Signals reach a client of the system bus only when it subscribes. */
+		if (err >= 0)
+			err = sd_bus_call_method(bus, BUS_NAME, BUS_PATH, BUS_MANAGER, "Subscribe",
+						 NULL, NULL, NULL);
+	}
+	if (err >= 0)
+		err = sd_bus_match_signal(bus, NULL, NULL, BUS_PATH, BUS_MANAGER, "JobRemoved",
+					  on_job_removed, systemd);
+	if (err < 0) {
+		sd_bus_unref(bus);
+		return failure(error, err,
+			       "cannot reach systemd (%s, then the system bus): %s; it owns the "
+			       "cgroups here because it is process 1",
+			       PRIVATE_SOCKET, strerror(-err));
+	}
+	sd_bus_set_method_call_timeout(bus, CALL_WAIT_USEC);
+	sd_bus_close_unref(systemd->bus);
+	systemd->bus = bus;
+	return 0;
+}
+
+/* A connection that works: systemd drops it when it re-executes itself. */
+static int have_bus(struct systemd *systemd, char *error)
+{
+	if (systemd->bus) {
+		/* Take in what is pending, also the news that the peer is gone. */
+		while (sd_bus_process(systemd->bus, NULL) > 0)
+			;
+		if (sd_bus_is_open(systemd->bus) > 0)
+			return 0;
+	}
+	return connect_bus(systemd, error);
+}
+
+static int new_call(struct systemd *systemd, const char *method, sd_bus_message **ret_message)
+{
+	return sd_bus_message_new_method_call(systemd->bus, ret_message, BUS_NAME, BUS_PATH,
+					      BUS_MANAGER, method);
+}
+
+static uint64_t monotonic_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Wait until the job that `reply` names has ended. -ECANCELED if it did not end well. */
+static int await_job(struct systemd *systemd, sd_bus_message *reply, const char *unit, char *error)
+{
+	uint64_t deadline = monotonic_usec() + JOB_WAIT_USEC;
+	const char *job;
+	int err = sd_bus_message_read(reply, "o", &job);
+
+	if (err < 0)
+		return failure(error, err, "%s: systemd's answer names no job", unit);
+	snprintf(systemd->job, sizeof(systemd->job), "%s", job);
+	systemd->job_result[0] = '\0';
+	while (!systemd->job_result[0]) {
+		uint64_t now = monotonic_usec();
+
+		err = sd_bus_process(systemd->bus, NULL);
+		if (err < 0)
+			return failure(error, err, "%s: lost systemd while waiting for its job: %s",
+				       unit, strerror(-err));
+		if (err > 0)
+			continue;
+		if (now >= deadline)
+			return failure(error, -ETIMEDOUT,
+				       "%s: systemd's job has not ended after "
+				       "%d s; see: systemctl list-jobs",
+				       unit, JOB_WAIT_USEC / 1000000);
+		err = sd_bus_wait(systemd->bus, deadline - now);
+		if (err < 0 && err != -EINTR)
+			return failure(error, err, "%s: cannot wait for systemd: %s", unit,
+				       strerror(-err));
+	}
+	if (strcmp(systemd->job_result, "done"))
+		return failure(error, -ECANCELED,
+			       "%s: systemd's job ended with '%s'; see: "
+			       "systemctl status %s",
+			       unit, systemd->job_result, unit);
+	return 0;
+}
+
+/* Send, and wait for the job if there is one to wait for. *ret_name gets the D-Bus error. */
+static int call(struct systemd *systemd, sd_bus_message *message, const char *unit, bool job,
+		bool *ret_exists, char *error)
+{
+	sd_bus_error bus_error cleanup_error = SD_BUS_ERROR_NULL;
+	sd_bus_message *reply cleanup_message = NULL;
+	int err = sd_bus_call(systemd->bus, message, CALL_WAIT_USEC, &bus_error, &reply);
+
+	if (err < 0) {
+		if (ret_exists)
+			*ret_exists = sd_bus_error_has_name(&bus_error, BUS_NAME ".UnitExists");
+		return failure(error, err, "%s: systemd refuses %s: %s", unit,
+			       sd_bus_message_get_member(message),
+			       bus_error.message ? bus_error.message : strerror(-err));
+	}
+	return job ? await_job(systemd, reply, unit, error) : 0;
+}
+
+/* Start, stop or reset a unit: methods "unit, mode -> job" or "unit" alone. */
+static int call_unit(struct systemd *systemd, const char *method, const char *unit, bool job,
+		     char *error)
+{
+	sd_bus_message *message cleanup_message = NULL;
+	int err = new_call(systemd, method, &message);
+
+	if (err >= 0)
+		err = job ? sd_bus_message_append(message, "ss", unit, "fail")
+			  : sd_bus_message_append(message, "s", unit);
+	if (err < 0)
+		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
+	return call(systemd, message, unit, job, NULL, error);
+}
+
+/* --- properties ------------------------------------------------------------------------------- */
+
+static int append_mask(sd_bus_message *message, const char *property, const char *list)
+{
+	uint8_t mask[CPUSET_MAX / 8];
+	struct cpuset set;
+	size_t bytes;
+	int err = cpuset_parse(list, strlen(list), &set);
+
+	if (err)
+		return err;
+	bytes = systemd_mask(&set, mask, sizeof(mask));
+	err = sd_bus_message_open_container(message, 'r', "sv");
+	if (err >= 0)
+		err = sd_bus_message_append(message, "s", property);
+	if (err >= 0)
+		err = sd_bus_message_open_container(message, 'v', "ay");
+	if (err >= 0)
+		err = sd_bus_message_append_array(message, 'y', mask, bytes);
+	if (err >= 0)
+		err = sd_bus_message_close_container(message);
+	if (err >= 0)
+		err = sd_bus_message_close_container(message);
+	return err;
+}
+
+static int append_quota(sd_bus_message *message, const char *value)
+{
+	uint64_t per_sec, period;
+	int err = systemd_quota(value, &per_sec, &period);
+
+	if (err)
+		return err;
+	return sd_bus_message_append(message, "(sv)(sv)", "CPUQuotaPerSecUSec", "t", per_sec,
+				     "CPUQuotaPeriodUSec", "t", period);
+}
+
+/* The property behind a file; cpuset.cpus.partition has none and is only a file. */
+static int append_file(sd_bus_message *message, enum group_file file, const char *value)
+{
+	uint64_t number;
+
+	switch (file) {
+	case GROUP_CPUSET_CPUS:
+		return append_mask(message, "AllowedCPUs", value);
+	case GROUP_CPUSET_MEMS:
+		return append_mask(message, "AllowedMemoryNodes", value);
+	case GROUP_CPU_WEIGHT:
+		if (value_number(value, &number))
+			return -EINVAL;
+		return sd_bus_message_append(message, "(sv)", "CPUWeight", "t", number);
+	case GROUP_CPU_MAX:
+		return append_quota(message, value);
+	case GROUP_MEMORY_MAX:
+		if (value_number(value, &number))
+			return -EINVAL;
+		return sd_bus_message_append(message, "(sv)", "MemoryMax", "t", number);
+	case GROUP_CPUSET_PARTITION:
+	case GROUP_FILE_NR:
+		break;
+	}
+	return 0;
+}
+
+/*
+ * SetUnitProperties for this boot only: what must outlive a reboot is in our
+ * state file. The second call makes sure that systemd has been through its
+ * queue of cgroups to realise before we look at the file.
+ */
+static int set_property(struct systemd *systemd, const char *unit, enum group_file file,
+			const char *value, char *error)
+{
+	sd_bus_message *message cleanup_message = NULL;
+	int err = new_call(systemd, "SetUnitProperties", &message);
+
+	if (err >= 0)
+		err = sd_bus_message_append(message, "sb", unit, 1);
+	if (err >= 0)
+		err = sd_bus_message_open_container(message, 'a', "(sv)");
+	if (err >= 0)
+		err = append_file(message, file, value);
+	if (err >= 0)
+		err = sd_bus_message_close_container(message);
+	if (err < 0)
+		return failure(error, err, "%s: cannot put '%s' for %s in words for systemd: %s",
+			       unit, value, group_file_name(file), strerror(-err));
+	err = call(systemd, message, unit, false, NULL, error);
+	if (err)
+		return err;
+	(void)sd_bus_call_method(systemd->bus, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer",
+				 "Ping", NULL, NULL, NULL);
+	return 0;
+}
+
+/*
+ * The file itself, where systemd's writing did not give the value: properties
+ * round (CPUQuota), and the guard may allow the cpuset files to us alone.
+ */
+static int ensure_file(struct groups *groups, const char *path, enum group_file file,
+		       const char *value, char *error)
+{
+	char *seen cleanup_free = NULL;
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	if (!err)
+		err = file_read_line(fd, group_file_name(file), &seen);
+	if (!err && value_equal(file, value, seen, groups->page_bytes))
+		return 0;
+	return apply_write(&groups->dir, path, file, value, error);
+}
+
+/* --- noted scopes ----------------------------------------------------------------------------- */
+
+static void drop_note(struct systemd *systemd, const char *path)
+{
+	struct group *group = group_tree_find(&systemd->noted, path);
+
+	if (!group)
+		return;
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		free(group->files[file]);
+	*group = systemd->noted.groups[--systemd->noted.nr_groups];
+}
+
+static int note(struct systemd *systemd, const struct step *step, char *error)
+{
+	struct group *group = group_tree_find(&systemd->noted, step->path);
+
+	if (group)
+		return MANAGER_DEFERRED;
+	group = group_tree_add(&systemd->noted, step->role, step->path);
+	if (!group)
+		return failure(error, -ENOMEM, "%s: no memory", step->path);
+	memcpy(group->uid, step->uid, sizeof(group->uid));
+	memcpy(group->container, step->container, sizeof(group->container));
+	return MANAGER_DEFERRED;
+}
+
+static int note_value(struct group *group, const struct step *step, char *error)
+{
+	char *value = strdup(step->value);
+
+	if (!value)
+		return failure(error, -ENOMEM, "%s: no memory", step->path);
+	free(group->files[step->file]);
+	group->files[step->file] = value;
+	return MANAGER_DEFERRED;
+}
+
+static int copy_note(const struct group *noted, struct group_tree *tree)
+{
+	struct group *group = group_tree_add(tree, noted->role, noted->path);
+
+	if (!group)
+		return -ENOMEM;
+	memcpy(group->uid, noted->uid, sizeof(group->uid));
+	memcpy(group->container, noted->container, sizeof(group->container));
+	for (int file = 0; file < GROUP_FILE_NR; file++) {
+		if (!noted->files[file])
+			continue;
+		group->files[file] = strdup(noted->files[file]);
+		if (!group->files[file])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
+{
+	struct systemd *systemd = groups->systemd;
+
+	if (!systemd)
+		return 0;
+	for (uint32_t i = systemd->noted.nr_groups; i-- > 0;) {
+		int err;
+
+		if (group_tree_find(tree, systemd->noted.groups[i].path))
+			continue;
+		err = copy_note(&systemd->noted.groups[i], tree);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* --- the manager ------------------------------------------------------------------------------ */
+
+static int systemd_open(struct groups *groups, char *error)
+{
+	groups->systemd = calloc(1, sizeof(*groups->systemd));
+	if (!groups->systemd)
+		return failure(error, -ENOMEM, "no memory");
+	return connect_bus(groups->systemd, error);
+}
+
+static void systemd_close(struct groups *groups)
+{
+	if (!groups->systemd)
+		return;
+	sd_bus_close_unref(groups->systemd->bus);
+	group_tree_fini(&groups->systemd->noted);
+	free(groups->systemd);
+	groups->systemd = NULL;
+}
+
+static bool in_kernel(struct groups *groups, const char *path)
+{
+	int fd cleanup_close = -1;
+
+	return dir_open_group(&groups->dir, path, &fd) == 0;
+}
+
+static int name_unit(const char *path, char *ret_unit, char *ret_slice, char *error)
+{
+	int err = systemd_unit_of(path, ret_unit, ret_slice, UNIT_MAX);
+
+	return err ? failure(error, err,
+			     "%s is no place for a unit of systemd: a-b.slice must lie in a.slice, "
+			     "and containers are scopes",
+			     path)
+		   : 0;
+}
+
+static int start_slice(struct systemd *systemd, const char *unit, char *error)
+{
+	sd_bus_message *message cleanup_message = NULL;
+	bool exists = false;
+	int err = new_call(systemd, "StartTransientUnit", &message);
+
+	if (err >= 0)
+		err = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", unit, "fail", 1,
+					    "Description", "s", "pinfold", 0);
+	if (err < 0)
+		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
+	err = call(systemd, message, unit, true, &exists, error);
+	/* An administrator's unit file, or ours from before: start what is loaded. */
+	return exists ? call_unit(systemd, "StartUnit", unit, true, error) : err;
+}
+
+static int systemd_create(struct groups *groups, const struct step *step, char *error)
+{
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	int err = name_unit(step->path, unit, slice, error);
+
+	if (err || in_kernel(groups, step->path))
+		return err;
+	if (is_scope(unit))
+		return note(groups->systemd, step, error);
+	err = have_bus(groups->systemd, error);
+	return err ? err : start_slice(groups->systemd, unit, error);
+}
+
+static int systemd_write(struct groups *groups, const struct step *step, char *error)
+{
+	struct group *noted = group_tree_find(&groups->systemd->noted, step->path);
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	int err = name_unit(step->path, unit, slice, error);
+
+	if (err)
+		return err;
+	if (noted && !in_kernel(groups, step->path))
+		return note_value(noted, step, error);
+	if (step->file != GROUP_CPUSET_PARTITION) {
+		err = have_bus(groups->systemd, error);
+		if (!err)
+			err = set_property(groups->systemd, unit, step->file, step->value, error);
+		if (err)
+			return err;
+	}
+	return ensure_file(groups, step->path, step->file, step->value, error);
+}
+
+/* Stopping a slice stops everything in it, so it must be known to be empty. */
+static int systemd_remove(struct groups *groups, const struct step *step, char *error)
+{
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	int fd cleanup_close = -1;
+	int err = name_unit(step->path, unit, slice, error);
+
+	if (err)
+		return err;
+	drop_note(groups->systemd, step->path);
+	if (dir_open_group(&groups->dir, step->path, &fd))
+		return 0;
+	if (dir_populated(fd) != 0)
+		return failure(error, -EBUSY,
+			       "%s: still has processes; it is removed when the last one ends",
+			       step->path);
+	(void)file_write_text(fd, "cpuset.cpus.partition", "member");
+	err = have_bus(groups->systemd, error);
+	if (!err)
+		err = call_unit(groups->systemd, "StopUnit", unit, true, error);
+	if (err && in_kernel(groups, step->path))
+		log_debug("cgroup: %s; removing the directory", error);
+	/* What systemd did not know, or left behind. */
+	return apply_remove(&groups->dir, step->path, error);
+}
+
+static int append_scope(sd_bus_message *message, const char *unit, const char *slice, pid_t pid,
+			const struct group *noted)
+{
+	int err = sd_bus_message_append(message, "ss", unit, "fail");
+
+	if (err >= 0)
+		err = sd_bus_message_open_container(message, 'a', "(sv)");
+	/* A failed scope would keep its name; collected at once, the next run can have it. */
+	if (err >= 0)
+		err = sd_bus_message_append(message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s",
+					    "pinfold container", "Slice", "s", slice, "Delegate",
+					    "b", 1, "CollectMode", "s", "inactive-or-failed",
+					    "PIDs", "au", 1, (uint32_t)pid);
+	for (int file = 0; err >= 0 && noted && file < GROUP_FILE_NR; file++)
+		if (noted->files[file])
+			err = append_file(message, file, noted->files[file]);
+	if (err >= 0)
+		err = sd_bus_message_close_container(message);
+	if (err >= 0)
+		err = sd_bus_message_append(message, "a(sa(sv))", 0);
+	return err;
+}
+
+/* The scope exists now: see that each noted value is in force. */
+static int check_scope(struct groups *groups, const char *path, const struct group *noted,
+		       char *error)
+{
+	int err = 0;
+
+	for (int file = 0; !err && noted && file < GROUP_FILE_NR; file++)
+		if (noted->files[file])
+			err = ensure_file(groups, path, file, noted->files[file], error);
+	return err;
+}
+
+static int start_scope(struct groups *groups, const char *path, pid_t pid, char *error)
+{
+	const struct group *noted = group_tree_find(&groups->systemd->noted, path);
+	sd_bus_message *message cleanup_message = NULL;
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	int err = name_unit(path, unit, slice, error);
+
+	if (err)
+		return err;
+	if (!noted)
+		return failure(error, -ENOENT,
+			       "%s: not a container that pinfold holds; is its pod admitted?",
+			       path);
+	err = new_call(groups->systemd, "StartTransientUnit", &message);
+	if (err >= 0)
+		err = append_scope(message, unit, slice, pid, noted);
+	if (err < 0)
+		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
+	err = call(groups->systemd, message, unit, true, NULL, error);
+	if (err)
+		return err;
+	err = check_scope(groups, path, noted, error);
+	drop_note(groups->systemd, path);
+	return err;
+}
+
+static int attach(struct systemd *systemd, const char *unit, pid_t pid, char *error)
+{
+	sd_bus_message *message cleanup_message = NULL;
+	int err = new_call(systemd, "AttachProcessesToUnit", &message);
+
+	if (err >= 0)
+		err = sd_bus_message_append(message, "ssau", unit, "", 1, (uint32_t)pid);
+	if (err < 0)
+		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
+	return call(systemd, message, unit, false, NULL, error);
+}
+
+static int systemd_join(struct groups *groups, const char *path, pid_t pid, char *error)
+{
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	int err = name_unit(path, unit, slice, error);
+
+	if (!err)
+		err = have_bus(groups->systemd, error);
+	if (err)
+		return err;
+	if (in_kernel(groups, path))
+		return attach(groups->systemd, unit, pid, error);
+	return start_scope(groups, path, pid, error);
+}
+
+const struct manager manager_systemd = {
+	.name = "systemd",
+	.open = systemd_open,
+	.close = systemd_close,
+	.create = systemd_create,
+	.write = systemd_write,
+	.remove = systemd_remove,
+	.join = systemd_join,
+	.add_noted = systemd_add_noted,
+};

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Walks cgroup.procs. A pid is only believed while a pidfd says that it still
+ * means the same process.
+ */
+#include "cgroup/tasks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "lib/file.h"
+
+/* include/linux/sched.h: a kernel thread. In field 9 of /proc/PID/stat. */
+#define PF_KTHREAD 0x00200000
+
+#define WALK_DEPTH_MAX 32
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+struct pids {
+	pid_t *pids;
+	uint32_t nr, capacity;
+};
+
+static int pids_add(struct pids *pids, pid_t pid)
+{
+	if (pids->nr == TASKS_MAX)
+		return -E2BIG;
+	if (pids->nr == pids->capacity) {
+		uint32_t capacity = pids->capacity ? pids->capacity * 2 : 64;
+		pid_t *bigger = realloc(pids->pids, capacity * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		pids->pids = bigger;
+		pids->capacity = capacity;
+	}
+	pids->pids[pids->nr++] = pid;
+	return 0;
+}
+
+static int read_pids(int fd, struct pids *pids)
+{
+	char *text cleanup_free = NULL;
+	int err = file_read_line(fd, "cgroup.procs", &text);
+
+	/* A threaded group's processes are listed at its domain root; a dying one has none. */
+	if (err == -EOPNOTSUPP || err == -ENODEV || err == -ENOENT)
+		return 0;
+	if (err)
+		return err;
+	for (char *at = text; *at;) {
+		char *end;
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		/* 0 stands for a process outside our pid namespace: nobody we could name. */
+		if (pid > 0)
+			err = pids_add(pids, (pid_t)pid);
+		if (err)
+			return err;
+		at = end + strspn(end, "\n");
+	}
+	return 0;
+}
+
+/* Called for each group with its path; the walk goes below it only for true. */
+typedef bool (*visit_func)(void *self, int fd, const char *path, int *ret_err);
+
+static int walk(int fd, const char *path, unsigned int depth, visit_func visit, void *self)
+{
+	int copy = -1, err = 0;
+	DIR *entries cleanup_dir = NULL;
+
+	if (!visit(self, fd, path, &err) || err || !depth)
+		return err;
+	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	entries = copy < 0 ? NULL : fdopendir(copy);
+	if (!entries) {
+		err = errno == ENOENT ? 0 : -errno;
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	for (struct dirent *entry; !err && (entry = readdir(entries));) {
+		char child[GROUP_PATH_MAX];
+		int child_fd cleanup_close = -1;
+
+		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
+			continue;
+		if ((size_t)snprintf(child, sizeof(child), "%s%s%s", path, *path ? "/" : "",
+				     entry->d_name) >= sizeof(child))
+			continue;
+		child_fd = openat(copy, entry->d_name,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (child_fd >= 0)
+			err = walk(child_fd, child, depth - 1, visit, self);
+	}
+	return err;
+}
+
+static bool visit_collect(void *self, int fd, const char *path, int *ret_err)
+{
+	*ret_err = read_pids(fd, self);
+	return true;
+}
+
+int tasks_list(struct groups *groups, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+{
+	struct pids pids = {0};
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	if (!err)
+		err = walk(fd, path, WALK_DEPTH_MAX, visit_collect, &pids);
+	if (err) {
+		free(pids.pids);
+		return err;
+	}
+	*ret_pids = pids.pids;
+	*ret_nr = pids.nr;
+	return 0;
+}
+
+int tasks_kill(struct groups *groups, const char *path)
+{
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, path, &fd);
+
+	return err ? err : file_write_text(fd, "cgroup.kill", "1");
+}
+
+/* --- joining ---------------------------------------------------------------------------------- */
+
+int tasks_parse_stat(const char *text, unsigned int *ret_flags, uint64_t *ret_start_ticks)
+{
+	/* The name may hold blanks and brackets, so count from its last bracket. */
+	const char *rest = strrchr(text, ')');
+	unsigned long long start;
+	unsigned int flags;
+
+	/* fields 3 to 22: state ppid pgrp session tty tpgid flags … starttime */
+	if (!rest || sscanf(rest + 1,
+			    " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			    "%*d %*d %llu",
+			    &flags, &start) != 2)
+		return -EINVAL;
+	*ret_flags = flags;
+	*ret_start_ticks = start;
+	return 0;
+}
+
+static int read_stat(const struct dir *dir, pid_t pid, unsigned int *ret_flags,
+		     uint64_t *ret_start_ticks)
+{
+	char *text cleanup_free = NULL;
+	char name[32];
+	int err;
+
+	snprintf(name, sizeof(name), "proc/%d/stat", (int)pid);
+	err = file_read_line(dir->root_fd, name, &text);
+	return err ? err : tasks_parse_stat(text, ret_flags, ret_start_ticks);
+}
+
+/* A pidfd becomes readable when its process has exited, reaped or not. */
+static bool is_alive(int pidfd)
+{
+	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, 0) == 0;
+}
+
+/* Does the pidfd mean this pid (in our pid namespace)? -1 there: it has exited. */
+static bool means_pid(int pidfd, pid_t pid)
+{
+	char *text cleanup_free = NULL;
+	const char *line;
+	char name[48];
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", pidfd);
+	if (file_read_line(AT_FDCWD, name, &text))
+		return false;
+	line = strstr(text, "\nPid:");
+	return line && strtol(line + 5, NULL, 10) == pid;
+}
+
+/* The process's own cgroup, from the "0::/path" line, without the leading slash. */
+static int cgroup_of(const struct dir *dir, pid_t pid, char *ret_path, size_t size)
+{
+	char *text cleanup_free = NULL;
+	const char *line;
+	char name[32];
+	int err;
+
+	snprintf(name, sizeof(name), "proc/%d/cgroup", (int)pid);
+	err = file_read_line(dir->root_fd, name, &text);
+	if (err)
+		return err;
+	line = !strncmp(text, "0::/", 4) ? text : strstr(text, "\n0::/");
+	if (!line)
+		return -EPROTO;
+	line = strchr(line, '/') + 1;
+	if ((size_t)snprintf(ret_path, size, "%.*s", (int)strcspn(line, "\n"), line) >= size)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+/*
+ * Forget an affinity the process brought along (a shell's taskset): the kernel
+ * keeps the part that intersects, so the container would run on less than its
+ * grant. All ones means the whole cpuset, also after later changes (6.2).
+ */
+static int widen_affinity(pid_t pid)
+{
+	unsigned long mask[CPUSET_MAX / (8 * sizeof(unsigned long))];
+
+	memset(mask, 0xff, sizeof(mask));
+	return syscall(SYS_sched_setaffinity, pid, sizeof(mask), mask) < 0 ? -errno : 0;
+}
+
+static int check_joined(struct groups *groups, const char *path, pid_t pid, char *error)
+{
+	char now[GROUP_PATH_MAX];
+	int err = cgroup_of(&groups->dir, pid, now, sizeof(now));
+
+	if (err)
+		return failure(error, err, "process %d: cannot read its cgroup back: %s", (int)pid,
+			       strerror(-err));
+	if (strcmp(now, path))
+		return failure(
+			error, -EREMOTEIO,
+			"process %d: moved to %s, but the kernel says it is in /%s: somebody "
+			"else moves it",
+			(int)pid, path, now);
+	err = widen_affinity(pid);
+	if (err && err != -ESRCH)
+		return failure(error, err,
+			       "process %d: in %s, but its affinity cannot be widened: %s",
+			       (int)pid, path, strerror(-err));
+	return 0;
+}
+
+int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
+	       char error[GROUP_ERROR_MAX])
+{
+	uint64_t start_before, start_after;
+	unsigned int flags;
+	int err;
+
+	if (!groups->may_write)
+		return failure(error, -EROFS, "%s: nothing is changed in this mode", path);
+	if (!means_pid(pidfd, pid) || !is_alive(pidfd) ||
+	    read_stat(&groups->dir, pid, &flags, &start_before))
+		return failure(error, -ESRCH, "process %d has ended; nothing was moved", (int)pid);
+	if (flags & PF_KTHREAD)
+		return failure(error, -EINVAL, "process %d is a kernel thread", (int)pid);
+	err = groups->manager->join(groups, path, pid, error);
+	if (err)
+		return err;
+	/* Alive after the move: the pid cannot have changed hands in between. */
+	if (!is_alive(pidfd) || read_stat(&groups->dir, pid, &flags, &start_after) ||
+	    start_after != start_before)
+		return failure(error, -ESRCH, "process %d ended while it was moved into %s",
+			       (int)pid, path);
+	return check_joined(groups, path, pid, error);
+}
+
+/* --- outsiders -------------------------------------------------------------------------------- */
+
+/* Names that container managers and virtual machine managers give their groups. */
+static const char *const foreign_prefixes[] = {
+	"docker-", "libpod-", "crio-", "cri-containerd-", "machine-", "lxc.payload", "nspawn-",
+};
+static const char *const foreign_groups[] = {
+	"machine.slice", "docker", "libpod_parent", "lxc", "kubepods", "kubepods.slice",
+};
+
+bool tasks_is_foreign_scope(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < ARRAY_SIZE(foreign_groups); i++)
+		if (!strcmp(path, foreign_groups[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(foreign_prefixes); i++)
+		if (!strncmp(name, foreign_prefixes[i], strlen(foreign_prefixes[i])))
+			return true;
+	return false;
+}
+
+struct census {
+	struct groups *groups;
+	uint32_t nr_tasks;
+	char *scope;
+	size_t scope_size;
+};
+
+static bool visit_outsider(void *self, int fd, const char *path, int *ret_err)
+{
+	struct census *census = self;
+	struct pids pids = {0};
+
+	if (!strcmp(path, census->groups->workload_root))
+		return false;
+	if (!*census->scope && tasks_is_foreign_scope(path) && dir_populated(fd) > 0)
+		snprintf(census->scope, census->scope_size, "%s", path);
+	*ret_err = read_pids(fd, &pids);
+	for (uint32_t i = 0; !*ret_err && i < pids.nr; i++) {
+		unsigned int flags;
+		uint64_t start;
+
+		/* Kernel threads are not ours to count; one that ended does not matter. */
+		if (!read_stat(&census->groups->dir, pids.pids[i], &flags, &start))
+			census->nr_tasks += !(flags & PF_KTHREAD);
+	}
+	free(pids.pids);
+	return true;
+}
+
+int tasks_outsiders(struct groups *groups, uint32_t *ret_nr_tasks, char *ret_populated_scope,
+		    size_t size)
+{
+	struct census census = {.groups = groups, .scope = ret_populated_scope, .scope_size = size};
+	int err;
+
+	*ret_populated_scope = '\0';
+	err = walk(groups->dir.mount_fd, "", WALK_DEPTH_MAX, visit_outsider, &census);
+	if (!err)
+		*ret_nr_tasks = census.nr_tasks;
+	return err;
+}

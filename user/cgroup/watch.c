@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One inotify descriptor for all groups and one netlink socket for CPUs, both
+ * sources of the agent's loop. cpuset.*.effective is not watched: the kernel
+ * raises nothing for it (6.1 to 7.2).
+ */
+#include "cgroup/watch.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+
+#include "lib/file.h"
+#include "lib/log.h"
+
+/* Watched files; index 0 is the directory itself. */
+enum { WATCH_DIRECTORY, WATCH_EVENTS, WATCH_FILE_NR = 10 };
+static const char *const watched_files[WATCH_FILE_NR] = {
+	[WATCH_DIRECTORY] = "", [WATCH_EVENTS] = "cgroup.events",
+	"cgroup.procs",		"cgroup.subtree_control",
+	"cpuset.cpus",		"cpuset.cpus.partition",
+	"cpuset.mems",		"cpu.max",
+	"cpu.weight",		"memory.max",
+};
+
+struct watched {
+	char *path;
+	uint64_t id;
+	uint32_t generation; /* of the last watch_tree that named it */
+	int populated;	     /* last told; -1 = not known */
+	int wds[WATCH_FILE_NR];
+};
+
+struct watch {
+	const struct dir *dir;
+	const struct groups_sink *sink;
+	int inotify_fd, uevent_fd;
+	sd_event_source *inotify_source, *uevent_source;
+	uint32_t generation;
+	uint32_t nr, capacity;
+	struct watched *groups;
+};
+
+/* --- CPUs ------------------------------------------------------------------------------------- */
+
+bool watch_parse_uevent(const char *data, size_t len, unsigned int *ret_cpu, bool *ret_online)
+{
+	static const char where[] = "@/devices/system/cpu/cpu";
+	const char *end = memchr(data, '\0', len);
+	const char *at;
+	unsigned long cpu;
+	char *rest;
+
+	if (!end)
+		return false;
+	at = strstr(data, where);
+	if (!at)
+		return false;
+	if (at[sizeof(where) - 1] < '0' || at[sizeof(where) - 1] > '9')
+		return false;
+	cpu = strtoul(at + sizeof(where) - 1, &rest, 10);
+	if (*rest || cpu >= CPUSET_MAX)
+		return false;
+	if (at - data == 6 && !strncmp(data, "online", 6))
+		*ret_online = true;
+	else if (at - data == 7 && !strncmp(data, "offline", 7))
+		*ret_online = false;
+	else
+		return false;
+	*ret_cpu = (unsigned int)cpu;
+	return true;
+}
+
+static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct watch *watch = userdata;
+	struct sockaddr_nl from = {0};
+	char data[8192];
+	struct iovec part = {.iov_base = data, .iov_len = sizeof(data)};
+	struct msghdr message = {
+		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1};
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT);
+	unsigned int cpu;
+	bool online;
+
+	if (len < 0 && errno == ENOBUFS)
+		return log_warn(0, "cgroup: uevents were lost; CPU changes are found at the next "
+				   "look at the machine");
+	/* Port 0 is the kernel; anybody may send to the group. */
+	if (len <= 0 || from.nl_pid != 0)
+		return 0;
+	if (watch_parse_uevent(data, (size_t)len, &cpu, &online))
+		watch->sink->hotplug(watch->sink->self, cpu, online);
+	return 0;
+}
+
+static int open_uevents(struct watch *watch, sd_event *event)
+{
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = 1};
+
+	watch->uevent_fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	if (watch->uevent_fd < 0)
+		return -errno;
+	if (bind(watch->uevent_fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return sd_event_add_io(event, &watch->uevent_source, watch->uevent_fd, EPOLLIN, on_uevent,
+			       watch);
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static struct watched *find_wd(struct watch *watch, int wd, int *ret_file)
+{
+	for (uint32_t i = 0; i < watch->nr; i++)
+		for (int file = 0; file < WATCH_FILE_NR; file++)
+			if (watch->groups[i].wds[file] == wd) {
+				*ret_file = file;
+				return &watch->groups[i];
+			}
+	return NULL;
+}
+
+static void tell_populated(struct watch *watch, struct watched *group)
+{
+	int fd cleanup_close = -1;
+	int populated;
+
+	if (dir_open_group(watch->dir, group->path, &fd))
+		return;
+	populated = dir_populated(fd);
+	if (populated < 0 || populated == group->populated)
+		return;
+	group->populated = populated;
+	watch->sink->populated(watch->sink->self, group->path, populated);
+}
+
+static void handle(struct watch *watch, const struct inotify_event *event)
+{
+	struct watched *group;
+	int file;
+
+	if (event->mask & IN_Q_OVERFLOW) {
+		log_warn(0, "cgroup: inotify events were lost, looking at everything");
+		watch->sink->changed(watch->sink->self, "", "");
+		return;
+	}
+	group = find_wd(watch, event->wd, &file);
+	if (!group)
+		return;
+	if (event->mask & IN_IGNORED) {
+		group->wds[file] = -1;
+		/* The directory's watch is the last to go: the group was removed. */
+		if (file == WATCH_DIRECTORY)
+			watch->sink->changed(watch->sink->self, group->path, "");
+		return;
+	}
+	if (file == WATCH_EVENTS)
+		tell_populated(watch, group);
+	else
+		watch->sink->changed(watch->sink->self, group->path, watched_files[file]);
+}
+
+static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct watch *watch = userdata;
+	char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t len = read(fd, buffer, sizeof(buffer));
+
+	/* One buffer each time: a flood of events must not starve the loop. */
+	for (char *at = buffer; len > 0 && at < buffer + len;) {
+		const struct inotify_event *event = (const struct inotify_event *)at;
+
+		handle(watch, event);
+		at += sizeof(*event) + event->len;
+	}
+	return 0;
+}
+
+static void forget(struct watch *watch, struct watched *group)
+{
+	for (int file = 0; file < WATCH_FILE_NR; file++)
+		if (group->wds[file] >= 0)
+			(void)inotify_rm_watch(watch->inotify_fd, group->wds[file]);
+	free(group->path);
+}
+
+/* Which files of a group: of a container the inside is its own affair. */
+static uint32_t mask_of(enum group_role role, int file)
+{
+	if (file != WATCH_DIRECTORY)
+		return IN_MODIFY;
+	return IN_ONLYDIR | IN_DELETE_SELF | (role == GROUP_CONTAINER ? 0 : IN_CREATE | IN_DELETE);
+}
+
+static int add_watches(struct watch *watch, int group_fd, enum group_role role,
+		       struct watched *group)
+{
+	int err = 0;
+
+	for (int file = 0; file < WATCH_FILE_NR; file++) {
+		char path[96];
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", group_fd, watched_files[file]);
+		group->wds[file] = inotify_add_watch(watch->inotify_fd, path, mask_of(role, file));
+		/* A controller that is not enabled has no files. */
+		if (group->wds[file] < 0 && errno != ENOENT)
+			err = -errno;
+	}
+	return err;
+}
+
+static int add_group(struct watch *watch, int group_fd, uint64_t id, const struct group *group)
+{
+	struct watched *watched;
+
+	if (watch->nr == watch->capacity) {
+		uint32_t capacity = watch->capacity ? watch->capacity * 2 : 16;
+		struct watched *bigger = realloc(watch->groups, capacity * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		watch->groups = bigger;
+		watch->capacity = capacity;
+	}
+	watched = &watch->groups[watch->nr];
+	*watched = (struct watched){.path = strdup(group->path),
+				    .id = id,
+				    .generation = watch->generation,
+				    .populated = dir_populated(group_fd)};
+	if (!watched->path)
+		return -ENOMEM;
+	watch->nr++;
+	return add_watches(watch, group_fd, group->role, watched);
+}
+
+static int watch_group(struct watch *watch, const struct group *group)
+{
+	int fd cleanup_close = -1;
+	uint64_t id;
+	int err = dir_open_group(watch->dir, group->path, &fd);
+
+	if (!err)
+		err = dir_group_id(fd, &id);
+	if (err)
+		return err == -ENOENT || err == -ENODEV ? 0 : err;
+	for (uint32_t i = 0; i < watch->nr; i++)
+		if (watch->groups[i].id == id && !strcmp(watch->groups[i].path, group->path)) {
+			watch->groups[i].generation = watch->generation;
+			return 0;
+		}
+	return add_group(watch, fd, id, group);
+}
+
+int watch_tree(struct watch *watch, const struct group_tree *tree)
+{
+	uint32_t kept = 0;
+	int result = 0;
+
+	watch->generation++;
+	for (uint32_t i = 0; i < tree->nr_groups; i++) {
+		int err = watch_group(watch, &tree->groups[i]);
+
+		if (err && !result)
+			result = err;
+	}
+	for (uint32_t i = 0; i < watch->nr; i++) {
+		if (watch->groups[i].generation == watch->generation)
+			watch->groups[kept++] = watch->groups[i];
+		else
+			forget(watch, &watch->groups[i]);
+	}
+	watch->nr = kept;
+	return result;
+}
+
+int watch_open(const struct dir *dir, sd_event *event, const struct groups_sink *sink,
+	       struct watch **ret_watch)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+	int err;
+
+	if (!watch)
+		return -ENOMEM;
+	watch->dir = dir;
+	watch->sink = sink;
+	watch->uevent_fd = -1;
+	watch->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	err = watch->inotify_fd < 0
+		      ? -errno
+		      : sd_event_add_io(event, &watch->inotify_source, watch->inotify_fd, EPOLLIN,
+					on_inotify, watch);
+	if (err >= 0)
+		err = open_uevents(watch, event);
+	if (err < 0) {
+		watch_close(watch);
+		return log_err(err, "cgroup: cannot watch groups and CPUs");
+	}
+	*ret_watch = watch;
+	return 0;
+}
+
+void watch_close(struct watch *watch)
+{
+	if (!watch)
+		return;
+	sd_event_source_unref(watch->inotify_source);
+	sd_event_source_unref(watch->uevent_source);
+	/* Closing the descriptor drops all its watches. */
+	if (watch->inotify_fd >= 0)
+		close(watch->inotify_fd);
+	if (watch->uevent_fd >= 0)
+		close(watch->uevent_fd);
+	for (uint32_t i = 0; i < watch->nr; i++)
+		free(watch->groups[i].path);
+	free(watch->groups);
+	free(watch);
+}
