@@ -269,9 +269,8 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	/* updated by the scheduler just before this; prev's queue is always this CPU's */
-	struct rq *rq = prev->se.cfs_rq->rq;
-	__u64 clock = rq->clock;
-	__u32 cpu = rq->cpu;
+	__u64 clock = prev->se.cfs_rq->rq->clock;
+	__u32 cpu = prev->thread_info.cpu;
 	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
 
 	if (!here)
@@ -297,7 +296,7 @@ SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(observe_migrate, struct task_struct *task, int target)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	__u32 to_cpu = target, from_cpu = task->se.cfs_rq->rq->cpu;
+	__u32 to_cpu = target, from_cpu = task->thread_info.cpu;
 	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
 	struct observe_place *from, *to;
 	struct observe_counter *counter;

@@ -111,21 +111,15 @@ struct cpumask {
 
 struct task_struct {
 	struct thread_info thread_info; /* CONFIG_THREAD_INFO_IN_TASK */
-	unsigned int __state;
 	unsigned int flags;
-	int on_rq;
 	pid_t pid;
 	pid_t tgid;
 	char comm[16];
-	u64 start_time;
 	u64 start_boottime; /* ns */
-	int nr_cpus_allowed;
-	struct cpumask *cpus_ptr;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct css_set *cgroups;
 	struct task_struct *group_leader;
-	struct task_struct *real_parent;
 };
 
 /* --- cgroups ----------------------------------------------------------------- */
@@ -162,7 +156,6 @@ struct css_set {
 /* --- files -------------------------------------------------------------------- */
 
 struct qstr {
-	u32 len;
 	const unsigned char *name;
 };
 
@@ -171,9 +164,7 @@ struct super_block {
 };
 
 struct inode {
-	umode_t i_mode;
 	struct super_block *i_sb;
-	unsigned long i_ino;
 	void *i_private;
 };
 
@@ -203,9 +194,6 @@ struct kernfs_open_file {
 
 struct pt_regs {
 	unsigned long orig_ax;
-	unsigned long di;
-	unsigned long si;
-	unsigned long dx;
 };
 
 #pragma clang attribute pop
