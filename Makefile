@@ -142,8 +142,14 @@ endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call test_rule,$(notdir $(t)),unit,-lcmocka)))
 $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
 
-REPLAY_SOURCES := $(wildcard tests/replay/*.c)
-$(O)/tests/replay: $(patsubst %.c,$(O)/%.o,$(REPLAY_SOURCES)) $(call archives,format core lib)
+# The program is named like its folder, so its objects go beside.
+REPLAY_OBJECTS := $(patsubst tests/replay/%.c,$(O)/tests/player/%.o,$(wildcard tests/replay/*.c))
+$(O)/tests/player/%.o: tests/replay/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(O)/tests/replay: $(REPLAY_OBJECTS) $(call archives,format core lib)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
 		-Wl,--end-group $(call libraries,format core lib) -lz -lm

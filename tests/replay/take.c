@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Kinds take_packed and take_distributed: one take, one answer. Whatever the
+ * recorded answer says, in repaired mode the CPUs must be candidates and their
+ * number exact.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/take.h"
+#include "replay.h"
+
+typedef enum take_status take_function(const struct topology *topology, const struct cpuset *free,
+				       unsigned int count, const struct take_options *options,
+				       struct cpuset *ret_cpus);
+
+static void answer_text(enum take_status status, const struct cpuset *cpus, char *text, size_t size)
+{
+	if (status == TAKE_OK)
+		cpuset_format(cpus, text, size);
+	else
+		snprintf(text, size, "%s", take_status_name(status));
+}
+
+static enum outcome play(struct replay *replay, struct json_object *line, take_function *take)
+{
+	const struct topology *topology = replay_topology(replay, line);
+	struct json_object *want = replay_want(replay, line);
+	unsigned int count = (unsigned int)field_int(line, "num", 0);
+	struct take_options options = {
+		.compatibility = replay->compatibility,
+		.sorting = strcmp(field_text(line, "sorting", "packed"), "spread") == 0 ? TAKE_SPREAD
+										       : TAKE_PACKED,
+		.uncore = field_bool(line, "uncore"),
+		.group = (unsigned int)field_int(line, "group", 1),
+	};
+	struct cpuset available, got = CPUSET_EMPTY;
+	char text[1024];
+	const char *wanted;
+	enum take_status status;
+
+	if (!topology || !want || !field_cpus(line, "available", &available))
+		return replay_fail(replay, "the case lacks topo, want or a valid available");
+	status = take(topology, &available, count, &options, &got);
+	answer_text(status, &got, text, sizeof(text));
+	wanted = field_text(want, "error", NULL);
+	if (!wanted)
+		wanted = field_text(want, "cpus", "");
+	if (strcmp(text, wanted) != 0)
+		return replay_fail(replay, "want %s, got %s", wanted, text);
+	if (replay->compatibility == COMPATIBILITY_REPAIRED && status == TAKE_OK &&
+	    (cpuset_count(&got) != count || !cpuset_is_subset(&got, &available)))
+		return replay_fail(replay, "%s is not %u CPUs out of the candidates", text, count);
+	return OUTCOME_PASSED;
+}
+
+enum outcome replay_take_packed(struct replay *replay, struct json_object *line)
+{
+	return play(replay, line, take_packed);
+}
+
+enum outcome replay_take_distributed(struct replay *replay, struct json_object *line)
+{
+	return play(replay, line, take_distributed);
+}

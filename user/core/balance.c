@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Branch and bound over combinations of NUMA nodes, in integers.
+ *
+ * The sum of what stays free is the same for every candidate, so the deviation
+ * falls exactly as the sum of squares falls; a candidate's *gain* is by how much
+ * it lowers that sum. Rounding makes different gains equal, and then the first
+ * in lexicographic order wins: the search walks in that order and cuts a branch
+ * only when its upper bound cannot beat the best rounded score so far.
+ *
+ * Cost: leaves <= C(nr, nr_used), each O(nr_used * rest); only a leaf whose bound
+ * is not reached by a simple deal enumerates its 2^nr_used subsets. On 16 nodes
+ * that is at most 9 million subsets in theory; the bounds leave a few thousand.
+ */
+#include <string.h>
+
+#include "core/balance.h"
+#include "core/take.h"
+
+struct search {
+	const struct balance_problem *problem;
+	bool exact;
+	uint32_t even, rest;
+	uint32_t nr_groups;   /* wanted in all */
+	int64_t square_sum;   /* of the free CPUs before anything is taken */
+	int64_t after_sum;    /* CPUs free afterwards, whatever is chosen */
+	int64_t mean_milli;   /* their mean, rounded to thousandths */
+	int64_t rest_bound;   /* no deal of the rest gains more than this */
+	/* Sum of the r largest values at positions >= i. */
+	uint32_t top_free[BALANCE_MAX + 1][BALANCE_MAX + 1];
+	uint32_t top_groups[BALANCE_MAX + 1][BALANCE_MAX + 1];
+	uint8_t chosen[BALANCE_MAX];
+	uint64_t steps_left;
+	/* A candidate must gain at least this much to be better than the best. */
+	int64_t needed;
+	bool found;
+	uint8_t best[BALANCE_MAX];
+	int64_t best_score;
+};
+
+/* What the chosen positions have left after the even share, in order. */
+struct leaf {
+	unsigned int nr;
+	uint32_t left[BALANCE_MAX];
+	uint8_t position[BALANCE_MAX];
+};
+
+static int64_t spread_of(const struct search *search, int64_t gain)
+{
+	int64_t square_sum = search->square_sum - gain;
+
+	/* nr * variance, in millionths; below 2^53 for 64 nodes of 8192 CPUs. */
+	return 1000000 * square_sum - 2000 * search->mean_milli * search->after_sum +
+	       search->problem->nr * search->mean_milli * search->mean_milli;
+}
+
+/* Deviation in thousandths, rounded half up: the greatest s with nr (2s - 1)^2 <= 4 spread. */
+static int64_t score_of(const struct search *search, int64_t gain)
+{
+	int64_t spread = spread_of(search, gain);
+	int64_t low = 0, high = 1000LL * CPUSET_MAX + 1;
+
+	while (low + 1 < high) {
+		int64_t middle = (low + high) / 2, odd = 2 * middle - 1;
+
+		if (search->problem->nr * odd * odd <= 4 * spread)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Least gain that scores below `score`; INT64_MAX when nothing can. */
+static int64_t gain_for_below(const struct search *search, int64_t score)
+{
+	int64_t low = -1, high = search->square_sum;
+
+	if (score <= 0 || score_of(search, high) >= score)
+		return INT64_MAX;
+	while (low + 1 < high) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (score_of(search, middle) < score)
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
+}
+
+/* Gain of taking `count` CPUs from a position with `free` of them. */
+static int64_t gain_of(uint32_t free, uint32_t count)
+{
+	return (int64_t)count * (2 * (int64_t)free - count);
+}
+
+static int64_t even_gain(const struct search *search, int64_t free_sum, unsigned int nr)
+{
+	return search->even * (2 * free_sum - (int64_t)nr * search->even);
+}
+
+static void fill_tops(struct search *search)
+{
+	const struct balance_problem *problem = search->problem;
+	uint32_t sorted[BALANCE_MAX]; /* descending */
+	unsigned int nr = 0;
+
+	for (unsigned int i = problem->nr; i-- > 0;) {
+		unsigned int at = nr++;
+
+		while (at > 0 && sorted[at - 1] < problem->free[i]) {
+			sorted[at] = sorted[at - 1];
+			at--;
+		}
+		sorted[at] = problem->free[i];
+		search->top_free[i][0] = 0;
+		search->top_groups[i][0] = 0;
+		for (unsigned int r = 0; r < nr; r++) {
+			search->top_free[i][r + 1] = search->top_free[i][r] + sorted[r];
+			search->top_groups[i][r + 1] =
+				search->top_groups[i][r] + sorted[r] / problem->group;
+		}
+	}
+}
+
+/*
+ * The best any deal could do: group after group from whoever has most left.
+ * *ret_givers gets the positions of `leaf` that gave, as a mask.
+ */
+static int64_t greedy_gain(const struct search *search, const struct leaf *leaf,
+			   uint64_t *ret_givers)
+{
+	uint32_t group = search->problem->group;
+	uint32_t left[BALANCE_MAX];
+	uint64_t givers = 0;
+	int64_t gain = 0;
+
+	memcpy(left, leaf->left, leaf->nr * sizeof(left[0]));
+	for (uint32_t n = 0; n < search->rest; n++) {
+		unsigned int most = 0;
+
+		for (unsigned int i = 1; i < leaf->nr; i++) {
+			if (left[i] > left[most])
+				most = i;
+		}
+		if (left[most] < group)
+			break;
+		gain += gain_of(left[most], group);
+		left[most] -= group;
+		givers |= 1ULL << most;
+	}
+	*ret_givers = givers;
+	return gain;
+}
+
+/*
+ * Deal the rest over the members of `subset`, one group each, round after round,
+ * while they have a group left. -1 when they cannot give that much.
+ */
+static int64_t deal_gain(const struct search *search, const struct leaf *leaf, uint64_t subset)
+{
+	uint32_t group = search->problem->group, rest = search->rest;
+	uint32_t left[BALANCE_MAX];
+	int64_t gain = 0;
+
+	memcpy(left, leaf->left, leaf->nr * sizeof(left[0]));
+	/* Every round deals at least one group, so at most `rest` rounds. */
+	while (rest) {
+		bool dealt = false;
+
+		for (uint64_t bits = subset; bits && rest; bits &= bits - 1) {
+			unsigned int i = (unsigned int)__builtin_ctzll(bits);
+
+			if (left[i] < group)
+				continue;
+			gain += gain_of(left[i], group);
+			left[i] -= group;
+			rest--;
+			dealt = true;
+		}
+		if (!dealt)
+			return -1;
+	}
+	return gain;
+}
+
+static uint64_t can_give(const struct search *search, const struct leaf *leaf)
+{
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; i < leaf->nr; i++) {
+		if (leaf->left[i] >= search->problem->group)
+			mask |= 1ULL << i;
+	}
+	return mask;
+}
+
+/* The `nr` members of `givers` with most left; among equals the earlier ones. */
+static uint64_t fullest(const struct leaf *leaf, uint64_t givers, unsigned int nr)
+{
+	uint64_t mask = 0;
+
+	while (nr-- && givers & ~mask) {
+		unsigned int most = BALANCE_MAX;
+
+		for (uint64_t bits = givers & ~mask; bits; bits &= bits - 1) {
+			unsigned int i = (unsigned int)__builtin_ctzll(bits);
+
+			if (most == BALANCE_MAX || leaf->left[i] > leaf->left[most])
+				most = i;
+		}
+		mask |= 1ULL << most;
+	}
+	return mask;
+}
+
+/* Subsets of at least `rest` members only ever deal to `rest` of them: the fullest are best. */
+static int64_t best_deal(const struct search *search, const struct leaf *leaf)
+{
+	uint64_t givers = can_give(search, leaf);
+	unsigned int nr = (unsigned int)__builtin_popcountll(givers);
+	unsigned int last = search->rest < nr ? search->rest : nr;
+	int64_t best = -1;
+
+	for (unsigned int size = 1; size <= last; size++) {
+		int64_t gain = deal_gain(search, leaf, fullest(leaf, givers, size));
+
+		if (gain > best)
+			best = gain;
+	}
+	if (!search->exact)
+		return best;
+	/* At most 2^16 subsets, each once. */
+	for (uint64_t subset = givers; subset; subset = (subset - 1) & givers) {
+		int64_t gain;
+
+		if ((unsigned int)__builtin_popcountll(subset) >= search->rest)
+			continue;
+		gain = deal_gain(search, leaf, subset);
+		if (gain > best)
+			best = gain;
+	}
+	return best;
+}
+
+static void fill_leaf(const struct search *search, const uint8_t *chosen, struct leaf *ret_leaf)
+{
+	ret_leaf->nr = search->problem->nr_used;
+	for (unsigned int i = 0; i < ret_leaf->nr; i++) {
+		ret_leaf->position[i] = chosen[i];
+		ret_leaf->left[i] = search->problem->free[chosen[i]] - search->even;
+	}
+}
+
+/* The leaf's gain if it is at least `needed`, else something below it. */
+static int64_t leaf_gain(const struct search *search, const struct leaf *leaf, int64_t base)
+{
+	uint64_t givers;
+	int64_t bound;
+
+	if (search->rest == 0)
+		return base;
+	bound = greedy_gain(search, leaf, &givers);
+	if (base + bound < search->needed)
+		return base + bound;
+	if ((uint32_t)__builtin_popcountll(givers) == search->rest ||
+	    deal_gain(search, leaf, givers) == bound)
+		return base + bound;
+	return base + best_deal(search, leaf);
+}
+
+static void accept(struct search *search, const uint8_t *chosen, int64_t gain)
+{
+	memcpy(search->best, chosen, search->problem->nr_used);
+	search->found = true;
+	search->best_score = score_of(search, gain);
+	search->needed = gain_for_below(search, search->best_score);
+}
+
+static void visit_leaf(struct search *search, int64_t base)
+{
+	struct leaf leaf;
+	int64_t gain;
+
+	fill_leaf(search, search->chosen, &leaf);
+	gain = leaf_gain(search, &leaf, base);
+	if (gain >= search->needed)
+		accept(search, search->chosen, gain);
+}
+
+/* Spend one step; machines of up to TAKE_EXACT_NODES nodes never run out. */
+static bool spend(struct search *search)
+{
+	if (search->exact)
+		return true;
+	if (search->steps_left == 0)
+		return false;
+	search->steps_left--;
+	return true;
+}
+
+/* Recursion depth is nr_used, at most 64. */
+static void descend(struct search *search, unsigned int depth, unsigned int start,
+		    uint32_t free_sum, uint32_t groups)
+{
+	const struct balance_problem *problem = search->problem;
+	unsigned int missing = problem->nr_used - depth;
+
+	if (missing == 0) {
+		visit_leaf(search, even_gain(search, free_sum, depth));
+		return;
+	}
+	for (unsigned int i = start; i + missing <= problem->nr; i++) {
+		uint32_t sum = free_sum + search->top_free[i][missing];
+
+		if (!spend(search))
+			return;
+		/* The bounds only fall with i: nothing after this one can pass either. */
+		if (groups + search->top_groups[i][missing] < search->nr_groups ||
+		    even_gain(search, sum, problem->nr_used) + search->rest_bound <
+			    search->needed)
+			return;
+		if (problem->free[i] < search->even)
+			continue;
+		search->chosen[depth] = (uint8_t)i;
+		descend(search, depth + 1, i + 1, free_sum + problem->free[i],
+			groups + problem->free[i] / problem->group);
+	}
+}
+
+/* The nr_used positions with most free, the earlier among equals; false if they do not suffice. */
+static bool choose_fullest(const struct search *search, uint8_t *ret_chosen)
+{
+	const struct balance_problem *problem = search->problem;
+	struct leaf all = {.nr = problem->nr};
+	uint64_t mask;
+	unsigned int nr = 0;
+
+	memcpy(all.left, problem->free, sizeof(all.left));
+	mask = fullest(&all, problem->nr < 64 ? (1ULL << problem->nr) - 1 : ~0ULL,
+		       problem->nr_used);
+	for (; mask; mask &= mask - 1) {
+		unsigned int i = (unsigned int)__builtin_ctzll(mask);
+
+		if (problem->free[i] < search->even)
+			return false;
+		ret_chosen[nr++] = (uint8_t)i;
+	}
+	return search->top_groups[0][problem->nr_used] >= search->nr_groups;
+}
+
+static void begin(struct search *search, const struct balance_problem *problem)
+{
+	uint32_t nr_groups = problem->count / problem->group;
+
+	search->problem = problem;
+	search->exact = problem->nr <= TAKE_EXACT_NODES;
+	search->nr_groups = nr_groups;
+	search->even = nr_groups / problem->nr_used * problem->group;
+	search->rest = nr_groups % problem->nr_used;
+	search->square_sum = 0;
+	search->after_sum = -(int64_t)problem->count;
+	for (unsigned int i = 0; i < problem->nr; i++) {
+		search->square_sum += (int64_t)problem->free[i] * problem->free[i];
+		search->after_sum += problem->free[i];
+	}
+	search->mean_milli = (2000 * search->after_sum + problem->nr) / (2 * problem->nr);
+	search->steps_left = TAKE_SEARCH_STEPS;
+	search->found = false;
+	fill_tops(search);
+}
+
+/* No combination's deal gains more than dealing greedily over all positions. */
+static int64_t bound_rest(const struct search *search)
+{
+	struct leaf all = {.nr = 0};
+	uint64_t givers;
+
+	for (unsigned int i = 0; i < search->problem->nr; i++) {
+		if (search->problem->free[i] >= search->even)
+			all.left[all.nr++] = search->problem->free[i] - search->even;
+	}
+	return greedy_gain(search, &all, &givers);
+}
+
+static void set_rest(const struct leaf *leaf, uint64_t subset, struct balance *balance)
+{
+	balance->nr_rest = 0;
+	for (; subset; subset &= subset - 1)
+		balance->rest[balance->nr_rest++] =
+			leaf->position[__builtin_ctzll(subset)];
+}
+
+/*
+ * The next subset of the same size in lexicographic order of positions, for
+ * subsets of {0 .. nr-1}; 0 after the last.
+ */
+static uint64_t next_subset(uint64_t subset, unsigned int nr)
+{
+	unsigned int trailing = 0, moved, size;
+
+	/* Members that already stand at the end cannot move. */
+	while (trailing < nr && subset & (1ULL << (nr - 1 - trailing)))
+		trailing++;
+	subset &= nr - trailing < 64 ? (1ULL << (nr - trailing)) - 1 : ~0ULL;
+	if (!subset)
+		return 0;
+	moved = 63 - (unsigned int)__builtin_clzll(subset);
+	subset &= ~(1ULL << moved);
+	for (size = 0; size <= trailing; size++)
+		subset |= 1ULL << (moved + 1 + size);
+	return subset;
+}
+
+/* Bit i of `subset` -> the i-th lowest bit of `mask`. */
+static uint64_t spread_over(uint64_t subset, uint64_t mask)
+{
+	uint64_t result = 0;
+
+	for (; mask; mask &= mask - 1, subset >>= 1) {
+		if (subset & 1)
+			result |= mask & -mask;
+	}
+	return result;
+}
+
+/* The first subset, larger ones first, that reaches the winning score. */
+static void find_rest(const struct search *search, const struct leaf *leaf, int64_t base,
+		      struct balance *balance)
+{
+	uint64_t givers = can_give(search, leaf);
+	unsigned int nr = (unsigned int)__builtin_popcountll(givers);
+
+	for (unsigned int size = nr; size >= 1; size--) {
+		uint64_t subset = search->exact ? (1ULL << size) - 1 : 0;
+
+		do {
+			uint64_t members = search->exact ? spread_over(subset, givers)
+							 : fullest(leaf, givers, size);
+			int64_t gain = deal_gain(search, leaf, members);
+
+			if (gain >= 0 && score_of(search, base + gain) <= search->best_score) {
+				set_rest(leaf, members, balance);
+				return;
+			}
+			subset = search->exact ? next_subset(subset, nr) : 0;
+		} while (subset);
+	}
+}
+
+static void fill_answer(const struct search *search, struct balance *ret_balance)
+{
+	const struct balance_problem *problem = search->problem;
+	struct leaf leaf;
+	uint32_t free_sum = 0;
+
+	fill_leaf(search, search->best, &leaf);
+	for (unsigned int i = 0; i < leaf.nr; i++)
+		free_sum += problem->free[leaf.position[i]];
+	ret_balance->even = search->even;
+	ret_balance->rest_groups = search->rest;
+	ret_balance->nr_used = problem->nr_used;
+	memcpy(ret_balance->used, search->best, problem->nr_used);
+	ret_balance->nr_rest = 0;
+	ret_balance->perfect = search->best_score == 0;
+	if (search->rest)
+		find_rest(search, &leaf, even_gain(search, free_sum, leaf.nr), ret_balance);
+}
+
+bool balance_find(const struct balance_problem *problem, struct balance *ret_balance)
+{
+	struct search search;
+	struct leaf leaf;
+	uint32_t free_sum;
+
+	begin(&search, problem);
+	if (problem->nr_used > problem->nr || !choose_fullest(&search, search.chosen))
+		return false;
+	/*
+	 * The fullest positions are hardly ever the first in order, but their score
+	 * is one that can be had: nothing worse needs looking at.
+	 */
+	search.rest_bound = bound_rest(&search);
+	search.needed = INT64_MIN;
+	fill_leaf(&search, search.chosen, &leaf);
+	free_sum = search.top_free[0][problem->nr_used];
+	accept(&search, search.chosen,
+	       leaf_gain(&search, &leaf, even_gain(&search, free_sum, problem->nr_used)));
+	search.needed = gain_for_below(&search, search.best_score + 1);
+	descend(&search, 0, 0, 0, 0);
+	fill_answer(&search, ret_balance);
+	return true;
+}
