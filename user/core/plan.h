@@ -28,9 +28,9 @@ const char *group_file_name(enum group_file file); /* "cpuset.cpus", … */
 #define GROUP_PATH_MAX 512
 
 enum group_role {
-	GROUP_ROOT,	 /* the workload root */
+	GROUP_ROOT, /* the workload root */
 	GROUP_POD,
-	GROUP_SHARED,	 /* the shared level of a bubble: pod's quota binds it */
+	GROUP_SHARED, /* the shared level of a bubble: pod's quota binds it */
 	GROUP_CONTAINER,
 	GROUP_ROLE_NR
 };
@@ -42,7 +42,8 @@ struct group {
 	char container[POD_CONTAINER_NAME]; /* "" above containers */
 	/* NULL = not ours (desired) or not there / not readable (observed); owned */
 	char *files[GROUP_FILE_NR];
-	bool populated; /* observed only */
+	bool populated;	   /* observed only */
+	bool is_exclusive; /* desired only: its CPUs are nobody else's */
 };
 
 struct group_tree {
@@ -67,14 +68,29 @@ struct plan_layout {
 };
 
 /*
- * What the tree should be. Quotas: an exclusive container has cpu.max "max"; a
- * pod has one only where the kubelet's rules give it one; in our hierarchy the
- * shared part of a bubble has its own level. cpuset.mems is written always.
+ * What the tree should be; values in the form in which the kernel prints them.
+ *
+ * Quotas: an exclusive container has cpu.max "max 100000", and so has its pod.
+ * Where the pod itself has a CPU limit, its other containers live below a level
+ * of their own whose quota is the limit less the exclusive CPUs, so the budget
+ * binds them without ever throttling the exclusive ones. With compatibility
+ * kubelet-1.36 the kubelet's own quotas, and no such level.
+ *
+ * Only the root and the containers have cpusets: pods and levels hold no tasks,
+ * and each list less is a moment less in which two could disagree. cpuset.mems
+ * is written always.
+ *
+ * -EEXIST: two pods or containers have one name after replacing what a unit
+ * name may not contain; -ENAMETOOLONG, -ENOMEM.
  */
 int plan_desired(const struct ledger *ledger, const struct plan_layout *layout,
 		 struct group_tree *ret_tree);
 
-/* cgroup v2 weight of a CPU request, runc's formula since 1.3 (log2 fit, 1..10000). */
+/*
+ * cgroup v2 weight of a CPU request, runc's formula since 1.3.2: a quadratic in
+ * log2 of the shares that meets 2 -> 1, 1024 -> 100, 262144 -> 10000
+ * (opencontainers/cgroups, ConvertCPUSharesToCgroupV2Value).
+ */
 uint64_t plan_cpu_weight(int64_t request_mcpu);
 
 enum step_kind { STEP_CREATE, STEP_WRITE, STEP_REMOVE, STEP_KIND_NR };
@@ -96,7 +112,17 @@ struct plan {
 };
 
 void plan_fini(struct plan *plan);
-/* -ENOMEM. Equal trees give an empty plan. Populated groups are never removed. */
+/*
+ * The steps in order: empty groups that nobody wants go; groups are made,
+ * parents first; memory nodes grow; CPU sets shrink, then grow as soon as
+ * nobody else is on the CPUs; memory nodes shrink; the rest. After every step
+ * no container has a CPU of an exclusive one, unless it had it before the plan
+ * or the machine has no free CPU to break a circle of owners with. A populated
+ * group that is not desired is never removed; it loses the CPUs that are
+ * exclusive, unless it would have none then.
+ *
+ * -ENOMEM. Equal trees give an empty plan.
+ */
 int plan_make(const struct group_tree *desired, const struct group_tree *observed,
 	      struct plan *ret_plan);
 
