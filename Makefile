@@ -72,11 +72,12 @@ SKELETONS   := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(BPF_SOURCES))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES     := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
+GUEST_PROGRAMS := $(patsubst tests/guest/%.c,$(O)/tests/guest/%,$(wildcard tests/guest/*.c))
 TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit check test test-guest bench bench-core fuzz demo \
+.PHONY: all help pinfoldd pinfold replay unit corpus check test test-guest bench bench-core fuzz demo \
 	fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -141,6 +142,7 @@ $(O)/tests/$(2)/$(1): $(O)/tests/$(2)/$(1).o $$(call archives,$$(call test_rooms
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call test_rule,$(notdir $(t)),unit,-lcmocka)))
 $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
+$(foreach t,$(GUEST_PROGRAMS),$(eval $(call test_rule,$(notdir $(t)),guest,)))
 
 # The program is named like its folder, so its objects go beside.
 REPLAY_OBJECTS := $(patsubst tests/replay/%.c,$(O)/tests/player/%.o,$(wildcard tests/replay/*.c))
@@ -154,24 +156,60 @@ $(O)/tests/replay: $(REPLAY_OBJECTS) $(call archives,format core lib)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
 		-Wl,--end-group $(call libraries,format core lib) -lz -lm
 
-# Fuzz targets: clang, libFuzzer, both sanitizers, sources compiled anew with coverage.
-FUZZ_FLAGS := -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	      -fprofile-instr-generate -fcoverage-mapping
-$(O)/tests/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h)
+# Fuzz targets: clang, libFuzzer, both sanitizers; rooms compiled once more with coverage.
+FUZZ_FLAGS := -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+	      -fno-sanitize-recover=all -fprofile-instr-generate -fcoverage-mapping
+$(O)/fuzzed/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_FLAGS) -o $@ $< \
-		$(foreach r,$(call test_rooms,$<),$(call room_sources,$(r))) \
-		$(call libraries,$(call test_rooms,$<)) -lm
+	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+
+define fuzzed_room_rule
+$(O)/fuzzed/lib$(1).a: $(patsubst %.c,$(O)/fuzzed/%.o,$(call room_sources,$(1)))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+endef
+$(foreach r,$(BUILT_ROOMS),$(eval $(call fuzzed_room_rule,$(r))))
+
+fuzzed_archives = $(patsubst $(O)/%,$(O)/fuzzed/%,$(call archives,$(1)))
+define fuzz_rule
+$(O)/tests/fuzz/$(1): $(O)/fuzzed/tests/fuzz/$(1).o \
+		$$(call fuzzed_archives,$$(call test_rooms,tests/fuzz/$(1).c))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CLANG) $$(FUZZ_FLAGS) -fsanitize=fuzzer -o $$@ $$< -Wl,--start-group \
+		$$(filter %.a,$$^) -Wl,--end-group \
+		$$(call libraries,$$(call test_rooms,tests/fuzz/$(1).c)) -lm
+endef
+$(foreach t,$(FUZZERS),$(eval $(call fuzz_rule,$(notdir $(t)))))
+
+# The same targets with a plain driver: replays the corpus, needs neither clang nor libFuzzer.
+CORPUS_PLAYERS := $(patsubst tests/fuzz/%.c,$(O)/tests/corpus/%,$(wildcard tests/fuzz/fuzz_*.c))
+define corpus_rule
+$(O)/tests/corpus/$(1): $(O)/tests/fuzz-objects/$(1).o $(O)/tests/fuzz-objects/driver.o \
+		$$(call archives,$$(call test_rooms,tests/fuzz/$(1).c))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) -Wl,--start-group \
+		$$(filter %.a,$$^) -Wl,--end-group \
+		$$(call libraries,$$(call test_rooms,tests/fuzz/$(1).c)) -lm
+endef
+$(foreach t,$(CORPUS_PLAYERS),$(eval $(call corpus_rule,$(notdir $(t)))))
+$(O)/tests/fuzz-objects/%.o: tests/fuzz/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
 unit: $(UNIT_TESTS) ## build the unit tests
 
-check: all unit ## tests without root and without a guest, below three minutes
+check: all unit corpus ## tests without root and without a guest, below three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
 
 test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
 	$(Q)tools/install-deps
-	$(Q)$(MAKE) --no-print-directory O=$(O) all unit
+	$(Q)$(MAKE) --no-print-directory O=$(O) all unit corpus
 	$(Q)O=$(O) tests/run all
 
 test-guest: all ## guest tests; KERNEL=oldest|stable|newest TEST=name narrow them
