@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: serve format core lib
+/*
+ * The HTTP faces from outside: a child process serves with fake faces, the test
+ * talks bytes to it over both listeners.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+#include <json-c/json.h>
+
+#include "lib/file.h"
+#include "lib/log.h"
+#include "serve/server.h"
+
+static char directory[] = "/tmp/pinfold-server-XXXXXX";
+static uint16_t port;
+static pid_t child;
+
+static int fake_query(void *self, const char *object, struct json_object **ret_json)
+{
+	if (strcmp(object, "node"))
+		return -ENOENT;
+	*ret_json = json_object_new_object();
+	json_object_object_add(*ret_json, "cpus", json_object_new_int(4));
+	return 0;
+}
+
+static int fake_command(void *self, const char *object, const char *command,
+			struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
+			unsigned int *ret_status)
+{
+	if (strcmp(object, "run"))
+		return -ENOENT;
+	*ret_json = json_object_new_object();
+	json_object_object_add(*ret_json, "peer", json_object_new_int(peer_pid));
+	json_object_object_add(*ret_json, "pod", json_object_get(json_object_object_get(body, "pod")));
+	*ret_status = 409;
+	return 0;
+}
+
+static int fake_metrics(void *self, bool openmetrics, struct text *out)
+{
+	text_append(out, openmetrics ? "# EOF\n" : "pinfold_up 1\n");
+	return out->error;
+}
+
+static bool fake_healthy(void *self, char *reason, size_t size)
+{
+	snprintf(reason, size, "ok");
+	return true;
+}
+
+static bool fake_ready(void *self, char *reason, size_t size)
+{
+	snprintf(reason, size, "starting");
+	return false;
+}
+
+static void serve_forever(int ready_fd)
+{
+	const struct faces_port faces = {NULL,	       fake_query,   fake_command,
+					 fake_metrics, fake_healthy, fake_ready};
+	struct server_options options = {.runtime_dir = directory, .socket_name = "api.sock"};
+	struct server *server = NULL;
+	sd_event *event = NULL;
+	char address[32];
+
+	log_open("test", LOG_LEVEL_ERR);
+	options.runtime_dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+	options.metrics_address = address;
+	if (sd_event_default(&event) < 0 || server_open(&options, &faces, event, &server))
+		_exit(1);
+	if (write(ready_fd, "r", 1) != 1)
+		_exit(1);
+	_exit(sd_event_loop(event));
+}
+
+/* A port that was free a moment ago. */
+static uint16_t free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(address);
+	cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	return ntohs(address.sin_port);
+}
+
+static int start(void **state)
+{
+	int pipe_fds[2];
+	char byte;
+
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(pipe(pipe_fds), 0);
+	port = free_port();
+	child = fork();
+	if (!child)
+		serve_forever(pipe_fds[1]);
+	close(pipe_fds[1]);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	close(pipe_fds[0]);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	char path[64];
+
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	snprintf(path, sizeof(path), "%s/api.sock", directory);
+	unlink(path);
+	return rmdir(directory);
+}
+
+static int connect_tcp(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static int connect_unix(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/api.sock", directory);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Send all, read to the end; returns the HTTP status. */
+static int talk(int fd, const char *request, size_t len, char *answer, size_t size)
+{
+	size_t used = 0;
+	ssize_t n;
+	int status = 0;
+
+	/* The server may answer and close before it has read a body that is too large. */
+	while (len && (n = send(fd, request, len, MSG_NOSIGNAL)) > 0) {
+		request += n;
+		len -= (size_t)n;
+	}
+	while (used < size - 1 && (n = read(fd, answer + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	answer[used] = '\0';
+	close(fd);
+	sscanf(answer, "HTTP/1.1 %d", &status);
+	return status;
+}
+
+static int ask(int fd, const char *request, char *answer, size_t size)
+{
+	return talk(fd, request, strlen(request), answer, size);
+}
+
+#define GET(path)  "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+#define POST(path, length, body)                                                                   \
+	"POST " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " length        \
+	"\r\n\r\n" body
+
+static void tcp_serves_three_paths(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/metrics"), answer, sizeof(answer)), 200);
+	assert_non_null(strstr(answer, "version=0.0.4"));
+	assert_non_null(strstr(answer, "pinfold_up 1\n"));
+	assert_int_equal(ask(connect_tcp(), GET("/healthz"), answer, sizeof(answer)), 200);
+	assert_int_equal(ask(connect_tcp(), GET("/readyz"), answer, sizeof(answer)), 503);
+	assert_non_null(strstr(answer, "\r\n\r\nstarting\n"));
+}
+
+static void tcp_serves_nothing_else(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/v1/node"), answer, sizeof(answer)), 404);
+	assert_int_equal(ask(connect_tcp(), POST("/metrics", "0", ""), answer, sizeof(answer)), 405);
+	assert_int_equal(ask(connect_tcp(), POST("/v1/run", "2", "{}"), answer, sizeof(answer)), 405);
+}
+
+static void openmetrics_on_request(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(),
+			     "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: "
+			     "application/openmetrics-text\r\n\r\n",
+			     answer, sizeof(answer)),
+			 200);
+	assert_non_null(strstr(answer, "openmetrics-text"));
+	assert_non_null(strstr(answer, "# EOF\n"));
+}
+
+static void socket_is_for_root_alone(void **state)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/api.sock", directory);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+}
+
+static void socket_serves_objects(void **state)
+{
+	char answer[4096];
+
+	if (geteuid() != 0)
+		skip(); /* the socket answers root only */
+	assert_int_equal(ask(connect_unix(), GET("/v1/node"), answer, sizeof(answer)), 200);
+	assert_non_null(strstr(answer, "{\"cpus\":4}"));
+	assert_int_equal(ask(connect_unix(), GET("/v1/nonsense"), answer, sizeof(answer)), 404);
+	assert_non_null(strstr(answer, "{\"error\":"));
+	assert_int_equal(ask(connect_unix(), GET("/metrics"), answer, sizeof(answer)), 200);
+}
+
+static void commands_know_their_peer(void **state)
+{
+	char answer[4096], wanted[64];
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(ask(connect_unix(), POST("/v1/run", "11", "{\"pod\":\"a\"}"), answer,
+			     sizeof(answer)),
+			 409);
+	snprintf(wanted, sizeof(wanted), "{\"peer\":%d,\"pod\":\"a\"}", getpid());
+	assert_non_null(strstr(answer, wanted));
+}
+
+static void wrong_requests_are_answered(void **state)
+{
+	static const char *const bodies[] = {"{", "[]", "{\"a\":1}x", "\x01\x02"};
+	char answer[4096], request[256];
+
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		snprintf(request, sizeof(request),
+			 "POST /v1/run HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+			 "Content-Length: %zu\r\n\r\n%s",
+			 strlen(bodies[i]), bodies[i]);
+		assert_int_equal(ask(connect_unix(), request, answer, sizeof(answer)), 400);
+		assert_non_null(strstr(answer, "{\"error\":"));
+	}
+	/* Not HTTP at all: the connection is closed, and the next peer is served. */
+	assert_int_not_equal(ask(connect_unix(), "nonsense\r\n\r\n", answer, sizeof(answer)), 200);
+	assert_int_equal(ask(connect_unix(), GET("/v1/node"), answer, sizeof(answer)), 200);
+}
+
+static void large_bodies_are_refused(void **state)
+{
+	size_t len = SERVER_MAX_BODY + 4096;
+	cleanup_free char *request = malloc(len + 256);
+	char answer[4096];
+	int head;
+
+	if (geteuid() != 0)
+		skip();
+	head = sprintf(request,
+		       "POST /v1/run HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		       "Content-Length: %zu\r\n\r\n",
+		       len);
+	memset(request + head, ' ', len);
+	assert_int_equal(talk(connect_unix(), request, (size_t)head + len, answer, sizeof(answer)),
+			 413);
+}
+
+static void addresses_parse(void **state)
+{
+	char host[64];
+	uint16_t number;
+
+	assert_int_equal(server_parse_address("127.0.0.1:9417", host, sizeof(host), &number), 0);
+	assert_string_equal(host, "127.0.0.1");
+	assert_int_equal(number, 9417);
+	assert_int_equal(server_parse_address("[::1]:80", host, sizeof(host), &number), 0);
+	assert_string_equal(host, "::1");
+	assert_int_equal(server_parse_address("::1:80", host, sizeof(host), &number), -EINVAL);
+	assert_int_equal(server_parse_address("a:", host, sizeof(host), &number), -EINVAL);
+	assert_int_equal(server_parse_address(":80", host, sizeof(host), &number), -EINVAL);
+	assert_int_equal(server_parse_address("a:0", host, sizeof(host), &number), -EINVAL);
+	assert_int_equal(server_parse_address("a:65536", host, sizeof(host), &number), -EINVAL);
+	assert_int_equal(server_parse_address("a:+1", host, sizeof(host), &number), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_parse),
+		cmocka_unit_test(tcp_serves_three_paths),
+		cmocka_unit_test(tcp_serves_nothing_else),
+		cmocka_unit_test(openmetrics_on_request),
+		cmocka_unit_test(socket_is_for_root_alone),
+		cmocka_unit_test(socket_serves_objects),
+		cmocka_unit_test(commands_know_their_peer),
+		cmocka_unit_test(wrong_requests_are_answered),
+		cmocka_unit_test(large_bodies_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
