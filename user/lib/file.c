@@ -51,15 +51,10 @@ static int read_to_end(int fd, size_t expected, size_t max_bytes, char **ret_dat
 	return 0;
 }
 
-int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len)
+int file_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len)
 {
 	struct stat info;
-	/* O_NONBLOCK: opening a FIFO somebody left here must not hang us. */
-	int fd cleanup_close =
-		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0)
-		return -errno;
 	if (fstat(fd, &info) < 0)
 		return -errno;
 	if (!S_ISREG(info.st_mode))
@@ -67,6 +62,26 @@ int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_dat
 	if (info.st_size < 0 || (size_t)info.st_size > max_bytes)
 		return -EFBIG;
 	return read_to_end(fd, info.st_size, max_bytes, ret_data, ret_len);
+}
+
+int file_read_path(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len)
+{
+	int fd cleanup_close = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	return file_read_fd(fd, max_bytes, ret_data, ret_len);
+}
+
+int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len)
+{
+	/* O_NONBLOCK: opening a FIFO somebody left here must not hang us. */
+	int fd cleanup_close =
+		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	return file_read_fd(fd, max_bytes, ret_data, ret_len);
 }
 
 int file_read_line(int dir_fd, const char *name, char **ret_text)

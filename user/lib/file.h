@@ -44,6 +44,12 @@ static inline void cleanup_close_dir(DIR **dir)
  */
 int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len);
 
+/* The same for a descriptor the caller has opened and judged; reads from where it stands. */
+int file_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
+
+/* The same for a path that an operator typed: symbolic links are followed. */
+int file_read_path(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
+
 /*
  * Read a kernel file (procfs, sysfs, cgroupfs) and drop the final newline.
  * Unlike file_read_all it accepts the size 0 that such files report.

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to this room: an hwloc topology to plain facts. */
+#ifndef MACHINE_SURVEY_H
+#define MACHINE_SURVEY_H
+
+#include <hwloc.h>
+
+#include "core/topology.h"
+
+struct survey {
+	size_t nr_cpus;
+	struct topology_cpu *cpus;
+	size_t nr_nodes;
+	struct topology_node *nodes; /* ascending by id */
+	struct cpuset *node_cpus;
+	uint32_t *distances; /* NULL = not known */
+};
+
+void survey_fini(struct survey *survey);
+
+/*
+ * `root_fd` >= 0: also what sysfs below it says (live); -1: hwloc alone.
+ * `use_libnuma`: this computer's own memory sizes.
+ * -E2BIG for more CPUs or nodes than we handle, -ENOMEM.
+ */
+int survey_take(hwloc_topology_t hwloc, int root_fd, bool use_libnuma, struct survey *ret_survey);
+
+#endif

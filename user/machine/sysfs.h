@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to this room: facts from sysfs below a movable root. */
+#ifndef MACHINE_SYSFS_H
+#define MACHINE_SYSFS_H
+
+#include "core/topology.h"
+
+/* A CPU list file below sys/devices/system; absent or "(null)" is the empty set. */
+int sysfs_read_cpus(int root_fd, const char *name, struct cpuset *ret_cpus);
+
+/* Is there a NUMA directory at all? */
+bool sysfs_has_nodes(int root_fd);
+
+/* nodeN/cpulist; -ENOENT = no such node. */
+int sysfs_read_node_cpus(int root_fd, uint32_t node_id, struct cpuset *ret_cpus);
+
+/* Total and free pages of every size; -ENOENT = not known, `node` unchanged. */
+int sysfs_read_hugepages(int root_fd, struct topology_node *node);
+
+#endif
