@@ -345,6 +345,12 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 	return CPU_OK;
 }
 
+static void clear_grants(struct ledger_pod *pod)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		grant_set(&pod->grants[i], ISOLATION_HOST, &CPUSET_EMPTY);
+}
+
 enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuset *shared,
 				 struct ledger_pod *pod, const struct cpu_affinity *affinity,
 				 struct cpu_shortage *ret_shortage)
@@ -367,9 +373,12 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 	pod->has_bubble = true;
 	pod->bubble = bubble;
 	pod->held = bubble;
-	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		grant_set(&pod->grants[i], ISOLATION_HOST, &CPUSET_EMPTY);
-	return divide_bubble(manager, pod, ret_shortage);
+	clear_grants(pod);
+	result = divide_bubble(manager, pod, ret_shortage);
+	/* The kubelet stores the containers' sets all at once, and the bubble before. */
+	if (result)
+		clear_grants(pod);
+	return result;
 }
 
 static bool has_assignment(const struct ledger_pod *pod)
