@@ -57,12 +57,13 @@ int apply_explain(const char *path, const char *name, const char *value, int err
 		remedy = "run as root of the initial user namespace";
 		break;
 	case -EINVAL:
-		cause = "the kernel does not take this value";
-		remedy = "it must name possible CPUs or memory nodes, or a number in range";
-		break;
 	case -ERANGE:
-		cause = "the number is out of the kernel's range";
-		remedy = "check the pod's requests and limits";
+		cause = "the kernel does not take this value";
+		remedy =
+			strncmp(name, "cpuset.", 7)
+				? "it is out of range; check the pod's requests and limits"
+				: "it must name CPUs or memory nodes that the parent and this machine "
+				  "have";
 		break;
 	case -ENOSPC:
 		cause = "processes would have no CPU or memory node left";
@@ -264,6 +265,16 @@ static int check_effective(struct groups *groups, const struct step *step, int f
 		       step->path, name, shown_list(&effective, have_list), want_list);
 }
 
+/* A new list can cost a partition its validity; the write(2) succeeds all the same. */
+static int check_still_valid(struct groups *groups, const struct step *step, int fd, char *error)
+{
+	char *state cleanup_free = NULL;
+
+	if (file_read_line(fd, "cpuset.cpus.partition", &state) || !strstr(state, " invalid"))
+		return 0;
+	return explain_invalid(&groups->dir, fd, step->path, state, error);
+}
+
 static int check_write(struct groups *groups, const struct step *step, char *error)
 {
 	const char *name = group_file_name(step->file);
@@ -284,6 +295,8 @@ static int check_write(struct groups *groups, const struct step *step, char *err
 			"%s/%s: wrote '%s', the kernel has '%.96s': somebody else writes this "
 			"file, or the kernel rounded it",
 			step->path, name, step->value, seen);
+	if (step->file == GROUP_CPUSET_CPUS && check_still_valid(groups, step, fd, error))
+		return -EREMOTEIO;
 	if (step->file == GROUP_CPUSET_CPUS || step->file == GROUP_CPUSET_MEMS)
 		return check_effective(groups, step, fd, error);
 	return 0;

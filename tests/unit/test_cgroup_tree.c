@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: cgroup core lib
+/*
+ * The cgroup room on a plain directory below the movable root: what it finds,
+ * refuses and reads. What only a kernel can answer is tests/guest/cgroup's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup/apply.h"
+#include "cgroup/observe.h"
+#include "cgroup/port.h"
+#include "cgroup/tasks.h"
+#include "cgroup/watch.h"
+
+static char root[64];
+
+static void put(const char *path, const char *text)
+{
+	char whole[512], *slash;
+	FILE *file;
+
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	for (slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(whole, 0755);
+		*slash = '/';
+	}
+	file = fopen(whole, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static const char *get(const char *path)
+{
+	static char text[256];
+	char whole[512];
+	FILE *file;
+	size_t len;
+
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	file = fopen(whole, "re");
+	assert_non_null(file);
+	len = fread(text, 1, sizeof(text) - 1, file);
+	text[len] = '\0';
+	fclose(file);
+	return text;
+}
+
+static int set_up(void **state)
+{
+	snprintf(root, sizeof(root), "/tmp/cgroup-test-XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	put("proc/self/mountinfo", "30 25 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	put("cg/cgroup.controllers", "cpuset cpu io memory pids\n");
+	put("cg/cgroup.subtree_control", "cpuset cpu memory\n");
+	put("cg/cgroup.procs", "");
+	put("sys/devices/system/cpu/online", "0-15\n");
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A group as the kernel would show it. */
+static void put_group(const char *path, const char *cpus, const char *effective, bool populated)
+{
+	static const char *const files[][2] = {
+		{"cpuset.mems", "0\n"},
+		{"cpuset.mems.effective", "0\n"},
+		{"cpu.max", "max 100000\n"},
+		{"cpu.weight", "100\n"},
+		{"memory.max", "max\n"},
+		{"cpuset.cpus.partition", "member\n"},
+		{"cgroup.procs", ""},
+		{"cgroup.subtree_control", "\n"},
+		{"cgroup.controllers", "cpuset cpu memory\n"},
+	};
+	char name[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(name, sizeof(name), "cg/%s/%s", path, files[i][0]);
+		put(name, files[i][1]);
+	}
+	snprintf(name, sizeof(name), "cg/%s/cgroup.events", path);
+	put(name, populated ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
+	snprintf(name, sizeof(name), "cg/%s/cpuset.cpus", path);
+	put(name, cpus);
+	snprintf(name, sizeof(name), "cg/%s/cpuset.cpus.effective", path);
+	put(name, effective);
+}
+
+static struct groups *open_fake(bool may_write)
+{
+	struct groups_options options = {.root = root,
+					 .workload_root = "pinfold.slice",
+					 .layout = GROUPS_LAYOUT_CGROUPFS,
+					 .may_write = may_write};
+	struct groups *groups = NULL;
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX] = "";
+
+	if (groups_open(&options, &groups, &problem, error))
+		fail_msg("%s: %s", dir_problem_name(problem), error);
+	return groups;
+}
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
+static void expect_problem(enum dir_problem wanted, const char *word)
+{
+	struct dir dir = DIR_CLOSED;
+	enum dir_problem problem = DIR_FINE;
+	char error[GROUP_ERROR_MAX] = "";
+
+	assert_true(dir_open(root, &dir, &problem, error) < 0);
+	assert_string_equal(dir_problem_name(problem), dir_problem_name(wanted));
+	if (!strstr(error, word))
+		fail_msg("'%s' does not say '%s'", error, word);
+	assert_int_equal(dir.mount_fd, -1);
+}
+
+static void test_refusals(void **state)
+{
+	put("cg/cgroup.events", "populated 1\n");
+	expect_problem(DIR_OWN_NAMESPACE, "namespace");
+	assert_int_equal(tear_down(NULL), 0);
+	assert_int_equal(set_up(NULL), 0);
+
+	put("cg/cgroup.controllers", "cpu io memory pids\n");
+	expect_problem(DIR_NO_CPUSET, "CONFIG_CPUSETS");
+	put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t0\t1\t0\n");
+	expect_problem(DIR_NO_CPUSET, "cgroup_disable=cpuset");
+	put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t4\t1\t1\n");
+	expect_problem(DIR_NO_CPUSET, "cgroup_no_v1=all");
+
+	put("proc/self/mountinfo", "30 25 0:26 / /gone rw - cgroup2 cgroup2 rw\n");
+	expect_problem(DIR_UNREADABLE, "/gone");
+	put("proc/self/mountinfo", "34 25 0:30 / /v1 rw - cgroup cgroup rw,cpuset\n");
+	expect_problem(DIR_V1, "version 1");
+}
+
+static void test_cpuset_not_enabled(void **state)
+{
+	struct groups_options options = {.root = root,
+					 .workload_root = "pinfold.slice",
+					 .layout = GROUPS_LAYOUT_CGROUPFS,
+					 .may_write = true};
+	struct groups *groups = NULL;
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX] = "", path[128];
+
+	put("cg/cgroup.subtree_control", "memory\n");
+	if (geteuid() != 0) {
+		assert_int_equal(groups_open(&options, &groups, &problem, error), -EPERM);
+		assert_int_equal(problem, DIR_NOT_PERMITTED);
+		return;
+	}
+	/* A folder in its place cannot be written by root either. */
+	snprintf(path, sizeof(path), "%s/cg/cgroup.subtree_control", root);
+	groups = open_fake(true);
+	assert_string_equal(groups_originals(groups)->items[0].value, "memory");
+	assert_non_null(strstr(get("cg/cgroup.subtree_control"), "+cpu"));
+	groups_close(groups);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	groups = NULL;
+	assert_true(groups_open(&options, &groups, &problem, error) < 0);
+	assert_null(groups);
+}
+
+static void test_workload_root_name(void **state)
+{
+	static const char *const bad[] = {"", "a/b", "/"};
+	struct groups_options options = {.root = root, .layout = GROUPS_LAYOUT_CGROUPFS};
+	struct groups *groups = NULL;
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		options.workload_root = bad[i];
+		assert_int_equal(groups_open(&options, &groups, &problem, error), -EINVAL);
+	}
+}
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+static void test_paths_stay_inside(void **state)
+{
+	struct groups *groups = open_fake(false);
+	char link[128];
+	int fd = -1;
+
+	put_group("a", "", "0-15\n", false);
+	snprintf(link, sizeof(link), "%s/cg/link", root);
+	assert_int_equal(symlink("a", link), 0);
+	assert_int_equal(dir_open_group(&groups->dir, "a", &fd), 0);
+	close(fd);
+	assert_int_equal(dir_open_group(&groups->dir, "", &fd), 0);
+	close(fd);
+	fd = -1;
+	assert_true(dir_open_group(&groups->dir, "../sys", &fd) < 0);
+	assert_true(dir_open_group(&groups->dir, "a/../../sys", &fd) < 0);
+	assert_true(dir_open_group(&groups->dir, "link", &fd) < 0);
+	assert_true(dir_open_group(&groups->dir, "/sys", &fd) < 0);
+	assert_true(dir_open_group(&groups->dir, "a/cpuset.cpus", &fd) < 0);
+	assert_int_equal(dir_open_group(&groups->dir, "none", &fd), -ENOENT);
+	assert_int_equal(fd, -1);
+	groups_close(groups);
+}
+
+static void test_split(void **state)
+{
+	char parent[16];
+	const char *name;
+
+	assert_int_equal(dir_split("a/b/c", parent, sizeof(parent), &name), 0);
+	assert_string_equal(parent, "a/b");
+	assert_string_equal(name, "c");
+	assert_int_equal(dir_split("top", parent, sizeof(parent), &name), 0);
+	assert_string_equal(parent, "");
+	assert_int_equal(dir_split("", parent, sizeof(parent), &name), -EINVAL);
+	assert_int_equal(dir_split("a/", parent, sizeof(parent), &name), -EINVAL);
+	assert_int_equal(dir_split("a/..", parent, sizeof(parent), &name), -EINVAL);
+	assert_int_equal(dir_split("0123456789abcdef/x", parent, sizeof(parent), &name),
+			 -ENAMETOOLONG);
+}
+
+/* --- observing -------------------------------------------------------------------------------- */
+
+static void put_pod(void)
+{
+	put_group("pinfold.slice", "2-15\n", "2-15\n", true);
+	put_group("pinfold.slice/podb", "2-15\n", "2-15\n", false);
+	put_group("pinfold.slice/poda", "2-15\n", "2-15\n", true);
+	put_group("pinfold.slice/poda/main", "4-7\n", "4-7\n", true);
+	put_group("pinfold.slice/poda/main/inner", "", "4-7\n", true);
+	put_group("pinfold.slice/poda/shared", "8-9\n", "8-9\n", false);
+	put_group("pinfold.slice/poda/shared/side", "8-9\n", "8-9\n", false);
+}
+
+static void test_observe(void **state)
+{
+	static const struct {
+		const char *path;
+		enum group_role role;
+		bool populated;
+	} wanted[] = {
+		{"pinfold.slice", GROUP_ROOT, true},
+		{"pinfold.slice/poda", GROUP_POD, true},
+		{"pinfold.slice/poda/main", GROUP_CONTAINER, true},
+		{"pinfold.slice/poda/shared", GROUP_SHARED, false},
+		{"pinfold.slice/poda/shared/side", GROUP_CONTAINER, false},
+		{"pinfold.slice/podb", GROUP_POD, false},
+	};
+	struct groups *groups = open_fake(false);
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+
+	assert_int_equal(observe_tree(groups, &tree), -ENOENT);
+	put_pod();
+	assert_int_equal(observe_tree(groups, &tree), 0);
+	assert_int_equal(tree.nr_groups, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		assert_string_equal(tree.groups[i].path, wanted[i].path);
+		assert_int_equal(tree.groups[i].role, wanted[i].role);
+		assert_int_equal(tree.groups[i].populated, wanted[i].populated);
+	}
+	assert_string_equal(tree.groups[2].files[GROUP_CPUSET_CPUS], "4-7");
+	assert_string_equal(tree.groups[2].files[GROUP_CPU_MAX], "max 100000");
+	groups_close(groups);
+}
+
+static void test_status(void **state)
+{
+	struct groups *groups = open_fake(false);
+	struct group_status status;
+	struct stat info;
+	char path[128];
+
+	put_pod();
+	put("cg/pinfold.slice/poda/main/cpu.stat",
+	    "usage_usec 1234\nuser_usec 1\nnr_throttled 5\nthrottled_usec 67\n");
+	assert_int_equal(observe_status(groups, "pinfold.slice/poda/main", &status), 0);
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda/main", root);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(status.cgroup_id, info.st_ino);
+	assert_int_equal(status.level, 3);
+	assert_true(status.populated);
+	assert_int_equal(cpuset_count(&status.effective_cpus), 4);
+	assert_string_equal(status.partition, "member");
+	assert_int_equal(status.usage_usec, 1234);
+	assert_int_equal(status.nr_throttled, 5);
+	assert_int_equal(status.throttled_usec, 67);
+	assert_int_equal(observe_status(groups, "pinfold.slice/none", &status), -ENOENT);
+	groups_close(groups);
+}
+
+static void test_surroundings(void **state)
+{
+	struct groups *groups = open_fake(false);
+	struct managed_group around[4];
+	uint32_t nr = 0;
+
+	put_pod();
+	put_group("system.slice", "", "0-1\n", true);
+	put_group("user.slice", "", "0-1\n", true);
+	assert_int_equal(observe_surroundings(groups, around, 4, &nr), 0);
+	assert_int_equal(nr, 3);
+	assert_int_equal(around[0].scope, MANAGED_SELF);
+	assert_int_equal(around[0].level, 0);
+	assert_int_equal(around[1].scope, MANAGED_OVERLAP);
+	assert_int_equal(observe_surroundings(groups, around, 2, &nr), 0);
+	assert_int_equal(nr, 2);
+	groups_close(groups);
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static void test_tasks(void **state)
+{
+	struct groups *groups = open_fake(false);
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+
+	put_pod();
+	put("cg/pinfold.slice/poda/main/cgroup.procs", "12\n0\n13\n");
+	put("cg/pinfold.slice/poda/main/inner/cgroup.procs", "14\n");
+	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
+	assert_int_equal(nr, 3);
+	assert_int_equal(pids[0], 12);
+	assert_int_equal(pids[1], 13);
+	assert_int_equal(pids[2], 14);
+	free(pids);
+	assert_int_equal(tasks_list(groups, "none", &pids, &nr), -ENOENT);
+	groups_close(groups);
+}
+
+static void test_outsiders(void **state)
+{
+	struct groups *groups = open_fake(false);
+	char scope[64] = "x";
+	uint32_t nr = 0;
+
+	put_pod();
+	put("cg/pinfold.slice/poda/main/cgroup.procs", "12\n");
+	put("cg/cgroup.procs", "2\n20\n");
+	put_group("system.slice", "", "0-15\n", true);
+	put("cg/system.slice/cgroup.procs", "21\n22\n");
+	/* 2 is a kernel thread, 22 has ended. */
+	put("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 1\n");
+	put("proc/20/stat", "20 (sh) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
+	put("proc/21/stat", "21 (sshd) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
+	assert_int_equal(nr, 2);
+	assert_string_equal(scope, "");
+	put_group("system.slice/docker-12.scope", "", "0-15\n", true);
+	put_group("machine.slice", "", "0-15\n", false);
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
+	assert_string_equal(scope, "system.slice/docker-12.scope");
+	groups_close(groups);
+}
+
+/* --- applying --------------------------------------------------------------------------------- */
+
+static int apply(struct groups *groups, const char *path, enum group_file file, const char *value,
+		 char *error)
+{
+	struct step step = {.kind = STEP_WRITE, .file = file, .value = (char *)value};
+
+	snprintf(step.path, sizeof(step.path), "%s", path);
+	error[0] = '\0';
+	return apply_step(groups, &step, error);
+}
+
+static void test_apply_reads_back(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+	struct groups *groups;
+
+	if (geteuid() != 0)
+		skip();
+	groups = open_fake(true);
+	put_group("g", "", "4-7\n", true);
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
+	/* As the kernel does when the parent has none of the wanted CPUs. */
+	put_group("g", "", "2-15\n", true);
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "0-1", error), -EREMOTEIO);
+	assert_non_null(strstr(error, "2-15"));
+	assert_non_null(strstr(error, "0-1"));
+	put_group("g", "", "4-5\n", true);
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), -EREMOTEIO);
+	/* CPUs that are offline, or held by a child partition, are not missing. */
+	put("sys/devices/system/cpu/online", "0-5\n");
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
+	put("sys/devices/system/cpu/online", "0-15\n");
+	put_group("g/child", "6-7\n", "6-7\n", true);
+	put("cg/g/child/cpuset.cpus.partition", "isolated\n");
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
+	groups_close(groups);
+}
+
+static void test_apply_refuses(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+	struct groups *groups;
+
+	if (geteuid() != 0)
+		skip();
+	groups = open_fake(true);
+	put_group("g", "4-7\n", "4-7\n", true);
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "", error), -EINVAL);
+	assert_string_equal(get("cg/g/cpuset.cpus"), "4-7\n");
+	assert_int_equal(apply(groups, "none", GROUP_CPUSET_CPUS, "4", error), -ENOENT);
+	assert_non_null(strstr(error, "none"));
+	groups_close(groups);
+	groups = open_fake(false);
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), -EROFS);
+	groups_close(groups);
+}
+
+static void test_partition_is_not_left_invalid(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+	struct groups *groups;
+
+	if (geteuid() != 0)
+		skip();
+	groups = open_fake(true);
+	put_group("g", "4-7\n", "4-7\n", true);
+	put_group("stranger", "6-9\n", "6-9\n", true);
+	/* The plain file keeps the tail: the "kernel" answers "root invalid (why)". */
+	put("cg/g/cpuset.cpus.partition", "xxxx invalid (why)\n");
+	assert_int_equal(apply(groups, "g", GROUP_CPUSET_PARTITION, "root", error), -EREMOTEIO);
+	assert_non_null(strstr(error, "why"));
+	assert_non_null(strstr(error, "stranger"));
+	assert_non_null(strstr(error, "6-9"));
+	assert_memory_equal(get("cg/g/cpuset.cpus.partition"), "member", 6);
+	groups_close(groups);
+}
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+static char changed_path[64], changed_file[64];
+static int populated_told = -1;
+
+static void on_changed(void *self, const char *path, const char *file)
+{
+	snprintf(changed_path, sizeof(changed_path), "%s", path);
+	snprintf(changed_file, sizeof(changed_file), "%s", file);
+}
+
+static void on_populated(void *self, const char *path, bool populated)
+{
+	populated_told = populated;
+}
+
+static void test_watch(void **state)
+{
+	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct groups *groups = open_fake(false);
+	struct groups_port port = groups_port(groups);
+	sd_event *event = NULL;
+
+	put_pod();
+	assert_true(sd_event_new(&event) >= 0);
+	assert_int_equal(observe_tree(groups, &tree), 0);
+	assert_int_equal(port.rewatch(port.self, &tree), -ENOTCONN);
+	assert_int_equal(groups_watch(groups, event, &sink), 0);
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	assert_int_equal(sd_event_run(event, 0), 0);
+	put("cg/pinfold.slice/poda/main/cpuset.cpus", "0-15\n");
+	assert_true(sd_event_run(event, 1000000) > 0);
+	assert_string_equal(changed_path, "pinfold.slice/poda/main");
+	assert_string_equal(changed_file, "cpuset.cpus");
+	put("cg/pinfold.slice/poda/main/cgroup.events", "populated 0\nfrozen 0\n");
+	assert_true(sd_event_run(event, 1000000) > 0);
+	assert_int_equal(populated_told, 0);
+	/* A group that is no longer in the tree is not listened to. */
+	tree.nr_groups = 1;
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	while (sd_event_run(event, 0) > 0)
+		;
+	changed_path[0] = '\0';
+	put("cg/pinfold.slice/poda/main/cpuset.cpus", "0-14\n");
+	assert_int_equal(sd_event_run(event, 0), 0);
+	put("cg/pinfold.slice/cpuset.cpus", "0-14\n");
+	assert_true(sd_event_run(event, 1000000) > 0);
+	assert_string_equal(changed_path, "pinfold.slice");
+	tree.nr_groups = 6;
+	groups_close(groups);
+	sd_event_unref(event);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cpuset_not_enabled, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_workload_root_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_paths_stay_inside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_split, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_observe, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tasks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_outsiders, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_apply_reads_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_apply_refuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_partition_is_not_left_invalid, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_watch, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
