@@ -9,8 +9,9 @@
  * no atomics; a task's slot is found again in a few words per CPU.
  *
  * Known limits. A wait is counted when it ends, on the CPU where it ends. A
- * task that was already running when its cgroup got a slot counts from its next
- * switch on. Time taken by interrupts counts as the running task's.
+ * task that was already running when its cgroup got a slot, or another mask,
+ * counts by it from its next switch on. Time taken by interrupts counts as the
+ * running task's.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: bpf core lib
+/*
+ * Is what the observer says true? Real tasks in real cgroups, its numbers
+ * against the kernel's own (cpu.stat, schedstat). Runs as root in a guest; on
+ * any machine with cgroup2 for a quick look, without the quota there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <pinfold/abi.h>
+
+#include "../lib/places.h"
+#include "bpf/observe.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#define MAX_TASKS	 8
+#define MAX_CONTAINERS	 6
+#define PIN_DIR		 "/sys/fs/bpf/pinfold-observe-test"
+#define GROUP_ROOT	 "pinfold-observe-test"
+
+static struct topology topology;
+static unsigned int cpus[CPUSET_MAX], nr_cpus;
+static char mount_path[512];
+static int nr_passed, nr_failed;
+
+static void check(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void check(bool holds, const char *format, ...)
+{
+	va_list args;
+
+	holds ? nr_passed++ : nr_failed++;
+	printf("%sok %d - ", holds ? "" : "not ", nr_passed + nr_failed);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static bool within(double value, double expected, double part)
+{
+	double difference = value > expected ? value - expected : expected - value;
+
+	return difference <= expected * part;
+}
+
+/* --- cgroups and tasks -------------------------------------------------------------------------- */
+
+struct group {
+	char path[700];
+	uint64_t id;
+	uint32_t level;
+};
+
+static int write_file(const char *directory, const char *name, const char *text)
+{
+	char path[800];
+	int fd cleanup_close = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The number after `key` in a file of "key value" lines; -1 when there is none. */
+static double read_key(const char *directory, const char *name, const char *key)
+{
+	char path[800], word[128];
+	FILE *file cleanup_file = NULL;
+	double value;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%127s %lf", word, &value) == 2)
+		if (!strcmp(word, key))
+			return value;
+	return -1;
+}
+
+static int make_group(struct group *group, const char *name, uint32_t level)
+{
+	struct stat status;
+
+	snprintf(group->path, sizeof(group->path), "%s/%s", mount_path, name);
+	if ((mkdir(group->path, 0755) && errno != EEXIST) || stat(group->path, &status))
+		return log_err(-errno, "test: make cgroup '%s'", group->path);
+	group->id = status.st_ino;
+	group->level = level;
+	return 0;
+}
+
+static int find_mount(void)
+{
+	FILE *mounts cleanup_file = fopen("/proc/self/mounts", "re");
+	char line[1024], type[64];
+
+	while (mounts && fgets(line, sizeof(line), mounts))
+		if (sscanf(line, "%*s %511s %63s", mount_path, type) == 2 && !strcmp(type, "cgroup2"))
+			return 0;
+	return -ENOENT;
+}
+
+static int pin_self(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Make the CPU switch: a mask is looked at when a task gets the CPU. */
+static void visit(unsigned int cpu)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	pin_self(cpu);
+	nanosleep(&moment, NULL);
+	pin_self(cpus[0]);
+}
+
+static void spin(void)
+{
+	for (;;)
+		__asm__ volatile("" ::: "memory");
+}
+
+struct tasks {
+	pid_t pids[MAX_TASKS];
+	int nr;
+};
+
+/* A busy task in the group on the CPUs cpus[first .. first + nr - 1] (modulo what there is). */
+static void add_task(struct tasks *tasks, const struct group *group, unsigned int first,
+		     unsigned int nr)
+{
+	char text[16];
+	cpu_set_t set;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		CPU_ZERO(&set);
+		for (unsigned int i = 0; i < nr; i++)
+			CPU_SET(cpus[(first + i) % nr_cpus], &set);
+		snprintf(text, sizeof(text), "%d", getpid());
+		if (write_file(group->path, "cgroup.procs", text) ||
+		    sched_setaffinity(0, sizeof(set), &set))
+			_exit(1);
+		spin();
+	}
+	tasks->pids[tasks->nr++] = pid;
+}
+
+static void end_tasks(struct tasks *tasks)
+{
+	for (int i = 0; i < tasks->nr; i++)
+		kill(tasks->pids[i], SIGKILL);
+	for (int i = 0; i < tasks->nr; i++)
+		waitpid(tasks->pids[i], NULL, 0);
+	tasks->nr = 0;
+}
+
+/* ns all tasks have waited, as the kernel itself keeps it. */
+static double schedstat_wait_ns(const struct tasks *tasks)
+{
+	double sum = 0, run, wait;
+
+	for (int i = 0; i < tasks->nr; i++) {
+		char path[64];
+		FILE *file cleanup_file = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/schedstat", tasks->pids[i]);
+		file = fopen(path, "re");
+		if (file && fscanf(file, "%lf %lf", &run, &wait) == 2)
+			sum += wait;
+	}
+	return sum;
+}
+
+static void pass_time(double seconds)
+{
+	struct timespec time = {.tv_sec = (time_t)seconds,
+				.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	nanosleep(&time, NULL);
+}
+
+static double run_ns(const struct observe_usage *usage)
+{
+	return (double)(usage->run_local_ns + usage->run_remote_ns + usage->run_outside_ns);
+}
+
+static struct observe_usage read_usage(struct observer *observer, const struct group *group)
+{
+	struct observe_usage usage = {0};
+	int r = observe_usage(observer, group->id, &usage);
+
+	if (r)
+		check(false, "usage of %s: %s", group->path, strerror(-r));
+	return usage;
+}
+
+static void claim(struct observer *observer, const struct group *group, const struct cpuset *own)
+{
+	const struct observe_group wanted = {
+		.cgroup_id = group->id, .level = group->level, .cpus = own, .nodes = 0};
+	uint32_t slot;
+	int r = observe_claim(observer, &wanted, &slot);
+
+	if (r)
+		check(false, "slot for %s: %s", group->path, strerror(-r));
+}
+
+/* --- what is tested ------------------------------------------------------------------------------- */
+
+/* Two busy tasks on a CPU each, one of them in a cgroup below the container's. */
+static void test_run_time(struct observer *observer)
+{
+	struct group group, below;
+	struct tasks tasks = {.nr = 0};
+	struct cpuset own = CPUSET_EMPTY, first = CPUSET_EMPTY;
+	struct observe_usage before, usage, after;
+	double kernel_before, least, most, ran;
+
+	if (make_group(&group, GROUP_ROOT "/pod/run", 3) ||
+	    make_group(&below, GROUP_ROOT "/pod/run/below", 4))
+		return check(false, "make cgroups");
+	cpuset_add(&first, cpus[4 % nr_cpus]);
+	own = first;
+	cpuset_add(&own, cpus[5 % nr_cpus]);
+	claim(observer, &group, &own);
+	before = read_usage(observer, &group);
+	kernel_before = read_key(group.path, "cpu.stat", "usage_usec") * 1000;
+	add_task(&tasks, &group, 4, 1);
+	add_task(&tasks, &below, 5, 1);
+	pass_time(4);
+	least = read_key(group.path, "cpu.stat", "usage_usec") * 1000 - kernel_before;
+	usage = read_usage(observer, &group);
+	most = read_key(group.path, "cpu.stat", "usage_usec") * 1000 - kernel_before;
+	ran = run_ns(&usage) - run_ns(&before);
+	check(least > 1e8 && ran > 0.98 * least && ran < 1.02 * most,
+	      "run time %.1f ms is the kernel's %.1f to %.1f ms within 2 %%", ran / 1e6, least / 1e6,
+	      most / 1e6);
+	check((double)(usage.run_ns[cpus[4 % nr_cpus]] + usage.run_ns[cpus[5 % nr_cpus]]) >
+		      0.98 * run_ns(&usage),
+	      "all of it on the two CPUs");
+	check(usage.run_ns[cpus[4 % nr_cpus]] > (uint64_t)(run_ns(&usage) / 4) &&
+		      usage.run_ns[cpus[5 % nr_cpus]] > (uint64_t)(run_ns(&usage) / 4),
+	      "the task in a cgroup below counts with the container");
+	check((double)usage.run_outside_ns < 0.02 * run_ns(&usage), "nearly none outside (%.1f ms)",
+	      (double)usage.run_outside_ns / 1e6);
+
+	/* the second CPU is no longer its own: what runs there from now on is outside */
+	claim(observer, &group, &first);
+	visit(cpus[5 % nr_cpus]);
+	before = read_usage(observer, &group);
+	pass_time(3);
+	after = read_usage(observer, &group);
+	end_tasks(&tasks);
+	after = read_usage(observer, &group);
+	check(within((double)(after.run_outside_ns - before.run_outside_ns),
+		     (run_ns(&after) - run_ns(&before)) / 2, 0.3),
+	      "half of it outside once one CPU is taken from the mask (%.0f of %.0f ms)",
+	      (double)(after.run_outside_ns - before.run_outside_ns) / 1e6,
+	      (run_ns(&after) - run_ns(&before)) / 1e6);
+	check(observe_release(observer, group.id) == 0, "its slot is taken back");
+}
+
+static void check_wait(struct observer *observer, const char *name, unsigned int nr_tasks,
+		       unsigned int nr_on)
+{
+	char path[128];
+	struct group group;
+	struct tasks tasks = {.nr = 0};
+	struct observe_usage before, usage;
+	double kernel;
+
+	snprintf(path, sizeof(path), GROUP_ROOT "/pod/%s", name);
+	if (make_group(&group, path, 3))
+		return check(false, "make cgroup");
+	claim(observer, &group, &topology.all);
+	for (unsigned int i = 0; i < nr_tasks; i++)
+		add_task(&tasks, &group, 6, nr_on);
+	pass_time(1); /* they enter the cgroup and spread */
+	before = read_usage(observer, &group);
+	kernel = -schedstat_wait_ns(&tasks);
+	pass_time(5);
+	usage = read_usage(observer, &group);
+	kernel += schedstat_wait_ns(&tasks);
+	end_tasks(&tasks);
+	check(usage.wait_ns - before.wait_ns > 1000000000ULL, "%s: %u tasks on %u CPUs wait", name,
+	      nr_tasks, nr_on);
+	check(within((double)(usage.wait_ns - before.wait_ns), kernel, 0.03),
+	      "%s: wait %.1f ms is the kernel's %.1f ms within 3 %%", name,
+	      (double)(usage.wait_ns - before.wait_ns) / 1e6, kernel / 1e6);
+	check(usage.wait_own_quota_ns == 0, "%s: none of it by a quota", name);
+	check(usage.switches > before.switches, "%s: switches are counted", name);
+	observe_release(observer, group.id);
+}
+
+/* Two CPUs of different nodes if there are any; false on a machine with one node. */
+static bool pick_far_apart(unsigned int *ret_a, unsigned int *ret_b)
+{
+	*ret_a = cpus[0];
+	*ret_b = cpus[nr_cpus - 1];
+	return topology.node_of[*ret_a] != topology.node_of[*ret_b];
+}
+
+#define NR_MOVES 60
+
+static void test_migrations(struct observer *observer)
+{
+	struct group group;
+	struct tasks tasks = {.nr = 0};
+	struct observe_usage before, usage;
+	unsigned int a, b;
+	bool far = pick_far_apart(&a, &b);
+	uint64_t near_moves, far_moves;
+
+	if (make_group(&group, GROUP_ROOT "/pod/move", 3))
+		return check(false, "make cgroup");
+	claim(observer, &group, &topology.all);
+	add_task(&tasks, &group, 0, 1);
+	pass_time(0.5);
+	before = read_usage(observer, &group);
+	for (int i = 0; i < NR_MOVES; i++) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(i % 2 ? a : b, &set);
+		sched_setaffinity(tasks.pids[0], sizeof(set), &set);
+		pass_time(0.01);
+	}
+	usage = read_usage(observer, &group);
+	end_tasks(&tasks);
+	near_moves = usage.migrations_core + usage.migrations_llc - before.migrations_core -
+		     before.migrations_llc;
+	far_moves = usage.migrations_numa - before.migrations_numa;
+	check((far ? far_moves : near_moves) == NR_MOVES && (far ? near_moves : far_moves) == 0,
+	      "%d moves between %s: %llu within a node, %llu across", NR_MOVES,
+	      far ? "two nodes" : "CPUs of one node", (unsigned long long)near_moves,
+	      (unsigned long long)far_moves);
+	observe_release(observer, group.id);
+}
+
+/* A quota at the container, or at the pod above it: both are its own. */
+static void check_quota(struct observer *observer, const char *name, bool at_pod)
+{
+	char pod[128], container[160];
+	struct group above, group;
+	struct tasks tasks = {.nr = 0};
+	struct observe_usage usage;
+	double throttled_ns;
+
+	snprintf(pod, sizeof(pod), GROUP_ROOT "/%s", name);
+	snprintf(container, sizeof(container), "%s/container", pod);
+	if (make_group(&above, pod, 2) || write_file(above.path, "cgroup.subtree_control", "+cpu") ||
+	    make_group(&group, container, 3) ||
+	    write_file((at_pod ? &above : &group)->path, "cpu.max", "20000 100000"))
+		return check(false, "make a cgroup with a quota");
+	claim(observer, &group, &topology.all);
+	add_task(&tasks, &group, 7, 1);
+	pass_time(5);
+	usage = read_usage(observer, &group);
+	throttled_ns = read_key((at_pod ? &above : &group)->path, "cpu.stat", "throttled_usec") * 1000;
+	end_tasks(&tasks);
+	check(usage.wait_own_quota_ns > 0 && usage.wait_own_quota_ns <= usage.wait_ns,
+	      "quota %s: %.1f ms of %.1f ms waiting", name, (double)usage.wait_own_quota_ns / 1e6,
+	      (double)usage.wait_ns / 1e6);
+	check(within((double)usage.wait_own_quota_ns, throttled_ns, 0.15),
+	      "quota %s: the kernel says throttled %.1f ms", name, throttled_ns / 1e6);
+	observe_release(observer, group.id);
+}
+
+static void test_slots(struct observer *observer)
+{
+	struct observe_group group = {.level = 3, .cpus = &topology.all};
+	struct observe_status status;
+	uint32_t first = 0, slot = 0;
+	int r = 0;
+
+	observe_retain(observer, NULL, 0);
+	for (uint32_t i = 0; !r && i < MAX_CONTAINERS; i++) {
+		group.cgroup_id = 1000000 + i;
+		r = observe_claim(observer, &group, &slot);
+		if (i == 0)
+			first = slot;
+	}
+	check(r == 0, "%d containers get a slot", MAX_CONTAINERS);
+	group.cgroup_id = 2000000;
+	check(observe_claim(observer, &group, &slot) == -ENOSPC, "the next one gets none");
+	observe_status(observer, &status);
+	check(status.exhausted == 1 && status.nr_used == MAX_CONTAINERS, "and that is counted");
+	check(observe_release(observer, 1000000) == 0 &&
+		      observe_release(observer, 1000000) == -ENOENT,
+	      "a slot is taken back once");
+	check(observe_claim(observer, &group, &slot) == 0 && slot == first, "and given again");
+	group.level = 32;
+	group.cgroup_id = 3000000;
+	check(observe_claim(observer, &group, &slot) == -EINVAL, "level 32 is refused");
+	observe_retain(observer, NULL, 0);
+}
+
+static int raise_version(void)
+{
+	int fd cleanup_close = bpf_obj_get(PIN_DIR "/maps/observe_control");
+	struct observe_control control;
+	__u32 key = 0;
+
+	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &control))
+		return -errno;
+	control.version = ABI_VERSION + 1;
+	return bpf_map_update_elem(fd, &key, &control, BPF_ANY) ? -errno : 0;
+}
+
+/* Counting goes on without the process that started it. */
+static void test_pins(void)
+{
+	const struct observe_setup setup = {
+		.pin_dir = PIN_DIR, .topology = &topology, .max_containers = MAX_CONTAINERS};
+	struct observe_setup other = setup;
+	struct observer *observer cleanup_observer = NULL;
+	struct tasks tasks = {.nr = 0};
+	struct observe_status status;
+	struct observe_usage usage;
+	struct group group;
+
+	if (make_group(&group, GROUP_ROOT "/pod/pin", 3) || observe_open(&setup, &observer))
+		return check(false, "open with pins");
+	claim(observer, &group, &topology.all);
+	observe_close(TAKE_PTR(observer));
+	add_task(&tasks, &group, 4, 1);
+	pass_time(2);
+	end_tasks(&tasks);
+	check(observe_open(&setup, &observer) == 0, "open again");
+	if (!observer)
+		return;
+	observe_status(observer, &status);
+	usage = read_usage(observer, &group);
+	check(status.adopted && run_ns(&usage) > 2e8,
+	      "the pinned observer is adopted and has counted meanwhile (%.0f ms)",
+	      run_ns(&usage) / 1e6);
+	observe_close(TAKE_PTR(observer));
+
+	other.max_containers = MAX_CONTAINERS + 1;
+	check(observe_open(&other, &observer) == 0, "open with another size");
+	observe_status(observer, &status);
+	check(!status.adopted && status.nr_slots == MAX_CONTAINERS + 1, "it starts anew");
+	observe_close(TAKE_PTR(observer));
+	check(raise_version() == 0, "(pretend a newer agent)");
+	check(observe_open(&other, &observer) == -ESTALE, "pins of a newer version are refused");
+	check(access(PIN_DIR "/links/observe_switch", F_OK) == 0, "and left alone");
+	check(observe_unpin(PIN_DIR) == 0 && access(PIN_DIR "/links/observe_switch", F_OK),
+	      "pins are removed");
+}
+
+/* --- the run ------------------------------------------------------------------------------------- */
+
+static bool prepare(void)
+{
+	struct group root, pod;
+
+	if (places_open(&topology) || find_mount())
+		return log_err(-ENOENT, "test: needs sysfs and a cgroup2 mount") == 0;
+	cpuset_for_each(cpu, &topology.all) cpus[nr_cpus++] = cpu;
+	if (make_group(&root, GROUP_ROOT, 1) || make_group(&pod, GROUP_ROOT "/pod", 2))
+		return false;
+	if (write_file(mount_path, "cgroup.subtree_control", "+cpu") == 0)
+		write_file(root.path, "cgroup.subtree_control", "+cpu");
+	/* waits are measured on CPUs 4 to 9; stay away from them */
+	return pin_self(cpus[0]) == 0;
+}
+
+static void remove_groups(void)
+{
+	static const char *const names[] = {"/pod/run/below", "/pod/run", "/pod/one",
+					    "/pod/pull",      "/pod/move", "/pod/pin",
+					    "/pod",	      "/own/container", "/own",
+					    "/above/container", "/above", ""};
+	char path[800];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s%s", mount_path, GROUP_ROOT, names[i]);
+		rmdir(path);
+	}
+}
+
+int main(void)
+{
+	struct observer *observer cleanup_observer = NULL;
+	struct observe_setup setup = {.topology = &topology, .max_containers = MAX_CONTAINERS};
+	struct statfs status;
+
+	log_open("observe-test", LOG_LEVEL_INFO);
+	if (!prepare() || observe_open(&setup, &observer))
+		return 1;
+	test_run_time(observer);
+	check_wait(observer, "one", 3, 1);
+	check_wait(observer, "pull", 5, 2);
+	test_migrations(observer);
+	if (write_file(mount_path, "cgroup.subtree_control", "+cpu") == 0) {
+		check_quota(observer, "own", false);
+		check_quota(observer, "above", true);
+	} else {
+		printf("# no cpu controller in %s: the quota is not tested\n", mount_path);
+	}
+	test_slots(observer);
+	if (statfs("/sys/fs/bpf", &status) == 0 && status.f_type == 0xcafe4a11)
+		test_pins();
+	else
+		printf("# no bpf file system on /sys/fs/bpf: pins are not tested\n");
+	remove_groups();
+	printf("1..%d\n", nr_passed + nr_failed);
+	return nr_failed ? 1 : 0;
+}
