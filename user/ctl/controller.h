@@ -57,11 +57,15 @@ void controller_wake(struct controller *controller);
 void controller_tick(struct controller *controller);
 
 /*
- * New policy and options after a reload; both borrowed. Refused whole, with what would
- * break, when running pods do not fit: -EBUSY and a sentence (size >= 256).
+ * New policy and options after a reload. Refused whole, with what would break, when running
+ * pods do not fit: -EBUSY or -EINVAL and a sentence (size >= 256). When it is taken the
+ * controller borrows them from here on, so they must stay where they are.
  */
 int controller_reload(struct controller *controller, const struct policy *policy,
 		      const struct controller_options *options, char *error, size_t error_size);
+
+/* CPUs kept for the system, this agent among it; borrowed. */
+const struct cpuset *controller_reserved(const struct controller *controller);
 
 /* The plan of a dry run, one step a line. */
 int controller_print_plan(struct controller *controller, struct text *out);

@@ -86,22 +86,34 @@ static void forget_done_chains(struct controller *controller, const struct plan 
 
 /* --- drift --------------------------------------------------------------------------------------- */
 
+/* What the file is to hold in the end; a plan may get there in two writes. */
+static const char *final_value(const struct group_tree *desired, const struct step *step)
+{
+	const struct group *group = group_tree_find(desired, step->path);
+
+	return group ? group->files[step->file] : NULL;
+}
+
 /*
- * A write whose value is the one we wrote before is drift: the ledger did not
+ * A file that is to hold what we wrote before has drifted: the ledger did not
  * change it, so somebody else did. A chain that failed proves nothing.
  */
-static bool is_drift(struct controller *controller, const struct step *step)
+static bool is_drift(struct controller *controller, const struct group_tree *desired,
+		     const struct step *step)
 {
 	const struct group *before;
+	const char *value;
 
 	if (step->kind != STEP_WRITE || !step->old || find_retry(controller, step->uid))
 		return false;
 	before = group_tree_find(&controller->desired, step->path);
-	return before && before->files[step->file] &&
-	       !strcmp(before->files[step->file], step->value);
+	value = final_value(desired, step);
+	return before && value && before->files[step->file] &&
+	       !strcmp(before->files[step->file], value);
 }
 
-static struct drift_row *note_drift(struct controller *controller, const struct step *step)
+static struct drift_row *note_drift(struct controller *controller, const struct step *step,
+				    const char *wanted)
 {
 	const char *attribute = attributes[step->file];
 	bool known = audit_open_drift(&controller->audit, step->path, attribute);
@@ -110,7 +122,7 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 
 	if (known && *row->wanted)
 		return row;
-	snprintf(row->wanted, sizeof(row->wanted), "%s", step->value);
+	snprintf(row->wanted, sizeof(row->wanted), "%s", wanted);
 	snprintf(row->found, sizeof(row->found), "%s", step->old);
 	if (step->file == GROUP_CPUSET_PARTITION && !row->pid)
 		snprintf(row->cause, sizeof(row->cause), "kernel");
@@ -191,7 +203,8 @@ static int apply_step(struct controller *controller, const struct step *step)
 	return 0;
 }
 
-static void apply_plan(struct controller *controller, const struct plan *plan)
+static void apply_plan(struct controller *controller, const struct group_tree *desired,
+		       const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->nr_steps; i++) {
 		const struct step *step = &plan->steps[i];
@@ -200,8 +213,8 @@ static void apply_plan(struct controller *controller, const struct plan *plan)
 
 		if (chain_waits(controller, step->uid))
 			continue;
-		if (is_drift(controller, step)) {
-			row = note_drift(controller, step);
+		if (is_drift(controller, desired, step)) {
+			row = note_drift(controller, step, final_value(desired, step));
 			if (!may_repair(controller)) {
 				snprintf(row->action, sizeof(row->action), "audit");
 				continue;
@@ -213,7 +226,7 @@ static void apply_plan(struct controller *controller, const struct plan *plan)
 		if (r) {
 			controller->counters.drift_failed++;
 			controller->counters.failed_by_attribute[step->file]++;
-		} else {
+		} else if (!strcmp(step->value, row->wanted)) {
 			note_repair(controller, step, row);
 		}
 	}
@@ -314,7 +327,7 @@ void reconcile(struct controller *controller)
 	forget_done_chains(controller, &plan);
 	close_gone_drift(controller, &plan);
 	if (controller->options.config->mode == MODE_ALLOCATE)
-		apply_plan(controller, &plan);
+		apply_plan(controller, &desired, &plan);
 	group_tree_fini(&controller->desired);
 	controller->desired = desired;
 	check_root_partition(controller);
