@@ -95,15 +95,21 @@ static __always_inline __u32 writer_rights(const struct guard_config *config)
 	return rights_of_current(cgroup_of(bpf_get_current_task_btf()), config);
 }
 
+static __always_inline bool is_agent(const struct guard_config *config)
+{
+	return writer_rights(config) & RIGHT_AGENT;
+}
+
 /* --- life cycle ------------------------------------------------------------------------------ */
 
 /*
  * Below a container's border the container pays for all it makes, so that one
  * which creates cgroups in a loop floods nobody; elsewhere each cgroup has its
- * own budget.
+ * own budget. What the agent does itself it knows; but `by_caller` is false for
+ * changes of state that only happen to be noticed in the current task.
  */
 static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const char *path,
-				       __u32 value)
+				       __u32 value, bool by_caller)
 {
 	const struct guard_config *config = read_config();
 	struct event *event;
@@ -113,7 +119,7 @@ static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const ch
 	if (!config || BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
 		return 0;
 	find_place(untyped(cgrp), config, &place);
-	if (!place.tree)
+	if (!place.tree || place.self_test || (by_caller && is_agent(config)))
 		return 0;
 	count_kind(kind);
 	event = begin_event(kind, place.border ? place.border : place.id, writer_id());
@@ -132,27 +138,27 @@ static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const ch
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(life_mkdir, struct cgroup *cgrp, const char *path)
 {
-	return report_life(EVENT_MKDIR, cgrp, path, 0);
+	return report_life(EVENT_MKDIR, cgrp, path, 0, true);
 }
 
 SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(life_rmdir, struct cgroup *cgrp, const char *path)
 {
-	return report_life(EVENT_RMDIR, cgrp, path, 0);
+	return report_life(EVENT_RMDIR, cgrp, path, 0, true);
 }
 
 /* From a kernel worker, after the last reference: the writer is nobody. */
 SEC("tp_btf/cgroup_release")
 int BPF_PROG(life_release, struct cgroup *cgrp, const char *path)
 {
-	return report_life(EVENT_RELEASE, cgrp, path, 0);
+	return report_life(EVENT_RELEASE, cgrp, path, 0, false);
 }
 
 /* For the cgroup and for each ancestor whose state changes with it. */
 SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(life_populated, struct cgroup *cgrp, const char *path, int populated)
 {
-	return report_life(EVENT_POPULATED, cgrp, path, populated);
+	return report_life(EVENT_POPULATED, cgrp, path, populated, false);
 }
 
 /* Not for clone3(CLONE_INTO_CGROUP) and fork; also for a move to where the task is. */
@@ -160,7 +166,7 @@ SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(life_attach, struct cgroup *cgrp, const char *path, struct task_struct *task,
 	     bool threadgroup)
 {
-	return report_life(EVENT_ATTACH, cgrp, path, 0);
+	return report_life(EVENT_ATTACH, cgrp, path, 0, true);
 }
 
 /* --- drift ----------------------------------------------------------------------------------- */
@@ -212,7 +218,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 		return 0;
 	find_place(cgrp, config, &place);
 	if (!is_watched(&place, class) || place.self_test || is_own_subgroup(&place, config) ||
-	    (writer_rights(config) & RIGHT_AGENT))
+	    is_agent(config))
 		return 0;
 	count_kind(EVENT_DRIFT);
 	event = begin_event(EVENT_DRIFT, writer_id(), writer_id());
@@ -373,7 +379,7 @@ int BPF_PROG(attempt_after, pid_t pid, struct cpumask *mask, long result)
 	read_wish(mask, subject->slot, &wish);
 	pid = subject->pid;
 	subject->pid = 0;
-	if (!wish.foreign || (wish.all && !result) || (writer_rights(config) & RIGHT_AGENT))
+	if (!wish.foreign || (wish.all && !result) || is_agent(config))
 		return 0;
 	count_kind(EVENT_ATTEMPT);
 	event = begin_event(EVENT_ATTEMPT, writer_id(), writer_id());

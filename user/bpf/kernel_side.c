@@ -1,0 +1,692 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The parts behind one port. Order at start: abilities, guard, watch, observe;
+ * each may be missing without the others, and what is missing says so in the
+ * feature table instead of failing the agent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/events.h"
+#include "bpf/kernel_side.h"
+#include "bpf/observe.h"
+#include "bpf/parts.h"
+#include "bpf/policy.h"
+#include "bpf/selftest.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#define CGROUP_DIR  "/sys/fs/cgroup"
+#define ONLINE_FILE "/sys/devices/system/cpu/online"
+
+/* Parts, beside the abilities, in the feature table. */
+enum part_feature { FEATURE_GUARD, FEATURE_WATCH, FEATURE_TRACES, FEATURE_OBSERVE, PART_FEATURES };
+
+static const char *const part_feature_names[PART_FEATURES] = {
+	[FEATURE_GUARD] = "guard",
+	[FEATURE_WATCH] = "watch",
+	[FEATURE_TRACES] = "watch_traces",
+	[FEATURE_OBSERVE] = "observe",
+};
+
+static const char *const hook_names[HOOK_NR] = {
+	[HOOK_FILE_PERMISSION] = "file_permission",
+	[HOOK_FILE_OPEN] = "file_open",
+	[HOOK_INODE_PERMISSION] = "inode_permission",
+	[HOOK_INODE_MKDIR] = "inode_mkdir",
+	[HOOK_INODE_RMDIR] = "inode_rmdir",
+	[HOOK_TASK_SETSCHEDULER] = "task_setscheduler",
+};
+
+#define PROGRAMS_MAX (2 * PART_PROGRAMS_MAX + OBSERVE_NR_PROGS)
+
+struct kernel_side {
+	struct kernel_side_options options;
+	struct part_sizes sizes;
+	struct part *guard, *watch;
+	struct observer *observer;
+	struct policy_maps maps;
+	struct event_reader *reader;
+	struct kernel_sink sink; /* function NULL until somebody listens */
+	sd_event_source *source;
+	struct guard_status status;
+	struct feature_row features[ABILITY_NR + PART_FEATURES];
+	struct prog_row programs[PROGRAMS_MAX];
+	struct hook_count hooks[HOOK_NR];
+	uint32_t *slots; /* per group of the policy being published */
+	int stats_fd;	 /* keeps run time counting on, or -1 */
+};
+
+/* --- libbpf's own words --------------------------------------------------------------------------- */
+
+/* Loading is probing: what libbpf says is detail for who asks for debug lines. */
+static int relay_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[512];
+	size_t len;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	len = strcspn(line, "\n");
+	line[len] = '\0';
+	log_debug("%s", line);
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------------ */
+
+static uint32_t words_for(const struct cpuset *possible)
+{
+	int nr = libbpf_num_possible_cpus();
+	uint32_t words = possible ? possible->nr_words : 0;
+
+	if (nr > 0 && words < ((uint32_t)nr + 63) / 64)
+		words = ((uint32_t)nr + 63) / 64;
+	return words ? words : 1;
+}
+
+static void name_features(struct kernel_side *side)
+{
+	for (int i = 0; i < PART_FEATURES; i++)
+		snprintf(side->features[ABILITY_NR + i].name, ROW_NAME_MAX, "%s",
+			 part_feature_names[i]);
+	for (int i = 0; i < HOOK_NR; i++)
+		snprintf(side->hooks[i].hook, sizeof(side->hooks[i].hook), "%s", hook_names[i]);
+}
+
+int kernel_side_open(const struct kernel_side_options *options, struct kernel_side **ret_side)
+{
+	struct kernel_side *side = calloc(1, sizeof(*side));
+
+	if (!side)
+		return -ENOMEM;
+	side->options = *options;
+	if (!side->options.cgroup_dir)
+		side->options.cgroup_dir = CGROUP_DIR;
+	side->sizes.nr_slots = options->max_containers + 1;
+	side->sizes.mask_words = words_for(options->possible);
+	side->stats_fd = -1;
+	side->maps = (struct policy_maps){-1, -1, -1, -1, -1, -1, -1, 0, 0};
+	snprintf(side->status.reason, sizeof(side->status.reason), "not started");
+	name_features(side);
+	libbpf_set_print(relay_libbpf);
+	*ret_side = side;
+	return 0;
+}
+
+void kernel_side_close(struct kernel_side *side)
+{
+	if (!side)
+		return;
+	sd_event_source_unref(side->source);
+	events_close(side->reader);
+	observe_close(side->observer);
+	part_free(side->watch);
+	part_free(side->guard);
+	cleanup_close_fd(&side->stats_fd);
+	free(side->slots);
+	free(side);
+}
+
+/* --- start ------------------------------------------------------------------------------------------ */
+
+static void say_part(struct kernel_side *side, enum part_feature feature, int error,
+		     const char *reason)
+{
+	struct feature_row *row = &side->features[ABILITY_NR + feature];
+
+	row->state = error ? FEATURE_NO : FEATURE_YES;
+	if (error == -EPERM || error == -EACCES)
+		row->state = FEATURE_UNKNOWN;
+	row->error = -error;
+	snprintf(row->reason, sizeof(row->reason), "%s", error ? reason : "");
+	snprintf(row->remedy, sizeof(row->remedy), "%s",
+		 error ? "see the features above that are missing, and the log at level debug"
+		       : "");
+}
+
+/* Without a way to attach it is the abilities that have the reason and the remedy. */
+static void say_no_mechanism(struct kernel_side *side)
+{
+	const struct feature_row *lsm = &side->features[ABILITY_BPF_LSM];
+	struct feature_row *row = &side->features[ABILITY_NR + FEATURE_GUARD];
+
+	row->state = lsm->state == FEATURE_UNKNOWN ? FEATURE_UNKNOWN : FEATURE_NO;
+	row->error = lsm->error;
+	memcpy(row->reason, lsm->reason, sizeof(row->reason));
+	memcpy(row->remedy, lsm->remedy, sizeof(row->remedy));
+}
+
+static int start_guard(struct kernel_side *side)
+{
+	enum mechanism mechanism = guard_mechanism(side->features);
+	int r = guard_bring_up(side->features, &side->sizes, !side->options.no_clone_guard,
+			       side->options.bpffs_dir, &side->guard);
+	char reason[ROW_DETAIL_MAX];
+
+	if (r == -ESTALE)
+		return r;
+	if (mechanism == MECHANISM_NONE) {
+		say_no_mechanism(side);
+	} else {
+		snprintf(reason, sizeof(reason), "the guard's programs could not be put in force: %s",
+			 strerror(-r));
+		say_part(side, FEATURE_GUARD, r, reason);
+	}
+	snprintf(side->status.mechanism, sizeof(side->status.mechanism), "%s",
+		 !side->guard		      ? ""
+		 : mechanism == MECHANISM_LSM ? "lsm"
+					      : "fmod_ret");
+	side->status.state = GUARD_INACTIVE;
+	memcpy(side->status.reason,
+	       side->guard ? "not tested yet" : side->features[ABILITY_NR + FEATURE_GUARD].reason,
+	       side->guard ? sizeof("not tested yet") : sizeof(side->status.reason));
+	memcpy(side->status.remedy, side->features[ABILITY_NR + FEATURE_GUARD].remedy,
+	       sizeof(side->status.remedy));
+	return 0;
+}
+
+static int start_watch(struct kernel_side *side)
+{
+	bool traces = false;
+	int r = watch_bring_up(side->features, &side->sizes, side->options.bpffs_dir, &side->watch,
+			       &traces);
+	char reason[ROW_DETAIL_MAX];
+
+	if (r == -ESTALE)
+		return r;
+	snprintf(reason, sizeof(reason), "the watch's programs could not be put in force: %s",
+		 strerror(-r));
+	say_part(side, FEATURE_WATCH, r, reason);
+	say_part(side, FEATURE_TRACES, traces ? 0 : -ENOTSUP,
+		 "no fentry and fexit: drift is seen by inotify without the writer's name");
+	return 0;
+}
+
+static int start_observe(struct kernel_side *side)
+{
+	const struct observe_setup setup = {
+		.pin_dir = side->options.bpffs_dir,
+		.topology = side->options.topology,
+		.max_containers = side->options.max_containers,
+	};
+	int r = observe_open(&setup, &side->observer);
+
+	if (r == -ESTALE)
+		return r;
+	say_part(side, FEATURE_OBSERVE, r, "the observer's programs could not be put in force");
+	return 0;
+}
+
+/* Both parts have them: the same maps, shared by their pins. */
+static int shared_map(const struct kernel_side *side, const char *name)
+{
+	int fd = part_map_fd(side->guard, name);
+
+	return fd >= 0 ? fd : part_map_fd(side->watch, name);
+}
+
+static void find_maps(struct kernel_side *side)
+{
+	side->maps = (struct policy_maps){
+		.managed = shared_map(side, "managed"),
+		.actors = shared_map(side, "actors"),
+		.actor_tasks = shared_map(side, "actor_tasks"),
+		.config = shared_map(side, "guard_config"),
+		.heartbeat = shared_map(side, "guard_heartbeat"),
+		.watch_masks = part_map_fd(side->watch, "watch_masks"),
+		.slot_masks = part_map_fd(side->watch, "slot_masks"),
+		.mask_words = side->sizes.mask_words,
+		.nr_slots = side->sizes.nr_slots,
+	};
+}
+
+static void relay_event(void *self, const struct kernel_event *event)
+{
+	const struct kernel_side *side = self;
+
+	if (side->sink.event)
+		side->sink.event(side->sink.self, event);
+}
+
+static int open_reader(struct kernel_side *side)
+{
+	const struct event_setup setup = {
+		.events_fd = shared_map(side, "events"),
+		.budgets_fd = shared_map(side, "event_budgets"),
+		.sink = {side, relay_event},
+		.mask_words = side->sizes.mask_words,
+	};
+
+	if (setup.events_fd < 0)
+		return 0;
+	return events_open(&setup, &side->reader);
+}
+
+static int start(void *self)
+{
+	struct kernel_side *side = self;
+	int r;
+
+	probe_abilities(side->features);
+	r = start_guard(side);
+	if (!r)
+		r = start_watch(side);
+	if (!r)
+		r = start_observe(side);
+	if (r == -ESTALE)
+		return log_err(-EPROTO, "bpf: pins below %s are of a newer pinfold, left alone",
+			       side->options.bpffs_dir);
+	find_maps(side);
+	r = open_reader(side);
+	if (r)
+		return log_err(r, "bpf: read the ring buffer of events");
+	if (side->options.measure_cost)
+		side->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	log_info("bpf: guard %s, watch %s, observe %s",
+		 !side->guard		? "absent"
+		 : side->guard->adopted ? "adopted"
+					: side->status.mechanism,
+		 !side->watch		? "absent"
+		 : side->watch->adopted ? "adopted"
+					: "loaded",
+		 side->observer ? "there" : "absent");
+	return 0;
+}
+
+/* --- policy ------------------------------------------------------------------------------------------ */
+
+static int enter_actor(void *self)
+{
+	struct kernel_side *side = self;
+	int r = side->maps.actor_tasks < 0 ? 0 : policy_enter_agent(&side->maps, getpid());
+
+	return r ? log_err(r, "bpf: enter the agent among the guard's actors") : 0;
+}
+
+/* A container without a free slot is guarded and not counted; the observer counts those. */
+static int claim_slots(struct kernel_side *side, const struct kernel_policy *policy)
+{
+	uint64_t *ids cleanup_free = calloc(policy->nr_groups + 1, sizeof(*ids));
+	uint32_t *slots = realloc(side->slots, (policy->nr_groups + 1) * sizeof(*slots));
+	uint32_t nr_ids = 0;
+
+	if (slots)
+		side->slots = slots;
+	if (!slots || !ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < policy->nr_groups; i++)
+		if (policy->groups[i].is_container)
+			ids[nr_ids++] = policy->groups[i].cgroup_id;
+	if (side->observer)
+		observe_retain(side->observer, ids, nr_ids);
+	for (uint32_t i = 0, next = 1; i < policy->nr_groups; i++) {
+		const struct managed_group *group = &policy->groups[i];
+		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
+						       &group->cpus};
+
+		slots[i] = SLOT_NONE;
+		if (!group->is_container)
+			continue;
+		if (!side->observer)
+			slots[i] = next < side->sizes.nr_slots ? next++ : SLOT_NONE;
+		else if (observe_claim(side->observer, &observed, &slots[i]))
+			slots[i] = SLOT_NONE;
+	}
+	return 0;
+}
+
+static void read_online(struct cpuset *ret_online)
+{
+	char *list cleanup_free = NULL;
+
+	*ret_online = CPUSET_EMPTY;
+	if (!file_read_line(AT_FDCWD, ONLINE_FILE, &list))
+		cpuset_parse(list, strlen(list), ret_online);
+}
+
+static int publish(void *self, const struct kernel_policy *policy)
+{
+	struct kernel_side *side = self;
+	struct cpuset online;
+	int r = claim_slots(side, policy);
+
+	if (!r && side->maps.config >= 0) {
+		read_online(&online);
+		r = policy_publish(&side->maps, policy, side->slots, &online);
+	}
+	if (r == -E2BIG)
+		return log_err(r, "bpf: %u groups are more than maxContainers allows for",
+			       policy->nr_groups);
+	return r ? log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups) : 0;
+}
+
+/* --- how the guard stands ----------------------------------------------------------------------------- */
+
+static void read_program(int fd, uint32_t id, struct prog_row *row)
+{
+	int own cleanup_close = fd < 0 ? bpf_prog_get_fd_by_id(id) : -1;
+	struct bpf_prog_info info = {0};
+	__u32 len = sizeof(info);
+
+	row->id = id;
+	if (bpf_obj_get_info_by_fd(fd < 0 ? own : fd, &info, &len))
+		return;
+	if (!row->name[0])
+		snprintf(row->name, sizeof(row->name), "%s", info.name);
+	row->run_time_ns = info.run_time_ns;
+	row->run_count = info.run_cnt;
+	row->recursion_misses = info.recursion_misses;
+}
+
+static uint64_t read_recursion_misses(const struct kernel_side *side)
+{
+	uint64_t misses = 0;
+
+	for (uint32_t i = 0; side->guard && i < side->guard->nr_programs; i++) {
+		struct prog_row row = {0};
+
+		read_program(side->guard->programs[i].prog_fd, side->guard->programs[i].id, &row);
+		misses += row.recursion_misses;
+	}
+	return misses;
+}
+
+static void say_status(struct kernel_side *side, enum guard_state state, const char *reason,
+		       const char *remedy)
+{
+	if (side->status.state != state)
+		log_info("guard: %s%s%s",
+			 state == GUARD_ACTIVE	  ? "active"
+			 : state == GUARD_PARTIAL ? "partial"
+						  : "inactive",
+			 *reason ? ": " : "", reason);
+	side->status.state = state;
+	snprintf(side->status.reason, sizeof(side->status.reason), "%s", reason);
+	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", remedy);
+}
+
+/* fmod_ret is as good as lsm only where a task is not preempted inside the kernel. */
+static void say_denied(struct kernel_side *side)
+{
+	const char *remedy = side->features[ABILITY_BPF_LSM].remedy;
+
+	if (!strcmp(side->status.mechanism, "lsm"))
+		return say_status(side, GUARD_ACTIVE, "", "");
+	if (side->status.recursion_misses)
+		return say_status(side, GUARD_PARTIAL,
+				  "fmod_ret programs were skipped, and so allowed, "
+				  "while one was preempted on the same CPU",
+				  remedy);
+	switch (probe_preemption()) {
+	case FEATURE_NO:
+		return say_status(side, GUARD_ACTIVE, "", "");
+	case FEATURE_YES:
+		return say_status(side, GUARD_PARTIAL,
+				  "attached as fmod_ret on a preemptible kernel: a write is "
+				  "allowed when it meets a preempted one on the same CPU",
+				  remedy);
+	default:
+		return say_status(side, GUARD_PARTIAL,
+				  "attached as fmod_ret, and whether the kernel is preemptible "
+				  "cannot be read (debugfs sched/preempt)",
+				  remedy);
+	}
+}
+
+static int self_test(void *self, const char *test_cgroup)
+{
+	struct kernel_side *side = self;
+	struct selftest_result result;
+	char reason[ROW_DETAIL_MAX];
+	int r;
+
+	if (!side->guard)
+		return 0;
+	side->status.recursion_misses = read_recursion_misses(side);
+	r = selftest_run(&side->maps, side->options.cgroup_dir, test_cgroup, &result);
+	if (r) {
+		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be made: %s",
+			 test_cgroup, strerror(-r));
+		say_status(side, GUARD_INACTIVE, reason,
+			   "see the log; the test is repeated each minute");
+		return r;
+	}
+	if (result.write_denied && result.open_denied) {
+		say_denied(side);
+		return 0;
+	}
+	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",
+		 result.open_denied ? "" : "open", result.write_denied || result.open_denied ? ""
+												: ", ",
+		 result.write_denied ? "" : "write");
+	say_status(side, GUARD_INACTIVE, reason,
+		   "boot with bpf in the list of lsm=, or report this kernel");
+	return 0;
+}
+
+static void get_guard_status(void *self, struct guard_status *ret_status)
+{
+	const struct kernel_side *side = self;
+
+	*ret_status = side->status;
+}
+
+/* Somebody removed pins while we hold the links: the guard stands, the gap at our death not. */
+static void restore_pins(struct kernel_side *side)
+{
+	uint32_t nr = part_restore_pins(side->guard, side->options.bpffs_dir) +
+		      part_restore_pins(side->watch, side->options.bpffs_dir);
+
+	if (nr)
+		log_warn(0, "bpf: %u pins below %s were removed by somebody else; pinned again", nr,
+			 side->options.bpffs_dir);
+}
+
+static void tick(void *self)
+{
+	struct kernel_side *side = self;
+	uint64_t misses = read_recursion_misses(side);
+
+	if (side->maps.heartbeat >= 0)
+		policy_heartbeat(&side->maps);
+	if (misses > side->status.recursion_misses) {
+		log_warn(0, "guard: %llu calls were allowed because a program was preempted",
+			 (unsigned long long)(misses - side->status.recursion_misses));
+		side->status.recursion_misses = misses;
+		if (side->status.state == GUARD_ACTIVE)
+			say_denied(side);
+	}
+	restore_pins(side);
+	if (side->reader)
+		events_sweep(side->reader);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------- */
+
+static uint32_t get_features(void *self, const struct feature_row **ret_rows)
+{
+	struct kernel_side *side = self;
+
+	*ret_rows = side->features;
+	return ARRAY_SIZE(side->features);
+}
+
+/* "fmod_ret/security_file_open" → "fmod_ret" */
+static void fill_type(struct prog_row *row, const char *section)
+{
+	snprintf(row->type, sizeof(row->type), "%.*s", (int)strcspn(section, "/"), section);
+}
+
+static uint32_t list_part(const struct part *part, struct prog_row *rows)
+{
+	uint32_t nr = part ? part->nr_programs : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct part_program *program = &part->programs[i];
+
+		rows[i] = (struct prog_row){.attached = true, .pinned = true};
+		snprintf(rows[i].name, sizeof(rows[i].name), "%s", program->name);
+		snprintf(rows[i].object, sizeof(rows[i].object), "%s", part->name);
+		fill_type(&rows[i], program->section);
+		read_program(program->prog_fd, program->id, &rows[i]);
+	}
+	return nr;
+}
+
+static uint32_t list_observer(const struct kernel_side *side, struct prog_row *rows)
+{
+	uint32_t ids[OBSERVE_NR_PROGS];
+
+	if (!side->observer)
+		return 0;
+	observe_prog_ids(side->observer, ids);
+	for (uint32_t i = 0; i < OBSERVE_NR_PROGS; i++) {
+		rows[i] = (struct prog_row){.attached = true, .pinned = true};
+		snprintf(rows[i].object, sizeof(rows[i].object), "observe");
+		fill_type(&rows[i], "tp_btf/");
+		read_program(-1, ids[i], &rows[i]);
+	}
+	return OBSERVE_NR_PROGS;
+}
+
+static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
+{
+	struct kernel_side *side = self;
+	uint32_t nr = list_part(side->guard, side->programs);
+
+	nr += list_part(side->watch, side->programs + nr);
+	nr += list_observer(side, side->programs + nr);
+	*ret_rows = side->programs;
+	return nr;
+}
+
+/* Sum of a per-CPU counter over all CPUs; 0 when it cannot be read. */
+static uint64_t read_counter(int map_fd, __u32 index)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	uint64_t *values cleanup_free = nr_cpus > 0 ? calloc((size_t)nr_cpus, sizeof(*values)) : NULL;
+	uint64_t sum = 0;
+
+	if (!values || map_fd < 0 || bpf_map_lookup_elem(map_fd, &index, values))
+		return 0;
+	for (int i = 0; i < nr_cpus; i++)
+		sum += values[i];
+	return sum;
+}
+
+static uint32_t get_hook_counts(void *self, const struct hook_count **ret_counts)
+{
+	struct kernel_side *side = self;
+	int fd = part_map_fd(side->guard, "guard_counters");
+
+	for (uint32_t i = 0; i < HOOK_NR; i++) {
+		side->hooks[i].allowed = read_counter(fd, i * ACTION_NR + ACTION_ALLOW);
+		side->hooks[i].audited = read_counter(fd, i * ACTION_NR + ACTION_AUDIT);
+		side->hooks[i].denied = read_counter(fd, i * ACTION_NR + ACTION_DENY);
+	}
+	*ret_counts = side->hooks;
+	return HOOK_NR;
+}
+
+static uint64_t get_events_lost(void *self)
+{
+	return read_counter(shared_map(self, "event_counters"), EVENTS_LOST);
+}
+
+static int get_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	const struct kernel_side *side = self;
+	struct observe_usage usage;
+	int r = side->observer ? observe_usage(side->observer, cgroup_id, &usage) : -ENOENT;
+
+	if (r)
+		return r;
+	*ret_usage = (struct usage){
+		.run_local_ns = usage.run_local_ns,
+		.run_remote_ns = usage.run_remote_ns,
+		.run_outside_ns = usage.run_outside_ns,
+		.wait_ns = usage.wait_ns,
+		.wait_own_quota_ns = usage.wait_own_quota_ns,
+		.switches = usage.switches,
+		.migrations_core = usage.migrations_core,
+		.migrations_llc = usage.migrations_llc,
+		.migrations_numa = usage.migrations_numa,
+		.nr_cpus = usage.nr_cpus,
+		.run_ns = usage.run_ns,
+	};
+	return 0;
+}
+
+struct kernel_port kernel_side_port(struct kernel_side *side)
+{
+	return (struct kernel_port){
+		.self = side,
+		.start = start,
+		.enter_actor = enter_actor,
+		.publish = publish,
+		.self_test = self_test,
+		.guard_status = get_guard_status,
+		.usage = get_usage,
+		.tick = tick,
+		.features = get_features,
+		.programs = get_programs,
+		.hook_counts = get_hook_counts,
+		.events_lost = get_events_lost,
+	};
+}
+
+/* --- events --------------------------------------------------------------------------------------------- */
+
+static int on_readable(sd_event_source *source, int fd, uint32_t events, void *self)
+{
+	struct kernel_side *side = self;
+	int r = events_dispatch(side->reader);
+
+	if (r < 0)
+		log_warn(r, "bpf: read events, ignoring until the next");
+	return 0;
+}
+
+int kernel_side_watch(struct kernel_side *side, struct sd_event *event,
+		      const struct kernel_sink *sink)
+{
+	int r;
+
+	side->sink = *sink;
+	if (!side->reader)
+		return 0;
+	r = sd_event_add_io(event, &side->source, events_fd(side->reader), EPOLLIN, on_readable,
+			    side);
+	return r < 0 ? log_err(r, "bpf: watch the ring buffer of events") : 0;
+}
+
+int kernel_side_fd(const struct kernel_side *side)
+{
+	return side->reader ? events_fd(side->reader) : -ENOENT;
+}
+
+int kernel_side_dispatch(struct kernel_side *side, const struct kernel_sink *sink)
+{
+	side->sink = *sink;
+	return side->reader ? events_dispatch(side->reader) : 0;
+}
+
+/* --- taking it out ----------------------------------------------------------------------------------------- */
+
+int guard_release(const char *bpffs_dir)
+{
+	return part_release(bpffs_dir, "guard");
+}
+
+int kernel_side_remove(const char *bpffs_dir)
+{
+	return parts_remove(bpffs_dir);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One part: the programs and maps of one BPF object, in force and pinned.
+ *
+ * Pins lie in PIN_DIR/links (one per program, "<part>_<program>"), PIN_DIR/maps
+ * (by map name, shared between parts) and PIN_DIR/meta. They hold while the agent
+ * is dead: bringing a part up adopts them if they are exactly what we would make,
+ * else loads anew on the pinned maps, attaches, and only then lets the old
+ * programs go, so there is no moment without either.
+ */
+#ifndef BPF_LOAD_H
+#define BPF_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bpf/libbpf.h>
+
+#include <pinfold/abi.h>
+
+#include "lib/cleanup.h"
+
+#define PART_PROGRAMS_MAX 16
+#define PART_MAPS_MAX	  24
+#define PART_PATH_MAX	  256
+
+struct part_program {
+	char name[32];
+	char section[48]; /* "lsm/file_open" */
+	uint32_t id;
+	int link_fd, prog_fd;
+};
+
+struct part_map {
+	char name[32];
+	int fd;
+};
+
+struct part {
+	char name[16];
+	enum part_id id;
+	bool adopted; /* the programs were there before this process */
+	uint32_t nr_programs, nr_maps;
+	struct part_program programs[PART_PROGRAMS_MAX];
+	struct part_map maps[PART_MAPS_MAX];
+};
+
+struct part_spec {
+	enum part_id id;
+	const char *name; /* "guard" */
+	enum mechanism mechanism;
+	uint64_t digest; /* of everything the caller decided: object bytes, constants, sizes */
+	/* Opened, sized, autoload set; not loaded. Borrowed; the caller closes it afterwards. */
+	struct bpf_object *object;
+};
+
+/*
+ * 0: the part is in force and pinned below `pin_dir`, which is on bpffs.
+ * -ESTALE: what is pinned belongs to a newer ABI; nothing was touched. Else the
+ * errno of the first thing the kernel refused; what was in force before still is.
+ * Does not log: the caller knows whether it is an error or a missing ability.
+ */
+int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part **ret_part);
+/* Forget it; the pins keep it in force. */
+void part_free(struct part *part);
+DEFINE_CLEANUP(struct part, part_freep, part_free);
+#define cleanup_part cleanup(part_freep)
+
+/* The map's descriptor, borrowed, or -1 when the part has no such map. */
+int part_map_fd(const struct part *part, const char *name);
+/* Pin again what somebody unpinned while we hold it. Number of pins that were missing. */
+uint32_t part_restore_pins(const struct part *part, const char *pin_dir);
+
+/* Start value and step of the digest: FNV-1a, 64 bit. */
+#define DIGEST_START 0xcbf29ce484222325ULL
+uint64_t digest_add(uint64_t digest, const void *data, size_t len);
+
+/*
+ * Unpin the links of the part called `name` below `pin_dir`; its programs end with
+ * their last holder. Needs nothing but bpffs. 0 also when there were none.
+ */
+int part_release(const char *pin_dir, const char *name);
+/* Remove every pin of every part, and the folders. */
+int parts_remove(const char *pin_dir);
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The one place that knows the objects' programs and map sizes. Features are
+ * decided here once: abilities → programs to load → bring up.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/parts.h"
+#include "guard.skel.h"
+#include "watch.skel.h"
+
+/* Containers, their pods, the trees above and the workload root's siblings. */
+#define MANAGED_PER_SLOT 3
+#define MANAGED_EXTRA	 256
+
+DEFINE_CLEANUP(struct guard, guard_closep, guard__destroy);
+DEFINE_CLEANUP(struct watch, watch_closep, watch__destroy);
+
+enum mechanism guard_mechanism(const struct feature_row abilities[ABILITY_NR])
+{
+	if (abilities[ABILITY_BPF_LSM].state == FEATURE_YES)
+		return MECHANISM_LSM;
+	return abilities[ABILITY_FMOD_RET].state == FEATURE_YES ? MECHANISM_FMOD_RET
+								 : MECHANISM_NONE;
+}
+
+static uint32_t nr_managed(const struct part_sizes *sizes)
+{
+	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
+}
+
+/* Everything that makes one loaded set differ from another. */
+static uint64_t digest_part(const void *bytes, size_t len, const struct part_sizes *sizes,
+			    const struct bpf_object *object)
+{
+	uint64_t digest = digest_add(DIGEST_START, bytes, len);
+	struct bpf_program *program;
+
+	digest = digest_add(digest, sizes, sizeof(*sizes));
+	bpf_object__for_each_program(program, object)
+	{
+		bool wanted = bpf_program__autoload(program);
+
+		digest = digest_add(digest, &wanted, sizeof(wanted));
+	}
+	return digest;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
+		   bool clone_guard, const char *pin_dir, struct part **ret_part)
+{
+	struct guard *skeleton cleanup(guard_closep) = NULL;
+	enum mechanism mechanism = guard_mechanism(abilities);
+	struct part_spec spec = {.id = PART_GUARD, .name = "guard", .mechanism = mechanism};
+	struct bpf_program *program;
+	const void *bytes;
+	size_t len;
+
+	if (mechanism == MECHANISM_NONE)
+		return -ENOTSUP;
+	skeleton = guard__open();
+	if (!skeleton)
+		return -errno;
+	bpf_object__for_each_program(program, skeleton->obj)
+	{
+		const char *section = bpf_program__section_name(program);
+
+		bpf_program__set_autoload(program, starts_with(section, "lsm/") ==
+							   (mechanism == MECHANISM_LSM));
+	}
+	if (!clone_guard) {
+		bpf_program__set_autoload(skeleton->progs.lsm_clone, false);
+		bpf_program__set_autoload(skeleton->progs.mod_clone, false);
+	}
+	bpf_map__set_max_entries(skeleton->maps.managed, nr_managed(sizes));
+	bytes = guard__elf_bytes(&len);
+	spec.object = skeleton->obj;
+	spec.digest = digest_part(bytes, len, sizes, skeleton->obj);
+	return part_bring_up(&spec, pin_dir, ret_part);
+}
+
+static int bring_up_watch(const struct part_sizes *sizes, bool traces, const char *pin_dir,
+			  struct part **ret_part)
+{
+	struct watch *skeleton cleanup(watch_closep) = watch__open();
+	struct part_spec spec = {.id = PART_WATCH, .name = "watch"};
+	struct bpf_program *program;
+	const void *bytes;
+	size_t len;
+
+	if (!skeleton)
+		return -errno;
+	bpf_object__for_each_program(program, skeleton->obj)
+		bpf_program__set_autoload(program,
+					  traces || starts_with(bpf_program__section_name(program),
+								"tp_btf/"));
+	skeleton->rodata->mask_words = sizes->mask_words;
+	bpf_map__set_max_entries(skeleton->maps.managed, nr_managed(sizes));
+	bpf_map__set_max_entries(skeleton->maps.watch_masks, 2 * sizes->mask_words);
+	bpf_map__set_max_entries(skeleton->maps.slot_masks, sizes->nr_slots * sizes->mask_words);
+	bytes = watch__elf_bytes(&len);
+	spec.object = skeleton->obj;
+	spec.digest = digest_part(bytes, len, sizes, skeleton->obj);
+	return part_bring_up(&spec, pin_dir, ret_part);
+}
+
+int watch_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
+		   const char *pin_dir, struct part **ret_part, bool *ret_traces)
+{
+	bool traces = abilities[ABILITY_FENTRY].state == FEATURE_YES;
+	int r = bring_up_watch(sizes, traces, pin_dir, ret_part);
+
+	/* a traced function may be inlined or renamed on a kernel we have not seen */
+	if (r && r != -ESTALE && traces) {
+		traces = false;
+		r = bring_up_watch(sizes, false, pin_dir, ret_part);
+	}
+	if (!r)
+		*ret_traces = traces;
+	return r;
+}

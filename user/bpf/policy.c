@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Filling the policy maps. Programs read them while we write: single entries
+ * change atomically, and only `guard_config` ties them together. Dying anywhere
+ * in here leaves too much guarded, never too little.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/policy.h"
+#include "lib/file.h"
+
+static int read_config(const struct policy_maps *maps, struct guard_config *ret_config)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(maps->config, &zero, ret_config) ? -errno : 0;
+}
+
+static int write_config(const struct policy_maps *maps, const struct guard_config *config)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(maps->config, &zero, config, BPF_ANY) ? -errno : 0;
+}
+
+/* --- the new, translated ------------------------------------------------------------------------ */
+
+static __u32 mode_of(enum enforcement enforcement)
+{
+	static const __u32 modes[ENFORCEMENT_NR] = {
+		[ENFORCEMENT_OFF] = GUARD_OFF,
+		[ENFORCEMENT_AUDIT] = GUARD_AUDIT,
+		[ENFORCEMENT_ENFORCE] = GUARD_ENFORCE,
+	};
+
+	return modes[enforcement];
+}
+
+static struct managed translate_group(const struct managed_group *group, uint32_t slot)
+{
+	static const __u32 kinds[] = {
+		[MANAGED_TREE] = MANAGED_KIND_TREE,
+		[MANAGED_SELF] = MANAGED_KIND_SELF,
+		[MANAGED_OVERLAP] = MANAGED_KIND_OVERLAP,
+	};
+
+	return (struct managed){
+		.kind = kinds[group->scope],
+		.level = group->level,
+		.slot = group->is_container ? slot : SLOT_NONE,
+		.flags = group->is_container ? MANAGED_BORDER : 0,
+	};
+}
+
+static struct actor_key unit_key(const struct actor_unit *unit)
+{
+	struct actor_key key = {.parent_id = unit->parent_id};
+
+	memccpy(key.name, unit->name, '\0', sizeof(key.name) - 1);
+	return key;
+}
+
+static __u32 unit_rights(const struct actor_unit *unit, bool runtime_writes_deny)
+{
+	if (!unit->is_runtime)
+		return RIGHTS_SYSTEM;
+	return runtime_writes_deny ? RIGHTS_RUNTIME_DENY : RIGHTS_RUNTIME_REPAIR;
+}
+
+static int check_policy(const struct kernel_policy *policy)
+{
+	for (uint32_t i = 0; i < policy->nr_groups; i++)
+		if (policy->groups[i].level >= MANAGED_LEVELS_MAX)
+			return -EINVAL;
+	for (uint32_t i = 0; i < policy->nr_actors; i++)
+		if (!policy->actors[i].level || policy->actors[i].level >= MANAGED_LEVELS_MAX ||
+		    !policy->actors[i].name[0] ||
+		    strnlen(policy->actors[i].name, ACTOR_NAME_MAX) == ACTOR_NAME_MAX)
+			return -EINVAL;
+	return 0;
+}
+
+/* --- coming in ------------------------------------------------------------------------------------ */
+
+static int write_mask(int map_fd, uint32_t first, uint32_t words, const struct cpuset *set)
+{
+	for (uint32_t i = 0; i < words; i++) {
+		__u32 index = first + i;
+		__u64 word = i < set->nr_words ? set->words[i] : 0;
+
+		if (bpf_map_update_elem(map_fd, &index, &word, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
+static int write_masks(const struct policy_maps *maps, const struct kernel_policy *policy,
+		       const uint32_t *slots, const struct cpuset *online)
+{
+	int r = 0;
+
+	if (maps->watch_masks >= 0)
+		r = write_mask(maps->watch_masks, 0, maps->mask_words, &policy->protected_cpus);
+	if (!r && maps->watch_masks >= 0)
+		r = write_mask(maps->watch_masks, maps->mask_words, maps->mask_words, online);
+	for (uint32_t i = 0; !r && maps->slot_masks >= 0 && i < policy->nr_groups; i++)
+		if (policy->groups[i].is_container && slots[i] < maps->nr_slots)
+			r = write_mask(maps->slot_masks, slots[i] * maps->mask_words,
+				       maps->mask_words, &policy->groups[i].cpus);
+	return r;
+}
+
+static int add_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
+		      const uint32_t *slots, __u32 *ret_levels)
+{
+	__u32 levels = 0;
+
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
+		const struct managed_group *group = &policy->groups[i];
+		struct managed entry = translate_group(group, slots[i]);
+		__u64 id = group->cgroup_id;
+
+		if (bpf_map_update_elem(maps->managed, &id, &entry, BPF_ANY))
+			return -errno;
+		levels |= 1U << group->level;
+	}
+	*ret_levels = levels;
+	return 0;
+}
+
+static int add_actors(const struct policy_maps *maps, const struct kernel_policy *policy,
+		      __u32 *ret_levels)
+{
+	__u32 levels = 0;
+
+	for (uint32_t i = 0; i < policy->nr_actors; i++) {
+		const struct actor_unit *unit = &policy->actors[i];
+		struct actor_key key = unit_key(unit);
+		struct actor actor = {unit_rights(unit, policy->runtime_writes_deny), unit->level};
+
+		if (bpf_map_update_elem(maps->actors, &key, &actor, BPF_ANY))
+			return -errno;
+		levels |= 1U << unit->level;
+	}
+	*ret_levels = levels;
+	return 0;
+}
+
+/* --- going out ------------------------------------------------------------------------------------ */
+
+/* The keys first, the deletions afterwards: deleting while walking a hash starts it over. */
+static int collect_keys(int map_fd, size_t key_size, void **ret_keys, uint32_t *ret_nr)
+{
+	struct bpf_map_info info = {0};
+	__u32 len = sizeof(info);
+	char *keys cleanup_free = NULL;
+	uint32_t nr = 0;
+
+	if (bpf_obj_get_info_by_fd(map_fd, &info, &len))
+		return -errno;
+	keys = calloc(info.max_entries, key_size);
+	if (!keys)
+		return -ENOMEM;
+	while (nr < info.max_entries &&
+	       !bpf_map_get_next_key(map_fd, nr ? keys + (nr - 1) * key_size : NULL,
+				     keys + nr * key_size))
+		nr++;
+	*ret_keys = TAKE_PTR(keys);
+	*ret_nr = nr;
+	return 0;
+}
+
+static bool is_group(const struct kernel_policy *policy, __u64 id)
+{
+	for (uint32_t i = 0; i < policy->nr_groups; i++)
+		if (policy->groups[i].cgroup_id == id)
+			return true;
+	return false;
+}
+
+static bool is_unit(const struct kernel_policy *policy, const struct actor_key *key)
+{
+	for (uint32_t i = 0; i < policy->nr_actors; i++) {
+		struct actor_key unit = unit_key(&policy->actors[i]);
+
+		if (!memcmp(&unit, key, sizeof(unit)))
+			return true;
+	}
+	return false;
+}
+
+static int drop_old(const struct policy_maps *maps, const struct kernel_policy *policy)
+{
+	void *ids cleanup_free = NULL;
+	void *units cleanup_free = NULL;
+	uint32_t nr;
+	int r = collect_keys(maps->managed, sizeof(__u64), &ids, &nr);
+
+	for (uint32_t i = 0; !r && i < nr; i++)
+		if (!is_group(policy, ((__u64 *)ids)[i]) &&
+		    bpf_map_delete_elem(maps->managed, (__u64 *)ids + i) && errno != ENOENT)
+			r = -errno;
+	if (!r)
+		r = collect_keys(maps->actors, sizeof(struct actor_key), &units, &nr);
+	for (uint32_t i = 0; !r && i < nr; i++)
+		if (!is_unit(policy, (struct actor_key *)units + i) &&
+		    bpf_map_delete_elem(maps->actors, (struct actor_key *)units + i) &&
+		    errno != ENOENT)
+			r = -errno;
+	return r;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------- */
+
+int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
+		   const uint32_t *slots, const struct cpuset *online)
+{
+	struct guard_config config;
+	__u32 managed_levels = 0, actor_levels = 0;
+	int r = check_policy(policy);
+
+	if (!r)
+		r = read_config(maps, &config);
+	if (!r)
+		r = write_masks(maps, policy, slots, online);
+	if (!r)
+		r = add_groups(maps, policy, slots, &managed_levels);
+	if (!r)
+		r = add_actors(maps, policy, &actor_levels);
+	if (r)
+		return r;
+	config.modes[ASPECT_CPUSET_FILES] = mode_of(policy->cpuset_files);
+	config.modes[ASPECT_AFFINITY] = mode_of(policy->affinity);
+	config.modes[ASPECT_CGROUP_MOVES] = mode_of(policy->cgroup_moves);
+	config.expiry_ns = policy->guard_expiry_ns;
+	config.pid1_rights = RIGHTS_SYSTEM;
+	config.managed_levels |= managed_levels;
+	config.actor_levels |= actor_levels;
+	/* the guard sleeps at generation 0: the first policy wakes it, whole */
+	config.generation = config.generation ? config.generation : 1;
+	r = policy_heartbeat(maps);
+	if (!r)
+		r = write_config(maps, &config);
+	if (!r)
+		r = drop_old(maps, policy);
+	if (r)
+		return r;
+	config.managed_levels = managed_levels;
+	config.actor_levels = actor_levels;
+	config.generation++;
+	return write_config(maps, &config);
+}
+
+int policy_heartbeat(const struct policy_maps *maps)
+{
+	struct timespec now;
+	__u64 now_ns;
+	__u32 zero = 0;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &now))
+		return -errno;
+	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
+	return bpf_map_update_elem(maps->heartbeat, &zero, &now_ns, BPF_ANY) ? -errno : 0;
+}
+
+/* --- the agent ---------------------------------------------------------------------------------------- */
+
+/* Field 22 of /proc/PID/stat; the name before it may hold blanks and parentheses. */
+static int read_start_ticks(pid_t pid, __u64 *ret_ticks)
+{
+	char *stat cleanup_free = NULL;
+	char path[32], *field;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	r = file_read_line(AT_FDCWD, path, &stat);
+	if (r)
+		return r == -ENOENT ? -ESRCH : r;
+	field = strrchr(stat, ')');
+	for (int i = 2; field && i < 22; i++)
+		field = strchr(field + 1, ' ');
+	if (!field)
+		return -EPROTO;
+	*ret_ticks = strtoull(field + 1, NULL, 10);
+	return 0;
+}
+
+int policy_enter_agent(const struct policy_maps *maps, pid_t pid)
+{
+	struct actor_task agent = {.rights = RIGHTS_AGENT};
+	void *tasks cleanup_free = NULL;
+	__u32 tgid = (__u32)pid;
+	uint32_t nr;
+	int r = read_start_ticks(pid, &agent.start_ticks);
+
+	if (!r && bpf_map_update_elem(maps->actor_tasks, &tgid, &agent, BPF_ANY))
+		r = -errno;
+	if (!r)
+		r = collect_keys(maps->actor_tasks, sizeof(__u32), &tasks, &nr);
+	for (uint32_t i = 0; !r && i < nr; i++)
+		if (((__u32 *)tasks)[i] != tgid &&
+		    bpf_map_delete_elem(maps->actor_tasks, (__u32 *)tasks + i) && errno != ENOENT)
+			r = -errno;
+	return r;
+}
+
+static int drop_self_tests(const struct policy_maps *maps)
+{
+	void *ids cleanup_free = NULL;
+	uint32_t nr = 0;
+	int r = collect_keys(maps->managed, sizeof(__u64), &ids, &nr);
+
+	for (uint32_t i = 0; !r && i < nr; i++) {
+		__u64 *id = (__u64 *)ids + i;
+		struct managed entry;
+
+		if (!bpf_map_lookup_elem(maps->managed, id, &entry) &&
+		    (entry.flags & MANAGED_SELFTEST) && bpf_map_delete_elem(maps->managed, id))
+			r = -errno;
+	}
+	return r;
+}
+
+int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level)
+{
+	struct managed entry = {MANAGED_KIND_TREE, level, SLOT_NONE, MANAGED_SELFTEST};
+	struct guard_config config;
+	__u64 id = cgroup_id;
+	int r;
+
+	if (level >= MANAGED_LEVELS_MAX)
+		return -EINVAL;
+	r = drop_self_tests(maps);
+	if (!r)
+		r = read_config(maps, &config);
+	if (r)
+		return r;
+	if (bpf_map_update_elem(maps->managed, &id, &entry, BPF_ANY))
+		return -errno;
+	config.generation = config.generation ? config.generation : 1;
+	config.managed_levels |= 1U << level;
+	return write_config(maps, &config);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy maps of guard and watch, written so that there is never less than
+ * the old policy or the new one in force: what is new comes in, the switch is
+ * thrown, what is old goes out, the generation is written last.
+ */
+#ifndef BPF_POLICY_H
+#define BPF_POLICY_H
+
+#include <sys/types.h>
+
+#include <pinfold/abi.h>
+
+#include "core/cpuset.h"
+#include "ctl/ports.h"
+
+/* Descriptors, borrowed from a part; -1 = there is no such map. */
+struct policy_maps {
+	int managed, actors, actor_tasks, config, heartbeat;
+	int watch_masks, slot_masks;
+	uint32_t mask_words; /* of 64 CPUs */
+	uint32_t nr_slots;
+};
+
+/*
+ * Publish the whole policy; slots[i] belongs to policy->groups[i] (SLOT_NONE = no
+ * slot). `online` are the CPUs that are up. -EINVAL for a level beyond
+ * MANAGED_LEVELS_MAX or too long a unit name, before anything is written; else the
+ * errno of the map that refused, with at least the old policy still in force.
+ */
+int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
+		   const uint32_t *slots, const struct cpuset *online);
+
+/* Make process `pid` the agent; earlier agents lose their rights. -ESRCH: no such process. */
+int policy_enter_agent(const struct policy_maps *maps, pid_t pid);
+
+/* Sign of life for guardExpiry. */
+int policy_heartbeat(const struct policy_maps *maps);
+
+/*
+ * Put one cgroup under the guard as its self-test, in place of any earlier one;
+ * the modes in force do not matter to it. Left there until the next publication,
+ * so that the end of the cgroup is nobody's event.
+ */
+int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this kernel lets us do, found by doing it: each probe loads a program of
+ * two instructions, attaches it and lets go. "unknown" means that the question
+ * could not be put (no right, lockdown), never that the answer was no.
+ */
+#ifndef BPF_PROBE_H
+#define BPF_PROBE_H
+
+#include <stdbool.h>
+
+#include "format/rows.h"
+
+enum ability {
+	ABILITY_BTF,	      /* the kernel's types are readable */
+	ABILITY_BPF_LSM,      /* lsm programs attach and really run */
+	ABILITY_FMOD_RET,     /* fmod_ret on security_* attaches */
+	ABILITY_FENTRY,	      /* fentry and fexit attach */
+	ABILITY_TP_BTF,	      /* typed tracepoints attach */
+	ABILITY_RINGBUF,
+	ABILITY_TASK_STORAGE,
+	ABILITY_CGROUP_ITER,
+	ABILITY_SCHED_EXT, /* present; nothing of ours uses it yet */
+	ABILITY_NR,
+};
+
+/* Fill rows[ABILITY_NR], in the order of the enum. Takes some 100 ms. Does not log. */
+void probe_abilities(struct feature_row rows[ABILITY_NR]);
+
+/*
+ * Can a task be preempted inside the kernel, so that fmod_ret programs may be
+ * skipped? FEATURE_UNKNOWN when neither debugfs nor the version tells.
+ */
+enum feature_state probe_preemption(void);
+
+#endif
