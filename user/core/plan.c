@@ -139,13 +139,6 @@ static void remove_unwanted(struct making *making)
 
 /* --- the root --------------------------------------------------------------------------------- */
 
-static bool same_set(const char *text, const struct cpuset *set)
-{
-	struct cpuset parsed = parse_set(text);
-
-	return cpuset_equal(&parsed, set);
-}
-
 static void write_partition(struct making *making, const struct group *root, const char *old)
 {
 	const char *wanted = root->files[GROUP_CPUSET_PARTITION];
@@ -370,27 +363,35 @@ static bool vacate_one_cpu(struct making *making, struct cpuset *ret_cpus)
 	return true;
 }
 
+/* The first who is on CPUs that are not its own in the end; NULL = nobody is. */
+static struct mover *find_waiting(struct making *making)
+{
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		struct mover *mover = &making->movers[i];
+
+		if (!is_settled(mover) && !cpuset_is_subset(&mover->now, &mover->target))
+			return mover;
+	}
+	return NULL;
+}
+
 /*
  * Owners who each wait for the next one's CPUs: one of them steps aside. False
- * = there is no CPU to step aside to.
+ * = nobody waits, or there is no CPU to step aside to.
  */
 static bool break_circle(struct making *making)
 {
+	struct mover *waiting = find_waiting(making);
 	struct cpuset refuge, aside = CPUSET_EMPTY;
 
+	if (!waiting)
+		return false;
 	find_refuge(making, &refuge);
 	if (cpuset_is_empty(&refuge) && !vacate_one_cpu(making, &refuge))
 		return false;
 	cpuset_add(&aside, cpuset_next(&refuge, 0));
-	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		struct mover *mover = &making->movers[i];
-
-		if (is_settled(mover) || cpuset_is_subset(&mover->now, &mover->target))
-			continue;
-		move_to(making, mover, &aside);
-		return true;
-	}
-	return false;
+	move_to(making, waiting, &aside);
+	return true;
 }
 
 static void move_all(struct making *making)
@@ -429,9 +430,6 @@ static void add_desired_mover(struct making *making, const struct group *group,
 	if (cpuset_is_empty(&mover->target))
 		return;
 	mover->is_unbounded = cpuset_is_empty(&mover->now) && observed && observed->populated;
-	if (observed && !observed->populated)
-		/* Nobody runs there: it holds no CPU against anybody. */
-		mover->now = same_set(mover->old, &mover->target) ? mover->target : CPUSET_EMPTY;
 	making->nr_movers++;
 }
 

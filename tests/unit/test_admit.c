@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/* Whole pods: grants, refusals, and suggestions that are then carried out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "scene.h"
+
+#include <errno.h>
+
+struct node {
+	struct topology *topology;
+	struct policy policy;
+	struct ledger *ledger;
+};
+
+static void free_node(struct node *node)
+{
+	ledger_free(node->ledger);
+	topology_free(node->topology);
+	free(node);
+}
+DEFINE_CLEANUP(struct node, free_nodep, free_node);
+#define cleanup_node cleanup(free_nodep)
+
+static struct node *make_node(struct topology *topology, struct policy policy)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	assert_non_null(node);
+	node->topology = topology;
+	node->policy = policy;
+	node->ledger = scene_ledger(topology, &node->policy);
+	return node;
+}
+
+/* 8 CPUs: cores 0/4 1/5 2/6 3/7, one node, CPU 0 and 4 reserved. */
+static struct node *small_node(void)
+{
+	return make_node(scene_machine(1, 1, 4, 2), strict_policy("0,4"));
+}
+
+static const struct grant *grant_of(const struct node *node, const char *uid, const char *name)
+{
+	const struct ledger_pod *pod = ledger_find(node->ledger, uid);
+
+	assert_non_null(pod);
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (!strcmp(pod->grants[i].container, name))
+			return &pod->grants[i];
+	}
+	fail_msg("no container %s", name);
+	return NULL;
+}
+
+static void assert_grant(const struct node *node, const char *uid, const char *name,
+			 enum isolation isolation, const char *cpus)
+{
+	const struct grant *grant = grant_of(node, uid, name);
+
+	assert_int_equal(grant->isolation, isolation);
+	assert_cpus(&grant->cpus, cpus);
+}
+
+/* Refused, nothing changed, the suggestion is of this kind and works when carried out. */
+static void assert_refused(struct node *node, struct pod_spec *spec, enum refusal refusal,
+			   const char *reason, enum change_kind kind)
+{
+	struct cpuset before = *ledger_shared_pool(node->ledger);
+	uint32_t nr_before = ledger_nr_pods(node->ledger);
+	struct decision decision;
+
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, refusal);
+	assert_string_equal(decision.reason, reason);
+	assert_true(decision.message[0]);
+	assert_true(cpuset_equal(ledger_shared_pool(node->ledger), &before));
+	assert_int_equal(ledger_nr_pods(node->ledger), nr_before);
+	assert_sound(node->ledger);
+	assert_int_equal(decision.change.kind, kind);
+	assert_int_equal(decision.suggestion[0] != 0, kind != CHANGE_NONE);
+	if (kind == CHANGE_NONE)
+		return;
+	if (kind == CHANGE_POD_LEAVES)
+		assert_int_equal(ledger_remove(node->ledger, decision.change.uid), 0);
+	change_apply(&decision.change, spec);
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	if (!decision.admitted)
+		fail_msg("suggestion did not work: %s", decision.message);
+	assert_sound(node->ledger);
+}
+
+static void example_machine(void **state)
+{
+	/* node 0 = CPUs 0-15,32-47 */
+	struct node *node cleanup_node =
+		make_node(scene_machine(2, 1, 16, 2), strict_policy("0,32,1,33,16,48"));
+
+	assert_cpus(ledger_shared_pool(node->ledger), "2-15,17-31,34-47,49-63");
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("db", 6)).admitted);
+	assert_true(admit_and_free(node->ledger, burstable_pod("web")).admitted);
+	assert_grant(node, "db", "main", ISOLATION_CONTAINER, "2-4,34-36");
+	assert_grant(node, "web", "main", ISOLATION_HOST, "");
+	assert_cpus(ledger_effective(node->ledger, grant_of(node, "web", "main")),
+		    "5-15,17-31,37-47,49-63");
+}
+
+static void only_whole_guaranteed_requests_are_exclusive(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec = scene_pod("mixed");
+
+	add_container(spec, "half", CONTAINER_APP, 500, 500);
+	add_container(spec, "two", CONTAINER_APP, 2000, 2000);
+	assert_true(admit_and_free(node->ledger, spec).admitted);
+	assert_grant(node, "mixed", "half", ISOLATION_HOST, "");
+	assert_grant(node, "mixed", "two", ISOLATION_CONTAINER, "1,5");
+	spec = scene_pod("burst");
+	add_container(spec, "two", CONTAINER_APP, 2000, 3000);
+	assert_true(admit_and_free(node->ledger, spec).admitted);
+	assert_grant(node, "burst", "two", ISOLATION_HOST, "");
+}
+
+static void init_containers_lend_and_sidecars_keep(void **state)
+{
+	struct node *node cleanup_node = make_node(scene_machine(1, 1, 8, 2), strict_policy("0,8"));
+	struct pod_spec *spec = scene_pod("p");
+
+	add_container(spec, "setup", CONTAINER_INIT, 4000, 4000);
+	add_container(spec, "side", CONTAINER_SIDECAR, 2000, 2000);
+	add_container(spec, "main", CONTAINER_APP, 2000, 2000);
+	assert_true(admit_and_free(node->ledger, spec).admitted);
+	assert_grant(node, "p", "setup", ISOLATION_CONTAINER, "1-2,9-10");
+	assert_grant(node, "p", "side", ISOLATION_CONTAINER, "1,9");
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "2,10");
+	assert_int_equal(cpuset_count(&ledger_find(node->ledger, "p")->held), 4);
+}
+
+static void again_is_idempotent(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 2);
+	struct decision decision;
+
+	node->policy.cpu_options.full_pcpus_only = true;
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_true(decision.admitted);
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("q", 4)).admitted);
+	/* nothing is free now: a running pod must not be refused for that (F7) */
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_true(decision.admitted);
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1,5");
+	assert_int_equal(ledger_set_state(node->ledger, "p", POD_ENDING, "file removed"), 0);
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_int_equal(ledger_find(node->ledger, "p")->state, POD_RUNNING);
+}
+
+static void changed_spec_replaces_or_stays(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct decision decision;
+
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 4)).admitted);
+	/* fits only because its own four are given back first */
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 6)).admitted);
+	assert_int_equal(ledger_nr_pods(node->ledger), 1);
+	decision = admit_and_free(node->ledger, guaranteed_pod("p", 7));
+	assert_false(decision.admitted);
+	assert_int_equal(decision.wanted, 7);
+	assert_int_equal(decision.available, 6);
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1-3,5-7");
+	assert_int_equal(ledger_find(node->ledger, "p")->spec->containers[0].request.cpu_mcpu,
+			 6000);
+}
+
+static void prepare_leaves_the_transaction_open(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 2);
+	struct pod_spec *large cleanup_pod_spec = guaranteed_pod("q", 20);
+	struct decision decision;
+
+	assert_int_equal(admit_prepare(node->ledger, spec, &decision), 0);
+	assert_true(decision.admitted);
+	assert_int_equal(admit_prepare(node->ledger, large, &decision), -EBUSY);
+	ledger_abort(node->ledger);
+	assert_int_equal(ledger_nr_pods(node->ledger), 0);
+	assert_int_equal(admit_prepare(node->ledger, large, &decision), 0);
+	assert_false(decision.admitted);
+	assert_int_equal(ledger_begin(node->ledger), 0);
+	ledger_abort(node->ledger);
+}
+
+static void refuses_without_half_a_pod(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	add_container(spec, "one", CONTAINER_APP, 4000, 4000);
+	add_container(spec, "two", CONTAINER_APP, 4000, 4000);
+	assert_refused(node, spec, REFUSAL_CPUS, "UnexpectedAdmissionError", CHANGE_CONTAINER_CPUS);
+	assert_grant(node, "p", "two", ISOLATION_CONTAINER, "3,7");
+}
+
+static void suggests_who_should_leave(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("late", 2);
+
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("large", 4)).admitted);
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("small", 2)).admitted);
+	assert_refused(node, spec, REFUSAL_CPUS, "UnexpectedAdmissionError", CHANGE_POD_LEAVES);
+	assert_null(ledger_find(node->ledger, "small"));
+}
+
+static void suggests_nothing_that_does_not_work(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	/* 8 containers of one CPU: no single one can be made smaller to fit */
+	for (int i = 0; i < 8; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "c%d", i);
+		add_container(spec, name, CONTAINER_APP, 1000, 1000);
+	}
+	assert_refused(node, spec, REFUSAL_CPUS, "UnexpectedAdmissionError", CHANGE_NONE);
+}
+
+static void smt_alignment(void **state)
+{
+	struct policy policy = strict_policy("0,4");
+	struct node *node cleanup_node;
+	struct pod_spec *odd cleanup_pod_spec = guaranteed_pod("odd", 3);
+	struct pod_spec *large cleanup_pod_spec = guaranteed_pod("large", 4);
+
+	policy.cpu_options.full_pcpus_only = true;
+	node = make_node(scene_machine(1, 1, 4, 2), policy);
+	assert_refused(node, odd, REFUSAL_SMT, "SMTAlignmentError", CHANGE_CONTAINER_CPUS);
+	assert_grant(node, "odd", "main", ISOLATION_CONTAINER, "1-2,5-6");
+	assert_refused(node, large, REFUSAL_SMT, "SMTAlignmentError", CHANGE_CONTAINER_CPUS);
+}
+
+static void keeps_the_last_shared_cpu(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *all cleanup_pod_spec = guaranteed_pod("all", 6);
+
+	assert_true(admit_and_free(node->ledger, burstable_pod("web")).admitted);
+	assert_refused(node, all, REFUSAL_LAST_SHARED_CPU, "UnexpectedAdmissionError",
+		       CHANGE_CONTAINER_CPUS);
+	assert_cpus(ledger_shared_pool(node->ledger), "7");
+}
+
+static void the_last_cpu_may_go_when_nobody_shares(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *web cleanup_pod_spec = burstable_pod("web");
+
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("all", 6)).admitted);
+	assert_true(cpuset_is_empty(ledger_shared_pool(node->ledger)));
+	assert_refused(node, web, REFUSAL_LAST_SHARED_CPU, "UnexpectedAdmissionError",
+		       CHANGE_POD_LEAVES);
+}
+
+static void kubelet_gives_the_last_cpu_away(void **state)
+{
+	struct policy policy = strict_policy("0,4");
+	struct node *node cleanup_node;
+
+	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	node = make_node(scene_machine(1, 1, 4, 2), policy);
+	assert_true(admit_and_free(node->ledger, burstable_pod("web")).admitted);
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("all", 6)).admitted);
+}
+
+static struct node *pod_scope_node(void)
+{
+	struct policy policy = strict_policy("0,8");
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	return make_node(scene_machine(1, 1, 8, 2), policy);
+}
+
+/* Budget 8, a database of 6, two sidecars without resources. */
+static struct pod_spec *database_pod(int64_t database_cpus)
+{
+	struct pod_spec *spec = scene_pod("db");
+
+	add_container(spec, "metrics-exporter", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
+	add_container(spec, "backup-agent", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
+	add_container(spec, "database", CONTAINER_APP, database_cpus * 1000, database_cpus * 1000);
+	set_budget(spec, 8);
+	return spec;
+}
+
+static void bubble_is_divided(void **state)
+{
+	struct node *node cleanup_node = pod_scope_node();
+
+	assert_true(admit_and_free(node->ledger, database_pod(6)).admitted);
+	assert_cpus(&ledger_find(node->ledger, "db")->bubble, "1-4,9-12");
+	assert_grant(node, "db", "database", ISOLATION_CONTAINER, "1-3,9-11");
+	assert_grant(node, "db", "metrics-exporter", ISOLATION_POD, "4,12");
+	assert_grant(node, "db", "backup-agent", ISOLATION_POD, "4,12");
+	/* again: no second bubble, no refusal (F6) */
+	assert_true(admit_and_free(node->ledger, database_pod(6)).admitted);
+	assert_cpus(ledger_shared_pool(node->ledger), "5-7,13-15");
+	assert_int_equal(ledger_remove(node->ledger, "db"), 0);
+	assert_cpus(ledger_shared_pool(node->ledger), "1-7,9-15");
+}
+
+static void container_scope_has_no_bubble(void **state)
+{
+	struct policy policy = strict_policy("0,8");
+	struct node *node cleanup_node;
+
+	policy.align = ALIGN_BEST_EFFORT;
+	node = make_node(scene_machine(1, 1, 8, 2), policy);
+	assert_true(admit_and_free(node->ledger, database_pod(6)).admitted);
+	assert_false(ledger_find(node->ledger, "db")->has_bubble);
+	assert_grant(node, "db", "database", ISOLATION_CONTAINER, "1-3,9-11");
+	assert_grant(node, "db", "backup-agent", ISOLATION_HOST, "");
+}
+
+static void empty_pod_pool_is_refused(void **state)
+{
+	struct node *node cleanup_node = pod_scope_node();
+	struct pod_spec *spec cleanup_pod_spec = database_pod(8);
+
+	assert_refused(node, spec, REFUSAL_EMPTY_SHARED_POOL, "EmptyPodSharedPoolError",
+		       CHANGE_POD_CPUS);
+	assert_int_equal(spec->request.cpu_mcpu, 9000);
+}
+
+static void slices_beyond_the_budget_are_refused(void **state)
+{
+	struct node *node cleanup_node = pod_scope_node();
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	add_container(spec, "one", CONTAINER_APP, 5000, 5000);
+	add_container(spec, "two", CONTAINER_APP, 5000, 5000);
+	set_budget(spec, 8);
+	assert_refused(node, spec, REFUSAL_POD_BUDGET, "UnexpectedAdmissionError", CHANGE_POD_CPUS);
+	assert_int_equal(spec->request.cpu_mcpu, 10000);
+}
+
+static void bad_specs_are_errors(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct decision decision;
+
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
+	add_container(spec, "", CONTAINER_APP, 1000, 1000);
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
+	spec->nr_containers = POD_MAX_CONTAINERS + 1;
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
+	spec->nr_containers = 1;
+	memset(spec->containers[0].name, 'x', sizeof(spec->containers[0].name));
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
+}
+
+static void immense_requests_are_refusals(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec =
+		guaranteed_pod("p", INT64_MAX / 1000 - INT64_MAX / 1000 % 1000);
+	struct decision decision;
+
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_CPUS);
+}
+
+static void names_are_complete(void **state)
+{
+	for (int i = 0; i < REFUSAL_NR; i++)
+		assert_non_null(refusal_name(i));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(example_machine),
+		cmocka_unit_test(only_whole_guaranteed_requests_are_exclusive),
+		cmocka_unit_test(init_containers_lend_and_sidecars_keep),
+		cmocka_unit_test(again_is_idempotent),
+		cmocka_unit_test(changed_spec_replaces_or_stays),
+		cmocka_unit_test(prepare_leaves_the_transaction_open),
+		cmocka_unit_test(refuses_without_half_a_pod),
+		cmocka_unit_test(suggests_who_should_leave),
+		cmocka_unit_test(suggests_nothing_that_does_not_work),
+		cmocka_unit_test(smt_alignment),
+		cmocka_unit_test(keeps_the_last_shared_cpu),
+		cmocka_unit_test(the_last_cpu_may_go_when_nobody_shares),
+		cmocka_unit_test(kubelet_gives_the_last_cpu_away),
+		cmocka_unit_test(bubble_is_divided),
+		cmocka_unit_test(container_scope_has_no_bubble),
+		cmocka_unit_test(empty_pod_pool_is_refused),
+		cmocka_unit_test(slices_beyond_the_budget_are_refused),
+		cmocka_unit_test(bad_specs_are_errors),
+		cmocka_unit_test(immense_requests_are_refusals),
+		cmocka_unit_test(names_are_complete),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

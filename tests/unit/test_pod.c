@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/* Defaulting, QoS class and totals of pods. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "scene.h"
+
+static void qos_by_containers(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct container_spec *one, *two;
+
+	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
+	one = add_container(spec, "one", CONTAINER_APP, 2000, 2000);
+	assert_int_equal(pod_qos(spec), QOS_GUARANTEED);
+	two = add_container(spec, "two", CONTAINER_INIT, 100, 200);
+	assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+	two->request.cpu_mcpu = 200;
+	assert_int_equal(pod_qos(spec), QOS_GUARANTEED);
+	two->limit.memory_bytes = RESOURCE_UNSET;
+	assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+	one->request = one->limit = two->request = two->limit = RESOURCES_UNSET;
+	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
+	/* zero is as good as nothing */
+	one->request.cpu_mcpu = one->limit.cpu_mcpu = 0;
+	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
+}
+
+static void qos_by_pod_level(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	add_container(spec, "one", CONTAINER_APP, 100, RESOURCE_UNSET);
+	set_budget(spec, 4);
+	assert_int_equal(pod_qos(spec), QOS_GUARANTEED);
+	spec->request.memory_bytes = GIB;
+	assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+	spec->request = spec->limit = RESOURCES_UNSET;
+	/* pod-level resources decide alone, even when they say nothing */
+	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
+}
+
+static void limits_become_requests(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct container_spec *container;
+
+	container = add_container(spec, "one", CONTAINER_APP, RESOURCE_UNSET, 3000);
+	container->request.memory_bytes = RESOURCE_UNSET;
+	container->limit.nr_hugepages = 1;
+	container->limit.hugepages[0].size_bytes = 2 << 20;
+	container->limit.hugepages[0].bytes = 8 << 20;
+	pod_spec_default(spec);
+	assert_int_equal(container->request.cpu_mcpu, 3000);
+	assert_int_equal(container->request.memory_bytes, GIB);
+	assert_int_equal(container->request.nr_hugepages, 1);
+	assert_int_equal(container->request.hugepages[0].bytes, 8 << 20);
+	container->request.cpu_mcpu = 1000;
+	pod_spec_default(spec);
+	assert_int_equal(container->request.cpu_mcpu, 1000);
+}
+
+static void pod_level_requests_default(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	add_container(spec, "side", CONTAINER_SIDECAR, 500, RESOURCE_UNSET);
+	add_container(spec, "one", CONTAINER_APP, 1000, RESOURCE_UNSET);
+	spec->has_pod_resources = true;
+	spec->limit.cpu_mcpu = 4000;
+	spec->limit.memory_bytes = 2 * GIB;
+	pod_spec_default(spec);
+	/* what the containers ask for together; nobody asks for memory, so the limit */
+	assert_int_equal(spec->request.cpu_mcpu, 1500);
+	assert_int_equal(spec->request.memory_bytes, 2 * GIB);
+}
+
+static void totals_follow_what_runs_together(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct pod_totals totals;
+
+	add_container(spec, "early", CONTAINER_INIT, 5000, 5000);
+	add_container(spec, "side", CONTAINER_SIDECAR, 1000, 1000);
+	add_container(spec, "late", CONTAINER_INIT, 6000, 6000);
+	add_container(spec, "one", CONTAINER_APP, 2000, 2000);
+	add_container(spec, "two", CONTAINER_APP, 2500, 2500);
+	spec->overhead.cpu_mcpu = 250;
+	totals = pod_totals(spec);
+	assert_int_equal(totals.cpu_request_mcpu, 7250);
+	assert_int_equal(totals.cpu_limit_mcpu, 7250);
+	spec->containers[3].limit.cpu_mcpu = RESOURCE_UNSET;
+	assert_int_equal(pod_totals(spec).cpu_limit_mcpu, RESOURCE_UNSET);
+	set_budget(spec, 9);
+	assert_int_equal(pod_totals(spec).cpu_request_mcpu, 9250);
+	assert_int_equal(pod_totals(spec).cpu_limit_mcpu, 9250);
+}
+
+static void sums_do_not_wrap(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	add_container(spec, "one", CONTAINER_APP, INT64_MAX, INT64_MAX);
+	add_container(spec, "two", CONTAINER_APP, INT64_MAX, INT64_MAX);
+	assert_int_equal(pod_totals(spec).cpu_request_mcpu, INT64_MAX);
+	assert_int_equal(pod_qos(spec), QOS_GUARANTEED);
+}
+
+static void copies_are_equal_and_apart(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 2);
+	struct pod_spec *copy cleanup_pod_spec = pod_spec_copy(spec);
+
+	assert_true(pod_spec_equal(spec, copy));
+	copy->containers[0].limit.cpu_mcpu++;
+	assert_false(pod_spec_equal(spec, copy));
+	copy->containers[0].limit.cpu_mcpu--;
+	copy->overhead.memory_bytes = 1;
+	assert_false(pod_spec_equal(spec, copy));
+}
+
+static void names_are_complete(void **state)
+{
+	for (int i = 0; i < QOS_NR; i++)
+		assert_non_null(qos_class_name(i));
+	for (int i = 0; i < CONTAINER_KIND_NR; i++)
+		assert_non_null(container_kind_name(i));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qos_by_containers),
+		cmocka_unit_test(qos_by_pod_level),
+		cmocka_unit_test(limits_become_requests),
+		cmocka_unit_test(pod_level_requests_default),
+		cmocka_unit_test(totals_follow_what_runs_together),
+		cmocka_unit_test(sums_do_not_wrap),
+		cmocka_unit_test(copies_are_equal_and_apart),
+		cmocka_unit_test(names_are_complete),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
