@@ -511,7 +511,9 @@ static void line_add(struct line *line, const struct field_desc *field, struct j
 		line->text->error = word.error;
 		return;
 	}
-	if (line->open && line->text->len - line->start + word.len > PLAIN_COLUMNS)
+	/* a head stays on one line, so that grep finds the whole of it */
+	if (line->open && !(field->flags & FIELD_HEAD) &&
+	    line->text->len - line->start + word.len > PLAIN_COLUMNS)
 		line_end(line);
 	if (!line->open) {
 		line->start = line->text->len;

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One HTTP/1.1 request over the agent's unix socket.
+ *
+ * Not a general client: one peer that is ours, one request per connection, an
+ * answer with Content-Length or ended by close, everything bounded. A library
+ * for this brings some thirty shared objects (TLS, Kerberos, LDAP) into a root
+ * tool that must also start inside a minimal rescue image.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "inspect.h"
+#include "lib/file.h"
+
+#define MAX_HEAD (16 * 1024)
+
+void answer_fini(struct answer_text *answer)
+{
+	text_fini(&answer->body);
+}
+
+enum status client_status(unsigned int http_status)
+{
+	switch (http_status) {
+	case 400:
+	case 404:
+	case 405:
+	case 413:
+		return STATUS_INPUT;
+	case 403:
+		return STATUS_PERMISSION;
+	case 409:
+		return STATUS_FINDING;
+	case 501:
+		return STATUS_UNSUPPORTED;
+	case 503:
+		return STATUS_UNREACHABLE;
+	default:
+		return STATUS_FAILED;
+	}
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int wait_for(int fd, short events, int64_t deadline_ms)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = events};
+
+	for (;;) {
+		int64_t left_ms = deadline_ms - now_ms();
+		int r = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
+
+		if (r > 0)
+			return 0;
+		if (!r)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+static int connect_to(const char *socket_path, int64_t deadline_ms, int *ret_fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	cleanup_close int fd = -1;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, socket_path, strlen(socket_path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* EAGAIN on a unix socket: the listener's queue is full */
+	while (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (now_ms() >= deadline_ms)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int send_all(int fd, const char *data, size_t len, int64_t deadline_ms)
+{
+	while (len) {
+		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			data += n;
+			len -= (size_t)n;
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		n = wait_for(fd, POLLOUT, deadline_ms);
+		if (n)
+			return (int)n;
+	}
+	return 0;
+}
+
+/* Some more bytes; 0 = the peer closed. */
+static ssize_t receive(int fd, struct text *text, int64_t deadline_ms)
+{
+	char buffer[16 * 1024];
+	int r;
+
+	for (;;) {
+		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
+
+		if (n >= 0) {
+			text_append_len(text, buffer, (size_t)n);
+			return text->error ? text->error : n;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		r = wait_for(fd, POLLIN, deadline_ms);
+		if (r)
+			return r;
+	}
+}
+
+/* Value of a header line among `head`, NUL-terminated block of CRLF lines; NULL = absent. */
+static const char *find_header(const char *head, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = strstr(head, "\r\n"); line; line = strstr(line, "\r\n")) {
+		line += 2;
+		if (!strncasecmp(line, name, len) && line[len] == ':')
+			return line + len + 1 + strspn(line + len + 1, " \t");
+	}
+	return NULL;
+}
+
+/* Status and length out of the head; *ret_length is SIZE_MAX when the close ends the body. */
+static int parse_head(char *head, unsigned int *ret_status, size_t *ret_length)
+{
+	const char *length;
+	unsigned int status;
+	char *end;
+
+	if (sscanf(head, "HTTP/1.%*1[01] %3u", &status) != 1 || status < 100)
+		return -EPROTO;
+	/* the agent never sends chunks; taking them for a body would be worse than refusing */
+	if (find_header(head, "Transfer-Encoding"))
+		return -EPROTO;
+	*ret_length = SIZE_MAX;
+	length = find_header(head, "Content-Length");
+	if (length) {
+		unsigned long long value = strtoull(length, &end, 10);
+
+		if (end == length || (*end != '\r' && *end) || *length == '-')
+			return -EPROTO;
+		if (value > CLIENT_MAX_ANSWER)
+			return -EFBIG;
+		*ret_length = (size_t)value;
+	}
+	*ret_status = status;
+	return 0;
+}
+
+static int read_head(int fd, struct text *text, int64_t deadline_ms, char **ret_body)
+{
+	for (;;) {
+		ssize_t n = receive(fd, text, deadline_ms);
+		char *end = text->len ? memmem(text->data, text->len, "\r\n\r\n", 4) : NULL;
+
+		if (n < 0)
+			return (int)n;
+		if (end) {
+			*end = '\0';
+			*ret_body = end + 4;
+			return 0;
+		}
+		if (!n || text->len > MAX_HEAD)
+			return -EPROTO;
+	}
+}
+
+static int read_answer(int fd, int64_t deadline_ms, struct answer_text *answer)
+{
+	cleanup_text struct text received = {0};
+	size_t length = 0;
+	ssize_t n;
+	char *body = NULL;
+	int r;
+
+	r = read_head(fd, &received, deadline_ms, &body);
+	if (r)
+		return r;
+	r = parse_head(received.data, &answer->status, &length);
+	if (r)
+		return r;
+	text_append_len(&answer->body, body, received.len - (size_t)(body - received.data));
+	while (!answer->body.error && answer->body.len < length) {
+		n = receive(fd, &answer->body, deadline_ms);
+		if (n < 0)
+			return (int)n;
+		if (answer->body.len > CLIENT_MAX_ANSWER)
+			return -EFBIG;
+		if (!n)
+			return length == SIZE_MAX ? 0 : -EPROTO;
+	}
+	if (answer->body.error)
+		return answer->body.error;
+	return answer->body.len > length ? -EPROTO : 0;
+}
+
+int client_ask(const char *socket, const char *path, const char *body,
+	       struct answer_text *ret_answer)
+{
+	const int64_t deadline_ms = now_ms() + CLIENT_TIMEOUT_S * 1000;
+	cleanup_answer struct answer_text answer = {0};
+	cleanup_text struct text request = {0};
+	cleanup_close int fd = -1;
+	int r;
+
+	text_printf(&request, "%s %s HTTP/1.1\r\nHost: pinfold\r\nConnection: close\r\n",
+		    body ? "POST" : "GET", path);
+	if (body)
+		text_printf(&request, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+			    strlen(body));
+	text_printf(&request, "\r\n%s", body ? body : "");
+	if (request.error)
+		return request.error;
+	r = connect_to(socket, deadline_ms, &fd);
+	if (r)
+		return r;
+	r = send_all(fd, request.data, request.len, deadline_ms);
+	/* refused before all was sent: the answer says why */
+	if (r && r != -EPIPE)
+		return r;
+	r = read_answer(fd, deadline_ms, &answer);
+	if (r)
+		return r;
+	*ret_answer = answer;
+	answer = (struct answer_text){0};
+	return 0;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * batch: command lines from a file, one after another, until one fails. In JSON
+ * the whole is one array of {"command": [words], "output": what it gave}.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect.h"
+
+#define MAX_LINE_BYTES 65536
+#define MAX_WORDS      4096
+
+struct line {
+	char *text; /* cut into words in place */
+	size_t size;
+	char *words[MAX_WORDS + 2]; /* [0] is the program's name */
+	int nr_words;
+};
+
+/*
+ * Words between blanks; "…" and '…' keep blanks together, # begins a comment.
+ * -EINVAL for a quote that does not end, -E2BIG for too many words.
+ */
+static int cut_words(struct line *line)
+{
+	char *in = line->text, *out = line->text;
+
+	line->words[0] = (char *)"pinfold";
+	line->nr_words = 1;
+	for (;;) {
+		char quote = '\0';
+
+		in += strspn(in, " \t\r\n");
+		if (!*in || *in == '#')
+			break;
+		if (line->nr_words > MAX_WORDS)
+			return -E2BIG;
+		line->words[line->nr_words++] = out;
+		for (; *in && (quote || !strchr(" \t\r\n", *in)); in++) {
+			if (quote ? *in == quote : *in == '"' || *in == '\'')
+				quote = quote ? '\0' : *in;
+			else
+				*out++ = *in;
+		}
+		if (quote)
+			return -EINVAL;
+		in += *in != '\0';
+		*out++ = '\0';
+	}
+	line->words[line->nr_words] = NULL;
+	return 0;
+}
+
+/* One logical line: a backslash at the end continues it. 1 = a line, 0 = the end. */
+static int read_line(FILE *file, struct text *text, unsigned int *number)
+{
+	cleanup_free char *part = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	text_fini(text);
+	*text = (struct text){0};
+	while ((n = getline(&part, &size, file)) >= 0) {
+		bool continued = n >= 2 && part[n - 1] == '\n' && part[n - 2] == '\\';
+
+		++*number;
+		text_append_len(text, part, (size_t)(continued ? n - 2 : n));
+		if (text->error)
+			return text->error;
+		if (text->len > MAX_LINE_BYTES || memchr(part, '\0', (size_t)n))
+			return -EINVAL;
+		if (!continued)
+			return 1;
+	}
+	return text->len ? 1 : 0;
+}
+
+/* Takes nothing; adds what the line gave. */
+static int collect(struct json_object *all, const struct line *line, struct session *one)
+{
+	struct json_object *entry = json_object_new_object(), *words = json_object_new_array();
+
+	for (int i = 1; i < line->nr_words; i++)
+		json_object_array_add(words, json_object_new_string(line->words[i]));
+	json_object_object_add(entry, "command", words);
+	json_object_object_add(entry, "output", one->result);
+	one->result = NULL;
+	return json_object_array_add(all, entry) ? -ENOMEM : 0;
+}
+
+static int do_line(struct session *session, struct line *line, struct json_object *all)
+{
+	struct session one = {.options = session->options, .nested = true};
+	/* getopt permutes its argument */
+	char **words = malloc((size_t)(line->nr_words + 1) * sizeof(*words));
+	int status;
+
+	if (!words)
+		return out_no_memory(session);
+	memcpy(words, line->words, (size_t)(line->nr_words + 1) * sizeof(*words));
+	status = dispatch_line(&one, line->nr_words, words);
+	free(words);
+	fflush(stdout);
+	if (all && collect(all, line, &one))
+		status = out_no_memory(session);
+	json_object_put(one.result);
+	return status;
+}
+
+static int run_lines(struct session *session, FILE *file, const char *name, struct json_object *all)
+{
+	cleanup_text struct text text = {0};
+	cleanup_free struct line *line = calloc(1, sizeof(*line));
+	unsigned int number = 0, nr_done = 0;
+	int r;
+
+	if (!line)
+		return out_no_memory(session);
+	while ((r = read_line(file, &text, &number)) > 0) {
+		int status;
+
+		line->text = text.data;
+		r = cut_words(line);
+		if (r)
+			return out_fail(session, STATUS_INPUT, "%s:%u: %s", name, number,
+					r == -E2BIG ? "more than 4096 words"
+						    : "a quote does not end");
+		if (line->nr_words == 1)
+			continue;
+		status = do_line(session, line, all);
+		if (status) {
+			if (!session->options.json)
+				fprintf(stderr, "Error: %s:%u: stopped here\n", name, number);
+			return status;
+		}
+		nr_done++;
+	}
+	if (r)
+		return out_fail(session, STATUS_INPUT,
+				"%s:%u: a line of more than %d bytes, or one with a NUL byte", name,
+				number, MAX_LINE_BYTES);
+	if (!session->options.json)
+		printf("processed %u commands\n", nr_done);
+	return STATUS_DONE;
+}
+
+static int batch_file(struct session *session, int argc, char **argv)
+{
+	struct json_object *all;
+	bool is_stdin;
+	FILE *file;
+	int status;
+
+	if (argc != 1)
+		return out_fail(session, STATUS_USAGE, "write 'batch file FILE'; '-' is stdin");
+	if (session->nested)
+		return out_fail(session, STATUS_USAGE, "a batch cannot hold a batch");
+	is_stdin = !strcmp(argv[0], "-");
+	file = is_stdin ? stdin : fopen(argv[0], "re");
+	if (!file)
+		return out_fail(session, errno == EACCES ? STATUS_PERMISSION : STATUS_INPUT,
+				"%s: %s", argv[0], strerror(errno));
+	all = session->options.json ? json_object_new_array() : NULL;
+	status = run_lines(session, file, argv[0], all);
+	if (!is_stdin)
+		fclose(file);
+	/* a failure of the batch itself is its last output */
+	if (all && session->has_result)
+		json_object_array_add(all, session->result);
+	if (all) {
+		session->result = all;
+		session->has_result = true;
+	}
+	return status;
+}
+
+static const struct command batch_commands[] = {
+	{"file", NULL, "FILE", "Do the commands of FILE, one per line; stop at the first failure.",
+	 batch_file},
+	{0},
+};
+
+const struct noun noun_batch = {
+	.name = "batch",
+	.help = "Many commands in one call.",
+	.commands = batch_commands,
+};

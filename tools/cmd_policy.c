@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/* policy and state: what the agent goes by, and what it remembers. */
+#include <stdio.h>
+#include <string.h>
+
+#include <pinfold/names.h>
+
+#include "world.h"
+
+/* --- policy ------------------------------------------------------------------------------------ */
+
+static int policy_show(struct session *session, int argc, char **argv)
+{
+	struct json_object *policy = NULL;
+	int r;
+
+	if (argc)
+		return unexpected(session, argv[0], "nothing more");
+	r = source_fetch(session, "policy", &policy);
+	return r ? r : out_object(session, &view_policy_desc, policy);
+}
+
+/* As the agent would read it here: the file alone, then against the machine. */
+static int policy_validate(struct session *session, int argc, char **argv)
+{
+	struct machine machine cleanup(machine_fini) = {0};
+	cleanup_free struct config *config = NULL;
+	cleanup_ledger struct ledger *ledger = NULL;
+	struct policy_row row = {0};
+	int r;
+
+	if (argc != 2 || !is_prefix(argv[0], "file"))
+		return out_fail(session, STATUS_USAGE, "write 'policy validate file FILE'");
+	r = world_read_machine(session, &machine);
+	if (!r)
+		r = world_read_config(session, argv[1], &machine, &config);
+	if (!r)
+		r = world_new_ledger(session, argv[1], machine.topology, &config->policy, &ledger);
+	if (r)
+		return r;
+	row.file = argv[1];
+	row.mode = run_mode_name(config->mode);
+	row.host_tasks = host_tasks_name(config_host_tasks(config));
+	row.partitions = partitions_name(config->partitions);
+	row.interrupts = interrupts_name(config->interrupts);
+	row.runtime_writes = runtime_writes_name(config->runtime_writes);
+	return out_object(session, &view_policy_desc,
+			  view_policy(&config->policy, ledger_reserved(ledger), &row));
+}
+
+static const struct command policy_commands[] = {
+	{"show", "list", "", "The configuration in force.", policy_show},
+	{"validate", NULL, "file FILE",
+	 "Would the agent take this file on this machine (or on that of --topology)?",
+	 policy_validate},
+	{0},
+};
+
+const struct noun noun_policy = {
+	.name = "policy",
+	.help = "The configuration in force, and checking another one.",
+	.commands = policy_commands,
+	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
+};
+
+/* --- state ------------------------------------------------------------------------------------- */
+
+static int state_show(struct session *session, int argc, char **argv)
+{
+	struct json_object *state = NULL;
+	int r;
+
+	if (argc)
+		return unexpected(session, argv[0], "nothing more");
+	r = source_fetch(session, "state", &state);
+	return r ? r : out_object(session, &view_state_desc, state);
+}
+
+/* Every field, every pod against the machine, every invariant of the ledger. */
+static int state_verify(struct session *session, int argc, char **argv)
+{
+	struct world world cleanup(world_fini) = {0};
+	char error[256];
+	int r;
+
+	if (argc)
+		return unexpected(session, argv[0], "nothing more");
+	r = world_open(session, WORLD_POLICY_OF_STATE, &world);
+	if (r)
+		return r;
+	if (!world.state.present)
+		return out_fail(session, STATUS_UNREACHABLE, "%s: not there; name one with --state",
+				world.state.file);
+	if (ledger_check(world.ledger, error, sizeof(error)))
+		return out_fail(session, STATUS_FINDING, "%s: %s", world.state.file, error);
+	if (world.state.nr_left_out)
+		return out_fail(session, STATUS_FINDING,
+				"%s: %u of %u pods do not fit this machine and policy",
+				world.state.file, world.state.nr_left_out,
+				world.state.decoded->nr_pods);
+	return out_object(session, &view_pod_desc, view_pods(world.ledger));
+}
+
+static int state_dump(struct session *session, int argc, char **argv)
+{
+	cleanup_free char *file = NULL, *data = NULL;
+	size_t len;
+	int r;
+
+	if (argc)
+		return unexpected(session, argv[0], "nothing more");
+	file = session->options.state
+		       ? strdup(session->options.state)
+		       : source_path(session, PINFOLD_STATE_DIR "/" PINFOLD_STATE_FILE);
+	if (!file)
+		return out_no_memory(session);
+	r = source_read(session, file, STATE_MAX_BYTES, &data, &len);
+	if (r)
+		return r;
+	if (!session->options.json)
+		return out_text(session, "state", data);
+	session->result = json_tokener_parse(data);
+	session->has_result = true;
+	if (!session->result)
+		return out_fail(session, STATUS_INPUT, "%s: no JSON; see 'pinfold state verify'",
+				file);
+	return STATUS_DONE;
+}
+
+static const struct command state_commands[] = {
+	{"show", "list", "", "The state file: when written, by which boot, how many pods.",
+	 state_show},
+	{"verify", NULL, "", "Check it whole, and against the machine; shows its pods.",
+	 state_verify},
+	{"dump", NULL, "", "The file as it is.", state_dump},
+	{0},
+};
+
+const struct noun noun_state = {
+	.name = "state",
+	.help = "What the agent remembers across restarts.",
+	.commands = state_commands,
+	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
+};

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * simulate: the grammar of its steps, on the command line and in scripts.
+ *
+ * A script has one step per line: pod file FILE [times N], policy file FILE,
+ * drain POD, offline CPUS, and expectations:
+ *   expect admitted POD            expect refused POD [REASON]
+ *   expect cpus POD CONTAINER CPUS expect shared CPUS
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulation.h"
+
+#define MAX_TIMES	 10000
+#define MAX_SCRIPT_BYTES (1 << 20)
+#define MAX_SCRIPT_WORDS 16
+
+/* --- steps ------------------------------------------------------------------------------------- */
+
+static int parse_times(struct session *session, const char *word, unsigned int *ret_times)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(word, &end, 10);
+	if (errno || end == word || *end || *word == '-' || value < 1 || value > MAX_TIMES)
+		return out_fail(session, STATUS_USAGE, "times '%.60s': write a number from 1 to %d",
+				word, MAX_TIMES);
+	*ret_times = (unsigned int)value;
+	return STATUS_DONE;
+}
+
+/* FILE… [times N], after an optional "file". */
+static int step_pods(struct simulation *simulation, int argc, char **argv)
+{
+	unsigned int times = 1;
+	int r = STATUS_DONE;
+
+	if (argc && !strcmp(argv[0], "file")) {
+		argc--;
+		argv++;
+	}
+	if (argc >= 2 && !strcmp(argv[argc - 2], "times")) {
+		r = parse_times(simulation->session, argv[argc - 1], &times);
+		argc -= 2;
+	}
+	if (r)
+		return r;
+	if (!argc)
+		return out_fail(simulation->session, STATUS_USAGE,
+				"a file with pods is missing: simulate [pod file] FILE… [times N]");
+	for (int i = 0; i < argc && !r; i++)
+		r = simulation_pods(simulation, argv[i], times);
+	return r;
+}
+
+static int step_policy(struct simulation *simulation, int argc, char **argv)
+{
+	if (argc != 2 || strcmp(argv[0], "file"))
+		return out_fail(simulation->session, STATUS_USAGE, "write 'policy file FILE'");
+	return simulation_policy(simulation, argv[1]);
+}
+
+static int step_drain(struct simulation *simulation, int argc, char **argv)
+{
+	struct pod_ref ref;
+	int r = ref_parse_pod(simulation->session, &argc, &argv, &ref);
+
+	if (r)
+		return r;
+	if (argc)
+		return unexpected(simulation->session, argv[0], "nothing more");
+	return simulation_drain(simulation, &ref);
+}
+
+static int parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus)
+{
+	if (cpuset_parse(word, strlen(word), ret_cpus))
+		return out_fail(session, STATUS_INPUT,
+				"'%.60s' is no CPU list; write numbers and ranges, e.g. 0-3,8",
+				word);
+	return STATUS_DONE;
+}
+
+static int step_offline(struct simulation *simulation, int argc, char **argv)
+{
+	struct cpuset cpus;
+	int r;
+
+	if (argc != 1)
+		return out_fail(simulation->session, STATUS_USAGE, "write 'offline CPUS'");
+	r = parse_cpus(simulation->session, argv[0], &cpus);
+	return r ? r : simulation_offline(simulation, &cpus);
+}
+
+/* --- expectations ------------------------------------------------------------------------------ */
+
+/* A line of the script being looked at. */
+struct script_line {
+	unsigned int number;
+	char *text; /* whole */
+	int argc;
+	char *argv[MAX_SCRIPT_WORDS + 1];
+};
+
+static int expect_cpuset(struct simulation *simulation, const struct script_line *line,
+			 const char *wanted_list, const struct cpuset *found)
+{
+	cleanup_free char *list = malloc(CPUSET_TEXT_MAX);
+	struct cpuset wanted;
+	int r;
+
+	if (!list)
+		return out_no_memory(simulation->session);
+	r = parse_cpus(simulation->session, wanted_list, &wanted);
+	if (r)
+		return r;
+	cpuset_format(found, list, CPUSET_TEXT_MAX);
+	return simulation_expect(simulation, line->number, line->text, cpuset_equal(&wanted, found),
+				 list);
+}
+
+static int expect_refused(struct simulation *simulation, const struct script_line *line,
+			  const struct pod_ref *ref, const char *reason)
+{
+	const struct refused *refused = simulation_find_refused(simulation, ref);
+	bool met = refused && (!reason || !strcmp(refused->decision.reason, reason) ||
+			       !strcmp(refusal_name(refused->decision.refusal), reason));
+
+	return simulation_expect(simulation, line->number, line->text, met,
+				 refused ? refused->decision.reason : "not refused");
+}
+
+static int expect_cpus(struct simulation *simulation, const struct script_line *line,
+		       const struct pod_ref *ref, char **argv)
+{
+	const struct ledger_pod *pod = simulation_find(simulation, ref);
+
+	for (uint32_t i = 0; pod && i < pod->nr_grants; i++) {
+		if (!strcmp(pod->grants[i].container, argv[0]))
+			return expect_cpuset(simulation, line, argv[1],
+					     ledger_effective(simulation->world.ledger,
+							      &pod->grants[i]));
+	}
+	return simulation_expect(simulation, line->number, line->text, false,
+				 pod ? "no such container" : "not admitted");
+}
+
+static int step_expect(struct simulation *simulation, const struct script_line *line)
+{
+	static const char grammar[] = "expect admitted POD, expect refused POD [REASON], expect "
+				      "cpus POD CONTAINER CPUS, expect shared CPUS";
+	struct session *session = simulation->session;
+	char **argv = (char **)line->argv + 2;
+	int argc = line->argc - 2;
+	const char *what = argc >= 0 ? line->argv[1] : "";
+	struct pod_ref ref;
+	int r;
+
+	if (!strcmp(what, "shared") && argc == 1)
+		return expect_cpuset(simulation, line, argv[0],
+				     ledger_shared_pool(simulation->world.ledger));
+	if (argc < 1)
+		return unexpected(session, what, grammar);
+	r = ref_parse_pod(session, &argc, &argv, &ref);
+	if (r)
+		return r;
+	if (!strcmp(what, "admitted") && !argc)
+		return simulation_expect(simulation, line->number, line->text,
+					 simulation_find(simulation, &ref) != NULL, "not admitted");
+	if (!strcmp(what, "refused") && argc <= 1)
+		return expect_refused(simulation, line, &ref, argc ? argv[0] : NULL);
+	if (!strcmp(what, "cpus") && argc == 2)
+		return expect_cpus(simulation, line, &ref, argv);
+	return unexpected(session, what, grammar);
+}
+
+/* --- scripts ----------------------------------------------------------------------------------- */
+
+static int do_script_line(struct simulation *simulation, const struct script_line *line)
+{
+	static const struct {
+		const char *name;
+		int (*step)(struct simulation *simulation, int argc, char **argv);
+	} steps[] = {
+		{"pod", step_pods},
+		{"policy", step_policy},
+		{"drain", step_drain},
+		{"offline", step_offline},
+	};
+
+	if (!strcmp(line->argv[0], "expect"))
+		return step_expect(simulation, line);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (!strcmp(line->argv[0], steps[i].name))
+			return steps[i].step(simulation, line->argc - 1, (char **)line->argv + 1);
+	}
+	return unexpected(simulation->session, line->argv[0],
+			  "pod, policy, drain, offline, expect");
+}
+
+/* Words of one line, cut in place; *text keeps a copy of the whole. -E2BIG. */
+static int cut_line(char *words, struct script_line *line)
+{
+	char *save = NULL;
+
+	line->argc = 0;
+	for (char *word = strtok_r(words, " \t\r", &save); word && *word != '#';
+	     word = strtok_r(NULL, " \t\r", &save)) {
+		if (line->argc == MAX_SCRIPT_WORDS)
+			return -E2BIG;
+		line->argv[line->argc++] = word;
+	}
+	line->argv[line->argc] = NULL;
+	return 0;
+}
+
+static int run_script_line(struct simulation *simulation, char *text, unsigned int number)
+{
+	cleanup_free char *words = strdup(text);
+	struct script_line line = {.number = number, .text = text};
+	int r;
+
+	if (!words)
+		return out_no_memory(simulation->session);
+	if (cut_line(words, &line))
+		return out_fail(simulation->session, STATUS_INPUT, "%s:%u: more than %d words",
+				simulation->script, number, MAX_SCRIPT_WORDS);
+	if (!line.argc)
+		return STATUS_DONE;
+	r = do_script_line(simulation, &line);
+	if (r && !simulation->session->options.json)
+		out_note("%s:%u: stopped here", simulation->script, number);
+	/* a word out of place in a file is rejected input, not a wrong command line */
+	return r == STATUS_USAGE ? STATUS_INPUT : r;
+}
+
+static int step_script(struct simulation *simulation, int argc, char **argv)
+{
+	cleanup_free char *data = NULL;
+	unsigned int number = 0;
+	size_t len;
+	char *next;
+	int r;
+
+	if (argc != 2 || strcmp(argv[0], "file"))
+		return out_fail(simulation->session, STATUS_USAGE, "write 'script file FILE'");
+	r = source_read(simulation->session, argv[1], MAX_SCRIPT_BYTES, &data, &len);
+	if (r)
+		return r;
+	if (memchr(data, '\0', len))
+		return out_fail(simulation->session, STATUS_INPUT, "%s: holds a NUL byte", argv[1]);
+	simulation->script = argv[1];
+	next = data;
+	while (next && !r) {
+		char *text = strsep(&next, "\n");
+
+		r = run_script_line(simulation, text, ++number);
+	}
+	return r;
+}
+
+/* --- the noun ---------------------------------------------------------------------------------- */
+
+static int simulate(struct session *session, int argc, char **argv,
+		    int (*step)(struct simulation *simulation, int argc, char **argv))
+{
+	struct simulation simulation cleanup(simulation_fini) = {0};
+	int r;
+
+	r = simulation_open(session, &simulation);
+	if (!r)
+		r = step(&simulation, argc, argv);
+	if (!r)
+		r = out_object(session, &view_simulate_desc, simulation_view(&simulation));
+	return r ? r : simulation_status(&simulation);
+}
+
+static int simulate_pods(struct session *session, int argc, char **argv)
+{
+	return simulate(session, argc, argv, step_pods);
+}
+
+static int simulate_policy(struct session *session, int argc, char **argv)
+{
+	return simulate(session, argc, argv, step_policy);
+}
+
+static int simulate_drain(struct session *session, int argc, char **argv)
+{
+	return simulate(session, argc, argv, step_drain);
+}
+
+static int simulate_offline(struct session *session, int argc, char **argv)
+{
+	return simulate(session, argc, argv, step_offline);
+}
+
+static int simulate_script(struct session *session, int argc, char **argv)
+{
+	return simulate(session, argc, argv, step_script);
+}
+
+static const struct command simulate_commands[] = {
+	{"pod", NULL, "[pod file] FILE… [times N]",
+	 "Admit the pods of these files; exit status 1 when one is refused.", simulate_pods},
+	{"policy", NULL, "file FILE", "The pods that run, under another configuration.",
+	 simulate_policy},
+	{"drain", NULL, "POD", "The pod leaves.", simulate_drain},
+	{"offline", NULL, "CPUS", "These CPUs go.", simulate_offline},
+	{"script", NULL, "file FILE",
+	 "Steps and expectations, one per line; exit status 1 when one does not hold.",
+	 simulate_script},
+	{0},
+};
+
+const struct noun noun_simulate = {
+	.name = "simulate",
+	.help = "What would happen if: pods come or go, CPUs or configuration change.",
+	.commands = simulate_commands,
+	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
+	.bare = true,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inspector's own contract: a command line is words; a noun has a table of
+ * commands; a command makes one object, text or failure in its session. The
+ * tables in cmd_*.c are the only place that lists commands: help, completion
+ * and the check of the manual come from them.
+ */
+#ifndef TOOLS_INSPECT_H
+#define TOOLS_INSPECT_H
+
+#include <stdbool.h>
+
+#include <json-c/json.h>
+
+#include "format/views.h"
+#include "lib/text.h"
+
+/* Exit codes; 255 is never used. `run` has its own: see cmd_run.c. */
+enum status {
+	STATUS_DONE = 0,
+	STATUS_FINDING = 1, /* a finding, a refusal, an expectation not met */
+	STATUS_USAGE = 2,
+	STATUS_UNREACHABLE = 3, /* neither agent nor state */
+	STATUS_PERMISSION = 4,
+	STATUS_INPUT = 5,	/* input rejected */
+	STATUS_UNSUPPORTED = 6, /* not on this machine */
+	STATUS_FAILED = 7,	/* I/O, kernel */
+};
+
+/* Options only some nouns take; bit = position in the table of options in main.c. */
+enum noun_option {
+	OPTION_TOPOLOGY = 1 << 0,
+	OPTION_CONFIG = 1 << 1,
+	OPTION_STATE = 1 << 2,
+};
+
+struct options {
+	bool json, pretty, debug;
+	bool help, version;
+	const char *root;   /* -S: every path of ours is looked for below it */
+	const char *socket; /* NULL = the usual place below root; so below */
+	const char *bpffs;
+	const char *topology, *config, *state;
+	unsigned int given; /* of enum noun_option */
+};
+
+/* One command line being worked on. All of it is borrowed but result and owned. */
+struct session {
+	struct options options;
+	bool nested;		    /* a line of a batch */
+	bool has_result;	    /* JSON mode: the command gave its object */
+	struct json_object *result; /* NULL may be JSON null */
+};
+
+struct command {
+	const char *name;    /* NULL ends a table; the first row is the default */
+	const char *synonym; /* "list" of "show", or NULL */
+	const char *args;    /* as the manual writes them: "[CPUS]", "file FILE", or "" */
+	const char *help;    /* one sentence */
+	/* Words after the command's own. Returns enum status, or run's own codes. */
+	int (*run)(struct session *session, int argc, char **argv);
+};
+
+struct noun {
+	const char *name;
+	const char *help;
+	const struct command *commands;
+	unsigned int options; /* of enum noun_option */
+	/*
+	 * The first command needs no word of its own ("simulate FILE", "run POD …"):
+	 * what is no whole command name is its argument.
+	 */
+	bool bare;
+};
+
+extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_policy, noun_drift,
+	noun_event, noun_feature, noun_prog, noun_state, noun_simulate, noun_run, noun_guard,
+	noun_metrics, noun_schema, noun_version, noun_batch, noun_help;
+extern const struct noun *const nouns[]; /* NULL-terminated, order of the manual */
+
+/* --- out.c: what a command says ---------------------------------------------------------------- */
+
+/* Takes `json`; NULL = no memory, reported. Returns STATUS_DONE or STATUS_FAILED. */
+int out_object(struct session *session, const struct object_desc *desc, struct json_object *json);
+/* Text as it is in plain mode; {key: text} in JSON mode. */
+int out_text(struct session *session, const char *key, const char *string);
+/* JSON null; in plain mode nothing. */
+int out_null(struct session *session);
+/*
+ * A failure: "Error: …" on stderr, or {"error": …} on stdout in JSON mode.
+ * Returns `status`. The sentence names the thing, the value, the cause and the remedy.
+ */
+int out_fail(struct session *session, enum status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Something to know that is no failure; stderr in every mode, so stdout stays one document. */
+void out_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Print what JSON mode collected; returns `status`, or STATUS_FAILED when stdout failed. */
+int out_finish(struct session *session, int status);
+int out_no_memory(struct session *session);
+
+/* --- dispatch.c: words -> command -------------------------------------------------------------- */
+
+/* Everything after the options: OBJECT [COMMAND [ARGS]]. */
+int dispatch(struct session *session, int argc, char **argv);
+/* Options and words of one line; argv[0] is the program's name. Changes argv's order. */
+int dispatch_line(struct session *session, int argc, char **argv);
+/* Does `word` abbreviate `name`? */
+bool is_prefix(const char *word, const char *name);
+void help_all(struct text *text);
+int help_noun(struct session *session, const struct noun *noun);
+int help_general(struct session *session);
+/* "what is 'xyz'?": words where none, or other ones, are expected. */
+int unexpected(struct session *session, const char *word, const char *expected);
+
+/* --- client.c: the agent's socket -------------------------------------------------------------- */
+
+#define CLIENT_MAX_ANSWER (64 << 20) /* 8192 CPUs and 65536 events are about 20 MiB */
+#define CLIENT_TIMEOUT_S  10
+
+struct answer_text {
+	unsigned int status; /* HTTP */
+	struct text body;
+};
+void answer_fini(struct answer_text *answer);
+#define cleanup_answer cleanup(answer_fini)
+
+/*
+ * One request on a connection of its own, made by the calling process: the
+ * agent takes the peer's pid for the asker's. `body` NULL = GET, else POST.
+ * -ENOENT, -ECONNREFUSED: nobody listens; -EACCES, -EPERM: not allowed;
+ * -ETIMEDOUT; -EPROTO: the answer is no HTTP; -EFBIG.
+ */
+int client_ask(const char *socket, const char *path, const char *body,
+	       struct answer_text *ret_answer);
+/* Enum status for an HTTP status >= 300. */
+enum status client_status(unsigned int http_status);
+
+/* --- source.c: where facts come from ----------------------------------------------------------- */
+
+/* A path of ours below the root given with -S; freed by the caller, NULL = no memory. */
+char *source_path(const struct session *session, const char *path);
+char *source_socket(const struct session *session);
+
+/*
+ * The object behind a noun: from the agent; when nobody listens, from the state
+ * file and the machine, which is said on stderr. Failures are reported here and
+ * *ret_json untouched. Returns enum status.
+ */
+int source_fetch(struct session *session, const char *noun, struct json_object **ret_json);
+/* As source_fetch but the agent or nothing; POST when `body` is not NULL. */
+int source_ask(struct session *session, const char *path, const char *body,
+	       struct json_object **ret_json);
+/* Read a file of the user's, bounded; reported. */
+int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
+		size_t *ret_len);
+
+/* --- ref.c: typed references ------------------------------------------------------------------- */
+
+/* POD := { [NAMESPACE/]NAME | name [NAMESPACE/]NAME | uid UID }. Borrows the words. */
+struct pod_ref {
+	const char *uid; /* or the name: */
+	char namespace[POD_NAME_MAX];
+	char name[POD_NAME_MAX];
+};
+/* Eats words from the front; reported. */
+int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_ref *ret_ref);
+/* namespace and name stand under `namespace` and `name_key`. */
+bool ref_matches(const struct pod_ref *ref, struct json_object *object, const char *name_key);
+const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size);
+/* String member, or "" */
+const char *json_text(struct json_object *object, const char *key);
+/* A new array of the members of `array` for which keep() is true; NULL = no memory. */
+struct json_object *json_filter(struct json_object *array,
+				bool (*keep)(struct json_object *item, const void *data),
+				const void *data);
+
+static inline void cleanup_json_put(struct json_object **json)
+{
+	json_object_put(*json);
+}
+#define cleanup_json cleanup(cleanup_json_put)
+
+/* --- map.c ------------------------------------------------------------------------------------- */
+
+/* One picture of the machine from the array of `cpu show`. */
+int map_draw(struct json_object *cpus, struct text *text);
+
+/* The source revision this was built from. main.c */
+extern const char program_revision[];
+
+/* --- cold.c: without the agent ----------------------------------------------------------------- */
+
+/* As source_fetch, from state file, machine and pins. */
+int cold_fetch(struct session *session, const char *noun, struct json_object **ret_json);
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The BPF side as its pins show it. Pins outlive the agent, so this is what
+ * really is in force when nobody answers on the socket.
+ */
+#include "pins.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <pinfold/names.h>
+
+#include "lib/file.h"
+
+#define MAX_PROGS 256
+
+static const char *const part_names[PART_NR] = {
+	[PART_GUARD] = "guard",
+	[PART_WATCH] = "watch",
+	[PART_OBSERVE] = "observe",
+};
+
+char *pins_path(const struct session *session, const char *name)
+{
+	cleanup_free char *base = session->options.bpffs ? strdup(session->options.bpffs)
+							 : source_path(session, PINFOLD_BPFFS_DIR);
+	char *path;
+
+	if (!base || asprintf(&path, "%s/%s", base, name) < 0)
+		return NULL;
+	return path;
+}
+
+static int report_pin(struct session *session, const char *path, int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		return out_fail(session, STATUS_PERMISSION, "%s: %s; try as root", path,
+				strerror(error));
+	case ENOENT:
+		return out_fail(session, STATUS_UNREACHABLE,
+				"%s: not there; the agent has pinned nothing, or --bpffs names "
+				"another place",
+				path);
+	case ENOSYS:
+		return out_fail(session, STATUS_UNSUPPORTED, "%s: this kernel has no bpf(2)", path);
+	default:
+		return out_fail(session, STATUS_FAILED, "%s: %s", path, strerror(error));
+	}
+}
+
+int pins_open_map(struct session *session, const char *name, size_t value_bytes, int *ret_fd)
+{
+	cleanup_free char *path = pins_path(session, name);
+	struct bpf_map_info info = {0};
+	__u32 info_len = sizeof(info);
+	cleanup_close int fd = -1;
+
+	if (!path)
+		return out_no_memory(session);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return report_pin(session, path, errno);
+	if (bpf_obj_get_info_by_fd(fd, &info, &info_len))
+		return report_pin(session, path, errno);
+	if (info.value_size != value_bytes)
+		return out_fail(session, STATUS_UNSUPPORTED,
+				"%s: its values have %u bytes, not %zu: it belongs to another "
+				"version of pinfold; use that one's inspector",
+				path, info.value_size, value_bytes);
+	*ret_fd = TAKE_FD(fd);
+	return STATUS_DONE;
+}
+
+int pins_check_version(const struct session *session, enum part_id part, struct part_meta *ret_meta)
+{
+	cleanup_free char *path = pins_path(session, "meta");
+	struct part_meta meta = {0};
+	cleanup_close int fd = -1;
+	const __u32 key = part;
+
+	if (!path)
+		return -ENOMEM;
+	fd = bpf_obj_get(path);
+	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &meta))
+		return -errno;
+	if (!meta.abi_version)
+		return -ENOENT;
+	if (meta.abi_version != ABI_VERSION)
+		return -EPROTO;
+	*ret_meta = meta;
+	return 0;
+}
+
+/* --- programs ---------------------------------------------------------------------------------- */
+
+static const char *type_name(__u32 prog_type, __u32 attach_type)
+{
+	if (prog_type == BPF_PROG_TYPE_LSM)
+		return "lsm";
+	switch (attach_type) {
+	case BPF_MODIFY_RETURN:
+		return "fmod_ret";
+	case BPF_TRACE_FEXIT:
+		return "fexit";
+	case BPF_TRACE_FENTRY:
+		return "fentry";
+	case BPF_TRACE_RAW_TP:
+		return "tp_btf";
+	case BPF_TRACE_ITER:
+		return "iter";
+	default:
+		return prog_type == BPF_PROG_TYPE_TRACING ? "tracing" : "other";
+	}
+}
+
+static int fill_prog(__u32 prog_id, struct prog_row *row)
+{
+	cleanup_close int fd = bpf_prog_get_fd_by_id(prog_id);
+	struct bpf_prog_info info = {0};
+	__u32 info_len = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &info_len))
+		return -errno;
+	row->id = info.id;
+	row->run_time_ns = info.run_time_ns;
+	row->run_count = info.run_cnt;
+	row->recursion_misses = info.recursion_misses;
+	return 0;
+}
+
+/* A pin is called "<part>_<program>"; the kernel cuts a program's own name to 15 bytes. */
+static int fill_link(const char *path, const char *pin, struct prog_row *row)
+{
+	cleanup_close int fd = bpf_obj_get(path);
+	struct bpf_link_info info = {0};
+	__u32 info_len = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &info_len))
+		return -errno;
+	*row = (struct prog_row){.attached = true, .pinned = true};
+	snprintf(row->name, sizeof(row->name), "%s", pin);
+	snprintf(row->object, sizeof(row->object), "%.*s", (int)strcspn(pin, "_"), pin);
+	if (info.type == BPF_LINK_TYPE_TRACING)
+		snprintf(row->type, sizeof(row->type), "%s",
+			 type_name(BPF_PROG_TYPE_TRACING, info.tracing.attach_type));
+	else
+		snprintf(row->type, sizeof(row->type), "other");
+	if (info.type == BPF_LINK_TYPE_TRACING && info.tracing.attach_type == BPF_LSM_MAC)
+		snprintf(row->type, sizeof(row->type), "lsm");
+	return fill_prog(info.prog_id, row);
+}
+
+static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t *ret_nr)
+{
+	const struct dirent *entry;
+
+	*ret_nr = 0;
+	while ((entry = readdir(dir)) && *ret_nr < MAX_PROGS) {
+		cleanup_free char *pin = NULL;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&pin, "%s/%s", path, entry->d_name) < 0) {
+			pin = NULL;
+			return -ENOMEM;
+		}
+		/* a link that goes while we look is no failure */
+		if (!fill_link(pin, entry->d_name, &rows[*ret_nr]))
+			++*ret_nr;
+	}
+	return 0;
+}
+
+int pins_fetch_progs(struct session *session, struct json_object **ret_json)
+{
+	cleanup_free struct prog_row *rows = calloc(MAX_PROGS, sizeof(*rows));
+	cleanup_free char *path = pins_path(session, "links");
+	cleanup_dir DIR *dir = NULL;
+	size_t nr;
+
+	if (!rows || !path)
+		return out_no_memory(session);
+	dir = opendir(path);
+	if (!dir)
+		return report_pin(session, path, errno);
+	out_note("no agent answers; these are the programs pinned in %s", path);
+	if (read_links(dir, path, rows, &nr))
+		return out_no_memory(session);
+	*ret_json = view_progs(rows, nr);
+	return *ret_json ? STATUS_DONE : out_no_memory(session);
+}
+
+/* --- parts ------------------------------------------------------------------------------------- */
+
+static void fill_part(const struct session *session, enum part_id part, struct feature_row *row)
+{
+	struct part_meta meta = {0};
+	int r = pins_check_version(session, part, &meta);
+
+	*row = (struct feature_row){.error = r};
+	snprintf(row->name, sizeof(row->name), "%s", part_names[part]);
+	if (!r) {
+		row->state = FEATURE_YES;
+		snprintf(row->reason, sizeof(row->reason), "pinned%s; holds without the agent",
+			 meta.mechanism == MECHANISM_LSM	? ", attached as lsm"
+			 : meta.mechanism == MECHANISM_FMOD_RET ? ", attached as fmod_ret"
+								: "");
+	} else if (r == -ENOENT) {
+		row->state = FEATURE_NO;
+		row->error = 0;
+		snprintf(row->reason, sizeof(row->reason), "nothing of it is pinned");
+		snprintf(row->remedy, sizeof(row->remedy), "start pinfoldd");
+	} else if (r == -EPROTO) {
+		row->state = FEATURE_UNKNOWN;
+		snprintf(row->reason, sizeof(row->reason), "pinned by another version of pinfold");
+		snprintf(row->remedy, sizeof(row->remedy), "use that version's inspector");
+	} else {
+		row->state = FEATURE_UNKNOWN;
+		snprintf(row->reason, sizeof(row->reason), "the pins cannot be read");
+		snprintf(row->remedy, sizeof(row->remedy), "try as root");
+	}
+}
+
+int pins_fetch_features(struct session *session, struct json_object **ret_json)
+{
+	cleanup_free struct feature_row *rows = calloc(PART_NR, sizeof(*rows));
+	size_t nr = 0;
+
+	if (!rows)
+		return out_no_memory(session);
+	out_note("no agent answers; this is only what the pins show");
+	libbpf_set_print(NULL);
+	for (int part = 0; part < PART_NR; part++) {
+		if (part_names[part])
+			fill_part(session, part, &rows[nr++]);
+	}
+	*ret_json = view_features(rows, nr);
+	return *ret_json ? STATUS_DONE : out_no_memory(session);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Typed references of the command line, and looking things up in JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect.h"
+
+const char *json_text(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_is_type(object, json_type_object) ||
+	    !json_object_object_get_ex(object, key, &value) || !value)
+		return "";
+	return json_object_get_string(value);
+}
+
+struct json_object *json_filter(struct json_object *array,
+				bool (*keep)(struct json_object *item, const void *data),
+				const void *data)
+{
+	struct json_object *kept = json_object_new_array();
+
+	for (size_t i = 0; kept && i < json_object_array_length(array); i++) {
+		struct json_object *item = json_object_array_get_idx(array, i);
+
+		if (!keep(item, data))
+			continue;
+		if (json_object_array_add(kept, json_object_get(item))) {
+			json_object_put(item);
+			json_object_put(kept);
+			return NULL;
+		}
+	}
+	return kept;
+}
+
+static int parse_name(struct session *session, const char *word, struct pod_ref *ref)
+{
+	const char *slash = strchr(word, '/');
+	size_t len = slash ? (size_t)(slash - word) : strlen("default");
+	const char *name = slash ? slash + 1 : word;
+
+	if (!len || len >= sizeof(ref->namespace) || !*name || strchr(name, '/') ||
+	    strlen(name) >= sizeof(ref->name))
+		return out_fail(session, STATUS_USAGE,
+				"'%.60s' is no pod: write [NAMESPACE/]NAME, or uid UID", word);
+	snprintf(ref->namespace, sizeof(ref->namespace), "%.*s", (int)len,
+		 slash ? word : "default");
+	snprintf(ref->name, sizeof(ref->name), "%s", name);
+	return STATUS_DONE;
+}
+
+int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_ref *ret_ref)
+{
+	struct pod_ref ref = {0};
+	bool uid, named;
+	int r = STATUS_DONE;
+
+	if (!*argc)
+		return out_fail(session, STATUS_USAGE,
+				"a pod is missing: write [NAMESPACE/]NAME, or uid UID");
+	uid = !strcmp((*argv)[0], "uid");
+	named = !strcmp((*argv)[0], "name") || !strcmp((*argv)[0], "pod");
+	if ((uid || named) && *argc < 2)
+		return out_fail(session, STATUS_USAGE, "a value is missing after '%s'", (*argv)[0]);
+	*argv += uid || named;
+	*argc -= uid || named;
+	if (uid)
+		ref.uid = (*argv)[0];
+	else
+		r = parse_name(session, (*argv)[0], &ref);
+	if (r)
+		return r;
+	++*argv;
+	--*argc;
+	*ret_ref = ref;
+	return STATUS_DONE;
+}
+
+bool ref_matches(const struct pod_ref *ref, struct json_object *object, const char *name_key)
+{
+	if (ref->uid)
+		return !strcmp(json_text(object, "uid"), ref->uid);
+	return !strcmp(json_text(object, "namespace"), ref->namespace) &&
+	       !strcmp(json_text(object, name_key), ref->name);
+}
+
+const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size)
+{
+	if (ref->uid)
+		snprintf(buffer, size, "uid %s", ref->uid);
+	else
+		snprintf(buffer, size, "%s/%s", ref->namespace, ref->name);
+	return buffer;
+}

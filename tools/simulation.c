@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The steps of a simulation. Each either happens whole or fails with a report
+ * and leaves the simulation to be thrown away.
+ */
+#include "simulation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format/manifest.h"
+
+#define MAX_PODS 100000
+
+/* --- holdings: before and after ---------------------------------------------------------------- */
+
+static int add_holding(struct holdings *holdings, const struct ledger *ledger,
+		       const struct ledger_pod *pod, const struct grant *grant)
+{
+	struct holding *holding;
+
+	if (holdings->nr == holdings->capacity) {
+		size_t capacity = holdings->capacity ? 2 * holdings->capacity : 16;
+		struct holding *items =
+			reallocarray(holdings->items, capacity, sizeof(*holdings->items));
+
+		if (!items)
+			return -ENOMEM;
+		holdings->items = items;
+		holdings->capacity = capacity;
+	}
+	holding = &holdings->items[holdings->nr++];
+	memset(holding, 0, sizeof(*holding));
+	snprintf(holding->namespace, sizeof(holding->namespace), "%s", pod->spec->namespace);
+	snprintf(holding->pod, sizeof(holding->pod), "%s", pod->spec->name);
+	snprintf(holding->container, sizeof(holding->container), "%s", grant->container);
+	holding->cpus = *ledger_effective(ledger, grant);
+	return 0;
+}
+
+static int take_holdings(const struct ledger *ledger, struct holdings *ret_holdings)
+{
+	struct holdings holdings = {0};
+
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+
+		for (uint32_t c = 0; c < pod->nr_grants; c++) {
+			if (add_holding(&holdings, ledger, pod, &pod->grants[c])) {
+				free(holdings.items);
+				return -ENOMEM;
+			}
+		}
+	}
+	*ret_holdings = holdings;
+	return 0;
+}
+
+static const struct holding *find_holding(const struct holdings *holdings,
+					  const struct holding *like)
+{
+	for (size_t i = 0; i < holdings->nr; i++) {
+		const struct holding *holding = &holdings->items[i];
+
+		if (!strcmp(holding->pod, like->pod) &&
+		    !strcmp(holding->container, like->container) &&
+		    !strcmp(holding->namespace, like->namespace))
+			return holding;
+	}
+	return NULL;
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+int simulation_open(struct session *session, struct simulation *simulation)
+{
+	int r;
+
+	*simulation = (struct simulation){.session = session};
+	r = world_open(session, 0, &simulation->world);
+	if (!r && take_holdings(simulation->world.ledger, &simulation->before))
+		r = out_no_memory(session);
+	return r;
+}
+
+void simulation_fini(struct simulation *simulation)
+{
+	for (size_t i = 0; i < simulation->nr_refused; i++)
+		free(simulation->refused[i].file);
+	for (size_t i = 0; i < simulation->nr_expectations; i++) {
+		free(simulation->expectations[i].text);
+		free(simulation->expectations[i].found);
+	}
+	free(simulation->refused);
+	free(simulation->expectations);
+	free(simulation->before.items);
+	world_fini(&simulation->world);
+}
+
+/* --- pods -------------------------------------------------------------------------------------- */
+
+static int add_refused(struct simulation *simulation, const struct pod_spec *spec, const char *file,
+		       const struct decision *decision)
+{
+	struct refused *refused =
+		reallocarray(simulation->refused, simulation->nr_refused + 1, sizeof(*refused));
+
+	if (!refused)
+		return out_no_memory(simulation->session);
+	simulation->refused = refused;
+	refused = &refused[simulation->nr_refused++];
+	*refused = (struct refused){.decision = *decision};
+	snprintf(refused->namespace, sizeof(refused->namespace), "%s", spec->namespace);
+	snprintf(refused->name, sizeof(refused->name), "%s", spec->name);
+	refused->file = file ? strdup(file) : NULL;
+	if (file && !refused->file)
+		return out_no_memory(simulation->session);
+	return STATUS_DONE;
+}
+
+static int admit_one(struct simulation *simulation, const struct pod_spec *spec, const char *file)
+{
+	struct decision decision;
+	int r = admit_pod(simulation->world.ledger, spec, &decision);
+
+	if (r == -ENOMEM)
+		return out_no_memory(simulation->session);
+	if (r)
+		return out_fail(simulation->session, STATUS_FAILED,
+				"pod %s/%s: cannot be decided: %s", spec->namespace, spec->name,
+				strerror(-r));
+	return decision.admitted ? STATUS_DONE : add_refused(simulation, spec, file, &decision);
+}
+
+/* The n-th copy has a name and an identity of its own. */
+static int admit_copy(struct simulation *simulation, const struct pod_spec *spec, const char *file,
+		      unsigned int n)
+{
+	cleanup_pod_spec struct pod_spec *copy = pod_spec_copy(spec);
+	size_t len;
+
+	if (!copy)
+		return out_no_memory(simulation->session);
+	len = strlen(copy->name);
+	if (n > 1) {
+		snprintf(copy->name + len, sizeof(copy->name) - len, "-%u", n);
+		manifest_uid(copy->namespace, copy->name, copy->uid);
+	}
+	return admit_one(simulation, copy, file);
+}
+
+/* All documents must be sound before the first is tried. */
+static int check_documents(struct simulation *simulation, const struct manifest *manifest,
+			   const char *file)
+{
+	char text[FORMAT_ERROR_TEXT_MAX];
+
+	if (!manifest->nr_documents)
+		return out_fail(simulation->session, STATUS_INPUT, "%s: holds no pod", file);
+	for (uint32_t i = 0; i < manifest->nr_documents; i++) {
+		const struct manifest_document *document = &manifest->documents[i];
+
+		if (!document->spec)
+			return out_fail(simulation->session, STATUS_INPUT, "%s",
+					format_error_text(&document->error, file, text,
+							  sizeof(text)));
+		if (*document->note)
+			out_note("%s:%u: %s", file, document->line, document->note);
+	}
+	return STATUS_DONE;
+}
+
+int simulation_pods(struct simulation *simulation, const char *file, unsigned int times)
+{
+	cleanup_manifest struct manifest manifest = {0};
+	cleanup_free char *data = NULL;
+	size_t len;
+	int r;
+
+	r = source_read(simulation->session, file, MANIFEST_MAX_BYTES, &data, &len);
+	if (r)
+		return r;
+	if (manifest_parse(data, len, &manifest))
+		return out_no_memory(simulation->session);
+	r = check_documents(simulation, &manifest, file);
+	for (unsigned int n = 1; n <= times && !r; n++) {
+		for (uint32_t i = 0; i < manifest.nr_documents && !r; i++)
+			r = admit_copy(simulation, manifest.documents[i].spec, file, n);
+		if (simulation->nr_refused + ledger_nr_pods(simulation->world.ledger) > MAX_PODS)
+			return out_fail(simulation->session, STATUS_INPUT,
+					"%s times %u: more than %d pods; ask for fewer", file,
+					times, MAX_PODS);
+	}
+	return r;
+}
+
+const struct ledger_pod *simulation_find(const struct simulation *simulation,
+					 const struct pod_ref *ref)
+{
+	const struct ledger *ledger = simulation->world.ledger;
+
+	return ref->uid ? ledger_find(ledger, ref->uid)
+			: ledger_find_name(ledger, ref->namespace, ref->name);
+}
+
+const struct refused *simulation_find_refused(const struct simulation *simulation,
+					      const struct pod_ref *ref)
+{
+	for (size_t i = 0; i < simulation->nr_refused; i++) {
+		const struct refused *refused = &simulation->refused[i];
+
+		if (!strcmp(refused->name, ref->name) &&
+		    !strcmp(refused->namespace, ref->namespace))
+			return refused;
+	}
+	return NULL;
+}
+
+int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)
+{
+	const struct ledger_pod *pod = simulation_find(simulation, ref);
+	struct ledger *ledger = simulation->world.ledger;
+	char buffer[2 * POD_NAME_MAX + 8], uid[POD_UID_MAX];
+
+	if (!pod)
+		return out_fail(
+			simulation->session, STATUS_INPUT,
+			"drain %s: no such pod here; give a state file with --state, or let "
+			"a script admit it first",
+			ref_text(ref, buffer, sizeof(buffer)));
+	snprintf(uid, sizeof(uid), "%s", pod->spec->uid);
+	if (ledger_begin(ledger))
+		return out_no_memory(simulation->session);
+	if (ledger_remove(ledger, uid)) {
+		ledger_abort(ledger);
+		return out_fail(simulation->session, STATUS_FAILED, "drain %s: failed", uid);
+	}
+	ledger_commit(ledger);
+	return STATUS_DONE;
+}
+
+/* --- another machine or configuration under the same pods -------------------------------------- */
+
+static bool keep_grant(struct ledger *ledger, const struct ledger_pod *pod)
+{
+	char error[256];
+
+	if (ledger_begin(ledger))
+		return false;
+	if (ledger_restore(ledger, pod, error, sizeof(error))) {
+		ledger_abort(ledger);
+		return false;
+	}
+	ledger_commit(ledger);
+	if (!ledger_check(ledger, error, sizeof(error)))
+		return true;
+	/* allowed by itself, but not beside the others */
+	if (!ledger_begin(ledger)) {
+		ledger_remove(ledger, pod->spec->uid);
+		ledger_commit(ledger);
+	}
+	return false;
+}
+
+/* Pods that may stay do; the others are admitted anew after them, in the order of the ledger. */
+static int move_pods(struct simulation *simulation, const struct ledger *from)
+{
+	struct ledger *to = simulation->world.ledger;
+	cleanup_free bool *kept = calloc(ledger_nr_pods(from) + 1, sizeof(*kept));
+	int r = STATUS_DONE;
+
+	if (!kept)
+		return out_no_memory(simulation->session);
+	for (uint32_t i = 0; i < ledger_nr_pods(from); i++)
+		kept[i] = keep_grant(to, ledger_pod_at(from, i));
+	for (uint32_t i = 0; i < ledger_nr_pods(from) && !r; i++) {
+		if (!kept[i])
+			r = admit_one(simulation, ledger_pod_at(from, i)->spec, NULL);
+	}
+	return r;
+}
+
+static int build_without(const struct topology *topology, const struct cpuset *gone, char *error,
+			 size_t error_size, struct topology **ret_topology)
+{
+	cleanup_free struct topology_cpu *cpus = calloc(topology->nr_cpu_ids + 1, sizeof(*cpus));
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nodes = topology->memory_nodes,
+		.nr_nodes = topology->nr_memory_nodes,
+		.distances = topology->distances,
+		.num_cpus = TOPOLOGY_COUNTED,
+		.num_cores = TOPOLOGY_COUNTED,
+		.num_sockets = TOPOLOGY_COUNTED,
+		.num_nodes = TOPOLOGY_COUNTED,
+		.num_uncores = TOPOLOGY_COUNTED,
+	};
+
+	if (!cpus)
+		return -ENOMEM;
+	cpuset_for_each (cpu, &topology->all) {
+		if (cpuset_has(gone, cpu))
+			continue;
+		cpus[facts.nr_cpus++] = (struct topology_cpu){
+			.id = cpu,
+			.core = topology->cores.ids[topology->core_of[cpu]],
+			.socket = topology->sockets.ids[topology->socket_of[cpu]],
+			.node = topology->nodes.ids[topology->node_of[cpu]],
+			.uncore = topology->uncores.ids[topology->uncore_of[cpu]],
+		};
+	}
+	return topology_new(&facts, error, error_size, ret_topology);
+}
+
+int simulation_offline(struct simulation *simulation, const struct cpuset *cpus)
+{
+	struct world *world = &simulation->world;
+	cleanup_topology struct topology *topology = NULL;
+	cleanup_ledger struct ledger *old = NULL;
+	struct topology *old_topology;
+	struct ledger *ledger = NULL;
+	char error[256];
+	int r;
+
+	if (!cpuset_is_subset(cpus, &world->machine.topology->all))
+		return out_fail(simulation->session, STATUS_INPUT,
+				"offline: the machine does not have all of these CPUs");
+	r = build_without(world->machine.topology, cpus, error, sizeof(error), &topology);
+	if (r)
+		return out_fail(simulation->session, STATUS_INPUT, "offline: %s",
+				r == -ENOMEM ? "out of memory" : error);
+	r = world_new_ledger(simulation->session, world->config_file, topology,
+			     &world->config->policy, &ledger);
+	if (r)
+		return r;
+	old = world->ledger;
+	world->ledger = ledger;
+	old_topology = world->machine.topology;
+	world->machine.topology = TAKE_PTR(topology);
+	r = move_pods(simulation, old);
+	/* the old ledger borrows the old topology */
+	ledger_free(TAKE_PTR(old));
+	topology_free(old_topology);
+	return r;
+}
+
+int simulation_policy(struct simulation *simulation, const char *file)
+{
+	struct world *world = &simulation->world;
+	cleanup_free struct config *config = NULL;
+	cleanup_ledger struct ledger *old = NULL;
+	struct ledger *ledger = NULL;
+	int r;
+
+	r = world_read_config(simulation->session, file, &world->machine, &config);
+	if (r)
+		return r;
+	r = world_new_ledger(simulation->session, file, world->machine.topology, &config->policy,
+			     &ledger);
+	if (r)
+		return r;
+	old = world->ledger;
+	world->ledger = ledger;
+	r = move_pods(simulation, old);
+	/* the old ledger borrows the old policy, which goes after it */
+	ledger_free(TAKE_PTR(old));
+	free(world->config);
+	world->config = TAKE_PTR(config);
+	return r;
+}
+
+/* --- what came of it --------------------------------------------------------------------------- */
+
+int simulation_expect(struct simulation *simulation, unsigned int line, const char *text, bool met,
+		      const char *found)
+{
+	struct expectation *grown = reallocarray(simulation->expectations,
+						 simulation->nr_expectations + 1,
+						 sizeof(*simulation->expectations));
+	struct expectation expectation = {.line = line, .met = met};
+
+	if (!grown)
+		return out_no_memory(simulation->session);
+	simulation->expectations = grown;
+	expectation.text = strdup(text);
+	expectation.found = strdup(met ? "" : found);
+	grown[simulation->nr_expectations++] = expectation;
+	if (!expectation.text || !expectation.found)
+		return out_no_memory(simulation->session);
+	return STATUS_DONE;
+}
+
+int simulation_status(const struct simulation *simulation)
+{
+	for (size_t i = 0; i < simulation->nr_expectations; i++) {
+		if (!simulation->expectations[i].met)
+			return STATUS_FINDING;
+	}
+	if (simulation->nr_expectations)
+		return STATUS_DONE;
+	return simulation->nr_refused ? STATUS_FINDING : STATUS_DONE;
+}
+
+static void add_change(struct change_row *rows, size_t *nr, const struct holding *named,
+		       const struct cpuset *before, const struct cpuset *after)
+{
+	rows[(*nr)++] = (struct change_row){
+		.namespace = named->namespace,
+		.pod = named->pod,
+		.container = named->container,
+		.before = before,
+		.after = after,
+	};
+}
+
+/* Of the pods that were there before: moved or gone. New pods are no change of theirs. */
+static void compare_holdings(const struct holdings *before, const struct holdings *after,
+			     struct change_row *rows, size_t *ret_nr)
+{
+	*ret_nr = 0;
+	for (size_t i = 0; i < before->nr; i++) {
+		const struct holding *was = &before->items[i];
+		const struct holding *is = find_holding(after, was);
+
+		if (!is || !cpuset_equal(&was->cpus, &is->cpus))
+			add_change(rows, ret_nr, was, &was->cpus, is ? &is->cpus : NULL);
+	}
+}
+
+static void fill_rows(const struct simulation *simulation, struct refusal_row *refusals,
+		      struct expect_row *expects)
+{
+	for (size_t i = 0; i < simulation->nr_refused; i++) {
+		const struct refused *refused = &simulation->refused[i];
+
+		refusals[i] = (struct refusal_row){
+			.namespace = refused->namespace,
+			.name = refused->name,
+			.file = refused->file,
+			.decision = &refused->decision,
+		};
+	}
+	for (size_t i = 0; i < simulation->nr_expectations; i++) {
+		const struct expectation *expectation = &simulation->expectations[i];
+
+		expects[i] = (struct expect_row){
+			.file = simulation->script,
+			.line = expectation->line,
+			.text = expectation->text,
+			.met = expectation->met,
+			.found = expectation->found,
+		};
+	}
+}
+
+struct json_object *simulation_view(const struct simulation *simulation)
+{
+	const struct holdings *before = &simulation->before;
+	cleanup_free struct refusal_row *refusals =
+		calloc(simulation->nr_refused + 1, sizeof(*refusals));
+	cleanup_free struct expect_row *expects =
+		calloc(simulation->nr_expectations + 1, sizeof(*expects));
+	cleanup_free struct change_row *changes = calloc(before->nr + 1, sizeof(*changes));
+	struct holdings after = {0};
+	struct simulate_row row = {
+		.topology = simulation->world.topology,
+		.nr_refusals = simulation->nr_refused,
+		.refusals = refusals,
+		.nr_expects = simulation->nr_expectations,
+		.expects = expects,
+		.changes = changes,
+	};
+	struct json_object *json;
+
+	if (!refusals || !expects || !changes || take_holdings(simulation->world.ledger, &after))
+		return NULL;
+	fill_rows(simulation, refusals, expects);
+	compare_holdings(before, &after, changes, &row.nr_changes);
+	json = view_simulate(simulation->world.ledger, &row);
+	free(after.items);
+	return json;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What would happen if: the same core that decides in the agent, on a machine
+ * and a configuration of the user's choice. Nothing is ever written.
+ */
+#ifndef TOOLS_SIMULATION_H
+#define TOOLS_SIMULATION_H
+
+#include "world.h"
+
+/* A container's CPUs at one moment. */
+struct holding {
+	char namespace[POD_NAME_MAX], pod[POD_NAME_MAX], container[POD_CONTAINER_NAME];
+	struct cpuset cpus;
+};
+
+struct holdings {
+	size_t nr, capacity;
+	struct holding *items;
+};
+
+/* A pod that was refused; owns its texts. */
+struct refused {
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
+	char *file; /* NULL = none */
+	struct decision decision;
+};
+
+struct expectation {
+	unsigned int line;
+	bool met;
+	char *text, *found;
+};
+
+struct simulation {
+	struct session *session;
+	struct world world;
+	struct holdings before;
+	size_t nr_refused, nr_expectations;
+	struct refused *refused;
+	struct expectation *expectations;
+	const char *script; /* its file; borrowed */
+};
+
+int simulation_open(struct session *session, struct simulation *simulation);
+void simulation_fini(struct simulation *simulation);
+
+/* Admit all pods of a file, `times` times; the second and later copies are called NAME-2, … */
+int simulation_pods(struct simulation *simulation, const char *file, unsigned int times);
+/* The pod leaves. */
+int simulation_drain(struct simulation *simulation, const struct pod_ref *ref);
+/* These CPUs go; pods that lose any are admitted anew, the others stay where they are. */
+int simulation_offline(struct simulation *simulation, const struct cpuset *cpus);
+/* Another configuration; pods whose grants it allows stay where they are. */
+int simulation_policy(struct simulation *simulation, const char *file);
+int simulation_expect(struct simulation *simulation, unsigned int line, const char *text, bool met,
+		      const char *found);
+/* What came of it, as JSON; NULL = no memory. */
+struct json_object *simulation_view(const struct simulation *simulation);
+/* 1 for a refusal or an expectation not met. Where a script expects, only these count. */
+int simulation_status(const struct simulation *simulation);
+
+const struct ledger_pod *simulation_find(const struct simulation *simulation,
+					 const struct pod_ref *ref);
+const struct refused *simulation_find_refused(const struct simulation *simulation,
+					      const struct pod_ref *ref);
+
+#endif

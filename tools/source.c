@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where the facts come from: the running agent, else what it left behind. Which
+ * of them answered is said on stderr whenever it is not the agent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
+
+#include "inspect.h"
+#include "lib/file.h"
+
+char *source_path(const struct session *session, const char *path)
+{
+	char *joined;
+
+	if (!session->options.root)
+		return strdup(path);
+	return asprintf(&joined, "%s%s", session->options.root, path) < 0 ? NULL : joined;
+}
+
+char *source_socket(const struct session *session)
+{
+	if (session->options.socket)
+		return strdup(session->options.socket);
+	return source_path(session, PINFOLD_RUNTIME_DIR "/" PINFOLD_SOCKET_FILE);
+}
+
+static int report_read(struct session *session, const char *file, size_t max_bytes, int error)
+{
+	switch (error) {
+	case -EFBIG:
+		return out_fail(session, STATUS_INPUT, "%s: larger than %zu bytes", file,
+				max_bytes);
+	case -EACCES:
+	case -EPERM:
+		return out_fail(session, STATUS_PERMISSION, "%s: %s; try as root", file,
+				strerror(-error));
+	case -ENOMEM:
+		return out_no_memory(session);
+	default:
+		return out_fail(session, STATUS_INPUT, "%s: %s", file, strerror(-error));
+	}
+}
+
+static int read_whole(int fd, size_t max_bytes, struct text *text)
+{
+	char buffer[16 * 1024];
+	ssize_t n;
+
+	for (;;) {
+		n = read(fd, buffer, sizeof(buffer));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : text->error;
+		text_append_len(text, buffer, (size_t)n);
+		if (text->len > max_bytes)
+			return -EFBIG;
+	}
+}
+
+int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
+		size_t *ret_len)
+{
+	cleanup_text struct text text = {0};
+	cleanup_close int fd = -1;
+	int r;
+
+	/* whoever calls may name a link or a pipe; only the agent must mistrust them */
+	fd = strcmp(file, "-") ? open(file, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	r = fd < 0 ? -errno : read_whole(fd, max_bytes, &text);
+	if (!r) {
+		*ret_len = text.len;
+		r = text_take(&text, ret_data);
+	}
+	return r ? report_read(session, file, max_bytes, r) : STATUS_DONE;
+}
+
+/* Strict JSON, whole and nothing behind it; NULL with *ret_error set on failure. */
+static struct json_object *parse_answer(const struct text *body, const char **ret_error)
+{
+	struct json_tokener *tokener = json_tokener_new_ex(32);
+	struct json_object *json = NULL;
+	enum json_tokener_error error;
+
+	*ret_error = NULL;
+	if (!tokener) {
+		*ret_error = "out of memory";
+		return NULL;
+	}
+	json_tokener_set_flags(tokener, JSON_TOKENER_VALIDATE_UTF8);
+	json = json_tokener_parse_ex(tokener, body->data ? body->data : "", (int)body->len + 1);
+	error = json_tokener_get_error(tokener);
+	if (error != json_tokener_success) {
+		*ret_error = json_tokener_error_desc(error);
+		json_object_put(json);
+		json = NULL;
+	}
+	json_tokener_free(tokener);
+	return json;
+}
+
+/* The agent said no: its own sentence, and the exit code that belongs to its status. */
+static int report_refusal(struct session *session, const char *path, unsigned int http_status,
+			  struct json_object *json)
+{
+	const char *sentence = json_text(json, "error");
+
+	if (*sentence)
+		return out_fail(session, client_status(http_status), "%s", sentence);
+	return out_fail(session, client_status(http_status), "the agent answered %s with status %u",
+			path, http_status);
+}
+
+static bool is_absent(int error)
+{
+	return error == -ENOENT || error == -ECONNREFUSED || error == -ENOTDIR;
+}
+
+static int report_unreachable(struct session *session, const char *socket, int error)
+{
+	if (error == -EACCES || error == -EPERM)
+		return out_fail(session, STATUS_PERMISSION,
+				"the agent's socket %s: %s; it answers root only", socket,
+				strerror(-error));
+	if (is_absent(error))
+		return out_fail(session, STATUS_UNREACHABLE,
+				"no agent listens on %s (%s); start pinfoldd, or name another "
+				"socket with --socket",
+				socket, strerror(-error));
+	if (error == -EPROTO || error == -EFBIG)
+		return out_fail(session, STATUS_FAILED,
+				"what listens on %s does not answer as the agent does (%s)", socket,
+				strerror(-error));
+	if (error == -ENOMEM)
+		return out_no_memory(session);
+	return out_fail(session, STATUS_UNREACHABLE, "the agent on %s does not answer: %s", socket,
+			strerror(-error));
+}
+
+/* 0 and JSON; a negative errno not yet reported; a positive enum status, reported. */
+static int ask(struct session *session, const char *socket, const char *path, const char *body,
+	       struct json_object **ret_json)
+{
+	cleanup_answer struct answer_text answer = {0};
+	cleanup_json struct json_object *json = NULL;
+	const char *error;
+	int r;
+
+	r = client_ask(socket, path, body, &answer);
+	if (r)
+		return r;
+	json = parse_answer(&answer.body, &error);
+	if (answer.status >= 300)
+		return report_refusal(session, path, answer.status, json);
+	if (error)
+		return out_fail(session, STATUS_FAILED, "the agent's answer to %s is no JSON: %s",
+				path, error);
+	*ret_json = TAKE_PTR(json);
+	return 0;
+}
+
+int source_ask(struct session *session, const char *path, const char *body,
+	       struct json_object **ret_json)
+{
+	cleanup_free char *socket = source_socket(session);
+	int r;
+
+	if (!socket)
+		return out_no_memory(session);
+	r = ask(session, socket, path, body, ret_json);
+	return r < 0 ? report_unreachable(session, socket, r) : r;
+}
+
+int source_fetch(struct session *session, const char *noun, struct json_object **ret_json)
+{
+	cleanup_free char *socket = source_socket(session);
+	char path[64];
+	int r;
+
+	if (!socket)
+		return out_no_memory(session);
+	/* another machine, configuration or state was asked for by name */
+	if (session->options.given)
+		return cold_fetch(session, noun, ret_json);
+	snprintf(path, sizeof(path), "/v1/%s", noun);
+	r = ask(session, socket, path, NULL, ret_json);
+	if (r >= 0)
+		return r;
+	if (!is_absent(r))
+		return report_unreachable(session, socket, r);
+	return cold_fetch(session, noun, ret_json);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Machine, configuration and ledger, put together without the agent. Reads
+ * only; each failure is reported here, where file and value are known.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <pinfold/names.h>
+
+#include "lib/file.h"
+#include "world.h"
+
+void world_fini(struct world *world)
+{
+	ledger_free(world->ledger);
+	state_free(world->state.decoded);
+	free(world->state.file);
+	machine_fini(&world->machine);
+	free(world->config);
+	free(world->config_file);
+	*world = (struct world){0};
+}
+
+int world_read_machine(struct session *session, struct machine *ret_machine)
+{
+	const char *source = session->options.topology ? session->options.topology : "live";
+	const char *root = session->options.root ? session->options.root : "/";
+	char error[MACHINE_ERROR_MAX];
+	int r;
+
+	r = machine_read(source, root, error, sizeof(error), ret_machine);
+	if (r == -ENOMEM)
+		return out_no_memory(session);
+	return r ? out_fail(session, STATUS_INPUT, "%s", error) : STATUS_DONE;
+}
+
+static int lay_over(struct session *session, const char *file, struct config *config)
+{
+	char text[FORMAT_ERROR_TEXT_MAX];
+	cleanup_free char *data = NULL;
+	struct format_error error;
+	size_t len;
+	int r;
+
+	r = source_read(session, file, CONFIG_MAX_BYTES, &data, &len);
+	if (r)
+		return r;
+	r = config_parse(data, len, &error, config);
+	if (r == -EINVAL)
+		return out_fail(session, STATUS_INPUT, "%s",
+				format_error_text(&error, file, text, sizeof(text)));
+	return r ? out_no_memory(session) : STATUS_DONE;
+}
+
+int world_read_config(struct session *session, const char *file, const struct machine *machine,
+		      struct config **ret_config)
+{
+	cleanup_free struct config *config = malloc(sizeof(*config));
+	int r = STATUS_DONE;
+
+	if (!config)
+		return out_no_memory(session);
+	config_default(config);
+	if (file)
+		r = lay_over(session, file, config);
+	if (r)
+		return r;
+	machine_special_cpus(machine, &config->policy.excluded);
+	*ret_config = TAKE_PTR(config);
+	return STATUS_DONE;
+}
+
+int world_new_ledger(struct session *session, const char *config_file,
+		     const struct topology *topology, const struct policy *policy,
+		     struct ledger **ret_ledger)
+{
+	char error[512] = "";
+	int r;
+
+	r = policy_check(policy, topology, error, sizeof(error));
+	if (!r)
+		r = ledger_new(topology, policy, error, sizeof(error), ret_ledger);
+	if (r == -ENOMEM)
+		return out_no_memory(session);
+	if (r)
+		return out_fail(session, STATUS_INPUT, "%s: %s",
+				config_file ? config_file
+					    : "built-in defaults (no --config FILE given)",
+				error);
+	return STATUS_DONE;
+}
+
+/* The usual file counts only for the machine it belongs to. */
+static int find_config(struct session *session, struct world *world)
+{
+	if (session->options.config) {
+		world->config_file = strdup(session->options.config);
+		return world->config_file ? STATUS_DONE : out_no_memory(session);
+	}
+	if (!world->machine.live)
+		return STATUS_DONE;
+	world->config_file = source_path(session, PINFOLD_CONFIG_FILE);
+	if (!world->config_file)
+		return out_no_memory(session);
+	if (faccessat(AT_FDCWD, world->config_file, F_OK, 0) && errno == ENOENT) {
+		free(world->config_file);
+		world->config_file = NULL;
+	}
+	return STATUS_DONE;
+}
+
+/* --- state ------------------------------------------------------------------------------------- */
+
+static int64_t modified_ns(const char *file)
+{
+	struct stat status;
+
+	if (stat(file, &status))
+		return -1;
+	return (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+}
+
+/* The state of this machine says nothing about another one. */
+static int find_state(struct session *session, struct world *world)
+{
+	struct world_state *state = &world->state;
+
+	state->written_ns = -1;
+	if (session->options.state)
+		state->file = strdup(session->options.state);
+	else
+		state->file = source_path(session, PINFOLD_STATE_DIR "/" PINFOLD_STATE_FILE);
+	if (!state->file)
+		return out_no_memory(session);
+	if (session->options.state)
+		state->present = true;
+	else
+		state->present = world->machine.live &&
+				 (!faccessat(AT_FDCWD, state->file, F_OK, 0) || errno != ENOENT);
+	return STATUS_DONE;
+}
+
+static int read_state(struct session *session, unsigned int flags, struct world *world)
+{
+	struct world_state *state = &world->state;
+	cleanup_free char *data = NULL;
+	struct format_error error;
+	size_t len;
+	int r;
+
+	r = find_state(session, world);
+	if (r || !state->present)
+		return r;
+	r = source_read(session, state->file, STATE_MAX_BYTES, &data, &len);
+	if (r)
+		return r;
+	state->written_ns = modified_ns(state->file);
+	r = state_decode(data, len, world->machine.topology, &error, &state->decoded);
+	if (r == -ENOMEM)
+		return out_no_memory(session);
+	if (!r)
+		return STATUS_DONE;
+	format_error_text(&error, state->file, state->problem, sizeof(state->problem));
+	return flags & WORLD_DAMAGED_STATE ? STATUS_DONE
+					   : out_fail(session, STATUS_INPUT, "%s", state->problem);
+}
+
+static int restore_pod(struct ledger *ledger, const struct state_pod *pod, char *error,
+		       size_t error_size)
+{
+	int r;
+
+	if (*pod->problem) {
+		snprintf(error, error_size, "%s", pod->problem);
+		return -EINVAL;
+	}
+	r = ledger_begin(ledger);
+	if (r)
+		return r;
+	r = ledger_restore(ledger, &pod->pod, error, error_size);
+	if (r)
+		ledger_abort(ledger);
+	else
+		ledger_commit(ledger);
+	return r;
+}
+
+static int restore_pods(struct session *session, struct world *world)
+{
+	const struct state *state = world->state.decoded;
+
+	for (uint32_t i = 0; state && i < state->nr_pods; i++) {
+		const struct pod_spec *spec = state->pods[i].pod.spec;
+		char error[256] = "";
+		int r = restore_pod(world->ledger, &state->pods[i], error, sizeof(error));
+
+		if (r == -ENOMEM)
+			return out_no_memory(session);
+		if (!r)
+			continue;
+		world->state.nr_left_out++;
+		out_note("%s: pod %s/%s left out: %s", world->state.file, spec->namespace,
+			 spec->name, error);
+	}
+	return STATUS_DONE;
+}
+
+/* --- all of it --------------------------------------------------------------------------------- */
+
+static int open_parts(struct session *session, unsigned int flags, struct world *world)
+{
+	int r;
+
+	world->topology = session->options.topology ? session->options.topology : "live";
+	r = world_read_machine(session, &world->machine);
+	if (r)
+		return r;
+	r = find_config(session, world);
+	if (r)
+		return r;
+	r = world_read_config(session, world->config_file, &world->machine, &world->config);
+	if (r)
+		return r;
+	r = read_state(session, flags, world);
+	if (r)
+		return r;
+	if ((flags & WORLD_POLICY_OF_STATE) && world->state.decoded && !session->options.config) {
+		world->config->policy = world->state.decoded->policy;
+		machine_special_cpus(&world->machine, &world->config->policy.excluded);
+	}
+	r = world_new_ledger(session, world->config_file, world->machine.topology,
+			     &world->config->policy, &world->ledger);
+	return r ? r : restore_pods(session, world);
+}
+
+int world_open(struct session *session, unsigned int flags, struct world *ret_world)
+{
+	int r;
+
+	*ret_world = (struct world){0};
+	r = open_parts(session, flags, ret_world);
+	if (r)
+		world_fini(ret_world);
+	return r;
+}

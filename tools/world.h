@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machine, configuration and ledger, put together without the agent: what the
+ * cold inspector shows and what simulate changes.
+ */
+#ifndef TOOLS_WORLD_H
+#define TOOLS_WORLD_H
+
+#include "format/config.h"
+#include "format/state.h"
+#include "inspect.h"
+#include "machine/machine.h"
+
+/* The state file as it was found. */
+struct world_state {
+	char *file;
+	struct state *decoded; /* NULL = absent or not usable */
+	bool present;
+	int64_t written_ns;		     /* -1 = not known */
+	char problem[FORMAT_ERROR_TEXT_MAX]; /* why it is not usable */
+	uint32_t nr_left_out;		     /* pods that do not fit machine or policy */
+};
+
+struct world {
+	const char *topology; /* "live" or what --topology said */
+	struct machine machine;
+	char *config_file;     /* NULL = none was there: defaults */
+	struct config *config; /* its policy has `excluded` filled from the machine */
+	struct world_state state;
+	struct ledger *ledger; /* borrows machine.topology and config->policy */
+};
+
+enum world_flag {
+	/* decide by the policy the state file was written under, unless --config says another */
+	WORLD_POLICY_OF_STATE = 1 << 0,
+	/* a damaged state file is shown, not a failure */
+	WORLD_DAMAGED_STATE = 1 << 1,
+};
+
+/*
+ * All of it: machine (--topology, else this one), configuration (--config, else
+ * this machine's own), the pods of the state file (--state, else this machine's
+ * own, if there is one). Pods that do not fit are left out with a note.
+ * Reported; enum status.
+ */
+int world_open(struct session *session, unsigned int flags, struct world *ret_world);
+void world_fini(struct world *world);
+
+/* Defaults, and over them what `file` says (NULL = nothing). Reported; freed with free(). */
+int world_read_config(struct session *session, const char *file, const struct machine *machine,
+		      struct config **ret_config);
+/* As policy_check and ledger_new; `config_file` is only named. Reported. */
+int world_new_ledger(struct session *session, const char *config_file,
+		     const struct topology *topology, const struct policy *policy,
+		     struct ledger **ret_ledger);
+int world_read_machine(struct session *session, struct machine *ret_machine);
+
+#endif
