@@ -8,9 +8,9 @@
  * in lexicographic order wins: the search walks in that order and cuts a branch
  * only when its upper bound cannot beat the best rounded score so far.
  *
- * Cost: leaves <= C(nr, nr_used), each O(nr_used * rest); only a leaf whose bound
- * is not reached by a simple deal enumerates its 2^nr_used subsets. On 16 nodes
- * that is at most 9 million subsets in theory; the bounds leave a few thousand.
+ * Cost on 16 nodes: at most C(16, 8) = 12870 leaves, each O(nr_used * rest), or
+ * O(nr_used * rest^2) where the simple bound is not reached; then once, for the
+ * winner, at most 2^16 subsets until the first that explains its score.
  */
 #include <string.h>
 
@@ -44,6 +44,19 @@ struct leaf {
 	uint32_t left[BALANCE_MAX];
 	uint8_t position[BALANCE_MAX];
 };
+
+/* False when the search must end; machines of up to TAKE_EXACT_NODES nodes never run out. */
+static bool spend(struct search *search, uint64_t steps)
+{
+	if (search->exact)
+		return true;
+	if (search->steps_left < steps) {
+		search->steps_left = 0;
+		return false;
+	}
+	search->steps_left -= steps;
+	return true;
+}
 
 static int64_t spread_of(const struct search *search, int64_t gain)
 {
@@ -216,32 +229,85 @@ static uint64_t fullest(const struct leaf *leaf, uint64_t givers, unsigned int n
 }
 
 /* Subsets of at least `rest` members only ever deal to `rest` of them: the fullest are best. */
-static int64_t best_deal(const struct search *search, const struct leaf *leaf)
+static int64_t best_single_round(const struct search *search, const struct leaf *leaf,
+				 uint64_t givers)
 {
-	uint64_t givers = can_give(search, leaf);
-	unsigned int nr = (unsigned int)__builtin_popcountll(givers);
-	unsigned int last = search->rest < nr ? search->rest : nr;
+	if ((uint32_t)__builtin_popcountll(givers) < search->rest)
+		return -1;
+	return deal_gain(search, leaf, fullest(leaf, givers, search->rest));
+}
+
+/*
+ * Best deal of smaller subsets. After `level` whole rounds the first members in
+ * order get one group more, so a deal is a sequence in two phases: members that
+ * give level + 1, then members that give level, each bounded by what it has.
+ * Dynamic programming over (groups dealt, phase); O(rest^2 * givers).
+ */
+static int64_t best_rounds(const struct search *search, const struct leaf *leaf, uint64_t givers)
+{
+	uint32_t group = search->problem->group, rest = search->rest;
 	int64_t best = -1;
 
-	for (unsigned int size = 1; size <= last; size++) {
-		int64_t gain = deal_gain(search, leaf, fullest(leaf, givers, size));
+	for (uint32_t level = 1; level < rest; level++) {
+		int64_t more[BALANCE_MAX], less[BALANCE_MAX]; /* -1 = cannot be reached */
 
-		if (gain > best)
-			best = gain;
-	}
-	if (!search->exact)
-		return best;
-	/* At most 2^16 subsets, each once. */
-	for (uint64_t subset = givers; subset; subset = (subset - 1) & givers) {
-		int64_t gain;
+		memset(more, -1, sizeof(more));
+		memset(less, -1, sizeof(less));
+		more[0] = 0;
+		for (uint64_t bits = givers; bits; bits &= bits - 1) {
+			uint32_t left = leaf->left[__builtin_ctzll(bits)];
+			uint32_t low = left / group < level ? left / group : level;
+			uint32_t high = left / group > level ? level + 1 : low;
+			int64_t low_gain = gain_of(left, low * group);
+			int64_t high_gain = gain_of(left, high * group);
 
-		if ((unsigned int)__builtin_popcountll(subset) >= search->rest)
-			continue;
-		gain = deal_gain(search, leaf, subset);
-		if (gain > best)
-			best = gain;
+			for (uint32_t sum = rest; sum >= low; sum--) {
+				int64_t before = more[sum - low] > less[sum - low]
+							 ? more[sum - low]
+							 : less[sum - low];
+
+				if (before >= 0 && before + low_gain > less[sum])
+					less[sum] = before + low_gain;
+				if (sum >= high && more[sum - high] >= 0 &&
+				    more[sum - high] + high_gain > more[sum])
+					more[sum] = more[sum - high] + high_gain;
+			}
+		}
+		best = more[rest] > best ? more[rest] : best;
+		best = less[rest] > best ? less[rest] : best;
 	}
 	return best;
+}
+
+/* For machines too large for exactness: only the fullest of each size. */
+static int64_t best_of_fullest(const struct search *search, const struct leaf *leaf,
+			       uint64_t givers)
+{
+	uint64_t subset = 0;
+	int64_t best = -1;
+
+	for (uint32_t size = 1; size <= search->rest && subset != givers; size++) {
+		int64_t gain;
+
+		subset |= fullest(leaf, givers & ~subset, 1);
+		gain = deal_gain(search, leaf, subset);
+		best = gain > best ? gain : best;
+	}
+	return best;
+}
+
+static int64_t best_deal(struct search *search, const struct leaf *leaf)
+{
+	uint64_t givers = can_give(search, leaf);
+	int64_t single, rounds;
+
+	if (!search->exact) {
+		spend(search, search->rest * (leaf->nr + search->rest));
+		return best_of_fullest(search, leaf, givers);
+	}
+	single = best_single_round(search, leaf, givers);
+	rounds = best_rounds(search, leaf, givers);
+	return single > rounds ? single : rounds;
 }
 
 static void fill_leaf(const struct search *search, const uint8_t *chosen, struct leaf *ret_leaf)
@@ -254,13 +320,14 @@ static void fill_leaf(const struct search *search, const uint8_t *chosen, struct
 }
 
 /* The leaf's gain if it is at least `needed`, else something below it. */
-static int64_t leaf_gain(const struct search *search, const struct leaf *leaf, int64_t base)
+static int64_t leaf_gain(struct search *search, const struct leaf *leaf, int64_t base)
 {
 	uint64_t givers;
 	int64_t bound;
 
 	if (search->rest == 0)
 		return base;
+	spend(search, search->rest * leaf->nr);
 	bound = greedy_gain(search, leaf, &givers);
 	if (base + bound < search->needed)
 		return base + bound;
@@ -289,17 +356,6 @@ static void visit_leaf(struct search *search, int64_t base)
 		accept(search, search->chosen, gain);
 }
 
-/* Spend one step; machines of up to TAKE_EXACT_NODES nodes never run out. */
-static bool spend(struct search *search)
-{
-	if (search->exact)
-		return true;
-	if (search->steps_left == 0)
-		return false;
-	search->steps_left--;
-	return true;
-}
-
 /* Recursion depth is nr_used, at most 64. */
 static void descend(struct search *search, unsigned int depth, unsigned int start,
 		    uint32_t free_sum, uint32_t groups)
@@ -314,7 +370,7 @@ static void descend(struct search *search, unsigned int depth, unsigned int star
 	for (unsigned int i = start; i + missing <= problem->nr; i++) {
 		uint32_t sum = free_sum + search->top_free[i][missing];
 
-		if (!spend(search))
+		if (!spend(search, 1))
 			return;
 		/* The bounds only fall with i: nothing after this one can pass either. */
 		if (groups + search->top_groups[i][missing] < search->nr_groups ||
@@ -430,9 +486,12 @@ static void find_rest(const struct search *search, const struct leaf *leaf, int6
 		      struct balance *balance)
 {
 	uint64_t givers = can_give(search, leaf);
-	unsigned int nr = (unsigned int)__builtin_popcountll(givers);
+	unsigned int nr = (unsigned int)__builtin_popcountll(givers), size = nr;
+	int64_t needed = gain_for_below(search, search->best_score + 1) - base;
 
-	for (unsigned int size = nr; size >= 1; size--) {
+	if (best_single_round(search, leaf, givers) < needed)
+		size = search->rest - 1 < nr ? search->rest - 1 : nr;
+	for (; size >= 1; size--) {
 		uint64_t subset = search->exact ? (1ULL << size) - 1 : 0;
 
 		do {
@@ -440,7 +499,7 @@ static void find_rest(const struct search *search, const struct leaf *leaf, int6
 							 : fullest(leaf, givers, size);
 			int64_t gain = deal_gain(search, leaf, members);
 
-			if (gain >= 0 && score_of(search, base + gain) <= search->best_score) {
+			if (gain >= 0 && gain >= needed) {
 				set_rest(leaf, members, balance);
 				return;
 			}

@@ -46,7 +46,7 @@ enum take_status take_packed(const struct topology *topology, const struct cpuse
  * distribute-cpus-across-numa: evenly over as few NUMA nodes as can hold the
  * request in groups, packed inside each node; packed over all when that is not
  * possible. Exact on machines of up to 16 NUMA nodes (TAKE_EXACT_NODES). With
- * more nodes the search is cut off after TAKE_SEARCH_STEPS steps: the number of
+ * more nodes the search is cut off after TAKE_SEARCH_STEPS steps (of a few ns): the number of
  * nodes and CPUs is still what it would be, the balance between the nodes may be
  * a little worse than the best one.
  */
@@ -55,7 +55,7 @@ enum take_status take_distributed(const struct topology *topology, const struct 
 				  struct cpuset *ret_cpus);
 
 #define TAKE_EXACT_NODES  16
-#define TAKE_SEARCH_STEPS 100000
+#define TAKE_SEARCH_STEPS 2000000
 
 const char *take_status_name(enum take_status status); /* "not-enough-cpus", … */
 
