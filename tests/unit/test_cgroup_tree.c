@@ -300,7 +300,7 @@ static void test_status(void **state)
 	put_pod();
 	put("cg/pinfold.slice/poda/main/cpu.stat",
 	    "usage_usec 1234\nuser_usec 1\nnr_throttled 5\nthrottled_usec 67\n");
-	assert_int_equal(observe_status(groups, "pinfold.slice/poda/main", &status), 0);
+	assert_int_equal(groups_status(groups, "pinfold.slice/poda/main", &status), 0);
 	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda/main", root);
 	assert_int_equal(stat(path, &info), 0);
 	assert_int_equal(status.cgroup_id, info.st_ino);
@@ -311,7 +311,7 @@ static void test_status(void **state)
 	assert_int_equal(status.usage_usec, 1234);
 	assert_int_equal(status.nr_throttled, 5);
 	assert_int_equal(status.throttled_usec, 67);
-	assert_int_equal(observe_status(groups, "pinfold.slice/none", &status), -ENOENT);
+	assert_int_equal(groups_status(groups, "pinfold.slice/none", &status), -ENOENT);
 	groups_close(groups);
 }
 

@@ -47,7 +47,8 @@ static int fake_command(void *self, const char *object, const char *command,
 		return -ENOENT;
 	*ret_json = json_object_new_object();
 	json_object_object_add(*ret_json, "peer", json_object_new_int(peer_pid));
-	json_object_object_add(*ret_json, "pod", json_object_get(json_object_object_get(body, "pod")));
+	json_object_object_add(*ret_json, "pod",
+			       json_object_get(json_object_object_get(body, "pod")));
 	*ret_status = 409;
 	return 0;
 }
@@ -177,9 +178,9 @@ static int ask(int fd, const char *request, char *answer, size_t size)
 	return talk(fd, request, strlen(request), answer, size);
 }
 
-#define GET(path)  "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-#define POST(path, length, body)                                                                   \
-	"POST " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " length        \
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+#define POST(path, length, body)                                                            \
+	"POST " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " length \
 	"\r\n\r\n" body
 
 static void tcp_serves_three_paths(void **state)
@@ -199,8 +200,10 @@ static void tcp_serves_nothing_else(void **state)
 	char answer[4096];
 
 	assert_int_equal(ask(connect_tcp(), GET("/v1/node"), answer, sizeof(answer)), 404);
-	assert_int_equal(ask(connect_tcp(), POST("/metrics", "0", ""), answer, sizeof(answer)), 405);
-	assert_int_equal(ask(connect_tcp(), POST("/v1/run", "2", "{}"), answer, sizeof(answer)), 405);
+	assert_int_equal(ask(connect_tcp(), POST("/metrics", "0", ""), answer, sizeof(answer)),
+			 405);
+	assert_int_equal(ask(connect_tcp(), POST("/v1/run", "2", "{}"), answer, sizeof(answer)),
+			 405);
 }
 
 static void openmetrics_on_request(void **state)

@@ -183,7 +183,7 @@ static void read_usage(int fd, struct group_status *status)
 	(void)dir_flat_value(text, "nr_throttled", &status->nr_throttled);
 }
 
-int observe_status(struct groups *groups, const char *path, struct group_status *ret_status)
+int groups_status(struct groups *groups, const char *path, struct group_status *ret_status)
 {
 	struct group_status status = {.level = level_of(path)};
 	char *partition cleanup_free = NULL;

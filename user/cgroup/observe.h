@@ -13,7 +13,7 @@
 int observe_tree(struct groups *groups, struct group_tree *ret_tree);
 
 /* As groups_port.status. */
-int observe_status(struct groups *groups, const char *path, struct group_status *ret_status);
+int groups_status(struct groups *groups, const char *path, struct group_status *ret_status);
 
 /* As groups_port.surroundings: the root cgroup, then its children but the workload root. */
 int observe_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,

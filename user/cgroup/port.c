@@ -124,7 +124,7 @@ static int port_apply(void *self, const struct step *step, char error[GROUP_ERRO
 
 static int port_status(void *self, const char *path, struct group_status *ret_status)
 {
-	return observe_status(self, path, ret_status);
+	return groups_status(self, path, ret_status);
 }
 
 static int port_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)

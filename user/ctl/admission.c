@@ -33,7 +33,8 @@ static struct refused_pod *find_refused(struct controller *controller, const cha
 		struct refused_pod *refused = &controller->refused[i];
 
 		if (*name ? !strcmp(refused->name, name)
-			  : !*refused->name && refused->line == line && !strcmp(refused->file, file))
+			  : !*refused->name && refused->line == line &&
+				    !strcmp(refused->file, file))
 			return refused;
 	}
 	return NULL;
@@ -52,8 +53,8 @@ static bool same_answer(const struct refused_pod *refused, const struct decision
 }
 
 /* Remember the refusal; the log hears of it when the answer is new. */
-static void refuse(struct controller *controller, const struct source_pod *source,
-		   const char *name, const struct decision *decision)
+static void refuse(struct controller *controller, const struct source_pod *source, const char *name,
+		   const struct decision *decision)
 {
 	struct refused_pod *refused = find_refused(controller, name, source->file, source->line);
 	char detail[ROW_DETAIL_MAX];
@@ -63,7 +64,8 @@ static void refuse(struct controller *controller, const struct source_pod *sourc
 		return;
 	if (!refused) {
 		if (controller->nr_refused == MAX_REFUSED) {
-			log_warn(0, "admit: more than %d refused pods; %s is not remembered, ignoring",
+			log_warn(0,
+				 "admit: more than %d refused pods; %s is not remembered, ignoring",
 				 MAX_REFUSED, name);
 			return;
 		}
@@ -83,8 +85,8 @@ static void refuse(struct controller *controller, const struct source_pod *sourc
 		}
 	}
 	controller->counters.refused[decision->refusal]++;
-	snprintf(detail, sizeof(detail), "%.39s: %.200s%s%.60s", decision->reason, decision->message,
-		 *decision->suggestion ? "; " : "", decision->suggestion);
+	snprintf(detail, sizeof(detail), "%.39s: %.200s%s%.60s", decision->reason,
+		 decision->message, *decision->suggestion ? "; " : "", decision->suggestion);
 	record(controller, "refuse", name, decision->container, detail);
 }
 

@@ -53,7 +53,8 @@ static bool journal_allows(struct audit *audit, const struct event_row *event,
 
 static enum log_level level_of(const struct event_row *event)
 {
-	static const char *const warnings[] = {"deny", "audit", "drift", "pin", "refuse", "finding"};
+	static const char *const warnings[] = {"deny", "audit",	 "drift",
+					       "pin",  "refuse", "finding"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(warnings); i++)
 		if (!strcmp(event->kind, warnings[i]))
@@ -74,14 +75,13 @@ static void write_journal(struct audit *audit, const struct event_row *event)
 	snprintf(pid, sizeof(pid), "PINFOLD_CULPRIT_PID=%u", event->pid);
 	snprintf(target, sizeof(target), "PINFOLD_TARGET=%s", event->target);
 	if (event->pid)
-		log_fields(level_of(event), fields,
-			   "%s: %s (pid %u, cgroup /%s) on %s: %s%s", event->kind, event->comm,
-			   event->pid, event->cgroup, event->target, event->detail,
-			   suppressed ? " (more of the same were not logged)" : "");
+		log_fields(level_of(event), fields, "%s: %s (pid %u, cgroup /%s) on %s: %s%s",
+			   event->kind, event->comm, event->pid, event->cgroup, event->target,
+			   event->detail, suppressed ? " (more of the same were not logged)" : "");
 	else
 		log_fields(level_of(event), fields, "%s: %s%s%s%s%s", event->kind, event->pod,
-			   *event->container ? "/" : "", event->container,
-			   *event->pod ? ": " : "", event->detail);
+			   *event->container ? "/" : "", event->container, *event->pod ? ": " : "",
+			   event->detail);
 }
 
 void audit_event(struct audit *audit, const struct event_row *event)

@@ -108,8 +108,8 @@ static void on_hotplug(void *self, unsigned int cpu, bool online)
 	struct controller *controller = self;
 	char message[ROW_DETAIL_MAX];
 
-	snprintf(message, sizeof(message), "CPU %u went %s after the agent had read the machine", cpu,
-		 online ? "online" : "offline");
+	snprintf(message, sizeof(message), "CPU %u went %s after the agent had read the machine",
+		 cpu, online ? "online" : "offline");
 	if (cpuset_has(&controller->topology->all, cpu) == online)
 		controller_clear_finding(controller, "cpus_changed");
 	else
@@ -168,17 +168,17 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->cpuset_files = options->config->enforcement.cpuset_files;
 	controller->state_writable = true;
 	controller->refused = calloc(MAX_REFUSED, sizeof(*controller->refused));
-	r = controller->refused ? ledger_new(topology, policy, error, error_size,
-					     &controller->ledger)
-				: -ENOMEM;
+	r = controller->refused
+		    ? ledger_new(topology, policy, error, error_size, &controller->ledger)
+		    : -ENOMEM;
 	if (r) {
 		controller_free(controller);
 		return r;
 	}
 	audit_init(&controller->audit, ports->clock);
 	controller->source_sink = (struct source_sink){controller, admission_scanned};
-	controller->groups_sink = (struct groups_sink){controller, on_group_changed,
-						       on_group_populated, on_hotplug};
+	controller->groups_sink =
+		(struct groups_sink){controller, on_group_changed, on_group_populated, on_hotplug};
 	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event};
 	controller->faces = (struct faces_port){controller,   report_query, command_run,
 						measure_page, is_healthy,   is_ready};

@@ -13,7 +13,7 @@
 #define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
 #define RETRY_LONGEST_NS (30ULL * 1000000000ULL)
 /* Below the workload root: the self-test's cgroup, never a pod's name. */
-#define SELF_TEST_GROUP	 "pinfold-selftest"
+#define SELF_TEST_GROUP "pinfold-selftest"
 
 /* A pod a source names and the ledger does not hold. */
 struct refused_pod {
@@ -39,7 +39,7 @@ struct counters {
 	uint64_t repaired_by_attribute[GROUP_FILE_NR], failed_by_attribute[GROUP_FILE_NR];
 	uint64_t state_written, state_failed;
 	uint64_t reconciles, steps_applied, steps_failed;
-	uint64_t assignments[ISOLATION_NR]; /* containers given that kind, ever */
+	uint64_t assignments[ISOLATION_NR];	     /* containers given that kind, ever */
 	uint64_t admission_ns[15], admission_sum_ns; /* histogram, see measure.c */
 };
 
@@ -56,9 +56,9 @@ struct controller {
 
 	/* What we last wrote, so that a difference can be told from a change of ours. */
 	struct group_tree desired;
-	bool ledger_changed;	/* since the kernel side was last told */
-	bool groups_changed;	/* a cgroup was made or removed: ids are new */
-	bool look_again;	/* something happened outside */
+	bool ledger_changed; /* since the kernel side was last told */
+	bool groups_changed; /* a cgroup was made or removed: ids are new */
+	bool look_again;     /* something happened outside */
 	bool started, source_complete, state_writable;
 	uint64_t last_resync_ns, last_self_test_ns;
 

@@ -13,7 +13,7 @@
 #include "ctl/internal.h"
 #include "format/exposition.h"
 
-#define FAMILY(variable, metric, kind, unit_name, text)                                            \
+#define FAMILY(variable, metric, kind, unit_name, text) \
 	static const struct metric_family variable = {metric, kind, unit_name, text}
 
 FAMILY(build_info, "pinfold_build_info", METRIC_GAUGE, NULL, "Version of the agent; always 1.");
@@ -96,9 +96,9 @@ static void write_identity(struct controller *controller, struct exposition *pag
 	if (nr)
 		exposition_family(page, &feature_info);
 	for (uint32_t i = 0; i < nr; i++)
-		exposition_count(page,
-				 LABELS({"feature", rows[i].name}, {"state", states[rows[i].state]}),
-				 1);
+		exposition_count(
+			page, LABELS({"feature", rows[i].name}, {"state", states[rows[i].state]}),
+			1);
 	exposition_family(page, &policy_info);
 	exposition_count(page,
 			 LABELS({"policy", cpu_policy_name(policy->cpu)},
@@ -149,7 +149,8 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 
 	sort_cpus(controller, &states);
 	exposition_family(page, &cpus);
-	exposition_count(page, LABELS({"state", "online"}), cpuset_count(&controller->topology->all));
+	exposition_count(page, LABELS({"state", "online"}),
+			 cpuset_count(&controller->topology->all));
 	exposition_count(page, LABELS({"state", "isolated"}),
 			 cpuset_count(&controller->policy->excluded));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -174,9 +175,8 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 					    "node_shared"};
 	uint64_t held[ARRAY_SIZE(types)] = {0};
 	double bounds[14];
-	const struct metric_histogram duration = {bounds, ARRAY_SIZE(bounds),
-						  counters->admission_ns,
-						  counters->admission_sum_ns};
+	const struct metric_histogram duration = {
+		bounds, ARRAY_SIZE(bounds), counters->admission_ns, counters->admission_sum_ns};
 
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
@@ -216,9 +216,12 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 static void write_drift(struct controller *controller, struct exposition *page)
 {
 	static const char *const attributes[] = {
-		[GROUP_CPUSET_MEMS] = "mems",	[GROUP_CPUSET_CPUS] = "cpus",
-		[GROUP_CPUSET_PARTITION] = "partition", [GROUP_CPU_WEIGHT] = "weight",
-		[GROUP_CPU_MAX] = "quota",	[GROUP_MEMORY_MAX] = "memory",
+		[GROUP_CPUSET_MEMS] = "mems",
+		[GROUP_CPUSET_CPUS] = "cpus",
+		[GROUP_CPUSET_PARTITION] = "partition",
+		[GROUP_CPU_WEIGHT] = "weight",
+		[GROUP_CPU_MAX] = "quota",
+		[GROUP_MEMORY_MAX] = "memory",
 	};
 	const struct counters *counters = &controller->counters;
 
@@ -230,7 +233,8 @@ static void write_drift(struct controller *controller, struct exposition *page)
 	for (int file = 0; file < GROUP_FILE_NR; file++) {
 		exposition_count(page, LABELS({"attribute", attributes[file]}, {"result", "ok"}),
 				 counters->repaired_by_attribute[file]);
-		exposition_count(page, LABELS({"attribute", attributes[file]}, {"result", "failed"}),
+		exposition_count(page,
+				 LABELS({"attribute", attributes[file]}, {"result", "failed"}),
 				 counters->failed_by_attribute[file]);
 	}
 	exposition_family(page, &drift_open);
@@ -308,8 +312,8 @@ static uint32_t measure_containers(struct controller *controller, struct measure
 		};
 		if (!row->pod)
 			continue;
-		row->has_usage =
-			kernel && !kernel->usage(kernel->self, status.cgroup_id, &row->usage);
+		row->has_usage = kernel &&
+				 !kernel->usage(kernel->self, status.cgroup_id, &row->usage);
 		nr++;
 	}
 	return nr;
@@ -333,8 +337,8 @@ static uint32_t sum_pod(const struct measured *rows, uint32_t nr, uint32_t first
 	return i;
 }
 
-#define POD_LABELS(row, ...)                                                                       \
-	LABELS({"namespace", (row)->pod->spec->namespace}, {"pod", (row)->pod->spec->name},        \
+#define POD_LABELS(row, ...)                                                                \
+	LABELS({"namespace", (row)->pod->spec->namespace}, {"pod", (row)->pod->spec->name}, \
 	       __VA_ARGS__)
 
 static void write_pods(const struct measured *rows, uint32_t nr, struct exposition *page)

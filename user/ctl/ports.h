@@ -49,7 +49,7 @@ struct managed_group {
 	uint64_t cgroup_id;
 	uint32_t level;
 	enum managed_scope scope;
-	bool is_container; /* has a slot: counted, and the border of the border rule */
+	bool is_container;  /* has a slot: counted, and the border of the border rule */
 	struct cpuset cpus; /* its CPUs; for placement */
 	uint64_t nodes;	    /* NUMA node indexes its CPUs lie on */
 };
@@ -109,8 +109,8 @@ struct groups_sink {
 /* A unit with rights against the guard, known by its parent cgroup and its name. */
 struct actor_unit {
 	uint64_t parent_id;
-	uint32_t level; /* of the unit: the parent's + 1 */
-	char name[64];	/* "containerd.service" */
+	uint32_t level;	 /* of the unit: the parent's + 1 */
+	char name[64];	 /* "containerd.service" */
 	bool is_runtime; /* else kubelet-like: everything but cpuset files */
 };
 
@@ -118,8 +118,8 @@ struct kernel_policy {
 	uint32_t nr_groups;
 	const struct managed_group *groups; /* borrowed for the call */
 	uint32_t nr_actors;
-	const struct actor_unit *actors;    /* borrowed for the call */
-	struct cpuset protected_cpus;	    /* exclusively granted */
+	const struct actor_unit *actors; /* borrowed for the call */
+	struct cpuset protected_cpus;	 /* exclusively granted */
 	enum enforcement cpuset_files, affinity, cgroup_moves;
 	bool runtime_writes_deny;
 	uint64_t guard_expiry_ns; /* 0 = never */
@@ -131,7 +131,7 @@ struct usage {
 	uint64_t wait_ns, wait_own_quota_ns;
 	uint64_t switches;
 	uint64_t migrations_core, migrations_llc, migrations_numa;
-	uint64_t nr_cpus; /* length of run_ns */
+	uint64_t nr_cpus;	/* length of run_ns */
 	const uint64_t *run_ns; /* per CPU id; borrowed until the next call; NULL = not kept */
 };
 
@@ -174,13 +174,13 @@ struct kernel_port {
 
 /* From the ring buffer, culprits not yet named by path. */
 struct kernel_event {
-	char kind[24];	 /* as event_row.kind: deny audit drift mkdir rmdir populated empty pin */
+	char kind[24]; /* as event_row.kind: deny audit drift mkdir rmdir populated empty pin */
 	char aspect[24];
 	char action[12];
 	uint32_t pid;
 	char comm[16];
-	uint64_t cgroup_id; /* of the culprit */
-	uint64_t target_id; /* managed cgroup concerned, 0 = none */
+	uint64_t cgroup_id;	     /* of the culprit */
+	uint64_t target_id;	     /* managed cgroup concerned, 0 = none */
 	char detail[ROW_DETAIL_MAX]; /* file name, wanted mask, result */
 	uint32_t suppressed;
 };
@@ -203,8 +203,7 @@ struct source_pod {
 struct source_sink {
 	void *self;
 	/* `complete` false = the directory could not be read whole: nothing may be dropped. */
-	void (*scanned)(void *self, const struct source_pod *pods, uint32_t nr_pods,
-			bool complete);
+	void (*scanned)(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete);
 };
 
 /* --- persistence ------------------------------------------------------------------------------ */

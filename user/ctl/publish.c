@@ -98,8 +98,8 @@ void publish_policy(struct controller *controller)
 	}
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++)
 		nr += fill_managed(controller, &controller->desired.groups[i], &managed[nr]);
-	if (groups->surroundings && !groups->surroundings(groups->self, managed + nr,
-							  MAX_SURROUNDINGS, &nr_around))
+	if (groups->surroundings &&
+	    !groups->surroundings(groups->self, managed + nr, MAX_SURROUNDINGS, &nr_around))
 		nr += nr_around;
 	policy.groups = managed;
 	policy.nr_groups = nr;
@@ -159,9 +159,12 @@ static const char *attribute_of(const char *file)
 	static const struct {
 		const char *file, *attribute;
 	} names[] = {
-		{"cpuset.cpus.partition", "partition"}, {"cpuset.cpus", "cpus"},
-		{"cpuset.mems", "mems"},		{"cpu.max", "quota"},
-		{"cpu.weight", "weight"},		{"memory.max", "memory"},
+		{"cpuset.cpus.partition", "partition"},
+		{"cpuset.cpus", "cpus"},
+		{"cpuset.mems", "mems"},
+		{"cpu.max", "quota"},
+		{"cpu.weight", "weight"},
+		{"memory.max", "memory"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -212,8 +215,8 @@ static void name_culprit(struct controller *controller, const struct kernel_even
 
 static bool is_life_cycle(const char *kind)
 {
-	static const char *const kinds[] = {"mkdir", "rmdir", "populated", "empty", "release",
-					    "attach"};
+	static const char *const kinds[] = {"mkdir", "rmdir",	"populated",
+					    "empty", "release", "attach"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(kind, kinds[i]))

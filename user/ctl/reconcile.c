@@ -15,9 +15,12 @@
 
 /* Words of drift rows and metrics for the files we own. */
 static const char *const attributes[] = {
-	[GROUP_CPUSET_MEMS] = "mems",	[GROUP_CPUSET_CPUS] = "cpus",
-	[GROUP_CPUSET_PARTITION] = "partition", [GROUP_CPU_WEIGHT] = "weight",
-	[GROUP_CPU_MAX] = "quota",	[GROUP_MEMORY_MAX] = "memory",
+	[GROUP_CPUSET_MEMS] = "mems",
+	[GROUP_CPUSET_CPUS] = "cpus",
+	[GROUP_CPUSET_PARTITION] = "partition",
+	[GROUP_CPU_WEIGHT] = "weight",
+	[GROUP_CPU_MAX] = "quota",
+	[GROUP_MEMORY_MAX] = "memory",
 };
 _Static_assert(ARRAY_SIZE(attributes) == GROUP_FILE_NR, "a word for each file");
 
@@ -44,8 +47,8 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 	struct retry *retry = find_retry(controller, step->uid);
 
 	if (!retry) {
-		struct retry *grown = realloc(controller->retries, (controller->nr_retries + 1) *
-									   sizeof(*grown));
+		struct retry *grown =
+			realloc(controller->retries, (controller->nr_retries + 1) * sizeof(*grown));
 
 		if (!grown)
 			return; /* the resync tries again anyway */
@@ -244,18 +247,20 @@ void choose_tier(struct controller *controller)
 	controller->layout.root_partition = false;
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
-		controller_finding(controller, "tier1_not_in_use",
-				   "user tasks of the host may run on CPUs that pods hold",
-				   "strict-cpu-reservation with hostTasks: reserved and partitions: "
-				   "auto keeps them off");
+		controller_finding(
+			controller, "tier1_not_in_use",
+			"user tasks of the host may run on CPUs that pods hold",
+			"strict-cpu-reservation with hostTasks: reserved and partitions: "
+			"auto keeps them off");
 		return;
 	}
 	if (!groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope)) && *scope &&
 	    config->host_tasks == HOST_TASKS_AUTO) {
-		snprintf(message, sizeof(message),
-			 "%.180s runs outside the workload root; a partition would push it onto the "
-			 "reserved CPUs",
-			 scope);
+		snprintf(
+			message, sizeof(message),
+			"%.180s runs outside the workload root; a partition would push it onto the "
+			"reserved CPUs",
+			scope);
 		controller_finding(controller, "tier1_not_in_use", message,
 				   "write hostTasks: reserved to accept that");
 		return;
@@ -284,9 +289,10 @@ static void check_root_partition(struct controller *controller)
 	}
 	snprintf(message, sizeof(message), "%s is no valid root partition: '%.120s'",
 		 controller->layout.root, r ? strerror(-r) : status.partition);
-	controller_finding(controller, "tier1_not_held", message,
-			   "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
-			   "until then host tasks may run on pods' CPUs");
+	controller_finding(
+		controller, "tier1_not_held", message,
+		"remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
+		"until then host tasks may run on pods' CPUs");
 }
 
 /* --- one round ----------------------------------------------------------------------------------- */

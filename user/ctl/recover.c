@@ -55,8 +55,9 @@ static void set_aside(struct controller *controller, const char *why)
 	r = store->set_aside(store->self, name, sizeof(name));
 	if (r)
 		log_err(r, "state: the damaged file could not be set aside");
-	snprintf(message, sizeof(message), "the state file could not be used: %.180s; kept as %.60s",
-		 why, *name ? name : "(nothing)");
+	snprintf(message, sizeof(message),
+		 "the state file could not be used: %.180s; kept as %.60s", why,
+		 *name ? name : "(nothing)");
 	controller_finding(controller, "state_set_aside", message,
 			   "grants were made anew from live cgroups and sources; remove the file "
 			   "when you no longer need it");
@@ -163,8 +164,7 @@ int controller_reload(struct controller *controller, const struct policy *policy
 			r = ledger_restore(ledger, pod, why, sizeof(why));
 		if (r) {
 			snprintf(error, error_size, "pod %s/%s would lose its grant: %s",
-				 pod->spec->namespace, pod->spec->name,
-				 *why ? why : strerror(-r));
+				 pod->spec->namespace, pod->spec->name, *why ? why : strerror(-r));
 			return -EBUSY;
 		}
 		ledger_commit(ledger);

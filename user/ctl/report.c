@@ -208,10 +208,11 @@ static const struct {
 	const char *object;
 	struct json_object *(*build)(struct controller *controller);
 } reports[] = {
-	{"node", report_node},	     {"cpu", report_cpus},	   {"pod", report_pods},
-	{"container", report_containers}, {"policy", report_policy}, {"state", report_state},
-	{"drift", report_drift},     {"event", report_events},	   {"feature", report_features},
-	{"prog", report_progs},
+	{"node", report_node},	      {"cpu", report_cpus},
+	{"pod", report_pods},	      {"container", report_containers},
+	{"policy", report_policy},    {"state", report_state},
+	{"drift", report_drift},      {"event", report_events},
+	{"feature", report_features}, {"prog", report_progs},
 };
 
 int report_query(void *self, const char *object, struct json_object **ret_json)

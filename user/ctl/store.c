@@ -100,10 +100,11 @@ int store_open(struct store *store, const char *path)
 	if (fd < 0 || fstat(fd, &status))
 		return log_err(-errno, "state: cannot open stateDirectory %s", path);
 	if (status.st_uid != geteuid() || (status.st_mode & 022))
-		return log_err(-EPERM,
-			       "state: stateDirectory %s belongs to uid %u with mode %04o; it must be "
-			       "ours and writable by nobody else (chown root, chmod 0700)",
-			       path, status.st_uid, status.st_mode & 07777);
+		return log_err(
+			-EPERM,
+			"state: stateDirectory %s belongs to uid %u with mode %04o; it must be "
+			"ours and writable by nobody else (chown root, chmod 0700)",
+			path, status.st_uid, status.st_mode & 07777);
 	store->dir_fd = TAKE_FD(fd);
 	return 0;
 }

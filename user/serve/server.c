@@ -70,15 +70,14 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int s
 static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
 				    struct json_object *object)
 {
-	const char *text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-								  JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(
+		object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 
 	return respond(connection, status, "application/json", text, strlen(text));
 }
 
 static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
-				     const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+				     const char *format, ...) __attribute__((format(printf, 3, 4)));
 static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
 				     const char *format, ...)
 {
@@ -95,8 +94,8 @@ static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned
 
 static bool wants_openmetrics(struct MHD_Connection *connection)
 {
-	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-							 MHD_HTTP_HEADER_ACCEPT);
+	const char *accept =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 
 	return accept && strstr(accept, "application/openmetrics-text");
 }
@@ -111,14 +110,15 @@ static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connecti
 	if (!r)
 		r = page.error;
 	if (r)
-		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				     "metrics: %s", strerror(-r));
+		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "metrics: %s",
+				     strerror(-r));
 	return respond(connection, MHD_HTTP_OK,
 		       openmetrics ? EXPOSITION_TYPE_OPENMETRICS : EXPOSITION_TYPE_TEXT, page.data,
 		       page.len);
 }
 
-static enum MHD_Result answer_probe(struct MHD_Connection *connection, const struct faces_port *faces,
+static enum MHD_Result answer_probe(struct MHD_Connection *connection,
+				    const struct faces_port *faces,
 				    bool (*probe)(void *self, char *reason, size_t size))
 {
 	char reason[256] = "ok";
@@ -214,10 +214,11 @@ static enum MHD_Result answer_command(struct server *server, struct MHD_Connecti
 	snprintf(object, sizeof(object), "%.*s", slash ? (int)(slash - path) : 63, path);
 	request = parse_body(body, &error);
 	if (error)
-		return respond_error(connection, MHD_HTTP_BAD_REQUEST,
-				     "POST /v1/%.64s: the body is not acceptable JSON: %s; send one "
-				     "object",
-				     path, error);
+		return respond_error(
+			connection, MHD_HTTP_BAD_REQUEST,
+			"POST /v1/%.64s: the body is not acceptable JSON: %s; send one "
+			"object",
+			path, error);
 	r = server->faces->command(server->faces->self, object, slash ? slash + 1 : "", request,
 				   peer_pid, &reply, &status);
 	if (r == -ENOENT)
@@ -240,9 +241,9 @@ static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *
 		return respond_error(connection, MHD_HTTP_FORBIDDEN,
 				     "this socket answers root only");
 	if (strncmp(url, "/v1/", 4) || !url[4])
-		return respond_error(connection, MHD_HTTP_NOT_FOUND,
-				     "%.64s: paths are /metrics, /healthz, /readyz and /v1/<object>",
-				     url);
+		return respond_error(
+			connection, MHD_HTTP_NOT_FOUND,
+			"%.64s: paths are /metrics, /healthz, /readyz and /v1/<object>", url);
 	if (!strcmp(method, MHD_HTTP_METHOD_GET))
 		return answer_query(server, connection, url + 4);
 	if (!strcmp(method, MHD_HTTP_METHOD_POST))
@@ -334,13 +335,13 @@ static int listener_start(struct listener *listener, int listen_fd, sd_event *ev
 	const union MHD_DaemonInfo *info;
 	int r;
 
-	listener->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, listener,
-		MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned int)SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)SERVER_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)(32 * 1024), MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-		MHD_OPTION_END);
+	listener->daemon =
+		MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, listener,
+				 MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned int)SERVER_MAX_CONNECTIONS,
+				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SERVER_TIMEOUT_S,
+				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 * 1024),
+				 MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
 	if (!listener->daemon)
 		return -EIO;
 	TAKE_FD(owned_fd);
@@ -351,8 +352,8 @@ static int listener_start(struct listener *listener, int listen_fd, sd_event *ev
 			    listener);
 	if (r < 0)
 		return r;
-	r = sd_event_add_time_relative(event, &listener->timer, CLOCK_MONOTONIC, 0, 1000,
-				       on_timer, listener);
+	r = sd_event_add_time_relative(event, &listener->timer, CLOCK_MONOTONIC, 0, 1000, on_timer,
+				       listener);
 	return r < 0 ? r : 0;
 }
 
@@ -419,8 +420,8 @@ static int open_tcp(const char *address)
 		sockaddr = (const struct sockaddr *)&in6;
 		len = sizeof(in6);
 	} else {
-		return log_err(-EINVAL, "serve: metrics.listen '%s': '%s' is no IP address", address,
-			       host);
+		return log_err(-EINVAL, "serve: metrics.listen '%s': '%s' is no IP address",
+			       address, host);
 	}
 	fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)

@@ -23,9 +23,9 @@ struct server;
 struct server_options {
 	/* "127.0.0.1:9417", "[::1]:9417"; NULL or "" = no TCP */
 	const char *metrics_address;
-	int runtime_dir_fd;	   /* borrowed; the socket is bound below it */
-	const char *runtime_dir;   /* its path, for messages and bind(2) */
-	const char *socket_name;   /* file name of the socket */
+	int runtime_dir_fd;	 /* borrowed; the socket is bound below it */
+	const char *runtime_dir; /* its path, for messages and bind(2) */
+	const char *socket_name; /* file name of the socket */
 };
 
 /*

@@ -1,0 +1,724 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pinfoldd: options, build, wire, run, take down in reverse. The only file that
+ * sees every room; what each part does is in its room.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include <pinfold/names.h>
+
+#include "bpf/kernel_side.h"
+#include "cgroup/port.h"
+#include "ctl/controller.h"
+#include "ctl/store.h"
+#include "lib/crash.h"
+#include "lib/file.h"
+#include "lib/log.h"
+#include "lib/text.h"
+#include "machine/machine.h"
+#include "serve/server.h"
+#include "source/manifests.h"
+
+/* Exit codes, as pinfoldd(8) lists them. */
+enum {
+	EXIT_DONE = 0,
+	EXIT_OTHER = 1,
+	EXIT_USAGE = 2,
+	EXIT_KERNEL_LACKS = 69, /* EX_UNAVAILABLE */
+	EXIT_INSTANCE = 75,	/* EX_TEMPFAIL */
+	EXIT_NOT_ROOT = 77,	/* EX_NOPERM */
+	EXIT_CONFIG = 78,	/* EX_CONFIG */
+};
+
+struct agent_options {
+	const char *config_file;
+	bool config_given; /* named on the command line: must be there */
+	const char *kubelet_config;
+	const char *root;     /* movable root of /sys and /proc, for tests */
+	const char *topology; /* instead of the live machine; --dry-run and tests only */
+	bool check_config, dry_run, uninstall, no_bpf;
+	const char *log_level;
+};
+
+struct settings {
+	struct config config;
+	struct policy policy; /* the configuration's, with what the machine adds */
+};
+
+struct agent {
+	struct agent_options options;
+	struct settings settings[2]; /* one in force, one to try at a reload */
+	unsigned int current;
+	struct machine machine;
+	char boot_id[64], kernel_release[65];
+
+	sd_event *event;
+	sd_event_source *wake, *tick, *sigterm, *sigint, *sighup;
+	uint64_t wake_due_ns; /* 0 = none asked for */
+
+	int runtime_dir_fd, lock_fd;
+	struct store store;
+	struct groups *groups;
+	struct kernel_side *kernel;
+	struct controller *controller;
+	struct manifests *manifests;
+	struct server *server;
+
+	struct clock_port clock;
+	struct loop_port loop;
+	struct groups_port groups_port;
+	struct kernel_port kernel_port;
+	struct store_port store_port;
+};
+
+/* --- options ------------------------------------------------------------------------------------- */
+
+static const char usage_text[] =
+	"Usage: pinfoldd [OPTIONS]\n"
+	"\n"
+	"Holds pods on the CPUs and memory nodes they were promised.\n"
+	"\n"
+	"  -c, --config FILE         configuration (default " PINFOLD_CONFIG_FILE ")\n"
+	"      --kubelet-config FILE import the fields of a kubelet's own file first\n"
+	"      --check-config        read the configuration, say what is wrong, exit\n"
+	"      --dry-run             print what would be done, touch nothing, exit\n"
+	"      --uninstall           take everything of pinfold's out of the kernel, exit\n"
+	"      --no-bpf              hold with cpusets only, load no BPF program\n"
+	"      --topology SOURCE     decide for this machine instead (with --dry-run)\n"
+	"  -l, --log-level LEVEL     err, warn, info (default) or debug\n"
+	"  -V, --version             print the version, exit\n"
+	"  -h, --help                print this, exit\n"
+	"\n"
+	"Exit codes: 0 done, 2 usage, 69 the kernel lacks a must, 75 another instance\n"
+	"runs, 77 not root, 78 configuration, 1 anything else. See pinfoldd(8).\n";
+
+/* 0 = go on; else exit with *ret_exit. */
+static int parse_options(int argc, char **argv, struct agent_options *options, int *ret_exit)
+{
+	enum { KUBELET = 256, CHECK, DRY_RUN, UNINSTALL, NO_BPF, ROOT, TOPOLOGY };
+	static const struct option longs[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"kubelet-config", required_argument, NULL, KUBELET},
+		{"check-config", no_argument, NULL, CHECK},
+		{"dry-run", no_argument, NULL, DRY_RUN},
+		{"uninstall", no_argument, NULL, UNINSTALL},
+		{"no-bpf", no_argument, NULL, NO_BPF},
+		{"root", required_argument, NULL, ROOT},
+		{"topology", required_argument, NULL, TOPOLOGY},
+		{"log-level", required_argument, NULL, 'l'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	*options = (struct agent_options){
+		.config_file = PINFOLD_CONFIG_FILE, .root = "/", .log_level = "info"};
+	while ((option = getopt_long(argc, argv, "c:l:Vh", longs, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			options->config_file = optarg;
+			options->config_given = true;
+			break;
+		case KUBELET:
+			options->kubelet_config = optarg;
+			break;
+		case CHECK:
+			options->check_config = true;
+			break;
+		case DRY_RUN:
+			options->dry_run = true;
+			break;
+		case UNINSTALL:
+			options->uninstall = true;
+			break;
+		case NO_BPF:
+			options->no_bpf = true;
+			break;
+		case ROOT:
+			options->root = optarg;
+			break;
+		case TOPOLOGY:
+			options->topology = optarg;
+			break;
+		case 'l':
+			options->log_level = optarg;
+			break;
+		case 'V':
+			printf("pinfoldd %s (%s)\n", PINFOLD_VERSION, PINFOLD_REVISION);
+			*ret_exit = EXIT_DONE;
+			return 1;
+		case 'h':
+			fputs(usage_text, stdout);
+			*ret_exit = EXIT_DONE;
+			return 1;
+		default:
+			fputs(usage_text, stderr);
+			*ret_exit = EXIT_USAGE;
+			return 1;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "pinfoldd: what is '%s'? There are options only\n", argv[optind]);
+		*ret_exit = EXIT_USAGE;
+		return 1;
+	}
+	if (options->topology && !options->dry_run) {
+		fprintf(stderr, "pinfoldd: --topology goes with --dry-run only: a live agent reads "
+				"the machine it runs on\n");
+		*ret_exit = EXIT_USAGE;
+		return 1;
+	}
+	return 0;
+}
+
+/* --- configuration ------------------------------------------------------------------------------- */
+
+typedef int config_reader(const char *data, size_t len, struct format_error *error,
+			  struct config *config);
+
+static int read_config_file(const char *path, config_reader *reader, struct config *config)
+{
+	cleanup_free char *data = NULL;
+	struct format_error error;
+	char text[FORMAT_ERROR_TEXT_MAX];
+	size_t len;
+	int r;
+
+	r = file_read_all(AT_FDCWD, path, CONFIG_MAX_BYTES, &data, &len);
+	if (r)
+		return log_err(r, "config: cannot read %s", path);
+	r = reader(data, len, &error, config);
+	if (r == -ENOMEM)
+		return log_err(r, "config: %s", path);
+	if (r) {
+		log_err(0, "config: %s", format_error_text(&error, path, text, sizeof(text)));
+		return r;
+	}
+	return 0;
+}
+
+/* Whole and valid, or *ret_config untouched. The default file may be missing. */
+static int load_config(const struct agent_options *options, struct config *ret_config)
+{
+	struct config config;
+	int r;
+
+	config_default(&config);
+	if (options->kubelet_config) {
+		r = read_config_file(options->kubelet_config, config_import_kubelet, &config);
+		if (r)
+			return r;
+	}
+	if (options->config_given || !access(options->config_file, F_OK)) {
+		r = read_config_file(options->config_file, config_parse, &config);
+		if (r)
+			return r;
+	}
+	if (config.mode == MODE_GUARD)
+		return log_err(-EOPNOTSUPP,
+			       "config: mode 'guard' follows a kubelet's state files, which this "
+			       "version does not read; use allocate or observe");
+	*ret_config = config;
+	return 0;
+}
+
+/* CPUs the kernel was told to leave alone serve no pool unless the user lists them. */
+static void fill_policy(const struct agent *agent, const struct config *config,
+			struct policy *ret_policy)
+{
+	*ret_policy = config->policy;
+	machine_special_cpus(&agent->machine, &ret_policy->excluded);
+	if (config->policy.has_reserved_list)
+		cpuset_subtract(&ret_policy->excluded, &config->policy.reserved_list);
+}
+
+static const struct config *config_of(const struct agent *agent)
+{
+	return &agent->settings[agent->current].config;
+}
+
+static struct controller_options controller_options(const struct agent *agent,
+						    const struct config *config)
+{
+	return (struct controller_options){
+		.config = config,
+		.config_file = agent->options.config_file,
+		.kernel_release = agent->kernel_release,
+		.boot_id = agent->boot_id,
+		.revision = PINFOLD_REVISION,
+		.dry_run = agent->options.dry_run,
+	};
+}
+
+/* --- ports of main's own ------------------------------------------------------------------------- */
+
+static uint64_t read_clock(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t clock_now(void *self)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+static uint64_t clock_wall(void *self)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+static void loop_wake(void *self, uint64_t delay_ns)
+{
+	struct agent *agent = self;
+	uint64_t due = clock_now(NULL) + delay_ns;
+
+	if (agent->wake_due_ns && agent->wake_due_ns <= due)
+		return;
+	agent->wake_due_ns = due;
+	sd_event_source_set_time_relative(agent->wake, delay_ns / 1000);
+	sd_event_source_set_enabled(agent->wake, SD_EVENT_ONESHOT);
+}
+
+static int on_wake(sd_event_source *source, uint64_t usec, void *data)
+{
+	struct agent *agent = data;
+
+	agent->wake_due_ns = 0;
+	controller_wake(agent->controller);
+	return 0;
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *data)
+{
+	struct agent *agent = data;
+
+	controller_tick(agent->controller);
+	sd_event_source_set_time_relative(source, 1000000);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *info, void *data)
+{
+	struct agent *agent = data;
+
+	log_info("stopping on signal %u; cpusets, partition and guard stay in force",
+		 info->ssi_signo);
+	sd_notify(0, "STOPPING=1");
+	return sd_event_exit(agent->event, EXIT_DONE);
+}
+
+/*
+ * The new file is validated whole first; what would break a running pod refuses
+ * it. The controller borrows configuration and policy, so there are two places
+ * for them, used in turn: one in force, one to try.
+ */
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *data)
+{
+	struct agent *agent = data;
+	struct settings *next = &agent->settings[!agent->current];
+	struct controller_options options;
+	char error[512] = "";
+	int r;
+
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)(clock_now(NULL) / 1000));
+	r = load_config(&agent->options, &next->config);
+	if (!r) {
+		fill_policy(agent, &next->config, &next->policy);
+		options = controller_options(agent, &next->config);
+		r = controller_reload(agent->controller, &next->policy, &options, error,
+				      sizeof(error));
+		if (r)
+			log_err(0, "reload refused, the old configuration stays: %s", error);
+	}
+	if (!r) {
+		agent->current = !agent->current;
+		log_info("configuration reloaded");
+	}
+	sd_notify(0, "READY=1");
+	return 0;
+}
+
+/* --- building ------------------------------------------------------------------------------------ */
+
+static int read_identity(struct agent *agent)
+{
+	cleanup_free char *boot_id = NULL;
+	struct utsname name;
+	int r;
+
+	if (uname(&name))
+		return log_err(-errno, "uname");
+	snprintf(agent->kernel_release, sizeof(agent->kernel_release), "%.64s", name.release);
+	r = file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot_id);
+	if (r)
+		return log_err(r, "cannot read the boot id");
+	snprintf(agent->boot_id, sizeof(agent->boot_id), "%s", boot_id);
+	return 0;
+}
+
+static int open_runtime_dir(struct agent *agent)
+{
+	const char *path = config_of(agent)->runtime_directory;
+	struct stat status;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return log_err(-errno, "cannot make runtimeDirectory %s", path);
+	agent->runtime_dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (agent->runtime_dir_fd < 0 || fstat(agent->runtime_dir_fd, &status))
+		return log_err(-errno, "cannot open runtimeDirectory %s", path);
+	if (status.st_uid != geteuid() || (status.st_mode & 077))
+		if (fchmod(agent->runtime_dir_fd, 0700))
+			return log_err(-errno, "runtimeDirectory %s must be ours with mode 0700",
+				       path);
+	return 0;
+}
+
+/* -EBUSY when another instance holds it. */
+static int take_lock(struct agent *agent)
+{
+	agent->lock_fd = openat(agent->runtime_dir_fd, PINFOLD_LOCK_FILE,
+				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (agent->lock_fd < 0)
+		return log_err(-errno, "cannot open %s/%s", config_of(agent)->runtime_directory,
+			       PINFOLD_LOCK_FILE);
+	if (flock(agent->lock_fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK
+			       ? log_err(-EBUSY, "another pinfoldd holds %s/%s",
+					 config_of(agent)->runtime_directory, PINFOLD_LOCK_FILE)
+			       : log_err(-errno, "lock");
+	return 0;
+}
+
+static int read_machine(struct agent *agent)
+{
+	char error[MACHINE_ERROR_MAX] = "";
+	int r;
+
+	r = machine_read(agent->options.topology ? agent->options.topology : "live",
+			 agent->options.root, error, sizeof(error), &agent->machine);
+	if (r)
+		return log_err(r, "machine: %s", error);
+	fill_policy(agent, config_of(agent), &agent->settings[agent->current].policy);
+	return 0;
+}
+
+static int open_groups(struct agent *agent)
+{
+	const struct groups_options options = {
+		.root = agent->options.root,
+		.workload_root = PINFOLD_WORKLOAD_ROOT,
+		.may_write = !agent->options.dry_run && config_of(agent)->mode == MODE_ALLOCATE,
+	};
+	enum dir_problem problem = DIR_FINE;
+	char error[GROUP_ERROR_MAX] = "";
+	int r;
+
+	r = groups_open(&options, &agent->groups, &problem, error);
+	if (r)
+		return log_err(0, "cgroup: %s: %s", dir_problem_name(problem), error), r;
+	agent->groups_port = groups_port(agent->groups);
+	return 0;
+}
+
+/* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
+static void open_kernel(struct agent *agent)
+{
+	const struct kernel_side_options options = {
+		.topology = agent->machine.topology,
+		.possible = &agent->machine.possible,
+		.max_containers = config_of(agent)->max_containers,
+		.bpffs_dir = PINFOLD_BPFFS_DIR,
+	};
+
+	if (agent->options.no_bpf)
+		return;
+	if (!kernel_side_open(&options, &agent->kernel))
+		agent->kernel_port = kernel_side_port(agent->kernel);
+}
+
+static int new_controller(struct agent *agent)
+{
+	const struct controller_options options = controller_options(agent, config_of(agent));
+	const struct controller_ports ports = {
+		.clock = &agent->clock,
+		.loop = &agent->loop,
+		.groups = &agent->groups_port,
+		.kernel = agent->kernel ? &agent->kernel_port : NULL,
+		.store = &agent->store_port,
+	};
+	char error[512] = "";
+	int r;
+
+	r = controller_new(agent->machine.topology, &agent->settings[agent->current].policy,
+			   &options, &ports, error, sizeof(error), &agent->controller);
+	if (r)
+		log_err(0, "config: %s", *error ? error : strerror(-r));
+	return r;
+}
+
+static int open_loop(struct agent *agent)
+{
+	sigset_t signals;
+	int r;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r = sd_event_default(&agent->event);
+	if (r >= 0)
+		r = sd_event_add_signal(agent->event, &agent->sigterm, SIGTERM, on_terminate,
+					agent);
+	if (r >= 0)
+		r = sd_event_add_signal(agent->event, &agent->sigint, SIGINT, on_terminate, agent);
+	if (r >= 0)
+		r = sd_event_add_signal(agent->event, &agent->sighup, SIGHUP, on_reload, agent);
+	if (r >= 0)
+		r = sd_event_add_time_relative(agent->event, &agent->wake, CLOCK_MONOTONIC, 0, 1,
+					       on_wake, agent);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(agent->wake, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(agent->event, &agent->tick, CLOCK_MONOTONIC, 1000000,
+					       1000, on_tick, agent);
+	if (r >= 0)
+		r = sd_event_set_watchdog(agent->event, true);
+	return r < 0 ? log_err(r, "event loop") : 0;
+}
+
+/*
+ * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to
+ * it; without one this is all that does.
+ */
+static void move_to_reserved(const struct agent *agent)
+{
+	const struct cpuset *reserved = controller_reserved(agent->controller);
+	cpu_set_t *mask;
+
+	if (cpuset_is_empty(reserved))
+		return;
+	mask = CPU_ALLOC(CPUSET_MAX);
+	if (!mask)
+		return;
+	CPU_ZERO_S(CPU_ALLOC_SIZE(CPUSET_MAX), mask);
+	cpuset_for_each (cpu, reserved)
+		CPU_SET_S(cpu, CPU_ALLOC_SIZE(CPUSET_MAX), mask);
+	if (sched_setaffinity(0, CPU_ALLOC_SIZE(CPUSET_MAX), mask))
+		log_warn(-errno, "cannot run on the reserved CPUs, ignoring");
+	CPU_FREE(mask);
+}
+
+static int start_sources(struct agent *agent)
+{
+	const char *directory = config_of(agent)->sources.manifest_directory;
+	int r;
+
+	if (config_of(agent)->sources.kubepods || *config_of(agent)->sources.nri)
+		controller_finding(agent->controller, "source_not_available",
+				   "sources.kubepods and sources.nri are not in this version",
+				   "use the manifests directory");
+	if (!*directory)
+		return 0;
+	r = manifests_new(agent->event, directory, controller_source_sink(agent->controller),
+			  &agent->manifests);
+	if (r)
+		return log_err(r, "source: cannot watch the manifests directory %s", directory);
+	return manifests_scan(agent->manifests);
+}
+
+static int start_server(struct agent *agent)
+{
+	const struct server_options options = {
+		.metrics_address = config_of(agent)->metrics.listen,
+		.runtime_dir_fd = agent->runtime_dir_fd,
+		.runtime_dir = config_of(agent)->runtime_directory,
+		.socket_name = PINFOLD_SOCKET_FILE,
+	};
+
+	return server_open(&options, controller_faces(agent->controller), agent->event,
+			   &agent->server);
+}
+
+/* --- what the program is asked to do ------------------------------------------------------------- */
+
+static int check_config(struct agent *agent)
+{
+	char error[512] = "";
+
+	if (read_machine(agent))
+		return EXIT_OTHER;
+	if (policy_check(&agent->settings[agent->current].policy, agent->machine.topology, error,
+			 sizeof(error))) {
+		log_err(0, "config: %s", error);
+		return EXIT_CONFIG;
+	}
+	printf("%s: the configuration is valid on this machine\n", agent->options.config_file);
+	return EXIT_DONE;
+}
+
+static int dry_run(struct agent *agent)
+{
+	cleanup_text struct text out = {0};
+	int r;
+
+	if (read_machine(agent) || read_identity(agent))
+		return EXIT_OTHER;
+	if (open_groups(agent))
+		return EXIT_KERNEL_LACKS;
+	agent->store.dir_fd = open(config_of(agent)->state_directory,
+				   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	agent->store_port = store_port(&agent->store);
+	if (new_controller(agent))
+		return EXIT_CONFIG;
+	if (open_loop(agent) || controller_start(agent->controller) || start_sources(agent))
+		return EXIT_OTHER;
+	r = controller_print_plan(agent->controller, &out);
+	if (r)
+		return EXIT_OTHER;
+	fputs(out.data ? out.data : "", stdout);
+	return EXIT_DONE;
+}
+
+static int uninstall(struct agent *agent)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	uint32_t nr_left = 0;
+	int r;
+
+	if (open_runtime_dir(agent))
+		return EXIT_OTHER;
+	if (take_lock(agent))
+		return EXIT_INSTANCE;
+	/* The guard first, or it would deny the rest. */
+	r = kernel_side_remove(PINFOLD_BPFFS_DIR);
+	if (r)
+		log_warn(r, "uninstall: pins below %s, ignoring", PINFOLD_BPFFS_DIR);
+	if (open_groups(agent))
+		return EXIT_KERNEL_LACKS;
+	r = groups_uninstall(agent->groups, NULL, &nr_left, error);
+	if (r) {
+		log_err(r, "uninstall: %s", error);
+		return EXIT_OTHER;
+	}
+	if (nr_left)
+		log_warn(0, "uninstall: %u cgroups still have processes and stay, unrestricted",
+			 nr_left);
+	if (!store_open(&agent->store, config_of(agent)->state_directory))
+		unlinkat(agent->store.dir_fd, PINFOLD_STATE_FILE, 0);
+	log_info("uninstalled");
+	return EXIT_DONE;
+}
+
+static int serve(struct agent *agent)
+{
+	int r;
+
+	if (open_runtime_dir(agent))
+		return EXIT_OTHER;
+	r = take_lock(agent);
+	if (r)
+		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
+	if (read_identity(agent) || read_machine(agent))
+		return EXIT_OTHER;
+	if (open_groups(agent))
+		return EXIT_KERNEL_LACKS;
+	store_open(&agent->store, config_of(agent)->state_directory);
+	agent->store_port = store_port(&agent->store);
+	if (open_loop(agent))
+		return EXIT_OTHER;
+	open_kernel(agent);
+	r = new_controller(agent);
+	if (r)
+		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
+	move_to_reserved(agent);
+	if (controller_start(agent->controller))
+		return EXIT_OTHER;
+	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
+		return EXIT_OTHER;
+	if (agent->kernel && kernel_side_watch(agent->kernel, agent->event,
+					       controller_kernel_sink(agent->controller)))
+		return EXIT_OTHER;
+	if (start_sources(agent) || start_server(agent))
+		return EXIT_OTHER;
+	sd_notifyf(0, "READY=1\nSTATUS=%s", "holding");
+	r = sd_event_loop(agent->event);
+	return r < 0 ? EXIT_OTHER : r;
+}
+
+static void take_down(struct agent *agent)
+{
+	server_close(agent->server);
+	manifests_free(agent->manifests);
+	controller_free(agent->controller);
+	kernel_side_close(agent->kernel);
+	groups_close(agent->groups);
+	store_close(&agent->store);
+	machine_fini(&agent->machine);
+	sd_event_source_unref(agent->wake);
+	sd_event_source_unref(agent->tick);
+	sd_event_source_unref(agent->sigterm);
+	sd_event_source_unref(agent->sigint);
+	sd_event_source_unref(agent->sighup);
+	sd_event_unref(agent->event);
+	if (agent->lock_fd >= 0)
+		close(agent->lock_fd);
+	if (agent->runtime_dir_fd >= 0)
+		close(agent->runtime_dir_fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct agent agent = {
+		.runtime_dir_fd = -1,
+		.lock_fd = -1,
+		.store = {.dir_fd = -1},
+		.clock = {NULL, clock_now, clock_wall},
+		.loop = {&agent, loop_wake},
+	};
+	enum log_level level;
+	int status;
+
+	if (parse_options(argc, argv, &agent.options, &status))
+		return status;
+	if (log_level_parse(agent.options.log_level, &level)) {
+		fprintf(stderr, "pinfoldd: --log-level '%s' is none of err, warn, info, debug\n",
+			agent.options.log_level);
+		return EXIT_USAGE;
+	}
+	log_open("pinfoldd", level);
+	crash_arm();
+	if (load_config(&agent.options, &agent.settings[0].config))
+		return EXIT_CONFIG;
+	if (agent.options.check_config) {
+		status = check_config(&agent);
+	} else if (agent.options.dry_run) {
+		status = dry_run(&agent);
+	} else if (geteuid() != 0) {
+		log_err(0, "pinfoldd needs root: it writes cgroups and loads BPF programs; try "
+			   "--dry-run, or `pinfold simulate`, which need none");
+		status = EXIT_NOT_ROOT;
+	} else {
+		status = agent.options.uninstall ? uninstall(&agent) : serve(&agent);
+	}
+	take_down(&agent);
+	return status;
+}
