@@ -162,15 +162,19 @@ static struct winner by_definition(const struct balance_problem *problem)
 static void draw_problem(struct balance_problem *problem)
 {
 	uint32_t base = draw(3) ? draw(40) : 0, range = 1 + draw(draw(2) ? 60 : 6), sum = 0;
+	bool far = draw(6) == 0;
 
 	memset(problem, 0, sizeof(*problem));
 	problem->nr = 1 + draw(7);
 	problem->group = 1 + draw(3);
 	for (unsigned int i = 0; i < problem->nr; i++) {
 		problem->free[i] = 1 + base + draw(range) + (draw(8) ? 0 : draw(150));
+		/* A deviation so large that rounding makes different combinations equal. */
+		if (far && i == 0)
+			problem->free[i] += 4000;
 		sum += problem->free[i];
 	}
-	problem->count = (1 + draw(sum)) / problem->group * problem->group;
+	problem->count = (1 + draw(far ? sum - 4000 : sum)) / problem->group * problem->group;
 	if (problem->count == 0)
 		problem->count = problem->group;
 	problem->nr_used = 1 + draw(problem->nr);
