@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+/* Every builder gives exactly the described keys, and the values the ledger holds. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "format/views.h"
+#include "scene.h"
+
+static void check(const struct object_desc *desc, struct json_object *json)
+{
+	struct json_object *again;
+	char error[200] = "";
+
+	assert_non_null(json);
+	if (object_check(desc, json, error, sizeof(error)))
+		fail_msg("%s", error);
+	/* what goes over the wire is what was checked */
+	again = json_tokener_parse(json_object_to_json_string(json));
+	assert_non_null(again);
+	assert_int_equal(object_check(desc, again, error, sizeof(error)), 0);
+	json_object_put(again);
+}
+
+static struct json_object *at(struct json_object *json, const char *path)
+{
+	struct json_object *found = NULL;
+
+	if (json_pointer_get(json, path, &found))
+		fail_msg("no %s in %s", path, json_object_to_json_string(json));
+	return found;
+}
+
+static void expect(struct json_object *json, const char *path, const char *wanted)
+{
+	struct json_object *found = at(json, path);
+
+	assert_string_equal(found ? json_object_get_string(found) : "null", wanted);
+}
+
+/* 16 CPUs, 2 nodes; CPU i and i + 8 are one core. One exclusive pod, one sharing one. */
+struct stage {
+	struct topology *topology;
+	struct policy policy;
+	struct ledger *ledger;
+	struct decision refused;
+};
+
+/* As scene.h makes them, but in namespace "prod" and with a uid unlike the name. */
+static struct decision add_pod(struct stage *stage, struct pod_spec *spec)
+{
+	snprintf(spec->uid, sizeof(spec->uid), "uid-%.32s", spec->name);
+	snprintf(spec->namespace, sizeof(spec->namespace), "prod");
+	return admit_and_free(stage->ledger, spec);
+}
+
+static int open_stage(void **state)
+{
+	struct stage *stage = calloc(1, sizeof(*stage));
+
+	assert_non_null(stage);
+	stage->topology = scene_machine(2, 1, 4, 2);
+	stage->policy = strict_policy("0,8");
+	stage->ledger = scene_ledger(stage->topology, &stage->policy);
+	assert_true(add_pod(stage, guaranteed_pod("db", 4)).admitted);
+	assert_true(add_pod(stage, burstable_pod("web")).admitted);
+	stage->refused = add_pod(stage, guaranteed_pod("big", 14));
+	assert_false(stage->refused.admitted);
+	*state = stage;
+	return 0;
+}
+
+static int close_stage(void **state)
+{
+	struct stage *stage = *state;
+
+	ledger_free(stage->ledger);
+	topology_free(stage->topology);
+	free(stage);
+	return 0;
+}
+
+static void cpus_have_place_and_owner(void **state)
+{
+	const struct stage *stage = *state;
+	struct json_object *json = view_cpus(stage->ledger);
+	unsigned int nr_owned = 0;
+
+	check(&view_cpu_desc, json);
+	assert_int_equal(json_object_array_length(json), 16);
+	expect(json, "/0/state", "reserved");
+	expect(json, "/0/in_shared_pool", "false");
+	expect(json, "/0/owner", "null");
+	expect(json, "/8/core", "0");
+	expect(json, "/7/numa", "1");
+	for (size_t i = 0; i < 16; i++) {
+		struct json_object *item = json_object_array_get_idx(json, i);
+
+		if (strcmp(json_object_get_string(at(item, "/state")), "exclusive"))
+			continue;
+		expect(item, "/owner", "prod/db/main");
+		expect(item, "/owner_uid", "uid-db");
+		expect(item, "/in_shared_pool", "false");
+		nr_owned++;
+	}
+	assert_int_equal(nr_owned, 4);
+	json_object_put(json);
+}
+
+static void node_sums_up(void **state)
+{
+	const struct stage *stage = *state;
+	const struct finding_row finding = {
+		.name = "tier1_not_held", .message = "why", .remedy = "what"};
+	const struct node_row row = {
+		.source = "agent", .ready = 1, .nr_findings = 1, .findings = &finding};
+	struct json_object *json = view_node(stage->ledger, &row);
+
+	check(&view_node_desc, json);
+	expect(json, "/cpus", "16");
+	expect(json, "/numa_nodes", "2");
+	expect(json, "/reserved", "0,8");
+	expect(json, "/pods", "2");
+	expect(json, "/mode", "null");
+	expect(json, "/ready", "true");
+	expect(json, "/findings/0/name", "tier1_not_held");
+	expect(json, "/nodes/0/cpus", "0-3,8-11");
+	json_object_put(json);
+}
+
+static void pods_and_containers_say_what_is_held(void **state)
+{
+	const struct stage *stage = *state;
+	const struct observed_container observed = {.uid = "uid-db",
+						    .container = "main",
+						    .effective_cpus = "1-2,9-10",
+						    .nr_processes = 3,
+						    .run_ns = 1500000001,
+						    .wait_ns = -1,
+						    .nr_migrations_node = 7,
+						    .nr_migrations_across = -1};
+	struct json_object *pods = view_pods(stage->ledger);
+	struct json_object *containers = view_containers(stage->ledger, NULL, &observed, 1);
+
+	check(&view_pod_desc, pods);
+	check(&view_container_desc, containers);
+	expect(pods, "/0/name", "db");
+	expect(pods, "/0/qos", "Guaranteed");
+	expect(pods, "/0/exclusive", "1-2,9-10");
+	expect(pods, "/0/bubble", "null");
+	expect(pods, "/1/containers/0/isolation", "host");
+	expect(pods, "/1/containers/0/cpus", "3-7,11-15");
+	expect(pods, "/1/cpu_limit_mcpu", "null");
+	expect(containers, "/0/effective_cpus", "1-2,9-10");
+	expect(containers, "/0/run_seconds", "1.500000001");
+	expect(containers, "/0/wait_seconds", "null");
+	expect(containers, "/0/migrations_within_node", "7");
+	expect(containers, "/1/effective_cpus", "null");
+	expect(containers, "/1/processes", "null");
+	json_object_put(pods);
+	json_object_put(containers);
+}
+
+static void containers_show_what_is_written(void **state)
+{
+	const struct stage *stage = *state;
+	const struct plan_layout layout = {.root = "pinfold.slice"};
+	struct group_tree tree = {0};
+	struct json_object *json;
+
+	assert_int_equal(plan_desired(stage->ledger, &layout, &tree), 0);
+	json = view_containers(stage->ledger, &tree, NULL, 0);
+	check(&view_container_desc, json);
+	assert_string_equal(json_object_get_string(at(json, "/0/cpu_max")), "max 100000");
+	assert_true(json_object_get_int64(at(json, "/0/cpu_weight")) > 0);
+	assert_true(!strncmp(json_object_get_string(at(json, "/0/cgroup")), "pinfold.slice/", 14));
+	json_object_put(json);
+	group_tree_fini(&tree);
+}
+
+static void simulate_has_the_promised_keys(void **state)
+{
+	const struct stage *stage = *state;
+	const struct refusal_row refusal = {.namespace = "prod",
+					    .name = "big",
+					    .file = "big.yaml",
+					    .decision = &stage->refused};
+	const struct cpuset was = cpus_of("1-2"), is = cpus_of("3");
+	const struct change_row change = {.namespace = "prod",
+					  .pod = "web",
+					  .container = "main",
+					  .before = &was,
+					  .after = &is};
+	const struct expect_row expects = {
+		.file = "s", .line = 3, .text = "expect shared 1", .found = "2"};
+	const struct simulate_row row = {.topology = "numa:2",
+					 .nr_refusals = 1,
+					 .refusals = &refusal,
+					 .nr_changes = 1,
+					 .changes = &change,
+					 .nr_expects = 1,
+					 .expects = &expects};
+	struct json_object *json = view_simulate(stage->ledger, &row);
+
+	check(&view_simulate_desc, json);
+	expect(json, "/shared_pool", "3-7,11-15");
+	expect(json, "/reserved", "0,8");
+	expect(json, "/refusals/0/refusal", "cpus");
+	expect(json, "/refusals/0/wanted", "14");
+	expect(json, "/changes/0/before", "1-2");
+	expect(json, "/expects/0/met", "false");
+	json_object_put(json);
+}
+
+static void policy_lists_what_is_on(void **state)
+{
+	const struct stage *stage = *state;
+	const struct enforcement_row enforcement = {"affinity", "audit"};
+	const struct policy_row row = {.nr_enforcements = 1, .enforcements = &enforcement};
+	struct policy policy = stage->policy;
+	struct json_object *json;
+
+	policy.nr_memory_reservations = 1;
+	policy.memory_reservations[0] =
+		(struct memory_reservation){.node_id = 1, .size_bytes = 2 << 20, .bytes = GIB};
+	json = view_policy(&policy, ledger_reserved(stage->ledger), &row);
+	check(&view_policy_desc, json);
+	expect(json, "/cpu_manager_policy", "static");
+	expect(json, "/cpu_manager_policy_options/0", "strict-cpu-reservation");
+	expect(json, "/reserved_system_cpus", "0,8");
+	expect(json, "/reserved_memory/0/type", "hugepages-2Mi");
+	expect(json, "/enforcement/0/level", "audit");
+	json_object_put(json);
+}
+
+static void rows_become_objects(void **state)
+{
+	const struct event_row event = {.time_ns = 5,
+					.kind = "deny",
+					.action = "deny",
+					.pid = 42,
+					.comm = "bad\xff\xc0name",
+					.cgroup = "user.slice"};
+	const struct drift_row drift = {.path = "pinfold.slice/x",
+					.attribute = "cpus",
+					.wanted = "1-2",
+					.found = "0-15",
+					.since_ns = 9};
+	const struct feature_row feature = {
+		.name = "bpf_lsm", .state = FEATURE_UNKNOWN, .error = -EPERM, .reason = "why"};
+	const struct prog_row prog = {.name = "p", .type = "lsm", .object = "guard", .id = 3};
+	const char *const set_aside[] = {"state.json.bad-1"};
+	const struct state_row state_file = {.file = "/s",
+					     .version = -1,
+					     .writable = -1,
+					     .written_ns = -1,
+					     .nr_pods = -1,
+					     .nr_containers = -1,
+					     .nr_set_aside = 1,
+					     .set_aside = set_aside};
+	struct json_object *events = view_events(&event, 1), *drifts = view_drifts(&drift, 1),
+			   *features = view_features(&feature, 1), *progs = view_progs(&prog, 1),
+			   *file = view_state(&state_file);
+
+	check(&view_event_desc, events);
+	check(&view_drift_desc, drifts);
+	check(&view_feature_desc, features);
+	check(&view_prog_desc, progs);
+	check(&view_state_desc, file);
+	/* a process may call itself anything; JSON may not */
+	expect(events, "/0/comm", "bad\xef\xbf\xbd\xef\xbf\xbdname");
+	expect(events, "/0/target", "null");
+	expect(drifts, "/0/open", "true");
+	expect(drifts, "/0/pid", "null");
+	expect(features, "/0/state", "unknown");
+	expect(features, "/0/errno", "1");
+	expect(features, "/0/error", "EPERM");
+	expect(progs, "/0/run_count", "null");
+	expect(file, "/present", "false");
+	expect(file, "/set_aside/0", "state.json.bad-1");
+	json_object_put(events);
+	json_object_put(drifts);
+	json_object_put(features);
+	json_object_put(progs);
+	json_object_put(file);
+}
+
+static void small_answers(void **state)
+{
+	struct json_object *version = view_version("pinfold", NULL, "1.1"),
+			   *run = view_run("prod", "db", "main", "pinfold.slice/x"),
+			   *error = view_error("no");
+
+	check(&view_version_desc, version);
+	check(&view_run_desc, run);
+	check(&view_error_desc, error);
+	json_object_put(version);
+	json_object_put(run);
+	json_object_put(error);
+}
+
+static void descriptions_are_sound(void **state)
+{
+	for (const struct object_desc *const *desc = view_descs; *desc; desc++) {
+		struct json_object *schema = object_schema(*desc);
+
+		assert_ptr_equal(view_find((*desc)->name), *desc);
+		assert_non_null(schema);
+		json_object_put(schema);
+		for (size_t i = 0; i < (*desc)->nr_fields; i++) {
+			const struct field_desc *field = &(*desc)->fields[i];
+
+			assert_non_null(field->help);
+			assert_int_equal(strspn(field->key, "abcdefghijklmnopqrstuvwxyz_"),
+					 strlen(field->key));
+			assert_true((field->type == FIELD_ENUM) == (field->values != NULL));
+			for (size_t k = 0; k < i; k++)
+				assert_string_not_equal(field->key, (*desc)->fields[k].key);
+		}
+	}
+	assert_null(view_find("nothing"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpus_have_place_and_owner),
+		cmocka_unit_test(node_sums_up),
+		cmocka_unit_test(pods_and_containers_say_what_is_held),
+		cmocka_unit_test(containers_show_what_is_written),
+		cmocka_unit_test(simulate_has_the_promised_keys),
+		cmocka_unit_test(policy_lists_what_is_on),
+		cmocka_unit_test(rows_become_objects),
+		cmocka_unit_test(small_answers),
+		cmocka_unit_test(descriptions_are_sound),
+	};
+
+	return cmocka_run_group_tests_name("views", tests, open_stage, close_stage);
+}
