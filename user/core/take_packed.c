@@ -92,10 +92,24 @@ static void claim_cpu(struct take *take, unsigned int cpu)
 	take->need--;
 }
 
+/* Counting bits per member is the cheaper way as long as there are few members. */
+static bool is_small(const struct level *level)
+{
+	return level->members->nr <= TOPOLOGY_MAX_NODES;
+}
+
 static void count_free(const struct level *level, const struct cpuset *free,
 		       struct counts *ret_counts)
 {
-	memset(ret_counts->free, 0, level->members->nr * sizeof(ret_counts->free[0]));
+	const struct topology_level *members = level->members;
+
+	if (is_small(level)) {
+		for (uint32_t i = 0; i < members->nr; i++)
+			ret_counts->free[i] =
+				(uint16_t)cpuset_count_common(&members->cpus[i], free);
+		return;
+	}
+	memset(ret_counts->free, 0, members->nr * sizeof(ret_counts->free[0]));
 	for (uint32_t i = 0; i < free->nr_words; i++) {
 		const uint32_t *index_of = level->index_of + i * CPUSET_WORD_BITS;
 
@@ -104,44 +118,77 @@ static void count_free(const struct level *level, const struct cpuset *free,
 	}
 }
 
-/* Append to `list` the members of `found` by (free CPUs, id): a stable counting sort. */
-static void append_sorted(const struct cpuset *found, const struct counts *counts,
-			  struct order *list)
+/* The members of `level` that have a CPU in free ∩ within, ascending. */
+static uint32_t find_members(const struct level *level, const struct cpuset *free,
+			     const struct cpuset *within, uint16_t *ret_found)
 {
-	uint16_t start[CPUSET_MAX + 2];
-	uint32_t highest = 0, total = list->nr;
+	uint32_t nr_words = free->nr_words < within->nr_words ? free->nr_words : within->nr_words;
+	uint32_t nr_found = 0;
+	uint64_t found[CPUSET_MAX / 64];
 
-	cpuset_for_each(member, found) {
-		if (counts->free[member] > highest)
-			highest = counts->free[member];
+	memset(found, 0, (level->members->nr / 64 + 1) * sizeof(found[0]));
+	for (uint32_t i = 0; i < nr_words; i++) {
+		const uint32_t *index_of = level->index_of + i * CPUSET_WORD_BITS;
+
+		for (uint64_t bits = free->words[i] & within->words[i]; bits; bits &= bits - 1) {
+			uint32_t member = index_of[__builtin_ctzll(bits)];
+
+			found[member / 64] |= 1ULL << (member % 64);
+		}
 	}
-	memset(start, 0, (highest + 2) * sizeof(start[0]));
-	cpuset_for_each(member, found)
-		start[counts->free[member] + 1]++;
-	for (uint32_t i = 1; i <= highest + 1; i++)
-		start[i] = (uint16_t)(start[i] + start[i - 1]);
-	cpuset_for_each(member, found) {
-		list->index[list->nr + start[counts->free[member]]++] = (uint16_t)member;
-		total++;
+	for (uint32_t i = 0; i * 64 < level->members->nr; i++) {
+		for (uint64_t bits = found[i]; bits; bits &= bits - 1)
+			ret_found[nr_found++] = (uint16_t)(i * 64 + __builtin_ctzll(bits));
 	}
-	list->nr = total;
+	return nr_found;
 }
 
-/* Append the members of `level` that have a CPU in free ∩ within. */
+static bool have_common(const struct cpuset *a, const struct cpuset *b, const struct cpuset *c)
+{
+	uint32_t nr_words = a->nr_words < b->nr_words ? a->nr_words : b->nr_words;
+
+	for (uint32_t i = 0; i < nr_words; i++) {
+		if (a->words[i] & b->words[i] & c->words[i])
+			return true;
+	}
+	return false;
+}
+
+static uint32_t find_few_members(const struct level *level, const struct cpuset *free,
+				 const struct cpuset *within, uint16_t *ret_found)
+{
+	uint32_t nr_found = 0;
+
+	for (uint32_t i = 0; i < level->members->nr; i++) {
+		if (have_common(&level->members->cpus[i], free, within))
+			ret_found[nr_found++] = (uint16_t)i;
+	}
+	return nr_found;
+}
+
+/* Append to `list` the members that have a CPU in free ∩ within, by (free CPUs, id). */
 static void append_members(const struct level *level, const struct cpuset *free,
 			   const struct cpuset *within, const struct counts *counts,
 			   struct order *list)
 {
-	uint32_t nr_words = free->nr_words < within->nr_words ? free->nr_words : within->nr_words;
-	struct cpuset found = CPUSET_EMPTY;
+	uint16_t found[CPUSET_MAX], start[CPUSET_MAX + 2];
+	uint32_t nr_found, highest = 0;
 
-	for (uint32_t i = 0; i < nr_words; i++) {
-		const uint32_t *index_of = level->index_of + i * CPUSET_WORD_BITS;
-
-		for (uint64_t bits = free->words[i] & within->words[i]; bits; bits &= bits - 1)
-			cpuset_add(&found, index_of[__builtin_ctzll(bits)]);
+	nr_found = is_small(level) ? find_few_members(level, free, within, found)
+				   : find_members(level, free, within, found);
+	/* A stable counting sort: equal counts keep the order of ids. */
+	for (uint32_t i = 0; i < nr_found; i++) {
+		if (counts->free[found[i]] > highest)
+			highest = counts->free[found[i]];
 	}
-	append_sorted(&found, counts, list);
+	memset(start, 0, (highest + 2) * sizeof(start[0]));
+	for (uint32_t i = 0; i < nr_found; i++)
+		start[counts->free[found[i]] + 1]++;
+	for (uint32_t i = 1; i <= highest; i++)
+		start[i] = (uint16_t)(start[i] + start[i - 1]);
+	for (uint32_t i = 0; i < nr_found; i++)
+		list->index[list->nr + start[counts->free[found[i]]]++] = found[i];
+	list->nr += nr_found;
 }
 
 static void order_outer(const struct take *take, struct order *ret_list)
