@@ -72,18 +72,19 @@ static int check_grant(const struct ledger_pod *pod, const struct grant *grant,
 }
 
 /*
- * May two containers of a pod have a CPU in common? An ordinary init container
- * ends before the next container starts, but sidecars started before it live on.
+ * May two containers of a pod, the first before the second, have a CPU in
+ * common? An ordinary init container ends before app containers start, and
+ * borrows: from what later containers get, and, as in the kubelet, also from the
+ * pod shared pool on which a sidecar started before it may run already. Only
+ * exclusive sidecars are safe from it.
  */
-static bool may_overlap(const struct ledger_pod *pod, uint32_t first, uint32_t second)
+static bool may_overlap(const struct grant *first, const struct grant *second)
 {
-	const struct grant *a = &pod->grants[first], *b = &pod->grants[second];
-
-	if (a->isolation == ISOLATION_POD && b->isolation == ISOLATION_POD)
+	if (first->isolation == ISOLATION_POD && second->isolation == ISOLATION_POD)
 		return true;
-	if (a->kind == CONTAINER_INIT)
+	if (first->kind == CONTAINER_INIT)
 		return true;
-	return b->kind == CONTAINER_INIT && a->kind != CONTAINER_SIDECAR;
+	return second->kind == CONTAINER_INIT && first->isolation == ISOLATION_POD;
 }
 
 static int check_overlaps(const struct ledger_pod *pod, const struct report *report)
@@ -92,7 +93,7 @@ static int check_overlaps(const struct ledger_pod *pod, const struct report *rep
 		for (uint32_t j = i + 1; j < pod->nr_grants; j++) {
 			const struct grant *a = &pod->grants[i], *b = &pod->grants[j];
 
-			if (!may_overlap(pod, i, j) && cpuset_intersects(&a->cpus, &b->cpus))
+			if (!may_overlap(a, b) && cpuset_intersects(&a->cpus, &b->cpus))
 				return violated(report, "pod %s: containers %s and %s share CPUs",
 						pod->spec->uid, a->container, b->container);
 		}

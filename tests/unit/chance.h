@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random machines, policies and pods out of a seed. Include after scene.h. */
+#ifndef CHANCE_H
+#define CHANCE_H
+
+#include "scene.h"
+
+struct chance {
+	uint64_t state;
+};
+
+/* splitmix64: any seed is good, also 0. */
+static inline uint64_t chance_next(struct chance *chance)
+{
+	uint64_t z = chance->state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+static inline uint32_t chance_below(struct chance *chance, uint32_t limit)
+{
+	return (uint32_t)(chance_next(chance) % limit);
+}
+
+static inline bool chance_percent(struct chance *chance, uint32_t percent)
+{
+	return chance_below(chance, 100) < percent;
+}
+
+/*
+ * 1 to 16 NUMA nodes with ids that may have holes, SMT 1 to 8, siblings
+ * numbered adjacent or far apart, offline CPUs, an uncore cache per node or
+ * per few cores.
+ */
+static inline struct topology *chance_machine(struct chance *chance)
+{
+	static const uint32_t smt[] = {1, 2, 2, 2, 4, 8};
+	uint32_t threads = smt[chance_below(chance, ARRAY_SIZE(smt))];
+	uint32_t nr_nodes = chance_percent(chance, 80) ? 1 + chance_below(chance, 4)
+						       : 1 + chance_below(chance, 16);
+	uint32_t cores_per_node = 1 + chance_below(chance, 8);
+	uint32_t nr_cores = nr_nodes * cores_per_node;
+	uint32_t per_socket = 1 + chance_below(chance, nr_nodes);
+	uint32_t per_uncore = 1 + chance_below(chance, cores_per_node);
+	uint32_t offline_percent = chance_percent(chance, 30) ? 15 : 0;
+	uint32_t node_stride = 1 + chance_below(chance, 3);
+	bool adjacent = chance_percent(chance, 40);
+	struct topology_cpu *cpus = calloc(nr_cores * threads, sizeof(*cpus));
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.num_cpus = TOPOLOGY_COUNTED,
+		.num_cores = TOPOLOGY_COUNTED,
+		.num_sockets = TOPOLOGY_COUNTED,
+		.num_nodes = TOPOLOGY_COUNTED,
+		.num_uncores = TOPOLOGY_COUNTED,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	assert_non_null(cpus);
+	for (uint32_t i = 0; i < nr_cores * threads; i++) {
+		uint32_t core = adjacent ? i / threads : i % nr_cores;
+		uint32_t node = core / cores_per_node;
+
+		/* CPU 0 to 2 stay, so that there is a machine */
+		if (i > 2 && chance_percent(chance, offline_percent))
+			continue;
+		cpus[facts.nr_cpus++] = (struct topology_cpu){
+			.id = i,
+			.core = core,
+			.node = node * node_stride,
+			.socket = node / per_socket,
+			.uncore = core / per_uncore,
+		};
+	}
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	free(cpus);
+	return topology;
+}
+
+/* A policy that policy_check() accepts; tries until it does. */
+static inline struct policy chance_policy(struct chance *chance, const struct topology *topology)
+{
+	char error[256];
+
+	for (;;) {
+		struct policy policy = policy_default();
+		struct cpu_options *options = &policy.cpu_options;
+
+		options->full_pcpus_only = chance_percent(chance, 25);
+		options->distribute_across_numa = chance_percent(chance, 25);
+		options->distribute_across_cores = chance_percent(chance, 20);
+		options->align_by_socket = chance_percent(chance, 20);
+		options->prefer_uncore = chance_percent(chance, 25);
+		options->strict_reservation = chance_percent(chance, 60);
+		policy.align = chance_below(chance, ALIGN_NR);
+		policy.scope = chance_below(chance, ALIGN_SCOPE_NR);
+		policy.pod_level_managers = chance_percent(chance, 80);
+		policy.reserved_mcpu = 1 + chance_below(chance, 3000);
+		if (chance_percent(chance, 40)) {
+			policy.has_reserved_list = true;
+			cpuset_for_each (cpu, &topology->all) {
+				if (chance_percent(chance, 10))
+					cpuset_add(&policy.reserved_list, cpu);
+			}
+		}
+		if (!policy_check(&policy, topology, error, sizeof(error)))
+			return policy;
+		/* a machine with hardly any CPU: nothing can be reserved there */
+		if (topology->num_cpus < 4) {
+			policy = policy_default();
+			policy.reserved_mcpu = 1000;
+			return policy;
+		}
+	}
+}
+
+/* Up to five containers of every kind and class, with or without a budget. */
+static inline struct pod_spec *chance_pod(struct chance *chance, const char *uid,
+					  uint32_t most_cpus)
+{
+	struct pod_spec *spec = scene_pod(uid);
+	uint32_t nr_init = chance_percent(chance, 30) ? 1 + chance_below(chance, 2) : 0;
+	uint32_t nr = nr_init + 1 + chance_below(chance, 3);
+	bool guaranteed = chance_percent(chance, 75);
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		int64_t mcpu = (1 + chance_below(chance, most_cpus)) * INT64_C(1000);
+		enum container_kind kind = i >= nr_init			? CONTAINER_APP
+					   : chance_percent(chance, 50) ? CONTAINER_INIT
+									: CONTAINER_SIDECAR;
+		char name[8];
+
+		if (chance_percent(chance, 20))
+			mcpu -= 500;
+		snprintf(name, sizeof(name), "c%u", i);
+		if (guaranteed || chance_percent(chance, 50))
+			add_container(spec, name, kind, mcpu, mcpu);
+		else
+			add_container(spec, name, kind, mcpu, RESOURCE_UNSET);
+		if (kind != CONTAINER_INIT)
+			sum += mcpu;
+	}
+	if (chance_percent(chance, 35)) {
+		set_budget(spec, (sum + 999) / 1000 + chance_below(chance, 3));
+		/* sidecars without resources of their own, as the feature is meant for */
+		if (chance_percent(chance, 60))
+			add_container(spec, "shared", CONTAINER_APP, RESOURCE_UNSET,
+				      RESOURCE_UNSET);
+	}
+	return spec;
+}
+
+static inline uint64_t number_from_environment(const char *name, uint64_t absent)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 0) : absent;
+}
+
+#endif
