@@ -414,7 +414,7 @@ static int read_machine(struct agent *agent)
 	r = machine_read(agent->options.topology ? agent->options.topology : "live",
 			 agent->options.root, error, sizeof(error), &agent->machine);
 	if (r)
-		return log_err(r, "machine: %s", error);
+		return log_err(0, "machine: %s", *error ? error : strerror(-r)), r;
 	fill_policy(agent, config_of(agent), &agent->settings[agent->current].policy);
 	return 0;
 }

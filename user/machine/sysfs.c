@@ -22,8 +22,8 @@ static int read_list(int dir_fd, const char *path, struct cpuset *ret_cpus)
 
 	if (err)
 		return err;
-	/* What some kernels print for a mask that was never allocated. */
-	if (strcmp(text, "(null)") == 0) {
+	/* What kernels print, padded with blanks, for a mask that was never allocated. */
+	if (strcmp(text + strspn(text, " "), "(null)") == 0) {
 		*ret_cpus = CPUSET_EMPTY;
 		return 0;
 	}
