@@ -139,19 +139,33 @@ static __noinline __u32 find_slot(struct cgroup *cgroup)
 	return SLOT_HOST;
 }
 
-static __always_inline __u32 slot_of(struct observe_cpu *here, struct task_struct *task)
+static __always_inline bool is_outside(__u32 slot, __u32 cpu)
+{
+	__u32 key = slot * mask_words + (cpu >> 6);
+	__u64 *word = bpf_map_lookup_elem(&observe_masks, &key);
+
+	return word && !(*word >> (cpu & 63) & 1);
+}
+
+static __noinline __u32 look_up(struct cgroup *cgroup, __u32 cpu)
+{
+	__u32 slot = find_slot(cgroup);
+
+	return slot != SLOT_HOST && is_outside(slot, cpu) ? slot | SLOT_OUTSIDE : slot;
+}
+
+/* The slot of a task, with SLOT_OUTSIDE by the mask of the CPU that asks. */
+static __always_inline __u32 slot_of(struct observe_cpu *here, __u32 cpu, struct task_struct *task)
 {
 	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
-	__u64 id = cgroup->kn->id;
-	/* ids of directories lie some forty apart, their files are between */
-	__u32 index = ((__u32)id * 0x9e3779b1u) >> 29;
-	struct observe_lookup *lookup = &here->lookups[index & (OBSERVE_LOOKUPS - 1)];
+	__u64 serial = cgroup->self.serial_nr;
+	struct observe_lookup *lookup = &here->lookups[serial & (OBSERVE_LOOKUPS - 1)];
 	__u32 generation = *(volatile __u32 *)&control.generation;
 
-	if (lookup->cgroup_id == id && lookup->generation == generation)
+	if (lookup->serial == serial && lookup->generation == generation)
 		return lookup->slot;
-	lookup->slot = find_slot(cgroup);
-	lookup->cgroup_id = id;
+	lookup->slot = look_up(cgroup, cpu);
+	lookup->serial = serial;
 	lookup->generation = generation;
 	return lookup->slot;
 }
@@ -216,26 +230,19 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 	record->throttled_ns = throttled;
 }
 
-static __always_inline bool is_outside(__u32 slot, __u32 cpu)
-{
-	__u32 key = slot * mask_words + (cpu >> 6);
-	__u64 *word = bpf_map_lookup_elem(&observe_masks, &key);
-
-	return word && !(*word >> (cpu & 63) & 1);
-}
-
 static __always_inline void close_interval(struct observe_cpu *here, __u32 cpu, __u64 clock)
 {
 	struct observe_counter *counter;
+	__u32 slot = here->slot;
 	__u64 ran = clock - here->start_clock;
 
-	if (!here->start_clock || here->slot == SLOT_NONE || (__s64)ran < 0)
+	if (slot == SLOT_HOST || (__s64)ran < 0)
 		return;
-	counter = counter_of(here->slot, cpu);
+	counter = counter_of(slot & ~SLOT_OUTSIDE, cpu);
 	if (!counter)
 		return;
 	counter->run_ns += ran;
-	if (here->outside)
+	if (slot & SLOT_OUTSIDE)
 		counter->outside_ns += ran;
 }
 
@@ -243,20 +250,17 @@ static __always_inline void open_interval(struct observe_cpu *here, struct task_
 					  __u32 cpu, __u64 clock)
 {
 	struct observe_counter *counter;
-	__u32 slot = next->pid ? slot_of(here, next) : SLOT_NONE;
+	/* the idle task is in the root cgroup; it is asked for most often */
+	__u32 slot = next->pid ? slot_of(here, cpu, next) : SLOT_HOST;
 
 	here->slot = slot;
 	here->start_clock = clock;
-	here->outside = 0;
-	if (slot == SLOT_NONE)
+	if (slot == SLOT_HOST)
 		return;
-	counter = counter_of(slot, cpu);
+	counter = counter_of(slot & ~SLOT_OUTSIDE, cpu);
 	if (!counter)
 		return;
 	counter->switches++;
-	if (slot == SLOT_HOST)
-		return;
-	here->outside = is_outside(slot, cpu);
 	account_wait(here, counter, next, cpu, clock);
 }
 
@@ -305,7 +309,7 @@ int BPF_PROG(observe_migrate, struct task_struct *task, int target)
 
 	if (!here)
 		return 0;
-	slot = slot_of(here, task);
+	slot = slot_of(here, cpu, task) & ~SLOT_OUTSIDE;
 	if (slot == SLOT_HOST || from_cpu == to_cpu)
 		return 0;
 	from = bpf_map_lookup_elem(&observe_places, &from_cpu);

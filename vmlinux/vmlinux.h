@@ -142,7 +142,12 @@ struct cgroup_root {
 	int hierarchy_id;
 };
 
+struct cgroup_subsys_state {
+	u64 serial_nr; /* unique for as long as the machine runs */
+};
+
 struct cgroup {
+	struct cgroup_subsys_state self;
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup_root *root;

@@ -255,8 +255,8 @@ ABI_ASSERT(struct part_meta, 16, digest, 8);
 /* (section of bpf/observe.bpf.c) */
 
 /*
- * A slot is a container that is counted; slots are given out from 1. All other
- * tasks of the machine share slot 0, the idle task has none (SLOT_NONE).
+ * A slot is a container that is counted; slots are given out from 1. Slot 0 is
+ * all other tasks of the machine; their time is not counted.
  */
 #define SLOT_HOST 0u
 
@@ -278,10 +278,13 @@ struct observe_counter {
 };
 ABI_ASSERT(struct observe_counter, 64, migrations_numa, 56);
 
-/* A cgroup's slot as a CPU last found it; valid for one generation of the slots. */
+/* Flag beside a slot: this CPU is not in its mask. */
+#define SLOT_OUTSIDE (1u << 31)
+
+/* A cgroup's slot as a CPU last found it; valid for one generation of slots and masks. */
 struct observe_lookup {
-	__u64 cgroup_id;
-	__u32 slot;
+	__u64 serial; /* the kernel's number of the cgroup, never used again; the root's is 0 */
+	__u32 slot;   /* and SLOT_OUTSIDE */
 	__u32 generation;
 };
 
@@ -293,14 +296,12 @@ struct observe_lookup {
  */
 struct observe_cpu {
 	__u32 sequence;
-	__u32 slot;	   /* of the running task */
+	__u32 slot;	   /* of the running task, and SLOT_OUTSIDE */
 	__u64 start_clock; /* when it got the CPU; 0: no switch seen yet */
-	__u32 outside;	   /* this CPU is not in the slot's mask */
-	__u32 reserved;
 	__u64 clock; /* one instant on this CPU's run queue clock … */
 	__u64 monotonic_ns; /* … and on CLOCK_MONOTONIC; taken again every second or so */
 	__u64 forgotten;    /* tasks whose last wait was overwritten by another task's */
-	__u64 reserved2[2];
+	__u64 reserved[3];
 	struct observe_lookup lookups[OBSERVE_LOOKUPS];
 };
 ABI_ASSERT(struct observe_cpu, 192, lookups, 64);
@@ -330,7 +331,7 @@ ABI_ASSERT(struct observe_slot, 32, claims, 24);
 /* The `.bss` of the observer, mmapable: what changes when slots do. */
 struct observe_control {
 	__u32 version;	  /* ABI_VERSION; 0 = not set up */
-	__u32 generation; /* of observe_cgroups; written last */
+	__u32 generation; /* of observe_cgroups and observe_masks; written last */
 	__u32 levels;	  /* bit n: a cgroup with a slot is at level n */
 	__u32 nr_cpus;	  /* possible CPU ids */
 	__u32 nr_slots;	  /* including slot 0 */

@@ -2,8 +2,9 @@
 // LIBS: bpf core lib
 /*
  * What counting costs at a context switch: two processes on one CPU hand a byte
- * back and forth through pipes, so that nearly all the time is switching. The
- * variants take turns, because the machine's mood changes slower than that.
+ * back and forth through pipes, so that nearly all the time is switching. What
+ * counts is the CPU time of the two, so that other load does not; the variants
+ * take turns, because the machine's mood changes slower than that.
  *
  *   none      nothing is attached
  *   empty     a tp_btf/sched_switch program that only returns
@@ -18,10 +19,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -58,20 +59,20 @@ static void echo_bytes(int from, int to)
 	_exit(0);
 }
 
-static double elapsed_ns(const struct timespec *since)
+static double cpu_ns(int who)
 {
-	struct timespec now;
+	struct rusage usage;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - since->tv_sec) * 1e9 + (double)(now.tv_nsec - since->tv_nsec);
+	getrusage(who, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
 }
 
-/* ns per switch, or negative errno */
+/* CPU time in ns per switch, or negative errno */
 static double ping_pong(int nr_switches)
 {
+	double before = cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN);
 	int there[2], back[2];
-	struct timespec start;
-	double ns;
 	char byte = 0;
 	pid_t child;
 
@@ -83,20 +84,15 @@ static double ping_pong(int nr_switches)
 		close(back[0]);
 		echo_bytes(there[0], back[1]);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (int i = 0; i < nr_switches; i += 2) {
-		if (i == nr_switches / 10 / 2 * 2) /* the first tenth warms up */
-			clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int i = 0; i < nr_switches; i += 2)
 		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
 			break;
-	}
-	ns = elapsed_ns(&start) / (nr_switches - nr_switches / 10 / 2 * 2);
 	close(there[0]);
 	close(there[1]);
 	close(back[0]);
 	close(back[1]);
 	waitpid(child, NULL, 0);
-	return ns;
+	return (cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN) - before) / nr_switches;
 }
 
 /* --- what is attached ----------------------------------------------------------------------------- */

@@ -282,7 +282,7 @@ static int load_anew(struct observer *observer, const struct observe_setup *setu
 	return r ? r : pin_all(observer->skeleton, setup->pin_dir);
 }
 
-/* Every CPU looks its tasks' slots up again from its next switch on. */
+/* Every CPU looks its tasks' slots and masks up again from its next switch on. */
 static void publish_slots(struct observer *observer)
 {
 	struct observe_control *control = observer->control;
@@ -433,14 +433,20 @@ static uint32_t pick_free(const struct observer *observer)
 	return best;
 }
 
-static void write_mask(struct observer *observer, uint32_t slot, const struct cpuset *cpus)
+/* Whether the mask is another than before. */
+static bool write_mask(struct observer *observer, uint32_t slot, const struct cpuset *cpus)
 {
 	uint32_t words = observer->control->mask_words;
 	uint64_t *mask = &observer->masks[(size_t)slot * words];
+	bool changed = false;
 
-	for (uint32_t i = 0; i < words; i++)
-		__atomic_store_n(&mask[i], i < cpus->nr_words ? cpus->words[i] : 0,
-				 __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t word = i < cpus->nr_words ? cpus->words[i] : 0;
+
+		changed |= mask[i] != word;
+		__atomic_store_n(&mask[i], word, __ATOMIC_RELAXED);
+	}
+	return changed;
 }
 
 int observe_claim(struct observer *observer, const struct observe_group *group, uint32_t *ret_slot)
@@ -451,7 +457,8 @@ int observe_claim(struct observer *observer, const struct observe_group *group, 
 	if (!group->cgroup_id || group->level == 0 || group->level >= MANAGED_LEVELS_MAX)
 		return -EINVAL;
 	if (!observe_find(observer, group->cgroup_id, &slot)) {
-		write_mask(observer, slot, group->cpus);
+		if (write_mask(observer, slot, group->cpus))
+			publish_slots(observer);
 		observer->slots[slot].nodes = group->nodes;
 		*ret_slot = slot;
 		return 0;

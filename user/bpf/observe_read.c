@@ -70,9 +70,9 @@ static void take_sample(const struct observer *observer, uint32_t slot, uint32_t
 		uint32_t before = __atomic_load_n(&here->sequence, __ATOMIC_ACQUIRE);
 		uint32_t running = __atomic_load_n(&here->slot, __ATOMIC_RELAXED);
 
-		ret_sample->outside = __atomic_load_n(&here->outside, __ATOMIC_RELAXED);
+		ret_sample->outside = running & SLOT_OUTSIDE;
 		ret_sample->start_clock = load((const uint64_t *)&here->start_clock);
-		ret_sample->open = running == slot && ret_sample->start_clock;
+		ret_sample->open = (running & ~SLOT_OUTSIDE) == slot;
 		copy_counter(counter, &ret_sample->counter);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (!(before & 1) &&
