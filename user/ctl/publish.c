@@ -151,6 +151,8 @@ static void name_cgroup(struct controller *controller, uint64_t id, char *ret_pa
 		*ret_path = '\0';
 	else if (groups->path_of(groups->self, id, ret_path, size))
 		snprintf(ret_path, size, "(gone, id %llu)", (unsigned long long)id);
+	else if (!*ret_path)
+		snprintf(ret_path, size, "/");
 }
 
 /* "cpuset.cpus" -> "cpus", as drift rows call it; NULL = none of the files we own. */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,14 +89,33 @@ static int set_aside(void *self, char *ret_name, size_t size)
 	return 0;
 }
 
+/* `path` and what is missing above it; parents get the usual mode, the last one 0700. */
+static int make_directories(const char *path)
+{
+	char parent[PATH_MAX];
+	int len = snprintf(parent, sizeof(parent), "%s", path);
+
+	if (len < 0 || (size_t)len >= sizeof(parent))
+		return -ENAMETOOLONG;
+	for (char *slash = parent; (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		if (mkdir(parent, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+}
+
 int store_open(struct store *store, const char *path)
 {
 	cleanup_close int fd = -1;
 	struct stat status;
+	int r;
 
 	store->dir_fd = -1;
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return log_err(-errno, "state: cannot make stateDirectory %s", path);
+	r = make_directories(path);
+	if (r)
+		return log_err(r, "state: cannot make stateDirectory %s", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &status))
 		return log_err(-errno, "state: cannot open stateDirectory %s", path);
