@@ -31,7 +31,7 @@ static int build_request(const struct pod_ref *ref, const char *container, char 
 	    json_object_object_add(body, "pod", pod_json) ||
 	    json_object_object_add(body, "container", container_json))
 		return -ENOMEM;
-	text = json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN);
+	text = json_object_to_json_string_ext(body, JSON_C_TO_STRING_NOSLASHESCAPE);
 	*ret_body = text ? strdup(text) : NULL;
 	return *ret_body ? 0 : -ENOMEM;
 }
