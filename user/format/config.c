@@ -166,15 +166,11 @@ static int read_count(struct reader *reader, const struct yaml_value *value, con
 {
 	uint32_t *count = place(reader, key);
 	uint64_t number;
-	int err = yaml_read_uint(value, field, reader->error, key->max, &number);
+	int err = yaml_read_uint(value, field, reader->error, 1, key->max, &number);
 
-	if (err)
-		return err;
-	if (number == 0)
-		return yaml_refuse(value, field, reader->error,
-				   "0 is too small; give a number from 1 to %u", key->max);
-	*count = number;
-	return 0;
+	if (!err)
+		*count = number;
+	return err;
 }
 
 static void emit_count(struct emitter *emitter, const struct config *config, const struct key *key)
@@ -506,8 +502,8 @@ static int read_align_options(struct reader *reader, const struct yaml_value *va
 			err = read_option_bool(child, child_field, reader->error,
 					       &policy->prefer_closest_nodes);
 		} else if (strcmp(child->key, "max-allowable-numa-nodes") == 0) {
-			err = yaml_read_uint(child, child_field, reader->error, TOPOLOGY_MAX_NODES,
-					     &number);
+			err = yaml_read_uint(child, child_field, reader->error, 0,
+					     TOPOLOGY_MAX_NODES, &number);
 			if (!err)
 				policy->max_nodes = number;
 		} else {
@@ -611,7 +607,7 @@ static int read_node_reservation(struct reader *reader, const struct yaml_value 
 	if (!node || !limits)
 		return yaml_refuse(entry, field, reader->error, "%s is missing",
 				   node ? "limits" : "numaNode");
-	err = yaml_read_uint(node, format_member(child_field, field, "numaNode"), reader->error,
+	err = yaml_read_uint(node, format_member(child_field, field, "numaNode"), reader->error, 0,
 			     CPUSET_MAX - 1, &node_id);
 	if (err)
 		return err;

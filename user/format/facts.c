@@ -44,7 +44,7 @@ static int read_row(const struct yaml_value *row, const char *field, struct form
 	yaml_for_each(child, row)
 	{
 		err = yaml_read_uint(child, format_field(child_field, "%s[%u]", field, column),
-				     error, max, &ret_numbers[column]);
+				     error, 0, max, &ret_numbers[column]);
 		if (err)
 			return err;
 		column++;
@@ -142,7 +142,8 @@ static int read_node(struct facts *facts, const struct yaml_value *map, const ch
 		format_member(child_field, field, child->key);
 		if (strcmp(child->key, "id") == 0) {
 			/* Ids become members of cpuset.mems, which is a set like that of CPUs. */
-			err = yaml_read_uint(child, child_field, facts->error, CPUSET_MAX - 1, &id);
+			err = yaml_read_uint(child, child_field, facts->error, 0, CPUSET_MAX - 1,
+					     &id);
 			has_id = true;
 		} else if (strcmp(child->key, "memory") == 0) {
 			err = read_memory(facts, child, child_field, node);
@@ -262,7 +263,7 @@ static int read_counts(struct facts *facts, const struct yaml_value *root)
 					   "num_{cpus,cores,sockets,numa,uncore}");
 		if (!count || yaml_is_null(child))
 			continue;
-		err = yaml_read_uint(child, child->key, facts->error, TOPOLOGY_MAX_ID, &number);
+		err = yaml_read_uint(child, child->key, facts->error, 0, TOPOLOGY_MAX_ID, &number);
 		if (err)
 			return err;
 		*count = number;

@@ -296,7 +296,7 @@ static int check_kind(const struct yaml_value *pod, const char *prefix, struct f
 {
 	static const struct {
 		const char *key, *wanted;
-	} fields[] = {{"apiVersion", "v1"}, {"kind", "Pod"}};
+	} fields[] = {{"kind", "Pod"}, {"apiVersion", "v1"}};
 	char field[FORMAT_FIELD_MAX], shown[FORMAT_SHOW_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {

@@ -302,8 +302,10 @@ static size_t byte_offset(const char *data, size_t len, size_t nr_characters)
 }
 
 /* What libyaml found wrong, in its words but our form. */
-static int refuse_syntax(struct builder *builder, const yaml_parser_t *parser, const char *data)
+static int refuse_syntax(struct builder *builder, const yaml_parser_t *parser, const char *data,
+			 size_t len)
 {
+	size_t at = byte_offset(data, len, parser->problem_mark.index);
 	const char *problem = parser->problem ? parser->problem : "not YAML";
 	unsigned int line = builder->first_line;
 
@@ -316,6 +318,9 @@ static int refuse_syntax(struct builder *builder, const yaml_parser_t *parser, c
 				 problem, parser->problem_offset);
 		return -EINVAL;
 	}
+	if (parser->error == YAML_SCANNER_ERROR && at < len && data[at] == '\t')
+		return refuse_at(builder, &parser->problem_mark,
+				 "a tab stands here; YAML is indented with spaces");
 	return refuse_at(builder, &parser->problem_mark, "not YAML: %s%s%s", problem,
 			 parser->context ? " " : "", parser->context ? parser->context : "");
 }
@@ -329,7 +334,7 @@ static int build(struct builder *builder, yaml_parser_t *parser, const char *dat
 		int err;
 
 		if (!yaml_parser_parse(parser, &event))
-			return refuse_syntax(builder, parser, data);
+			return refuse_syntax(builder, parser, data, len);
 		ended = event.type == YAML_DOCUMENT_END_EVENT;
 		if (ended || event.type == YAML_STREAM_END_EVENT) {
 			*ret_used = ended ? byte_offset(data, len, event.end_mark.index) : len;
@@ -341,6 +346,12 @@ static int build(struct builder *builder, yaml_parser_t *parser, const char *dat
 		if (err)
 			return err;
 	}
+}
+
+static bool is_separator(const char *data, size_t len, size_t at)
+{
+	return len - at >= 3 && memcmp(data + at, "---", 3) == 0 &&
+	       (len - at == 3 || strchr(" \t\r\n", data[at + 3]));
 }
 
 /* Blank lines and comments only? */
@@ -359,7 +370,7 @@ static bool is_blank(const char *data, size_t len)
 	return true;
 }
 
-/* A second document may follow only as a JSON object; everything else is a slip. */
+/* A second document may follow after "---" or as a JSON object; everything else is a slip. */
 static int check_rest(struct builder *builder, const char *data, size_t len, size_t *used)
 {
 	unsigned int line = builder->first_line;
@@ -368,7 +379,7 @@ static int check_rest(struct builder *builder, const char *data, size_t len, siz
 		*used = len;
 		return 0;
 	}
-	if (data[*used] == '{' && builder->tree->root)
+	if (builder->tree->root && (data[*used] == '{' || is_separator(data, len, *used)))
 		return 0;
 	for (size_t i = 0; i < *used; i++)
 		line += data[i] == '\n';
@@ -438,12 +449,6 @@ int yaml_parse_one(const char *data, size_t len, const struct yaml_limits *limit
 	}
 	*ret_tree = TAKE_PTR(tree);
 	return 0;
-}
-
-static bool is_separator(const char *data, size_t len, size_t at)
-{
-	return len - at >= 3 && memcmp(data + at, "---", 3) == 0 &&
-	       (len - at == 3 || strchr(" \t\r\n", data[at + 3]));
 }
 
 static size_t next_line(const char *data, size_t len, size_t at)
@@ -569,15 +574,15 @@ int yaml_read_bool(const struct yaml_value *value, const char *field, struct for
 	else if (!value->quoted && strcmp(value->text, "false") == 0)
 		*ret_bool = false;
 	else
-		return yaml_refuse(value, field, error, "%s'%s' is neither true nor false%s",
-				   value->quoted ? "the text " : "",
+		return yaml_refuse(value, field, error, "'%s' is %s; write true or false%s",
 				   format_show(value->text, value->len, shown, sizeof(shown)),
-				   value->quoted ? "; write it without quotes" : "");
+				   value->quoted ? "text" : "neither true nor false",
+				   value->quoted ? ", without quotes" : "");
 	return 0;
 }
 
 int yaml_read_uint(const struct yaml_value *value, const char *field, struct format_error *error,
-		   uint64_t max, uint64_t *ret_number)
+		   uint64_t min, uint64_t max, uint64_t *ret_number)
 {
 	char shown[FORMAT_SHOW_MAX];
 	uint64_t number = 0;
@@ -592,10 +597,11 @@ int yaml_read_uint(const struct yaml_value *value, const char *field, struct for
 		good = digit <= 9 && number <= (max - (digit < max ? digit : max)) / 10;
 		number = number * 10 + digit;
 	}
-	if (!good || number > max)
-		return yaml_refuse(value, field, error, "'%s' is not a whole number from 0 to %llu",
+	if (!good || number < min || number > max)
+		return yaml_refuse(value, field, error,
+				   "'%s' is not a whole number from %llu to %llu",
 				   format_show(value->text, value->len, shown, sizeof(shown)),
-				   (unsigned long long)max);
+				   (unsigned long long)min, (unsigned long long)max);
 	*ret_number = number;
 	return 0;
 }

@@ -54,7 +54,7 @@ DEFINE_CLEANUP(struct yaml_tree, yaml_tree_freep, yaml_tree_free);
 /*
  * Parse the first document of `data`; its first line counts as `first_line`.
  * *ret_used is how many bytes belong to it: less than `len` only when another
- * document follows without a "---" between (JSON objects one after another).
+ * document follows (JSON objects one after another, or a line "---").
  * -EINVAL with `error` filled for text that is no YAML or breaks a limit;
  * -ENOMEM. Outputs are untouched on failure.
  */
@@ -97,9 +97,9 @@ int yaml_read_text(const struct yaml_value *value, const char *field, struct for
 /* true or false; plain words only. */
 int yaml_read_bool(const struct yaml_value *value, const char *field, struct format_error *error,
 		   bool *ret_bool);
-/* Decimal, 0 to max, without sign. */
+/* Decimal, min to max, without sign. */
 int yaml_read_uint(const struct yaml_value *value, const char *field, struct format_error *error,
-		   uint64_t max, uint64_t *ret_number);
+		   uint64_t min, uint64_t max, uint64_t *ret_number);
 /* One of nr_names words; NULL entries are skipped. The sentence lists them. */
 int yaml_read_word(const struct yaml_value *value, const char *field, struct format_error *error,
 		   const char *const *names, unsigned int nr_names, unsigned int *ret_index);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+/* The growing string, and the writer of YAML and JSON that stands on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "format/emit.h"
+#include "lib/text.h"
+
+static void grows(void **state)
+{
+	struct text text cleanup_text = {0};
+	char *string cleanup_free = NULL;
+
+	for (int i = 0; i < 1000; i++)
+		text_printf(&text, "%d,", i % 10);
+	assert_int_equal(text.len, 2000);
+	assert_int_equal(strlen(text.data), 2000);
+	text_append(&text, "");
+	text_append_len(&text, "xyz", 2);
+	assert_string_equal(text.data + 1998, "9,xy");
+	assert_int_equal(text_take(&text, &string), 0);
+	assert_int_equal(strlen(string), 2002);
+	assert_null(text.data);
+	assert_int_equal(text.len, 0);
+}
+
+/* A piece larger than twice the capacity, in one call. */
+static void large_piece(void **state)
+{
+	struct text text cleanup_text = {0};
+	char piece[5000];
+
+	memset(piece, 'a', sizeof(piece) - 1);
+	piece[sizeof(piece) - 1] = '\0';
+	text_printf(&text, "<%s>", piece);
+	assert_int_equal(text.len, sizeof(piece) + 1);
+	assert_int_equal(text.data[0], '<');
+	assert_int_equal(text.data[text.len - 1], '>');
+}
+
+static void nothing_is_an_empty_string(void **state)
+{
+	struct text text = {0};
+	char *string cleanup_free = NULL;
+
+	assert_int_equal(text_take(&text, &string), 0);
+	assert_string_equal(string, "");
+}
+
+static void errors_stick(void **state)
+{
+	struct text text cleanup_text = {0};
+	char *string = NULL;
+
+	text_append(&text, "a");
+	text.error = -ENOMEM;
+	text_append(&text, "b");
+	text_printf(&text, "%d", 3);
+	assert_string_equal(text.data, "a");
+	assert_int_equal(text_take(&text, &string), -ENOMEM);
+	assert_null(string);
+}
+
+static void emit_all(struct text *text, enum emit_style style)
+{
+	struct emitter emitter;
+
+	emit_begin(&emitter, text, style);
+	emit_text(&emitter, "a", "x\"\\\n");
+	emit_map(&emitter, "m");
+	emit_number(&emitter, "n", -5);
+	emit_map(&emitter, "empty");
+	emit_close(&emitter);
+	emit_close(&emitter);
+	emit_list(&emitter, "l");
+	emit_map(&emitter, NULL);
+	emit_bool(&emitter, "t", true);
+	emit_list(&emitter, "none");
+	emit_close(&emitter);
+	emit_close(&emitter);
+	emit_map(&emitter, NULL);
+	emit_close(&emitter);
+	emit_row(&emitter, NULL, (uint64_t[]){1, 2}, 2);
+	emit_close(&emitter);
+	emit_end(&emitter);
+}
+
+static void styles(void **state)
+{
+	struct text yaml cleanup_text = {0}, json cleanup_text = {0}, pretty cleanup_text = {0};
+	struct text empty cleanup_text = {0};
+	struct emitter emitter;
+
+	emit_all(&yaml, EMIT_YAML);
+	assert_string_equal(yaml.data, "a: \"x\\\"\\\\\\u000a\"\n"
+				       "m:\n"
+				       "  n: -5\n"
+				       "  empty: {}\n"
+				       "l:\n"
+				       "  - t: true\n"
+				       "    none: []\n"
+				       "  - {}\n"
+				       "  - [1,2]\n");
+	emit_all(&json, EMIT_JSON);
+	assert_string_equal(json.data, "{\"a\":\"x\\\"\\\\\\u000a\",\"m\":{\"n\":-5,\"empty\":{}},"
+				       "\"l\":[{\"t\":true,\"none\":[]},{},[1,2]]}");
+	emit_all(&pretty, EMIT_JSON_PRETTY);
+	assert_non_null(
+		strstr(pretty.data, "\n  \"m\": {\n    \"n\": -5,\n    \"empty\": {}\n  },"));
+	emit_begin(&emitter, &empty, EMIT_YAML);
+	emit_end(&emitter);
+	assert_string_equal(empty.data, "{}\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grows),
+		cmocka_unit_test(large_piece),
+		cmocka_unit_test(nothing_is_an_empty_string),
+		cmocka_unit_test(errors_stick),
+		cmocka_unit_test(styles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
