@@ -201,8 +201,8 @@ static char pod[256], first[512], second[512];
 static void name_groups(bool systemd)
 {
 	snprintf(pod, sizeof(pod), "pinfold.slice/%s", systemd ? "pinfold-pod1.slice" : "pod1");
-	snprintf(first, sizeof(first), "%s/%s", pod, systemd ? "pinfold-pod1-a.scope" : "a");
-	snprintf(second, sizeof(second), "%s/%s", pod, systemd ? "pinfold-pod1-b.scope" : "b");
+	snprintf(first, sizeof(first), "%s/%s", pod, systemd ? "pinfold-1-a.scope" : "a");
+	snprintf(second, sizeof(second), "%s/%s", pod, systemd ? "pinfold-1-b.scope" : "b");
 }
 
 /* CPUs 0 and 1 stay with the host; a has 4-7, b the rest. */
@@ -220,7 +220,7 @@ static void build_tree(void)
 	check(create(GROUP_CONTAINER, first) == 0, "container a is made");
 	check(put(first, GROUP_CPUSET_MEMS, "0") == 0, "a's memory nodes");
 	check(put(first, GROUP_CPUSET_CPUS, "4,5,6,7") == 0, "a's CPUs");
-	check(put(first, GROUP_CPU_MAX, "max") == 0, "a has no quota");
+	check(put(first, GROUP_CPU_MAX, "max 100000") == 0, "a has no quota");
 	check(create(GROUP_CONTAINER, second) == 0, "container b is made");
 	check(put(second, GROUP_CPUSET_MEMS, "0-1") == 0, "b's memory nodes");
 	check(put(second, GROUP_CPUSET_CPUS, "2-3,8-15") == 0, "b's CPUs");
@@ -244,6 +244,39 @@ static void check_second_files(void)
 	check(!strcmp(kernel_has(second, "cpu.max"), "150000 100000"), "kernel: b's quota");
 	check(atoll(kernel_has(second, "memory.max")) / 4096 == 100000000 / 4096,
 	      "kernel: b's memory limit in whole pages");
+}
+
+static void want(struct group_tree *tree, enum group_role role, const char *path,
+		 const char *const files[GROUP_FILE_NR])
+{
+	struct group *group = group_tree_add(tree, role, path);
+
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		group->files[file] = files[file] ? strdup(files[file]) : NULL;
+}
+
+/* What was applied is what is there: else the agent would write the same thing for ever. */
+static void test_plan_settles(void)
+{
+	static const char *const root[] = {"0-1", "2-15", "root", NULL, NULL, NULL};
+	static const char *const both[] = {"0-1", "2-15", NULL, NULL, NULL, NULL};
+	static const char *const a[] = {"0", "4-7", NULL, NULL, "max 100000", NULL};
+	static const char *const b[] = {"0-1", "2-3,8-15",	NULL,
+					"59",  "150000 100000", "100000000"};
+	struct group_tree desired cleanup(group_tree_fini) = {0};
+	struct group_tree observed cleanup(group_tree_fini) = {0};
+	struct plan plan cleanup(plan_fini) = {0};
+
+	want(&desired, GROUP_ROOT, "pinfold.slice", root);
+	want(&desired, GROUP_POD, pod, both);
+	want(&desired, GROUP_CONTAINER, first, a);
+	want(&desired, GROUP_CONTAINER, second, b);
+	check(port.observe(port.self, &observed) == 0 &&
+		      plan_make(&desired, &observed, &plan) == 0 && plan.nr_steps == 0,
+	      "nothing is left to do (%u steps)", plan.nr_steps);
+	for (uint32_t i = 0; i < plan.nr_steps; i++)
+		printf("# %d %s %d '%s' was '%s'\n", plan.steps[i].kind, plan.steps[i].path,
+		       plan.steps[i].file, plan.steps[i].value, plan.steps[i].old);
 }
 
 static void test_host_is_pushed_aside(void)
@@ -347,6 +380,8 @@ static void test_populated(pid_t pid)
 	check(group && group->populated && group->role == GROUP_CONTAINER &&
 		      !strcmp(group->files[GROUP_CPUSET_CPUS], "4-7"),
 	      "it shows a as it is");
+	check(group && !strcmp(group->uid, "1") && !strcmp(group->container, "a"),
+	      "and whose it is");
 	check(tree.nr_groups == 4 && tree.groups[0].role == GROUP_ROOT &&
 		      tree.groups[1].role == GROUP_POD,
 	      "it shows four groups, parents first (%u)", tree.nr_groups);
@@ -582,6 +617,7 @@ static void drive_cgroupfs(void)
 	build_tree();
 	check_files();
 	check_second_files();
+	test_plan_settles();
 	test_surroundings();
 	test_host_is_pushed_aside();
 	test_refused_values();
@@ -609,10 +645,46 @@ static bool systemctl(const char *command)
 	return system(line) == 0;
 }
 
+/* "4-7" of "AllowedCPUs=4-7" as systemd remembers it. */
+static const char *property(const char *unit, const char *name)
+{
+	static char value[256];
+	char line[256];
+	FILE *pipe;
+	size_t len;
+
+	snprintf(line, sizeof(line), "systemctl show --value -p %s %s", name, unit);
+	pipe = popen(line, "re");
+	len = pipe ? fread(value, 1, sizeof(value) - 1, pipe) : 0;
+	if (pipe)
+		pclose(pipe);
+	value[len] = '\0';
+	value[strcspn(value, "\n")] = '\0';
+	return value;
+}
+
+/* A value that the kernel refused must not wait in systemd for the next reload. */
+static void test_properties_are_true(void)
+{
+	static const char unit[] = "pinfold-1-a.scope";
+
+	check(!strcmp(property(unit, "AllowedCPUs"), "4-7"), "systemd: AllowedCPUs of a (%s)",
+	      property(unit, "AllowedCPUs"));
+	check(put(first, GROUP_CPUSET_CPUS, "") == -EINVAL, "an empty list is refused");
+	check(put(first, GROUP_CPUSET_CPUS, "900") < 0, "a CPU that does not exist is refused");
+	check(!strcmp(property(unit, "AllowedCPUs"), "4-7"), "systemd: AllowedCPUs as before (%s)",
+	      property(unit, "AllowedCPUs"));
+	check(!strcmp(property(unit, "Delegate"), "yes"), "systemd: a is delegated");
+	check(!strcmp(property("pinfold.slice", "AllowedCPUs"), "2-15"),
+	      "systemd: AllowedCPUs of the root");
+	check(!strcmp(property("pinfold-1-b.scope", "CPUQuotaPerSecUSec"), "1.500000s"),
+	      "systemd: the quota of b (%s)", property("pinfold-1-b.scope", "CPUQuotaPerSecUSec"));
+}
+
 static void test_reload(pid_t pid)
 {
 	check(systemctl("daemon-reload"), "systemctl daemon-reload");
-	check(systemctl("set-property --runtime pinfold-pod1-a.scope CPUWeight=77"),
+	check(systemctl("set-property --runtime pinfold-1-a.scope CPUWeight=77"),
 	      "and a change of another property");
 	usleep(500000);
 	check_files();
@@ -656,6 +728,7 @@ static void drive_systemd(void)
 	port.layout(port.self, &layout);
 	check(layout.systemd, "with systemd");
 	build_tree();
+	test_plan_settles();
 	test_noted();
 	test_host_is_pushed_aside();
 	pid = start_sleeper(0, &fd);
@@ -665,11 +738,13 @@ static void drive_systemd(void)
 	check(port.join(port.self, second, pid_b, fd_b, sentence) == 0, "b starts too %s",
 	      sentence);
 	check_second_files();
+	test_plan_settles();
 	check(!strcmp(read_text("/proc/1/comm"), "systemd") &&
 		      systemctl("is-active pinfold.slice") &&
-		      systemctl("is-active pinfold-pod1-a.scope"),
+		      systemctl("is-active pinfold-1-a.scope"),
 	      "systemd knows the units");
 	test_populated(pid);
+	test_properties_are_true();
 	test_reload(pid);
 	test_refused_values();
 	end_sleeper(pid_b, fd_b);

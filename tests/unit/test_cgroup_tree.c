@@ -285,9 +285,40 @@ static void test_observe(void **state)
 		assert_int_equal(tree.groups[i].role, wanted[i].role);
 		assert_int_equal(tree.groups[i].populated, wanted[i].populated);
 	}
+	assert_string_equal(tree.groups[2].uid, "a");
+	assert_string_equal(tree.groups[2].container, "main");
+	assert_string_equal(tree.groups[4].uid, "a");
+	assert_string_equal(tree.groups[4].container, "side");
+	assert_string_equal(tree.groups[0].uid, "");
 	assert_string_equal(tree.groups[2].files[GROUP_CPUSET_CPUS], "4-7");
 	assert_string_equal(tree.groups[2].files[GROUP_CPU_MAX], "max 100000");
 	groups_close(groups);
+}
+
+static void test_owners(void **state)
+{
+	static const struct {
+		enum group_role role;
+		const char *path, *uid, *container;
+	} rows[] = {
+		{GROUP_POD, "pinfold.slice/pod12-34", "12-34", ""},
+		{GROUP_POD, "pinfold.slice/pinfold-pod12_34.slice", "12_34", ""},
+		{GROUP_POD, "pinfold.slice/stranger", "", ""},
+		{GROUP_CONTAINER, "x/main-app", "", "main-app"},
+		{GROUP_CONTAINER, "x/_shared", "", "shared"},
+		{GROUP_CONTAINER, "x/pinfold-12_34-main-app.scope", "", "main-app"},
+		{GROUP_CONTAINER, "x/odd.scope", "", ""},
+		{GROUP_SHARED, "x/pinfold-pod12_34-shared.slice", "", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct group group = {.role = rows[i].role};
+
+		snprintf(group.path, sizeof(group.path), "%s", rows[i].path);
+		observe_owner(&group, NULL);
+		assert_string_equal(group.uid, rows[i].uid);
+		assert_string_equal(group.container, rows[i].container);
+	}
 }
 
 static void test_status(void **state)
@@ -521,6 +552,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_paths_stay_inside, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_split, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_observe, set_up, tear_down),
+		cmocka_unit_test(test_owners),
 		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tasks, set_up, tear_down),

@@ -32,6 +32,53 @@ enum group_role observe_role(enum group_role parent, const char *name)
 	}
 }
 
+/* "pod<uid>", or "<prefix>-pod<uid>.slice" with '_' for each '-' of the uid. */
+static void owner_pod(const char *name, char *ret_uid)
+{
+	const char *at = !strncmp(name, "pod", 3) ? name : strstr(name, "-pod");
+	const char *suffix = strstr(name, ".slice");
+	size_t len;
+
+	if (!at)
+		return;
+	at += at == name ? 3 : 4;
+	len = suffix ? (size_t)(suffix - at) : strlen(at);
+	snprintf(ret_uid, POD_UID_MAX, "%.*s", (int)len, at);
+}
+
+/* "<container>", or "<prefix>-<uid>-<container>.scope", where the uid has no '-'. */
+static void owner_container(const char *name, char *ret_container)
+{
+	const char *suffix = strstr(name, ".scope");
+	const char *at = name;
+
+	if (!suffix) {
+		/* The name that a container called as the shared level has. */
+		snprintf(ret_container, POD_CONTAINER_NAME, "%.63s",
+			 strcmp(name, "_shared") ? name : "shared");
+		return;
+	}
+	for (int dashes = 0; dashes < 2 && at; dashes++) {
+		at = strchr(at, '-');
+		at += at != NULL;
+	}
+	if (at && at < suffix)
+		snprintf(ret_container, POD_CONTAINER_NAME, "%.*s", (int)(suffix - at), at);
+}
+
+void observe_owner(struct group *group, const struct group *parent)
+{
+	const char *slash = strrchr(group->path, '/');
+	const char *name = slash ? slash + 1 : group->path;
+
+	if (group->role == GROUP_POD)
+		owner_pod(name, group->uid);
+	else if (parent)
+		memcpy(group->uid, parent->uid, sizeof(group->uid));
+	if (group->role == GROUP_CONTAINER)
+		owner_container(name, group->container);
+}
+
 static int read_files(int fd, struct group *group)
 {
 	int populated = dir_populated(fd);
@@ -109,12 +156,17 @@ static int list_children(int fd, struct names *names)
 	return 0;
 }
 
-static int observe_below(int fd, const char *path, enum group_role role, struct group_tree *tree)
+/* `parent` is the parent's index in the tree; of the root itself it means nothing. */
+static int observe_below(int fd, const char *path, enum group_role role, uint32_t parent,
+			 struct group_tree *tree)
 {
 	struct names names cleanup(names_fini) = {0};
 	struct group *group = group_tree_add(tree, role, path);
+	uint32_t self = tree->nr_groups - 1;
 	int err = group ? read_files(fd, group) : -ENOMEM;
 
+	if (!err && role != GROUP_ROOT)
+		observe_owner(group, &tree->groups[parent]);
 	if (err || role == GROUP_CONTAINER)
 		return err;
 	err = list_children(fd, &names);
@@ -130,7 +182,8 @@ static int observe_below(int fd, const char *path, enum group_role role, struct 
 		/* Gone since it was listed: it is not there, which is what we report. */
 		if (child_fd < 0)
 			continue;
-		err = observe_below(child_fd, child, observe_role(role, names.names[i]), tree);
+		err = observe_below(child_fd, child, observe_role(role, names.names[i]), self,
+				    tree);
 	}
 	return err;
 }
@@ -142,7 +195,7 @@ int observe_tree(struct groups *groups, struct group_tree *ret_tree)
 	int err = dir_open_group(&groups->dir, groups->workload_root, &fd);
 
 	if (!err)
-		err = observe_below(fd, groups->workload_root, GROUP_ROOT, &tree);
+		err = observe_below(fd, groups->workload_root, GROUP_ROOT, 0, &tree);
 	if (!err)
 		err = groups->manager->add_noted(groups, &tree);
 	if (err)

@@ -19,6 +19,13 @@ int groups_status(struct groups *groups, const char *path, struct group_status *
 int observe_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 			 uint32_t *ret_nr);
 
+/*
+ * Whose group it is, from its name (plan_desired's naming), as far as the name
+ * tells: with systemd's names the uid has '_' where it had '-'. Fills uid and
+ * container. `parent` may be NULL.
+ */
+void observe_owner(struct group *group, const struct group *parent);
+
 /* The role of a group by its parent's role and its name (no path). */
 enum group_role observe_role(enum group_role parent, const char *name);
 

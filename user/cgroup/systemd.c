@@ -536,14 +536,18 @@ static int systemd_write(struct groups *groups, const struct step *step, char *e
 		return err;
 	if (noted && !in_kernel(groups, step->path))
 		return note_value(noted, step, error);
-	if (step->file != GROUP_CPUSET_PARTITION) {
-		err = have_bus(groups->systemd, error);
-		if (!err)
-			err = set_property(groups->systemd, unit, step->file, step->value, error);
-		if (err)
-			return err;
-	}
-	return ensure_file(groups, step->path, step->file, step->value, error);
+	/*
+	 * The file first: what the kernel refuses must not become a property, which
+	 * systemd would try to write again at each reload.
+	 */
+	err = ensure_file(groups, step->path, step->file, step->value, error);
+	if (step->file == GROUP_CPUSET_PARTITION || (err && err != -ENOENT))
+		return err;
+	/* No file: systemd enables a controller only once a property needs it. */
+	err = have_bus(groups->systemd, error);
+	if (!err)
+		err = set_property(groups->systemd, unit, step->file, step->value, error);
+	return err ? err : ensure_file(groups, step->path, step->file, step->value, error);
 }
 
 /* Stopping a slice stops everything in it, so it must be known to be empty. */
