@@ -40,7 +40,7 @@ static inline struct topology *chance_machine(struct chance *chance)
 	uint32_t threads = smt[chance_below(chance, ARRAY_SIZE(smt))];
 	uint32_t nr_nodes = chance_percent(chance, 80) ? 1 + chance_below(chance, 4)
 						       : 1 + chance_below(chance, 16);
-	uint32_t cores_per_node = 1 + chance_below(chance, 8);
+	uint32_t cores_per_node = 1 + chance_below(chance, 8) + (nr_nodes * threads < 4 ? 3 : 0);
 	uint32_t nr_cores = nr_nodes * cores_per_node;
 	uint32_t per_socket = 1 + chance_below(chance, nr_nodes);
 	uint32_t per_uncore = 1 + chance_below(chance, cores_per_node);
@@ -64,7 +64,7 @@ static inline struct topology *chance_machine(struct chance *chance)
 		uint32_t core = adjacent ? i / threads : i % nr_cores;
 		uint32_t node = core / cores_per_node;
 
-		/* CPU 0 to 2 stay, so that there is a machine */
+		/* CPUs 0 to 2 stay: one to reserve, two to give */
 		if (i > 2 && chance_percent(chance, offline_percent))
 			continue;
 		cpus[facts.nr_cpus++] = (struct topology_cpu){
@@ -99,7 +99,7 @@ static inline struct policy chance_policy(struct chance *chance, const struct to
 		policy.align = chance_below(chance, ALIGN_NR);
 		policy.scope = chance_below(chance, ALIGN_SCOPE_NR);
 		policy.pod_level_managers = chance_percent(chance, 80);
-		policy.reserved_mcpu = 1 + chance_below(chance, 3000);
+		policy.reserved_mcpu = 1 + chance_below(chance, 2000);
 		if (chance_percent(chance, 40)) {
 			policy.has_reserved_list = true;
 			cpuset_for_each (cpu, &topology->all) {
@@ -109,12 +109,6 @@ static inline struct policy chance_policy(struct chance *chance, const struct to
 		}
 		if (!policy_check(&policy, topology, error, sizeof(error)))
 			return policy;
-		/* a machine with hardly any CPU: nothing can be reserved there */
-		if (topology->num_cpus < 4) {
-			policy = policy_default();
-			policy.reserved_mcpu = 1000;
-			return policy;
-		}
 	}
 }
 

@@ -25,6 +25,7 @@ struct mover {
 	const char *old;	   /* what the kernel has, NULL = nothing */
 	struct cpuset now, target; /* now: as after the steps so far */
 	bool is_unbounded;	   /* has tasks and no list: runs wherever its parent may */
+	bool stepped_aside;
 };
 
 struct making {
@@ -363,34 +364,92 @@ static bool vacate_one_cpu(struct making *making, struct cpuset *ret_cpus)
 	return true;
 }
 
-/* The first who is on CPUs that are not its own in the end; NULL = nobody is. */
-static struct mover *find_waiting(struct making *making)
+static bool end_together(const struct mover *a, const struct mover *b)
+{
+	return cpuset_intersects(&a->target, &b->target);
+}
+
+static bool is_waiting(const struct mover *mover)
+{
+	return !is_settled(mover) && !cpuset_is_subset(&mover->now, &mover->target);
+}
+
+/* Does somebody wait for CPUs that `mover` is on? */
+static bool is_in_the_way(const struct making *making, const struct mover *mover)
 {
 	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		struct mover *mover = &making->movers[i];
+		const struct mover *other = &making->movers[i];
 
-		if (!is_settled(mover) && !cpuset_is_subset(&mover->now, &mover->target))
-			return mover;
+		if (other != mover && !is_settled(other) && !end_together(other, mover) &&
+		    cpuset_intersects(&other->target, &mover->now))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /*
- * Owners who each wait for the next one's CPUs: one of them steps aside. False
- * = nobody waits, or there is no CPU to step aside to.
+ * Of those who wait and are waited for, the one with the fewest who must go
+ * along. Nobody goes twice: a refuge may be in a third one's way, and then it is
+ * somebody else's turn.
+ */
+static const struct mover *choose_who_steps_aside(const struct making *making)
+{
+	const struct mover *chosen = NULL;
+	uint32_t fewest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		const struct mover *mover = &making->movers[i];
+		uint32_t nr = 0;
+
+		if (mover->stepped_aside || !is_waiting(mover) || !is_in_the_way(making, mover))
+			continue;
+		for (uint32_t j = 0; j < making->nr_movers; j++)
+			nr += is_waiting(&making->movers[j]) &&
+			      end_together(&making->movers[j], mover);
+		if (nr < fewest) {
+			fewest = nr;
+			chosen = mover;
+		}
+	}
+	return chosen;
+}
+
+/* At most `nr` of them, so that others find a refuge too. */
+static void keep_first(struct cpuset *cpus, unsigned int nr)
+{
+	cpuset_for_each (cpu, cpus) {
+		if (nr)
+			nr--;
+		else
+			cpuset_remove(cpus, cpu);
+	}
+}
+
+/*
+ * Owners who each wait for the next one's CPUs: one of them steps aside, and
+ * with it those it will share CPUs with. False = nobody to step aside, or no
+ * CPU to step aside to.
  */
 static bool break_circle(struct making *making)
 {
-	struct mover *waiting = find_waiting(making);
-	struct cpuset refuge, aside = CPUSET_EMPTY;
+	const struct mover *chosen = choose_who_steps_aside(making);
+	struct cpuset refuge, target;
 
-	if (!waiting)
+	if (!chosen)
 		return false;
 	find_refuge(making, &refuge);
 	if (cpuset_is_empty(&refuge) && !vacate_one_cpu(making, &refuge))
 		return false;
-	cpuset_add(&aside, cpuset_next(&refuge, 0));
-	move_to(making, waiting, &aside);
+	target = chosen->target;
+	keep_first(&refuge, cpuset_count(&target));
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		struct mover *mover = &making->movers[i];
+
+		if (!is_waiting(mover) || !cpuset_intersects(&mover->target, &target))
+			continue;
+		move_to(making, mover, &refuge);
+		mover->stepped_aside = true;
+	}
 	return true;
 }
 

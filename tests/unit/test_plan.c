@@ -1,0 +1,759 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/*
+ * What the tree should be, and the way there, played step by step on a tree in
+ * memory: nobody may meet an exclusive owner on a CPU, no list is ever empty,
+ * and the end is what was desired. PINFOLD_STEPS and PINFOLD_SEED as in
+ * test_ledger_property.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <time.h>
+
+#include "chance.h"
+#include "core/plan.h"
+
+#define cleanup_tree cleanup(group_tree_fini)
+#define cleanup_plan cleanup(plan_fini)
+
+static const struct plan_layout plain = {.root = "pinfold.slice"};
+static const struct plan_layout partitioned = {.root = "pinfold.slice", .root_partition = true};
+static const struct plan_layout systemd = {.root = "pinfold.slice", .systemd = true};
+
+static struct group_tree desired_of(const struct ledger *ledger, const struct plan_layout *layout)
+{
+	struct group_tree tree = {0};
+
+	assert_int_equal(plan_desired(ledger, layout, &tree), 0);
+	return tree;
+}
+
+static void assert_file(const struct group_tree *tree, const char *path, enum group_file file,
+			const char *value)
+{
+	const struct group *group = group_tree_find(tree, path);
+
+	if (!group)
+		fail_msg("no group %s", path);
+	if (!value) {
+		assert_null(group->files[file]);
+		return;
+	}
+	if (!group->files[file])
+		fail_msg("%s has no %s", path, group_file_name(file));
+	assert_string_equal(group->files[file], value);
+}
+
+static void weights(void **state)
+{
+	/* pairs of the formula: shares 2, 1024, 2048, 262144 */
+	assert_int_equal(plan_cpu_weight(RESOURCE_UNSET), 1);
+	assert_int_equal(plan_cpu_weight(0), 1);
+	assert_int_equal(plan_cpu_weight(1), 1);
+	assert_int_equal(plan_cpu_weight(1000), 100);
+	assert_int_equal(plan_cpu_weight(2000), 174);
+	assert_int_equal(plan_cpu_weight(256000), 10000);
+	assert_int_equal(plan_cpu_weight(INT64_MAX), 10000);
+}
+
+static struct pod_spec *database_pod(void)
+{
+	struct pod_spec *spec = scene_pod("d-b");
+
+	add_container(spec, "metrics-exporter", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
+	add_container(spec, "backup-agent", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
+	add_container(spec, "database", CONTAINER_APP, 6000, 6000);
+	set_budget(spec, 8);
+	return spec;
+}
+
+static struct pod_spec *training_pod(void)
+{
+	struct pod_spec *spec = scene_pod("ml");
+
+	add_container(spec, "ml-training", CONTAINER_APP, 3000, 3000);
+	add_container(spec, "service-mesh", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	set_budget(spec, 4);
+	return spec;
+}
+
+static void bubble_quotas(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, database_pod()).admitted);
+	tree = desired_of(ledger, &partitioned);
+	assert_int_equal(tree.nr_groups, 6);
+	assert_file(&tree, "pinfold.slice", GROUP_CPUSET_CPUS, "1-7,9-15");
+	assert_file(&tree, "pinfold.slice", GROUP_CPUSET_PARTITION, "root");
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_CPUSET_CPUS, NULL);
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_MEMORY_MAX, "17179869184");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_CPUS, "1-3,9-11");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_MEMS, "0");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_MEMORY_MAX, "1073741824");
+	assert_file(&tree, "pinfold.slice/podd-b/shared", GROUP_CPU_MAX, "200000 100000");
+	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPUSET_CPUS, "4,12");
+	assert_file(&tree, "pinfold.slice/podd-b/shared/metrics-exporter", GROUP_MEMORY_MAX, "max");
+}
+
+static void container_scope_quotas(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+
+	policy.align = ALIGN_BEST_EFFORT;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, training_pod()).admitted);
+	tree = desired_of(ledger, &plain);
+	assert_file(&tree, "pinfold.slice", GROUP_CPUSET_PARTITION, "member");
+	assert_file(&tree, "pinfold.slice/podml", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podml/ml-training", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podml/shared", GROUP_CPU_MAX, "100000 100000");
+	assert_file(&tree, "pinfold.slice/podml/shared/service-mesh", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podml/shared/service-mesh", GROUP_CPUSET_CPUS,
+		    "3-7,10-15");
+}
+
+static void kubelet_quotas(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, training_pod()).admitted);
+	tree = desired_of(ledger, &plain);
+	assert_file(&tree, "pinfold.slice/podml", GROUP_CPU_MAX, "400000 100000");
+	assert_file(&tree, "pinfold.slice/podml/ml-training", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podml/service-mesh", GROUP_CPU_MAX, "400000 100000");
+}
+
+static void ordinary_quotas(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct group_tree tree cleanup_tree = {0};
+	struct pod_spec *spec = scene_pod("g");
+
+	add_container(spec, "two", CONTAINER_APP, 2000, 2000);
+	add_container(spec, "half", CONTAINER_APP, 500, 500);
+	assert_true(admit_and_free(ledger, spec).admitted);
+	spec = scene_pod("b");
+	add_container(spec, "limited", CONTAINER_APP, 1000, 1500);
+	assert_true(admit_and_free(ledger, spec).admitted);
+	spec = burstable_pod("free");
+	assert_true(admit_and_free(ledger, spec).admitted);
+	tree = desired_of(ledger, &plain);
+	assert_file(&tree, "pinfold.slice/podg", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podg", GROUP_CPU_WEIGHT, "208");
+	assert_file(&tree, "pinfold.slice/podg/half", GROUP_CPU_MAX, "50000 100000");
+	assert_null(group_tree_find(&tree, "pinfold.slice/podg/shared"));
+	assert_file(&tree, "pinfold.slice/podb", GROUP_CPU_MAX, "150000 100000");
+	assert_file(&tree, "pinfold.slice/podb/limited", GROUP_CPU_MAX, "150000 100000");
+	assert_file(&tree, "pinfold.slice/podfree", GROUP_CPU_MAX, "max 100000");
+	assert_file(&tree, "pinfold.slice/podfree", GROUP_MEMORY_MAX, "max");
+}
+
+static void units_nest_by_their_names(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, database_pod()).admitted);
+	tree = desired_of(ledger, &systemd);
+	assert_non_null(group_tree_find(&tree, "pinfold.slice/pinfold-podd_b.slice"));
+	assert_non_null(group_tree_find(
+		&tree, "pinfold.slice/pinfold-podd_b.slice/pinfold-d_b-database.scope"));
+	assert_non_null(group_tree_find(
+		&tree, "pinfold.slice/pinfold-podd_b.slice/pinfold-podd_b-shared.slice/"
+		       "pinfold-d_b-backup-agent.scope"));
+}
+
+static void names_that_meet_are_refused(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct group_tree tree cleanup_tree = {0};
+
+	assert_true(admit_and_free(ledger, burstable_pod("a-b")).admitted);
+	assert_true(admit_and_free(ledger, burstable_pod("a_b")).admitted);
+	assert_int_equal(plan_desired(ledger, &systemd, &tree), -EEXIST);
+	assert_int_equal(plan_desired(ledger, &plain, &tree), 0);
+}
+
+static void a_container_may_be_called_shared(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+	struct pod_spec *spec = scene_pod("p");
+
+	policy.align = ALIGN_BEST_EFFORT;
+	ledger = scene_ledger(topology, &policy);
+	add_container(spec, "shared", CONTAINER_APP, 2000, 2000);
+	add_container(spec, "other", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	set_budget(spec, 3);
+	assert_true(admit_and_free(ledger, spec).admitted);
+	tree = desired_of(ledger, &plain);
+	assert_file(&tree, "pinfold.slice/podp/_shared", GROUP_CPUSET_CPUS, "1,9");
+	assert_file(&tree, "pinfold.slice/podp/shared", GROUP_CPU_MAX, "100000 100000");
+}
+
+/* --- playing plans ---------------------------------------------------------------------------- */
+
+static char *copy_text(const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	assert_true(!text || copy);
+	return copy;
+}
+
+static void copy_tree(const struct group_tree *from, bool populated, struct group_tree *ret_tree)
+{
+	struct group_tree tree = {0};
+
+	for (uint32_t i = 0; i < from->nr_groups; i++) {
+		const struct group *source = &from->groups[i];
+		struct group *group = group_tree_add(&tree, source->role, source->path);
+
+		assert_non_null(group);
+		memcpy(group->uid, source->uid, sizeof(group->uid));
+		memcpy(group->container, source->container, sizeof(group->container));
+		group->populated = populated && source->role == GROUP_CONTAINER;
+		for (int file = 0; file < GROUP_FILE_NR; file++)
+			group->files[file] = copy_text(source->files[file]);
+	}
+	*ret_tree = tree;
+}
+
+static struct cpuset list_of(const struct group *group)
+{
+	return cpus_of(group && group->files[GROUP_CPUSET_CPUS] ? group->files[GROUP_CPUSET_CPUS]
+								: "");
+}
+
+struct stage {
+	struct group_tree now;
+	const struct group_tree *desired;
+};
+
+/* Over all plans played: writes of CPU lists, and those where two had to meet. */
+static uint64_t nr_moves, nr_forced;
+
+/* Lists that may have CPUs in common on the way: those that do in the end. */
+static bool end_together(const struct stage *stage, const struct group *a, const struct group *b)
+{
+	struct cpuset x = list_of(group_tree_find(stage->desired, a->path));
+	struct cpuset y = list_of(group_tree_find(stage->desired, b->path));
+
+	return cpuset_intersects(&x, &y);
+}
+
+/*
+ * Is there no CPU to turn a circle on: none free, and none that only
+ * containers with more than one are on?
+ */
+static bool is_stuck(const struct stage *stage)
+{
+	struct cpuset targets = CPUSET_EMPTY, held = CPUSET_EMPTY, single = CPUSET_EMPTY;
+
+	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
+		struct cpuset cpus = list_of(&stage->now.groups[i]);
+		struct cpuset target =
+			list_of(group_tree_find(stage->desired, stage->now.groups[i].path));
+
+		if (stage->now.groups[i].role != GROUP_CONTAINER)
+			continue;
+		cpuset_union(&targets, &target);
+		cpuset_union(&held, &cpus);
+		if (cpuset_count(&cpus) == 1)
+			cpuset_union(&single, &cpus);
+	}
+	return cpuset_is_subset(&targets, &held) && cpuset_is_subset(&held, &single);
+}
+
+static void show(const struct stage *stage)
+{
+	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
+		const struct group *group = &stage->now.groups[i];
+		const struct group *wanted = group_tree_find(stage->desired, group->path);
+
+		if (group->role == GROUP_CONTAINER)
+			printf("  %s: %s -> %s%s\n", group->path,
+			       group->files[GROUP_CPUSET_CPUS] ?: "(none)",
+			       wanted ? wanted->files[GROUP_CPUSET_CPUS] : "(unwanted)",
+			       group->populated ? "" : ", no tasks");
+	}
+}
+
+static void assert_apart(const struct stage *stage, const struct group *group,
+			 const struct cpuset *added)
+{
+	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
+		const struct group *other = &stage->now.groups[i];
+		struct cpuset cpus = list_of(other);
+
+		if (other == group || other->role != GROUP_CONTAINER ||
+		    !group_tree_find(stage->desired, other->path) ||
+		    end_together(stage, group, other) ||
+		    (!group_tree_find(stage->desired, group->path) &&
+		     !group_tree_find(stage->desired, other->path)->is_exclusive))
+			continue;
+		if (!cpuset_intersects(&cpus, added))
+			continue;
+		nr_forced++;
+		if (is_stuck(stage))
+			continue;
+		show(stage);
+		fail_msg("%s moves onto CPUs of %s", group->path, other->path);
+	}
+}
+
+static void play_write(struct stage *stage, const struct step *step)
+{
+	struct group *group = group_tree_find(&stage->now, step->path);
+	struct cpuset before, after;
+
+	if (!group)
+		fail_msg("write to %s, which is not there", step->path);
+	assert_non_null(step->value);
+	assert_true(step->value[0]);
+	if (step->file == GROUP_CPUSET_CPUS && group->role == GROUP_CONTAINER) {
+		const struct group *root = group_tree_find(&stage->now, "pinfold.slice");
+		struct cpuset bound = list_of(root);
+
+		before = list_of(group);
+		after = cpus_of(step->value);
+		if (!cpuset_is_subset(&after, &bound))
+			fail_msg("%s gets %s, which its root does not have", step->path,
+				 step->value);
+		cpuset_subtract(&after, &before);
+		nr_moves++;
+		assert_apart(stage, group, &after);
+	}
+	free(group->files[step->file]);
+	group->files[step->file] = copy_text(step->value);
+}
+
+static void play_create(struct stage *stage, const struct step *step)
+{
+	char parent[GROUP_PATH_MAX];
+	char *slash;
+
+	assert_null(group_tree_find(&stage->now, step->path));
+	snprintf(parent, sizeof(parent), "%s", step->path);
+	slash = strrchr(parent, '/');
+	if (slash) {
+		*slash = '\0';
+		assert_non_null(group_tree_find(&stage->now, parent));
+	}
+	assert_non_null(group_tree_add(&stage->now, step->role, step->path));
+}
+
+static void play_remove(struct stage *stage, const struct step *step)
+{
+	struct group *group = group_tree_find(&stage->now, step->path);
+	size_t length = strlen(step->path);
+
+	assert_non_null(group);
+	assert_false(group->populated);
+	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
+		const struct group *other = &stage->now.groups[i];
+
+		if (!strncmp(other->path, step->path, length) && other->path[length] == '/')
+			fail_msg("%s is removed before %s", step->path, other->path);
+	}
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		free(group->files[file]);
+	*group = stage->now.groups[--stage->now.nr_groups];
+	memset(&stage->now.groups[stage->now.nr_groups], 0, sizeof(*group));
+}
+
+static void assert_arrived(const struct stage *stage)
+{
+	for (uint32_t i = 0; i < stage->desired->nr_groups; i++) {
+		const struct group *wanted = &stage->desired->groups[i];
+
+		for (int file = 0; file < GROUP_FILE_NR; file++) {
+			if (wanted->files[file])
+				assert_file(&stage->now, wanted->path, file, wanted->files[file]);
+		}
+	}
+}
+
+/* From `observed` to `desired`; returns how many steps it took. Takes `observed`. */
+static uint32_t play_plan(struct group_tree *observed, const struct group_tree *desired)
+{
+	struct plan plan cleanup_plan = {0};
+	struct stage stage = {.desired = desired};
+	struct plan again cleanup_plan = {0};
+
+	assert_int_equal(plan_make(desired, observed, &plan), 0);
+	stage.now = *observed;
+	*observed = (struct group_tree){0};
+	for (uint32_t i = 0; i < plan.nr_steps; i++) {
+		const struct step *step = &plan.steps[i];
+
+		if (step->kind == STEP_CREATE)
+			play_create(&stage, step);
+		else if (step->kind == STEP_REMOVE)
+			play_remove(&stage, step);
+		else
+			play_write(&stage, step);
+	}
+	assert_arrived(&stage);
+	assert_int_equal(plan_make(desired, &stage.now, &again), 0);
+	assert_int_equal(again.nr_steps, 0);
+	group_tree_fini(&stage.now);
+	return plan.nr_steps;
+}
+
+static struct group *add_observed(struct group_tree *tree, enum group_role role, const char *path,
+				  const char *cpus)
+{
+	struct group *group = group_tree_add(tree, role, path);
+
+	assert_non_null(group);
+	group->files[GROUP_CPUSET_CPUS] = copy_text(cpus);
+	group->populated = role == GROUP_CONTAINER;
+	return group;
+}
+
+static struct plan plan_of(const struct group_tree *desired, const struct group_tree *observed)
+{
+	struct plan plan = {0};
+
+	assert_int_equal(plan_make(desired, observed, &plan), 0);
+	return plan;
+}
+
+static void assert_write(const struct plan *plan, uint32_t index, const char *path,
+			 const char *value)
+{
+	assert_true(index < plan->nr_steps);
+	assert_int_equal(plan->steps[index].kind, STEP_WRITE);
+	assert_string_equal(plan->steps[index].path, path);
+	assert_string_equal(plan->steps[index].value, value);
+}
+
+static void strangers_leave_before_the_owner_arrives(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "owner", "0-1");
+	add_observed(&desired, GROUP_CONTAINER, "shared", "2-7");
+	add_observed(&observed, GROUP_CONTAINER, "owner", "2");
+	add_observed(&observed, GROUP_CONTAINER, "shared", "0-1,3-7");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 3);
+	assert_write(&plan, 0, "shared", "3-7");
+	assert_write(&plan, 1, "owner", "0-1");
+	assert_write(&plan, 2, "shared", "2-7");
+}
+
+static void circles_are_broken(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct group_tree later cleanup_tree = {0};
+
+	add_observed(&desired, GROUP_ROOT, "pinfold.slice", "0-7");
+	add_observed(&desired, GROUP_CONTAINER, "a", "0");
+	add_observed(&desired, GROUP_CONTAINER, "b", "1");
+	add_observed(&desired, GROUP_CONTAINER, "c", "2");
+	add_observed(&desired, GROUP_CONTAINER, "shared", "3-7");
+	add_observed(&desired, GROUP_CONTAINER, "shared2", "3-7");
+	add_observed(&observed, GROUP_ROOT, "pinfold.slice", "0-7");
+	add_observed(&observed, GROUP_CONTAINER, "a", "1");
+	add_observed(&observed, GROUP_CONTAINER, "b", "2");
+	add_observed(&observed, GROUP_CONTAINER, "c", "0");
+	add_observed(&observed, GROUP_CONTAINER, "shared", "3-7");
+	add_observed(&observed, GROUP_CONTAINER, "shared2", "3-7");
+	/* out and back for both shared ones, one step aside, three arrivals */
+	assert_int_equal(play_plan(&observed, &desired), 8);
+}
+
+static void without_a_free_cpu_the_ledger_wins(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "a", "0");
+	add_observed(&desired, GROUP_CONTAINER, "b", "1");
+	add_observed(&observed, GROUP_CONTAINER, "a", "1");
+	add_observed(&observed, GROUP_CONTAINER, "b", "0");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 2);
+}
+
+static void memory_nodes_grow_before_and_shrink_after(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "a", "8-9")->files[GROUP_CPUSET_MEMS] =
+		copy_text("1");
+	add_observed(&observed, GROUP_CONTAINER, "a", "0-1")->files[GROUP_CPUSET_MEMS] =
+		copy_text("0");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 3);
+	assert_write(&plan, 0, "a", "0-1");
+	assert_int_equal(plan.steps[0].file, GROUP_CPUSET_MEMS);
+	assert_write(&plan, 1, "a", "8-9");
+	assert_write(&plan, 2, "a", "1");
+}
+
+static void unwanted_groups_go_leaf_first(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-7");
+	add_observed(&observed, GROUP_ROOT, "r", "0-7");
+	add_observed(&observed, GROUP_POD, "r/p", NULL);
+	add_observed(&observed, GROUP_CONTAINER, "r/p/c", "1")->populated = false;
+	add_observed(&observed, GROUP_POD, "r/q", NULL);
+	add_observed(&observed, GROUP_CONTAINER, "r/q/c", "2");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 2);
+	assert_int_equal(plan.steps[0].kind, STEP_REMOVE);
+	assert_string_equal(plan.steps[0].path, "r/p/c");
+	assert_string_equal(plan.steps[1].path, "r/p");
+}
+
+static void unwanted_but_populated_groups_lose_exclusive_cpus(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "owner", "0-1")->is_exclusive = true;
+	add_observed(&observed, GROUP_CONTAINER, "left", "1-3");
+	add_observed(&observed, GROUP_CONTAINER, "stuck", "0");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 3);
+	assert_int_equal(plan.steps[0].kind, STEP_CREATE);
+	assert_write(&plan, 1, "left", "2-3");
+	assert_write(&plan, 2, "owner", "0-1");
+}
+
+static void tasks_without_a_list_are_bounded_first(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "owner", "0-1");
+	add_observed(&desired, GROUP_CONTAINER, "shared", "2-7");
+	add_observed(&observed, GROUP_CONTAINER, "owner", "")->populated = false;
+	add_observed(&observed, GROUP_CONTAINER, "shared", "");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 2);
+	assert_write(&plan, 0, "shared", "2-7");
+	assert_write(&plan, 1, "owner", "0-1");
+}
+
+static void root_widens_before_and_narrows_after(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "2-5")->files[GROUP_CPUSET_PARTITION] =
+		copy_text("root");
+	add_observed(&desired, GROUP_CONTAINER, "r/c", "4-5");
+	add_observed(&observed, GROUP_ROOT, "r", "0-3")->files[GROUP_CPUSET_PARTITION] =
+		copy_text("root invalid (Cpu list in cpuset.cpus not exclusive)");
+	add_observed(&observed, GROUP_CONTAINER, "r/c", "0-1");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 4);
+	assert_write(&plan, 0, "r", "0-5");
+	assert_write(&plan, 1, "r", "root");
+	assert_write(&plan, 2, "r/c", "4-5");
+	assert_write(&plan, 3, "r", "2-5");
+}
+
+static void member_comes_before_the_list_changes(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-7")->files[GROUP_CPUSET_PARTITION] =
+		copy_text("member");
+	add_observed(&observed, GROUP_ROOT, "r", "1-7")->files[GROUP_CPUSET_PARTITION] =
+		copy_text("root");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 2);
+	assert_write(&plan, 0, "r", "member");
+	assert_write(&plan, 1, "r", "0-7");
+}
+
+static void memory_limits_are_compared_in_pages(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "a", "0")->files[GROUP_MEMORY_MAX] =
+		copy_text("999997440");
+	add_observed(&observed, GROUP_CONTAINER, "a", "0")->files[GROUP_MEMORY_MAX] =
+		copy_text("999948288");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 0);
+	free(observed.groups[0].files[GROUP_MEMORY_MAX]);
+	observed.groups[0].files[GROUP_MEMORY_MAX] = copy_text("max");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 1);
+}
+
+/* --- random ----------------------------------------------------------------------------------- */
+
+/* Some pods more, some fewer: what the node looks like a while later. */
+static void change_ledger(struct chance *chance, struct ledger *ledger, uint32_t nr_changes)
+{
+	uint32_t most = 1 + ledger_topology(ledger)->num_cpus / 4;
+
+	for (uint32_t i = 0; i < nr_changes; i++) {
+		struct decision decision;
+		char uid[8];
+
+		snprintf(uid, sizeof(uid), "p%u", chance_below(chance, 10));
+		if (chance_percent(chance, 40)) {
+			ledger_remove(ledger, uid);
+		} else {
+			struct pod_spec *spec cleanup_pod_spec = chance_pod(chance, uid, most);
+
+			assert_int_equal(admit_pod(ledger, spec, &decision), 0);
+		}
+	}
+}
+
+/* Somebody else's hands on the tree: lists gone, groups gone, tasks gone. */
+static void disturb(struct chance *chance, struct group_tree *tree)
+{
+	for (uint32_t i = 1; i < tree->nr_groups; i++) {
+		struct group *group = &tree->groups[i];
+
+		if (chance_percent(chance, 10))
+			group->populated = false;
+		if (chance_percent(chance, 5)) {
+			free(group->files[GROUP_CPUSET_CPUS]);
+			group->files[GROUP_CPUSET_CPUS] = NULL;
+			group->populated = false;
+		}
+	}
+}
+
+static uint32_t play_random(struct chance *chance)
+{
+	struct topology *topology cleanup_topology = chance_machine(chance);
+	struct policy policy = chance_policy(chance, topology);
+	struct plan_layout layout = chance_percent(chance, 50) ? systemd : plain;
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct group_tree before cleanup_tree = {0}, after cleanup_tree = {0};
+	struct group_tree observed cleanup_tree = {0};
+	uint32_t nr_steps = 0;
+
+	layout.root_partition = policy.cpu_options.strict_reservation;
+	change_ledger(chance, ledger, 4 + chance_below(chance, 12));
+	before = desired_of(ledger, &layout);
+	for (int i = 0; i < 4; i++) {
+		copy_tree(&before, chance_percent(chance, 70), &observed);
+		if (chance_percent(chance, 30))
+			disturb(chance, &observed);
+		change_ledger(chance, ledger, 1 + chance_below(chance, 8));
+		after = desired_of(ledger, &layout);
+		nr_steps += play_plan(&observed, &after);
+		group_tree_fini(&observed);
+		group_tree_fini(&before);
+		before = after;
+		after = (struct group_tree){0};
+	}
+	return nr_steps;
+}
+
+static uint64_t playing;
+
+static void random_plans(void **state)
+{
+	uint64_t seed = number_from_environment("PINFOLD_SEED", (uint64_t)time(NULL));
+	uint64_t nr_steps = number_from_environment("PINFOLD_STEPS", 20000), played = 0;
+
+	printf("seed %llu, PINFOLD_STEPS %llu\n", (unsigned long long)seed,
+	       (unsigned long long)nr_steps);
+	while (played < nr_steps) {
+		struct chance chance = {seed};
+
+		playing = seed;
+		played += play_random(&chance);
+		seed = chance_next(&chance);
+	}
+	printf("%llu steps, %llu moves, %llu of them onto another's CPU for want of a free one\n",
+	       (unsigned long long)played, (unsigned long long)nr_moves,
+	       (unsigned long long)nr_forced);
+	assert_true(nr_forced * 1000 <= nr_moves);
+}
+
+/* A failed assertion leaves the test at once; this says with what to run it again. */
+static int say_seed(void **state)
+{
+	printf("last plan: PINFOLD_SEED=%llu\n", (unsigned long long)playing);
+	return 0;
+}
+
+static void names_are_complete(void **state)
+{
+	for (int i = 0; i < GROUP_FILE_NR; i++)
+		assert_non_null(group_file_name(i));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(weights),
+		cmocka_unit_test(bubble_quotas),
+		cmocka_unit_test(container_scope_quotas),
+		cmocka_unit_test(kubelet_quotas),
+		cmocka_unit_test(ordinary_quotas),
+		cmocka_unit_test(units_nest_by_their_names),
+		cmocka_unit_test(names_that_meet_are_refused),
+		cmocka_unit_test(a_container_may_be_called_shared),
+		cmocka_unit_test(strangers_leave_before_the_owner_arrives),
+		cmocka_unit_test(circles_are_broken),
+		cmocka_unit_test(without_a_free_cpu_the_ledger_wins),
+		cmocka_unit_test(memory_nodes_grow_before_and_shrink_after),
+		cmocka_unit_test(unwanted_groups_go_leaf_first),
+		cmocka_unit_test(unwanted_but_populated_groups_lose_exclusive_cpus),
+		cmocka_unit_test(tasks_without_a_list_are_bounded_first),
+		cmocka_unit_test(root_widens_before_and_narrows_after),
+		cmocka_unit_test(member_comes_before_the_list_changes),
+		cmocka_unit_test(memory_limits_are_compared_in_pages),
+		cmocka_unit_test_teardown(random_plans, say_seed),
+		cmocka_unit_test(names_are_complete),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
