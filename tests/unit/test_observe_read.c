@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: bpf core lib
+/*
+ * The observer's reader on memory laid out as the kernel would: the open
+ * interval, the two clocks, values that never go back, a record in the middle
+ * of a change. What only a kernel can answer is tests/guest/observe's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/observe_maps.h"
+
+#define CPUS  4
+#define SLOTS 3
+#define GROUP 4711 /* has slot 2 */
+
+static struct scene {
+	struct observe_counter counters[SLOTS * CPUS];
+	struct observe_cpu cpus[CPUS];
+	struct observe_slot slots[SLOTS];
+	struct observe_control control;
+	struct observe_shown shown[SLOTS];
+	struct topology topology;
+	uint32_t node_of[CPUS];
+	struct observer observer;
+} scene;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* CPUs 0 and 1 on node 0, 2 and 3 on node 1; run queue clocks are 1000 s ahead. */
+#define CLOCK_AHEAD 1000000000000ULL
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&scene, 0, sizeof(scene));
+	scene.control = (struct observe_control){.nr_cpus = CPUS, .nr_slots = SLOTS};
+	scene.slots[2] = (struct observe_slot){.cgroup_id = GROUP, .nodes = 1, .level = 3};
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
+		cpuset_add(&scene.topology.all, cpu);
+		scene.node_of[cpu] = cpu / 2;
+		scene.cpus[cpu].monotonic_ns = now_ns() + cpu * 1000;
+		scene.cpus[cpu].clock = now_ns() + CLOCK_AHEAD;
+	}
+	/* this pair was taken with a long break between its two clocks */
+	scene.cpus[3].monotonic_ns += 700000000;
+	scene.topology.node_of = scene.node_of;
+	scene.topology.nr_cpu_ids = CPUS;
+	scene.topology.nodes.nr = 2;
+	scene.observer = (struct observer){.topology = &scene.topology,
+					   .counters = scene.counters,
+					   .cpus = scene.cpus,
+					   .slots = scene.slots,
+					   .control = &scene.control,
+					   .shown = scene.shown};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (unsigned int slot = 0; slot < SLOTS; slot++)
+		free(scene.shown[slot].run_ns);
+	return 0;
+}
+
+static struct observe_counter *counter(unsigned int cpu)
+{
+	return &scene.counters[2 * CPUS + cpu];
+}
+
+static struct observe_usage read_usage(void)
+{
+	struct observe_usage usage;
+
+	assert_int_equal(observe_usage(&scene.observer, GROUP, &usage), 0);
+	return usage;
+}
+
+/* The slot has been running on the CPU for so long. */
+static void run_since(unsigned int cpu, uint64_t ago_ns, uint32_t flags)
+{
+	scene.cpus[cpu].slot = 2 | flags;
+	scene.cpus[cpu].start_clock = now_ns() + CLOCK_AHEAD - ago_ns;
+}
+
+static void test_sums(void **state)
+{
+	struct observe_usage usage;
+
+	(void)state;
+	*counter(0) = (struct observe_counter){.run_ns = 100, .wait_ns = 7, .wait_quota_ns = 3};
+	*counter(1) = (struct observe_counter){.run_ns = 10, .outside_ns = 4, .switches = 5};
+	*counter(2) = (struct observe_counter){.run_ns = 1000, .migrations_core = 1};
+	*counter(3) = (struct observe_counter){.migrations_llc = 2, .migrations_numa = 3};
+	usage = read_usage();
+	assert_int_equal(usage.run_local_ns, 106);
+	assert_int_equal(usage.run_outside_ns, 4);
+	assert_int_equal(usage.run_remote_ns, 1000);
+	assert_int_equal(usage.wait_ns, 7);
+	assert_int_equal(usage.wait_own_quota_ns, 3);
+	assert_int_equal(usage.switches, 5);
+	assert_int_equal(usage.migrations_core, 1);
+	assert_int_equal(usage.migrations_llc, 2);
+	assert_int_equal(usage.migrations_numa, 3);
+	assert_int_equal(usage.nr_cpus, CPUS);
+	assert_int_equal(usage.run_ns[2], 1000);
+}
+
+static void test_open_interval(void **state)
+{
+	struct observe_usage usage;
+
+	(void)state;
+	counter(0)->run_ns = 50;
+	run_since(0, 3000000000ULL, 0);
+	run_since(1, 2000000000ULL, SLOT_OUTSIDE);
+	usage = read_usage();
+	/* within what the two calls of the clock and the smallest pair allow */
+	assert_in_range(usage.run_local_ns, 2999900000ULL, 3100000000ULL);
+	assert_in_range(usage.run_outside_ns, 1999900000ULL, 2100000000ULL);
+	assert_int_equal(usage.run_remote_ns, 0);
+}
+
+static void test_other_slot_is_not_open(void **state)
+{
+	(void)state;
+	run_since(0, 3000000000ULL, 0);
+	scene.cpus[0].slot = 1;
+	assert_int_equal(read_usage().run_local_ns, 0);
+}
+
+static void test_never_back(void **state)
+{
+	struct observe_usage first, second;
+	uint64_t shown;
+
+	(void)state;
+	run_since(0, 1000000000ULL, 0);
+	first = read_usage();
+	shown = first.run_ns[0];
+	/* it ended, and by the kernel's clock it was a little shorter than estimated */
+	counter(0)->run_ns = shown - 5000;
+	scene.cpus[0].slot = SLOT_HOST;
+	second = read_usage();
+	assert_int_equal(second.run_local_ns, first.run_local_ns);
+	assert_int_equal(second.run_ns[0], shown);
+	counter(0)->run_ns = shown + 5000;
+	assert_int_equal(read_usage().run_local_ns, shown + 5000);
+}
+
+static void test_new_owner_starts_low(void **state)
+{
+	struct observe_usage usage;
+
+	(void)state;
+	counter(0)->run_ns = 5000;
+	assert_int_equal(read_usage().run_local_ns, 5000);
+	scene.slots[2].cgroup_id = GROUP + 1;
+	counter(0)->run_ns = 10;
+	assert_int_equal(observe_usage(&scene.observer, GROUP, &usage), -ENOENT);
+	assert_int_equal(observe_usage(&scene.observer, GROUP + 1, &usage), 0);
+	assert_int_equal(usage.run_local_ns, 10);
+}
+
+static void test_change_in_progress(void **state)
+{
+	(void)state;
+	counter(0)->run_ns = 9;
+	run_since(0, 1000000000ULL, 0);
+	scene.cpus[0].sequence = 1; /* and stays so: the reader must come back all the same */
+	assert_int_equal(read_usage().run_local_ns, 9);
+}
+
+static void test_nodes(void **state)
+{
+	struct observe_node nodes[2];
+
+	(void)state;
+	*counter(1) = (struct observe_counter){.run_ns = 10, .wait_ns = 1};
+	*counter(2) = (struct observe_counter){.run_ns = 20, .wait_ns = 2};
+	*counter(3) = (struct observe_counter){.run_ns = 30, .wait_ns = 3};
+	observe_nodes(&scene.observer, nodes);
+	assert_int_equal(nodes[0].run_ns, 10);
+	assert_int_equal(nodes[0].wait_ns, 1);
+	assert_int_equal(nodes[1].run_ns, 50);
+	assert_int_equal(nodes[1].wait_ns, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_sums, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_open_interval, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_slot_is_not_open, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_never_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_new_owner_starts_low, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_change_in_progress, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nodes, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
