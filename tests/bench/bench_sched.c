@@ -126,9 +126,8 @@ static int attach_empty(struct attached *attached)
 static int attach_observer(struct bench *bench, enum variant variant, struct attached *attached)
 {
 	const struct observe_setup setup = {.topology = &bench->topology, .max_containers = 1024};
-	const struct observe_group group = {.cgroup_id = bench->cgroup_id,
-					    .level = bench->level,
-					    .cpus = &bench->topology.all};
+	const struct observe_group group = {
+		.cgroup_id = bench->cgroup_id, .level = bench->level, .cpus = &bench->topology.all};
 	uint32_t slot, ids[OBSERVE_NR_PROGS];
 	int r = observe_open(&setup, &attached->observer);
 

@@ -25,10 +25,10 @@
 #include "lib/file.h"
 #include "lib/log.h"
 
-#define MAX_TASKS	 8
-#define MAX_CONTAINERS	 6
-#define PIN_DIR		 "/sys/fs/bpf/pinfold-observe-test"
-#define GROUP_ROOT	 "pinfold-observe-test"
+#define MAX_TASKS      8
+#define MAX_CONTAINERS 6
+#define PIN_DIR	       "/sys/fs/bpf/pinfold-observe-test"
+#define GROUP_ROOT     "pinfold-observe-test"
 
 static struct topology topology;
 static unsigned int cpus[CPUSET_MAX], nr_cpus;
@@ -109,7 +109,8 @@ static int find_mount(void)
 	char line[1024], type[64];
 
 	while (mounts && fgets(line, sizeof(line), mounts))
-		if (sscanf(line, "%*s %511s %63s", mount_path, type) == 2 && !strcmp(type, "cgroup2"))
+		if (sscanf(line, "%*s %511s %63s", mount_path, type) == 2 &&
+		    !strcmp(type, "cgroup2"))
 			return 0;
 	return -ENOENT;
 }
@@ -253,8 +254,8 @@ static void test_run_time(struct observer *observer)
 	most = read_key(group.path, "cpu.stat", "usage_usec") * 1000 - kernel_before;
 	ran = run_ns(&usage) - run_ns(&before);
 	check(least > 1e8 && ran > 0.98 * least && ran < 1.02 * most,
-	      "run time %.1f ms is the kernel's %.1f to %.1f ms within 2 %%", ran / 1e6, least / 1e6,
-	      most / 1e6);
+	      "run time %.1f ms is the kernel's %.1f to %.1f ms within 2 %%", ran / 1e6,
+	      least / 1e6, most / 1e6);
 	check((double)(usage.run_ns[cpus[4 % nr_cpus]] + usage.run_ns[cpus[5 % nr_cpus]]) >
 		      0.98 * run_ns(&usage),
 	      "all of it on the two CPUs");
@@ -375,8 +376,11 @@ static void test_migrations(struct observer *observer)
 	observe_release(observer, group.id);
 }
 
-/* A quota at the container, or at the pod above it: both are its own. */
-static void check_quota(struct observer *observer, const char *name, bool at_pod)
+/*
+ * A quota at the container, or at the pod above it: both are its own. Tasks that
+ * share a CPU all wait while their queue is throttled, also over several periods.
+ */
+static void check_quota(struct observer *observer, const char *name, bool at_pod, int nr_tasks)
 {
 	char pod[128], container[160];
 	struct group above, group;
@@ -386,21 +390,24 @@ static void check_quota(struct observer *observer, const char *name, bool at_pod
 
 	snprintf(pod, sizeof(pod), GROUP_ROOT "/%s", name);
 	snprintf(container, sizeof(container), "%s/container", pod);
-	if (make_group(&above, pod, 2) || write_file(above.path, "cgroup.subtree_control", "+cpu") ||
+	if (make_group(&above, pod, 2) ||
+	    write_file(above.path, "cgroup.subtree_control", "+cpu") ||
 	    make_group(&group, container, 3) ||
 	    write_file((at_pod ? &above : &group)->path, "cpu.max", "20000 100000"))
 		return check(false, "make a cgroup with a quota");
 	claim(observer, &group, &topology.all);
-	add_task(&tasks, &group, 7, 1);
+	for (int i = 0; i < nr_tasks; i++)
+		add_task(&tasks, &group, 7, 1);
 	pass_time(5);
 	usage = read_usage(observer, &group);
-	throttled_ns = read_key((at_pod ? &above : &group)->path, "cpu.stat", "throttled_usec") * 1000;
+	throttled_ns =
+		read_key((at_pod ? &above : &group)->path, "cpu.stat", "throttled_usec") * 1000;
 	end_tasks(&tasks);
 	check(usage.wait_own_quota_ns > 0 && usage.wait_own_quota_ns <= usage.wait_ns,
 	      "quota %s: %.1f ms of %.1f ms waiting", name, (double)usage.wait_own_quota_ns / 1e6,
 	      (double)usage.wait_ns / 1e6);
-	check(within((double)usage.wait_own_quota_ns, throttled_ns, 0.15),
-	      "quota %s: the kernel says throttled %.1f ms", name, throttled_ns / 1e6);
+	check(within((double)usage.wait_own_quota_ns, nr_tasks * throttled_ns, 0.15),
+	      "quota %s: %d times the %.1f ms of the kernel", name, nr_tasks, throttled_ns / 1e6);
 	observe_release(observer, group.id);
 }
 
@@ -494,7 +501,8 @@ static bool prepare(void)
 
 	if (places_open(&topology) || find_mount())
 		return log_err(-ENOENT, "test: needs sysfs and a cgroup2 mount") == 0;
-	cpuset_for_each(cpu, &topology.all) cpus[nr_cpus++] = cpu;
+	cpuset_for_each (cpu, &topology.all)
+		cpus[nr_cpus++] = cpu;
 	if (make_group(&root, GROUP_ROOT, 1) || make_group(&pod, GROUP_ROOT "/pod", 2))
 		return false;
 	if (write_file(mount_path, "cgroup.subtree_control", "+cpu") == 0)
@@ -505,10 +513,11 @@ static bool prepare(void)
 
 static void remove_groups(void)
 {
-	static const char *const names[] = {"/pod/run/below", "/pod/run", "/pod/queue",
-					    "/pod/moved",      "/pod/move", "/pod/pin",
-					    "/pod",	      "/own/container", "/own",
-					    "/above/container", "/above", ""};
+	static const char *const names[] = {
+		"/pod/run/below",  "/pod/run", "/pod/queue", "/pod/moved",
+		"/pod/move",	   "/pod/pin", "/pod",	     "/own/container",
+		"/many/container", "/own",     "/many",	     "/above/container",
+		"/above",	   ""};
 	char path[800];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -531,8 +540,9 @@ int main(void)
 	check_wait(observer, "moved", 4, true);
 	test_migrations(observer);
 	if (write_file(mount_path, "cgroup.subtree_control", "+cpu") == 0) {
-		check_quota(observer, "own", false);
-		check_quota(observer, "above", true);
+		check_quota(observer, "own", false, 1);
+		check_quota(observer, "above", true, 1);
+		check_quota(observer, "many", false, 6);
 	} else {
 		printf("# no cpu controller in %s: the quota is not tested\n", mount_path);
 	}

@@ -39,7 +39,8 @@ static inline int places_parse(const char *name, struct cpuset *ret_cpus)
 
 static inline void places_set(const struct cpuset *cpus, uint32_t *index_of, uint32_t index)
 {
-	cpuset_for_each(cpu, cpus) index_of[cpu] = index;
+	cpuset_for_each (cpu, cpus)
+		index_of[cpu] = index;
 }
 
 /* Fills what the observer reads; -1 when sysfs does not say which CPUs are online. */
@@ -55,8 +56,7 @@ static inline int places_open(struct topology *topology)
 	topology->node_of = node_of;
 	topology->uncore_of = uncore_of;
 	topology->nodes.nr = 1;
-	cpuset_for_each(cpu, &topology->all)
-	{
+	cpuset_for_each (cpu, &topology->all) {
 		topology->nr_cpu_ids = cpu + 1;
 		snprintf(name, sizeof(name), "cpu/cpu%u/cache/index3/shared_cpu_list", cpu);
 		if (!places_parse(name, &cpus))

@@ -218,8 +218,7 @@ static void write_places(struct observer *observer)
 {
 	const struct topology *topology = observer->topology;
 
-	cpuset_for_each(cpu, &topology->all)
-	{
+	cpuset_for_each (cpu, &topology->all) {
 		if (cpu >= observer->control->nr_cpus)
 			break;
 		observer->places[cpu].node = topology->node_of[cpu];
@@ -236,10 +235,11 @@ static int load_skeleton(struct observer *observer, uint32_t nr_cpus, uint32_t n
 	observer->skeleton = skeleton;
 	set_sizes(skeleton, nr_cpus, nr_slots);
 	if (observe__load(skeleton))
-		return log_err(-ENOTSUP,
-			       "observe: the kernel refuses the programs (errno %d); they need BTF, "
-			       "tp_btf and CONFIG_FAIR_GROUP_SCHED",
-			       errno);
+		return log_err(
+			-ENOTSUP,
+			"observe: the kernel refuses the programs (errno %d); they need BTF, "
+			"tp_btf and CONFIG_FAIR_GROUP_SCHED",
+			errno);
 	skeleton->bss->control = (struct observe_control){
 		.version = ABI_VERSION,
 		.nr_cpus = nr_cpus,
@@ -271,8 +271,8 @@ static int load_anew(struct observer *observer, const struct observe_setup *setu
 		return r;
 	write_places(observer);
 	if (observe__attach(observer->skeleton))
-		return log_err(-ENOTSUP, "observe: attach to the scheduler's tracepoints (errno %d)",
-			       errno);
+		return log_err(-ENOTSUP,
+			       "observe: attach to the scheduler's tracepoints (errno %d)", errno);
 	for (int i = 0; i < OBSERVE_NR_PROGS; i++)
 		observer->prog_ids[i] =
 			prog_id_of_link(bpf_link__fd(link_of(observer->skeleton, i)));
@@ -333,8 +333,8 @@ static void complete_claims(struct observer *observer)
 	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++) {
 		uint64_t id = observer->slots[slot].cgroup_id;
 
-		if (id && bpf_map_update_elem(observer->map_fds[OBSERVE_CGROUPS], &id, &slot,
-					      BPF_ANY))
+		if (id &&
+		    bpf_map_update_elem(observer->map_fds[OBSERVE_CGROUPS], &id, &slot, BPF_ANY))
 			log_warn(-errno, "observe: give slot %u to cgroup %llu again", slot,
 				 (unsigned long long)id);
 	}

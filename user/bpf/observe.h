@@ -45,9 +45,9 @@ DEFINE_CLEANUP(struct observer, observe_closep, observe_close);
 int observe_unpin(const char *pin_dir);
 
 struct observe_group {
-	uint64_t cgroup_id; /* of the container's cgroup; cgroups below count with it */
-	uint32_t level;	    /* its depth: 1 = directly below the root; at most 31 */
-	uint64_t nodes;	    /* NUMA node indexes that are local to it; 0 = all */
+	uint64_t cgroup_id;	   /* of the container's cgroup; cgroups below count with it */
+	uint32_t level;		   /* its depth: 1 = directly below the root; at most 31 */
+	uint64_t nodes;		   /* NUMA node indexes that are local to it; 0 = all */
 	const struct cpuset *cpus; /* its own CPUs; time elsewhere is "outside" */
 };
 
@@ -56,8 +56,7 @@ struct observe_group {
  * numbered from 1; those of released groups are used again as late as possible.
  * -ENOSPC: max_containers have one already (counted, see observe_status).
  */
-int observe_claim(struct observer *observer, const struct observe_group *group,
-		  uint32_t *ret_slot);
+int observe_claim(struct observer *observer, const struct observe_group *group, uint32_t *ret_slot);
 /* Forget the group; its counts are gone. Its tasks, if any, count as the host's. -ENOENT. */
 int observe_release(struct observer *observer, uint64_t cgroup_id);
 /* Release every group whose id is not among the `nr` ids. */

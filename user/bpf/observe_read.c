@@ -75,8 +75,7 @@ static void take_sample(const struct observer *observer, uint32_t slot, uint32_t
 		ret_sample->open = (running & ~SLOT_OUTSIDE) == slot;
 		copy_counter(counter, &ret_sample->counter);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(before & 1) &&
-		    __atomic_load_n(&here->sequence, __ATOMIC_RELAXED) == before)
+		if (!(before & 1) && __atomic_load_n(&here->sequence, __ATOMIC_RELAXED) == before)
 			return;
 	}
 	ret_sample->open = false;
@@ -123,9 +122,8 @@ static uint64_t open_ns(const struct observer *observer, const struct sample *sa
 	if (!sample->open || !observer->has_offset)
 		return 0;
 	now_clock = (int64_t)monotonic_ns() - observer->offset_ns;
-	return now_clock > (int64_t)sample->start_clock
-		       ? (uint64_t)now_clock - sample->start_clock
-		       : 0;
+	return now_clock > (int64_t)sample->start_clock ? (uint64_t)now_clock - sample->start_clock
+							: 0;
 }
 
 static int prepare_shown(struct observer *observer, uint32_t slot, struct observe_shown **ret_shown)
@@ -221,8 +219,7 @@ void observe_nodes(struct observer *observer, struct observe_node *ret_nodes)
 
 		if (!id || observe_usage(observer, id, &usage))
 			continue;
-		cpuset_for_each(cpu, &topology->all)
-		{
+		cpuset_for_each (cpu, &topology->all) {
 			struct observe_node *node = &ret_nodes[topology->node_of[cpu]];
 			const struct observe_counter *counter;
 
