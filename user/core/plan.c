@@ -101,6 +101,49 @@ static const char *old_value(const struct group *observed, enum group_file file)
 	return observed ? observed->files[file] : NULL;
 }
 
+/* The tree may be as large as maxContainers allows: pairing by sorted path, not by search. */
+struct pairing {
+	uint32_t nr;
+	const struct group **sorted;
+};
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *const *x = a, *const *y = b;
+
+	return strcmp((*x)->path, (*y)->path);
+}
+
+static int compare_path(const void *path, const void *group)
+{
+	return strcmp(path, (*(const struct group *const *)group)->path);
+}
+
+static const struct group *find_pair(const struct pairing *pairing, const char *path)
+{
+	const struct group **found;
+
+	if (!pairing->nr)
+		return NULL;
+	found = bsearch(path, pairing->sorted, pairing->nr, sizeof(pairing->sorted[0]),
+			compare_path);
+	return found ? *found : NULL;
+}
+
+static int pair_groups(const struct group_tree *tree, struct pairing *ret_pairing)
+{
+	struct pairing pairing = {.nr = tree->nr_groups};
+
+	pairing.sorted = calloc(tree->nr_groups + 1, sizeof(pairing.sorted[0]));
+	if (!pairing.sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tree->nr_groups; i++)
+		pairing.sorted[i] = &tree->groups[i];
+	qsort(pairing.sorted, pairing.nr, sizeof(pairing.sorted[0]), compare_groups);
+	*ret_pairing = pairing;
+	return 0;
+}
+
 /* --- what may go ------------------------------------------------------------------------------ */
 
 static bool is_below(const char *path, const char *parent)
@@ -110,15 +153,15 @@ static bool is_below(const char *path, const char *parent)
 	return !strncmp(path, parent, length) && path[length] == '/';
 }
 
-static bool is_kept(const struct making *making, const struct group *group)
+static bool is_kept(const struct making *making, const struct pairing *desired_pairs,
+		    const struct group *group)
 {
 	const struct group_tree *desired = making->desired, *observed = making->observed;
 
-	if (group->role == GROUP_ROOT || group->populated)
+	if (group->role == GROUP_ROOT || group->populated || find_pair(desired_pairs, group->path))
 		return true;
 	for (uint32_t i = 0; i < desired->nr_groups; i++) {
-		if (!strcmp(desired->groups[i].path, group->path) ||
-		    is_below(desired->groups[i].path, group->path))
+		if (is_below(desired->groups[i].path, group->path))
 			return true;
 	}
 	for (uint32_t i = 0; i < observed->nr_groups; i++) {
@@ -129,11 +172,11 @@ static bool is_kept(const struct making *making, const struct group *group)
 	return false;
 }
 
-static void remove_unwanted(struct making *making)
+static void remove_unwanted(struct making *making, const struct pairing *desired_pairs)
 {
 	/* Observed has parents before children: backwards is leaf first. */
 	for (uint32_t i = making->observed->nr_groups; i-- > 0;) {
-		if (!is_kept(making, &making->observed->groups[i]))
+		if (!is_kept(making, desired_pairs, &making->observed->groups[i]))
 			add_step(making, STEP_REMOVE, &making->observed->groups[i]);
 	}
 }
@@ -511,49 +554,6 @@ static void add_stranger(struct making *making, const struct group *observed)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* The tree may be as large as maxContainers allows: pairing by sorted path, not by search. */
-struct pairing {
-	uint32_t nr;
-	const struct group **sorted;
-};
-
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group *const *x = a, *const *y = b;
-
-	return strcmp((*x)->path, (*y)->path);
-}
-
-static int compare_path(const void *path, const void *group)
-{
-	return strcmp(path, (*(const struct group *const *)group)->path);
-}
-
-static const struct group *find_pair(const struct pairing *pairing, const char *path)
-{
-	const struct group **found;
-
-	if (!pairing->nr)
-		return NULL;
-	found = bsearch(path, pairing->sorted, pairing->nr, sizeof(pairing->sorted[0]),
-			compare_path);
-	return found ? *found : NULL;
-}
-
-static int pair_groups(const struct group_tree *tree, struct pairing *ret_pairing)
-{
-	struct pairing pairing = {.nr = tree->nr_groups};
-
-	pairing.sorted = calloc(tree->nr_groups + 1, sizeof(pairing.sorted[0]));
-	if (!pairing.sorted)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->nr_groups; i++)
-		pairing.sorted[i] = &tree->groups[i];
-	qsort(pairing.sorted, pairing.nr, sizeof(pairing.sorted[0]), compare_groups);
-	*ret_pairing = pairing;
-	return 0;
-}
-
 static void collect_movers(struct making *making, const struct pairing *desired,
 			   const struct pairing *observed)
 {
@@ -610,7 +610,7 @@ static void make_steps(struct making *making, const struct pairing *desired,
 	const struct group *root =
 		tree->nr_groups && tree->groups[0].role == GROUP_ROOT ? &tree->groups[0] : NULL;
 
-	remove_unwanted(making);
+	remove_unwanted(making, desired);
 	if (root)
 		open_root(making, root, find_pair(observed, root->path));
 	for (uint32_t i = root ? 1 : 0; i < tree->nr_groups; i++) {
