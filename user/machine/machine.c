@@ -232,6 +232,11 @@ static int load_live(hwloc_topology_t hwloc, const char *root)
 
 	if (moved && setenv("HWLOC_FSROOT", root, 1) < 0)
 		return -ENOMEM;
+	/*
+	 * The x86 backend binds the caller to each CPU in turn to ask it by cpuid: on a
+	 * machine that is in use that is an intrusion, and Linux' own files say as much.
+	 */
+	hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 	err = hwloc_topology_load(hwloc) < 0 ? -EIO : 0;
 	if (moved)
 		unsetenv("HWLOC_FSROOT");
