@@ -482,7 +482,6 @@ static void strangers_leave_before_the_owner_arrives(void **state)
 static void circles_are_broken(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
-	struct group_tree later cleanup_tree = {0};
 
 	add_observed(&desired, GROUP_ROOT, "pinfold.slice", "0-7");
 	add_observed(&desired, GROUP_CONTAINER, "a", "0");
