@@ -300,7 +300,7 @@ struct observe_cpu {
 	__u64 start_clock; /* when it got the CPU; 0: no switch seen yet */
 	__u64 clock; /* one instant on this CPU's run queue clock … */
 	__u64 monotonic_ns; /* … and on CLOCK_MONOTONIC; taken again every second or so */
-	__u64 forgotten;    /* tasks whose last wait was overwritten by another task's */
+	__u64 forgotten;    /* tasks, also ended ones, whose record another task took over */
 	__u64 reserved[3];
 	struct observe_lookup lookups[OBSERVE_LOOKUPS];
 };

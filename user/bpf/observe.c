@@ -22,8 +22,12 @@
 #include "observe.skel.h"
 
 #define PIN_PATH_MAX 256
-/* 32 bytes each; tasks of containers that share an entry lose a little precision. */
-#define TASK_RECORDS 16384
+/*
+ * Tasks of containers that share a record lose a little precision, so there are
+ * some for each CPU, of 24 bytes each: 1.5 MiB on 256 CPUs.
+ */
+#define TASK_RECORDS_PER_CPU 256
+#define TASK_RECORDS_LEAST   4096
 
 static const char *const map_names[OBSERVE_NR_MAPS] = {
 	[OBSERVE_COUNTERS] = "observe_counters", [OBSERVE_CPUS] = "observe_cpus",
@@ -198,20 +202,30 @@ static uint32_t possible_cpus(const struct topology *topology)
 	return nr > 0 && (uint32_t)nr > topology->nr_cpu_ids ? (uint32_t)nr : topology->nr_cpu_ids;
 }
 
+static uint32_t task_records(uint32_t nr_cpus)
+{
+	uint32_t nr = TASK_RECORDS_LEAST; /* a power of two, for the mask */
+
+	while (nr < nr_cpus * TASK_RECORDS_PER_CPU)
+		nr *= 2;
+	return nr;
+}
+
 static void set_sizes(struct observe *skeleton, uint32_t nr_cpus, uint32_t nr_slots)
 {
 	uint32_t words = (nr_cpus + 63) / 64;
+	uint32_t records = task_records(nr_cpus);
 
 	skeleton->rodata->nr_cpus = nr_cpus;
 	skeleton->rodata->mask_words = words;
-	skeleton->rodata->task_mask = TASK_RECORDS - 1;
+	skeleton->rodata->task_mask = records - 1;
 	bpf_map__set_max_entries(skeleton->maps.observe_counters, nr_cpus * nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_cpus, nr_cpus);
 	bpf_map__set_max_entries(skeleton->maps.observe_places, nr_cpus);
 	bpf_map__set_max_entries(skeleton->maps.observe_slots, nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_masks, words * nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_cgroups, nr_slots);
-	bpf_map__set_max_entries(skeleton->maps.observe_tasks, TASK_RECORDS);
+	bpf_map__set_max_entries(skeleton->maps.observe_tasks, records);
 }
 
 static void write_places(struct observer *observer)

@@ -90,7 +90,7 @@ struct observe_status {
 	bool adopted; /* the programs were there before this process */
 	uint32_t nr_slots, nr_used;
 	uint64_t exhausted; /* claims that found no free slot */
-	uint64_t forgotten; /* tasks whose last wait was overwritten by another task's */
+	uint64_t forgotten; /* tasks, also ended ones, whose record another task took over */
 	uint64_t map_bytes; /* kernel memory of the counters, by formula */
 };
 
