@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: source format core lib
+/*
+ * The manifests directory: what is trusted, what is kept while files change or
+ * break, and that every report is the whole truth.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format/manifest.h"
+#include "lib/file.h"
+#include "lib/log.h"
+#include "lib/text.h"
+#include "source/manifests.h"
+
+/* What the sink was told last, as lines "file:line name" or "file:line name ! error". */
+struct told {
+	struct text text;
+	uint32_t nr_reports, nr_pods;
+	bool complete;
+};
+
+static struct told told;
+static struct source_sink sink;
+static struct manifests *manifests;
+static sd_event *event;
+static char directory[64];
+
+static void note(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete)
+{
+	text_fini(&told.text);
+	told.nr_reports++;
+	told.nr_pods = nr_pods;
+	told.complete = complete;
+	text_append(&told.text, "");
+	for (uint32_t i = 0; i < nr_pods; i++)
+		text_printf(&told.text, "%s:%u %s%s%s\n", pods[i].file, pods[i].line, pods[i].name,
+			    pods[i].spec ? "" : " ! ", pods[i].spec ? "" : pods[i].error);
+}
+
+static void path_of(const char *name, char *ret_path, size_t size)
+{
+	snprintf(ret_path, size, "%s/%s", directory, name);
+}
+
+/* Write in place, as an editor without manners does. */
+static int open_for_writing(const char *name)
+{
+	char path[256];
+	int fd;
+
+	path_of(name, path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void put(const char *name, const char *text)
+{
+	int fd = open_for_writing(name);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+#define POD(name) \
+	"{apiVersion: v1, kind: Pod, metadata: {name: " name "}, spec: {containers: [{name: c}]}}\n"
+
+static void drop(const char *name)
+{
+	char path[256];
+
+	path_of(name, path, sizeof(path));
+	unlink(path);
+	rmdir(path);
+}
+
+static int set_up(void **state)
+{
+	memset(&told, 0, sizeof(told));
+	log_open("test", LOG_LEVEL_ERR);
+	strcpy(directory, "/tmp/pinfold-manifests-XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	sink = (struct source_sink){.scanned = note};
+	assert_true(sd_event_new(&event) >= 0);
+	return manifests_new(event, directory, &sink, &manifests);
+}
+
+static int tear_down(void **state)
+{
+	static const char *const names[] = {"a.yaml", "b.yaml", "c.yaml", "link",  "fifo",
+					    "sub",    ".x",	"y~",	  "z.tmp", "new"};
+
+	manifests_free(manifests);
+	sd_event_unref(event);
+	text_fini(&told.text);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		drop(names[i]);
+	return rmdir(directory);
+}
+
+static void scan(void)
+{
+	uint32_t before = told.nr_reports;
+
+	assert_int_equal(manifests_scan(manifests), 0);
+	assert_int_equal(told.nr_reports, before + 1);
+}
+
+/* Run the loop until a report arrives or nothing has happened for `usec`. */
+static bool wait_report(uint64_t usec)
+{
+	uint32_t before = told.nr_reports;
+
+	while (told.nr_reports == before)
+		if (sd_event_run(event, usec) <= 0)
+			return false;
+	return true;
+}
+
+#define assert_told(expected) assert_string_equal(told.text.data, expected)
+
+static void whole_truth(void **state)
+{
+	scan();
+	assert_true(told.complete);
+	assert_told("");
+	put("b.yaml", POD("two") "---\n" POD("three"));
+	put("a.yaml", POD("one"));
+	scan();
+	assert_true(told.complete);
+	assert_told("a.yaml:1 default/one\nb.yaml:1 default/two\nb.yaml:3 default/three\n");
+	drop("b.yaml");
+	scan();
+	assert_told("a.yaml:1 default/one\n");
+}
+
+static void ignored_names(void **state)
+{
+	char path[256];
+
+	put(".x", POD("a"));
+	put("y~", POD("b"));
+	put("z.tmp", POD("c"));
+	path_of("sub", path, sizeof(path));
+	assert_int_equal(mkdir(path, 0755), 0);
+	scan();
+	assert_true(told.complete);
+	assert_told("");
+}
+
+static void one_bad_document(void **state)
+{
+	put("a.yaml", POD("one") "---\n" POD("Two") "---\n" POD("three"));
+	scan();
+	assert_int_equal(told.nr_pods, 3);
+	assert_non_null(strstr(told.text.data, "a.yaml:1 default/one\n"));
+	assert_non_null(strstr(told.text.data, "a.yaml:3  ! line 3:46: metadata.name: 'Two'"));
+	assert_non_null(strstr(told.text.data, "a.yaml:5 default/three\n"));
+}
+
+static void files_that_are_not_trusted(void **state)
+{
+	char path[256], target[256];
+
+	put("a.yaml", POD("one"));
+	path_of("a.yaml", target, sizeof(target));
+	path_of("link", path, sizeof(path));
+	assert_int_equal(symlink(target, path), 0);
+	path_of("fifo", path, sizeof(path));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	put("b.yaml", POD("two"));
+	path_of("b.yaml", path, sizeof(path));
+	assert_int_equal(chmod(path, 0666), 0);
+	scan();
+	assert_told("a.yaml:1 default/one\n"
+		    "b.yaml:1  ! the file may be written by others than its owner; chmod it go-w\n"
+		    "fifo:1  ! the file is not a regular file; put the document itself here\n"
+		    "link:1  ! the file is a symbolic link; put the document itself here\n");
+	assert_int_equal(chmod(path, 0644), 0);
+	scan();
+	assert_non_null(strstr(told.text.data, "b.yaml:1 default/two\n"));
+}
+
+static void a_directory_that_is_not_trusted(void **state)
+{
+	put("a.yaml", POD("one"));
+	scan();
+	assert_int_equal(chmod(directory, 0777), 0);
+	put("b.yaml", POD("planted"));
+	scan();
+	/* What was known stays, what anybody could have put there does not come. */
+	assert_false(told.complete);
+	assert_told("a.yaml:1 default/one\n");
+	assert_int_equal(chmod(directory, 0755), 0);
+	scan();
+	assert_true(told.complete);
+	assert_int_equal(told.nr_pods, 2);
+}
+
+static void a_missing_directory(void **state)
+{
+	struct manifests *other cleanup_manifests = NULL;
+
+	assert_int_equal(manifests_new(NULL, "/no/such/pods.d", &sink, &other), 0);
+	assert_int_equal(manifests_scan(other), 0);
+	assert_int_equal(told.nr_pods, 0);
+	assert_false(told.complete);
+}
+
+static void the_same_pod_twice(void **state)
+{
+	put("b.yaml", POD("one"));
+	scan();
+	/* The older one stands, whatever the names of the files. */
+	put("a.yaml", POD("zero") "---\n" POD("one"));
+	scan();
+	assert_told(
+		"a.yaml:1 default/zero\n"
+		"a.yaml:3 default/one ! pod default/one stands in b.yaml (line 1) and in a.yaml "
+		"(line 3); the older one, in b.yaml, is kept, remove one of them\n"
+		"b.yaml:1 default/one\n");
+	drop("b.yaml");
+	scan();
+	assert_told("a.yaml:1 default/zero\na.yaml:3 default/one\n");
+}
+
+static void the_same_uid_twice(void **state)
+{
+	put("a.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: one, uid: u}, spec: "
+		      "{containers: [{name: c}]}}\n");
+	scan();
+	put("b.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: two, uid: u}, spec: "
+		      "{containers: [{name: c}]}}\n");
+	scan();
+	assert_non_null(strstr(told.text.data, "b.yaml:1 default/two ! uid u stands in a.yaml"));
+	assert_non_null(strstr(told.text.data, "a.yaml:1 default/one\n"));
+}
+
+static void a_broken_file_ends_no_pod(void **state)
+{
+	put("a.yaml", POD("one") "---\n" POD("two"));
+	scan();
+	put("a.yaml", POD("one") "---\n{apiVersion: v1, kind: Pod, metadata: {name: two\n");
+	scan();
+	assert_int_equal(told.nr_pods, 3);
+	assert_non_null(strstr(told.text.data, "a.yaml:1 default/one\n"));
+	assert_non_null(strstr(told.text.data, "! line 4:1: not YAML"));
+	assert_non_null(strstr(told.text.data, "a.yaml:3 default/two\n"));
+	/* Still so after a second look, and after another slip. */
+	put("a.yaml", POD("one") "---\n{apiVersion: v1, kind: Pod, metadata: {name: twice\n");
+	scan();
+	assert_int_equal(told.nr_pods, 3);
+	/* A document whose name can be read speaks for itself. */
+	put("a.yaml", POD("one") "---\n{apiVersion: v1, kind: Pod, metadata: {name: two}}\n");
+	scan();
+	assert_told(
+		"a.yaml:1 default/one\n"
+		"a.yaml:3 default/two ! line 3:1: spec: this field is missing; a Pod needs it\n");
+	put("a.yaml", POD("one"));
+	scan();
+	assert_told("a.yaml:1 default/one\n");
+}
+
+/* Same length and, on a coarse clock, same time stamp: only the event tells. */
+static void changes_are_noticed(void **state)
+{
+	char from[256], to[256];
+
+	scan();
+	put("a.yaml", POD("one"));
+	assert_true(wait_report(2000000));
+	assert_told("a.yaml:1 default/one\n");
+	put("a.yaml", POD("two"));
+	assert_true(wait_report(2000000));
+	assert_told("a.yaml:1 default/two\n");
+	put("z.tmp", POD("ten"));
+	path_of("z.tmp", from, sizeof(from));
+	path_of("a.yaml", to, sizeof(to));
+	assert_int_equal(rename(from, to), 0);
+	assert_true(wait_report(2000000));
+	assert_told("a.yaml:1 default/ten\n");
+	drop("a.yaml");
+	assert_true(wait_report(2000000));
+	assert_told("");
+	/* Nothing happened: nothing is told. */
+	put("z.tmp", POD("ten"));
+	assert_false(wait_report(300000));
+}
+
+static void half_a_file_is_not_read(void **state)
+{
+	const char *text = POD("one");
+	int fd;
+
+	put("a.yaml", text);
+	scan();
+	fd = open_for_writing("a.yaml");
+	put("b.yaml", POD("two"));
+	assert_true(wait_report(2000000));
+	/* a.yaml is empty at this moment, and open. */
+	assert_told("a.yaml:1 default/one\nb.yaml:1 default/two\n");
+	assert_true(told.complete);
+	assert_int_equal(write(fd, text, strlen(text) - 20), strlen(text) - 20);
+	scan();
+	assert_int_equal(told.nr_pods, 2);
+	assert_int_equal(write(fd, text + strlen(text) - 20, 20), 20);
+	close(fd);
+	scan();
+	assert_told("a.yaml:1 default/one\nb.yaml:1 default/two\n");
+}
+
+/* A file never read before, being written: nobody can say that its pods are gone. */
+static void a_new_half_file_makes_the_report_incomplete(void **state)
+{
+	const char *text = POD("one");
+	int fd;
+
+	scan();
+	fd = open_for_writing("c.yaml");
+	assert_int_equal(write(fd, text, 10), 10);
+	/* lets the loop see the event */
+	assert_false(wait_report(100000));
+	scan();
+	assert_false(told.complete);
+	assert_told("");
+	assert_int_equal(write(fd, text + 10, strlen(text) - 10), strlen(text) - 10);
+	close(fd);
+	assert_true(wait_report(2000000));
+	assert_true(told.complete);
+	assert_told("c.yaml:1 default/one\n");
+}
+
+static void a_directory_put_in_its_place(void **state)
+{
+	char other[256], moved[128];
+
+	put("a.yaml", POD("one"));
+	scan();
+	snprintf(moved, sizeof(moved), "%s.old", directory);
+	snprintf(other, sizeof(other), "%s.new", directory);
+	assert_int_equal(mkdir(other, 0755), 0);
+	assert_int_equal(rename(directory, moved), 0);
+	assert_int_equal(rename(other, directory), 0);
+	put("b.yaml", POD("two"));
+	assert_true(wait_report(2000000));
+	assert_told("b.yaml:1 default/two\n");
+	/* and the new one is watched */
+	put("c.yaml", POD("three"));
+	assert_true(wait_report(2000000));
+	assert_told("b.yaml:1 default/two\nc.yaml:1 default/three\n");
+	snprintf(other, sizeof(other), "%s/a.yaml", moved);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(rmdir(moved), 0);
+}
+
+static void too_large_a_file(void **state)
+{
+	int fd = open_for_writing("a.yaml");
+
+	assert_int_equal(ftruncate(fd, MANIFEST_MAX_BYTES + 1), 0);
+	close(fd);
+	scan();
+	assert_told("a.yaml:1  ! the file is larger than 1 MiB; split it\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(whole_truth),
+		TEST(ignored_names),
+		TEST(one_bad_document),
+		TEST(files_that_are_not_trusted),
+		TEST(a_directory_that_is_not_trusted),
+		TEST(a_missing_directory),
+		TEST(the_same_pod_twice),
+		TEST(the_same_uid_twice),
+		TEST(a_broken_file_ends_no_pod),
+		TEST(changes_are_noticed),
+		TEST(half_a_file_is_not_read),
+		TEST(a_new_half_file_makes_the_report_incomplete),
+		TEST(a_directory_put_in_its_place),
+		TEST(too_large_a_file),
+	};
+
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
