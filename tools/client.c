@@ -150,14 +150,30 @@ static const char *find_header(const char *head, const char *name)
 	return NULL;
 }
 
+/* "HTTP/1.1 200 …" -> 200; 0 = no status line. */
+static unsigned int parse_status(const char *head)
+{
+	unsigned int status = 0;
+
+	if (strncmp(head, "HTTP/1.1 ", 9) && strncmp(head, "HTTP/1.0 ", 9))
+		return 0;
+	head += 9;
+	for (int i = 0; i < 3; i++) {
+		if (head[i] < '0' || head[i] > '9')
+			return 0;
+		status = status * 10 + (unsigned int)(head[i] - '0');
+	}
+	return status >= 100 && (head[3] == ' ' || head[3] == '\r' || !head[3]) ? status : 0;
+}
+
 /* Status and length out of the head; *ret_length is SIZE_MAX when the close ends the body. */
 static int parse_head(char *head, unsigned int *ret_status, size_t *ret_length)
 {
+	const unsigned int status = parse_status(head);
 	const char *length;
-	unsigned int status;
 	char *end;
 
-	if (sscanf(head, "HTTP/1.%*1[01] %3u", &status) != 1 || status < 100)
+	if (!status)
 		return -EPROTO;
 	/* the agent never sends chunks; taking them for a body would be worse than refusing */
 	if (find_header(head, "Transfer-Encoding"))
@@ -167,7 +183,7 @@ static int parse_head(char *head, unsigned int *ret_status, size_t *ret_length)
 	if (length) {
 		unsigned long long value = strtoull(length, &end, 10);
 
-		if (end == length || (*end != '\r' && *end) || *length == '-')
+		if (*length < '0' || *length > '9' || (*end != '\r' && *end))
 			return -EPROTO;
 		if (value > CLIENT_MAX_ANSWER)
 			return -EFBIG;

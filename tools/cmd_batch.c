@@ -8,50 +8,15 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "words.h"
 
 #define MAX_LINE_BYTES 65536
 #define MAX_WORDS      4096
 
 struct line {
-	char *text; /* cut into words in place */
-	size_t size;
 	char *words[MAX_WORDS + 2]; /* [0] is the program's name */
 	int nr_words;
 };
-
-/*
- * Words between blanks; "…" and '…' keep blanks together, # begins a comment.
- * -EINVAL for a quote that does not end, -E2BIG for too many words.
- */
-static int cut_words(struct line *line)
-{
-	char *in = line->text, *out = line->text;
-
-	line->words[0] = (char *)"pinfold";
-	line->nr_words = 1;
-	for (;;) {
-		char quote = '\0';
-
-		in += strspn(in, " \t\r\n");
-		if (!*in || *in == '#')
-			break;
-		if (line->nr_words > MAX_WORDS)
-			return -E2BIG;
-		line->words[line->nr_words++] = out;
-		for (; *in && (quote || !strchr(" \t\r\n", *in)); in++) {
-			if (quote ? *in == quote : *in == '"' || *in == '\'')
-				quote = quote ? '\0' : *in;
-			else
-				*out++ = *in;
-		}
-		if (quote)
-			return -EINVAL;
-		in += *in != '\0';
-		*out++ = '\0';
-	}
-	line->words[line->nr_words] = NULL;
-	return 0;
-}
 
 /* One logical line: a backslash at the end continues it. 1 = a line, 0 = the end. */
 static int read_line(FILE *file, struct text *text, unsigned int *number)
@@ -121,14 +86,15 @@ static int run_lines(struct session *session, FILE *file, const char *name, stru
 	while ((r = read_line(file, &text, &number)) > 0) {
 		int status;
 
-		line->text = text.data;
-		r = cut_words(line);
-		if (r)
+		r = words_cut(text.data, line->words + 1, MAX_WORDS);
+		if (r < 0)
 			return out_fail(session, STATUS_INPUT, "%s:%u: %s", name, number,
 					r == -E2BIG ? "more than 4096 words"
 						    : "a quote does not end");
-		if (line->nr_words == 1)
+		if (!r)
 			continue;
+		line->words[0] = (char *)"pinfold";
+		line->nr_words = r + 1;
 		status = do_line(session, line, all);
 		if (status) {
 			if (!session->options.json)

@@ -5,7 +5,7 @@
 
 #include <pinfold/names.h>
 
-#include "world.h"
+#include "simulation.h"
 
 /* --- policy ------------------------------------------------------------------------------------ */
 
@@ -53,6 +53,8 @@ static const struct command policy_commands[] = {
 	{"validate", NULL, "file FILE",
 	 "Would the agent take this file on this machine (or on that of --topology)?",
 	 policy_validate},
+	{"diff", NULL, "file FILE", "What the pods that run would get under this file.",
+	 simulate_policy},
 	{0},
 };
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "simulation.h"
+#include "words.h"
 
 #define MAX_TIMES	 10000
 #define MAX_SCRIPT_BYTES (1 << 20)
@@ -202,22 +203,6 @@ static int do_script_line(struct simulation *simulation, const struct script_lin
 			  "pod, policy, drain, offline, expect");
 }
 
-/* Words of one line, cut in place; *text keeps a copy of the whole. -E2BIG. */
-static int cut_line(char *words, struct script_line *line)
-{
-	char *save = NULL;
-
-	line->argc = 0;
-	for (char *word = strtok_r(words, " \t\r", &save); word && *word != '#';
-	     word = strtok_r(NULL, " \t\r", &save)) {
-		if (line->argc == MAX_SCRIPT_WORDS)
-			return -E2BIG;
-		line->argv[line->argc++] = word;
-	}
-	line->argv[line->argc] = NULL;
-	return 0;
-}
-
 static int run_script_line(struct simulation *simulation, char *text, unsigned int number)
 {
 	cleanup_free char *words = strdup(text);
@@ -226,9 +211,11 @@ static int run_script_line(struct simulation *simulation, char *text, unsigned i
 
 	if (!words)
 		return out_no_memory(simulation->session);
-	if (cut_line(words, &line))
-		return out_fail(simulation->session, STATUS_INPUT, "%s:%u: more than %d words",
-				simulation->script, number, MAX_SCRIPT_WORDS);
+	line.argc = words_cut(words, line.argv, MAX_SCRIPT_WORDS);
+	if (line.argc < 0)
+		return out_fail(simulation->session, STATUS_INPUT, "%s:%u: %s", simulation->script,
+				number,
+				line.argc == -E2BIG ? "too many words" : "a quote does not end");
 	if (!line.argc)
 		return STATUS_DONE;
 	r = do_script_line(simulation, &line);
@@ -284,7 +271,7 @@ static int simulate_pods(struct session *session, int argc, char **argv)
 	return simulate(session, argc, argv, step_pods);
 }
 
-static int simulate_policy(struct session *session, int argc, char **argv)
+int simulate_policy(struct session *session, int argc, char **argv)
 {
 	return simulate(session, argc, argv, step_policy);
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bpf/libbpf.h>
+
 #include "inspect.h"
 
 #ifndef PINFOLD_REVISION
@@ -111,6 +113,9 @@ int dispatch_line(struct session *session, int argc, char **argv)
 		return help_general(session);
 	if (session->options.version)
 		return dispatch(session, 1, (char *[]){"version", NULL});
+	/* libbpf explains its failures on stderr; ours say enough for most */
+	if (!session->options.debug)
+		libbpf_set_print(NULL);
 	return dispatch(session, argc - optind, argv + optind);
 }
 

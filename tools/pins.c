@@ -145,8 +145,8 @@ static int fill_link(const char *path, const char *pin, struct prog_row *row)
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &info_len))
 		return -errno;
 	*row = (struct prog_row){.attached = true, .pinned = true};
-	snprintf(row->name, sizeof(row->name), "%s", pin);
-	snprintf(row->object, sizeof(row->object), "%.*s", (int)strcspn(pin, "_"), pin);
+	snprintf(row->name, sizeof(row->name), "%.63s", pin);
+	snprintf(row->object, sizeof(row->object), "%.*s", (int)strcspn(pin, "_"), row->name);
 	if (info.type == BPF_LINK_TYPE_TRACING)
 		snprintf(row->type, sizeof(row->type), "%s",
 			 type_name(BPF_PROG_TYPE_TRACING, info.tracing.attach_type));
@@ -236,7 +236,6 @@ int pins_fetch_features(struct session *session, struct json_object **ret_json)
 	if (!rows)
 		return out_no_memory(session);
 	out_note("no agent answers; this is only what the pins show");
-	libbpf_set_print(NULL);
 	for (int part = 0; part < PART_NR; part++) {
 		if (part_names[part])
 			fill_part(session, part, &rows[nr++]);

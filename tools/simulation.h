@@ -60,6 +60,9 @@ struct json_object *simulation_view(const struct simulation *simulation);
 /* 1 for a refusal or an expectation not met. Where a script expects, only these count. */
 int simulation_status(const struct simulation *simulation);
 
+/* `simulate policy`, which `policy diff` is too. cmd_simulate.c */
+int simulate_policy(struct session *session, int argc, char **argv);
+
 const struct ledger_pod *simulation_find(const struct simulation *simulation,
 					 const struct pod_ref *ref);
 const struct refused *simulation_find_refused(const struct simulation *simulation,

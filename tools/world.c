@@ -130,6 +130,11 @@ static int find_state(struct session *session, struct world *world)
 	struct world_state *state = &world->state;
 
 	state->written_ns = -1;
+	/* "none" is for simulating on this machine as if nothing ran */
+	if (session->options.state && !strcmp(session->options.state, "none")) {
+		state->file = strdup("none");
+		return state->file ? STATUS_DONE : out_no_memory(session);
+	}
 	if (session->options.state)
 		state->file = strdup(session->options.state);
 	else
