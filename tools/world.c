@@ -218,6 +218,7 @@ static int restore_pods(struct session *session, struct world *world)
 
 static int open_parts(struct session *session, unsigned int flags, struct world *world)
 {
+	const char *policy_file;
 	int r;
 
 	world->topology = session->options.topology ? session->options.topology : "live";
@@ -233,12 +234,14 @@ static int open_parts(struct session *session, unsigned int flags, struct world 
 	r = read_state(session, flags, world);
 	if (r)
 		return r;
+	policy_file = world->config_file;
 	if ((flags & WORLD_POLICY_OF_STATE) && world->state.decoded && !session->options.config) {
 		world->config->policy = world->state.decoded->policy;
 		machine_special_cpus(&world->machine, &world->config->policy.excluded);
+		policy_file = world->state.file;
 	}
-	r = world_new_ledger(session, world->config_file, world->machine.topology,
-			     &world->config->policy, &world->ledger);
+	r = world_new_ledger(session, policy_file, world->machine.topology, &world->config->policy,
+			     &world->ledger);
 	return r ? r : restore_pods(session, world);
 }
 
