@@ -345,6 +345,22 @@ static void memory_nodes_are_kept_by_id(void **state)
 	assert_true(apart->pods[1].pod.grants[0].mems == 3);
 }
 
+/* A file name of any bytes may stand in a pod's detail; the file must stay readable. */
+static void a_detail_of_any_bytes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct state *decoded cleanup_state = NULL;
+	char detail[160];
+
+	memset(detail, 0xff, sizeof(detail) - 1);
+	detail[sizeof(detail) - 1] = '\0';
+	assert_int_equal(ledger_set_state(fixture->ledger, "u-1", POD_ENDING, detail), 0);
+	free(fixture->text);
+	encode(fixture);
+	decoded = decode(fixture->text, fixture->len, fixture->topology);
+	assert_int_equal(strncmp(decoded->pods[0].pod.detail, "\xef\xbf\xbd\xef", 4), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +368,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_new_ledger_writes_the_same, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_truncation_is_damage, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_flipped_byte_is_damage, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_detail_of_any_bytes, set_up, tear_down),
 		cmocka_unit_test(newer_is_not_damage),
 		cmocka_unit_test(right_frame_wrong_content),
 		cmocka_unit_test(memory_nodes_are_kept_by_id),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "format/emit.h"
+#include "format/yaml.h"
 #include "lib/text.h"
 
 static void grows(void **state)
@@ -119,6 +120,38 @@ static void styles(void **state)
 	assert_string_equal(empty.data, "{}\n");
 }
 
+/* Any bytes at all go through the writer and come back from the reader. */
+static void quoting_survives_any_bytes(void **state)
+{
+	static const struct {
+		const char *bytes, *back;
+	} cases[] = {
+		{"plain", "plain"},
+		{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\x01\x1b[2J\x7f\t\r\n", "\x01\x1b[2J\x7f\t\r\n"},
+		{"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xff\xfe", "\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xc2\x80\xef\xbb\xbf\xef\xbf\xbe", "\xc2\x80\xef\xbb\xbf\xef\xbf\xbe"},
+		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct yaml_tree *tree cleanup_yaml = NULL;
+		struct text text cleanup_text = {0};
+		struct format_error error;
+		struct emitter emitter;
+
+		emit_begin(&emitter, &text, EMIT_JSON);
+		emit_text(&emitter, "a", cases[i].bytes);
+		emit_end(&emitter);
+		if (yaml_parse_one(text.data, text.len, &YAML_LIMITS, &error, &tree) < 0)
+			fail_msg("%s: %s", text.data, error.message);
+		assert_string_equal(yaml_get(tree->root, "a")->text, cases[i].back);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +160,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_an_empty_string),
 		cmocka_unit_test(errors_stick),
 		cmocka_unit_test(styles),
+		cmocka_unit_test(quoting_survives_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

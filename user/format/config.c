@@ -635,33 +635,40 @@ static int read_reserved_memory(struct reader *reader, const struct yaml_value *
 	return 0;
 }
 
-/* One entry per node: reservations of a node stand together, as reading put them. */
+/* The entries from `first` on that fit into one mapping of their node; returns the next. */
+static uint32_t gather_node(const struct policy *policy, uint32_t first,
+			    struct resources *resources)
+{
+	const uint32_t node_id = policy->memory_reservations[first].node_id;
+	uint32_t i;
+
+	for (i = first; i < policy->nr_memory_reservations; i++) {
+		const struct memory_reservation *entry = &policy->memory_reservations[i];
+
+		if (entry->node_id != node_id || resources->nr_hugepages == POD_MAX_HUGEPAGES)
+			break;
+		if (!entry->size_bytes) {
+			resources->memory_bytes = entry->bytes;
+			continue;
+		}
+		resources->hugepages[resources->nr_hugepages].size_bytes = entry->size_bytes;
+		resources->hugepages[resources->nr_hugepages++].bytes = entry->bytes;
+	}
+	return i;
+}
+
 static void emit_reserved_memory(struct emitter *emitter, const struct config *config,
 				 const struct key *key)
 {
 	const struct policy *policy = &config->policy;
-	uint32_t i = 0;
 
 	emit_list(emitter, key->name);
-	while (i < policy->nr_memory_reservations) {
-		const uint32_t node_id = policy->memory_reservations[i].node_id;
+	for (uint32_t i = 0, next; i < policy->nr_memory_reservations; i = next) {
 		struct resources resources = RESOURCES_UNSET;
 
-		for (; i < policy->nr_memory_reservations &&
-		       policy->memory_reservations[i].node_id == node_id;
-		     i++) {
-			const struct memory_reservation *entry = &policy->memory_reservations[i];
-
-			if (!entry->size_bytes) {
-				resources.memory_bytes = entry->bytes;
-			} else if (resources.nr_hugepages < POD_MAX_HUGEPAGES) {
-				resources.hugepages[resources.nr_hugepages].size_bytes =
-					entry->size_bytes;
-				resources.hugepages[resources.nr_hugepages++].bytes = entry->bytes;
-			}
-		}
+		next = gather_node(policy, i, &resources);
 		emit_map(emitter, NULL);
-		emit_number(emitter, "numaNode", node_id);
+		emit_number(emitter, "numaNode", policy->memory_reservations[i].node_id);
 		resources_emit(emitter, "limits", &resources);
 		emit_close(emitter);
 	}

@@ -276,6 +276,7 @@ static int read_names(const struct reader *reader, const struct yaml_value *map,
 {
 	const char *const words[] = {pod_state_name(POD_RUNNING), pod_state_name(POD_ENDING)};
 	struct pod_spec *spec = pod->pod.spec;
+	char detail[3 * sizeof(pod->pod.detail)];
 	unsigned int word;
 	int err = want_name(reader, map, field, "uid", spec->uid, sizeof(spec->uid));
 
@@ -288,11 +289,14 @@ static int read_names(const struct reader *reader, const struct yaml_value *map,
 	if (!err)
 		err = want_word(reader, map, field, "state", words, ARRAY_SIZE(words), &word);
 	if (!err)
-		err = want_text(reader, map, field, "detail", pod->pod.detail,
-				sizeof(pod->pod.detail));
-	if (!err)
-		pod->pod.state = word;
-	return err;
+		err = want_text(reader, map, field, "detail", detail, sizeof(detail));
+	if (err)
+		return err;
+	pod->pod.state = word;
+	/* A byte that was no UTF-8 came back as three; what is told of a pod may be cut. */
+	snprintf(pod->pod.detail, sizeof(pod->pod.detail), "%.*s", (int)sizeof(pod->pod.detail) - 1,
+		 detail);
+	return 0;
 }
 
 static int read_totals(const struct reader *reader, const struct yaml_value *map, const char *field,
