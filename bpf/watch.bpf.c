@@ -291,7 +291,8 @@ int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool t
 	if (!event)
 		return 0;
 	event->aspect = ASPECT_CGROUP_MOVES;
-	event->target_cgroup = to.id;
+	/* the managed end of it; inside managed trees, where it went */
+	event->target_cgroup = to.tree ? to.id : from->cgroup;
 	event->from_cgroup = from->cgroup;
 	event->target_slot = to.border ? to.slot : from->slot;
 	event->target_pid = pid;

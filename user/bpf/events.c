@@ -106,8 +106,11 @@ static void word_detail(const struct event *event, uint32_t mask_words, char *de
 			 event->text);
 		break;
 	case EVENT_MOVE:
-		snprintf(detail, size, "pid %u from cgroup %llu", event->target_pid,
-			 (unsigned long long)event->from_cgroup);
+		if (event->from_cgroup == event->target_cgroup)
+			snprintf(detail, size, "pid %u moved out", event->target_pid);
+		else
+			snprintf(detail, size, "pid %u moved in from cgroup %llu",
+				 event->target_pid, (unsigned long long)event->from_cgroup);
 		break;
 	case EVENT_ATTEMPT:
 		word_attempt(event, mask_words, detail, size);
@@ -139,9 +142,6 @@ void event_translate(const struct event *event, uint32_t mask_words, struct kern
 		 event->action < ACTION_NR ? action_names[event->action] : "");
 	memcpy(ret_event->comm, event->comm, sizeof(ret_event->comm));
 	ret_event->comm[sizeof(ret_event->comm) - 1] = '\0';
-	/* a move out is the concern of where the task was */
-	if (event->kind == EVENT_MOVE && event->target_slot == SLOT_NONE)
-		ret_event->target_id = event->from_cgroup;
 	word_detail(event, mask_words, ret_event->detail, sizeof(ret_event->detail));
 }
 

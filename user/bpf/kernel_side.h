@@ -46,8 +46,8 @@ int kernel_side_fd(const struct kernel_side *side);
 int kernel_side_dispatch(struct kernel_side *side, const struct kernel_sink *sink);
 
 /*
- * Unpin the guard, so that nothing is denied any more, agent or not: needs only
- * bpffs. A running agent pins it again; stop it first. 0 also when there is none.
+ * Unpin the guard and wait until nothing is denied any more: needs only bpffs. 0
+ * also when there is none. -EBUSY: a running agent holds it, and pins it again.
  */
 int guard_release(const char *bpffs_dir);
 /* Remove all pins of pinfold. */

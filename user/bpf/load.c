@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -25,6 +26,9 @@
 
 /* bpffs allows no dots in names */
 #define NEW_SUFFIX "_new"
+
+/* of 10 ms, for unpinned programs to end */
+#define RELEASE_TRIES 200
 
 uint64_t digest_add(uint64_t digest, const void *data, size_t len)
 {
@@ -514,9 +518,59 @@ uint32_t part_restore_pins(const struct part *part, const char *pin_dir)
 	return nr_missing;
 }
 
+/* Ids of the programs behind the pinned links of a part. */
+static uint32_t list_pinned(const char *pin_dir, const char *name, __u32 ids[PART_PROGRAMS_MAX])
+{
+	DIR *dir cleanup_dir = NULL;
+	char path[PART_PATH_MAX];
+	struct dirent *entry;
+	uint32_t nr = 0;
+
+	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PART_PATH_MAX)
+		dir = opendir(path);
+	while (dir && nr < PART_PROGRAMS_MAX && (entry = readdir(dir)) != NULL) {
+		struct part_program program = {.link_fd = -1, .prog_fd = -1};
+
+		if (!is_leftover(entry->d_name, name, NULL) ||
+		    snprintf(path, sizeof(path), "%s/links/%s", pin_dir, entry->d_name) >=
+			    PART_PATH_MAX)
+			continue;
+		program.link_fd = bpf_obj_get(path);
+		if (program.link_fd >= 0 && !complete_program(&program))
+			ids[nr++] = program.id;
+		cleanup_close_fd(&program.link_fd);
+		cleanup_close_fd(&program.prog_fd);
+	}
+	return nr;
+}
+
+/* The kernel detaches behind our back, after a grace period: an unpinned program runs on a while. */
+static int wait_for_end(const __u32 *ids, uint32_t nr)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (uint32_t i = 0, tries = 0; i < nr;) {
+		int fd = bpf_prog_get_fd_by_id(ids[i]);
+
+		if (fd < 0) {
+			i++;
+			continue;
+		}
+		close(fd);
+		if (tries++ == RELEASE_TRIES)
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int part_release(const char *pin_dir, const char *name)
 {
-	return drop_links(pin_dir, name, NULL);
+	__u32 ids[PART_PROGRAMS_MAX];
+	uint32_t nr = list_pinned(pin_dir, name, ids);
+	int r = drop_links(pin_dir, name, NULL);
+
+	return r ? r : wait_for_end(ids, nr);
 }
 
 /* --- remove everything --------------------------------------------------------------------------- */

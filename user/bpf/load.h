@@ -76,8 +76,9 @@ uint32_t part_restore_pins(const struct part *part, const char *pin_dir);
 uint64_t digest_add(uint64_t digest, const void *data, size_t len);
 
 /*
- * Unpin the links of the part called `name` below `pin_dir`; its programs end with
- * their last holder. Needs nothing but bpffs. 0 also when there were none.
+ * Unpin the links of the part called `name` below `pin_dir` and wait until its
+ * programs have ended. Needs nothing but bpffs. 0 also when there were none;
+ * -EBUSY after two seconds: somebody, a running agent, still holds them.
  */
 int part_release(const char *pin_dir, const char *name);
 /* Remove every pin of every part, and the folders. */

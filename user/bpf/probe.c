@@ -141,6 +141,14 @@ static void say_silent_lsm(struct feature_row *row)
 	say(row, FEATURE_NO, 0, reason, remedy);
 }
 
+static int attach_iterator(int prog_fd)
+{
+	union bpf_iter_link_info info = {.cgroup.order = BPF_CGROUP_ITER_SELF_ONLY};
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &info, .iter_info_len = sizeof(info));
+
+	return bpf_link_create(prog_fd, 0, BPF_TRACE_ITER, &opts);
+}
+
 static void probe_attach(const struct attach_probe *probe, const struct btf *btf,
 			 struct feature_row *row)
 {
@@ -159,9 +167,8 @@ static void probe_attach(const struct attach_probe *probe, const struct btf *btf
 		return say_refused(row, -prog_fd, what);
 	snprintf(what, sizeof(what), "attach a program to %s", probe->function);
 	/* an iterator is opened by its readers, not attached to anything that runs */
-	link_fd = probe->attach == BPF_TRACE_ITER
-			  ? bpf_link_create(prog_fd, 0, BPF_TRACE_ITER, NULL)
-			  : bpf_raw_tracepoint_open(NULL, prog_fd);
+	link_fd = probe->attach == BPF_TRACE_ITER ? attach_iterator(prog_fd)
+						  : bpf_raw_tracepoint_open(NULL, prog_fd);
 	if (link_fd < 0)
 		return say_refused(row, errno, what);
 	r = probe->ability == ABILITY_BPF_LSM ? runs(prog_fd, &run) : 0;

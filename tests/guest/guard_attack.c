@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One forbidden thing per call, said back as a word: "ok" or the name of the
+ * errno. Exit status 0 = it succeeded, 1 = it did not, 2 = it could not be tried.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+/* the kernel's struct clone_args, version 2 */
+struct clone_arguments {
+	unsigned long long flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls,
+		set_tid, set_tid_size, cgroup;
+};
+
+static int answer(int failed)
+{
+	const char *name = strerrorname_np(errno);
+
+	printf("%s\n", !failed ? "ok" : name ? name : "unknown");
+	fflush(stdout);
+	return failed ? 1 : 0;
+}
+
+static int cannot(const char *what)
+{
+	fprintf(stderr, "guard_attack: cannot try: %s: %s\n", what, strerror(errno));
+	return 2;
+}
+
+static int write_text(int fd, const char *text)
+{
+	return write(fd, text, strlen(text)) < 0;
+}
+
+static int attack_write(char **args)
+{
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC);
+
+	return answer(fd < 0 || write_text(fd, args[1]));
+}
+
+/* Open now, write each line's worth of text when told to; "ready" in between. */
+static int attack_late(char **args)
+{
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC);
+	char line[16];
+
+	if (fd < 0)
+		return cannot(args[0]);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin))
+		answer(write_text(fd, args[1]));
+	return 0;
+}
+
+static int attack_splice(char **args)
+{
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC), ends[2];
+
+	if (fd < 0)
+		return answer(1);
+	if (pipe(ends) || write_text(ends[1], args[1]))
+		return cannot("pipe");
+	return answer(splice(ends[0], NULL, fd, NULL, strlen(args[1]), 0) < 0);
+}
+
+static int attack_clone(char **args)
+{
+	int fd = open(args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct clone_arguments clone = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+	long pid;
+
+	if (fd < 0)
+		return cannot(args[0]);
+	clone.cgroup = (unsigned long long)fd;
+	pid = syscall(SYS_clone3, &clone, sizeof(clone));
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		waitpid((pid_t)pid, NULL, 0);
+	return answer(pid < 0);
+}
+
+static int attack_pin(char **args)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (char *cpu = strtok(args[1], ","); cpu; cpu = strtok(NULL, ","))
+		CPU_SET((size_t)atoi(cpu), &set);
+	return answer(sched_setaffinity(atoi(args[0]), sizeof(set), &set));
+}
+
+static int attack_mkdir(char **args)
+{
+	return answer(mkdir(args[0], 0755));
+}
+
+static int attack_rmdir(char **args)
+{
+	return answer(rmdir(args[0]));
+}
+
+/* How many of args[2] writes get through, at real-time priority if it can be had. */
+static int attack_storm(char **args)
+{
+	const struct sched_param priority = {.sched_priority = 10};
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC), nr = atoi(args[2]), nr_through = 0;
+
+	if (fd < 0)
+		return cannot(args[0]);
+	sched_setscheduler(0, SCHED_FIFO, &priority);
+	for (int i = 0; i < nr; i++)
+		nr_through += !write_text(fd, args[1]);
+	printf("%d\n", nr_through);
+	return 0;
+}
+
+/* Become a member of a cgroup, then something else: for workloads, before the guard. */
+static int join_and_run(char **args)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", args[0]);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write_text(fd, "0"))
+		return cannot(path);
+	execvp(args[1], args + 1);
+	return cannot(args[1]);
+}
+
+static const struct {
+	const char *name;
+	int nr_args; /* at least */
+	int (*run)(char **args);
+} commands[] = {
+	{"write", 2, attack_write}, {"late", 2, attack_late},	{"splice", 2, attack_splice},
+	{"clone", 1, attack_clone}, {"pin", 2, attack_pin},	{"mkdir", 1, attack_mkdir},
+	{"rmdir", 1, attack_rmdir}, {"storm", 3, attack_storm}, {"join", 2, join_and_run},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(argv[1], commands[i].name) && argc - 2 >= commands[i].nr_args)
+			return commands[i].run(argv + 2);
+	fprintf(stderr, "usage: guard_attack write|late|splice FILE TEXT | clone|mkdir|rmdir DIR |\n"
+			"       pin PID CPU,CPU… | storm FILE TEXT N | join DIR PROGRAM…\n");
+	return 2;
+}

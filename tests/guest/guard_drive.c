@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: bpf core lib
+/*
+ * The kernel side without a controller: a policy by command, one line each on
+ * stdin, "done <errno name or ok>" on stdout after what the command prints.
+ * Events go to the file named in the first argument, one line each.
+ *
+ *   pins DIR [MAX_CONTAINERS]     (options, before start)
+ *   start                         load or adopt, become the agent
+ *   group tree|self|overlap PATH  one managed cgroup, PATH below the mount
+ *   container PATH CPUS
+ *   actor PARENT_PATH NAME runtime|system
+ *   protect CPUS · modes CPUSET_FILES AFFINITY CGROUP_MOVES · expiry MS
+ *   publish · selftest PATH · tick · sync · status · counts · programs · features
+ *   write PATH FILE TEXT          as the agent
+ *   mkdir PATH
+ *   release · remove · quit
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/places.h"
+#include "bpf/kernel_side.h"
+#include "lib/crash.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#define CGROUPS	   "/sys/fs/cgroup"
+#define GROUPS_MAX 64
+
+static struct {
+	char pins[128];
+	struct kernel_side_options options;
+	struct topology topology;
+	struct kernel_side *side;
+	struct kernel_port port;
+	struct managed_group groups[GROUPS_MAX];
+	struct actor_unit actors[GROUPS_MAX];
+	struct kernel_policy policy;
+	FILE *events;
+} drive;
+
+static void note_event(void *self, const struct kernel_event *event)
+{
+	fprintf(self, "kind=%s aspect=%s action=%s pid=%u comm=%s cgroup=%llu target=%llu "
+		      "suppressed=%u detail=%s\n",
+		event->kind, event->aspect, event->action, event->pid, event->comm,
+		(unsigned long long)event->cgroup_id, (unsigned long long)event->target_id,
+		event->suppressed, event->detail);
+	fflush(self);
+}
+
+static const struct kernel_sink *sink(void)
+{
+	static struct kernel_sink events;
+
+	events = (struct kernel_sink){drive.events, note_event};
+	return &events;
+}
+
+static int locate(const char *path, uint64_t *ret_id, uint32_t *ret_level)
+{
+	char full[512];
+	struct stat stat_of;
+
+	snprintf(full, sizeof(full), CGROUPS "/%s", path);
+	if (stat(full, &stat_of))
+		return -errno;
+	*ret_id = stat_of.st_ino;
+	*ret_level = 0;
+	for (const char *p = path; *p; p += strcspn(p, "/")) {
+		p += strspn(p, "/");
+		*ret_level += *p != '\0' && *p != '.';
+	}
+	return 0;
+}
+
+static int add_group(const char *path, enum managed_scope scope, const char *cpus)
+{
+	struct managed_group *group = &drive.groups[drive.policy.nr_groups];
+	int r;
+
+	if (drive.policy.nr_groups == GROUPS_MAX)
+		return -E2BIG;
+	*group = (struct managed_group){.scope = scope, .is_container = cpus != NULL};
+	r = locate(path, &group->cgroup_id, &group->level);
+	if (!r && cpus)
+		r = cpuset_parse(cpus, strlen(cpus), &group->cpus);
+	drive.policy.nr_groups += !r;
+	return r;
+}
+
+static int run_group(char **args)
+{
+	enum managed_scope scope = !strcmp(args[0], "tree")   ? MANAGED_TREE
+				   : !strcmp(args[0], "self") ? MANAGED_SELF
+							      : MANAGED_OVERLAP;
+
+	return add_group(args[1], scope, NULL);
+}
+
+static int run_container(char **args)
+{
+	return add_group(args[0], MANAGED_TREE, args[1]);
+}
+
+static int run_actor(char **args)
+{
+	struct actor_unit *actor = &drive.actors[drive.policy.nr_actors];
+	int r = locate(args[0], &actor->parent_id, &actor->level);
+
+	actor->level++;
+	snprintf(actor->name, sizeof(actor->name), "%s", args[1]);
+	actor->is_runtime = !strcmp(args[2], "runtime");
+	drive.policy.nr_actors += !r;
+	return r;
+}
+
+static int run_protect(char **args)
+{
+	return cpuset_parse(args[0], strlen(args[0]), &drive.policy.protected_cpus);
+}
+
+static enum enforcement mode_named(const char *name)
+{
+	return !strcmp(name, "enforce") ? ENFORCEMENT_ENFORCE
+	       : !strcmp(name, "audit") ? ENFORCEMENT_AUDIT
+					: ENFORCEMENT_OFF;
+}
+
+static int run_modes(char **args)
+{
+	drive.policy.cpuset_files = mode_named(args[0]);
+	drive.policy.affinity = mode_named(args[1]);
+	drive.policy.cgroup_moves = mode_named(args[2]);
+	return 0;
+}
+
+static int run_expiry(char **args)
+{
+	drive.policy.guard_expiry_ns = strtoull(args[0], NULL, 10) * 1000000;
+	return 0;
+}
+
+static int run_deny(char **args)
+{
+	drive.policy.runtime_writes_deny = !strcmp(args[0], "yes");
+	return 0;
+}
+
+static int run_pins(char **args)
+{
+	snprintf(drive.pins, sizeof(drive.pins), "%s", args[0]);
+	drive.options.max_containers = (uint32_t)strtoul(args[1], NULL, 10);
+	return 0;
+}
+
+static int run_start(char **args)
+{
+	int r;
+
+	drive.options.topology = &drive.topology;
+	drive.options.bpffs_dir = drive.pins;
+	r = kernel_side_open(&drive.options, &drive.side);
+	if (r)
+		return r;
+	drive.port = kernel_side_port(drive.side);
+	r = drive.port.start(drive.side);
+	return r ? r : drive.port.enter_actor(drive.side);
+}
+
+static int run_publish(char **args)
+{
+	drive.policy.groups = drive.groups;
+	drive.policy.actors = drive.actors;
+	return drive.port.publish(drive.side, &drive.policy);
+}
+
+static int run_selftest(char **args)
+{
+	return drive.port.self_test(drive.side, args[0]);
+}
+
+static int run_tick(char **args)
+{
+	drive.port.tick(drive.side);
+	return 0;
+}
+
+static int run_sync(char **args)
+{
+	int r = kernel_side_dispatch(drive.side, sink());
+
+	return r < 0 ? r : 0;
+}
+
+static int run_status(char **args)
+{
+	static const char *const names[] = {"inactive", "partial", "active"};
+	struct guard_status status;
+
+	drive.port.guard_status(drive.side, &status);
+	printf("state=%s mechanism=%s misses=%llu reason=%s remedy=%s\n", names[status.state],
+	       status.mechanism, (unsigned long long)status.recursion_misses, status.reason,
+	       status.remedy);
+	return 0;
+}
+
+static int run_counts(char **args)
+{
+	const struct hook_count *counts;
+	uint32_t nr = drive.port.hook_counts(drive.side, &counts);
+
+	for (uint32_t i = 0; i < nr; i++)
+		printf("hook=%s allowed=%llu audited=%llu denied=%llu\n", counts[i].hook,
+		       (unsigned long long)counts[i].allowed, (unsigned long long)counts[i].audited,
+		       (unsigned long long)counts[i].denied);
+	printf("lost=%llu\n", (unsigned long long)drive.port.events_lost(drive.side));
+	return 0;
+}
+
+static int run_programs(char **args)
+{
+	const struct prog_row *rows;
+	uint32_t nr = drive.port.programs(drive.side, &rows);
+
+	for (uint32_t i = 0; i < nr; i++)
+		printf("object=%s program=%s type=%s id=%u time=%llu runs=%llu misses=%llu\n",
+		       rows[i].object, rows[i].name, rows[i].type, rows[i].id,
+		       (unsigned long long)rows[i].run_time_ns,
+		       (unsigned long long)rows[i].run_count,
+		       (unsigned long long)rows[i].recursion_misses);
+	return 0;
+}
+
+static int run_features(char **args)
+{
+	static const char *const names[] = {"no", "yes", "unknown"};
+	const struct feature_row *rows;
+	uint32_t nr = drive.port.features(drive.side, &rows);
+
+	for (uint32_t i = 0; i < nr; i++)
+		printf("feature=%s state=%s error=%d reason=%s\n", rows[i].name,
+		       names[rows[i].state], rows[i].error, rows[i].reason);
+	return 0;
+}
+
+static int run_write(char **args)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), CGROUPS "/%s/%s", args[0], args[1]);
+	return file_write_text(AT_FDCWD, path, args[2]);
+}
+
+static int run_mkdir(char **args)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), CGROUPS "/%s", args[0]);
+	return mkdir(path, 0755) ? -errno : 0;
+}
+
+static int run_release(char **args)
+{
+	return guard_release(drive.pins);
+}
+
+static int run_remove(char **args)
+{
+	return kernel_side_remove(drive.pins);
+}
+
+static const struct {
+	const char *name;
+	int nr_args;
+	int (*run)(char **args);
+} commands[] = {
+	{"pins", 2, run_pins},	       {"start", 0, run_start},	      {"group", 2, run_group},
+	{"container", 2, run_container}, {"actor", 3, run_actor},       {"protect", 1, run_protect},
+	{"modes", 3, run_modes},       {"expiry", 1, run_expiry},     {"deny-runtime", 1, run_deny},
+	{"publish", 0, run_publish},   {"selftest", 1, run_selftest}, {"tick", 0, run_tick},
+	{"sync", 0, run_sync},	       {"status", 0, run_status},     {"counts", 0, run_counts},
+	{"programs", 0, run_programs}, {"features", 0, run_features}, {"write", 3, run_write},
+	{"mkdir", 1, run_mkdir},       {"release", 0, run_release},   {"remove", 0, run_remove},
+};
+
+static int run_command(char *line)
+{
+	char *args[5] = {NULL}, *name = strtok(line, " \n");
+	int nr = 0;
+
+	/* the last argument is the rest of the line: values have blanks in them */
+	for (size_t i = 0; name && i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(name, commands[i].name))
+			continue;
+		while (nr < commands[i].nr_args &&
+		       (args[nr] = strtok(NULL, nr + 1 < commands[i].nr_args ? " \n" : "\n")))
+			nr++;
+		return nr < commands[i].nr_args ? -EINVAL : commands[i].run(args);
+	}
+	return -ENOSYS;
+}
+
+int main(int argc, char **argv)
+{
+	char line[512];
+
+	log_open("guard_drive", LOG_LEVEL_DEBUG);
+	crash_arm();
+	drive.events = argc > 1 ? fopen(argv[1], "ae") : NULL;
+	if (!drive.events)
+		return 2;
+	snprintf(drive.pins, sizeof(drive.pins), "/sys/fs/bpf/pinfold");
+	drive.options.max_containers = 64;
+	if (places_open(&drive.topology))
+		return 2;
+	while (fgets(line, sizeof(line), stdin)) {
+		int r;
+
+		if (!strncmp(line, "quit", 4))
+			break;
+		r = run_command(line);
+		printf("done %s\n", r ? strerrorname_np(-r) : "ok");
+		fflush(stdout);
+	}
+	kernel_side_close(drive.side);
+	return 0;
+}
