@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/*
+ * The closed-form merge against the definition: fold every choice of one hint per
+ * list with the pairwise comparison. Random problems, also with more nodes than
+ * the bit vectors hold.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/align.h"
+
+#define PROBLEMS  40000
+#define MAX_LISTS 4
+#define MAX_HINTS 9
+
+static uint64_t seed = 0x2545f4914f6cdd1dULL;
+
+static uint32_t draw(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+struct drawn {
+	struct align_problem problem;
+	struct hint_list lists[MAX_LISTS];
+	struct hint hints[MAX_LISTS][MAX_HINTS];
+	uint32_t distances[TOPOLOGY_MAX_NODES * TOPOLOGY_MAX_NODES];
+};
+
+static int count(node_mask_t mask)
+{
+	return __builtin_popcountll(mask);
+}
+
+static double average_distance(const struct align_problem *problem, node_mask_t mask)
+{
+	double sum = 0;
+
+	for (unsigned int a = 0; a < problem->nr_nodes; a++) {
+		for (unsigned int b = 0; b < problem->nr_nodes; b++) {
+			if (mask >> a & 1 && mask >> b & 1)
+				sum += problem->distances[a * problem->nr_nodes + b];
+		}
+	}
+	return sum / (count(mask) * count(mask));
+}
+
+/* The better of two masks that are equally preferred. */
+static node_mask_t fitter(const struct align_problem *problem, node_mask_t a, node_mask_t b)
+{
+	if (count(a) != count(b))
+		return count(a) < count(b) ? a : b;
+	if (problem->prefer_closest && problem->policy != ALIGN_SINGLE_NUMA_NODE && a != b) {
+		double x = average_distance(problem, a), y = average_distance(problem, b);
+
+		if (x != y)
+			return x < y ? a : b;
+	}
+	return a < b ? a : b;
+}
+
+struct fold {
+	bool any, preferred;
+	node_mask_t mask;
+};
+
+static void fold_one(const struct align_problem *problem, int best, struct fold *fold,
+		     node_mask_t mask, bool preferred)
+{
+	node_mask_t current = fold->mask;
+
+	if (mask == 0)
+		return;
+	if (!fold->any || preferred != fold->preferred) {
+		if (!fold->any || preferred)
+			*fold = (struct fold){true, preferred, mask};
+		return;
+	}
+	if (preferred || count(current) > best)
+		fold->mask = fitter(problem, current, mask);
+	else if (count(current) == best)
+		fold->mask = count(mask) == best ? fitter(problem, current, mask) : current;
+	else if (count(mask) > best)
+		fold->mask = current;
+	else if (count(mask) == best)
+		fold->mask = mask;
+	else if (count(mask) != count(current))
+		fold->mask = count(mask) > count(current) ? mask : current;
+	else
+		fold->mask = fitter(problem, current, mask);
+}
+
+static bool kept(const struct align_problem *problem, const struct hint *hint)
+{
+	return problem->policy != ALIGN_SINGLE_NUMA_NODE ||
+	       (hint->preferred && (hint->any || count(hint->nodes) == 1));
+}
+
+static void choose(const struct align_problem *problem, int best, uint32_t list, node_mask_t mask,
+		   node_mask_t same, bool preferred, struct fold *fold)
+{
+	if (list == problem->nr_lists) {
+		fold_one(problem, best, fold, mask, preferred);
+		return;
+	}
+	for (uint32_t i = 0; i < problem->lists[list].nr; i++) {
+		const struct hint *hint = &problem->lists[list].hints[i];
+
+		if (!kept(problem, hint))
+			continue;
+		if (hint->any)
+			choose(problem, best, list + 1, mask, same,
+			       preferred && hint->preferred, fold);
+		else
+			choose(problem, best, list + 1, mask & hint->nodes,
+			       same ? same : hint->nodes,
+			       preferred && hint->preferred && (!same || same == hint->nodes),
+			       fold);
+	}
+}
+
+static struct alignment by_definition(const struct align_problem *problem)
+{
+	node_mask_t all = (1ULL << problem->nr_nodes) - 1;
+	struct fold fold = {false, false, 0};
+	struct alignment answer = {.exact = true};
+	int best = 0;
+
+	for (uint32_t i = 0; i < problem->nr_lists; i++) {
+		int narrowest = 0;
+
+		for (uint32_t j = 0; j < problem->lists[i].nr; j++) {
+			const struct hint *hint = &problem->lists[i].hints[j];
+
+			if (!hint->any && kept(problem, hint) &&
+			    (!narrowest || count(hint->nodes) < narrowest))
+				narrowest = count(hint->nodes);
+		}
+		best = narrowest > best ? narrowest : best;
+	}
+	choose(problem, best, 0, all, 0, true, &fold);
+	answer.hint = (struct hint){.nodes = fold.any ? fold.mask : all,
+				    .preferred = fold.preferred};
+	if (problem->policy == ALIGN_SINGLE_NUMA_NODE && answer.hint.nodes == all)
+		answer.hint = (struct hint){.any = true, .preferred = fold.preferred};
+	answer.admitted = fold.preferred || problem->policy == ALIGN_BEST_EFFORT;
+	return answer;
+}
+
+static void draw_problem(struct drawn *drawn, unsigned int least_nodes, unsigned int most_nodes)
+{
+	struct align_problem *problem = &drawn->problem;
+
+	memset(drawn, 0, sizeof(*drawn));
+	problem->policy = (enum align_policy)(1 + draw(ALIGN_NR - 1));
+	problem->nr_nodes = least_nodes + draw(most_nodes - least_nodes + 1);
+	problem->prefer_closest = draw(2);
+	problem->distances = drawn->distances;
+	problem->lists = drawn->lists;
+	problem->nr_lists = draw(MAX_LISTS + 1);
+	for (unsigned int i = 0; i < problem->nr_nodes * problem->nr_nodes; i++)
+		drawn->distances[i] = 10 + draw(4) * 5;
+	for (uint32_t i = 0; i < problem->nr_lists; i++) {
+		drawn->lists[i] = (struct hint_list){draw(20) ? 1 + draw(MAX_HINTS) : 0,
+						     drawn->hints[i]};
+		for (uint32_t j = 0; j < drawn->lists[i].nr; j++) {
+			struct hint *hint = &drawn->hints[i][j];
+
+			hint->any = draw(12) == 0;
+			hint->preferred = draw(3) == 0;
+			hint->nodes = 1ULL << draw(problem->nr_nodes);
+			while (draw(2))
+				hint->nodes |= 1ULL << draw(problem->nr_nodes);
+		}
+	}
+}
+
+static void assert_same(const struct alignment *got, const struct alignment *want)
+{
+	assert_int_equal(got->hint.any, want->hint.any);
+	if (!want->hint.any)
+		assert_true(got->hint.nodes == want->hint.nodes);
+	assert_int_equal(got->hint.preferred, want->hint.preferred);
+	assert_int_equal(got->admitted, want->admitted);
+}
+
+static void equals_definition(void **state)
+{
+	unsigned int nr_admitted = 0, nr_imperfect = 0;
+
+	(void)state;
+	for (unsigned int n = 0; n < PROBLEMS; n++) {
+		struct drawn drawn;
+		struct alignment got, want;
+
+		draw_problem(&drawn, 1, n % 50 ? 6 : 12);
+		assert_int_equal(align_merge(&drawn.problem, &got), 0);
+		want = by_definition(&drawn.problem);
+		assert_same(&got, &want);
+		assert_true(got.exact);
+		nr_admitted += got.admitted;
+		nr_imperfect += !got.hint.preferred && !got.hint.any;
+	}
+	assert_true(nr_admitted > PROBLEMS / 5 && nr_admitted < PROBLEMS * 4 / 5);
+	assert_true(nr_imperfect > PROBLEMS / 5);
+}
+
+static void large_machines(void **state)
+{
+	unsigned int nr_exact = 0;
+
+	(void)state;
+	for (unsigned int n = 0; n < PROBLEMS / 20; n++) {
+		struct drawn drawn;
+		struct alignment got, want;
+
+		draw_problem(&drawn, 17, 63);
+		assert_int_equal(align_merge(&drawn.problem, &got), 0);
+		want = by_definition(&drawn.problem);
+		/* Never less certain about admission, even when not exact. */
+		assert_int_equal(got.admitted, want.admitted);
+		if (!got.exact)
+			continue;
+		nr_exact++;
+		assert_same(&got, &want);
+	}
+	assert_true(nr_exact > PROBLEMS / 40);
+}
+
+/* 64 nodes, three lists of thousands of masks with nothing preferred in common. */
+static void largest_machine_is_bounded(void **state)
+{
+	enum { HINTS = 4096 };
+	static struct hint hints[3][HINTS];
+	struct hint_list lists[3];
+	struct align_problem problem = {
+		.policy = ALIGN_BEST_EFFORT, .nr_nodes = 64, .nr_lists = 3, .lists = lists};
+	struct alignment got;
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		for (unsigned int j = 0; j < HINTS; j++) {
+			hints[i][j] = (struct hint){.preferred = false};
+			for (unsigned int k = 0; k < 12 + i; k++)
+				hints[i][j].nodes |= 1ULL << draw(64);
+		}
+		lists[i] = (struct hint_list){HINTS, hints[i]};
+	}
+	assert_int_equal(align_merge(&problem, &got), 0);
+	assert_false(got.exact);
+	assert_true(got.admitted && got.hint.nodes != 0 && !got.hint.preferred);
+}
+
+static void refusals(void **state)
+{
+	struct align_problem problem = {
+		.policy = ALIGN_RESTRICTED, .prefer_closest = true, .nr_nodes = 4};
+	struct alignment got;
+	bool closest = false;
+	uint32_t max_nodes = 8;
+	char error[160];
+
+	(void)state;
+	assert_int_equal(align_merge(&problem, &got), -EINVAL);
+	problem = (struct align_problem){.policy = ALIGN_RESTRICTED, .nr_nodes = 65};
+	assert_int_equal(align_merge(&problem, &got), -EINVAL);
+	assert_int_equal(align_option_set("prefer-closest-numa-nodes", "T", &closest, &max_nodes,
+					  error, sizeof(error)),
+			 0);
+	assert_true(closest);
+	assert_int_equal(align_option_set("max-allowable-numa-nodes", "+64", &closest, &max_nodes,
+					  error, sizeof(error)),
+			 0);
+	assert_int_equal(max_nodes, 64);
+	assert_int_equal(align_option_set("max-allowable-numa-nodes", "7", &closest, &max_nodes,
+					  error, sizeof(error)),
+			 -EINVAL);
+	assert_non_null(strstr(error, "less than 8"));
+	assert_int_equal(align_option_set("max-allowable-numa-nodes", "8x", &closest, &max_nodes,
+					  error, sizeof(error)),
+			 -EINVAL);
+	assert_int_equal(max_nodes, 64);
+	assert_int_equal(align_option_set("x", "1", &closest, &max_nodes, error, sizeof(error)),
+			 -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equals_definition),
+		cmocka_unit_test(large_machines),
+		cmocka_unit_test(largest_machine_is_bounded),
+		cmocka_unit_test(refusals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

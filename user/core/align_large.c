@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Merging hints on machines of more than 16 NUMA nodes, where 2^n entries are
+ * too many. What all lists prefer is found by sorting, exactly. Imperfect
+ * intersections are followed for the ALIGN_LARGE_MASKS best masks at each step;
+ * a better one may be missed, and the result is then marked as not exact.
+ *
+ * Bounds: sorting of all hints once; per list sorting of at most
+ * ALIGN_LARGE_MASKS^2 intersections.
+ */
+#include <errno.h>
+
+#include "core/align_private.h"
+
+struct claim {
+	node_mask_t mask;
+	uint32_t list;
+	bool binding; /* of a list that does not also accept any node */
+};
+
+struct ranked {
+	node_mask_t mask;
+	unsigned int rank; /* lower is kept longer */
+};
+
+static int compare_claims(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	if (x->mask != y->mask)
+		return x->mask < y->mask ? -1 : 1;
+	return (x->list > y->list) - (x->list < y->list);
+}
+
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->mask > y->mask) - (x->mask < y->mask);
+}
+
+static bool prefers_any(const struct hint_list *list)
+{
+	for (uint32_t i = 0; i < list->nr; i++) {
+		if (list->hints[i].any && list->hints[i].preferred)
+			return true;
+	}
+	return false;
+}
+
+static size_t total_hints(const struct align_problem *problem)
+{
+	size_t total = 0;
+
+	for (uint32_t i = 0; i < problem->nr_lists; i++)
+		total += problem->lists[i].nr;
+	return total;
+}
+
+static size_t collect_claims(const struct merge *merge, struct claim *ret_claims,
+			     uint32_t *ret_nr_binding)
+{
+	const struct align_problem *problem = merge->problem;
+	uint32_t nr_binding = 0;
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < problem->nr_lists; i++) {
+		const struct hint_list *list = &problem->lists[i];
+		bool binding = !prefers_any(list);
+
+		nr_binding += binding;
+		for (uint32_t j = 0; j < list->nr; j++) {
+			const struct hint *hint = &list->hints[j];
+
+			if (!hint->any && hint->preferred && is_considered(merge, hint))
+				ret_claims[nr++] =
+					(struct claim){hint->nodes & merge->all, i, binding};
+		}
+	}
+	*ret_nr_binding = nr_binding;
+	return nr;
+}
+
+/* A mask that every binding list prefers, the best of them; 0 = none. */
+static int merge_preferred(const struct merge *merge, node_mask_t *ret_mask)
+{
+	size_t total = total_hints(merge->problem);
+	cleanup_free struct claim *claims = malloc((total + 1) * sizeof(*claims));
+	node_mask_t best = 0;
+	uint32_t nr_binding;
+	size_t nr;
+
+	if (!claims)
+		return -ENOMEM;
+	nr = collect_claims(merge, claims, &nr_binding);
+	if (nr_binding == 0)
+		best = merge->all;
+	qsort(claims, nr, sizeof(*claims), compare_claims);
+	for (size_t i = 0; i < nr;) {
+		node_mask_t mask = claims[i].mask;
+		uint32_t agreed = 0, last = UINT32_MAX;
+
+		for (; i < nr && claims[i].mask == mask; i++) {
+			agreed += claims[i].binding && claims[i].list != last;
+			last = claims[i].list;
+		}
+		if (mask && agreed == nr_binding)
+			best = better_mask(merge, best, mask);
+	}
+	*ret_mask = best;
+	return 0;
+}
+
+/* Masks that can still shrink to best_count come first, the closest ahead. */
+static unsigned int rank_of(const struct merge *merge, node_mask_t mask)
+{
+	unsigned int count = count_nodes(mask), best = merge->best_count;
+
+	return count >= best ? count - best : TOPOLOGY_MAX_NODES + best - count;
+}
+
+/* Sort, drop repetitions, keep the best. True when something had to be given up. */
+static bool trim(struct ranked *masks, size_t *nr)
+{
+	size_t kept = 0;
+
+	qsort(masks, *nr, sizeof(*masks), compare_ranked);
+	for (size_t i = 0; i < *nr; i++) {
+		if (kept && masks[kept - 1].mask == masks[i].mask)
+			continue;
+		if (kept == ALIGN_LARGE_MASKS) {
+			*nr = kept;
+			return true;
+		}
+		masks[kept++] = masks[i];
+	}
+	*nr = kept;
+	return false;
+}
+
+static size_t collect_allowed(const struct merge *merge, const struct hint_list *list,
+			      struct ranked *ret_masks)
+{
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		node_mask_t mask = allowed_nodes(merge, &list->hints[i]);
+
+		if (mask && is_considered(merge, &list->hints[i]))
+			ret_masks[nr++] = (struct ranked){mask, rank_of(merge, mask)};
+	}
+	return nr;
+}
+
+static int merge_imperfect(const struct merge *merge, node_mask_t *ret_mask, bool *ret_exact)
+{
+	const struct align_problem *problem = merge->problem;
+	size_t most = total_hints(problem);
+	size_t nr = 1, nr_allowed, nr_pairs;
+	struct ranked reachable[ALIGN_LARGE_MASKS] = {{merge->all, 0}};
+	cleanup_free struct ranked *allowed = malloc((most + 1) * sizeof(*allowed));
+	cleanup_free struct ranked *pairs =
+		malloc((size_t)ALIGN_LARGE_MASKS * ALIGN_LARGE_MASKS * sizeof(*pairs));
+	node_mask_t best = 0;
+
+	if (!allowed || !pairs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < problem->nr_lists; i++) {
+		nr_allowed = collect_allowed(merge, &problem->lists[i], allowed);
+		if (trim(allowed, &nr_allowed))
+			*ret_exact = false;
+		nr_pairs = 0;
+		for (size_t a = 0; a < nr; a++) {
+			for (size_t b = 0; b < nr_allowed; b++) {
+				node_mask_t mask = reachable[a].mask & allowed[b].mask;
+
+				if (mask)
+					pairs[nr_pairs++] =
+						(struct ranked){mask, rank_of(merge, mask)};
+			}
+		}
+		if (trim(pairs, &nr_pairs))
+			*ret_exact = false;
+		for (nr = 0; nr < nr_pairs; nr++)
+			reachable[nr] = pairs[nr];
+	}
+	for (size_t i = 0; i < nr; i++)
+		best = better_imperfect(merge, best, reachable[i].mask);
+	*ret_mask = best;
+	return 0;
+}
+
+int merge_large(struct merge *merge, node_mask_t *ret_mask, bool *ret_preferred, bool *ret_exact)
+{
+	int r;
+
+	r = merge_preferred(merge, ret_mask);
+	if (r < 0)
+		return r;
+	*ret_preferred = *ret_mask != 0;
+	if (*ret_mask)
+		return 0;
+	merge->best_count = find_best_count(merge);
+	return merge_imperfect(merge, ret_mask, ret_exact);
+}
