@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define BENCH_SAMPLES	    301
-#define BENCH_SAMPLE_NS	    100000	/* a sample lasts at least this long */
-#define BENCH_TOTAL_NS	    2000000000	/* then fewer samples, at least BENCH_LEAST */
-#define BENCH_LEAST	    11
+#define BENCH_SAMPLES	301
+#define BENCH_SAMPLE_NS 100000	   /* a sample lasts at least this long */
+#define BENCH_TOTAL_NS	2000000000 /* then fewer samples, at least BENCH_LEAST */
+#define BENCH_LEAST	11
 
 static inline uint64_t bench_now_ns(void)
 {

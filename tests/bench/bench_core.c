@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
 /*
- * Cost of the takes. Sizes are those of the tables published for the kubelet:
+ * Cost of the takes and of merging hints. Sizes are those of the tables published for the kubelet:
  * two threads per core, the machine prebuilt, only the decision timed.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
+#include "core/align.h"
 #include "core/take.h"
 
 struct machine {
@@ -42,9 +43,8 @@ static struct topology *make_topology(struct machine machine)
 	for (unsigned int i = 0; cpus && i < machine.nr_cpus; i++) {
 		unsigned int core = i % (machine.nr_cpus / 2);
 		unsigned int node = core / (machine.nr_cpus / 2 / machine.nr_nodes);
-		unsigned int uncore = machine.cpus_per_uncore
-					      ? core / (machine.cpus_per_uncore / 2)
-					      : node;
+		unsigned int uncore = machine.cpus_per_uncore ? core / (machine.cpus_per_uncore / 2)
+							      : node;
 
 		cpus[i] = (struct topology_cpu){i, core, node, node, uncore};
 	}
@@ -60,11 +60,11 @@ static void call_take(void *arg)
 {
 	struct take_case *take = arg;
 	struct cpuset cpus;
-	enum take_status status =
-		take->distributed ? take_distributed(take->topology, &take->free, take->count,
-						     &take->options, &cpus)
-				  : take_packed(take->topology, &take->free, take->count,
-						&take->options, &cpus);
+	enum take_status status = take->distributed
+					  ? take_distributed(take->topology, &take->free,
+							     take->count, &take->options, &cpus)
+					  : take_packed(take->topology, &take->free, take->count,
+							&take->options, &cpus);
 
 	/* An answer that is wrong must not be timed as if it were one. */
 	if (status != TAKE_OK || cpuset_count(&cpus) != take->count) {
@@ -123,10 +123,9 @@ static void bench_distributed_sizes(void)
 	static const struct {
 		unsigned int nr_cpus, nr_nodes, nr_wanted;
 	} cases[] = {
-		{64, 2, 1},  {64, 4, 2},   {64, 4, 3},   {64, 8, 4},   {64, 8, 7},
-		{256, 2, 1}, {256, 4, 2},  {256, 4, 3},  {256, 8, 4},  {256, 8, 7},
-		{256, 16, 4}, {1024, 2, 1}, {1024, 4, 2}, {1024, 4, 3}, {1024, 8, 4},
-		{1024, 8, 7}, {1024, 16, 8},
+		{64, 2, 1},   {64, 4, 2},   {64, 4, 3},	  {64, 8, 4},	{64, 8, 7},    {256, 2, 1},
+		{256, 4, 2},  {256, 4, 3},  {256, 8, 4},  {256, 8, 7},	{256, 16, 4},  {1024, 2, 1},
+		{1024, 4, 2}, {1024, 4, 3}, {1024, 8, 4}, {1024, 8, 7}, {1024, 16, 8},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -177,6 +176,67 @@ static void bench_distributed_hard(void)
 	bench_distributed("take_distributed_hard_16_nodes", machine, missing, 271, 1);
 }
 
+struct merge_case {
+	struct align_problem problem;
+	bool admitted;
+	struct hint_list lists[3];
+	struct hint *hints;
+};
+
+static void call_merge(void *arg)
+{
+	struct merge_case *merge = arg;
+	struct alignment alignment;
+
+	if (align_merge(&merge->problem, &alignment) < 0 || alignment.admitted != merge->admitted) {
+		fprintf(stderr, "bench_core: a merge gave the wrong answer\n");
+		exit(1);
+	}
+}
+
+/*
+ * Three providers that offer every mask, as on an idle machine. Found: all prefer
+ * single nodes. Worst: no two prefer the same, so every intersection counts.
+ */
+static void bench_merge(const char *name, unsigned int nr_nodes, bool found)
+{
+	uint32_t nr_masks = (1U << nr_nodes) - 1;
+	struct merge_case merge = {.admitted = found};
+	char params[64];
+
+	merge.hints = calloc(3 * (size_t)nr_masks, sizeof(*merge.hints));
+	if (!merge.hints)
+		exit(1);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct hint *hints = merge.hints + i * nr_masks;
+
+		for (uint32_t mask = 1; mask <= nr_masks; mask++)
+			hints[mask - 1] = (struct hint){
+				.nodes = mask,
+				.preferred = found ? (mask & (mask - 1)) == 0 : mask == 1U << i};
+		merge.lists[i] = (struct hint_list){nr_masks, hints};
+	}
+	merge.problem = (struct align_problem){.policy = ALIGN_RESTRICTED,
+					       .nr_nodes = nr_nodes,
+					       .nr_lists = 3,
+					       .lists = merge.lists};
+	snprintf(params, sizeof(params), "{\"nodes\": %u, \"providers\": 3}", nr_nodes);
+	bench_run(name, params, call_merge, &merge);
+	free(merge.hints);
+}
+
+static void bench_merges(void)
+{
+	static const unsigned int sizes[] = {2, 4, 12, 16};
+
+	bench_merge("merge_restricted_8x3_found", 8, true);
+	bench_merge("merge_restricted_8x3_worst", 8, false);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		bench_merge("merge_restricted_found", sizes[i], true);
+		bench_merge("merge_restricted_worst", sizes[i], false);
+	}
+}
+
 int main(void)
 {
 	static const unsigned int nodes[] = {2, 4, 6, 8, 10, 12, 16};
@@ -191,5 +251,6 @@ int main(void)
 	bench_distributed_worst("take_distributed_worst_16_nodes_1024_cpus", 1024, 16);
 	bench_distributed_hard();
 	bench_distributed_worst("take_distributed_64_nodes", 4096, 64);
+	bench_merges();
 	return 0;
 }

@@ -19,10 +19,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A property that does not hold is a crash in both ways of running. */
-#define FUZZ_CHECK(condition)                                                                      \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
+#define FUZZ_CHECK(condition)     \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
 	} while (0)
 
 #endif

@@ -305,8 +305,7 @@ static bool print_sum(void)
 		if (!kind->run)
 			printf(" (no handler for this kind)");
 		if (kind->nr_kubelet_rules)
-			printf(" (%u by kubelet-1.36 rules in every mode)",
-			       kind->nr_kubelet_rules);
+			printf(" (%u by kubelet-1.36 rules in every mode)", kind->nr_kubelet_rules);
 		putchar('\n');
 		for (size_t j = 0; j < OUTCOME_NR; j++)
 			sum[j] += kind->nr[j];

@@ -77,7 +77,7 @@ static void add_provider(struct merge_case *merge, struct json_object *provider)
 		lists[(*nr_lists)++] = (struct hint_list){1, &no_opinion};
 		return;
 	}
-	json_object_object_foreach(provider, resource, hints) {
+	json_object_object_foreach (provider, resource, hints) {
 		(void)resource;
 		if (*nr_lists == MAX_LISTS)
 			return;
@@ -128,7 +128,7 @@ static void configure(struct merge_case *merge, struct json_object *line, char *
 	if (merge->problem.policy == ALIGN_NONE)
 		return;
 	if (options) {
-		json_object_object_foreach(options, name, value) {
+		json_object_object_foreach (options, name, value) {
 			if (align_option_set(name, json_object_get_string(value),
 					     &merge->problem.prefer_closest, &max_nodes, error,
 					     size) < 0)
@@ -150,8 +150,7 @@ static enum outcome compare(struct replay *replay, const struct merge_case *merg
 
 	if (!got->exact)
 		return replay_fail(replay, "the answer is said not to be exact");
-	if (got->hint.any != (mask == NULL) ||
-	    (mask && nodes != json_object_get_uint64(mask)) ||
+	if (got->hint.any != (mask == NULL) || (mask && nodes != json_object_get_uint64(mask)) ||
 	    got->hint.preferred != preferred || got->admitted != field_bool(want, "admit"))
 		return replay_fail(replay, "want %s, got mask %#llx any %d preferred %d admit %d",
 				   json_object_to_json_string_ext(want, JSON_C_TO_STRING_PLAIN),

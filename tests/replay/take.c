@@ -29,8 +29,9 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 	unsigned int count = (unsigned int)field_int(line, "num", 0);
 	struct take_options options = {
 		.compatibility = replay->compatibility,
-		.sorting = strcmp(field_text(line, "sorting", "packed"), "spread") == 0 ? TAKE_SPREAD
-										       : TAKE_PACKED,
+		.sorting = strcmp(field_text(line, "sorting", "packed"), "spread") == 0
+				   ? TAKE_SPREAD
+				   : TAKE_PACKED,
 		.uncore = field_bool(line, "uncore"),
 		.group = (unsigned int)field_int(line, "group", 1),
 	};

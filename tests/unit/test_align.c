@@ -120,8 +120,8 @@ static void choose(const struct align_problem *problem, int best, uint32_t list,
 		if (!kept(problem, hint))
 			continue;
 		if (hint->any)
-			choose(problem, best, list + 1, mask, same,
-			       preferred && hint->preferred, fold);
+			choose(problem, best, list + 1, mask, same, preferred && hint->preferred,
+			       fold);
 		else
 			choose(problem, best, list + 1, mask & hint->nodes,
 			       same ? same : hint->nodes,
@@ -150,8 +150,8 @@ static struct alignment by_definition(const struct align_problem *problem)
 		best = narrowest > best ? narrowest : best;
 	}
 	choose(problem, best, 0, all, 0, true, &fold);
-	answer.hint = (struct hint){.nodes = fold.any ? fold.mask : all,
-				    .preferred = fold.preferred};
+	answer.hint =
+		(struct hint){.nodes = fold.any ? fold.mask : all, .preferred = fold.preferred};
 	if (problem->policy == ALIGN_SINGLE_NUMA_NODE && answer.hint.nodes == all)
 		answer.hint = (struct hint){.any = true, .preferred = fold.preferred};
 	answer.admitted = fold.preferred || problem->policy == ALIGN_BEST_EFFORT;
@@ -172,8 +172,8 @@ static void draw_problem(struct drawn *drawn, unsigned int least_nodes, unsigned
 	for (unsigned int i = 0; i < problem->nr_nodes * problem->nr_nodes; i++)
 		drawn->distances[i] = 10 + draw(4) * 5;
 	for (uint32_t i = 0; i < problem->nr_lists; i++) {
-		drawn->lists[i] = (struct hint_list){draw(20) ? 1 + draw(MAX_HINTS) : 0,
-						     drawn->hints[i]};
+		drawn->lists[i] =
+			(struct hint_list){draw(20) ? 1 + draw(MAX_HINTS) : 0, drawn->hints[i]};
 		for (uint32_t j = 0; j < drawn->lists[i].nr; j++) {
 			struct hint *hint = &drawn->hints[i][j];
 

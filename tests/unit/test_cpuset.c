@@ -32,18 +32,10 @@ static void parse_normalises(void **state)
 	static const struct {
 		const char *text, *list;
 	} cases[] = {
-		{"", ""},
-		{"\n", ""},
-		{" \t", ""},
-		{"0", "0"},
-		{"0-3,8", "0-3,8"},
-		{"0-3,8\n", "0-3,8"},
-		{"8,0-3", "0-3,8"},
-		{"1,1,0-1", "0-1"},
-		{" 1 , 3-5 ", "1,3-5"},
-		{"63-64", "63-64"},
-		{"0007", "7"},
-		{"8191", "8191"},
+		{"", ""},	    {"\n", ""},		{" \t", ""},
+		{"0", "0"},	    {"0-3,8", "0-3,8"}, {"0-3,8\n", "0-3,8"},
+		{"8,0-3", "0-3,8"}, {"1,1,0-1", "0-1"}, {" 1 , 3-5 ", "1,3-5"},
+		{"63-64", "63-64"}, {"0007", "7"},	{"8191", "8191"},
 		{"5-5", "5"},
 	};
 
@@ -61,11 +53,12 @@ static void parse_refuses(void **state)
 		const char *text;
 		int error;
 	} cases[] = {
-		{",", -EINVAL},	    {"0,", -EINVAL},	 {",0", -EINVAL},      {"0,,1", -EINVAL},
-		{"3-1", -EINVAL},   {"-1", -EINVAL},	 {"+1", -EINVAL},      {"1-", -EINVAL},
-		{"1 2", -EINVAL},   {"1 - 2", -EINVAL},	 {"a", -EINVAL},       {"0x1", -EINVAL},
-		{"1\n\n", -EINVAL}, {"0-7:1/2", -EINVAL}, {"8192", -ERANGE},   {"0-8192", -ERANGE},
-		{"9-8192", -ERANGE}, {"99999999999999999999", -ERANGE},
+		{",", -EINVAL},	     {"0,", -EINVAL},	   {",0", -EINVAL},
+		{"0,,1", -EINVAL},   {"3-1", -EINVAL},	   {"-1", -EINVAL},
+		{"+1", -EINVAL},     {"1-", -EINVAL},	   {"1 2", -EINVAL},
+		{"1 - 2", -EINVAL},  {"a", -EINVAL},	   {"0x1", -EINVAL},
+		{"1\n\n", -EINVAL},  {"0-7:1/2", -EINVAL}, {"8192", -ERANGE},
+		{"0-8192", -ERANGE}, {"9-8192", -ERANGE},  {"99999999999999999999", -ERANGE},
 	};
 
 	(void)state;
@@ -153,7 +146,7 @@ static void iteration(void **state)
 	unsigned int nr = 0;
 
 	(void)state;
-	cpuset_for_each(cpu, &set)
+	cpuset_for_each (cpu, &set)
 		assert_int_equal(cpu, members[nr++]);
 	assert_int_equal(nr, 5);
 	assert_int_equal(cpuset_next(&set, 128), 8191);

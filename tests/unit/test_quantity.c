@@ -93,12 +93,12 @@ static void refusals(void **state)
 		const char *text;
 		int error;
 	} cases[] = {
-		{"", -EINVAL},	   {".", -EINVAL},   {"+", -EINVAL},	{"m", -EINVAL},
-		{"1.2.3", -EINVAL}, {"1 ", -EINVAL}, {" 1", -EINVAL},	{"1e", -EINVAL},
-		{"1e+", -EINVAL},  {"1e1.5", -EINVAL}, {"1Kib", -EINVAL}, {"1K", -EINVAL},
-		{"1ki", -EINVAL},  {"1mi", -EINVAL}, {"1g", -EINVAL},	{"0x10", -EINVAL},
-		{"Inf", -EINVAL},  {"--1", -EINVAL}, {"1,5", -EINVAL},	{"1Gi5", -EINVAL},
-		{"-1", -EDOM},	   {"-0.001m", -EDOM}, {"-5Gi", -EDOM}, {"-1x", -EINVAL},
+		{"", -EINVAL},	    {".", -EINVAL},	{"+", -EINVAL},	   {"m", -EINVAL},
+		{"1.2.3", -EINVAL}, {"1 ", -EINVAL},	{" 1", -EINVAL},   {"1e", -EINVAL},
+		{"1e+", -EINVAL},   {"1e1.5", -EINVAL}, {"1Kib", -EINVAL}, {"1K", -EINVAL},
+		{"1ki", -EINVAL},   {"1mi", -EINVAL},	{"1g", -EINVAL},   {"0x10", -EINVAL},
+		{"Inf", -EINVAL},   {"--1", -EINVAL},	{"1,5", -EINVAL},  {"1Gi5", -EINVAL},
+		{"-1", -EDOM},	    {"-0.001m", -EDOM}, {"-5Gi", -EDOM},   {"-1x", -EINVAL},
 	};
 
 	(void)state;
@@ -118,9 +118,14 @@ static void binary_form(void **state)
 		uint64_t bytes;
 		const char *text;
 	} cases[] = {
-		{0, "0"},	  {1000, "1000"},	   {1024, "1Ki"},
-		{2097152, "2Mi"}, {1073741824, "1Gi"},	   {1536, "1536"},
-		{1ULL << 63, "8Ei"}, {UINT64_MAX, "18446744073709551615"},
+		{0, "0"},
+		{1000, "1000"},
+		{1024, "1Ki"},
+		{2097152, "2Mi"},
+		{1073741824, "1Gi"},
+		{1536, "1536"},
+		{1ULL << 63, "8Ei"},
+		{UINT64_MAX, "18446744073709551615"},
 	};
 	char buffer[24];
 

@@ -68,11 +68,10 @@ static void assert_take(struct question question, const char *want)
 	char text[1024];
 
 	assert_int_equal(cpuset_parse(question.free, strlen(question.free), &free), 0);
-	status = question.distributed
-			 ? take_distributed(question.topology, &free, question.count,
-					    &question.options, &cpus)
-			 : take_packed(question.topology, &free, question.count,
-				       &question.options, &cpus);
+	status = question.distributed ? take_distributed(question.topology, &free, question.count,
+							 &question.options, &cpus)
+				      : take_packed(question.topology, &free, question.count,
+						    &question.options, &cpus);
 	if (status == TAKE_OK)
 		cpuset_format(&cpus, text, sizeof(text));
 	else
@@ -80,9 +79,9 @@ static void assert_take(struct question question, const char *want)
 	assert_string_equal(text, want);
 }
 
-#define PACKED(topology, free, count, want, ...)                                                   \
+#define PACKED(topology, free, count, want, ...) \
 	assert_take((struct question){topology, free, count, {__VA_ARGS__}, false}, want)
-#define DISTRIBUTED(topology, free, count, want, ...)                                              \
+#define DISTRIBUTED(topology, free, count, want, ...) \
 	assert_take((struct question){topology, free, count, {__VA_ARGS__}, true}, want)
 #define KUBELET .compatibility = COMPATIBILITY_KUBELET_1_36
 
@@ -110,9 +109,10 @@ static void packed_order(void **state)
 
 static void spread_goes_by_number(void **state)
 {
-	static const struct topology_cpu offset[] = {
-		{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {2, 2, 0, 0, 0}, {3, 3, 0, 0, 0},
-		{4, 0, 0, 0, 0}, {5, 1, 0, 0, 0}, {6, 2, 0, 0, 0}, {7, 3, 0, 0, 0}};
+	static const struct topology_cpu offset[] = {{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0},
+						     {2, 2, 0, 0, 0}, {3, 3, 0, 0, 0},
+						     {4, 0, 0, 0, 0}, {5, 1, 0, 0, 0},
+						     {6, 2, 0, 0, 0}, {7, 3, 0, 0, 0}};
 	cleanup_topology struct topology *topology = make(offset, ARRAY_SIZE(offset));
 
 	(void)state;
@@ -171,9 +171,10 @@ static void defect_combination(void **state)
 /* F2: whole is judged by the machine's average. */
 static void defect_average(void **state)
 {
-	static const struct topology_cpu uneven[] = {
-		{0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {2, 2, 0, 0, 0}, {3, 2, 0, 0, 0},
-		{4, 4, 0, 0, 0}, {5, 5, 0, 0, 0}, {6, 6, 0, 0, 0}, {7, 7, 0, 0, 0}};
+	static const struct topology_cpu uneven[] = {{0, 0, 0, 0, 0}, {1, 0, 0, 0, 0},
+						     {2, 2, 0, 0, 0}, {3, 2, 0, 0, 0},
+						     {4, 4, 0, 0, 0}, {5, 5, 0, 0, 0},
+						     {6, 6, 0, 0, 0}, {7, 7, 0, 0, 0}};
 	cleanup_topology struct topology *topology = make(uneven, ARRAY_SIZE(uneven));
 
 	(void)state;

@@ -119,7 +119,8 @@ static struct topology *draw_machine(void)
 			uncore += (shape.shared_uncores ? node / 2 : node) * shape.nr_uncores;
 			for (uint32_t t = 0; t < threads; t++)
 				cpus[nr++] = (struct topology_cpu){
-					0, core, socket, shape.sparse ? node * 3 + 1 : node, uncore};
+					0, core, socket, shape.sparse ? node * 3 + 1 : node,
+					uncore};
 		}
 	}
 	number_cpus(cpus, nr);
@@ -147,7 +148,7 @@ static struct cpuset draw_free(const struct topology *topology)
 			cpuset_remove(&set, draw(topology->nr_cpu_ids));
 		return set;
 	}
-	cpuset_for_each(cpu, &topology->all) {
+	cpuset_for_each (cpu, &topology->all) {
 		if (!chance(percent))
 			cpuset_remove(&set, cpu);
 	}
@@ -171,9 +172,9 @@ static void explain(const struct topology *topology, const struct cpuset *free, 
 	cpuset_format(free, text, sizeof(text));
 	print_error("seed %" PRIu64 ": %s take of %u out of %s (group %u, sorting %d, uncore %d, "
 		    "compatibility %d)\n",
-		    start_seed, distributed ? "distributed" : "packed", count, text,
-		    options->group, options->sorting, options->uncore, options->compatibility);
-	cpuset_for_each(cpu, &topology->all)
+		    start_seed, distributed ? "distributed" : "packed", count, text, options->group,
+		    options->sorting, options->uncore, options->compatibility);
+	cpuset_for_each (cpu, &topology->all)
 		print_error("[%u,%u,%u,%u,%u]", cpu, topology->cores.ids[topology->core_of[cpu]],
 			    topology->sockets.ids[topology->socket_of[cpu]],
 			    topology->nodes.ids[topology->node_of[cpu]],
@@ -249,7 +250,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(takes_hold)};
 
-	start_seed = number_from("PINFOLD_SEED", (uint64_t)time(NULL) * 1000003 + (uint64_t)getpid());
+	start_seed =
+		number_from("PINFOLD_SEED", (uint64_t)time(NULL) * 1000003 + (uint64_t)getpid());
 	seed = start_seed ? start_seed : 1;
 	print_message("seed %" PRIu64 " (PINFOLD_SEED repeats this run)\n", start_seed);
 	return cmocka_run_group_tests(tests, NULL, NULL);

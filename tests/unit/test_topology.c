@@ -11,9 +11,9 @@
 
 #include "core/topology.h"
 
-#define COUNTED                                                                                    \
-	.num_cpus = TOPOLOGY_COUNTED, .num_cores = TOPOLOGY_COUNTED,                               \
-	.num_sockets = TOPOLOGY_COUNTED, .num_nodes = TOPOLOGY_COUNTED,                            \
+#define COUNTED                                                         \
+	.num_cpus = TOPOLOGY_COUNTED, .num_cores = TOPOLOGY_COUNTED,    \
+	.num_sockets = TOPOLOGY_COUNTED, .num_nodes = TOPOLOGY_COUNTED, \
 	.num_uncores = TOPOLOGY_COUNTED
 
 /* Two sockets, sparse node ids 4 and 9, CPU 6 without its sibling. */
@@ -69,9 +69,9 @@ static void counts_can_be_given(void **state)
 static void memory_and_distances(void **state)
 {
 	/* Node 1 has memory only; the order of the facts is not that of the ids. */
-	static const struct topology_node nodes[] = {
-		{.id = 9, .memory_bytes = 900}, {.id = 1, .memory_bytes = 100},
-		{.id = 4, .memory_bytes = 400}};
+	static const struct topology_node nodes[] = {{.id = 9, .memory_bytes = 900},
+						     {.id = 1, .memory_bytes = 100},
+						     {.id = 4, .memory_bytes = 400}};
 	static const uint32_t distances[] = {10, 30, 20, 31, 10, 40, 21, 41, 10};
 	struct topology_facts facts = {.cpus = cpus,
 				       .nr_cpus = ARRAY_SIZE(cpus),

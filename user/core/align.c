@@ -16,7 +16,7 @@
 
 #include "core/align_private.h"
 
-#define SET_WORDS(nr_nodes) ((nr_nodes) > 6 ? 1U << ((nr_nodes) - 6) : 1U)
+#define SET_WORDS(nr_nodes) ((nr_nodes) > 6 ? 1U << ((nr_nodes)-6) : 1U)
 #define MAX_SET_WORDS	    SET_WORDS(ALIGN_EXACT_NODES)
 
 /* A set of masks, bit m for mask m. */

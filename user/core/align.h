@@ -69,7 +69,7 @@ int align_merge(const struct align_problem *problem, struct alignment *ret_align
  * topologyManagerPolicyOptions, one at a time. -EINVAL with the kubelet's own
  * sentence in `error` (size >= 160).
  */
-int align_option_set(const char *name, const char *value, bool *prefer_closest,
-		     uint32_t *max_nodes, char *error, size_t error_size);
+int align_option_set(const char *name, const char *value, bool *prefer_closest, uint32_t *max_nodes,
+		     char *error, size_t error_size);
 
 #endif

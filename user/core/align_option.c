@@ -15,9 +15,9 @@ static int parse_bool(const char *text, bool *ret_value)
 		const char *word;
 		bool value;
 	} words[] = {
-		{"1", true},  {"t", true},  {"T", true},  {"TRUE", true},  {"true", true},
-		{"True", true}, {"0", false}, {"f", false}, {"F", false},	 {"FALSE", false},
-		{"false", false}, {"False", false},
+		{"1", true},	{"t", true},	  {"T", true},	    {"TRUE", true},
+		{"true", true}, {"True", true},	  {"0", false},	    {"f", false},
+		{"F", false},	{"FALSE", false}, {"false", false}, {"False", false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -45,8 +45,8 @@ static int parse_number(const char *text, int32_t *ret_value)
 	return 0;
 }
 
-int align_option_set(const char *name, const char *value, bool *prefer_closest,
-		     uint32_t *max_nodes, char *error, size_t error_size)
+int align_option_set(const char *name, const char *value, bool *prefer_closest, uint32_t *max_nodes,
+		     char *error, size_t error_size)
 {
 	int32_t number;
 

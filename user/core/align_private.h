@@ -43,14 +43,12 @@ node_mask_t better_mask(const struct merge *merge, node_mask_t current, node_mas
  * Which of the reachable intersections wins when none is preferred by all: one
  * of exactly best_count nodes, else the widest below, else the narrowest above.
  */
-node_mask_t better_imperfect(const struct merge *merge, node_mask_t current,
-			     node_mask_t candidate);
+node_mask_t better_imperfect(const struct merge *merge, node_mask_t current, node_mask_t candidate);
 
 /* Size of the widest of the lists' narrowest hints; decides between imperfect results. */
 unsigned int find_best_count(const struct merge *merge);
 
 /* More than ALIGN_EXACT_NODES nodes. *ret_mask is 0 when nothing survives. */
-int merge_large(struct merge *merge, node_mask_t *ret_mask, bool *ret_preferred,
-		bool *ret_exact);
+int merge_large(struct merge *merge, node_mask_t *ret_mask, bool *ret_preferred, bool *ret_exact);
 
 #endif

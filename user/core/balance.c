@@ -21,11 +21,11 @@ struct search {
 	const struct balance_problem *problem;
 	bool exact;
 	uint32_t even, rest;
-	uint32_t nr_groups;   /* wanted in all */
-	int64_t square_sum;   /* of the free CPUs before anything is taken */
-	int64_t after_sum;    /* CPUs free afterwards, whatever is chosen */
-	int64_t mean_milli;   /* their mean, rounded to thousandths */
-	int64_t rest_bound;   /* no deal of the rest gains more than this */
+	uint32_t nr_groups; /* wanted in all */
+	int64_t square_sum; /* of the free CPUs before anything is taken */
+	int64_t after_sum;  /* CPUs free afterwards, whatever is chosen */
+	int64_t mean_milli; /* their mean, rounded to thousandths */
+	int64_t rest_bound; /* no deal of the rest gains more than this */
 	/* Sum of the r largest values at positions >= i. */
 	uint32_t top_free[BALANCE_MAX + 1][BALANCE_MAX + 1];
 	uint32_t top_groups[BALANCE_MAX + 1][BALANCE_MAX + 1];
@@ -374,8 +374,7 @@ static void descend(struct search *search, unsigned int depth, unsigned int star
 			return;
 		/* The bounds only fall with i: nothing after this one can pass either. */
 		if (groups + search->top_groups[i][missing] < search->nr_groups ||
-		    even_gain(search, sum, problem->nr_used) + search->rest_bound <
-			    search->needed)
+		    even_gain(search, sum, problem->nr_used) + search->rest_bound < search->needed)
 			return;
 		if (problem->free[i] < search->even)
 			continue;
@@ -444,8 +443,7 @@ static void set_rest(const struct leaf *leaf, uint64_t subset, struct balance *b
 {
 	balance->nr_rest = 0;
 	for (; subset; subset &= subset - 1)
-		balance->rest[balance->nr_rest++] =
-			leaf->position[__builtin_ctzll(subset)];
+		balance->rest[balance->nr_rest++] = leaf->position[__builtin_ctzll(subset)];
 }
 
 /*

@@ -18,10 +18,10 @@
 #define BALANCE_MAX TOPOLOGY_MAX_NODES
 
 struct balance_problem {
-	unsigned int nr;		/* positions, at most BALANCE_MAX */
-	uint32_t free[BALANCE_MAX];	/* CPUs free at each, > 0 */
-	unsigned int nr_used;		/* k: how many positions to use */
-	uint32_t count;			/* CPUs wanted: a multiple of group, >= nr_used groups */
+	unsigned int nr;	    /* positions, at most BALANCE_MAX */
+	uint32_t free[BALANCE_MAX]; /* CPUs free at each, > 0 */
+	unsigned int nr_used;	    /* k: how many positions to use */
+	uint32_t count;		    /* CPUs wanted: a multiple of group, >= nr_used groups */
 	uint32_t group;
 };
 

@@ -20,6 +20,15 @@ static inline uint64_t bit_of(unsigned int cpu)
 	return 1ULL << (cpu % CPUSET_WORD_BITS);
 }
 
+/* In plain arithmetic: without -mpopcnt the builtin is a call, and takes count words all the time. */
+static inline unsigned int count_bits(uint64_t word)
+{
+	word -= word >> 1 & 0x5555555555555555ULL;
+	word = (word & 0x3333333333333333ULL) + (word >> 2 & 0x3333333333333333ULL);
+	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (unsigned int)(word * 0x0101010101010101ULL >> 56);
+}
+
 static inline uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -49,7 +58,7 @@ unsigned int cpuset_count(const struct cpuset *set)
 	unsigned int count = 0;
 
 	for (uint32_t i = 0; i < set->nr_words; i++)
-		count += (unsigned int)__builtin_popcountll(set->words[i]);
+		count += count_bits(set->words[i]);
 	return count;
 }
 
@@ -122,7 +131,7 @@ unsigned int cpuset_count_common(const struct cpuset *a, const struct cpuset *b)
 	unsigned int count = 0;
 
 	for (uint32_t i = 0; i < nr_words; i++)
-		count += (unsigned int)__builtin_popcountll(a->words[i] & b->words[i]);
+		count += count_bits(a->words[i] & b->words[i]);
 	return count;
 }
 

@@ -94,8 +94,8 @@ static int parse_suffix(const char *pos, const char *end, struct number *number)
 		char letter;
 		signed char exp10, exp2; /* exp2 0: has no binary form */
 	} suffixes[] = {
-		{'n', -9, 0}, {'u', -6, 0},  {'m', -3, 0},  {'k', 3, 0},   {'K', 0, 10},
-		{'M', 6, 20}, {'G', 9, 30},  {'T', 12, 40}, {'P', 15, 50}, {'E', 18, 60},
+		{'n', -9, 0}, {'u', -6, 0}, {'m', -3, 0},  {'k', 3, 0},	  {'K', 0, 10},
+		{'M', 6, 20}, {'G', 9, 30}, {'T', 12, 40}, {'P', 15, 50}, {'E', 18, 60},
 	};
 	size_t len = (size_t)(end - pos);
 	int exponent;

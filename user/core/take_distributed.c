@@ -10,7 +10,8 @@
 
 struct distribution {
 	const struct topology *topology;
-	const struct take_options *options; /* without uncore: distribution does not align to caches */
+	const struct take_options
+		*options; /* without uncore: distribution does not align to caches */
 	struct cpuset free, result;
 	int64_t need;
 };
@@ -60,9 +61,8 @@ static bool deal_rest(struct distribution *distribution, const struct balance *b
 	return true;
 }
 
-static enum take_status distribute(struct distribution *distribution,
-				   const struct balance *balance, const uint16_t *nodes,
-				   uint32_t group)
+static enum take_status distribute(struct distribution *distribution, const struct balance *balance,
+				   const uint16_t *nodes, uint32_t group)
 {
 	for (unsigned int i = 0; i < balance->nr_used; i++)
 		take_from_node(distribution, nodes[balance->used[i]], balance->even);

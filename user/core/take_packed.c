@@ -283,9 +283,9 @@ static bool take_part_of_uncore(struct take *take, uint32_t uncore)
 	struct cpuset cores = CPUSET_EMPTY, candidates = CPUSET_EMPTY;
 
 	cpuset_intersect(&cpus, &take->free);
-	cpuset_for_each(cpu, &cpus)
+	cpuset_for_each (cpu, &cpus)
 		cpuset_add(&cores, topology->core_of[cpu]);
-	cpuset_for_each(core, &cores) {
+	cpuset_for_each (core, &cores) {
 		if (nr_cores-- == 0)
 			break;
 		cpuset_union(&candidates, &topology->cores.cpus[core]);
@@ -295,7 +295,7 @@ static bool take_part_of_uncore(struct take *take, uint32_t uncore)
 	    cpuset_count(&candidates) > take->need) {
 		unsigned int last = 0;
 
-		cpuset_for_each(cpu, &candidates)
+		cpuset_for_each (cpu, &candidates)
 			last = cpu;
 		cpuset_remove(&candidates, last);
 	}
@@ -371,7 +371,7 @@ static void take_cpus_of(struct take *take, const struct cpuset *snapshot,
 	struct cpuset cpus = *group;
 
 	cpuset_intersect(&cpus, snapshot);
-	cpuset_for_each(cpu, &cpus) {
+	cpuset_for_each (cpu, &cpus) {
 		if (satisfied(take))
 			return;
 		claim_cpu(take, cpu);

@@ -76,9 +76,8 @@ static int check_cpu(const struct topology_cpu *cpu, struct cpuset *seen, char *
 			      cpu->node, CPUSET_MAX);
 	if (cpu->core > TOPOLOGY_MAX_ID || cpu->socket > TOPOLOGY_MAX_ID ||
 	    cpu->uncore > TOPOLOGY_MAX_ID)
-		return refuse(error, error_size,
-			      "CPU %u: core, socket or uncore id is above %d", cpu->id,
-			      TOPOLOGY_MAX_ID);
+		return refuse(error, error_size, "CPU %u: core, socket or uncore id is above %d",
+			      cpu->id, TOPOLOGY_MAX_ID);
 	cpuset_add(seen, cpu->id);
 	return 0;
 }
@@ -178,7 +177,7 @@ static int check_cores(const struct topology *topology, char *error, size_t erro
 		const struct cpuset *cpus = &topology->cores.cpus[core];
 		unsigned int first = cpuset_next(cpus, 0);
 
-		cpuset_for_each(cpu, cpus) {
+		cpuset_for_each (cpu, cpus) {
 			const char *what = NULL;
 
 			if (topology->socket_of[cpu] != topology->socket_of[first])
