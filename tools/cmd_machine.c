@@ -6,7 +6,7 @@
 #include "core/cpuset.h"
 #include "inspect.h"
 
-/* --- node -------------------------------------------------------------------------------------- */
+/* --- node ------------------------------------------------------------------------------------- */
 
 static int node_show(struct session *session, int argc, char **argv)
 {
@@ -52,7 +52,7 @@ const struct noun noun_node = {
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };
 
-/* --- cpu --------------------------------------------------------------------------------------- */
+/* --- cpu -------------------------------------------------------------------------------------- */
 
 static bool cpu_wanted(struct json_object *item, const void *data)
 {

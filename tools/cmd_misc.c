@@ -10,7 +10,7 @@
 
 #include "inspect.h"
 
-/* --- metrics ----------------------------------------------------------------------------------- */
+/* --- metrics ---------------------------------------------------------------------------------- */
 
 /* Lines about metrics that begin with `prefix`; "# HELP name" and "# TYPE name" too. */
 static void select_metrics(const char *page, const char *prefix, struct text *text)
@@ -81,7 +81,7 @@ const struct noun noun_metrics = {
 	.commands = metrics_commands,
 };
 
-/* --- schema ------------------------------------------------------------------------------------ */
+/* --- schema ----------------------------------------------------------------------------------- */
 
 static int print_schema(struct session *session, struct json_object *schema)
 {
@@ -152,7 +152,7 @@ const struct noun noun_schema = {
 	.bare = true,
 };
 
-/* --- version ----------------------------------------------------------------------------------- */
+/* --- version ---------------------------------------------------------------------------------- */
 
 static int version_show(struct session *session, int argc, char **argv)
 {

@@ -5,7 +5,7 @@
 
 #include "inspect.h"
 
-/* --- pod --------------------------------------------------------------------------------------- */
+/* --- pod -------------------------------------------------------------------------------------- */
 
 static bool pod_wanted(struct json_object *item, const void *data)
 {
@@ -63,7 +63,7 @@ const struct noun noun_pod = {
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };
 
-/* --- container --------------------------------------------------------------------------------- */
+/* --- container -------------------------------------------------------------------------------- */
 
 struct container_ref {
 	struct pod_ref pod;

@@ -7,7 +7,7 @@
 
 #include "simulation.h"
 
-/* --- policy ------------------------------------------------------------------------------------ */
+/* --- policy ----------------------------------------------------------------------------------- */
 
 static int policy_show(struct session *session, int argc, char **argv)
 {
@@ -65,7 +65,7 @@ const struct noun noun_policy = {
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };
 
-/* --- state ------------------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 static int state_show(struct session *session, int argc, char **argv)
 {

@@ -34,7 +34,7 @@ static int parse_number(struct session *session, const char *name, const char *w
 	return STATUS_DONE;
 }
 
-/* --- drift ------------------------------------------------------------------------------------- */
+/* --- drift ------------------------------------------------------------------------------------ */
 
 static int drift_show(struct session *session, int argc, char **argv)
 {
@@ -92,7 +92,7 @@ const struct noun noun_drift = {
 	.commands = drift_commands,
 };
 
-/* --- event ------------------------------------------------------------------------------------- */
+/* --- event ------------------------------------------------------------------------------------ */
 
 struct event_filter {
 	int64_t since_ns; /* 0 = all */
@@ -196,7 +196,7 @@ const struct noun noun_event = {
 	.commands = event_commands,
 };
 
-/* --- feature and prog -------------------------------------------------------------------------- */
+/* --- feature and prog ------------------------------------------------------------------------- */
 
 static int feature_show(struct session *session, int argc, char **argv)
 {

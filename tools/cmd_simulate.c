@@ -18,7 +18,7 @@
 #define MAX_SCRIPT_BYTES (1 << 20)
 #define MAX_SCRIPT_WORDS 16
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static int parse_times(struct session *session, const char *word, unsigned int *ret_times)
 {
@@ -97,7 +97,7 @@ static int step_offline(struct simulation *simulation, int argc, char **argv)
 	return r ? r : simulation_offline(simulation, &cpus);
 }
 
-/* --- expectations ------------------------------------------------------------------------------ */
+/* --- expectations ----------------------------------------------------------------------------- */
 
 /* A line of the script being looked at. */
 struct script_line {
@@ -179,7 +179,7 @@ static int step_expect(struct simulation *simulation, const struct script_line *
 	return unexpected(session, what, grammar);
 }
 
-/* --- scripts ----------------------------------------------------------------------------------- */
+/* --- scripts ---------------------------------------------------------------------------------- */
 
 static int do_script_line(struct simulation *simulation, const struct script_line *line)
 {
@@ -250,7 +250,7 @@ static int step_script(struct simulation *simulation, int argc, char **argv)
 	return r;
 }
 
-/* --- the noun ---------------------------------------------------------------------------------- */
+/* --- the noun --------------------------------------------------------------------------------- */
 
 static int simulate(struct session *session, int argc, char **argv,
 		    int (*step)(struct simulation *simulation, int argc, char **argv))

@@ -13,7 +13,7 @@
 #include "pins.h"
 #include "world.h"
 
-/* --- from the state file ----------------------------------------------------------------------- */
+/* --- from the state file ---------------------------------------------------------------------- */
 
 static struct json_object *cold_node(const struct world *world)
 {

@@ -27,7 +27,7 @@ int unexpected(struct session *session, const char *word, const char *expected)
 			expected);
 }
 
-/* --- matching ---------------------------------------------------------------------------------- */
+/* --- matching --------------------------------------------------------------------------------- */
 
 /* Candidates so far, for the sentence. */
 struct match {
@@ -165,7 +165,7 @@ int dispatch(struct session *session, int argc, char **argv)
 	return noun ? dispatch_noun(session, noun, argc - 1, argv + 1) : status;
 }
 
-/* --- help -------------------------------------------------------------------------------------- */
+/* --- help ------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *meaning;
@@ -284,7 +284,7 @@ int help_general(struct session *session)
 	return give_help(session, &text);
 }
 
-/* One line per command, "NOUN<tab>COMMANDS<tab>ARGS": what completion and manual are held against. */
+/* One line per command, "NOUN<tab>COMMANDS<tab>ARGS": completion and manual are held against it. */
 void help_all(struct text *text)
 {
 	for (int i = 0; nouns[i]; i++) {

@@ -78,7 +78,7 @@ extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_pol
 	noun_metrics, noun_schema, noun_version, noun_batch, noun_help;
 extern const struct noun *const nouns[]; /* NULL-terminated, order of the manual */
 
-/* --- out.c: what a command says ---------------------------------------------------------------- */
+/* --- out.c: what a command says --------------------------------------------------------------- */
 
 /* Takes `json`; NULL = no memory, reported. Returns STATUS_DONE or STATUS_FAILED. */
 int out_object(struct session *session, const struct object_desc *desc, struct json_object *json);
@@ -98,7 +98,7 @@ void out_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int out_finish(struct session *session, int status);
 int out_no_memory(struct session *session);
 
-/* --- dispatch.c: words -> command -------------------------------------------------------------- */
+/* --- dispatch.c: words -> command ------------------------------------------------------------- */
 
 /* Everything after the options: OBJECT [COMMAND [ARGS]]. */
 int dispatch(struct session *session, int argc, char **argv);
@@ -112,7 +112,7 @@ int help_general(struct session *session);
 /* "what is 'xyz'?": words where none, or other ones, are expected. */
 int unexpected(struct session *session, const char *word, const char *expected);
 
-/* --- client.c: the agent's socket -------------------------------------------------------------- */
+/* --- client.c: the agent's socket ------------------------------------------------------------- */
 
 #define CLIENT_MAX_ANSWER (64 << 20) /* 8192 CPUs and 65536 events are about 20 MiB */
 #define CLIENT_TIMEOUT_S  10
@@ -135,7 +135,7 @@ int client_ask(const char *socket, const char *path, const char *body,
 /* Enum status for an HTTP status >= 300. */
 enum status client_status(unsigned int http_status);
 
-/* --- source.c: where facts come from ----------------------------------------------------------- */
+/* --- source.c: where facts come from ---------------------------------------------------------- */
 
 /* A path of ours below the root given with -S; freed by the caller, NULL = no memory. */
 char *source_path(const struct session *session, const char *path);
@@ -154,7 +154,7 @@ int source_ask(struct session *session, const char *path, const char *body,
 int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
 		size_t *ret_len);
 
-/* --- ref.c: typed references ------------------------------------------------------------------- */
+/* --- ref.c: typed references ------------------------------------------------------------------ */
 
 /* POD := { [NAMESPACE/]NAME | name [NAMESPACE/]NAME | uid UID }. Borrows the words. */
 struct pod_ref {
@@ -180,7 +180,7 @@ static inline void cleanup_json_put(struct json_object **json)
 }
 #define cleanup_json cleanup(cleanup_json_put)
 
-/* --- map.c ------------------------------------------------------------------------------------- */
+/* --- map.c ------------------------------------------------------------------------------------ */
 
 /* One picture of the machine from the array of `cpu show`. */
 int map_draw(struct json_object *cpus, struct text *text);
@@ -188,7 +188,7 @@ int map_draw(struct json_object *cpus, struct text *text);
 /* The source revision this was built from. main.c */
 extern const char program_revision[];
 
-/* --- cold.c: without the agent ----------------------------------------------------------------- */
+/* --- cold.c: without the agent ---------------------------------------------------------------- */
 
 /* As source_fetch, from state file, machine and pins. */
 int cold_fetch(struct session *session, const char *noun, struct json_object **ret_json);

@@ -98,7 +98,7 @@ int pins_check_version(const struct session *session, enum part_id part, struct 
 	return 0;
 }
 
-/* --- programs ---------------------------------------------------------------------------------- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 static const char *type_name(__u32 prog_type, __u32 attach_type)
 {
@@ -197,7 +197,7 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }
 
-/* --- parts ------------------------------------------------------------------------------------- */
+/* --- parts ------------------------------------------------------------------------------------ */
 
 static void fill_part(const struct session *session, enum part_id part, struct feature_row *row)
 {

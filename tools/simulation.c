@@ -13,7 +13,7 @@
 
 #define MAX_PODS 100000
 
-/* --- holdings: before and after ---------------------------------------------------------------- */
+/* --- holdings: before and after --------------------------------------------------------------- */
 
 static int add_holding(struct holdings *holdings, const struct ledger *ledger,
 		       const struct ledger_pod *pod, const struct grant *grant)
@@ -71,7 +71,7 @@ static const struct holding *find_holding(const struct holdings *holdings,
 	return NULL;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 int simulation_open(struct session *session, struct simulation *simulation)
 {
@@ -98,7 +98,7 @@ void simulation_fini(struct simulation *simulation)
 	world_fini(&simulation->world);
 }
 
-/* --- pods -------------------------------------------------------------------------------------- */
+/* --- pods ------------------------------------------------------------------------------------- */
 
 static int add_refused(struct simulation *simulation, const struct pod_spec *spec, const char *file,
 		       const struct decision *decision)
@@ -240,7 +240,7 @@ int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)
 	return STATUS_DONE;
 }
 
-/* --- another machine or configuration under the same pods -------------------------------------- */
+/* --- another machine or configuration under the same pods ------------------------------------- */
 
 static bool keep_grant(struct ledger *ledger, const struct ledger_pod *pod)
 {
@@ -370,7 +370,7 @@ int simulation_policy(struct simulation *simulation, const char *file)
 	return r;
 }
 
-/* --- what came of it --------------------------------------------------------------------------- */
+/* --- what came of it -------------------------------------------------------------------------- */
 
 int simulation_expect(struct simulation *simulation, unsigned int line, const char *text, bool met,
 		      const char *found)

@@ -113,7 +113,7 @@ static int find_config(struct session *session, struct world *world)
 	return STATUS_DONE;
 }
 
-/* --- state ------------------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 static int64_t modified_ns(const char *file)
 {
@@ -214,7 +214,7 @@ static int restore_pods(struct session *session, struct world *world)
 	return STATUS_DONE;
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static int open_parts(struct session *session, unsigned int flags, struct world *world)
 {

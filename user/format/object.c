@@ -25,7 +25,7 @@ static inline void put_json(struct json_object **json)
 }
 #define cleanup_json cleanup(put_json)
 
-/* --- schema ------------------------------------------------------------------------------------ */
+/* --- schema ----------------------------------------------------------------------------------- */
 
 /* Add and, where memory ran out, drop `value` and remember it in *failed. */
 static void add(struct json_object *object, const char *key, struct json_object *value,
@@ -191,7 +191,7 @@ struct json_object *object_schema(const struct object_desc *desc)
 	return failed ? NULL : TAKE_PTR(schema);
 }
 
-/* --- check ------------------------------------------------------------------------------------- */
+/* --- check ------------------------------------------------------------------------------------ */
 
 struct checker {
 	char *error;
@@ -360,7 +360,7 @@ int object_check(const struct object_desc *desc, struct json_object *json, char 
 	return check_list(&checker, desc, json, desc->name);
 }
 
-/* --- plain: single values ---------------------------------------------------------------------- */
+/* --- plain: single values --------------------------------------------------------------------- */
 
 static void append_clean(struct text *text, const char *string)
 {
@@ -480,7 +480,7 @@ static struct json_object *value_of(struct json_object *object, const struct fie
 	return value;
 }
 
-/* --- plain: blocks ----------------------------------------------------------------------------- */
+/* --- plain: blocks ---------------------------------------------------------------------------- */
 
 static void render_any(const struct object_desc *desc, struct json_object *json,
 		       unsigned int indent, struct text *text);
@@ -584,7 +584,7 @@ static void render_block(const struct object_desc *desc, struct json_object *jso
 	}
 }
 
-/* --- plain: tables ----------------------------------------------------------------------------- */
+/* --- plain: tables ---------------------------------------------------------------------------- */
 
 static bool is_number(const struct field_desc *field)
 {

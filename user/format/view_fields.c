@@ -19,7 +19,7 @@
 		.help = "Version of this contract; fields are only added within one." \
 	}
 
-/* --- parts shared by node and simulate --------------------------------------------------------- */
+/* --- parts shared by node and simulate -------------------------------------------------------- */
 
 static const struct field_desc numa_fields[] = {
 	{"numa", "numa", FIELD_COUNT, 0, NULL, NULL, "Id of the NUMA node."},
@@ -56,7 +56,7 @@ static const struct object_desc numa_desc = {
 	 "CPUs never given out: isolcpus= and nohz_full= unless listed."}
 /* clang-format on */
 
-/* --- node -------------------------------------------------------------------------------------- */
+/* --- node ------------------------------------------------------------------------------------- */
 
 static const struct field_desc finding_fields[] = {
 	{"name", "finding", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Short and stable."},
@@ -105,7 +105,7 @@ const struct object_desc view_node_desc = {
 	FIELDS(node_fields),
 };
 
-/* --- cpu --------------------------------------------------------------------------------------- */
+/* --- cpu -------------------------------------------------------------------------------------- */
 
 static const struct field_desc cpu_fields[] = {
 	{"cpu", NULL, FIELD_COUNT, 0, NULL, NULL, "Id of the CPU."},
@@ -133,7 +133,7 @@ const struct object_desc view_cpu_desc = {
 	FIELDS(cpu_fields),
 };
 
-/* --- pod and container ------------------------------------------------------------------------- */
+/* --- pod and container ------------------------------------------------------------------------ */
 
 #define KIND_VALUES	 VALUES("init", "sidecar", "app")
 #define ISOLATION_VALUES VALUES("host", "pod", "container")
@@ -238,7 +238,7 @@ const struct object_desc view_container_desc = {
 	FIELDS(container_fields),
 };
 
-/* --- policy ------------------------------------------------------------------------------------ */
+/* --- policy ----------------------------------------------------------------------------------- */
 
 static const struct field_desc memory_reservation_fields[] = {
 	{"numa", NULL, FIELD_COUNT, 0, NULL, NULL, "Id of the NUMA node."},
@@ -314,7 +314,7 @@ const struct object_desc view_policy_desc = {
 	FIELDS(policy_fields),
 };
 
-/* --- state, drift, event ----------------------------------------------------------------------- */
+/* --- state, drift, event ---------------------------------------------------------------------- */
 
 static const struct field_desc state_fields[] = {
 	{"file", "state", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Path of the state file."},
@@ -396,7 +396,7 @@ const struct object_desc view_event_desc = {
 	FIELDS(event_fields),
 };
 
-/* --- feature, prog ----------------------------------------------------------------------------- */
+/* --- feature, prog ---------------------------------------------------------------------------- */
 
 static const struct field_desc feature_fields[] = {
 	{"name", "feature", FIELD_TEXT, 0, NULL, NULL, "Ability of this machine."},
@@ -441,7 +441,7 @@ const struct object_desc view_prog_desc = {
 	FIELDS(prog_fields),
 };
 
-/* --- simulate ---------------------------------------------------------------------------------- */
+/* --- simulate --------------------------------------------------------------------------------- */
 
 static const struct field_desc refusal_fields[] = {
 	{"namespace", "refused", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Namespace of the pod."},
@@ -520,7 +520,7 @@ const struct object_desc view_simulate_desc = {
 	FIELDS(simulate_fields),
 };
 
-/* --- the rest ---------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static const struct field_desc version_fields[] = {
 	{"program", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE, NULL, NULL, "pinfold or pinfoldd."},

@@ -8,7 +8,7 @@
 
 #include "format/view_build.h"
 
-/* --- rows -------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 struct json_object *view_state(const struct state_row *row)
 {
@@ -144,7 +144,7 @@ struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows)
 	return build_finish(&build, array);
 }
 
-/* --- the rest ---------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 struct json_object *view_version(const char *program, const char *revision, const char *libbpf)
 {

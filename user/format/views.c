@@ -16,7 +16,7 @@
 
 static const struct cpuset nothing = CPUSET_EMPTY;
 
-/* --- pods and containers ----------------------------------------------------------------------- */
+/* --- pods and containers ---------------------------------------------------------------------- */
 
 static void mems_of(const struct ledger *ledger, const struct grant *grant,
 		    struct cpuset *ret_nodes)
@@ -218,7 +218,7 @@ struct json_object *view_containers(const struct ledger *ledger, const struct gr
 	return build_finish(&build, array);
 }
 
-/* --- CPUs and the node ------------------------------------------------------------------------- */
+/* --- CPUs and the node ------------------------------------------------------------------------ */
 
 enum cpu_state { CPU_SHARED, CPU_RESERVED, CPU_EXCLUSIVE, CPU_POD_SHARED, CPU_EXCLUDED };
 
@@ -434,7 +434,7 @@ struct json_object *view_node(const struct ledger *ledger, const struct node_row
 	return build_finish(&build, object);
 }
 
-/* --- policy ------------------------------------------------------------------------------------ */
+/* --- policy ----------------------------------------------------------------------------------- */
 
 static struct json_object *cpu_options(struct build *build, const struct cpu_options *options)
 {
@@ -525,7 +525,7 @@ struct json_object *view_policy(const struct policy *policy, const struct cpuset
 	return build_finish(&build, object);
 }
 
-/* --- simulate ---------------------------------------------------------------------------------- */
+/* --- simulate --------------------------------------------------------------------------------- */
 
 static struct json_object *one_refusal(struct build *build, const struct refusal_row *row)
 {
