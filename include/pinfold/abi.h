@@ -199,7 +199,11 @@ ABI_ASSERT(struct event, 392, text, 136);
 /* Events one cgroup may put into the ring buffer per second; the rest is counted. */
 #define EVENT_BUDGET_PER_S 10
 
-/* map `event_budgets`: cgroup id -> */
+/*
+ * map `event_budgets`: cgroup id -> ; a cgroup's life has a budget of its own, so
+ * that a container flooding with refused writes does not hide its own end.
+ */
+#define BUDGET_LIFE (1ULL << 63)
 struct event_budget {
 	__u64 window_ns;  /* start of the current second */
 	__u32 passed;	  /* in this second */
@@ -336,7 +340,7 @@ struct observe_control {
 	__u32 nr_cpus;	  /* possible CPU ids */
 	__u32 nr_slots;	  /* including slot 0 */
 	__u32 mask_words;
-	__u64 exhausted; /* claims that found no free slot */
+	__u64 exhausted; /* containers that found no free slot */
 };
 ABI_ASSERT(struct observe_control, 32, exhausted, 24);
 

@@ -463,6 +463,24 @@ static bool write_mask(struct observer *observer, uint32_t slot, const struct cp
 	return changed;
 }
 
+static bool is_among(uint64_t id, const uint64_t *ids, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/* Once for a container, however often it is asked for. */
+static void count_refused(struct observer *observer, uint64_t cgroup_id)
+{
+	if (is_among(cgroup_id, observer->refused, observer->nr_refused) ||
+	    observer->nr_refused == OBSERVE_MAX_REFUSED)
+		return;
+	observer->refused[observer->nr_refused++] = cgroup_id;
+	observer->control->exhausted++;
+}
+
 int observe_claim(struct observer *observer, const struct observe_group *group, uint32_t *ret_slot)
 {
 	struct observe_slot *entry;
@@ -479,7 +497,7 @@ int observe_claim(struct observer *observer, const struct observe_group *group, 
 	}
 	slot = pick_free(observer);
 	if (!slot) {
-		observer->control->exhausted++;
+		count_refused(observer, group->cgroup_id);
 		return -ENOSPC;
 	}
 	entry = &observer->slots[slot];
@@ -523,18 +541,15 @@ int observe_release(struct observer *observer, uint64_t cgroup_id)
 	return 0;
 }
 
-static bool is_among(uint64_t id, const uint64_t *ids, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
-}
-
 void observe_retain(struct observer *observer, const uint64_t *cgroup_ids, uint32_t nr)
 {
+	uint32_t nr_refused = 0;
 	bool changed = false;
 
+	for (uint32_t i = 0; i < observer->nr_refused; i++)
+		if (is_among(observer->refused[i], cgroup_ids, nr))
+			observer->refused[nr_refused++] = observer->refused[i];
+	observer->nr_refused = nr_refused;
 	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++) {
 		uint64_t id = observer->slots[slot].cgroup_id;
 

@@ -89,7 +89,7 @@ void observe_nodes(struct observer *observer, struct observe_node *ret_nodes);
 struct observe_status {
 	bool adopted; /* the programs were there before this process */
 	uint32_t nr_slots, nr_used;
-	uint64_t exhausted; /* claims that found no free slot */
+	uint64_t exhausted; /* containers that found no free slot */
 	uint64_t forgotten; /* tasks, also ended ones, whose record another task took over */
 	uint64_t map_bytes; /* kernel memory of the counters, by formula */
 };

@@ -28,6 +28,9 @@ struct observe_shown {
 	uint64_t *run_ns; /* owned; [nr_cpus] */
 };
 
+/* Containers beyond this many without a slot are not told apart, so not counted. */
+#define OBSERVE_MAX_REFUSED 256
+
 struct observer {
 	const struct topology *topology;
 	struct observe *skeleton; /* NULL when adopted */
@@ -44,7 +47,9 @@ struct observer {
 	uint64_t *masks;
 	struct observe_control *control;
 
-	struct observe_shown *shown; /* owned; [nr_slots] */
+	struct observe_shown *shown;	       /* owned; [nr_slots] */
+	uint64_t refused[OBSERVE_MAX_REFUSED]; /* cgroups that were counted as without a slot */
+	uint32_t nr_refused;
 	/* CLOCK_MONOTONIC - run queue clock, and when it was last looked for */
 	bool has_offset;
 	int64_t offset_ns;
