@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -571,9 +572,92 @@ static void test_surroundings(void)
 		check(around[i].cgroup_id != info.st_ino, "the workload root is not");
 }
 
+/* --- machines that cannot be ours ------------------------------------------------------------- */
+
+/* Opens in a child after `prepare`; the exit status is the problem it was given. */
+static int problem_after(bool (*prepare)(void))
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		struct groups_options options = {
+			.root = "/", .workload_root = "pinfold.slice", .may_write = true};
+		enum dir_problem problem = DIR_FINE;
+		struct groups *other = NULL;
+
+		if (!prepare())
+			_exit(99);
+		if (groups_open(&options, &other, &problem, sentence))
+			printf("# %s: %s\n", dir_problem_name(problem), sentence);
+		fflush(stdout);
+		_exit(problem);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+static bool have_own_mounts(void)
+{
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static bool have_own_cgroups(void)
+{
+	mkdir(MOUNT "container", 0755);
+	return write_by_hand("container", "cgroup.procs", "0") == 0 &&
+	       unshare(CLONE_NEWCGROUP) == 0;
+}
+
+static bool have_own_cgroup_mount(void)
+{
+	return have_own_cgroups() && have_own_mounts() &&
+	       umount2("/sys/fs/cgroup", MNT_DETACH) == 0 &&
+	       mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL) == 0;
+}
+
+static bool have_read_only(void)
+{
+	return have_own_mounts() &&
+	       mount(NULL, "/sys/fs/cgroup", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0;
+}
+
+static bool have_part(void)
+{
+	return have_own_mounts() && mkdir(MOUNT "part", 0755) == 0 &&
+	       mount(MOUNT "part", "/mnt", NULL, MS_BIND, NULL) == 0 &&
+	       umount2("/sys/fs/cgroup", MNT_DETACH) == 0;
+}
+
+static bool have_no_mount(void)
+{
+	return have_own_mounts() && umount2("/sys/fs/cgroup", MNT_DETACH) == 0;
+}
+
+static bool have_no_rights(void)
+{
+	return setresuid(65534, 65534, 65534) == 0;
+}
+
+static void test_named_refusals(void)
+{
+	mkdir("/mnt", 0755);
+	check(problem_after(have_own_cgroups) == DIR_OWN_NAMESPACE, "a cgroup namespace is named");
+	check(problem_after(have_own_cgroup_mount) == DIR_OWN_NAMESPACE,
+	      "also with a mount of its own");
+	check(problem_after(have_read_only) == DIR_READ_ONLY, "a read-only mount is named");
+	check(problem_after(have_part) == DIR_PARTIAL_MOUNT, "a part of the hierarchy is named");
+	check(problem_after(have_no_mount) == DIR_NOT_MOUNTED, "no mount is named");
+	check(problem_after(have_no_rights) == DIR_NOT_PERMITTED, "not being root is named");
+	rmdir(MOUNT "container");
+	rmdir(MOUNT "part");
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void test_uninstall(void)
+static void test_uninstall(const struct originals *before)
 {
 	uint32_t nr_left = 0;
 	int fd;
@@ -590,8 +674,7 @@ static void test_uninstall(void)
 	check(waitpid(pid, NULL, 0) == pid, "the process has ended");
 	close(fd);
 	usleep(200000);
-	check(groups_uninstall(groups, groups_originals(groups), &nr_left, sentence) == 0 &&
-		      nr_left == 0,
+	check(groups_uninstall(groups, before, &nr_left, sentence) == 0 && nr_left == 0,
 	      "uninstall takes the rest %s", sentence);
 	check(access(MOUNT "pinfold.slice", F_OK) < 0, "kernel: nothing is left");
 	check(!strcmp(allowed_list(getpid()), "0-15"), "kernel: the host has its CPUs again");
@@ -599,20 +682,31 @@ static void test_uninstall(void)
 
 static void drive_cgroupfs(void)
 {
+	struct groups_options look = {.root = "/", .workload_root = "pinfold.slice"};
+	struct groups *witness cleanup_groups = NULL;
+	char enabled_before[256];
+	enum dir_problem problem;
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	struct plan_layout layout;
 	const struct originals *before;
 	int fd;
 	pid_t pid;
 
+	snprintf(enabled_before, sizeof(enabled_before), "%s",
+		 kernel_has("", "cgroup.subtree_control"));
+	check(groups_open(&look, &witness, &problem, sentence) == 0 &&
+		      !strcmp(kernel_has("", "cgroup.subtree_control"), enabled_before),
+	      "looking changes nothing");
 	check(open_groups() == 0, "the hierarchy is found");
 	if (!groups)
 		return;
 	port.layout(port.self, &layout);
 	check(!layout.systemd && !strcmp(layout.root, "pinfold.slice"), "without systemd");
-	before = groups_originals(groups);
-	check(before->nr == 1 && !*before->items[0].value, "nothing was enabled before us");
+	before = groups_originals(witness);
+	check(before->nr == 1 && !strcmp(before->items[0].value, enabled_before),
+	      "the controllers enabled before us are remembered ('%s')", enabled_before);
 	check(port.observe(port.self, &tree) == -ENOENT, "there is no workload root yet");
+	test_named_refusals();
 	test_outsiders();
 	build_tree();
 	check_files();
@@ -631,7 +725,10 @@ static void drive_cgroupfs(void)
 	check(drop(first) == 0, "removing it twice is no failure");
 	check(create(GROUP_CONTAINER, first) == 0 && put(first, GROUP_CPUSET_CPUS, "4-7") == 0,
 	      "a is made again");
-	test_uninstall();
+	test_uninstall(before);
+	check(!strcmp(kernel_has("", "cgroup.subtree_control"), enabled_before),
+	      "kernel: controllers are as they were (%s)",
+	      kernel_has("", "cgroup.subtree_control"));
 	groups_close(groups);
 }
 

@@ -117,6 +117,15 @@ static void test_partial(void **state)
 		DIR_FINE);
 }
 
+static void test_namespace(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(judge("30 25 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", error),
+			 DIR_OWN_NAMESPACE);
+	assert_non_null(strstr(error, "namespace"));
+}
+
 static void test_nonsense_lines(void **state)
 {
 	char error[GROUP_ERROR_MAX];
@@ -138,11 +147,12 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unified),	       cmocka_unit_test(test_usual_place_wins),
-		cmocka_unit_test(test_escaped_path),   cmocka_unit_test(test_covered_mount),
-		cmocka_unit_test(test_none),	       cmocka_unit_test(test_v1),
-		cmocka_unit_test(test_hybrid),	       cmocka_unit_test(test_partial),
-		cmocka_unit_test(test_nonsense_lines), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_unified),	     cmocka_unit_test(test_usual_place_wins),
+		cmocka_unit_test(test_escaped_path), cmocka_unit_test(test_covered_mount),
+		cmocka_unit_test(test_none),	     cmocka_unit_test(test_v1),
+		cmocka_unit_test(test_hybrid),	     cmocka_unit_test(test_partial),
+		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_nonsense_lines),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

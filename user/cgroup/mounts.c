@@ -171,6 +171,14 @@ enum dir_problem mounts_judge(const struct mounts *mounts, char *error)
 			mounts->v2_path, mounts->cpuset_v1_path);
 		return DIR_HYBRID;
 	}
+	/* The kernel shows a mount's root as seen from our namespace: above it. */
+	if (!strncmp(mounts->v2_root, "/..", 3)) {
+		failure(error, 0,
+			"this process is in a cgroup namespace of its own (the mount at %s shows %s "
+			"from it): a container; run on the host or with the host's cgroup namespace",
+			mounts->v2_path, mounts->v2_root);
+		return DIR_OWN_NAMESPACE;
+	}
 	if (strcmp(mounts->v2_root, "/")) {
 		failure(error, 0,
 			"the cgroup2 mount at %s shows only %s, not the whole hierarchy: this is a "
