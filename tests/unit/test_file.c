@@ -88,6 +88,7 @@ static void kernel_files(void **state)
 {
 	char *text cleanup_free = NULL, *line cleanup_free = NULL;
 	int proc = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat status;
 
 	assert_true(proc >= 0);
 	/* size 0 by stat, content by read */
@@ -98,6 +99,8 @@ static void kernel_files(void **state)
 	assert_int_equal(file_replace(dir_fd, "k", "", 0), 0);
 	/* an empty text is a newline: nothing at all would change nothing */
 	assert_int_equal(file_write_text(dir_fd, "k", ""), 0);
+	assert_int_equal(fstatat(dir_fd, "k", &status, 0), 0);
+	assert_int_equal(status.st_size, 1);
 	assert_int_equal(file_read_line(dir_fd, "k", &line), 0);
 	assert_string_equal(line, "");
 	assert_int_equal(file_write_text(dir_fd, "k", "0-3"), 0);

@@ -344,6 +344,28 @@ static void another_root(void **state)
 	assert_null(getenv("HWLOC_FSROOT"));
 }
 
+/* With that thread online the count fits: the cache is the node's own, not an uncore one. */
+static void a_cache_of_the_node_in_sysfs(void **state)
+{
+	static const struct fake_cpu cpus[] = {
+		{2, 1, 0, "44", "cc", "cc", 9},
+		{6, 1, 0, "44", "cc", "cc", 9},
+		{3, 1, 1, "88", "cc", "cc", 9},
+		{7, 1, 1, "88", "cc", "cc", 9},
+	};
+	struct machine machine cleanup_machine = {0};
+
+	put_machine();
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		put_cpu(&cpus[i]);
+	put(CPU "/cpu6/online", "1\n");
+	put(CPU "/online", "0-7\n");
+	put_node(1, "cc", "2-3,6-7", "21 10 28");
+	read_root("live", root, &machine);
+	assert_facts(&machine, "[2,2,1,1,1],[3,3,1,1,1],[4,0,0,0,5],[5,1,0,0,6],[6,2,1,1,1],"
+			       "[7,3,1,1,1]");
+}
+
 static void bad_roots(void **state)
 {
 	struct machine machine = {0};
@@ -379,6 +401,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(facts_file, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(lstopo_file, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(another_root, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(a_cache_of_the_node_in_sysfs, make_root,
+						remove_root),
 		cmocka_unit_test_setup_teardown(bad_roots, make_root, remove_root),
 		cmocka_unit_test(this_computer),
 	};

@@ -22,6 +22,7 @@
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
+#include "source/entry.h"
 #include "source/manifests.h"
 
 /* What the sink was told last, as lines "file:line name" or "file:line name ! error". */
@@ -273,7 +274,6 @@ static void a_broken_file_ends_no_pod(void **state)
 	assert_told("a.yaml:1 default/one\n");
 }
 
-/* Same length and, on a coarse clock, same time stamp: only the event tells. */
 static void changes_are_noticed(void **state)
 {
 	char from[256], to[256];
@@ -297,6 +297,38 @@ static void changes_are_noticed(void **state)
 	/* Nothing happened: nothing is told. */
 	put("z.tmp", POD("ten"));
 	assert_false(wait_report(300000));
+}
+
+/*
+ * Two versions of one length within a tick of the file system's clock look the
+ * same to stat; then the event alone tells.
+ */
+static void a_change_within_one_tick(void **state)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	enum entry_result result;
+	struct stat status;
+	uint64_t clock = 0;
+
+	assert_non_null(entry);
+	entry->name = strdup("a.yaml");
+	put("a.yaml", POD("one"));
+	assert_int_equal(entry_refresh(entry, fd, &clock, &result), 0);
+	assert_int_equal(result, ENTRY_CHANGED);
+	put("a.yaml", POD("two"));
+	assert_int_equal(fstatat(fd, "a.yaml", &status, 0), 0);
+	entry->identity.modified = status.st_mtim;
+	entry->identity.changed = status.st_ctim;
+	assert_int_equal(entry_refresh(entry, fd, &clock, &result), 0);
+	assert_int_equal(result, ENTRY_SAME);
+	entry->stale = true;
+	assert_int_equal(entry_refresh(entry, fd, &clock, &result), 0);
+	assert_int_equal(result, ENTRY_CHANGED);
+	assert_string_equal(entry->manifest.documents[0].name, "default/two");
+	assert_false(entry->stale);
+	close(fd);
+	entry_free(entry);
 }
 
 static void half_a_file_is_not_read(void **state)
@@ -389,6 +421,7 @@ int main(void)
 		TEST(the_same_uid_twice),
 		TEST(a_broken_file_ends_no_pod),
 		TEST(changes_are_noticed),
+		TEST(a_change_within_one_tick),
 		TEST(half_a_file_is_not_read),
 		TEST(a_new_half_file_makes_the_report_incomplete),
 		TEST(a_directory_put_in_its_place),

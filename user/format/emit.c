@@ -47,7 +47,7 @@ static void append_quoted(struct text *out, const char *value)
 		else if (character == '"' || character == '\\')
 			text_printf(out, "\\%c", (char)character);
 		else if (character < 0x20 || (character >= 0x7f && character < 0xa0) ||
-			 character == 0xfeff || (character & ~1U) == 0xfffe)
+			 (character & ~1U) == 0xfffe)
 			text_printf(out, "\\u%04x", character);
 		else
 			text_append_len(out, value, len);
