@@ -94,6 +94,15 @@ static int fake_observe(void *self, struct group_tree *ret_tree)
 	for (uint32_t i = 0; i < world->nr_groups; i++) {
 		const struct world_group *from = &world->groups[i];
 		struct group *group = group_tree_add(&tree, from->role, from->path);
+		const char *uid = strstr(from->path, "/pod");
+
+		/* pinfold.slice/pod<uid>/<container> */
+		if (uid)
+			snprintf(group->uid, sizeof(group->uid), "%.*s", (int)strcspn(uid + 4, "/"),
+				 uid + 4);
+		if (from->role == GROUP_CONTAINER)
+			snprintf(group->container, sizeof(group->container), "%s",
+				 strrchr(from->path, '/') + 1);
 
 		group->populated = from->populated;
 		for (int file = 0; file < GROUP_FILE_NR; file++)
@@ -608,6 +617,39 @@ static void a_damaged_state_is_set_aside(void **state)
 	free_pods(pods, 1);
 }
 
+static void populate(bool populated)
+{
+	for (uint32_t i = 0; i < world->nr_groups; i++)
+		world->groups[i].populated = populated;
+}
+
+static void what_runs_keeps_its_cpus_without_a_state(void **state)
+{
+	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true),
+				   make_pod("b", "web", 500, false),
+				   make_pod("c", "exclusive-too", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	populate(true);
+	controller_free(controller);
+	world->has_state = false;
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	/* A source that names only others takes nothing from them. */
+	scan(controller, pods + 2, 1);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(file_of("uid-c", GROUP_CPUSET_CPUS), "6-9");
+	assert_false(world->overlap_seen);
+	/* Named again, they are decided properly. */
+	scan(controller, pods, 3);
+	assert_int_equal(nr_rows(controller, "pod"), 3);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(file_of("uid-b", GROUP_CPUSET_CPUS), "10-15");
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
 static void metrics_page_is_whole(void **state)
 {
 	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true)};
@@ -711,10 +753,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_failing_step_stops_its_pod_only, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_state_is_set_aside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_runs_keeps_its_cpus_without_a_state, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(metrics_page_is_whole, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_call_may_be_the_last, set_up, tear_down),
 	};
 
-	log_open("test", LOG_LEVEL_ERR);
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,11 @@ static int join(struct controller *controller, const struct ledger_pod *pod,
 	if (r)
 		return answer_error(ret_json, ret_status, STATUS_FAILED, "%s",
 				    *error ? error : strerror(-r));
+	/* A scope came to be with its first process: the guard and the watch must know it. */
+	if (controller->layout.systemd) {
+		controller->groups_changed = true;
+		reconcile(controller);
+	}
 	*ret_json = view_run(pod->spec->namespace, pod->spec->name, grant->container, group->path);
 	*ret_status = STATUS_OK;
 	return *ret_json ? 0 : -ENOMEM;

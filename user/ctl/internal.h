@@ -90,6 +90,9 @@ void pod_label(const struct pod_spec *spec, char *buffer, size_t size);
 int state_save(struct controller *controller);
 int state_recover(struct controller *controller);
 
+/* rebuild.c: what runs keeps its CPUs when there is no usable state file */
+int rebuild_from_groups(struct controller *controller);
+
 /* reconcile.c: desired − observed, applied */
 void reconcile(struct controller *controller);
 /* Would tier 1 hurt? Decides controller->layout.root_partition. */

@@ -121,7 +121,7 @@ int state_recover(struct controller *controller)
 
 	r = store->load(store->self, &data, &len);
 	if (r == -ENOENT)
-		return 0;
+		return rebuild_from_groups(controller);
 	if (r == -ENOMEM)
 		return log_err(r, "state");
 	if (!r)
@@ -134,7 +134,7 @@ int state_recover(struct controller *controller)
 	if (r) {
 		log_err(0, "state: %s", text);
 		set_aside(controller, text);
-		return 0;
+		return rebuild_from_groups(controller);
 	}
 	return restore_state(controller, state);
 }

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A ledger out of live cgroups, for the start at which no state file can be
+ * used. What runs keeps its CPUs: each populated pod becomes a pod "ending" that
+ * holds exactly what the kernel shows, until its last process ends or a source
+ * names it and it is decided properly. Requests are not known here; they are
+ * made up so that the same CPUs follow from them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "lib/log.h"
+
+#define REBUILT_NAMESPACE "recovered"
+
+struct found {
+	const struct group *group;
+	struct cpuset cpus;
+};
+
+struct finder {
+	struct controller *controller;
+	const struct group_tree *tree;
+	struct found *found; /* populated containers with a list */
+	uint32_t nr;
+	struct cpuset pool; /* the node shared pool as the kernel shows it; may be empty */
+};
+
+static void collect(struct finder *finder)
+{
+	for (uint32_t i = 0; i < finder->tree->nr_groups; i++) {
+		const struct group *group = &finder->tree->groups[i];
+		const char *text = group->files[GROUP_CPUSET_CPUS];
+		struct found *found = &finder->found[finder->nr];
+
+		if (group->role != GROUP_CONTAINER || !group->populated || !text || !*text ||
+		    cpuset_parse(text, strlen(text), &found->cpus))
+			continue;
+		found->group = group;
+		finder->nr++;
+	}
+}
+
+/* An exclusive container requested as many CPUs as it has, and its weight says so. */
+static bool has_exclusive_weight(const struct found *found)
+{
+	const char *text = found->group->files[GROUP_CPU_WEIGHT];
+	uint64_t wanted = plan_cpu_weight(1000 * (int64_t)cpuset_count(&found->cpus));
+
+	return text && strtoull(text, NULL, 10) == wanted;
+}
+
+/*
+ * The shared pool is a list that is exactly what all the other lists leave. With
+ * two lists both are, so a container with the weight of its CPUs shows none.
+ */
+static void find_pool(struct finder *finder)
+{
+	struct controller *controller = finder->controller;
+
+	for (uint32_t i = 0; i < finder->nr; i++) {
+		struct cpuset rest = controller->topology->all;
+
+		if (has_exclusive_weight(&finder->found[i]))
+			continue;
+		cpuset_subtract(&rest, &controller->policy->excluded);
+		if (controller->policy->cpu_options.strict_reservation)
+			cpuset_subtract(&rest, ledger_reserved(controller->ledger));
+		for (uint32_t j = 0; j < finder->nr; j++)
+			if (!cpuset_equal(&finder->found[i].cpus, &finder->found[j].cpus))
+				cpuset_subtract(&rest, &finder->found[j].cpus);
+		if (cpuset_equal(&rest, &finder->found[i].cpus)) {
+			finder->pool = rest;
+			return;
+		}
+	}
+}
+
+/* A request from which just this many CPUs, or a share of the pool, follow. */
+static void invent_request(struct container_spec *spec, const struct found *found, bool exclusive)
+{
+	spec->kind = CONTAINER_APP;
+	snprintf(spec->name, sizeof(spec->name), "%s", found->group->container);
+	spec->request = RESOURCES_UNSET;
+	spec->request.cpu_mcpu = exclusive ? 1000 * (int64_t)cpuset_count(&found->cpus) : 1;
+	spec->request.memory_bytes = 1;
+	spec->limit = spec->request;
+}
+
+static uint32_t count_containers(const struct finder *finder, const char *uid)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < finder->nr; i++)
+		nr += !strcmp(finder->found[i].group->uid, uid);
+	return nr;
+}
+
+static int fill_pod(const struct finder *finder, const char *uid, struct ledger_pod *pod)
+{
+	uint32_t nr = count_containers(finder, uid), at = 0;
+
+	pod->spec = calloc(1, sizeof(*pod->spec));
+	pod->grants = calloc(nr, sizeof(*pod->grants));
+	if (!pod->spec || !pod->grants)
+		return -ENOMEM;
+	pod->spec->containers = calloc(nr, sizeof(*pod->spec->containers));
+	if (!pod->spec->containers)
+		return -ENOMEM;
+	snprintf(pod->spec->uid, sizeof(pod->spec->uid), "%s", uid);
+	snprintf(pod->spec->name, sizeof(pod->spec->name), "%s", uid);
+	snprintf(pod->spec->namespace, sizeof(pod->spec->namespace), REBUILT_NAMESPACE);
+	pod->spec->request = pod->spec->limit = pod->spec->overhead = RESOURCES_UNSET;
+	for (uint32_t i = 0; i < finder->nr; i++) {
+		const struct found *found = &finder->found[i];
+		bool exclusive = !cpuset_equal(&found->cpus, &finder->pool);
+		struct grant *grant = &pod->grants[at];
+
+		if (strcmp(found->group->uid, uid))
+			continue;
+		invent_request(&pod->spec->containers[at], found, exclusive);
+		grant->kind = CONTAINER_APP;
+		grant->isolation = exclusive ? ISOLATION_CONTAINER : ISOLATION_HOST;
+		snprintf(grant->container, sizeof(grant->container), "%s", found->group->container);
+		if (exclusive) {
+			grant->cpus = found->cpus;
+			cpuset_union(&pod->held, &found->cpus);
+		}
+		at++;
+	}
+	pod->spec->nr_containers = pod->nr_grants = nr;
+	pod->qos = pod_qos(pod->spec);
+	pod->state = POD_ENDING;
+	snprintf(pod->detail, sizeof(pod->detail), "found running; there was no record of it");
+	return 0;
+}
+
+static void restore_pod(struct finder *finder, const char *uid)
+{
+	struct controller *controller = finder->controller;
+	char error[200] = "", message[ROW_DETAIL_MAX];
+	struct ledger_pod pod = {0};
+	int r = fill_pod(finder, uid, &pod);
+
+	if (!r && !(r = ledger_begin(controller->ledger))) {
+		r = ledger_restore(controller->ledger, &pod, error, sizeof(error));
+		if (r)
+			ledger_abort(controller->ledger);
+		else
+			ledger_commit(controller->ledger);
+	}
+	if (r) {
+		snprintf(message, sizeof(message),
+			 "pod %.60s runs, but its CPUs cannot be kept: %s", uid,
+			 *error ? error : strerror(-r));
+		controller_finding(controller, "grant_lost", message,
+				   "it is decided anew when a source names it");
+	} else {
+		log_warn(0, "state: pod %s was found running and keeps its CPUs", uid);
+	}
+	pod_spec_free(pod.spec);
+	free(pod.grants);
+}
+
+int rebuild_from_groups(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	cleanup_free struct found *found = NULL;
+	struct finder finder = {.controller = controller, .tree = &tree};
+	int r;
+
+	r = groups->observe(groups->self, &tree);
+	if (r)
+		return r == -ENOENT ? 0 : log_err(r, "state: cannot read the live cgroups");
+	found = calloc(tree.nr_groups + 1, sizeof(*found));
+	if (!found)
+		return log_err(-ENOMEM, "state");
+	finder.found = found;
+	collect(&finder);
+	find_pool(&finder);
+	for (uint32_t i = 0; i < tree.nr_groups; i++)
+		if (tree.groups[i].role == GROUP_POD &&
+		    count_containers(&finder, tree.groups[i].uid))
+			restore_pod(&finder, tree.groups[i].uid);
+	return 0;
+}
