@@ -212,9 +212,10 @@ static bool expect_cpus(struct player *player, size_t step, const char *what,
 static bool expect_hints(struct player *player, size_t step, struct json_object *want,
 			 const struct cpu_offer *offer)
 {
-	struct cpu_hint *hints cleanup_free = NULL;
+	struct hint *hints cleanup_free = NULL;
 	struct json_object *wanted;
-	size_t nr = 0, nr_wanted;
+	size_t nr_wanted;
+	uint32_t nr = 0;
 
 	json_object_object_get_ex(want, "hints", &wanted);
 	if (!wanted || offer->opinion == CPU_NO_OPINION)
@@ -237,7 +238,7 @@ static bool expect_hints(struct player *player, size_t step, struct json_object 
 			return false;
 	}
 	snprintf(player->wanted, sizeof(player->wanted), "%zu", nr_wanted);
-	snprintf(player->got, sizeof(player->got), "%zu", nr);
+	snprintf(player->got, sizeof(player->got), "%u", nr);
 	return expect_text(player, step, "number of hints", player->wanted, player->got);
 }
 

@@ -350,6 +350,87 @@ static void slices_beyond_the_budget_are_refused(void **state)
 	assert_int_equal(spec->request.cpu_mcpu, 10000);
 }
 
+static struct node *aligned_node(enum align_policy align, enum align_scope scope)
+{
+	struct policy policy = strict_policy("0,8");
+
+	policy.align = align;
+	policy.scope = scope;
+	/* node 0 = CPUs 0-3,8-11, node 1 = 4-7,12-15 */
+	return make_node(scene_machine(2, 1, 4, 2), policy);
+}
+
+static void alignment_chooses_the_node(void **state)
+{
+	struct node *node cleanup_node = aligned_node(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+
+	/* packed would begin on the fuller node 0 and cross over; 8 fit on node 1 only */
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 8)).admitted);
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "4-7,12-15");
+	assert_int_equal(grant_of(node, "p", "main")->affinity.nodes, 2);
+}
+
+static void unaligned_pods_are_refused(void **state)
+{
+	struct node *node cleanup_node = aligned_node(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("late", 6);
+
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("a", 2)).admitted);
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("b", 6)).admitted);
+	/* 4 and 2 are free: 6 could have had one node, so two are not good enough */
+	assert_refused(node, spec, REFUSAL_TOPOLOGY, "TopologyAffinityError",
+		       CHANGE_CONTAINER_CPUS);
+	assert_int_equal(spec->containers[0].request.cpu_mcpu, 4000);
+}
+
+static void best_effort_is_suggested(void **state)
+{
+	struct node *node cleanup_node =
+		aligned_node(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct decision decision;
+
+	/* two containers, each too wide: making one smaller is not enough */
+	add_container(spec, "one", CONTAINER_INIT, 9000, 9000);
+	add_container(spec, "two", CONTAINER_APP, 9000, 9000);
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+	assert_int_equal(decision.change.kind, CHANGE_ALIGN_POLICY);
+	assert_string_equal(decision.suggestion, "fits under topologyManagerPolicy best-effort");
+	ledger_free(node->ledger);
+	node->policy.align = decision.change.align;
+	node->ledger = scene_ledger(node->topology, &node->policy);
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+	assert_true(decision.admitted);
+}
+
+static void pod_scope_keeps_containers_together(void **state)
+{
+	struct node *node cleanup_node = aligned_node(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_POD);
+	struct pod_spec *spec = scene_pod("p");
+
+	/* one alone would go to node 0, both only fit on node 1 */
+	add_container(spec, "one", CONTAINER_APP, 4000, 4000);
+	add_container(spec, "two", CONTAINER_APP, 4000, 4000);
+	assert_true(admit_and_free(node->ledger, spec).admitted);
+	assert_grant(node, "p", "one", ISOLATION_CONTAINER, "4-5,12-13");
+	assert_grant(node, "p", "two", ISOLATION_CONTAINER, "6-7,14-15");
+}
+
+static void sixty_four_nodes(void **state)
+{
+	struct policy policy = strict_policy("0");
+	struct node *node cleanup_node = NULL;
+
+	policy.align = ALIGN_RESTRICTED;
+	node = make_node(scene_machine(64, 1, 2, 2), policy);
+	/* four nodes at least; node 0 has a reserved CPU, so the lowest four are 1 to 4 */
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 16)).admitted);
+	assert_int_equal(grant_of(node, "p", "main")->affinity.nodes, 0x1e);
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "2-9,130-137");
+}
+
 static void bad_specs_are_errors(void **state)
 {
 	struct node *node cleanup_node = small_node();
@@ -404,6 +485,11 @@ int main(void)
 		cmocka_unit_test(container_scope_has_no_bubble),
 		cmocka_unit_test(empty_pod_pool_is_refused),
 		cmocka_unit_test(slices_beyond_the_budget_are_refused),
+		cmocka_unit_test(alignment_chooses_the_node),
+		cmocka_unit_test(unaligned_pods_are_refused),
+		cmocka_unit_test(best_effort_is_suggested),
+		cmocka_unit_test(pod_scope_keeps_containers_together),
+		cmocka_unit_test(sixty_four_nodes),
 		cmocka_unit_test(bad_specs_are_errors),
 		cmocka_unit_test(immense_requests_are_refusals),
 		cmocka_unit_test(names_are_complete),

@@ -22,7 +22,7 @@
 
 struct counts {
 	uint64_t steps, admissions, admitted, refused, suggestions, bubbles, init_reuse;
-	uint64_t option[6], align[ALIGN_NR], refusal[REFUSAL_NR];
+	uint64_t option[6], align[ALIGN_NR], refusal[REFUSAL_NR], change[CHANGE_KIND_NR];
 };
 
 struct world {
@@ -136,12 +136,16 @@ static void check_suggestion(struct world *world, const struct pod_spec *spec,
 {
 	struct pod_spec *changed cleanup_pod_spec = pod_spec_copy(spec);
 	uint64_t before = digest(world->ledger);
+	struct policy policy = world->policy;
 	struct ledger *other cleanup_ledger = NULL;
 	struct decision decision;
 	char error[256];
 
 	world->counts->suggestions++;
-	if (ledger_new(world->topology, &world->policy, error, sizeof(error), &other))
+	world->counts->change[change->kind]++;
+	if (change->kind == CHANGE_ALIGN_POLICY)
+		policy.align = change->align;
+	if (ledger_new(world->topology, &policy, error, sizeof(error), &other))
 		return complain(world, "second ledger: %s", error);
 	for (uint32_t i = 0; i < ledger_nr_pods(world->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(world->ledger, i);
@@ -344,7 +348,9 @@ static void check_counts(const struct counts *counts)
 		assert_true(counts->option[i] * 50 >= counts->admissions);
 	for (int i = 0; i < ALIGN_NR; i++)
 		assert_true(counts->align[i] * 50 >= counts->admissions);
-	assert_true(counts->bubbles && counts->init_reuse && counts->suggestions);
+	assert_true(counts->bubbles && counts->init_reuse);
+	for (int i = CHANGE_NONE + 1; i < CHANGE_KIND_NR; i++)
+		assert_true(counts->change[i]);
 }
 
 static void random_sequences(void **state)

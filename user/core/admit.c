@@ -49,10 +49,8 @@ static const char *kubelet_reason(enum refusal refusal)
 	}
 }
 
-__attribute__((format(printf, 4, 5))) static void refuse(struct decision *decision,
-							 enum refusal refusal,
-							 const char *container, const char *format,
-							 ...)
+void refuse_pod(struct decision *decision, enum refusal refusal, const char *container,
+		const char *format, ...)
 {
 	va_list args;
 
@@ -63,94 +61,6 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct decision *decisi
 	va_start(args, format);
 	vsnprintf(decision->message, sizeof(decision->message), format, args);
 	va_end(args);
-}
-
-/* "container db" or "the pod": who asked. */
-static void name_asker(const struct ledger_pod *pod, uint32_t container, char *buffer, size_t size)
-{
-	if (container < pod->nr_grants)
-		snprintf(buffer, size, "container %s", pod->grants[container].container);
-	else
-		snprintf(buffer, size, "the pod");
-}
-
-static void refuse_count(const struct ledger *ledger, const struct ledger_pod *pod,
-			 const char *asker, const char *container, struct decision *decision)
-{
-	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	struct cpuset held;
-
-	ledger_exclusive(ledger, &held);
-	cpuset_subtract(&held, &pod->held);
-	refuse(decision, REFUSAL_CPUS, container,
-	       "%s asks for %lld exclusive CPUs, %lld are free: of %u CPUs %u are reserved and %u "
-	       "held by other pods",
-	       asker, (long long)decision->wanted, (long long)decision->available,
-	       cpuset_count(&manager->usable), cpuset_count(&manager->reserved),
-	       cpuset_count(&held));
-}
-
-static void refuse_result(const struct ledger *ledger, const struct ledger_pod *pod,
-			  enum cpu_result result, const struct cpu_shortage *shortage,
-			  struct decision *decision)
-{
-	const struct topology *topology = ledger_topology(ledger);
-	bool is_container = shortage->container < pod->nr_grants;
-	const char *container = is_container ? pod->grants[shortage->container].container : "";
-	char asker[POD_CONTAINER_NAME + 16];
-
-	name_asker(pod, shortage->container, asker, sizeof(asker));
-	decision->wanted = shortage->wanted;
-	decision->available = shortage->available;
-	switch (result) {
-	case CPU_SMT_NOT_MULTIPLE:
-		return refuse(
-			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %u exclusive CPUs, which is no multiple "
-			"of %u, the threads of a core",
-			asker, shortage->wanted, topology->cpus_per_core);
-	case CPU_SMT_NO_FREE_CORES:
-		return refuse(
-			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %u exclusive CPUs, %u are free on cores "
-			"without a reserved thread",
-			asker, shortage->wanted, shortage->available);
-	case CPU_EMPTY_POD_POOL:
-		return refuse(decision, REFUSAL_EMPTY_SHARED_POOL, container,
-			      "the pod's budget of %u CPUs goes to its exclusive containers whole; "
-			      "its other containers would have none",
-			      shortage->wanted);
-	case CPU_NOT_ENOUGH:
-		if (is_container && pod->has_bubble)
-			return refuse(decision, REFUSAL_POD_BUDGET, container,
-				      "%s asks for %u exclusive CPUs, but the pod's budget of %u "
-				      "has %u left for it",
-				      asker, shortage->wanted, cpuset_count(&pod->bubble),
-				      shortage->available);
-		return refuse_count(ledger, pod, asker, container, decision);
-	default:
-		return refuse(
-			decision, REFUSAL_CPUS, container,
-			"%s asks for %u exclusive CPUs and %u are free, but the kubelet's own "
-			"algorithm fails here (%s); compatibility: repaired does not",
-			asker, shortage->wanted, shortage->available, cpu_result_name(result));
-	}
-}
-
-static enum cpu_result allocate_containers(struct ledger *ledger, struct ledger_pod *pod,
-					   struct cpu_shortage *ret_shortage)
-{
-	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	struct cpu_reuse reuse = {.uid = ""};
-
-	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		enum cpu_result result = cpu_allocate(manager, ledger_edit_shared_pool(ledger), pod,
-						      i, NULL, &reuse, ret_shortage);
-
-		if (result)
-			return result;
-	}
-	return CPU_OK;
 }
 
 /*
@@ -172,45 +82,37 @@ static bool keeps_a_shared_cpu(const struct ledger *ledger, const struct ledger_
 	decision->wanted = cpuset_count(&pod->held);
 	decision->available = decision->wanted ? decision->wanted - 1 : 0;
 	if (decision->wanted)
-		refuse(decision, REFUSAL_LAST_SHARED_CPU, "",
-		       "the pod's %lld exclusive CPUs are all that is left of the shared pool, on "
-		       "which %u containers run",
-		       (long long)decision->wanted, nr);
+		refuse_pod(
+			decision, REFUSAL_LAST_SHARED_CPU, "",
+			"the pod's %lld exclusive CPUs are all that is left of the shared pool, on "
+			"which %u containers run",
+			(long long)decision->wanted, nr);
 	else
-		refuse(decision, REFUSAL_LAST_SHARED_CPU, "",
-		       "the pod's containers need the shared pool, but every CPU of it is granted "
-		       "exclusively");
+		refuse_pod(
+			decision, REFUSAL_LAST_SHARED_CPU, "",
+			"the pod's containers need the shared pool, but every CPU of it is granted "
+			"exclusively");
 	return false;
 }
 
 int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
 {
-	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	struct cpu_shortage shortage;
 	struct ledger_pod *pod;
-	enum cpu_result result;
+	int r;
 
 	if (ledger_find(ledger, spec->uid)) {
-		int r = ledger_remove(ledger, spec->uid);
-
+		r = ledger_remove(ledger, spec->uid);
 		if (r)
 			return r;
 	}
 	pod = ledger_new_pod(ledger, spec);
 	if (!pod)
 		return -ENOMEM;
-	if (cpu_is_bubble_pod(manager, spec, pod->qos))
-		result = cpu_allocate_pod(manager, ledger_edit_shared_pool(ledger), pod, NULL,
-					  &shortage);
-	else
-		result = allocate_containers(ledger, pod, &shortage);
-	if (result) {
-		refuse_result(ledger, pod, result, &shortage, decision);
-		return 0;
-	}
+	r = place_pod(ledger, pod, decision);
+	if (r || !decision->admitted)
+		return r;
 	if (!keeps_a_shared_cpu(ledger, pod, decision))
 		return 0;
-	decision->admitted = true;
 	snprintf(decision->message, sizeof(decision->message),
 		 "%s pod holds %u exclusive CPUs; %u CPUs stay in the shared pool",
 		 qos_class_name(pod->qos), cpuset_count(&pod->held),

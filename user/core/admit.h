@@ -32,12 +32,14 @@ enum change_kind {
 	CHANGE_CONTAINER_CPUS, /* `container` asks for `cpus` exclusive CPUs instead */
 	CHANGE_POD_CPUS,       /* the pod's own resources say `cpus` CPUs instead */
 	CHANGE_POD_LEAVES,     /* pod `uid` is removed first */
+	CHANGE_ALIGN_POLICY,   /* topologyManagerPolicy is `align` */
 	CHANGE_KIND_NR
 };
 
 struct change {
 	enum change_kind kind;
 	uint32_t cpus;
+	enum align_policy align;
 	char container[POD_CONTAINER_NAME];
 	char uid[POD_UID_MAX];
 };

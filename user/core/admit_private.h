@@ -13,6 +13,17 @@
 int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision);
 
 /*
+ * Let the managers decide on a pod that stands in the ledger, whatever it holds
+ * already, inside the open transaction. 0 with decision->admitted or a refusal;
+ * the pod then keeps what was given before the refusal. -ENOMEM.
+ */
+int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct decision *decision);
+
+/* Refuse with a sentence; `container` may be "". */
+void refuse_pod(struct decision *decision, enum refusal refusal, const char *container,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
  * Fill in change and suggestion of a refusal by trying changes on the ledger.
  * The ledger is as before afterwards. -ENOMEM.
  */

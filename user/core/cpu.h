@@ -9,6 +9,7 @@
 #ifndef CORE_CPU_H
 #define CORE_CPU_H
 
+#include "core/align.h"
 #include "core/pod.h"
 #include "core/policy.h"
 
@@ -124,11 +125,6 @@ struct cpu_offer {
 	const struct cpu_manager *manager;
 };
 
-struct cpu_hint {
-	node_mask_t nodes;
-	bool preferred;
-};
-
 void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset *shared,
 			 const struct ledger_pod *pod, uint32_t index,
 			 const struct cpu_reuse *reuse, struct cpu_offer *ret_offer);
@@ -139,10 +135,16 @@ bool cpu_offer_has(const struct cpu_offer *offer, node_mask_t nodes);
 bool cpu_offer_prefers(const struct cpu_offer *offer, node_mask_t nodes);
 
 /*
- * All hints in the kubelet's order: by size, then lexicographic. -E2BIG above
- * 16 nodes (65535 masks): ask cpu_offer_has() instead. The array is the caller's.
+ * The hints of an offer; none for CPU_NO_OPINION and CPU_IMPOSSIBLE. Up to
+ * CPU_LIST_NODES nodes all of them, in the kubelet's order: by size, then
+ * lexicographic. Beyond, those a decision on CPUs alone needs: every single
+ * node, the narrowest set of the lowest nodes, whole sockets, all nodes. What is
+ * given up there is that another provider's set may be missed. -ENOMEM. The
+ * array is the caller's.
  */
-int cpu_offer_list(const struct cpu_offer *offer, struct cpu_hint **ret_hints, size_t *ret_nr);
+int cpu_offer_list(const struct cpu_offer *offer, struct hint **ret_hints, uint32_t *ret_nr);
+
+#define CPU_LIST_NODES 16
 
 /* Why the kubelet would not start from a restored state; 0 = it would. */
 enum cpu_state_problem {

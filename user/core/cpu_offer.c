@@ -13,9 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Lists are made up to this many nodes: 2^16 - 1 hints of 16 bytes are 1 MiB. */
-#define LIST_MAX_NODES 16
-
 static int compare_descending(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -209,25 +206,20 @@ static bool next_combination(uint32_t *positions, uint32_t size, uint32_t nr)
 	return false;
 }
 
-int cpu_offer_list(const struct cpu_offer *offer, struct cpu_hint **ret_hints, size_t *ret_nr)
+static void add_hint(const struct cpu_offer *offer, node_mask_t nodes, struct hint *hints,
+		     uint32_t *nr)
 {
-	struct cpu_hint *hints cleanup_free = NULL;
-	uint32_t nr_nodes;
-	size_t nr = 0;
+	if (!nodes || !cpu_offer_has(offer, nodes))
+		return;
+	hints[(*nr)++] =
+		(struct hint){.nodes = nodes, .preferred = cpu_offer_prefers(offer, nodes)};
+}
 
-	if (offer->opinion != CPU_OFFERS) {
-		*ret_hints = NULL;
-		*ret_nr = 0;
-		return 0;
-	}
-	nr_nodes = offer->manager->topology->nodes.nr;
-	if (nr_nodes > LIST_MAX_NODES)
-		return -E2BIG;
-	hints = calloc((size_t)1 << nr_nodes, sizeof(*hints));
-	if (!hints)
-		return -ENOMEM;
+static void list_all(const struct cpu_offer *offer, uint32_t nr_nodes, struct hint *hints,
+		     uint32_t *nr)
+{
 	for (uint32_t size = 1; size <= nr_nodes; size++) {
-		uint32_t positions[LIST_MAX_NODES];
+		uint32_t positions[CPU_LIST_NODES];
 
 		for (uint32_t i = 0; i < size; i++)
 			positions[i] = i;
@@ -236,11 +228,119 @@ int cpu_offer_list(const struct cpu_offer *offer, struct cpu_hint **ret_hints, s
 
 			for (uint32_t i = 0; i < size; i++)
 				nodes |= (node_mask_t)1 << positions[i];
-			if (cpu_offer_has(offer, nodes))
-				hints[nr++] =
-					(struct cpu_hint){nodes, cpu_offer_prefers(offer, nodes)};
+			add_hint(offer, nodes, hints, nr);
 		} while (next_combination(positions, size, nr_nodes));
 	}
+}
+
+static node_mask_t lowest_nodes(uint32_t nr)
+{
+	return nr >= 64 ? ~(node_mask_t)0 : ((node_mask_t)1 << nr) - 1;
+}
+
+/* The `size` nodes of `among` with most CPUs, those of `fixed` always; 0 = not so many. */
+static node_mask_t richest_nodes(const struct cpu_offer *offer, node_mask_t among,
+				 node_mask_t fixed, uint32_t size)
+{
+	node_mask_t chosen = fixed;
+
+	among &= ~fixed;
+	while ((uint32_t)__builtin_popcountll(chosen) < size) {
+		uint32_t best = 64;
+
+		if (!among)
+			return 0;
+		for (node_mask_t rest = among; rest; rest &= rest - 1) {
+			uint32_t node = (uint32_t)__builtin_ctzll(rest);
+
+			if (best == 64 || offer->available[node] > offer->available[best])
+				best = node;
+		}
+		chosen |= (node_mask_t)1 << best;
+		among &= ~((node_mask_t)1 << best);
+	}
+	return (uint32_t)__builtin_popcountll(chosen) == size ? chosen : 0;
+}
+
+/*
+ * The set of `size` nodes that is a hint and the smallest as a number: from the
+ * highest node down, each as low as the rest still allows. 0 = there is none.
+ */
+static node_mask_t lowest_hint(const struct cpu_offer *offer, uint32_t nr_nodes, uint32_t size)
+{
+	node_mask_t fixed = offer->required, below = lowest_nodes(nr_nodes), found;
+
+	found = richest_nodes(offer, below, fixed, size);
+	if (!found || !cpu_offer_has(offer, found))
+		return 0;
+	while (below & ~fixed) {
+		/* the highest node not decided yet: needed, or can it be left out? */
+		node_mask_t top = (node_mask_t)1 << (63 - __builtin_clzll(below & ~fixed));
+		node_mask_t without;
+
+		below &= ~top;
+		without = richest_nodes(offer, below, fixed, size);
+		if (without && cpu_offer_has(offer, without))
+			found = without;
+		else
+			fixed |= top;
+		if ((uint32_t)__builtin_popcountll(fixed) == size)
+			return fixed;
+	}
+	return found;
+}
+
+static node_mask_t nodes_of_socket(const struct topology *topology, uint32_t socket)
+{
+	node_mask_t nodes = 0;
+
+	for (uint32_t i = 0; i < topology->nodes.nr; i++) {
+		if (cpuset_intersects(&topology->nodes.cpus[i], &topology->sockets.cpus[socket]))
+			nodes |= (node_mask_t)1 << i;
+	}
+	return nodes;
+}
+
+static void list_some(const struct cpu_offer *offer, uint32_t nr_nodes, struct hint *hints,
+		      uint32_t *nr)
+{
+	const struct topology *topology = offer->manager->topology;
+
+	for (uint32_t i = 0; i < nr_nodes; i++)
+		add_hint(offer, (node_mask_t)1 << i, hints, nr);
+	for (uint32_t size = 2; size < nr_nodes; size++) {
+		node_mask_t nodes = lowest_hint(offer, nr_nodes, size);
+
+		if (!nodes)
+			continue;
+		add_hint(offer, nodes, hints, nr);
+		break;
+	}
+	for (uint32_t i = 0; i < topology->sockets.nr && i < TOPOLOGY_MAX_NODES; i++)
+		add_hint(offer, nodes_of_socket(topology, i) | offer->required, hints, nr);
+	add_hint(offer, lowest_nodes(nr_nodes), hints, nr);
+}
+
+int cpu_offer_list(const struct cpu_offer *offer, struct hint **ret_hints, uint32_t *ret_nr)
+{
+	struct hint *hints cleanup_free = NULL;
+	uint32_t nr_nodes, nr = 0;
+
+	if (offer->opinion != CPU_OFFERS) {
+		*ret_hints = NULL;
+		*ret_nr = 0;
+		return 0;
+	}
+	nr_nodes = offer->manager->topology->nodes.nr;
+	/* list_some: single nodes, one set, at most 64 sockets, all nodes */
+	hints = malloc(sizeof(*hints) * (nr_nodes <= CPU_LIST_NODES ? (size_t)1 << nr_nodes
+								    : 2 * TOPOLOGY_MAX_NODES + 2));
+	if (!hints)
+		return -ENOMEM;
+	if (nr_nodes <= CPU_LIST_NODES)
+		list_all(offer, nr_nodes, hints, &nr);
+	else
+		list_some(offer, nr_nodes, hints, &nr);
 	*ret_hints = TAKE_PTR(hints);
 	*ret_nr = nr;
 	return 0;

@@ -46,6 +46,24 @@ static bool is_over(const struct search *search)
 	return search->found || search->error || search->nr_tries >= MAX_TRIES;
 }
 
+/* As if the policy said so: alignment decides only where CPUs come from, never what is held. */
+static int place_under(struct ledger *ledger, const struct pod_spec *spec, enum align_policy align,
+		       struct decision *decision)
+{
+	const struct policy *policy = ledger_policy(ledger);
+	struct policy *other cleanup_free = malloc(sizeof(*other));
+	int r;
+
+	if (!other)
+		return -ENOMEM;
+	*other = *policy;
+	other->align = align;
+	ledger_use_policy(ledger, other);
+	r = admit_place(ledger, spec, decision);
+	ledger_use_policy(ledger, policy);
+	return r;
+}
+
 static int place_changed(struct search *search, const struct change *change, bool *ret_admitted)
 {
 	struct pod_spec *spec cleanup_pod_spec = pod_spec_copy(search->spec);
@@ -60,7 +78,10 @@ static int place_changed(struct search *search, const struct change *change, boo
 		if (r)
 			return r;
 	}
-	r = admit_place(search->ledger, spec, &decision);
+	if (change->kind == CHANGE_ALIGN_POLICY)
+		r = place_under(search->ledger, spec, change->align, &decision);
+	else
+		r = admit_place(search->ledger, spec, &decision);
 	if (!r)
 		*ret_admitted = decision.admitted;
 	return r;
@@ -173,6 +194,10 @@ static void describe(const struct search *search, struct decision *decision)
 		snprintf(text, size, "fits after pod %.63s/%.253s leaves, which holds %u CPUs",
 			 pod->spec->namespace, pod->spec->name, cpuset_count(&pod->held));
 		break;
+	case CHANGE_ALIGN_POLICY:
+		snprintf(text, size, "fits under topologyManagerPolicy %s",
+			 align_policy_name(change->align));
+		break;
 	default:
 		break;
 	}
@@ -236,6 +261,11 @@ int explain_refusal(struct ledger *ledger, const struct pod_spec *spec, struct d
 			  ? (uint32_t)(decision->wanted - decision->available)
 			  : 0;
 	switch (decision->refusal) {
+	case REFUSAL_TOPOLOGY:
+		/* the alignment found the pod's own pool empty */
+		if (is_bubble && !cpu_pod_pool_is_enough(manager, spec, pod_qos(spec)))
+			try_more(&search, change, budget + 1, step);
+		break;
 	case REFUSAL_SMT:
 		if (cpus % step)
 			try_more(&search, change, cpus + 1, step);
@@ -254,6 +284,10 @@ int explain_refusal(struct ledger *ledger, const struct pod_spec *spec, struct d
 	if (decision->refusal != REFUSAL_EMPTY_SHARED_POOL && cpus)
 		try_fewer(&search, change_of(&search, decision, is_bubble, &cpus),
 			  smaller(cpus - 1, most), step);
+	if (decision->refusal == REFUSAL_TOPOLOGY) {
+		change = (struct change){.kind = CHANGE_ALIGN_POLICY, .align = ALIGN_BEST_EFFORT};
+		try_change(&search, &change);
+	}
 	try_departures(&search, missing);
 	if (search.found)
 		describe(&search, decision);

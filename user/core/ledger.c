@@ -95,6 +95,12 @@ const struct policy *ledger_policy(const struct ledger *ledger)
 	return ledger->policy;
 }
 
+void ledger_use_policy(struct ledger *ledger, const struct policy *policy)
+{
+	ledger->policy = policy;
+	ledger->cpu.policy = policy;
+}
+
 const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger)
 {
 	return &ledger->cpu;

@@ -29,6 +29,8 @@ struct grant {
 	 */
 	struct cpuset cpus;
 	node_mask_t mems; /* over topology->memory_nodes; 0 = unrestricted */
+	/* What alignment settled on when this was decided; not known after a restart. */
+	struct cpu_affinity affinity;
 };
 
 struct ledger_pod {
@@ -100,6 +102,12 @@ struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *
 struct ledger_pod *ledger_edit_pod(struct ledger *ledger, const char *uid);
 struct cpuset *ledger_edit_shared_pool(struct ledger *ledger);
 const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger);
+
+/*
+ * Decide under another policy from now on; borrowed like the first. It may
+ * differ in alignment only: the reserved CPUs were chosen by the first.
+ */
+void ledger_use_policy(struct ledger *ledger, const struct policy *policy);
 
 /* Containers on the node shared pool, in all pods. */
 uint32_t ledger_nr_host_containers(const struct ledger *ledger);
