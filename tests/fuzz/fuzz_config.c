@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: format core lib
 // COVERS: user/format/config.c
+// COVERS: user/format/config_types.c
+// COVERS: user/format/config_kubelet.c
 /*
  * The configuration: what is accepted renders, reads back and renders the same;
  * what is refused has a sentence and changes nothing.

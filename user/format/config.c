@@ -4,60 +4,15 @@
  * Reading, the kubelet import and writing all walk the same tables, so a field
  * cannot be readable but not shown.
  */
-#include "format/config.h"
+#include "format/config_private.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <pinfold/names.h>
 
-#include "core/quantity.h"
-#include "format/resources.h"
-
-struct reader {
-	struct format_error *error;
-	struct config *config;
-	bool kubelet; /* a kubelet's own file: only its fields, unknown keys ignored */
-};
-
-struct key;
-
-struct key_type {
-	int (*read)(struct reader *reader, const struct yaml_value *value, const char *field,
-		    const struct key *key);
-	void (*emit)(struct emitter *emitter, const struct config *config, const struct key *key);
-};
-
-enum key_flag {
-	KEY_KUBELET = 1 << 0, /* KubeletConfiguration has it */
-	KEY_POLICY = 1 << 1,  /* part of struct policy: stands in the state file */
-};
-
-struct key {
-	const char *name;
-	const struct key_type *type;
-	size_t offset; /* of the value in struct config */
-	unsigned int flags;
-	const char *const *words;  /* type word */
-	uint32_t max;		   /* word: how many; count, text: the largest, the size */
-	const struct key *members; /* group; ends with a NULL name */
-};
-
 #define AT(field) offsetof(struct config, field)
-
-static void *place(const struct reader *reader, const struct key *key)
-{
-	return (char *)reader->config + key->offset;
-}
-
-static const void *value_of(const struct config *config, const struct key *key)
-{
-	return (const char *)config + key->offset;
-}
 
 /* --- words ------------------------------------------------------------------------------------ */
 
@@ -127,594 +82,6 @@ const char *metrics_level_name(enum metrics_level level)
 	return metrics_level_words[level];
 }
 
-static int read_word(struct reader *reader, const struct yaml_value *value, const char *field,
-		     const struct key *key)
-{
-	/* All enums of struct config begin at 0, so their type is unsigned int. */
-	return yaml_read_word(value, field, reader->error, key->words, key->max,
-			      place(reader, key));
-}
-
-static void emit_word(struct emitter *emitter, const struct config *config, const struct key *key)
-{
-	const unsigned int *word = value_of(config, key);
-
-	emit_text(emitter, key->name, key->words[*word]);
-}
-
-static const struct key_type word_type = {read_word, emit_word};
-
-/* --- plain types ------------------------------------------------------------------------------ */
-
-static int read_flag(struct reader *reader, const struct yaml_value *value, const char *field,
-		     const struct key *key)
-{
-	return yaml_read_bool(value, field, reader->error, place(reader, key));
-}
-
-static void emit_flag(struct emitter *emitter, const struct config *config, const struct key *key)
-{
-	const bool *flag = value_of(config, key);
-
-	emit_bool(emitter, key->name, *flag);
-}
-
-static const struct key_type flag_type = {read_flag, emit_flag};
-
-static int read_count(struct reader *reader, const struct yaml_value *value, const char *field,
-		      const struct key *key)
-{
-	uint32_t *count = place(reader, key);
-	uint64_t number;
-	int err = yaml_read_uint(value, field, reader->error, 1, key->max, &number);
-
-	if (!err)
-		*count = number;
-	return err;
-}
-
-static void emit_count(struct emitter *emitter, const struct config *config, const struct key *key)
-{
-	const uint32_t *count = value_of(config, key);
-
-	emit_number(emitter, key->name, *count);
-}
-
-static const struct key_type count_type = {read_count, emit_count};
-
-static bool has_dot_dot(const char *path)
-{
-	for (const char *at = path; (at = strstr(at, "..")); at += 2)
-		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
-			return true;
-	return false;
-}
-
-/* An absolute path; "" only where the table says that it switches something off. */
-static int read_path(struct reader *reader, const struct yaml_value *value, const char *field,
-		     const struct key *key, bool may_be_empty)
-{
-	char path[CONFIG_PATH_MAX], shown[FORMAT_SHOW_MAX];
-	int err = yaml_read_text(value, field, reader->error, path, key->max);
-
-	if (err)
-		return err;
-	if ((path[0] != '/' || has_dot_dot(path)) && !(may_be_empty && !path[0]))
-		return yaml_refuse(value, field, reader->error,
-				   "'%s' is not an absolute path without \"..\"; begin it with /",
-				   format_show(path, strlen(path), shown, sizeof(shown)));
-	memcpy(place(reader, key), path, strlen(path) + 1);
-	return 0;
-}
-
-static int read_directory(struct reader *reader, const struct yaml_value *value, const char *field,
-			  const struct key *key)
-{
-	return read_path(reader, value, field, key, false);
-}
-
-static int read_optional_path(struct reader *reader, const struct yaml_value *value,
-			      const char *field, const struct key *key)
-{
-	return read_path(reader, value, field, key, true);
-}
-
-static void emit_string(struct emitter *emitter, const struct config *config, const struct key *key)
-{
-	emit_text(emitter, key->name, value_of(config, key));
-}
-
-static const struct key_type directory_type = {read_directory, emit_string};
-static const struct key_type optional_path_type = {read_optional_path, emit_string};
-
-/* "127.0.0.1:9417", "[::1]:9417": numbers only, a name could mean another address tomorrow. */
-static bool is_listen_address(const char *text)
-{
-	const char *colon = strrchr(text, ':');
-	char host[CONFIG_LISTEN_MAX];
-	unsigned char address[16];
-	size_t len;
-	unsigned long port = 0;
-
-	if (!colon || colon == text || !colon[1] || strlen(colon + 1) > 5)
-		return false;
-	for (const char *digit = colon + 1; *digit; digit++) {
-		if (*digit < '0' || *digit > '9')
-			return false;
-		port = port * 10 + (*digit - '0');
-	}
-	if (port == 0 || port > 65535)
-		return false;
-	len = colon - text;
-	memcpy(host, text, len);
-	host[len] = '\0';
-	if (host[0] != '[')
-		return inet_pton(AF_INET, host, address) == 1;
-	if (host[len - 1] != ']')
-		return false;
-	host[len - 1] = '\0';
-	return inet_pton(AF_INET6, host + 1, address) == 1;
-}
-
-static int read_listen(struct reader *reader, const struct yaml_value *value, const char *field,
-		       const struct key *key)
-{
-	char listen[CONFIG_LISTEN_MAX], shown[FORMAT_SHOW_MAX];
-	int err = yaml_read_text(value, field, reader->error, listen, sizeof(listen));
-
-	if (err)
-		return err;
-	if (*listen && !is_listen_address(listen))
-		return yaml_refuse(value, field, reader->error,
-				   "'%s' is not ADDRESS:PORT; write 127.0.0.1:9417, [::1]:9417 or "
-				   "\"\" for none",
-				   format_show(listen, strlen(listen), shown, sizeof(shown)));
-	memcpy(place(reader, key), listen, strlen(listen) + 1);
-	return 0;
-}
-
-static const struct key_type listen_type = {read_listen, emit_string};
-
-/* --- durations -------------------------------------------------------------------------------- */
-
-static const struct {
-	const char *unit;
-	uint64_t ns;
-} units[] = {
-	{"h", 3600000000000ULL}, {"ms", 1000000}, {"m", 60000000000ULL},
-	{"s", 1000000000},	 {"us", 1000},	  {"ns", 1},
-};
-
-#define LONGEST_DURATION_NS (365ULL * 24 * 3600000000000ULL)
-
-/* Go's form with whole numbers: "90s", "1h30m", and "0". */
-static bool parse_duration(const char *text, uint64_t *ret_ns)
-{
-	uint64_t total = 0;
-
-	if (strcmp(text, "0") == 0) {
-		*ret_ns = 0;
-		return true;
-	}
-	if (!*text)
-		return false;
-	while (*text) {
-		uint64_t number = 0;
-		size_t unit = 0;
-
-		if (*text < '0' || *text > '9')
-			return false;
-		for (; *text >= '0' && *text <= '9' && number <= LONGEST_DURATION_NS; text++)
-			number = number * 10 + (*text - '0');
-		while (unit < ARRAY_SIZE(units) &&
-		       strncmp(text, units[unit].unit, strlen(units[unit].unit)) != 0)
-			unit++;
-		if (unit == ARRAY_SIZE(units) || number > LONGEST_DURATION_NS / units[unit].ns)
-			return false;
-		total += number * units[unit].ns;
-		text += strlen(units[unit].unit);
-		if (total > LONGEST_DURATION_NS)
-			return false;
-	}
-	*ret_ns = total;
-	return true;
-}
-
-static int read_duration(struct reader *reader, const struct yaml_value *value, const char *field,
-			 const struct key *key)
-{
-	char text[32], shown[FORMAT_SHOW_MAX];
-	int err = yaml_read_text(value, field, reader->error, text, sizeof(text));
-
-	if (err)
-		return err;
-	if (parse_duration(text, place(reader, key)))
-		return 0;
-	return yaml_refuse(value, field, reader->error,
-			   "'%s' is not a duration of at most a year; write 0, 90s, 5m or 1h30m",
-			   format_show(text, strlen(text), shown, sizeof(shown)));
-}
-
-static void emit_duration(struct emitter *emitter, const struct config *config,
-			  const struct key *key)
-{
-	const uint64_t *ns = value_of(config, key);
-	char text[32] = "0";
-	size_t best = 0;
-
-	/* The coarsest unit that says it exactly. */
-	for (size_t i = 0; *ns && i < ARRAY_SIZE(units); i++)
-		if (*ns % units[i].ns == 0 &&
-		    (*ns % units[best].ns != 0 || units[i].ns > units[best].ns))
-			best = i;
-	if (*ns)
-		snprintf(text, sizeof(text), "%" PRIu64 "%s", *ns / units[best].ns,
-			 units[best].unit);
-	emit_text(emitter, key->name, text);
-}
-
-static const struct key_type duration_type = {read_duration, emit_duration};
-
-/* --- the kubelet's types ---------------------------------------------------------------------- */
-
-static int read_reserved_cpus(struct reader *reader, const struct yaml_value *value,
-			      const char *field, const struct key *key)
-{
-	struct policy *policy = &reader->config->policy;
-	char shown[FORMAT_SHOW_MAX];
-	int err;
-
-	if (value->kind != YAML_TEXT)
-		return yaml_refuse(value, field, reader->error,
-				   "this is %s where a CPU list is wanted; write \"0-1,32\"",
-				   yaml_kind_name(value->kind));
-	err = cpuset_parse(value->text, value->len, &policy->reserved_list);
-	if (err)
-		return yaml_refuse(
-			value, field, reader->error,
-			"'%s' is not a CPU list%s; write ids and ranges as in \"0-1,32\"",
-			format_show(value->text, value->len, shown, sizeof(shown)),
-			err == -ERANGE ? " (an id is above 8191)" : "");
-	policy->has_reserved_list = !cpuset_is_empty(&policy->reserved_list);
-	return 0;
-}
-
-static void emit_reserved_cpus(struct emitter *emitter, const struct config *config,
-			       const struct key *key)
-{
-	char *list cleanup_free = malloc(CPUSET_TEXT_MAX);
-
-	if (!list) {
-		emitter->out->error = -ENOMEM;
-		return;
-	}
-	cpuset_format(&config->policy.reserved_list, list, CPUSET_TEXT_MAX);
-	emit_text(emitter, key->name, list);
-}
-
-static const struct key_type reserved_cpus_type = {read_reserved_cpus, emit_reserved_cpus};
-
-static int read_reservation(struct reader *reader, const struct yaml_value *value,
-			    const char *field, const struct key *key)
-{
-	struct resources resources = RESOURCES_UNSET;
-	int err = resources_read_list(value, field, "pid", reader->error, &resources);
-
-	if (!err)
-		*(struct resources *)place(reader, key) = resources;
-	return err;
-}
-
-static void emit_reservation(struct emitter *emitter, const struct config *config,
-			     const struct key *key)
-{
-	resources_emit(emitter, key->name, value_of(config, key));
-}
-
-static const struct key_type reservation_type = {read_reservation, emit_reservation};
-
-static const struct {
-	const char *name;
-	size_t offset;
-} cpu_option_table[] = {
-	{"full-pcpus-only", offsetof(struct cpu_options, full_pcpus_only)},
-	{"distribute-cpus-across-numa", offsetof(struct cpu_options, distribute_across_numa)},
-	{"align-by-socket", offsetof(struct cpu_options, align_by_socket)},
-	{"distribute-cpus-across-cores", offsetof(struct cpu_options, distribute_across_cores)},
-	{"strict-cpu-reservation", offsetof(struct cpu_options, strict_reservation)},
-	{"prefer-align-cpus-by-uncorecache", offsetof(struct cpu_options, prefer_uncore)},
-};
-
-static int read_cpu_options(struct reader *reader, const struct yaml_value *value,
-			    const char *field, const struct key *key)
-{
-	/* All six are offered here whatever the kubelet's feature gates say. */
-	const struct policy_gates gates = {.alpha = true, .beta = true};
-	struct cpu_options options = {0};
-	char child_field[FORMAT_FIELD_MAX], sentence[FORMAT_MESSAGE_MAX], text[16];
-	int err = yaml_read_map(value, field, reader->error);
-
-	if (err)
-		return err;
-	yaml_for_each(child, value)
-	{
-		const char *message = sentence;
-
-		format_member(child_field, field, child->key);
-		err = yaml_read_text(child, child_field, reader->error, text, sizeof(text));
-		if (err)
-			return err;
-		if (policy_set_cpu_option(&options, child->key, text, gates, sentence,
-					  sizeof(sentence)) == POLICY_FINE)
-			continue;
-		/* The field says where already. */
-		if (strncmp(sentence, "cpuManagerPolicyOptions: ", 25) == 0)
-			message += 25;
-		return yaml_refuse(child, child_field, reader->error, "%s", message);
-	}
-	reader->config->policy.cpu_options = options;
-	return 0;
-}
-
-static void emit_cpu_options(struct emitter *emitter, const struct config *config,
-			     const struct key *key)
-{
-	const char *options = (const char *)&config->policy.cpu_options;
-
-	emit_map(emitter, key->name);
-	for (size_t i = 0; i < ARRAY_SIZE(cpu_option_table); i++)
-		if (*(const bool *)(options + cpu_option_table[i].offset))
-			emit_text(emitter, cpu_option_table[i].name, "true");
-	emit_close(emitter);
-}
-
-static const struct key_type cpu_options_type = {read_cpu_options, emit_cpu_options};
-
-/* The kubelet's maps hold texts, so "true" in quotes is right here and nowhere else. */
-static int read_option_bool(const struct yaml_value *value, const char *field,
-			    struct format_error *error, bool *ret_bool)
-{
-	static const char *const words[] = {"false", "true"};
-	unsigned int word;
-	int err = yaml_read_word(value, field, error, words, ARRAY_SIZE(words), &word);
-
-	if (!err)
-		*ret_bool = word == 1;
-	return err;
-}
-
-static int read_align_options(struct reader *reader, const struct yaml_value *value,
-			      const char *field, const struct key *key)
-{
-	struct policy *policy = &reader->config->policy;
-	char child_field[FORMAT_FIELD_MAX];
-	uint64_t number;
-	int err = yaml_read_map(value, field, reader->error);
-
-	policy->prefer_closest_nodes = false;
-	policy->max_nodes = 0;
-	if (err)
-		return err;
-	yaml_for_each(child, value)
-	{
-		format_member(child_field, field, child->key);
-		if (strcmp(child->key, "prefer-closest-numa-nodes") == 0) {
-			err = read_option_bool(child, child_field, reader->error,
-					       &policy->prefer_closest_nodes);
-		} else if (strcmp(child->key, "max-allowable-numa-nodes") == 0) {
-			err = yaml_read_uint(child, child_field, reader->error, 0,
-					     TOPOLOGY_MAX_NODES, &number);
-			if (!err)
-				policy->max_nodes = number;
-		} else {
-			err = yaml_refuse(child, child_field, reader->error,
-					  "no such option; known are prefer-closest-numa-nodes and "
-					  "max-allowable-numa-nodes");
-		}
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static void emit_align_options(struct emitter *emitter, const struct config *config,
-			       const struct key *key)
-{
-	char number[16];
-
-	emit_map(emitter, key->name);
-	if (config->policy.prefer_closest_nodes)
-		emit_text(emitter, "prefer-closest-numa-nodes", "true");
-	if (config->policy.max_nodes) {
-		snprintf(number, sizeof(number), "%u", config->policy.max_nodes);
-		emit_text(emitter, "max-allowable-numa-nodes", number);
-	}
-	emit_close(emitter);
-}
-
-static const struct key_type align_options_type = {read_align_options, emit_align_options};
-
-/* --- reservedMemory --------------------------------------------------------------------------- */
-
-static int add_reservation(struct reader *reader, const struct yaml_value *value, const char *field,
-			   uint32_t node_id, uint64_t size_bytes, int64_t bytes)
-{
-	struct policy *policy = &reader->config->policy;
-
-	if (bytes == 0)
-		return yaml_refuse(value, field, reader->error,
-				   "0 reserves nothing; give an amount or remove the line");
-	for (uint32_t i = 0; i < policy->nr_memory_reservations; i++)
-		if (policy->memory_reservations[i].node_id == node_id &&
-		    policy->memory_reservations[i].size_bytes == size_bytes)
-			return yaml_refuse(value, field, reader->error,
-					   "NUMA node %u has this reservation already; keep one",
-					   node_id);
-	if (policy->nr_memory_reservations == POLICY_MAX_RESERVATIONS)
-		return yaml_refuse(value, field, reader->error, "more than %d reservations",
-				   POLICY_MAX_RESERVATIONS);
-	policy->memory_reservations[policy->nr_memory_reservations++] =
-		(struct memory_reservation){node_id, size_bytes, bytes};
-	return 0;
-}
-
-static int read_node_limits(struct reader *reader, const struct yaml_value *limits,
-			    const char *field, uint32_t node_id)
-{
-	struct resources resources = RESOURCES_UNSET;
-	char child_field[FORMAT_FIELD_MAX];
-	int err = yaml_read_map(limits, field, reader->error);
-
-	if (err)
-		return err;
-	yaml_for_each(child, limits)
-	{
-		if (strcmp(child->key, "memory") != 0 &&
-		    strncmp(child->key, "hugepages-", strlen("hugepages-")) != 0)
-			return yaml_refuse(child, format_member(child_field, field, child->key),
-					   reader->error,
-					   "this cannot be reserved per NUMA node; use memory or "
-					   "hugepages-<size>");
-	}
-	err = resources_read_list(limits, field, NULL, reader->error, &resources);
-	if (!err && resources.memory_bytes != RESOURCE_UNSET)
-		err = add_reservation(reader, limits, field, node_id, 0, resources.memory_bytes);
-	for (uint32_t i = 0; !err && i < resources.nr_hugepages; i++)
-		err = add_reservation(reader, limits, field, node_id,
-				      resources.hugepages[i].size_bytes,
-				      resources.hugepages[i].bytes);
-	return err;
-}
-
-static int read_node_reservation(struct reader *reader, const struct yaml_value *entry,
-				 const char *field)
-{
-	const struct yaml_value *node, *limits;
-	char child_field[FORMAT_FIELD_MAX];
-	uint64_t node_id;
-	int err = yaml_read_map(entry, field, reader->error);
-
-	if (err)
-		return err;
-	yaml_for_each(child, entry) if (
-		strcmp(child->key, "numaNode") != 0 &&
-		strcmp(child->key, "limits") !=
-			0) return yaml_refuse(child, format_member(child_field, field, child->key),
-					      reader->error,
-					      "unknown key; an entry has numaNode and limits");
-	node = yaml_get(entry, "numaNode");
-	limits = yaml_get(entry, "limits");
-	if (!node || !limits)
-		return yaml_refuse(entry, field, reader->error, "%s is missing",
-				   node ? "limits" : "numaNode");
-	err = yaml_read_uint(node, format_member(child_field, field, "numaNode"), reader->error, 0,
-			     CPUSET_MAX - 1, &node_id);
-	if (err)
-		return err;
-	return read_node_limits(reader, limits, format_member(child_field, field, "limits"),
-				node_id);
-}
-
-static int read_reserved_memory(struct reader *reader, const struct yaml_value *value,
-				const char *field, const struct key *key)
-{
-	char child_field[FORMAT_FIELD_MAX];
-	unsigned int index = 0;
-	int err = yaml_read_list(value, field, reader->error);
-
-	if (err)
-		return err;
-	reader->config->policy.nr_memory_reservations = 0;
-	yaml_for_each(child, value)
-	{
-		format_field(child_field, "%s[%u]", field, index++);
-		err = read_node_reservation(reader, child, child_field);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* The entries from `first` on that fit into one mapping of their node; returns the next. */
-static uint32_t gather_node(const struct policy *policy, uint32_t first,
-			    struct resources *resources)
-{
-	const uint32_t node_id = policy->memory_reservations[first].node_id;
-	uint32_t i;
-
-	for (i = first; i < policy->nr_memory_reservations; i++) {
-		const struct memory_reservation *entry = &policy->memory_reservations[i];
-
-		if (entry->node_id != node_id || resources->nr_hugepages == POD_MAX_HUGEPAGES)
-			break;
-		if (!entry->size_bytes) {
-			resources->memory_bytes = entry->bytes;
-			continue;
-		}
-		resources->hugepages[resources->nr_hugepages].size_bytes = entry->size_bytes;
-		resources->hugepages[resources->nr_hugepages++].bytes = entry->bytes;
-	}
-	return i;
-}
-
-static void emit_reserved_memory(struct emitter *emitter, const struct config *config,
-				 const struct key *key)
-{
-	const struct policy *policy = &config->policy;
-
-	emit_list(emitter, key->name);
-	for (uint32_t i = 0, next; i < policy->nr_memory_reservations; i = next) {
-		struct resources resources = RESOURCES_UNSET;
-
-		next = gather_node(policy, i, &resources);
-		emit_map(emitter, NULL);
-		emit_number(emitter, "numaNode", policy->memory_reservations[i].node_id);
-		resources_emit(emitter, "limits", &resources);
-		emit_close(emitter);
-	}
-	emit_close(emitter);
-}
-
-static const struct key_type reserved_memory_type = {read_reserved_memory, emit_reserved_memory};
-
-/* --- the one feature gate that decides allocations -------------------------------------------- */
-
-#define POD_LEVEL_GATE "PodLevelResourceManagers"
-
-static int read_gates(struct reader *reader, const struct yaml_value *value, const char *field,
-		      const struct key *key)
-{
-	char child_field[FORMAT_FIELD_MAX];
-	int err = yaml_read_map(value, field, reader->error);
-
-	if (err)
-		return err;
-	yaml_for_each(child, value)
-	{
-		format_member(child_field, field, child->key);
-		if (strcmp(child->key, POD_LEVEL_GATE) == 0) {
-			err = yaml_read_bool(child, child_field, reader->error,
-					     &reader->config->policy.pod_level_managers);
-			if (err)
-				return err;
-		} else if (!reader->kubelet) {
-			return yaml_refuse(child, child_field, reader->error,
-					   "this gate means nothing here; only " POD_LEVEL_GATE
-					   " does, remove the line");
-		}
-	}
-	return 0;
-}
-
-static void emit_gates(struct emitter *emitter, const struct config *config, const struct key *key)
-{
-	emit_map(emitter, key->name);
-	emit_bool(emitter, POD_LEVEL_GATE, config->policy.pod_level_managers);
-	emit_close(emitter);
-}
-
-static const struct key_type gates_type = {read_gates, emit_gates};
-
 /* --- groups and the tables -------------------------------------------------------------------- */
 
 static int read_members(struct reader *reader, const struct yaml_value *map, const char *field,
@@ -737,10 +104,10 @@ static void emit_group(struct emitter *emitter, const struct config *config, con
 
 static const struct key_type group_type = {read_group, emit_group};
 
-#define WORD(key_name, field, names, key_flags)                                                    \
-	{                                                                                          \
-		.name = (key_name), .type = &word_type, .offset = AT(field), .flags = (key_flags), \
-		.words = (names), .max = ARRAY_SIZE(names)                                         \
+#define WORD(key_name, field, names, key_flags)                                  \
+	{                                                                        \
+		.name = (key_name), .type = &config_word, .offset = AT(field),   \
+		.flags = (key_flags), .words = (names), .max = ARRAY_SIZE(names) \
 	}
 #define KEY(key_name, key_type_, field, key_flags)                             \
 	{                                                                      \
@@ -767,14 +134,14 @@ static const struct key enforcement_keys[] = {
 };
 
 static const struct key source_keys[] = {
-	TEXT_KEY("manifestDirectory", optional_path_type, sources.manifest_directory),
-	KEY("kubepods", flag_type, sources.kubepods, 0),
-	TEXT_KEY("nri", optional_path_type, sources.nri),
+	TEXT_KEY("manifestDirectory", config_optional_path, sources.manifest_directory),
+	KEY("kubepods", config_flag, sources.kubepods, 0),
+	TEXT_KEY("nri", config_optional_path, sources.nri),
 	{0},
 };
 
 static const struct key metrics_keys[] = {
-	TEXT_KEY("listen", listen_type, metrics.listen),
+	TEXT_KEY("listen", config_listen, metrics.listen),
 	WORD("level", metrics.level, metrics_level_words, 0),
 	{0},
 };
@@ -782,31 +149,31 @@ static const struct key metrics_keys[] = {
 static const struct key top_keys[] = {
 	WORD("mode", mode, run_mode_words, 0),
 	WORD("cpuManagerPolicy", policy.cpu, cpu_policy_words, KEY_KUBELET | KEY_POLICY),
-	KEY("cpuManagerPolicyOptions", cpu_options_type, policy, KEY_KUBELET | KEY_POLICY),
-	KEY("reservedSystemCPUs", reserved_cpus_type, policy, KEY_KUBELET | KEY_POLICY),
-	KEY("kubeReserved", reservation_type, kube_reserved, KEY_KUBELET | KEY_POLICY),
-	KEY("systemReserved", reservation_type, system_reserved, KEY_KUBELET),
+	KEY("cpuManagerPolicyOptions", config_cpu_options, policy, KEY_KUBELET | KEY_POLICY),
+	KEY("reservedSystemCPUs", config_reserved_cpus, policy, KEY_KUBELET | KEY_POLICY),
+	KEY("kubeReserved", config_reservation, kube_reserved, KEY_KUBELET | KEY_POLICY),
+	KEY("systemReserved", config_reservation, system_reserved, KEY_KUBELET),
 	WORD("topologyManagerPolicy", policy.align, align_words, KEY_KUBELET | KEY_POLICY),
 	WORD("topologyManagerScope", policy.scope, scope_words, KEY_KUBELET | KEY_POLICY),
-	KEY("topologyManagerPolicyOptions", align_options_type, policy, KEY_KUBELET | KEY_POLICY),
+	KEY("topologyManagerPolicyOptions", config_align_options, policy, KEY_KUBELET | KEY_POLICY),
 	WORD("memoryManagerPolicy", policy.memory, memory_policy_words, KEY_KUBELET | KEY_POLICY),
-	KEY("reservedMemory", reserved_memory_type, policy, KEY_KUBELET | KEY_POLICY),
-	KEY("featureGates", gates_type, policy, KEY_KUBELET | KEY_POLICY),
+	KEY("reservedMemory", config_reserved_memory, policy, KEY_KUBELET | KEY_POLICY),
+	KEY("featureGates", config_gates, policy, KEY_KUBELET | KEY_POLICY),
 	WORD("compatibility", policy.compatibility, compatibility_words, KEY_POLICY),
 	GROUP("enforcement", enforcement_keys),
 	WORD("hostTasks", host_tasks, host_tasks_words, 0),
 	WORD("partitions", partitions, partitions_words, 0),
 	WORD("interrupts", interrupts, interrupts_words, 0),
 	WORD("runtimeWrites", runtime_writes, runtime_writes_words, 0),
-	KEY("guardExpiry", duration_type, guard_expiry_ns, 0),
+	KEY("guardExpiry", config_duration, guard_expiry_ns, 0),
 	{.name = "maxContainers",
-	 .type = &count_type,
+	 .type = &config_count,
 	 .offset = AT(max_containers),
 	 .max = CONFIG_MAX_CONTAINERS},
 	GROUP("sources", source_keys),
 	GROUP("metrics", metrics_keys),
-	TEXT_KEY("stateDirectory", directory_type, state_directory),
-	TEXT_KEY("runtimeDirectory", directory_type, runtime_directory),
+	TEXT_KEY("stateDirectory", config_directory, state_directory),
+	TEXT_KEY("runtimeDirectory", config_directory, runtime_directory),
 	{0},
 };
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Types of values that our own fields have: words, switches, counts, paths,
+ * addresses, durations.
+ */
+#include "format/config_private.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int read_word(struct reader *reader, const struct yaml_value *value, const char *field,
+		     const struct key *key)
+{
+	/* All enums of struct config begin at 0, so their type is unsigned int. */
+	return yaml_read_word(value, field, reader->error, key->words, key->max,
+			      place(reader, key));
+}
+
+static void emit_word(struct emitter *emitter, const struct config *config, const struct key *key)
+{
+	const unsigned int *word = value_of(config, key);
+
+	emit_text(emitter, key->name, key->words[*word]);
+}
+
+const struct key_type config_word = {read_word, emit_word};
+
+/* --- plain types ------------------------------------------------------------------------------ */
+
+static int read_flag(struct reader *reader, const struct yaml_value *value, const char *field,
+		     const struct key *key)
+{
+	return yaml_read_bool(value, field, reader->error, place(reader, key));
+}
+
+static void emit_flag(struct emitter *emitter, const struct config *config, const struct key *key)
+{
+	const bool *flag = value_of(config, key);
+
+	emit_bool(emitter, key->name, *flag);
+}
+
+const struct key_type config_flag = {read_flag, emit_flag};
+
+static int read_count(struct reader *reader, const struct yaml_value *value, const char *field,
+		      const struct key *key)
+{
+	uint32_t *count = place(reader, key);
+	uint64_t number;
+	int err = yaml_read_uint(value, field, reader->error, 1, key->max, &number);
+
+	if (!err)
+		*count = number;
+	return err;
+}
+
+static void emit_count(struct emitter *emitter, const struct config *config, const struct key *key)
+{
+	const uint32_t *count = value_of(config, key);
+
+	emit_number(emitter, key->name, *count);
+}
+
+const struct key_type config_count = {read_count, emit_count};
+
+static bool has_dot_dot(const char *path)
+{
+	for (const char *at = path; (at = strstr(at, "..")); at += 2)
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
+			return true;
+	return false;
+}
+
+/* An absolute path; "" only where the table says that it switches something off. */
+static int read_path(struct reader *reader, const struct yaml_value *value, const char *field,
+		     const struct key *key, bool may_be_empty)
+{
+	char path[CONFIG_PATH_MAX], shown[FORMAT_SHOW_MAX];
+	int err = yaml_read_text(value, field, reader->error, path, key->max);
+
+	if (err)
+		return err;
+	if ((path[0] != '/' || has_dot_dot(path)) && !(may_be_empty && !path[0]))
+		return yaml_refuse(value, field, reader->error,
+				   "'%s' is not an absolute path without \"..\"; begin it with /",
+				   format_show(path, strlen(path), shown, sizeof(shown)));
+	memcpy(place(reader, key), path, strlen(path) + 1);
+	return 0;
+}
+
+static int read_directory(struct reader *reader, const struct yaml_value *value, const char *field,
+			  const struct key *key)
+{
+	return read_path(reader, value, field, key, false);
+}
+
+static int read_optional_path(struct reader *reader, const struct yaml_value *value,
+			      const char *field, const struct key *key)
+{
+	return read_path(reader, value, field, key, true);
+}
+
+static void emit_string(struct emitter *emitter, const struct config *config, const struct key *key)
+{
+	emit_text(emitter, key->name, value_of(config, key));
+}
+
+const struct key_type config_directory = {read_directory, emit_string};
+const struct key_type config_optional_path = {read_optional_path, emit_string};
+
+/* "127.0.0.1:9417", "[::1]:9417": numbers only, a name could mean another address tomorrow. */
+static bool is_listen_address(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	char host[CONFIG_LISTEN_MAX];
+	unsigned char address[16];
+	size_t len;
+	unsigned long port = 0;
+
+	if (!colon || colon == text || !colon[1] || strlen(colon + 1) > 5)
+		return false;
+	for (const char *digit = colon + 1; *digit; digit++) {
+		if (*digit < '0' || *digit > '9')
+			return false;
+		port = port * 10 + (*digit - '0');
+	}
+	if (port == 0 || port > 65535)
+		return false;
+	len = colon - text;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (host[0] != '[')
+		return inet_pton(AF_INET, host, address) == 1;
+	if (host[len - 1] != ']')
+		return false;
+	host[len - 1] = '\0';
+	return inet_pton(AF_INET6, host + 1, address) == 1;
+}
+
+static int read_listen(struct reader *reader, const struct yaml_value *value, const char *field,
+		       const struct key *key)
+{
+	char listen[CONFIG_LISTEN_MAX], shown[FORMAT_SHOW_MAX];
+	int err = yaml_read_text(value, field, reader->error, listen, sizeof(listen));
+
+	if (err)
+		return err;
+	if (*listen && !is_listen_address(listen))
+		return yaml_refuse(value, field, reader->error,
+				   "'%s' is not ADDRESS:PORT; write 127.0.0.1:9417, [::1]:9417 or "
+				   "\"\" for none",
+				   format_show(listen, strlen(listen), shown, sizeof(shown)));
+	memcpy(place(reader, key), listen, strlen(listen) + 1);
+	return 0;
+}
+
+const struct key_type config_listen = {read_listen, emit_string};
+
+/* --- durations -------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *unit;
+	uint64_t ns;
+} units[] = {
+	{"h", 3600000000000ULL}, {"ms", 1000000}, {"m", 60000000000ULL},
+	{"s", 1000000000},	 {"us", 1000},	  {"ns", 1},
+};
+
+#define LONGEST_DURATION_NS (365ULL * 24 * 3600000000000ULL)
+
+/* Go's form with whole numbers: "90s", "1h30m", and "0". */
+static bool parse_duration(const char *text, uint64_t *ret_ns)
+{
+	uint64_t total = 0;
+
+	if (strcmp(text, "0") == 0) {
+		*ret_ns = 0;
+		return true;
+	}
+	if (!*text)
+		return false;
+	while (*text) {
+		uint64_t number = 0;
+		size_t unit = 0;
+
+		if (*text < '0' || *text > '9')
+			return false;
+		for (; *text >= '0' && *text <= '9' && number <= LONGEST_DURATION_NS; text++)
+			number = number * 10 + (*text - '0');
+		while (unit < ARRAY_SIZE(units) &&
+		       strncmp(text, units[unit].unit, strlen(units[unit].unit)) != 0)
+			unit++;
+		if (unit == ARRAY_SIZE(units) || number > LONGEST_DURATION_NS / units[unit].ns)
+			return false;
+		total += number * units[unit].ns;
+		text += strlen(units[unit].unit);
+		if (total > LONGEST_DURATION_NS)
+			return false;
+	}
+	*ret_ns = total;
+	return true;
+}
+
+static int read_duration(struct reader *reader, const struct yaml_value *value, const char *field,
+			 const struct key *key)
+{
+	char text[32], shown[FORMAT_SHOW_MAX];
+	int err = yaml_read_text(value, field, reader->error, text, sizeof(text));
+
+	if (err)
+		return err;
+	if (parse_duration(text, place(reader, key)))
+		return 0;
+	return yaml_refuse(value, field, reader->error,
+			   "'%s' is not a duration of at most a year; write 0, 90s, 5m or 1h30m",
+			   format_show(text, strlen(text), shown, sizeof(shown)));
+}
+
+static void emit_duration(struct emitter *emitter, const struct config *config,
+			  const struct key *key)
+{
+	const uint64_t *ns = value_of(config, key);
+	char text[32] = "0";
+	size_t best = 0;
+
+	/* The coarsest unit that says it exactly. */
+	for (size_t i = 0; *ns && i < ARRAY_SIZE(units); i++)
+		if (*ns % units[i].ns == 0 &&
+		    (*ns % units[best].ns != 0 || units[i].ns > units[best].ns))
+			best = i;
+	if (*ns)
+		snprintf(text, sizeof(text), "%" PRIu64 "%s", *ns / units[best].ns,
+			 units[best].unit);
+	emit_text(emitter, key->name, text);
+}
+
+const struct key_type config_duration = {read_duration, emit_duration};
