@@ -188,8 +188,8 @@ static int run(struct controller *controller, struct json_object *body, pid_t pe
 		return answer_error(ret_json, ret_status, STATUS_REJECTED,
 				    "run: the body must be {\"pod\": \"NAMESPACE/NAME\", "
 				    "\"container\": \"NAME\"}");
-	/* A manifest that was just written may not have its cgroups yet. */
-	if (controller->look_again || controller->ledger_changed)
+	/* A pod that was just admitted may not have its cgroups yet. */
+	if (controller->ledger_changed)
 		reconcile(controller);
 	pod = find_pod(controller, pod_name);
 	if (!pod)

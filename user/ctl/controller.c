@@ -90,7 +90,6 @@ static void on_group_changed(void *self, const char *path, const char *file)
 	struct controller *controller = self;
 
 	log_debug("ctl: %s/%s was written", path, file);
-	controller->look_again = true;
 	want_wake(controller, 0);
 }
 
@@ -99,8 +98,8 @@ static void on_group_populated(void *self, const char *path, bool populated)
 	struct controller *controller = self;
 
 	log_debug("ctl: %s is %s", path, populated ? "populated" : "empty");
-	controller->look_again = true;
-	want_wake(controller, 0);
+	if (!populated)
+		want_wake(controller, 0);
 }
 
 static void on_hotplug(void *self, unsigned int cpu, bool online)
@@ -115,7 +114,6 @@ static void on_hotplug(void *self, unsigned int cpu, bool online)
 	else
 		controller_finding(controller, "cpus_changed", message,
 				   "restart pinfoldd when the machine is as you want it");
-	controller->look_again = true;
 	want_wake(controller, 0);
 }
 

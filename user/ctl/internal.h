@@ -58,7 +58,6 @@ struct controller {
 	struct group_tree desired;
 	bool ledger_changed; /* since the kernel side was last told */
 	bool groups_changed; /* a cgroup was made or removed: ids are new */
-	bool look_again;     /* something happened outside */
 	bool started, source_complete, state_writable;
 	uint64_t last_resync_ns, last_self_test_ns;
 

@@ -215,14 +215,25 @@ static void name_culprit(struct controller *controller, const struct kernel_even
 	snprintf(drift->cause, sizeof(drift->cause), "%s", cause_of(event, row->cgroup));
 }
 
-static bool is_life_cycle(const char *kind)
+/*
+ * Life of cgroups below ours. What a workload makes or joins below its own
+ * container concerns nobody; a group that went or became empty may end a pod.
+ */
+static bool is_life_cycle(const char *kind, bool *ret_matters)
 {
-	static const char *const kinds[] = {"mkdir", "rmdir",	"populated",
-					    "empty", "release", "attach"};
+	static const struct {
+		const char *kind;
+		bool matters;
+	} kinds[] = {
+		{"mkdir", false}, {"attach", false}, {"populated", false},
+		{"empty", true},  {"rmdir", true},   {"release", false},
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (!strcmp(kind, kinds[i]))
+		if (!strcmp(kind, kinds[i].kind)) {
+			*ret_matters = kinds[i].matters;
 			return true;
+		}
 	return false;
 }
 
@@ -231,10 +242,11 @@ void on_kernel_event(void *self, const struct kernel_event *event)
 	struct controller *controller = self;
 	struct event_row row = {.pid = event->pid, .suppressed = event->suppressed};
 	const char *container = "";
+	bool matters;
 
-	if (is_life_cycle(event->kind)) {
-		controller->look_again = true;
-		want_wake(controller, 0);
+	if (is_life_cycle(event->kind, &matters)) {
+		if (matters)
+			want_wake(controller, 0);
 		return;
 	}
 	snprintf(row.kind, sizeof(row.kind), "%s", event->kind);
@@ -248,7 +260,6 @@ void on_kernel_event(void *self, const struct kernel_event *event)
 	snprintf(row.detail, sizeof(row.detail), "%s", event->detail);
 	if (!strcmp(event->kind, "drift")) {
 		name_culprit(controller, event, &row);
-		controller->look_again = true;
 		want_wake(controller, 0);
 	}
 	audit_event(&controller->audit, &row);

@@ -325,7 +325,6 @@ void reconcile(struct controller *controller)
 	struct group_tree desired = {0};
 	struct plan plan cleanup(plan_fini) = {0};
 
-	controller->look_again = false;
 	controller->last_resync_ns = now_ns(controller);
 	if (controller->options.dry_run || look(controller, &desired, &plan))
 		return;
