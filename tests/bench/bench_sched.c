@@ -306,8 +306,8 @@ int main(int argc, char **argv)
 	int r;
 
 	log_open("bench_sched", LOG_LEVEL_WARN);
-	bench.nr_rounds = argc > 1 ? atoi(argv[1]) : 25;
-	bench.nr_switches = argc > 2 ? atoi(argv[2]) : 100000;
+	bench.nr_rounds = argc > 1 ? atoi(argv[1]) : 21;
+	bench.nr_switches = argc > 2 ? atoi(argv[2]) : 50000;
 	if (bench.nr_rounds < 1 || bench.nr_rounds > MAX_ROUNDS || bench.nr_switches < 100) {
 		fprintf(stderr, "usage: bench_sched [ROUNDS 1-%d [SWITCHES >= 100]]\n", MAX_ROUNDS);
 		return 2;
