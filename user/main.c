@@ -197,7 +197,7 @@ static int read_config_file(const char *path, config_reader *reader, struct conf
 	size_t len;
 	int r;
 
-	r = file_read_all(AT_FDCWD, path, CONFIG_MAX_BYTES, &data, &len);
+	r = file_read_path(path, CONFIG_MAX_BYTES, &data, &len);
 	if (r)
 		return log_err(r, "config: cannot read %s", path);
 	r = reader(data, len, &error, config);
