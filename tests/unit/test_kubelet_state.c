@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+/* Checksums recorded from a kubelet, each fault, and what version 1 can still tell. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "format/kubelet_state.h"
+
+static enum kubelet_fault read_text(const char *text, bool pod_level,
+				    struct kubelet_cpu_state *ret_state)
+{
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	char error[256] = "";
+	int r = kubelet_cpu_state_read(text, strlen(text), pod_level, "static", ret_state, &fault,
+				       error, sizeof(error));
+
+	assert_int_equal(r, fault == KUBELET_FAULT_NONE ? 0 : -EINVAL);
+	assert_int_equal(error[0] != '\0', fault != KUBELET_FAULT_NONE);
+	return fault;
+}
+
+static void recorded_checksums(void **state)
+{
+	static const struct {
+		const char *text;
+		bool pod_level;
+	} cases[] = {
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"entries\":"
+		 "{\"p\":{\"a\":\"4-5\"}},\"checksum\":2422712111}",
+		 false},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"entries\":"
+		 "{\"p\":{\"a\":\"4-5\"}},\"podEntries\":{\"a\":{},\"p\":{\"cpuSet\":\"4,6,12\"}},"
+		 "\"checksum\":4058230429}",
+		 true},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"checksum\":1408856778}",
+		 true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+		cleanup_free char *text = NULL;
+
+		assert_int_equal(read_text(cases[i].text, cases[i].pod_level, &got),
+				 KUBELET_FAULT_NONE);
+		assert_int_equal(got.version, cases[i].pod_level ? 3 : 2);
+		assert_int_equal(cpuset_count(&got.default_cpus), 4);
+		assert_int_equal(kubelet_cpu_state_write(&got, cases[i].pod_level, &text), 0);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void faults(void **state)
+{
+	static const struct {
+		const char *text;
+		enum kubelet_fault fault;
+	} cases[] = {
+		{"", KUBELET_FAULT_UNREADABLE},
+		{"[]", KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"static\"", KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"checksum\":0} x",
+		 KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":7,\"checksum\":0}", KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"static\",\"entries\":[],\"checksum\":0}",
+		 KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"static\",\"checksum\":\"0\"}", KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"checksum\":5}",
+		 KUBELET_FAULT_CHECKSUM},
+		{"{\"policyName\":\"none\",\"defaultCpuSet\":\"0-3\",\"checksum\":0}",
+		 KUBELET_FAULT_POLICY},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-x\",\"checksum\":0}",
+		 KUBELET_FAULT_CPUSET},
+		{"{\"policyName\":\"static\",\"entries\":{\"p\":{\"a\":\"9-1\"}},\"checksum\":0}",
+		 KUBELET_FAULT_CPUSET},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+
+		assert_int_equal(read_text(cases[i].text, false, &got), cases[i].fault);
+		assert_null(got.policy);
+	}
+}
+
+static void version_1_by_container_id(void **state)
+{
+	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+
+	(void)state;
+	assert_int_equal(read_text("{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\","
+				   "\"entries\":{\"b\":\"6\",\"a\":\"4-5\"},\"checksum\":0}",
+				   true, &got),
+			 KUBELET_FAULT_NONE);
+	assert_int_equal(got.version, 1);
+	assert_int_equal(got.containers.nr, 2);
+	assert_string_equal(got.containers.entries[0].container, "a");
+	assert_int_equal(cpuset_count(&got.containers.entries[0].cpus), 2);
+}
+
+/* A file of version 3 with checksum 0 passes as version 2; its pod sets are not lost. */
+static void pod_sets_survive_checksum_zero(void **state)
+{
+	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+
+	(void)state;
+	assert_int_equal(read_text("{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\","
+				   "\"podEntries\":{\"p\":{\"cpuSet\":\"4-5\"}},\"checksum\":0}",
+				   true, &got),
+			 KUBELET_FAULT_NONE);
+	assert_int_equal(got.pods.nr, 1);
+	assert_int_equal(cpuset_count(&got.pods.entries[0].cpus), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recorded_checksums),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(version_1_by_container_id),
+		cmocka_unit_test(pod_sets_survive_checksum_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cpu_manager_state between bytes and structure.
+ *
+ * The kubelet's checksum is FNV-1a over a dump of its own Go object, so a file
+ * is verified by making the same dump, type names included; CPU lists enter the
+ * dump as they are written, pod sets as their members.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format/kubelet_state.h"
+#include "lib/text.h"
+
+#define MAX_DEPTH 8
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct kubelet_entry *x = a, *y = b;
+	int order = strcmp(x->pod, y->pod);
+
+	return order ? order : strcmp(x->container, y->container);
+}
+
+void kubelet_entries_sort(struct kubelet_entries *entries)
+{
+	if (entries->nr)
+		qsort(entries->entries, entries->nr, sizeof(*entries->entries), compare_entries);
+}
+
+int kubelet_entries_add(struct kubelet_entries *entries, const char *pod, const char *container,
+			const char *list)
+{
+	struct kubelet_entry *grown, *entry;
+
+	/* Grow at powers of two. */
+	if ((entries->nr & (entries->nr - 1)) == 0) {
+		grown = reallocarray(entries->entries, entries->nr ? 2 * (size_t)entries->nr : 1,
+				     sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		entries->entries = grown;
+	}
+	entry = &entries->entries[entries->nr++];
+	*entry = (struct kubelet_entry){strdup(pod), strdup(container), strdup(list), CPUSET_EMPTY};
+	return entry->pod && entry->container && entry->list ? 0 : -ENOMEM;
+}
+
+static void entries_fini(struct kubelet_entries *entries)
+{
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		free(entries->entries[i].pod);
+		free(entries->entries[i].container);
+		free(entries->entries[i].list);
+	}
+	free(entries->entries);
+}
+
+void kubelet_cpu_state_fini(struct kubelet_cpu_state *state)
+{
+	free(state->policy);
+	free(state->default_list);
+	entries_fini(&state->containers);
+	entries_fini(&state->pods);
+	*state = (struct kubelet_cpu_state){0};
+}
+
+/* --- the dump under the checksum -------------------------------------------------------------- */
+
+static void dump_container_map(struct text *text, const struct kubelet_entries *entries)
+{
+	text_append(text, "map[");
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		const struct kubelet_entry *entry = &entries->entries[i];
+		bool first = i == 0 || strcmp(entry->pod, entry[-1].pod) != 0;
+
+		if (first)
+			text_printf(text, "%s%s:map[", i ? "] " : "", entry->pod);
+		/* A pod without containers has one entry without a name. */
+		if (entry->container[0])
+			text_printf(text, "%s%s:%s", first ? "" : " ", entry->container,
+				    entry->list);
+	}
+	text_append(text, entries->nr ? "]]" : "]");
+}
+
+static void dump_flat_map(struct text *text, const struct kubelet_entries *entries)
+{
+	text_append(text, "map[");
+	for (uint32_t i = 0; i < entries->nr; i++)
+		text_printf(text, "%s%s:%s", i ? " " : "", entries->entries[i].container,
+			    entries->entries[i].list);
+	text_append(text, "]");
+}
+
+static void dump_pod_map(struct text *text, const struct kubelet_entries *entries)
+{
+	text_append(text, "map[");
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		const struct kubelet_entry *entry = &entries->entries[i];
+		const char *separator = "";
+
+		text_printf(text, "%s%s:{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[",
+			    i ? " " : "", entry->pod);
+		cpuset_for_each (cpu, &entry->cpus) {
+			text_printf(text, "%s%u:{}", separator, cpu);
+			separator = " ";
+		}
+		text_append(text, "]}}");
+	}
+	text_append(text, "]");
+}
+
+static int checksum_of(const struct kubelet_cpu_state *state, const char *type, uint32_t *ret_sum)
+{
+	cleanup_text struct text text = {0};
+	cleanup_free char *dump = NULL;
+	uint32_t sum = 2166136261U;
+	int r;
+
+	text_printf(
+		&text,
+		"(*state.%s){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(map[string]",
+		type, state->policy, state->default_list);
+	if (state->version == 1) {
+		text_append(&text, "string)");
+		dump_flat_map(&text, &state->containers);
+	} else {
+		text_append(&text, "map[string]string)");
+		dump_container_map(&text, &state->containers);
+	}
+	if (state->version == 3) {
+		text_append(&text, " PodEntries:(state.PodCPUAssignments)");
+		dump_pod_map(&text, &state->pods);
+	}
+	text_append(&text, " Checksum:(checksum.Checksum)0}");
+	r = text_take(&text, &dump);
+	if (r < 0)
+		return r;
+	for (const unsigned char *byte = (const unsigned char *)dump; *byte; byte++)
+		sum = (sum ^ *byte) * 16777619U;
+	*ret_sum = sum;
+	return 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+struct reader {
+	enum kubelet_fault fault;
+	char *error;
+	size_t error_size;
+};
+
+static int refuse(struct reader *reader, enum kubelet_fault fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int refuse(struct reader *reader, enum kubelet_fault fault, const char *format, ...)
+{
+	va_list args;
+
+	reader->fault = fault;
+	va_start(args, format);
+	vsnprintf(reader->error, reader->error_size, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* A string without NUL in it; absent and null are "". NULL when it is something else. */
+static const char *plain_string(struct json_object *value)
+{
+	const char *text;
+
+	if (!value)
+		return "";
+	if (!json_object_is_type(value, json_type_string))
+		return NULL;
+	text = json_object_get_string(value);
+	return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
+}
+
+static struct json_object *member(struct json_object *object, const char *name)
+{
+	struct json_object *value = NULL;
+
+	json_object_object_get_ex(object, name, &value);
+	return value;
+}
+
+static int add_entry(struct reader *reader, struct kubelet_entries *entries, const char *pod,
+		     const char *container, struct json_object *value)
+{
+	const char *list = plain_string(value);
+
+	if (!list)
+		return refuse(reader, KUBELET_FAULT_UNREADABLE,
+			      "the CPU list of '%.40s' '%.40s' is not a string", pod, container);
+	if (entries->nr == KUBELET_STATE_MAX_ENTRIES)
+		return refuse(reader, KUBELET_FAULT_UNREADABLE, "more than %d entries",
+			      KUBELET_STATE_MAX_ENTRIES);
+	return kubelet_entries_add(entries, pod, container, list);
+}
+
+static int check_object(struct reader *reader, struct json_object *value, const char *what)
+{
+	if (value && !json_object_is_type(value, json_type_object))
+		return refuse(reader, KUBELET_FAULT_UNREADABLE, "'%.60s' is not an object", what);
+	return 0;
+}
+
+static int read_containers_of(struct reader *reader, const char *pod,
+			      struct json_object *containers, struct kubelet_entries *ret_entries)
+{
+	int r = check_object(reader, containers, pod);
+
+	if (r < 0)
+		return r;
+	if (!containers || json_object_object_length(containers) == 0)
+		return add_entry(reader, ret_entries, pod, "", NULL);
+	json_object_object_foreach (containers, name, list) {
+		r = add_entry(reader, ret_entries, pod, name, list);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_containers(struct reader *reader, struct json_object *root, unsigned int version,
+			   struct kubelet_entries *ret_entries)
+{
+	struct json_object *entries = member(root, "entries");
+	int r = check_object(reader, entries, "entries");
+
+	if (r < 0 || !entries)
+		return r;
+	json_object_object_foreach (entries, key, value) {
+		r = version == 1 ? add_entry(reader, ret_entries, "", key, value)
+				 : read_containers_of(reader, key, value, ret_entries);
+		if (r < 0)
+			return r;
+	}
+	kubelet_entries_sort(ret_entries);
+	return 0;
+}
+
+static int read_pods(struct reader *reader, struct json_object *root,
+		     struct kubelet_entries *ret_entries)
+{
+	struct json_object *pods = member(root, "podEntries");
+	int r = check_object(reader, pods, "podEntries");
+
+	if (r < 0 || !pods)
+		return r;
+	json_object_object_foreach (pods, pod, value) {
+		struct kubelet_entry *entry;
+
+		r = check_object(reader, value, pod);
+		if (r == 0)
+			r = add_entry(reader, ret_entries, pod, "", member(value, "cpuSet"));
+		if (r < 0)
+			return r;
+		/* Pod sets are parsed while decoding, so a bad one spoils the whole version. */
+		entry = &ret_entries->entries[ret_entries->nr - 1];
+		if (cpuset_parse(entry->list, strlen(entry->list), &entry->cpus) < 0)
+			return refuse(reader, KUBELET_FAULT_UNREADABLE,
+				      "pod '%.40s': '%.40s' is not a CPU list", pod, entry->list);
+	}
+	kubelet_entries_sort(ret_entries);
+	return 0;
+}
+
+static int check_sum(struct reader *reader, struct json_object *root,
+		     const struct kubelet_cpu_state *state)
+{
+	static const char *const types[] = {"CPUManagerCheckpoint", "CPUManagerCheckpointV2"};
+	struct json_object *value = member(root, "checksum");
+	int64_t written = json_object_get_int64(value);
+	uint32_t sum = 0;
+
+	if (value && !json_object_is_type(value, json_type_int))
+		return refuse(reader, KUBELET_FAULT_UNREADABLE, "checksum is not a number");
+	if (written == 0 && state->version < 3)
+		return 0;
+	/* Version 2 was hashed under either name; the others under one. */
+	for (unsigned int i = 0; i < (state->version == 2 ? 2 : 1); i++) {
+		int r = checksum_of(
+			state, state->version == 1 ? "CPUManagerCheckpointV1" : types[i], &sum);
+
+		if (r < 0)
+			return r;
+		if (sum == written)
+			return 0;
+	}
+	return refuse(reader, KUBELET_FAULT_CHECKSUM,
+		      "checksum %lld does not match the content; the file was edited or cut",
+		      (long long)written);
+}
+
+static int read_version(struct reader *reader, struct json_object *root, unsigned int version,
+			struct kubelet_cpu_state *state)
+{
+	const char *policy = plain_string(member(root, "policyName"));
+	const char *list = plain_string(member(root, "defaultCpuSet"));
+	int r;
+
+	if (!policy || !list)
+		return refuse(reader, KUBELET_FAULT_UNREADABLE,
+			      "policyName or defaultCpuSet is not a string");
+	state->version = version;
+	state->policy = strdup(policy);
+	state->default_list = strdup(list);
+	if (!state->policy || !state->default_list)
+		return -ENOMEM;
+	r = read_containers(reader, root, version, &state->containers);
+	if (r == 0 && version == 3)
+		r = read_pods(reader, root, &state->pods);
+	if (r == 0)
+		r = check_sum(reader, root, state);
+	return r;
+}
+
+/* Entries of pods without containers were needed for the checksum only. */
+static void drop_nameless(struct kubelet_entries *entries)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		struct kubelet_entry *entry = &entries->entries[i];
+
+		if (entry->container[0]) {
+			entries->entries[kept++] = *entry;
+			continue;
+		}
+		free(entry->pod);
+		free(entry->container);
+		free(entry->list);
+	}
+	entries->nr = kept;
+}
+
+static int parse_lists(struct reader *reader, struct kubelet_cpu_state *state)
+{
+	if (cpuset_parse(state->default_list, strlen(state->default_list), &state->default_cpus) <
+	    0)
+		return refuse(reader, KUBELET_FAULT_CPUSET,
+			      "defaultCpuSet '%.60s' is not a CPU list", state->default_list);
+	for (uint32_t i = 0; i < state->containers.nr; i++) {
+		struct kubelet_entry *entry = &state->containers.entries[i];
+
+		if (cpuset_parse(entry->list, strlen(entry->list), &entry->cpus) < 0)
+			return refuse(reader, KUBELET_FAULT_CPUSET,
+				      "pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
+				      entry->pod, entry->container, entry->list);
+	}
+	return 0;
+}
+
+static int parse_json(struct reader *reader, const char *data, size_t len,
+		      struct json_object **ret_root)
+{
+	struct json_tokener *tokener;
+	struct json_object *root;
+	enum json_tokener_error problem;
+
+	if (len > KUBELET_STATE_MAX_BYTES)
+		return refuse(reader, KUBELET_FAULT_UNREADABLE, "larger than %d bytes",
+			      KUBELET_STATE_MAX_BYTES);
+	tokener = json_tokener_new_ex(MAX_DEPTH);
+	if (!tokener)
+		return -ENOMEM;
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+	root = json_tokener_parse_ex(tokener, data, (int)len);
+	problem = json_tokener_get_error(tokener);
+	json_tokener_free(tokener);
+	if (problem != json_tokener_success || !json_object_is_type(root, json_type_object)) {
+		json_object_put(root);
+		return refuse(reader, KUBELET_FAULT_UNREADABLE, "not a JSON object: %s",
+			      problem == json_tokener_success ? "something else"
+							      : json_tokener_error_desc(problem));
+	}
+	*ret_root = root;
+	return 0;
+}
+
+static int read_root(struct reader *reader, struct json_object *root, bool pod_level,
+		     const char *policy, struct kubelet_cpu_state *state)
+{
+	int r = -EINVAL;
+
+	/* The last version's fault is the one that is told, as in the kubelet. */
+	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && r == -EINVAL; version--) {
+		kubelet_cpu_state_fini(state);
+		r = read_version(reader, root, version, state);
+	}
+	/*
+	 * The kubelet 1.36 decodes all versions into one object: when version 3
+	 * fails only by its checksum (0 is not accepted there, but for version 2
+	 * it is), the pod sets of that attempt stay.
+	 */
+	if (r == 0 && pod_level && state->version == 2)
+		r = read_pods(reader, root, &state->pods);
+	if (r < 0)
+		return r;
+	if (strcmp(state->policy, policy) != 0)
+		return refuse(reader, KUBELET_FAULT_POLICY,
+			      "written under policy '%.40s', expected '%.40s'", state->policy,
+			      policy);
+	drop_nameless(&state->containers);
+	return parse_lists(reader, state);
+}
+
+int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const char *policy,
+			   struct kubelet_cpu_state *ret_state, enum kubelet_fault *ret_fault,
+			   char *error, size_t error_size)
+{
+	cleanup_kubelet_cpu_state struct kubelet_cpu_state state = {0};
+	struct reader reader = {KUBELET_FAULT_NONE, error, error_size};
+	struct json_object *root = NULL;
+	int r;
+
+	r = parse_json(&reader, data, len, &root);
+	if (r == 0)
+		r = read_root(&reader, root, pod_level, policy, &state);
+	json_object_put(root);
+	if (r < 0) {
+		*ret_fault = reader.fault;
+		return r;
+	}
+	/* An earlier version's refusal is no news when a later one was read. */
+	if (error_size)
+		error[0] = '\0';
+	*ret_state = state;
+	state = (struct kubelet_cpu_state){0};
+	return 0;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* As Go's encoder: also the characters that matter inside HTML are escaped. */
+static void append_string(struct text *text, const char *string)
+{
+	text_append(text, "\"");
+	for (const char *c = string; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			text_printf(text, "\\%c", *c);
+		else if ((unsigned char)*c < 0x20 || *c == '<' || *c == '>' || *c == '&')
+			text_printf(text, "\\u%04x", (unsigned char)*c);
+		else
+			text_append_len(text, c, 1);
+	}
+	text_append(text, "\"");
+}
+
+static void append_containers(struct text *text, const struct kubelet_entries *entries)
+{
+	text_append(text, ",\"entries\":{");
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		const struct kubelet_entry *entry = &entries->entries[i];
+		bool first = i == 0 || strcmp(entry->pod, entry[-1].pod) != 0;
+
+		if (first) {
+			text_append(text, i ? "}," : "");
+			append_string(text, entry->pod);
+			text_append(text, ":{");
+		}
+		if (!entry->container[0])
+			continue;
+		text_append(text, first ? "" : ",");
+		append_string(text, entry->container);
+		text_append(text, ":");
+		append_string(text, entry->list);
+	}
+	text_append(text, "}}");
+}
+
+static void append_pods(struct text *text, const struct kubelet_entries *entries)
+{
+	text_append(text, ",\"podEntries\":{");
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		text_append(text, i ? "," : "");
+		append_string(text, entries->entries[i].pod);
+		text_append(text, ":{");
+		if (entries->entries[i].list[0]) {
+			text_append(text, "\"cpuSet\":");
+			append_string(text, entries->entries[i].list);
+		}
+		text_append(text, "}");
+	}
+	text_append(text, "}");
+}
+
+int kubelet_cpu_state_write(const struct kubelet_cpu_state *state, bool pod_level, char **ret_text)
+{
+	cleanup_text struct text text = {0};
+	struct kubelet_cpu_state versioned = *state;
+	uint32_t sum;
+	int r;
+
+	versioned.version = pod_level ? 3 : 2;
+	r = checksum_of(&versioned, "CPUManagerCheckpoint", &sum);
+	if (r < 0)
+		return r;
+	text_append(&text, "{\"policyName\":");
+	append_string(&text, state->policy);
+	text_append(&text, ",\"defaultCpuSet\":");
+	append_string(&text, state->default_list);
+	if (state->containers.nr)
+		append_containers(&text, &state->containers);
+	if (pod_level && state->pods.nr)
+		append_pods(&text, &state->pods);
+	text_printf(&text, ",\"checksum\":%u}", sum);
+	return text_take(&text, ret_text);
+}
+
+const char *kubelet_fault_name(enum kubelet_fault fault)
+{
+	static const char *const names[KUBELET_FAULT_NR] = {
+		[KUBELET_FAULT_NONE] = "none",
+		[KUBELET_FAULT_UNREADABLE] = "restore-failed",
+		[KUBELET_FAULT_CHECKSUM] = "corrupt",
+		[KUBELET_FAULT_POLICY] = "policy-differs",
+		[KUBELET_FAULT_CPUSET] = "bad-cpuset",
+	};
+
+	return names[fault];
+}
