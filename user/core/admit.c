@@ -97,6 +97,7 @@ static bool keeps_a_shared_cpu(const struct ledger *ledger, const struct ledger_
 
 int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
 {
+	struct cpu_reuse reuse = {.uid = ""};
 	struct ledger_pod *pod;
 	int r;
 
@@ -108,7 +109,7 @@ int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decis
 	pod = ledger_new_pod(ledger, spec);
 	if (!pod)
 		return -ENOMEM;
-	r = place_pod(ledger, pod, decision);
+	r = place_pod(ledger, pod, &reuse, decision);
 	if (r || !decision->admitted)
 		return r;
 	if (!keeps_a_shared_cpu(ledger, pod, decision))

@@ -14,10 +14,11 @@ int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decis
 
 /*
  * Let the managers decide on a pod that stands in the ledger, whatever it holds
- * already, inside the open transaction. 0 with decision->admitted or a refusal;
+ * already, inside the open transaction. `reuse` begins empty. 0 with decision->admitted or a refusal;
  * the pod then keeps what was given before the refusal. -ENOMEM.
  */
-int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct decision *decision);
+int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct cpu_reuse *reuse,
+	      struct decision *decision);
 
 /* Refuse with a sentence; `container` may be "". */
 void refuse_pod(struct decision *decision, enum refusal refusal, const char *container,

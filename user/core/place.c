@@ -15,7 +15,7 @@
 struct placing {
 	struct ledger *ledger;
 	struct ledger_pod *pod;
-	struct cpu_reuse reuse;
+	struct cpu_reuse *reuse;
 	struct decision *decision;
 };
 
@@ -246,9 +246,9 @@ static int align(const struct placing *placing, uint32_t container,
 	if (manager->policy->align == ALIGN_NONE)
 		return 0;
 	if (container == UINT32_MAX)
-		cpu_offer_pod(manager, shared, placing->pod, &placing->reuse, &offer);
+		cpu_offer_pod(manager, shared, placing->pod, placing->reuse, &offer);
 	else
-		cpu_offer_container(manager, shared, placing->pod, container, &placing->reuse,
+		cpu_offer_container(manager, shared, placing->pod, container, placing->reuse,
 				    &offer);
 	r = merge_offer(placing->ledger, &offer, &alignment);
 	if (r)
@@ -273,7 +273,7 @@ static bool allocate(struct placing *placing, uint32_t container)
 	struct cpu_shortage shortage;
 	enum cpu_result result = cpu_allocate(manager, ledger_edit_shared_pool(placing->ledger),
 					      pod, container, &pod->grants[container].affinity,
-					      &placing->reuse, &shortage);
+					      placing->reuse, &shortage);
 
 	if (result)
 		refuse_result(placing->ledger, pod, result, &shortage, placing->decision);
@@ -334,10 +334,12 @@ static int place_whole(struct placing *placing)
 	return 0;
 }
 
-int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct decision *decision)
+int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct cpu_reuse *reuse,
+	      struct decision *decision)
 {
 	const struct policy *policy = ledger_policy(ledger);
-	struct placing placing = {.ledger = ledger, .pod = pod, .decision = decision};
+	struct placing placing = {
+		.ledger = ledger, .pod = pod, .reuse = reuse, .decision = decision};
 
 	decision->admitted = false;
 	if (policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD)

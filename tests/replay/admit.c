@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Kind admit: whole pods through alignment and the CPU manager.
+ *
+ * Two ways. In repaired mode cases go through the ledger as in the agent: after a
+ * refusal the shared pool must be what it was, while the kubelet's record shows
+ * what its missing transaction left lying about. In kubelet-1.36 mode, and where
+ * its defects decide what follows (a pod admitted twice, that is a restart; a
+ * bubble lost because it could not be divided), the case is played by the
+ * kubelet's rules: no transaction, and what a refused pod was given is swept
+ * before the next step.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/admit_private.h"
+#include "pods.h"
+
+struct player {
+	struct replay *replay;
+	struct json_object *line;
+	const struct topology *topology;
+	struct policy policy;
+	struct ledger *ledger;
+	bool kubelet_rules;
+	bool needs_kubelet_rules; /* found on the way */
+	struct cpu_reuse reuse;	  /* kubelet's rules: it outlives an admission */
+	char got[CPUSET_TEXT_MAX];
+};
+
+static void free_player(struct player *player)
+{
+	ledger_free(player->ledger);
+	free(player);
+}
+DEFINE_CLEANUP(struct player, free_playerp, free_player);
+
+static bool expect(struct player *player, size_t step, const char *what, const char *wanted,
+		   const char *got)
+{
+	if (!strcmp(wanted ? wanted : "(none)", got ? got : "(none)"))
+		return true;
+	replay_fail(player->replay, "step %zu: %s: want '%.1500s', got '%.1500s'", step, what,
+		    wanted ? wanted : "(none)", got ? got : "(none)");
+	return false;
+}
+
+static bool expect_cpus(struct player *player, size_t step, const char *what,
+			struct json_object *want, const struct cpuset *got)
+{
+	if (got)
+		cpuset_format(got, player->got, sizeof(player->got));
+	return expect(player, step, what, field_text(want, what, NULL), got ? player->got : NULL);
+}
+
+static bool expect_affinity(struct player *player, size_t step, struct json_object *want,
+			    const struct grant *grant)
+{
+	char got[32];
+
+	snprintf(got, sizeof(got), "%llx",
+		 (unsigned long long)ids_of_nodes(player->topology, grant->affinity.nodes));
+	return expect(player, step, "affinity",
+		      field_text(field_of(want, "affinity"), grant->container, NULL),
+		      grant->affinity.known ? got : NULL);
+}
+
+static bool expect_grants(struct player *player, size_t step, struct json_object *want,
+			  const struct ledger_pod *pod)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *grant = &pod->grants[i];
+
+		if (!expect_cpus(player, step, grant->container, field_of(want, "containers"),
+				 grant->isolation == ISOLATION_HOST ? NULL : &grant->cpus) ||
+		    !expect_affinity(player, step, want, grant))
+			return false;
+	}
+	return expect_cpus(player, step, "pod_cpus", want, pod->has_bubble ? &pod->bubble : NULL);
+}
+
+static bool remove_containers(struct player *player, const char *uid)
+{
+	struct ledger_pod *pod;
+
+	if (!ledger_find(player->ledger, uid) || ledger_begin(player->ledger))
+		return false;
+	pod = ledger_edit_pod(player->ledger, uid);
+	for (uint32_t i = 0; pod && i < pod->nr_grants; i++)
+		cpu_remove(ledger_edit_shared_pool(player->ledger), pod, i);
+	ledger_commit(player->ledger);
+	return pod != NULL;
+}
+
+/*
+ * As the kubelet: what is there stays, also what was given before a refusal. A
+ * pod that runs already comes again only after a restart, which forgets the sets
+ * for reuse; one that was refused meets the set of its first try.
+ */
+static int admit_as_kubelet(struct player *player, const struct pod_spec *spec,
+			    struct decision *ret_decision)
+{
+	struct decision decision = {.wanted = -1, .available = -1};
+	const struct ledger_pod *known = ledger_find(player->ledger, spec->uid);
+	struct ledger_pod *pod;
+	bool is_running = known && !cpuset_is_empty(&known->held);
+	int r = ledger_begin(player->ledger);
+
+	if (r)
+		return r;
+	pod = known ? ledger_edit_pod(player->ledger, spec->uid)
+		    : ledger_new_pod(player->ledger, spec);
+	if (is_running)
+		player->reuse = (struct cpu_reuse){.uid = ""};
+	r = pod ? place_pod(player->ledger, pod, &player->reuse, &decision) : -1;
+	ledger_commit(player->ledger);
+	*ret_decision = decision;
+	return r;
+}
+
+static bool expect_refusal(struct player *player, size_t step, struct json_object *want,
+			   const struct decision *decision)
+{
+	return expect(player, step, "reason", field_text(want, "reason", NULL), decision->reason) &&
+	       expect(player, step, "error", field_text(want, "error", NULL),
+		      decision->refusal == REFUSAL_CPUS || decision->refusal == REFUSAL_POD_BUDGET
+			      ? "not-enough-cpus"
+			      : NULL);
+}
+
+static bool play_admit(struct player *player, size_t step, const char *uid,
+		       struct json_object *want)
+{
+	struct json_object *object = field_of(field_of(player->line, "pods"), uid);
+	struct pod_spec *spec cleanup_pod_spec = read_pod(object, uid, 0);
+	bool is_there = ledger_find(player->ledger, uid) != NULL;
+	struct cpuset before = *ledger_shared_pool(player->ledger);
+	struct decision decision;
+	int r;
+
+	if (!spec)
+		return expect(player, step, "memory", "enough", "none");
+	r = player->kubelet_rules ? admit_as_kubelet(player, spec, &decision)
+				  : admit_pod(player->ledger, spec, &decision);
+	if (r)
+		return expect(player, step, "result", "a decision", "an error");
+	if (is_there || (!decision.admitted && decision.refusal == REFUSAL_POD_BUDGET))
+		player->needs_kubelet_rules = true;
+	if (!expect(player, step, "admit", field_bool(want, "admit") ? "true" : "false",
+		    decision.admitted ? "true" : "false"))
+		return false;
+	if (!decision.admitted && !player->kubelet_rules)
+		return expect_refusal(player, step, want, &decision) &&
+		       expect(player, step, "pool after the refusal", "unchanged",
+			      cpuset_equal(&before, ledger_shared_pool(player->ledger))
+				      ? "unchanged"
+				      : "changed");
+	if (!expect_cpus(player, step, "default", want, ledger_shared_pool(player->ledger)))
+		return false;
+	if (decision.admitted)
+		return expect_grants(player, step, want, ledger_find(player->ledger, uid));
+	remove_containers(player, uid);
+	return expect_refusal(player, step, want, &decision);
+}
+
+static bool play_remove(struct player *player, size_t step, const char *uid,
+			struct json_object *want)
+{
+	if (player->kubelet_rules)
+		remove_containers(player, uid);
+	else
+		ledger_remove(player->ledger, uid);
+	return expect_cpus(player, step, "default", want, ledger_shared_pool(player->ledger));
+}
+
+static enum outcome play(struct player *player)
+{
+	struct json_object *line = player->line;
+	struct json_object *want = player->kubelet_rules ? field_of(line, "want")
+							 : replay_want(player->replay, line);
+	struct json_object *steps = field_of(line, "steps"), *answers = field_of(want, "steps");
+	const char *failure = read_policy(player->replay, line, player->topology, &player->policy);
+	char error[256];
+
+	if (player->kubelet_rules)
+		player->policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	if (failure ||
+	    ledger_new(player->topology, &player->policy, error, sizeof(error), &player->ledger))
+		return replay_fail(player->replay, "start: %s", failure ? failure : error);
+	if (!expect_cpus(player, 0, "start_default", want, ledger_shared_pool(player->ledger)))
+		return OUTCOME_FAILED;
+	for (size_t i = 0; i < json_object_array_length(steps); i++) {
+		struct json_object *step = json_object_array_get_idx(steps, i);
+		struct json_object *answer = json_object_array_get_idx(answers, i);
+		const char *uid = field_text(step, "pod", "");
+		bool is_admit = !strcmp(field_text(step, "op", ""), "admit");
+
+		if (is_admit ? !play_admit(player, i, uid, answer)
+			     : !play_remove(player, i, uid, answer))
+			return OUTCOME_FAILED;
+	}
+	return OUTCOME_PASSED;
+}
+
+static enum outcome play_by(struct replay *replay, struct json_object *line, bool kubelet_rules,
+			    bool *ret_needs_kubelet_rules)
+{
+	struct player *player cleanup(free_playerp) = calloc(1, sizeof(*player));
+	enum outcome outcome;
+
+	if (!player)
+		return replay_fail(replay, "no memory");
+	player->replay = replay;
+	player->line = line;
+	player->kubelet_rules = kubelet_rules;
+	player->topology = replay_topology(replay, line);
+	if (!player->topology || !replay_want(replay, line))
+		return replay_fail(replay, "the case lacks topo or want");
+	outcome = play(player);
+	*ret_needs_kubelet_rules = player->needs_kubelet_rules;
+	return outcome;
+}
+
+enum outcome replay_admit(struct replay *replay, struct json_object *line)
+{
+	bool as_kubelet = replay->compatibility == COMPATIBILITY_KUBELET_1_36;
+	bool needs_kubelet_rules = false;
+	enum outcome outcome = play_by(replay, line, as_kubelet, &needs_kubelet_rules);
+
+	if (as_kubelet || outcome != OUTCOME_FAILED || !needs_kubelet_rules)
+		return outcome;
+	replay->why[0] = '\0';
+	replay->kubelet_rules = true;
+	return play_by(replay, line, true, &needs_kubelet_rules);
+}
