@@ -231,8 +231,8 @@ static __always_inline __u32 right_for(__u64 class)
 static __always_inline __u32 aspect_for(__u64 class)
 {
 	class &= ~FILE_DELEGATED;
-	return class == FILE_MEMBERS || class == FILE_LIFE ? ASPECT_CGROUP_MOVES :
-							     ASPECT_CPUSET_FILES;
+	return class == FILE_MEMBERS || class == FILE_LIFE ? ASPECT_CGROUP_MOVES
+							   : ASPECT_CPUSET_FILES;
 }
 
 static __always_inline void remember_destination(const struct place *target)
@@ -371,8 +371,7 @@ static __always_inline int check_rmdir(struct inode *dir, struct dentry *dentry)
 {
 	if (dir->i_sb->s_magic != CGROUP2_SUPER_MAGIC)
 		return 0;
-	return check_directory(BPF_CORE_READ(dentry, d_inode, i_private), dentry,
-			       HOOK_INODE_RMDIR);
+	return check_directory(BPF_CORE_READ(dentry, d_inode, i_private), dentry, HOOK_INODE_RMDIR);
 }
 
 /* May the current task, which is no actor, take `task` where it is taking it? */
@@ -395,8 +394,7 @@ static __always_inline bool is_inner_change(const struct operation *op)
 	return !op->target.tree || op->caller.id == op->target.id;
 }
 
-static __always_inline int check_change(struct task_struct *task,
-					const struct guard_config *config)
+static __always_inline int check_change(struct task_struct *task, const struct guard_config *config)
 {
 	struct operation op = {};
 

@@ -16,7 +16,7 @@ struct place {
 	__u64 border; /* innermost container around it or itself, 0 = none */
 	__u32 level;
 	__u32 border_level;
-	__u32 slot; /* the container's */
+	__u32 slot;	/* the container's */
 	__u8 self;	/* managed by itself: its own control files */
 	__u8 overlap;	/* managed by itself: its cpuset files */
 	__u8 self_test; /* the guard's self-test cgroup */
@@ -162,8 +162,8 @@ static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 /* --- files ---------------------------------------------------------------------------------- */
 
 enum file_class {
-	FILE_OTHER,  /* not ours */
-	FILE_CPUSET, /* where a container may run */
+	FILE_OTHER,   /* not ours */
+	FILE_CPUSET,  /* where a container may run */
 	FILE_CONTROL, /* what would undo it or starve it */
 	FILE_MEMBERS, /* who is inside */
 	FILE_LIFE,    /* freezing and killing all of it */

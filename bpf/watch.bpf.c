@@ -122,7 +122,8 @@ static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const ch
 	if (!place.tree || place.self_test || (by_caller && is_agent(config)))
 		return 0;
 	count_kind(kind);
-	event = begin_event(kind, place.border ? place.border : place.id, writer_id());
+	event = begin_event(kind, BUDGET_LIFE | (place.border ? place.border : place.id),
+			    writer_id());
 	if (!event)
 		return 0;
 	event->target_cgroup = place.id;
@@ -195,8 +196,8 @@ static __always_inline bool is_watched(const struct place *place, __u64 class)
  * has cut the text at its first separator for some files; that much is shown.
  */
 SEC("fexit/cgroup_file_write")
-int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long nbytes, long long off,
-	     long written)
+int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long nbytes,
+	     long long off, long written)
 {
 	const struct guard_config *config = read_config();
 	char name[FILE_NAME_LEN] = {};
@@ -228,8 +229,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 	event->target_cgroup = place.id;
 	event->target_slot = place.slot;
 	__builtin_memcpy(event->file, name, sizeof(name));
-	if (bpf_probe_read_kernel_str(event->text, sizeof(event->text), buf) ==
-	    sizeof(event->text))
+	if (bpf_probe_read_kernel_str(event->text, sizeof(event->text), buf) == sizeof(event->text))
 		event->flags |= EVENT_CUT;
 	send_event(event);
 	return 0;

@@ -114,21 +114,6 @@ static int attack_rmdir(char **args)
 	return answer(rmdir(args[0]));
 }
 
-/* How many of args[2] writes get through, at real-time priority if it can be had. */
-static int attack_storm(char **args)
-{
-	const struct sched_param priority = {.sched_priority = 10};
-	int fd = open(args[0], O_WRONLY | O_CLOEXEC), nr = atoi(args[2]), nr_through = 0;
-
-	if (fd < 0)
-		return cannot(args[0]);
-	sched_setscheduler(0, SCHED_FIFO, &priority);
-	for (int i = 0; i < nr; i++)
-		nr_through += !write_text(fd, args[1]);
-	printf("%d\n", nr_through);
-	return 0;
-}
-
 /* Become a member of a cgroup, then something else: for workloads, before the guard. */
 static int join_and_run(char **args)
 {
@@ -148,9 +133,9 @@ static const struct {
 	int nr_args; /* at least */
 	int (*run)(char **args);
 } commands[] = {
-	{"write", 2, attack_write}, {"late", 2, attack_late},	{"splice", 2, attack_splice},
-	{"clone", 1, attack_clone}, {"pin", 2, attack_pin},	{"mkdir", 1, attack_mkdir},
-	{"rmdir", 1, attack_rmdir}, {"storm", 3, attack_storm}, {"join", 2, join_and_run},
+	{"write", 2, attack_write}, {"late", 2, attack_late},  {"splice", 2, attack_splice},
+	{"clone", 1, attack_clone}, {"pin", 2, attack_pin},    {"mkdir", 1, attack_mkdir},
+	{"rmdir", 1, attack_rmdir}, {"join", 2, join_and_run},
 };
 
 int main(int argc, char **argv)
@@ -158,7 +143,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(argv[1], commands[i].name) && argc - 2 >= commands[i].nr_args)
 			return commands[i].run(argv + 2);
-	fprintf(stderr, "usage: guard_attack write|late|splice FILE TEXT | clone|mkdir|rmdir DIR |\n"
-			"       pin PID CPU,CPU… | storm FILE TEXT N | join DIR PROGRAM…\n");
+	fprintf(stderr,
+		"usage: guard_attack write|late|splice FILE TEXT | clone|mkdir|rmdir DIR |\n"
+		"       pin PID CPU,CPU… | join DIR PROGRAM…\n");
 	return 2;
 }

@@ -47,8 +47,9 @@ static struct {
 
 static void note_event(void *self, const struct kernel_event *event)
 {
-	fprintf(self, "kind=%s aspect=%s action=%s pid=%u comm=%s cgroup=%llu target=%llu "
-		      "suppressed=%u detail=%s\n",
+	fprintf(self,
+		"kind=%s aspect=%s action=%s pid=%u comm=%s cgroup=%llu target=%llu "
+		"suppressed=%u detail=%s\n",
 		event->kind, event->aspect, event->action, event->pid, event->comm,
 		(unsigned long long)event->cgroup_id, (unsigned long long)event->target_id,
 		event->suppressed, event->detail);
@@ -281,13 +282,17 @@ static const struct {
 	int nr_args;
 	int (*run)(char **args);
 } commands[] = {
-	{"pins", 2, run_pins},	       {"start", 0, run_start},	      {"group", 2, run_group},
-	{"container", 2, run_container}, {"actor", 3, run_actor},       {"protect", 1, run_protect},
-	{"modes", 3, run_modes},       {"expiry", 1, run_expiry},     {"deny-runtime", 1, run_deny},
-	{"publish", 0, run_publish},   {"selftest", 1, run_selftest}, {"tick", 0, run_tick},
-	{"sync", 0, run_sync},	       {"status", 0, run_status},     {"counts", 0, run_counts},
-	{"programs", 0, run_programs}, {"features", 0, run_features}, {"write", 3, run_write},
-	{"mkdir", 1, run_mkdir},       {"release", 0, run_release},   {"remove", 0, run_remove},
+	{"pins", 2, run_pins},	       {"start", 0, run_start},
+	{"group", 2, run_group},       {"container", 2, run_container},
+	{"actor", 3, run_actor},       {"protect", 1, run_protect},
+	{"modes", 3, run_modes},       {"expiry", 1, run_expiry},
+	{"deny-runtime", 1, run_deny}, {"publish", 0, run_publish},
+	{"selftest", 1, run_selftest}, {"tick", 0, run_tick},
+	{"sync", 0, run_sync},	       {"status", 0, run_status},
+	{"counts", 0, run_counts},     {"programs", 0, run_programs},
+	{"features", 0, run_features}, {"write", 3, run_write},
+	{"mkdir", 1, run_mkdir},       {"release", 0, run_release},
+	{"remove", 0, run_remove},
 };
 
 static int run_command(char *line)

@@ -72,8 +72,8 @@ static const char *kind_name(const struct event *event)
 static void word_guard(const struct event *event, char *detail, size_t size)
 {
 	if (event->hook != HOOK_TASK_SETSCHEDULER) {
-		snprintf(detail, size, "%s %.*s", hook_words[event->hook % HOOK_NR],
-			 EVENT_FILE_LEN, event->file);
+		snprintf(detail, size, "%s %.*s", hook_words[event->hook % HOOK_NR], EVENT_FILE_LEN,
+			 event->file);
 		return;
 	}
 	snprintf(detail, size, "%s of pid %u",
@@ -202,8 +202,8 @@ static bool take_suppressed(const struct event_reader *reader, __u64 cgroup, __u
 {
 	struct event_budget budget;
 
-	if (bpf_map_lookup_elem(reader->setup.budgets_fd, &cgroup, &budget) ||
-	    !budget.suppressed || now_ns - budget.window_ns < 1000000000ULL ||
+	if (bpf_map_lookup_elem(reader->setup.budgets_fd, &cgroup, &budget) || !budget.suppressed ||
+	    now_ns - budget.window_ns < 1000000000ULL ||
 	    bpf_map_lookup_and_delete_elem(reader->setup.budgets_fd, &cgroup, &budget))
 		return false;
 	*ret_nr = budget.suppressed;
@@ -234,7 +234,7 @@ void events_sweep(struct event_reader *reader)
 	for (uint32_t i = 0; i < nr; i++) {
 		struct event event = {
 			.kind = EVENT_SUPPRESSED,
-			.writer_cgroup = taken[i],
+			.writer_cgroup = taken[i] & ~BUDGET_LIFE,
 			.value = counts[i],
 			.target_slot = SLOT_NONE,
 		};

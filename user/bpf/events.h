@@ -32,6 +32,7 @@ void events_sweep(struct event_reader *reader);
 
 struct event;
 /* An event as the controller wants it; pure. */
-void event_translate(const struct event *event, uint32_t mask_words, struct kernel_event *ret_event);
+void event_translate(const struct event *event, uint32_t mask_words,
+		     struct kernel_event *ret_event);
 
 #endif

@@ -176,8 +176,8 @@ static int start_guard(struct kernel_side *side)
 	if (mechanism == MECHANISM_NONE) {
 		say_no_mechanism(side);
 	} else {
-		snprintf(reason, sizeof(reason), "the guard's programs could not be put in force: %s",
-			 strerror(-r));
+		snprintf(reason, sizeof(reason),
+			 "the guard's programs could not be put in force: %s", strerror(-r));
 		say_part(side, FEATURE_GUARD, r, reason);
 	}
 	snprintf(side->status.mechanism, sizeof(side->status.mechanism), "%s",
@@ -450,7 +450,6 @@ static int self_test(void *self, const char *test_cgroup)
 
 	if (!side->guard)
 		return 0;
-	side->status.recursion_misses = read_recursion_misses(side);
 	r = selftest_run(&side->maps, side->options.cgroup_dir, test_cgroup, &result);
 	if (r) {
 		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be made: %s",
@@ -464,8 +463,8 @@ static int self_test(void *self, const char *test_cgroup)
 		return 0;
 	}
 	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",
-		 result.open_denied ? "" : "open", result.write_denied || result.open_denied ? ""
-												: ", ",
+		 result.open_denied ? "" : "open",
+		 result.write_denied || result.open_denied ? "" : ", ",
 		 result.write_denied ? "" : "write");
 	say_status(side, GUARD_INACTIVE, reason,
 		   "boot with bpf in the list of lsm=, or report this kernel");
@@ -490,20 +489,35 @@ static void restore_pins(struct kernel_side *side)
 			 side->options.bpffs_dir);
 }
 
+/*
+ * Calls that passed unseen: nobody knows which, so every managed file has to be
+ * looked at again, which is what an event of kind "drift" asks the controller for.
+ */
+static void say_skipped(struct kernel_side *side, uint64_t nr)
+{
+	struct kernel_event event = {.kind = "drift", .aspect = "cpuset_files", .action = "allow"};
+
+	log_warn(0, "guard: %llu calls were allowed because a program was preempted",
+		 (unsigned long long)nr);
+	snprintf(event.detail, sizeof(event.detail),
+		 "%llu calls were not judged: all managed files are read back",
+		 (unsigned long long)nr);
+	relay_event(side, &event);
+	if (side->status.state == GUARD_ACTIVE)
+		say_denied(side);
+}
+
 static void tick(void *self)
 {
 	struct kernel_side *side = self;
-	uint64_t misses = read_recursion_misses(side);
+	uint64_t misses = read_recursion_misses(side), before = side->status.recursion_misses;
 
+	side->status.recursion_misses = misses;
 	if (side->maps.heartbeat >= 0)
 		policy_heartbeat(&side->maps);
-	if (misses > side->status.recursion_misses) {
-		log_warn(0, "guard: %llu calls were allowed because a program was preempted",
-			 (unsigned long long)(misses - side->status.recursion_misses));
-		side->status.recursion_misses = misses;
-		if (side->status.state == GUARD_ACTIVE)
-			say_denied(side);
-	}
+	/* programs loaded anew count from zero */
+	if (misses > before)
+		say_skipped(side, misses - before);
 	restore_pins(side);
 	if (side->reader)
 		events_sweep(side->reader);
@@ -572,7 +586,8 @@ static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
 static uint64_t read_counter(int map_fd, __u32 index)
 {
 	int nr_cpus = libbpf_num_possible_cpus();
-	uint64_t *values cleanup_free = nr_cpus > 0 ? calloc((size_t)nr_cpus, sizeof(*values)) : NULL;
+	uint64_t *values cleanup_free = nr_cpus > 0 ? calloc((size_t)nr_cpus, sizeof(*values))
+						    : NULL;
 	uint64_t sum = 0;
 
 	if (!values || map_fd < 0 || bpf_map_lookup_elem(map_fd, &index, values))

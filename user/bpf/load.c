@@ -153,8 +153,7 @@ static int list_contents(struct part *part, struct bpf_object *object)
 	struct bpf_program *program;
 	struct bpf_map *map;
 
-	bpf_object__for_each_program(program, object)
-	{
+	bpf_object__for_each_program (program, object) {
 		struct part_program *entry = &part->programs[part->nr_programs];
 
 		if (!is_wanted(program))
@@ -167,8 +166,7 @@ static int list_contents(struct part *part, struct bpf_object *object)
 		snprintf(entry->section, sizeof(entry->section), "%s",
 			 bpf_program__section_name(program));
 	}
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map (map, object) {
 		struct part_map *entry = &part->maps[part->nr_maps];
 
 		if (bpf_map__is_internal(map))
@@ -271,8 +269,7 @@ static int reuse_maps(struct bpf_object *object, const char *pin_dir)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map (map, object) {
 		int fd cleanup_close = -1;
 		struct bpf_map_info info = {0};
 		__u32 len = sizeof(info);
@@ -334,8 +331,9 @@ static int inherit_map(const char *pin_dir, const struct part_map *map)
 	if (bpf_obj_get_info_by_fd(old_fd, &old, &old_len) ||
 	    bpf_obj_get_info_by_fd(map->fd, &new, &new_len))
 		return -errno;
-	if (old.id != new.id && old.type == new.type && old.key_size == new.key_size &&
-	    old.value_size == new.value_size &&
+	if (old.id != new.id &&
+	    old.type == new.type &&old.key_size == new.key_size &&old.value_size ==
+		    new.value_size &&
 	    (new.type == BPF_MAP_TYPE_HASH || new.type == BPF_MAP_TYPE_ARRAY))
 		copy_entries(old_fd, map->fd, &new);
 	return 0;
@@ -379,8 +377,7 @@ static int attach_programs(struct part *part, struct bpf_object *object)
 {
 	for (uint32_t i = 0; i < part->nr_programs; i++) {
 		struct part_program *entry = &part->programs[i];
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(object, entry->name);
+		struct bpf_program *program = bpf_object__find_program_by_name(object, entry->name);
 		struct bpf_link *link;
 		int r;
 

@@ -22,7 +22,7 @@ enum mechanism guard_mechanism(const struct feature_row abilities[ABILITY_NR])
 	if (abilities[ABILITY_BPF_LSM].state == FEATURE_YES)
 		return MECHANISM_LSM;
 	return abilities[ABILITY_FMOD_RET].state == FEATURE_YES ? MECHANISM_FMOD_RET
-								 : MECHANISM_NONE;
+								: MECHANISM_NONE;
 }
 
 static uint32_t nr_managed(const struct part_sizes *sizes)
@@ -38,8 +38,7 @@ static uint64_t digest_part(const void *bytes, size_t len, const struct part_siz
 	struct bpf_program *program;
 
 	digest = digest_add(digest, sizes, sizeof(*sizes));
-	bpf_object__for_each_program(program, object)
-	{
+	bpf_object__for_each_program (program, object) {
 		bool wanted = bpf_program__autoload(program);
 
 		digest = digest_add(digest, &wanted, sizeof(wanted));
@@ -67,8 +66,7 @@ int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct 
 	skeleton = guard__open();
 	if (!skeleton)
 		return -errno;
-	bpf_object__for_each_program(program, skeleton->obj)
-	{
+	bpf_object__for_each_program (program, skeleton->obj) {
 		const char *section = bpf_program__section_name(program);
 
 		bpf_program__set_autoload(program, starts_with(section, "lsm/") ==
@@ -96,7 +94,7 @@ static int bring_up_watch(const struct part_sizes *sizes, bool traces, const cha
 
 	if (!skeleton)
 		return -errno;
-	bpf_object__for_each_program(program, skeleton->obj)
+	bpf_object__for_each_program (program, skeleton->obj)
 		bpf_program__set_autoload(program,
 					  traces || starts_with(bpf_program__section_name(program),
 								"tp_btf/"));

@@ -100,8 +100,8 @@ static int load_probe(const struct attach_probe *probe, int btf_id)
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = probe->attach,
 		    .attach_btf_id = (__u32)btf_id);
-	int fd = bpf_prog_load(probe->type, "pinfold_probe", "GPL", insns, ARRAY_SIZE(insns),
-			       &opts);
+	int fd =
+		bpf_prog_load(probe->type, "pinfold_probe", "GPL", insns, ARRAY_SIZE(insns), &opts);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -237,7 +237,7 @@ enum feature_state probe_preemption(void)
 	/* the model in force stands in parentheses: "none (voluntary) full lazy" */
 	if (!file_read_line(AT_FDCWD, PREEMPT_FILE, &models))
 		return strstr(models, "(none)") || strstr(models, "(voluntary)") ? FEATURE_NO
-										  : FEATURE_YES;
+										 : FEATURE_YES;
 	if (uname(&name))
 		return FEATURE_UNKNOWN;
 	if (strstr(name.version, "PREEMPT_DYNAMIC"))

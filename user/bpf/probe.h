@@ -12,11 +12,11 @@
 #include "format/rows.h"
 
 enum ability {
-	ABILITY_BTF,	      /* the kernel's types are readable */
-	ABILITY_BPF_LSM,      /* lsm programs attach and really run */
-	ABILITY_FMOD_RET,     /* fmod_ret on security_* attaches */
-	ABILITY_FENTRY,	      /* fentry and fexit attach */
-	ABILITY_TP_BTF,	      /* typed tracepoints attach */
+	ABILITY_BTF,	  /* the kernel's types are readable */
+	ABILITY_BPF_LSM,  /* lsm programs attach and really run */
+	ABILITY_FMOD_RET, /* fmod_ret on security_* attaches */
+	ABILITY_FENTRY,	  /* fentry and fexit attach */
+	ABILITY_TP_BTF,	  /* typed tracepoints attach */
 	ABILITY_RINGBUF,
 	ABILITY_TASK_STORAGE,
 	ABILITY_CGROUP_ITER,
