@@ -270,6 +270,27 @@ static void bounds(void **state)
 	assert_non_null(strstr(large.documents[0].error.message, "more than the limit"));
 }
 
+/* A mebibyte of documents that hold nothing must not cost a parser each. */
+static void floods_of_nothing(void **state)
+{
+	static const char *const pieces[] = {"---\n", "---\n~\n", "{kind: List}\n", "---\n#\n"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		struct manifest manifest cleanup_manifest = {0};
+		struct text text cleanup_text = {0};
+
+		while (text.len + 20 < MANIFEST_MAX_BYTES)
+			text_append(&text, pieces[i]);
+		parse(text.data, &manifest);
+		if (i == 0) {
+			assert_int_equal(manifest.nr_documents, 0);
+			continue;
+		}
+		assert_int_equal(manifest.nr_documents, 1);
+		assert_non_null(strstr(manifest.documents[0].error.message, "more than 64"));
+	}
+}
+
 static void empty_texts_hold_nothing(void **state)
 {
 	static const char *const texts[] = {"", "\n", "---\n---\n", "# a\n---\nnull\n", "~"};
@@ -311,6 +332,7 @@ int main(void)
 		cmocka_unit_test(one_bad_document_refuses_only_itself),
 		cmocka_unit_test(json_and_lists),
 		cmocka_unit_test(bounds),
+		cmocka_unit_test(floods_of_nothing),
 		cmocka_unit_test(empty_texts_hold_nothing),
 		cmocka_unit_test(bad_files),
 	};

@@ -361,21 +361,37 @@ static int read_pod(const struct yaml_value *pod, const char *prefix,
 /* --- documents -------------------------------------------------------------------------------- */
 
 /* The array has room for all documents and one more that says the rest is refused. */
-static struct manifest_document *add_document(struct manifest *manifest, unsigned int line)
+static bool is_full(const struct manifest *manifest)
+{
+	return manifest->nr_documents > MANIFEST_MAX_DOCUMENTS;
+}
+
+static void refuse_rest(struct manifest *manifest, unsigned int line)
 {
 	struct manifest_document *document = &manifest->documents[manifest->nr_documents];
 
-	if (manifest->nr_documents > MANIFEST_MAX_DOCUMENTS)
-		return NULL;
+	if (is_full(manifest))
+		return;
 	manifest->nr_documents++;
 	document->line = line;
-	if (manifest->nr_documents <= MANIFEST_MAX_DOCUMENTS)
-		return document;
 	format_error_set(&document->error, line, 1, NULL,
 			 "more than %d documents in one file; this one and all after it are "
 			 "refused, move them to another file",
 			 MANIFEST_MAX_DOCUMENTS);
-	return NULL;
+}
+
+/* NULL when there are too many. */
+static struct manifest_document *add_document(struct manifest *manifest, unsigned int line)
+{
+	struct manifest_document *document = &manifest->documents[manifest->nr_documents];
+
+	if (manifest->nr_documents >= MANIFEST_MAX_DOCUMENTS) {
+		refuse_rest(manifest, line);
+		return NULL;
+	}
+	manifest->nr_documents++;
+	document->line = line;
+	return document;
 }
 
 /* -EINVAL of a reader is the document's affair and ends here; -ENOMEM goes on. */
@@ -425,18 +441,25 @@ static int add_root(struct manifest *manifest, const struct yaml_value *root)
 }
 
 /* All documents of one piece: one, or JSON objects one after another. */
-static int add_piece(struct manifest *manifest, const char *piece, size_t len, unsigned int line)
+static int add_piece(struct manifest *manifest, const char *piece, size_t len, unsigned int line,
+		     unsigned int *nr_parsed)
 {
 	size_t offset = 0;
 
-	while (offset < len && manifest->nr_documents <= MANIFEST_MAX_DOCUMENTS) {
+	while (offset < len && !is_full(manifest)) {
 		struct yaml_tree *tree cleanup_yaml = NULL;
 		struct format_error error = {0};
 		struct manifest_document *document;
 		size_t used;
-		int err = yaml_parse(piece + offset, len - offset, line, &YAML_LIMITS, &error,
-				     &tree, &used);
+		int err;
 
+		/* Documents that hold nothing count too: setting up a parser is not free. */
+		if (++*nr_parsed > MANIFEST_MAX_DOCUMENTS) {
+			refuse_rest(manifest, line);
+			return 0;
+		}
+		err = yaml_parse(piece + offset, len - offset, line, &YAML_LIMITS, &error, &tree,
+				 &used);
 		if (err == -EINVAL) {
 			document = add_document(manifest, error.line ? error.line : line);
 			if (document)
@@ -454,32 +477,55 @@ static int add_piece(struct manifest *manifest, const char *piece, size_t len, u
 	return 0;
 }
 
+/* A separator and nothing else: worth no parser. */
+static bool is_blank_piece(const char *piece, size_t len)
+{
+	size_t at = len >= 3 && memcmp(piece, "---", 3) == 0 ? 3 : 0;
+
+	while (at < len && strchr(" \t\r\n", piece[at]) && piece[at])
+		at++;
+	return at == len;
+}
+
+static int add_pieces(struct manifest *manifest, const char *data, size_t len)
+{
+	unsigned int line = 1, piece_line, nr_parsed = 0;
+	size_t offset = 0, piece_len;
+	const char *piece;
+
+	while (!is_full(manifest) && nr_parsed <= MANIFEST_MAX_DOCUMENTS &&
+	       yaml_next_piece(data, len, &offset, &line, &piece, &piece_len, &piece_line)) {
+		int err = is_blank_piece(piece, piece_len)
+				  ? 0
+				  : add_piece(manifest, piece, piece_len, piece_line, &nr_parsed);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int manifest_parse(const char *data, size_t len, struct manifest *ret_manifest)
 {
 	struct manifest manifest cleanup_manifest = {0};
-	unsigned int line = 1, piece_line;
-	const char *piece;
-	size_t offset = 0, piece_len;
+	struct manifest_document *fitting;
+	int err = 0;
 
 	manifest.documents = calloc(MANIFEST_MAX_DOCUMENTS + 1, sizeof(*manifest.documents));
 	if (!manifest.documents)
 		return -ENOMEM;
-	if (len > MANIFEST_MAX_BYTES) {
-		struct manifest_document *document = add_document(&manifest, 1);
-
-		format_error_set(&document->error, 0, 0, NULL,
+	if (len > MANIFEST_MAX_BYTES)
+		format_error_set(&add_document(&manifest, 1)->error, 0, 0, NULL,
 				 "%zu bytes are more than the limit of %u; split the file", len,
 				 MANIFEST_MAX_BYTES);
-		len = 0;
-	}
-	while (yaml_next_piece(data, len, &offset, &line, &piece, &piece_len, &piece_line)) {
-		int err = add_piece(&manifest, piece, piece_len, piece_line);
-
-		if (err)
-			return err;
-		if (manifest.nr_documents > MANIFEST_MAX_DOCUMENTS)
-			break;
-	}
+	else
+		err = add_pieces(&manifest, data, len);
+	if (err)
+		return err;
+	/* Most files hold one document and are kept as long as they are there. */
+	fitting = reallocarray(manifest.documents, manifest.nr_documents + 1, sizeof(*fitting));
+	if (fitting)
+		manifest.documents = fitting;
 	*ret_manifest = manifest;
 	manifest = (struct manifest){0};
 	return 0;

@@ -392,6 +392,18 @@ static int list_files(struct manifests *manifests, int directory_fd, bool *ret_c
 	return 0;
 }
 
+/* What was accepted although something of it was left out. */
+static void tell_notes(const struct entry *entry)
+{
+	for (uint32_t i = 0; i < entry->manifest.nr_documents; i++) {
+		const struct manifest_document *document = &entry->manifest.documents[i];
+
+		if (document->spec && *document->note)
+			log_info("manifests: %s:%u: %s: %s", entry->name, document->line,
+				 document->name, document->note);
+	}
+}
+
 /* Look at every entry; tells whether anything is other than before. */
 static int refresh_entries(struct manifests *manifests, int directory_fd, bool *complete,
 			   bool *ret_changed)
@@ -414,6 +426,8 @@ static int refresh_entries(struct manifests *manifests, int directory_fd, bool *
 		/* Not yet read at all: nobody can say which pods it names. */
 		if (result == ENTRY_UNKNOWN && !entry->read)
 			*complete = false;
+		if (result == ENTRY_CHANGED)
+			tell_notes(entry);
 		changed = changed || result == ENTRY_CHANGED ||
 			  (result == ENTRY_GONE && entry->read);
 		if (result == ENTRY_GONE)
