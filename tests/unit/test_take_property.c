@@ -5,7 +5,7 @@
  * count, the same answer twice, a refusal exactly when there are too few CPUs.
  * In kubelet-1.36 compatibility only that an answer comes, made of CPUs that exist.
  *
- * Random machines of 1 to 16 NUMA nodes, 1 to 8 threads per core, uneven cores,
+ * Random machines of 1 to 16 NUMA nodes (a few of up to 64), 1 to 8 threads per core, uneven cores,
  * offline CPUs, sparse ids, caches and sockets that span nodes. PINFOLD_STEPS sets
  * the number of takes, PINFOLD_SEED repeats a run.
  */
@@ -50,9 +50,12 @@ struct shape {
 
 static struct shape draw_shape(void)
 {
+	/* Few machines are larger than what the distributed take searches exactly. */
+	bool large = chance(5);
+
 	return (struct shape){
-		.nr_nodes = 1 + draw(16),
-		.threads = 1 + draw(8),
+		.nr_nodes = large ? 17 + draw(48) : 1 + draw(16),
+		.threads = 1 + draw(large ? 2 : 8),
 		.nodes_per_socket = 1 + draw(4),
 		.nr_uncores = 1 + draw(3),
 		.sparse = chance(50),
