@@ -238,6 +238,8 @@ install: all ## install below DESTDIR and PREFIX
 	install -D -m 755 $(O)/pinfold $(DESTDIR)$(PREFIX)/sbin/pinfold
 	for page in docs/man/*.8; do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/}; done
+	install -D -m 644 docs/completion/pinfold \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/pinfold
 	install -D -m 644 docs/examples/config.yaml $(DESTDIR)/etc/pinfold/config.yaml.example
 	install -D -m 644 docs/examples/pinfoldd.service \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system/pinfoldd.service

@@ -150,6 +150,35 @@ static void plain_text_survives_other_versions(void **state)
 	json_object_put(json);
 }
 
+static void bytes_stay_short(void **state)
+{
+	static const struct {
+		const char *json, *wanted;
+	} cases[] = {
+		{"0", "0"},
+		{"1000", "1000"},
+		{"1024", "1Ki"},
+		{"1000000", "976.6Ki"},
+		{"64000000000", "59.6Gi"},
+		{"68719476736", "64Gi"},
+		{"9223372036854775807", "8.0Ei"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char wanted[64], json_text[64];
+		struct text text = {0};
+		struct json_object *json;
+
+		snprintf(json_text, sizeof(json_text), "{\"size\":%s}", cases[i].json);
+		snprintf(wanted, sizeof(wanted), "size %s\n", cases[i].wanted);
+		json = parse(json_text);
+		object_render(&tree_desc, json, &text);
+		assert_string_equal(text.data, wanted);
+		text_fini(&text);
+		json_object_put(json);
+	}
+}
+
 static void no_line_ends_in_blanks(void **state)
 {
 	struct json_object *json =
@@ -198,6 +227,7 @@ int main(void)
 		cmocka_unit_test(plain_text_of_blocks_and_tables),
 		cmocka_unit_test(plain_text_escapes_control_bytes),
 		cmocka_unit_test(plain_text_survives_other_versions),
+		cmocka_unit_test(bytes_stay_short),
 		cmocka_unit_test(no_line_ends_in_blanks),
 		cmocka_unit_test(schema_says_the_same),
 	};

@@ -401,16 +401,26 @@ static void append_time(struct text *text, int64_t time_ns)
 	text_printf(text, "%s.%03dZ", buffer, (int)(time_ns / 1000000 % 1000));
 }
 
+/* Exact where that is short ("64Gi"), else with one decimal: JSON has the exact number. */
 static void append_bytes(struct text *text, int64_t bytes)
 {
-	char buffer[32];
+	static const char *const units[] = {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+	double value = (double)bytes;
+	size_t unit = 0;
+	char exact[32];
 
-	if (bytes < 0) {
+	if (bytes < 1024) {
 		text_printf(text, "%" PRId64, bytes);
 		return;
 	}
-	quantity_format_binary((uint64_t)bytes, buffer, sizeof(buffer));
-	text_append(text, buffer);
+	quantity_format_binary((uint64_t)bytes, exact, sizeof(exact));
+	if (strlen(exact) <= 6) {
+		text_append(text, exact);
+		return;
+	}
+	for (value /= 1024; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
+		value /= 1024;
+	text_printf(text, "%.1f%s", value, units[unit]);
 }
 
 static void append_texts(struct text *text, struct json_object *json)
