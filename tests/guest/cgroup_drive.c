@@ -849,8 +849,14 @@ static void drive_systemd(void)
 	usleep(500000);
 	check(!strcmp(kernel_has(first, "cgroup.procs"), "(unreadable)"),
 	      "the scope goes with its last process");
+	pid = start_sleeper(0, &fd);
+	check(port.join(port.self, first, pid, fd, sentence) == 0 &&
+		      !strcmp(allowed_list(pid), "4-7"),
+	      "the next process starts it again (%s) %s", allowed_list(pid), sentence);
+	end_sleeper(pid, fd);
+	usleep(500000);
 	check(create(GROUP_CONTAINER, first) == 0 && put(first, GROUP_CPUSET_CPUS, "8-9") == 0,
-	      "it is noted again");
+	      "it is given other CPUs while it waits");
 	pid = start_sleeper(0, &fd);
 	check(port.join(port.self, first, pid, fd, sentence) == 0 &&
 		      !strcmp(allowed_list(pid), "8-9"),

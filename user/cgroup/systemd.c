@@ -420,7 +420,7 @@ static int note_value(struct group *group, const struct step *step, char *error)
 		return failure(error, -ENOMEM, "%s: no memory", step->path);
 	free(group->files[step->file]);
 	group->files[step->file] = value;
-	return MANAGER_DEFERRED;
+	return 0;
 }
 
 static int copy_note(const struct group *noted, struct group_tree *tree)
@@ -526,21 +526,14 @@ static int systemd_create(struct groups *groups, const struct step *step, char *
 	return err ? err : start_slice(groups->systemd, unit, error);
 }
 
-static int systemd_write(struct groups *groups, const struct step *step, char *error)
+/*
+ * The file first: what the kernel refuses must not become a property, which
+ * systemd would try to write again at each reload.
+ */
+static int write_unit(struct groups *groups, const struct step *step, const char *unit, char *error)
 {
-	struct group *noted = group_tree_find(&groups->systemd->noted, step->path);
-	char unit[UNIT_MAX], slice[UNIT_MAX];
-	int err = name_unit(step->path, unit, slice, error);
+	int err = ensure_file(groups, step->path, step->file, step->value, error);
 
-	if (err)
-		return err;
-	if (noted && !in_kernel(groups, step->path))
-		return note_value(noted, step, error);
-	/*
-	 * The file first: what the kernel refuses must not become a property, which
-	 * systemd would try to write again at each reload.
-	 */
-	err = ensure_file(groups, step->path, step->file, step->value, error);
 	if (step->file == GROUP_CPUSET_PARTITION || (err && err != -ENOENT))
 		return err;
 	/* No file: systemd enables a controller only once a property needs it. */
@@ -548,6 +541,23 @@ static int systemd_write(struct groups *groups, const struct step *step, char *e
 	if (!err)
 		err = set_property(groups->systemd, unit, step->file, step->value, error);
 	return err ? err : ensure_file(groups, step->path, step->file, step->value, error);
+}
+
+static int systemd_write(struct groups *groups, const struct step *step, char *error)
+{
+	struct group *noted = group_tree_find(&groups->systemd->noted, step->path);
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	bool deferred;
+	int err = name_unit(step->path, unit, slice, error);
+
+	if (err)
+		return err;
+	deferred = noted && !in_kernel(groups, step->path);
+	if (!deferred)
+		err = write_unit(groups, step, unit, error);
+	if (!err && noted)
+		err = note_value(noted, step, error);
+	return !err && deferred ? MANAGER_DEFERRED : err;
 }
 
 /* Stopping a slice stops everything in it, so it must be known to be empty. */
@@ -559,9 +569,10 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 
 	if (err)
 		return err;
-	drop_note(groups->systemd, step->path);
-	if (dir_open_group(&groups->dir, step->path, &fd))
+	if (dir_open_group(&groups->dir, step->path, &fd)) {
+		drop_note(groups->systemd, step->path);
 		return 0;
+	}
 	if (dir_populated(fd) != 0)
 		return failure(error, -EBUSY,
 			       "%s: still has processes; it is removed when the last one ends",
@@ -572,6 +583,7 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 		err = call_unit(groups->systemd, "StopUnit", unit, true, error);
 	if (err && in_kernel(groups, step->path))
 		log_debug("cgroup: %s; removing the directory", error);
+	drop_note(groups->systemd, step->path);
 	/* What systemd did not know, or left behind. */
 	return apply_remove(&groups->dir, step->path, error);
 }
@@ -611,11 +623,28 @@ static int check_scope(struct groups *groups, const char *path, const struct gro
 	return err;
 }
 
+static int try_scope(struct systemd *systemd, const char *unit, const char *slice, pid_t pid,
+		     const struct group *noted, bool *ret_exists, char *error)
+{
+	sd_bus_message *message cleanup_message = NULL;
+	int err = new_call(systemd, "StartTransientUnit", &message);
+
+	if (err >= 0)
+		err = append_scope(message, unit, slice, pid, noted);
+	if (err < 0)
+		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
+	return call(systemd, message, unit, true, ret_exists, error);
+}
+
+#define SCOPE_TRIES    10
+#define SCOPE_PAUSE_NS 20000000L
+
 static int start_scope(struct groups *groups, const char *path, pid_t pid, char *error)
 {
 	const struct group *noted = group_tree_find(&groups->systemd->noted, path);
-	sd_bus_message *message cleanup_message = NULL;
+	const struct timespec pause = {.tv_nsec = SCOPE_PAUSE_NS};
 	char unit[UNIT_MAX], slice[UNIT_MAX];
+	bool exists = true;
 	int err = name_unit(path, unit, slice, error);
 
 	if (err)
@@ -624,17 +653,15 @@ static int start_scope(struct groups *groups, const char *path, pid_t pid, char 
 		return failure(error, -ENOENT,
 			       "%s: not a container that pinfold holds; is its pod admitted?",
 			       path);
-	err = new_call(groups->systemd, "StartTransientUnit", &message);
-	if (err >= 0)
-		err = append_scope(message, unit, slice, pid, noted);
-	if (err < 0)
-		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	err = call(groups->systemd, message, unit, true, NULL, error);
-	if (err)
-		return err;
-	err = check_scope(groups, path, noted, error);
-	drop_note(groups->systemd, path);
-	return err;
+	/* A scope that has just ended keeps its name until systemd has collected it. */
+	for (int i = 0; exists && i < SCOPE_TRIES; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		exists = false;
+		err = try_scope(groups->systemd, unit, slice, pid, noted, &exists, error);
+	}
+	/* The note stays: when the last process has ended the next one needs it again. */
+	return err ? err : check_scope(groups, path, noted, error);
 }
 
 static int attach(struct systemd *systemd, const char *unit, pid_t pid, char *error)

@@ -6,7 +6,7 @@
  * A scope cannot exist without a process ("Scope has no PIDs. Refusing.",
  * systemd 252 to 257), and systemd removes it with its last one. So a
  * container's group is only *noted* (in memory, with the values it will have)
- * until its first process joins; that process is born into the scope's limits.
+ * while it has no process; the first one joins a scope made with these limits.
  * The alternative, a placeholder process in each scope, would make every
  * container look populated for ever, cost a process each, and die with the
  * workload's own kill(-1).
