@@ -122,6 +122,9 @@ struct cpu_offer {
 	node_mask_t required; /* nodes of the reusable CPUs: part of every hint */
 	uint32_t available[TOPOLOGY_MAX_NODES];
 	uint32_t min_nodes; /* fewest nodes whose CPUs, free or not, could hold the request */
+	/* align-by-socket: the sockets each node lies in, as bits, and how few would do; else 0 */
+	uint64_t sockets_of[TOPOLOGY_MAX_NODES];
+	uint32_t min_sockets;
 	const struct cpu_manager *manager;
 };
 
@@ -137,14 +140,22 @@ bool cpu_offer_prefers(const struct cpu_offer *offer, node_mask_t nodes);
 /*
  * The hints of an offer; none for CPU_NO_OPINION and CPU_IMPOSSIBLE. Up to
  * CPU_LIST_NODES nodes all of them, in the kubelet's order: by size, then
- * lexicographic. Beyond, those a decision on CPUs alone needs: every single
- * node, the narrowest set of the lowest nodes, whole sockets, all nodes. What is
- * given up there is that another provider's set may be missed. -ENOMEM. The
- * array is the caller's.
+ * lexicographic; beyond, the brief list. -ENOMEM. The array is the caller's.
  */
 int cpu_offer_list(const struct cpu_offer *offer, struct hint **ret_hints, uint32_t *ret_nr);
 
 #define CPU_LIST_NODES 16
+
+/*
+ * The hints out of which one can win when nobody else has an opinion: every
+ * single node, the narrowest set of the lowest nodes, whole sockets, all nodes.
+ * Gives the same alignment as all hints unless prefer-closest-numa-nodes or
+ * align-by-socket is on (then any set may win), at a cost that does not grow
+ * with 2^nodes. Returns how many; `hints` has room for CPU_BRIEF_MAX.
+ */
+uint32_t cpu_offer_brief(const struct cpu_offer *offer, struct hint *hints);
+
+#define CPU_BRIEF_MAX (2 * TOPOLOGY_MAX_NODES + 3)
 
 /* Why the kubelet would not start from a restored state; 0 = it would. */
 enum cpu_state_problem {

@@ -36,6 +36,23 @@ static uint32_t fewest_nodes(const struct topology_level *nodes, uint32_t reques
 	return nodes->nr;
 }
 
+/* policy_check() has seen that there are no more sockets than nodes, so 64 bits suffice. */
+static void offer_sockets(const struct topology *topology, struct cpu_offer *offer)
+{
+	uint32_t per_socket = topology->num_sockets ? topology->num_nodes / topology->num_sockets
+						    : 0;
+
+	if (!per_socket)
+		return;
+	offer->min_sockets = (offer->min_nodes + per_socket - 1) / per_socket;
+	for (uint32_t i = 0; i < topology->nodes.nr; i++) {
+		for (uint32_t j = 0; j < topology->sockets.nr && j < 64; j++) {
+			if (cpuset_intersects(&topology->nodes.cpus[i], &topology->sockets.cpus[j]))
+				offer->sockets_of[i] |= (uint64_t)1 << j;
+		}
+	}
+}
+
 static void offer_from(const struct cpu_manager *manager, const struct cpuset *available,
 		       const struct cpuset *reusable, uint32_t request, struct cpu_offer *ret_offer)
 {
@@ -53,6 +70,8 @@ static void offer_from(const struct cpu_manager *manager, const struct cpuset *a
 		if (cpuset_intersects(reusable, &nodes->cpus[i]))
 			ret_offer->required |= (node_mask_t)1 << i;
 	}
+	if (manager->policy->cpu_options.align_by_socket)
+		offer_sockets(manager->topology, ret_offer);
 }
 
 static void offer_nothing(enum cpu_opinion opinion, struct cpu_offer *ret_offer)
@@ -159,37 +178,21 @@ bool cpu_offer_has(const struct cpu_offer *offer, node_mask_t nodes)
 	return count >= offer->request;
 }
 
-static uint32_t count_sockets(const struct topology *topology, node_mask_t nodes)
-{
-	struct cpuset cpus;
-	uint32_t count = 0;
-
-	topology_cpus_of_nodes(topology, nodes, &cpus);
-	for (uint32_t i = 0; i < topology->sockets.nr; i++)
-		count += cpuset_intersects(&topology->sockets.cpus[i], &cpus);
-	return count;
-}
-
 /* align-by-socket: as few sockets as the fewest nodes could lie in. */
 static bool is_socket_aligned(const struct cpu_offer *offer, node_mask_t nodes)
 {
-	const struct topology *topology = offer->manager->topology;
-	uint32_t per_socket;
+	uint64_t sockets = 0;
 
-	if (!topology->num_sockets)
-		return false;
-	per_socket = topology->num_nodes / topology->num_sockets;
-	if (!per_socket)
-		return false;
-	return count_sockets(topology, nodes) == (offer->min_nodes + per_socket - 1) / per_socket;
+	for (; nodes; nodes &= nodes - 1)
+		sockets |= offer->sockets_of[__builtin_ctzll(nodes)];
+	return (uint32_t)__builtin_popcountll(sockets) == offer->min_sockets;
 }
 
 bool cpu_offer_prefers(const struct cpu_offer *offer, node_mask_t nodes)
 {
 	if ((uint32_t)__builtin_popcountll(nodes) == offer->min_nodes)
 		return true;
-	return offer->manager->policy->cpu_options.align_by_socket &&
-	       is_socket_aligned(offer, nodes);
+	return offer->min_sockets && is_socket_aligned(offer, nodes);
 }
 
 /* The next combination of `size` of `nr` positions in lexicographic order. */
@@ -301,24 +304,26 @@ static node_mask_t nodes_of_socket(const struct topology *topology, uint32_t soc
 	return nodes;
 }
 
-static void list_some(const struct cpu_offer *offer, uint32_t nr_nodes, struct hint *hints,
-		      uint32_t *nr)
+uint32_t cpu_offer_brief(const struct cpu_offer *offer, struct hint *hints)
 {
-	const struct topology *topology = offer->manager->topology;
+	const struct topology *topology;
+	uint32_t nr_nodes, nr = 0;
 
+	if (offer->opinion != CPU_OFFERS)
+		return 0;
+	topology = offer->manager->topology;
+	nr_nodes = topology->nodes.nr;
 	for (uint32_t i = 0; i < nr_nodes; i++)
-		add_hint(offer, (node_mask_t)1 << i, hints, nr);
-	for (uint32_t size = 2; size < nr_nodes; size++) {
-		node_mask_t nodes = lowest_hint(offer, nr_nodes, size);
-
-		if (!nodes)
-			continue;
-		add_hint(offer, nodes, hints, nr);
-		break;
-	}
-	for (uint32_t i = 0; i < topology->sockets.nr && i < TOPOLOGY_MAX_NODES; i++)
-		add_hint(offer, nodes_of_socket(topology, i) | offer->required, hints, nr);
-	add_hint(offer, lowest_nodes(nr_nodes), hints, nr);
+		add_hint(offer, (node_mask_t)1 << i, hints, &nr);
+	for (uint32_t size = 2; !nr && size < nr_nodes; size++)
+		add_hint(offer, lowest_hint(offer, nr_nodes, size), hints, &nr);
+	/* Reusable CPUs that are free as well count twice: then narrower sets are not preferred. */
+	if (offer->min_nodes > 1)
+		add_hint(offer, lowest_hint(offer, nr_nodes, offer->min_nodes), hints, &nr);
+	for (uint32_t i = 0; offer->min_sockets && i < topology->sockets.nr && i < 64; i++)
+		add_hint(offer, nodes_of_socket(topology, i) | offer->required, hints, &nr);
+	add_hint(offer, lowest_nodes(nr_nodes), hints, &nr);
+	return nr;
 }
 
 int cpu_offer_list(const struct cpu_offer *offer, struct hint **ret_hints, uint32_t *ret_nr)
@@ -332,15 +337,14 @@ int cpu_offer_list(const struct cpu_offer *offer, struct hint **ret_hints, uint3
 		return 0;
 	}
 	nr_nodes = offer->manager->topology->nodes.nr;
-	/* list_some: single nodes, one set, at most 64 sockets, all nodes */
-	hints = malloc(sizeof(*hints) * (nr_nodes <= CPU_LIST_NODES ? (size_t)1 << nr_nodes
-								    : 2 * TOPOLOGY_MAX_NODES + 2));
+	hints = malloc(sizeof(*hints) *
+		       (nr_nodes <= CPU_LIST_NODES ? (size_t)1 << nr_nodes : CPU_BRIEF_MAX));
 	if (!hints)
 		return -ENOMEM;
 	if (nr_nodes <= CPU_LIST_NODES)
 		list_all(offer, nr_nodes, hints, &nr);
 	else
-		list_some(offer, nr_nodes, hints, &nr);
+		nr = cpu_offer_brief(offer, hints);
 	*ret_hints = TAKE_PTR(hints);
 	*ret_nr = nr;
 	return 0;

@@ -124,27 +124,41 @@ static node_mask_t to_cpu_nodes(const struct topology *topology, node_mask_t all
 	return nodes;
 }
 
-/* The CPU manager's list as alignment takes it; *storage is the caller's to free. */
-static int list_hints(const struct topology *topology, const struct cpu_offer *offer,
-		      struct hint **storage, struct hint_list *ret_list)
+/*
+ * The CPU manager's hints as alignment takes them. As long as it is the only
+ * provider, the brief list is as good as all of them, unless distances or sockets
+ * let any set of nodes win.
+ */
+static int list_hints(const struct policy *policy, const struct cpu_offer *offer,
+		      struct hint brief[CPU_BRIEF_MAX], struct hint **storage,
+		      struct hint_list *ret_list)
 {
 	static const struct hint no_opinion = HINT_NO_OPINION, impossible = HINT_IMPOSSIBLE;
-	uint32_t nr;
-	int r;
+	const struct hint *hints = brief;
+	uint32_t nr = 0;
 
-	if (offer->opinion != CPU_OFFERS) {
-		*ret_list = (struct hint_list){1, offer->opinion == CPU_NO_OPINION ? &no_opinion
-										   : &impossible};
+	if (offer->opinion == CPU_NO_OPINION) {
+		*ret_list = (struct hint_list){1, &no_opinion};
 		return 0;
 	}
-	r = cpu_offer_list(offer, storage, &nr);
-	if (r)
-		return r;
-	for (uint32_t i = 0; i < nr; i++)
-		(*storage)[i].nodes = to_all_nodes(topology, (*storage)[i].nodes);
+	if (policy->prefer_closest_nodes || policy->cpu_options.align_by_socket) {
+		int r = cpu_offer_list(offer, storage, &nr);
+
+		if (r)
+			return r;
+		hints = *storage;
+	} else {
+		nr = cpu_offer_brief(offer, brief);
+	}
 	/* An empty list of hints says what an impossible one says. */
-	*ret_list = nr ? (struct hint_list){nr, *storage} : (struct hint_list){1, &impossible};
+	*ret_list = nr ? (struct hint_list){nr, hints} : (struct hint_list){1, &impossible};
 	return 0;
+}
+
+static void widen_to_all_nodes(const struct topology *topology, struct hint *hints, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		hints[i].nodes = to_all_nodes(topology, hints[i].nodes);
 }
 
 static int merge_offer(const struct ledger *ledger, const struct cpu_offer *offer,
@@ -152,7 +166,7 @@ static int merge_offer(const struct ledger *ledger, const struct cpu_offer *offe
 {
 	const struct topology *topology = ledger_topology(ledger);
 	const struct policy *policy = ledger_policy(ledger);
-	struct hint *storage cleanup_free = NULL;
+	struct hint brief[CPU_BRIEF_MAX], *storage cleanup_free = NULL;
 	struct hint_list list;
 	struct align_problem problem = {
 		.policy = policy->align,
@@ -162,9 +176,15 @@ static int merge_offer(const struct ledger *ledger, const struct cpu_offer *offe
 		.nr_lists = 1,
 		.lists = &list,
 	};
-	int r = list_hints(topology, offer, &storage, &list);
+	int r = list_hints(policy, offer, brief, &storage, &list);
 
-	return r ? r : align_merge(&problem, ret_alignment);
+	if (r)
+		return r;
+	if (list.hints == storage)
+		widen_to_all_nodes(topology, storage, list.nr);
+	else if (list.hints == brief)
+		widen_to_all_nodes(topology, brief, list.nr);
+	return align_merge(&problem, ret_alignment);
 }
 
 /* "0: 6 of 16, 1: 2 of 16": free and all CPUs per node, as many nodes as there is room for. */

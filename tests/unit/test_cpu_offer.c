@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/*
+ * Hints of the CPU manager: the brief list decides like the whole one, on random
+ * machines and free sets. PINFOLD_STEPS and PINFOLD_SEED as in
+ * test_ledger_property.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <time.h>
+
+#include "chance.h"
+
+static struct alignment merge(const struct topology *topology, enum align_policy policy,
+			      const struct hint *hints, uint32_t nr)
+{
+	static const struct hint impossible = HINT_IMPOSSIBLE;
+	struct hint_list list = {nr ? nr : 1, nr ? hints : &impossible};
+	struct align_problem problem = {
+		.policy = policy, .nr_nodes = topology->nodes.nr, .nr_lists = 1, .lists = &list};
+	struct alignment alignment;
+
+	assert_int_equal(align_merge(&problem, &alignment), 0);
+	return alignment;
+}
+
+static void assert_same_decisions(const struct topology *topology, const struct cpu_offer *offer)
+{
+	struct hint brief[CPU_BRIEF_MAX], *hints cleanup_free = NULL;
+	uint32_t nr, nr_brief = cpu_offer_brief(offer, brief);
+
+	assert_true(nr_brief <= CPU_BRIEF_MAX);
+	assert_int_equal(cpu_offer_list(offer, &hints, &nr), 0);
+	for (enum align_policy policy = ALIGN_BEST_EFFORT; policy < ALIGN_NR; policy++) {
+		struct alignment whole = merge(topology, policy, hints, nr);
+		struct alignment few = merge(topology, policy, brief, nr_brief);
+
+		assert_int_equal(few.admitted, whole.admitted);
+		assert_int_equal(few.hint.preferred, whole.hint.preferred);
+		assert_int_equal(few.hint.any, whole.hint.any);
+		if (!whole.hint.any)
+			assert_int_equal(few.hint.nodes, whole.hint.nodes);
+	}
+}
+
+static void brief_list_decides_like_all(void **state)
+{
+	uint64_t seed = number_from_environment("PINFOLD_SEED", (uint64_t)time(NULL));
+	uint64_t nr_steps = number_from_environment("PINFOLD_STEPS", 20000) / 10;
+	struct chance chance = {seed};
+
+	printf("seed %llu\n", (unsigned long long)seed);
+	for (uint64_t i = 0; i < nr_steps; i++) {
+		struct topology *topology cleanup_topology = chance_machine(&chance);
+		struct policy policy = chance_policy(&chance, topology);
+		struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+		uint32_t cpus = 1 + chance_below(&chance, topology->num_cpus);
+		struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", cpus);
+		struct cpu_reuse reuse = {.uid = "p"};
+		struct ledger_pod *pod;
+		struct cpu_offer offer;
+
+		ledger_begin(ledger);
+		pod = ledger_new_pod(ledger, spec);
+		assert_non_null(pod);
+		cpuset_for_each (cpu, &topology->all) {
+			if (chance_percent(&chance, 50))
+				cpuset_remove(ledger_edit_shared_pool(ledger), cpu);
+			else if (chance_percent(&chance, 3))
+				cpuset_add(&reuse.cpus, cpu);
+		}
+		policy.cpu_options.align_by_socket = false;
+		cpu_offer_container(ledger_cpu_manager(ledger), ledger_shared_pool(ledger), pod, 0,
+				    &reuse, &offer);
+		assert_same_decisions(topology, &offer);
+		ledger_abort(ledger);
+	}
+}
+
+static void too_wide_for_one_node(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(4, 1, 2, 1);
+	struct policy policy = strict_policy("0");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 4);
+	struct cpu_reuse reuse = {.uid = ""};
+	struct hint *hints cleanup_free = NULL;
+	struct cpu_offer offer;
+	uint32_t nr;
+
+	ledger_begin(ledger);
+	cpu_offer_container(ledger_cpu_manager(ledger), ledger_shared_pool(ledger),
+			    ledger_new_pod(ledger, spec), 0, &reuse, &offer);
+	ledger_abort(ledger);
+	assert_int_equal(offer.min_nodes, 2);
+	assert_int_equal(cpu_offer_list(&offer, &hints, &nr), 0);
+	/* of six pairs the three without node 0, which has one CPU; four triples; all */
+	assert_int_equal(nr, 8);
+	assert_int_equal(hints[0].nodes, 0x6);
+	assert_true(hints[0].preferred);
+	assert_int_equal(hints[3].nodes, 0x7);
+	assert_false(hints[3].preferred);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(brief_list_decides_like_all),
+		cmocka_unit_test(too_wide_for_one_node),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
