@@ -86,3 +86,12 @@ keyring()
 	done
 	die "no keyring $KEYRING_DIR/$1-archive-keyring.*: install package $1-archive-keyring"
 }
+
+# Programs other than apt reach the archive the way apt does.
+export_proxy()
+{
+	local proxy
+
+	proxy=$(apt-config dump --format '%v%n' Acquire::http::Proxy)
+	[[ -z $proxy || $proxy == DIRECT ]] || export http_proxy=$proxy
+}

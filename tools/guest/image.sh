@@ -70,29 +70,49 @@ pack()
 		cpio --null --quiet -o -H newc -R 0:0) >"$2"
 }
 
+# Sets TOOLS to the paths of the guest's tools, busybox first.
+find_tools()
+{
+	local tool
+
+	TOOLS=()
+	for tool in busybox "${GUEST_TOOLS[@]}"; do
+		tool=$(find_tool "$tool") || exit
+		TOOLS+=("$tool")
+	done
+}
+
+key_of()
+{
+	cat "$@" | sha256sum | cut -c 1-16
+}
+
+# An image nobody has asked for in a while is of an older state of the tools.
+forget_images()
+{
+	find "$CACHE/images" -maxdepth 1 -name "$1" -mmin +600 -delete
+}
+
 # base_image: prints the prefix of the base image's files (.cpio, .list),
 # made anew when a tool or a script it holds has changed.
 base_image()
 {
-	local tool tools=() key root name library
+	local tool key root name library
 
-	for tool in busybox "${GUEST_TOOLS[@]}"; do
-		tool=$(find_tool "$tool") || exit
-		tools+=("$tool")
-	done
-	key=$(sha256sum "${tools[@]}" "$REPO"/tools/guest/{image.sh,init,run} | sha256sum | cut -c 1-16)
+	find_tools
+	key=$(key_of "${TOOLS[@]}" "$REPO"/tools/guest/{image.sh,init,run})
 	name=$CACHE/images/base-$key
 	if [[ ! -s $name.cpio ]]; then
 		lock_cache
 		mkdir -p "$CACHE/images"
-		rm -f "$CACHE"/images/base-*
+		forget_images 'base-*'
 		root=$(mktemp -d "$CACHE/images/.base.XXXXXX")
 		chmod 755 "$root"
 		make_skeleton "$root"
-		for tool in "${tools[@]}"; do
+		for tool in "${TOOLS[@]}"; do
 			add_file "$root" "$tool" "/usr/bin/${tool##*/}"
 		done
-		for tool in $("${tools[0]}" --list); do
+		for tool in $("${TOOLS[0]}" --list); do
 			[[ -e $root/usr/bin/$tool ]] || ln -s busybox "$root/usr/bin/$tool"
 		done
 		# loaded on demand by pthread_cancel, so the loader does not list it
