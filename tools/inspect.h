@@ -115,7 +115,7 @@ int unexpected(struct session *session, const char *word, const char *expected);
 /* --- client.c: the agent's socket ------------------------------------------------------------- */
 
 #define CLIENT_MAX_ANSWER (64 << 20) /* 8192 CPUs and 65536 events are about 20 MiB */
-#define CLIENT_TIMEOUT_S  10
+#define CLIENT_TIMEOUT_S  30
 
 struct answer_text {
 	unsigned int status; /* HTTP */

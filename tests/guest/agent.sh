@@ -53,7 +53,7 @@ ready()
 # The agent's log goes to /tmp/agent.log; a crash point may be armed by the caller's environment.
 start_agent()
 {
-	pinfoldd 2>>/tmp/agent.log &
+	pinfoldd >>/tmp/agent.log 2>&1 </dev/null &
 	AGENT=$!
 }
 

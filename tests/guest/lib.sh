@@ -6,19 +6,20 @@
 CG=/sys/fs/cgroup
 TAP_RUN=0 TAP_FAILED=0
 
-# ok WHAT COMMAND...: one result; a failing command's output explains it.
+# ok WHAT COMMAND...: one result; a failing command's output explains it. The
+# command runs in this shell, so a function may start processes and set variables.
 ok()
 {
-	local what=$1 output
+	local what=$1
 
 	shift
 	TAP_RUN=$((TAP_RUN + 1))
-	if output=$("$@" 2>&1); then
+	if "$@" >/tmp/ok.out 2>&1; then
 		echo "ok $TAP_RUN - $what"
 	else
 		TAP_FAILED=$((TAP_FAILED + 1))
 		echo "not ok $TAP_RUN - $what"
-		printf '%s\n' "$output" | sed 's/^/#   /'
+		sed 's/^/#   /' /tmp/ok.out
 	fi
 }
 
