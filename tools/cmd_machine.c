@@ -31,6 +31,7 @@ static int node_check(struct session *session, int argc, char **argv)
 	if (r)
 		return r;
 	found = json_object_object_get_ex(node, "findings", &findings) &&
+		json_object_is_type(findings, json_type_array) &&
 		json_object_array_length(findings);
 	if (json_object_object_get_ex(node, "ready", &ready) && ready)
 		found |= !json_object_get_boolean(ready);

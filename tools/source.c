@@ -179,7 +179,9 @@ int source_ask(struct session *session, const char *path, const char *body,
 
 int source_fetch(struct session *session, const char *noun, struct json_object **ret_json)
 {
+	const enum json_type wanted = view_find(noun)->is_list ? json_type_array : json_type_object;
 	cleanup_free char *socket = source_socket(session);
+	cleanup_json struct json_object *json = NULL;
 	char path[64];
 	int r;
 
@@ -189,10 +191,16 @@ int source_fetch(struct session *session, const char *noun, struct json_object *
 	if (session->options.given)
 		return cold_fetch(session, noun, ret_json);
 	snprintf(path, sizeof(path), "/v1/%s", noun);
-	r = ask(session, socket, path, NULL, ret_json);
-	if (r >= 0)
+	r = ask(session, socket, path, NULL, &json);
+	if (r < 0)
+		return is_absent(r) ? cold_fetch(session, noun, ret_json)
+				    : report_unreachable(session, socket, r);
+	if (r)
 		return r;
-	if (!is_absent(r))
-		return report_unreachable(session, socket, r);
-	return cold_fetch(session, noun, ret_json);
+	/* json-c ends the process when an array is asked of what is none */
+	if (!json_object_is_type(json, wanted))
+		return out_fail(session, STATUS_FAILED, "the agent's answer to %s is no %s", path,
+				json_type_to_name(wanted));
+	*ret_json = TAKE_PTR(json);
+	return STATUS_DONE;
 }
