@@ -614,9 +614,15 @@ static int uninstall(struct agent *agent)
 		log_warn(r, "uninstall: pins below %s, ignoring", PINFOLD_BPFFS_DIR);
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
-	r = groups_uninstall(agent->groups, NULL, &nr_left, error);
+	/* Unpinned programs end when the kernel's workqueue lets them go, a little later. */
+	for (int attempt = 0; attempt < 50; attempt++) {
+		r = groups_uninstall(agent->groups, NULL, &nr_left, error);
+		if (r != -EPERM)
+			break;
+		usleep(100000);
+	}
 	if (r) {
-		log_err(r, "uninstall: %s", error);
+		log_err(0, "uninstall: %s", error);
 		return EXIT_OTHER;
 	}
 	if (nr_left)

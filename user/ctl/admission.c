@@ -99,7 +99,9 @@ static void refuse_document(struct controller *controller, const struct source_p
 	};
 
 	snprintf(decision.reason, sizeof(decision.reason), "InvalidPod");
-	snprintf(decision.message, sizeof(decision.message), "%s", source->error);
+	/* Sentences with a place begin with it: "7:33: spec.containers[0]…". */
+	snprintf(decision.message, sizeof(decision.message), "%s:%s%s", source->file,
+		 *source->error >= '0' && *source->error <= '9' ? "" : " ", source->error);
 	refuse(controller, source, source->name, &decision);
 }
 
