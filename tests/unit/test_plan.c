@@ -499,6 +499,24 @@ static void circles_are_broken(void **state)
 	assert_int_equal(play_plan(&observed, &desired), 8);
 }
 
+/* The free CPUs are in d's way: after a has stepped aside onto one, it is b's or c's turn. */
+static void nobody_steps_aside_twice(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+
+	add_observed(&desired, GROUP_ROOT, "pinfold.slice", "0-12");
+	add_observed(&desired, GROUP_CONTAINER, "a", "8");
+	add_observed(&desired, GROUP_CONTAINER, "b", "12");
+	add_observed(&desired, GROUP_CONTAINER, "c", "9");
+	add_observed(&desired, GROUP_CONTAINER, "d", "0-5");
+	add_observed(&observed, GROUP_ROOT, "pinfold.slice", "0-12");
+	add_observed(&observed, GROUP_CONTAINER, "a", "1");
+	add_observed(&observed, GROUP_CONTAINER, "b", "8-9");
+	add_observed(&observed, GROUP_CONTAINER, "c", "12");
+	add_observed(&observed, GROUP_CONTAINER, "d", "4-5");
+	assert_true(play_plan(&observed, &desired) <= 6);
+}
+
 static void without_a_free_cpu_the_ledger_wins(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
@@ -742,6 +760,7 @@ int main(void)
 		cmocka_unit_test(a_container_may_be_called_shared),
 		cmocka_unit_test(strangers_leave_before_the_owner_arrives),
 		cmocka_unit_test(circles_are_broken),
+		cmocka_unit_test(nobody_steps_aside_twice),
 		cmocka_unit_test(without_a_free_cpu_the_ledger_wins),
 		cmocka_unit_test(memory_nodes_grow_before_and_shrink_after),
 		cmocka_unit_test(unwanted_groups_go_leaf_first),
