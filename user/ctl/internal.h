@@ -94,6 +94,8 @@ int rebuild_from_groups(struct controller *controller);
 
 /* reconcile.c: desired − observed, applied */
 void reconcile(struct controller *controller);
+/* Words of drift rows and metrics for the files we own: "cpus", "quota", … */
+const char *attribute_name(enum group_file file);
 /* Would tier 1 hurt? Decides controller->layout.root_partition. */
 void choose_tier(struct controller *controller);
 

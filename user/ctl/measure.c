@@ -215,32 +215,25 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 
 static void write_drift(struct controller *controller, struct exposition *page)
 {
-	static const char *const attributes[] = {
-		[GROUP_CPUSET_MEMS] = "mems",
-		[GROUP_CPUSET_CPUS] = "cpus",
-		[GROUP_CPUSET_PARTITION] = "partition",
-		[GROUP_CPU_WEIGHT] = "weight",
-		[GROUP_CPU_MAX] = "quota",
-		[GROUP_MEMORY_MAX] = "memory",
-	};
 	const struct counters *counters = &controller->counters;
 
 	exposition_family(page, &drift_detected);
-	for (int file = 0; file < GROUP_FILE_NR; file++)
-		exposition_count(page, LABELS({"attribute", attributes[file]}),
+	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
+		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
 				 counters->drift_by_attribute[file]);
 	exposition_family(page, &drift_repaired);
-	for (int file = 0; file < GROUP_FILE_NR; file++) {
-		exposition_count(page, LABELS({"attribute", attributes[file]}, {"result", "ok"}),
+	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
+		exposition_count(page,
+				 LABELS({"attribute", attribute_name(file)}, {"result", "ok"}),
 				 counters->repaired_by_attribute[file]);
 		exposition_count(page,
-				 LABELS({"attribute", attributes[file]}, {"result", "failed"}),
+				 LABELS({"attribute", attribute_name(file)}, {"result", "failed"}),
 				 counters->failed_by_attribute[file]);
 	}
 	exposition_family(page, &drift_open);
-	for (int file = 0; file < GROUP_FILE_NR; file++)
-		exposition_count(page, LABELS({"attribute", attributes[file]}),
-				 audit_nr_open_drift(&controller->audit, attributes[file]));
+	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
+		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
+				 audit_nr_open_drift(&controller->audit, attribute_name(file)));
 }
 
 static void write_guard(struct controller *controller, struct exposition *page)

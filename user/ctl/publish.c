@@ -158,21 +158,19 @@ static void name_cgroup(struct controller *controller, uint64_t id, char *ret_pa
 /* "cpuset.cpus" -> "cpus", as drift rows call it; NULL = none of the files we own. */
 static const char *attribute_of(const char *file)
 {
-	static const struct {
-		const char *file, *attribute;
-	} names[] = {
-		{"cpuset.cpus.partition", "partition"},
-		{"cpuset.cpus", "cpus"},
-		{"cpuset.mems", "mems"},
-		{"cpu.max", "quota"},
-		{"cpu.weight", "weight"},
-		{"memory.max", "memory"},
-	};
+	const char *best = NULL;
+	size_t longest = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strncmp(file, names[i].file, strlen(names[i].file)))
-			return names[i].attribute;
-	return NULL;
+	/* "cpuset.cpus" begins "cpuset.cpus.partition" too: the longest name wins. */
+	for (enum group_file i = 0; i < GROUP_FILE_NR; i++) {
+		size_t len = strlen(group_file_name(i));
+
+		if (len > longest && !strncmp(file, group_file_name(i), len)) {
+			best = attribute_name(i);
+			longest = len;
+		}
+	}
+	return best;
 }
 
 /* Who may this be, by where it lives. */

@@ -13,16 +13,20 @@
 #include "lib/log.h"
 #include "lib/text.h"
 
-/* Words of drift rows and metrics for the files we own. */
-static const char *const attributes[] = {
-	[GROUP_CPUSET_MEMS] = "mems",
-	[GROUP_CPUSET_CPUS] = "cpus",
-	[GROUP_CPUSET_PARTITION] = "partition",
-	[GROUP_CPU_WEIGHT] = "weight",
-	[GROUP_CPU_MAX] = "quota",
-	[GROUP_MEMORY_MAX] = "memory",
-};
-_Static_assert(ARRAY_SIZE(attributes) == GROUP_FILE_NR, "a word for each file");
+const char *attribute_name(enum group_file file)
+{
+	static const char *const names[] = {
+		[GROUP_CPUSET_MEMS] = "mems",
+		[GROUP_CPUSET_CPUS] = "cpus",
+		[GROUP_CPUSET_PARTITION] = "partition",
+		[GROUP_CPU_WEIGHT] = "weight",
+		[GROUP_CPU_MAX] = "quota",
+		[GROUP_MEMORY_MAX] = "memory",
+	};
+	_Static_assert(ARRAY_SIZE(names) == GROUP_FILE_NR, "a word for each file");
+
+	return names[file];
+}
 
 /* --- chains that wait -------------------------------------------------------------------------- */
 
@@ -118,7 +122,7 @@ static bool is_drift(struct controller *controller, const struct group_tree *des
 static struct drift_row *note_drift(struct controller *controller, const struct step *step,
 				    const char *wanted)
 {
-	const char *attribute = attributes[step->file];
+	const char *attribute = attribute_name(step->file);
 	bool known = audit_open_drift(&controller->audit, step->path, attribute);
 	struct drift_row *row = audit_drift(&controller->audit, step->path, attribute);
 	struct event_row event = {0};
@@ -179,7 +183,7 @@ static void close_gone_drift(struct controller *controller, const struct plan *p
 		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
 			there = plan->steps[j].kind == STEP_WRITE &&
 				!strcmp(plan->steps[j].path, row->path) &&
-				!strcmp(attributes[plan->steps[j].file], row->attribute);
+				!strcmp(attribute_name(plan->steps[j].file), row->attribute);
 		if (!there)
 			audit_close_drift(&controller->audit, row, "none");
 	}
