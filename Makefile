@@ -77,7 +77,7 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus check test test-guest bench bench-core fuzz demo \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check test test-guest bench bench-core fuzz demo \
 	fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -209,10 +209,12 @@ check: all unit corpus ## tests without root and without a guest, below three mi
 
 test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
 	$(Q)tools/install-deps
-	$(Q)$(MAKE) --no-print-directory O=$(O) all unit corpus
+	$(Q)$(MAKE) --no-print-directory O=$(O) all unit corpus guest-programs
 	$(Q)O=$(O) tests/run all
 
-test-guest: all ## guest tests; KERNEL=oldest|stable|newest TEST=name narrow them
+guest-programs: $(GUEST_PROGRAMS)
+
+test-guest: all guest-programs ## guest tests; KERNEL=oldest|stable|newest TEST=name narrow them
 	$(Q)O=$(O) tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TEST),--test $(TEST))
 
 bench: all $(BENCHES) ## measure; JSON lines in $(O)/bench/
