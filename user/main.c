@@ -437,6 +437,49 @@ static int open_groups(struct agent *agent)
 	return 0;
 }
 
+/*
+ * What was there before the very first start, in a file that no later start
+ * overwrites: by then the values would be our own.
+ */
+static void keep_originals(struct agent *agent)
+{
+	const struct originals *originals = groups_originals(agent->groups);
+	cleanup_text struct text text = {0};
+	int r;
+
+	if (!originals || agent->store.dir_fd < 0 ||
+	    !faccessat(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, F_OK, AT_SYMLINK_NOFOLLOW))
+		return;
+	originals_encode(originals, &text);
+	r = text.error ? text.error
+		       : file_replace(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, text.data,
+				      text.len);
+	if (r)
+		log_warn(r, "state: before-values are not kept, an uninstall cannot put them back");
+}
+
+static int load_originals(struct agent *agent, struct originals *ret_originals)
+{
+	cleanup_free char *data = NULL;
+	struct format_error error;
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	size_t len;
+	int r;
+
+	if (agent->store.dir_fd < 0)
+		return -ENOENT;
+	r = file_read_all(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, ORIGINALS_MAX_BYTES, &data,
+			  &len);
+	if (r)
+		return r;
+	r = originals_decode(data, len, &error, ret_originals);
+	if (r == -EBADMSG)
+		log_warn(0, "state: %s, before-values are not put back",
+			 format_error_text(&error, PINFOLD_ORIGINALS_FILE, sentence,
+					   sizeof(sentence)));
+	return r;
+}
+
 /* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
 static void open_kernel(struct agent *agent)
 {
@@ -600,8 +643,10 @@ static int dry_run(struct agent *agent)
 
 static int uninstall(struct agent *agent)
 {
+	struct originals originals cleanup(originals_fini) = {0};
 	char error[GROUP_ERROR_MAX] = "";
 	uint32_t nr_left = 0;
+	bool has_originals;
 	int r;
 
 	if (open_runtime_dir(agent))
@@ -614,9 +659,12 @@ static int uninstall(struct agent *agent)
 		log_warn(r, "uninstall: pins below %s, ignoring", PINFOLD_BPFFS_DIR);
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
+	store_open(&agent->store, config_of(agent)->state_directory);
+	has_originals = !load_originals(agent, &originals);
 	/* Unpinned programs end when the kernel's workqueue lets them go, a little later. */
 	for (int attempt = 0; attempt < 50; attempt++) {
-		r = groups_uninstall(agent->groups, NULL, &nr_left, error);
+		r = groups_uninstall(agent->groups, has_originals ? &originals : NULL, &nr_left,
+				     error);
 		if (r != -EPERM)
 			break;
 		usleep(100000);
@@ -628,8 +676,10 @@ static int uninstall(struct agent *agent)
 	if (nr_left)
 		log_warn(0, "uninstall: %u cgroups still have processes and stay, unrestricted",
 			 nr_left);
-	if (!store_open(&agent->store, config_of(agent)->state_directory))
+	if (agent->store.dir_fd >= 0) {
 		unlinkat(agent->store.dir_fd, PINFOLD_STATE_FILE, 0);
+		unlinkat(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, 0);
+	}
 	log_info("uninstalled");
 	return EXIT_DONE;
 }
@@ -648,6 +698,7 @@ static int serve(struct agent *agent)
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config_of(agent)->state_directory);
+	keep_originals(agent);
 	agent->store_port = store_port(&agent->store);
 	if (open_loop(agent))
 		return EXIT_OTHER;

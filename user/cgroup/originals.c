@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "cgroup/manager.h"
+#include "format/emit.h"
+#include "format/yaml.h"
 #include "lib/file.h"
 
 void originals_fini(struct originals *originals)
@@ -51,6 +53,85 @@ int originals_capture(struct groups *groups, struct originals *ret_originals)
 		err = capture(groups, groups->workload_root, group_file_name(file), &originals);
 	if (err)
 		return err;
+	*ret_originals = originals;
+	originals = (struct originals){0};
+	return 0;
+}
+
+void originals_encode(const struct originals *originals, struct text *out)
+{
+	struct emitter emitter;
+
+	emit_begin(&emitter, out, EMIT_JSON_PRETTY);
+	emit_number(&emitter, "version", 1);
+	emit_list(&emitter, "files");
+	for (uint32_t i = 0; i < originals->nr; i++) {
+		emit_map(&emitter, NULL);
+		emit_text(&emitter, "group", originals->items[i].path);
+		emit_text(&emitter, "file", originals->items[i].file);
+		emit_text(&emitter, "value", originals->items[i].value);
+		emit_close(&emitter);
+	}
+	emit_close(&emitter);
+	emit_end(&emitter);
+}
+
+static int decode_item(const struct yaml_value *map, struct format_error *error,
+		       struct originals *originals)
+{
+	struct original item = {0}, *bigger;
+	char value[4096] = "";
+	int err;
+
+	err = yaml_read_map(map, "files", error);
+	if (!err)
+		err = yaml_read_text(yaml_get(map, "group"), "group", error, item.path,
+				     sizeof(item.path));
+	if (!err)
+		err = yaml_read_text(yaml_get(map, "file"), "file", error, item.file,
+				     sizeof(item.file));
+	if (!err)
+		err = yaml_read_text(yaml_get(map, "value"), "value", error, value, sizeof(value));
+	/* Names of cgroup files hold no slash, and a group is below the mount. */
+	if (!err && (strchr(item.file, '/') || strstr(item.path, "..") || *item.path == '/'))
+		err = yaml_refuse(map, "files", error, "a path leaves the cgroup mount");
+	if (err)
+		return -EBADMSG;
+	bigger = realloc(originals->items, (originals->nr + 1) * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	originals->items = bigger;
+	item.value = strdup(value);
+	if (!item.value)
+		return -ENOMEM;
+	bigger[originals->nr++] = item;
+	return 0;
+}
+
+int originals_decode(const char *data, size_t len, struct format_error *error,
+		     struct originals *ret_originals)
+{
+	static const struct yaml_limits limits = {ORIGINALS_MAX_BYTES, 8, 1024};
+	struct originals originals cleanup(originals_fini) = {0};
+	struct yaml_tree *tree cleanup_yaml = NULL;
+	uint64_t version;
+	int err;
+
+	err = yaml_parse_one(data, len, &limits, error, &tree);
+	if (!err)
+		err = yaml_read_map(tree->root, "", error);
+	if (!err)
+		err = yaml_read_uint(yaml_get(tree->root, "version"), "version", error, 1, 1,
+				     &version);
+	if (!err)
+		err = yaml_read_list(yaml_get(tree->root, "files"), "files", error);
+	if (err)
+		return err == -ENOMEM ? err : -EBADMSG;
+	yaml_for_each(item, yaml_get(tree->root, "files")) {
+		err = decode_item(item, error, &originals);
+		if (err)
+			return err;
+	}
 	*ret_originals = originals;
 	originals = (struct originals){0};
 	return 0;

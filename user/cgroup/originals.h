@@ -26,6 +26,16 @@ struct originals {
 void originals_fini(struct originals *originals);
 /* Read the before-values. An existing workload root is captured too: it was somebody's. */
 int originals_capture(struct groups *groups, struct originals *ret_originals);
+#define ORIGINALS_MAX_BYTES (64 * 1024)
+
+struct text;
+struct format_error;
+
+/* The file's text and back. -EBADMSG with `error` filled for anything else; -ENOMEM. */
+void originals_encode(const struct originals *originals, struct text *out);
+int originals_decode(const char *data, size_t len, struct format_error *error,
+		     struct originals *ret_originals);
+
 /*
  * Put them back after groups_uninstall. Values that are as they were are not
  * written; a group that is gone is passed over. First failure's errno and

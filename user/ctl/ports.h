@@ -122,6 +122,11 @@ struct kernel_policy {
 	struct cpuset protected_cpus;	 /* exclusively granted */
 	enum enforcement cpuset_files, affinity, cgroup_moves;
 	bool runtime_writes_deny;
+	/*
+	 * Where systemd makes our cgroups it writes their files again, with the values we gave
+	 * it, at each daemon-reload: PID 1 may, and drift catches it if it writes others.
+	 */
+	bool pid1_writes_cpusets;
 	uint64_t guard_expiry_ns; /* 0 = never */
 };
 

@@ -112,6 +112,7 @@ void publish_policy(struct controller *controller)
 	if (config->mode == MODE_OBSERVE)
 		policy.cpuset_files = policy.affinity = policy.cgroup_moves = ENFORCEMENT_OFF;
 	policy.runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
+	policy.pid1_writes_cpusets = controller->layout.systemd;
 	policy.guard_expiry_ns = config->guard_expiry_ns;
 	r = kernel->publish(kernel->self, &policy);
 	if (r)

@@ -98,6 +98,15 @@ static uint32_t count_containers(const struct finder *finder, const char *uid)
 	return nr;
 }
 
+/* Unit names have '_' for the '-' of a uid; uids of pods have no '_' of their own. */
+static void copy_uid(const struct controller *controller, const char *uid, char *ret_uid)
+{
+	snprintf(ret_uid, POD_UID_MAX, "%s", uid);
+	for (char *at = ret_uid; controller->layout.systemd && *at; at++)
+		if (*at == '_')
+			*at = '-';
+}
+
 static int fill_pod(const struct finder *finder, const char *uid, struct ledger_pod *pod)
 {
 	uint32_t nr = count_containers(finder, uid), at = 0;
@@ -109,8 +118,8 @@ static int fill_pod(const struct finder *finder, const char *uid, struct ledger_
 	pod->spec->containers = calloc(nr, sizeof(*pod->spec->containers));
 	if (!pod->spec->containers)
 		return -ENOMEM;
-	snprintf(pod->spec->uid, sizeof(pod->spec->uid), "%s", uid);
-	snprintf(pod->spec->name, sizeof(pod->spec->name), "%s", uid);
+	copy_uid(finder->controller, uid, pod->spec->uid);
+	snprintf(pod->spec->name, sizeof(pod->spec->name), "%s", pod->spec->uid);
 	snprintf(pod->spec->namespace, sizeof(pod->spec->namespace), REBUILT_NAMESPACE);
 	pod->spec->request = pod->spec->limit = pod->spec->overhead = RESOURCES_UNSET;
 	for (uint32_t i = 0; i < finder->nr; i++) {
