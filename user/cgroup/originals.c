@@ -76,6 +76,16 @@ void originals_encode(const struct originals *originals, struct text *out)
 	emit_end(&emitter);
 }
 
+static int read_member(const struct yaml_value *map, const char *key, struct format_error *error,
+		       char *ret_text, size_t size)
+{
+	const struct yaml_value *member = yaml_get(map, key);
+
+	if (!member)
+		return yaml_refuse(map, key, error, "it is missing");
+	return yaml_read_text(member, key, error, ret_text, size);
+}
+
 static int decode_item(const struct yaml_value *map, struct format_error *error,
 		       struct originals *originals)
 {
@@ -85,13 +95,11 @@ static int decode_item(const struct yaml_value *map, struct format_error *error,
 
 	err = yaml_read_map(map, "files", error);
 	if (!err)
-		err = yaml_read_text(yaml_get(map, "group"), "group", error, item.path,
-				     sizeof(item.path));
+		err = read_member(map, "group", error, item.path, sizeof(item.path));
 	if (!err)
-		err = yaml_read_text(yaml_get(map, "file"), "file", error, item.file,
-				     sizeof(item.file));
+		err = read_member(map, "file", error, item.file, sizeof(item.file));
 	if (!err)
-		err = yaml_read_text(yaml_get(map, "value"), "value", error, value, sizeof(value));
+		err = read_member(map, "value", error, value, sizeof(value));
 	/* Names of cgroup files hold no slash, and a group is below the mount. */
 	if (!err && (strchr(item.file, '/') || strstr(item.path, "..") || *item.path == '/'))
 		err = yaml_refuse(map, "files", error, "a path leaves the cgroup mount");
@@ -114,20 +122,27 @@ int originals_decode(const char *data, size_t len, struct format_error *error,
 	static const struct yaml_limits limits = {ORIGINALS_MAX_BYTES, 8, 1024};
 	struct originals originals cleanup(originals_fini) = {0};
 	struct yaml_tree *tree cleanup_yaml = NULL;
+	const struct yaml_value *number, *files;
 	uint64_t version;
 	int err;
 
 	err = yaml_parse_one(data, len, &limits, error, &tree);
 	if (!err)
 		err = yaml_read_map(tree->root, "", error);
-	if (!err)
-		err = yaml_read_uint(yaml_get(tree->root, "version"), "version", error, 1, 1,
-				     &version);
-	if (!err)
-		err = yaml_read_list(yaml_get(tree->root, "files"), "files", error);
 	if (err)
 		return err == -ENOMEM ? err : -EBADMSG;
-	yaml_for_each(item, yaml_get(tree->root, "files")) {
+	number = yaml_get(tree->root, "version");
+	files = yaml_get(tree->root, "files");
+	if (!number || !files)
+		err = yaml_refuse(tree->root, "", error, "version and files are needed");
+	if (!err)
+		err = yaml_read_uint(number, "version", error, 1, 1, &version);
+	if (!err)
+		err = yaml_read_list(files, "files", error);
+	if (err)
+		return -EBADMSG;
+	yaml_for_each(item, files)
+	{
 		err = decode_item(item, error, &originals);
 		if (err)
 			return err;
