@@ -52,6 +52,13 @@ static bool same_answer(const struct refused_pod *refused, const struct decision
 	       !strcmp(refused->decision.message, decision->message);
 }
 
+static bool same_spec(const struct refused_pod *refused, const struct pod_spec *spec)
+{
+	if (!refused->spec || !spec)
+		return refused->spec == spec;
+	return pod_spec_equal(refused->spec, spec);
+}
+
 /* Remember the refusal; the log hears of it when the answer is new. */
 static void refuse(struct controller *controller, const struct source_pod *source, const char *name,
 		   const struct decision *decision)
@@ -59,9 +66,12 @@ static void refuse(struct controller *controller, const struct source_pod *sourc
 	struct refused_pod *refused = find_refused(controller, name, source->file, source->line);
 	char detail[ROW_DETAIL_MAX];
 
-	if (refused && same_answer(refused, decision) &&
-	    (!source->spec || pod_spec_equal(refused->spec, source->spec)))
+	if (refused && same_answer(refused, decision) && same_spec(refused, source->spec)) {
+		/* No news, but the suggestion was tried on the ledger of today. */
+		refused->decision = *decision;
+		refused->line = source->line;
 		return;
+	}
 	if (!refused) {
 		if (controller->nr_refused == MAX_REFUSED) {
 			log_warn(0,
@@ -76,14 +86,9 @@ static void refuse(struct controller *controller, const struct source_pod *sourc
 	snprintf(refused->file, sizeof(refused->file), "%s", source->file);
 	refused->line = source->line;
 	refused->decision = *decision;
-	if (source->spec) {
-		struct pod_spec *copy = pod_spec_copy(source->spec);
-
-		if (copy) {
-			pod_spec_free(refused->spec);
-			refused->spec = copy;
-		}
-	}
+	/* What the document said before must not be tried again once it says something else. */
+	pod_spec_free(refused->spec);
+	refused->spec = source->spec ? pod_spec_copy(source->spec) : NULL;
 	controller->counters.refused[decision->refusal]++;
 	snprintf(detail, sizeof(detail), "%.39s: %.200s%s%.60s", decision->reason,
 		 decision->message, *decision->suggestion ? "; " : "", decision->suggestion);
@@ -99,9 +104,7 @@ static void refuse_document(struct controller *controller, const struct source_p
 	};
 
 	snprintf(decision.reason, sizeof(decision.reason), "InvalidPod");
-	/* Sentences with a place begin with it: "7:33: spec.containers[0]…". */
-	snprintf(decision.message, sizeof(decision.message), "%s:%s%s", source->file,
-		 *source->error >= '0' && *source->error <= '9' ? "" : " ", source->error);
+	snprintf(decision.message, sizeof(decision.message), "%s: %s", source->file, source->error);
 	refuse(controller, source, source->name, &decision);
 }
 
