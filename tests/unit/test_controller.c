@@ -290,7 +290,13 @@ static const struct groups_port groups_fake = {
 	.path_of = fake_path_of,
 	.rewatch = fake_rewatch,
 };
-static const struct store_port store_fake = {NULL, fake_load, fake_save, fake_set_aside};
+static const char *fake_problem(void *self)
+{
+	return world->save_error == -EPERM ? "the directory is not ours" : NULL;
+}
+
+static const struct store_port store_fake = {NULL, fake_load, fake_save, fake_set_aside,
+					     fake_problem};
 
 /* --- a machine, a policy, pods ------------------------------------------------------------------- */
 
@@ -576,6 +582,21 @@ static void a_state_that_cannot_be_written_admits_nothing(void **state)
 	free_pods(pods, 1);
 }
 
+static void a_foreign_state_directory_is_said_at_once(void **state)
+{
+	struct controller *controller;
+	const struct faces_port *faces;
+	char reason[256];
+
+	world->save_error = -EPERM;
+	controller = start_controller();
+	faces = controller_faces(controller);
+	scan(controller, NULL, 0);
+	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
+	assert_non_null(strstr(reason, "the directory is not ours"));
+	controller_free(controller);
+}
+
 static void a_failing_step_stops_its_pod_only(void **state)
 {
 	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true),
@@ -629,13 +650,21 @@ static void what_runs_keeps_its_cpus_without_a_state(void **state)
 				   make_pod("b", "web", 500, false),
 				   make_pod("c", "exclusive-too", 4000, true)};
 	struct controller *controller = start_controller();
+	char weight[16];
 
 	scan(controller, pods, 2);
 	populate(true);
+	snprintf(weight, sizeof(weight), "%s", file_of("uid-b", GROUP_CPU_WEIGHT));
 	controller_free(controller);
 	world->has_state = false;
 	controller = start_controller();
 	assert_int_equal(nr_rows(controller, "pod"), 2);
+	/* Nor do they feel it otherwise: 64 MiB, no quota, the weight of 500m. */
+	assert_string_equal(file_of("uid-a", GROUP_MEMORY_MAX), "67108864");
+	assert_string_equal(file_of("uid-a", GROUP_CPU_MAX), "max 100000");
+	assert_string_equal(file_of("uid-b", GROUP_MEMORY_MAX), "max");
+	assert_string_equal(file_of("uid-b", GROUP_CPU_MAX), "max 100000");
+	assert_string_equal(file_of("uid-b", GROUP_CPU_WEIGHT), weight);
 	/* A source that names only others takes nothing from them. */
 	scan(controller, pods + 2, 1);
 	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-5");
@@ -749,6 +778,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(drift_is_repaired_and_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(audit_records_and_leaves_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_state_that_cannot_be_written_admits_nothing,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_foreign_state_directory_is_said_at_once,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_failing_step_stops_its_pod_only, set_up,
 						tear_down),

@@ -128,15 +128,20 @@ static int check_held(const struct cpu_manager *manager, const struct ledger_pod
 		      const struct report *report)
 {
 	struct cpuset held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
+	char list[64];
 
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
 		cpuset_union(&held, &pod->grants[i].cpus);
 	if (!cpuset_equal(&held, &pod->held))
 		return violated(report, "pod %s: what it holds is not the sum of its grants",
 				pod->spec->uid);
-	if (!cpuset_is_subset(&held, &manager->usable))
-		return violated(report, "pod %s holds CPUs that pods may not use or that are gone",
-				pod->spec->uid);
+	if (!cpuset_is_subset(&held, &manager->usable)) {
+		cpuset_subtract(&held, &manager->usable);
+		cpuset_format(&held, list, sizeof(list));
+		return violated(report,
+				"pod %s holds CPUs that pods may not use or that are gone: %s",
+				pod->spec->uid, list);
+	}
 	if (cpuset_intersects(&held, &manager->reserved))
 		return violated(report, "pod %s holds reserved CPUs", pod->spec->uid);
 	return 0;

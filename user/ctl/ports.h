@@ -220,6 +220,8 @@ struct store_port {
 	int (*save)(void *self, const char *data, size_t len);
 	/* Move an unreadable state file aside under a name that says when; keeps at most 5. */
 	int (*set_aside)(void *self, char *ret_name, size_t size);
+	/* A sentence when nothing can ever be saved (whose directory, why, remedy), else NULL. */
+	const char *(*problem)(void *self);
 };
 
 /* --- faces: what user/serve asks of the controller -------------------------------------------- */

@@ -4,7 +4,7 @@
  * used. What runs keeps its CPUs: each populated pod becomes a pod "ending" that
  * holds exactly what the kernel shows, until its last process ends or a source
  * names it and it is decided properly. Requests are not known here; they are
- * made up so that the same CPUs follow from them.
+ * made up so that the same CPUs, quotas and memory limits follow from them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -78,15 +78,87 @@ static void find_pool(struct finder *finder)
 	}
 }
 
-/* A request from which just this many CPUs, or a share of the pool, follow. */
+/* The number a file begins with, -1 = "max" or no number at all. */
+static int64_t number_of(const struct group *group, enum group_file file, const char **ret_rest)
+{
+	const char *text = group->files[file];
+	char *rest = NULL;
+	int64_t number;
+
+	if (!text)
+		return -1;
+	number = strtoll(text, &rest, 10);
+	if (rest == text || number < 0)
+		return -1;
+	if (ret_rest)
+		*ret_rest = rest;
+	return number;
+}
+
+/* "50000 100000" -> 500; -1 = no quota. */
+static int64_t quota_mcpu(const struct group *group)
+{
+	const char *rest = "";
+	int64_t quota_us = number_of(group, GROUP_CPU_MAX, &rest), period_us;
+
+	period_us = strtoll(rest, NULL, 10);
+	if (quota_us < 0 || period_us <= 0 || quota_us > INT64_MAX / 1000)
+		return RESOURCE_UNSET;
+	return quota_us * 1000 / period_us;
+}
+
+/* Many requests have one weight: the least of them. */
+static int64_t request_of_weight(int64_t weight)
+{
+	int64_t low = 1, high = 262144LL * 1000 / 1024;
+
+	while (low < high) {
+		int64_t middle = (low + high) / 2;
+
+		if ((int64_t)plan_cpu_weight(middle) < weight)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * A request from which just this many CPUs, or a share of the pool, follow, and
+ * the limits that are in force: a pod must not feel that its record was lost. An
+ * exclusive container has a memory limit; where it shows none, more than there is.
+ */
 static void invent_request(struct container_spec *spec, const struct found *found, bool exclusive)
 {
+	const struct group *group = found->group;
+	int64_t memory_bytes = number_of(group, GROUP_MEMORY_MAX, NULL);
+
 	spec->kind = CONTAINER_APP;
-	snprintf(spec->name, sizeof(spec->name), "%s", found->group->container);
-	spec->request = RESOURCES_UNSET;
-	spec->request.cpu_mcpu = exclusive ? 1000 * (int64_t)cpuset_count(&found->cpus) : 1;
-	spec->request.memory_bytes = 1;
-	spec->limit = spec->request;
+	snprintf(spec->name, sizeof(spec->name), "%s", group->container);
+	spec->request = spec->limit = RESOURCES_UNSET;
+	if (exclusive) {
+		spec->request.cpu_mcpu = 1000 * (int64_t)cpuset_count(&found->cpus);
+		spec->request.memory_bytes = memory_bytes > 0 ? memory_bytes : 1LL << 50;
+		spec->limit = spec->request;
+		return;
+	}
+	/* Without a memory request it is Burstable, so that no CPU follows. */
+	spec->request.cpu_mcpu = request_of_weight(number_of(group, GROUP_CPU_WEIGHT, NULL));
+	spec->limit.cpu_mcpu = quota_mcpu(group);
+	spec->limit.memory_bytes = memory_bytes > 0 ? memory_bytes : RESOURCE_UNSET;
+	spec->request.memory_bytes = 0;
+	if (spec->limit.cpu_mcpu >= 0 && spec->request.cpu_mcpu > spec->limit.cpu_mcpu)
+		spec->request.cpu_mcpu = spec->limit.cpu_mcpu;
+}
+
+/* What the pod's own limit has beyond its containers': overhead, or containers that ended. */
+static void invent_overhead(struct pod_spec *spec, const struct group *group)
+{
+	int64_t whole = number_of(group, GROUP_MEMORY_MAX, NULL);
+	int64_t sum = pod_totals(spec).memory_limit_bytes;
+
+	if (sum >= 0 && whole > sum)
+		spec->overhead.memory_bytes = whole - sum;
 }
 
 static uint32_t count_containers(const struct finder *finder, const char *uid)
@@ -107,8 +179,9 @@ static void copy_uid(const struct controller *controller, const char *uid, char 
 			*at = '-';
 }
 
-static int fill_pod(const struct finder *finder, const char *uid, struct ledger_pod *pod)
+static int fill_pod(const struct finder *finder, const struct group *group, struct ledger_pod *pod)
 {
+	const char *uid = group->uid;
 	uint32_t nr = count_containers(finder, uid), at = 0;
 
 	pod->spec = calloc(1, sizeof(*pod->spec));
@@ -140,18 +213,19 @@ static int fill_pod(const struct finder *finder, const char *uid, struct ledger_
 		at++;
 	}
 	pod->spec->nr_containers = pod->nr_grants = nr;
+	invent_overhead(pod->spec, group);
 	pod->qos = pod_qos(pod->spec);
 	pod->state = POD_ENDING;
 	snprintf(pod->detail, sizeof(pod->detail), "found running; there was no record of it");
 	return 0;
 }
 
-static void restore_pod(struct finder *finder, const char *uid)
+static void restore_pod(struct finder *finder, const struct group *group)
 {
 	struct controller *controller = finder->controller;
 	char error[200] = "", message[ROW_DETAIL_MAX];
 	struct ledger_pod pod = {0};
-	int r = fill_pod(finder, uid, &pod);
+	int r = fill_pod(finder, group, &pod);
 
 	if (!r && !(r = ledger_begin(controller->ledger))) {
 		r = ledger_restore(controller->ledger, &pod, error, sizeof(error));
@@ -162,12 +236,12 @@ static void restore_pod(struct finder *finder, const char *uid)
 	}
 	if (r) {
 		snprintf(message, sizeof(message),
-			 "pod %.60s runs, but its CPUs cannot be kept: %s", uid,
+			 "pod %.60s runs, but its CPUs cannot be kept: %s", group->uid,
 			 *error ? error : strerror(-r));
 		controller_finding(controller, "grant_lost", message,
 				   "it is decided anew when a source names it");
 	} else {
-		log_warn(0, "state: pod %s was found running and keeps its CPUs", uid);
+		log_warn(0, "state: pod %s was found running and keeps its CPUs", group->uid);
 	}
 	pod_spec_free(pod.spec);
 	free(pod.grants);
@@ -193,6 +267,6 @@ int rebuild_from_groups(struct controller *controller)
 	for (uint32_t i = 0; i < tree.nr_groups; i++)
 		if (tree.groups[i].role == GROUP_POD &&
 		    count_containers(&finder, tree.groups[i].uid))
-			restore_pod(&finder, tree.groups[i].uid);
+			restore_pod(&finder, &tree.groups[i]);
 	return 0;
 }

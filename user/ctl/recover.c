@@ -12,10 +12,26 @@
 #include "format/state.h"
 #include "lib/log.h"
 
+static void note_unwritable(struct controller *controller, const char *why)
+{
+	char message[ROW_DETAIL_MAX];
+
+	if (controller->state_writable)
+		log_err(0, "state: cannot be written (%s); no new pod is admitted until it can", why);
+	snprintf(controller->state_problem, sizeof(controller->state_problem), "%s", why);
+	controller->state_writable = false;
+	snprintf(message, sizeof(message),
+		 "the state file cannot be written, so no new pod is admitted: %.240s", why);
+	controller_finding(controller, "state_not_writable", message,
+			   "make stateDirectory ours, writable and give it free space; a wrong "
+			   "owner or mode is looked at again when pinfoldd restarts");
+}
+
 int state_save(struct controller *controller)
 {
 	const struct store_port *store = controller->ports.store;
 	cleanup_text struct text text = {0};
+	const char *why;
 	int r;
 
 	if (controller->options.dry_run)
@@ -24,14 +40,8 @@ int state_save(struct controller *controller)
 	r = text.error ? text.error : store->save(store->self, text.data, text.len);
 	if (r) {
 		controller->counters.state_failed++;
-		if (controller->state_writable)
-			log_err(r, "state: cannot be written; no new pod is admitted until it can");
-		snprintf(controller->state_problem, sizeof(controller->state_problem), "%s",
-			 strerror(-r));
-		controller->state_writable = false;
-		controller_finding(controller, "state_not_writable",
-				   "the state file cannot be written; no new pod is admitted",
-				   "make stateDirectory writable and give it free space");
+		why = store->problem(store->self);
+		note_unwritable(controller, why ? why : strerror(-r));
 		return r;
 	}
 	controller->counters.state_written++;
@@ -116,9 +126,12 @@ int state_recover(struct controller *controller)
 	cleanup_free char *data = NULL;
 	struct format_error error = {0};
 	char text[FORMAT_ERROR_TEXT_MAX];
+	const char *why = store->problem(store->self);
 	size_t len = 0;
 	int r;
 
+	if (why && !controller->options.dry_run)
+		note_unwritable(controller, why);
 	r = store->load(store->self, &data, &len);
 	if (r == -ENOENT)
 		return rebuild_from_groups(controller);
@@ -130,7 +143,7 @@ int state_recover(struct controller *controller)
 		snprintf(error.message, sizeof(error.message), "%s", strerror(-r));
 	format_error_text(&error, "state.json", text, sizeof(text));
 	if (r == -EPROTONOSUPPORT)
-		return log_err(-EPROTO, "state: %s; everything is left as it is", text);
+		return log_err(0, "state: %s; everything is left as it is", text), -EPROTO;
 	if (r) {
 		log_err(0, "state: %s", text);
 		set_aside(controller, text);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,13 @@
 #include "lib/log.h"
 
 #define ASIDE_PREFIX PINFOLD_STATE_FILE ".bad-"
+
+static const char *problem(void *self)
+{
+	const struct store *store = self;
+
+	return store->dir_fd < 0 ? store->problem : NULL;
+}
 
 static int load(void *self, char **ret_data, size_t *ret_len)
 {
@@ -106,25 +114,41 @@ static int make_directories(const char *path)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
+/* Keeps the sentence for who asks later, and logs it. */
+static int refuse(struct store *store, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static int refuse(struct store *store, int error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(store->problem, sizeof(store->problem), format, args);
+	va_end(args);
+	return log_err(0, "state: %s", store->problem), error;
+}
+
 int store_open(struct store *store, const char *path)
 {
 	cleanup_close int fd = -1;
 	struct stat status;
 	int r;
 
-	store->dir_fd = -1;
+	*store = (struct store){.dir_fd = -1};
 	r = make_directories(path);
 	if (r)
-		return log_err(r, "state: cannot make stateDirectory %s", path);
+		return refuse(store, r, "cannot make stateDirectory %.160s: %s", path,
+			      strerror(-r));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status))
-		return log_err(-errno, "state: cannot open stateDirectory %s", path);
+	if (fd < 0 || fstat(fd, &status)) {
+		r = -errno;
+		return refuse(store, r, "cannot open stateDirectory %.160s: %s", path,
+			      strerror(-r));
+	}
 	if (status.st_uid != geteuid() || (status.st_mode & 022))
-		return log_err(
-			-EPERM,
-			"state: stateDirectory %s belongs to uid %u with mode %04o; it must be "
-			"ours and writable by nobody else (chown root, chmod 0700)",
-			path, status.st_uid, status.st_mode & 07777);
+		return refuse(store, -EPERM,
+			      "stateDirectory %.100s belongs to uid %u with mode %04o; it must be "
+			      "ours and writable by nobody else (chown root, chmod 0700)",
+			      path, status.st_uid, status.st_mode & 07777);
 	store->dir_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -143,5 +167,6 @@ struct store_port store_port(struct store *store)
 		.load = load,
 		.save = save,
 		.set_aside = set_aside,
+		.problem = problem,
 	};
 }

@@ -10,7 +10,8 @@
 #define STORE_SET_ASIDE 5
 
 struct store {
-	int dir_fd; /* owned; -1 = the directory cannot be used: every save fails */
+	int dir_fd;	   /* owned; -1 = the directory cannot be used: every save fails */
+	char problem[256]; /* why it cannot, in a sentence */
 };
 
 /* `path` is made with mode 0700 when missing. Failures are logged; the store then refuses saves. */
