@@ -603,17 +603,23 @@ static int start_server(struct agent *agent)
 
 /* --- what the program is asked to do ------------------------------------------------------------- */
 
-static int check_config(struct agent *agent)
+/* Does the policy fit the machine? Asked before anything is touched. */
+static int check_policy(const struct agent *agent)
 {
 	char error[512] = "";
 
+	if (policy_check(&agent->settings[agent->current].policy, agent->machine.topology, error,
+			 sizeof(error)))
+		return log_err(0, "config: %s", error), -EINVAL;
+	return 0;
+}
+
+static int check_config(struct agent *agent)
+{
 	if (read_machine(agent))
 		return EXIT_OTHER;
-	if (policy_check(&agent->settings[agent->current].policy, agent->machine.topology, error,
-			 sizeof(error))) {
-		log_err(0, "config: %s", error);
+	if (check_policy(agent))
 		return EXIT_CONFIG;
-	}
 	printf("%s: the configuration is valid on this machine\n", agent->options.config_file);
 	return EXIT_DONE;
 }
@@ -695,6 +701,8 @@ static int serve(struct agent *agent)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	if (read_identity(agent) || read_machine(agent))
 		return EXIT_OTHER;
+	if (check_policy(agent))
+		return EXIT_CONFIG;
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config_of(agent)->state_directory);

@@ -13,6 +13,8 @@
 
 #include <bpf/bpf.h>
 
+#include <pinfold/abi.h>
+
 #include "bpf/events.h"
 #include "bpf/kernel_side.h"
 #include "bpf/observe.h"
@@ -137,11 +139,29 @@ void kernel_side_close(struct kernel_side *side)
 
 /* --- start ------------------------------------------------------------------------------------------ */
 
+/*
+ * Lockdown takes bpf_probe_read_kernel away from programs, which shows only as a
+ * program that the verifier does not accept (6.1 to 7.2): the errno misleads.
+ */
+static void say_locked_down(struct feature_row *row)
+{
+	row->state = FEATURE_UNKNOWN;
+	row->error = EPERM;
+	snprintf(row->reason, sizeof(row->reason),
+		 "the kernel is in lockdown mode confidentiality, in which BPF programs may not "
+		 "read kernel memory");
+	snprintf(row->remedy, sizeof(row->remedy),
+		 "boot without lockdown=confidentiality (lockdown=integrity will do); cpusets hold "
+		 "meanwhile");
+}
+
 static void say_part(struct kernel_side *side, enum part_feature feature, int error,
 		     const char *reason)
 {
 	struct feature_row *row = &side->features[ABILITY_NR + feature];
 
+	if (error && probe_locked_down())
+		return say_locked_down(row);
 	row->state = error ? FEATURE_NO : FEATURE_YES;
 	if (error == -EPERM || error == -EACCES)
 		row->state = FEATURE_UNKNOWN;
@@ -282,8 +302,12 @@ static int start(void *self)
 	if (!r)
 		r = start_observe(side);
 	if (r == -ESTALE)
-		return log_err(-EPROTO, "bpf: pins below %s are of a newer pinfold, left alone",
-			       side->options.bpffs_dir);
+		return log_err(0,
+			       "bpf: pins below %s are of a newer pinfold (their ABI is above %d) "
+			       "and are left alone; start that version, or take them out with "
+			       "pinfoldd --uninstall",
+			       side->options.bpffs_dir, ABI_VERSION),
+		       -EPROTO;
 	find_maps(side);
 	r = open_reader(side);
 	if (r)

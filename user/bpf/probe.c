@@ -71,13 +71,18 @@ static bool file_says(const char *path, const char *word)
 	return !file_read_line(AT_FDCWD, path, &text) && strstr(text, word);
 }
 
+bool probe_locked_down(void)
+{
+	return file_says(LOCKDOWN_FILE, "[confidentiality]");
+}
+
 /* A refusal that is about who asks, not about what the kernel can do. */
 static void say_refused(struct feature_row *row, int error, const char *what)
 {
 	char reason[ROW_DETAIL_MAX];
 
 	if (error == EPERM || error == EACCES) {
-		bool locked = file_says(LOCKDOWN_FILE, "[confidentiality]");
+		bool locked = probe_locked_down();
 
 		snprintf(reason, sizeof(reason), "not permitted to %s%s", what,
 			 locked ? ": the kernel is in lockdown mode confidentiality" : "");

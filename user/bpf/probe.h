@@ -27,6 +27,9 @@ enum ability {
 /* Fill rows[ABILITY_NR], in the order of the enum. Takes some 100 ms. Does not log. */
 void probe_abilities(struct feature_row rows[ABILITY_NR]);
 
+/* Lockdown mode confidentiality: programs may not read kernel memory, which ours must. */
+bool probe_locked_down(void);
+
 /*
  * Can a task be preempted inside the kernel, so that fmod_ret programs may be
  * skipped? FEATURE_UNKNOWN when neither debugfs nor the version tells.
