@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: cgroup core lib
+// LIBS: cgroup format core lib
 /*
  * Drives the cgroup room on a real kernel, inside a guest. Prints TAP. What the
  * room says is compared with what the kernel's files and procfs say, read here

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: cgroup core lib
+// LIBS: cgroup format core lib
 /* Which cgroup mounts a machine has, and the named answer to each odd one. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: cgroup core lib
+// LIBS: cgroup format core lib
 /*
  * The cgroup room on a plain directory below the movable root: what it finds,
  * refuses and reads. What only a kernel can answer is tests/guest/cgroup's.

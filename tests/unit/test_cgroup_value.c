@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: cgroup core lib
+// LIBS: cgroup format core lib
 /* Control-file texts by meaning, processes' stat lines, uevents, systemd's forms. */
 #include <setjmp.h>
 #include <stdarg.h>
