@@ -40,9 +40,10 @@ struct world {
 	size_t state_len;
 	bool has_state;
 	char state[WORLD_STATE];
-	int calls_left;	 /* dies at 0; negative = never */
-	int save_error;	 /* what a save of the state answers */
-	int apply_error; /* what a write of cpuset.cpus of `apply_path` answers */
+	int calls_left;	   /* dies at 0; negative = never */
+	int observe_error; /* what a whole look answers */
+	int save_error;	   /* what a save of the state answers */
+	int apply_error;   /* what a write of cpuset.cpus of `apply_path` answers */
 	char apply_path[GROUP_PATH_MAX];
 	bool overlap_seen; /* two owners met on a CPU, once is enough */
 	uint64_t now_ns, wake_ns;
@@ -89,6 +90,8 @@ static int fake_observe(void *self, struct group_tree *ret_tree)
 	struct group_tree tree = {0};
 
 	maybe_die();
+	if (world->observe_error)
+		return world->observe_error;
 	if (!world->nr_groups)
 		return -ENOENT;
 	for (uint32_t i = 0; i < world->nr_groups; i++) {
@@ -110,6 +113,20 @@ static int fake_observe(void *self, struct group_tree *ret_tree)
 				group->files[file] = strdup(from->files[file]);
 	}
 	*ret_tree = tree;
+	return 0;
+}
+
+static int fake_observe_group(void *self, struct group *group)
+{
+	const struct world_group *from = find_group(group->path);
+
+	maybe_die();
+	if (!from)
+		return -ENOENT;
+	group->populated = from->populated;
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		if (*from->files[file])
+			group->files[file] = strdup(from->files[file]);
 	return 0;
 }
 
@@ -281,6 +298,7 @@ static const struct loop_port loop_fake = {NULL, fake_wake};
 static const struct groups_port groups_fake = {
 	.layout = fake_layout,
 	.observe = fake_observe,
+	.observe_group = fake_observe_group,
 	.apply = fake_apply,
 	.status = fake_status,
 	.tasks = fake_tasks,
@@ -544,6 +562,38 @@ static void drift_is_repaired_and_recorded(void **state)
 	free_pods(pods, 1);
 }
 
+/* Not even a whole look that fails is in the way of a container known to be touched. */
+static void a_touched_container_comes_first(void **state)
+{
+	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true),
+				   make_pod("b", "web", 500, false)};
+	struct controller *controller = start_controller();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+	struct json_object *drift, *action;
+
+	scan(controller, pods, 2);
+	strcpy(find_group("pinfold.slice/poduid-a/exclusive")->files[GROUP_CPUSET_CPUS], "2-15");
+	strcpy(find_group("pinfold.slice/poduid-b/web")->files[GROUP_CPUSET_CPUS], "2-15");
+	sink->changed(sink->self, "pinfold.slice/poduid-a/exclusive", "cpuset.cpus");
+	sink->changed(sink->self, "pinfold.slice/poduid-none/gone", "cpuset.cpus");
+	world->observe_error = -EIO;
+	controller_wake(controller);
+	world->observe_error = 0;
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
+	drift = query(controller, "drift");
+	assert_int_equal(json_object_array_length(drift), 1);
+	assert_true(
+		json_object_object_get_ex(json_object_array_get_idx(drift, 0), "action", &action));
+	assert_string_equal(json_object_get_string(action), "repair");
+	json_object_put(drift);
+	/* What nobody told of is found by the whole look. */
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 static void audit_records_and_leaves_it(void **state)
 {
 	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true)};
@@ -776,11 +826,12 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_document_ends_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(drift_is_repaired_and_recorded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_touched_container_comes_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(audit_records_and_leaves_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_state_that_cannot_be_written_admits_nothing,
 						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_foreign_state_directory_is_said_at_once,
-						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_foreign_state_directory_is_said_at_once, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_failing_step_stops_its_pod_only, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_state_is_set_aside, set_up, tear_down),

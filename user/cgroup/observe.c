@@ -188,6 +188,14 @@ static int observe_below(int fd, const char *path, enum group_role role, uint32_
 	return err;
 }
 
+int observe_group(struct groups *groups, struct group *group)
+{
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, group->path, &fd);
+
+	return err ? err : read_files(fd, group);
+}
+
 int observe_tree(struct groups *groups, struct group_tree *ret_tree)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};

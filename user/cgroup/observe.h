@@ -12,6 +12,9 @@
 /* As groups_port.observe. Groups of one parent come in order of name. */
 int observe_tree(struct groups *groups, struct group_tree *ret_tree);
 
+/* As groups_port.observe_group: fills files and populated. */
+int observe_group(struct groups *groups, struct group *group);
+
 /* As groups_port.status. */
 int groups_status(struct groups *groups, const char *path, struct group_status *ret_status);
 

@@ -117,6 +117,11 @@ static int port_observe(void *self, struct group_tree *ret_tree)
 	return observe_tree(self, ret_tree);
 }
 
+static int port_observe_group(void *self, struct group *group)
+{
+	return observe_group(self, group);
+}
+
 static int port_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
 {
 	return apply_step(self, step, error);
@@ -175,6 +180,7 @@ struct groups_port groups_port(struct groups *groups)
 		.self = groups,
 		.layout = port_layout,
 		.observe = port_observe,
+		.observe_group = port_observe_group,
 		.apply = port_apply,
 		.status = port_status,
 		.tasks = port_tasks,

@@ -90,6 +90,7 @@ static void on_group_changed(void *self, const char *path, const char *file)
 	struct controller *controller = self;
 
 	log_debug("ctl: %s/%s was written", path, file);
+	touch(controller, path);
 	want_wake(controller, 0);
 }
 
@@ -271,6 +272,7 @@ int controller_start(struct controller *controller)
 
 void controller_wake(struct controller *controller)
 {
+	reconcile_touched(controller);
 	admission_sweep(controller);
 	reconcile(controller);
 }

@@ -8,6 +8,7 @@
 
 #define MAX_FINDINGS	 32
 #define MAX_REFUSED	 256
+#define MAX_TOUCHED	 16 /* of more than that the whole look takes care */
 #define RESYNC_NS	 (10ULL * 1000000000ULL)
 #define SELF_TEST_NS	 (60ULL * 1000000000ULL)
 #define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
@@ -56,6 +57,9 @@ struct controller {
 
 	/* What we last wrote, so that a difference can be told from a change of ours. */
 	struct group_tree desired;
+	/* Containers that were written to since the last look: they are looked at first. */
+	char touched[MAX_TOUCHED][GROUP_PATH_MAX];
+	uint32_t nr_touched;
 	bool ledger_changed; /* since the kernel side was last told */
 	bool groups_changed; /* a cgroup was made or removed: ids are new */
 	bool started, source_complete, state_writable;
@@ -94,6 +98,13 @@ int rebuild_from_groups(struct controller *controller);
 
 /* reconcile.c: desired − observed, applied */
 void reconcile(struct controller *controller);
+/* Somebody wrote a file of this group: it comes first at the next look. */
+void touch(struct controller *controller, const char *path);
+/*
+ * Mend the touched containers alone: drift is undone in a few file reads, whatever
+ * the number of pods. A whole look must follow; what is odd is left to it.
+ */
+void reconcile_touched(struct controller *controller);
 /* Words of drift rows and metrics for the files we own: "cpus", "quota", … */
 const char *attribute_name(enum group_file file);
 /* Would tier 1 hurt? Decides controller->layout.root_partition. */

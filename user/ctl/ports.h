@@ -60,6 +60,8 @@ struct groups_port {
 	void (*layout)(void *self, struct plan_layout *ret_layout);
 	/* The tree below the workload root as it is now; -ENOENT = no root yet. */
 	int (*observe)(void *self, struct group_tree *ret_tree);
+	/* The files of one group into `group`, whose path is given; as in observe. -ENOENT = gone. */
+	int (*observe_group)(void *self, struct group *group);
 	/*
 	 * Do one step and read it back. 0 = the kernel now has the value (as a set, for CPU
 	 * lists). Negative errno with a sentence in `error` (file, value, cause, remedy):

@@ -259,6 +259,7 @@ void on_kernel_event(void *self, const struct kernel_event *event)
 	snprintf(row.detail, sizeof(row.detail), "%s", event->detail);
 	if (!strcmp(event->kind, "drift")) {
 		name_culprit(controller, event, &row);
+		touch(controller, row.target);
 		want_wake(controller, 0);
 	}
 	audit_event(&controller->audit, &row);

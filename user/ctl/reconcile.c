@@ -323,6 +323,55 @@ static int look(struct controller *controller, struct group_tree *ret_desired,
 	return 0;
 }
 
+void touch(struct controller *controller, const char *path)
+{
+	if (controller->nr_touched == MAX_TOUCHED)
+		return;
+	for (uint32_t i = 0; i < controller->nr_touched; i++)
+		if (!strcmp(controller->touched[i], path))
+			return;
+	snprintf(controller->touched[controller->nr_touched++], GROUP_PATH_MAX, "%s", path);
+}
+
+/*
+ * Values the ledger stands behind are disjoint, so one container's can be put
+ * back without looking at the others; a root or a pod has an order to keep.
+ */
+static void mend_container(struct controller *controller, struct group *wanted)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	const struct group_tree desired = {.nr_groups = 1, .groups = wanted};
+	struct group_tree observed cleanup(group_tree_fini) = {0};
+	struct plan plan cleanup(plan_fini) = {0};
+	struct group *found = group_tree_add(&observed, GROUP_CONTAINER, wanted->path);
+
+	if (!found || groups->observe_group(groups->self, found))
+		return;
+	memcpy(found->uid, wanted->uid, sizeof(found->uid));
+	memcpy(found->container, wanted->container, sizeof(found->container));
+	if (!plan_make(&desired, &observed, &plan))
+		apply_plan(controller, &desired, &plan);
+}
+
+void reconcile_touched(struct controller *controller)
+{
+	uint32_t nr = controller->nr_touched;
+
+	controller->nr_touched = 0;
+	/* What we last wrote is not what the ledger says now. */
+	if (controller->ledger_changed || controller->options.dry_run ||
+	    controller->options.config->mode != MODE_ALLOCATE ||
+	    !controller->ports.groups->observe_group)
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct group *wanted =
+			group_tree_find(&controller->desired, controller->touched[i]);
+
+		if (wanted && wanted->role == GROUP_CONTAINER)
+			mend_container(controller, wanted);
+	}
+}
+
 void reconcile(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A world for the controller without a kernel: cgroups and the state file in
+ * memory, a clock that stands still until told, one counter for everything BPF
+ * would count. Groups are found by hash, so that a measurement is of the
+ * controller and not of its stage. Never fails unless told to.
+ *
+ * tests/unit/test_controller.c has its own, which can die at any call.
+ */
+#ifndef TESTS_FAKE_WORLD_H
+#define TESTS_FAKE_WORLD_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/controller.h"
+
+#define FAKE_GROUPS 2048 /* a power of two; half of it is used at most */
+#define FAKE_VALUE  96
+
+struct fake_group {
+	char path[GROUP_PATH_MAX]; /* "" = free */
+	enum group_role role;
+	char uid[POD_UID_MAX], container[POD_CONTAINER_NAME];
+	char files[GROUP_FILE_NR][FAKE_VALUE];
+	bool populated;
+};
+
+struct fake_world {
+	struct fake_group *groups;		/* [FAKE_GROUPS], made once */
+	uint32_t order[FAKE_GROUPS], nr_groups; /* as they were made: parents first */
+	char *state;
+	size_t state_len;
+	uint64_t now_ns;
+	bool woken;
+	/* Called for each write of a file; what drift is measured with. */
+	void (*on_write)(const struct step *step);
+};
+
+static struct fake_world fake;
+
+static inline uint32_t fake_slot(const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (const char *at = path; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ULL;
+	for (uint32_t i = hash % FAKE_GROUPS;; i = (i + 1) % FAKE_GROUPS)
+		if (!*fake.groups[i].path || !strcmp(fake.groups[i].path, path))
+			return i;
+}
+
+static inline struct fake_group *fake_find(const char *path)
+{
+	struct fake_group *group = &fake.groups[fake_slot(path)];
+
+	return *group->path ? group : NULL;
+}
+
+static inline uint64_t fake_now(void *self)
+{
+	return fake.now_ns;
+}
+
+static inline void fake_wake(void *self, uint64_t delay_ns)
+{
+	fake.woken = true;
+}
+
+static inline void fake_layout(void *self, struct plan_layout *ret_layout)
+{
+	*ret_layout = (struct plan_layout){.root = "pinfold.slice"};
+}
+
+static inline void fake_fill(const struct fake_group *from, struct group *group)
+{
+	group->populated = from->populated;
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		if (*from->files[file])
+			group->files[file] = strdup(from->files[file]);
+}
+
+static inline int fake_observe_group(void *self, struct group *group)
+{
+	const struct fake_group *from = fake_find(group->path);
+
+	if (!from)
+		return -ENOENT;
+	fake_fill(from, group);
+	return 0;
+}
+
+static inline int fake_observe(void *self, struct group_tree *ret_tree)
+{
+	struct group_tree tree = {0};
+
+	if (!fake.nr_groups)
+		return -ENOENT;
+	for (uint32_t i = 0; i < fake.nr_groups; i++) {
+		const struct fake_group *from = &fake.groups[fake.order[i]];
+		struct group *group = group_tree_add(&tree, from->role, from->path);
+
+		if (!group)
+			abort();
+		memcpy(group->uid, from->uid, sizeof(group->uid));
+		memcpy(group->container, from->container, sizeof(group->container));
+		fake_fill(from, group);
+	}
+	*ret_tree = tree;
+	return 0;
+}
+
+/* Backward shift would be needed to free a slot of the hash; tests remove few, so rebuild. */
+static inline void fake_remove(const char *path)
+{
+	struct fake_group *kept = calloc(fake.nr_groups + 1, sizeof(*kept));
+	uint32_t nr = 0;
+
+	if (!kept)
+		abort();
+	for (uint32_t i = 0; i < fake.nr_groups; i++)
+		if (strcmp(fake.groups[fake.order[i]].path, path))
+			kept[nr++] = fake.groups[fake.order[i]];
+	memset(fake.groups, 0, FAKE_GROUPS * sizeof(*fake.groups));
+	fake.nr_groups = nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		fake.order[i] = fake_slot(kept[i].path);
+		fake.groups[fake.order[i]] = kept[i];
+	}
+	free(kept);
+}
+
+static inline int fake_create(const struct step *step)
+{
+	uint32_t slot = fake_slot(step->path);
+	struct fake_group *group = &fake.groups[slot];
+
+	if (*group->path)
+		return -EEXIST;
+	if (fake.nr_groups >= FAKE_GROUPS / 2)
+		return -ENOSPC;
+	*group = (struct fake_group){.role = step->role};
+	memcpy(group->path, step->path, sizeof(group->path));
+	memcpy(group->uid, step->uid, sizeof(group->uid));
+	memcpy(group->container, step->container, sizeof(group->container));
+	fake.order[fake.nr_groups++] = slot;
+	return 0;
+}
+
+static inline int fake_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
+{
+	struct fake_group *group;
+
+	if (step->kind == STEP_CREATE)
+		return fake_create(step);
+	group = fake_find(step->path);
+	if (!group)
+		return -ENOENT;
+	if (step->kind == STEP_REMOVE)
+		fake_remove(step->path);
+	else if (strlen(step->value) >= FAKE_VALUE)
+		return -E2BIG;
+	else
+		memcpy(group->files[step->file], step->value, strlen(step->value) + 1);
+	if (step->kind == STEP_WRITE && fake.on_write)
+		fake.on_write(step);
+	return 0;
+}
+
+static inline int fake_status(void *self, const char *path, struct group_status *ret_status)
+{
+	const struct fake_group *group = fake_find(path);
+	const char *cpus;
+
+	if (!group)
+		return -ENOENT;
+	cpus = group->files[GROUP_CPUSET_CPUS];
+	*ret_status = (struct group_status){
+		.cgroup_id = (uint64_t)(group - fake.groups) + 1,
+		.level = 3,
+		.populated = group->populated,
+		.usage_usec = 1000,
+	};
+	cpuset_parse(cpus, strlen(cpus), &ret_status->effective_cpus);
+	memcpy(ret_status->partition, group->files[GROUP_CPUSET_PARTITION], FAKE_VALUE);
+	return 0;
+}
+
+static inline int fake_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+{
+	*ret_pids = NULL;
+	*ret_nr = 0;
+	return 0;
+}
+
+static inline int fake_join(void *self, const char *path, pid_t pid, int pidfd,
+			    char error[GROUP_ERROR_MAX])
+{
+	struct fake_group *group = fake_find(path);
+
+	if (!group)
+		return -ENOENT;
+	group->populated = true;
+	return 0;
+}
+
+static inline int fake_kill(void *self, const char *path)
+{
+	struct fake_group *group = fake_find(path);
+
+	if (group)
+		group->populated = false;
+	return 0;
+}
+
+static inline int fake_outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_t size)
+{
+	*ret_nr = 0;
+	*ret_scope = '\0';
+	return 0;
+}
+
+static inline int fake_path_of(void *self, uint64_t id, char *ret_path, size_t size)
+{
+	if (!id || id > FAKE_GROUPS || !*fake.groups[id - 1].path)
+		return -ENOENT;
+	snprintf(ret_path, size, "%s", fake.groups[id - 1].path);
+	return 0;
+}
+
+static inline int fake_rewatch(void *self, const struct group_tree *tree)
+{
+	return 0;
+}
+
+/* --- the kernel side: everything there, everything counted ------------------------------------- */
+
+static inline int fake_kernel_done(void *self)
+{
+	return 0;
+}
+
+static inline int fake_publish(void *self, const struct kernel_policy *policy)
+{
+	return 0;
+}
+
+static inline int fake_self_test(void *self, const char *test_cgroup)
+{
+	return 0;
+}
+
+static inline void fake_guard_status(void *self, struct guard_status *ret_status)
+{
+	*ret_status = (struct guard_status){.state = GUARD_ACTIVE, .mechanism = "lsm"};
+}
+
+static inline int fake_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	*ret_usage = (struct usage){
+		.run_local_ns = cgroup_id * 1234567891,
+		.wait_ns = cgroup_id * 12345678,
+		.switches = cgroup_id * 321,
+		.migrations_core = cgroup_id,
+	};
+	return 0;
+}
+
+static inline void fake_kernel_tick(void *self)
+{
+}
+
+static inline uint32_t fake_features(void *self, const struct feature_row **ret_rows)
+{
+	static const struct feature_row rows[] = {
+		{.name = "btf", .state = FEATURE_YES},
+		{.name = "bpf_lsm", .state = FEATURE_YES},
+		{.name = "guard", .state = FEATURE_YES},
+	};
+
+	*ret_rows = rows;
+	return ARRAY_SIZE(rows);
+}
+
+static inline uint32_t fake_programs(void *self, const struct prog_row **ret_rows)
+{
+	static const struct prog_row rows[] = {
+		{.name = "on_file_permission", .type = "lsm", .object = "guard", .attached = true},
+		{.name = "on_switch", .type = "tp_btf", .object = "observe", .attached = true},
+	};
+
+	*ret_rows = rows;
+	return ARRAY_SIZE(rows);
+}
+
+static inline uint32_t fake_hook_counts(void *self, const struct hook_count **ret_counts)
+{
+	static const struct hook_count counts[] = {{"file_permission", 1, 2, 3}};
+
+	*ret_counts = counts;
+	return ARRAY_SIZE(counts);
+}
+
+static inline uint64_t fake_events_lost(void *self)
+{
+	return 0;
+}
+
+/* --- state --------------------------------------------------------------------------------------- */
+
+static inline int fake_load(void *self, char **ret_data, size_t *ret_len)
+{
+	if (!fake.state)
+		return -ENOENT;
+	*ret_data = malloc(fake.state_len + 1);
+	if (!*ret_data)
+		return -ENOMEM;
+	memcpy(*ret_data, fake.state, fake.state_len + 1);
+	*ret_len = fake.state_len;
+	return 0;
+}
+
+static inline int fake_save(void *self, const char *data, size_t len)
+{
+	char *state = realloc(fake.state, len + 1);
+
+	if (!state)
+		return -ENOMEM;
+	memcpy(state, data, len);
+	state[len] = '\0';
+	fake.state = state;
+	fake.state_len = len;
+	return 0;
+}
+
+static inline int fake_set_aside(void *self, char *ret_name, size_t size)
+{
+	free(fake.state);
+	fake.state = NULL;
+	snprintf(ret_name, size, "state.json.bad-1");
+	return 0;
+}
+
+static inline const char *fake_problem(void *self)
+{
+	return NULL;
+}
+
+static const struct clock_port fake_clock = {NULL, fake_now, fake_now};
+static const struct loop_port fake_loop = {NULL, fake_wake};
+static const struct groups_port fake_groups = {
+	.layout = fake_layout,
+	.observe = fake_observe,
+	.observe_group = fake_observe_group,
+	.apply = fake_apply,
+	.status = fake_status,
+	.tasks = fake_tasks,
+	.join = fake_join,
+	.kill = fake_kill,
+	.outsiders = fake_outsiders,
+	.path_of = fake_path_of,
+	.rewatch = fake_rewatch,
+};
+static const struct kernel_port fake_kernel = {
+	.start = fake_kernel_done,
+	.enter_actor = fake_kernel_done,
+	.publish = fake_publish,
+	.self_test = fake_self_test,
+	.guard_status = fake_guard_status,
+	.usage = fake_usage,
+	.tick = fake_kernel_tick,
+	.features = fake_features,
+	.programs = fake_programs,
+	.hook_counts = fake_hook_counts,
+	.events_lost = fake_events_lost,
+};
+static const struct store_port fake_store = {NULL, fake_load, fake_save, fake_set_aside,
+					     fake_problem};
+static const struct controller_ports fake_ports = {&fake_clock, &fake_loop, &fake_groups,
+						   &fake_kernel, &fake_store};
+
+static inline void fake_world_make(void)
+{
+	fake.groups = calloc(FAKE_GROUPS, sizeof(*fake.groups));
+	if (!fake.groups)
+		abort();
+	/* Touched now, so that later growth of the process is the controller's. */
+	memset(fake.groups, 0, FAKE_GROUPS * sizeof(*fake.groups));
+	fake.now_ns = 1000000000;
+}
+
+static inline void fake_world_clear(void)
+{
+	free(fake.groups);
+	free(fake.state);
+	fake = (struct fake_world){0};
+}
+
+/* --- machine and pods ------------------------------------------------------------------------------ */
+
+/* Threads of a core are numbered far apart, as on most x86 servers. */
+static inline struct topology *fake_machine(uint32_t nodes, uint32_t cores_per_node,
+					    uint32_t threads)
+{
+	uint32_t nr_cores = nodes * cores_per_node;
+	struct topology_cpu *cpus = calloc(nr_cores * threads, sizeof(*cpus));
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = nr_cores * threads,
+		.num_cpus = TOPOLOGY_COUNTED,
+		.num_cores = TOPOLOGY_COUNTED,
+		.num_sockets = TOPOLOGY_COUNTED,
+		.num_nodes = TOPOLOGY_COUNTED,
+		.num_uncores = TOPOLOGY_COUNTED,
+	};
+	struct topology *topology = NULL;
+	char error[256];
+
+	for (uint32_t i = 0; cpus && i < nr_cores * threads; i++) {
+		uint32_t core = i % nr_cores, node = core / cores_per_node;
+
+		cpus[i] = (struct topology_cpu){i, core, node / 4, node, node};
+	}
+	if (!cpus || topology_new(&facts, error, sizeof(error), &topology))
+		abort();
+	free(cpus);
+	return topology;
+}
+
+/* One container; Guaranteed with whole CPUs is exclusive. */
+static inline struct pod_spec *fake_pod(const char *name, const char *container, int64_t cpu_mcpu,
+					bool guaranteed)
+{
+	struct pod_spec *spec = calloc(1, sizeof(*spec));
+
+	if (spec)
+		spec->containers = calloc(1, sizeof(*spec->containers));
+	if (!spec || !spec->containers)
+		abort();
+	snprintf(spec->uid, sizeof(spec->uid), "uid-%s", name);
+	snprintf(spec->namespace, sizeof(spec->namespace), "default");
+	snprintf(spec->name, sizeof(spec->name), "%s", name);
+	spec->request = spec->limit = spec->overhead = RESOURCES_UNSET;
+	spec->nr_containers = 1;
+	snprintf(spec->containers->name, sizeof(spec->containers->name), "%s", container);
+	spec->containers->kind = CONTAINER_APP;
+	spec->containers->request = spec->containers->limit = RESOURCES_UNSET;
+	spec->containers->request.cpu_mcpu = cpu_mcpu;
+	spec->containers->request.memory_bytes = 64 << 20;
+	if (guaranteed)
+		spec->containers->limit = spec->containers->request;
+	return spec;
+}
+
+#endif
