@@ -24,15 +24,19 @@ void exposition_init(struct exposition *exposition, struct text *out, bool openm
 /* Help text escapes backslash and newline; label values the quote as well. */
 static void append_escaped(struct text *out, const char *string, bool quote)
 {
-	for (const char *at = string; *at; at++) {
-		if (*at == '\\')
-			text_append(out, "\\\\");
-		else if (*at == '\n')
-			text_append(out, "\\n");
-		else if (*at == '"' && quote)
-			text_append(out, "\\\"");
-		else
-			text_append_len(out, at, 1);
+	const char *special = quote ? "\\\n\"" : "\\\n";
+
+	for (;;) {
+		size_t len = strcspn(string, special);
+
+		text_append_len(out, string, len);
+		string += len;
+		if (!*string)
+			return;
+		text_append(out, *string == '\\'   ? "\\\\"
+				 : *string == '\n' ? "\\n"
+						   : "\\\"");
+		string++;
 	}
 }
 
@@ -66,9 +70,12 @@ static void begin_sample(struct exposition *exposition, const char *suffix,
 	struct text *out = exposition->out;
 	const char *separator = "{";
 
-	text_printf(out, "%s%s", exposition->family->name, suffix);
+	text_append(out, exposition->family->name);
+	text_append(out, suffix);
 	for (; labels->name; labels++) {
-		text_printf(out, "%s%s=\"", separator, labels->name);
+		text_append(out, separator);
+		text_append(out, labels->name);
+		text_append(out, "=\"");
 		append_escaped(out, labels->value, true);
 		text_append(out, "\"");
 		separator = ",";
