@@ -12,10 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/kubelet_state.h"
-#include "lib/text.h"
+#include "format/kubelet_private.h"
 
-#define MAX_DEPTH 8
+#define MAX_DEPTH 12
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -114,11 +113,17 @@ static void dump_pod_map(struct text *text, const struct kubelet_entries *entrie
 	text_append(text, "]");
 }
 
+uint32_t kubelet_sum(uint32_t sum, const char *string)
+{
+	for (const unsigned char *byte = (const unsigned char *)string; *byte; byte++)
+		sum = (sum ^ *byte) * 16777619U;
+	return sum;
+}
+
 static int checksum_of(const struct kubelet_cpu_state *state, const char *type, uint32_t *ret_sum)
 {
 	cleanup_text struct text text = {0};
 	cleanup_free char *dump = NULL;
-	uint32_t sum = 2166136261U;
 	int r;
 
 	text_printf(
@@ -140,24 +145,13 @@ static int checksum_of(const struct kubelet_cpu_state *state, const char *type, 
 	r = text_take(&text, &dump);
 	if (r < 0)
 		return r;
-	for (const unsigned char *byte = (const unsigned char *)dump; *byte; byte++)
-		sum = (sum ^ *byte) * 16777619U;
-	*ret_sum = sum;
+	*ret_sum = kubelet_sum(KUBELET_SUM_START, dump);
 	return 0;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-struct reader {
-	enum kubelet_fault fault;
-	char *error;
-	size_t error_size;
-};
-
-static int refuse(struct reader *reader, enum kubelet_fault fault, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int refuse(struct reader *reader, enum kubelet_fault fault, const char *format, ...)
+int kubelet_refuse(struct kubelet_reader *reader, enum kubelet_fault fault, const char *format, ...)
 {
 	va_list args;
 
@@ -168,8 +162,7 @@ static int refuse(struct reader *reader, enum kubelet_fault fault, const char *f
 	return -EINVAL;
 }
 
-/* A string without NUL in it; absent and null are "". NULL when it is something else. */
-static const char *plain_string(struct json_object *value)
+const char *kubelet_plain_string(struct json_object *value)
 {
 	const char *text;
 
@@ -181,7 +174,7 @@ static const char *plain_string(struct json_object *value)
 	return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
 }
 
-static struct json_object *member(struct json_object *object, const char *name)
+struct json_object *kubelet_member(struct json_object *object, const char *name)
 {
 	struct json_object *value = NULL;
 
@@ -189,31 +182,33 @@ static struct json_object *member(struct json_object *object, const char *name)
 	return value;
 }
 
-static int add_entry(struct reader *reader, struct kubelet_entries *entries, const char *pod,
-		     const char *container, struct json_object *value)
+static int add_entry(struct kubelet_reader *reader, struct kubelet_entries *entries,
+		     const char *pod, const char *container, struct json_object *value)
 {
-	const char *list = plain_string(value);
+	const char *list = kubelet_plain_string(value);
 
 	if (!list)
-		return refuse(reader, KUBELET_FAULT_UNREADABLE,
-			      "the CPU list of '%.40s' '%.40s' is not a string", pod, container);
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
+				      "the CPU list of '%.40s' '%.40s' is not a string", pod,
+				      container);
 	if (entries->nr == KUBELET_STATE_MAX_ENTRIES)
-		return refuse(reader, KUBELET_FAULT_UNREADABLE, "more than %d entries",
-			      KUBELET_STATE_MAX_ENTRIES);
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "more than %d entries",
+				      KUBELET_STATE_MAX_ENTRIES);
 	return kubelet_entries_add(entries, pod, container, list);
 }
 
-static int check_object(struct reader *reader, struct json_object *value, const char *what)
+int kubelet_check_object(struct kubelet_reader *reader, struct json_object *value, const char *what)
 {
 	if (value && !json_object_is_type(value, json_type_object))
-		return refuse(reader, KUBELET_FAULT_UNREADABLE, "'%.60s' is not an object", what);
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "'%.60s' is not an object",
+				      what);
 	return 0;
 }
 
-static int read_containers_of(struct reader *reader, const char *pod,
+static int read_containers_of(struct kubelet_reader *reader, const char *pod,
 			      struct json_object *containers, struct kubelet_entries *ret_entries)
 {
-	int r = check_object(reader, containers, pod);
+	int r = kubelet_check_object(reader, containers, pod);
 
 	if (r < 0)
 		return r;
@@ -227,11 +222,11 @@ static int read_containers_of(struct reader *reader, const char *pod,
 	return 0;
 }
 
-static int read_containers(struct reader *reader, struct json_object *root, unsigned int version,
-			   struct kubelet_entries *ret_entries)
+static int read_containers(struct kubelet_reader *reader, struct json_object *root,
+			   unsigned int version, struct kubelet_entries *ret_entries)
 {
-	struct json_object *entries = member(root, "entries");
-	int r = check_object(reader, entries, "entries");
+	struct json_object *entries = kubelet_member(root, "entries");
+	int r = kubelet_check_object(reader, entries, "entries");
 
 	if (r < 0 || !entries)
 		return r;
@@ -245,42 +240,44 @@ static int read_containers(struct reader *reader, struct json_object *root, unsi
 	return 0;
 }
 
-static int read_pods(struct reader *reader, struct json_object *root,
+static int read_pods(struct kubelet_reader *reader, struct json_object *root,
 		     struct kubelet_entries *ret_entries)
 {
-	struct json_object *pods = member(root, "podEntries");
-	int r = check_object(reader, pods, "podEntries");
+	struct json_object *pods = kubelet_member(root, "podEntries");
+	int r = kubelet_check_object(reader, pods, "podEntries");
 
 	if (r < 0 || !pods)
 		return r;
 	json_object_object_foreach (pods, pod, value) {
 		struct kubelet_entry *entry;
 
-		r = check_object(reader, value, pod);
+		r = kubelet_check_object(reader, value, pod);
 		if (r == 0)
-			r = add_entry(reader, ret_entries, pod, "", member(value, "cpuSet"));
+			r = add_entry(reader, ret_entries, pod, "",
+				      kubelet_member(value, "cpuSet"));
 		if (r < 0)
 			return r;
 		/* Pod sets are parsed while decoding, so a bad one spoils the whole version. */
 		entry = &ret_entries->entries[ret_entries->nr - 1];
 		if (cpuset_parse(entry->list, strlen(entry->list), &entry->cpus) < 0)
-			return refuse(reader, KUBELET_FAULT_UNREADABLE,
-				      "pod '%.40s': '%.40s' is not a CPU list", pod, entry->list);
+			return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
+					      "pod '%.40s': '%.40s' is not a CPU list", pod,
+					      entry->list);
 	}
 	kubelet_entries_sort(ret_entries);
 	return 0;
 }
 
-static int check_sum(struct reader *reader, struct json_object *root,
+static int check_sum(struct kubelet_reader *reader, struct json_object *root,
 		     const struct kubelet_cpu_state *state)
 {
 	static const char *const types[] = {"CPUManagerCheckpoint", "CPUManagerCheckpointV2"};
-	struct json_object *value = member(root, "checksum");
+	struct json_object *value = kubelet_member(root, "checksum");
 	int64_t written = json_object_get_int64(value);
 	uint32_t sum = 0;
 
 	if (value && !json_object_is_type(value, json_type_int))
-		return refuse(reader, KUBELET_FAULT_UNREADABLE, "checksum is not a number");
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "checksum is not a number");
 	if (written == 0 && state->version < 3)
 		return 0;
 	/* Version 2 was hashed under either name; the others under one. */
@@ -293,21 +290,22 @@ static int check_sum(struct reader *reader, struct json_object *root,
 		if (sum == written)
 			return 0;
 	}
-	return refuse(reader, KUBELET_FAULT_CHECKSUM,
-		      "checksum %lld does not match the content; the file was edited or cut",
-		      (long long)written);
+	return kubelet_refuse(
+		reader, KUBELET_FAULT_CHECKSUM,
+		"checksum %lld does not match the content; the file was edited or cut",
+		(long long)written);
 }
 
-static int read_version(struct reader *reader, struct json_object *root, unsigned int version,
-			struct kubelet_cpu_state *state)
+static int read_version(struct kubelet_reader *reader, struct json_object *root,
+			unsigned int version, struct kubelet_cpu_state *state)
 {
-	const char *policy = plain_string(member(root, "policyName"));
-	const char *list = plain_string(member(root, "defaultCpuSet"));
+	const char *policy = kubelet_plain_string(kubelet_member(root, "policyName"));
+	const char *list = kubelet_plain_string(kubelet_member(root, "defaultCpuSet"));
 	int r;
 
 	if (!policy || !list)
-		return refuse(reader, KUBELET_FAULT_UNREADABLE,
-			      "policyName or defaultCpuSet is not a string");
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
+				      "policyName or defaultCpuSet is not a string");
 	state->version = version;
 	state->policy = strdup(policy);
 	state->default_list = strdup(list);
@@ -340,33 +338,35 @@ static void drop_nameless(struct kubelet_entries *entries)
 	entries->nr = kept;
 }
 
-static int parse_lists(struct reader *reader, struct kubelet_cpu_state *state)
+static int parse_lists(struct kubelet_reader *reader, struct kubelet_cpu_state *state)
 {
 	if (cpuset_parse(state->default_list, strlen(state->default_list), &state->default_cpus) <
 	    0)
-		return refuse(reader, KUBELET_FAULT_CPUSET,
-			      "defaultCpuSet '%.60s' is not a CPU list", state->default_list);
+		return kubelet_refuse(reader, KUBELET_FAULT_CPUSET,
+				      "defaultCpuSet '%.60s' is not a CPU list",
+				      state->default_list);
 	for (uint32_t i = 0; i < state->containers.nr; i++) {
 		struct kubelet_entry *entry = &state->containers.entries[i];
 
 		if (cpuset_parse(entry->list, strlen(entry->list), &entry->cpus) < 0)
-			return refuse(reader, KUBELET_FAULT_CPUSET,
-				      "pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
-				      entry->pod, entry->container, entry->list);
+			return kubelet_refuse(
+				reader, KUBELET_FAULT_CPUSET,
+				"pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
+				entry->pod, entry->container, entry->list);
 	}
 	return 0;
 }
 
-static int parse_json(struct reader *reader, const char *data, size_t len,
-		      struct json_object **ret_root)
+int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t len,
+		       struct json_object **ret_root)
 {
 	struct json_tokener *tokener;
 	struct json_object *root;
 	enum json_tokener_error problem;
 
 	if (len > KUBELET_STATE_MAX_BYTES)
-		return refuse(reader, KUBELET_FAULT_UNREADABLE, "larger than %d bytes",
-			      KUBELET_STATE_MAX_BYTES);
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "larger than %d bytes",
+				      KUBELET_STATE_MAX_BYTES);
 	tokener = json_tokener_new_ex(MAX_DEPTH);
 	if (!tokener)
 		return -ENOMEM;
@@ -376,15 +376,16 @@ static int parse_json(struct reader *reader, const char *data, size_t len,
 	json_tokener_free(tokener);
 	if (problem != json_tokener_success || !json_object_is_type(root, json_type_object)) {
 		json_object_put(root);
-		return refuse(reader, KUBELET_FAULT_UNREADABLE, "not a JSON object: %s",
-			      problem == json_tokener_success ? "something else"
-							      : json_tokener_error_desc(problem));
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "not a JSON object: %s",
+				      problem == json_tokener_success
+					      ? "something else"
+					      : json_tokener_error_desc(problem));
 	}
 	*ret_root = root;
 	return 0;
 }
 
-static int read_root(struct reader *reader, struct json_object *root, bool pod_level,
+static int read_root(struct kubelet_reader *reader, struct json_object *root, bool pod_level,
 		     const char *policy, struct kubelet_cpu_state *state)
 {
 	int r = -EINVAL;
@@ -404,9 +405,9 @@ static int read_root(struct reader *reader, struct json_object *root, bool pod_l
 	if (r < 0)
 		return r;
 	if (strcmp(state->policy, policy) != 0)
-		return refuse(reader, KUBELET_FAULT_POLICY,
-			      "written under policy '%.40s', expected '%.40s'", state->policy,
-			      policy);
+		return kubelet_refuse(reader, KUBELET_FAULT_POLICY,
+				      "written under policy '%.40s', expected '%.40s'",
+				      state->policy, policy);
 	drop_nameless(&state->containers);
 	return parse_lists(reader, state);
 }
@@ -416,11 +417,11 @@ int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const c
 			   char *error, size_t error_size)
 {
 	cleanup_kubelet_cpu_state struct kubelet_cpu_state state = {0};
-	struct reader reader = {KUBELET_FAULT_NONE, error, error_size};
+	struct kubelet_reader reader = {KUBELET_FAULT_NONE, error, error_size};
 	struct json_object *root = NULL;
 	int r;
 
-	r = parse_json(&reader, data, len, &root);
+	r = kubelet_parse_json(&reader, data, len, &root);
 	if (r == 0)
 		r = read_root(&reader, root, pod_level, policy, &state);
 	json_object_put(root);
@@ -438,8 +439,7 @@ int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const c
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* As Go's encoder: also the characters that matter inside HTML are escaped. */
-static void append_string(struct text *text, const char *string)
+void kubelet_append_string(struct text *text, const char *string)
 {
 	text_append(text, "\"");
 	for (const char *c = string; *c; c++) {
@@ -462,15 +462,15 @@ static void append_containers(struct text *text, const struct kubelet_entries *e
 
 		if (first) {
 			text_append(text, i ? "}," : "");
-			append_string(text, entry->pod);
+			kubelet_append_string(text, entry->pod);
 			text_append(text, ":{");
 		}
 		if (!entry->container[0])
 			continue;
 		text_append(text, first ? "" : ",");
-		append_string(text, entry->container);
+		kubelet_append_string(text, entry->container);
 		text_append(text, ":");
-		append_string(text, entry->list);
+		kubelet_append_string(text, entry->list);
 	}
 	text_append(text, "}}");
 }
@@ -480,11 +480,11 @@ static void append_pods(struct text *text, const struct kubelet_entries *entries
 	text_append(text, ",\"podEntries\":{");
 	for (uint32_t i = 0; i < entries->nr; i++) {
 		text_append(text, i ? "," : "");
-		append_string(text, entries->entries[i].pod);
+		kubelet_append_string(text, entries->entries[i].pod);
 		text_append(text, ":{");
 		if (entries->entries[i].list[0]) {
 			text_append(text, "\"cpuSet\":");
-			append_string(text, entries->entries[i].list);
+			kubelet_append_string(text, entries->entries[i].list);
 		}
 		text_append(text, "}");
 	}
@@ -503,9 +503,9 @@ int kubelet_cpu_state_write(const struct kubelet_cpu_state *state, bool pod_leve
 	if (r < 0)
 		return r;
 	text_append(&text, "{\"policyName\":");
-	append_string(&text, state->policy);
+	kubelet_append_string(&text, state->policy);
 	text_append(&text, ",\"defaultCpuSet\":");
-	append_string(&text, state->default_list);
+	kubelet_append_string(&text, state->default_list);
 	if (state->containers.nr)
 		append_containers(&text, &state->containers);
 	if (pod_level && state->pods.nr)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of the kubelet's two state files have in common; nobody else includes it. */
+#ifndef FORMAT_KUBELET_PRIVATE_H
+#define FORMAT_KUBELET_PRIVATE_H
+
+#include <json-c/json.h>
+
+#include "format/kubelet_state.h"
+#include "lib/text.h"
+
+struct kubelet_reader {
+	enum kubelet_fault fault;
+	char *error;
+	size_t error_size;
+};
+
+/* Note the fault and its sentence; returns -EINVAL. */
+int kubelet_refuse(struct kubelet_reader *reader, enum kubelet_fault fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The whole text as one JSON object; the caller puts it. */
+int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t len,
+		       struct json_object **ret_root);
+int kubelet_check_object(struct kubelet_reader *reader, struct json_object *value,
+			 const char *what);
+/* A string without NUL in it; absent and null are "". NULL when it is something else. */
+const char *kubelet_plain_string(struct json_object *value);
+struct json_object *kubelet_member(struct json_object *object, const char *name);
+
+/* As Go's encoder: also the characters that matter inside HTML are escaped. */
+void kubelet_append_string(struct text *text, const char *string);
+/* FNV-1a, 32 bits, continued from `sum`; begin with KUBELET_SUM_START. */
+uint32_t kubelet_sum(uint32_t sum, const char *string);
+
+#define KUBELET_SUM_START 2166136261U
+
+#endif
