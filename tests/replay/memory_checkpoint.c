@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Kind memory_checkpoint: the kubelet's memory_manager_state. The state is put
+ * into a file as text first, so that it comes in through the same reader as
+ * files do; then each layout's text, checksum and bytes are compared.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "format/kubelet_memory.h"
+#include "lib/cleanup.h"
+#include "replay.h"
+
+static enum kubelet_memory_layout layout_of(const char *name)
+{
+	int layout = 0;
+
+	while (layout < KUBELET_MEMORY_LAYOUT_NR &&
+	       strcmp(kubelet_memory_layout_name((enum kubelet_memory_layout)layout), name) != 0)
+		layout++;
+	return (enum kubelet_memory_layout)layout;
+}
+
+/* The state as given, in a layout 3, which is the one that holds everything. */
+static char *wrap(struct json_object *given)
+{
+	struct json_object *data = json_object_new_object(), *file = json_object_new_object();
+	const char *text;
+	uint32_t sum = 2166136261U;
+	char *result;
+
+	json_object_object_add(data, "policyName", json_object_new_string("Static"));
+	json_object_object_foreach (given, name, value)
+		json_object_object_add(data, name, json_object_get(value));
+	text = json_object_to_json_string_ext(data, JSON_C_TO_STRING_PLAIN);
+	for (const char *c = "(string)"; *c; c++)
+		sum = (sum ^ (unsigned char)*c) * 16777619U;
+	for (const char *c = text; *c; c++)
+		sum = (sum ^ (unsigned char)*c) * 16777619U;
+	json_object_object_add(file, "data", json_object_new_string(text));
+	json_object_object_add(file, "dataChecksum", json_object_new_int64(sum));
+	result = strdup(json_object_to_json_string(file));
+	json_object_put(data);
+	json_object_put(file);
+	return result;
+}
+
+static enum outcome check_reading(struct replay *replay, const char *file,
+				  enum kubelet_memory_layout layout,
+				  const struct kubelet_memory_state *wanted)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	cleanup_free char *again = NULL;
+	char error[256] = "";
+
+	if (kubelet_memory_state_read(file, strlen(file), "Static", &state, &fault, error,
+				      sizeof(error)))
+		return replay_fail(replay, "reading: %s (%s)", error, kubelet_fault_name(fault));
+	if (state.layout != layout)
+		return replay_fail(replay, "read as %s", kubelet_memory_layout_name(state.layout));
+	if (state.containers.nr != wanted->containers.nr ||
+	    (layout >= KUBELET_MEMORY_V2 ? wanted->pods.nr : 0) != state.pods.nr)
+		return replay_fail(replay, "reading lost entries");
+	if (kubelet_memory_state_write(&state, layout, &again) || strcmp(again, file) != 0)
+		return replay_fail(replay, "read and written again it is another file");
+	return OUTCOME_PASSED;
+}
+
+enum outcome replay_memory_checkpoint(struct replay *replay, struct json_object *line)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
+	struct json_object *want = field_of(line, "want");
+	enum kubelet_memory_layout layout = layout_of(field_text(line, "format", ""));
+	cleanup_free char *given = NULL, *file = NULL, *hashed = NULL;
+	const char *wanted = field_text(want, "file", "");
+	enum kubelet_fault fault;
+	char error[256] = "";
+	uint32_t sum;
+
+	replay->kubelet_rules = true;
+	given = wrap(field_of(line, "state"));
+	if (layout == KUBELET_MEMORY_LAYOUT_NR || !given ||
+	    kubelet_memory_state_read(given, strlen(given), "Static", &state, &fault, error,
+				      sizeof(error)))
+		return replay_fail(replay, "the case itself: %s", error);
+	if (kubelet_memory_state_hashed(&state, layout, &hashed, &sum) ||
+	    kubelet_memory_state_write(&state, layout, &file))
+		return replay_fail(replay, "no memory");
+	if (strcmp(hashed, field_text(want, "hashed", "")) != 0)
+		return replay_fail(replay, "hashed text: want '%.1500s', got '%.1500s'",
+				   field_text(want, "hashed", ""), hashed);
+	if (sum != field_int(want, "checksum", -1))
+		return replay_fail(replay, "checksum: want %lld, got %u",
+				   (long long)field_int(want, "checksum", -1), sum);
+	if (strcmp(file, wanted) != 0)
+		return replay_fail(replay, "file: want '%.1500s', got '%.1500s'", wanted, file);
+	return check_reading(replay, wanted, layout, &state);
+}
