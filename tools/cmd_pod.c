@@ -19,40 +19,120 @@ static int no_such(struct session *session, const char *what, const struct pod_r
 
 	return out_fail(session, STATUS_INPUT,
 			"%s %s%s%s: not in the ledger; 'pinfold %s show' lists what is, 'pinfold "
-			"event show' says why one was refused",
+			"pod refused' what was refused",
 			what, ref_text(ref, buffer, sizeof(buffer)), container ? "/" : "",
 			container ? container : "", what);
+}
+
+/* The one of `all` that is meant; borrowed from *ret_some, NULL = none is. */
+static int pick(struct session *session, struct json_object *all, const struct pod_ref *ref,
+		struct json_object **ret_some, struct json_object **ret_one)
+{
+	*ret_some = json_filter(all, pod_wanted, ref);
+	if (!*ret_some)
+		return out_no_memory(session);
+	*ret_one = json_object_array_length(*ret_some) ? json_object_array_get_idx(*ret_some, 0)
+						       : NULL;
+	return STATUS_DONE;
+}
+
+/* [POD]; *ret_one says whether there is one. */
+static int parse_optional_pod(struct session *session, int argc, char **argv,
+			      struct pod_ref *ret_ref, bool *ret_one)
+{
+	int r = STATUS_DONE;
+
+	*ret_one = argc;
+	if (argc)
+		r = ref_parse_pod(session, &argc, &argv, ret_ref);
+	if (!r && argc)
+		return unexpected(session, argv[0], "nothing more");
+	return r;
+}
+
+/* The pods, and in plain text below them those that are refused. */
+static int show_all(struct session *session, struct json_object *pods)
+{
+	cleanup_json struct json_object *refusals = NULL;
+	int r = out_object(session, &view_pod_desc, pods);
+
+	if (r || session->options.json)
+		return r;
+	r = source_add(session, "refusal", &refusals);
+	if (r || !refusals)
+		return r;
+	return out_object(session, &view_refusal_desc, TAKE_PTR(refusals));
+}
+
+/* Not in the ledger: refused, which has its reason, or not known at all. */
+static int not_admitted(struct session *session, const struct pod_ref *ref)
+{
+	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *refusal = NULL;
+	char buffer[2 * POD_NAME_MAX + 8];
+	int r = source_add(session, "refusal", &all);
+
+	if (!r && all)
+		r = pick(session, all, ref, &some, &refusal);
+	if (r)
+		return r;
+	if (!refusal)
+		return no_such(session, "pod", ref, NULL);
+	ref_text(ref, buffer, sizeof(buffer));
+	return out_fail(session, STATUS_FINDING,
+			"pod %s is refused: %s: %.300s; 'pinfold pod refused %s' says more", buffer,
+			json_text(refusal, "reason"), json_text(refusal, "message"), buffer);
 }
 
 static int pod_show(struct session *session, int argc, char **argv)
 {
 	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *pod = NULL;
 	struct pod_ref ref;
+	bool one;
 	int r;
 
-	if (argc) {
-		r = ref_parse_pod(session, &argc, &argv, &ref);
-		if (r)
-			return r;
-		if (argc)
-			return unexpected(session, argv[0], "nothing more");
-		argc = 1;
-	}
-	r = source_fetch(session, "pod", &all);
-	if (r || !argc)
-		return r ? r : out_object(session, &view_pod_desc, TAKE_PTR(all));
-	some = json_filter(all, pod_wanted, &ref);
-	if (!some)
-		return out_no_memory(session);
-	if (!json_object_array_length(some))
-		return no_such(session, "pod", &ref, NULL);
-	return out_object(session, &view_pod_desc,
-			  json_object_get(json_object_array_get_idx(some, 0)));
+	r = parse_optional_pod(session, argc, argv, &ref, &one);
+	if (!r)
+		r = source_fetch(session, "pod", &all);
+	if (r || !one)
+		return r ? r : show_all(session, TAKE_PTR(all));
+	r = pick(session, all, &ref, &some, &pod);
+	if (r)
+		return r;
+	return pod ? out_object(session, &view_pod_desc, json_object_get(pod))
+		   : not_admitted(session, &ref);
+}
+
+static int pod_refused(struct session *session, int argc, char **argv)
+{
+	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *refusal = NULL;
+	char buffer[2 * POD_NAME_MAX + 8];
+	struct pod_ref ref;
+	bool one;
+	int r;
+
+	r = parse_optional_pod(session, argc, argv, &ref, &one);
+	if (!r)
+		r = source_fetch(session, "refusal", &all);
+	if (r || !one)
+		return r ? r : out_object(session, &view_refusal_desc, TAKE_PTR(all));
+	r = pick(session, all, &ref, &some, &refusal);
+	if (r)
+		return r;
+	if (!refusal)
+		return out_fail(session, STATUS_INPUT,
+				"pod %s: not refused; 'pinfold pod refused' lists those that are",
+				ref_text(&ref, buffer, sizeof(buffer)));
+	return out_object(session, &view_refusal_desc, json_object_get(refusal));
 }
 
 static const struct command pod_commands[] = {
 	{"show", "list", "[POD]", "Pods: QoS class, bubble, exclusive CPUs, pool, containers.",
 	 pod_show},
+	{"refused", NULL, "[POD]", "Pods a source names that are not admitted, and why.",
+	 pod_refused},
 	{0},
 };
 

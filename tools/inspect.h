@@ -147,6 +147,11 @@ char *source_socket(const struct session *session);
  * *ret_json untouched. Returns enum status.
  */
 int source_fetch(struct session *session, const char *noun, struct json_object **ret_json);
+/*
+ * What the running agent says, for what only adds to an answer: where nobody
+ * listens or it does not know the noun *ret_json is NULL, and nothing is said.
+ */
+int source_add(struct session *session, const char *noun, struct json_object **ret_json);
 /* As source_fetch but the agent or nothing; POST when `body` is not NULL. */
 int source_ask(struct session *session, const char *path, const char *body,
 	       struct json_object **ret_json);

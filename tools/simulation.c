@@ -100,8 +100,14 @@ void simulation_fini(struct simulation *simulation)
 
 /* --- pods ------------------------------------------------------------------------------------- */
 
-static int add_refused(struct simulation *simulation, const struct pod_spec *spec, const char *file,
-		       const struct decision *decision)
+/* Where a pod stands; file NULL = nowhere, it was there before. */
+struct origin {
+	const char *file;
+	unsigned int line;
+};
+
+static int add_refused(struct simulation *simulation, const struct pod_spec *spec,
+		       struct origin origin, const struct decision *decision)
 {
 	struct refused *refused =
 		reallocarray(simulation->refused, simulation->nr_refused + 1, sizeof(*refused));
@@ -110,16 +116,18 @@ static int add_refused(struct simulation *simulation, const struct pod_spec *spe
 		return out_no_memory(simulation->session);
 	simulation->refused = refused;
 	refused = &refused[simulation->nr_refused++];
-	*refused = (struct refused){.decision = *decision};
+	*refused = (struct refused){.decision = *decision, .line = origin.line};
 	snprintf(refused->namespace, sizeof(refused->namespace), "%s", spec->namespace);
 	snprintf(refused->name, sizeof(refused->name), "%s", spec->name);
-	refused->file = file ? strdup(file) : NULL;
-	if (file && !refused->file)
+	snprintf(refused->uid, sizeof(refused->uid), "%s", spec->uid);
+	refused->file = origin.file ? strdup(origin.file) : NULL;
+	if (origin.file && !refused->file)
 		return out_no_memory(simulation->session);
 	return STATUS_DONE;
 }
 
-static int admit_one(struct simulation *simulation, const struct pod_spec *spec, const char *file)
+static int admit_one(struct simulation *simulation, const struct pod_spec *spec,
+		     struct origin origin)
 {
 	struct decision decision;
 	int r = admit_pod(simulation->world.ledger, spec, &decision);
@@ -130,12 +138,12 @@ static int admit_one(struct simulation *simulation, const struct pod_spec *spec,
 		return out_fail(simulation->session, STATUS_FAILED,
 				"pod %s/%s: cannot be decided: %s", spec->namespace, spec->name,
 				strerror(-r));
-	return decision.admitted ? STATUS_DONE : add_refused(simulation, spec, file, &decision);
+	return decision.admitted ? STATUS_DONE : add_refused(simulation, spec, origin, &decision);
 }
 
 /* The n-th copy has a name and an identity of its own. */
-static int admit_copy(struct simulation *simulation, const struct pod_spec *spec, const char *file,
-		      unsigned int n)
+static int admit_copy(struct simulation *simulation, const struct pod_spec *spec,
+		      struct origin origin, unsigned int n)
 {
 	cleanup_pod_spec struct pod_spec *copy = pod_spec_copy(spec);
 	size_t len;
@@ -147,7 +155,7 @@ static int admit_copy(struct simulation *simulation, const struct pod_spec *spec
 		snprintf(copy->name + len, sizeof(copy->name) - len, "-%u", n);
 		manifest_uid(copy->namespace, copy->name, copy->uid);
 	}
-	return admit_one(simulation, copy, file);
+	return admit_one(simulation, copy, origin);
 }
 
 /* All documents must be sound before the first is tried. */
@@ -186,7 +194,8 @@ int simulation_pods(struct simulation *simulation, const char *file, unsigned in
 	r = check_documents(simulation, &manifest, file);
 	for (unsigned int n = 1; n <= times && !r; n++) {
 		for (uint32_t i = 0; i < manifest.nr_documents && !r; i++)
-			r = admit_copy(simulation, manifest.documents[i].spec, file, n);
+			r = admit_copy(simulation, manifest.documents[i].spec,
+				       (struct origin){file, manifest.documents[i].line}, n);
 		if (simulation->nr_refused + ledger_nr_pods(simulation->world.ledger) > MAX_PODS)
 			return out_fail(simulation->session, STATUS_INPUT,
 					"%s times %u: more than %d pods; ask for fewer", file,
@@ -276,7 +285,8 @@ static int move_pods(struct simulation *simulation, const struct ledger *from)
 		kept[i] = keep_grant(to, ledger_pod_at(from, i));
 	for (uint32_t i = 0; i < ledger_nr_pods(from) && !r; i++) {
 		if (!kept[i])
-			r = admit_one(simulation, ledger_pod_at(from, i)->spec, NULL);
+			r = admit_one(simulation, ledger_pod_at(from, i)->spec,
+				      (struct origin){NULL, 0});
 	}
 	return r;
 }
@@ -437,7 +447,9 @@ static void fill_rows(const struct simulation *simulation, struct refusal_row *r
 		refusals[i] = (struct refusal_row){
 			.namespace = refused->namespace,
 			.name = refused->name,
+			.uid = refused->uid,
 			.file = refused->file,
+			.line = refused->line,
 			.decision = &refused->decision,
 		};
 	}

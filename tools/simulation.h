@@ -21,8 +21,9 @@ struct holdings {
 
 /* A pod that was refused; owns its texts. */
 struct refused {
-	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
-	char *file; /* NULL = none */
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX], uid[POD_UID_MAX];
+	char *file;	   /* NULL = none */
+	unsigned int line; /* 0 = none */
 	struct decision decision;
 };
 

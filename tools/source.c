@@ -177,6 +177,30 @@ int source_ask(struct session *session, const char *path, const char *body,
 	return r < 0 ? report_unreachable(session, socket, r) : r;
 }
 
+int source_add(struct session *session, const char *noun, struct json_object **ret_json)
+{
+	cleanup_free char *socket = source_socket(session);
+	cleanup_answer struct answer_text answer = {0};
+	struct json_object *json = NULL;
+	const char *error;
+	char path[64];
+
+	if (!socket)
+		return out_no_memory(session);
+	*ret_json = NULL;
+	snprintf(path, sizeof(path), "/v1/%s", noun);
+	if (session->options.given || client_ask(socket, path, NULL, &answer))
+		return STATUS_DONE;
+	if (answer.status < 300)
+		json = parse_answer(&answer.body, &error);
+	if (json_object_is_type(json,
+				view_find(noun)->is_list ? json_type_array : json_type_object))
+		*ret_json = json;
+	else
+		json_object_put(json);
+	return STATUS_DONE;
+}
+
 int source_fetch(struct session *session, const char *noun, struct json_object **ret_json)
 {
 	const enum json_type wanted = view_find(noun)->is_list ? json_type_array : json_type_object;

@@ -729,6 +729,113 @@ static void what_runs_keeps_its_cpus_without_a_state(void **state)
 	free_pods(pods, 3);
 }
 
+/* The n-th refusal's member as text, "null" for null. */
+static void expect_refusal(struct controller *controller, size_t n, const char *key,
+			   const char *wanted)
+{
+	struct json_object *json = query(controller, "refusal"), *value = NULL;
+	const char *found;
+
+	assert_true(n < json_object_array_length(json));
+	json_object_object_get_ex(json_object_array_get_idx(json, n), key, &value);
+	found = value ? json_object_get_string(value) : "null";
+	assert_string_equal(found, wanted);
+	json_object_put(json);
+}
+
+static void refusals_are_listed_until_they_are_none(void **state)
+{
+	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true),
+				   make_pod("b", "big", 12000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	expect_refusal(controller, 0, "namespace", "default");
+	expect_refusal(controller, 0, "name", "b");
+	expect_refusal(controller, 0, "uid", "uid-b");
+	expect_refusal(controller, 0, "file", "/etc/pinfold/pods.d/pods.yaml");
+	expect_refusal(controller, 0, "line", "2");
+	expect_refusal(controller, 0, "refusal", "cpus");
+	expect_refusal(controller, 0, "container", "big");
+	expect_refusal(controller, 0, "wanted", "12");
+	expect_refusal(controller, 0, "available", "10");
+	expect_refusal(controller, 0, "suggestion", "fits with 10 CPUs for container big");
+	/* What is suggested is done: admitted, and no longer among the refused. */
+	pods[1]->containers->request.cpu_mcpu = 10000;
+	pods[1]->containers->limit = pods[1]->containers->request;
+	scan(controller, pods, 2);
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void a_refused_pod_goes_with_its_document_or_for_room(void **state)
+{
+	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true),
+				   make_pod("b", "big", 12000, true),
+				   make_pod("c", "huge", 99000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 3);
+	assert_int_equal(nr_rows(controller, "refusal"), 2);
+	scan(controller, pods, 2);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	expect_refusal(controller, 0, "name", "b");
+	scan(controller, pods + 1, 1);
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
+static void a_wrong_document_is_a_refusal(void **state)
+{
+	struct controller *controller = start_controller();
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod wrong[] = {
+		{.file = "pods.yaml", .line = 3, .error = "line 5: no", .name = "default/a"},
+		{.file = "pods.yaml", .line = 9, .error = "line 9: no name", .name = ""},
+	};
+	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true)};
+
+	sink->scanned(sink->self, wrong, 2, true);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "refusal"), 2);
+	expect_refusal(controller, 0, "name", "a");
+	expect_refusal(controller, 0, "reason", "InvalidPod");
+	expect_refusal(controller, 0, "uid", "null");
+	expect_refusal(controller, 1, "name", "null");
+	expect_refusal(controller, 1, "line", "9");
+	scan(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Once the document is damaged, what it said before is not tried again. */
+static void a_damaged_document_forgets_what_it_said(void **state)
+{
+	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true),
+				   make_pod("b", "big", 12000, true)};
+	struct controller *controller = start_controller();
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod damaged = {
+		.file = "pods.yaml", .line = 2, .error = "line 2: no", .name = "default/b"};
+
+	scan(controller, pods, 2);
+	sink->scanned(sink->self, &damaged, 1, true);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	expect_refusal(controller, 0, "reason", "InvalidPod");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 static void metrics_page_is_whole(void **state)
 {
 	struct pod_spec *pods[] = {make_pod("a", "exclusive", 4000, true)};
@@ -836,6 +943,13 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_state_is_set_aside, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_runs_keeps_its_cpus_without_a_state, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(refusals_are_listed_until_they_are_none, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_refused_pod_goes_with_its_document_or_for_room,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_wrong_document_is_a_refusal, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_document_forgets_what_it_said, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(metrics_page_is_whole, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_call_may_be_the_last, set_up, tear_down),

@@ -183,6 +183,38 @@ static void containers_show_what_is_written(void **state)
 	group_tree_fini(&tree);
 }
 
+static void refusals_say_what_is_known(void **state)
+{
+	const struct stage *stage = *state;
+	const struct decision wrong = {.refusal = REFUSAL_SPEC,
+				       .reason = "InvalidPod",
+				       .message = "x.yaml: line 7",
+				       .wanted = -1,
+				       .available = -1};
+	const struct refusal_row rows[] = {
+		{.namespace = "prod",
+		 .name = "big",
+		 .uid = "uid-big",
+		 .file = "/d/big.yaml",
+		 .line = 4,
+		 .decision = &stage->refused},
+		{.decision = &wrong},
+	};
+	struct json_object *json = view_refusals(rows, ARRAY_SIZE(rows));
+
+	check(&view_refusal_desc, json);
+	expect(json, "/0/name", "big");
+	expect(json, "/0/reason", "UnexpectedAdmissionError");
+	expect(json, "/0/available", "10");
+	expect(json, "/0/line", "4");
+	expect(json, "/0/suggestion", "fits with 9 CPUs for container main");
+	expect(json, "/1/name", "null");
+	expect(json, "/1/line", "null");
+	expect(json, "/1/wanted", "null");
+	expect(json, "/1/suggestion", "null");
+	json_object_put(json);
+}
+
 static void simulate_has_the_promised_keys(void **state)
 {
 	const struct stage *stage = *state;
@@ -333,6 +365,7 @@ int main(void)
 		cmocka_unit_test(node_sums_up),
 		cmocka_unit_test(pods_and_containers_say_what_is_held),
 		cmocka_unit_test(containers_show_what_is_written),
+		cmocka_unit_test(refusals_say_what_is_known),
 		cmocka_unit_test(simulate_has_the_promised_keys),
 		cmocka_unit_test(policy_lists_what_is_on),
 		cmocka_unit_test(rows_become_objects),

@@ -204,6 +204,48 @@ static struct json_object *report_pods(struct controller *controller)
 	return view_pods(controller->ledger);
 }
 
+/* Names of a refused document as far as they are known; the row borrows them. */
+struct refusal_text {
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
+	char file[CONFIG_PATH_MAX + ROW_PATH_MAX];
+};
+
+static void fill_refusal(const struct controller *controller, const struct refused_pod *refused,
+			 struct refusal_row *row, struct refusal_text *text)
+{
+	const char *directory = controller->options.config->sources.manifest_directory;
+	const char *slash = strchr(refused->name, '/');
+
+	snprintf(text->file, sizeof(text->file), "%s/%s", directory, refused->file);
+	*row = (struct refusal_row){
+		.file = *refused->file ? text->file : NULL,
+		.line = refused->line,
+		.decision = &refused->decision,
+	};
+	if (refused->spec)
+		row->uid = refused->spec->uid;
+	if (!slash)
+		return;
+	snprintf(text->namespace, sizeof(text->namespace), "%.*s", (int)(slash - refused->name),
+		 refused->name);
+	snprintf(text->name, sizeof(text->name), "%s", slash + 1);
+	row->namespace = text->namespace;
+	row->name = text->name;
+}
+
+static struct json_object *report_refusals(struct controller *controller)
+{
+	uint32_t nr = controller->nr_refused;
+	cleanup_free struct refusal_row *rows = calloc(nr + 1, sizeof(*rows));
+	cleanup_free struct refusal_text *texts = calloc(nr + 1, sizeof(*texts));
+
+	if (!rows || !texts)
+		return NULL;
+	for (uint32_t i = 0; i < nr; i++)
+		fill_refusal(controller, &controller->refused[i], &rows[i], &texts[i]);
+	return view_refusals(rows, nr);
+}
+
 static const struct {
 	const char *object;
 	struct json_object *(*build)(struct controller *controller);
@@ -213,6 +255,7 @@ static const struct {
 	{"policy", report_policy},    {"state", report_state},
 	{"drift", report_drift},      {"event", report_events},
 	{"feature", report_features}, {"prog", report_progs},
+	{"refusal", report_refusals},
 };
 
 int report_query(void *self, const char *object, struct json_object **ret_json)

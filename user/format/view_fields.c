@@ -441,31 +441,37 @@ const struct object_desc view_prog_desc = {
 	FIELDS(prog_fields),
 };
 
-/* --- simulate --------------------------------------------------------------------------------- */
+/* --- refusal ---------------------------------------------------------------------------------- */
 
 static const struct field_desc refusal_fields[] = {
-	{"namespace", "refused", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Namespace of the pod."},
-	{"name", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE | FIELD_SLASH, NULL, NULL,
-	 "Name of the pod."},
+	{"namespace", "pod", FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "Namespace of the pod; null = its document does not say."},
+	{"name", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE | FIELD_SLASH | FIELD_NULL, NULL, NULL,
+	 "Name of the pod; null = its document does not say."},
+	{"uid", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL, "Identity of the pod."},
+	{"reason", "refused", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "The kubelet's word for it."},
+	{"refusal", "kind", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Ours, as in the metrics."},
 	{"container", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
 	 "The container that does not fit; null = the pod as a whole."},
-	{"reason", NULL, FIELD_TEXT, FIELD_HEAD, NULL, NULL, "The kubelet's word for it."},
-	{"refusal", "kind", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Ours, as in the metrics."},
 	{"wanted", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
 	 "How much was wanted, in the resource's unit."},
 	{"available", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "How much there is."},
-	{"file", NULL, FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL, "Where it stands."},
 	{"message", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE, NULL, NULL, "The whole sentence."},
 	{"suggestion", "try", FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL,
-	 "The nearest change that would fit."},
+	 "The nearest change that fits: it was tried when the pod was refused."},
+	{"file", NULL, FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL, "Where it stands."},
+	{"line", NULL, FIELD_COUNT, FIELD_NULL, NULL, NULL, "Line its document begins in."},
 };
 
-static const struct object_desc refusal_desc = {
+const struct object_desc view_refusal_desc = {
 	.name = "refusal",
 	.help = "A pod that was not admitted, and why.",
 	.version = 1,
+	.is_list = true,
 	FIELDS(refusal_fields),
 };
+
+/* --- simulate --------------------------------------------------------------------------------- */
 
 static const struct field_desc change_fields[] = {
 	{"namespace", NULL, FIELD_TEXT, 0, NULL, NULL, "Namespace of the pod."},
@@ -506,7 +512,7 @@ static const struct field_desc simulate_fields[] = {
 	MACHINE_FIELDS,
 	POOL_FIELDS,
 	{"pods", NULL, FIELD_LIST, FIELD_BARE, NULL, &view_pod_desc, "Pods admitted."},
-	{"refusals", NULL, FIELD_LIST, FIELD_BARE, NULL, &refusal_desc, "Pods refused."},
+	{"refusals", NULL, FIELD_LIST, FIELD_BARE, NULL, &view_refusal_desc, "Pods refused."},
 	{"changes", NULL, FIELD_LIST, 0, NULL, &change_desc,
 	 "Containers whose CPUs the change would move."},
 	{"expects", NULL, FIELD_LIST, 0, NULL, &expect_desc, "Expectations of the script."},
@@ -567,13 +573,11 @@ const struct object_desc view_error_desc = {
 };
 
 const struct object_desc *const view_descs[] = {
-	&view_node_desc,     &view_cpu_desc,
-	&view_pod_desc,	     &view_container_desc,
-	&view_policy_desc,   &view_drift_desc,
-	&view_event_desc,    &view_feature_desc,
-	&view_prog_desc,     &view_state_desc,
-	&view_simulate_desc, &view_version_desc,
-	&view_run_desc,	     NULL,
+	&view_node_desc,    &view_cpu_desc,	  &view_pod_desc,
+	&view_refusal_desc, &view_container_desc, &view_policy_desc,
+	&view_drift_desc,   &view_event_desc,	  &view_feature_desc,
+	&view_prog_desc,    &view_state_desc,	  &view_simulate_desc,
+	&view_version_desc, &view_run_desc,	  NULL,
 };
 
 const struct object_desc *view_find(const char *name)

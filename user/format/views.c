@@ -525,7 +525,7 @@ struct json_object *view_policy(const struct policy *policy, const struct cpuset
 	return build_finish(&build, object);
 }
 
-/* --- simulate --------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 static struct json_object *one_refusal(struct build *build, const struct refusal_row *row)
 {
@@ -534,6 +534,7 @@ static struct json_object *one_refusal(struct build *build, const struct refusal
 
 	build_put_text(build, object, "namespace", row->namespace);
 	build_put_text(build, object, "name", row->name);
+	build_put_text(build, object, "uid", row->uid);
 	build_put_given(build, object, "container", decision->container);
 	build_put_text(build, object, "refusal", refusal_name(decision->refusal));
 	build_put_text(build, object, "reason", decision->reason);
@@ -542,8 +543,29 @@ static struct json_object *one_refusal(struct build *build, const struct refusal
 	build_put_known(build, object, "wanted", decision->wanted);
 	build_put_known(build, object, "available", decision->available);
 	build_put_text(build, object, "file", row->file);
+	build_put_known(build, object, "line", row->line ? (int64_t)row->line : -1);
 	return object;
 }
+
+static struct json_object *all_refusals(struct build *build, const struct refusal_row *rows,
+					size_t nr_rows)
+{
+	struct json_object *array = build_array(build);
+
+	for (size_t i = 0; i < nr_rows; i++)
+		build_push(build, array, one_refusal(build, &rows[i]));
+	return array;
+}
+
+struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows)
+{
+	struct build build = {0};
+	struct json_object *array = all_refusals(&build, rows, nr_rows);
+
+	return build_finish(&build, array);
+}
+
+/* --- simulate --------------------------------------------------------------------------------- */
 
 static struct json_object *changes(struct build *build, const struct simulate_row *row)
 {
@@ -585,16 +607,14 @@ struct json_object *view_simulate(const struct ledger *ledger, const struct simu
 {
 	struct build build = {0};
 	struct json_object *object = build_object(&build);
-	struct json_object *refusals = build_array(&build);
 
 	build_put_int(&build, object, "schema_version", PINFOLD_SCHEMA_VERSION);
 	build_put_text(&build, object, "topology", row->topology);
 	put_machine(&build, object, ledger_topology(ledger));
 	put_pools(&build, object, ledger);
-	for (size_t i = 0; i < row->nr_refusals; i++)
-		build_push(&build, refusals, one_refusal(&build, &row->refusals[i]));
 	build_put(&build, object, "pods", all_pods(&build, ledger));
-	build_put(&build, object, "refusals", refusals);
+	build_put(&build, object, "refusals",
+		  all_refusals(&build, row->refusals, row->nr_refusals));
 	build_put(&build, object, "changes", changes(&build, row));
 	build_put(&build, object, "expects", expects(&build, row));
 	build_put(&build, object, "nodes", numa_nodes(&build, ledger));

@@ -26,7 +26,8 @@
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_drift_desc, view_event_desc, view_feature_desc,
-	view_prog_desc, view_simulate_desc, view_version_desc, view_run_desc, view_error_desc;
+	view_prog_desc, view_refusal_desc, view_simulate_desc, view_version_desc, view_run_desc,
+	view_error_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -112,14 +113,19 @@ struct json_object *view_features(const struct feature_row *rows, size_t nr_rows
 /* Run time and count are null where the kernel did not count (both zero). */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
 
-/* --- simulate --------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 /* One refusal, with the document it came from. */
 struct refusal_row {
-	const char *namespace, *name;
-	const char *file; /* NULL = none */
+	const char *namespace, *name; /* NULL = the document does not say */
+	const char *uid;	      /* NULL = not known */
+	const char *file;	      /* NULL = none */
+	unsigned int line;	      /* where the document begins; 0 = not known */
 	const struct decision *decision;
 };
+struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows);
+
+/* --- simulate --------------------------------------------------------------------------------- */
 
 /* Before and after of one container, for drain, offline and policy. */
 struct change_row {
