@@ -11,6 +11,7 @@
 #define TESTS_FAKE_WORLD_H
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
