@@ -126,9 +126,9 @@ static void refused_descriptions(void **state)
 	} cases[] = {
 		{"nonsense", "nor an hwloc description"},
 		{"", "nor an hwloc description"},
-		{"package:2 numa:1 core:99999999 pu:2", "more than 32768 objects"},
-		{"node:64 core:64 pu:64", "more than 32768 objects"},
-		{"1000 1000 1000", "more than 32768 objects"},
+		{"package:2 numa:1 core:99999999 pu:2", "more than 8192 CPUs"},
+		{"node:64 core:64 pu:64", "more than 8192 CPUs"},
+		{"1000 1000 1000", "more than 8192 CPUs"},
 		{"core:5000 pu:2", "more than 8192 CPUs"},
 		{"numa:65 core:1 pu:1", "64 NUMA nodes"},
 		{"/no/such/file.xml", "No such file"},

@@ -19,8 +19,6 @@
 
 /* lstopo's file of a machine of 8192 CPUs has about 12 MiB. */
 #define XML_MAX_BYTES (32U << 20)
-/* Objects a synthetic description may ask for: room for caches above 8192 CPUs. */
-#define SYNTHETIC_MAX_OBJECTS 32768
 
 struct report {
 	const char *source;
@@ -161,7 +159,10 @@ static int read_xml(const struct report *report, struct machine *machine)
 	return err;
 }
 
-/* hwloc allocates what a description asks for; a slip must not ask for terabytes. */
+/*
+ * hwloc allocates what a description asks for, in time that grows faster than
+ * its CPUs: their number, the product of all widths, is looked at first.
+ */
 static bool is_modest(const char *description)
 {
 	unsigned long total = 1;
@@ -169,8 +170,8 @@ static bool is_modest(const char *description)
 	for (const char *at = strchr(description, ':'); at; at = strchr(at + 1, ':')) {
 		unsigned long width = strtoul(at + 1, NULL, 10);
 
-		if (width > SYNTHETIC_MAX_OBJECTS ||
-		    total * (width ? width : 1) > SYNTHETIC_MAX_OBJECTS)
+		if (width > CPUSET_MAX ||
+		    total * (width ? width : 1) > CPUSET_MAX)
 			return false;
 		total *= width ? width : 1;
 	}
@@ -187,13 +188,13 @@ static bool is_modest_bare(const char *description)
 
 		if (*at >= '0' && *at <= '9' && (at == description || at[-1] == ' ')) {
 			width = strtoul(at, (char **)&at, 10);
-			if (width > SYNTHETIC_MAX_OBJECTS)
+			if (width > CPUSET_MAX)
 				return false;
 		} else {
 			at++;
 		}
 		total *= width ? width : 1;
-		if (total > SYNTHETIC_MAX_OBJECTS)
+		if (total > CPUSET_MAX)
 			return false;
 	}
 	return true;
@@ -206,8 +207,8 @@ static int read_synthetic(const struct report *report, struct machine *machine)
 
 	if (!is_modest(report->source) || !is_modest_bare(report->source))
 		return fail(report, -EINVAL,
-			    "it describes more than %d objects; at most %d CPUs are handled",
-			    SYNTHETIC_MAX_OBJECTS, CPUSET_MAX);
+			    "it describes more than %d CPUs, which is the most that is handled",
+			    CPUSET_MAX);
 	err = start_hwloc(&hwloc);
 	if (err)
 		return err;
