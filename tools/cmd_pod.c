@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inspect.h"
+#include "simulation.h"
 
 /* --- pod -------------------------------------------------------------------------------------- */
 
@@ -80,8 +80,9 @@ static int not_admitted(struct session *session, const struct pod_ref *ref)
 		return no_such(session, "pod", ref, NULL);
 	ref_text(ref, buffer, sizeof(buffer));
 	return out_fail(session, STATUS_FINDING,
-			"pod %s is refused: %s: %.300s; 'pinfold pod refused %s' says more", buffer,
-			json_text(refusal, "reason"), json_text(refusal, "message"), buffer);
+			"pod %s is refused: %s: %.300s; 'pinfold pod explain %s' says what to do",
+			buffer, json_text(refusal, "reason"), json_text(refusal, "message"),
+			buffer);
 }
 
 static int pod_show(struct session *session, int argc, char **argv)
@@ -128,11 +129,56 @@ static int pod_refused(struct session *session, int argc, char **argv)
 	return out_object(session, &view_refusal_desc, json_object_get(refusal));
 }
 
+/* As if the file were written to the manifests directory now. */
+static int explain_file(struct session *session, int argc, char **argv)
+{
+	struct simulation simulation cleanup(simulation_fini) = {0};
+	int r;
+
+	if (argc != 1)
+		return out_fail(session, STATUS_USAGE, "write 'pod explain file FILE'");
+	r = simulation_open(session, &simulation);
+	if (!r)
+		r = simulation_pods(&simulation, argv[0], 1);
+	if (!r)
+		r = out_object(session, &view_explain_desc, simulation_explain(&simulation));
+	return r ? r : simulation_status(&simulation);
+}
+
+static int pod_explain(struct session *session, int argc, char **argv)
+{
+	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *found = NULL;
+	struct pod_ref ref;
+	bool refused;
+	int r;
+
+	if (argc && !strcmp(argv[0], "file"))
+		return explain_file(session, argc - 1, argv + 1);
+	r = ref_parse_pod(session, &argc, &argv, &ref);
+	if (!r && argc)
+		r = unexpected(session, argv[0], "nothing more");
+	if (!r)
+		r = source_fetch(session, "explain", &all);
+	if (!r)
+		r = pick(session, all, &ref, &some, &found);
+	if (r)
+		return r;
+	if (!found)
+		return no_such(session, "pod", &ref, NULL);
+	refused = *json_text(found, "reason");
+	r = out_object(session, &view_explain_desc, json_object_get(found));
+	return r ? r : refused ? STATUS_FINDING : STATUS_DONE;
+}
+
 static const struct command pod_commands[] = {
 	{"show", "list", "[POD]", "Pods: QoS class, bubble, exclusive CPUs, pool, containers.",
 	 pod_show},
 	{"refused", NULL, "[POD]", "Pods a source names that are not admitted, and why.",
 	 pod_refused},
+	{"explain", NULL, "{ POD | file FILE }",
+	 "Why it has these CPUs, or why it is refused and what to do; exit status 1 when refused.",
+	 pod_explain},
 	{0},
 };
 

@@ -96,6 +96,11 @@ static struct json_object *cold_pods(const struct world *world)
 	return view_pods(world->ledger);
 }
 
+static struct json_object *cold_explanations(const struct world *world)
+{
+	return world_explain(world, NULL, 0);
+}
+
 static const struct {
 	const char *noun;
 	struct json_object *(*build)(const struct world *world);
@@ -104,6 +109,7 @@ static const struct {
 	{"node", cold_node, WORLD_POLICY_OF_STATE},
 	{"cpu", cold_cpus, WORLD_POLICY_OF_STATE},
 	{"pod", cold_pods, WORLD_POLICY_OF_STATE},
+	{"explain", cold_explanations, WORLD_POLICY_OF_STATE},
 	{"container", cold_containers, WORLD_POLICY_OF_STATE},
 	{"policy", cold_policy, WORLD_POLICY_OF_STATE},
 	{"state", cold_state, WORLD_POLICY_OF_STATE | WORLD_DAMAGED_STATE},

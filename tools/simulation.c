@@ -92,6 +92,7 @@ void simulation_fini(struct simulation *simulation)
 		free(simulation->expectations[i].text);
 		free(simulation->expectations[i].found);
 	}
+	free(simulation->named);
 	free(simulation->refused);
 	free(simulation->expectations);
 	free(simulation->before.items);
@@ -126,6 +127,18 @@ static int add_refused(struct simulation *simulation, const struct pod_spec *spe
 	return STATUS_DONE;
 }
 
+static int add_named(struct simulation *simulation, const char *uid)
+{
+	char(*grown)[POD_UID_MAX] =
+		reallocarray(simulation->named, simulation->nr_named + 1, sizeof(*grown));
+
+	if (!grown)
+		return out_no_memory(simulation->session);
+	simulation->named = grown;
+	snprintf(grown[simulation->nr_named++], sizeof(*grown), "%s", uid);
+	return STATUS_DONE;
+}
+
 static int admit_one(struct simulation *simulation, const struct pod_spec *spec,
 		     struct origin origin)
 {
@@ -138,7 +151,10 @@ static int admit_one(struct simulation *simulation, const struct pod_spec *spec,
 		return out_fail(simulation->session, STATUS_FAILED,
 				"pod %s/%s: cannot be decided: %s", spec->namespace, spec->name,
 				strerror(-r));
-	return decision.admitted ? STATUS_DONE : add_refused(simulation, spec, origin, &decision);
+	r = origin.file ? add_named(simulation, spec->uid) : STATUS_DONE;
+	if (r || decision.admitted)
+		return r;
+	return add_refused(simulation, spec, origin, &decision);
 }
 
 /* The n-th copy has a name and an identity of its own. */
@@ -438,8 +454,7 @@ static void compare_holdings(const struct holdings *before, const struct holding
 	}
 }
 
-static void fill_rows(const struct simulation *simulation, struct refusal_row *refusals,
-		      struct expect_row *expects)
+static void fill_refusals(const struct simulation *simulation, struct refusal_row *refusals)
 {
 	for (size_t i = 0; i < simulation->nr_refused; i++) {
 		const struct refused *refused = &simulation->refused[i];
@@ -453,6 +468,10 @@ static void fill_rows(const struct simulation *simulation, struct refusal_row *r
 			.decision = &refused->decision,
 		};
 	}
+}
+
+static void fill_expects(const struct simulation *simulation, struct expect_row *expects)
+{
 	for (size_t i = 0; i < simulation->nr_expectations; i++) {
 		const struct expectation *expectation = &simulation->expectations[i];
 
@@ -487,9 +506,34 @@ struct json_object *simulation_view(const struct simulation *simulation)
 
 	if (!refusals || !expects || !changes || take_holdings(simulation->world.ledger, &after))
 		return NULL;
-	fill_rows(simulation, refusals, expects);
+	fill_refusals(simulation, refusals);
+	fill_expects(simulation, expects);
 	compare_holdings(before, &after, changes, &row.nr_changes);
 	json = view_simulate(simulation->world.ledger, &row);
 	free(after.items);
 	return json;
+}
+
+static bool is_named(struct json_object *item, const void *data)
+{
+	const struct simulation *simulation = data;
+
+	for (size_t i = 0; i < simulation->nr_named; i++) {
+		if (!strcmp(simulation->named[i], json_text(item, "uid")))
+			return true;
+	}
+	return false;
+}
+
+struct json_object *simulation_explain(const struct simulation *simulation)
+{
+	cleanup_free struct refusal_row *refusals =
+		calloc(simulation->nr_refused + 1, sizeof(*refusals));
+	cleanup_json struct json_object *all = NULL;
+
+	if (!refusals)
+		return NULL;
+	fill_refusals(simulation, refusals);
+	all = world_explain(&simulation->world, refusals, simulation->nr_refused);
+	return all ? json_filter(all, is_named, simulation) : NULL;
 }

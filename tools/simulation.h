@@ -37,7 +37,8 @@ struct simulation {
 	struct session *session;
 	struct world world;
 	struct holdings before;
-	size_t nr_refused, nr_expectations;
+	size_t nr_named, nr_refused, nr_expectations;
+	char (*named)[POD_UID_MAX]; /* pods its files named */
 	struct refused *refused;
 	struct expectation *expectations;
 	const char *script; /* its file; borrowed */
@@ -58,6 +59,8 @@ int simulation_expect(struct simulation *simulation, unsigned int line, const ch
 		      const char *found);
 /* What came of it, as JSON; NULL = no memory. */
 struct json_object *simulation_view(const struct simulation *simulation);
+/* The pods its files named, explained; NULL = no memory. */
+struct json_object *simulation_explain(const struct simulation *simulation);
 /* 1 for a refusal or an expectation not met. Where a script expects, only these count. */
 int simulation_status(const struct simulation *simulation);
 

@@ -245,6 +245,21 @@ static int open_parts(struct session *session, unsigned int flags, struct world 
 	return r ? r : restore_pods(session, world);
 }
 
+struct json_object *world_explain(const struct world *world, const struct refusal_row *refusals,
+				  size_t nr_refusals)
+{
+	/* names of cgroups do not matter here, what would be written to them does */
+	const struct plan_layout layout = {.root = PINFOLD_WORKLOAD_ROOT};
+	struct group_tree desired = {0};
+	struct json_object *json;
+
+	if (plan_desired(world->ledger, &layout, &desired))
+		return NULL;
+	json = view_explains(world->ledger, &desired, refusals, nr_refusals);
+	group_tree_fini(&desired);
+	return json;
+}
+
 int world_open(struct session *session, unsigned int flags, struct world *ret_world)
 {
 	int r;

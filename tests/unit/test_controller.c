@@ -762,6 +762,7 @@ static void refusals_are_listed_until_they_are_none(void **state)
 	expect_refusal(controller, 0, "wanted", "12");
 	expect_refusal(controller, 0, "available", "10");
 	expect_refusal(controller, 0, "suggestion", "fits with 10 CPUs for container big");
+	assert_int_equal(nr_rows(controller, "explain"), 2);
 	/* What is suggested is done: admitted, and no longer among the refused. */
 	pods[1]->containers->request.cpu_mcpu = 10000;
 	pods[1]->containers->limit = pods[1]->containers->request;

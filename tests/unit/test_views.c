@@ -215,6 +215,123 @@ static void refusals_say_what_is_known(void **state)
 	json_object_put(json);
 }
 
+static void explanations_say_where_and_why(void **state)
+{
+	const struct stage *stage = *state;
+	const struct plan_layout layout = {.root = "pinfold.slice"};
+	const struct refusal_row refusals[] = {
+		{.namespace = "prod", .name = "big", .uid = "uid-big", .decision = &stage->refused},
+		/* a changed document of a pod that runs */
+		{.namespace = "prod", .name = "web", .uid = "uid-web", .decision = &stage->refused},
+	};
+	struct group_tree tree = {0};
+	struct json_object *json;
+
+	assert_int_equal(plan_desired(stage->ledger, &layout, &tree), 0);
+	json = view_explains(stage->ledger, &tree, refusals, ARRAY_SIZE(refusals));
+	check(&view_explain_desc, json);
+	assert_int_equal(json_object_array_length(json), 3);
+	expect(json, "/0/outcome", "admitted");
+	expect(json, "/0/reason", "null");
+	expect(json, "/0/held", "1-2,9-10");
+	expect(json, "/0/containers/0/cpus", "1-2,9-10");
+	expect(json, "/0/containers/0/cores", "1-2");
+	expect(json, "/0/containers/0/numa", "0");
+	expect(json, "/0/containers/0/sockets", "0");
+	expect(json, "/0/containers/0/whole_cores", "true");
+	expect(json, "/0/containers/0/siblings", "");
+	expect(json, "/0/containers/0/pool", "null");
+	expect(json, "/0/containers/0/cpu_max", "max 100000");
+	expect(json, "/0/options/0/option", "cpuManagerPolicy");
+	expect(json, "/0/options/1/option", "strict-cpu-reservation");
+	expect(json, "/0/options/2/outcome",
+	       "CPUs per NUMA node 0: 4; 1 node used, 1 could hold them");
+	assert_int_equal(json_object_array_length(at(json, "/0/nodes")), 0);
+	expect(json, "/1/outcome", "admitted");
+	expect(json, "/1/reason", "UnexpectedAdmissionError");
+	expect(json, "/1/containers/0/pool", "node");
+	expect(json, "/1/containers/0/whole_cores", "null");
+	assert_non_null(strstr(json_object_get_string(at(json, "/1/containers/0/why")),
+			       "the pod is Burstable"));
+	expect(json, "/2/outcome", "refused");
+	expect(json, "/2/name", "big");
+	expect(json, "/2/suggestion", "fits with 9 CPUs for container main");
+	expect(json, "/2/grant", "null");
+	expect(json, "/2/nodes/0/free", "3,11");
+	expect(json, "/2/nodes/0/nr_free_cores", "1");
+	expect(json, "/2/nodes/1/nr_free", "8");
+	json_object_put(json);
+	group_tree_fini(&tree);
+}
+
+/* One container per rule that keeps CPUs from it; the sentence names the rule. */
+static void explanations_name_the_rule(void **state)
+{
+	struct topology *topology = scene_machine(2, 1, 4, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger = scene_ledger(topology, &policy);
+	struct pod_spec *odd = scene_pod("odd"), *level = scene_pod("level");
+	const char *wanted[] = {"no CPU", "1500m", "its CPU limit does not equal"};
+	struct json_object *json;
+
+	add_container(odd, "half", CONTAINER_APP, 1500, 1500);
+	set_budget(level, 6);
+	add_container(level, "none", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	add_container(level, "half", CONTAINER_APP, 1000, 2000);
+	assert_true(admit_and_free(ledger, odd).admitted);
+	assert_true(admit_and_free(ledger, level).admitted);
+	json = view_explains(ledger, NULL, NULL, 0);
+	check(&view_explain_desc, json);
+	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/0/why")), wanted[0]));
+	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/1/why")), wanted[2]));
+	assert_non_null(strstr(json_object_get_string(at(json, "/1/containers/0/why")), wanted[1]));
+	json_object_put(json);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/* The kubelet's pod quota binds the exclusive container; ours does not. */
+static void explanations_warn_of_the_pods_quota(void **state)
+{
+	const struct plan_layout layout = {.root = "pinfold.slice"};
+	struct topology *topology = scene_machine(2, 1, 4, 2);
+
+	for (int i = 0; i < COMPATIBILITY_NR; i++) {
+		struct policy policy = strict_policy("0,8");
+		struct pod_spec *spec = scene_pod("db");
+		struct group_tree tree = {0};
+		struct json_object *json;
+		struct ledger *ledger;
+
+		policy.compatibility = (enum compatibility)i;
+		policy.align = ALIGN_RESTRICTED;
+		policy.scope = ALIGN_SCOPE_POD;
+		ledger = scene_ledger(topology, &policy);
+		set_budget(spec, 6);
+		add_container(spec, "side", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
+		add_container(spec, "main", CONTAINER_APP, 4000, 4000);
+		assert_true(admit_and_free(ledger, spec).admitted);
+		assert_int_equal(plan_desired(ledger, &layout, &tree), 0);
+		json = view_explains(ledger, &tree, NULL, 0);
+		check(&view_explain_desc, json);
+		if (i == COMPATIBILITY_KUBELET_1_36) {
+			expect(json, "/0/containers/1/pod_cpu_max", "600000 100000");
+			assert_non_null(
+				strstr(json_object_get_string(at(json, "/0/warnings/0/message")),
+				       "binds main too"));
+		} else {
+			expect(json, "/0/containers/1/pod_cpu_max", "max 100000");
+			expect(json, "/0/containers/0/level_cpu_max", "200000 100000");
+			expect(json, "/0/containers/1/level_cpu_max", "null");
+			assert_int_equal(json_object_array_length(at(json, "/0/warnings")), 0);
+		}
+		json_object_put(json);
+		group_tree_fini(&tree);
+		ledger_free(ledger);
+	}
+	topology_free(topology);
+}
+
 static void simulate_has_the_promised_keys(void **state)
 {
 	const struct stage *stage = *state;
@@ -366,6 +483,9 @@ int main(void)
 		cmocka_unit_test(pods_and_containers_say_what_is_held),
 		cmocka_unit_test(containers_show_what_is_written),
 		cmocka_unit_test(refusals_say_what_is_known),
+		cmocka_unit_test(explanations_say_where_and_why),
+		cmocka_unit_test(explanations_name_the_rule),
+		cmocka_unit_test(explanations_warn_of_the_pods_quota),
 		cmocka_unit_test(simulate_has_the_promised_keys),
 		cmocka_unit_test(policy_lists_what_is_on),
 		cmocka_unit_test(rows_become_objects),

@@ -233,7 +233,8 @@ static void fill_refusal(const struct controller *controller, const struct refus
 	row->name = text->name;
 }
 
-static struct json_object *report_refusals(struct controller *controller)
+/* Every refused pod, and the pods of the ledger explained too where that is asked. */
+static struct json_object *with_refusals(struct controller *controller, bool explained)
 {
 	uint32_t nr = controller->nr_refused;
 	cleanup_free struct refusal_row *rows = calloc(nr + 1, sizeof(*rows));
@@ -243,7 +244,19 @@ static struct json_object *report_refusals(struct controller *controller)
 		return NULL;
 	for (uint32_t i = 0; i < nr; i++)
 		fill_refusal(controller, &controller->refused[i], &rows[i], &texts[i]);
-	return view_refusals(rows, nr);
+	if (!explained)
+		return view_refusals(rows, nr);
+	return view_explains(controller->ledger, &controller->desired, rows, nr);
+}
+
+static struct json_object *report_refusals(struct controller *controller)
+{
+	return with_refusals(controller, false);
+}
+
+static struct json_object *report_explanations(struct controller *controller)
+{
+	return with_refusals(controller, true);
 }
 
 static const struct {
@@ -255,7 +268,7 @@ static const struct {
 	{"policy", report_policy},    {"state", report_state},
 	{"drift", report_drift},      {"event", report_events},
 	{"feature", report_features}, {"prog", report_progs},
-	{"refusal", report_refusals},
+	{"refusal", report_refusals}, {"explain", report_explanations},
 };
 
 int report_query(void *self, const char *object, struct json_object **ret_json)

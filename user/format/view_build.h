@@ -12,7 +12,7 @@
 
 #include <json-c/json.h>
 
-#include "core/cpuset.h"
+#include "core/ledger.h"
 
 struct build {
 	bool failed;
@@ -47,5 +47,8 @@ void build_put_bool(struct build *build, struct json_object *object, const char 
 /* The set as a CPU list; NULL = null. */
 void build_put_set(struct build *build, struct json_object *object, const char *key,
 		   const struct cpuset *set);
+/* Memory nodes the container may use, all of them when it is not restricted. views.c */
+void build_put_mems(struct build *build, struct json_object *object, const char *key,
+		    const struct ledger *ledger, const struct grant *grant);
 
 #endif

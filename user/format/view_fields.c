@@ -471,6 +471,137 @@ const struct object_desc view_refusal_desc = {
 	FIELDS(refusal_fields),
 };
 
+/* --- explain ---------------------------------------------------------------------------------- */
+
+static const struct field_desc explain_container_fields[] = {
+	{"name", "container", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Name of the container."},
+	{"kind", NULL, FIELD_ENUM, FIELD_HEAD | FIELD_BARE, KIND_VALUES, NULL,
+	 "init, sidecar (init container that stays) or app."},
+	{"isolation", NULL, FIELD_ENUM, FIELD_HEAD, ISOLATION_VALUES, NULL,
+	 "Whose CPUs: its own (container), the pod's pool, the node's (host)."},
+	{"pool", "shares the pool of the", FIELD_ENUM, FIELD_HEAD | FIELD_NULL,
+	 VALUES("node", "pod"), NULL, "The pool it shares; null = none."},
+	{"why", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE, NULL, NULL, "Why that isolation."},
+	{"cpus", NULL, FIELD_CPULIST, FIELD_LINE, NULL, NULL, "CPUs it may run on."},
+	{"nr_cpus", "count", FIELD_COUNT, 0, NULL, NULL, "How many these are."},
+	{"cores", NULL, FIELD_TEXT, 0, NULL, NULL, "Cores they lie on, as a list of ids."},
+	{"uncores", "uncore caches", FIELD_TEXT, 0, NULL, NULL, "Last-level caches, likewise."},
+	{"numa", NULL, FIELD_TEXT, 0, NULL, NULL, "NUMA nodes, likewise."},
+	{"sockets", NULL, FIELD_TEXT, 0, NULL, NULL, "Packages, likewise."},
+	{"whole_cores", "whole cores", FIELD_BOOL, FIELD_LINE | FIELD_NULL, NULL, NULL,
+	 "All threads of its cores are its own; null = it has no CPUs of its own."},
+	{"siblings", "siblings not its own", FIELD_CPULIST, FIELD_NULL, NULL, NULL,
+	 "Threads of its cores that are not its own; null as above."},
+	{"mems", NULL, FIELD_CPULIST, FIELD_LINE, NULL, NULL,
+	 "NUMA nodes whose memory it may use."},
+	{"cpu_max", "cpu.max", FIELD_TEXT, FIELD_NULL, NULL, NULL, "Its quota and period."},
+	{"level_cpu_max", "of the pod's shared level", FIELD_TEXT, FIELD_NULL, NULL, NULL,
+	 "Quota of the level its pod's sharing containers are below; null = there is none."},
+	{"pod_cpu_max", "of the pod", FIELD_TEXT, FIELD_NULL, NULL, NULL, "Quota of the pod."},
+};
+
+static const struct object_desc explain_container_desc = {
+	.name = "explained container",
+	.help = "What one container runs on, where that lies, and why.",
+	.version = 1,
+	FIELDS(explain_container_fields),
+};
+
+static const struct field_desc explain_option_fields[] = {
+	{"option", NULL, FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Name in the configuration."},
+	{"value", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE, NULL, NULL, "Value in force."},
+	{"rule", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE, NULL, NULL, "What it asks for."},
+	{"outcome", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE | FIELD_NULL, NULL, NULL,
+	 "What came of it for the CPUs this pod holds; null = nothing to be counted."},
+};
+
+static const struct object_desc explain_option_desc = {
+	.name = "option in force",
+	.help = "An option of the policy that had a say.",
+	.version = 1,
+	FIELDS(explain_option_fields),
+};
+
+static const struct field_desc explain_node_fields[] = {
+	{"numa", "numa", FIELD_COUNT, 0, NULL, NULL, "Id of the NUMA node."},
+	{"cpus", NULL, FIELD_COUNT, 0, NULL, NULL, "How many CPUs it has."},
+	{"nr_free", "free", FIELD_COUNT, 0, NULL, NULL, "How many could be granted alone."},
+	{"nr_free_cores", "whole cores", FIELD_COUNT, 0, NULL, NULL,
+	 "How many cores are free with all their threads."},
+	{"free", "free cpus", FIELD_CPULIST, 0, NULL, NULL, "The free CPUs."},
+};
+
+static const struct object_desc explain_node_desc = {
+	.name = "free cpus",
+	.help = "What is free on a NUMA node.",
+	.version = 1,
+	.layout = OBJECT_TABLE,
+	FIELDS(explain_node_fields),
+};
+
+static const struct field_desc explain_warning_fields[] = {
+	{"message", "warning", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "What may go wrong, and why."},
+};
+
+static const struct object_desc explain_warning_desc = {
+	.name = "warning",
+	.help = "Something about a grant an operator should know.",
+	.version = 1,
+	FIELDS(explain_warning_fields),
+};
+
+static const struct field_desc explain_fields[] = {
+	{"namespace", "pod", FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "Namespace of the pod; null = its document does not say."},
+	{"name", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE | FIELD_SLASH | FIELD_NULL, NULL, NULL,
+	 "Name of the pod; null = its document does not say."},
+	{"uid", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL, "Identity of the pod."},
+	{"outcome", NULL, FIELD_ENUM, FIELD_HEAD | FIELD_BARE, VALUES("admitted", "refused"), NULL,
+	 "admitted with a reason beside it: a changed document was refused, the old grant holds."},
+	{"qos", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "QoS class; null = refused, and so for state, grant, bubble and held."},
+	{"state", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "running or ending."},
+	{"reason", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "Of the refusal, the kubelet's word; null = nothing is refused, so those below."},
+	{"refusal", "kind", FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "Ours, as in the metrics."},
+	{"container", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "The container that does not fit."},
+	{"wanted", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "How much was wanted."},
+	{"available", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "How much there is."},
+	{"grant", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE | FIELD_NULL, NULL, NULL,
+	 "What it holds, in a sentence."},
+	{"message", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE | FIELD_NULL, NULL, NULL,
+	 "Why it is refused, with the numbers."},
+	{"suggestion", "try", FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL,
+	 "The nearest change that fits: it was tried when the pod was refused."},
+	{"remedy", NULL, FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL,
+	 "What else an operator can do."},
+	{"file", NULL, FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL,
+	 "Where the refused document stands."},
+	{"line", NULL, FIELD_COUNT, FIELD_NULL, NULL, NULL, "Line it begins in."},
+	{"detail", NULL, FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL, "Why it is ending."},
+	{"bubble", NULL, FIELD_CPULIST, FIELD_LINE | FIELD_NULL, NULL, NULL,
+	 "All CPUs of the pod, under pod scope."},
+	{"held", NULL, FIELD_CPULIST, FIELD_NULL, NULL, NULL, "All CPUs kept from others for it."},
+	{"warnings", NULL, FIELD_LIST, FIELD_BARE, NULL, &explain_warning_desc,
+	 "What may go wrong."},
+	{"containers", NULL, FIELD_LIST, FIELD_BARE, NULL, &explain_container_desc,
+	 "Its containers; none when it is refused."},
+	{"options", NULL, FIELD_LIST, FIELD_BARE, NULL, &explain_option_desc,
+	 "Options in force that had a say."},
+	{"nodes", "free now", FIELD_LIST, 0, NULL, &explain_node_desc,
+	 "CPUs that are free, where something is refused."},
+};
+
+const struct object_desc view_explain_desc = {
+	.name = "explain",
+	.help = "Why a pod has the CPUs it has, or why it has none.",
+	.version = 1,
+	.is_list = true,
+	FIELDS(explain_fields),
+};
+
 /* --- simulate --------------------------------------------------------------------------------- */
 
 static const struct field_desc change_fields[] = {
@@ -573,11 +704,10 @@ const struct object_desc view_error_desc = {
 };
 
 const struct object_desc *const view_descs[] = {
-	&view_node_desc,    &view_cpu_desc,	  &view_pod_desc,
-	&view_refusal_desc, &view_container_desc, &view_policy_desc,
-	&view_drift_desc,   &view_event_desc,	  &view_feature_desc,
-	&view_prog_desc,    &view_state_desc,	  &view_simulate_desc,
-	&view_version_desc, &view_run_desc,	  NULL,
+	&view_node_desc,     &view_cpu_desc,	   &view_pod_desc,    &view_refusal_desc,
+	&view_explain_desc,  &view_container_desc, &view_policy_desc, &view_drift_desc,
+	&view_event_desc,    &view_feature_desc,   &view_prog_desc,   &view_state_desc,
+	&view_simulate_desc, &view_version_desc,   &view_run_desc,    NULL,
 };
 
 const struct object_desc *view_find(const char *name)

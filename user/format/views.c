@@ -18,15 +18,17 @@ static const struct cpuset nothing = CPUSET_EMPTY;
 
 /* --- pods and containers ---------------------------------------------------------------------- */
 
-static void mems_of(const struct ledger *ledger, const struct grant *grant,
-		    struct cpuset *ret_nodes)
+void build_put_mems(struct build *build, struct json_object *object, const char *key,
+		    const struct ledger *ledger, const struct grant *grant)
 {
 	const struct topology *topology = ledger_topology(ledger);
 	node_mask_t all = topology->nr_memory_nodes >= 64
 				  ? ~(node_mask_t)0
 				  : ((node_mask_t)1 << topology->nr_memory_nodes) - 1;
+	struct cpuset mems = CPUSET_EMPTY;
 
-	topology_mems_of_mask(topology, grant->mems ? grant->mems : all, ret_nodes);
+	topology_mems_of_mask(topology, grant->mems ? grant->mems : all, &mems);
+	build_put_set(build, object, key, &mems);
 }
 
 static struct json_object *pod_container(struct build *build, const struct ledger *ledger,
@@ -34,14 +36,12 @@ static struct json_object *pod_container(struct build *build, const struct ledge
 {
 	const struct grant *grant = &pod->grants[index];
 	struct json_object *object = build_object(build);
-	struct cpuset mems = CPUSET_EMPTY;
 
-	mems_of(ledger, grant, &mems);
 	build_put_text(build, object, "name", grant->container);
 	build_put_text(build, object, "kind", container_kind_name(grant->kind));
 	build_put_text(build, object, "isolation", isolation_name(grant->isolation));
 	build_put_set(build, object, "cpus", ledger_effective(ledger, grant));
-	build_put_set(build, object, "mems", &mems);
+	build_put_mems(build, object, "mems", ledger, grant);
 	build_put_known(build, object, "cpu_request_mcpu",
 			pod->spec->containers[index].request.cpu_mcpu);
 	build_put_known(build, object, "memory_request_bytes",
@@ -178,9 +178,7 @@ static struct json_object *one_container(struct build *build, const struct ledge
 					 const struct group *group)
 {
 	struct json_object *object = build_object(build);
-	struct cpuset mems = CPUSET_EMPTY;
 
-	mems_of(ledger, grant, &mems);
 	build_put_text(build, object, "namespace", pod->spec->namespace);
 	build_put_text(build, object, "pod", pod->spec->name);
 	build_put_text(build, object, "container", grant->container);
@@ -188,7 +186,7 @@ static struct json_object *one_container(struct build *build, const struct ledge
 	build_put_text(build, object, "kind", container_kind_name(grant->kind));
 	build_put_text(build, object, "isolation", isolation_name(grant->isolation));
 	build_put_set(build, object, "cpus", ledger_effective(ledger, grant));
-	build_put_set(build, object, "mems", &mems);
+	build_put_mems(build, object, "mems", ledger, grant);
 	put_group_files(build, object, group);
 	return object;
 }

@@ -26,8 +26,8 @@
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_drift_desc, view_event_desc, view_feature_desc,
-	view_prog_desc, view_refusal_desc, view_simulate_desc, view_version_desc, view_run_desc,
-	view_error_desc;
+	view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc,
+	view_run_desc, view_error_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -124,6 +124,14 @@ struct refusal_row {
 	const struct decision *decision;
 };
 struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows);
+
+/*
+ * Every pod of the ledger and every refused one: why it has what it has, or
+ * nothing. A refusal of a pod that is in the ledger (a changed document) stands
+ * with that pod. `desired` as in view_containers.
+ */
+struct json_object *view_explains(const struct ledger *ledger, const struct group_tree *desired,
+				  const struct refusal_row *refusals, size_t nr_refusals);
 
 /* --- simulate --------------------------------------------------------------------------------- */
 
