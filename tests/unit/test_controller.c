@@ -828,7 +828,12 @@ static void a_damaged_document_forgets_what_it_said(void **state)
 		.file = "pods.yaml", .line = 2, .error = "line 2: no", .name = "default/b"};
 
 	scan(controller, pods, 2);
+	populate(true);
 	sink->scanned(sink->self, &damaged, 1, true);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	/* the last process of the other pod ends: there is room now */
+	populate(false);
 	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	assert_int_equal(nr_rows(controller, "refusal"), 1);
