@@ -114,6 +114,15 @@ static int attack_rmdir(char **args)
 	return answer(rmdir(args[0]));
 }
 
+/* The same refused call args[1] times in a row. */
+static int attack_flood(char **args)
+{
+	for (int nr = atoi(args[1]); nr > 0; nr--)
+		if (!rmdir(args[0]))
+			return answer(0);
+	return 0;
+}
+
 /* Become a member of a cgroup, then something else: for workloads, before the guard. */
 static int join_and_run(char **args)
 {
@@ -133,9 +142,9 @@ static const struct {
 	int nr_args; /* at least */
 	int (*run)(char **args);
 } commands[] = {
-	{"write", 2, attack_write}, {"late", 2, attack_late},  {"splice", 2, attack_splice},
-	{"clone", 1, attack_clone}, {"pin", 2, attack_pin},    {"mkdir", 1, attack_mkdir},
-	{"rmdir", 1, attack_rmdir}, {"join", 2, join_and_run},
+	{"write", 2, attack_write}, {"late", 2, attack_late},	{"splice", 2, attack_splice},
+	{"clone", 1, attack_clone}, {"pin", 2, attack_pin},	{"mkdir", 1, attack_mkdir},
+	{"rmdir", 1, attack_rmdir}, {"flood", 2, attack_flood}, {"join", 2, join_and_run},
 };
 
 int main(int argc, char **argv)
@@ -145,6 +154,6 @@ int main(int argc, char **argv)
 			return commands[i].run(argv + 2);
 	fprintf(stderr,
 		"usage: guard_attack write|late|splice FILE TEXT | clone|mkdir|rmdir DIR |\n"
-		"       pin PID CPU,CPU… | join DIR PROGRAM…\n");
+		"       pin PID CPU,CPU… | flood DIR N | join DIR PROGRAM…\n");
 	return 2;
 }
