@@ -267,24 +267,31 @@ static void explanations_say_where_and_why(void **state)
 /* One container per rule that keeps CPUs from it; the sentence names the rule. */
 static void explanations_name_the_rule(void **state)
 {
+	const struct stage *stage = *state;
+	const struct refusal_row refusal = {
+		.namespace = "test", .name = "big", .decision = &stage->refused};
 	struct topology *topology = scene_machine(2, 1, 4, 2);
 	struct policy policy = strict_policy("0,8");
-	struct ledger *ledger = scene_ledger(topology, &policy);
+	struct ledger *ledger;
 	struct pod_spec *odd = scene_pod("odd"), *level = scene_pod("level");
 	const char *wanted[] = {"no CPU", "1500m", "its CPU limit does not equal"};
 	struct json_object *json;
 
+	policy.cpu_options.strict_reservation = false;
+	ledger = scene_ledger(topology, &policy);
 	add_container(odd, "half", CONTAINER_APP, 1500, 1500);
 	set_budget(level, 6);
 	add_container(level, "none", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
 	add_container(level, "half", CONTAINER_APP, 1000, 2000);
 	assert_true(admit_and_free(ledger, odd).admitted);
 	assert_true(admit_and_free(ledger, level).admitted);
-	json = view_explains(ledger, NULL, NULL, 0);
+	json = view_explains(ledger, NULL, &refusal, 1);
 	check(&view_explain_desc, json);
 	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/0/why")), wanted[0]));
 	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/1/why")), wanted[2]));
 	assert_non_null(strstr(json_object_get_string(at(json, "/1/containers/0/why")), wanted[1]));
+	/* the reserved CPUs are in the shared pool, but never granted alone */
+	expect(json, "/2/nodes/0/free", "1-3,9-11");
 	json_object_put(json);
 	ledger_free(ledger);
 	topology_free(topology);
