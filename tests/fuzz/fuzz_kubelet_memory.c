@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+// COVERS: user/format/kubelet_memory.c
+/* The kubelet's memory state file: what is accepted can be written and read again, the same. */
+#include <string.h>
+
+#include "format/kubelet_memory.h"
+#include "fuzz.h"
+
+static void check_written(const struct kubelet_memory_state *state,
+			  enum kubelet_memory_layout layout)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state again = {0};
+	cleanup_free char *text = NULL, *twice = NULL;
+	enum kubelet_fault fault;
+	char error[256];
+
+	FUZZ_CHECK(kubelet_memory_state_write(state, layout, &text) == 0);
+	FUZZ_CHECK(kubelet_memory_state_read(text, strlen(text), "Static", &again, &fault, error,
+					     sizeof(error)) == 0);
+	FUZZ_CHECK(again.nr_nodes == state->nr_nodes);
+	FUZZ_CHECK(again.containers.nr == state->containers.nr);
+	FUZZ_CHECK(again.pods.nr == (layout >= KUBELET_MEMORY_V2 ? state->pods.nr : 0));
+	FUZZ_CHECK(kubelet_memory_state_write(&again, layout, &twice) == 0);
+	FUZZ_CHECK(strcmp(text, twice) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	char error[256] = "";
+	int r = kubelet_memory_state_read((const char *)data, size, "Static", &state, &fault, error,
+					  sizeof(error));
+
+	FUZZ_CHECK(*kubelet_fault_name(fault));
+	if (r < 0) {
+		FUZZ_CHECK(fault != KUBELET_FAULT_NONE && error[0]);
+		return 0;
+	}
+	FUZZ_CHECK(!error[0]);
+	for (int layout = 0; layout < KUBELET_MEMORY_LAYOUT_NR; layout++)
+		check_written(&state, (enum kubelet_memory_layout)layout);
+	return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines with memory and pods that ask for it. Include after cmocka.h. */
+#ifndef MEMORY_SCENE_H
+#define MEMORY_SCENE_H
+
+#include "core/memory.h"
+#include "scene.h"
+
+#define MIB	(INT64_C(1) << 20)
+#define PAGE_2M (UINT64_C(2) << 20)
+#define PAGE_1G (UINT64_C(1) << 30)
+
+struct memory_scene {
+	struct topology *topology;
+	struct policy policy;
+	struct memory_manager manager;
+	struct memory_state state;
+	struct memory_shortage shortage;
+	char error[256];
+};
+
+/* One CPU on the first node; the nodes as given. */
+static inline struct topology *memory_machine(const struct topology_node *nodes, uint32_t nr)
+{
+	struct topology_cpu cpu = {.node = nodes[0].id};
+	struct topology_facts facts = {
+		.cpus = &cpu,
+		.nr_cpus = 1,
+		.nodes = nodes,
+		.nr_nodes = nr,
+		.num_cpus = TOPOLOGY_COUNTED,
+		.num_cores = TOPOLOGY_COUNTED,
+		.num_sockets = TOPOLOGY_COUNTED,
+		.num_nodes = TOPOLOGY_COUNTED,
+		.num_uncores = TOPOLOGY_COUNTED,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	return topology;
+}
+
+/* Takes `topology`; false with scene->error when the manager does not start. */
+static inline bool memory_scene_init(struct memory_scene *scene, struct topology *topology)
+{
+	scene->topology = topology;
+	scene->policy.memory = MEMORY_POLICY_STATIC;
+	if (memory_manager_init(&scene->manager, topology, &scene->policy, scene->error,
+				sizeof(scene->error)))
+		return false;
+	memory_initial_state(&scene->manager, &scene->state);
+	return true;
+}
+
+/* `nr` nodes of `gib` each with `pages` huge pages of 2Mi, ids ascending by `stride`. */
+static inline void memory_scene_even(struct memory_scene *scene, uint32_t nr, uint32_t stride,
+				     int64_t gib, uint64_t pages)
+{
+	struct topology_node nodes[TOPOLOGY_MAX_NODES];
+
+	for (uint32_t i = 0; i < nr; i++)
+		nodes[i] = (struct topology_node){
+			.id = i * stride,
+			.memory_bytes = (uint64_t)(gib * GIB) + pages * PAGE_2M,
+			.nr_hugepages = 1,
+			.hugepages = {{PAGE_2M, pages, UINT64_MAX}},
+		};
+	*scene = (struct memory_scene){.policy = policy_default()};
+	assert_true(memory_scene_init(scene, memory_machine(nodes, nr)));
+}
+
+static inline void memory_scene_fini(struct memory_scene *scene)
+{
+	topology_free(scene->topology);
+}
+
+static inline struct container_spec *ask(struct pod_spec *spec, const char *name,
+					 enum container_kind kind, int64_t bytes)
+{
+	struct container_spec *container = add_container(spec, name, kind, 1000, 1000);
+
+	container->request.memory_bytes = container->limit.memory_bytes = bytes;
+	return container;
+}
+
+static inline void ask_pages(struct container_spec *container, uint64_t size_bytes, int64_t bytes)
+{
+	struct resources *request = &container->request;
+
+	request->hugepages[request->nr_hugepages].size_bytes = size_bytes;
+	request->hugepages[request->nr_hugepages++].bytes = bytes;
+	container->limit = *request;
+}
+
+/* Takes `spec`. */
+static inline struct memory_pod memory_pod_of(struct pod_spec *spec)
+{
+	struct memory_pod pod = {
+		.spec = spec,
+		.qos = pod_qos(spec),
+		.blocks = memory_blocks_new(spec->nr_containers),
+	};
+
+	assert_non_null(pod.blocks);
+	return pod;
+}
+
+static inline void memory_pod_fini(struct memory_pod *pod)
+{
+	pod_spec_free((struct pod_spec *)pod->spec);
+	memory_blocks_free(pod->blocks);
+}
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+/* The kubelet's memory state file: what is believed under which checksum, and each fault. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "format/kubelet_memory.h"
+
+#define MACHINE                                                                                 \
+	"\"policyName\":\"Static\",\"machineState\":{\"0\":{\"numberOfAssignments\":1,"         \
+	"\"memoryMap\":{\"memory\":{\"total\":9,\"systemReserved\":1,\"allocatable\":8,"        \
+	"\"reserved\":2,\"free\":6}},\"cells\":[0]},\"10\":{\"numberOfAssignments\":0,"         \
+	"\"memoryMap\":{},\"cells\":[10]},\"2\":{\"numberOfAssignments\":0,\"memoryMap\":{},"   \
+	"\"cells\":[2]}},\"entries\":{\"p\":{\"a\":[{\"numaAffinity\":[0],\"type\":\"memory\"," \
+	"\"size\":2}],\"b\":[]}}"
+#define PODS                                                                                   \
+	",\"podEntries\":{\"p\":{\"memoryBlocks\":[{\"numaAffinity\":[0],\"type\":\"memory\"," \
+	"\"size\":2}]}}"
+
+static enum kubelet_fault read_text(const char *text, struct kubelet_memory_state *ret_state)
+{
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	char error[256] = "";
+	int r = kubelet_memory_state_read(text, strlen(text), "Static", ret_state, &fault, error,
+					  sizeof(error));
+
+	assert_int_equal(r, fault == KUBELET_FAULT_NONE ? 0 : -EINVAL);
+	assert_int_equal(error[0] != '\0', fault != KUBELET_FAULT_NONE);
+	return fault;
+}
+
+/* Checksum 0 passes, but then nobody vouches for the pod entries. */
+static void unchecked(void **state)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
+
+	(void)state;
+	assert_int_equal(read_text("{" MACHINE PODS ",\"checksum\":0}", &got), KUBELET_FAULT_NONE);
+	assert_int_equal(got.layout, KUBELET_MEMORY_V1);
+	assert_int_equal(got.nr_nodes, 3);
+	assert_int_equal(got.nodes[2].id, 10);
+	assert_int_equal(got.nodes[0].tables[0].free_bytes, 6);
+	assert_int_equal(got.containers.nr, 2);
+	assert_int_equal(got.containers.entries[0].blocks[0].bytes, 2);
+	assert_int_equal(got.containers.entries[1].nr_blocks, 0);
+	assert_int_equal(got.pods.nr, 0);
+}
+
+/* Every layout written is read as itself, and the keys are sorted as text. */
+static void layouts(void **state)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state given = {0};
+	cleanup_free char *v2 = NULL;
+
+	(void)state;
+	assert_int_equal(read_text("{" MACHINE ",\"checksum\":0}", &given), KUBELET_FAULT_NONE);
+	for (int layout = 0; layout < KUBELET_MEMORY_LAYOUT_NR; layout++) {
+		cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
+		cleanup_free char *text = NULL;
+
+		assert_int_equal(kubelet_memory_state_write(
+					 &given, (enum kubelet_memory_layout)layout, &text),
+				 0);
+		assert_int_equal(strncmp(text, "{" MACHINE, strlen("{" MACHINE)), 0);
+		assert_int_equal(read_text(text, &got), KUBELET_FAULT_NONE);
+		assert_int_equal(got.layout, layout);
+	}
+}
+
+/* One changed digit: the older layouts do not help, and of 1.37's copy the inner one counts. */
+static void changed(void **state)
+{
+	cleanup_kubelet_memory_state struct kubelet_memory_state given = {0}, got = {0};
+	cleanup_free char *text = NULL;
+	char *digit;
+
+	(void)state;
+	assert_int_equal(read_text("{" MACHINE ",\"checksum\":0}", &given), KUBELET_FAULT_NONE);
+	assert_int_equal(kubelet_memory_state_write(&given, KUBELET_MEMORY_V3, &text), 0);
+	digit = strstr(text, "\"size\":2");
+	assert_non_null(digit);
+	digit[7] = '3';
+	assert_int_equal(read_text(text, &got), KUBELET_FAULT_NONE);
+	assert_int_equal(got.layout, KUBELET_MEMORY_V3);
+	assert_int_equal(got.containers.entries[0].blocks[0].bytes, 2);
+	digit = strstr(text, "\\\"size\\\":2");
+	assert_non_null(digit);
+	digit[10] = '3';
+	assert_int_equal(read_text(text, &given), KUBELET_FAULT_CHECKSUM);
+}
+
+static void faults(void **state)
+{
+	static const struct {
+		const char *text;
+		enum kubelet_fault fault;
+	} cases[] = {
+		{"", KUBELET_FAULT_UNREADABLE},
+		{"{" MACHINE, KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"None\",\"checksum\":0}", KUBELET_FAULT_POLICY},
+		{"{" MACHINE ",\"checksum\":5}", KUBELET_FAULT_CHECKSUM},
+		{"{" MACHINE ",\"checksum\":\"5\"}", KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"Static\",\"machineState\":{\"01\":{}},\"checksum\":0}",
+		 KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"Static\",\"machineState\":{\"1\":null},\"checksum\":0}",
+		 KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"Static\",\"entries\":{\"p\":{\"a\":[null]}},\"checksum\":0}",
+		 KUBELET_FAULT_UNREADABLE},
+		{"{\"policyName\":\"Static\",\"entries\":{\"p\":{\"a\":[{\"size\":-1}]}},"
+		 "\"checksum\":0}",
+		 KUBELET_FAULT_UNREADABLE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
+
+		assert_int_equal(read_text(cases[i].text, &got), cases[i].fault);
+		assert_null(got.policy);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unchecked),
+		cmocka_unit_test(layouts),
+		cmocka_unit_test(changed),
+		cmocka_unit_test(faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/* The memory manager by hand: capacity, hints, groups, reuse, budgets, sentences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "memory_scene.h"
+
+static const struct hint anywhere = {.any = true};
+
+static struct hint on(node_mask_t nodes, bool preferred)
+{
+	return (struct hint){.nodes = nodes, .preferred = preferred};
+}
+
+static enum memory_result give(struct memory_scene *scene, struct memory_pod *pod, uint32_t index,
+			       struct hint hint)
+{
+	return memory_allocate(&scene->manager, &scene->state, pod, index, &hint, NULL,
+			       &scene->shortage);
+}
+
+static void reserve(struct memory_scene *scene, uint32_t node_id, uint64_t page, int64_t bytes)
+{
+	scene->policy.memory_reservations[scene->policy.nr_memory_reservations++] =
+		(struct memory_reservation){node_id, page, (uint64_t)bytes};
+}
+
+static void capacity(void **state)
+{
+	const struct topology_node nodes[] = {
+		{.id = 0,
+		 .memory_bytes = 4 * GIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {{PAGE_1G, 2, UINT64_MAX}}},
+		{.id = 7,
+		 .memory_bytes = 8 * GIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {{PAGE_2M, 512, UINT64_MAX}}},
+	};
+	struct memory_scene scene = {.policy = policy_default()};
+	char name[MEMORY_NAME_MAX];
+
+	(void)state;
+	reserve(&scene, 0, 0, GIB / 2);
+	reserve(&scene, 7, PAGE_2M, GIB / 4);
+	assert_true(memory_scene_init(&scene, memory_machine(nodes, 2)));
+	assert_int_equal(scene.manager.nr_types, 3);
+	memory_type_name(&scene.manager, 2, name, sizeof(name));
+	assert_string_equal(name, "hugepages-1Gi");
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], 4 * GIB - 2 * GIB - GIB / 2);
+	assert_int_equal(scene.state.nodes[0].free_bytes[1], 0);
+	assert_int_equal(scene.state.nodes[0].free_bytes[2], 2 * GIB);
+	assert_int_equal(scene.state.nodes[1].free_bytes[1], GIB - GIB / 4);
+	memory_scene_fini(&scene);
+}
+
+static void refused_capacity(void **state)
+{
+	static const struct {
+		struct memory_reservation reservation;
+		uint64_t pages;
+		const char *says;
+	} cases[] = {
+		{{3, 0, 1}, 0, "NUMA node 3 that does not exist"},
+		{{0, 0, 5ULL << 30}, 0, "NUMA node 0 has 4294967296 bytes of memory"},
+		{{0, PAGE_2M, 1}, 0, "NUMA node 0 has 0 bytes of hugepages-2Mi"},
+		{{0, PAGE_1G, 1}, 0, "1048576 KiB on NUMA node 0, which has none"},
+		{{0, 0, 1}, 2048, "and its huge pages together"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct topology_node node = {.id = 0,
+					     .memory_bytes = 4 * GIB,
+					     .nr_hugepages = 1,
+					     .hugepages = {{PAGE_2M, cases[i].pages, 0}}};
+		struct memory_scene scene = {.policy = policy_default()};
+
+		scene.policy.memory_reservations[scene.policy.nr_memory_reservations++] =
+			cases[i].reservation;
+		assert_false(memory_scene_init(&scene, memory_machine(&node, 1)));
+		if (!strstr(scene.error, cases[i].says))
+			fail_msg("case %zu says '%s'", i, scene.error);
+		/* The kubelet notices only the missing node; the rest wraps around. */
+		scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+		assert_int_equal(memory_manager_init(&scene.manager, scene.topology, &scene.policy,
+						     scene.error, sizeof(scene.error)),
+				 i == 0 ? -EINVAL : 0);
+		memory_scene_fini(&scene);
+	}
+}
+
+/* As few nodes as capacity allows are preferred, even when they are full. */
+static void preferred_by_capacity(void **state)
+{
+	struct memory_scene scene;
+	struct memory_pod first, second;
+	struct memory_offer offer;
+	struct pod_spec *spec = scene_pod("a");
+	struct hint *hints = NULL, best;
+	uint32_t nr;
+
+	(void)state;
+	memory_scene_even(&scene, 3, 1, 8, 0);
+	ask(spec, "main", CONTAINER_APP, 5 * GIB);
+	first = memory_pod_of(spec);
+	spec = scene_pod("b");
+	ask(spec, "main", CONTAINER_APP, 6 * GIB);
+	second = memory_pod_of(spec);
+
+	assert_int_equal(give(&scene, &first, 0, on(1, true)), MEMORY_OK);
+	memory_offer_container(&scene.manager, &scene.state, &second, 0, NULL, &offer);
+	assert_int_equal(offer.min_nodes, 1);
+	assert_false(memory_offer_has(&offer, 1)); /* full */
+	assert_true(memory_offer_has(&offer, 2));
+	assert_false(memory_offer_has(&offer, 3)); /* node 0 serves single nodes */
+	assert_true(memory_offer_has(&offer, 6));
+	assert_int_equal(memory_offer_list(&offer, &hints, &nr), 0);
+	assert_int_equal(nr, 3); /* {1} {2} {1,2} */
+	assert_int_equal(hints[2].nodes, 6);
+	assert_true(hints[0].preferred && hints[1].preferred && !hints[2].preferred);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_int_equal(best.nodes, 2);
+	free(hints);
+	memory_pod_fini(&first);
+	memory_pod_fini(&second);
+	memory_scene_fini(&scene);
+}
+
+static void groups(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_state empty;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 3, 2, 8, 0);
+	empty = scene.state;
+	ask(spec, "wide", CONTAINER_APP, 12 * GIB);
+	ask(spec, "small", CONTAINER_APP, GIB);
+	ask(spec, "other", CONTAINER_APP, 12 * GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, on(3, true)), MEMORY_OK);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], 0);
+	assert_int_equal(scene.state.nodes[1].free_bytes[0], 4 * GIB);
+	assert_int_equal(scene.state.nodes[1].cells, 3);
+	/* A wish for one node of the group is extended to the group ... */
+	assert_int_equal(give(&scene, &pod, 1, on(2, false)), MEMORY_OK);
+	assert_int_equal(memory_container_nodes(pod.blocks, 1), 3);
+	memory_remove(&scene.manager, &scene.state, &pod, 1);
+	/* ... but not when alignment promised just that node. */
+	assert_int_equal(give(&scene, &pod, 1, on(2, true)), MEMORY_NO_EXTENSION_PREFERRED);
+	/* Another group may not overlap. */
+	assert_int_equal(give(&scene, &pod, 2, on(6, true)), MEMORY_GROUP);
+	assert_int_equal(scene.shortage.nodes, 6);
+	assert_false(pod.blocks->containers[2].present);
+	memory_remove_pod(&scene.manager, &scene.state, &pod);
+	assert_true(memory_state_equal(&scene.manager, &scene.state, &empty));
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* With the kubelet's rule the group is overwritten, and its start check then fails. */
+static void group_overwritten(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	const struct memory_blocks *all[1];
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 8, 0);
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	ask(spec, "wide", CONTAINER_APP, 12 * GIB);
+	ask(spec, "small", CONTAINER_APP, GIB);
+	pod = memory_pod_of(spec);
+	all[0] = pod.blocks;
+	assert_int_equal(give(&scene, &pod, 0, on(3, true)), MEMORY_OK);
+	assert_int_equal(memory_check_state(&scene.manager, &scene.state, all, 1), 0);
+	assert_int_equal(give(&scene, &pod, 1, on(2, false)), MEMORY_OK);
+	assert_int_equal(scene.state.nodes[1].cells, 2);
+	assert_int_equal(scene.state.nodes[0].cells, 3);
+	memory_remove(&scene.manager, &scene.state, &pod, 1);
+	assert_int_equal(memory_check_state(&scene.manager, &scene.state, all, 1), -EUCLEAN);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+static void init_memory_is_used_again(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_request request;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 1, 1, 8, 0);
+	ask(spec, "init", CONTAINER_INIT, 6 * GIB);
+	ask(spec, "sidecar", CONTAINER_SIDECAR, GIB);
+	ask(spec, "main", CONTAINER_APP, 6 * GIB);
+	pod = memory_pod_of(spec);
+	memory_pod_request(&scene.manager, spec, &request);
+	assert_int_equal(request.bytes[0], 7 * GIB);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	assert_int_equal(give(&scene, &pod, 1, anywhere), MEMORY_OK);
+	assert_int_equal(give(&scene, &pod, 2, anywhere), MEMORY_OK);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], GIB);
+	assert_int_equal(pod.blocks->containers[0].bytes[0], 0);
+	assert_int_equal(scene.state.nodes[0].nr_assignments, 3);
+	memory_started(&scene.manager, &scene.state, &pod, 2);
+	assert_int_equal(scene.state.nodes[0].nr_assignments, 2);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], GIB);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+static struct pod_spec *budget_pod(int64_t budget)
+{
+	struct pod_spec *spec = scene_pod("a");
+
+	set_budget(spec, 4);
+	spec->request.memory_bytes = spec->limit.memory_bytes = budget;
+	ask(spec, "database", CONTAINER_APP, 12 * GIB);
+	add_container(spec, "exporter", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	return spec;
+}
+
+static void budget_is_divided(void **state)
+{
+	const struct hint hint = on(2, true);
+	struct memory_scene scene;
+	struct memory_state before;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	pod = memory_pod_of(budget_pod(16 * GIB));
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &hint,
+					     &scene.shortage),
+			 MEMORY_OK);
+	assert_int_equal(scene.state.nodes[1].free_bytes[0], 4 * GIB);
+	assert_int_equal(scene.state.nodes[1].nr_assignments, 1);
+	assert_int_equal(pod.blocks->containers[0].bytes[0], 12 * GIB);
+	assert_int_equal(pod.blocks->containers[1].bytes[0], 4 * GIB);
+	assert_int_equal(memory_container_nodes(pod.blocks, 1), 2);
+	/* Admitted again, as after a restart: nothing more is charged. */
+	before = scene.state;
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &hint,
+					     &scene.shortage),
+			 MEMORY_OK);
+	assert_true(memory_state_equal(&scene.manager, &scene.state, &before));
+	memory_remove(&scene.manager, &scene.state, &pod, 0);
+	assert_int_equal(scene.state.nodes[1].free_bytes[0], 4 * GIB);
+	memory_remove(&scene.manager, &scene.state, &pod, 1);
+	assert_int_equal(scene.state.nodes[1].free_bytes[0], 20 * GIB);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+static void budget_leaves_nothing(void **state)
+{
+	struct memory_scene scene;
+	struct memory_offer offer;
+	struct memory_pod pod;
+	char text[192];
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	pod = memory_pod_of(budget_pod(12 * GIB));
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_IMPOSSIBLE);
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &anywhere,
+					     &scene.shortage),
+			 MEMORY_EMPTY_POOL);
+	memory_result_text(&scene.manager, MEMORY_EMPTY_POOL, &scene.shortage, text, sizeof(text));
+	assert_string_equal(text, "pod rejected, sum of exclusive container memory requests equals "
+				  "pod budget, leaving no memory for shared containers");
+	assert_int_equal(scene.shortage.wanted_bytes, 12 * GIB);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* The ledger has the pages, the kernel has not: refused with both numbers. */
+static void pages_the_kernel_lacks(void **state)
+{
+	struct topology_node now[2];
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 3, 8, 1024);
+	ask_pages(ask(spec, "main", CONTAINER_APP, GIB), PAGE_2M, GIB);
+	pod = memory_pod_of(spec);
+	memcpy(now, scene.topology->memory_nodes, sizeof(now));
+	now[0].hugepages[0].free_pages = 100;
+	now[1].hugepages[0].free_pages = 400;
+	memory_set_kernel_free(&scene.manager, now, 2);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_NO_DEFAULT);
+	assert_int_equal(scene.shortage.type, 1);
+	assert_int_equal(scene.shortage.wanted_bytes, GIB);
+	assert_int_equal(scene.shortage.available_bytes, 4 * GIB);
+	assert_int_equal(scene.shortage.kernel_free_bytes, 500 * (int64_t)PAGE_2M);
+	now[1].hugepages[0].free_pages = 512;
+	memory_set_kernel_free(&scene.manager, now, 2);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	assert_int_equal(memory_container_nodes(pod.blocks, 0), 2);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+static void nothing_fits_is_impossible(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct hint_list lists[MEMORY_MAX_TYPES];
+	struct memory_offer offer;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 8, 0);
+	ask(spec, "main", CONTAINER_APP, 20 * GIB);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
+	assert_false(lists[0].hints[0].preferred);
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
+	assert_true(lists[0].hints[0].preferred);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* A size that no node has is capacity 0, where the kubelet would fall over. */
+static void unknown_page_size(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 8, 0);
+	ask_pages(ask(spec, "main", CONTAINER_APP, GIB), UINT64_C(16) << 30, GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_NO_DEFAULT);
+	assert_int_equal(give(&scene, &pod, 0, on(1, true)), MEMORY_NO_EXTENSION);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* 64 nodes of 1 to 64 GiB: the fewest are the largest, and the answer is quick. */
+static void sixty_four_nodes(void **state)
+{
+	struct topology_node nodes[64] = {{0}};
+	struct memory_scene scene = {.policy = policy_default()};
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_offer offer;
+	struct hint *hints = NULL, best;
+	struct memory_pod pod;
+	uint32_t nr;
+
+	(void)state;
+	for (uint32_t i = 0; i < 64; i++) {
+		nodes[i].id = i * 3;
+		nodes[i].memory_bytes = (uint64_t)((i * 37 % 64 + 1) * GIB);
+	}
+	assert_true(memory_scene_init(&scene, memory_machine(nodes, 64)));
+	ask(spec, "main", CONTAINER_APP, (64 + 63 + 62 + 61 + 60 + 59 + 58 + 57 + 56 + 55) * GIB);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(offer.min_nodes, 10);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_true(best.preferred);
+	for (uint32_t i = 0; i < 64; i++)
+		assert_int_equal(best.nodes >> i & 1, nodes[i].memory_bytes >= 55 * (uint64_t)GIB);
+	assert_int_equal(memory_offer_list(&offer, &hints, &nr), 0);
+	assert_true(nr >= 2);
+	free(hints);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* What runs stays where it is; only what lost a node, or fits no more, goes elsewhere. */
+static void restart_on_another_machine(void **state)
+{
+	struct memory_scene scene, after;
+	struct topology_node now[3];
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 3, 1, 8, 1024);
+	ask_pages(ask(spec, "wide", CONTAINER_APP, 12 * GIB), PAGE_2M, GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, on(3, true)), MEMORY_OK);
+	/* Its own pages are not free any more, which says nothing against it. */
+	memcpy(now, scene.topology->memory_nodes, sizeof(now));
+	for (uint32_t i = 0; i < 3; i++)
+		now[i].hugepages[0].free_pages = 0;
+	memory_set_kernel_free(&scene.manager, now, 3);
+	memory_initial_state(&scene.manager, &scene.state);
+	assert_int_equal(memory_restore(&scene.manager, &scene.state, &pod, false), MEMORY_KEPT);
+	/* Smaller nodes: the third one comes in addition. */
+	memory_scene_even(&after, 3, 1, 5, 1024);
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, false),
+			 MEMORY_EXTENDED);
+	assert_int_equal(memory_container_nodes(pod.blocks, 0), 7);
+	memory_scene_fini(&after);
+	/* A node is gone: of what is left it keeps what it can, and has moved all the same. */
+	memory_scene_even(&after, 2, 1, 8, 1024);
+	pod.blocks->containers[0].nodes = 1;
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_MOVED);
+	assert_int_equal(memory_container_nodes(pod.blocks, 0), 3);
+	memory_scene_fini(&after);
+	memory_scene_even(&after, 1, 1, 8, 1024);
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_DROPPED);
+	assert_int_equal(memory_container_nodes(pod.blocks, 0), 0);
+	assert_int_equal(after.state.nodes[0].nr_assignments, 0);
+	memory_scene_fini(&after);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+static void reserved_memory(void **state)
+{
+	const uint32_t ids[] = {0, 4};
+	const struct memory_reservation good[] = {{0, 0, GIB}, {4, 0, GIB}, {4, PAGE_2M, PAGE_2M}};
+	const struct memory_amount wanted[] = {{0, 2 * GIB}, {PAGE_2M, PAGE_2M}};
+	char error[256] = "";
+
+	(void)state;
+	assert_int_equal(
+		memory_check_reservations(good, 3, ids, 2, wanted, 2, error, sizeof(error)), 0);
+	assert_int_equal(memory_check_reservations(good, 2, ids, 2, wanted, 2, error,
+						   sizeof(error)),
+			 -EINVAL);
+	assert_string_equal(error, "the total amount \"0\" of type \"hugepages-2Mi\" is not equal "
+				   "to the value \"2Mi\" determined by Node Allocatable feature");
+	assert_int_equal(memory_check_reservations(good, 3, ids, 1, wanted, 2, error,
+						   sizeof(error)),
+			 -EINVAL);
+	assert_int_equal(memory_check_reservations(NULL, 0, ids, 2, NULL, 0, error, sizeof(error)),
+			 -EINVAL);
+	assert_string_equal(error, "[memorymanager] you should specify the system reserved memory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(capacity),
+		cmocka_unit_test(refused_capacity),
+		cmocka_unit_test(preferred_by_capacity),
+		cmocka_unit_test(groups),
+		cmocka_unit_test(group_overwritten),
+		cmocka_unit_test(init_memory_is_used_again),
+		cmocka_unit_test(budget_is_divided),
+		cmocka_unit_test(budget_leaves_nothing),
+		cmocka_unit_test(pages_the_kernel_lacks),
+		cmocka_unit_test(nothing_fits_is_impossible),
+		cmocka_unit_test(unknown_page_size),
+		cmocka_unit_test(sixty_four_nodes),
+		cmocka_unit_test(restart_on_another_machine),
+		cmocka_unit_test(reserved_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
