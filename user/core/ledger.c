@@ -21,11 +21,14 @@ struct ledger {
 	const struct topology *topology;
 	const struct policy *policy;
 	struct cpu_manager cpu;
+	struct memory_manager memory;
 	struct cpuset shared;
+	struct memory_state memory_state; /* used when memory is pinned at all */
 	uint32_t nr_pods, capacity;
 	struct ledger_pod **pods;
 	bool is_open;
 	struct cpuset shared_before;
+	struct memory_state memory_before;
 	uint32_t nr_undo, undo_capacity;
 	struct undo *undo;
 };
@@ -36,6 +39,7 @@ static void free_pod(struct ledger_pod *pod)
 		return;
 	pod_spec_free(pod->spec);
 	free(pod->grants);
+	memory_blocks_free(pod->memory);
 	free(pod);
 }
 DEFINE_CLEANUP(struct ledger_pod, free_podp, free_pod);
@@ -49,10 +53,16 @@ static struct ledger_pod *copy_pod(const struct ledger_pod *pod)
 	*copy = *pod;
 	copy->spec = pod_spec_copy(pod->spec);
 	copy->grants = malloc((pod->nr_grants ? pod->nr_grants : 1) * sizeof(*copy->grants));
-	if (!copy->spec || !copy->grants)
+	copy->memory = pod->memory ? memory_blocks_copy(pod->memory) : NULL;
+	if (!copy->spec || !copy->grants || (pod->memory && !copy->memory))
 		return NULL;
 	memcpy(copy->grants, pod->grants, pod->nr_grants * sizeof(*copy->grants));
 	return TAKE_PTR(copy);
+}
+
+static bool pins_memory(const struct ledger *ledger)
+{
+	return ledger->policy->memory == MEMORY_POLICY_STATIC;
 }
 
 int ledger_new(const struct topology *topology, const struct policy *policy, char *error,
@@ -69,6 +79,14 @@ int ledger_new(const struct topology *topology, const struct policy *policy, cha
 	if (r)
 		return r;
 	cpu_initial_pool(&ledger->cpu, &ledger->shared);
+	ledger->memory.topology = topology;
+	ledger->memory.policy = policy;
+	if (pins_memory(ledger)) {
+		r = memory_manager_init(&ledger->memory, topology, policy, error, error_size);
+		if (r)
+			return r;
+		memory_initial_state(&ledger->memory, &ledger->memory_state);
+	}
 	*ret_ledger = TAKE_PTR(ledger);
 	return 0;
 }
@@ -99,6 +117,34 @@ void ledger_use_policy(struct ledger *ledger, const struct policy *policy)
 {
 	ledger->policy = policy;
 	ledger->cpu.policy = policy;
+	ledger->memory.policy = policy;
+}
+
+const struct memory_manager *ledger_memory_manager(const struct ledger *ledger)
+{
+	return &ledger->memory;
+}
+
+const struct memory_state *ledger_memory_state(const struct ledger *ledger)
+{
+	return &ledger->memory_state;
+}
+
+struct memory_state *ledger_edit_memory_state(struct ledger *ledger)
+{
+	return &ledger->memory_state;
+}
+
+void ledger_set_kernel_free(struct ledger *ledger, const struct topology_node *nodes,
+			    uint32_t nr_nodes)
+{
+	if (pins_memory(ledger))
+		memory_set_kernel_free(&ledger->memory, nodes, nr_nodes);
+}
+
+struct memory_pod ledger_memory_pod(const struct ledger_pod *pod)
+{
+	return (struct memory_pod){.spec = pod->spec, .qos = pod->qos, .blocks = pod->memory};
 }
 
 const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger)
@@ -197,6 +243,8 @@ int ledger_begin(struct ledger *ledger)
 		return -EBUSY;
 	ledger->is_open = true;
 	ledger->shared_before = ledger->shared;
+	if (pins_memory(ledger))
+		ledger->memory_before = ledger->memory_state;
 	ledger->nr_undo = 0;
 	return 0;
 }
@@ -249,6 +297,8 @@ void ledger_abort(struct ledger *ledger)
 	while (ledger->nr_undo)
 		undo_step(ledger, &ledger->undo[--ledger->nr_undo]);
 	ledger->shared = ledger->shared_before;
+	if (pins_memory(ledger))
+		ledger->memory_state = ledger->memory_before;
 	ledger->is_open = false;
 }
 
@@ -312,6 +362,11 @@ struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *
 	if (!pod->spec || !pod->grants)
 		return NULL;
 	pod->qos = pod_qos(spec);
+	if (memory_is_pinned(&ledger->memory, spec, pod->qos)) {
+		pod->memory = memory_blocks_new(spec->nr_containers);
+		if (!pod->memory)
+			return NULL;
+	}
 	pod->nr_grants = spec->nr_containers;
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		memcpy(pod->grants[i].container, spec->containers[i].name,
@@ -363,6 +418,7 @@ static int remove_pod(struct ledger *ledger, const char *uid)
 {
 	bool found;
 	uint32_t position = find_position(ledger, uid, &found);
+	struct ledger_pod *pod;
 	int r;
 
 	if (!found)
@@ -370,8 +426,11 @@ static int remove_pod(struct ledger *ledger, const char *uid)
 	r = reserve_room(ledger, false);
 	if (r)
 		return r;
-	cpuset_union(&ledger->shared, &ledger->pods[position]->held);
-	remember(ledger, ledger->pods[position], NULL);
+	pod = ledger->pods[position];
+	cpuset_union(&ledger->shared, &pod->held);
+	if (pod->memory)
+		memory_charge_back(&ledger->memory, &ledger->memory_state, pod->memory);
+	remember(ledger, pod, NULL);
 	take_out(ledger, position);
 	return 0;
 }
@@ -426,6 +485,35 @@ static int check_restorable(const struct ledger *ledger, const struct ledger_pod
 	return -EINVAL;
 }
 
+/*
+ * Blocks follow from the request and the nodes, so nothing else is recorded. A
+ * machine that has changed does not end a pod: its memory is extended, moved or
+ * no longer pinned, and the pod says so.
+ */
+static int restore_memory(struct ledger *ledger, struct ledger_pod *pod)
+{
+	struct memory_pod memory;
+	enum memory_restored restored;
+
+	if (!memory_is_pinned(&ledger->memory, pod->spec, pod->qos))
+		return 0;
+	pod->memory = memory_blocks_new(pod->nr_grants);
+	if (!pod->memory)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		pod->memory->containers[i].nodes = pod->grants[i].mems;
+	memory = ledger_memory_pod(pod);
+	memory_rebuild(&ledger->memory, &memory);
+	restored = memory_restore(&ledger->memory, &ledger->memory_state, &memory, false);
+	for (uint32_t i = 0; i < pod->nr_grants && restored != MEMORY_KEPT; i++)
+		pod->grants[i].mems = memory_container_nodes(pod->memory, i);
+	if (restored != MEMORY_KEPT)
+		snprintf(pod->detail, sizeof(pod->detail),
+			 "memory does not fit its NUMA nodes any more: %s",
+			 memory_restored_name(restored));
+	return 0;
+}
+
 static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, char *error,
 		       size_t error_size)
 {
@@ -435,11 +523,13 @@ static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, ch
 	if (!pod)
 		return -ENOMEM;
 	pod->qos = pod_qos(pod->spec);
-	pod->memory = NULL;
+	memory_blocks_free(TAKE_PTR(pod->memory));
 	pod->held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
 		cpuset_union(&pod->held, &pod->grants[i].cpus);
 	r = check_restorable(ledger, pod, error, error_size);
+	if (!r)
+		r = restore_memory(ledger, pod);
 	if (r)
 		return r;
 	r = insert_pod(ledger, pod);

@@ -7,6 +7,7 @@
 #define CORE_LEDGER_H
 
 #include "core/cpu.h"
+#include "core/memory.h"
 #include "core/pod.h"
 #include "core/policy.h"
 
@@ -41,8 +42,7 @@ struct ledger_pod {
 	struct cpuset bubble; /* pod scope: all CPUs of the pod */
 	uint32_t nr_grants;   /* = spec->nr_containers, same order */
 	struct grant *grants;
-	/* Opaque to this header: memory blocks, reuse sets (issue of the managers). */
-	struct memory_blocks *memory;
+	struct memory_blocks *memory; /* owned; NULL = its memory is not pinned */
 	/* Held although not in the shared pool: exclusive sets and init CPUs kept for reuse. */
 	struct cpuset held;
 	char detail[160]; /* why it is `ending`, or why a changed spec was not taken */
@@ -85,7 +85,8 @@ void ledger_commit(struct ledger *ledger);
 void ledger_abort(struct ledger *ledger);
 
 /* Put a pod exactly as it was decided before (state file, live cgroups). -EEXIST, -EINVAL if
- * it breaks an invariant (sentence in `error`). Takes nothing; copies. */
+ * it breaks an invariant (sentence in `error`). Takes nothing; copies. Memory is
+ * worked out from the request and each grant's mems; `memory` is not looked at. */
 int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *error,
 		   size_t error_size);
 /* Remove the pod and give back what it held. -ENOENT. */
@@ -102,6 +103,18 @@ struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *
 struct ledger_pod *ledger_edit_pod(struct ledger *ledger, const char *uid);
 struct cpuset *ledger_edit_shared_pool(struct ledger *ledger);
 const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger);
+const struct memory_manager *ledger_memory_manager(const struct ledger *ledger);
+const struct memory_state *ledger_memory_state(const struct ledger *ledger);
+struct memory_state *ledger_edit_memory_state(struct ledger *ledger);
+/* A pod as the memory manager takes it; borrows. */
+struct memory_pod ledger_memory_pod(const struct ledger_pod *pod);
+
+/*
+ * What the kernel has free of huge pages just now (free_pages of these nodes): to
+ * be told before admissions, else only what was granted counts.
+ */
+void ledger_set_kernel_free(struct ledger *ledger, const struct topology_node *nodes,
+			    uint32_t nr_nodes);
 
 /*
  * Decide under another policy from now on; borrowed like the first. It may

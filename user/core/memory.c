@@ -477,8 +477,7 @@ static void note_reuse(const struct memory_pod *pod, uint32_t index, struct memo
 	}
 }
 
-/* What a later container takes over is not the init container's any more. */
-static void shrink_init_shares(struct memory_pod *pod, uint32_t index)
+void memory_shrink_inits(struct memory_pod *pod, uint32_t index)
 {
 	const struct memory_share *share = &pod->blocks->containers[index];
 
@@ -583,7 +582,7 @@ enum memory_result memory_allocate(const struct memory_manager *manager, struct 
 			return result;
 		take(&offer, state, nodes);
 		note_reuse(pod, index, reuse);
-		shrink_init_shares(pod, index);
+		memory_shrink_inits(pod, index);
 		return MEMORY_OK;
 	}
 	note_reuse(pod, index, reuse);
@@ -617,6 +616,17 @@ void memory_remove_pod(const struct memory_manager *manager, struct memory_state
 {
 	for (uint32_t i = 0; i < pod->blocks->nr; i++)
 		memory_remove(manager, state, pod, i);
+}
+
+void memory_charge_back(const struct memory_manager *manager, struct memory_state *state,
+			const struct memory_blocks *blocks)
+{
+	if (blocks->pod.present)
+		memory_release(manager, state, &blocks->pod);
+	for (uint32_t i = 0; i < blocks->nr && !blocks->pod.present; i++) {
+		if (blocks->containers[i].present)
+			memory_release(manager, state, &blocks->containers[i]);
+	}
 }
 
 void memory_started(const struct memory_manager *manager, struct memory_state *state,

@@ -263,6 +263,9 @@ void memory_remove(const struct memory_manager *manager, struct memory_state *st
 		   struct memory_pod *pod, uint32_t index);
 void memory_remove_pod(const struct memory_manager *manager, struct memory_state *state,
 		       struct memory_pod *pod);
+/* The same for a pod that will not be looked at again: its blocks stay as they are. */
+void memory_charge_back(const struct memory_manager *manager, struct memory_state *state,
+			const struct memory_blocks *blocks);
 /* Container `index` runs: earlier ordinary init containers are over. */
 void memory_started(const struct memory_manager *manager, struct memory_state *state,
 		    struct memory_pod *pod, uint32_t index);
@@ -279,6 +282,15 @@ node_mask_t memory_container_nodes(const struct memory_blocks *blocks, uint32_t 
  */
 int memory_check_state(const struct memory_manager *manager, const struct memory_state *state,
 		       const struct memory_blocks *const *pods, uint32_t nr_pods);
+
+/*
+ * Work out what a pod holds from its request and the nodes of each container
+ * (containers[i].nodes; 0 = holds nothing), as if given in order. Nothing is charged.
+ */
+void memory_rebuild(const struct memory_manager *manager, struct memory_pod *pod);
+
+/* Is the pod's budget placed as one: resources of its own, pod scope, managers on? */
+bool memory_is_whole(const struct memory_manager *manager, const struct pod_spec *spec);
 
 enum memory_restored {
 	MEMORY_KEPT,	 /* as it was */

@@ -149,6 +149,23 @@ static void divide(const struct memory_manager *manager, const struct memory_req
 	}
 }
 
+void memory_divide(const struct memory_manager *manager, node_mask_t nodes, struct memory_pod *pod)
+{
+	struct memory_request total;
+
+	memory_pod_request(manager, pod->spec, &total);
+	share_of(nodes, total.bytes, total.types, &pod->blocks->pod);
+	divide(manager, &total, nodes, pod);
+}
+
+bool memory_is_whole(const struct memory_manager *manager, const struct pod_spec *spec)
+{
+	const struct policy *policy = manager->policy;
+
+	return spec->has_pod_resources && policy->pod_level_managers &&
+	       policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD;
+}
+
 enum memory_result memory_allocate_pod(const struct memory_manager *manager,
 				       struct memory_state *state, struct memory_pod *pod,
 				       const struct hint *hint,
@@ -173,7 +190,6 @@ enum memory_result memory_allocate_pod(const struct memory_manager *manager,
 	if (result)
 		return result;
 	memory_charge(manager, state, nodes, total.types, total.bytes);
-	share_of(nodes, total.bytes, total.types, &pod->blocks->pod);
-	divide(manager, &total, nodes, pod);
+	memory_divide(manager, nodes, pod);
 	return MEMORY_OK;
 }

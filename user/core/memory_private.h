@@ -49,6 +49,11 @@ void memory_offer_sizes(const struct memory_manager *manager, const struct memor
 enum memory_result memory_choose(const struct memory_offer *offer, const struct hint *hint,
 				 node_mask_t *ret_nodes, struct memory_shortage *ret_shortage);
 
+/* What later containers take over is not an earlier init container's any more. */
+void memory_shrink_inits(struct memory_pod *pod, uint32_t index);
+/* The budget and its division on these nodes, on paper. */
+void memory_divide(const struct memory_manager *manager, node_mask_t nodes, struct memory_pod *pod);
+
 /* Take from and give back to the state; `nodes` become one group. */
 void memory_charge(const struct memory_manager *manager, struct memory_state *state,
 		   node_mask_t nodes, uint32_t types, const uint64_t *bytes);

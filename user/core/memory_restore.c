@@ -74,6 +74,29 @@ const char *memory_restored_name(enum memory_restored restored)
 	return names[restored];
 }
 
+void memory_rebuild(const struct memory_manager *manager, struct memory_pod *pod)
+{
+	struct memory_blocks *blocks = pod->blocks;
+
+	if (memory_is_whole(manager, pod->spec)) {
+		if (blocks->nr && blocks->containers[0].nodes)
+			memory_divide(manager, blocks->containers[0].nodes, pod);
+		return;
+	}
+	for (uint32_t i = 0; i < blocks->nr; i++) {
+		struct memory_share *share = &blocks->containers[i];
+		struct memory_request request;
+
+		memory_container_request(manager, pod->spec, i, &request);
+		if (!share->nodes || !request.types)
+			continue;
+		share->present = true;
+		share->types = request.types;
+		memcpy(share->bytes, request.bytes, sizeof(share->bytes));
+		memory_shrink_inits(pod, i);
+	}
+}
+
 /* Nodes for what a share holds: its own, those and more, any. 0 = none. */
 static enum memory_restored find_nodes(const struct memory_offer *offer, node_mask_t nodes,
 				       bool lost_nodes, node_mask_t *ret_nodes)
