@@ -17,7 +17,8 @@ static void note_unwritable(struct controller *controller, const char *why)
 	char message[ROW_DETAIL_MAX];
 
 	if (controller->state_writable)
-		log_err(0, "state: cannot be written (%s); no new pod is admitted until it can", why);
+		log_err(0, "state: cannot be written (%s); no new pod is admitted until it can",
+			why);
 	snprintf(controller->state_problem, sizeof(controller->state_problem), "%s", why);
 	controller->state_writable = false;
 	snprintf(message, sizeof(message),
