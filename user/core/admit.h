@@ -58,6 +58,7 @@ struct decision {
 	struct change change;		    /* the same as data */
 	char container[POD_CONTAINER_NAME]; /* the one that failed, or "" */
 	int64_t wanted, available;	    /* in the refused resource's unit; -1 = not a number */
+	bool is_memory;			    /* that unit is bytes of memory, not CPUs */
 };
 
 /*

@@ -161,7 +161,8 @@ static void try_departures(struct search *search, uint32_t nr_missing)
 		const struct ledger_pod *pod = ledger_pod_at(search->ledger, i);
 		uint32_t nr_held = cpuset_count(&pod->held);
 
-		if (nr_held && nr_held >= nr_missing && strcmp(pod->spec->uid, search->spec->uid))
+		if ((nr_held || (pod->memory && !nr_missing)) && nr_held >= nr_missing &&
+		    strcmp(pod->spec->uid, search->spec->uid))
 			candidates[nr++] = (struct candidate){nr_held, pod->spec->uid};
 	}
 	qsort(candidates, nr, sizeof(candidates[0]), compare_held);
@@ -191,8 +192,13 @@ static void describe(const struct search *search, struct decision *decision)
 		break;
 	case CHANGE_POD_LEAVES:
 		pod = ledger_find(search->ledger, change->uid);
-		snprintf(text, size, "fits after pod %.63s/%.253s leaves, which holds %u CPUs",
-			 pod->spec->namespace, pod->spec->name, cpuset_count(&pod->held));
+		if (decision->is_memory)
+			snprintf(text, size, "fits after pod %.63s/%.253s leaves",
+				 pod->spec->namespace, pod->spec->name);
+		else
+			snprintf(text, size,
+				 "fits after pod %.63s/%.253s leaves, which holds %u CPUs",
+				 pod->spec->namespace, pod->spec->name, cpuset_count(&pod->held));
 		break;
 	case CHANGE_ALIGN_POLICY:
 		snprintf(text, size, "fits under topologyManagerPolicy %s",
@@ -243,6 +249,19 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* CPUs are not what is short: another policy, or a pod that leaves. */
+static int explain_memory(struct search *search, struct decision *decision)
+{
+	struct change change = {.kind = CHANGE_ALIGN_POLICY, .align = ALIGN_BEST_EFFORT};
+
+	if (decision->refusal == REFUSAL_TOPOLOGY)
+		try_change(search, &change);
+	try_departures(search, 0);
+	if (search->found)
+		describe(search, decision);
+	return search->error;
+}
+
 int explain_refusal(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
 {
 	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
@@ -255,8 +274,11 @@ int explain_refusal(struct ledger *ledger, const struct pod_spec *spec, struct d
 	uint32_t budget = spec->request.cpu_mcpu > 0 ? (uint32_t)(spec->request.cpu_mcpu / 1000)
 						     : 0;
 	uint32_t cpus, missing, most;
-	struct change change = change_of(&search, decision, is_bubble, &cpus);
+	struct change change;
 
+	if (decision->is_memory)
+		return explain_memory(&search, decision);
+	change = change_of(&search, decision, is_bubble, &cpus);
 	missing = decision->wanted > decision->available
 			  ? (uint32_t)(decision->wanted - decision->available)
 			  : 0;

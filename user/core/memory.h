@@ -223,6 +223,14 @@ struct memory_shortage {
 	uint32_t container;	    /* UINT32_MAX = the pod as a whole */
 };
 
+/*
+ * Why an offer alone does not satisfy alignment: no set has it, or only sets of
+ * more nodes than preferred (or than `max_nodes`, when not 0). MEMORY_OK when one
+ * does. The shortage is told of the nodes that have most.
+ */
+enum memory_result memory_probe(const struct memory_offer *offer, uint32_t max_nodes,
+				struct memory_shortage *ret_shortage);
+
 const char *memory_result_name(enum memory_result result); /* "no-default", … */
 /* The kubelet's own sentence; buffer >= 192. */
 void memory_result_text(const struct memory_manager *manager, enum memory_result result,

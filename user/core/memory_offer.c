@@ -413,6 +413,28 @@ bool memory_offer_best(const struct memory_offer *offer, node_mask_t base, struc
 	return true;
 }
 
+enum memory_result memory_probe(const struct memory_offer *offer, uint32_t max_nodes,
+				struct memory_shortage *ret_shortage)
+{
+	node_mask_t all = memory_all_nodes(offer->manager);
+	uint32_t size = max_nodes ? max_nodes : offer->min_nodes;
+	struct hint best;
+
+	if (offer->opinion == MEMORY_IMPOSSIBLE)
+		return memory_check_budget(offer->manager, offer->pod.spec, ret_shortage);
+	if (offer->opinion != MEMORY_OFFERS ||
+	    (!offer->request.types && !offer->request.is_unknown))
+		return MEMORY_OK;
+	if (!memory_offer_best(offer, 0, &best)) {
+		memory_offer_shortage(offer, all, ret_shortage);
+		return MEMORY_NO_DEFAULT;
+	}
+	if (best.preferred && (!max_nodes || memory_count(best.nodes) <= max_nodes))
+		return MEMORY_OK;
+	memory_offer_shortage(offer, richest(offer, 0, all, size, false), ret_shortage);
+	return MEMORY_NO_DEFAULT_PREFERRED;
+}
+
 /* --- lists ------------------------------------------------------------------------------------ */
 
 struct listing {

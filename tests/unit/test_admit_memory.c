@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/* CPUs and memory through one admission: one alignment, one transaction, one refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "memory_scene.h"
+
+/* `nr` nodes with ids 0, 2, 4, …: `cpus` CPUs and `gib` GiB each, 1 GiB more as 2Mi pages. */
+static struct topology *machine(uint32_t nr, uint32_t cpus, int64_t gib)
+{
+	struct topology_node nodes[TOPOLOGY_MAX_NODES] = {{0}};
+	struct topology_cpu *list = calloc((size_t)nr * cpus, sizeof(*list));
+	struct topology_facts facts = {
+		.cpus = list,
+		.nr_cpus = (size_t)nr * cpus,
+		.nodes = nodes,
+		.nr_nodes = nr,
+		.num_cpus = TOPOLOGY_COUNTED,
+		.num_cores = TOPOLOGY_COUNTED,
+		.num_sockets = TOPOLOGY_COUNTED,
+		.num_nodes = TOPOLOGY_COUNTED,
+		.num_uncores = TOPOLOGY_COUNTED,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	assert_non_null(list);
+	for (uint32_t i = 0; i < nr * cpus; i++)
+		list[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = i / cpus * 2, .socket = i / cpus};
+	for (uint32_t i = 0; i < nr; i++)
+		nodes[i] = (struct topology_node){
+			.id = i * 2,
+			.memory_bytes = (uint64_t)((gib + 1) * GIB),
+			.nr_hugepages = 1,
+			.hugepages = {{PAGE_2M, 512, UINT64_MAX}},
+		};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	free(list);
+	return topology;
+}
+
+static struct policy policy_of(enum align_policy align, enum align_scope scope)
+{
+	struct policy policy = strict_policy("0");
+
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.align = align;
+	policy.scope = scope;
+	policy.may_empty_shared_pool = true;
+	return policy;
+}
+
+static struct pod_spec *pod_of(const char *uid, int64_t cpus, int64_t gib)
+{
+	struct pod_spec *spec = guaranteed_pod(uid, cpus);
+	struct container_spec *container = &spec->containers[0];
+
+	container->request.memory_bytes = container->limit.memory_bytes = gib * GIB;
+	return spec;
+}
+
+static node_mask_t mems_of(const struct ledger *ledger, const char *uid, uint32_t index)
+{
+	return ledger_find(ledger, uid)->grants[index].mems;
+}
+
+static uint64_t free_of(const struct ledger *ledger, uint32_t node)
+{
+	return ledger_memory_state(ledger)->nodes[node].free_bytes[0];
+}
+
+static void same_node_for_both(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	const struct ledger_pod *pod;
+
+	(void)state;
+	/* Node 0 has the CPUs for the second pod, but not the memory. */
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 6)).admitted);
+	assert_int_equal(mems_of(ledger, "a", 0), 1);
+	assert_true(admit_and_free(ledger, pod_of("b", 2, 3)).admitted);
+	pod = ledger_find(ledger, "b");
+	assert_int_equal(pod->grants[0].mems, 2);
+	assert_cpus(&pod->grants[0].cpus, "4-5");
+	assert_int_equal(free_of(ledger, 1), 5 * GIB);
+	assert_int_equal(ledger_remove(ledger, "b"), 0);
+	assert_int_equal(free_of(ledger, 1), 8 * GIB);
+}
+
+static void refused_for_memory(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct decision decision;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 6)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("b", 1, 7)).admitted);
+	decision = admit_and_free(ledger, pod_of("c", 1, 3));
+	assert_false(decision.admitted);
+	assert_string_equal(decision.reason, "TopologyAffinityError");
+	assert_true(decision.is_memory);
+	assert_int_equal(decision.wanted, 3 * GIB);
+	assert_int_equal(decision.available, 3 * GIB); /* but on nodes that do not combine */
+	assert_non_null(strstr(decision.message, "3221225472 bytes of memory"));
+	/* What is suggested is done, and works. */
+	assert_int_equal(decision.change.kind, CHANGE_POD_LEAVES);
+	assert_int_equal(ledger_remove(ledger, decision.change.uid), 0);
+	assert_true(admit_and_free(ledger, pod_of("c", 1, 3)).admitted);
+}
+
+static void no_policy_needs_no_alignment(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct decision decision;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 12)).admitted);
+	assert_int_equal(mems_of(ledger, "a", 0), 3);
+	decision = admit_and_free(ledger, pod_of("b", 1, 6));
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+	assert_string_equal(decision.reason, "UnexpectedAdmissionError");
+}
+
+/* The first container has got CPUs and memory when the second is refused. */
+static void all_or_nothing(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_BEST_EFFORT, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct memory_state before = *ledger_memory_state(ledger);
+	struct pod_spec *spec = pod_of("a", 1, 5);
+	struct decision decision;
+
+	(void)state;
+	ask(spec, "second", CONTAINER_APP, 20 * GIB);
+	decision = admit_and_free(ledger, spec);
+	assert_false(decision.admitted);
+	assert_string_equal(decision.container, "second");
+	assert_true(memory_state_equal(ledger_memory_manager(ledger), &before,
+				       ledger_memory_state(ledger)));
+	/* The same when the one who asked changes their mind. */
+	spec = pod_of("b", 1, 5);
+	assert_int_equal(admit_prepare(ledger, spec, &decision), 0);
+	pod_spec_free(spec);
+	assert_true(decision.admitted);
+	assert_int_equal(free_of(ledger, 0), 3 * GIB);
+	ledger_abort(ledger);
+	assert_int_equal(free_of(ledger, 0), 8 * GIB);
+	assert_null(ledger_find(ledger, "b"));
+}
+
+/* A pod that asks for more and is refused keeps what it has. */
+static void refused_change(void **state)
+{
+	struct topology *topology cleanup_topology = machine(1, 4, 8);
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 5)).admitted);
+	assert_false(admit_and_free(ledger, pod_of("a", 1, 9)).admitted);
+	assert_int_equal(free_of(ledger, 0), 3 * GIB);
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 7)).admitted);
+	assert_int_equal(free_of(ledger, 0), GIB);
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 7)).admitted);
+	assert_int_equal(free_of(ledger, 0), GIB);
+}
+
+static struct pod_spec *database_pod(void)
+{
+	struct pod_spec *spec = pod_of("db", 2, 5);
+
+	set_budget(spec, 3);
+	spec->request.memory_bytes = spec->limit.memory_bytes = 7 * GIB;
+	add_container(spec, "exporter", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	return spec;
+}
+
+static void budget_on_one_node(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_POD);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+
+	(void)state;
+	assert_true(admit_and_free(ledger, database_pod()).admitted);
+	assert_int_equal(mems_of(ledger, "db", 0), 1);
+	assert_int_equal(mems_of(ledger, "db", 1), 1);
+	assert_int_equal(free_of(ledger, 0), GIB);
+	assert_int_equal(ledger_remove(ledger, "db"), 0);
+	assert_int_equal(free_of(ledger, 0), 8 * GIB);
+}
+
+/* What is restored from grants alone is what was decided. */
+static void restored(void **state)
+{
+	struct topology *topology cleanup_topology = machine(3, 4, 8);
+
+	(void)state;
+	for (int scope = 0; scope < ALIGN_SCOPE_NR; scope++) {
+		struct policy policy = policy_of(ALIGN_RESTRICTED, (enum align_scope)scope);
+		struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+		struct ledger *again cleanup_ledger = scene_ledger(topology, &policy);
+		struct pod_spec *spec = pod_of("wide", 5, 10);
+		char error[256] = "";
+
+		ask(spec, "small", CONTAINER_APP, GIB / 2);
+		assert_true(admit_and_free(ledger, database_pod()).admitted);
+		assert_true(admit_and_free(ledger, spec).admitted);
+		for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
+			assert_int_equal(ledger_restore(again, ledger_pod_at(ledger, i), error,
+							sizeof(error)),
+					 0);
+		assert_true(memory_state_equal(ledger_memory_manager(ledger),
+					       ledger_memory_state(ledger),
+					       ledger_memory_state(again)));
+		assert_int_equal(ledger_remove(again, "wide"), 0);
+		assert_int_equal(ledger_remove(again, "db"), 0);
+		assert_int_equal(free_of(again, 0), 8 * GIB);
+		assert_int_equal(ledger_memory_state(again)->nodes[2].nr_assignments, 0);
+	}
+}
+
+/* Fewer bytes than when it was admitted: it runs on, and its record says what happened. */
+static void restored_on_less(void **state)
+{
+	struct topology *large cleanup_topology = machine(2, 4, 8);
+	struct topology *small cleanup_topology = machine(2, 4, 4);
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *before cleanup_ledger = scene_ledger(large, &policy);
+	struct ledger *after cleanup_ledger = scene_ledger(small, &policy);
+	char error[256] = "";
+
+	(void)state;
+	assert_true(admit_and_free(before, pod_of("a", 1, 6)).admitted);
+	assert_int_equal(ledger_restore(after, ledger_find(before, "a"), error, sizeof(error)), 0);
+	assert_int_equal(mems_of(after, "a", 0), 3);
+	assert_non_null(strstr(ledger_find(after, "a")->detail, "extended"));
+	assert_true(admit_and_free(before, pod_of("b", 1, 8)).admitted);
+	assert_int_equal(ledger_restore(after, ledger_find(before, "b"), error, sizeof(error)), 0);
+	assert_int_equal(mems_of(after, "b", 0), 0);
+	assert_non_null(strstr(ledger_find(after, "b")->detail, "dropped"));
+}
+
+static void kernel_lacks_pages(void **state)
+{
+	struct topology *topology cleanup_topology = machine(1, 4, 8);
+	struct policy policy = policy_of(ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct topology_node now = topology->memory_nodes[0];
+	struct pod_spec *spec = pod_of("a", 1, 1);
+	struct decision decision;
+
+	(void)state;
+	ask_pages(&spec->containers[0], PAGE_2M, GIB / 2);
+	now.hugepages[0].free_pages = 10;
+	ledger_set_kernel_free(ledger, &now, 1);
+	decision = admit_and_free(ledger, spec);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_HUGEPAGES);
+	assert_non_null(strstr(decision.message, "asks for 536870912 bytes of hugepages-2Mi"));
+	assert_non_null(strstr(decision.message, "have 1073741824 not granted"));
+	assert_non_null(strstr(decision.message, "the kernel has 20971520 of them free"));
+}
+
+/* Node 0 has the CPUs and node 1 the memory. */
+static void nothing_in_common(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct decision decision;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 7)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("b", 3, 2)).admitted);
+	assert_int_equal(mems_of(ledger, "b", 0), 2);
+	decision = admit_and_free(ledger, pod_of("c", 2, 3));
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+	assert_non_null(strstr(decision.message, "no nodes have both"));
+	assert_int_equal(decision.change.kind, CHANGE_ALIGN_POLICY);
+}
+
+/* Both providers name few of the sets here; they must still find one in common. */
+static void sixty_four_nodes(void **state)
+{
+	struct topology *topology cleanup_topology = machine(64, 4, 8);
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	const struct grant *grant;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("one", 2, 6)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("few", 12, 20)).admitted);
+	grant = &ledger_find(ledger, "few")->grants[0];
+	assert_int_equal(__builtin_popcountll(grant->mems), 3);
+	assert_int_equal(grant->affinity.nodes, grant->mems);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same_node_for_both),
+		cmocka_unit_test(refused_for_memory),
+		cmocka_unit_test(no_policy_needs_no_alignment),
+		cmocka_unit_test(all_or_nothing),
+		cmocka_unit_test(refused_change),
+		cmocka_unit_test(budget_on_one_node),
+		cmocka_unit_test(restored),
+		cmocka_unit_test(restored_on_less),
+		cmocka_unit_test(kernel_lacks_pages),
+		cmocka_unit_test(nothing_in_common),
+		cmocka_unit_test(sixty_four_nodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
