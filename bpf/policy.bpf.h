@@ -94,6 +94,10 @@ static __always_inline void find_place(struct cgroup *cgrp, const struct guard_c
 {
 	__builtin_memset(ret_place, 0, sizeof(*ret_place));
 	find_place_at((__u64)cgrp, config->managed_levels, ret_place);
+	/* A list of siblings would miss the one that is made in the next moment. */
+	if (config->sibling_level && ret_place->level == config->sibling_level &&
+	    !ret_place->tree && !ret_place->self)
+		ret_place->overlap = 1;
 }
 
 /*

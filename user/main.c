@@ -324,6 +324,46 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
 }
 
 /*
+ * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to
+ * it; without one this is all that does.
+ */
+static void move_to_reserved(const struct agent *agent)
+{
+	const struct cpuset *reserved = controller_reserved(agent->controller);
+	cpu_set_t *mask;
+
+	if (cpuset_is_empty(reserved))
+		return;
+	mask = CPU_ALLOC(CPUSET_MAX);
+	if (!mask)
+		return;
+	CPU_ZERO_S(CPU_ALLOC_SIZE(CPUSET_MAX), mask);
+	cpuset_for_each (cpu, reserved)
+		CPU_SET_S(cpu, CPU_ALLOC_SIZE(CPUSET_MAX), mask);
+	if (sched_setaffinity(0, CPU_ALLOC_SIZE(CPUSET_MAX), mask))
+		log_warn(-errno, "cannot run on the reserved CPUs, ignoring");
+	CPU_FREE(mask);
+}
+
+/* What was opened at the start with the old value: a reload that changes it must not say it did. */
+static const char *needs_restart(const struct config *now, const struct config *next)
+{
+	if (now->mode != next->mode)
+		return "mode";
+	if (now->max_containers != next->max_containers)
+		return "maxContainers";
+	if (strcmp(now->metrics.listen, next->metrics.listen))
+		return "metrics.listen";
+	if (strcmp(now->sources.manifest_directory, next->sources.manifest_directory))
+		return "sources.manifestDirectory";
+	if (strcmp(now->state_directory, next->state_directory))
+		return "stateDirectory";
+	if (strcmp(now->runtime_directory, next->runtime_directory))
+		return "runtimeDirectory";
+	return NULL;
+}
+
+/*
  * The new file is validated whole first; what would break a running pod refuses
  * it. The controller borrows configuration and policy, so there are two places
  * for them, used in turn: one in force, one to try.
@@ -339,6 +379,11 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(clock_now(NULL) / 1000));
 	r = load_config(&agent->options, &next->config);
+	if (!r && needs_restart(config_of(agent), &next->config))
+		r = log_err(-EBUSY,
+			    "reload refused, the old configuration stays: %s takes effect at a "
+			    "restart only",
+			    needs_restart(config_of(agent), &next->config));
 	if (!r) {
 		fill_policy(agent, &next->config, &next->policy);
 		options = controller_options(agent, &next->config);
@@ -349,6 +394,9 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 	}
 	if (!r) {
 		agent->current = !agent->current;
+		move_to_reserved(agent);
+		if (agent->manifests)
+			manifests_scan(agent->manifests);
 		log_info("configuration reloaded");
 	}
 	sd_notify(0, "READY=1");
@@ -373,6 +421,7 @@ static int read_identity(struct agent *agent)
 	return 0;
 }
 
+/* Made 0700 where it is missing; what is there must be ours already and is never changed. */
 static int open_runtime_dir(struct agent *agent)
 {
 	const char *path = config_of(agent)->runtime_directory;
@@ -383,10 +432,11 @@ static int open_runtime_dir(struct agent *agent)
 	agent->runtime_dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (agent->runtime_dir_fd < 0 || fstat(agent->runtime_dir_fd, &status))
 		return log_err(-errno, "cannot open runtimeDirectory %s", path);
-	if (status.st_uid != geteuid() || (status.st_mode & 077))
-		if (fchmod(agent->runtime_dir_fd, 0700))
-			return log_err(-errno, "runtimeDirectory %s must be ours with mode 0700",
-				       path);
+	if (status.st_uid != geteuid() || (status.st_mode & 022))
+		return log_err(-EPERM,
+			       "runtimeDirectory %s belongs to uid %u with mode %04o; it must be "
+			       "ours and writable by nobody else: name a directory of its own",
+			       path, status.st_uid, status.st_mode & 07777);
 	return 0;
 }
 
@@ -548,26 +598,34 @@ static int open_loop(struct agent *agent)
 	return r < 0 ? log_err(r, "event loop") : 0;
 }
 
-/*
- * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to
- * it; without one this is all that does.
- */
-static void move_to_reserved(const struct agent *agent)
+/* Options a kubelet's or a later file may carry: accepted, and said to have no effect yet. */
+static void find_unbuilt(struct agent *agent)
 {
-	const struct cpuset *reserved = controller_reserved(agent->controller);
-	cpu_set_t *mask;
+	const struct config *config = config_of(agent);
+	const struct {
+		bool asked;
+		const char *name, *option;
+	} options[] = {
+		{config->sources.kubepods, "kubepods_not_built", "sources.kubepods"},
+		{*config->sources.nri, "nri_not_built", "sources.nri"},
+		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
+		 "partitions: isolated"},
+		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
+		 "interrupts: steer"},
+		{config->policy.memory == MEMORY_POLICY_STATIC, "memory_not_built",
+		 "memoryManagerPolicy: Static"},
+	};
 
-	if (cpuset_is_empty(reserved))
-		return;
-	mask = CPU_ALLOC(CPUSET_MAX);
-	if (!mask)
-		return;
-	CPU_ZERO_S(CPU_ALLOC_SIZE(CPUSET_MAX), mask);
-	cpuset_for_each (cpu, reserved)
-		CPU_SET_S(cpu, CPU_ALLOC_SIZE(CPUSET_MAX), mask);
-	if (sched_setaffinity(0, CPU_ALLOC_SIZE(CPUSET_MAX), mask))
-		log_warn(-errno, "cannot run on the reserved CPUs, ignoring");
-	CPU_FREE(mask);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		char message[128];
+
+		if (!options[i].asked)
+			continue;
+		snprintf(message, sizeof(message), "%s has no effect in this version",
+			 options[i].option);
+		controller_finding(agent->controller, options[i].name, message,
+				   "remove it from the configuration, or do without what it asks");
+	}
 }
 
 static int start_sources(struct agent *agent)
@@ -575,10 +633,7 @@ static int start_sources(struct agent *agent)
 	const char *directory = config_of(agent)->sources.manifest_directory;
 	int r;
 
-	if (config_of(agent)->sources.kubepods || *config_of(agent)->sources.nri)
-		controller_finding(agent->controller, "source_not_available",
-				   "sources.kubepods and sources.nri are not in this version",
-				   "use the manifests directory");
+	find_unbuilt(agent);
 	if (!*directory)
 		return 0;
 	r = manifests_new(agent->event, directory, controller_source_sink(agent->controller),

@@ -122,9 +122,14 @@ struct guard_config {
 	__u32 managed_levels; /* bit n: a managed cgroup at level n exists */
 	__u32 actor_levels;   /* bit n: an actor's cgroup at level n exists */
 	__u32 pid1_rights;    /* of the init process, wherever its cgroup is */
-	__u32 reserved;
+	/*
+	 * Depth of the workload root, 0 = none: every other cgroup of that depth, made now or
+	 * later, is its sibling, whose cpuset could take the root's CPUs. Only depth 1, where
+	 * all have the same parent.
+	 */
+	__u32 sibling_level;
 };
-ABI_ASSERT(struct guard_config, 48, reserved, 44);
+ABI_ASSERT(struct guard_config, 48, sibling_level, 44);
 
 /* ============================ guard and watch: events and counters ============================ */
 

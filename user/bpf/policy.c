@@ -240,6 +240,7 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	config.modes[ASPECT_CGROUP_MOVES] = mode_of(policy->cgroup_moves);
 	config.expiry_ns = policy->guard_expiry_ns;
 	config.pid1_rights = RIGHTS_SYSTEM | (policy->pid1_writes_cpusets ? RIGHT_CPUSET : 0);
+	config.sibling_level = policy->guards_siblings ? 1 : 0;
 	config.managed_levels |= managed_levels;
 	config.actor_levels |= actor_levels;
 	/* the guard sleeps at generation 0: the first policy wakes it, whole */

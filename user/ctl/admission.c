@@ -348,7 +348,11 @@ void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_po
 void admission_sweep(struct controller *controller)
 {
 	uint64_t released = controller->counters.released;
+	bool was_writable = controller->state_writable;
 
+	/* What a full disk kept from the file goes there as soon as there is room. */
+	if (!was_writable)
+		state_save(controller);
 	if (!controller->source_complete)
 		return;
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
@@ -357,7 +361,7 @@ void admission_sweep(struct controller *controller)
 		if (pod->state == POD_ENDING)
 			end(controller, pod);
 	}
-	if (controller->counters.released == released && controller->state_writable)
+	if (controller->counters.released == released && was_writable)
 		return;
 	/* Room was made, or the state may be writable again: the refused get another answer. */
 	for (uint32_t i = controller->nr_refused; i-- > 0;) {

@@ -79,9 +79,10 @@ static void write_journal(struct audit *audit, const struct event_row *event)
 			   event->kind, event->comm, event->pid, event->cgroup, event->target,
 			   event->detail, suppressed ? " (more of the same were not logged)" : "");
 	else
-		log_fields(level_of(event), fields, "%s: %s%s%s%s%s", event->kind, event->pod,
-			   *event->container ? "/" : "", event->container, *event->pod ? ": " : "",
-			   event->detail);
+		log_fields(level_of(event), fields, "%s: %s%s%s%s%s%s%s", event->kind, event->pod,
+			   *event->pod && *event->container ? "/" : "",
+			   *event->pod ? event->container : "", *event->pod ? ": " : "",
+			   event->target, *event->target ? ": " : "", event->detail);
 }
 
 void audit_event(struct audit *audit, const struct event_row *event)

@@ -106,11 +106,19 @@ static void on_group_populated(void *self, const char *path, bool populated)
 static void on_hotplug(void *self, unsigned int cpu, bool online)
 {
 	struct controller *controller = self;
-	char message[ROW_DETAIL_MAX];
+	char message[ROW_DETAIL_MAX], then[96], now[96];
 
-	snprintf(message, sizeof(message), "CPU %u went %s after the agent had read the machine",
-		 cpu, online ? "online" : "offline");
-	if (cpuset_has(&controller->topology->all, cpu) == online)
+	if (cpu >= CPUSET_MAX)
+		return;
+	if (online)
+		cpuset_add(&controller->online, cpu);
+	else
+		cpuset_remove(&controller->online, cpu);
+	cpuset_format(&controller->topology->all, then, sizeof(then));
+	cpuset_format(&controller->online, now, sizeof(now));
+	snprintf(message, sizeof(message),
+		 "the agent read a machine with CPUs %.80s online, now they are %.80s", then, now);
+	if (cpuset_equal(&controller->topology->all, &controller->online))
 		controller_clear_finding(controller, "cpus_changed");
 	else
 		controller_finding(controller, "cpus_changed", message,
@@ -161,6 +169,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	if (!controller)
 		return -ENOMEM;
 	controller->topology = topology;
+	controller->online = topology->all;
 	controller->policy = policy;
 	controller->options = *options;
 	controller->ports = *ports;

@@ -129,6 +129,8 @@ struct kernel_policy {
 	 * it, at each daemon-reload: PID 1 may, and drift catches it if it writes others.
 	 */
 	bool pid1_writes_cpusets;
+	/* The cpusets of all other top-level cgroups, those to come included. */
+	bool guards_siblings;
 	uint64_t guard_expiry_ns; /* 0 = never */
 };
 

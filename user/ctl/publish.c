@@ -12,37 +12,6 @@
 
 #define MAX_SURROUNDINGS 256
 
-/* Units that act on our cgroups in the course of their duty. */
-static const struct {
-	const char *parent, *name;
-	bool is_runtime;
-} actor_names[] = {
-	{"system.slice", "containerd.service", true},
-	{"system.slice", "crio.service", true},
-	{"system.slice", "docker.service", true},
-	{"system.slice", "kubelet.service", false},
-};
-
-static uint32_t find_actors(struct controller *controller, struct actor_unit *ret_actors)
-{
-	const struct groups_port *groups = controller->ports.groups;
-	struct group_status status;
-	uint32_t nr = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(actor_names); i++) {
-		if (groups->status(groups->self, actor_names[i].parent, &status))
-			continue;
-		ret_actors[nr] = (struct actor_unit){
-			.parent_id = status.cgroup_id,
-			.level = status.level + 1,
-			.is_runtime = actor_names[i].is_runtime,
-		};
-		snprintf(ret_actors[nr++].name, sizeof(ret_actors->name), "%s",
-			 actor_names[i].name);
-	}
-	return nr;
-}
-
 /* NUMA nodes (indexes) that these CPUs lie on. */
 static node_mask_t nodes_of(const struct topology *topology, const struct cpuset *cpus)
 {
@@ -83,7 +52,6 @@ void publish_policy(struct controller *controller)
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct groups_port *groups = controller->ports.groups;
 	const struct config *config = controller->options.config;
-	struct actor_unit actors[ARRAY_SIZE(actor_names)];
 	cleanup_free struct managed_group *managed = NULL;
 	struct kernel_policy policy = {0};
 	uint32_t nr = 0, nr_around = 0;
@@ -103,8 +71,10 @@ void publish_policy(struct controller *controller)
 		nr += nr_around;
 	policy.groups = managed;
 	policy.nr_groups = nr;
-	policy.actors = actors;
-	policy.nr_actors = find_actors(controller, actors);
+	/*
+	 * No other actors: below pinfold.slice no runtime and no kubelet has business, and a
+	 * cgroup named like a unit would be enough to pass for one.
+	 */
 	ledger_exclusive(controller->ledger, &policy.protected_cpus);
 	policy.cpuset_files = config->enforcement.cpuset_files;
 	policy.affinity = config->enforcement.affinity;
@@ -113,6 +83,7 @@ void publish_policy(struct controller *controller)
 		policy.cpuset_files = policy.affinity = policy.cgroup_moves = ENFORCEMENT_OFF;
 	policy.runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
 	policy.pid1_writes_cpusets = controller->layout.systemd;
+	policy.guards_siblings = controller->layout.root_partition;
 	policy.guard_expiry_ns = config->guard_expiry_ns;
 	r = kernel->publish(kernel->self, &policy);
 	if (r)

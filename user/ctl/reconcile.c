@@ -119,6 +119,15 @@ static bool is_drift(struct controller *controller, const struct group_tree *des
 	       !strcmp(before->files[step->file], value);
 }
 
+static void name_owner(struct controller *controller, const struct step *step,
+		       struct event_row *event)
+{
+	const char *container = "";
+
+	if (container_of_path(controller, step->path, event->pod, sizeof(event->pod), &container))
+		snprintf(event->container, sizeof(event->container), "%s", container);
+}
+
 static struct drift_row *note_drift(struct controller *controller, const struct step *step,
 				    const char *wanted)
 {
@@ -140,7 +149,7 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 	snprintf(event.action, sizeof(event.action), "none");
 	snprintf(event.target, sizeof(event.target), "%.200s/%s", step->path,
 		 group_file_name(step->file));
-	snprintf(event.container, sizeof(event.container), "%s", step->container);
+	name_owner(controller, step, &event);
 	snprintf(event.detail, sizeof(event.detail), "wanted '%.140s', found '%.140s'", row->wanted,
 		 row->found);
 	event.pid = row->pid;
@@ -168,7 +177,7 @@ static void note_repair(struct controller *controller, const struct step *step,
 	snprintf(event.action, sizeof(event.action), "repair");
 	snprintf(event.target, sizeof(event.target), "%.200s/%s", step->path,
 		 group_file_name(step->file));
-	snprintf(event.container, sizeof(event.container), "%s", step->container);
+	name_owner(controller, step, &event);
 	snprintf(event.detail, sizeof(event.detail), "back to '%.280s'", step->value);
 	audit_event(&controller->audit, &event);
 }

@@ -262,11 +262,16 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	enum MHD_Result result;
 
 	if (!request) {
+		/* Before a byte of a body is read: anybody may reach this port. */
+		if (listener->kind == LISTENER_METRICS && !get)
+			return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+					     "%.16s: use GET", method);
 		*state = calloc(1, sizeof(*request));
 		return *state ? MHD_YES : MHD_NO;
 	}
 	if (*upload_len) {
-		if (request->body.len + *upload_len > SERVER_MAX_BODY)
+		if (listener->kind == LISTENER_METRICS ||
+		    request->body.len + *upload_len > SERVER_MAX_BODY)
 			request->too_large = true;
 		else
 			text_append_len(&request->body, upload, *upload_len);
@@ -283,9 +288,6 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	}
 	if (listener->kind == LISTENER_API)
 		return answer_api(listener->server, connection, url, method, &request->body);
-	if (!get)
-		return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "%.16s: use GET",
-				     method);
 	return respond_error(connection, MHD_HTTP_NOT_FOUND,
 			     "%.64s: paths here are /metrics, /healthz and /readyz", url);
 }
