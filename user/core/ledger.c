@@ -212,13 +212,18 @@ const struct ledger_pod *ledger_find(const struct ledger *ledger, const char *ui
 const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const char *namespace,
 					  const char *name)
 {
+	const struct ledger_pod *found = NULL;
+
 	for (uint32_t i = 0; i < ledger->nr_pods; i++) {
 		const struct pod_spec *spec = ledger->pods[i]->spec;
 
-		if (!strcmp(spec->namespace, namespace) && !strcmp(spec->name, name))
-			return ledger->pods[i];
+		if (strcmp(spec->namespace, namespace) || strcmp(spec->name, name))
+			continue;
+		/* A pod made again has another uid while the one before it ends. */
+		if (!found || ledger->pods[i]->state == POD_RUNNING)
+			found = ledger->pods[i];
 	}
-	return NULL;
+	return found;
 }
 
 const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant)

@@ -69,6 +69,7 @@ uint32_t ledger_nr_pods(const struct ledger *ledger);
 /* Ascending by uid; borrowed until the next commit. */
 const struct ledger_pod *ledger_pod_at(const struct ledger *ledger, uint32_t index);
 const struct ledger_pod *ledger_find(const struct ledger *ledger, const char *uid);
+/* Of two with one name (made again while the old one ends) the running one. */
 const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const char *namespace,
 					  const char *name);
 /* What a container runs on: its own CPUs, or the shared pool for isolation host. */

@@ -303,7 +303,9 @@ static uint32_t measure_containers(struct controller *controller, struct measure
 			.container = group->container,
 			.throttled_ns = status.throttled_usec * 1000,
 		};
-		if (!row->pod)
+		/* One name, one set of series: the one that ends makes room for its successor. */
+		if (!row->pod || ledger_find_name(controller->ledger, row->pod->spec->namespace,
+						  row->pod->spec->name) != row->pod)
 			continue;
 		row->has_usage = kernel &&
 				 !kernel->usage(kernel->self, status.cgroup_id, &row->usage);

@@ -234,9 +234,13 @@ int entry_refresh(struct entry *entry, int directory_fd, uint64_t *clock,
 	} else if (errno == ENOENT) {
 		*ret_result = ENTRY_GONE;
 		return 0;
-	} else if (errno == ELOOP) {
-		/* Judged anew each time: a link has no descriptor to compare. */
-		err = refuse_file("is a symbolic link; put the document itself here", &manifest);
+	} else if (errno == ELOOP || errno == ENXIO || errno == ENODEV) {
+		/* Judged anew each time: a link or a device has no descriptor to compare. */
+		err = refuse_file(errno == ELOOP
+					  ? "is a symbolic link; put the document itself here"
+					  : "is a device or a socket, not a document; "
+					    "remove it",
+				  &manifest);
 		if (!err)
 			err = adopt(entry, &manifest, clock);
 		entry->identity = (struct entry_identity){0};
