@@ -612,8 +612,6 @@ static void find_unbuilt(struct agent *agent)
 		 "partitions: isolated"},
 		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
 		 "interrupts: steer"},
-		{config->policy.memory == MEMORY_POLICY_STATIC, "memory_not_built",
-		 "memoryManagerPolicy: Static"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
