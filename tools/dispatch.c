@@ -158,9 +158,10 @@ int dispatch(struct session *session, int argc, char **argv)
 	int status = STATUS_USAGE;
 
 	if (!argc)
-		return out_fail(session, STATUS_USAGE,
-				"an object is missing: pinfold [OPTIONS] OBJECT { COMMAND | help }; "
-				"'pinfold help' lists them");
+		return out_fail(
+			session, STATUS_USAGE,
+			"an object is missing: pinfold [OPTIONS] OBJECT { COMMAND | help }; "
+			"'pinfold help' lists them");
 	noun = find_noun(session, argv[0], &status);
 	return noun ? dispatch_noun(session, noun, argc - 1, argv + 1) : status;
 }

@@ -18,16 +18,16 @@
 
 #define ABI_VERSION 1
 
-#define ABI_ASSERT(type, size, last, offset)                                                       \
-	_Static_assert(sizeof(type) == (size), #type " has another size");                         \
+#define ABI_ASSERT(type, size, last, offset)                               \
+	_Static_assert(sizeof(type) == (size), #type " has another size"); \
 	_Static_assert(__builtin_offsetof(type, last) == (offset), #type " has another layout")
 
 /* A managed cgroup that is no container has no slot. */
 #define SLOT_NONE 0xffffffffu
 
 /* Masks are words of 64 CPUs; the kernel's own limit on x86-64 is 8192 CPUs. */
-#define ABI_CPUS_MAX	    8192
-#define ABI_MASK_WORDS_MAX  (ABI_CPUS_MAX / 64)
+#define ABI_CPUS_MAX	   8192
+#define ABI_MASK_WORDS_MAX (ABI_CPUS_MAX / 64)
 
 /* ============================ guard and watch: policy ========================================= */
 
@@ -48,14 +48,14 @@ enum guard_mode {
 
 enum managed_kind {
 	MANAGED_KIND_NONE,
-	MANAGED_KIND_TREE,	 /* this cgroup and all below */
-	MANAGED_KIND_SELF,	 /* its own control files only: the root, ancestors of a workload root */
+	MANAGED_KIND_TREE, /* this cgroup and all below */
+	MANAGED_KIND_SELF, /* its own control files only: the root, ancestors of a workload root */
 	MANAGED_KIND_OVERLAP, /* its own cpuset files only: siblings of a workload root */
 	MANAGED_KIND_NR,
 };
 
 /* A container's own cgroup: the border of the border rule. Only with MANAGED_KIND_TREE. */
-#define MANAGED_BORDER	 (1u << 0)
+#define MANAGED_BORDER (1u << 0)
 /* The guard's self-test: denied to everybody but the agent, whatever the modes say. */
 #define MANAGED_SELFTEST (1u << 1)
 
@@ -79,10 +79,10 @@ ABI_ASSERT(struct managed, 16, flags, 12);
 #define RIGHT_AFFINITY	   (1u << 4) /* change affinity and policy of containers' tasks */
 #define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, cgroup.freeze, rmdir; every actor has it */
 #define RIGHT_AGENT	   (1u << 6) /* is the agent: its writes are no drift */
-#define RIGHTS_AGENT                                                                               \
+#define RIGHTS_AGENT \
 	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE | RIGHT_AGENT)
 /* PID 1 and the kubelet */
-#define RIGHTS_SYSTEM  (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE)
+#define RIGHTS_SYSTEM (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE)
 /* a container runtime whose later cpuset writes are denied / allowed and repaired */
 #define RIGHTS_RUNTIME_DENY   (RIGHTS_SYSTEM | RIGHT_CPUSET_FIRST)
 #define RIGHTS_RUNTIME_REPAIR (RIGHTS_SYSTEM | RIGHT_CPUSET)
@@ -135,11 +135,11 @@ ABI_ASSERT(struct guard_config, 48, sibling_level, 44);
 
 enum event_kind {
 	EVENT_NONE,
-	EVENT_GUARD,	  /* an operation the guard denied or audited */
-	EVENT_DRIFT,	  /* somebody else wrote a managed file, successfully; text = what */
-	EVENT_MOVE,	  /* somebody else moved a task across a container's border, successfully */
-	EVENT_ATTEMPT,	  /* sched_setaffinity onto protected CPUs from outside; mask = wanted */
-	EVENT_MKDIR,	  /* cgroup life cycle below managed roots; text = path */
+	EVENT_GUARD,   /* an operation the guard denied or audited */
+	EVENT_DRIFT,   /* somebody else wrote a managed file, successfully; text = what */
+	EVENT_MOVE,    /* somebody else moved a task across a container's border, successfully */
+	EVENT_ATTEMPT, /* sched_setaffinity onto protected CPUs from outside; mask = wanted */
+	EVENT_MKDIR,   /* cgroup life cycle below managed roots; text = path */
 	EVENT_RMDIR,
 	EVENT_RELEASE,	  /* the cgroup is gone for good: its slot can be used again */
 	EVENT_POPULATED,  /* value = 1 or 0 */
@@ -166,9 +166,9 @@ enum guard_hook {
 	HOOK_NONE = HOOK_NR, /* events of watch */
 };
 
-#define EVENT_COMM_LEN 16
-#define EVENT_FILE_LEN 32
-#define EVENT_TEXT_LEN 256
+#define EVENT_COMM_LEN	 16
+#define EVENT_FILE_LEN	 32
+#define EVENT_TEXT_LEN	 256
 #define EVENT_MASK_WORDS (EVENT_TEXT_LEN / 8)
 
 /* The mask or the text was longer than the event holds. */
@@ -186,12 +186,12 @@ struct event {
 	__u32 hook;	     /* enum guard_hook */
 	__u32 pid;	     /* thread that did it, initial pid namespace */
 	__u32 tgid;
-	__s32 error;	     /* 0 or negative errno: what the caller got */
-	__u32 suppressed;    /* earlier events of this cgroup that were only counted */
-	__u32 target_pid;    /* task it was done to; 0 = none */
-	__u32 target_slot;   /* the container's slot, or SLOT_NONE */
-	__u32 value;	     /* EVENT_POPULATED, EVENT_SUPPRESSED; EVENT_ATTEMPT: wanted CPUs */
-	__u32 flags;	     /* EVENT_CUT */
+	__s32 error;	   /* 0 or negative errno: what the caller got */
+	__u32 suppressed;  /* earlier events of this cgroup that were only counted */
+	__u32 target_pid;  /* task it was done to; 0 = none */
+	__u32 target_slot; /* the container's slot, or SLOT_NONE */
+	__u32 value;	   /* EVENT_POPULATED, EVENT_SUPPRESSED; EVENT_ATTEMPT: wanted CPUs */
+	__u32 flags;	   /* EVENT_CUT */
 	char comm[EVENT_COMM_LEN];
 	char file[EVENT_FILE_LEN]; /* file or, for mkdir and rmdir, directory name */
 	union {
@@ -277,10 +277,10 @@ ABI_ASSERT(struct part_meta, 16, digest, 8);
  */
 struct observe_counter {
 	__u64 run_ns;
-	__u64 outside_ns;    /* part of run_ns: this CPU was not in the slot's mask */
-	__u64 wait_ns;	     /* runnable and not running, waits that are over */
-	__u64 wait_quota_ns; /* part of wait_ns: the cgroup or one above was throttled */
-	__u64 switches;	     /* a task of the slot got this CPU */
+	__u64 outside_ns;      /* part of run_ns: this CPU was not in the slot's mask */
+	__u64 wait_ns;	       /* runnable and not running, waits that are over */
+	__u64 wait_quota_ns;   /* part of wait_ns: the cgroup or one above was throttled */
+	__u64 switches;	       /* a task of the slot got this CPU */
 	__u64 migrations_core; /* arrived from a CPU of the same last-level cache */
 	__u64 migrations_llc;  /* of the same NUMA node, another last-level cache */
 	__u64 migrations_numa; /* of another NUMA node */
@@ -305,9 +305,9 @@ struct observe_lookup {
  */
 struct observe_cpu {
 	__u32 sequence;
-	__u32 slot;	   /* of the running task, and SLOT_OUTSIDE */
-	__u64 start_clock; /* when it got the CPU; 0: no switch seen yet */
-	__u64 clock; /* one instant on this CPU's run queue clock … */
+	__u32 slot;	    /* of the running task, and SLOT_OUTSIDE */
+	__u64 start_clock;  /* when it got the CPU; 0: no switch seen yet */
+	__u64 clock;	    /* one instant on this CPU's run queue clock … */
 	__u64 monotonic_ns; /* … and on CLOCK_MONOTONIC; taken again every second or so */
 	__u64 forgotten;    /* tasks, also ended ones, whose record another task took over */
 	__u64 reserved[3];

@@ -7,17 +7,17 @@
 /* The JSON contract: additions keep it, a change of meaning raises it. */
 #define PINFOLD_SCHEMA_VERSION 1
 
-#define PINFOLD_CONFIG_FILE   "/etc/pinfold/config.yaml"
-#define PINFOLD_MANIFEST_DIR  "/etc/pinfold/pods.d"
-#define PINFOLD_STATE_DIR     "/var/lib/pinfold"
-#define PINFOLD_RUNTIME_DIR   "/run/pinfold"
-#define PINFOLD_STATE_FILE    "state.json"
-#define PINFOLD_ORIGINALS_FILE "originals.json"
-#define PINFOLD_LOCK_FILE     "lock"
-#define PINFOLD_SOCKET_FILE   "api.sock"
-#define PINFOLD_BPFFS_DIR     "/sys/fs/bpf/pinfold"
-#define PINFOLD_CGROUP_MOUNT  "/sys/fs/cgroup"
-#define PINFOLD_WORKLOAD_ROOT "pinfold.slice"
+#define PINFOLD_CONFIG_FILE	"/etc/pinfold/config.yaml"
+#define PINFOLD_MANIFEST_DIR	"/etc/pinfold/pods.d"
+#define PINFOLD_STATE_DIR	"/var/lib/pinfold"
+#define PINFOLD_RUNTIME_DIR	"/run/pinfold"
+#define PINFOLD_STATE_FILE	"state.json"
+#define PINFOLD_ORIGINALS_FILE	"originals.json"
+#define PINFOLD_LOCK_FILE	"lock"
+#define PINFOLD_SOCKET_FILE	"api.sock"
+#define PINFOLD_BPFFS_DIR	"/sys/fs/bpf/pinfold"
+#define PINFOLD_CGROUP_MOUNT	"/sys/fs/cgroup"
+#define PINFOLD_WORKLOAD_ROOT	"pinfold.slice"
 #define PINFOLD_METRICS_ADDRESS "127.0.0.1:9417"
 
 #endif

@@ -53,8 +53,8 @@ static void refuses_what_leaves_the_mount(void **state)
 		struct originals originals cleanup(originals_fini) = {0};
 		struct format_error error = {0};
 
-		assert_int_equal(
-			originals_decode(texts[i], strlen(texts[i]), &error, &originals), -EBADMSG);
+		assert_int_equal(originals_decode(texts[i], strlen(texts[i]), &error, &originals),
+				 -EBADMSG);
 		assert_true(*error.message);
 		assert_int_equal(originals.nr, 0);
 	}

@@ -48,8 +48,8 @@ unsigned int cpuset_count_common(const struct cpuset *a, const struct cpuset *b)
 /* Lowest member >= from, or CPUSET_MAX when there is none. */
 unsigned int cpuset_next(const struct cpuset *set, unsigned int from);
 
-#define cpuset_for_each(cpu, set)                                                                  \
-	for (unsigned int cpu = cpuset_next((set), 0); cpu < CPUSET_MAX;                           \
+#define cpuset_for_each(cpu, set)                                        \
+	for (unsigned int cpu = cpuset_next((set), 0); cpu < CPUSET_MAX; \
 	     cpu = cpuset_next((set), cpu + 1))
 
 /*

@@ -14,9 +14,9 @@
 #include "core/cpuset.h"
 #include "lib/cleanup.h"
 
-#define TOPOLOGY_MAX_NODES	64
-#define TOPOLOGY_MAX_HUGEPAGES	8
-#define TOPOLOGY_MAX_ID		0x7fffffff
+#define TOPOLOGY_MAX_NODES     64
+#define TOPOLOGY_MAX_HUGEPAGES 8
+#define TOPOLOGY_MAX_ID	       0x7fffffff
 /* "no distances known" is an all-zero matrix; a real local distance is 10. */
 
 typedef uint64_t node_mask_t; /* bit i = NUMA node index i of this topology */
@@ -63,9 +63,9 @@ struct topology_facts {
 /* One group level: cores, uncore caches, NUMA nodes or sockets. */
 struct topology_level {
 	uint32_t nr;
-	uint32_t *ids;	       /* [nr], ascending */
-	struct cpuset *cpus;   /* [nr] */
-	uint32_t *nr_cpus;     /* [nr] = count of cpus[i] */
+	uint32_t *ids;	     /* [nr], ascending */
+	struct cpuset *cpus; /* [nr] */
+	uint32_t *nr_cpus;   /* [nr] = count of cpus[i] */
 };
 
 struct topology {

@@ -33,9 +33,7 @@ static void append_escaped(struct text *out, const char *string, bool quote)
 		string += len;
 		if (!*string)
 			return;
-		text_append(out, *string == '\\'   ? "\\\\"
-				 : *string == '\n' ? "\\n"
-						   : "\\\"");
+		text_append(out, *string == '\\' ? "\\\\" : *string == '\n' ? "\\n" : "\\\"");
 		string++;
 	}
 }

@@ -58,7 +58,7 @@ struct feature_row {
 
 struct prog_row {
 	char name[ROW_NAME_MAX];
-	char type[24]; /* lsm fmod_ret tp_btf fexit iter */
+	char type[24];	 /* lsm fmod_ret tp_btf fexit iter */
 	char object[24]; /* observe guard watch */
 	uint32_t id;
 	bool attached, pinned;

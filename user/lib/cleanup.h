@@ -14,12 +14,12 @@
 #define cleanup(func) __attribute__((cleanup(func)))
 
 /* Define `name`, a cleanup function for locals of `type *`; `release` must accept NULL. */
-#define DEFINE_CLEANUP(type, name, release)                                                        \
-	static inline void name(type **owned)                                                      \
-	{                                                                                          \
-		if (*owned)                                                                        \
-			release(*owned);                                                           \
-	}                                                                                          \
+#define DEFINE_CLEANUP(type, name, release)   \
+	static inline void name(type **owned) \
+	{                                     \
+		if (*owned)                   \
+			release(*owned);      \
+	}                                     \
 	struct cleanup_needs_semicolon
 
 static inline void cleanup_free_ptr(void *owned)
@@ -30,18 +30,18 @@ static inline void cleanup_free_ptr(void *owned)
 /* For any malloc'ed pointer. */
 #define cleanup_free cleanup(cleanup_free_ptr)
 
-#define TAKE_PTR(ptr)                                                                              \
-	__extension__({                                                                            \
-		__typeof__(ptr) taken_ = (ptr);                                                    \
-		(ptr) = NULL;                                                                      \
-		taken_;                                                                            \
+#define TAKE_PTR(ptr)                           \
+	__extension__({                         \
+		__typeof__(ptr) taken_ = (ptr); \
+		(ptr) = NULL;                   \
+		taken_;                         \
 	})
 
-#define TAKE_FD(fd)                                                                                \
-	__extension__({                                                                            \
-		int taken_ = (fd);                                                                 \
-		(fd) = -1;                                                                         \
-		taken_;                                                                            \
+#define TAKE_FD(fd)                \
+	__extension__({            \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

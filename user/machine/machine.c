@@ -170,8 +170,7 @@ static bool is_modest(const char *description)
 	for (const char *at = strchr(description, ':'); at; at = strchr(at + 1, ':')) {
 		unsigned long width = strtoul(at + 1, NULL, 10);
 
-		if (width > CPUSET_MAX ||
-		    total * (width ? width : 1) > CPUSET_MAX)
+		if (width > CPUSET_MAX || total * (width ? width : 1) > CPUSET_MAX)
 			return false;
 		total *= width ? width : 1;
 	}
