@@ -22,6 +22,7 @@
 #include "bpf/kernel_side.h"
 #include "cgroup/port.h"
 #include "ctl/controller.h"
+#include "ctl/instance.h"
 #include "ctl/store.h"
 #include "lib/crash.h"
 #include "lib/file.h"
@@ -68,7 +69,7 @@ struct agent {
 	sd_event_source *wake, *tick, *sigterm, *sigint, *sighup;
 	uint64_t wake_due_ns; /* 0 = none asked for */
 
-	int runtime_dir_fd, lock_fd;
+	struct instance instance;
 	struct store store;
 	struct groups *groups;
 	struct kernel_side *kernel;
@@ -345,24 +346,6 @@ static void move_to_reserved(const struct agent *agent)
 	CPU_FREE(mask);
 }
 
-/* What was opened at the start with the old value: a reload that changes it must not say it did. */
-static const char *needs_restart(const struct config *now, const struct config *next)
-{
-	if (now->mode != next->mode)
-		return "mode";
-	if (now->max_containers != next->max_containers)
-		return "maxContainers";
-	if (strcmp(now->metrics.listen, next->metrics.listen))
-		return "metrics.listen";
-	if (strcmp(now->sources.manifest_directory, next->sources.manifest_directory))
-		return "sources.manifestDirectory";
-	if (strcmp(now->state_directory, next->state_directory))
-		return "stateDirectory";
-	if (strcmp(now->runtime_directory, next->runtime_directory))
-		return "runtimeDirectory";
-	return NULL;
-}
-
 /*
  * The new file is validated whole first; what would break a running pod refuses
  * it. The controller borrows configuration and policy, so there are two places
@@ -373,17 +356,18 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 	struct agent *agent = data;
 	struct settings *next = &agent->settings[!agent->current];
 	struct controller_options options;
+	char field[FORMAT_FIELD_MAX];
 	char error[512] = "";
 	int r;
 
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(clock_now(NULL) / 1000));
 	r = load_config(&agent->options, &next->config);
-	if (!r && needs_restart(config_of(agent), &next->config))
+	if (!r && config_needs_restart(config_of(agent), &next->config, field))
 		r = log_err(-EBUSY,
 			    "reload refused, the old configuration stays: %s takes effect at a "
 			    "restart only",
-			    needs_restart(config_of(agent), &next->config));
+			    field);
 	if (!r) {
 		fill_policy(agent, &next->config, &next->policy);
 		options = controller_options(agent, &next->config);
@@ -421,41 +405,6 @@ static int read_identity(struct agent *agent)
 	return 0;
 }
 
-/* Made 0700 where it is missing; what is there must be ours already and is never changed. */
-static int open_runtime_dir(struct agent *agent)
-{
-	const char *path = config_of(agent)->runtime_directory;
-	struct stat status;
-
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return log_err(-errno, "cannot make runtimeDirectory %s", path);
-	agent->runtime_dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (agent->runtime_dir_fd < 0 || fstat(agent->runtime_dir_fd, &status))
-		return log_err(-errno, "cannot open runtimeDirectory %s", path);
-	if (status.st_uid != geteuid() || (status.st_mode & 022))
-		return log_err(-EPERM,
-			       "runtimeDirectory %s belongs to uid %u with mode %04o; it must be "
-			       "ours and writable by nobody else: name a directory of its own",
-			       path, status.st_uid, status.st_mode & 07777);
-	return 0;
-}
-
-/* -EBUSY when another instance holds it. */
-static int take_lock(struct agent *agent)
-{
-	agent->lock_fd = openat(agent->runtime_dir_fd, PINFOLD_LOCK_FILE,
-				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (agent->lock_fd < 0)
-		return log_err(-errno, "cannot open %s/%s", config_of(agent)->runtime_directory,
-			       PINFOLD_LOCK_FILE);
-	if (flock(agent->lock_fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK
-			       ? log_err(-EBUSY, "another pinfoldd holds %s/%s",
-					 config_of(agent)->runtime_directory, PINFOLD_LOCK_FILE)
-			       : log_err(-errno, "lock");
-	return 0;
-}
-
 static int read_machine(struct agent *agent)
 {
 	char error[MACHINE_ERROR_MAX] = "";
@@ -487,47 +436,35 @@ static int open_groups(struct agent *agent)
 	return 0;
 }
 
-/*
- * What was there before the very first start, in a file that no later start
- * overwrites: by then the values would be our own.
- */
+/* What was there before the very first start. */
 static void keep_originals(struct agent *agent)
 {
 	const struct originals *originals = groups_originals(agent->groups);
-	cleanup_text struct text text = {0};
-	int r;
+	int r = 0;
 
-	if (!originals || agent->store.dir_fd < 0 ||
-	    !faccessat(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, F_OK, AT_SYMLINK_NOFOLLOW))
-		return;
-	originals_encode(originals, &text);
-	r = text.error ? text.error
-		       : file_replace(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, text.data,
-				      text.len);
+	if (originals && agent->store.dir_fd >= 0)
+		r = originals_keep(agent->store.dir_fd, originals);
 	if (r)
 		log_warn(r, "state: before-values are not kept, an uninstall cannot put them back");
 }
 
-static int load_originals(struct agent *agent, struct originals *ret_originals)
+static bool load_originals(struct agent *agent, struct originals *ret_originals)
 {
-	cleanup_free char *data = NULL;
 	struct format_error error;
 	char sentence[FORMAT_ERROR_TEXT_MAX];
-	size_t len;
 	int r;
 
 	if (agent->store.dir_fd < 0)
-		return -ENOENT;
-	r = file_read_all(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, ORIGINALS_MAX_BYTES, &data,
-			  &len);
-	if (r)
-		return r;
-	r = originals_decode(data, len, &error, ret_originals);
+		return false;
+	r = originals_load(agent->store.dir_fd, &error, ret_originals);
 	if (r == -EBADMSG)
 		log_warn(0, "state: %s, before-values are not put back",
 			 format_error_text(&error, PINFOLD_ORIGINALS_FILE, sentence,
 					   sizeof(sentence)));
-	return r;
+	else if (r && r != -ENOENT)
+		log_warn(r, "state: cannot read %s, before-values are not put back",
+			 PINFOLD_ORIGINALS_FILE);
+	return !r;
 }
 
 /* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
@@ -645,7 +582,7 @@ static int start_server(struct agent *agent)
 {
 	const struct server_options options = {
 		.metrics_address = config_of(agent)->metrics.listen,
-		.runtime_dir_fd = agent->runtime_dir_fd,
+		.runtime_dir_fd = agent->instance.dir_fd,
 		.runtime_dir = config_of(agent)->runtime_directory,
 		.socket_name = PINFOLD_SOCKET_FILE,
 	};
@@ -708,10 +645,9 @@ static int uninstall(struct agent *agent)
 	bool has_originals;
 	int r;
 
-	if (open_runtime_dir(agent))
-		return EXIT_OTHER;
-	if (take_lock(agent))
-		return EXIT_INSTANCE;
+	r = instance_take(config_of(agent)->runtime_directory, &agent->instance);
+	if (r)
+		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	/* The guard first, or it would deny the rest. */
 	r = kernel_side_remove(PINFOLD_BPFFS_DIR);
 	if (r)
@@ -719,7 +655,7 @@ static int uninstall(struct agent *agent)
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config_of(agent)->state_directory);
-	has_originals = !load_originals(agent, &originals);
+	has_originals = load_originals(agent, &originals);
 	/* Unpinned programs end when the kernel's workqueue lets them go, a little later. */
 	for (int attempt = 0; attempt < 50; attempt++) {
 		r = groups_uninstall(agent->groups, has_originals ? &originals : NULL, &nr_left,
@@ -747,9 +683,7 @@ static int serve(struct agent *agent)
 {
 	int r;
 
-	if (open_runtime_dir(agent))
-		return EXIT_OTHER;
-	r = take_lock(agent);
+	r = instance_take(config_of(agent)->runtime_directory, &agent->instance);
 	if (r)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	if (read_identity(agent) || read_machine(agent))
@@ -797,17 +731,13 @@ static void take_down(struct agent *agent)
 	sd_event_source_unref(agent->sigint);
 	sd_event_source_unref(agent->sighup);
 	sd_event_unref(agent->event);
-	if (agent->lock_fd >= 0)
-		close(agent->lock_fd);
-	if (agent->runtime_dir_fd >= 0)
-		close(agent->runtime_dir_fd);
+	instance_release(&agent->instance);
 }
 
 int main(int argc, char **argv)
 {
 	struct agent agent = {
-		.runtime_dir_fd = -1,
-		.lock_fd = -1,
+		.instance = INSTANCE_CLOSED,
 		.store = {.dir_fd = -1},
 		.clock = {NULL, clock_now, clock_wall},
 		.loop = {&agent, loop_wake},

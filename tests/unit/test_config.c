@@ -339,6 +339,40 @@ static void every_word_has_a_name(void **state)
 	assert_string_equal(runtime_writes_name(RUNTIME_WRITES_DENY), "deny");
 }
 
+static void parse_over_default(const char *text, struct config *ret_config)
+{
+	config_default(ret_config);
+	assert_int_equal(config_parse(text, strlen(text), &error, ret_config), 0);
+}
+
+static void says_what_a_reload_cannot_change(void **state)
+{
+	static const struct {
+		const char *text, *field;
+	} rows[] = {
+		{"", ""},
+		{"topologyManagerPolicy: restricted\nmetrics: {level: node}\n", ""},
+		{"enforcement: {affinity: audit}\nguardExpiry: 1h\n", ""},
+		{"mode: observe\n", "mode"},
+		{"maxContainers: 7\n", "maxContainers"},
+		{"metrics: {listen: '127.0.0.1:1'}\n", "metrics.listen"},
+		{"sources: {manifestDirectory: /elsewhere}\n", "sources.manifestDirectory"},
+		{"stateDirectory: /elsewhere\n", "stateDirectory"},
+		{"runtimeDirectory: /elsewhere\n", "runtimeDirectory"},
+		{"runtimeDirectory: /elsewhere\nmode: observe\n", "mode"},
+	};
+	struct config now, next;
+	char field[FORMAT_FIELD_MAX];
+
+	config_default(&now);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		parse_over_default(rows[i].text, &next);
+		assert_int_equal(config_needs_restart(&now, &next, field), *rows[i].field != 0);
+		assert_string_equal(field, rows[i].field);
+		assert_int_equal(config_needs_restart(&next, &now, field), *rows[i].field != 0);
+	}
+}
+
 static void check_bad(const char *path, const char *data, size_t len, const char *expected)
 {
 	char sentence[FORMAT_ERROR_TEXT_MAX] = "accepted";
@@ -369,6 +403,7 @@ int main(void)
 		cmocka_unit_test(listen_addresses),
 		cmocka_unit_test(policy_alone),
 		cmocka_unit_test(every_word_has_a_name),
+		cmocka_unit_test(says_what_a_reload_cannot_change),
 		cmocka_unit_test(bad_files),
 	};
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Remembers and restores what we change outside our own groups. Holds no file;
- * the caller keeps the values.
- */
+/* Remembers and restores what we change outside our own groups. */
 #include "cgroup/originals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+
+#include <pinfold/names.h>
 
 #include "cgroup/manager.h"
 #include "format/emit.h"
@@ -190,6 +190,27 @@ static int restore(struct groups *groups, const struct original *item, char *err
 			     *item->path ? item->path : "the root cgroup", item->file, item->value,
 			     strerror(-err))
 		   : 0;
+}
+
+int originals_keep(int dir_fd, const struct originals *originals)
+{
+	cleanup_text struct text text = {0};
+
+	if (!faccessat(dir_fd, PINFOLD_ORIGINALS_FILE, F_OK, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	originals_encode(originals, &text);
+	return text.error ? text.error
+			  : file_replace(dir_fd, PINFOLD_ORIGINALS_FILE, text.data, text.len);
+}
+
+int originals_load(int dir_fd, struct format_error *error, struct originals *ret_originals)
+{
+	char *data cleanup_free = NULL;
+	size_t len;
+	int r;
+
+	r = file_read_all(dir_fd, PINFOLD_ORIGINALS_FILE, ORIGINALS_MAX_BYTES, &data, &len);
+	return r ? r : originals_decode(data, len, error, ret_originals);
 }
 
 int originals_restore(struct groups *groups, const struct originals *originals,

@@ -2,8 +2,8 @@
 /*
  * Before-values for a clean uninstall: what was on this machine before us. The
  * workload root is ours and needs none; what we change outside it is the root
- * cgroup's subtree_control. Captured once, before the first write; kept by the
- * caller in a file that is never rebuilt by guessing.
+ * cgroup's subtree_control. Captured once, before the first write; kept in a
+ * file of the state directory that is never rebuilt by guessing.
  */
 #ifndef CGROUP_ORIGINALS_H
 #define CGROUP_ORIGINALS_H
@@ -35,6 +35,18 @@ struct format_error;
 void originals_encode(const struct originals *originals, struct text *out);
 int originals_decode(const char *data, size_t len, struct format_error *error,
 		     struct originals *ret_originals);
+
+/*
+ * Keep them in the state directory `dir_fd`, unless the file is there: a later
+ * start would read values of our own. 0 or negative errno; nothing is logged.
+ */
+int originals_keep(int dir_fd, const struct originals *originals);
+
+/*
+ * What an earlier start kept. -ENOENT when nothing was, -EBADMSG for a file that
+ * is damaged: then `error` says where and *ret_originals is untouched.
+ */
+int originals_load(int dir_fd, struct format_error *error, struct originals *ret_originals);
 
 /*
  * Put them back after groups_uninstall. Values that are as they were are not

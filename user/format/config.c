@@ -26,6 +26,7 @@ static const char *const metrics_level_words[METRICS_LEVEL_NR] = {"node", "pod",
 static const char *const compatibility_words[COMPATIBILITY_NR] = {
 	[COMPATIBILITY_REPAIRED] = "repaired",
 	[COMPATIBILITY_KUBELET_1_36] = "kubelet-1.36",
+	[COMPATIBILITY_IMPROVED] = "improved",
 };
 static const char *const cpu_policy_words[CPU_POLICY_NR] = {
 	[CPU_POLICY_NONE] = "none",
@@ -114,10 +115,10 @@ static const struct key_type group_type = {read_group, emit_group};
 		.name = (key_name), .type = &(key_type_), .offset = AT(field), \
 		.flags = (key_flags)                                           \
 	}
-#define TEXT_KEY(key_name, key_type_, field)                                   \
-	{                                                                      \
-		.name = (key_name), .type = &(key_type_), .offset = AT(field), \
-		.max = sizeof(((struct config *)0)->field)                     \
+#define TEXT_KEY(key_name, key_type_, field, key_flags)                          \
+	{                                                                        \
+		.name = (key_name), .type = &(key_type_), .offset = AT(field),   \
+		.flags = (key_flags), .max = sizeof(((struct config *)0)->field) \
 	}
 #define GROUP(key_name, keys)                                              \
 	{                                                                  \
@@ -134,20 +135,21 @@ static const struct key enforcement_keys[] = {
 };
 
 static const struct key source_keys[] = {
-	TEXT_KEY("manifestDirectory", config_optional_path, sources.manifest_directory),
-	KEY("kubepods", config_flag, sources.kubepods, 0),
-	TEXT_KEY("nri", config_optional_path, sources.nri),
+	TEXT_KEY("manifestDirectory", config_optional_path, sources.manifest_directory,
+		 KEY_RESTART),
+	KEY("kubepods", config_flag, sources.kubepods, KEY_RESTART),
+	TEXT_KEY("nri", config_optional_path, sources.nri, KEY_RESTART),
 	{0},
 };
 
 static const struct key metrics_keys[] = {
-	TEXT_KEY("listen", config_listen, metrics.listen),
+	TEXT_KEY("listen", config_listen, metrics.listen, KEY_RESTART),
 	WORD("level", metrics.level, metrics_level_words, 0),
 	{0},
 };
 
 static const struct key top_keys[] = {
-	WORD("mode", mode, run_mode_words, 0),
+	WORD("mode", mode, run_mode_words, KEY_RESTART),
 	WORD("cpuManagerPolicy", policy.cpu, cpu_policy_words, KEY_KUBELET | KEY_POLICY),
 	KEY("cpuManagerPolicyOptions", config_cpu_options, policy, KEY_KUBELET | KEY_POLICY),
 	KEY("reservedSystemCPUs", config_reserved_cpus, policy, KEY_KUBELET | KEY_POLICY),
@@ -169,11 +171,12 @@ static const struct key top_keys[] = {
 	{.name = "maxContainers",
 	 .type = &config_count,
 	 .offset = AT(max_containers),
+	 .flags = KEY_RESTART,
 	 .max = CONFIG_MAX_CONTAINERS},
 	GROUP("sources", source_keys),
 	GROUP("metrics", metrics_keys),
-	TEXT_KEY("stateDirectory", config_directory, state_directory),
-	TEXT_KEY("runtimeDirectory", config_directory, runtime_directory),
+	TEXT_KEY("stateDirectory", config_directory, state_directory, KEY_RESTART),
+	TEXT_KEY("runtimeDirectory", config_directory, runtime_directory, KEY_RESTART),
 	{0},
 };
 
@@ -289,6 +292,47 @@ void config_default(struct config *ret_config)
 		.state_directory = PINFOLD_STATE_DIR,
 		.runtime_directory = PINFOLD_RUNTIME_DIR,
 	};
+}
+
+/* As the text that is shown, so that the types need no third function. */
+static void show_value(const struct config *config, const struct key *key, struct text *out)
+{
+	struct emitter emitter;
+
+	emit_begin(&emitter, out, EMIT_JSON);
+	key->type->emit(&emitter, config, key);
+	emit_end(&emitter);
+}
+
+static bool is_same(const struct config *a, const struct config *b, const struct key *key)
+{
+	cleanup_text struct text text_a = {0};
+	cleanup_text struct text text_b = {0};
+
+	show_value(a, key, &text_a);
+	show_value(b, key, &text_b);
+	return !text_a.error && !text_b.error && !strcmp(text_a.data, text_b.data);
+}
+
+static bool changes_fixed(const struct config *now, const struct config *next,
+			  const struct key *keys, const char *field,
+			  char ret_field[FORMAT_FIELD_MAX])
+{
+	for (; keys->name; keys++) {
+		format_member(ret_field, field, keys->name);
+		if ((keys->flags & KEY_RESTART) && !is_same(now, next, keys))
+			return true;
+		if (keys->members && changes_fixed(now, next, keys->members, keys->name, ret_field))
+			return true;
+	}
+	*ret_field = '\0';
+	return false;
+}
+
+bool config_needs_restart(const struct config *now, const struct config *next,
+			  char ret_field[FORMAT_FIELD_MAX])
+{
+	return changes_fixed(now, next, top_keys, "", ret_field);
 }
 
 enum host_tasks config_host_tasks(const struct config *config)

@@ -76,6 +76,14 @@ int config_import_kubelet(const char *data, size_t len, struct format_error *err
 /* The effective configuration, all fields; config_parse reads it back to an equal one. */
 void config_render(const struct config *config, enum emit_style style, struct text *out);
 
+/*
+ * Does `next` change a field that takes effect at a start only? Then `ret_field`
+ * names the first, as the file does; else it is "". True also when that could
+ * not be found out for want of memory.
+ */
+bool config_needs_restart(const struct config *now, const struct config *next,
+			  char ret_field[FORMAT_FIELD_MAX]);
+
 /* Never AUTO: reserved under a strict reservation, else shared. */
 enum host_tasks config_host_tasks(const struct config *config);
 

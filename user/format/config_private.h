@@ -25,6 +25,7 @@ struct key_type {
 enum key_flag {
 	KEY_KUBELET = 1 << 0, /* KubeletConfiguration has it */
 	KEY_POLICY = 1 << 1,  /* part of struct policy: stands in the state file */
+	KEY_RESTART = 1 << 2, /* opened or sized once at the start: a reload cannot change it */
 };
 
 struct key {

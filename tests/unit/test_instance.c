@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/* One agent per runtime directory, and only in a directory that is safe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/instance.h"
+#include "lib/log.h"
+
+static char parent[64], path[80];
+
+static int make_parent(void **state)
+{
+	log_open("test", LOG_LEVEL_ERR);
+	strcpy(parent, "/tmp/pinfold-instance-XXXXXX");
+	if (!mkdtemp(parent))
+		return -1;
+	snprintf(path, sizeof(path), "%s/run", parent);
+	return 0;
+}
+
+static int remove_parent(void **state)
+{
+	char lock[96];
+
+	snprintf(lock, sizeof(lock), "%s/lock", path);
+	unlink(lock);
+	if (rmdir(path))
+		unlink(path);
+	return rmdir(parent);
+}
+
+static unsigned int mode_of(const char *name)
+{
+	struct stat status;
+
+	assert_int_equal(lstat(name, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void makes_what_is_missing(void **state)
+{
+	struct instance instance = INSTANCE_CLOSED;
+
+	assert_int_equal(instance_take(path, &instance), 0);
+	assert_int_equal(mode_of(path), 0700);
+	assert_true(instance.dir_fd >= 0);
+	instance_release(&instance);
+	assert_int_equal(instance.dir_fd, -1);
+	instance_release(&instance);
+}
+
+static void second_one_is_refused_until_the_first_ends(void **state)
+{
+	struct instance first = INSTANCE_CLOSED, second = INSTANCE_CLOSED;
+
+	assert_int_equal(instance_take(path, &first), 0);
+	assert_int_equal(instance_take(path, &second), -EBUSY);
+	assert_int_equal(second.dir_fd, -1);
+	assert_int_equal(second.lock_fd, -1);
+	instance_release(&first);
+	assert_int_equal(instance_take(path, &second), 0);
+	instance_release(&second);
+}
+
+/* Refused as it is: changing a mode that somebody chose could break what relies on it. */
+static void writable_by_others_is_refused_unchanged(void **state)
+{
+	static const mode_t modes[] = {0770, 0707, 01777, 0720};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		struct instance instance = INSTANCE_CLOSED;
+
+		assert_int_equal(mkdir(path, 0700), 0);
+		assert_int_equal(chmod(path, modes[i]), 0);
+		assert_int_equal(instance_take(path, &instance), -EPERM);
+		assert_int_equal(mode_of(path), modes[i]);
+		assert_int_equal(instance.dir_fd, -1);
+		assert_int_equal(rmdir(path), 0);
+	}
+}
+
+static void somebody_elses_is_refused(void **state)
+{
+	struct instance instance = INSTANCE_CLOSED;
+
+	if (geteuid())
+		return; /* only root can give a directory away; the mode rows above need no root */
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	assert_int_equal(instance_take(path, &instance), -EPERM);
+	assert_int_equal(instance.dir_fd, -1);
+}
+
+static void links_and_files_are_refused(void **state)
+{
+	struct instance instance = INSTANCE_CLOSED;
+	int fd;
+
+	assert_int_equal(symlink(parent, path), 0);
+	assert_true(instance_take(path, &instance) < 0);
+	assert_int_equal(unlink(path), 0);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(instance_take(path, &instance), -ENOTDIR);
+	assert_int_equal(instance.lock_fd, -1);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(makes_what_is_missing, make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(second_one_is_refused_until_the_first_ends,
+						make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(writable_by_others_is_refused_unchanged,
+						make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(somebody_elses_is_refused, make_parent,
+						remove_parent),
+		cmocka_unit_test_setup_teardown(links_and_files_are_refused, make_parent,
+						remove_parent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
