@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <json-c/json.h>
@@ -25,6 +26,8 @@
 #include "lib/file.h"
 #include "lib/log.h"
 #include "serve/server.h"
+
+#define TIMEOUT_MS 1000
 
 static char directory[] = "/tmp/pinfold-server-XXXXXX";
 static uint16_t port;
@@ -53,9 +56,20 @@ static int fake_command(void *self, const char *object, const char *command,
 	return 0;
 }
 
+/* More than a socket's buffers hold, so that a peer who does not read keeps the server waiting. */
+#define LARGE_PAGE (8 * 1024 * 1024)
+
 static int fake_metrics(void *self, bool openmetrics, struct text *out)
 {
-	text_append(out, openmetrics ? "# EOF\n" : "pinfold_up 1\n");
+	static char filling[LARGE_PAGE];
+
+	if (!openmetrics) {
+		text_append(out, "pinfold_up 1\n");
+		return out->error;
+	}
+	memset(filling, '\n', sizeof(filling));
+	text_append(out, "# EOF\n");
+	text_append_len(out, filling, sizeof(filling));
 	return out->error;
 }
 
@@ -75,7 +89,8 @@ static void serve_forever(int ready_fd)
 {
 	const struct faces_port faces = {NULL,	       fake_query,   fake_command,
 					 fake_metrics, fake_healthy, fake_ready};
-	struct server_options options = {.runtime_dir = directory, .socket_name = "api.sock"};
+	struct server_options options = {
+		.runtime_dir = directory, .socket_name = "api.sock", .timeout_ms = TIMEOUT_MS};
 	struct server *server = NULL;
 	sd_event *event = NULL;
 	char address[32];
@@ -293,6 +308,98 @@ static void large_bodies_are_refused(void **state)
 			 413);
 }
 
+/* --- peers that are slow on purpose ------------------------------------------------------------- */
+
+#define SLOW_READERS 8
+#define SLOW_SENDERS (SERVER_MAX_CONNECTIONS - SLOW_READERS)
+/* Emulated or loaded machines; the rule is the timeout, the failure is "never". */
+#define PATIENCE_MS (TIMEOUT_MS + 4000)
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A child that holds every connection the listener has: none is ever idle, none ever ends. */
+static pid_t hold_all_connections(int (*connect_peer)(void))
+{
+	static const char large[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n"
+				    "Accept: application/openmetrics-text\r\n\r\n";
+	static const char head[] = "GET /metrics HTTP/1.1\r\nX-Endless: ";
+	int fds[SLOW_SENDERS], pipe_fds[2];
+	pid_t holder;
+	char byte;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	holder = fork();
+	if (!holder) {
+		for (int i = 0; i < SLOW_READERS; i++)
+			send(connect_peer(), large, strlen(large), MSG_NOSIGNAL);
+		for (int i = 0; i < SLOW_SENDERS; i++)
+			fds[i] = connect_peer();
+		for (size_t at = 0;; at++) {
+			byte = at < strlen(head) ? head[at] : 'x';
+			for (int i = 0; i < SLOW_SENDERS; i++)
+				send(fds[i], &byte, 1, MSG_NOSIGNAL);
+			if (!at && write(pipe_fds[1], "r", 1) != 1)
+				_exit(1);
+			usleep(TIMEOUT_MS * 1000 / 10);
+		}
+	}
+	close(pipe_fds[1]);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	close(pipe_fds[0]);
+	return holder;
+}
+
+static void expect_served_in_time(int (*connect_peer)(void))
+{
+	const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+	pid_t holder = hold_all_connections(connect_peer);
+	uint64_t began = now_ms();
+	char answer[4096];
+	int fd, status;
+
+	fd = connect_peer();
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	status = ask(fd, GET("/metrics"), answer, sizeof(answer));
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	assert_int_equal(status, 200);
+	/* Had it been served at once, nothing would have been held. */
+	assert_in_range(now_ms() - began, TIMEOUT_MS / 2, PATIENCE_MS);
+}
+
+static void slow_peers_stop_no_scrape(void **state)
+{
+	expect_served_in_time(connect_tcp);
+}
+
+static void slow_peers_stop_no_request(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	expect_served_in_time(connect_unix);
+}
+
+/* A scraper may ask over one connection for as long as it asks. */
+static void a_busy_connection_is_kept(void **state)
+{
+	static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+	char answer[4096];
+	int fd = connect_tcp();
+
+	for (uint64_t began = now_ms(); now_ms() - began < 2 * TIMEOUT_MS;) {
+		assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+		assert_true(read(fd, answer, sizeof(answer)) > 0);
+		usleep(TIMEOUT_MS * 1000 / 4);
+	}
+	close(fd);
+}
+
 static void addresses_parse(void **state)
 {
 	char host[64];
@@ -323,6 +430,9 @@ int main(void)
 		cmocka_unit_test(commands_know_their_peer),
 		cmocka_unit_test(wrong_requests_are_answered),
 		cmocka_unit_test(large_bodies_are_refused),
+		cmocka_unit_test(slow_peers_stop_no_scrape),
+		cmocka_unit_test(slow_peers_stop_no_request),
+		cmocka_unit_test(a_busy_connection_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "format/exposition.h"
 #include "lib/file.h"
@@ -21,11 +22,24 @@
 
 enum listener_kind { LISTENER_METRICS, LISTENER_API };
 
+/*
+ * One connection and the time by which what it asks must be asked and answered.
+ * libmicrohttpd's own timeout starts again with every byte: a peer that sends one a
+ * second, or reads one, would keep its place for ever.
+ */
+struct peer {
+	struct peer *next;
+	int fd; /* libmicrohttpd's; open as long as the peer is listed */
+	uint64_t deadline_usec;
+};
+
 struct listener {
 	struct server *server;
 	enum listener_kind kind;
 	struct MHD_Daemon *daemon;
 	sd_event_source *readable, *timer;
+	struct peer *peers;
+	uint64_t timeout_usec;
 };
 
 struct server {
@@ -292,11 +306,59 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 			     "%.64s: paths here are /metrics, /healthz and /readyz", url);
 }
 
+/* --- deadlines -------------------------------------------------------------------------------- */
+
+static uint64_t clock_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void on_connection(void *data, struct MHD_Connection *connection, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct listener *listener = data;
+	struct peer *peer = *socket_context;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		for (struct peer **at = &listener->peers; peer && *at; at = &(*at)->next)
+			if (*at == peer) {
+				*at = peer->next;
+				free(peer);
+				break;
+			}
+		*socket_context = NULL;
+		return;
+	}
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		/* Without a deadline nobody is served. */
+		shutdown(info->connect_fd, SHUT_RDWR);
+		return;
+	}
+	peer->fd = info->connect_fd;
+	peer->deadline_usec = clock_usec() + listener->timeout_usec;
+	peer->next = listener->peers;
+	listener->peers = peer;
+	*socket_context = peer;
+}
+
 static void on_completed(void *data, struct MHD_Connection *connection, void **state,
 			 enum MHD_RequestTerminationCode code)
 {
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct peer *peer = info ? info->socket_context : NULL;
+	struct listener *listener = data;
 	struct request *request = *state;
 
+	/* The next request over this connection has a time of its own. */
+	if (peer && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		peer->deadline_usec = clock_usec() + listener->timeout_usec;
 	if (!request)
 		return;
 	text_fini(&request->body);
@@ -304,18 +366,36 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **s
 	*state = NULL;
 }
 
+/* Ends those whose time is over; the next deadline of the others, or UINT64_MAX. */
+static uint64_t end_late_peers(struct listener *listener)
+{
+	uint64_t now = clock_usec(), next = UINT64_MAX;
+
+	for (struct peer *peer = listener->peers; peer; peer = peer->next) {
+		if (peer->deadline_usec <= now)
+			/* Its place is free once libmicrohttpd has seen the end. */
+			shutdown(peer->fd, SHUT_RDWR);
+		else if (peer->deadline_usec < next)
+			next = peer->deadline_usec;
+	}
+	return next;
+}
+
 /* Let libmicrohttpd work, then ask it when it wants to be called without input. */
 static void run_daemon(struct listener *listener)
 {
 	MHD_UNSIGNED_LONG_LONG timeout_ms;
+	uint64_t due_usec, own_usec;
 
 	MHD_run(listener->daemon);
+	due_usec = end_late_peers(listener);
 	if (MHD_get_timeout(listener->daemon, &timeout_ms) == MHD_YES) {
-		sd_event_source_set_time_relative(listener->timer, timeout_ms * 1000);
-		sd_event_source_set_enabled(listener->timer, SD_EVENT_ONESHOT);
-	} else {
-		sd_event_source_set_enabled(listener->timer, SD_EVENT_OFF);
+		own_usec = clock_usec() + timeout_ms * 1000;
+		due_usec = own_usec < due_usec ? own_usec : due_usec;
 	}
+	sd_event_source_set_time(listener->timer, due_usec);
+	sd_event_source_set_enabled(listener->timer,
+				    due_usec == UINT64_MAX ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *data)
@@ -337,13 +417,12 @@ static int listener_start(struct listener *listener, int listen_fd, sd_event *ev
 	const union MHD_DaemonInfo *info;
 	int r;
 
-	listener->daemon =
-		MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, listener,
-				 MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
-				 (unsigned int)SERVER_MAX_CONNECTIONS,
-				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SERVER_TIMEOUT_S,
-				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 * 1024),
-				 MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+	listener->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, listener,
+		MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)(32 * 1024), MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener, MHD_OPTION_END);
 	if (!listener->daemon)
 		return -EIO;
 	TAKE_FD(owned_fd);
@@ -476,6 +555,8 @@ int server_open(const struct server_options *options, const struct faces_port *f
 	server->runtime_dir_fd = options->runtime_dir_fd;
 	server->metrics = (struct listener){.server = server, .kind = LISTENER_METRICS};
 	server->api = (struct listener){.server = server, .kind = LISTENER_API};
+	server->metrics.timeout_usec = server->api.timeout_usec =
+		1000ULL * (options->timeout_ms ? options->timeout_ms : SERVER_TIMEOUT_S * 1000);
 	snprintf(server->socket_name, sizeof(server->socket_name), "%s", options->socket_name);
 
 	fd = open_unix(options);

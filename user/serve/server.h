@@ -26,6 +26,7 @@ struct server_options {
 	int runtime_dir_fd;	 /* borrowed; the socket is bound below it */
 	const char *runtime_dir; /* its path, for messages and bind(2) */
 	const char *socket_name; /* file name of the socket */
+	unsigned int timeout_ms; /* of one request; 0 = SERVER_TIMEOUT_S */
 };
 
 /*
