@@ -12,7 +12,7 @@
 
 static inline bool memory_is_repaired(const struct memory_manager *manager)
 {
-	return manager->policy->compatibility == COMPATIBILITY_REPAIRED;
+	return manager->policy->compatibility != COMPATIBILITY_KUBELET_1_36;
 }
 
 static inline uint32_t memory_nr_nodes(const struct memory_manager *manager)

@@ -287,6 +287,7 @@ const char *compatibility_name(enum compatibility compatibility)
 	static const char *const names[] = {
 		[COMPATIBILITY_REPAIRED] = "repaired",
 		[COMPATIBILITY_KUBELET_1_36] = "kubelet-1.36",
+		[COMPATIBILITY_IMPROVED] = "improved",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == COMPATIBILITY_NR, "a name for each mode");

@@ -9,7 +9,13 @@
 
 #include "core/topology.h"
 
-enum compatibility { COMPATIBILITY_REPAIRED, COMPATIBILITY_KUBELET_1_36, COMPATIBILITY_NR };
+/* How far decisions may differ from kubelet v1.36.3's. */
+enum compatibility {
+	COMPATIBILITY_REPAIRED,	    /* only where its answer breaks a promise of its own */
+	COMPATIBILITY_KUBELET_1_36, /* nowhere, except that we always answer */
+	COMPATIBILITY_IMPROVED,	    /* also where its answer is lawful but poor; take.h, cpu.h */
+	COMPATIBILITY_NR
+};
 enum cpu_policy { CPU_POLICY_NONE, CPU_POLICY_STATIC, CPU_POLICY_NR };
 enum memory_policy { MEMORY_POLICY_NONE, MEMORY_POLICY_STATIC, MEMORY_POLICY_NR };
 enum align_policy {
