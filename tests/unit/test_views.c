@@ -370,6 +370,14 @@ static void simulate_has_the_promised_keys(void **state)
 	expect(json, "/refusals/0/wanted", "14");
 	expect(json, "/changes/0/before", "1-2");
 	expect(json, "/expects/0/met", "false");
+	expect(json, "/largest_request", "8");
+	expect(json, "/conceivable_request", "8");
+	expect(json, "/fragmentation_percent", "0");
+	expect(json, "/totals/0/largest_request", "2");
+	expect(json, "/totals/1/largest_request", "8");
+	expect(json, "/totals/0/nr_free_cores", "1");
+	expect(json, "/memory/0/type", "memory");
+	expect(json, "/memory/0/free_bytes", "null");
 	json_object_put(json);
 }
 

@@ -50,5 +50,8 @@ void build_put_set(struct build *build, struct json_object *object, const char *
 /* Memory nodes the container may use, all of them when it is not restricted. views.c */
 void build_put_mems(struct build *build, struct json_object *object, const char *key,
 		    const struct ledger *ledger, const struct grant *grant);
+/* Fragmentation, totals per NUMA node, memory per node and type. view_capacity.c */
+void build_put_capacity(struct build *build, struct json_object *object,
+			const struct ledger *ledger);
 
 #endif

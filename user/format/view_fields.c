@@ -636,18 +636,67 @@ static const struct object_desc expect_desc = {
 	FIELDS(expect_fields),
 };
 
+static const struct field_desc total_fields[] = {
+	{"numa", "numa", FIELD_COUNT, 0, NULL, NULL, "Id of the NUMA node."},
+	{"nr_cpus", "cpus", FIELD_COUNT, 0, NULL, NULL, "How many CPUs it has."},
+	{"nr_reserved", "reserved", FIELD_COUNT, 0, NULL, NULL,
+	 "How many are kept for the system."},
+	{"nr_shared", "shared", FIELD_COUNT, 0, NULL, NULL, "How many are in the shared pool."},
+	{"nr_exclusive", "exclusive", FIELD_COUNT, 0, NULL, NULL,
+	 "How many are granted exclusively."},
+	{"nr_free_cores", "free cores", FIELD_COUNT, 0, NULL, NULL,
+	 "How many cores could be granted with all their threads."},
+	{"largest_request", "largest request", FIELD_COUNT, 0, NULL, NULL,
+	 "The most exclusive CPUs a container can still get from this node alone."},
+};
+
+static const struct object_desc total_desc = {
+	.name = "node total",
+	.help = "A NUMA node in numbers.",
+	.version = 1,
+	.layout = OBJECT_TABLE,
+	FIELDS(total_fields),
+};
+
+static const struct field_desc memory_fields[] = {
+	{"numa", "memory numa", FIELD_COUNT, 0, NULL, NULL, "Id of the NUMA node."},
+	{"type", NULL, FIELD_TEXT, 0, NULL, NULL, "memory, or hugepages- and their size."},
+	{"total_bytes", "total", FIELD_BYTES, 0, NULL, NULL,
+	 "What the node has; of memory, huge pages included."},
+	{"reserved_bytes", "reserved", FIELD_BYTES, FIELD_NULL, NULL, NULL,
+	 "Kept for the system; null = memory is not pinned, so below."},
+	{"allocated_bytes", "allocated", FIELD_BYTES, FIELD_NULL, NULL, NULL, "Granted to pods."},
+	{"free_bytes", "free", FIELD_BYTES, FIELD_NULL, NULL, NULL, "Still to be granted."},
+};
+
+static const struct object_desc memory_desc = {
+	.name = "node memory",
+	.help = "One type of memory of a NUMA node.",
+	.version = 1,
+	.layout = OBJECT_TABLE,
+	FIELDS(memory_fields),
+};
+
 static const struct field_desc simulate_fields[] = {
 	SCHEMA_VERSION_FIELD,
 	{"topology", "simulated", FIELD_TEXT, FIELD_HEAD, NULL, NULL,
 	 "The machine, as given on the command line."},
 	MACHINE_FIELDS,
 	POOL_FIELDS,
+	{"largest_request", "largest aligned request", FIELD_COUNT, FIELD_LINE, NULL, NULL,
+	 "The most exclusive CPUs a container can still get from one NUMA node."},
+	{"conceivable_request", "were all free CPUs together", FIELD_COUNT, 0, NULL, NULL,
+	 "The same, had the free CPUs been gathered on as few nodes as can hold them."},
+	{"fragmentation_percent", "fragmentation percent", FIELD_COUNT, 0, NULL, NULL,
+	 "How much of the latter the former falls short of."},
 	{"pods", NULL, FIELD_LIST, FIELD_BARE, NULL, &view_pod_desc, "Pods admitted."},
 	{"refusals", NULL, FIELD_LIST, FIELD_BARE, NULL, &view_refusal_desc, "Pods refused."},
 	{"changes", NULL, FIELD_LIST, 0, NULL, &change_desc,
 	 "Containers whose CPUs the change would move."},
 	{"expects", NULL, FIELD_LIST, 0, NULL, &expect_desc, "Expectations of the script."},
 	{"nodes", NULL, FIELD_LIST, FIELD_BARE, NULL, &numa_desc, "Per NUMA node."},
+	{"totals", NULL, FIELD_LIST, FIELD_BARE, NULL, &total_desc, "The same in numbers."},
+	{"memory", NULL, FIELD_LIST, FIELD_BARE, NULL, &memory_desc, "Its memory by type."},
 };
 
 const struct object_desc view_simulate_desc = {

@@ -616,5 +616,6 @@ struct json_object *view_simulate(const struct ledger *ledger, const struct simu
 	build_put(&build, object, "changes", changes(&build, row));
 	build_put(&build, object, "expects", expects(&build, row));
 	build_put(&build, object, "nodes", numa_nodes(&build, ledger));
+	build_put_capacity(&build, object, ledger);
 	return build_finish(&build, object);
 }
