@@ -101,7 +101,7 @@ static void scan(void)
 
 	sink->scanned(sink->self, pods, NR_PODS, true);
 	controller_wake(controller);
-	if (fake.nr_groups != 1 + 2 * NR_PODS)
+	if (fake->nr_groups != 1 + 2 * NR_PODS)
 		die("not every pod was admitted");
 	(void)json;
 }
@@ -180,7 +180,7 @@ static uint64_t corrected_ns;
 
 static void note_write(const struct step *step)
 {
-	if (!corrected_ns && step->file == GROUP_CPUSET_CPUS)
+	if (!corrected_ns && step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS)
 		corrected_ns = bench_now_ns();
 }
 
@@ -189,7 +189,7 @@ static void bench_drift(void)
 	static double samples[NR_DRIFTS];
 	const struct groups_sink *sink = controller_groups_sink(controller);
 
-	fake.on_write = note_write;
+	fake->on_step = note_write;
 	for (int i = 0; i < NR_DRIFTS; i++) {
 		char path[GROUP_PATH_MAX], before[FAKE_VALUE];
 		struct fake_group *group;
@@ -203,17 +203,17 @@ static void bench_drift(void)
 			die("no such container");
 		memcpy(before, group->files[GROUP_CPUSET_CPUS], sizeof(before));
 		memcpy(group->files[GROUP_CPUSET_CPUS], "1-127", 6);
-		fake.woken = false;
+		fake->wake_ns = 0;
 		corrected_ns = 0;
 		begun_ns = bench_now_ns();
 		sink->changed(sink->self, path, "cpuset.cpus");
-		if (fake.woken)
+		if (fake->wake_ns)
 			controller_wake(controller);
 		if (!corrected_ns || strcmp(before, group->files[GROUP_CPUSET_CPUS]))
 			die("the drift was not corrected");
 		samples[i] = (double)(corrected_ns - begun_ns);
 	}
-	fake.on_write = NULL;
+	fake->on_step = NULL;
 	print_line("drift_event_to_write", PARAMS, "ns", samples, NR_DRIFTS);
 }
 

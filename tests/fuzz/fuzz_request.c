@@ -35,8 +35,8 @@ static void add_init_container(struct pod_spec *spec)
 
 static void set_populated(bool init)
 {
-	for (uint32_t i = 0; i < fake.nr_groups; i++) {
-		struct fake_group *group = &fake.groups[fake.order[i]];
+	for (uint32_t i = 0; i < fake->nr_groups; i++) {
+		struct fake_group *group = fake_at(i);
 
 		group->populated = group->role != GROUP_CONTAINER ||
 				   !strcmp(group->container, "old") ||

@@ -3,22 +3,29 @@
  * A world for the controller without a kernel: cgroups and the state file in
  * memory, a clock that stands still until told, one counter for everything BPF
  * would count. Groups are found by hash, so that a measurement is of the
- * controller and not of its stage. Never fails unless told to.
+ * controller and not of its stage.
  *
- * tests/unit/test_controller.c has its own, which can die at any call.
+ * The world lies in shared memory: a child can die at any call of a port that
+ * changes or reads it (calls_left), and who comes next finds what was left. It
+ * never fails unless told to.
  */
 #ifndef TESTS_FAKE_WORLD_H
 #define TESTS_FAKE_WORLD_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "ctl/controller.h"
 
 #define FAKE_GROUPS 2048 /* a power of two; half of it is used at most */
 #define FAKE_VALUE  96
+#define FAKE_STATE  (8 * 1024 * 1024)
+#define FAKE_DEATH  42 /* exit status of a child that died of calls_left */
 
 struct fake_group {
 	char path[GROUP_PATH_MAX]; /* "" = free */
@@ -29,17 +36,40 @@ struct fake_group {
 };
 
 struct fake_world {
-	struct fake_group *groups;		/* [FAKE_GROUPS], made once */
+	struct fake_group groups[FAKE_GROUPS];
 	uint32_t order[FAKE_GROUPS], nr_groups; /* as they were made: parents first */
-	char *state;
+	char state[FAKE_STATE];
 	size_t state_len;
+	bool has_state;
+	uint32_t nr_aside;
 	uint64_t now_ns;
-	bool woken;
-	/* Called for each write of a file; what drift is measured with. */
-	void (*on_write)(const struct step *step);
+	uint64_t wake_ns; /* when the controller wants to be woken; 0 = not */
+
+	/* What a test asks for. */
+	int calls_left;	   /* the process dies at 0; negative = never */
+	int observe_error; /* what a whole look answers */
+	int save_error;	   /* what a save of the state answers; -EPERM: and always will */
+	int apply_error;   /* what a write of cpuset.cpus of `apply_path` answers */
+	char apply_path[GROUP_PATH_MAX];
+	uint64_t look_ns; /* time that a whole look takes */
+	/* Called after each step that was done. */
+	void (*on_step)(const struct step *step);
+	bool overlap_seen; /* for an on_step that looks for it */
 };
 
-static struct fake_world fake;
+static struct fake_world *fake;
+
+static inline void fake_maybe_die(void)
+{
+	if (fake->calls_left > 0 && --fake->calls_left == 0)
+		_exit(FAKE_DEATH);
+}
+
+/* The groups that there are, parents first. */
+static inline struct fake_group *fake_at(uint32_t index)
+{
+	return &fake->groups[fake->order[index]];
+}
 
 static inline uint32_t fake_slot(const char *path)
 {
@@ -48,25 +78,28 @@ static inline uint32_t fake_slot(const char *path)
 	for (const char *at = path; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ULL;
 	for (uint32_t i = hash % FAKE_GROUPS;; i = (i + 1) % FAKE_GROUPS)
-		if (!*fake.groups[i].path || !strcmp(fake.groups[i].path, path))
+		if (!*fake->groups[i].path || !strcmp(fake->groups[i].path, path))
 			return i;
 }
 
 static inline struct fake_group *fake_find(const char *path)
 {
-	struct fake_group *group = &fake.groups[fake_slot(path)];
+	struct fake_group *group = &fake->groups[fake_slot(path)];
 
 	return *group->path ? group : NULL;
 }
 
 static inline uint64_t fake_now(void *self)
 {
-	return fake.now_ns;
+	return fake->now_ns;
 }
 
 static inline void fake_wake(void *self, uint64_t delay_ns)
 {
-	fake.woken = true;
+	uint64_t due_ns = fake->now_ns + delay_ns;
+
+	if (!fake->wake_ns || due_ns < fake->wake_ns)
+		fake->wake_ns = due_ns;
 }
 
 static inline void fake_layout(void *self, struct plan_layout *ret_layout)
@@ -86,6 +119,7 @@ static inline int fake_observe_group(void *self, struct group *group)
 {
 	const struct fake_group *from = fake_find(group->path);
 
+	fake_maybe_die();
 	if (!from)
 		return -ENOENT;
 	fake_fill(from, group);
@@ -96,10 +130,14 @@ static inline int fake_observe(void *self, struct group_tree *ret_tree)
 {
 	struct group_tree tree = {0};
 
-	if (!fake.nr_groups)
+	fake_maybe_die();
+	fake->now_ns += fake->look_ns;
+	if (fake->observe_error)
+		return fake->observe_error;
+	if (!fake->nr_groups)
 		return -ENOENT;
-	for (uint32_t i = 0; i < fake.nr_groups; i++) {
-		const struct fake_group *from = &fake.groups[fake.order[i]];
+	for (uint32_t i = 0; i < fake->nr_groups; i++) {
+		const struct fake_group *from = fake_at(i);
 		struct group *group = group_tree_add(&tree, from->role, from->path);
 
 		if (!group)
@@ -115,19 +153,19 @@ static inline int fake_observe(void *self, struct group_tree *ret_tree)
 /* Backward shift would be needed to free a slot of the hash; tests remove few, so rebuild. */
 static inline void fake_remove(const char *path)
 {
-	struct fake_group *kept = calloc(fake.nr_groups + 1, sizeof(*kept));
+	struct fake_group *kept = calloc(fake->nr_groups + 1, sizeof(*kept));
 	uint32_t nr = 0;
 
 	if (!kept)
 		abort();
-	for (uint32_t i = 0; i < fake.nr_groups; i++)
-		if (strcmp(fake.groups[fake.order[i]].path, path))
-			kept[nr++] = fake.groups[fake.order[i]];
-	memset(fake.groups, 0, FAKE_GROUPS * sizeof(*fake.groups));
-	fake.nr_groups = nr;
+	for (uint32_t i = 0; i < fake->nr_groups; i++)
+		if (strcmp(fake->groups[fake->order[i]].path, path))
+			kept[nr++] = fake->groups[fake->order[i]];
+	memset(fake->groups, 0, FAKE_GROUPS * sizeof(*fake->groups));
+	fake->nr_groups = nr;
 	for (uint32_t i = 0; i < nr; i++) {
-		fake.order[i] = fake_slot(kept[i].path);
-		fake.groups[fake.order[i]] = kept[i];
+		fake->order[i] = fake_slot(kept[i].path);
+		fake->groups[fake->order[i]] = kept[i];
 	}
 	free(kept);
 }
@@ -135,37 +173,65 @@ static inline void fake_remove(const char *path)
 static inline int fake_create(const struct step *step)
 {
 	uint32_t slot = fake_slot(step->path);
-	struct fake_group *group = &fake.groups[slot];
+	struct fake_group *group = &fake->groups[slot];
 
 	if (*group->path)
 		return -EEXIST;
-	if (fake.nr_groups >= FAKE_GROUPS / 2)
+	if (fake->nr_groups >= FAKE_GROUPS / 2)
 		return -ENOSPC;
 	*group = (struct fake_group){.role = step->role};
 	memcpy(group->path, step->path, sizeof(group->path));
 	memcpy(group->uid, step->uid, sizeof(group->uid));
 	memcpy(group->container, step->container, sizeof(group->container));
-	fake.order[fake.nr_groups++] = slot;
+	fake->order[fake->nr_groups++] = slot;
+	return 0;
+}
+
+static inline int fake_write(const struct step *step, char error[GROUP_ERROR_MAX])
+{
+	struct fake_group *group = fake_find(step->path);
+
+	if (!group)
+		return -ENOENT;
+	if (step->file == GROUP_CPUSET_CPUS && fake->apply_error &&
+	    !strcmp(fake->apply_path, step->path)) {
+		snprintf(error, GROUP_ERROR_MAX, "%.200s: injected", step->path);
+		return fake->apply_error;
+	}
+	if (strlen(step->value) >= FAKE_VALUE)
+		return -E2BIG;
+	memcpy(group->files[step->file], step->value, strlen(step->value) + 1);
+	return 0;
+}
+
+static inline int fake_drop(const struct step *step)
+{
+	const struct fake_group *group = fake_find(step->path);
+
+	if (!group)
+		return -ENOENT;
+	if (group->populated)
+		return -EBUSY;
+	fake_remove(step->path);
 	return 0;
 }
 
 static inline int fake_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
 {
-	struct fake_group *group;
+	int r = -EINVAL;
 
+	fake_maybe_die();
 	if (step->kind == STEP_CREATE)
-		return fake_create(step);
-	group = fake_find(step->path);
-	if (!group)
-		return -ENOENT;
-	if (step->kind == STEP_REMOVE)
-		fake_remove(step->path);
-	else if (strlen(step->value) >= FAKE_VALUE)
-		return -E2BIG;
-	else
-		memcpy(group->files[step->file], step->value, strlen(step->value) + 1);
-	if (step->kind == STEP_WRITE && fake.on_write)
-		fake.on_write(step);
+		r = fake_create(step);
+	else if (step->kind == STEP_WRITE)
+		r = fake_write(step, error);
+	else if (step->kind == STEP_REMOVE)
+		r = fake_drop(step);
+	if (r)
+		return r;
+	if (fake->on_step)
+		fake->on_step(step);
+	fake_maybe_die();
 	return 0;
 }
 
@@ -178,7 +244,7 @@ static inline int fake_status(void *self, const char *path, struct group_status 
 		return -ENOENT;
 	cpus = group->files[GROUP_CPUSET_CPUS];
 	*ret_status = (struct group_status){
-		.cgroup_id = (uint64_t)(group - fake.groups) + 1,
+		.cgroup_id = (uint64_t)(group - fake->groups) + 1,
 		.level = 3,
 		.populated = group->populated,
 		.usage_usec = 1000,
@@ -199,10 +265,18 @@ static inline int fake_join(void *self, const char *path, pid_t pid, int pidfd,
 			    char error[GROUP_ERROR_MAX])
 {
 	struct fake_group *group = fake_find(path);
+	char parent[GROUP_PATH_MAX];
 
 	if (!group)
 		return -ENOENT;
 	group->populated = true;
+	snprintf(parent, sizeof(parent), "%s", path);
+	for (char *slash; (slash = strrchr(parent, '/'));) {
+		*slash = '\0';
+		group = fake_find(parent);
+		if (group)
+			group->populated = true;
+	}
 	return 0;
 }
 
@@ -224,9 +298,9 @@ static inline int fake_outsiders(void *self, uint32_t *ret_nr, char *ret_scope, 
 
 static inline int fake_path_of(void *self, uint64_t id, char *ret_path, size_t size)
 {
-	if (!id || id > FAKE_GROUPS || !*fake.groups[id - 1].path)
+	if (!id || id > FAKE_GROUPS || !*fake->groups[id - 1].path)
 		return -ENOENT;
-	snprintf(ret_path, size, "%s", fake.groups[id - 1].path);
+	snprintf(ret_path, size, "%s", fake->groups[id - 1].path);
 	return 0;
 }
 
@@ -312,40 +386,41 @@ static inline uint64_t fake_events_lost(void *self)
 
 static inline int fake_load(void *self, char **ret_data, size_t *ret_len)
 {
-	if (!fake.state)
+	if (!fake->has_state)
 		return -ENOENT;
-	*ret_data = malloc(fake.state_len + 1);
+	*ret_data = malloc(fake->state_len + 1);
 	if (!*ret_data)
 		return -ENOMEM;
-	memcpy(*ret_data, fake.state, fake.state_len + 1);
-	*ret_len = fake.state_len;
+	memcpy(*ret_data, fake->state, fake->state_len);
+	(*ret_data)[fake->state_len] = '\0';
+	*ret_len = fake->state_len;
 	return 0;
 }
 
 static inline int fake_save(void *self, const char *data, size_t len)
 {
-	char *state = realloc(fake.state, len + 1);
-
-	if (!state)
-		return -ENOMEM;
-	memcpy(state, data, len);
-	state[len] = '\0';
-	fake.state = state;
-	fake.state_len = len;
+	fake_maybe_die();
+	if (fake->save_error)
+		return fake->save_error;
+	if (len > FAKE_STATE)
+		return -ENOSPC;
+	memcpy(fake->state, data, len);
+	fake->state_len = len;
+	fake->has_state = true;
+	fake_maybe_die();
 	return 0;
 }
 
 static inline int fake_set_aside(void *self, char *ret_name, size_t size)
 {
-	free(fake.state);
-	fake.state = NULL;
-	snprintf(ret_name, size, "state.json.bad-1");
+	fake->has_state = false;
+	snprintf(ret_name, size, "state.json.bad-%u", ++fake->nr_aside);
 	return 0;
 }
 
 static inline const char *fake_problem(void *self)
 {
-	return NULL;
+	return fake->save_error == -EPERM ? "the directory is not ours" : NULL;
 }
 
 static const struct clock_port fake_clock = {NULL, fake_now, fake_now};
@@ -381,21 +456,28 @@ static const struct store_port fake_store = {NULL, fake_load, fake_save, fake_se
 static const struct controller_ports fake_ports = {&fake_clock, &fake_loop, &fake_groups,
 						   &fake_kernel, &fake_store};
 
+/* Empty again, and nothing asked of it. */
+static inline void fake_world_reset(void)
+{
+	memset(fake, 0, offsetof(struct fake_world, state));
+	memset((char *)fake + offsetof(struct fake_world, state_len), 0,
+	       sizeof(*fake) - offsetof(struct fake_world, state_len));
+	fake->calls_left = -1;
+	fake->now_ns = 1000000000;
+}
+
 static inline void fake_world_make(void)
 {
-	fake.groups = calloc(FAKE_GROUPS, sizeof(*fake.groups));
-	if (!fake.groups)
+	fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fake == MAP_FAILED)
 		abort();
-	/* Touched now, so that later growth of the process is the controller's. */
-	memset(fake.groups, 0, FAKE_GROUPS * sizeof(*fake.groups));
-	fake.now_ns = 1000000000;
+	fake_world_reset();
 }
 
 static inline void fake_world_clear(void)
 {
-	free(fake.groups);
-	free(fake.state);
-	fake = (struct fake_world){0};
+	munmap(fake, sizeof(*fake));
+	fake = NULL;
 }
 
 /* --- machine and pods ------------------------------------------------------------------------------ */
