@@ -50,10 +50,11 @@ ready()
 	[[ $(curl -s -m 3 --unix-socket /run/pinfold/api.sock http://agent/readyz) == ok ]]
 }
 
-# The agent's log goes to /tmp/agent.log; a crash point may be armed by the caller's environment.
+# The agent's log goes to /tmp/agent.log; a crash point may be armed by the caller's environment,
+# options come in AGENT_OPTIONS.
 start_agent()
 {
-	pinfoldd >>/tmp/agent.log 2>&1 </dev/null &
+	pinfoldd ${AGENT_OPTIONS:-} >>/tmp/agent.log 2>&1 </dev/null &
 	AGENT=$!
 }
 
