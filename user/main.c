@@ -310,6 +310,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *data)
 	struct agent *agent = data;
 
 	controller_tick(agent->controller);
+	if (agent->manifests && controller_wants_scan(agent->controller))
+		manifests_scan(agent->manifests);
 	sd_event_source_set_time_relative(source, 1000000);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

@@ -82,12 +82,14 @@ static inline struct controller *start_controller(void)
 static inline void scan(struct controller *controller, struct pod_spec *const *specs, uint32_t nr)
 {
 	const struct source_sink *sink = controller_source_sink(controller);
-	struct source_pod pods[8] = {0};
+	struct source_pod *pods = calloc(nr + 1, sizeof(*pods));
 
+	assert_non_null(pods);
 	for (uint32_t i = 0; i < nr; i++)
 		pods[i] = (struct source_pod){
 			.spec = specs[i], .file = "pods.yaml", .line = i + 1, .name = ""};
 	sink->scanned(sink->self, pods, nr, true);
+	free(pods);
 	controller_wake(controller);
 }
 

@@ -10,6 +10,7 @@
 
 #include "controller_scene.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 static void refusals_are_listed_until_they_are_none(void **state)
 {
@@ -110,6 +111,84 @@ static void a_damaged_document_forgets_what_it_said(void **state)
 	free_pods(pods, 2);
 }
 
+/* --- more refused pods than are listed ------------------------------------------------------------ */
+
+#define NR_LISTED 256
+#define NR_FLOOD  (NR_LISTED + 44)
+
+/* The finding's message, for the caller to put; NULL when there is none of that name. */
+static const char *finding(struct json_object *node, const char *name)
+{
+	struct json_object *findings = json_object_object_get(node, "findings");
+
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *row = json_object_array_get_idx(findings, i);
+
+		if (!strcmp(json_object_get_string(json_object_object_get(row, "name")), name))
+			return json_object_get_string(json_object_object_get(row, "message"));
+	}
+	return NULL;
+}
+
+static void expect_unlisted(struct controller *controller, unsigned int listed,
+			    unsigned int unlisted)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct json_object *node = query(controller, "node");
+	const char *message = finding(node, "refusals_not_listed");
+	cleanup_text struct text page = {0};
+	char line[96];
+
+	assert_int_equal(nr_rows(controller, "refusal"), listed);
+	assert_int_equal(message != NULL, unlisted > 0);
+	snprintf(line, sizeof(line), "%u more pods", unlisted);
+	if (unlisted)
+		assert_ptr_equal(strstr(message, line), message);
+	json_object_put(node);
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	snprintf(line, sizeof(line), "\npinfold_refused_pods{listed=\"no\"} %u\n", unlisted);
+	assert_non_null(strstr(page.data, line));
+	snprintf(line, sizeof(line), "\npinfold_refused_pods{listed=\"yes\"} %u\n", listed);
+	assert_non_null(strstr(page.data, line));
+}
+
+static void a_flood_of_refusals_is_counted(void **state)
+{
+	static struct pod_spec *pods[NR_FLOOD + 1];
+	static char names[NR_FLOOD][16];
+	struct controller *controller = start_controller();
+
+	/* All CPUs go to the first, so none of the others fits; small ones come last. */
+	pods[0] = fake_pod("first", "exclusive", 13000, true);
+	for (int i = 0; i < NR_FLOOD; i++) {
+		snprintf(names[i], sizeof(names[i]), "pod-%03d", i);
+		pods[i + 1] = fake_pod(names[i], "main", i < NR_LISTED ? 99000 : 2000, true);
+	}
+	scan(controller, pods, NR_FLOOD + 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	expect_unlisted(controller, NR_LISTED, NR_FLOOD - NR_LISTED);
+	assert_false(controller_wants_scan(controller));
+	/* The same again changes nothing. */
+	scan(controller, pods, NR_FLOOD + 1);
+	expect_unlisted(controller, NR_LISTED, NR_FLOOD - NR_LISTED);
+	/* Its last process ends later than its document: who is not listed must have a turn too. */
+	populate(true);
+	scan(controller, pods + 1, NR_FLOOD);
+	assert_false(controller_wants_scan(controller));
+	populate(false);
+	controller_wake(controller);
+	assert_true(controller_wants_scan(controller));
+	scan(controller, pods + 1, NR_FLOOD);
+	assert_false(controller_wants_scan(controller));
+	assert_int_equal(nr_rows(controller, "pod"), 7);
+	expect_unlisted(controller, NR_LISTED, NR_FLOOD - NR_LISTED - 7);
+	/* Fewer documents: all are listed again. */
+	scan(controller, pods + 1, 8);
+	expect_unlisted(controller, 8, 0);
+	controller_free(controller);
+	free_pods(pods, NR_FLOOD + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +199,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_wrong_document_is_a_refusal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_document_forgets_what_it_said, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_flood_of_refusals_is_counted, set_up, tear_down),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

@@ -74,9 +74,7 @@ static void refuse(struct controller *controller, const struct source_pod *sourc
 	}
 	if (!refused) {
 		if (controller->nr_refused == MAX_REFUSED) {
-			log_warn(0,
-				 "admit: more than %d refused pods; %s is not remembered, ignoring",
-				 MAX_REFUSED, name);
+			controller->nr_unlisted++;
 			return;
 		}
 		refused = &controller->refused[controller->nr_refused++];
@@ -326,10 +324,29 @@ static void forget_refused(struct controller *controller, const struct source_po
 	}
 }
 
+/* The list is bounded, what a directory may ask for is not: the rest is a number. */
+static void tell_unlisted(struct controller *controller)
+{
+	char message[ROW_DETAIL_MAX];
+
+	if (!controller->nr_unlisted) {
+		controller_clear_finding(controller, "refusals_not_listed");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "%u more pods are refused than the %d that are listed with their reason",
+		 controller->nr_unlisted, MAX_REFUSED);
+	controller_finding(controller, "refusals_not_listed", message,
+			   "remove the manifests that `pinfold pod refused` lists and that cannot "
+			   "fit; the others are decided again when a pod leaves");
+}
+
 void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete)
 {
 	struct controller *controller = self;
 
+	controller->nr_unlisted = 0;
+	controller->wants_scan = false;
 	if (complete) {
 		forget_refused(controller, pods, nr_pods);
 		/* What ends makes room for what comes. */
@@ -342,7 +359,13 @@ void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_po
 		else
 			refuse_document(controller, &pods[i]);
 	}
+	tell_unlisted(controller);
 	want_wake(controller, 0);
+}
+
+bool controller_wants_scan(const struct controller *controller)
+{
+	return controller->wants_scan;
 }
 
 void admission_sweep(struct controller *controller)
@@ -364,6 +387,7 @@ void admission_sweep(struct controller *controller)
 	if (controller->counters.released == released && was_writable)
 		return;
 	/* Room was made, or the state may be writable again: the refused get another answer. */
+	controller->wants_scan = controller->nr_unlisted;
 	for (uint32_t i = controller->nr_refused; i-- > 0;) {
 		struct refused_pod *refused = &controller->refused[i];
 		struct pod_spec *spec cleanup(pod_spec_freep) =

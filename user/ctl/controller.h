@@ -70,6 +70,12 @@ const struct cpuset *controller_reserved(const struct controller *controller);
 /* The plan of a dry run, one step a line. */
 int controller_print_plan(struct controller *controller, struct text *out);
 
+/*
+ * Room was made, and pods are refused that are not remembered: only the sources, told
+ * again, bring them another answer.
+ */
+bool controller_wants_scan(const struct controller *controller);
+
 const struct source_sink *controller_source_sink(struct controller *controller);
 const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);

@@ -68,6 +68,9 @@ struct controller {
 
 	uint32_t nr_refused;
 	struct refused_pod *refused; /* [MAX_REFUSED] */
+	/* Refused in the last scan when the list was full; they wait for the next one. */
+	uint32_t nr_unlisted;
+	bool wants_scan;
 	uint32_t nr_retries;
 	struct retry *retries; /* grows to the pods + 1 */
 	uint32_t nr_findings;

@@ -28,6 +28,8 @@ FAMILY(assignments, "pinfold_container_assignments_total", METRIC_COUNTER, NULL,
        "Containers ever given CPUs, by where they come from.");
 FAMILY(admissions, "pinfold_admissions_total", METRIC_COUNTER, NULL,
        "Pods decided, by result and reason.");
+FAMILY(refused_pods, "pinfold_refused_pods", METRIC_GAUGE, NULL,
+       "Pods refused now, by whether they are listed with their reason.");
 FAMILY(admission_duration, "pinfold_admission_duration_seconds", METRIC_HISTOGRAM, "seconds",
        "Time to decide a pod and make the decision durable.");
 FAMILY(state_writes, "pinfold_state_writes_total", METRIC_COUNTER, NULL,
@@ -202,6 +204,9 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 				 LABELS({"result", "rejected"},
 					{"reason", refusal_name((enum refusal)reason)}),
 				 counters->refused[reason]);
+	exposition_family(page, &refused_pods);
+	exposition_count(page, LABELS({"listed", "yes"}), controller->nr_refused);
+	exposition_count(page, LABELS({"listed", "no"}), controller->nr_unlisted);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		bounds[i] = 50e-6 * (double)(1U << i);
 	exposition_family(page, &admission_duration);
