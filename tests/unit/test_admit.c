@@ -383,7 +383,7 @@ static void unaligned_pods_are_refused(void **state)
 	assert_int_equal(spec->containers[0].request.cpu_mcpu, 4000);
 }
 
-static void best_effort_is_suggested(void **state)
+static void another_policy_is_suggested(void **state)
 {
 	struct node *node cleanup_node =
 		aligned_node(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
@@ -397,7 +397,7 @@ static void best_effort_is_suggested(void **state)
 	assert_false(decision.admitted);
 	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
 	assert_int_equal(decision.change.kind, CHANGE_ALIGN_POLICY);
-	assert_string_equal(decision.suggestion, "fits under topologyManagerPolicy best-effort");
+	assert_string_equal(decision.suggestion, "fits under topologyManagerPolicy restricted");
 	ledger_free(node->ledger);
 	node->policy.align = decision.change.align;
 	node->ledger = scene_ledger(node->topology, &node->policy);
@@ -487,7 +487,7 @@ int main(void)
 		cmocka_unit_test(slices_beyond_the_budget_are_refused),
 		cmocka_unit_test(alignment_chooses_the_node),
 		cmocka_unit_test(unaligned_pods_are_refused),
-		cmocka_unit_test(best_effort_is_suggested),
+		cmocka_unit_test(another_policy_is_suggested),
 		cmocka_unit_test(pod_scope_keeps_containers_together),
 		cmocka_unit_test(sixty_four_nodes),
 		cmocka_unit_test(bad_specs_are_errors),

@@ -97,6 +97,12 @@ static bool keeps_a_shared_cpu(const struct ledger *ledger, const struct ledger_
 
 int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
 {
+	return admit_place_accounted(ledger, spec, decision, NULL, 0);
+}
+
+int admit_place_accounted(struct ledger *ledger, const struct pod_spec *spec,
+			  struct decision *decision, struct account *accounts, uint32_t stride)
+{
 	struct cpu_reuse reuse = {.uid = ""};
 	struct ledger_pod *pod;
 	int r;
@@ -109,7 +115,7 @@ int admit_place(struct ledger *ledger, const struct pod_spec *spec, struct decis
 	pod = ledger_new_pod(ledger, spec);
 	if (!pod)
 		return -ENOMEM;
-	r = place_pod(ledger, pod, &reuse, decision);
+	r = place_pod_accounted(ledger, pod, &reuse, decision, accounts, stride);
 	if (r || !decision->admitted)
 		return r;
 	if (!keeps_a_shared_cpu(ledger, pod, decision))

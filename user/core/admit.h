@@ -6,6 +6,7 @@
 #ifndef CORE_ADMIT_H
 #define CORE_ADMIT_H
 
+#include "core/account.h"
 #include "core/ledger.h"
 
 enum refusal {
@@ -24,27 +25,40 @@ enum refusal {
 };
 
 /*
- * A change of the request or of the node that was tried on the ledger and
- * found to admit the pod.
+ * A change of the request, of the policy or of the node that was tried on the
+ * ledger and found to admit the pod.
  */
 enum change_kind {
 	CHANGE_NONE,
-	CHANGE_CONTAINER_CPUS, /* `container` asks for `cpus` exclusive CPUs instead */
-	CHANGE_POD_CPUS,       /* the pod's own resources say `cpus` CPUs instead */
-	CHANGE_POD_LEAVES,     /* pod `uid` is removed first */
-	CHANGE_ALIGN_POLICY,   /* topologyManagerPolicy is `align` */
+	CHANGE_CONTAINER_CPUS,	 /* `container` asks for `cpus` exclusive CPUs instead */
+	CHANGE_POD_CPUS,	 /* the pod's own resources say `cpus` CPUs instead */
+	CHANGE_CONTAINER_MEMORY, /* `container` asks for `bytes` of `page_bytes` instead */
+	CHANGE_POD_MEMORY,	 /* the pod's own resources say so */
+	CHANGE_PAGE_SIZE,	 /* pages of `to_page_bytes` instead of `page_bytes`, everywhere */
+	CHANGE_POD_LEAVES,	 /* pod `uid` is removed first */
+	CHANGE_ALIGN_POLICY,	 /* topologyManagerPolicy is `align` */
+	CHANGE_ALIGN_SCOPE,	 /* topologyManagerScope is `scope` */
+	CHANGE_ANY_CORES,	 /* without full-pcpus-only */
+	CHANGE_REPAIRED,	 /* compatibility is repaired */
 	CHANGE_KIND_NR
 };
+
+#define CHANGE_TEXT_MAX 416
 
 struct change {
 	enum change_kind kind;
 	uint32_t cpus;
+	uint64_t bytes;
+	uint64_t page_bytes, to_page_bytes; /* 0 = ordinary memory */
 	enum align_policy align;
+	enum align_scope scope;
 	char container[POD_CONTAINER_NAME];
 	char uid[POD_UID_MAX];
+	char text[CHANGE_TEXT_MAX]; /* "fits with 14 CPUs for container db" */
 };
 
-#define DECISION_TEXT_MAX 512
+#define DECISION_TEXT_MAX   512
+#define DECISION_MAX_OTHERS 4
 
 struct decision {
 	bool admitted;
@@ -55,10 +69,19 @@ struct decision {
 	char message[DECISION_TEXT_MAX];
 	/* The nearest change that would fit, proved by trying it; "" when there is none. */
 	char suggestion[DECISION_TEXT_MAX];
-	struct change change;		    /* the same as data */
+	struct change change; /* the same as data */
+	/* Changes of other kinds, proved as well. */
+	uint32_t nr_others;
+	struct change others[DECISION_MAX_OTHERS];
 	char container[POD_CONTAINER_NAME]; /* the one that failed, or "" */
 	int64_t wanted, available;	    /* in the refused resource's unit; -1 = not a number */
 	bool is_memory;			    /* that unit is bytes of memory, not CPUs */
+	uint64_t page_bytes;		    /* which memory; 0 = ordinary */
+	bool is_both; /* CPUs and memory each fit somewhere, but nowhere together */
+	/* What the manager said that refused; _OK = alignment did, or the other manager. */
+	enum cpu_result cpu_result;
+	enum memory_result memory_result;
+	struct account account; /* of a refusal: the last time nodes were chosen */
 };
 
 /*
@@ -79,8 +102,25 @@ int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decisio
 int admit_prepare(struct ledger *ledger, const struct pod_spec *spec,
 		  struct decision *ret_decision);
 
-/* Apply a change of kind container or pod CPUs to a spec; other kinds leave it alone. */
+/* Carry a change out, each on what it is about: the other kinds leave it alone. */
 void change_apply(const struct change *change, struct pod_spec *spec);
+void change_policy(const struct change *change, struct policy *policy);
+const char *change_kind_name(enum change_kind kind); /* "container_cpus", … */
+
+/*
+ * What an operator can do whatever the numbers are, by the reason alone; for a
+ * state that cannot be written or a wrong document no change of the pod helps.
+ */
+const char *refusal_remedy(enum refusal refusal);
+
+/*
+ * How a pod of the ledger would come by its CPUs if it came now, to a node with
+ * all the others: one account per container. Under pod scope, and where nothing
+ * is aligned, only the first is meaningful. *ret_same: it would get exactly what
+ * it has. The ledger is as before afterwards. -ENOENT, -ENOMEM, -EBUSY when a
+ * transaction is open.
+ */
+int explain_grant(struct ledger *ledger, const char *uid, struct account *accounts, bool *ret_same);
 
 const char *refusal_name(enum refusal refusal); /* label of metrics and JSON: "cpus", "smt", … */
 

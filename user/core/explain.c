@@ -1,187 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The nearest change that would admit a refused pod.
+ * The nearest changes that would admit a refused pod, and how a pod that is
+ * there comes by what it has.
  *
  * Every suggestion has been tried: the change is applied to a copy of the
- * request, placed on the real ledger inside a transaction, and aborted. The
- * number of tries is bounded; no suggestion is better than an untried one.
+ * request or of the policy, placed on the real ledger inside a transaction, and
+ * aborted. Numbers guide which values are tried first, never what is said.
+ *
+ * Bound: MAX_TRIES placements in all, each kind of change with a share of its
+ * own, and one more to write down how nodes were chosen.
  */
-#include "core/admit_private.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/admit_private.h"
+#include "core/quantity.h"
+
 /* Each try costs about as much as an admission. */
-#define MAX_TRIES 24
+#define MAX_TRIES	 40
+#define TRIES_CPUS	 10
+#define TRIES_MEMORY	 10
+#define TRIES_DEPARTURES 12
 
-void change_apply(const struct change *change, struct pod_spec *spec)
+#define MEMORY_GRAIN (UINT64_C(1) << 20) /* ordinary memory is searched in steps of this */
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+const char *change_kind_name(enum change_kind kind)
 {
-	int64_t mcpu = (int64_t)change->cpus * 1000;
+	static const char *const names[] = {
+		[CHANGE_NONE] = "none",
+		[CHANGE_CONTAINER_CPUS] = "container_cpus",
+		[CHANGE_POD_CPUS] = "pod_cpus",
+		[CHANGE_CONTAINER_MEMORY] = "container_memory",
+		[CHANGE_POD_MEMORY] = "pod_memory",
+		[CHANGE_PAGE_SIZE] = "page_size",
+		[CHANGE_POD_LEAVES] = "pod_leaves",
+		[CHANGE_ALIGN_POLICY] = "topology_manager_policy",
+		[CHANGE_ALIGN_SCOPE] = "topology_manager_scope",
+		[CHANGE_ANY_CORES] = "without_full_pcpus_only",
+		[CHANGE_REPAIRED] = "compatibility_repaired",
+	};
 
-	if (change->kind == CHANGE_POD_CPUS) {
-		spec->request.cpu_mcpu = mcpu;
-		spec->limit.cpu_mcpu = mcpu;
-	}
-	for (uint32_t i = 0; change->kind == CHANGE_CONTAINER_CPUS && i < spec->nr_containers;
-	     i++) {
-		if (strcmp(spec->containers[i].name, change->container))
-			continue;
-		spec->containers[i].request.cpu_mcpu = mcpu;
-		spec->containers[i].limit.cpu_mcpu = mcpu;
-	}
+	_Static_assert(ARRAY_SIZE(names) == CHANGE_KIND_NR, "a name for each kind");
+	return names[kind];
 }
 
-struct search {
-	struct ledger *ledger;
-	const struct pod_spec *spec;
-	uint32_t nr_tries;
-	bool found;
-	int error;
-	struct change change;
-};
-
-static bool is_over(const struct search *search)
+const char *refusal_remedy(enum refusal refusal)
 {
-	return search->found || search->error || search->nr_tries >= MAX_TRIES;
+	static const char *const remedies[] = {
+		[REFUSAL_NONE] = "",
+		[REFUSAL_CPUS] = "ask for fewer CPUs, let a pod leave that holds some, or reserve "
+				 "fewer with reservedSystemCPUs",
+		[REFUSAL_SMT] = "ask for whole cores of those that are free, or turn the option "
+				"full-pcpus-only off",
+		[REFUSAL_TOPOLOGY] = "ask for no more than the NUMA nodes below have free, let a "
+				     "pod leave there, or relax topologyManagerPolicy",
+		[REFUSAL_MEMORY] = "ask for less memory, let a pod leave that holds some, or lower "
+				   "reservedMemory",
+		[REFUSAL_HUGEPAGES] = "ask for fewer hugepages, or let the kernel have more: "
+				      "/sys/devices/system/node/node*/hugepages/*/nr_hugepages",
+		[REFUSAL_EMPTY_SHARED_POOL] = "raise the pod's own spec.resources, or give its "
+					      "exclusive containers less",
+		[REFUSAL_POD_BUDGET] = "raise the CPUs of the pod's own spec.resources, or give "
+				       "its containers fewer",
+		[REFUSAL_LAST_SHARED_CPU] = "ask for fewer CPUs, or let the containers of the "
+					    "shared pool leave first",
+		[REFUSAL_STATE] = "make stateDirectory writable and give it free space; 'pinfold "
+				  "state show' names the problem",
+		[REFUSAL_SPEC] = "mend the document; it is read again when its file is written",
+	};
+
+	_Static_assert(ARRAY_SIZE(remedies) == REFUSAL_NR, "a remedy for each refusal");
+	return remedies[refusal];
 }
 
-/* As if the policy said so: alignment decides only where CPUs come from, never what is held. */
-static int place_under(struct ledger *ledger, const struct pod_spec *spec, enum align_policy align,
-		       struct decision *decision)
+/* "memory", "hugepages-2Mi": also for a size no node has. */
+static void name_memory(uint64_t page_bytes, char *buffer, size_t size)
 {
-	const struct policy *policy = ledger_policy(ledger);
-	struct policy *other cleanup_free = malloc(sizeof(*other));
-	int r;
+	char pages[24];
 
-	if (!other)
-		return -ENOMEM;
-	*other = *policy;
-	other->align = align;
-	ledger_use_policy(ledger, other);
-	r = admit_place(ledger, spec, decision);
-	ledger_use_policy(ledger, policy);
-	return r;
-}
-
-static int place_changed(struct search *search, const struct change *change, bool *ret_admitted)
-{
-	struct pod_spec *spec cleanup_pod_spec = pod_spec_copy(search->spec);
-	struct decision decision = {.wanted = -1, .available = -1};
-	int r;
-
-	if (!spec)
-		return -ENOMEM;
-	change_apply(change, spec);
-	if (change->kind == CHANGE_POD_LEAVES) {
-		r = ledger_remove(search->ledger, change->uid);
-		if (r)
-			return r;
-	}
-	if (change->kind == CHANGE_ALIGN_POLICY)
-		r = place_under(search->ledger, spec, change->align, &decision);
+	quantity_format_binary(page_bytes, pages, sizeof(pages));
+	if (page_bytes)
+		snprintf(buffer, size, "hugepages-%s", pages);
 	else
-		r = admit_place(search->ledger, spec, &decision);
-	if (!r)
-		*ret_admitted = decision.admitted;
-	return r;
+		snprintf(buffer, size, "memory");
 }
 
-static void try_change(struct search *search, const struct change *change)
+static void say_departure(const struct ledger *ledger, bool is_memory, struct change *change)
 {
-	bool admitted = false;
+	const struct ledger_pod *pod = ledger_find(ledger, change->uid);
+	const char *ending = pod->state == POD_ENDING ? ", which is ending" : "";
+	uint32_t nr_held = cpuset_count(&pod->held);
 
-	if (is_over(search))
-		return;
-	search->nr_tries++;
-	search->error = ledger_begin(search->ledger);
-	if (search->error)
-		return;
-	search->error = place_changed(search, change, &admitted);
-	ledger_abort(search->ledger);
-	if (admitted && !search->error) {
-		search->found = true;
-		search->change = *change;
-	}
+	if (is_memory || !nr_held)
+		snprintf(change->text, sizeof(change->text), "fits after pod %.63s/%.253s leaves%s",
+			 pod->spec->namespace, pod->spec->name, ending);
+	else
+		snprintf(change->text, sizeof(change->text),
+			 "fits after pod %.63s/%.253s leaves, which holds %u CPUs%s",
+			 pod->spec->namespace, pod->spec->name, nr_held,
+			 *ending ? " and is ending" : "");
 }
 
-/* Down from the most that can fit: one by one first, then by halves to reach the small ones. */
-static void try_fewer(struct search *search, struct change change, uint32_t from, uint32_t step)
+static void say_change(const struct ledger *ledger, bool is_memory, struct change *change)
 {
-	uint32_t cpus = from / step * step;
+	char *text = change->text, bytes[24], type[MEMORY_NAME_MAX], other[MEMORY_NAME_MAX];
+	const size_t size = sizeof(change->text);
 
-	for (uint32_t i = 0; cpus && !is_over(search); i++) {
-		change.cpus = cpus;
-		try_change(search, &change);
-		if (i < MAX_TRIES / 3)
-			cpus -= step;
-		else
-			cpus = cpus / 2 / step * step;
-	}
-}
-
-static void try_more(struct search *search, struct change change, uint32_t from, uint32_t step)
-{
-	uint32_t cpus = (from + step - 1) / step * step;
-
-	for (uint32_t i = 0; i < 4 && !is_over(search); i++, cpus += step) {
-		change.cpus = cpus;
-		try_change(search, &change);
-	}
-}
-
-struct candidate {
-	uint32_t nr_held;
-	const char *uid;
-};
-
-static int compare_held(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	if (x->nr_held != y->nr_held)
-		return x->nr_held < y->nr_held ? -1 : 1;
-	return strcmp(x->uid, y->uid);
-}
-
-/* The smallest pod whose leaving is enough. */
-static void try_departures(struct search *search, uint32_t nr_missing)
-{
-	uint32_t nr_pods = ledger_nr_pods(search->ledger), nr = 0;
-	struct candidate *candidates cleanup_free = NULL;
-
-	if (is_over(search) || !nr_pods)
-		return;
-	candidates = calloc(nr_pods, sizeof(*candidates));
-	if (!candidates) {
-		search->error = -ENOMEM;
-		return;
-	}
-	for (uint32_t i = 0; i < nr_pods; i++) {
-		const struct ledger_pod *pod = ledger_pod_at(search->ledger, i);
-		uint32_t nr_held = cpuset_count(&pod->held);
-
-		if ((nr_held || (pod->memory && !nr_missing)) && nr_held >= nr_missing &&
-		    strcmp(pod->spec->uid, search->spec->uid))
-			candidates[nr++] = (struct candidate){nr_held, pod->spec->uid};
-	}
-	qsort(candidates, nr, sizeof(candidates[0]), compare_held);
-	for (uint32_t i = 0; i < nr && !is_over(search); i++) {
-		struct change change = {.kind = CHANGE_POD_LEAVES};
-
-		snprintf(change.uid, sizeof(change.uid), "%s", candidates[i].uid);
-		try_change(search, &change);
-	}
-}
-
-static void describe(const struct search *search, struct decision *decision)
-{
-	const struct change *change = &search->change;
-	char *text = decision->suggestion;
-	size_t size = sizeof(decision->suggestion);
-	const struct ledger_pod *pod;
-
-	decision->change = *change;
+	quantity_format_binary(change->bytes, bytes, sizeof(bytes));
+	name_memory(change->page_bytes, type, sizeof(type));
+	name_memory(change->to_page_bytes, other, sizeof(other));
 	switch (change->kind) {
 	case CHANGE_CONTAINER_CPUS:
 		snprintf(text, size, "fits with %u CPUs for container %s", change->cpus,
@@ -190,128 +120,809 @@ static void describe(const struct search *search, struct decision *decision)
 	case CHANGE_POD_CPUS:
 		snprintf(text, size, "fits with a pod budget of %u CPUs", change->cpus);
 		break;
+	case CHANGE_CONTAINER_MEMORY:
+		snprintf(text, size, "fits with %llu bytes (%s) of %s for container %s",
+			 (unsigned long long)change->bytes, bytes, type, change->container);
+		break;
+	case CHANGE_POD_MEMORY:
+		snprintf(text, size, "fits with a pod budget of %llu bytes (%s) of %s",
+			 (unsigned long long)change->bytes, bytes, type);
+		break;
+	case CHANGE_PAGE_SIZE:
+		snprintf(text, size, "fits with %s instead of %s", other, type);
+		break;
 	case CHANGE_POD_LEAVES:
-		pod = ledger_find(search->ledger, change->uid);
-		if (decision->is_memory)
-			snprintf(text, size, "fits after pod %.63s/%.253s leaves",
-				 pod->spec->namespace, pod->spec->name);
-		else
-			snprintf(text, size,
-				 "fits after pod %.63s/%.253s leaves, which holds %u CPUs",
-				 pod->spec->namespace, pod->spec->name, cpuset_count(&pod->held));
+		say_departure(ledger, is_memory, change);
 		break;
 	case CHANGE_ALIGN_POLICY:
 		snprintf(text, size, "fits under topologyManagerPolicy %s",
 			 align_policy_name(change->align));
 		break;
+	case CHANGE_ALIGN_SCOPE:
+		snprintf(text, size, "fits under topologyManagerScope %s",
+			 align_scope_name(change->scope));
+		break;
+	case CHANGE_ANY_CORES:
+		snprintf(text, size, "fits with the option full-pcpus-only turned off");
+		break;
+	case CHANGE_REPAIRED:
+		snprintf(text, size, "fits under compatibility %s",
+			 compatibility_name(COMPATIBILITY_REPAIRED));
+		break;
 	default:
 		break;
 	}
 }
 
-/* The container to shrink when the pod as a whole takes too much: its largest. */
-static const struct container_spec *largest_container(const struct pod_spec *spec)
-{
-	const struct container_spec *largest = &spec->containers[0];
+/* --- carrying out ----------------------------------------------------------------------------- */
 
-	for (uint32_t i = 1; i < spec->nr_containers; i++) {
-		if (spec->containers[i].request.cpu_mcpu > largest->request.cpu_mcpu)
-			largest = &spec->containers[i];
+/* How much of this memory is asked for; NULL = not specified. */
+static int64_t *amount_of(struct resources *resources, uint64_t page_bytes)
+{
+	if (!page_bytes)
+		return resources->memory_bytes < 0 ? NULL : &resources->memory_bytes;
+	for (uint32_t i = 0; i < resources->nr_hugepages; i++) {
+		if (resources->hugepages[i].size_bytes == page_bytes)
+			return &resources->hugepages[i].bytes;
 	}
-	return largest;
+	return NULL;
 }
 
-/* What to change: the container that failed, or the budget when the pod as a whole did. */
-static struct change change_of(const struct search *search, const struct decision *decision,
-			       bool is_bubble, uint32_t *ret_cpus)
+static void set_amount(struct resources *resources, const struct change *change)
 {
+	int64_t *amount = amount_of(resources, change->page_bytes);
+
+	if (amount)
+		*amount = (int64_t)change->bytes;
+}
+
+/* Pages of another size; what is asked of that one already is added to. */
+static void change_pages(struct resources *resources, const struct change *change)
+{
+	int64_t *from = amount_of(resources, change->page_bytes);
+	int64_t *to = amount_of(resources, change->to_page_bytes);
+
+	if (!from)
+		return;
+	if (to) {
+		*to += *from;
+		*from = 0;
+		return;
+	}
+	for (uint32_t i = 0; i < resources->nr_hugepages; i++) {
+		if (resources->hugepages[i].size_bytes == change->page_bytes)
+			resources->hugepages[i].size_bytes = change->to_page_bytes;
+	}
+}
+
+static void change_resources(const struct change *change, struct resources *resources)
+{
+	int64_t mcpu = (int64_t)change->cpus * 1000;
+
+	switch (change->kind) {
+	case CHANGE_CONTAINER_CPUS:
+	case CHANGE_POD_CPUS:
+		resources->cpu_mcpu = mcpu;
+		break;
+	case CHANGE_CONTAINER_MEMORY:
+	case CHANGE_POD_MEMORY:
+		set_amount(resources, change);
+		break;
+	case CHANGE_PAGE_SIZE:
+		change_pages(resources, change);
+		break;
+	default:
+		break;
+	}
+}
+
+void change_apply(const struct change *change, struct pod_spec *spec)
+{
+	bool pod = change->kind == CHANGE_POD_CPUS || change->kind == CHANGE_POD_MEMORY;
+	bool all = change->kind == CHANGE_PAGE_SIZE;
+
+	if (pod || all) {
+		change_resources(change, &spec->request);
+		change_resources(change, &spec->limit);
+	}
+	for (uint32_t i = 0; i < spec->nr_containers && !pod; i++) {
+		if (!all && strcmp(spec->containers[i].name, change->container))
+			continue;
+		change_resources(change, &spec->containers[i].request);
+		change_resources(change, &spec->containers[i].limit);
+	}
+}
+
+void change_policy(const struct change *change, struct policy *policy)
+{
+	if (change->kind == CHANGE_ALIGN_POLICY)
+		policy->align = change->align;
+	else if (change->kind == CHANGE_ALIGN_SCOPE)
+		policy->scope = change->scope;
+	else if (change->kind == CHANGE_ANY_CORES)
+		policy->cpu_options.full_pcpus_only = false;
+	else if (change->kind == CHANGE_REPAIRED)
+		policy->compatibility = COMPATIBILITY_REPAIRED;
+}
+
+static bool is_policy_change(enum change_kind kind)
+{
+	return kind == CHANGE_ALIGN_POLICY || kind == CHANGE_ALIGN_SCOPE ||
+	       kind == CHANGE_ANY_CORES || kind == CHANGE_REPAIRED;
+}
+
+/* --- trying ----------------------------------------------------------------------------------- */
+
+struct search {
+	struct ledger *ledger;
+	const struct pod_spec *spec;
+	enum qos_class qos;
+	bool is_bubble;
+	const struct decision *decision;
+	uint32_t nr_tries, most_tries; /* most_tries: of the kind that is being looked for */
+	int error;
+	uint32_t nr_found;
+	struct change found[1 + DECISION_MAX_OTHERS];
+};
+
+/* What is looked for next may take so many tries. */
+static void allow_tries(struct search *search, uint32_t nr)
+{
+	search->most_tries = search->nr_tries + nr;
+	if (search->most_tries > MAX_TRIES)
+		search->most_tries = MAX_TRIES;
+}
+
+static bool is_over(const struct search *search)
+{
+	return search->error || search->nr_tries >= search->most_tries;
+}
+
+/* Could the node run under this policy with the same CPUs reserved? */
+static bool is_possible_policy(const struct ledger *ledger, const struct policy *policy)
+{
+	const struct topology *topology = ledger_topology(ledger);
+	struct memory_manager memory;
+	struct cpu_manager cpu;
+	char error[256];
+
+	if (policy_check(policy, topology, error, sizeof(error)) ||
+	    cpu_manager_init(&cpu, topology, policy, error, sizeof(error)) ||
+	    !cpuset_equal(&cpu.reserved, ledger_reserved(ledger)) ||
+	    memory_manager_init(&memory, topology, policy, error, sizeof(error)))
+		return false;
+	return true;
+}
+
+static int place_under(struct ledger *ledger, const struct pod_spec *spec,
+		       const struct change *change, struct decision *decision)
+{
+	const struct policy *policy = ledger_policy(ledger);
+	struct policy *other cleanup_free = malloc(sizeof(*other));
+	char error[256];
+	int r = 0;
+
+	if (!other)
+		return -ENOMEM;
+	*other = *policy;
+	change_policy(change, other);
+	if (!is_possible_policy(ledger, other))
+		return 0;
+	ledger_use_policy(ledger, other);
+	/* What is granted must be lawful there too, or the change is not this pod's alone. */
+	if (!ledger_check(ledger, error, sizeof(error)))
+		r = admit_place(ledger, spec, decision);
+	ledger_use_policy(ledger, policy);
+	return r;
+}
+
+static int place_changed(struct search *search, const struct change *change, bool *ret_admitted)
+{
+	struct pod_spec *spec cleanup_pod_spec = pod_spec_copy(search->spec);
+	struct decision *decision cleanup_free = malloc(sizeof(*decision));
+	int r = 0;
+
+	if (!spec || !decision)
+		return -ENOMEM;
+	decision->admitted = false;
+	change_apply(change, spec);
+	if (change->kind == CHANGE_POD_LEAVES)
+		r = ledger_remove(search->ledger, change->uid);
+	if (!r && is_policy_change(change->kind))
+		r = place_under(search->ledger, spec, change, decision);
+	else if (!r)
+		r = admit_place(search->ledger, spec, decision);
+	if (!r)
+		*ret_admitted = decision->admitted;
+	return r;
+}
+
+/* Does it admit the pod? False also when no try is left. */
+static bool is_admitted_by(struct search *search, const struct change *change)
+{
+	bool admitted = false;
+
+	if (is_over(search))
+		return false;
+	search->nr_tries++;
+	search->error = ledger_begin(search->ledger);
+	if (search->error)
+		return false;
+	search->error = place_changed(search, change, &admitted);
+	ledger_abort(search->ledger);
+	return admitted && !search->error;
+}
+
+static void keep(struct search *search, const struct change *change)
+{
+	struct change *found = &search->found[search->nr_found];
+
+	if (search->nr_found == ARRAY_SIZE(search->found))
+		return;
+	*found = *change;
+	say_change(search->ledger, search->decision->is_memory, found);
+	search->nr_found++;
+}
+
+/* --- amounts ---------------------------------------------------------------------------------- */
+
+/* The amount that a change sets, in the unit of the search for it. */
+static void set_value(struct change *change, uint64_t value)
+{
+	if (change->kind == CHANGE_CONTAINER_CPUS || change->kind == CHANGE_POD_CPUS)
+		change->cpus = (uint32_t)value;
+	else
+		change->bytes = value;
+}
+
+static bool fits_with(struct search *search, struct change *change, uint64_t value)
+{
+	set_value(change, value);
+	return is_admitted_by(search, change);
+}
+
+/*
+ * The largest multiple of `step` below `was` that fits: `from` is where it may
+ * begin. Down by doubled steps until one fits, then up again by halves. What fits
+ * need not be all below a limit, so the value found is one that was tried, and
+ * the nearest one where that holds.
+ */
+static bool find_less(struct search *search, struct change *change, uint64_t from, uint64_t was,
+		      uint64_t step)
+{
+	uint64_t value, fails, jump = step, fits = 0;
+
+	if (was <= step)
+		return false;
+	value = (from < was - 1 ? from : was - 1) / step * step;
+	fails = value + step;
+	while (value && !fits && !is_over(search)) {
+		if (fits_with(search, change, value)) {
+			fits = value;
+			break;
+		}
+		fails = value;
+		value = value > jump ? (value - jump) / step * step : 0;
+		jump *= 2;
+		if (!value && fails > step)
+			value = step;
+	}
+	while (fits && fails - fits > step && !is_over(search)) {
+		value = (fits + (fails - fits) / 2) / step * step;
+		if (value <= fits)
+			break;
+		if (fits_with(search, change, value))
+			fits = value;
+		else
+			fails = value;
+	}
+	set_value(change, fits);
+	return fits != 0;
+}
+
+/* Up from `from` by steps: for whole cores, and for budgets that leave nothing. */
+static bool find_more(struct search *search, struct change *change, uint64_t from, uint64_t step)
+{
+	uint64_t value = (from + step - 1) / step * step;
+
+	for (uint32_t i = 0; i < 4 && !is_over(search); i++, value += step) {
+		if (fits_with(search, change, value))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* --- CPUs ------------------------------------------------------------------------------------- */
+
+static uint32_t cpus_of(const struct resources *resources)
+{
+	return resources->cpu_mcpu > 0 ? (uint32_t)(resources->cpu_mcpu / 1000) : 0;
+}
+
+/* full-pcpus-only: whole cores. */
+static uint32_t cpu_step(const struct search *search)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(search->ledger);
+	uint32_t per_core = manager->topology->cpus_per_core;
+
+	return manager->policy->cpu_options.full_pcpus_only && per_core ? per_core : 1;
+}
+
+/* The container that failed, else the one that takes most; NULL = none takes any. */
+static const struct container_spec *cpu_container(const struct search *search)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(search->ledger);
+	const struct container_spec *most = NULL;
+
+	for (uint32_t i = 0; i < search->spec->nr_containers; i++) {
+		const struct container_spec *container = &search->spec->containers[i];
+
+		if (!cpu_exclusive_count(manager, search->spec, search->qos, i))
+			continue;
+		if (!strcmp(container->name, search->decision->container))
+			return container;
+		if (!most || container->request.cpu_mcpu > most->request.cpu_mcpu)
+			most = container;
+	}
+	return most;
+}
+
+static void try_container_cpus(struct search *search)
+{
+	const struct container_spec *container = cpu_container(search);
+	const struct decision *decision = search->decision;
 	struct change change = {.kind = CHANGE_CONTAINER_CPUS};
-	const struct container_spec *largest;
+	uint64_t was, from, missing;
 
-	*ret_cpus = (uint32_t)decision->wanted;
-	if (decision->container[0]) {
-		memcpy(change.container, decision->container, sizeof(change.container));
-		return change;
-	}
-	if (is_bubble) {
-		change.kind = CHANGE_POD_CPUS;
-		return change;
-	}
-	largest = largest_container(search->spec);
-	memcpy(change.container, largest->name, sizeof(change.container));
-	*ret_cpus = largest->request.cpu_mcpu > 0 ? (uint32_t)(largest->request.cpu_mcpu / 1000)
-						  : 0;
-	return change;
+	if (!container)
+		return;
+	memcpy(change.container, container->name, sizeof(change.container));
+	was = from = cpus_of(&container->request);
+	missing = less((uint64_t)decision->wanted, (uint64_t)decision->available);
+	if (!decision->is_memory && decision->wanted > 0 && decision->available >= 0)
+		from = less(was, missing);
+	allow_tries(search, TRIES_CPUS);
+	if (decision->refusal == REFUSAL_SMT && was % cpu_step(search) &&
+	    find_more(search, &change, was, cpu_step(search)))
+		keep(search, &change);
+	if (find_less(search, &change, from, was, cpu_step(search)))
+		keep(search, &change);
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static void try_pod_cpus(struct search *search)
 {
-	return a < b ? a : b;
+	const struct cpu_manager *manager = ledger_cpu_manager(search->ledger);
+	const struct decision *decision = search->decision;
+	struct change change = {.kind = CHANGE_POD_CPUS};
+	uint32_t was = cpus_of(&search->spec->request), step = cpu_step(search);
+	bool is_short = decision->refusal == REFUSAL_POD_BUDGET ||
+			!cpu_pod_pool_is_enough(manager, search->spec, search->qos);
+	uint64_t missing = less((uint64_t)decision->wanted, (uint64_t)decision->available);
+	uint64_t from = was;
+
+	if (!search->is_bubble)
+		return;
+	allow_tries(search, TRIES_CPUS);
+	/* In a budget that is too small, what is missing is known of a container only. */
+	if (is_short || was % step) {
+		if (find_more(search, &change, was + (decision->container[0] ? missing : 1), step))
+			keep(search, &change);
+	}
+	if (is_short)
+		return;
+	if (!decision->is_memory && !decision->container[0] && decision->available >= 0)
+		from = (uint64_t)decision->available;
+	if (find_less(search, &change, from, was, step))
+		keep(search, &change);
 }
 
-/* CPUs are not what is short: another policy, or a pod that leaves. */
-static int explain_memory(struct search *search, struct decision *decision)
-{
-	struct change change = {.kind = CHANGE_ALIGN_POLICY, .align = ALIGN_BEST_EFFORT};
+/* --- memory ----------------------------------------------------------------------------------- */
 
-	if (decision->refusal == REFUSAL_TOPOLOGY)
-		try_change(search, &change);
-	try_departures(search, 0);
-	if (search->found)
-		describe(search, decision);
-	return search->error;
+static uint64_t asked(const struct resources *resources, uint64_t page_bytes)
+{
+	const int64_t *amount = amount_of((struct resources *)resources, page_bytes);
+
+	return amount && *amount > 0 ? (uint64_t)*amount : 0;
+}
+
+static const struct container_spec *memory_container(const struct search *search,
+						     uint64_t page_bytes)
+{
+	const struct container_spec *most = NULL;
+
+	for (uint32_t i = 0; i < search->spec->nr_containers; i++) {
+		const struct container_spec *container = &search->spec->containers[i];
+
+		if (!asked(&container->request, page_bytes))
+			continue;
+		if (!strcmp(container->name, search->decision->container))
+			return container;
+		if (!most ||
+		    asked(&container->request, page_bytes) > asked(&most->request, page_bytes))
+			most = container;
+	}
+	return most;
+}
+
+/* What no container has been given on a node, and the kernel has too. */
+static uint64_t free_of(const struct ledger *ledger, uint32_t node, uint64_t page_bytes)
+{
+	const struct memory_manager *manager = ledger_memory_manager(ledger);
+	uint32_t type = 0;
+	uint64_t free;
+
+	while (type < manager->nr_types && manager->page_bytes[type] != page_bytes)
+		type++;
+	if (type == manager->nr_types)
+		return 0;
+	free = ledger_memory_state(ledger)->nodes[node].free_bytes[type];
+	if (type && manager->kernel_free_bytes[node][type] < free)
+		return manager->kernel_free_bytes[node][type];
+	return free;
+}
+
+#define MAX_SEEDS 8
+
+/* Totals that may just fit, largest first: limits lie where a set of nodes is full. */
+struct seeds {
+	uint32_t nr;
+	uint64_t values[MAX_SEEDS];
+};
+
+static void add_seed(struct seeds *seeds, uint64_t total, uint64_t rest, uint64_t was)
+{
+	uint64_t value = less(total, rest);
+	uint32_t at = 0;
+
+	if (!value || value >= was)
+		return;
+	while (at < seeds->nr && seeds->values[at] > value)
+		at++;
+	if ((at < seeds->nr && seeds->values[at] == value) || at == MAX_SEEDS)
+		return;
+	if (seeds->nr == MAX_SEEDS)
+		seeds->nr--;
+	memmove(&seeds->values[at + 1], &seeds->values[at],
+		(seeds->nr - at) * sizeof(seeds->values[0]));
+	seeds->values[at] = value;
+	seeds->nr++;
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* What the decision says there is, what each node has, and what the richest have together. */
+static void gather_seeds(const struct search *search, uint64_t page_bytes, uint64_t rest,
+			 uint64_t was, struct seeds *ret_seeds)
+{
+	const struct decision *decision = search->decision;
+	const struct topology *topology = ledger_topology(search->ledger);
+	uint64_t free[TOPOLOGY_MAX_NODES], sum = 0;
+
+	ret_seeds->nr = 0;
+	if (decision->available > 0)
+		add_seed(ret_seeds, (uint64_t)decision->available, rest, was);
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
+		free[i] = free_of(search->ledger, i, page_bytes);
+	qsort(free, topology->nr_memory_nodes, sizeof(free[0]), compare_bytes);
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		sum += free[i];
+		add_seed(ret_seeds, free[i], rest, was);
+		add_seed(ret_seeds, sum, rest, was);
+	}
+}
+
+/* `total` is what the change's container is a part of: the rest of it stays. */
+static bool find_less_memory(struct search *search, struct change *change, uint64_t was,
+			     uint64_t total)
+{
+	uint64_t grain = change->page_bytes ? change->page_bytes : MEMORY_GRAIN;
+	struct seeds seeds;
+
+	gather_seeds(search, change->page_bytes, less(total, was), was, &seeds);
+	for (uint32_t i = 0; i < seeds.nr; i++) {
+		uint64_t value = change->page_bytes ? seeds.values[i] / grain * grain
+						    : seeds.values[i];
+
+		if (value && fits_with(search, change, value))
+			return true;
+	}
+	for (uint64_t value = was / 2 / grain * grain; value && !is_over(search);
+	     value = value / 2 / grain * grain) {
+		if (fits_with(search, change, value))
+			return true;
+	}
+	return false;
+}
+
+static void try_memory(struct search *search, uint64_t page_bytes)
+{
+	const struct decision *decision = search->decision;
+	const struct container_spec *container = memory_container(search, page_bytes);
+	struct memory_shortage shortage;
+	const struct memory_manager *manager = ledger_memory_manager(search->ledger);
+	bool is_whole = memory_is_whole(manager, search->spec);
+	bool is_short = is_whole && memory_check_budget(manager, search->spec, &shortage);
+	uint64_t total = decision->wanted > 0 ? (uint64_t)decision->wanted : 0;
+	struct change change = {.kind = CHANGE_POD_MEMORY, .page_bytes = page_bytes};
+	uint64_t was = asked(&search->spec->request, page_bytes);
+	uint64_t grain = page_bytes ? page_bytes : MEMORY_GRAIN;
+
+	if (is_short && was) {
+		allow_tries(search, TRIES_MEMORY);
+		if (find_more(search, &change,
+			      was + less(shortage.wanted_bytes, shortage.available_bytes) + 1,
+			      grain))
+			keep(search, &change);
+	} else if (is_whole && was) {
+		allow_tries(search, TRIES_MEMORY);
+		if (find_less_memory(search, &change, was, was))
+			keep(search, &change);
+		return;
+	}
+	if (!container)
+		return;
+	change.kind = CHANGE_CONTAINER_MEMORY;
+	memcpy(change.container, container->name, sizeof(change.container));
+	was = asked(&container->request, page_bytes);
+	allow_tries(search, TRIES_MEMORY);
+	if (is_short ? find_less(search, &change, was - 1, was, grain)
+		     : find_less_memory(search, &change, was, total > was ? total : was))
+		keep(search, &change);
+}
+
+/* A page size that nodes do have. */
+static void try_page_sizes(struct search *search)
+{
+	const struct memory_manager *manager = ledger_memory_manager(search->ledger);
+	struct change change = {.kind = CHANGE_PAGE_SIZE,
+				.page_bytes = search->decision->page_bytes};
+
+	if (!change.page_bytes)
+		return;
+	allow_tries(search, manager->nr_types);
+	for (uint32_t type = 1; type < manager->nr_types; type++) {
+		change.to_page_bytes = manager->page_bytes[type];
+		if (change.to_page_bytes == change.page_bytes || !is_admitted_by(search, &change))
+			continue;
+		keep(search, &change);
+		return;
+	}
+}
+
+/* --- policy ----------------------------------------------------------------------------------- */
+
+/* From the nearest to the loosest; the first that admits. */
+static void try_alignment(struct search *search)
+{
+	const struct policy *policy = ledger_policy(search->ledger);
+	struct change change = {.kind = CHANGE_ALIGN_POLICY};
+
+	allow_tries(search, ALIGN_NR);
+	for (int align = (int)policy->align - 1; align > ALIGN_NONE; align--) {
+		change.align = (enum align_policy)align;
+		if (is_admitted_by(search, &change)) {
+			keep(search, &change);
+			break;
+		}
+	}
+	change = (struct change){
+		.kind = CHANGE_ALIGN_SCOPE,
+		.scope = policy->scope == ALIGN_SCOPE_POD ? ALIGN_SCOPE_CONTAINER : ALIGN_SCOPE_POD,
+	};
+	if (policy->align != ALIGN_NONE && is_admitted_by(search, &change))
+		keep(search, &change);
+}
+
+static void try_other_rules(struct search *search)
+{
+	const struct policy *policy = ledger_policy(search->ledger);
+	struct change cores = {.kind = CHANGE_ANY_CORES}, repaired = {.kind = CHANGE_REPAIRED};
+
+	allow_tries(search, 2);
+	if (search->decision->refusal == REFUSAL_SMT && policy->cpu_options.full_pcpus_only &&
+	    is_admitted_by(search, &cores))
+		keep(search, &cores);
+	if (policy->compatibility == COMPATIBILITY_KUBELET_1_36 &&
+	    is_admitted_by(search, &repaired))
+		keep(search, &repaired);
+}
+
+/* --- departures ------------------------------------------------------------------------------- */
+
+struct candidate {
+	bool is_ending;
+	uint64_t held; /* CPUs, or bytes of the memory that is short */
+	const char *uid;
+};
+
+/* Who goes anyway, then who holds least; by uid so that the answer is one. */
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->is_ending != y->is_ending)
+		return x->is_ending ? -1 : 1;
+	if (x->held != y->held)
+		return x->held < y->held ? -1 : 1;
+	return strcmp(x->uid, y->uid);
+}
+
+static uint64_t memory_held(const struct search *search, const struct ledger_pod *pod)
+{
+	const struct memory_manager *manager = ledger_memory_manager(search->ledger);
+	const struct memory_blocks *blocks = pod->memory;
+	uint64_t sum = 0;
+
+	for (uint32_t type = 0; blocks && type < manager->nr_types; type++) {
+		if (manager->page_bytes[type] != search->decision->page_bytes)
+			continue;
+		sum = blocks->pod.present ? blocks->pod.bytes[type] : 0;
+		for (uint32_t i = 0; i < blocks->nr && !blocks->pod.present; i++)
+			sum += blocks->containers[i].present ? blocks->containers[i].bytes[type]
+							     : 0;
+	}
+	return sum;
+}
+
+/* What could help at all; with nothing held a pod matters to the last shared CPU only. */
+static uint32_t list_candidates(const struct search *search, struct candidate *candidates)
+{
+	const struct decision *decision = search->decision;
+	bool is_number = decision->wanted >= 0 && decision->available >= 0 && !decision->is_both;
+	uint64_t missing =
+		is_number ? less((uint64_t)decision->wanted, (uint64_t)decision->available) : 0;
+	bool anyone = decision->refusal == REFUSAL_LAST_SHARED_CPU;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ledger_nr_pods(search->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(search->ledger, i);
+		uint64_t held = decision->is_memory ? memory_held(search, pod)
+						    : cpuset_count(&pod->held);
+
+		if ((held || anyone || decision->is_both) && (held >= missing || anyone) &&
+		    strcmp(pod->spec->uid, search->spec->uid))
+			candidates[nr++] =
+				(struct candidate){pod->state == POD_ENDING, held, pod->spec->uid};
+	}
+	return nr;
+}
+
+static void try_departures(struct search *search)
+{
+	uint32_t nr_pods = ledger_nr_pods(search->ledger), nr;
+	struct candidate *candidates cleanup_free = NULL;
+
+	if (search->error || !nr_pods)
+		return;
+	candidates = calloc(nr_pods, sizeof(*candidates));
+	if (!candidates) {
+		search->error = -ENOMEM;
+		return;
+	}
+	nr = list_candidates(search, candidates);
+	qsort(candidates, nr, sizeof(candidates[0]), compare_candidates);
+	allow_tries(search, TRIES_DEPARTURES);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct change change = {.kind = CHANGE_POD_LEAVES};
+
+		snprintf(change.uid, sizeof(change.uid), "%s", candidates[i].uid);
+		if (is_admitted_by(search, &change)) {
+			keep(search, &change);
+			return;
+		}
+	}
+}
+
+/* --- all together ----------------------------------------------------------------------------- */
+
+/* What of the request could be less or more, nearest first. */
+static void try_amounts(struct search *search)
+{
+	const struct decision *decision = search->decision;
+
+	if (decision->is_memory)
+		try_memory(search, decision->page_bytes);
+	if (decision->is_memory && !decision->is_both)
+		return try_page_sizes(search);
+	try_pod_cpus(search);
+	/* A bubble is the pod's budget; its containers matter where it is too small for them. */
+	if (!search->is_bubble || decision->refusal == REFUSAL_POD_BUDGET ||
+	    !cpu_pod_pool_is_enough(ledger_cpu_manager(search->ledger), search->spec, search->qos))
+		try_container_cpus(search);
+}
+
+/* How nodes were chosen, once more and written down; the last time is the one that counts. */
+static int write_account(struct ledger *ledger, const struct pod_spec *spec,
+			 struct account *ret_account)
+{
+	struct decision *decision cleanup_free = malloc(sizeof(*decision));
+	int r = decision ? ledger_begin(ledger) : -ENOMEM;
+
+	if (r)
+		return r;
+	*ret_account = (struct account){.is_aligned = false};
+	r = admit_place_accounted(ledger, spec, decision, ret_account, 0);
+	ledger_abort(ledger);
+	return r;
 }
 
 int explain_refusal(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
 {
-	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	struct search search = {.ledger = ledger, .spec = spec};
-	uint32_t step = manager->policy->cpu_options.full_pcpus_only &&
-					manager->topology->cpus_per_core
-				? manager->topology->cpus_per_core
-				: 1;
-	bool is_bubble = cpu_is_bubble_pod(manager, spec, pod_qos(spec));
-	uint32_t budget = spec->request.cpu_mcpu > 0 ? (uint32_t)(spec->request.cpu_mcpu / 1000)
-						     : 0;
-	uint32_t cpus, missing, most;
-	struct change change;
+	struct search *search cleanup_free = calloc(1, sizeof(*search));
+	int r;
 
-	if (decision->is_memory)
-		return explain_memory(&search, decision);
-	change = change_of(&search, decision, is_bubble, &cpus);
-	missing = decision->wanted > decision->available
-			  ? (uint32_t)(decision->wanted - decision->available)
-			  : 0;
-	switch (decision->refusal) {
-	case REFUSAL_TOPOLOGY:
-		/* the alignment found the pod's own pool empty */
-		if (is_bubble && !cpu_pod_pool_is_enough(manager, spec, pod_qos(spec)))
-			try_more(&search, change, budget + 1, step);
-		break;
-	case REFUSAL_SMT:
-		if (cpus % step)
-			try_more(&search, change, cpus + 1, step);
-		break;
-	case REFUSAL_EMPTY_SHARED_POOL:
-	case REFUSAL_POD_BUDGET:
-		change.kind = CHANGE_POD_CPUS;
-		try_more(&search, change, budget + (decision->container[0] ? missing : 1), step);
-		break;
-	default:
-		break;
+	if (!search)
+		return -ENOMEM;
+	r = write_account(ledger, spec, &decision->account);
+	if (r)
+		return r;
+	search->ledger = ledger;
+	search->spec = spec;
+	search->qos = pod_qos(spec);
+	search->decision = decision;
+	search->is_bubble = cpu_is_bubble_pod(ledger_cpu_manager(ledger), spec, search->qos);
+	try_amounts(search);
+	if (decision->refusal == REFUSAL_TOPOLOGY)
+		try_alignment(search);
+	try_other_rules(search);
+	try_departures(search);
+	if (search->error || !search->nr_found)
+		return search->error;
+	decision->change = search->found[0];
+	snprintf(decision->suggestion, sizeof(decision->suggestion), "%s", search->found[0].text);
+	decision->nr_others = search->nr_found - 1;
+	memcpy(decision->others, search->found + 1,
+	       decision->nr_others * sizeof(decision->others[0]));
+	return 0;
+}
+
+static bool has_same_grants(const struct ledger_pod *a, const struct ledger_pod *b)
+{
+	for (uint32_t i = 0; i < a->nr_grants; i++) {
+		if (a->grants[i].isolation != b->grants[i].isolation ||
+		    a->grants[i].mems != b->grants[i].mems ||
+		    !cpuset_equal(&a->grants[i].cpus, &b->grants[i].cpus))
+			return false;
 	}
-	most = decision->available >= 0 && decision->refusal != REFUSAL_LAST_SHARED_CPU
-		       ? (uint32_t)decision->available
-		       : cpus;
-	if (decision->refusal != REFUSAL_EMPTY_SHARED_POOL && cpus)
-		try_fewer(&search, change_of(&search, decision, is_bubble, &cpus),
-			  smaller(cpus - 1, most), step);
-	if (decision->refusal == REFUSAL_TOPOLOGY) {
-		change = (struct change){.kind = CHANGE_ALIGN_POLICY, .align = ALIGN_BEST_EFFORT};
-		try_change(&search, &change);
-	}
-	try_departures(&search, missing);
-	if (search.found)
-		describe(&search, decision);
-	return search.error;
+	return cpuset_equal(&a->held, &b->held);
+}
+
+int explain_grant(struct ledger *ledger, const char *uid, struct account *accounts, bool *ret_same)
+{
+	const struct ledger_pod *pod = ledger_find(ledger, uid);
+	struct decision *decision cleanup_free = malloc(sizeof(*decision));
+	struct pod_spec *spec cleanup_pod_spec = NULL;
+	struct ledger_pod was;
+	struct grant *grants cleanup_free = NULL;
+	int r;
+
+	if (!pod)
+		return -ENOENT;
+	/* Removing it frees what it points to: the ledger's own copy comes back on abort only. */
+	was = *pod;
+	spec = pod_spec_copy(pod->spec);
+	grants = calloc(was.nr_grants, sizeof(*grants));
+	if (!decision || !spec || !grants)
+		return -ENOMEM;
+	memcpy(grants, pod->grants, was.nr_grants * sizeof(*grants));
+	was.grants = grants;
+	memset(accounts, 0, was.nr_grants * sizeof(*accounts));
+	r = ledger_begin(ledger);
+	if (r)
+		return r;
+	r = admit_place_accounted(ledger, spec, decision, accounts, 1);
+	if (!r)
+		*ret_same = decision->admitted && has_same_grants(&was, ledger_find(ledger, uid));
+	ledger_abort(ledger);
+	return r;
 }

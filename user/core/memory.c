@@ -291,7 +291,11 @@ static void add_amount(const struct memory_manager *manager, uint64_t page_bytes
 	if (bytes < 0)
 		return;
 	if (type == manager->nr_types) {
-		request->is_unknown |= bytes > 0;
+		if (bytes > 0) {
+			request->is_unknown = true;
+			request->unknown_page_bytes = page_bytes;
+			request->unknown_bytes = (uint64_t)bytes;
+		}
 		return;
 	}
 	request->types |= 1U << type;
@@ -349,7 +353,11 @@ void memory_pod_request(const struct memory_manager *manager, const struct pod_s
 		struct memory_request *sum = kind == CONTAINER_APP ? ret_request : &sidecars;
 
 		read_amounts(manager, &spec->containers[i].request, &one);
-		ret_request->is_unknown |= one.is_unknown;
+		if (one.is_unknown) {
+			ret_request->is_unknown = true;
+			ret_request->unknown_page_bytes = one.unknown_page_bytes;
+			ret_request->unknown_bytes = one.unknown_bytes;
+		}
 		memory_for_each_type(type, one.types)
 		{
 			uint64_t with_sidecars =

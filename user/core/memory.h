@@ -121,6 +121,7 @@ void memory_type_name(const struct memory_manager *manager, uint32_t type, char 
 struct memory_request {
 	uint32_t types;
 	bool is_unknown; /* asks for a page size that no node has: fits nowhere */
+	uint64_t unknown_page_bytes, unknown_bytes; /* the last such size, and how much of it */
 	uint64_t bytes[MEMORY_MAX_TYPES];
 };
 
@@ -217,6 +218,7 @@ enum memory_result {
 /* What a failed call asked for and had. */
 struct memory_shortage {
 	uint32_t type; /* the first that is short */
+	uint64_t unknown_page_bytes; /* instead of a type: a page size no node has; else 0 */
 	uint64_t wanted_bytes, available_bytes;
 	uint64_t kernel_free_bytes; /* huge pages, by the kernel; MEMORY_NOT_KNOWN */
 	node_mask_t nodes;	    /* what was looked at */

@@ -150,6 +150,16 @@ void memory_offer_shortage(const struct memory_offer *offer, node_mask_t nodes,
 			break;
 		}
 	}
+	if (offer->request.is_unknown) {
+		*ret_shortage = (struct memory_shortage){
+			.unknown_page_bytes = offer->request.unknown_page_bytes,
+			.wanted_bytes = offer->request.unknown_bytes,
+			.kernel_free_bytes = MEMORY_NOT_KNOWN,
+			.nodes = nodes,
+			.container = offer->index,
+		};
+		return;
+	}
 	*ret_shortage = (struct memory_shortage){
 		.type = first,
 		.wanted_bytes = offer->request.bytes[first],

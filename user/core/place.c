@@ -12,97 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-struct placing {
-	struct ledger *ledger;
-	struct ledger_pod *pod;
-	struct cpu_reuse *reuse;
-	struct memory_reuse *memory_reuse; /* kubelet-1.36 looks at it */
-	struct decision *decision;
-	struct hint hint; /* what alignment settled on last; memory is allocated under it */
-};
-
-/* "container db" or "the pod": who asked. */
-static void name_asker(const struct ledger_pod *pod, uint32_t container, char *buffer, size_t size)
-{
-	if (container < pod->nr_grants)
-		snprintf(buffer, size, "container %s", pod->grants[container].container);
-	else
-		snprintf(buffer, size, "the pod");
-}
-
-static void refuse_count(const struct ledger *ledger, const struct ledger_pod *pod,
-			 const char *asker, const char *container, struct decision *decision)
-{
-	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	struct cpuset held;
-
-	ledger_exclusive(ledger, &held);
-	cpuset_subtract(&held, &pod->held);
-	refuse_pod(
-		decision, REFUSAL_CPUS, container,
-		"%s asks for %lld exclusive CPUs, %lld are free: of %u CPUs %u are reserved and %u "
-		"held by other pods",
-		asker, (long long)decision->wanted, (long long)decision->available,
-		cpuset_count(&manager->usable), cpuset_count(&manager->reserved),
-		cpuset_count(&held));
-}
-
-static void refuse_result(const struct ledger *ledger, const struct ledger_pod *pod,
-			  enum cpu_result result, const struct cpu_shortage *shortage,
-			  struct decision *decision)
-{
-	const struct topology *topology = ledger_topology(ledger);
-	bool is_container = shortage->container < pod->nr_grants;
-	const char *container = is_container ? pod->grants[shortage->container].container : "";
-	char asker[POD_CONTAINER_NAME + 16];
-
-	name_asker(pod, shortage->container, asker, sizeof(asker));
-	decision->wanted = shortage->wanted;
-	decision->available = shortage->available;
-	switch (result) {
-	case CPU_SMT_NOT_MULTIPLE:
-		return refuse_pod(
-			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %u exclusive CPUs, which is no multiple "
-			"of %u, the threads of a core",
-			asker, shortage->wanted, topology->cpus_per_core);
-	case CPU_SMT_NO_FREE_CORES:
-		return refuse_pod(
-			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %u exclusive CPUs, %u are free on cores "
-			"without a reserved thread",
-			asker, shortage->wanted, shortage->available);
-	case CPU_EMPTY_POD_POOL:
-		return refuse_pod(
-			decision, REFUSAL_EMPTY_SHARED_POOL, container,
-			"the pod's budget of %u CPUs goes to its exclusive containers whole; "
-			"its other containers would have none",
-			shortage->wanted);
-	case CPU_NOT_ENOUGH:
-		if (is_container && pod->has_bubble)
-			return refuse_pod(
-				decision, REFUSAL_POD_BUDGET, container,
-				"%s asks for %u exclusive CPUs, but the pod's budget of %u "
-				"has %u left for it",
-				asker, shortage->wanted, cpuset_count(&pod->bubble),
-				shortage->available);
-		return refuse_count(ledger, pod, asker, container, decision);
-	default:
-		return refuse_pod(
-			decision, REFUSAL_CPUS, container,
-			"%s asks for %u exclusive CPUs and %u are free, but the kubelet's own "
-			"algorithm fails here (%s); compatibility: repaired does not",
-			asker, shortage->wanted, shortage->available, cpu_result_name(result));
-	}
-}
-
 /* --- alignment -------------------------------------------------------------------------------- */
 
 /*
  * Masks of CPU hints are over the nodes with CPUs; alignment looks at all nodes.
  * On most machines these are the same.
  */
-static node_mask_t to_all_nodes(const struct topology *topology, node_mask_t nodes)
+node_mask_t place_all_nodes(const struct topology *topology, node_mask_t nodes)
 {
 	node_mask_t all = 0;
 
@@ -160,7 +76,7 @@ static int list_hints(const struct policy *policy, const struct cpu_offer *offer
 static void widen_to_all_nodes(const struct topology *topology, struct hint *hints, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		hints[i].nodes = to_all_nodes(topology, hints[i].nodes);
+		hints[i].nodes = place_all_nodes(topology, hints[i].nodes);
 }
 
 /* Does a provider other than this one say the set will do? */
@@ -169,8 +85,8 @@ static bool both_have(const struct topology *topology, const struct cpu_offer *c
 {
 	node_mask_t on_cpus = to_cpu_nodes(topology, nodes);
 
-	return on_cpus && to_all_nodes(topology, on_cpus) == nodes && cpu_offer_has(cpu, on_cpus) &&
-	       memory_offer_has(memory, nodes);
+	return on_cpus && place_all_nodes(topology, on_cpus) == nodes &&
+	       cpu_offer_has(cpu, on_cpus) && memory_offer_has(memory, nodes);
 }
 
 static bool lists_nodes(const struct hint *hints, uint32_t nr, node_mask_t nodes)
@@ -255,137 +171,6 @@ static int merge_offers(const struct ledger *ledger, const struct cpu_offer *off
 	return align_merge(&problem, ret_alignment);
 }
 
-/* "0: 6 of 16, 1: 2 of 16": free and all CPUs per node, as many nodes as there is room for. */
-static void describe_nodes(const struct topology *topology, const struct cpu_offer *offer,
-			   char *buffer, size_t size)
-{
-	size_t used = 0;
-
-	buffer[0] = '\0';
-	for (uint32_t i = 0; i < topology->nodes.nr && used + 40 < size; i++)
-		used += (size_t)snprintf(buffer + used, size - used, "%s%u: %u of %u",
-					 i ? ", " : "", topology->nodes.ids[i], offer->available[i],
-					 topology->nodes.nr_cpus[i]);
-}
-
-/* CPUs of the `nr_nodes` nodes that offer most. */
-static uint32_t most_on_nodes(const struct topology *topology, const struct cpu_offer *offer,
-			      uint32_t nr_nodes)
-{
-	uint32_t sum = offer->nr_reusable;
-	node_mask_t taken = 0;
-
-	for (uint32_t n = 0; n < nr_nodes && n < topology->nodes.nr; n++) {
-		uint32_t best = TOPOLOGY_MAX_NODES;
-
-		for (uint32_t i = 0; i < topology->nodes.nr; i++) {
-			if (!(taken >> i & 1) && (best == TOPOLOGY_MAX_NODES ||
-						  offer->available[i] > offer->available[best]))
-				best = i;
-		}
-		taken |= (node_mask_t)1 << best;
-		sum += offer->available[best];
-	}
-	return sum;
-}
-
-static void refuse_alignment(const struct placing *placing, const struct cpu_offer *offer,
-			     uint32_t container)
-{
-	const struct topology *topology = ledger_topology(placing->ledger);
-	const struct policy *policy = ledger_policy(placing->ledger);
-	const struct ledger_pod *pod = placing->pod;
-	struct decision *decision = placing->decision;
-	const char *name = container < pod->nr_grants ? pod->grants[container].container : "";
-	uint32_t nr_nodes = policy->align == ALIGN_SINGLE_NUMA_NODE ? 1 : offer->min_nodes;
-	char asker[POD_CONTAINER_NAME + 16], nodes[256];
-
-	name_asker(pod, container, asker, sizeof(asker));
-	if (offer->opinion != CPU_OFFERS) {
-		decision->wanted = cpu_bubble_count(pod->spec, pod->qos);
-		refuse_pod(decision, REFUSAL_TOPOLOGY, name,
-			   "topologyManagerPolicy %s: no NUMA nodes satisfy %s: its exclusive "
-			   "containers leave nothing of its budget of %lld CPUs to the others",
-			   align_policy_name(policy->align), asker, (long long)decision->wanted);
-		return;
-	}
-	describe_nodes(topology, offer, nodes, sizeof(nodes));
-	decision->wanted = offer->request;
-	decision->available = most_on_nodes(topology, offer, nr_nodes);
-	refuse_pod(decision, REFUSAL_TOPOLOGY, name,
-		   "topologyManagerPolicy %s: %s asks for %u exclusive CPUs on %u NUMA node%s, but "
-		   "at most %lld are free so; free by node: %s",
-		   align_policy_name(policy->align), asker, offer->request, nr_nodes,
-		   nr_nodes == 1 ? "" : "s", (long long)decision->available, nodes);
-}
-
-/* Who asks for how much, and what there is; the numbers of the decision are bytes. */
-static void refuse_memory(const struct placing *placing, enum refusal refusal,
-			  enum memory_result result, const struct memory_shortage *shortage)
-{
-	const struct memory_manager *manager = ledger_memory_manager(placing->ledger);
-	const struct ledger_pod *pod = placing->pod;
-	struct decision *decision = placing->decision;
-	const char *container = shortage->container < pod->nr_grants
-					? pod->grants[shortage->container].container
-					: "";
-	char asker[POD_CONTAINER_NAME + 16], type[MEMORY_NAME_MAX], nodes[256], why[192];
-	char kernel[80] = "";
-	struct cpuset ids;
-
-	name_asker(pod, shortage->container, asker, sizeof(asker));
-	memory_type_name(manager, shortage->type, type, sizeof(type));
-	memory_result_text(manager, result, shortage, why, sizeof(why));
-	topology_mems_of_mask(manager->topology, shortage->nodes, &ids);
-	cpuset_format(&ids, nodes, sizeof(nodes));
-	if (shortage->kernel_free_bytes != MEMORY_NOT_KNOWN)
-		snprintf(kernel, sizeof(kernel), ", the kernel has %llu of them free",
-			 (unsigned long long)shortage->kernel_free_bytes);
-	decision->is_memory = true;
-	decision->wanted = (int64_t)shortage->wanted_bytes;
-	decision->available = (int64_t)shortage->available_bytes;
-	if (refusal == REFUSAL_EMPTY_SHARED_POOL)
-		refuse_pod(decision, refusal, container, "%s: %s", asker, why);
-	else
-		refuse_pod(decision, refusal, container,
-			   "%s asks for %llu bytes of %s; NUMA nodes %s have %llu not granted%s "
-			   "(%s)",
-			   asker, (unsigned long long)shortage->wanted_bytes, type, nodes,
-			   (unsigned long long)shortage->available_bytes, kernel, why);
-}
-
-/* Is it memory that alignment fails for? Then it is refused with its numbers. */
-static bool refuse_memory_alignment(const struct placing *placing, const struct memory_offer *offer)
-{
-	const struct policy *policy = ledger_policy(placing->ledger);
-	struct memory_shortage shortage;
-	enum memory_result result =
-		memory_probe(offer, policy->align == ALIGN_SINGLE_NUMA_NODE ? 1 : 0, &shortage);
-
-	if (result)
-		refuse_memory(placing, REFUSAL_TOPOLOGY, result, &shortage);
-	return result != MEMORY_OK;
-}
-
-/* Each has a set of nodes, but they have none in common. */
-static void refuse_together(const struct placing *placing, const struct cpu_offer *cpu,
-			    const struct memory_offer *memory, uint32_t container)
-{
-	const struct policy *policy = ledger_policy(placing->ledger);
-	const struct ledger_pod *pod = placing->pod;
-	char asker[POD_CONTAINER_NAME + 16];
-
-	name_asker(pod, container, asker, sizeof(asker));
-	placing->decision->is_memory = true;
-	placing->decision->wanted = (int64_t)memory->request.bytes[0];
-	refuse_pod(placing->decision, REFUSAL_TOPOLOGY,
-		   container < pod->nr_grants ? pod->grants[container].container : "",
-		   "topologyManagerPolicy %s: %s asks for %u exclusive CPUs and %llu bytes of "
-		   "memory; each alone would find NUMA nodes, but no nodes have both",
-		   align_policy_name(policy->align), asker, cpu->request,
-		   (unsigned long long)memory->request.bytes[0]);
-}
-
 /* Would CPUs alone be admitted? */
 static int cpus_are_aligned(const struct ledger *ledger, const struct cpu_offer *offer,
 			    bool *ret_admitted)
@@ -449,6 +234,8 @@ static int align(struct placing *placing, uint32_t container, struct cpu_affinit
 				       placing->memory_reuse, &memory);
 	}
 	r = merge_offers(placing->ledger, &offer, &memory, &alignment);
+	if (!r && placing->accounts)
+		r = account_alignment(placing, &offer, &memory, &alignment, container);
 	if (r)
 		return r;
 	placing->hint = alignment.hint;
@@ -482,8 +269,9 @@ static bool allocate(struct placing *placing, uint32_t container)
 static bool refuse_memory_result(const struct placing *placing, enum memory_result result,
 				 const struct memory_shortage *shortage)
 {
+	bool is_pages = shortage->type || shortage->unknown_page_bytes;
 	enum refusal refusal = result >= MEMORY_EMPTY_POOL ? REFUSAL_EMPTY_SHARED_POOL
-			       : shortage->type		   ? REFUSAL_HUGEPAGES
+			       : is_pages		   ? REFUSAL_HUGEPAGES
 							   : REFUSAL_MEMORY;
 
 	refuse_memory(placing, refusal, result, shortage);
@@ -593,6 +381,12 @@ static int place_whole(struct placing *placing)
 int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct cpu_reuse *reuse,
 	      struct decision *decision)
 {
+	return place_pod_accounted(ledger, pod, reuse, decision, NULL, 0);
+}
+
+int place_pod_accounted(struct ledger *ledger, struct ledger_pod *pod, struct cpu_reuse *reuse,
+			struct decision *decision, struct account *accounts, uint32_t stride)
+{
 	const struct policy *policy = ledger_policy(ledger);
 	struct memory_reuse memory_reuse;
 	struct placing placing = {
@@ -601,6 +395,8 @@ int place_pod(struct ledger *ledger, struct ledger_pod *pod, struct cpu_reuse *r
 		.reuse = reuse,
 		.memory_reuse = &memory_reuse,
 		.decision = decision,
+		.accounts = accounts,
+		.account_stride = stride,
 	};
 
 	/* Not the sets: they are many, and none counts beyond nr. */

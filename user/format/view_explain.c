@@ -396,34 +396,6 @@ static struct json_object *options(struct build *build, const struct subject *su
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
-/* What an operator can do whatever the numbers are; the suggestion is the tried one. */
-static const char *remedy(enum refusal refusal)
-{
-	static const char *const remedies[REFUSAL_NR] = {
-		[REFUSAL_CPUS] = "ask for fewer CPUs, let a pod leave that holds some, or reserve "
-				 "fewer with reservedSystemCPUs",
-		[REFUSAL_SMT] = "ask for whole cores of those that are free, or turn the option "
-				"full-pcpus-only off",
-		[REFUSAL_TOPOLOGY] = "ask for no more than the NUMA nodes below have free, let a "
-				     "pod leave there, or relax topologyManagerPolicy",
-		[REFUSAL_MEMORY] = "ask for less memory, let a pod leave that holds some, or lower "
-				   "reservedMemory",
-		[REFUSAL_HUGEPAGES] = "ask for fewer hugepages, or let the kernel have more: "
-				      "/sys/devices/system/node/node*/hugepages/*/nr_hugepages",
-		[REFUSAL_EMPTY_SHARED_POOL] = "raise the CPUs of the pod's own spec.resources, or "
-					      "give its exclusive containers fewer",
-		[REFUSAL_POD_BUDGET] = "raise the CPUs of the pod's own spec.resources, or give "
-				       "its containers fewer",
-		[REFUSAL_LAST_SHARED_CPU] = "ask for fewer CPUs, or let the containers of the "
-					    "shared pool leave first",
-		[REFUSAL_STATE] = "make stateDirectory writable and give it free space; 'pinfold "
-				  "state show' names the problem",
-		[REFUSAL_SPEC] = "mend the document; it is read again when its file is written",
-	};
-
-	return remedies[refusal];
-}
-
 /* Where CPUs that could still be granted alone lie. */
 static struct json_object *free_nodes(struct build *build, const struct subject *subject)
 {
@@ -463,7 +435,7 @@ static void put_refusal(struct build *build, struct json_object *object,
 	build_put_known(build, object, "available", decision->available);
 	build_put_given(build, object, "message", decision->message);
 	build_put_given(build, object, "suggestion", decision->suggestion);
-	build_put_text(build, object, "remedy", refusal ? remedy(decision->refusal) : NULL);
+	build_put_text(build, object, "remedy", refusal ? refusal_remedy(decision->refusal) : NULL);
 	build_put_text(build, object, "file", refusal ? refusal->file : NULL);
 	build_put_known(build, object, "line",
 			refusal && refusal->line ? (int64_t)refusal->line : -1);
