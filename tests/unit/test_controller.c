@@ -311,6 +311,116 @@ static void what_runs_keeps_its_cpus_without_a_state(void **state)
 	free_pods(pods, 3);
 }
 
+/* --- limits ---------------------------------------------------------------------------------------- */
+
+#define MS 1000000ULL
+
+/* Let the loop turn until `end_ns`; somebody writes into `path` each millisecond. Time spent looking. */
+static uint64_t write_without_end(struct controller *controller, const char *path, uint64_t end_ns)
+{
+	const struct groups_sink *sink = controller_groups_sink(controller);
+	uint64_t spent_ns = 0;
+
+	while (fake->now_ns < end_ns) {
+		uint64_t began_ns;
+
+		fake->now_ns += MS;
+		sink->changed(sink->self, path, "cgroup.procs");
+		if (!fake->wake_ns || fake->wake_ns > fake->now_ns)
+			continue;
+		fake->wake_ns = 0;
+		began_ns = fake->now_ns;
+		controller_wake(controller);
+		spent_ns += fake->now_ns - began_ns;
+	}
+	return spent_ns;
+}
+
+static void writing_without_end_costs_little(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller = start_controller();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+	uint64_t spent_ns, began_ns;
+
+	scan(controller, pods, 2);
+	fake->look_ns = 4 * MS;
+	/* The first is looked at when it comes. */
+	fake->wake_ns = 0;
+	sink->changed(sink->self, "pinfold.slice/poduid-a/exclusive", "cpuset.cpus");
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	spent_ns = write_without_end(controller, "pinfold.slice/poduid-a/exclusive",
+				     fake->now_ns + 100000 * MS);
+	/* A twentieth of 100 s, and what may be spent at once. */
+	assert_in_range(spent_ns, 4000 * MS, 5600 * MS);
+	/* Whoever else is tampered with meanwhile waits for a look, not for the end of it. */
+	tamper("web", GROUP_CPUSET_CPUS, "2-15");
+	began_ns = fake->now_ns;
+	while (strcmp(file_of("web", GROUP_CPUSET_CPUS), "6-15")) {
+		assert_true(fake->now_ns - began_ns < 1000 * MS);
+		write_without_end(controller, "pinfold.slice/poduid-a/exclusive",
+				  fake->now_ns + MS);
+	}
+	/* It ends, and time makes good for what it cost. */
+	fake->now_ns += 60000 * MS;
+	fake->wake_ns = 0;
+	sink->changed(sink->self, "pinfold.slice/poduid-b/web", "cpuset.cpus");
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static unsigned int nr_findings(struct controller *controller, const char *name, const char *part)
+{
+	struct json_object *node = query(controller, "node");
+	struct json_object *findings = json_object_object_get(node, "findings");
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *row = json_object_array_get_idx(findings, i);
+
+		nr += !strcmp(json_object_get_string(json_object_object_get(row, "name")), name) &&
+		      strstr(json_object_get_string(json_object_object_get(row, "message")), part);
+	}
+	json_object_put(node);
+	return nr;
+}
+
+static void each_lost_grant_is_told(void **state)
+{
+	struct pod_spec *pods[] = {
+		fake_pod("a", "exclusive", 1000, true), fake_pod("b", "exclusive", 1000, true),
+		fake_pod("c", "exclusive", 1000, true), fake_pod("d", "exclusive", 1000, true),
+		fake_pod("e", "exclusive", 1000, true), fake_pod("f", "exclusive", 1000, true),
+		fake_pod("g", "exclusive", 1000, true), fake_pod("h", "exclusive", 1000, true),
+		fake_pod("i", "exclusive", 1000, true), fake_pod("j", "exclusive", 1000, true),
+		fake_pod("k", "exclusive", 1000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	controller_free(controller);
+	/* Their CPUs are kept for the system from now on. */
+	cpuset_parse("0-13", 4, &policy.reserved_list);
+	controller = start_controller();
+	assert_int_equal(nr_findings(controller, "grant_lost", "default/a "), 1);
+	assert_int_equal(nr_findings(controller, "grant_lost", "default/b "), 1);
+	assert_int_equal(nr_findings(controller, "grants_lost", ""), 0);
+	controller_free(controller);
+	/* Many of them leave room for other findings. */
+	policy = config.policy;
+	controller = start_controller();
+	scan(controller, pods, 11);
+	assert_int_equal(nr_rows(controller, "pod"), 11);
+	controller_free(controller);
+	cpuset_parse("0-13", 4, &policy.reserved_list);
+	controller = start_controller();
+	assert_int_equal(nr_findings(controller, "grant_lost", ""), 8);
+	assert_int_equal(nr_findings(controller, "grants_lost", "3 more pods"), 1);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
 static void metrics_page_is_whole(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
@@ -425,6 +535,9 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_runs_keeps_its_cpus_without_a_state,
 						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(writing_without_end_costs_little, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(each_lost_grant_is_told, watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(metrics_page_is_whole, watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(every_call_may_be_the_last, watch_overlap,
 						tear_down),

@@ -15,6 +15,12 @@
 #include "lib/file.h"
 #include "lib/log.h"
 
+/*
+ * Between two reads of inotify. Events of one file that nobody read are one event, so a
+ * writer without end costs two hundred reads a second and not one for each write.
+ */
+#define PAUSE_USEC 5000
+
 /* Watched files; index 0 is the directory itself. */
 enum { WATCH_DIRECTORY, WATCH_EVENTS, WATCH_FILE_NR = 10 };
 static const char *const watched_files[WATCH_FILE_NR] = {
@@ -37,7 +43,7 @@ struct watch {
 	const struct dir *dir;
 	const struct groups_sink *sink;
 	int inotify_fd, uevent_fd;
-	sd_event_source *inotify_source, *uevent_source;
+	sd_event_source *inotify_source, *uevent_source, *pause;
 	uint32_t generation;
 	uint32_t nr, capacity;
 	struct watched *groups;
@@ -169,14 +175,24 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *u
 	char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t len = read(fd, buffer, sizeof(buffer));
 
-	/* One buffer each time: a flood of events must not starve the loop. */
+	/* One buffer each time, and a pause: a flood of events must not starve the loop. */
 	for (char *at = buffer; len > 0 && at < buffer + len;) {
 		const struct inotify_event *event = (const struct inotify_event *)at;
 
 		handle(watch, event);
 		at += sizeof(*event) + event->len;
 	}
+	if (sd_event_source_set_time_relative(watch->pause, PAUSE_USEC) >= 0 &&
+	    sd_event_source_set_enabled(watch->pause, SD_EVENT_ONESHOT) >= 0)
+		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	return 0;
+}
+
+static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct watch *watch = userdata;
+
+	return sd_event_source_set_enabled(watch->inotify_source, SD_EVENT_ON);
 }
 
 static void forget(struct watch *watch, struct watched *group)
@@ -293,6 +309,9 @@ int watch_open(const struct dir *dir, sd_event *event, const struct groups_sink 
 		      : sd_event_add_io(event, &watch->inotify_source, watch->inotify_fd, EPOLLIN,
 					on_inotify, watch);
 	if (err >= 0)
+		err = sd_event_add_time_relative(event, &watch->pause, CLOCK_MONOTONIC, 0, 0,
+						 on_pause_over, watch);
+	if (err >= 0)
 		err = open_uevents(watch, event);
 	if (err < 0) {
 		watch_close(watch);
@@ -306,6 +325,7 @@ void watch_close(struct watch *watch)
 {
 	if (!watch)
 		return;
+	sd_event_source_unref(watch->pause);
 	sd_event_source_unref(watch->inotify_source);
 	sd_event_source_unref(watch->uevent_source);
 	/* Closing the descriptor drops all its watches. */

@@ -20,6 +20,28 @@ void want_wake(struct controller *controller, uint64_t delay_ns)
 	controller->ports.loop->wake(controller->ports.loop->self, delay_ns);
 }
 
+static void count_looks(struct controller *controller, uint64_t cost_ns)
+{
+	uint64_t now = now_ns(controller);
+	uint64_t good = (now - controller->look_counted_ns) / LOOK_SHARE;
+
+	controller->look_debt_ns -= good < controller->look_debt_ns ? good
+								    : controller->look_debt_ns;
+	controller->look_debt_ns += cost_ns;
+	controller->look_counted_ns = now;
+}
+
+void want_look(struct controller *controller)
+{
+	uint64_t gap_ns = 0;
+
+	count_looks(controller, 0);
+	if (controller->look_debt_ns > LOOK_BURST_NS)
+		gap_ns = (controller->look_debt_ns - LOOK_BURST_NS) * LOOK_SHARE;
+	controller->others_wrote = true;
+	want_wake(controller, gap_ns < LOOK_LONGEST_GAP_NS ? gap_ns : LOOK_LONGEST_GAP_NS);
+}
+
 void pod_label(const struct pod_spec *spec, char *buffer, size_t size)
 {
 	snprintf(buffer, size, "%s/%s", spec->namespace, spec->name);
@@ -47,22 +69,31 @@ static struct finding_row *find_finding(struct controller *controller, const cha
 	return NULL;
 }
 
+void add_finding(struct controller *controller, const char *name, const char *message,
+		 const char *remedy)
+{
+	struct finding_row *row;
+
+	if (controller->nr_findings == MAX_FINDINGS)
+		return;
+	log_warn(0, "finding %s: %s (%s)", name, message, remedy);
+	row = &controller->findings[controller->nr_findings++];
+	snprintf(row->name, sizeof(row->name), "%s", name);
+	snprintf(row->message, sizeof(row->message), "%s", message);
+	snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
+}
+
 void controller_finding(struct controller *controller, const char *name, const char *message,
 			const char *remedy)
 {
 	struct finding_row *row = find_finding(controller, name);
-	bool known = row && !strcmp(row->message, message);
 
-	if (!row) {
-		if (controller->nr_findings == MAX_FINDINGS)
-			return;
-		row = &controller->findings[controller->nr_findings++];
+	if (row && !strcmp(row->message, message)) {
+		snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
+		return;
 	}
-	snprintf(row->name, sizeof(row->name), "%s", name);
-	snprintf(row->message, sizeof(row->message), "%s", message);
-	snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
-	if (!known)
-		log_warn(0, "finding %s: %s (%s)", name, message, remedy);
+	controller_clear_finding(controller, name);
+	add_finding(controller, name, message, remedy);
 }
 
 void controller_clear_finding(struct controller *controller, const char *name)
@@ -91,7 +122,7 @@ static void on_group_changed(void *self, const char *path, const char *file)
 
 	log_debug("ctl: %s/%s was written", path, file);
 	touch(controller, path);
-	want_wake(controller, 0);
+	want_look(controller);
 }
 
 static void on_group_populated(void *self, const char *path, bool populated)
@@ -100,7 +131,7 @@ static void on_group_populated(void *self, const char *path, bool populated)
 
 	log_debug("ctl: %s is %s", path, populated ? "populated" : "empty");
 	if (!populated)
-		want_wake(controller, 0);
+		want_look(controller);
 }
 
 static void on_hotplug(void *self, unsigned int cpu, bool online)
@@ -187,7 +218,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->source_sink = (struct source_sink){controller, admission_scanned};
 	controller->groups_sink =
 		(struct groups_sink){controller, on_group_changed, on_group_populated, on_hotplug};
-	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event};
+	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event, on_kernel_completed};
 	controller->faces = (struct faces_port){controller,   report_query, command_run,
 						measure_page, is_healthy,   is_ready};
 	*ret_controller = controller;
@@ -281,9 +312,15 @@ int controller_start(struct controller *controller)
 
 void controller_wake(struct controller *controller)
 {
+	bool for_others = controller->others_wrote;
+	uint64_t began_ns = now_ns(controller);
+
+	controller->others_wrote = false;
 	reconcile_touched(controller);
 	admission_sweep(controller);
 	reconcile(controller);
+	if (for_others)
+		count_looks(controller, now_ns(controller) - began_ns);
 }
 
 void controller_tick(struct controller *controller)

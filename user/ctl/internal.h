@@ -6,13 +6,21 @@
 #include "core/admit.h"
 #include "ctl/controller.h"
 
-#define MAX_FINDINGS	 32
+#define MAX_FINDINGS	 64 /* more than there are names, and MAX_LOST_NAMED of one */
 #define MAX_REFUSED	 256
 #define MAX_TOUCHED	 16 /* of more than that the whole look takes care */
 #define RESYNC_NS	 (10ULL * 1000000000ULL)
 #define SELF_TEST_NS	 (60ULL * 1000000000ULL)
 #define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
 #define RETRY_LONGEST_NS (30ULL * 1000000000ULL)
+/*
+ * Looks that others cause by writing, making or removing cgroups may take a
+ * twentieth of the time, and this much at once before that; so a writer without end
+ * cannot keep the agent busy, nor keep it from looking for longer than the last.
+ */
+#define LOOK_SHARE	    20
+#define LOOK_BURST_NS	    (500ULL * 1000000ULL)
+#define LOOK_LONGEST_GAP_NS (5ULL * 1000000000ULL)
 /* Below the workload root: the self-test's cgroup, never a pod's name. */
 #define SELF_TEST_GROUP "pinfold-selftest"
 
@@ -65,6 +73,9 @@ struct controller {
 	bool groups_changed; /* a cgroup was made or removed: ids are new */
 	bool started, source_complete, state_writable;
 	uint64_t last_resync_ns, last_self_test_ns;
+	/* What looks for others cost, less what time has made good. */
+	uint64_t look_debt_ns, look_counted_ns;
+	bool others_wrote; /* since the last look */
 
 	uint32_t nr_refused;
 	struct refused_pod *refused; /* [MAX_REFUSED] */
@@ -117,6 +128,7 @@ void choose_tier(struct controller *controller);
 /* publish.c: what the BPF side is told */
 void publish_policy(struct controller *controller);
 void on_kernel_event(void *self, const struct kernel_event *event);
+void on_kernel_completed(void *self);
 /* The ledger's container behind a cgroup path; false = none. */
 bool container_of_path(const struct controller *controller, const char *path, char *ret_pod,
 		       size_t size, const char **ret_container);
@@ -128,7 +140,12 @@ int command_run(void *self, const char *object, const char *command, struct json
 int measure_page(void *self, bool openmetrics, struct text *out);
 
 void want_wake(struct controller *controller, uint64_t delay_ns);
+/* The same for somebody else's doing: at once, or when what such looks may cost allows it. */
+void want_look(struct controller *controller);
 uint64_t now_ns(const struct controller *controller);
+/* As controller_finding, but beside others of that name instead of in their place. */
+void add_finding(struct controller *controller, const char *name, const char *message,
+		 const char *remedy);
 /* Group of a container or pod in the desired tree, NULL = none. */
 const struct group *desired_group(const struct controller *controller, const char *uid,
 				  const char *container);

@@ -216,7 +216,7 @@ void on_kernel_event(void *self, const struct kernel_event *event)
 
 	if (is_life_cycle(event->kind, &matters)) {
 		if (matters)
-			want_wake(controller, 0);
+			want_look(controller);
 		return;
 	}
 	snprintf(row.kind, sizeof(row.kind), "%s", event->kind);
@@ -231,7 +231,16 @@ void on_kernel_event(void *self, const struct kernel_event *event)
 	if (!strcmp(event->kind, "drift")) {
 		name_culprit(controller, event, &row);
 		touch(controller, row.target);
-		want_wake(controller, 0);
+		want_look(controller);
 	}
 	audit_event(&controller->audit, &row);
+}
+
+void on_kernel_completed(void *self)
+{
+	struct controller *controller = self;
+
+	publish_policy(controller);
+	/* what happened while the watch was not there had no event */
+	want_wake(controller, 0);
 }

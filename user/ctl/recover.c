@@ -74,8 +74,16 @@ static void set_aside(struct controller *controller, const char *why)
 			   "when you no longer need it");
 }
 
-/* One pod that does not fit any more is reported and left out; the others stay. */
-static void restore_pod(struct controller *controller, const struct state_pod *saved)
+/* So many are named one by one; what else an operator should know needs room too. */
+#define MAX_LOST_NAMED 8
+#define LOST_REMEDY    "it is decided anew when a source names it; check its placement"
+
+/*
+ * One pod that does not fit any more is reported, the first of them each by name, and
+ * left out; the others stay.
+ */
+static void restore_pod(struct controller *controller, const struct state_pod *saved,
+			uint32_t *nr_lost)
 {
 	char name[POD_NAME_MAX * 2], error[256] = "", message[ROW_DETAIL_MAX];
 	int r = -EUCLEAN;
@@ -95,13 +103,16 @@ static void restore_pod(struct controller *controller, const struct state_pod *s
 		return;
 	snprintf(message, sizeof(message), "%.120s could not keep its grant: %.160s", name,
 		 *saved->problem ? saved->problem : error);
-	controller_finding(controller, "grant_lost", message,
-			   "it is decided anew when a source names it; check its placement");
+	if ((*nr_lost)++ < MAX_LOST_NAMED)
+		add_finding(controller, "grant_lost", message, LOST_REMEDY);
+	else
+		log_warn(0, "state: %s", message);
 }
 
 static int restore_state(struct controller *controller, const struct state *state)
 {
 	char message[ROW_DETAIL_MAX], then[96], now[96];
+	uint32_t nr_lost = 0;
 
 	if (!cpuset_equal(&state->cpus, &controller->topology->all)) {
 		cpuset_format(&state->cpus, then, sizeof(then));
@@ -112,7 +123,13 @@ static int restore_state(struct controller *controller, const struct state *stat
 				   "pods whose CPUs are gone are decided anew");
 	}
 	for (uint32_t i = 0; i < state->nr_pods; i++)
-		restore_pod(controller, &state->pods[i]);
+		restore_pod(controller, &state->pods[i], &nr_lost);
+	if (nr_lost > MAX_LOST_NAMED) {
+		snprintf(message, sizeof(message), "%u more pods could not keep their grants",
+			 nr_lost - MAX_LOST_NAMED);
+		controller_finding(controller, "grants_lost", message,
+				   "the log of the start names them; they are decided anew");
+	}
 	log_info("state: %u pods brought back%s", ledger_nr_pods(controller->ledger),
 		 strcmp(state->boot_id, controller->options.boot_id)
 			 ? "; the machine was rebooted, so they stay only if a source names them"
