@@ -197,6 +197,8 @@ struct kernel_event {
 struct kernel_sink {
 	void *self;
 	void (*event)(void *self, const struct kernel_event *event);
+	/* Parts that start() had not waited for are in force now: publish to them. May be NULL. */
+	void (*completed)(void *self);
 };
 
 /* --- sources ---------------------------------------------------------------------------------- */
