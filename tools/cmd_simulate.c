@@ -5,12 +5,14 @@
  * A script has one step per line: pod file FILE [times N], policy file FILE,
  * drain POD, offline CPUS, and expectations:
  *   expect admitted POD            expect refused POD [REASON]
- *   expect cpus POD CONTAINER CPUS expect shared CPUS
+ *   expect cpus POD CONTAINER CPUS expect mems POD CONTAINER NODES
+ *   expect shared CPUS             expect fits CPUS
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/capacity.h"
 #include "simulation.h"
 #include "words.h"
 
@@ -20,17 +22,18 @@
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-static int parse_times(struct session *session, const char *word, unsigned int *ret_times)
+static int parse_number(struct session *session, const char *what, const char *word,
+			unsigned int most, unsigned int *ret_number)
 {
 	char *end;
 	unsigned long value;
 
 	errno = 0;
 	value = strtoul(word, &end, 10);
-	if (errno || end == word || *end || *word == '-' || value < 1 || value > MAX_TIMES)
-		return out_fail(session, STATUS_USAGE, "times '%.60s': write a number from 1 to %d",
-				word, MAX_TIMES);
-	*ret_times = (unsigned int)value;
+	if (errno || end == word || *end || *word < '0' || *word > '9' || value < 1 || value > most)
+		return out_fail(session, STATUS_USAGE, "%s '%.60s': write a number from 1 to %u",
+				what, word, most);
+	*ret_number = (unsigned int)value;
 	return STATUS_DONE;
 }
 
@@ -45,7 +48,7 @@ static int step_pods(struct simulation *simulation, int argc, char **argv)
 		argv++;
 	}
 	if (argc >= 2 && !strcmp(argv[argc - 2], "times")) {
-		r = parse_times(simulation->session, argv[argc - 1], &times);
+		r = parse_number(simulation->session, "times", argv[argc - 1], MAX_TIMES, &times);
 		argc -= 2;
 	}
 	if (r)
@@ -135,25 +138,51 @@ static int expect_refused(struct simulation *simulation, const struct script_lin
 				 refused ? refused->decision.reason : "not refused");
 }
 
-static int expect_cpus(struct simulation *simulation, const struct script_line *line,
-		       const struct pod_ref *ref, char **argv)
+/* argv: container and list; `what` is "cpus" or "mems". */
+static int expect_of_container(struct simulation *simulation, const struct script_line *line,
+			       const struct pod_ref *ref, const char *what, char **argv)
 {
 	const struct ledger_pod *pod = simulation_find(simulation, ref);
+	const struct ledger *ledger = simulation->world.ledger;
 
 	for (uint32_t i = 0; pod && i < pod->nr_grants; i++) {
-		if (!strcmp(pod->grants[i].container, argv[0]))
+		const struct grant *grant = &pod->grants[i];
+		struct cpuset mems;
+
+		if (strcmp(grant->container, argv[0]))
+			continue;
+		if (!strcmp(what, "cpus"))
 			return expect_cpuset(simulation, line, argv[1],
-					     ledger_effective(simulation->world.ledger,
-							      &pod->grants[i]));
+					     ledger_effective(ledger, grant));
+		simulation_mems(ledger, grant, &mems);
+		return expect_cpuset(simulation, line, argv[1], &mems);
 	}
 	return simulation_expect(simulation, line->number, line->text, false,
 				 pod ? "no such container" : "not admitted");
 }
 
+/* A request of so many exclusive CPUs can be had from one NUMA node. */
+static int expect_fits(struct simulation *simulation, const struct script_line *line,
+		       const char *word)
+{
+	struct capacity capacity;
+	unsigned int wanted;
+	char found[64];
+	int r = parse_number(simulation->session, "fits", word, CPUSET_MAX, &wanted);
+
+	if (r)
+		return r;
+	capacity_measure(simulation->world.ledger, &capacity);
+	snprintf(found, sizeof(found), "at most %u", capacity.largest_request);
+	return simulation_expect(simulation, line->number, line->text,
+				 wanted <= capacity.largest_request, found);
+}
+
 static int step_expect(struct simulation *simulation, const struct script_line *line)
 {
-	static const char grammar[] = "expect admitted POD, expect refused POD [REASON], expect "
-				      "cpus POD CONTAINER CPUS, expect shared CPUS";
+	static const char grammar[] =
+		"expect admitted POD, expect refused POD [REASON], expect cpus POD CONTAINER CPUS, "
+		"expect mems POD CONTAINER NODES, expect shared CPUS, expect fits NUMBER";
 	struct session *session = simulation->session;
 	char **argv = (char **)line->argv + 2;
 	int argc = line->argc - 2;
@@ -164,6 +193,8 @@ static int step_expect(struct simulation *simulation, const struct script_line *
 	if (!strcmp(what, "shared") && argc == 1)
 		return expect_cpuset(simulation, line, argv[0],
 				     ledger_shared_pool(simulation->world.ledger));
+	if (!strcmp(what, "fits") && argc == 1)
+		return expect_fits(simulation, line, argv[0]);
 	if (argc < 1)
 		return unexpected(session, what, grammar);
 	r = ref_parse_pod(session, &argc, &argv, &ref);
@@ -174,8 +205,8 @@ static int step_expect(struct simulation *simulation, const struct script_line *
 					 simulation_find(simulation, &ref) != NULL, "not admitted");
 	if (!strcmp(what, "refused") && argc <= 1)
 		return expect_refused(simulation, line, &ref, argc ? argv[0] : NULL);
-	if (!strcmp(what, "cpus") && argc == 2)
-		return expect_cpus(simulation, line, &ref, argv);
+	if ((!strcmp(what, "cpus") || !strcmp(what, "mems")) && argc == 2)
+		return expect_of_container(simulation, line, &ref, what, argv);
 	return unexpected(session, what, grammar);
 }
 
@@ -207,20 +238,28 @@ static int run_script_line(struct simulation *simulation, char *text, unsigned i
 {
 	cleanup_free char *words = strdup(text);
 	struct script_line line = {.number = number, .text = text};
-	int r;
 
 	if (!words)
 		return out_no_memory(simulation->session);
 	line.argc = words_cut(words, line.argv, MAX_SCRIPT_WORDS);
 	if (line.argc < 0)
-		return out_fail(simulation->session, STATUS_INPUT, "%s:%u: %s", simulation->script,
-				number,
+		return out_fail(simulation->session, STATUS_INPUT, "%s",
 				line.argc == -E2BIG ? "too many words" : "a quote does not end");
-	if (!line.argc)
-		return STATUS_DONE;
-	r = do_script_line(simulation, &line);
-	if (r && !simulation->session->options.json)
-		out_note("%s:%u: stopped here", simulation->script, number);
+	return line.argc ? do_script_line(simulation, &line) : STATUS_DONE;
+}
+
+/* Every failure names its line. */
+static int run_placed_line(struct simulation *simulation, char *text, unsigned int number)
+{
+	struct session *session = simulation->session;
+	cleanup_free char *place = NULL;
+	int r;
+
+	if (asprintf(&place, "%s:%u", simulation->script, number) < 0)
+		return out_no_memory(session);
+	session->place = place;
+	r = run_script_line(simulation, text, number);
+	session->place = NULL;
 	/* a word out of place in a file is rejected input, not a wrong command line */
 	return r == STATUS_USAGE ? STATUS_INPUT : r;
 }
@@ -245,7 +284,7 @@ static int step_script(struct simulation *simulation, int argc, char **argv)
 	while (next && !r) {
 		char *text = strsep(&next, "\n");
 
-		r = run_script_line(simulation, text, ++number);
+		r = run_placed_line(simulation, text, ++number);
 	}
 	return r;
 }

@@ -48,6 +48,7 @@ struct options {
 struct session {
 	struct options options;
 	bool nested;		    /* a line of a batch */
+	const char *place;	    /* "FILE:LINE" of the script's line at work, or NULL */
 	bool has_result;	    /* JSON mode: the command gave its object */
 	struct json_object *result; /* NULL may be JSON null */
 };
@@ -150,7 +151,9 @@ int source_fetch(struct session *session, const char *noun, struct json_object *
 /*
  * What the running agent says, for what only adds to an answer: where nobody
  * listens or it does not know the noun *ret_json is NULL, and nothing is said.
+ * source_add does not ask when another machine, configuration or state was named.
  */
+int source_try(struct session *session, const char *noun, struct json_object **ret_json);
 int source_add(struct session *session, const char *noun, struct json_object **ret_json);
 /* As source_fetch but the agent or nothing; POST when `body` is not NULL. */
 int source_ask(struct session *session, const char *path, const char *body,

@@ -64,10 +64,13 @@ int out_null(struct session *session)
 int out_fail(struct session *session, enum status status, const char *format, ...)
 {
 	char sentence[1024];
+	size_t at = 0;
 	va_list args;
 
+	if (session->place)
+		at = (size_t)snprintf(sentence, sizeof(sentence), "%.512s: ", session->place);
 	va_start(args, format);
-	vsnprintf(sentence, sizeof(sentence), format, args);
+	vsnprintf(sentence + at, sizeof(sentence) - at, format, args);
 	va_end(args);
 	if (session->options.json)
 		keep_result(session, view_error(sentence));

@@ -9,48 +9,65 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <pinfold/names.h>
+
 #include "format/manifest.h"
 
 #define MAX_PODS 100000
 
 /* --- holdings: before and after --------------------------------------------------------------- */
 
-static int add_holding(struct holdings *holdings, const struct ledger *ledger,
-		       const struct ledger_pod *pod, const struct grant *grant)
+void simulation_mems(const struct ledger *ledger, const struct grant *grant,
+		     struct cpuset *ret_mems)
 {
-	struct holding *holding;
+	const struct topology *topology = ledger_topology(ledger);
 
-	if (holdings->nr == holdings->capacity) {
-		size_t capacity = holdings->capacity ? 2 * holdings->capacity : 16;
-		struct holding *items =
-			reallocarray(holdings->items, capacity, sizeof(*holdings->items));
-
-		if (!items)
-			return -ENOMEM;
-		holdings->items = items;
-		holdings->capacity = capacity;
+	*ret_mems = CPUSET_EMPTY;
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		if (!grant->mems || (grant->mems >> i & 1))
+			cpuset_add(ret_mems, topology->memory_nodes[i].id);
 	}
-	holding = &holdings->items[holdings->nr++];
-	memset(holding, 0, sizeof(*holding));
+}
+
+static void fill_holding(const struct ledger *ledger, const struct ledger_pod *pod,
+			 const struct grant *grant, const struct group *group,
+			 struct holding *holding)
+{
+	struct container_facts *facts = &holding->facts;
+	const char *cpu_max = group->files[GROUP_CPU_MAX];
+
 	snprintf(holding->namespace, sizeof(holding->namespace), "%s", pod->spec->namespace);
 	snprintf(holding->pod, sizeof(holding->pod), "%s", pod->spec->name);
 	snprintf(holding->container, sizeof(holding->container), "%s", grant->container);
-	holding->cpus = *ledger_effective(ledger, grant);
-	return 0;
+	facts->cpus = *ledger_effective(ledger, grant);
+	facts->isolation = isolation_name(grant->isolation);
+	snprintf(facts->cpu_max, sizeof(facts->cpu_max), "%s", cpu_max ? cpu_max : "");
+	simulation_mems(ledger, grant, &facts->mems);
 }
 
+/* Quotas are those of the tree the agent would make. */
 static int take_holdings(const struct ledger *ledger, struct holdings *ret_holdings)
 {
+	const struct plan_layout layout = {.root = PINFOLD_WORKLOAD_ROOT};
+	struct group_tree desired cleanup(group_tree_fini) = {0};
 	struct holdings holdings = {0};
 
-	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
-		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+	if (plan_desired(ledger, &layout, &desired))
+		return -ENOMEM;
+	holdings.items = calloc(desired.nr_groups + 1, sizeof(*holdings.items));
+	if (!holdings.items)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < desired.nr_groups; i++) {
+		const struct group *group = &desired.groups[i];
+		const struct ledger_pod *pod;
 
-		for (uint32_t c = 0; c < pod->nr_grants; c++) {
-			if (add_holding(&holdings, ledger, pod, &pod->grants[c])) {
-				free(holdings.items);
-				return -ENOMEM;
-			}
+		if (group->role != GROUP_CONTAINER)
+			continue;
+		pod = ledger_find(ledger, group->uid);
+		for (uint32_t c = 0; pod && c < pod->nr_grants; c++) {
+			if (!strcmp(pod->grants[c].container, group->container))
+				fill_holding(ledger, pod, &pod->grants[c], group,
+					     &holdings.items[holdings.nr++]);
 		}
 	}
 	*ret_holdings = holdings;
@@ -78,7 +95,7 @@ int simulation_open(struct session *session, struct simulation *simulation)
 	int r;
 
 	*simulation = (struct simulation){.session = session};
-	r = world_open(session, 0, &simulation->world);
+	r = world_open(session, WORLD_POLICY_OF_STATE | WORLD_OF_AGENT, &simulation->world);
 	if (!r && take_holdings(simulation->world.ledger, &simulation->before))
 		r = out_no_memory(session);
 	return r;
@@ -428,19 +445,13 @@ int simulation_status(const struct simulation *simulation)
 	return simulation->nr_refused ? STATUS_FINDING : STATUS_DONE;
 }
 
-static void add_change(struct change_row *rows, size_t *nr, const struct holding *named,
-		       const struct cpuset *before, const struct cpuset *after)
+static bool facts_equal(const struct container_facts *a, const struct container_facts *b)
 {
-	rows[(*nr)++] = (struct change_row){
-		.namespace = named->namespace,
-		.pod = named->pod,
-		.container = named->container,
-		.before = before,
-		.after = after,
-	};
+	return cpuset_equal(&a->cpus, &b->cpus) && cpuset_equal(&a->mems, &b->mems) &&
+	       !strcmp(a->isolation, b->isolation) && !strcmp(a->cpu_max, b->cpu_max);
 }
 
-/* Of the pods that were there before: moved or gone. New pods are no change of theirs. */
+/* Of the pods that were there before: changed or gone. New pods are no change of theirs. */
 static void compare_holdings(const struct holdings *before, const struct holdings *after,
 			     struct change_row *rows, size_t *ret_nr)
 {
@@ -449,8 +460,15 @@ static void compare_holdings(const struct holdings *before, const struct holding
 		const struct holding *was = &before->items[i];
 		const struct holding *is = find_holding(after, was);
 
-		if (!is || !cpuset_equal(&was->cpus, &is->cpus))
-			add_change(rows, ret_nr, was, &was->cpus, is ? &is->cpus : NULL);
+		if (is && facts_equal(&was->facts, &is->facts))
+			continue;
+		rows[(*ret_nr)++] = (struct change_row){
+			.namespace = was->namespace,
+			.pod = was->pod,
+			.container = was->container,
+			.before = &was->facts,
+			.after = is ? &is->facts : NULL,
+		};
 	}
 }
 

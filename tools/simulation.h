@@ -8,14 +8,14 @@
 
 #include "world.h"
 
-/* A container's CPUs at one moment. */
+/* What a container holds at one moment. */
 struct holding {
 	char namespace[POD_NAME_MAX], pod[POD_NAME_MAX], container[POD_CONTAINER_NAME];
-	struct cpuset cpus;
+	struct container_facts facts;
 };
 
 struct holdings {
-	size_t nr, capacity;
+	size_t nr;
 	struct holding *items;
 };
 
@@ -67,6 +67,9 @@ int simulation_status(const struct simulation *simulation);
 /* `simulate policy`, which `policy diff` is too. cmd_simulate.c */
 int simulate_policy(struct session *session, int argc, char **argv);
 
+/* Ids of the NUMA nodes whose memory a container may use. */
+void simulation_mems(const struct ledger *ledger, const struct grant *grant,
+		     struct cpuset *ret_mems);
 const struct ledger_pod *simulation_find(const struct simulation *simulation,
 					 const struct pod_ref *ref);
 const struct refused *simulation_find_refused(const struct simulation *simulation,

@@ -177,7 +177,7 @@ int source_ask(struct session *session, const char *path, const char *body,
 	return r < 0 ? report_unreachable(session, socket, r) : r;
 }
 
-int source_add(struct session *session, const char *noun, struct json_object **ret_json)
+int source_try(struct session *session, const char *noun, struct json_object **ret_json)
 {
 	cleanup_free char *socket = source_socket(session);
 	cleanup_answer struct answer_text answer = {0};
@@ -189,7 +189,7 @@ int source_add(struct session *session, const char *noun, struct json_object **r
 		return out_no_memory(session);
 	*ret_json = NULL;
 	snprintf(path, sizeof(path), "/v1/%s", noun);
-	if (session->options.given || client_ask(socket, path, NULL, &answer))
+	if (client_ask(socket, path, NULL, &answer))
 		return STATUS_DONE;
 	if (answer.status < 300)
 		json = parse_answer(&answer.body, &error);
@@ -199,6 +199,12 @@ int source_add(struct session *session, const char *noun, struct json_object **r
 	else
 		json_object_put(json);
 	return STATUS_DONE;
+}
+
+int source_add(struct session *session, const char *noun, struct json_object **ret_json)
+{
+	*ret_json = NULL;
+	return session->options.given ? STATUS_DONE : source_try(session, noun, ret_json);
 }
 
 int source_fetch(struct session *session, const char *noun, struct json_object **ret_json)

@@ -128,6 +128,7 @@ static int64_t modified_ns(const char *file)
 static int find_state(struct session *session, struct world *world)
 {
 	struct world_state *state = &world->state;
+	cleanup_free char *file = NULL;
 
 	state->written_ns = -1;
 	/* "none" is for simulating on this machine as if nothing ran */
@@ -137,8 +138,8 @@ static int find_state(struct session *session, struct world *world)
 	}
 	if (session->options.state)
 		state->file = strdup(session->options.state);
-	else
-		state->file = source_path(session, PINFOLD_STATE_DIR "/" PINFOLD_STATE_FILE);
+	else if (asprintf(&file, "%s/%s", world->config->state_directory, PINFOLD_STATE_FILE) >= 0)
+		state->file = source_path(session, file);
 	if (!state->file)
 		return out_no_memory(session);
 	if (session->options.state)
@@ -146,6 +147,26 @@ static int find_state(struct session *session, struct world *world)
 	else
 		state->present = world->machine.live &&
 				 (!faccessat(AT_FDCWD, state->file, F_OK, 0) || errno != ENOENT);
+	return STATUS_DONE;
+}
+
+/* The agent's own word where one answers: *ret_data stays NULL where none does. */
+static int ask_agent(struct session *session, struct world_state *state, char **ret_data)
+{
+	cleanup_json struct json_object *ledger = NULL;
+	cleanup_free char *data = NULL, *socket = NULL;
+	int r = source_try(session, "ledger", &ledger);
+
+	if (r || !ledger)
+		return r;
+	data = strdup(json_text(ledger, "state"));
+	socket = source_socket(session);
+	if (!data || !socket)
+		return out_no_memory(session);
+	free(state->file);
+	state->file = TAKE_PTR(socket);
+	state->present = true;
+	*ret_data = TAKE_PTR(data);
 	return STATUS_DONE;
 }
 
@@ -158,9 +179,14 @@ static int read_state(struct session *session, unsigned int flags, struct world 
 	int r;
 
 	r = find_state(session, world);
+	if (!r && (flags & WORLD_OF_AGENT) && world->machine.live && !session->options.state)
+		r = ask_agent(session, state, &data);
 	if (r || !state->present)
 		return r;
-	r = source_read(session, state->file, STATE_MAX_BYTES, &data, &len);
+	if (data)
+		len = strlen(data);
+	else
+		r = source_read(session, state->file, STATE_MAX_BYTES, &data, &len);
 	if (r)
 		return r;
 	state->written_ns = modified_ns(state->file);

@@ -11,9 +11,9 @@
 #include "inspect.h"
 #include "machine/machine.h"
 
-/* The state file as it was found. */
+/* The state file as it was found, or as the agent would write it now. */
 struct world_state {
-	char *file;
+	char *file;	       /* or the agent's socket */
 	struct state *decoded; /* NULL = absent or not usable */
 	bool present;
 	int64_t written_ns;		     /* -1 = not known */
@@ -35,12 +35,15 @@ enum world_flag {
 	WORLD_POLICY_OF_STATE = 1 << 0,
 	/* a damaged state file is shown, not a failure */
 	WORLD_DAMAGED_STATE = 1 << 1,
+	/* what the running agent holds, where neither --topology nor --state says otherwise */
+	WORLD_OF_AGENT = 1 << 2,
 };
 
 /*
  * All of it: machine (--topology, else this one), configuration (--config, else
  * this machine's own), the pods of the state file (--state, else this machine's
- * own, if there is one). Pods that do not fit are left out with a note.
+ * own, if there is one, in the stateDirectory of that configuration). Pods that do
+ * not fit are left out with a note.
  * Reported; enum status.
  */
 int world_open(struct session *session, unsigned int flags, struct world *ret_world);

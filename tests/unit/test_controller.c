@@ -70,6 +70,23 @@ static void admits_and_applies(void **state)
 	free_pods(pods, 2);
 }
 
+/* Simulations of the running node begin with it. */
+static void the_ledger_is_served_as_a_state(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	struct json_object *ledger, *text;
+
+	scan(controller, pods, 1);
+	ledger = query(controller, "ledger");
+	assert_true(json_object_object_get_ex(ledger, "state", &text));
+	assert_int_equal(json_object_get_string_len(text), fake->state_len);
+	assert_memory_equal(json_object_get_string(text), fake->state, fake->state_len);
+	json_object_put(ledger);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void releases_what_no_source_names(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
@@ -511,6 +528,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(admits_and_applies, watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(the_ledger_is_served_as_a_state, watch_overlap,
+						tear_down),
 		cmocka_unit_test_setup_teardown(releases_what_no_source_names, watch_overlap,
 						tear_down),
 		cmocka_unit_test_setup_teardown(an_ending_pod_keeps_its_cpus, watch_overlap,

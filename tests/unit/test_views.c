@@ -346,7 +346,12 @@ static void simulate_has_the_promised_keys(void **state)
 					    .name = "big",
 					    .file = "big.yaml",
 					    .decision = &stage->refused};
-	const struct cpuset was = cpus_of("1-2"), is = cpus_of("3");
+	const struct container_facts was = {.cpus = cpus_of("1-2"),
+					    .mems = cpus_of("0"),
+					    .isolation = "container",
+					    .cpu_max = "max 100000"};
+	const struct container_facts is = {
+		.cpus = cpus_of("3"), .mems = cpus_of("0-1"), .isolation = "host"};
 	const struct change_row change = {.namespace = "prod",
 					  .pod = "web",
 					  .container = "main",
@@ -369,6 +374,10 @@ static void simulate_has_the_promised_keys(void **state)
 	expect(json, "/refusals/0/refusal", "cpus");
 	expect(json, "/refusals/0/wanted", "14");
 	expect(json, "/changes/0/before", "1-2");
+	expect(json, "/changes/0/after_mems", "0-1");
+	expect(json, "/changes/0/after_isolation", "host");
+	expect(json, "/changes/0/before_cpu_max", "max 100000");
+	expect(json, "/changes/0/after_cpu_max", "null");
 	expect(json, "/expects/0/met", "false");
 	expect(json, "/largest_request", "8");
 	expect(json, "/conceivable_request", "8");

@@ -11,6 +11,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "format/state.h"
 #include "format/views.h"
 
 /* "enforce" only when the self-test found it so. */
@@ -157,6 +158,14 @@ static struct json_object *report_state(struct controller *controller)
 	return view_state(&row);
 }
 
+static struct json_object *report_ledger(struct controller *controller)
+{
+	cleanup_text struct text text = {0};
+
+	state_encode(controller->ledger, controller->options.boot_id, &text);
+	return text.error ? NULL : view_ledger(text.data);
+}
+
 static struct json_object *report_drift(struct controller *controller)
 {
 	return view_drifts(controller->audit.drift, controller->audit.nr_drift);
@@ -269,6 +278,7 @@ static const struct {
 	{"drift", report_drift},      {"event", report_events},
 	{"feature", report_features}, {"prog", report_progs},
 	{"refusal", report_refusals}, {"explain", report_explanations},
+	{"ledger", report_ledger},
 };
 
 int report_query(void *self, const char *object, struct json_object **ret_json)

@@ -602,6 +602,19 @@ const struct object_desc view_explain_desc = {
 	FIELDS(explain_fields),
 };
 
+static const struct field_desc ledger_fields[] = {
+	SCHEMA_VERSION_FIELD,
+	{"state", NULL, FIELD_TEXT, FIELD_HIDDEN, NULL, NULL,
+	 "What the state file would hold now, as one text with its own checksum."},
+};
+
+const struct object_desc view_ledger_desc = {
+	.name = "ledger",
+	.help = "What the agent holds at this moment, for programs that decide on it.",
+	.version = 1,
+	FIELDS(ledger_fields),
+};
+
 /* --- simulate --------------------------------------------------------------------------------- */
 
 static const struct field_desc change_fields[] = {
@@ -610,11 +623,21 @@ static const struct field_desc change_fields[] = {
 	{"container", NULL, FIELD_TEXT, FIELD_SLASH, NULL, NULL, "Name of the container."},
 	{"before", NULL, FIELD_CPULIST, FIELD_NULL, NULL, NULL, "Its CPUs before; null = none."},
 	{"after", NULL, FIELD_CPULIST, FIELD_NULL, NULL, NULL, "Its CPUs after; null = none."},
+	{"before_mems", "mems before", FIELD_CPULIST, FIELD_NULL, NULL, NULL,
+	 "NUMA nodes whose memory it might use."},
+	{"after_mems", "mems after", FIELD_CPULIST, FIELD_NULL, NULL, NULL, "Likewise after."},
+	{"before_isolation", "isolation before", FIELD_TEXT, FIELD_NULL, NULL, NULL,
+	 "Whose CPUs they were: its own (container), the pod's pool, the node's (host)."},
+	{"after_isolation", "isolation after", FIELD_TEXT, FIELD_NULL, NULL, NULL,
+	 "Likewise after."},
+	{"before_cpu_max", "cpu.max before", FIELD_TEXT, FIELD_NULL, NULL, NULL,
+	 "Its quota and period before."},
+	{"after_cpu_max", "cpu.max after", FIELD_TEXT, FIELD_NULL, NULL, NULL, "Likewise after."},
 };
 
 static const struct object_desc change_desc = {
 	.name = "change",
-	.help = "A container whose CPUs differ afterwards.",
+	.help = "A container that differs afterwards; all null after = it holds nothing any more.",
 	.version = 1,
 	.layout = OBJECT_TABLE,
 	FIELDS(change_fields),
@@ -692,7 +715,7 @@ static const struct field_desc simulate_fields[] = {
 	{"pods", NULL, FIELD_LIST, FIELD_BARE, NULL, &view_pod_desc, "Pods admitted."},
 	{"refusals", NULL, FIELD_LIST, FIELD_BARE, NULL, &view_refusal_desc, "Pods refused."},
 	{"changes", NULL, FIELD_LIST, 0, NULL, &change_desc,
-	 "Containers whose CPUs the change would move."},
+	 "Containers that were there before and that the steps would change."},
 	{"expects", NULL, FIELD_LIST, 0, NULL, &expect_desc, "Expectations of the script."},
 	{"nodes", NULL, FIELD_LIST, FIELD_BARE, NULL, &numa_desc, "Per NUMA node."},
 	{"totals", NULL, FIELD_LIST, FIELD_BARE, NULL, &total_desc, "The same in numbers."},
@@ -753,10 +776,23 @@ const struct object_desc view_error_desc = {
 };
 
 const struct object_desc *const view_descs[] = {
-	&view_node_desc,     &view_cpu_desc,	   &view_pod_desc,    &view_refusal_desc,
-	&view_explain_desc,  &view_container_desc, &view_policy_desc, &view_drift_desc,
-	&view_event_desc,    &view_feature_desc,   &view_prog_desc,   &view_state_desc,
-	&view_simulate_desc, &view_version_desc,   &view_run_desc,    NULL,
+	&view_node_desc,
+	&view_cpu_desc,
+	&view_pod_desc,
+	&view_refusal_desc,
+	&view_explain_desc,
+	&view_container_desc,
+	&view_policy_desc,
+	&view_drift_desc,
+	&view_event_desc,
+	&view_feature_desc,
+	&view_prog_desc,
+	&view_state_desc,
+	&view_ledger_desc,
+	&view_simulate_desc,
+	&view_version_desc,
+	&view_run_desc,
+	NULL,
 };
 
 const struct object_desc *view_find(const char *name)

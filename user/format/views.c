@@ -565,6 +565,21 @@ struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows
 
 /* --- simulate --------------------------------------------------------------------------------- */
 
+/* Keys are `when` for the CPUs, and `when`_… for the rest. */
+static void put_facts(struct build *build, struct json_object *object, const char *when,
+		      const struct container_facts *facts)
+{
+	char key[32];
+
+	build_put_set(build, object, when, facts ? &facts->cpus : NULL);
+	snprintf(key, sizeof(key), "%s_mems", when);
+	build_put_set(build, object, key, facts ? &facts->mems : NULL);
+	snprintf(key, sizeof(key), "%s_isolation", when);
+	build_put_text(build, object, key, facts ? facts->isolation : NULL);
+	snprintf(key, sizeof(key), "%s_cpu_max", when);
+	build_put_given(build, object, key, facts ? facts->cpu_max : NULL);
+}
+
 static struct json_object *changes(struct build *build, const struct simulate_row *row)
 {
 	struct json_object *array = build_array(build);
@@ -576,8 +591,8 @@ static struct json_object *changes(struct build *build, const struct simulate_ro
 		build_put_text(build, object, "namespace", change->namespace);
 		build_put_text(build, object, "pod", change->pod);
 		build_put_text(build, object, "container", change->container);
-		build_put_set(build, object, "before", change->before);
-		build_put_set(build, object, "after", change->after);
+		put_facts(build, object, "before", change->before);
+		put_facts(build, object, "after", change->after);
 		build_push(build, array, object);
 	}
 	return array;
@@ -599,6 +614,16 @@ static struct json_object *expects(struct build *build, const struct simulate_ro
 		build_push(build, array, object);
 	}
 	return array;
+}
+
+struct json_object *view_ledger(const char *state)
+{
+	struct build build = {0};
+	struct json_object *object = build_object(&build);
+
+	build_put_int(&build, object, "schema_version", PINFOLD_SCHEMA_VERSION);
+	build_put_text(&build, object, "state", state);
+	return build_finish(&build, object);
 }
 
 struct json_object *view_simulate(const struct ledger *ledger, const struct simulate_row *row)

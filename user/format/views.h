@@ -25,9 +25,9 @@
 #include "format/rows.h"
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
-	view_policy_desc, view_state_desc, view_drift_desc, view_event_desc, view_feature_desc,
-	view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc,
-	view_run_desc, view_error_desc;
+	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_event_desc,
+	view_feature_desc, view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc,
+	view_version_desc, view_run_desc, view_error_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -106,6 +106,8 @@ struct state_row {
 	const char *const *set_aside; /* names of older files put aside */
 };
 struct json_object *view_state(const struct state_row *row);
+/* `state`: what the state file would hold now; for programs, so that they may decide on it. */
+struct json_object *view_ledger(const char *state);
 
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
@@ -135,10 +137,17 @@ struct json_object *view_explains(const struct ledger *ledger, const struct grou
 
 /* --- simulate --------------------------------------------------------------------------------- */
 
+/* What a change can change of a container. */
+struct container_facts {
+	struct cpuset cpus, mems; /* mems: ids of the NUMA nodes it may use */
+	const char *isolation;
+	char cpu_max[32]; /* "200000 100000" */
+};
+
 /* Before and after of one container, for drain, offline and policy. */
 struct change_row {
 	const char *namespace, *pod, *container;
-	const struct cpuset *before, *after; /* NULL = was or is not there */
+	const struct container_facts *before, *after; /* NULL = was or is not there */
 };
 
 /* One `expect` line of a script. */
