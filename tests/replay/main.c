@@ -103,7 +103,7 @@ struct json_object *replay_want(const struct replay *replay, struct json_object 
 {
 	struct json_object *fixed = field_of(line, "want_fixed");
 
-	if (fixed && replay->compatibility == COMPATIBILITY_REPAIRED)
+	if (fixed && replay->compatibility != COMPATIBILITY_KUBELET_1_36)
 		return fixed;
 	return field_of(line, "want");
 }
@@ -202,6 +202,34 @@ static void count_case(struct kind *kind, enum outcome outcome, const char *id, 
 		printf("  %s: %s\n", id, why);
 }
 
+static int parse_compatibility(const char *text, enum compatibility *ret_compatibility)
+{
+	for (int i = 0; i < COMPATIBILITY_NR; i++) {
+		if (strcmp(text, compatibility_name((enum compatibility)i)) == 0) {
+			*ret_compatibility = (enum compatibility)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* In the mode that the case states, or else the one asked for. */
+static enum outcome play_case(struct replay *replay, const struct kind *kind,
+			      struct json_object *line)
+{
+	enum compatibility asked = replay->compatibility;
+	const char *stated = field_text(line, "compatibility", NULL);
+	enum outcome outcome;
+
+	if (!kind->run)
+		return OUTCOME_SKIPPED;
+	if (stated && parse_compatibility(stated, &replay->compatibility) < 0)
+		return replay_fail(replay, "compatibility '%s' is unknown", stated);
+	outcome = kind->run(replay, line);
+	replay->compatibility = asked;
+	return outcome;
+}
+
 static void play_line(struct replay *replay, const char *text, const char *file, size_t number)
 {
 	struct json_object *line = json_tokener_parse(text);
@@ -216,13 +244,12 @@ static void play_line(struct replay *replay, const char *text, const char *file,
 		if (add_topology(replay, line, error, sizeof(error)) < 0)
 			count_case(find_kind("unknown"), OUTCOME_FAILED, place, error);
 	} else {
-		enum outcome outcome = OUTCOME_SKIPPED;
+		enum outcome outcome;
 
 		kind = find_kind(name);
 		replay->why[0] = '\0';
 		replay->kubelet_rules = false;
-		if (kind->run)
-			outcome = kind->run(replay, line);
+		outcome = play_case(replay, kind, line);
 		kind->nr_kubelet_rules += replay->kubelet_rules;
 		count_case(kind, outcome, field_text(line, "id", place), replay->why);
 	}
@@ -317,20 +344,9 @@ static bool print_sum(void)
 
 static int usage(FILE *out)
 {
-	fprintf(out, "usage: replay [--compatibility repaired|kubelet-1.36] FILE...\n"
+	fprintf(out, "usage: replay [--compatibility repaired|kubelet-1.36|improved] FILE...\n"
 		     "FILE: recorded vectors, JSON lines, plain or gzip; - reads standard input\n");
 	return out == stdout ? 0 : 2;
-}
-
-static int parse_compatibility(const char *text, enum compatibility *ret_compatibility)
-{
-	if (strcmp(text, "repaired") == 0)
-		*ret_compatibility = COMPATIBILITY_REPAIRED;
-	else if (strcmp(text, "kubelet-1.36") == 0)
-		*ret_compatibility = COMPATIBILITY_KUBELET_1_36;
-	else
-		return -EINVAL;
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -351,8 +367,8 @@ int main(int argc, char **argv)
 			return usage(stderr);
 		if (parse_compatibility(optarg, &replay.compatibility) < 0) {
 			fprintf(stderr,
-				"replay: compatibility '%s' is unknown; say repaired or "
-				"kubelet-1.36\n",
+				"replay: compatibility '%s' is unknown; say repaired, "
+				"kubelet-1.36 or improved\n",
 				optarg);
 			return 2;
 		}

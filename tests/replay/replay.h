@@ -19,7 +19,7 @@ enum outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_SKIPPED, OUTCOME_NR };
 #define REPLAY_WHY_MAX 4096
 
 struct replay {
-	enum compatibility compatibility; /* as asked for on the command line */
+	enum compatibility compatibility; /* what the case states, else the command line */
 	struct topology_entry *topologies;
 	size_t nr_topologies;
 	/* Set by a handler: why the case failed or was skipped. */

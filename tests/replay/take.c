@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Kinds take_packed and take_distributed: one take, one answer. Whatever the
- * recorded answer says, in repaired mode the CPUs must be candidates and their
+ * recorded answer says, but for kubelet-1.36 the CPUs must be candidates and their
  * number exact.
  */
 #include <stdio.h>
@@ -34,6 +34,8 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 				   : TAKE_PACKED,
 		.uncore = field_bool(line, "uncore"),
 		.group = (unsigned int)field_int(line, "group", 1),
+		.min_nodes = (unsigned int)field_int(line, "min_nodes", 0),
+		.by_socket = field_bool(line, "by_socket"),
 	};
 	struct cpuset available, got = CPUSET_EMPTY;
 	char text[1024];
@@ -49,7 +51,7 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 		wanted = field_text(want, "cpus", "");
 	if (strcmp(text, wanted) != 0)
 		return replay_fail(replay, "want %s, got %s", wanted, text);
-	if (replay->compatibility == COMPATIBILITY_REPAIRED && status == TAKE_OK &&
+	if (replay->compatibility != COMPATIBILITY_KUBELET_1_36 && status == TAKE_OK &&
 	    (cpuset_count(&got) != count || !cpuset_is_subset(&got, &available)))
 		return replay_fail(replay, "%s is not %u CPUs out of the candidates", text, count);
 	return OUTCOME_PASSED;

@@ -139,6 +139,45 @@ static void init_containers_lend_and_sidecars_keep(void **state)
 	assert_int_equal(cpuset_count(&ledger_find(node->ledger, "p")->held), 4);
 }
 
+/* F13: 1 and 5 are left by the init container; 4 would do too and come first. */
+static void init_cpus_are_taken_first(void **state)
+{
+	for (int i = 0; i < COMPATIBILITY_NR; i++) {
+		struct policy policy = policy_default();
+		struct node *node cleanup_node = NULL;
+		struct pod_spec *spec = scene_pod("p");
+		bool improved = i == COMPATIBILITY_IMPROVED;
+
+		policy.compatibility = (enum compatibility)i;
+		policy.has_reserved_list = true;
+		policy.reserved_list = cpus_of("0");
+		node = make_node(scene_machine(1, 1, 4, 2), policy);
+		add_container(spec, "setup", CONTAINER_INIT, 2000, 2000);
+		add_container(spec, "main", CONTAINER_APP, 1000, 1000);
+		assert_true(admit_and_free(node->ledger, spec).admitted);
+		assert_grant(node, "p", "setup", ISOLATION_CONTAINER, "1,5");
+		assert_grant(node, "p", "main", ISOLATION_CONTAINER, improved ? "1" : "4");
+		assert_int_equal(cpuset_count(&ledger_find(node->ledger, "p")->held),
+				 improved ? 2 : 3);
+	}
+}
+
+/* F13: the kubelet does not see that an app container may have its init container's cores. */
+static void init_cores_count_as_free(void **state)
+{
+	struct policy policy = strict_policy("0,4");
+	struct node *node cleanup_node = NULL;
+	struct pod_spec *spec = scene_pod("p");
+
+	policy.cpu_options.full_pcpus_only = true;
+	policy.compatibility = COMPATIBILITY_IMPROVED;
+	node = make_node(scene_machine(1, 1, 4, 2), policy);
+	add_container(spec, "setup", CONTAINER_INIT, 6000, 6000);
+	add_container(spec, "main", CONTAINER_APP, 4000, 4000);
+	assert_true(admit_and_free(node->ledger, spec).admitted);
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1-2,5-6");
+}
+
 static void again_is_idempotent(void **state)
 {
 	struct node *node cleanup_node = small_node();
@@ -471,6 +510,8 @@ int main(void)
 		cmocka_unit_test(example_machine),
 		cmocka_unit_test(only_whole_guaranteed_requests_are_exclusive),
 		cmocka_unit_test(init_containers_lend_and_sidecars_keep),
+		cmocka_unit_test(init_cpus_are_taken_first),
+		cmocka_unit_test(init_cores_count_as_free),
 		cmocka_unit_test(again_is_idempotent),
 		cmocka_unit_test(changed_spec_replaces_or_stays),
 		cmocka_unit_test(prepare_leaves_the_transaction_open),

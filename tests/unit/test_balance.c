@@ -147,16 +147,33 @@ static struct winner by_definition(const struct balance_problem *problem)
 	first_choice(used, problem->nr_used);
 	do {
 		uint32_t capacity = 0;
+		uint64_t sockets = 0;
 		bool fits = true;
 
 		for (unsigned int i = 0; i < problem->nr_used; i++) {
+			sockets |= problem->sockets[used[i]];
 			capacity += problem->free[used[i]] / problem->group;
 			fits &= problem->free[used[i]] >= even;
 		}
+		if (problem->max_sockets &&
+		    (unsigned int)__builtin_popcountll(sockets) > problem->max_sockets)
+			fits = false;
 		if (fits && capacity * problem->group >= problem->count)
 			score_combination(problem, used, even, groups, &winner);
 	} while (next_choice(used, problem->nr_used, problem->nr));
 	return winner;
+}
+
+/* Some nodes lie in two sockets. */
+static void draw_sockets(struct balance_problem *problem, uint64_t *steps)
+{
+	unsigned int nr = 1 + draw(problem->nr);
+
+	problem->steps = steps;
+	problem->max_sockets = draw(nr + 1);
+	for (unsigned int i = 0; i < problem->nr; i++)
+		problem->sockets[i] = (uint64_t)1 << draw(nr) |
+				      (draw(5) ? 0 : (uint64_t)1 << draw(nr));
 }
 
 static void draw_problem(struct balance_problem *problem)
@@ -191,8 +208,11 @@ static void equals_definition(void **state)
 		struct balance_problem problem;
 		struct balance balance;
 		struct winner winner;
+		uint64_t steps = 0;
 
 		draw_problem(&problem);
+		if (draw(2))
+			draw_sockets(&problem, &steps);
 		winner = by_definition(&problem);
 		assert_int_equal(balance_find(&problem, &balance), winner.found);
 		if (!winner.found)
@@ -233,6 +253,32 @@ static void large_machine_is_bounded(void **state)
 	assert_true(balance.nr_rest > 0);
 }
 
+/* Many sockets: all limited searches together end after the steps they were given. */
+static void sockets_are_bounded(void **state)
+{
+	uint64_t steps = TAKE_SEARCH_STEPS;
+	struct balance_problem problem = {
+		.nr = 64, .group = 1, .nr_used = 32, .count = 32 * 30 + 31, .steps = &steps};
+	struct balance balance;
+
+	(void)state;
+	for (unsigned int i = 0; i < 64; i++) {
+		problem.free[i] = 20 + draw(40);
+		problem.sockets[i] = (uint64_t)1 << (i / 2);
+	}
+	for (problem.max_sockets = 1; problem.max_sockets < 32; problem.max_sockets++) {
+		uint64_t sockets = 0;
+
+		if (!balance_find(&problem, &balance))
+			continue;
+		for (unsigned int i = 0; i < balance.nr_used; i++)
+			sockets |= problem.sockets[balance.used[i]];
+		assert_true((unsigned int)__builtin_popcountll(sockets) <= problem.max_sockets);
+		assert_true(problem.max_sockets >= 16);
+	}
+	assert_true(steps < TAKE_SEARCH_STEPS);
+}
+
 /* Eight nodes of two CPUs, four wanted at two each: the kubelet's memory of 0-3 is written over. */
 static void kubelet_overwrites_combination(void **state)
 {
@@ -269,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equals_definition),
 		cmocka_unit_test(large_machine_is_bounded),
+		cmocka_unit_test(sockets_are_bounded),
 		cmocka_unit_test(kubelet_overwrites_combination),
 		cmocka_unit_test(kubelet_hang_is_seen),
 	};

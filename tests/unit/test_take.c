@@ -208,6 +208,86 @@ static void defect_listed_twice(void **state)
 	PACKED(topology, "0-8", 8, "0-3", .uncore = true, KUBELET);
 }
 
+#define IMPROVED .compatibility = COMPATIBILITY_IMPROVED
+
+/* F9: a part of a cache that is no exact hit. */
+static void part_of_a_cache(void **state)
+{
+	/* Two nodes of 16 CPUs; caches of four: 0-3, 4-7, …, 28-31. */
+	cleanup_topology struct topology *topology = make_regular(1, 2, 8, 4);
+	/* One node, caches 0-7 and 8-15. */
+	cleanup_topology struct topology *two = make_regular(1, 1, 8, 2);
+
+	(void)state;
+	/* The two lowest cores of 8-15 have three CPUs, not four. */
+	PACKED(two, "1-3,9-13", 4, "2-3,10-11", .uncore = true);
+	PACKED(two, "1-3,9-13", 4, "10-13", .uncore = true, IMPROVED);
+	/* Node 0 could hold it, but in two caches. */
+	PACKED(topology, "5,7-9,16-31", 3, "16-18", .uncore = true, IMPROVED);
+	/* The cache with fewest free CPUs that hold it, whole cores first. */
+	PACKED(topology, "0,2-3,4-7,16-31", 2, "2-3", .uncore = true, IMPROVED);
+	PACKED(topology, "0-6,16-31", 3, "4-6", .uncore = true, IMPROVED);
+	/* None holds five: one whole cache, then a part of another of its node. */
+	PACKED(topology, "0-31", 5, "0-4", .uncore = true, IMPROVED);
+	/* Three of three caches' CPUs each: two caches are enough. */
+	PACKED(topology, "0-2,4-5,8-10,12-13", 6, "0-2,8-10", .uncore = true, IMPROVED);
+	/* Groups of two: 0 and 4 are halves of cores and of no use. */
+	PACKED(topology, "0,2-4,6-7,8-9", 4, "2-3,6-7", .uncore = true, .group = 2, IMPROVED);
+	/* Not enough whole cores: as without caches. */
+	PACKED(topology, "0,2,4,6", 2, "0,2", .uncore = true, .group = 2, IMPROVED);
+}
+
+/* F10: siblings are neighbours in number here. */
+static void spread_goes_by_core(void **state)
+{
+	/* Two sockets of one node each; caches 0-7, 8-15 and 16-23, 24-31. */
+	cleanup_topology struct topology *topology = make_regular(2, 1, 8, 2);
+
+	(void)state;
+	PACKED(topology, "0-31", 4, "0-3", .sorting = TAKE_SPREAD);
+	/* Each cache in turn, each time a core of its own. */
+	PACKED(topology, "0-31", 4, "0,2,8,10", .sorting = TAKE_SPREAD, IMPROVED);
+	/* Idle cores before cores with a busy thread, whatever their cache. */
+	PACKED(topology, "1,4-7,9", 3, "1,4-5", .sorting = TAKE_SPREAD);
+	PACKED(topology, "1,4-7,9", 3, "4,6,9", .sorting = TAKE_SPREAD, IMPROVED);
+	/* Socket 0 has fewer free, but would have to give both threads of a core. */
+	PACKED(topology, "0-3,16-31", 3, "16,18,24", .sorting = TAKE_SPREAD, IMPROVED);
+	PACKED(topology, "0-3,16-31", 2, "0,2", .sorting = TAKE_SPREAD, IMPROVED);
+	/* More than cores: the second thread of the first ones. */
+	PACKED(topology, "0-15", 10, "0-2,4,6,8-10,12,14", .sorting = TAKE_SPREAD, IMPROVED);
+}
+
+/* F5: the alignment asked for so many nodes. */
+static void distributed_keeps_the_nodes(void **state)
+{
+	cleanup_topology struct topology *topology = make_regular(1, 4, 4, 1);
+
+	(void)state;
+	DISTRIBUTED(topology, "0-31", 12, "0-5,8-13", .min_nodes = 4);
+	DISTRIBUTED(topology, "0-31", 12, "0-2,8-10,16-18,24-26", .min_nodes = 4, IMPROVED);
+	DISTRIBUTED(topology, "0-31", 2, "0,8", .min_nodes = 3, IMPROVED);
+	/* More than have a CPU free, or than have groups to give: as many as there are. */
+	DISTRIBUTED(topology, "0-15", 4, "0-1,8-9", .min_nodes = 4, IMPROVED);
+	DISTRIBUTED(topology, "0-31", 4, "0-1,8-9", .min_nodes = 4, .group = 2, IMPROVED);
+	/* Four cannot do it evenly; the most that can. */
+	DISTRIBUTED(topology, "0,8-31", 12, "8-11,16-19,24-27", .min_nodes = 4, IMPROVED);
+}
+
+/* F5: align-by-socket. */
+static void distributed_stays_in_a_socket(void **state)
+{
+	/* Nodes of eight CPUs; sockets 0-15 and 16-31. */
+	cleanup_topology struct topology *topology = make_regular(2, 2, 4, 1);
+
+	(void)state;
+	DISTRIBUTED(topology, "0-6,8-15,16-22,24-31", 10, "8-12,24-28");
+	DISTRIBUTED(topology, "0-6,8-15,16-22,24-31", 10, "0-3,6,8-12", .by_socket = true,
+		    IMPROVED);
+	DISTRIBUTED(topology, "0-6,8-15,16-22,24-31", 10, "8-12,24-28", .by_socket = true);
+	/* One socket cannot hold it. */
+	DISTRIBUTED(topology, "0-31", 18, "0-5,8-13,16-21", .by_socket = true, IMPROVED);
+}
+
 static void node_order(void **state)
 {
 	cleanup_topology struct topology *topology = make_regular(2, 2, 4, 1);
@@ -235,6 +315,10 @@ int main(void)
 		cmocka_unit_test(defect_average),
 		cmocka_unit_test(defect_hang),
 		cmocka_unit_test(defect_listed_twice),
+		cmocka_unit_test(part_of_a_cache),
+		cmocka_unit_test(spread_goes_by_core),
+		cmocka_unit_test(distributed_keeps_the_nodes),
+		cmocka_unit_test(distributed_stays_in_a_socket),
 		cmocka_unit_test(node_order),
 	};
 

@@ -220,11 +220,14 @@ static void takes_hold(void **state)
 	(void)state;
 	for (uint64_t step = 0; step < nr_steps; step++) {
 		struct take_options options = {
-			.compatibility = chance(80) ? COMPATIBILITY_REPAIRED
-						    : COMPATIBILITY_KUBELET_1_36,
+			.compatibility = chance(50)   ? COMPATIBILITY_REPAIRED
+					 : chance(60) ? COMPATIBILITY_IMPROVED
+						      : COMPATIBILITY_KUBELET_1_36,
 			.sorting = chance(75) ? TAKE_PACKED : TAKE_SPREAD,
 			.uncore = chance(30),
 			.group = 1 + draw(8),
+			.min_nodes = draw(9),
+			.by_socket = chance(30),
 		};
 		bool distributed = chance(50);
 		struct cpuset free;

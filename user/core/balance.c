@@ -8,6 +8,9 @@
  * in lexicographic order wins: the search walks in that order and cuts a branch
  * only when its upper bound cannot beat the best rounded score so far.
  *
+ * With a limit of sockets combinations that touch more are passed over, and the
+ * search does not begin with a score that can be had.
+ *
  * Cost on 16 nodes: at most C(16, 8) = 12870 leaves, each O(nr_used * rest), or
  * O(nr_used * rest^2) where the simple bound is not reached; then once, for the
  * winner, at most 2^16 subsets until the first that explains its score.
@@ -356,14 +359,24 @@ static void visit_leaf(struct search *search, int64_t base)
 		accept(search, search->chosen, gain);
 }
 
+static bool allows(const struct balance_problem *problem, uint64_t sockets, unsigned int position)
+{
+	return !problem->max_sockets ||
+	       (unsigned int)__builtin_popcountll(sockets | problem->sockets[position]) <=
+		       problem->max_sockets;
+}
+
 /* Recursion depth is nr_used, at most 64. */
 static void descend(struct search *search, unsigned int depth, unsigned int start,
-		    uint32_t free_sum, uint32_t groups)
+		    uint32_t free_sum, uint32_t groups, uint64_t sockets)
 {
 	const struct balance_problem *problem = search->problem;
 	unsigned int missing = problem->nr_used - depth;
 
 	if (missing == 0) {
+		/* The bound below looks at the best that may follow, not at what did. */
+		if (groups < search->nr_groups)
+			return;
 		visit_leaf(search, even_gain(search, free_sum, depth));
 		return;
 	}
@@ -376,11 +389,11 @@ static void descend(struct search *search, unsigned int depth, unsigned int star
 		if (groups + search->top_groups[i][missing] < search->nr_groups ||
 		    even_gain(search, sum, problem->nr_used) + search->rest_bound < search->needed)
 			return;
-		if (problem->free[i] < search->even)
+		if (problem->free[i] < search->even || !allows(problem, sockets, i))
 			continue;
 		search->chosen[depth] = (uint8_t)i;
 		descend(search, depth + 1, i + 1, free_sum + problem->free[i],
-			groups + problem->free[i] / problem->group);
+			groups + problem->free[i] / problem->group, sockets | problem->sockets[i]);
 	}
 }
 
@@ -421,7 +434,8 @@ static void begin(struct search *search, const struct balance_problem *problem)
 		search->after_sum += problem->free[i];
 	}
 	search->mean_milli = (2000 * search->after_sum + problem->nr) / (2 * problem->nr);
-	search->steps_left = TAKE_SEARCH_STEPS;
+	search->steps_left = problem->max_sockets ? *problem->steps : TAKE_SEARCH_STEPS;
+	search->needed = INT64_MIN;
 	search->found = false;
 	fill_tops(search);
 }
@@ -525,27 +539,35 @@ static void fill_answer(const struct search *search, struct balance *ret_balance
 		find_rest(search, &leaf, even_gain(search, free_sum, leaf.nr), ret_balance);
 }
 
+/*
+ * The fullest positions are hardly ever the first in order, but their score is
+ * one that can be had: nothing worse needs looking at.
+ */
+static void accept_fullest(struct search *search)
+{
+	unsigned int nr = search->problem->nr_used;
+	struct leaf leaf;
+
+	fill_leaf(search, search->chosen, &leaf);
+	accept(search, search->chosen,
+	       leaf_gain(search, &leaf, even_gain(search, search->top_free[0][nr], nr)));
+	search->needed = gain_for_below(search, search->best_score + 1);
+}
+
 bool balance_find(const struct balance_problem *problem, struct balance *ret_balance)
 {
 	struct search search;
-	struct leaf leaf;
-	uint32_t free_sum;
 
 	begin(&search, problem);
 	if (problem->nr_used > problem->nr || !choose_fullest(&search, search.chosen))
 		return false;
-	/*
-	 * The fullest positions are hardly ever the first in order, but their score
-	 * is one that can be had: nothing worse needs looking at.
-	 */
 	search.rest_bound = bound_rest(&search);
-	search.needed = INT64_MIN;
-	fill_leaf(&search, search.chosen, &leaf);
-	free_sum = search.top_free[0][problem->nr_used];
-	accept(&search, search.chosen,
-	       leaf_gain(&search, &leaf, even_gain(&search, free_sum, problem->nr_used)));
-	search.needed = gain_for_below(&search, search.best_score + 1);
-	descend(&search, 0, 0, 0, 0);
-	fill_answer(&search, ret_balance);
-	return true;
+	if (!problem->max_sockets)
+		accept_fullest(&search);
+	descend(&search, 0, 0, 0, 0, 0);
+	if (problem->max_sockets)
+		*problem->steps = search.steps_left;
+	if (search.found)
+		fill_answer(&search, ret_balance);
+	return search.found;
 }

@@ -23,6 +23,11 @@ struct balance_problem {
 	unsigned int nr_used;	    /* k: how many positions to use */
 	uint32_t count;		    /* CPUs wanted: a multiple of group, >= nr_used groups */
 	uint32_t group;
+	/* Use no more sockets than this; 0 = as many as there are. */
+	unsigned int max_sockets;
+	uint64_t sockets[BALANCE_MAX]; /* those of each position, as bits; with max_sockets only */
+	/* With max_sockets beyond TAKE_EXACT_NODES positions: steps left to all searches together. */
+	uint64_t *steps;
 };
 
 struct balance {
@@ -36,8 +41,8 @@ struct balance {
 };
 
 /*
- * False when no combination of that many positions can hold the request.
- * Exact up to TAKE_EXACT_NODES positions; beyond, the search ends after
+ * False when no combination of that many positions, and sockets, can hold the
+ * request. Exact up to TAKE_EXACT_NODES positions; beyond, the search ends after
  * TAKE_SEARCH_STEPS steps with the best combination found so far, and only the
  * fullest subsets are tried for the rest.
  */

@@ -33,9 +33,14 @@ const char *cpu_result_name(enum cpu_result result)
 	return names[result];
 }
 
-/* The policy's way of taking `nr` CPUs out of `free`. */
-static enum cpu_result take_cpus(const struct cpu_manager *manager, const struct cpuset *free,
-				 uint32_t nr, struct cpuset *ret_cpus)
+static bool is_improved(const struct cpu_manager *manager)
+{
+	return manager->policy->compatibility == COMPATIBILITY_IMPROVED;
+}
+
+/* The policy's way of taking `nr` CPUs out of `free`, on `min_nodes` nodes at least if it can. */
+static enum cpu_result take_on_nodes(const struct cpu_manager *manager, const struct cpuset *free,
+				     uint32_t nr, uint32_t min_nodes, struct cpuset *ret_cpus)
 {
 	static const enum cpu_result results[TAKE_STATUS_NR] = {
 		[TAKE_OK] = CPU_OK,
@@ -50,11 +55,19 @@ static enum cpu_result take_cpus(const struct cpu_manager *manager, const struct
 		.sorting = policy->distribute_across_cores ? TAKE_SPREAD : TAKE_PACKED,
 		.uncore = policy->prefer_uncore && !policy->distribute_across_numa,
 		.group = policy->full_pcpus_only ? manager->topology->cpus_per_core : 1,
+		.min_nodes = min_nodes,
+		.by_socket = policy->align_by_socket,
 	};
 
 	if (policy->distribute_across_numa)
 		return results[take_distributed(manager->topology, free, nr, &options, ret_cpus)];
 	return results[take_packed(manager->topology, free, nr, &options, ret_cpus)];
+}
+
+static enum cpu_result take_cpus(const struct cpu_manager *manager, const struct cpuset *free,
+				 uint32_t nr, struct cpuset *ret_cpus)
+{
+	return take_on_nodes(manager, free, nr, 0, ret_cpus);
 }
 
 /* A core that is partly reserved is of no use to full-pcpus-only. */
@@ -147,10 +160,13 @@ static enum cpu_result refuse(enum cpu_result result, struct cpu_shortage *ret_s
 	return result;
 }
 
-/* full-pcpus-only: whole cores, and as many CPUs on cores without a reserved thread. */
+/*
+ * full-pcpus-only: whole cores, and as many CPUs on cores without a reserved
+ * thread. The kubelet does not count `reusable` ones (may be NULL); improved does.
+ */
 static enum cpu_result check_whole_cores(const struct cpu_manager *manager,
-					 const struct cpuset *shared, uint32_t nr,
-					 struct cpu_shortage *ret_shortage)
+					 const struct cpuset *shared, const struct cpuset *reusable,
+					 uint32_t nr, struct cpu_shortage *ret_shortage)
 {
 	uint32_t per_core = manager->topology->cpus_per_core;
 	struct cpuset cpus = *shared;
@@ -158,6 +174,8 @@ static enum cpu_result check_whole_cores(const struct cpu_manager *manager,
 
 	if (!manager->policy->cpu_options.full_pcpus_only)
 		return CPU_OK;
+	if (reusable && is_improved(manager))
+		cpuset_union(&cpus, reusable);
 	cpuset_subtract(&cpus, &manager->reserved_cores);
 	available = cpuset_count(&cpus);
 	if (per_core && nr % per_core != 0)
@@ -186,47 +204,97 @@ static void aligned_cpus(const struct cpu_manager *manager, node_mask_t nodes,
 	}
 }
 
+/* One allocation under way. */
+struct allocation {
+	const struct cpu_manager *manager;
+	struct cpuset free, taken;
+	uint32_t wanted, min_nodes;
+};
+
+/*
+ * Take out of `among` what is still wanted, or what there is of it.
+ *
+ * The defects that kubelet-1.36 mode keeps can return more than was asked, or
+ * CPUs that were not candidates: the subtraction must not wrap.
+ */
+static enum cpu_result take_among(struct allocation *allocation, const struct cpuset *among,
+				  bool all)
+{
+	uint32_t nr_taken = cpuset_count(&allocation->taken), nr_there;
+	uint32_t nr = allocation->wanted > nr_taken ? allocation->wanted - nr_taken : 0;
+	struct cpuset cpus = allocation->free, part;
+	enum cpu_result result;
+
+	cpuset_intersect(&cpus, among);
+	nr_there = cpuset_count(&cpus);
+	result = take_on_nodes(allocation->manager, &cpus, all || nr < nr_there ? nr : nr_there,
+			       allocation->min_nodes, &part);
+	if (result)
+		return result;
+	cpuset_union(&allocation->taken, &part);
+	cpuset_subtract(&allocation->free, &part);
+	return CPU_OK;
+}
+
+/*
+ * The candidates of the affinity. With align-by-socket the kubelet goes by the
+ * sockets even where the nodes suffice, and so may leave them.
+ */
+static void affinity_cpus(const struct allocation *allocation, const struct cpu_affinity *affinity,
+			  struct cpuset *ret_cpus)
+{
+	const struct cpu_manager *manager = allocation->manager;
+
+	topology_cpus_of_nodes(manager->topology, affinity->nodes, ret_cpus);
+	if (!is_improved(manager) ||
+	    cpuset_count_common(ret_cpus, &allocation->free) < allocation->wanted)
+		aligned_cpus(manager, affinity->nodes, ret_cpus);
+}
+
 /*
  * Take `nr` CPUs, first from the affinity's nodes, the rest from anywhere, and
- * out of the shared pool. `reusable` CPUs are not in the pool but are candidates.
+ * out of the shared pool. `reusable` CPUs are not in the pool but are candidates;
+ * improved, they are taken before others that are as good, because nobody else
+ * can have them until the pod ends.
  */
 static enum cpu_result allocate_cpus(const struct cpu_manager *manager, struct cpuset *shared,
 				     uint32_t nr, const struct cpu_affinity *affinity,
 				     const struct cpuset *reusable, struct cpuset *ret_cpus,
 				     struct cpu_shortage *ret_shortage)
 {
-	struct cpuset free = *shared, first = CPUSET_EMPTY, rest;
-	enum cpu_result result;
+	struct allocation allocation = {manager, *shared, CPUSET_EMPTY, nr, 0};
+	bool reuse_first = is_improved(manager) && reusable && !cpuset_is_empty(reusable);
+	bool aligns = affinity && affinity->known;
+	enum cpu_result result = CPU_OK;
+	struct cpuset cpus, both;
 	uint32_t nr_free;
 
-	cpuset_subtract(&free, &manager->reserved);
+	cpuset_subtract(&allocation.free, &manager->reserved);
 	if (reusable)
-		cpuset_union(&free, reusable);
-	nr_free = cpuset_count(&free);
-	if (affinity && affinity->known) {
-		struct cpuset aligned;
-		uint32_t nr_aligned;
-
-		aligned_cpus(manager, affinity->nodes, &aligned);
-		cpuset_intersect(&aligned, &free);
-		nr_aligned = cpuset_count(&aligned);
-		result = take_cpus(manager, &aligned, nr < nr_aligned ? nr : nr_aligned, &first);
-		if (result)
-			return refuse(result, ret_shortage, nr, nr_free);
-		cpuset_subtract(&free, &first);
+		cpuset_union(&allocation.free, reusable);
+	nr_free = cpuset_count(&allocation.free);
+	if (aligns) {
+		affinity_cpus(&allocation, affinity, &cpus);
+		allocation.min_nodes = (uint32_t)__builtin_popcountll(affinity->nodes);
 	}
-	/*
-	 * The defects that kubelet-1.36 mode keeps can return more than was asked,
-	 * or CPUs that were not candidates: the subtraction must not wrap.
-	 */
-	nr_free = cpuset_count(&free);
-	result = take_cpus(manager, &free,
-			   nr > cpuset_count(&first) ? nr - cpuset_count(&first) : 0, &rest);
+	if (aligns && reuse_first) {
+		both = cpus;
+		cpuset_intersect(&both, reusable);
+		result = take_among(&allocation, &both, false);
+	}
+	if (!result && aligns)
+		result = take_among(&allocation, &cpus, false);
+	allocation.min_nodes = 0;
+	if (!result && reuse_first)
+		result = take_among(&allocation, reusable, false);
+	if (!result) {
+		cpus = allocation.free;
+		result = take_among(&allocation, &cpus, true);
+	}
 	if (result)
-		return refuse(result, ret_shortage, nr, nr_free + cpuset_count(&first));
-	cpuset_union(&rest, &first);
-	cpuset_subtract(shared, &rest);
-	*ret_cpus = rest;
+		return refuse(result, ret_shortage, nr, nr_free);
+	cpuset_subtract(shared, &allocation.taken);
+	*ret_cpus = allocation.taken;
 	return CPU_OK;
 }
 
@@ -257,18 +325,16 @@ enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *s
 {
 	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
 	struct grant *grant = &pod->grants[index];
+	const struct cpuset *reusable = strcmp(reuse->uid, pod->spec->uid) ? NULL : &reuse->cpus;
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.container = index};
 	if (!nr || (pod->spec->has_pod_resources && !manager->policy->pod_level_managers))
 		return CPU_OK;
-	result = check_whole_cores(manager, shared, nr, ret_shortage);
+	result = check_whole_cores(manager, shared, reusable, nr, ret_shortage);
 	if (result)
 		return result;
 	if (grant->isolation == ISOLATION_HOST) {
-		const struct cpuset *reusable = strcmp(reuse->uid, pod->spec->uid) ? NULL
-										   : &reuse->cpus;
-
 		result = allocate_cpus(manager, shared, nr, affinity, reusable, &grant->cpus,
 				       ret_shortage);
 		if (result)
@@ -364,7 +430,7 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 		return CPU_OK;
 	if (!cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
 		return refuse(CPU_EMPTY_POD_POOL, ret_shortage, total, 0);
-	result = check_whole_cores(manager, shared, total, ret_shortage);
+	result = check_whole_cores(manager, shared, NULL, total, ret_shortage);
 	if (result)
 		return result;
 	result = allocate_cpus(manager, shared, total, affinity, NULL, &bubble, ret_shortage);

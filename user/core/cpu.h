@@ -3,6 +3,15 @@
  * The CPU manager: the static policy of kubelet v1.36, as functions over the
  * shared pool and one pod. It has no state of its own; the ledger has it.
  *
+ * With compatibility "improved" (policy.h) allocation differs from the kubelet's
+ * as the takes do (take.h), and
+ * - CPUs that init containers leave are taken before others that are as well
+ *   aligned, and count as free for full-pcpus-only, so that none stays blocked
+ *   that a later container of the pod could have had;
+ * - a distributed take spreads over as many nodes as the alignment settled on;
+ * - with align-by-socket the nodes of the alignment are enough when they hold the
+ *   request; the kubelet always widens them to their sockets.
+ *
  * A caller that needs all-or-nothing wraps the calls in a ledger transaction:
  * on failure the sets passed in may already be changed, as the kubelet's are.
  */

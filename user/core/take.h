@@ -8,6 +8,23 @@
  * With compatibility "repaired" a successful answer is always exactly `count`
  * CPUs out of `free`. With "kubelet-1.36" the answer is that of kubelet v1.36.3
  * including its defects: it may hold CPUs outside `free`, or too few.
+ *
+ * "improved" is "repaired" with a better choice in three places, where the
+ * kubelet's is lawful but misses what its own option asks for:
+ * - prefer-align-cpus-by-uncorecache: what is left after whole caches is taken
+ *   in the smallest unit that can hold it: a NUMA node, else a socket, else the
+ *   machine (node and socket change places where nodes hold several sockets). Of
+ *   these in the one that needs the fewest caches, the first in the kubelet's
+ *   order among equals. The fullest caches give all they have; the last part
+ *   comes, packed, from the cache with fewest free CPUs that holds it; the lowest
+ *   id among equals. With `group` > 1 only CPUs of wholly free cores count. (The
+ *   kubelet takes a part only when its lowest cores hit the number exactly.)
+ * - distribute-cpus-across-cores: again in the smallest unit that can hold the
+ *   rest; of these in the one whose busiest core ends up least busy. CPU by CPU
+ *   goes to the core with fewest busy threads, of these to the cache that gave
+ *   fewest so far, then to the lowest core. (The kubelet goes by CPU number, and
+ *   so packs siblings that are numbered side by side.)
+ * - distribute-cpus-across-numa: `min_nodes` and `by_socket` below.
  */
 #ifndef CORE_TAKE_H
 #define CORE_TAKE_H
@@ -25,6 +42,14 @@ struct take_options {
 	enum take_sorting sorting;
 	bool uncore;	    /* prefer-align-cpus-by-uncorecache; packed only */
 	unsigned int group; /* distributed: CPUs are handed out in groups of this many; 0 = 1 */
+	/*
+	 * Distributed, improved only. min_nodes: spread over at least so many nodes, those of
+	 * the alignment, where that is possible at all, else over as many as possible.
+	 * by_socket (align-by-socket): of the ways to do it those over the fewest sockets,
+	 * before those over the fewest nodes.
+	 */
+	unsigned int min_nodes;
+	bool by_socket;
 };
 
 enum take_status {

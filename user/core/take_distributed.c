@@ -2,9 +2,13 @@
 /*
  * The distributed take: evenly over as few NUMA nodes as can hold the request.
  * Which nodes is arithmetic (balance.h); here it becomes CPUs, node by node, by
- * packed takes. At most one balance per number of nodes, and at most nr_nodes +
- * rest < 2 * 64 packed takes.
+ * packed takes. At most one balance per number of nodes, with align-by-socket
+ * per number of nodes and of sockets (at most 64 each; beyond TAKE_EXACT_NODES
+ * nodes all that are limited to some sockets share TAKE_SEARCH_STEPS steps), and
+ * at most nr_nodes + rest < 2 * 64 packed takes.
  */
+#include <string.h>
+
 #include "core/balance.h"
 #include "core/take.h"
 
@@ -94,6 +98,83 @@ static unsigned int fewest_nodes(const struct topology *topology, uint32_t count
 	return divide_up(divide_up(count, group), per_node);
 }
 
+/* Which numbers of nodes are tried, in the order first .. most, first - 1 .. fewest. */
+struct range {
+	unsigned int fewest, first, most;
+};
+
+static bool try_numbers(struct balance_problem *problem, unsigned int from, unsigned int to,
+			struct balance *ret_balance)
+{
+	int step = from <= to ? 1 : -1;
+
+	for (problem->nr_used = from;; problem->nr_used += (unsigned int)step) {
+		if (balance_find(problem, ret_balance))
+			return true;
+		if (problem->nr_used == to)
+			return false;
+	}
+}
+
+/* With align-by-socket the fewest sockets go before the fewest nodes. */
+static bool try_sockets(struct balance_problem *problem, unsigned int nr_sockets, unsigned int from,
+			unsigned int to, struct balance *ret_balance)
+{
+	for (problem->max_sockets = 1; problem->max_sockets < nr_sockets; problem->max_sockets++) {
+		if (try_numbers(problem, from, to, ret_balance))
+			return true;
+	}
+	problem->max_sockets = 0;
+	return try_numbers(problem, from, to, ret_balance);
+}
+
+static bool find_balance(struct balance_problem *problem, const struct range *range,
+			 unsigned int nr_sockets, struct balance *ret_balance)
+{
+	if (range->first <= range->most &&
+	    try_sockets(problem, nr_sockets, range->first, range->most, ret_balance))
+		return true;
+	return range->fewest < range->first &&
+	       try_sockets(problem, nr_sockets, range->first - 1, range->fewest, ret_balance);
+}
+
+/* Leaves max_sockets 0 and no sockets when they do not count. */
+static unsigned int add_sockets(const struct topology *topology, bool by_socket,
+				const uint16_t *nodes, struct balance_problem *problem)
+{
+	problem->max_sockets = 0;
+	memset(problem->sockets, 0, problem->nr * sizeof(problem->sockets[0]));
+	/* Beyond 64 sockets, which no policy lets through, they have no bits. */
+	if (!by_socket || topology->sockets.nr > 64)
+		return 1;
+	for (unsigned int i = 0; i < problem->nr; i++) {
+		for (uint32_t j = 0; j < topology->sockets.nr; j++) {
+			if (cpuset_intersects(&topology->sockets.cpus[j],
+					      &topology->nodes.cpus[nodes[i]]))
+				problem->sockets[i] |= (uint64_t)1 << j;
+		}
+	}
+	return topology->sockets.nr;
+}
+
+static unsigned int smaller(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+static struct range range_of(const struct topology *topology, const struct balance_problem *problem,
+			     const struct take_options *options)
+{
+	uint32_t fewest = fewest_nodes(topology, problem->count, problem->group);
+	struct range range = {fewest, fewest,
+			      smaller(problem->nr, problem->count / problem->group)};
+
+	if (options->compatibility == COMPATIBILITY_IMPROVED &&
+	    smaller(options->min_nodes, range.most) > fewest)
+		range.first = smaller(options->min_nodes, range.most);
+	return range;
+}
+
 enum take_status take_distributed(const struct topology *topology, const struct cpuset *free,
 				  unsigned int count, const struct take_options *options,
 				  struct cpuset *ret_cpus)
@@ -101,11 +182,14 @@ enum take_status take_distributed(const struct topology *topology, const struct 
 	uint32_t group = options->group ? options->group : 1;
 	struct take_options packed = *options;
 	struct distribution distribution = {topology, &packed, *free, CPUSET_EMPTY, count};
-	bool repaired = options->compatibility == COMPATIBILITY_REPAIRED;
+	bool by_socket = options->compatibility == COMPATIBILITY_IMPROVED && options->by_socket;
 	uint16_t nodes[TOPOLOGY_MAX_NODES];
-	struct balance_problem problem;
+	uint64_t steps = TAKE_SEARCH_STEPS;
+	struct balance_problem problem = {.steps = &steps};
 	struct balance balance;
 	enum take_status status;
+	unsigned int nr_sockets;
+	struct range range;
 
 	packed.uncore = false;
 	if (count % group)
@@ -117,21 +201,19 @@ enum take_status take_distributed(const struct topology *topology, const struct 
 		return TAKE_OK;
 	}
 	fill_problem(topology, free, count, group, nodes, &problem);
-	for (problem.nr_used = fewest_nodes(topology, count, group);
-	     problem.nr_used <= problem.nr && problem.nr_used <= count / group; problem.nr_used++) {
-		if (!balance_find(&problem, &balance))
-			continue;
-		if (!repaired) {
-			if (balance_hangs(&problem, &balance))
-				return TAKE_HANG;
-			balance_spoil(&problem, &balance);
-		}
-		status = distribute(&distribution, &balance, nodes, group);
-		if (status == TAKE_OK)
-			*ret_cpus = distribution.result;
-		return status;
+	nr_sockets = add_sockets(topology, by_socket, nodes, &problem);
+	range = range_of(topology, &problem, options);
+	if (!find_balance(&problem, &range, nr_sockets, &balance))
+		return take_packed(topology, free, count, &packed, ret_cpus);
+	if (options->compatibility == COMPATIBILITY_KUBELET_1_36) {
+		if (balance_hangs(&problem, &balance))
+			return TAKE_HANG;
+		balance_spoil(&problem, &balance);
 	}
-	return take_packed(topology, free, count, &packed, ret_cpus);
+	status = distribute(&distribution, &balance, nodes, group);
+	if (status == TAKE_OK)
+		*ret_cpus = distribution.result;
+	return status;
 }
 
 const char *take_status_name(enum take_status status)

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "core/take.h"
+#include "core/take_private.h"
 
 /* A level of the topology together with the way from a CPU to its member of that level. */
 struct level {
@@ -25,17 +25,12 @@ struct level {
 
 struct take {
 	const struct topology *topology;
-	bool repaired;
+	bool repaired, improved;
 	struct level outer, inner; /* the hierarchy: which of node and socket comes first */
 	bool numa_first;
 	struct cpuset free, result;
 	/* Below zero when the kubelet claims twice. */
 	int64_t need;
-};
-
-struct order {
-	uint32_t nr;
-	uint16_t index[CPUSET_MAX];
 };
 
 struct counts {
@@ -53,13 +48,14 @@ static struct level uncores_of(const struct topology *topology)
 }
 
 static void begin(struct take *take, const struct topology *topology, const struct cpuset *free,
-		  int64_t need, bool repaired)
+		  int64_t need, enum compatibility compatibility)
 {
 	struct level nodes = {&topology->nodes, topology->node_of};
 	struct level sockets = {&topology->sockets, topology->socket_of};
 
 	take->topology = topology;
-	take->repaired = repaired;
+	take->repaired = compatibility != COMPATIBILITY_KUBELET_1_36;
+	take->improved = compatibility == COMPATIBILITY_IMPROVED;
 	take->numa_first = topology->num_sockets >= topology->num_nodes;
 	take->outer = take->numa_first ? nodes : sockets;
 	take->inner = take->numa_first ? sockets : nodes;
@@ -169,7 +165,7 @@ static uint32_t find_few_members(const struct level *level, const struct cpuset 
 /* Append to `list` the members that have a CPU in free ∩ within, by (free CPUs, id). */
 static void append_members(const struct level *level, const struct cpuset *free,
 			   const struct cpuset *within, const struct counts *counts,
-			   struct order *list)
+			   struct take_order *list)
 {
 	uint16_t found[CPUSET_MAX], start[CPUSET_MAX + 2];
 	uint32_t nr_found, highest = 0;
@@ -191,7 +187,7 @@ static void append_members(const struct level *level, const struct cpuset *free,
 	list->nr += nr_found;
 }
 
-static void order_outer(const struct take *take, struct order *ret_list)
+static void order_outer(const struct take *take, struct take_order *ret_list)
 {
 	struct counts counts;
 
@@ -201,9 +197,9 @@ static void order_outer(const struct take *take, struct order *ret_list)
 }
 
 /* Members of the inner level below each member of the outer; may name one several times. */
-static void order_inner(const struct take *take, struct order *ret_list)
+static void order_inner(const struct take *take, struct take_order *ret_list)
 {
-	struct order outer;
+	struct take_order outer;
 	struct counts counts;
 
 	order_outer(take, &outer);
@@ -214,7 +210,7 @@ static void order_inner(const struct take *take, struct order *ret_list)
 			       &take->outer.members->cpus[outer.index[i]], &counts, ret_list);
 }
 
-static void order_nodes(const struct take *take, struct order *ret_list)
+static void order_nodes(const struct take *take, struct take_order *ret_list)
 {
 	if (take->numa_first)
 		order_outer(take, ret_list);
@@ -222,7 +218,7 @@ static void order_nodes(const struct take *take, struct order *ret_list)
 		order_inner(take, ret_list);
 }
 
-static void order_sockets(const struct take *take, struct order *ret_list)
+static void order_sockets(const struct take *take, struct take_order *ret_list)
 {
 	if (take->numa_first)
 		order_inner(take, ret_list);
@@ -246,7 +242,7 @@ static uint32_t whole_size(const struct take *take, const struct level *level, u
 	return level->members->nr_cpus[index];
 }
 
-static void take_whole(struct take *take, const struct level *level, const struct order *list,
+static void take_whole(struct take *take, const struct level *level, const struct take_order *list,
 		       const struct counts *counts)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
@@ -259,7 +255,7 @@ static void take_whole(struct take *take, const struct level *level, const struc
 
 static void take_whole_groups(struct take *take, const struct level *level)
 {
-	struct order list;
+	struct take_order list;
 	struct counts counts;
 
 	if (level->members == take->outer.members)
@@ -305,13 +301,18 @@ static bool take_part_of_uncore(struct take *take, uint32_t uncore)
 	return true;
 }
 
-static void take_uncores(struct take *take)
+static void claim_all(struct take *take, const struct cpuset *cpus)
+{
+	claim(take, cpus, cpuset_count(cpus));
+}
+
+static void take_uncores(struct take *take, uint32_t group)
 {
 	const struct topology *topology = take->topology;
 	bool whole_may_fit = take->need >= topology->cpus_per_uncore;
 	struct level uncores = uncores_of(topology);
 	struct cpuset snapshot = take->free;
-	struct order nodes, list;
+	struct take_order nodes, list;
 	struct counts counts;
 
 	order_nodes(take, &nodes);
@@ -325,6 +326,14 @@ static void take_uncores(struct take *take)
 		append_members(&uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]], &counts,
 			       &list);
 		take_whole(take, &uncores, &list, &counts);
+	}
+	if (take->improved) {
+		struct cpuset cpus;
+
+		if (!satisfied(take) &&
+		    take_in_caches(topology, &take->free, (uint32_t)take->need, group, &cpus))
+			claim_all(take, &cpus);
+		return;
 	}
 	for (uint32_t i = 0; i < nodes.nr && !satisfied(take); i++) {
 		list.nr = 0;
@@ -350,7 +359,7 @@ static void take_whole_cores(struct take *take)
 {
 	struct level cores = cores_of(take->topology);
 	struct cpuset snapshot = take->free;
-	struct order groups, list;
+	struct take_order groups, list;
 	struct counts counts;
 
 	if (!has_core_of_at_most(take->topology, take->need))
@@ -382,7 +391,7 @@ static void take_cpus_packed(struct take *take)
 {
 	struct level cores = cores_of(take->topology);
 	struct cpuset snapshot = take->free;
-	struct order groups, list;
+	struct take_order groups, list;
 	struct counts counts;
 
 	order_inner(take, &groups);
@@ -398,9 +407,14 @@ static void take_cpus_packed(struct take *take)
 
 static void take_cpus_spread(struct take *take)
 {
-	struct cpuset snapshot = take->free;
-	struct order groups;
+	struct cpuset snapshot = take->free, cpus;
+	struct take_order groups;
 
+	if (take->improved) {
+		take_across_cores(take->topology, &snapshot, (uint32_t)take->need, &cpus);
+		claim_all(take, &cpus);
+		return;
+	}
 	order_sockets(take, &groups);
 	for (uint32_t i = 0; i < groups.nr && !satisfied(take); i++)
 		take_cpus_of(take, &snapshot, &take->topology->sockets.cpus[groups.index[i]]);
@@ -414,13 +428,13 @@ enum take_status take_packed(const struct topology *topology, const struct cpuse
 
 	if (count > cpuset_count(free))
 		return TAKE_NOT_ENOUGH;
-	begin(&take, topology, free, count, options->compatibility == COMPATIBILITY_REPAIRED);
+	begin(&take, topology, free, count, options->compatibility);
 	if (!satisfied(&take))
 		take_whole_groups(&take, &take.outer);
 	if (!satisfied(&take))
 		take_whole_groups(&take, &take.inner);
 	if (!satisfied(&take) && options->uncore)
-		take_uncores(&take);
+		take_uncores(&take, options->group);
 	if (!satisfied(&take) && options->sorting == TAKE_PACKED)
 		take_whole_cores(&take);
 	if (!satisfied(&take) && options->sorting == TAKE_PACKED)
@@ -435,11 +449,11 @@ unsigned int take_node_order(const struct topology *topology, const struct cpuse
 			     uint16_t ret_nodes[TOPOLOGY_MAX_NODES])
 {
 	struct take take;
-	struct order list;
+	struct take_order list;
 	node_mask_t seen = 0;
 	unsigned int nr = 0;
 
-	begin(&take, topology, free, 0, true);
+	begin(&take, topology, free, 0, COMPATIBILITY_REPAIRED);
 	order_nodes(&take, &list);
 	for (uint32_t i = 0; i < list.nr; i++) {
 		if (seen & (1ULL << list.index[i]))
@@ -448,4 +462,18 @@ unsigned int take_node_order(const struct topology *topology, const struct cpuse
 		ret_nodes[nr++] = list.index[i];
 	}
 	return nr;
+}
+
+const struct topology_level *take_order_of(const struct topology *topology,
+					   const struct cpuset *free, bool inner,
+					   struct take_order *ret_order)
+{
+	struct take take;
+
+	begin(&take, topology, free, 0, COMPATIBILITY_REPAIRED);
+	if (inner)
+		order_inner(&take, ret_order);
+	else
+		order_outer(&take, ret_order);
+	return inner ? take.inner.members : take.outer.members;
 }
