@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -54,6 +55,57 @@ static void recorded_checksums(void **state)
 		assert_int_equal(kubelet_cpu_state_write(&got, cases[i].pod_level, &text), 0);
 		assert_string_equal(text, cases[i].text);
 	}
+}
+
+/* As kubelet 1.37 writes it: the text counts, what stands beside it is for older ones. */
+#define V4_BESIDE "\"policyName\":\"static\",\"defaultCpuSet\":\"0-9\",\"checksum\":0"
+#define V4_DATA(more)                                                                            \
+	"{\\\"policyName\\\":\\\"static\\\",\\\"defaultCpuSet\\\":\\\"0-3\\\",\\\"entries\\\":{" \
+	"\\\"p\\\":{\\\"a\\\":\\\"4-5\\\"}},\\\"podEntries\\\":{\\\"p\\\":{\\\"cpuSet\\\":"      \
+	"\\\"4-6\\\"}}" more "}"
+
+/* FNV-1a of "(string)" and the text without its escapes. */
+static uint32_t sum_of_data(const char *escaped)
+{
+	uint32_t sum = 2166136261U;
+
+	for (const char *at = "(string)"; *at; at++)
+		sum = (sum ^ (unsigned char)*at) * 16777619U;
+	for (const char *at = escaped; *at; at++) {
+		if (*at != '\\')
+			sum = (sum ^ (unsigned char)*at) * 16777619U;
+	}
+	return sum;
+}
+
+static enum kubelet_fault read_v4(const char *escaped, uint32_t sum_change,
+				  struct kubelet_cpu_state *ret_state)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "{" V4_BESIDE ",\"data\":\"%s\",\"dataChecksum\":%u}", escaped,
+		 sum_of_data(escaped) + sum_change);
+	return read_text(text, false, ret_state);
+}
+
+static void version_4(void **state)
+{
+	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+
+	assert_int_equal(read_v4(V4_DATA(""), 0, &got), KUBELET_FAULT_NONE);
+	assert_int_equal(got.version, 4);
+	assert_string_equal(got.default_list, "0-3");
+	assert_int_equal(got.containers.nr, 1);
+	assert_string_equal(got.containers.entries[0].list, "4-5");
+	assert_int_equal(got.pods.nr, 1);
+	assert_int_equal(cpuset_count(&got.pods.entries[0].cpus), 3);
+	kubelet_cpu_state_fini(&got);
+	/* a text that is damaged is not made up for by what stands beside it */
+	assert_int_equal(read_v4(V4_DATA(""), 1, &got), KUBELET_FAULT_CHECKSUM);
+	assert_int_equal(read_v4("[]", 0, &got), KUBELET_FAULT_UNREADABLE);
+	assert_int_equal(read_v4(V4_DATA(",\\\"originals\\\":{}"), 0, &got), KUBELET_FAULT_VERSION);
+	assert_int_equal(read_text("{" V4_BESIDE ",\"version\":5}", true, &got),
+			 KUBELET_FAULT_VERSION);
 }
 
 static void faults(void **state)
@@ -123,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recorded_checksums),
+		cmocka_unit_test(version_4),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(version_1_by_container_id),
 		cmocka_unit_test(pod_sets_survive_checksum_zero),

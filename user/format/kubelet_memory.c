@@ -687,24 +687,23 @@ static int find_layout(struct kubelet_reader *reader, struct json_object *root,
 	return 0;
 }
 
+static const char *const content_members[] = {"policyName",   "machineState",
+					      "entries",      "podEntries",
+					      "checksum",     "data",
+					      "dataChecksum", NULL};
+
 /* -EINVAL also when there is no such part: then the older layouts are tried. */
 static int read_data(struct kubelet_reader *reader, struct json_object *root,
 		     struct kubelet_memory_state *state)
 {
-	const char *data = kubelet_plain_string(kubelet_member(root, "data"));
-	struct json_object *value = kubelet_member(root, "dataChecksum"), *inner = NULL;
-	uint32_t sum = kubelet_sum(KUBELET_SUM_START, "(string)");
-	int r;
+	struct json_object *inner = NULL;
+	int r = kubelet_read_data(reader, root, &inner);
 
-	if (!data || !data[0] || !json_object_is_type(value, json_type_int))
-		return unreadable(reader, "data");
-	if (json_object_get_int64(value) != kubelet_sum(sum, data))
-		return kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
-				      "dataChecksum does not match the data");
-	r = kubelet_parse_json(reader, data, strlen(data), &inner);
 	if (r < 0)
 		return r;
-	r = read_content(reader, inner, state);
+	r = kubelet_check_members(reader, inner, content_members, "3");
+	if (r == 0)
+		r = read_content(reader, inner, state);
 	json_object_put(inner);
 	state->layout = KUBELET_MEMORY_V3;
 	return r;
@@ -713,9 +712,12 @@ static int read_data(struct kubelet_reader *reader, struct json_object *root,
 static int read_root(struct kubelet_reader *reader, struct json_object *root, const char *policy,
 		     struct kubelet_memory_state *state)
 {
-	int r = read_data(reader, root, state);
+	int r = kubelet_check_members(reader, root, content_members, "3");
 
-	if (r == -EINVAL) {
+	if (r < 0)
+		return r;
+	r = read_data(reader, root, state);
+	if (r == -EINVAL && reader->fault != KUBELET_FAULT_VERSION) {
 		kubelet_memory_state_fini(state);
 		r = read_content(reader, root, state);
 		if (r == 0)

@@ -26,6 +26,16 @@ int kubelet_check_object(struct kubelet_reader *reader, struct json_object *valu
 const char *kubelet_plain_string(struct json_object *value);
 struct json_object *kubelet_member(struct json_object *object, const char *name);
 
+/* Refuse an object with a member that is not in the NULL-terminated list `known`. */
+int kubelet_check_members(struct kubelet_reader *reader, struct json_object *object,
+			  const char *const *known, const char *newest);
+/*
+ * The object that member "data" holds as text under member "dataChecksum": how the
+ * kubelet 1.37 writes both files. The caller puts it.
+ */
+int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,
+		      struct json_object **ret_inner);
+
 /* As Go's encoder: also the characters that matter inside HTML are escaped. */
 void kubelet_append_string(struct text *text, const char *string);
 /* FNV-1a, 32 bits, continued from `sum`; begin with KUBELET_SUM_START. */

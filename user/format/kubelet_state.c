@@ -296,7 +296,7 @@ static int check_sum(struct kubelet_reader *reader, struct json_object *root,
 		(long long)written);
 }
 
-static int read_version(struct kubelet_reader *reader, struct json_object *root,
+static int read_content(struct kubelet_reader *reader, struct json_object *root,
 			unsigned int version, struct kubelet_cpu_state *state)
 {
 	const char *policy = kubelet_plain_string(kubelet_member(root, "policyName"));
@@ -312,10 +312,68 @@ static int read_version(struct kubelet_reader *reader, struct json_object *root,
 	if (!state->policy || !state->default_list)
 		return -ENOMEM;
 	r = read_containers(reader, root, version, &state->containers);
-	if (r == 0 && version == 3)
+	if (r == 0 && version >= 3)
 		r = read_pods(reader, root, &state->pods);
+	return r;
+}
+
+static int read_version(struct kubelet_reader *reader, struct json_object *root,
+			unsigned int version, struct kubelet_cpu_state *state)
+{
+	int r = read_content(reader, root, version, state);
+
+	return r < 0 ? r : check_sum(reader, root, state);
+}
+
+int kubelet_check_members(struct kubelet_reader *reader, struct json_object *object,
+			  const char *const *known, const char *newest)
+{
+	json_object_object_foreach (object, name, value) {
+		const char *const *at = known;
+
+		(void)value;
+		while (*at && strcmp(*at, name) != 0)
+			at++;
+		if (!*at)
+			return kubelet_refuse(reader, KUBELET_FAULT_VERSION,
+					      "'%.40s' is in no version up to %s, the newest known "
+					      "here; the file is of a newer kubelet",
+					      name, newest);
+	}
+	return 0;
+}
+
+int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,
+		      struct json_object **ret_inner)
+{
+	const char *data = kubelet_plain_string(kubelet_member(root, "data"));
+	struct json_object *value = kubelet_member(root, "dataChecksum");
+	uint32_t sum = kubelet_sum(KUBELET_SUM_START, "(string)");
+
+	if (!data || !data[0] || !json_object_is_type(value, json_type_int))
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
+				      "data or dataChecksum is not what it should be");
+	if (json_object_get_int64(value) != kubelet_sum(sum, data))
+		return kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
+				      "dataChecksum does not match the data");
+	return kubelet_parse_json(reader, data, strlen(data), ret_inner);
+}
+
+/* The older version beside the text is for older kubelets, its checksum empty. */
+static int read_v4(struct kubelet_reader *reader, struct json_object *root,
+		   struct kubelet_cpu_state *state)
+{
+	static const char *const known[] = {"policyName", "defaultCpuSet", "entries", "podEntries",
+					    NULL};
+	struct json_object *inner = NULL;
+	int r = kubelet_read_data(reader, root, &inner);
+
+	if (r < 0)
+		return r;
+	r = kubelet_check_members(reader, inner, known, "4");
 	if (r == 0)
-		r = check_sum(reader, root, state);
+		r = read_content(reader, inner, 4, state);
+	json_object_put(inner);
 	return r;
 }
 
@@ -388,10 +446,19 @@ int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t l
 static int read_root(struct kubelet_reader *reader, struct json_object *root, bool pod_level,
 		     const char *policy, struct kubelet_cpu_state *state)
 {
-	int r = -EINVAL;
+	static const char *const known[] = {"policyName",   "defaultCpuSet",
+					    "entries",	    "podEntries",
+					    "checksum",	    "data",
+					    "dataChecksum", NULL};
+	bool is_v4 = kubelet_member(root, "data") != NULL;
+	int r = kubelet_check_members(reader, root, known, "4");
 
+	if (r < 0)
+		return r;
+	r = is_v4 ? read_v4(reader, root, state) : -EINVAL;
 	/* The last version's fault is the one that is told, as in the kubelet. */
-	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && r == -EINVAL; version--) {
+	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && !is_v4 && r == -EINVAL;
+	     version--) {
 		kubelet_cpu_state_fini(state);
 		r = read_version(reader, root, version, state);
 	}
@@ -522,6 +589,7 @@ const char *kubelet_fault_name(enum kubelet_fault fault)
 		[KUBELET_FAULT_CHECKSUM] = "corrupt",
 		[KUBELET_FAULT_POLICY] = "policy-differs",
 		[KUBELET_FAULT_CPUSET] = "bad-cpuset",
+		[KUBELET_FAULT_VERSION] = "newer-version",
 	};
 
 	return names[fault];

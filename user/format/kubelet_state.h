@@ -5,7 +5,10 @@
  *
  * Versions: 2 (1.18 and later; entries by pod and container), 3 (1.36 with
  * pod-level managers: podEntries in addition), 1 (before: entries by container
- * id, which only a runtime can map to pods; read, but not resolved).
+ * id, which only a runtime can map to pods; read, but not resolved), 4 (1.37: an
+ * older version for older kubelets, and all of it once more as text under a second
+ * checksum; that text counts). A file of a later version is refused by what it has
+ * and version 4 has not.
  */
 #ifndef FORMAT_KUBELET_STATE_H
 #define FORMAT_KUBELET_STATE_H
@@ -35,22 +38,23 @@ struct kubelet_cpu_state {
 	char *default_list;
 	struct cpuset default_cpus;
 	struct kubelet_entries containers;
-	struct kubelet_entries pods; /* version 3 */
+	struct kubelet_entries pods; /* versions 3 and 4 */
 };
 
 enum kubelet_fault {
 	KUBELET_FAULT_NONE,
 	KUBELET_FAULT_UNREADABLE, /* not JSON, or not of any version */
 	KUBELET_FAULT_CHECKSUM,
-	KUBELET_FAULT_POLICY, /* written under another policy */
-	KUBELET_FAULT_CPUSET, /* a CPU list that does not parse */
+	KUBELET_FAULT_POLICY,  /* written under another policy */
+	KUBELET_FAULT_CPUSET,  /* a CPU list that does not parse */
+	KUBELET_FAULT_VERSION, /* newer than what is known here */
 	KUBELET_FAULT_NR
 };
 
 /*
  * Read as a kubelet with this policy would: with pod_level versions 3, 2, 1 are
- * tried in this order, without it 2 and 1. A checksum of 0 is accepted for
- * versions 1 and 2. -EINVAL with *ret_fault and a sentence (size >= 160), or
+ * tried in this order, without it 2 and 1; a file with the text of version 4 is
+ * that or nothing. A checksum of 0 is accepted for versions 1 and 2. -EINVAL with *ret_fault and a sentence (size >= 160), or
  * -ENOMEM; *ret_state is then untouched.
  */
 int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const char *policy,
