@@ -453,8 +453,8 @@ static uint32_t cpu_step(const struct search *search)
 	return manager->policy->cpu_options.full_pcpus_only && per_core ? per_core : 1;
 }
 
-/* The container that failed, else the one that takes most; NULL = none takes any. */
-static const struct container_spec *cpu_container(const struct search *search)
+/* Of the containers with CPUs of their own the one that failed, or the one with most; NULL = none. */
+static const struct container_spec *cpu_container(const struct search *search, bool failed)
 {
 	const struct cpu_manager *manager = ledger_cpu_manager(search->ledger);
 	const struct container_spec *most = NULL;
@@ -464,34 +464,50 @@ static const struct container_spec *cpu_container(const struct search *search)
 
 		if (!cpu_exclusive_count(manager, search->spec, search->qos, i))
 			continue;
-		if (!strcmp(container->name, search->decision->container))
+		if (failed && !strcmp(container->name, search->decision->container))
 			return container;
-		if (!most || container->request.cpu_mcpu > most->request.cpu_mcpu)
+		if (!failed && (!most || container->request.cpu_mcpu > most->request.cpu_mcpu))
 			most = container;
 	}
 	return most;
 }
 
-static void try_container_cpus(struct search *search)
+static bool find_container_cpus(struct search *search, const struct container_spec *container)
 {
-	const struct container_spec *container = cpu_container(search);
 	const struct decision *decision = search->decision;
 	struct change change = {.kind = CHANGE_CONTAINER_CPUS};
-	uint64_t was, from, missing;
+	uint32_t was = cpus_of(&container->request), step = cpu_step(search);
+	uint64_t from = was;
+	bool found = false;
 
-	if (!container)
-		return;
 	memcpy(change.container, container->name, sizeof(change.container));
-	was = from = cpus_of(&container->request);
-	missing = less((uint64_t)decision->wanted, (uint64_t)decision->available);
-	if (!decision->is_memory && decision->wanted > 0 && decision->available >= 0)
-		from = less(was, missing);
+	/* Where the budget is the limit, its total says nothing about one container. */
+	if (!decision->is_memory && decision->available >= 0 &&
+	    decision->cpu_result != CPU_EMPTY_POD_POOL)
+		from = less(was, less((uint64_t)decision->wanted, (uint64_t)decision->available));
 	allow_tries(search, TRIES_CPUS);
-	if (decision->refusal == REFUSAL_SMT && was % cpu_step(search) &&
-	    find_more(search, &change, was, cpu_step(search)))
+	if (decision->refusal == REFUSAL_SMT && was % step &&
+	    find_more(search, &change, was, step)) {
 		keep(search, &change);
-	if (find_less(search, &change, from, was, cpu_step(search)))
+		found = true;
+	}
+	if (find_less(search, &change, from, was, step)) {
 		keep(search, &change);
+		found = true;
+	}
+	return found;
+}
+
+/* The one that failed; if that alone cannot help, the largest. */
+static void try_container_cpus(struct search *search)
+{
+	const struct container_spec *failed = cpu_container(search, true);
+	const struct container_spec *largest = cpu_container(search, false);
+
+	if (failed && find_container_cpus(search, failed))
+		return;
+	if (largest && largest != failed)
+		find_container_cpus(search, largest);
 }
 
 static void try_pod_cpus(struct search *search)
@@ -523,6 +539,11 @@ static void try_pod_cpus(struct search *search)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+static uint64_t grain_of(uint64_t page_bytes)
+{
+	return page_bytes ? page_bytes : MEMORY_GRAIN;
+}
+
 static uint64_t asked(const struct resources *resources, uint64_t page_bytes)
 {
 	const int64_t *amount = amount_of((struct resources *)resources, page_bytes);
@@ -531,19 +552,19 @@ static uint64_t asked(const struct resources *resources, uint64_t page_bytes)
 }
 
 static const struct container_spec *memory_container(const struct search *search,
-						     uint64_t page_bytes)
+						     uint64_t page_bytes, bool failed)
 {
 	const struct container_spec *most = NULL;
 
 	for (uint32_t i = 0; i < search->spec->nr_containers; i++) {
 		const struct container_spec *container = &search->spec->containers[i];
+		uint64_t bytes = asked(&container->request, page_bytes);
 
-		if (!asked(&container->request, page_bytes))
+		if (!bytes)
 			continue;
-		if (!strcmp(container->name, search->decision->container))
+		if (failed && !strcmp(container->name, search->decision->container))
 			return container;
-		if (!most ||
-		    asked(&container->request, page_bytes) > asked(&most->request, page_bytes))
+		if (!failed && (!most || bytes > asked(&most->request, page_bytes)))
 			most = container;
 	}
 	return most;
@@ -625,7 +646,7 @@ static void gather_seeds(const struct search *search, uint64_t page_bytes, uint6
 static bool find_less_memory(struct search *search, struct change *change, uint64_t was,
 			     uint64_t total)
 {
-	uint64_t grain = change->page_bytes ? change->page_bytes : MEMORY_GRAIN;
+	uint64_t grain = grain_of(change->page_bytes);
 	struct seeds seeds;
 
 	gather_seeds(search, change->page_bytes, less(total, was), was, &seeds);
@@ -644,40 +665,69 @@ static bool find_less_memory(struct search *search, struct change *change, uint6
 	return false;
 }
 
-static void try_memory(struct search *search, uint64_t page_bytes)
+/* What is missing of a budget that its containers use up; false = the budget is not the limit. */
+static bool find_budget_gap(const struct search *search, uint64_t *ret_missing)
 {
-	const struct decision *decision = search->decision;
-	const struct container_spec *container = memory_container(search, page_bytes);
-	struct memory_shortage shortage;
 	const struct memory_manager *manager = ledger_memory_manager(search->ledger);
-	bool is_whole = memory_is_whole(manager, search->spec);
-	bool is_short = is_whole && memory_check_budget(manager, search->spec, &shortage);
-	uint64_t total = decision->wanted > 0 ? (uint64_t)decision->wanted : 0;
+	struct memory_shortage shortage;
+
+	if (!memory_is_whole(manager, search->spec) ||
+	    !memory_check_budget(manager, search->spec, &shortage))
+		return false;
+	*ret_missing = less(shortage.wanted_bytes, shortage.available_bytes);
+	return true;
+}
+
+/* True when the pod's budget alone decides, so that its containers do not matter. */
+static bool try_pod_memory(struct search *search, uint64_t page_bytes)
+{
 	struct change change = {.kind = CHANGE_POD_MEMORY, .page_bytes = page_bytes};
 	uint64_t was = asked(&search->spec->request, page_bytes);
-	uint64_t grain = page_bytes ? page_bytes : MEMORY_GRAIN;
+	uint64_t missing;
 
-	if (is_short && was) {
-		allow_tries(search, TRIES_MEMORY);
-		if (find_more(search, &change,
-			      was + less(shortage.wanted_bytes, shortage.available_bytes) + 1,
-			      grain))
-			keep(search, &change);
-	} else if (is_whole && was) {
-		allow_tries(search, TRIES_MEMORY);
-		if (find_less_memory(search, &change, was, was))
-			keep(search, &change);
-		return;
-	}
-	if (!container)
-		return;
-	change.kind = CHANGE_CONTAINER_MEMORY;
-	memcpy(change.container, container->name, sizeof(change.container));
-	was = asked(&container->request, page_bytes);
+	if (!was || !memory_is_whole(ledger_memory_manager(search->ledger), search->spec))
+		return false;
 	allow_tries(search, TRIES_MEMORY);
-	if (is_short ? find_less(search, &change, was - 1, was, grain)
-		     : find_less_memory(search, &change, was, total > was ? total : was))
+	if (find_budget_gap(search, &missing)) {
+		if (find_more(search, &change, was + (missing ? missing : 1), grain_of(page_bytes)))
+			keep(search, &change);
+		return false;
+	}
+	if (find_less_memory(search, &change, was, was))
 		keep(search, &change);
+	return true;
+}
+
+static bool find_container_memory(struct search *search, uint64_t page_bytes,
+				  const struct container_spec *container)
+{
+	struct change change = {.kind = CHANGE_CONTAINER_MEMORY, .page_bytes = page_bytes};
+	uint64_t total = search->decision->wanted > 0 ? (uint64_t)search->decision->wanted : 0;
+	uint64_t was = asked(&container->request, page_bytes), missing;
+	bool found;
+
+	memcpy(change.container, container->name, sizeof(change.container));
+	allow_tries(search, TRIES_MEMORY);
+	if (find_budget_gap(search, &missing))
+		found = find_less(search, &change, less(was, missing), was, grain_of(page_bytes));
+	else
+		found = find_less_memory(search, &change, was, total > was ? total : was);
+	if (found)
+		keep(search, &change);
+	return found;
+}
+
+static void try_memory(struct search *search, uint64_t page_bytes)
+{
+	const struct container_spec *failed = memory_container(search, page_bytes, true);
+	const struct container_spec *largest = memory_container(search, page_bytes, false);
+
+	if (try_pod_memory(search, page_bytes))
+		return;
+	if (failed && find_container_memory(search, page_bytes, failed))
+		return;
+	if (largest && largest != failed)
+		find_container_memory(search, page_bytes, largest);
 }
 
 /* A page size that nodes do have. */
