@@ -26,7 +26,6 @@ static int policy_validate(struct session *session, int argc, char **argv)
 	struct machine machine cleanup(machine_fini) = {0};
 	cleanup_free struct config *config = NULL;
 	cleanup_ledger struct ledger *ledger = NULL;
-	struct policy_row row = {0};
 	int r;
 
 	if (argc != 2 || !is_prefix(argv[0], "file"))
@@ -38,14 +37,8 @@ static int policy_validate(struct session *session, int argc, char **argv)
 		r = world_new_ledger(session, argv[1], machine.topology, &config->policy, &ledger);
 	if (r)
 		return r;
-	row.file = argv[1];
-	row.mode = run_mode_name(config->mode);
-	row.host_tasks = host_tasks_name(config_host_tasks(config));
-	row.partitions = partitions_name(config->partitions);
-	row.interrupts = interrupts_name(config->interrupts);
-	row.runtime_writes = runtime_writes_name(config->runtime_writes);
 	return out_object(session, &view_policy_desc,
-			  view_policy(&config->policy, ledger_reserved(ledger), &row));
+			  view_policy(config, argv[1], &config->policy, ledger_reserved(ledger)));
 }
 
 static const struct command policy_commands[] = {

@@ -39,26 +39,8 @@ static struct json_object *cold_node(const struct world *world)
 
 static struct json_object *cold_policy(const struct world *world)
 {
-	const struct config *config = world->config;
-	const struct enforcement_row enforcements[] = {
-		{"cpusetFiles", enforcement_name(config->enforcement.cpuset_files)},
-		{"affinity", enforcement_name(config->enforcement.affinity)},
-		{"cgroupMoves", enforcement_name(config->enforcement.cgroup_moves)},
-		{"strangers", enforcement_name(config->enforcement.strangers)},
-		{"irqMasks", enforcement_name(config->enforcement.irq_masks)},
-	};
-	const struct policy_row row = {
-		.file = world->config_file,
-		.mode = run_mode_name(config->mode),
-		.host_tasks = host_tasks_name(config_host_tasks(config)),
-		.partitions = partitions_name(config->partitions),
-		.interrupts = interrupts_name(config->interrupts),
-		.runtime_writes = runtime_writes_name(config->runtime_writes),
-		.nr_enforcements = ARRAY_SIZE(enforcements),
-		.enforcements = enforcements,
-	};
-
-	return view_policy(&config->policy, ledger_reserved(world->ledger), &row);
+	return view_policy(world->config, world->config_file, &world->config->policy,
+			   ledger_reserved(world->ledger));
 }
 
 static struct json_object *cold_state(const struct world *world)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "format/config.h"
 #include "format/views.h"
 #include "scene.h"
 
@@ -393,21 +394,25 @@ static void simulate_has_the_promised_keys(void **state)
 static void policy_lists_what_is_on(void **state)
 {
 	const struct stage *stage = *state;
-	const struct enforcement_row enforcement = {"affinity", "audit"};
-	const struct policy_row row = {.nr_enforcements = 1, .enforcements = &enforcement};
+	struct config config;
 	struct policy policy = stage->policy;
 	struct json_object *json;
 
 	policy.nr_memory_reservations = 1;
 	policy.memory_reservations[0] =
 		(struct memory_reservation){.node_id = 1, .size_bytes = 2 << 20, .bytes = GIB};
-	json = view_policy(&policy, ledger_reserved(stage->ledger), &row);
+	config_default(&config);
+	config.enforcement.affinity = ENFORCEMENT_AUDIT;
+	json = view_policy(&config, "config.yaml", &policy, ledger_reserved(stage->ledger));
 	check(&view_policy_desc, json);
 	expect(json, "/cpu_manager_policy", "static");
 	expect(json, "/cpu_manager_policy_options/0", "strict-cpu-reservation");
 	expect(json, "/reserved_system_cpus", "0,8");
 	expect(json, "/reserved_memory/0/type", "hugepages-2Mi");
-	expect(json, "/enforcement/0/level", "audit");
+	expect(json, "/host_tasks", "shared");
+	expect(json, "/enforcement/0/level", "enforce");
+	expect(json, "/enforcement/1/what", "affinity");
+	expect(json, "/enforcement/1/level", "audit");
 	json_object_put(json);
 }
 

@@ -118,26 +118,8 @@ static struct json_object *report_containers(struct controller *controller)
 
 static struct json_object *report_policy(struct controller *controller)
 {
-	const struct config *config = controller->options.config;
-	const struct enforcement_row enforcements[] = {
-		{"cpusetFiles", enforcement_name(config->enforcement.cpuset_files)},
-		{"affinity", enforcement_name(config->enforcement.affinity)},
-		{"cgroupMoves", enforcement_name(config->enforcement.cgroup_moves)},
-		{"strangers", enforcement_name(config->enforcement.strangers)},
-		{"irqMasks", enforcement_name(config->enforcement.irq_masks)},
-	};
-	const struct policy_row row = {
-		.file = controller->options.config_file,
-		.mode = run_mode_name(config->mode),
-		.host_tasks = host_tasks_name(config_host_tasks(config)),
-		.partitions = partitions_name(config->partitions),
-		.interrupts = interrupts_name(config->interrupts),
-		.runtime_writes = runtime_writes_name(config->runtime_writes),
-		.nr_enforcements = ARRAY_SIZE(enforcements),
-		.enforcements = enforcements,
-	};
-
-	return view_policy(controller->policy, ledger_reserved(controller->ledger), &row);
+	return view_policy(controller->options.config, controller->options.config_file,
+			   controller->policy, ledger_reserved(controller->ledger));
 }
 
 static struct json_object *report_state(struct controller *controller)

@@ -12,6 +12,7 @@
 #include <pinfold/names.h>
 
 #include "core/quantity.h"
+#include "format/config.h"
 #include "format/view_build.h"
 
 static const struct cpuset nothing = CPUSET_EMPTY;
@@ -474,28 +475,38 @@ static struct json_object *memory_reservations(struct build *build, const struct
 	return array;
 }
 
-static struct json_object *enforcements(struct build *build, const struct policy_row *row)
+static struct json_object *enforcements(struct build *build, const struct config *config)
 {
+	const struct {
+		const char *what;
+		enum enforcement level;
+	} rows[] = {
+		{"cpusetFiles", config->enforcement.cpuset_files},
+		{"affinity", config->enforcement.affinity},
+		{"cgroupMoves", config->enforcement.cgroup_moves},
+		{"strangers", config->enforcement.strangers},
+		{"irqMasks", config->enforcement.irq_masks},
+	};
 	struct json_object *array = build_array(build);
 
-	for (size_t i = 0; i < row->nr_enforcements; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct json_object *object = build_object(build);
 
-		build_put_text(build, object, "what", row->enforcements[i].what);
-		build_put_text(build, object, "level", row->enforcements[i].level);
+		build_put_text(build, object, "what", rows[i].what);
+		build_put_text(build, object, "level", enforcement_name(rows[i].level));
 		build_push(build, array, object);
 	}
 	return array;
 }
 
-struct json_object *view_policy(const struct policy *policy, const struct cpuset *reserved,
-				const struct policy_row *row)
+struct json_object *view_policy(const struct config *config, const char *file,
+				const struct policy *policy, const struct cpuset *reserved)
 {
 	struct build build = {0};
 	struct json_object *object = build_object(&build);
 
-	build_put_text(&build, object, "file", row->file);
-	build_put_text(&build, object, "mode", row->mode);
+	build_put_text(&build, object, "file", file);
+	build_put_text(&build, object, "mode", run_mode_name(config->mode));
 	build_put_text(&build, object, "compatibility", compatibility_name(policy->compatibility));
 	build_put_text(&build, object, "cpu_manager_policy", cpu_policy_name(policy->cpu));
 	build_put(&build, object, "cpu_manager_policy_options",
@@ -515,11 +526,12 @@ struct json_object *view_policy(const struct policy *policy, const struct cpuset
 		       policy->memory == MEMORY_POLICY_STATIC ? "Static" : "None");
 	build_put(&build, object, "reserved_memory", memory_reservations(&build, policy));
 	build_put_bool(&build, object, "pod_level_managers", policy->pod_level_managers);
-	build_put_text(&build, object, "host_tasks", row->host_tasks);
-	build_put_text(&build, object, "partitions", row->partitions);
-	build_put_text(&build, object, "interrupts", row->interrupts);
-	build_put_text(&build, object, "runtime_writes", row->runtime_writes);
-	build_put(&build, object, "enforcement", enforcements(&build, row));
+	build_put_text(&build, object, "host_tasks", host_tasks_name(config_host_tasks(config)));
+	build_put_text(&build, object, "partitions", partitions_name(config->partitions));
+	build_put_text(&build, object, "interrupts", interrupts_name(config->interrupts));
+	build_put_text(&build, object, "runtime_writes",
+		       runtime_writes_name(config->runtime_writes));
+	build_put(&build, object, "enforcement", enforcements(&build, config));
 	return build_finish(&build, object);
 }
 

@@ -24,6 +24,8 @@
 #include "format/object.h"
 #include "format/rows.h"
 
+struct config;
+
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_event_desc,
 	view_feature_desc, view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc,
@@ -74,22 +76,13 @@ struct observed_container {
 struct json_object *view_containers(const struct ledger *ledger, const struct group_tree *desired,
 				    const struct observed_container *observed, size_t nr_observed);
 
-struct enforcement_row {
-	const char *what;  /* "cpusetFiles", "affinity", "cgroupMoves", "strangers", "irqMasks" */
-	const char *level; /* "enforce", "audit", "off" */
-};
-
-/* What the policy of the core does not hold. */
-struct policy_row {
-	const char *file; /* where the configuration came from */
-	const char *mode, *host_tasks, *partitions, *interrupts, *runtime_writes;
-	size_t nr_enforcements;
-	const struct enforcement_row *enforcements;
-};
-
-/* `reserved`: the CPUs in fact reserved (ledger_reserved), NULL = not known yet. */
-struct json_object *view_policy(const struct policy *policy, const struct cpuset *reserved,
-				const struct policy_row *row);
+/*
+ * The configuration read from `file`, and the policy it makes on this machine
+ * (its own with what the machine adds). `reserved`: the CPUs in fact reserved
+ * (ledger_reserved), NULL = not known yet.
+ */
+struct json_object *view_policy(const struct config *config, const char *file,
+				const struct policy *policy, const struct cpuset *reserved);
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
