@@ -609,9 +609,9 @@ static void root_widens_before_and_narrows_after(void **state)
 	plan = plan_of(&desired, &observed);
 	assert_int_equal(plan.nr_steps, 4);
 	assert_write(&plan, 0, "r", "0-5");
-	assert_write(&plan, 1, "r", "root");
-	assert_write(&plan, 2, "r/c", "4-5");
-	assert_write(&plan, 3, "r", "2-5");
+	assert_write(&plan, 1, "r/c", "4-5");
+	assert_write(&plan, 2, "r", "2-5");
+	assert_write(&plan, 3, "r", "root");
 }
 
 static void member_comes_before_the_list_changes(void **state)
@@ -747,9 +747,47 @@ static void names_are_complete(void **state)
 		assert_non_null(group_file_name(i));
 }
 
+/*
+ * What an uninstall left to live processes may hold all CPUs. A partition of all of
+ * them would leave the host none, and the kernel says it is invalid.
+ */
+static void a_partition_waits_for_its_list(void **state)
+{
+	static const struct {
+		const char *old_cpus, *old_partition;
+		unsigned int nr_steps;
+	} rows[] = {
+		{"0-7", "member", 2},
+		{"0-7", "root invalid (Parent unable to distribute cpu downstream)", 2},
+		{"2-5", "member", 2},
+		{"1-7", "member", 1},
+	};
+
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+		struct group *group = group_tree_add(&desired, GROUP_ROOT, "pinfold.slice");
+		struct plan plan cleanup_plan = {0};
+		const struct step *last;
+
+		group->files[GROUP_CPUSET_CPUS] = strdup("1-7");
+		group->files[GROUP_CPUSET_PARTITION] = strdup("root");
+		group = group_tree_add(&observed, GROUP_ROOT, "pinfold.slice");
+		group->files[GROUP_CPUSET_CPUS] = strdup(rows[row].old_cpus);
+		group->files[GROUP_CPUSET_PARTITION] = strdup(rows[row].old_partition);
+		assert_int_equal(plan_make(&desired, &observed, &plan), 0);
+		assert_int_equal(plan.nr_steps, rows[row].nr_steps);
+		last = &plan.steps[plan.nr_steps - 1];
+		assert_int_equal(last->file, GROUP_CPUSET_PARTITION);
+		assert_string_equal(last->value, "root");
+		if (plan.nr_steps == 2)
+			assert_string_equal(plan.steps[0].value, "1-7");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_partition_waits_for_its_list),
 		cmocka_unit_test(weights),
 		cmocka_unit_test(bubble_quotas),
 		cmocka_unit_test(container_scope_quotas),

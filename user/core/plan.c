@@ -193,29 +193,43 @@ static void write_partition(struct making *making, const struct group *root, con
 	write_file(making, root, GROUP_CPUSET_PARTITION, wanted, old);
 }
 
+static bool wants_member(const struct group *root)
+{
+	return root->files[GROUP_CPUSET_PARTITION] &&
+	       !strcmp(root->files[GROUP_CPUSET_PARTITION], "member");
+}
+
+/* Has the list CPUs that are to go? */
+static bool must_shrink(const struct group *root, const struct cpuset *now)
+{
+	struct cpuset target = parse_set(root->files[GROUP_CPUSET_CPUS]);
+
+	return !cpuset_is_empty(&target) && !cpuset_is_subset(now, &target);
+}
+
 /*
  * The root's list bounds all below it, so while containers move it is the old
  * and the new one together; a partition needs its list first and loses its
- * state before its list changes.
+ * state before its list changes. With CPUs in the list that are to go it would
+ * take them from the host, or have none left for it and be invalid: then it is
+ * made once they are gone.
  */
 static void open_root(struct making *making, const struct group *root, const struct group *observed)
 {
 	const char *old = old_value(observed, GROUP_CPUSET_CPUS);
 	const char *partition = old_value(observed, GROUP_CPUSET_PARTITION);
 	struct cpuset now = parse_set(old), both;
-	bool to_member = root->files[GROUP_CPUSET_PARTITION] &&
-			 !strcmp(root->files[GROUP_CPUSET_PARTITION], "member");
 
 	if (!observed)
 		add_step(making, STEP_CREATE, root);
-	if (to_member)
+	if (wants_member(root))
 		write_partition(making, root, partition);
 	both = parse_set(root->files[GROUP_CPUSET_CPUS]);
 	cpuset_union(&both, &now);
 	/* An empty list means all of the parent's CPUs: nothing to widen. */
 	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
 		write_set(making, root, GROUP_CPUSET_CPUS, &both, old);
-	if (!to_member)
+	if (!wants_member(root) && !must_shrink(root, &now))
 		write_partition(making, root, partition);
 }
 
@@ -226,8 +240,11 @@ static void close_root(struct making *making, const struct group *root,
 	struct cpuset target = parse_set(root->files[GROUP_CPUSET_CPUS]);
 	struct cpuset now = parse_set(old);
 
-	if (!cpuset_is_empty(&target) && !cpuset_is_subset(&now, &target))
-		write_set(making, root, GROUP_CPUSET_CPUS, &target, old);
+	if (!must_shrink(root, &now))
+		return;
+	write_set(making, root, GROUP_CPUSET_CPUS, &target, old);
+	if (!wants_member(root))
+		write_partition(making, root, old_value(observed, GROUP_CPUSET_PARTITION));
 }
 
 /* --- memory nodes ----------------------------------------------------------------------------- */
