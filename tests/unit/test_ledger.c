@@ -224,6 +224,39 @@ static void check_sees_each_violation(void **state)
 	assert_sound(ledger);
 }
 
+/*
+ * The kubelet takes a core of uneven size whole, also where only a part of it is
+ * the pod's: kept on purpose in its mode, so a restart must keep such a pod too.
+ */
+static void kubelet_slices_outside_the_bubble_survive_a_restart(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ledger *ledger cleanup_ledger = NULL, *again cleanup_ledger = NULL;
+	struct policy policy = fixture->policy;
+	struct pod_spec *spec = guaranteed_pod("a", 2);
+	struct ledger_pod *pod;
+	char error[256] = "";
+
+	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	set_budget(spec, 4);
+	ledger = scene_ledger(fixture->topology, &policy);
+	assert_true(admit_and_free(ledger, spec).admitted);
+	assert_int_equal(ledger_begin(ledger), 0);
+	pod = ledger_edit_pod(ledger, "a");
+	assert_cpus(&pod->bubble, "1-2,9-10");
+	pod->grants[0].cpus = cpus_of("2-3");
+	assert_sound(ledger);
+	again = scene_ledger(fixture->topology, &policy);
+	assert_int_equal(ledger_restore(again, pod, error, sizeof(error)), 0);
+	assert_cpus(&ledger_find(again, "a")->grants[0].cpus, "2-3");
+
+	policy.compatibility = COMPATIBILITY_REPAIRED;
+	assert_unsound(ledger, "does not hold");
+	ledger_abort(ledger);
+}
+
 static void names_are_complete(void **state)
 {
 	for (int i = 0; i < ISOLATION_NR; i++)
@@ -247,6 +280,7 @@ int main(void)
 		with_fixture(removal_gives_back),
 		with_fixture(restores_what_was_decided),
 		with_fixture(refuses_to_restore_what_cannot_be),
+		with_fixture(kubelet_slices_outside_the_bubble_survive_a_restart),
 		with_fixture(finds_by_name),
 		with_fixture(check_sees_each_violation),
 		cmocka_unit_test(names_are_complete),

@@ -65,9 +65,17 @@ static int check_grant(const struct ledger_pod *pod, const struct grant *grant,
 				"pod %s container %s runs on a pod shared pool, but the "
 				"pod has no CPUs of its own",
 				uid, grant->container);
-	if (!cpuset_is_subset(&grant->cpus, &pod->held))
-		return violated(report, "pod %s container %s has CPUs that its pod does not hold",
-				uid, grant->container);
+	return 0;
+}
+
+static int check_slices(const struct ledger_pod *pod, const struct report *report)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (!cpuset_is_subset(&pod->grants[i].cpus, &pod->held))
+			return violated(report,
+					"pod %s container %s has CPUs that its pod does not hold",
+					pod->spec->uid, pod->grants[i].container);
+	}
 	return 0;
 }
 
@@ -157,7 +165,10 @@ int ledger_check_pod(const struct cpu_manager *manager, const struct ledger_pod 
 		r = check_grant(pod, &pod->grants[i], &report);
 	if (r || manager->policy->compatibility == COMPATIBILITY_KUBELET_1_36)
 		return r;
-	r = check_overlaps(pod, &report);
+	/* The kubelet takes cores of uneven size whole, also where only part is the pod's. */
+	r = check_slices(pod, &report);
+	if (!r)
+		r = check_overlaps(pod, &report);
 	if (!r)
 		r = check_counts(pod, &report);
 	if (!r)
