@@ -377,10 +377,11 @@ static void grant_set(struct grant *grant, enum isolation isolation, const struc
 /*
  * Slices of the bubble in container order. Sidecars and app containers consume
  * it; an ordinary init container only borrows. What is left in the end is the
- * pod shared pool.
+ * pod shared pool. Without `store` nothing is changed: it only tells whether
+ * the bubble is enough.
  */
 static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
-				     struct cpu_shortage *ret_shortage)
+				     bool store, struct cpu_shortage *ret_shortage)
 {
 	struct cpuset left = pod->bubble;
 
@@ -391,7 +392,7 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 		enum cpu_result result;
 
 		if (!nr) {
-			if (grant->kind == CONTAINER_INIT)
+			if (store && grant->kind == CONTAINER_INIT)
 				grant_set(grant, ISOLATION_POD, &left);
 			continue;
 		}
@@ -400,11 +401,12 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 			ret_shortage->container = i;
 			return refuse(result, ret_shortage, nr, cpuset_count(&left));
 		}
-		grant_set(grant, ISOLATION_CONTAINER, &slice);
+		if (store)
+			grant_set(grant, ISOLATION_CONTAINER, &slice);
 		if (grant->kind != CONTAINER_INIT)
 			cpuset_subtract(&left, &slice);
 	}
-	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+	for (uint32_t i = 0; store && i < pod->nr_grants; i++) {
 		if (pod->grants[i].isolation == ISOLATION_HOST)
 			grant_set(&pod->grants[i], ISOLATION_POD, &left);
 	}
@@ -439,12 +441,15 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 	pod->has_bubble = true;
 	pod->bubble = bubble;
 	pod->held = bubble;
-	clear_grants(pod);
-	result = divide_bubble(manager, pod, ret_shortage);
-	/* The kubelet stores the containers' sets all at once, and the bubble before. */
+	/*
+	 * The kubelet stores the bubble first and then the containers' sets all at
+	 * once: a failure leaves them as they were, also those of an earlier bubble.
+	 */
+	result = divide_bubble(manager, pod, false, ret_shortage);
 	if (result)
-		clear_grants(pod);
-	return result;
+		return result;
+	clear_grants(pod);
+	return divide_bubble(manager, pod, true, ret_shortage);
 }
 
 static bool has_assignment(const struct ledger_pod *pod)
