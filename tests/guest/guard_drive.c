@@ -60,7 +60,7 @@ static const struct kernel_sink *sink(void)
 {
 	static struct kernel_sink events;
 
-	events = (struct kernel_sink){drive.events, note_event};
+	events = (struct kernel_sink){.self = drive.events, .event = note_event};
 	return &events;
 }
 
