@@ -168,6 +168,36 @@ static void finds_by_name(void **state)
 	assert_int_equal(ledger_nr_host_containers(fixture->ledger), 2);
 }
 
+/* A pod made again has another uid while the one before it ends, whichever comes first. */
+static void of_one_name_the_running_one_is_meant(void **state)
+{
+	static const char *const uids[] = {"a", "b"};
+
+	for (size_t running = 0; running < ARRAY_SIZE(uids); running++) {
+		struct fixture *fixture = *state;
+		struct ledger *ledger cleanup_ledger =
+			scene_ledger(fixture->topology, &fixture->policy);
+
+		for (size_t i = 0; i < ARRAY_SIZE(uids); i++) {
+			struct pod_spec *spec = burstable_pod(uids[i]);
+
+			snprintf(spec->name, sizeof(spec->name), "same");
+			assert_true(admit_and_free(ledger, spec).admitted);
+		}
+		assert_int_equal(ledger_begin(ledger), 0);
+		assert_int_equal(ledger_set_state(ledger, uids[!running], POD_ENDING, ""), 0);
+		ledger_commit(ledger);
+		assert_string_equal(ledger_find_name(ledger, "test", "same")->spec->uid,
+				    uids[running]);
+		/* One that ends is better than none. */
+		assert_int_equal(ledger_begin(ledger), 0);
+		assert_int_equal(ledger_remove(ledger, uids[running]), 0);
+		ledger_commit(ledger);
+		assert_string_equal(ledger_find_name(ledger, "test", "same")->spec->uid,
+				    uids[!running]);
+	}
+}
+
 /* Break a sound ledger through the back door and see the check say so. */
 static void assert_unsound(struct ledger *ledger, const char *words)
 {
@@ -282,6 +312,7 @@ int main(void)
 		with_fixture(refuses_to_restore_what_cannot_be),
 		with_fixture(kubelet_slices_outside_the_bubble_survive_a_restart),
 		with_fixture(finds_by_name),
+		with_fixture(of_one_name_the_running_one_is_meant),
 		with_fixture(check_sees_each_violation),
 		cmocka_unit_test(names_are_complete),
 	};

@@ -14,7 +14,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -407,6 +410,35 @@ static void too_large_a_file(void **state)
 	assert_told("a.yaml:1  ! the file is larger than 1 MiB; split it\n");
 }
 
+/* What cannot even be opened is a refusal too, and makes no report incomplete. */
+static void sockets_and_devices(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char path[256];
+	bool has_device;
+
+	put("b.yaml", POD("two"));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/a.yaml", directory);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	/* A number that no driver has. Not every sandbox lets root make one. */
+	path_of("c.yaml", path, sizeof(path));
+	has_device = !mknod(path, S_IFCHR | 0600, makedev(511, 4095));
+	scan();
+	assert_true(told.complete);
+	assert_int_equal(told.nr_pods, has_device ? 3 : 2);
+	assert_non_null(strstr(told.text.data, "a.yaml:1  ! the file is a device or a socket, not "
+					       "a document; remove it\n"));
+	assert_non_null(strstr(told.text.data, "b.yaml:1 default/two\n"));
+	if (has_device)
+		assert_non_null(strstr(told.text.data, "c.yaml:1  ! the file is "));
+	drop("a.yaml");
+	put("a.yaml", POD("one"));
+	scan();
+	assert_non_null(strstr(told.text.data, "a.yaml:1 default/one\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +458,7 @@ int main(void)
 		TEST(a_new_half_file_makes_the_report_incomplete),
 		TEST(a_directory_put_in_its_place),
 		TEST(too_large_a_file),
+		TEST(sockets_and_devices),
 	};
 
 	umask(022);
