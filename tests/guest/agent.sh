@@ -45,9 +45,15 @@ pod()
 	mv "$PODS/.$1.yaml" "$PODS/$1.yaml"
 }
 
+# Asked by the shell itself: a program to ask with takes longer to start than the agent to answer.
 ready()
 {
-	[[ $(curl -s -m 3 --unix-socket /run/pinfold/api.sock http://agent/readyz) == ok ]]
+	local answer
+
+	{
+		printf 'GET /readyz HTTP/1.0\r\n\r\n' >&0 && read -r -t 3 -d '' answer
+		[[ $answer == HTTP/1.?\ 200\ *$'\r\n\r\nok' ]]
+	} <>/dev/tcp/127.0.0.1/9417
 }
 
 # The agent's log goes to /tmp/agent.log; a crash point may be armed by the caller's environment,
@@ -81,34 +87,71 @@ path_of()
 	echo "$ROOT/poduid-$1/$2"
 }
 
+# occupy NAME CONTAINER: a process that sleeps there; its pid in JOINED.
+occupy()
+{
+	pinfold run "default/$1" "$2" -- sleep 100000 >/dev/null 2>&1 </dev/null &
+	until_true 10 joined "$(path_of "$1" "$2")" sleep
+}
+
 has_pods()
 {
 	[[ $(ask pod show | jq length) == "$1" ]]
 }
 
+# What the agent says of its ledger, asked and taken apart once, in LEDGER: a line
+# "pods NUMBER", a line "holds CGROUP CPUS" for each container, and a line
+# "unsound ..." for each CPU that is lost, or has two owners, or one and the pool.
+read_ledger()
+{
+	printf '%s\n' 'pod show' 'container show' 'cpu show' >/tmp/ledger.batch
+	LEDGER=$(ask batch file /tmp/ledger.batch | jq -r '
+		def members: split(",") | map(split("-") | map(tonumber) | range(.[0]; .[-1] + 1));
+		map({key: .command[0], value: .output}) | from_entries |
+		([.container[] | select(.isolation == "container") | .cpus | members[]]) as $owned |
+		([.cpu[] | select(.state == "reserved")] | length) as $reserved |
+		"pods \(.pod | length)",
+		(.container[] | "holds \(.cgroup) \(.cpus)"),
+		(select((.cpu | length) != 16 or $reserved != 2) |
+			"unsound \(.cpu | length) CPUs, \($reserved) reserved"),
+		(.cpu[] | . as $cpu | ([$owned[] | select(. == $cpu.cpu)] | length) as $owners |
+			select($owners > 1 or ($owners == 1) != (.state == "exclusive" and (.owner | test("/.*/")))
+				or .in_shared_pool != (.state == "shared")) |
+			"unsound CPU \(.cpu): \(.state), pool \(.in_shared_pool), \($owners) containers")') &&
+		[[ $LEDGER == pods\ * ]]
+}
+
+# The same of what read_ledger found.
+read_is_kernel()
+{
+	local word cgroup cpus effective bad=0
+
+	while read -r word cgroup cpus; do
+		[[ $word == holds ]] || continue
+		read -r effective <"$CG/$cgroup/cpuset.cpus.effective"
+		[[ $effective == "$cpus" ]] || {
+			echo "$cgroup: ledger $cpus, kernel $effective"
+			bad=1
+		}
+	done <<<"$LEDGER"
+	return $bad
+}
+
+read_is_sound()
+{
+	[[ $LEDGER != *$'\n'unsound* ]] || { echo "$LEDGER"; return 1; }
+}
+
 # Every container's CPUs: what the ledger says is what the kernel has in force.
 ledger_is_kernel()
 {
-	local cgroup cpus bad=0
-
-	while read -r cgroup cpus; do
-		[[ $(cat "$CG/$cgroup/cpuset.cpus.effective") == "$cpus" ]] || {
-			echo "$cgroup: ledger $cpus, kernel $(cat "$CG/$cgroup/cpuset.cpus.effective")"
-			bad=1
-		}
-	done < <(ask container show | jq -r '.[] | .cgroup + " " + .cpus')
-	return $bad
+	read_ledger && read_is_kernel
 }
 
 # No CPU has two exclusive owners, none of them is in the shared pool, none is lost.
 ledger_is_sound()
 {
-	ask cpu show | jq -e '[.[] | select(.state == "exclusive" and .in_shared_pool)] | length == 0' \
-		>/dev/null || { echo "an exclusive CPU is in the shared pool"; return 1; }
-	ask cpu show | jq -e 'length == 16 and ([.[] | select(.state == "reserved")] | length == 2)' \
-		>/dev/null || { echo "CPUs are missing"; return 1; }
-	ask container show | jq -e '[.[] | select(.isolation == "container") | .cpus] |
-		length == (unique | length)' >/dev/null || { echo "two owners of a CPU"; return 1; }
+	read_ledger && read_is_sound
 }
 
 # event KIND COMM: is there one with pid, command, cgroup and target?

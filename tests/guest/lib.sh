@@ -5,6 +5,8 @@
 
 CG=/sys/fs/cgroup
 TAP_RUN=0 TAP_FAILED=0
+# a pipe nobody writes to
+mkfifo /tmp/never.$$ && exec {NEVER}<>/tmp/never.$$ && rm /tmp/never.$$
 
 # ok WHAT COMMAND...: one result; a failing command's output explains it. The
 # command runs in this shell, so a function may start processes and set variables.
@@ -34,6 +36,12 @@ same()
 	[[ $1 == "$2" ]] || { echo "got '$1', wanted '$2'"; return 1; }
 }
 
+# pause SECONDS: without a process of its own, which emulation makes slow to start.
+pause()
+{
+	read -r -t "$1" -u "$NEVER" || :
+}
+
 # until_true SECONDS COMMAND...: a bounded wait for a state to come.
 until_true()
 {
@@ -42,8 +50,28 @@ until_true()
 	shift
 	until "$@" >/dev/null 2>&1; do
 		((SECONDS < end)) || return 1
-		sleep 0.2
+		pause 0.1
 	done
+}
+
+# filled FILE: has it text? Those of the kernel have no size.
+filled()
+{
+	local text
+
+	read -r text <"$1"
+}
+
+# joined CGROUP COMMAND: is a process there that has become the command? It is
+# there before. Its pid is in JOINED.
+joined()
+{
+	local name
+
+	while read -r JOINED; do
+		read -r name <"/proc/$JOINED/comm" && [[ $name == "$2" ]] && return
+	done <"$1/cgroup.procs"
+	return 1
 }
 
 finish()
