@@ -128,6 +128,8 @@ static const struct command state_commands[] = {
 	{"verify", NULL, "", "Check it whole, and against the machine; shows its pods.",
 	 state_verify},
 	{"dump", NULL, "", "The file as it is.", state_dump},
+	{"import", NULL, "kubelet FILE…",
+	 "Take a node over from a kubelet's state files; the agent must not run.", state_import},
 	{0},
 };
 
@@ -135,5 +137,5 @@ const struct noun noun_state = {
 	.name = "state",
 	.help = "What the agent remembers across restarts.",
 	.commands = state_commands,
-	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
+	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE | OPTION_DRY_RUN,
 };

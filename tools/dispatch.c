@@ -122,8 +122,9 @@ static int find_whole(const struct noun *noun, int argc, char **argv)
 
 static int check_options(struct session *session, const struct noun *noun)
 {
-	static const char *const names[] = {"--topology", "--config", "--state"};
-	unsigned int wrong = session->options.given & ~noun->options;
+	static const char *const names[] = {"--topology", "--config", "--state", "--dry-run"};
+	unsigned int dry_run = session->options.dry_run ? OPTION_DRY_RUN : 0;
+	unsigned int wrong = (session->options.given | dry_run) & ~noun->options;
 
 	if (!wrong)
 		return STATUS_DONE;
@@ -229,6 +230,8 @@ static void append_definitions(struct text *text, const struct noun *noun)
 		text_append(text, " | --config FILE");
 	if (noun->options & OPTION_STATE)
 		text_append(text, " | --state FILE");
+	if (noun->options & OPTION_DRY_RUN)
+		text_append(text, " | --dry-run");
 	text_append(text, " }\n");
 }
 

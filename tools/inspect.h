@@ -32,6 +32,7 @@ enum noun_option {
 	OPTION_TOPOLOGY = 1 << 0,
 	OPTION_CONFIG = 1 << 1,
 	OPTION_STATE = 1 << 2,
+	OPTION_DRY_RUN = 1 << 3,
 };
 
 struct options {
@@ -41,6 +42,7 @@ struct options {
 	const char *socket; /* NULL = the usual place below root; so below */
 	const char *bpffs;
 	const char *topology, *config, *state;
+	bool dry_run;
 	unsigned int given; /* of enum noun_option */
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pinfold, the inspector: options, then OBJECT COMMAND. It shows, explains and
- * simulates; of the commands only `run` and `guard release` change anything.
+ * simulates; of the commands only `run`, `guard release` and `state import` change
+ * anything.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #endif
 const char program_revision[] = PINFOLD_REVISION;
 
-enum { LONG_SOCKET = 256, LONG_BPFFS, LONG_TOPOLOGY, LONG_CONFIG, LONG_STATE };
+enum { LONG_SOCKET = 256, LONG_BPFFS, LONG_TOPOLOGY, LONG_CONFIG, LONG_STATE, LONG_DRY_RUN };
 
 static const struct option long_options[] = {
 	{"json", no_argument, NULL, 'j'},
@@ -30,6 +31,7 @@ static const struct option long_options[] = {
 	{"topology", required_argument, NULL, LONG_TOPOLOGY},
 	{"config", required_argument, NULL, LONG_CONFIG},
 	{"state", required_argument, NULL, LONG_STATE},
+	{"dry-run", no_argument, NULL, LONG_DRY_RUN},
 	{0},
 };
 
@@ -75,6 +77,9 @@ static int take_option(struct options *options, int option)
 		return 0;
 	case LONG_STATE:
 		take_noun_option(options, OPTION_STATE, &options->state);
+		return 0;
+	case LONG_DRY_RUN:
+		options->dry_run = true;
 		return 0;
 	default:
 		return -1;

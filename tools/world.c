@@ -25,6 +25,19 @@ void world_fini(struct world *world)
 	*world = (struct world){0};
 }
 
+int world_path(struct session *session, const char *directory, const char *file, char **ret_path)
+{
+	cleanup_free char *joined = NULL;
+	char *path = NULL;
+
+	if (asprintf(&joined, "%s%s%s", directory, *file ? "/" : "", file) >= 0)
+		path = source_path(session, joined);
+	if (!path)
+		return out_no_memory(session);
+	*ret_path = path;
+	return STATUS_DONE;
+}
+
 int world_read_machine(struct session *session, struct machine *ret_machine)
 {
 	const char *source = session->options.topology ? session->options.topology : "live";
@@ -128,7 +141,7 @@ static int64_t modified_ns(const char *file)
 static int find_state(struct session *session, struct world *world)
 {
 	struct world_state *state = &world->state;
-	cleanup_free char *file = NULL;
+	int r;
 
 	state->written_ns = -1;
 	/* "none" is for simulating on this machine as if nothing ran */
@@ -136,17 +149,16 @@ static int find_state(struct session *session, struct world *world)
 		state->file = strdup("none");
 		return state->file ? STATUS_DONE : out_no_memory(session);
 	}
-	if (session->options.state)
-		state->file = strdup(session->options.state);
-	else if (asprintf(&file, "%s/%s", world->config->state_directory, PINFOLD_STATE_FILE) >= 0)
-		state->file = source_path(session, file);
-	if (!state->file)
-		return out_no_memory(session);
-	if (session->options.state)
+	if (session->options.state) {
 		state->present = true;
-	else
-		state->present = world->machine.live &&
-				 (!faccessat(AT_FDCWD, state->file, F_OK, 0) || errno != ENOENT);
+		state->file = strdup(session->options.state);
+		return state->file ? STATUS_DONE : out_no_memory(session);
+	}
+	r = world_path(session, world->config->state_directory, PINFOLD_STATE_FILE, &state->file);
+	if (r)
+		return r;
+	state->present = world->machine.live &&
+			 (!faccessat(AT_FDCWD, state->file, F_OK, 0) || errno != ENOENT);
 	return STATUS_DONE;
 }
 

@@ -56,9 +56,14 @@ int world_read_config(struct session *session, const char *file, const struct ma
 int world_new_ledger(struct session *session, const char *config_file,
 		     const struct topology *topology, const struct policy *policy,
 		     struct ledger **ret_ledger);
+/* The file under the configuration's `directory`, below -S; freed by the caller. Reported. */
+int world_path(struct session *session, const char *directory, const char *file, char **ret_path);
 /* Its pods and these refusals; quotas are those the agent would write. NULL = no memory. */
 struct json_object *world_explain(const struct world *world, const struct refusal_row *refusals,
 				  size_t nr_refusals);
 int world_read_machine(struct session *session, struct machine *ret_machine);
+
+/* `state import`. import.c */
+int state_import(struct session *session, int argc, char **argv);
 
 #endif

@@ -451,17 +451,25 @@ static int read_root(struct kubelet_reader *reader, struct json_object *root, bo
 					    "checksum",	    "data",
 					    "dataChecksum", NULL};
 	bool is_v4 = kubelet_member(root, "data") != NULL;
+	char checksum_error[160] = "";
 	int r = kubelet_check_members(reader, root, known, "4");
 
 	if (r < 0)
 		return r;
 	r = is_v4 ? read_v4(reader, root, state) : -EINVAL;
-	/* The last version's fault is the one that is told, as in the kubelet. */
+	/*
+	 * The last version's fault is the one that is told, as in the kubelet; but the
+	 * sentence about a checksum that is wrong says more than that it is no version 1.
+	 */
 	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && !is_v4 && r == -EINVAL;
 	     version--) {
 		kubelet_cpu_state_fini(state);
 		r = read_version(reader, root, version, state);
+		if (r == -EINVAL && reader->fault == KUBELET_FAULT_CHECKSUM && !*checksum_error)
+			snprintf(checksum_error, sizeof(checksum_error), "%s", reader->error);
 	}
+	if (r == -EINVAL && *checksum_error)
+		snprintf(reader->error, reader->error_size, "%s", checksum_error);
 	/*
 	 * The kubelet 1.36 decodes all versions into one object: when version 3
 	 * fails only by its checksum (0 is not accepted there, but for version 2

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * state import: a state file for the agent out of what a kubelet left. The plan
+ * is made and shown first; the file is written last, whole, under the agent's own
+ * lock and only where none is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <pinfold/names.h>
+
+#include "format/kubelet_import.h"
+#include "lib/file.h"
+#include "world.h"
+
+struct import {
+	struct session *session;
+	struct world world;
+	bool has_cpu, has_memory;
+	struct kubelet_cpu_state cpu;
+	struct kubelet_memory_state memory;
+	const char *file; /* of the CPU state; borrowed */
+};
+
+static void import_fini(struct import *import)
+{
+	world_fini(&import->world);
+	kubelet_cpu_state_fini(&import->cpu);
+	kubelet_memory_state_fini(&import->memory);
+}
+
+/* --- the kubelet's files ---------------------------------------------------------------------- */
+
+static int report_twice(struct import *import, const char *file, const char *what)
+{
+	return out_fail(import->session, STATUS_USAGE, "%s: a second %s; one of each is wanted",
+			file, what);
+}
+
+/* The machine state stands in one of the two only, under a name no CPU state has. */
+static bool is_memory_state(const char *data)
+{
+	return strstr(data, "\"machineState\"") != NULL;
+}
+
+static int read_file(struct import *import, const char *file)
+{
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	cleanup_free char *data = NULL;
+	char error[320] = "";
+	size_t len;
+	int r;
+
+	r = source_read(import->session, file, KUBELET_STATE_MAX_BYTES, &data, &len);
+	if (r)
+		return r;
+	if (is_memory_state(data)) {
+		if (import->has_memory)
+			return report_twice(import, file, "memory_manager_state");
+		import->has_memory = true;
+		r = kubelet_memory_state_read(data, len, "Static", &import->memory, &fault, error,
+					      sizeof(error));
+	} else {
+		if (import->has_cpu)
+			return report_twice(import, file, "cpu_manager_state");
+		import->has_cpu = true;
+		import->file = file;
+		r = kubelet_cpu_state_read(data, len, true, "static", &import->cpu, &fault, error,
+					   sizeof(error));
+	}
+	if (r == -ENOMEM)
+		return out_no_memory(import->session);
+	return r ? out_fail(import->session, STATUS_INPUT, "%s: %s: %s", file,
+			    kubelet_fault_name(fault), error)
+		 : STATUS_DONE;
+}
+
+static int read_files(struct import *import, int argc, char **argv)
+{
+	int r = STATUS_DONE;
+
+	for (int i = 0; i < argc && !r; i++)
+		r = read_file(import, argv[i]);
+	if (!r && !import->has_cpu)
+		r = out_fail(import->session, STATUS_INPUT,
+			     "no cpu_manager_state among these files; it names the pods");
+	return r;
+}
+
+/* An empty ledger under this machine's configuration, and the pods in it. */
+static int make_ledger(struct import *import)
+{
+	struct session *session = import->session;
+	char error[320] = "";
+	int r;
+
+	session->options.state = "none";
+	r = world_open(session, 0, &import->world);
+	if (r)
+		return r;
+	r = kubelet_import(import->world.ledger, &import->cpu,
+			   import->has_memory ? &import->memory : NULL, error, sizeof(error));
+	if (r == -ENOMEM)
+		return out_no_memory(session);
+	return r ? out_fail(session, STATUS_INPUT, "%s: %s", import->file, error) : STATUS_DONE;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* A directory of ours as the agent wants it; made where it is missing. */
+static int open_own(struct session *session, const char *what, const char *path, int *ret_fd)
+{
+	cleanup_close int fd = -1;
+	struct stat status;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return out_fail(session, STATUS_FAILED, "cannot make %s %s: %s", what, path,
+				strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status))
+		return out_fail(session, errno == EACCES ? STATUS_PERMISSION : STATUS_FAILED,
+				"cannot open %s %s: %s", what, path, strerror(errno));
+	if (status.st_uid != geteuid() || (status.st_mode & 022))
+		return out_fail(session, STATUS_PERMISSION,
+				"%s %s belongs to uid %u with mode %04o; it must be ours and "
+				"writable by nobody else",
+				what, path, status.st_uid, status.st_mode & 07777);
+	*ret_fd = TAKE_FD(fd);
+	return STATUS_DONE;
+}
+
+/* Held until the program ends: no agent starts while the file is being written. */
+static int take_lock(struct import *import, int *ret_fd)
+{
+	const char *directory = import->world.config->runtime_directory;
+	struct session *session = import->session;
+	cleanup_close int dir_fd = -1, fd = -1;
+	cleanup_free char *path = NULL;
+	int r = world_path(session, directory, "", &path);
+
+	if (!r)
+		r = open_own(session, "runtimeDirectory", path, &dir_fd);
+	if (r)
+		return r;
+	fd = openat(dir_fd, PINFOLD_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return out_fail(session, STATUS_FAILED, "cannot open %s/%s: %s", path,
+				PINFOLD_LOCK_FILE, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return out_fail(session, STATUS_FINDING,
+				"pinfoldd runs (it holds %s/%s) and would overwrite what is "
+				"imported; stop it first, or look at the plan with --dry-run",
+				path, PINFOLD_LOCK_FILE);
+	*ret_fd = TAKE_FD(fd);
+	return STATUS_DONE;
+}
+
+static int read_boot_id(struct session *session, char **ret_boot_id)
+{
+	cleanup_free char *path = source_path(session, "/proc/sys/kernel/random/boot_id");
+	int r;
+
+	if (!path)
+		return out_no_memory(session);
+	r = file_read_line(AT_FDCWD, path, ret_boot_id);
+	return r ? out_fail(session, STATUS_FAILED, "%s: %s", path, strerror(-r)) : STATUS_DONE;
+}
+
+/* Where the file goes, with everything that can be in the way out of it. */
+struct place {
+	char *directory, *boot_id;
+	int lock_fd, dir_fd;
+};
+
+static void place_fini(struct place *place)
+{
+	cleanup_close_fd(&place->lock_fd);
+	cleanup_close_fd(&place->dir_fd);
+	free(place->directory);
+	free(place->boot_id);
+}
+
+static int take_place(struct import *import, struct place *place)
+{
+	struct session *session = import->session;
+	int r = take_lock(import, &place->lock_fd);
+
+	if (!r)
+		r = world_path(session, import->world.config->state_directory, "",
+			       &place->directory);
+	if (!r)
+		r = open_own(session, "stateDirectory", place->directory, &place->dir_fd);
+	if (!r)
+		r = read_boot_id(session, &place->boot_id);
+	if (r)
+		return r;
+	if (!faccessat(place->dir_fd, PINFOLD_STATE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) ||
+	    errno != ENOENT)
+		return out_fail(session, STATUS_FINDING,
+				"%s/%s is there already, so the agent has pods of its own; "
+				"remove it if they are not wanted",
+				place->directory, PINFOLD_STATE_FILE);
+	return STATUS_DONE;
+}
+
+static int write_state(struct import *import, const struct place *place)
+{
+	struct session *session = import->session;
+	cleanup_text struct text text = {0};
+	int r;
+
+	state_encode(import->world.ledger, place->boot_id, &text);
+	r = text.error ? text.error
+		       : file_replace(place->dir_fd, PINFOLD_STATE_FILE, text.data, text.len);
+	if (r)
+		return out_fail(session, STATUS_FAILED, "%s/%s: %s", place->directory,
+				PINFOLD_STATE_FILE, strerror(-r));
+	out_note("%u pods written to %s/%s; each is dropped unless a manifest with its uid is "
+		 "there when pinfoldd starts",
+		 ledger_nr_pods(import->world.ledger), place->directory, PINFOLD_STATE_FILE);
+	return STATUS_DONE;
+}
+
+static int show_plan(const struct import *import)
+{
+	return out_object(import->session, &view_pod_desc, view_pods(import->world.ledger));
+}
+
+int state_import(struct session *session, int argc, char **argv)
+{
+	struct import import cleanup(import_fini) = {.session = session};
+	struct place place cleanup(place_fini) = {.lock_fd = -1, .dir_fd = -1};
+	int r;
+
+	if (argc < 2 || !is_prefix(argv[0], "kubelet"))
+		return out_fail(session, STATUS_USAGE, "write 'state import kubelet FILE…'");
+	if (session->options.state || (session->options.topology && !session->options.dry_run))
+		return out_fail(session, STATUS_USAGE,
+				"state import writes this machine's own state file: --state does "
+				"not go with it, --topology with --dry-run only");
+	r = read_files(&import, argc - 1, argv + 1);
+	if (!r)
+		r = make_ledger(&import);
+	if (!r && !session->options.dry_run)
+		r = take_place(&import, &place);
+	if (!r)
+		r = show_plan(&import);
+	return r || session->options.dry_run ? r : write_state(&import, &place);
+}
