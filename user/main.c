@@ -537,40 +537,11 @@ static int open_loop(struct agent *agent)
 	return r < 0 ? log_err(r, "event loop") : 0;
 }
 
-/* Options a kubelet's or a later file may carry: accepted, and said to have no effect yet. */
-static void find_unbuilt(struct agent *agent)
-{
-	const struct config *config = config_of(agent);
-	const struct {
-		bool asked;
-		const char *name, *option;
-	} options[] = {
-		{config->sources.kubepods, "kubepods_not_built", "sources.kubepods"},
-		{*config->sources.nri, "nri_not_built", "sources.nri"},
-		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
-		 "partitions: isolated"},
-		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
-		 "interrupts: steer"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		char message[128];
-
-		if (!options[i].asked)
-			continue;
-		snprintf(message, sizeof(message), "%s has no effect in this version",
-			 options[i].option);
-		controller_finding(agent->controller, options[i].name, message,
-				   "remove it from the configuration, or do without what it asks");
-	}
-}
-
 static int start_sources(struct agent *agent)
 {
 	const char *directory = config_of(agent)->sources.manifest_directory;
 	int r;
 
-	find_unbuilt(agent);
 	if (!*directory)
 		return 0;
 	r = manifests_new(agent->event, directory, controller_source_sink(agent->controller),

@@ -161,4 +161,22 @@ static inline void expect_refusal(struct controller *controller, size_t n, const
 	json_object_put(json);
 }
 
+/* Findings of this name whose message has `part` in it. */
+static inline unsigned int nr_findings(struct controller *controller, const char *name,
+				       const char *part)
+{
+	struct json_object *node = query(controller, "node");
+	struct json_object *findings = json_object_object_get(node, "findings");
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *row = json_object_array_get_idx(findings, i);
+
+		nr += !strcmp(json_object_get_string(json_object_object_get(row, "name")), name) &&
+		      strstr(json_object_get_string(json_object_object_get(row, "message")), part);
+	}
+	json_object_put(node);
+	return nr;
+}
+
 #endif

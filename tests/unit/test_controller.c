@@ -388,22 +388,6 @@ static void writing_without_end_costs_little(void **state)
 	free_pods(pods, 2);
 }
 
-static unsigned int nr_findings(struct controller *controller, const char *name, const char *part)
-{
-	struct json_object *node = query(controller, "node");
-	struct json_object *findings = json_object_object_get(node, "findings");
-	unsigned int nr = 0;
-
-	for (size_t i = 0; i < json_object_array_length(findings); i++) {
-		struct json_object *row = json_object_array_get_idx(findings, i);
-
-		nr += !strcmp(json_object_get_string(json_object_object_get(row, "name")), name) &&
-		      strstr(json_object_get_string(json_object_object_get(row, "message")), part);
-	}
-	json_object_put(node);
-	return nr;
-}
-
 static void each_lost_grant_is_told(void **state)
 {
 	struct pod_spec *pods[] = {
@@ -436,6 +420,82 @@ static void each_lost_grant_is_told(void **state)
 	assert_int_equal(nr_findings(controller, "grants_lost", "3 more pods"), 1);
 	controller_free(controller);
 	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* --- what arrives from outside ---------------------------------------------------------------------- */
+
+static void a_changed_machine_is_told_whole(void **state)
+{
+	struct controller *controller = start_controller();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	sink->hotplug(sink->self, 3, false);
+	sink->hotplug(sink->self, 12, false);
+	assert_int_equal(nr_findings(controller, "cpus_changed",
+				     "CPUs 0-15 online, now they are 0-2,4-11,13-15"),
+			 1);
+	assert_true(fake->wake_ns);
+	sink->hotplug(sink->self, 12, true);
+	assert_int_equal(nr_findings(controller, "cpus_changed", "now they are 0-2,4-15"), 1);
+	/* As it was: nothing to tell. */
+	sink->hotplug(sink->self, 3, true);
+	assert_int_equal(nr_findings(controller, "cpus_changed", ""), 0);
+	sink->hotplug(sink->self, CPUSET_MAX, false);
+	assert_int_equal(nr_findings(controller, "cpus_changed", ""), 0);
+	controller_free(controller);
+}
+
+/* A release that the full disk kept from the file must not come back with the next start. */
+static void a_full_disk_gets_what_it_missed(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 1);
+	fake->save_error = -ENOSPC;
+	scan(controller, pods, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	assert_int_equal(nr_findings(controller, "state_not_writable", ""), 1);
+	fake->save_error = 0;
+	controller_wake(controller);
+	assert_int_equal(nr_findings(controller, "state_not_writable", ""), 0);
+	controller_free(controller);
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void what_has_no_effect_is_found(void **state)
+{
+	static const struct {
+		const char *name, *option;
+	} findings[] = {
+		{"kubepods_not_built", "sources.kubepods"},
+		{"nri_not_built", "sources.nri"},
+		{"isolated_not_built", "partitions: isolated"},
+		{"interrupts_not_built", "interrupts: steer"},
+	};
+	const struct config plain = config;
+	const struct controller_options options = {
+		.config = &config, .config_file = "", .boot_id = "boot"};
+	struct controller *controller = start_controller();
+	char error[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
+		assert_int_equal(nr_findings(controller, findings[i].name, ""), 0);
+	config.sources.kubepods = true;
+	strcpy(config.sources.nri, "/run/nri.sock");
+	config.partitions = PARTITIONS_ISOLATED;
+	config.interrupts = INTERRUPTS_STEER;
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
+		assert_int_equal(nr_findings(controller, findings[i].name, findings[i].option), 1);
+	config = plain;
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
+		assert_int_equal(nr_findings(controller, findings[i].name, ""), 0);
+	controller_free(controller);
 }
 
 static void metrics_page_is_whole(void **state)
@@ -557,6 +617,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(writing_without_end_costs_little, watch_overlap,
 						tear_down),
 		cmocka_unit_test_setup_teardown(each_lost_grant_is_told, watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_changed_machine_is_told_whole, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_full_disk_gets_what_it_missed, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_has_no_effect_is_found, watch_overlap,
+						tear_down),
 		cmocka_unit_test_setup_teardown(metrics_page_is_whole, watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(every_call_may_be_the_last, watch_overlap,
 						tear_down),

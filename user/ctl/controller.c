@@ -104,6 +104,36 @@ void controller_clear_finding(struct controller *controller, const char *name)
 		*row = controller->findings[--controller->nr_findings];
 }
 
+/* Options a kubelet's or a later file may carry: accepted, and said to have no effect yet. */
+void find_unbuilt(struct controller *controller)
+{
+	const struct config *config = controller->options.config;
+	const struct {
+		bool asked;
+		const char *name, *option;
+	} options[] = {
+		{config->sources.kubepods, "kubepods_not_built", "sources.kubepods"},
+		{*config->sources.nri, "nri_not_built", "sources.nri"},
+		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
+		 "partitions: isolated"},
+		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
+		 "interrupts: steer"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		char message[128];
+
+		if (!options[i].asked) {
+			controller_clear_finding(controller, options[i].name);
+			continue;
+		}
+		snprintf(message, sizeof(message), "%s has no effect in this version",
+			 options[i].option);
+		controller_finding(controller, options[i].name, message,
+				   "remove it from the configuration, or do without what it asks");
+	}
+}
+
 void controller_note(struct controller *controller, const char *kind, const char *detail)
 {
 	struct event_row event = {0};
@@ -218,7 +248,8 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->source_sink = (struct source_sink){controller, admission_scanned};
 	controller->groups_sink =
 		(struct groups_sink){controller, on_group_changed, on_group_populated, on_hotplug};
-	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event, on_kernel_completed};
+	controller->kernel_sink =
+		(struct kernel_sink){controller, on_kernel_event, on_kernel_completed};
 	controller->faces = (struct faces_port){controller,   report_query, command_run,
 						measure_page, is_healthy,   is_ready};
 	*ret_controller = controller;
@@ -301,6 +332,7 @@ int controller_start(struct controller *controller)
 					   "see `pinfold feature` and the log; cpusets still hold");
 		}
 	}
+	find_unbuilt(controller);
 	choose_tier(controller);
 	controller->ledger_changed = true;
 	reconcile(controller);

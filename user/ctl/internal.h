@@ -146,6 +146,8 @@ uint64_t now_ns(const struct controller *controller);
 /* As controller_finding, but beside others of that name instead of in their place. */
 void add_finding(struct controller *controller, const char *name, const char *message,
 		 const char *remedy);
+/* A finding for each option of the configuration that has no effect in this version. */
+void find_unbuilt(struct controller *controller);
 /* Group of a container or pod in the desired tree, NULL = none. */
 const struct group *desired_group(const struct controller *controller, const char *uid,
 				  const char *container);

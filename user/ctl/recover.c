@@ -207,6 +207,7 @@ int controller_reload(struct controller *controller, const struct policy *policy
 	controller->cpuset_files = options->config->enforcement.cpuset_files;
 	controller->ledger_changed = true;
 	state_save(controller);
+	find_unbuilt(controller);
 	choose_tier(controller);
 	reconcile(controller);
 	controller_note(controller, "reload", "a new configuration is in force");
