@@ -328,6 +328,38 @@ static void what_runs_keeps_its_cpus_without_a_state(void **state)
 	free_pods(pods, 3);
 }
 
+/* Lower CPUs are free, and a decision anew would take them. */
+static void a_manifest_found_again_moves_nothing(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("c", "exclusive-too", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	scan(controller, pods + 1, 1);
+	populate(true);
+	controller_free(controller);
+	fake->has_state = false;
+	controller = start_controller();
+	scan(controller, pods + 1, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(file_of("uid-c", GROUP_CPUSET_CPUS), "6-9");
+	controller_free(controller);
+	/* the real spec is in the state now */
+	controller = start_controller();
+	scan(controller, pods + 1, 1);
+	assert_string_equal(file_of("uid-c", GROUP_CPUSET_CPUS), "6-9");
+	controller_free(controller);
+	/* another size is another decision */
+	fake->has_state = false;
+	controller = start_controller();
+	pods[1]->containers->request.cpu_mcpu = pods[1]->containers->limit.cpu_mcpu = 5000;
+	scan(controller, pods + 1, 1);
+	assert_string_equal(file_of("uid-c", GROUP_CPUSET_CPUS), "2-6");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 /* --- limits ---------------------------------------------------------------------------------------- */
 
 #define MS 1000000ULL
@@ -614,6 +646,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_runs_keeps_its_cpus_without_a_state,
 						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_manifest_found_again_moves_nothing, watch_overlap,
+						tear_down),
 		cmocka_unit_test_setup_teardown(writing_without_end_costs_little, watch_overlap,
 						tear_down),
 		cmocka_unit_test_setup_teardown(each_lost_grant_is_told, watch_overlap, tear_down),

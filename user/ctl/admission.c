@@ -187,7 +187,12 @@ static void admit(struct controller *controller, const struct source_pod *source
 			revive(controller, pod, name);
 		return;
 	}
-	r = admit_prepare(controller->ledger, source->spec, &decision);
+	r = pod && is_without_manifest(pod) ? adopt_prepare(controller, pod, source->spec)
+					    : -ENOTSUP;
+	if (!r)
+		decision = (struct decision){.admitted = true};
+	else
+		r = admit_prepare(controller->ledger, source->spec, &decision);
 	if (r) {
 		log_err(r, "admit: %s", name);
 		return;

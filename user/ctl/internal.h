@@ -21,6 +21,8 @@
 #define LOOK_SHARE	    20
 #define LOOK_BURST_NS	    (500ULL * 1000000ULL)
 #define LOOK_LONGEST_GAP_NS (5ULL * 1000000000ULL)
+/* Namespace of pods found running without a record of them. */
+#define REBUILT_NAMESPACE "recovered"
 /* Below the workload root: the self-test's cgroup, never a pod's name. */
 #define SELF_TEST_GROUP "pinfold-selftest"
 
@@ -103,6 +105,16 @@ void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_po
 void admission_sweep(struct controller *controller);
 /* "namespace/name" of a pod, for people. */
 void pod_label(const struct pod_spec *spec, char *buffer, size_t size);
+
+/*
+ * adopt.c: a pod that was taken over without its manifest (found running, or imported
+ * from a kubelet) gets the spec a source has for it and keeps exactly what it holds,
+ * where the spec is entitled to just that. Leaves the transaction open; 0, or -ENOTSUP
+ * when it has to be decided anew (nothing is open then), -ENOMEM.
+ */
+bool is_without_manifest(const struct ledger_pod *pod);
+int adopt_prepare(struct controller *controller, const struct ledger_pod *pod,
+		  const struct pod_spec *spec);
 
 /* recover.c: the state file */
 int state_save(struct controller *controller);

@@ -13,8 +13,6 @@
 #include "ctl/internal.h"
 #include "lib/log.h"
 
-#define REBUILT_NAMESPACE "recovered"
-
 struct found {
 	const struct group *group;
 	struct cpuset cpus;

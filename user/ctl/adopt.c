@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The manifest of a pod that was taken over without one. Moving what runs because
+ * its record was made up would break it for nothing: containers are matched by
+ * name, and where each is entitled to as much as it holds, nothing moves.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "format/kubelet_import.h"
+
+bool is_without_manifest(const struct ledger_pod *pod)
+{
+	const char *namespace = pod->spec->namespace;
+
+	return pod->state == POD_ENDING && (!strcmp(namespace, KUBELET_IMPORT_NAMESPACE) ||
+					    !strcmp(namespace, REBUILT_NAMESPACE));
+}
+
+static const struct grant *find_grant(const struct ledger_pod *pod, const char *container)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		if (!strcmp(pod->grants[i].container, container))
+			return &pod->grants[i];
+	return NULL;
+}
+
+/* Everything it holds must go to a container of the new spec, or CPUs would be lost. */
+static bool names_all(const struct ledger_pod *pod, const struct pod_spec *spec)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		bool named = false;
+
+		for (uint32_t j = 0; j < spec->nr_containers && !named; j++)
+			named = !strcmp(pod->grants[i].container, spec->containers[j].name);
+		if (!named && pod->grants[i].isolation != ISOLATION_HOST)
+			return false;
+	}
+	return true;
+}
+
+/* What this container would be granted, if that is what it has. */
+static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *known,
+		       const struct ledger_pod *pod, uint32_t index, struct grant *grant)
+{
+	const struct container_spec *spec = &pod->spec->containers[index];
+	const struct grant *held = find_grant(known, spec->name);
+	bool unmanaged = pod->spec->has_pod_resources && !ledger_policy(ledger)->pod_level_managers;
+	uint32_t wanted = unmanaged ? 0
+				    : cpu_exclusive_count(ledger_cpu_manager(ledger), pod->spec,
+							  pod->qos, index);
+	struct memory_request memory = {0};
+
+	*grant = (struct grant){.kind = spec->kind, .isolation = ISOLATION_HOST};
+	snprintf(grant->container, sizeof(grant->container), "%s", spec->name);
+	if (held) {
+		grant->mems = held->mems;
+		grant->cpus = held->cpus;
+	}
+	if (memory_is_pinned(ledger_memory_manager(ledger), pod->spec, pod->qos))
+		memory_container_request(ledger_memory_manager(ledger), pod->spec, index, &memory);
+	if (memory.types && !grant->mems)
+		return false;
+	if (wanted) {
+		grant->isolation = ISOLATION_CONTAINER;
+		return cpuset_count(&grant->cpus) == wanted;
+	}
+	if (pod->has_bubble) {
+		grant->isolation = ISOLATION_POD;
+		return !cpuset_is_empty(&grant->cpus);
+	}
+	return cpuset_is_empty(&grant->cpus);
+}
+
+static bool fill_pod(const struct ledger *ledger, const struct ledger_pod *known,
+		     struct ledger_pod *pod)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
+
+	pod->qos = pod_qos(pod->spec);
+	pod->has_bubble = cpu_is_bubble_pod(manager, pod->spec, pod->qos) &&
+			  cpu_bubble_count(pod->spec, pod->qos);
+	pod->bubble = known->bubble;
+	if (pod->has_bubble != known->has_bubble || !names_all(known, pod->spec))
+		return false;
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		if (!fill_grant(ledger, known, pod, i, &pod->grants[i]))
+			return false;
+	return true;
+}
+
+/* Under the ledger's own checks: counts, overlaps, memory that fits. */
+static int replace(struct ledger *ledger, const struct ledger_pod *pod)
+{
+	const struct ledger_pod *restored;
+	char error[256];
+	int r = ledger_begin(ledger);
+
+	if (r)
+		return r;
+	r = ledger_remove(ledger, pod->spec->uid);
+	if (!r)
+		r = ledger_restore(ledger, pod, error, sizeof(error));
+	restored = r ? NULL : ledger_find(ledger, pod->spec->uid);
+	/* It says so when its memory could not be kept as it was. */
+	if (restored && !*restored->detail)
+		return 0;
+	ledger_abort(ledger);
+	return r == -ENOMEM ? r : -ENOTSUP;
+}
+
+int adopt_prepare(struct controller *controller, const struct ledger_pod *known,
+		  const struct pod_spec *spec)
+{
+	cleanup_pod_spec struct pod_spec *copy = pod_spec_copy(spec);
+	cleanup_free struct grant *grants = calloc(spec->nr_containers + 1, sizeof(*grants));
+	struct ledger_pod pod = {
+		.spec = copy, .state = POD_RUNNING, .nr_grants = spec->nr_containers};
+
+	if (!copy || !grants)
+		return -ENOMEM;
+	pod.grants = grants;
+	return fill_pod(controller->ledger, known, &pod) ? replace(controller->ledger, &pod)
+							 : -ENOTSUP;
+}
