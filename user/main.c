@@ -95,7 +95,7 @@ static const char usage_text[] =
 	"      --kubelet-config FILE import the fields of a kubelet's own file first\n"
 	"      --check-config        read the configuration, say what is wrong, exit\n"
 	"      --dry-run             print what would be done, touch nothing, exit\n"
-	"      --uninstall           take everything of pinfold's out of the kernel, exit\n"
+	"      --uninstall           end the agent, take everything of pinfold's away, exit\n"
 	"      --no-bpf              hold with cpusets only, load no BPF program\n"
 	"      --topology SOURCE     decide for this machine instead (with --dry-run)\n"
 	"  -l, --log-level LEVEL     err, warn, info (default) or debug\n"
@@ -425,7 +425,8 @@ static int open_groups(struct agent *agent)
 	const struct groups_options options = {
 		.root = agent->options.root,
 		.workload_root = PINFOLD_WORKLOAD_ROOT,
-		.may_write = !agent->options.dry_run && config_of(agent)->mode == MODE_ALLOCATE,
+		.may_write = agent->options.uninstall ||
+			     (!agent->options.dry_run && config_of(agent)->mode == MODE_ALLOCATE),
 	};
 	enum dir_problem problem = DIR_FINE;
 	char error[GROUP_ERROR_MAX] = "";
@@ -610,45 +611,63 @@ static int dry_run(struct agent *agent)
 	return EXIT_DONE;
 }
 
-static int uninstall(struct agent *agent)
+/* Cgroups as they were before us; -EPERM while programs of the guard are still there. */
+static int uninstall_groups(struct agent *agent, const struct originals *originals,
+			    uint32_t *ret_nr_left, char *error)
 {
-	struct originals originals cleanup(originals_fini) = {0};
-	char error[GROUP_ERROR_MAX] = "";
-	uint32_t nr_left = 0;
-	bool has_originals;
 	int r;
 
-	r = instance_take(config_of(agent)->runtime_directory, &agent->instance);
-	if (r)
-		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
-	/* The guard first, or it would deny the rest. */
-	r = kernel_side_remove(PINFOLD_BPFFS_DIR);
-	if (r)
-		log_warn(r, "uninstall: pins below %s, ignoring", PINFOLD_BPFFS_DIR);
-	if (open_groups(agent))
-		return EXIT_KERNEL_LACKS;
-	store_open(&agent->store, config_of(agent)->state_directory);
-	has_originals = load_originals(agent, &originals);
 	/* Unpinned programs end when the kernel's workqueue lets them go, a little later. */
 	for (int attempt = 0; attempt < 50; attempt++) {
-		r = groups_uninstall(agent->groups, has_originals ? &originals : NULL, &nr_left,
-				     error);
+		r = groups_uninstall(agent->groups, originals, ret_nr_left, error);
 		if (r != -EPERM)
 			break;
 		usleep(100000);
 	}
+	return r;
+}
+
+/*
+ * In an order in which nothing denies what follows: a running agent ends, the guard goes,
+ * then partitions, cgroups and before-values, and the state last, so that what failed can
+ * be tried again. Each thing that stays is named with its reason.
+ */
+static int uninstall(struct agent *agent)
+{
+	const struct config *config = config_of(agent);
+	struct originals originals cleanup(originals_fini) = {0};
+	char error[GROUP_ERROR_MAX] = "";
+	bool has_originals;
+	uint32_t nr_left = 0;
+	int r;
+
+	r = instance_stop(config->runtime_directory);
+	if (!r)
+		r = instance_take(config->runtime_directory, &agent->instance);
+	if (r)
+		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
+	r = kernel_side_remove(PINFOLD_BPFFS_DIR);
+	if (r)
+		log_warn(r, "uninstall: what is pinned below %s stays", PINFOLD_BPFFS_DIR);
+	if (open_groups(agent))
+		return EXIT_KERNEL_LACKS;
+	store_open(&agent->store, config->state_directory);
+	has_originals = load_originals(agent, &originals);
+	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
+			     &nr_left, error);
 	if (r) {
-		log_err(0, "uninstall: %s", error);
+		log_err(0, "uninstall: %s; the state stays for another try", error);
 		return EXIT_OTHER;
 	}
 	if (nr_left)
-		log_warn(0, "uninstall: %u cgroups still have processes and stay, unrestricted",
+		log_warn(0,
+			 "uninstall: %u cgroups, and the controllers they use, stay until their "
+			 "processes end",
 			 nr_left);
-	if (agent->store.dir_fd >= 0) {
-		unlinkat(agent->store.dir_fd, PINFOLD_STATE_FILE, 0);
-		unlinkat(agent->store.dir_fd, PINFOLD_ORIGINALS_FILE, 0);
-	}
-	log_info("uninstalled");
+	store_remove(&agent->store, config->state_directory, nr_left && has_originals);
+	instance_remove(&agent->instance, config->runtime_directory);
+	log_info("uninstalled; %s and the pods' manifests are yours and stay",
+		 agent->options.config_file);
 	return EXIT_DONE;
 }
 
@@ -727,8 +746,13 @@ int main(int argc, char **argv)
 	}
 	log_open("pinfoldd", level);
 	crash_arm();
-	if (load_config(&agent.options, &agent.settings[0].config))
-		return EXIT_CONFIG;
+	if (load_config(&agent.options, &agent.settings[0].config)) {
+		if (!agent.options.uninstall)
+			return EXIT_CONFIG;
+		config_default(&agent.settings[0].config);
+		log_warn(0, "uninstall: the usual directories are taken; what lies in others that "
+			    "the configuration named stays");
+	}
 	if (agent.options.check_config) {
 		status = check_config(&agent);
 	} else if (agent.options.dry_run) {

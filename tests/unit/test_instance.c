@@ -9,10 +9,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl/instance.h"
@@ -118,6 +120,76 @@ static void links_and_files_are_refused(void **state)
 	assert_int_equal(instance.lock_fd, -1);
 }
 
+/* --- the end ------------------------------------------------------------------------------------- */
+
+/* A child that holds the lock, and does not end when it is asked to. */
+static pid_t hold_stubbornly(void)
+{
+	int pipe_fds[2];
+	pid_t holder;
+	char byte;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	holder = fork();
+	if (!holder) {
+		struct instance instance = INSTANCE_CLOSED;
+
+		if (instance_take(path, &instance) || write(pipe_fds[1], "r", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(pipe_fds[1]);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	close(pipe_fds[0]);
+	return holder;
+}
+
+static void the_holder_is_ended(void **state)
+{
+	struct instance instance = INSTANCE_CLOSED;
+	pid_t holder;
+	int status;
+
+	assert_int_equal(instance_stop(path), 0);
+	holder = hold_stubbornly();
+	assert_int_equal(instance_take(path, &instance), -EBUSY);
+	assert_int_equal(instance_stop(path), 0);
+	assert_int_equal(waitpid(holder, &status, 0), holder);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	assert_int_equal(instance_take(path, &instance), 0);
+	/* Nobody holds it but us: a lock file alone ends nobody. */
+	instance_release(&instance);
+	assert_int_equal(instance_stop(path), 0);
+}
+
+static void all_of_ours_goes(void **state)
+{
+	static const char *const names[] = {"api.sock", ".api.sock.new", "abilities"};
+	struct instance instance = INSTANCE_CLOSED;
+
+	assert_int_equal(instance_take(path, &instance), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		close(openat(instance.dir_fd, names[i], O_CREAT | O_WRONLY, 0600));
+	instance_remove(&instance, path);
+	assert_int_equal(instance.lock_fd, -1);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+	struct instance instance = INSTANCE_CLOSED;
+	char other[128], lock[128];
+
+	snprintf(other, sizeof(other), "%s/notes", path);
+	snprintf(lock, sizeof(lock), "%s/lock", path);
+	assert_int_equal(instance_take(path, &instance), 0);
+	close(openat(instance.dir_fd, "notes", O_CREAT | O_WRONLY, 0600));
+	instance_remove(&instance, path);
+	assert_int_equal(access(lock, F_OK), -1);
+	assert_int_equal(unlink(other), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -130,6 +202,9 @@ int main(void)
 						remove_parent),
 		cmocka_unit_test_setup_teardown(links_and_files_are_refused, make_parent,
 						remove_parent),
+		cmocka_unit_test_setup_teardown(the_holder_is_ended, make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(all_of_ours_goes, make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_parent, remove_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "cgroup/tasks.h"
 #include "cgroup/watch.h"
 #include "lib/file.h"
+#include "lib/log.h"
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -195,27 +196,56 @@ struct groups_port groups_port(struct groups *groups)
 
 /* --- uninstall -------------------------------------------------------------------------------- */
 
-static int widen(struct groups *groups, const char *path, char *error)
+/* Keep the first failure and its sentence; the rest is tried all the same. */
+static void keep_first(int *result, int err, char *error, const char *sentence)
 {
-	static const char *const online[][2] = {
-		{"sys/devices/system/cpu/online", "cpuset.cpus"},
-		{"sys/devices/system/node/online", "cpuset.mems"},
+	if (!err || *result)
+		return;
+	*result = err;
+	memcpy(error, sentence, GROUP_ERROR_MAX);
+}
+
+/*
+ * No limit of ours any more. The lists name what may ever come: an offline CPU that
+ * returns later must not be missing. An empty list would do, but up to 6.12 the kernel
+ * refuses it where processes are (ENOSPC).
+ */
+static int widen(struct groups *groups, const struct group *group, char *error)
+{
+	static const struct {
+		enum group_file file;
+		const char *source; /* below the movable root; NULL: the value itself */
+		const char *value;
+	} limits[] = {
+		{GROUP_CPUSET_CPUS, "sys/devices/system/cpu/possible", NULL},
+		{GROUP_CPUSET_MEMS, "sys/devices/system/node/has_memory", NULL},
+		{GROUP_CPU_MAX, NULL, "max 100000"},
+		{GROUP_CPU_WEIGHT, NULL, "100"},
+		{GROUP_MEMORY_MAX, NULL, "max"},
 	};
-	int fd cleanup_close = -1;
-	int err = dir_open_group(&groups->dir, path, &fd);
+	int result = 0;
 
-	for (size_t i = 0; !err && i < ARRAY_SIZE(online); i++) {
-		char *list cleanup_free = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct step step = {
+			.kind = STEP_WRITE, .role = group->role, .file = limits[i].file};
+		char sentence[GROUP_ERROR_MAX] = "", *list cleanup_free = NULL;
+		int err = 0;
 
-		err = file_read_line(groups->dir.root_fd, online[i][0], &list);
+		/* A file that the group does not have limits nothing. */
+		if (!group->files[limits[i].file])
+			continue;
+		memcpy(step.path, group->path, sizeof(step.path));
+		if (limits[i].source)
+			err = file_read_line(groups->dir.root_fd, limits[i].source, &list);
+		if (err)
+			failure(sentence, err, "%s: cannot widen it, /%s: %s", group->path,
+				limits[i].source, strerror(-err));
+		step.value = list ? list : (char *)(uintptr_t)limits[i].value;
 		if (!err)
-			err = file_write_text(fd, online[i][1], list);
-		/* No NUMA in the kernel, or no cpuset file in this group: nothing to widen. */
-		if (err == -ENOENT)
-			err = 0;
+			err = groups->manager->write(groups, &step, sentence);
+		keep_first(&result, err == MANAGER_DEFERRED ? 0 : err, error, sentence);
 	}
-	return err ? failure(error, err, "%s: cannot widen its cpuset: %s", path, strerror(-err))
-		   : 0;
+	return result;
 }
 
 static int to_member(struct groups *groups, const char *path, char *error)
@@ -233,15 +263,6 @@ static int to_member(struct groups *groups, const char *path, char *error)
 	return err ? failure(error, err, "%s: cannot make the partition a member: %s", path,
 			     strerror(-err))
 		   : 0;
-}
-
-/* Keep the first failure and its sentence; the rest is tried all the same. */
-static void keep_first(int *result, int err, char *error, const char *sentence)
-{
-	if (!err || *result)
-		return;
-	*result = err;
-	memcpy(error, sentence, GROUP_ERROR_MAX);
 }
 
 static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
@@ -263,13 +284,17 @@ static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 	/* Parents first: a child cannot have more than its parent. */
 	for (uint32_t i = 0; i < tree.nr_groups; i++)
 		if (tree.groups[i].populated)
-			keep_first(&result, widen(groups, tree.groups[i].path, sentence), error,
+			keep_first(&result, widen(groups, &tree.groups[i], sentence), error,
 				   sentence);
 	for (uint32_t i = tree.nr_groups; i-- > 0;) {
 		struct step step = {.kind = STEP_REMOVE, .role = tree.groups[i].role};
 
 		if (tree.groups[i].populated) {
 			(*ret_nr_left)++;
+			if (tree.groups[i].role == GROUP_CONTAINER)
+				log_warn(0,
+					 "cgroup: %s stays, without a limit: processes live in it",
+					 tree.groups[i].path);
 			continue;
 		}
 		memcpy(step.path, tree.groups[i].path, sizeof(step.path));

@@ -2,8 +2,13 @@
 /* The runtime directory and its lock. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include <pinfold/names.h>
 
@@ -68,4 +73,100 @@ void instance_release(struct instance *instance)
 	if (instance->dir_fd >= 0)
 		close(instance->dir_fd);
 	*instance = INSTANCE_CLOSED;
+}
+
+/* --- the end -------------------------------------------------------------------------------------- */
+
+#define PATIENCE_MS 10000
+
+/* Who holds a flock(2) on the file, as the kernel lists it; 0 = nobody, or not of our namespace. */
+static pid_t holder_of(const struct stat *file)
+{
+	FILE *locks cleanup_file = fopen("/proc/locks", "re");
+	char line[256];
+
+	while (locks && fgets(line, sizeof(line), locks)) {
+		unsigned int major, minor;
+		unsigned long inode;
+		int pid;
+
+		/* "1: FLOCK  ADVISORY  WRITE 705 00:19:38 0 EOF" */
+		if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %x:%x:%lu", &pid, &major, &minor,
+			   &inode) == 4 &&
+		    inode == file->st_ino && makedev(major, minor) == file->st_dev)
+			return pid > 0 ? pid : 0;
+	}
+	return 0;
+}
+
+static bool has_ended(int pidfd, int wait_ms)
+{
+	struct pollfd ending = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&ending, 1, wait_ms) == 1;
+}
+
+static int end_holder(const struct stat *lock, pid_t pid)
+{
+	int pidfd cleanup_close = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	/* The number may be somebody else's by now; the descriptor is not. */
+	if (pidfd < 0 || holder_of(lock) != pid)
+		return 0;
+	log_info("instance: ending the agent that runs, process %d", pid);
+	if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) && errno != ESRCH)
+		return log_err(-errno, "instance: process %d cannot be ended", pid);
+	if (has_ended(pidfd, PATIENCE_MS))
+		return 0;
+	log_warn(0,
+		 "instance: process %d does not end by itself and is killed; a service manager may "
+		 "start it again, so disable the service",
+		 pid);
+	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	return has_ended(pidfd, PATIENCE_MS)
+		       ? 0
+		       : log_err(-EBUSY, "instance: process %d holds the lock and cannot be ended",
+				 pid);
+}
+
+int instance_stop(const char *path)
+{
+	int dir_fd cleanup_close = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat lock;
+	pid_t pid;
+
+	if (dir_fd < 0 || fstatat(dir_fd, PINFOLD_LOCK_FILE, &lock, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : log_err(-errno, "cannot look into %s", path);
+	pid = holder_of(&lock);
+	return pid ? end_holder(&lock, pid) : 0;
+}
+
+static bool is_ours(const char *name)
+{
+	static const char *const names[] = {
+		PINFOLD_LOCK_FILE,
+		PINFOLD_SOCKET_FILE,
+		"abilities", /* what the kernel was found to be able to */
+		/* of a start that a crash cut short */
+		"." PINFOLD_SOCKET_FILE ".new",
+		".abilities.tmp",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+void instance_remove(struct instance *instance, const char *path)
+{
+	char other[256];
+	int r = file_remove_directory(instance->dir_fd, path, is_ours, other, sizeof(other));
+
+	if (r == -ENOTEMPTY)
+		log_warn(0, "runtimeDirectory %s stays: '%s' in it is not the agent's", path,
+			 other);
+	else if (r)
+		log_warn(r, "runtimeDirectory %s stays, without a file of ours", path);
+	instance_release(instance);
 }

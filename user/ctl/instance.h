@@ -20,4 +20,16 @@ struct instance {
 int instance_take(const char *path, struct instance *ret_instance);
 void instance_release(struct instance *instance);
 
+/*
+ * End the agent that holds the lock of `path`: asked first (SIGTERM), made to when it has
+ * not gone after ten seconds (SIGKILL). 0 also when there is none. -EBUSY: it does not
+ * go, or nobody can tell who holds it. Failures are logged.
+ */
+int instance_stop(const char *path);
+/*
+ * Remove what agents leave in the runtime directory, the lock last, and the directory.
+ * What stays is logged with its reason. The instance is released.
+ */
+void instance_remove(struct instance *instance, const char *path);
+
 #endif

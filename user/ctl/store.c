@@ -160,6 +160,47 @@ void store_close(struct store *store)
 	store->dir_fd = -1;
 }
 
+static bool is_state(const char *name)
+{
+	static const char *const names[] = {
+		PINFOLD_STATE_FILE,
+		/* of a replacement that a crash cut short */
+		"." PINFOLD_STATE_FILE ".tmp",
+		"." PINFOLD_ORIGINALS_FILE ".tmp",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, ASIDE_PREFIX, strlen(ASIDE_PREFIX));
+}
+
+static bool is_ours(const char *name)
+{
+	return is_state(name) || !strcmp(name, PINFOLD_ORIGINALS_FILE);
+}
+
+void store_remove(struct store *store, const char *path, bool keep_originals)
+{
+	char other[256];
+	int r;
+
+	if (store->dir_fd < 0)
+		return;
+	r = file_remove_directory(store->dir_fd, path, keep_originals ? is_state : is_ours, other,
+				  sizeof(other));
+	if (r == -ENOTEMPTY && !strcmp(other, PINFOLD_ORIGINALS_FILE))
+		log_warn(0,
+			 "state: %s stays with the before-values, for an uninstall once the "
+			 "processes that live on have ended",
+			 path);
+	else if (r == -ENOTEMPTY)
+		log_warn(0, "state: %s stays: '%s' in it is not the agent's", path, other);
+	else if (r)
+		log_warn(r, "state: %s stays, without a file of ours", path);
+	store_close(store);
+}
+
 struct store_port store_port(struct store *store)
 {
 	return (struct store_port){

@@ -17,6 +17,12 @@ struct store {
 /* `path` is made with mode 0700 when missing. Failures are logged; the store then refuses saves. */
 int store_open(struct store *store, const char *path);
 void store_close(struct store *store);
+/*
+ * Remove all that agents have ever left in `path`, and the directory; with `keep_originals`
+ * all but the before-values, which a later uninstall needs. What stays is logged with its
+ * reason. The store is closed; one that could not be opened has said so.
+ */
+void store_remove(struct store *store, const char *path, bool keep_originals);
 /* Port over a store, which outlives it. */
 struct store_port store_port(struct store *store);
 

@@ -184,3 +184,30 @@ drop:
 	unlinkat(dir_fd, temporary, 0);
 	return err;
 }
+
+int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const char *name),
+			  char *ret_other, size_t size)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	*ret_other = '\0';
+	if (!dir) {
+		int err = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while ((entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (is_ours(entry->d_name) && !unlinkat(fd, entry->d_name, 0))
+			continue;
+		snprintf(ret_other, size, "%s", entry->d_name);
+	}
+	if (*ret_other)
+		return -ENOTEMPTY;
+	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
+}

@@ -9,6 +9,7 @@
 #define LIB_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -70,5 +71,14 @@ int file_write_text(int dir_fd, const char *name, const char *text);
  * directory. Mode 0600. The point of no return is the rename.
  */
 int file_replace(int dir_fd, const char *name, const void *data, size_t len);
+
+/*
+ * Remove the files below `dir_fd` that `is_ours` knows by name, then the directory
+ * `path` it was opened by. -ENOTEMPTY with one of the others in ret_other: the directory
+ * stays for them. -EBUSY or another errno: it cannot be removed (a mount, a home of a
+ * unit); our files are gone all the same. ret_other is "" but with -ENOTEMPTY.
+ */
+int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const char *name),
+			  char *ret_other, size_t size);
 
 #endif

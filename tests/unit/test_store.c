@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/* The state directory on a real file system: set aside, kept short, removed whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
+
+#include "ctl/store.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+static char parent[64], path[80];
+static struct store store;
+
+static int make_store(void **state)
+{
+	log_open("test", LOG_LEVEL_ERR);
+	strcpy(parent, "/tmp/pinfold-store-XXXXXX");
+	if (!mkdtemp(parent))
+		return -1;
+	snprintf(path, sizeof(path), "%s/a", parent);
+	return store_open(&store, path);
+}
+
+static int remove_store(void **state)
+{
+	store_close(&store);
+	rmdir(path);
+	return rmdir(parent);
+}
+
+static void make_file(const char *name)
+{
+	int fd = openat(store.dir_fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static bool has(const char *name)
+{
+	char file[256];
+
+	snprintf(file, sizeof(file), "%s/%s", path, name);
+	return !access(file, F_OK);
+}
+
+static unsigned int nr_files(void)
+{
+	DIR *dir cleanup_dir = opendir(path);
+	unsigned int nr = 0;
+
+	assert_non_null(dir);
+	for (const struct dirent *entry; (entry = readdir(dir));)
+		nr += entry->d_name[0] != '.';
+	return nr;
+}
+
+static void a_record_comes_back(void **state)
+{
+	const struct store_port port = store_port(&store);
+	char *data cleanup_free = NULL;
+	size_t len;
+
+	assert_int_equal(port.load(port.self, &data, &len), -ENOENT);
+	assert_int_equal(port.save(port.self, "one", 3), 0);
+	assert_int_equal(port.save(port.self, "other", 5), 0);
+	assert_int_equal(port.load(port.self, &data, &len), 0);
+	assert_string_equal(data, "other");
+	store_remove(&store, path, false);
+}
+
+static void five_are_kept_aside(void **state)
+{
+	const struct store_port port = store_port(&store);
+	char name[128], first[128] = "";
+
+	for (int i = 0; i < STORE_SET_ASIDE + 3; i++) {
+		assert_int_equal(port.save(port.self, "bad", 3), 0);
+		assert_int_equal(port.set_aside(port.self, name, sizeof(name)), 0);
+		if (!*first)
+			strcpy(first, name);
+	}
+	assert_int_equal(nr_files(), STORE_SET_ASIDE);
+	assert_true(has(name));
+	assert_false(has(first));
+	store_remove(&store, path, false);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void all_of_ours_goes(void **state)
+{
+	make_file(PINFOLD_STATE_FILE);
+	make_file("." PINFOLD_STATE_FILE ".tmp");
+	make_file(PINFOLD_ORIGINALS_FILE);
+	make_file("." PINFOLD_ORIGINALS_FILE ".tmp");
+	make_file(PINFOLD_STATE_FILE ".bad-20260101T000000.000000000");
+	store_remove(&store, path, false);
+	assert_int_equal(store.dir_fd, -1);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void before_values_may_stay(void **state)
+{
+	make_file(PINFOLD_STATE_FILE);
+	make_file(PINFOLD_ORIGINALS_FILE);
+	store_remove(&store, path, true);
+	assert_true(has(PINFOLD_ORIGINALS_FILE));
+	assert_int_equal(nr_files(), 1);
+	assert_int_equal(store_open(&store, path), 0);
+	store_remove(&store, path, false);
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+	char file[256];
+
+	make_file(PINFOLD_STATE_FILE);
+	make_file("notes");
+	store_remove(&store, path, false);
+	assert_true(has("notes"));
+	assert_int_equal(nr_files(), 1);
+	snprintf(file, sizeof(file), "%s/notes", path);
+	assert_int_equal(unlink(file), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_record_comes_back, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(five_are_kept_aside, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(all_of_ours_goes, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(before_values_may_stay, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_store, remove_store),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
