@@ -8,12 +8,17 @@
  * its defects decide what follows (a pod admitted twice, that is a restart; a
  * bubble lost because it could not be divided), the case is played by the
  * kubelet's rules: no transaction, and what a refused pod was given is swept
- * before the next step.
+ * before the next step. A case that states its compatibility is never played by
+ * other rules than these.
+ *
+ * Beside admit and remove_pod there is `restart`: the ledger is built anew from
+ * its state file. Steps may come with `gauges`.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/admit_private.h"
+#include "format/state.h"
 #include "pods.h"
 
 struct player {
@@ -173,6 +178,81 @@ static bool play_remove(struct player *player, size_t step, const char *uid,
 	return expect_cpus(player, step, "default", want, ledger_shared_pool(player->ledger));
 }
 
+/* A new ledger out of the state file of the old one. */
+static bool play_restart(struct player *player, size_t step, struct json_object *want)
+{
+	struct state *state cleanup_state = NULL;
+	struct text text cleanup_text = {0};
+	struct format_error problem = {0};
+	char error[256] = "";
+
+	state_encode(player->ledger, "boot", &text);
+	if (text.error || state_decode(text.data, text.len, player->topology, &problem, &state))
+		return expect(player, step, "state file", "readable", problem.message);
+	ledger_free(player->ledger);
+	player->ledger = NULL;
+	if (ledger_new(player->topology, &player->policy, error, sizeof(error), &player->ledger))
+		return expect(player, step, "restart", "a ledger", error);
+	for (uint32_t i = 0; i < state->nr_pods; i++) {
+		if (ledger_restore(player->ledger, &state->pods[i].pod, error, sizeof(error)))
+			return expect(player, step, "restart", "the pod", error);
+	}
+	return expect_cpus(player, step, "default", want, ledger_shared_pool(player->ledger));
+}
+
+static bool expect_count(struct player *player, size_t step, struct json_object *want,
+			 const char *name, uint32_t got)
+{
+	char wanted[32], text[32];
+
+	snprintf(wanted, sizeof(wanted), "%lld", (long long)field_int(want, name, -1));
+	snprintf(text, sizeof(text), "%u", got);
+	return expect(player, step, name, wanted, text);
+}
+
+static bool expect_states(struct player *player, size_t step, struct json_object *want,
+			  const struct cpu_states *states, const struct cpuset *among)
+{
+	return expect_count(player, step, want, "exclusive",
+			    cpuset_count_common(&states->exclusive, among)) &&
+	       expect_count(player, step, want, "pod_shared",
+			    cpuset_count_common(&states->pod_shared, among)) &&
+	       expect_count(player, step, want, "shared",
+			    cpuset_count_common(&states->shared, among)) &&
+	       expect_count(player, step, want, "reserved",
+			    cpuset_count_common(&states->reserved, among));
+}
+
+static bool expect_gauges(struct player *player, size_t step, struct json_object *want)
+{
+	const struct topology *topology = player->topology;
+	struct cpu_states states;
+
+	if (!want)
+		return true;
+	ledger_cpu_states(player->ledger, &states);
+	for (uint32_t i = 0; i < topology->nodes.nr; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "%u", topology->nodes.ids[i]);
+		if (!expect_states(player, step, field_of(field_of(want, "numa"), id), &states,
+				   &topology->nodes.cpus[i]))
+			return false;
+	}
+	return expect_states(player, step, want, &states, &topology->all);
+}
+
+static bool play_step(struct player *player, size_t step, struct json_object *object,
+		      struct json_object *want)
+{
+	const char *op = field_text(object, "op", ""), *uid = field_text(object, "pod", "");
+	bool played = !strcmp(op, "admit")     ? play_admit(player, step, uid, want)
+		      : !strcmp(op, "restart") ? play_restart(player, step, want)
+					       : play_remove(player, step, uid, want);
+
+	return played && expect_gauges(player, step, field_of(want, "gauges"));
+}
+
 static enum outcome play(struct player *player)
 {
 	struct json_object *line = player->line;
@@ -190,13 +270,8 @@ static enum outcome play(struct player *player)
 	if (!expect_cpus(player, 0, "start_default", want, ledger_shared_pool(player->ledger)))
 		return OUTCOME_FAILED;
 	for (size_t i = 0; i < json_object_array_length(steps); i++) {
-		struct json_object *step = json_object_array_get_idx(steps, i);
-		struct json_object *answer = json_object_array_get_idx(answers, i);
-		const char *uid = field_text(step, "pod", "");
-		bool is_admit = !strcmp(field_text(step, "op", ""), "admit");
-
-		if (is_admit ? !play_admit(player, i, uid, answer)
-			     : !play_remove(player, i, uid, answer))
+		if (!play_step(player, i, json_object_array_get_idx(steps, i),
+			       json_object_array_get_idx(answers, i)))
 			return OUTCOME_FAILED;
 	}
 	return OUTCOME_PASSED;
@@ -227,7 +302,8 @@ enum outcome replay_admit(struct replay *replay, struct json_object *line)
 	bool needs_kubelet_rules = false;
 	enum outcome outcome = play_by(replay, line, as_kubelet, &needs_kubelet_rules);
 
-	if (as_kubelet || outcome != OUTCOME_FAILED || !needs_kubelet_rules)
+	if (as_kubelet || outcome != OUTCOME_FAILED || !needs_kubelet_rules ||
+	    field_of(line, "compatibility"))
 		return outcome;
 	replay->why[0] = '\0';
 	replay->kubelet_rules = true;

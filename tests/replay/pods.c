@@ -114,6 +114,7 @@ struct pod_spec *read_pod(struct json_object *pod, const char *uid, uint32_t ext
 		return NULL;
 	snprintf(spec->uid, sizeof(spec->uid), "%s", uid);
 	snprintf(spec->name, sizeof(spec->name), "%s", uid);
+	snprintf(spec->namespace, sizeof(spec->namespace), "default");
 	spec->has_pod_resources = level != NULL;
 	spec->request = read_resources(level, "cpu_req", "mem_req");
 	spec->limit = read_resources(level, "cpu_lim", "mem_lim");

@@ -169,6 +169,23 @@ void ledger_exclusive(const struct ledger *ledger, struct cpuset *ret_cpus)
 	cpuset_subtract(ret_cpus, &ledger->shared);
 }
 
+void ledger_cpu_states(const struct ledger *ledger, struct cpu_states *ret_states)
+{
+	*ret_states =
+		(struct cpu_states){.reserved = ledger->cpu.reserved, .shared = ledger->shared};
+	cpuset_subtract(&ret_states->shared, &ret_states->reserved);
+	ledger_exclusive(ledger, &ret_states->exclusive);
+	for (uint32_t i = 0; i < ledger->nr_pods; i++) {
+		const struct ledger_pod *pod = ledger->pods[i];
+
+		for (uint32_t j = 0; j < pod->nr_grants; j++) {
+			if (pod->grants[j].isolation == ISOLATION_POD)
+				cpuset_union(&ret_states->pod_shared, &pod->grants[j].cpus);
+		}
+	}
+	cpuset_subtract(&ret_states->exclusive, &ret_states->pod_shared);
+}
+
 uint32_t ledger_nr_pods(const struct ledger *ledger)
 {
 	return ledger->nr_pods;

@@ -65,6 +65,20 @@ const struct cpuset *ledger_shared_pool(const struct ledger *ledger);
 /* All CPUs exclusively granted (containers and bubbles). */
 void ledger_exclusive(const struct ledger *ledger, struct cpuset *ret_cpus);
 
+/*
+ * What the CPUs are used for now, for gauges: disjoint, together all that pools
+ * are made of. Read off the ledger each time, so nothing can drift: a CPU counts
+ * once however many containers of its pod hold it, and a node that has none left
+ * counts 0.
+ */
+struct cpu_states {
+	struct cpuset reserved;
+	struct cpuset shared;	  /* the shared pool without reserved CPUs */
+	struct cpuset exclusive;  /* held by pods; also what init containers left */
+	struct cpuset pod_shared; /* of bubbles: what the pod's shared containers run on */
+};
+void ledger_cpu_states(const struct ledger *ledger, struct cpu_states *ret_states);
+
 uint32_t ledger_nr_pods(const struct ledger *ledger);
 /* Ascending by uid; borrowed until the next commit. */
 const struct ledger_pod *ledger_pod_at(const struct ledger *ledger, uint32_t index);

@@ -114,27 +114,6 @@ static void write_identity(struct controller *controller, struct exposition *pag
 
 /* --- CPUs ---------------------------------------------------------------------------------------- */
 
-struct cpu_states {
-	struct cpuset reserved, shared, exclusive, pod_shared;
-};
-
-/* Disjoint, so that their sum is the machine: the shared pool without reserved CPUs, and so on. */
-static void sort_cpus(struct controller *controller, struct cpu_states *ret_states)
-{
-	*ret_states = (struct cpu_states){.reserved = *ledger_reserved(controller->ledger),
-					  .shared = *ledger_shared_pool(controller->ledger)};
-	cpuset_subtract(&ret_states->shared, &ret_states->reserved);
-	ledger_exclusive(controller->ledger, &ret_states->exclusive);
-	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
-		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
-
-		for (uint32_t j = 0; j < pod->nr_grants; j++)
-			if (pod->grants[j].isolation == ISOLATION_POD)
-				cpuset_union(&ret_states->pod_shared, &pod->grants[j].cpus);
-	}
-	cpuset_subtract(&ret_states->exclusive, &ret_states->pod_shared);
-}
-
 static void write_cpus(struct controller *controller, struct exposition *page)
 {
 	const struct topology_level *nodes = &controller->topology->nodes;
@@ -149,7 +128,7 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 		{"reserved", &states.reserved},
 	};
 
-	sort_cpus(controller, &states);
+	ledger_cpu_states(controller->ledger, &states);
 	exposition_family(page, &cpus);
 	exposition_count(page, LABELS({"state", "online"}),
 			 cpuset_count(&controller->topology->all));
