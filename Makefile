@@ -77,8 +77,8 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check test test-guest bench bench-core fuzz demo \
-	fresh install clean format format-check
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants test test-guest bench \
+	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
 
@@ -156,6 +156,26 @@ $(O)/tests/replay: $(REPLAY_OBJECTS) $(call archives,format core lib)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
 		-Wl,--end-group $(call libraries,format core lib) -lz -lm
 
+# The property run stands among the unit tests; it simulates as the inspector does.
+PROPERTY := $(O)/tests/unit/test_property
+PROPERTY_ROOMS := machine format core lib
+PROPERTY_OBJECTS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/property/*.c))
+PROPERTY_ARCHIVES := $(O)/tests/inspector.a $(call archives,$(PROPERTY_ROOMS))
+# $(1) program, $(2) objects that stand in for members of the archives
+property_link = $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $(1) $(PROPERTY_OBJECTS) $(2) \
+		-Wl,--start-group $(PROPERTY_ARCHIVES) -Wl,--end-group \
+		$(call libraries,$(PROPERTY_ROOMS)) -lbpf -lelf -lz -lm
+
+$(O)/tests/inspector.a: $(patsubst %.c,$(O)/%.o,$(filter-out tools/main.c,$(TOOL_SOURCES)))
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(PROPERTY): $(PROPERTY_OBJECTS) $(PROPERTY_ARCHIVES)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call property_link,$@,)
+
 # Fuzz targets: clang, libFuzzer, both sanitizers; rooms compiled once more with coverage.
 FUZZ_FLAGS := -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	      -fno-sanitize-recover=all -fprofile-instr-generate -fcoverage-mapping
@@ -202,10 +222,17 @@ $(O)/tests/fuzz-objects/%.o: tests/fuzz/%.c
 
 corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
-unit: $(UNIT_TESTS) ## build the unit tests
+unit: $(UNIT_TESTS) $(PROPERTY) ## build the unit tests
 
 check: all unit corpus ## tests without root and without a guest, below three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
+
+property: $(PROPERTY) ## a million steps of the property run; PINFOLD_STEPS, PINFOLD_SEED
+	$(Q)PINFOLD_STEPS=$${PINFOLD_STEPS:-1000000} $(PROPERTY)
+
+mutants: $(PROPERTY) ## plant faults, see the property run catch each; MUTANT=name for one
+	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' LINK='$(call property_link,PROGRAM,OBJECT)' \
+		tests/property/catch-mutants $(MUTANT)
 
 test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
 	$(Q)tools/install-deps

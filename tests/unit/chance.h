@@ -3,31 +3,8 @@
 #ifndef CHANCE_H
 #define CHANCE_H
 
+#include "random.h"
 #include "scene.h"
-
-struct chance {
-	uint64_t state;
-};
-
-/* splitmix64: any seed is good, also 0. */
-static inline uint64_t chance_next(struct chance *chance)
-{
-	uint64_t z = chance->state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
-static inline uint32_t chance_below(struct chance *chance, uint32_t limit)
-{
-	return (uint32_t)(chance_next(chance) % limit);
-}
-
-static inline bool chance_percent(struct chance *chance, uint32_t percent)
-{
-	return chance_below(chance, 100) < percent;
-}
 
 /*
  * 1 to 16 NUMA nodes with ids that may have holes, SMT 1 to 8, siblings
@@ -147,13 +124,6 @@ static inline struct pod_spec *chance_pod(struct chance *chance, const char *uid
 				      RESOURCE_UNSET);
 	}
 	return spec;
-}
-
-static inline uint64_t number_from_environment(const char *name, uint64_t absent)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoull(text, NULL, 0) : absent;
 }
 
 #endif
