@@ -14,6 +14,7 @@
 struct machine {
 	unsigned int nr_cpus, nr_nodes;
 	unsigned int cpus_per_uncore; /* 0: the cache is the whole node */
+	unsigned int nodes_per_socket;
 };
 
 struct take_case {
@@ -24,7 +25,7 @@ struct take_case {
 	bool distributed;
 };
 
-/* Siblings are numbered n and n + nr_cpus / 2; every node is a socket. */
+/* Siblings are numbered n and n + nr_cpus / 2. */
 static struct topology *make_topology(struct machine machine)
 {
 	struct topology_cpu *cpus = calloc(machine.nr_cpus, sizeof(*cpus));
@@ -46,7 +47,9 @@ static struct topology *make_topology(struct machine machine)
 		unsigned int uncore = machine.cpus_per_uncore ? core / (machine.cpus_per_uncore / 2)
 							      : node;
 
-		cpus[i] = (struct topology_cpu){i, core, node, node, uncore};
+		unsigned int socket = node / machine.nodes_per_socket;
+
+		cpus[i] = (struct topology_cpu){i, core, socket, node, uncore};
 	}
 	if (!cpus || topology_new(&facts, error, sizeof(error), &topology) < 0) {
 		fprintf(stderr, "bench_core: %s\n", error);
@@ -94,13 +97,13 @@ static void bench_packed_sizes(void)
 		unsigned int counts[] = {1, sizes[i] / 8, sizes[i] / 2 + 1};
 
 		for (size_t j = 0; j < ARRAY_SIZE(counts); j++) {
-			bench_packed("take_packed", (struct machine){sizes[i], 2, 0}, counts[j],
+			bench_packed("take_packed", (struct machine){sizes[i], 2, 0, 1}, counts[j],
 				     false);
-			bench_packed("take_packed_uncore", (struct machine){sizes[i], 2, 32},
+			bench_packed("take_packed_uncore", (struct machine){sizes[i], 2, 32, 1},
 				     counts[j], true);
 		}
 	}
-	bench_packed("take_packed_1_of_1024", (struct machine){1024, 2, 0}, 1, false);
+	bench_packed("take_packed_1_of_1024", (struct machine){1024, 2, 0, 1}, 1, false);
 }
 
 static void bench_distributed(const char *name, struct machine machine, struct cpuset free,
@@ -129,7 +132,7 @@ static void bench_distributed_sizes(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct machine machine = {cases[i].nr_cpus, cases[i].nr_nodes, 0};
+		struct machine machine = {cases[i].nr_cpus, cases[i].nr_nodes, 0, 1};
 		struct cpuset missing = CPUSET_EMPTY;
 
 		cpuset_add(&missing, 0);
@@ -145,7 +148,7 @@ static void bench_distributed_sizes(void)
  */
 static void bench_distributed_worst(const char *name, unsigned int nr_cpus, unsigned int nr_nodes)
 {
-	struct machine machine = {nr_cpus, nr_nodes, 0};
+	struct machine machine = {nr_cpus, nr_nodes, 0, 1};
 	unsigned int per_node = nr_cpus / nr_nodes, nr_wanted = nr_nodes / 2;
 	unsigned int even = per_node > nr_wanted ? per_node - nr_wanted : 1;
 	struct cpuset missing = CPUSET_EMPTY;
@@ -166,7 +169,7 @@ static void bench_distributed_hard(void)
 {
 	static const unsigned int free[] = {17, 20, 18, 22, 17, 22, 22, 30,
 					    20, 23, 21, 18, 19, 19, 17, 18};
-	struct machine machine = {1024, 16, 0};
+	struct machine machine = {1024, 16, 0, 1};
 	struct cpuset missing = CPUSET_EMPTY;
 
 	for (unsigned int node = 0; node < 16; node++) {
@@ -174,6 +177,54 @@ static void bench_distributed_hard(void)
 			cpuset_add(&missing, i < 32 ? node * 32 + i : 512 + node * 32 + i - 32);
 	}
 	bench_distributed("take_distributed_hard_16_nodes", machine, missing, 271, 1);
+}
+
+static void bench_improved(const char *name, struct machine machine, struct cpuset missing,
+			   unsigned int count, struct take_options options)
+{
+	bool distributed = options.min_nodes || options.by_socket;
+	cleanup_topology struct topology *topology = make_topology(machine);
+	struct take_case take = {topology, topology->all, count, options, distributed};
+	char params[128];
+
+	take.options.compatibility = COMPATIBILITY_IMPROVED;
+	cpuset_subtract(&take.free, &missing);
+	snprintf(params, sizeof(params), "{\"cpus\": %u, \"nodes\": %u, \"want\": %u}",
+		 machine.nr_cpus, machine.nr_nodes, count);
+	bench_run(name, params, call_take, &take);
+}
+
+/* What compatibility improved does otherwise, where it has most to look at. */
+static void bench_improvements(void)
+{
+	struct machine caches = {1024, 8, 16, 4}, sockets = {1024, 16, 0, 2};
+	struct machine many = {4096, 64, 0, 2};
+	struct cpuset one_of_each = CPUSET_EMPTY, uneven = CPUSET_EMPTY, more = CPUSET_EMPTY;
+
+	/* No cache is whole, so each of the 64 is a part. */
+	for (unsigned int cpu = 0; cpu < 512; cpu += 8)
+		cpuset_add(&one_of_each, cpu);
+	bench_improved("take_improved_caches", caches, one_of_each, 480,
+		       (struct take_options){.uncore = true, .group = 1});
+	bench_improved("take_improved_caches", caches, one_of_each, 1,
+		       (struct take_options){.uncore = true, .group = 1});
+	bench_improved("take_improved_cores", caches, one_of_each, 480,
+		       (struct take_options){.sorting = TAKE_SPREAD});
+	bench_improved("take_improved_cores", caches, one_of_each, 1,
+		       (struct take_options){.sorting = TAKE_SPREAD});
+	/* One CPU more than six sockets have, so every smaller number of sockets fails first. */
+	for (unsigned int node = 0; node < 16; node++) {
+		for (unsigned int i = 0; i < node % 4; i++)
+			cpuset_add(&uneven, node * 32 + i);
+	}
+	bench_improved("take_improved_sockets_16_nodes", sockets, uneven, 12 * 62 + 7,
+		       (struct take_options){.by_socket = true, .min_nodes = 13});
+	for (unsigned int node = 0; node < 64; node++) {
+		for (unsigned int i = 0; i < node % 8; i++)
+			cpuset_add(&more, node * 32 + i);
+	}
+	bench_improved("take_improved_sockets_64_nodes", many, more, 48 * 60 + 7,
+		       (struct take_options){.by_socket = true, .min_nodes = 49});
 }
 
 struct merge_case {
@@ -251,6 +302,7 @@ int main(void)
 	bench_distributed_worst("take_distributed_worst_16_nodes_1024_cpus", 1024, 16);
 	bench_distributed_hard();
 	bench_distributed_worst("take_distributed_64_nodes", 4096, 64);
+	bench_improvements();
 	bench_merges();
 	return 0;
 }

@@ -13,7 +13,9 @@
  *
  * Cost on 16 nodes: at most C(16, 8) = 12870 leaves, each O(nr_used * rest), or
  * O(nr_used * rest^2) where the simple bound is not reached; then once, for the
- * winner, at most 2^16 subsets until the first that explains its score.
+ * winner, at most 2^16 subsets until the first that explains its score. Beyond 16
+ * nodes a step counts each node looked at, and each group of a rest times the nodes
+ * it may go to; after the last step the search ends with what it has.
  */
 #include <string.h>
 

@@ -3,8 +3,12 @@
  * The static policy: who gets which CPUs. Eligibility, allocation, removal and
  * the division of a pod's bubble, as kubelet v1.36 does them.
  *
- * Which CPUs a take picks is take.c's subject; whole pods and rollback are
+ * Which CPUs a take picks is take_*.c's subject; whole pods and rollback are
  * admit.c's and ledger.c's. Hints are in cpu_offer.c.
+ *
+ * Bounds: an allocation is at most four takes, a bubble one more for each
+ * container (POD_MAX_CONTAINERS); other loops go over containers or sockets once.
+ * Nothing is allocated.
  */
 #include "core/cpu.h"
 

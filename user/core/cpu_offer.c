@@ -5,6 +5,11 @@
  * The kubelet enumerates all 2^n sets of NUMA nodes. Whether a set is a hint
  * depends only on sums per node, so an offer keeps these and answers for any
  * set; the enumeration exists for comparison and explanation.
+ *
+ * Bounds, n nodes and s sockets: an offer costs n (log n + s); the enumeration 2^n
+ * questions of n steps each, with n <= CPU_LIST_NODES, and the only allocation
+ * here, once; the brief list at most n searches for the richest nodes, n^2 each,
+ * that fail, and two that go on for n rounds, so 3 n^3 < 10^6 steps with n = 64.
  */
 #include "core/cpu.h"
 

@@ -5,6 +5,10 @@
  * Scope container: each container is aligned, then allocated, one after the
  * other. Scope pod: one alignment for all; a pod with resources of its own gets
  * them as one bubble. Transactions and suggestions are the callers' subject.
+ *
+ * Bounds: per container, or once per pod, an offer and a list of hints of each
+ * manager, one merge of them, and one allocation. Lists are of 2^16 hints at most,
+ * and brief beyond 16 nodes, where each is compared with the other once.
  */
 #include "core/admit_private.h"
 
