@@ -234,9 +234,12 @@ mutants: $(PROPERTY) ## plant faults, see the property run catch each; MUTANT=na
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' LINK='$(call property_link,PROGRAM,OBJECT)' \
 		tests/property/catch-mutants $(MUTANT)
 
+# a build within a command takes all cores, unless the caller has said how many
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
 	$(Q)tools/install-deps
-	$(Q)$(MAKE) --no-print-directory O=$(O) all unit corpus guest-programs
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O) all unit corpus guest-programs
 	$(Q)O=$(O) tests/run all
 
 guest-programs: $(GUEST_PROGRAMS)
