@@ -312,6 +312,8 @@ int watch_open(const struct dir *dir, sd_event *event, const struct groups_sink 
 		err = sd_event_add_time_relative(event, &watch->pause, CLOCK_MONOTONIC, 0, 0,
 						 on_pause_over, watch);
 	if (err >= 0)
+		err = sd_event_source_set_enabled(watch->pause, SD_EVENT_OFF);
+	if (err >= 0)
 		err = open_uevents(watch, event);
 	if (err < 0) {
 		watch_close(watch);
