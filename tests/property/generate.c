@@ -21,7 +21,7 @@ static uint32_t draw_nodes(struct chance *chance)
 		return 1;
 	if (percent < 80)
 		return 2 + chance_below(chance, 3);
-	return percent < 97 ? 5 + chance_below(chance, 4) : 9 + chance_below(chance, 8);
+	return percent < 98 ? 5 + chance_below(chance, 4) : 9 + chance_below(chance, 8);
 }
 
 static struct shape draw_shape(struct chance *chance)
@@ -247,7 +247,7 @@ void generate_scenario(uint64_t seed, struct scenario *ret_scenario)
 	ret_scenario->nr_steps = 30 + chance_below(&chance, MAX_STEPS - 30);
 	/* What takes long is done less often. */
 	if (ret_scenario->shape.nr_nodes > 8)
-		ret_scenario->nr_steps = 20;
+		ret_scenario->nr_steps = 12;
 	for (uint32_t i = 0; i < ret_scenario->nr_steps; i++)
 		ret_scenario->steps[i] = (struct action){.seed = chance_next(&chance)};
 }

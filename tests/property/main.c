@@ -5,10 +5,11 @@
  * from which nothing can be left out, and that one is shown; PINFOLD_SHRINK=0
  * leaves it as it is.
  */
-#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "format/config.h"
 #include "format/facts.h"
@@ -261,6 +262,12 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static void interrupted(int number)
+{
+	mirror_end();
+	_exit(128 + number);
+}
+
 int main(void)
 {
 	uint64_t nr_steps = number_from_environment("PINFOLD_STEPS", DEFAULT_STEPS);
@@ -271,6 +278,8 @@ int main(void)
 
 	if (!coverage)
 		abort();
+	signal(SIGINT, interrupted);
+	signal(SIGTERM, interrupted);
 	printf("# PINFOLD_SEED=%llu PINFOLD_STEPS=%llu\n", (unsigned long long)seed,
 	       (unsigned long long)nr_steps);
 	fflush(stdout);

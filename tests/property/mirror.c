@@ -101,14 +101,16 @@ static const char *const file_names[FILE_NR] = {"machine.json", "config.yaml", "
 static char directory[64];
 static char files[FILE_NR][96];
 
+/* In memory where that is possible: the files are written anew each time. */
 static void make_directory(void)
 {
-	const char *temporary = getenv("TMPDIR");
+	const char *base = getenv("TMPDIR");
 
 	if (*directory)
 		return;
-	snprintf(directory, sizeof(directory), "%.30s/pinfold-property-XXXXXX",
-		 temporary && strlen(temporary) <= 30 ? temporary : "/tmp");
+	if (!base || strlen(base) > 30)
+		base = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+	snprintf(directory, sizeof(directory), "%.30s/pinfold-property-XXXXXX", base);
 	if (!mkdtemp(directory)) {
 		perror(directory);
 		abort();

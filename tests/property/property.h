@@ -5,7 +5,8 @@
  *
  *   generate.c  a scenario out of a seed: hardware, policy, steps, pods
  *   stage.c     plays one scenario on a ledger, step by step
- *   rules.c     what must hold, worked out from the hardware, the policy and the
+ *   digest.c    a number of all that can be seen, to find that nothing changed
+ *   rules*.c    what must hold, worked out from the hardware, the policy and the
  *               requests alone; calls nothing of what it judges but accessors
  *   mirror.c    the same ledger by other ways: through the state file, and
  *               through `pinfold simulate`
@@ -191,11 +192,13 @@ void tell_pod(const struct stage *stage, const char *what, const struct pod_spec
 int play(const struct scenario *scenario, struct coverage *coverage, bool is_verbose,
 	 char error[ERROR_MAX]);
 
+/* --- digest.c --------------------------------------------------------------------------------- */
+
 /* Everything a reader of the ledger can see, and of one pod. */
 uint64_t ledger_digest(const struct ledger *ledger);
 uint64_t pod_digest(const struct ledger_pod *pod);
 
-/* --- rules.c ---------------------------------------------------------------------------------- */
+/* --- rules*.c --------------------------------------------------------------------------------- */
 
 /*
  * Kubelet-1.36 mode keeps defects that break counts and owners where cores are
@@ -227,7 +230,7 @@ struct ledger *mirror_recover(struct stage *stage);
  * must come out. An ephemeral container in its document must make no difference.
  */
 void mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_ephemeral);
-/* Remove the files simulate was given. */
+/* Remove the files simulate was given; a signal handler may call it. */
 void mirror_end(void);
 
 #endif
