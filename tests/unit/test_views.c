@@ -298,6 +298,121 @@ static void explanations_name_the_rule(void **state)
 	topology_free(topology);
 }
 
+static struct topology *machine_with_memory(void)
+{
+	struct topology_cpu cpus[16];
+	struct topology_node nodes[2];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		.nodes = nodes,
+		.nr_nodes = ARRAY_SIZE(nodes),
+		.num_cpus = TOPOLOGY_COUNTED,
+		.num_cores = TOPOLOGY_COUNTED,
+		.num_sockets = TOPOLOGY_COUNTED,
+		.num_nodes = TOPOLOGY_COUNTED,
+		.num_uncores = TOPOLOGY_COUNTED,
+	};
+	struct topology *topology = NULL;
+	char error[256];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){i, i, i / 8, i / 8, i / 8};
+	for (uint32_t i = 0; i < ARRAY_SIZE(nodes); i++)
+		nodes[i] = (struct topology_node){
+			.id = i,
+			.memory_bytes = 9 * (uint64_t)GIB,
+			.nr_hugepages = 1,
+			.hugepages = {{2 << 20, 512, 300}},
+		};
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	return topology;
+}
+
+/* What the core wrote down of a refusal, and what deciding again says of a grant. */
+static void explanations_account_for_hints(void **state)
+{
+	struct topology *topology = machine_with_memory();
+	struct policy policy = strict_policy("0");
+	struct ledger *ledger;
+	struct decision refused;
+	struct refusal_row row = {.namespace = "test", .name = "p", .decision = &refused};
+	struct pod_spec *spec = guaranteed_pod("p", 2);
+	struct json_object *json;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.align = ALIGN_SINGLE_NUMA_NODE;
+	ledger = scene_ledger(topology, &policy);
+	ledger_set_kernel_free(ledger, topology->memory_nodes, topology->nr_memory_nodes);
+	assert_true(admit_and_free(ledger, guaranteed_pod("a", 4)).admitted);
+	spec->containers[0].request.memory_bytes = spec->containers[0].limit.memory_bytes =
+		10 * GIB;
+	refused = admit_and_free(ledger, spec);
+	json = view_explains(ledger, NULL, &row, 1);
+	check(&view_explain_desc, json);
+	expect(json, "/0/containers/0/hints/0/resource", "cpu");
+	expect(json, "/0/containers/0/hints/0/nodes", "0 preferred; 1 preferred; 0-1");
+	expect(json, "/0/containers/0/hints/1/resource", "memory");
+	expect(json, "/0/containers/0/merge/nodes", "0");
+	expect(json, "/0/containers/0/merge/admitted", "true");
+	expect(json, "/0/containers/0/steps/0/step", "candidates 15: 1-15; not the reserved 0");
+	expect(json, "/0/containers/0/steps/1/step", "aligned to NUMA node 0: 4 CPUs (1-4)");
+	expect(json, "/1/unit", "bytes");
+	expect(json, "/1/change/kind", "container_memory");
+	expect(json, "/1/change/container", "main");
+	expect(json, "/1/change/resource", "memory");
+	expect(json, "/1/change/bytes", "8589934592");
+	expect(json, "/1/change/cpus", "null");
+	expect(json, "/1/hints/0/sets", "3");
+	expect(json, "/1/hints/1/wanted", "10737418240");
+	expect(json, "/1/hints/1/answer", "no nodes will do");
+	expect(json, "/1/merge/admitted", "false");
+	expect(json, "/1/memory/0/granted_bytes", "1073741824");
+	expect(json, "/1/memory/0/used_with", "0");
+	expect(json, "/1/memory/2/used_with", "null");
+	expect(json, "/1/memory/1/type", "hugepages-2Mi");
+	expect(json, "/1/memory/1/kernel_free_bytes", "629145600");
+	json_object_put(json);
+	refused = admit_and_free(ledger, guaranteed_pod("p", 10));
+	json = view_refusals(&row, 1);
+	check(&view_refusal_desc, json);
+	expect(json, "/0/unit", "CPUs");
+	expect(json, "/0/change/kind", "container_cpus");
+	expect(json, "/0/change/cpus", "8");
+	expect(json, "/0/others/0/option", "topologyManagerPolicy");
+	expect(json, "/0/others/0/value", "best-effort");
+	json_object_put(json);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/* Who came later was not there to be chosen from, and who left was. */
+static void explanations_know_an_older_decision(void **state)
+{
+	struct topology *topology = scene_machine(2, 1, 4, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger = scene_ledger(topology, &policy);
+	struct json_object *json;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, guaranteed_pod("a", 2)).admitted);
+	assert_true(admit_and_free(ledger, guaranteed_pod("b", 2)).admitted);
+	json = view_explains(ledger, NULL, NULL, 0);
+	expect(json, "/1/containers/0/steps/0/step",
+	       "candidates 12: 2-7,10-15; not the reserved 0,8, not other pods' 1,9");
+	expect(json, "/1/containers/0/steps/1/step",
+	       "packed, no NUMA node preferred: 1 whole core (2,10)");
+	json_object_put(json);
+	assert_int_equal(ledger_remove(ledger, "a"), 0);
+	json = view_explains(ledger, NULL, NULL, 0);
+	expect(json, "/0/containers/0/steps/0/step",
+	       "decided when other pods were there: now it would get others");
+	json_object_put(json);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* The kubelet's pod quota binds the exclusive container; ours does not. */
 static void explanations_warn_of_the_pods_quota(void **state)
 {
@@ -514,6 +629,8 @@ int main(void)
 		cmocka_unit_test(refusals_say_what_is_known),
 		cmocka_unit_test(explanations_say_where_and_why),
 		cmocka_unit_test(explanations_name_the_rule),
+		cmocka_unit_test(explanations_account_for_hints),
+		cmocka_unit_test(explanations_know_an_older_decision),
 		cmocka_unit_test(explanations_warn_of_the_pods_quota),
 		cmocka_unit_test(simulate_has_the_promised_keys),
 		cmocka_unit_test(policy_lists_what_is_on),

@@ -972,7 +972,8 @@ int explain_grant(struct ledger *ledger, const char *uid, struct account *accoun
 		return r;
 	r = admit_place_accounted(ledger, spec, decision, accounts, 1);
 	if (!r)
-		*ret_same = decision->admitted && has_same_grants(&was, ledger_find(ledger, uid));
+		*ret_same = decision->admitted &&
+			    has_same_grants(&was, ledger_find(ledger, spec->uid));
 	ledger_abort(ledger);
 	return r;
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Why a pod has what it has, or has nothing: ledger, cgroup tree and refusals
- * put into sentences and numbers. It decides nothing; what options did is read
- * off the CPUs themselves, so it holds after a restart too.
+ * put into sentences and numbers. What options did is read off the CPUs
+ * themselves, so it holds after a restart too; how nodes were chosen is found by
+ * the core, which decides once more inside a transaction that it takes back.
  */
 #include "format/views.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "format/view_account.h"
 #include "format/view_build.h"
 #include "lib/text.h"
 
@@ -17,10 +21,13 @@
 
 /* What explains one pod; refusal NULL = none, pod NULL = not in the ledger. */
 struct subject {
-	const struct ledger *ledger;
+	struct ledger *ledger;
 	const struct group_tree *desired;
 	const struct ledger_pod *pod;
 	const struct refusal_row *refusal;
+	/* How each container would come by its CPUs now; NULL = not to be found out. */
+	const struct account *accounts;
+	bool is_same; /* and that is what it has */
 };
 
 /* --- CPUs in places --------------------------------------------------------------------------- */
@@ -217,6 +224,23 @@ static void put_quotas(struct build *build, struct json_object *object,
 	build_put_text(build, object, "pod_cpu_max", quota_of(find_group(subject, GROUP_POD, "")));
 }
 
+/* Under pod scope the first account is everybody's. */
+static void put_account(struct build *build, struct json_object *object,
+			const struct subject *subject, uint32_t index)
+{
+	const struct policy *policy = ledger_policy(subject->ledger);
+	const struct account *account = subject->accounts;
+
+	if (account && policy->scope == ALIGN_SCOPE_CONTAINER)
+		account += index;
+	build_put(build, object, "steps",
+		  account_steps(build, subject->ledger, subject->pod, index, account,
+				!account || subject->is_same));
+	if (subject->pod->grants[index].isolation == ISOLATION_HOST)
+		account = NULL;
+	account_put_hints(build, object, subject->ledger, account);
+}
+
 static struct json_object *one_container(struct build *build, const struct subject *subject,
 					 uint32_t index)
 {
@@ -249,6 +273,7 @@ static struct json_object *one_container(struct build *build, const struct subje
 	build_put_set(build, object, "siblings", exclusive ? &siblings : NULL);
 	build_put_mems(build, object, "mems", subject->ledger, grant);
 	put_quotas(build, object, subject, grant);
+	put_account(build, object, subject, index);
 	return object;
 }
 
@@ -487,8 +512,32 @@ static struct json_object *one_explanation(struct build *build, const struct sub
 	build_put(build, object, "warnings", warnings(build, subject));
 	build_put(build, object, "containers", containers(build, subject));
 	build_put(build, object, "options", options(build, subject));
+	account_put_changes(build, object, subject->refusal ? subject->refusal->decision : NULL);
+	account_put_hints(build, object, subject->ledger,
+			  subject->refusal ? &subject->refusal->decision->account : NULL);
 	build_put(build, object, "nodes", free_nodes(build, subject));
+	build_put(build, object, "memory",
+		  subject->refusal ? account_memory(build, subject->ledger) : build_array(build));
 	return object;
+}
+
+/* A pod of the ledger: how it comes by its CPUs is found by deciding again. */
+static struct json_object *explain_pod(struct build *build, struct subject *subject)
+{
+	char uid[POD_UID_MAX]; /* the pod itself is put away meanwhile */
+	uint32_t nr = subject->pod->nr_grants;
+	struct account *accounts cleanup_free = calloc(nr ? nr : 1, sizeof(*accounts));
+	int r = -ENOMEM;
+
+	memcpy(uid, subject->pod->spec->uid, sizeof(uid));
+	if (accounts)
+		r = explain_grant(subject->ledger, uid, accounts, &subject->is_same);
+	if (!r)
+		subject->accounts = accounts;
+	/* A transaction that is open belongs to somebody else: then nothing is known. */
+	build->failed |= r == -ENOMEM;
+	subject->pod = ledger_find(subject->ledger, uid);
+	return one_explanation(build, subject);
 }
 
 static bool is_same(const struct ledger_pod *pod, const struct refusal_row *refusal)
@@ -507,23 +556,25 @@ static const struct ledger_pod *pod_of(const struct ledger *ledger,
 	return refusal->name ? ledger_find_name(ledger, refusal->namespace, refusal->name) : NULL;
 }
 
-struct json_object *view_explains(const struct ledger *ledger, const struct group_tree *desired,
+struct json_object *view_explains(struct ledger *ledger, const struct group_tree *desired,
 				  const struct refusal_row *refusals, size_t nr_refusals)
 {
 	struct build build = {0};
 	struct json_object *array = build_array(&build);
 
 	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
-		struct subject subject = {ledger, desired, ledger_pod_at(ledger, i), NULL};
+		struct subject subject = {
+			.ledger = ledger, .desired = desired, .pod = ledger_pod_at(ledger, i)};
 
 		for (size_t k = 0; k < nr_refusals && !subject.refusal; k++) {
 			if (is_same(subject.pod, &refusals[k]))
 				subject.refusal = &refusals[k];
 		}
-		build_push(&build, array, one_explanation(&build, &subject));
+		build_push(&build, array, explain_pod(&build, &subject));
 	}
 	for (size_t k = 0; k < nr_refusals; k++) {
-		const struct subject subject = {ledger, desired, NULL, &refusals[k]};
+		const struct subject subject = {
+			.ledger = ledger, .desired = desired, .refusal = &refusals[k]};
 
 		if (!pod_of(ledger, &refusals[k]))
 			build_push(&build, array, one_explanation(&build, &subject));

@@ -443,6 +443,52 @@ const struct object_desc view_prog_desc = {
 
 /* --- refusal ---------------------------------------------------------------------------------- */
 
+static const struct field_desc change_that_fits_fields[] = {
+	{"suggestion", "or", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "The change in a sentence."},
+	{"kind", NULL, FIELD_TEXT, FIELD_HIDDEN, NULL, NULL, "What is changed."},
+	{"container", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "The container that asks for another amount; null = none."},
+	{"uid", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "The pod that leaves; null = none."},
+	{"cpus", NULL, FIELD_COUNT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "CPUs that are asked for then; null = as before, so the next."},
+	{"bytes", NULL, FIELD_COUNT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "Bytes that are asked for then."},
+	{"resource", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "The memory these bytes are of."},
+	{"instead_of", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "The huge pages that are asked for now, where their size is changed."},
+	{"option", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL,
+	 "The field of the configuration; null = it is no change of the configuration."},
+	{"value", NULL, FIELD_TEXT, FIELD_HIDDEN | FIELD_NULL, NULL, NULL, "Its new value."},
+};
+
+static const struct object_desc change_that_fits_desc = {
+	.name = "change that fits",
+	.help = "A change that was tried and admits the pod.",
+	.version = 1,
+	FIELDS(change_that_fits_fields),
+};
+
+/* Behind the fields of a refusal, wherever one is shown. */
+#define UNIT_FIELD                                                                          \
+	{                                                                                   \
+		"unit", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE | FIELD_NULL, NULL, NULL, \
+			"Of wanted and available: CPUs or bytes; null = these are none."    \
+	}
+#define CHANGE_FIELDS                                                                 \
+	{"change",                                                                    \
+	 NULL,                                                                        \
+	 FIELD_OBJECT,                                                                \
+	 FIELD_HIDDEN | FIELD_NULL,                                                   \
+	 NULL,                                                                        \
+	 &change_that_fits_desc,                                                      \
+	 "The suggestion as data; null = there is none."},                            \
+	{                                                                             \
+		"others", NULL, FIELD_LIST, FIELD_BARE, NULL, &change_that_fits_desc, \
+			"Changes of other kinds that were tried and fit as well."     \
+	}
+
 static const struct field_desc refusal_fields[] = {
 	{"namespace", "pod", FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
 	 "Namespace of the pod; null = its document does not say."},
@@ -456,11 +502,13 @@ static const struct field_desc refusal_fields[] = {
 	{"wanted", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
 	 "How much was wanted, in the resource's unit."},
 	{"available", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "How much there is."},
+	UNIT_FIELD,
 	{"message", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE, NULL, NULL, "The whole sentence."},
 	{"suggestion", "try", FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL,
 	 "The nearest change that fits: it was tried when the pod was refused."},
 	{"file", NULL, FIELD_TEXT, FIELD_LINE | FIELD_NULL, NULL, NULL, "Where it stands."},
 	{"line", NULL, FIELD_COUNT, FIELD_NULL, NULL, NULL, "Line its document begins in."},
+	CHANGE_FIELDS,
 };
 
 const struct object_desc view_refusal_desc = {
@@ -472,6 +520,95 @@ const struct object_desc view_refusal_desc = {
 };
 
 /* --- explain ---------------------------------------------------------------------------------- */
+
+static const struct field_desc hint_fields[] = {
+	{"resource", NULL, FIELD_TEXT, 0, NULL, NULL, "cpu, memory, or huge pages of one size."},
+	{"wanted", NULL, FIELD_COUNT, FIELD_NULL, NULL, NULL,
+	 "CPUs or bytes asked for; null = nothing."},
+	{"answer", NULL, FIELD_TEXT, 0, NULL, NULL,
+	 "hints, any nodes will do, no nodes will do, or keeps its nodes."},
+	{"sets", NULL, FIELD_COUNT, FIELD_NULL, NULL, NULL,
+	 "How many sets of NUMA nodes would do; null = no hints."},
+	{"preferred", NULL, FIELD_COUNT, FIELD_NULL, NULL, NULL,
+	 "How many of these have no more nodes than it needs."},
+	{"complete", NULL, FIELD_BOOL, 0, NULL, NULL,
+	 "All sets were looked at; no = the machine has too many, the best were."},
+	{"nodes", NULL, FIELD_TEXT, FIELD_NULL, NULL, NULL,
+	 "The sets, preferred ones first, eight at most."},
+};
+
+static const struct object_desc hint_desc = {
+	.name = "hints",
+	.help = "Which sets of NUMA nodes would do for one resource.",
+	.version = 1,
+	.layout = OBJECT_TABLE,
+	FIELDS(hint_fields),
+};
+
+static const struct field_desc merge_fields[] = {
+	{"nodes", "hints merged to nodes", FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
+	 "NUMA nodes that came of all hints together; null = any."},
+	{"preferred", "preferred by all", FIELD_BOOL, FIELD_HEAD, NULL, NULL,
+	 "Every provider prefers exactly these."},
+	{"admitted", NULL, FIELD_BOOL, FIELD_HEAD, NULL, NULL, "The policy admits that."},
+	{"policy", NULL, FIELD_TEXT, FIELD_HIDDEN, NULL, NULL, "topologyManagerPolicy."},
+	{"test", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE, NULL, NULL,
+	 "What the policy looks at."},
+};
+
+static const struct object_desc merge_desc = {
+	.name = "merge",
+	.help = "What came of the hints of all resources.",
+	.version = 1,
+	FIELDS(merge_fields),
+};
+
+static const struct field_desc step_fields[] = {
+	{"step", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE, NULL, NULL, "One step, in order."},
+};
+
+static const struct object_desc step_desc = {
+	.name = "step",
+	.help = "How the CPUs of a container came.",
+	.version = 1,
+	FIELDS(step_fields),
+};
+
+/* How nodes were chosen: of a container, or of a refused pod. */
+#define HINT_FIELDS                                                                      \
+	{"hints",                                                                        \
+	 NULL,                                                                           \
+	 FIELD_LIST,                                                                     \
+	 0,                                                                              \
+	 NULL,                                                                           \
+	 &hint_desc,                                                                     \
+	 "What each provider would do with; none = nothing is aligned."},                \
+	{                                                                                \
+		"merge", NULL, FIELD_OBJECT, FIELD_BARE | FIELD_NULL, NULL, &merge_desc, \
+			"What came of it; null = nothing is aligned."                    \
+	}
+
+static const struct field_desc explain_memory_fields[] = {
+	{"numa", NULL, FIELD_COUNT, 0, NULL, NULL, "Id of the NUMA node."},
+	{"type", NULL, FIELD_TEXT, 0, NULL, NULL, "memory, or huge pages of one size."},
+	{"total_bytes", "total", FIELD_BYTES, FIELD_NULL, NULL, NULL, "What the node has."},
+	{"reserved_bytes", "reserved", FIELD_BYTES, FIELD_NULL, NULL, NULL,
+	 "Of these, reservedMemory."},
+	{"granted_bytes", "granted", FIELD_BYTES, FIELD_NULL, NULL, NULL, "Pinned for pods."},
+	{"free_bytes", "free", FIELD_BYTES, FIELD_NULL, NULL, NULL, "What could be granted."},
+	{"kernel_free_bytes", "kernel's free", FIELD_BYTES, FIELD_NULL, NULL, NULL,
+	 "Huge pages that the kernel has free; null = not known."},
+	{"used_with", "used with", FIELD_TEXT, FIELD_NULL, NULL, NULL,
+	 "The nodes it is used with: itself alone, or its group; null = it is not used."},
+};
+
+static const struct object_desc explain_memory_desc = {
+	.name = "memory",
+	.help = "Memory of one type on a NUMA node.",
+	.version = 1,
+	.layout = OBJECT_TABLE,
+	FIELDS(explain_memory_fields),
+};
 
 static const struct field_desc explain_container_fields[] = {
 	{"name", "container", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Name of the container."},
@@ -498,6 +635,9 @@ static const struct field_desc explain_container_fields[] = {
 	{"level_cpu_max", "of the pod's shared level", FIELD_TEXT, FIELD_NULL, NULL, NULL,
 	 "Quota of the level its pod's sharing containers are below; null = there is none."},
 	{"pod_cpu_max", "of the pod", FIELD_TEXT, FIELD_NULL, NULL, NULL, "Quota of the pod."},
+	{"steps", NULL, FIELD_LIST, FIELD_BARE, NULL, &step_desc,
+	 "How its own CPUs came; none = it has no CPUs of its own."},
+	HINT_FIELDS,
 };
 
 static const struct object_desc explain_container_desc = {
@@ -569,6 +709,7 @@ static const struct field_desc explain_fields[] = {
 	 "The container that does not fit."},
 	{"wanted", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "How much was wanted."},
 	{"available", NULL, FIELD_COUNT, FIELD_HEAD | FIELD_NULL, NULL, NULL, "How much there is."},
+	UNIT_FIELD,
 	{"grant", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE | FIELD_NULL, NULL, NULL,
 	 "What it holds, in a sentence."},
 	{"message", NULL, FIELD_TEXT, FIELD_LINE | FIELD_BARE | FIELD_NULL, NULL, NULL,
@@ -584,14 +725,18 @@ static const struct field_desc explain_fields[] = {
 	{"bubble", NULL, FIELD_CPULIST, FIELD_LINE | FIELD_NULL, NULL, NULL,
 	 "All CPUs of the pod, under pod scope."},
 	{"held", NULL, FIELD_CPULIST, FIELD_NULL, NULL, NULL, "All CPUs kept from others for it."},
+	CHANGE_FIELDS,
 	{"warnings", NULL, FIELD_LIST, FIELD_BARE, NULL, &explain_warning_desc,
 	 "What may go wrong."},
 	{"containers", NULL, FIELD_LIST, FIELD_BARE, NULL, &explain_container_desc,
 	 "Its containers; none when it is refused."},
+	HINT_FIELDS,
 	{"options", NULL, FIELD_LIST, FIELD_BARE, NULL, &explain_option_desc,
 	 "Options in force that had a say."},
 	{"nodes", "free now", FIELD_LIST, 0, NULL, &explain_node_desc,
 	 "CPUs that are free, where something is refused."},
+	{"memory", "memory now", FIELD_LIST, 0, NULL, &explain_memory_desc,
+	 "Memory per NUMA node and type, where something is refused and memory is pinned."},
 };
 
 const struct object_desc view_explain_desc = {

@@ -13,6 +13,7 @@
 
 #include "core/quantity.h"
 #include "format/config.h"
+#include "format/view_account.h"
 #include "format/view_build.h"
 
 static const struct cpuset nothing = CPUSET_EMPTY;
@@ -554,6 +555,7 @@ static struct json_object *one_refusal(struct build *build, const struct refusal
 	build_put_known(build, object, "available", decision->available);
 	build_put_text(build, object, "file", row->file);
 	build_put_known(build, object, "line", row->line ? (int64_t)row->line : -1);
+	account_put_changes(build, object, decision);
 	return object;
 }
 

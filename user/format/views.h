@@ -123,9 +123,10 @@ struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows
 /*
  * Every pod of the ledger and every refused one: why it has what it has, or
  * nothing. A refusal of a pod that is in the ledger (a changed document) stands
- * with that pod. `desired` as in view_containers.
+ * with that pod. `desired` as in view_containers. Every pod is decided once
+ * more, inside a transaction that is taken back (explain_grant).
  */
-struct json_object *view_explains(const struct ledger *ledger, const struct group_tree *desired,
+struct json_object *view_explains(struct ledger *ledger, const struct group_tree *desired,
 				  const struct refusal_row *refusals, size_t nr_refusals);
 
 /* --- simulate --------------------------------------------------------------------------------- */
