@@ -32,7 +32,9 @@ static int policy_validate(struct session *session, int argc, char **argv)
 		return out_fail(session, STATUS_USAGE, "write 'policy validate file FILE'");
 	r = world_read_machine(session, &machine);
 	if (!r)
-		r = world_read_config(session, argv[1], &machine, &config);
+		r = world_read_config(session, argv[1], &config);
+	if (!r)
+		r = world_check_config(session, argv[1], &machine, config);
 	if (!r)
 		r = world_new_ledger(session, argv[1], machine.topology, &config->policy, &ledger);
 	if (r)

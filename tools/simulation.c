@@ -396,7 +396,9 @@ int simulation_policy(struct simulation *simulation, const char *file)
 	struct ledger *ledger = NULL;
 	int r;
 
-	r = world_read_config(simulation->session, file, &world->machine, &config);
+	r = world_read_config(simulation->session, file, &config);
+	if (!r)
+		r = world_check_config(simulation->session, file, &world->machine, config);
 	if (r)
 		return r;
 	r = world_new_ledger(simulation->session, file, world->machine.topology, &config->policy,

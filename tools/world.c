@@ -69,8 +69,7 @@ static int lay_over(struct session *session, const char *file, struct config *co
 	return r ? out_no_memory(session) : STATUS_DONE;
 }
 
-int world_read_config(struct session *session, const char *file, const struct machine *machine,
-		      struct config **ret_config)
+int world_read_config(struct session *session, const char *file, struct config **ret_config)
 {
 	cleanup_free struct config *config = malloc(sizeof(*config));
 	int r = STATUS_DONE;
@@ -82,9 +81,31 @@ int world_read_config(struct session *session, const char *file, const struct ma
 		r = lay_over(session, file, config);
 	if (r)
 		return r;
-	machine_special_cpus(machine, &config->policy.excluded);
 	*ret_config = TAKE_PTR(config);
 	return STATUS_DONE;
+}
+
+static int report_policy(struct session *session, const char *file, int error, const char *sentence)
+{
+	if (error == -ENOMEM)
+		return out_no_memory(session);
+	return error ? out_fail(session, STATUS_INPUT, "%s: %s",
+				file ? file : "built-in defaults (no --config FILE given)",
+				sentence)
+		     : STATUS_DONE;
+}
+
+int world_check_config(struct session *session, const char *file, const struct machine *machine,
+		       struct config *config)
+{
+	struct cpuset special;
+	char error[512] = "";
+	int r;
+
+	machine_special_cpus(machine, &special);
+	r = config_check(config, machine->topology, &special, &config->policy, error,
+			 sizeof(error));
+	return report_policy(session, file, r, error);
 }
 
 int world_new_ledger(struct session *session, const char *config_file,
@@ -97,14 +118,7 @@ int world_new_ledger(struct session *session, const char *config_file,
 	r = policy_check(policy, topology, error, sizeof(error));
 	if (!r)
 		r = ledger_new(topology, policy, error, sizeof(error), ret_ledger);
-	if (r == -ENOMEM)
-		return out_no_memory(session);
-	if (r)
-		return out_fail(session, STATUS_INPUT, "%s: %s",
-				config_file ? config_file
-					    : "built-in defaults (no --config FILE given)",
-				error);
-	return STATUS_DONE;
+	return report_policy(session, config_file, r, error);
 }
 
 /* The usual file counts only for the machine it belongs to. */
@@ -266,7 +280,7 @@ static int open_parts(struct session *session, unsigned int flags, struct world 
 	r = find_config(session, world);
 	if (r)
 		return r;
-	r = world_read_config(session, world->config_file, &world->machine, &world->config);
+	r = world_read_config(session, world->config_file, &world->config);
 	if (r)
 		return r;
 	r = read_state(session, flags, world);
@@ -277,6 +291,10 @@ static int open_parts(struct session *session, unsigned int flags, struct world 
 		world->config->policy = world->state.decoded->policy;
 		machine_special_cpus(&world->machine, &world->config->policy.excluded);
 		policy_file = world->state.file;
+	} else {
+		r = world_check_config(session, policy_file, &world->machine, world->config);
+		if (r)
+			return r;
 	}
 	r = world_new_ledger(session, policy_file, world->machine.topology, &world->config->policy,
 			     &world->ledger);

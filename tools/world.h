@@ -50,8 +50,10 @@ int world_open(struct session *session, unsigned int flags, struct world *ret_wo
 void world_fini(struct world *world);
 
 /* Defaults, and over them what `file` says (NULL = nothing). Reported; freed with free(). */
-int world_read_config(struct session *session, const char *file, const struct machine *machine,
-		      struct config **ret_config);
+int world_read_config(struct session *session, const char *file, struct config **ret_config);
+/* As config_check; what the machine adds goes into the configuration's own policy. Reported. */
+int world_check_config(struct session *session, const char *file, const struct machine *machine,
+		       struct config *config);
 /* As policy_check and ledger_new; `config_file` is only named. Reported. */
 int world_new_ledger(struct session *session, const char *config_file,
 		     const struct topology *topology, const struct policy *policy,

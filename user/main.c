@@ -228,22 +228,21 @@ static int load_config(const struct agent_options *options, struct config *ret_c
 		if (r)
 			return r;
 	}
-	if (config.mode == MODE_GUARD)
-		return log_err(-EOPNOTSUPP,
-			       "config: mode 'guard' follows a kubelet's state files, which this "
-			       "version does not read; use allocate or observe");
 	*ret_config = config;
 	return 0;
 }
 
-/* CPUs the kernel was told to leave alone serve no pool unless the user lists them. */
-static void fill_policy(const struct agent *agent, const struct config *config,
-			struct policy *ret_policy)
+/* Does the configuration fit the machine? Asked before anything is touched; fills the policy. */
+static int check_settings(const struct agent *agent, struct settings *settings)
 {
-	*ret_policy = config->policy;
-	machine_special_cpus(&agent->machine, &ret_policy->excluded);
-	if (config->policy.has_reserved_list)
-		cpuset_subtract(&ret_policy->excluded, &config->policy.reserved_list);
+	struct cpuset special;
+	char error[512] = "";
+	int r;
+
+	machine_special_cpus(&agent->machine, &special);
+	r = config_check(&settings->config, agent->machine.topology, &special, &settings->policy,
+			 error, sizeof(error));
+	return r ? log_err(0, "config: %s", *error ? error : strerror(-r)), r : 0;
 }
 
 static const struct config *config_of(const struct agent *agent)
@@ -371,7 +370,11 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 			    "restart only",
 			    field);
 	if (!r) {
-		fill_policy(agent, &next->config, &next->policy);
+		r = check_settings(agent, next);
+		if (r)
+			log_err(0, "reload refused, the old configuration stays");
+	}
+	if (!r) {
 		options = controller_options(agent, &next->config);
 		r = controller_reload(agent->controller, &next->policy, &options, error,
 				      sizeof(error));
@@ -416,7 +419,6 @@ static int read_machine(struct agent *agent)
 			 agent->options.root, error, sizeof(error), &agent->machine);
 	if (r)
 		return log_err(0, "machine: %s", *error ? error : strerror(-r)), r;
-	fill_policy(agent, config_of(agent), &agent->settings[agent->current].policy);
 	return 0;
 }
 
@@ -567,22 +569,11 @@ static int start_server(struct agent *agent)
 
 /* --- what the program is asked to do ------------------------------------------------------------- */
 
-/* Does the policy fit the machine? Asked before anything is touched. */
-static int check_policy(const struct agent *agent)
-{
-	char error[512] = "";
-
-	if (policy_check(&agent->settings[agent->current].policy, agent->machine.topology, error,
-			 sizeof(error)))
-		return log_err(0, "config: %s", error), -EINVAL;
-	return 0;
-}
-
 static int check_config(struct agent *agent)
 {
 	if (read_machine(agent))
 		return EXIT_OTHER;
-	if (check_policy(agent))
+	if (check_settings(agent, &agent->settings[agent->current]))
 		return EXIT_CONFIG;
 	printf("%s: the configuration is valid on this machine\n", agent->options.config_file);
 	return EXIT_DONE;
@@ -595,6 +586,8 @@ static int dry_run(struct agent *agent)
 
 	if (read_machine(agent) || read_identity(agent))
 		return EXIT_OTHER;
+	if (check_settings(agent, &agent->settings[agent->current]))
+		return EXIT_CONFIG;
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	agent->store.dir_fd = open(config_of(agent)->state_directory,
@@ -680,7 +673,7 @@ static int serve(struct agent *agent)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	if (read_identity(agent) || read_machine(agent))
 		return EXIT_OTHER;
-	if (check_policy(agent))
+	if (check_settings(agent, &agent->settings[agent->current]))
 		return EXIT_CONFIG;
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;

@@ -68,6 +68,7 @@ static const char everything[] =
 	"reservedSystemCPUs: 0,32,1,33,16,48\n"
 	"kubeReserved: {cpu: 500m, memory: 1Gi, ephemeral-storage: 1Gi, pid: '100'}\n"
 	"systemReserved: {cpu: 1, memory: 1500, hugepages-2Mi: 4Mi}\n"
+	"evictionHard: {memory.available: 12.5%, nodefs.available: 10%}\n"
 	"topologyManagerPolicy: single-numa-node\n"
 	"topologyManagerScope: pod\n"
 	"topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true',\n"
@@ -113,6 +114,7 @@ static void every_field(void **state)
 	assert_int_equal(policy->reserved_mcpu, 1500);
 	assert_int_equal(config.kube_reserved.memory_bytes, 1 << 30);
 	assert_int_equal(config.system_reserved.nr_hugepages, 1);
+	assert_int_equal(config.eviction_memory.percent_thousandths, 12500);
 	assert_int_equal(policy->align, ALIGN_SINGLE_NUMA_NODE);
 	assert_int_equal(policy->scope, ALIGN_SCOPE_POD);
 	assert_true(policy->prefer_closest_nodes);
@@ -387,7 +389,7 @@ static void check_bad(const char *path, const char *data, size_t len, const char
 
 static void bad_files(void **state)
 {
-	data_for_each_bad("tests/data/bad/config", 21, check_bad);
+	data_for_each_bad("tests/data/bad/config", 24, check_bad);
 }
 
 int main(void)

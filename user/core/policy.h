@@ -63,7 +63,9 @@ struct policy {
 	struct cpuset excluded;
 	/*
 	 * Let an exclusive grant take the last shared CPU although containers run
-	 * there, as the kubelet does. Implied by compatibility kubelet-1.36.
+	 * there, as the kubelet does. Implied by compatibility kubelet-1.36. No field of the
+	 * configuration: beside the repaired rules it serves players of the kubelet's recorded
+	 * answers, which have containers on an empty pool. A live cgroup cannot.
 	 */
 	bool may_empty_shared_pool;
 };

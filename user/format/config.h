@@ -38,6 +38,15 @@ struct config {
 	/* All of it but `excluded`, which the machine tells. */
 	struct policy policy;
 	struct resources kube_reserved, system_reserved;
+	/*
+	 * evictionHard's memory.available: nobody is evicted here, but the kubelet counts it
+	 * to what reservedMemory must sum up to. In bytes, or in thousandths of a percent of
+	 * the machine's memory when that is not 0.
+	 */
+	struct {
+		int64_t bytes;
+		uint32_t percent_thousandths;
+	} eviction_memory;
 	struct {
 		enum enforcement cpuset_files, affinity, cgroup_moves, strangers, irq_masks;
 	} enforcement;
@@ -72,6 +81,17 @@ int config_parse(const char *data, size_t len, struct format_error *error, struc
 /* As config_parse for a KubeletConfiguration: its fields of ours, all others ignored. */
 int config_import_kubelet(const char *data, size_t len, struct format_error *error,
 			  struct config *config);
+
+/*
+ * Would the agent take this configuration on this machine? The one answer for its
+ * start, a reload, --check-config and the inspector. `special` are CPUs the kernel
+ * was told to leave alone. *ret_policy is the configuration's with what the machine
+ * adds; it may be the configuration's own. -EINVAL with a sentence (size >= 512) that
+ * names the field, or -ENOMEM.
+ */
+int config_check(const struct config *config, const struct topology *topology,
+		 const struct cpuset *special, struct policy *ret_policy, char *error,
+		 size_t error_size);
 
 /* The effective configuration, all fields; config_parse reads it back to an equal one. */
 void config_render(const struct config *config, enum emit_style style, struct text *out);

@@ -372,3 +372,112 @@ static void emit_gates(struct emitter *emitter, const struct config *config, con
 }
 
 const struct key_type config_gates = {read_gates, emit_gates};
+
+/* --- evictionHard ----------------------------------------------------------------------------- */
+
+#define EVICTION_SIGNAL "memory.available"
+
+/* "5%", "12.5%": up to three places. */
+static bool parse_percent(const char *text, uint32_t *ret_thousandths)
+{
+	uint32_t value = 0, scale = 1000;
+	bool has_dot = false;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text && *text != '%'; text++) {
+		if (*text == '.' && !has_dot) {
+			has_dot = true;
+			continue;
+		}
+		if (*text < '0' || *text > '9' || (has_dot && scale == 1) || value > 100000)
+			return false;
+		value = value * 10 + (uint32_t)(*text - '0');
+		if (has_dot)
+			scale /= 10;
+	}
+	if (strcmp(text, "%") != 0 || (uint64_t)value * scale > 100000)
+		return false;
+	*ret_thousandths = value * scale;
+	return true;
+}
+
+static int read_threshold(struct reader *reader, const struct yaml_value *value, const char *field)
+{
+	struct config *config = reader->config;
+	char text[32], shown[FORMAT_SHOW_MAX];
+	uint32_t thousandths = 0;
+	int64_t bytes = 0;
+	int err = yaml_read_text(value, field, reader->error, text, sizeof(text));
+
+	if (err)
+		return err;
+	if (!parse_percent(text, &thousandths) && quantity_parse(text, strlen(text), &bytes))
+		return yaml_refuse(value, field, reader->error,
+				   "'%s' is neither an amount nor a percentage; write \"100Mi\" or "
+				   "\"5%%\"",
+				   format_show(text, strlen(text), shown, sizeof(shown)));
+	/* All of it or nothing: the kubelet takes both for "no threshold". */
+	if (thousandths == 100000)
+		thousandths = 0;
+	config->eviction_memory.bytes = bytes;
+	config->eviction_memory.percent_thousandths = thousandths;
+	return 0;
+}
+
+/* The other signals evict for reasons that are none of ours; given at all, no default stands. */
+static int read_eviction(struct reader *reader, const struct yaml_value *value, const char *field,
+			 const struct key *key)
+{
+	static const char *const others[] = {
+		"nodefs.available",
+		"nodefs.inodesFree",
+		"imagefs.available",
+		"imagefs.inodesFree",
+		"containerfs.available",
+		"containerfs.inodesFree",
+		"allocatableMemory.available",
+		"pid.available",
+	};
+	char child_field[FORMAT_FIELD_MAX];
+	int err = yaml_read_map(value, field, reader->error);
+
+	if (err)
+		return err;
+	reader->config->eviction_memory.bytes = 0;
+	reader->config->eviction_memory.percent_thousandths = 0;
+	yaml_for_each(child, value)
+	{
+		bool known = false;
+
+		format_member(child_field, field, child->key);
+		for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+			known |= strcmp(child->key, others[i]) == 0;
+		if (strcmp(child->key, EVICTION_SIGNAL) == 0)
+			err = read_threshold(reader, child, child_field);
+		else if (!known && !reader->kubelet)
+			err = yaml_refuse(child, child_field, reader->error,
+					  "no such signal; " EVICTION_SIGNAL
+					  " is the one that counts here");
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void emit_eviction(struct emitter *emitter, const struct config *config,
+			  const struct key *key)
+{
+	const uint32_t thousandths = config->eviction_memory.percent_thousandths;
+	char text[32];
+
+	emit_map(emitter, key->name);
+	if (thousandths)
+		snprintf(text, sizeof(text), "%u.%03u%%", thousandths / 1000, thousandths % 1000);
+	else
+		quantity_format_binary((uint64_t)config->eviction_memory.bytes, text, sizeof(text));
+	emit_text(emitter, EVICTION_SIGNAL, text);
+	emit_close(emitter);
+}
+
+const struct key_type config_eviction = {read_eviction, emit_eviction};

@@ -56,5 +56,6 @@ extern const struct key_type config_duration;
 /* config_kubelet.c: fields of KubeletConfiguration that have a form of their own. */
 extern const struct key_type config_reserved_cpus, config_reservation, config_cpu_options;
 extern const struct key_type config_align_options, config_reserved_memory, config_gates;
+extern const struct key_type config_eviction;
 
 #endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A configuration against the machine: mode, policy, reservations, and whether the
+ * ledger could be made at all.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ledger.h"
+#include "format/config.h"
+
+static int check_mode(const struct config *config, char *error, size_t error_size)
+{
+	if (config->mode != MODE_GUARD)
+		return 0;
+	snprintf(error, error_size,
+		 "mode 'guard' follows a kubelet's state files while it runs, which this version "
+		 "does not; use allocate or observe, or take the node over with 'pinfold state "
+		 "import kubelet'");
+	return -EINVAL;
+}
+
+/* --- reservedMemory --------------------------------------------------------------------------- */
+
+static uint64_t known(int64_t bytes)
+{
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static uint64_t eviction_bytes(const struct config *config, const struct topology *topology)
+{
+	const uint32_t thousandths = config->eviction_memory.percent_thousandths;
+	uint64_t capacity = 0;
+
+	if (!thousandths)
+		return known(config->eviction_memory.bytes);
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
+		capacity += topology->memory_nodes[i].memory_bytes;
+	/* In single precision and cut off, as the kubelet has it. */
+	return (uint64_t)((double)capacity * (double)((float)(thousandths / 1000.0) / 100.0F));
+}
+
+/* What Node Allocatable takes off, by type; memory first. */
+#define MAX_AMOUNTS (1 + 2 * POD_MAX_HUGEPAGES)
+
+static void add_hugepages(const struct resources *reserved, struct memory_amount *amounts,
+			  uint32_t *nr)
+{
+	for (uint32_t i = 0; i < reserved->nr_hugepages; i++)
+		amounts[(*nr)++] =
+			(struct memory_amount){.page_bytes = reserved->hugepages[i].size_bytes,
+					       .bytes = known(reserved->hugepages[i].bytes)};
+}
+
+static int check_reserved_memory(const struct config *config, const struct topology *topology,
+				 char *error, size_t error_size)
+{
+	const struct policy *policy = &config->policy;
+	const uint64_t kube = known(config->kube_reserved.memory_bytes);
+	const uint64_t system = known(config->system_reserved.memory_bytes);
+	const uint64_t eviction = eviction_bytes(config, topology);
+	struct memory_amount amounts[MAX_AMOUNTS] = {{0, kube + system + eviction}};
+	uint32_t node_ids[TOPOLOGY_MAX_NODES], nr = 1;
+	char sentence[256] = "";
+
+	if (policy->memory != MEMORY_POLICY_STATIC)
+		return 0;
+	add_hugepages(&config->kube_reserved, amounts, &nr);
+	add_hugepages(&config->system_reserved, amounts, &nr);
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
+		node_ids[i] = topology->memory_nodes[i].id;
+	if (!memory_check_reservations(policy->memory_reservations, policy->nr_memory_reservations,
+				       node_ids, topology->nr_memory_nodes, amounts, nr, sentence,
+				       sizeof(sentence)))
+		return 0;
+	snprintf(error, error_size,
+		 "reservedMemory: %s; over all NUMA nodes it must sum up to kubeReserved + "
+		 "systemReserved, for memory also evictionHard memory.available (%llu + %llu + "
+		 "%llu bytes)",
+		 sentence, (unsigned long long)kube, (unsigned long long)system,
+		 (unsigned long long)eviction);
+	return -EINVAL;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int config_check(const struct config *config, const struct topology *topology,
+		 const struct cpuset *special, struct policy *ret_policy, char *error,
+		 size_t error_size)
+{
+	cleanup_free struct policy *policy = malloc(sizeof(*policy));
+	cleanup_ledger struct ledger *ledger = NULL;
+	int r;
+
+	if (!policy)
+		return -ENOMEM;
+	*policy = config->policy;
+	policy->excluded = *special;
+	/* CPUs the kernel was told to leave alone serve no pool unless the user lists them. */
+	if (policy->has_reserved_list)
+		cpuset_subtract(&policy->excluded, &policy->reserved_list);
+	r = check_mode(config, error, error_size);
+	if (!r)
+		r = policy_check(policy, topology, error, error_size);
+	if (!r)
+		r = check_reserved_memory(config, topology, error, error_size);
+	if (!r)
+		r = ledger_new(topology, policy, error, error_size, &ledger);
+	if (!r)
+		*ret_policy = *policy;
+	return r;
+}
