@@ -136,6 +136,32 @@ static void bench_admit(const char *name, const char *params, struct node *node,
 	bench_run(name, params, call_admit, &this);
 }
 
+struct explain_case {
+	struct node *node;
+	const char *uid;
+	struct account accounts[8];
+};
+
+static void call_explain(void *arg)
+{
+	struct explain_case *this = arg;
+	bool is_same;
+
+	if (explain_grant(this->node->ledger, this->uid, this->accounts, &is_same))
+		die("an explanation is an error");
+	if (!this->accounts[2].is_aligned)
+		die("an explanation has no hints");
+}
+
+static void bench_explain(const char *name, const char *params, struct node *node)
+{
+	static struct explain_case this;
+
+	this.node = node;
+	this.uid = "there-0011";
+	bench_run(name, params, call_explain, &this);
+}
+
 struct plan_case {
 	const struct ledger *ledger;
 	struct group_tree observed;
@@ -194,7 +220,19 @@ int main(void)
 		    "{\"cpus\": 256, \"nodes\": 8, \"pods\": 24, \"containers\": 5, "
 		    "\"align\": \"best-effort\"}",
 		    &node, 200, false);
+	bench_explain("explain_grant_256_cpus_8_nodes",
+		      "{\"cpus\": 256, \"nodes\": 8, \"pods\": 24, \"containers\": 5, "
+		      "\"align\": \"best-effort\"}",
+		      &node);
 	fini_node(&node);
+	policy.align = ALIGN_RESTRICTED;
+	make_node(256, 8, 24, policy, &node);
+	bench_admit("refuse_restricted_256_cpus_8_nodes",
+		    "{\"cpus\": 256, \"nodes\": 8, \"pods\": 24, \"containers\": 5, "
+		    "\"align\": \"restricted\"}",
+		    &node, 200, false);
+	fini_node(&node);
+	policy.align = ALIGN_BEST_EFFORT;
 	policy.cpu_options.distribute_across_numa = true;
 	policy.max_nodes = 64;
 	make_node(1024, 64, 24, policy, &node);
@@ -202,6 +240,10 @@ int main(void)
 		    "{\"cpus\": 1024, \"nodes\": 64, \"pods\": 24, \"containers\": 5, "
 		    "\"align\": \"best-effort\", \"distribute\": true}",
 		    &node, 40, true);
+	bench_admit("refuse_pod_64_nodes",
+		    "{\"cpus\": 1024, \"nodes\": 64, \"pods\": 24, \"containers\": 5, "
+		    "\"align\": \"best-effort\", \"distribute\": true}",
+		    &node, 1000, false);
 	fini_node(&node);
 	bench_plan();
 	return 0;
