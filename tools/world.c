@@ -118,6 +118,9 @@ int world_new_ledger(struct session *session, const char *config_file,
 	r = policy_check(policy, topology, error, sizeof(error));
 	if (!r)
 		r = ledger_new(topology, policy, error, sizeof(error), ret_ledger);
+	if (!r)
+		ledger_set_kernel_free(*ret_ledger, topology->memory_nodes,
+				       topology->nr_memory_nodes);
 	return report_policy(session, config_file, r, error);
 }
 

@@ -29,6 +29,7 @@
 #include "lib/log.h"
 #include "lib/text.h"
 #include "machine/machine.h"
+#include "machine/pages.h"
 #include "serve/server.h"
 #include "source/manifests.h"
 
@@ -79,6 +80,8 @@ struct agent {
 
 	struct clock_port clock;
 	struct loop_port loop;
+	struct pages pages;
+	struct machine_port machine_port;
 	struct groups_port groups_port;
 	struct kernel_port kernel_port;
 	struct store_port store_port;
@@ -419,6 +422,8 @@ static int read_machine(struct agent *agent)
 			 agent->options.root, error, sizeof(error), &agent->machine);
 	if (r)
 		return log_err(0, "machine: %s", *error ? error : strerror(-r)), r;
+	agent->pages = (struct pages){agent->options.root, agent->machine.topology};
+	agent->machine_port = pages_port(&agent->pages);
 	return 0;
 }
 
@@ -497,6 +502,8 @@ static int new_controller(struct agent *agent)
 		.groups = &agent->groups_port,
 		.kernel = agent->kernel ? &agent->kernel_port : NULL,
 		.store = &agent->store_port,
+		/* of a machine that is only described nobody knows what is free */
+		.machine = agent->options.topology ? NULL : &agent->machine_port,
 	};
 	char error[512] = "";
 	int r;

@@ -453,8 +453,11 @@ static const struct kernel_port fake_kernel = {
 };
 static const struct store_port fake_store = {NULL, fake_load, fake_save, fake_set_aside,
 					     fake_problem};
-static const struct controller_ports fake_ports = {&fake_clock, &fake_loop, &fake_groups,
-						   &fake_kernel, &fake_store};
+static const struct controller_ports fake_ports = {.clock = &fake_clock,
+						   .loop = &fake_loop,
+						   .groups = &fake_groups,
+						   .kernel = &fake_kernel,
+						   .store = &fake_store};
 
 /* Empty again, and nothing asked of it. */
 static inline void fake_world_reset(void)

@@ -68,8 +68,10 @@ static inline struct controller *start_controller(void)
 		.boot_id = "boot",
 		.revision = "test",
 	};
-	const struct controller_ports ports = {&fake_clock, &fake_loop, &fake_groups, NULL,
-					       &fake_store};
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &fake_groups,
+					       .store = &fake_store};
 	struct controller *controller = NULL;
 	char error[256] = "";
 

@@ -20,6 +20,7 @@
 #include "format/facts.h"
 #include "lib/text.h"
 #include "machine/machine.h"
+#include "machine/pages.h"
 
 #include "../lib/data.h"
 
@@ -344,6 +345,40 @@ static void another_root(void **state)
 	assert_null(getenv("HWLOC_FSROOT"));
 }
 
+static uint64_t free_of_node_2(struct machine_port port)
+{
+	struct topology_node nodes[TOPOLOGY_MAX_NODES];
+
+	assert_int_equal(port.free_pages(port.self, nodes), 3);
+	assert_int_equal(nodes[2].id, 2);
+	assert_int_equal(nodes[2].hugepages[0].size_bytes, 2 << 20);
+	assert_true(nodes[2].hugepages[1].free_pages == 0);
+	return nodes[2].hugepages[0].free_pages;
+}
+
+/* What cannot be read is not known, and not none. */
+static void free_pages_are_those_of_the_moment(void **state)
+{
+	struct machine machine cleanup_machine = {0};
+	struct topology_node nodes[TOPOLOGY_MAX_NODES];
+	struct pages pages;
+	struct machine_port port;
+
+	put_machine();
+	read_root("live", root, &machine);
+	pages = (struct pages){root, machine.topology};
+	port = pages_port(&pages);
+	assert_int_equal(free_of_node_2(port), 5);
+	put(NODE "/node2/hugepages/hugepages-2048kB/free_hugepages", "1\n");
+	assert_int_equal(free_of_node_2(port), 1);
+	put(NODE "/node2/hugepages/hugepages-2048kB/free_hugepages", "?\n");
+	assert_true(free_of_node_2(port) == UINT64_MAX);
+	pages.root = "/no/such/root";
+	port.free_pages(port.self, nodes);
+	assert_true(nodes[0].hugepages[0].free_pages == UINT64_MAX);
+	assert_int_equal(nodes[0].hugepages[0].total_pages, 10);
+}
+
 /* With that thread online the count fits: the cache is the node's own, not an uncore one. */
 static void a_cache_of_the_node_in_sysfs(void **state)
 {
@@ -399,6 +434,8 @@ int main(void)
 		cmocka_unit_test(numbering_is_followed),
 		cmocka_unit_test(refused_descriptions),
 		cmocka_unit_test_setup_teardown(facts_file, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(free_pages_are_those_of_the_moment, make_root,
+						remove_root),
 		cmocka_unit_test_setup_teardown(lstopo_file, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(another_root, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(a_cache_of_the_node_in_sysfs, make_root,

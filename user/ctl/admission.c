@@ -114,6 +114,17 @@ static void count_assignments(struct controller *controller, const struct ledger
 		controller->counters.assignments[pod->grants[i].isolation]++;
 }
 
+/* Huge pages are promised out of what the kernel has at this moment, or not at all. */
+static void learn_free_pages(struct controller *controller)
+{
+	const struct machine_port *machine = controller->ports.machine;
+	struct topology_node nodes[TOPOLOGY_MAX_NODES];
+
+	if (machine && controller->policy->memory == MEMORY_POLICY_STATIC)
+		ledger_set_kernel_free(controller->ledger, nodes,
+				       machine->free_pages(machine->self, nodes));
+}
+
 static void observe_admission(struct controller *controller, uint64_t duration_ns)
 {
 	uint32_t bucket = 0;
@@ -187,6 +198,7 @@ static void admit(struct controller *controller, const struct source_pod *source
 			revive(controller, pod, name);
 		return;
 	}
+	learn_free_pages(controller);
 	r = pod && is_without_manifest(pod) ? adopt_prepare(controller, pod, source->spec)
 					    : -ENOTSUP;
 	if (!r)

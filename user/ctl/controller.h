@@ -29,6 +29,7 @@ struct controller_ports {
 	const struct groups_port *groups;
 	const struct kernel_port *kernel; /* NULL = no BPF on this machine; findings say why */
 	const struct store_port *store;
+	const struct machine_port *machine; /* NULL = what is free cannot be told */
 };
 
 struct controller;

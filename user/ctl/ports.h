@@ -30,6 +30,16 @@ struct loop_port {
 	void (*wake)(void *self, uint64_t delay_ns);
 };
 
+/* --- the machine: user/machine ------------------------------------------------------------------ */
+struct machine_port {
+	void *self;
+	/*
+	 * Memory nodes with the huge pages the kernel has free now; free_pages UINT64_MAX =
+	 * could not be told. `ret_nodes` has room for TOPOLOGY_MAX_NODES; returns how many.
+	 */
+	uint32_t (*free_pages)(void *self, struct topology_node *ret_nodes);
+};
+
 /* --- cgroups: user/cgroup --------------------------------------------------------------------- */
 #define GROUP_ERROR_MAX 320
 
@@ -51,7 +61,7 @@ struct managed_group {
 	enum managed_scope scope;
 	bool is_container;  /* has a slot: counted, and the border of the border rule */
 	struct cpuset cpus; /* its CPUs; for placement */
-	uint64_t nodes;	    /* NUMA node indexes its CPUs lie on */
+	uint64_t nodes;	    /* NUMA node indexes its memory is near on; for placement */
 };
 
 struct groups_port {

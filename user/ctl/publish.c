@@ -23,6 +23,29 @@ static node_mask_t nodes_of(const struct topology *topology, const struct cpuset
 	return mask;
 }
 
+/*
+ * Where memory is near for a group: the nodes it was given, which need not be those of
+ * its CPUs. A container on unrestricted memory has it near where it runs.
+ */
+static node_mask_t near_nodes(const struct controller *controller, const struct group *group,
+			      const struct cpuset *cpus)
+{
+	const struct topology *topology = controller->topology;
+	const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+	node_mask_t mems = 0, mask = 0;
+
+	for (uint32_t i = 0; pod && i < pod->nr_grants; i++)
+		if (!strcmp(pod->grants[i].container, group->container))
+			mems = pod->grants[i].mems;
+	if (!mems)
+		return nodes_of(topology, cpus);
+	/* over nodes with CPUs, as the BPF side numbers them */
+	for (uint32_t i = 0; i < topology->nodes.nr; i++)
+		if (mems >> topology->memory_index[i] & 1)
+			mask |= 1ULL << i;
+	return mask;
+}
+
 static bool fill_managed(struct controller *controller, const struct group *group,
 			 struct managed_group *ret_managed)
 {
@@ -42,7 +65,7 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 		.scope = MANAGED_TREE,
 		.is_container = group->role == GROUP_CONTAINER,
 		.cpus = status.effective_cpus,
-		.nodes = nodes_of(controller->topology, &status.effective_cpus),
+		.nodes = near_nodes(controller, group, &status.effective_cpus),
 	};
 	return true;
 }

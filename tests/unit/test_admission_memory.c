@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * The controller and memory: huge pages the kernel has free are looked at when a pod
+ * is decided, and the kernel side is told on which nodes a container's memory is.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+#include "lib/log.h"
+
+#define MIB  (INT64_C(1) << 20)
+#define PAGE (2 * MIB)
+
+/* What the fake kernel has free on each node, and how often it was asked. */
+static uint64_t free_now[2];
+static unsigned int nr_asked;
+
+static uint32_t free_pages(void *self, struct topology_node *ret_nodes)
+{
+	nr_asked++;
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		ret_nodes[i] = topology->memory_nodes[i];
+		ret_nodes[i].hugepages[0].free_pages = free_now[i];
+	}
+	return topology->nr_memory_nodes;
+}
+
+static struct managed_group container_told;
+
+static int publish(void *self, const struct kernel_policy *kernel_policy)
+{
+	for (uint32_t i = 0; i < kernel_policy->nr_groups; i++)
+		if (kernel_policy->groups[i].is_container)
+			container_told = kernel_policy->groups[i];
+	return 0;
+}
+
+/* Two nodes of 4 GiB, 64 huge pages of 2 MiB on each. */
+static void add_memory(void)
+{
+	const struct hugepages pages = {.size_bytes = PAGE, .total_pages = 64};
+	const struct topology_node nodes[] = {
+		{.id = 0, .memory_bytes = 4096 * MIB, .nr_hugepages = 1, .hugepages = {pages}},
+		{.id = 1, .memory_bytes = 4096 * MIB, .nr_hugepages = 1, .hugepages = {pages}}};
+	struct topology_cpu cpus[16];
+	struct topology_facts facts = {.cpus = cpus,
+				       .nr_cpus = ARRAY_SIZE(cpus),
+				       .nodes = nodes,
+				       .nr_nodes = 2,
+				       .num_cpus = TOPOLOGY_COUNTED,
+				       .num_cores = TOPOLOGY_COUNTED,
+				       .num_sockets = TOPOLOGY_COUNTED,
+				       .num_nodes = TOPOLOGY_COUNTED,
+				       .num_uncores = TOPOLOGY_COUNTED};
+	char error[256];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){i, i / 2 * 2, i / 8, i / 8, i / 8};
+	topology_free(topology);
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+}
+
+static struct controller *start(void)
+{
+	static const struct machine_port machine = {.free_pages = free_pages};
+	static struct kernel_port kernel;
+	const struct controller_options options = {.config = &config,
+						   .config_file = "",
+						   .kernel_release = "6.1",
+						   .boot_id = "boot",
+						   .revision = "test"};
+	struct controller_ports ports = fake_ports;
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	add_memory();
+	kernel = fake_kernel;
+	kernel.publish = publish;
+	ports.kernel = &kernel;
+	ports.machine = &machine;
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.nr_memory_reservations = 1;
+	policy.memory_reservations[0] =
+		(struct memory_reservation){.node_id = 0, .bytes = 100 * MIB};
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static struct pod_spec *hugepages_pod(const char *name, int64_t pages)
+{
+	struct pod_spec *spec = fake_pod(name, "exclusive", 2000, true);
+	struct container_spec *container = spec->containers;
+
+	container->request.nr_hugepages = 1;
+	container->request.hugepages[0].size_bytes = PAGE;
+	container->request.hugepages[0].bytes = pages * PAGE;
+	container->limit = container->request;
+	return spec;
+}
+
+static const char *refusal_message(struct controller *controller, struct json_object **ret_all)
+{
+	struct json_object *message;
+
+	*ret_all = query(controller, "refusal");
+	assert_int_equal(json_object_array_length(*ret_all), 1);
+	assert_true(json_object_object_get_ex(json_object_array_get_idx(*ret_all, 0), "message",
+					      &message));
+	return json_object_get_string(message);
+}
+
+/* The book says 64 pages on each node; somebody else has all but 3. */
+static void the_kernels_free_pages_decide(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
+	struct controller *controller = start();
+	struct json_object *refusals;
+	const char *message;
+
+	free_now[0] = free_now[1] = 3;
+	nr_asked = 0;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_asked, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	message = refusal_message(controller, &refusals);
+	/* what is asked for, and what the kernel has */
+	if (!strstr(message, "33554432 bytes") || !strstr(message, "kernel has 12582912"))
+		fail_msg("says: %s", message);
+	json_object_put(refusals);
+	/* they are given back, and the next look admits it */
+	free_now[1] = 16;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void not_known_is_not_none(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
+	struct controller *controller = start();
+
+	free_now[0] = free_now[1] = UINT64_MAX;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* CPUs of node 0, memory of node 1, where the huge pages are. */
+static void near_is_where_the_memory_is(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
+	struct controller *controller = start();
+
+	free_now[0] = 0;
+	free_now[1] = 64;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_MEMS), "1");
+	assert_int_equal(container_told.nodes, 2);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void without_pinned_memory_near_is_where_it_runs(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("b", "web", 500, false)};
+	struct controller *controller = start();
+
+	scan(controller, pods, 1);
+	assert_int_equal(container_told.nodes, 3);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_kernels_free_pages_decide, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(not_known_is_not_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(near_is_where_the_memory_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_pinned_memory_near_is_where_it_runs, set_up,
+						tear_down),
+	};
+
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
