@@ -240,6 +240,38 @@ static void the_same_pod_twice(void **state)
 	assert_told("a.yaml:1 default/zero\na.yaml:3 default/one\n");
 }
 
+/* As many pods as are looked at, 64 in a file, then one more whose file sorts first. */
+static void a_flood_moves_no_pod(void **state)
+{
+	const unsigned int per_file = MANIFEST_MAX_DOCUMENTS;
+	char name[32];
+
+	for (unsigned int i = 0; i < MANIFESTS_MAX_PODS / per_file; i++) {
+		struct text text cleanup_text = {0};
+
+		for (unsigned int j = 0; j < per_file; j++)
+			text_printf(&text,
+				    "---\n{apiVersion: v1, kind: Pod, metadata: {name: p-%u-%u}"
+				    ", spec: {containers: [{name: c}]}}\n",
+				    i, j);
+		snprintf(name, sizeof(name), "m%02u.yaml", i);
+		put(name, text.data);
+	}
+	scan();
+	assert_int_equal(told.nr_pods, MANIFESTS_MAX_PODS);
+	assert_null(strstr(told.text.data, " ! "));
+	put("a.yaml", POD("late"));
+	scan();
+	assert_int_equal(told.nr_pods, MANIFESTS_MAX_PODS + 1);
+	assert_non_null(strstr(told.text.data, "a.yaml:1 default/late ! more than 4096 pods"));
+	/* of the others none is refused */
+	assert_null(strstr(strstr(told.text.data, " ! ") + 3, " ! "));
+	for (unsigned int i = 0; i < MANIFESTS_MAX_PODS / per_file; i++) {
+		snprintf(name, sizeof(name), "m%02u.yaml", i);
+		drop(name);
+	}
+}
+
 static void the_same_uid_twice(void **state)
 {
 	put("a.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: one, uid: u}, spec: "
@@ -451,6 +483,7 @@ int main(void)
 		TEST(a_missing_directory),
 		TEST(the_same_pod_twice),
 		TEST(the_same_uid_twice),
+		TEST(a_flood_moves_no_pod),
 		TEST(a_broken_file_ends_no_pod),
 		TEST(changes_are_noticed),
 		TEST(a_change_within_one_tick),

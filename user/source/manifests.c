@@ -206,17 +206,31 @@ static int refuse_twin(struct item *item, const struct item *first, const char *
 	return 0;
 }
 
-/* Of items with an equal key the oldest stands. `sorted` has room for all items. */
-static int refuse_twins(struct report *report, struct item **sorted,
-			int (*compare)(const void *, const void *), const char *what)
+static int compare_item_ages(const void *left, const void *right)
 {
-	const struct item *first = NULL;
+	return compare_ages(*(const struct item *const *)left, *(const struct item *const *)right);
+}
+
+/* Items that are no refusal yet, in this order; `sorted` has room for all items. */
+static uint32_t sort_sound(struct report *report, struct item **sorted,
+			   int (*compare)(const void *, const void *))
+{
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr_items; i++)
 		if (report->items[i].document->spec && !report->items[i].error)
 			sorted[nr++] = &report->items[i];
 	qsort(sorted, nr, sizeof(struct item *), compare);
+	return nr;
+}
+
+/* Of items with an equal key the oldest stands. */
+static int refuse_twins(struct report *report, struct item **sorted,
+			int (*compare)(const void *, const void *), const char *what)
+{
+	uint32_t nr = sort_sound(report, sorted, compare);
+	const struct item *first = NULL;
+
 	for (uint32_t i = 0; i < nr; i++) {
 		bool by_name = compare == compare_names;
 		bool twin = first &&
@@ -256,19 +270,18 @@ static int collect(const struct manifests *manifests, struct report *report)
 	return 0;
 }
 
-/* Beyond the limit the youngest are refused, so that a flood of files moves no pod. */
+/*
+ * Beyond the limit the youngest are refused, so that a flood of files moves no pod. What
+ * the first scan after a start finds is of one age and goes by file name and line.
+ */
 static int refuse_excess(struct report *report, struct item **sorted)
 {
-	uint32_t nr = 0;
+	uint32_t nr = sort_sound(report, sorted, compare_item_ages);
 
-	for (uint32_t i = 0; i < report->nr_items; i++) {
-		struct item *item = &report->items[i];
-
-		if (!item->document->spec || item->error || ++nr <= MANIFESTS_MAX_PODS)
-			continue;
-		if (asprintf(&item->error, "more than %d pods in the directory; remove some",
+	for (uint32_t i = MANIFESTS_MAX_PODS; i < nr; i++) {
+		if (asprintf(&sorted[i]->error, "more than %d pods in the directory; remove some",
 			     MANIFESTS_MAX_PODS) < 0) {
-			item->error = NULL;
+			sorted[i]->error = NULL;
 			return -ENOMEM;
 		}
 	}
