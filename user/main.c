@@ -485,6 +485,9 @@ static void open_kernel(struct agent *agent)
 		.possible = &agent->machine.possible,
 		.max_containers = config_of(agent)->max_containers,
 		.bpffs_dir = PINFOLD_BPFFS_DIR,
+		.load_later = true,
+		.identity = PINFOLD_VERSION " " PINFOLD_REVISION,
+		.runtime_dir_fd = agent->instance.dir_fd,
 	};
 
 	if (agent->options.no_bpf)

@@ -14,6 +14,7 @@
 #define PINFOLD_STATE_FILE	"state.json"
 #define PINFOLD_ORIGINALS_FILE	"originals.json"
 #define PINFOLD_LOCK_FILE	"lock"
+#define PINFOLD_ABILITIES_FILE	"abilities"
 #define PINFOLD_SOCKET_FILE	"api.sock"
 #define PINFOLD_BPFFS_DIR	"/sys/fs/bpf/pinfold"
 #define PINFOLD_CGROUP_MOUNT	"/sys/fs/cgroup"

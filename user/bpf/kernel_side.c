@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The parts behind one port. Order at start: abilities, guard, watch, observe;
- * each may be missing without the others, and what is missing says so in the
- * feature table instead of failing the agent.
+ * The parts behind one port: what is in force is bring_up's business, what it is
+ * told and what it tells is here. Each part may be missing without the others, and
+ * what is missing says so in the feature table instead of failing the agent.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
@@ -15,10 +18,9 @@
 
 #include <pinfold/abi.h>
 
+#include "bpf/bring_up.h"
 #include "bpf/events.h"
 #include "bpf/kernel_side.h"
-#include "bpf/observe.h"
-#include "bpf/parts.h"
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
 #include "lib/file.h"
@@ -26,16 +28,6 @@
 
 #define CGROUP_DIR  "/sys/fs/cgroup"
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
-
-/* Parts, beside the abilities, in the feature table. */
-enum part_feature { FEATURE_GUARD, FEATURE_WATCH, FEATURE_TRACES, FEATURE_OBSERVE, PART_FEATURES };
-
-static const char *const part_feature_names[PART_FEATURES] = {
-	[FEATURE_GUARD] = "guard",
-	[FEATURE_WATCH] = "watch",
-	[FEATURE_TRACES] = "watch_traces",
-	[FEATURE_OBSERVE] = "observe",
-};
 
 static const char *const hook_names[HOOK_NR] = {
 	[HOOK_FILE_PERMISSION] = "file_permission",
@@ -48,17 +40,30 @@ static const char *const hook_names[HOOK_NR] = {
 
 #define PROGRAMS_MAX (2 * PART_PROGRAMS_MAX + OBSERVE_NR_PROGS)
 
+/*
+ * Watch and observer while a thread of their own loads them. The thread touches
+ * this alone; the rest of the agent touches it when the thread has ended.
+ */
+struct later {
+	struct bring_up task;
+	struct parts parts; /* begun as a copy; what was there already is borrowed */
+	int result;
+	int done_fd; /* eventfd, readable when the thread is about to end */
+	bool running;
+	pthread_t thread;
+};
+
 struct kernel_side {
 	struct kernel_side_options options;
 	struct part_sizes sizes;
-	struct part *guard, *watch;
-	struct observer *observer;
+	struct parts parts;
+	struct later later;
 	struct policy_maps maps;
 	struct event_reader *reader;
 	struct kernel_sink sink; /* function NULL until somebody listens */
-	sd_event_source *source;
+	struct sd_event *event;	 /* borrowed; NULL until somebody listens */
+	sd_event_source *source, *later_source;
 	struct guard_status status;
-	struct feature_row features[ABILITY_NR + PART_FEATURES];
 	struct prog_row programs[PROGRAMS_MAX];
 	struct hook_count hooks[HOOK_NR];
 	uint32_t *slots; /* per group of the policy being published */
@@ -82,6 +87,51 @@ static int relay_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
+/* --- what is loaded after the start ------------------------------------------------------------- */
+
+static void *load_rest(void *self)
+{
+	struct later *later = self;
+	const uint64_t one = 1;
+
+	later->result = bring_up_rest(&later->task, &later->parts);
+	if (write(later->done_fd, &one, sizeof(one)) != sizeof(one))
+		log_warn(-errno, "bpf: tell that watch and observe are loaded, ignoring");
+	return NULL;
+}
+
+/* Loading takes seconds under emulation, in which the agent has to hold and to answer. */
+static int begin_later(struct kernel_side *side)
+{
+	struct later *later = &side->later;
+	int r;
+
+	later->task = (struct bring_up){.options = &side->options, .sizes = side->sizes};
+	later->parts = side->parts;
+	later->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (later->done_fd < 0)
+		return log_err(-errno, "bpf: eventfd");
+	r = pthread_create(&later->thread, NULL, load_rest, later);
+	later->running = !r;
+	if (!r)
+		return 0;
+	log_warn(-r, "bpf: no thread to load watch and observe, loading them first");
+	return bring_up_rest(&later->task, &side->parts);
+}
+
+/* Wait for the thread and take what it has got. Whether there was one. */
+static bool end_later(struct kernel_side *side)
+{
+	if (!side->later.running)
+		return false;
+	pthread_join(side->later.thread, NULL);
+	side->later.running = false;
+	parts_merge(&side->parts, &side->later.parts);
+	/* the kernel's types, some MiB, went through an arena of the thread's own */
+	malloc_trim(0);
+	return true;
+}
+
 /* --- life ------------------------------------------------------------------------------------------ */
 
 static uint32_t words_for(const struct cpuset *possible)
@@ -94,11 +144,8 @@ static uint32_t words_for(const struct cpuset *possible)
 	return words ? words : 1;
 }
 
-static void name_features(struct kernel_side *side)
+static void name_hooks(struct kernel_side *side)
 {
-	for (int i = 0; i < PART_FEATURES; i++)
-		snprintf(side->features[ABILITY_NR + i].name, ROW_NAME_MAX, "%s",
-			 part_feature_names[i]);
 	for (int i = 0; i < HOOK_NR; i++)
 		snprintf(side->hooks[i].hook, sizeof(side->hooks[i].hook), "%s", hook_names[i]);
 }
@@ -117,7 +164,9 @@ int kernel_side_open(const struct kernel_side_options *options, struct kernel_si
 	side->stats_fd = -1;
 	side->maps = (struct policy_maps){-1, -1, -1, -1, -1, -1, -1, 0, 0};
 	snprintf(side->status.reason, sizeof(side->status.reason), "not started");
-	name_features(side);
+	side->later.done_fd = -1;
+	parts_begin(&side->parts);
+	name_hooks(side);
 	libbpf_set_print(relay_libbpf);
 	*ret_side = side;
 	return 0;
@@ -127,11 +176,12 @@ void kernel_side_close(struct kernel_side *side)
 {
 	if (!side)
 		return;
+	end_later(side);
+	sd_event_source_unref(side->later_source);
 	sd_event_source_unref(side->source);
 	events_close(side->reader);
-	observe_close(side->observer);
-	part_free(side->watch);
-	part_free(side->guard);
+	parts_free(&side->parts);
+	cleanup_close_fd(&side->later.done_fd);
 	cleanup_close_fd(&side->stats_fd);
 	free(side->slots);
 	free(side);
@@ -139,118 +189,28 @@ void kernel_side_close(struct kernel_side *side)
 
 /* --- start ------------------------------------------------------------------------------------------ */
 
-/*
- * Lockdown takes bpf_probe_read_kernel away from programs, which shows only as a
- * program that the verifier does not accept (6.1 to 7.2): the errno misleads.
- */
-static void say_locked_down(struct feature_row *row)
+/* What is there of the guard before its first self-test. */
+static void begin_status(struct kernel_side *side)
 {
-	row->state = FEATURE_UNKNOWN;
-	row->error = EPERM;
-	snprintf(row->reason, sizeof(row->reason),
-		 "the kernel is in lockdown mode confidentiality, in which BPF programs may not "
-		 "read kernel memory");
-	snprintf(row->remedy, sizeof(row->remedy),
-		 "boot without lockdown=confidentiality (lockdown=integrity will do); cpusets hold "
-		 "meanwhile");
-}
+	const struct feature_row *row = &side->parts.features[ABILITY_NR + FEATURE_GUARD];
+	bool lsm = guard_mechanism(side->parts.features) == MECHANISM_LSM;
 
-static void say_part(struct kernel_side *side, enum part_feature feature, int error,
-		     const char *reason)
-{
-	struct feature_row *row = &side->features[ABILITY_NR + feature];
-
-	if (error && probe_locked_down())
-		return say_locked_down(row);
-	row->state = error ? FEATURE_NO : FEATURE_YES;
-	if (error == -EPERM || error == -EACCES)
-		row->state = FEATURE_UNKNOWN;
-	row->error = -error;
-	snprintf(row->reason, sizeof(row->reason), "%s", error ? reason : "");
-	snprintf(row->remedy, sizeof(row->remedy), "%s",
-		 error ? "see the features above that are missing, and the log at level debug"
-		       : "");
-}
-
-/* Without a way to attach it is the abilities that have the reason and the remedy. */
-static void say_no_mechanism(struct kernel_side *side)
-{
-	const struct feature_row *lsm = &side->features[ABILITY_BPF_LSM];
-	struct feature_row *row = &side->features[ABILITY_NR + FEATURE_GUARD];
-
-	row->state = lsm->state == FEATURE_UNKNOWN ? FEATURE_UNKNOWN : FEATURE_NO;
-	row->error = lsm->error;
-	memcpy(row->reason, lsm->reason, sizeof(row->reason));
-	memcpy(row->remedy, lsm->remedy, sizeof(row->remedy));
-}
-
-static int start_guard(struct kernel_side *side)
-{
-	enum mechanism mechanism = guard_mechanism(side->features);
-	int r = guard_bring_up(side->features, &side->sizes, !side->options.no_clone_guard,
-			       side->options.bpffs_dir, &side->guard);
-	char reason[ROW_DETAIL_MAX];
-
-	if (r == -ESTALE)
-		return r;
-	if (mechanism == MECHANISM_NONE) {
-		say_no_mechanism(side);
-	} else {
-		snprintf(reason, sizeof(reason),
-			 "the guard's programs could not be put in force: %s", strerror(-r));
-		say_part(side, FEATURE_GUARD, r, reason);
-	}
 	snprintf(side->status.mechanism, sizeof(side->status.mechanism), "%s",
-		 !side->guard		      ? ""
-		 : mechanism == MECHANISM_LSM ? "lsm"
-					      : "fmod_ret");
+		 !side->parts.guard ? ""
+		 : lsm		    ? "lsm"
+				    : "fmod_ret");
 	side->status.state = GUARD_INACTIVE;
-	memcpy(side->status.reason,
-	       side->guard ? "not tested yet" : side->features[ABILITY_NR + FEATURE_GUARD].reason,
-	       side->guard ? sizeof("not tested yet") : sizeof(side->status.reason));
-	memcpy(side->status.remedy, side->features[ABILITY_NR + FEATURE_GUARD].remedy,
-	       sizeof(side->status.remedy));
-	return 0;
-}
-
-static int start_watch(struct kernel_side *side)
-{
-	bool traces = false;
-	int r = watch_bring_up(side->features, &side->sizes, side->options.bpffs_dir, &side->watch,
-			       &traces);
-	char reason[ROW_DETAIL_MAX];
-
-	if (r == -ESTALE)
-		return r;
-	snprintf(reason, sizeof(reason), "the watch's programs could not be put in force: %s",
-		 strerror(-r));
-	say_part(side, FEATURE_WATCH, r, reason);
-	say_part(side, FEATURE_TRACES, traces ? 0 : -ENOTSUP,
-		 "no fentry and fexit: drift is seen by inotify without the writer's name");
-	return 0;
-}
-
-static int start_observe(struct kernel_side *side)
-{
-	const struct observe_setup setup = {
-		.pin_dir = side->options.bpffs_dir,
-		.topology = side->options.topology,
-		.max_containers = side->options.max_containers,
-	};
-	int r = observe_open(&setup, &side->observer);
-
-	if (r == -ESTALE)
-		return r;
-	say_part(side, FEATURE_OBSERVE, r, "the observer's programs could not be put in force");
-	return 0;
+	snprintf(side->status.reason, sizeof(side->status.reason), "%s",
+		 side->parts.guard ? "not tested yet" : row->reason);
+	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", row->remedy);
 }
 
 /* Both parts have them: the same maps, shared by their pins. */
 static int shared_map(const struct kernel_side *side, const char *name)
 {
-	int fd = part_map_fd(side->guard, name);
+	int fd = part_map_fd(side->parts.guard, name);
 
-	return fd >= 0 ? fd : part_map_fd(side->watch, name);
+	return fd >= 0 ? fd : part_map_fd(side->parts.watch, name);
 }
 
 static void find_maps(struct kernel_side *side)
@@ -261,8 +221,8 @@ static void find_maps(struct kernel_side *side)
 		.actor_tasks = shared_map(side, "actor_tasks"),
 		.config = shared_map(side, "guard_config"),
 		.heartbeat = shared_map(side, "guard_heartbeat"),
-		.watch_masks = part_map_fd(side->watch, "watch_masks"),
-		.slot_masks = part_map_fd(side->watch, "slot_masks"),
+		.watch_masks = part_map_fd(side->parts.watch, "watch_masks"),
+		.slot_masks = part_map_fd(side->parts.watch, "slot_masks"),
 		.mask_words = side->sizes.mask_words,
 		.nr_slots = side->sizes.nr_slots,
 	};
@@ -281,7 +241,7 @@ static int open_reader(struct kernel_side *side)
 	const struct event_setup setup = {
 		.events_fd = shared_map(side, "events"),
 		.budgets_fd = shared_map(side, "event_budgets"),
-		.sink = {side, relay_event},
+		.sink = {.self = side, .event = relay_event},
 		.mask_words = side->sizes.mask_words,
 	};
 
@@ -290,38 +250,73 @@ static int open_reader(struct kernel_side *side)
 	return events_open(&setup, &side->reader);
 }
 
+static int start_reading(struct kernel_side *side)
+{
+	int r;
+
+	find_maps(side);
+	if (side->reader)
+		return 0;
+	r = open_reader(side);
+	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
+}
+
+static void say_parts(const struct kernel_side *side)
+{
+	const struct parts *parts = &side->parts;
+
+	log_info("bpf: guard %s, watch %s, observe %s",
+		 !parts->guard		 ? "absent"
+		 : parts->guard->adopted ? "adopted"
+					 : side->status.mechanism,
+		 !parts->watch		 ? "absent"
+		 : parts->watch->adopted ? "adopted"
+					 : "loaded",
+		 parts->observer ? "there" : "absent");
+}
+
+static int say_newer(const struct kernel_side *side)
+{
+	log_err(0,
+		"bpf: pins below %s are of a newer pinfold (their ABI is above %d) and are left "
+		"alone; start that version, or take them out with pinfoldd --uninstall",
+		side->options.bpffs_dir, ABI_VERSION);
+	return -EPROTO;
+}
+
+static struct bring_up task_of(const struct kernel_side *side)
+{
+	return (struct bring_up){.options = &side->options, .sizes = side->sizes};
+}
+
 static int start(void *self)
 {
 	struct kernel_side *side = self;
-	int r;
+	const struct bring_up task = task_of(side);
+	int r = bring_up_guard(&task, &side->parts);
 
-	probe_abilities(side->features);
-	r = start_guard(side);
 	if (!r)
-		r = start_watch(side);
+		begin_status(side);
 	if (!r)
-		r = start_observe(side);
+		r = adopt_rest(&task, &side->parts);
+	if (r == -EAGAIN)
+		r = side->options.load_later ? begin_later(side)
+					     : bring_up_rest(&task, &side->parts);
 	if (r == -ESTALE)
-		return log_err(0,
-			       "bpf: pins below %s are of a newer pinfold (their ABI is above %d) "
-			       "and are left alone; start that version, or take them out with "
-			       "pinfoldd --uninstall",
-			       side->options.bpffs_dir, ABI_VERSION),
-		       -EPROTO;
-	find_maps(side);
-	r = open_reader(side);
+		return say_newer(side);
+	if (!r)
+		r = start_reading(side);
 	if (r)
-		return log_err(r, "bpf: read the ring buffer of events");
+		return r;
 	if (side->options.measure_cost)
 		side->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	log_info("bpf: guard %s, watch %s, observe %s",
-		 !side->guard		? "absent"
-		 : side->guard->adopted ? "adopted"
-					: side->status.mechanism,
-		 !side->watch		? "absent"
-		 : side->watch->adopted ? "adopted"
-					: "loaded",
-		 side->observer ? "there" : "absent");
+	if (side->later.running)
+		log_info("bpf: guard %s; watch and observe are being loaded",
+			 !side->parts.guard	      ? "absent"
+			 : side->parts.guard->adopted ? "adopted"
+						      : side->status.mechanism);
+	else
+		say_parts(side);
 	return 0;
 }
 
@@ -349,8 +344,8 @@ static int claim_slots(struct kernel_side *side, const struct kernel_policy *pol
 	for (uint32_t i = 0; i < policy->nr_groups; i++)
 		if (policy->groups[i].is_container)
 			ids[nr_ids++] = policy->groups[i].cgroup_id;
-	if (side->observer)
-		observe_retain(side->observer, ids, nr_ids);
+	if (side->parts.observer)
+		observe_retain(side->parts.observer, ids, nr_ids);
 	for (uint32_t i = 0, next = 1; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
@@ -359,9 +354,9 @@ static int claim_slots(struct kernel_side *side, const struct kernel_policy *pol
 		slots[i] = SLOT_NONE;
 		if (!group->is_container)
 			continue;
-		if (!side->observer)
+		if (!side->parts.observer)
 			slots[i] = next < side->sizes.nr_slots ? next++ : SLOT_NONE;
-		else if (observe_claim(side->observer, &observed, &slots[i]))
+		else if (observe_claim(side->parts.observer, &observed, &slots[i]))
 			slots[i] = SLOT_NONE;
 	}
 	return 0;
@@ -414,10 +409,11 @@ static uint64_t read_recursion_misses(const struct kernel_side *side)
 {
 	uint64_t misses = 0;
 
-	for (uint32_t i = 0; side->guard && i < side->guard->nr_programs; i++) {
+	for (uint32_t i = 0; side->parts.guard && i < side->parts.guard->nr_programs; i++) {
 		struct prog_row row = {0};
 
-		read_program(side->guard->programs[i].prog_fd, side->guard->programs[i].id, &row);
+		read_program(side->parts.guard->programs[i].prog_fd,
+			     side->parts.guard->programs[i].id, &row);
 		misses += row.recursion_misses;
 	}
 	return misses;
@@ -440,7 +436,7 @@ static void say_status(struct kernel_side *side, enum guard_state state, const c
 /* fmod_ret is as good as lsm only where a task is not preempted inside the kernel. */
 static void say_denied(struct kernel_side *side)
 {
-	const char *remedy = side->features[ABILITY_BPF_LSM].remedy;
+	const char *remedy = side->parts.features[ABILITY_BPF_LSM].remedy;
 
 	if (!strcmp(side->status.mechanism, "lsm"))
 		return say_status(side, GUARD_ACTIVE, "", "");
@@ -472,7 +468,7 @@ static int self_test(void *self, const char *test_cgroup)
 	char reason[ROW_DETAIL_MAX];
 	int r;
 
-	if (!side->guard)
+	if (!side->parts.guard)
 		return 0;
 	r = selftest_run(&side->maps, side->options.cgroup_dir, test_cgroup, &result);
 	if (r) {
@@ -505,8 +501,8 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 /* Somebody removed pins while we hold the links: the guard stands, the gap at our death not. */
 static void restore_pins(struct kernel_side *side)
 {
-	uint32_t nr = part_restore_pins(side->guard, side->options.bpffs_dir) +
-		      part_restore_pins(side->watch, side->options.bpffs_dir);
+	uint32_t nr = part_restore_pins(side->parts.guard, side->options.bpffs_dir) +
+		      part_restore_pins(side->parts.watch, side->options.bpffs_dir);
 
 	if (nr)
 		log_warn(0, "bpf: %u pins below %s were removed by somebody else; pinned again", nr,
@@ -553,8 +549,8 @@ static uint32_t get_features(void *self, const struct feature_row **ret_rows)
 {
 	struct kernel_side *side = self;
 
-	*ret_rows = side->features;
-	return ARRAY_SIZE(side->features);
+	*ret_rows = side->parts.features;
+	return ARRAY_SIZE(side->parts.features);
 }
 
 /* "fmod_ret/security_file_open" → "fmod_ret" */
@@ -583,9 +579,9 @@ static uint32_t list_observer(const struct kernel_side *side, struct prog_row *r
 {
 	uint32_t ids[OBSERVE_NR_PROGS];
 
-	if (!side->observer)
+	if (!side->parts.observer)
 		return 0;
-	observe_prog_ids(side->observer, ids);
+	observe_prog_ids(side->parts.observer, ids);
 	for (uint32_t i = 0; i < OBSERVE_NR_PROGS; i++) {
 		rows[i] = (struct prog_row){.attached = true, .pinned = true};
 		snprintf(rows[i].object, sizeof(rows[i].object), "observe");
@@ -598,9 +594,9 @@ static uint32_t list_observer(const struct kernel_side *side, struct prog_row *r
 static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
 {
 	struct kernel_side *side = self;
-	uint32_t nr = list_part(side->guard, side->programs);
+	uint32_t nr = list_part(side->parts.guard, side->programs);
 
-	nr += list_part(side->watch, side->programs + nr);
+	nr += list_part(side->parts.watch, side->programs + nr);
 	nr += list_observer(side, side->programs + nr);
 	*ret_rows = side->programs;
 	return nr;
@@ -624,7 +620,7 @@ static uint64_t read_counter(int map_fd, __u32 index)
 static uint32_t get_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	struct kernel_side *side = self;
-	int fd = part_map_fd(side->guard, "guard_counters");
+	int fd = part_map_fd(side->parts.guard, "guard_counters");
 
 	for (uint32_t i = 0; i < HOOK_NR; i++) {
 		side->hooks[i].allowed = read_counter(fd, i * ACTION_NR + ACTION_ALLOW);
@@ -644,7 +640,8 @@ static int get_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
 	const struct kernel_side *side = self;
 	struct observe_usage usage;
-	int r = side->observer ? observe_usage(side->observer, cgroup_id, &usage) : -ENOENT;
+	int r = side->parts.observer ? observe_usage(side->parts.observer, cgroup_id, &usage)
+				     : -ENOENT;
 
 	if (r)
 		return r;
@@ -694,17 +691,48 @@ static int on_readable(sd_event_source *source, int fd, uint32_t events, void *s
 	return 0;
 }
 
+static int listen(struct kernel_side *side)
+{
+	int r;
+
+	if (!side->reader || side->source)
+		return 0;
+	r = sd_event_add_io(side->event, &side->source, events_fd(side->reader), EPOLLIN,
+			    on_readable, side);
+	return r < 0 ? log_err(r, "bpf: watch the ring buffer of events") : 0;
+}
+
+static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *self)
+{
+	struct kernel_side *side = self;
+
+	sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	if (!end_later(side))
+		return 0;
+	if (side->later.result == -ESTALE)
+		say_newer(side);
+	if (!start_reading(side))
+		listen(side);
+	say_parts(side);
+	if (side->sink.completed)
+		side->sink.completed(side->sink.self);
+	return 0;
+}
+
 int kernel_side_watch(struct kernel_side *side, struct sd_event *event,
 		      const struct kernel_sink *sink)
 {
 	int r;
 
 	side->sink = *sink;
-	if (!side->reader)
-		return 0;
-	r = sd_event_add_io(event, &side->source, events_fd(side->reader), EPOLLIN, on_readable,
-			    side);
-	return r < 0 ? log_err(r, "bpf: watch the ring buffer of events") : 0;
+	side->event = event;
+	if (side->later.running) {
+		r = sd_event_add_io(event, &side->later_source, side->later.done_fd, EPOLLIN,
+				    on_loaded, side);
+		if (r < 0)
+			return log_err(r, "bpf: wait for watch and observe");
+	}
+	return listen(side);
 }
 
 int kernel_side_fd(const struct kernel_side *side)

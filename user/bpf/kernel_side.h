@@ -22,6 +22,14 @@ struct kernel_side_options {
 	const char *cgroup_dir; /* cgroup2 mount; NULL = /sys/fs/cgroup; borrowed */
 	bool no_clone_guard;	/* leave clone3(CLONE_INTO_CGROUP) to detection */
 	bool measure_cost;	/* keep the kernel's count of our programs' run time on */
+	/*
+	 * start() waits for the guard, and for what can be adopted; a thread loads the rest
+	 * and kernel_sink.completed says when. Needs kernel_side_watch.
+	 */
+	bool load_later;
+	/* Answers of the probes are kept for the boot: by which build, and where; NULL: not. */
+	const char *identity;
+	int runtime_dir_fd; /* borrowed; looked at only with an identity */
 };
 
 /* Nothing is loaded yet: kernel_port.start does that. -ENOMEM. */

@@ -141,6 +141,19 @@ static int check_version(int meta_fd)
 	return 0;
 }
 
+int parts_check_version(const char *pin_dir)
+{
+	int fd cleanup_close = -1;
+	char path[PART_PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PART_PATH_MAX)
+		return -ENAMETOOLONG;
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return check_version(fd);
+}
+
 /* --- the part in memory -------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct bpf_program *program)
@@ -491,6 +504,8 @@ int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part
 	if (meta.abi_version != ABI_VERSION || meta.mechanism != spec->mechanism ||
 	    meta.digest != spec->digest || adopt_part(part, pin_dir)) {
 		close_descriptors(part);
+		if (spec->adopt_only)
+			return -EAGAIN;
 		r = load_part(part, spec, meta_fd, pin_dir);
 		if (r)
 			return r;

@@ -52,7 +52,11 @@ struct part_spec {
 	uint64_t digest; /* of everything the caller decided: object bytes, constants, sizes */
 	/* Opened, sized, autoload set; not loaded. Borrowed; the caller closes it afterwards. */
 	struct bpf_object *object;
+	bool adopt_only; /* -EAGAIN instead of loading anew */
 };
+
+/* Is anything below `pin_dir` of a newer ABI? 0, -ESTALE, or why that cannot be told. */
+int parts_check_version(const char *pin_dir);
 
 /*
  * 0: the part is in force and pinned below `pin_dir`, which is on bpffs.

@@ -356,7 +356,8 @@ static void complete_claims(struct observer *observer)
 }
 
 /*
- * 0 = adopted; -ENOENT = nothing usable, load anew; -ESTALE = hands off.
+ * 0 = adopted; -ENOENT = no pins, -EBADMSG = not as we want them, both: load anew;
+ * -ESTALE = hands off.
  * Leaves the observer as it was unless it returns 0.
  */
 static int adopt(struct observer *observer, const struct observe_setup *setup)
@@ -377,9 +378,7 @@ static int adopt(struct observer *observer, const struct observe_setup *setup)
 	}
 	if (control->version != ABI_VERSION || control->nr_slots != setup->max_containers + 1 ||
 	    control->nr_cpus != possible_cpus(setup->topology)) {
-		log_warn(0, "observe: pinned counters have other sizes or an older layout; "
-			    "counting starts again");
-		r = -ENOENT;
+		r = -EBADMSG;
 		goto discard;
 	}
 	write_places(observer);
@@ -388,7 +387,7 @@ static int adopt(struct observer *observer, const struct observe_setup *setup)
 	return 0;
 discard:
 	unmap_all(observer);
-	return r == -ESTALE ? r : -ENOENT;
+	return r == -ESTALE || r == -EBADMSG ? r : -ENOENT;
 }
 
 int observe_open(const struct observe_setup *setup, struct observer **ret_observer)
@@ -403,7 +402,12 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 	observer->topology = setup->topology;
 	if (setup->pin_dir)
 		r = adopt(observer, setup);
-	if (r == -ENOENT) {
+	if ((r == -ENOENT || r == -EBADMSG) && setup->adopt_only)
+		return -EAGAIN;
+	if (r == -EBADMSG)
+		log_warn(0, "observe: pinned counters have other sizes or an older layout; "
+			    "counting starts again");
+	if (r == -ENOENT || r == -EBADMSG) {
 		if (setup->pin_dir)
 			observe_unpin(setup->pin_dir);
 		r = load_anew(observer, setup);

@@ -25,6 +25,7 @@ struct observe_setup {
 	/* Nodes and last-level caches of CPUs. Borrowed for the observer's life. */
 	const struct topology *topology;
 	uint32_t max_containers;
+	bool adopt_only; /* -EAGAIN instead of loading anew */
 };
 
 /*

@@ -84,10 +84,10 @@ int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct 
 }
 
 static int bring_up_watch(const struct part_sizes *sizes, bool traces, const char *pin_dir,
-			  struct part **ret_part)
+			  bool adopt_only, struct part **ret_part)
 {
 	struct watch *skeleton cleanup(watch_closep) = watch__open();
-	struct part_spec spec = {.id = PART_WATCH, .name = "watch"};
+	struct part_spec spec = {.id = PART_WATCH, .name = "watch", .adopt_only = adopt_only};
 	struct bpf_program *program;
 	const void *bytes;
 	size_t len;
@@ -109,15 +109,15 @@ static int bring_up_watch(const struct part_sizes *sizes, bool traces, const cha
 }
 
 int watch_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
-		   const char *pin_dir, struct part **ret_part, bool *ret_traces)
+		   const char *pin_dir, bool adopt_only, struct part **ret_part, bool *ret_traces)
 {
 	bool traces = abilities[ABILITY_FENTRY].state == FEATURE_YES;
-	int r = bring_up_watch(sizes, traces, pin_dir, ret_part);
+	int r = bring_up_watch(sizes, traces, pin_dir, adopt_only, ret_part);
 
 	/* a traced function may be inlined or renamed on a kernel we have not seen */
 	if (r && r != -ESTALE && traces) {
 		traces = false;
-		r = bring_up_watch(sizes, false, pin_dir, ret_part);
+		r = bring_up_watch(sizes, false, pin_dir, adopt_only, ret_part);
 	}
 	if (!r)
 		*ret_traces = traces;

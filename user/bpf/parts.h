@@ -23,8 +23,11 @@ enum mechanism guard_mechanism(const struct feature_row abilities[ABILITY_NR]);
  */
 int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
 		   bool clone_guard, const char *pin_dir, struct part **ret_part);
-/* Without fentry only the life cycle; *ret_traces says whether the rest is there. */
+/*
+ * Without fentry only the life cycle; *ret_traces says whether the rest is there.
+ * -EAGAIN: it would have to be loaded, and `adopt_only` forbids that.
+ */
 int watch_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
-		   const char *pin_dir, struct part **ret_part, bool *ret_traces);
+		   const char *pin_dir, bool adopt_only, struct part **ret_part, bool *ret_traces);
 
 #endif

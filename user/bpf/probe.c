@@ -203,34 +203,64 @@ static void probe_map(enum bpf_map_type type, const struct btf *btf, struct feat
 	say(row, FEATURE_YES, 0, "", "");
 }
 
-static void say_no_btf(struct feature_row rows[ABILITY_NR], int error)
+static void say_no_btf(struct feature_row *row, int error)
 {
-	for (int i = 0; i < ABILITY_NR; i++)
-		say(&rows[i], error == EPERM || error == EACCES ? FEATURE_UNKNOWN : FEATURE_NO,
-		    error, "the kernel's type information /sys/kernel/btf/vmlinux cannot be read",
-		    "a kernel built with CONFIG_DEBUG_INFO_BTF");
+	say(row, error == EPERM || error == EACCES ? FEATURE_UNKNOWN : FEATURE_NO, error,
+	    "the kernel's type information /sys/kernel/btf/vmlinux cannot be read",
+	    "a kernel built with CONFIG_DEBUG_INFO_BTF");
 }
 
-void probe_abilities(struct feature_row rows[ABILITY_NR])
+static const struct attach_probe *find_attach_probe(enum ability ability)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	for (size_t i = 0; i < ARRAY_SIZE(attach_probes); i++)
+		if (attach_probes[i].ability == ability)
+			return &attach_probes[i];
+	return NULL;
+}
 
+static void probe_ability(enum ability ability, const struct btf *btf, struct feature_row *row)
+{
+	const struct attach_probe *probe = find_attach_probe(ability);
+
+	if (probe)
+		return probe_attach(probe, btf, row);
+	switch (ability) {
+	case ABILITY_RINGBUF:
+		return probe_map(BPF_MAP_TYPE_RINGBUF, btf, row);
+	case ABILITY_TASK_STORAGE:
+		return probe_map(BPF_MAP_TYPE_TASK_STORAGE, btf, row);
+	case ABILITY_SCHED_EXT:
+		if (btf__find_by_name_kind(btf, "sched_ext_ops", BTF_KIND_STRUCT) > 0)
+			return say(row, FEATURE_YES, 0, "", "");
+		return say(row, FEATURE_NO, 0, "no struct sched_ext_ops in BTF",
+			   "a kernel >= 6.12 built with CONFIG_SCHED_CLASS_EXT; nothing needs it "
+			   "today");
+	default: /* ABILITY_BTF: we have read it */
+		return say(row, FEATURE_YES, 0, "", "");
+	}
+}
+
+void probe_begin(struct feature_row rows[ABILITY_NR])
+{
 	for (int i = 0; i < ABILITY_NR; i++) {
 		rows[i] = (struct feature_row){0};
 		snprintf(rows[i].name, sizeof(rows[i].name), "%s", names[i]);
+		say(&rows[i], FEATURE_UNKNOWN, EINPROGRESS, "not found out yet",
+		    "ask again in a moment");
 	}
-	if (!btf)
-		return say_no_btf(rows, errno);
-	say(&rows[ABILITY_BTF], FEATURE_YES, 0, "", "");
-	for (size_t i = 0; i < ARRAY_SIZE(attach_probes); i++)
-		probe_attach(&attach_probes[i], btf, &rows[attach_probes[i].ability]);
-	probe_map(BPF_MAP_TYPE_RINGBUF, btf, &rows[ABILITY_RINGBUF]);
-	probe_map(BPF_MAP_TYPE_TASK_STORAGE, btf, &rows[ABILITY_TASK_STORAGE]);
-	if (btf__find_by_name_kind(btf, "sched_ext_ops", BTF_KIND_STRUCT) > 0)
-		say(&rows[ABILITY_SCHED_EXT], FEATURE_YES, 0, "", "");
-	else
-		say(&rows[ABILITY_SCHED_EXT], FEATURE_NO, 0, "no struct sched_ext_ops in BTF",
-		    "a kernel >= 6.12 built with CONFIG_SCHED_CLASS_EXT; nothing needs it today");
+}
+
+void probe_abilities(struct feature_row rows[ABILITY_NR], uint32_t first, uint32_t end)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int error = errno;
+
+	for (uint32_t i = first; i < end; i++) {
+		if (btf)
+			probe_ability(i, btf, &rows[i]);
+		else
+			say_no_btf(&rows[i], error);
+	}
 	btf__free(btf);
 }
 

@@ -8,9 +8,11 @@
 #define BPF_PROBE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "format/rows.h"
 
+/* What the guard needs to know comes first, for a start that asks the rest later. */
 enum ability {
 	ABILITY_BTF,	  /* the kernel's types are readable */
 	ABILITY_BPF_LSM,  /* lsm programs attach and really run */
@@ -24,8 +26,13 @@ enum ability {
 	ABILITY_NR,
 };
 
-/* Fill rows[ABILITY_NR], in the order of the enum. Takes some 100 ms. Does not log. */
-void probe_abilities(struct feature_row rows[ABILITY_NR]);
+/* All rows named, and "unknown" because nobody has asked yet (EINPROGRESS). */
+void probe_begin(struct feature_row rows[ABILITY_NR]);
+/*
+ * Ask about rows [first, end), in the order of the enum; some 20 ms each, beside
+ * 20 ms to read the kernel's types. Does not log.
+ */
+void probe_abilities(struct feature_row rows[ABILITY_NR], uint32_t first, uint32_t end);
 
 /* Lockdown mode confidentiality: programs may not read kernel memory, which ours must. */
 bool probe_locked_down(void);

@@ -146,10 +146,10 @@ static bool is_ours(const char *name)
 	static const char *const names[] = {
 		PINFOLD_LOCK_FILE,
 		PINFOLD_SOCKET_FILE,
-		"abilities", /* what the kernel was found to be able to */
+		PINFOLD_ABILITIES_FILE,
 		/* of a start that a crash cut short */
 		"." PINFOLD_SOCKET_FILE ".new",
-		".abilities.tmp",
+		"." PINFOLD_ABILITIES_FILE ".tmp",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/bring_up.h"
+#include "bpf/remember.h"
+#include "lib/log.h"
+
+static const char *const part_feature_names[PART_FEATURES] = {
+	[FEATURE_GUARD] = "guard",
+	[FEATURE_WATCH] = "watch",
+	[FEATURE_TRACES] = "watch_traces",
+	[FEATURE_OBSERVE] = "observe",
+};
+
+void parts_begin(struct parts *parts)
+{
+	*parts = (struct parts){0};
+	probe_begin(parts->features);
+	for (int i = 0; i < PART_FEATURES; i++) {
+		struct feature_row *row = &parts->features[ABILITY_NR + i];
+
+		row->state = FEATURE_UNKNOWN;
+		row->error = EINPROGRESS;
+		snprintf(row->name, ROW_NAME_MAX, "%s", part_feature_names[i]);
+		snprintf(row->reason, sizeof(row->reason), "its programs are being loaded");
+		snprintf(row->remedy, sizeof(row->remedy), "ask again in a moment");
+	}
+}
+
+void parts_free(struct parts *parts)
+{
+	observe_close(parts->observer);
+	part_free(parts->watch);
+	part_free(parts->guard);
+}
+
+/* --- what is said -------------------------------------------------------------------------------- */
+
+/*
+ * Lockdown takes bpf_probe_read_kernel away from programs, which shows only as a
+ * program that the verifier does not accept (6.1 to 7.2): the errno misleads.
+ */
+static void say_locked_down(struct feature_row *row)
+{
+	row->state = FEATURE_UNKNOWN;
+	row->error = EPERM;
+	snprintf(row->reason, sizeof(row->reason),
+		 "the kernel is in lockdown mode confidentiality, in which BPF programs may not "
+		 "read kernel memory");
+	snprintf(row->remedy, sizeof(row->remedy),
+		 "boot without lockdown=confidentiality (lockdown=integrity will do); cpusets hold "
+		 "meanwhile");
+}
+
+static void say_part(struct parts *parts, enum part_feature feature, int error, const char *reason)
+{
+	struct feature_row *row = &parts->features[ABILITY_NR + feature];
+
+	if (error && probe_locked_down())
+		return say_locked_down(row);
+	row->state = error ? FEATURE_NO : FEATURE_YES;
+	if (error == -EPERM || error == -EACCES)
+		row->state = FEATURE_UNKNOWN;
+	row->error = -error;
+	snprintf(row->reason, sizeof(row->reason), "%s", error ? reason : "");
+	snprintf(row->remedy, sizeof(row->remedy), "%s",
+		 error ? "see the features above that are missing, and the log at level debug"
+		       : "");
+}
+
+/* Without a way to attach it is the abilities that have the reason and the remedy. */
+static void say_no_mechanism(struct parts *parts)
+{
+	const struct feature_row *lsm = &parts->features[ABILITY_BPF_LSM];
+	struct feature_row *row = &parts->features[ABILITY_NR + FEATURE_GUARD];
+
+	row->state = lsm->state == FEATURE_UNKNOWN ? FEATURE_UNKNOWN : FEATURE_NO;
+	row->error = lsm->error;
+	memcpy(row->reason, lsm->reason, sizeof(row->reason));
+	memcpy(row->remedy, lsm->remedy, sizeof(row->remedy));
+}
+
+/* --- abilities ------------------------------------------------------------------------------------ */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void say_duration(const char *what, uint64_t begin_ms)
+{
+	log_debug("bpf: %s took %llu ms", what, (unsigned long long)(now_ms() - begin_ms));
+}
+
+static void recall(const struct bring_up *task, struct parts *parts)
+{
+	char key[REMEMBER_KEY_MAX];
+
+	if (task->options->identity && !remember_key(task->options->identity, key))
+		remember_load(task->options->runtime_dir_fd, key, parts->features,
+			      &parts->nr_known);
+}
+
+/* Failing to remember costs the next start the time of asking again, no more. */
+static void remember(const struct bring_up *task, const struct parts *parts)
+{
+	char key[REMEMBER_KEY_MAX];
+	int r;
+
+	if (!task->options->identity)
+		return;
+	r = remember_key(task->options->identity, key);
+	if (!r)
+		r = remember_save(task->options->runtime_dir_fd, key, parts->features,
+				  parts->nr_known);
+	if (r)
+		log_debug("bpf: the probes' answers are not kept: %s", strerror(-r));
+}
+
+/* Ask about the abilities before `end` that nobody has asked about. */
+static void find_out(const struct bring_up *task, struct parts *parts, uint32_t end)
+{
+	uint64_t begin_ms = now_ms();
+
+	if (parts->nr_known >= end)
+		return;
+	probe_abilities(parts->features, parts->nr_known, end);
+	parts->nr_known = end;
+	remember(task, parts);
+	say_duration("asking what the kernel can do", begin_ms);
+}
+
+/*
+ * A part could not be put in force although the abilities it needs were there: if
+ * that was only remembered, the kernel may have changed its mind (ftrace switched
+ * off, say), and the table must tell what is true now.
+ */
+static void ask_again(const struct bring_up *task, struct parts *parts)
+{
+	if (task->options->identity)
+		remember_forget(task->options->runtime_dir_fd);
+	probe_begin(parts->features);
+	parts->nr_known = 0;
+	find_out(task, parts, ABILITY_NR);
+}
+
+/* --- parts ----------------------------------------------------------------------------------------- */
+
+static int load_guard(const struct bring_up *task, struct parts *parts)
+{
+	const struct kernel_side_options *options = task->options;
+
+	find_out(task, parts, ABILITY_BPF_LSM + 1);
+	if (parts->features[ABILITY_BPF_LSM].state != FEATURE_YES)
+		find_out(task, parts, ABILITY_FMOD_RET + 1);
+	return guard_bring_up(parts->features, &task->sizes, !options->no_clone_guard,
+			      options->bpffs_dir, &parts->guard);
+}
+
+int bring_up_guard(const struct bring_up *task, struct parts *parts)
+{
+	uint64_t begin_ms = now_ms();
+	char reason[ROW_DETAIL_MAX];
+	bool remembered;
+	int r = parts_check_version(task->options->bpffs_dir);
+
+	if (r == -ESTALE)
+		return r;
+	recall(task, parts);
+	remembered = parts->nr_known > 0;
+	r = load_guard(task, parts);
+	if (r && r != -ESTALE && remembered) {
+		ask_again(task, parts);
+		r = load_guard(task, parts);
+	}
+	if (r == -ESTALE)
+		return r;
+	if (guard_mechanism(parts->features) == MECHANISM_NONE) {
+		say_no_mechanism(parts);
+	} else {
+		snprintf(reason, sizeof(reason),
+			 "the guard's programs could not be put in force: %s", strerror(-r));
+		say_part(parts, FEATURE_GUARD, r, reason);
+	}
+	say_duration("the guard", begin_ms);
+	return 0;
+}
+
+static void say_watch(struct parts *parts, int error, bool traces)
+{
+	char reason[ROW_DETAIL_MAX];
+
+	snprintf(reason, sizeof(reason), "the watch's programs could not be put in force: %s",
+		 strerror(-error));
+	say_part(parts, FEATURE_WATCH, error, reason);
+	say_part(parts, FEATURE_TRACES, traces ? 0 : -ENOTSUP,
+		 "no fentry and fexit: drift is seen by inotify without the writer's name");
+}
+
+static int start_watch(const struct bring_up *task, struct parts *parts, bool adopt_only)
+{
+	bool traces = false;
+	int r;
+
+	if (parts->watch)
+		return 0;
+	r = watch_bring_up(parts->features, &task->sizes, task->options->bpffs_dir, adopt_only,
+			   &parts->watch, &traces);
+	if (r != -ESTALE && r != -EAGAIN)
+		say_watch(parts, r, traces);
+	return r;
+}
+
+static int start_observe(const struct bring_up *task, struct parts *parts, bool adopt_only)
+{
+	const struct observe_setup setup = {
+		.pin_dir = task->options->bpffs_dir,
+		.topology = task->options->topology,
+		.max_containers = task->options->max_containers,
+		.adopt_only = adopt_only,
+	};
+	int r;
+
+	if (parts->observer)
+		return 0;
+	r = observe_open(&setup, &parts->observer);
+	if (r != -ESTALE && r != -EAGAIN)
+		say_part(parts, FEATURE_OBSERVE, r,
+			 "the observer's programs could not be put in force");
+	return r;
+}
+
+int adopt_rest(const struct bring_up *task, struct parts *parts)
+{
+	/* which programs the watch should have depends on abilities */
+	int watch = parts->nr_known == ABILITY_NR ? start_watch(task, parts, true) : -EAGAIN;
+	int observe = start_observe(task, parts, true);
+
+	if (watch == -ESTALE || observe == -ESTALE)
+		return -ESTALE;
+	return watch || observe ? -EAGAIN : 0;
+}
+
+int bring_up_rest(const struct bring_up *task, struct parts *parts)
+{
+	bool remembered = parts->nr_known == ABILITY_NR;
+	uint64_t begin_ms = now_ms();
+	int watch, observe;
+
+	find_out(task, parts, ABILITY_NR);
+	watch = start_watch(task, parts, false);
+	say_duration("the watch", begin_ms);
+	begin_ms = now_ms();
+	observe = start_observe(task, parts, false);
+	say_duration("the observer", begin_ms);
+	if (watch == -ESTALE || observe == -ESTALE)
+		return -ESTALE;
+	if ((watch || observe) && remembered)
+		ask_again(task, parts);
+	return 0;
+}
+
+void parts_merge(struct parts *parts, const struct parts *later)
+{
+	struct feature_row guard = parts->features[ABILITY_NR + FEATURE_GUARD];
+
+	memcpy(parts->features, later->features, sizeof(parts->features));
+	parts->features[ABILITY_NR + FEATURE_GUARD] = guard;
+	parts->nr_known = later->nr_known;
+	parts->watch = later->watch;
+	parts->observer = later->observer;
+}
