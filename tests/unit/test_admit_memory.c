@@ -233,6 +233,42 @@ static void restored(void **state)
 	}
 }
 
+/* A container that only shares stands first: under container scope it has no nodes. */
+static struct pod_spec *sharing_pod(void)
+{
+	struct pod_spec *spec = scene_pod("sharing");
+
+	set_budget(spec, 2);
+	spec->request.memory_bytes = spec->limit.memory_bytes = 6 * GIB;
+	add_container(spec, "exporter", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	ask(spec, "db", CONTAINER_APP, 4 * GIB);
+	return spec;
+}
+
+/* A restart or a reload with another scope decides anew on pods that come, not on what runs. */
+static void restored_under_another_scope(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+
+	(void)state;
+	for (int scope = 0; scope < ALIGN_SCOPE_NR; scope++) {
+		struct policy then = policy_of(ALIGN_RESTRICTED, (enum align_scope)scope);
+		struct policy now = policy_of(ALIGN_RESTRICTED, (enum align_scope) !scope);
+		struct ledger *before cleanup_ledger = scene_ledger(topology, &then);
+		struct ledger *after cleanup_ledger = scene_ledger(topology, &now);
+		char error[256] = "";
+
+		assert_true(admit_and_free(before, sharing_pod()).admitted);
+		assert_int_equal(free_of(before, 0), (scope == ALIGN_SCOPE_POD ? 2 : 4) * GIB);
+		assert_int_equal(ledger_restore(after, ledger_find(before, "sharing"), error,
+						sizeof(error)),
+				 0);
+		assert_true(memory_state_equal(ledger_memory_manager(before),
+					       ledger_memory_state(before),
+					       ledger_memory_state(after)));
+	}
+}
+
 /* Fewer bytes than when it was admitted: it runs on, and its record says what happened. */
 static void restored_on_less(void **state)
 {
@@ -324,6 +360,7 @@ int main(void)
 		cmocka_unit_test(refused_change),
 		cmocka_unit_test(budget_on_one_node),
 		cmocka_unit_test(restored),
+		cmocka_unit_test(restored_under_another_scope),
 		cmocka_unit_test(restored_on_less),
 		cmocka_unit_test(kernel_lacks_pages),
 		cmocka_unit_test(nothing_in_common),

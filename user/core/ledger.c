@@ -508,6 +508,27 @@ static int check_restorable(const struct ledger *ledger, const struct ledger_pod
 }
 
 /*
+ * Was its budget placed as one? The policy may have been another one then, so
+ * what is recorded decides: a bubble is one, and of a container that shares only a
+ * budget gives it nodes. Where neither is to be seen the policy of today has to do.
+ */
+static bool was_placed_whole(const struct ledger *ledger, const struct ledger_pod *pod)
+{
+	const struct pod_spec *spec = pod->spec;
+
+	if (pod->has_bubble || !spec->has_pod_resources)
+		return pod->has_bubble;
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (pod->grants[i].mems && !memory_is_exclusive(&spec->containers[i]))
+			return true;
+	}
+	/* Whole CPUs would have made a bubble. */
+	if (ledger->policy->cpu == CPU_POLICY_STATIC && cpu_bubble_count(spec, pod->qos))
+		return false;
+	return memory_is_whole(&ledger->memory, spec);
+}
+
+/*
  * Blocks follow from the request and the nodes, so nothing else is recorded. A
  * machine that has changed does not end a pod: its memory is extended, moved or
  * no longer pinned, and the pod says so.
@@ -525,7 +546,7 @@ static int restore_memory(struct ledger *ledger, struct ledger_pod *pod)
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		pod->memory->containers[i].nodes = pod->grants[i].mems;
 	memory = ledger_memory_pod(pod);
-	memory_rebuild(&ledger->memory, &memory);
+	memory_rebuild(&ledger->memory, &memory, was_placed_whole(ledger, pod));
 	restored = memory_restore(&ledger->memory, &ledger->memory_state, &memory, false);
 	for (uint32_t i = 0; i < pod->nr_grants && restored != MEMORY_KEPT; i++)
 		pod->grants[i].mems = memory_container_nodes(pod->memory, i);

@@ -217,7 +217,7 @@ enum memory_result {
 
 /* What a failed call asked for and had. */
 struct memory_shortage {
-	uint32_t type; /* the first that is short */
+	uint32_t type;		     /* the first that is short */
 	uint64_t unknown_page_bytes; /* instead of a type: a page size no node has; else 0 */
 	uint64_t wanted_bytes, available_bytes;
 	uint64_t kernel_free_bytes; /* huge pages, by the kernel; MEMORY_NOT_KNOWN */
@@ -296,8 +296,9 @@ int memory_check_state(const struct memory_manager *manager, const struct memory
 /*
  * Work out what a pod holds from its request and the nodes of each container
  * (containers[i].nodes; 0 = holds nothing), as if given in order. Nothing is charged.
+ * `whole`: its budget was placed as one, whatever the policy of today would do.
  */
-void memory_rebuild(const struct memory_manager *manager, struct memory_pod *pod);
+void memory_rebuild(const struct memory_manager *manager, struct memory_pod *pod, bool whole);
 
 /* Is the pod's budget placed as one: resources of its own, pod scope, managers on? */
 bool memory_is_whole(const struct memory_manager *manager, const struct pod_spec *spec);

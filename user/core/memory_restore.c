@@ -74,13 +74,23 @@ const char *memory_restored_name(enum memory_restored restored)
 	return names[restored];
 }
 
-void memory_rebuild(const struct memory_manager *manager, struct memory_pod *pod)
+/* The nodes of a budget; containers without a part of it have none. */
+static node_mask_t budget_nodes(const struct memory_blocks *blocks)
+{
+	node_mask_t nodes = 0;
+
+	for (uint32_t i = 0; i < blocks->nr && !nodes; i++)
+		nodes = blocks->containers[i].nodes;
+	return nodes;
+}
+
+void memory_rebuild(const struct memory_manager *manager, struct memory_pod *pod, bool whole)
 {
 	struct memory_blocks *blocks = pod->blocks;
 
-	if (memory_is_whole(manager, pod->spec)) {
-		if (blocks->nr && blocks->containers[0].nodes)
-			memory_divide(manager, blocks->containers[0].nodes, pod);
+	if (whole) {
+		if (budget_nodes(blocks))
+			memory_divide(manager, budget_nodes(blocks), pod);
 		return;
 	}
 	for (uint32_t i = 0; i < blocks->nr; i++) {
