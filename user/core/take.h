@@ -3,7 +3,7 @@
  * Choosing CPUs out of a free set: the kubelet's packed and distributed orders.
  *
  * Pure functions of (topology, free set, count, options): the same input gives
- * the same CPUs. Nothing is allocated; about 100 KiB of stack is used.
+ * the same CPUs. Nothing is allocated; up to 256 KiB of stack are used.
  *
  * With compatibility "repaired" a successful answer is always exactly `count`
  * CPUs out of `free`. With "kubelet-1.36" the answer is that of kubelet v1.36.3
