@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: format core lib
 // COVERS: user/format/kubelet_state.c
+// COVERS: user/format/kubelet_file.c
 /* The kubelet's CPU state file: what is accepted can be written and read again, the same. */
 #include <string.h>
 

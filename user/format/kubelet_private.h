@@ -5,6 +5,7 @@
 
 #include <json-c/json.h>
 
+#include "format/kubelet_memory.h"
 #include "format/kubelet_state.h"
 #include "lib/text.h"
 
@@ -42,5 +43,10 @@ void kubelet_append_string(struct text *text, const char *string);
 uint32_t kubelet_sum(uint32_t sum, const char *string);
 
 #define KUBELET_SUM_START 2166136261U
+
+/* Of the memory state: entries alone; the checksum of a layout (of layout 3: of the data). */
+void kubelet_memory_entries_fini(struct kubelet_memory_entries *entries);
+int kubelet_memory_sum(const struct kubelet_memory_state *state, enum kubelet_memory_layout layout,
+		       uint32_t *ret_sum);
 
 #endif

@@ -8,13 +8,10 @@
  */
 #include <errno.h>
 #include <json-c/json.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "format/kubelet_private.h"
-
-#define MAX_DEPTH 12
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -113,13 +110,6 @@ static void dump_pod_map(struct text *text, const struct kubelet_entries *entrie
 	text_append(text, "]");
 }
 
-uint32_t kubelet_sum(uint32_t sum, const char *string)
-{
-	for (const unsigned char *byte = (const unsigned char *)string; *byte; byte++)
-		sum = (sum ^ *byte) * 16777619U;
-	return sum;
-}
-
 static int checksum_of(const struct kubelet_cpu_state *state, const char *type, uint32_t *ret_sum)
 {
 	cleanup_text struct text text = {0};
@@ -149,39 +139,6 @@ static int checksum_of(const struct kubelet_cpu_state *state, const char *type, 
 	return 0;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
-
-int kubelet_refuse(struct kubelet_reader *reader, enum kubelet_fault fault, const char *format, ...)
-{
-	va_list args;
-
-	reader->fault = fault;
-	va_start(args, format);
-	vsnprintf(reader->error, reader->error_size, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-const char *kubelet_plain_string(struct json_object *value)
-{
-	const char *text;
-
-	if (!value)
-		return "";
-	if (!json_object_is_type(value, json_type_string))
-		return NULL;
-	text = json_object_get_string(value);
-	return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
-}
-
-struct json_object *kubelet_member(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(object, name, &value);
-	return value;
-}
-
 static int add_entry(struct kubelet_reader *reader, struct kubelet_entries *entries,
 		     const char *pod, const char *container, struct json_object *value)
 {
@@ -195,14 +152,6 @@ static int add_entry(struct kubelet_reader *reader, struct kubelet_entries *entr
 		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "more than %d entries",
 				      KUBELET_STATE_MAX_ENTRIES);
 	return kubelet_entries_add(entries, pod, container, list);
-}
-
-int kubelet_check_object(struct kubelet_reader *reader, struct json_object *value, const char *what)
-{
-	if (value && !json_object_is_type(value, json_type_object))
-		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "'%.60s' is not an object",
-				      what);
-	return 0;
 }
 
 static int read_containers_of(struct kubelet_reader *reader, const char *pod,
@@ -325,40 +274,6 @@ static int read_version(struct kubelet_reader *reader, struct json_object *root,
 	return r < 0 ? r : check_sum(reader, root, state);
 }
 
-int kubelet_check_members(struct kubelet_reader *reader, struct json_object *object,
-			  const char *const *known, const char *newest)
-{
-	json_object_object_foreach (object, name, value) {
-		const char *const *at = known;
-
-		(void)value;
-		while (*at && strcmp(*at, name) != 0)
-			at++;
-		if (!*at)
-			return kubelet_refuse(reader, KUBELET_FAULT_VERSION,
-					      "'%.40s' is in no version up to %s, the newest known "
-					      "here; the file is of a newer kubelet",
-					      name, newest);
-	}
-	return 0;
-}
-
-int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,
-		      struct json_object **ret_inner)
-{
-	const char *data = kubelet_plain_string(kubelet_member(root, "data"));
-	struct json_object *value = kubelet_member(root, "dataChecksum");
-	uint32_t sum = kubelet_sum(KUBELET_SUM_START, "(string)");
-
-	if (!data || !data[0] || !json_object_is_type(value, json_type_int))
-		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
-				      "data or dataChecksum is not what it should be");
-	if (json_object_get_int64(value) != kubelet_sum(sum, data))
-		return kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
-				      "dataChecksum does not match the data");
-	return kubelet_parse_json(reader, data, strlen(data), ret_inner);
-}
-
 /* The older version beside the text is for older kubelets, its checksum empty. */
 static int read_v4(struct kubelet_reader *reader, struct json_object *root,
 		   struct kubelet_cpu_state *state)
@@ -412,34 +327,6 @@ static int parse_lists(struct kubelet_reader *reader, struct kubelet_cpu_state *
 				"pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
 				entry->pod, entry->container, entry->list);
 	}
-	return 0;
-}
-
-int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t len,
-		       struct json_object **ret_root)
-{
-	struct json_tokener *tokener;
-	struct json_object *root;
-	enum json_tokener_error problem;
-
-	if (len > KUBELET_STATE_MAX_BYTES)
-		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "larger than %d bytes",
-				      KUBELET_STATE_MAX_BYTES);
-	tokener = json_tokener_new_ex(MAX_DEPTH);
-	if (!tokener)
-		return -ENOMEM;
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-	root = json_tokener_parse_ex(tokener, data, (int)len);
-	problem = json_tokener_get_error(tokener);
-	json_tokener_free(tokener);
-	if (problem != json_tokener_success || !json_object_is_type(root, json_type_object)) {
-		json_object_put(root);
-		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "not a JSON object: %s",
-				      problem == json_tokener_success
-					      ? "something else"
-					      : json_tokener_error_desc(problem));
-	}
-	*ret_root = root;
 	return 0;
 }
 
@@ -512,22 +399,6 @@ int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const c
 	return 0;
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
-
-void kubelet_append_string(struct text *text, const char *string)
-{
-	text_append(text, "\"");
-	for (const char *c = string; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			text_printf(text, "\\%c", *c);
-		else if ((unsigned char)*c < 0x20 || *c == '<' || *c == '>' || *c == '&')
-			text_printf(text, "\\u%04x", (unsigned char)*c);
-		else
-			text_append_len(text, c, 1);
-	}
-	text_append(text, "\"");
-}
-
 static void append_containers(struct text *text, const struct kubelet_entries *entries)
 {
 	text_append(text, ",\"entries\":{");
@@ -587,18 +458,4 @@ int kubelet_cpu_state_write(const struct kubelet_cpu_state *state, bool pod_leve
 		append_pods(&text, &state->pods);
 	text_printf(&text, ",\"checksum\":%u}", sum);
 	return text_take(&text, ret_text);
-}
-
-const char *kubelet_fault_name(enum kubelet_fault fault)
-{
-	static const char *const names[KUBELET_FAULT_NR] = {
-		[KUBELET_FAULT_NONE] = "none",
-		[KUBELET_FAULT_UNREADABLE] = "restore-failed",
-		[KUBELET_FAULT_CHECKSUM] = "corrupt",
-		[KUBELET_FAULT_POLICY] = "policy-differs",
-		[KUBELET_FAULT_CPUSET] = "bad-cpuset",
-		[KUBELET_FAULT_VERSION] = "newer-version",
-	};
-
-	return names[fault];
 }
