@@ -20,7 +20,7 @@ static const char *const option_names[OPTION_NR] = {
 	[OPTION_MAX_NODES] = "max-allowable-numa-nodes",
 	[OPTION_MEMORY_NONE] = "memoryManagerPolicy None",
 	[OPTION_MEMORY_STATIC] = "memoryManagerPolicy Static",
-	[OPTION_MEMORY_RESERVED] = "reservedMemory",
+	[OPTION_MEMORY_RESERVED] = "reservedMemory on several nodes",
 	[OPTION_POD_LEVEL] = "PodLevelResourceManagers",
 	[OPTION_POD_LEVEL_OFF] = "PodLevelResourceManagers off",
 };
@@ -30,7 +30,7 @@ static const char *const event_names[EVENT_NR] = {
 	[EVENT_AGAIN] = "same again",	     [EVENT_REMOVE] = "removal",
 	[EVENT_ENDING] = "ending",	     [EVENT_ABORT] = "abort",
 	[EVENT_RESTART] = "restart",	     [EVENT_STALE] = "stale record",
-	[EVENT_OFFLINE] = "CPUs off and on",
+	[EVENT_OFFLINE] = "CPUs off and on", [EVENT_RELOAD] = "other alignment",
 };
 
 static const char *const feature_names[FEATURE_NR] = {
@@ -69,7 +69,7 @@ void cover_policy(struct coverage *coverage, const struct shape *shape, const st
 		[OPTION_MAX_NODES] = policy->max_nodes,
 		[OPTION_MEMORY_NONE] = policy->memory == MEMORY_POLICY_NONE,
 		[OPTION_MEMORY_STATIC] = policy->memory == MEMORY_POLICY_STATIC,
-		[OPTION_MEMORY_RESERVED] = policy->nr_memory_reservations,
+		[OPTION_MEMORY_RESERVED] = policy->nr_memory_reservations > 1,
 		[OPTION_POD_LEVEL] = policy->pod_level_managers,
 		[OPTION_POD_LEVEL_OFF] = !policy->pod_level_managers,
 	};

@@ -188,7 +188,8 @@ static void draw_memory(struct chance *chance, const struct hardware *hardware,
 		return;
 	policy->memory = MEMORY_POLICY_STATIC;
 	for (uint32_t i = 0; i < hardware->nr_nodes; i++) {
-		if (chance_percent(chance, 40))
+		/* The kubelet wants some to be reserved at all. */
+		if (!i || chance_percent(chance, 40))
 			policy->memory_reservations[policy->nr_memory_reservations++] =
 				(struct memory_reservation){
 					.node_id = hardware->nodes[i].id,

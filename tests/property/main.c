@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "format/config.h"
 #include "format/facts.h"
 #include "property.h"
 
@@ -186,22 +185,18 @@ static void show(const struct scenario *scenario)
 {
 	struct hardware *hardware cleanup_free = malloc(sizeof(*hardware));
 	struct coverage *ignored cleanup_free = calloc(1, sizeof(*ignored));
-	struct config *config cleanup_free = malloc(sizeof(*config));
 	struct topology *topology cleanup_topology = NULL;
 	cleanup_text struct text machine = {0};
 	cleanup_text struct text policy = {0};
 	char error[ERROR_MAX] = "";
 
-	if (!hardware || !ignored || !config)
+	if (!hardware || !ignored)
 		abort();
 	generate_hardware(&scenario->shape, hardware);
 	if (hardware_topology(hardware, &CPUSET_EMPTY, &topology))
 		return;
 	facts_render(topology, &machine);
-	config_default(config);
-	config->policy = scenario->policy;
-	config->kube_reserved.cpu_mcpu = scenario->policy.reserved_mcpu;
-	config_render(config, EMIT_JSON, &policy);
+	mirror_config(&scenario->policy, &policy);
 	printf("# smallest failing case, %u steps\n# machine: %s# configuration: %s\n",
 	       scenario->nr_steps, machine.data, policy.data);
 	play(scenario, ignored, true, error);

@@ -96,7 +96,7 @@ struct ledger *mirror_recover(struct stage *stage)
 
 enum { FILE_TOPOLOGY, FILE_CONFIG, FILE_STATE, FILE_POD, FILE_NR };
 
-static const char *const file_names[FILE_NR] = {"machine.json", "config.yaml", "state.json",
+static const char *const file_names[FILE_NR] = {"machine.json", "config.json", "state.json",
 						"pod.json"};
 static char directory[64];
 static char files[FILE_NR][96];
@@ -195,7 +195,17 @@ static void write_manifest(const struct pod_spec *spec, bool has_ephemeral, stru
 	emit_end(&emitter);
 }
 
-static void write_config(const struct policy *policy, struct text *text)
+/* What is reserved per node must be what is reserved in all; nobody is evicted. */
+static int64_t reserved_memory(const struct policy *policy)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < policy->nr_memory_reservations; i++)
+		sum += (int64_t)policy->memory_reservations[i].bytes;
+	return sum;
+}
+
+void mirror_config(const struct policy *policy, struct text *text)
 {
 	struct config *config cleanup_free = malloc(sizeof(*config));
 
@@ -204,7 +214,9 @@ static void write_config(const struct policy *policy, struct text *text)
 	config_default(config);
 	config->policy = *policy;
 	config->kube_reserved.cpu_mcpu = policy->reserved_mcpu;
-	config_render(config, EMIT_YAML, text);
+	config->kube_reserved.memory_bytes = reserved_memory(policy);
+	config->eviction_memory.bytes = 0;
+	config_render(config, EMIT_JSON, text);
 }
 
 static void write_files(const struct stage *stage, const struct pod_spec *spec, bool has_ephemeral)
@@ -216,7 +228,7 @@ static void write_files(const struct stage *stage, const struct pod_spec *spec, 
 
 	make_directory();
 	facts_render(stage->topology, &topology);
-	write_config(&stage->policy, &config);
+	mirror_config(&stage->policy, &config);
 	state_encode(stage->ledger, BOOT_ID, &state);
 	write_manifest(spec, has_ephemeral, &pod);
 	write_file(files[FILE_TOPOLOGY], &topology);
@@ -305,7 +317,7 @@ static struct json_object *view_live(const struct stage *stage, const struct pod
 	return view_simulate(stage->ledger, &row);
 }
 
-void mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_ephemeral)
+bool mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_ephemeral)
 {
 	static const char *const keys[] = {"topology",	  "cpus",     "cores",	   "uncores",
 					   "numa_nodes",  "sockets",  "pods",	   "refusals",
@@ -320,13 +332,15 @@ void mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_
 		stage->coverage->feature[FEATURE_EPHEMERAL] += has_ephemeral;
 		simulated = run_simulate(stage, has_ephemeral);
 		if (!simulated)
-			return;
+			return false;
 	}
-	if (admit_pod(stage->ledger, spec, &decision))
-		return complain(stage, "admission of pod %s is an error", spec->uid);
-	if (!simulated)
-		return;
-	live = view_live(stage, spec, &decision);
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+	if (admit_pod(stage->ledger, spec, &decision)) {
+		complain(stage, "admission of pod %s is an error", spec->uid);
+		return false;
+	}
+	if (simulated)
+		live = view_live(stage, spec, &decision);
+	for (size_t i = 0; simulated && i < ARRAY_SIZE(keys); i++)
 		compare_member(stage, live, simulated, keys[i]);
+	return decision.admitted;
 }

@@ -18,6 +18,7 @@
 
 #include "../unit/random.h"
 #include "core/admit.h"
+#include "lib/text.h"
 
 #define MAX_STEPS      200
 #define MAX_CPUS       1024 /* of a machine; ids are below twice as many */
@@ -120,6 +121,7 @@ enum event {
 	EVENT_RESTART,
 	EVENT_STALE, /* a record of CPUs that are held is offered for recovery */
 	EVENT_OFFLINE,
+	EVENT_RELOAD, /* another alignment policy under pods that run */
 	EVENT_NR
 };
 
@@ -163,6 +165,8 @@ bool coverage_is_enough(const struct coverage *coverage);
 struct known_pod {
 	struct pod_spec *spec; /* NULL = not there */
 	enum pod_state state;
+	enum align_policy align; /* when it was admitted */
+	enum align_scope scope;
 	uint64_t digest;
 };
 
@@ -179,6 +183,9 @@ struct stage {
 	char error[ERROR_MAX]; /* "" = fine so far */
 	bool is_verbose;
 };
+
+/* Pods are called p0, p1, …: the index in `known`. */
+uint32_t name_of(const char *uid);
 
 void complain(struct stage *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Say in words what happens; only when a shrunk failure is shown. */
@@ -228,8 +235,11 @@ struct ledger *mirror_recover(struct stage *stage);
 /*
  * Admit `spec` by `pinfold simulate` on files of this stage, then here: the same
  * must come out. An ephemeral container in its document must make no difference.
+ * True = admitted.
  */
-void mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_ephemeral);
+bool mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_ephemeral);
+/* The configuration file of a policy, on one line. */
+void mirror_config(const struct policy *policy, struct text *text);
 /* Remove the files simulate was given; a signal handler may call it. */
 void mirror_end(void);
 

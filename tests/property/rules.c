@@ -118,21 +118,25 @@ bool says_all(const struct container_spec *container)
 	       equal_above_zero(container->request.memory_bytes, container->limit.memory_bytes);
 }
 
-bool is_one(const struct policy *policy, const struct pod_spec *spec)
+bool is_one(const struct stage *stage, const struct pod_spec *spec)
 {
-	return spec->has_pod_resources && policy->pod_level_managers &&
-	       policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD &&
-	       is_guaranteed(spec);
+	const struct known_pod *known = &stage->known[name_of(spec->uid)];
+	enum align_policy align = known->spec ? known->align : stage->policy.align;
+	enum align_scope scope = known->spec ? known->scope : stage->policy.scope;
+
+	return spec->has_pod_resources && stage->policy.pod_level_managers && align != ALIGN_NONE &&
+	       scope == ALIGN_SCOPE_POD && is_guaranteed(spec);
 }
 
-uint32_t entitled_cpus(const struct policy *policy, const struct pod_spec *spec, uint32_t index)
+uint32_t entitled_cpus(const struct stage *stage, const struct pod_spec *spec, uint32_t index)
 {
 	const struct container_spec *container = &spec->containers[index];
+	const struct policy *policy = &stage->policy;
 
 	if (policy->cpu != CPU_POLICY_STATIC || !is_guaranteed(spec))
 		return 0;
 	/* A budget that is no whole number makes no bubble, so nobody has a slice of one. */
-	if (is_one(policy, spec) && spec->request.cpu_mcpu % 1000)
+	if (is_one(stage, spec) && spec->request.cpu_mcpu % 1000)
 		return 0;
 	if (spec->has_pod_resources && (!policy->pod_level_managers || !says_all(container)))
 		return 0;
@@ -141,9 +145,9 @@ uint32_t entitled_cpus(const struct policy *policy, const struct pod_spec *spec,
 	return (uint32_t)(container->request.cpu_mcpu / 1000);
 }
 
-uint32_t bubble_cpus(const struct policy *policy, const struct pod_spec *spec)
+uint32_t bubble_cpus(const struct stage *stage, const struct pod_spec *spec)
 {
-	if (policy->cpu != CPU_POLICY_STATIC || !is_one(policy, spec) ||
+	if (stage->policy.cpu != CPU_POLICY_STATIC || !is_one(stage, spec) ||
 	    spec->request.cpu_mcpu % 1000)
 		return 0;
 	return (uint32_t)(spec->request.cpu_mcpu / 1000);
@@ -169,7 +173,7 @@ static void check_separate(struct stage *stage, const struct ledger_pod *pod, ui
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
-		uint32_t nr = entitled_cpus(&stage->policy, pod->spec, i);
+		uint32_t nr = entitled_cpus(stage, pod->spec, i);
 		struct bits cpus = bits_of(&grant->cpus);
 
 		bits_add(&held, &cpus);
@@ -214,7 +218,7 @@ static void check_bubble(struct stage *stage, const struct ledger_pod *pod, uint
 		if (!bits_within(&cpus, &bubble))
 			complain(stage, "candidates: pod %s container %s runs outside its bubble",
 				 pod->spec->uid, grant->container);
-		if (entitled_cpus(&stage->policy, pod->spec, i)) {
+		if (entitled_cpus(stage, pod->spec, i)) {
 			if (grant->kind != CONTAINER_INIT)
 				bits_subtract(&left, &cpus);
 		} else if (grant->kind == CONTAINER_INIT &&
@@ -227,7 +231,7 @@ static void check_bubble(struct stage *stage, const struct ledger_pod *pod, uint
 		const struct grant *grant = &pod->grants[i];
 		struct bits cpus = bits_of(&grant->cpus);
 
-		if (!entitled_cpus(&stage->policy, pod->spec, i) && grant->kind != CONTAINER_INIT &&
+		if (!entitled_cpus(stage, pod->spec, i) && grant->kind != CONTAINER_INIT &&
 		    (grant->isolation != ISOLATION_POD || !bits_equal(&cpus, &left)))
 			complain(stage, "pool: pod %s container %s has not the pod's shared pool",
 				 pod->spec->uid, grant->container);
@@ -236,7 +240,7 @@ static void check_bubble(struct stage *stage, const struct ledger_pod *pod, uint
 
 static void check_pod(struct stage *stage, const struct ledger_pod *pod)
 {
-	uint32_t budget = bubble_cpus(&stage->policy, pod->spec);
+	uint32_t budget = bubble_cpus(stage, pod->spec);
 
 	if (budget)
 		check_bubble(stage, pod, budget);

@@ -101,14 +101,15 @@ static void check_alignment(struct stage *stage, const struct ledger_pod *pod)
 static void check_whole_cores(struct stage *stage, const struct ledger_pod *pod)
 {
 	uint32_t per_core = stage->topology->num_cpus / stage->topology->num_cores;
-	uint32_t budget = bubble_cpus(&stage->policy, pod->spec);
+	struct bits cpus = bits_of(&pod->bubble);
 
 	if (!stage->policy.cpu_options.full_pcpus_only)
 		return;
-	if (budget % per_core)
+	if (bits_count(&cpus) % per_core)
 		complain(stage, "cores: pod %s holds a part of a core", pod->spec->uid);
-	for (uint32_t i = 0; i < pod->nr_grants && !budget; i++) {
-		if (entitled_cpus(&stage->policy, pod->spec, i) % per_core)
+	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++) {
+		cpus = bits_of(&pod->grants[i].cpus);
+		if (bits_count(&cpus) % per_core)
 			complain(stage, "cores: pod %s container %s holds a part of a core",
 				 pod->spec->uid, pod->grants[i].container);
 	}
@@ -160,8 +161,8 @@ void check_refused(struct stage *stage, const struct pod_spec *spec,
 		mine = bits_of(&old->held);
 	bits_add(&shared, &mine);
 	for (uint32_t i = 0; i < spec->nr_containers; i++) {
-		wanted += entitled_cpus(policy, spec, i);
-		nr_host += !entitled_cpus(policy, spec, i);
+		wanted += entitled_cpus(stage, spec, i);
+		nr_host += !entitled_cpus(stage, spec, i);
 	}
 	if (wanted > bits_count(&free))
 		return;

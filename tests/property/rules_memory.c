@@ -101,7 +101,7 @@ static void charge(struct stage *stage, struct tally *tally, node_mask_t nodes,
 static void charge_pod(struct stage *stage, struct tally *tally, const struct ledger_pod *pod)
 {
 	const struct pod_spec *spec = pod->spec;
-	bool one = is_one(&stage->policy, spec);
+	bool one = is_one(stage, spec);
 	node_mask_t whole = 0;
 
 	for (uint32_t i = 0; i < tally->nr_placements; i++)

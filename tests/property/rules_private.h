@@ -74,14 +74,14 @@ static inline bool bits_within(const struct bits *part, const struct bits *whole
 struct bits usable_cpus(const struct stage *stage);
 struct bits cpus_of_node(const struct stage *stage, uint32_t node_id);
 
-/* What a request is entitled to, by its numbers and the policy alone. */
+/* What a request is entitled to, by its numbers and the policy it was admitted under. */
 bool is_guaranteed(const struct pod_spec *spec);
 /* In a pod with resources of its own: a container that fully says what it wants. */
 bool says_all(const struct container_spec *container);
 /* Placed as one: resources of its own, alignment in pod scope, managers told to. */
-bool is_one(const struct policy *policy, const struct pod_spec *spec);
-uint32_t entitled_cpus(const struct policy *policy, const struct pod_spec *spec, uint32_t index);
-uint32_t bubble_cpus(const struct policy *policy, const struct pod_spec *spec);
+bool is_one(const struct stage *stage, const struct pod_spec *spec);
+uint32_t entitled_cpus(const struct stage *stage, const struct pod_spec *spec, uint32_t index);
+uint32_t bubble_cpus(const struct stage *stage, const struct pod_spec *spec);
 
 void check_memory(struct stage *stage);
 

@@ -65,9 +65,14 @@ void tell_pod(const struct stage *stage, const char *what, const struct pod_spec
 
 /* --- what was promised ------------------------------------------------------------------------ */
 
+uint32_t name_of(const char *uid)
+{
+	return (uint32_t)strtoul(uid + 1, NULL, 10) % NR_NAMES;
+}
+
 static struct known_pod *known_of(struct stage *stage, const char *uid)
 {
-	return &stage->known[strtoul(uid + 1, NULL, 10)];
+	return &stage->known[name_of(uid)];
 }
 
 static void forget(struct stage *stage, const char *uid)
@@ -86,7 +91,13 @@ static void remember(struct stage *stage, const char *uid)
 	forget(stage, uid);
 	if (!pod)
 		return;
-	*known = (struct known_pod){pod_spec_copy(pod->spec), pod->state, pod_digest(pod)};
+	*known = (struct known_pod){
+		.spec = pod_spec_copy(pod->spec),
+		.state = pod->state,
+		.align = stage->policy.align,
+		.scope = stage->policy.scope,
+		.digest = pod_digest(pod),
+	};
 	if (!known->spec)
 		abort();
 }
@@ -435,6 +446,52 @@ static void step_offline(struct stage *stage, struct chance *chance)
 	topology_free(old_topology);
 }
 
+/* --- another policy under the same pods ------------------------------------------------------- */
+
+/*
+ * Whether the memory of a budget was charged as one is read off the bubble; a
+ * budget without one (no whole CPUs, no CPU policy) goes by the policy in force.
+ */
+static bool is_placed_visibly(const struct stage *stage)
+{
+	for (uint32_t i = 0; i < ledger_nr_pods(stage->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(stage->ledger, i);
+
+		if (pod->spec->has_pod_resources &&
+		    (stage->policy.cpu == CPU_POLICY_NONE || pod->spec->request.cpu_mcpu % 1000))
+			return false;
+	}
+	return true;
+}
+
+/* What is held stays held, whatever alignment is asked of pods that come. */
+static void step_reload(struct stage *stage, struct chance *chance)
+{
+	struct ledger *ledger cleanup_ledger = NULL, *old = stage->ledger;
+	struct policy before = stage->policy;
+	char error[256];
+
+	if (!can_restart(stage) || !is_placed_visibly(stage))
+		return;
+	stage->policy.align = chance_below(chance, ALIGN_NR);
+	stage->policy.scope = chance_below(chance, ALIGN_SCOPE_NR);
+	if (policy_check(&stage->policy, stage->topology, error, sizeof(error))) {
+		stage->policy = before;
+		return;
+	}
+	stage->coverage->event[EVENT_RELOAD]++;
+	tell(stage, "policy %s, scope %s", align_policy_name(stage->policy.align),
+	     align_scope_name(stage->policy.scope));
+	if (ledger_new(stage->topology, &stage->policy, error, sizeof(error), &ledger))
+		return complain(stage, "reload: %s", error);
+	for (uint32_t i = 0; i < ledger_nr_pods(old); i++) {
+		if (ledger_restore(ledger, ledger_pod_at(old, i), error, sizeof(error)))
+			complain(stage, "reload: %s", error);
+	}
+	stage->ledger = TAKE_PTR(ledger);
+	ledger_free(old);
+}
+
 /* --- a scenario ------------------------------------------------------------------------------- */
 
 /* The pod of this step comes through simulate first. */
@@ -448,9 +505,8 @@ static void step_mirror(struct stage *stage, struct chance *chance, const char *
 		return;
 	tell_pod(stage, "simulate and admit", spec);
 	ledger_free(mirror_recover(stage));
-	if (!stage->error[0])
-		mirror_simulate(stage, spec, chance_percent(chance, 2));
-	remember(stage, uid);
+	if (!stage->error[0] && mirror_simulate(stage, spec, chance_percent(chance, 2)))
+		remember(stage, uid);
 }
 
 /* A pod that is there, if any is; else the name itself. */
@@ -489,6 +545,8 @@ static void play_step(struct stage *stage, const struct action *step)
 		step_restart(stage);
 	else if (what < 95)
 		step_stale(stage, uid);
+	else if (what < 97)
+		step_reload(stage, &chance);
 	else
 		step_offline(stage, &chance);
 	if (!stage->error[0])
