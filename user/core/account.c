@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/admit_private.h"
 #include "core/quantity.h"
@@ -134,4 +135,46 @@ int account_alignment(const struct placing *placing, const struct cpu_offer *cpu
 	account->nr_providers = 1;
 	r = account_cpus(topology, cpu, &account->providers[0]);
 	return r ? r : account_memory(memory, account);
+}
+
+static bool has_same_grants(const struct ledger_pod *a, const struct ledger_pod *b)
+{
+	for (uint32_t i = 0; i < a->nr_grants; i++) {
+		if (a->grants[i].isolation != b->grants[i].isolation ||
+		    a->grants[i].mems != b->grants[i].mems ||
+		    !cpuset_equal(&a->grants[i].cpus, &b->grants[i].cpus))
+			return false;
+	}
+	return cpuset_equal(&a->held, &b->held);
+}
+
+int explain_grant(struct ledger *ledger, const char *uid, struct account *accounts, bool *ret_same)
+{
+	const struct ledger_pod *pod = ledger_find(ledger, uid);
+	struct decision *decision cleanup_free = malloc(sizeof(*decision));
+	struct pod_spec *spec cleanup_pod_spec = NULL;
+	struct ledger_pod was;
+	struct grant *grants cleanup_free = NULL;
+	int r;
+
+	if (!pod)
+		return -ENOENT;
+	/* Removing it frees what it points to: the ledger's own copy comes back on abort only. */
+	was = *pod;
+	spec = pod_spec_copy(pod->spec);
+	grants = calloc(was.nr_grants, sizeof(*grants));
+	if (!decision || !spec || !grants)
+		return -ENOMEM;
+	memcpy(grants, pod->grants, was.nr_grants * sizeof(*grants));
+	was.grants = grants;
+	memset(accounts, 0, was.nr_grants * sizeof(*accounts));
+	r = ledger_begin(ledger);
+	if (r)
+		return r;
+	r = admit_place_accounted(ledger, spec, decision, accounts, 1);
+	if (!r)
+		*ret_same = decision->admitted &&
+			    has_same_grants(&was, ledger_find(ledger, spec->uid));
+	ledger_abort(ledger);
+	return r;
 }

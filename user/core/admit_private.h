@@ -54,6 +54,14 @@ int account_alignment(const struct placing *placing, const struct cpu_offer *cpu
 		      const struct memory_offer *memory, const struct alignment *alignment,
 		      uint32_t container);
 
+/* --- change.c ---------------------------------------------------------------------------------- */
+
+/* The sentence of a change; who leaves is looked up in the ledger. */
+void change_say(const struct ledger *ledger, bool is_memory, const struct change *change,
+		char *text, size_t size);
+/* How much of this memory is asked for, to be read or set; NULL = not specified. */
+int64_t *change_amount(struct resources *resources, uint64_t page_bytes);
+
 /* --- refuse.c: sentences and numbers; `container` is an index or UINT32_MAX ------------------- */
 
 void refuse_result(const struct ledger *ledger, const struct ledger_pod *pod,
