@@ -506,6 +506,51 @@ static void simulate_has_the_promised_keys(void **state)
 	json_object_put(json);
 }
 
+/* 8 GiB and 64 huge pages of 2 MiB on one node; 1 GiB reserved, 1 GiB granted. */
+static void simulate_keeps_the_book_of_memory(void **state)
+{
+	const struct topology_node node = {.id = 0,
+					   .memory_bytes = 8 * GIB,
+					   .nr_hugepages = 1,
+					   .hugepages = {{.size_bytes = 2 << 20,
+							  .total_pages = 64,
+							  .free_pages = UINT64_MAX}}};
+	const struct topology_cpu cpus[] = {{.id = 0, .core = 0}, {.id = 1, .core = 1}};
+	const struct topology_facts facts = {.cpus = cpus,
+					     .nr_cpus = ARRAY_SIZE(cpus),
+					     .nodes = &node,
+					     .nr_nodes = 1,
+					     .num_cpus = TOPOLOGY_COUNTED,
+					     .num_cores = TOPOLOGY_COUNTED,
+					     .num_sockets = TOPOLOGY_COUNTED,
+					     .num_nodes = TOPOLOGY_COUNTED,
+					     .num_uncores = TOPOLOGY_COUNTED};
+	const struct simulate_row row = {.topology = "facts.json"};
+	struct policy policy = strict_policy("0");
+	struct topology *topology cleanup_topology = NULL;
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct json_object *json;
+	char error[256];
+
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.nr_memory_reservations = 1;
+	policy.memory_reservations[0] = (struct memory_reservation){.node_id = 0, .bytes = GIB};
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, guaranteed_pod("db", 1)).admitted);
+	json = view_simulate(ledger, &row);
+	check(&view_simulate_desc, json);
+	expect(json, "/memory/0/type", "memory");
+	expect(json, "/memory/0/total_bytes", "8589934592");
+	expect(json, "/memory/0/reserved_bytes", "1073741824");
+	expect(json, "/memory/0/allocated_bytes", "1073741824");
+	/* less the 128 MiB that are huge pages */
+	expect(json, "/memory/0/free_bytes", "6308233216");
+	expect(json, "/memory/1/type", "hugepages-2Mi");
+	expect(json, "/memory/1/free_bytes", "134217728");
+	json_object_put(json);
+}
+
 static void policy_lists_what_is_on(void **state)
 {
 	const struct stage *stage = *state;
@@ -633,6 +678,7 @@ int main(void)
 		cmocka_unit_test(explanations_know_an_older_decision),
 		cmocka_unit_test(explanations_warn_of_the_pods_quota),
 		cmocka_unit_test(simulate_has_the_promised_keys),
+		cmocka_unit_test(simulate_keeps_the_book_of_memory),
 		cmocka_unit_test(policy_lists_what_is_on),
 		cmocka_unit_test(rows_become_objects),
 		cmocka_unit_test(small_answers),
