@@ -209,9 +209,14 @@ static void after_refusal(struct stage *stage, struct chance *chance, const stru
 	check_refused(stage, spec, decision);
 	stage->coverage->change[decision->change.kind]++;
 	/* Restoring needs a ledger without the kubelet's defects. */
-	if (decision->change.kind != CHANGE_NONE && chance_percent(chance, 10) &&
-	    rules_hold_cpus(stage) && rules_hold_memory(stage))
-		check_suggestion(stage, spec, &decision->change);
+	if (decision->change.kind == CHANGE_NONE || !chance_percent(chance, 10) ||
+	    !rules_hold_cpus(stage) || !rules_hold_memory(stage))
+		return;
+	check_suggestion(stage, spec, &decision->change);
+	for (uint32_t i = 0; i < decision->nr_others; i++) {
+		stage->coverage->change[decision->others[i].kind]++;
+		check_suggestion(stage, spec, &decision->others[i]);
+	}
 }
 
 static void decide(struct stage *stage, struct chance *chance, const struct pod_spec *spec)
