@@ -3,7 +3,7 @@
 /*
  * Room that is left: worked examples, and on random machines the proof by
  * admission that the largest request fits and a larger one does not.
- * PINFOLD_SEED as in test_ledger_property.
+ * PINFOLD_SEED as in the property run.
  */
 #include <setjmp.h>
 #include <stdarg.h>

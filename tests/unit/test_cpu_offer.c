@@ -3,7 +3,7 @@
 /*
  * Hints of the CPU manager: the brief list decides like the whole one, on random
  * machines and free sets. PINFOLD_STEPS and PINFOLD_SEED as in
- * test_ledger_property.
+ * the property run.
  */
 #include <setjmp.h>
 #include <stdarg.h>

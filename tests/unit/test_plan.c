@@ -4,7 +4,7 @@
  * What the tree should be, and the way there, played step by step on a tree in
  * memory: nobody may meet an exclusive owner on a CPU, no list is ever empty,
  * and the end is what was desired. PINFOLD_STEPS and PINFOLD_SEED as in
- * test_ledger_property.
+ * the property run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
