@@ -5,8 +5,9 @@
  * Two ways. In repaired mode cases go through the ledger as in the agent: after a
  * refusal the shared pool must be what it was, while the kubelet's record shows
  * what its missing transaction left lying about. In kubelet-1.36 mode, and where
- * its defects decide what follows (a pod admitted twice, that is a restart; a
- * bubble lost because it could not be divided), the case is played by the
+ * its defects decide what follows (a pod admitted twice, whatever came of the
+ * first time: its init containers' CPUs are remembered; a bubble lost because it
+ * could not be divided), the case is played by the
  * kubelet's rules: no transaction, and what a refused pod was given is swept
  * before the next step. A case that states its compatibility is never played by
  * other rules than these.
@@ -98,9 +99,9 @@ static bool remove_containers(struct player *player, const char *uid)
 }
 
 /*
- * As the kubelet: what is there stays, also what was given before a refusal. A
- * pod that runs already comes again only after a restart, which forgets the sets
- * for reuse; one that was refused meets the set of its first try.
+ * As the kubelet: what is there stays, also what was given before a refusal. A pod
+ * that comes again meets the sets for reuse of its first try: four recorded cases
+ * show that the managers of the recording lived on (the affinities are still there).
  */
 static int admit_as_kubelet(struct player *player, const struct pod_spec *spec,
 			    struct decision *ret_decision)
@@ -108,15 +109,12 @@ static int admit_as_kubelet(struct player *player, const struct pod_spec *spec,
 	struct decision decision = {.wanted = -1, .available = -1};
 	const struct ledger_pod *known = ledger_find(player->ledger, spec->uid);
 	struct ledger_pod *pod;
-	bool is_running = known && !cpuset_is_empty(&known->held);
 	int r = ledger_begin(player->ledger);
 
 	if (r)
 		return r;
 	pod = known ? ledger_edit_pod(player->ledger, spec->uid)
 		    : ledger_new_pod(player->ledger, spec);
-	if (is_running)
-		player->reuse = (struct cpu_reuse){.uid = ""};
 	r = pod ? place_pod(player->ledger, pod, &player->reuse, &decision) : -1;
 	ledger_commit(player->ledger);
 	*ret_decision = decision;
@@ -133,12 +131,25 @@ static bool expect_refusal(struct player *player, size_t step, struct json_objec
 			      : NULL);
 }
 
+static bool was_asked_before(const struct player *player, size_t step, const char *uid)
+{
+	struct json_object *steps = field_of(player->line, "steps");
+
+	for (size_t i = 0; i < step; i++) {
+		struct json_object *earlier = json_object_array_get_idx(steps, i);
+
+		if (!strcmp(field_text(earlier, "op", ""), "admit") &&
+		    !strcmp(field_text(earlier, "pod", ""), uid))
+			return true;
+	}
+	return false;
+}
+
 static bool play_admit(struct player *player, size_t step, const char *uid,
 		       struct json_object *want)
 {
 	struct json_object *object = field_of(field_of(player->line, "pods"), uid);
 	struct pod_spec *spec cleanup_pod_spec = read_pod(object, uid, 0);
-	bool is_there = ledger_find(player->ledger, uid) != NULL;
 	struct cpuset before = *ledger_shared_pool(player->ledger);
 	struct decision decision;
 	int r;
@@ -149,7 +160,8 @@ static bool play_admit(struct player *player, size_t step, const char *uid,
 				  : admit_pod(player->ledger, spec, &decision);
 	if (r)
 		return expect(player, step, "result", "a decision", "an error");
-	if (is_there || (!decision.admitted && decision.refusal == REFUSAL_POD_BUDGET))
+	if (was_asked_before(player, step, uid) ||
+	    (!decision.admitted && decision.refusal == REFUSAL_POD_BUDGET))
 		player->needs_kubelet_rules = true;
 	if (!expect(player, step, "admit", field_bool(want, "admit") ? "true" : "false",
 		    decision.admitted ? "true" : "false"))
