@@ -44,13 +44,16 @@ enum {
 	EXIT_CONFIG = 78,	/* EX_CONFIG */
 };
 
+enum task { TASK_SERVE, TASK_CHECK_CONFIG, TASK_DRY_RUN, TASK_UNINSTALL };
+
 struct agent_options {
+	enum task task;
 	const char *config_file;
 	bool config_given; /* named on the command line: must be there */
 	const char *kubelet_config;
 	const char *root;     /* movable root of /sys and /proc, for tests */
 	const char *topology; /* instead of the live machine; --dry-run and tests only */
-	bool check_config, dry_run, uninstall, no_bpf;
+	bool no_bpf;
 	const char *log_level;
 };
 
@@ -108,6 +111,18 @@ static const char usage_text[] =
 	"Exit codes: 0 done, 2 usage, 69 the kernel lacks a must, 75 another instance\n"
 	"runs, 77 not root, 78 configuration, 1 anything else. See pinfoldd(8).\n";
 
+/* One that only looks and one that writes must not be asked together. */
+static int choose_task(struct agent_options *options, enum task task)
+{
+	if (options->task != TASK_SERVE && options->task != task) {
+		fprintf(stderr, "pinfoldd: --check-config, --dry-run and --uninstall exclude each "
+				"other: give one of them\n");
+		return EXIT_USAGE;
+	}
+	options->task = task;
+	return 0;
+}
+
 /* 0 = go on; else exit with *ret_exit. */
 static int parse_options(int argc, char **argv, struct agent_options *options, int *ret_exit)
 {
@@ -128,6 +143,7 @@ static int parse_options(int argc, char **argv, struct agent_options *options, i
 	};
 	int option;
 
+	*ret_exit = 0;
 	*options = (struct agent_options){
 		.config_file = PINFOLD_CONFIG_FILE, .root = "/", .log_level = "info"};
 	while ((option = getopt_long(argc, argv, "c:l:Vh", longs, NULL)) != -1) {
@@ -140,13 +156,13 @@ static int parse_options(int argc, char **argv, struct agent_options *options, i
 			options->kubelet_config = optarg;
 			break;
 		case CHECK:
-			options->check_config = true;
+			*ret_exit = choose_task(options, TASK_CHECK_CONFIG);
 			break;
 		case DRY_RUN:
-			options->dry_run = true;
+			*ret_exit = choose_task(options, TASK_DRY_RUN);
 			break;
 		case UNINSTALL:
-			options->uninstall = true;
+			*ret_exit = choose_task(options, TASK_UNINSTALL);
 			break;
 		case NO_BPF:
 			options->no_bpf = true;
@@ -173,13 +189,15 @@ static int parse_options(int argc, char **argv, struct agent_options *options, i
 			*ret_exit = EXIT_USAGE;
 			return 1;
 		}
+		if (*ret_exit)
+			return 1;
 	}
 	if (optind < argc) {
 		fprintf(stderr, "pinfoldd: what is '%s'? There are options only\n", argv[optind]);
 		*ret_exit = EXIT_USAGE;
 		return 1;
 	}
-	if (options->topology && !options->dry_run) {
+	if (options->topology && options->task != TASK_DRY_RUN) {
 		fprintf(stderr, "pinfoldd: --topology goes with --dry-run only: a live agent reads "
 				"the machine it runs on\n");
 		*ret_exit = EXIT_USAGE;
@@ -262,7 +280,7 @@ static struct controller_options controller_options(const struct agent *agent,
 		.kernel_release = agent->kernel_release,
 		.boot_id = agent->boot_id,
 		.revision = PINFOLD_REVISION,
-		.dry_run = agent->options.dry_run,
+		.dry_run = agent->options.task == TASK_DRY_RUN,
 	};
 }
 
@@ -432,8 +450,9 @@ static int open_groups(struct agent *agent)
 	const struct groups_options options = {
 		.root = agent->options.root,
 		.workload_root = PINFOLD_WORKLOAD_ROOT,
-		.may_write = agent->options.uninstall ||
-			     (!agent->options.dry_run && config_of(agent)->mode == MODE_ALLOCATE),
+		.may_write = agent->options.task == TASK_UNINSTALL ||
+			     (agent->options.task == TASK_SERVE &&
+			      config_of(agent)->mode == MODE_ALLOCATE),
 	};
 	enum dir_problem problem = DIR_FINE;
 	char error[GROUP_ERROR_MAX] = "";
@@ -750,22 +769,22 @@ int main(int argc, char **argv)
 	log_open("pinfoldd", level);
 	crash_arm();
 	if (load_config(&agent.options, &agent.settings[0].config)) {
-		if (!agent.options.uninstall)
+		if (agent.options.task != TASK_UNINSTALL)
 			return EXIT_CONFIG;
 		config_default(&agent.settings[0].config);
 		log_warn(0, "uninstall: the usual directories are taken; what lies in others that "
 			    "the configuration named stays");
 	}
-	if (agent.options.check_config) {
+	if (agent.options.task == TASK_CHECK_CONFIG) {
 		status = check_config(&agent);
-	} else if (agent.options.dry_run) {
+	} else if (agent.options.task == TASK_DRY_RUN) {
 		status = dry_run(&agent);
 	} else if (geteuid() != 0) {
 		log_err(0, "pinfoldd needs root: it writes cgroups and loads BPF programs; try "
 			   "--dry-run, or `pinfold simulate`, which need none");
 		status = EXIT_NOT_ROOT;
 	} else {
-		status = agent.options.uninstall ? uninstall(&agent) : serve(&agent);
+		status = agent.options.task == TASK_UNINSTALL ? uninstall(&agent) : serve(&agent);
 	}
 	take_down(&agent);
 	return status;

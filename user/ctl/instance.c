@@ -16,23 +16,13 @@
 #include "lib/file.h"
 #include "lib/log.h"
 
-/* Judged through the descriptor we keep, so that nobody can swap the directory afterwards. */
 static int open_directory(const char *path, int *ret_fd)
 {
-	struct stat status;
-	int fd cleanup_close = -1;
+	char problem[FILE_PROBLEM_MAX];
+	int r = file_open_private_dir(path, ret_fd, problem);
 
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return log_err(-errno, "cannot make runtimeDirectory %s", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status))
-		return log_err(-errno, "cannot open runtimeDirectory %s", path);
-	if (status.st_uid != geteuid() || (status.st_mode & 022))
-		return log_err(-EPERM,
-			       "runtimeDirectory %s belongs to uid %u with mode %04o; it must be "
-			       "ours and writable by nobody else: name a directory of its own",
-			       path, status.st_uid, status.st_mode & 07777);
-	*ret_fd = TAKE_FD(fd);
+	if (r)
+		return log_err(0, "runtimeDirectory %s %s", path, problem), r;
 	return 0;
 }
 

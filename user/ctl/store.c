@@ -129,8 +129,7 @@ static int refuse(struct store *store, int error, const char *format, ...)
 
 int store_open(struct store *store, const char *path)
 {
-	cleanup_close int fd = -1;
-	struct stat status;
+	char problem[FILE_PROBLEM_MAX];
 	int r;
 
 	*store = (struct store){.dir_fd = -1};
@@ -138,18 +137,9 @@ int store_open(struct store *store, const char *path)
 	if (r)
 		return refuse(store, r, "cannot make stateDirectory %.160s: %s", path,
 			      strerror(-r));
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status)) {
-		r = -errno;
-		return refuse(store, r, "cannot open stateDirectory %.160s: %s", path,
-			      strerror(-r));
-	}
-	if (status.st_uid != geteuid() || (status.st_mode & 022))
-		return refuse(store, -EPERM,
-			      "stateDirectory %.100s belongs to uid %u with mode %04o; it must be "
-			      "ours and writable by nobody else (chown root, chmod 0700)",
-			      path, status.st_uid, status.st_mode & 07777);
-	store->dir_fd = TAKE_FD(fd);
+	r = file_open_private_dir(path, &store->dir_fd, problem);
+	if (r)
+		return refuse(store, r, "stateDirectory %.90s %s", path, problem);
 	return 0;
 }
 

@@ -58,10 +58,38 @@ int file_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len)
 	if (fstat(fd, &info) < 0)
 		return -errno;
 	if (!S_ISREG(info.st_mode))
-		return -EINVAL;
+		return S_ISDIR(info.st_mode) ? -EISDIR : -EINVAL;
 	if (info.st_size < 0 || (size_t)info.st_size > max_bytes)
 		return -EFBIG;
 	return read_to_end(fd, info.st_size, max_bytes, ret_data, ret_len);
+}
+
+int file_open_private_dir(const char *path, int *ret_fd, char problem[FILE_PROBLEM_MAX])
+{
+	struct stat status;
+	int fd cleanup_close = -1;
+	int r;
+
+	if (mkdir(path, 0700) && errno != EEXIST) {
+		r = -errno;
+		snprintf(problem, FILE_PROBLEM_MAX, "cannot be made: %s", strerror(-r));
+		return r;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status)) {
+		r = -errno;
+		snprintf(problem, FILE_PROBLEM_MAX, "cannot be opened: %s", strerror(-r));
+		return r;
+	}
+	if (status.st_uid != geteuid() || (status.st_mode & 022)) {
+		snprintf(problem, FILE_PROBLEM_MAX,
+			 "belongs to uid %u with mode %04o; it must be ours and writable by nobody "
+			 "else (chown root, chmod 0700, or name another)",
+			 status.st_uid, status.st_mode & 07777);
+		return -EPERM;
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 int file_read_path(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len)

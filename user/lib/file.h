@@ -40,8 +40,8 @@ static inline void cleanup_close_dir(DIR **dir)
 /*
  * Read the regular file `name` below `dir_fd` (AT_FDCWD allowed) whole.
  * *ret_data is NUL-terminated beyond *ret_len and owned by the caller.
- * -EFBIG if it is larger than max_bytes, -ELOOP for a symbolic link,
- * -EINVAL if it is not a regular file.
+ * -EFBIG if it is larger than max_bytes, -ELOOP for a symbolic link, -EISDIR
+ * for a directory, -EINVAL for anything else that is no regular file.
  */
 int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len);
 
@@ -50,6 +50,18 @@ int file_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
 /* The same for a path that an operator typed: symbolic links are followed. */
 int file_read_path(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
+
+/* Ends a sentence that begins with the directory's role and path. */
+#define FILE_PROBLEM_MAX 160
+
+/*
+ * Open a directory that only we may write to, made with mode 0700 when missing.
+ * Judged through the descriptor that is kept, so that nobody can swap it
+ * afterwards; what somebody else chose is refused and never changed. -EPERM for
+ * that, else negative errno; `problem` then says what is wrong. *ret_fd is the
+ * caller's.
+ */
+int file_open_private_dir(const char *path, int *ret_fd, char problem[FILE_PROBLEM_MAX]);
 
 /*
  * Read a kernel file (procfs, sysfs, cgroupfs) and drop the final newline.
