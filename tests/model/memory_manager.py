@@ -2,6 +2,7 @@
 """A second statement of the kubelet's memory manager (v1.36.3, static policy) and of the
 admission around it, defects included. Masks are ints, bit i = NUMA node id i.
 """
+import functools
 import itertools
 
 
@@ -34,6 +35,7 @@ class Chance(Exception):
     """Here the kubelet's own answer differs from run to run: it walks a map."""
 
 
+@functools.lru_cache(maxsize=None)
 def nodes_of(mask):
     return [node for node in range(64) if mask >> node & 1]
 

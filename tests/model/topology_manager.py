@@ -3,9 +3,11 @@
 every choice of one hint per list folded in turn. The product never walks the choices,
 so agreement is no accident; cost here is the product of the lists' lengths.
 """
+import functools
 import itertools
 
 
+@functools.lru_cache(maxsize=None)
 def count(mask):
     return bin(mask).count("1")
 
