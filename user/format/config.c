@@ -183,42 +183,14 @@ static const struct key top_keys[] = {
 
 /* --- walking the tables ----------------------------------------------------------------------- */
 
-#define LONGEST_KEY 40
-
-/* How many letters to change, add or drop to make `b` of `a`; keys are short. */
-static unsigned int edit_distance(const char *a, const char *b)
-{
-	unsigned int row[LONGEST_KEY + 1];
-	size_t len_a = strlen(a), len_b = strlen(b);
-
-	if (len_a > LONGEST_KEY || len_b > LONGEST_KEY)
-		return LONGEST_KEY;
-	for (size_t j = 0; j <= len_b; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= len_a; i++) {
-		unsigned int diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= len_b; j++) {
-			unsigned int change = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-			if (change < row[j])
-				row[j] = change;
-		}
-	}
-	return row[len_b];
-}
-
 static int refuse_key(struct reader *reader, const struct yaml_value *value, const char *field,
 		      const struct key *keys)
 {
 	const struct key *nearest = NULL;
-	unsigned int best = 4; /* more than three slips is another word */
+	unsigned int best = FORMAT_SLIPS_MAX + 1;
 
 	for (const struct key *key = keys; key->name; key++) {
-		unsigned int distance = edit_distance(value->key, key->name);
+		unsigned int distance = format_slips(value->key, key->name);
 
 		if (distance < best) {
 			best = distance;

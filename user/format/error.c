@@ -64,3 +64,30 @@ const char *format_member(char buffer[FORMAT_FIELD_MAX], const char *parent, con
 	return format_field(buffer, "%s%s%s", parent, *parent ? "." : "",
 			    format_show(key, strlen(key), shown, sizeof(shown)));
 }
+
+#define LONGEST_KEY 40
+
+unsigned int format_slips(const char *a, const char *b)
+{
+	unsigned int row[LONGEST_KEY + 1];
+	size_t len_a = strlen(a), len_b = strlen(b);
+
+	if (len_a > LONGEST_KEY || len_b > LONGEST_KEY)
+		return LONGEST_KEY;
+	for (size_t j = 0; j <= len_b; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= len_a; i++) {
+		unsigned int diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= len_b; j++) {
+			unsigned int change = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			row[j] = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+			if (change < row[j])
+				row[j] = change;
+		}
+	}
+	return row[len_b];
+}

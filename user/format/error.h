@@ -44,4 +44,13 @@ const char *format_show(const char *value, size_t len, char *buffer, size_t size
 
 #define FORMAT_SHOW_MAX 64
 
+/*
+ * How many letters to change, add or drop to make `b` of `a`, for "did you
+ * mean"; more than FORMAT_SLIPS_MAX is another word. Keys are short: beyond 40
+ * letters the answer is 40.
+ */
+unsigned int format_slips(const char *a, const char *b);
+
+#define FORMAT_SLIPS_MAX 3
+
 #endif

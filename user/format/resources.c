@@ -157,9 +157,8 @@ static int check_hugepages(const struct yaml_value *value, const char *field,
 	return 0;
 }
 
-static int check_resources(const struct yaml_value *value, const char *field,
-			   struct format_error *error, const struct resources *request,
-			   const struct resources *limit)
+int resources_check(const struct yaml_value *value, const char *field, struct format_error *error,
+		    const struct resources *request, const struct resources *limit)
 {
 	bool plain = request->cpu_mcpu != RESOURCE_UNSET || limit->cpu_mcpu != RESOURCE_UNSET ||
 		     request->memory_bytes != RESOURCE_UNSET ||
@@ -177,6 +176,36 @@ static int check_resources(const struct yaml_value *value, const char *field,
 	return err;
 }
 
+/* A key that is passed over would drop its promise without a word. */
+static int check_keys(const struct yaml_value *value, const char *field, struct format_error *error)
+{
+	static const char *const known[] = {"requests", "limits", "claims"};
+	char child_field[FORMAT_FIELD_MAX];
+
+	yaml_for_each(child, value)
+	{
+		const char *nearest = NULL;
+		unsigned int best = FORMAT_SLIPS_MAX + 1;
+
+		for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+			unsigned int slips = format_slips(child->key, known[i]);
+
+			if (slips < best) {
+				best = slips;
+				nearest = known[i];
+			}
+		}
+		if (best == 0)
+			continue;
+		format_error_set(error, child->key_line, child->key_column,
+				 format_member(child_field, field, child->key),
+				 "unknown key; %s%s%s", nearest ? "did you mean '" : "use requests",
+				 nearest ? nearest : " and limits", nearest ? "'?" : "");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int resources_read(const struct yaml_value *value, const char *field, struct format_error *error,
 		   struct resources *request, struct resources *limit)
 {
@@ -189,6 +218,8 @@ int resources_read(const struct yaml_value *value, const char *field, struct for
 		return 0;
 	err = yaml_read_map(value, field, error);
 	if (!err)
+		err = check_keys(value, field, error);
+	if (!err)
 		err = resources_read_list(yaml_get(value, "requests"),
 					  format_member(child_field, field, "requests"), NULL,
 					  error, request);
@@ -197,7 +228,43 @@ int resources_read(const struct yaml_value *value, const char *field, struct for
 					  format_member(child_field, field, "limits"), NULL, error,
 					  limit);
 	if (!err)
-		err = check_resources(value, field, error, request, limit);
+		err = resources_check(value, field, error, request, limit);
+	return err;
+}
+
+/* One container alone may not have more than all of them together. */
+static int check_part(const struct yaml_value *value, const char *field, struct format_error *error,
+		      const char *name, int64_t part, int64_t whole)
+{
+	char limit_field[FORMAT_FIELD_MAX];
+
+	if (part == RESOURCE_UNSET || whole == RESOURCE_UNSET || part <= whole)
+		return 0;
+	format_field(limit_field, "%s.limits.%s", field, name);
+	return yaml_refuse(value, limit_field, error,
+			   "the container's limit, %lld, is more than the pod's own, %lld (%s); "
+			   "lower it or raise the limit in spec.resources",
+			   (long long)part, (long long)whole,
+			   strcmp(name, "cpu") == 0 ? "thousandths of a CPU" : "bytes");
+}
+
+int resources_check_part(const struct yaml_value *value, const char *field,
+			 struct format_error *error, const struct resources *part,
+			 const struct resources *whole)
+{
+	int err = check_part(value, field, error, "cpu", part->cpu_mcpu, whole->cpu_mcpu);
+
+	if (!err)
+		err = check_part(value, field, error, "memory", part->memory_bytes,
+				 whole->memory_bytes);
+	for (uint32_t i = 0; !err && i < part->nr_hugepages; i++) {
+		char name[48] = "hugepages-";
+
+		quantity_format_binary(part->hugepages[i].size_bytes, name + strlen("hugepages-"),
+				       sizeof(name) - strlen("hugepages-"));
+		err = check_part(value, field, error, name, part->hugepages[i].bytes,
+				 hugepage_amount(whole, part->hugepages[i].size_bytes));
+	}
 	return err;
 }
 
