@@ -333,11 +333,7 @@ static int build_without(const struct topology *topology, const struct cpuset *g
 		.nodes = topology->memory_nodes,
 		.nr_nodes = topology->nr_memory_nodes,
 		.distances = topology->distances,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 
 	if (!cpus)

@@ -32,11 +32,7 @@ static struct topology *make_topology(struct machine machine)
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = machine.nr_cpus,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256] = "out of memory";

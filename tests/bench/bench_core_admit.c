@@ -36,11 +36,7 @@ static struct topology *make_topology(unsigned int nr_cpus, unsigned int nr_node
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr_cpus,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256] = "out of memory";

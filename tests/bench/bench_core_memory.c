@@ -71,11 +71,7 @@ static void make_machine(unsigned int nr_cpus, unsigned int nr_nodes, enum align
 		.nr_cpus = nr_cpus,
 		.nodes = nodes,
 		.nr_nodes = nr_nodes,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	char error[256] = "out of memory";
 

@@ -494,11 +494,7 @@ static inline struct topology *fake_machine(uint32_t nodes, uint32_t cores_per_n
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr_cores * threads,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256];

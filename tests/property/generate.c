@@ -135,11 +135,7 @@ int hardware_topology(const struct hardware *hardware, const struct cpuset *offl
 		.nodes = hardware->nodes,
 		.nr_nodes = hardware->nr_nodes,
 		.distances = hardware->has_distances ? hardware->distances : NULL,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	char error[ERROR_TEXT];
 

@@ -65,11 +65,7 @@ static struct topology *make_machine(struct json_object *list, struct json_objec
 		.nodes = nodes,
 		.nr_nodes = nr,
 		.distances = rows ? distances : NULL,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 
 	for (size_t i = 0; i < nr && i < TOPOLOGY_MAX_NODES; i++) {

@@ -58,11 +58,7 @@ static struct topology *make_machine(const uint32_t *ids, uint32_t nr, const str
 		.nr_cpus = 1,
 		.nodes = nodes,
 		.nr_nodes = nr,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256];

@@ -27,11 +27,7 @@ static inline struct topology *chance_machine(struct chance *chance)
 	struct topology_cpu *cpus = calloc(nr_cores * threads, sizeof(*cpus));
 	struct topology_facts facts = {
 		.cpus = cpus,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256] = "";

@@ -25,11 +25,7 @@ static inline void make_machine(void)
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = ARRAY_SIZE(cpus),
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	char error[256];
 

@@ -28,11 +28,7 @@ static inline struct topology *memory_machine(const struct topology_node *nodes,
 		.nr_cpus = 1,
 		.nodes = nodes,
 		.nr_nodes = nr,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256] = "";

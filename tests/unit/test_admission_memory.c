@@ -54,11 +54,7 @@ static void add_memory(void)
 				       .nr_cpus = ARRAY_SIZE(cpus),
 				       .nodes = nodes,
 				       .nr_nodes = 2,
-				       .num_cpus = TOPOLOGY_COUNTED,
-				       .num_cores = TOPOLOGY_COUNTED,
-				       .num_sockets = TOPOLOGY_COUNTED,
-				       .num_nodes = TOPOLOGY_COUNTED,
-				       .num_uncores = TOPOLOGY_COUNTED};
+				       TOPOLOGY_COUNT_ALL};
 	char error[256];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)

@@ -18,11 +18,7 @@ static struct topology *machine(uint32_t nr, uint32_t cpus, int64_t gib)
 		.nr_cpus = (size_t)nr * cpus,
 		.nodes = nodes,
 		.nr_nodes = nr,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256] = "";

@@ -20,15 +20,8 @@ static struct topology *machine(void)
 		{.id = 0, .memory_bytes = 8 * GIB, .nr_hugepages = 1, .hugepages = {pages}},
 		{.id = 1, .memory_bytes = 8 * GIB, .nr_hugepages = 1, .hugepages = {pages}}};
 	struct topology_cpu cpus[8];
-	struct topology_facts facts = {.cpus = cpus,
-				       .nr_cpus = 8,
-				       .nodes = nodes,
-				       .nr_nodes = 2,
-				       .num_cpus = TOPOLOGY_COUNTED,
-				       .num_cores = TOPOLOGY_COUNTED,
-				       .num_sockets = TOPOLOGY_COUNTED,
-				       .num_nodes = TOPOLOGY_COUNTED,
-				       .num_uncores = TOPOLOGY_COUNTED};
+	struct topology_facts facts = {
+		.cpus = cpus, .nr_cpus = 8, .nodes = nodes, .nr_nodes = 2, TOPOLOGY_COUNT_ALL};
 	struct topology *topology = NULL;
 	char error[256];
 

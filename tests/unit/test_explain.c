@@ -35,11 +35,7 @@ static struct topology *machine_of(struct shape shape)
 		.nr_cpus = nr,
 		.nodes = nodes,
 		.nr_nodes = shape.nodes,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256] = "";

@@ -149,15 +149,8 @@ static void memory_stays_on_its_nodes(void **state)
 	const struct topology_node nodes[] = {{.id = 0, .memory_bytes = 8 * GIB},
 					      {.id = 1, .memory_bytes = 8 * GIB}};
 	struct topology_cpu cpus[8];
-	struct topology_facts facts = {.cpus = cpus,
-				       .nr_cpus = 8,
-				       .nodes = nodes,
-				       .nr_nodes = 2,
-				       .num_cpus = TOPOLOGY_COUNTED,
-				       .num_cores = TOPOLOGY_COUNTED,
-				       .num_sockets = TOPOLOGY_COUNTED,
-				       .num_nodes = TOPOLOGY_COUNTED,
-				       .num_uncores = TOPOLOGY_COUNTED};
+	struct topology_facts facts = {
+		.cpus = cpus, .nr_cpus = 8, .nodes = nodes, .nr_nodes = 2, TOPOLOGY_COUNT_ALL};
 	struct policy policy = strict_policy("0");
 	uint32_t on_one[] = {1};
 	char type[] = "memory", pod_name[] = "a", container[] = "main";

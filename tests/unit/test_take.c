@@ -23,11 +23,7 @@ static struct topology *make(const struct topology_cpu *cpus, size_t nr)
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology;
 	char error[256];

@@ -100,11 +100,7 @@ static struct topology *draw_machine(void)
 	struct topology_cpu cpus[MAX_CPUS];
 	struct topology_facts facts = {
 		.cpus = cpus,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology;
 	uint32_t nr = 0, core = 0, kept = 0;

@@ -11,11 +11,6 @@
 
 #include "core/topology.h"
 
-#define COUNTED                                                         \
-	.num_cpus = TOPOLOGY_COUNTED, .num_cores = TOPOLOGY_COUNTED,    \
-	.num_sockets = TOPOLOGY_COUNTED, .num_nodes = TOPOLOGY_COUNTED, \
-	.num_uncores = TOPOLOGY_COUNTED
-
 /* Two sockets, sparse node ids 4 and 9, CPU 6 without its sibling. */
 static const struct topology_cpu cpus[] = {
 	{0, 0, 0, 4, 0}, {1, 0, 0, 4, 0}, {2, 2, 0, 4, 0}, {3, 2, 0, 4, 0},
@@ -24,7 +19,8 @@ static const struct topology_cpu cpus[] = {
 
 static void indexes_and_averages(void **state)
 {
-	struct topology_facts facts = {.cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), COUNTED};
+	struct topology_facts facts = {
+		.cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), TOPOLOGY_COUNT_ALL};
 	cleanup_topology struct topology *topology = NULL;
 	struct cpuset set;
 	char error[256];
@@ -54,7 +50,8 @@ static void indexes_and_averages(void **state)
 
 static void counts_can_be_given(void **state)
 {
-	struct topology_facts facts = {.cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), COUNTED};
+	struct topology_facts facts = {
+		.cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), TOPOLOGY_COUNT_ALL};
 	cleanup_topology struct topology *topology = NULL;
 	char error[256];
 
@@ -78,7 +75,7 @@ static void memory_and_distances(void **state)
 				       .nodes = nodes,
 				       .nr_nodes = ARRAY_SIZE(nodes),
 				       .distances = distances,
-				       COUNTED};
+				       TOPOLOGY_COUNT_ALL};
 	cleanup_topology struct topology *topology = NULL;
 	char error[256];
 
@@ -121,8 +118,9 @@ static void refusals(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(many); i++)
 		many[i] = (struct topology_cpu){i, i, i, i, i};
-#define FACTS(list) (struct topology_facts){.cpus = (list), .nr_cpus = ARRAY_SIZE(list), COUNTED}
-	refused((struct topology_facts){COUNTED}, "no CPU");
+#define FACTS(list) \
+	(struct topology_facts){.cpus = (list), .nr_cpus = ARRAY_SIZE(list), TOPOLOGY_COUNT_ALL}
+	refused((struct topology_facts){TOPOLOGY_COUNT_ALL}, "no CPU");
 	refused(FACTS(twice), "CPU 0 is listed twice");
 	refused(FACTS(far), "CPU 8192");
 	refused(FACTS(far_node), "NUMA node id 9000");
@@ -135,7 +133,7 @@ static void refusals(void **state)
 					.nr_cpus = ARRAY_SIZE(cpus),
 					.nodes = node_twice,
 					.nr_nodes = 2,
-					COUNTED},
+					TOPOLOGY_COUNT_ALL},
 		"node 2 is listed twice");
 }
 

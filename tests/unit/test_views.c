@@ -307,11 +307,7 @@ static struct topology *machine_with_memory(void)
 		.nr_cpus = ARRAY_SIZE(cpus),
 		.nodes = nodes,
 		.nr_nodes = ARRAY_SIZE(nodes),
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
 	char error[256];
@@ -520,11 +516,7 @@ static void simulate_keeps_the_book_of_memory(void **state)
 					     .nr_cpus = ARRAY_SIZE(cpus),
 					     .nodes = &node,
 					     .nr_nodes = 1,
-					     .num_cpus = TOPOLOGY_COUNTED,
-					     .num_cores = TOPOLOGY_COUNTED,
-					     .num_sockets = TOPOLOGY_COUNTED,
-					     .num_nodes = TOPOLOGY_COUNTED,
-					     .num_uncores = TOPOLOGY_COUNTED};
+					     TOPOLOGY_COUNT_ALL};
 	const struct simulate_row row = {.topology = "facts.json"};
 	struct policy policy = strict_policy("0");
 	struct topology *topology cleanup_topology = NULL;

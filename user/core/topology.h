@@ -59,6 +59,11 @@ struct topology_facts {
 };
 
 #define TOPOLOGY_COUNTED 0xffffffffU
+/* In an initialiser of topology_facts: all five from the list, as for every real machine. */
+#define TOPOLOGY_COUNT_ALL                                              \
+	.num_cpus = TOPOLOGY_COUNTED, .num_cores = TOPOLOGY_COUNTED,    \
+	.num_sockets = TOPOLOGY_COUNTED, .num_nodes = TOPOLOGY_COUNTED, \
+	.num_uncores = TOPOLOGY_COUNTED
 
 /* One group level: cores, uncore caches, NUMA nodes or sockets. */
 struct topology_level {

@@ -300,11 +300,7 @@ int facts_parse(const char *data, size_t len, struct format_error *error,
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	struct facts facts cleanup(facts_fini) = {
 		.error = error,
-		.input = {.num_cpus = TOPOLOGY_COUNTED,
-			  .num_cores = TOPOLOGY_COUNTED,
-			  .num_sockets = TOPOLOGY_COUNTED,
-			  .num_nodes = TOPOLOGY_COUNTED,
-			  .num_uncores = TOPOLOGY_COUNTED},
+		.input = {TOPOLOGY_COUNT_ALL},
 	};
 	char sentence[FORMAT_MESSAGE_MAX];
 	int err = yaml_parse_one(data, len, &YAML_LIMITS, error, &tree);

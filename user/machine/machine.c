@@ -102,11 +102,7 @@ static int build_topology(const struct report *report, const struct survey *surv
 		.nodes = survey->nodes,
 		.nr_nodes = survey->nr_nodes,
 		.distances = survey->distances,
-		.num_cpus = TOPOLOGY_COUNTED,
-		.num_cores = TOPOLOGY_COUNTED,
-		.num_sockets = TOPOLOGY_COUNTED,
-		.num_nodes = TOPOLOGY_COUNTED,
-		.num_uncores = TOPOLOGY_COUNTED,
+		TOPOLOGY_COUNT_ALL,
 	};
 	char sentence[256];
 	int err = topology_new(&facts, sentence, sizeof(sentence), &machine->topology);
