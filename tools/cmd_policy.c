@@ -73,21 +73,42 @@ static int state_show(struct session *session, int argc, char **argv)
 	return r ? r : out_object(session, &view_state_desc, state);
 }
 
+/* The file there is to look at; without one *ret_file is not set. Reported. */
+static int need_state(struct session *session, char **ret_file)
+{
+	cleanup_free char *file = NULL;
+	bool present;
+	int r = world_find_state(session, &file, &present);
+
+	if (r)
+		return r;
+	if (!present && session->options.topology)
+		return out_fail(session, STATUS_UNREACHABLE,
+				"machine '%.60s' has no state here; name a file with --state",
+				session->options.topology);
+	if (!present)
+		return out_fail(session, STATUS_UNREACHABLE,
+				"%s: there is no state file; name another with --state", file);
+	*ret_file = TAKE_PTR(file);
+	return STATUS_DONE;
+}
+
 /* Every field, every pod against the machine, every invariant of the ledger. */
 static int state_verify(struct session *session, int argc, char **argv)
 {
 	struct world world cleanup(world_fini) = {0};
+	cleanup_free char *file = NULL;
 	char error[256];
 	int r;
 
 	if (argc)
 		return unexpected(session, argv[0], "nothing more");
-	r = world_open(session, WORLD_POLICY_OF_STATE, &world);
+	/* first: without a state its policy is not known, and another would be judged */
+	r = need_state(session, &file);
+	if (!r)
+		r = world_open(session, WORLD_POLICY_OF_STATE, &world);
 	if (r)
 		return r;
-	if (!world.state.present)
-		return out_fail(session, STATUS_UNREACHABLE, "%s: not there; name one with --state",
-				world.state.file);
 	if (ledger_check(world.ledger, error, sizeof(error)))
 		return out_fail(session, STATUS_FINDING, "%s: %s", world.state.file, error);
 	if (world.state.nr_left_out)
@@ -106,12 +127,9 @@ static int state_dump(struct session *session, int argc, char **argv)
 
 	if (argc)
 		return unexpected(session, argv[0], "nothing more");
-	file = session->options.state
-		       ? strdup(session->options.state)
-		       : source_path(session, PINFOLD_STATE_DIR "/" PINFOLD_STATE_FILE);
-	if (!file)
-		return out_no_memory(session);
-	r = source_read(session, file, STATE_MAX_BYTES, &data, &len);
+	r = need_state(session, &file);
+	if (!r)
+		r = source_read(session, file, STATE_MAX_BYTES, &data, &len);
 	if (r)
 		return r;
 	if (!session->options.json)

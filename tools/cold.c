@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <pinfold/names.h>
 
@@ -97,27 +96,24 @@ static const struct {
 	{"state", cold_state, WORLD_POLICY_OF_STATE | WORLD_DAMAGED_STATE},
 };
 
-static bool state_exists(const struct session *session, char **ret_file)
-{
-	*ret_file = session->options.state
-			    ? strdup(session->options.state)
-			    : source_path(session, PINFOLD_STATE_DIR "/" PINFOLD_STATE_FILE);
-	return *ret_file && !access(*ret_file, F_OK);
-}
-
 /* Not asked for by name, the state file is all there is to go by. */
 static int say_source(struct session *session, const char *noun)
 {
-	cleanup_free char *file = NULL, *socket = source_socket(session);
-	const bool exists = state_exists(session, &file);
+	cleanup_free char *file = NULL, *socket = NULL;
+	bool present;
+	int r;
 
 	if (session->options.given)
 		return STATUS_DONE;
-	if (!exists)
+	r = world_find_state(session, &file, &present);
+	if (r)
+		return r;
+	socket = source_socket(session);
+	if (!present)
 		return out_fail(session, STATUS_UNREACHABLE,
 				"%s: no agent listens on %s and there is no state file %s; start "
 				"pinfoldd, or name another place with -S or --socket",
-				noun, socket ? socket : "its socket", file ? file : "");
+				noun, socket ? socket : "its socket", file);
 	out_note("no agent listens on %s; this is from %s", socket ? socket : "its socket", file);
 	return STATUS_DONE;
 }

@@ -38,14 +38,23 @@ int world_path(struct session *session, const char *directory, const char *file,
 	return STATUS_DONE;
 }
 
+static const char *topology_of(const struct session *session)
+{
+	return session->options.topology ? session->options.topology : "live";
+}
+
+static bool is_this_machine(const struct session *session)
+{
+	return !strcmp(topology_of(session), "live");
+}
+
 int world_read_machine(struct session *session, struct machine *ret_machine)
 {
-	const char *source = session->options.topology ? session->options.topology : "live";
 	const char *root = session->options.root ? session->options.root : "/";
 	char error[MACHINE_ERROR_MAX];
 	int r;
 
-	r = machine_read(source, root, error, sizeof(error), ret_machine);
+	r = machine_read(topology_of(session), root, error, sizeof(error), ret_machine);
 	if (r == -ENOMEM)
 		return out_no_memory(session);
 	return r ? out_fail(session, STATUS_INPUT, "%s", error) : STATUS_DONE;
@@ -124,22 +133,20 @@ int world_new_ledger(struct session *session, const char *config_file,
 	return report_policy(session, config_file, r, error);
 }
 
-/* The usual file counts only for the machine it belongs to. */
-static int find_config(struct session *session, struct world *world)
+/* The usual file counts only for the machine it belongs to; NULL = none is there. */
+static int find_config(struct session *session, char **ret_file)
 {
-	if (session->options.config) {
-		world->config_file = strdup(session->options.config);
-		return world->config_file ? STATUS_DONE : out_no_memory(session);
-	}
-	if (!world->machine.live)
+	const char *named = session->options.config;
+	cleanup_free char *file = NULL;
+
+	*ret_file = NULL;
+	if (!named && !is_this_machine(session))
 		return STATUS_DONE;
-	world->config_file = source_path(session, PINFOLD_CONFIG_FILE);
-	if (!world->config_file)
+	file = named ? strdup(named) : source_path(session, PINFOLD_CONFIG_FILE);
+	if (!file)
 		return out_no_memory(session);
-	if (faccessat(AT_FDCWD, world->config_file, F_OK, 0) && errno == ENOENT) {
-		free(world->config_file);
-		world->config_file = NULL;
-	}
+	if (named || !faccessat(AT_FDCWD, file, F_OK, 0) || errno != ENOENT)
+		*ret_file = TAKE_PTR(file);
 	return STATUS_DONE;
 }
 
@@ -155,9 +162,9 @@ static int64_t modified_ns(const char *file)
 }
 
 /* The state of this machine says nothing about another one. */
-static int find_state(struct session *session, struct world *world)
+static int find_state(struct session *session, const struct config *config,
+		      struct world_state *state)
 {
-	struct world_state *state = &world->state;
 	int r;
 
 	state->written_ns = -1;
@@ -171,11 +178,29 @@ static int find_state(struct session *session, struct world *world)
 		state->file = strdup(session->options.state);
 		return state->file ? STATUS_DONE : out_no_memory(session);
 	}
-	r = world_path(session, world->config->state_directory, PINFOLD_STATE_FILE, &state->file);
+	r = world_path(session, config->state_directory, PINFOLD_STATE_FILE, &state->file);
 	if (r)
 		return r;
-	state->present = world->machine.live &&
+	state->present = is_this_machine(session) &&
 			 (!faccessat(AT_FDCWD, state->file, F_OK, 0) || errno != ENOENT);
+	return STATUS_DONE;
+}
+
+int world_find_state(struct session *session, char **ret_file, bool *ret_present)
+{
+	cleanup_free struct config *config = NULL;
+	cleanup_free char *config_file = NULL;
+	struct world_state state = {0};
+	int r = find_config(session, &config_file);
+
+	if (!r)
+		r = world_read_config(session, config_file, &config);
+	if (!r)
+		r = find_state(session, config, &state);
+	if (r)
+		return r;
+	*ret_file = state.file;
+	*ret_present = state.present;
 	return STATUS_DONE;
 }
 
@@ -207,7 +232,7 @@ static int read_state(struct session *session, unsigned int flags, struct world 
 	size_t len;
 	int r;
 
-	r = find_state(session, world);
+	r = find_state(session, world->config, state);
 	if (!r && (flags & WORLD_OF_AGENT) && world->machine.live && !session->options.state)
 		r = ask_agent(session, state, &data);
 	if (r || !state->present)
@@ -276,11 +301,11 @@ static int open_parts(struct session *session, unsigned int flags, struct world 
 	const char *policy_file;
 	int r;
 
-	world->topology = session->options.topology ? session->options.topology : "live";
+	world->topology = topology_of(session);
 	r = world_read_machine(session, &world->machine);
 	if (r)
 		return r;
-	r = find_config(session, world);
+	r = find_config(session, &world->config_file);
 	if (r)
 		return r;
 	r = world_read_config(session, world->config_file, &world->config);

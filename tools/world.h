@@ -58,6 +58,12 @@ int world_check_config(struct session *session, const char *file, const struct m
 int world_new_ledger(struct session *session, const char *config_file,
 		     const struct topology *topology, const struct policy *policy,
 		     struct ledger **ret_ledger);
+/*
+ * Where the state is that belongs to the options given, and whether there is one: a
+ * file that cannot be looked at counts as there. Needs neither machine nor agent; the
+ * file is freed by the caller. Reported.
+ */
+int world_find_state(struct session *session, char **ret_file, bool *ret_present);
 /* The file under the configuration's `directory`, below -S; freed by the caller. Reported. */
 int world_path(struct session *session, const char *directory, const char *file, char **ret_path);
 /* Its pods and these refusals; quotas are those the agent would write. NULL = no memory. */
