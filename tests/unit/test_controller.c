@@ -548,6 +548,40 @@ static void metrics_page_is_whole(void **state)
 	free_pods(pods, 1);
 }
 
+/* A slice of a bubble is the pod's, not the node's; and every option that is on is named. */
+static void metrics_tell_bubbles_and_options(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "bubble", 2000, true)};
+	struct controller *controller;
+	const struct faces_port *faces;
+	cleanup_text struct text page = {0};
+
+	pods[0]->has_pod_resources = true;
+	pods[0]->request = pods[0]->limit = pods[0]->containers[0].limit;
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	policy.cpu_options = (struct cpu_options){.full_pcpus_only = true,
+						  .distribute_across_numa = true,
+						  .align_by_socket = true,
+						  .strict_reservation = true};
+	controller = start_controller();
+	faces = controller_faces(controller);
+	scan(controller, pods, 1);
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	assert_non_null(strstr(page.data, "pinfold_policy_info{policy=\"static\",scope=\"pod\","
+					  "topology_policy=\"restricted\",options=\"full-pcpus-only,"
+					  "distribute-cpus-across-numa,align-by-socket,"
+					  "strict-cpu-reservation\"} 1\n"));
+	assert_non_null(strstr(page.data,
+			       "pinfold_containers{assignment_type=\"pod_exclusive\"} 1\n"));
+	assert_non_null(strstr(page.data, "pinfold_container_assignments_total{resource_name=\"cpu\","
+					  "assignment_type=\"pod_exclusive\"} 1\n"));
+	assert_non_null(strstr(page.data, "pinfold_container_assignments_total{resource_name=\"cpu\","
+					  "assignment_type=\"node_exclusive\"} 0\n"));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* What dies with the process is the controller; the world stays. */
 static void story(void)
 {
@@ -658,6 +692,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_has_no_effect_is_found, watch_overlap,
 						tear_down),
 		cmocka_unit_test_setup_teardown(metrics_page_is_whole, watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(metrics_tell_bubbles_and_options, watch_overlap,
+						tear_down),
 		cmocka_unit_test_setup_teardown(every_call_may_be_the_last, watch_overlap,
 						tear_down),
 	};

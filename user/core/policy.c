@@ -132,6 +132,18 @@ static bool is_on(const struct cpu_options *options, const char *name)
 	return *(const bool *)((const char *)options + find_option(name)->offset);
 }
 
+void policy_options_text(const struct cpu_options *options, char buffer[POLICY_OPTIONS_TEXT_MAX])
+{
+	size_t used = 0;
+
+	buffer[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(option_table); i++) {
+		if (is_on(options, option_table[i].name))
+			used += (size_t)snprintf(buffer + used, POLICY_OPTIONS_TEXT_MAX - used,
+						 "%s%s", used ? "," : "", option_table[i].name);
+	}
+}
+
 enum policy_problem policy_check_options(const struct policy *policy,
 					 const struct topology *topology, char *error,
 					 size_t error_size)

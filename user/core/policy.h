@@ -105,6 +105,10 @@ enum policy_problem policy_set_cpu_option(struct cpu_options *options, const cha
 					  const char *value, struct policy_gates gates, char *error,
 					  size_t error_size);
 
+/* The options that are on by their kubelet names, "a,b", in the order of the table; "" = none. */
+#define POLICY_OPTIONS_TEXT_MAX 192
+void policy_options_text(const struct cpu_options *options, char buffer[POLICY_OPTIONS_TEXT_MAX]);
+
 /*
  * Forbidden combinations of CPU options and alignment on this machine, in the
  * kubelet's order. Looks at nothing else of the policy.

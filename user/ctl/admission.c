@@ -108,10 +108,17 @@ static void refuse_document(struct controller *controller, const struct source_p
 
 /* --- admission ----------------------------------------------------------------------------------- */
 
+enum assignment assignment_of(const struct ledger_pod *pod, const struct grant *grant)
+{
+	if (grant->isolation == ISOLATION_CONTAINER)
+		return pod->has_bubble ? ASSIGNMENT_POD_EXCLUSIVE : ASSIGNMENT_NODE_EXCLUSIVE;
+	return grant->isolation == ISOLATION_POD ? ASSIGNMENT_POD_SHARED : ASSIGNMENT_NODE_SHARED;
+}
+
 static void count_assignments(struct controller *controller, const struct ledger_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		controller->counters.assignments[pod->grants[i].isolation]++;
+		controller->counters.assignments[assignment_of(pod, &pod->grants[i])]++;
 }
 
 /* Huge pages are promised out of what the kernel has at this moment, or not at all. */

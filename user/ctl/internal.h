@@ -42,6 +42,17 @@ struct retry {
 	char error[GROUP_ERROR_MAX];
 };
 
+/* Where a container's CPUs come from, in the words of the kubelet's resource_manager_* metrics. */
+enum assignment {
+	ASSIGNMENT_NODE_EXCLUSIVE,
+	ASSIGNMENT_POD_EXCLUSIVE, /* its own slice of the pod's bubble */
+	ASSIGNMENT_POD_SHARED,
+	ASSIGNMENT_NODE_SHARED,
+	ASSIGNMENT_NR
+};
+
+enum assignment assignment_of(const struct ledger_pod *pod, const struct grant *grant);
+
 struct counters {
 	uint64_t admitted, refused[REFUSAL_NR];
 	uint64_t released;
@@ -50,7 +61,7 @@ struct counters {
 	uint64_t repaired_by_attribute[GROUP_FILE_NR], failed_by_attribute[GROUP_FILE_NR];
 	uint64_t state_written, state_failed;
 	uint64_t reconciles, steps_applied, steps_failed;
-	uint64_t assignments[ISOLATION_NR];	     /* containers given that kind, ever */
+	uint64_t assignments[ASSIGNMENT_NR];	     /* containers given that kind, ever */
 	uint64_t admission_ns[15], admission_sum_ns; /* histogram, see measure.c */
 };
 

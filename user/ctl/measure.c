@@ -63,20 +63,13 @@ FAMILY(scrape_duration, "pinfold_scrape_duration_seconds", METRIC_GAUGE, "second
        "Time to build this page up to here.");
 FAMILY(scrape_series, "pinfold_scrape_series", METRIC_GAUGE, NULL, "Series on this page.");
 
-/* Label words of isolation, as the kubelet's resource_manager_* metrics have them. */
 static const char *const assignment_types[] = {
-	[ISOLATION_HOST] = "node_shared",
-	[ISOLATION_POD] = "pod_shared",
-	[ISOLATION_CONTAINER] = "node_exclusive",
+	[ASSIGNMENT_NODE_EXCLUSIVE] = "node_exclusive",
+	[ASSIGNMENT_POD_EXCLUSIVE] = "pod_exclusive",
+	[ASSIGNMENT_POD_SHARED] = "pod_shared",
+	[ASSIGNMENT_NODE_SHARED] = "node_shared",
 };
-_Static_assert(ARRAY_SIZE(assignment_types) == ISOLATION_NR, "a word for each isolation");
-
-static const char *assignment_type(const struct ledger_pod *pod, const struct grant *grant)
-{
-	if (grant->isolation == ISOLATION_CONTAINER && pod->has_bubble)
-		return "pod_exclusive";
-	return assignment_types[grant->isolation];
-}
+_Static_assert(ARRAY_SIZE(assignment_types) == ASSIGNMENT_NR, "a word for each assignment");
 
 /* --- about the agent ----------------------------------------------------------------------------- */
 
@@ -85,6 +78,7 @@ static void write_identity(struct controller *controller, struct exposition *pag
 	const struct policy *policy = controller->policy;
 	const struct feature_row *rows = NULL;
 	static const char *const states[] = {"no", "yes", "unknown"};
+	char cpu_options[POLICY_OPTIONS_TEXT_MAX];
 	uint32_t nr = 0;
 
 	exposition_family(page, &build_info);
@@ -101,14 +95,13 @@ static void write_identity(struct controller *controller, struct exposition *pag
 		exposition_count(
 			page, LABELS({"feature", rows[i].name}, {"state", states[rows[i].state]}),
 			1);
+	policy_options_text(&policy->cpu_options, cpu_options);
 	exposition_family(page, &policy_info);
 	exposition_count(page,
 			 LABELS({"policy", cpu_policy_name(policy->cpu)},
 				{"scope", policy->scope == ALIGN_SCOPE_POD ? "pod" : "container"},
 				{"topology_policy", align_policy_name(policy->align)},
-				{"options", policy->cpu_options.strict_reservation
-						    ? "strict-cpu-reservation"
-						    : ""}),
+				{"options", cpu_options}),
 			 1);
 }
 
@@ -152,9 +145,7 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 static void write_decisions(struct controller *controller, struct exposition *page)
 {
 	const struct counters *counters = &controller->counters;
-	static const char *const types[] = {"node_exclusive", "pod_exclusive", "pod_shared",
-					    "node_shared"};
-	uint64_t held[ARRAY_SIZE(types)] = {0};
+	uint64_t held[ASSIGNMENT_NR] = {0};
 	double bounds[14];
 	const struct metric_histogram duration = {
 		bounds, ARRAY_SIZE(bounds), counters->admission_ns, counters->admission_sum_ns};
@@ -163,14 +154,13 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
 		for (uint32_t j = 0; j < pod->nr_grants; j++)
-			for (size_t k = 0; k < ARRAY_SIZE(types); k++)
-				held[k] += !strcmp(types[k], assignment_type(pod, &pod->grants[j]));
+			held[assignment_of(pod, &pod->grants[j])]++;
 	}
 	exposition_family(page, &containers);
-	for (size_t k = 0; k < ARRAY_SIZE(types); k++)
-		exposition_count(page, LABELS({"assignment_type", types[k]}), held[k]);
+	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
+		exposition_count(page, LABELS({"assignment_type", assignment_types[i]}), held[i]);
 	exposition_family(page, &assignments);
-	for (size_t i = 0; i < ARRAY_SIZE(assignment_types); i++)
+	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
 		exposition_count(page,
 				 LABELS({"resource_name", "cpu"},
 					{"assignment_type", assignment_types[i]}),

@@ -128,7 +128,7 @@ static struct json_object *report_state(struct controller *controller)
 		.file = PINFOLD_STATE_FILE,
 		.present = controller->state_written_ns > 0,
 		.writable = controller->state_writable,
-		.version = 1,
+		.version = STATE_VERSION,
 		.boot_id = controller->options.boot_id,
 		.written_ns = controller->state_written_ns ? controller->state_written_ns : -1,
 		.nr_pods = ledger_nr_pods(controller->ledger),
