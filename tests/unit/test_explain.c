@@ -545,6 +545,27 @@ static struct pod_spec *pages_held(unsigned int index)
 	return spec;
 }
 
+/* All CPUs of node 0; on node 1 three quarters of the pages */
+static struct pod_spec *cpus_and_pages_apart(unsigned int index)
+{
+	struct pod_spec *spec;
+
+	if (index > 1)
+		return NULL;
+	spec = index ? pod_with("b", 1, GIB) : pod_with("a", 3, GIB);
+	if (index)
+		ask_pages(&spec->containers[0], PAGE_2M, 1536 * MIB);
+	return spec;
+}
+
+static struct pod_spec *two_cpus_and_pages(void)
+{
+	struct pod_spec *spec = pod_with("p", 2, GIB);
+
+	ask_pages(&spec->containers[0], PAGE_2M, GIB);
+	return spec;
+}
+
 /* Pod level: 8 GiB of memory for the pod, `bytes` of them exclusively `main`'s. */
 static struct pod_spec *memory_budget(int64_t bytes, enum container_kind kind)
 {
@@ -829,7 +850,21 @@ static const struct scene scenes[] = {
 	 "TopologyAffinityError",
 	 KIND(CONTAINER_MEMORY) | KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES),
 	 "fits with 1073741824 bytes (1Gi) of memory for container main",
-	 {"no nodes have both"}},
+	 {"no nodes have both", "NUMA nodes 0, none of which has enough memory free"}},
+	{"nothing in common but for pages",
+	 {2, 4, 1, 8, 1024, UNKNOWN, 1},
+	 "0",
+	 memory_single,
+	 cpus_and_pages_apart,
+	 two_cpus_and_pages,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 "TopologyAffinityError",
+	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES),
+	 "fits with 536870912 bytes (512Mi) of hugepages-2Mi for container main",
+	 {"1073741824 bytes of memory, 1073741824 bytes of hugepages-2Mi", "no nodes have both",
+	  "the CPUs are on NUMA nodes 1, none of which has enough hugepages-2Mi free"}},
 	{"too many pages",
 	 {2, 4, 1, 8, 1024, UNKNOWN, 1},
 	 "0",

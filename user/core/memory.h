@@ -170,6 +170,8 @@ void memory_offer_pod(const struct memory_manager *manager, const struct memory_
 		      struct memory_offer *ret_offer);
 
 bool memory_offer_has(const struct memory_offer *offer, node_mask_t nodes);
+/* The types, as bits, of which there is not enough on these nodes. */
+uint32_t memory_offer_lacking(const struct memory_offer *offer, node_mask_t nodes);
 bool memory_offer_prefers(const struct memory_offer *offer, node_mask_t nodes);
 
 /*

@@ -106,26 +106,28 @@ bool memory_offer_is_free(const struct memory_offer *offer, node_mask_t nodes)
 	return true;
 }
 
-static bool has_room(const struct memory_offer *offer, node_mask_t nodes)
+uint32_t memory_offer_lacking(const struct memory_offer *offer, node_mask_t nodes)
 {
+	uint32_t lacking = 0;
+
 	memory_for_each_type(type, offer->request.types)
 	{
 		uint64_t wanted = offer->request.bytes[type];
 		uint64_t reusable = memory_offer_reusable(offer, nodes, type);
 
 		if (sum_free(offer, nodes, type) + reusable < wanted)
-			return false;
+			lacking |= 1U << type;
 		if (type && !offer->is_resident && memory_is_repaired(offer->manager) &&
 		    wanted > reusable && sum_kernel_free(offer, nodes, type) < wanted - reusable)
-			return false;
+			lacking |= 1U << type;
 	}
-	return true;
+	return lacking;
 }
 
 bool memory_offer_has(const struct memory_offer *offer, node_mask_t nodes)
 {
 	return nodes && offer->request.types && has_capacity(offer, nodes) &&
-	       memory_offer_is_lawful(offer, nodes) && has_room(offer, nodes);
+	       memory_offer_is_lawful(offer, nodes) && !memory_offer_lacking(offer, nodes);
 }
 
 bool memory_offer_prefers(const struct memory_offer *offer, node_mask_t nodes)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/admit_private.h"
+#include "core/memory_private.h"
 #include "core/quantity.h"
 
 /* Text that grows up to its end; what does not fit is left out. */
@@ -310,22 +311,77 @@ bool refuse_memory_alignment(const struct placing *placing, const struct memory_
 	return result != MEMORY_OK;
 }
 
+/* "4294967296 bytes of memory, 8388608 bytes of hugepages-2Mi" */
+static void append_request(struct text_buffer *text, const struct memory_offer *memory)
+{
+	const char *comma = "";
+
+	memory_for_each_type(type, memory->request.types)
+	{
+		char name[MEMORY_NAME_MAX];
+
+		memory_type_name(memory->manager, type, name, sizeof(name));
+		append(text, "%s%llu bytes of %s", comma,
+		       (unsigned long long)memory->request.bytes[type], name);
+		comma = ", ";
+	}
+}
+
+/*
+ * Single nodes the CPUs could take, and the first type of memory that none of
+ * them has enough of; MEMORY_MAX_TYPES = no one type, or no node alone has the CPUs.
+ */
+static uint32_t type_that_rules_out(const struct topology *topology, const struct cpu_offer *cpu,
+				    const struct memory_offer *memory, node_mask_t *ret_nodes)
+{
+	uint32_t lacking = memory->request.types;
+	node_mask_t nodes = 0;
+
+	for (uint32_t i = 0; i < topology->nodes.nr; i++) {
+		node_mask_t node = (node_mask_t)1 << topology->memory_index[i];
+
+		if (!cpu_offer_has(cpu, (node_mask_t)1 << i))
+			continue;
+		nodes |= node;
+		lacking &= memory_offer_lacking(memory, node);
+	}
+	*ret_nodes = nodes;
+	return nodes && lacking ? (uint32_t)__builtin_ctz(lacking) : MEMORY_MAX_TYPES;
+}
+
 /* Each has a set of nodes, but they have none in common. */
 void refuse_together(const struct placing *placing, const struct cpu_offer *cpu,
 		     const struct memory_offer *memory, uint32_t container)
 {
+	const struct topology *topology = ledger_topology(placing->ledger);
 	const struct policy *policy = ledger_policy(placing->ledger);
 	const struct ledger_pod *pod = placing->pod;
-	char asker[POD_CONTAINER_NAME + 16];
+	struct decision *decision = placing->decision;
+	char asker[POD_CONTAINER_NAME + 16], sentence[DECISION_TEXT_MAX] = "";
+	struct text_buffer text = {sentence, sizeof(sentence), 0};
+	node_mask_t nodes;
+	uint32_t scarce = type_that_rules_out(topology, cpu, memory, &nodes);
+	uint32_t types = memory->request.types, first = types ? (uint32_t)__builtin_ctz(types) : 0;
+	uint32_t type = scarce < MEMORY_MAX_TYPES ? scarce : first;
 
 	name_asker(pod, container, asker, sizeof(asker));
-	placing->decision->is_memory = true;
-	placing->decision->is_both = true;
-	placing->decision->wanted = (int64_t)memory->request.bytes[0];
-	refuse_pod(placing->decision, REFUSAL_TOPOLOGY,
-		   container < pod->nr_grants ? pod->grants[container].container : "",
-		   "topologyManagerPolicy %s: %s asks for %u exclusive CPUs and %llu bytes of "
-		   "memory; each alone would find NUMA nodes, but no nodes have both",
-		   align_policy_name(policy->align), asker, cpu->request,
-		   (unsigned long long)memory->request.bytes[0]);
+	decision->is_memory = true;
+	decision->is_both = true;
+	decision->page_bytes = memory->manager->page_bytes[type];
+	decision->wanted = (int64_t)memory->request.bytes[type];
+	append(&text, "topologyManagerPolicy %s: %s asks for %u exclusive CPUs and ",
+	       align_policy_name(policy->align), asker, cpu->request);
+	append_request(&text, memory);
+	append(&text, "; each alone would find NUMA nodes, but no nodes have both");
+	if (scarce < MEMORY_MAX_TYPES) {
+		char name[MEMORY_NAME_MAX];
+
+		memory_type_name(memory->manager, scarce, name, sizeof(name));
+		append(&text, ": the CPUs are on NUMA nodes");
+		append_nodes(&text, topology, nodes, "");
+		append(&text, ", none of which has enough %s free", name);
+	}
+	refuse_pod(decision, REFUSAL_TOPOLOGY,
+		   container < pod->nr_grants ? pod->grants[container].container : "", "%s",
+		   sentence);
 }
