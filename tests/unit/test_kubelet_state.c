@@ -142,6 +142,20 @@ static void faults(void **state)
 	}
 }
 
+static void an_empty_file_is_called_empty(void **state)
+{
+	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	char error[256] = "";
+
+	(void)state;
+	assert_int_equal(kubelet_cpu_state_read("", 0, false, "static", &got, &fault, error,
+						sizeof(error)),
+			 -EINVAL);
+	assert_int_equal(fault, KUBELET_FAULT_UNREADABLE);
+	assert_non_null(strstr(error, "the file is empty"));
+}
+
 static void version_1_by_container_id(void **state)
 {
 	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
@@ -177,6 +191,7 @@ int main(void)
 		cmocka_unit_test(recorded_checksums),
 		cmocka_unit_test(version_4),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(an_empty_file_is_called_empty),
 		cmocka_unit_test(version_1_by_container_id),
 		cmocka_unit_test(pod_sets_survive_checksum_zero),
 	};

@@ -64,6 +64,8 @@ int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t l
 	if (len > KUBELET_STATE_MAX_BYTES)
 		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "larger than %d bytes",
 				      KUBELET_STATE_MAX_BYTES);
+	if (!len)
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "the file is empty");
 	tokener = json_tokener_new_ex(MAX_DEPTH);
 	if (!tokener)
 		return -ENOMEM;
