@@ -99,7 +99,8 @@ static int wrong_option(struct session *session, int option, const char *word)
 
 int dispatch_line(struct session *session, int argc, char **argv)
 {
-	int option;
+	const char *wrong_word = NULL;
+	int option, wrong = 0;
 
 	opterr = 0;
 	optind = 0; /* glibc: start anew, a batch calls this once per line */
@@ -109,9 +110,14 @@ int dispatch_line(struct session *session, int argc, char **argv)
 		option = getopt_long(argc, argv, ":jpdVhS:", long_options, NULL);
 		if (option < 0)
 			break;
-		if (take_option(&session->options, option))
-			return wrong_option(session, option, argv[optind > at ? optind - 1 : at]);
+		if (take_option(&session->options, option) && !wrong) {
+			wrong = option;
+			wrong_word = argv[optind > at ? optind - 1 : at];
+		}
 	}
+	/* not before the last option: a -j that follows says how to report */
+	if (wrong)
+		return wrong_option(session, wrong, wrong_word);
 	if (session->options.help && optind < argc)
 		return dispatch(session, 2, (char *[]){"help", argv[optind], NULL});
 	if (session->options.help)
