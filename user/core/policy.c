@@ -188,6 +188,13 @@ uint32_t policy_reserved_count(const struct policy *policy)
 	return count > CPUSET_MAX ? CPUSET_MAX + 1 : (uint32_t)count;
 }
 
+void policy_exclude(struct policy *policy, const struct cpuset *special)
+{
+	policy->excluded = *special;
+	if (policy->has_reserved_list)
+		cpuset_subtract(&policy->excluded, &policy->reserved_list);
+}
+
 void policy_usable_cpus(const struct policy *policy, const struct topology *topology,
 			struct cpuset *ret_cpus)
 {

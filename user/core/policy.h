@@ -120,6 +120,12 @@ enum policy_problem policy_check_options(const struct policy *policy,
 /* CPUs to reserve by count: kube + system reservation rounded up; the list's size with a list. */
 uint32_t policy_reserved_count(const struct policy *policy);
 
+/*
+ * Fill policy->excluded: of the CPUs that the kernel was told to leave alone
+ * (`special`) those that the user does not list as reserved. They serve no pool.
+ */
+void policy_exclude(struct policy *policy, const struct cpuset *special);
+
 /* CPUs pools are made of: all but the excluded ones that are not listed as reserved. */
 void policy_usable_cpus(const struct policy *policy, const struct topology *topology,
 			struct cpuset *ret_cpus);

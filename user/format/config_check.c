@@ -96,10 +96,7 @@ int config_check(const struct config *config, const struct topology *topology,
 	if (!policy)
 		return -ENOMEM;
 	*policy = config->policy;
-	policy->excluded = *special;
-	/* CPUs the kernel was told to leave alone serve no pool unless the user lists them. */
-	if (policy->has_reserved_list)
-		cpuset_subtract(&policy->excluded, &policy->reserved_list);
+	policy_exclude(policy, special);
 	r = check_mode(config, error, error_size);
 	if (!r)
 		r = policy_check(policy, topology, error, error_size);
