@@ -18,27 +18,39 @@ struct line {
 	int nr_words;
 };
 
-/* One logical line: a backslash at the end continues it. 1 = a line, 0 = the end. */
+/*
+ * One logical line: a backslash at the end continues it. 1 = a line, 0 = the end,
+ * -E2BIG = too long or not text, another errno = the file cannot be read. Reads no
+ * further than the bound: what is named may have no end.
+ */
 static int read_line(FILE *file, struct text *text, unsigned int *number)
 {
-	cleanup_free char *part = NULL;
-	size_t size = 0;
-	ssize_t n;
+	int byte;
 
 	text_fini(text);
 	*text = (struct text){0};
-	while ((n = getline(&part, &size, file)) >= 0) {
-		bool continued = n >= 2 && part[n - 1] == '\n' && part[n - 2] == '\\';
+	++*number;
+	errno = 0;
+	while ((byte = getc(file)) != EOF) {
+		if (byte == '\\') {
+			int next = getc(file);
 
-		++*number;
-		text_append_len(text, part, (size_t)(continued ? n - 2 : n));
+			if (next == '\n') {
+				++*number;
+				continue;
+			}
+			ungetc(next, file);
+		}
+		if (!byte || text->len >= MAX_LINE_BYTES)
+			return -E2BIG;
+		text_append_len(text, &(char){(char)byte}, 1);
 		if (text->error)
 			return text->error;
-		if (text->len > MAX_LINE_BYTES || memchr(part, '\0', (size_t)n))
-			return -EINVAL;
-		if (!continued)
+		if (byte == '\n')
 			return 1;
 	}
+	if (ferror(file))
+		return errno ? -errno : -EIO;
 	return text->len ? 1 : 0;
 }
 
@@ -103,6 +115,11 @@ static int run_lines(struct session *session, FILE *file, const char *name, stru
 		}
 		nr_done++;
 	}
+	if (r == -ENOMEM)
+		return out_no_memory(session);
+	if (r != -E2BIG && r)
+		return out_fail(session, STATUS_INPUT, "%s: cannot be read: %s", name,
+				strerror(-r));
 	if (r)
 		return out_fail(session, STATUS_INPUT,
 				"%s:%u: a line of more than %d bytes, or one with a NUL byte", name,

@@ -22,12 +22,13 @@ static struct json_object *cold_node(const struct world *world)
 		.remedy = "start pinfoldd",
 	};
 	struct utsname name;
+	/* where the options name what to look at no agent was asked: none is missing either */
 	struct node_row row = {
-		.source = "state",
+		.source = world->is_named ? "options" : "state",
 		.mode = run_mode_name(world->config->mode),
 		.workload_root = PINFOLD_WORKLOAD_ROOT,
-		.ready = 0,
-		.nr_findings = 1,
+		.ready = world->is_named ? -1 : 0,
+		.nr_findings = world->is_named ? 0 : 1,
 		.findings = &finding,
 	};
 

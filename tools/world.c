@@ -299,8 +299,10 @@ static int restore_pods(struct session *session, struct world *world)
 static int open_parts(struct session *session, unsigned int flags, struct world *world)
 {
 	const char *policy_file;
+	struct cpuset special;
 	int r;
 
+	world->is_named = session->options.given;
 	world->topology = topology_of(session);
 	r = world_read_machine(session, &world->machine);
 	if (r)
@@ -317,7 +319,8 @@ static int open_parts(struct session *session, unsigned int flags, struct world 
 	policy_file = world->config_file;
 	if ((flags & WORLD_POLICY_OF_STATE) && world->state.decoded && !session->options.config) {
 		world->config->policy = world->state.decoded->policy;
-		machine_special_cpus(&world->machine, &world->config->policy.excluded);
+		machine_special_cpus(&world->machine, &special);
+		policy_exclude(&world->config->policy, &special);
 		policy_file = world->state.file;
 	} else {
 		r = world_check_config(session, policy_file, &world->machine, world->config);

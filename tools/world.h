@@ -22,6 +22,7 @@ struct world_state {
 };
 
 struct world {
+	bool is_named;	      /* an option names machine, configuration or state */
 	const char *topology; /* "live" or what --topology said */
 	struct machine machine;
 	char *config_file;     /* NULL = none was there: defaults */

@@ -73,8 +73,10 @@ static const struct object_desc finding_desc = {
 
 static const struct field_desc node_fields[] = {
 	SCHEMA_VERSION_FIELD,
-	{"source", "node  source", FIELD_ENUM, FIELD_HEAD, VALUES("agent", "state", "simulate"),
-	 NULL, "Who says this: the running agent, the state file, or a simulation."},
+	{"source", "node  source", FIELD_ENUM, FIELD_HEAD,
+	 VALUES("agent", "state", "options", "simulate"), NULL,
+	 "Who says this: the running agent, the state file where no agent answers, what the options "
+	 "name, or a simulation."},
 	{"mode", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_NULL, NULL, NULL,
 	 "allocate, guard or observe."},
 	{"ready", NULL, FIELD_BOOL, FIELD_HEAD | FIELD_NULL, NULL, NULL,

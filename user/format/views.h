@@ -40,7 +40,7 @@ const struct object_desc *view_find(const char *name);
 
 /* What the ledger does not know of the node. */
 struct node_row {
-	const char *source;	   /* "agent", "state", "simulate": who says all this */
+	const char *source;	   /* "agent", "state", "options", "simulate": who says this */
 	const char *mode;	   /* "allocate", "guard", "observe" */
 	const char *kernel;	   /* release */
 	const char *hierarchy;	   /* who makes our cgroups: "systemd", "directories" */
