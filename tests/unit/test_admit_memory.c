@@ -303,7 +303,7 @@ static void kernel_lacks_pages(void **state)
 	assert_false(decision.admitted);
 	assert_int_equal(decision.refusal, REFUSAL_HUGEPAGES);
 	assert_non_null(strstr(decision.message, "asks for 536870912 bytes of hugepages-2Mi"));
-	assert_non_null(strstr(decision.message, "have 1073741824 not granted"));
+	assert_non_null(strstr(decision.message, "has 1073741824 not granted"));
 	assert_non_null(strstr(decision.message, "the kernel has 20971520 of them free"));
 }
 

@@ -890,7 +890,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(POD_LEAVES),
 	 "fits after pod test/a leaves",
-	 {"have 0 not granted"}},
+	 {"NUMA node 0 has 0 not granted"}},
 	{"pages the kernel has not",
 	 {1, 4, 1, 8, 512, 10, 1},
 	 "0",

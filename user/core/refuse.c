@@ -236,6 +236,7 @@ static void say_shortage(const struct placing *placing, enum memory_result resul
 	const struct memory_manager *manager = ledger_memory_manager(placing->ledger);
 	char type[MEMORY_NAME_MAX], why[192];
 	const unsigned long long wanted = shortage->wanted_bytes;
+	const bool one_node = shortage->nodes && !(shortage->nodes & (shortage->nodes - 1));
 
 	if (shortage->unknown_page_bytes) {
 		quantity_format_binary(shortage->unknown_page_bytes, type, sizeof(type));
@@ -247,9 +248,10 @@ static void say_shortage(const struct placing *placing, enum memory_result resul
 	}
 	memory_type_name(manager, shortage->type, type, sizeof(type));
 	memory_result_text(manager, result, shortage, why, sizeof(why));
-	append(text, "asks for %llu bytes of %s; NUMA nodes", wanted, type);
+	append(text, "asks for %llu bytes of %s; NUMA node%s", wanted, type, one_node ? "" : "s");
 	append_nodes(text, manager->topology, shortage->nodes, "");
-	append(text, " have %llu not granted", (unsigned long long)shortage->available_bytes);
+	append(text, " %s %llu not granted", one_node ? "has" : "have",
+	       (unsigned long long)shortage->available_bytes);
 	if (shortage->kernel_free_bytes != MEMORY_NOT_KNOWN)
 		append(text, ", the kernel has %llu of them free",
 		       (unsigned long long)shortage->kernel_free_bytes);
