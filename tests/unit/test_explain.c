@@ -650,9 +650,59 @@ static struct pod_spec *large_init(void)
 	return spec;
 }
 
+/* Beyond what counts and sets of CPUs are made for; odd, even, and 2 when cut to 32 bits. */
+static struct pod_spec *nine_thousand(void)
+{
+	return guaranteed_pod("p", 9000);
+}
+
+static struct pod_spec *more_than_32_bits(void)
+{
+	return guaranteed_pod("p", 4294967298);
+}
+
 /* --- the scenes themselves -------------------------------------------------------------------- */
 
 static const struct scene scenes[] = {
+	{"thousands of CPUs",
+	 {1, 16, 1, 8, 0, UNKNOWN, 1},
+	 "0",
+	 NULL,
+	 NULL,
+	 nine_thousand,
+	 REFUSAL_CPUS,
+	 CPU_NOT_ENOUGH,
+	 MEMORY_OK,
+	 "UnexpectedAdmissionError",
+	 KIND(CONTAINER_CPUS),
+	 "fits with 15 CPUs for container main",
+	 {"asks for 9000 exclusive CPUs, 15 are free"}},
+	{"billions of CPUs on whole cores",
+	 {1, 8, 2, 8, 0, UNKNOWN, 1},
+	 "0,8",
+	 whole_cores,
+	 NULL,
+	 more_than_32_bits,
+	 REFUSAL_SMT,
+	 CPU_SMT_NO_FREE_CORES,
+	 MEMORY_OK,
+	 "SMTAlignmentError",
+	 KIND(CONTAINER_CPUS),
+	 "fits with 14 CPUs for container main",
+	 {"asks for 4294967298 exclusive CPUs, 14 are free"}},
+	{"thousands of CPUs on one node",
+	 {2, 8, 1, 8, 0, UNKNOWN, 1},
+	 "0",
+	 restricted,
+	 NULL,
+	 nine_thousand,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 "TopologyAffinityError",
+	 KIND(CONTAINER_CPUS),
+	 "fits with 15 CPUs for container main",
+	 {"asks for 9000 exclusive CPUs"}},
 	{"too many CPUs",
 	 {1, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",

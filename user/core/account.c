@@ -134,7 +134,12 @@ int account_alignment(const struct placing *placing, const struct cpu_offer *cpu
 	account->merged = *alignment;
 	account->nr_providers = 1;
 	r = account_cpus(topology, cpu, &account->providers[0]);
-	return r ? r : account_memory(memory, account);
+	if (r)
+		return r;
+	if (account->providers[0].wanted > 0)
+		account->providers[0].wanted =
+			cpu_asked(placing->pod->spec, container, cpu->request);
+	return account_memory(memory, account);
 }
 
 static bool has_same_grants(const struct ledger_pod *a, const struct ledger_pod *b)

@@ -117,6 +117,30 @@ static bool equal_and_positive(int64_t request, int64_t limit)
 	return request > 0 && request == limit;
 }
 
+/*
+ * Counts beyond every machine are cut, so that sums of 128 containers stay in
+ * range; the remainder by the threads of a core, up to 8 of them, stays true.
+ */
+static uint32_t cut_count(int64_t cpus)
+{
+	const int64_t period = 840; /* a multiple of 1 to 8 */
+
+	if (cpus <= CPUSET_MAX)
+		return (uint32_t)cpus;
+	return CPUSET_MAX + 1 + (uint32_t)((cpus - CPUSET_MAX - 1) % period);
+}
+
+int64_t cpu_asked(const struct pod_spec *spec, uint32_t container, uint32_t counted)
+{
+	const struct resources *request = container < spec->nr_containers
+						  ? &spec->containers[container].request
+						  : &spec->request;
+
+	if (counted <= CPUSET_MAX || request->cpu_mcpu / 1000 < counted)
+		return counted;
+	return request->cpu_mcpu / 1000;
+}
+
 uint32_t cpu_exclusive_count(const struct cpu_manager *manager, const struct pod_spec *spec,
 			     enum qos_class qos, uint32_t index)
 {
@@ -131,10 +155,7 @@ uint32_t cpu_exclusive_count(const struct cpu_manager *manager, const struct pod
 		return 0;
 	if (request->cpu_mcpu <= 0 || request->cpu_mcpu % 1000 != 0)
 		return 0;
-	/* Beyond every machine anyway; keeps later sums of 128 containers in range. */
-	if (request->cpu_mcpu / 1000 > CPUSET_MAX)
-		return CPUSET_MAX + 1;
-	return (uint32_t)(request->cpu_mcpu / 1000);
+	return cut_count(request->cpu_mcpu / 1000);
 }
 
 bool cpu_is_bubble_pod(const struct cpu_manager *manager, const struct pod_spec *spec,
@@ -153,7 +174,7 @@ uint32_t cpu_bubble_count(const struct pod_spec *spec, enum qos_class qos)
 
 	if (!spec->has_pod_resources || qos != QOS_GUARANTEED || mcpu <= 0 || mcpu % 1000 != 0)
 		return 0;
-	return mcpu / 1000 > CPUSET_MAX ? CPUSET_MAX + 1 : (uint32_t)(mcpu / 1000);
+	return cut_count(mcpu / 1000);
 }
 
 static enum cpu_result refuse(enum cpu_result result, struct cpu_shortage *ret_shortage,

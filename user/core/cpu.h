@@ -89,6 +89,12 @@ bool cpu_is_bubble_pod(const struct cpu_manager *manager, const struct pod_spec 
 uint32_t cpu_bubble_count(const struct pod_spec *spec, enum qos_class qos);
 
 /*
+ * Both counts are cut beyond CPUSET_MAX: what the spec itself says where
+ * `counted` is such a one, for sentences. UINT32_MAX = the pod as a whole.
+ */
+int64_t cpu_asked(const struct pod_spec *spec, uint32_t container, uint32_t counted);
+
+/*
  * Do the pod's shared containers find at least one CPU of the bubble left by
  * the exclusive ones? Ordinary exclusive init containers are not looked at:
  * they run before the app containers and consume nothing for good.

@@ -218,9 +218,17 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
-static uint32_t cpus_of(const struct resources *resources)
+static uint64_t cpus_of(const struct resources *resources)
 {
-	return resources->cpu_mcpu > 0 ? (uint32_t)(resources->cpu_mcpu / 1000) : 0;
+	return resources->cpu_mcpu > 0 ? (uint64_t)resources->cpu_mcpu / 1000 : 0;
+}
+
+/* More than the machine has needs no try, and may not fit a change. */
+static uint64_t bound_cpus(const struct search *search, uint64_t cpus)
+{
+	uint32_t all = cpuset_count(&ledger_topology(search->ledger)->all);
+
+	return cpus < all ? cpus : all;
 }
 
 /* full-pcpus-only: whole cores. */
@@ -255,22 +263,21 @@ static bool find_container_cpus(struct search *search, const struct container_sp
 {
 	const struct decision *decision = search->decision;
 	struct change change = {.kind = CHANGE_CONTAINER_CPUS};
-	uint32_t was = cpus_of(&container->request), step = cpu_step(search);
-	uint64_t from = was;
+	uint64_t was = cpus_of(&container->request), step = cpu_step(search), from = was;
 	bool found = false;
 
 	memcpy(change.container, container->name, sizeof(change.container));
 	/* Where the budget is the limit, its total says nothing about one container. */
-	if (!decision->is_memory && decision->available >= 0 &&
+	if (!decision->is_memory && decision->wanted >= 0 && decision->available >= 0 &&
 	    decision->cpu_result != CPU_EMPTY_POD_POOL)
 		from = less(was, less((uint64_t)decision->wanted, (uint64_t)decision->available));
 	allow_tries(search, TRIES_CPUS);
-	if (decision->refusal == REFUSAL_SMT && was % step &&
+	if (decision->refusal == REFUSAL_SMT && was % step && was == bound_cpus(search, was) &&
 	    find_more(search, &change, was, step)) {
 		keep(search, &change);
 		found = true;
 	}
-	if (find_less(search, &change, from, was, step)) {
+	if (find_less(search, &change, bound_cpus(search, from), was, step)) {
 		keep(search, &change);
 		found = true;
 	}
@@ -294,25 +301,28 @@ static void try_pod_cpus(struct search *search)
 	const struct cpu_manager *manager = ledger_cpu_manager(search->ledger);
 	const struct decision *decision = search->decision;
 	struct change change = {.kind = CHANGE_POD_CPUS};
-	uint32_t was = cpus_of(&search->spec->request), step = cpu_step(search);
+	uint64_t was = cpus_of(&search->spec->request), step = cpu_step(search), from = was;
+	uint64_t missing = 0;
 	bool is_short = decision->refusal == REFUSAL_POD_BUDGET ||
 			!cpu_pod_pool_is_enough(manager, search->spec, search->qos);
-	uint64_t missing = less((uint64_t)decision->wanted, (uint64_t)decision->available);
-	uint64_t from = was;
 
 	if (!search->is_bubble)
 		return;
+	/* -1 = not a number; of memory it is no count of CPUs. */
+	if (!decision->is_memory && decision->wanted >= 0 && decision->available >= 0)
+		missing = less((uint64_t)decision->wanted, (uint64_t)decision->available);
 	allow_tries(search, TRIES_CPUS);
 	/* In a budget that is too small, what is missing is known of a container only. */
-	if (is_short || was % step) {
-		if (find_more(search, &change, was + (decision->container[0] ? missing : 1), step))
+	if ((is_short || was % step) && was == bound_cpus(search, was)) {
+		if (find_more(search, &change,
+			      was + (missing && decision->container[0] ? missing : 1), step))
 			keep(search, &change);
 	}
 	if (is_short)
 		return;
 	if (!decision->is_memory && !decision->container[0] && decision->available >= 0)
 		from = (uint64_t)decision->available;
-	if (find_less(search, &change, from, was, step))
+	if (find_less(search, &change, bound_cpus(search, from), was, step))
 		keep(search, &change);
 }
 

@@ -79,46 +79,46 @@ void refuse_result(const struct ledger *ledger, const struct ledger_pod *pod,
 	const struct topology *topology = ledger_topology(ledger);
 	bool is_container = shortage->container < pod->nr_grants;
 	const char *container = is_container ? pod->grants[shortage->container].container : "";
+	const long long wanted = cpu_asked(pod->spec, shortage->container, shortage->wanted);
 	char asker[POD_CONTAINER_NAME + 16];
 
 	name_asker(pod, shortage->container, asker, sizeof(asker));
 	decision->cpu_result = result;
-	decision->wanted = shortage->wanted;
+	decision->wanted = wanted;
 	decision->available = shortage->available;
 	switch (result) {
 	case CPU_SMT_NOT_MULTIPLE:
 		return refuse_pod(
 			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %u exclusive CPUs, which is no multiple "
+			"full-pcpus-only: %s asks for %lld exclusive CPUs, which is no multiple "
 			"of %u, the threads of a core",
-			asker, shortage->wanted, topology->cpus_per_core);
+			asker, wanted, topology->cpus_per_core);
 	case CPU_SMT_NO_FREE_CORES:
 		return refuse_pod(
 			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %u exclusive CPUs, %u are free on cores "
+			"full-pcpus-only: %s asks for %lld exclusive CPUs, %u are free on cores "
 			"without a reserved thread",
-			asker, shortage->wanted, shortage->available);
+			asker, wanted, shortage->available);
 	case CPU_EMPTY_POD_POOL:
 		return refuse_pod(
 			decision, REFUSAL_EMPTY_SHARED_POOL, container,
-			"the pod's budget of %u CPUs goes to its exclusive containers whole; "
+			"the pod's budget of %lld CPUs goes to its exclusive containers whole; "
 			"its other containers would have none",
-			shortage->wanted);
+			wanted);
 	case CPU_NOT_ENOUGH:
 		if (is_container && pod->has_bubble)
 			return refuse_pod(
 				decision, REFUSAL_POD_BUDGET, container,
-				"%s asks for %u exclusive CPUs, but the pod's budget of %u "
+				"%s asks for %lld exclusive CPUs, but the pod's budget of %u "
 				"has %u left for it",
-				asker, shortage->wanted, cpuset_count(&pod->bubble),
-				shortage->available);
+				asker, wanted, cpuset_count(&pod->bubble), shortage->available);
 		return refuse_count(ledger, pod, asker, container, decision);
 	default:
 		return refuse_pod(
 			decision, REFUSAL_CPUS, container,
-			"%s asks for %u exclusive CPUs and %u are free, but the kubelet's own "
+			"%s asks for %lld exclusive CPUs and %u are free, but the kubelet's own "
 			"algorithm fails here (%s); compatibility: repaired does not",
-			asker, shortage->wanted, shortage->available, cpu_result_name(result));
+			asker, wanted, shortage->available, cpu_result_name(result));
 	}
 }
 
@@ -170,7 +170,8 @@ void refuse_alignment(const struct placing *placing, const struct cpu_offer *off
 	name_asker(pod, container, asker, sizeof(asker));
 	if (offer->opinion != CPU_OFFERS) {
 		decision->cpu_result = CPU_EMPTY_POD_POOL;
-		decision->wanted = cpu_bubble_count(pod->spec, pod->qos);
+		decision->wanted =
+			cpu_asked(pod->spec, UINT32_MAX, cpu_bubble_count(pod->spec, pod->qos));
 		refuse_pod(decision, REFUSAL_TOPOLOGY, name,
 			   "topologyManagerPolicy %s: no NUMA nodes satisfy %s: its exclusive "
 			   "containers leave nothing of its budget of %lld CPUs to the others",
@@ -178,12 +179,13 @@ void refuse_alignment(const struct placing *placing, const struct cpu_offer *off
 		return;
 	}
 	describe_nodes(topology, offer, nodes, sizeof(nodes));
-	decision->wanted = offer->request;
+	decision->wanted = cpu_asked(pod->spec, container, offer->request);
 	decision->available = most_on_nodes(topology, offer, nr_nodes);
 	refuse_pod(decision, REFUSAL_TOPOLOGY, name,
-		   "topologyManagerPolicy %s: %s asks for %u exclusive CPUs on %u NUMA node%s, but "
+		   "topologyManagerPolicy %s: %s asks for %lld exclusive CPUs on %u NUMA node%s, "
+		   "but "
 		   "at most %lld are free so; free by node: %s",
-		   align_policy_name(policy->align), asker, offer->request, nr_nodes,
+		   align_policy_name(policy->align), asker, (long long)decision->wanted, nr_nodes,
 		   nr_nodes == 1 ? "" : "s", (long long)decision->available, nodes);
 }
 
