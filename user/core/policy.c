@@ -266,51 +266,47 @@ int policy_check(const struct policy *policy, const struct topology *topology, c
 	return problem ? -EINVAL : 0;
 }
 
+const char *const cpu_policy_names[CPU_POLICY_NR] = {
+	[CPU_POLICY_NONE] = "none",
+	[CPU_POLICY_STATIC] = "static",
+};
+
 const char *cpu_policy_name(enum cpu_policy policy)
 {
-	static const char *const names[] = {
-		[CPU_POLICY_NONE] = "none",
-		[CPU_POLICY_STATIC] = "static",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == CPU_POLICY_NR, "a name for each policy");
-	return names[policy];
+	return cpu_policy_names[policy];
 }
+
+const char *const align_policy_names[ALIGN_NR] = {
+	[ALIGN_NONE] = "none",
+	[ALIGN_BEST_EFFORT] = "best-effort",
+	[ALIGN_RESTRICTED] = "restricted",
+	[ALIGN_SINGLE_NUMA_NODE] = "single-numa-node",
+};
 
 const char *align_policy_name(enum align_policy policy)
 {
-	static const char *const names[] = {
-		[ALIGN_NONE] = "none",
-		[ALIGN_BEST_EFFORT] = "best-effort",
-		[ALIGN_RESTRICTED] = "restricted",
-		[ALIGN_SINGLE_NUMA_NODE] = "single-numa-node",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == ALIGN_NR, "a name for each policy");
-	return names[policy];
+	return align_policy_names[policy];
 }
+
+const char *const align_scope_names[ALIGN_SCOPE_NR] = {
+	[ALIGN_SCOPE_CONTAINER] = "container",
+	[ALIGN_SCOPE_POD] = "pod",
+};
 
 const char *align_scope_name(enum align_scope scope)
 {
-	static const char *const names[] = {
-		[ALIGN_SCOPE_CONTAINER] = "container",
-		[ALIGN_SCOPE_POD] = "pod",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == ALIGN_SCOPE_NR, "a name for each scope");
-	return names[scope];
+	return align_scope_names[scope];
 }
+
+const char *const compatibility_names[COMPATIBILITY_NR] = {
+	[COMPATIBILITY_REPAIRED] = "repaired",
+	[COMPATIBILITY_KUBELET_1_36] = "kubelet-1.36",
+	[COMPATIBILITY_IMPROVED] = "improved",
+};
 
 const char *compatibility_name(enum compatibility compatibility)
 {
-	static const char *const names[] = {
-		[COMPATIBILITY_REPAIRED] = "repaired",
-		[COMPATIBILITY_KUBELET_1_36] = "kubelet-1.36",
-		[COMPATIBILITY_IMPROVED] = "improved",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == COMPATIBILITY_NR, "a name for each mode");
-	return names[compatibility];
+	return compatibility_names[compatibility];
 }
 
 const char *policy_problem_name(enum policy_problem problem)

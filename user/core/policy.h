@@ -137,6 +137,12 @@ void policy_usable_cpus(const struct policy *policy, const struct topology *topo
 int policy_check(const struct policy *policy, const struct topology *topology, char *error,
 		 size_t error_size);
 
+/* The words of the configuration, by value; each has its name. */
+extern const char *const cpu_policy_names[CPU_POLICY_NR];
+extern const char *const align_policy_names[ALIGN_NR];
+extern const char *const align_scope_names[ALIGN_SCOPE_NR];
+extern const char *const compatibility_names[COMPATIBILITY_NR];
+
 const char *cpu_policy_name(enum cpu_policy policy);
 const char *align_policy_name(enum align_policy policy);
 const char *compatibility_name(enum compatibility compatibility);

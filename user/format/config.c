@@ -23,31 +23,11 @@ static const char *const partitions_words[PARTITIONS_NR] = {"auto", "isolated", 
 static const char *const interrupts_words[INTERRUPTS_NR] = {"leave", "steer"};
 static const char *const runtime_writes_words[RUNTIME_WRITES_NR] = {"repair", "deny"};
 static const char *const metrics_level_words[METRICS_LEVEL_NR] = {"node", "pod", "container"};
-static const char *const compatibility_words[COMPATIBILITY_NR] = {
-	[COMPATIBILITY_REPAIRED] = "repaired",
-	[COMPATIBILITY_KUBELET_1_36] = "kubelet-1.36",
-	[COMPATIBILITY_IMPROVED] = "improved",
-};
-static const char *const cpu_policy_words[CPU_POLICY_NR] = {
-	[CPU_POLICY_NONE] = "none",
-	[CPU_POLICY_STATIC] = "static",
-};
 /* Capital letters as the kubelet writes them here, and only here. */
 static const char *const memory_policy_words[MEMORY_POLICY_NR] = {
 	[MEMORY_POLICY_NONE] = "None",
 	[MEMORY_POLICY_STATIC] = "Static",
 };
-static const char *const align_words[ALIGN_NR] = {
-	[ALIGN_NONE] = "none",
-	[ALIGN_BEST_EFFORT] = "best-effort",
-	[ALIGN_RESTRICTED] = "restricted",
-	[ALIGN_SINGLE_NUMA_NODE] = "single-numa-node",
-};
-static const char *const scope_words[ALIGN_SCOPE_NR] = {
-	[ALIGN_SCOPE_CONTAINER] = "container",
-	[ALIGN_SCOPE_POD] = "pod",
-};
-
 const char *run_mode_name(enum run_mode mode)
 {
 	return run_mode_words[mode];
@@ -150,19 +130,19 @@ static const struct key metrics_keys[] = {
 
 static const struct key top_keys[] = {
 	WORD("mode", mode, run_mode_words, KEY_RESTART),
-	WORD("cpuManagerPolicy", policy.cpu, cpu_policy_words, KEY_KUBELET | KEY_POLICY),
+	WORD("cpuManagerPolicy", policy.cpu, cpu_policy_names, KEY_KUBELET | KEY_POLICY),
 	KEY("cpuManagerPolicyOptions", config_cpu_options, policy, KEY_KUBELET | KEY_POLICY),
 	KEY("reservedSystemCPUs", config_reserved_cpus, policy, KEY_KUBELET | KEY_POLICY),
 	KEY("kubeReserved", config_reservation, kube_reserved, KEY_KUBELET | KEY_POLICY),
 	KEY("systemReserved", config_reservation, system_reserved, KEY_KUBELET),
 	KEY("evictionHard", config_eviction, eviction_memory, KEY_KUBELET),
-	WORD("topologyManagerPolicy", policy.align, align_words, KEY_KUBELET | KEY_POLICY),
-	WORD("topologyManagerScope", policy.scope, scope_words, KEY_KUBELET | KEY_POLICY),
+	WORD("topologyManagerPolicy", policy.align, align_policy_names, KEY_KUBELET | KEY_POLICY),
+	WORD("topologyManagerScope", policy.scope, align_scope_names, KEY_KUBELET | KEY_POLICY),
 	KEY("topologyManagerPolicyOptions", config_align_options, policy, KEY_KUBELET | KEY_POLICY),
 	WORD("memoryManagerPolicy", policy.memory, memory_policy_words, KEY_KUBELET | KEY_POLICY),
 	KEY("reservedMemory", config_reserved_memory, policy, KEY_KUBELET | KEY_POLICY),
 	KEY("featureGates", config_gates, policy, KEY_KUBELET | KEY_POLICY),
-	WORD("compatibility", policy.compatibility, compatibility_words, KEY_POLICY),
+	WORD("compatibility", policy.compatibility, compatibility_names, KEY_POLICY),
 	GROUP("enforcement", enforcement_keys),
 	WORD("hostTasks", host_tasks, host_tasks_words, 0),
 	WORD("partitions", partitions, partitions_words, 0),
