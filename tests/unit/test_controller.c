@@ -507,6 +507,8 @@ static void what_has_no_effect_is_found(void **state)
 		{"nri_not_built", "sources.nri"},
 		{"isolated_not_built", "partitions: isolated"},
 		{"interrupts_not_built", "interrupts: steer"},
+		{"strangers_not_built", "enforcement.strangers"},
+		{"irq_masks_not_built", "enforcement.irqMasks"},
 	};
 	const struct config plain = config;
 	const struct controller_options options = {
@@ -520,6 +522,8 @@ static void what_has_no_effect_is_found(void **state)
 	strcpy(config.sources.nri, "/run/nri.sock");
 	config.partitions = PARTITIONS_ISOLATED;
 	config.interrupts = INTERRUPTS_STEER;
+	config.enforcement.strangers = ENFORCEMENT_ENFORCE;
+	config.enforcement.irq_masks = ENFORCEMENT_AUDIT;
 	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
 		assert_int_equal(nr_findings(controller, findings[i].name, findings[i].option), 1);

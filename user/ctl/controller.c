@@ -118,6 +118,10 @@ void find_unbuilt(struct controller *controller)
 		 "partitions: isolated"},
 		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
 		 "interrupts: steer"},
+		{config->enforcement.strangers != ENFORCEMENT_OFF, "strangers_not_built",
+		 "enforcement.strangers"},
+		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
+		 "enforcement.irqMasks"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {

@@ -239,7 +239,7 @@ void config_default(struct config *ret_config)
 		.system_reserved = RESOURCES_UNSET,
 		.eviction_memory = {.bytes = 100LL << 20},
 		.enforcement = {ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE,
-				ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE},
+				ENFORCEMENT_OFF, ENFORCEMENT_OFF},
 		.max_containers = 1024,
 		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR},
 		.metrics = {.listen = PINFOLD_METRICS_ADDRESS, .level = METRICS_CONTAINER},
