@@ -242,6 +242,9 @@ int state_import(struct session *session, int argc, char **argv)
 				"state import writes this machine's own state file: --state does "
 				"not go with it, --topology with --dry-run only");
 	r = read_files(&import, argc - 1, argv + 1);
+	if (!r && !import.has_memory)
+		out_note("without a memory_manager_state memory is not known: 1Pi stands for it "
+			 "until the manifest says how much");
 	if (!r)
 		r = make_ledger(&import);
 	if (!r && !session->options.dry_run)
