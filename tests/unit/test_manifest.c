@@ -318,7 +318,7 @@ static void check_bad(const char *path, const char *data, size_t len, const char
 
 static void bad_files(void **state)
 {
-	data_for_each_bad("tests/data/bad/manifest", 24, check_bad);
+	data_for_each_bad("tests/data/bad/manifest", 21, check_bad);
 }
 
 int main(void)

@@ -267,51 +267,6 @@ static int read_pod_containers(const struct yaml_value *body, const char *prefix
 	return err;
 }
 
-/* The limits of one list of containers, whose first is number `next` of the spec. */
-static int check_limits(const struct yaml_value *list, const char *field,
-			struct format_error *error, const struct pod_spec *spec, uint32_t *next)
-{
-	char child_field[FORMAT_FIELD_MAX];
-	unsigned int index = 0;
-
-	if (!list)
-		return 0;
-	yaml_for_each(child, list)
-	{
-		const struct yaml_value *resources = yaml_get(child, "resources");
-		int err;
-
-		format_field(child_field, "%s[%u].resources", field, index++);
-		err = resources_check_part(resources ? resources : child, child_field, error,
-					   &spec->containers[(*next)++].limit, &spec->limit);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* What the parts say together, defaults in: the pod's request may be a sum of theirs. */
-static int check_pod_level(const struct yaml_value *body, const char *prefix,
-			   struct format_error *error, const struct pod_spec *spec)
-{
-	const struct yaml_value *resources = yaml_get(body, "resources");
-	char field[FORMAT_FIELD_MAX];
-	uint32_t next = 0;
-	int err;
-
-	if (!spec->has_pod_resources)
-		return 0;
-	format_field(field, "%sspec.resources", prefix);
-	err = resources_check(resources, field, error, &spec->request, &spec->limit);
-	format_field(field, "%sspec.initContainers", prefix);
-	if (!err)
-		err = check_limits(yaml_get(body, "initContainers"), field, error, spec, &next);
-	format_field(field, "%sspec.containers", prefix);
-	if (!err)
-		err = check_limits(yaml_get(body, "containers"), field, error, spec, &next);
-	return err;
-}
-
 static int read_body(const struct yaml_value *pod, const char *prefix,
 		     struct manifest_document *document, struct pod_spec *spec)
 {
@@ -331,9 +286,6 @@ static int read_body(const struct yaml_value *pod, const char *prefix,
 	if (err)
 		return err;
 	pod_spec_default(spec);
-	err = check_pod_level(body, prefix, error, spec);
-	if (err)
-		return err;
 	if (yaml_get(body, "ephemeralContainers"))
 		snprintf(document->note, sizeof(document->note),
 			 "spec.ephemeralContainers is ignored: such containers run in the shared "
