@@ -157,8 +157,9 @@ static int check_hugepages(const struct yaml_value *value, const char *field,
 	return 0;
 }
 
-int resources_check(const struct yaml_value *value, const char *field, struct format_error *error,
-		    const struct resources *request, const struct resources *limit)
+static int check_resources(const struct yaml_value *value, const char *field,
+			   struct format_error *error, const struct resources *request,
+			   const struct resources *limit)
 {
 	bool plain = request->cpu_mcpu != RESOURCE_UNSET || limit->cpu_mcpu != RESOURCE_UNSET ||
 		     request->memory_bytes != RESOURCE_UNSET ||
@@ -228,43 +229,7 @@ int resources_read(const struct yaml_value *value, const char *field, struct for
 					  format_member(child_field, field, "limits"), NULL, error,
 					  limit);
 	if (!err)
-		err = resources_check(value, field, error, request, limit);
-	return err;
-}
-
-/* One container alone may not have more than all of them together. */
-static int check_part(const struct yaml_value *value, const char *field, struct format_error *error,
-		      const char *name, int64_t part, int64_t whole)
-{
-	char limit_field[FORMAT_FIELD_MAX];
-
-	if (part == RESOURCE_UNSET || whole == RESOURCE_UNSET || part <= whole)
-		return 0;
-	format_field(limit_field, "%s.limits.%s", field, name);
-	return yaml_refuse(value, limit_field, error,
-			   "the container's limit, %lld, is more than the pod's own, %lld (%s); "
-			   "lower it or raise the limit in spec.resources",
-			   (long long)part, (long long)whole,
-			   strcmp(name, "cpu") == 0 ? "thousandths of a CPU" : "bytes");
-}
-
-int resources_check_part(const struct yaml_value *value, const char *field,
-			 struct format_error *error, const struct resources *part,
-			 const struct resources *whole)
-{
-	int err = check_part(value, field, error, "cpu", part->cpu_mcpu, whole->cpu_mcpu);
-
-	if (!err)
-		err = check_part(value, field, error, "memory", part->memory_bytes,
-				 whole->memory_bytes);
-	for (uint32_t i = 0; !err && i < part->nr_hugepages; i++) {
-		char name[48] = "hugepages-";
-
-		quantity_format_binary(part->hugepages[i].size_bytes, name + strlen("hugepages-"),
-				       sizeof(name) - strlen("hugepages-"));
-		err = check_part(value, field, error, name, part->hugepages[i].bytes,
-				 hugepage_amount(whole, part->hugepages[i].size_bytes));
-	}
+		err = check_resources(value, field, error, request, limit);
 	return err;
 }
 

@@ -18,22 +18,11 @@ int resources_read_list(const struct yaml_value *list, const char *field, const 
 
 /*
  * {requests, limits} of a container or pod; claims are passed over, other keys
- * refused. Both outputs begin unset. Checked: resources_check().
+ * refused. Both outputs begin unset. Checked: requests <= limits, hugepages not
+ * overcommitted and not alone.
  */
 int resources_read(const struct yaml_value *value, const char *field, struct format_error *error,
 		   struct resources *request, struct resources *limit);
-
-/* Requests <= limits, hugepages not overcommitted and not alone. -EINVAL with error at `value`. */
-int resources_check(const struct yaml_value *value, const char *field, struct format_error *error,
-		    const struct resources *request, const struct resources *limit);
-
-/*
- * The limits of a container, `part`, do not exceed those of its pod, `whole`,
- * where both have one: the API server's rule. -EINVAL with error at `value`.
- */
-int resources_check_part(const struct yaml_value *value, const char *field,
-			 struct format_error *error, const struct resources *part,
-			 const struct resources *whole);
 
 /* Write what is set as a mapping under `key`; nothing set is an empty mapping. */
 void resources_emit(struct emitter *emitter, const char *key, const struct resources *resources);
