@@ -572,16 +572,19 @@ static void metrics_tell_bubbles_and_options(void **state)
 	faces = controller_faces(controller);
 	scan(controller, pods, 1);
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	assert_non_null(strstr(page.data, "pinfold_policy_info{policy=\"static\",scope=\"pod\","
-					  "topology_policy=\"restricted\",options=\"full-pcpus-only,"
-					  "distribute-cpus-across-numa,align-by-socket,"
-					  "strict-cpu-reservation\"} 1\n"));
 	assert_non_null(strstr(page.data,
-			       "pinfold_containers{assignment_type=\"pod_exclusive\"} 1\n"));
-	assert_non_null(strstr(page.data, "pinfold_container_assignments_total{resource_name=\"cpu\","
-					  "assignment_type=\"pod_exclusive\"} 1\n"));
-	assert_non_null(strstr(page.data, "pinfold_container_assignments_total{resource_name=\"cpu\","
-					  "assignment_type=\"node_exclusive\"} 0\n"));
+			       "pinfold_policy_info{policy=\"static\",scope=\"pod\","
+			       "topology_policy=\"restricted\",options=\"full-pcpus-only,"
+			       "distribute-cpus-across-numa,align-by-socket,"
+			       "strict-cpu-reservation\"} 1\n"));
+	assert_non_null(
+		strstr(page.data, "pinfold_containers{assignment_type=\"pod_exclusive\"} 1\n"));
+	assert_non_null(strstr(page.data,
+			       "pinfold_container_assignments_total{resource_name=\"cpu\","
+			       "assignment_type=\"pod_exclusive\"} 1\n"));
+	assert_non_null(strstr(page.data,
+			       "pinfold_container_assignments_total{resource_name=\"cpu\","
+			       "assignment_type=\"node_exclusive\"} 0\n"));
 	controller_free(controller);
 	free_pods(pods, 1);
 }

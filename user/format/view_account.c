@@ -279,8 +279,8 @@ static void say_made_of(struct text *text, const struct topology *topology,
 		say_whole(&parts, "uncore cache", &topology->uncores, &rest);
 	say_whole(&parts, "core", &topology->cores, &rest);
 	if (!cpuset_is_empty(&rest)) {
-		text_printf(&parts, "%s%u CPU%s (", parts.len ? ", " : "",
-			    cpuset_count(&rest), cpuset_count(&rest) == 1 ? "" : "s");
+		text_printf(&parts, "%s%u CPU%s (", parts.len ? ", " : "", cpuset_count(&rest),
+			    cpuset_count(&rest) == 1 ? "" : "s");
 		append_set(&parts, &rest);
 		text_append(&parts, ")");
 	}
