@@ -2,7 +2,7 @@
 // LIBS: format core lib
 // COVERS: user/format/yaml.c:yaml_parse,yaml_next_piece,yaml_get,build,take_event,add_scalar,begin_value,end_value,place_value,check_duplicates,check_tag,check_rest,byte_offset,refuse_syntax
 // COVERS: user/format/manifest.c
-// COVERS: user/format/resources.c:resources_read_list,resources_read,check_resources,check_hugepages,read_hugepages,read_quantity
+// COVERS: user/format/resources.c:resources_read_list,resources_read,check_resources,check_keys,check_hugepages,read_hugepages,read_quantity
 /*
  * Pod documents: every document is either a pod that keeps the core's bounds or
  * a refusal with a sentence, never both and never neither.
