@@ -322,7 +322,7 @@ static void restricted_pod(struct policy *policy)
 	policy->scope = ALIGN_SCOPE_POD;
 }
 
-static void memory_none(struct policy *policy)
+static void memory_static(struct policy *policy)
 {
 	policy->memory = MEMORY_POLICY_STATIC;
 }
@@ -851,7 +851,7 @@ static const struct scene scenes[] = {
 	{"too much memory",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
-	 memory_none,
+	 memory_static,
 	 twelve_gib,
 	 six_gib,
 	 REFUSAL_MEMORY,
@@ -931,7 +931,7 @@ static const struct scene scenes[] = {
 	{"pages held by others",
 	 {1, 4, 1, 8, 512, UNKNOWN, 1},
 	 "0",
-	 memory_none,
+	 memory_static,
 	 pages_held,
 	 few_pages,
 	 REFUSAL_HUGEPAGES,
@@ -944,7 +944,7 @@ static const struct scene scenes[] = {
 	{"pages the kernel has not",
 	 {1, 4, 1, 8, 512, 10, 1},
 	 "0",
-	 memory_none,
+	 memory_static,
 	 NULL,
 	 few_pages,
 	 REFUSAL_HUGEPAGES,
@@ -957,7 +957,7 @@ static const struct scene scenes[] = {
 	{"a page size that is not there",
 	 {1, 4, 1, 8, 2048, UNKNOWN, 1},
 	 "0",
-	 memory_none,
+	 memory_static,
 	 NULL,
 	 unknown_pages,
 	 REFUSAL_HUGEPAGES,
