@@ -45,15 +45,11 @@ pod()
 	mv "$PODS/.$1.yaml" "$PODS/$1.yaml"
 }
 
-# Asked by the shell itself: a program to ask with takes longer to start than the agent to answer.
 ready()
 {
-	local answer
-
-	{
-		printf 'GET /readyz HTTP/1.0\r\n\r\n' >&0 && read -r -t 3 -d '' answer
-		[[ $answer == HTTP/1.?\ 200\ *$'\r\n\r\nok' ]]
-	} <>/dev/tcp/127.0.0.1/9417
+	ANSWER=
+	answer_to /readyz <>/dev/tcp/127.0.0.1/9417 &&
+		[[ $ANSWER == HTTP/1.?\ 200\ *$'\r\n\r\nok' ]] || { echo "$ANSWER"; return 1; }
 }
 
 # The agent's log goes to /tmp/agent.log; a crash point may be armed by the caller's environment,

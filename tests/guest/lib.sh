@@ -54,6 +54,22 @@ until_true()
 	done
 }
 
+# answer_to PATH: asks over HTTP on standard input, a connection; what comes back is in ANSWER. The
+# shell asks itself: a program to ask with takes longer to start than the agent to answer.
+#
+# bash writes a request line by line. When a peer that is killed has reset the connection, the
+# second write raises SIGPIPE, which would end the shell that asks; handled, the write just fails.
+# Ignored, the programs of the test would inherit it.
+answer_to()
+{
+	trap : PIPE
+	ANSWER=
+	printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&0 || return
+	# fails at the end of the answer, because there is no delimiter
+	read -r -t 30 -d '' ANSWER || :
+	[[ -n $ANSWER ]] || { echo "no answer to GET $1"; return 1; }
+}
+
 # filled FILE: has it text? Those of the kernel have no size.
 filled()
 {
