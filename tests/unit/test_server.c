@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <cmocka.h>
 #include <json-c/json.h>
@@ -27,9 +27,14 @@
 #include "lib/log.h"
 #include "serve/server.h"
 
-#define TIMEOUT_MS 1000
+/*
+ * Two servers: one whose deadline comes soon, one whose deadline is beyond every test, so
+ * that whatever frees a place there was not the deadline.
+ */
+#define SOON_MS	 1000
+#define NEVER_MS (3600 * 1000)
 
-static char directory[] = "/tmp/pinfold-server-XXXXXX";
+static char directory[32];
 static uint16_t port;
 static pid_t child;
 
@@ -85,12 +90,12 @@ static bool fake_ready(void *self, char *reason, size_t size)
 	return false;
 }
 
-static void serve_forever(int ready_fd)
+static void serve_forever(int ready_fd, unsigned int timeout_ms)
 {
 	const struct faces_port faces = {NULL,	       fake_query,   fake_command,
 					 fake_metrics, fake_healthy, fake_ready};
 	struct server_options options = {
-		.runtime_dir = directory, .socket_name = "api.sock", .timeout_ms = TIMEOUT_MS};
+		.runtime_dir = directory, .socket_name = "api.sock", .timeout_ms = timeout_ms};
 	struct server *server = NULL;
 	sd_event *event = NULL;
 	char address[32];
@@ -119,21 +124,32 @@ static uint16_t free_port(void)
 	return ntohs(address.sin_port);
 }
 
-static int start(void **state)
+static int start(unsigned int timeout_ms)
 {
 	int pipe_fds[2];
 	char byte;
 
+	strcpy(directory, "/tmp/pinfold-server-XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(pipe(pipe_fds), 0);
 	port = free_port();
 	child = fork();
 	if (!child)
-		serve_forever(pipe_fds[1]);
+		serve_forever(pipe_fds[1], timeout_ms);
 	close(pipe_fds[1]);
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
 	close(pipe_fds[0]);
 	return 0;
+}
+
+static int start_hasty(void **state)
+{
+	return start(SOON_MS);
+}
+
+static int start_patient(void **state)
+{
+	return start(NEVER_MS);
 }
 
 static int stop(void **state)
@@ -147,15 +163,36 @@ static int stop(void **state)
 	return rmdir(directory);
 }
 
-static int connect_tcp(void)
+/* Beyond any delay of a loaded machine: a wait this long means that nothing came. */
+#define PATIENCE_S 60
+
+/* For connect(2), which waits for a place in the queue, and for what is read later. */
+static void be_patient(int fd)
 {
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)), 0);
+}
+
+/* From an address of 127.0.0.0/8, all of which are this machine's. */
+static int connect_from(uint32_t source)
+{
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(source)};
 	struct sockaddr_in address = {.sin_family = AF_INET,
 				      .sin_port = htons(port),
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	be_patient(fd);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
+}
+
+static int connect_tcp(void)
+{
+	return connect_from(INADDR_LOOPBACK);
 }
 
 static int connect_unix(void)
@@ -163,6 +200,7 @@ static int connect_unix(void)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	be_patient(fd);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/api.sock", directory);
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
@@ -308,96 +346,149 @@ static void large_bodies_are_refused(void **state)
 			 413);
 }
 
-/* --- peers that are slow on purpose ------------------------------------------------------------- */
+/* --- peers that hold their places ------------------------------------------------------------- */
 
-#define SLOW_READERS 8
-#define SLOW_SENDERS (SERVER_MAX_CONNECTIONS - SLOW_READERS)
-/* Emulated or loaded machines; the rule is the timeout, the failure is "never". */
-#define PATIENCE_MS (TIMEOUT_MS + 4000)
+#define CROWD 200
 
-static uint64_t now_ms(void)
+#define ASK_ONCE  "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+#define ASK_LARGE "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n\r\n"
+#define UNENDING  "GET /healthz HTTP/1.1\r\nX-Endless: "
+
+/* Read what comes until the server closes. */
+static bool is_closed(int fd)
 {
-	struct timespec now;
+	char data[65536];
+	ssize_t n;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	while ((n = read(fd, data, sizeof(data))) > 0)
+		;
+	return n == 0 || errno == ECONNRESET;
 }
 
-/* A child that holds every connection the listener has: none is ever idle, none ever ends. */
-static pid_t hold_all_connections(int (*connect_peer)(void))
+/* So many peers that each send `text`, which may be nothing at all, and stay. */
+static void gather(int (*connect_peer)(void), const char *text, int fds[CROWD])
 {
-	static const char large[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n"
-				    "Accept: application/openmetrics-text\r\n\r\n";
-	static const char head[] = "GET /metrics HTTP/1.1\r\nX-Endless: ";
-	int fds[SLOW_SENDERS], pipe_fds[2];
-	pid_t holder;
-	char byte;
-
-	assert_int_equal(pipe(pipe_fds), 0);
-	holder = fork();
-	if (!holder) {
-		for (int i = 0; i < SLOW_READERS; i++)
-			send(connect_peer(), large, strlen(large), MSG_NOSIGNAL);
-		for (int i = 0; i < SLOW_SENDERS; i++)
-			fds[i] = connect_peer();
-		for (size_t at = 0;; at++) {
-			byte = at < strlen(head) ? head[at] : 'x';
-			for (int i = 0; i < SLOW_SENDERS; i++)
-				send(fds[i], &byte, 1, MSG_NOSIGNAL);
-			if (!at && write(pipe_fds[1], "r", 1) != 1)
-				_exit(1);
-			usleep(TIMEOUT_MS * 1000 / 10);
-		}
+	for (int i = 0; i < CROWD; i++) {
+		fds[i] = connect_peer();
+		send(fds[i], text, strlen(text), MSG_NOSIGNAL);
 	}
-	close(pipe_fds[1]);
-	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
-	close(pipe_fds[0]);
-	return holder;
 }
 
-static void expect_served_in_time(int (*connect_peer)(void))
+static void dismiss(int fds[CROWD])
 {
-	const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
-	pid_t holder = hold_all_connections(connect_peer);
-	uint64_t began = now_ms();
+	for (int i = 0; i < CROWD; i++)
+		close(fds[i]);
+}
+
+static int status_of(int (*connect_peer)(void), const char *request)
+{
 	char answer[4096];
-	int fd, status;
 
-	fd = connect_peer();
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	status = ask(fd, GET("/metrics"), answer, sizeof(answer));
-	kill(holder, SIGKILL);
-	waitpid(holder, NULL, 0);
-	assert_int_equal(status, 200);
-	/* Had it been served at once, nothing would have been held. */
-	assert_in_range(now_ms() - began, TIMEOUT_MS / 2, PATIENCE_MS);
+	return ask(connect_peer(), request, answer, sizeof(answer));
 }
 
-static void slow_peers_stop_no_scrape(void **state)
+static void expect_served_in_crowds(int (*connect_peer)(void))
 {
-	expect_served_in_time(connect_tcp);
+	static const char *const sent[] = {"", "G", UNENDING, ASK_ONCE, ASK_LARGE};
+	int fds[CROWD];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sent); i++) {
+		gather(connect_peer, sent[i], fds);
+		assert_int_equal(status_of(connect_peer, GET("/readyz")), 503);
+		/* A byte from each keeps nobody's place. */
+		for (int j = 0; j < CROWD; j++)
+			send(fds[j], "x", 1, MSG_NOSIGNAL);
+		assert_int_equal(status_of(connect_peer, GET("/healthz")), 200);
+		assert_int_equal(status_of(connect_peer, GET("/metrics")), 200);
+		dismiss(fds);
+	}
 }
 
-static void slow_peers_stop_no_request(void **state)
+static void crowds_stop_no_scrape(void **state)
+{
+	expect_served_in_crowds(connect_tcp);
+}
+
+static void crowds_stop_no_request(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	expect_served_in_time(connect_unix);
+	expect_served_in_crowds(connect_unix);
 }
 
-/* A scraper may ask over one connection for as long as it asks. */
-static void a_busy_connection_is_kept(void **state)
+static void crowds_of_one_face_leave_the_other_alone(void **state)
 {
-	static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+	char answer[4096];
+	int fd, fds[CROWD];
+
+	if (geteuid() != 0)
+		skip();
+	fd = connect_unix();
+	assert_int_equal(send(fd, GET("/v1/node"), 3, MSG_NOSIGNAL), 3);
+	gather(connect_tcp, "G", fds);
+	assert_int_equal(status_of(connect_tcp, GET("/readyz")), 503);
+	assert_int_equal(ask(fd, GET("/v1/node") + 3, answer, sizeof(answer)), 200);
+	dismiss(fds);
+}
+
+/* Who takes the most places loses the first: others are not pushed out by them. */
+static void a_crowd_pushes_out_its_own(void **state)
+{
+	char answer[4096];
+	int fds[CROWD], fd = connect_from(INADDR_LOOPBACK + 1);
+
+	assert_int_equal(send(fd, GET("/healthz"), 10, MSG_NOSIGNAL), 10);
+	gather(connect_tcp, "G", fds);
+	assert_int_equal(status_of(connect_tcp, GET("/readyz")), 503);
+	assert_int_equal(ask(fd, GET("/healthz") + 10, answer, sizeof(answer)), 200);
+	dismiss(fds);
+}
+
+static void each_answer_ends_its_connection(void **state)
+{
 	char answer[4096];
 	int fd = connect_tcp();
 
-	for (uint64_t began = now_ms(); now_ms() - began < 2 * TIMEOUT_MS;) {
-		assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
-		assert_true(read(fd, answer, sizeof(answer)) > 0);
-		usleep(TIMEOUT_MS * 1000 / 4);
+	assert_int_equal(ask(fd, ASK_ONCE, answer, sizeof(answer)), 200);
+	assert_non_null(strstr(answer, "Connection: close\r\n"));
+	/* What was sent behind the first request is not answered. */
+	fd = connect_tcp();
+	assert_int_equal(ask(fd, ASK_ONCE ASK_ONCE, answer, sizeof(answer)), 200);
+	assert_null(strstr(strstr(answer, "HTTP/1.1") + 1, "HTTP/1.1"));
+}
+
+/* On the server with the near deadline: silence, dribble and deafness all end. */
+static void expect_deadline(int (*connect_peer)(void))
+{
+	struct pollfd ended = {.events = POLLIN | POLLRDHUP};
+	int silent = connect_peer(), deaf = connect_peer();
+
+	ended.fd = connect_peer();
+	send(deaf, ASK_LARGE, strlen(ASK_LARGE), MSG_NOSIGNAL);
+	send(ended.fd, UNENDING, strlen(UNENDING), MSG_NOSIGNAL);
+	/* As long as it lives a byte comes long before the deadline. */
+	for (int i = 0; !poll(&ended, 1, SOON_MS / 10); i++) {
+		assert_in_range(i, 0, PATIENCE_S * 10);
+		send(ended.fd, "x", 1, MSG_NOSIGNAL);
 	}
-	close(fd);
+	assert_true(is_closed(ended.fd));
+	assert_true(is_closed(silent));
+	assert_true(is_closed(deaf));
+	close(ended.fd);
+	close(silent);
+	close(deaf);
+}
+
+static void slow_scrapers_end_at_their_deadline(void **state)
+{
+	expect_deadline(connect_tcp);
+}
+
+static void slow_requests_end_at_their_deadline(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	expect_deadline(connect_unix);
 }
 
 static void addresses_parse(void **state)
@@ -418,22 +509,29 @@ static void addresses_parse(void **state)
 	assert_int_equal(server_parse_address("a:+1", host, sizeof(host), &number), -EINVAL);
 }
 
+#define PATIENT(test) cmocka_unit_test_setup_teardown(test, start_patient, stop)
+#define HASTY(test)   cmocka_unit_test_setup_teardown(test, start_hasty, stop)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_parse),
-		cmocka_unit_test(tcp_serves_three_paths),
-		cmocka_unit_test(tcp_serves_nothing_else),
-		cmocka_unit_test(openmetrics_on_request),
-		cmocka_unit_test(socket_is_for_root_alone),
-		cmocka_unit_test(socket_serves_objects),
-		cmocka_unit_test(commands_know_their_peer),
-		cmocka_unit_test(wrong_requests_are_answered),
-		cmocka_unit_test(large_bodies_are_refused),
-		cmocka_unit_test(slow_peers_stop_no_scrape),
-		cmocka_unit_test(slow_peers_stop_no_request),
-		cmocka_unit_test(a_busy_connection_is_kept),
+		PATIENT(tcp_serves_three_paths),
+		PATIENT(tcp_serves_nothing_else),
+		PATIENT(openmetrics_on_request),
+		PATIENT(socket_is_for_root_alone),
+		PATIENT(socket_serves_objects),
+		PATIENT(commands_know_their_peer),
+		PATIENT(wrong_requests_are_answered),
+		PATIENT(large_bodies_are_refused),
+		PATIENT(each_answer_ends_its_connection),
+		PATIENT(crowds_stop_no_scrape),
+		PATIENT(crowds_stop_no_request),
+		PATIENT(crowds_of_one_face_leave_the_other_alone),
+		PATIENT(a_crowd_pushes_out_its_own),
+		HASTY(slow_scrapers_end_at_their_deadline),
+		HASTY(slow_requests_end_at_their_deadline),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

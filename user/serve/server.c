@@ -20,16 +20,26 @@
 #include "lib/log.h"
 #include "serve/server.h"
 
+/*
+ * Connections that were ended and that libmicrohttpd has not closed yet. At its limit it
+ * stops accepting until it has, so newcomers beyond wait in the socket's queue for a moment.
+ * That queue is as long as the kernel allows: what does not fit waits a second or more for
+ * TCP to try again.
+ */
+#define LEAVING_MAX 16
+
 enum listener_kind { LISTENER_METRICS, LISTENER_API };
 
 /*
- * One connection and the time by which what it asks must be asked and answered.
- * libmicrohttpd's own timeout starts again with every byte: a peer that sends one a
- * second, or reads one, would keep its place for ever.
+ * One connection, which carries one request, and the time by which that must be asked and
+ * answered. libmicrohttpd's own timeout starts again with every byte: a peer that sends one
+ * a second, or reads one, would keep its place for ever.
  */
 struct peer {
-	struct peer *next;
-	int fd; /* libmicrohttpd's; open as long as the peer is listed */
+	struct peer *next; /* the next younger one */
+	int fd;		   /* libmicrohttpd's; open as long as the peer is listed */
+	bool ended;	   /* shut down by us; libmicrohttpd has yet to close it */
+	struct sockaddr_storage address;
 	uint64_t deadline_usec;
 };
 
@@ -38,7 +48,7 @@ struct listener {
 	enum listener_kind kind;
 	struct MHD_Daemon *daemon;
 	sd_event_source *readable, *timer;
-	struct peer *peers;
+	struct peer *peers; /* the oldest first */
 	uint64_t timeout_usec;
 };
 
@@ -76,6 +86,8 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int s
 	if (!response)
 		return MHD_NO;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	/* A connection kept for a next request would hold a place that somebody else needs. */
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST");
 	return MHD_queue_response(connection, status, response);
@@ -306,7 +318,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 			     "%.64s: paths here are /metrics, /healthz and /readyz", url);
 }
 
-/* --- deadlines -------------------------------------------------------------------------------- */
+/* --- places and deadlines --------------------------------------------------------------------- */
 
 static uint64_t clock_usec(void)
 {
@@ -316,24 +328,97 @@ static uint64_t clock_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* The place is free once libmicrohttpd has seen the end of the connection. */
+static void end_peer(struct peer *peer)
+{
+	shutdown(peer->fd, SHUT_RDWR);
+	peer->ended = true;
+}
+
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	if (a->ss_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr,
+			       sizeof(struct in6_addr));
+	return true; /* a unix socket's peers are all on this machine */
+}
+
+static unsigned int count_of_host(const struct listener *listener, const struct peer *host)
+{
+	unsigned int nr = 0;
+
+	for (const struct peer *peer = listener->peers; peer; peer = peer->next)
+		nr += !peer->ended && same_host(&peer->address, &host->address);
+	return nr;
+}
+
+/*
+ * A newcomer always gets a place: the oldest connection of the host that holds the most of
+ * them makes room. A request is read as soon as it arrives, so an old connection is one that
+ * has not asked yet or does not read its answer.
+ */
+static void make_room(struct listener *listener)
+{
+	struct peer *victim = NULL;
+	unsigned int nr = 0, most = 0;
+
+	for (struct peer *peer = listener->peers; peer; peer = peer->next)
+		nr += !peer->ended;
+	if (nr < SERVER_MAX_CONNECTIONS)
+		return;
+	for (struct peer *peer = listener->peers; peer; peer = peer->next) {
+		unsigned int held = peer->ended ? 0 : count_of_host(listener, peer);
+
+		if (held > most) {
+			most = held;
+			victim = peer;
+		}
+	}
+	if (victim)
+		end_peer(victim);
+}
+
+static void forget_peer(struct listener *listener, struct peer *peer)
+{
+	struct peer **at = &listener->peers;
+
+	while (*at && *at != peer)
+		at = &(*at)->next;
+	if (*at)
+		*at = peer->next;
+	free(peer);
+}
+
+static void list_peer(struct listener *listener, struct peer *peer)
+{
+	struct peer **at = &listener->peers;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = peer;
+}
+
 static void on_connection(void *data, struct MHD_Connection *connection, void **socket_context,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct listener *listener = data;
-	struct peer *peer = *socket_context;
+	struct peer *peer;
+	socklen_t len;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		for (struct peer **at = &listener->peers; peer && *at; at = &(*at)->next)
-			if (*at == peer) {
-				*at = peer->next;
-				free(peer);
-				break;
-			}
+		forget_peer(listener, *socket_context);
 		*socket_context = NULL;
 		return;
 	}
+	make_room(listener);
 	peer = calloc(1, sizeof(*peer));
 	if (!peer) {
 		/* Without a deadline nobody is served. */
@@ -342,23 +427,18 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 	}
 	peer->fd = info->connect_fd;
 	peer->deadline_usec = clock_usec() + listener->timeout_usec;
-	peer->next = listener->peers;
-	listener->peers = peer;
+	len = sizeof(peer->address);
+	if (getpeername(peer->fd, (struct sockaddr *)&peer->address, &len))
+		peer->address.ss_family = AF_UNSPEC; /* gone already; its end is read next */
+	list_peer(listener, peer);
 	*socket_context = peer;
 }
 
 static void on_completed(void *data, struct MHD_Connection *connection, void **state,
 			 enum MHD_RequestTerminationCode code)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct peer *peer = info ? info->socket_context : NULL;
-	struct listener *listener = data;
 	struct request *request = *state;
 
-	/* The next request over this connection has a time of its own. */
-	if (peer && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-		peer->deadline_usec = clock_usec() + listener->timeout_usec;
 	if (!request)
 		return;
 	text_fini(&request->body);
@@ -372,9 +452,10 @@ static uint64_t end_late_peers(struct listener *listener)
 	uint64_t now = clock_usec(), next = UINT64_MAX;
 
 	for (struct peer *peer = listener->peers; peer; peer = peer->next) {
+		if (peer->ended)
+			continue;
 		if (peer->deadline_usec <= now)
-			/* Its place is free once libmicrohttpd has seen the end. */
-			shutdown(peer->fd, SHUT_RDWR);
+			end_peer(peer);
 		else if (peer->deadline_usec < next)
 			next = peer->deadline_usec;
 	}
@@ -417,12 +498,14 @@ static int listener_start(struct listener *listener, int listen_fd, sd_event *ev
 	const union MHD_DaemonInfo *info;
 	int r;
 
-	listener->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, listener,
-		MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned int)SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)(32 * 1024), MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener, MHD_OPTION_END);
+	listener->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request,
+					    listener, MHD_OPTION_LISTEN_SOCKET, owned_fd,
+					    MHD_OPTION_CONNECTION_LIMIT,
+					    (unsigned int)(SERVER_MAX_CONNECTIONS + LEAVING_MAX),
+					    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 * 1024),
+					    MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+					    MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
+					    MHD_OPTION_END);
 	if (!listener->daemon)
 		return -EIO;
 	TAKE_FD(owned_fd);
@@ -508,7 +591,7 @@ static int open_tcp(const char *address)
 	if (fd < 0)
 		return log_err(-errno, "serve: socket for metrics.listen '%s'", address);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    bind(fd, sockaddr, len) || listen(fd, 64))
+	    bind(fd, sockaddr, len) || listen(fd, SOMAXCONN))
 		return log_err(-errno, "serve: cannot listen on metrics.listen '%s'", address);
 	return TAKE_FD(fd);
 }
@@ -535,7 +618,7 @@ static int open_unix(const struct server_options *options)
 	unlinkat(options->runtime_dir_fd, temporary, 0);
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return log_err(-errno, "serve: cannot bind %s", address.sun_path);
-	if (fchmodat(options->runtime_dir_fd, temporary, 0600, 0) || listen(fd, 64) ||
+	if (fchmodat(options->runtime_dir_fd, temporary, 0600, 0) || listen(fd, SOMAXCONN) ||
 	    renameat(options->runtime_dir_fd, temporary, options->runtime_dir_fd,
 		     options->socket_name))
 		return log_err(-errno, "serve: cannot publish %s/%s", options->runtime_dir,
