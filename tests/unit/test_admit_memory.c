@@ -174,6 +174,41 @@ static void refused_change(void **state)
 	assert_int_equal(free_of(ledger, 0), GIB);
 }
 
+/*
+ * The first container's memory fits nowhere and the second one's CPUs are not whole
+ * cores. The kubelet gives a container CPUs and memory before it looks at the next.
+ */
+static void first_failure_is_the_first_containers(void **state)
+{
+	(void)state;
+	for (int compatibility = 0; compatibility < COMPATIBILITY_NR; compatibility++) {
+		struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+		struct policy policy = policy_of(ALIGN_BEST_EFFORT, ALIGN_SCOPE_POD);
+		struct ledger *ledger cleanup_ledger = NULL;
+		struct pod_spec *spec = pod_of("a", 2, 8);
+		struct decision decision;
+
+		policy.compatibility = (enum compatibility)compatibility;
+		policy.cpu_options.full_pcpus_only = true;
+		ledger = scene_ledger(topology, &policy);
+		ask(spec, "odd", CONTAINER_APP, GIB);
+		decision = admit_and_free(ledger, spec);
+		assert_false(decision.admitted);
+		assert_string_equal(decision.reason, "UnexpectedAdmissionError");
+		assert_string_equal(decision.container, "main");
+		assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+		/* The other way round it is the CPUs. */
+		spec = pod_of("b", 1, 0);
+		spec->containers[0].request.memory_bytes = 1;
+		spec->containers[0].limit.memory_bytes = 1;
+		ask(spec, "large", CONTAINER_APP, 8 * GIB);
+		decision = admit_and_free(ledger, spec);
+		assert_false(decision.admitted);
+		assert_string_equal(decision.reason, "SMTAlignmentError");
+		assert_string_equal(decision.container, "main");
+	}
+}
+
 static struct pod_spec *database_pod(void)
 {
 	struct pod_spec *spec = pod_of("db", 2, 5);
@@ -354,6 +389,7 @@ int main(void)
 		cmocka_unit_test(no_policy_needs_no_alignment),
 		cmocka_unit_test(all_or_nothing),
 		cmocka_unit_test(refused_change),
+		cmocka_unit_test(first_failure_is_the_first_containers),
 		cmocka_unit_test(budget_on_one_node),
 		cmocka_unit_test(restored),
 		cmocka_unit_test(restored_under_another_scope),

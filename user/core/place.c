@@ -4,7 +4,9 @@
  *
  * Scope container: each container is aligned, then allocated, one after the
  * other. Scope pod: one alignment for all; a pod with resources of its own gets
- * them as one bubble. Transactions and suggestions are the callers' subject.
+ * them as one bubble. A container has its CPUs and its memory before the next one
+ * gets anything, as in the kubelet: a refused pod is told the same reason.
+ * Transactions and suggestions are the callers' subject.
  *
  * Bounds: per container, or once per pod, an offer and a list of hints of each
  * manager, one merge of them, and one allocation. Lists are of 2^16 hints at most,
@@ -301,7 +303,7 @@ static bool allocate_memory(struct placing *placing, uint32_t container)
 	return true;
 }
 
-static bool allocate_whole_memory(struct placing *placing)
+static bool allocate_memory_budget(struct placing *placing)
 {
 	const struct memory_manager *manager = ledger_memory_manager(placing->ledger);
 	struct ledger_pod *pod = placing->pod;
@@ -311,13 +313,6 @@ static bool allocate_whole_memory(struct placing *placing)
 
 	if (!pod->memory)
 		return true;
-	if (!memory_is_whole(manager, pod->spec)) {
-		for (uint32_t i = 0; i < pod->nr_grants; i++) {
-			if (!allocate_memory(placing, i))
-				return false;
-		}
-		return true;
-	}
 	result = memory_allocate_pod(manager, ledger_edit_memory_state(placing->ledger), &memory,
 				     &placing->hint, &shortage);
 	if (result)
@@ -340,6 +335,17 @@ static bool allocate_bubble(struct placing *placing)
 	return !result;
 }
 
+/* What the pod asks for as a whole; the kubelet asks the CPU manager first. */
+static bool allocate_budget(struct placing *placing)
+{
+	const struct ledger_pod *pod = placing->pod;
+
+	if (cpu_is_bubble_pod(ledger_cpu_manager(placing->ledger), pod->spec, pod->qos) &&
+	    !allocate_bubble(placing))
+		return false;
+	return allocate_memory_budget(placing);
+}
+
 static int place_containers(struct placing *placing)
 {
 	struct ledger_pod *pod = placing->pod;
@@ -359,7 +365,6 @@ static int place_containers(struct placing *placing)
 
 static int place_whole(struct placing *placing)
 {
-	const struct cpu_manager *manager = ledger_cpu_manager(placing->ledger);
 	struct ledger_pod *pod = placing->pod;
 	struct cpu_affinity affinity;
 	bool aligned;
@@ -369,16 +374,15 @@ static int place_whole(struct placing *placing)
 		return r;
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		pod->grants[i].affinity = affinity;
-	if (cpu_is_bubble_pod(manager, pod->spec, pod->qos)) {
-		if (!allocate_bubble(placing))
-			return 0;
-	} else {
-		for (uint32_t i = 0; i < pod->nr_grants; i++) {
-			if (!allocate(placing, i))
-				return 0;
-		}
+	if (memory_is_whole(ledger_memory_manager(placing->ledger), pod->spec)) {
+		placing->decision->admitted = allocate_budget(placing);
+		return 0;
 	}
-	placing->decision->admitted = allocate_whole_memory(placing);
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (!allocate(placing, i) || !allocate_memory(placing, i))
+			return 0;
+	}
+	placing->decision->admitted = true;
 	return 0;
 }
 
