@@ -73,9 +73,12 @@ static int read_file(struct import *import, const char *file)
 	}
 	if (r == -ENOMEM)
 		return out_no_memory(import->session);
-	return r ? out_fail(import->session, STATUS_INPUT, "%s: %s: %s", file,
-			    kubelet_fault_name(fault), error)
-		 : STATUS_DONE;
+	if (r)
+		return out_fail(import->session, STATUS_INPUT, "%s: %s: %s", file,
+				kubelet_fault_name(fault), error);
+	if (*error)
+		out_note("%s: %s", file, error);
+	return STATUS_DONE;
 }
 
 static int read_files(struct import *import, int argc, char **argv)

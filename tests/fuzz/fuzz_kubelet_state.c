@@ -34,8 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (r < 0)
 			FUZZ_CHECK(fault != KUBELET_FAULT_NONE && error[0]);
-		/* Version 1 has no pods to write the entries under. */
-		else if (state.version > 1)
+		else
 			check_written(&state, pod_level);
 		FUZZ_CHECK(*kubelet_fault_name(fault));
 	}

@@ -130,19 +130,6 @@ static void refusals_name_the_thing(void **state)
 	}
 }
 
-static void version_1_is_refused(void **state)
-{
-	struct topology *topology cleanup_topology = scene_machine(2, 1, 8, 1);
-	struct policy policy = strict_policy("0");
-	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state cpu = cpu_state(WORDS("/8f3a=2"));
-	char error[320] = "";
-
-	cpu.version = 1;
-	assert_int_equal(kubelet_import(ledger, &cpu, NULL, error, sizeof(error)), -EINVAL);
-	assert_non_null(strstr(error, "version 1"));
-}
-
 /* Two nodes of 8 GiB; the kubelet pinned 2 GiB of pod a on node 1. */
 static void memory_stays_on_its_nodes(void **state)
 {
@@ -191,7 +178,6 @@ int main(void)
 		cmocka_unit_test(init_containers_lend),
 		cmocka_unit_test(pod_level_pods_need_pod_scope),
 		cmocka_unit_test(refusals_name_the_thing),
-		cmocka_unit_test(version_1_is_refused),
 		cmocka_unit_test(memory_stays_on_its_nodes),
 	};
 

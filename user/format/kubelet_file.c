@@ -84,8 +84,8 @@ int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t l
 	return 0;
 }
 
-int kubelet_check_members(struct kubelet_reader *reader, struct json_object *object,
-			  const char *const *known, const char *newest)
+void kubelet_note_unknown(struct kubelet_reader *reader, struct json_object *object,
+			  const char *const *known)
 {
 	json_object_object_foreach (object, name, value) {
 		const char *const *at = known;
@@ -93,13 +93,32 @@ int kubelet_check_members(struct kubelet_reader *reader, struct json_object *obj
 		(void)value;
 		while (*at && strcmp(*at, name) != 0)
 			at++;
-		if (!*at)
-			return kubelet_refuse(reader, KUBELET_FAULT_VERSION,
-					      "'%.40s' is in no version up to %s, the newest known "
-					      "here; the file is of a newer kubelet",
-					      name, newest);
+		if (!*at && !*reader->unknown)
+			snprintf(reader->unknown, sizeof(reader->unknown), "%.40s", name);
 	}
+}
+
+int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, const char *newest)
+{
+	if (!*reader->unknown || r == -ENOMEM)
+		return r;
+	if (r < 0 || !verified)
+		return kubelet_refuse(reader, KUBELET_FAULT_VERSION,
+				      "'%s' is in no version up to %s, the newest known here; "
+				      "the file is of a newer kubelet",
+				      reader->unknown, newest);
+	snprintf(reader->warning, sizeof(reader->warning),
+		 "ignoring '%s', which is in no version up to %s: a newer kubelet wrote it; the "
+		 "checksum covers the rest",
+		 reader->unknown, newest);
 	return 0;
+}
+
+int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus)
+{
+	size_t len = strlen(list);
+
+	return strspn(list, "0123456789,-") == len ? cpuset_parse(list, len, ret_cpus) : -EINVAL;
 }
 
 int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,

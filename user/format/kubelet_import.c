@@ -79,10 +79,6 @@ static int check_file(struct importer *importer)
 	const struct kubelet_cpu_state *cpu = importer->cpu;
 	int r;
 
-	if (cpu->version == 1 && cpu->containers.nr)
-		return refuse(importer, "it is version 1, which names containers by the id a "
-					"runtime gave them; start a kubelet of 1.18 or later once, "
-					"it writes pods and names");
 	r = check_cpus(importer, "defaultCpuSet", "", &cpu->default_cpus);
 	if (!r)
 		r = check_entries(importer, &cpu->containers);

@@ -19,10 +19,10 @@
 
 /*
  * Put all pods of the files into an empty ledger, or none. `memory` may be NULL.
- * -EINVAL with a sentence (size >= 320) that names pod and container: version 1
- * (containers by id), a pod or container without a name, CPUs or NUMA nodes that the
- * machine does not have, a pod-level pod under another policy, whatever breaks an
- * invariant of the ledger. -ENOMEM.
+ * -EINVAL with a sentence (size >= 320) that names pod and container: a pod or
+ * container without a name, CPUs or NUMA nodes that the machine does not have, a
+ * pod-level pod under another policy, whatever breaks an invariant of the ledger.
+ * -ENOMEM.
  */
 int kubelet_import(struct ledger *ledger, const struct kubelet_cpu_state *cpu,
 		   const struct kubelet_memory_state *memory, char *error, size_t error_size);

@@ -74,8 +74,10 @@ struct kubelet_memory_state {
 /*
  * Read a file of any layout, whichever kubelet left it: pod entries come only
  * from a layout 2 or 3 whose checksum is right; a checksum of 0 passes as layout
- * 1 without them. -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM;
- * *ret_state is then untouched.
+ * 1 without them. Members that no version has are ignored, as by a kubelet that was
+ * downgraded, where a checksum covers the rest; `error` is then a warning, else empty.
+ * -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then
+ * untouched.
  */
 int kubelet_memory_state_read(const char *data, size_t len, const char *policy,
 			      struct kubelet_memory_state *ret_state, enum kubelet_fault *ret_fault,

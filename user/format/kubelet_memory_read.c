@@ -377,9 +377,8 @@ static int read_data(struct kubelet_reader *reader, struct json_object *root,
 
 	if (r < 0)
 		return r;
-	r = kubelet_check_members(reader, inner, content_members, "3");
-	if (r == 0)
-		r = read_content(reader, inner, state);
+	kubelet_note_unknown(reader, inner, content_members);
+	r = read_content(reader, inner, state);
 	json_object_put(inner);
 	state->layout = KUBELET_MEMORY_V3;
 	return r;
@@ -388,17 +387,20 @@ static int read_data(struct kubelet_reader *reader, struct json_object *root,
 static int read_root(struct kubelet_reader *reader, struct json_object *root, const char *policy,
 		     struct kubelet_memory_state *state)
 {
-	int r = kubelet_check_members(reader, root, content_members, "3");
+	int r;
 
-	if (r < 0)
-		return r;
+	kubelet_note_unknown(reader, root, content_members);
 	r = read_data(reader, root, state);
-	if (r == -EINVAL && reader->fault != KUBELET_FAULT_VERSION) {
+	if (r == -EINVAL) {
 		kubelet_memory_state_fini(state);
 		r = read_content(reader, root, state);
 		if (r == 0)
 			r = find_layout(reader, root, state);
 	}
+	r = kubelet_judge_unknown(reader, r,
+				  state->layout == KUBELET_MEMORY_V3 ||
+					  json_object_get_int64(kubelet_member(root, "checksum")),
+				  "3");
 	if (r < 0)
 		return r;
 	if (strcmp(state->policy, policy) != 0)
@@ -413,7 +415,7 @@ int kubelet_memory_state_read(const char *data, size_t len, const char *policy,
 			      char *error, size_t error_size)
 {
 	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
-	struct kubelet_reader reader = {KUBELET_FAULT_NONE, error, error_size};
+	struct kubelet_reader reader = {.error = error, .error_size = error_size};
 	struct json_object *root = NULL;
 	int r = kubelet_parse_json(&reader, data, len, &root);
 
@@ -425,8 +427,7 @@ int kubelet_memory_state_read(const char *data, size_t len, const char *policy,
 		return r;
 	}
 	/* What the first attempts said is no news when a later one succeeded. */
-	if (error_size)
-		error[0] = '\0';
+	snprintf(error, error_size, "%s", reader.warning);
 	*ret_state = state;
 	state = (struct kubelet_memory_state){0};
 	return 0;

@@ -13,6 +13,8 @@ struct kubelet_reader {
 	enum kubelet_fault fault;
 	char *error;
 	size_t error_size;
+	char unknown[48]; /* the first member that no version known here has; "" = none */
+	char warning[160];
 };
 
 /* Note the fault and its sentence; returns -EINVAL. */
@@ -27,9 +29,17 @@ int kubelet_check_object(struct kubelet_reader *reader, struct json_object *valu
 const char *kubelet_plain_string(struct json_object *value);
 struct json_object *kubelet_member(struct json_object *object, const char *name);
 
-/* Refuse an object with a member that is not in the NULL-terminated list `known`. */
-int kubelet_check_members(struct kubelet_reader *reader, struct json_object *object,
-			  const char *const *known, const char *newest);
+/* Note the first member that is not in the NULL-terminated list `known`. */
+void kubelet_note_unknown(struct kubelet_reader *reader, struct json_object *object,
+			  const char *const *known);
+/*
+ * Judge a noted member once the rest was read with result `r`, which is returned where
+ * none was noted. A kubelet that was downgraded ignores it, so where a checksum vouches
+ * for the rest (`verified`) it is no more than a warning; otherwise -EINVAL.
+ */
+int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, const char *newest);
+/* As the kubelet parses a CPU list: unlike the kernel it takes no blanks and no newline. */
+int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus);
 /*
  * The object that member "data" holds as text under member "dataChecksum": how the
  * kubelet 1.37 writes both files. The caller puts it.

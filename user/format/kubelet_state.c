@@ -198,20 +198,22 @@ static int read_pods(struct kubelet_reader *reader, struct json_object *root,
 	if (r < 0 || !pods)
 		return r;
 	json_object_object_foreach (pods, pod, value) {
-		struct kubelet_entry *entry;
+		const char *list;
+		struct cpuset cpus;
 
 		r = kubelet_check_object(reader, value, pod);
-		if (r == 0)
-			r = add_entry(reader, ret_entries, pod, "",
-				      kubelet_member(value, "cpuSet"));
 		if (r < 0)
 			return r;
 		/* Pod sets are parsed while decoding, so a bad one spoils the whole version. */
-		entry = &ret_entries->entries[ret_entries->nr - 1];
-		if (cpuset_parse(entry->list, strlen(entry->list), &entry->cpus) < 0)
+		list = kubelet_plain_string(kubelet_member(value, "cpuSet"));
+		if (!list || kubelet_parse_cpus(list, &cpus) < 0)
 			return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
 					      "pod '%.40s': '%.40s' is not a CPU list", pod,
-					      entry->list);
+					      list ? list : "(not a string)");
+		r = add_entry(reader, ret_entries, pod, "", kubelet_member(value, "cpuSet"));
+		if (r < 0)
+			return r;
+		ret_entries->entries[ret_entries->nr - 1].cpus = cpus;
 	}
 	kubelet_entries_sort(ret_entries);
 	return 0;
@@ -285,9 +287,8 @@ static int read_v4(struct kubelet_reader *reader, struct json_object *root,
 
 	if (r < 0)
 		return r;
-	r = kubelet_check_members(reader, inner, known, "4");
-	if (r == 0)
-		r = read_content(reader, inner, 4, state);
+	kubelet_note_unknown(reader, inner, known);
+	r = read_content(reader, inner, 4, state);
 	json_object_put(inner);
 	return r;
 }
@@ -313,21 +314,57 @@ static void drop_nameless(struct kubelet_entries *entries)
 
 static int parse_lists(struct kubelet_reader *reader, struct kubelet_cpu_state *state)
 {
-	if (cpuset_parse(state->default_list, strlen(state->default_list), &state->default_cpus) <
-	    0)
+	if (kubelet_parse_cpus(state->default_list, &state->default_cpus) < 0)
 		return kubelet_refuse(reader, KUBELET_FAULT_CPUSET,
 				      "defaultCpuSet '%.60s' is not a CPU list",
 				      state->default_list);
 	for (uint32_t i = 0; i < state->containers.nr; i++) {
 		struct kubelet_entry *entry = &state->containers.entries[i];
 
-		if (cpuset_parse(entry->list, strlen(entry->list), &entry->cpus) < 0)
+		if (kubelet_parse_cpus(entry->list, &entry->cpus) < 0)
 			return kubelet_refuse(
 				reader, KUBELET_FAULT_CPUSET,
 				"pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
 				entry->pod, entry->container, entry->list);
 	}
 	return 0;
+}
+
+static int read_versions(struct kubelet_reader *reader, struct json_object *root, bool pod_level,
+			 struct kubelet_cpu_state *state)
+{
+	char checksum_error[160] = "";
+	int r = -EINVAL;
+
+	/*
+	 * The last version's fault is the one that is told, as in the kubelet; but the
+	 * sentence about a checksum that is wrong says more than that it is no version 1.
+	 */
+	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && r == -EINVAL; version--) {
+		kubelet_cpu_state_fini(state);
+		r = read_version(reader, root, version, state);
+		if (r == -EINVAL && reader->fault == KUBELET_FAULT_CHECKSUM && !*checksum_error)
+			snprintf(checksum_error, sizeof(checksum_error), "%s", reader->error);
+	}
+	if (r == -EINVAL && *checksum_error)
+		snprintf(reader->error, reader->error_size, "%s", checksum_error);
+	return r;
+}
+
+/*
+ * The kubelet 1.36 decodes all versions into one object: where version 3 fails (by its
+ * checksum, which may not be 0 there but may for version 2, or by a pod set that is
+ * none) the pod sets which that attempt has read stay, up to the first that is none.
+ */
+static int keep_pods(struct kubelet_reader *reader, struct json_object *root,
+		     struct kubelet_cpu_state *state)
+{
+	int r = read_pods(reader, root, &state->pods);
+
+	if (r == -EINVAL && state->pods.nr == KUBELET_STATE_MAX_ENTRIES)
+		return r;
+	kubelet_entries_sort(&state->pods);
+	return r == -EINVAL ? 0 : r;
 }
 
 static int read_root(struct kubelet_reader *reader, struct json_object *root, bool pod_level,
@@ -338,34 +375,22 @@ static int read_root(struct kubelet_reader *reader, struct json_object *root, bo
 					    "checksum",	    "data",
 					    "dataChecksum", NULL};
 	bool is_v4 = kubelet_member(root, "data") != NULL;
-	char checksum_error[160] = "";
-	int r = kubelet_check_members(reader, root, known, "4");
+	int r;
 
+	kubelet_note_unknown(reader, root, known);
+	r = is_v4 ? read_v4(reader, root, state) : read_versions(reader, root, pod_level, state);
+	if (r == 0 && pod_level && state->version < 3)
+		r = keep_pods(reader, root, state);
+	/* A checksum of 0, which only versions before 4 may have, vouches for nothing. */
+	r = kubelet_judge_unknown(
+		reader, r, is_v4 || json_object_get_int64(kubelet_member(root, "checksum")), "4");
 	if (r < 0)
 		return r;
-	r = is_v4 ? read_v4(reader, root, state) : -EINVAL;
-	/*
-	 * The last version's fault is the one that is told, as in the kubelet; but the
-	 * sentence about a checksum that is wrong says more than that it is no version 1.
-	 */
-	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && !is_v4 && r == -EINVAL;
-	     version--) {
-		kubelet_cpu_state_fini(state);
-		r = read_version(reader, root, version, state);
-		if (r == -EINVAL && reader->fault == KUBELET_FAULT_CHECKSUM && !*checksum_error)
-			snprintf(checksum_error, sizeof(checksum_error), "%s", reader->error);
-	}
-	if (r == -EINVAL && *checksum_error)
-		snprintf(reader->error, reader->error_size, "%s", checksum_error);
-	/*
-	 * The kubelet 1.36 decodes all versions into one object: when version 3
-	 * fails only by its checksum (0 is not accepted there, but for version 2
-	 * it is), the pod sets of that attempt stay.
-	 */
-	if (r == 0 && pod_level && state->version == 2)
-		r = read_pods(reader, root, &state->pods);
-	if (r < 0)
-		return r;
+	if (state->version == 1 && state->containers.nr)
+		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
+				      "it is version 1, which names containers by the id a runtime "
+				      "gave them; start a kubelet of 1.18 or later once, it writes "
+				      "pods and names");
 	if (strcmp(state->policy, policy) != 0)
 		return kubelet_refuse(reader, KUBELET_FAULT_POLICY,
 				      "written under policy '%.40s', expected '%.40s'",
@@ -379,7 +404,7 @@ int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const c
 			   char *error, size_t error_size)
 {
 	cleanup_kubelet_cpu_state struct kubelet_cpu_state state = {0};
-	struct kubelet_reader reader = {KUBELET_FAULT_NONE, error, error_size};
+	struct kubelet_reader reader = {.error = error, .error_size = error_size};
 	struct json_object *root = NULL;
 	int r;
 
@@ -392,8 +417,7 @@ int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const c
 		return r;
 	}
 	/* An earlier version's refusal is no news when a later one was read. */
-	if (error_size)
-		error[0] = '\0';
+	snprintf(error, error_size, "%s", reader.warning);
 	*ret_state = state;
 	state = (struct kubelet_cpu_state){0};
 	return 0;

@@ -5,10 +5,9 @@
  *
  * Versions: 2 (1.18 and later; entries by pod and container), 3 (1.36 with
  * pod-level managers: podEntries in addition), 1 (before: entries by container
- * id, which only a runtime can map to pods; read, but not resolved), 4 (1.37: an
+ * id, which only a runtime can map to pods; refused unless it has none), 4 (1.37: an
  * older version for older kubelets, and all of it once more as text under a second
- * checksum; that text counts). A file of a later version is refused by what it has
- * and version 4 has not.
+ * checksum; that text counts).
  */
 #ifndef FORMAT_KUBELET_STATE_H
 #define FORMAT_KUBELET_STATE_H
@@ -54,8 +53,11 @@ enum kubelet_fault {
 /*
  * Read as a kubelet with this policy would: with pod_level versions 3, 2, 1 are
  * tried in this order, without it 2 and 1; a file with the text of version 4 is
- * that or nothing. A checksum of 0 is accepted for versions 1 and 2. -EINVAL with *ret_fault and a sentence (size >= 160), or
- * -ENOMEM; *ret_state is then untouched.
+ * that or nothing. A checksum of 0 is accepted for versions 1 and 2.
+ *
+ * Members that no version has are ignored, as by a kubelet that was downgraded, where
+ * a checksum covers the rest; `error` is then a warning, else empty. -EINVAL with
+ * *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then untouched.
  */
 int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const char *policy,
 			   struct kubelet_cpu_state *ret_state, enum kubelet_fault *ret_fault,
