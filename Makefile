@@ -238,7 +238,7 @@ mutants: $(PROPERTY) ## plant faults, see the property run catch each; MUTANT=na
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
-	$(Q)tools/install-deps
+	$(Q)tools/install-deps test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O) all unit corpus guest-programs
 	$(Q)O=$(O) tests/run all
 
@@ -257,7 +257,7 @@ fuzz: $(FUZZERS) ## fuzz every parser: T seconds each, J at a time
 	$(Q)O=$(O) tests/fuzz/run $(T) $(J)
 
 demo: ## the story in a guest machine: set-up, build, boot, show (needs root)
-	$(Q)tools/install-deps
+	$(Q)tools/install-deps demo
 	$(Q)$(MAKE) --no-print-directory O=$(O) all
 	$(Q)O=$(O) tools/demo
 

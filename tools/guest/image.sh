@@ -6,12 +6,12 @@
 # loader is at copying.
 
 # What tests may use besides busybox's own commands.
-GUEST_TOOLS=(bash taskset chrt stress-ng bpftool curl jq setpriv ps numactl)
+GUEST_TOOLS=(bash taskset chrt bpftool curl jq setpriv)
 
 find_tool()
 {
 	PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin command -v "$1" ||
-		die "no program '$1' on this machine: run tools/install-deps"
+		die "no program '$1' on this machine: run tools/install-deps test"
 }
 
 # Debian's /bin and /lib are links into /usr; in the guest there is one place.
@@ -37,7 +37,7 @@ make_skeleton()
 # Libraries a program loads, by the loader's own answer; a static one has none.
 libraries_of()
 {
-	ldd "$1" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }'
+	{ ldd "$1" 2>&1 || :; } | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }'
 }
 
 # add_file ROOT SOURCE DEST [SKIP]: one file and the libraries it needs, each
@@ -144,7 +144,7 @@ add_modules()
 	for name; do
 		while read -r _ file _; do
 			target=${file##*/}
-			compgen -G "$root/guest/modules/*-${target%%.ko*}.ko" >/dev/null && continue
+			[[ -z $(compgen -G "$root/guest/modules/*-${target%%.ko*}.ko") ]] || continue
 			target=$root/guest/modules/$((number++))-${target%%.ko*}.ko
 			case $file in
 			*.xz) xz -dc "$file" >"$target" ;;
