@@ -104,6 +104,8 @@ base_image()
 	name=$CACHE/images/base-$key
 	if [[ ! -s $name.cpio ]]; then
 		lock_cache
+		# whoever had the lock may have made it
+		[[ ! -s $name.cpio ]] || { unlock_cache; printf '%s\n' "$name"; return; }
 		mkdir -p "$CACHE/images"
 		forget_images 'base-*'
 		root=$(mktemp -d "$CACHE/images/.base.XXXXXX")
@@ -116,7 +118,8 @@ base_image()
 			[[ -e $root/usr/bin/$tool ]] || ln -s busybox "$root/usr/bin/$tool"
 		done
 		# loaded on demand by pthread_cancel, so the loader does not list it
-		library=$(ldconfig -p | awk '/libgcc_s.so.1 / { print $NF; exit }')
+		# read to its end: ldconfig must not die of a pipe that closed
+		library=$(ldconfig -p | awk '/libgcc_s.so.1 / && !found++ { print $NF }')
 		[[ -z $library ]] || add_file "$root" "$library" "$library"
 		cp "$REPO/tools/guest/init" "$root/init"
 		cp "$REPO/tools/guest/run" "$root/guest/run"
