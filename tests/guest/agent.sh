@@ -6,6 +6,7 @@
 ROOT=$CG/pinfold.slice
 PODS=/etc/pinfold/pods.d
 AGENT=
+LOGS+=(/tmp/agent.log)
 # What an earlier test of this boot left.
 rm -rf /etc/pinfold /var/lib/pinfold
 
@@ -64,13 +65,14 @@ start_agent()
 start_ready()
 {
 	start_agent
-	until_true "${1:-60}" ready || { tail -n 20 /tmp/agent.log; return 1; }
+	eventually ready || { tail -n 20 /tmp/agent.log; return 1; }
 }
 
 kill_agent()
 {
-	kill -9 "$AGENT" 2>/dev/null
-	wait "$AGENT" 2>/dev/null
+	kill -9 "$AGENT"
+	wait "$AGENT"
+	return 0
 }
 
 ask()
@@ -87,13 +89,13 @@ path_of()
 # occupy NAME CONTAINER: a process that sleeps there; its pid in JOINED.
 occupy()
 {
-	pinfold run "default/$1" "$2" -- sleep 100000 >/dev/null 2>&1 </dev/null &
-	until_true 10 joined "$(path_of "$1" "$2")" sleep
+	background pinfold run "default/$1" "$2" -- sleep 100000
+	eventually joined "$(path_of "$1" "$2")" sleep
 }
 
 has_pods()
 {
-	[[ $(ask pod show | jq length) == "$1" ]]
+	same "$(ask pod show | jq length)" "$1"
 }
 
 # What the agent says of its ledger, asked and taken apart once, in LEDGER: a line
@@ -155,7 +157,7 @@ ledger_is_sound()
 event()
 {
 	ask event show | jq -e --arg k "$1" --arg c "$2" '[.[] | select(.kind == $k and .comm == $c
-		and .pid > 0 and .cgroup == "/" and (.target | length > 0))] | length > 0' >/dev/null ||
+		and .pid > 0 and .cgroup == "/" and (.target | length > 0))] | length > 0' ||
 		{ ask event show | jq -c '.[-5:]'; return 1; }
 }
 

@@ -5,6 +5,9 @@
 
 CG=/sys/fs/cgroup
 TAP_RUN=0 TAP_FAILED=0
+# What programs in the background say. A test that fails shows the end of each log.
+BACKGROUND_LOG=/tmp/background.$$
+LOGS=("$BACKGROUND_LOG")
 # a pipe nobody writes to
 mkfifo /tmp/never.$$ && exec {NEVER}<>/tmp/never.$$ && rm /tmp/never.$$
 
@@ -21,7 +24,7 @@ ok()
 	else
 		TAP_FAILED=$((TAP_FAILED + 1))
 		echo "not ok $TAP_RUN - $what"
-		sed 's/^/#   /' /tmp/ok.out
+		comment /tmp/ok.out
 	fi
 }
 
@@ -42,16 +45,78 @@ pause()
 	read -r -t "$1" -u "$NEVER" || :
 }
 
-# until_true SECONDS COMMAND...: a bounded wait for a state to come.
-until_true()
+# file_is FILE TEXT: its first line
+file_is()
 {
-	local end=$((SECONDS + $1))
+	local text=
+
+	read -r text <"$1" || :
+	[[ $text == "$2" ]] || { echo "$1 has '$text', wanted '$2'"; return 1; }
+}
+
+# mentions TEXT PATTERN: a basic regular expression
+mentions()
+{
+	grep -q -- "$2" <<<"$1" || { echo "'$2' is not in:"; echo "$1"; return 1; }
+}
+
+# status_is STATUS COMMAND...
+status_is()
+{
+	local wanted=$1 status=0
 
 	shift
-	until "$@" >/dev/null 2>&1; do
-		((SECONDS < end)) || return 1
+	"$@" || status=$?
+	[[ $status == "$wanted" ]] || { echo "exit status $status, wanted $wanted"; return 1; }
+}
+
+# comment FILE: its lines, as TAP has them
+comment()
+{
+	sed 's/^/#   /' "$1"
+}
+
+# quietly COMMAND...: what it says is shown if it fails, and its status is kept.
+quietly()
+{
+	local log=/tmp/quietly.$BASHPID.${#FUNCNAME[@]} status=0
+
+	"$@" >"$log" 2>&1 || status=$?
+	((status == 0)) || { echo "# status $status: $*"; comment "$log"; }
+	rm "$log"
+	return $status
+}
+
+# background COMMAND...: its pid is in $!
+background()
+{
+	"$@" >>"$BACKGROUND_LOG" 2>&1 </dev/null &
+}
+
+# until_true SECONDS COMMAND...: a bounded wait for a state to come. What the command said last is
+# shown when it has not come. Waits may stand in each other, so each has a file of its own.
+until_true()
+{
+	local limit=$1 end=$((SECONDS + $1)) log=/tmp/until.$BASHPID.${#FUNCNAME[@]} status=0
+
+	shift
+	until "$@" >"$log" 2>&1; do
+		if ((SECONDS >= end)); then
+			echo "# not within $limit s: $*"
+			comment "$log"
+			status=1
+			break
+		fi
 		pause 0.1
 	done
+	rm "$log"
+	return $status
+}
+
+# eventually COMMAND...: how long it takes is no promise of anybody's, and the machine may be loaded.
+eventually()
+{
+	until_true 120 "$@"
 }
 
 # answer_to PATH: asks over HTTP on standard input, a connection; what comes back is in ANSWER. The
@@ -90,8 +155,21 @@ joined()
 	return 1
 }
 
+show_logs()
+{
+	local log
+
+	for log in "${LOGS[@]}"; do
+		[[ -s $log ]] || continue
+		echo "# the end of $log:"
+		tail -n 20 "$log" | comment -
+	done
+}
+
+# The plan comes last, so that a test that ends before has none.
 finish()
 {
+	((TAP_FAILED == 0)) || show_logs
 	echo "1..$TAP_RUN"
 	((TAP_FAILED == 0 && TAP_RUN > 0))
 	exit
