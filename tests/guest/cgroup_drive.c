@@ -177,6 +177,11 @@ static void test_surroundings(void)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+static bool is_empty(void)
+{
+	return strstr(kernel_has(first, "cgroup.events"), "populated 0");
+}
+
 static void test_uninstall(const struct originals *before)
 {
 	uint32_t nr_left = 0;
@@ -193,7 +198,7 @@ static void test_uninstall(const struct originals *before)
 	check(port.kill(port.self, "pinfold.slice") == 0, "kill");
 	check(waitpid(pid, NULL, 0) == pid, "the process has ended");
 	close(fd);
-	usleep(200000);
+	check(eventually(is_empty), "its group is empty");
 	check(groups_uninstall(groups, before, &nr_left, sentence) == 0 && nr_left == 0,
 	      "uninstall takes the rest %s", sentence);
 	check(access(MOUNT "pinfold.slice", F_OK) < 0, "kernel: nothing is left");

@@ -120,24 +120,33 @@ static inline bool kernel_at_most(int major, int minor)
 	return a < major || (a == major && b <= minor);
 }
 
+/* Waits for a state to come, however loaded the machine is. */
+static inline bool eventually(bool (*holds)(void))
+{
+	for (unsigned int i = 0; i < 1200; i++) {
+		if (holds())
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
 /* A child that only sleeps, on one CPU if `cpu` >= 0; *ret_pidfd is its pidfd. */
 static inline pid_t start_sleeper(int cpu, int *ret_pidfd)
 {
 	pid_t pid = fork();
 
-	if (pid == 0) {
+	if (pid == 0)
+		for (;;)
+			pause();
+	if (cpu >= 0) {
 		cpu_set_t set;
 
 		CPU_ZERO(&set);
-		if (cpu >= 0) {
-			CPU_SET(cpu, &set);
-			sched_setaffinity(0, sizeof(set), &set);
-		}
-		for (;;)
-			pause();
+		CPU_SET(cpu, &set);
+		check(sched_setaffinity(pid, sizeof(set), &set) == 0, "a process on CPU %d", cpu);
 	}
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	usleep(50000);
 	return pid;
 }
 

@@ -7,7 +7,7 @@ static bool systemctl(const char *command)
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "systemctl %s >/dev/null", command);
+	snprintf(line, sizeof(line), "systemctl %s >&2", command);
 	return system(line) == 0;
 }
 
@@ -45,6 +45,13 @@ static void test_properties_are_true(void)
 	      "systemd: AllowedCPUs of the root");
 	check(!strcmp(property("pinfold-1-b.scope", "CPUQuotaPerSecUSec"), "1.500000s"),
 	      "systemd: the quota of b (%s)", property("pinfold-1-b.scope", "CPUQuotaPerSecUSec"));
+}
+
+/* Systemd ends a scope some time after its last process. */
+static bool scope_is_gone(void)
+{
+	return !strcmp(kernel_has(first, "cgroup.procs"), "(unreadable)") &&
+	       !systemctl("is-active pinfold-1-a.scope");
 }
 
 static void test_reload(pid_t pid)
@@ -115,15 +122,13 @@ static void drive_systemd(void)
 	test_refused_values();
 	end_sleeper(pid_b, fd_b);
 	end_sleeper(pid, fd);
-	usleep(500000);
-	check(!strcmp(kernel_has(first, "cgroup.procs"), "(unreadable)"),
-	      "the scope goes with its last process");
+	check(eventually(scope_is_gone), "the scope goes with its last process");
 	pid = start_sleeper(0, &fd);
 	check(port.join(port.self, first, pid, fd, sentence) == 0 &&
 		      !strcmp(allowed_list(pid), "4-7"),
 	      "the next process starts it again (%s) %s", allowed_list(pid), sentence);
 	end_sleeper(pid, fd);
-	usleep(500000);
+	check(eventually(scope_is_gone), "and goes again");
 	check(create(GROUP_CONTAINER, first) == 0 && put(first, GROUP_CPUSET_CPUS, "8-9") == 0,
 	      "it is given other CPUs while it waits");
 	pid = start_sleeper(0, &fd);
@@ -132,7 +137,7 @@ static void drive_systemd(void)
 	      "and started again, with its new CPUs (%s) %s", allowed_list(pid), sentence);
 	check(drop(pod) == -EBUSY, "the pod is not removed under a process");
 	end_sleeper(pid, fd);
-	usleep(500000);
+	check(eventually(scope_is_gone), "the last process ends");
 	check(drop(pod) == 0, "the pod is removed");
 	check(!systemctl("is-active pinfold-pod1.slice"), "systemd has forgotten it");
 	check(groups_uninstall(groups, groups_originals(groups), &nr_left, sentence) == 0 &&

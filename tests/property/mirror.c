@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../tools/simulation.h"
@@ -239,21 +240,30 @@ static void write_files(const struct stage *stage, const struct pod_spec *spec, 
 
 /* --- simulate --------------------------------------------------------------------------------- */
 
-/* It notes on stderr that ephemeral containers hold nothing, each time. */
-static int mute(void)
+/* It notes on stderr that ephemeral containers hold nothing, each time: kept aside in `notes`. */
+static int set_notes_aside(int *ret_notes)
 {
-	int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int kept = dup(STDERR_FILENO), notes = memfd_create("notes", MFD_CLOEXEC);
 
-	if (kept < 0 || null < 0 || dup2(null, STDERR_FILENO) < 0)
+	if (kept < 0 || notes < 0 || dup2(notes, STDERR_FILENO) < 0)
 		abort();
-	close(null);
+	*ret_notes = notes;
 	return kept;
 }
 
-static void unmute(int kept)
+static void restore_notes(int kept, int notes, bool are_shown)
 {
+	char text[512];
+	ssize_t len;
+	off_t at = 0;
+
 	dup2(kept, STDERR_FILENO);
 	close(kept);
+	while (are_shown && (len = pread(notes, text, sizeof(text), at)) > 0) {
+		fwrite(text, 1, len, stderr);
+		at += len;
+	}
+	close(notes);
 }
 
 /* What simulate prints, or NULL with a complaint. */
@@ -267,7 +277,7 @@ static struct json_object *run_simulate(struct stage *stage, bool has_notes)
 	};
 	struct simulation simulation;
 	struct json_object *json = NULL;
-	int kept = has_notes ? mute() : -1;
+	int notes = -1, kept = has_notes ? set_notes_aside(&notes) : -1;
 	int r = simulation_open(&session, &simulation);
 
 	if (!r)
@@ -280,7 +290,7 @@ static struct json_object *run_simulate(struct stage *stage, bool has_notes)
 	json_object_put(session.result);
 	simulation_fini(&simulation);
 	if (has_notes)
-		unmute(kept);
+		restore_notes(kept, notes, !json);
 	return json;
 }
 
