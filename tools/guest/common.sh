@@ -58,7 +58,7 @@ configured_mirror()
 		esac
 		printf '%s\n' "${uri%/}"
 		return 0
-	done < <(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 2>/dev/null)
+	done < <(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages')
 	return 1
 }
 
