@@ -116,7 +116,7 @@ static int state_verify(struct session *session, int argc, char **argv)
 				"%s: %u of %u pods do not fit this machine and policy",
 				world.state.file, world.state.nr_left_out,
 				world.state.decoded->nr_pods);
-	return out_object(session, &view_pod_desc, view_pods(world.ledger));
+	return out_object(session, &view_pod_desc, view_pods(world.ledger, NULL, 0));
 }
 
 static int state_dump(struct session *session, int argc, char **argv)

@@ -75,7 +75,7 @@ static struct json_object *cold_cpus(const struct world *world)
 
 static struct json_object *cold_pods(const struct world *world)
 {
-	return view_pods(world->ledger);
+	return view_pods(world->ledger, NULL, 0);
 }
 
 static struct json_object *cold_explanations(const struct world *world)

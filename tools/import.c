@@ -229,7 +229,8 @@ static int write_state(struct import *import, const struct place *place)
 
 static int show_plan(const struct import *import)
 {
-	return out_object(import->session, &view_pod_desc, view_pods(import->world.ledger));
+	return out_object(import->session, &view_pod_desc,
+			  view_pods(import->world.ledger, NULL, 0));
 }
 
 int state_import(struct session *session, int argc, char **argv)

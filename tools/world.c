@@ -342,7 +342,7 @@ struct json_object *world_explain(const struct world *world, const struct refusa
 
 	if (plan_desired(world->ledger, &layout, &desired))
 		return NULL;
-	json = view_explains(world->ledger, &desired, refusals, nr_refusals);
+	json = view_explains(world->ledger, &desired, refusals, nr_refusals, NULL, 0);
 	group_tree_fini(&desired);
 	return json;
 }

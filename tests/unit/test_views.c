@@ -145,7 +145,7 @@ static void pods_and_containers_say_what_is_held(void **state)
 						    .wait_ns = -1,
 						    .nr_migrations_node = 7,
 						    .nr_migrations_across = -1};
-	struct json_object *pods = view_pods(stage->ledger);
+	struct json_object *pods = view_pods(stage->ledger, NULL, 0);
 	struct json_object *containers = view_containers(stage->ledger, NULL, &observed, 1);
 
 	check(&view_pod_desc, pods);
@@ -165,6 +165,27 @@ static void pods_and_containers_say_what_is_held(void **state)
 	expect(containers, "/1/processes", "null");
 	json_object_put(pods);
 	json_object_put(containers);
+}
+
+static void pods_say_what_keeps_them_from_running(void **state)
+{
+	const struct stage *stage = *state;
+	const struct pod_problem problems[] = {{"uid-nobody", "failed", "not this one"},
+					       {"uid-db", "failed", "its cgroup cannot be made"}};
+	struct json_object *pods = view_pods(stage->ledger, problems, ARRAY_SIZE(problems));
+
+	check(&view_pod_desc, pods);
+	expect(pods, "/0/state", "failed");
+	expect(pods, "/0/detail", "its cgroup cannot be made");
+	expect(pods, "/1/state", "running");
+	expect(pods, "/1/detail", "null");
+	json_object_put(pods);
+	pods = view_explains(stage->ledger, NULL, NULL, 0, problems, ARRAY_SIZE(problems));
+	check(&view_explain_desc, pods);
+	expect(pods, "/0/state", "failed");
+	expect(pods, "/0/detail", "its cgroup cannot be made");
+	expect(pods, "/1/state", "running");
+	json_object_put(pods);
 }
 
 static void containers_show_what_is_written(void **state)
@@ -229,7 +250,7 @@ static void explanations_say_where_and_why(void **state)
 	struct json_object *json;
 
 	assert_int_equal(plan_desired(stage->ledger, &layout, &tree), 0);
-	json = view_explains(stage->ledger, &tree, refusals, ARRAY_SIZE(refusals));
+	json = view_explains(stage->ledger, &tree, refusals, ARRAY_SIZE(refusals), NULL, 0);
 	check(&view_explain_desc, json);
 	assert_int_equal(json_object_array_length(json), 3);
 	expect(json, "/0/outcome", "admitted");
@@ -286,7 +307,7 @@ static void explanations_name_the_rule(void **state)
 	add_container(level, "half", CONTAINER_APP, 1000, 2000);
 	assert_true(admit_and_free(ledger, odd).admitted);
 	assert_true(admit_and_free(ledger, level).admitted);
-	json = view_explains(ledger, NULL, &refusal, 1);
+	json = view_explains(ledger, NULL, &refusal, 1, NULL, 0);
 	check(&view_explain_desc, json);
 	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/0/why")), wanted[0]));
 	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/1/why")), wanted[2]));
@@ -345,7 +366,7 @@ static void explanations_account_for_hints(void **state)
 	spec->containers[0].request.memory_bytes = spec->containers[0].limit.memory_bytes =
 		10 * GIB;
 	refused = admit_and_free(ledger, spec);
-	json = view_explains(ledger, NULL, &row, 1);
+	json = view_explains(ledger, NULL, &row, 1, NULL, 0);
 	check(&view_explain_desc, json);
 	expect(json, "/0/containers/0/hints/0/resource", "cpu");
 	expect(json, "/0/containers/0/hints/0/nodes", "0 preferred; 1 preferred; 0-1");
@@ -394,14 +415,14 @@ static void explanations_know_an_older_decision(void **state)
 	(void)state;
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 2)).admitted);
 	assert_true(admit_and_free(ledger, guaranteed_pod("b", 2)).admitted);
-	json = view_explains(ledger, NULL, NULL, 0);
+	json = view_explains(ledger, NULL, NULL, 0, NULL, 0);
 	expect(json, "/1/containers/0/steps/0/step",
 	       "candidates 12: 2-7,10-15; not the reserved 0,8, not other pods' 1,9");
 	expect(json, "/1/containers/0/steps/1/step",
 	       "packed, no NUMA node preferred: 1 whole core (2,10)");
 	json_object_put(json);
 	assert_int_equal(ledger_remove(ledger, "a"), 0);
-	json = view_explains(ledger, NULL, NULL, 0);
+	json = view_explains(ledger, NULL, NULL, 0, NULL, 0);
 	expect(json, "/0/containers/0/steps/0/step",
 	       "decided when other pods were there: now it would get others");
 	json_object_put(json);
@@ -431,7 +452,7 @@ static void explanations_warn_of_the_pods_quota(void **state)
 		add_container(spec, "main", CONTAINER_APP, 4000, 4000);
 		assert_true(admit_and_free(ledger, spec).admitted);
 		assert_int_equal(plan_desired(ledger, &layout, &tree), 0);
-		json = view_explains(ledger, &tree, NULL, 0);
+		json = view_explains(ledger, &tree, NULL, 0, NULL, 0);
 		check(&view_explain_desc, json);
 		if (i == COMPATIBILITY_KUBELET_1_36) {
 			expect(json, "/0/containers/1/pod_cpu_max", "600000 100000");
@@ -662,6 +683,7 @@ int main(void)
 		cmocka_unit_test(cpus_have_place_and_owner),
 		cmocka_unit_test(node_sums_up),
 		cmocka_unit_test(pods_and_containers_say_what_is_held),
+		cmocka_unit_test(pods_say_what_keeps_them_from_running),
 		cmocka_unit_test(containers_show_what_is_written),
 		cmocka_unit_test(refusals_say_what_is_known),
 		cmocka_unit_test(explanations_say_where_and_why),

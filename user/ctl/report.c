@@ -192,7 +192,7 @@ static struct json_object *report_cpus(struct controller *controller)
 
 static struct json_object *report_pods(struct controller *controller)
 {
-	return view_pods(controller->ledger);
+	return view_pods(controller->ledger, NULL, 0);
 }
 
 /* Names of a refused document as far as they are known; the row borrows them. */
@@ -237,7 +237,7 @@ static struct json_object *with_refusals(struct controller *controller, bool exp
 		fill_refusal(controller, &controller->refused[i], &rows[i], &texts[i]);
 	if (!explained)
 		return view_refusals(rows, nr);
-	return view_explains(controller->ledger, &controller->desired, rows, nr);
+	return view_explains(controller->ledger, &controller->desired, rows, nr, NULL, 0);
 }
 
 static struct json_object *report_refusals(struct controller *controller)

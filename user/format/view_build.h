@@ -14,6 +14,8 @@
 
 #include "core/ledger.h"
 
+struct pod_problem;
+
 struct build {
 	bool failed;
 };
@@ -50,6 +52,9 @@ void build_put_set(struct build *build, struct json_object *object, const char *
 /* Memory nodes the container may use, all of them when it is not restricted. views.c */
 void build_put_mems(struct build *build, struct json_object *object, const char *key,
 		    const struct ledger *ledger, const struct grant *grant);
+/* What keeps this pod from being held; NULL = nothing, or it is ending, which says more. views.c */
+const struct pod_problem *build_problem_of(const struct ledger_pod *pod,
+					   const struct pod_problem *problems, size_t nr_problems);
 /* Fragmentation, totals per NUMA node, memory per node and type. view_capacity.c */
 void build_put_capacity(struct build *build, struct json_object *object,
 			const struct ledger *ledger);

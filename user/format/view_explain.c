@@ -25,6 +25,7 @@ struct subject {
 	const struct group_tree *desired;
 	const struct ledger_pod *pod;
 	const struct refusal_row *refusal;
+	const struct pod_problem *problem; /* NULL = the pod is held */
 	/* How each container would come by its CPUs now; NULL = not to be found out. */
 	const struct account *accounts;
 	bool is_same; /* and that is what it has */
@@ -486,6 +487,9 @@ static void put_pod(struct build *build, struct json_object *object, const struc
 {
 	const struct ledger_pod *pod = subject->pod;
 	const struct refusal_row *refusal = subject->refusal;
+	const struct pod_problem *problem = subject->problem;
+	const char *state = pod ? pod_state_name(pod->state) : NULL;
+	const char *detail = pod ? pod->detail : NULL;
 	cleanup_text struct text summary = {0};
 
 	if (pod)
@@ -496,9 +500,9 @@ static void put_pod(struct build *build, struct json_object *object, const struc
 	build_put_text(build, object, "uid", pod ? pod->spec->uid : refusal->uid);
 	build_put_text(build, object, "outcome", pod ? "admitted" : "refused");
 	build_put_text(build, object, "qos", pod ? qos_class_name(pod->qos) : NULL);
-	build_put_text(build, object, "state", pod ? pod_state_name(pod->state) : NULL);
+	build_put_text(build, object, "state", problem ? problem->state : state);
 	build_put_text(build, object, "grant", summary.data);
-	build_put_given(build, object, "detail", pod ? pod->detail : NULL);
+	build_put_given(build, object, "detail", problem ? problem->detail : detail);
 	build_put_set(build, object, "bubble", pod && pod->has_bubble ? &pod->bubble : NULL);
 	build_put_set(build, object, "held", pod ? &pod->held : NULL);
 }
@@ -557,7 +561,8 @@ static const struct ledger_pod *pod_of(const struct ledger *ledger,
 }
 
 struct json_object *view_explains(struct ledger *ledger, const struct group_tree *desired,
-				  const struct refusal_row *refusals, size_t nr_refusals)
+				  const struct refusal_row *refusals, size_t nr_refusals,
+				  const struct pod_problem *problems, size_t nr_problems)
 {
 	struct build build = {0};
 	struct json_object *array = build_array(&build);
@@ -566,6 +571,7 @@ struct json_object *view_explains(struct ledger *ledger, const struct group_tree
 		struct subject subject = {
 			.ledger = ledger, .desired = desired, .pod = ledger_pod_at(ledger, i)};
 
+		subject.problem = build_problem_of(subject.pod, problems, nr_problems);
 		for (size_t k = 0; k < nr_refusals && !subject.refusal; k++) {
 			if (is_same(subject.pod, &refusals[k]))
 				subject.refusal = &refusals[k];

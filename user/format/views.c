@@ -51,6 +51,15 @@ static struct json_object *pod_container(struct build *build, const struct ledge
 	return object;
 }
 
+const struct pod_problem *build_problem_of(const struct ledger_pod *pod,
+					   const struct pod_problem *problems, size_t nr_problems)
+{
+	for (size_t i = 0; i < nr_problems && pod->state == POD_RUNNING; i++)
+		if (!strcmp(problems[i].uid, pod->spec->uid))
+			return &problems[i];
+	return NULL;
+}
+
 /* What the pod holds alone: its bubble, or its containers' exclusive CPUs. */
 static void exclusive_of(const struct ledger_pod *pod, struct cpuset *ret_cpus)
 {
@@ -71,7 +80,7 @@ static void pod_pool_of(const struct ledger_pod *pod, struct cpuset *ret_cpus)
 }
 
 static struct json_object *one_pod(struct build *build, const struct ledger *ledger,
-				   const struct ledger_pod *pod)
+				   const struct ledger_pod *pod, const struct pod_problem *problem)
 {
 	const struct pod_totals totals = pod_totals(pod->spec);
 	struct json_object *object = build_object(build);
@@ -82,7 +91,8 @@ static struct json_object *one_pod(struct build *build, const struct ledger *led
 	build_put_text(build, object, "namespace", pod->spec->namespace);
 	build_put_text(build, object, "name", pod->spec->name);
 	build_put_text(build, object, "qos", qos_class_name(pod->qos));
-	build_put_text(build, object, "state", pod_state_name(pod->state));
+	build_put_text(build, object, "state",
+		       problem ? problem->state : pod_state_name(pod->state));
 	build_put_text(build, object, "scope", pod->has_bubble ? "pod" : "container");
 	build_put_set(build, object, "bubble", pod->has_bubble ? &pod->bubble : NULL);
 	exclusive_of(pod, &set);
@@ -94,26 +104,33 @@ static struct json_object *one_pod(struct build *build, const struct ledger *led
 	build_put_known(build, object, "cpu_limit_mcpu", totals.cpu_limit_mcpu);
 	build_put_int(build, object, "memory_request_bytes", totals.memory_request_bytes);
 	build_put_known(build, object, "memory_limit_bytes", totals.memory_limit_bytes);
-	build_put_given(build, object, "detail", pod->detail);
+	build_put_given(build, object, "detail", problem ? problem->detail : pod->detail);
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		build_push(build, containers, pod_container(build, ledger, pod, i));
 	build_put(build, object, "containers", containers);
 	return object;
 }
 
-static struct json_object *all_pods(struct build *build, const struct ledger *ledger)
+static struct json_object *all_pods(struct build *build, const struct ledger *ledger,
+				    const struct pod_problem *problems, size_t nr_problems)
 {
 	struct json_object *array = build_array(build);
 
-	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
-		build_push(build, array, one_pod(build, ledger, ledger_pod_at(ledger, i)));
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+
+		build_push(build, array,
+			   one_pod(build, ledger, pod,
+				   build_problem_of(pod, problems, nr_problems)));
+	}
 	return array;
 }
 
-struct json_object *view_pods(const struct ledger *ledger)
+struct json_object *view_pods(const struct ledger *ledger, const struct pod_problem *problems,
+			      size_t nr_problems)
 {
 	struct build build = {0};
-	struct json_object *array = all_pods(&build, ledger);
+	struct json_object *array = all_pods(&build, ledger, problems, nr_problems);
 
 	return build_finish(&build, array);
 }
@@ -649,7 +666,7 @@ struct json_object *view_simulate(const struct ledger *ledger, const struct simu
 	build_put_text(&build, object, "topology", row->topology);
 	put_machine(&build, object, ledger_topology(ledger));
 	put_pools(&build, object, ledger);
-	build_put(&build, object, "pods", all_pods(&build, ledger));
+	build_put(&build, object, "pods", all_pods(&build, ledger, NULL, 0));
 	build_put(&build, object, "refusals",
 		  all_refusals(&build, row->refusals, row->nr_refusals));
 	build_put(&build, object, "changes", changes(&build, row));

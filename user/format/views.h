@@ -56,7 +56,17 @@ struct node_row {
 
 struct json_object *view_node(const struct ledger *ledger, const struct node_row *row);
 struct json_object *view_cpus(const struct ledger *ledger);
-struct json_object *view_pods(const struct ledger *ledger);
+
+/* A pod of the ledger that is not held as decided, or of which nobody can tell. */
+struct pod_problem {
+	const char *uid;
+	const char *state;  /* "waiting", "failed" or "unknown", in the place of "running" */
+	const char *detail; /* why, in a sentence */
+};
+
+/* `problems` in any order; without a row a pod of the ledger is held. */
+struct json_object *view_pods(const struct ledger *ledger, const struct pod_problem *problems,
+			      size_t nr_problems);
 
 /* What the kernel says of one container. */
 struct observed_container {
@@ -127,7 +137,8 @@ struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows
  * more, inside a transaction that is taken back (explain_grant).
  */
 struct json_object *view_explains(struct ledger *ledger, const struct group_tree *desired,
-				  const struct refusal_row *refusals, size_t nr_refusals);
+				  const struct refusal_row *refusals, size_t nr_refusals,
+				  const struct pod_problem *problems, size_t nr_problems);
 
 /* --- simulate --------------------------------------------------------------------------------- */
 
