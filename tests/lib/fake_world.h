@@ -47,11 +47,19 @@ struct fake_world {
 
 	/* What a test asks for. */
 	int calls_left;	   /* the process dies at 0; negative = never */
+	int check_error;   /* whether the cgroups can be reached */
 	int observe_error; /* what a whole look answers */
+	int create_error;  /* what making the cgroup `apply_path` answers */
+	int publish_error; /* what the kernel side answers to a policy */
 	int save_error;	   /* what a save of the state answers; -EPERM: and always will */
 	int apply_error;   /* what a write of cpuset.cpus of `apply_path` answers */
 	char apply_path[GROUP_PATH_MAX];
-	uint64_t look_ns; /* time that a whole look takes */
+	int rewatch_error;    /* what a new set of watches answers */
+	bool refuses_removal; /* cgroups stay */
+	uint64_t look_ns;     /* time that a whole look takes */
+	uint64_t reading_ns;  /* time that passes with each reading of the clock */
+	/* Is this step to fail with -EIO? */
+	bool (*refuses)(const struct step *step);
 	/* Called after each step that was done. */
 	void (*on_step)(const struct step *step);
 	bool overlap_seen; /* for an on_step that looks for it */
@@ -91,7 +99,7 @@ static inline struct fake_group *fake_find(const char *path)
 
 static inline uint64_t fake_now(void *self)
 {
-	return fake->now_ns;
+	return fake->now_ns += fake->reading_ns;
 }
 
 static inline void fake_wake(void *self, uint64_t delay_ns)
@@ -105,6 +113,13 @@ static inline void fake_wake(void *self, uint64_t delay_ns)
 static inline void fake_layout(void *self, struct plan_layout *ret_layout)
 {
 	*ret_layout = (struct plan_layout){.root = "pinfold.slice"};
+}
+
+static inline int fake_check(void *self, struct group_obstacle *ret_obstacle)
+{
+	if (fake->check_error)
+		*ret_obstacle = (struct group_obstacle){"the cgroups are covered", "uncover them"};
+	return fake->check_error;
 }
 
 static inline void fake_fill(const struct fake_group *from, struct group *group)
@@ -170,11 +185,15 @@ static inline void fake_remove(const char *path)
 	free(kept);
 }
 
-static inline int fake_create(const struct step *step)
+static inline int fake_create(const struct step *step, char error[GROUP_ERROR_MAX])
 {
 	uint32_t slot = fake_slot(step->path);
 	struct fake_group *group = &fake->groups[slot];
 
+	if (fake->create_error && !strcmp(fake->apply_path, step->path)) {
+		snprintf(error, GROUP_ERROR_MAX, "%.200s: injected", step->path);
+		return fake->create_error;
+	}
 	if (*group->path)
 		return -EEXIST;
 	if (fake->nr_groups >= FAKE_GROUPS / 2)
@@ -204,13 +223,15 @@ static inline int fake_write(const struct step *step, char error[GROUP_ERROR_MAX
 	return 0;
 }
 
-static inline int fake_drop(const struct step *step)
+static inline int fake_drop(const struct step *step, char error[GROUP_ERROR_MAX])
 {
 	const struct fake_group *group = fake_find(step->path);
 
 	if (!group)
 		return -ENOENT;
-	if (group->populated)
+	if (fake->refuses_removal)
+		snprintf(error, GROUP_ERROR_MAX, "%.200s: stays", step->path);
+	if (group->populated || fake->refuses_removal)
 		return -EBUSY;
 	fake_remove(step->path);
 	return 0;
@@ -221,12 +242,14 @@ static inline int fake_apply(void *self, const struct step *step, char error[GRO
 	int r = -EINVAL;
 
 	fake_maybe_die();
+	if (fake->refuses && fake->refuses(step))
+		return -EIO;
 	if (step->kind == STEP_CREATE)
-		r = fake_create(step);
+		r = fake_create(step, error);
 	else if (step->kind == STEP_WRITE)
 		r = fake_write(step, error);
 	else if (step->kind == STEP_REMOVE)
-		r = fake_drop(step);
+		r = fake_drop(step, error);
 	if (r)
 		return r;
 	if (fake->on_step)
@@ -306,7 +329,7 @@ static inline int fake_path_of(void *self, uint64_t id, char *ret_path, size_t s
 
 static inline int fake_rewatch(void *self, const struct group_tree *tree)
 {
-	return 0;
+	return fake->rewatch_error;
 }
 
 /* --- the kernel side: everything there, everything counted ------------------------------------- */
@@ -318,7 +341,7 @@ static inline int fake_kernel_done(void *self)
 
 static inline int fake_publish(void *self, const struct kernel_policy *policy)
 {
-	return 0;
+	return fake->publish_error;
 }
 
 static inline int fake_self_test(void *self, const char *test_cgroup)
@@ -427,6 +450,7 @@ static const struct clock_port fake_clock = {NULL, fake_now, fake_now};
 static const struct loop_port fake_loop = {NULL, fake_wake};
 static const struct groups_port fake_groups = {
 	.layout = fake_layout,
+	.check = fake_check,
 	.observe = fake_observe,
 	.observe_group = fake_observe_group,
 	.apply = fake_apply,

@@ -55,6 +55,9 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
+/* The kernel side of the next controller; NULL = none. */
+static const struct kernel_port *scene_kernel;
+
 static inline struct controller *start_controller(void)
 {
 	static const struct controller_options options = {
@@ -67,6 +70,7 @@ static inline struct controller *start_controller(void)
 	const struct controller_ports ports = {.clock = &fake_clock,
 					       .loop = &fake_loop,
 					       .groups = &fake_groups,
+					       .kernel = scene_kernel,
 					       .store = &fake_store};
 	struct controller *controller = NULL;
 	char error[256] = "";

@@ -100,7 +100,7 @@ int apply_write(const struct dir *dir, const char *path, enum group_file file, c
 
 	if (err)
 		return failure(error, err, "%s: cannot open the group to write %s: %s", path, name,
-			       strerror(-err));
+			       dir_open_cause(err));
 	if (!*value && (file == GROUP_CPUSET_CPUS || file == GROUP_CPUSET_MEMS)) {
 		err = refuse_empty(fd, path, name, error);
 		if (err)

@@ -31,16 +31,15 @@ static int cgroupfs_create(struct groups *groups, const struct step *step, char 
 		err = dir_open_group(&groups->dir, parent, &fd);
 	if (err)
 		return failure(error, err, "%s: cannot open its parent: %s", step->path,
-			       strerror(-err));
+			       dir_open_cause(err));
 	err = dir_enable_controllers(fd, parent, error);
 	if (err)
 		return err;
 	if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
-		return failure(error, -errno, "%s: cannot make the group: %s%s", step->path,
-			       strerror(errno),
-			       errno == EAGAIN ? "; cgroup.max.descendants or .max.depth of an "
-						 "ancestor is reached"
-					       : "");
+		return failure(error, -errno, "%s: cannot make the group: %s", step->path,
+			       errno == EAGAIN ? "an ancestor may have no more cgroups; raise its "
+						 "cgroup.max.descendants or cgroup.max.depth"
+					       : strerror(errno));
 	return 0;
 }
 

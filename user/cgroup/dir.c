@@ -11,6 +11,7 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 
 #include "lib/file.h"
@@ -66,6 +67,66 @@ int dir_open_group(const struct dir *dir, const char *path, int *ret_fd)
 	if (path[0] == '/')
 		return -EINVAL;
 	return open_beneath(dir->mount_fd, path, ret_fd);
+}
+
+const char *dir_open_cause(int err)
+{
+	return err == -EXDEV ? "something is mounted over it; unmount it" : strerror(-err);
+}
+
+/* Both sentences, and the code. */
+static int obstacle(struct group_obstacle *ret_obstacle, int code, const char *remedy,
+		    const char *format, ...) __attribute__((format(printf, 4, 5)));
+static int obstacle(struct group_obstacle *ret_obstacle, int code, const char *remedy,
+		    const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(ret_obstacle->message, sizeof(ret_obstacle->message), format, args);
+	va_end(args);
+	snprintf(ret_obstacle->remedy, sizeof(ret_obstacle->remedy), "%s", remedy);
+	return code;
+}
+
+/*
+ * Our descriptor goes on working below a mount that covers its place, but runtimes, tools and
+ * a restarted agent look the path up.
+ */
+static int check_place(const struct dir *dir, struct group_obstacle *ret_obstacle)
+{
+	struct stat held, seen;
+
+	if (fstatat(dir->root_fd, dir->mount_path + 1, &seen, 0) || fstat(dir->mount_fd, &held))
+		return obstacle(ret_obstacle, -errno, "mount the cgroup file system there again",
+				"%s: cannot be looked up: %s", dir->mount_path, strerror(errno));
+	if (seen.st_dev == held.st_dev && seen.st_ino == held.st_ino)
+		return 0;
+	return obstacle(ret_obstacle, -EXDEV,
+			"unmount what covers it; if the cgroup file system was mounted anew, "
+			"restart pinfoldd",
+			"%s: another file system is mounted over the cgroups", dir->mount_path);
+}
+
+int dir_check(const struct dir *dir, const char *root, struct group_obstacle *ret_obstacle)
+{
+	struct statvfs about;
+	int fd cleanup_close = -1;
+	int err = check_place(dir, ret_obstacle);
+
+	if (err)
+		return err;
+	if (fstatvfs(dir->mount_fd, &about))
+		return obstacle(ret_obstacle, -errno, "see the kernel log",
+				"%s: cannot be looked at: %s", dir->mount_path, strerror(errno));
+	if (about.f_flag & ST_RDONLY)
+		return obstacle(ret_obstacle, -EROFS, "remount it: mount -o remount,rw",
+				"%s: the cgroup file system is read-only", dir->mount_path);
+	if (dir_open_group(dir, root, &fd) == -EXDEV)
+		return obstacle(ret_obstacle, -EXDEV, "unmount what covers it",
+				"%s/%s: another file system is mounted over it", dir->mount_path,
+				root);
+	return 0;
 }
 
 int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_name)

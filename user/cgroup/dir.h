@@ -43,6 +43,15 @@ int dir_enable_controllers(int group_fd, const char *path, char error[GROUP_ERRO
 /* Open a group; O_RDONLY directory descriptor, owned by the caller. -ENOENT, -ELOOP, -EINVAL. */
 int dir_open_group(const struct dir *dir, const char *path, int *ret_fd);
 
+/* strerror for dir_open_group, with what to do where the cause is a foreign mount. */
+const char *dir_open_cause(int err);
+
+/*
+ * Do the mount's path and the group `root` still lead to the hierarchy that was opened, and
+ * may it be written? As groups_port.check.
+ */
+int dir_check(const struct dir *dir, const char *root, struct group_obstacle *ret_obstacle);
+
 /* The path's parent ("" for a top-level group) and its last component. -EINVAL for "". */
 int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_name);
 

@@ -113,6 +113,13 @@ static void port_layout(void *self, struct plan_layout *ret_layout)
 	memcpy(ret_layout->root, groups->workload_root, sizeof(ret_layout->root));
 }
 
+static int port_check(void *self, struct group_obstacle *ret_obstacle)
+{
+	struct groups *groups = self;
+
+	return dir_check(&groups->dir, groups->workload_root, ret_obstacle);
+}
+
 static int port_observe(void *self, struct group_tree *ret_tree)
 {
 	return observe_tree(self, ret_tree);
@@ -180,6 +187,7 @@ struct groups_port groups_port(struct groups *groups)
 	return (struct groups_port){
 		.self = groups,
 		.layout = port_layout,
+		.check = port_check,
 		.observe = port_observe,
 		.observe_group = port_observe_group,
 		.apply = port_apply,

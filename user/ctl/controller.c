@@ -199,25 +199,6 @@ static bool is_healthy(void *self, char *reason, size_t size)
 	return true;
 }
 
-static bool is_ready(void *self, char *reason, size_t size)
-{
-	const struct controller *controller = self;
-
-	if (!controller->started)
-		snprintf(reason, size, "starting");
-	else if (!controller->source_complete)
-		snprintf(reason, size, "the manifests have not been read whole yet");
-	else if (!controller->state_writable)
-		snprintf(reason, size, "the state file cannot be written: %s",
-			 controller->state_problem);
-	else if (controller->nr_retries && !*controller->retries[0].uid)
-		snprintf(reason, size, "the workload root cannot be set up: %s",
-			 controller->retries[0].error);
-	else
-		return true;
-	return false;
-}
-
 /* --- life ---------------------------------------------------------------------------------------- */
 
 int controller_new(const struct topology *topology, const struct policy *policy,
@@ -337,6 +318,7 @@ int controller_start(struct controller *controller)
 		}
 	}
 	find_unbuilt(controller);
+	check_reach(controller);
 	choose_tier(controller);
 	controller->ledger_changed = true;
 	reconcile(controller);
@@ -367,6 +349,7 @@ void controller_tick(struct controller *controller)
 		controller->ports.kernel->tick(controller->ports.kernel->self);
 	if (now - controller->last_self_test_ns >= SELF_TEST_NS)
 		self_test(controller);
+	check_reach(controller);
 	/* Not every change of the kernel's has an event: cpuset.cpus.effective has none. */
 	if (now - controller->last_resync_ns >= RESYNC_NS)
 		controller_wake(controller);

@@ -5,6 +5,7 @@
 
 #include "core/admit.h"
 #include "ctl/controller.h"
+#include "format/views.h"
 
 #define MAX_FINDINGS	 64 /* more than there are names, and MAX_LOST_NAMED of one */
 #define MAX_REFUSED	 256
@@ -21,6 +22,7 @@
 #define LOOK_SHARE	    20
 #define LOOK_BURST_NS	    (500ULL * 1000000ULL)
 #define LOOK_LONGEST_GAP_NS (5ULL * 1000000000ULL)
+#define LOOK_AGAIN_NS	    (1000ULL * 1000000ULL) /* after one that failed */
 /* Namespace of pods found running without a record of them. */
 #define REBUILT_NAMESPACE "recovered"
 /* Below the workload root: the self-test's cgroup, never a pod's name. */
@@ -35,10 +37,18 @@ struct refused_pod {
 	struct decision decision;
 };
 
+/* Of a chain in the present round. */
+enum chain_progress {
+	CHAIN_PUT_OFF, /* not due yet */
+	CHAIN_TRIED,   /* due, and no step has failed so far */
+	CHAIN_FAILED,
+};
+
 /* Why a pod's chain of steps stopped, and when to try again. */
 struct retry {
 	char uid[POD_UID_MAX]; /* "" = the root */
 	uint64_t delay_ns, due_ns;
+	enum chain_progress progress;
 	char error[GROUP_ERROR_MAX];
 };
 
@@ -84,7 +94,11 @@ struct controller {
 	uint32_t nr_touched;
 	bool ledger_changed; /* since the kernel side was last told */
 	bool groups_changed; /* a cgroup was made or removed: ids are new */
+	bool policy_stale;   /* the kernel side could not be told of the last change */
+	bool watch_stale;    /* not every cgroup is watched */
 	bool started, source_complete, state_writable;
+	/* Why the cgroups cannot be reached, and why the last look at them failed; "" = neither. */
+	char obstacle[ROW_DETAIL_MAX], look_problem[ROW_DETAIL_MAX];
 	uint64_t last_resync_ns, last_self_test_ns;
 	/* What looks for others cost, less what time has made good. */
 	uint64_t look_debt_ns, look_counted_ns;
@@ -147,6 +161,16 @@ void reconcile_touched(struct controller *controller);
 const char *attribute_name(enum group_file file);
 /* Would tier 1 hurt? Decides controller->layout.root_partition. */
 void choose_tier(struct controller *controller);
+
+/* ready.c: is what was promised held? */
+bool is_ready(void *self, char *reason, size_t size);
+/* Is the cgroup file system in its place and writable? A finding while it is not. */
+void check_reach(struct controller *controller);
+/* Is this pod not held, or unknown to be? Then why; the row borrows from the controller. */
+bool pod_problem(const struct controller *controller, const struct ledger_pod *pod,
+		 struct pod_problem *ret_problem);
+/* The same for all pods; `ret_problems` has room for as many as the ledger has pods. */
+uint32_t pod_problems(const struct controller *controller, struct pod_problem *ret_problems);
 
 /* publish.c: what the BPF side is told */
 void publish_policy(struct controller *controller);

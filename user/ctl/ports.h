@@ -53,6 +53,11 @@ struct group_status {
 	uint64_t usage_usec, throttled_usec, nr_throttled; /* cpu.stat */
 };
 
+/* What keeps every cgroup from being reached or written. */
+struct group_obstacle {
+	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+};
+
 enum managed_scope { MANAGED_TREE, MANAGED_SELF, MANAGED_OVERLAP };
 
 struct managed_group {
@@ -68,6 +73,12 @@ struct groups_port {
 	void *self;
 	/* "systemd" or "cgroupfs"; how plan_layout is to be filled. */
 	void (*layout)(void *self, struct plan_layout *ret_layout);
+	/*
+	 * Is the hierarchy we hold the one that everybody sees, and may it be written? A few
+	 * system calls. -EXDEV = something is mounted over it, -EROFS = read-only, or another
+	 * negative errno, with the obstacle.
+	 */
+	int (*check)(void *self, struct group_obstacle *ret_obstacle);
 	/* The tree below the workload root as it is now; -ENOENT = no root yet. */
 	int (*observe)(void *self, struct group_tree *ret_tree);
 	/* The files of one group into `group`, whose path is given; as in observe. -ENOENT = gone. */

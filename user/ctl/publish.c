@@ -85,6 +85,7 @@ void publish_policy(struct controller *controller)
 	managed = calloc(controller->desired.nr_groups + MAX_SURROUNDINGS, sizeof(*managed));
 	if (!managed) {
 		log_err(-ENOMEM, "ctl: the guard keeps its last policy");
+		controller->policy_stale = true;
 		return;
 	}
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++)
@@ -109,10 +110,11 @@ void publish_policy(struct controller *controller)
 	policy.guards_siblings = controller->layout.root_partition;
 	policy.guard_expiry_ns = config->guard_expiry_ns;
 	r = kernel->publish(kernel->self, &policy);
+	controller->policy_stale = r;
 	if (r)
 		controller_finding(controller, "guard_policy_old",
 				   "the BPF side could not be told of the last change",
-				   "see the log; the agent tries again with the next change");
+				   "see the log; the agent tries again with each look");
 	else
 		controller_clear_finding(controller, "guard_policy_old");
 }

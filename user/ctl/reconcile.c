@@ -38,11 +38,12 @@ static struct retry *find_retry(struct controller *controller, const char *uid)
 	return NULL;
 }
 
+/* Judged once a round: a chain that failed in it does not go on because the round takes long. */
 static bool chain_waits(struct controller *controller, const char *uid)
 {
 	const struct retry *retry = find_retry(controller, uid);
 
-	return retry && retry->due_ns > now_ns(controller);
+	return retry && retry->progress != CHAIN_TRIED;
 }
 
 static void fail_chain(struct controller *controller, const struct step *step, int error_code,
@@ -54,8 +55,12 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 		struct retry *grown =
 			realloc(controller->retries, (controller->nr_retries + 1) * sizeof(*grown));
 
-		if (!grown)
-			return; /* the resync tries again anyway */
+		if (!grown) {
+			/* The resync tries again; until then nothing counts as held. */
+			snprintf(controller->look_problem, sizeof(controller->look_problem),
+				 "a step failed that there is no memory to remember: %s", error);
+			return;
+		}
 		controller->retries = grown;
 		retry = &grown[controller->nr_retries++];
 		*retry = (struct retry){.delay_ns = RETRY_FIRST_NS};
@@ -63,6 +68,7 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 	} else if (retry->delay_ns < RETRY_LONGEST_NS) {
 		retry->delay_ns *= 2;
 	}
+	retry->progress = CHAIN_FAILED;
 	retry->due_ns = now_ns(controller) + retry->delay_ns;
 	if (strcmp(retry->error, error))
 		log_err(error_code, "apply: %s", error);
@@ -89,6 +95,41 @@ static void forget_done_chains(struct controller *controller, const struct plan 
 		if (!waiting)
 			clear_retry(controller, controller->retries[i].uid);
 	}
+}
+
+static void begin_round(struct controller *controller)
+{
+	uint64_t now = now_ns(controller);
+
+	for (uint32_t i = 0; i < controller->nr_retries; i++) {
+		struct retry *retry = &controller->retries[i];
+
+		retry->progress = retry->due_ns > now ? CHAIN_PUT_OFF : CHAIN_TRIED;
+	}
+}
+
+/* What was tried and did not fail again is done: whoever asks is told so at once. */
+static void end_round(struct controller *controller)
+{
+	for (uint32_t i = controller->nr_retries; i-- > 0;)
+		if (controller->retries[i].progress == CHAIN_TRIED)
+			clear_retry(controller, controller->retries[i].uid);
+}
+
+/* Cgroups that resist their removal. No pod of the ledger waits for it, so nothing is broken. */
+static void tell_leftovers(struct controller *controller)
+{
+	const struct retry *left = NULL;
+
+	for (uint32_t i = 0; i < controller->nr_retries && !left; i++)
+		if (*controller->retries[i].uid &&
+		    !ledger_find(controller->ledger, controller->retries[i].uid))
+			left = &controller->retries[i];
+	if (left)
+		controller_finding(controller, "cgroups_left", left->error,
+				   "the agent tries again; end what lives in them or makes more");
+	else
+		controller_clear_finding(controller, "cgroups_left");
 }
 
 /* --- drift --------------------------------------------------------------------------------------- */
@@ -310,6 +351,18 @@ static void check_root_partition(struct controller *controller)
 
 /* --- one round ----------------------------------------------------------------------------------- */
 
+/* What cannot be read may be anything; the log hears of it once. */
+static int fail_look(struct controller *controller, int error_code, const char *what)
+{
+	char problem[ROW_DETAIL_MAX];
+
+	snprintf(problem, sizeof(problem), "%s: %s", what, strerror(-error_code));
+	if (strcmp(controller->look_problem, problem))
+		log_err(0, "ctl: %s", problem);
+	snprintf(controller->look_problem, sizeof(controller->look_problem), "%s", problem);
+	return error_code;
+}
+
 static int look(struct controller *controller, struct group_tree *ret_desired,
 		struct plan *ret_plan)
 {
@@ -320,13 +373,14 @@ static int look(struct controller *controller, struct group_tree *ret_desired,
 
 	r = groups->observe(groups->self, &observed);
 	if (r && r != -ENOENT)
-		return log_err(r, "ctl: cannot read the cgroups below %s", controller->layout.root);
+		return fail_look(controller, r, "the cgroups cannot be read");
 	r = plan_desired(controller->ledger, &controller->layout, &desired);
 	if (r)
-		return log_err(r, "ctl: cannot say what the cgroups should be");
+		return fail_look(controller, r, "what the cgroups should be cannot be told");
 	r = plan_make(&desired, &observed, ret_plan);
 	if (r)
-		return log_err(r, "ctl: cannot make a plan");
+		return fail_look(controller, r, "a plan for the cgroups cannot be made");
+	*controller->look_problem = '\0';
 	*ret_desired = desired;
 	desired = (struct group_tree){0};
 	return 0;
@@ -372,6 +426,7 @@ void reconcile_touched(struct controller *controller)
 	    controller->options.config->mode != MODE_ALLOCATE ||
 	    !controller->ports.groups->observe_group)
 		return;
+	begin_round(controller);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct group *wanted =
 			group_tree_find(&controller->desired, controller->touched[i]);
@@ -381,26 +436,53 @@ void reconcile_touched(struct controller *controller)
 	}
 }
 
-void reconcile(struct controller *controller)
+/* What cannot be watched is seen at the next look all the same, only later. */
+static void rewatch(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
+	int r = groups->rewatch(groups->self, &controller->desired);
+	char message[ROW_DETAIL_MAX];
+
+	controller->watch_stale = r;
+	/* -ENOTCONN: there is no event loop to hear them yet. */
+	if (!r || r == -ENOTCONN) {
+		controller_clear_finding(controller, "cgroups_not_watched");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "not every cgroup can be watched (%s): changes there are noticed later",
+		 strerror(-r));
+	controller_finding(controller, "cgroups_not_watched", message,
+			   "raise fs.inotify.max_user_watches");
+}
+
+void reconcile(struct controller *controller)
+{
 	struct group_tree desired = {0};
 	struct plan plan cleanup(plan_fini) = {0};
 
 	controller->last_resync_ns = now_ns(controller);
-	if (controller->options.dry_run || look(controller, &desired, &plan))
+	if (controller->options.dry_run)
 		return;
+	if (look(controller, &desired, &plan)) {
+		want_wake(controller, LOOK_AGAIN_NS);
+		return;
+	}
 	controller->counters.reconciles++;
 	forget_done_chains(controller, &plan);
 	close_gone_drift(controller, &plan);
+	begin_round(controller);
 	if (controller->options.config->mode == MODE_ALLOCATE)
 		apply_plan(controller, &desired, &plan);
+	end_round(controller);
+	tell_leftovers(controller);
 	group_tree_fini(&controller->desired);
 	controller->desired = desired;
 	check_root_partition(controller);
-	if (controller->ledger_changed || controller->groups_changed) {
+	if (controller->ledger_changed || controller->groups_changed || controller->policy_stale)
 		publish_policy(controller);
-		groups->rewatch(groups->self, &controller->desired);
+	if (controller->ledger_changed || controller->groups_changed || controller->watch_stale) {
+		rewatch(controller);
 		controller->ledger_changed = false;
 		controller->groups_changed = false;
 	}

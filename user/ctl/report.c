@@ -192,7 +192,13 @@ static struct json_object *report_cpus(struct controller *controller)
 
 static struct json_object *report_pods(struct controller *controller)
 {
-	return view_pods(controller->ledger, NULL, 0);
+	uint32_t nr = ledger_nr_pods(controller->ledger);
+	cleanup_free struct pod_problem *problems = calloc(nr + 1, sizeof(*problems));
+
+	if (!problems)
+		return NULL;
+	nr = pod_problems(controller, problems);
+	return view_pods(controller->ledger, problems, nr);
 }
 
 /* Names of a refused document as far as they are known; the row borrows them. */
@@ -230,14 +236,17 @@ static struct json_object *with_refusals(struct controller *controller, bool exp
 	uint32_t nr = controller->nr_refused;
 	cleanup_free struct refusal_row *rows = calloc(nr + 1, sizeof(*rows));
 	cleanup_free struct refusal_text *texts = calloc(nr + 1, sizeof(*texts));
+	cleanup_free struct pod_problem *problems =
+		calloc(ledger_nr_pods(controller->ledger) + 1, sizeof(*problems));
 
-	if (!rows || !texts)
+	if (!rows || !texts || !problems)
 		return NULL;
 	for (uint32_t i = 0; i < nr; i++)
 		fill_refusal(controller, &controller->refused[i], &rows[i], &texts[i]);
 	if (!explained)
 		return view_refusals(rows, nr);
-	return view_explains(controller->ledger, &controller->desired, rows, nr, NULL, 0);
+	return view_explains(controller->ledger, &controller->desired, rows, nr, problems,
+			     pod_problems(controller, problems));
 }
 
 static struct json_object *report_refusals(struct controller *controller)

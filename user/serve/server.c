@@ -147,7 +147,7 @@ static enum MHD_Result answer_probe(struct MHD_Connection *connection,
 				    const struct faces_port *faces,
 				    bool (*probe)(void *self, char *reason, size_t size))
 {
-	char reason[256] = "ok";
+	char reason[512] = "ok";
 	bool good = probe(faces->self, reason, sizeof(reason) - 1);
 
 	strcat(reason, "\n");
