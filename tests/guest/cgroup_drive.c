@@ -26,12 +26,12 @@ static void on_populated(void *self, const char *path, bool populated)
 		heard.emptied = true;
 }
 
-static void on_hotplug(void *self, unsigned int cpu, bool online)
+static void on_hotplug(void *self, const struct cpuset *online)
 {
-	if (cpu == 15 && !online)
-		heard.cpu_off = true;
-	if (cpu == 15 && online)
+	if (cpuset_has(online, 15))
 		heard.cpu_on = true;
+	else
+		heard.cpu_off = true;
 }
 
 static const struct groups_sink sink = {

@@ -141,32 +141,23 @@ static void test_flat(void **state)
 	assert_false(dir_words_have("cpuset io", "cpu"));
 }
 
-static bool uevent(const char *header, size_t len, unsigned int *ret_cpu, bool *ret_online)
-{
-	return watch_parse_uevent(header, len, ret_cpu, ret_online);
-}
-
 static void test_uevent(void **state)
 {
 	static const char off[] = "offline@/devices/system/cpu/cpu13\0ACTION=offline";
 	static const char on[] = "online@/devices/system/cpu/cpu0";
 	static const char other[] = "add@/devices/system/cpu/cpu1";
 	static const char driver[] = "online@/devices/system/cpu/cpufreq";
-	static const char far[] = "online@/devices/system/cpu/cpu99999";
-	unsigned int cpu = 0;
-	bool online = true;
+	static const char bare[] = "online@/devices/system/cpu/cpu";
+	static const char longer[] = "online@/devices/system/cpu/cpu1/node";
 
-	assert_true(uevent(off, sizeof(off), &cpu, &online));
-	assert_int_equal(cpu, 13);
-	assert_false(online);
-	assert_true(uevent(on, sizeof(on), &cpu, &online));
-	assert_int_equal(cpu, 0);
-	assert_true(online);
-	assert_false(uevent(other, sizeof(other), &cpu, &online));
-	assert_false(uevent(driver, sizeof(driver), &cpu, &online));
-	assert_false(uevent(far, sizeof(far), &cpu, &online));
-	assert_false(uevent(on, 10, &cpu, &online)); /* not terminated */
-	assert_false(uevent("", 0, &cpu, &online));
+	assert_true(watch_is_cpu_event(off, sizeof(off)));
+	assert_true(watch_is_cpu_event(on, sizeof(on)));
+	assert_false(watch_is_cpu_event(other, sizeof(other)));
+	assert_false(watch_is_cpu_event(driver, sizeof(driver)));
+	assert_false(watch_is_cpu_event(bare, sizeof(bare)));
+	assert_false(watch_is_cpu_event(longer, sizeof(longer)));
+	assert_false(watch_is_cpu_event(on, 10)); /* not terminated */
+	assert_false(watch_is_cpu_event("", 0));
 }
 
 static void test_units(void **state)

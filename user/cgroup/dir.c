@@ -69,6 +69,14 @@ int dir_open_group(const struct dir *dir, const char *path, int *ret_fd)
 	return open_beneath(dir->mount_fd, path, ret_fd);
 }
 
+int dir_online(const struct dir *dir, struct cpuset *ret_online)
+{
+	char *text cleanup_free = NULL;
+	int err = file_read_line(dir->root_fd, "sys/devices/system/cpu/online", &text);
+
+	return err ? err : cpuset_parse(text, strlen(text), ret_online);
+}
+
 const char *dir_open_cause(int err)
 {
 	return err == -EXDEV ? "something is mounted over it; unmount it" : strerror(-err);

@@ -43,6 +43,9 @@ int dir_enable_controllers(int group_fd, const char *path, char error[GROUP_ERRO
 /* Open a group; O_RDONLY directory descriptor, owned by the caller. -ENOENT, -ELOOP, -EINVAL. */
 int dir_open_group(const struct dir *dir, const char *path, int *ret_fd);
 
+/* The CPUs that are online now, from sysfs. */
+int dir_online(const struct dir *dir, struct cpuset *ret_online);
+
 /* strerror for dir_open_group, with what to do where the cause is a foreign mount. */
 const char *dir_open_cause(int err);
 

@@ -21,6 +21,8 @@
  */
 #define PAUSE_USEC 5000
 
+#define UEVENT_GROUP 1 /* the kernel's; udev passes events on to another */
+
 /* Watched files; index 0 is the directory itself. */
 enum { WATCH_DIRECTORY, WATCH_EVENTS, WATCH_FILE_NR = 10 };
 static const char *const watched_files[WATCH_FILE_NR] = {
@@ -51,32 +53,35 @@ struct watch {
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
-bool watch_parse_uevent(const char *data, size_t len, unsigned int *ret_cpu, bool *ret_online)
+bool watch_is_cpu_event(const char *data, size_t len)
 {
-	static const char where[] = "@/devices/system/cpu/cpu";
-	const char *end = memchr(data, '\0', len);
-	const char *at;
-	unsigned long cpu;
-	char *rest;
+	static const char *const starts[] = {"online@/devices/system/cpu/cpu",
+					     "offline@/devices/system/cpu/cpu"};
+	const char *number = NULL;
 
-	if (!end)
+	if (!memchr(data, '\0', len))
 		return false;
-	at = strstr(data, where);
-	if (!at)
-		return false;
-	if (at[sizeof(where) - 1] < '0' || at[sizeof(where) - 1] > '9')
-		return false;
-	cpu = strtoul(at + sizeof(where) - 1, &rest, 10);
-	if (*rest || cpu >= CPUSET_MAX)
-		return false;
-	if (at - data == 6 && !strncmp(data, "online", 6))
-		*ret_online = true;
-	else if (at - data == 7 && !strncmp(data, "offline", 7))
-		*ret_online = false;
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (!strncmp(data, starts[i], strlen(starts[i])))
+			number = data + strlen(starts[i]);
+	/* Directories beside the CPUs have such names too: cpufreq, cpuidle. */
+	return number && *number && strspn(number, "0123456789") == strlen(number);
+}
+
+/*
+ * A uevent only says "look": root can have the kernel send one for anything, by writing to a
+ * device's uevent file.
+ */
+static void tell_online(struct watch *watch)
+{
+	struct cpuset online;
+	int err = dir_online(watch->dir, &online);
+
+	if (err)
+		log_warn(err, "cgroup: cannot read which CPUs are online, ignoring until the next "
+			      "uevent");
 	else
-		return false;
-	*ret_cpu = (unsigned int)cpu;
-	return true;
+		watch->sink->hotplug(watch->sink->self, &online);
 }
 
 static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -88,23 +93,22 @@ static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *us
 	struct msghdr message = {
 		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1};
 	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT);
-	unsigned int cpu;
-	bool online;
 
-	if (len < 0 && errno == ENOBUFS)
-		return log_warn(0, "cgroup: uevents were lost; CPU changes are found at the next "
-				   "look at the machine");
-	/* Port 0 is the kernel; anybody may send to the group. */
-	if (len <= 0 || from.nl_pid != 0)
+	if (len < 0 && errno == ENOBUFS) {
+		log_debug("cgroup: uevents were lost, reading which CPUs are online");
+		tell_online(watch);
+	}
+	/* The kernel has port 0 and writes the sender's; root may send to anybody. */
+	if (len <= 0 || from.nl_pid != 0 || from.nl_groups != UEVENT_GROUP)
 		return 0;
-	if (watch_parse_uevent(data, (size_t)len, &cpu, &online))
-		watch->sink->hotplug(watch->sink->self, cpu, online);
+	if (watch_is_cpu_event(data, (size_t)len))
+		tell_online(watch);
 	return 0;
 }
 
 static int open_uevents(struct watch *watch, sd_event *event)
 {
-	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = 1};
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = UEVENT_GROUP};
 
 	watch->uevent_fd =
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);

@@ -24,10 +24,7 @@ void watch_close(struct watch *watch);
  */
 int watch_tree(struct watch *watch, const struct group_tree *tree);
 
-/*
- * A kernel uevent (NUL-separated words, `len` bytes) about a CPU going on- or
- * offline: true with its number. Pure.
- */
-bool watch_parse_uevent(const char *data, size_t len, unsigned int *ret_cpu, bool *ret_online);
+/* Is this uevent (NUL-separated words, `len` bytes) about a CPU going on- or offline? Pure. */
+bool watch_is_cpu_event(const char *data, size_t len);
 
 #endif

@@ -168,17 +168,17 @@ static void on_group_populated(void *self, const char *path, bool populated)
 		want_look(controller);
 }
 
-static void on_hotplug(void *self, unsigned int cpu, bool online)
+static void on_hotplug(void *self, const struct cpuset *online)
 {
 	struct controller *controller = self;
 	char message[ROW_DETAIL_MAX], then[96], now[96];
 
-	if (cpu >= CPUSET_MAX)
+	if (cpuset_equal(&controller->online, online)) {
+		/* One may have gone and come back: its partition may not have. */
+		want_look(controller);
 		return;
-	if (online)
-		cpuset_add(&controller->online, cpu);
-	else
-		cpuset_remove(&controller->online, cpu);
+	}
+	controller->online = *online;
 	cpuset_format(&controller->topology->all, then, sizeof(then));
 	cpuset_format(&controller->online, now, sizeof(now));
 	snprintf(message, sizeof(message),

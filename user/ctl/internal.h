@@ -77,7 +77,7 @@ struct counters {
 
 struct controller {
 	const struct topology *topology;
-	struct cpuset online; /* as uevents told since the topology was read */
+	struct cpuset online; /* as last read */
 	const struct policy *policy;
 	struct controller_options options;
 	struct controller_ports ports;

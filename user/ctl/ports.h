@@ -125,7 +125,8 @@ struct groups_sink {
 	void *self;
 	void (*changed)(void *self, const char *path, const char *file);
 	void (*populated)(void *self, const char *path, bool populated);
-	void (*hotplug)(void *self, unsigned int cpu, bool online);
+	/* CPUs went off or came back, perhaps; these are online now. */
+	void (*hotplug)(void *self, const struct cpuset *online);
 };
 
 /* --- kernel side: user/bpf -------------------------------------------------------------------- */
