@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cgroup/remove.h"
 #include "cgroup/value.h"
 #include "lib/file.h"
 
@@ -304,41 +305,6 @@ static int check_write(struct groups *groups, const struct step *step, char *err
 
 /* --- remove ----------------------------------------------------------------------------------- */
 
-/* A workload may nest cgroups below its container; deeper than this nobody has. */
-#define REMOVE_DEPTH_MAX 32
-
-/* Remove the groups inside fd, leaves first. Stops at the first that resists. */
-static int remove_inside(int fd, unsigned int depth)
-{
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries cleanup_dir = copy < 0 ? NULL : fdopendir(copy);
-
-	if (!entries) {
-		if (copy >= 0)
-			close(copy);
-		return -EIO;
-	}
-	if (!depth)
-		return -ELOOP;
-	for (struct dirent *entry; (entry = readdir(entries));) {
-		int child cleanup_close = -1;
-		int err;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		child = openat(copy, entry->d_name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (child < 0)
-			continue; /* a control file */
-		err = remove_inside(child, depth - 1);
-		if (!err && unlinkat(copy, entry->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-			err = -errno;
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 /* True with its CPUs when the group is a valid partition. */
 static bool is_partition(int fd, struct cpuset *ret_cpus)
 {
@@ -387,14 +353,11 @@ static int remove_group(const struct dir *dir, const char *path, int fd, char *e
 		err = dir_open_group(dir, parent, &parent_fd);
 	if (!err && partition)
 		err = file_write_text(fd, "cpuset.cpus.partition", "member");
-	if (!err)
-		err = remove_inside(fd, REMOVE_DEPTH_MAX);
-	if (!err && unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		err = -errno;
 	if (err)
 		return failure(error, err, "%s: cannot remove the group: %s", path, strerror(-err));
-	if (!partition)
-		return 0;
+	err = remove_tree(parent_fd, name, fd, path, error);
+	if (err || !partition)
+		return err;
 	offline_of(dir, &cpus, &offline);
 	cpuset_subtract(&cpus, &offline);
 	err = await_return(parent_fd, &cpus);

@@ -153,6 +153,11 @@ int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_
 	return 0;
 }
 
+int dir_open_below(int fd, const char *name, int *ret_fd)
+{
+	return open_beneath(fd, name, ret_fd);
+}
+
 int dir_group_id(int group_fd, uint64_t *ret_id)
 {
 	struct stat info;

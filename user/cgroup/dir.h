@@ -55,6 +55,9 @@ const char *dir_open_cause(int err);
  */
 int dir_check(const struct dir *dir, const char *root, struct group_obstacle *ret_obstacle);
 
+/* Open the directory `name` of another one; as dir_open_group. -EXDEV: a mount covers it. */
+int dir_open_below(int fd, const char *name, int *ret_fd);
+
 /* The path's parent ("" for a top-level group) and its last component. -EINVAL for "". */
 int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_name);
 

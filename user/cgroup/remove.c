@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Two descriptors walk the tree, whatever its depth: down into the first group that resists,
+ * up again once nothing is inside. Going up needs no name: the parent is read from its start,
+ * and what was emptied is a leaf now.
+ */
+#include "cgroup/remove.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cgroup/dir.h"
+#include "lib/file.h"
+
+/* Beyond what the groups there need; and for a group whose cgroup.stat cannot be read. */
+#define SPARE_STEPS   64
+#define STEPS_UNKNOWN 65536
+
+struct walk {
+	const char *path; /* of the top, for sentences */
+	int fd;		  /* the group we are in */
+	unsigned int depth;
+	uint64_t nr_removed;
+	uint64_t *steps_left;
+	char name[NAME_MAX + 1]; /* the last group that resisted */
+};
+
+static bool take_step(struct walk *walk)
+{
+	if (!*walk->steps_left)
+		return false;
+	(*walk->steps_left)--;
+	return true;
+}
+
+static int resists(const struct walk *walk, int code, const char *why, char *error)
+{
+	return failure(
+		error, code,
+		"%s: cannot remove the group '%.64s' %u levels below it (%llu were removed): "
+		"%s",
+		walk->path, walk->name, walk->depth + 1, (unsigned long long)walk->nr_removed, why);
+}
+
+static int out_of_steps(const struct walk *walk, char *error)
+{
+	return resists(walk, -EAGAIN,
+		       "groups are made inside while they are removed; end what makes them", error);
+}
+
+/*
+ * Remove each group in here that has none inside. 1 = there is one that resists, whose name
+ * is kept; 0 = there is none left.
+ */
+static int remove_leaves(struct walk *walk, char *error)
+{
+	int copy = openat(walk->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries cleanup_dir = copy < 0 ? NULL : fdopendir(copy);
+
+	if (!entries) {
+		int err = -errno;
+
+		if (copy >= 0)
+			close(copy);
+		/* Somebody else removed the group we are in. */
+		return err == -ENOENT ? 0 : resists(walk, err, strerror(-err), error);
+	}
+	for (struct dirent *entry; (entry = readdir(entries));) {
+		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
+			continue;
+		snprintf(walk->name, sizeof(walk->name), "%s", entry->d_name);
+		if (!unlinkat(copy, entry->d_name, AT_REMOVEDIR)) {
+			walk->nr_removed++;
+			if (!take_step(walk))
+				return out_of_steps(walk, error);
+		} else if (errno == EBUSY || errno == ENOTEMPTY) {
+			return 1;
+		} else if (errno != ENOENT && errno != ENODEV) {
+			return resists(walk, -errno, strerror(errno), error);
+		}
+	}
+	return 0;
+}
+
+/* Into the group that resisted, where it has groups inside and not processes. */
+static int descend(struct walk *walk, char *error)
+{
+	int child = -1;
+	int err = dir_open_below(walk->fd, walk->name, &child);
+
+	if (err == -ENOENT)
+		return 0;
+	if (err)
+		return resists(walk, err == -EXDEV ? -EBUSY : err, dir_open_cause(err), error);
+	if (dir_populated(child) > 0) {
+		close(child);
+		return resists(walk, -EBUSY, "it has processes", error);
+	}
+	close(walk->fd);
+	walk->fd = child;
+	walk->depth++;
+	return 0;
+}
+
+static int ascend(struct walk *walk, char *error)
+{
+	int parent = openat(walk->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (parent < 0)
+		return resists(walk, -errno, strerror(errno), error);
+	close(walk->fd);
+	walk->fd = parent;
+	walk->depth--;
+	return 0;
+}
+
+int remove_inside(int fd, const char *path, uint64_t *steps_left, char error[GROUP_ERROR_MAX])
+{
+	struct walk walk = {.path = path, .steps_left = steps_left};
+	int result;
+
+	walk.fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (walk.fd < 0)
+		return failure(error, -errno, "%s: cannot be opened: %s", path, strerror(errno));
+	for (;;) {
+		result = remove_leaves(&walk, error);
+		if (result < 0 || (!result && !walk.depth))
+			break;
+		if (result && !take_step(&walk))
+			result = out_of_steps(&walk, error);
+		else
+			result = result ? descend(&walk, error) : ascend(&walk, error);
+		if (result)
+			break;
+	}
+	close(walk.fd);
+	return result;
+}
+
+static uint64_t steps_for(int fd)
+{
+	char *text cleanup_free = NULL;
+	uint64_t nr;
+
+	if (file_read_line(fd, "cgroup.stat", &text) ||
+	    dir_flat_value(text, "nr_descendants", &nr) || nr > STEPS_UNKNOWN * 1024ULL)
+		return STEPS_UNKNOWN;
+	return 2 * nr + SPARE_STEPS;
+}
+
+int remove_tree(int parent_fd, const char *name, int fd, const char *path,
+		char error[GROUP_ERROR_MAX])
+{
+	uint64_t steps_left = steps_for(fd);
+
+	for (;;) {
+		int err = remove_inside(fd, path, &steps_left, error);
+
+		if (err)
+			return err;
+		if (!unlinkat(parent_fd, name, AT_REMOVEDIR) || errno == ENOENT)
+			return 0;
+		if (errno != EBUSY && errno != ENOTEMPTY)
+			return failure(error, -errno, "%s: cannot remove the group: %s", path,
+				       strerror(errno));
+		if (dir_populated(fd) > 0)
+			return failure(error, -EBUSY,
+				       "%s: cannot remove the group: a process has joined it",
+				       path);
+		/* A group was made inside since we looked. */
+		if (!steps_left--)
+			return failure(error, -EAGAIN,
+				       "%s: cannot remove the group: groups are made inside while "
+				       "they are removed; end what makes them",
+				       path);
+	}
+}
