@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: lib
+/*
+ * The pool of threads: who waits for whom and who does not. Jobs are held and let
+ * go through pipes, so no result depends on how fast this machine is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/worker.h"
+
+#define LONG_NS 60000000000ULL
+#define MAX_LOG 16
+
+/* What has ended, in order: each job's letter. */
+static char log_text[MAX_LOG];
+static atomic_uint log_len, nr_released;
+
+struct held_job {
+	struct worker_job job; /* first */
+	int gate[2];	       /* the job ends when somebody writes, or is -1: at once */
+	char letter;
+	int answer;
+	bool saw_no_signals;
+};
+
+static int run_held(struct worker_job *job)
+{
+	struct held_job *held = (struct held_job *)job;
+	sigset_t blocked;
+	char byte;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	held->saw_no_signals = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGHUP);
+	if (held->gate[0] >= 0)
+		assert_int_equal(read(held->gate[0], &byte, 1), 1);
+	log_text[atomic_fetch_add(&log_len, 1)] = held->letter;
+	return held->answer;
+}
+
+static char completed_text[MAX_LOG];
+static int last_result;
+
+static void on_completed(struct worker_job *job, int result)
+{
+	struct held_job *held = (struct held_job *)job;
+
+	completed_text[strlen(completed_text)] = held->letter;
+	last_result = result;
+}
+
+static void release_held(struct worker_job *job)
+{
+	struct held_job *held = (struct held_job *)job;
+
+	if (held->gate[0] >= 0) {
+		close(held->gate[0]);
+		close(held->gate[1]);
+	}
+	free(held);
+	atomic_fetch_add(&nr_released, 1);
+}
+
+static struct held_job *make_job(char letter, bool held, int answer)
+{
+	struct held_job *job = calloc(1, sizeof(*job));
+
+	assert_non_null(job);
+	job->job = (struct worker_job){
+		.run = run_held, .completed = on_completed, .release = release_held};
+	job->letter = letter;
+	job->answer = answer;
+	job->gate[0] = job->gate[1] = -1;
+	if (held)
+		assert_int_equal(pipe2(job->gate, O_CLOEXEC), 0);
+	return job;
+}
+
+static void let_go(const struct held_job *job)
+{
+	assert_int_equal(write(job->gate[1], "x", 1), 1);
+}
+
+/* Until `nr` jobs have been told of. */
+static void dispatch(struct worker_pool *pool, size_t nr)
+{
+	struct pollfd poll_fd = {.fd = worker_pool_fd(pool), .events = POLLIN};
+
+	while (strlen(completed_text) < nr) {
+		assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+		worker_pool_dispatch(pool);
+	}
+}
+
+static int set_up(void **state)
+{
+	memset(log_text, 0, sizeof(log_text));
+	memset(completed_text, 0, sizeof(completed_text));
+	log_len = nr_released = 0;
+	return 0;
+}
+
+static struct worker_pool *make_pool(unsigned int nr_threads, uint64_t grace_ns)
+{
+	struct worker_pool *pool = NULL;
+
+	assert_int_equal(worker_pool_new(nr_threads, &pool), 0);
+	worker_pool_set_grace(pool, grace_ns);
+	return pool;
+}
+
+static void a_fast_job_answers_its_caller(void **state)
+{
+	struct worker_pool *pool = make_pool(2, LONG_NS);
+	struct held_job *job = make_job('a', false, -ENOSPC);
+	struct pollfd poll_fd = {.fd = worker_pool_fd(pool), .events = POLLIN};
+
+	assert_int_equal(worker_run(pool, "k", &job->job), -ENOSPC);
+	assert_true(job->saw_no_signals);
+	assert_false(worker_is_busy(pool, "k"));
+	/* It was answered, so nobody is told again. */
+	assert_int_equal(poll(&poll_fd, 1, 0), 0);
+	worker_pool_dispatch(pool);
+	assert_string_equal(completed_text, "");
+	release_held(&job->job);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
+static void without_a_pool_a_job_just_runs(void **state)
+{
+	struct held_job *job = make_job('a', false, -EPERM);
+
+	assert_int_equal(worker_run(NULL, "k", &job->job), -EPERM);
+	release_held(&job->job);
+}
+
+static void a_slow_job_is_told_of_later(void **state)
+{
+	struct worker_pool *pool = make_pool(2, 1);
+	struct held_job *job = make_job('a', true, -EIO);
+
+	assert_int_equal(worker_run(pool, "k", &job->job), -EINPROGRESS);
+	assert_true(worker_is_busy(pool, "k"));
+	assert_false(worker_is_busy(pool, "other"));
+	worker_pool_dispatch(pool);
+	assert_string_equal(completed_text, "");
+	let_go(job);
+	dispatch(pool, 1);
+	assert_string_equal(completed_text, "a");
+	assert_int_equal(last_result, -EIO);
+	assert_int_equal(nr_released, 1);
+	assert_false(worker_is_busy(pool, "k"));
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
+static void jobs_of_a_key_run_in_order(void **state)
+{
+	struct worker_pool *pool = make_pool(4, 1);
+	struct held_job *first = make_job('a', true, 0), *second = make_job('b', false, 0),
+			*third = make_job('c', false, 0);
+
+	assert_int_equal(worker_run(pool, "k", &first->job), -EINPROGRESS);
+	assert_int_equal(worker_run(pool, "k", &second->job), -EINPROGRESS);
+	assert_int_equal(worker_run(pool, "k", &third->job), -EINPROGRESS);
+	assert_int_equal(log_len, 0);
+	let_go(first);
+	dispatch(pool, 3);
+	assert_string_equal(log_text, "abc");
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
+static void another_key_does_not_wait(void **state)
+{
+	struct worker_pool *pool = make_pool(2, 1);
+	struct held_job *stuck = make_job('a', true, 0), *other = make_job('b', false, 0);
+	int r;
+
+	assert_int_equal(worker_run(pool, "k", &stuck->job), -EINPROGRESS);
+	/* Waits short while another is late, so either answer is right; the end must come. */
+	r = worker_run(pool, "other", &other->job);
+	if (r == -EINPROGRESS)
+		dispatch(pool, 1);
+	else
+		release_held(&other->job);
+	assert_string_equal(log_text, "b");
+	let_go(stuck);
+	dispatch(pool, r == -EINPROGRESS ? 2 : 1);
+	assert_string_equal(log_text, "ba");
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
+static void all_threads_taken_is_said(void **state)
+{
+	struct worker_pool *pool = make_pool(2, 1);
+	struct held_job *jobs[] = {make_job('a', true, 0), make_job('b', true, 0),
+				   make_job('c', false, 0)};
+	char where[160];
+
+	assert_int_equal(worker_run(pool, "a", &jobs[0]->job), -EINPROGRESS);
+	assert_int_equal(worker_run(pool, "b", &jobs[1]->job), -EINPROGRESS);
+	assert_int_equal(worker_run(pool, "c", &jobs[2]->job), -EINPROGRESS);
+	worker_where(pool, "c", where, sizeof(where));
+	assert_string_equal(where, "all 2 threads are taken");
+	worker_where(pool, "nobody", where, sizeof(where));
+	assert_string_equal(where, "");
+	assert_int_equal(log_len, 0);
+	let_go(jobs[1]);
+	dispatch(pool, 2);
+	assert_string_equal(log_text, "bc");
+	let_go(jobs[0]);
+	dispatch(pool, 3);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
+/* Nobody waits for a thread that waits in the kernel; what has not begun never does. */
+static void a_stuck_job_does_not_keep_the_pool(void **state)
+{
+	struct worker_pool *pool = make_pool(1, 1);
+	struct held_job *stuck = make_job('a', true, 0), *queued = make_job('b', false, 0);
+
+	assert_int_equal(worker_run(pool, "a", &stuck->job), -EINPROGRESS);
+	/* the one thread has begun it */
+	while (!__atomic_load_n(&stuck->job.is_running, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_int_equal(worker_run(pool, "b", &queued->job), -EINPROGRESS);
+	assert_int_equal(worker_pool_free(pool), 1);
+	assert_int_equal(nr_released, 1);
+	assert_string_equal(completed_text, "");
+	/* The thread sees the end of the pool when its job ends, and frees what is left. */
+	let_go(stuck);
+	while (nr_released < 2)
+		sched_yield();
+	assert_string_equal(log_text, "a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_fast_job_answers_its_caller, set_up),
+		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
+		cmocka_unit_test_setup(a_slow_job_is_told_of_later, set_up),
+		cmocka_unit_test_setup(jobs_of_a_key_run_in_order, set_up),
+		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
+		cmocka_unit_test_setup(all_threads_taken_is_said, set_up),
+		cmocka_unit_test_setup(a_stuck_job_does_not_keep_the_pool, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

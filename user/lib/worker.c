@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One lock, one list of jobs in order of arrival, two conditions. The lock is held
+ * for looking at the list only, never while a job runs.
+ */
+#include "lib/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/file.h"
+
+/* A job here formats CPU lists and talks to a bus; it needs no more. */
+#define STACK_BYTES ((size_t)512 * 1024)
+/* Frames of a waiting thread's stack that say what it waits for. */
+#define FRAMES_SHOWN 4
+
+struct worker_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t work;  /* for threads: a job may have become ready */
+	pthread_cond_t ended; /* for the loop: a job has ended */
+	struct worker_job *first, **last;
+	unsigned int max_threads, nr_threads, nr_idle;
+	unsigned int nr_late;  /* jobs whose caller has left and that have not been told of */
+	unsigned int nr_users; /* threads and the owner: the last one frees */
+	uint64_t grace_ns;
+	int event_fd;
+	bool is_closed;
+};
+
+static void free_pool(struct worker_pool *pool)
+{
+	pthread_cond_destroy(&pool->work);
+	pthread_cond_destroy(&pool->ended);
+	pthread_mutex_destroy(&pool->lock);
+	close(pool->event_fd);
+	free(pool);
+}
+
+/* --- the list ------------------------------------------------------------------------------------ */
+
+static void append(struct worker_pool *pool, struct worker_job *job)
+{
+	job->next = NULL;
+	*pool->last = job;
+	pool->last = &job->next;
+}
+
+static void take_out(struct worker_pool *pool, struct worker_job *job)
+{
+	struct worker_job **at = &pool->first;
+
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+	if (!*at)
+		pool->last = at;
+}
+
+/* The first job that has not begun and has none of its key before it. */
+static struct worker_job *find_ready(const struct worker_pool *pool)
+{
+	for (struct worker_job *job = pool->first; job; job = job->next) {
+		const struct worker_job *before = pool->first;
+
+		if (job->is_running || job->is_done)
+			continue;
+		while (before != job && (before->is_done || strcmp(before->key, job->key)))
+			before = before->next;
+		if (before == job)
+			return job;
+	}
+	return NULL;
+}
+
+static unsigned int nr_not_begun(const struct worker_pool *pool)
+{
+	unsigned int nr = 0;
+
+	for (const struct worker_job *job = pool->first; job; job = job->next)
+		nr += !job->is_running;
+	return nr;
+}
+
+/* --- threads ------------------------------------------------------------------------------------- */
+
+static void *work(void *data)
+{
+	struct worker_pool *pool = data;
+	struct worker_job *job;
+	bool is_last;
+
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->is_closed) {
+		job = find_ready(pool);
+		if (!job) {
+			pool->nr_idle++;
+			pthread_cond_wait(&pool->work, &pool->lock);
+			pool->nr_idle--;
+			continue;
+		}
+		job->is_running = true;
+		job->thread = gettid();
+		pthread_mutex_unlock(&pool->lock);
+		job->result = job->run(job);
+		pthread_mutex_lock(&pool->lock);
+		job->is_done = true;
+		if (pool->is_closed) {
+			/* Nobody is left who could be told. */
+			take_out(pool, job);
+			job->release(job);
+		} else if (job->is_left) {
+			(void)eventfd_write(pool->event_fd, 1);
+		} else {
+			pthread_cond_signal(&pool->ended);
+		}
+	}
+	is_last = --pool->nr_users == 0;
+	pthread_mutex_unlock(&pool->lock);
+	if (is_last)
+		free_pool(pool);
+	return NULL;
+}
+
+/* Under the lock. The loop's thread may be a real-time one; these are not. */
+static int start_thread(struct worker_pool *pool)
+{
+	const struct sched_param ordinary = {0};
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int r;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+	pthread_attr_setschedparam(&attributes, &ordinary);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	r = -pthread_create(&thread, &attributes, work, pool);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (r)
+		return r;
+	pool->nr_threads++;
+	pool->nr_users++;
+	return 0;
+}
+
+/* --- the loop's side ------------------------------------------------------------------------------ */
+
+int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
+{
+	struct worker_pool *pool = calloc(1, sizeof(*pool));
+	pthread_condattr_t attributes;
+
+	if (!pool)
+		return -ENOMEM;
+	pool->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pool->event_fd < 0) {
+		free(pool);
+		return -errno;
+	}
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->work, &attributes);
+	pthread_cond_init(&pool->ended, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pool->last = &pool->first;
+	pool->max_threads = nr_threads;
+	pool->nr_users = 1;
+	*ret_pool = pool;
+	return 0;
+}
+
+unsigned int worker_pool_free(struct worker_pool *pool)
+{
+	struct worker_job *dropped = NULL;
+	unsigned int nr_stuck = 0;
+	bool is_last;
+
+	if (!pool)
+		return 0;
+	pthread_mutex_lock(&pool->lock);
+	pool->is_closed = true;
+	for (struct worker_job *job = pool->first, *next; job; job = next) {
+		next = job->next;
+		if (job->is_running && !job->is_done) {
+			nr_stuck++;
+			continue;
+		}
+		take_out(pool, job);
+		job->next = dropped;
+		dropped = job;
+	}
+	is_last = --pool->nr_users == 0;
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	while (dropped) {
+		struct worker_job *job = dropped;
+
+		dropped = job->next;
+		job->release(job);
+	}
+	if (is_last)
+		free_pool(pool);
+	return nr_stuck;
+}
+
+void worker_pool_set_grace(struct worker_pool *pool, uint64_t grace_ns)
+{
+	pool->grace_ns = grace_ns;
+}
+
+int worker_pool_fd(const struct worker_pool *pool)
+{
+	return pool->event_fd;
+}
+
+static struct timespec after(uint64_t delay_ns)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	delay_ns += (uint64_t)time.tv_nsec;
+	time.tv_sec += (time_t)(delay_ns / 1000000000);
+	time.tv_nsec = (long)(delay_ns % 1000000000);
+	return time;
+}
+
+int worker_run(struct worker_pool *pool, const char *key, struct worker_job *job)
+{
+	struct timespec deadline;
+	int r = 0;
+
+	if (!pool)
+		return job->run(job);
+	snprintf(job->key, sizeof(job->key), "%s", key);
+	job->is_running = job->is_done = job->is_left = false;
+	job->thread = 0;
+	pthread_mutex_lock(&pool->lock);
+	/* An idle thread may have been woken for an earlier job already. */
+	if (pool->nr_idle <= nr_not_begun(pool) && pool->nr_threads < pool->max_threads)
+		r = start_thread(pool);
+	if (r && !pool->nr_threads) {
+		pthread_mutex_unlock(&pool->lock);
+		return r;
+	}
+	append(pool, job);
+	pthread_cond_signal(&pool->work);
+	deadline = after(pool->nr_late && pool->grace_ns > WORKER_SHORT_GRACE_NS
+				 ? WORKER_SHORT_GRACE_NS
+				 : pool->grace_ns);
+	for (r = 0; !job->is_done && r != ETIMEDOUT;)
+		r = pthread_cond_timedwait(&pool->ended, &pool->lock, &deadline);
+	if (job->is_done) {
+		take_out(pool, job);
+		r = job->result;
+	} else {
+		job->is_left = true;
+		pool->nr_late++;
+		r = -EINPROGRESS;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return r;
+}
+
+/* Takes one job out that has ended after its caller had left; NULL = there is none. */
+static struct worker_job *take_ended(struct worker_pool *pool)
+{
+	struct worker_job *job;
+
+	pthread_mutex_lock(&pool->lock);
+	for (job = pool->first; job && !(job->is_done && job->is_left);)
+		job = job->next;
+	if (job) {
+		take_out(pool, job);
+		pool->nr_late--;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return job;
+}
+
+void worker_pool_dispatch(struct worker_pool *pool)
+{
+	struct worker_job *job;
+	eventfd_t ended;
+
+	/* Nothing to read: an earlier call has seen to it already. */
+	(void)eventfd_read(pool->event_fd, &ended);
+	while ((job = take_ended(pool))) {
+		job->completed(job, job->result);
+		job->release(job);
+	}
+}
+
+static const struct worker_job *find_late(const struct worker_pool *pool, const char *key)
+{
+	for (const struct worker_job *job = pool->first; job; job = job->next)
+		if (job->is_left && !strcmp(job->key, key))
+			return job;
+	return NULL;
+}
+
+bool worker_is_busy(struct worker_pool *pool, const char *key)
+{
+	bool busy;
+
+	if (!pool)
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	busy = find_late(pool, key);
+	pthread_mutex_unlock(&pool->lock);
+	return busy;
+}
+
+/* "[<0>] percpu_down_write+0x1a/0x30" lines to "percpu_down_write, …", innermost first. */
+static void shorten_stack(const char *stack, char *ret_text, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < FRAMES_SHOWN && *stack; i++) {
+		const char *name = stack + strcspn(stack, "]\n");
+		int len;
+
+		if (*name != ']')
+			break;
+		name += strspn(name, "] ");
+		len = (int)strcspn(name, "+\n");
+		used += (size_t)snprintf(ret_text + used, size - used, "%s%.*s", i ? ", " : "", len,
+					 name);
+		if (used >= size)
+			return;
+		stack = name + strcspn(name, "\n");
+		stack += *stack == '\n';
+	}
+}
+
+void worker_where(struct worker_pool *pool, const char *key, char *ret_text, size_t size)
+{
+	cleanup_free char *stack = NULL, *channel = NULL;
+	const struct worker_job *job;
+	char name[64];
+	pid_t thread;
+
+	*ret_text = '\0';
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	job = find_late(pool, key);
+	thread = job ? job->thread : -1;
+	pthread_mutex_unlock(&pool->lock);
+	if (!thread)
+		snprintf(ret_text, size, "all %u threads are taken", pool->max_threads);
+	if (thread <= 0)
+		return;
+	snprintf(name, sizeof(name), "/proc/self/task/%d/stack", thread);
+	if (!file_read_line(AT_FDCWD, name, &stack))
+		shorten_stack(stack, ret_text, size);
+	snprintf(name, sizeof(name), "/proc/self/task/%d/wchan", thread);
+	if (!*ret_text && !file_read_line(AT_FDCWD, name, &channel) && strcmp(channel, "0"))
+		snprintf(ret_text, size, "%s", channel);
+}
