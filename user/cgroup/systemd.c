@@ -6,6 +6,7 @@
 #include "cgroup/systemd.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
 #include <time.h>
@@ -25,11 +26,19 @@
 /* What systemctl uses as root: needs no D-Bus daemon, which small machines lack. */
 #define PRIVATE_SOCKET "unix:path=/run/systemd/private"
 
-struct systemd {
+/* A connection to systemd, used by one thread at a time: sd-bus has no locks. */
+struct session {
+	struct session *next; /* among the idle ones */
 	sd_bus *bus;
 	/* The job being waited for, and how it ended ("done", "failed", …). */
 	char job[128];
 	char job_result[32];
+};
+
+/* Steps of different pods run on different threads, so all here is under the lock. */
+struct systemd {
+	pthread_mutex_t lock; /* never held across a call to systemd or the kernel */
+	struct session *idle;
 	/* Scopes without a process yet: path, role, owner and the values to come. */
 	struct group_tree noted;
 };
@@ -119,14 +128,14 @@ int systemd_quota(const char *cpu_max, uint64_t *ret_usec_per_sec, uint64_t *ret
 
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-	struct systemd *systemd = userdata;
+	struct session *session = userdata;
 	const char *path, *unit, *result;
 	uint32_t id;
 
 	if (sd_bus_message_read(message, "uoss", &id, &path, &unit, &result) < 0)
 		return 0;
-	if (!strcmp(path, systemd->job))
-		snprintf(systemd->job_result, sizeof(systemd->job_result), "%s", result);
+	if (!strcmp(path, session->job))
+		snprintf(session->job_result, sizeof(session->job_result), "%s", result);
 	return 0;
 }
 
@@ -147,7 +156,7 @@ static int open_private(sd_bus **ret_bus)
 	return 0;
 }
 
-static int connect_bus(struct systemd *systemd, char *error)
+static int connect_bus(struct session *session, char *error)
 {
 	sd_bus *bus = NULL;
 	int err = open_private(&bus);
@@ -161,7 +170,7 @@ static int connect_bus(struct systemd *systemd, char *error)
 	}
 	if (err >= 0)
 		err = sd_bus_match_signal(bus, NULL, NULL, BUS_PATH, BUS_MANAGER, "JobRemoved",
-					  on_job_removed, systemd);
+					  on_job_removed, session);
 	if (err < 0) {
 		sd_bus_unref(bus);
 		return failure(error, err,
@@ -170,27 +179,63 @@ static int connect_bus(struct systemd *systemd, char *error)
 			       PRIVATE_SOCKET, strerror(-err));
 	}
 	sd_bus_set_method_call_timeout(bus, CALL_WAIT_USEC);
-	sd_bus_close_unref(systemd->bus);
-	systemd->bus = bus;
+	sd_bus_close_unref(session->bus);
+	session->bus = bus;
 	return 0;
 }
 
 /* A connection that works: systemd drops it when it re-executes itself. */
-static int have_bus(struct systemd *systemd, char *error)
+static int have_bus(struct session *session, char *error)
 {
-	if (systemd->bus) {
+	if (session->bus) {
 		/* Take in what is pending, also the news that the peer is gone. */
-		while (sd_bus_process(systemd->bus, NULL) > 0)
+		while (sd_bus_process(session->bus, NULL) > 0)
 			;
-		if (sd_bus_is_open(systemd->bus) > 0)
+		if (sd_bus_is_open(session->bus) > 0)
 			return 0;
 	}
-	return connect_bus(systemd, error);
+	return connect_bus(session, error);
 }
 
-static int new_call(struct systemd *systemd, const char *method, sd_bus_message **ret_message)
+static void free_session(struct session *session)
 {
-	return sd_bus_message_new_method_call(systemd->bus, ret_message, BUS_NAME, BUS_PATH,
+	sd_bus_close_unref(session->bus);
+	free(session);
+}
+DEFINE_CLEANUP(struct session, free_sessionp, free_session);
+#define cleanup_session cleanup(free_sessionp)
+
+/* One that is idle, or a new one; give it back with return_session. */
+static int take_session(struct systemd *systemd, char *error, struct session **ret_session)
+{
+	struct session *session cleanup_session = NULL;
+	int err;
+
+	pthread_mutex_lock(&systemd->lock);
+	session = systemd->idle;
+	if (session)
+		systemd->idle = session->next;
+	pthread_mutex_unlock(&systemd->lock);
+	if (!session)
+		session = calloc(1, sizeof(*session));
+	err = session ? have_bus(session, error) : failure(error, -ENOMEM, "no memory");
+	if (err)
+		return err;
+	*ret_session = TAKE_PTR(session);
+	return 0;
+}
+
+static void return_session(struct systemd *systemd, struct session *session)
+{
+	pthread_mutex_lock(&systemd->lock);
+	session->next = systemd->idle;
+	systemd->idle = session;
+	pthread_mutex_unlock(&systemd->lock);
+}
+
+static int new_call(struct session *session, const char *method, sd_bus_message **ret_message)
+{
+	return sd_bus_message_new_method_call(session->bus, ret_message, BUS_NAME, BUS_PATH,
 					      BUS_MANAGER, method);
 }
 
@@ -203,7 +248,7 @@ static uint64_t monotonic_usec(void)
 }
 
 /* Wait until the job that `reply` names has ended. -ECANCELED if it did not end well. */
-static int await_job(struct systemd *systemd, sd_bus_message *reply, const char *unit, char *error)
+static int await_job(struct session *session, sd_bus_message *reply, const char *unit, char *error)
 {
 	uint64_t deadline = monotonic_usec() + JOB_WAIT_USEC;
 	const char *job;
@@ -211,12 +256,12 @@ static int await_job(struct systemd *systemd, sd_bus_message *reply, const char 
 
 	if (err < 0)
 		return failure(error, err, "%s: systemd's answer names no job", unit);
-	snprintf(systemd->job, sizeof(systemd->job), "%s", job);
-	systemd->job_result[0] = '\0';
-	while (!systemd->job_result[0]) {
+	snprintf(session->job, sizeof(session->job), "%s", job);
+	session->job_result[0] = '\0';
+	while (!session->job_result[0]) {
 		uint64_t now = monotonic_usec();
 
-		err = sd_bus_process(systemd->bus, NULL);
+		err = sd_bus_process(session->bus, NULL);
 		if (err < 0)
 			return failure(error, err, "%s: lost systemd while waiting for its job: %s",
 				       unit, strerror(-err));
@@ -227,26 +272,26 @@ static int await_job(struct systemd *systemd, sd_bus_message *reply, const char 
 				       "%s: systemd's job has not ended after "
 				       "%d s; see: systemctl list-jobs",
 				       unit, JOB_WAIT_USEC / 1000000);
-		err = sd_bus_wait(systemd->bus, deadline - now);
+		err = sd_bus_wait(session->bus, deadline - now);
 		if (err < 0 && err != -EINTR)
 			return failure(error, err, "%s: cannot wait for systemd: %s", unit,
 				       strerror(-err));
 	}
-	if (strcmp(systemd->job_result, "done"))
+	if (strcmp(session->job_result, "done"))
 		return failure(error, -ECANCELED,
 			       "%s: systemd's job ended with '%s'; see: "
 			       "systemctl status %s",
-			       unit, systemd->job_result, unit);
+			       unit, session->job_result, unit);
 	return 0;
 }
 
 /* Send, and wait for the job if there is one to wait for. *ret_name gets the D-Bus error. */
-static int call(struct systemd *systemd, sd_bus_message *message, const char *unit, bool job,
+static int call(struct session *session, sd_bus_message *message, const char *unit, bool job,
 		bool *ret_exists, char *error)
 {
 	sd_bus_error bus_error cleanup_error = SD_BUS_ERROR_NULL;
 	sd_bus_message *reply cleanup_message = NULL;
-	int err = sd_bus_call(systemd->bus, message, CALL_WAIT_USEC, &bus_error, &reply);
+	int err = sd_bus_call(session->bus, message, CALL_WAIT_USEC, &bus_error, &reply);
 
 	if (err < 0) {
 		if (ret_exists)
@@ -255,22 +300,22 @@ static int call(struct systemd *systemd, sd_bus_message *message, const char *un
 			       sd_bus_message_get_member(message),
 			       bus_error.message ? bus_error.message : strerror(-err));
 	}
-	return job ? await_job(systemd, reply, unit, error) : 0;
+	return job ? await_job(session, reply, unit, error) : 0;
 }
 
 /* Start, stop or reset a unit: methods "unit, mode -> job" or "unit" alone. */
-static int call_unit(struct systemd *systemd, const char *method, const char *unit, bool job,
+static int call_unit(struct session *session, const char *method, const char *unit, bool job,
 		     char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(systemd, method, &message);
+	int err = new_call(session, method, &message);
 
 	if (err >= 0)
 		err = job ? sd_bus_message_append(message, "ss", unit, "fail")
 			  : sd_bus_message_append(message, "s", unit);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return call(systemd, message, unit, job, NULL, error);
+	return call(session, message, unit, job, NULL, error);
 }
 
 /* --- properties ------------------------------------------------------------------------------- */
@@ -342,11 +387,11 @@ static int append_file(sd_bus_message *message, enum group_file file, const char
  * state file. The second call makes sure that systemd has been through its
  * queue of cgroups to realise before we look at the file.
  */
-static int set_property(struct systemd *systemd, const char *unit, enum group_file file,
+static int set_property(struct session *session, const char *unit, enum group_file file,
 			const char *value, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(systemd, "SetUnitProperties", &message);
+	int err = new_call(session, "SetUnitProperties", &message);
 
 	if (err >= 0)
 		err = sd_bus_message_append(message, "sb", unit, 1);
@@ -359,10 +404,10 @@ static int set_property(struct systemd *systemd, const char *unit, enum group_fi
 	if (err < 0)
 		return failure(error, err, "%s: cannot put '%s' for %s in words for systemd: %s",
 			       unit, value, group_file_name(file), strerror(-err));
-	err = call(systemd, message, unit, false, NULL, error);
+	err = call(session, message, unit, false, NULL, error);
 	if (err)
 		return err;
-	(void)sd_bus_call_method(systemd->bus, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer",
+	(void)sd_bus_call_method(session->bus, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer",
 				 "Ping", NULL, NULL, NULL);
 	return 0;
 }
@@ -389,37 +434,65 @@ static int ensure_file(struct groups *groups, const char *path, enum group_file 
 
 static void drop_note(struct systemd *systemd, const char *path)
 {
-	struct group *group = group_tree_find(&systemd->noted, path);
+	struct group *group;
 
-	if (!group)
-		return;
-	for (int file = 0; file < GROUP_FILE_NR; file++)
-		free(group->files[file]);
-	*group = systemd->noted.groups[--systemd->noted.nr_groups];
+	pthread_mutex_lock(&systemd->lock);
+	group = group_tree_find(&systemd->noted, path);
+	if (group) {
+		for (int file = 0; file < GROUP_FILE_NR; file++)
+			free(group->files[file]);
+		*group = systemd->noted.groups[--systemd->noted.nr_groups];
+	}
+	pthread_mutex_unlock(&systemd->lock);
 }
 
 static int note(struct systemd *systemd, const struct step *step, char *error)
 {
-	struct group *group = group_tree_find(&systemd->noted, step->path);
+	struct group *group;
+	int err = 0;
 
-	if (group)
-		return MANAGER_DEFERRED;
-	group = group_tree_add(&systemd->noted, step->role, step->path);
-	if (!group)
-		return failure(error, -ENOMEM, "%s: no memory", step->path);
-	memcpy(group->uid, step->uid, sizeof(group->uid));
-	memcpy(group->container, step->container, sizeof(group->container));
-	return MANAGER_DEFERRED;
+	pthread_mutex_lock(&systemd->lock);
+	if (!group_tree_find(&systemd->noted, step->path)) {
+		group = group_tree_add(&systemd->noted, step->role, step->path);
+		if (group) {
+			memcpy(group->uid, step->uid, sizeof(group->uid));
+			memcpy(group->container, step->container, sizeof(group->container));
+		} else {
+			err = failure(error, -ENOMEM, "%s: no memory", step->path);
+		}
+	}
+	pthread_mutex_unlock(&systemd->lock);
+	return err ? err : MANAGER_DEFERRED;
 }
 
-static int note_value(struct group *group, const struct step *step, char *error)
+static bool is_noted(struct systemd *systemd, const char *path)
+{
+	bool found;
+
+	pthread_mutex_lock(&systemd->lock);
+	found = group_tree_find(&systemd->noted, path);
+	pthread_mutex_unlock(&systemd->lock);
+	return found;
+}
+
+/* The value of a noted scope; nothing for others. */
+static int note_value(struct systemd *systemd, const struct step *step, char *error)
 {
 	char *value = strdup(step->value);
+	struct group *group;
 
 	if (!value)
 		return failure(error, -ENOMEM, "%s: no memory", step->path);
-	free(group->files[step->file]);
-	group->files[step->file] = value;
+	pthread_mutex_lock(&systemd->lock);
+	group = group_tree_find(&systemd->noted, step->path);
+	if (group) {
+		char *before = group->files[step->file];
+
+		group->files[step->file] = value;
+		value = before;
+	}
+	pthread_mutex_unlock(&systemd->lock);
+	free(value);
 	return 0;
 }
 
@@ -444,37 +517,59 @@ static int copy_note(const struct group *noted, struct group_tree *tree)
 static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
 {
 	struct systemd *systemd = groups->systemd;
+	int err = 0;
 
 	if (!systemd)
 		return 0;
-	for (uint32_t i = systemd->noted.nr_groups; i-- > 0;) {
-		int err;
+	pthread_mutex_lock(&systemd->lock);
+	for (uint32_t i = systemd->noted.nr_groups; !err && i-- > 0;)
+		if (!group_tree_find(tree, systemd->noted.groups[i].path))
+			err = copy_note(&systemd->noted.groups[i], tree);
+	pthread_mutex_unlock(&systemd->lock);
+	return err;
+}
 
-		if (group_tree_find(tree, systemd->noted.groups[i].path))
-			continue;
-		err = copy_note(&systemd->noted.groups[i], tree);
-		if (err)
-			return err;
-	}
-	return 0;
+/* A copy of what is noted, in a tree of one group; an empty tree when nothing is. */
+static int find_note(struct systemd *systemd, const char *path, struct group_tree *ret_tree)
+{
+	const struct group *group;
+	int err = 0;
+
+	pthread_mutex_lock(&systemd->lock);
+	group = group_tree_find(&systemd->noted, path);
+	if (group)
+		err = copy_note(group, ret_tree);
+	pthread_mutex_unlock(&systemd->lock);
+	return err;
 }
 
 /* --- the manager ------------------------------------------------------------------------------ */
 
 static int systemd_open(struct groups *groups, char *error)
 {
+	struct session *session;
+	int err;
+
 	groups->systemd = calloc(1, sizeof(*groups->systemd));
 	if (!groups->systemd)
 		return failure(error, -ENOMEM, "no memory");
-	return connect_bus(groups->systemd, error);
+	pthread_mutex_init(&groups->systemd->lock, NULL);
+	err = take_session(groups->systemd, error, &session);
+	if (!err)
+		return_session(groups->systemd, session);
+	return err;
 }
 
 static void systemd_close(struct groups *groups)
 {
 	if (!groups->systemd)
 		return;
-	sd_bus_close_unref(groups->systemd->bus);
+	for (struct session *session = groups->systemd->idle, *next; session; session = next) {
+		next = session->next;
+		free_session(session);
+	}
 	group_tree_fini(&groups->systemd->noted);
+	pthread_mutex_destroy(&groups->systemd->lock);
 	free(groups->systemd);
 	groups->systemd = NULL;
 }
@@ -497,33 +592,38 @@ static int name_unit(const char *path, char *ret_unit, char *ret_slice, char *er
 		   : 0;
 }
 
-static int start_slice(struct systemd *systemd, const char *unit, char *error)
+static int start_slice(struct session *session, const char *unit, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
 	bool exists = false;
-	int err = new_call(systemd, "StartTransientUnit", &message);
+	int err = new_call(session, "StartTransientUnit", &message);
 
 	if (err >= 0)
 		err = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", unit, "fail", 1,
 					    "Description", "s", "pinfold", 0);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	err = call(systemd, message, unit, true, &exists, error);
+	err = call(session, message, unit, true, &exists, error);
 	/* An administrator's unit file, or ours from before: start what is loaded. */
-	return exists ? call_unit(systemd, "StartUnit", unit, true, error) : err;
+	return exists ? call_unit(session, "StartUnit", unit, true, error) : err;
 }
 
 static int systemd_create(struct groups *groups, const struct step *step, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
+	struct session *session;
 	int err = name_unit(step->path, unit, slice, error);
 
 	if (err || in_kernel(groups, step->path))
 		return err;
 	if (is_scope(unit))
 		return note(groups->systemd, step, error);
-	err = have_bus(groups->systemd, error);
-	return err ? err : start_slice(groups->systemd, unit, error);
+	err = take_session(groups->systemd, error, &session);
+	if (err)
+		return err;
+	err = start_slice(session, unit, error);
+	return_session(groups->systemd, session);
+	return err;
 }
 
 /*
@@ -532,22 +632,24 @@ static int systemd_create(struct groups *groups, const struct step *step, char *
  */
 static int write_unit(struct groups *groups, const struct step *step, const char *unit, char *error)
 {
+	struct session *session;
 	int err = ensure_file(groups, step->path, step->file, step->value, error);
 
 	if (step->file == GROUP_CPUSET_PARTITION || (err && err != -ENOENT))
 		return err;
 	/* No file: systemd enables a controller only once a property needs it. */
-	err = have_bus(groups->systemd, error);
-	if (!err)
-		err = set_property(groups->systemd, unit, step->file, step->value, error);
+	err = take_session(groups->systemd, error, &session);
+	if (err)
+		return err;
+	err = set_property(session, unit, step->file, step->value, error);
+	return_session(groups->systemd, session);
 	return err ? err : ensure_file(groups, step->path, step->file, step->value, error);
 }
 
 static int systemd_write(struct groups *groups, const struct step *step, char *error)
 {
-	struct group *noted = group_tree_find(&groups->systemd->noted, step->path);
+	bool noted = is_noted(groups->systemd, step->path), deferred;
 	char unit[UNIT_MAX], slice[UNIT_MAX];
-	bool deferred;
 	int err = name_unit(step->path, unit, slice, error);
 
 	if (err)
@@ -556,7 +658,7 @@ static int systemd_write(struct groups *groups, const struct step *step, char *e
 	if (!deferred)
 		err = write_unit(groups, step, unit, error);
 	if (!err && noted)
-		err = note_value(noted, step, error);
+		err = note_value(groups->systemd, step, error);
 	return !err && deferred ? MANAGER_DEFERRED : err;
 }
 
@@ -564,6 +666,7 @@ static int systemd_write(struct groups *groups, const struct step *step, char *e
 static int systemd_remove(struct groups *groups, const struct step *step, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
+	struct session *session;
 	int fd cleanup_close = -1;
 	int err = name_unit(step->path, unit, slice, error);
 
@@ -578,9 +681,11 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 			       "%s: still has processes; it is removed when the last one ends",
 			       step->path);
 	(void)file_write_text(fd, "cpuset.cpus.partition", "member");
-	err = have_bus(groups->systemd, error);
-	if (!err)
-		err = call_unit(groups->systemd, "StopUnit", unit, true, error);
+	err = take_session(groups->systemd, error, &session);
+	if (!err) {
+		err = call_unit(session, "StopUnit", unit, true, error);
+		return_session(groups->systemd, session);
+	}
 	if (err && in_kernel(groups, step->path))
 		log_debug("cgroup: %s; removing the directory", error);
 	drop_note(groups->systemd, step->path);
@@ -623,25 +728,27 @@ static int check_scope(struct groups *groups, const char *path, const struct gro
 	return err;
 }
 
-static int try_scope(struct systemd *systemd, const char *unit, const char *slice, pid_t pid,
+static int try_scope(struct session *session, const char *unit, const char *slice, pid_t pid,
 		     const struct group *noted, bool *ret_exists, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(systemd, "StartTransientUnit", &message);
+	int err = new_call(session, "StartTransientUnit", &message);
 
 	if (err >= 0)
 		err = append_scope(message, unit, slice, pid, noted);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return call(systemd, message, unit, true, ret_exists, error);
+	return call(session, message, unit, true, ret_exists, error);
 }
 
 #define SCOPE_TRIES    10
 #define SCOPE_PAUSE_NS 20000000L
 
-static int start_scope(struct groups *groups, const char *path, pid_t pid, char *error)
+static int start_scope(struct groups *groups, struct session *session, const char *path, pid_t pid,
+		       char *error)
 {
-	const struct group *noted = group_tree_find(&groups->systemd->noted, path);
+	struct group_tree notes cleanup(group_tree_fini) = {0};
+	const struct group *noted;
 	const struct timespec pause = {.tv_nsec = SCOPE_PAUSE_NS};
 	char unit[UNIT_MAX], slice[UNIT_MAX];
 	bool exists = true;
@@ -649,6 +756,10 @@ static int start_scope(struct groups *groups, const char *path, pid_t pid, char 
 
 	if (err)
 		return err;
+	err = find_note(groups->systemd, path, &notes);
+	if (err)
+		return failure(error, err, "%s: no memory", path);
+	noted = group_tree_find(&notes, path);
 	if (!noted)
 		return failure(error, -ENOENT,
 			       "%s: not a container that pinfold holds; is its pod admitted?",
@@ -658,36 +769,38 @@ static int start_scope(struct groups *groups, const char *path, pid_t pid, char 
 		if (i)
 			nanosleep(&pause, NULL);
 		exists = false;
-		err = try_scope(groups->systemd, unit, slice, pid, noted, &exists, error);
+		err = try_scope(session, unit, slice, pid, noted, &exists, error);
 	}
 	/* The note stays: when the last process has ended the next one needs it again. */
 	return err ? err : check_scope(groups, path, noted, error);
 }
 
-static int attach(struct systemd *systemd, const char *unit, pid_t pid, char *error)
+static int attach(struct session *session, const char *unit, pid_t pid, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(systemd, "AttachProcessesToUnit", &message);
+	int err = new_call(session, "AttachProcessesToUnit", &message);
 
 	if (err >= 0)
 		err = sd_bus_message_append(message, "ssau", unit, "", 1, (uint32_t)pid);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return call(systemd, message, unit, false, NULL, error);
+	return call(session, message, unit, false, NULL, error);
 }
 
 static int systemd_join(struct groups *groups, const char *path, pid_t pid, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
+	struct session *session;
 	int err = name_unit(path, unit, slice, error);
 
 	if (!err)
-		err = have_bus(groups->systemd, error);
+		err = take_session(groups->systemd, error, &session);
 	if (err)
 		return err;
-	if (in_kernel(groups, path))
-		return attach(groups->systemd, unit, pid, error);
-	return start_scope(groups, path, pid, error);
+	err = in_kernel(groups, path) ? attach(session, unit, pid, error)
+				      : start_scope(groups, session, path, pid, error);
+	return_session(groups->systemd, session);
+	return err;
 }
 
 const struct manager manager_systemd = {
