@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pinfold, the inspector: options, then OBJECT COMMAND. It shows, explains and
- * simulates; of the commands only `run`, `guard release` and `state import` change
+ * simulates; of the commands only `run`, `guard release`, `guard arm` and `state import` change
  * anything.
  */
 #include <getopt.h>

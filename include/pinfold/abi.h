@@ -114,11 +114,26 @@ struct actor_task {
 };
 ABI_ASSERT(struct actor_task, 16, start_ticks, 8);
 
+/* guard_config.released: an operator's release stands. Below it two bits for the mode of each aspect. */
+#define GUARD_RELEASED		     (1u << 31)
+#define GUARD_RELEASED_SHIFT(aspect) (2 * (aspect))
+
 /* map `guard_config`, one entry. `generation` changes with every new policy and is written last. */
 struct guard_config {
 	__u64 generation;
-	__u64 expiry_ns;      /* no heartbeat for so long: enforce becomes audit; 0 = never */
-	__u32 modes[4];	      /* enum guard_mode by enum aspect */
+	__u64 expiry_ns; /* no heartbeat for so long: enforce becomes audit; 0 = never */
+	union {
+		__u32 modes[4]; /* enum guard_mode by enum aspect; programs mask the index with 3 */
+		struct {
+			__u32 aspect_modes[ASPECT_NR];
+			/*
+			 * 0, or GUARD_RELEASED and the modes an operator's release took away. Between
+			 * inspector and agent; programs do not look. The word was 0 in every policy
+			 * before it had this meaning, so ABI_VERSION has not moved.
+			 */
+			__u32 released;
+		};
+	};
 	__u32 managed_levels; /* bit n: a managed cgroup at level n exists */
 	__u32 actor_levels;   /* bit n: an actor's cgroup at level n exists */
 	__u32 pid1_rights;    /* of the init process, wherever its cgroup is */
