@@ -272,6 +272,39 @@ static void bench_merge(const char *name, unsigned int nr_nodes, bool found)
 	free(merge.hints);
 }
 
+/*
+ * All sets of more than half of the nodes but the one that would win: it lies below
+ * hints of every list, so only counting can tell whether some of them give it.
+ */
+static void bench_merge_counted(unsigned int nr_nodes, unsigned int nr_lists, bool closest)
+{
+	uint32_t distances[16 * 16], lowest = (1U << (nr_nodes / 2 + 1)) - 1, nr = 0;
+	struct merge_case merge = {.admitted = false};
+	struct hint *hints = calloc((size_t)1 << nr_nodes, sizeof(*hints));
+	char params[96];
+
+	if (!hints)
+		exit(1);
+	for (unsigned int i = 0; i < nr_nodes * nr_nodes; i++)
+		distances[i] = 10 + i * 7 % 5 * (i / nr_nodes != i % nr_nodes);
+	for (uint32_t mask = 1; mask < 1U << nr_nodes; mask++) {
+		if (__builtin_popcount(mask) > (int)nr_nodes / 2 && mask != lowest)
+			hints[nr++].nodes = mask;
+	}
+	for (uint32_t i = 0; i < nr_lists; i++)
+		merge.lists[i] = (struct hint_list){nr - i, hints + i};
+	merge.problem = (struct align_problem){.policy = ALIGN_RESTRICTED,
+					       .prefer_closest = closest,
+					       .nr_nodes = nr_nodes,
+					       .distances = distances,
+					       .nr_lists = nr_lists,
+					       .lists = merge.lists};
+	snprintf(params, sizeof(params), "{\"nodes\": %u, \"providers\": %u, \"closest\": %s}",
+		 nr_nodes, nr_lists, closest ? "true" : "false");
+	bench_run("merge_counted", params, call_merge, &merge);
+	free(hints);
+}
+
 static void bench_merges(void)
 {
 	static const unsigned int sizes[] = {2, 4, 12, 16};
@@ -281,6 +314,11 @@ static void bench_merges(void)
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		bench_merge("merge_restricted_found", sizes[i], true);
 		bench_merge("merge_restricted_worst", sizes[i], false);
+	}
+	for (unsigned int nr_lists = 2; nr_lists <= 3; nr_lists++) {
+		bench_merge_counted(8, nr_lists, false);
+		bench_merge_counted(16, nr_lists, false);
+		bench_merge_counted(16, nr_lists, true);
 	}
 }
 

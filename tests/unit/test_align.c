@@ -204,7 +204,7 @@ static void equals_definition(void **state)
 		struct drawn drawn;
 		struct alignment got, want;
 
-		draw_problem(&drawn, 1, n % 50 ? 6 : 12);
+		draw_problem(&drawn, 1, n % 50 ? 6 : ALIGN_EXACT_NODES);
 		assert_int_equal(align_merge(&drawn.problem, &got), 0);
 		want = by_definition(&drawn.problem);
 		assert_same(&got, &want);
@@ -214,6 +214,82 @@ static void equals_definition(void **state)
 	}
 	assert_true(nr_admitted > PROBLEMS / 5 && nr_admitted < PROBLEMS * 4 / 5);
 	assert_true(nr_imperfect > PROBLEMS / 5);
+}
+
+#define MANY_HINTS 700
+
+/*
+ * Long lists, of which some are the same as for several types of memory. Wide hints
+ * whose ANDs are narrow: the winner is seldom a hint itself.
+ */
+static void long_lists(void **state)
+{
+	static struct hint hints[3][MANY_HINTS];
+	unsigned int nr_unnamed = 0;
+
+	(void)state;
+	for (unsigned int n = 0; n < 400; n++) {
+		struct drawn drawn;
+		struct align_problem *problem = &drawn.problem;
+		struct alignment got, want;
+		bool is_named = false;
+
+		draw_problem(&drawn, 4, ALIGN_EXACT_NODES);
+		problem->nr_lists = 2 + draw(2);
+		for (uint32_t i = 0; i < problem->nr_lists; i++) {
+			uint32_t nr = 1 + draw(problem->nr_lists == 2 ? MANY_HINTS : 40);
+			uint32_t least = 1 + draw(problem->nr_nodes - 1);
+
+			for (uint32_t j = 0; j < nr; j++) {
+				hints[i][j] = (struct hint){.preferred = draw(200) == 0};
+				while (count(hints[i][j].nodes) < (int)least || draw(3))
+					hints[i][j].nodes |= 1ULL << draw(problem->nr_nodes);
+			}
+			drawn.lists[i] = (struct hint_list){nr, hints[i]};
+		}
+		if (draw(3) == 0)
+			drawn.lists[1] = drawn.lists[0];
+		assert_int_equal(align_merge(problem, &got), 0);
+		want = by_definition(problem);
+		assert_same(&got, &want);
+		for (uint32_t i = 0; i < problem->nr_lists; i++) {
+			for (uint32_t j = 0; j < drawn.lists[i].nr; j++)
+				is_named |= drawn.lists[i].hints[j].nodes == want.hint.nodes;
+		}
+		nr_unnamed += !is_named;
+	}
+	assert_true(nr_unnamed > 50);
+}
+
+/*
+ * Every set of more than eight of sixteen nodes is a hint, but one. That one is below
+ * hints of both lists. It is the AND of two of them, unless every hint above it has
+ * node 9; then the next number with nine bits wins.
+ */
+static void what_lies_below_is_not_yet_an_intersection(void **state)
+{
+	static struct hint hints[1 << 16];
+	const node_mask_t lowest = 0x1ff;
+
+	(void)state;
+	for (int meets = 0; meets < 2; meets++) {
+		struct hint_list lists[2] = {{0, hints}};
+		struct align_problem problem = {
+			.policy = ALIGN_BEST_EFFORT, .nr_nodes = 16, .nr_lists = 2, .lists = lists};
+		struct alignment got;
+
+		for (node_mask_t mask = 1; mask < 1 << 16; mask++) {
+			bool is_above = (mask & lowest) == lowest;
+
+			if (count(mask) > 8 && mask != lowest &&
+			    (meets || !is_above || (mask >> 9 & 1)))
+				hints[lists[0].nr++].nodes = mask;
+		}
+		lists[1] = lists[0];
+		assert_int_equal(align_merge(&problem, &got), 0);
+		assert_true(got.exact && !got.hint.any && !got.hint.preferred);
+		assert_true(got.hint.nodes == (meets ? lowest : 0x2ff));
+	}
 }
 
 static void large_machines(void **state)
@@ -299,6 +375,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equals_definition),
+		cmocka_unit_test(long_lists),
+		cmocka_unit_test(what_lies_below_is_not_yet_an_intersection),
 		cmocka_unit_test(large_machines),
 		cmocka_unit_test(largest_machine_is_bounded),
 		cmocka_unit_test(refusals),

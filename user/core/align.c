@@ -4,11 +4,20 @@
  *
  * A choice of one hint per list is preferred when all chosen masks are equal (or
  * "any") and preferred. So the preferred results are an intersection of sets of
- * masks. Only when that is empty do the imperfect ones matter: every mask that
- * is the AND of one hint per list, which is a convolution and done by superset
- * sums over 2^n entries.
+ * masks. Only when that is empty do the imperfect ones matter: every mask that is
+ * the AND of one hint per list.
  *
- * Bounds: lists and hints once each; transforms n 2^n with n <= 16.
+ * Such a mask lies below a hint of every list. That is a necessary condition which
+ * is cheap to compute for all masks at once, 64 to a word. It is also sufficient for
+ * a mask that is a hint itself, and for one that no larger such mask includes, so the
+ * best mask that fulfils it is nearly always the answer. Otherwise the ANDs of all
+ * choices are found by counting: how many choices lie above a mask is a product of
+ * numbers per list, and how many give exactly this mask follows by inclusion and
+ * exclusion.
+ *
+ * Bounds, n <= 16 nodes: each hint once, and once more where nothing is preferred by
+ * all; n 2^n / 64 operations on words per list; where counting is needed, about n 2^n / 2
+ * additions for each list after the first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +27,10 @@
 
 #define SET_WORDS(nr_nodes) ((nr_nodes) > 6 ? 1U << ((nr_nodes)-6) : 1U)
 #define MAX_SET_WORDS	    SET_WORDS(ALIGN_EXACT_NODES)
+/* For intersect(): two arrays of four counts to an entry and one of two counts. */
+#define COUNT_WORDS(set_words) (64 * (size_t)(set_words))
 
-/* A set of masks, bit m for mask m. */
+/* A set of masks, bit m for mask m; never the empty mask, which lies outside the machine. */
 struct mask_set {
 	uint64_t words[MAX_SET_WORDS];
 };
@@ -29,75 +40,164 @@ static unsigned int set_words(const struct merge *merge)
 	return SET_WORDS(merge->problem->nr_nodes);
 }
 
-static void set_clear(const struct merge *merge, struct mask_set *set)
+static void set_clear(const struct merge *merge, uint64_t *set)
 {
-	memset(set->words, 0, set_words(merge) * sizeof(set->words[0]));
+	memset(set, 0, set_words(merge) * sizeof(*set));
 }
 
-static void set_add(struct mask_set *set, node_mask_t mask)
+static void set_add(uint64_t *set, node_mask_t mask)
 {
-	set->words[mask / 64] |= 1ULL << (mask % 64);
+	set[mask / 64] |= 1ULL << (mask % 64);
 }
 
-static bool set_is_empty(const struct merge *merge, const struct mask_set *set)
+static bool set_has(const uint64_t *set, node_mask_t mask)
 {
-	for (unsigned int i = 0; i < set_words(merge); i++) {
-		if (set->words[i])
-			return false;
+	return set[mask / 64] >> (mask % 64) & 1;
+}
+
+/* --- the best mask of a set ------------------------------------------------------------------- */
+
+/*
+ * Sums of distances over all ordered pairs of nodes, itself included; for equal counts
+ * they order like the average. In two halves of eight nodes.
+ */
+struct distance_table {
+	uint64_t within[2][256];
+	uint64_t across[8][256]; /* from an upper node to a set of lower ones and back */
+};
+
+static uint64_t both_ways(const struct align_problem *problem, unsigned int a, unsigned int b)
+{
+	return (uint64_t)problem->distances[(size_t)a * problem->nr_nodes + b] +
+	       problem->distances[(size_t)b * problem->nr_nodes + a];
+}
+
+static void fill_distances(const struct align_problem *problem, struct distance_table *ret_table)
+{
+	for (unsigned int first = 0; first < problem->nr_nodes; first += 8) {
+		unsigned int nr = problem->nr_nodes - first < 8 ? problem->nr_nodes - first : 8;
+		uint64_t *within = ret_table->within[first / 8];
+
+		within[0] = 0;
+		for (unsigned int mask = 1; mask < 1U << nr; mask++) {
+			unsigned int node = first + (unsigned int)__builtin_ctz(mask);
+
+			within[mask] =
+				within[mask & (mask - 1)] + both_ways(problem, node, node) / 2;
+			for (unsigned int rest = mask & (mask - 1); rest; rest &= rest - 1)
+				within[mask] += both_ways(
+					problem, node, first + (unsigned int)__builtin_ctz(rest));
+		}
 	}
-	return true;
+	for (unsigned int upper = 8; upper < problem->nr_nodes; upper++) {
+		uint64_t *across = ret_table->across[upper - 8];
+
+		across[0] = 0;
+		for (unsigned int mask = 1; mask < 256; mask++)
+			across[mask] = across[mask & (mask - 1)] +
+				       both_ways(problem, upper, (unsigned int)__builtin_ctz(mask));
+	}
 }
 
-/* Sum over all ordered pairs; for equal counts it orders like the average distance. */
-static uint64_t distance_sum(const struct merge *merge, node_mask_t mask)
+static uint64_t distance_of(const struct distance_table *table, node_mask_t mask)
 {
-	const struct align_problem *problem = merge->problem;
-	uint64_t sum = 0;
+	unsigned int lower = mask & 0xff, upper = (unsigned int)(mask >> 8);
+	uint64_t sum = table->within[0][lower] + (upper ? table->within[1][upper] : 0);
 
-	for (node_mask_t a = mask; a; a &= a - 1) {
-		const uint32_t *row =
-			problem->distances + (size_t)__builtin_ctzll(a) * problem->nr_nodes;
-
-		for (node_mask_t b = mask; b; b &= b - 1)
-			sum += row[__builtin_ctzll(b)];
-	}
+	for (; upper; upper &= upper - 1)
+		sum += table->across[__builtin_ctz(upper)][lower];
 	return sum;
 }
 
-node_mask_t better_mask(const struct merge *merge, node_mask_t current, node_mask_t candidate)
+/* The members with `count` nodes in word `w` of a set. */
+static uint64_t of_count(const uint64_t *set, unsigned int w, unsigned int count)
 {
-	unsigned int a = count_nodes(current), b = count_nodes(candidate);
+	/* Bit m: m has that many bits, 0 to 6. */
+	static const uint64_t counted[] = {
+		0x0000000000000001, 0x0000000100010116, 0x0001011601161668, 0x0116166816686880,
+		0x1668688068808000, 0x6880800080000000, 0x8000000000000000,
+	};
+	unsigned int upper = count_nodes(w);
 
-	if (!current || a != b)
-		return !current || b < a ? candidate : current;
-	if (merge->closest && current != candidate) {
-		uint64_t x = distance_sum(merge, current), y = distance_sum(merge, candidate);
+	return upper <= count && count - upper < ARRAY_SIZE(counted)
+		       ? set[w] & counted[count - upper]
+		       : 0;
+}
 
-		if (x != y)
-			return x < y ? current : candidate;
+/* The fewest nodes of a member; 0 = the set is empty. */
+static unsigned int first_count(const struct merge *merge, const uint64_t *set)
+{
+	for (unsigned int count = 1; count <= merge->problem->nr_nodes; count++) {
+		for (unsigned int w = 0; w < set_words(merge); w++) {
+			if (of_count(set, w, count))
+				return count;
+		}
 	}
-	return current < candidate ? current : candidate;
+	return 0;
 }
 
-node_mask_t better_imperfect(const struct merge *merge, node_mask_t current, node_mask_t candidate)
+/* Of the masks with `count` nodes the closest together, else the lowest; 0 = none. */
+static node_mask_t best_of_count(const struct merge *merge, const uint64_t *set, unsigned int count)
 {
-	unsigned int best = merge->best_count;
-	unsigned int a = count_nodes(current), b = count_nodes(candidate);
+	node_mask_t best = 0;
+	uint64_t nearest = 0;
 
-	if (!current || a == b)
-		return better_mask(merge, current, candidate);
-	if (a == best || b == best)
-		return a == best ? current : candidate;
-	if (a < best || b < best)
-		return a < best && (b > best || a > b) ? current : candidate;
-	return a < b ? current : candidate;
+	for (unsigned int w = 0; w < set_words(merge); w++) {
+		for (uint64_t bits = of_count(set, w, count); bits; bits &= bits - 1) {
+			node_mask_t mask = w * 64 + (unsigned int)__builtin_ctzll(bits);
+			uint64_t distance;
+
+			if (!merge->closest)
+				return mask;
+			distance = distance_of(merge->distances, mask);
+			if (!best || distance < nearest) {
+				best = mask;
+				nearest = distance;
+			}
+		}
+	}
+	return best;
 }
 
-/* Masks that this list prefers, cut to the machine; *ret_any when it prefers any. */
+/* The first of the counts from `from` to `to`, up or down, that any mask has. */
+static node_mask_t best_of_counts(const struct merge *merge, const uint64_t *set, unsigned int from,
+				  unsigned int to)
+{
+	int step = from <= to ? 1 : -1;
+
+	for (unsigned int count = from;; count += (unsigned int)step) {
+		node_mask_t mask = best_of_count(merge, set, count);
+
+		if (mask || count == to)
+			return mask;
+	}
+}
+
+/*
+ * Which of the imperfect masks wins: one of exactly best_count nodes, else the widest
+ * below, else the narrowest above. best_count 0, when no list names nodes, is above none.
+ */
+static node_mask_t best_imperfect(const struct merge *merge, const uint64_t *set)
+{
+	unsigned int nr_nodes = merge->problem->nr_nodes;
+	node_mask_t mask = best_of_counts(merge, set, merge->best_count, 0);
+
+	return mask ? mask : best_of_counts(merge, set, merge->best_count, nr_nodes);
+}
+
+/* Several types of memory come with the same hints. */
+static bool is_same_list(const struct hint_list *a, const struct hint_list *b)
+{
+	return a->hints == b->hints && a->nr == b->nr;
+}
+
+/* --- what the lists say ----------------------------------------------------------------------- */
+
+/* The masks that this list prefers; *ret_any when it prefers any node. */
 static void collect_preferred(const struct merge *merge, const struct hint_list *list,
 			      struct mask_set *ret_set, bool *ret_any)
 {
-	set_clear(merge, ret_set);
+	set_clear(merge, ret_set->words);
 	*ret_any = false;
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct hint *hint = &list->hints[i];
@@ -107,8 +207,9 @@ static void collect_preferred(const struct merge *merge, const struct hint_list 
 		if (hint->any)
 			*ret_any = true;
 		else if (is_considered(merge, hint))
-			set_add(ret_set, hint->nodes & merge->all);
+			set_add(ret_set->words, hint->nodes & merge->all);
 	}
+	ret_set->words[0] &= ~1ULL;
 }
 
 /* 0 when the lists have no preferred mask in common. */
@@ -118,11 +219,12 @@ static node_mask_t merge_preferred(const struct merge *merge)
 	unsigned int nr_words = set_words(merge);
 	struct mask_set common, anywhere, preferred;
 	bool all_any = true, any;
-	node_mask_t best = 0;
 
 	memset(common.words, 0xff, nr_words * sizeof(common.words[0]));
-	set_clear(merge, &anywhere);
+	set_clear(merge, anywhere.words);
 	for (uint32_t i = 0; i < problem->nr_lists; i++) {
+		if (i && is_same_list(&problem->lists[i], &problem->lists[i - 1]))
+			continue;
 		collect_preferred(merge, &problem->lists[i], &preferred, &any);
 		all_any &= any;
 		for (unsigned int w = 0; w < nr_words; w++) {
@@ -131,143 +233,302 @@ static node_mask_t merge_preferred(const struct merge *merge)
 		}
 	}
 	if (all_any)
-		set_add(&anywhere, merge->all);
-	/* Not the empty mask: it lies outside the machine. */
-	common.words[0] &= ~1ULL;
-	for (unsigned int w = 0; w < nr_words; w++) {
-		for (uint64_t bits = common.words[w] & anywhere.words[w]; bits; bits &= bits - 1)
-			best = better_mask(merge, best,
-					   w * 64 + (unsigned int)__builtin_ctzll(bits));
-	}
-	return best;
+		set_add(anywhere.words, merge->all);
+	for (unsigned int w = 0; w < nr_words; w++)
+		common.words[w] &= anywhere.words[w];
+	return best_of_counts(merge, common.words, 1, problem->nr_nodes);
 }
 
-/* sums[m] becomes the sum over all supersets of m; the second undoes it. */
-static void add_supersets(uint32_t *sums, unsigned int nr_nodes)
+/* The masks that the hints of this list name; *ret_any when one allows any node. */
+static void collect_named(const struct merge *merge, const struct hint_list *list,
+			  uint64_t *ret_set, bool *ret_any)
 {
-	for (uint32_t bit = 1; bit < 1U << nr_nodes; bit *= 2) {
-		for (uint32_t base = 0; base < 1U << nr_nodes; base += 2 * bit) {
-			for (uint32_t i = base; i < base + bit; i++)
-				sums[i] += sums[i + bit];
-		}
-	}
-}
+	const struct merge rules = *merge; /* which the compiler must see the set not overlap */
+	const struct hint *hints = list->hints;
+	uint64_t gathered = 0;
+	size_t at = 0;
+	bool any = false;
 
-static void remove_supersets(uint32_t *sums, unsigned int nr_nodes)
-{
-	for (uint32_t bit = 1; bit < 1U << nr_nodes; bit *= 2) {
-		for (uint32_t base = 0; base < 1U << nr_nodes; base += 2 * bit) {
-			for (uint32_t i = base; i < base + bit; i++)
-				sums[i] -= sums[i + bit];
-		}
-	}
-}
-
-/* The masks that the considered hints of a list leave, without the empty one. */
-static void collect_allowed(const struct merge *merge, const struct hint_list *list,
-			    struct mask_set *ret_set)
-{
 	set_clear(merge, ret_set);
-	for (uint32_t i = 0; i < list->nr; i++) {
-		if (is_considered(merge, &list->hints[i]))
-			set_add(ret_set, allowed_nodes(merge, &list->hints[i]));
+	for (uint32_t i = 0, nr = list->nr; i < nr; i++) {
+		node_mask_t mask = hints[i].nodes & rules.all;
+
+		if (!is_considered(&rules, &hints[i]))
+			continue;
+		if (hints[i].any) {
+			any = true;
+			continue;
+		}
+		/* Neighbours are gathered: writes to one word would wait for each other. */
+		if (mask / 64 != at) {
+			ret_set[at] |= gathered;
+			gathered = 0;
+			at = mask / 64;
+		}
+		gathered |= 1ULL << (mask % 64);
 	}
-	ret_set->words[0] &= ~1ULL;
+	ret_set[at] |= gathered;
+	ret_set[0] &= ~1ULL;
+	*ret_any = any;
 }
 
-static void unpack(const struct merge *merge, const struct mask_set *set, uint32_t *ret_sums)
+/* What each list allows, and best_count. */
+static void collect_allowed(struct merge *merge, uint64_t *ret_allowed)
 {
-	for (uint32_t mask = 0; mask < 1U << merge->problem->nr_nodes; mask++)
-		ret_sums[mask] = set->words[mask / 64] >> (mask % 64) & 1;
+	const struct align_problem *problem = merge->problem;
+	unsigned int nr_words = set_words(merge);
+
+	for (uint32_t i = 0; i < problem->nr_lists; i++, ret_allowed += nr_words) {
+		unsigned int narrowest;
+		bool any;
+
+		if (i && is_same_list(&problem->lists[i], &problem->lists[i - 1])) {
+			memcpy(ret_allowed, ret_allowed - nr_words,
+			       nr_words * sizeof(*ret_allowed));
+			continue;
+		}
+		collect_named(merge, &problem->lists[i], ret_allowed, &any);
+		narrowest = first_count(merge, ret_allowed);
+		if (narrowest > merge->best_count)
+			merge->best_count = narrowest;
+		if (any)
+			set_add(ret_allowed, merge->all);
+	}
+}
+
+/* --- intersections by counting ---------------------------------------------------------------- */
+
+/*
+ * Entry m becomes the sum over all supersets of m; the second undoes it. An entry may be
+ * several numbers side by side: no sum overflows its share and no difference is below
+ * zero, so nothing carries. `nr` is a power of two, eight or more.
+ */
+static void add_entries(uint64_t *restrict to, const uint64_t *restrict from, size_t nr)
+{
+	for (size_t i = 0; i < nr; i += 8) {
+		for (size_t j = 0; j < 8; j++)
+			to[i + j] += from[i + j];
+	}
+}
+
+static void add_supersets(uint64_t *entries, size_t nr)
+{
+	for (size_t half = nr / 2; half >= 8; half /= 2) {
+		for (size_t base = 0; base < nr; base += 2 * half)
+			add_entries(entries + base, entries + base + half, half);
+	}
+	for (uint64_t *at = entries; at < entries + nr; at += 8) {
+		for (size_t i = 0; i < 4; i++)
+			at[i] += at[i + 4];
+		for (size_t i = 0; i < 8; i += 4) {
+			at[i] += at[i + 2];
+			at[i + 1] += at[i + 3];
+			at[i] += at[i + 1];
+			at[i + 2] += at[i + 3];
+		}
+	}
+}
+
+static void subtract_entries(uint64_t *restrict from, const uint64_t *restrict what, size_t nr)
+{
+	for (size_t i = 0; i < nr; i += 8) {
+		for (size_t j = 0; j < 8; j++)
+			from[i + j] -= what[i + j];
+	}
+}
+
+static void remove_supersets(uint64_t *entries, size_t nr)
+{
+	for (size_t half = nr / 2; half >= 8; half /= 2) {
+		for (size_t base = 0; base < nr; base += 2 * half)
+			subtract_entries(entries + base, entries + base + half, half);
+	}
+	for (uint64_t *at = entries; at < entries + nr; at += 8) {
+		for (size_t i = 0; i < 4; i++)
+			at[i] -= at[i + 4];
+		for (size_t i = 0; i < 8; i += 4) {
+			at[i] -= at[i + 2];
+			at[i + 1] -= at[i + 3];
+			at[i] -= at[i + 1];
+			at[i + 2] -= at[i + 3];
+		}
+	}
 }
 
 /*
- * reachable := { a AND b : a in reachable, b in allowed } without the empty mask.
- * How many pairs give a mask is below 2^32, because both sets have less than 2^16
- * members: arithmetic modulo 2^32 is exact.
+ * How many members, fewer than 2^16, lie above each mask. Masks that differ in the fifth
+ * and sixth node alone are side by side: mask i + 16 k of a word has share k of entry i.
  */
-static void intersect_all(const struct merge *merge, struct mask_set *reachable,
-			  const struct mask_set *allowed, uint32_t *sums, uint32_t *other)
+static void count_above(const uint64_t *set, unsigned int nr_words, uint64_t *ret_counts)
 {
-	unsigned int nr_nodes = merge->problem->nr_nodes;
+	for (unsigned int w = 0; w < nr_words; w++) {
+		for (unsigned int i = 0; i < 16; i++) {
+			uint64_t four = set[w] >> i & 0x0001000100010001;
 
-	unpack(merge, reachable, sums);
-	unpack(merge, allowed, other);
-	add_supersets(sums, nr_nodes);
-	add_supersets(other, nr_nodes);
-	for (uint32_t mask = 0; mask < 1U << nr_nodes; mask++)
-		sums[mask] *= other[mask];
-	remove_supersets(sums, nr_nodes);
-	set_clear(merge, reachable);
-	for (uint32_t mask = 1; mask < 1U << nr_nodes; mask++)
-		reachable->words[mask / 64] |= (uint64_t)(sums[mask] != 0) << (mask % 64);
-}
-
-unsigned int find_best_count(const struct merge *merge)
-{
-	const struct align_problem *problem = merge->problem;
-	unsigned int best = 0;
-
-	for (uint32_t i = 0; i < problem->nr_lists; i++) {
-		unsigned int narrowest = 0;
-
-		for (uint32_t j = 0; j < problem->lists[i].nr; j++) {
-			const struct hint *hint = &problem->lists[i].hints[j];
-			unsigned int count = count_nodes(hint->nodes);
-
-			if (!hint->any && is_considered(merge, hint) &&
-			    (!narrowest || count < narrowest))
-				narrowest = count;
+			four += four >> 16 & 0x0000ffff0000ffff;
+			ret_counts[w * 16 + i] = four + (four >> 32);
 		}
-		if (narrowest > best)
-			best = narrowest;
 	}
-	return best;
+	add_supersets(ret_counts, 16 * (size_t)nr_words);
 }
 
-static node_mask_t merge_imperfect(struct merge *merge, uint32_t *sums, uint32_t *other)
+/* Pairs of members above each mask, fewer than 2^32: mask i + 32 k has share k of entry i. */
+static void count_pairs(const uint64_t *a, const uint64_t *b, unsigned int nr_words,
+			uint64_t *ret_pairs)
 {
-	const struct align_problem *problem = merge->problem;
-	struct mask_set reachable, allowed;
-	node_mask_t best = 0;
+	for (unsigned int w = 0; w < nr_words; w++, ret_pairs += 16) {
+		for (unsigned int i = 0; i < 16; i++, a++, b++, ret_pairs++) {
+			ret_pairs[0] = (*a & 0xffff) * (*b & 0xffff) |
+				       (*a >> 32 & 0xffff) * (*b >> 32 & 0xffff) << 32;
+			ret_pairs[16] = (*a >> 16 & 0xffff) * (*b >> 16 & 0xffff) |
+					(*a >> 48) * (*b >> 48) << 32;
+		}
+	}
+}
 
-	merge->best_count = find_best_count(merge);
-	set_clear(merge, &reachable);
-	for (uint32_t i = 0; i < problem->nr_lists; i++) {
-		collect_allowed(merge, &problem->lists[i], &allowed);
-		if (set_is_empty(merge, &allowed))
-			return 0;
-		if (i == 0)
-			reachable = allowed;
-		else
-			intersect_all(merge, &reachable, &allowed, sums, other);
+/* set := { a AND b : a in set, b in other } without the empty mask. */
+static void intersect(unsigned int nr_words, uint64_t *set, const uint64_t *other,
+		      uint64_t *scratch)
+{
+	const uint64_t tops = 0x8000000080000000;
+	uint64_t *a = scratch, *b = a + 16 * (size_t)nr_words, *pairs = b + 16 * (size_t)nr_words;
+
+	count_above(set, nr_words, a);
+	count_above(other, nr_words, b);
+	count_pairs(a, b, nr_words, pairs);
+	remove_supersets(pairs, 32 * (size_t)nr_words);
+	for (unsigned int w = 0; w < nr_words; w++) {
+		uint64_t word = 0;
+
+		for (unsigned int i = 0; i < 32; i++, pairs++) {
+			uint64_t two = *pairs - (*pairs >> 32);
+
+			/* The top bit of a share says that it is not 0. */
+			two |= (two & ~tops) + ~tops;
+			word |= (two & tops) >> (31 - i);
+		}
+		set[w] = word;
 	}
-	for (unsigned int w = 0; w < set_words(merge); w++) {
-		for (uint64_t bits = reachable.words[w]; bits; bits &= bits - 1)
-			best = better_imperfect(merge, best,
-						w * 64 + (unsigned int)__builtin_ctzll(bits));
+	set[0] &= ~1ULL;
+}
+
+/* The AND of every choice of one mask per list. */
+static int intersect_all(const struct merge *merge, const uint64_t *allowed,
+			 struct mask_set *ret_set)
+{
+	unsigned int nr_words = set_words(merge);
+	uint64_t small[COUNT_WORDS(SET_WORDS(ALIGN_STACK_NODES))], *scratch = small;
+	cleanup_free uint64_t *large = NULL;
+
+	if (merge->problem->nr_nodes > ALIGN_STACK_NODES) {
+		large = malloc(COUNT_WORDS(nr_words) * sizeof(*large));
+		if (!large)
+			return -ENOMEM;
+		scratch = large;
 	}
-	return best;
+	memcpy(ret_set->words, allowed, nr_words * sizeof(*allowed));
+	for (uint32_t i = 1; i < merge->problem->nr_lists; i++)
+		intersect(nr_words, ret_set->words, allowed + i * nr_words, scratch);
+	return 0;
+}
+
+/* --- the merge -------------------------------------------------------------------------------- */
+
+static void add_subsets(unsigned int nr_words, uint64_t *set)
+{
+	/* Masks without the first node, without the second, … */
+	static const uint64_t without[] = {
+		0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
+		0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff,
+	};
+
+	for (unsigned int w = 0; w < nr_words; w++) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(without); i++)
+			set[w] |= set[w] >> (1 << i) & without[i];
+	}
+	for (unsigned int bit = 1; bit < nr_words; bit *= 2) {
+		for (unsigned int w = 0; w < nr_words; w++)
+			set[w] |= w & bit ? 0 : set[w | bit];
+	}
+}
+
+/* Has the set, which has all subsets of its members, none above this one? */
+static bool is_maximal(const struct merge *merge, const uint64_t *set, node_mask_t mask)
+{
+	for (node_mask_t others = merge->all & ~mask; others; others &= others - 1) {
+		if (set_has(set, mask | (others & -others)))
+			return false;
+	}
+	return true;
+}
+
+/* Below a hint of every list; and those that some list names. */
+static void find_candidates(const struct merge *merge, const uint64_t *allowed,
+			    struct mask_set *ret_below, struct mask_set *ret_named)
+{
+	unsigned int nr_words = set_words(merge);
+	struct mask_set one;
+
+	memset(ret_below->words, 0xff, nr_words * sizeof(ret_below->words[0]));
+	set_clear(merge, ret_named->words);
+	for (uint32_t i = 0; i < merge->problem->nr_lists; i++, allowed += nr_words) {
+		memcpy(one.words, allowed, nr_words * sizeof(*allowed));
+		add_subsets(nr_words, one.words);
+		for (unsigned int w = 0; w < nr_words; w++) {
+			ret_named->words[w] |= allowed[w];
+			ret_below->words[w] &= one.words[w];
+		}
+	}
+	ret_below->words[0] &= ~1ULL;
+}
+
+/* 0 when nothing survives. */
+static int merge_imperfect(struct merge *merge, node_mask_t *ret_mask)
+{
+	unsigned int nr_words = set_words(merge);
+	size_t size = (size_t)nr_words * merge->problem->nr_lists;
+	uint64_t small[ALIGN_STACK_LISTS * SET_WORDS(ALIGN_STACK_NODES)], *allowed = small;
+	cleanup_free uint64_t *large = NULL;
+	struct mask_set below, named;
+	node_mask_t best;
+	int r;
+
+	if (size > ARRAY_SIZE(small)) {
+		large = malloc(size * sizeof(*large));
+		if (!large)
+			return -ENOMEM;
+		allowed = large;
+	}
+	collect_allowed(merge, allowed);
+	find_candidates(merge, allowed, &below, &named);
+	best = best_imperfect(merge, below.words);
+	/*
+	 * A mask that some list names is the AND of itself and of what lies above it in
+	 * the others. One with no larger mask below a hint of every list is the AND of any
+	 * hints above it, because that would be such a mask.
+	 */
+	if (best && !set_has(named.words, best) && !is_maximal(merge, below.words, best)) {
+		r = intersect_all(merge, allowed, &named);
+		if (r < 0)
+			return r;
+		best = best_imperfect(merge, named.words);
+	}
+	*ret_mask = best;
+	return 0;
 }
 
 static int merge_exact(struct merge *merge, node_mask_t *ret_mask, bool *ret_preferred)
 {
-	uint32_t small[2 << ALIGN_STACK_NODES];
-	cleanup_free uint32_t *large = NULL;
-	uint32_t *sums = small;
-	size_t size = (size_t)1 << merge->problem->nr_nodes;
-	node_mask_t mask = merge_preferred(merge);
+	struct distance_table distances;
+	node_mask_t mask;
 
+	if (merge->closest)
+		fill_distances(merge->problem, &distances);
+	merge->distances = &distances;
+	mask = merge_preferred(merge);
 	*ret_preferred = mask != 0;
-	if (!mask) {
-		if (merge->problem->nr_nodes > ALIGN_STACK_NODES) {
-			large = malloc(2 * size * sizeof(*large));
-			if (!large)
-				return -ENOMEM;
-			sums = large;
-		}
-		mask = merge_imperfect(merge, sums, sums + size);
-	}
+	if (!mask)
+		return merge_imperfect(merge, ret_mask);
 	*ret_mask = mask;
 	return 0;
 }

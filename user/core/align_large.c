@@ -12,6 +12,58 @@
 
 #include "core/align_private.h"
 
+/* Sum over all ordered pairs; for equal counts it orders like the average distance. */
+static uint64_t distance_sum(const struct merge *merge, node_mask_t mask)
+{
+	const struct align_problem *problem = merge->problem;
+	uint64_t sum = 0;
+
+	for (node_mask_t a = mask; a; a &= a - 1) {
+		const uint32_t *row =
+			problem->distances + (size_t)__builtin_ctzll(a) * problem->nr_nodes;
+
+		for (node_mask_t b = mask; b; b &= b - 1)
+			sum += row[__builtin_ctzll(b)];
+	}
+	return sum;
+}
+
+/* Of two masks the better one: fewer nodes, then closer together, then lower numbers. 0 = none. */
+static node_mask_t better_mask(const struct merge *merge, node_mask_t current,
+			       node_mask_t candidate)
+{
+	unsigned int a = count_nodes(current), b = count_nodes(candidate);
+
+	if (!current || a != b)
+		return !current || b < a ? candidate : current;
+	if (merge->closest && current != candidate) {
+		uint64_t x = distance_sum(merge, current), y = distance_sum(merge, candidate);
+
+		if (x != y)
+			return x < y ? current : candidate;
+	}
+	return current < candidate ? current : candidate;
+}
+
+/*
+ * Which of the reachable intersections wins when none is preferred by all: one
+ * of exactly best_count nodes, else the widest below, else the narrowest above.
+ */
+static node_mask_t better_imperfect(const struct merge *merge, node_mask_t current,
+				    node_mask_t candidate)
+{
+	unsigned int best = merge->best_count;
+	unsigned int a = count_nodes(current), b = count_nodes(candidate);
+
+	if (!current || a == b)
+		return better_mask(merge, current, candidate);
+	if (a == best || b == best)
+		return a == best ? current : candidate;
+	if (a < best || b < best)
+		return a < best && (b > best || a > b) ? current : candidate;
+	return a < b ? current : candidate;
+}
+
 struct claim {
 	node_mask_t mask;
 	uint32_t list;
@@ -190,6 +242,28 @@ static int merge_imperfect(const struct merge *merge, node_mask_t *ret_mask, boo
 		best = better_imperfect(merge, best, reachable[i].mask);
 	*ret_mask = best;
 	return 0;
+}
+
+static unsigned int find_best_count(const struct merge *merge)
+{
+	const struct align_problem *problem = merge->problem;
+	unsigned int best = 0;
+
+	for (uint32_t i = 0; i < problem->nr_lists; i++) {
+		unsigned int narrowest = 0;
+
+		for (uint32_t j = 0; j < problem->lists[i].nr; j++) {
+			const struct hint *hint = &problem->lists[i].hints[j];
+			unsigned int count = count_nodes(hint->nodes);
+
+			if (!hint->any && is_considered(merge, hint) &&
+			    (!narrowest || count < narrowest))
+				narrowest = count;
+		}
+		if (narrowest > best)
+			best = narrowest;
+	}
+	return best;
 }
 
 int merge_large(struct merge *merge, node_mask_t *ret_mask, bool *ret_preferred, bool *ret_exact)

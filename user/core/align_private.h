@@ -10,8 +10,9 @@ struct merge {
 	node_mask_t all;
 	bool single_only; /* hints are filtered: preferred, and one node or any */
 	bool closest;
-	/* find_best_count(), once it is known that nothing is preferred by all. */
+	/* Size of the widest of the lists' narrowest hints; decides between imperfect results. */
 	unsigned int best_count;
+	const struct distance_table *distances; /* where `closest`; align.c */
 };
 
 /* In plain arithmetic: without -mpopcnt the builtin is a call, and this is counted per hint. */
@@ -35,18 +36,6 @@ static inline node_mask_t allowed_nodes(const struct merge *merge, const struct 
 {
 	return hint->any ? merge->all : hint->nodes & merge->all;
 }
-
-/* Of two masks the better one: fewer nodes, then closer together, then lower numbers. 0 = none. */
-node_mask_t better_mask(const struct merge *merge, node_mask_t current, node_mask_t candidate);
-
-/*
- * Which of the reachable intersections wins when none is preferred by all: one
- * of exactly best_count nodes, else the widest below, else the narrowest above.
- */
-node_mask_t better_imperfect(const struct merge *merge, node_mask_t current, node_mask_t candidate);
-
-/* Size of the widest of the lists' narrowest hints; decides between imperfect results. */
-unsigned int find_best_count(const struct merge *merge);
 
 /* More than ALIGN_EXACT_NODES nodes. *ret_mask is 0 when nothing survives. */
 int merge_large(struct merge *merge, node_mask_t *ret_mask, bool *ret_preferred, bool *ret_exact);
