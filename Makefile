@@ -77,7 +77,7 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants test test-guest bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants coverage test test-guest bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -233,6 +233,11 @@ property: $(PROPERTY) ## a million steps of the property run; PINFOLD_STEPS, PIN
 mutants: $(PROPERTY) ## plant faults, see the property run catch each; MUTANT=name for one
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' LINK='$(call property_link,PROGRAM,OBJECT)' \
 		tests/property/catch-mutants $(MUTANT)
+
+# -O0: a line of the source is a line of the count
+coverage: ## lines that tests without a guest execute, per room; ROOM=name lists the others
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)/coverage CFLAGS='-O0 -g --coverage' all unit
+	$(Q)O=$(O)/coverage tests/coverage $(ROOM)
 
 # a build within a command takes all cores, unless the caller has said how many
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
