@@ -230,9 +230,18 @@ check: all unit corpus ## tests without root and without a guest, below three mi
 property: $(PROPERTY) ## a million steps of the property run; PINFOLD_STEPS, PINFOLD_SEED
 	$(Q)PINFOLD_STEPS=$${PINFOLD_STEPS:-1000000} $(PROPERTY)
 
-mutants: $(PROPERTY) ## plant faults, see the property run catch each; MUTANT=name for one
+ifeq ($(MECHANICAL),1)
+# -O1: half the time to compile, and tests that run nearly as fast
+mutants: export COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -O1
+mutants: # its own folder, where an object with faults in it harms nobody
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)/mutation CFLAGS='-O1 -g' unit replay
+	$(Q)O=$(O)/mutation MAKE='$(MAKE)' tests/mutation/run $(if $(SAMPLE),--sample $(SAMPLE)) \
+		$(if $(SEED),--seed $(SEED)) $(or $(ROOM),core ctl cgroup)
+else
+mutants: $(PROPERTY) ## plant faults, see tests catch each; MUTANT=name for one, or MECHANICAL=1 [ROOM=ctl] [SAMPLE=10]
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' LINK='$(call property_link,PROGRAM,OBJECT)' \
 		tests/property/catch-mutants $(MUTANT)
+endif
 
 # -O0: a line of the source is a line of the count
 coverage: ## lines that tests without a guest execute, per room; ROOM=name lists the others
