@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kernel side that a test can break: what it answers, and what it was asked.
+ * Include it after fake_world.h, whose kernel side never fails and forgets all.
+ */
+#ifndef TESTS_FAKE_KERNEL_H
+#define TESTS_FAKE_KERNEL_H
+
+#include "fake_world.h"
+
+#define FAKE_MANAGED 64
+
+static struct fake_side {
+	/* What a test asks for. */
+	struct guard_status guard;
+	int start_error, enter_error, publish_error, usage_error;
+
+	/* What happened. */
+	unsigned int nr_starts, nr_entered, nr_published, nr_self_tests, nr_ticks;
+	char self_test_path[GROUP_PATH_MAX];
+	struct kernel_policy policy; /* the last; its groups point at `groups` */
+	struct managed_group groups[FAKE_MANAGED];
+} fake_side;
+
+static inline int side_start(void *self)
+{
+	fake_side.nr_starts++;
+	return fake_side.start_error;
+}
+
+static inline int side_enter(void *self)
+{
+	fake_side.nr_entered++;
+	return fake_side.enter_error;
+}
+
+static inline int side_publish(void *self, const struct kernel_policy *policy)
+{
+	fake_side.nr_published++;
+	if (fake_side.publish_error)
+		return fake_side.publish_error;
+	if (policy->nr_groups > FAKE_MANAGED)
+		abort();
+	fake_side.policy = *policy;
+	memcpy(fake_side.groups, policy->groups, policy->nr_groups * sizeof(*policy->groups));
+	fake_side.policy.groups = fake_side.groups;
+	return 0;
+}
+
+static inline int side_self_test(void *self, const char *test_cgroup)
+{
+	fake_side.nr_self_tests++;
+	snprintf(fake_side.self_test_path, sizeof(fake_side.self_test_path), "%s", test_cgroup);
+	return 0;
+}
+
+static inline void side_guard_status(void *self, struct guard_status *ret_status)
+{
+	*ret_status = fake_side.guard;
+}
+
+static inline int side_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	if (fake_side.usage_error)
+		return fake_side.usage_error;
+	/* Different figures, so that none is taken for another. */
+	*ret_usage = (struct usage){
+		.run_local_ns = 1000000001,
+		.run_remote_ns = 2000000002,
+		.run_outside_ns = 4000000004,
+		.wait_ns = 80000000008,
+		.wait_own_quota_ns = 16000000016,
+		.switches = 32,
+		.migrations_core = 64,
+		.migrations_llc = 128,
+		.migrations_numa = 256,
+	};
+	return 0;
+}
+
+static inline void side_tick(void *self)
+{
+	fake_side.nr_ticks++;
+}
+
+static inline uint32_t side_features(void *self, const struct feature_row **ret_rows)
+{
+	static const struct feature_row rows[] = {
+		{.name = "btf", .state = FEATURE_YES},
+		{.name = "bpf_lsm", .state = FEATURE_NO, .error = EOPNOTSUPP},
+		{.name = "observe", .state = FEATURE_UNKNOWN},
+	};
+
+	*ret_rows = rows;
+	return ARRAY_SIZE(rows);
+}
+
+static inline uint32_t side_programs(void *self, const struct prog_row **ret_rows)
+{
+	static const struct prog_row rows[] = {
+		{.name = "on_file_permission",
+		 .type = "lsm",
+		 .object = "guard",
+		 .attached = true,
+		 .run_time_ns = 1500000000,
+		 .run_count = 7},
+		{.name = "on_switch",
+		 .type = "tp_btf",
+		 .object = "observe",
+		 .run_time_ns = 250000000,
+		 .run_count = 9},
+	};
+
+	*ret_rows = rows;
+	return ARRAY_SIZE(rows);
+}
+
+static inline uint32_t side_hook_counts(void *self, const struct hook_count **ret_counts)
+{
+	static const struct hook_count counts[] = {
+		{"file_permission", 11, 12, 13},
+		{"task_setaffinity", 21, 22, 23},
+	};
+
+	*ret_counts = counts;
+	return ARRAY_SIZE(counts);
+}
+
+static inline uint64_t side_events_lost(void *self)
+{
+	return 5;
+}
+
+static const struct kernel_port fake_side_port = {
+	.start = side_start,
+	.enter_actor = side_enter,
+	.publish = side_publish,
+	.self_test = side_self_test,
+	.guard_status = side_guard_status,
+	.usage = side_usage,
+	.tick = side_tick,
+	.features = side_features,
+	.programs = side_programs,
+	.hook_counts = side_hook_counts,
+	.events_lost = side_events_lost,
+};
+
+/* As after a start that went well. */
+static inline void fake_side_reset(void)
+{
+	fake_side = (struct fake_side){.guard = {.state = GUARD_ACTIVE, .mechanism = "lsm"}};
+}
+
+#endif

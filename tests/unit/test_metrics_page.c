@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * The whole page of metrics, to the byte, in both formats, of a node where
+ * something of everything has happened: tests/data/metrics. A change there is a
+ * change for users and belongs into docs/metrics.md as well; UPDATE_GOLDEN=1
+ * writes the files anew, to be read before they are committed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include <pinfold/names.h>
+
+#include "../lib/data.h"
+#include "../lib/fake_kernel.h"
+#include "controller_scene.h"
+#include "lib/log.h"
+#include "lib/text.h"
+
+#define MS 1000000ULL
+
+/* A save takes time, so that admissions fall into different buckets. */
+static uint64_t save_ns;
+static uint64_t read_ns;
+
+static int slow_save(void *self, const char *data, size_t len)
+{
+	fake->now_ns += save_ns;
+	return fake_save(self, data, len);
+}
+
+static int throttled_status(void *self, const char *path, struct group_status *ret_status)
+{
+	int r = fake_status(self, path, ret_status);
+
+	if (!r)
+		ret_status->throttled_usec = 2500000;
+	/* A scrape takes time too. */
+	fake->now_ns += read_ns;
+	return r;
+}
+
+static struct controller *start(bool with_kernel)
+{
+	static const struct controller_options options = {
+		.config = &config,
+		.config_file = "",
+		.kernel_release = "6.1",
+		.boot_id = "boot",
+		.revision = "revision",
+	};
+	static struct store_port store;
+	static struct groups_port groups;
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = with_kernel ? &fake_side_port : NULL,
+					       .store = &store};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	store = fake_store;
+	store.save = slow_save;
+	groups = fake_groups;
+	groups.status = throttled_status;
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static int set_up_page(void **state)
+{
+	fake_side_reset();
+	save_ns = read_ns = 0;
+	return set_up(state);
+}
+
+/* --- what happens ---------------------------------------------------------------------------------- */
+
+/* Two containers of one size and a small one: slices of the pod's CPUs, and its own pool. */
+static struct pod_spec *bubble_pod(void)
+{
+	struct pod_spec *spec = fake_pod("bubble", "one", 1000, true);
+	struct container_spec *containers = calloc(3, sizeof(*containers));
+
+	assert_non_null(containers);
+	for (uint32_t i = 0; i < 3; i++)
+		containers[i] = spec->containers[0];
+	strcpy(containers[1].name, "two");
+	strcpy(containers[2].name, "rest");
+	containers[2].request.cpu_mcpu = 500;
+	containers[2].limit = RESOURCES_UNSET;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 3;
+	spec->has_pod_resources = true;
+	spec->request.cpu_mcpu = 4000;
+	spec->request.memory_bytes = 256 << 20;
+	spec->limit = spec->request;
+	return spec;
+}
+
+static void tell(struct controller *controller, struct pod_spec **specs, uint32_t nr,
+		 const struct source_pod *wrong)
+{
+	const struct source_sink *sink = controller_source_sink(controller);
+	struct source_pod pods[16];
+
+	for (uint32_t i = 0; i < nr; i++)
+		pods[i] = (struct source_pod){
+			.spec = specs[i], .file = "pods.yaml", .line = i + 1, .name = ""};
+	if (wrong)
+		pods[nr++] = *wrong;
+	sink->scanned(sink->self, pods, nr, true);
+	controller_wake(controller);
+}
+
+/*
+ * Admitted at once, and after the state was slow; one refused for want of CPUs, one
+ * document that is wrong; one released; drift mended, mended in vain, and left open.
+ */
+static void play(struct controller *controller, struct pod_spec **pods)
+{
+	const struct source_pod wrong = {
+		.file = "wrong.yaml", .line = 3, .error = "line 3: no", .name = "default/wrong"};
+
+	tell(controller, pods, 3, &wrong);
+	save_ns = 3 * MS;
+	tell(controller, pods, 4, &wrong);
+	save_ns = 0;
+	tell(controller, pods, 5, &wrong);
+	/* The fourth leaves, and what it held is free. */
+	pods[3] = pods[4];
+	pods[4] = pods[5];
+	tell(controller, pods, 4, &wrong);
+	/* Somebody writes a file; it is put back. */
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	tamper("web", GROUP_MEMORY_MAX, "4096");
+	controller_wake(controller);
+	/* And another one, which resists. */
+	fake->apply_error = -EIO;
+	strcpy(fake->apply_path, group_of(GROUP_CONTAINER, "exclusive")->path);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
+	controller_wake(controller);
+	/* The state cannot be written any more. */
+	fake->save_error = -ENOSPC;
+	tell(controller, pods, 5, &wrong);
+}
+
+/* --- the page -------------------------------------------------------------------------------------- */
+
+/* The version changes with each release and is not what this is about. */
+static char *without_version(const char *page)
+{
+	static const char label[] = "{version=\"" PINFOLD_VERSION "\"";
+	const char *at = strstr(page, label);
+	char *shown;
+
+	assert_non_null(at);
+	if (asprintf(&shown, "%.*s{version=\"VERSION\"%s", (int)(at - page), page,
+		     at + sizeof(label) - 1) < 0)
+		abort();
+	return shown;
+}
+
+/* The first line that differs, told with what stands there instead. */
+static void compare(const char *path, const char *page)
+{
+	size_t len, line = 1;
+	char *golden;
+	FILE *file;
+
+	if (getenv("UPDATE_GOLDEN")) {
+		file = fopen(path, "we");
+		assert_non_null(file);
+		fputs(page, file);
+		assert_int_equal(fclose(file), 0);
+		print_message("# %s was written anew; read what changed\n", path);
+	}
+	golden = data_read(path, &len);
+	for (size_t i = 0, begins = 0; i <= len; i++) {
+		if (golden[i] != page[i])
+			fail_msg("%s:%zu: '%.*s' is expected, the page has '%.*s'; UPDATE_GOLDEN=1 "
+				 "writes it anew",
+				 path, line, (int)strcspn(golden + begins, "\n"), golden + begins,
+				 (int)strcspn(page + begins, "\n"), page + begins);
+		if (golden[i] == '\n') {
+			line++;
+			begins = i + 1;
+		}
+	}
+	assert_int_equal(strlen(page), len);
+	free(golden);
+}
+
+static void check_page(struct controller *controller, bool openmetrics, const char *path)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	cleanup_text struct text page = {0};
+	char *shown;
+
+	assert_int_equal(faces->metrics(faces->self, openmetrics, &page), 0);
+	shown = without_version(page.data);
+	compare(path, shown);
+	free(shown);
+}
+
+static void the_page_is_as_recorded(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("b", "web", 500, false),
+				   bubble_pod(),
+				   fake_pod("c", "exclusive-too", 2000, true),
+				   fake_pod("d", "big", 12000, true),
+				   fake_pod("e", "late", 100, false)};
+	struct pod_spec *all[ARRAY_SIZE(pods)];
+	struct controller *controller;
+
+	memcpy(all, pods, sizeof(pods));
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	cpuset_add(&policy.excluded, 15);
+	controller = start(true);
+	play(controller, pods);
+	read_ns = 2 * MS;
+	check_page(controller, false, "tests/data/metrics/page.prom");
+	check_page(controller, true, "tests/data/metrics/page.openmetrics");
+	controller_free(controller);
+	free_pods(all, ARRAY_SIZE(all));
+}
+
+/* Without BPF nothing is said about it, and nothing is said to be in force. */
+static void without_bpf_its_families_are_absent(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller;
+
+	config.metrics.level = METRICS_POD;
+	controller = start(false);
+	scan(controller, pods, 1);
+	check_page(controller, false, "tests/data/metrics/no-bpf.prom");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void levels_bound_the_series(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	static const struct {
+		enum metrics_level level;
+		bool pods, containers;
+	} rows[] = {
+		{METRICS_NODE, false, false},
+		{METRICS_POD, true, false},
+		{METRICS_CONTAINER, true, true},
+	};
+	struct controller *controller = start(true);
+	const struct faces_port *faces = controller_faces(controller);
+
+	scan(controller, pods, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup_text struct text page = {0};
+
+		config.metrics.level = rows[i].level;
+		assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+		assert_int_equal(!!strstr(page.data, "pinfold_pod_cpu_seconds_total{"),
+				 rows[i].pods);
+		assert_int_equal(!!strstr(page.data, "pinfold_throttled_seconds_total{"),
+				 rows[i].containers);
+	}
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Groups that are gone, or that BPF does not count, have no figures instead of wrong ones. */
+static void what_cannot_be_read_is_not_made_up(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+	const struct faces_port *faces = controller_faces(controller);
+	cleanup_text struct text uncounted = {0}, gone = {0};
+
+	scan(controller, pods, 1);
+	fake_side.usage_error = -ENOENT;
+	assert_int_equal(faces->metrics(faces->self, false, &uncounted), 0);
+	assert_non_null(strstr(uncounted.data,
+			       "pinfold_pod_cpu_seconds_total{namespace=\"default\","
+			       "pod=\"a\",placement=\"local_numa\"} 0.000000000\n"));
+	fake_remove("pinfold.slice/poduid-a/exclusive");
+	assert_int_equal(faces->metrics(faces->self, false, &gone), 0);
+	assert_null(strstr(gone.data, "pod=\"a\""));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_page_is_as_recorded, set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(without_bpf_its_families_are_absent, set_up_page,
+						tear_down),
+		cmocka_unit_test_setup_teardown(levels_bound_the_series, set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_not_made_up, set_up_page,
+						tear_down),
+	};
+
+	/* What goes wrong here does so on purpose. */
+	log_open("test", LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
