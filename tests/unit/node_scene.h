@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A controller whose cgroups and kernel side a test can break: the scene of
+ * controller_scene.h with fake_kernel.h behind it. Include it after cmocka.
+ */
+#ifndef TESTS_NODE_SCENE_H
+#define TESTS_NODE_SCENE_H
+
+#include "../lib/fake_kernel.h"
+#include "controller_scene.h"
+
+#define S 1000000000ULL
+
+static struct groups_port groups;
+static struct controller_options options;
+static char foreign_scope[64];
+static bool partition_invalid;
+
+static inline int outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_t size)
+{
+	*ret_nr = 3;
+	snprintf(ret_scope, size, "%s", foreign_scope);
+	return 0;
+}
+
+/* The kernel takes the write and says later that it is not valid. */
+static inline int status_of(void *self, const char *path, struct group_status *ret_status)
+{
+	int r = fake_status(self, path, ret_status);
+
+	if (!r && partition_invalid && !strcmp(path, "pinfold.slice"))
+		snprintf(ret_status->partition, sizeof(ret_status->partition),
+			 "root invalid (Cpu list in cpuset.cpus not exclusive)");
+	return r;
+}
+
+static inline int set_up_node(void **state)
+{
+	fake_side_reset();
+	*foreign_scope = '\0';
+	partition_invalid = false;
+	groups = fake_groups;
+	groups.outsiders = outsiders;
+	groups.status = status_of;
+	options = (struct controller_options){.config = &config,
+					      .config_file = "",
+					      .kernel_release = "6.1.0",
+					      .boot_id = "boot",
+					      .revision = "test"};
+	return set_up(state);
+}
+
+static inline struct controller *make_node(const struct kernel_port *kernel)
+{
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = kernel,
+					       .store = &fake_store};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	return controller;
+}
+
+static inline struct controller *start_node(const struct kernel_port *kernel)
+{
+	struct controller *controller = make_node(kernel);
+
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static inline const char *member(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	if (!json_object_object_get_ex(object, key, &value))
+		fail_msg("there is no member %s", key);
+	return value ? json_object_get_string(value) : "null";
+}
+
+#endif

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * What the node says of itself: tiers and guard only as they are in force, each
+ * finding raised and cleared with its cause, readiness with the reason against it.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "node_scene.h"
+
+static void expect_node(struct controller *controller, const char *key, const char *wanted)
+{
+	struct json_object *node = query(controller, "node"), *value = NULL;
+
+	assert_true(json_object_object_get_ex(node, key, &value));
+	assert_string_equal(json_object_get_string(value), wanted);
+	json_object_put(node);
+}
+
+static void expect_unready(struct controller *controller, const char *part)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	char reason[256] = "";
+
+	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
+	if (!strstr(reason, part))
+		fail_msg("'%s' does not say '%s'", reason, part);
+}
+
+static void expect_ready(struct controller *controller)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	char reason[256] = "";
+
+	if (!faces->ready(faces->self, reason, sizeof(reason)))
+		fail_msg("not ready: %s", reason);
+}
+
+/* --- tiers and guard ------------------------------------------------------------------------------- */
+
+static void tiers_are_those_in_force(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	expect_node(controller, "tiers", "0 1 2");
+	expect_node(controller, "guard", "enforce");
+	expect_node(controller, "partition", "root");
+	assert_int_equal(nr_findings(controller, "", ""), 0);
+	/* What protects less is still there, what does not protect is not. */
+	fake_side.guard.state = GUARD_PARTIAL;
+	expect_node(controller, "guard", "partial");
+	expect_node(controller, "tiers", "0 1 2");
+	fake_side.guard.state = GUARD_INACTIVE;
+	expect_node(controller, "guard", "absent");
+	expect_node(controller, "tiers", "0 1");
+	controller_free(controller);
+}
+
+static void a_guard_that_only_records_is_no_tier(void **state)
+{
+	struct controller *controller;
+
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	expect_node(controller, "guard", "audit");
+	expect_node(controller, "tiers", "0 1");
+	controller_free(controller);
+}
+
+static void without_bpf_there_is_no_guard(void **state)
+{
+	struct controller *controller = start_node(NULL);
+
+	expect_node(controller, "guard", "absent");
+	expect_node(controller, "tiers", "0 1");
+	assert_int_equal(nr_rows(controller, "feature"), 0);
+	assert_int_equal(nr_rows(controller, "prog"), 0);
+	controller_tick(controller);
+	controller_free(controller);
+}
+
+static void an_invalid_partition_is_no_tier(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	partition_invalid = true;
+	controller_wake(controller);
+	expect_node(controller, "tiers", "0 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_held",
+				     "'root invalid (Cpu list in cpuset.cpus not exclusive)'"),
+			 1);
+	partition_invalid = false;
+	controller_wake(controller);
+	expect_node(controller, "tiers", "0 1 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_held", ""), 0);
+	controller_free(controller);
+}
+
+static void tier_one_needs_a_strict_reservation(void **state)
+{
+	struct controller *controller;
+
+	config.policy.cpu_options.strict_reservation = false;
+	policy = config.policy;
+	controller = start_node(&fake_side_port);
+	expect_node(controller, "tiers", "0 2");
+	expect_node(controller, "partition", "member");
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "may run on CPUs"), 1);
+	/* Nor is it asked for where it is switched off. */
+	config.policy.cpu_options.strict_reservation = true;
+	policy = config.policy;
+	config.partitions = PARTITIONS_OFF;
+	controller_free(controller);
+	controller = start_node(&fake_side_port);
+	expect_node(controller, "tiers", "0 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 1);
+	assert_int_equal(nr_findings(controller, "tier1_not_held", ""), 0);
+	controller_free(controller);
+}
+
+static void foreign_containers_keep_the_partition_away(void **state)
+{
+	struct controller *controller;
+
+	strcpy(foreign_scope, "machine.slice");
+	controller = start_node(&fake_side_port);
+	expect_node(controller, "tiers", "0 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "machine.slice runs outside"),
+			 1);
+	controller_free(controller);
+	/* An operator may accept what becomes of them. */
+	config.host_tasks = HOST_TASKS_RESERVED;
+	controller = start_node(&fake_side_port);
+	expect_node(controller, "tiers", "0 1 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
+	controller_free(controller);
+}
+
+/* --- the guard's self-test -------------------------------------------------------------------------- */
+
+static void the_self_test_is_repeated(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	assert_int_equal(fake_side.nr_self_tests, 1);
+	assert_string_equal(fake_side.self_test_path, "pinfold.slice/pinfold-selftest");
+	fake_side.guard.state = GUARD_PARTIAL;
+	strcpy(fake_side.guard.reason, "one program is missing");
+	fake->now_ns += 59 * S;
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_self_tests, 1);
+	assert_int_equal(nr_findings(controller, "guard_not_active", ""), 0);
+	fake->now_ns += S;
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_self_tests, 2);
+	assert_int_equal(nr_findings(controller, "guard_not_active", "one program is missing"), 1);
+	/* Another reason takes the place of the first. */
+	strcpy(fake_side.guard.reason, "all of them are");
+	fake->now_ns += 60 * S;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "guard_not_active", ""), 1);
+	assert_int_equal(nr_findings(controller, "guard_not_active", "all of them are"), 1);
+	fake_side.guard.state = GUARD_ACTIVE;
+	fake->now_ns += 60 * S;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "guard_not_active", ""), 0);
+	assert_int_equal(fake_side.nr_ticks, 4);
+	controller_free(controller);
+}
+
+/* The kernel changes effective sets without telling, so time is a reason to look. */
+static void a_tick_looks_again_after_ten_seconds(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	fake->now_ns += 10 * S - 1;
+	controller_tick(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	fake->now_ns += 1;
+	controller_tick(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_kernel_side_that_fails_is_left_out(void **state)
+{
+	struct controller *controller;
+
+	fake_side.start_error = -EPERM;
+	controller = start_node(&fake_side_port);
+	assert_int_equal(fake_side.nr_entered, 0);
+	assert_int_equal(nr_findings(controller, "kernel_side_absent", "could not be loaded"), 1);
+	expect_node(controller, "guard", "absent");
+	assert_int_equal(fake_side.nr_published, 0);
+	controller_free(controller);
+	/* Loaded, but it would deny our own writes: as bad. */
+	fake_side.start_error = 0;
+	fake_side.enter_error = -EIO;
+	controller = start_node(&fake_side_port);
+	assert_int_equal(fake_side.nr_entered, 1);
+	assert_int_equal(nr_findings(controller, "kernel_side_absent", ""), 1);
+	controller_free(controller);
+	/* A newer agent's: the caller must leave everything as it is. */
+	fake_side.start_error = -EPROTO;
+	controller = make_node(&fake_side_port);
+	assert_int_equal(controller_start(controller), -EPROTO);
+	controller_free(controller);
+}
+
+/* --- readiness -------------------------------------------------------------------------------------- */
+
+static void ready_means_that_all_is_there(void **state)
+{
+	struct controller *controller = make_node(&fake_side_port);
+	const struct faces_port *faces = controller_faces(controller);
+	const struct source_sink *sink = controller_source_sink(controller);
+	char reason[64] = "";
+
+	expect_unready(controller, "starting");
+	assert_true(faces->healthy(faces->self, reason, sizeof(reason)));
+	assert_string_equal(reason, "ok");
+	assert_int_equal(controller_start(controller), 0);
+	expect_unready(controller, "manifests");
+	expect_node(controller, "ready", "false");
+	/* Half of the manifests is not all of them. */
+	sink->scanned(sink->self, NULL, 0, false);
+	expect_unready(controller, "manifests");
+	sink->scanned(sink->self, NULL, 0, true);
+	expect_ready(controller);
+	expect_node(controller, "ready", "true");
+	controller_free(controller);
+}
+
+static void a_root_that_cannot_be_set_up_is_not_ready(void **state)
+{
+	struct controller *controller;
+
+	fake->apply_error = -EROFS;
+	strcpy(fake->apply_path, "pinfold.slice");
+	controller = start_node(&fake_side_port);
+	scan(controller, NULL, 0);
+	expect_unready(controller, "the workload root cannot be set up: pinfold.slice: injected");
+	fake->apply_error = 0;
+	fake->now_ns += S;
+	controller_wake(controller);
+	/* The step that failed is done; the next look sees that there is nothing left to do. */
+	controller_wake(controller);
+	expect_ready(controller);
+	controller_free(controller);
+}
+
+/* --- findings of others ----------------------------------------------------------------------------- */
+
+static void findings_come_and_go_by_name(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	controller_finding(controller, "first", "one", "do a");
+	controller_finding(controller, "second", "two", "do b");
+	controller_finding(controller, "first", "changed", "do c");
+	assert_int_equal(nr_findings(controller, "first", ""), 1);
+	assert_int_equal(nr_findings(controller, "first", "changed"), 1);
+	controller_clear_finding(controller, "first");
+	assert_int_equal(nr_findings(controller, "first", ""), 0);
+	assert_int_equal(nr_findings(controller, "second", "two"), 1);
+	controller_clear_finding(controller, "never raised");
+	assert_int_equal(nr_findings(controller, "second", "two"), 1);
+	/* More than there is room for are not listed, and harm nobody. */
+	for (int i = 0; i < 100; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "many-%d", i);
+		controller_finding(controller, name, "m", "r");
+	}
+	assert_int_equal(nr_findings(controller, "second", "two"), 1);
+	assert_int_equal(nr_findings(controller, "many-0", ""), 1);
+	controller_free(controller);
+}
+
+static void a_remedy_may_change_alone(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct json_object *node, *finding;
+
+	controller_finding(controller, "name", "message", "old remedy");
+	controller_finding(controller, "name", "message", "new remedy");
+	node = query(controller, "node");
+	finding = json_object_array_get_idx(json_object_object_get(node, "findings"), 0);
+	assert_string_equal(json_object_get_string(json_object_object_get(finding, "remedy")),
+			    "new remedy");
+	json_object_put(node);
+	controller_free(controller);
+}
+
+/* --- the other objects -------------------------------------------------------------------------------- */
+
+static void a_container_is_shown_as_it_runs(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct json_object *list, *row;
+
+	scan(controller, pods, 1);
+	list = query(controller, "container");
+	assert_int_equal(json_object_array_length(list), 1);
+	row = json_object_array_get_idx(list, 0);
+	assert_string_equal(member(row, "effective_cpus"), "2-5");
+	assert_string_equal(member(row, "processes"), "0");
+	assert_string_equal(member(row, "run_seconds"), "7.000000007");
+	assert_string_equal(member(row, "wait_seconds"), "80.000000008");
+	assert_string_equal(member(row, "migrations_within_node"), "192");
+	assert_string_equal(member(row, "migrations_across_nodes"), "256");
+	json_object_put(list);
+	/* Not counted is not zero. */
+	fake_side.usage_error = -ENOENT;
+	list = query(controller, "container");
+	row = json_object_array_get_idx(list, 0);
+	assert_string_equal(member(row, "run_seconds"), "null");
+	assert_string_equal(member(row, "effective_cpus"), "2-5");
+	json_object_put(list);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void the_state_file_is_shown(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct json_object *row = query(controller, "state");
+
+	assert_string_equal(member(row, "present"), "false");
+	assert_string_equal(member(row, "written_ns"), "null");
+	json_object_put(row);
+	scan(controller, pods, 2);
+	row = query(controller, "state");
+	assert_string_equal(member(row, "present"), "true");
+	assert_string_equal(member(row, "writable"), "true");
+	assert_string_equal(member(row, "pods"), "2");
+	assert_string_equal(member(row, "containers"), "2");
+	assert_string_equal(member(row, "problem"), "null");
+	json_object_put(row);
+	fake->save_error = -ENOSPC;
+	scan(controller, pods, 1);
+	row = query(controller, "state");
+	assert_string_equal(member(row, "writable"), "false");
+	assert_string_equal(member(row, "problem"), "No space left on device");
+	json_object_put(row);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void other_objects_are_there(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	const struct faces_port *faces = controller_faces(controller);
+	struct json_object *json = NULL;
+
+	assert_int_equal(nr_rows(controller, "cpu"), 16);
+	assert_int_equal(nr_rows(controller, "feature"), 3);
+	assert_int_equal(nr_rows(controller, "prog"), 2);
+	json = query(controller, "policy");
+	assert_string_equal(member(json, "cpu_manager_policy"), "static");
+	json_object_put(json);
+	json = NULL;
+	assert_int_equal(faces->query(faces->self, "nothing", &json), -ENOENT);
+	assert_null(json);
+	controller_free(controller);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(tiers_are_those_in_force, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_guard_that_only_records_is_no_tier, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(without_bpf_there_is_no_guard, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(an_invalid_partition_is_no_tier, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(tier_one_needs_a_strict_reservation, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(foreign_containers_keep_the_partition_away,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(the_self_test_is_repeated, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_tick_looks_again_after_ten_seconds, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_kernel_side_that_fails_is_left_out, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(ready_means_that_all_is_there, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_root_that_cannot_be_set_up_is_not_ready,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(findings_come_and_go_by_name, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_remedy_may_change_alone, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_container_is_shown_as_it_runs, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_state_file_is_shown, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(other_objects_are_there, set_up_node, tear_down),
+	};
+
+	/* What goes wrong here does so on purpose. */
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
