@@ -136,6 +136,8 @@ static pid_t hold_stubbornly(void)
 
 		if (instance_take(path, &instance) || write(pipe_fds[1], "r", 1) != 1)
 			_exit(1);
+		/* Nobody waits for ever for one that was not ended. */
+		alarm(20);
 		for (;;)
 			pause();
 	}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * What the controller tells the kernel side, and what it makes of its events: the
+ * right group, the right culprit, the right container.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "node_scene.h"
+
+/* --- events ------------------------------------------------------------------------------------------ */
+
+static uint64_t id_of(const char *path)
+{
+	struct group_status status;
+
+	assert_int_equal(fake_status(NULL, path, &status), 0);
+	return status.cgroup_id;
+}
+
+/* A group of somebody else's, so that a culprit lives somewhere. */
+static uint64_t make_stranger(const char *path)
+{
+	struct step step = {.kind = STEP_CREATE};
+	char error[GROUP_ERROR_MAX];
+
+	snprintf(step.path, sizeof(step.path), "%s", path);
+	assert_int_equal(fake_create(&step, error), 0);
+	return id_of(path);
+}
+
+static struct kernel_event event_of(const char *kind, uint64_t culprit, uint64_t target,
+				    const char *detail)
+{
+	struct kernel_event event = {.pid = 77, .cgroup_id = culprit, .target_id = target};
+
+	snprintf(event.kind, sizeof(event.kind), "%s", kind);
+	snprintf(event.aspect, sizeof(event.aspect), "cpuset_files");
+	snprintf(event.action, sizeof(event.action), "none");
+	snprintf(event.comm, sizeof(event.comm), "culprit");
+	snprintf(event.detail, sizeof(event.detail), "%s", detail);
+	event.suppressed = 4;
+	return event;
+}
+
+static void tell(struct controller *controller, const struct kernel_event *event)
+{
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+
+	sink->event(sink->self, event);
+}
+
+static struct json_object *last_of(struct json_object *list)
+{
+	size_t nr = json_object_array_length(list);
+
+	assert_true(nr > 0);
+	return json_object_array_get_idx(list, nr - 1);
+}
+
+static void an_event_gets_its_names(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct kernel_event event;
+	struct json_object *list, *row;
+	uint64_t culprit, target;
+
+	scan(controller, pods, 1);
+	culprit = make_stranger("user.slice");
+	target = id_of("pinfold.slice/poduid-a/exclusive");
+	event = event_of("deny", culprit, target, "open for writing cpuset.cpus");
+	tell(controller, &event);
+	list = query(controller, "event");
+	row = last_of(list);
+	assert_string_equal(member(row, "kind"), "deny");
+	assert_string_equal(member(row, "aspect"), "cpuset_files");
+	assert_string_equal(member(row, "action"), "none");
+	assert_string_equal(member(row, "pid"), "77");
+	assert_string_equal(member(row, "comm"), "culprit");
+	assert_string_equal(member(row, "cgroup"), "user.slice");
+	assert_string_equal(member(row, "target"), "pinfold.slice/poduid-a/exclusive");
+	assert_string_equal(member(row, "pod"), "default/a");
+	assert_string_equal(member(row, "container"), "exclusive");
+	assert_string_equal(member(row, "detail"), "open for writing cpuset.cpus");
+	assert_string_equal(member(row, "suppressed"), "4");
+	json_object_put(list);
+	/* A denied write has changed nothing. */
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void what_is_gone_keeps_its_number(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct kernel_event event = event_of("deny", 1999, 0, "x");
+	struct json_object *list, *row;
+
+	tell(controller, &event);
+	list = query(controller, "event");
+	row = last_of(list);
+	assert_string_equal(member(row, "cgroup"), "(gone, id 1999)");
+	assert_string_equal(member(row, "target"), "null");
+	assert_string_equal(member(row, "pod"), "null");
+	json_object_put(list);
+	controller_free(controller);
+}
+
+static int root_path_of(void *self, uint64_t id, char *ret_path, size_t size)
+{
+	*ret_path = '\0';
+	return 0;
+}
+
+static void the_root_cgroup_has_a_name(void **state)
+{
+	struct kernel_event event = event_of("deny", 1, 0, "x");
+	struct controller *controller;
+	struct json_object *list;
+
+	groups.path_of = root_path_of;
+	controller = start_node(&fake_side_port);
+	tell(controller, &event);
+	list = query(controller, "event");
+	assert_string_equal(member(last_of(list), "cgroup"), "/");
+	json_object_put(list);
+	controller_free(controller);
+}
+
+/* Its own cgroups are a workload's affair; one that became empty may end a pod. */
+static void life_cycles_are_no_events(void **state)
+{
+	static const struct {
+		const char *kind;
+		bool looks;
+	} rows[] = {
+		{"mkdir", false},   {"attach", false}, {"populated", false},
+		{"release", false}, {"empty", true},   {"rmdir", true},
+	};
+	struct controller *controller = start_node(&fake_side_port);
+	size_t nr = nr_rows(controller, "event");
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kernel_event event = event_of(rows[i].kind, 1, 1, "");
+
+		fake->wake_ns = 0;
+		tell(controller, &event);
+		assert_int_equal(!!fake->wake_ns, rows[i].looks);
+	}
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	controller_free(controller);
+}
+
+/* --- culprits ------------------------------------------------------------------------------------------ */
+
+static void expect_drift(struct controller *controller, size_t index, const char *key,
+			 const char *wanted)
+{
+	struct json_object *list = query(controller, "drift");
+
+	assert_true(index < json_object_array_length(list));
+	assert_string_equal(member(json_object_array_get_idx(list, index), key), wanted);
+	json_object_put(list);
+}
+
+/* The kernel's event first, then the look that finds the change. */
+static void a_culprit_is_named_before_the_change_is_seen(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct kernel_event event;
+
+	scan(controller, pods, 1);
+	event = event_of("drift", make_stranger("user.slice/a"),
+			 id_of("pinfold.slice/poduid-a/exclusive"), "cpuset.cpus");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	fake->wake_ns = 0;
+	tell(controller, &event);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "cause", "user");
+	expect_drift(controller, 0, "pid", "77");
+	expect_drift(controller, 0, "comm", "culprit");
+	expect_drift(controller, 0, "writer_cgroup", "user.slice/a");
+	expect_drift(controller, 0, "wanted", "2-5");
+	expect_drift(controller, 0, "found", "2-15");
+	expect_drift(controller, 0, "action", "repair");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The look first: the event completes the row that is there. */
+static void a_culprit_is_named_after_the_repair(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "exclusive-too", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct kernel_event event;
+
+	scan(controller, pods, 2);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 2);
+	event = event_of("drift", make_stranger("user.slice"),
+			 id_of("pinfold.slice/poduid-b/exclusive-too"), "cpuset.cpus");
+	tell(controller, &event);
+	assert_int_equal(nr_rows(controller, "drift"), 2);
+	expect_drift(controller, 0, "cause", "unknown");
+	expect_drift(controller, 0, "pid", "null");
+	expect_drift(controller, 1, "cgroup", "pinfold.slice/poduid-b/exclusive-too");
+	expect_drift(controller, 1, "cause", "user");
+	expect_drift(controller, 1, "pid", "77");
+	/* Another file of the same group is another row. */
+	event = event_of("drift", event.cgroup_id, event.target_id, "cpuset.cpus.partition");
+	tell(controller, &event);
+	assert_int_equal(nr_rows(controller, "drift"), 3);
+	expect_drift(controller, 2, "attribute", "partition");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void causes_follow_where_the_culprit_lives(void **state)
+{
+	static const struct {
+		const char *cgroup, *cause;
+		uint32_t pid;
+	} rows[] = {
+		{"init.scope", "systemd", 1},
+		{"system.slice/kubelet.service", "kubelet", 9},
+		{"system.slice/containerd.service", "runtime", 9},
+		{"system.slice/crio.service", "runtime", 9},
+		{"system.slice/docker.service", "runtime", 9},
+		{"system.slice/cron.service", "user", 9},
+	};
+	static const char *const files[] = {"cpuset.mems", "cpuset.cpus", "cpuset.cpus.partition",
+					    "cpu.weight",  "cpu.max",	  "memory.max"};
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct kernel_event event;
+
+	scan(controller, pods, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		event = event_of("drift", make_stranger(rows[i].cgroup),
+				 id_of("pinfold.slice/poduid-a/exclusive"), files[i]);
+		event.pid = rows[i].pid;
+		tell(controller, &event);
+		expect_drift(controller, i, "cause", rows[i].cause);
+	}
+	expect_drift(controller, 0, "attribute", "mems");
+	expect_drift(controller, 1, "attribute", "cpus");
+	expect_drift(controller, 2, "attribute", "partition");
+	expect_drift(controller, 3, "attribute", "weight");
+	expect_drift(controller, 4, "attribute", "quota");
+	expect_drift(controller, 5, "attribute", "memory");
+	/* A file that is not ours has no row. */
+	event = event_of("drift", event.cgroup_id, event.target_id, "cgroup.freeze");
+	tell(controller, &event);
+	assert_int_equal(nr_rows(controller, "drift"), ARRAY_SIZE(rows));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- the policy ------------------------------------------------------------------------------------------ */
+
+static const struct managed_group *managed(const char *path)
+{
+	for (uint32_t i = 0; i < fake_side.policy.nr_groups; i++)
+		if (fake_side.groups[i].cgroup_id == id_of(path))
+			return &fake_side.groups[i];
+	return NULL;
+}
+
+static int surroundings(void *self, struct managed_group *ret_groups, uint32_t max,
+			uint32_t *ret_nr)
+{
+	assert_true(max > 1);
+	ret_groups[0] = (struct managed_group){.cgroup_id = 5001, .scope = MANAGED_SELF};
+	ret_groups[1] = (struct managed_group){.cgroup_id = 5002, .scope = MANAGED_OVERLAP};
+	*ret_nr = 2;
+	return 0;
+}
+
+static void the_policy_names_each_group(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 10000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller;
+	const struct managed_group *group;
+	char cpus[64];
+
+	config.enforcement.affinity = ENFORCEMENT_AUDIT;
+	config.enforcement.cgroup_moves = ENFORCEMENT_OFF;
+	config.runtime_writes = RUNTIME_WRITES_DENY;
+	config.guard_expiry_ns = 42;
+	groups.surroundings = surroundings;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 2);
+	assert_int_equal(fake_side.policy.nr_groups, 5 + 2);
+	group = managed("pinfold.slice/poduid-a/exclusive");
+	assert_non_null(group);
+	assert_true(group->is_container);
+	assert_int_equal(group->scope, MANAGED_TREE);
+	assert_int_equal(group->level, 3);
+	cpuset_format(&group->cpus, cpus, sizeof(cpus));
+	assert_string_equal(cpus, "2-3,8-15");
+	/* CPUs 0 to 7 are on node 0, the others on node 1. */
+	assert_int_equal(group->nodes, 3);
+	group = managed("pinfold.slice/poduid-b/web");
+	assert_int_equal(group->nodes, 1);
+	group = managed("pinfold.slice/poduid-a");
+	assert_non_null(group);
+	assert_false(group->is_container);
+	assert_int_equal(fake_side.groups[5].cgroup_id, 5001);
+	assert_int_equal(fake_side.groups[6].cgroup_id, 5002);
+	cpuset_format(&fake_side.policy.protected_cpus, cpus, sizeof(cpus));
+	assert_string_equal(cpus, "2-3,8-15");
+	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_ENFORCE);
+	assert_int_equal(fake_side.policy.affinity, ENFORCEMENT_AUDIT);
+	assert_int_equal(fake_side.policy.cgroup_moves, ENFORCEMENT_OFF);
+	assert_true(fake_side.policy.runtime_writes_deny);
+	assert_true(fake_side.policy.guards_siblings);
+	assert_false(fake_side.policy.pid1_writes_cpusets);
+	assert_int_equal(fake_side.policy.guard_expiry_ns, 42);
+	assert_int_equal(fake_side.policy.nr_actors, 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void observing_enforces_nothing(void **state)
+{
+	struct controller *controller;
+
+	config.mode = MODE_OBSERVE;
+	config.policy.cpu_options.strict_reservation = false;
+	policy = config.policy;
+	controller = start_node(&fake_side_port);
+	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_OFF);
+	assert_int_equal(fake_side.policy.affinity, ENFORCEMENT_OFF);
+	assert_int_equal(fake_side.policy.cgroup_moves, ENFORCEMENT_OFF);
+	assert_false(fake_side.policy.runtime_writes_deny);
+	assert_false(fake_side.policy.guards_siblings);
+	controller_free(controller);
+}
+
+static void a_policy_that_is_not_taken_is_a_finding(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	unsigned int nr;
+
+	fake_side.publish_error = -ENOSPC;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_findings(controller, "guard_policy_old", "could not be told"), 1);
+	nr = fake_side.nr_published;
+	/* Each look tries again, until it is told; then there is nothing to tell. */
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, ++nr);
+	assert_int_equal(nr_findings(controller, "guard_policy_old", "could not be told"), 1);
+	fake_side.publish_error = 0;
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, ++nr);
+	assert_int_equal(nr_findings(controller, "guard_policy_old", ""), 0);
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, nr);
+	/* What comes into force late is told at once, and what it missed is looked for. */
+	fake->wake_ns = 0;
+	sink->completed(sink->self);
+	assert_int_equal(fake_side.nr_published, nr + 1);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	assert_int_equal(nr_findings(controller, "guard_policy_old", ""), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* A group that is gone by now, or cannot be read, is left out; the others are guarded. */
+static void groups_that_are_gone_are_left_out(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+
+	scan(controller, pods, 1);
+	assert_int_equal(fake_side.policy.nr_groups, 3);
+	fake_remove("pinfold.slice/poduid-a/exclusive");
+	sink->completed(sink->self);
+	assert_int_equal(fake_side.policy.nr_groups, 2);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_event_gets_its_names, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_gone_keeps_its_number, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_root_cgroup_has_a_name, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(life_cycles_are_no_events, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_culprit_is_named_before_the_change_is_seen,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_culprit_is_named_after_the_repair, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(causes_follow_where_the_culprit_lives, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_policy_names_each_group, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(observing_enforces_nothing, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_policy_that_is_not_taken_is_a_finding,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(groups_that_are_gone_are_left_out, set_up_node,
+						tear_down),
+	};
+
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
