@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * Starts with what an earlier life left, reloads, dry runs: what is brought back,
+ * what is told, and what is refused whole.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "format/kubelet_import.h"
+#include "format/state.h"
+#include "lib/log.h"
+#include "lib/text.h"
+#include "node_scene.h"
+
+/* --- the state file ---------------------------------------------------------------------------------- */
+
+/* As after a reboot with these CPUs only. */
+static struct topology *machine_of(uint32_t nr_cpus)
+{
+	struct topology_cpu cpus[16];
+	struct topology_facts facts = {.cpus = cpus, .nr_cpus = nr_cpus, TOPOLOGY_COUNT_ALL};
+	struct topology *smaller = NULL;
+	char error[256];
+
+	for (uint32_t i = 0; i < nr_cpus; i++)
+		cpus[i] = (struct topology_cpu){i, i / 2 * 2, i / 8, i / 8, i / 8};
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &smaller), 0);
+	return smaller;
+}
+
+static void a_changed_machine_is_told(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	controller_free(controller);
+	topology_free(topology);
+	topology = machine_of(12);
+	controller = start_node(NULL);
+	assert_int_equal(
+		nr_findings(controller, "machine_changed", "had CPUs 0-15, now it has 0-11"), 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	/* The same machine is no news. */
+	fake->has_state = false;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	controller_free(controller);
+	controller = start_node(NULL);
+	assert_int_equal(nr_findings(controller, "machine_changed", ""), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The checksum covers the second line alone, so the version can be raised in place. */
+static void a_newer_agents_state_is_left_alone(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+	uint32_t nr_groups;
+	char *version;
+
+	scan(controller, pods, 1);
+	nr_groups = fake->nr_groups;
+	controller_free(controller);
+	version = strstr(fake->state, "\"version\":");
+	assert_non_null(version);
+	version = strchr(version, '1');
+	assert_non_null(version);
+	*version = '9';
+	controller = make_node(&fake_side_port);
+	assert_int_equal(controller_start(controller), -EPROTO);
+	assert_int_equal(fake->nr_aside, 0);
+	assert_true(fake->has_state);
+	assert_int_equal(fake->nr_groups, nr_groups);
+	assert_int_equal(fake_side.nr_starts, 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static int load_error;
+
+static int failing_load(void *self, char **ret_data, size_t *ret_len)
+{
+	return load_error;
+}
+
+static int failing_set_aside(void *self, char *ret_name, size_t size)
+{
+	return -EROFS;
+}
+
+static struct controller *start_with(const struct store_port *store)
+{
+	const struct controller_ports ports = {
+		.clock = &fake_clock, .loop = &fake_loop, .groups = &groups, .store = store};
+	struct controller *controller = NULL;
+	char error[256];
+
+	assert_int_equal(controller_new(topology, &policy, &options, &ports, error, sizeof(error),
+					&controller),
+			 0);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static void a_state_that_cannot_be_read_is_set_aside(void **state)
+{
+	struct store_port store = fake_store;
+	struct controller *controller;
+
+	store.load = failing_load;
+	load_error = -EIO;
+	controller = start_with(&store);
+	assert_int_equal(fake->nr_aside, 1);
+	assert_int_equal(nr_findings(controller, "state_set_aside", "Input/output error"), 1);
+	assert_int_equal(nr_findings(controller, "state_set_aside", "kept as state.json.bad-1"), 1);
+	controller_free(controller);
+	/* Even that may fail; the agent lives on all the same. */
+	store.set_aside = failing_set_aside;
+	controller = start_with(&store);
+	assert_int_equal(nr_findings(controller, "state_set_aside", "kept as (nothing)"), 1);
+	controller_free(controller);
+	/* No file at all is a first start, and nothing to tell. */
+	load_error = -ENOENT;
+	controller = start_with(&store);
+	assert_int_equal(nr_findings(controller, "state_set_aside", ""), 0);
+	controller_free(controller);
+}
+
+/* --- pods found running without a record -------------------------------------------------------------- */
+
+static void expect_pod(struct controller *controller, const char *key, const char *wanted)
+{
+	struct json_object *pods = query(controller, "pod");
+
+	assert_int_equal(json_object_array_length(pods), 1);
+	assert_string_equal(member(json_object_array_get_idx(pods, 0), key), wanted);
+	json_object_put(pods);
+}
+
+static void limits_are_found_as_they_are_in_force(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "web", 500, false)};
+	struct controller *controller = start_node(NULL);
+
+	pods[0]->containers->limit.cpu_mcpu = 1500;
+	pods[0]->containers->limit.memory_bytes = 256 << 20;
+	pods[0]->overhead.memory_bytes = 16 << 20;
+	pods[0]->overhead.cpu_mcpu = 0;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("web", GROUP_CPU_MAX), "150000 100000");
+	populate(true);
+	controller_free(controller);
+	fake->has_state = false;
+	controller = start_node(NULL);
+	expect_pod(controller, "namespace", "recovered");
+	expect_pod(controller, "state", "ending");
+	expect_pod(controller, "detail", "found running; there was no record of it");
+	assert_string_equal(file_of("web", GROUP_CPU_MAX), "150000 100000");
+	assert_string_equal(file_of("web", GROUP_MEMORY_MAX), "268435456");
+	assert_string_equal(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "285212672");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Empty groups and odd files make no pod. */
+static void only_what_runs_is_found(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 2);
+	controller_free(controller);
+	fake->has_state = false;
+	controller = start_node(NULL);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void two_on_the_same_cpus_cannot_both_keep_them(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("b", "exclusive-too", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 2);
+	populate(true);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	controller_free(controller);
+	fake->has_state = false;
+	controller = start_node(NULL);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_int_equal(nr_findings(controller, "grant_lost", "runs, but its CPUs cannot be kept"),
+			 1);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void systemd_layout(void *self, struct plan_layout *ret_layout)
+{
+	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .systemd = true};
+}
+
+/* A unit's name has '_' where the uid has '-'. */
+static void uids_of_units_are_translated(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller;
+
+	groups.layout = systemd_layout;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	populate(true);
+	controller_free(controller);
+	/* The cgroup room tells uids as they stand in the name of the unit. */
+	for (uint32_t i = 0; i < fake->nr_groups; i++)
+		if (*fake_at(i)->uid)
+			strcpy(fake_at(i)->uid, "uid_a");
+	fake->has_state = false;
+	controller = start_node(NULL);
+	expect_pod(controller, "uid", "uid-a");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void cgroups_that_cannot_be_read_stop_the_start(void **state)
+{
+	struct controller *controller = make_node(NULL);
+
+	fake->observe_error = -EIO;
+	assert_int_equal(controller_start(controller), -EIO);
+	controller_free(controller);
+}
+
+/* --- a manifest for what was taken over ------------------------------------------------------------------ */
+
+/* A state as `pinfold state import kubelet` leaves it: pods that wait for their manifest. */
+static void import_state(struct pod_spec *const *specs, uint32_t nr)
+{
+	struct controller *controller = start_node(NULL);
+	struct pod_spec **renamed = calloc(nr, sizeof(*renamed));
+
+	assert_non_null(renamed);
+	for (uint32_t i = 0; i < nr; i++) {
+		renamed[i] = pod_spec_copy(specs[i]);
+		strcpy(renamed[i]->namespace, KUBELET_IMPORT_NAMESPACE);
+		strcpy(renamed[i]->name, specs[i]->uid);
+	}
+	scan(controller, renamed, nr);
+	populate(true);
+	scan(controller, NULL, 0);
+	controller_free(controller);
+	free_pods(renamed, nr);
+	free(renamed);
+}
+
+static void an_imported_pod_takes_its_manifest(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true),
+				   fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller;
+
+	import_state(pods, 2);
+	controller = start_node(NULL);
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	populate(false);
+	/* z is gone; a stays where it is although lower CPUs are free now. */
+	populate(true);
+	fake_find("pinfold.slice/poduid-z")->populated = false;
+	scan(controller, pods + 1, 1);
+	expect_pod(controller, "namespace", "default");
+	expect_pod(controller, "name", "a");
+	expect_pod(controller, "state", "running");
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "4-5");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* A manifest that does not name what holds CPUs would lose them: it is decided anew. */
+static void another_container_is_another_decision(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true),
+				   fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller;
+
+	import_state(pods, 2);
+	controller = start_node(NULL);
+	strcpy(pods[1]->containers->name, "renamed");
+	fake_find("pinfold.slice/poduid-z")->populated = false;
+	scan(controller, pods + 1, 1);
+	expect_pod(controller, "name", "a");
+	assert_string_equal(file_of("renamed", GROUP_CPUSET_CPUS), "2-3");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* A pod that a source had named is no imported one, whatever its namespace. */
+static void a_running_pod_is_not_taken_over(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true),
+				   fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	strcpy(pods[1]->namespace, KUBELET_IMPORT_NAMESPACE);
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "4-5");
+	scan(controller, pods + 1, 1);
+	/* Changed: decided anew, so the free CPUs below are taken. */
+	pods[1]->containers->request.memory_bytes = 32 << 20;
+	pods[1]->containers->limit = pods[1]->containers->request;
+	scan(controller, pods + 1, 1);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-3");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* A pod of shared and exclusive slices. */
+static struct pod_spec *bubble_pod(void)
+{
+	struct pod_spec *spec = fake_pod("bubble", "one", 2000, true);
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+
+	assert_non_null(containers);
+	containers[0] = containers[1] = spec->containers[0];
+	strcpy(containers[1].name, "rest");
+	containers[1].request.cpu_mcpu = 500;
+	containers[1].limit = RESOURCES_UNSET;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 2;
+	spec->has_pod_resources = true;
+	spec->request.cpu_mcpu = 4000;
+	spec->request.memory_bytes = 256 << 20;
+	spec->limit = spec->request;
+	return spec;
+}
+
+static void an_imported_bubble_keeps_its_slices(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true), bubble_pod()};
+	struct controller *controller;
+
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	import_state(pods, 2);
+	controller = start_node(NULL);
+	fake_find("pinfold.slice/poduid-z")->populated = false;
+	assert_string_equal(file_of("one", GROUP_CPUSET_CPUS), "4-5");
+	assert_string_equal(file_of("rest", GROUP_CPUSET_CPUS), "6-7");
+	scan(controller, pods + 1, 1);
+	expect_pod(controller, "namespace", "default");
+	expect_pod(controller, "bubble", "4-7");
+	assert_string_equal(file_of("one", GROUP_CPUSET_CPUS), "4-5");
+	assert_string_equal(file_of("rest", GROUP_CPUSET_CPUS), "6-7");
+	controller_free(controller);
+	/* Without pod-level resources it is another pod: decided anew. */
+	import_state(pods, 2);
+	controller = start_node(NULL);
+	fake_find("pinfold.slice/poduid-z")->populated = false;
+	pods[1]->has_pod_resources = false;
+	pods[1]->request = pods[1]->limit = RESOURCES_UNSET;
+	scan(controller, pods + 1, 1);
+	expect_pod(controller, "bubble", "null");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* --- reload ------------------------------------------------------------------------------------------------ */
+
+static void a_reload_is_taken_whole_or_not_at_all(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct policy next = policy;
+	char error[256] = "";
+
+	scan(controller, pods, 1);
+	/* The CPUs it holds would be reserved. */
+	cpuset_parse("0-3", 3, &next.reserved_list);
+	assert_int_equal(controller_reload(controller, &next, &options, error, sizeof(error)),
+			 -EBUSY);
+	assert_non_null(strstr(error, "pod default/a would lose its grant: "));
+	assert_int_equal(cpuset_count(controller_reserved(controller)), 2);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
+	/* What no machine can do. */
+	cpuset_parse("0-99", 4, &next.reserved_list);
+	assert_int_equal(controller_reload(controller, &next, &options, error, sizeof(error)),
+			 -EINVAL);
+	assert_string_not_equal(error, "");
+	assert_int_equal(cpuset_count(controller_reserved(controller)), 2);
+	/* A reservation that spares it is in force at once, for the shared pool and the file. */
+	cpuset_parse("0-1,14-15", 9, &next.reserved_list);
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	assert_int_equal(controller_reload(controller, &next, &options, error, sizeof(error)), 0);
+	assert_int_equal(cpuset_count(controller_reserved(controller)), 4);
+	assert_non_null(strstr(fake->state, "0-1,14-15"));
+	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_AUDIT);
+	assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_CPUS], "2-13");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-9");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_reload_is_in_the_log(void **state)
+{
+	struct controller *controller = start_node(NULL);
+	struct json_object *events;
+	char error[256];
+
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	events = query(controller, "event");
+	assert_int_equal(json_object_array_length(events), 2);
+	assert_string_equal(member(json_object_array_get_idx(events, 0), "kind"), "start");
+	assert_string_equal(member(json_object_array_get_idx(events, 1), "kind"), "reload");
+	assert_string_equal(member(json_object_array_get_idx(events, 1), "detail"),
+			    "a new configuration is in force");
+	json_object_put(events);
+	controller_free(controller);
+}
+
+/* --- dry run ------------------------------------------------------------------------------------------------- */
+
+static void a_dry_run_prints_and_touches_nothing(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	cleanup_text struct text plan = {0}, nothing = {0}, change = {0};
+	struct controller *controller;
+
+	options.dry_run = true;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	assert_int_equal(controller_print_plan(controller, &plan), 0);
+	assert_non_null(strstr(plan.data, "create pinfold.slice\n"));
+	assert_non_null(strstr(plan.data, "create pinfold.slice/poduid-a/exclusive\n"));
+	assert_non_null(
+		strstr(plan.data, "write pinfold.slice/poduid-a/exclusive/cpuset.cpus 2-3\n"));
+	assert_int_equal(fake->nr_groups, 0);
+	assert_false(fake->has_state);
+	assert_int_equal(fake_side.nr_starts, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	/* What is as it should be has no plan; what is not says what it was. */
+	options.dry_run = false;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	assert_int_equal(controller_print_plan(controller, &nothing), 0);
+	assert_string_equal(nothing.data, "nothing to do\n");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	assert_int_equal(controller_print_plan(controller, &change), 0);
+	assert_string_equal(change.data, "write pinfold.slice/poduid-a/exclusive/cpuset.cpus 2-3 "
+					 "was 2-15\n");
+	fake->observe_error = -EIO;
+	assert_int_equal(controller_print_plan(controller, &change), -EIO);
+	fake->observe_error = 0;
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* A damaged state is not moved by somebody who only looks. */
+static void a_dry_run_sets_nothing_aside(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	controller_free(controller);
+	fake->state[fake->state_len / 2] ^= 1;
+	options.dry_run = true;
+	controller = start_node(NULL);
+	assert_int_equal(fake->nr_aside, 0);
+	assert_true(fake->has_state);
+	assert_int_equal(nr_findings(controller, "state_set_aside", ""), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void observing_changes_nothing(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller;
+
+	config.mode = MODE_OBSERVE;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	assert_int_equal(fake->nr_groups, 0);
+	assert_int_equal(fake_side.nr_starts, 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_policy_the_machine_cannot_do_is_no_controller(void **state)
+{
+	const struct controller_ports ports = {
+		.clock = &fake_clock, .loop = &fake_loop, .groups = &groups, .store = &fake_store};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	cpuset_parse("0-99", 4, &policy.reserved_list);
+	assert_int_equal(controller_new(topology, &policy, &options, &ports, error, sizeof(error),
+					&controller),
+			 -EINVAL);
+	assert_null(controller);
+	assert_string_not_equal(error, "");
+	controller_free(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_changed_machine_is_told),
+		TEST(a_newer_agents_state_is_left_alone),
+		TEST(a_state_that_cannot_be_read_is_set_aside),
+		TEST(limits_are_found_as_they_are_in_force),
+		TEST(only_what_runs_is_found),
+		TEST(two_on_the_same_cpus_cannot_both_keep_them),
+		TEST(uids_of_units_are_translated),
+		TEST(cgroups_that_cannot_be_read_stop_the_start),
+		TEST(an_imported_pod_takes_its_manifest),
+		TEST(another_container_is_another_decision),
+		TEST(a_running_pod_is_not_taken_over),
+		TEST(an_imported_bubble_keeps_its_slices),
+		TEST(a_reload_is_taken_whole_or_not_at_all),
+		TEST(a_reload_is_in_the_log),
+		TEST(a_dry_run_prints_and_touches_nothing),
+		TEST(a_dry_run_sets_nothing_aside),
+		TEST(observing_changes_nothing),
+		TEST(a_policy_the_machine_cannot_do_is_no_controller),
+	};
+
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
