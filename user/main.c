@@ -72,6 +72,7 @@ struct agent {
 	sd_event *event;
 	sd_event_source *wake, *tick, *sigterm, *sigint, *sighup;
 	uint64_t wake_due_ns; /* 0 = none asked for */
+	char status[512];     /* as systemd was last told */
 
 	struct instance instance;
 	struct store store;
@@ -325,6 +326,20 @@ static int on_wake(sd_event_source *source, uint64_t usec, void *data)
 	return 0;
 }
 
+/* What `systemctl status` shows: the answer of /readyz, whenever it changes. */
+static void tell_status(struct agent *agent)
+{
+	const struct faces_port *faces = controller_faces(agent->controller);
+	char status[sizeof(agent->status)] = "";
+
+	if (faces->ready(faces->self, status, sizeof(status)))
+		snprintf(status, sizeof(status), "holding");
+	if (!strcmp(status, agent->status))
+		return;
+	memcpy(agent->status, status, sizeof(status));
+	sd_notifyf(0, "STATUS=%s", status);
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *data)
 {
 	struct agent *agent = data;
@@ -332,6 +347,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *data)
 	controller_tick(agent->controller);
 	if (agent->manifests && controller_wants_scan(agent->controller))
 		manifests_scan(agent->manifests);
+	tell_status(agent);
 	sd_event_source_set_time_relative(source, 1000000);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -725,7 +741,8 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	if (start_sources(agent) || start_server(agent))
 		return EXIT_OTHER;
-	sd_notifyf(0, "READY=1\nSTATUS=%s", "holding");
+	sd_notify(0, "READY=1");
+	tell_status(agent);
 	r = sd_event_loop(agent->event);
 	return r < 0 ? EXIT_OTHER : r;
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "controller_scene.h"
+#include "lib/text.h"
 
 #define ROOT "pinfold.slice"
 
@@ -32,6 +33,17 @@ static void expect_not_ready(struct controller *controller, const char *why)
 	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
 	if (!strstr(reason, why))
 		fail_msg("'%s' is not in '%s'", why, reason);
+}
+
+/* The page of metrics says so, too. */
+static void expect_sample(struct controller *controller, const char *line)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	cleanup_text struct text page = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	if (!strstr(page.data, line))
+		fail_msg("no line '%s' on the page", line);
 }
 
 /* Of the pod's row, and of its explanation. */
@@ -164,10 +176,15 @@ static void a_pod_without_a_cgroup_is_not_running(void **state)
 	expect_not_ready(controller, "pod default/b is not held: " ROOT "/poduid-b/web: injected");
 	expect_state(controller, "b", "failed", "web: injected");
 	expect_state(controller, "a", "running", NULL);
+	expect_sample(controller, "\npinfold_ready 0\n");
+	expect_sample(controller, "\npinfold_pods{state=\"running\"} 1\n");
+	expect_sample(controller, "\npinfold_pods{state=\"failed\"} 1\n");
 	fake->create_error = 0;
 	wake_later(controller);
 	expect_ready(controller);
 	expect_state(controller, "b", "running", NULL);
+	expect_sample(controller, "\npinfold_ready 1\n");
+	expect_sample(controller, "\npinfold_pods{state=\"running\"} 2\n");
 	controller_free(controller);
 	free_pods(pods, 2);
 }
@@ -226,6 +243,7 @@ static void an_ending_pod_counts(void **state)
 	populate(true);
 	scan(controller, NULL, 0);
 	expect_state(controller, "a", "ending", "processes of it still live");
+	expect_sample(controller, "\npinfold_pods{state=\"ending\"} 1\n");
 	expect_ready(controller);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	fake->apply_error = -EBUSY;

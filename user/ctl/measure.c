@@ -59,6 +59,9 @@ FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
        "Events the ring buffer had no room for.");
 FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
        "Things an operator should look at; `pinfold node show` names them.");
+FAMILY(readiness, "pinfold_ready", METRIC_GAUGE, NULL,
+       "1 when everything that was promised is held, as /readyz answers.");
+FAMILY(pods, "pinfold_pods", METRIC_GAUGE, NULL, "Pods of the ledger, by state.");
 FAMILY(scrape_duration, "pinfold_scrape_duration_seconds", METRIC_GAUGE, "seconds",
        "Time to build this page up to here.");
 FAMILY(scrape_series, "pinfold_scrape_series", METRIC_GAUGE, NULL, "Series on this page.");
@@ -247,6 +250,36 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
 }
 
+static const char *state_of(const struct controller *controller, const struct ledger_pod *pod)
+{
+	struct pod_problem problem;
+
+	if (pod->state == POD_RUNNING && pod_problem(controller, pod, &problem))
+		return problem.state;
+	return pod_state_name(pod->state);
+}
+
+static void write_readiness(struct controller *controller, struct exposition *page)
+{
+	static const char *const states[] = {"running", "ending", "waiting", "failed", "unknown"};
+	uint32_t nr[ARRAY_SIZE(states)] = {0};
+	char reason[ROW_DETAIL_MAX];
+
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
+		const char *state = state_of(controller, ledger_pod_at(controller->ledger, i));
+
+		for (size_t k = 0; k < ARRAY_SIZE(states); k++)
+			nr[k] += !strcmp(state, states[k]);
+	}
+	exposition_family(page, &readiness);
+	exposition_count(page, NO_LABELS, is_ready(controller, reason, sizeof(reason)));
+	exposition_family(page, &pods);
+	for (size_t k = 0; k < ARRAY_SIZE(states); k++)
+		exposition_count(page, LABELS({"state", states[k]}), nr[k]);
+	exposition_family(page, &findings);
+	exposition_count(page, NO_LABELS, controller->nr_findings);
+}
+
 /* --- pods and containers ------------------------------------------------------------------------- */
 
 /* One container's counters, read once and written into several families. */
@@ -380,8 +413,7 @@ int measure_page(void *self, bool openmetrics, struct text *out)
 	write_decisions(controller, &page);
 	write_drift(controller, &page);
 	write_guard(controller, &page);
-	exposition_family(&page, &findings);
-	exposition_count(&page, NO_LABELS, controller->nr_findings);
+	write_readiness(controller, &page);
 	nr = measure_containers(controller, rows);
 	if (controller->options.config->metrics.level >= METRICS_POD)
 		write_pods(rows, nr, &page);
