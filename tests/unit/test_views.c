@@ -118,8 +118,11 @@ static void node_sums_up(void **state)
 	const struct stage *stage = *state;
 	const struct finding_row finding = {
 		.name = "tier1_not_held", .message = "why", .remedy = "what"};
-	const struct node_row row = {
-		.source = "agent", .ready = 1, .nr_findings = 1, .findings = &finding};
+	const struct node_row row = {.source = "agent",
+				     .ready = 0,
+				     .not_ready = "a reason",
+				     .nr_findings = 1,
+				     .findings = &finding};
 	struct json_object *json = view_node(stage->ledger, &row);
 
 	check(&view_node_desc, json);
@@ -128,7 +131,8 @@ static void node_sums_up(void **state)
 	expect(json, "/reserved", "0,8");
 	expect(json, "/pods", "2");
 	expect(json, "/mode", "null");
-	expect(json, "/ready", "true");
+	expect(json, "/ready", "false");
+	expect(json, "/not_ready", "a reason");
 	expect(json, "/findings/0/name", "tier1_not_held");
 	expect(json, "/nodes/0/cpus", "0-3,8-11");
 	json_object_put(json);

@@ -32,7 +32,7 @@ static const char *guard_word(const struct controller *controller)
 static struct json_object *report_node(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
-	char reason[128], tiers[32], partition[128] = "member";
+	char reason[ROW_DETAIL_MAX + 64] = "", tiers[32], partition[128] = "member";
 	struct group_status status;
 	const char *guard = guard_word(controller);
 	struct node_row row = {
@@ -45,6 +45,7 @@ static struct json_object *report_node(struct controller *controller)
 		.guard = guard,
 		.tiers = tiers,
 		.ready = controller->faces.ready(controller, reason, sizeof(reason)),
+		.not_ready = reason,
 		.nr_findings = controller->nr_findings,
 		.findings = controller->findings,
 	};

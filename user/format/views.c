@@ -436,6 +436,7 @@ struct json_object *view_node(const struct ledger *ledger, const struct node_row
 	build_put_text(&build, object, "source", row->source);
 	build_put_text(&build, object, "mode", row->mode);
 	build_put_answer(&build, object, "ready", row->ready);
+	build_put_given(&build, object, "not_ready", row->not_ready);
 	build_put_text(&build, object, "kernel", row->kernel);
 	put_machine(&build, object, ledger_topology(ledger));
 	put_pools(&build, object, ledger);

@@ -50,6 +50,7 @@ struct node_row {
 	const char *guard;  /* "enforce", "audit", "off", "partial", "absent" */
 	const char *tiers;  /* mechanisms in force: "0 1 2 3" */
 	int ready;	    /* 1, 0; -1 = not known */
+	const char *not_ready; /* why it is 0; NULL or "" = nobody says */
 	size_t nr_findings;
 	const struct finding_row *findings;
 };
