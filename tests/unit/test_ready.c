@@ -28,11 +28,17 @@ static void expect_ready(struct controller *controller)
 static void expect_not_ready(struct controller *controller, const char *why)
 {
 	const struct faces_port *faces = controller_faces(controller);
+	struct json_object *node;
 	char reason[512] = "";
 
 	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
 	if (!strstr(reason, why))
 		fail_msg("'%s' is not in '%s'", why, reason);
+	/* The node's own report has the same reason. */
+	node = query(controller, "node");
+	assert_string_equal(json_object_get_string(json_object_object_get(node, "not_ready")),
+			    reason);
+	json_object_put(node);
 }
 
 /* The page of metrics says so, too. */
@@ -143,6 +149,23 @@ static void what_cannot_be_read_is_unknown(void **state)
 	expect_state(controller, "a", "running", NULL);
 	controller_free(controller);
 	free_pods(pods, 1);
+}
+
+/* Not only when there is something to write. */
+static void a_state_that_could_not_be_written_counts(void **state)
+{
+	struct controller *controller = start_with(NULL, 0);
+
+	expect_ready(controller);
+	fake->save_error = -EPERM;
+	controller_tick(controller);
+	expect_not_ready(controller, "the directory is not ours");
+	assert_int_equal(nr_findings(controller, "state_not_writable", "not ours"), 1);
+	fake->save_error = 0;
+	wake_later(controller);
+	expect_ready(controller);
+	assert_int_equal(nr_findings(controller, "state_not_writable", ""), 0);
+	controller_free(controller);
 }
 
 static void cgroups_out_of_reach_are_a_finding(void **state)
@@ -362,6 +385,7 @@ int main(void)
 		SCENE(a_pod_runs_once_it_is_held),
 		SCENE(a_change_counts_once_it_is_applied),
 		SCENE(what_cannot_be_read_is_unknown),
+		SCENE(a_state_that_could_not_be_written_counts),
 		SCENE(cgroups_out_of_reach_are_a_finding),
 		SCENE(a_pod_without_a_cgroup_is_not_running),
 		SCENE(all_pods_that_fail_are_counted),

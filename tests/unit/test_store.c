@@ -136,6 +136,43 @@ static void what_is_not_ours_stays(void **state)
 	assert_int_equal(unlink(file), 0);
 }
 
+static void expect_problem(const char *part)
+{
+	const struct store_port port = store_port(&store);
+	const char *problem = port.problem(port.self);
+
+	if (!part) {
+		assert_null(problem);
+		return;
+	}
+	assert_non_null(problem);
+	assert_non_null(strstr(problem, path));
+	/* Nothing is saved where nobody finds it. */
+	assert_int_equal(port.save(port.self, "{}", 2), -EROFS);
+	assert_non_null(strstr(problem, part));
+}
+
+static void a_lost_directory_is_told(void **state)
+{
+	char aside[96];
+
+	expect_problem(NULL);
+	assert_int_equal(rmdir(path), 0);
+	expect_problem("No such file");
+	/* Ours is gone for good, although there is one of its name. */
+	assert_int_equal(mkdir(path, 0700), 0);
+	expect_problem("another directory is in its place");
+	store_close(&store);
+	assert_int_equal(store_open(&store, path), 0);
+	expect_problem(NULL);
+	/* One that comes back is the same. */
+	snprintf(aside, sizeof(aside), "%s-aside", path);
+	assert_int_equal(rename(path, aside), 0);
+	expect_problem("No such file");
+	assert_int_equal(rename(aside, path), 0);
+	expect_problem(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +180,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(five_are_kept_aside, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(all_of_ours_goes, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(before_values_may_stay, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_lost_directory_is_told, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_store, remove_store),
 	};
 

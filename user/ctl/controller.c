@@ -350,6 +350,7 @@ void controller_tick(struct controller *controller)
 	if (now - controller->last_self_test_ns >= SELF_TEST_NS)
 		self_test(controller);
 	check_reach(controller);
+	state_check(controller);
 	/* Not every change of the kernel's has an event: cpuset.cpus.effective has none. */
 	if (now - controller->last_resync_ns >= RESYNC_NS)
 		controller_wake(controller);

@@ -143,6 +143,8 @@ int adopt_prepare(struct controller *controller, const struct ledger_pod *pod,
 
 /* recover.c: the state file */
 int state_save(struct controller *controller);
+/* Could it be written now? Asked before there is something to write. */
+void state_check(struct controller *controller);
 int state_recover(struct controller *controller);
 
 /* rebuild.c: what runs keeps its CPUs when there is no usable state file */

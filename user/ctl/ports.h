@@ -248,7 +248,10 @@ struct store_port {
 	int (*save)(void *self, const char *data, size_t len);
 	/* Move an unreadable state file aside under a name that says when; keeps at most 5. */
 	int (*set_aside)(void *self, char *ret_name, size_t size);
-	/* A sentence when nothing can ever be saved (whose directory, why, remedy), else NULL. */
+	/*
+	 * A sentence when nothing can be saved, now or ever (which directory, why), else NULL;
+	 * valid until the next call. A few system calls.
+	 */
 	const char *(*problem)(void *self);
 };
 

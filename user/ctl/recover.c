@@ -54,6 +54,16 @@ int state_save(struct controller *controller)
 	return 0;
 }
 
+void state_check(struct controller *controller)
+{
+	const struct store_port *store = controller->ports.store;
+	const char *why = store->problem(store->self);
+
+	/* Once it can be again, the next sweep saves and takes this back. */
+	if (why && controller->state_writable)
+		note_unwritable(controller, why);
+}
+
 /* What could not be used goes aside under a name that says when. */
 static void set_aside(struct controller *controller, const char *why)
 {

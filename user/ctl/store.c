@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include <pinfold/names.h>
@@ -21,11 +22,29 @@
 
 #define ASIDE_PREFIX PINFOLD_STATE_FILE ".bad-"
 
+/* What is saved to a directory that nobody can find again is lost. */
 static const char *problem(void *self)
 {
-	const struct store *store = self;
+	struct store *store = self;
+	struct stat held, seen;
+	struct statvfs about;
 
-	return store->dir_fd < 0 ? store->problem : NULL;
+	if (store->dir_fd < 0)
+		return store->problem;
+	*store->problem = '\0';
+	if (stat(store->path, &seen) || fstat(store->dir_fd, &held) ||
+	    fstatvfs(store->dir_fd, &about))
+		snprintf(store->problem, sizeof(store->problem), "stateDirectory %.120s: %s",
+			 store->path, strerror(errno));
+	else if (seen.st_dev != held.st_dev || seen.st_ino != held.st_ino)
+		snprintf(store->problem, sizeof(store->problem),
+			 "stateDirectory %.120s: another directory is in its place; restart "
+			 "pinfoldd, or unmount what covers it",
+			 store->path);
+	else if (about.f_flag & ST_RDONLY)
+		snprintf(store->problem, sizeof(store->problem), "stateDirectory %.120s: %s",
+			 store->path, strerror(EROFS));
+	return *store->problem ? store->problem : NULL;
 }
 
 static int load(void *self, char **ret_data, size_t *ret_len)
@@ -42,7 +61,7 @@ static int save(void *self, const char *data, size_t len)
 	struct store *store = self;
 	int r;
 
-	if (store->dir_fd < 0)
+	if (problem(store))
 		return -EROFS;
 	crash_point("state_before_write");
 	r = file_replace(store->dir_fd, PINFOLD_STATE_FILE, data, len);
@@ -133,6 +152,7 @@ int store_open(struct store *store, const char *path)
 	int r;
 
 	*store = (struct store){.dir_fd = -1};
+	snprintf(store->path, sizeof(store->path), "%s", path);
 	r = make_directories(path);
 	if (r)
 		return refuse(store, r, "cannot make stateDirectory %.160s: %s", path,

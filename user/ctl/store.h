@@ -4,14 +4,16 @@
 #define CTL_STORE_H
 
 #include "ctl/ports.h"
+#include "format/config.h"
 
 /* State of 1024 containers on 8192 CPUs stays below this. */
 #define STORE_MAX_BYTES (64 * 1024 * 1024)
 #define STORE_SET_ASIDE 5
 
 struct store {
-	int dir_fd;	   /* owned; -1 = the directory cannot be used: every save fails */
-	char problem[256]; /* why it cannot, in a sentence */
+	int dir_fd; /* owned; -1 = the directory cannot be used: every save fails */
+	char path[CONFIG_PATH_MAX];
+	char problem[256]; /* why nothing can be saved, in a sentence */
 };
 
 /* `path` is made with mode 0700 when missing. Failures are logged; the store then refuses saves. */
