@@ -604,6 +604,29 @@ static void test_watch_is_not_kept_busy(void **state)
 	sd_event_unref(event);
 }
 
+/* What is found at the mount's path must be what was opened there. */
+static void test_check(void **state)
+{
+	struct groups *groups cleanup_groups = open_fake(false);
+	const struct groups_port port = groups_port(groups);
+	struct group_obstacle obstacle = {0};
+	char place[96], aside[96];
+
+	snprintf(place, sizeof(place), "%s/cg", root);
+	snprintf(aside, sizeof(aside), "%s/aside", root);
+	assert_int_equal(port.check(port.self, &obstacle), 0);
+	assert_int_equal(rename(place, aside), 0);
+	assert_int_equal(port.check(port.self, &obstacle), -ENOENT);
+	assert_non_null(strstr(obstacle.message, "/cg: cannot be looked up"));
+	assert_int_equal(mkdir(place, 0755), 0);
+	assert_int_equal(port.check(port.self, &obstacle), -EXDEV);
+	assert_non_null(strstr(obstacle.message, "/cg: another file system is mounted over"));
+	assert_non_null(strstr(obstacle.remedy, "unmount"));
+	assert_int_equal(rmdir(place), 0);
+	assert_int_equal(rename(aside, place), 0);
+	assert_int_equal(port.check(port.self, &obstacle), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -622,6 +645,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_apply_refuses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_partition_is_not_left_invalid, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_watch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_watch_is_not_kept_busy, set_up, tear_down),
 	};
