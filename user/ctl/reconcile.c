@@ -58,7 +58,7 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 		if (!grown) {
 			/* The resync tries again; until then nothing counts as held. */
 			snprintf(controller->look_problem, sizeof(controller->look_problem),
-				 "a step failed that there is no memory to remember: %s", error);
+				 "out of memory while recording a failed step: %s", error);
 			return;
 		}
 		controller->retries = grown;
@@ -376,10 +376,11 @@ static int look(struct controller *controller, struct group_tree *ret_desired,
 		return fail_look(controller, r, "the cgroups cannot be read");
 	r = plan_desired(controller->ledger, &controller->layout, &desired);
 	if (r)
-		return fail_look(controller, r, "what the cgroups should be cannot be told");
+		return fail_look(controller, r,
+				 "the wanted state of the cgroups cannot be computed");
 	r = plan_make(&desired, &observed, ret_plan);
 	if (r)
-		return fail_look(controller, r, "a plan for the cgroups cannot be made");
+		return fail_look(controller, r, "no plan can be made for the cgroups");
 	*controller->look_problem = '\0';
 	*ret_desired = desired;
 	desired = (struct group_tree){0};
