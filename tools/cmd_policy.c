@@ -26,6 +26,7 @@ static int policy_validate(struct session *session, int argc, char **argv)
 	struct machine machine cleanup(machine_fini) = {0};
 	cleanup_free struct config *config = NULL;
 	cleanup_ledger struct ledger *ledger = NULL;
+	struct config_unbuilt options[CONFIG_UNBUILT_NR];
 	int r;
 
 	if (argc != 2 || !is_prefix(argv[0], "file"))
@@ -39,6 +40,11 @@ static int policy_validate(struct session *session, int argc, char **argv)
 		r = world_new_ledger(session, argv[1], machine.topology, &config->policy, &ledger);
 	if (r)
 		return r;
+	config_list_unbuilt(config, options);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (options[i].is_asked)
+			out_note("%s: %s; %s", argv[1], options[i].message, CONFIG_UNBUILT_REMEDY);
+	}
 	return out_object(session, &view_policy_desc,
 			  view_policy(config, argv[1], &config->policy, ledger_reserved(ledger)));
 }

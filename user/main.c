@@ -616,10 +616,18 @@ static int start_server(struct agent *agent)
 
 static int check_config(struct agent *agent)
 {
+	struct config_unbuilt options[CONFIG_UNBUILT_NR];
+
 	if (read_machine(agent))
 		return EXIT_OTHER;
 	if (check_settings(agent, &agent->settings[agent->current]))
 		return EXIT_CONFIG;
+	config_list_unbuilt(config_of(agent), options);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (options[i].is_asked)
+			log_warn(0, "%s: %s; %s", agent->options.config_file, options[i].message,
+				 CONFIG_UNBUILT_REMEDY);
+	}
 	printf("%s: the configuration is valid on this machine\n", agent->options.config_file);
 	return EXIT_DONE;
 }

@@ -372,7 +372,7 @@ static int adopt(struct observer *observer, const struct observe_setup *setup)
 	if (control->version > ABI_VERSION) {
 		r = log_err(-ESTALE,
 			    "observe: pins in '%s' have layout %u, newer than our %u; "
-			    "use the newer agent, or remove them with 'pinfold uninstall'",
+			    "use the newer agent, or remove them with 'pinfoldd --uninstall'",
 			    setup->pin_dir, control->version, ABI_VERSION);
 		goto discard;
 	}

@@ -104,37 +104,17 @@ void controller_clear_finding(struct controller *controller, const char *name)
 		*row = controller->findings[--controller->nr_findings];
 }
 
-/* Options a kubelet's or a later file may carry: accepted, and said to have no effect yet. */
 void find_unbuilt(struct controller *controller)
 {
-	const struct config *config = controller->options.config;
-	const struct {
-		bool asked;
-		const char *name, *option;
-	} options[] = {
-		{config->sources.kubepods, "kubepods_not_built", "sources.kubepods"},
-		{*config->sources.nri, "nri_not_built", "sources.nri"},
-		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
-		 "partitions: isolated"},
-		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
-		 "interrupts: steer"},
-		{config->enforcement.strangers != ENFORCEMENT_OFF, "strangers_not_built",
-		 "enforcement.strangers"},
-		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
-		 "enforcement.irqMasks"},
-	};
+	struct config_unbuilt options[CONFIG_UNBUILT_NR];
 
+	config_list_unbuilt(controller->options.config, options);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		char message[128];
-
-		if (!options[i].asked) {
-			controller_clear_finding(controller, options[i].name);
-			continue;
-		}
-		snprintf(message, sizeof(message), "%s has no effect in this version",
-			 options[i].option);
-		controller_finding(controller, options[i].name, message,
-				   "remove it from the configuration, or do without what it asks");
+		if (options[i].is_asked)
+			controller_finding(controller, options[i].finding, options[i].message,
+					   CONFIG_UNBUILT_REMEDY);
+		else
+			controller_clear_finding(controller, options[i].finding);
 	}
 }
 

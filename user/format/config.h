@@ -93,6 +93,22 @@ int config_check(const struct config *config, const struct topology *topology,
 		 const struct cpuset *special, struct policy *ret_policy, char *error,
 		 size_t error_size);
 
+/*
+ * Options that are accepted, because a kubelet's or a later file may carry them, and do
+ * nothing yet: the words of the running agent's finding and of --check-config.
+ */
+struct config_unbuilt {
+	bool is_asked;
+	const char *finding;
+	char message[64];
+};
+
+#define CONFIG_UNBUILT_NR     6
+#define CONFIG_UNBUILT_REMEDY "remove it from the configuration, or do without what it asks"
+
+void config_list_unbuilt(const struct config *config,
+			 struct config_unbuilt ret_options[CONFIG_UNBUILT_NR]);
+
 /* The effective configuration, all fields; config_parse reads it back to an equal one. */
 void config_render(const struct config *config, enum emit_style style, struct text *out);
 

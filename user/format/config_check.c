@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A configuration against the machine: mode, policy, reservations, and whether the
- * ledger could be made at all.
+ * ledger could be made at all. And against this version: what it cannot do yet.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +19,34 @@ static int check_mode(const struct config *config, char *error, size_t error_siz
 		 "does not; use allocate or observe, or take the node over with 'pinfold state "
 		 "import kubelet'");
 	return -EINVAL;
+}
+
+void config_list_unbuilt(const struct config *config,
+			 struct config_unbuilt ret_options[CONFIG_UNBUILT_NR])
+{
+	const struct {
+		bool is_asked;
+		const char *finding, *option;
+	} options[] = {
+		{config->sources.kubepods, "kubepods_not_built", "sources.kubepods"},
+		{*config->sources.nri, "nri_not_built", "sources.nri"},
+		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
+		 "partitions: isolated"},
+		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
+		 "interrupts: steer"},
+		{config->enforcement.strangers != ENFORCEMENT_OFF, "strangers_not_built",
+		 "enforcement.strangers"},
+		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
+		 "enforcement.irqMasks"},
+	};
+
+	_Static_assert(ARRAY_SIZE(options) == CONFIG_UNBUILT_NR, "one for each");
+	for (size_t i = 0; i < CONFIG_UNBUILT_NR; i++) {
+		ret_options[i].is_asked = options[i].is_asked;
+		ret_options[i].finding = options[i].finding;
+		snprintf(ret_options[i].message, sizeof(ret_options[i].message),
+			 "%s has no effect in this version", options[i].option);
+	}
 }
 
 /* --- reservedMemory --------------------------------------------------------------------------- */
