@@ -261,6 +261,25 @@ int help_noun(struct session *session, const struct noun *noun)
 	return give_help(session, &text);
 }
 
+/* "Only 'drift repair', … change anything.": the manual is held against it. */
+static void append_changing(struct text *text)
+{
+	const char *separator = "\n       Only";
+
+	for (int i = 0; nouns[i]; i++) {
+		const struct noun *noun = nouns[i];
+		bool wordless = noun->bare && noun->changing &&
+				!strcmp(noun->changing, noun->commands[0].name);
+
+		if (!noun->changing)
+			continue;
+		text_printf(text, "%s '%s%s%s'", separator, noun->name, wordless ? "" : " ",
+			    wordless ? "" : noun->changing);
+		separator = ",";
+	}
+	text_append(text, " change anything.\n");
+}
+
 int help_general(struct session *session)
 {
 	cleanup_text struct text text = {0};
@@ -270,18 +289,19 @@ int help_general(struct session *session)
 			   "       pinfold version\n\n       OBJECT :=\n");
 	for (int i = 0; nouns[i]; i++)
 		text_printf(&text, "         %-10s %s\n", nouns[i]->name, nouns[i]->help);
+	text_append(&text, "\n       OPTIONS :=\n"
+			   "         -j, --json       JSON on stdout, one document per call\n"
+			   "         -p, --pretty     the same, indented\n"
+			   "         -d, --debug      say more on stderr\n"
+			   "         -S, --root DIR   look for all files of pinfold below DIR\n"
+			   "         --socket FILE    the agent's socket\n"
+			   "         --bpffs DIR      where the BPF objects are pinned\n"
+			   "         -V, --version    as 'version'\n"
+			   "         -h, --help       this text\n");
+	append_changing(&text);
 	text_append(
 		&text,
-		"\n       OPTIONS :=\n"
-		"         -j, --json       JSON on stdout, one document per call\n"
-		"         -p, --pretty     the same, indented\n"
-		"         -d, --debug      say more on stderr\n"
-		"         -S, --root DIR   look for all files of pinfold below DIR\n"
-		"         --socket FILE    the agent's socket\n"
-		"         --bpffs DIR      where the BPF objects are pinned\n"
-		"         -V, --version    as 'version'\n"
-		"         -h, --help       this text\n"
-		"\n       Words may be shortened as long as they fit one name only.\n"
+		"       Words may be shortened as long as they fit one name only.\n"
 		"       Exit status: 0 done, 1 finding or refusal, 2 usage, 3 agent or state\n"
 		"       unreachable, 4 not permitted, 5 input rejected, 6 not supported on this\n"
 		"       machine, 7 failed.\n");

@@ -74,6 +74,7 @@ struct noun {
 	 * what is no whole command name is its argument.
 	 */
 	bool bare;
+	const char *changing; /* the command that does more than look; NULL = none */
 };
 
 extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_policy, noun_drift,
