@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kind admit: whole pods through alignment and the CPU manager.
+ * Kind admit: whole pods through alignment and the CPU manager, with memory_policy
+ * Static also through the memory manager.
  *
  * Two ways. In repaired mode cases go through the ledger as in the agent: after a
  * refusal the shared pool must be what it was, while the kubelet's record shows
@@ -85,6 +86,23 @@ static bool expect_grants(struct player *player, size_t step, struct json_object
 	return expect_cpus(player, step, "pod_cpus", want, pod->has_bubble ? &pod->bubble : NULL);
 }
 
+/* NUMA ids by container; recorded cases have no memory to tell of. */
+static bool expect_mems(struct player *player, size_t step, struct json_object *want,
+			const struct ledger_pod *pod)
+{
+	struct json_object *mems = field_of(want, "mems");
+	struct cpuset ids;
+
+	for (uint32_t i = 0; mems && i < pod->nr_grants; i++) {
+		const struct grant *grant = &pod->grants[i];
+
+		topology_mems_of_mask(player->topology, grant->mems, &ids);
+		if (!expect_cpus(player, step, grant->container, mems, grant->mems ? &ids : NULL))
+			return false;
+	}
+	return true;
+}
+
 static bool remove_containers(struct player *player, const char *uid)
 {
 	struct ledger_pod *pod;
@@ -94,6 +112,12 @@ static bool remove_containers(struct player *player, const char *uid)
 	pod = ledger_edit_pod(player->ledger, uid);
 	for (uint32_t i = 0; pod && i < pod->nr_grants; i++)
 		cpu_remove(ledger_edit_shared_pool(player->ledger), pod, i);
+	if (pod && pod->memory) {
+		struct memory_pod memory = ledger_memory_pod(pod);
+
+		memory_remove_pod(ledger_memory_manager(player->ledger),
+				  ledger_edit_memory_state(player->ledger), &memory);
+	}
 	ledger_commit(player->ledger);
 	return pod != NULL;
 }
@@ -121,14 +145,23 @@ static int admit_as_kubelet(struct player *player, const struct pod_spec *spec,
 	return r;
 }
 
+/* What the manager that refused said; NULL when alignment did. */
+static const char *error_of(const struct decision *decision)
+{
+	if (decision->memory_result)
+		return memory_result_name(decision->memory_result);
+	return decision->cpu_result ? cpu_result_name(decision->cpu_result) : NULL;
+}
+
+/* The kubelet's reason says it all unless it is the one for what nobody expected. */
 static bool expect_refusal(struct player *player, size_t step, struct json_object *want,
 			   const struct decision *decision)
 {
+	const char *error = field_text(want, "error", NULL);
+	bool is_named = error || !strcmp(decision->reason, "UnexpectedAdmissionError");
+
 	return expect(player, step, "reason", field_text(want, "reason", NULL), decision->reason) &&
-	       expect(player, step, "error", field_text(want, "error", NULL),
-		      decision->refusal == REFUSAL_CPUS || decision->refusal == REFUSAL_POD_BUDGET
-			      ? "not-enough-cpus"
-			      : NULL);
+	       (!is_named || expect(player, step, "error", error, error_of(decision)));
 }
 
 static bool was_asked_before(const struct player *player, size_t step, const char *uid)
@@ -175,7 +208,8 @@ static bool play_admit(struct player *player, size_t step, const char *uid,
 	if (!expect_cpus(player, step, "default", want, ledger_shared_pool(player->ledger)))
 		return false;
 	if (decision.admitted)
-		return expect_grants(player, step, want, ledger_find(player->ledger, uid));
+		return expect_grants(player, step, want, ledger_find(player->ledger, uid)) &&
+		       expect_mems(player, step, want, ledger_find(player->ledger, uid));
 	remove_containers(player, uid);
 	return expect_refusal(player, step, want, &decision);
 }

@@ -92,6 +92,16 @@ bool field_bool(struct json_object *object, const char *name)
 	return json_object_get_boolean(field_of(object, name));
 }
 
+bool field_copy(const char *text, char *buffer, size_t size)
+{
+	size_t len = strlen(text);
+
+	if (len >= size)
+		return false;
+	memcpy(buffer, text, len + 1);
+	return true;
+}
+
 bool field_cpus(struct json_object *object, const char *name, struct cpuset *ret_cpus)
 {
 	const char *text = field_text(object, name, "");
@@ -128,15 +138,45 @@ static void fill_cpu(struct json_object *row, struct topology_cpu *ret_cpu)
 	*ret_cpu = (struct topology_cpu){ids[0], ids[1], ids[2], ids[3], ids[4]};
 }
 
+void replay_node(struct json_object *object, struct topology_node *ret_node)
+{
+	struct json_object *pages = field_of(object, "hugepages");
+	struct json_object *free = field_of(object, "kernel_free_pages");
+
+	*ret_node = (struct topology_node){
+		.id = (uint32_t)field_int(object, "id", 0),
+		.memory_bytes = (uint64_t)field_int(object, "memory", 0),
+	};
+	for (size_t i = 0;
+	     pages && i < json_object_array_length(pages) && i < TOPOLOGY_MAX_HUGEPAGES; i++) {
+		struct json_object *row = json_object_array_get_idx(pages, i);
+		int64_t kib = json_object_get_int64(json_object_array_get_idx(row, 0));
+		int64_t nr = json_object_get_int64(json_object_array_get_idx(row, 1));
+
+		ret_node->hugepages[ret_node->nr_hugepages++] = (struct hugepages){
+			.size_bytes = (uint64_t)kib << 10,
+			.total_pages = (uint64_t)nr,
+			.free_pages = free ? (uint64_t)json_object_get_int64(
+						     json_object_array_get_idx(free, i))
+					   : UINT64_MAX,
+		};
+	}
+}
+
 static int make_topology(struct json_object *line, char *error, size_t error_size,
 			 struct topology **ret_topology)
 {
 	struct json_object *rows = field_of(line, "cpus");
 	size_t nr = rows ? json_object_array_length(rows) : 0;
 	cleanup_free struct topology_cpu *cpus = calloc(nr + 1, sizeof(*cpus));
+	struct json_object *list = field_of(line, "nodes");
+	size_t nr_nodes = list ? json_object_array_length(list) : 0;
+	cleanup_free struct topology_node *nodes = calloc(nr_nodes + 1, sizeof(*nodes));
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr,
+		.nodes = nodes,
+		.nr_nodes = nr_nodes,
 		.num_cpus = (uint32_t)field_int(line, "num_cpus", TOPOLOGY_COUNTED),
 		.num_cores = (uint32_t)field_int(line, "num_cores", TOPOLOGY_COUNTED),
 		.num_sockets = (uint32_t)field_int(line, "num_sockets", TOPOLOGY_COUNTED),
@@ -146,10 +186,12 @@ static int make_topology(struct json_object *line, char *error, size_t error_siz
 		.split_cores = field_of(line, "num_cpus") != NULL,
 	};
 
-	if (!cpus)
+	if (!cpus || !nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		fill_cpu(json_object_array_get_idx(rows, i), &cpus[i]);
+	for (size_t i = 0; i < nr_nodes; i++)
+		replay_node(json_object_array_get_idx(list, i), &nodes[i]);
 	return topology_new(&facts, error, error_size, ret_topology);
 }
 

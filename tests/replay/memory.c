@@ -8,6 +8,7 @@
  * "repaired" is not recorded: its answers follow from the repaired rules, and
  * here a refused pod gives back all it got.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -207,12 +208,17 @@ static bool align(struct player *player, struct memory_pod *pod, uint32_t index,
 	int r;
 
 	nr_others = memory_case_lists(topology, field_of(extra, name), lists, others);
-	offer(player, pod, index, &memory);
-	r = memory_offer_list(&memory, &hints, &nr);
-	problem.nr_lists = nr_others + memory_offer_lists(&memory, hints, nr, lists + nr_others);
-	if (!r)
+	r = nr_others == UINT32_MAX ? -E2BIG : 0;
+	if (!r) {
+		offer(player, pod, index, &memory);
+		r = memory_offer_list(&memory, &hints, &nr);
+	}
+	if (!r) {
+		problem.nr_lists =
+			nr_others + memory_offer_lists(&memory, hints, nr, lists + nr_others);
 		r = align_merge(&problem, &alignment);
-	for (uint32_t i = 0; i < nr_others; i++)
+	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(others); i++)
 		free(others[i]);
 	if (r)
 		return false;

@@ -26,31 +26,6 @@ bool memory_case_type(const char *name, uint64_t *ret_page_bytes)
 
 /* --- machine ---------------------------------------------------------------------------------- */
 
-static void read_node(struct json_object *object, struct topology_node *ret_node)
-{
-	struct json_object *pages = field_of(object, "hugepages");
-	struct json_object *free = field_of(object, "kernel_free_pages");
-
-	*ret_node = (struct topology_node){
-		.id = (uint32_t)field_int(object, "id", 0),
-		.memory_bytes = (uint64_t)field_int(object, "memory", 0),
-	};
-	for (size_t i = 0;
-	     pages && i < json_object_array_length(pages) && i < TOPOLOGY_MAX_HUGEPAGES; i++) {
-		struct json_object *row = json_object_array_get_idx(pages, i);
-		int64_t kib = json_object_get_int64(json_object_array_get_idx(row, 0));
-		int64_t nr = json_object_get_int64(json_object_array_get_idx(row, 1));
-
-		ret_node->hugepages[ret_node->nr_hugepages++] = (struct hugepages){
-			.size_bytes = (uint64_t)kib << 10,
-			.total_pages = (uint64_t)nr,
-			.free_pages = free ? (uint64_t)json_object_get_int64(
-						     json_object_array_get_idx(free, i))
-					   : UINT64_MAX,
-		};
-	}
-}
-
 static struct topology *make_machine(struct json_object *list, struct json_object *rows,
 				     char *error, size_t error_size)
 {
@@ -68,10 +43,14 @@ static struct topology *make_machine(struct json_object *list, struct json_objec
 		TOPOLOGY_COUNT_ALL,
 	};
 
-	for (size_t i = 0; i < nr && i < TOPOLOGY_MAX_NODES; i++) {
+	if (!nr || nr > TOPOLOGY_MAX_NODES) {
+		snprintf(error, error_size, "%zu nodes, expected 1 to %d", nr, TOPOLOGY_MAX_NODES);
+		return NULL;
+	}
+	for (size_t i = 0; i < nr; i++) {
 		struct json_object *row = rows ? json_object_array_get_idx(rows, i) : NULL;
 
-		read_node(json_object_array_get_idx(list, i), &nodes[i]);
+		replay_node(json_object_array_get_idx(list, i), &nodes[i]);
 		for (size_t j = 0; row && j < nr; j++)
 			distances[i * nr + j] =
 				(uint32_t)json_object_get_int(json_object_array_get_idx(row, j));
@@ -82,23 +61,25 @@ static struct topology *make_machine(struct json_object *list, struct json_objec
 	return topology;
 }
 
-static void read_reserved(struct json_object *reserved, struct policy *policy)
+bool memory_case_reserved(struct json_object *reserved, struct policy *policy)
 {
 	policy->nr_memory_reservations = 0;
 	if (!reserved)
-		return;
+		return true;
 	json_object_object_foreach (reserved, node, limits) {
 		json_object_object_foreach (limits, name, bytes) {
 			struct memory_reservation *entry =
 				&policy->memory_reservations[policy->nr_memory_reservations];
 
-			if (!memory_case_type(name, &entry->size_bytes))
-				continue;
+			if (policy->nr_memory_reservations == POLICY_MAX_RESERVATIONS ||
+			    !memory_case_type(name, &entry->size_bytes))
+				return false;
 			entry->node_id = (uint32_t)strtoul(node, NULL, 10);
 			entry->bytes = (uint64_t)json_object_get_int64(bytes);
 			policy->nr_memory_reservations++;
 		}
 	}
+	return true;
 }
 
 static enum align_policy policy_of(const char *name)
@@ -141,7 +122,7 @@ static size_t length_of(struct json_object *list)
 	return list ? json_object_array_length(list) : 0;
 }
 
-static void read_containers(struct json_object *list, bool init, struct pod_spec *spec)
+static bool read_containers(struct json_object *list, bool init, struct pod_spec *spec)
 {
 	for (size_t i = 0; i < length_of(list); i++) {
 		struct json_object *object = json_object_array_get_idx(list, i);
@@ -149,8 +130,9 @@ static void read_containers(struct json_object *list, bool init, struct pod_spec
 		struct json_object *request = field_of(object, "req");
 		struct json_object *limit = field_of(object, "lim");
 
-		snprintf(container->name, sizeof(container->name), "%s",
-			 field_text(object, "name", ""));
+		if (!field_copy(field_text(object, "name", ""), container->name,
+				sizeof(container->name)))
+			return false;
 		container->kind = CONTAINER_APP;
 		if (init)
 			container->kind = field_bool(object, "sidecar") ? CONTAINER_SIDECAR
@@ -158,39 +140,39 @@ static void read_containers(struct json_object *list, bool init, struct pod_spec
 		container->request = read_resources(request);
 		container->limit = read_resources(limit ? limit : request);
 	}
+	return true;
 }
 
+/* NULL = no memory, or a name that does not fit. */
 static struct pod_spec *read_pod(const char *name, struct json_object *object)
 {
-	struct pod_spec *spec = calloc(1, sizeof(*spec));
+	struct pod_spec *spec cleanup_pod_spec = calloc(1, sizeof(*spec));
 	struct json_object *init = field_of(object, "init");
 	struct json_object *apps = field_of(object, "containers");
 
-	if (!spec)
+	if (!spec || !field_copy(name, spec->uid, sizeof(spec->uid)) ||
+	    !field_copy(name, spec->name, sizeof(spec->name)))
 		return NULL;
-	snprintf(spec->uid, sizeof(spec->uid), "%s", name);
-	snprintf(spec->name, sizeof(spec->name), "%s", name);
 	spec->overhead = RESOURCES_UNSET;
 	spec->has_pod_resources = field_of(object, "level") != NULL;
 	spec->request = spec->limit = read_resources(field_of(object, "level"));
 	spec->containers = calloc(length_of(init) + length_of(apps) + 1, sizeof(*spec->containers));
-	if (spec->containers) {
-		read_containers(init, true, spec);
-		read_containers(apps, false, spec);
-	}
-	return spec;
+	if (!spec->containers || !read_containers(init, true, spec) ||
+	    !read_containers(apps, false, spec))
+		return NULL;
+	return TAKE_PTR(spec);
 }
 
-static void add_pod(struct memory_case *memory, const char *name, struct json_object *object)
+static bool add_pod(struct memory_case *memory, const char *name, struct json_object *object)
 {
 	uint32_t at = memory->nr_pods;
 	struct pod_spec *spec;
 
 	if (at == MEMORY_CASE_PODS)
-		return;
+		return false;
 	spec = read_pod(name, object);
 	if (!spec)
-		return;
+		return false;
 	for (; at && strcmp(memory->pods[at - 1].name, name) > 0; at--)
 		memory->pods[at] = memory->pods[at - 1];
 	memory->pods[at].name = name;
@@ -201,6 +183,7 @@ static void add_pod(struct memory_case *memory, const char *name, struct json_ob
 		.blocks = memory_blocks_new(spec->nr_containers),
 	};
 	memory->nr_pods++;
+	return true;
 }
 
 const char *memory_case_new(struct json_object *line, bool repaired, char *error, size_t error_size,
@@ -217,7 +200,8 @@ const char *memory_case_new(struct json_object *line, bool repaired, char *error
 	memory->policy.memory = MEMORY_POLICY_STATIC;
 	memory->policy.pod_level_managers = field_bool(line, "pod_level");
 	memory->policy.align = policy_of(field_text(topology, "policy", "none"));
-	read_reserved(field_of(line, "reserved"), &memory->policy);
+	if (!memory_case_reserved(field_of(line, "reserved"), &memory->policy))
+		return "reserved: unknown types, or too many";
 	memory->topology = make_machine(field_of(line, "nodes"), field_of(topology, "distances"),
 					error, error_size);
 	if (!memory->topology || memory_manager_init(&memory->manager, memory->topology,
@@ -226,8 +210,10 @@ const char *memory_case_new(struct json_object *line, bool repaired, char *error
 	memory_set_kernel_free(&memory->manager, memory->topology->memory_nodes,
 			       memory->topology->nr_memory_nodes);
 	memory_initial_state(&memory->manager, &memory->state);
-	json_object_object_foreach (field_of(line, "pods"), name, pod)
-		add_pod(memory, name, pod);
+	json_object_object_foreach (field_of(line, "pods"), name, pod) {
+		if (!add_pod(memory, name, pod))
+			return "too many pods, or one whose names are too long";
+	}
 	*ret_memory = TAKE_PTR(memory);
 	return NULL;
 }
@@ -307,7 +293,7 @@ uint32_t memory_case_lists(const struct topology *topology, struct json_object *
 
 		(void)resource;
 		if (nr == MEMORY_CASE_LISTS)
-			break;
+			return UINT32_MAX;
 		if (!length) {
 			lists[nr++] = (struct hint_list){1, hints ? &impossible : &no_opinion};
 			continue;
@@ -492,7 +478,8 @@ const char *memory_case_restart(struct memory_case *memory, struct json_object *
 			memory->topology = old;
 	}
 	if (field_of(step, "reserved"))
-		read_reserved(field_of(step, "reserved"), &memory->policy);
+		if (!memory_case_reserved(field_of(step, "reserved"), &memory->policy))
+			return "reserved: unknown types, or too many";
 	if (memory_manager_init(&memory->manager, memory->topology, &memory->policy, error,
 				sizeof(error)))
 		return error;

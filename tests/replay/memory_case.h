@@ -38,7 +38,7 @@ uint32_t memory_case_container(const struct memory_pod *pod, const char *name);
 const char *memory_case_restart(struct memory_case *memory, struct json_object *step,
 				struct json_object *answer);
 
-/* What another provider says, as lists; `owned` are to be freed. Returns how many. */
+/* What another provider says, as lists; `owned` are to be freed. How many; UINT32_MAX = too many. */
 uint32_t memory_case_lists(const struct topology *topology, struct json_object *provider,
 			   struct hint_list *lists, struct hint **owned);
 struct hint memory_case_hint(const struct topology *topology, struct json_object *hint);
@@ -50,6 +50,9 @@ struct json_object *memory_case_hints(const struct memory_offer *offer, const st
 struct json_object *memory_case_blocks(const struct memory_case *memory,
 				       const struct memory_pod *pod);
 struct json_object *memory_case_state(const struct memory_case *memory);
+
+/* {node id: {type: bytes}} into the policy; false when they are too many or of no type. */
+bool memory_case_reserved(struct json_object *reserved, struct policy *policy);
 
 /* A resource by name to its page size, 0 for memory; false for others. */
 bool memory_case_type(const char *name, uint64_t *ret_page_bytes);

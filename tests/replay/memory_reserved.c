@@ -11,11 +11,14 @@
 
 #define MAX_AMOUNTS 16
 
+/* The readers give UINT32_MAX or false for more than there is room for. */
 static uint32_t read_nodes(struct json_object *list, uint32_t *ids)
 {
 	uint32_t nr = 0;
 
-	for (size_t i = 0; i < json_object_array_length(list) && nr < TOPOLOGY_MAX_NODES; i++)
+	if (json_object_array_length(list) > TOPOLOGY_MAX_NODES)
+		return UINT32_MAX;
+	for (size_t i = 0; i < json_object_array_length(list); i++)
 		ids[nr++] = (uint32_t)json_object_get_int64(json_object_array_get_idx(list, i));
 	return nr;
 }
@@ -25,19 +28,24 @@ static uint32_t read_amounts(struct json_object *map, struct memory_amount *amou
 	uint32_t nr = 0;
 
 	json_object_object_foreach (map, name, value) {
-		if (nr < MAX_AMOUNTS && memory_case_type(name, &amounts[nr].page_bytes))
+		if (nr == MAX_AMOUNTS)
+			return UINT32_MAX;
+		if (memory_case_type(name, &amounts[nr].page_bytes))
 			amounts[nr++].bytes = (uint64_t)json_object_get_int64(value);
 	}
 	return nr;
 }
 
-static void read_reservations(struct json_object *list, struct policy *policy)
+static bool read_reservations(struct json_object *list, struct policy *policy)
 {
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
 		struct memory_amount amounts[MAX_AMOUNTS];
 		uint32_t nr = read_amounts(field_of(entry, "limits"), amounts);
 
+		if (nr == UINT32_MAX ||
+		    policy->nr_memory_reservations + nr > POLICY_MAX_RESERVATIONS)
+			return false;
 		for (uint32_t j = 0; j < nr; j++)
 			policy->memory_reservations[policy->nr_memory_reservations++] =
 				(struct memory_reservation){
@@ -46,6 +54,7 @@ static void read_reservations(struct json_object *list, struct policy *policy)
 					.bytes = amounts[j].bytes,
 				};
 	}
+	return true;
 }
 
 /* A machine with just these nodes, and pages of every size that is reserved. */
@@ -119,7 +128,9 @@ enum outcome replay_memory_reserved(struct replay *replay, struct json_object *l
 	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
 	nr = read_nodes(field_of(line, "numa"), ids);
 	nr_allocatable = read_amounts(field_of(line, "node_allocatable_reservation"), allocatable);
-	read_reservations(field_of(line, "reservations"), &policy);
+	if (nr == UINT32_MAX || nr_allocatable == UINT32_MAX ||
+	    !read_reservations(field_of(line, "reservations"), &policy))
+		return replay_fail(replay, "more nodes or types than there is room for");
 	memory_check_reservations(policy.memory_reservations, policy.nr_memory_reservations, ids,
 				  nr, allocatable, nr_allocatable, error, sizeof(error));
 	if (error[0] || refusal[0])

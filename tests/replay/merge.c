@@ -68,19 +68,22 @@ static void add_list(struct merge_case *merge, struct json_object *hints)
 	*list = (struct hint_list){(uint32_t)nr, owned};
 }
 
-static void add_provider(struct merge_case *merge, struct json_object *provider)
+/* False when there are too many resources. */
+static bool add_provider(struct merge_case *merge, struct json_object *provider)
 {
 	struct hint_list *lists = merge->lists;
 	uint32_t *nr_lists = &merge->problem.nr_lists;
 
+	if (*nr_lists == MAX_LISTS)
+		return false;
 	if (!provider || json_object_object_length(provider) == 0) {
 		lists[(*nr_lists)++] = (struct hint_list){1, &no_opinion};
-		return;
+		return true;
 	}
 	json_object_object_foreach (provider, resource, hints) {
 		(void)resource;
 		if (*nr_lists == MAX_LISTS)
-			return;
+			return false;
 		if (!hints)
 			lists[(*nr_lists)++] = (struct hint_list){1, &no_opinion};
 		else if (json_object_array_length(hints) == 0)
@@ -88,13 +91,17 @@ static void add_provider(struct merge_case *merge, struct json_object *provider)
 		else
 			add_list(merge, hints);
 	}
+	return true;
 }
 
-static void fill_machine(struct merge_case *merge, struct json_object *line)
+/* False when a node is beyond a mask of ids. */
+static bool fill_machine(struct merge_case *merge, struct json_object *line)
 {
 	struct json_object *numa = field_of(line, "numa"), *rows = field_of(line, "distances");
 	unsigned int nr = (unsigned int)json_object_array_length(numa);
 
+	if (nr > TOPOLOGY_MAX_NODES)
+		return false;
 	merge->problem.nr_nodes = nr;
 	for (unsigned int i = 0; i < nr; i++)
 		merge->ids[i] = (uint32_t)json_object_get_int(json_object_array_get_idx(numa, i));
@@ -107,6 +114,7 @@ static void fill_machine(struct merge_case *merge, struct json_object *line)
 				(uint32_t)json_object_get_int(json_object_array_get_idx(row, j));
 	}
 	merge->problem.distances = rows ? merge->distances : NULL;
+	return !nr || merge->ids[nr - 1] < 64;
 }
 
 static enum align_policy policy_of(const char *name)
@@ -171,14 +179,18 @@ static enum outcome play(struct replay *replay, struct json_object *line, struct
 	merge->problem.policy = policy_of(field_text(line, "policy", ""));
 	if (!want || merge->problem.policy == ALIGN_NR || !field_of(line, "numa"))
 		return replay_fail(replay, "the case lacks want, numa or a known policy");
-	fill_machine(merge, line);
+	if (!fill_machine(merge, line))
+		return replay_fail(replay, "more than %d NUMA nodes, or an id beyond 63",
+				   TOPOLOGY_MAX_NODES);
 	configure(merge, line, error, sizeof(error));
 	if (error[0] || refusal[0])
 		return strcmp(error, refusal) == 0
 			       ? OUTCOME_PASSED
 			       : replay_fail(replay, "want error '%s', got '%s'", refusal, error);
-	for (size_t i = 0; providers && i < json_object_array_length(providers); i++)
-		add_provider(merge, json_object_array_get_idx(providers, i));
+	for (size_t i = 0; providers && i < json_object_array_length(providers); i++) {
+		if (!add_provider(merge, json_object_array_get_idx(providers, i)))
+			return replay_fail(replay, "more than %d resources", MAX_LISTS);
+	}
 	r = align_merge(&merge->problem, &alignment);
 	if (r < 0)
 		return replay_fail(replay, "merging failed: %s", strerror(-r));

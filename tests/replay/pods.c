@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "memory_case.h"
 #include "pods.h"
 
 static const char *read_options(struct json_object *line, struct policy *policy)
@@ -51,6 +52,10 @@ const char *read_policy(const struct replay *replay, struct json_object *line,
 	policy.scope = strcmp(field_text(line, "tm_scope", "container"), "pod")
 			       ? ALIGN_SCOPE_CONTAINER
 			       : ALIGN_SCOPE_POD;
+	if (!strcmp(field_text(line, "memory_policy", ""), "Static"))
+		policy.memory = MEMORY_POLICY_STATIC;
+	if (!memory_case_reserved(field_of(line, "reserved"), &policy))
+		return "reserve-failed";
 	policy.reserved_mcpu = count * 1000;
 	policy.has_reserved_list = field_of(line, "reserved_cpus") != NULL;
 	*ret_policy = policy;
@@ -71,21 +76,35 @@ const char *read_policy(const struct replay *replay, struct json_object *line,
 static struct resources read_resources(struct json_object *object, const char *cpu,
 				       const char *memory)
 {
+	struct json_object *pages = field_of(object, "hugepages");
 	struct resources resources = RESOURCES_UNSET;
 
 	resources.cpu_mcpu = field_int(object, cpu, RESOURCE_UNSET);
 	resources.memory_bytes = field_int(object, memory, RESOURCE_UNSET);
+	/* The same as request and as limit; what is of no type asks for nothing. */
+	if (pages) {
+		json_object_object_foreach (pages, name, bytes) {
+			uint32_t nr = resources.nr_hugepages;
+
+			if (nr == POD_MAX_HUGEPAGES ||
+			    !memory_case_type(name, &resources.hugepages[nr].size_bytes))
+				continue;
+			resources.hugepages[nr].bytes = json_object_get_int64(bytes);
+			resources.nr_hugepages++;
+		}
+	}
 	return resources;
 }
 
-static void read_containers(struct json_object *list, bool init, struct pod_spec *spec)
+static bool read_containers(struct json_object *list, bool init, struct pod_spec *spec)
 {
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *object = json_object_array_get_idx(list, i);
 		struct container_spec *container = &spec->containers[spec->nr_containers++];
 
-		snprintf(container->name, sizeof(container->name), "%s",
-			 field_text(object, "name", ""));
+		if (!field_copy(field_text(object, "name", ""), container->name,
+				sizeof(container->name)))
+			return false;
 		container->kind = CONTAINER_APP;
 		if (init)
 			container->kind = field_bool(object, "sidecar") ? CONTAINER_SIDECAR
@@ -93,6 +112,7 @@ static void read_containers(struct json_object *list, bool init, struct pod_spec
 		container->request = read_resources(object, "cpu_req", "mem_req");
 		container->limit = read_resources(object, "cpu_lim", "mem_lim");
 	}
+	return true;
 }
 
 static size_t length_of(struct json_object *list)
@@ -112,15 +132,16 @@ struct pod_spec *read_pod(struct json_object *pod, const char *uid, uint32_t ext
 	spec->containers = calloc(nr + 1, sizeof(*spec->containers));
 	if (!spec->containers)
 		return NULL;
-	snprintf(spec->uid, sizeof(spec->uid), "%s", uid);
-	snprintf(spec->name, sizeof(spec->name), "%s", uid);
+	if (!field_copy(uid, spec->uid, sizeof(spec->uid)) ||
+	    !field_copy(uid, spec->name, sizeof(spec->name)))
+		return NULL;
 	snprintf(spec->namespace, sizeof(spec->namespace), "default");
 	spec->has_pod_resources = level != NULL;
 	spec->request = read_resources(level, "cpu_req", "mem_req");
 	spec->limit = read_resources(level, "cpu_lim", "mem_lim");
 	spec->overhead = RESOURCES_UNSET;
-	read_containers(init, true, spec);
-	read_containers(main_list, false, spec);
+	if (!read_containers(init, true, spec) || !read_containers(main_list, false, spec))
+		return NULL;
 	return TAKE_PTR(spec);
 }
 

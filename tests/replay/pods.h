@@ -13,7 +13,7 @@
 const char *read_policy(const struct replay *replay, struct json_object *line,
 			const struct topology *topology, struct policy *ret_policy);
 
-/* `extra`: room for so many more containers. NULL = no memory. */
+/* `extra`: room for so many more containers. NULL = no memory, or a name that does not fit. */
 struct pod_spec *read_pod(struct json_object *pod, const char *uid, uint32_t extra);
 
 /* A list of NUMA ids to a mask of node indexes. */

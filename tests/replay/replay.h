@@ -52,11 +52,16 @@ const struct topology *replay_topology(const struct replay *replay, struct json_
 /* The expected answer in the mode asked for: want_fixed where given and repaired, else want. */
 struct json_object *replay_want(const struct replay *replay, struct json_object *line);
 
+/* {"id", "memory", "hugepages", "kernel_free_pages"}, of a topology or of a memory_seq. */
+void replay_node(struct json_object *object, struct topology_node *ret_node);
+
 /* Fields by name; the second form of each is for absent fields. */
 struct json_object *field_of(struct json_object *object, const char *name);
 const char *field_text(struct json_object *object, const char *name, const char *absent);
 int64_t field_int(struct json_object *object, const char *name, int64_t absent);
 bool field_bool(struct json_object *object, const char *name);
+/* A copy; false, and none, when it does not fit whole. */
+bool field_copy(const char *text, char *buffer, size_t size);
 /* A CPU list; absent = empty. False when it does not parse. */
 bool field_cpus(struct json_object *object, const char *name, struct cpuset *ret_cpus);
 

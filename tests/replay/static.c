@@ -9,8 +9,6 @@
 
 #include "pods.h"
 
-#define MAX_PODS 64
-
 struct player {
 	struct replay *replay;
 	const struct topology *topology;
@@ -19,7 +17,7 @@ struct player {
 	struct cpuset shared;
 	struct cpu_reuse reuse;
 	size_t nr_pods;
-	struct ledger_pod pods[MAX_PODS];
+	struct ledger_pod *pods; /* room for every pod that the case names */
 	char wanted[CPUSET_TEXT_MAX], got[CPUSET_TEXT_MAX];
 };
 
@@ -29,6 +27,7 @@ static void free_player(struct player *player)
 		pod_spec_free(player->pods[i].spec);
 		free(player->pods[i].grants);
 	}
+	free(player->pods);
 	free(player);
 }
 DEFINE_CLEANUP(struct player, free_playerp, free_player);
@@ -58,8 +57,6 @@ static bool add_pod(struct player *player, const char *uid, struct json_object *
 	uint32_t extra = entries ? (uint32_t)json_object_object_length(entries) : 0;
 	struct ledger_pod *pod = &player->pods[player->nr_pods];
 
-	if (player->nr_pods == MAX_PODS)
-		return false;
 	pod->spec = read_pod(object, uid, extra);
 	if (!pod->spec)
 		return false;
@@ -107,11 +104,20 @@ static bool restore_entries(struct ledger_pod *pod, struct json_object *entries,
 	return true;
 }
 
+static size_t nr_members(struct json_object *object)
+{
+	return object ? (size_t)json_object_object_length(object) : 0;
+}
+
 static bool read_pods(struct player *player, struct json_object *line, struct json_object *entries,
 		      struct json_object *bubbles)
 {
 	struct json_object *pods = field_of(line, "pods");
 
+	player->pods = calloc(nr_members(pods) + nr_members(entries) + nr_members(bubbles) + 1,
+			      sizeof(*player->pods));
+	if (!player->pods)
+		return false;
 	if (pods) {
 		json_object_object_foreach (pods, uid, object) {
 			if (!add_pod(player, uid, object, field_of(entries, uid)))
@@ -142,8 +148,8 @@ static bool read_reuse(struct player *player, struct json_object *line)
 		return true;
 	json_object_object_foreach (reuse, uid, text) {
 		(void)text;
-		snprintf(player->reuse.uid, sizeof(player->reuse.uid), "%s", uid);
-		if (!field_cpus(reuse, uid, &player->reuse.cpus))
+		if (!field_copy(uid, player->reuse.uid, sizeof(player->reuse.uid)) ||
+		    !field_cpus(reuse, uid, &player->reuse.cpus))
 			return false;
 	}
 	return true;

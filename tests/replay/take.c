@@ -38,7 +38,7 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 		.by_socket = field_bool(line, "by_socket"),
 	};
 	struct cpuset available, got = CPUSET_EMPTY;
-	char text[1024];
+	char text[CPUSET_TEXT_MAX];
 	const char *wanted;
 	enum take_status status;
 
@@ -50,10 +50,11 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 	if (!wanted)
 		wanted = field_text(want, "cpus", "");
 	if (strcmp(text, wanted) != 0)
-		return replay_fail(replay, "want %s, got %s", wanted, text);
+		return replay_fail(replay, "want %.1900s, got %.1900s", wanted, text);
 	if (replay->compatibility != COMPATIBILITY_KUBELET_1_36 && status == TAKE_OK &&
 	    (cpuset_count(&got) != count || !cpuset_is_subset(&got, &available)))
-		return replay_fail(replay, "%s is not %u CPUs out of the candidates", text, count);
+		return replay_fail(replay, "%.3000s is not %u CPUs out of the candidates", text,
+				   count);
 	return OUTCOME_PASSED;
 }
 
