@@ -92,13 +92,6 @@ static void append_seconds(struct text *out, uint64_t nanoseconds)
 		    nanoseconds % 1000000000);
 }
 
-void exposition_sample(struct exposition *exposition, const struct metric_label *labels,
-		       double value)
-{
-	begin_sample(exposition, "", labels, NULL);
-	text_printf(exposition->out, "%.17g\n", value);
-}
-
 void exposition_count(struct exposition *exposition, const struct metric_label *labels,
 		      uint64_t value)
 {

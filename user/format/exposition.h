@@ -39,10 +39,7 @@ struct metric_label {
 void exposition_init(struct exposition *exposition, struct text *out, bool openmetrics);
 /* HELP, TYPE (and UNIT): once per family, before its samples; `family` outlives them. */
 void exposition_family(struct exposition *exposition, const struct metric_family *family);
-/* Labels end with a NULL name; values are escaped here. */
-void exposition_sample(struct exposition *exposition, const struct metric_label *labels,
-		       double value);
-/* Exact for counts beyond 2^53. */
+/* Labels end with a NULL name; values are escaped here. Exact for counts beyond 2^53. */
 void exposition_count(struct exposition *exposition, const struct metric_label *labels,
 		      uint64_t value);
 /* Nanoseconds as seconds without losing digits. */
