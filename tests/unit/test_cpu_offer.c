@@ -105,10 +105,47 @@ static void too_wide_for_one_node(void **state)
 	assert_false(hints[3].preferred);
 }
 
+/*
+ * align-by-socket with more nodes than are all listed: no two nodes have six CPUs, and
+ * the first three that have lie in three sockets. One socket as a whole has them, which
+ * is as good as two nodes.
+ */
+static void a_socket_of_many_nodes(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(5, 4, 4, 1);
+	struct policy policy = strict_policy("");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct decision decision;
+
+	(void)state;
+	assert_true(topology->nodes.nr > CPU_LIST_NODES);
+	policy.cpu_options.align_by_socket = true;
+	policy.align = ALIGN_RESTRICTED;
+	policy.max_nodes = 64;
+	policy.may_empty_shared_pool = true;
+	/* Each node offers one CPU, but those of the third socket and two others two. */
+	for (uint32_t cpu = 0; cpu < topology->num_cpus; cpu++) {
+		uint32_t node = cpu / 4;
+		bool offers_two = node / 4 == 2 || node == 0 || node == 4;
+
+		if (cpu % 4 < (offers_two ? 2 : 3))
+			cpuset_add(&policy.reserved_list, cpu);
+	}
+	ledger = scene_ledger(topology, &policy);
+	decision = admit_and_free(ledger, guaranteed_pod("wide", 6));
+	assert_true(decision.admitted);
+	assert_int_equal(ledger_find(ledger, "wide")->grants[0].affinity.nodes, 0xf00);
+	/* No socket has as many any more. */
+	decision = admit_and_free(ledger, guaranteed_pod("again", 6));
+	assert_false(decision.admitted);
+	assert_string_equal(decision.reason, "TopologyAffinityError");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(brief_list_decides_like_all),
+		cmocka_unit_test(a_socket_of_many_nodes),
 		cmocka_unit_test(too_wide_for_one_node),
 	};
 
