@@ -7,8 +7,7 @@
  * set; the enumeration exists for comparison and explanation.
  *
  * Bounds, n nodes and s sockets: an offer costs n (log n + s); the enumeration 2^n
- * questions of n steps each, with n <= CPU_LIST_NODES, and the only allocation
- * here, once; the brief list at most n searches for the richest nodes, n^2 each,
+ * additions, with n <= CPU_LIST_NODES, and the only allocation here, once; the brief list at most n searches for the richest nodes, n^2 each,
  * that fail, and two that go on for n rounds, so 3 n^3 < 10^6 steps with n = 64.
  */
 #include "core/cpu.h"
@@ -200,20 +199,6 @@ bool cpu_offer_prefers(const struct cpu_offer *offer, node_mask_t nodes)
 	return offer->min_sockets && is_socket_aligned(offer, nodes);
 }
 
-/* The next combination of `size` of `nr` positions in lexicographic order. */
-static bool next_combination(uint32_t *positions, uint32_t size, uint32_t nr)
-{
-	for (uint32_t i = size; i-- > 0;) {
-		if (positions[i] + size - i < nr) {
-			positions[i]++;
-			for (uint32_t j = i + 1; j < size; j++)
-				positions[j] = positions[j - 1] + 1;
-			return true;
-		}
-	}
-	return false;
-}
-
 static void add_hint(const struct cpu_offer *offer, node_mask_t nodes, struct hint *hints,
 		     uint32_t *nr)
 {
@@ -223,22 +208,48 @@ static void add_hint(const struct cpu_offer *offer, node_mask_t nodes, struct hi
 		(struct hint){.nodes = nodes, .preferred = cpu_offer_prefers(offer, nodes)};
 }
 
+struct listing {
+	const struct cpu_offer *offer;
+	uint32_t nr_nodes, size;
+	struct hint *hints;
+	uint32_t nr;
+};
+
+/* As add_hint, for a set whose `count` of CPUs and whose size are known. */
+static void add_counted(struct listing *listing, node_mask_t nodes, uint64_t count)
+{
+	const struct cpu_offer *offer = listing->offer;
+	bool preferred = listing->size == offer->min_nodes ||
+			 (offer->min_sockets && is_socket_aligned(offer, nodes));
+
+	if (count >= offer->request && !(offer->required & ~nodes))
+		listing->hints[listing->nr++] =
+			(struct hint){.nodes = nodes, .preferred = preferred};
+}
+
+/* Sets of `more` nodes from `first` up, beside `nodes`: lexicographic. Depth <= 16. */
+static void list_size(struct listing *listing, node_mask_t nodes, uint64_t count, uint32_t first,
+		      uint32_t more)
+{
+	for (uint32_t i = first; i + more <= listing->nr_nodes; i++) {
+		node_mask_t with = nodes | (node_mask_t)1 << i;
+		uint64_t sum = count + listing->offer->available[i];
+
+		if (more == 1)
+			add_counted(listing, with, sum);
+		else
+			list_size(listing, with, sum, i + 1, more - 1);
+	}
+}
+
 static void list_all(const struct cpu_offer *offer, uint32_t nr_nodes, struct hint *hints,
 		     uint32_t *nr)
 {
-	for (uint32_t size = 1; size <= nr_nodes; size++) {
-		uint32_t positions[CPU_LIST_NODES];
+	struct listing listing = {offer, nr_nodes, 1, hints, *nr};
 
-		for (uint32_t i = 0; i < size; i++)
-			positions[i] = i;
-		do {
-			node_mask_t nodes = 0;
-
-			for (uint32_t i = 0; i < size; i++)
-				nodes |= (node_mask_t)1 << positions[i];
-			add_hint(offer, nodes, hints, nr);
-		} while (next_combination(positions, size, nr_nodes));
-	}
+	for (; listing.size <= nr_nodes; listing.size++)
+		list_size(&listing, 0, offer->nr_reusable, 0, listing.size);
+	*nr = listing.nr;
 }
 
 static node_mask_t lowest_nodes(uint32_t nr)

@@ -126,8 +126,9 @@ uint32_t memory_offer_lacking(const struct memory_offer *offer, node_mask_t node
 
 bool memory_offer_has(const struct memory_offer *offer, node_mask_t nodes)
 {
-	return nodes && offer->request.types && has_capacity(offer, nodes) &&
-	       memory_offer_is_lawful(offer, nodes) && !memory_offer_lacking(offer, nodes);
+	/* On a node in use most sets break the rule of groups, which is soonest seen. */
+	return nodes && offer->request.types && memory_offer_is_lawful(offer, nodes) &&
+	       !memory_offer_lacking(offer, nodes) && has_capacity(offer, nodes);
 }
 
 bool memory_offer_prefers(const struct memory_offer *offer, node_mask_t nodes)
