@@ -470,15 +470,27 @@ static void add_hint(struct listing *listing, node_mask_t nodes)
 		.nodes = nodes, .preferred = memory_offer_prefers(listing->offer, nodes)};
 }
 
-/* Sets of `more` nodes from `first` up, beside `chosen`: lexicographic. Depth <= 16. */
-static void list_size(struct listing *listing, node_mask_t chosen, uint32_t first, uint32_t more)
+/*
+ * Sets of `more` nodes from `first` up, beside `chosen`: lexicographic. Depth <= 16.
+ * By the rule of groups a set with a node in use is that node's group; `bound` is the
+ * common part of the groups of those chosen, and what leaves it is no hint.
+ */
+static void list_size(struct listing *listing, node_mask_t chosen, node_mask_t bound,
+		      uint32_t first, uint32_t more)
 {
-	uint32_t nr = memory_nr_nodes(listing->offer->manager);
+	const struct memory_offer *offer = listing->offer;
+	uint32_t nr = memory_nr_nodes(offer->manager);
 
 	if (!more)
 		return add_hint(listing, chosen);
-	for (uint32_t i = first; i + more <= nr; i++)
-		list_size(listing, chosen | (node_mask_t)1 << i, i + 1, more - 1);
+	for (uint32_t i = first; i + more <= nr; i++) {
+		node_mask_t with = chosen | (node_mask_t)1 << i, within = bound;
+
+		if ((chosen || more > 1) && (offer->used >> i & 1))
+			within &= offer->state->nodes[i].cells;
+		if (!(with & ~within))
+			list_size(listing, with, within, i + 1, more - 1);
+	}
 }
 
 static void list_brief(struct listing *listing)
@@ -518,7 +530,7 @@ int memory_offer_list(const struct memory_offer *offer, struct hint **ret_hints,
 	if (!listing.hints)
 		return -ENOMEM;
 	for (uint32_t size = 1; nr <= MEMORY_EXACT_NODES && size <= nr; size++)
-		list_size(&listing, 0, 0, size);
+		list_size(&listing, 0, ~(node_mask_t)0, 0, size);
 	if (nr > MEMORY_EXACT_NODES)
 		list_brief(&listing);
 	*ret_hints = listing.hints;
