@@ -277,26 +277,35 @@ static bool end_together(const struct stage *stage, const struct group *a, const
 }
 
 /*
- * Is there no CPU to turn a circle on: none free, and none that only
- * containers with more than one are on?
+ * Has the root no more CPUs than there are owners, those with CPUs in common
+ * counted as one? Then each has one CPU and none can move without meeting the
+ * next. tests/exhaustive searches all orders to see that this is the only case.
  */
-static bool is_stuck(const struct stage *stage)
+static bool is_full(const struct stage *stage)
 {
-	struct cpuset targets = CPUSET_EMPTY, held = CPUSET_EMPTY, single = CPUSET_EMPTY;
+	const struct group_tree *desired = stage->desired;
+	struct cpuset *owners = calloc(desired->nr_groups + 1, sizeof(*owners));
+	struct cpuset bound = list_of(group_tree_find(&stage->now, "pinfold.slice"));
+	uint32_t nr_owners = 0;
 
-	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
-		struct cpuset cpus = list_of(&stage->now.groups[i]);
-		struct cpuset target =
-			list_of(group_tree_find(stage->desired, stage->now.groups[i].path));
+	assert_non_null(owners);
+	for (uint32_t i = 0; i < desired->nr_groups; i++) {
+		struct cpuset cpus = list_of(&desired->groups[i]);
+		uint32_t kept = 0;
 
-		if (stage->now.groups[i].role != GROUP_CONTAINER)
+		if (desired->groups[i].role != GROUP_CONTAINER)
 			continue;
-		cpuset_union(&targets, &target);
-		cpuset_union(&held, &cpus);
-		if (cpuset_count(&cpus) == 1)
-			cpuset_union(&single, &cpus);
+		for (uint32_t j = 0; j < nr_owners; j++) {
+			if (cpuset_intersects(&owners[j], &cpus))
+				cpuset_union(&cpus, &owners[j]);
+			else
+				owners[kept++] = owners[j];
+		}
+		owners[kept++] = cpus;
+		nr_owners = kept;
 	}
-	return cpuset_is_subset(&targets, &held) && cpuset_is_subset(&held, &single);
+	free(owners);
+	return cpuset_count(&bound) <= nr_owners;
 }
 
 static void show(const struct stage *stage)
@@ -329,7 +338,7 @@ static void assert_apart(const struct stage *stage, const struct group *group,
 		if (!cpuset_intersects(&cpus, added))
 			continue;
 		nr_forced++;
-		if (is_stuck(stage))
+		if (is_full(stage))
 			continue;
 		show(stage);
 		fail_msg("%s moves onto CPUs of %s", group->path, other->path);
@@ -497,6 +506,65 @@ static void circles_are_broken(void **state)
 	add_observed(&observed, GROUP_CONTAINER, "shared2", "3-7");
 	/* out and back for both shared ones, one step aside, three arrivals */
 	assert_int_equal(play_plan(&observed, &desired), 8);
+}
+
+/* No CPU is free, but a has one that nobody waits for. */
+static void who_has_two_cpus_needs_no_refuge(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "a", "1")->is_exclusive = true;
+	add_observed(&desired, GROUP_CONTAINER, "b", "0");
+	add_observed(&observed, GROUP_CONTAINER, "a", "0,2");
+	add_observed(&observed, GROUP_CONTAINER, "b", "1");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 3);
+	assert_write(&plan, 0, "a", "2");
+	assert_write(&plan, 1, "b", "0");
+	assert_write(&plan, 2, "a", "1");
+}
+
+/* CPUs of the root that no container has or gets are as good as any to step aside to. */
+static void the_root_has_room(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-3");
+	add_observed(&desired, GROUP_CONTAINER, "r/a", "1")->is_exclusive = true;
+	add_observed(&desired, GROUP_CONTAINER, "r/b", "2")->is_exclusive = true;
+	add_observed(&observed, GROUP_ROOT, "r", "0-3");
+	add_observed(&observed, GROUP_CONTAINER, "r/a", "2");
+	add_observed(&observed, GROUP_CONTAINER, "r/b", "1");
+	/* The CPU of one who cannot leave it is no refuge. */
+	add_observed(&desired, GROUP_CONTAINER, "r/owner", "0")->is_exclusive = true;
+	add_observed(&observed, GROUP_CONTAINER, "r/stuck", "0");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 5);
+	assert_int_equal(plan.steps[0].kind, STEP_CREATE);
+	assert_write(&plan, 1, "r/a", "3");
+	assert_write(&plan, 2, "r/b", "2");
+	assert_write(&plan, 3, "r/a", "1");
+	assert_write(&plan, 4, "r/owner", "0");
+}
+
+/* The kernel takes of a list what the parent has, and all the parent has if that is nothing. */
+static void a_list_beyond_the_root_counts_as_the_kernel_takes_it(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-3");
+	add_observed(&desired, GROUP_CONTAINER, "r/a", "1")->is_exclusive = true;
+	add_observed(&desired, GROUP_CONTAINER, "r/b", "2-3");
+	add_observed(&observed, GROUP_ROOT, "r", "0-3");
+	add_observed(&observed, GROUP_CONTAINER, "r/a", "0,9");
+	add_observed(&observed, GROUP_CONTAINER, "r/b", "8");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 2);
+	assert_write(&plan, 0, "r/b", "2-3");
+	assert_write(&plan, 1, "r/a", "1");
 }
 
 /* The free CPUs are in d's way: after a has stepped aside onto one, it is b's or c's turn. */
@@ -798,6 +866,9 @@ int main(void)
 		cmocka_unit_test(a_container_may_be_called_shared),
 		cmocka_unit_test(strangers_leave_before_the_owner_arrives),
 		cmocka_unit_test(circles_are_broken),
+		cmocka_unit_test(who_has_two_cpus_needs_no_refuge),
+		cmocka_unit_test(the_root_has_room),
+		cmocka_unit_test(a_list_beyond_the_root_counts_as_the_kernel_takes_it),
 		cmocka_unit_test(nobody_steps_aside_twice),
 		cmocka_unit_test(without_a_free_cpu_the_ledger_wins),
 		cmocka_unit_test(memory_nodes_grow_before_and_shrink_after),

@@ -19,13 +19,14 @@ void plan_fini(struct plan *plan)
 	*plan = (struct plan){0};
 }
 
-/* A container whose CPUs move, desired or a stranger. */
+/* A container with a list of CPUs, desired or not. */
 struct mover {
 	const struct group *group; /* whose path and owner the steps name */
 	const char *old;	   /* what the kernel has, NULL = nothing */
-	struct cpuset now, target; /* now: as after the steps so far */
-	bool is_unbounded;	   /* has tasks and no list: runs wherever its parent may */
-	bool stepped_aside;
+	struct cpuset now, target; /* now: where it runs after the steps so far */
+	bool is_unlisted;  /* its file does not say `now`, so the target has to be written */
+	bool is_unbounded; /* has tasks and no list */
+	bool is_astray;	   /* runs on a CPU that is not of its target */
 };
 
 struct making {
@@ -35,6 +36,9 @@ struct making {
 	uint32_t nr_movers;
 	struct mover *movers;
 	struct cpuset exclusive; /* of all desired exclusive containers */
+	struct cpuset bound;	 /* what the root's list has while containers move */
+	struct cpuset home;	 /* CPUs that are for containers in the end */
+	struct cpuset room;	 /* where a container may be on the way, home included */
 	char text[CPUSET_TEXT_MAX];
 	int error;
 };
@@ -279,202 +283,156 @@ static void shrink_mems(struct making *making, const struct group *group,
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
+/*
+ * A mover is settled, or astray (on a CPU that is not of its target), or waits
+ * with nothing but CPUs of its target, or none yet. Only those astray can be in
+ * the way: the target of one is apart from the CPUs that others have of theirs.
+ * So those who wait come last, and nobody leaves its target again except to make
+ * room.
+ *
+ * When none of those astray can arrive, each waits for CPUs that others astray
+ * are on. Somebody in the way steps aside, by the first of these that helps:
+ *
+ * - to the part of its target that is open to it: it is not astray any more;
+ * - to CPUs that nobody astray waits for: it is never in the way again, because
+ *   fewer and fewer wait;
+ * - to one CPU: others go;
+ * - to a CPU that others give up who have more than one.
+ *
+ * Each frees a CPU of somebody's target once all on it have gone, which are
+ * containers that may be together, and the first rule then applies to who waited
+ * for it. So this ends. It fails only when no CPU is free, nobody can give one up
+ * and nobody can join one it may be with: there are as many CPUs as owners, and
+ * no container can be written at all without a meeting. Any other state without
+ * meetings reaches any other: shrink all to one CPU each, exchange these over
+ * the CPU that is free, grow.
+ */
+
 static bool is_settled(const struct mover *mover)
 {
-	return !mover->is_unbounded && cpuset_equal(&mover->now, &mover->target);
+	return !mover->is_unlisted && !mover->is_unbounded &&
+	       cpuset_equal(&mover->now, &mover->target);
+}
+
+/* Who will share CPUs in the end may share them on the way; all others are apart. */
+static bool are_apart(const struct mover *a, const struct mover *b)
+{
+	return a != b && !cpuset_intersects(&a->target, &b->target);
+}
+
+static bool do_meet(const struct mover *a, const struct mover *b)
+{
+	return cpuset_intersects(&a->now, &b->now) && are_apart(a, b);
 }
 
 static void move_to(struct making *making, struct mover *mover, const struct cpuset *cpus)
 {
 	write_set(making, mover->group, GROUP_CPUSET_CPUS, cpus, mover->old);
 	mover->now = *cpus;
-	mover->is_unbounded = false;
+	mover->is_unlisted = mover->is_unbounded = false;
+	mover->is_astray = !cpuset_is_subset(&mover->now, &mover->target);
 }
 
 /*
- * CPUs of `mover`'s target on which somebody is who must not be there with it.
- * Who will share CPUs in the end may share them on the way; everybody else may
- * not, which needs no knowledge of who is exclusive.
+ * CPUs that `mover` has to itself and those it may share them with, or that
+ * nobody is on. Of its target only those astray can hold some.
  */
-static void occupied_by_others(const struct making *making, const struct mover *mover,
-			       struct cpuset *ret_cpus)
+static void open_target(const struct making *making, const struct mover *mover,
+			struct cpuset *ret_cpus)
 {
-	struct cpuset cpus = CPUSET_EMPTY;
-
+	*ret_cpus = mover->target;
 	for (uint32_t i = 0; i < making->nr_movers; i++) {
 		const struct mover *other = &making->movers[i];
 
-		if (other == mover || !cpuset_intersects(&other->now, &mover->target) ||
-		    cpuset_intersects(&other->target, &mover->target))
-			continue;
-		cpuset_union(&cpus, &other->now);
+		if (other->is_astray && are_apart(other, mover))
+			cpuset_subtract(ret_cpus, &other->now);
 	}
-	cpuset_intersect(&cpus, &mover->target);
-	*ret_cpus = cpus;
 }
 
-/* To the target when nobody is in the way there. */
-static bool move_if_clear(struct making *making, struct mover *mover)
+static void open_room(const struct making *making, const struct mover *mover,
+		      struct cpuset *ret_cpus)
 {
-	struct cpuset occupied;
+	*ret_cpus = making->room;
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		const struct mover *other = &making->movers[i];
 
-	occupied_by_others(making, mover, &occupied);
-	if (!cpuset_is_empty(&occupied))
+		if (are_apart(other, mover))
+			cpuset_subtract(ret_cpus, &other->now);
+	}
+}
+
+/* To the target, unless that adds a meeting. */
+static bool arrive(struct making *making, struct mover *mover)
+{
+	struct cpuset cpus;
+
+	if (is_settled(mover))
 		return false;
+	if (!cpuset_is_subset(&mover->target, &mover->now)) {
+		open_target(making, mover, &cpus);
+		cpuset_union(&cpus, &mover->now);
+		if (!cpuset_is_subset(&mover->target, &cpus))
+			return false;
+	}
 	move_to(making, mover, &mover->target);
 	return true;
 }
 
-/* Everybody leaves what is not theirs, as far as something remains. */
-static void shrink_all(struct making *making)
-{
-	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		struct mover *mover = &making->movers[i];
-		struct cpuset cpus = mover->target;
-
-		if (is_settled(mover))
-			continue;
-		if (!mover->is_unbounded) {
-			if (cpuset_is_subset(&mover->now, &mover->target))
-				continue;
-			cpuset_intersect(&cpus, &mover->now);
-		}
-		if (move_if_clear(making, mover))
-			continue;
-		if (mover->is_unbounded) {
-			struct cpuset occupied;
-
-			occupied_by_others(making, mover, &occupied);
-			cpuset_subtract(&cpus, &occupied);
-		}
-		if (!cpuset_is_empty(&cpus))
-			move_to(making, mover, &cpus);
-	}
-}
-
-/* One round over those who are not there yet; true = somebody arrived. */
-static bool grow_round(struct making *making)
+static bool shrink_all(struct making *making)
 {
 	bool progress = false;
 
 	for (uint32_t i = 0; i < making->nr_movers; i++) {
 		struct mover *mover = &making->movers[i];
 
-		if (!is_settled(mover) && move_if_clear(making, mover))
-			progress = true;
+		if (cpuset_is_subset(&mover->target, &mover->now))
+			progress |= arrive(making, mover);
 	}
 	return progress;
 }
 
-/* A waiting mover off its old CPUs, onto what is clear of its target: others wait for these. */
-static bool move_partly(struct making *making)
+static bool arrive_all(struct making *making, bool astray)
+{
+	bool progress = false;
+
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		if (making->movers[i].is_astray == astray)
+			progress |= arrive(making, &making->movers[i]);
+	}
+	return progress;
+}
+
+static bool is_met(const struct making *making, const struct mover *mover)
 {
 	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		struct mover *mover = &making->movers[i];
-		struct cpuset cpus = mover->target, occupied;
-
-		if (is_settled(mover) || cpuset_is_subset(&mover->now, &mover->target))
-			continue;
-		occupied_by_others(making, mover, &occupied);
-		cpuset_subtract(&cpus, &occupied);
-		if (!cpuset_is_empty(&cpus)) {
-			move_to(making, mover, &cpus);
+		if (do_meet(mover, &making->movers[i]))
 			return true;
-		}
 	}
 	return false;
 }
 
-/* CPUs that any container is, or will be, allowed on but nobody is now. */
-static void find_refuge(const struct making *making, struct cpuset *ret_cpus)
+/* CPUs of those who are astray and apart from `mover`: where it is in the way. */
+static void wanted_by_others(const struct making *making, const struct mover *mover,
+			     struct cpuset *ret_cpus)
 {
 	*ret_cpus = CPUSET_EMPTY;
-	for (uint32_t i = 0; i < making->nr_movers; i++)
-		cpuset_union(ret_cpus, &making->movers[i].target);
-	for (uint32_t i = 0; i < making->nr_movers; i++)
-		cpuset_subtract(ret_cpus, &making->movers[i].now);
-}
-
-/* Make one CPU free that only containers with more than one are on. */
-static bool vacate_one_cpu(struct making *making, struct cpuset *ret_cpus)
-{
-	struct cpuset candidates = CPUSET_EMPTY;
-	unsigned int cpu;
-
-	for (uint32_t i = 0; i < making->nr_movers; i++)
-		cpuset_union(&candidates, &making->movers[i].now);
-	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		if (cpuset_count(&making->movers[i].now) == 1)
-			cpuset_subtract(&candidates, &making->movers[i].now);
-	}
-	cpu = cpuset_next(&candidates, 0);
-	if (cpu >= CPUSET_MAX)
-		return false;
-	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		struct mover *mover = &making->movers[i];
-		struct cpuset rest = mover->now;
-
-		if (!cpuset_has(&mover->now, cpu))
-			continue;
-		cpuset_remove(&rest, cpu);
-		move_to(making, mover, &rest);
-	}
-	*ret_cpus = CPUSET_EMPTY;
-	cpuset_add(ret_cpus, cpu);
-	return true;
-}
-
-static bool end_together(const struct mover *a, const struct mover *b)
-{
-	return cpuset_intersects(&a->target, &b->target);
-}
-
-static bool is_waiting(const struct mover *mover)
-{
-	return !is_settled(mover) && !cpuset_is_subset(&mover->now, &mover->target);
-}
-
-/* Does somebody wait for CPUs that `mover` is on? */
-static bool is_in_the_way(const struct making *making, const struct mover *mover)
-{
 	for (uint32_t i = 0; i < making->nr_movers; i++) {
 		const struct mover *other = &making->movers[i];
 
-		if (other != mover && !is_settled(other) && !end_together(other, mover) &&
-		    cpuset_intersects(&other->target, &mover->now))
-			return true;
+		if (other->is_astray && are_apart(other, mover))
+			cpuset_union(ret_cpus, &other->target);
 	}
-	return false;
 }
 
-/*
- * Of those who wait and are waited for, the one with the fewest who must go
- * along. Nobody goes twice: a refuge may be in a third one's way, and then it is
- * somebody else's turn.
- */
-static const struct mover *choose_who_steps_aside(const struct making *making)
+static bool is_in_the_way(const struct making *making, const struct mover *mover)
 {
-	const struct mover *chosen = NULL;
-	uint32_t fewest = UINT32_MAX;
+	struct cpuset wanted;
 
-	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		const struct mover *mover = &making->movers[i];
-		uint32_t nr = 0;
-
-		if (mover->stepped_aside || !is_waiting(mover) || !is_in_the_way(making, mover))
-			continue;
-		for (uint32_t j = 0; j < making->nr_movers; j++)
-			nr += is_waiting(&making->movers[j]) &&
-			      end_together(&making->movers[j], mover);
-		if (nr < fewest) {
-			fewest = nr;
-			chosen = mover;
-		}
-	}
-	return chosen;
+	wanted_by_others(making, mover, &wanted);
+	return cpuset_intersects(&mover->now, &wanted);
 }
 
-/* At most `nr` of them, so that others find a refuge too. */
+/* At most `nr` of them, so that others find room too. */
 static void keep_first(struct cpuset *cpus, unsigned int nr)
 {
 	cpuset_for_each (cpu, cpus) {
@@ -485,95 +443,312 @@ static void keep_first(struct cpuset *cpus, unsigned int nr)
 	}
 }
 
-/*
- * Owners who each wait for the next one's CPUs: one of them steps aside, and
- * with it those it will share CPUs with. False = nobody to step aside, or no
- * CPU to step aside to.
- */
-static bool break_circle(struct making *making)
+static bool keep_common(struct cpuset *cpus, const struct cpuset *preferred)
 {
-	const struct mover *chosen = choose_who_steps_aside(making);
-	struct cpuset refuge, target;
+	if (!cpuset_intersects(cpus, preferred))
+		return false;
+	cpuset_intersect(cpus, preferred);
+	return true;
+}
 
+enum aside {
+	ASIDE_HOME,   /* to the part of its target that is open */
+	ASIDE_CLEAR,  /* to open CPUs that nobody astray waits for */
+	ASIDE_SINGLE, /* to one CPU */
+};
+
+/* Of what it has, else of what the end has anyway: no further than it must. */
+static void find_clear(const struct making *making, const struct mover *mover,
+		       struct cpuset *ret_cpus)
+{
+	struct cpuset wanted;
+
+	open_room(making, mover, ret_cpus);
+	wanted_by_others(making, mover, &wanted);
+	cpuset_subtract(ret_cpus, &wanted);
+	if (keep_common(ret_cpus, &mover->now))
+		return;
+	keep_common(ret_cpus, &making->home);
+	keep_first(ret_cpus, cpuset_count(&mover->target));
+}
+
+/* Who meets somebody stays there rather than on a CPU that is waited for. */
+static void find_single(const struct making *making, const struct mover *mover,
+			struct cpuset *ret_cpus)
+{
+	struct cpuset wanted;
+
+	*ret_cpus = mover->now;
+	wanted_by_others(making, mover, &wanted);
+	cpuset_subtract(ret_cpus, &wanted);
+	if (cpuset_is_empty(ret_cpus))
+		open_room(making, mover, ret_cpus);
+	if (cpuset_is_empty(ret_cpus))
+		*ret_cpus = mover->now;
+	keep_first(ret_cpus, 1);
+}
+
+/* Where `mover` goes to be less in the way; false = nowhere, or it is there. */
+static bool find_aside(const struct making *making, const struct mover *mover, enum aside aside,
+		       struct cpuset *ret_cpus)
+{
+	if (aside == ASIDE_HOME)
+		open_target(making, mover, ret_cpus);
+	else if (aside == ASIDE_CLEAR)
+		find_clear(making, mover, ret_cpus);
+	else
+		find_single(making, mover, ret_cpus);
+	return !cpuset_is_empty(ret_cpus) && !cpuset_equal(ret_cpus, &mover->now);
+}
+
+/* How many astray go along when `mover` makes way: those it may be with. */
+static uint32_t count_company(const struct making *making, const struct mover *mover)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		const struct mover *other = &making->movers[i];
+
+		nr += other->is_astray && other != mover && !are_apart(other, mover);
+	}
+	return nr;
+}
+
+/* One who is in the way, or who meets somebody, makes way: the one with least company. */
+static bool step_aside(struct making *making, enum aside aside)
+{
+	struct mover *chosen = NULL;
+	uint32_t fewest = UINT32_MAX;
+	struct cpuset cpus;
+
+	for (uint32_t i = 0; i < making->nr_movers && fewest; i++) {
+		struct mover *mover = &making->movers[i];
+		struct cpuset found;
+		uint32_t nr;
+
+		if (!mover->is_astray || !(is_met(making, mover) || is_in_the_way(making, mover)))
+			continue;
+		nr = count_company(making, mover);
+		if (nr >= fewest || !find_aside(making, mover, aside, &found))
+			continue;
+		fewest = nr;
+		chosen = mover;
+		cpus = found;
+	}
 	if (!chosen)
 		return false;
-	find_refuge(making, &refuge);
-	if (cpuset_is_empty(&refuge) && !vacate_one_cpu(making, &refuge))
-		return false;
-	target = chosen->target;
-	keep_first(&refuge, cpuset_count(&target));
-	for (uint32_t i = 0; i < making->nr_movers; i++) {
-		struct mover *mover = &making->movers[i];
+	move_to(making, chosen, &cpus);
+	return true;
+}
 
-		if (!is_waiting(mover) || !cpuset_intersects(&mover->target, &target))
-			continue;
-		move_to(making, mover, &refuge);
-		mover->stepped_aside = true;
+/* What `mover` has left without `cpu`, its target first; false = nothing. */
+static bool find_without(const struct making *making, const struct mover *mover, unsigned int cpu,
+			 struct cpuset *ret_cpus)
+{
+	struct cpuset cpus;
+
+	open_room(making, mover, &cpus);
+	cpuset_remove(&cpus, cpu);
+	if (!keep_common(&cpus, &mover->target) && !keep_common(&cpus, &mover->now))
+		keep_first(&cpus, 1);
+	*ret_cpus = cpus;
+	return !cpuset_is_empty(&cpus);
+}
+
+static uint32_t count_on(const struct making *making, unsigned int cpu)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < making->nr_movers; i++)
+		nr += cpuset_has(&making->movers[i].now, cpu);
+	return nr;
+}
+
+static bool can_all_leave(const struct making *making, unsigned int cpu)
+{
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		const struct mover *mover = &making->movers[i];
+		struct cpuset cpus;
+
+		if (cpuset_has(&mover->now, cpu) && !find_without(making, mover, cpu, &cpus))
+			return false;
 	}
 	return true;
 }
 
-static void move_all(struct making *making)
+static bool is_anybody_in_the_way(const struct making *making)
 {
-	/*
-	 * Each circle costs two steps for one owner that then arrives, so this
-	 * many rounds are enough; the bound is there so that a mistake here ends.
-	 */
-	uint32_t rounds = making->nr_movers * 4 + 4;
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		const struct mover *mover = &making->movers[i];
 
-	shrink_all(making);
-	while (rounds-- && !making->error) {
-		if (grow_round(making) || move_partly(making))
-			continue;
-		if (!break_circle(making))
-			break;
+		if (mover->is_astray && is_in_the_way(making, mover))
+			return true;
 	}
-	/* Not one free CPU to turn on: the ledger's word comes before a moment of overlap. */
+	return false;
+}
+
+/* Free the CPU that takes fewest writes, and put somebody in the way there. */
+static bool make_room(struct making *making)
+{
+	struct cpuset candidates = making->room;
+	unsigned int chosen = CPUSET_MAX;
+	uint32_t fewest = UINT32_MAX;
+
+	if (!is_anybody_in_the_way(making))
+		return false;
+	/* Who leaves a CPU of its own could return; what is waited for is not for refuge. */
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		if (making->movers[i].is_astray)
+			cpuset_subtract(&candidates, &making->movers[i].target);
+	}
+	cpuset_for_each (cpu, &candidates) {
+		uint32_t nr = count_on(making, cpu);
+
+		if (nr < fewest && can_all_leave(making, cpu)) {
+			fewest = nr;
+			chosen = cpu;
+		}
+	}
+	if (chosen == CPUSET_MAX)
+		return false;
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		struct mover *mover = &making->movers[i];
+		struct cpuset cpus;
+
+		if (cpuset_has(&mover->now, chosen) && find_without(making, mover, chosen, &cpus))
+			move_to(making, mover, &cpus);
+	}
+	return step_aside(making, ASIDE_CLEAR);
+}
+
+/*
+ * There is no safe order, and the ledger's word comes before a moment together.
+ * Who is not astray would only come too early.
+ */
+static void force(struct making *making)
+{
+	struct mover *chosen = NULL;
+	uint32_t fewest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		struct mover *mover = &making->movers[i];
+		uint32_t nr;
+
+		if (is_settled(mover))
+			continue;
+		nr = mover->is_astray ? count_company(making, mover) : making->nr_movers;
+		if (nr < fewest) {
+			fewest = nr;
+			chosen = mover;
+		}
+	}
+	if (chosen)
+		move_to(making, chosen, &chosen->target);
+}
+
+static bool is_done(const struct making *making)
+{
 	for (uint32_t i = 0; i < making->nr_movers; i++) {
 		if (!is_settled(&making->movers[i]))
-			move_to(making, &making->movers[i], &making->movers[i].target);
+			return false;
 	}
+	return true;
+}
+
+static bool move_somebody(struct making *making)
+{
+	return shrink_all(making) || arrive_all(making, true) || step_aside(making, ASIDE_HOME) ||
+	       step_aside(making, ASIDE_CLEAR) || step_aside(making, ASIDE_SINGLE) ||
+	       make_room(making) || arrive_all(making, false);
+}
+
+static void move_all(struct making *making)
+{
+	/* More than the model needs; the bound is there so that a mistake here ends. */
+	uint32_t rounds = making->nr_movers * 8 + 8;
+
+	while (!making->error && !is_done(making)) {
+		if (rounds && move_somebody(making))
+			rounds--;
+		else
+			force(making);
+	}
+}
+
+static struct mover *add_mover(struct making *making, const struct group *group, const char *old,
+			       const struct cpuset *now, const struct cpuset *target)
+{
+	struct mover *mover = &making->movers[making->nr_movers++];
+
+	mover->group = group;
+	mover->old = old;
+	mover->now = *now;
+	mover->target = *target;
+	mover->is_astray = !cpuset_is_subset(now, target);
+	cpuset_union(&making->room, now);
+	cpuset_union(&making->home, target);
+	return mover;
+}
+
+/* Of a list the kernel takes what the parent has. */
+static struct cpuset within_bound(const struct making *making, struct cpuset cpus)
+{
+	if (!cpuset_is_empty(&making->bound))
+		cpuset_intersect(&cpus, &making->bound);
+	return cpus;
 }
 
 static void add_desired_mover(struct making *making, const struct group *group,
 			      const struct group *observed)
 {
-	struct mover *mover = &making->movers[making->nr_movers];
+	const char *old = old_value(observed, GROUP_CPUSET_CPUS);
+	struct cpuset target = parse_set(group->files[GROUP_CPUSET_CPUS]);
+	struct cpuset listed = parse_set(old), now = within_bound(making, listed);
+	struct mover *mover;
 
-	if (!group->files[GROUP_CPUSET_CPUS] || group->role == GROUP_ROOT)
+	if (group->role == GROUP_ROOT || cpuset_is_empty(&target))
 		return;
-	mover->group = group;
-	mover->old = old_value(observed, GROUP_CPUSET_CPUS);
-	mover->now = parse_set(mover->old);
-	mover->target = parse_set(group->files[GROUP_CPUSET_CPUS]);
-	if (cpuset_is_empty(&mover->target))
-		return;
-	mover->is_unbounded = cpuset_is_empty(&mover->now) && observed && observed->populated;
-	making->nr_movers++;
+	mover = add_mover(making, group, old, &now, &target);
+	mover->is_unlisted = !cpuset_equal(&now, &listed);
+	mover->is_unbounded = cpuset_is_empty(&now) && observed && observed->populated;
 }
 
-/* A populated group that nobody wants keeps its CPUs, except those that are exclusive. */
-static void add_stranger(struct making *making, const struct group *observed)
+/*
+ * A populated group that nobody wants keeps its CPUs, except those that are
+ * exclusive. Where it has no other it keeps them too, and nobody is sent there.
+ */
+static void add_stranger(struct making *making, const struct group *observed,
+			 struct cpuset *squatted)
 {
-	struct mover *mover = &making->movers[making->nr_movers];
+	const char *old = observed->files[GROUP_CPUSET_CPUS];
+	struct cpuset now = within_bound(making, parse_set(old)), target = now;
 
 	if (!observed->populated || observed->role != GROUP_CONTAINER)
 		return;
-	mover->group = observed;
-	mover->old = observed->files[GROUP_CPUSET_CPUS];
-	mover->now = parse_set(mover->old);
-	mover->target = mover->now;
-	cpuset_subtract(&mover->target, &making->exclusive);
-	mover->is_unbounded = false;
-	if (!cpuset_is_empty(&mover->target))
-		making->nr_movers++;
+	cpuset_subtract(&target, &making->exclusive);
+	if (cpuset_is_empty(&target))
+		cpuset_union(squatted, &now);
+	else
+		add_mover(making, observed, old, &now, &target);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* While containers move the root has its old and its new CPUs, but only the new ones are home. */
+static void find_bound(struct making *making, const struct group *root,
+		       const struct group *observed)
+{
+	struct cpuset before = parse_set(old_value(observed, GROUP_CPUSET_CPUS));
+
+	making->home = parse_set(root->files[GROUP_CPUSET_CPUS]);
+	making->bound = making->home;
+	if (!cpuset_is_empty(&making->bound))
+		cpuset_union(&making->bound, &before);
+}
 
 static void collect_movers(struct making *making, const struct pairing *desired,
 			   const struct pairing *observed)
 {
+	struct cpuset squatted = CPUSET_EMPTY;
+
 	for (uint32_t i = 0; i < making->desired->nr_groups; i++) {
 		const struct group *group = &making->desired->groups[i];
 
@@ -586,9 +761,22 @@ static void collect_movers(struct making *making, const struct pairing *desired,
 	}
 	for (uint32_t i = 0; i < making->observed->nr_groups; i++) {
 		if (!find_pair(desired, making->observed->groups[i].path))
-			add_stranger(making, &making->observed->groups[i]);
+			add_stranger(making, &making->observed->groups[i], &squatted);
 	}
+	cpuset_union(&making->room, &making->home);
+	for (uint32_t i = 0; i < making->nr_movers; i++) {
+		struct mover *mover = &making->movers[i];
+
+		/* Tasks without a list run wherever the parent may. */
+		if (mover->is_unbounded) {
+			mover->now = making->room;
+			mover->is_astray = !cpuset_is_subset(&mover->now, &mover->target);
+		}
+	}
+	cpuset_subtract(&making->room, &squatted);
 }
+
+/* --- all of it -------------------------------------------------------------------------------- */
 
 /* The kernel keeps memory limits in whole pages, 64 KiB at most on what we run on. */
 static bool same_memory(const char *wanted, const char *old)
@@ -636,6 +824,8 @@ static void make_steps(struct making *making, const struct pairing *desired,
 	}
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
 		grow_mems(making, &tree->groups[i], find_pair(observed, tree->groups[i].path));
+	if (root)
+		find_bound(making, root, find_pair(observed, root->path));
 	collect_movers(making, desired, observed);
 	move_all(making);
 	if (root)
