@@ -70,6 +70,7 @@ TOOL_ROOMS  := machine format core lib
 BPF_SOURCES := $(wildcard bpf/*.bpf.c)
 SKELETONS   := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(BPF_SOURCES))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+EXHAUSTIVE  := $(patsubst tests/exhaustive/%.c,$(O)/tests/exhaustive/%,$(wildcard tests/exhaustive/*.c))
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES     := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
 GUEST_PROGRAMS := $(patsubst tests/guest/%.c,$(O)/tests/guest/%,$(wildcard tests/guest/*.c))
@@ -141,6 +142,7 @@ $(O)/tests/$(2)/$(1): $(O)/tests/$(2)/$(1).o $$(call archives,$$(call test_rooms
 		-Wl,--end-group $$(call libraries,$$(call test_rooms,tests/$(2)/$(1).c)) $(3) -lm
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call test_rule,$(notdir $(t)),unit,-lcmocka)))
+$(foreach t,$(EXHAUSTIVE),$(eval $(call test_rule,$(notdir $(t)),exhaustive,)))
 $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
 $(foreach t,$(GUEST_PROGRAMS),$(eval $(call test_rule,$(notdir $(t)),guest,)))
 
@@ -222,7 +224,7 @@ $(O)/tests/fuzz-objects/%.o: tests/fuzz/%.c
 
 corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
-unit: $(UNIT_TESTS) $(PROPERTY) ## build the unit tests
+unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) ## build the unit tests and the exhaustive ones
 
 check: all unit corpus ## tests without root and without a guest, below three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
