@@ -10,29 +10,28 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Per-CPU counters: a program is not preempted by itself on the same CPU, so no atomic. */
+/* Atomic although per CPU: a program may be preempted in here by another on the same CPU. */
 static __always_inline void count_event(__u32 what)
 {
 	__u64 *counter = bpf_map_lookup_elem(&event_counters, &what);
 
 	if (counter)
-		(*counter)++;
+		__sync_fetch_and_add(counter, 1);
 }
 
 /*
- * Take one event from the budget of `cgroup`; *ret_suppressed is how many were
- * refused before. The window and its count are not updated together: two CPUs
- * at the turn of a second may let a few more through, which is harmless.
+ * Take one event from the budget of `cgroup`. The window and its count are not updated
+ * together: two CPUs at the turn of a second may let a few more through, which is harmless.
  */
-static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns, __u32 *ret_suppressed)
+static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns)
 {
 	struct event_budget *budget = bpf_map_lookup_elem(&event_budgets, &cgroup);
 
-	*ret_suppressed = 0;
 	if (!budget) {
 		struct event_budget first = {.window_ns = now_ns, .passed = 1};
 
-		bpf_map_update_elem(&event_budgets, &cgroup, &first, BPF_ANY);
+		/* never over what another CPU has begun to count in */
+		bpf_map_update_elem(&event_budgets, &cgroup, &first, BPF_NOEXIST);
 		return true;
 	}
 	if (now_ns - budget->window_ns >= NS_PER_S) {
@@ -40,14 +39,26 @@ static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns, __u32 *ret_s
 		budget->passed = 0;
 	}
 	if (__sync_fetch_and_add(&budget->passed, 1) >= EVENT_BUDGET_PER_S) {
-		/* paired with the reader in user/bpf/events.c, which takes and zeroes it */
 		__sync_fetch_and_add(&budget->suppressed, 1);
 		return false;
 	}
-	*ret_suppressed = budget->suppressed;
-	if (*ret_suppressed)
-		__sync_fetch_and_add(&budget->suppressed, -*ret_suppressed);
 	return true;
+}
+
+/*
+ * How many events of `cgroup` take_budget() has refused since somebody asked. Each is
+ * handed out once: to the one CPU whose exchange takes the number, or to the agent, which
+ * takes the entry out (user/bpf/events.c). Two that read and then subtract would both
+ * hand it out and leave a number below zero.
+ */
+static __always_inline __u32 take_suppressed(__u64 cgroup)
+{
+	struct event_budget *budget = bpf_map_lookup_elem(&event_budgets, &cgroup);
+
+	/* only who may find something writes to the shared line */
+	if (!budget || !*(volatile __u32 *)&budget->suppressed)
+		return 0;
+	return __sync_lock_test_and_set(&budget->suppressed, 0);
 }
 
 /*
@@ -60,9 +71,9 @@ static __always_inline struct event *begin_event(__u32 kind, __u64 charged, __u6
 	__u64 now_ns = bpf_ktime_get_boot_ns(), ids = bpf_get_current_pid_tgid();
 	struct guard_config *config;
 	struct event *event;
-	__u32 suppressed, zero = 0;
+	__u32 zero = 0;
 
-	if (!take_budget(charged, now_ns, &suppressed)) {
+	if (!take_budget(charged, now_ns)) {
 		count_event(EVENTS_SUPPRESSED);
 		return NULL;
 	}
@@ -80,7 +91,8 @@ static __always_inline struct event *begin_event(__u32 kind, __u64 charged, __u6
 	event->writer_cgroup = writer;
 	event->pid = (__u32)ids;
 	event->tgid = ids >> 32;
-	event->suppressed = suppressed;
+	/* not before there is an event to tell it */
+	event->suppressed = take_suppressed(charged);
 	event->target_slot = SLOT_NONE;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	return event;

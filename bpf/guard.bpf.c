@@ -106,7 +106,7 @@ static __always_inline void count_operation(__u32 hook, __u32 action)
 	__u64 *counter = bpf_map_lookup_elem(&guard_counters, &index);
 
 	if (counter)
-		(*counter)++;
+		__sync_fetch_and_add(counter, 1);
 }
 
 static __always_inline __u32 mode_of(const struct guard_config *config, __u32 aspect)

@@ -82,7 +82,7 @@ static __always_inline void count_kind(__u32 kind)
 	__u64 *counter = bpf_map_lookup_elem(&watch_counters, &kind);
 
 	if (counter)
-		(*counter)++;
+		__sync_fetch_and_add(counter, 1);
 }
 
 static __always_inline __u64 writer_id(void)
