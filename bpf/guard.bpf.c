@@ -265,15 +265,14 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct operation *op,
 /*
  * A file on cgroup2, by way of an open file. Everything that is no cgroup file
  * leaves after two loads and a comparison, because file_permission runs on every
- * read and write of the machine. Fails open when a read of kernel memory fails:
- * the name is then empty and no file of ours.
+ * read and write of the machine. Name and cgroup are those of the inode's kernfs
+ * node: the dentry of a file that was opened by handle may have neither. Fails open
+ * when a read of kernel memory fails: the name is then empty and no file of ours.
  */
 static __always_inline int check_file(struct file *file, __u32 hook)
 {
 	const struct guard_config *config;
 	struct operation op;
-	struct cgroup *cgrp;
-	struct dentry *dentry;
 	struct kernfs_node *kn;
 	__u64 class;
 
@@ -283,15 +282,13 @@ static __always_inline int check_file(struct file *file, __u32 hook)
 	if (!config)
 		return 0;
 	__builtin_memset(&op, 0, sizeof(op));
-	dentry = BPF_CORE_READ(file, f_path.dentry);
-	bpf_probe_read_kernel_str(op.name, sizeof(op.name), BPF_CORE_READ(dentry, d_name.name));
+	kn = file->f_inode->i_private;
+	bpf_probe_read_kernel_str(op.name, sizeof(op.name), BPF_CORE_READ(kn, name));
 	class = classify_file(op.name);
 	if (class == FILE_OTHER)
 		return 0;
-	kn = BPF_CORE_READ(dentry, d_parent, d_inode, i_private);
-	cgrp = BPF_CORE_READ(kn, priv);
 	begin_operation(&op, hook, config);
-	return judge_file(cgrp, &op, class);
+	return judge_file(BPF_CORE_READ(parent_of(kn), priv), &op, class);
 }
 
 /* Every read and write; the one hook that also meets descriptors opened before us. */

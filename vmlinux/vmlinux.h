@@ -174,19 +174,13 @@ struct inode {
 };
 
 struct dentry {
-	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
-};
-
-struct path {
-	struct dentry *dentry;
 };
 
 struct file {
 	fmode_t f_mode; /* only FMODE_WRITE (2) means the same everywhere */
 	struct inode *f_inode;
-	struct path f_path;
 };
 
 /* --- writes to cgroup files (guard and watch) -------------------------------- */

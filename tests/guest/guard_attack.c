@@ -123,6 +123,71 @@ static int attack_flood(char **args)
 	return 0;
 }
 
+/* --- file handles -------------------------------------------------------------------------- */
+
+/*
+ * Open `path` by its handle when nothing of it is cached: the kernel then makes a dentry
+ * without name and parent. Files that somebody holds open stay cached and cannot be tried.
+ */
+static int open_cold(const char *path, int flags)
+{
+	char space[sizeof(struct file_handle) + MAX_HANDLE_SZ], link[64], target[512];
+	struct file_handle *handle = (struct file_handle *)space;
+	int mount_fd = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC), mount_id;
+
+	handle->handle_bytes = MAX_HANDLE_SZ;
+	if (mount_fd < 0 || name_to_handle_at(AT_FDCWD, path, handle, &mount_id, 0))
+		return -1;
+	for (int i = 0; i < 20; i++) {
+		int caches = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC), fd;
+		ssize_t len;
+
+		if (caches < 0)
+			return -1;
+		/* what was used lately, as by our own look at it, survives the first time; a
+		 * write that does not begin at 0 is ignored */
+		for (int times = 0; times < 3; times++)
+			if (pwrite(caches, "2", 1, 0) < 0)
+				return -1;
+		close(caches);
+		fd = open_by_handle_at(mount_fd, handle, O_PATH | O_CLOEXEC);
+		if (fd < 0)
+			return -1;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		len = readlink(link, target, sizeof(target) - 1);
+		close(fd);
+		if ((len == 1 && target[0] == '/') || (flags & O_DIRECTORY))
+			return open_by_handle_at(mount_fd, handle, flags | O_CLOEXEC);
+	}
+	fprintf(stderr, "guard_attack: %s stays cached\n", path);
+	exit(2);
+}
+
+static int attack_handle(char **args)
+{
+	int fd = open_cold(args[0], O_WRONLY);
+
+	return answer(fd < 0 || write_text(fd, args[1]));
+}
+
+/* Open the directory args[0] by handle, and the file args[1] from there. */
+static int attack_handle_in(char **args)
+{
+	int dir = open_cold(args[0], O_RDONLY | O_DIRECTORY), fd;
+
+	if (dir < 0)
+		return cannot(args[0]);
+	fd = openat(dir, args[1], O_WRONLY | O_CLOEXEC);
+	return answer(fd < 0 || write_text(fd, args[2]));
+}
+
+static int attack_handle_mkdir(char **args)
+{
+	int dir = open_cold(args[0], O_RDONLY | O_DIRECTORY);
+
+	return dir < 0 ? cannot(args[0]) : answer(mkdirat(dir, args[1], 0755));
+}
+
 /* Become a member of a cgroup, then something else: for workloads, before the guard. */
 static int join_and_run(char **args)
 {
@@ -142,9 +207,12 @@ static const struct {
 	int nr_args; /* at least */
 	int (*run)(char **args);
 } commands[] = {
-	{"write", 2, attack_write}, {"late", 2, attack_late},	{"splice", 2, attack_splice},
-	{"clone", 1, attack_clone}, {"pin", 2, attack_pin},	{"mkdir", 1, attack_mkdir},
-	{"rmdir", 1, attack_rmdir}, {"flood", 2, attack_flood}, {"join", 2, join_and_run},
+	{"write", 2, attack_write},	    {"late", 2, attack_late},
+	{"splice", 2, attack_splice},	    {"handle", 2, attack_handle},
+	{"handle-in", 3, attack_handle_in}, {"handle-mkdir", 2, attack_handle_mkdir},
+	{"clone", 1, attack_clone},	    {"pin", 2, attack_pin},
+	{"mkdir", 1, attack_mkdir},	    {"rmdir", 1, attack_rmdir},
+	{"flood", 2, attack_flood},	    {"join", 2, join_and_run},
 };
 
 int main(int argc, char **argv)
@@ -153,7 +221,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name) && argc - 2 >= commands[i].nr_args)
 			return commands[i].run(argv + 2);
 	fprintf(stderr,
-		"usage: guard_attack write|late|splice FILE TEXT | clone|mkdir|rmdir DIR |\n"
-		"       pin PID CPU,CPU… | flood DIR N | join DIR PROGRAM…\n");
+		"usage: guard_attack write|late|splice|handle FILE TEXT | handle-in DIR NAME TEXT |\n"
+		"       handle-mkdir DIR NAME | clone|mkdir|rmdir DIR | pin PID CPU,CPU… |\n"
+		"       flood DIR N | join DIR PROGRAM…\n");
 	return 2;
 }
