@@ -12,9 +12,8 @@
 #define MAY_WRITE	    0x2
 #define MAY_OPEN	    0x20
 #define PF_KTHREAD	    0x00200000
+#define CLONE_INTO_CGROUP   0x200000000ULL
 #define EPERM		    1
-
-#define __NR_clone3 435 /* the same on every architecture and for 32-bit callers */
 
 /* kernfs_node.parent became RCU-protected and was renamed in 6.15. */
 static __always_inline struct kernfs_node *parent_of(struct kernfs_node *kn)
@@ -41,33 +40,25 @@ static __always_inline struct cgroup *ancestor_of(struct cgroup *cgrp, __u32 lev
 	return ancestor;
 }
 
-/* Number of the system call the current task is in; meaningless in kernel threads. */
-static __always_inline long current_syscall(void)
+/*
+ * Is `task` a copy of the current task that fork has not finished? It gets its own struct pid
+ * when it becomes visible, and no two tasks share one; so nobody else meets a task for which
+ * this holds. System call numbers say nothing here: a thread of io_uring has those of its
+ * maker, and work queued to a task runs on its way out of any call.
+ */
+static __always_inline bool is_own_fork(struct task_struct *task)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct task_struct *current = bpf_get_current_task_btf();
 
-	return (long)BPF_CORE_READ(regs, orig_ax);
+	return task->pid != current->pid && task->thread_pid == current->thread_pid;
 }
 
-/*
- * Is the current system call one that changes affinity, policy or parameters
- * of a task? x86-64 numbers and those of 32-bit callers; no number of the one
- * table is a write or a splice in the other, so they need not be told apart.
- */
-static __always_inline bool in_sched_syscall(void)
+/* Where `task` is being taken by a migration in progress, whoever does it; NULL = nowhere. */
+static __always_inline struct cgroup *migration_of(struct task_struct *task)
 {
-	switch (current_syscall()) {
-	case 142: /* sched_setparam */
-	case 144: /* sched_setscheduler */
-	case 203: /* sched_setaffinity */
-	case 314: /* sched_setattr */
-	case 154: /* sched_setparam, 32 bit */
-	case 156: /* sched_setscheduler, 32 bit */
-	case 241: /* sched_setaffinity, 32 bit */
-	case 351: /* sched_setattr, 32 bit */
-		return true;
-	}
-	return false;
+	struct css_set *to = BPF_CORE_READ(task, cgroups, mg_dst_cset);
+
+	return to ? BPF_CORE_READ(to, dfl_cgrp) : NULL;
 }
 
 #endif

@@ -52,22 +52,23 @@ struct {
 } first_writes SEC(".maps");
 
 /*
- * Where the thread's last write to cgroup.procs or cgroup.threads went. Migration
- * calls task_setscheduler later in the same system call, with no word of the
- * destination; there is no other reader, so a stale value is never looked at.
+ * What the thread began last, for the hook that meets the rest of it. No hook tells
+ * when it is over, so this alone decides nothing: a write of a membership file counts
+ * while the kernel itself says that it takes a task there, and a fork until its first
+ * question or the next such write.
  */
-struct destination {
-	__u64 id;
-	__u64 tree;
-	__u64 border;
+struct errand {
+	__u64 destination; /* cgroup whose membership file it wrote last; 0 = none */
+	__u32 clones;	   /* forks into a cgroup that it has not asked about yet */
+	__u32 reserved;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct destination);
-} destinations SEC(".maps");
+	__type(value, struct errand);
+} errands SEC(".maps");
 
 /* Everything known about one operation on a managed cgroup before it is judged. */
 struct operation {
@@ -235,16 +236,15 @@ static __always_inline __u32 aspect_for(__u64 class)
 							   : ASPECT_CPUSET_FILES;
 }
 
-static __always_inline void remember_destination(const struct place *target)
+static __always_inline void begin_errand(__u64 destination, bool clones)
 {
-	struct destination *destination = bpf_task_storage_get(
-		&destinations, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL,
+						     BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!destination)
+	if (!errand)
 		return;
-	destination->id = target->id;
-	destination->tree = target->tree;
-	destination->border = target->border;
+	errand->destination = destination;
+	errand->clones = clones;
 }
 
 /* Judge a write by the current task to file `name` of `cgrp`. */
@@ -254,7 +254,7 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct operation *op,
 	op->right = right_for(class);
 	find_place(cgrp, op->config, &op->target);
 	if (op->hook == HOOK_FILE_PERMISSION && (class & ~FILE_DELEGATED) == FILE_MEMBERS)
-		remember_destination(&op->target);
+		begin_errand(op->target.id, false);
 	if (!is_guarded(&op->target, class))
 		return 0;
 	if (!op->target.self_test && stays_inside(op, cgrp, class & FILE_DELEGATED))
@@ -303,22 +303,42 @@ static __always_inline int check_open(struct file *file)
 	return file->f_mode & FMODE_WRITE ? check_file(file, HOOK_FILE_OPEN) : 0;
 }
 
+/* Every fork and thread; those that name a cgroup ask about it next, by check_clone. */
+static __always_inline int check_fork(__u64 clone_flags)
+{
+	if ((clone_flags & CLONE_INTO_CGROUP) && read_config())
+		begin_errand(0, true);
+	return 0;
+}
+
+/* Is this the first question of a fork that the current task has begun? */
+static __always_inline bool take_clone(void)
+{
+	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL, 0);
+
+	if (!errand || !errand->clones)
+		return false;
+	errand->clones = 0;
+	return true;
+}
+
 /*
  * clone3(CLONE_INTO_CGROUP): the kernel asks for write permission on cgroup.procs
- * of the destination, without opening it. Runs for every component of every path,
- * nearly always with an execute mask: out after one comparison.
- * Fails open like check_file.
+ * of the destination, then of the ancestor it shares with the maker's cgroup, without
+ * opening them. The child leaves its maker's cgroup as it enters the other, so both
+ * borders count. Runs for every component of every path, nearly always with an execute
+ * mask: out after one comparison. Fails open like check_file.
  */
 static __always_inline int check_clone(struct inode *inode, int mask)
 {
 	const struct guard_config *config;
-	struct operation op;
 	struct kernfs_node *kn;
+	struct operation op;
 	struct cgroup *cgrp;
 
 	if ((mask & (MAY_WRITE | MAY_OPEN)) != MAY_WRITE)
 		return 0;
-	if (inode->i_sb->s_magic != CGROUP2_SUPER_MAGIC || current_syscall() != __NR_clone3)
+	if (inode->i_sb->s_magic != CGROUP2_SUPER_MAGIC || !take_clone())
 		return 0;
 	config = read_config();
 	if (!config)
@@ -327,8 +347,19 @@ static __always_inline int check_clone(struct inode *inode, int mask)
 	cgrp = BPF_CORE_READ(parent_of(kn), priv);
 	__builtin_memset(&op, 0, sizeof(op));
 	begin_operation(&op, HOOK_INODE_PERMISSION, config);
+	op.aspect = ASPECT_CGROUP_MOVES;
+	op.right = RIGHT_MOVES;
 	__builtin_memcpy(op.name, "cgroup.procs", sizeof("cgroup.procs"));
-	return judge_file(cgrp, &op, FILE_MEMBERS | FILE_DELEGATED);
+	find_place(cgrp, config, &op.target);
+	if (!op.target.tree) {
+		if (!op.caller.tree)
+			return 0;
+		/* out of what is managed: the end of it that is ours */
+		op.target = op.caller;
+	} else if (!op.target.self_test && stays_inside(&op, cgrp, true)) {
+		return 0;
+	}
+	return judge(&op);
 }
 
 static __always_inline int check_directory(struct kernfs_node *kn, struct dentry *dentry,
@@ -371,9 +402,9 @@ static __always_inline int check_rmdir(struct inode *dir, struct dentry *dentry)
 	return check_directory(BPF_CORE_READ(dentry, d_inode, i_private), dentry, HOOK_INODE_RMDIR);
 }
 
-/* May the current task, which is no actor, take `task` where it is taking it? */
+/* May the current task, which is no actor, take the target to `destination`? */
 static __always_inline bool is_inner_move(const struct operation *op,
-					  const struct destination *destination)
+					  const struct place *destination)
 {
 	if (op->target.border)
 		return op->caller.border == op->target.border &&
@@ -403,37 +434,50 @@ static __always_inline int check_change(struct task_struct *task, const struct g
 	return is_inner_change(&op) ? 0 : judge(&op);
 }
 
-/* Fails open without a remembered destination: nobody wrote a membership file then. */
-static __always_inline int check_move(struct task_struct *task, const struct guard_config *config)
+static __always_inline int check_move(struct task_struct *task, struct cgroup *to,
+				      const struct guard_config *config)
 {
-	struct destination *destination =
-		bpf_task_storage_get(&destinations, bpf_get_current_task_btf(), NULL, 0);
 	struct operation op = {};
+	struct place destination;
 
-	if (!destination)
-		return 0;
 	begin_operation(&op, HOOK_TASK_SETSCHEDULER, config);
 	find_place(cgroup_of(task), config, &op.target);
+	find_place(to, config, &destination);
 	op.aspect = ASPECT_CGROUP_MOVES;
 	op.right = RIGHT_MOVES;
 	op.target_pid = task->pid;
-	return is_inner_move(&op, destination) ? 0 : judge(&op);
+	return is_inner_move(&op, &destination) ? 0 : judge(&op);
+}
+
+/*
+ * Is it the current task that takes a task to `to`, and not somebody else at the same
+ * moment? Then it wrote the membership file of that cgroup last. Taken for the mover by
+ * mistake it would be held to a stricter rule: is_inner_move permits nothing that
+ * is_inner_change does not.
+ */
+static __always_inline bool is_mover(struct cgroup *to)
+{
+	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL, 0);
+
+	return errand && errand->destination && errand->destination == id_of(to);
 }
 
 /*
  * Affinity, policy and parameters of a task, and migrations: `task` is still in
- * the cgroup it comes from. The child of a clone3 has been judged by check_clone.
+ * the cgroup it comes from. The child of a fork has been judged by check_clone.
  * Fails open for kernel threads: the kernel's own work must not fail on us.
  */
 static __always_inline int check_task(struct task_struct *task)
 {
 	const struct guard_config *config = read_config();
+	struct cgroup *to;
 
 	if (!config || (BPF_CORE_READ(bpf_get_current_task_btf(), flags) & PF_KTHREAD))
 		return 0;
-	if (in_sched_syscall())
-		return check_change(task, config);
-	return current_syscall() == __NR_clone3 ? 0 : check_move(task, config);
+	if (is_own_fork(task))
+		return 0;
+	to = migration_of(task);
+	return to && is_mover(to) ? check_move(task, to, config) : check_change(task, config);
 }
 
 /* --- the hooks, twice ------------------------------------------------------------------------ */
@@ -462,6 +506,18 @@ SEC("fmod_ret/security_file_open")
 int BPF_PROG(mod_file_open, struct file *file, int ret)
 {
 	return ret ? ret : check_open(file);
+}
+
+SEC("lsm/task_alloc")
+int BPF_PROG(lsm_fork, struct task_struct *task, __u64 clone_flags, int ret)
+{
+	return ret ? ret : check_fork(clone_flags);
+}
+
+SEC("fmod_ret/security_task_alloc")
+int BPF_PROG(mod_fork, struct task_struct *task, __u64 clone_flags, int ret)
+{
+	return ret ? ret : check_fork(clone_flags);
 }
 
 SEC("lsm/inode_permission")

@@ -352,11 +352,14 @@ static __always_inline void copy_mask(struct event *event, struct cpumask *mask)
 		event->flags |= EVENT_CUT;
 }
 
-/* The task of a sched_setaffinity, which its function does not hand out. */
+/*
+ * The task of a sched_setaffinity, which its function does not hand out. Also asked about
+ * tasks that migrate, which have a subject already, and about the child of a fork.
+ */
 SEC("fentry/security_task_setscheduler")
 int BPF_PROG(attempt_before, struct task_struct *task)
 {
-	if (in_sched_syscall())
+	if (!is_own_fork(task) && !migration_of(task))
 		remember_subject(task);
 	return 0;
 }

@@ -120,6 +120,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct css_set *cgroups;
 	struct task_struct *group_leader;
+	struct pid *thread_pid; /* its maker's until it has its own, late in a fork */
 };
 
 /* --- cgroups ----------------------------------------------------------------- */
@@ -156,6 +157,7 @@ struct cgroup {
 
 struct css_set {
 	struct cgroup *dfl_cgrp;
+	struct css_set *mg_dst_cset; /* while its tasks migrate: where to; else NULL */
 };
 
 /* --- files -------------------------------------------------------------------- */
@@ -187,12 +189,6 @@ struct file {
 
 struct kernfs_open_file {
 	struct kernfs_node *kn;
-};
-
-/* --- registers at system call entry (x86-64) -------------------------------- */
-
-struct pt_regs {
-	unsigned long orig_ax;
 };
 
 #pragma clang attribute pop

@@ -5,13 +5,21 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef CLONE_INTO_CGROUP
@@ -77,21 +85,34 @@ static int attack_splice(char **args)
 	return answer(splice(ends[0], NULL, fd, NULL, strlen(args[1]), 0) < 0);
 }
 
-static int attack_clone(char **args)
+/* A child that ends at once: in the cgroup of directory `cgroup_fd`, or, if that is -1, in ours. */
+static long clone_child(int cgroup_fd)
 {
-	int fd = open(args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct clone_arguments clone = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+	struct clone_arguments clone = {.exit_signal = SIGCHLD};
 	long pid;
 
-	if (fd < 0)
-		return cannot(args[0]);
-	clone.cgroup = (unsigned long long)fd;
+	if (cgroup_fd >= 0) {
+		clone.flags = CLONE_INTO_CGROUP;
+		clone.cgroup = (unsigned long long)cgroup_fd;
+	}
 	pid = syscall(SYS_clone3, &clone, sizeof(clone));
 	if (pid == 0)
 		_exit(0);
 	if (pid > 0)
 		waitpid((pid_t)pid, NULL, 0);
-	return answer(pid < 0);
+	return pid;
+}
+
+static int attack_clone(char **args)
+{
+	int fd = open(args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? cannot(args[0]) : answer(clone_child(fd) < 0);
+}
+
+static int attack_fork(char **args)
+{
+	return answer(clone_child(-1) < 0);
 }
 
 static int attack_pin(char **args)
@@ -102,6 +123,33 @@ static int attack_pin(char **args)
 	for (char *cpu = strtok(args[1], ","); cpu; cpu = strtok(NULL, ","))
 		CPU_SET((size_t)atoi(cpu), &set);
 	return answer(sched_setaffinity(atoi(args[0]), sizeof(set), &set));
+}
+
+static void *pin_itself(void *cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)(intptr_t)cpu, &set);
+	return (void *)(intptr_t)(sched_setaffinity(0, sizeof(set), &set) ? errno : 0);
+}
+
+/* As a parallel runtime does: one thread for each CPU, each pins itself. */
+static int attack_team(char **args)
+{
+	for (char *cpu = strtok(args[0], ","); cpu; cpu = strtok(NULL, ",")) {
+		pthread_t thread;
+		void *failed;
+
+		errno = pthread_create(&thread, NULL, pin_itself, (void *)(intptr_t)atoi(cpu));
+		if (errno)
+			return answer(1);
+		pthread_join(thread, &failed);
+		errno = (int)(intptr_t)failed;
+		if (errno)
+			return answer(1);
+	}
+	return answer(0);
 }
 
 static int attack_mkdir(char **args)
@@ -188,6 +236,180 @@ static int attack_handle_mkdir(char **args)
 	return dir < 0 ? cannot(args[0]) : answer(mkdirat(dir, args[1], 0755));
 }
 
+/* --- io_uring ------------------------------------------------------------------------------- */
+
+struct ring {
+	int fd;
+	struct io_uring_params params;
+	struct io_uring_sqe *entries;
+	unsigned char *submit, *complete;
+};
+
+static int open_ring(struct ring *ring)
+{
+	struct io_uring_params *params = &ring->params;
+	size_t submit_len, complete_len;
+
+	ring->fd = (int)syscall(SYS_io_uring_setup, 4, params);
+	if (ring->fd < 0)
+		return -1;
+	submit_len = params->sq_off.array + params->sq_entries * sizeof(unsigned);
+	complete_len = params->cq_off.cqes + params->cq_entries * sizeof(struct io_uring_cqe);
+	ring->submit = mmap(NULL, submit_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			    ring->fd, IORING_OFF_SQ_RING);
+	ring->complete = mmap(NULL, complete_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			      ring->fd, IORING_OFF_CQ_RING);
+	ring->entries = mmap(NULL, params->sq_entries * sizeof(*ring->entries),
+			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
+			     IORING_OFF_SQES);
+	return ring->submit == MAP_FAILED || ring->complete == MAP_FAILED ||
+			       ring->entries == MAP_FAILED
+		       ? -1
+		       : 0;
+}
+
+/* Hand in entries 0 to nr - 1, without waiting for them. */
+static int submit(struct ring *ring, unsigned nr)
+{
+	unsigned *array = (void *)(ring->submit + ring->params.sq_off.array);
+
+	for (unsigned i = 0; i < nr; i++)
+		array[i] = i;
+	__atomic_store_n((unsigned *)(ring->submit + ring->params.sq_off.tail), nr,
+			 __ATOMIC_RELEASE);
+	return syscall(SYS_io_uring_enter, ring->fd, nr, 0, 0, NULL, 0) == (long)nr ? 0 : -1;
+}
+
+/* The result of the entry whose user_data is `which`, when `nr` are complete. */
+static int result_of(struct ring *ring, unsigned nr, uint64_t which, int *ret_result)
+{
+	struct io_uring_cqe *cqes = (void *)(ring->complete + ring->params.cq_off.cqes);
+	unsigned *tail = (void *)(ring->complete + ring->params.cq_off.tail);
+
+	while (__atomic_load_n(tail, __ATOMIC_ACQUIRE) < nr)
+		if (syscall(SYS_io_uring_enter, ring->fd, 0, nr, IORING_ENTER_GETEVENTS, NULL, 0) <
+			    0 &&
+		    errno != EINTR)
+			return -1;
+	for (unsigned i = 0; i < nr; i++)
+		if (cqes[i].user_data == which)
+			*ret_result = cqes[i].res;
+	return 0;
+}
+
+/*
+ * Hold this process at the end of its next system call `number`, until a timer of its
+ * ring has long run out: what the timer leaves to do is then done on the way out of that
+ * system call, whose number is still in the registers.
+ */
+static int hold_in(long number, int ready[2])
+{
+	pid_t maker = getpid(), tracer;
+	struct timespec longer = {.tv_nsec = 300000000};
+	struct user_regs_struct regs;
+	int status;
+
+	if (pipe(ready))
+		return -1;
+	tracer = fork();
+	if (tracer) {
+		close(ready[1]);
+		return tracer < 0 ? -1 : 0;
+	}
+	if (ptrace(PTRACE_SEIZE, maker, 0, PTRACE_O_TRACESYSGOOD) ||
+	    ptrace(PTRACE_INTERRUPT, maker, 0, 0) || waitpid(maker, &status, __WALL) != maker ||
+	    ptrace(PTRACE_SYSCALL, maker, 0, 0) || write(ready[1], "", 1) != 1)
+		_exit(2);
+	while (waitpid(maker, &status, __WALL) == maker && WIFSTOPPED(status)) {
+		if (status >> 8 == (SIGTRAP | 0x80) && !ptrace(PTRACE_GETREGS, maker, 0, &regs) &&
+		    (long)regs.orig_rax == number && (long)regs.rax != -ENOSYS) {
+			nanosleep(&longer, NULL);
+			break;
+		}
+		ptrace(PTRACE_SYSCALL, maker, 0, 0);
+	}
+	ptrace(PTRACE_DETACH, maker, 0, 0);
+	_exit(0);
+}
+
+static void do_call(long number)
+{
+	cpu_set_t set;
+
+	if (number == SYS_clone3)
+		clone_child(-1);
+	else if (!sched_getaffinity(0, sizeof(set), &set))
+		sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* inline|async clone3|affinity FILE TEXT: the write comes up while we are in that call. */
+static int attack_linked(char **args)
+{
+	long number = strcmp(args[1], "clone3") ? SYS_sched_setaffinity : SYS_clone3;
+	struct __kernel_timespec soon = {.tv_nsec = 20000000};
+	int fd = open(args[2], O_WRONLY | O_CLOEXEC), ready[2], result = -EIO;
+	struct ring ring = {0};
+	sigset_t children;
+	char byte;
+
+	if (fd < 0)
+		return answer(1);
+	/* a signal on its way keeps the ring from making a thread at that moment */
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &children, NULL);
+	if (open_ring(&ring) || hold_in(number, ready) || read(ready[0], &byte, 1) != 1)
+		return cannot("io_uring");
+	ring.entries[0] = (struct io_uring_sqe){
+		.opcode = IORING_OP_TIMEOUT,
+		.flags = IOSQE_IO_LINK,
+		.fd = -1,
+		.addr = (uintptr_t)&soon,
+		.len = 1,
+		.timeout_flags = IORING_TIMEOUT_ETIME_SUCCESS,
+		.user_data = 1,
+	};
+	ring.entries[1] = (struct io_uring_sqe){
+		.opcode = IORING_OP_WRITE,
+		.flags = strcmp(args[0], "async") ? 0 : IOSQE_ASYNC,
+		.fd = fd,
+		.addr = (uintptr_t)args[3],
+		.len = (unsigned)strlen(args[3]),
+		.user_data = 2,
+	};
+	if (submit(&ring, 2))
+		return cannot("io_uring_enter");
+	do_call(number);
+	if (result_of(&ring, 2, 2, &result))
+		return cannot("io_uring_enter");
+	errno = -result;
+	return answer(result < 0);
+}
+
+/* inline|async FILE TEXT */
+static int attack_uring(char **args)
+{
+	int fd = open(args[1], O_WRONLY | O_CLOEXEC), result = -EIO;
+	struct ring ring = {0};
+
+	if (fd < 0)
+		return answer(1);
+	if (open_ring(&ring))
+		return cannot("io_uring");
+	ring.entries[0] = (struct io_uring_sqe){
+		.opcode = IORING_OP_WRITE,
+		.flags = strcmp(args[0], "async") ? 0 : IOSQE_ASYNC,
+		.fd = fd,
+		.addr = (uintptr_t)args[2],
+		.len = (unsigned)strlen(args[2]),
+		.user_data = 1,
+	};
+	if (submit(&ring, 1) || result_of(&ring, 1, 1, &result))
+		return cannot("io_uring_enter");
+	errno = -result;
+	return answer(result < 0);
+}
+
 /* Become a member of a cgroup, then something else: for workloads, before the guard. */
 static int join_and_run(char **args)
 {
@@ -207,12 +429,22 @@ static const struct {
 	int nr_args; /* at least */
 	int (*run)(char **args);
 } commands[] = {
-	{"write", 2, attack_write},	    {"late", 2, attack_late},
-	{"splice", 2, attack_splice},	    {"handle", 2, attack_handle},
-	{"handle-in", 3, attack_handle_in}, {"handle-mkdir", 2, attack_handle_mkdir},
-	{"clone", 1, attack_clone},	    {"pin", 2, attack_pin},
-	{"mkdir", 1, attack_mkdir},	    {"rmdir", 1, attack_rmdir},
-	{"flood", 2, attack_flood},	    {"join", 2, join_and_run},
+	{"write", 2, attack_write},
+	{"late", 2, attack_late},
+	{"splice", 2, attack_splice},
+	{"handle", 2, attack_handle},
+	{"handle-in", 3, attack_handle_in},
+	{"handle-mkdir", 2, attack_handle_mkdir},
+	{"uring", 3, attack_uring},
+	{"linked", 4, attack_linked},
+	{"clone", 1, attack_clone},
+	{"fork", 0, attack_fork},
+	{"pin", 2, attack_pin},
+	{"team", 1, attack_team},
+	{"mkdir", 1, attack_mkdir},
+	{"rmdir", 1, attack_rmdir},
+	{"flood", 2, attack_flood},
+	{"join", 2, join_and_run},
 };
 
 int main(int argc, char **argv)
@@ -222,7 +454,8 @@ int main(int argc, char **argv)
 			return commands[i].run(argv + 2);
 	fprintf(stderr,
 		"usage: guard_attack write|late|splice|handle FILE TEXT | handle-in DIR NAME TEXT |\n"
-		"       handle-mkdir DIR NAME | clone|mkdir|rmdir DIR | pin PID CPU,CPU… |\n"
-		"       flood DIR N | join DIR PROGRAM…\n");
+		"       handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
+		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
+		"       pin PID CPU,CPU… | team CPU,CPU… | flood DIR N | join DIR PROGRAM…\n");
 	return 2;
 }

@@ -73,6 +73,8 @@ int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct 
 							   (mechanism == MECHANISM_LSM));
 	}
 	if (!clone_guard) {
+		bpf_program__set_autoload(skeleton->progs.lsm_fork, false);
+		bpf_program__set_autoload(skeleton->progs.mod_fork, false);
 		bpf_program__set_autoload(skeleton->progs.lsm_clone, false);
 		bpf_program__set_autoload(skeleton->progs.mod_clone, false);
 	}
