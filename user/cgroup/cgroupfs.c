@@ -10,9 +10,30 @@
 #include <sys/stat.h>
 
 #include "lib/file.h"
+#include "lib/log.h"
 
+/*
+ * The kernel takes no controller from a parent whose child passes it on. The workload root
+ * does so from the start, with no pod below it yet: nobody can take it away from the root.
+ */
+static int pass_controllers_on(struct groups *groups, char *error)
+{
+	int fd cleanup_close = -1;
+	int err = dir_open_group(&groups->dir, groups->workload_root, &fd);
+
+	if (err)
+		return failure(error, err, "%s: cannot open the group: %s", groups->workload_root,
+			       dir_open_cause(err));
+	return dir_enable_controllers(fd, groups->workload_root, error);
+}
+
+/* A workload root that is there already and cannot pass them on fails its first pod, not us. */
 static int cgroupfs_open(struct groups *groups, char *error)
 {
+	int err = pass_controllers_on(groups, error);
+
+	if (err && err != -ENOENT)
+		log_warn(err, "cgroup: %s", error);
 	return 0;
 }
 
@@ -40,7 +61,7 @@ static int cgroupfs_create(struct groups *groups, const struct step *step, char 
 			       errno == EAGAIN ? "an ancestor may have no more cgroups; raise its "
 						 "cgroup.max.descendants or cgroup.max.depth"
 					       : strerror(errno));
-	return 0;
+	return strcmp(step->path, groups->workload_root) ? 0 : pass_controllers_on(groups, error);
 }
 
 static int cgroupfs_write(struct groups *groups, const struct step *step, char *error)
