@@ -24,11 +24,12 @@
 #define BUS_PATH    "/org/freedesktop/systemd1"
 #define BUS_MANAGER "org.freedesktop.systemd1.Manager"
 /* What systemctl uses as root: needs no D-Bus daemon, which small machines lack. */
-#define PRIVATE_SOCKET "unix:path=/run/systemd/private"
+#define PRIVATE_SOCKET "/run/systemd/private"
 
 /* A connection to systemd, used by one thread at a time: sd-bus has no locks. */
 struct session {
 	struct session *next; /* among the idle ones */
+	int root_fd;	      /* the room's, below which systemd's socket is; borrowed */
 	sd_bus *bus;
 	/* The job being waited for, and how it ended ("done", "failed", …). */
 	char job[128];
@@ -37,6 +38,7 @@ struct session {
 
 /* Steps of different pods run on different threads, so all here is under the lock. */
 struct systemd {
+	int root_fd;	      /* the movable root, below which systemd's socket is; borrowed */
 	pthread_mutex_t lock; /* never held across a call to systemd or the kernel */
 	struct session *idle;
 	/* Scopes without a process yet: path, role, owner and the values to come. */
@@ -139,13 +141,15 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
 	return 0;
 }
 
-static int open_private(sd_bus **ret_bus)
+static int open_private(int root_fd, sd_bus **ret_bus)
 {
+	char address[80];
 	sd_bus *bus = NULL;
 	int err = sd_bus_new(&bus);
 
+	snprintf(address, sizeof(address), "unix:path=/proc/self/fd/%d" PRIVATE_SOCKET, root_fd);
 	if (err >= 0)
-		err = sd_bus_set_address(bus, PRIVATE_SOCKET);
+		err = sd_bus_set_address(bus, address);
 	if (err >= 0)
 		err = sd_bus_start(bus);
 	if (err < 0) {
@@ -159,7 +163,7 @@ static int open_private(sd_bus **ret_bus)
 static int connect_bus(struct session *session, char *error)
 {
 	sd_bus *bus = NULL;
-	int err = open_private(&bus);
+	int err = open_private(session->root_fd, &bus);
 
 	if (err < 0) {
 		err = sd_bus_open_system(&bus);
@@ -218,6 +222,8 @@ static int take_session(struct systemd *systemd, char *error, struct session **r
 	pthread_mutex_unlock(&systemd->lock);
 	if (!session)
 		session = calloc(1, sizeof(*session));
+	if (session)
+		session->root_fd = systemd->root_fd;
 	err = session ? have_bus(session, error) : failure(error, -ENOMEM, "no memory");
 	if (err)
 		return err;
@@ -553,6 +559,7 @@ static int systemd_open(struct groups *groups, char *error)
 	groups->systemd = calloc(1, sizeof(*groups->systemd));
 	if (!groups->systemd)
 		return failure(error, -ENOMEM, "no memory");
+	groups->systemd->root_fd = groups->dir.root_fd;
 	pthread_mutex_init(&groups->systemd->lock, NULL);
 	err = take_session(groups->systemd, error, &session);
 	if (!err)
