@@ -12,8 +12,6 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,107 +23,7 @@
 #include "cgroup/port.h"
 #include "cgroup/tasks.h"
 #include "cgroup/watch.h"
-
-static char root[64];
-
-static void put(const char *path, const char *text)
-{
-	char whole[512], *slash;
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	for (slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(whole, 0755);
-		*slash = '/';
-	}
-	file = fopen(whole, "we");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
-static const char *get(const char *path)
-{
-	static char text[256];
-	char whole[512];
-	FILE *file;
-	size_t len;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	file = fopen(whole, "re");
-	assert_non_null(file);
-	len = fread(text, 1, sizeof(text) - 1, file);
-	text[len] = '\0';
-	fclose(file);
-	return text;
-}
-
-static int set_up(void **state)
-{
-	snprintf(root, sizeof(root), "/tmp/cgroup-test-XXXXXX");
-	if (!mkdtemp(root))
-		return -1;
-	put("proc/self/mountinfo", "30 25 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
-	put("cg/cgroup.controllers", "cpuset cpu io memory pids\n");
-	put("cg/cgroup.subtree_control", "cpuset cpu memory\n");
-	put("cg/cgroup.procs", "");
-	put("sys/devices/system/cpu/online", "0-15\n");
-	return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static int tear_down(void **state)
-{
-	return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* A group as the kernel would show it. */
-static void put_group(const char *path, const char *cpus, const char *effective, bool populated)
-{
-	static const char *const files[][2] = {
-		{"cpuset.mems", "0\n"},
-		{"cpuset.mems.effective", "0\n"},
-		{"cpu.max", "max 100000\n"},
-		{"cpu.weight", "100\n"},
-		{"memory.max", "max\n"},
-		{"cpuset.cpus.partition", "member\n"},
-		{"cgroup.procs", ""},
-		{"cgroup.subtree_control", "\n"},
-		{"cgroup.controllers", "cpuset cpu memory\n"},
-	};
-	char name[256];
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		snprintf(name, sizeof(name), "cg/%s/%s", path, files[i][0]);
-		put(name, files[i][1]);
-	}
-	snprintf(name, sizeof(name), "cg/%s/cgroup.events", path);
-	put(name, populated ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
-	snprintf(name, sizeof(name), "cg/%s/cpuset.cpus", path);
-	put(name, cpus);
-	snprintf(name, sizeof(name), "cg/%s/cpuset.cpus.effective", path);
-	put(name, effective);
-}
-
-static struct groups *open_fake(bool may_write)
-{
-	struct groups_options options = {.root = root,
-					 .workload_root = "pinfold.slice",
-					 .layout = GROUPS_LAYOUT_CGROUPFS,
-					 .may_write = may_write};
-	struct groups *groups = NULL;
-	enum dir_problem problem;
-	char error[GROUP_ERROR_MAX] = "";
-
-	if (groups_open(&options, &groups, &problem, error))
-		fail_msg("%s: %s", dir_problem_name(problem), error);
-	return groups;
-}
+#include "cgroup_scene.h"
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
