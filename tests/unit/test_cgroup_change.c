@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: cgroup format core lib
+/*
+ * What the cgroup room changes without systemd, on a plain directory: groups made
+ * and removed, processes moved and ended, everything undone. Each refusal says what
+ * failed, why, and what to do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup/apply.h"
+#include "cgroup/tasks.h"
+#include "cgroup/value.h"
+#include "cgroup/watch.h"
+#include "cgroup_scene.h"
+#include "lib/log.h"
+
+static struct groups *groups;
+static struct groups_port port;
+
+static int open_change(void **state)
+{
+	int r = set_up(state);
+
+	if (r || geteuid())
+		return r;
+	put("sys/devices/system/cpu/possible", "0-15\n");
+	put("sys/devices/system/node/has_memory", "0-1\n");
+	put_group("pinfold.slice", "2-15\n", "2-15\n", false);
+	groups = open_fake(true);
+	port = groups_port(groups);
+	return 0;
+}
+
+static int close_change(void **state)
+{
+	groups_close(groups);
+	groups = NULL;
+	return tear_down(state);
+}
+
+static void expect_failure(int wanted, int r, const char *error, const char *part)
+{
+	if (r != wanted)
+		fail_msg("%d instead of %d: %s", r, wanted, error);
+	if (!strstr(error, part))
+		fail_msg("'%s' does not say '%s'", error, part);
+}
+
+static int do_step(enum step_kind kind, const char *path, enum group_file file, const char *value,
+		   char *error)
+{
+	struct step step = {.kind = kind, .file = file, .value = (char *)value};
+
+	snprintf(step.path, sizeof(step.path), "%s", path);
+	error[0] = '\0';
+	return port.apply(port.self, &step, error);
+}
+
+/* The real root's files stay while a plain directory is removed: empty it first. */
+static void empty_directory(const char *path)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "%s/cg/%s", root, path);
+	assert_int_equal(nftw(whole, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(mkdir(whole, 0755), 0);
+}
+
+/* --- making ------------------------------------------------------------------------------------------ */
+
+static void a_group_is_made_with_its_controllers(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(do_step(STEP_CREATE, "pinfold.slice/poda", 0, NULL, error), 0);
+	assert_true(exists("cg/pinfold.slice/poda"));
+	/* The last order stands in the plain file; the kernel would have all three. */
+	assert_string_equal(get("cg/pinfold.slice/cgroup.subtree_control"), "+memory");
+	/* Once more is no failure. */
+	assert_int_equal(do_step(STEP_CREATE, "pinfold.slice/poda", 0, NULL, error), 0);
+	expect_failure(-ENOENT, do_step(STEP_CREATE, "none/x", 0, NULL, error), error,
+		       "none/x: cannot open its parent");
+	expect_failure(-EINVAL, do_step(STEP_CREATE, "pinfold.slice/..", 0, NULL, error), error,
+		       "cannot open its parent");
+	put("cg/pinfold.slice/cgroup.controllers", "cpu memory\n");
+	expect_failure(-EOPNOTSUPP, do_step(STEP_CREATE, "pinfold.slice/podb", 0, NULL, error),
+		       error, "pinfold.slice has no cpuset controller: its parent must have");
+	assert_false(exists("cg/pinfold.slice/podb"));
+	expect_failure(-EINVAL, do_step(STEP_KIND_NR, "x", 0, NULL, error), error,
+		       "no such kind of step");
+}
+
+/* --- what a refused write means ---------------------------------------------------------------------- */
+
+static void each_refusal_has_a_remedy(void **state)
+{
+	static const struct {
+		int err;
+		const char *file, *part;
+	} rows[] = {
+		{-ENOENT, "cpuset.cpus", "must have the controller"},
+		{-EPERM, "cpuset.cpus", "pinfold guard release opens it"},
+		{-EACCES, "cpuset.cpus", "run as root"},
+		{-EINVAL, "cpuset.cpus", "it must name CPUs or memory nodes"},
+		{-EINVAL, "cpu.max", "it is out of range"},
+		{-ERANGE, "cpu.weight", "check the pod's requests and limits"},
+		{-ENOSPC, "cpuset.cpus", "move the processes out first"},
+		{-EBUSY, "cpuset.cpus", "SCHED_DEADLINE"},
+		{-EIO, "cpuset.cpus", "Input/output error; see the kernel log"},
+	};
+	char error[GROUP_ERROR_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		expect_failure(rows[i].err,
+			       apply_explain("a/b", rows[i].file, "value", rows[i].err, error),
+			       error, rows[i].part);
+		assert_ptr_equal(strstr(error, "a/b/cp"), error);
+		assert_non_null(strstr(error, ": cannot write 'value': "));
+	}
+}
+
+static void values_are_read_back(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", false);
+	put("cg/pinfold.slice/g/cpu.weight", "");
+	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPU_WEIGHT, "77", error), 0);
+	/* A plain file keeps the end of what was there: somebody else's value. */
+	put("cg/pinfold.slice/g/cpu.weight", "1000");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPU_WEIGHT, "77", error), error,
+		       "pinfold.slice/g/cpu.weight: wrote '77', the kernel has '7700'");
+	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_MEMS, "0", error), 0);
+	put("cg/pinfold.slice/g/cpuset.mems.effective", "1\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_MEMS, "0", error), error,
+		       "cpuset.mems.effective is 1 although 0 was written");
+}
+
+static void a_list_can_cost_a_partition_its_validity(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	put_group("pinfold.slice/g", "", "4-7\n", false);
+	put("cg/pinfold.slice/g/cpuset.cpus.partition", "root invalid (Parent is not valid)\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-7", error),
+		       error, "not valid: Parent is not valid");
+	put("cg/pinfold.slice/g/cpuset.cpus.partition", "root invalid\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-7", error),
+		       error, "the kernel gives no reason");
+}
+
+/* --- removing ------------------------------------------------------------------------------------------ */
+
+static void a_group_goes_with_what_is_inside(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", true);
+	expect_failure(-EBUSY, do_step(STEP_REMOVE, "pinfold.slice/g", 0, NULL, error), error,
+		       "still has processes");
+	assert_true(exists("cg/pinfold.slice/g"));
+	empty_directory("pinfold.slice/g");
+	assert_int_equal(do_step(STEP_CREATE, "pinfold.slice/g", 0, NULL, error), 0);
+	put("cg/pinfold.slice/g/inner/leaf/x", "");
+	/* A file that is none of the kernel's is in the way here; the directories below are not. */
+	expect_failure(-ENOTEMPTY, do_step(STEP_REMOVE, "pinfold.slice/g", 0, NULL, error), error,
+		       "pinfold.slice/g: cannot remove the group");
+	empty_directory("pinfold.slice/g");
+	put("cg/pinfold.slice/g/inner/leaf/x", "");
+	empty_directory("pinfold.slice/g/inner/leaf");
+	assert_int_equal(do_step(STEP_REMOVE, "pinfold.slice/g", 0, NULL, error), 0);
+	assert_false(exists("cg/pinfold.slice/g"));
+	assert_true(exists("cg/pinfold.slice"));
+	/* Gone already is as good. */
+	assert_int_equal(do_step(STEP_REMOVE, "pinfold.slice/g", 0, NULL, error), 0);
+}
+
+/* --- joining --------------------------------------------------------------------------------------------- */
+
+/* A child that waits, as the process that wants to join. */
+static pid_t make_child(int *ret_pidfd)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		/* Nobody waits for ever for one that was forgotten. */
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	assert_true(*ret_pidfd >= 0);
+	return child;
+}
+
+static void end_child(pid_t child, int pidfd)
+{
+	int status;
+
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	close(pidfd);
+}
+
+static void show_process(pid_t pid, unsigned int flags, const char *cgroup)
+{
+	char name[64], text[256];
+
+	snprintf(name, sizeof(name), "proc/%d/stat", pid);
+	snprintf(text, sizeof(text),
+		 "%d (a ) b) S 1 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n", pid, flags);
+	put(name, text);
+	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
+	snprintf(text, sizeof(text), "1:name=systemd:/x\n0::/%s\n", cgroup);
+	put(name, text);
+}
+
+static void a_process_joins_and_may_use_the_whole_grant(void **state)
+{
+	cpu_set_t narrow, all;
+	char error[GROUP_ERROR_MAX] = "", text[16];
+	pid_t child;
+	int pidfd;
+
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", false);
+	child = make_child(&pidfd);
+	show_process(child, 0, "pinfold.slice/g");
+	assert_int_equal(sched_getaffinity(child, sizeof(all), &all), 0);
+	CPU_ZERO(&narrow);
+	for (size_t cpu = 0; !CPU_COUNT(&narrow); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &narrow);
+	assert_int_equal(sched_setaffinity(child, sizeof(narrow), &narrow), 0);
+	assert_int_equal(port.join(port.self, "pinfold.slice/g", child, pidfd, error), 0);
+	snprintf(text, sizeof(text), "%d", child);
+	assert_string_equal(get("cg/pinfold.slice/g/cgroup.procs"), text);
+	/* What it brought along does not narrow its grant. */
+	assert_int_equal(sched_getaffinity(child, sizeof(narrow), &narrow), 0);
+	assert_true(CPU_EQUAL(&narrow, &all));
+	end_child(child, pidfd);
+}
+
+static void who_is_not_moved_is_told(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	pid_t child;
+	int pidfd;
+
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", false);
+	child = make_child(&pidfd);
+	show_process(child, 0x00200000, "pinfold.slice/g");
+	expect_failure(-EINVAL, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
+		       "is a kernel thread");
+	show_process(child, 0, "elsewhere");
+	expect_failure(-EREMOTEIO, port.join(port.self, "pinfold.slice/g", child, pidfd, error),
+		       error, "but the kernel says it is in /elsewhere");
+	expect_failure(-ENOENT, port.join(port.self, "pinfold.slice/no", child, pidfd, error),
+		       error, "cannot open the group to join");
+	/* The number must mean the process that the descriptor holds. */
+	expect_failure(-ESRCH, port.join(port.self, "pinfold.slice/g", getpid(), pidfd, error),
+		       error, "has ended; nothing was moved");
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	put("cg/pinfold.slice/g/cgroup.procs", "");
+	expect_failure(-ESRCH, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
+		       "has ended; nothing was moved");
+	assert_string_equal(get("cg/pinfold.slice/g/cgroup.procs"), "");
+	end_child(child, pidfd);
+	/* Nor is anything moved by who only looks. */
+	groups_close(groups);
+	groups = open_fake(false);
+	port = groups_port(groups);
+	child = make_child(&pidfd);
+	expect_failure(-EROFS, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
+		       "nothing is changed in this mode");
+	end_child(child, pidfd);
+}
+
+static void a_stat_line_is_read_from_its_end(void **state)
+{
+	unsigned int flags = 0;
+	uint64_t start = 0;
+
+	assert_int_equal(tasks_parse_stat("5 (x) y) R 1 2 3 4 5 77 6 7 8 9 10 11 12 13 14 15 16 17 "
+					  "4711 1 2",
+					  &flags, &start),
+			 0);
+	assert_int_equal(flags, 77);
+	assert_int_equal(start, 4711);
+	assert_int_equal(tasks_parse_stat("5 x R 1 2", &flags, &start), -EINVAL);
+	assert_int_equal(tasks_parse_stat("5 (x) R 1 2", &flags, &start), -EINVAL);
+	assert_int_equal(flags, 77);
+}
+
+static void all_processes_end_at_once(void **state)
+{
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", true);
+	put("cg/pinfold.slice/g/cgroup.kill", "");
+	assert_int_equal(port.kill(port.self, "pinfold.slice/g"), 0);
+	assert_string_equal(get("cg/pinfold.slice/g/cgroup.kill"), "1");
+	assert_int_equal(port.kill(port.self, "pinfold.slice/none"), -ENOENT);
+}
+
+/* --- the whole undone ---------------------------------------------------------------------------------- */
+
+/* A plain directory of empty files, so that what is written can be read without a tail. */
+static void put_populated(const char *path)
+{
+	static const char *const files[] = {"cpuset.cpus", "cpuset.mems", "cpu.max",
+					    "cpu.weight",  "memory.max",  "cpuset.cpus.partition"};
+	char name[128];
+
+	put_group(path, "4-7\n", "4-7\n", true);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(name, sizeof(name), "cg/%.80s/%s", path, files[i]);
+		put(name, "");
+	}
+}
+
+static void an_uninstall_leaves_the_living_without_a_limit(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	uint32_t nr_left = 99;
+
+	put_populated("pinfold.slice");
+	put_populated("pinfold.slice/poda");
+	put_populated("pinfold.slice/poda/main");
+	put("cg/pinfold.slice/poda/gone/x", "");
+	empty_directory("pinfold.slice/poda/gone");
+	put("cg/pinfold.slice/poda/gone/cgroup.events", "populated 0\n");
+	/* The empty one cannot go here, for a file is in it; the others are told all the same. */
+	assert_int_equal(groups_uninstall(groups, NULL, &nr_left, error), -ENOTEMPTY);
+	assert_non_null(strstr(error, "pinfold.slice/poda/gone: cannot remove the group"));
+	assert_int_equal(nr_left, 3);
+	assert_string_equal(get("cg/pinfold.slice/poda/main/cpuset.cpus"), "0-15");
+	assert_string_equal(get("cg/pinfold.slice/poda/main/cpuset.mems"), "0-1");
+	assert_string_equal(get("cg/pinfold.slice/poda/main/cpu.max"), "max 100000");
+	assert_string_equal(get("cg/pinfold.slice/poda/main/cpu.weight"), "100");
+	assert_string_equal(get("cg/pinfold.slice/poda/main/memory.max"), "max");
+	assert_string_equal(get("cg/pinfold.slice/poda/main/cpuset.cpus.partition"), "member");
+	assert_string_equal(get("cg/pinfold.slice/cpuset.cpus"), "0-15");
+}
+
+static void an_uninstall_of_nothing_is_done(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	uint32_t nr_left = 99;
+
+	empty_directory("pinfold.slice");
+	put("cg/pinfold.slice/cgroup.events", "populated 0\n");
+	assert_true(groups_uninstall(groups, NULL, &nr_left, error) < 0);
+	assert_int_equal(nr_left, 0);
+	empty_directory("pinfold.slice");
+	{
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/cg/pinfold.slice", root);
+		assert_int_equal(rmdir(path), 0);
+	}
+	assert_int_equal(groups_uninstall(groups, NULL, &nr_left, error), 0);
+	assert_int_equal(nr_left, 0);
+}
+
+static void what_is_possible_must_be_readable(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "", path[128];
+	uint32_t nr_left;
+
+	put_populated("pinfold.slice");
+	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/possible", root);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(groups_uninstall(groups, NULL, &nr_left, error), -ENOENT);
+	assert_non_null(
+		strstr(error, "pinfold.slice: cannot widen it, /sys/devices/system/cpu/possible"));
+	/* The other limits are lifted all the same. */
+	assert_string_equal(get("cg/pinfold.slice/memory.max"), "max");
+}
+
+/* --- names of culprits ------------------------------------------------------------------------------------ */
+
+static void a_plain_directory_has_no_cgroup_ids(void **state)
+{
+	char path[64] = "untouched";
+
+	assert_true(port.path_of(port.self, 1, path, sizeof(path)) < 0);
+	assert_string_equal(path, "untouched");
+}
+
+static void the_layout_is_told(void **state)
+{
+	struct plan_layout layout;
+
+	port.layout(port.self, &layout);
+	assert_string_equal(layout.root, "pinfold.slice");
+	assert_false(layout.systemd);
+	assert_false(layout.root_partition);
+}
+
+static void the_manager_follows_process_one(void **state)
+{
+	struct groups *other;
+	struct groups_port other_port;
+	struct plan_layout layout;
+
+	other = open_as(GROUPS_LAYOUT_AUTO, false);
+	other_port = groups_port(other);
+	other_port.layout(other_port.self, &layout);
+	assert_false(layout.systemd);
+	groups_close(other);
+	put("run/systemd/system/x", "");
+	other = open_as(GROUPS_LAYOUT_AUTO, false);
+	other_port = groups_port(other);
+	other_port.layout(other_port.self, &layout);
+	assert_true(layout.systemd);
+	groups_close(other);
+}
+
+static void the_port_reads_through(void **state)
+{
+	struct group group = {.path = "pinfold.slice"}, none = {.path = "none"};
+	struct managed_group around[4];
+	struct group_status status;
+	char scope[64];
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+
+	put_group("system.slice", "", "0-1\n", true);
+	put("cg/pinfold.slice/cgroup.procs", "12\n");
+	assert_int_equal(port.observe_group(port.self, &group), 0);
+	assert_string_equal(group.files[GROUP_CPUSET_CPUS], "2-15");
+	for (int file = 0; file < GROUP_FILE_NR; file++)
+		free(group.files[file]);
+	assert_int_equal(port.observe_group(port.self, &none), -ENOENT);
+	assert_int_equal(port.status(port.self, "pinfold.slice", &status), 0);
+	assert_int_equal(cpuset_count(&status.effective_cpus), 14);
+	assert_int_equal(port.tasks(port.self, "pinfold.slice", &pids, &nr), 0);
+	assert_int_equal(nr, 1);
+	free(pids);
+	assert_int_equal(port.surroundings(port.self, around, 4, &nr), 0);
+	assert_int_equal(nr, 2);
+	assert_int_equal(port.outsiders(port.self, &nr, scope, sizeof(scope)), 0);
+	assert_int_equal(nr, 0);
+}
+
+static void foreign_scopes_are_known_by_name(void **state)
+{
+	static const char *const foreign[] = {
+		"machine.slice",
+		"kubepods",
+		"kubepods.slice",
+		"docker",
+		"lxc",
+		"libpod_parent",
+		"system.slice/docker-1.scope",
+		"a/b/crio-2.scope",
+		"cri-containerd-3.scope",
+		"x/libpod-4.scope",
+		"machine-qemu.scope",
+		"lxc.payload.a",
+		"nspawn-b",
+	};
+	static const char *const ours[] = {"system.slice", "user.slice/docker", "a/kubepods",
+					   "mydocker-1.scope", "machine"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
+		assert_true(tasks_is_foreign_scope(foreign[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		assert_false(tasks_is_foreign_scope(ours[i]));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_change, close_change)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stat_line_is_read_from_its_end),
+		cmocka_unit_test(foreign_scopes_are_known_by_name),
+		TEST(a_group_is_made_with_its_controllers),
+		TEST(each_refusal_has_a_remedy),
+		TEST(values_are_read_back),
+		TEST(a_list_can_cost_a_partition_its_validity),
+		TEST(a_group_goes_with_what_is_inside),
+		TEST(a_process_joins_and_may_use_the_whole_grant),
+		TEST(who_is_not_moved_is_told),
+		TEST(all_processes_end_at_once),
+		TEST(an_uninstall_leaves_the_living_without_a_limit),
+		TEST(an_uninstall_of_nothing_is_done),
+		TEST(what_is_possible_must_be_readable),
+		TEST(a_plain_directory_has_no_cgroup_ids),
+		TEST(the_layout_is_told),
+		TEST(the_manager_follows_process_one),
+		TEST(the_port_reads_through),
+	};
+	size_t nr_pure = 2;
+
+	log_open("test", LOG_LEVEL_ERR);
+	/* The room refuses to write for anybody but root, whatever the directory. */
+	return _cmocka_run_group_tests("tests", tests, geteuid() ? nr_pure : ARRAY_SIZE(tests),
+				       NULL, NULL);
+}
