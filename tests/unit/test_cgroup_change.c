@@ -395,6 +395,139 @@ static void what_is_possible_must_be_readable(void **state)
 	assert_string_equal(get("cg/pinfold.slice/memory.max"), "max");
 }
 
+/* --- what was there before -------------------------------------------------------------------------------- */
+
+static void before_values_come_back(void **state)
+{
+	struct original items[] = {
+		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"memory pids"},
+		{.path = "gone", .file = "cpuset.cpus", .value = (char *)"1"},
+		{.path = "pinfold.slice", .file = "cpuset.cpus", .value = (char *)"0-3"},
+		{.path = "pinfold.slice", .file = "cpu.weight", .value = (char *)"100"},
+		{.path = "pinfold.slice", .file = "directory", .value = (char *)"1"},
+		{.path = "pinfold.slice", .file = "memory.max", .value = (char *)"55"},
+	};
+	const struct originals originals = {ARRAY_SIZE(items), items};
+	char error[GROUP_ERROR_MAX] = "";
+	uint32_t nr_left;
+
+	put("cg/cgroup.subtree_control", "cpuset memory pids\n");
+	put_populated("pinfold.slice");
+	put("cg/pinfold.slice/directory/x", "");
+	assert_int_equal(groups_uninstall(groups, &originals, &nr_left, error), -EISDIR);
+	assert_non_null(strstr(error, "pinfold.slice/directory: cannot put back '1'"));
+	/* Only what was not on before is switched off, in a file that has the last order in it. */
+	assert_memory_equal(get("cg/cgroup.subtree_control"), "-cpuset", 7);
+	assert_memory_equal(get("cg/pinfold.slice/cpuset.cpus"), "0-3", 3);
+	assert_string_equal(get("cg/pinfold.slice/cpu.weight"), "100");
+	/* A failure keeps nobody else from coming back. */
+	assert_memory_equal(get("cg/pinfold.slice/memory.max"), "55", 2);
+}
+
+/* A later start would find our own values there. */
+static void before_values_are_kept_once(void **state)
+{
+	struct original items[] = {
+		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"memory"}};
+	const struct originals first = {1, items}, second = {0, NULL};
+	struct originals loaded cleanup(originals_fini) = {0};
+	struct format_error problem = {0};
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(originals_load(fd, &problem, &loaded), -ENOENT);
+	assert_int_equal(originals_keep(fd, &first), 0);
+	assert_int_equal(originals_keep(fd, &second), 0);
+	assert_int_equal(originals_load(fd, &problem, &loaded), 0);
+	assert_int_equal(loaded.nr, 1);
+	assert_string_equal(loaded.items[0].value, "memory");
+	close(fd);
+}
+
+/* --- controllers ------------------------------------------------------------------------------------------- */
+
+static void controllers_that_cannot_be_read_are_told(void **state)
+{
+	struct groups_options again = {.root = root,
+				       .workload_root = "pinfold.slice",
+				       .layout = GROUPS_LAYOUT_CGROUPFS,
+				       .may_write = true};
+	struct groups *none = NULL;
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX] = "", path[128];
+
+	snprintf(path, sizeof(path), "%s/cg/cgroup.subtree_control", root);
+	assert_int_equal(unlink(path), 0);
+	assert_true(groups_open(&again, &none, &problem, error) < 0);
+	assert_int_equal(problem, DIR_CPUSET_NOT_ENABLED);
+	assert_non_null(strstr(error, "the root cgroup: cannot read its controllers"));
+	assert_null(none);
+}
+
+/* --- watching ------------------------------------------------------------------------------------------------ */
+
+static char told[512];
+
+static void on_changed(void *self, const char *path, const char *file)
+{
+	size_t len = strlen(told);
+
+	snprintf(told + len, sizeof(told) - len, "%s/%s ", path, file);
+}
+
+static void on_populated(void *self, const char *path, bool populated)
+{
+	size_t len = strlen(told);
+
+	snprintf(told + len, sizeof(told) - len, "%s=%d ", path, populated);
+}
+
+/* Until something was told, or nothing has been for as long as no loaded machine takes. */
+static const char *listen_for(sd_event *event, const char *wanted)
+{
+	*told = '\0';
+	for (int i = 0; i < 200 && !strstr(told, wanted); i++)
+		sd_event_run(event, 50000);
+	return told;
+}
+
+static void groups_that_come_and_go_are_told(void **state)
+{
+	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	sd_event *event = NULL;
+	char path[128];
+
+	put_group("pinfold.slice/poda/main", "4-7\n", "4-7\n", false);
+	put_group("pinfold.slice/poda", "4-7\n", "4-7\n", false);
+	assert_int_equal(port.observe(port.self, &tree), 0);
+	/* A group of the tree that is not there (yet) is passed over. */
+	assert_non_null(group_tree_add(&tree, GROUP_POD, "pinfold.slice/podnone"));
+	assert_true(sd_event_new(&event) >= 0);
+	assert_int_equal(groups_watch(groups, event, &sink), 0);
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	/* Named twice, watched once. */
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/podb", root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_string_equal(listen_for(event, "pinfold.slice/ "), "pinfold.slice/ ");
+	put("cg/pinfold.slice/poda/main/cgroup.events", "populated 1\n");
+	assert_string_equal(listen_for(event, "="), "pinfold.slice/poda/main=1 ");
+	put("cg/pinfold.slice/poda/main/memory.max", "1\n");
+	assert_non_null(
+		strstr(listen_for(event, "memory.max"), "pinfold.slice/poda/main/memory.max "));
+	/* What a workload makes below its container is its own affair. */
+	put("cg/pinfold.slice/poda/main/inner/x", "");
+	put("cg/pinfold.slice/poda/cpu.max", "1\n");
+	assert_null(strstr(listen_for(event, "cpu.max"), "main/ "));
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda/main", root);
+	assert_int_equal(nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_non_null(strstr(listen_for(event, "poda/main/ "), "pinfold.slice/poda/main/ "));
+	groups_close(groups);
+	groups = open_fake(true);
+	sd_event_unref(event);
+}
+
 /* --- names of culprits ------------------------------------------------------------------------------------ */
 
 static void a_plain_directory_has_no_cgroup_ids(void **state)
@@ -505,6 +638,10 @@ int main(void)
 		TEST(an_uninstall_leaves_the_living_without_a_limit),
 		TEST(an_uninstall_of_nothing_is_done),
 		TEST(what_is_possible_must_be_readable),
+		TEST(before_values_come_back),
+		TEST(before_values_are_kept_once),
+		TEST(controllers_that_cannot_be_read_are_told),
+		TEST(groups_that_come_and_go_are_told),
 		TEST(a_plain_directory_has_no_cgroup_ids),
 		TEST(the_layout_is_told),
 		TEST(the_manager_follows_process_one),
