@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * A pod from its manifest to its release: what is recorded, what is held while
+ * something fails, and when that is tried again.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "node_scene.h"
+
+#define MS 1000000ULL
+
+/* The events of one kind, as "pod container: detail" each, newest last. */
+static const char *events_of(struct controller *controller, const char *kind)
+{
+	static char text[2048];
+	struct json_object *list = query(controller, "event");
+	size_t len = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *row = json_object_array_get_idx(list, i);
+
+		if (!strcmp(member(row, "kind"), kind))
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s: %s\n",
+						member(row, "pod"), member(row, "container"),
+						member(row, "detail"));
+	}
+	json_object_put(list);
+	return text;
+}
+
+static void expect_pod(struct controller *controller, const char *key, const char *wanted)
+{
+	struct json_object *pods = query(controller, "pod");
+
+	assert_int_equal(json_object_array_length(pods), 1);
+	assert_string_equal(member(json_object_array_get_idx(pods, 0), key), wanted);
+	json_object_put(pods);
+}
+
+/* --- what is recorded ---------------------------------------------------------------------------------- */
+
+static void each_turn_is_an_event(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "big", 12000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 2);
+	assert_string_equal(events_of(controller, "admit"), "default/a null: granted\n");
+	assert_non_null(strstr(events_of(controller, "refuse"), "default/b big: "));
+	assert_non_null(strstr(events_of(controller, "refuse"), "; fits with 10 CPUs"));
+	/* The same answer once more is no news. */
+	scan(controller, pods, 2);
+	assert_null(strchr(strchr(events_of(controller, "refuse"), '\n') + 1, '\n'));
+	/* Processes hold what their pod had. */
+	populate(true);
+	scan(controller, NULL, 0);
+	scan(controller, NULL, 0);
+	assert_string_equal(events_of(controller, "ending"),
+			    "default/a null: no source names it; its CPUs stay held\n");
+	expect_pod(controller, "state", "ending");
+	expect_pod(controller, "detail", "no source names it; processes of it still live");
+	/* Back again before they ended. */
+	scan(controller, pods, 1);
+	expect_pod(controller, "state", "running");
+	expect_pod(controller, "detail", "null");
+	assert_string_equal(events_of(controller, "admit"),
+			    "default/a null: granted\ndefault/a null: its manifest is back\n");
+	assert_non_null(strstr(fake->state, "running"));
+	populate(false);
+	scan(controller, NULL, 0);
+	assert_string_equal(events_of(controller, "release"),
+			    "default/a null: its CPUs are back in the shared pool\n");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void a_change_that_does_not_fit_is_not_taken(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	pods[0]->containers->request.cpu_mcpu = 40000;
+	pods[0]->containers->limit = pods[0]->containers->request;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	{
+		struct json_object *list = query(controller, "pod");
+
+		assert_non_null(strstr(member(json_object_array_get_idx(list, 0), "detail"),
+				       "changed manifest not taken: "));
+		json_object_put(list);
+	}
+	/* One that fits is. */
+	pods[0]->containers->request.cpu_mcpu = 2000;
+	pods[0]->containers->limit = pods[0]->containers->request;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	assert_non_null(strstr(events_of(controller, "admit"), "changed manifest taken"));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- what cannot be told ----------------------------------------------------------------------------------- */
+
+static int status_error;
+
+static int failing_status(void *self, const char *path, struct group_status *ret_status)
+{
+	return status_error ? status_error : fake_status(self, path, ret_status);
+}
+
+/* Nothing is freed on a guess. */
+static void a_pod_that_cannot_be_asked_keeps_its_cpus(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	groups.status = failing_status;
+	status_error = 0;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	status_error = -EIO;
+	scan(controller, NULL, 0);
+	expect_pod(controller, "state", "ending");
+	/* Its group is gone: nobody lives there. */
+	status_error = -ENOENT;
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void an_empty_group_is_looked_at(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	scan(controller, pods, 1);
+	fake->wake_ns = 0;
+	sink->populated(sink->self, "pinfold.slice/poduid-a", true);
+	assert_int_equal(fake->wake_ns, 0);
+	sink->populated(sink->self, "pinfold.slice/poduid-a", false);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- steps that fail ------------------------------------------------------------------------------------------ */
+
+static unsigned int nr_tries;
+
+static int counting_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
+{
+	nr_tries += fake->apply_error && step->kind == STEP_WRITE &&
+		    step->file == GROUP_CPUSET_CPUS && !strcmp(step->path, fake->apply_path);
+	return fake_apply(self, step, error);
+}
+
+static void a_chain_that_fails_waits_longer_each_time(void **state)
+{
+	static const uint64_t delays_ms[] = {100, 200, 400, 800, 1600, 3200, 6400, 12800};
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	groups.apply = counting_apply;
+	nr_tries = 0;
+	controller = start_node(NULL);
+	fake->apply_error = -EIO;
+	strcpy(fake->apply_path, "pinfold.slice/poduid-a/exclusive");
+	fake->wake_ns = 0;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_tries, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(delays_ms); i++) {
+		/* Who looks before that does not try it. */
+		fake->now_ns += delays_ms[i] * MS - 1;
+		controller_wake(controller);
+		assert_int_equal(nr_tries, i + 1);
+		fake->wake_ns = 0;
+		fake->now_ns += 1;
+		controller_wake(controller);
+		assert_int_equal(nr_tries, i + 2);
+	}
+	/* It is woken for the next try. */
+	assert_int_equal(fake->wake_ns, fake->now_ns + 25600 * MS);
+	/* What succeeds is forgotten: the next failure begins at the shortest delay. */
+	fake->apply_error = 0;
+	fake->now_ns += 25600 * MS;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_wake(controller);
+	fake->apply_error = -EIO;
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
+	fake->wake_ns = 0;
+	nr_tries = 0;
+	controller_wake(controller);
+	assert_int_equal(nr_tries, 1);
+	assert_int_equal(fake->wake_ns, fake->now_ns + 100 * MS);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- drift ---------------------------------------------------------------------------------------------------- */
+
+static void expect_drift(struct controller *controller, size_t index, const char *key,
+			 const char *wanted)
+{
+	struct json_object *list = query(controller, "drift");
+
+	assert_true(index < json_object_array_length(list));
+	assert_string_equal(member(json_object_array_get_idx(list, index), key), wanted);
+	json_object_put(list);
+}
+
+static void drift_is_told_with_its_container(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_string_equal(events_of(controller, "drift"),
+			    "default/a exclusive: wanted '2-5', found '2-15'\n");
+	assert_string_equal(events_of(controller, "repair"),
+			    "default/a exclusive: back to '2-5'\n");
+	expect_drift(controller, 0, "open", "false");
+	expect_drift(controller, 0, "action", "repair");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The kernel itself takes a partition away; nobody wrote there. */
+static void a_lost_partition_is_the_kernels(void **state)
+{
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, NULL, 0);
+	strcpy(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION], "root invalid");
+	controller_wake(controller);
+	expect_drift(controller, 0, "attribute", "partition");
+	expect_drift(controller, 0, "cause", "kernel");
+	controller_free(controller);
+}
+
+/* Who only audits sees it stay open once, and closed when whoever did it took it back. */
+static void drift_may_undo_itself(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	assert_string_equal(events_of(controller, "drift"),
+			    "default/a exclusive: wanted '2-5', found '2-15'\n");
+	expect_drift(controller, 0, "open", "true");
+	expect_drift(controller, 0, "action", "audit");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-5");
+	controller_wake(controller);
+	expect_drift(controller, 0, "open", "false");
+	assert_string_equal(events_of(controller, "repair"), "");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* A decision of our own is no drift. */
+static void our_own_changes_are_none(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "web", 500, false),
+				   fake_pod("b", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_turn_is_an_event),
+		TEST(a_change_that_does_not_fit_is_not_taken),
+		TEST(a_pod_that_cannot_be_asked_keeps_its_cpus),
+		TEST(an_empty_group_is_looked_at),
+		TEST(a_chain_that_fails_waits_longer_each_time),
+		TEST(drift_is_told_with_its_container),
+		TEST(a_lost_partition_is_the_kernels),
+		TEST(drift_may_undo_itself),
+		TEST(our_own_changes_are_none),
+	};
+
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
