@@ -173,6 +173,41 @@ static void a_lost_directory_is_told(void **state)
 	expect_problem(NULL);
 }
 
+/* What cannot hold a record is said in a sentence, and no record is taken for kept. */
+static void a_directory_of_others_keeps_nothing(void **state)
+{
+	struct store_port port;
+	struct store other;
+	char open_to_all[96], nowhere[128], name[64], *data = NULL;
+	size_t len = 0;
+
+	snprintf(open_to_all, sizeof(open_to_all), "%s/b", path);
+	assert_int_equal(mkdir(open_to_all, 0700), 0);
+	assert_int_equal(chmod(open_to_all, 0777), 0);
+	assert_true(store_open(&other, open_to_all) < 0);
+	assert_int_equal(other.dir_fd, -1);
+	port = store_port(&other);
+	assert_non_null(strstr(port.problem(port.self), "stateDirectory "));
+	assert_non_null(strstr(port.problem(port.self), open_to_all));
+	assert_int_equal(port.load(port.self, &data, &len), -ENOENT);
+	assert_int_equal(port.save(port.self, "x", 1), -EROFS);
+	store_remove(&other, open_to_all, false);
+	assert_int_equal(access(open_to_all, F_OK), 0);
+	/* Below a file no directory can be. */
+	make_file(PINFOLD_STATE_FILE);
+	snprintf(nowhere, sizeof(nowhere), "%s/" PINFOLD_STATE_FILE "/c/d", path);
+	assert_int_equal(store_open(&other, nowhere), -ENOTDIR);
+	port = store_port(&other);
+	assert_non_null(strstr(port.problem(port.self), "cannot make stateDirectory"));
+	/* Ours has no problem, and nothing to set aside is told. */
+	port = store_port(&store);
+	assert_null(port.problem(port.self));
+	assert_int_equal(unlinkat(store.dir_fd, PINFOLD_STATE_FILE, 0), 0);
+	assert_int_equal(port.set_aside(port.self, name, sizeof(name)), -ENOENT);
+	assert_int_equal(rmdir(open_to_all), 0);
+	store_remove(&store, path, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +217,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(before_values_may_stay, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_lost_directory_is_told, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_directory_of_others_keeps_nothing, make_store,
+						remove_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
