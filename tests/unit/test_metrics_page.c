@@ -130,15 +130,20 @@ static void play(struct controller *controller, struct pod_spec **pods)
 	const struct source_pod wrong = {
 		.file = "wrong.yaml", .line = 3, .error = "line 3: no", .name = "default/wrong"};
 
+	/* Just within the first bucket, between two, and behind the last. */
+	save_ns = 50000;
 	tell(controller, pods, 3, &wrong);
 	save_ns = 3 * MS;
 	tell(controller, pods, 4, &wrong);
-	save_ns = 0;
+	save_ns = 500 * MS;
 	tell(controller, pods, 5, &wrong);
+	save_ns = 0;
+	tell(controller, pods, 6, &wrong);
 	/* The fourth leaves, and what it held is free. */
 	pods[3] = pods[4];
 	pods[4] = pods[5];
-	tell(controller, pods, 4, &wrong);
+	pods[5] = pods[6];
+	tell(controller, pods, 5, &wrong);
 	/* Somebody writes a file; it is put back. */
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	tamper("web", GROUP_MEMORY_MAX, "4096");
@@ -150,7 +155,7 @@ static void play(struct controller *controller, struct pod_spec **pods)
 	controller_wake(controller);
 	/* The state cannot be written any more. */
 	fake->save_error = -ENOSPC;
-	tell(controller, pods, 5, &wrong);
+	tell(controller, pods, 6, &wrong);
 }
 
 /* --- the page -------------------------------------------------------------------------------------- */
@@ -217,6 +222,7 @@ static void the_page_is_as_recorded(void **state)
 				   fake_pod("b", "web", 500, false),
 				   bubble_pod(),
 				   fake_pod("c", "exclusive-too", 2000, true),
+				   fake_pod("f", "tiny", 50, false),
 				   fake_pod("d", "big", 12000, true),
 				   fake_pod("e", "late", 100, false)};
 	struct pod_spec *all[ARRAY_SIZE(pods)];

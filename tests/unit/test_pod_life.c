@@ -160,6 +160,130 @@ static void an_empty_group_is_looked_at(void **state)
 	free_pods(pods, 1);
 }
 
+/* --- documents that are wrong -------------------------------------------------------------------------------- */
+
+static struct source_pod wrong_document(unsigned int line, const char *name)
+{
+	return (struct source_pod){
+		.file = "pods.yaml", .line = line, .error = "field x: no", .name = name};
+}
+
+static void tell(struct controller *controller, const struct source_pod *pods, uint32_t nr)
+{
+	const struct source_sink *sink = controller_source_sink(controller);
+
+	sink->scanned(sink->self, pods, nr, true);
+}
+
+static void a_document_without_a_name_is_known_by_its_place(void **state)
+{
+	const struct source_pod pods[] = {
+		wrong_document(3, ""),
+		wrong_document(9, ""),
+		{.file = "other.yaml", .line = 9, .error = "z", .name = ""}};
+	struct controller *controller = start_node(NULL);
+
+	tell(controller, pods, 3);
+	assert_int_equal(nr_rows(controller, "refusal"), 3);
+	expect_refusal(controller, 0, "reason", "InvalidPod");
+	expect_refusal(controller, 0, "message", "pods.yaml: field x: no");
+	expect_refusal(controller, 0, "wanted", "null");
+	expect_refusal(controller, 0, "available", "null");
+	/* Told again each is the same; the second goes, and only that one. */
+	tell(controller, pods, 3);
+	assert_int_equal(nr_rows(controller, "refusal"), 3);
+	tell(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	expect_refusal(controller, 0, "line", "3");
+	expect_refusal(controller, 0, "file", "/etc/pinfold/pods.d/pods.yaml");
+	tell(controller, pods + 1, 2);
+	assert_int_equal(nr_rows(controller, "refusal"), 2);
+	tell(controller, NULL, 0);
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	controller_free(controller);
+}
+
+/* A document moves within its file as others grow: same answer, new line. */
+static void a_refusal_moves_with_its_document(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("big", "big", 20000, true),
+				   fake_pod("a", "web", 100, false)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	expect_refusal(controller, 0, "line", "1");
+	{
+		struct pod_spec *turned[] = {pods[1], pods[0]};
+
+		scan(controller, turned, 2);
+	}
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	expect_refusal(controller, 0, "line", "2");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* A pod ends only where no damaged document can be the one that named it. */
+static void another_documents_damage_obscures_nothing(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	const struct source_pod same = wrong_document(1, "default/a"),
+				nameless = wrong_document(1, ""),
+				other = wrong_document(1, "default/b");
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	tell(controller, &same, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	tell(controller, &nameless, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	fake->wake_ns = 0;
+	tell(controller, &other, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	/* What a scan changed is applied without anybody's asking. */
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_state_that_is_full_refuses_with_a_remedy(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+
+	fake->save_error = -ENOSPC;
+	scan(controller, pods, 1);
+	expect_refusal(controller, 0, "reason", "UnexpectedAdmissionError");
+	expect_refusal(controller, 0, "message",
+		       "the state file cannot be written: No space left on device; no new pod is "
+		       "admitted until it can");
+	expect_refusal(controller, 0, "suggestion",
+		       "make stateDirectory writable and give it free space");
+	expect_refusal(controller, 0, "wanted", "null");
+	expect_refusal(controller, 0, "available", "null");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* A suggestion is what fits today, not what did when the pod was refused first. */
+static void a_suggestion_follows_the_ledger(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("big", "big", 20000, true),
+				   fake_pod("a", "web", 100, false),
+				   fake_pod("b", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 2);
+	expect_refusal(controller, 0, "suggestion", "fits with 14 CPUs for container big");
+	/* Decided before the others: it hears of them with the next scan. */
+	scan(controller, pods, 3);
+	expect_refusal(controller, 0, "suggestion", "fits with 13 CPUs for container big");
+	scan(controller, pods, 3);
+	expect_refusal(controller, 0, "suggestion", "fits with 11 CPUs for container big");
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
 /* --- steps that fail ------------------------------------------------------------------------------------------ */
 
 static unsigned int nr_tries;
@@ -306,6 +430,11 @@ int main(void)
 		TEST(a_change_that_does_not_fit_is_not_taken),
 		TEST(a_pod_that_cannot_be_asked_keeps_its_cpus),
 		TEST(an_empty_group_is_looked_at),
+		TEST(a_document_without_a_name_is_known_by_its_place),
+		TEST(a_refusal_moves_with_its_document),
+		TEST(another_documents_damage_obscures_nothing),
+		TEST(a_state_that_is_full_refuses_with_a_remedy),
+		TEST(a_suggestion_follows_the_ledger),
 		TEST(a_chain_that_fails_waits_longer_each_time),
 		TEST(drift_is_told_with_its_container),
 		TEST(a_lost_partition_is_the_kernels),
