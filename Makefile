@@ -78,7 +78,7 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants coverage test test-guest bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants mutation coverage test test-guest bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -233,11 +233,13 @@ property: $(PROPERTY) ## a million steps of the property run; PINFOLD_STEPS, PIN
 	$(Q)PINFOLD_STEPS=$${PINFOLD_STEPS:-1000000} $(PROPERTY)
 
 ifeq ($(MECHANICAL),1)
-# -O1: half the time to compile, and tests that run nearly as fast
-mutants: export COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -O1
-mutants: # its own folder, where an object with faults in it harms nobody
-	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)/mutation CFLAGS='-O1 -g' unit replay
-	$(Q)O=$(O)/mutation MAKE='$(MAKE)' tests/mutation/run $(if $(SAMPLE),--sample $(SAMPLE)) \
+# Its own folder, where an object with faults in it harms nobody. With the sanitizers: a
+# loop that goes one too far is seen by nobody else.
+MUTATION_BUILD := O=$(O)/mutation SAN=1 CFLAGS='-O1 -g'
+mutants:
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(MUTATION_BUILD) mutation
+mutation: unit replay
+	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' tests/mutation/run $(if $(SAMPLE),--sample $(SAMPLE)) \
 		$(if $(SEED),--seed $(SEED)) $(or $(ROOM),core ctl cgroup)
 else
 mutants: $(PROPERTY) ## plant faults, see tests catch each; MUTANT=name for one, or MECHANICAL=1 [ROOM=ctl] [SAMPLE=10]
