@@ -62,7 +62,7 @@ static inline void fake_unit_path(const char *unit, const char *slice, char *ret
 	} else if (!strcmp(unit, fake_systemd.scope)) {
 		snprintf(ret_path, size, "%s", fake_systemd.scope_path);
 	} else if (dash && strstr(unit, ".slice")) {
-		snprintf(ret_path, size, "%.*s.slice/%s", (int)(dash - unit), unit, unit);
+		snprintf(ret_path, size, "%.*s.slice/%.79s", (int)(dash - unit), unit, unit);
 	} else {
 		snprintf(ret_path, size, "%s", unit);
 	}

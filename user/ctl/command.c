@@ -148,7 +148,7 @@ static int join(struct controller *controller, const struct ledger_pod *pod,
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct group *group = desired_group(controller, pod->spec->uid, grant->container);
-	char error[GROUP_ERROR_MAX] = "";
+	char error[GROUP_ERROR_MAX] = "", path[GROUP_PATH_MAX];
 	cleanup_close int pidfd = -1;
 	int r;
 
@@ -165,12 +165,14 @@ static int join(struct controller *controller, const struct ledger_pod *pod,
 	if (r)
 		return answer_error(ret_json, ret_status, STATUS_FAILED, "%s",
 				    *error ? error : strerror(-r));
+	/* The tree that the group is in does not outlive a look. */
+	memcpy(path, group->path, sizeof(path));
 	/* A scope came to be with its first process: the guard and the watch must know it. */
 	if (controller->layout.systemd) {
 		controller->groups_changed = true;
 		reconcile(controller);
 	}
-	*ret_json = view_run(pod->spec->namespace, pod->spec->name, grant->container, group->path);
+	*ret_json = view_run(pod->spec->namespace, pod->spec->name, grant->container, path);
 	*ret_status = STATUS_OK;
 	return *ret_json ? 0 : -ENOMEM;
 }
