@@ -150,5 +150,5 @@ const struct noun noun_guard = {
 	.name = "guard",
 	.help = "The pinned guard, also without the agent.",
 	.commands = guard_commands,
-	.changing = "release",
+	.changing = {"release", "arm"},
 };

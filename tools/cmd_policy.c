@@ -164,5 +164,5 @@ const struct noun noun_state = {
 	.help = "What the agent remembers across restarts.",
 	.commands = state_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE | OPTION_DRY_RUN,
-	.changing = "import",
+	.changing = {"import"},
 };

@@ -90,7 +90,7 @@ const struct noun noun_drift = {
 	.name = "drift",
 	.help = "Where the kernel differs from what was decided.",
 	.commands = drift_commands,
-	.changing = "repair",
+	.changing = {"repair"},
 };
 
 /* --- event ------------------------------------------------------------------------------------ */

@@ -76,5 +76,5 @@ const struct noun noun_run = {
 	.help = "Start a command inside a container.",
 	.commands = run_commands,
 	.bare = true,
-	.changing = "run",
+	.changing = {"run"},
 };

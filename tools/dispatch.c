@@ -268,14 +268,14 @@ static void append_changing(struct text *text)
 
 	for (int i = 0; nouns[i]; i++) {
 		const struct noun *noun = nouns[i];
-		bool wordless = noun->bare && noun->changing &&
-				!strcmp(noun->changing, noun->commands[0].name);
 
-		if (!noun->changing)
-			continue;
-		text_printf(text, "%s '%s%s%s'", separator, noun->name, wordless ? "" : " ",
-			    wordless ? "" : noun->changing);
-		separator = ",";
+		for (const char *const *word = noun->changing; *word; word++) {
+			bool wordless = noun->bare && !strcmp(*word, noun->commands[0].name);
+
+			text_printf(text, "%s '%s%s%s'", separator, noun->name, wordless ? "" : " ",
+				    wordless ? "" : *word);
+			separator = ",";
+		}
 	}
 	text_append(text, " change anything.\n");
 }
