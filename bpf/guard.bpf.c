@@ -210,7 +210,11 @@ static __always_inline bool is_guarded(const struct place *target, __u64 class)
 	case FILE_CONTROL:
 		return target->tree || target->self;
 	default:
-		/* the host's own moves, into the root cgroup for one, are the host's */
+		/*
+		 * The host's own moves, into the root cgroup for one, are the host's. So is what
+		 * it lets the root cgroup's children have: the kernel takes no controller away
+		 * that a child passes on (EBUSY), and the file that says so is in the tree.
+		 */
 		return target->tree;
 	}
 }
@@ -221,6 +225,7 @@ static __always_inline __u32 right_for(__u64 class)
 	case FILE_CPUSET:
 		return RIGHT_CPUSET;
 	case FILE_CONTROL:
+	case FILE_CONTROLLERS:
 		return RIGHT_CONTROL;
 	case FILE_MEMBERS:
 		return RIGHT_MOVES;

@@ -174,11 +174,12 @@ static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 /* --- files ---------------------------------------------------------------------------------- */
 
 enum file_class {
-	FILE_OTHER,   /* not ours */
-	FILE_CPUSET,  /* where a container may run */
-	FILE_CONTROL, /* what would undo it or starve it */
-	FILE_MEMBERS, /* who is inside */
-	FILE_LIFE,    /* freezing and killing all of it */
+	FILE_OTHER,	  /* not ours */
+	FILE_CPUSET,	  /* where a container may run */
+	FILE_CONTROL,	  /* what would undo it, starve it or hide how it fares */
+	FILE_CONTROLLERS, /* what its children can be given */
+	FILE_MEMBERS,	  /* who is inside */
+	FILE_LIFE,	  /* freezing and killing all of it */
 };
 
 #define FILE_NAME_LEN 24
@@ -201,7 +202,7 @@ static const struct guarded_file guarded_files[] = {
 	{"cpuset.cpus.exclusive", FILE_CPUSET},
 	{"cgroup.procs", FILE_MEMBERS | FILE_DELEGATED},
 	{"cgroup.threads", FILE_MEMBERS | FILE_DELEGATED},
-	{"cgroup.subtree_control", FILE_CONTROL | FILE_DELEGATED},
+	{"cgroup.subtree_control", FILE_CONTROLLERS | FILE_DELEGATED},
 	{"cgroup.type", FILE_CONTROL},
 	{"cgroup.max.depth", FILE_CONTROL},
 	{"cgroup.max.descendants", FILE_CONTROL},

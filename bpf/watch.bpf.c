@@ -183,11 +183,36 @@ static __always_inline bool is_own_subgroup(const struct place *place,
 	return writer.border == place->border;
 }
 
-static __always_inline bool is_watched(const struct place *place, __u64 class)
+/*
+ * Does a write to cgroup.subtree_control take away a controller that we need? Giving more
+ * is what a kubelet does at each start. A text that does not fit counts as one that does.
+ */
+static __always_inline bool takes_controller(const char *buf, unsigned long nbytes)
 {
-	if ((class & ~FILE_DELEGATED) == FILE_CPUSET)
+	char text[64] = {};
+
+	if (nbytes > sizeof(text) || bpf_probe_read_kernel(text, nbytes, buf))
+		return true;
+	for (__u32 i = 0; i + 2 < sizeof(text); i++)
+		if (text[i] == '-' && ((text[i + 1] == 'c' && text[i + 2] == 'p') ||
+				       (text[i + 1] == 'm' && text[i + 2] == 'e')))
+			return true;
+	return false;
+}
+
+static __always_inline bool is_watched(const struct place *place, __u64 class, const char *buf,
+				       unsigned long nbytes)
+{
+	switch (class & ~FILE_DELEGATED) {
+	case FILE_CPUSET:
 		return place->tree || place->self || place->overlap;
-	return (class & ~FILE_DELEGATED) == FILE_CONTROL && (place->tree || place->self);
+	case FILE_CONTROL:
+		return place->tree || place->self;
+	case FILE_CONTROLLERS:
+		return place->tree || (place->self && takes_controller(buf, nbytes));
+	default:
+		return false;
+	}
 }
 
 /*
@@ -218,8 +243,8 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 	if (BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
 		return 0;
 	find_place(cgrp, config, &place);
-	if (!is_watched(&place, class) || place.self_test || is_own_subgroup(&place, config) ||
-	    is_agent(config))
+	if (!is_watched(&place, class, buf, nbytes) || place.self_test ||
+	    is_own_subgroup(&place, config) || is_agent(config))
 		return 0;
 	count_kind(EVENT_DRIFT);
 	event = begin_event(EVENT_DRIFT, writer_id(), writer_id());
