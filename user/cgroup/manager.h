@@ -36,6 +36,8 @@ extern const struct manager manager_systemd;
 
 struct watch;
 struct systemd;
+struct worker_pool;
+struct look;
 
 struct groups {
 	struct dir dir;
@@ -46,6 +48,11 @@ struct groups {
 	const struct manager *manager;
 	struct systemd *systemd; /* NULL with manager_cgroupfs */
 	struct watch *watch;	 /* NULL until watched */
+	/* The loop's thread only: */
+	struct worker_pool *pool;	/* borrowed; NULL = everything runs at once */
+	const struct groups_sink *sink; /* borrowed; NULL until watched */
+	struct look *look;		/* the last one; NULL before it */
+	bool look_is_fresh;		/* it ended late and nobody has taken it yet */
 };
 
 #endif

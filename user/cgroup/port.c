@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cgroup/apply.h"
+#include "cgroup/jobs.h"
 #include "cgroup/observe.h"
-#include "cgroup/tasks.h"
 #include "cgroup/watch.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -53,6 +52,7 @@ int groups_open(const struct groups_options *options, struct groups **ret_groups
 	if (!groups)
 		return failure(error, -ENOMEM, "no memory");
 	groups->dir = DIR_CLOSED;
+	groups->pool = options->pool;
 	if ((size_t)snprintf(groups->workload_root, sizeof(groups->workload_root), "%s",
 			     options->workload_root) >= sizeof(groups->workload_root) ||
 	    strchr(options->workload_root, '/') || !*options->workload_root)
@@ -86,6 +86,7 @@ void groups_close(struct groups *groups)
 	if (!groups)
 		return;
 	watch_close(groups->watch);
+	jobs_fini(groups);
 	if (groups->manager)
 		groups->manager->close(groups);
 	originals_fini(&groups->originals);
@@ -100,6 +101,7 @@ const struct originals *groups_originals(const struct groups *groups)
 
 int groups_watch(struct groups *groups, sd_event *event, const struct groups_sink *sink)
 {
+	groups->sink = sink;
 	return watch_open(&groups->dir, event, sink, &groups->watch);
 }
 
@@ -122,7 +124,7 @@ static int port_check(void *self, struct group_obstacle *ret_obstacle)
 
 static int port_observe(void *self, struct group_tree *ret_tree)
 {
-	return observe_tree(self, ret_tree);
+	return jobs_observe(self, ret_tree);
 }
 
 static int port_observe_group(void *self, struct group *group)
@@ -132,7 +134,7 @@ static int port_observe_group(void *self, struct group *group)
 
 static int port_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
 {
-	return apply_step(self, step, error);
+	return jobs_apply(self, step, error);
 }
 
 static int port_status(void *self, const char *path, struct group_status *ret_status)
@@ -142,30 +144,30 @@ static int port_status(void *self, const char *path, struct group_status *ret_st
 
 static int port_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
 {
-	return tasks_list(self, path, ret_pids, ret_nr);
+	return jobs_tasks(self, path, ret_pids, ret_nr);
 }
 
 static int port_join(void *self, const char *path, pid_t pid, int pidfd,
 		     char error[GROUP_ERROR_MAX])
 {
-	return tasks_join(self, path, pid, pidfd, error);
+	return jobs_join(self, path, pid, pidfd, error);
 }
 
 static int port_kill(void *self, const char *path)
 {
-	return tasks_kill(self, path);
+	return jobs_kill(self, path);
 }
 
 static int port_outsiders(void *self, uint32_t *ret_nr_tasks, char *ret_populated_scope,
 			  size_t size)
 {
-	return tasks_outsiders(self, ret_nr_tasks, ret_populated_scope, size);
+	return jobs_outsiders(self, ret_nr_tasks, ret_populated_scope, size);
 }
 
 static int port_surroundings(void *self, struct managed_group *ret_groups, uint32_t max,
 			     uint32_t *ret_nr)
 {
-	return observe_surroundings(self, ret_groups, max, ret_nr);
+	return jobs_surroundings(self, ret_groups, max, ret_nr);
 }
 
 static int port_path_of(void *self, uint64_t cgroup_id, char *ret_path, size_t size)
@@ -180,6 +182,11 @@ static int port_rewatch(void *self, const struct group_tree *tree)
 	struct groups *groups = self;
 
 	return groups->watch ? watch_tree(groups->watch, tree) : -ENOTCONN;
+}
+
+static void port_waits_in(void *self, const char *path, char *ret_text, size_t size)
+{
+	jobs_waits_in(self, path, ret_text, size);
 }
 
 struct groups_port groups_port(struct groups *groups)
@@ -199,6 +206,7 @@ struct groups_port groups_port(struct groups *groups)
 		.surroundings = port_surroundings,
 		.path_of = port_path_of,
 		.rewatch = port_rewatch,
+		.waits_in = port_waits_in,
 	};
 }
 

@@ -11,6 +11,8 @@
 #include "cgroup/originals.h"
 #include "ctl/ports.h"
 
+struct worker_pool;
+
 enum groups_layout { GROUPS_LAYOUT_AUTO, GROUPS_LAYOUT_CGROUPFS, GROUPS_LAYOUT_SYSTEMD };
 
 struct groups_options {
@@ -18,6 +20,7 @@ struct groups_options {
 	const char *workload_root; /* top-level group, such as "pinfold.slice" */
 	enum groups_layout layout; /* auto: systemd where it is PID 1 */
 	bool may_write;		   /* false: look only (--dry-run, observe mode) */
+	struct worker_pool *pool;  /* for what may wait; borrowed. NULL: everything runs at once */
 };
 
 /*

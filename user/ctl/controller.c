@@ -211,8 +211,12 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	}
 	audit_init(&controller->audit, ports->clock);
 	controller->source_sink = (struct source_sink){controller, admission_scanned};
-	controller->groups_sink =
-		(struct groups_sink){controller, on_group_changed, on_group_populated, on_hotplug};
+	controller->groups_sink = (struct groups_sink){
+		.self = controller,
+		.changed = on_group_changed,
+		.populated = on_group_populated,
+		.hotplug = on_hotplug,
+	};
 	controller->kernel_sink =
 		(struct kernel_sink){controller, on_kernel_event, on_kernel_completed};
 	controller->faces = (struct faces_port){controller,   report_query, command_run,

@@ -3,6 +3,10 @@
  * What the controller needs from the world, as function tables. Each adapter
  * fills one; tests fill them with fakes. All calls come from the one event-loop
  * thread, none may block longer than its comment says.
+ *
+ * What may wait in the kernel answers -EINPROGRESS after a short grace: it goes on, and
+ * the sink tells how it ended. Nobody can call it back, so the controller asks for one
+ * such thing at a time in each chain of steps (a pod's, the root's).
  */
 #ifndef CTL_PORTS_H
 #define CTL_PORTS_H
@@ -79,7 +83,11 @@ struct groups_port {
 	 * negative errno, with the obstacle.
 	 */
 	int (*check)(void *self, struct group_obstacle *ret_obstacle);
-	/* The tree below the workload root as it is now; -ENOENT = no root yet. */
+	/*
+	 * The tree below the workload root as it is now; -ENOENT = no root yet.
+	 * -EINPROGRESS: sink.looked tells when another call takes what was found; that may
+	 * be older than what was changed in between.
+	 */
 	int (*observe)(void *self, struct group_tree *ret_tree);
 	/* The files of one group into `group`, whose path is given; as in observe. -ENOENT = gone. */
 	int (*observe_group)(void *self, struct group *group);
@@ -87,24 +95,28 @@ struct groups_port {
 	 * Do one step and read it back. 0 = the kernel now has the value (as a set, for CPU
 	 * lists). Negative errno with a sentence in `error` (file, value, cause, remedy):
 	 * -EREMOTEIO = accepted by write(2) but not in force (invalid partition, empty
-	 * intersection). Writing is one system call; removal waits at most 100 ms for a
-	 * partition's CPUs to come back.
+	 * intersection). -EINPROGRESS: sink.completed tells the end.
 	 */
 	int (*apply)(void *self, const struct step *step, char error[GROUP_ERROR_MAX]);
 	int (*status)(void *self, const char *path, struct group_status *ret_status);
-	/* Process ids of the group and everything below. *ret_pids is owned by the caller. */
+	/*
+	 * Process ids of the group and everything below. *ret_pids is owned by the caller.
+	 * -EINPROGRESS: cannot be told now.
+	 */
 	int (*tasks)(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr);
 	/*
 	 * Move process `pid`, still the one `pidfd` refers to, into the group (`pinfold run`).
 	 * Under systemd this is where the container's scope comes to be. -ESRCH = gone.
+	 * -EINPROGRESS: sink.completed tells the end.
 	 */
 	int (*join)(void *self, const char *path, pid_t pid, int pidfd,
 		    char error[GROUP_ERROR_MAX]);
-	/* End every process of the group and below (cgroup.kill). */
+	/* End every process of the group and below (cgroup.kill). -EINPROGRESS as for join. */
 	int (*kill)(void *self, const char *path);
 	/*
 	 * User tasks outside the workload root that a root partition would push onto the
 	 * reserved CPUs; and is machine.slice or a container scope outside populated?
+	 * -EINPROGRESS: cannot be told now.
 	 */
 	int (*outsiders)(void *self, uint32_t *ret_nr_tasks, char *ret_populated_scope,
 			 size_t size);
@@ -118,6 +130,8 @@ struct groups_port {
 	int (*path_of)(void *self, uint64_t cgroup_id, char *ret_path, size_t size);
 	/* Watch the tree's files for foreign writes and lost partitions; again after each plan. */
 	int (*rewatch)(void *self, const struct group_tree *tree);
+	/* Where in the kernel what goes on at `path` waits ("" = the look); "" = not known. */
+	void (*waits_in)(void *self, const char *path, char *ret_text, size_t size);
 };
 
 /* The cgroup room calls back through this: "look again at this group". */
@@ -127,6 +141,10 @@ struct groups_sink {
 	void (*populated)(void *self, const char *path, bool populated);
 	/* CPUs went off or came back, perhaps; these are online now. */
 	void (*hotplug)(void *self, const struct cpuset *online);
+	/* What answered -EINPROGRESS for this path has ended. */
+	void (*completed)(void *self, const char *path, int result, const char *error);
+	/* A look that answered -EINPROGRESS has ended. */
+	void (*looked)(void *self);
 };
 
 /* --- kernel side: user/bpf -------------------------------------------------------------------- */
