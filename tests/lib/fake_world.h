@@ -475,8 +475,12 @@ static const struct kernel_port fake_kernel = {
 	.hook_counts = fake_hook_counts,
 	.events_lost = fake_events_lost,
 };
-static const struct store_port fake_store = {NULL, fake_load, fake_save, fake_set_aside,
-					     fake_problem};
+static const struct store_port fake_store = {
+	.load = fake_load,
+	.save = fake_save,
+	.set_aside = fake_set_aside,
+	.problem = fake_problem,
+};
 static const struct controller_ports fake_ports = {.clock = &fake_clock,
 						   .loop = &fake_loop,
 						   .groups = &fake_groups,

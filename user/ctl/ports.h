@@ -262,7 +262,10 @@ struct store_port {
 	void *self;
 	/* -ENOENT = first start. *ret_data is owned by the caller. */
 	int (*load)(void *self, char **ret_data, size_t *ret_len);
-	/* Atomic: the old or the new record survives a crash. */
+	/*
+	 * Atomic: the old or the new record survives a crash. -EINPROGRESS: sink.saved tells
+	 * the end, and no other save may be asked for before.
+	 */
 	int (*save)(void *self, const char *data, size_t len);
 	/* Move an unreadable state file aside under a name that says when; keeps at most 5. */
 	int (*set_aside)(void *self, char *ret_name, size_t size);
@@ -271,6 +274,14 @@ struct store_port {
 	 * valid until the next call. A few system calls.
 	 */
 	const char *(*problem)(void *self);
+	/* Where in the kernel the save waits; "" = not known. */
+	void (*waits_in)(void *self, char *ret_text, size_t size);
+};
+
+struct store_sink {
+	void *self;
+	/* The save that answered -EINPROGRESS has ended. */
+	void (*saved)(void *self, int result);
 };
 
 /* --- faces: what user/serve asks of the controller -------------------------------------------- */

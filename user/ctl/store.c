@@ -19,8 +19,11 @@
 #include "lib/crash.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/worker.h"
 
 #define ASIDE_PREFIX PINFOLD_STATE_FILE ".bad-"
+/* No cgroup's path begins with a slash. */
+#define STATE_KEY "/state"
 
 /* What is saved to a directory that nobody can find again is lost. */
 static const char *problem(void *self)
@@ -56,17 +59,68 @@ static int load(void *self, char **ret_data, size_t *ret_len)
 	return file_read_all(store->dir_fd, PINFOLD_STATE_FILE, STORE_MAX_BYTES, ret_data, ret_len);
 }
 
+/* A disk may take its time for an fsync, and a frozen file system all the time there is. */
+struct save_job {
+	struct worker_job job; /* first */
+	const struct store *store;
+	int dir_fd; /* the store's, which stays open while a save runs */
+	size_t len;
+	char data[];
+};
+
+static int run_save(struct worker_job *job)
+{
+	const struct save_job *save = (const struct save_job *)job;
+	int r;
+
+	crash_point("state_before_write");
+	r = file_replace(save->dir_fd, PINFOLD_STATE_FILE, save->data, save->len);
+	crash_point("state_after_rename");
+	return r;
+}
+
+static void save_ended(struct worker_job *job, int result)
+{
+	const struct store_sink *sink = ((const struct save_job *)job)->store->sink;
+
+	if (sink)
+		sink->saved(sink->self, result);
+}
+
+static void release_save(struct worker_job *job)
+{
+	free(job);
+}
+
 static int save(void *self, const char *data, size_t len)
 {
+	cleanup_free struct save_job *job = NULL;
 	struct store *store = self;
 	int r;
 
 	if (problem(store))
 		return -EROFS;
-	crash_point("state_before_write");
-	r = file_replace(store->dir_fd, PINFOLD_STATE_FILE, data, len);
-	crash_point("state_after_rename");
+	job = malloc(sizeof(*job) + len);
+	if (!job)
+		return -ENOMEM;
+	*job = (struct save_job){
+		.job = {.run = run_save, .completed = save_ended, .release = release_save},
+		.store = store,
+		.dir_fd = store->dir_fd,
+		.len = len,
+	};
+	memcpy(job->data, data, len);
+	r = worker_run(store->pool, STATE_KEY, &job->job);
+	if (r == -EINPROGRESS)
+		(void)TAKE_PTR(job);
 	return r;
+}
+
+static void waits_in(void *self, char *ret_text, size_t size)
+{
+	struct store *store = self;
+
+	worker_where(store->pool, STATE_KEY, ret_text, size);
 }
 
 /* The oldest names sort first: they carry the time as fixed-width digits. */
@@ -151,7 +205,8 @@ int store_open(struct store *store, const char *path)
 	char problem[FILE_PROBLEM_MAX];
 	int r;
 
-	*store = (struct store){.dir_fd = -1};
+	store->dir_fd = -1;
+	*store->problem = '\0';
 	snprintf(store->path, sizeof(store->path), "%s", path);
 	r = make_directories(path);
 	if (r)
@@ -219,5 +274,6 @@ struct store_port store_port(struct store *store)
 		.save = save,
 		.set_aside = set_aside,
 		.problem = problem,
+		.waits_in = waits_in,
 	};
 }

@@ -10,10 +10,15 @@
 #define STORE_MAX_BYTES (64 * 1024 * 1024)
 #define STORE_SET_ASIDE 5
 
+struct worker_pool;
+
 struct store {
 	int dir_fd; /* owned; -1 = the directory cannot be used: every save fails */
 	char path[CONFIG_PATH_MAX];
 	char problem[256]; /* why nothing can be saved, in a sentence */
+	/* Both borrowed, set by the owner. NULL: a save runs at once; nobody is told. */
+	struct worker_pool *pool;
+	const struct store_sink *sink;
 };
 
 /* `path` is made with mode 0700 when missing. Failures are logged; the store then refuses saves. */
