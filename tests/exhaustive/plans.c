@@ -177,7 +177,8 @@ static void search_relief(const struct world *world)
 /* --- playing ---------------------------------------------------------------------------------- */
 
 struct tally {
-	uint64_t plans, forced, avoidable, stray, writes, shortest, drifted, met_steps, relief;
+	uint64_t plans, forced, avoidable, excessive, stray, writes, shortest, drifted, met_steps,
+		relief;
 	unsigned int longest_detour, latest_relief;
 };
 
@@ -266,8 +267,10 @@ static void play(const struct world *world, const struct state *start, struct ta
 	}
 	if (is_stray || memcmp(state.cpus, world->target, sizeof(state.cpus)))
 		complain(world, start, &plan, "strays", &tally->stray);
-	else if (added > best / ONE_MEETING)
+	else if (added && best < ONE_MEETING)
 		complain(world, start, &plan, "meets without need", &tally->avoidable);
+	else if (added > best / ONE_MEETING)
+		complain(world, start, &plan, "meets more than it must", &tally->excessive);
 	tally->plans++;
 	tally->forced += best >= ONE_MEETING;
 	tally->writes += plan.nr_steps;
@@ -374,10 +377,12 @@ static void play_all(const char *name, enum starts starts, bool has_root)
 	verdict(tally.plans > 0 && !tally.stray && !tally.avoidable,
 		"%s: %llu avoidable meetings, %llu plans that stray", name,
 		(unsigned long long)tally.avoidable, (unsigned long long)tally.stray);
+	/* With 4 containers there are two circles at once, and each is opened for itself. */
 	if (NR_CONTAINERS == 3 && nr_cpus <= 4)
-		verdict(tally.longest_detour <= (starts == START_LAWFUL ? 1 : 4) &&
+		verdict(!tally.excessive &&
+				tally.longest_detour <= (starts == START_LAWFUL ? 1 : 4) &&
 				tally.latest_relief <= 3,
-			"%s: no plan is longer, and no meeting ends later, than plan.h says", name);
+			"%s: no plan meets, writes or takes longer than plan.h says", name);
 }
 
 static void write_texts(void)

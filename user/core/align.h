@@ -66,9 +66,11 @@ struct alignment {
  */
 int align_merge(const struct align_problem *problem, struct alignment *ret_alignment);
 
+#ifndef ALIGN_EXACT_NODES
 #define ALIGN_STACK_NODES 9
 #define ALIGN_STACK_LISTS 8
 #define ALIGN_EXACT_NODES 16
+#endif
 #define ALIGN_LARGE_MASKS 128
 
 /*

@@ -13,8 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CONFIG_NR_CPUS tops out at 8192 on x86-64 and arm64 (kernels to 7.2). */
-#define CPUSET_MAX	 8192
+/*
+ * CONFIG_NR_CPUS tops out at 8192 on x86-64 and arm64 (kernels to 7.2). A build
+ * for a small world, a proof say, may set another multiple of CPUSET_WORD_BITS.
+ */
+#ifndef CPUSET_MAX
+#define CPUSET_MAX 8192
+#endif
 #define CPUSET_WORD_BITS 64
 /* Longest list: every second CPU, "8190," each. */
 #define CPUSET_TEXT_MAX (CPUSET_MAX / 2 * 5 + 1)

@@ -14,7 +14,9 @@
 #include "core/cpuset.h"
 #include "lib/cleanup.h"
 
-#define TOPOLOGY_MAX_NODES     64
+#ifndef TOPOLOGY_MAX_NODES
+#define TOPOLOGY_MAX_NODES 64
+#endif
 #define TOPOLOGY_MAX_HUGEPAGES 8
 #define TOPOLOGY_MAX_ID	       0x7fffffff
 /* "no distances known" is an all-zero matrix; a real local distance is 10. */
