@@ -78,7 +78,7 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants mutation coverage test test-guest bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants prove mutation coverage test test-guest bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -251,6 +251,9 @@ endif
 coverage: ## lines that tests without a guest execute, per room; ROOM=name lists the others
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)/coverage CFLAGS='-O0 -g --coverage' all unit
 	$(Q)O=$(O)/coverage tests/coverage $(ROOM)
+
+prove: ## prove small worlds with CBMC, minutes; skipped where it is not installed
+	$(Q)tests/prove/run $(HARNESS)
 
 # a build within a command takes all cores, unless the caller has said how many
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
