@@ -20,6 +20,7 @@
 
 #include "bpf/bring_up.h"
 #include "bpf/events.h"
+#include "bpf/in_force.h"
 #include "bpf/kernel_side.h"
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
@@ -59,6 +60,7 @@ struct kernel_side {
 	struct parts parts;
 	struct later later;
 	struct policy_maps maps;
+	struct guard_config set; /* the policy's, without a release; read back each second */
 	struct event_reader *reader;
 	struct kernel_sink sink; /* function NULL until somebody listens */
 	struct sd_event *event;	 /* borrowed; NULL until somebody listens */
@@ -257,6 +259,13 @@ static int start_reading(struct kernel_side *side)
 	find_maps(side);
 	if (side->reader)
 		return 0;
+	/* what an earlier agent set stays until the first policy */
+	if (side->maps.config >= 0) {
+		r = policy_read(&side->maps, &side->set);
+		if (r)
+			return log_err(r, "bpf: read the guard's configuration");
+		release_end(&side->set);
+	}
 	r = open_reader(side);
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
 }
@@ -379,7 +388,7 @@ static int publish(void *self, const struct kernel_policy *policy)
 
 	if (!r && side->maps.config >= 0) {
 		read_online(&online);
-		r = policy_publish(&side->maps, policy, side->slots, &online);
+		r = policy_publish(&side->maps, policy, side->slots, &online, &side->set);
 	}
 	if (r == -E2BIG)
 		return log_err(r, "bpf: %u groups are more than maxContainers allows for",
@@ -470,7 +479,7 @@ static int self_test(void *self, const char *test_cgroup)
 
 	if (!side->parts.guard)
 		return 0;
-	r = selftest_run(&side->maps, side->options.cgroup_dir, test_cgroup, &result);
+	r = selftest_run(&side->maps, side->options.cgroup_dir, test_cgroup, &side->set, &result);
 	if (r) {
 		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be made: %s",
 			 test_cgroup, strerror(-r));
@@ -491,11 +500,61 @@ static int self_test(void *self, const char *test_cgroup)
 	return 0;
 }
 
+static enum enforcement enforcement_of(__u32 mode)
+{
+	switch (mode) {
+	case GUARD_ENFORCE:
+		return ENFORCEMENT_ENFORCE;
+	case GUARD_AUDIT:
+		return ENFORCEMENT_AUDIT;
+	default:
+		return ENFORCEMENT_OFF;
+	}
+}
+
+/* Who asks is told what the kernel has at that moment, not what was found a while ago. */
 static void get_guard_status(void *self, struct guard_status *ret_status)
 {
 	const struct kernel_side *side = self;
+	struct guard_config found;
 
 	*ret_status = side->status;
+	if (!side->parts.guard)
+		return;
+	if (policy_read(&side->maps, &found)) {
+		ret_status->state = GUARD_INACTIVE;
+		snprintf(ret_status->reason, sizeof(ret_status->reason),
+			 "the guard's configuration cannot be read: %s", strerror(errno));
+		return;
+	}
+	ret_status->released = release_stands(&found);
+	ret_status->cpuset_files = enforcement_of(found.aspect_modes[ASPECT_CPUSET_FILES]);
+	ret_status->affinity = enforcement_of(found.aspect_modes[ASPECT_AFFINITY]);
+	ret_status->cgroup_moves = enforcement_of(found.aspect_modes[ASPECT_CGROUP_MOVES]);
+}
+
+static void say_mended(struct kernel_side *side, enum guard_mending what, const char *text)
+{
+	snprintf(side->status.mended[what], sizeof(side->status.mended[what]), "%s", text);
+	side->status.nr_mended[what]++;
+}
+
+/* A configuration that somebody else wrote over ours, unless it is a release. */
+static void mend_config(struct kernel_side *side)
+{
+	struct guard_config found, expected;
+	char text[ROW_DETAIL_MAX];
+	int r;
+
+	if (!side->parts.guard || policy_read(&side->maps, &found))
+		return;
+	expected = guard_config_expected(&side->set, &found);
+	if (!guard_config_differs(&expected, &found, text, sizeof(text)))
+		return;
+	say_mended(side, MENDED_CONFIG, text);
+	r = policy_rewrite(&side->maps, &side->set);
+	if (r)
+		log_err(r, "bpf: put the guard's configuration back (%s)", text);
 }
 
 /* Somebody removed pins while we hold the links: the guard stands, the gap at our death not. */
@@ -538,6 +597,7 @@ static void tick(void *self)
 	/* programs loaded anew count from zero */
 	if (misses > before)
 		say_skipped(side, misses - before);
+	mend_config(side);
 	restore_pins(side);
 	if (side->reader)
 		events_sweep(side->reader);

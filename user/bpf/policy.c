@@ -12,10 +12,11 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/in_force.h"
 #include "bpf/policy.h"
 #include "lib/file.h"
 
-static int read_config(const struct policy_maps *maps, struct guard_config *ret_config)
+int policy_read(const struct policy_maps *maps, struct guard_config *ret_config)
 {
 	__u32 zero = 0;
 
@@ -27,6 +28,29 @@ static int write_config(const struct policy_maps *maps, const struct guard_confi
 	__u32 zero = 0;
 
 	return bpf_map_update_elem(maps->config, &zero, config, BPF_ANY) ? -errno : 0;
+}
+
+/* The inspector may release the guard at any moment: look right before writing over it. */
+int policy_rewrite(const struct policy_maps *maps, const struct guard_config *set)
+{
+	struct guard_config found, expected;
+	int r = policy_read(maps, &found);
+
+	if (r)
+		return r;
+	expected = guard_config_expected(set, &found);
+	return write_config(maps, &expected);
+}
+
+/* Make `config` the one that is set. */
+static int set_config(const struct policy_maps *maps, const struct guard_config *config,
+		      bool ends_release, struct guard_config *set)
+{
+	int r = ends_release ? write_config(maps, config) : policy_rewrite(maps, config);
+
+	if (!r)
+		*set = *config;
+	return r;
 }
 
 /* --- the new, translated ------------------------------------------------------------------------ */
@@ -219,14 +243,12 @@ static int drop_old(const struct policy_maps *maps, const struct kernel_policy *
 /* --- the whole -------------------------------------------------------------------------------------- */
 
 int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
-		   const uint32_t *slots, const struct cpuset *online)
+		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set)
 {
-	struct guard_config config;
+	struct guard_config config = *set;
 	__u32 managed_levels = 0, actor_levels = 0;
 	int r = check_policy(policy);
 
-	if (!r)
-		r = read_config(maps, &config);
 	if (!r)
 		r = write_masks(maps, policy, slots, online);
 	if (!r)
@@ -247,7 +269,7 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	config.generation = config.generation ? config.generation : 1;
 	r = policy_heartbeat(maps);
 	if (!r)
-		r = write_config(maps, &config);
+		r = set_config(maps, &config, policy->ends_release, set);
 	if (!r)
 		r = drop_old(maps, policy);
 	if (r)
@@ -255,7 +277,7 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	config.managed_levels = managed_levels;
 	config.actor_levels = actor_levels;
 	config.generation++;
-	return write_config(maps, &config);
+	return set_config(maps, &config, false, set);
 }
 
 int policy_heartbeat(const struct policy_maps *maps)
@@ -328,23 +350,22 @@ static int drop_self_tests(const struct policy_maps *maps)
 	return r;
 }
 
-int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level)
+int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level,
+		     struct guard_config *set)
 {
 	struct managed entry = {MANAGED_KIND_TREE, level, SLOT_NONE, MANAGED_SELFTEST};
-	struct guard_config config;
+	struct guard_config config = *set;
 	__u64 id = cgroup_id;
 	int r;
 
 	if (level >= MANAGED_LEVELS_MAX)
 		return -EINVAL;
 	r = drop_self_tests(maps);
-	if (!r)
-		r = read_config(maps, &config);
 	if (r)
 		return r;
 	if (bpf_map_update_elem(maps->managed, &id, &entry, BPF_ANY))
 		return -errno;
 	config.generation = config.generation ? config.generation : 1;
 	config.managed_levels |= 1U << level;
-	return write_config(maps, &config);
+	return set_config(maps, &config, false, set);
 }

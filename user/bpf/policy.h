@@ -23,13 +23,22 @@ struct policy_maps {
 };
 
 /*
+ * The configuration that was set last, without a release: what `set` is in the calls
+ * below, and what the kernel's is compared with. Begin with what is in the kernel.
+ */
+int policy_read(const struct policy_maps *maps, struct guard_config *ret_config);
+/* Write `set` again; a release that stands in the kernel stays. */
+int policy_rewrite(const struct policy_maps *maps, const struct guard_config *set);
+
+/*
  * Publish the whole policy; slots[i] belongs to policy->groups[i] (SLOT_NONE = no
  * slot). `online` are the CPUs that are up. -EINVAL for a level beyond
  * MANAGED_LEVELS_MAX or too long a unit name, before anything is written; else the
- * errno of the map that refused, with at least the old policy still in force.
+ * errno of the map that refused, with at least the old policy still in force. A release
+ * stays in force unless the policy ends it.
  */
 int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
-		   const uint32_t *slots, const struct cpuset *online);
+		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set);
 
 /* Make process `pid` the agent; earlier agents lose their rights. -ESRCH: no such process. */
 int policy_enter_agent(const struct policy_maps *maps, pid_t pid);
@@ -42,6 +51,7 @@ int policy_heartbeat(const struct policy_maps *maps);
  * the modes in force do not matter to it. Left there until the next publication,
  * so that the end of the cgroup is nobody's event.
  */
-int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level);
+int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level,
+		     struct guard_config *set);
 
 #endif

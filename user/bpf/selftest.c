@@ -64,7 +64,7 @@ static int ask_child(int dir_fd, int procs_fd, struct selftest_result *ret_resul
 }
 
 static int try_in(int dir_fd, const struct policy_maps *maps, uint32_t level,
-		  struct selftest_result *ret_result)
+		  struct guard_config *set, struct selftest_result *ret_result)
 {
 	int procs_fd cleanup_close = -1;
 	struct stat stat;
@@ -72,7 +72,7 @@ static int try_in(int dir_fd, const struct policy_maps *maps, uint32_t level,
 
 	if (fstat(dir_fd, &stat))
 		return -errno;
-	r = policy_self_test(maps, stat.st_ino, level);
+	r = policy_self_test(maps, stat.st_ino, level, set);
 	if (r)
 		return r;
 	procs_fd = openat(dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -82,7 +82,7 @@ static int try_in(int dir_fd, const struct policy_maps *maps, uint32_t level,
 }
 
 int selftest_run(const struct policy_maps *maps, const char *cgroup_dir, const char *path,
-		 struct selftest_result *ret_result)
+		 struct guard_config *set, struct selftest_result *ret_result)
 {
 	int root_fd cleanup_close = open(cgroup_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int dir_fd cleanup_close = -1;
@@ -95,7 +95,7 @@ int selftest_run(const struct policy_maps *maps, const char *cgroup_dir, const c
 	dir_fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0)
 		return -errno;
-	r = try_in(dir_fd, maps, count_names(path), &result);
+	r = try_in(dir_fd, maps, count_names(path), set, &result);
 	unlinkat(root_fd, path, AT_REMOVEDIR);
 	if (!r)
 		*ret_result = result;

@@ -17,10 +17,10 @@ struct selftest_result {
 
 /*
  * Make the cgroup `path` below `cgroup_dir`, try, remove it. The calling process
- * must have been entered as the agent. 0 and what happened, or what kept us from
+ * must have been entered as the agent; `set` is policy_publish's. 0 and what happened, or what kept us from
  * trying.
  */
 int selftest_run(const struct policy_maps *maps, const char *cgroup_dir, const char *path,
-		 struct selftest_result *ret_result);
+		 struct guard_config *set, struct selftest_result *ret_result);
 
 #endif

@@ -258,24 +258,6 @@ const struct faces_port *controller_faces(struct controller *controller)
 	return &controller->faces;
 }
 
-static void self_test(struct controller *controller)
-{
-	const struct kernel_port *kernel = controller->ports.kernel;
-	char path[GROUP_PATH_MAX];
-	struct guard_status status;
-
-	controller->last_self_test_ns = now_ns(controller);
-	if (!kernel)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", controller->layout.root, SELF_TEST_GROUP);
-	kernel->self_test(kernel->self, path);
-	kernel->guard_status(kernel->self, &status);
-	if (status.state == GUARD_ACTIVE)
-		controller_clear_finding(controller, "guard_not_active");
-	else
-		controller_finding(controller, "guard_not_active", status.reason, status.remedy);
-}
-
 int controller_start(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
@@ -305,8 +287,9 @@ int controller_start(struct controller *controller)
 	check_reach(controller);
 	choose_tier(controller);
 	controller->ledger_changed = true;
+	controller->ends_release = true;
 	reconcile(controller);
-	self_test(controller);
+	test_guard(controller);
 	controller->started = true;
 	controller_note(controller, "start", "the agent is up");
 	return 0;
@@ -329,10 +312,12 @@ void controller_tick(struct controller *controller)
 {
 	uint64_t now = now_ns(controller);
 
-	if (controller->ports.kernel)
+	if (controller->ports.kernel) {
 		controller->ports.kernel->tick(controller->ports.kernel->self);
+		look_at_guard(controller);
+	}
 	if (now - controller->last_self_test_ns >= SELF_TEST_NS)
-		self_test(controller);
+		test_guard(controller);
 	check_reach(controller);
 	state_check(controller);
 	/* Not every change of the kernel's has an event: cpuset.cpus.effective has none. */

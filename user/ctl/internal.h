@@ -7,11 +7,13 @@
 #include "ctl/controller.h"
 #include "format/views.h"
 
-#define MAX_FINDINGS	 64 /* more than there are names, and MAX_LOST_NAMED of one */
-#define MAX_REFUSED	 256
-#define MAX_TOUCHED	 16 /* of more than that the whole look takes care */
-#define RESYNC_NS	 (10ULL * 1000000000ULL)
-#define SELF_TEST_NS	 (60ULL * 1000000000ULL)
+#define MAX_FINDINGS 64 /* more than there are names, and MAX_LOST_NAMED of one */
+#define MAX_REFUSED  256
+#define MAX_TOUCHED  16 /* of more than that the whole look takes care */
+#define RESYNC_NS    (10ULL * 1000000000ULL)
+#define SELF_TEST_NS (60ULL * 1000000000ULL)
+/* So long after somebody changed what guards us a finding still says so. */
+#define MENDED_TOLD_NS	 (15ULL * 60 * 1000000000ULL)
 #define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
 #define RETRY_LONGEST_NS (30ULL * 1000000000ULL)
 /*
@@ -100,6 +102,10 @@ struct controller {
 	/* Why the cgroups cannot be reached, and why the last look at them failed; "" = neither. */
 	char obstacle[ROW_DETAIL_MAX], look_problem[ROW_DETAIL_MAX];
 	uint64_t last_resync_ns, last_self_test_ns;
+	/* What of the kernel side's mendings has been told, and since when there was no other. */
+	uint64_t told_mended[MENDED_NR], mended_ns[MENDED_NR];
+	bool told_release;
+	bool ends_release; /* with the next policy: the agent started or was told to reload */
 	/* What looks for others cost, less what time has made good. */
 	uint64_t look_debt_ns, look_counted_ns;
 	bool others_wrote; /* since the last look */
@@ -173,6 +179,11 @@ bool pod_problem(const struct controller *controller, const struct ledger_pod *p
 		 struct pod_problem *ret_problem);
 /* The same for all pods; `ret_problems` has room for as many as the ledger has pods. */
 uint32_t pod_problems(const struct controller *controller, struct pod_problem *ret_problems);
+
+/* guard.c: how the guard stands in the kernel, as findings and events */
+void look_at_guard(struct controller *controller);
+/* Have the guard try itself; then the same. */
+void test_guard(struct controller *controller);
 
 /* publish.c: what the BPF side is told */
 void publish_policy(struct controller *controller);

@@ -51,6 +51,10 @@ FAMILY(migrations, "pinfold_pod_migrations_total", METRIC_COUNTER, NULL,
        "Moves of a pod's tasks between CPUs, by what they crossed.");
 FAMILY(throttled, "pinfold_throttled_seconds_total", METRIC_COUNTER, "seconds",
        "Time a container's cgroup was throttled by its own quota.");
+FAMILY(guard_enforcing, "pinfold_guard_enforcing", METRIC_GAUGE, NULL,
+       "1 when the guard denies, by aspect; as the kernel has it now.");
+FAMILY(guard_mended, "pinfold_guard_mended_total", METRIC_COUNTER, NULL,
+       "Times somebody else's change of the guard was found and put right.");
 FAMILY(program_seconds, "pinfold_bpf_program_run_seconds_total", METRIC_COUNTER, "seconds",
        "Time spent in our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
 FAMILY(program_runs, "pinfold_bpf_program_runs_total", METRIC_COUNTER, NULL,
@@ -213,6 +217,11 @@ static void write_drift(struct controller *controller, struct exposition *page)
 				 audit_nr_open_drift(&controller->audit, attribute_name(file)));
 }
 
+static bool denies(const struct guard_status *status, enum enforcement mode)
+{
+	return status->state != GUARD_INACTIVE && mode == ENFORCEMENT_ENFORCE;
+}
+
 static void write_guard(struct controller *controller, struct exposition *page)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
@@ -227,6 +236,15 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_count(page, NO_LABELS, status.state == GUARD_ACTIVE);
 	if (!kernel)
 		return;
+	exposition_family(page, &guard_enforcing);
+	exposition_count(page, LABELS({"aspect", "cpuset_files"}),
+			 denies(&status, status.cpuset_files));
+	exposition_count(page, LABELS({"aspect", "affinity"}), denies(&status, status.affinity));
+	exposition_count(page, LABELS({"aspect", "cgroup_moves"}),
+			 denies(&status, status.cgroup_moves));
+	exposition_family(page, &guard_mended);
+	exposition_count(page, LABELS({"what", "config"}), status.nr_mended[MENDED_CONFIG]);
+	exposition_count(page, LABELS({"what", "pins"}), status.nr_mended[MENDED_PINS]);
 	nr_hooks = kernel->hook_counts(kernel->self, &hooks);
 	exposition_family(page, &enforcement_actions);
 	for (uint32_t i = 0; i < nr_hooks; i++) {

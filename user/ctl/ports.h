@@ -172,6 +172,8 @@ struct kernel_policy {
 	/* The cpusets of all other top-level cgroups, those to come included. */
 	bool guards_siblings;
 	uint64_t guard_expiry_ns; /* 0 = never */
+	/* At a start and a reload: an operator's release ends here. Else it outlives the policy. */
+	bool ends_release;
 };
 
 /* Counters of one container since its slot was given, open interval included. */
@@ -187,11 +189,26 @@ struct usage {
 /* How the guard stands, as the last self-test found it. */
 enum guard_state { GUARD_INACTIVE, GUARD_PARTIAL, GUARD_ACTIVE, GUARD_STATE_NR };
 
+/* What in the kernel somebody else changed, and was put right. */
+enum guard_mending {
+	MENDED_CONFIG, /* modes, expiry, rights and levels in force */
+	MENDED_PINS,   /* lost, or something else in their place */
+	MENDED_NR
+};
+
 struct guard_status {
 	enum guard_state state;
 	char mechanism[16]; /* "lsm", "fmod_ret" or "" */
 	char reason[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
 	uint64_t recursion_misses;
+	/* As the kernel has them now; all off where there is no guard. */
+	enum enforcement cpuset_files, affinity, cgroup_moves;
+	/* By `pinfold guard release`. It stands: nothing is denied until somebody ends it. */
+	bool released;
+	uint64_t nr_mended[MENDED_NR];		/* since the start */
+	char mended[MENDED_NR][ROW_DETAIL_MAX]; /* the last time: what differed */
+	/* Pins that cannot be put back, and why; "" = none. The guard then ends with the agent. */
+	char unpinned[ROW_DETAIL_MAX];
 };
 
 /* Counters of what the hooks did. */
@@ -212,7 +229,10 @@ struct kernel_port {
 	int (*self_test)(void *self, const char *test_cgroup);
 	void (*guard_status)(void *self, struct guard_status *ret_status);
 	int (*usage)(void *self, uint64_t cgroup_id, struct usage *ret_usage); /* -ENOENT */
-	/* Heartbeat for guardExpiry, and a look at recursion_misses; each second. */
+	/*
+	 * Each second: heartbeat for guardExpiry, a look at recursion_misses, and what is in
+	 * force compared with what was set and put right; guard_status tells what was.
+	 */
 	void (*tick)(void *self);
 	/* Rows are owned by the port, valid until the next call. */
 	uint32_t (*features)(void *self, const struct feature_row **ret_rows);

@@ -109,8 +109,11 @@ void publish_policy(struct controller *controller)
 	policy.pid1_writes_cpusets = controller->layout.systemd;
 	policy.guards_siblings = controller->layout.root_partition;
 	policy.guard_expiry_ns = config->guard_expiry_ns;
+	policy.ends_release = controller->ends_release;
 	r = kernel->publish(kernel->self, &policy);
 	controller->policy_stale = r;
+	if (!r)
+		controller->ends_release = false;
 	if (r)
 		controller_finding(controller, "guard_policy_old",
 				   "the BPF side could not be told of the last change",

@@ -216,6 +216,7 @@ int controller_reload(struct controller *controller, const struct policy *policy
 	controller->options = *options;
 	controller->cpuset_files = options->config->enforcement.cpuset_files;
 	controller->ledger_changed = true;
+	controller->ends_release = true;
 	state_save(controller);
 	find_unbuilt(controller);
 	choose_tier(controller);

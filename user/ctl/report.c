@@ -14,7 +14,10 @@
 #include "format/state.h"
 #include "format/views.h"
 
-/* "enforce" only when the self-test found it so. */
+/*
+ * The mode in force in the kernel, whatever the configuration asks for; "enforce" only
+ * when the self-test found it so.
+ */
 static const char *guard_word(const struct controller *controller)
 {
 	struct guard_status status;
@@ -24,9 +27,9 @@ static const char *guard_word(const struct controller *controller)
 	controller->ports.kernel->guard_status(controller->ports.kernel->self, &status);
 	if (status.state == GUARD_INACTIVE)
 		return "absent";
-	if (status.state == GUARD_PARTIAL)
+	if (status.cpuset_files == ENFORCEMENT_ENFORCE && status.state == GUARD_PARTIAL)
 		return "partial";
-	return enforcement_name(controller->cpuset_files);
+	return enforcement_name(status.cpuset_files);
 }
 
 static struct json_object *report_node(struct controller *controller)

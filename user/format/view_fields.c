@@ -95,7 +95,7 @@ static const struct field_desc node_fields[] = {
 	{"partition", NULL, FIELD_TEXT, FIELD_NULL, NULL, NULL,
 	 "cpuset.cpus.partition of the workload root as the kernel reads it back."},
 	{"guard", NULL, FIELD_TEXT, FIELD_NULL, NULL, NULL,
-	 "How the guard stands, as its last self-test found it."},
+	 "The mode in force in the kernel, when the last self-test was denied; else absent or partial."},
 	{"tiers", NULL, FIELD_TEXT, FIELD_NULL, NULL, NULL, "Mechanisms in force."},
 	{"nodes", NULL, FIELD_LIST, FIELD_BARE, NULL, &numa_desc, "Per NUMA node."},
 	{"findings", NULL, FIELD_LIST, FIELD_BARE, NULL, &finding_desc,
