@@ -213,6 +213,28 @@ bool dir_words_have(const char *words, const char *word)
 	return false;
 }
 
+/*
+ * What is behind a descriptor as /proc names it: of a removed group, where it was and
+ * " (deleted)". Anybody may call a group that, so the group of that name is asked who it is.
+ */
+int dir_check_name(const struct dir *dir, const char *path, uint64_t cgroup_id)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(path), mark_len = sizeof(mark) - 1;
+	int fd cleanup_close = -1;
+	uint64_t id;
+	int err;
+
+	if (len < mark_len || strcmp(path + len - mark_len, mark))
+		return 0;
+	err = dir_open_group(dir, path, &fd);
+	if (!err)
+		err = dir_group_id(fd, &id);
+	if (err)
+		return err;
+	return id == cgroup_id ? 0 : -ENOENT;
+}
+
 int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_t size)
 {
 	union {
@@ -224,6 +246,7 @@ int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_
 	struct stat info;
 	ssize_t len;
 	const char *path;
+	int err;
 
 	memcpy(id.handle.f_handle, &cgroup_id, sizeof(cgroup_id));
 	fd = open_by_handle_at(dir->mount_fd, &id.handle, O_PATH | O_CLOEXEC);
@@ -236,13 +259,13 @@ int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_
 	if (len < 0)
 		return -errno;
 	target[len] = '\0';
-	/* A removed group's link ends in " (deleted)". */
-	if (len > 10 && !strcmp(target + len - 10, " (deleted)"))
-		return -ENOENT;
 	if (strncmp(target, dir->mount_path, strlen(dir->mount_path)))
 		return -EXDEV;
 	path = target + strlen(dir->mount_path);
 	path += *path == '/';
+	err = dir_check_name(dir, path, cgroup_id);
+	if (err)
+		return err;
 	if ((size_t)snprintf(ret_path, size, "%s", path) >= size)
 		return -ENAMETOOLONG;
 	return 0;

@@ -73,6 +73,12 @@ int dir_flat_value(const char *text, const char *key, uint64_t *ret_value);
 /* Is the word in a list separated by blanks, such as cgroup.controllers? */
 bool dir_words_have(const char *words, const char *word);
 
+/*
+ * Is the name that /proc gives for an open group its own, or does it say that the group was
+ * removed? 0, or -ENOENT when it was.
+ */
+int dir_check_name(const struct dir *dir, const char *path, uint64_t cgroup_id);
+
 /* Path of the group with this id, relative to the mount. -ENOENT when it is gone. */
 int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_t size);
 
