@@ -168,8 +168,14 @@ int bring_up_guard(const struct bring_up *task, struct parts *parts)
 	uint64_t begin_ms = now_ms();
 	char reason[ROW_DETAIL_MAX];
 	bool remembered;
-	int r = parts_check_version(task->options->bpffs_dir);
+	int r = pins_mount(task->options->bpffs_dir);
 
+	if (r > 0)
+		log_info("bpf: bpffs was not mounted where %s is to be; it is now",
+			 task->options->bpffs_dir);
+	else if (r < 0)
+		log_warn(r, "bpf: no bpffs where %s is to be, ignoring", task->options->bpffs_dir);
+	r = parts_check_version(task->options->bpffs_dir);
 	if (r == -ESTALE)
 		return r;
 	recall(task, parts);

@@ -189,6 +189,36 @@ void kernel_side_close(struct kernel_side *side)
 	free(side);
 }
 
+/* --- what was found and put right ----------------------------------------------------------------- */
+
+static void say_mended(struct kernel_side *side, enum guard_mending what, const char *text)
+{
+	snprintf(side->status.mended[what], sizeof(side->status.mended[what]), "%s", text);
+	side->status.nr_mended[what]++;
+}
+
+static void say_pins(struct kernel_side *side, const struct pins_report *report)
+{
+	if (report->nr_wrong && !report->nr_failed)
+		say_mended(side, MENDED_PINS, report->wrong);
+	snprintf(side->status.unpinned, sizeof(side->status.unpinned), "%s", report->failed);
+}
+
+/* Pins that were wrong when the parts were brought up; each part tells once. */
+static void say_inherited(struct kernel_side *side)
+{
+	struct part *const parts[] = {side->parts.guard, side->parts.watch};
+	struct pins_report report = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!parts[i])
+			continue;
+		pins_report_add(&report, &parts[i]->inherited);
+		parts[i]->inherited = (struct pins_report){0};
+	}
+	say_pins(side, &report);
+}
+
 /* --- start ------------------------------------------------------------------------------------------ */
 
 /* What is there of the guard before its first self-test. */
@@ -317,6 +347,7 @@ static int start(void *self)
 		r = start_reading(side);
 	if (r)
 		return r;
+	say_inherited(side);
 	if (side->options.measure_cost)
 		side->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (side->later.running)
@@ -533,12 +564,6 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 	ret_status->cgroup_moves = enforcement_of(found.aspect_modes[ASPECT_CGROUP_MOVES]);
 }
 
-static void say_mended(struct kernel_side *side, enum guard_mending what, const char *text)
-{
-	snprintf(side->status.mended[what], sizeof(side->status.mended[what]), "%s", text);
-	side->status.nr_mended[what]++;
-}
-
 /* A configuration that somebody else wrote over ours, unless it is a release. */
 static void mend_config(struct kernel_side *side)
 {
@@ -557,15 +582,30 @@ static void mend_config(struct kernel_side *side)
 		log_err(r, "bpf: put the guard's configuration back (%s)", text);
 }
 
-/* Somebody removed pins while we hold the links: the guard stands, the gap at our death not. */
+/*
+ * Somebody removed or replaced pins while we hold what they were of: the guard stands, but
+ * would not outlive us. Not while the thread that loads pins maps of the same names.
+ */
 static void restore_pins(struct kernel_side *side)
 {
-	uint32_t nr = part_restore_pins(side->parts.guard, side->options.bpffs_dir) +
-		      part_restore_pins(side->parts.watch, side->options.bpffs_dir);
+	const char *pin_dir = side->options.bpffs_dir;
+	struct pins_report report = {0};
+	int mounted;
 
-	if (nr)
-		log_warn(0, "bpf: %u pins below %s were removed by somebody else; pinned again", nr,
-			 side->options.bpffs_dir);
+	if (side->later.running || (!side->parts.guard && !side->parts.watch))
+		return;
+	mounted = pins_mount(pin_dir);
+	if (mounted > 0)
+		pins_report_wrong(&report, "bpffs", "unmounted");
+	if (side->parts.guard)
+		part_restore_pins(side->parts.guard, pin_dir, &report);
+	if (side->parts.watch)
+		part_restore_pins(side->parts.watch, pin_dir, &report);
+	if (mounted == -EXDEV && report.nr_failed)
+		snprintf(report.failed, sizeof(report.failed),
+			 "no bpffs below %s, and the agent's own mounts would end with it",
+			 pin_dir);
+	say_pins(side, &report);
 }
 
 /*
@@ -771,6 +811,7 @@ static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *sel
 		return 0;
 	if (side->later.result == -ESTALE)
 		say_newer(side);
+	say_inherited(side);
 	if (!start_reading(side))
 		listen(side);
 	say_parts(side);

@@ -20,12 +20,13 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/inherit.h"
 #include "bpf/load.h"
 #include "lib/crash.h"
 #include "lib/file.h"
 
-/* bpffs allows no dots in names */
-#define NEW_SUFFIX "_new"
+#define META_PIN  "meta"
+#define META_NAME "pinfold_meta"
 
 /* of 10 ms, for unpinned programs to end */
 #define RELEASE_TRIES 200
@@ -39,74 +40,89 @@ uint64_t digest_add(uint64_t digest, const void *data, size_t len)
 	return digest;
 }
 
-/* --- paths -------------------------------------------------------------------------------------- */
+/* --- names of pins ------------------------------------------------------------------------------ */
 
-static int link_path(const char *pin_dir, const char *part, const char *program, const char *suffix,
-		     char path[PART_PATH_MAX])
+static int link_pin(const char *part, const char *program, char pin[PIN_NAME_MAX])
 {
-	int len = snprintf(path, PART_PATH_MAX, "%s/links/%s_%s%s", pin_dir, part, program, suffix);
+	int len = snprintf(pin, PIN_NAME_MAX, "links/%s_%s", part, program);
 
-	return len < PART_PATH_MAX ? 0 : -ENAMETOOLONG;
+	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int map_path(const char *pin_dir, const char *map, const char *suffix,
-		    char path[PART_PATH_MAX])
+static int map_pin(const char *map, char pin[PIN_NAME_MAX])
 {
-	int len = snprintf(path, PART_PATH_MAX, "%s/maps/%s%s", pin_dir, map, suffix);
+	int len = snprintf(pin, PIN_NAME_MAX, "maps/%s", map);
 
-	return len < PART_PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int make_folders(const char *pin_dir)
-{
-	static const char *const folders[] = {"", "/links", "/maps"};
-	char path[PART_PATH_MAX];
-
-	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		if (snprintf(path, sizeof(path), "%s%s", pin_dir, folders[i]) >= PART_PATH_MAX)
-			return -ENAMETOOLONG;
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
-
-/* Pin under a temporary name, then replace: at no moment is there no pin. */
-static int pin_over(int fd, const char *path)
-{
-	char fresh[PART_PATH_MAX];
-
-	if (snprintf(fresh, sizeof(fresh), "%s%s", path, NEW_SUFFIX) >= PART_PATH_MAX)
-		return -ENAMETOOLONG;
-	/* left over from a crash in here */
-	if (unlink(fresh) && errno != ENOENT)
-		return -errno;
-	if (bpf_obj_pin(fd, fresh))
-		return -errno;
-	crash_point("pin-exchange");
-	return rename(fresh, path) ? -errno : 0;
+	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
 /* --- meta ---------------------------------------------------------------------------------------- */
 
-static int open_meta(const char *pin_dir, int *ret_fd)
+static bool is_meta(int fd)
+{
+	struct bpf_map_info info = {0};
+	__u32 len = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, META_NAME) &&
+	       info.type == BPF_MAP_TYPE_ARRAY && info.key_size == sizeof(__u32) &&
+	       info.value_size == sizeof(struct part_meta) && info.max_entries == PART_NR;
+}
+
+/* No program uses it, so only its name leads to it where it was moved. Not if there are several. */
+static int find_meta(int *ret_fd)
+{
+	int found cleanup_close = -1;
+	__u32 id = 0;
+
+	while (!bpf_map_get_next_id(id, &id)) {
+		int fd cleanup_close = bpf_map_get_fd_by_id(id);
+
+		if (fd < 0 || !is_meta(fd))
+			continue;
+		if (found >= 0)
+			return -ENOENT;
+		found = TAKE_FD(fd);
+	}
+	if (found < 0)
+		return -ENOENT;
+	*ret_fd = TAKE_FD(found);
+	return 0;
+}
+
+static int make_meta(int *ret_fd)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_NAME, sizeof(__u32),
+				sizeof(struct part_meta), PART_NR, NULL);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int open_meta(const char *pin_dir, const struct inherited *inherited,
+		     struct pins_report *report, int *ret_fd)
 {
 	int fd cleanup_close = -1;
-	char path[PART_PATH_MAX];
+	int r = pin_open(pin_dir, META_PIN, OBJECT_MAP, &fd);
 
-	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PART_PATH_MAX)
-		return -ENAMETOOLONG;
-	fd = bpf_obj_get(path);
-	if (fd < 0 && errno != ENOENT)
-		return -errno;
-	if (fd < 0) {
-		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pinfold_meta", sizeof(__u32),
-				    sizeof(struct part_meta), PART_NR, NULL);
-		if (fd < 0)
-			return -errno;
-		if (bpf_obj_pin(fd, path))
-			return -errno;
+	if (!r && is_meta(fd)) {
+		*ret_fd = TAKE_FD(fd);
+		return 0;
 	}
+	if (r && r != -ENOENT && r != -EEXIST)
+		return r;
+	cleanup_close_fd(&fd);
+	fd = -1;
+	if (inherited->nr_links)
+		pins_report_wrong(report, META_PIN, r == -ENOENT ? "lost" : "replaced");
+	r = inherited->nr_links ? find_meta(&fd) : -ENOENT;
+	if (r)
+		r = make_meta(&fd);
+	if (!r)
+		r = pin_put(pin_dir, META_PIN, fd);
+	if (r)
+		return r;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -144,14 +160,11 @@ static int check_version(int meta_fd)
 int parts_check_version(const char *pin_dir)
 {
 	int fd cleanup_close = -1;
-	char path[PART_PATH_MAX];
+	int r = pin_open(pin_dir, META_PIN, OBJECT_MAP, &fd);
 
-	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PART_PATH_MAX)
-		return -ENAMETOOLONG;
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	return check_version(fd);
+	if (r == -ENOENT || r == -EEXIST || (!r && !is_meta(fd)))
+		return 0;
+	return r ? r : check_version(fd);
 }
 
 /* --- the part in memory -------------------------------------------------------------------------- */
@@ -211,6 +224,7 @@ void part_free(struct part *part)
 	if (!part)
 		return;
 	close_descriptors(part);
+	cleanup_close_fd(&part->meta_fd);
 	free(part);
 }
 
@@ -237,33 +251,73 @@ static int complete_program(struct part_program *program)
 
 /* --- adopt --------------------------------------------------------------------------------------- */
 
-static int adopt_part(struct part *part, const char *pin_dir)
+static int name_map(const char *name, struct inherit_name *ret_name)
 {
-	char path[PART_PATH_MAX];
-	int r;
+	snprintf(ret_name->name, sizeof(ret_name->name), "%s", name);
+	return map_pin(name, ret_name->pin);
+}
 
-	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		r = map_path(pin_dir, part->maps[i].name, "", path);
-		if (r)
-			return r;
-		part->maps[i].fd = bpf_obj_get(path);
-		if (part->maps[i].fd < 0)
-			return -errno;
-	}
-	for (uint32_t i = 0; i < part->nr_programs; i++) {
-		struct part_program *program = &part->programs[i];
+static int find_inherited(const struct part *part, const char *pin_dir,
+			  struct inherited **ret_inherited)
+{
+	struct inherit_name programs[PART_PROGRAMS_MAX], maps[PART_MAPS_MAX];
+	struct inherit_wanted wanted = {programs, part->nr_programs, maps, part->nr_maps};
+	int r = 0;
 
-		r = link_path(pin_dir, part->name, program->name, "", path);
-		if (r)
-			return r;
-		program->link_fd = bpf_obj_get(path);
-		if (program->link_fd < 0)
-			return -errno;
-		r = complete_program(program);
-		if (r)
-			return r;
+	for (uint32_t i = 0; !r && i < part->nr_programs; i++) {
+		const char *name = part->programs[i].name;
+
+		snprintf(programs[i].name, sizeof(programs[i].name), "%s", name);
+		r = link_pin(part->name, name, programs[i].pin);
 	}
+	for (uint32_t i = 0; !r && i < part->nr_maps; i++)
+		r = name_map(part->maps[i].name, &maps[i]);
+	return r ? r : inherit_find(pin_dir, &wanted, ret_inherited);
+}
+
+/* As inherit_map_fd, by the map's name alone. */
+static int inherit_named(const struct inherited *inherited, const char *pin_dir, const char *name,
+			 int *ret_fd)
+{
+	struct inherit_name map;
+	int r = name_map(name, &map);
+
+	return r ? r : inherit_map_fd(inherited, pin_dir, &map, ret_fd);
+}
+
+static int adopt_link(struct part *part, struct part_program *program,
+		      const struct inherited *inherited)
+{
+	const struct inherited_link *link;
+	char pin[PIN_NAME_MAX];
+	int r = link_pin(part->name, program->name, pin);
+
+	if (r)
+		return r;
+	link = inherited_link(inherited, pin);
+	if (!link) {
+		pins_report_wrong(&part->inherited, pin, "lost with its program");
+		return -ENOENT;
+	}
+	/* a set that an exchange left half done */
+	if (!inherited_link_fits(inherited, link))
+		return -EXDEV;
+	program->link_fd = fcntl(link->fd, F_DUPFD_CLOEXEC, 3);
+	return program->link_fd < 0 ? -errno : complete_program(program);
+}
+
+static int adopt_part(struct part *part, const char *pin_dir, const struct inherited *inherited)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < part->nr_maps; i++)
+		r = inherit_named(inherited, pin_dir, part->maps[i].name, &part->maps[i].fd);
+	for (uint32_t i = 0; !r && i < part->nr_programs; i++)
+		r = adopt_link(part, &part->programs[i], inherited);
+	if (r)
+		return r;
 	part->adopted = true;
+	part_restore_pins(part, pin_dir, &part->inherited);
 	return 0;
 }
 
@@ -277,8 +331,9 @@ static bool is_compatible(const struct bpf_map *map, const struct bpf_map_info *
 	       info->map_flags == bpf_map__map_flags(map);
 }
 
-/* Take over the pinned maps that are as we would make them, content and all. */
-static int reuse_maps(struct bpf_object *object, const char *pin_dir)
+/* Take over the maps in force that are as we would make them, content and all. */
+static int reuse_maps(struct bpf_object *object, const char *pin_dir,
+		      const struct inherited *inherited)
 {
 	struct bpf_map *map;
 
@@ -286,18 +341,16 @@ static int reuse_maps(struct bpf_object *object, const char *pin_dir)
 		int fd cleanup_close = -1;
 		struct bpf_map_info info = {0};
 		__u32 len = sizeof(info);
-		char path[PART_PATH_MAX];
 		int r;
 
 		if (bpf_map__is_internal(map))
 			continue;
-		r = map_path(pin_dir, bpf_map__name(map), "", path);
+		r = inherit_named(inherited, pin_dir, bpf_map__name(map), &fd);
+		if (r == -ENOENT)
+			continue;
 		if (r)
 			return r;
-		fd = bpf_obj_get(path);
-		if (fd < 0 && errno == ENOENT)
-			continue;
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		if (bpf_obj_get_info_by_fd(fd, &info, &len))
 			return -errno;
 		if (!is_compatible(map, &info))
 			continue;
@@ -328,19 +381,16 @@ static void copy_entries(int old_fd, int new_fd, const struct bpf_map_info *info
  * programs guard from their first instruction. What does not fit any more is
  * written by the next publication.
  */
-static int inherit_map(const char *pin_dir, const struct part_map *map)
+static int inherit_content(const char *pin_dir, const struct inherited *inherited,
+			   const struct part_map *map)
 {
 	struct bpf_map_info old = {0}, new = {0};
 	__u32 old_len = sizeof(old), new_len = sizeof(new);
 	int old_fd cleanup_close = -1;
-	char path[PART_PATH_MAX];
-	int r = map_path(pin_dir, map->name, "", path);
+	int r = inherit_named(inherited, pin_dir, map->name, &old_fd);
 
 	if (r)
-		return r;
-	old_fd = bpf_obj_get(path);
-	if (old_fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return r == -ENOENT ? 0 : r;
 	if (bpf_obj_get_info_by_fd(old_fd, &old, &old_len) ||
 	    bpf_obj_get_info_by_fd(map->fd, &new, &new_len))
 		return -errno;
@@ -352,7 +402,8 @@ static int inherit_map(const char *pin_dir, const struct part_map *map)
 	return 0;
 }
 
-static int keep_maps(struct part *part, struct bpf_object *object, const char *pin_dir)
+static int keep_maps(struct part *part, struct bpf_object *object, const char *pin_dir,
+		     const struct inherited *inherited)
 {
 	for (uint32_t i = 0; i < part->nr_maps; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, part->maps[i].name);
@@ -363,7 +414,7 @@ static int keep_maps(struct part *part, struct bpf_object *object, const char *p
 		part->maps[i].fd = fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3);
 		if (part->maps[i].fd < 0)
 			return -errno;
-		r = inherit_map(pin_dir, &part->maps[i]);
+		r = inherit_content(pin_dir, inherited, &part->maps[i]);
 		if (r)
 			return r;
 	}
@@ -372,13 +423,13 @@ static int keep_maps(struct part *part, struct bpf_object *object, const char *p
 
 static int pin_maps(const struct part *part, const char *pin_dir)
 {
-	char path[PART_PATH_MAX];
+	char pin[PIN_NAME_MAX];
 
 	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		int r = map_path(pin_dir, part->maps[i].name, "", path);
+		int r = map_pin(part->maps[i].name, pin);
 
 		if (!r)
-			r = pin_over(part->maps[i].fd, path);
+			r = pin_put(pin_dir, pin, part->maps[i].fd);
 		if (r)
 			return r;
 	}
@@ -411,13 +462,13 @@ static int attach_programs(struct part *part, struct bpf_object *object)
 
 static int exchange_links(const struct part *part, const char *pin_dir)
 {
-	char path[PART_PATH_MAX];
+	char pin[PIN_NAME_MAX];
 
 	for (uint32_t i = 0; i < part->nr_programs; i++) {
-		int r = link_path(pin_dir, part->name, part->programs[i].name, "", path);
+		int r = link_pin(part->name, part->programs[i].name, pin);
 
 		if (!r)
-			r = pin_over(part->programs[i].link_fd, path);
+			r = pin_put(pin_dir, pin, part->programs[i].link_fd);
 		if (r)
 			return r;
 	}
@@ -441,11 +492,11 @@ static bool is_leftover(const char *name, const char *part_name, const struct pa
 static int drop_links(const char *pin_dir, const char *part_name, const struct part *part)
 {
 	DIR *dir cleanup_dir = NULL;
-	char path[PART_PATH_MAX];
+	char path[PIN_PATH_MAX];
 	struct dirent *entry;
 	int failed = 0;
 
-	if (snprintf(path, sizeof(path), "%s/links", pin_dir) >= PART_PATH_MAX)
+	if (snprintf(path, sizeof(path), "%s/links", pin_dir) >= PIN_PATH_MAX)
 		return -ENAMETOOLONG;
 	dir = opendir(path);
 	if (!dir)
@@ -457,95 +508,113 @@ static int drop_links(const char *pin_dir, const char *part_name, const struct p
 	return failed;
 }
 
-static int load_part(struct part *part, const struct part_spec *spec, int meta_fd,
-		     const char *pin_dir)
+/* `inherited` keeps what was in force so until the new is: pinned or not. */
+static int load_part(struct part *part, const struct part_spec *spec, const char *pin_dir,
+		     const struct inherited *inherited)
 {
-	int r = reuse_maps(spec->object, pin_dir);
+	int r = reuse_maps(spec->object, pin_dir, inherited);
 
 	if (!r)
 		r = bpf_object__load(spec->object);
 	if (!r)
-		r = keep_maps(part, spec->object, pin_dir);
+		r = keep_maps(part, spec->object, pin_dir, inherited);
 	if (!r)
 		r = attach_programs(part, spec->object);
 	if (!r)
-		r = write_meta(meta_fd, spec, 0);
+		r = write_meta(part->meta_fd, spec, 0);
 	if (!r)
 		r = pin_maps(part, pin_dir);
 	if (!r)
 		r = exchange_links(part, pin_dir);
 	if (!r)
 		r = drop_links(pin_dir, part->name, part);
-	return r ? r : write_meta(meta_fd, spec, spec->digest);
+	return r ? r : write_meta(part->meta_fd, spec, spec->digest);
+}
+
+static int adopt_or_load(struct part *part, const struct part_spec *spec, const char *pin_dir)
+{
+	struct inherited *inherited cleanup_inherited = NULL;
+	struct part_meta meta;
+	int r = find_inherited(part, pin_dir, &inherited);
+
+	if (!r)
+		r = pins_make_folders(pin_dir);
+	if (!r)
+		r = open_meta(pin_dir, inherited, &part->inherited, &part->meta_fd);
+	if (!r)
+		r = check_version(part->meta_fd);
+	if (!r)
+		r = read_meta(part->meta_fd, spec->id, &meta);
+	if (r)
+		return r;
+	if (meta.abi_version == ABI_VERSION && meta.mechanism == spec->mechanism &&
+	    meta.digest == spec->digest && !adopt_part(part, pin_dir, inherited))
+		return 0;
+	close_descriptors(part);
+	return spec->adopt_only ? -EAGAIN : load_part(part, spec, pin_dir, inherited);
 }
 
 int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part **ret_part)
 {
 	struct part *part cleanup_part = calloc(1, sizeof(*part));
-	int meta_fd cleanup_close = -1;
-	struct part_meta meta;
 	int r;
 
 	if (!part)
 		return -ENOMEM;
 	part->id = spec->id;
+	part->meta_fd = -1;
 	snprintf(part->name, sizeof(part->name), "%s", spec->name);
 	r = list_contents(part, spec->object);
 	if (!r)
-		r = make_folders(pin_dir);
-	if (!r)
-		r = open_meta(pin_dir, &meta_fd);
-	if (!r)
-		r = check_version(meta_fd);
-	if (!r)
-		r = read_meta(meta_fd, spec->id, &meta);
+		r = adopt_or_load(part, spec, pin_dir);
 	if (r)
 		return r;
-	if (meta.abi_version != ABI_VERSION || meta.mechanism != spec->mechanism ||
-	    meta.digest != spec->digest || adopt_part(part, pin_dir)) {
-		close_descriptors(part);
-		if (spec->adopt_only)
-			return -EAGAIN;
-		r = load_part(part, spec, meta_fd, pin_dir);
-		if (r)
-			return r;
-	}
+	/* one part keeps what all share pinned, or two would after a loss each pin their own */
+	if (part->id != PART_GUARD)
+		cleanup_close_fd(&part->meta_fd), part->meta_fd = -1;
 	*ret_part = TAKE_PTR(part);
 	return 0;
 }
 
-uint32_t part_restore_pins(const struct part *part, const char *pin_dir)
+static void add_pin(struct pin *pins, uint32_t *nr, const char *name, int fd)
 {
-	char path[PART_PATH_MAX];
-	uint32_t nr_missing = 0;
+	memcpy(pins[*nr].name, name, PIN_NAME_MAX);
+	pins[(*nr)++].fd = fd;
+}
 
-	for (uint32_t i = 0; part && i < part->nr_programs; i++) {
-		if (link_path(pin_dir, part->name, part->programs[i].name, "", path) ||
-		    !access(path, F_OK))
-			continue;
-		nr_missing++;
-		if (!make_folders(pin_dir))
-			pin_over(part->programs[i].link_fd, path);
-	}
-	return nr_missing;
+void part_restore_pins(const struct part *part, const char *pin_dir, struct pins_report *report)
+{
+	struct pin pins[1 + PART_MAPS_MAX + PART_PROGRAMS_MAX];
+	char name[PIN_NAME_MAX] = META_PIN;
+	uint32_t nr = 0;
+
+	if (part->meta_fd >= 0)
+		add_pin(pins, &nr, name, part->meta_fd);
+	for (uint32_t i = 0; i < part->nr_maps; i++)
+		if (!map_pin(part->maps[i].name, name))
+			add_pin(pins, &nr, name, part->maps[i].fd);
+	for (uint32_t i = 0; i < part->nr_programs; i++)
+		if (!link_pin(part->name, part->programs[i].name, name))
+			add_pin(pins, &nr, name, part->programs[i].link_fd);
+	pins_restore(pin_dir, pins, nr, report);
 }
 
 /* Ids of the programs behind the pinned links of a part. */
 static uint32_t list_pinned(const char *pin_dir, const char *name, __u32 ids[PART_PROGRAMS_MAX])
 {
 	DIR *dir cleanup_dir = NULL;
-	char path[PART_PATH_MAX];
+	char path[PIN_PATH_MAX];
 	struct dirent *entry;
 	uint32_t nr = 0;
 
-	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PART_PATH_MAX)
+	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PIN_PATH_MAX)
 		dir = opendir(path);
 	while (dir && nr < PART_PROGRAMS_MAX && (entry = readdir(dir)) != NULL) {
 		struct part_program program = {.link_fd = -1, .prog_fd = -1};
 
 		if (!is_leftover(entry->d_name, name, NULL) ||
 		    snprintf(path, sizeof(path), "%s/links/%s", pin_dir, entry->d_name) >=
-			    PART_PATH_MAX)
+			    PIN_PATH_MAX)
 			continue;
 		program.link_fd = bpf_obj_get(path);
 		if (program.link_fd >= 0 && !complete_program(&program))
@@ -587,20 +656,28 @@ int part_release(const char *pin_dir, const char *name)
 
 /* --- remove everything --------------------------------------------------------------------------- */
 
+/* Also an empty folder that somebody put in a pin's place. */
+static int remove_entry(int dir_fd, const char *name)
+{
+	if (!unlinkat(dir_fd, name, 0))
+		return 0;
+	return errno == EISDIR ? unlinkat(dir_fd, name, AT_REMOVEDIR) : -1;
+}
+
 static int empty_folder(const char *pin_dir, const char *name)
 {
 	DIR *dir cleanup_dir = NULL;
-	char path[PART_PATH_MAX];
+	char path[PIN_PATH_MAX];
 	struct dirent *entry;
 	int failed = 0;
 
-	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, name) >= PART_PATH_MAX)
+	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, name) >= PIN_PATH_MAX)
 		return -ENAMETOOLONG;
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.' && unlinkat(dirfd(dir), entry->d_name, 0) && !failed)
+		if (entry->d_name[0] != '.' && remove_entry(dirfd(dir), entry->d_name) && !failed)
 			failed = -errno;
 	if (!failed && rmdir(path))
 		failed = -errno;
@@ -609,14 +686,14 @@ static int empty_folder(const char *pin_dir, const char *name)
 
 int parts_remove(const char *pin_dir)
 {
-	char path[PART_PATH_MAX];
+	char path[PIN_PATH_MAX];
 	int r = empty_folder(pin_dir, "links");
 
 	if (!r)
 		r = empty_folder(pin_dir, "maps");
 	if (r)
 		return r;
-	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PART_PATH_MAX)
+	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PIN_PATH_MAX)
 		return -ENAMETOOLONG;
 	if (unlink(path) && errno != ENOENT)
 		return -errno;

@@ -4,9 +4,9 @@
  *
  * Pins lie in PIN_DIR/links (one per program, "<part>_<program>"), PIN_DIR/maps
  * (by map name, shared between parts) and PIN_DIR/meta. They hold while the agent
- * is dead: bringing a part up adopts them if they are exactly what we would make,
- * else loads anew on the pinned maps, attaches, and only then lets the old
- * programs go, so there is no moment without either.
+ * is dead: bringing a part up finds what is in force (inherit.h), adopts it if it is
+ * exactly what we would make, else loads anew on its maps, attaches, and only then
+ * lets the old programs go, so there is no moment without either.
  */
 #ifndef BPF_LOAD_H
 #define BPF_LOAD_H
@@ -18,11 +18,11 @@
 
 #include <pinfold/abi.h>
 
+#include "bpf/pins.h"
 #include "lib/cleanup.h"
 
 #define PART_PROGRAMS_MAX 16
 #define PART_MAPS_MAX	  24
-#define PART_PATH_MAX	  256
 
 struct part_program {
 	char name[32];
@@ -40,6 +40,12 @@ struct part {
 	char name[16];
 	enum part_id id;
 	bool adopted; /* the programs were there before this process */
+	/*
+	 * Of the map `meta`, which all parts share; -1 where it is another part's to keep
+	 * pinned.
+	 */
+	int meta_fd;
+	struct pins_report inherited; /* pins that were wrong when it was brought up */
 	uint32_t nr_programs, nr_maps;
 	struct part_program programs[PART_PROGRAMS_MAX];
 	struct part_map maps[PART_MAPS_MAX];
@@ -72,8 +78,8 @@ DEFINE_CLEANUP(struct part, part_freep, part_free);
 
 /* The map's descriptor, borrowed, or -1 when the part has no such map. */
 int part_map_fd(const struct part *part, const char *name);
-/* Pin again what somebody unpinned while we hold it. Number of pins that were missing. */
-uint32_t part_restore_pins(const struct part *part, const char *pin_dir);
+/* Pin again what somebody unpinned or replaced while we hold it. Adds to the report. */
+void part_restore_pins(const struct part *part, const char *pin_dir, struct pins_report *report);
 
 /* Start value and step of the digest: FNV-1a, 64 bit. */
 #define DIGEST_START 0xcbf29ce484222325ULL
