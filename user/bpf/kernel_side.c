@@ -592,7 +592,8 @@ static void restore_pins(struct kernel_side *side)
 	struct pins_report report = {0};
 	int mounted;
 
-	if (side->later.running || (!side->parts.guard && !side->parts.watch))
+	if (side->later.running ||
+	    (!side->parts.guard && !side->parts.watch && !side->parts.observer))
 		return;
 	mounted = pins_mount(pin_dir);
 	if (mounted > 0)
@@ -601,6 +602,8 @@ static void restore_pins(struct kernel_side *side)
 		part_restore_pins(side->parts.guard, pin_dir, &report);
 	if (side->parts.watch)
 		part_restore_pins(side->parts.watch, pin_dir, &report);
+	if (side->parts.observer)
+		observe_restore_pins(side->parts.observer, pin_dir, &report);
 	if (mounted == -EXDEV && report.nr_failed)
 		snprintf(report.failed, sizeof(report.failed),
 			 "no bpffs below %s, and the agent's own mounts would end with it",

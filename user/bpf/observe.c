@@ -16,12 +16,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/inherit.h"
 #include "bpf/observe_maps.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "observe.skel.h"
 
-#define PIN_PATH_MAX 256
 /*
  * Tasks of containers that share a record lose a little precision, so there are
  * some for each CPU, of 24 bytes each: 1.5 MiB on 256 CPUs.
@@ -29,57 +29,45 @@
 #define TASK_RECORDS_PER_CPU 256
 #define TASK_RECORDS_LEAST   4096
 
-static const char *const map_names[OBSERVE_NR_MAPS] = {
-	[OBSERVE_COUNTERS] = "observe_counters", [OBSERVE_CPUS] = "observe_cpus",
-	[OBSERVE_PLACES] = "observe_places",	 [OBSERVE_SLOTS] = "observe_slots",
-	[OBSERVE_MASKS] = "observe_masks",	 [OBSERVE_CONTROL] = "observe_control",
-	[OBSERVE_CGROUPS] = "observe_cgroups",
+static const struct inherit_name map_names[OBSERVE_NR_MAPS] = {
+	[OBSERVE_COUNTERS] = {"maps/observe_counters", "observe_counters"},
+	[OBSERVE_CPUS] = {"maps/observe_cpus", "observe_cpus"},
+	[OBSERVE_PLACES] = {"maps/observe_places", "observe_places"},
+	[OBSERVE_SLOTS] = {"maps/observe_slots", "observe_slots"},
+	[OBSERVE_MASKS] = {"maps/observe_masks", "observe_masks"},
+	[OBSERVE_CONTROL] = {"maps/observe_control", "observe.bss"},
+	[OBSERVE_CGROUPS] = {"maps/observe_cgroups", "observe_cgroups"},
 };
 
-static const char *const link_names[OBSERVE_NR_PROGS] = {"observe_switch", "observe_migrate"};
+static const struct inherit_name program_names[OBSERVE_NR_PROGS] = {
+	{"links/observe_switch", "observe_switch"},
+	{"links/observe_migrate", "observe_migrate"},
+};
 
 /* --- pins --------------------------------------------------------------------------------------- */
 
-static int pin_path(const char *pin_dir, const char *kind, const char *name,
-		    char path[PIN_PATH_MAX])
+static int unpin(const char *pin_dir, const char *pin)
 {
-	int len = snprintf(path, PIN_PATH_MAX, "%s/%s/%s", pin_dir, kind, name);
-
-	return len < PIN_PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int make_pin_dirs(const char *pin_dir)
-{
-	static const char *const kinds[] = {"", "/maps", "/links"};
 	char path[PIN_PATH_MAX];
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (snprintf(path, sizeof(path), "%s%s", pin_dir, kinds[i]) >= (int)sizeof(path))
-			return -ENAMETOOLONG;
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return log_err(-errno, "observe: make directory '%s' for pins", path);
-	}
-	return 0;
+	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, pin) >= PIN_PATH_MAX)
+		return -ENAMETOOLONG;
+	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
 int observe_unpin(const char *pin_dir)
 {
-	char path[PIN_PATH_MAX];
 	int failed = 0;
 
 	/* links first: what has no link counts no more */
 	for (int i = 0; i < OBSERVE_NR_PROGS; i++) {
-		int r = pin_path(pin_dir, "links", link_names[i], path);
+		int r = unpin(pin_dir, program_names[i].pin);
 
-		if (!r && unlink(path) && errno != ENOENT)
-			r = -errno;
 		failed = failed ? failed : r;
 	}
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++) {
-		int r = pin_path(pin_dir, "maps", map_names[i], path);
+		int r = unpin(pin_dir, map_names[i].pin);
 
-		if (!r && unlink(path) && errno != ENOENT)
-			r = -errno;
 		failed = failed ? failed : r;
 	}
 	return failed;
@@ -106,25 +94,48 @@ static struct bpf_link *link_of(const struct observe *skeleton, int prog)
 }
 
 /* Links last: their presence says that everything before them is in place. */
-static int pin_all(const struct observe *skeleton, const char *pin_dir)
+static uint32_t list_pins(const struct observer *observer,
+			  struct pin pins[OBSERVE_NR_MAPS + OBSERVE_NR_PROGS])
 {
-	char path[PIN_PATH_MAX];
-	int r = 0;
+	uint32_t nr = 0;
 
-	for (int i = 0; !r && i < OBSERVE_NR_MAPS; i++) {
-		r = pin_path(pin_dir, "maps", map_names[i], path);
-		if (!r)
-			r = bpf_obj_pin(bpf_map__fd(map_of(skeleton, i)), path) ? -errno : 0;
+	for (int i = 0; i < OBSERVE_NR_MAPS; i++, nr++) {
+		memcpy(pins[nr].name, map_names[i].pin, sizeof(pins[nr].name));
+		pins[nr].fd = observer->map_fds[i];
 	}
-	for (int i = 0; !r && i < OBSERVE_NR_PROGS; i++) {
-		r = pin_path(pin_dir, "links", link_names[i], path);
-		if (!r)
-			r = bpf_obj_pin(bpf_link__fd(link_of(skeleton, i)), path) ? -errno : 0;
+	for (int i = 0; i < OBSERVE_NR_PROGS; i++, nr++) {
+		memcpy(pins[nr].name, program_names[i].pin, sizeof(pins[nr].name));
+		pins[nr].fd = observer->link_fds[i];
 	}
-	if (!r)
-		return 0;
-	observe_unpin(pin_dir);
-	return log_err(r, "observe: pin '%s' (is a bpf file system mounted there?)", path);
+	return nr;
+}
+
+static int pin_all(const struct observer *observer, const char *pin_dir)
+{
+	struct pin pins[OBSERVE_NR_MAPS + OBSERVE_NR_PROGS];
+	uint32_t nr = list_pins(observer, pins);
+	int r = pins_make_folders(pin_dir);
+
+	if (r)
+		return log_err(r, "observe: make the folders for pins in '%s'", pin_dir);
+	for (uint32_t i = 0; i < nr; i++) {
+		r = pin_put(pin_dir, pins[i].name, pins[i].fd);
+		if (!r)
+			continue;
+		observe_unpin(pin_dir);
+		return log_err(r, "observe: pin '%s/%s' (is a bpf file system mounted there?)",
+			       pin_dir, pins[i].name);
+	}
+	return 0;
+}
+
+void observe_restore_pins(const struct observer *observer, const char *pin_dir,
+			  struct pins_report *report)
+{
+	struct pin pins[OBSERVE_NR_MAPS + OBSERVE_NR_PROGS];
+	uint32_t nr = list_pins(observer, pins);
+
+	pins_restore(pin_dir, pins, nr, report);
 }
 
 /* --- maps as memory ------------------------------------------------------------------------------ */
@@ -157,7 +168,7 @@ static int map_all(struct observer *observer)
 		int r = map_memory(observer, i);
 
 		if (r)
-			return log_err(r, "observe: map '%s' into memory", map_names[i]);
+			return log_err(r, "observe: map '%s' into memory", map_names[i].name);
 	}
 	observer->counters = observer->memory[OBSERVE_COUNTERS];
 	observer->cpus = observer->memory[OBSERVE_CPUS];
@@ -180,6 +191,14 @@ static void unmap_all(struct observer *observer)
 	}
 }
 
+static void close_links(struct observer *observer)
+{
+	for (int i = 0; i < OBSERVE_NR_PROGS; i++) {
+		cleanup_close_fd(&observer->link_fds[i]);
+		observer->link_fds[i] = -1;
+	}
+}
+
 void observe_close(struct observer *observer)
 {
 	if (!observer)
@@ -189,6 +208,7 @@ void observe_close(struct observer *observer)
 			free(observer->shown[slot].run_ns);
 	free(observer->shown);
 	unmap_all(observer);
+	close_links(observer);
 	observe__destroy(observer->skeleton);
 	free(observer);
 }
@@ -264,17 +284,21 @@ static int load_skeleton(struct observer *observer, uint32_t nr_cpus, uint32_t n
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++) {
 		observer->map_fds[i] = fcntl(bpf_map__fd(map_of(skeleton, i)), F_DUPFD_CLOEXEC, 3);
 		if (observer->map_fds[i] < 0)
-			return log_err(-errno, "observe: keep map '%s'", map_names[i]);
+			return log_err(-errno, "observe: keep map '%s'", map_names[i].name);
 	}
 	return map_all(observer);
 }
 
-static uint32_t prog_id_of_link(int link_fd)
+static int keep_link(struct observer *observer, int program, int link_fd)
 {
 	struct bpf_link_info info = {0};
 	__u32 len = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(link_fd, &info, &len) ? 0 : info.prog_id;
+	observer->link_fds[program] = fcntl(link_fd, F_DUPFD_CLOEXEC, 3);
+	if (observer->link_fds[program] < 0 || bpf_obj_get_info_by_fd(link_fd, &info, &len))
+		return -errno;
+	observer->prog_ids[program] = info.prog_id;
+	return 0;
 }
 
 static int load_anew(struct observer *observer, const struct observe_setup *setup)
@@ -287,13 +311,12 @@ static int load_anew(struct observer *observer, const struct observe_setup *setu
 	if (observe__attach(observer->skeleton))
 		return log_err(-ENOTSUP,
 			       "observe: attach to the scheduler's tracepoints (errno %d)", errno);
-	for (int i = 0; i < OBSERVE_NR_PROGS; i++)
-		observer->prog_ids[i] =
-			prog_id_of_link(bpf_link__fd(link_of(observer->skeleton, i)));
-	if (!setup->pin_dir)
-		return 0;
-	r = make_pin_dirs(setup->pin_dir);
-	return r ? r : pin_all(observer->skeleton, setup->pin_dir);
+	for (int i = 0; i < OBSERVE_NR_PROGS; i++) {
+		r = keep_link(observer, i, bpf_link__fd(link_of(observer->skeleton, i)));
+		if (r)
+			return log_err(r, "observe: keep the link of '%s'", program_names[i].name);
+	}
+	return setup->pin_dir ? pin_all(observer, setup->pin_dir) : 0;
 }
 
 /* Every CPU looks its tasks' slots and masks up again from its next switch on. */
@@ -311,31 +334,24 @@ static void publish_slots(struct observer *observer)
 
 /* --- adopt ---------------------------------------------------------------------------------------- */
 
-static int open_pins(struct observer *observer, const char *pin_dir)
+static int open_inherited(struct observer *observer, const char *pin_dir)
 {
-	char path[PIN_PATH_MAX];
+	const struct inherit_wanted wanted = {program_names, OBSERVE_NR_PROGS, map_names,
+					      OBSERVE_NR_MAPS};
+	struct inherited *inherited cleanup_inherited = NULL;
+	int r = inherit_find(pin_dir, &wanted, &inherited);
 
-	for (int i = 0; i < OBSERVE_NR_PROGS; i++) {
-		int fd cleanup_close = -1;
-		int r = pin_path(pin_dir, "links", link_names[i], path);
+	for (int i = 0; !r && i < OBSERVE_NR_PROGS; i++) {
+		const struct inherited_link *link = inherited_link(inherited, program_names[i].pin);
 
-		if (r)
-			return r;
-		fd = bpf_obj_get(path);
-		if (fd < 0)
-			return -errno;
-		observer->prog_ids[i] = prog_id_of_link(fd);
+		if (!link)
+			return -ENOENT;
+		r = inherited_link_fits(inherited, link) ? keep_link(observer, i, link->fd)
+							 : -EXDEV;
 	}
-	for (int i = 0; i < OBSERVE_NR_MAPS; i++) {
-		int r = pin_path(pin_dir, "maps", map_names[i], path);
-
-		if (r)
-			return r;
-		observer->map_fds[i] = bpf_obj_get(path);
-		if (observer->map_fds[i] < 0)
-			return -errno;
-	}
-	return map_all(observer);
+	for (int i = 0; !r && i < OBSERVE_NR_MAPS; i++)
+		r = inherit_map_fd(inherited, pin_dir, &map_names[i], &observer->map_fds[i]);
+	return r ? r : map_all(observer);
 }
 
 /*
@@ -365,7 +381,7 @@ static int adopt(struct observer *observer, const struct observe_setup *setup)
 	const struct observe_control *control;
 	int r;
 
-	r = open_pins(observer, setup->pin_dir);
+	r = open_inherited(observer, setup->pin_dir);
 	if (r)
 		goto discard;
 	control = observer->control;
@@ -387,6 +403,7 @@ static int adopt(struct observer *observer, const struct observe_setup *setup)
 	return 0;
 discard:
 	unmap_all(observer);
+	close_links(observer);
 	return r == -ESTALE || r == -EBADMSG ? r : -ENOENT;
 }
 
@@ -399,6 +416,8 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 		return -ENOMEM;
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
 		observer->map_fds[i] = -1;
+	for (int i = 0; i < OBSERVE_NR_PROGS; i++)
+		observer->link_fds[i] = -1;
 	observer->topology = setup->topology;
 	if (setup->pin_dir)
 		r = adopt(observer, setup);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/pins.h"
 #include "core/cpuset.h"
 #include "core/topology.h"
 #include "lib/cleanup.h"
@@ -29,8 +30,8 @@ struct observe_setup {
 };
 
 /*
- * Adopt what is pinned if it is of our version and has the sizes asked for;
- * else load, attach and pin anew, replacing what was pinned (its counts are
+ * Adopt what is in force (inherit.h) if it is of our version and has the sizes asked
+ * for; else load, attach and pin anew, replacing what was pinned (its counts are
  * lost; a log line says so). Errors are logged:
  *   -ESTALE   the pins belong to a newer version; they are left alone
  *   -ENOTSUP  the kernel lacks something the programs need (BTF, tp_btf)
@@ -41,6 +42,10 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 void observe_close(struct observer *observer);
 DEFINE_CLEANUP(struct observer, observe_closep, observe_close);
 #define cleanup_observer cleanup(observe_closep)
+
+/* Pin again what somebody unpinned or replaced while we hold it. Adds to the report. */
+void observe_restore_pins(const struct observer *observer, const char *pin_dir,
+			  struct pins_report *report);
 
 /* Remove our pins, so that the programs end with their last user. 0 also when there are none. */
 int observe_unpin(const char *pin_dir);

@@ -36,6 +36,7 @@ struct observer {
 	struct observe *skeleton; /* NULL when adopted */
 	bool adopted;
 	uint32_t prog_ids[OBSERVE_NR_PROGS];
+	int link_fds[OBSERVE_NR_PROGS]; /* keep the programs attached when their pins are lost */
 	int map_fds[OBSERVE_NR_MAPS];
 	void *memory[OBSERVE_NR_MAPS];
 	size_t memory_bytes[OBSERVE_NR_MAPS];
