@@ -28,6 +28,7 @@
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
+#include "lib/worker.h"
 #include "machine/machine.h"
 #include "machine/pages.h"
 #include "serve/server.h"
@@ -57,6 +58,13 @@ struct agent_options {
 	const char *log_level;
 };
 
+/*
+ * So long the loop waits for a call that a thread makes for it: what is fast is done at
+ * once, in order. At a start nobody is served yet, so what is slow may be waited for too.
+ */
+#define GRACE_NS       20000000ULL
+#define START_GRACE_NS 5000000000ULL
+
 struct settings {
 	struct config config;
 	struct policy policy; /* the configuration's, with what the machine adds */
@@ -70,10 +78,11 @@ struct agent {
 	char boot_id[64], kernel_release[65];
 
 	sd_event *event;
-	sd_event_source *wake, *tick, *sigterm, *sigint, *sighup;
+	sd_event_source *wake, *tick, *work, *sigterm, *sigint, *sighup;
 	uint64_t wake_due_ns; /* 0 = none asked for */
 	char status[512];     /* as systemd was last told */
 
+	struct worker_pool *pool;
 	struct instance instance;
 	struct store store;
 	struct groups *groups;
@@ -322,6 +331,8 @@ static int on_wake(sd_event_source *source, uint64_t usec, void *data)
 	struct agent *agent = data;
 
 	agent->wake_due_ns = 0;
+	if (agent->manifests && controller_wants_scan(agent->controller))
+		manifests_scan(agent->manifests);
 	controller_wake(agent->controller);
 	return 0;
 }
@@ -338,6 +349,14 @@ static void tell_status(struct agent *agent)
 		return;
 	memcpy(agent->status, status, sizeof(status));
 	sd_notifyf(0, "STATUS=%s", status);
+}
+
+static int on_work(sd_event_source *source, int fd, uint32_t events, void *data)
+{
+	struct agent *agent = data;
+
+	worker_pool_dispatch(agent->pool);
+	return 0;
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *data)
@@ -364,11 +383,13 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
 
 /*
  * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to
- * it; without one this is all that does.
+ * it; without one this is all that does. Threads to come do as the one that starts them.
  */
 static void move_to_reserved(const struct agent *agent)
 {
 	const struct cpuset *reserved = controller_reserved(agent->controller);
+	cleanup_dir DIR *threads = opendir("/proc/self/task");
+	const struct dirent *entry;
 	cpu_set_t *mask;
 
 	if (cpuset_is_empty(reserved))
@@ -379,8 +400,13 @@ static void move_to_reserved(const struct agent *agent)
 	CPU_ZERO_S(CPU_ALLOC_SIZE(CPUSET_MAX), mask);
 	cpuset_for_each (cpu, reserved)
 		CPU_SET_S(cpu, CPU_ALLOC_SIZE(CPUSET_MAX), mask);
-	if (sched_setaffinity(0, CPU_ALLOC_SIZE(CPUSET_MAX), mask))
-		log_warn(-errno, "cannot run on the reserved CPUs, ignoring");
+	while (threads && (entry = readdir(threads))) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && sched_setaffinity(thread, CPU_ALLOC_SIZE(CPUSET_MAX), mask) &&
+		    errno != ESRCH)
+			log_warn(-errno, "cannot run on the reserved CPUs, ignoring");
+	}
 	CPU_FREE(mask);
 }
 
@@ -469,6 +495,7 @@ static int open_groups(struct agent *agent)
 		.may_write = agent->options.task == TASK_UNINSTALL ||
 			     (agent->options.task == TASK_SERVE &&
 			      config_of(agent)->mode == MODE_ALLOCATE),
+		.pool = agent->pool,
 	};
 	enum dir_problem problem = DIR_FINE;
 	char error[GROUP_ERROR_MAX] = "";
@@ -580,6 +607,10 @@ static int open_loop(struct agent *agent)
 	if (r >= 0)
 		r = sd_event_add_time_relative(agent->event, &agent->tick, CLOCK_MONOTONIC, 1000000,
 					       1000, on_tick, agent);
+	if (r >= 0 && agent->pool)
+		r = sd_event_add_io(agent->event, &agent->work, worker_pool_fd(agent->pool),
+				    EPOLLIN, on_work, agent);
+	/* Fed by this loop and by nothing else: no thread may vouch for it. */
 	if (r >= 0)
 		r = sd_event_set_watchdog(agent->event, true);
 	return r < 0 ? log_err(r, "event loop") : 0;
@@ -728,8 +759,12 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	if (check_settings(agent, &agent->settings[agent->current]))
 		return EXIT_CONFIG;
+	if (worker_pool_new(WORKER_THREADS, &agent->pool))
+		return log_err(-ENOMEM, "cannot make threads"), EXIT_OTHER;
+	worker_pool_set_grace(agent->pool, START_GRACE_NS);
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
+	agent->store.pool = agent->pool;
 	store_open(&agent->store, config_of(agent)->state_directory);
 	keep_originals(agent);
 	agent->store_port = store_port(&agent->store);
@@ -740,8 +775,10 @@ static int serve(struct agent *agent)
 	if (r)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
 	move_to_reserved(agent);
+	agent->store.sink = controller_store_sink(agent->controller);
 	if (controller_start(agent->controller))
 		return EXIT_OTHER;
+	worker_pool_set_grace(agent->pool, GRACE_NS);
 	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
 		return EXIT_OTHER;
 	if (agent->kernel && kernel_side_watch(agent->kernel, agent->event,
@@ -755,9 +792,16 @@ static int serve(struct agent *agent)
 	return r < 0 ? EXIT_OTHER : r;
 }
 
-static void take_down(struct agent *agent)
+static void take_down(struct agent *agent, int status)
 {
 	server_close(agent->server);
+	/* What a thread in the kernel uses must stay until the process ends. */
+	if (worker_pool_free(agent->pool) > 0) {
+		log_warn(0,
+			 "stopping while operations wait in the kernel; the process is gone when "
+			 "they end");
+		_exit(status);
+	}
 	manifests_free(agent->manifests);
 	controller_free(agent->controller);
 	kernel_side_close(agent->kernel);
@@ -766,6 +810,7 @@ static void take_down(struct agent *agent)
 	machine_fini(&agent->machine);
 	sd_event_source_unref(agent->wake);
 	sd_event_source_unref(agent->tick);
+	sd_event_source_unref(agent->work);
 	sd_event_source_unref(agent->sigterm);
 	sd_event_source_unref(agent->sigint);
 	sd_event_source_unref(agent->sighup);
@@ -811,6 +856,6 @@ int main(int argc, char **argv)
 	} else {
 		status = agent.options.task == TASK_UNINSTALL ? uninstall(&agent) : serve(&agent);
 	}
-	take_down(&agent);
+	take_down(&agent, status);
 	return status;
 }

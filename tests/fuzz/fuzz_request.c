@@ -108,7 +108,7 @@ static void command(const char *path, struct json_object *body)
 	int r;
 
 	snprintf(object, sizeof(object), "%.*s", slash ? (int)(slash - path) : 63, path);
-	r = faces->command(faces->self, object, slash ? slash + 1 : "", body, getpid(), &reply,
+	r = faces->command(faces->self, 1, object, slash ? slash + 1 : "", body, getpid(), &reply,
 			   &status);
 	FUZZ_CHECK(r == 0 || r == -ENOENT);
 	if (r)

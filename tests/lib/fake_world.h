@@ -7,7 +7,8 @@
  *
  * The world lies in shared memory: a child can die at any call of a port that
  * changes or reads it (calls_left), and who comes next finds what was left. It
- * never fails unless told to.
+ * never fails unless told to, and what it is told to be slow with goes on until the
+ * test ends it (fake_end_…): in between nothing of it is there.
  */
 #ifndef TESTS_FAKE_WORLD_H
 #define TESTS_FAKE_WORLD_H
@@ -38,7 +39,7 @@ struct fake_group {
 struct fake_world {
 	struct fake_group groups[FAKE_GROUPS];
 	uint32_t order[FAKE_GROUPS], nr_groups; /* as they were made: parents first */
-	char state[FAKE_STATE];
+	char state[FAKE_STATE], saving[FAKE_STATE];
 	size_t state_len;
 	bool has_state;
 	uint32_t nr_aside;
@@ -60,6 +61,16 @@ struct fake_world {
 	uint64_t reading_ns;  /* time that passes with each reading of the clock */
 	/* Is this step to fail with -EIO? */
 	bool (*refuses)(const struct step *step);
+	/* Slow: steps on groups whose path has this in it, of this file; or all of them. */
+	char slow_path[GROUP_PATH_MAX];
+	enum group_file slow_file;
+	bool slow_join, slow_kill, slow_save, slow_look;
+	/* What goes on now; one step, one join or kill. */
+	struct step going;
+	char going_value[FAKE_VALUE], joining[GROUP_PATH_MAX], killing[GROUP_PATH_MAX];
+	bool has_step, is_saving;
+	size_t saving_len;
+	enum { FAKE_NO_LOOK, FAKE_LOOKING, FAKE_LOOKED } look;
 	/* Called after each step that was done. */
 	void (*on_step)(const struct step *step);
 	bool overlap_seen; /* for an on_step that looks for it */
@@ -141,7 +152,7 @@ static inline int fake_observe_group(void *self, struct group *group)
 	return 0;
 }
 
-static inline int fake_observe(void *self, struct group_tree *ret_tree)
+static inline int fake_observe_now(struct group_tree *ret_tree)
 {
 	struct group_tree tree = {0};
 
@@ -163,6 +174,38 @@ static inline int fake_observe(void *self, struct group_tree *ret_tree)
 	}
 	*ret_tree = tree;
 	return 0;
+}
+
+/* A slow look sees what is there when it begins: the worst that can be. */
+static struct group_tree fake_seen;
+static int fake_seen_result;
+
+static inline int fake_observe(void *self, struct group_tree *ret_tree)
+{
+	if (fake->look == FAKE_LOOKED) {
+		fake->look = FAKE_NO_LOOK;
+		*ret_tree = fake_seen;
+		fake_seen = (struct group_tree){0};
+		return fake_seen_result;
+	}
+	if (fake->look == FAKE_LOOKING)
+		return -EINPROGRESS;
+	if (!fake->slow_look)
+		return fake_observe_now(ret_tree);
+	fake->look = FAKE_LOOKING;
+	group_tree_fini(&fake_seen);
+	fake_seen_result = fake_observe_now(&fake_seen);
+	return -EINPROGRESS;
+}
+
+static inline void fake_end_look(struct controller *controller)
+{
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	if (fake->look != FAKE_LOOKING)
+		abort();
+	fake->look = FAKE_LOOKED;
+	sink->looked(sink->self);
 }
 
 /* Backward shift would be needed to free a slot of the hash; tests remove few, so rebuild. */
@@ -237,11 +280,10 @@ static inline int fake_drop(const struct step *step, char error[GROUP_ERROR_MAX]
 	return 0;
 }
 
-static inline int fake_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
+static inline int fake_do(const struct step *step, char error[GROUP_ERROR_MAX])
 {
 	int r = -EINVAL;
 
-	fake_maybe_die();
 	if (fake->refuses && fake->refuses(step))
 		return -EIO;
 	if (step->kind == STEP_CREATE)
@@ -254,8 +296,51 @@ static inline int fake_apply(void *self, const struct step *step, char error[GRO
 		return r;
 	if (fake->on_step)
 		fake->on_step(step);
-	fake_maybe_die();
 	return 0;
+}
+
+static inline int fake_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
+{
+	int r;
+
+	fake_maybe_die();
+	if (*fake->slow_path && strstr(step->path, fake->slow_path) &&
+	    (fake->slow_file == GROUP_FILE_NR ||
+	     (step->kind == STEP_WRITE && step->file == fake->slow_file))) {
+		/* Two at once would be two of one chain here, which the contract excludes. */
+		if (fake->has_step)
+			abort();
+		fake->going = *step;
+		fake->going.old = NULL;
+		if (step->value)
+			snprintf(fake->going_value, FAKE_VALUE, "%s", step->value);
+		fake->going.value = fake->going_value;
+		fake->has_step = true;
+		return -EINPROGRESS;
+	}
+	r = fake_do(step, error);
+	fake_maybe_die();
+	return r;
+}
+
+static inline void fake_tell_end(struct controller *controller, const char *path, int result)
+{
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	sink->completed(sink->self, path, result, result ? "injected at the end" : "");
+}
+
+/* The step that goes on takes effect, or fails. */
+static inline void fake_end_step(struct controller *controller, int result)
+{
+	char error[GROUP_ERROR_MAX];
+
+	if (!fake->has_step)
+		abort();
+	fake->has_step = false;
+	if (!result)
+		result = fake_do(&fake->going, error);
+	fake_tell_end(controller, fake->going.path, result);
 }
 
 static inline int fake_status(void *self, const char *path, struct group_status *ret_status)
@@ -284,8 +369,7 @@ static inline int fake_tasks(void *self, const char *path, pid_t **ret_pids, uin
 	return 0;
 }
 
-static inline int fake_join(void *self, const char *path, pid_t pid, int pidfd,
-			    char error[GROUP_ERROR_MAX])
+static inline int fake_join_now(const char *path)
 {
 	struct fake_group *group = fake_find(path);
 	char parent[GROUP_PATH_MAX];
@@ -303,13 +387,46 @@ static inline int fake_join(void *self, const char *path, pid_t pid, int pidfd,
 	return 0;
 }
 
-static inline int fake_kill(void *self, const char *path)
+static inline int fake_join(void *self, const char *path, pid_t pid, int pidfd,
+			    char error[GROUP_ERROR_MAX])
+{
+	if (!fake->slow_join)
+		return fake_join_now(path);
+	if (*fake->joining)
+		abort();
+	snprintf(fake->joining, sizeof(fake->joining), "%s", path);
+	return -EINPROGRESS;
+}
+
+static inline void fake_end_join(struct controller *controller, int result)
+{
+	char path[GROUP_PATH_MAX];
+
+	memcpy(path, fake->joining, sizeof(path));
+	*fake->joining = '\0';
+	fake_tell_end(controller, path, result ? result : fake_join_now(path));
+}
+
+static inline int fake_kill_now(const char *path)
 {
 	struct fake_group *group = fake_find(path);
 
 	if (group)
 		group->populated = false;
 	return 0;
+}
+
+static inline int fake_kill(void *self, const char *path)
+{
+	if (!fake->slow_kill)
+		return fake_kill_now(path);
+	snprintf(fake->killing, sizeof(fake->killing), "%s", path);
+	return -EINPROGRESS;
+}
+
+static inline void fake_end_kill(struct controller *controller)
+{
+	fake_tell_end(controller, fake->killing, fake_kill_now(fake->killing));
 }
 
 static inline int fake_outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_t size)
@@ -433,6 +550,14 @@ static inline int fake_save(void *self, const char *data, size_t len)
 		return fake->save_error;
 	if (len > FAKE_STATE)
 		return -ENOSPC;
+	if (fake->is_saving)
+		abort();
+	if (fake->slow_save) {
+		memcpy(fake->saving, data, len);
+		fake->saving_len = len;
+		fake->is_saving = true;
+		return -EINPROGRESS;
+	}
 	memcpy(fake->state, data, len);
 	fake->state_len = len;
 	fake->has_state = true;
@@ -440,11 +565,36 @@ static inline int fake_save(void *self, const char *data, size_t len)
 	return 0;
 }
 
+static inline void fake_end_save(struct controller *controller, int result)
+{
+	const struct store_sink *sink = controller_store_sink(controller);
+
+	if (!fake->is_saving)
+		abort();
+	fake->is_saving = false;
+	if (!result) {
+		memcpy(fake->state, fake->saving, fake->saving_len);
+		fake->state_len = fake->saving_len;
+		fake->has_state = true;
+	}
+	sink->saved(sink->self, result);
+}
+
 static inline int fake_set_aside(void *self, char *ret_name, size_t size)
 {
 	fake->has_state = false;
 	snprintf(ret_name, size, "state.json.bad-%u", ++fake->nr_aside);
 	return 0;
+}
+
+static inline void fake_waits_in(void *self, const char *path, char *ret_text, size_t size)
+{
+	snprintf(ret_text, size, "fake_wait");
+}
+
+static inline void fake_save_waits_in(void *self, char *ret_text, size_t size)
+{
+	snprintf(ret_text, size, "fake_fsync");
 }
 
 static inline const char *fake_problem(void *self)
@@ -467,6 +617,7 @@ static const struct groups_port fake_groups = {
 	.outsiders = fake_outsiders,
 	.path_of = fake_path_of,
 	.rewatch = fake_rewatch,
+	.waits_in = fake_waits_in,
 };
 static const struct kernel_port fake_kernel = {
 	.start = fake_kernel_done,
@@ -481,12 +632,8 @@ static const struct kernel_port fake_kernel = {
 	.hook_counts = fake_hook_counts,
 	.events_lost = fake_events_lost,
 };
-static const struct store_port fake_store = {
-	.load = fake_load,
-	.save = fake_save,
-	.set_aside = fake_set_aside,
-	.problem = fake_problem,
-};
+static const struct store_port fake_store = {NULL,	     fake_load,	   fake_save,
+					     fake_set_aside, fake_problem, fake_save_waits_in};
 static const struct controller_ports fake_ports = {.clock = &fake_clock,
 						   .loop = &fake_loop,
 						   .groups = &fake_groups,

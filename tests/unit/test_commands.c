@@ -53,7 +53,7 @@ static struct json_object *ask(struct controller *controller, const char *object
 	unsigned int status = 0;
 
 	assert_int_equal(
-		faces->command(faces->self, object, command, body, getpid(), &json, &status), 0);
+		faces->command(faces->self, 1, object, command, body, getpid(), &json, &status), 0);
 	if (status != wanted)
 		fail_msg("status %u instead of %u: %s", status, wanted,
 			 json_object_to_json_string(json));
@@ -164,7 +164,7 @@ static void run_needs_a_peer_that_lives(void **state)
 
 	scan(controller, pods, 1);
 	body = json_tokener_parse("{\"pod\": \"a\", \"container\": \"exclusive\"}");
-	assert_int_equal(faces->command(faces->self, "run", "", body, -1, &json, &status), 0);
+	assert_int_equal(faces->command(faces->self, 1, "run", "", body, -1, &json, &status), 0);
 	assert_int_equal(status, 500);
 	expect_error(json, "process -1 cannot be held");
 	json_object_put(body);
@@ -346,10 +346,11 @@ static void other_commands_are_unknown(void **state)
 	expect_error(ask(controller, "drift", "repair", NULL, 503), "is starting; try again");
 	assert_int_equal(controller_start(controller), 0);
 	faces = controller_faces(controller);
-	assert_int_equal(faces->command(faces->self, "drift", "", NULL, 1, &json, &status),
+	assert_int_equal(faces->command(faces->self, 1, "drift", "", NULL, 1, &json, &status),
 			 -ENOENT);
-	assert_int_equal(faces->command(faces->self, "run", "x", NULL, 1, &json, &status), -ENOENT);
-	assert_int_equal(faces->command(faces->self, "pod", "repair", NULL, 1, &json, &status),
+	assert_int_equal(faces->command(faces->self, 1, "run", "x", NULL, 1, &json, &status),
+			 -ENOENT);
+	assert_int_equal(faces->command(faces->self, 1, "pod", "repair", NULL, 1, &json, &status),
 			 -ENOENT);
 	assert_null(json);
 	controller_free(controller);

@@ -47,10 +47,46 @@ static int fake_query(void *self, const char *object, struct json_object **ret_j
 	return 0;
 }
 
-static int fake_command(void *self, const char *object, const char *command,
+/* In the child: who is told late answers, and the request that waits for one. */
+static const struct answer_sink *sink;
+static uint64_t late_request;
+
+static void fake_listen(void *self, const struct answer_sink *answers)
+{
+	sink = answers;
+}
+
+static int answer_late(sd_event_source *source, uint64_t usec, void *data)
+{
+	struct json_object *json = json_object_new_object();
+
+	json_object_object_add(json, "late", json_object_new_boolean(true));
+	sink->answered(sink->self, late_request, 200, json);
+	/* A number that nobody waits for is no harm. */
+	sink->answered(sink->self, late_request + 1000, 200, json_object_new_object());
+	return 0;
+}
+
+static void fake_withdraw(void *self, uint64_t request, char *ret_why, size_t size)
+{
+	snprintf(ret_why, size, "request %s waits in a test", request ? "one" : "none");
+}
+
+static int fake_command(void *self, uint64_t request, const char *object, const char *command,
 			struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
 			unsigned int *ret_status)
 {
+	sd_event *event = NULL;
+
+	if (!strcmp(object, "never"))
+		return -EINPROGRESS;
+	if (!strcmp(object, "late") && sd_event_default(&event) >= 0) {
+		late_request = request;
+		sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, 20000, 1000, answer_late,
+					   NULL);
+		sd_event_unref(event);
+		return -EINPROGRESS;
+	}
 	if (strcmp(object, "run"))
 		return -ENOENT;
 	*ret_json = json_object_new_object();
@@ -92,8 +128,15 @@ static bool fake_ready(void *self, char *reason, size_t size)
 
 static void serve_forever(int ready_fd, unsigned int timeout_ms)
 {
-	const struct faces_port faces = {NULL,	       fake_query,   fake_command,
-					 fake_metrics, fake_healthy, fake_ready};
+	const struct faces_port faces = {
+		.query = fake_query,
+		.command = fake_command,
+		.listen = fake_listen,
+		.withdraw = fake_withdraw,
+		.metrics = fake_metrics,
+		.healthy = fake_healthy,
+		.ready = fake_ready,
+	};
 	struct server_options options = {
 		.runtime_dir = directory, .socket_name = "api.sock", .timeout_ms = timeout_ms};
 	struct server *server = NULL;
@@ -306,6 +349,43 @@ static void commands_know_their_peer(void **state)
 			 409);
 	snprintf(wanted, sizeof(wanted), "{\"peer\":%d,\"pod\":\"a\"}", getpid());
 	assert_non_null(strstr(answer, wanted));
+}
+
+static void a_late_answer_comes(void **state)
+{
+	char answer[4096];
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(ask(connect_unix(), POST("/v1/late", "2", "{}"), answer, sizeof(answer)),
+			 200);
+	assert_non_null(strstr(answer, "{\"late\":true}"));
+}
+
+/* Others are served meanwhile; whoever waits for too long is told what for. */
+static void an_answer_that_never_comes_is_explained(void **state)
+{
+	static const char request[] = POST("/v1/never", "2", "{}");
+	char answer[4096];
+	ssize_t len;
+	int fd, gone;
+
+	if (geteuid() != 0)
+		skip();
+	gone = connect_unix();
+	assert_int_equal(write(gone, request, sizeof(request) - 1), sizeof(request) - 1);
+	close(gone);
+	fd = connect_unix();
+	assert_int_equal(write(fd, request, sizeof(request) - 1), sizeof(request) - 1);
+	assert_int_equal(ask(connect_unix(), GET("/v1/node"), answer, sizeof(answer)), 200);
+	len = read(fd, answer, sizeof(answer) - 1);
+	assert_true(len > 0);
+	answer[len] = '\0';
+	assert_non_null(strstr(answer, " 503 "));
+	if (!strstr(answer, "\r\n\r\n{"))
+		assert_true(read(fd, answer + len, sizeof(answer) - 1 - (size_t)len) > 0);
+	assert_non_null(strstr(answer, "request one waits in a test"));
+	close(fd);
 }
 
 static void wrong_requests_are_answered(void **state)
@@ -529,6 +609,8 @@ int main(void)
 		PATIENT(socket_is_for_root_alone),
 		PATIENT(socket_serves_objects),
 		PATIENT(commands_know_their_peer),
+		PATIENT(a_late_answer_comes),
+		HASTY(an_answer_that_never_comes_is_explained),
 		PATIENT(wrong_requests_are_answered),
 		PATIENT(large_bodies_are_refused),
 		PATIENT(each_answer_ends_its_connection),

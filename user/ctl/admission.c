@@ -143,19 +143,8 @@ static void observe_admission(struct controller *controller, uint64_t duration_n
 	controller->counters.admission_sum_ns += duration_ns;
 }
 
-/*
- * The decision is in force only once the state file has it: a crash in between
- * must find either no pod or the whole pod. A save that fails takes it back.
- */
-static void keep_or_take_back(struct controller *controller, struct decision *decision)
+static void refuse_unsaved(struct decision *decision, int r)
 {
-	int r = controller->options.dry_run ? 0 : state_save(controller);
-
-	if (!r) {
-		ledger_commit(controller->ledger);
-		return;
-	}
-	ledger_abort(controller->ledger);
 	*decision = (struct decision){.refusal = REFUSAL_STATE, .wanted = -1, .available = -1};
 	snprintf(decision->reason, sizeof(decision->reason), "UnexpectedAdmissionError");
 	snprintf(decision->message, sizeof(decision->message),
@@ -163,6 +152,47 @@ static void keep_or_take_back(struct controller *controller, struct decision *de
 		 strerror(-r));
 	snprintf(decision->suggestion, sizeof(decision->suggestion),
 		 "make stateDirectory writable and give it free space");
+}
+
+/*
+ * The decision is in force only once the state file has it: a crash in between
+ * must find either no pod or the whole pod. A save that fails takes it back.
+ */
+static int keep_or_take_back(struct controller *controller, struct decision *decision)
+{
+	int r = controller->options.dry_run ? 0 : state_save(controller);
+
+	if (!r) {
+		ledger_commit(controller->ledger);
+		return 0;
+	}
+	ledger_abort(controller->ledger);
+	if (r != -EINPROGRESS)
+		refuse_unsaved(decision, r);
+	return r;
+}
+
+/*
+ * While the file is being written nothing is granted. The pod whose grant is in what is
+ * written comes first then: decided again on the same ledger, it gets just that, and
+ * finds it durable. A ledger that changed meanwhile is no harm, only another write.
+ */
+static void defer(struct controller *controller, const struct source_pod *source, bool is_ours,
+		  uint64_t since_ns)
+{
+	struct deferred_pod *deferred = &controller->deferred;
+
+	if (!is_ours) {
+		controller->wants_scan = true;
+		return;
+	}
+	pod_spec_free(deferred->spec);
+	deferred->spec = pod_spec_copy(source->spec);
+	snprintf(deferred->file, sizeof(deferred->file), "%s", source->file);
+	deferred->line = source->line;
+	deferred->since_ns = since_ns;
+	if (!deferred->spec)
+		controller->wants_scan = true;
 }
 
 static void revive(struct controller *controller, const struct ledger_pod *pod, const char *name)
@@ -189,10 +219,11 @@ static void note_unchanged(struct controller *controller, const char *uid,
 	ledger_commit(controller->ledger);
 }
 
-static void admit(struct controller *controller, const struct source_pod *source)
+/* `started` is when the decision was first asked for. */
+static void admit(struct controller *controller, const struct source_pod *source, uint64_t started)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, source->spec->uid);
-	uint64_t started = now_ns(controller);
+	bool was_saving = controller->saving_since_ns;
 	struct refused_pod *refused;
 	struct decision decision;
 	bool changed = pod;
@@ -217,7 +248,11 @@ static void admit(struct controller *controller, const struct source_pod *source
 		return;
 	}
 	if (decision.admitted)
-		keep_or_take_back(controller, &decision);
+		r = keep_or_take_back(controller, &decision);
+	if (r == -EINPROGRESS) {
+		defer(controller, source, !was_saving, started);
+		return;
+	}
 	observe_admission(controller, now_ns(controller) - started);
 	if (!decision.admitted) {
 		if (changed)
@@ -233,6 +268,30 @@ static void admit(struct controller *controller, const struct source_pod *source
 	controller->counters.admitted++;
 	controller->ledger_changed = true;
 	record(controller, "admit", name, "", changed ? "changed manifest taken" : "granted");
+}
+
+void admission_resume(struct controller *controller, int result)
+{
+	struct deferred_pod deferred = controller->deferred;
+	const struct source_pod source = {
+		.spec = deferred.spec,
+		.file = deferred.file,
+		.line = deferred.line,
+	};
+	struct decision decision;
+	char name[POD_NAME_MAX * 2];
+
+	controller->deferred = (struct deferred_pod){0};
+	if (!deferred.spec)
+		return;
+	if (!result) {
+		admit(controller, &source, deferred.since_ns);
+	} else {
+		refuse_unsaved(&decision, result);
+		pod_label(deferred.spec, name, sizeof(name));
+		refuse(controller, &source, name, &decision);
+	}
+	pod_spec_free(deferred.spec);
 }
 
 /* --- ending -------------------------------------------------------------------------------------- */
@@ -325,6 +384,16 @@ static void end_unnamed(struct controller *controller, const struct source_pod *
 	}
 }
 
+/* A pod that is gone before its grant was durable: the file is written again without it. */
+static void forget_deferred(struct controller *controller, const struct source_pod *pods,
+			    uint32_t nr_pods)
+{
+	if (!controller->deferred.spec || is_named(pods, nr_pods, controller->deferred.spec->uid))
+		return;
+	pod_spec_free(controller->deferred.spec);
+	controller->deferred = (struct deferred_pod){0};
+}
+
 static void forget_refused(struct controller *controller, const struct source_pod *pods,
 			   uint32_t nr_pods)
 {
@@ -372,6 +441,7 @@ void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_po
 	controller->nr_unlisted = 0;
 	controller->wants_scan = false;
 	if (complete) {
+		forget_deferred(controller, pods, nr_pods);
 		forget_refused(controller, pods, nr_pods);
 		/* What ends makes room for what comes. */
 		end_unnamed(controller, pods, nr_pods);
@@ -379,7 +449,7 @@ void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_po
 	}
 	for (uint32_t i = 0; i < nr_pods; i++) {
 		if (pods[i].spec)
-			admit(controller, &pods[i]);
+			admit(controller, &pods[i], now_ns(controller));
 		else
 			refuse_document(controller, &pods[i]);
 	}
@@ -389,17 +459,20 @@ void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_po
 
 bool controller_wants_scan(const struct controller *controller)
 {
-	return controller->wants_scan;
+	/* While the state is being written another scan would grant nothing. */
+	return controller->wants_scan && !controller->saving_since_ns;
 }
 
 void admission_sweep(struct controller *controller)
 {
 	uint64_t released = controller->counters.released;
-	bool was_writable = controller->state_writable;
+	bool was_writable = controller->state_writable && !controller->retries_refused;
 
 	/* What a full disk kept from the file goes there as soon as there is room. */
-	if (!was_writable)
+	if (!controller->saving_since_ns &&
+	    (!controller->state_writable || controller->state_is_behind))
 		state_save(controller);
+	controller->retries_refused = false;
 	if (!controller->source_complete)
 		return;
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
@@ -411,7 +484,7 @@ void admission_sweep(struct controller *controller)
 	if (controller->counters.released == released && was_writable)
 		return;
 	/* Room was made, or the state may be writable again: the refused get another answer. */
-	controller->wants_scan = controller->nr_unlisted;
+	controller->wants_scan |= controller->nr_unlisted > 0;
 	for (uint32_t i = controller->nr_refused; i-- > 0;) {
 		struct refused_pod *refused = &controller->refused[i];
 		struct pod_spec *spec cleanup(pod_spec_freep) =
@@ -421,6 +494,6 @@ void admission_sweep(struct controller *controller)
 
 		snprintf(file, sizeof(file), "%s", refused->file);
 		if (spec)
-			admit(controller, &source);
+			admit(controller, &source, now_ns(controller));
 	}
 }

@@ -13,6 +13,7 @@
 #include "ctl/internal.h"
 #include "format/views.h"
 #include "lib/file.h"
+#include "lib/log.h"
 
 /* HTTP statuses of the answers; their meaning for the inspector stands in format/views.h. */
 enum {
@@ -106,19 +107,41 @@ static bool may_start(const struct controller *controller, const struct ledger_p
 	return true;
 }
 
-static void end_init_containers(const struct controller *controller, const struct ledger_pod *pod)
+/* What is done to a container outside a plan, as a step that an operation can carry. */
+static struct step step_at(const struct group *group)
+{
+	struct step step = {.role = group->role};
+
+	memcpy(step.path, group->path, sizeof(step.path));
+	memcpy(step.uid, group->uid, sizeof(step.uid));
+	return step;
+}
+
+/* -EINPROGRESS: one of them takes its time, and the others' turn comes after it. */
+static int end_init_containers(struct controller *controller, const struct ledger_pod *pod)
 {
 	const struct groups_port *groups = controller->ports.groups;
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct group *group;
+		struct step step;
+		int r;
 
 		if (pod->grants[i].kind != CONTAINER_INIT)
 			continue;
 		group = desired_group(controller, pod->spec->uid, pod->grants[i].container);
-		if (group && is_populated(controller, group->path))
-			groups->kill(groups->self, group->path);
+		if (!group || !is_populated(controller, group->path))
+			continue;
+		r = operations_reserve(controller);
+		if (!r)
+			r = groups->kill(groups->self, group->path);
+		if (r != -EINPROGRESS)
+			continue;
+		step = step_at(group);
+		operation_begin(controller, OPERATION_KILL, &step);
+		return r;
 	}
+	return 0;
 }
 
 static int answer_refused(const struct controller *controller, const char *pod_name,
@@ -142,65 +165,75 @@ static int answer_refused(const struct controller *controller, const char *pod_n
 			    pod_name);
 }
 
-static int join(struct controller *controller, const struct ledger_pod *pod,
-		const struct grant *grant, pid_t peer_pid, struct json_object **ret_json,
-		unsigned int *ret_status)
+static int answer_joined(struct controller *controller, const struct ledger_pod *pod,
+			 const char *container, const char *path, struct json_object **ret_json,
+			 unsigned int *ret_status)
+{
+	/* A scope came to be with its first process: the guard and the watch must know it. */
+	if (controller->layout.systemd) {
+		controller->groups_changed = true;
+		want_wake(controller, 0);
+	}
+	*ret_json = view_run(pod->spec->namespace, pod->spec->name, container, path);
+	*ret_status = STATUS_OK;
+	return *ret_json ? 0 : -ENOMEM;
+}
+
+static int join(struct controller *controller, struct run_request *run,
+		const struct ledger_pod *pod, const struct grant *grant,
+		struct json_object **ret_json, unsigned int *ret_status)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct group *group = desired_group(controller, pod->spec->uid, grant->container);
-	char error[GROUP_ERROR_MAX] = "", path[GROUP_PATH_MAX];
-	cleanup_close int pidfd = -1;
+	char error[GROUP_ERROR_MAX] = "";
+	struct operation *operation;
+	struct step step;
 	int r;
 
 	if (!group)
 		return answer_error(ret_json, ret_status, STATUS_NOT_READY,
 				    "container %s has no cgroup yet; try again", grant->container);
-	pidfd = (int)syscall(SYS_pidfd_open, peer_pid, 0);
-	if (pidfd < 0)
-		return answer_error(ret_json, ret_status, STATUS_FAILED,
-				    "process %d cannot be held: %s", peer_pid, strerror(errno));
-	if (grant->kind == CONTAINER_APP)
-		end_init_containers(controller, pod);
-	r = groups->join(groups->self, group->path, peer_pid, pidfd, error);
+	if (grant->kind == CONTAINER_APP && !run->has_ended_init) {
+		r = end_init_containers(controller, pod);
+		if (r == -EINPROGRESS)
+			return r;
+		run->has_ended_init = true;
+	}
+	r = operations_reserve(controller);
+	if (!r)
+		r = groups->join(groups->self, group->path, run->pid, run->pidfd, error);
+	if (r == -EINPROGRESS) {
+		step = step_at(group);
+		operation = operation_begin(controller, OPERATION_JOIN, &step);
+		operation->run = run->id;
+		run->is_joining = true;
+		return r;
+	}
 	if (r)
 		return answer_error(ret_json, ret_status, STATUS_FAILED, "%s",
 				    *error ? error : strerror(-r));
-	/* The tree that the group is in does not outlive a look. */
-	memcpy(path, group->path, sizeof(path));
-	/* A scope came to be with its first process: the guard and the watch must know it. */
-	if (controller->layout.systemd) {
-		controller->groups_changed = true;
-		reconcile(controller);
-	}
-	*ret_json = view_run(pod->spec->namespace, pod->spec->name, grant->container, path);
-	*ret_status = STATUS_OK;
-	return *ret_json ? 0 : -ENOMEM;
+	return answer_joined(controller, pod, grant->container, group->path, ret_json, ret_status);
 }
 
-static int run(struct controller *controller, struct json_object *body, pid_t peer_pid,
-	       struct json_object **ret_json, unsigned int *ret_status)
+/*
+ * As far as it goes now; everything is asked anew each time. -EINPROGRESS: the pod's
+ * chain waits in the kernel, or the cgroups have not been looked at since it was admitted.
+ */
+static int advance(struct controller *controller, struct run_request *run,
+		   struct json_object **ret_json, unsigned int *ret_status)
 {
-	const char *pod_name = text_member(body, "pod");
-	const char *container = text_member(body, "container");
-	const struct ledger_pod *pod;
+	const struct ledger_pod *pod = find_pod(controller, run->pod);
 	const struct grant *grant;
 	const char *running;
 
-	if (!pod_name || !container)
-		return answer_error(ret_json, ret_status, STATUS_REJECTED,
-				    "run: the body must be {\"pod\": \"NAMESPACE/NAME\", "
-				    "\"container\": \"NAME\"}");
-	/* A pod that was just admitted may not have its cgroups yet. */
-	if (controller->ledger_changed)
-		reconcile(controller);
-	pod = find_pod(controller, pod_name);
 	if (!pod)
-		return answer_refused(controller, pod_name, ret_json, ret_status);
-	grant = find_grant(pod, container);
+		return answer_refused(controller, run->pod, ret_json, ret_status);
+	snprintf(run->uid, sizeof(run->uid), "%s", pod->spec->uid);
+	grant = find_grant(pod, run->container);
 	if (!grant)
 		return answer_error(ret_json, ret_status, STATUS_UNKNOWN,
 				    "pod %s/%s has no container '%.63s'", pod->spec->namespace,
-				    pod->spec->name, container);
+				    pod->spec->name, run->container);
 	if (pod->state == POD_ENDING)
 		return answer_error(ret_json, ret_status, STATUS_CONFLICT,
 				    "pod %s/%s is ending: %s", pod->spec->namespace,
@@ -209,26 +242,166 @@ static int run(struct controller *controller, struct json_object *body, pid_t pe
 		return answer_error(ret_json, ret_status, STATUS_CONFLICT,
 				    "init container %s cannot start while %s runs: init containers "
 				    "run one after another and before the others",
-				    container, running);
-	return join(controller, pod, grant, peer_pid, ret_json, ret_status);
+				    run->container, running);
+	if (operation_find(controller, pod->spec->uid) ||
+	    (controller->ledger_changed && controller->looking_since_ns))
+		return -EINPROGRESS;
+	return join(controller, run, pod, grant, ret_json, ret_status);
+}
+
+/* --- requests that have no answer yet ------------------------------------------------------------- */
+
+static struct run_request *find_run(struct controller *controller, uint64_t id)
+{
+	for (uint32_t i = 0; i < controller->nr_runs; i++)
+		if (controller->runs[i].id == id)
+			return &controller->runs[i];
+	return NULL;
+}
+
+static void drop_run(struct controller *controller, struct run_request *run)
+{
+	close(run->pidfd);
+	*run = controller->runs[--controller->nr_runs];
+}
+
+void runs_free(struct controller *controller)
+{
+	while (controller->nr_runs)
+		drop_run(controller, &controller->runs[0]);
+}
+
+static void answer(struct controller *controller, struct run_request *run, unsigned int status,
+		   struct json_object *json)
+{
+	const struct answer_sink *sink = controller->answers;
+	uint64_t id = run->id;
+
+	drop_run(controller, run);
+	if (sink)
+		sink->answered(sink->self, id, status, json);
+	else
+		json_object_put(json);
+}
+
+void runs_advance(struct controller *controller)
+{
+	for (uint32_t i = controller->nr_runs; i-- > 0;) {
+		struct run_request *run = &controller->runs[i];
+		struct json_object *json = NULL;
+		unsigned int status = STATUS_FAILED;
+
+		if (!run->is_joining && advance(controller, run, &json, &status) != -EINPROGRESS)
+			answer(controller, run, status, json);
+	}
+}
+
+void join_ended(struct controller *controller, const struct operation *operation, int result,
+		const char *error)
+{
+	const char *path = operation->step.path, *slash = strrchr(path, '/');
+	struct run_request *run = find_run(controller, operation->run);
+	const struct ledger_pod *pod = ledger_find(controller->ledger, operation->step.uid);
+	struct json_object *json = NULL;
+	unsigned int status = STATUS_FAILED;
+
+	if (controller->layout.systemd && !result)
+		controller->groups_changed = true;
+	if (!run) {
+		/* Whoever asked has gone; -ESRCH is then the rule. */
+		log_info("ctl: a late join of %s ended: %s", path, result ? error : "it is there");
+		return;
+	}
+	if (result)
+		answer_error(&json, &status, STATUS_FAILED, "%s", error);
+	else if (pod)
+		answer_joined(controller, pod, run->container, path, &json, &status);
+	else
+		answer_error(&json, &status, STATUS_UNKNOWN,
+			     "the process is in %s, but its pod ended meanwhile", slash + 1);
+	answer(controller, run, status, json);
+}
+
+void command_listen(void *self, const struct answer_sink *sink)
+{
+	struct controller *controller = self;
+
+	controller->answers = sink;
+}
+
+void command_withdraw(void *self, uint64_t request, char *ret_why, size_t size)
+{
+	struct controller *controller = self;
+	struct run_request *run = find_run(controller, request);
+	const struct operation *operation;
+	struct waiting waiting;
+
+	snprintf(ret_why, size, "the agent is busy; try again");
+	if (!run)
+		return;
+	operation = operation_find(controller, run->uid);
+	if (operation) {
+		operation_describe(controller, operation, &waiting);
+		operations_sentence(controller, &waiting, ret_why, size);
+	} else {
+		operations_overdue(controller, 0, ret_why, size);
+	}
+	drop_run(controller, run);
+}
+
+static int run(struct controller *controller, uint64_t request, struct json_object *body,
+	       pid_t peer_pid, struct json_object **ret_json, unsigned int *ret_status)
+{
+	const char *pod_name = text_member(body, "pod");
+	const char *container = text_member(body, "container");
+	struct run_request run;
+	cleanup_close int pidfd = -1;
+	int r;
+
+	if (!pod_name || !container)
+		return answer_error(ret_json, ret_status, STATUS_REJECTED,
+				    "run: the body must be {\"pod\": \"NAMESPACE/NAME\", "
+				    "\"container\": \"NAME\"}");
+	if (controller->nr_runs == MAX_RUNS)
+		return answer_error(ret_json, ret_status, STATUS_NOT_READY,
+				    "%d processes wait for their containers already; try again",
+				    MAX_RUNS);
+	/* Held from here on: a pid that changes hands meanwhile must not be moved. */
+	pidfd = (int)syscall(SYS_pidfd_open, peer_pid, 0);
+	if (pidfd < 0)
+		return answer_error(ret_json, ret_status, STATUS_FAILED,
+				    "process %d cannot be held: %s", peer_pid, strerror(errno));
+	run = (struct run_request){.id = request, .pid = peer_pid, .pidfd = pidfd};
+	snprintf(run.pod, sizeof(run.pod), "%s", pod_name);
+	snprintf(run.container, sizeof(run.container), "%s", container);
+	/* A pod that was just admitted may not have its cgroups yet. */
+	if (controller->ledger_changed)
+		reconcile(controller);
+	r = advance(controller, &run, ret_json, ret_status);
+	if (r == -EINPROGRESS) {
+		(void)TAKE_FD(pidfd);
+		controller->runs[controller->nr_runs++] = run;
+	} else if (controller->layout.systemd && controller->groups_changed) {
+		/* Not in a moment: the process runs when it has its answer. */
+		reconcile(controller);
+	}
+	return r;
 }
 
 static int repair(struct controller *controller, struct json_object **ret_json,
 		  unsigned int *ret_status)
 {
-	enum enforcement before = controller->cpuset_files;
-
 	/* An operator's word counts for this round even where the policy only audits. */
-	controller->cpuset_files = ENFORCEMENT_ENFORCE;
+	controller->repairs_once = true;
 	reconcile(controller);
-	controller->cpuset_files = before;
 	*ret_json = view_drifts(controller->audit.drift, controller->audit.nr_drift);
 	*ret_status = STATUS_OK;
 	return *ret_json ? 0 : -ENOMEM;
 }
 
-int command_run(void *self, const char *object, const char *command, struct json_object *body,
-		pid_t peer_pid, struct json_object **ret_json, unsigned int *ret_status)
+int command_run(void *self, uint64_t request, const char *object, const char *command,
+		struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
+		unsigned int *ret_status)
 {
 	struct controller *controller = self;
 
@@ -236,7 +409,7 @@ int command_run(void *self, const char *object, const char *command, struct json
 		return answer_error(ret_json, ret_status, STATUS_NOT_READY,
 				    "the agent is starting; try again");
 	if (!strcmp(object, "run") && !*command)
-		return run(controller, body, peer_pid, ret_json, ret_status);
+		return run(controller, request, body, peer_pid, ret_json, ret_status);
 	if (!strcmp(object, "drift") && !strcmp(command, "repair"))
 		return repair(controller, ret_json, ret_status);
 	return -ENOENT;

@@ -96,6 +96,19 @@ void controller_finding(struct controller *controller, const char *name, const c
 	add_finding(controller, name, message, remedy);
 }
 
+void controller_update_finding(struct controller *controller, const char *name, const char *message,
+			       const char *remedy)
+{
+	struct finding_row *row = find_finding(controller, name);
+
+	if (!row) {
+		add_finding(controller, name, message, remedy);
+		return;
+	}
+	snprintf(row->message, sizeof(row->message), "%s", message);
+	snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
+}
+
 void controller_clear_finding(struct controller *controller, const char *name)
 {
 	struct finding_row *row = find_finding(controller, name);
@@ -212,15 +225,22 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	audit_init(&controller->audit, ports->clock);
 	controller->source_sink = (struct source_sink){controller, admission_scanned};
 	controller->groups_sink = (struct groups_sink){
-		.self = controller,
-		.changed = on_group_changed,
-		.populated = on_group_populated,
-		.hotplug = on_hotplug,
+		controller, on_group_changed,	on_group_populated,
+		on_hotplug, on_group_completed, on_looked,
 	};
+	controller->store_sink = (struct store_sink){controller, on_state_saved};
 	controller->kernel_sink =
 		(struct kernel_sink){controller, on_kernel_event, on_kernel_completed};
-	controller->faces = (struct faces_port){controller,   report_query, command_run,
-						measure_page, is_healthy,   is_ready};
+	controller->faces = (struct faces_port){
+		.self = controller,
+		.query = report_query,
+		.command = command_run,
+		.listen = command_listen,
+		.withdraw = command_withdraw,
+		.metrics = measure_page,
+		.healthy = is_healthy,
+		.ready = is_ready,
+	};
 	*ret_controller = controller;
 	return 0;
 }
@@ -233,6 +253,12 @@ void controller_free(struct controller *controller)
 		pod_spec_free(controller->refused[i].spec);
 	free(controller->refused);
 	free(controller->retries);
+	free(controller->held);
+	operations_free(controller);
+	runs_free(controller);
+	pod_spec_free(controller->deferred.spec);
+	text_fini(&controller->saving);
+	text_fini(&controller->durable);
 	group_tree_fini(&controller->desired);
 	ledger_free(controller->ledger);
 	free(controller);
@@ -256,6 +282,11 @@ const struct kernel_sink *controller_kernel_sink(struct controller *controller)
 const struct faces_port *controller_faces(struct controller *controller)
 {
 	return &controller->faces;
+}
+
+const struct store_sink *controller_store_sink(struct controller *controller)
+{
+	return &controller->store_sink;
 }
 
 int controller_start(struct controller *controller)
@@ -316,7 +347,9 @@ void controller_tick(struct controller *controller)
 		controller->ports.kernel->tick(controller->ports.kernel->self);
 		look_at_guard(controller);
 	}
-	if (now - controller->last_self_test_ns >= SELF_TEST_NS)
+	operations_tell(controller);
+	/* It makes a cgroup, which would wait for what a waiting operation waits for. */
+	if (now - controller->last_self_test_ns >= SELF_TEST_NS && !controller->has_told_waiting)
 		test_guard(controller);
 	check_reach(controller);
 	state_check(controller);

@@ -80,6 +80,7 @@ bool controller_wants_scan(const struct controller *controller);
 const struct source_sink *controller_source_sink(struct controller *controller);
 const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
+const struct store_sink *controller_store_sink(struct controller *controller);
 const struct faces_port *controller_faces(struct controller *controller);
 
 /* Something main found that an operator should know; stays until cleared. */

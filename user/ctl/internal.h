@@ -6,6 +6,7 @@
 #include "core/admit.h"
 #include "ctl/controller.h"
 #include "format/views.h"
+#include "lib/text.h"
 
 #define MAX_FINDINGS 64 /* more than there are names, and MAX_LOST_NAMED of one */
 #define MAX_REFUSED  256
@@ -44,6 +45,7 @@ enum chain_progress {
 	CHAIN_PUT_OFF, /* not due yet */
 	CHAIN_TRIED,   /* due, and no step has failed so far */
 	CHAIN_FAILED,
+	CHAIN_HELD, /* for CPUs that another pod has not left yet; due in the next round */
 };
 
 /* Why a pod's chain of steps stopped, and when to try again. */
@@ -53,6 +55,54 @@ struct retry {
 	enum chain_progress progress;
 	char error[GROUP_ERROR_MAX];
 };
+
+/* An operator hears of a wait in the kernel after this long; after that long, /readyz does. */
+#define OPERATION_TOLD_NS     (1ULL * 1000000000ULL)
+#define OPERATION_DEADLINE_NS (5ULL * 1000000000ULL)
+
+enum operation_kind { OPERATION_STEP, OPERATION_JOIN, OPERATION_KILL };
+
+/*
+ * What goes on in the kernel for a chain, which stands still until it ends: one at most
+ * for each uid. The chain is then compared again, whatever the end was.
+ */
+struct operation {
+	enum operation_kind kind;
+	struct step step; /* join and kill: path and uid only; value is owned, may be NULL */
+	uint64_t since_ns;
+	bool is_repair;		   /* of a drift that is still open */
+	uint64_t run;		   /* join: the request that waits for it */
+	char told[ROW_DETAIL_MAX]; /* what an operator is told of it; "" = nothing yet */
+};
+
+/*
+ * CPUs that a stopped chain still has, or gets any moment, and that the ledger gives
+ * to others. Who is to get them waits too, else an exclusive container met a stranger.
+ */
+struct held_cpus {
+	char uid[POD_UID_MAX];
+	struct cpuset cpus;
+};
+
+/* The longest of all waits in the kernel, and how many there are. */
+struct waiting {
+	uint32_t nr;
+	uint64_t longest_ns;
+	char who[176], what[GROUP_PATH_MAX];
+	char path[GROUP_PATH_MAX];
+	bool is_save;
+};
+
+/* `pinfold run` that has no answer yet. */
+struct run_request {
+	uint64_t id;
+	char pod[POD_NAME_MAX * 2 + POD_UID_MAX], container[POD_CONTAINER_NAME];
+	char uid[POD_UID_MAX]; /* of the pod, once it is known */
+	pid_t pid;
+	int pidfd; /* owned */
+	bool is_joining, has_ended_init;
+};
+#define MAX_RUNS 64
 
 /* Where a container's CPUs come from, in the words of the kubelet's resource_manager_* metrics. */
 enum assignment {
@@ -64,6 +114,14 @@ enum assignment {
 };
 
 enum assignment assignment_of(const struct ledger_pod *pod, const struct grant *grant);
+
+/* Its grant is being written to the state file, and is in force once that is done. */
+struct deferred_pod {
+	struct pod_spec *spec; /* owned; NULL = none */
+	char file[ROW_PATH_MAX];
+	unsigned int line;
+	uint64_t since_ns;
+};
 
 struct counters {
 	uint64_t admitted, refused[REFUSAL_NR];
@@ -83,7 +141,7 @@ struct controller {
 	const struct policy *policy;
 	struct controller_options options;
 	struct controller_ports ports;
-	enum enforcement cpuset_files; /* the configuration's, or `enforce` for one repair */
+	enum enforcement cpuset_files; /* the configuration's, or `enforce` for one round */
 
 	struct ledger *ledger;
 	struct plan_layout layout;
@@ -117,6 +175,25 @@ struct controller {
 	bool wants_scan;
 	uint32_t nr_retries;
 	struct retry *retries; /* grows to the pods + 1 */
+	/* What goes on in the kernel. */
+	uint32_t nr_operations, max_operations;
+	struct operation *operations;
+	uint32_t nr_held;
+	struct held_cpus *held;
+	/* Steps begun and ended: a look that saw another number in between is too old. */
+	uint64_t nr_changes, changes_at_look;
+	uint64_t looking_since_ns; /* 0 = no look goes on */
+	bool has_looked, looks_again, has_told_waiting;
+	bool repairs_once; /* the next round mends drift even where the policy only audits */
+	uint32_t nr_runs;
+	struct run_request runs[MAX_RUNS];
+	const struct answer_sink *answers;
+	/* A save that goes on, and what it writes; a pod whose grant is in there. */
+	uint64_t saving_since_ns;    /* 0 = none */
+	struct text saving, durable; /* durable: after a late save, until the next one */
+	bool state_is_behind;	     /* the file lacks something of the ledger */
+	bool retries_refused;
+	struct deferred_pod deferred;
 	uint32_t nr_findings;
 	struct finding_row findings[MAX_FINDINGS];
 	struct audit audit;
@@ -127,6 +204,7 @@ struct controller {
 	struct source_sink source_sink;
 	struct groups_sink groups_sink;
 	struct kernel_sink kernel_sink;
+	struct store_sink store_sink;
 	struct faces_port faces;
 };
 
@@ -147,10 +225,17 @@ bool is_without_manifest(const struct ledger_pod *pod);
 int adopt_prepare(struct controller *controller, const struct ledger_pod *pod,
 		  const struct pod_spec *spec);
 
-/* recover.c: the state file */
+/* A deferred pod's grant is durable, or cannot be saved: it is decided once more. */
+void admission_resume(struct controller *controller, int result);
+
+/*
+ * recover.c: the state file. -EINPROGRESS: it is being written, this or an earlier
+ * record; 0 only when what the ledger says now is in the file.
+ */
 int state_save(struct controller *controller);
 /* Could it be written now? Asked before there is something to write. */
 void state_check(struct controller *controller);
+void on_state_saved(void *self, int result);
 int state_recover(struct controller *controller);
 
 /* rebuild.c: what runs keeps its CPUs when there is no usable state file */
@@ -158,6 +243,9 @@ int rebuild_from_groups(struct controller *controller);
 
 /* reconcile.c: desired − observed, applied */
 void reconcile(struct controller *controller);
+/* A step that had answered -EINPROGRESS has ended. */
+void step_ended(struct controller *controller, const struct operation *operation, int result,
+		const char *error);
 /* Somebody wrote a file of this group: it comes first at the next look. */
 void touch(struct controller *controller, const char *path);
 /*
@@ -179,6 +267,30 @@ bool pod_problem(const struct controller *controller, const struct ledger_pod *p
 		 struct pod_problem *ret_problem);
 /* The same for all pods; `ret_problems` has room for as many as the ledger has pods. */
 uint32_t pod_problems(const struct controller *controller, struct pod_problem *ret_problems);
+/* operations.c: what goes on in the kernel meanwhile */
+struct operation *operation_find(struct controller *controller, const char *uid);
+/* Room for one more, made before it begins: then operation_begin cannot fail. */
+int operations_reserve(struct controller *controller);
+struct operation *operation_begin(struct controller *controller, enum operation_kind kind,
+				  const struct step *step);
+void operations_free(struct controller *controller);
+void on_group_completed(void *self, const char *path, int result, const char *error);
+void on_looked(void *self);
+void hold_cpus(struct controller *controller, const char *uid, const struct cpuset *cpus);
+/* What writes that go on may give their containers, though the ledger does not any more. */
+void hold_in_flight(struct controller *controller, const struct group_tree *desired);
+/* "pod namespace/name", "the workload root" */
+void chain_label(const struct controller *controller, const char *uid, char *text, size_t size);
+void operations_longest(const struct controller *controller, struct waiting *ret_waiting);
+void operations_sentence(const struct controller *controller, const struct waiting *waiting,
+			 char *text, size_t size);
+void operation_describe(const struct controller *controller, const struct operation *operation,
+			struct waiting *ret_waiting);
+/* Does one wait for so long? The sentence says which. */
+bool operations_overdue(const struct controller *controller, uint64_t deadline_ns, char *reason,
+			size_t size);
+/* Make the finding or take it back; each second, and when an operation ends. */
+void operations_tell(struct controller *controller);
 
 /* guard.c: how the guard stands in the kernel, as findings and events */
 void look_at_guard(struct controller *controller);
@@ -195,8 +307,16 @@ bool container_of_path(const struct controller *controller, const char *path, ch
 
 /* report.c, command.c, measure.c: the faces */
 int report_query(void *self, const char *object, struct json_object **ret_json);
-int command_run(void *self, const char *object, const char *command, struct json_object *body,
-		pid_t peer_pid, struct json_object **ret_json, unsigned int *ret_status);
+int command_run(void *self, uint64_t request, const char *object, const char *command,
+		struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
+		unsigned int *ret_status);
+void command_listen(void *self, const struct answer_sink *sink);
+void command_withdraw(void *self, uint64_t request, char *ret_why, size_t size);
+/* Requests that waited for a chain or for a look are tried again. */
+void runs_advance(struct controller *controller);
+void join_ended(struct controller *controller, const struct operation *operation, int result,
+		const char *error);
+void runs_free(struct controller *controller);
 int measure_page(void *self, bool openmetrics, struct text *out);
 
 void want_wake(struct controller *controller, uint64_t delay_ns);
@@ -206,6 +326,9 @@ uint64_t now_ns(const struct controller *controller);
 /* As controller_finding, but beside others of that name instead of in their place. */
 void add_finding(struct controller *controller, const char *name, const char *message,
 		 const char *remedy);
+/* As controller_finding, for a message that changes with time: the log has the first only. */
+void controller_update_finding(struct controller *controller, const char *name, const char *message,
+			       const char *remedy);
 /* A finding for each option of the configuration that has no effect in this version. */
 void find_unbuilt(struct controller *controller);
 /* Group of a container or pod in the desired tree, NULL = none. */

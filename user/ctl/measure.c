@@ -61,6 +61,10 @@ FAMILY(program_runs, "pinfold_bpf_program_runs_total", METRIC_COUNTER, NULL,
        "Runs of our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
 FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
        "Events the ring buffer had no room for.");
+FAMILY(operations_waiting, "pinfold_operations_waiting", METRIC_GAUGE, NULL,
+       "Operations that have not returned from the kernel yet.");
+FAMILY(operation_wait, "pinfold_operation_longest_wait_seconds", METRIC_GAUGE, "seconds",
+       "Time that the longest of them has waited so far.");
 FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
        "Things an operator should look at; `pinfold node show` names them.");
 FAMILY(readiness, "pinfold_ready", METRIC_GAUGE, NULL,
@@ -421,6 +425,7 @@ int measure_page(void *self, bool openmetrics, struct text *out)
 		calloc(controller->desired.nr_groups + 1, sizeof(*rows));
 	uint64_t started = now_ns(controller);
 	struct exposition page;
+	struct waiting waiting;
 	uint32_t nr;
 
 	if (!rows)
@@ -431,6 +436,11 @@ int measure_page(void *self, bool openmetrics, struct text *out)
 	write_decisions(controller, &page);
 	write_drift(controller, &page);
 	write_guard(controller, &page);
+	operations_longest(controller, &waiting);
+	exposition_family(&page, &operations_waiting);
+	exposition_count(&page, NO_LABELS, waiting.nr);
+	exposition_family(&page, &operation_wait);
+	exposition_seconds(&page, NO_LABELS, waiting.longest_ns);
 	write_readiness(controller, &page);
 	nr = measure_containers(controller, rows);
 	if (controller->options.config->metrics.level >= METRICS_POD)

@@ -305,6 +305,13 @@ struct store_sink {
 };
 
 /* --- faces: what user/serve asks of the controller -------------------------------------------- */
+struct answer_sink {
+	void *self;
+	/* *takes* json. */
+	void (*answered)(void *self, uint64_t request, unsigned int status,
+			 struct json_object *json);
+};
+
 struct faces_port {
 	void *self;
 	/*
@@ -315,11 +322,19 @@ struct faces_port {
 	/*
 	 * POST /v1/<object>/<command> with a JSON body (may be NULL), from a peer that the
 	 * socket has identified. Answers with *ret_json (owned by the caller) and an HTTP
-	 * status in *ret_status; an error body is {"error": …}.
+	 * status in *ret_status; an error body is {"error": …}. -EINPROGRESS: the answer
+	 * comes through the answer_sink, under the number `request`.
 	 */
-	int (*command)(void *self, const char *object, const char *command,
+	int (*command)(void *self, uint64_t request, const char *object, const char *command,
 		       struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
 		       unsigned int *ret_status);
+	/* Where late answers go; borrowed. NULL = nobody takes them any more. */
+	void (*listen)(void *self, const struct answer_sink *sink);
+	/*
+	 * Nobody waits for this answer any more, and none comes; why it is late, in a
+	 * sentence. What the kernel has begun for it goes on.
+	 */
+	void (*withdraw)(void *self, uint64_t request, char *ret_why, size_t size);
 	/* The page of metrics in either format. */
 	int (*metrics)(void *self, bool openmetrics, struct text *out);
 	/* Live and ready; a sentence when not. */

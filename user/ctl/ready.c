@@ -42,10 +42,19 @@ bool pod_problem(const struct controller *controller, const struct ledger_pod *p
 		*ret_problem = (struct pod_problem){uid, "unknown", controller->look_problem};
 		return true;
 	}
+	for (uint32_t i = 0; i < controller->nr_operations; i++)
+		if (!strcmp(controller->operations[i].step.uid, uid) &&
+		    *controller->operations[i].told) {
+			*ret_problem = (struct pod_problem){uid, "waiting",
+							    controller->operations[i].told};
+			return true;
+		}
 	for (uint32_t i = 0; i < controller->nr_retries; i++)
 		if (!strcmp(controller->retries[i].uid, uid)) {
-			*ret_problem =
-				(struct pod_problem){uid, "failed", controller->retries[i].error};
+			bool held = controller->retries[i].progress == CHAIN_HELD;
+
+			*ret_problem = (struct pod_problem){uid, held ? "waiting" : "failed",
+							    controller->retries[i].error};
 			return true;
 		}
 	/* What we wrote last is what the ledger said at that time. */
@@ -67,6 +76,16 @@ uint32_t pod_problems(const struct controller *controller, struct pod_problem *r
 	return nr;
 }
 
+/* Something goes on for it, and for no longer than that may take. */
+static bool has_time_left(const struct controller *controller, const char *uid)
+{
+	for (uint32_t i = 0; i < controller->nr_operations; i++)
+		if (!strcmp(controller->operations[i].step.uid, uid))
+			return now_ns(controller) - controller->operations[i].since_ns <
+			       OPERATION_DEADLINE_NS;
+	return false;
+}
+
 /* Names the first, counts the others. */
 static bool all_pods_held(const struct controller *controller, char *reason, size_t size)
 {
@@ -77,7 +96,8 @@ static bool all_pods_held(const struct controller *controller, char *reason, siz
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
-		if (!pod_problem(controller, pod, &problem) || nr++)
+		if (!pod_problem(controller, pod, &problem) ||
+		    has_time_left(controller, pod->spec->uid) || nr++)
 			continue;
 		first = problem;
 		pod_label(pod->spec, name, sizeof(name));
@@ -111,6 +131,10 @@ bool is_ready(void *self, char *reason, size_t size)
 
 	if (!controller->started)
 		snprintf(reason, size, "starting");
+	else if (!controller->has_looked)
+		snprintf(reason, size, "the cgroups have not been looked at yet");
+	else if (operations_overdue(controller, OPERATION_DEADLINE_NS, reason, size))
+		return false;
 	else if (!controller->source_complete)
 		snprintf(reason, size, "the manifests have not been read whole yet");
 	else if (!controller->state_writable)

@@ -38,16 +38,21 @@ static struct retry *find_retry(struct controller *controller, const char *uid)
 	return NULL;
 }
 
-/* Judged once a round: a chain that failed in it does not go on because the round takes long. */
+/*
+ * In the kernel, or judged once a round: a chain that failed in it does not go on because
+ * the round takes long.
+ */
 static bool chain_waits(struct controller *controller, const char *uid)
 {
 	const struct retry *retry = find_retry(controller, uid);
 
+	if (operation_find(controller, uid))
+		return true;
 	return retry && retry->progress != CHAIN_TRIED;
 }
 
-static void fail_chain(struct controller *controller, const struct step *step, int error_code,
-		       const char *error)
+static struct retry *note_retry(struct controller *controller, const struct step *step,
+				const char *error)
 {
 	struct retry *retry = find_retry(controller, step->uid);
 
@@ -59,20 +64,34 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 			/* The resync tries again; until then nothing counts as held. */
 			snprintf(controller->look_problem, sizeof(controller->look_problem),
 				 "out of memory while recording a failed step: %s", error);
-			return;
+			return NULL;
 		}
 		controller->retries = grown;
 		retry = &grown[controller->nr_retries++];
-		*retry = (struct retry){.delay_ns = RETRY_FIRST_NS};
+		*retry = (struct retry){0};
 		snprintf(retry->uid, sizeof(retry->uid), "%s", step->uid);
-	} else if (retry->delay_ns < RETRY_LONGEST_NS) {
-		retry->delay_ns *= 2;
 	}
-	retry->progress = CHAIN_FAILED;
-	retry->due_ns = now_ns(controller) + retry->delay_ns;
-	if (strcmp(retry->error, error))
-		log_err(error_code, "apply: %s", error);
 	snprintf(retry->error, sizeof(retry->error), "%s", error);
+	return retry;
+}
+
+static void fail_chain(struct controller *controller, const struct step *step, int error_code,
+		       const char *error)
+{
+	struct retry *retry = find_retry(controller, step->uid);
+
+	if (!retry || strcmp(retry->error, error))
+		log_err(error_code, "apply: %s", error);
+	retry = note_retry(controller, step, error);
+
+	if (!retry)
+		return;
+	retry->progress = CHAIN_FAILED;
+	if (!retry->delay_ns)
+		retry->delay_ns = RETRY_FIRST_NS;
+	else if (retry->delay_ns < RETRY_LONGEST_NS)
+		retry->delay_ns *= 2;
+	retry->due_ns = now_ns(controller) + retry->delay_ns;
 	want_wake(controller, retry->delay_ns);
 }
 
@@ -112,7 +131,8 @@ static void begin_round(struct controller *controller)
 static void end_round(struct controller *controller)
 {
 	for (uint32_t i = controller->nr_retries; i-- > 0;)
-		if (controller->retries[i].progress == CHAIN_TRIED)
+		if (controller->retries[i].progress == CHAIN_TRIED &&
+		    !operation_find(controller, controller->retries[i].uid))
 			clear_retry(controller, controller->retries[i].uid);
 }
 
@@ -241,35 +261,169 @@ static void close_gone_drift(struct controller *controller, const struct plan *p
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
-static int apply_step(struct controller *controller, const struct step *step)
+static struct cpuset parse_cpus(const char *text)
+{
+	struct cpuset cpus = CPUSET_EMPTY;
+
+	if (text && cpuset_parse(text, strlen(text), &cpus))
+		return CPUSET_EMPTY;
+	return cpus;
+}
+
+static bool is_cpu_step(const struct step *step)
+{
+	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS &&
+	       step->role == GROUP_CONTAINER;
+}
+
+/* This step is not done: what its container was to give up stays with it for now. */
+static void hold_unreleased(struct controller *controller, const struct group_tree *desired,
+			    const struct group_tree *observed, const struct step *step)
+{
+	const struct group *group = group_tree_find(observed, step->path);
+	struct cpuset has, keeps;
+	const char *value;
+
+	if (!is_cpu_step(step))
+		return;
+	has = parse_cpus(step->old);
+	/* Without a list of its own it runs wherever its parent may, if anything runs there. */
+	if (cpuset_is_empty(&has) && group && group->populated)
+		has = controller->topology->all;
+	value = final_value(desired, step);
+	keeps = parse_cpus(value ? value : step->value);
+	cpuset_subtract(&has, &keeps);
+	hold_cpus(controller, step->uid, &has);
+}
+
+/* Would this step put its container on CPUs that another one has not left yet? */
+static const struct held_cpus *find_holder(const struct controller *controller,
+					   const struct step *step, struct cpuset *ret_cpus)
+{
+	struct cpuset gained, had;
+
+	if (!controller->nr_held || !is_cpu_step(step))
+		return NULL;
+	gained = parse_cpus(step->value);
+	had = parse_cpus(step->old);
+	cpuset_subtract(&gained, &had);
+	for (uint32_t i = 0; i < controller->nr_held; i++) {
+		const struct held_cpus *held = &controller->held[i];
+
+		if (!strcmp(held->uid, step->uid) || !cpuset_intersects(&held->cpus, &gained))
+			continue;
+		*ret_cpus = held->cpus;
+		cpuset_intersect(ret_cpus, &gained);
+		return held;
+	}
+	return NULL;
+}
+
+static bool is_held(struct controller *controller, const struct step *step)
+{
+	const struct held_cpus *holder;
+	const struct retry *retry;
+	struct retry *own;
+	char cpus[96], who[160], error[GROUP_ERROR_MAX];
+	struct cpuset shared;
+
+	holder = find_holder(controller, step, &shared);
+	if (!holder)
+		return false;
+	cpuset_format(&shared, cpus, sizeof(cpus));
+	chain_label(controller, holder->uid, who, sizeof(who));
+	retry = find_retry(controller, holder->uid);
+	snprintf(error, sizeof(error),
+		 "%.80s/%s waits for CPUs %.50s, which %.70s still has: %.60s", step->path,
+		 group_file_name(step->file), cpus, who,
+		 operation_find(controller, holder->uid) || !retry
+			 ? "its own step waits in the kernel"
+			 : retry->error);
+	own = find_retry(controller, step->uid);
+	if (!own || strcmp(own->error, error))
+		log_info("apply: %s", error);
+	own = note_retry(controller, step, error);
+	if (own) {
+		own->progress = CHAIN_HELD;
+		own->due_ns = 0;
+	}
+	return true;
+}
+
+static void step_done(struct controller *controller, const struct step *step)
+{
+	controller->counters.steps_applied++;
+	if (step->kind != STEP_WRITE)
+		controller->groups_changed = true;
+}
+
+static void step_failed(struct controller *controller, const struct step *step, bool is_repair,
+			int error_code, const char *error)
+{
+	controller->counters.steps_failed++;
+	if (is_repair) {
+		controller->counters.drift_failed++;
+		controller->counters.failed_by_attribute[step->file]++;
+	}
+	fail_chain(controller, step, error_code, error);
+}
+
+void step_ended(struct controller *controller, const struct operation *operation, int result,
+		const char *error)
+{
+	const struct step *step = &operation->step;
+	struct drift_row *row = NULL;
+
+	if (result) {
+		step_failed(controller, step, operation->is_repair, result, error);
+		return;
+	}
+	step_done(controller, step);
+	if (operation->is_repair)
+		row = audit_open_drift(&controller->audit, step->path, attribute_name(step->file));
+	if (row && step->value && !strcmp(step->value, row->wanted))
+		note_repair(controller, step, row);
+}
+
+static int apply_step(struct controller *controller, const struct step *step,
+		      struct drift_row *drift)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	char error[GROUP_ERROR_MAX] = "";
 	int r;
 
-	r = groups->apply(groups->self, step, error);
-	crash_point("plan_step");
-	if (r) {
-		controller->counters.steps_failed++;
-		fail_chain(controller, step, r, *error ? error : strerror(-r));
-		return r;
+	r = operations_reserve(controller);
+	if (!r) {
+		controller->nr_changes++;
+		r = groups->apply(groups->self, step, error);
+		crash_point("plan_step");
 	}
-	controller->counters.steps_applied++;
-	if (step->kind != STEP_WRITE)
-		controller->groups_changed = true;
-	return 0;
+	if (r == -EINPROGRESS)
+		operation_begin(controller, OPERATION_STEP, step)->is_repair = drift;
+	else if (r)
+		step_failed(controller, step, drift, r, *error ? error : strerror(-r));
+	else
+		step_done(controller, step);
+	if (!r && drift && !strcmp(step->value, drift->wanted))
+		note_repair(controller, step, drift);
+	return r;
 }
 
+/*
+ * Strangers leave before the owner arrives: where one does not leave, because its step
+ * waits or fails, the owner is held too. Chains that have nothing to do with it go on.
+ */
 static void apply_plan(struct controller *controller, const struct group_tree *desired,
-		       const struct plan *plan)
+		       const struct group_tree *observed, const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->nr_steps; i++) {
 		const struct step *step = &plan->steps[i];
 		struct drift_row *row = NULL;
-		int r;
 
-		if (chain_waits(controller, step->uid))
+		if (chain_waits(controller, step->uid)) {
+			hold_unreleased(controller, desired, observed, step);
 			continue;
+		}
 		if (is_drift(controller, desired, step)) {
 			row = note_drift(controller, step, final_value(desired, step));
 			if (!may_repair(controller)) {
@@ -277,15 +431,8 @@ static void apply_plan(struct controller *controller, const struct group_tree *d
 				continue;
 			}
 		}
-		r = apply_step(controller, step);
-		if (!row)
-			continue;
-		if (r) {
-			controller->counters.drift_failed++;
-			controller->counters.failed_by_attribute[step->file]++;
-		} else if (!strcmp(step->value, row->wanted)) {
-			note_repair(controller, step, row);
-		}
+		if (is_held(controller, step) || apply_step(controller, step, row))
+			hold_unreleased(controller, desired, observed, step);
 	}
 }
 
@@ -297,8 +444,8 @@ void choose_tier(struct controller *controller)
 	const struct config *config = controller->options.config;
 	char scope[GROUP_PATH_MAX] = "", message[ROW_DETAIL_MAX];
 	uint32_t nr_tasks = 0;
+	int r;
 
-	controller->layout.root_partition = false;
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
 		controller_finding(
@@ -306,10 +453,14 @@ void choose_tier(struct controller *controller)
 			"user tasks of the host may run on CPUs that pods hold",
 			"strict-cpu-reservation with hostTasks: reserved and partitions: "
 			"auto keeps them off");
+		controller->layout.root_partition = false;
 		return;
 	}
-	if (!groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope)) && *scope &&
-	    config->host_tasks == HOST_TASKS_AUTO) {
+	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
+	/* What cannot be told now changes nothing that is in force. */
+	if (r == -EINPROGRESS && controller->started)
+		return;
+	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
 		snprintf(
 			message, sizeof(message),
 			"%.180s runs outside the workload root; a partition would push it onto the "
@@ -317,6 +468,7 @@ void choose_tier(struct controller *controller)
 			scope);
 		controller_finding(controller, "tier1_not_in_use", message,
 				   "write hostTasks: reserved to accept that");
+		controller->layout.root_partition = false;
 		return;
 	}
 	log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
@@ -363,15 +515,48 @@ static int fail_look(struct controller *controller, int error_code, const char *
 	return error_code;
 }
 
-static int look(struct controller *controller, struct group_tree *ret_desired,
-		struct plan *ret_plan)
+/* A look that took long is taken only if nothing of ours happened meanwhile. */
+static int observe(struct controller *controller, struct group_tree *ret_observed)
 {
 	const struct groups_port *groups = controller->ports.groups;
+	bool was_looking = controller->looking_since_ns;
+	int r;
+
+	r = groups->observe(groups->self, ret_observed);
+	if (was_looking && r != -EINPROGRESS) {
+		controller->looking_since_ns = 0;
+		if (controller->changes_at_look != controller->nr_changes) {
+			group_tree_fini(ret_observed);
+			was_looking = false;
+			r = groups->observe(groups->self, ret_observed);
+		}
+	}
+	if (r != -EINPROGRESS) {
+		if (controller->looks_again)
+			want_wake(controller, 0);
+		controller->looks_again = false;
+		return r;
+	}
+	if (was_looking) {
+		/* Who asked now may know of something that this look has passed already. */
+		controller->looks_again = true;
+		return r;
+	}
+	controller->looking_since_ns = now_ns(controller);
+	controller->changes_at_look = controller->nr_changes;
+	return r;
+}
+
+static int look(struct controller *controller, struct group_tree *ret_desired,
+		struct group_tree *ret_observed, struct plan *ret_plan)
+{
 	struct group_tree observed cleanup(group_tree_fini) = {0};
 	struct group_tree desired cleanup(group_tree_fini) = {0};
 	int r;
 
-	r = groups->observe(groups->self, &observed);
+	r = observe(controller, &observed);
+	if (r == -EINPROGRESS)
+		return r;
 	if (r && r != -ENOENT)
 		return fail_look(controller, r, "the cgroups cannot be read");
 	r = plan_desired(controller->ledger, &controller->layout, &desired);
@@ -384,6 +569,8 @@ static int look(struct controller *controller, struct group_tree *ret_desired,
 	*controller->look_problem = '\0';
 	*ret_desired = desired;
 	desired = (struct group_tree){0};
+	*ret_observed = observed;
+	observed = (struct group_tree){0};
 	return 0;
 }
 
@@ -414,7 +601,7 @@ static void mend_container(struct controller *controller, struct group *wanted)
 	memcpy(found->uid, wanted->uid, sizeof(found->uid));
 	memcpy(found->container, wanted->container, sizeof(found->container));
 	if (!plan_make(&desired, &observed, &plan))
-		apply_plan(controller, &desired, &plan);
+		apply_plan(controller, &desired, &observed, &plan);
 }
 
 void reconcile_touched(struct controller *controller)
@@ -459,22 +646,35 @@ static void rewatch(struct controller *controller)
 
 void reconcile(struct controller *controller)
 {
+	struct group_tree observed cleanup(group_tree_fini) = {0};
+	enum enforcement before = controller->cpuset_files;
 	struct group_tree desired = {0};
 	struct plan plan cleanup(plan_fini) = {0};
+	int r;
 
 	controller->last_resync_ns = now_ns(controller);
 	if (controller->options.dry_run)
 		return;
-	if (look(controller, &desired, &plan)) {
-		want_wake(controller, LOOK_AGAIN_NS);
+	r = look(controller, &desired, &observed, &plan);
+	if (r) {
+		if (r != -EINPROGRESS)
+			want_wake(controller, LOOK_AGAIN_NS);
 		return;
 	}
+	controller->has_looked = true;
 	controller->counters.reconciles++;
+	/* What is held is found anew from what was seen. */
+	controller->nr_held = 0;
+	hold_in_flight(controller, &desired);
 	forget_done_chains(controller, &plan);
 	close_gone_drift(controller, &plan);
 	begin_round(controller);
+	if (controller->repairs_once)
+		controller->cpuset_files = ENFORCEMENT_ENFORCE;
 	if (controller->options.config->mode == MODE_ALLOCATE)
-		apply_plan(controller, &desired, &plan);
+		apply_plan(controller, &desired, &observed, &plan);
+	controller->cpuset_files = before;
+	controller->repairs_once = false;
 	end_round(controller);
 	tell_leftovers(controller);
 	group_tree_fini(&controller->desired);
@@ -487,13 +687,16 @@ void reconcile(struct controller *controller)
 		controller->ledger_changed = false;
 		controller->groups_changed = false;
 	}
+	operations_tell(controller);
+	runs_advance(controller);
 }
 
 int controller_print_plan(struct controller *controller, struct text *out)
 {
 	struct group_tree desired cleanup(group_tree_fini) = {0};
+	struct group_tree observed cleanup(group_tree_fini) = {0};
 	struct plan plan cleanup(plan_fini) = {0};
-	int r = look(controller, &desired, &plan);
+	int r = look(controller, &desired, &observed, &plan);
 
 	if (r)
 		return r;

@@ -28,17 +28,11 @@ static void note_unwritable(struct controller *controller, const char *why)
 			   "owner or mode is looked at again when pinfoldd restarts");
 }
 
-int state_save(struct controller *controller)
+static int note_saved(struct controller *controller, int r)
 {
 	const struct store_port *store = controller->ports.store;
-	cleanup_text struct text text = {0};
 	const char *why;
-	int r;
 
-	if (controller->options.dry_run)
-		return 0;
-	state_encode(controller->ledger, controller->options.boot_id, &text);
-	r = text.error ? text.error : store->save(store->self, text.data, text.len);
 	if (r) {
 		controller->counters.state_failed++;
 		why = store->problem(store->self);
@@ -62,6 +56,58 @@ void state_check(struct controller *controller)
 	/* Once it can be again, the next sweep saves and takes this back. */
 	if (why && controller->state_writable)
 		note_unwritable(controller, why);
+}
+
+static bool is_durable(const struct controller *controller, const struct text *text)
+{
+	return controller->durable.data && controller->durable.len == text->len &&
+	       !memcmp(controller->durable.data, text->data, text->len);
+}
+
+int state_save(struct controller *controller)
+{
+	const struct store_port *store = controller->ports.store;
+	cleanup_text struct text text = {0};
+	int r;
+
+	if (controller->options.dry_run)
+		return 0;
+	state_encode(controller->ledger, controller->options.boot_id, &text);
+	if (!text.error && controller->saving_since_ns) {
+		controller->state_is_behind = true;
+		return -EINPROGRESS;
+	}
+	controller->state_is_behind = false;
+	if (!text.error && is_durable(controller, &text))
+		return 0;
+	text_fini(&controller->durable);
+	r = text.error ? text.error : store->save(store->self, text.data, text.len);
+	if (r != -EINPROGRESS)
+		return note_saved(controller, r);
+	controller->saving = text;
+	text = (struct text){0};
+	controller->saving_since_ns = now_ns(controller);
+	return r;
+}
+
+void on_state_saved(void *self, int result)
+{
+	struct controller *controller = self;
+
+	controller->saving_since_ns = 0;
+	/* What was written may be a transaction that is not in the ledger: it is looked at anew. */
+	controller->state_is_behind = true;
+	if (result) {
+		text_fini(&controller->saving);
+	} else {
+		controller->durable = controller->saving;
+		controller->saving = (struct text){0};
+	}
+	controller->retries_refused |= !result && !controller->state_writable;
+	note_saved(controller, result);
+	admission_resume(controller, result);
+	operations_tell(controller);
+	want_wake(controller, 0);
 }
 
 /* What could not be used goes aside under a name that says when. */

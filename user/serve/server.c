@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * libmicrohttpd in its epoll mode, driven by the agent's own loop: no thread,
- * so the controller needs no lock.
+ * so the controller needs no lock. A request whose answer takes its time is
+ * suspended: its connection is left alone until the answer or its deadline comes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,6 +42,7 @@ struct peer {
 	bool ended;	   /* shut down by us; libmicrohttpd has yet to close it */
 	struct sockaddr_storage address;
 	uint64_t deadline_usec;
+	struct request *suspended; /* NULL: libmicrohttpd has the connection */
 };
 
 struct listener {
@@ -54,6 +56,8 @@ struct listener {
 
 struct server {
 	const struct faces_port *faces;
+	struct answer_sink answers;
+	uint64_t next_request;
 	struct listener metrics, api;
 	int runtime_dir_fd; /* borrowed */
 	char socket_name[64];
@@ -64,7 +68,19 @@ struct server {
 struct request {
 	struct text body;
 	bool too_large;
+	/* Suspended: under this number the answer comes. */
+	uint64_t id;
+	struct MHD_Connection *connection;
+	struct peer *peer;
+	unsigned int status;	    /* of the answer; 0 = none yet */
+	struct json_object *answer; /* owned */
 };
+
+/*
+ * A late answer is given up so long before the connection's deadline, so that there is
+ * time to say why.
+ */
+#define SUSPENDED_LEAST_USEC 1000000ULL
 
 static void free_response(struct MHD_Response **response)
 {
@@ -227,10 +243,39 @@ static struct json_object *parse_body(const struct text *body, const char **ret_
 	return object;
 }
 
+static struct peer *peer_at(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result suspend(struct MHD_Connection *connection, struct request *request)
+{
+	request->peer = peer_at(connection);
+	if (!request->peer)
+		return MHD_NO;
+	request->connection = connection;
+	request->peer->suspended = request;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
+}
+
+/* *takes* answer. The handler is called once more and finds it. */
+static void resume(struct request *request, unsigned int status, struct json_object *answer)
+{
+	request->peer->suspended = NULL;
+	request->status = status;
+	request->answer = answer;
+	MHD_resume_connection(request->connection);
+}
+
 static enum MHD_Result answer_command(struct server *server, struct MHD_Connection *connection,
-				      const char *path, const struct text *body, pid_t peer_pid)
+				      const char *path, struct request *pending, pid_t peer_pid)
 {
 	struct json_object *request cleanup(put_json) = NULL;
+	const struct text *body = &pending->body;
 	struct json_object *reply cleanup(put_json) = NULL;
 	unsigned int status = MHD_HTTP_OK;
 	const char *slash = strchr(path, '/'), *error;
@@ -245,8 +290,11 @@ static enum MHD_Result answer_command(struct server *server, struct MHD_Connecti
 			"POST /v1/%.64s: the body is not acceptable JSON: %s; send one "
 			"object",
 			path, error);
-	r = server->faces->command(server->faces->self, object, slash ? slash + 1 : "", request,
-				   peer_pid, &reply, &status);
+	pending->id = ++server->next_request;
+	r = server->faces->command(server->faces->self, pending->id, object, slash ? slash + 1 : "",
+				   request, peer_pid, &reply, &status);
+	if (r == -EINPROGRESS)
+		return suspend(connection, pending);
 	if (r == -ENOENT)
 		return respond_error(connection, MHD_HTTP_NOT_FOUND,
 				     "POST /v1/%.64s: no such command", path);
@@ -257,10 +305,13 @@ static enum MHD_Result answer_command(struct server *server, struct MHD_Connecti
 }
 
 static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *connection,
-				  const char *url, const char *method, const struct text *body)
+				  const char *url, const char *method, struct request *request)
 {
 	struct ucred peer;
 	int r;
+
+	if (request->status)
+		return respond_json(connection, request->status, request->answer);
 
 	r = peer_of(connection, &peer);
 	if (r || peer.uid != 0)
@@ -273,7 +324,7 @@ static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *
 	if (!strcmp(method, MHD_HTTP_METHOD_GET))
 		return answer_query(server, connection, url + 4);
 	if (!strcmp(method, MHD_HTTP_METHOD_POST))
-		return answer_command(server, connection, url + 4, body, peer.pid);
+		return answer_command(server, connection, url + 4, request, peer.pid);
 	return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "%.16s: use GET or POST",
 			     method);
 }
@@ -313,7 +364,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 			return result;
 	}
 	if (listener->kind == LISTENER_API)
-		return answer_api(listener->server, connection, url, method, &request->body);
+		return answer_api(listener->server, connection, url, method, request);
 	return respond_error(connection, MHD_HTTP_NOT_FOUND,
 			     "%.64s: paths here are /metrics, /healthz and /readyz", url);
 }
@@ -358,6 +409,18 @@ static unsigned int count_of_host(const struct listener *listener, const struct 
 	return nr;
 }
 
+/* Its answer does not come in time: the peer is told what it waits for. */
+static void give_up(struct listener *listener, struct request *request)
+{
+	const struct faces_port *faces = listener->server->faces;
+	struct json_object *body = json_object_new_object();
+	char why[512];
+
+	faces->withdraw(faces->self, request->id, why, sizeof(why));
+	json_object_object_add(body, "error", json_object_new_string(why));
+	resume(request, MHD_HTTP_SERVICE_UNAVAILABLE, body);
+}
+
 /*
  * A newcomer always gets a place: the oldest connection of the host that holds the most of
  * them makes room. A request is read as soon as it arrives, so an old connection is one that
@@ -380,8 +443,12 @@ static void make_room(struct listener *listener)
 			victim = peer;
 		}
 	}
-	if (victim)
-		end_peer(victim);
+	if (!victim)
+		return;
+	/* libmicrohttpd sees the end of a connection that it has back only. */
+	if (victim->suspended)
+		give_up(listener, victim->suspended);
+	end_peer(victim);
 }
 
 static void forget_peer(struct listener *listener, struct peer *peer)
@@ -442,8 +509,19 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **s
 	if (!request)
 		return;
 	text_fini(&request->body);
+	json_object_put(request->answer);
 	free(request);
 	*state = NULL;
+}
+
+static uint64_t deadline_of(const struct listener *listener, const struct peer *peer)
+{
+	uint64_t last_usec = listener->timeout_usec / 2;
+
+	if (!peer->suspended)
+		return peer->deadline_usec;
+	return peer->deadline_usec -
+	       (last_usec < SUSPENDED_LEAST_USEC ? last_usec : SUSPENDED_LEAST_USEC);
 }
 
 /* Ends those whose time is over; the next deadline of the others, or UINT64_MAX. */
@@ -454,10 +532,12 @@ static uint64_t end_late_peers(struct listener *listener)
 	for (struct peer *peer = listener->peers; peer; peer = peer->next) {
 		if (peer->ended)
 			continue;
+		if (peer->suspended && deadline_of(listener, peer) <= now)
+			give_up(listener, peer->suspended);
 		if (peer->deadline_usec <= now)
 			end_peer(peer);
-		else if (peer->deadline_usec < next)
-			next = peer->deadline_usec;
+		else if (deadline_of(listener, peer) < next)
+			next = deadline_of(listener, peer);
 	}
 	return next;
 }
@@ -479,6 +559,29 @@ static void run_daemon(struct listener *listener)
 				    due_usec == UINT64_MAX ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
+static struct request *find_suspended(const struct listener *listener, uint64_t id)
+{
+	for (struct peer *peer = listener->peers; peer; peer = peer->next)
+		if (peer->suspended && peer->suspended->id == id)
+			return peer->suspended;
+	return NULL;
+}
+
+static void on_answered(void *self, uint64_t id, unsigned int status, struct json_object *json)
+{
+	struct server *server = self;
+	struct request *request = find_suspended(&server->api, id);
+
+	if (!request) {
+		json_object_put(json);
+		return;
+	}
+	resume(request, status, json);
+	/* Not from here: this may be within a call of libmicrohttpd's for another peer. */
+	sd_event_source_set_time(server->api.timer, 0);
+	sd_event_source_set_enabled(server->api.timer, SD_EVENT_ONESHOT);
+}
+
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *data)
 {
 	run_daemon(data);
@@ -498,14 +601,13 @@ static int listener_start(struct listener *listener, int listen_fd, sd_event *ev
 	const union MHD_DaemonInfo *info;
 	int r;
 
-	listener->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request,
-					    listener, MHD_OPTION_LISTEN_SOCKET, owned_fd,
-					    MHD_OPTION_CONNECTION_LIMIT,
-					    (unsigned int)(SERVER_MAX_CONNECTIONS + LEAVING_MAX),
-					    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 * 1024),
-					    MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
-					    MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
-					    MHD_OPTION_END);
+	listener->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request,
+		listener, MHD_OPTION_LISTEN_SOCKET, owned_fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)(SERVER_MAX_CONNECTIONS + LEAVING_MAX),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 * 1024),
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, listener, MHD_OPTION_END);
 	if (!listener->daemon)
 		return -EIO;
 	TAKE_FD(owned_fd);
@@ -525,6 +627,10 @@ static void listener_stop(struct listener *listener)
 {
 	sd_event_source_disable_unref(listener->readable);
 	sd_event_source_disable_unref(listener->timer);
+	/* libmicrohttpd does not stop with a connection suspended. */
+	for (struct peer *peer = listener->peers; peer; peer = peer->next)
+		if (peer->suspended)
+			give_up(listener, peer->suspended);
 	if (listener->daemon)
 		MHD_stop_daemon(listener->daemon);
 }
@@ -636,6 +742,9 @@ int server_open(const struct server_options *options, const struct faces_port *f
 		return log_err(-ENOMEM, "serve");
 	server->faces = faces;
 	server->runtime_dir_fd = options->runtime_dir_fd;
+	server->answers = (struct answer_sink){server, on_answered};
+	if (faces->listen)
+		faces->listen(faces->self, &server->answers);
 	server->metrics = (struct listener){.server = server, .kind = LISTENER_METRICS};
 	server->api = (struct listener){.server = server, .kind = LISTENER_API};
 	server->metrics.timeout_usec = server->api.timeout_usec =
@@ -673,6 +782,8 @@ void server_close(struct server *server)
 		return;
 	listener_stop(&server->metrics);
 	listener_stop(&server->api);
+	if (server->faces->listen)
+		server->faces->listen(server->faces->self, NULL);
 	if (server->bound)
 		unlinkat(server->runtime_dir_fd, server->socket_name, 0);
 	free(server);

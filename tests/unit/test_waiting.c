@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * The controller while something waits in the kernel or on the disk: the pod it is
+ * for stands still, and who is to get its CPUs; all others go on, and an operator is
+ * told. After each step the world is looked at: no exclusive container ever shares a
+ * CPU with anybody.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+#include "lib/log.h"
+#include "lib/text.h"
+
+#define SECOND 1000000000ULL
+
+static void cpus_of(const struct fake_group *group, struct cpuset *ret_cpus)
+{
+	const char *text = group->files[GROUP_CPUSET_CPUS];
+
+	*ret_cpus = CPUSET_EMPTY;
+	cpuset_parse(text, strlen(text), ret_cpus);
+}
+
+static void look_for_overlap(const struct step *step)
+{
+	for (uint32_t i = 0; i < fake->nr_groups; i++) {
+		const struct fake_group *owner = fake_at(i);
+		struct cpuset own, other;
+
+		if (owner->role != GROUP_CONTAINER || !strstr(owner->path, "exclusive"))
+			continue;
+		cpus_of(owner, &own);
+		for (uint32_t j = 0; j < fake->nr_groups; j++) {
+			if (j == i || fake_at(j)->role != GROUP_CONTAINER)
+				continue;
+			cpus_of(fake_at(j), &other);
+			if (cpuset_intersects(&own, &other))
+				fake->overlap_seen = true;
+		}
+	}
+}
+
+static int watch_overlap(void **state)
+{
+	int r = set_up(state);
+
+	fake->on_step = look_for_overlap;
+	return r;
+}
+
+static void be_slow_with(const char *path, enum group_file file)
+{
+	snprintf(fake->slow_path, sizeof(fake->slow_path), "%s", path);
+	fake->slow_file = file;
+}
+
+static void be_fast(void)
+{
+	*fake->slow_path = '\0';
+}
+
+static bool is_ready(struct controller *controller, char reason[512])
+{
+	const struct faces_port *faces = controller_faces(controller);
+
+	*reason = '\0';
+	return faces->ready(faces->self, reason, 512);
+}
+
+static unsigned int metric(struct controller *controller, const char *line)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	cleanup_text struct text page = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	return strstr(page.data, line) != NULL;
+}
+
+/* --- steps --------------------------------------------------------------------------------------- */
+
+static void a_waiting_step_stops_its_pod_only(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "exclusive-too", 2000, true)};
+	struct controller *controller = start_controller();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 2);
+	assert_true(fake->has_step);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "");
+	assert_string_equal(file_of("exclusive-too", GROUP_CPUSET_CPUS), "6-7");
+	/* The fake aborts when it is asked for a second step of the chain that waits. */
+	fake->now_ns += 60 * SECOND;
+	controller_wake(controller);
+	tamper("exclusive-too", GROUP_CPUSET_CPUS, "2-15");
+	sink->changed(sink->self, "pinfold.slice/poduid-b/exclusive-too", "cpuset.cpus");
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive-too", GROUP_CPUSET_CPUS), "6-7");
+	fake->wake_ns = 0;
+	be_fast();
+	fake_end_step(controller, 0);
+	assert_int_not_equal(fake->wake_ns, 0);
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(file_of("uid-a", GROUP_MEMORY_MAX), "67108864");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void a_step_that_fails_late_is_tried_again(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	be_slow_with("uid-a", GROUP_FILE_NR);
+	scan(controller, pods, 1);
+	be_fast();
+	fake_end_step(controller, -EIO);
+	controller_wake(controller);
+	assert_null(file_of("exclusive", GROUP_CPUSET_CPUS));
+	fake->now_ns += SECOND;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_repair_that_takes_long_is_a_repair(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	struct json_object *drift, *action;
+
+	scan(controller, pods, 1);
+	be_slow_with("exclusive", GROUP_CPUSET_CPUS);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_true(fake->has_step);
+	be_fast();
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	drift = query(controller, "drift");
+	assert_int_equal(json_object_array_length(drift), 1);
+	json_object_object_get_ex(json_object_array_get_idx(drift, 0), "action", &action);
+	assert_string_equal(json_object_get_string(action), "repair");
+	json_object_put(drift);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* What the kernel did not tell before the agent died is compared anew by the next one. */
+static void a_crash_while_a_step_waits_loses_nothing(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 1);
+	assert_true(fake->has_step);
+	controller_free(controller);
+	fake->has_step = false;
+	be_fast();
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- CPUs that are not free yet ------------------------------------------------------------------- */
+
+/* web runs on all CPUs; then an exclusive pod and one that has nothing to do with it come. */
+static struct controller *start_with_web(struct pod_spec **pods)
+{
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 1);
+	populate(true);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
+	return controller;
+}
+
+static void a_waiting_release_holds_the_next_owner(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("c", "batch", 500, false)};
+	struct controller *controller = start_with_web(pods);
+
+	be_slow_with("web", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 3);
+	assert_true(fake->has_step);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "");
+	assert_string_equal(file_of("batch", GROUP_CPUSET_CPUS), "6-15");
+	fake->now_ns += 60 * SECOND;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "");
+	be_fast();
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
+static void a_failed_release_holds_the_next_owner(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("c", "batch", 500, false)};
+	struct controller *controller = start_with_web(pods);
+
+	fake->apply_error = -EIO;
+	strcpy(fake->apply_path, group_of(GROUP_CONTAINER, "web")->path);
+	scan(controller, pods, 3);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "");
+	assert_string_equal(file_of("batch", GROUP_CPUSET_CPUS), "6-15");
+	/* Not even while the chain that failed waits for its next try. */
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "");
+	fake->apply_error = 0;
+	fake->now_ns += 60 * SECOND;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
+/* The growth was right when it began; the CPUs have another owner by now. */
+static void a_growth_under_way_holds_the_next_owner(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("d", "exclusive-too", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	be_slow_with("web", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 1);
+	assert_string_equal(fake->going_value, "2-15");
+	{
+		struct pod_spec *now[] = {pods[0], pods[2]};
+
+		scan(controller, now, 2);
+		assert_string_equal(file_of("exclusive-too", GROUP_CPUSET_CPUS), "");
+		be_fast();
+		fake_end_step(controller, 0);
+		controller_wake(controller);
+	}
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive-too", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
+/* --- telling ------------------------------------------------------------------------------------- */
+
+static void a_wait_is_told_and_taken_back(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	char reason[512];
+
+	scan(controller, NULL, 0);
+	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	be_slow_with("uid-a", GROUP_CPUSET_MEMS);
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
+	assert_true(metric(controller, "pinfold_operations_waiting 1\n"));
+	fake->now_ns += 2 * SECOND;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting",
+				     "pod default/a waits since 2 s in the kernel for the write of "
+				     "pinfold.slice/poduid-a/exclusive/cpuset.mems (in fake_wait)"),
+			 1);
+	assert_true(is_ready(controller, reason));
+	fake->now_ns += 4 * SECOND;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting", "since 6 s"), 1);
+	assert_false(is_ready(controller, reason));
+	assert_non_null(strstr(reason, "pod default/a waits since 6 s"));
+	assert_true(metric(controller, "pinfold_operation_longest_wait_seconds 6"));
+	be_fast();
+	fake_end_step(controller, 0);
+	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
+	assert_true(is_ready(controller, reason));
+	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- looks --------------------------------------------------------------------------------------- */
+
+static void a_slow_look_stops_nobody_for_good(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	scan(controller, pods, 2);
+	fake->slow_look = true;
+	controller_wake(controller);
+	/* Drift that the look has passed already: known by name, it is mended at once. */
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	sink->changed(sink->self, "pinfold.slice/poduid-a/exclusive", "cpuset.cpus");
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	/* Another one, that nobody knows the name of. */
+	tamper("web", GROUP_CPUSET_CPUS, "7");
+	sink->changed(sink->self, "", "");
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "7");
+	/* What was seen before the repair is not taken, and not what was before the wish. */
+	for (int i = 0; i < 3 && strcmp(file_of("web", GROUP_CPUSET_CPUS), "6-15"); i++) {
+		fake->wake_ns = 0;
+		if (fake->look == FAKE_LOOKING)
+			fake_end_look(controller);
+		assert_int_not_equal(fake->wake_ns, 0);
+		controller_wake(controller);
+	}
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 2);
+}
+
+/* --- pinfold run --------------------------------------------------------------------------------- */
+
+static uint64_t answered_request;
+static unsigned int answered_status, nr_answers;
+static char answered_text[1024];
+
+static void on_answered(void *self, uint64_t request, unsigned int status, struct json_object *json)
+{
+	answered_request = request;
+	answered_status = status;
+	snprintf(answered_text, sizeof(answered_text), "%s", json_object_to_json_string(json));
+	json_object_put(json);
+	nr_answers++;
+}
+
+static const struct answer_sink answers = {NULL, on_answered};
+
+/* This very process is who asks. */
+static int run(struct controller *controller, uint64_t request, const char *pod,
+	       const char *container, unsigned int *ret_status)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct json_object *body = json_object_new_object(), *answer = NULL;
+	int r;
+
+	answered_request = answered_status = nr_answers = 0;
+	faces->listen(faces->self, &answers);
+	json_object_object_add(body, "pod", json_object_new_string(pod));
+	json_object_object_add(body, "container", json_object_new_string(container));
+	r = faces->command(faces->self, request, "run", "", body, getpid(), &answer, ret_status);
+	json_object_put(body);
+	json_object_put(answer);
+	return r;
+}
+
+static void a_join_under_way_is_answered_at_its_end(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 2);
+	fake->slow_join = true;
+	assert_int_equal(run(controller, 7, "default/a", "exclusive", &status), -EINPROGRESS);
+	assert_string_equal(fake->joining, "pinfold.slice/poduid-a/exclusive");
+	fake->slow_join = false;
+	assert_int_equal(run(controller, 8, "default/w", "web", &status), 0);
+	assert_int_equal(status, 200);
+	fake_end_join(controller, 0);
+	assert_int_equal(nr_answers, 1);
+	assert_int_equal(answered_request, 7);
+	assert_int_equal(answered_status, 200);
+	assert_non_null(strstr(answered_text, "exclusive"));
+	/* The same, and it fails. */
+	fake->slow_join = true;
+	assert_int_equal(run(controller, 9, "default/a", "exclusive", &status), -EINPROGRESS);
+	fake_end_join(controller, -ESRCH);
+	assert_int_equal(answered_status, 500);
+	assert_non_null(strstr(answered_text, "injected at the end"));
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void a_run_waits_for_its_pod(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	be_slow_with("uid-a", GROUP_FILE_NR);
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 3, "default/a", "exclusive", &status), -EINPROGRESS);
+	be_fast();
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 1);
+	assert_int_equal(answered_status, 200);
+	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void who_stops_waiting_is_told_why(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	const struct faces_port *faces = controller_faces(controller);
+	unsigned int status = 0;
+	char why[512];
+
+	scan(controller, pods, 1);
+	fake->slow_join = true;
+	assert_int_equal(run(controller, 4, "default/a", "exclusive", &status), -EINPROGRESS);
+	fake->now_ns += 9 * SECOND;
+	faces->withdraw(faces->self, 4, why, sizeof(why));
+	assert_non_null(strstr(why, "pod default/a waits since 9 s in the kernel for a process to "
+				    "join pinfold.slice/poduid-a/exclusive"));
+	/* It ends all the same, and nobody is told. */
+	fake_end_join(controller, 0);
+	assert_int_equal(nr_answers, 0);
+	/* Another one, that had not begun. */
+	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_int_equal(run(controller, 5, "default/a", "exclusive", &status), -EINPROGRESS);
+	faces->withdraw(faces->self, 5, why, sizeof(why));
+	assert_non_null(strstr(why, "cpuset.cpus"));
+	be_fast();
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 0);
+	assert_string_equal(fake->joining, "");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_slow_kill_comes_before_the_join(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+	unsigned int status = 0;
+
+	pods[0]->containers = realloc(pods[0]->containers, 2 * sizeof(*pods[0]->containers));
+	assert_non_null(pods[0]->containers);
+	pods[0]->containers[1] = pods[0]->containers[0];
+	pods[0]->containers[0].kind = CONTAINER_INIT;
+	strcpy(pods[0]->containers[0].name, "init");
+	pods[0]->nr_containers = 2;
+	controller = start_controller();
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 1, "default/a", "init", &status), 0);
+	assert_true(group_of(GROUP_CONTAINER, "init")->populated);
+	fake->slow_kill = true;
+	assert_int_equal(run(controller, 2, "default/a", "exclusive", &status), -EINPROGRESS);
+	assert_false(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	fake_end_kill(controller);
+	controller_wake(controller);
+	assert_int_equal(answered_status, 200);
+	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
+	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* --- the state file ------------------------------------------------------------------------------ */
+
+static void a_grant_waits_for_the_disk(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "exclusive-too", 2000, true),
+				   fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	char reason[512];
+
+	scan(controller, pods, 1);
+	fake->slow_save = true;
+	scan(controller, pods, 3);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_null(file_of("exclusive-too", GROUP_CPUSET_CPUS));
+	/* Who runs is held as before. */
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-5");
+	fake->now_ns += 6 * SECOND;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting",
+				     "every new grant waits since 6 s in the kernel for the write "
+				     "of the state file (in fake_fsync)"),
+			 1);
+	assert_false(is_ready(controller, reason));
+	assert_false(controller_wants_scan(controller));
+	fake->slow_save = false;
+	fake_end_save(controller, 0);
+	/* It had the second pod; the third one's turn is at the next scan, asked for now. */
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	assert_true(controller_wants_scan(controller));
+	scan(controller, pods, 3);
+	assert_int_equal(nr_rows(controller, "pod"), 3);
+	assert_string_equal(file_of("exclusive-too", GROUP_CPUSET_CPUS), "6-7");
+	assert_true(is_ready(controller, reason));
+	controller_free(controller);
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 3);
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
+static void a_save_that_fails_late_refuses(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	char reason[512];
+
+	fake->slow_save = true;
+	scan(controller, pods, 1);
+	fake->slow_save = false;
+	fake->save_error = -ENOSPC;
+	fake_end_save(controller, -ENOSPC);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	expect_refusal(controller, 0, "reason", "UnexpectedAdmissionError");
+	assert_false(is_ready(controller, reason));
+	/* Space again, and slow: admitted once the record that says so is there. */
+	fake->save_error = 0;
+	fake->slow_save = true;
+	for (int i = 0; i < 4 && nr_rows(controller, "pod") == 0; i++) {
+		controller_wake(controller);
+		if (fake->is_saving)
+			fake_end_save(controller, 0);
+	}
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	controller_wake(controller);
+	assert_true(is_ready(controller, reason));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The ledger moved on while the file was written: the file follows, without being asked. */
+static void a_release_during_a_save_reaches_the_file(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "exclusive-too", 2000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 1);
+	fake->slow_save = true;
+	scan(controller, pods, 2);
+	assert_true(fake->is_saving);
+	/* Both are gone before the record with both is there. */
+	scan(controller, pods, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	fake->slow_save = false;
+	fake_end_save(controller, 0);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* No pod before the record is there, the whole pod after it, whenever the agent dies. */
+static void a_crash_while_a_save_waits(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	fake->slow_save = true;
+	scan(controller, pods, 1);
+	controller_free(controller);
+	fake->is_saving = false;
+	fake->slow_save = false;
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	fake->slow_save = true;
+	scan(controller, pods, 1);
+	controller_free(controller);
+	/* The record came to be, and nobody lived to hear of it. */
+	fake->is_saving = false;
+	memcpy(fake->state, fake->saving, fake->saving_len);
+	fake->state_len = fake->saving_len;
+	fake->has_state = true;
+	fake->slow_save = false;
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_waiting_step_stops_its_pod_only, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_step_that_fails_late_is_tried_again, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_repair_that_takes_long_is_a_repair, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_crash_while_a_step_waits_loses_nothing, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_waiting_release_holds_the_next_owner,
+						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_failed_release_holds_the_next_owner,
+						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_growth_under_way_holds_the_next_owner,
+						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_wait_is_told_and_taken_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_slow_look_stops_nobody_for_good, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_join_under_way_is_answered_at_its_end, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_run_waits_for_its_pod, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_why, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_slow_kill_comes_before_the_join, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_grant_waits_for_the_disk, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_save_that_fails_late_refuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_release_during_a_save_reaches_the_file, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_crash_while_a_save_waits, set_up, tear_down),
+	};
+
+	log_open("test", LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
