@@ -164,13 +164,21 @@ static inline int fake_observe_now(struct group_tree *ret_tree)
 		return -ENOENT;
 	for (uint32_t i = 0; i < fake->nr_groups; i++) {
 		const struct fake_group *from = fake_at(i);
-		struct group *group = group_tree_add(&tree, from->role, from->path);
+		struct group *group;
 
+		/* Nothing can be seen below a pod in which something goes on. */
+		if (fake->has_step && from->role > GROUP_POD && !strcmp(from->uid, fake->going.uid))
+			continue;
+		group = group_tree_add(&tree, from->role, from->path);
 		if (!group)
 			abort();
 		memcpy(group->uid, from->uid, sizeof(group->uid));
 		memcpy(group->container, from->container, sizeof(group->container));
-		fake_fill(from, group);
+		if (fake->has_step && from->role == GROUP_POD &&
+		    !strcmp(from->uid, fake->going.uid))
+			group->unseen = true;
+		else
+			fake_fill(from, group);
 	}
 	*ret_tree = tree;
 	return 0;

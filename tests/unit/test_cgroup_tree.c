@@ -176,9 +176,9 @@ static void test_observe(void **state)
 	struct groups *groups = open_fake(false);
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 
-	assert_int_equal(observe_tree(groups, &tree), -ENOENT);
+	assert_int_equal(observe_tree(groups, NULL, &tree), -ENOENT);
 	put_pod();
-	assert_int_equal(observe_tree(groups, &tree), 0);
+	assert_int_equal(observe_tree(groups, NULL, &tree), 0);
 	assert_int_equal(tree.nr_groups, ARRAY_SIZE(wanted));
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		assert_string_equal(tree.groups[i].path, wanted[i].path);
@@ -427,7 +427,7 @@ static void test_watch(void **state)
 
 	put_pod();
 	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(observe_tree(groups, &tree), 0);
+	assert_int_equal(observe_tree(groups, NULL, &tree), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), -ENOTCONN);
 	assert_int_equal(groups_watch(groups, event, &sink), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
@@ -477,7 +477,7 @@ static void test_watch_is_not_kept_busy(void **state)
 
 	put_pod();
 	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(observe_tree(groups, &tree), 0);
+	assert_int_equal(observe_tree(groups, NULL, &tree), 0);
 	assert_int_equal(groups_watch(groups, event, &sink), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	turn(event);

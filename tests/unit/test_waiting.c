@@ -342,6 +342,36 @@ static void a_slow_look_stops_nobody_for_good(void **state)
 	free_pods(pods, 2);
 }
 
+/* Drift that nobody tells of by name, and that the look which goes on has passed already. */
+static void a_wish_during_a_look_brings_another(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	scan(controller, pods, 1);
+	fake->slow_look = true;
+	controller_wake(controller);
+	tamper("web", GROUP_CPUSET_CPUS, "7");
+	sink->changed(sink->self, "", "");
+	controller_wake(controller);
+	fake->slow_look = false;
+	fake_end_look(controller);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "7");
+	assert_int_not_equal(fake->wake_ns, 0);
+	fake->wake_ns = 0;
+	fake->slow_look = true;
+	controller_wake(controller);
+	fake_end_look(controller);
+	assert_int_not_equal(fake->wake_ns, 0);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 1);
+}
+
 /* --- pinfold run --------------------------------------------------------------------------------- */
 
 static uint64_t answered_request;
@@ -633,6 +663,8 @@ int main(void)
 						watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(a_wait_is_told_and_taken_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_look_stops_nobody_for_good, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_wish_during_a_look_brings_another, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_join_under_way_is_answered_at_its_end, set_up,
 						tear_down),

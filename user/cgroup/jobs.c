@@ -196,15 +196,21 @@ int jobs_kill(struct groups *groups, const char *path)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
+static bool chain_is_busy(struct groups *groups, const char *path)
+{
+	return worker_is_busy(groups->pool, path);
+}
+
 /*
  * Listing a directory takes its lock, which whoever makes or removes a cgroup in it
- * holds while waiting for cgroup_mutex: so the whole look is a job.
+ * holds while waiting for cgroup_mutex: so the whole look is a job. Where we are that one
+ * ourselves, the pod is left out, so that it does not keep the look from the others.
  */
 static int run_look(struct worker_job *base)
 {
 	struct group_job *job = (struct group_job *)base;
 
-	job->look->result = observe_tree(job->groups, &job->look->tree);
+	job->look->result = observe_tree(job->groups, chain_is_busy, &job->look->tree);
 	if (observe_surroundings(job->groups, job->look->around, MAX_AROUND, &job->look->nr_around))
 		job->look->nr_around = 0;
 	return 0;

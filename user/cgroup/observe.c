@@ -156,11 +156,30 @@ static int list_children(int fd, struct names *names)
 	return 0;
 }
 
+struct observing {
+	struct groups *groups;
+	bool (*is_busy)(struct groups *groups, const char *path);
+	struct group_tree *tree;
+};
+
+static int add_unseen(const struct observing *observing, enum group_role role, const char *path,
+		      uint32_t parent)
+{
+	struct group *group = group_tree_add(observing->tree, role, path);
+
+	if (!group)
+		return -ENOMEM;
+	group->unseen = true;
+	observe_owner(group, &observing->tree->groups[parent]);
+	return 0;
+}
+
 /* `parent` is the parent's index in the tree; of the root itself it means nothing. */
-static int observe_below(int fd, const char *path, enum group_role role, uint32_t parent,
-			 struct group_tree *tree)
+static int observe_below(const struct observing *observing, int fd, const char *path,
+			 enum group_role role, uint32_t parent)
 {
 	struct names names cleanup(names_fini) = {0};
+	struct group_tree *tree = observing->tree;
 	struct group *group = group_tree_add(tree, role, path);
 	uint32_t self = tree->nr_groups - 1;
 	int err = group ? read_files(fd, group) : -ENOMEM;
@@ -171,19 +190,24 @@ static int observe_below(int fd, const char *path, enum group_role role, uint32_
 		return err;
 	err = list_children(fd, &names);
 	for (uint32_t i = 0; !err && i < names.nr; i++) {
+		enum group_role child_role = observe_role(role, names.names[i]);
 		char child[GROUP_PATH_MAX];
 		int child_fd cleanup_close = -1;
 
 		if ((size_t)snprintf(child, sizeof(child), "%s/%s", path, names.names[i]) >=
 		    sizeof(child))
 			return -ENAMETOOLONG;
+		if (role == GROUP_ROOT && observing->is_busy &&
+		    observing->is_busy(observing->groups, child)) {
+			err = add_unseen(observing, child_role, child, self);
+			continue;
+		}
 		child_fd =
 			openat(fd, names.names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		/* Gone since it was listed: it is not there, which is what we report. */
 		if (child_fd < 0)
 			continue;
-		err = observe_below(child_fd, child, observe_role(role, names.names[i]), self,
-				    tree);
+		err = observe_below(observing, child_fd, child, child_role, self);
 	}
 	return err;
 }
@@ -196,14 +220,16 @@ int observe_group(struct groups *groups, struct group *group)
 	return err ? err : read_files(fd, group);
 }
 
-int observe_tree(struct groups *groups, struct group_tree *ret_tree)
+int observe_tree(struct groups *groups, bool (*is_busy)(struct groups *groups, const char *path),
+		 struct group_tree *ret_tree)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};
+	const struct observing observing = {groups, is_busy, &tree};
 	int fd cleanup_close = -1;
 	int err = dir_open_group(&groups->dir, groups->workload_root, &fd);
 
 	if (!err)
-		err = observe_below(fd, groups->workload_root, GROUP_ROOT, 0, &tree);
+		err = observe_below(&observing, fd, groups->workload_root, GROUP_ROOT, 0);
 	if (!err)
 		err = groups->manager->add_noted(groups, &tree);
 	if (err)

@@ -9,8 +9,12 @@
 
 #include "cgroup/manager.h"
 
-/* As groups_port.observe. Groups of one parent come in order of name. */
-int observe_tree(struct groups *groups, struct group_tree *ret_tree);
+/*
+ * As groups_port.observe. Groups of one parent come in order of name. Pods whose path
+ * is_busy (may be NULL) names are unseen.
+ */
+int observe_tree(struct groups *groups, bool (*is_busy)(struct groups *groups, const char *path),
+		 struct group_tree *ret_tree);
 
 /* As groups_port.observe_group: fills files and populated. */
 int observe_group(struct groups *groups, struct group *group);

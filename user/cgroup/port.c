@@ -285,7 +285,7 @@ static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	char sentence[GROUP_ERROR_MAX] = "";
-	int err = observe_tree(groups, &tree), result = 0;
+	int err = observe_tree(groups, NULL, &tree), result = 0;
 
 	*ret_nr_left = 0;
 	if (err == -ENOENT)

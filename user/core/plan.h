@@ -43,6 +43,7 @@ struct group {
 	/* NULL = not ours (desired) or not there / not readable (observed); owned */
 	char *files[GROUP_FILE_NR];
 	bool populated;	   /* observed only */
+	bool unseen;	   /* observed only: neither this nor what is below was looked at */
 	bool is_exclusive; /* desired only: its CPUs are nobody else's */
 };
 

@@ -260,6 +260,7 @@ void controller_free(struct controller *controller)
 	text_fini(&controller->saving);
 	text_fini(&controller->durable);
 	group_tree_fini(&controller->desired);
+	group_tree_fini(&controller->observed);
 	ledger_free(controller->ledger);
 	free(controller);
 }

@@ -149,6 +149,8 @@ struct controller {
 
 	/* What we last wrote, so that a difference can be told from a change of ours. */
 	struct group_tree desired;
+	/* What the last look saw, kept while operations go on: their pods are unseen meanwhile. */
+	struct group_tree observed;
 	/* Containers that were written to since the last look: they are looked at first. */
 	char touched[MAX_TOUCHED][GROUP_PATH_MAX];
 	uint32_t nr_touched;

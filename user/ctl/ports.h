@@ -86,7 +86,8 @@ struct groups_port {
 	/*
 	 * The tree below the workload root as it is now; -ENOENT = no root yet.
 	 * -EINPROGRESS: sink.looked tells when another call takes what was found; that may
-	 * be older than what was changed in between.
+	 * be older than what was changed in between. A pod for which something goes on is
+	 * `unseen`: a look at it would wait for the same.
 	 */
 	int (*observe)(void *self, struct group_tree *ret_tree);
 	/* The files of one group into `group`, whose path is given; as in observe. -ENOENT = gone. */

@@ -547,6 +547,52 @@ static int observe(struct controller *controller, struct group_tree *ret_observe
 	return r;
 }
 
+static int copy_files(const struct group *from, struct group *to)
+{
+	to->populated = from->populated;
+	for (int file = 0; file < GROUP_FILE_NR; file++) {
+		free(to->files[file]);
+		to->files[file] = from->files[file] ? strdup(from->files[file]) : NULL;
+		if (from->files[file] && !to->files[file])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * A pod whose chain waits was not looked at. It stands still, so what was seen of it
+ * before goes for it now; what the operation changes is known from the operation.
+ */
+static int fill_unseen(const struct controller *controller, struct group_tree *observed)
+{
+	uint32_t nr = observed->nr_groups;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		char below[GROUP_PATH_MAX + 1];
+
+		if (!observed->groups[i].unseen)
+			continue;
+		snprintf(below, sizeof(below), "%s/", observed->groups[i].path);
+		for (uint32_t j = 0; j < controller->observed.nr_groups; j++) {
+			const struct group *seen = &controller->observed.groups[j];
+			bool is_pod = !strcmp(seen->path, observed->groups[i].path);
+			struct group *group = &observed->groups[i];
+
+			if (!is_pod && strncmp(seen->path, below, strlen(below)))
+				continue;
+			if (!is_pod && !group_tree_find(observed, seen->path))
+				group = group_tree_add(observed, seen->role, seen->path);
+			else if (!is_pod)
+				continue; /* noted, with the values to come */
+			if (!group || copy_files(seen, group))
+				return -ENOMEM;
+			memcpy(group->uid, seen->uid, sizeof(group->uid));
+			memcpy(group->container, seen->container, sizeof(group->container));
+		}
+	}
+	return 0;
+}
+
 static int look(struct controller *controller, struct group_tree *ret_desired,
 		struct group_tree *ret_observed, struct plan *ret_plan)
 {
@@ -559,6 +605,9 @@ static int look(struct controller *controller, struct group_tree *ret_desired,
 		return r;
 	if (r && r != -ENOENT)
 		return fail_look(controller, r, "the cgroups cannot be read");
+	r = fill_unseen(controller, &observed);
+	if (r)
+		return fail_look(controller, r, "the cgroups of pods that wait cannot be kept");
 	r = plan_desired(controller->ledger, &controller->layout, &desired);
 	if (r)
 		return fail_look(controller, r,
@@ -619,7 +668,9 @@ void reconcile_touched(struct controller *controller)
 		struct group *wanted =
 			group_tree_find(&controller->desired, controller->touched[i]);
 
-		if (wanted && wanted->role == GROUP_CONTAINER)
+		/* What waits in a pod's directory would keep this waiting too. */
+		if (wanted && wanted->role == GROUP_CONTAINER &&
+		    !operation_find(controller, wanted->uid))
 			mend_container(controller, wanted);
 	}
 }
@@ -679,6 +730,11 @@ void reconcile(struct controller *controller)
 	tell_leftovers(controller);
 	group_tree_fini(&controller->desired);
 	controller->desired = desired;
+	group_tree_fini(&controller->observed);
+	if (controller->nr_operations) {
+		controller->observed = observed;
+		observed = (struct group_tree){0};
+	}
 	check_root_partition(controller);
 	if (controller->ledger_changed || controller->groups_changed || controller->policy_stale)
 		publish_policy(controller);
