@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,8 @@
 #include "cgroup/tasks.h"
 #include "cgroup/watch.h"
 #include "cgroup_scene.h"
+#include "lib/file.h"
+#include "lib/worker.h"
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
@@ -525,6 +528,89 @@ static void test_check(void **state)
 	assert_int_equal(port.check(port.self, &obstacle), 0);
 }
 
+/* --- what waits ------------------------------------------------------------------------------- */
+
+static char completed_path[GROUP_PATH_MAX];
+static int completed_result;
+
+static void on_completed(void *self, const char *path, int result, const char *error)
+{
+	snprintf(completed_path, sizeof(completed_path), "%s", path);
+	completed_result = result;
+}
+
+static void on_looked(void *self)
+{
+}
+
+static void dispatch(struct groups *groups)
+{
+	struct pollfd poll_fd = {.fd = worker_pool_fd(groups->pool), .events = POLLIN};
+
+	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+	worker_pool_dispatch(groups->pool);
+}
+
+/* A pipe in the place of cgroup.kill: whoever opens it to write waits for a reader. */
+static void test_a_chain_that_waits(void **state)
+{
+	static const struct groups_sink sink = {.completed = on_completed, .looked = on_looked};
+	struct step step = {
+		.kind = STEP_WRITE, .file = GROUP_CPU_WEIGHT, .path = "pinfold.slice/podb/c"};
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	char error[GROUP_ERROR_MAX] = "", fifo[512], byte = 0;
+	struct groups *groups cleanup_groups = NULL;
+	int fd cleanup_close = -1;
+	struct groups_port port;
+	int r;
+
+	put_group("pinfold.slice", "2-15\n", "2-15\n", true);
+	put_group("pinfold.slice/poda", "\n", "2-15\n", true);
+	put_group("pinfold.slice/poda/c", "2-5\n", "2-5\n", true);
+	put_group("pinfold.slice/podb", "\n", "2-15\n", true);
+	put_group("pinfold.slice/podb/c", "6-7\n", "6-7\n", true);
+	snprintf(fifo, sizeof(fifo), "%s/cg/pinfold.slice/poda/c/cgroup.kill", root);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	groups = open_fake(true);
+	port = groups_port(groups);
+	assert_int_equal(worker_pool_new(4, &groups->pool), 0);
+	worker_pool_set_grace(groups->pool, 1);
+	groups->sink = &sink;
+	assert_int_equal(port.kill(port.self, "pinfold.slice/poda/c"), -EINPROGRESS);
+	/* The look passes the pod by, and sees the other one. */
+	while ((r = port.observe(port.self, &tree)) == -EINPROGRESS)
+		dispatch(groups);
+	assert_int_equal(r, 0);
+	assert_true(group_tree_find(&tree, "pinfold.slice/poda")->unseen);
+	assert_null(group_tree_find(&tree, "pinfold.slice/poda/c"));
+	assert_false(group_tree_find(&tree, "pinfold.slice/podb")->unseen);
+	assert_string_equal(
+		group_tree_find(&tree, "pinfold.slice/podb/c")->files[GROUP_CPUSET_CPUS], "6-7");
+	/* So does a step of the other pod. */
+	step.value = (char *)(uintptr_t) "777";
+	r = port.apply(port.self, &step, error);
+	if (r == -EINPROGRESS) {
+		while (strcmp(completed_path, step.path))
+			dispatch(groups);
+		r = completed_result;
+	}
+	assert_int_equal(r, 0);
+	assert_string_equal(get("cg/pinfold.slice/podb/c/cpu.weight"), "777\n");
+	assert_string_not_equal(completed_path, "pinfold.slice/poda/c");
+	fd = open(fifo, O_RDONLY | O_CLOEXEC);
+	while (strcmp(completed_path, "pinfold.slice/poda/c"))
+		dispatch(groups);
+	assert_int_equal(completed_result, 0);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(byte, '1');
+	group_tree_fini(&tree);
+	while ((r = port.observe(port.self, &tree)) == -EINPROGRESS)
+		dispatch(groups);
+	assert_false(group_tree_find(&tree, "pinfold.slice/poda")->unseen);
+	assert_non_null(group_tree_find(&tree, "pinfold.slice/poda/c"));
+	assert_int_equal(worker_pool_free(TAKE_PTR(groups->pool)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_owners),
 		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_chain_that_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tasks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_outsiders, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_apply_reads_back, set_up, tear_down),
