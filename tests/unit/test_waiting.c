@@ -286,15 +286,15 @@ static void a_wait_is_told_and_taken_back(void **state)
 	fake->now_ns += 2 * SECOND;
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "pod default/a waits since 2 s in the kernel for the write of "
+				     "pod default/a has waited 2 s in the kernel for the write of "
 				     "pinfold.slice/poduid-a/exclusive/cpuset.mems (in fake_wait)"),
 			 1);
 	assert_true(is_ready(controller, reason));
 	fake->now_ns += 4 * SECOND;
 	controller_tick(controller);
-	assert_int_equal(nr_findings(controller, "operation_waiting", "since 6 s"), 1);
+	assert_int_equal(nr_findings(controller, "operation_waiting", "waited 6 s"), 1);
 	assert_false(is_ready(controller, reason));
-	assert_non_null(strstr(reason, "pod default/a waits since 6 s"));
+	assert_non_null(strstr(reason, "pod default/a has waited 6 s"));
 	assert_true(metric(controller, "pinfold_operation_longest_wait_seconds 6"));
 	be_fast();
 	fake_end_step(controller, 0);
@@ -468,7 +468,7 @@ static void who_stops_waiting_is_told_why(void **state)
 	assert_int_equal(run(controller, 4, "default/a", "exclusive", &status), -EINPROGRESS);
 	fake->now_ns += 9 * SECOND;
 	faces->withdraw(faces->self, 4, why, sizeof(why));
-	assert_non_null(strstr(why, "pod default/a waits since 9 s in the kernel for a process to "
+	assert_non_null(strstr(why, "pod default/a has waited 9 s in the kernel for a process to "
 				    "join pinfold.slice/poduid-a/exclusive"));
 	/* It ends all the same, and nobody is told. */
 	fake_end_join(controller, 0);
@@ -539,7 +539,7 @@ static void a_grant_waits_for_the_disk(void **state)
 	fake->now_ns += 6 * SECOND;
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "every new grant waits since 6 s in the kernel for the write "
+				     "every new grant has waited 6 s in the kernel for the write "
 				     "of the state file (in fake_fsync)"),
 			 1);
 	assert_false(is_ready(controller, reason));
