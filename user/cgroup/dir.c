@@ -46,11 +46,11 @@ static int open_walking(int base_fd, const char *path, int *ret_fd)
 	return 0;
 }
 
-static int open_beneath(int base_fd, const char *path, int *ret_fd)
+static int open_beneath(int base_fd, const char *path, uint64_t resolve, int *ret_fd)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | resolve,
 	};
 	int fd = (int)syscall(SYS_openat2, base_fd, *path ? path : ".", &how, sizeof(how));
 
@@ -66,7 +66,14 @@ int dir_open_group(const struct dir *dir, const char *path, int *ret_fd)
 {
 	if (path[0] == '/')
 		return -EINVAL;
-	return open_beneath(dir->mount_fd, path, ret_fd);
+	return open_beneath(dir->mount_fd, path, 0, ret_fd);
+}
+
+int dir_open_cached(const struct dir *dir, const char *path, int *ret_fd)
+{
+	if (path[0] == '/')
+		return -EINVAL;
+	return open_beneath(dir->mount_fd, path, RESOLVE_CACHED, ret_fd);
 }
 
 int dir_online(const struct dir *dir, struct cpuset *ret_online)
@@ -155,7 +162,7 @@ int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_
 
 int dir_open_below(int fd, const char *name, int *ret_fd)
 {
-	return open_beneath(fd, name, ret_fd);
+	return open_beneath(fd, name, 0, ret_fd);
 }
 
 int dir_group_id(int group_fd, uint64_t *ret_id)

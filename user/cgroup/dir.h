@@ -58,6 +58,12 @@ int dir_check(const struct dir *dir, const char *root, struct group_obstacle *re
 /* Open the directory `name` of another one; as dir_open_group. -EXDEV: a mount covers it. */
 int dir_open_below(int fd, const char *name, int *ret_fd);
 
+/*
+ * The same only if the kernel has every name of the path in its cache, -EAGAIN if not
+ * (RESOLVE_CACHED, Linux 5.12): such an open never waits for a directory's lock.
+ */
+int dir_open_cached(const struct dir *dir, const char *path, int *ret_fd);
+
 /* The path's parent ("" for a top-level group) and its last component. -EINVAL for "". */
 int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_name);
 

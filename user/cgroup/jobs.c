@@ -274,6 +274,19 @@ int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, u
 	return 0;
 }
 
+int jobs_open(struct groups *groups, const char *path, int *ret_fd)
+{
+	char key[GROUP_PATH_MAX];
+
+	chain_of(path, key);
+	if (worker_is_busy(groups->pool, key)) {
+		int err = dir_open_cached(&groups->dir, path, ret_fd);
+
+		return err == -EAGAIN ? -EINPROGRESS : err;
+	}
+	return dir_open_group(&groups->dir, path, ret_fd);
+}
+
 void jobs_fini(struct groups *groups)
 {
 	keep_look(groups, NULL);

@@ -24,6 +24,12 @@ int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, u
 		      uint32_t *ret_nr);
 void jobs_waits_in(struct groups *groups, const char *path, char *ret_text, size_t size);
 
+/*
+ * Open a group on the loop's thread. -EINPROGRESS: something goes on for its pod, and
+ * this would wait for the same.
+ */
+int jobs_open(struct groups *groups, const char *path, int *ret_fd);
+
 /* What a look that nobody has asked for left behind. */
 void jobs_fini(struct groups *groups);
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cgroup/jobs.h"
 #include "lib/file.h"
 
 /* More groups of ours than this below one parent mean that something is wrong. */
@@ -275,7 +276,7 @@ int groups_status(struct groups *groups, const char *path, struct group_status *
 	struct group_status status = {.level = level_of(path)};
 	char *partition cleanup_free = NULL;
 	int fd cleanup_close = -1;
-	int err = dir_open_group(&groups->dir, path, &fd);
+	int err = jobs_open(groups, path, &fd);
 
 	if (!err)
 		err = dir_group_id(fd, &status.cgroup_id);

@@ -181,7 +181,7 @@ static int port_rewatch(void *self, const struct group_tree *tree)
 {
 	struct groups *groups = self;
 
-	return groups->watch ? watch_tree(groups->watch, tree) : -ENOTCONN;
+	return groups->watch ? watch_tree(groups->watch, groups, tree) : -ENOTCONN;
 }
 
 static void port_waits_in(void *self, const char *path, char *ret_text, size_t size)

@@ -12,6 +12,7 @@
 #include <sys/inotify.h>
 #include <sys/socket.h>
 
+#include "cgroup/jobs.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -256,12 +257,23 @@ static int add_group(struct watch *watch, int group_fd, uint64_t id, const struc
 	return add_watches(watch, group_fd, group->role, watched);
 }
 
-static int watch_group(struct watch *watch, const struct group *group)
+static void keep_watching(struct watch *watch, const char *path)
+{
+	for (uint32_t i = 0; i < watch->nr; i++)
+		if (!strcmp(watch->groups[i].path, path))
+			watch->groups[i].generation = watch->generation;
+}
+
+static int watch_group(struct watch *watch, struct groups *groups, const struct group *group)
 {
 	int fd cleanup_close = -1;
 	uint64_t id;
-	int err = dir_open_group(watch->dir, group->path, &fd);
+	int err = jobs_open(groups, group->path, &fd);
 
+	if (err == -EINPROGRESS) {
+		keep_watching(watch, group->path);
+		return 0;
+	}
 	if (!err)
 		err = dir_group_id(fd, &id);
 	if (err)
@@ -274,14 +286,14 @@ static int watch_group(struct watch *watch, const struct group *group)
 	return add_group(watch, fd, id, group);
 }
 
-int watch_tree(struct watch *watch, const struct group_tree *tree)
+int watch_tree(struct watch *watch, struct groups *groups, const struct group_tree *tree)
 {
 	uint32_t kept = 0;
 	int result = 0;
 
 	watch->generation++;
 	for (uint32_t i = 0; i < tree->nr_groups; i++) {
-		int err = watch_group(watch, &tree->groups[i]);
+		int err = watch_group(watch, groups, &tree->groups[i]);
 
 		if (err && !result)
 			result = err;

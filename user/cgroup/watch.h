@@ -20,9 +20,10 @@ void watch_close(struct watch *watch);
 /*
  * Watch exactly the groups of this tree. Groups that do not exist (yet) are
  * passed over. -ENOSPC: the user's inotify watches are used up
- * (fs.inotify.max_user_watches); what fitted is watched.
+ * (fs.inotify.max_user_watches); what fitted is watched. Of a pod for which something
+ * goes on, what is watched stays so and nothing is added.
  */
-int watch_tree(struct watch *watch, const struct group_tree *tree);
+int watch_tree(struct watch *watch, struct groups *groups, const struct group_tree *tree);
 
 /* Is this uevent (NUL-separated words, `len` bytes) about a CPU going on- or offline? Pure. */
 bool watch_is_cpu_event(const char *data, size_t len);

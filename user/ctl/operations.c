@@ -76,6 +76,8 @@ void on_group_completed(void *self, const char *path, int result, const char *er
 		return;
 	/* A look that began before may have seen the time before this. */
 	controller->nr_changes++;
+	/* The guard and the watch may have had to pass the pod by. */
+	controller->groups_changed = true;
 	if (!*error && result)
 		error = strerror(-result);
 	if (operation->kind == OPERATION_STEP)

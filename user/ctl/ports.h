@@ -99,6 +99,7 @@ struct groups_port {
 	 * intersection). -EINPROGRESS: sink.completed tells the end.
 	 */
 	int (*apply)(void *self, const struct step *step, char error[GROUP_ERROR_MAX]);
+	/* -EINPROGRESS: something goes on for its pod, and nothing can be told until it ends. */
 	int (*status)(void *self, const char *path, struct group_status *ret_status);
 	/*
 	 * Process ids of the group and everything below. *ret_pids is owned by the caller.

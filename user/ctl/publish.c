@@ -54,7 +54,8 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 	int r = groups->status(groups->self, group->path, &status);
 
 	if (r) {
-		if (r != -ENOENT)
+		/* The end of what goes on publishes anew. */
+		if (r != -ENOENT && r != -EINPROGRESS)
 			log_warn(r, "ctl: %s is not guarded, ignoring until the next look",
 				 group->path);
 		return false;
