@@ -126,11 +126,9 @@ struct deferred_pod {
 struct counters {
 	uint64_t admitted, refused[REFUSAL_NR];
 	uint64_t released;
-	uint64_t drift_detected, drift_repaired, drift_failed;
 	uint64_t drift_by_attribute[GROUP_FILE_NR];
 	uint64_t repaired_by_attribute[GROUP_FILE_NR], failed_by_attribute[GROUP_FILE_NR];
 	uint64_t state_written, state_failed;
-	uint64_t reconciles, steps_applied, steps_failed;
 	uint64_t assignments[ASSIGNMENT_NR];	     /* containers given that kind, ever */
 	uint64_t admission_ns[15], admission_sum_ns; /* histogram, see measure.c */
 };

@@ -203,7 +203,6 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 	snprintf(row->found, sizeof(row->found), "%s", step->old);
 	if (step->file == GROUP_CPUSET_PARTITION && !row->pid)
 		snprintf(row->cause, sizeof(row->cause), "kernel");
-	controller->counters.drift_detected++;
 	controller->counters.drift_by_attribute[step->file]++;
 	snprintf(event.kind, sizeof(event.kind), "drift");
 	snprintf(event.aspect, sizeof(event.aspect), "cpuset_files");
@@ -232,7 +231,6 @@ static void note_repair(struct controller *controller, const struct step *step,
 	struct event_row event = {0};
 
 	audit_close_drift(&controller->audit, row, "repair");
-	controller->counters.drift_repaired++;
 	controller->counters.repaired_by_attribute[step->file]++;
 	snprintf(event.kind, sizeof(event.kind), "repair");
 	snprintf(event.action, sizeof(event.action), "repair");
@@ -352,7 +350,6 @@ static bool is_held(struct controller *controller, const struct step *step)
 
 static void step_done(struct controller *controller, const struct step *step)
 {
-	controller->counters.steps_applied++;
 	if (step->kind != STEP_WRITE)
 		controller->groups_changed = true;
 }
@@ -360,11 +357,8 @@ static void step_done(struct controller *controller, const struct step *step)
 static void step_failed(struct controller *controller, const struct step *step, bool is_repair,
 			int error_code, const char *error)
 {
-	controller->counters.steps_failed++;
-	if (is_repair) {
-		controller->counters.drift_failed++;
+	if (is_repair)
 		controller->counters.failed_by_attribute[step->file]++;
-	}
 	fail_chain(controller, step, error_code, error);
 }
 
@@ -713,7 +707,6 @@ void reconcile(struct controller *controller)
 		return;
 	}
 	controller->has_looked = true;
-	controller->counters.reconciles++;
 	/* What is held is found anew from what was seen. */
 	controller->nr_held = 0;
 	hold_in_flight(controller, &desired);
