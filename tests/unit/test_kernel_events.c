@@ -185,7 +185,11 @@ static void a_culprit_is_named_before_the_change_is_seen(void **state)
 	fake->wake_ns = 0;
 	tell(controller, &event);
 	assert_int_equal(fake->wake_ns, fake->now_ns);
+	/* Whom the event names is mended first, even where the whole look fails. */
+	fake->observe_error = -EIO;
 	controller_wake(controller);
+	fake->observe_error = 0;
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	assert_int_equal(nr_rows(controller, "drift"), 1);
 	expect_drift(controller, 0, "cause", "user");
 	expect_drift(controller, 0, "pid", "77");

@@ -364,6 +364,16 @@ static void drift_is_told_with_its_container(void **state)
 			    "default/a exclusive: back to '2-5'\n");
 	expect_drift(controller, 0, "open", "false");
 	expect_drift(controller, 0, "action", "repair");
+	{
+		struct json_object *list = query(controller, "event");
+		size_t nr = json_object_array_length(list);
+		struct json_object *row = json_object_array_get_idx(list, nr - 1);
+
+		assert_string_equal(member(row, "action"), "repair");
+		assert_string_equal(member(row, "target"),
+				    "pinfold.slice/poduid-a/exclusive/cpuset.cpus");
+		json_object_put(list);
+	}
 	controller_free(controller);
 	free_pods(pods, 1);
 }
