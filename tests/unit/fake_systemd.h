@@ -72,6 +72,10 @@ static inline void fake_put_file(const char *path, const char *file, const char 
 {
 	char name[320];
 
+	/* A unit that is not there has no files. */
+	snprintf(name, sizeof(name), "cg/%.200s", path);
+	if (!exists(name))
+		return;
 	snprintf(name, sizeof(name), "cg/%.200s/%.80s", path, file);
 	put(name, text);
 }
@@ -176,6 +180,8 @@ static inline void fake_start_transient(sd_bus_message *call)
 
 	sd_bus_message_read(call, "ss", &unit, &mode);
 	fake_note("StartTransientUnit %s %s", unit, mode);
+	if (!sd_bus_message_has_signature(call, "ssa(sv)a(sa(sv))"))
+		fake_note(" of another signature");
 	if (fake_systemd.nr_exists) {
 		fake_systemd.nr_exists--;
 		fake_note(" exists\n");

@@ -259,6 +259,25 @@ static void a_lost_connection_is_made_again(void **state)
 	assert_string_not_equal(error, "");
 	create(GROUP_ROOT, "pinfold.slice");
 	assert_true(exists("cg/pinfold.slice"));
+	/* A removal makes it again as well. */
+	create(GROUP_POD, POD);
+	fake_systemd.hang_up = true;
+	assert_true(do_step(STEP_CREATE, GROUP_POD, "pinfold.slice/pinfold-podb.slice", 0, NULL,
+			    error) < 0);
+	*fake_systemd.calls = '\0';
+	assert_int_equal(do_step(STEP_REMOVE, GROUP_POD, POD, 0, NULL, error), 0);
+	expect_calls("StopUnit pinfold-poda.slice fail\n");
+}
+
+/* Only a scope may be without its group; a slice that is gone is a failure. */
+static void a_slice_that_is_gone_is_not_written(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	expect_failure(-ENOENT,
+		       do_step(STEP_WRITE, GROUP_ROOT, "pinfold.slice", GROUP_CPU_WEIGHT, "7",
+			       error),
+		       error, "pinfold.slice");
 }
 
 static void without_systemd_nothing_opens(void **state)
@@ -397,6 +416,7 @@ static void a_scope_comes_back_with_its_last_values(void **state)
 	note_scope();
 	assert_int_equal(join_self(SCOPE, error), 0);
 	write_file(GROUP_CONTAINER, SCOPE, GROUP_CPUSET_CPUS, "6-7");
+	assert_string_equal(get("cg/" SCOPE "/cpuset.cpus"), "6-7");
 	*fake_systemd.calls = '\0';
 	/* Its last process has ended, and systemd has removed it. */
 	snprintf(whole, sizeof(whole), "%s/cg/" SCOPE, root);
@@ -509,6 +529,7 @@ int main(void)
 		TEST(a_job_that_fails_is_told),
 		TEST(an_answer_without_a_job_is_told),
 		TEST(a_lost_connection_is_made_again),
+		TEST(a_slice_that_is_gone_is_not_written),
 		TEST(without_systemd_nothing_opens),
 		TEST(the_system_bus_is_the_second_choice),
 		TEST(an_empty_container_is_noted),

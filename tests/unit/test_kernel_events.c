@@ -339,6 +339,22 @@ static void the_policy_names_each_group(void **state)
 	free_pods(pods, 2);
 }
 
+/* After a restart nothing has changed, and still the kernel side must be told. */
+static void a_restart_tells_the_policy(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	controller_free(controller);
+	fake_side_reset();
+	controller = start_node(&fake_side_port);
+	assert_int_equal(fake_side.nr_published, 1);
+	assert_int_equal(fake_side.policy.nr_groups, 3);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void observing_enforces_nothing(void **state)
 {
 	struct controller *controller;
@@ -418,6 +434,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_policy_names_each_group, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_restart_tells_the_policy, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(observing_enforces_nothing, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_policy_that_is_not_taken_is_a_finding,
 						set_up_node, tear_down),

@@ -404,6 +404,12 @@ static void a_reload_is_taken_whole_or_not_at_all(void **state)
 	assert_int_equal(controller_reload(controller, &next, &options, error, sizeof(error)), 0);
 	assert_int_equal(cpuset_count(controller_reserved(controller)), 4);
 	assert_non_null(strstr(fake->state, "0-1,14-15"));
+	{
+		struct json_object *shown = query(controller, "policy");
+
+		assert_string_equal(member(shown, "reserved_system_cpus"), "0-1,14-15");
+		json_object_put(shown);
+	}
 	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_AUDIT);
 	assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_CPUS], "2-13");
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
