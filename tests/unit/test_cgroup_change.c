@@ -265,7 +265,7 @@ static void a_process_joins_and_may_use_the_whole_grant(void **state)
 
 static void who_is_not_moved_is_told(void **state)
 {
-	char error[GROUP_ERROR_MAX] = "";
+	char error[GROUP_ERROR_MAX] = "", name[128];
 	pid_t child;
 	int pidfd;
 
@@ -277,6 +277,15 @@ static void who_is_not_moved_is_told(void **state)
 	show_process(child, 0, "elsewhere");
 	expect_failure(-EREMOTEIO, port.join(port.self, "pinfold.slice/g", child, pidfd, error),
 		       error, "but the kernel says it is in /elsewhere");
+	/* Moved, but where to cannot be told. */
+	snprintf(name, sizeof(name), "proc/%d/cgroup", child);
+	put(name, "1:name=systemd:/x\n");
+	expect_failure(-EPROTO, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
+		       "cannot read its cgroup back");
+	snprintf(name, sizeof(name), "%s/proc/%d/cgroup", root, child);
+	assert_int_equal(unlink(name), 0);
+	expect_failure(-ENOENT, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
+		       "cannot read its cgroup back");
 	expect_failure(-ENOENT, port.join(port.self, "pinfold.slice/no", child, pidfd, error),
 		       error, "cannot open the group to join");
 	/* The number must mean the process that the descriptor holds. */
@@ -468,6 +477,39 @@ static void controllers_that_cannot_be_read_are_told(void **state)
 	assert_null(none);
 }
 
+static void a_machine_that_cannot_be_read_is_refused(void **state)
+{
+	static const char *const files[][2] = {
+		{"cg/cgroup.controllers", "cannot read /cg/cgroup.controllers"},
+		{"proc/self/mountinfo", "cannot read /proc/self/mountinfo"},
+	};
+	struct dir dir = DIR_CLOSED;
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX], path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		*error = '\0';
+		snprintf(path, sizeof(path), "%s/%s", root, files[i][0]);
+		assert_int_equal(unlink(path), 0);
+		expect_failure(-EIO, dir_open(root, &dir, &problem, error), error, files[i][1]);
+		assert_int_equal(problem, DIR_UNREADABLE);
+		assert_int_equal(dir.mount_fd, -1);
+	}
+}
+
+static void odd_lists_of_processes_are_read_as_far_as_they_go(void **state)
+{
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+
+	put_group("pinfold.slice/g", "", "4-7\n", true);
+	put("cg/pinfold.slice/g/cgroup.procs", "12\nodd\n13\n");
+	assert_int_equal(port.tasks(port.self, "pinfold.slice/g", &pids, &nr), 0);
+	assert_int_equal(nr, 1);
+	assert_int_equal(pids[0], 12);
+	free(pids);
+}
+
 /* --- watching ------------------------------------------------------------------------------------------------ */
 
 static char told[512];
@@ -645,6 +687,8 @@ int main(void)
 		TEST(before_values_come_back),
 		TEST(before_values_are_kept_once),
 		TEST(controllers_that_cannot_be_read_are_told),
+		TEST(a_machine_that_cannot_be_read_is_refused),
+		TEST(odd_lists_of_processes_are_read_as_far_as_they_go),
 		TEST(groups_that_come_and_go_are_told),
 		TEST(a_plain_directory_has_no_cgroup_ids),
 		TEST(the_layout_is_told),
