@@ -697,7 +697,8 @@ static int uninstall_groups(struct agent *agent, const struct originals *origina
 	/* Unpinned programs end when the kernel's workqueue lets them go, a little later. */
 	for (int attempt = 0; attempt < 50; attempt++) {
 		r = groups_uninstall(agent->groups, originals, ret_nr_left, error);
-		if (r != -EPERM)
+		/* Of very many nested groups one pass removes a part. */
+		if (r != -EPERM && r != -EAGAIN)
 			break;
 		usleep(100000);
 	}

@@ -133,6 +133,19 @@ static void a_bushy_one_goes(void **state)
 	expect_removed(top);
 }
 
+/* More than one pass takes: each one gets further, and one of them is the last. */
+static void a_huge_one_goes_in_passes(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	cleanup_close int top = open_top();
+
+	make_wide(top, "child", 10000);
+	assert_int_equal(remove_tree(place_fd, "top", top, "top", error), -EAGAIN);
+	assert_non_null(strstr(error, "the next pass goes on"));
+	assert_int_equal(remove_tree(place_fd, "top", top, "top", error), -EAGAIN);
+	expect_removed(top);
+}
+
 /* 10 levels of which 9 have one inside: 19 steps. */
 static void it_takes_as_many_steps_as_it_needs(void **state)
 {
@@ -144,7 +157,7 @@ static void it_takes_as_many_steps_as_it_needs(void **state)
 	assert_int_equal(remove_inside(top, "some/group", &steps, error), -EAGAIN);
 	assert_int_equal(steps, 0);
 	assert_non_null(strstr(error, "some/group: cannot remove the group 'xxx"));
-	assert_non_null(strstr(error, "groups are made inside"));
+	assert_non_null(strstr(error, "more are made meanwhile"));
 	expect_removed(top);
 }
 
@@ -185,13 +198,10 @@ static void processes_are_named_as_the_reason(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE(an_empty_one_goes),
-		PLACE(a_deep_one_goes),
-		PLACE(a_wide_one_goes),
-		PLACE(a_bushy_one_goes),
-		PLACE(it_takes_as_many_steps_as_it_needs),
-		PLACE(nineteen_are_enough),
-		PLACE(processes_are_named_as_the_reason),
+		PLACE(an_empty_one_goes),	  PLACE(a_deep_one_goes),
+		PLACE(a_wide_one_goes),		  PLACE(a_bushy_one_goes),
+		PLACE(a_huge_one_goes_in_passes), PLACE(it_takes_as_many_steps_as_it_needs),
+		PLACE(nineteen_are_enough),	  PLACE(processes_are_named_as_the_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,14 @@
 #include "cgroup/dir.h"
 #include "lib/file.h"
 
-/* Beyond what the groups there need; and for a group whose cgroup.stat cannot be read. */
-#define SPARE_STEPS   64
-#define STEPS_UNKNOWN 65536
+/* Beyond what the groups there need. */
+#define SPARE_STEPS 64
+/* Of one pass, which takes up to half a second of our time for them; the next one goes on. */
+#define STEPS_MAX 4096
+
+#define MORE_ARE_LEFT                                                                               \
+	"more groups are inside than one pass removes, or more are made meanwhile; end what makes " \
+	"them, the next pass goes on"
 
 struct walk {
 	const char *path; /* of the top, for sentences */
@@ -47,8 +52,7 @@ static int resists(const struct walk *walk, int code, const char *why, char *err
 
 static int out_of_steps(const struct walk *walk, char *error)
 {
-	return resists(walk, -EAGAIN,
-		       "groups are made inside while they are removed; end what makes them", error);
+	return resists(walk, -EAGAIN, MORE_ARE_LEFT, error);
 }
 
 /*
@@ -146,9 +150,9 @@ static uint64_t steps_for(int fd)
 	uint64_t nr;
 
 	if (file_read_line(fd, "cgroup.stat", &text) ||
-	    dir_flat_value(text, "nr_descendants", &nr) || nr > STEPS_UNKNOWN * 1024ULL)
-		return STEPS_UNKNOWN;
-	return 2 * nr + SPARE_STEPS;
+	    dir_flat_value(text, "nr_descendants", &nr) || nr > STEPS_MAX)
+		return STEPS_MAX;
+	return 2 * nr + SPARE_STEPS < STEPS_MAX ? 2 * nr + SPARE_STEPS : STEPS_MAX;
 }
 
 int remove_tree(int parent_fd, const char *name, int fd, const char *path,
@@ -173,8 +177,6 @@ int remove_tree(int parent_fd, const char *name, int fd, const char *path,
 		/* A group was made inside since we looked. */
 		if (!steps_left--)
 			return failure(error, -EAGAIN,
-				       "%s: cannot remove the group: groups are made inside while "
-				       "they are removed; end what makes them",
-				       path);
+				       "%s: cannot remove the group: " MORE_ARE_LEFT, path);
 	}
 }

@@ -13,9 +13,10 @@
 
 /*
  * Remove the group `name` of parent_fd, opened as `fd`, and everything inside. `path` is for
- * the sentence only. Ends after as many steps as the groups there at the start can take:
- * -EAGAIN = somebody makes groups inside meanwhile, -EBUSY = one has processes or something
- * is mounted on it. What was removed by then stays so.
+ * the sentence only. One pass, which ends after as many steps as the groups there at the start
+ * can take, and a limit: -EAGAIN = there are more, or somebody makes more meanwhile, so another
+ * pass may go on; -EBUSY = one has processes or something is mounted on it. What was removed
+ * by then stays so.
  */
 int remove_tree(int parent_fd, const char *name, int fd, const char *path,
 		char error[GROUP_ERROR_MAX]);
