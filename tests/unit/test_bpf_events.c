@@ -68,6 +68,21 @@ static void test_audited_move(void **state)
 	assert_string_equal(row.detail, "move of pid 99");
 }
 
+static void test_clone_names_its_direction(void **state)
+{
+	struct event event = guard_event();
+	struct kernel_event row;
+
+	event.aspect = ASPECT_CGROUP_MOVES;
+	event.hook = HOOK_INODE_PERMISSION;
+	strcpy(event.file, "cgroup.procs");
+	event_translate(&event, 1, &row);
+	assert_string_equal(row.detail, "clone3 into the cgroup");
+	event.target_cgroup = event.writer_cgroup;
+	event_translate(&event, 1, &row);
+	assert_string_equal(row.detail, "clone3 out of the cgroup");
+}
+
 static void test_attempt(void **state)
 {
 	struct event event = guard_event();
@@ -166,10 +181,15 @@ static void test_digest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_denied_write),	cmocka_unit_test(test_audited_move),
-		cmocka_unit_test(test_attempt),		cmocka_unit_test(test_attempt_of_many),
-		cmocka_unit_test(test_life_cycle),	cmocka_unit_test(test_full_arrays),
-		cmocka_unit_test(test_unknown_numbers), cmocka_unit_test(test_digest),
+		cmocka_unit_test(test_clone_names_its_direction),
+		cmocka_unit_test(test_denied_write),
+		cmocka_unit_test(test_audited_move),
+		cmocka_unit_test(test_attempt),
+		cmocka_unit_test(test_attempt_of_many),
+		cmocka_unit_test(test_life_cycle),
+		cmocka_unit_test(test_full_arrays),
+		cmocka_unit_test(test_unknown_numbers),
+		cmocka_unit_test(test_digest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,12 +33,9 @@ static const char *const action_names[ACTION_NR] = {
 };
 
 static const char *const hook_words[HOOK_NR] = {
-	[HOOK_FILE_PERMISSION] = "write",
-	[HOOK_FILE_OPEN] = "open for writing",
-	[HOOK_INODE_PERMISSION] = "clone3 into the cgroup",
-	[HOOK_INODE_MKDIR] = "make cgroup",
-	[HOOK_INODE_RMDIR] = "remove cgroup",
-	[HOOK_TASK_SETSCHEDULER] = "",
+	[HOOK_FILE_PERMISSION] = "write",     [HOOK_FILE_OPEN] = "open for writing",
+	[HOOK_INODE_PERMISSION] = "",	      [HOOK_INODE_MKDIR] = "make cgroup",
+	[HOOK_INODE_RMDIR] = "remove cgroup", [HOOK_TASK_SETSCHEDULER] = "",
 };
 
 static const char *kind_name(const struct event *event)
@@ -71,6 +68,12 @@ static const char *kind_name(const struct event *event)
 
 static void word_guard(const struct event *event, char *detail, size_t size)
 {
+	/* a child made elsewhere leaves the cgroup its maker is in: that one is the target */
+	if (event->hook == HOOK_INODE_PERMISSION) {
+		snprintf(detail, size, "clone3 %s the cgroup",
+			 event->target_cgroup == event->writer_cgroup ? "out of" : "into");
+		return;
+	}
 	if (event->hook != HOOK_TASK_SETSCHEDULER) {
 		snprintf(detail, size, "%s %.*s", hook_words[event->hook % HOOK_NR], EVENT_FILE_LEN,
 			 event->file);
