@@ -12,8 +12,8 @@
 
 #define MAX_NODES 4
 #define MAX_LISTS 3
-/* Every mask, none included, preferred or not; and "any", preferred or not. */
-#define NR_HINTS(nr_nodes) ((2U << (nr_nodes)) + 2)
+/* Every mask but the empty one, preferred or not; and "any", preferred or not. */
+#define NR_HINTS(nr_nodes) (2U << (nr_nodes))
 
 static struct hint hints[NR_HINTS(MAX_NODES)];
 
@@ -27,7 +27,7 @@ static void fill_hints(unsigned int nr_nodes)
 
 	for (unsigned int preferred = 0; preferred < 2; preferred++) {
 		hints[nr++] = (struct hint){.any = true, .preferred = preferred};
-		for (node_mask_t mask = 0; mask < 1U << nr_nodes; mask++)
+		for (node_mask_t mask = 1; mask < 1U << nr_nodes; mask++)
 			hints[nr++] = (struct hint){.nodes = mask, .preferred = preferred};
 	}
 }
