@@ -295,22 +295,22 @@ static int counting_apply(void *self, const struct step *step, char error[GROUP_
 	return fake_apply(self, step, error);
 }
 
-static void a_chain_that_fails_waits_longer_each_time(void **state)
+/* The chain fails with this each time and is tried after each of the delays, no earlier. */
+static void expect_delays(struct controller *controller, int error, const uint64_t *delays_ms,
+			  size_t nr_delays)
 {
-	static const uint64_t delays_ms[] = {100, 200, 400, 800, 1600, 3200, 6400, 12800};
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
-	struct controller *controller;
 
-	groups.apply = counting_apply;
 	nr_tries = 0;
-	controller = start_node(NULL);
-	fake->apply_error = -EIO;
+	fake->apply_error = error;
 	strcpy(fake->apply_path, "pinfold.slice/poduid-a/exclusive");
 	fake->wake_ns = 0;
 	scan(controller, pods, 1);
 	assert_int_equal(nr_tries, 1);
-	for (size_t i = 0; i < ARRAY_SIZE(delays_ms); i++) {
-		/* Who looks before that does not try it. */
+	for (size_t i = 0; i < nr_delays; i++) {
+		/* It is woken for each next try; who looks before that does not try it. */
+		if (i)
+			assert_int_equal(fake->wake_ns, fake->now_ns + delays_ms[i] * MS);
 		fake->now_ns += delays_ms[i] * MS - 1;
 		controller_wake(controller);
 		assert_int_equal(nr_tries, i + 1);
@@ -319,11 +319,32 @@ static void a_chain_that_fails_waits_longer_each_time(void **state)
 		controller_wake(controller);
 		assert_int_equal(nr_tries, i + 2);
 	}
-	/* It is woken for the next try. */
-	assert_int_equal(fake->wake_ns, fake->now_ns + 25600 * MS);
+	free_pods(pods, 1);
+}
+
+static void work_for_several_passes_goes_on_soon(void **state)
+{
+	static const uint64_t delays_ms[] = {100, 200, 400, 800, 1600, 2000, 2000};
+	struct controller *controller;
+
+	groups.apply = counting_apply;
+	controller = start_node(NULL);
+	expect_delays(controller, -EAGAIN, delays_ms, ARRAY_SIZE(delays_ms));
+	controller_free(controller);
+}
+
+static void a_chain_that_fails_waits_longer_each_time(void **state)
+{
+	static const uint64_t delays_ms[] = {100,  200,	  400,	 800,	1600, 3200,
+					     6400, 12800, 25600, 30000, 30000};
+	struct controller *controller;
+
+	groups.apply = counting_apply;
+	controller = start_node(NULL);
+	expect_delays(controller, -EIO, delays_ms, ARRAY_SIZE(delays_ms));
 	/* What succeeds is forgotten: the next failure begins at the shortest delay. */
 	fake->apply_error = 0;
-	fake->now_ns += 25600 * MS;
+	fake->now_ns += 30000 * MS;
 	controller_wake(controller);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	controller_wake(controller);
@@ -335,7 +356,6 @@ static void a_chain_that_fails_waits_longer_each_time(void **state)
 	assert_int_equal(nr_tries, 1);
 	assert_int_equal(fake->wake_ns, fake->now_ns + 100 * MS);
 	controller_free(controller);
-	free_pods(pods, 1);
 }
 
 /* --- drift ---------------------------------------------------------------------------------------------------- */
@@ -445,6 +465,7 @@ int main(void)
 		TEST(another_documents_damage_obscures_nothing),
 		TEST(a_state_that_is_full_refuses_with_a_remedy),
 		TEST(a_suggestion_follows_the_ledger),
+		TEST(work_for_several_passes_goes_on_soon),
 		TEST(a_chain_that_fails_waits_longer_each_time),
 		TEST(drift_is_told_with_its_container),
 		TEST(a_lost_partition_is_the_kernels),

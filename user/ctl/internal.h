@@ -17,6 +17,8 @@
 #define MENDED_TOLD_NS	 (15ULL * 60 * 1000000000ULL)
 #define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
 #define RETRY_LONGEST_NS (30ULL * 1000000000ULL)
+/* The longest where the last try did a part of the work, as a removal in passes does. */
+#define RETRY_PART_NS (2ULL * 1000000000ULL)
 /*
  * Looks that others cause by writing, making or removing cgroups may take a
  * twentieth of the time, and this much at once before that; so a writer without end

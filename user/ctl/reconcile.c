@@ -78,19 +78,18 @@ static struct retry *note_retry(struct controller *controller, const struct step
 static void fail_chain(struct controller *controller, const struct step *step, int error_code,
 		       const char *error)
 {
+	uint64_t longest_ns = error_code == -EAGAIN ? RETRY_PART_NS : RETRY_LONGEST_NS;
 	struct retry *retry = find_retry(controller, step->uid);
 
 	if (!retry || strcmp(retry->error, error))
 		log_err(error_code, "apply: %s", error);
 	retry = note_retry(controller, step, error);
-
 	if (!retry)
 		return;
 	retry->progress = CHAIN_FAILED;
-	if (!retry->delay_ns)
-		retry->delay_ns = RETRY_FIRST_NS;
-	else if (retry->delay_ns < RETRY_LONGEST_NS)
-		retry->delay_ns *= 2;
+	retry->delay_ns = retry->delay_ns ? retry->delay_ns * 2 : RETRY_FIRST_NS;
+	if (retry->delay_ns > longest_ns)
+		retry->delay_ns = longest_ns;
 	retry->due_ns = now_ns(controller) + retry->delay_ns;
 	want_wake(controller, retry->delay_ns);
 }
