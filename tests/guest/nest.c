@@ -49,6 +49,8 @@ static int go_forever(int fd)
 		snprintf(name, sizeof(name), "r%lu", i);
 		if (mkdirat(fd, name, 0755))
 			return errno == ENOENT || errno == ENODEV ? 0 : -errno;
+		/* Always more, yet not so many that their removal takes minutes of emulation. */
+		usleep(2000);
 		strcat(name, "/a");
 		if (!mkdirat(fd, name, 0755)) {
 			strcat(name, "/b");
