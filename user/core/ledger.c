@@ -243,6 +243,14 @@ const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const cha
 	return found;
 }
 
+const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *container)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		if (!strcmp(pod->grants[i].container, container))
+			return &pod->grants[i];
+	return NULL;
+}
+
 const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant)
 {
 	return grant->isolation == ISOLATION_HOST ? &ledger->shared : &grant->cpus;

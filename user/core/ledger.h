@@ -86,6 +86,8 @@ const struct ledger_pod *ledger_find(const struct ledger *ledger, const char *ui
 /* Of two with one name (made again while the old one ends) the running one. */
 const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const char *namespace,
 					  const char *name);
+/* The grant of the pod's container of that name, NULL = it has none. */
+const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *container);
 /* What a container runs on: its own CPUs, or the shared pool for isolation host. */
 const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant);
 

@@ -19,14 +19,6 @@ bool is_without_manifest(const struct ledger_pod *pod)
 					    !strcmp(namespace, REBUILT_NAMESPACE));
 }
 
-static const struct grant *find_grant(const struct ledger_pod *pod, const char *container)
-{
-	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		if (!strcmp(pod->grants[i].container, container))
-			return &pod->grants[i];
-	return NULL;
-}
-
 /* Everything it holds must go to a container of the new spec, or CPUs would be lost. */
 static bool names_all(const struct ledger_pod *pod, const struct pod_spec *spec)
 {
@@ -46,7 +38,7 @@ static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *kno
 		       const struct ledger_pod *pod, uint32_t index, struct grant *grant)
 {
 	const struct container_spec *spec = &pod->spec->containers[index];
-	const struct grant *held = find_grant(known, spec->name);
+	const struct grant *held = ledger_find_grant(known, spec->name);
 	bool unmanaged = pod->spec->has_pod_resources && !ledger_policy(ledger)->pod_level_managers;
 	uint32_t wanted = unmanaged ? 0
 				    : cpu_exclusive_count(ledger_cpu_manager(ledger), pod->spec,

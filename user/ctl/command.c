@@ -67,14 +67,6 @@ static const struct ledger_pod *find_pod(const struct controller *controller, co
 	return ledger_find_name(controller->ledger, namespace, slash + 1);
 }
 
-static const struct grant *find_grant(const struct ledger_pod *pod, const char *container)
-{
-	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		if (!strcmp(pod->grants[i].container, container))
-			return &pod->grants[i];
-	return NULL;
-}
-
 static bool is_populated(const struct controller *controller, const char *path)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -229,7 +221,7 @@ static int advance(struct controller *controller, struct run_request *run,
 	if (!pod)
 		return answer_refused(controller, run->pod, ret_json, ret_status);
 	snprintf(run->uid, sizeof(run->uid), "%s", pod->spec->uid);
-	grant = find_grant(pod, run->container);
+	grant = ledger_find_grant(pod, run->container);
 	if (!grant)
 		return answer_error(ret_json, ret_status, STATUS_UNKNOWN,
 				    "pod %s/%s has no container '%.63s'", pod->spec->namespace,
@@ -305,8 +297,6 @@ void join_ended(struct controller *controller, const struct operation *operation
 	struct json_object *json = NULL;
 	unsigned int status = STATUS_FAILED;
 
-	if (controller->layout.systemd && !result)
-		controller->groups_changed = true;
 	if (!run) {
 		/* Whoever asked has gone; -ESRCH is then the rule. */
 		log_info("ctl: a late join of %s ended: %s", path, result ? error : "it is there");

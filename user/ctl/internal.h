@@ -145,7 +145,7 @@ struct controller {
 
 	struct ledger *ledger;
 	struct plan_layout layout;
-	bool root_partition_wanted, root_partition_held;
+	bool root_partition_held; /* as the kernel reads it back */
 
 	/* What we last wrote, so that a difference can be told from a change of ours. */
 	struct group_tree desired;
@@ -245,6 +245,10 @@ int rebuild_from_groups(struct controller *controller);
 
 /* reconcile.c: desired − observed, applied */
 void reconcile(struct controller *controller);
+/* Why the chain of this uid ("" = the root's) stopped; NULL = it did not. */
+struct retry *retry_find(const struct controller *controller, const char *uid);
+/* Does the step write a container's CPUs? */
+bool is_cpu_step(const struct step *step);
 /* A step that had answered -EINPROGRESS has ended. */
 void step_ended(struct controller *controller, const struct operation *operation, int result,
 		const char *error);
@@ -270,7 +274,7 @@ bool pod_problem(const struct controller *controller, const struct ledger_pod *p
 /* The same for all pods; `ret_problems` has room for as many as the ledger has pods. */
 uint32_t pod_problems(const struct controller *controller, struct pod_problem *ret_problems);
 /* operations.c: what goes on in the kernel meanwhile */
-struct operation *operation_find(struct controller *controller, const char *uid);
+struct operation *operation_find(const struct controller *controller, const char *uid);
 /* Room for one more, made before it begins: then operation_begin cannot fail. */
 int operations_reserve(struct controller *controller);
 struct operation *operation_begin(struct controller *controller, enum operation_kind kind,

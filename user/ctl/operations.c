@@ -14,7 +14,7 @@
 
 /* --- begin and end ------------------------------------------------------------------------------- */
 
-struct operation *operation_find(struct controller *controller, const char *uid)
+struct operation *operation_find(const struct controller *controller, const char *uid)
 {
 	for (uint32_t i = 0; i < controller->nr_operations; i++)
 		if (!strcmp(controller->operations[i].step.uid, uid))
@@ -130,8 +130,7 @@ void hold_in_flight(struct controller *controller, const struct group_tree *desi
 		const char *wanted = group ? group->files[GROUP_CPUSET_CPUS] : NULL;
 		struct cpuset coming, own = CPUSET_EMPTY;
 
-		if (controller->operations[i].kind != OPERATION_STEP || step->kind != STEP_WRITE ||
-		    step->file != GROUP_CPUSET_CPUS || step->role != GROUP_CONTAINER)
+		if (controller->operations[i].kind != OPERATION_STEP || !is_cpu_step(step))
 			continue;
 		if (!step->value || cpuset_parse(step->value, strlen(step->value), &coming))
 			coming = controller->topology->all;

@@ -32,11 +32,9 @@ static node_mask_t near_nodes(const struct controller *controller, const struct 
 {
 	const struct topology *topology = controller->topology;
 	const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
-	node_mask_t mems = 0, mask = 0;
+	const struct grant *grant = pod ? ledger_find_grant(pod, group->container) : NULL;
+	node_mask_t mems = grant ? grant->mems : 0, mask = 0;
 
-	for (uint32_t i = 0; pod && i < pod->nr_grants; i++)
-		if (!strcmp(pod->grants[i].container, group->container))
-			mems = pod->grants[i].mems;
 	if (!mems)
 		return nodes_of(topology, cpus);
 	/* over nodes with CPUs, as the BPF side numbers them */

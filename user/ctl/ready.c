@@ -37,26 +37,23 @@ bool pod_problem(const struct controller *controller, const struct ledger_pod *p
 		 struct pod_problem *ret_problem)
 {
 	const char *uid = pod->spec->uid;
+	const struct operation *operation = operation_find(controller, uid);
+	const struct retry *retry = retry_find(controller, uid);
 
 	if (*controller->look_problem) {
 		*ret_problem = (struct pod_problem){uid, "unknown", controller->look_problem};
 		return true;
 	}
-	for (uint32_t i = 0; i < controller->nr_operations; i++)
-		if (!strcmp(controller->operations[i].step.uid, uid) &&
-		    *controller->operations[i].told) {
-			*ret_problem = (struct pod_problem){uid, "waiting",
-							    controller->operations[i].told};
-			return true;
-		}
-	for (uint32_t i = 0; i < controller->nr_retries; i++)
-		if (!strcmp(controller->retries[i].uid, uid)) {
-			bool held = controller->retries[i].progress == CHAIN_HELD;
+	if (operation && *operation->told) {
+		*ret_problem = (struct pod_problem){uid, "waiting", operation->told};
+		return true;
+	}
+	if (retry) {
+		bool held = retry->progress == CHAIN_HELD;
 
-			*ret_problem = (struct pod_problem){uid, held ? "waiting" : "failed",
-							    controller->retries[i].error};
-			return true;
-		}
+		*ret_problem = (struct pod_problem){uid, held ? "waiting" : "failed", retry->error};
+		return true;
+	}
 	/* What we wrote last is what the ledger said at that time. */
 	if (!desired_group(controller, uid, "")) {
 		*ret_problem =
@@ -79,11 +76,9 @@ uint32_t pod_problems(const struct controller *controller, struct pod_problem *r
 /* Something goes on for it, and for no longer than that may take. */
 static bool has_time_left(const struct controller *controller, const char *uid)
 {
-	for (uint32_t i = 0; i < controller->nr_operations; i++)
-		if (!strcmp(controller->operations[i].step.uid, uid))
-			return now_ns(controller) - controller->operations[i].since_ns <
-			       OPERATION_DEADLINE_NS;
-	return false;
+	const struct operation *operation = operation_find(controller, uid);
+
+	return operation && now_ns(controller) - operation->since_ns < OPERATION_DEADLINE_NS;
 }
 
 /* Names the first, counts the others. */
@@ -117,10 +112,9 @@ static bool all_pods_held(const struct controller *controller, char *reason, siz
 /* The chain of the workload root itself, which belongs to no pod; NULL = it holds. */
 static const char *root_problem(const struct controller *controller)
 {
-	for (uint32_t i = 0; i < controller->nr_retries; i++)
-		if (!*controller->retries[i].uid)
-			return controller->retries[i].error;
-	return NULL;
+	const struct retry *retry = retry_find(controller, "");
+
+	return retry ? retry->error : NULL;
 }
 
 bool is_ready(void *self, char *reason, size_t size)

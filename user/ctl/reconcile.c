@@ -30,7 +30,7 @@ const char *attribute_name(enum group_file file)
 
 /* --- chains that wait -------------------------------------------------------------------------- */
 
-static struct retry *find_retry(struct controller *controller, const char *uid)
+struct retry *retry_find(const struct controller *controller, const char *uid)
 {
 	for (uint32_t i = 0; i < controller->nr_retries; i++)
 		if (!strcmp(controller->retries[i].uid, uid))
@@ -44,7 +44,7 @@ static struct retry *find_retry(struct controller *controller, const char *uid)
  */
 static bool chain_waits(struct controller *controller, const char *uid)
 {
-	const struct retry *retry = find_retry(controller, uid);
+	const struct retry *retry = retry_find(controller, uid);
 
 	if (operation_find(controller, uid))
 		return true;
@@ -54,7 +54,7 @@ static bool chain_waits(struct controller *controller, const char *uid)
 static struct retry *note_retry(struct controller *controller, const struct step *step,
 				const char *error)
 {
-	struct retry *retry = find_retry(controller, step->uid);
+	struct retry *retry = retry_find(controller, step->uid);
 
 	if (!retry) {
 		struct retry *grown =
@@ -79,7 +79,7 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 		       const char *error)
 {
 	uint64_t longest_ns = error_code == -EAGAIN ? RETRY_PART_NS : RETRY_LONGEST_NS;
-	struct retry *retry = find_retry(controller, step->uid);
+	struct retry *retry = retry_find(controller, step->uid);
 
 	if (!retry || strcmp(retry->error, error))
 		log_err(error_code, "apply: %s", error);
@@ -96,7 +96,7 @@ static void fail_chain(struct controller *controller, const struct step *step, i
 
 static void clear_retry(struct controller *controller, const char *uid)
 {
-	struct retry *retry = find_retry(controller, uid);
+	struct retry *retry = retry_find(controller, uid);
 
 	if (retry)
 		*retry = controller->retries[--controller->nr_retries];
@@ -171,7 +171,7 @@ static bool is_drift(struct controller *controller, const struct group_tree *des
 	const struct group *before;
 	const char *value;
 
-	if (step->kind != STEP_WRITE || !step->old || find_retry(controller, step->uid))
+	if (step->kind != STEP_WRITE || !step->old || retry_find(controller, step->uid))
 		return false;
 	before = group_tree_find(&controller->desired, step->path);
 	value = final_value(desired, step);
@@ -267,7 +267,7 @@ static struct cpuset parse_cpus(const char *text)
 	return cpus;
 }
 
-static bool is_cpu_step(const struct step *step)
+bool is_cpu_step(const struct step *step)
 {
 	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS &&
 	       step->role == GROUP_CONTAINER;
@@ -329,14 +329,14 @@ static bool is_held(struct controller *controller, const struct step *step)
 		return false;
 	cpuset_format(&shared, cpus, sizeof(cpus));
 	chain_label(controller, holder->uid, who, sizeof(who));
-	retry = find_retry(controller, holder->uid);
+	retry = retry_find(controller, holder->uid);
 	snprintf(error, sizeof(error),
 		 "%.80s/%s waits for CPUs %.50s, which %.70s still has: %.60s", step->path,
 		 group_file_name(step->file), cpus, who,
 		 operation_find(controller, holder->uid) || !retry
 			 ? "its own step waits in the kernel"
 			 : retry->error);
-	own = find_retry(controller, step->uid);
+	own = retry_find(controller, step->uid);
 	if (!own || strcmp(own->error, error))
 		log_info("apply: %s", error);
 	own = note_retry(controller, step, error);
