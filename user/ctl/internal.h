@@ -185,7 +185,9 @@ struct controller {
 	/* Steps begun and ended: a look that saw another number in between is too old. */
 	uint64_t nr_changes, changes_at_look;
 	uint64_t looking_since_ns; /* 0 = no look goes on */
-	bool has_looked, looks_again, has_told_waiting;
+	bool has_looked;	   /* since the start */
+	bool looks_again;	   /* asked for during a look, which may have passed it already */
+	bool has_told_waiting;	   /* the finding operation_waiting stands */
 	bool repairs_once; /* the next round mends drift even where the policy only audits */
 	uint32_t nr_runs;
 	struct run_request runs[MAX_RUNS];
@@ -194,7 +196,7 @@ struct controller {
 	uint64_t saving_since_ns;    /* 0 = none */
 	struct text saving, durable; /* durable: after a late save, until the next one */
 	bool state_is_behind;	     /* the file lacks something of the ledger */
-	bool retries_refused;
+	bool retries_refused; /* the file can be written again: the next sweep decides anew */
 	struct deferred_pod deferred;
 	uint32_t nr_findings;
 	struct finding_row findings[MAX_FINDINGS];
@@ -214,6 +216,8 @@ struct controller {
 void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete);
 /* Ending pods without processes go; refused ones are tried again after a release. */
 void admission_sweep(struct controller *controller);
+/* A deferred pod's grant is durable, or cannot be saved: it is decided once more. */
+void admission_resume(struct controller *controller, int result);
 /* "namespace/name" of a pod, for people. */
 void pod_label(const struct pod_spec *spec, char *buffer, size_t size);
 
@@ -227,9 +231,6 @@ bool is_without_manifest(const struct ledger_pod *pod);
 int adopt_prepare(struct controller *controller, const struct ledger_pod *pod,
 		  const struct pod_spec *spec);
 
-/* A deferred pod's grant is durable, or cannot be saved: it is decided once more. */
-void admission_resume(struct controller *controller, int result);
-
 /*
  * recover.c: the state file. -EINPROGRESS: it is being written, this or an earlier
  * record; 0 only when what the ledger says now is in the file.
@@ -237,7 +238,12 @@ void admission_resume(struct controller *controller, int result);
 int state_save(struct controller *controller);
 /* Could it be written now? Asked before there is something to write. */
 void state_check(struct controller *controller);
+/* store_sink.saved */
 void on_state_saved(void *self, int result);
+/*
+ * At the start: the ledger as the file has it, as far as it fits the machine; else from
+ * the cgroups that run. -EPROTO: a newer agent wrote the file, which is left as it is.
+ */
 int state_recover(struct controller *controller);
 
 /* rebuild.c: what runs keeps its CPUs when there is no usable state file */
@@ -264,7 +270,7 @@ const char *attribute_name(enum group_file file);
 /* Would tier 1 hurt? Decides controller->layout.root_partition. */
 void choose_tier(struct controller *controller);
 
-/* ready.c: is what was promised held? */
+/* ready.c: is what was promised held? `reason` is written only when it is not. */
 bool is_ready(void *self, char *reason, size_t size);
 /* Is the cgroup file system in its place and writable? A finding while it is not. */
 void check_reach(struct controller *controller);
@@ -273,25 +279,32 @@ bool pod_problem(const struct controller *controller, const struct ledger_pod *p
 		 struct pod_problem *ret_problem);
 /* The same for all pods; `ret_problems` has room for as many as the ledger has pods. */
 uint32_t pod_problems(const struct controller *controller, struct pod_problem *ret_problems);
-/* operations.c: what goes on in the kernel meanwhile */
+
+/* operations.c: what goes on in the kernel meanwhile. The operation of this uid's chain, or NULL. */
 struct operation *operation_find(const struct controller *controller, const char *uid);
 /* Room for one more, made before it begins: then operation_begin cannot fail. */
 int operations_reserve(struct controller *controller);
+/* The step is copied. Borrowed until the next call that begins or ends an operation. */
 struct operation *operation_begin(struct controller *controller, enum operation_kind kind,
 				  const struct step *step);
 void operations_free(struct controller *controller);
+/* groups_sink.completed and groups_sink.looked */
 void on_group_completed(void *self, const char *path, int result, const char *error);
 void on_looked(void *self);
+/* Keep these CPUs from all chains but that of `uid` until the next round. */
 void hold_cpus(struct controller *controller, const char *uid, const struct cpuset *cpus);
 /* What writes that go on may give their containers, though the ledger does not any more. */
 void hold_in_flight(struct controller *controller, const struct group_tree *desired);
 /* "pod namespace/name", "the workload root" */
 void chain_label(const struct controller *controller, const char *uid, char *text, size_t size);
-void operations_longest(const struct controller *controller, struct waiting *ret_waiting);
-void operations_sentence(const struct controller *controller, const struct waiting *waiting,
-			 char *text, size_t size);
+/* Whom this operation stops, what for and how long; `nr` is 1. */
 void operation_describe(const struct controller *controller, const struct operation *operation,
 			struct waiting *ret_waiting);
+/* The longest of all waits, a look and a save included. */
+void operations_longest(const struct controller *controller, struct waiting *ret_waiting);
+/* Either of these in words, with the place in the kernel where it waits. */
+void operations_sentence(const struct controller *controller, const struct waiting *waiting,
+			 char *text, size_t size);
 /* Does one wait for so long? The sentence says which. */
 bool operations_overdue(const struct controller *controller, uint64_t deadline_ns, char *reason,
 			size_t size);
@@ -305,13 +318,14 @@ void test_guard(struct controller *controller);
 
 /* publish.c: what the BPF side is told */
 void publish_policy(struct controller *controller);
+/* kernel_sink.event and kernel_sink.completed */
 void on_kernel_event(void *self, const struct kernel_event *event);
 void on_kernel_completed(void *self);
 /* The ledger's container behind a cgroup path; false = none. */
 bool container_of_path(const struct controller *controller, const char *path, char *ret_pod,
 		       size_t size, const char **ret_container);
 
-/* report.c, command.c, measure.c: the faces */
+/* report.c, command.c, measure.c: the members of faces_port */
 int report_query(void *self, const char *object, struct json_object **ret_json);
 int command_run(void *self, uint64_t request, const char *object, const char *command,
 		struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
@@ -320,11 +334,13 @@ void command_listen(void *self, const struct answer_sink *sink);
 void command_withdraw(void *self, uint64_t request, char *ret_why, size_t size);
 /* Requests that waited for a chain or for a look are tried again. */
 void runs_advance(struct controller *controller);
+/* The join of a request has ended: the request is answered. */
 void join_ended(struct controller *controller, const struct operation *operation, int result,
 		const char *error);
 void runs_free(struct controller *controller);
 int measure_page(void *self, bool openmetrics, struct text *out);
 
+/* controller.c: have controller_wake called in so long, or sooner. */
 void want_wake(struct controller *controller, uint64_t delay_ns);
 /* The same for somebody else's doing: at once, or when what such looks may cost allows it. */
 void want_look(struct controller *controller);
