@@ -73,6 +73,17 @@ static void parse_refuses(void **state)
 	assert_int_equal(cpuset_parse("1\0", 2, &(struct cpuset){0}), -EINVAL);
 }
 
+static void text_that_is_no_list_is_empty(void **state)
+{
+	struct cpuset set = cpuset_of_text("4,2-3\n");
+
+	assert_list(&set, "2-4");
+	set = cpuset_of_text(NULL);
+	assert_true(cpuset_is_empty(&set));
+	set = cpuset_of_text("0-3,x");
+	assert_true(cpuset_is_empty(&set));
+}
+
 static void format_reports_whole_length(void **state)
 {
 	struct cpuset set = parsed("0-3,8,100-8191");
@@ -159,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse_normalises),
 		cmocka_unit_test(parse_refuses),
+		cmocka_unit_test(text_that_is_no_list_is_empty),
 		cmocka_unit_test(format_reports_whole_length),
 		cmocka_unit_test(format_longest),
 		cmocka_unit_test(algebra),

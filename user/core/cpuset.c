@@ -230,6 +230,15 @@ int cpuset_parse(const char *text, size_t len, struct cpuset *ret_set)
 	return 0;
 }
 
+struct cpuset cpuset_of_text(const char *text)
+{
+	struct cpuset set;
+
+	if (!text || cpuset_parse(text, strlen(text), &set))
+		return CPUSET_EMPTY;
+	return set;
+}
+
 static unsigned int end_of_run(const struct cpuset *set, unsigned int cpu)
 {
 	while (cpu + 1 < CPUSET_MAX && cpuset_has(set, cpu + 1))

@@ -64,6 +64,8 @@ unsigned int cpuset_next(const struct cpuset *set, unsigned int from);
  * for an id >= CPUSET_MAX. *ret_set is untouched on failure.
  */
 int cpuset_parse(const char *text, size_t len, struct cpuset *ret_set);
+/* The set in a file's text; empty also for NULL and for what is not a list. */
+struct cpuset cpuset_of_text(const char *text);
 
 /*
  * Write the CPU list, NUL-terminated, as snprintf does: returns the length it

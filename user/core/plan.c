@@ -90,16 +90,7 @@ static void write_set(struct making *making, const struct group *group, enum gro
 	write_file(making, group, file, making->text, old);
 }
 
-static struct cpuset parse_set(const char *text)
-{
-	struct cpuset set;
-
-	/* What is not a list is as good as no list: it will be written over. */
-	if (!text || cpuset_parse(text, strlen(text), &set))
-		return CPUSET_EMPTY;
-	return set;
-}
-
+/* What the kernel has. Text that is no list is as good as none: it is written over. */
 static const char *old_value(const struct group *observed, enum group_file file)
 {
 	return observed ? observed->files[file] : NULL;
@@ -206,7 +197,7 @@ static bool wants_member(const struct group *root)
 /* Has the list CPUs that are to go? */
 static bool must_shrink(const struct group *root, const struct cpuset *now)
 {
-	struct cpuset target = parse_set(root->files[GROUP_CPUSET_CPUS]);
+	struct cpuset target = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
 
 	return !cpuset_is_empty(&target) && !cpuset_is_subset(now, &target);
 }
@@ -222,13 +213,13 @@ static void open_root(struct making *making, const struct group *root, const str
 {
 	const char *old = old_value(observed, GROUP_CPUSET_CPUS);
 	const char *partition = old_value(observed, GROUP_CPUSET_PARTITION);
-	struct cpuset now = parse_set(old), both;
+	struct cpuset now = cpuset_of_text(old), both;
 
 	if (!observed)
 		add_step(making, STEP_CREATE, root);
 	if (wants_member(root))
 		write_partition(making, root, partition);
-	both = parse_set(root->files[GROUP_CPUSET_CPUS]);
+	both = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
 	cpuset_union(&both, &now);
 	/* An empty list means all of the parent's CPUs: nothing to widen. */
 	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
@@ -241,8 +232,8 @@ static void close_root(struct making *making, const struct group *root,
 		       const struct group *observed)
 {
 	const char *old = old_value(observed, GROUP_CPUSET_CPUS);
-	struct cpuset target = parse_set(root->files[GROUP_CPUSET_CPUS]);
-	struct cpuset now = parse_set(old);
+	struct cpuset target = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
+	struct cpuset now = cpuset_of_text(old);
 
 	if (!must_shrink(root, &now))
 		return;
@@ -258,11 +249,11 @@ static void grow_mems(struct making *making, const struct group *group,
 		      const struct group *observed)
 {
 	const char *old = old_value(observed, GROUP_CPUSET_MEMS);
-	struct cpuset now = parse_set(old), both;
+	struct cpuset now = cpuset_of_text(old), both;
 
 	if (!group->files[GROUP_CPUSET_MEMS])
 		return;
-	both = parse_set(group->files[GROUP_CPUSET_MEMS]);
+	both = cpuset_of_text(group->files[GROUP_CPUSET_MEMS]);
 	cpuset_union(&both, &now);
 	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
 		write_set(making, group, GROUP_CPUSET_MEMS, &both, old);
@@ -272,11 +263,11 @@ static void shrink_mems(struct making *making, const struct group *group,
 			const struct group *observed)
 {
 	const char *old = old_value(observed, GROUP_CPUSET_MEMS);
-	struct cpuset now = parse_set(old), target;
+	struct cpuset now = cpuset_of_text(old), target;
 
 	if (!group->files[GROUP_CPUSET_MEMS])
 		return;
-	target = parse_set(group->files[GROUP_CPUSET_MEMS]);
+	target = cpuset_of_text(group->files[GROUP_CPUSET_MEMS]);
 	if (!cpuset_is_empty(&target) && !cpuset_is_subset(&now, &target))
 		write_set(making, group, GROUP_CPUSET_MEMS, &target, old);
 }
@@ -702,8 +693,8 @@ static void add_desired_mover(struct making *making, const struct group *group,
 			      const struct group *observed)
 {
 	const char *old = old_value(observed, GROUP_CPUSET_CPUS);
-	struct cpuset target = parse_set(group->files[GROUP_CPUSET_CPUS]);
-	struct cpuset listed = parse_set(old), now = within_bound(making, listed);
+	struct cpuset target = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+	struct cpuset listed = cpuset_of_text(old), now = within_bound(making, listed);
 	struct mover *mover;
 
 	if (group->role == GROUP_ROOT || cpuset_is_empty(&target))
@@ -721,7 +712,7 @@ static void add_stranger(struct making *making, const struct group *observed,
 			 struct cpuset *squatted)
 {
 	const char *old = observed->files[GROUP_CPUSET_CPUS];
-	struct cpuset now = within_bound(making, parse_set(old)), target = now;
+	struct cpuset now = within_bound(making, cpuset_of_text(old)), target = now;
 
 	if (!observed->populated || observed->role != GROUP_CONTAINER)
 		return;
@@ -736,9 +727,9 @@ static void add_stranger(struct making *making, const struct group *observed,
 static void find_bound(struct making *making, const struct group *root,
 		       const struct group *observed)
 {
-	struct cpuset before = parse_set(old_value(observed, GROUP_CPUSET_CPUS));
+	struct cpuset before = cpuset_of_text(old_value(observed, GROUP_CPUSET_CPUS));
 
-	making->home = parse_set(root->files[GROUP_CPUSET_CPUS]);
+	making->home = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
 	making->bound = making->home;
 	if (!cpuset_is_empty(&making->bound))
 		cpuset_union(&making->bound, &before);
@@ -754,7 +745,7 @@ static void collect_movers(struct making *making, const struct pairing *desired,
 
 		add_desired_mover(making, group, find_pair(observed, group->path));
 		if (group->is_exclusive) {
-			struct cpuset cpus = parse_set(group->files[GROUP_CPUSET_CPUS]);
+			struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
 
 			cpuset_union(&making->exclusive, &cpus);
 		}

@@ -128,14 +128,13 @@ void hold_in_flight(struct controller *controller, const struct group_tree *desi
 		const struct step *step = &controller->operations[i].step;
 		const struct group *group = group_tree_find(desired, step->path);
 		const char *wanted = group ? group->files[GROUP_CPUSET_CPUS] : NULL;
-		struct cpuset coming, own = CPUSET_EMPTY;
+		struct cpuset coming, own = cpuset_of_text(wanted);
 
 		if (controller->operations[i].kind != OPERATION_STEP || !is_cpu_step(step))
 			continue;
 		if (!step->value || cpuset_parse(step->value, strlen(step->value), &coming))
 			coming = controller->topology->all;
-		if (wanted && !cpuset_parse(wanted, strlen(wanted), &own))
-			cpuset_subtract(&coming, &own);
+		cpuset_subtract(&coming, &own);
 		hold_cpus(controller, step->uid, &coming);
 	}
 }

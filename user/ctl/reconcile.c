@@ -258,15 +258,6 @@ static void close_gone_drift(struct controller *controller, const struct plan *p
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
-static struct cpuset parse_cpus(const char *text)
-{
-	struct cpuset cpus = CPUSET_EMPTY;
-
-	if (text && cpuset_parse(text, strlen(text), &cpus))
-		return CPUSET_EMPTY;
-	return cpus;
-}
-
 bool is_cpu_step(const struct step *step)
 {
 	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS &&
@@ -283,12 +274,12 @@ static void hold_unreleased(struct controller *controller, const struct group_tr
 
 	if (!is_cpu_step(step))
 		return;
-	has = parse_cpus(step->old);
+	has = cpuset_of_text(step->old);
 	/* Without a list of its own it runs wherever its parent may, if anything runs there. */
 	if (cpuset_is_empty(&has) && group && group->populated)
 		has = controller->topology->all;
 	value = final_value(desired, step);
-	keeps = parse_cpus(value ? value : step->value);
+	keeps = cpuset_of_text(value ? value : step->value);
 	cpuset_subtract(&has, &keeps);
 	hold_cpus(controller, step->uid, &has);
 }
@@ -301,8 +292,8 @@ static const struct held_cpus *find_holder(const struct controller *controller,
 
 	if (!controller->nr_held || !is_cpu_step(step))
 		return NULL;
-	gained = parse_cpus(step->value);
-	had = parse_cpus(step->old);
+	gained = cpuset_of_text(step->value);
+	had = cpuset_of_text(step->old);
 	cpuset_subtract(&gained, &had);
 	for (uint32_t i = 0; i < controller->nr_held; i++) {
 		const struct held_cpus *held = &controller->held[i];
