@@ -149,6 +149,38 @@ static inline void free_pods(struct pod_spec **specs, uint32_t nr)
 		pod_spec_free(specs[i]);
 }
 
+/* --- who shares CPUs ------------------------------------------------------------------------------ */
+
+/* After each step: a container that is called exclusive shares no CPU with anybody. */
+static inline void look_for_overlap(const struct step *step)
+{
+	for (uint32_t i = 0; i < fake->nr_groups; i++) {
+		const struct fake_group *owner = fake_at(i);
+		struct cpuset own = cpuset_of_text(owner->files[GROUP_CPUSET_CPUS]), other;
+
+		if (owner->role != GROUP_CONTAINER || !strstr(owner->path, "exclusive"))
+			continue;
+		for (uint32_t j = 0; j < fake->nr_groups; j++) {
+			if (j == i || fake_at(j)->role != GROUP_CONTAINER)
+				continue;
+			other = cpuset_of_text(fake_at(j)->files[GROUP_CPUSET_CPUS]);
+			if (cpuset_intersects(&own, &other))
+				fake->overlap_seen = true;
+		}
+	}
+}
+
+/* As set_up; the test asserts that fake->overlap_seen stays false. */
+static inline int watch_overlap(void **state)
+{
+	int r = set_up(state);
+
+	fake->on_step = look_for_overlap;
+	return r;
+}
+
+/* --- what the controller says -------------------------------------------------------------------- */
+
 /* The n-th refusal's member as text, "null" for null. */
 static inline void expect_refusal(struct controller *controller, size_t n, const char *key,
 				  const char *wanted)

@@ -19,42 +19,6 @@
 #include "lib/log.h"
 #include "lib/text.h"
 
-static void cpus_of(const struct fake_group *group, struct cpuset *ret_cpus)
-{
-	const char *text = group->files[GROUP_CPUSET_CPUS];
-
-	*ret_cpus = CPUSET_EMPTY;
-	cpuset_parse(text, strlen(text), ret_cpus);
-}
-
-/* What the kernel would show after each step: who is exclusive shares no CPU with anybody. */
-static void look_for_overlap(const struct step *step)
-{
-	for (uint32_t i = 0; i < fake->nr_groups; i++) {
-		const struct fake_group *owner = fake_at(i);
-		struct cpuset own, other;
-
-		if (owner->role != GROUP_CONTAINER || !strstr(owner->path, "exclusive"))
-			continue;
-		cpus_of(owner, &own);
-		for (uint32_t j = 0; j < fake->nr_groups; j++) {
-			if (j == i || fake_at(j)->role != GROUP_CONTAINER)
-				continue;
-			cpus_of(fake_at(j), &other);
-			if (cpuset_intersects(&own, &other))
-				fake->overlap_seen = true;
-		}
-	}
-}
-
-static int watch_overlap(void **state)
-{
-	int r = set_up(state);
-
-	fake->on_step = look_for_overlap;
-	return r;
-}
-
 static void admits_and_applies(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),

@@ -21,41 +21,6 @@
 
 #define SECOND 1000000000ULL
 
-static void cpus_of(const struct fake_group *group, struct cpuset *ret_cpus)
-{
-	const char *text = group->files[GROUP_CPUSET_CPUS];
-
-	*ret_cpus = CPUSET_EMPTY;
-	cpuset_parse(text, strlen(text), ret_cpus);
-}
-
-static void look_for_overlap(const struct step *step)
-{
-	for (uint32_t i = 0; i < fake->nr_groups; i++) {
-		const struct fake_group *owner = fake_at(i);
-		struct cpuset own, other;
-
-		if (owner->role != GROUP_CONTAINER || !strstr(owner->path, "exclusive"))
-			continue;
-		cpus_of(owner, &own);
-		for (uint32_t j = 0; j < fake->nr_groups; j++) {
-			if (j == i || fake_at(j)->role != GROUP_CONTAINER)
-				continue;
-			cpus_of(fake_at(j), &other);
-			if (cpuset_intersects(&own, &other))
-				fake->overlap_seen = true;
-		}
-	}
-}
-
-static int watch_overlap(void **state)
-{
-	int r = set_up(state);
-
-	fake->on_step = look_for_overlap;
-	return r;
-}
-
 static void be_slow_with(const char *path, enum group_file file)
 {
 	snprintf(fake->slow_path, sizeof(fake->slow_path), "%s", path);
