@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
@@ -192,14 +191,10 @@ static int check_partition(struct groups *groups, const struct step *step, int f
 /* CPUs that child partitions hold leave this group's effective set, rightly. */
 static void add_child_partitions(int fd, struct cpuset *set)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries cleanup_dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *entries cleanup_dir = NULL;
 
-	if (!entries) {
-		if (copy >= 0)
-			close(copy);
+	if (dir_entries(fd, &entries))
 		return;
-	}
 	for (struct dirent *entry; (entry = readdir(entries));) {
 		char file[sizeof(entry->d_name) + 32];
 		char *state cleanup_free = NULL;
@@ -208,11 +203,11 @@ static void add_child_partitions(int fd, struct cpuset *set)
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(file, sizeof(file), "%s/cpuset.cpus.partition", entry->d_name);
-		if (file_read_line(copy, file, &state) ||
+		if (file_read_line(dirfd(entries), file, &state) ||
 		    (strcmp(state, "root") && strcmp(state, "isolated")))
 			continue;
 		snprintf(file, sizeof(file), "%s/cpuset.cpus", entry->d_name);
-		if (!read_list(copy, file, &cpus))
+		if (!read_list(dirfd(entries), file, &cpus))
 			cpuset_union(set, &cpus);
 	}
 }

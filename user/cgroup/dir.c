@@ -165,6 +165,22 @@ int dir_open_below(int fd, const char *name, int *ret_fd)
 	return open_beneath(fd, name, 0, ret_fd);
 }
 
+int dir_entries(int fd, DIR **ret_entries)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+
+	if (!entries) {
+		int err = -errno;
+
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	*ret_entries = entries;
+	return 0;
+}
+
 int dir_group_id(int group_fd, uint64_t *ret_id)
 {
 	struct stat info;

@@ -10,6 +10,7 @@
 #ifndef CGROUP_DIR_H
 #define CGROUP_DIR_H
 
+#include <dirent.h>
 #include <stdint.h>
 
 #include "cgroup/failure.h"
@@ -63,6 +64,12 @@ int dir_open_below(int fd, const char *name, int *ret_fd);
  * (RESOLVE_CACHED, Linux 5.12): such an open never waits for a directory's lock.
  */
 int dir_open_cached(const struct dir *dir, const char *path, int *ret_fd);
+
+/*
+ * A stream over what is in the open group, owned by the caller; `fd` stays the caller's and
+ * where it was. dirfd() of the stream opens what it names.
+ */
+int dir_entries(int fd, DIR **ret_entries);
 
 /* The path's parent ("" for a top-level group) and its last component. -EINVAL for "". */
 int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_name);

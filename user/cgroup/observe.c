@@ -133,19 +133,12 @@ static int names_add(struct names *names, const char *name)
 /* The child groups of fd in order of name. */
 static int list_children(int fd, struct names *names)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries cleanup_dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *entries cleanup_dir = NULL;
+	int err = dir_entries(fd, &entries);
 
-	if (!entries) {
-		int err = -errno;
-
-		if (copy >= 0)
-			close(copy);
+	if (err)
 		return err;
-	}
 	for (struct dirent *entry; (entry = readdir(entries));) {
-		int err;
-
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
 		err = names_add(names, entry->d_name);

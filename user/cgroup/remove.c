@@ -61,22 +61,17 @@ static int out_of_steps(const struct walk *walk, char *error)
  */
 static int remove_leaves(struct walk *walk, char *error)
 {
-	int copy = openat(walk->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries cleanup_dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *entries cleanup_dir = NULL;
+	int err = dir_entries(walk->fd, &entries);
 
-	if (!entries) {
-		int err = -errno;
-
-		if (copy >= 0)
-			close(copy);
-		/* Somebody else removed the group we are in. */
+	/* Somebody else removed the group we are in. */
+	if (err)
 		return err == -ENOENT ? 0 : resists(walk, err, strerror(-err), error);
-	}
 	for (struct dirent *entry; (entry = readdir(entries));) {
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
 		snprintf(walk->name, sizeof(walk->name), "%s", entry->d_name);
-		if (!unlinkat(copy, entry->d_name, AT_REMOVEDIR)) {
+		if (!unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR)) {
 			walk->nr_removed++;
 			if (!take_step(walk))
 				return out_of_steps(walk, error);

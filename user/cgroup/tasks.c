@@ -75,19 +75,14 @@ typedef bool (*visit_func)(void *self, int fd, const char *path, int *ret_err);
 
 static int walk(int fd, const char *path, unsigned int depth, visit_func visit, void *self)
 {
-	int copy = -1, err = 0;
 	DIR *entries cleanup_dir = NULL;
+	int err = 0;
 
 	if (!visit(self, fd, path, &err) || err || !depth)
 		return err;
-	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	entries = copy < 0 ? NULL : fdopendir(copy);
-	if (!entries) {
-		err = errno == ENOENT ? 0 : -errno;
-		if (copy >= 0)
-			close(copy);
-		return err;
-	}
+	err = dir_entries(fd, &entries);
+	if (err)
+		return err == -ENOENT ? 0 : err;
 	for (struct dirent *entry; !err && (entry = readdir(entries));) {
 		char child[GROUP_PATH_MAX];
 		int child_fd cleanup_close = -1;
@@ -97,7 +92,7 @@ static int walk(int fd, const char *path, unsigned int depth, visit_func visit, 
 		if ((size_t)snprintf(child, sizeof(child), "%s%s%s", path, *path ? "/" : "",
 				     entry->d_name) >= sizeof(child))
 			continue;
-		child_fd = openat(copy, entry->d_name,
+		child_fd = openat(dirfd(entries), entry->d_name,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (child_fd >= 0)
 			err = walk(child_fd, child, depth - 1, visit, self);
