@@ -760,8 +760,11 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	if (check_settings(agent, &agent->settings[agent->current]))
 		return EXIT_CONFIG;
-	if (worker_pool_new(WORKER_THREADS, &agent->pool))
-		return log_err(-ENOMEM, "cannot make threads"), EXIT_OTHER;
+	r = worker_pool_new(WORKER_THREADS, &agent->pool);
+	if (r) {
+		log_err(r, "cannot make the pool of threads");
+		return EXIT_OTHER;
+	}
 	worker_pool_set_grace(agent->pool, START_GRACE_NS);
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
@@ -799,8 +802,8 @@ static void take_down(struct agent *agent, int status)
 	/* What a thread in the kernel uses must stay until the process ends. */
 	if (worker_pool_free(agent->pool) > 0) {
 		log_warn(0,
-			 "stopping while operations wait in the kernel; the process is gone when "
-			 "they end");
+			 "stopping while operations wait in the kernel; the process ends when they "
+			 "return");
 		_exit(status);
 	}
 	manifests_free(agent->manifests);

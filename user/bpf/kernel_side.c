@@ -548,14 +548,16 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 {
 	const struct kernel_side *side = self;
 	struct guard_config found;
+	int r;
 
 	*ret_status = side->status;
 	if (!side->parts.guard)
 		return;
-	if (policy_read(&side->maps, &found)) {
+	r = policy_read(&side->maps, &found);
+	if (r) {
 		ret_status->state = GUARD_INACTIVE;
 		snprintf(ret_status->reason, sizeof(ret_status->reason),
-			 "the guard's configuration cannot be read: %s", strerror(errno));
+			 "the guard's configuration cannot be read: %s", strerror(-r));
 		return;
 	}
 	ret_status->released = release_stands(&found);

@@ -570,8 +570,10 @@ int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part
 	if (r)
 		return r;
 	/* one part keeps what all share pinned, or two would after a loss each pin their own */
-	if (part->id != PART_GUARD)
-		cleanup_close_fd(&part->meta_fd), part->meta_fd = -1;
+	if (part->id != PART_GUARD) {
+		cleanup_close_fd(&part->meta_fd);
+		part->meta_fd = -1;
+	}
 	*ret_part = TAKE_PTR(part);
 	return 0;
 }

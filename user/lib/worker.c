@@ -161,16 +161,14 @@ static int start_thread(struct worker_pool *pool)
 
 int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 {
-	struct worker_pool *pool = calloc(1, sizeof(*pool));
+	cleanup_free struct worker_pool *pool = calloc(1, sizeof(*pool));
 	pthread_condattr_t attributes;
 
 	if (!pool)
 		return -ENOMEM;
 	pool->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (pool->event_fd < 0) {
-		free(pool);
+	if (pool->event_fd < 0)
 		return -errno;
-	}
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -180,7 +178,7 @@ int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 	pool->last = &pool->first;
 	pool->max_threads = nr_threads;
 	pool->nr_users = 1;
-	*ret_pool = pool;
+	*ret_pool = TAKE_PTR(pool);
 	return 0;
 }
 
