@@ -102,7 +102,7 @@ static int write_config(struct session *session, int fd, void (*change)(struct g
 					"%s: cannot be written: %s", config_map, strerror(errno));
 	}
 	return out_fail(session, STATUS_FAILED,
-			"%s: somebody writes it all the time; try again, or stop pinfoldd first",
+			"%s: another process keeps writing it; try again, or stop pinfoldd first",
 			config_map);
 }
 

@@ -21,8 +21,8 @@
 #define STEPS_MAX 4096
 
 #define MORE_ARE_LEFT                                                                               \
-	"more groups are inside than one pass removes, or more are made meanwhile; end what makes " \
-	"them, the next pass goes on"
+	"more groups are inside than one pass removes, or new ones are being made; end what makes " \
+	"them; the next pass continues"
 
 struct walk {
 	const char *path; /* of the top, for sentences */

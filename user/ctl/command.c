@@ -299,7 +299,11 @@ void join_ended(struct controller *controller, const struct operation *operation
 
 	if (!run) {
 		/* Whoever asked has gone; -ESRCH is then the rule. */
-		log_info("ctl: a late join of %s ended: %s", path, result ? error : "it is there");
+		if (result)
+			log_info("ctl: a process whose request was withdrawn did not join: %s",
+				 error);
+		else
+			log_info("ctl: a process joined %s after its request was withdrawn", path);
 		return;
 	}
 	if (result)

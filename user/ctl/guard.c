@@ -12,11 +12,11 @@ static const struct {
 	const char *finding, *message, *remedy; /* the message is followed by what differed */
 } mendings[MENDED_NR] = {
 	[MENDED_CONFIG] = {"guard_changed",
-			   "somebody changed the guard in the kernel, and it was put back",
+			   "somebody changed the guard in the kernel; the agent put it back",
 			   "find out who writes to the pinned maps; to release the guard use "
 			   "`pinfold guard release`"},
 	[MENDED_PINS] = {"guard_pins",
-			 "somebody changed pins of the BPF programs, and they were put back",
+			 "somebody changed pins of the BPF programs; the agent put them back",
 			 "find out who changes what is below /sys/fs/bpf; without its pins the "
 			 "guard would have ended with the agent"},
 };

@@ -64,7 +64,7 @@ FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
 FAMILY(operations_waiting, "pinfold_operations_waiting", METRIC_GAUGE, NULL,
        "Operations that have not returned from the kernel yet.");
 FAMILY(operation_wait, "pinfold_operation_longest_wait_seconds", METRIC_GAUGE, "seconds",
-       "Time that the longest of them has waited so far.");
+       "Time that the operation waiting longest in the kernel has waited so far.");
 FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
        "Things an operator should look at; `pinfold node show` names them.");
 FAMILY(readiness, "pinfold_ready", METRIC_GAUGE, NULL,

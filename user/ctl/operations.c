@@ -244,8 +244,8 @@ void operations_sentence(const struct controller *controller, const struct waiti
 		       (unsigned long long)(waiting->longest_ns / SECOND_NS), waiting->what,
 		       *where ? " (in " : "", where, *where ? ")" : "");
 	if (waiting->nr > 1 && len > 0 && (size_t)len < size)
-		snprintf(text + len, size - (size_t)len, "; %u more such operations wait",
-			 waiting->nr - 1);
+		snprintf(text + len, size - (size_t)len, "; %u more such operation%s",
+			 waiting->nr - 1, waiting->nr > 2 ? "s wait" : " waits");
 }
 
 bool operations_overdue(const struct controller *controller, uint64_t deadline_ns, char *reason,

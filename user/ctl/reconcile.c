@@ -145,8 +145,9 @@ static void tell_leftovers(struct controller *controller)
 		    !ledger_find(controller->ledger, controller->retries[i].uid))
 			left = &controller->retries[i];
 	if (left)
-		controller_finding(controller, "cgroups_left", left->error,
-				   "the agent tries again; end what lives in them or makes more");
+		controller_finding(
+			controller, "cgroups_left", left->error,
+			"end the processes in them and whatever creates more; the agent tries again");
 	else
 		controller_clear_finding(controller, "cgroups_left");
 }
@@ -477,7 +478,7 @@ static void check_root_partition(struct controller *controller)
 		controller_clear_finding(controller, "tier1_not_held");
 		return;
 	}
-	snprintf(message, sizeof(message), "%s is no valid root partition: '%.120s'",
+	snprintf(message, sizeof(message), "%s is not a valid root partition: '%.120s'",
 		 controller->layout.root, r ? strerror(-r) : status.partition);
 	controller_finding(
 		controller, "tier1_not_held", message,
