@@ -74,7 +74,7 @@ struct noun {
 	 * what is no whole command name is its argument.
 	 */
 	bool bare;
-	const char *changing[3]; /* commands that do more than look, up to a NULL */
+	const char *changing[3]; /* commands that change anything; ends with NULL */
 };
 
 extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_policy, noun_drift,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pinfold, the inspector: options, then OBJECT COMMAND. It shows, explains and
- * simulates; of the commands only `run`, `guard release`, `guard arm` and `state import` change
- * anything.
+ * simulates. The few commands that change anything are in the `changing` list of their noun.
  */
 #include <getopt.h>
 #include <stdio.h>

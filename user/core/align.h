@@ -22,8 +22,8 @@ struct hint {
 
 /*
  * What one provider says about one resource. No hints at all means the cross
- * product is empty; a provider without an opinion gives hint_no_opinion, one that
- * cannot be satisfied gives hint_impossible.
+ * product is empty; a provider without an opinion gives HINT_NO_OPINION, one that
+ * cannot be satisfied gives HINT_IMPOSSIBLE.
  */
 struct hint_list {
 	uint32_t nr;
