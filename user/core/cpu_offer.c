@@ -7,8 +7,9 @@
  * set; the enumeration exists for comparison and explanation.
  *
  * Bounds, n nodes and s sockets: an offer costs n (log n + s); the enumeration 2^n
- * additions, with n <= CPU_LIST_NODES, and the only allocation here, once; the brief list at most n searches for the richest nodes, n^2 each,
- * that fail, and two that go on for n rounds, so 3 n^3 < 10^6 steps with n = 64.
+ * additions, with n <= CPU_LIST_NODES, and the only allocation here, once; the
+ * brief list at most n searches for the richest nodes, n^2 each, that fail, and two
+ * that go on for n rounds, so 3 n^3 < 10^6 steps with n = 64.
  */
 #include "core/cpu.h"
 
