@@ -384,21 +384,20 @@ static void copy_entries(int old_fd, int new_fd, const struct bpf_map_info *info
 static int inherit_content(const char *pin_dir, const struct inherited *inherited,
 			   const struct part_map *map)
 {
-	struct bpf_map_info old = {0}, new = {0};
-	__u32 old_len = sizeof(old), new_len = sizeof(new);
-	int old_fd cleanup_close = -1;
-	int r = inherit_named(inherited, pin_dir, map->name, &old_fd);
+	struct bpf_map_info before = {0}, now = {0};
+	__u32 before_len = sizeof(before), now_len = sizeof(now);
+	int before_fd cleanup_close = -1;
+	int r = inherit_named(inherited, pin_dir, map->name, &before_fd);
 
 	if (r)
 		return r == -ENOENT ? 0 : r;
-	if (bpf_obj_get_info_by_fd(old_fd, &old, &old_len) ||
-	    bpf_obj_get_info_by_fd(map->fd, &new, &new_len))
+	if (bpf_obj_get_info_by_fd(before_fd, &before, &before_len) ||
+	    bpf_obj_get_info_by_fd(map->fd, &now, &now_len))
 		return -errno;
-	if (old.id != new.id &&
-	    old.type == new.type &&old.key_size == new.key_size &&old.value_size ==
-		    new.value_size &&
-	    (new.type == BPF_MAP_TYPE_HASH || new.type == BPF_MAP_TYPE_ARRAY))
-		copy_entries(old_fd, map->fd, &new);
+	if (before.id != now.id && before.type == now.type && before.key_size == now.key_size &&
+	    before.value_size == now.value_size &&
+	    (now.type == BPF_MAP_TYPE_HASH || now.type == BPF_MAP_TYPE_ARRAY))
+		copy_entries(before_fd, map->fd, &now);
 	return 0;
 }
 

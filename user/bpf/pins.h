@@ -22,6 +22,7 @@ struct object {
 	uint32_t id;
 };
 
+/* What the descriptor is of. -EINVAL: none of these. */
 int object_of(int fd, struct object *ret_object);
 
 /*
@@ -52,7 +53,9 @@ struct pins_report {
 	char failed[PINS_TEXT_MAX]; /* what could not be put back: the first, and why */
 };
 
+/* Count one more pin, and name it with what was wrong ("lost") while there is room. */
 void pins_report_wrong(struct pins_report *report, const char *name, const char *how);
+/* `report` becomes both; of those that could not be put back its own is kept. */
 void pins_report_add(struct pins_report *report, const struct pins_report *other);
 /* Compare each pin with what is in force, and put back what is not the same. */
 void pins_restore(const char *pin_dir, const struct pin *pins, uint32_t nr,
