@@ -24,7 +24,8 @@ int apply_explain(const char *path, const char *name, const char *value, int err
 /*
  * Remove a group and what is below it, all without processes. A partition
  * becomes a member first, so that its CPUs are back when this returns.
- * -EBUSY = there are processes. 0 when it is not there.
+ * -EBUSY = there are processes, -EAGAIN = one pass was not enough (remove.h). 0 when it
+ * is not there.
  */
 int apply_remove(const struct dir *dir, const char *path, char error[GROUP_ERROR_MAX]);
 

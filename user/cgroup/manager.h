@@ -11,6 +11,10 @@
 #include "cgroup/dir.h"
 #include "cgroup/originals.h"
 
+/*
+ * open and close run on the loop's thread. All others run on any thread, for different pods
+ * at the same time: a manager locks what it keeps.
+ */
 struct manager {
 	const char *name; /* "cgroupfs", "systemd" */
 	int (*open)(struct groups *groups, char *error);

@@ -46,11 +46,12 @@ int groups_watch(struct groups *groups, sd_event *event, const struct groups_sin
 const struct originals *groups_originals(const struct groups *groups);
 
 /*
- * Take everything of ours out of the kernel, leaves first: partitions become
- * members, groups without processes are removed. Groups with processes stay,
- * with their lists widened to all online CPUs and memory nodes; their number is
- * returned. Negative errno with a sentence for what could not be undone.
- * `originals` (may be NULL) are put back at the end.
+ * Remove everything pinfold made in the kernel, leaves first: partitions become
+ * members, groups without processes are removed. Groups with processes stay, with
+ * their lists widened to all online CPUs and memory nodes; *ret_nr_left counts them.
+ * Negative errno with a sentence for what could not be undone; -EAGAIN = a tree was
+ * larger than one pass removes, call again. `originals` (may be NULL) are put back at
+ * the end.
  */
 int groups_uninstall(struct groups *groups, const struct originals *originals,
 		     uint32_t *ret_nr_left, char error[GROUP_ERROR_MAX]);

@@ -291,7 +291,10 @@ static int await_job(struct session *session, sd_bus_message *reply, const char 
 	return 0;
 }
 
-/* Send, and wait for the job if there is one to wait for. *ret_name gets the D-Bus error. */
+/*
+ * Send, and wait for the job if there is one to wait for. After a failure *ret_exists (may
+ * be NULL) says whether it was that a unit of this name is loaded already.
+ */
 static int call(struct session *session, sd_bus_message *message, const char *unit, bool job,
 		bool *ret_exists, char *error)
 {
