@@ -172,8 +172,9 @@ static const struct field_desc pod_fields[] = {
 	{"state", NULL, FIELD_ENUM, FIELD_HEAD,
 	 VALUES("running", "ending", "waiting", "failed", "unknown"), NULL,
 	 "ending: its source dropped it, its processes still hold their CPUs; waiting: its cgroups are "
-	 "not made yet; failed: they cannot be brought to what was granted, and the agent tries again; "
-	 "unknown: they cannot be read. The last three come from a running agent only."},
+	 "not made yet, or a step waits in the kernel or for CPUs of another pod; failed: they cannot "
+	 "be brought to what was granted, and the agent tries again; unknown: they cannot be read. The "
+	 "last three come from a running agent only."},
 	{"scope", NULL, FIELD_ENUM, FIELD_HEAD, VALUES("pod", "container"), NULL,
 	 "Whether it holds one bubble or its containers hold CPUs one by one."},
 	{"uid", NULL, FIELD_TEXT, FIELD_LINE, NULL, NULL, "Identity of the pod."},
