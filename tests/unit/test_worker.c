@@ -4,6 +4,7 @@
  * The pool of threads: who waits for whom and who does not. Jobs are held and let
  * go through pipes, so no result depends on how fast this machine is.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -202,6 +203,39 @@ static void another_key_does_not_wait(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+static unsigned int nr_own_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	unsigned int nr = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	closedir(dir);
+	return nr;
+}
+
+/*
+ * A new thread waits for the same lock as the write of a membership file that keeps
+ * others waiting: whoever hands over a job must never have to make one.
+ */
+static void handing_over_a_job_makes_no_thread(void **state)
+{
+	struct worker_pool *pool = make_pool(3, 1);
+	unsigned int nr_with_pool = nr_own_threads();
+	struct held_job *jobs[] = {make_job('a', true, 0), make_job('b', true, 0)};
+
+	assert_true(nr_with_pool > 3);
+	assert_int_equal(worker_run(pool, "a", &jobs[0]->job), -EINPROGRESS);
+	assert_int_equal(worker_run(pool, "b", &jobs[1]->job), -EINPROGRESS);
+	assert_true(nr_own_threads() <= nr_with_pool);
+	let_go(jobs[0]);
+	let_go(jobs[1]);
+	dispatch(pool, 2);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 static void all_threads_taken_is_said(void **state)
 {
 	struct worker_pool *pool = make_pool(2, 1);
@@ -254,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup(a_slow_job_is_told_of_later, set_up),
 		cmocka_unit_test_setup(jobs_of_a_key_run_in_order, set_up),
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
+		cmocka_unit_test_setup(handing_over_a_job_makes_no_thread, set_up),
 		cmocka_unit_test_setup(all_threads_taken_is_said, set_up),
 		cmocka_unit_test_setup(a_stuck_job_does_not_keep_the_pool, set_up),
 	};

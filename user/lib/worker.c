@@ -28,7 +28,7 @@ struct worker_pool {
 	pthread_cond_t work;  /* for threads: a job may have become ready */
 	pthread_cond_t ended; /* for the loop: a job has ended */
 	struct worker_job *first, **last;
-	unsigned int max_threads, nr_threads, nr_idle;
+	unsigned int nr_threads;
 	unsigned int nr_late;  /* jobs whose caller has left and that have not been told of */
 	unsigned int nr_users; /* threads and the owner: the last one frees */
 	uint64_t grace_ns;
@@ -81,15 +81,6 @@ static struct worker_job *find_ready(const struct worker_pool *pool)
 	return NULL;
 }
 
-static unsigned int nr_not_begun(const struct worker_pool *pool)
-{
-	unsigned int nr = 0;
-
-	for (const struct worker_job *job = pool->first; job; job = job->next)
-		nr += !job->is_running;
-	return nr;
-}
-
 /* --- threads ------------------------------------------------------------------------------------- */
 
 static void *work(void *data)
@@ -102,9 +93,7 @@ static void *work(void *data)
 	while (!pool->is_closed) {
 		job = find_ready(pool);
 		if (!job) {
-			pool->nr_idle++;
 			pthread_cond_wait(&pool->work, &pool->lock);
-			pool->nr_idle--;
 			continue;
 		}
 		job->is_running = true;
@@ -130,7 +119,11 @@ static void *work(void *data)
 	return NULL;
 }
 
-/* Under the lock. The loop's thread may be a real-time one; these are not. */
+/*
+ * The loop's thread may be a real-time one; these are not. All are made before the first
+ * job: a clone waits for the thread-group lock, which the write of a membership file holds
+ * while it waits in the kernel itself. Made on demand, the second thread would stop the loop.
+ */
 static int start_thread(struct worker_pool *pool)
 {
 	const struct sched_param ordinary = {0};
@@ -147,14 +140,14 @@ static int start_thread(struct worker_pool *pool)
 	pthread_attr_setschedparam(&attributes, &ordinary);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_mutex_lock(&pool->lock);
 	r = -pthread_create(&thread, &attributes, work, pool);
+	pool->nr_threads += !r;
+	pool->nr_users += !r;
+	pthread_mutex_unlock(&pool->lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
-	if (r)
-		return r;
-	pool->nr_threads++;
-	pool->nr_users++;
-	return 0;
+	return r;
 }
 
 /* --- the loop's side ------------------------------------------------------------------------------ */
@@ -163,6 +156,7 @@ int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 {
 	cleanup_free struct worker_pool *pool = calloc(1, sizeof(*pool));
 	pthread_condattr_t attributes;
+	int r = 0;
 
 	if (!pool)
 		return -ENOMEM;
@@ -176,8 +170,14 @@ int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 	pthread_cond_init(&pool->ended, &attributes);
 	pthread_condattr_destroy(&attributes);
 	pool->last = &pool->first;
-	pool->max_threads = nr_threads;
 	pool->nr_users = 1;
+	while (!r && pool->nr_threads < nr_threads)
+		r = start_thread(pool);
+	/* With fewer than wanted more jobs wait for each other, and say so. */
+	if (!pool->nr_threads) {
+		worker_pool_free(TAKE_PTR(pool));
+		return r;
+	}
 	*ret_pool = TAKE_PTR(pool);
 	return 0;
 }
@@ -248,19 +248,12 @@ int worker_run(struct worker_pool *pool, const char *key, struct worker_job *job
 	job->is_running = job->is_done = job->is_left = false;
 	job->thread = 0;
 	pthread_mutex_lock(&pool->lock);
-	/* An idle thread may have been woken for an earlier job already. */
-	if (pool->nr_idle <= nr_not_begun(pool) && pool->nr_threads < pool->max_threads)
-		r = start_thread(pool);
-	if (r && !pool->nr_threads) {
-		pthread_mutex_unlock(&pool->lock);
-		return r;
-	}
 	append(pool, job);
 	pthread_cond_signal(&pool->work);
 	deadline = after(pool->nr_late && pool->grace_ns > WORKER_SHORT_GRACE_NS
 				 ? WORKER_SHORT_GRACE_NS
 				 : pool->grace_ns);
-	for (r = 0; !job->is_done && r != ETIMEDOUT;)
+	while (!job->is_done && r != ETIMEDOUT)
 		r = pthread_cond_timedwait(&pool->ended, &pool->lock, &deadline);
 	if (job->is_done) {
 		take_out(pool, job);
@@ -360,7 +353,7 @@ void worker_where(struct worker_pool *pool, const char *key, char *ret_text, siz
 	thread = job ? job->thread : -1;
 	pthread_mutex_unlock(&pool->lock);
 	if (!thread)
-		snprintf(ret_text, size, "all %u threads are taken", pool->max_threads);
+		snprintf(ret_text, size, "all %u threads are taken", pool->nr_threads);
 	if (thread <= 0)
 		return;
 	snprintf(name, sizeof(name), "/proc/self/task/%d/stack", thread);

@@ -43,7 +43,10 @@ struct worker_job {
 	bool is_running, is_done, is_left;
 };
 
-/* Threads are started when they are needed, at most nr_threads. They take no signals. */
+/*
+ * All threads are made here, nr_threads or as many as there can be, at least one: handing
+ * over a job makes none. They take no signals.
+ */
 int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool);
 /*
  * Jobs that have not begun are dropped. Returns how many threads still wait in the kernel:
