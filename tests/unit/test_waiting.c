@@ -555,6 +555,26 @@ static void a_save_that_fails_late_refuses(void **state)
 	free_pods(pods, 1);
 }
 
+/* A disk that fails slowly is not asked again in the same moment, for ever. */
+static void a_save_that_fails_late_is_not_repeated_at_once(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	fake->slow_save = true;
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	fake->wake_ns = 0;
+	fake_end_save(controller, -EIO);
+	/* Not before then, and not never. */
+	assert_true(fake->wake_ns >= fake->now_ns + SECOND);
+	fake->now_ns += SECOND;
+	controller_wake(controller);
+	assert_true(fake->is_saving);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* The ledger moved on while the file was written: the file follows, without being asked. */
 static void a_release_during_a_save_reaches_the_file(void **state)
 {
@@ -639,6 +659,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_waits_for_the_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_late_refuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_save_that_fails_late_is_not_repeated_at_once,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_release_during_a_save_reaches_the_file, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_crash_while_a_save_waits, set_up, tear_down),

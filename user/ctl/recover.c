@@ -107,7 +107,8 @@ void on_state_saved(void *self, int result)
 	note_saved(controller, result);
 	admission_resume(controller, result);
 	operations_tell(controller);
-	want_wake(controller, 0);
+	/* A disk that takes its time to fail would otherwise be asked again and again at once. */
+	want_wake(controller, result ? LOOK_AGAIN_NS : 0);
 }
 
 /* What could not be used goes aside under a name that says when. */
