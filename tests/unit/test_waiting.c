@@ -401,6 +401,28 @@ static void a_join_under_way_is_answered_at_its_end(void **state)
 	free_pods(pods, 2);
 }
 
+/* What is longer than any name there can be is not cut to one that there is. */
+static void a_longer_name_is_another_one(void **state)
+{
+	char name[POD_CONTAINER_NAME], longer[POD_CONTAINER_NAME + 3];
+	unsigned int status = 0;
+	struct controller *controller;
+	struct pod_spec *pods[1];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(longer, sizeof(longer), "%syy", name);
+	pods[0] = fake_pod("a", name, 500, false);
+	controller = start_controller();
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 1, "default/a", name, &status), 0);
+	assert_int_equal(status, 200);
+	assert_int_equal(run(controller, 2, "default/a", longer, &status), 0);
+	assert_int_equal(status, 404);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void a_run_waits_for_its_pod(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
@@ -653,6 +675,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_join_under_way_is_answered_at_its_end, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_longer_name_is_another_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_why, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_kill_comes_before_the_join, set_up,

@@ -356,6 +356,12 @@ static int run(struct controller *controller, uint64_t request, struct json_obje
 		return answer_error(ret_json, ret_status, STATUS_REJECTED,
 				    "run: the body must be {\"pod\": \"NAMESPACE/NAME\", "
 				    "\"container\": \"NAME\"}");
+	/* Cut to what there is room for they might be names of others. */
+	if (strlen(pod_name) >= sizeof(run.pod))
+		return answer_refused(controller, pod_name, ret_json, ret_status);
+	if (strlen(container) >= sizeof(run.container))
+		return answer_error(ret_json, ret_status, STATUS_UNKNOWN,
+				    "no container has a name as long as '%.80s'", container);
 	if (controller->nr_runs == MAX_RUNS)
 		return answer_error(ret_json, ret_status, STATUS_NOT_READY,
 				    "%d processes wait for their containers already; try again",
