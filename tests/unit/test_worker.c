@@ -140,6 +140,17 @@ static void a_fast_job_answers_its_caller(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+/* A job may be answered that by what it calls; its caller would wait for an end that was there. */
+static void a_job_cannot_say_that_it_goes_on(void **state)
+{
+	struct worker_pool *pool = make_pool(2, LONG_NS);
+	struct held_job *job = make_job('a', false, -EINPROGRESS);
+
+	assert_int_equal(worker_run(pool, "k", &job->job), -EBUSY);
+	release_held(&job->job);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 static void without_a_pool_a_job_just_runs(void **state)
 {
 	struct held_job *job = make_job('a', false, -EPERM);
@@ -284,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_fast_job_answers_its_caller, set_up),
+		cmocka_unit_test_setup(a_job_cannot_say_that_it_goes_on, set_up),
 		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
 		cmocka_unit_test_setup(a_slow_job_is_told_of_later, set_up),
 		cmocka_unit_test_setup(jobs_of_a_key_run_in_order, set_up),

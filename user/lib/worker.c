@@ -100,6 +100,9 @@ static void *work(void *data)
 		job->thread = gettid();
 		pthread_mutex_unlock(&pool->lock);
 		job->result = job->run(job);
+		/* To the caller that would mean that the job goes on. */
+		if (job->result == -EINPROGRESS)
+			job->result = -EBUSY;
 		pthread_mutex_lock(&pool->lock);
 		job->is_done = true;
 		if (pool->is_closed) {
