@@ -72,6 +72,13 @@ static void fake_withdraw(void *self, uint64_t request, char *ret_why, size_t si
 	snprintf(ret_why, size, "request %s waits in a test", request ? "one" : "none");
 }
 
+/* Long enough for every deadline of the hasty server to pass meanwhile. */
+static int keep_loop_busy(sd_event_source *source, uint64_t usec, void *data)
+{
+	usleep(2 * SOON_MS * 1000);
+	return 0;
+}
+
 static int fake_command(void *self, uint64_t request, const char *object, const char *command,
 			struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
 			unsigned int *ret_status)
@@ -80,6 +87,12 @@ static int fake_command(void *self, uint64_t request, const char *object, const 
 
 	if (!strcmp(object, "never"))
 		return -EINPROGRESS;
+	if (!strcmp(object, "busy") && sd_event_default(&event) >= 0) {
+		sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, 0, 1000, keep_loop_busy,
+					   NULL);
+		sd_event_unref(event);
+		return -EINPROGRESS;
+	}
 	if (!strcmp(object, "late") && sd_event_default(&event) >= 0) {
 		late_request = request;
 		sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, 20000, 1000, answer_late,
@@ -388,6 +401,18 @@ static void an_answer_that_never_comes_is_explained(void **state)
 	close(fd);
 }
 
+/* On a machine where the agent does not get to run for a while, too. */
+static void a_late_agent_still_explains(void **state)
+{
+	char answer[4096];
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(ask(connect_unix(), POST("/v1/busy", "2", "{}"), answer, sizeof(answer)),
+			 503);
+	assert_non_null(strstr(answer, "request one waits in a test"));
+}
+
 static void wrong_requests_are_answered(void **state)
 {
 	static const char *const bodies[] = {"{", "[]", "{\"a\":1}x", "\x01\x02"};
@@ -611,6 +636,7 @@ int main(void)
 		PATIENT(commands_know_their_peer),
 		PATIENT(a_late_answer_comes),
 		HASTY(an_answer_that_never_comes_is_explained),
+		HASTY(a_late_agent_still_explains),
 		PATIENT(wrong_requests_are_answered),
 		PATIENT(large_bodies_are_refused),
 		PATIENT(each_answer_ends_its_connection),

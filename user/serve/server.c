@@ -251,6 +251,14 @@ static struct peer *peer_at(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
+static uint64_t clock_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static enum MHD_Result suspend(struct MHD_Connection *connection, struct request *request)
 {
 	request->peer = peer_at(connection);
@@ -262,10 +270,15 @@ static enum MHD_Result suspend(struct MHD_Connection *connection, struct request
 	return MHD_YES;
 }
 
-/* *takes* answer. The handler is called once more and finds it. */
-static void resume(struct request *request, unsigned int status, struct json_object *answer)
+/*
+ * *takes* answer. The handler is called once more and finds it. The answer has a time of its
+ * own: where the loop was kept from running, the connection's has passed already.
+ */
+static void resume(const struct listener *listener, struct request *request, unsigned int status,
+		   struct json_object *answer)
 {
 	request->peer->suspended = NULL;
+	request->peer->deadline_usec = clock_usec() + listener->timeout_usec;
 	request->status = status;
 	request->answer = answer;
 	MHD_resume_connection(request->connection);
@@ -371,14 +384,6 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 
 /* --- places and deadlines --------------------------------------------------------------------- */
 
-static uint64_t clock_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* The place is free once libmicrohttpd has seen the end of the connection. */
 static void end_peer(struct peer *peer)
 {
@@ -418,7 +423,7 @@ static void give_up(struct listener *listener, struct request *request)
 
 	faces->withdraw(faces->self, request->id, why, sizeof(why));
 	json_object_object_add(body, "error", json_object_new_string(why));
-	resume(request, MHD_HTTP_SERVICE_UNAVAILABLE, body);
+	resume(listener, request, MHD_HTTP_SERVICE_UNAVAILABLE, body);
 }
 
 /*
@@ -576,7 +581,7 @@ static void on_answered(void *self, uint64_t id, unsigned int status, struct jso
 		json_object_put(json);
 		return;
 	}
-	resume(request, status, json);
+	resume(&server->api, request, status, json);
 	/* Not from here: this may be within a call of libmicrohttpd's for another peer. */
 	sd_event_source_set_time(server->api.timer, 0);
 	sd_event_source_set_enabled(server->api.timer, SD_EVENT_ONESHOT);
