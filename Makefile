@@ -4,6 +4,7 @@
 # dependency against the arrows of docs/architecture.md fails at link time.
 #
 #   O=DIR      output folder (default build)
+#   ARCH=arm64 build for another processor, with clang, in the output folder's folder of that name
 #   V=1        show whole commands
 #   SAN=1      AddressSanitizer and UndefinedBehaviorSanitizer
 #   WERROR=1   warnings are errors (continuous integration sets it)
@@ -14,6 +15,26 @@ CLANG  ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool /usr/local/sbin/bpftool) bpftool)
 T      ?= 60
 J      ?= 2
+
+# Processors have Debian's names. What differs between them is in include/arch/$(ARCH)/arch.h.
+NATIVE := $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(shell uname -m)))
+ARCH   ?= $(NATIVE)
+OTHER  := $(firstword $(filter-out $(NATIVE),arm64 amd64))
+TRIPLE_amd64 := x86_64-linux-gnu
+TRIPLE_arm64 := aarch64-linux-gnu
+ifneq ($(ARCH),$(NATIVE))
+  ifeq ($(TRIPLE_$(ARCH)),)
+    $(error ARCH=$(ARCH): expected amd64 or arm64)
+  endif
+  override O := $(O)/$(ARCH)
+  SYSROOT := $(or $(PINFOLD_CACHE),build/cache)/$(ARCH)/sysroot
+  # clang compiles for every processor it knows; the libraries come from that one's packages
+  CC := $(CLANG) --target=$(TRIPLE_$(ARCH)) --sysroot=$(SYSROOT)
+  LDFLAGS += -fuse-ld=lld
+  LIBRARIES_READY := $(SYSROOT)/complete
+  # clang also warns of these in structs whose other members are named
+  CLANG_WARNINGS := -Wno-missing-field-initializers
+endif
 
 VERSION  := $(shell sed -n 's/^\#define PINFOLD_VERSION "\(.*\)"/\1/p' include/pinfold/names.h)
 REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -26,12 +47,9 @@ else
   say = @printf '  %-8s %s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))'
 endif
 
-PACKAGES := libbpf hwloc libsystemd yaml-0.1 json-c libmicrohttpd libprotobuf-c
-pkg = $(shell pkg-config $(1) 2>/dev/null)
-
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla \
-	    -Wimplicit-fallthrough -Wno-unused-parameter -Wformat=2
-CPPFLAGS += -D_GNU_SOURCE -Iuser -Iinclude -I$(O)/gen
+	    -Wimplicit-fallthrough -Wno-unused-parameter -Wformat=2 $(CLANG_WARNINGS)
+CPPFLAGS += -D_GNU_SOURCE -Iuser -Iinclude -Iinclude/arch/$(ARCH) -I$(O)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) $(CFLAGS) -fno-strict-aliasing -fstack-protector-strong
 ifeq ($(WERROR),1)
@@ -46,6 +64,7 @@ endif
 LIBS_bpf     := -lbpf -lelf -lz
 LIBS_machine := -lhwloc -lnuma
 LIBS_format  := -lyaml -ljson-c
+LIBS_kubelet := -ljson-c
 LIBS_lib     := -lsystemd
 LIBS_cgroup  := -lsystemd
 LIBS_source  := -lsystemd
@@ -54,18 +73,18 @@ LIBS_nri     := -lprotobuf-c
 LIBS_ctl     := -ljson-c -lsystemd
 LIBS_core    := -lm
 
-ROOMS := core format ctl machine cgroup bpf source nri serve lib
+ROOMS := core format kubelet ctl machine cgroup bpf source nri serve lib
 # link order: wirers first, what they need after
-LINK_ORDER := serve ctl source cgroup bpf nri machine format core lib
+LINK_ORDER := serve ctl source cgroup bpf nri machine kubelet format core lib
 
-room_sources = $(wildcard user/$(1)/*.c)
+room_sources = $(wildcard user/$(1)/*.c user/$(1)/*/*.c)
 room_objects = $(patsubst %.c,$(O)/%.o,$(call room_sources,$(1)))
 BUILT_ROOMS := $(foreach r,$(ROOMS),$(if $(call room_sources,$(r)),$(r)))
 archives = $(foreach r,$(filter $(1),$(LINK_ORDER)),$(if $(filter $(r),$(BUILT_ROOMS)),$(O)/lib$(r).a))
 libraries = $(foreach r,$(1),$(LIBS_$(r)))
 
 AGENT_ROOMS := $(filter $(BUILT_ROOMS),$(LINK_ORDER))
-TOOL_ROOMS  := machine format core lib
+TOOL_ROOMS  := machine kubelet format core lib
 
 BPF_SOURCES := $(wildcard bpf/*.bpf.c)
 SKELETONS   := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(BPF_SOURCES))
@@ -86,21 +105,27 @@ all: pinfoldd pinfold replay ## build the agent, the inspector and the vector pl
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
-pinfoldd: $(O)/pinfoldd ## the agent
-pinfold: $(O)/pinfold ## the inspector
-replay: $(O)/tests/replay ## the player of recorded vectors
+pinfoldd: $(O)/pinfoldd ## build the agent
+pinfold: $(O)/pinfold ## build the inspector
+replay: $(O)/tests/replay ## build the player of recorded vectors
 
-$(O)/%.o: %.c
+ifneq ($(LIBRARIES_READY),)
+$(LIBRARIES_READY):
+	$(call say,FETCH,$(@D))
+	$(Q)PINFOLD_ARCH=$(ARCH) tools/guest/sysroot
+endif
+
+$(O)/%.o: %.c | $(LIBRARIES_READY)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 # --- BPF: one object and one skeleton per feature -----------------------------------------------
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h include/pinfold/*.h)
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h include/pinfold/*.h include/arch/$(ARCH)/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
-		-Wno-missing-declarations -D__TARGET_ARCH_x86 -Ivmlinux -Iinclude -Ibpf -c -o $@.raw $<
+		-Wno-missing-declarations -Iinclude/arch/$(ARCH) -Ivmlinux -Iinclude -Ibpf -c -o $@.raw $<
 	$(Q)$(BPFTOOL) gen object $@ $@.raw
 	$(Q)rm -f $@.raw
 
@@ -121,7 +146,7 @@ $(foreach r,$(BUILT_ROOMS),$(eval $(call room_rule,$(r))))
 
 # --- programs -----------------------------------------------------------------------------------
 VERSION_FLAGS := -DPINFOLD_REVISION='"$(REVISION)"'
-$(O)/user/main.o $(O)/tools/main.o: EXTRA_CFLAGS += $(VERSION_FLAGS)
+$(O)/user/main.o $(O)/tools/revision.o: EXTRA_CFLAGS += $(VERSION_FLAGS)
 
 $(O)/pinfoldd: $(O)/user/main.o $(call archives,$(AGENT_ROOMS))
 	$(call say,LINK,$@)
@@ -147,20 +172,21 @@ $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
 $(foreach t,$(GUEST_PROGRAMS),$(eval $(call test_rule,$(notdir $(t)),guest,)))
 
 # The program is named like its folder, so its objects go beside.
+PLAYER_ROOMS := kubelet format core lib
 REPLAY_OBJECTS := $(patsubst tests/replay/%.c,$(O)/tests/player/%.o,$(wildcard tests/replay/*.c))
 $(O)/tests/player/%.o: tests/replay/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(O)/tests/replay: $(REPLAY_OBJECTS) $(call archives,format core lib)
+$(O)/tests/replay: $(REPLAY_OBJECTS) $(call archives,$(PLAYER_ROOMS))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
-		-Wl,--end-group $(call libraries,format core lib) -lz -lm
+		-Wl,--end-group $(call libraries,$(PLAYER_ROOMS)) -lz -lm
 
 # The property run stands among the unit tests; it simulates as the inspector does.
 PROPERTY := $(O)/tests/unit/test_property
-PROPERTY_ROOMS := machine format core lib
+PROPERTY_ROOMS := machine kubelet format core lib
 PROPERTY_OBJECTS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/property/*.c))
 PROPERTY_ARCHIVES := $(O)/tests/inspector.a $(call archives,$(PROPERTY_ROOMS))
 # $(1) program, $(2) objects that stand in for members of the archives
@@ -224,12 +250,12 @@ $(O)/tests/fuzz-objects/%.o: tests/fuzz/%.c
 
 corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
-unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) ## build the unit tests and the exhaustive ones
+unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) ## build the unit, exhaustive and property tests
 
-check: all unit corpus ## tests without root and without a guest, below three minutes
+check: all unit corpus ## run the tests that need no root and no guest, less than three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
 
-property: $(PROPERTY) ## a million steps of the property run; PINFOLD_STEPS, PINFOLD_SEED
+property: $(PROPERTY) ## run a million random events; PINFOLD_STEPS, PINFOLD_SEED
 	$(Q)PINFOLD_STEPS=$${PINFOLD_STEPS:-1000000} $(PROPERTY)
 
 ifeq ($(MECHANICAL),1)
@@ -238,51 +264,52 @@ ifeq ($(MECHANICAL),1)
 MUTATION_BUILD := O=$(O)/mutation SAN=1 CFLAGS='-O1 -g'
 mutants:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(MUTATION_BUILD) mutation
-mutation: unit replay
+mutation:
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' tests/mutation/run $(if $(SAMPLE),--sample $(SAMPLE)) \
-		$(if $(SEED),--seed $(SEED)) $(or $(ROOM),core ctl cgroup)
+		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again $(AGAIN)) $(or $(ROOM),core ctl cgroup)
 else
-mutants: $(PROPERTY) ## plant faults, see tests catch each; MUTANT=name for one, or MECHANICAL=1 [ROOM=ctl] [SAMPLE=10]
+mutants: $(PROPERTY) ## plant faults that the tests must detect; MUTANT=name for one, or MECHANICAL=1 [ROOM=ctl] [SAMPLE=10]
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' LINK='$(call property_link,PROGRAM,OBJECT)' \
 		tests/property/catch-mutants $(MUTANT)
 endif
 
 # -O0: a line of the source is a line of the count
-coverage: ## lines that tests without a guest execute, per room; ROOM=name lists the others
+coverage: ## count the lines that tests without a guest execute, per room; ROOM=name lists the others
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)/coverage CFLAGS='-O0 -g --coverage' all unit
 	$(Q)O=$(O)/coverage tests/coverage $(ROOM)
 
-prove: ## prove small worlds with CBMC, minutes; skipped where it is not installed
-	$(Q)tests/prove/run $(HARNESS)
+prove: ## prove the harnesses with CBMC, minutes; FAULTS=1 plants faults that it must find
+	$(Q)tests/prove/run $(if $(FAULTS),--faults) $(HARNESS)
 
 # a build within a command takes all cores, unless the caller has said how many
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-test: ## everything: set-up, build, unit, vectors, checks, guests (needs root)
+test: ## run everything: set-up, build, unit, vectors, checks, guests (needs root)
 	$(Q)tools/install-deps test
+	$(Q)PINFOLD_ARCH=$(OTHER) tools/guest/sysroot || echo "make: no libraries of $(OTHER), so check/cross is skipped"
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O) all unit corpus guest-programs
 	$(Q)O=$(O) tests/run all
 
 guest-programs: $(GUEST_PROGRAMS)
 
-test-guest: all guest-programs ## guest tests; KERNEL=oldest|stable|newest TEST=name narrow them
-	$(Q)O=$(O) tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TEST),--test $(TEST))
+test-guest: all guest-programs ## run the guest tests; select with KERNEL=oldest|stable|newest, TEST=name, ARCH=arm64
+	$(Q)O=$(O) PINFOLD_ARCH=$(ARCH) tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TEST),--test $(TEST))
 
-bench: all $(BENCHES) ## measure; JSON lines in $(O)/bench/
+bench: all $(BENCHES) ## run the benchmarks; JSON lines in $(O)/bench/
 	$(Q)O=$(O) tests/bench/run
 
-bench-core: all $(BENCHES) ## measure the decisions only
+bench-core: all $(BENCHES) ## run the benchmarks of the decisions only
 	$(Q)O=$(O) tests/bench/run core
 
 fuzz: $(FUZZERS) ## fuzz every parser: T seconds each, J at a time
 	$(Q)O=$(O) tests/fuzz/run $(T) $(J)
 
-demo: ## the story in a guest machine: set-up, build, boot, show (needs root)
+demo: ## run the demo in a guest machine: set-up, build, boot, show (needs root)
 	$(Q)tools/install-deps demo
 	$(Q)$(MAKE) --no-print-directory O=$(O) all
 	$(Q)O=$(O) tools/demo
 
-fresh: ## prove the two commands of README on a minimal Debian root (needs root)
+fresh: ## test README's two commands on a minimal Debian root (needs root)
 	$(Q)tests/fresh
 
 PREFIX ?= /usr/local
@@ -301,10 +328,11 @@ FORMATTED = $(shell git ls-files 'user/*.[ch]' 'tools/*.[ch]' 'bpf/*.[ch]' 'incl
 format: ## apply .clang-format
 	$(Q)clang-format -i $(FORMATTED)
 
-format-check: ## fail when a file is not formatted
+format-check: ## fail if a file is not formatted
 	$(Q)clang-format --dry-run -Werror $(FORMATTED)
 
 clean: ## remove the output folder
 	rm -rf $(O)
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+# the cache below it has whole systems, with files of that name for other purposes
+-include $(shell find $(O) -name cache -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -14,6 +14,7 @@
 #define PF_KTHREAD	    0x00200000
 #define CLONE_INTO_CGROUP   0x200000000ULL
 #define EPERM		    1
+#define ENOMEM		    12
 
 /* kernfs_node.parent became RCU-protected and was renamed in 6.15. */
 static __always_inline struct kernfs_node *parent_of(struct kernfs_node *kn)

@@ -241,15 +241,37 @@ static __always_inline __u32 aspect_for(__u64 class)
 							   : ASPECT_CPUSET_FILES;
 }
 
-static __always_inline void begin_errand(__u64 destination, bool clones)
+/* False when there is no memory for it. */
+static __always_inline bool begin_errand(__u64 destination, bool clones)
 {
 	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL,
 						     BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!errand)
-		return;
+		return false;
 	errand->destination = destination;
 	errand->clones = clones;
+	return true;
+}
+
+/*
+ * The current task is about to take a task somewhere, and the hook that meets it would not
+ * know: judged here, as a move out of the caller's cgroup. Fails closed, with the errno of
+ * what is short, for a task in what is managed, unless its rights or the mode permit any
+ * move; counted as one. Fails open outside: a stranger's moves are mostly not ours, and the
+ * host's forks must not fail on us. Of those only clone3 into a container is lost, a write
+ * to its files is judged as such; counted as an event that was not told.
+ */
+static __always_inline int judge_unfollowed(struct operation *op)
+{
+	op->aspect = ASPECT_CGROUP_MOVES;
+	op->right = RIGHT_MOVES;
+	if (!op->caller.tree) {
+		count_event(EVENTS_LOST);
+		return 0;
+	}
+	op->target = op->caller;
+	return judge(op) ? -ENOMEM : 0;
 }
 
 /* Judge a write by the current task to file `name` of `cgrp`. */
@@ -258,8 +280,9 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct operation *op,
 	op->aspect = aspect_for(class);
 	op->right = right_for(class);
 	find_place(cgrp, op->config, &op->target);
-	if (op->hook == HOOK_FILE_PERMISSION && (class & ~FILE_DELEGATED) == FILE_MEMBERS)
-		begin_errand(op->target.id, false);
+	if (op->hook == HOOK_FILE_PERMISSION && (class & ~FILE_DELEGATED) == FILE_MEMBERS &&
+	    !begin_errand(op->target.id, false) && op->caller.tree)
+		return judge_unfollowed(op);
 	if (!is_guarded(&op->target, class))
 		return 0;
 	if (!op->target.self_test && stays_inside(op, cgrp, class & FILE_DELEGATED))
@@ -311,9 +334,18 @@ static __always_inline int check_open(struct file *file)
 /* Every fork and thread; those that name a cgroup ask about it next, by check_clone. */
 static __always_inline int check_fork(__u64 clone_flags)
 {
-	if ((clone_flags & CLONE_INTO_CGROUP) && read_config())
-		begin_errand(0, true);
-	return 0;
+	const struct guard_config *config;
+	struct operation op;
+
+	if (!(clone_flags & CLONE_INTO_CGROUP))
+		return 0;
+	config = read_config();
+	if (!config || begin_errand(0, true))
+		return 0;
+	__builtin_memset(&op, 0, sizeof(op));
+	__builtin_memcpy(op.name, "cgroup.procs", sizeof("cgroup.procs"));
+	begin_operation(&op, HOOK_INODE_PERMISSION, config);
+	return judge_unfollowed(&op);
 }
 
 /* Is this the first question of a fork that the current task has begun? */

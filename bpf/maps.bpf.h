@@ -8,13 +8,7 @@
 
 #include <pinfold/abi.h>
 
-/* Written by the agent, read by programs. Preallocated: no allocation can fail later. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096); /* set at load from maxContainers */
-	__type(key, __u64);
-	__type(value, struct managed);
-} managed SEC(".maps");
+#include "managed.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

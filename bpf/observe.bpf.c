@@ -17,18 +17,27 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include <arch.h>
 #include <pinfold/abi.h>
 
 #include "compat.bpf.h"
+#include "managed.bpf.h"
+#include "slots.bpf.h"
+#include "turn.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Sizes; the maps below get theirs from the same numbers before load. */
 const volatile __u32 nr_cpus = 1;
-const volatile __u32 mask_words = 1;
 const volatile __u32 task_mask = 0; /* entries of observe_tasks - 1, a power of two - 1 */
 
-struct observe_control control;
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_control);
+} observe_control SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -62,21 +71,6 @@ struct {
 	__type(value, struct observe_slot);
 } observe_slots SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} observe_masks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u64);
-	__type(value, __u32);
-} observe_cgroups SEC(".maps");
-
 /*
  * What the scheduler's own running totals were when a task last got a CPU.
  * An array indexed by pid rather than task storage: no allocation under the run
@@ -99,19 +93,11 @@ struct {
 
 #define CALIBRATE_NS 1000000000ULL
 
-/*
- * The reader must not see a half-done change. x86 keeps stores in order, so
- * only the compiler needs telling; elsewhere an atomic with a result orders.
- */
-static __always_inline void bump_sequence(struct observe_cpu *here)
+static __always_inline const struct observe_control *read_control(void)
 {
-#if defined(__TARGET_ARCH_x86)
-	barrier();
-	*(volatile __u32 *)&here->sequence += 1;
-	barrier();
-#else
-	__sync_fetch_and_add(&here->sequence, 1);
-#endif
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&observe_control, &zero);
 }
 
 static __always_inline struct observe_counter *counter_of(__u32 slot, __u32 cpu)
@@ -133,15 +119,19 @@ __noinline __u32 slot_at(__u64 cgroup, __u32 level)
 {
 	struct cgroup *ancestor = ancestor_of((struct cgroup *)cgroup, level);
 	__u64 id = BPF_CORE_READ(ancestor, kn, id);
-	__u32 *slot = bpf_map_lookup_elem(&observe_cgroups, &id);
+	struct managed *entry = bpf_map_lookup_elem(&managed, &id);
 
-	return slot ? *slot : SLOT_HOST;
+	/* an inode number used again at another depth is another cgroup */
+	if (!entry || entry->slot == SLOT_NONE || entry->level != level)
+		return SLOT_HOST;
+	return entry->slot;
 }
 
 /* The slot of the nearest cgroup at a level where containers are; theirs inherit it. */
 static __always_inline __u32 find_slot(__u64 cgroup)
 {
-	__u32 levels = control.levels;
+	const struct observe_control *control = read_control();
+	__u32 levels = control ? control->levels : 0;
 	__u32 depth = BPF_CORE_READ((struct cgroup *)cgroup, level);
 	__u32 nearest = SLOT_HOST;
 
@@ -159,7 +149,7 @@ static __always_inline __u32 find_slot(__u64 cgroup)
 static __always_inline bool is_outside(__u32 slot, __u32 cpu)
 {
 	__u32 key = slot * mask_words + (cpu >> 6);
-	__u64 *word = bpf_map_lookup_elem(&observe_masks, &key);
+	__u64 *word = bpf_map_lookup_elem(&slot_masks, &key);
 
 	return word && !(*word >> (cpu & 63) & 1);
 }
@@ -177,11 +167,17 @@ static __always_inline __u32 slot_of(struct observe_cpu *here, __u32 cpu, struct
 	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
 	__u64 serial = cgroup->self.serial_nr;
 	struct observe_lookup *lookup = &here->lookups[serial & (OBSERVE_LOOKUPS - 1)];
-	__u32 generation = *(volatile __u32 *)&control.generation;
+	const struct observe_control *control = read_control();
+	__u32 generation;
 	__u64 address;
 
+	if (!control)
+		return SLOT_HOST;
+	generation = *(volatile __u32 *)&control->generation;
 	if (lookup->serial == serial && lookup->generation == generation)
 		return lookup->slot;
+	/* Masks and slots are written before the generation, so they are read after it. */
+	arch_order_loads(&here->sequence);
 	bpf_probe_read_kernel(&address, sizeof(address), &task->cgroups->dfl_cgrp);
 	lookup->slot = look_up(address, cpu);
 	lookup->serial = serial;
@@ -297,24 +293,25 @@ int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task
 	__u32 cpu = prev->thread_info.cpu;
 	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
 
-	if (!here)
+	if (!here || !has_turn(cpu))
 		return 0;
-	bump_sequence(here);
+	/* odd while the record changes: take_sample() in user/bpf/observe_read.c reads it again */
+	arch_bump_ordered(&here->sequence);
 	close_interval(here, cpu, clock);
 	open_interval(here, next, cpu, clock);
 	if (clock - here->clock > CALIBRATE_NS) {
 		here->clock = clock;
 		here->monotonic_ns = bpf_ktime_get_ns();
 	}
-	bump_sequence(here);
+	arch_bump_ordered(&here->sequence);
 	return 0;
 }
 
 /*
  * Hook: a task is given to another CPU, waking or queued; interrupts off, on
  * any CPU, the task's own record still says where it comes from. Reads the
- * places of both CPUs; writes the target CPU's migrations, atomically with the
- * other CPUs that may do the same.
+ * places of both CPUs; writes the migrations of the CPU it runs on, which nobody
+ * else writes.
  */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(observe_migrate, struct task_struct *task, int target)
@@ -326,21 +323,21 @@ int BPF_PROG(observe_migrate, struct task_struct *task, int target)
 	struct observe_counter *counter;
 	__u32 slot;
 
-	if (!here)
+	if (!here || !has_turn(cpu))
 		return 0;
 	slot = slot_of(here, cpu, task) & ~SLOT_OUTSIDE;
 	if (slot == SLOT_HOST || from_cpu == to_cpu)
 		return 0;
 	from = bpf_map_lookup_elem(&observe_places, &from_cpu);
 	to = bpf_map_lookup_elem(&observe_places, &to_cpu);
-	counter = counter_of(slot, to_cpu);
+	counter = counter_of(slot, cpu);
 	if (!from || !to || !counter)
 		return 0;
 	if (from->node != to->node)
-		__sync_fetch_and_add(&counter->migrations_numa, 1);
+		counter->migrations_numa++;
 	else if (from->llc != to->llc)
-		__sync_fetch_and_add(&counter->migrations_llc, 1);
+		counter->migrations_llc++;
 	else
-		__sync_fetch_and_add(&counter->migrations_core, 1);
+		counter->migrations_core++;
 	return 0;
 }

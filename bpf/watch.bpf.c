@@ -23,11 +23,9 @@
 
 #include "event.bpf.h"
 #include "policy.bpf.h"
+#include "slots.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* 64-bit words that the possible CPUs need, <= ABI_MASK_WORDS_MAX. */
-const volatile __u32 mask_words = 1;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -35,13 +33,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } watch_masks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* slots * mask_words, set at load */
-	__type(key, __u32);
-	__type(value, __u64);
-} slot_masks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

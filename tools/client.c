@@ -75,7 +75,7 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
 static int connect_to(const char *socket_path, int64_t deadline_ms, int *ret_fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 
 	if (strlen(socket_path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
@@ -213,7 +213,7 @@ static int read_head(int fd, struct text *text, int64_t deadline_ms, char **ret_
 
 static int read_answer(int fd, int64_t deadline_ms, struct answer_text *answer)
 {
-	cleanup_text struct text received = {0};
+	struct text received cleanup_text = {0};
 	size_t length = 0;
 	ssize_t n;
 	char *body = NULL;
@@ -244,9 +244,9 @@ int client_ask(const char *socket, const char *path, const char *body,
 	       struct answer_text *ret_answer)
 {
 	const int64_t deadline_ms = now_ms() + CLIENT_TIMEOUT_S * 1000;
-	cleanup_answer struct answer_text answer = {0};
-	cleanup_text struct text request = {0};
-	cleanup_close int fd = -1;
+	struct answer_text answer cleanup_answer = {0};
+	struct text request cleanup_text = {0};
+	int fd cleanup_close = -1;
 	int r;
 
 	text_printf(&request, "%s %s HTTP/1.1\r\nHost: pinfold\r\nConnection: close\r\n",

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "inspect.h"
-#include "words.h"
 
 #define MAX_LINE_BYTES 65536
 #define MAX_WORDS      4096
@@ -69,7 +68,7 @@ static int collect(struct json_object *all, const struct line *line, struct sess
 
 static int do_line(struct session *session, struct line *line, struct json_object *all)
 {
-	struct session one = {.options = session->options, .nested = true};
+	struct session one = {.nouns = session->nouns, .options = session->options, .nested = true};
 	/* getopt permutes its argument */
 	char **words = malloc((size_t)(line->nr_words + 1) * sizeof(*words));
 	int status;
@@ -88,8 +87,8 @@ static int do_line(struct session *session, struct line *line, struct json_objec
 
 static int run_lines(struct session *session, FILE *file, const char *name, struct json_object *all)
 {
-	cleanup_text struct text text = {0};
-	cleanup_free struct line *line = calloc(1, sizeof(*line));
+	struct text text cleanup_text = {0};
+	struct line *line cleanup_free = calloc(1, sizeof(*line));
 	unsigned int number = 0, nr_done = 0;
 	int r;
 
@@ -102,7 +101,7 @@ static int run_lines(struct session *session, FILE *file, const char *name, stru
 		if (r < 0)
 			return out_fail(session, STATUS_INPUT, "%s:%u: %s", name, number,
 					r == -E2BIG ? "more than 4096 words"
-						    : "a quote does not end");
+						    : "unterminated quote");
 		if (!r)
 			continue;
 		line->words[0] = (char *)"pinfold";
@@ -118,14 +117,13 @@ static int run_lines(struct session *session, FILE *file, const char *name, stru
 	if (r == -ENOMEM)
 		return out_no_memory(session);
 	if (r != -E2BIG && r)
-		return out_fail(session, STATUS_INPUT, "%s: cannot be read: %s", name,
-				strerror(-r));
+		return out_fail(session, STATUS_INPUT, "cannot read %s: %s", name, strerror(-r));
 	if (r)
 		return out_fail(session, STATUS_INPUT,
-				"%s:%u: a line of more than %d bytes, or one with a NUL byte", name,
-				number, MAX_LINE_BYTES);
+				"%s:%u: the line is longer than %d bytes or contains a NUL byte",
+				name, number, MAX_LINE_BYTES);
 	if (!session->options.json)
-		printf("processed %u commands\n", nr_done);
+		printf("processed %u command%s\n", nr_done, nr_done == 1 ? "" : "s");
 	return STATUS_DONE;
 }
 
@@ -137,9 +135,11 @@ static int batch_file(struct session *session, int argc, char **argv)
 	int status;
 
 	if (argc != 1)
-		return out_fail(session, STATUS_USAGE, "write 'batch file FILE'; '-' is stdin");
+		return out_fail(session, STATUS_USAGE,
+				"invalid arguments: expected 'batch file "
+				"FILE', or '-' as FILE for stdin");
 	if (session->nested)
-		return out_fail(session, STATUS_USAGE, "a batch cannot hold a batch");
+		return out_fail(session, STATUS_USAGE, "a batch cannot contain another batch");
 	is_stdin = !strcmp(argv[0], "-");
 	file = is_stdin ? stdin : fopen(argv[0], "re");
 	if (!file)
@@ -160,13 +160,13 @@ static int batch_file(struct session *session, int argc, char **argv)
 }
 
 static const struct command batch_commands[] = {
-	{"file", NULL, "FILE", "Do the commands of FILE, one per line; stop at the first failure.",
+	{"file", NULL, "FILE", "Run the commands of FILE, one per line, until one fails.",
 	 batch_file},
 	{0},
 };
 
 const struct noun noun_batch = {
 	.name = "batch",
-	.help = "Many commands in one call.",
+	.help = "Several commands in one call.",
 	.commands = batch_commands,
 };

@@ -11,6 +11,7 @@
 
 #include <pinfold/release.h>
 
+#include "format/words.h"
 #include "lib/file.h"
 #include "pins.h"
 
@@ -23,40 +24,28 @@ static int open_config(struct session *session, struct guard_config *ret_config,
 {
 	struct guard_config config;
 	const __u32 key = 0;
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	int r;
 
 	r = pins_open_map(session, config_map, sizeof(config), &fd);
 	if (r)
 		return r;
 	if (bpf_map_lookup_elem(fd, &key, &config))
-		return out_fail(session, STATUS_FAILED, "%s: cannot be read: %s", config_map,
+		return out_fail(session, STATUS_FAILED, "cannot read %s: %s", config_map,
 				strerror(errno));
 	*ret_config = config;
 	*ret_fd = TAKE_FD(fd);
 	return STATUS_DONE;
 }
 
-static const char *mode_name(__u32 mode)
-{
-	static const char *const names[GUARD_MODE_NR] = {
-		[GUARD_OFF] = "off",
-		[GUARD_AUDIT] = "audit",
-		[GUARD_ENFORCE] = "enforce",
-	};
-
-	return mode < GUARD_MODE_NR ? names[mode] : "unknown";
-}
-
 static int show_config(struct session *session, const struct guard_config *config)
 {
-	cleanup_text struct text text = {0};
+	struct text text cleanup_text = {0};
 
-	text_printf(&text, "cpusetFiles %s  affinity %s  cgroupMoves %s%s\n",
-		    mode_name(config->aspect_modes[ASPECT_CPUSET_FILES]),
-		    mode_name(config->aspect_modes[ASPECT_AFFINITY]),
-		    mode_name(config->aspect_modes[ASPECT_CGROUP_MOVES]),
-		    release_stands(config) ? "  (released)" : "");
+	for (enum aspect i = 0; i < ASPECT_NR; i++)
+		text_printf(&text, "%s%s %s", i ? "  " : "", aspect_option(i),
+			    guard_mode_name(config->aspect_modes[i]));
+	text_append(&text, release_stands(config) ? "  (released)\n" : "\n");
 	if (text.error)
 		return out_no_memory(session);
 	return out_text(session, "guard", text.data);
@@ -65,11 +54,11 @@ static int show_config(struct session *session, const struct guard_config *confi
 static int guard_show(struct session *session, int argc, char **argv)
 {
 	struct guard_config config;
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
+		return unexpected(session, argv[0], "no more arguments");
 	r = open_config(session, &config, &fd);
 	return r ? r : show_config(session, &config);
 }
@@ -90,8 +79,8 @@ static int write_config(struct session *session, int fd, void (*change)(struct g
 		if (i)
 			nanosleep(&pause, NULL);
 		if (bpf_map_lookup_elem(fd, &key, config))
-			return out_fail(session, STATUS_FAILED, "%s: cannot be read: %s",
-					config_map, strerror(errno));
+			return out_fail(session, STATUS_FAILED, "cannot read %s: %s", config_map,
+					strerror(errno));
 		wanted = *config;
 		change(&wanted);
 		if (i && !memcmp(&wanted, config, sizeof(wanted)))
@@ -99,7 +88,7 @@ static int write_config(struct session *session, int fd, void (*change)(struct g
 		*config = wanted;
 		if (bpf_map_update_elem(fd, &key, config, BPF_EXIST))
 			return out_fail(session, errno == EPERM ? STATUS_PERMISSION : STATUS_FAILED,
-					"%s: cannot be written: %s", config_map, strerror(errno));
+					"cannot write %s: %s", config_map, strerror(errno));
 	}
 	return out_fail(session, STATUS_FAILED,
 			"%s: another process keeps writing it; try again, or stop pinfoldd first",
@@ -110,11 +99,11 @@ static int change_config(struct session *session, int argc, char **argv,
 			 void (*change)(struct guard_config *), const char *note)
 {
 	struct guard_config config;
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
+		return unexpected(session, argv[0], "no more arguments");
 	r = open_config(session, &config, &fd);
 	if (!r)
 		r = write_config(session, fd, change, &config);
@@ -128,27 +117,26 @@ static int guard_release(struct session *session, int argc, char **argv)
 {
 	return change_config(
 		session, argc, argv, release_make,
-		"the guard denies nothing now, it only records; `pinfold guard arm` takes "
-		"that back, and so does a reload or a restart of pinfoldd");
+		"the guard now records without denying; to end this, run 'pinfold guard arm', or "
+		"reload or restart pinfoldd");
 }
 
 static int guard_arm(struct session *session, int argc, char **argv)
 {
-	return change_config(session, argc, argv, release_end,
-			     "the guard does again what it did before it was released");
+	return change_config(session, argc, argv, release_end, "the guard is armed again");
 }
 
 static const struct command guard_commands[] = {
-	{"show", "list", "", "What the pinned guard does with each aspect.", guard_show},
-	{"release", NULL, "",
-	 "Have it deny nothing any more, only record; works without the agent.", guard_release},
-	{"arm", NULL, "", "Take a release back; works without the agent.", guard_arm},
+	{"show", "list", "", "Show how the pinned guard handles each aspect.", guard_show},
+	{"release", NULL, "", "Make the guard record without denying; works without the agent.",
+	 guard_release},
+	{"arm", NULL, "", "End a release; works without the agent.", guard_arm},
 	{0},
 };
 
 const struct noun noun_guard = {
 	.name = "guard",
-	.help = "The pinned guard, also without the agent.",
+	.help = "The pinned guard; works without the agent.",
 	.commands = guard_commands,
 	.changing = {"release", "arm"},
 };

@@ -9,7 +9,26 @@
 
 static bool pod_wanted(struct json_object *item, const void *data)
 {
-	return ref_matches(data, item, "name");
+	struct view_pod row;
+
+	object_read(&view_pod_desc, item, &row);
+	return ref_matches(data, row.uid, row.namespace, row.name);
+}
+
+static bool refusal_wanted(struct json_object *item, const void *data)
+{
+	struct view_refusal row;
+
+	object_read(&view_refusal_desc, item, &row);
+	return ref_matches(data, row.uid, row.namespace, row.name);
+}
+
+static bool explain_wanted(struct json_object *item, const void *data)
+{
+	struct view_explain row;
+
+	object_read(&view_explain_desc, item, &row);
+	return ref_matches(data, row.uid, row.namespace, row.name);
 }
 
 static int no_such(struct session *session, const char *what, const struct pod_ref *ref,
@@ -18,17 +37,19 @@ static int no_such(struct session *session, const char *what, const struct pod_r
 	char buffer[2 * POD_NAME_MAX + 8];
 
 	return out_fail(session, STATUS_INPUT,
-			"%s %s%s%s: not in the ledger; 'pinfold %s show' lists what is, 'pinfold "
-			"pod refused' what was refused",
+			"%s %s%s%s is not in the ledger; see 'pinfold %s show' and 'pinfold pod "
+			"refused'",
 			what, ref_text(ref, buffer, sizeof(buffer)), container ? "/" : "",
 			container ? container : "", what);
 }
 
 /* The one of `all` that is meant; borrowed from *ret_some, NULL = none is. */
-static int pick(struct session *session, struct json_object *all, const struct pod_ref *ref,
-		struct json_object **ret_some, struct json_object **ret_one)
+static int pick(struct session *session, struct json_object *all,
+		bool (*is_wanted)(struct json_object *item, const void *ref),
+		const struct pod_ref *ref, struct json_object **ret_some,
+		struct json_object **ret_one)
 {
-	*ret_some = json_filter(all, pod_wanted, ref);
+	*ret_some = json_filter(all, is_wanted, ref);
 	if (!*ret_some)
 		return out_no_memory(session);
 	*ret_one = json_object_array_length(*ret_some) ? json_object_array_get_idx(*ret_some, 0)
@@ -46,14 +67,14 @@ static int parse_optional_pod(struct session *session, int argc, char **argv,
 	if (argc)
 		r = ref_parse_pod(session, &argc, &argv, ret_ref);
 	if (!r && argc)
-		return unexpected(session, argv[0], "nothing more");
+		return unexpected(session, argv[0], "no more arguments");
 	return r;
 }
 
 /* The pods, and in plain text below them those that are refused. */
 static int show_all(struct session *session, struct json_object *pods)
 {
-	cleanup_json struct json_object *refusals = NULL;
+	struct json_object *refusals cleanup_json = NULL;
 	int r = out_object(session, &view_pod_desc, pods);
 
 	if (r || session->options.json)
@@ -67,27 +88,28 @@ static int show_all(struct session *session, struct json_object *pods)
 /* Not in the ledger: refused, which has its reason, or not known at all. */
 static int not_admitted(struct session *session, const struct pod_ref *ref)
 {
-	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct json_object *refusal = NULL;
 	char buffer[2 * POD_NAME_MAX + 8];
+	struct view_refusal row;
 	int r = source_add(session, "refusal", &all);
 
 	if (!r && all)
-		r = pick(session, all, ref, &some, &refusal);
+		r = pick(session, all, refusal_wanted, ref, &some, &refusal);
 	if (r)
 		return r;
 	if (!refusal)
 		return no_such(session, "pod", ref, NULL);
 	ref_text(ref, buffer, sizeof(buffer));
+	object_read(&view_refusal_desc, refusal, &row);
 	return out_fail(session, STATUS_FINDING,
-			"pod %s is refused: %s: %.300s; 'pinfold pod explain %s' says what to do",
-			buffer, json_text(refusal, "reason"), json_text(refusal, "message"),
-			buffer);
+			"pod %s is refused: %s: %.300s; see 'pinfold pod explain %s'", buffer,
+			row.reason ? row.reason : "", row.message ? row.message : "", buffer);
 }
 
 static int pod_show(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct json_object *pod = NULL;
 	struct pod_ref ref;
 	bool one;
@@ -95,10 +117,10 @@ static int pod_show(struct session *session, int argc, char **argv)
 
 	r = parse_optional_pod(session, argc, argv, &ref, &one);
 	if (!r)
-		r = source_fetch(session, "pod", &all);
+		r = fetch_noun(session, "pod", &all);
 	if (r || !one)
 		return r ? r : show_all(session, TAKE_PTR(all));
-	r = pick(session, all, &ref, &some, &pod);
+	r = pick(session, all, pod_wanted, &ref, &some, &pod);
 	if (r)
 		return r;
 	return pod ? out_object(session, &view_pod_desc, json_object_get(pod))
@@ -107,7 +129,7 @@ static int pod_show(struct session *session, int argc, char **argv)
 
 static int pod_refused(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct json_object *refusal = NULL;
 	char buffer[2 * POD_NAME_MAX + 8];
 	struct pod_ref ref;
@@ -116,15 +138,15 @@ static int pod_refused(struct session *session, int argc, char **argv)
 
 	r = parse_optional_pod(session, argc, argv, &ref, &one);
 	if (!r)
-		r = source_fetch(session, "refusal", &all);
+		r = fetch_noun(session, "refusal", &all);
 	if (r || !one)
 		return r ? r : out_object(session, &view_refusal_desc, TAKE_PTR(all));
-	r = pick(session, all, &ref, &some, &refusal);
+	r = pick(session, all, refusal_wanted, &ref, &some, &refusal);
 	if (r)
 		return r;
 	if (!refusal)
 		return out_fail(session, STATUS_INPUT,
-				"pod %s: not refused; 'pinfold pod refused' lists those that are",
+				"pod %s is not refused; see 'pinfold pod refused'",
 				ref_text(&ref, buffer, sizeof(buffer)));
 	return out_object(session, &view_refusal_desc, json_object_get(refusal));
 }
@@ -136,7 +158,9 @@ static int explain_file(struct session *session, int argc, char **argv)
 	int r;
 
 	if (argc != 1)
-		return out_fail(session, STATUS_USAGE, "write 'pod explain file FILE'");
+		return out_fail(session, STATUS_USAGE,
+				"invalid arguments: expected 'pod explain "
+				"file FILE'");
 	r = simulation_open(session, &simulation);
 	if (!r)
 		r = simulation_pods(&simulation, argv[0], 1);
@@ -147,44 +171,46 @@ static int explain_file(struct session *session, int argc, char **argv)
 
 static int pod_explain(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct json_object *found = NULL;
 	struct pod_ref ref;
-	bool refused;
+	struct view_explain row;
 	int r;
 
 	if (argc && !strcmp(argv[0], "file"))
 		return explain_file(session, argc - 1, argv + 1);
 	r = ref_parse_pod(session, &argc, &argv, &ref);
 	if (!r && argc)
-		r = unexpected(session, argv[0], "nothing more");
+		r = unexpected(session, argv[0], "no more arguments");
 	if (!r)
-		r = source_fetch(session, "explain", &all);
+		r = fetch_noun(session, "explain", &all);
 	if (!r)
-		r = pick(session, all, &ref, &some, &found);
+		r = pick(session, all, explain_wanted, &ref, &some, &found);
 	if (r)
 		return r;
 	if (!found)
 		return no_such(session, "pod", &ref, NULL);
-	refused = *json_text(found, "reason");
+	object_read(&view_explain_desc, found, &row);
 	r = out_object(session, &view_explain_desc, json_object_get(found));
-	return r ? r : refused ? STATUS_FINDING : STATUS_DONE;
+	if (r)
+		return r;
+	return row.reason ? STATUS_FINDING : STATUS_DONE;
 }
 
 static const struct command pod_commands[] = {
-	{"show", "list", "[POD]", "Pods: QoS class, bubble, exclusive CPUs, pool, containers.",
+	{"show", "list", "[POD]", "Show QoS class, bubble, exclusive CPUs, pool and containers.",
 	 pod_show},
-	{"refused", NULL, "[POD]", "Pods a source names that are not admitted, and why.",
-	 pod_refused},
+	{"refused", NULL, "[POD]", "Show the pods that were not admitted, and why.", pod_refused},
 	{"explain", NULL, "{ POD | file FILE }",
-	 "Why it has these CPUs, or why it is refused and what to do; exit status 1 when refused.",
+	 "Explain why a pod has its CPUs, or why it is refused and what to do; exit with 1 if "
+	 "refused.",
 	 pod_explain},
 	{0},
 };
 
 const struct noun noun_pod = {
 	.name = "pod",
-	.help = "Pods and what they were granted.",
+	.help = "Pods and their grants.",
 	.commands = pod_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };
@@ -200,8 +226,11 @@ static bool container_wanted(struct json_object *item, const void *data)
 {
 	const struct container_ref *ref = data;
 
-	return ref_matches(&ref->pod, item, "pod") &&
-	       (!ref->container || !strcmp(json_text(item, "container"), ref->container));
+	struct view_container row;
+
+	object_read(&view_container_desc, item, &row);
+	return ref_matches(&ref->pod, row.uid, row.namespace, row.pod) &&
+	       (!ref->container || is_same_text(row.container, ref->container));
 }
 
 static int parse_container(struct session *session, int argc, char **argv,
@@ -222,14 +251,14 @@ static int parse_container(struct session *session, int argc, char **argv,
 		argv += 2;
 	}
 	if (argc)
-		return unexpected(session, argv[0], "container NAME, or nothing more");
+		return unexpected(session, argv[0], "container NAME, or no more arguments");
 	*ret_ref = ref;
 	return STATUS_DONE;
 }
 
 static int container_show(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct container_ref ref = {0};
 	int r;
 
@@ -238,7 +267,7 @@ static int container_show(struct session *session, int argc, char **argv)
 		if (r)
 			return r;
 	}
-	r = source_fetch(session, "container", &all);
+	r = fetch_noun(session, "container", &all);
 	if (r || !argc)
 		return r ? r : out_object(session, &view_container_desc, TAKE_PTR(all));
 	some = json_filter(all, container_wanted, &ref);
@@ -254,14 +283,14 @@ static int container_show(struct session *session, int argc, char **argv)
 
 static const struct command container_commands[] = {
 	{"show", "list", "[POD | CONTAINER]",
-	 "Containers: CPUs, memory nodes and quota decided, and what the kernel has.",
+	 "Show the CPUs, memory nodes and quota that were decided, and those in the kernel.",
 	 container_show},
 	{0},
 };
 
 const struct noun noun_container = {
 	.name = "container",
-	.help = "Containers: decided and in force.",
+	.help = "Containers: the decision and what is in force.",
 	.commands = container_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };

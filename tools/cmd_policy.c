@@ -15,8 +15,8 @@ static int policy_show(struct session *session, int argc, char **argv)
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
-	r = source_fetch(session, "policy", &policy);
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, "policy", &policy);
 	return r ? r : out_object(session, &view_policy_desc, policy);
 }
 
@@ -24,20 +24,23 @@ static int policy_show(struct session *session, int argc, char **argv)
 static int policy_validate(struct session *session, int argc, char **argv)
 {
 	struct machine machine cleanup(machine_fini) = {0};
-	cleanup_free struct config *config = NULL;
-	cleanup_ledger struct ledger *ledger = NULL;
+	struct config *config cleanup_free = NULL;
+	struct ledger *ledger cleanup_ledger = NULL;
 	struct config_unbuilt options[CONFIG_UNBUILT_NR];
 	int r;
 
 	if (argc != 2 || !is_prefix(argv[0], "file"))
-		return out_fail(session, STATUS_USAGE, "write 'policy validate file FILE'");
-	r = world_read_machine(session, &machine);
+		return out_fail(session, STATUS_USAGE,
+				"invalid arguments: expected 'policy "
+				"validate file FILE'");
+	r = snapshot_read_machine(session, &machine);
 	if (!r)
-		r = world_read_config(session, argv[1], &config);
+		r = snapshot_read_config(session, argv[1], &config);
 	if (!r)
-		r = world_check_config(session, argv[1], &machine, config);
+		r = snapshot_check_config(session, argv[1], &machine, config);
 	if (!r)
-		r = world_new_ledger(session, argv[1], machine.topology, &config->policy, &ledger);
+		r = snapshot_new_ledger(session, argv[1], machine.topology, &config->policy,
+					&ledger);
 	if (r)
 		return r;
 	config_list_unbuilt(config, options);
@@ -50,18 +53,18 @@ static int policy_validate(struct session *session, int argc, char **argv)
 }
 
 static const struct command policy_commands[] = {
-	{"show", "list", "", "The configuration in force.", policy_show},
+	{"show", "list", "", "Show the configuration in force.", policy_show},
 	{"validate", NULL, "file FILE",
-	 "Would the agent take this file on this machine (or on that of --topology)?",
+	 "Check whether the agent would accept this file on this machine, or on --topology.",
 	 policy_validate},
-	{"diff", NULL, "file FILE", "What the pods that run would get under this file.",
+	{"diff", NULL, "file FILE", "Show what the running pods would get under this file.",
 	 simulate_policy},
 	{0},
 };
 
 const struct noun noun_policy = {
 	.name = "policy",
-	.help = "The configuration in force, and checking another one.",
+	.help = "The configuration in force; checking another one.",
 	.commands = policy_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };
@@ -74,27 +77,28 @@ static int state_show(struct session *session, int argc, char **argv)
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
-	r = source_fetch(session, "state", &state);
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, "state", &state);
 	return r ? r : out_object(session, &view_state_desc, state);
 }
 
 /* The file there is to look at; without one *ret_file is not set. Reported. */
 static int need_state(struct session *session, char **ret_file)
 {
-	cleanup_free char *file = NULL;
+	char *file cleanup_free = NULL;
 	bool present;
-	int r = world_find_state(session, &file, &present);
+	int r = snapshot_find_state(session, &file, &present);
 
 	if (r)
 		return r;
 	if (!present && session->options.topology)
 		return out_fail(session, STATUS_UNREACHABLE,
-				"machine '%.60s' has no state here; name a file with --state",
+				"no state is known for machine '%.60s'; name a state file with "
+				"--state",
 				session->options.topology);
 	if (!present)
 		return out_fail(session, STATUS_UNREACHABLE,
-				"%s: there is no state file; name another with --state", file);
+				"there is no state file %s; name another with --state", file);
 	*ret_file = TAKE_PTR(file);
 	return STATUS_DONE;
 }
@@ -102,37 +106,37 @@ static int need_state(struct session *session, char **ret_file)
 /* Every field, every pod against the machine, every invariant of the ledger. */
 static int state_verify(struct session *session, int argc, char **argv)
 {
-	struct world world cleanup(world_fini) = {0};
-	cleanup_free char *file = NULL;
+	struct snapshot snapshot cleanup(snapshot_fini) = {0};
+	char *file cleanup_free = NULL;
 	char error[256];
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
+		return unexpected(session, argv[0], "no more arguments");
 	/* first: without a state its policy is not known, and another would be judged */
 	r = need_state(session, &file);
 	if (!r)
-		r = world_open(session, WORLD_POLICY_OF_STATE, &world);
+		r = snapshot_open(session, SNAPSHOT_POLICY_OF_STATE, &snapshot);
 	if (r)
 		return r;
-	if (ledger_check(world.ledger, error, sizeof(error)))
-		return out_fail(session, STATUS_FINDING, "%s: %s", world.state.file, error);
-	if (world.state.nr_left_out)
+	if (ledger_check(snapshot.ledger, error, sizeof(error)))
+		return out_fail(session, STATUS_FINDING, "%s: %s", snapshot.state.file, error);
+	if (snapshot.state.nr_left_out)
 		return out_fail(session, STATUS_FINDING,
 				"%s: %u of %u pods do not fit this machine and policy",
-				world.state.file, world.state.nr_left_out,
-				world.state.decoded->nr_pods);
-	return out_object(session, &view_pod_desc, view_pods(world.ledger, NULL, 0));
+				snapshot.state.file, snapshot.state.nr_left_out,
+				snapshot.state.decoded->nr_pods);
+	return out_object(session, &view_pod_desc, view_pods(snapshot.ledger, NULL, 0));
 }
 
 static int state_dump(struct session *session, int argc, char **argv)
 {
-	cleanup_free char *file = NULL, *data = NULL;
+	char *file cleanup_free = NULL, *data cleanup_free = NULL;
 	size_t len;
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
+		return unexpected(session, argv[0], "no more arguments");
 	r = need_state(session, &file);
 	if (!r)
 		r = source_read(session, file, STATE_MAX_BYTES, &data, &len);
@@ -143,25 +147,26 @@ static int state_dump(struct session *session, int argc, char **argv)
 	session->result = json_tokener_parse(data);
 	session->has_result = true;
 	if (!session->result)
-		return out_fail(session, STATUS_INPUT, "%s: no JSON; see 'pinfold state verify'",
+		return out_fail(session, STATUS_INPUT,
+				"%s is not valid JSON; see 'pinfold state "
+				"verify'",
 				file);
 	return STATUS_DONE;
 }
 
 static const struct command state_commands[] = {
-	{"show", "list", "", "The state file: when written, by which boot, how many pods.",
+	{"show", "list", "", "Show when the state file was written, its boot and its pods.",
 	 state_show},
-	{"verify", NULL, "", "Check it whole, and against the machine; shows its pods.",
-	 state_verify},
-	{"dump", NULL, "", "The file as it is.", state_dump},
+	{"verify", NULL, "", "Check the state file and compare it with the machine.", state_verify},
+	{"dump", NULL, "", "Print the file unchanged.", state_dump},
 	{"import", NULL, "kubelet FILE…",
-	 "Take a node over from a kubelet's state files; the agent must not run.", state_import},
+	 "Take over a node from a kubelet's state files; the agent must be stopped.", state_import},
 	{0},
 };
 
 const struct noun noun_state = {
 	.name = "state",
-	.help = "What the agent remembers across restarts.",
+	.help = "The state that the agent keeps across restarts.",
 	.commands = state_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE | OPTION_DRY_RUN,
 	.changing = {"import"},

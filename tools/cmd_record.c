@@ -13,8 +13,8 @@ static int show_all(struct session *session, const struct object_desc *desc, int
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
-	r = source_fetch(session, desc->name, &list);
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, desc->name, &list);
 	return r ? r : out_object(session, desc, list);
 }
 
@@ -28,8 +28,10 @@ static int parse_number(struct session *session, const char *name, const char *w
 	errno = 0;
 	value = strtoll(word, &end, 10);
 	if (errno || end == word || *end || value < 1)
-		return out_fail(session, STATUS_USAGE, "%s '%.60s': write a number from 1", name,
-				word);
+		return out_fail(session, STATUS_USAGE,
+				"invalid %s '%.60s': expected a number, "
+				"at least 1",
+				name, word);
 	*ret_value = value;
 	return STATUS_DONE;
 }
@@ -43,27 +45,30 @@ static int drift_show(struct session *session, int argc, char **argv)
 
 static bool drift_is_open(struct json_object *item, const void *data)
 {
-	struct json_object *open;
+	struct view_drift drift;
 
-	return json_object_object_get_ex(item, "open", &open) && json_object_get_boolean(open);
+	object_read(&view_drift_desc, item, &drift);
+	return drift.open;
 }
 
 static int drift_check(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL;
+	struct json_object *all cleanup_json = NULL;
 	struct json_object *open;
 	bool found;
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
-	r = source_fetch(session, "drift", &all);
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, "drift", &all);
 	if (r)
 		return r;
 	open = json_filter(all, drift_is_open, NULL);
 	found = open && json_object_array_length(open);
 	r = out_object(session, &view_drift_desc, open);
-	return r ? r : (found ? STATUS_FINDING : STATUS_DONE);
+	if (r)
+		return r;
+	return found ? STATUS_FINDING : STATUS_DONE;
 }
 
 static int drift_repair(struct session *session, int argc, char **argv)
@@ -72,23 +77,24 @@ static int drift_repair(struct session *session, int argc, char **argv)
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
+		return unexpected(session, argv[0], "no more arguments");
 	r = source_ask(session, "/v1/drift/repair", "{}", &list);
 	return r ? r : out_object(session, &view_drift_desc, list);
 }
 
 static const struct command drift_commands[] = {
 	{"show", "list", "",
-	 "Where the kernel differs, or differed, from the ledger, and who did it.", drift_show},
-	{"check", NULL, "", "What still differs; exit status 1 when anything does.", drift_check},
-	{"repair", NULL, "", "Have the agent undo now what differs, also where it only audits.",
+	 "Show where the kernel differs, or differed, from the ledger, and who changed it.",
+	 drift_show},
+	{"check", NULL, "", "Show open drift; exit with 1 if there is any.", drift_check},
+	{"repair", NULL, "", "Have the agent repair all drift now, even where it only audits.",
 	 drift_repair},
 	{0},
 };
 
 const struct noun noun_drift = {
 	.name = "drift",
-	.help = "Where the kernel differs from what was decided.",
+	.help = "Differences between the kernel and the decisions.",
 	.commands = drift_commands,
 	.changing = {"repair"},
 };
@@ -96,8 +102,8 @@ const struct noun noun_drift = {
 /* --- event ------------------------------------------------------------------------------------ */
 
 struct event_filter {
-	int64_t since_ns; /* 0 = all */
-	int64_t last;	  /* 0 = all */
+	uint64_t since_ns; /* 0 = all */
+	int64_t last;	   /* 0 = all */
 	const char *kind;
 	bool by_pod;
 	struct pod_ref pod;
@@ -107,14 +113,14 @@ struct event_filter {
 static bool event_wanted(struct json_object *item, const void *data)
 {
 	const struct event_filter *filter = data;
-	struct json_object *time = NULL;
+	struct view_event event;
 
-	json_object_object_get_ex(item, "time_ns", &time);
-	if (filter->since_ns && json_object_get_int64(time) < filter->since_ns)
+	object_read(&view_event_desc, item, &event);
+	if (event.time_ns < filter->since_ns)
 		return false;
-	if (filter->kind && strcmp(json_text(item, "kind"), filter->kind))
+	if (filter->kind && !is_same_text(event.kind, filter->kind))
 		return false;
-	return !filter->by_pod || !strcmp(json_text(item, "pod"), filter->pod_name);
+	return !filter->by_pod || is_same_text(event.pod, filter->pod_name);
 }
 
 static int64_t wall_ns(void)
@@ -139,7 +145,8 @@ static int parse_event_word(struct session *session, int *argc, char ***argv,
 		r = ref_parse_pod(session, argc, argv, &filter->pod);
 		if (!r && filter->pod.uid)
 			return out_fail(session, STATUS_USAGE,
-					"events name pods by name; write pod [NAMESPACE/]NAME");
+					"events identify pods by name; write 'pod "
+					"[NAMESPACE/]NAME'");
 		ref_text(&filter->pod, filter->pod_name, sizeof(filter->pod_name));
 		return r;
 	}
@@ -163,7 +170,7 @@ static int parse_event_word(struct session *session, int *argc, char ***argv,
 
 static int event_show(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL, *some = NULL;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct event_filter filter = {0};
 	int64_t length;
 	int r;
@@ -173,7 +180,7 @@ static int event_show(struct session *session, int argc, char **argv)
 		if (r)
 			return r;
 	}
-	r = source_fetch(session, "event", &all);
+	r = fetch_noun(session, "event", &all);
 	if (r)
 		return r;
 	some = json_filter(all, event_wanted, &filter);
@@ -187,13 +194,14 @@ static int event_show(struct session *session, int argc, char **argv)
 
 static const struct command event_commands[] = {
 	{"show", "list", "[since N] [last N] [kind KIND] [pod POD]",
-	 "Decisions, attempts, drift and repairs, oldest first; since N seconds ago.", event_show},
+	 "Show decisions, attempts, drift and repairs, oldest first; since takes seconds.",
+	 event_show},
 	{0},
 };
 
 const struct noun noun_event = {
 	.name = "event",
-	.help = "The record of decisions and of what others tried.",
+	.help = "Decisions, and changes that others attempted.",
 	.commands = event_commands,
 };
 
@@ -206,38 +214,43 @@ static int feature_show(struct session *session, int argc, char **argv)
 
 static bool feature_is_missing(struct json_object *item, const void *data)
 {
-	return strcmp(json_text(item, "state"), "yes") != 0;
+	struct view_feature feature;
+
+	object_read(&view_feature_desc, item, &feature);
+	return feature.state != FEATURE_YES;
 }
 
 static int feature_check(struct session *session, int argc, char **argv)
 {
-	cleanup_json struct json_object *all = NULL;
+	struct json_object *all cleanup_json = NULL;
 	struct json_object *missing;
 	bool found;
 	int r;
 
 	if (argc)
-		return unexpected(session, argv[0], "nothing more");
-	r = source_fetch(session, "feature", &all);
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, "feature", &all);
 	if (r)
 		return r;
 	missing = json_filter(all, feature_is_missing, NULL);
 	found = missing && json_object_array_length(missing);
 	r = out_object(session, &view_feature_desc, missing);
-	return r ? r : (found ? STATUS_FINDING : STATUS_DONE);
+	if (r)
+		return r;
+	return found ? STATUS_FINDING : STATUS_DONE;
 }
 
 static const struct command feature_commands[] = {
-	{"show", "list", "", "What this kernel can do: yes, no or unknown, why, and the remedy.",
+	{"show", "list", "", "Show each kernel feature: yes, no or unknown, why, and the remedy.",
 	 feature_show},
-	{"check", NULL, "", "What is missing or unknown; exit status 1 when anything is.",
+	{"check", NULL, "", "Show what is missing or unknown; exit with 1 if anything is.",
 	 feature_check},
 	{0},
 };
 
 const struct noun noun_feature = {
 	.name = "feature",
-	.help = "What this kernel can do, and what is missing why.",
+	.help = "Kernel features, and why any are missing.",
 	.commands = feature_commands,
 };
 
@@ -247,12 +260,13 @@ static int prog_show(struct session *session, int argc, char **argv)
 }
 
 static const struct command prog_commands[] = {
-	{"show", "list", "", "Our BPF programs: attached, pinned, what they cost.", prog_show},
+	{"show", "list", "", "Show whether each program is attached and pinned, and its cost.",
+	 prog_show},
 	{0},
 };
 
 const struct noun noun_prog = {
 	.name = "prog",
-	.help = "Our BPF programs.",
+	.help = "The BPF programs of pinfold.",
 	.commands = prog_commands,
 };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/capacity.h"
+#include "core/capacity/capacity.h"
 #include "simulation.h"
 #include "words.h"
 
@@ -31,7 +31,9 @@ static int parse_number(struct session *session, const char *what, const char *w
 	errno = 0;
 	value = strtoul(word, &end, 10);
 	if (errno || end == word || *end || *word < '0' || *word > '9' || value < 1 || value > most)
-		return out_fail(session, STATUS_USAGE, "%s '%.60s': write a number from 1 to %u",
+		return out_fail(session, STATUS_USAGE,
+				"invalid %s '%.60s': expected a number "
+				"from 1 to %u",
 				what, word, most);
 	*ret_number = (unsigned int)value;
 	return STATUS_DONE;
@@ -55,7 +57,8 @@ static int step_pods(struct simulation *simulation, int argc, char **argv)
 		return r;
 	if (!argc)
 		return out_fail(simulation->session, STATUS_USAGE,
-				"a file with pods is missing: simulate [pod file] FILE… [times N]");
+				"a file with pods is missing; write 'simulate [pod file] FILE… "
+				"[times N]'");
 	for (int i = 0; i < argc && !r; i++)
 		r = simulation_pods(simulation, argv[i], times);
 	return r;
@@ -64,7 +67,9 @@ static int step_pods(struct simulation *simulation, int argc, char **argv)
 static int step_policy(struct simulation *simulation, int argc, char **argv)
 {
 	if (argc != 2 || strcmp(argv[0], "file"))
-		return out_fail(simulation->session, STATUS_USAGE, "write 'policy file FILE'");
+		return out_fail(simulation->session, STATUS_USAGE,
+				"invalid arguments: expected "
+				"'policy file FILE'");
 	return simulation_policy(simulation, argv[1]);
 }
 
@@ -76,7 +81,7 @@ static int step_drain(struct simulation *simulation, int argc, char **argv)
 	if (r)
 		return r;
 	if (argc)
-		return unexpected(simulation->session, argv[0], "nothing more");
+		return unexpected(simulation->session, argv[0], "no more arguments");
 	return simulation_drain(simulation, &ref);
 }
 
@@ -84,7 +89,8 @@ static int parse_cpus(struct session *session, const char *word, struct cpuset *
 {
 	if (cpuset_parse(word, strlen(word), ret_cpus))
 		return out_fail(session, STATUS_INPUT,
-				"'%.60s' is no CPU list; write numbers and ranges, e.g. 0-3,8",
+				"invalid CPU list '%.60s': expected numbers and ranges, e.g. "
+				"0-3,8",
 				word);
 	return STATUS_DONE;
 }
@@ -95,7 +101,9 @@ static int step_offline(struct simulation *simulation, int argc, char **argv)
 	int r;
 
 	if (argc != 1)
-		return out_fail(simulation->session, STATUS_USAGE, "write 'offline CPUS'");
+		return out_fail(simulation->session, STATUS_USAGE,
+				"invalid arguments: expected "
+				"'offline CPUS'");
 	r = parse_cpus(simulation->session, argv[0], &cpus);
 	return r ? r : simulation_offline(simulation, &cpus);
 }
@@ -113,7 +121,7 @@ struct script_line {
 static int expect_cpuset(struct simulation *simulation, const struct script_line *line,
 			 const char *wanted_list, const struct cpuset *found)
 {
-	cleanup_free char *list = malloc(CPUSET_TEXT_MAX);
+	char *list cleanup_free = malloc(CPUSET_TEXT_MAX);
 	struct cpuset wanted;
 	int r;
 
@@ -143,7 +151,7 @@ static int expect_of_container(struct simulation *simulation, const struct scrip
 			       const struct pod_ref *ref, const char *what, char **argv)
 {
 	const struct ledger_pod *pod = simulation_find(simulation, ref);
-	const struct ledger *ledger = simulation->world.ledger;
+	const struct ledger *ledger = simulation->snapshot.ledger;
 
 	for (uint32_t i = 0; pod && i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
@@ -172,7 +180,7 @@ static int expect_fits(struct simulation *simulation, const struct script_line *
 
 	if (r)
 		return r;
-	capacity_measure(simulation->world.ledger, &capacity);
+	capacity_measure(simulation->snapshot.ledger, &capacity);
 	snprintf(found, sizeof(found), "at most %u", capacity.largest_request);
 	return simulation_expect(simulation, line->number, line->text,
 				 wanted <= capacity.largest_request, found);
@@ -192,7 +200,7 @@ static int step_expect(struct simulation *simulation, const struct script_line *
 
 	if (!strcmp(what, "shared") && argc == 1)
 		return expect_cpuset(simulation, line, argv[0],
-				     ledger_shared_pool(simulation->world.ledger));
+				     ledger_shared_pool(simulation->snapshot.ledger));
 	if (!strcmp(what, "fits") && argc == 1)
 		return expect_fits(simulation, line, argv[0]);
 	if (argc < 1)
@@ -236,7 +244,7 @@ static int do_script_line(struct simulation *simulation, const struct script_lin
 
 static int run_script_line(struct simulation *simulation, char *text, unsigned int number)
 {
-	cleanup_free char *words = strdup(text);
+	char *words cleanup_free = strdup(text);
 	struct script_line line = {.number = number, .text = text};
 
 	if (!words)
@@ -244,7 +252,7 @@ static int run_script_line(struct simulation *simulation, char *text, unsigned i
 	line.argc = words_cut(words, line.argv, MAX_SCRIPT_WORDS);
 	if (line.argc < 0)
 		return out_fail(simulation->session, STATUS_INPUT, "%s",
-				line.argc == -E2BIG ? "too many words" : "a quote does not end");
+				line.argc == -E2BIG ? "too many words" : "unterminated quote");
 	return line.argc ? do_script_line(simulation, &line) : STATUS_DONE;
 }
 
@@ -252,7 +260,7 @@ static int run_script_line(struct simulation *simulation, char *text, unsigned i
 static int run_placed_line(struct simulation *simulation, char *text, unsigned int number)
 {
 	struct session *session = simulation->session;
-	cleanup_free char *place = NULL;
+	char *place cleanup_free = NULL;
 	int r;
 
 	if (asprintf(&place, "%s:%u", simulation->script, number) < 0)
@@ -266,19 +274,22 @@ static int run_placed_line(struct simulation *simulation, char *text, unsigned i
 
 static int step_script(struct simulation *simulation, int argc, char **argv)
 {
-	cleanup_free char *data = NULL;
+	char *data cleanup_free = NULL;
 	unsigned int number = 0;
 	size_t len;
 	char *next;
 	int r;
 
 	if (argc != 2 || strcmp(argv[0], "file"))
-		return out_fail(simulation->session, STATUS_USAGE, "write 'script file FILE'");
+		return out_fail(simulation->session, STATUS_USAGE,
+				"invalid arguments: expected "
+				"'script file FILE'");
 	r = source_read(simulation->session, argv[1], MAX_SCRIPT_BYTES, &data, &len);
 	if (r)
 		return r;
 	if (memchr(data, '\0', len))
-		return out_fail(simulation->session, STATUS_INPUT, "%s: holds a NUL byte", argv[1]);
+		return out_fail(simulation->session, STATUS_INPUT, "%s contains a NUL byte",
+				argv[1]);
 	simulation->script = argv[1];
 	next = data;
 	while (next && !r) {
@@ -332,20 +343,20 @@ static int simulate_script(struct session *session, int argc, char **argv)
 
 static const struct command simulate_commands[] = {
 	{"pod", NULL, "[pod file] FILE… [times N]",
-	 "Admit the pods of these files; exit status 1 when one is refused.", simulate_pods},
-	{"policy", NULL, "file FILE", "The pods that run, under another configuration.",
+	 "Admit the pods of these files; exit with 1 if one is refused.", simulate_pods},
+	{"policy", NULL, "file FILE", "Apply another configuration to the running pods.",
 	 simulate_policy},
-	{"drain", NULL, "POD", "The pod leaves.", simulate_drain},
-	{"offline", NULL, "CPUS", "These CPUs go.", simulate_offline},
+	{"drain", NULL, "POD", "Remove a pod.", simulate_drain},
+	{"offline", NULL, "CPUS", "Take these CPUs offline.", simulate_offline},
 	{"script", NULL, "file FILE",
-	 "Steps and expectations, one per line; exit status 1 when one does not hold.",
+	 "Run steps and check expectations, one per line; exit with 1 if one is not met.",
 	 simulate_script},
 	{0},
 };
 
 const struct noun noun_simulate = {
 	.name = "simulate",
-	.help = "What would happen if: pods come or go, CPUs or configuration change.",
+	.help = "Predict the effect of pod, CPU or configuration changes.",
 	.commands = simulate_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 	.bare = true,

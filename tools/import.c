@@ -12,13 +12,13 @@
 
 #include <pinfold/names.h>
 
-#include "format/kubelet_import.h"
+#include "kubelet/import.h"
 #include "lib/file.h"
-#include "world.h"
+#include "snapshot.h"
 
 struct import {
 	struct session *session;
-	struct world world;
+	struct snapshot snapshot;
 	bool has_cpu, has_memory;
 	struct kubelet_cpu_state cpu;
 	struct kubelet_memory_state memory;
@@ -27,7 +27,7 @@ struct import {
 
 static void import_fini(struct import *import)
 {
-	world_fini(&import->world);
+	snapshot_fini(&import->snapshot);
 	kubelet_cpu_state_fini(&import->cpu);
 	kubelet_memory_state_fini(&import->memory);
 }
@@ -36,7 +36,7 @@ static void import_fini(struct import *import)
 
 static int report_twice(struct import *import, const char *file, const char *what)
 {
-	return out_fail(import->session, STATUS_USAGE, "%s: a second %s; one of each is wanted",
+	return out_fail(import->session, STATUS_USAGE, "%s is a second %s; give only one of each",
 			file, what);
 }
 
@@ -49,7 +49,7 @@ static bool is_memory_state(const char *data)
 static int read_file(struct import *import, const char *file)
 {
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
-	cleanup_free char *data = NULL;
+	char *data cleanup_free = NULL;
 	char error[320] = "";
 	size_t len;
 	int r;
@@ -89,7 +89,8 @@ static int read_files(struct import *import, int argc, char **argv)
 		r = read_file(import, argv[i]);
 	if (!r && !import->has_cpu)
 		r = out_fail(import->session, STATUS_INPUT,
-			     "no cpu_manager_state among these files; it names the pods");
+			     "none of these files is a cpu_manager_state, which names the pods; "
+			     "add it");
 	return r;
 }
 
@@ -101,10 +102,10 @@ static int make_ledger(struct import *import)
 	int r;
 
 	session->options.state = "none";
-	r = world_open(session, 0, &import->world);
+	r = snapshot_open(session, 0, &import->snapshot);
 	if (r)
 		return r;
-	r = kubelet_import(import->world.ledger, &import->cpu,
+	r = kubelet_import(import->snapshot.ledger, &import->cpu,
 			   import->has_memory ? &import->memory : NULL, error, sizeof(error));
 	if (r == -ENOMEM)
 		return out_no_memory(session);
@@ -116,11 +117,11 @@ static int make_ledger(struct import *import)
 /* A directory of ours as the agent wants it; made where it is missing. */
 static int open_own(struct session *session, const char *what, const char *path, int *ret_fd)
 {
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	struct stat status;
 
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return out_fail(session, STATUS_FAILED, "cannot make %s %s: %s", what, path,
+		return out_fail(session, STATUS_FAILED, "cannot create %s %s: %s", what, path,
 				strerror(errno));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &status))
@@ -128,7 +129,7 @@ static int open_own(struct session *session, const char *what, const char *path,
 				"cannot open %s %s: %s", what, path, strerror(errno));
 	if (status.st_uid != geteuid() || (status.st_mode & 022))
 		return out_fail(session, STATUS_PERMISSION,
-				"%s %s belongs to uid %u with mode %04o; it must be ours and "
+				"%s %s belongs to uid %u with mode %04o; make it your own and "
 				"writable by nobody else",
 				what, path, status.st_uid, status.st_mode & 07777);
 	*ret_fd = TAKE_FD(fd);
@@ -138,11 +139,11 @@ static int open_own(struct session *session, const char *what, const char *path,
 /* Held until the program ends: no agent starts while the file is being written. */
 static int take_lock(struct import *import, int *ret_fd)
 {
-	const char *directory = import->world.config->runtime_directory;
+	const char *directory = import->snapshot.config->runtime_directory;
 	struct session *session = import->session;
-	cleanup_close int dir_fd = -1, fd = -1;
-	cleanup_free char *path = NULL;
-	int r = world_path(session, directory, "", &path);
+	int dir_fd cleanup_close = -1, fd cleanup_close = -1;
+	char *path cleanup_free = NULL;
+	int r = snapshot_path(session, directory, "", &path);
 
 	if (!r)
 		r = open_own(session, "runtimeDirectory", path, &dir_fd);
@@ -154,8 +155,8 @@ static int take_lock(struct import *import, int *ret_fd)
 				PINFOLD_LOCK_FILE, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return out_fail(session, STATUS_FINDING,
-				"pinfoldd runs (it holds %s/%s) and would overwrite what is "
-				"imported; stop it first, or look at the plan with --dry-run",
+				"pinfoldd is running (it holds %s/%s) and would overwrite the "
+				"import; stop it first, or show the plan with --dry-run",
 				path, PINFOLD_LOCK_FILE);
 	*ret_fd = TAKE_FD(fd);
 	return STATUS_DONE;
@@ -163,7 +164,7 @@ static int take_lock(struct import *import, int *ret_fd)
 
 static int read_boot_id(struct session *session, char **ret_boot_id)
 {
-	cleanup_free char *path = source_path(session, "/proc/sys/kernel/random/boot_id");
+	char *path cleanup_free = source_path(session, "/proc/sys/kernel/random/boot_id");
 	int r;
 
 	if (!path)
@@ -173,87 +174,92 @@ static int read_boot_id(struct session *session, char **ret_boot_id)
 }
 
 /* Where the file goes, with everything that can be in the way out of it. */
-struct place {
+struct destination {
 	char *directory, *boot_id;
 	int lock_fd, dir_fd;
 };
 
-static void place_fini(struct place *place)
+static void destination_fini(struct destination *destination)
 {
-	cleanup_close_fd(&place->lock_fd);
-	cleanup_close_fd(&place->dir_fd);
-	free(place->directory);
-	free(place->boot_id);
+	cleanup_close_fd(&destination->lock_fd);
+	cleanup_close_fd(&destination->dir_fd);
+	free(destination->directory);
+	free(destination->boot_id);
 }
 
-static int take_place(struct import *import, struct place *place)
+static int take_destination(struct import *import, struct destination *destination)
 {
 	struct session *session = import->session;
-	int r = take_lock(import, &place->lock_fd);
+	int r = take_lock(import, &destination->lock_fd);
 
 	if (!r)
-		r = world_path(session, import->world.config->state_directory, "",
-			       &place->directory);
+		r = snapshot_path(session, import->snapshot.config->state_directory, "",
+				  &destination->directory);
 	if (!r)
-		r = open_own(session, "stateDirectory", place->directory, &place->dir_fd);
+		r = open_own(session, "stateDirectory", destination->directory,
+			     &destination->dir_fd);
 	if (!r)
-		r = read_boot_id(session, &place->boot_id);
+		r = read_boot_id(session, &destination->boot_id);
 	if (r)
 		return r;
-	if (!faccessat(place->dir_fd, PINFOLD_STATE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) ||
+	if (!faccessat(destination->dir_fd, PINFOLD_STATE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) ||
 	    errno != ENOENT)
 		return out_fail(session, STATUS_FINDING,
-				"%s/%s is there already, so the agent has pods of its own; "
-				"remove it if they are not wanted",
-				place->directory, PINFOLD_STATE_FILE);
+				"%s/%s already exists, so the agent has its own pods; remove the "
+				"file if they are not needed",
+				destination->directory, PINFOLD_STATE_FILE);
 	return STATUS_DONE;
 }
 
-static int write_state(struct import *import, const struct place *place)
+static int write_state(struct import *import, const struct destination *destination)
 {
 	struct session *session = import->session;
-	cleanup_text struct text text = {0};
+	struct text text cleanup_text = {0};
 	int r;
 
-	state_encode(import->world.ledger, place->boot_id, &text);
+	state_encode(import->snapshot.ledger, destination->boot_id, &text);
 	r = text.error ? text.error
-		       : file_replace(place->dir_fd, PINFOLD_STATE_FILE, text.data, text.len);
+		       : file_replace(destination->dir_fd, PINFOLD_STATE_FILE, text.data, text.len);
 	if (r)
-		return out_fail(session, STATUS_FAILED, "%s/%s: %s", place->directory,
+		return out_fail(session, STATUS_FAILED, "%s/%s: %s", destination->directory,
 				PINFOLD_STATE_FILE, strerror(-r));
-	out_note("%u pods written to %s/%s; each is dropped unless a manifest with its uid is "
-		 "there when pinfoldd starts",
-		 ledger_nr_pods(import->world.ledger), place->directory, PINFOLD_STATE_FILE);
+	out_note("%u pod%s written to %s/%s; a pod is released unless a manifest with its uid "
+		 "exists when pinfoldd starts",
+		 ledger_nr_pods(import->snapshot.ledger),
+		 ledger_nr_pods(import->snapshot.ledger) == 1 ? "" : "s", destination->directory,
+		 PINFOLD_STATE_FILE);
 	return STATUS_DONE;
 }
 
 static int show_plan(const struct import *import)
 {
 	return out_object(import->session, &view_pod_desc,
-			  view_pods(import->world.ledger, NULL, 0));
+			  view_pods(import->snapshot.ledger, NULL, 0));
 }
 
 int state_import(struct session *session, int argc, char **argv)
 {
 	struct import import cleanup(import_fini) = {.session = session};
-	struct place place cleanup(place_fini) = {.lock_fd = -1, .dir_fd = -1};
+	struct destination destination cleanup(destination_fini) = {.lock_fd = -1, .dir_fd = -1};
 	int r;
 
 	if (argc < 2 || !is_prefix(argv[0], "kubelet"))
-		return out_fail(session, STATUS_USAGE, "write 'state import kubelet FILE…'");
+		return out_fail(session, STATUS_USAGE,
+				"invalid arguments: expected 'state "
+				"import kubelet FILE…'");
 	if (session->options.state || (session->options.topology && !session->options.dry_run))
 		return out_fail(session, STATUS_USAGE,
-				"state import writes this machine's own state file: --state does "
-				"not go with it, --topology with --dry-run only");
+				"'state import' writes this machine's own state file; remove "
+				"--state, and use --topology only with --dry-run");
 	r = read_files(&import, argc - 1, argv + 1);
 	if (!r && !import.has_memory)
-		out_note("without a memory_manager_state memory is not known: 1Pi stands for it "
-			 "until the manifest says how much");
+		out_note("without a memory_manager_state, memory is not known: 1Pi is recorded "
+			 "until a manifest specifies it");
 	if (!r)
 		r = make_ledger(&import);
 	if (!r && !session->options.dry_run)
-		r = take_place(&import, &place);
+		r = take_destination(&import, &destination);
 	if (!r)
 		r = show_plan(&import);
-	return r || session->options.dry_run ? r : write_state(&import, &place);
+	return r || session->options.dry_run ? r : write_state(&import, &destination);
 }

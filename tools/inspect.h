@@ -9,11 +9,14 @@
 #define TOOLS_INSPECT_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include <json-c/json.h>
 
+#include "format/view_objects.h"
 #include "format/views.h"
 #include "lib/text.h"
+#include "words.h"
 
 /* Exit codes; 255 is never used. `run` has its own: see cmd_run.c. */
 enum status {
@@ -27,12 +30,13 @@ enum status {
 	STATUS_FAILED = 7,	/* I/O, kernel */
 };
 
-/* Options only some nouns take; bit = position in the table of options in main.c. */
+/* Options only some nouns take; bit = position in the table of names in dispatch.c. */
 enum noun_option {
 	OPTION_TOPOLOGY = 1 << 0,
 	OPTION_CONFIG = 1 << 1,
 	OPTION_STATE = 1 << 2,
 	OPTION_DRY_RUN = 1 << 3,
+	OPTION_WAIT = 1 << 4,
 };
 
 struct options {
@@ -43,11 +47,13 @@ struct options {
 	const char *bpffs;
 	const char *topology, *config, *state;
 	bool dry_run;
+	const char *wait;   /* seconds */
 	unsigned int given; /* of enum noun_option */
 };
 
 /* One command line being worked on. All of it is borrowed but result and owned. */
 struct session {
+	const struct noun *const *nouns; /* what can be asked of: ends with NULL */
 	struct options options;
 	bool nested;		    /* a line of a batch */
 	const char *place;	    /* "FILE:LINE" of the script's line at work, or NULL */
@@ -80,7 +86,6 @@ struct noun {
 extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_policy, noun_drift,
 	noun_event, noun_feature, noun_prog, noun_state, noun_simulate, noun_run, noun_guard,
 	noun_metrics, noun_schema, noun_version, noun_batch, noun_help;
-extern const struct noun *const nouns[]; /* NULL-terminated, order of the manual */
 
 /* --- out.c: what a command says --------------------------------------------------------------- */
 
@@ -100,21 +105,31 @@ int out_fail(struct session *session, enum status status, const char *format, ..
 void out_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Print what JSON mode collected; returns `status`, or STATUS_FAILED when stdout failed. */
 int out_finish(struct session *session, int status);
+/* out_fail() for lack of memory; returns STATUS_FAILED. */
 int out_no_memory(struct session *session);
+
+/* "what is 'xyz'?": words where none, or other ones, are expected. */
+int unexpected(struct session *session, const char *word, const char *expected);
+
+/* --- help.c: out of the nouns' tables ---------------------------------------------------------- */
+
+/* What `pinfold help` and `pinfold help NOUN` print. Return enum status. */
+int help_general(struct session *session);
+int help_noun(struct session *session, const struct noun *noun);
+/* One line per command, "NOUN<tab>COMMANDS<tab>ARGS". */
+int help_all(struct session *session);
 
 /* --- dispatch.c: words -> command ------------------------------------------------------------- */
 
 /* Everything after the options: OBJECT [COMMAND [ARGS]]. */
 int dispatch(struct session *session, int argc, char **argv);
-/* Options and words of one line; argv[0] is the program's name. Changes argv's order. */
+/* The noun that `word` stands for; NULL with *ret_status set when it is none, reported. */
+const struct noun *dispatch_find_noun(struct session *session, const char *word, int *ret_status);
+
+/* --- line.c: options and words ---------------------------------------------------------------- */
+
+/* One line; argv[0] is the program's name. Changes argv's order. */
 int dispatch_line(struct session *session, int argc, char **argv);
-/* Does `word` abbreviate `name`? */
-bool is_prefix(const char *word, const char *name);
-void help_all(struct text *text);
-int help_noun(struct session *session, const struct noun *noun);
-int help_general(struct session *session);
-/* "what is 'xyz'?": words where none, or other ones, are expected. */
-int unexpected(struct session *session, const char *word, const char *expected);
 
 /* --- client.c: the agent's socket ------------------------------------------------------------- */
 
@@ -125,6 +140,7 @@ struct answer_text {
 	unsigned int status; /* HTTP */
 	struct text body;
 };
+/* Free the body. */
 void answer_fini(struct answer_text *answer);
 #define cleanup_answer cleanup(answer_fini)
 
@@ -139,18 +155,19 @@ int client_ask(const char *socket, const char *path, const char *body,
 /* Enum status for an HTTP status >= 300. */
 enum status client_status(unsigned int http_status);
 
-/* --- source.c: where facts come from ---------------------------------------------------------- */
+/* --- source.c: the agent, and files ----------------------------------------------------------- */
 
 /* A path of ours below the root given with -S; freed by the caller, NULL = no memory. */
 char *source_path(const struct session *session, const char *path);
+/* The same for the agent's socket: the one that was named, else its usual place. */
 char *source_socket(const struct session *session);
 
 /*
- * The object behind a noun: from the agent; when nobody listens, from the state
- * file and the machine, which is said on stderr. Failures are reported here and
- * *ret_json untouched. Returns enum status.
+ * The object behind a noun as the running agent gives it; where nobody listens
+ * *ret_json is NULL, and nothing is said. Other failures are reported here and *ret_json
+ * untouched. Returns enum status.
  */
-int source_fetch(struct session *session, const char *noun, struct json_object **ret_json);
+int source_ask_noun(struct session *session, const char *noun, struct json_object **ret_json);
 /*
  * What the running agent says, for what only adds to an answer: where nobody
  * listens or it does not know the noun *ret_json is NULL, and nothing is said.
@@ -158,9 +175,12 @@ int source_fetch(struct session *session, const char *noun, struct json_object *
  */
 int source_try(struct session *session, const char *noun, struct json_object **ret_json);
 int source_add(struct session *session, const char *noun, struct json_object **ret_json);
-/* As source_fetch but the agent or nothing; POST when `body` is not NULL. */
+/* Any path of the agent's; that nobody listens is a failure. POST when `body` is not NULL. */
 int source_ask(struct session *session, const char *path, const char *body,
 	       struct json_object **ret_json);
+/* The same; what the agent cannot do yet (503) is asked again until so many seconds are over. */
+int source_ask_until(struct session *session, const char *path, const char *body,
+		     unsigned int wait_s, struct json_object **ret_json);
 /* Read a file of the user's, bounded; reported. */
 int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
 		size_t *ret_len);
@@ -175,11 +195,16 @@ struct pod_ref {
 };
 /* Eats words from the front; reported. */
 int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_ref *ret_ref);
-/* namespace and name stand under `namespace` and `name_key`. */
-bool ref_matches(const struct pod_ref *ref, struct json_object *object, const char *name_key);
+/* NULL is nobody's uid or name. */
+bool ref_matches(const struct pod_ref *ref, const char *uid, const char *namespace,
+		 const char *name);
 const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size);
-/* String member, or "" */
-const char *json_text(struct json_object *object, const char *key);
+/* Texts as object_read gives them: either may be NULL, and then they differ. */
+static inline bool is_same_text(const char *one, const char *other)
+{
+	return one && other && !strcmp(one, other);
+}
+
 /* A new array of the members of `array` for which keep() is true; NULL = no memory. */
 struct json_object *json_filter(struct json_object *array,
 				bool (*keep)(struct json_object *item, const void *data),
@@ -196,12 +221,21 @@ static inline void cleanup_json_put(struct json_object **json)
 /* One picture of the machine from the array of `cpu show`. */
 int map_draw(struct json_object *cpus, struct text *text);
 
-/* The source revision this was built from. main.c */
+/* The source revision this was built from. revision.c */
 extern const char program_revision[];
 
-/* --- cold.c: without the agent ---------------------------------------------------------------- */
+/* --- offline.c: without the agent ---------------------------------------------------------------- */
 
-/* As source_fetch, from state file, machine and pins. */
-int cold_fetch(struct session *session, const char *noun, struct json_object **ret_json);
+/* As fetch_noun, from state file, machine and pins. */
+int offline_fetch(struct session *session, const char *noun, struct json_object **ret_json);
+
+/* --- fetch.c ---------------------------------------------------------------------------------- */
+
+/*
+ * The object behind a noun: from the agent; when nobody listens, from the state
+ * file and the machine, which is said on stderr. Failures are reported here and
+ * *ret_json untouched. Returns enum status.
+ */
+int fetch_noun(struct session *session, const char *noun, struct json_object **ret_json);
 
 #endif

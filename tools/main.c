@@ -1,137 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinfold, the inspector: options, then OBJECT COMMAND. It shows, explains and
- * simulates. The few commands that change anything are in the `changing` list of their noun.
+ * pinfold, the inspector. It shows, explains and simulates. The few commands that change
+ * anything are in the `changing` list of their noun.
  */
-#include <getopt.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <bpf/libbpf.h>
 
 #include "inspect.h"
 
-#ifndef PINFOLD_REVISION
-#define PINFOLD_REVISION "unknown"
-#endif
-const char program_revision[] = PINFOLD_REVISION;
-
-enum { LONG_SOCKET = 256, LONG_BPFFS, LONG_TOPOLOGY, LONG_CONFIG, LONG_STATE, LONG_DRY_RUN };
-
-static const struct option long_options[] = {
-	{"json", no_argument, NULL, 'j'},
-	{"pretty", no_argument, NULL, 'p'},
-	{"debug", no_argument, NULL, 'd'},
-	{"version", no_argument, NULL, 'V'},
-	{"help", no_argument, NULL, 'h'},
-	{"root", required_argument, NULL, 'S'},
-	{"socket", required_argument, NULL, LONG_SOCKET},
-	{"bpffs", required_argument, NULL, LONG_BPFFS},
-	{"topology", required_argument, NULL, LONG_TOPOLOGY},
-	{"config", required_argument, NULL, LONG_CONFIG},
-	{"state", required_argument, NULL, LONG_STATE},
-	{"dry-run", no_argument, NULL, LONG_DRY_RUN},
-	{0},
+/* In the order of the manual. */
+static const struct noun *const nouns[] = {
+	&noun_node,  &noun_cpu,	    &noun_pod,	  &noun_container, &noun_policy,   &noun_drift,
+	&noun_event, &noun_feature, &noun_prog,	  &noun_state,	   &noun_simulate, &noun_run,
+	&noun_guard, &noun_metrics, &noun_schema, &noun_version,   &noun_batch,	   &noun_help,
+	NULL,
 };
-
-static void take_noun_option(struct options *options, enum noun_option bit, const char **slot)
-{
-	*slot = optarg;
-	options->given |= bit;
-}
-
-/* 0, or -1 for what is no option. */
-static int take_option(struct options *options, int option)
-{
-	switch (option) {
-	case 'p':
-		options->pretty = true;
-		__attribute__((fallthrough));
-	case 'j':
-		options->json = true;
-		return 0;
-	case 'd':
-		options->debug = true;
-		return 0;
-	case 'V':
-		options->version = true;
-		return 0;
-	case 'h':
-		options->help = true;
-		return 0;
-	case 'S':
-		options->root = optarg;
-		return 0;
-	case LONG_SOCKET:
-		options->socket = optarg;
-		return 0;
-	case LONG_BPFFS:
-		options->bpffs = optarg;
-		return 0;
-	case LONG_TOPOLOGY:
-		take_noun_option(options, OPTION_TOPOLOGY, &options->topology);
-		return 0;
-	case LONG_CONFIG:
-		take_noun_option(options, OPTION_CONFIG, &options->config);
-		return 0;
-	case LONG_STATE:
-		take_noun_option(options, OPTION_STATE, &options->state);
-		return 0;
-	case LONG_DRY_RUN:
-		options->dry_run = true;
-		return 0;
-	default:
-		return -1;
-	}
-}
-
-static int wrong_option(struct session *session, int option, const char *word)
-{
-	if (option == ':')
-		return out_fail(session, STATUS_USAGE, "%.60s needs a value; see 'pinfold help'",
-				word);
-	return out_fail(session, STATUS_USAGE,
-			"%.60s is not an option, or not only one; see 'pinfold help' (options of a "
-			"command to run stand after '--')",
-			word);
-}
-
-int dispatch_line(struct session *session, int argc, char **argv)
-{
-	const char *wrong_word = NULL;
-	int option, wrong = 0;
-
-	opterr = 0;
-	optind = 0; /* glibc: start anew, a batch calls this once per line */
-	for (;;) {
-		int at = optind ? optind : 1;
-
-		option = getopt_long(argc, argv, ":jpdVhS:", long_options, NULL);
-		if (option < 0)
-			break;
-		if (take_option(&session->options, option) && !wrong) {
-			wrong = option;
-			wrong_word = argv[optind > at ? optind - 1 : at];
-		}
-	}
-	/* not before the last option: a -j that follows says how to report */
-	if (wrong)
-		return wrong_option(session, wrong, wrong_word);
-	if (session->options.help && optind < argc)
-		return dispatch(session, 2, (char *[]){"help", argv[optind], NULL});
-	if (session->options.help)
-		return help_general(session);
-	if (session->options.version)
-		return dispatch(session, 1, (char *[]){"version", NULL});
-	/* libbpf explains its failures on stderr; ours say enough for most */
-	if (!session->options.debug)
-		libbpf_set_print(NULL);
-	return dispatch(session, argc - optind, argv + optind);
-}
 
 int main(int argc, char **argv)
 {
-	struct session session = {0};
+	struct session session = {.nouns = nouns};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	return out_finish(&session, dispatch_line(&session, argc, argv));

@@ -45,15 +45,6 @@ static void map_fini(struct map *map)
 	free(map->owners);
 }
 
-static unsigned int number(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(object, key, &value))
-		return 0;
-	return (unsigned int)json_object_get_int64(value);
-}
-
 static int compare(const void *a, const void *b)
 {
 	const struct map_cpu *one = a, *other = b;
@@ -93,24 +84,20 @@ static char owner_letter(struct map *map, const char *name, unsigned int cpu)
 	return i < sizeof(owner_letters) - 1 ? owner_letters[i] : LETTER_OF_MANY;
 }
 
-static char letter_of(struct map *map, struct json_object *json, unsigned int cpu)
+static char letter_of(struct map *map, const struct view_cpu *row)
 {
-	const char *state = json_text(json, "state"), *owner = json_text(json, "owner");
-	struct json_object *in_pool;
-
-	if (!strcmp(state, "excluded")) {
-		cpuset_add(&map->excluded, cpu);
+	if (row->state == CPU_EXCLUDED) {
+		cpuset_add(&map->excluded, row->cpu);
 		return 'x';
 	}
-	if (!strcmp(state, "reserved")) {
-		cpuset_add(&map->reserved, cpu);
-		if (json_object_object_get_ex(json, "in_shared_pool", &in_pool))
-			map->reserved_in_pool |= json_object_get_boolean(in_pool);
+	if (row->state == CPU_RESERVED) {
+		cpuset_add(&map->reserved, row->cpu);
+		map->reserved_in_pool |= row->in_shared_pool;
 		return 'R';
 	}
-	if (*owner)
-		return owner_letter(map, owner, cpu);
-	cpuset_add(&map->shared, cpu);
+	if (row->owner)
+		return owner_letter(map, row->owner, row->cpu);
+	cpuset_add(&map->shared, row->cpu);
 	return '.';
 }
 
@@ -123,20 +110,19 @@ static int map_fill(struct map *map, struct json_object *json)
 	if (!map->cpus || !map->owners)
 		return -ENOMEM;
 	for (size_t i = 0; i < length; i++) {
-		struct json_object *item = json_object_array_get_idx(json, i);
-		struct map_cpu *cpu = &map->cpus[map->nr_cpus];
+		struct view_cpu row;
 
-		*cpu = (struct map_cpu){
-			.cpu = number(item, "cpu"),
-			.core = number(item, "core"),
-			.uncore = number(item, "uncore"),
-			.node = number(item, "numa"),
-			.socket = number(item, "socket"),
-		};
-		if (cpu->cpu >= CPUSET_MAX)
+		object_read(&view_cpu_desc, json_object_array_get_idx(json, i), &row);
+		if (row.cpu >= CPUSET_MAX)
 			return -EPROTO;
-		cpu->letter = letter_of(map, item, cpu->cpu);
-		map->nr_cpus++;
+		map->cpus[map->nr_cpus++] = (struct map_cpu){
+			.cpu = row.cpu,
+			.core = row.core,
+			.uncore = row.uncore,
+			.node = row.numa,
+			.socket = row.socket,
+			.letter = letter_of(map, &row),
+		};
 	}
 	qsort(map->cpus, map->nr_cpus, sizeof(*map->cpus), compare);
 	for (size_t i = 1; i < map->nr_cpus; i++) {
@@ -235,7 +221,7 @@ static void draw_node_head(const struct map *map, size_t at, struct text *text)
 static void legend_line(char letter, const char *meaning, int meaning_len,
 			const struct cpuset *cpus, struct text *text)
 {
-	cleanup_free char *list = malloc(CPUSET_TEXT_MAX);
+	char *list cleanup_free = malloc(CPUSET_TEXT_MAX);
 
 	if (!list) {
 		text->error = -ENOMEM;

@@ -24,8 +24,8 @@ static int keep_result(struct session *session, struct json_object *json)
 
 int out_object(struct session *session, const struct object_desc *desc, struct json_object *json)
 {
-	cleanup_text struct text text = {0};
-	cleanup_json struct json_object *owned = json;
+	struct text text cleanup_text = {0};
+	struct json_object *owned cleanup_json = json;
 
 	if (!json)
 		return out_no_memory(session);
@@ -79,6 +79,14 @@ int out_fail(struct session *session, enum status status, const char *format, ..
 	return (int)status;
 }
 
+int unexpected(struct session *session, const char *word, const char *expected)
+{
+	if (!*word)
+		return out_fail(session, STATUS_USAGE, "missing argument: expected %s", expected);
+	return out_fail(session, STATUS_USAGE, "unexpected argument '%.60s': expected %s", word,
+			expected);
+}
+
 void out_note(const char *format, ...)
 {
 	va_list args;
@@ -99,7 +107,10 @@ int out_finish(struct session *session, int status)
 		if (session->options.pretty)
 			flags |= JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED;
 		string = json_object_to_json_string_ext(session->result, flags);
-		puts(string ? string : "{\"error\":\"out of memory\"}");
+		if (string)
+			puts(string);
+		else
+			puts("{\"error\":\"out of memory\"}"); /* key: no memory to build it */
 	}
 	json_object_put(session->result);
 	session->result = NULL;

@@ -27,7 +27,7 @@ static const char *const part_names[PART_NR] = {
 
 char *pins_path(const struct session *session, const char *name)
 {
-	cleanup_free char *base = session->options.bpffs ? strdup(session->options.bpffs)
+	char *base cleanup_free = session->options.bpffs ? strdup(session->options.bpffs)
 							 : source_path(session, PINFOLD_BPFFS_DIR);
 	char *path;
 
@@ -41,15 +41,18 @@ static int report_pin(struct session *session, const char *path, int error)
 	switch (error) {
 	case EACCES:
 	case EPERM:
-		return out_fail(session, STATUS_PERMISSION, "%s: %s; try as root", path,
+		return out_fail(session, STATUS_PERMISSION, "%s: %s; run as root", path,
 				strerror(error));
 	case ENOENT:
 		return out_fail(session, STATUS_UNREACHABLE,
-				"%s: not there; the agent has pinned nothing, or --bpffs names "
-				"another place",
+				"%s does not exist: the agent has not pinned it; start pinfoldd, "
+				"or check --bpffs",
 				path);
 	case ENOSYS:
-		return out_fail(session, STATUS_UNSUPPORTED, "%s: this kernel has no bpf(2)", path);
+		return out_fail(session, STATUS_UNSUPPORTED,
+				"%s: this kernel does not support "
+				"bpf(2)",
+				path);
 	default:
 		return out_fail(session, STATUS_FAILED, "%s: %s", path, strerror(error));
 	}
@@ -57,10 +60,10 @@ static int report_pin(struct session *session, const char *path, int error)
 
 int pins_open_map(struct session *session, const char *name, size_t value_bytes, int *ret_fd)
 {
-	cleanup_free char *path = pins_path(session, name);
+	char *path cleanup_free = pins_path(session, name);
 	struct bpf_map_info info = {0};
 	__u32 info_len = sizeof(info);
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 
 	if (!path)
 		return out_no_memory(session);
@@ -71,8 +74,8 @@ int pins_open_map(struct session *session, const char *name, size_t value_bytes,
 		return report_pin(session, path, errno);
 	if (info.value_size != value_bytes)
 		return out_fail(session, STATUS_UNSUPPORTED,
-				"%s: its values have %u bytes, not %zu: it belongs to another "
-				"version of pinfold; use that one's inspector",
+				"%s: its values have %u bytes instead of %zu, so it belongs to "
+				"another version of pinfold; use that version's inspector",
 				path, info.value_size, value_bytes);
 	*ret_fd = TAKE_FD(fd);
 	return STATUS_DONE;
@@ -80,9 +83,9 @@ int pins_open_map(struct session *session, const char *name, size_t value_bytes,
 
 int pins_check_version(const struct session *session, enum part_id part, struct part_meta *ret_meta)
 {
-	cleanup_free char *path = pins_path(session, "meta");
+	char *path cleanup_free = pins_path(session, "meta");
 	struct part_meta meta = {0};
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	const __u32 key = part;
 
 	if (!path)
@@ -122,7 +125,7 @@ static const char *type_name(__u32 prog_type, __u32 attach_type)
 
 static int fill_prog(__u32 prog_id, struct prog_row *row)
 {
-	cleanup_close int fd = bpf_prog_get_fd_by_id(prog_id);
+	int fd cleanup_close = bpf_prog_get_fd_by_id(prog_id);
 	struct bpf_prog_info info = {0};
 	__u32 info_len = sizeof(info);
 
@@ -138,7 +141,7 @@ static int fill_prog(__u32 prog_id, struct prog_row *row)
 /* A pin is called "<part>_<program>"; the kernel cuts a program's own name to 15 bytes. */
 static int fill_link(const char *path, const char *pin, struct prog_row *row)
 {
-	cleanup_close int fd = bpf_obj_get(path);
+	int fd cleanup_close = bpf_obj_get(path);
 	struct bpf_link_info info = {0};
 	__u32 info_len = sizeof(info);
 
@@ -163,7 +166,7 @@ static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t 
 
 	*ret_nr = 0;
 	while ((entry = readdir(dir)) && *ret_nr < MAX_PROGS) {
-		cleanup_free char *pin = NULL;
+		char *pin cleanup_free = NULL;
 
 		if (entry->d_name[0] == '.')
 			continue;
@@ -180,9 +183,9 @@ static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t 
 
 int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 {
-	cleanup_free struct prog_row *rows = calloc(MAX_PROGS, sizeof(*rows));
-	cleanup_free char *path = pins_path(session, "links");
-	cleanup_dir DIR *dir = NULL;
+	struct prog_row *rows cleanup_free = calloc(MAX_PROGS, sizeof(*rows));
+	char *path cleanup_free = pins_path(session, "links");
+	DIR *dir cleanup_dir = NULL;
 	size_t nr;
 
 	if (!rows || !path)
@@ -205,8 +208,8 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
  */
 static int find_links(const struct session *session, const char *part)
 {
-	cleanup_free char *path = pins_path(session, "links");
-	cleanup_dir DIR *dir = NULL;
+	char *path cleanup_free = pins_path(session, "links");
+	DIR *dir cleanup_dir = NULL;
 	const struct dirent *entry;
 
 	if (!path)
@@ -225,6 +228,11 @@ static int find_links(const struct session *session, const char *part)
 
 static void fill_part(const struct session *session, enum part_id part, struct feature_row *row)
 {
+	static const char *const attached[] = {
+		[MECHANISM_NONE] = "",
+		[MECHANISM_LSM] = ", attached as lsm",
+		[MECHANISM_FMOD_RET] = ", attached as fmod_ret",
+	};
 	struct part_meta meta = {0};
 	int r = part == PART_OBSERVE ? find_links(session, part_names[part])
 				     : pins_check_version(session, part, &meta);
@@ -233,14 +241,12 @@ static void fill_part(const struct session *session, enum part_id part, struct f
 	snprintf(row->name, sizeof(row->name), "%s", part_names[part]);
 	if (!r) {
 		row->state = FEATURE_YES;
-		snprintf(row->reason, sizeof(row->reason), "pinned%s; holds without the agent",
-			 meta.mechanism == MECHANISM_LSM	? ", attached as lsm"
-			 : meta.mechanism == MECHANISM_FMOD_RET ? ", attached as fmod_ret"
-								: "");
+		snprintf(row->reason, sizeof(row->reason), "pinned%s; in force without the agent",
+			 meta.mechanism < ARRAY_SIZE(attached) ? attached[meta.mechanism] : "");
 	} else if (r == -ENOENT) {
 		row->state = FEATURE_NO;
 		row->error = 0;
-		snprintf(row->reason, sizeof(row->reason), "nothing of it is pinned");
+		snprintf(row->reason, sizeof(row->reason), "not pinned");
 		snprintf(row->remedy, sizeof(row->remedy), "start pinfoldd");
 	} else if (r == -EPROTO) {
 		row->state = FEATURE_UNKNOWN;
@@ -249,18 +255,18 @@ static void fill_part(const struct session *session, enum part_id part, struct f
 	} else {
 		row->state = FEATURE_UNKNOWN;
 		snprintf(row->reason, sizeof(row->reason), "the pins cannot be read");
-		snprintf(row->remedy, sizeof(row->remedy), "try as root");
+		snprintf(row->remedy, sizeof(row->remedy), "run as root");
 	}
 }
 
 int pins_fetch_features(struct session *session, struct json_object **ret_json)
 {
-	cleanup_free struct feature_row *rows = calloc(PART_NR, sizeof(*rows));
+	struct feature_row *rows cleanup_free = calloc(PART_NR, sizeof(*rows));
 	size_t nr = 0;
 
 	if (!rows)
 		return out_no_memory(session);
-	out_note("no agent answers; this is only what the pins show");
+	out_note("no agent answers; this shows only the pinned objects");
 	for (int part = 0; part < PART_NR; part++) {
 		if (part_names[part])
 			fill_part(session, part, &rows[nr++]);

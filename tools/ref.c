@@ -5,16 +5,6 @@
 
 #include "inspect.h"
 
-const char *json_text(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_is_type(object, json_type_object) ||
-	    !json_object_object_get_ex(object, key, &value) || !value)
-		return "";
-	return json_object_get_string(value);
-}
-
 struct json_object *json_filter(struct json_object *array,
 				bool (*keep)(struct json_object *item, const void *data),
 				const void *data)
@@ -44,7 +34,7 @@ static int parse_name(struct session *session, const char *word, struct pod_ref 
 	if (!len || len >= sizeof(ref->namespace) || !*name || strchr(name, '/') ||
 	    strlen(name) >= sizeof(ref->name))
 		return out_fail(session, STATUS_USAGE,
-				"'%.60s' is no pod: write [NAMESPACE/]NAME, or uid UID", word);
+				"invalid pod '%.60s': expected [NAMESPACE/]NAME or uid UID", word);
 	snprintf(ref->namespace, sizeof(ref->namespace), "%.*s", (int)len,
 		 slash ? word : "default");
 	snprintf(ref->name, sizeof(ref->name), "%s", name);
@@ -59,7 +49,7 @@ int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_r
 
 	if (!*argc)
 		return out_fail(session, STATUS_USAGE,
-				"a pod is missing: write [NAMESPACE/]NAME, or uid UID");
+				"a pod is missing; write [NAMESPACE/]NAME or uid UID");
 	uid = !strcmp((*argv)[0], "uid");
 	named = !strcmp((*argv)[0], "name") || !strcmp((*argv)[0], "pod");
 	if ((uid || named) && *argc < 2)
@@ -78,12 +68,12 @@ int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_r
 	return STATUS_DONE;
 }
 
-bool ref_matches(const struct pod_ref *ref, struct json_object *object, const char *name_key)
+bool ref_matches(const struct pod_ref *ref, const char *uid, const char *namespace,
+		 const char *name)
 {
 	if (ref->uid)
-		return !strcmp(json_text(object, "uid"), ref->uid);
-	return !strcmp(json_text(object, "namespace"), ref->namespace) &&
-	       !strcmp(json_text(object, name_key), ref->name);
+		return is_same_text(uid, ref->uid);
+	return is_same_text(namespace, ref->namespace) && is_same_text(name, ref->name);
 }
 
 const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size)

@@ -52,7 +52,7 @@ static int take_holdings(const struct ledger *ledger, struct holdings *ret_holdi
 	struct group_tree desired cleanup(group_tree_fini) = {0};
 	struct holdings holdings = {0};
 
-	if (plan_desired(ledger, &layout, &desired))
+	if (plan_desired(ledger, &layout, NULL, &desired))
 		return -ENOMEM;
 	holdings.items = calloc(desired.nr_groups + 1, sizeof(*holdings.items));
 	if (!holdings.items)
@@ -95,8 +95,9 @@ int simulation_open(struct session *session, struct simulation *simulation)
 	int r;
 
 	*simulation = (struct simulation){.session = session};
-	r = world_open(session, WORLD_POLICY_OF_STATE | WORLD_OF_AGENT, &simulation->world);
-	if (!r && take_holdings(simulation->world.ledger, &simulation->before))
+	r = snapshot_open(session, SNAPSHOT_POLICY_OF_STATE | SNAPSHOT_OF_AGENT,
+			  &simulation->snapshot);
+	if (!r && take_holdings(simulation->snapshot.ledger, &simulation->before))
 		r = out_no_memory(session);
 	return r;
 }
@@ -113,7 +114,7 @@ void simulation_fini(struct simulation *simulation)
 	free(simulation->refused);
 	free(simulation->expectations);
 	free(simulation->before.items);
-	world_fini(&simulation->world);
+	snapshot_fini(&simulation->snapshot);
 }
 
 /* --- pods ------------------------------------------------------------------------------------- */
@@ -160,14 +161,13 @@ static int admit_one(struct simulation *simulation, const struct pod_spec *spec,
 		     struct origin origin)
 {
 	struct decision decision;
-	int r = admit_pod(simulation->world.ledger, spec, &decision);
+	int r = admit_pod(simulation->snapshot.ledger, spec, &decision);
 
 	if (r == -ENOMEM)
 		return out_no_memory(simulation->session);
 	if (r)
-		return out_fail(simulation->session, STATUS_FAILED,
-				"pod %s/%s: cannot be decided: %s", spec->namespace, spec->name,
-				strerror(-r));
+		return out_fail(simulation->session, STATUS_FAILED, "cannot decide pod %s/%s: %s",
+				spec->namespace, spec->name, strerror(-r));
 	r = origin.file ? add_named(simulation, spec->uid) : STATUS_DONE;
 	if (r || decision.admitted)
 		return r;
@@ -178,7 +178,7 @@ static int admit_one(struct simulation *simulation, const struct pod_spec *spec,
 static int admit_copy(struct simulation *simulation, const struct pod_spec *spec,
 		      struct origin origin, unsigned int n)
 {
-	cleanup_pod_spec struct pod_spec *copy = pod_spec_copy(spec);
+	struct pod_spec *copy cleanup_pod_spec = pod_spec_copy(spec);
 	size_t len;
 
 	if (!copy)
@@ -198,7 +198,7 @@ static int check_documents(struct simulation *simulation, const struct manifest 
 	char text[FORMAT_ERROR_TEXT_MAX];
 
 	if (!manifest->nr_documents)
-		return out_fail(simulation->session, STATUS_INPUT, "%s: holds no pod", file);
+		return out_fail(simulation->session, STATUS_INPUT, "%s contains no pod", file);
 	for (uint32_t i = 0; i < manifest->nr_documents; i++) {
 		const struct manifest_document *document = &manifest->documents[i];
 
@@ -214,8 +214,8 @@ static int check_documents(struct simulation *simulation, const struct manifest 
 
 int simulation_pods(struct simulation *simulation, const char *file, unsigned int times)
 {
-	cleanup_manifest struct manifest manifest = {0};
-	cleanup_free char *data = NULL;
+	struct manifest manifest cleanup_manifest = {0};
+	char *data cleanup_free = NULL;
 	size_t len;
 	int r;
 
@@ -229,7 +229,7 @@ int simulation_pods(struct simulation *simulation, const char *file, unsigned in
 		for (uint32_t i = 0; i < manifest.nr_documents && !r; i++)
 			r = admit_copy(simulation, manifest.documents[i].spec,
 				       (struct origin){file, manifest.documents[i].line}, n);
-		if (simulation->nr_refused + ledger_nr_pods(simulation->world.ledger) > MAX_PODS)
+		if (simulation->nr_refused + ledger_nr_pods(simulation->snapshot.ledger) > MAX_PODS)
 			return out_fail(simulation->session, STATUS_INPUT,
 					"%s times %u: more than %d pods; ask for fewer", file,
 					times, MAX_PODS);
@@ -240,7 +240,7 @@ int simulation_pods(struct simulation *simulation, const char *file, unsigned in
 const struct ledger_pod *simulation_find(const struct simulation *simulation,
 					 const struct pod_ref *ref)
 {
-	const struct ledger *ledger = simulation->world.ledger;
+	const struct ledger *ledger = simulation->snapshot.ledger;
 
 	return ref->uid ? ledger_find(ledger, ref->uid)
 			: ledger_find_name(ledger, ref->namespace, ref->name);
@@ -262,13 +262,13 @@ const struct refused *simulation_find_refused(const struct simulation *simulatio
 int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)
 {
 	const struct ledger_pod *pod = simulation_find(simulation, ref);
-	struct ledger *ledger = simulation->world.ledger;
+	struct ledger *ledger = simulation->snapshot.ledger;
 	char buffer[2 * POD_NAME_MAX + 8], uid[POD_UID_MAX];
 
 	if (!pod)
 		return out_fail(
 			simulation->session, STATUS_INPUT,
-			"drain %s: no such pod here; give a state file with --state, or let "
+			"drain %s: there is no such pod; give a state file with --state, or let "
 			"a script admit it first",
 			ref_text(ref, buffer, sizeof(buffer)));
 	snprintf(uid, sizeof(uid), "%s", pod->spec->uid);
@@ -276,7 +276,7 @@ int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)
 		return out_no_memory(simulation->session);
 	if (ledger_remove(ledger, uid)) {
 		ledger_abort(ledger);
-		return out_fail(simulation->session, STATUS_FAILED, "drain %s: failed", uid);
+		return out_fail(simulation->session, STATUS_FAILED, "cannot drain %s", uid);
 	}
 	ledger_commit(ledger);
 	return STATUS_DONE;
@@ -308,8 +308,8 @@ static bool keep_grant(struct ledger *ledger, const struct ledger_pod *pod)
 /* Pods that may stay do; the others are admitted anew after them, in the order of the ledger. */
 static int move_pods(struct simulation *simulation, const struct ledger *from)
 {
-	struct ledger *to = simulation->world.ledger;
-	cleanup_free bool *kept = calloc(ledger_nr_pods(from) + 1, sizeof(*kept));
+	struct ledger *to = simulation->snapshot.ledger;
+	bool *kept cleanup_free = calloc(ledger_nr_pods(from) + 1, sizeof(*kept));
 	int r = STATUS_DONE;
 
 	if (!kept)
@@ -327,7 +327,7 @@ static int move_pods(struct simulation *simulation, const struct ledger *from)
 static int build_without(const struct topology *topology, const struct cpuset *gone, char *error,
 			 size_t error_size, struct topology **ret_topology)
 {
-	cleanup_free struct topology_cpu *cpus = calloc(topology->nr_cpu_ids + 1, sizeof(*cpus));
+	struct topology_cpu *cpus cleanup_free = calloc(topology->nr_cpu_ids + 1, sizeof(*cpus));
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nodes = topology->memory_nodes,
@@ -354,29 +354,32 @@ static int build_without(const struct topology *topology, const struct cpuset *g
 
 int simulation_offline(struct simulation *simulation, const struct cpuset *cpus)
 {
-	struct world *world = &simulation->world;
-	cleanup_topology struct topology *topology = NULL;
-	cleanup_ledger struct ledger *old = NULL;
+	struct snapshot *snapshot = &simulation->snapshot;
+	struct topology *topology cleanup_topology = NULL;
+	struct ledger *old cleanup_ledger = NULL;
 	struct topology *old_topology;
 	struct ledger *ledger = NULL;
 	char error[256];
 	int r;
 
-	if (!cpuset_is_subset(cpus, &world->machine.topology->all))
+	if (!cpuset_is_subset(cpus, &snapshot->machine.topology->all))
 		return out_fail(simulation->session, STATUS_INPUT,
-				"offline: the machine does not have all of these CPUs");
-	r = build_without(world->machine.topology, cpus, error, sizeof(error), &topology);
+				"cannot take the CPUs offline: the machine does not have all of "
+				"them");
+	r = build_without(snapshot->machine.topology, cpus, error, sizeof(error), &topology);
 	if (r)
-		return out_fail(simulation->session, STATUS_INPUT, "offline: %s",
+		return out_fail(simulation->session, STATUS_INPUT,
+				"cannot take the CPUs "
+				"offline: %s",
 				r == -ENOMEM ? "out of memory" : error);
-	r = world_new_ledger(simulation->session, world->config_file, topology,
-			     &world->config->policy, &ledger);
+	r = snapshot_new_ledger(simulation->session, snapshot->config_file, topology,
+				&snapshot->config->policy, &ledger);
 	if (r)
 		return r;
-	old = world->ledger;
-	world->ledger = ledger;
-	old_topology = world->machine.topology;
-	world->machine.topology = TAKE_PTR(topology);
+	old = snapshot->ledger;
+	snapshot->ledger = ledger;
+	old_topology = snapshot->machine.topology;
+	snapshot->machine.topology = TAKE_PTR(topology);
 	r = move_pods(simulation, old);
 	/* the old ledger borrows the old topology */
 	ledger_free(TAKE_PTR(old));
@@ -386,28 +389,28 @@ int simulation_offline(struct simulation *simulation, const struct cpuset *cpus)
 
 int simulation_policy(struct simulation *simulation, const char *file)
 {
-	struct world *world = &simulation->world;
-	cleanup_free struct config *config = NULL;
-	cleanup_ledger struct ledger *old = NULL;
+	struct snapshot *snapshot = &simulation->snapshot;
+	struct config *config cleanup_free = NULL;
+	struct ledger *old cleanup_ledger = NULL;
 	struct ledger *ledger = NULL;
 	int r;
 
-	r = world_read_config(simulation->session, file, &config);
+	r = snapshot_read_config(simulation->session, file, &config);
 	if (!r)
-		r = world_check_config(simulation->session, file, &world->machine, config);
+		r = snapshot_check_config(simulation->session, file, &snapshot->machine, config);
 	if (r)
 		return r;
-	r = world_new_ledger(simulation->session, file, world->machine.topology, &config->policy,
-			     &ledger);
+	r = snapshot_new_ledger(simulation->session, file, snapshot->machine.topology,
+				&config->policy, &ledger);
 	if (r)
 		return r;
-	old = world->ledger;
-	world->ledger = ledger;
+	old = snapshot->ledger;
+	snapshot->ledger = ledger;
 	r = move_pods(simulation, old);
 	/* the old ledger borrows the old policy, which goes after it */
 	ledger_free(TAKE_PTR(old));
-	free(world->config);
-	world->config = TAKE_PTR(config);
+	free(snapshot->config);
+	snapshot->config = TAKE_PTR(config);
 	return r;
 }
 
@@ -451,7 +454,7 @@ static bool facts_equal(const struct container_facts *a, const struct container_
 
 /* Of the pods that were there before: changed or gone. New pods are no change of theirs. */
 static void compare_holdings(const struct holdings *before, const struct holdings *after,
-			     struct change_row *rows, size_t *ret_nr)
+			     struct container_change *rows, size_t *ret_nr)
 {
 	*ret_nr = 0;
 	for (size_t i = 0; i < before->nr; i++) {
@@ -460,7 +463,7 @@ static void compare_holdings(const struct holdings *before, const struct holding
 
 		if (is && facts_equal(&was->facts, &is->facts))
 			continue;
-		rows[(*ret_nr)++] = (struct change_row){
+		rows[(*ret_nr)++] = (struct container_change){
 			.namespace = was->namespace,
 			.pod = was->pod,
 			.container = was->container,
@@ -494,9 +497,9 @@ static void fill_expects(const struct simulation *simulation, struct expect_row 
 		expects[i] = (struct expect_row){
 			.file = simulation->script,
 			.line = expectation->line,
-			.text = expectation->text,
+			.expect = expectation->text,
 			.met = expectation->met,
-			.found = expectation->found,
+			.found = *expectation->found ? expectation->found : NULL,
 		};
 	}
 }
@@ -504,14 +507,14 @@ static void fill_expects(const struct simulation *simulation, struct expect_row 
 struct json_object *simulation_view(const struct simulation *simulation)
 {
 	const struct holdings *before = &simulation->before;
-	cleanup_free struct refusal_row *refusals =
+	struct refusal_row *refusals cleanup_free =
 		calloc(simulation->nr_refused + 1, sizeof(*refusals));
-	cleanup_free struct expect_row *expects =
+	struct expect_row *expects cleanup_free =
 		calloc(simulation->nr_expectations + 1, sizeof(*expects));
-	cleanup_free struct change_row *changes = calloc(before->nr + 1, sizeof(*changes));
+	struct container_change *changes cleanup_free = calloc(before->nr + 1, sizeof(*changes));
 	struct holdings after = {0};
 	struct simulate_row row = {
-		.topology = simulation->world.topology,
+		.topology = simulation->snapshot.topology,
 		.nr_refusals = simulation->nr_refused,
 		.refusals = refusals,
 		.nr_expects = simulation->nr_expectations,
@@ -520,12 +523,12 @@ struct json_object *simulation_view(const struct simulation *simulation)
 	};
 	struct json_object *json;
 
-	if (!refusals || !expects || !changes || take_holdings(simulation->world.ledger, &after))
+	if (!refusals || !expects || !changes || take_holdings(simulation->snapshot.ledger, &after))
 		return NULL;
 	fill_refusals(simulation, refusals);
 	fill_expects(simulation, expects);
 	compare_holdings(before, &after, changes, &row.nr_changes);
-	json = view_simulate(simulation->world.ledger, &row);
+	json = view_simulate(simulation->snapshot.ledger, &row);
 	free(after.items);
 	return json;
 }
@@ -533,9 +536,11 @@ struct json_object *simulation_view(const struct simulation *simulation)
 static bool is_named(struct json_object *item, const void *data)
 {
 	const struct simulation *simulation = data;
+	struct view_explain row;
 
+	object_read(&view_explain_desc, item, &row);
 	for (size_t i = 0; i < simulation->nr_named; i++) {
-		if (!strcmp(simulation->named[i], json_text(item, "uid")))
+		if (is_same_text(simulation->named[i], row.uid))
 			return true;
 	}
 	return false;
@@ -543,13 +548,13 @@ static bool is_named(struct json_object *item, const void *data)
 
 struct json_object *simulation_explain(const struct simulation *simulation)
 {
-	cleanup_free struct refusal_row *refusals =
+	struct refusal_row *refusals cleanup_free =
 		calloc(simulation->nr_refused + 1, sizeof(*refusals));
-	cleanup_json struct json_object *all = NULL;
+	struct json_object *all cleanup_json = NULL;
 
 	if (!refusals)
 		return NULL;
 	fill_refusals(simulation, refusals);
-	all = world_explain(&simulation->world, refusals, simulation->nr_refused);
+	all = snapshot_explain(&simulation->snapshot, refusals, simulation->nr_refused);
 	return all ? json_filter(all, is_named, simulation) : NULL;
 }

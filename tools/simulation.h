@@ -6,7 +6,7 @@
 #ifndef TOOLS_SIMULATION_H
 #define TOOLS_SIMULATION_H
 
-#include "world.h"
+#include "snapshot.h"
 
 /* What a container holds at one moment. */
 struct holding {
@@ -35,7 +35,7 @@ struct expectation {
 
 struct simulation {
 	struct session *session;
-	struct world world;
+	struct snapshot snapshot;
 	struct holdings before;
 	size_t nr_named, nr_refused, nr_expectations;
 	char (*named)[POD_UID_MAX]; /* pods its files named */
@@ -44,6 +44,10 @@ struct simulation {
 	const char *script; /* its file; borrowed */
 };
 
+/*
+ * Read the machine, the configuration and the pods that the options name, else the agent's.
+ * Returns enum status, reported; call simulation_fini() in either case.
+ */
 int simulation_open(struct session *session, struct simulation *simulation);
 void simulation_fini(struct simulation *simulation);
 
@@ -55,6 +59,7 @@ int simulation_drain(struct simulation *simulation, const struct pod_ref *ref);
 int simulation_offline(struct simulation *simulation, const struct cpuset *cpus);
 /* Another configuration; pods whose grants it allows stay where they are. */
 int simulation_policy(struct simulation *simulation, const char *file);
+/* Note whether line `line` of a script holds; `found` is what was there instead. Copies. */
 int simulation_expect(struct simulation *simulation, unsigned int line, const char *text, bool met,
 		      const char *found);
 /* What came of it, as JSON; NULL = no memory. */
@@ -70,6 +75,7 @@ int simulate_policy(struct session *session, int argc, char **argv);
 /* Ids of the NUMA nodes whose memory a container may use. */
 void simulation_mems(const struct ledger *ledger, const struct grant *grant,
 		     struct cpuset *ret_mems);
+/* The pod as it is held, or as it was refused; NULL = neither of that name. Borrowed. */
 const struct ledger_pod *simulation_find(const struct simulation *simulation,
 					 const struct pod_ref *ref);
 const struct refused *simulation_find_refused(const struct simulation *simulation,

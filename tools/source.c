@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Where the facts come from: the running agent, else what it left behind. Which
- * of them answered is said on stderr whenever it is not the agent.
- */
+/* Facts from the running agent, and files of the user's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <pinfold/names.h>
 
 #include "inspect.h"
 #include "lib/file.h"
+
+#define HTTP_NOT_YET 503
 
 char *source_path(const struct session *session, const char *path)
 {
@@ -38,7 +38,7 @@ static int report_read(struct session *session, const char *file, size_t max_byt
 				max_bytes);
 	case -EACCES:
 	case -EPERM:
-		return out_fail(session, STATUS_PERMISSION, "%s: %s; try as root", file,
+		return out_fail(session, STATUS_PERMISSION, "%s: %s; run as root", file,
 				strerror(-error));
 	case -ENOMEM:
 		return out_no_memory(session);
@@ -67,8 +67,8 @@ static int read_whole(int fd, size_t max_bytes, struct text *text)
 int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
 		size_t *ret_len)
 {
-	cleanup_text struct text text = {0};
-	cleanup_close int fd = -1;
+	struct text text cleanup_text = {0};
+	int fd cleanup_close = -1;
 	int r;
 
 	/* whoever calls may name a link or a pipe; only the agent must mistrust them */
@@ -105,15 +105,26 @@ static struct json_object *parse_answer(const struct text *body, const char **re
 	return json;
 }
 
+/* The sentence of an answer that says no, "" = it has none; lives as long as `json`. */
+static const char *sentence_of(struct json_object *json)
+{
+	struct view_error row;
+
+	object_read(&view_error_desc, json, &row);
+	return row.error ? row.error : "";
+}
+
 /* The agent said no: its own sentence, and the exit code that belongs to its status. */
 static int report_refusal(struct session *session, const char *path, unsigned int http_status,
 			  struct json_object *json)
 {
-	const char *sentence = json_text(json, "error");
+	const char *sentence = sentence_of(json);
 
 	if (*sentence)
 		return out_fail(session, client_status(http_status), "%s", sentence);
-	return out_fail(session, client_status(http_status), "the agent answered %s with status %u",
+	return out_fail(session, client_status(http_status),
+			"the agent answered %s with HTTP "
+			"status %u",
 			path, http_status);
 }
 
@@ -126,7 +137,7 @@ static int report_unreachable(struct session *session, const char *socket, int e
 {
 	if (error == -EACCES || error == -EPERM)
 		return out_fail(session, STATUS_PERMISSION,
-				"the agent's socket %s: %s; it answers root only", socket,
+				"cannot connect to the agent's socket %s: %s; run as root", socket,
 				strerror(-error));
 	if (is_absent(error))
 		return out_fail(session, STATUS_UNREACHABLE,
@@ -135,31 +146,75 @@ static int report_unreachable(struct session *session, const char *socket, int e
 				socket, strerror(-error));
 	if (error == -EPROTO || error == -EFBIG)
 		return out_fail(session, STATUS_FAILED,
-				"what listens on %s does not answer as the agent does (%s)", socket,
-				strerror(-error));
+				"the program that listens on %s is not a pinfold agent (%s)",
+				socket, strerror(-error));
 	if (error == -ENOMEM)
 		return out_no_memory(session);
 	return out_fail(session, STATUS_UNREACHABLE, "the agent on %s does not answer: %s", socket,
 			strerror(-error));
 }
 
-/* 0 and JSON; a negative errno not yet reported; a positive enum status, reported. */
-static int ask(struct session *session, const char *socket, const char *path, const char *body,
-	       struct json_object **ret_json)
+static uint64_t now_ms(void)
 {
-	cleanup_answer struct answer_text answer = {0};
-	cleanup_json struct json_object *json = NULL;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/*
+ * The agent cannot do it yet. Most of the time it has waited itself before it said so; where
+ * it answers at once it is not asked without pause.
+ */
+static void ask_later(unsigned int nr_tries)
+{
+	unsigned int delay_ms = nr_tries < 4 ? 100U << nr_tries : 1000;
+	const struct timespec delay = {delay_ms / 1000, delay_ms % 1000 * 1000000L};
+
+	nanosleep(&delay, NULL);
+}
+
+/*
+ * 0 and JSON; a negative errno not yet reported; a positive enum status, reported. What the
+ * agent cannot do yet is asked again while `wait_s` seconds last, and so is an agent that
+ * does not answer in time: it is as late as the kernel that it waits for. Asking twice for
+ * the same does no harm.
+ */
+static int ask(struct session *session, const char *socket, const char *path, const char *body,
+	       unsigned int wait_s, struct json_object **ret_json)
+{
+	const uint64_t deadline_ms = now_ms() + (uint64_t)wait_s * 1000;
+	struct answer_text answer cleanup_answer = {0};
+	struct json_object *json cleanup_json = NULL;
 	const char *error;
 	int r;
 
-	r = client_ask(socket, path, body, &answer);
-	if (r)
-		return r;
-	json = parse_answer(&answer.body, &error);
+	for (unsigned int nr_tries = 0;; nr_tries++) {
+		r = client_ask(socket, path, body, &answer);
+		if (r && (r != -ETIMEDOUT || now_ms() >= deadline_ms))
+			return r;
+		if (!r) {
+			json = parse_answer(&answer.body, &error);
+			if (answer.status != HTTP_NOT_YET || now_ms() >= deadline_ms)
+				break;
+		}
+		if (!nr_tries)
+			out_note("%s; trying again for up to %u s",
+				 r ? "the agent does not answer" : sentence_of(json), wait_s);
+		json_object_put(TAKE_PTR(json));
+		answer_fini(&answer);
+		answer = (struct answer_text){0};
+		ask_later(nr_tries);
+	}
+	if (answer.status == HTTP_NOT_YET && wait_s)
+		return out_fail(session, client_status(answer.status),
+				"%s; gave up after %u s, see --wait", sentence_of(json), wait_s);
 	if (answer.status >= 300)
 		return report_refusal(session, path, answer.status, json);
 	if (error)
-		return out_fail(session, STATUS_FAILED, "the agent's answer to %s is no JSON: %s",
+		return out_fail(session, STATUS_FAILED,
+				"the agent's answer to %s is not valid "
+				"JSON: %s",
 				path, error);
 	*ret_json = TAKE_PTR(json);
 	return 0;
@@ -168,19 +223,25 @@ static int ask(struct session *session, const char *socket, const char *path, co
 int source_ask(struct session *session, const char *path, const char *body,
 	       struct json_object **ret_json)
 {
-	cleanup_free char *socket = source_socket(session);
+	return source_ask_until(session, path, body, 0, ret_json);
+}
+
+int source_ask_until(struct session *session, const char *path, const char *body,
+		     unsigned int wait_s, struct json_object **ret_json)
+{
+	char *socket cleanup_free = source_socket(session);
 	int r;
 
 	if (!socket)
 		return out_no_memory(session);
-	r = ask(session, socket, path, body, ret_json);
+	r = ask(session, socket, path, body, wait_s, ret_json);
 	return r < 0 ? report_unreachable(session, socket, r) : r;
 }
 
 int source_try(struct session *session, const char *noun, struct json_object **ret_json)
 {
-	cleanup_free char *socket = source_socket(session);
-	cleanup_answer struct answer_text answer = {0};
+	char *socket cleanup_free = source_socket(session);
+	struct answer_text answer cleanup_answer = {0};
 	struct json_object *json = NULL;
 	const char *error;
 	char path[64];
@@ -207,30 +268,32 @@ int source_add(struct session *session, const char *noun, struct json_object **r
 	return session->options.given ? STATUS_DONE : source_try(session, noun, ret_json);
 }
 
-int source_fetch(struct session *session, const char *noun, struct json_object **ret_json)
+int source_ask_noun(struct session *session, const char *noun, struct json_object **ret_json)
 {
 	const enum json_type wanted = view_find(noun)->is_list ? json_type_array : json_type_object;
-	cleanup_free char *socket = source_socket(session);
-	cleanup_json struct json_object *json = NULL;
+	char *socket cleanup_free = source_socket(session);
+	struct json_object *json cleanup_json = NULL;
 	char path[64];
 	int r;
 
 	if (!socket)
 		return out_no_memory(session);
-	/* another machine, configuration or state was asked for by name */
-	if (session->options.given)
-		return cold_fetch(session, noun, ret_json);
 	snprintf(path, sizeof(path), "/v1/%s", noun);
-	r = ask(session, socket, path, NULL, &json);
+	r = ask(session, socket, path, NULL, 0, &json);
+	if (r < 0 && is_absent(r)) {
+		*ret_json = NULL;
+		return STATUS_DONE;
+	}
 	if (r < 0)
-		return is_absent(r) ? cold_fetch(session, noun, ret_json)
-				    : report_unreachable(session, socket, r);
+		return report_unreachable(session, socket, r);
 	if (r)
 		return r;
 	/* json-c ends the process when an array is asked of what is none */
 	if (!json_object_is_type(json, wanted))
-		return out_fail(session, STATUS_FAILED, "the agent's answer to %s is no %s", path,
-				json_type_to_name(wanted));
+		return out_fail(session, STATUS_FAILED,
+				"the agent's answer to %s is not a valid "
+				"%s",
+				path, json_type_to_name(wanted));
 	*ret_json = TAKE_PTR(json);
 	return STATUS_DONE;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A line of text into words. No escapes: file names with quotes are rare, surprises are not. */
+/*
+ * A line of text into words, and words compared. No escapes: file names with quotes are
+ * rare, surprises are not.
+ */
 #include "words.h"
 
 #include <errno.h>
@@ -43,4 +46,9 @@ int words_cut(char *text, char **words, int max_words)
 	}
 	words[nr_words] = NULL;
 	return nr_words;
+}
+
+bool is_prefix(const char *word, const char *name)
+{
+	return *word && !strncmp(word, name, strlen(word));
 }

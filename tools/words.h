@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of text into words, for batches and scripts. Pure. */
+/* A line of text into words, for batches and scripts, and what a word may stand for. Pure. */
 #ifndef TOOLS_WORDS_H
 #define TOOLS_WORDS_H
+
+#include <stdbool.h>
 
 /*
  * Cut `text` into words in place. Words stand between blanks; "…" and '…' keep
@@ -10,5 +12,8 @@
  * that does not end, -E2BIG for more than max_words.
  */
 int words_cut(char *text, char **words, int max_words);
+
+/* Does `word` abbreviate `name`? */
+bool is_prefix(const char *word, const char *name);
 
 #endif

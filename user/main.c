@@ -24,9 +24,11 @@
 #include "ctl/controller.h"
 #include "ctl/instance.h"
 #include "ctl/store.h"
+#include "kubelet/config.h"
 #include "lib/crash.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/notify.h"
 #include "lib/text.h"
 #include "lib/worker.h"
 #include "machine/machine.h"
@@ -78,9 +80,11 @@ struct agent {
 	char boot_id[64], kernel_release[65];
 
 	sd_event *event;
-	sd_event_source *wake, *tick, *work, *sigterm, *sigint, *sighup;
-	uint64_t wake_due_ns; /* 0 = none asked for */
-	char status[512];     /* as systemd was last told */
+	sd_event_source *wake, *tick, *work, *watchdog, *sigterm, *sigint, *sighup;
+	uint64_t wake_due_ns;	/* 0 = none asked for */
+	uint64_t watchdog_usec; /* between two signs of life */
+	char status[512];	/* as systemd was last told */
+	bool owes_ready;	/* systemd did not read when it was to be told */
 
 	struct worker_pool *pool;
 	struct instance instance;
@@ -105,28 +109,29 @@ struct agent {
 static const char usage_text[] =
 	"Usage: pinfoldd [OPTIONS]\n"
 	"\n"
-	"Holds pods on the CPUs and memory nodes they were promised.\n"
+	"Keep pods on the CPUs and memory nodes they were promised.\n"
 	"\n"
-	"  -c, --config FILE         configuration (default " PINFOLD_CONFIG_FILE ")\n"
-	"      --kubelet-config FILE import the fields of a kubelet's own file first\n"
-	"      --check-config        read the configuration, say what is wrong, exit\n"
-	"      --dry-run             print what would be done, touch nothing, exit\n"
-	"      --uninstall           end the agent, take everything of pinfold's away, exit\n"
-	"      --no-bpf              hold with cpusets only, load no BPF program\n"
-	"      --topology SOURCE     decide for this machine instead (with --dry-run)\n"
-	"  -l, --log-level LEVEL     err, warn, info (default) or debug\n"
-	"  -V, --version             print the version, exit\n"
-	"  -h, --help                print this, exit\n"
+	"  -c, --config FILE         read this configuration (default " PINFOLD_CONFIG_FILE ")\n"
+	"      --kubelet-config FILE import the fields of a kubelet's configuration first\n"
+	"      --check-config        validate the configuration and exit\n"
+	"      --dry-run             print the plan without changing anything and exit\n"
+	"      --uninstall           stop the agent, remove everything pinfold created and exit\n"
+	"      --no-bpf              enforce with cpusets only, load no BPF programs\n"
+	"      --topology SOURCE     decide for another machine (with --dry-run)\n"
+	"  -l, --log-level LEVEL     log at this level: err, warn, info (default) or debug\n"
+	"  -V, --version             print the version and exit\n"
+	"  -h, --help                print this help and exit\n"
 	"\n"
-	"Exit codes: 0 done, 2 usage, 69 the kernel lacks a must, 75 another instance\n"
-	"runs, 77 not root, 78 configuration, 1 anything else. See pinfoldd(8).\n";
+	"Exit codes: 0 success, 2 invalid command line, 69 a required kernel feature is\n"
+	"missing, 75 another instance is running, 77 not root, 78 invalid configuration,\n"
+	"1 any other failure. See pinfoldd(8).\n";
 
 /* One that only looks and one that writes must not be asked together. */
 static int choose_task(struct agent_options *options, enum task task)
 {
 	if (options->task != TASK_SERVE && options->task != task) {
-		fprintf(stderr, "pinfoldd: --check-config, --dry-run and --uninstall exclude each "
-				"other: give one of them\n");
+		fprintf(stderr, "pinfoldd: --check-config, --dry-run and --uninstall are "
+				"mutually exclusive; give one of them\n");
 		return EXIT_USAGE;
 	}
 	options->task = task;
@@ -203,12 +208,13 @@ static int parse_options(int argc, char **argv, struct agent_options *options, i
 			return 1;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "pinfoldd: what is '%s'? There are options only\n", argv[optind]);
+		fprintf(stderr, "pinfoldd: unexpected argument '%s': expected options only\n",
+			argv[optind]);
 		*ret_exit = EXIT_USAGE;
 		return 1;
 	}
 	if (options->topology && options->task != TASK_DRY_RUN) {
-		fprintf(stderr, "pinfoldd: --topology goes with --dry-run only: a live agent reads "
+		fprintf(stderr, "pinfoldd: --topology requires --dry-run: a running agent reads "
 				"the machine it runs on\n");
 		*ret_exit = EXIT_USAGE;
 		return 1;
@@ -223,7 +229,7 @@ typedef int config_reader(const char *data, size_t len, struct format_error *err
 
 static int read_config_file(const char *path, config_reader *reader, struct config *config)
 {
-	cleanup_free char *data = NULL;
+	char *data cleanup_free = NULL;
 	struct format_error error;
 	char text[FORMAT_ERROR_TEXT_MAX];
 	size_t len;
@@ -242,7 +248,7 @@ static int read_config_file(const char *path, config_reader *reader, struct conf
 	return 0;
 }
 
-/* Whole and valid, or *ret_config untouched. The default file may be missing. */
+/* Whole and valid, or *ret_config untouched. The default file may be missing, but not unreadable. */
 static int load_config(const struct agent_options *options, struct config *ret_config)
 {
 	struct config config;
@@ -250,11 +256,14 @@ static int load_config(const struct agent_options *options, struct config *ret_c
 
 	config_default(&config);
 	if (options->kubelet_config) {
-		r = read_config_file(options->kubelet_config, config_import_kubelet, &config);
+		r = read_config_file(options->kubelet_config, kubelet_config_import, &config);
 		if (r)
 			return r;
 	}
-	if (options->config_given || !access(options->config_file, F_OK)) {
+	if (!options->config_given && access(options->config_file, F_OK) && errno == ENOENT) {
+		log_info("config: %s is not there, taking the built-in defaults",
+			 options->config_file);
+	} else {
 		r = read_config_file(options->config_file, config_parse, &config);
 		if (r)
 			return r;
@@ -337,18 +346,50 @@ static int on_wake(sd_event_source *source, uint64_t usec, void *data)
 	return 0;
 }
 
+/* At each tick again until it has been told: without it a start or a reload never ends. */
+static void tell_ready(struct agent *agent)
+{
+	agent->owes_ready = notify_manager("READY=1") == -EAGAIN;
+}
+
 /* What `systemctl status` shows: the answer of /readyz, whenever it changes. */
 static void tell_status(struct agent *agent)
 {
 	const struct faces_port *faces = controller_faces(agent->controller);
-	char status[sizeof(agent->status)] = "";
+	char status[sizeof(agent->status)] = "", line[sizeof(status) + sizeof("STATUS=")];
 
 	if (faces->ready(faces->self, status, sizeof(status)))
 		snprintf(status, sizeof(status), "holding");
 	if (!strcmp(status, agent->status))
 		return;
-	memcpy(agent->status, status, sizeof(status));
-	sd_notifyf(0, "STATUS=%s", status);
+	snprintf(line, sizeof(line), "STATUS=%s", status);
+	if (notify_manager(line) != -EAGAIN)
+		memcpy(agent->status, status, sizeof(status));
+}
+
+/*
+ * Fed by this loop and by nothing else: no thread may vouch for it. sd_event_set_watchdog()
+ * would wait for a systemd that does not read.
+ */
+static int on_watchdog(sd_event_source *source, uint64_t usec, void *data)
+{
+	const struct agent *agent = data;
+
+	notify_manager("WATCHDOG=1");
+	sd_event_source_set_time_relative(source, agent->watchdog_usec);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int open_watchdog(struct agent *agent)
+{
+	uint64_t limit_usec;
+	int r = sd_watchdog_enabled(0, &limit_usec);
+
+	if (r <= 0)
+		return r;
+	agent->watchdog_usec = limit_usec / 3;
+	return sd_event_add_time_relative(agent->event, &agent->watchdog, CLOCK_MONOTONIC, 0, 1000,
+					  on_watchdog, agent);
 }
 
 static int on_work(sd_event_source *source, int fd, uint32_t events, void *data)
@@ -363,6 +404,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *data)
 {
 	struct agent *agent = data;
 
+	if (agent->owes_ready)
+		tell_ready(agent);
 	controller_tick(agent->controller);
 	if (agent->manifests && controller_wants_scan(agent->controller))
 		manifests_scan(agent->manifests);
@@ -377,7 +420,7 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
 
 	log_info("stopping on signal %u; cpusets, partition and guard stay in force",
 		 info->ssi_signo);
-	sd_notify(0, "STOPPING=1");
+	notify_manager("STOPPING=1");
 	return sd_event_exit(agent->event, EXIT_DONE);
 }
 
@@ -388,7 +431,7 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
 static void move_to_reserved(const struct agent *agent)
 {
 	const struct cpuset *reserved = controller_reserved(agent->controller);
-	cleanup_dir DIR *threads = opendir("/proc/self/task");
+	DIR *threads cleanup_dir = opendir("/proc/self/task");
 	const struct dirent *entry;
 	cpu_set_t *mask;
 
@@ -405,7 +448,7 @@ static void move_to_reserved(const struct agent *agent)
 
 		if (thread > 0 && sched_setaffinity(thread, CPU_ALLOC_SIZE(CPUSET_MAX), mask) &&
 		    errno != ESRCH)
-			log_warn(-errno, "cannot run on the reserved CPUs, ignoring");
+			log_warn(-errno, "cannot move to the reserved CPUs; continuing");
 	}
 	CPU_FREE(mask);
 }
@@ -421,28 +464,30 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 	struct settings *next = &agent->settings[!agent->current];
 	struct controller_options options;
 	char field[FORMAT_FIELD_MAX];
-	char error[512] = "";
+	char error[512] = "", line[64];
 	int r;
 
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   (unsigned long long)(clock_now(NULL) / 1000));
+	snprintf(line, sizeof(line), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)(clock_now(NULL) / 1000));
+	notify_manager(line);
 	r = load_config(&agent->options, &next->config);
 	if (!r && config_needs_restart(config_of(agent), &next->config, field))
 		r = log_err(-EBUSY,
-			    "reload refused, the old configuration stays: %s takes effect at a "
-			    "restart only",
+			    "reload refused, the old configuration stays in force: %s takes "
+			    "effect only after a restart",
 			    field);
 	if (!r) {
 		r = check_settings(agent, next);
 		if (r)
-			log_err(0, "reload refused, the old configuration stays");
+			log_err(0, "reload refused, the old configuration stays in force");
 	}
 	if (!r) {
 		options = controller_options(agent, &next->config);
 		r = controller_reload(agent->controller, &next->policy, &options, error,
 				      sizeof(error));
 		if (r)
-			log_err(0, "reload refused, the old configuration stays: %s", error);
+			log_err(0, "reload refused, the old configuration stays in force: %s",
+				error);
 	}
 	if (!r) {
 		agent->current = !agent->current;
@@ -451,7 +496,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 			manifests_scan(agent->manifests);
 		log_info("configuration reloaded");
 	}
-	sd_notify(0, "READY=1");
+	tell_ready(agent);
 	return 0;
 }
 
@@ -459,7 +504,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 
 static int read_identity(struct agent *agent)
 {
-	cleanup_free char *boot_id = NULL;
+	char *boot_id cleanup_free = NULL;
 	struct utsname name;
 	int r;
 
@@ -517,7 +562,8 @@ static void keep_originals(struct agent *agent)
 	if (originals && agent->store.dir_fd >= 0)
 		r = originals_keep(agent->store.dir_fd, originals);
 	if (r)
-		log_warn(r, "state: before-values are not kept, an uninstall cannot put them back");
+		log_warn(r, "state: cannot save the original values; an uninstall cannot restore "
+			    "them");
 }
 
 static bool load_originals(struct agent *agent, struct originals *ret_originals)
@@ -530,11 +576,11 @@ static bool load_originals(struct agent *agent, struct originals *ret_originals)
 		return false;
 	r = originals_load(agent->store.dir_fd, &error, ret_originals);
 	if (r == -EBADMSG)
-		log_warn(0, "state: %s, before-values are not put back",
+		log_warn(0, "state: %s; the original values are not restored",
 			 format_error_text(&error, PINFOLD_ORIGINALS_FILE, sentence,
 					   sizeof(sentence)));
 	else if (r && r != -ENOENT)
-		log_warn(r, "state: cannot read %s, before-values are not put back",
+		log_warn(r, "state: cannot read %s; the original values are not restored",
 			 PINFOLD_ORIGINALS_FILE);
 	return !r;
 }
@@ -548,6 +594,7 @@ static void open_kernel(struct agent *agent)
 		.max_containers = config_of(agent)->max_containers,
 		.bpffs_dir = PINFOLD_BPFFS_DIR,
 		.load_later = true,
+		.pool = agent->pool,
 		.identity = PINFOLD_VERSION " " PINFOLD_REVISION,
 		.runtime_dir_fd = agent->instance.dir_fd,
 	};
@@ -610,9 +657,11 @@ static int open_loop(struct agent *agent)
 	if (r >= 0 && agent->pool)
 		r = sd_event_add_io(agent->event, &agent->work, worker_pool_fd(agent->pool),
 				    EPOLLIN, on_work, agent);
-	/* Fed by this loop and by nothing else: no thread may vouch for it. */
+	/* What has ended is taken before the tick tells what waits. */
+	if (r >= 0 && agent->pool)
+		r = sd_event_source_set_priority(agent->work, SD_EVENT_PRIORITY_IMPORTANT);
 	if (r >= 0)
-		r = sd_event_set_watchdog(agent->event, true);
+		r = open_watchdog(agent);
 	return r < 0 ? log_err(r, "event loop") : 0;
 }
 
@@ -623,8 +672,8 @@ static int start_sources(struct agent *agent)
 
 	if (!*directory)
 		return 0;
-	r = manifests_new(agent->event, directory, controller_source_sink(agent->controller),
-			  &agent->manifests);
+	r = manifests_new(agent->event, agent->pool, directory,
+			  controller_source_sink(agent->controller), &agent->manifests);
 	if (r)
 		return log_err(r, "source: cannot watch the manifests directory %s", directory);
 	return manifests_scan(agent->manifests);
@@ -665,7 +714,7 @@ static int check_config(struct agent *agent)
 
 static int dry_run(struct agent *agent)
 {
-	cleanup_text struct text out = {0};
+	struct text out cleanup_text = {0};
 	int r;
 
 	if (read_machine(agent) || read_identity(agent))
@@ -726,7 +775,7 @@ static int uninstall(struct agent *agent)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	r = kernel_side_remove(PINFOLD_BPFFS_DIR);
 	if (r)
-		log_warn(r, "uninstall: what is pinned below %s stays", PINFOLD_BPFFS_DIR);
+		log_warn(r, "uninstall: the pins below %s remain", PINFOLD_BPFFS_DIR);
 	if (open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config->state_directory);
@@ -734,17 +783,17 @@ static int uninstall(struct agent *agent)
 	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
 			     &nr_left, error);
 	if (r) {
-		log_err(0, "uninstall: %s; the state stays for another try", error);
+		log_err(0, "uninstall: %s; the state is kept for another attempt", error);
 		return EXIT_OTHER;
 	}
 	if (nr_left)
 		log_warn(0,
-			 "uninstall: %u cgroups, and the controllers they use, stay until their "
-			 "processes end",
-			 nr_left);
+			 "uninstall: the processes of %u cgroup%s are still running; the cgroups "
+			 "and the controllers they use remain until these end",
+			 nr_left, nr_left == 1 ? "" : "s");
 	store_remove(&agent->store, config->state_directory, nr_left && has_originals);
 	instance_remove(&agent->instance, config->runtime_directory);
-	log_info("uninstalled; %s and the pods' manifests are yours and stay",
+	log_info("uninstalled; %s and the pods' manifests were left in place",
 		 agent->options.config_file);
 	return EXIT_DONE;
 }
@@ -762,7 +811,7 @@ static int serve(struct agent *agent)
 		return EXIT_CONFIG;
 	r = worker_pool_new(WORKER_THREADS, &agent->pool);
 	if (r) {
-		log_err(r, "cannot make the pool of threads");
+		log_err(r, "cannot create the pool of threads");
 		return EXIT_OTHER;
 	}
 	worker_pool_set_grace(agent->pool, START_GRACE_NS);
@@ -790,7 +839,7 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	if (start_sources(agent) || start_server(agent))
 		return EXIT_OTHER;
-	sd_notify(0, "READY=1");
+	tell_ready(agent);
 	tell_status(agent);
 	r = sd_event_loop(agent->event);
 	return r < 0 ? EXIT_OTHER : r;
@@ -801,9 +850,8 @@ static void take_down(struct agent *agent, int status)
 	server_close(agent->server);
 	/* What a thread in the kernel uses must stay until the process ends. */
 	if (worker_pool_free(agent->pool) > 0) {
-		log_warn(0,
-			 "stopping while operations wait in the kernel; the process ends when they "
-			 "return");
+		log_warn(0, "stopping while operations wait in the kernel; the process exits when "
+			    "they return");
 		_exit(status);
 	}
 	manifests_free(agent->manifests);
@@ -815,6 +863,7 @@ static void take_down(struct agent *agent, int status)
 	sd_event_source_unref(agent->wake);
 	sd_event_source_unref(agent->tick);
 	sd_event_source_unref(agent->work);
+	sd_event_source_unref(agent->watchdog);
 	sd_event_source_unref(agent->sigterm);
 	sd_event_source_unref(agent->sigint);
 	sd_event_source_unref(agent->sighup);
@@ -836,7 +885,9 @@ int main(int argc, char **argv)
 	if (parse_options(argc, argv, &agent.options, &status))
 		return status;
 	if (log_level_parse(agent.options.log_level, &level)) {
-		fprintf(stderr, "pinfoldd: --log-level '%s' is none of err, warn, info, debug\n",
+		fprintf(stderr,
+			"pinfoldd: invalid --log-level '%s': expected err, warn, info or "
+			"debug\n",
 			agent.options.log_level);
 		return EXIT_USAGE;
 	}
@@ -846,16 +897,16 @@ int main(int argc, char **argv)
 		if (agent.options.task != TASK_UNINSTALL)
 			return EXIT_CONFIG;
 		config_default(&agent.settings[0].config);
-		log_warn(0, "uninstall: the usual directories are taken; what lies in others that "
-			    "the configuration named stays");
+		log_warn(0, "uninstall: using the default directories; files in other "
+			    "directories that the configuration named remain");
 	}
 	if (agent.options.task == TASK_CHECK_CONFIG) {
 		status = check_config(&agent);
 	} else if (agent.options.task == TASK_DRY_RUN) {
 		status = dry_run(&agent);
 	} else if (geteuid() != 0) {
-		log_err(0, "pinfoldd needs root: it writes cgroups and loads BPF programs; try "
-			   "--dry-run, or `pinfold simulate`, which need none");
+		log_err(0, "pinfoldd needs root to write cgroups and load BPF programs; run it "
+			   "as root, or use --dry-run or 'pinfold simulate', which do not need it");
 		status = EXIT_NOT_ROOT;
 	} else {
 		status = agent.options.task == TASK_UNINSTALL ? uninstall(&agent) : serve(&agent);

@@ -123,9 +123,9 @@ struct guard_config {
 	__u64 generation;
 	__u64 expiry_ns; /* no heartbeat for so long: enforce becomes audit; 0 = never */
 	union {
-		__u32 modes[4]; /* enum guard_mode by enum aspect; programs mask the index with 3 */
+		__u32 modes[4]; /* for programs, which mask the index with 3 for the verifier */
 		struct {
-			__u32 aspect_modes[ASPECT_NR];
+			__u32 aspect_modes[ASPECT_NR]; /* enum guard_mode by enum aspect */
 			/*
 			 * 0, or GUARD_RELEASED and the modes an operator's release took away. Between
 			 * inspector and agent; programs do not look. The word was 0 in every policy
@@ -238,7 +238,7 @@ ABI_ASSERT(struct event_budget, 16, suppressed, 12);
 enum event_counter {
 	EVENTS_SENT,
 	EVENTS_SUPPRESSED, /* over the budget of their cgroup */
-	EVENTS_LOST,	   /* the ring buffer was full */
+	EVENTS_LOST,	   /* the ring buffer was full, or no memory to follow a clone3 */
 	EVENTS_NR,
 };
 
@@ -246,7 +246,7 @@ enum event_counter {
 
 /*
  * map `watch_masks`: the protected CPUs, then the online CPUs, each as many words
- * as the possible CPUs need. map `slot_masks`: a container's CPUs, index
+ * as the possible CPUs need. map `slot_masks`, mmapable: a container's CPUs, index
  * slot * words + word. Both in the order of the kernel's cpumask.
  */
 
@@ -275,6 +275,11 @@ struct part_meta {
 };
 ABI_ASSERT(struct part_meta, 16, digest, 8);
 
+/*
+ * map `turns`: CPU id -> the number of the generation of programs that counts there; behind
+ * the CPUs, the number that was given out last. The same map for every version.
+ */
+
 /* ============================ observe: counters =============================================== */
 /* (section of bpf/observe.bpf.c) */
 
@@ -287,8 +292,7 @@ ABI_ASSERT(struct part_meta, 16, digest, 8);
 /*
  * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> one cache line.
  * All times are ns of the run queue clock. Written by that CPU alone, with
- * interrupts off, but for the migrations: these belong to the CPU the task goes
- * to and are added atomically by whichever CPU sends it there.
+ * interrupts off; a migration by the CPU that sends the task away.
  */
 struct observe_counter {
 	__u64 run_ns;
@@ -296,7 +300,7 @@ struct observe_counter {
 	__u64 wait_ns;	       /* runnable and not running, waits that are over */
 	__u64 wait_quota_ns;   /* part of wait_ns: the cgroup or one above was throttled */
 	__u64 switches;	       /* a task of the slot got this CPU */
-	__u64 migrations_core; /* arrived from a CPU of the same last-level cache */
+	__u64 migrations_core; /* of a task to a CPU of the same last-level cache */
 	__u64 migrations_llc;  /* of the same NUMA node, another last-level cache */
 	__u64 migrations_numa; /* of another NUMA node */
 };
@@ -347,15 +351,10 @@ struct observe_slot {
 };
 ABI_ASSERT(struct observe_slot, 32, claims, 24);
 
-/*
- * map `observe_masks`, mmapable: index slot * mask_words + word -> 64 CPUs of the slot's own.
- * map `observe_cgroups`: cgroup id -> slot.
- */
-
-/* The `.bss` of the observer, mmapable: what changes when slots do. */
+/* map `observe_control`, mmapable, one entry: what changes when slots do. */
 struct observe_control {
 	__u32 version;	  /* ABI_VERSION; 0 = not set up */
-	__u32 generation; /* of observe_cgroups and observe_masks; written last */
+	__u32 generation; /* of the slots in `managed` and of `slot_masks`; written last */
 	__u32 levels;	  /* bit n: a cgroup with a slot is at level n */
 	__u32 nr_cpus;	  /* possible CPU ids */
 	__u32 nr_slots;	  /* including slot 0 */

@@ -165,7 +165,7 @@ static double rss_anon_bytes(void)
 static void scrape(void *unused)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 
 	if (faces->metrics(faces->self, false, &page) || page.len < 10000)
 		die("the page of metrics is not whole");

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/align.h"
-#include "core/take.h"
+#include "core/align/align.h"
+#include "core/cpu/take.h"
 
 struct machine {
 	unsigned int nr_cpus, nr_nodes;
@@ -75,7 +75,7 @@ static void call_take(void *arg)
 
 static void bench_packed(const char *name, struct machine machine, unsigned int count, bool uncore)
 {
-	cleanup_topology struct topology *topology = make_topology(machine);
+	struct topology *topology cleanup_topology = make_topology(machine);
 	struct take_case take = {topology, topology->all, count, {.uncore = uncore}, false};
 	char params[128];
 
@@ -105,7 +105,7 @@ static void bench_packed_sizes(void)
 static void bench_distributed(const char *name, struct machine machine, struct cpuset free,
 			      unsigned int count, unsigned int group)
 {
-	cleanup_topology struct topology *topology = make_topology(machine);
+	struct topology *topology cleanup_topology = make_topology(machine);
 	struct take_case take = {topology, topology->all, count, {.group = group}, true};
 	char params[128];
 
@@ -179,7 +179,7 @@ static void bench_improved(const char *name, struct machine machine, struct cpus
 			   unsigned int count, struct take_options options)
 {
 	bool distributed = options.min_nodes || options.by_socket;
-	cleanup_topology struct topology *topology = make_topology(machine);
+	struct topology *topology cleanup_topology = make_topology(machine);
 	struct take_case take = {topology, topology->all, count, options, distributed};
 	char params[128];
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/admit.h"
-#include "core/plan.h"
+#include "core/admit/admit.h"
+#include "core/plan/plan.h"
 
 struct node {
 	struct topology *topology;
@@ -135,7 +135,7 @@ static void bench_admit(const char *name, const char *params, struct node *node,
 struct explain_case {
 	struct node *node;
 	const char *uid;
-	struct account accounts[8];
+	struct trace traces[8];
 };
 
 static void call_explain(void *arg)
@@ -143,9 +143,9 @@ static void call_explain(void *arg)
 	struct explain_case *this = arg;
 	bool is_same;
 
-	if (explain_grant(this->node->ledger, this->uid, this->accounts, &is_same))
+	if (trace_grant(this->node->ledger, this->uid, this->traces, &is_same))
 		die("an explanation is an error");
-	if (!this->accounts[2].is_aligned)
+	if (!this->traces[2].is_aligned)
 		die("an explanation has no hints");
 }
 
@@ -171,7 +171,7 @@ static void call_plan(void *arg)
 	struct group_tree desired = {0};
 	struct plan plan = {0};
 
-	if (plan_desired(this->ledger, &layout, &desired) ||
+	if (plan_desired(this->ledger, &layout, NULL, &desired) ||
 	    plan_make(&desired, &this->observed, &plan))
 		die("a plan is an error");
 	if (!plan.nr_steps)
@@ -190,7 +190,7 @@ static void bench_plan(void)
 	struct node node;
 
 	make_node(1024, 8, 200, policy, &node);
-	if (plan_desired(node.ledger, &layout, &this.observed))
+	if (plan_desired(node.ledger, &layout, NULL, &this.observed))
 		die("no tree");
 	this.ledger = node.ledger;
 	if (admit_pod(node.ledger, spec, &decision) || !decision.admitted)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/admit.h"
+#include "core/admit/admit.h"
 
 #define GIB (UINT64_C(1) << 30)
 

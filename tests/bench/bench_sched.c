@@ -128,7 +128,7 @@ static int attach_observer(struct bench *bench, enum variant variant, struct att
 	const struct observe_setup setup = {.topology = &bench->topology, .max_containers = 1024};
 	const struct observe_group group = {
 		.cgroup_id = bench->cgroup_id, .level = bench->level, .cpus = &bench->topology.all};
-	uint32_t slot, ids[OBSERVE_NR_PROGS];
+	uint32_t slot;
 	int r = observe_open(&setup, &attached->observer);
 
 	if (r || variant == OBSERVE)
@@ -137,8 +137,7 @@ static int attach_observer(struct bench *bench, enum variant variant, struct att
 out:
 	if (r)
 		return r;
-	observe_prog_ids(attached->observer, ids);
-	attached->prog_fd = bpf_prog_get_fd_by_id(ids[0]);
+	attached->prog_fd = bpf_prog_get_fd_by_id(observe_part(attached->observer)->programs[0].id);
 	return attached->prog_fd < 0 ? -errno : 0;
 }
 

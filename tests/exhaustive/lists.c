@@ -19,7 +19,7 @@ static const char alphabet[] = {'0', '1', '9', ',', '-', ' ', '\n'};
 enum kind { DIGIT, COMMA, DASH, BLANK, NEWLINE, KIND_NR };
 
 enum state {
-	START,	/* nothing yet, or blanks */
+	START,	/* nothing or only blanks so far */
 	BEFORE, /* after a comma */
 	FIRST,	/* in the only or lower id */
 	DASHED, /* after the dash */
@@ -81,7 +81,7 @@ static enum kind kind_of(char c)
 	}
 }
 
-/* What a text means. Ids have at most MAX_LENGTH digits, so nothing overflows. */
+/* The meaning of a text. Ids have at most MAX_LENGTH digits, so nothing overflows. */
 struct meaning {
 	bool is_list;	/* of the grammar */
 	bool descends;	/* a range that does */
@@ -131,7 +131,7 @@ static bool is_error_lawful(const struct meaning *meaning, int r)
 {
 	if (r == -ERANGE)
 		return meaning->too_large;
-	/* A range that ends where the text goes wrong is a wrong text, whatever its ids. */
+	/* A range that ends at an invalid character makes the text invalid, whatever its ids. */
 	return r == -EINVAL && (!meaning->is_list || meaning->descends);
 }
 
@@ -155,7 +155,7 @@ static bool has_all(const struct meaning *meaning, const struct cpuset *set)
 	return cpuset_count(set) == nr;
 }
 
-/* Ascending, ranges of two and more with a dash, nothing else: what reads the same has one form. */
+/* Ascending, ranges of two or more ids with a dash: equal sets have exactly one form. */
 static bool is_written_back(const struct cpuset *set)
 {
 	char text[64], again[64];

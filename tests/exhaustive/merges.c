@@ -17,7 +17,7 @@
 
 static struct hint hints[NR_HINTS(MAX_NODES)];
 
-/* Far from regular, so that ties in width are settled by distance. */
+/* Irregular distances, so that they break ties between sets of equal size. */
 static const uint32_t distances[MAX_NODES * MAX_NODES] = {10, 21, 15, 30, 21, 10, 28, 12,
 							  15, 28, 10, 17, 30, 12, 17, 10};
 
@@ -60,7 +60,7 @@ static void compare(struct align_problem *problem, struct tally *tally)
 	}
 }
 
-/* All choices of the remaining lists; a list is a set of hints, in their order. */
+/* All choices for the remaining lists; a list is a set of hints in their order. */
 static void choose_lists(struct align_problem *problem, struct hint_list *lists, uint32_t nr_lists,
 			 unsigned int most_hints, struct tally *tally)
 {
@@ -73,7 +73,7 @@ static void choose_lists(struct align_problem *problem, struct hint_list *lists,
 		return;
 	}
 	problem->nr_lists++;
-	/* Sets in lexical order: append the next hint, else advance the last one. */
+	/* Sets in lexicographic order: append the next hint, or advance the last one. */
 	for (;;) {
 		unsigned int next = nr ? picked[nr - 1] + 1 : 0;
 

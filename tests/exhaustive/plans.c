@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
 /*
- * Every plan of a small world: 3 containers on 4 CPUs, from every state to every
- * lawful one, played step by step and judged by a search over all orders of all
- * writes. The judge knows the model of plan.h and nothing of the planner: a
- * meeting is a CPU on which two containers are that must be apart, an order is
- * better when it adds fewer meetings, then when it is shorter.
+ * Checks every plan for 3 containers on 4 CPUs, from every state to every valid one. Each
+ * plan is applied step by step and compared with a search over all orders of all writes.
+ * The search uses only the model in plan.h: a conflict is a CPU that two containers have
+ * although they are apart; an order is better if it adds fewer conflicts, and then if it
+ * is shorter.
  *
- * From lawful states, and from drifted ones in which anybody may be anywhere or
- * without a list. Without a root there are no CPUs but those in sight; below a
- * root of all CPUs there may be free ones that nobody has or gets.
+ * Initial states are valid ones, and drifted ones in which any container may have any
+ * CPUs or no list. Without a root, only the CPUs of containers exist; below a root with
+ * all CPUs, there may be free CPUs that no container has or gets.
  *
- * Usage: plans [CPUS [all]]: 3 to 5 CPUs; "all" plays drifted states below a
- * root, too. A build with -DNR_CONTAINERS=4 takes some minutes.
+ * Usage: plans [CPUS [all]]: 3 to 5 CPUs; "all" also covers drifted states below a root.
+ * A build with -DNR_CONTAINERS=4 takes some minutes.
  */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "verdict.h"
 
 #ifndef NR_CONTAINERS
@@ -27,18 +27,18 @@
 #define MAX_CPUS   5
 #define MAX_SETS   (1 << MAX_CPUS)
 #define MAX_STATES (1 << MAX_CPUS * NR_CONTAINERS)
-/* Cost of an order: meetings it adds, then writes. */
+/* The cost of an order: conflicts that it adds, then writes. */
 #define ONE_MEETING 64
 #define MAX_COST    (16 * ONE_MEETING)
 
 static unsigned int nr_cpus = 4, nr_sets;
 static char texts[MAX_SETS][16];
 
-/* What is desired, and who must be apart. Sets are masks of CPUs, 0 = no list. */
+/* The desired state, and which containers are apart. Sets are masks of CPUs, 0 = no list. */
 struct world {
 	unsigned int target[NR_CONTAINERS];
 	bool is_exclusive[NR_CONTAINERS];
-	unsigned int room; /* CPUs on which a container may be on the way */
+	unsigned int room; /* CPUs that a container may use in between */
 	bool has_root;
 };
 
@@ -46,8 +46,8 @@ struct state {
 	unsigned int cpus[NR_CONTAINERS];
 };
 
-/* The CPUs on which two meet, MAX_CPUS bits for each pair. */
-static uint64_t meetings(const struct world *world, const struct state *state)
+/* The CPUs on which two containers conflict, MAX_CPUS bits per pair. */
+static uint64_t conflicts(const struct world *world, const struct state *state)
 {
 	uint64_t bits = 0;
 
@@ -100,7 +100,7 @@ static unsigned int all_of(const struct state *state)
 
 /* --- the judge: the cheapest order from every state, searched backwards from the end ----------- */
 
-/* From every state: to the end, and to the first state without a meeting. */
+/* The costs from every state to the final state, and to the first state without a conflict. */
 static uint16_t cost[MAX_STATES], relief[MAX_STATES];
 static uint32_t *buckets[MAX_COST];
 static uint32_t nr_in[MAX_COST], room_in[MAX_COST];
@@ -119,15 +119,15 @@ static void reach(uint16_t *reached, unsigned int index, unsigned int at)
 	buckets[at][nr_in[at]++] = index;
 }
 
-/* Every state that one write of container `who` turns into `state`. */
+/* Every state from which one write of container `who` leads to `state`. */
 static void reach_back(const struct world *world, uint16_t *reached, const struct state *state,
 		       unsigned int who, unsigned int at)
 {
-	uint64_t after = meetings(world, state);
+	uint64_t after = conflicts(world, state);
 	struct state before = *state;
 
 	for (before.cpus[who] = 0; before.cpus[who] < nr_sets; before.cpus[who]++) {
-		unsigned int added = nr_added(meetings(world, &before), after);
+		unsigned int added = nr_added(conflicts(world, &before), after);
 
 		if (!(before.cpus[who] & ~world->room))
 			reach(reached, index_of(&before), at + added * ONE_MEETING + 1);
@@ -168,7 +168,7 @@ static void search_relief(const struct world *world)
 	for (unsigned int index = 0; index < nr_states(); index++) {
 		struct state state = state_at(index);
 
-		if (!(all_of(&state) & ~world->room) && !meetings(world, &state))
+		if (!(all_of(&state) & ~world->room) && !conflicts(world, &state))
 			reach(relief, index, 0);
 	}
 	search_back(world, relief);
@@ -193,7 +193,7 @@ static void fill_group(struct group *group, enum group_role role, const char *pa
 	group->files[GROUP_CPUSET_CPUS] = cpus ? texts[cpus] : NULL;
 }
 
-/* The trees borrow the texts; they are never freed. */
+/* The trees borrow the texts, which are never freed. */
 static void fill_tree(const struct world *world, const unsigned int *cpus, struct group *groups,
 		      struct group_tree *ret_tree)
 {
@@ -253,7 +253,7 @@ static void play(const struct world *world, const struct state *start, struct ta
 		abort();
 	for (uint32_t i = 0; i < plan.nr_steps; i++) {
 		const struct step *step = &plan.steps[i];
-		uint64_t before = meetings(world, &state);
+		uint64_t before = conflicts(world, &state);
 		unsigned int cpus = step->value ? mask_of(step->value) : nr_sets;
 
 		if (step->kind != STEP_WRITE || step->file != GROUP_CPUSET_CPUS || !cpus ||
@@ -262,7 +262,7 @@ static void play(const struct world *world, const struct state *start, struct ta
 			break;
 		}
 		state.cpus[step->path[2] - 'a'] = cpus;
-		added += nr_added(before, meetings(world, &state));
+		added += nr_added(before, conflicts(world, &state));
 		free_after += before != 0;
 	}
 	if (is_stray || memcmp(state.cpus, world->target, sizeof(state.cpus)))
@@ -275,8 +275,8 @@ static void play(const struct world *world, const struct state *start, struct ta
 	tally->forced += best >= ONE_MEETING;
 	tally->writes += plan.nr_steps;
 	tally->shortest += best % ONE_MEETING;
-	tally->drifted += meetings(world, start) != 0;
-	if (meetings(world, start)) {
+	tally->drifted += conflicts(world, start) != 0;
+	if (conflicts(world, start)) {
 		tally->met_steps += free_after;
 		tally->relief += relief[index_of(start)];
 		if (free_after > relief[index_of(start)] + tally->latest_relief) {
@@ -306,7 +306,7 @@ static bool is_lawful(const struct world *world, const struct state *state)
 			return false;
 		shared = state->cpus[i];
 	}
-	return !meetings(world, state);
+	return !conflicts(world, state);
 }
 
 enum starts { START_LAWFUL, START_DRIFTED };
@@ -337,7 +337,7 @@ static void play_world(const struct world *world, enum starts starts, struct tal
 	}
 }
 
-/* Without a root, a container may be where one of them was or will be, and nowhere else. */
+/* Without a root, a container may only use CPUs that some container has or will have. */
 static void play_targets(struct world *world, enum starts starts, struct tally *tally)
 {
 	unsigned int targets = targets_of(world);
@@ -366,8 +366,8 @@ static void play_all(const char *name, enum starts starts, bool has_root)
 			play_targets(&world, starts, &tally);
 		}
 	}
-	printf("# %s: %llu plans, %llu must meet, %llu writes where %llu do, at most %u more; "
-	       "%llu start with meetings and end them after %llu writes where %llu do, at "
+	printf("# %s: %llu plans, %llu must add a conflict, %llu writes where %llu do, at most %u more; "
+	       "%llu start with conflicts and end them after %llu writes where %llu do, at "
 	       "most %u later\n",
 	       name, (unsigned long long)tally.plans, (unsigned long long)tally.forced,
 	       (unsigned long long)tally.writes, (unsigned long long)tally.shortest,
@@ -375,9 +375,9 @@ static void play_all(const char *name, enum starts starts, bool has_root)
 	       (unsigned long long)tally.met_steps, (unsigned long long)tally.relief,
 	       tally.latest_relief);
 	verdict(tally.plans > 0 && !tally.stray && !tally.avoidable,
-		"%s: %llu avoidable meetings, %llu plans that stray", name,
+		"%s: %llu avoidable conflicts, %llu plans that stray", name,
 		(unsigned long long)tally.avoidable, (unsigned long long)tally.stray);
-	/* With 4 containers there are two circles at once, and each is opened for itself. */
+	/* With 4 containers there may be two cycles at once, and each is broken separately. */
 	if (NR_CONTAINERS == 3 && nr_cpus <= 4)
 		verdict(!tally.excessive &&
 				tally.longest_detour <= (starts == START_LAWFUL ? 1 : 4) &&

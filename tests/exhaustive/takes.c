@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/take.h"
+#include "core/cpu/take.h"
 #include "verdict.h"
 
 #define MAX_CPUS 6
@@ -40,7 +40,7 @@ static unsigned int count(unsigned int mask)
 
 /* --- the packed rule, once more --------------------------------------------------------------- */
 
-/* Groups of a level in the order in which a take looks at them, a list of ids. */
+/* The groups of a level as a list of ids, in the order in which a take visits them. */
 struct order {
 	unsigned int nr, ids[MAX_CPUS * MAX_CPUS];
 };
@@ -58,7 +58,7 @@ static void append(const struct machine *machine, enum level level, unsigned int
 	}
 }
 
-/* The outer of node and socket is the one there are at least as few of; sockets win a tie. */
+/* Of node and socket, the level with fewer members is the outer one; sockets win a tie. */
 static void levels_of(const struct machine *machine, enum level *outer, enum level *inner)
 {
 	bool nodes_first = machine->nr[SOCKET] >= machine->nr[NODE];
@@ -77,7 +77,9 @@ static struct order order_of(const struct machine *machine, enum level level, un
 		append(machine, level, free, free, &result);
 		return result;
 	}
-	over = level == inner ? outer : level == UNCORE ? NODE : inner;
+	over = level == UNCORE ? NODE : inner;
+	if (level == inner)
+		over = outer;
 	above = order_of(machine, over, free);
 	for (unsigned int i = 0; i < above.nr; i++)
 		append(machine, level, free, machine->cpus[over][above.ids[i]], &result);
@@ -107,7 +109,7 @@ static void take_whole(const struct machine *machine, enum level level, struct p
 	}
 }
 
-/* The lowest cores of a cache, if they hit the need exactly or but for one odd sibling. */
+/* The lowest cores of a cache, if they match the need exactly or except for one sibling. */
 static bool take_part(const struct machine *machine, unsigned int uncore, struct progress *progress)
 {
 	unsigned int per_core = machine->nr_cpus / machine->nr[CORE], some = 0, left;
@@ -131,7 +133,7 @@ static bool take_part(const struct machine *machine, unsigned int uncore, struct
 
 static void take_uncores(const struct machine *machine, struct progress *progress)
 {
-	/* The order is that of the step's start, also for what follows whole caches. */
+	/* The order is that at the start of the step, also for what follows whole caches. */
 	struct order order = order_of(machine, UNCORE, progress->free);
 
 	if (progress->need >= machine->nr_cpus / machine->nr[UNCORE])
@@ -205,7 +207,7 @@ static void show(const struct machine *machine, unsigned int free, unsigned int 
 	printf("\n");
 }
 
-/* Exactly so many, all of them free. */
+/* Exactly this many CPUs, all of them free. */
 static bool is_lawful(unsigned int free, unsigned int need, unsigned int got)
 {
 	return !(got & ~free) && count(got) == need;
@@ -246,7 +248,7 @@ static void play_packed(const struct machine *machine, const struct topology *to
 
 /* --- distributed ------------------------------------------------------------------------------ */
 
-/* Sum of squares of what is left on each node: least where the machine is left most even. */
+/* The sum of squares of the CPUs left on each node; minimal if they are balanced best. */
 static unsigned int unevenness(const struct machine *machine, unsigned int left)
 {
 	unsigned int sum = 0;
@@ -259,7 +261,7 @@ static unsigned int unevenness(const struct machine *machine, unsigned int left)
 	return sum;
 }
 
-/* Does each node of `nodes` give `share` or one group more, in groups, and no other any? */
+/* Does each node of `nodes` supply `share` CPUs or one more group, and no other node any? */
 static bool is_even(const struct machine *machine, unsigned int nodes, unsigned int share,
 		    unsigned int group, unsigned int cpus)
 {
@@ -302,7 +304,7 @@ static bool is_packed_inside(const struct machine *machine, unsigned int free, u
 	for (unsigned int node = 0; node < machine->nr[NODE]; node++) {
 		unsigned int cpus = machine->cpus[NODE][node], nr = count(got & cpus);
 
-		/* Group by group, which is not always the same as all at once. */
+		/* Group by group, which is not always the same as taking all at once. */
 		if (nr && group >= nr &&
 		    packed_by_rule(machine, free & cpus, nr, false, false) != (got & cpus))
 			return false;
@@ -310,7 +312,7 @@ static bool is_packed_inside(const struct machine *machine, unsigned int free, u
 	return true;
 }
 
-/* What cannot be distributed is packed. */
+/* A request that cannot be distributed is packed. */
 static void judge_packed(const struct machine *machine, unsigned int free, unsigned int need,
 			 unsigned int got, struct tally *tally)
 {
@@ -326,7 +328,7 @@ static void judge_distributed(const struct machine *machine, unsigned int free, 
 			      unsigned int group, unsigned int got, struct tally *tally)
 {
 	unsigned int nr_groups = need / group;
-	/* As few nodes as would do if all were alike: that is the kubelet's measure. */
+	/* The smallest number of nodes that would suffice if all were alike, as in the kubelet. */
 	unsigned int all_groups = (machine->nr_cpus + group - 1) / group;
 	unsigned int per_node = (all_groups + machine->nr[NODE] - 1) / machine->nr[NODE];
 
@@ -404,7 +406,7 @@ static void play_machine(struct machine *machine, struct tally *tally)
 	}
 }
 
-/* Every way to put the groups of the level below into groups of this one, then the next level. */
+/* Try every way to combine the groups of the level below, then continue with the next level. */
 static uint64_t group_level(struct machine *machine, enum level level, unsigned int cpu,
 			    struct tally *tally)
 {
@@ -418,7 +420,7 @@ static uint64_t group_level(struct machine *machine, enum level level, unsigned 
 		machine->nr[level] = 0;
 	if (cpu == machine->nr_cpus)
 		return group_level(machine, level + 1, 0, tally);
-	/* A group of the level below stays together. */
+	/* A group of the level below is not split. */
 	for (unsigned int other = 0; level > CORE && other < cpu; other++) {
 		if (machine->group_of[level - 1][other] != machine->group_of[level - 1][cpu])
 			continue;

@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) static inline void verdict(bool good, cons
 	nr_failed += !good;
 }
 
-/* Prints how many there were; returns the exit status. */
+/* Print the number of results. Returns the exit status. */
 static inline int verdicts(void)
 {
 	printf("1..%u\n", nr_verdicts);

@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	cleanup_answer struct answer_text answer = {0};
+	struct answer_text answer cleanup_answer = {0};
 	int pair[2];
 	int r;
 

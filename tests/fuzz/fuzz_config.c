@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
+// LIBS: kubelet format core lib
 // COVERS: user/format/config.c
 // COVERS: user/format/config_types.c
-// COVERS: user/format/config_kubelet.c
+// COVERS: user/format/config_policy.c
 /*
  * The configuration: what is accepted renders, reads back and renders the same;
  * what is refused has a sentence and changes nothing.
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/config.h"
+#include "kubelet/config.h"
 #include "fuzz.h"
 
 static char *render(const struct config *config, enum emit_style style)
@@ -59,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct format_error error = {0};
 
 	config_default(&config);
-	config_import_kubelet((const char *)data, size, &error, &config);
+	kubelet_config_import((const char *)data, size, &error, &config);
 	config_default(&config);
 	memcpy(&before, &config, sizeof(before));
 	memset(&error, 0, sizeof(error));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: format core lib
 // COVERS: tools/dispatch.c
+// COVERS: tools/help.c
 // COVERS: tools/ref.c
 /*
  * The inspector's words: from a line to one command of one object, or one
@@ -11,8 +12,10 @@
 
 static int print_nothing(const char *string, FILE *file);
 #define fputs print_nothing
-#include "../../tools/dispatch.c"
+#include "../../tools/help.c"
 #undef fputs
+#include "../../tools/dispatch.c"
+#include "../../tools/cmd_help.c"
 #include "../../tools/ref.c"
 #include "../../tools/words.c"
 #include "fuzz.h"
@@ -39,6 +42,11 @@ int out_fail(struct session *session, enum status status, const char *format, ..
 	return (int)status;
 }
 
+int unexpected(struct session *session, const char *word, const char *expected)
+{
+	return out_fail(session, STATUS_USAGE, "%s: %s", word, expected);
+}
+
 int out_null(struct session *session)
 {
 	return STATUS_DONE;
@@ -51,7 +59,10 @@ int out_no_memory(struct session *session)
 
 static bool keep_pod(struct json_object *item, const void *ref)
 {
-	return ref_matches(ref, item, "name");
+	struct view_pod row;
+
+	object_read(&view_pod_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.name);
 }
 
 static int run_show(struct session *session, int argc, char **argv)
@@ -113,10 +124,17 @@ NOUN(schema, 0, false);
 NOUN(version, 0, false);
 NOUN(batch, 0, false);
 
+static const struct noun *const nouns[] = {
+	&noun_node,  &noun_cpu,	    &noun_pod,	  &noun_container, &noun_policy,   &noun_drift,
+	&noun_event, &noun_feature, &noun_prog,	  &noun_state,	   &noun_simulate, &noun_run,
+	&noun_guard, &noun_metrics, &noun_schema, &noun_version,   &noun_batch,	   &noun_help,
+	NULL,
+};
+
 /* The first byte: which options were given; the rest: the line. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct session session = {0};
+	struct session session = {.nouns = nouns};
 	char *words[MAX_WORDS + 1];
 	char *text;
 	int nr, status;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
-// COVERS: user/format/kubelet_memory.c
-// COVERS: user/format/kubelet_memory_read.c
+// LIBS: kubelet format core lib
+// COVERS: user/kubelet/memory_state.c
+// COVERS: user/kubelet/memory_state_read.c
 /* The kubelet's memory state file: what is accepted can be written and read again, the same. */
 #include <string.h>
 
-#include "format/kubelet_memory.h"
+#include "kubelet/memory_state.h"
 #include "fuzz.h"
 
 static void check_written(const struct kubelet_memory_state *state,
 			  enum kubelet_memory_layout layout)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state again = {0};
-	cleanup_free char *text = NULL, *twice = NULL;
+	struct kubelet_memory_state again cleanup_kubelet_memory_state = {0};
+	char *text cleanup_free = NULL, *twice cleanup_free = NULL;
 	enum kubelet_fault fault;
 	char error[256];
 
@@ -28,7 +28,7 @@ static void check_written(const struct kubelet_memory_state *state,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
+	struct kubelet_memory_state state cleanup_kubelet_memory_state = {0};
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
 	char error[256] = "";
 	int r = kubelet_memory_state_read((const char *)data, size, "Static", &state, &fault, error,

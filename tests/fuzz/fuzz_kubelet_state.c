@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
-// COVERS: user/format/kubelet_state.c
-// COVERS: user/format/kubelet_file.c
+// LIBS: kubelet format core lib
+// COVERS: user/kubelet/cpu_state.c
+// COVERS: user/kubelet/state_file.c
 /* The kubelet's CPU state file: what is accepted can be written and read again, the same. */
 #include <string.h>
 
-#include "format/kubelet_state.h"
+#include "kubelet/cpu_state.h"
 #include "fuzz.h"
 
 static void check_written(const struct kubelet_cpu_state *state, int pod_level)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state again = {0};
-	cleanup_free char *text = NULL;
+	struct kubelet_cpu_state again cleanup_kubelet_cpu_state = {0};
+	char *text cleanup_free = NULL;
 	enum kubelet_fault fault;
 	char error[256];
 
@@ -26,7 +26,7 @@ static void check_written(const struct kubelet_cpu_state *state, int pod_level)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (int pod_level = 0; pod_level <= 1; pod_level++) {
-		cleanup_kubelet_cpu_state struct kubelet_cpu_state state = {0};
+		struct kubelet_cpu_state state cleanup_kubelet_cpu_state = {0};
 		enum kubelet_fault fault = KUBELET_FAULT_NONE;
 		char error[256] = "";
 		int r = kubelet_cpu_state_read((const char *)data, size, pod_level, "static",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: ctl format core lib
 // COVERS: user/ctl/command.c
-// COVERS: user/ctl/report.c:report_query
+// COVERS: user/ctl/report.c:ctl_query
 /*
  * Requests of the API: the first line is the path after /v1/, the rest the body,
  * no body = GET. Whatever is asked, the answer is whole, the ledger as it was.

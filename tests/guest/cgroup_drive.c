@@ -80,7 +80,7 @@ static void test_watch(pid_t pid, int pidfd)
 	sd_event *event = NULL;
 
 	check(sd_event_new(&event) >= 0 && groups_watch(groups, event, &sink) == 0, "a watch");
-	check(port.observe(port.self, &tree) == 0 && port.rewatch(port.self, &tree) == 0,
+	check(port.read_tree(port.self, &tree) == 0 && port.rewatch(port.self, &tree) == 0,
 	      "watches the tree");
 	check(port.rewatch(port.self, &tree) == 0, "and again");
 	expect_change(second, "cpuset.cpus");
@@ -230,7 +230,7 @@ static void drive_cgroupfs(void)
 	before = groups_originals(witness);
 	check(before->nr == 1 && !strcmp(before->items[0].value, enabled_before),
 	      "the controllers enabled before us are remembered ('%s')", enabled_before);
-	check(port.observe(port.self, &tree) == -ENOENT, "there is no workload root yet");
+	check(port.read_tree(port.self, &tree) == -ENOENT, "there is no workload root yet");
 	test_outsiders();
 	build_tree();
 	check_files();

@@ -282,7 +282,7 @@ static inline void test_plan_settles(void)
 	want(&desired, GROUP_POD, pod, both);
 	want(&desired, GROUP_CONTAINER, first, a);
 	want(&desired, GROUP_CONTAINER, second, b);
-	check(port.observe(port.self, &observed) == 0 &&
+	check(port.read_tree(port.self, &observed) == 0 &&
 		      plan_make(&desired, &observed, &plan) == 0 && plan.nr_steps == 0,
 	      "nothing is left to do (%u steps)", plan.nr_steps);
 	for (uint32_t i = 0; i < plan.nr_steps; i++)
@@ -386,7 +386,7 @@ static inline void test_populated(pid_t pid)
 	      "the id leads back to the path (%s)", found);
 	check(port.path_of(port.self, 999999999, found, sizeof(found)) == -ENOENT,
 	      "an id that is nobody's leads nowhere");
-	check(port.observe(port.self, &tree) == 0, "the tree is read");
+	check(port.read_tree(port.self, &tree) == 0, "the tree is read");
 	group = group_tree_find(&tree, first);
 	check(group && group->populated && group->role == GROUP_CONTAINER &&
 		      !strcmp(group->files[GROUP_CPUSET_CPUS], "4-7"),
@@ -408,7 +408,7 @@ static inline void test_inner_groups(pid_t pid)
 	check(mkdir(path, 0755) == 0, "the workload makes a group of its own");
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	check(write_by_hand(inner, "cgroup.procs", text) == 0, "and moves into it");
-	check(port.observe(port.self, &tree) == 0 && tree.nr_groups == 4,
+	check(port.read_tree(port.self, &tree) == 0 && tree.nr_groups == 4,
 	      "it is not ours to observe");
 	check(lists_pid(first, pid), "its process is still listed with a");
 }

@@ -78,7 +78,7 @@ static void test_noted(void)
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	const struct group *group;
 
-	check(port.observe(port.self, &tree) == 0 && tree.nr_groups == 4,
+	check(port.read_tree(port.self, &tree) == 0 && tree.nr_groups == 4,
 	      "the tree has four groups");
 	group = group_tree_find(&tree, first);
 	check(group && !group->populated && group->files[GROUP_CPUSET_CPUS] &&

@@ -19,7 +19,6 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,7 +39,10 @@ static int answer(int failed)
 {
 	const char *name = strerrorname_np(errno);
 
-	printf("%s\n", !failed ? "ok" : name ? name : "unknown");
+	if (failed)
+		printf("%s\n", name ? name : "unknown");
+	else
+		printf("ok\n");
 	fflush(stdout);
 	return failed ? 1 : 0;
 }
@@ -318,12 +320,14 @@ static int result_of(struct ring *ring, unsigned nr, uint64_t which, int *ret_re
  * Hold this process at the end of its next system call `number`, until a timer of its
  * ring has long run out: what the timer leaves to do is then done on the way out of that
  * system call, whose number is still in the registers.
+ * The kernel names the call only as it is entered (PTRACE_GET_SYSCALL_INFO, 5.3).
  */
 static int hold_in(long number, int ready[2])
 {
 	pid_t maker = getpid(), tracer;
 	struct timespec longer = {.tv_nsec = 300000000};
-	struct user_regs_struct regs;
+	struct __ptrace_syscall_info info;
+	uint64_t entered = UINT64_MAX;
 	int status;
 
 	if (pipe(ready))
@@ -338,10 +342,14 @@ static int hold_in(long number, int ready[2])
 	    ptrace(PTRACE_SYSCALL, maker, 0, 0) || write(ready[1], "", 1) != 1)
 		_exit(2);
 	while (waitpid(maker, &status, __WALL) == maker && WIFSTOPPED(status)) {
-		if (status >> 8 == (SIGTRAP | 0x80) && !ptrace(PTRACE_GETREGS, maker, 0, &regs) &&
-		    (long)regs.orig_rax == number && (long)regs.rax != -ENOSYS) {
-			nanosleep(&longer, NULL);
-			break;
+		if (status >> 8 == (SIGTRAP | 0x80) &&
+		    ptrace(PTRACE_GET_SYSCALL_INFO, maker, sizeof(info), &info) > 0) {
+			if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+				entered = info.entry.nr;
+			if (info.op == PTRACE_SYSCALL_INFO_EXIT && entered == (uint64_t)number) {
+				nanosleep(&longer, NULL);
+				break;
+			}
 		}
 		ptrace(PTRACE_SYSCALL, maker, 0, 0);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /*
  * The kernel side without a controller: a policy by command, one line each on
  * stdin, "done <errno name or ok>" on stdout after what the command prints.
@@ -45,14 +45,17 @@ static struct {
 	FILE *events;
 } drive;
 
-static void note_event(void *self, const struct kernel_event *event)
+static void note_event(void *self, const struct event_record *event)
 {
+	char detail[ROW_DETAIL_MAX];
+
+	event_detail(event, detail, sizeof(detail));
 	fprintf(self,
 		"kind=%s aspect=%s action=%s pid=%u comm=%s cgroup=%llu target=%llu "
 		"suppressed=%u detail=%s\n",
-		event->kind, event->aspect, event->action, event->pid, event->comm,
-		(unsigned long long)event->cgroup_id, (unsigned long long)event->target_id,
-		event->suppressed, event->detail);
+		event_kind_name(event), aspect_name(event->aspect), action_name(event->action),
+		event->pid, event->comm, (unsigned long long)event->culprit_id,
+		(unsigned long long)event->target_id, event->suppressed, detail);
 	fflush(self);
 }
 
@@ -98,10 +101,12 @@ static int add_group(const char *path, enum managed_scope scope, const char *cpu
 
 static int run_group(char **args)
 {
-	enum managed_scope scope = !strcmp(args[0], "tree")   ? MANAGED_TREE
-				   : !strcmp(args[0], "self") ? MANAGED_SELF
-							      : MANAGED_OVERLAP;
+	enum managed_scope scope = MANAGED_OVERLAP;
 
+	if (!strcmp(args[0], "tree"))
+		scope = MANAGED_TREE;
+	else if (!strcmp(args[0], "self"))
+		scope = MANAGED_SELF;
 	return add_group(args[1], scope, NULL);
 }
 
@@ -129,9 +134,9 @@ static int run_protect(char **args)
 
 static enum enforcement mode_named(const char *name)
 {
-	return !strcmp(name, "enforce") ? ENFORCEMENT_ENFORCE
-	       : !strcmp(name, "audit") ? ENFORCEMENT_AUDIT
-					: ENFORCEMENT_OFF;
+	if (!strcmp(name, "enforce"))
+		return ENFORCEMENT_ENFORCE;
+	return !strcmp(name, "audit") ? ENFORCEMENT_AUDIT : ENFORCEMENT_OFF;
 }
 
 static int run_modes(char **args)
@@ -202,7 +207,7 @@ static int run_sync(char **args)
 
 static int run_status(char **args)
 {
-	static const char *const names[] = {"inactive", "partial", "active"};
+	static const char *const names[] = {"inactive", "partial", "active", "unknown"};
 	struct guard_status status;
 
 	drive.port.guard_status(drive.side, &status);
@@ -219,8 +224,9 @@ static int run_counts(char **args)
 
 	for (uint32_t i = 0; i < nr; i++)
 		printf("hook=%s allowed=%llu audited=%llu denied=%llu\n", counts[i].hook,
-		       (unsigned long long)counts[i].allowed, (unsigned long long)counts[i].audited,
-		       (unsigned long long)counts[i].denied);
+		       (unsigned long long)counts[i].counts[ACTION_ALLOW],
+		       (unsigned long long)counts[i].counts[ACTION_AUDIT],
+		       (unsigned long long)counts[i].counts[ACTION_DENY]);
 	printf("lost=%llu\n", (unsigned long long)drive.port.events_lost(drive.side));
 	return 0;
 }

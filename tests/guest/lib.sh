@@ -116,7 +116,7 @@ until_true()
 # eventually COMMAND...: how long it takes is no promise of anybody's, and the machine may be loaded.
 eventually()
 {
-	until_true 120 "$@"
+	until_true 300 "$@"
 }
 
 # answer_to PATH: asks over HTTP on standard input, a connection; what comes back is in ANSWER. The

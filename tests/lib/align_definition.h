@@ -6,7 +6,7 @@
 #ifndef ALIGN_DEFINITION_H
 #define ALIGN_DEFINITION_H
 
-#include "core/align.h"
+#include "core/align/align.h"
 
 static int count(node_mask_t mask)
 {

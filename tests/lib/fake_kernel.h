@@ -14,6 +14,7 @@ static struct fake_side {
 	/* What a test asks for. */
 	struct guard_status guard;
 	int start_error, enter_error, publish_error, usage_error;
+	int self_test_answer; /* -EINPROGRESS: it goes on until fake_end_self_test */
 
 	/* What happened. */
 	unsigned int nr_starts, nr_entered, nr_published, nr_self_tests, nr_ticks;
@@ -54,7 +55,21 @@ static inline int side_self_test(void *self, const char *test_cgroup)
 {
 	fake_side.nr_self_tests++;
 	snprintf(fake_side.self_test_path, sizeof(fake_side.self_test_path), "%s", test_cgroup);
-	return 0;
+	return fake_side.self_test_answer;
+}
+
+static inline void side_self_test_waits_in(void *self, char *ret_text, size_t size)
+{
+	snprintf(ret_text, size, "fake_fork");
+}
+
+/* The one that goes on has ended; what it found is fake_side.guard. */
+static inline void fake_end_self_test(struct controller *controller)
+{
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+
+	fake_side.self_test_answer = 0;
+	sink->tested(sink->self);
 }
 
 static inline void side_guard_status(void *self, struct guard_status *ret_status)
@@ -121,8 +136,8 @@ static inline uint32_t side_programs(void *self, const struct prog_row **ret_row
 static inline uint32_t side_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	static const struct hook_count counts[] = {
-		{"file_permission", 11, 12, 13},
-		{"task_setaffinity", 21, 22, 23},
+		{"file_permission", {11, 12, 13}},
+		{"task_setaffinity", {21, 22, 23}},
 	};
 
 	*ret_counts = counts;
@@ -139,6 +154,7 @@ static const struct kernel_port fake_side_port = {
 	.enter_actor = side_enter,
 	.publish = side_publish,
 	.self_test = side_self_test,
+	.self_test_waits_in = side_self_test_waits_in,
 	.guard_status = side_guard_status,
 	.usage = side_usage,
 	.tick = side_tick,

@@ -49,7 +49,7 @@ struct fake_world {
 	/* What a test asks for. */
 	int calls_left;	   /* the process dies at 0; negative = never */
 	int check_error;   /* whether the cgroups can be reached */
-	int observe_error; /* what a whole look answers */
+	int read_error;	   /* what a whole look answers */
 	int create_error;  /* what making the cgroup `apply_path` answers */
 	int publish_error; /* what the kernel side answers to a policy */
 	int save_error;	   /* what a save of the state answers; -EPERM: and always will */
@@ -64,7 +64,8 @@ struct fake_world {
 	/* Slow: steps on groups whose path has this in it, of this file; or all of them. */
 	char slow_path[GROUP_PATH_MAX];
 	enum group_file slow_file;
-	bool slow_join, slow_kill, slow_save, slow_look;
+	bool slow_join, slow_kill, slow_save, slow_look, slow_name;
+	uint64_t naming, named; /* the cgroup whose name is looked up, and was */
 	/* What goes on now; one step, one join or kill. */
 	struct step going;
 	char going_value[FAKE_VALUE], joining[GROUP_PATH_MAX], killing[GROUP_PATH_MAX];
@@ -141,7 +142,7 @@ static inline void fake_fill(const struct fake_group *from, struct group *group)
 			group->files[file] = strdup(from->files[file]);
 }
 
-static inline int fake_observe_group(void *self, struct group *group)
+static inline int fake_read_group(void *self, struct group *group)
 {
 	const struct fake_group *from = fake_find(group->path);
 
@@ -152,14 +153,14 @@ static inline int fake_observe_group(void *self, struct group *group)
 	return 0;
 }
 
-static inline int fake_observe_now(struct group_tree *ret_tree)
+static inline int fake_read_now(struct group_tree *ret_tree)
 {
 	struct group_tree tree = {0};
 
 	fake_maybe_die();
 	fake->now_ns += fake->look_ns;
-	if (fake->observe_error)
-		return fake->observe_error;
+	if (fake->read_error)
+		return fake->read_error;
 	if (!fake->nr_groups)
 		return -ENOENT;
 	for (uint32_t i = 0; i < fake->nr_groups; i++) {
@@ -188,7 +189,7 @@ static inline int fake_observe_now(struct group_tree *ret_tree)
 static struct group_tree fake_seen;
 static int fake_seen_result;
 
-static inline int fake_observe(void *self, struct group_tree *ret_tree)
+static inline int fake_read_tree(void *self, struct group_tree *ret_tree)
 {
 	if (fake->look == FAKE_LOOKED) {
 		fake->look = FAKE_NO_LOOK;
@@ -199,10 +200,10 @@ static inline int fake_observe(void *self, struct group_tree *ret_tree)
 	if (fake->look == FAKE_LOOKING)
 		return -EINPROGRESS;
 	if (!fake->slow_look)
-		return fake_observe_now(ret_tree);
+		return fake_read_now(ret_tree);
 	fake->look = FAKE_LOOKING;
 	group_tree_fini(&fake_seen);
-	fake_seen_result = fake_observe_now(&fake_seen);
+	fake_seen_result = fake_read_now(&fake_seen);
 	return -EINPROGRESS;
 }
 
@@ -367,6 +368,7 @@ static inline int fake_status(void *self, const char *path, struct group_status 
 	};
 	cpuset_parse(cpus, strlen(cpus), &ret_status->effective_cpus);
 	memcpy(ret_status->partition, group->files[GROUP_CPUSET_PARTITION], FAKE_VALUE);
+	ret_status->is_root_partition = !strcmp(ret_status->partition, "root");
 	return 0;
 }
 
@@ -446,10 +448,28 @@ static inline int fake_outsiders(void *self, uint32_t *ret_nr, char *ret_scope, 
 
 static inline int fake_path_of(void *self, uint64_t id, char *ret_path, size_t size)
 {
+	if (fake->naming)
+		return -EINPROGRESS;
+	if (fake->slow_name && fake->named != id) {
+		fake->naming = id;
+		return -EINPROGRESS;
+	}
+	fake->named = 0;
 	if (!id || id > FAKE_GROUPS || !*fake->groups[id - 1].path)
 		return -ENOENT;
 	snprintf(ret_path, size, "%s", fake->groups[id - 1].path);
 	return 0;
+}
+
+static inline void fake_end_name(struct controller *controller)
+{
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	if (!fake->naming)
+		abort();
+	fake->named = fake->naming;
+	fake->naming = 0;
+	sink->named(sink->self);
 }
 
 static inline int fake_rewatch(void *self, const struct group_tree *tree)
@@ -525,7 +545,7 @@ static inline uint32_t fake_programs(void *self, const struct prog_row **ret_row
 
 static inline uint32_t fake_hook_counts(void *self, const struct hook_count **ret_counts)
 {
-	static const struct hook_count counts[] = {{"file_permission", 1, 2, 3}};
+	static const struct hook_count counts[] = {{"file_permission", {1, 2, 3}}};
 
 	*ret_counts = counts;
 	return ARRAY_SIZE(counts);
@@ -615,8 +635,8 @@ static const struct loop_port fake_loop = {NULL, fake_wake};
 static const struct groups_port fake_groups = {
 	.layout = fake_layout,
 	.check = fake_check,
-	.observe = fake_observe,
-	.observe_group = fake_observe_group,
+	.read_tree = fake_read_tree,
+	.read_group = fake_read_group,
 	.apply = fake_apply,
 	.status = fake_status,
 	.tasks = fake_tasks,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/topology.h"
+#include "core/topology/topology.h"
 
 /* First line of a file below /sys/devices/system; "" when it is not there. */
 static inline void places_read(const char *name, char *text, size_t size)

@@ -74,7 +74,7 @@ void cover_policy(struct coverage *coverage, const struct shape *shape, const st
 		[OPTION_POD_LEVEL_OFF] = !policy->pod_level_managers,
 	};
 
-	/* What the CPU policy none has options for does not count as tried. */
+	/* Options have no effect under CPU policy none and do not count as covered there. */
 	for (int i = 0; i < OPTION_NR; i++)
 		coverage->option[i] += on[i] &&
 				       (policy->cpu == CPU_POLICY_STATIC || i > OPTION_UNCORE);
@@ -161,7 +161,7 @@ bool coverage_is_enough(const struct coverage *coverage)
 	for (int i = 0; i < COMPATIBILITY_NR; i++)
 		enough &= is_at_least(compatibility_name(i), coverage->compatibility[i], 2,
 				      coverage->steps);
-	/* Of events and features the least that can be demanded: that each occurs. */
+	/* Every event and feature must occur at least once. */
 	for (int i = 0; i < EVENT_NR; i++)
 		enough &= is_at_least(event_names[i], coverage->event[i], 0, coverage->steps);
 	for (int i = 0; i < FEATURE_NR; i++)

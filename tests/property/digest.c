@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One number of everything a reader can see, to find that nothing changed. */
+/* A hash of everything that a reader of the ledger can see, to detect changes. */
 #include "property.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)

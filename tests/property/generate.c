@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scenarios out of a seed. The same seed makes the same scenario on every machine. */
+/* Scenarios from a seed. The same seed makes the same scenario on every machine. */
 #include "property.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static const uint64_t page_sizes[] = {UINT64_C(2) << 20, UINT64_C(1) << 30};
 
 /* --- hardware --------------------------------------------------------------------------------- */
 
-/* Sets of nodes are 2^n, so machines of many nodes are few, and have few CPUs each. */
+/* There are 2^n sets of nodes, so machines with many nodes are rare and have few CPUs per node. */
 static uint32_t draw_nodes(struct chance *chance)
 {
 	uint32_t percent = chance_below(chance, 100);
@@ -59,7 +59,7 @@ static void add_memory(const struct shape *shape, struct chance *chance, struct 
 	for (uint32_t i = 0; i < shape->nr_page_sizes; i++) {
 		uint64_t bytes = chance_below(chance, 4) * (uint64_t)GIB;
 
-		/* one node in six lacks the size at all */
+		/* one node in six does not have the size */
 		if (chance_percent(chance, 16))
 			continue;
 		node->hugepages[node->nr_hugepages++] =
@@ -87,7 +87,7 @@ static void add_distances(struct chance *chance, struct hardware *hardware)
 
 static bool is_even(const struct shape *shape)
 {
-	/* A cache of cores of two nodes is listed with both. */
+	/* A cache shared by cores of two nodes is listed with both. */
 	return !shape->offline_percent && !shape->uneven_percent &&
 	       shape->nr_nodes % shape->nodes_per_socket == 0 &&
 	       shape->cores_per_node % shape->cores_per_uncore == 0;
@@ -111,7 +111,7 @@ void generate_hardware(const struct shape *shape, struct hardware *ret_hardware)
 		uint32_t node = core / shape->cores_per_node;
 		bool is_offline = chance_percent(&chance, shape->offline_percent);
 
-		/* CPUs 0 to 2 stay: one to reserve, two to give */
+		/* CPUs 0 to 2 stay online: one to reserve, two to grant */
 		if (i > 2 && (is_offline || (is_small[core] && thread)))
 			continue;
 		hardware->cpus[hardware->nr_cpus++] = (struct topology_cpu){
@@ -184,7 +184,7 @@ static void draw_memory(struct chance *chance, const struct hardware *hardware,
 		return;
 	policy->memory = MEMORY_POLICY_STATIC;
 	for (uint32_t i = 0; i < hardware->nr_nodes; i++) {
-		/* The kubelet wants some to be reserved at all. */
+		/* The kubelet requires at least one reserved CPU. */
 		if (!i || chance_percent(chance, 40))
 			policy->memory_reservations[policy->nr_memory_reservations++] =
 				(struct memory_reservation){
@@ -212,7 +212,7 @@ static struct policy draw_policy(struct chance *chance, const struct hardware *h
 	return policy;
 }
 
-/* Draws until the policy is possible on this machine; then the CPU policy may be none. */
+/* Draw until the policy is valid on this machine; afterwards the CPU policy may become none. */
 static struct policy draw_possible_policy(struct chance *chance, const struct hardware *hardware)
 {
 	struct topology *topology cleanup_topology = NULL;
@@ -242,7 +242,7 @@ void generate_scenario(uint64_t seed, struct scenario *ret_scenario)
 	generate_hardware(&ret_scenario->shape, hardware);
 	ret_scenario->policy = draw_possible_policy(&chance, hardware);
 	ret_scenario->nr_steps = 30 + chance_below(&chance, MAX_STEPS - 30);
-	/* What takes long is done less often. */
+	/* Expensive events are less frequent. */
 	if (ret_scenario->shape.nr_nodes > 8)
 		ret_scenario->nr_steps = 12;
 	for (uint32_t i = 0; i < ret_scenario->nr_steps; i++)
@@ -301,7 +301,10 @@ static void add_asking(struct wishes *wishes, struct pod_spec *spec, enum contai
 	container->limit = container->request = draw_resources(wishes);
 	if (wishes->is_guaranteed)
 		return;
-	/* Burstable: no CPU limit, or a limit above the request; huge pages never so. */
+	/*
+	 * Burstable: no CPU limit, or a limit above the request; this never applies to
+	 * huge pages.
+	 */
 	if (chance_percent(chance, 50))
 		container->limit.cpu_mcpu = RESOURCE_UNSET;
 	else

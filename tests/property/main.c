@@ -15,17 +15,13 @@
 #include "property.h"
 
 #define DEFAULT_STEPS  80000
-#define COVERAGE_STEPS 80000 /* fewer say nothing about shares */
+#define COVERAGE_STEPS 80000 /* with fewer, shares are not meaningful */
 #define SHRINK_SECONDS 60
-
-/* Of the inspector, which is linked for its simulate. */
-extern const char program_revision[];
-const char program_revision[] = "property";
 
 /* --- shrinking -------------------------------------------------------------------------------- */
 
 struct shrinking {
-	char kind[32]; /* of the violation: what stands before its first colon */
+	char kind[32]; /* the violation's text before its first colon */
 	struct scenario best;
 	struct scenario trial;
 	time_t end;
@@ -40,7 +36,7 @@ static void violation_kind(const char *error, char kind[32])
 		 begin ? begin + 2 : "");
 }
 
-/* In the same way; a scenario that fails for another reason is another case. */
+/* The same violation; a scenario that fails for another reason is another case. */
 static bool fails(const struct shrinking *shrinking, const struct scenario *scenario)
 {
 	struct coverage *ignored cleanup_free = calloc(1, sizeof(*ignored));
@@ -54,7 +50,7 @@ static bool fails(const struct shrinking *shrinking, const struct scenario *scen
 	return !strcmp(kind, shrinking->kind);
 }
 
-/* Keep the trial if it fails too; else begin the next one from the best again. */
+/* Keep the trial if it also fails; otherwise start the next one from the best again. */
 static bool keep_if_it_fails(struct shrinking *shrinking)
 {
 	bool better = time(NULL) < shrinking->end && fails(shrinking, &shrinking->trial);
@@ -66,7 +62,7 @@ static bool keep_if_it_fails(struct shrinking *shrinking)
 	return better;
 }
 
-/* Leave out runs of steps, halves first, then ever shorter ones. */
+/* Remove sequences of steps, halves first, then shorter and shorter ones. */
 static bool drop_steps(struct shrinking *shrinking)
 {
 	bool better = false;
@@ -186,8 +182,8 @@ static void show(const struct scenario *scenario)
 	struct hardware *hardware cleanup_free = malloc(sizeof(*hardware));
 	struct coverage *ignored cleanup_free = calloc(1, sizeof(*ignored));
 	struct topology *topology cleanup_topology = NULL;
-	cleanup_text struct text machine = {0};
-	cleanup_text struct text policy = {0};
+	struct text machine cleanup_text = {0};
+	struct text policy cleanup_text = {0};
 	char error[ERROR_MAX] = "";
 
 	if (!hardware || !ignored)
@@ -224,7 +220,7 @@ static void shrink(const struct scenario *scenario, const char *error)
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-/* True = every property held. */
+/* Returns true if no property was violated. */
 static bool run(uint64_t seed, uint64_t nr_steps, struct coverage *coverage)
 {
 	struct scenario *scenario cleanup_free = malloc(sizeof(*scenario));

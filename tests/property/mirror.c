@@ -23,8 +23,8 @@
 
 static bool policies_equal(const struct policy *a, const struct policy *b)
 {
-	cleanup_text struct text text_a = {0};
-	cleanup_text struct text text_b = {0};
+	struct text text_a cleanup_text = {0};
+	struct text text_b cleanup_text = {0};
 	struct emitter emitter;
 
 	emit_begin(&emitter, &text_a, EMIT_JSON);
@@ -42,7 +42,7 @@ static bool policies_equal(const struct policy *a, const struct policy *b)
 	       !strcmp(text_a.data, text_b.data);
 }
 
-/* As the agent does at a start: each pod by itself, in the order of the file. */
+/* As the agent does at its start: one pod at a time, in the order of the file. */
 static struct ledger *restore_all(struct stage *stage, const struct state *state)
 {
 	struct ledger *ledger cleanup_ledger = NULL;
@@ -67,8 +67,8 @@ static struct ledger *restore_all(struct stage *stage, const struct state *state
 
 struct ledger *mirror_recover(struct stage *stage)
 {
-	cleanup_text struct text text = {0};
-	cleanup_text struct text again = {0};
+	struct text text cleanup_text = {0};
+	struct text again cleanup_text = {0};
 	struct state *state cleanup_state = NULL;
 	struct ledger *ledger cleanup_ledger = NULL;
 	struct format_error error;
@@ -102,7 +102,7 @@ static const char *const file_names[FILE_NR] = {"machine.json", "config.json", "
 static char directory[64];
 static char files[FILE_NR][96];
 
-/* In memory where that is possible: the files are written anew each time. */
+/* In memory if possible, because the files are rewritten each time. */
 static void make_directory(void)
 {
 	const char *base = getenv("TMPDIR");
@@ -196,7 +196,7 @@ static void write_manifest(const struct pod_spec *spec, bool has_ephemeral, stru
 	emit_end(&emitter);
 }
 
-/* What is reserved per node must be what is reserved in all; nobody is evicted. */
+/* The reservations per node must add up to the total; there is no eviction threshold. */
 static int64_t reserved_memory(const struct policy *policy)
 {
 	int64_t sum = 0;
@@ -222,10 +222,10 @@ void mirror_config(const struct policy *policy, struct text *text)
 
 static void write_files(const struct stage *stage, const struct pod_spec *spec, bool has_ephemeral)
 {
-	cleanup_text struct text topology = {0};
-	cleanup_text struct text config = {0};
-	cleanup_text struct text state = {0};
-	cleanup_text struct text pod = {0};
+	struct text topology cleanup_text = {0};
+	struct text config cleanup_text = {0};
+	struct text state cleanup_text = {0};
+	struct text pod cleanup_text = {0};
 
 	make_directory();
 	facts_render(stage->topology, &topology);
@@ -266,7 +266,7 @@ static void restore_notes(int kept, int notes, bool are_shown)
 	close(notes);
 }
 
-/* What simulate prints, or NULL with a complaint. */
+/* The output of simulate, or NULL with a complaint. */
 static struct json_object *run_simulate(struct stage *stage, bool has_notes)
 {
 	struct session session = {
@@ -294,7 +294,7 @@ static struct json_object *run_simulate(struct stage *stage, bool has_notes)
 	return json;
 }
 
-/* What stands under the key must be the same; what changed is of the simulation alone. */
+/* The values under the key must be equal; `changed` exists only in the simulation. */
 static void compare_member(struct stage *stage, struct json_object *live,
 			   struct json_object *simulated, const char *key)
 {
@@ -332,10 +332,10 @@ bool mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_
 	static const char *const keys[] = {"topology",	  "cpus",     "cores",	   "uncores",
 					   "numa_nodes",  "sockets",  "pods",	   "refusals",
 					   "shared_pool", "reserved", "exclusive", "nodes"};
-	cleanup_json struct json_object *live = NULL, *simulated = NULL;
+	struct json_object *live cleanup_json = NULL, *simulated cleanup_json = NULL;
 	struct decision decision;
 
-	/* CPUs that the kernel keeps alone are told by the machine, which a file is not. */
+	/* Isolated CPUs are read from a live machine; a file does not have them. */
 	if (cpuset_is_empty(&stage->policy.excluded)) {
 		stage->coverage->feature[FEATURE_SIMULATED]++;
 		write_files(stage, spec, has_ephemeral);

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The property run: random machines, policies and sequences of events, and what
+ * The property run: random machines, policies and sequences of events, and the rules that
  * must hold after every one of them.
  *
- *   generate.c  a scenario out of a seed: hardware, policy, steps, pods
- *   stage.c     plays one scenario on a ledger, step by step
- *   digest.c    a number of all that can be seen, to find that nothing changed
- *   rules*.c    what must hold, worked out from the hardware, the policy and the
- *               requests alone; calls nothing of what it judges but accessors
- *   mirror.c    the same ledger by other ways: through the state file, and
- *               through `pinfold simulate`
+ *   generate.c  scenarios from a seed: hardware, policy, steps, pods
+ *   stage.c     runs one scenario on a ledger, step by step
+ *   digest.c    a hash of the visible state, to detect changes
+ *   rules*.c    the rules, derived only from the hardware, the policy and the requests;
+ *               they call no tested code except accessors
+ *   mirror.c    the same ledger by other means: the state file, and `pinfold simulate`
  *   coverage.c  how often each option, policy, machine and event occurred
- *   main.c      the run, and shrinking a failure to a smallest scenario
+ *   main.c      the run, and the reduction of a failure to a minimal scenario
  */
 #ifndef PROPERTY_H
 #define PROPERTY_H
 
 #include "../unit/random.h"
-#include "core/admit.h"
+#include "core/admit/admit.h"
 #include "lib/text.h"
 
 #define MAX_STEPS      200
-#define MAX_CPUS       1024 /* of a machine; ids are below twice as many */
+#define MAX_CPUS       1024 /* of a machine; ids are less than twice this */
 #define MAX_CONTAINERS 8
 #define NR_NAMES       12
 #define MIRROR_EVERY   50
@@ -33,7 +32,7 @@
 
 /* --- generate.c ------------------------------------------------------------------------------- */
 
-/* Parameters of a machine, small numbers that a failure can be shrunk in. */
+/* Parameters of a machine: small numbers that shrinking can reduce. */
 struct shape {
 	uint64_t seed; /* of the holes */
 	uint32_t nr_nodes, memory_only_nodes, cores_per_node, threads;
@@ -49,18 +48,18 @@ struct shape {
 struct hardware {
 	uint32_t nr_cpus;
 	struct topology_cpu cpus[MAX_CPUS];
-	uint32_t nr_nodes; /* with those that have memory only */
+	uint32_t nr_nodes; /* including nodes that have only memory */
 	struct topology_node nodes[TOPOLOGY_MAX_NODES];
 	uint32_t distances[TOPOLOGY_MAX_NODES * TOPOLOGY_MAX_NODES];
 	bool has_distances;
 	uint32_t threads; /* of most cores */
-	bool is_even;	  /* each core has as many threads, each socket and node as many CPUs */
+	bool is_even;	  /* all cores, sockets and nodes have equal sizes */
 };
 
 enum plainness {
 	PLAIN_CONTAINERS = 1 << 0, /* one container only */
 	PLAIN_INIT = 1 << 1,	   /* neither init containers nor sidecars */
-	PLAIN_BUDGET = 1 << 2,	   /* no resources of the pod's own */
+	PLAIN_BUDGET = 1 << 2,	   /* no pod-level resources */
 	PLAIN_PAGES = 1 << 3,	   /* no huge pages */
 	PLAIN_ALL = 15
 };
@@ -68,7 +67,7 @@ enum plainness {
 /* Everything a step does follows from its seed. */
 struct action {
 	uint64_t seed;
-	unsigned int plainness; /* of its pod; only shrinking sets it */
+	unsigned int plainness; /* of its pod; set only by shrinking */
 };
 
 struct scenario {
@@ -80,10 +79,10 @@ struct scenario {
 
 void generate_scenario(uint64_t seed, struct scenario *ret_scenario);
 void generate_hardware(const struct shape *shape, struct hardware *ret_hardware);
-/* -EINVAL for hardware or CPUs that make no machine. */
+/* Returns -EINVAL if the hardware or the CPUs do not form a valid machine. */
 int hardware_topology(const struct hardware *hardware, const struct cpuset *offline,
 		      struct topology **ret_topology);
-/* A pod that this machine may or may not have room for; the caller's. Never NULL. */
+/* Generate a pod that may or may not fit on this machine. The caller owns it. Never NULL. */
 struct pod_spec *generate_pod(struct chance *chance, const struct hardware *hardware,
 			      const struct policy *policy, const char *uid, unsigned int plainness);
 
@@ -119,13 +118,13 @@ enum event {
 	EVENT_ENDING,
 	EVENT_ABORT,
 	EVENT_RESTART,
-	EVENT_STALE, /* a record of CPUs that are held is offered for recovery */
+	EVENT_STALE, /* recovery is given a record with CPUs that are already held */
 	EVENT_OFFLINE,
-	EVENT_RELOAD, /* another alignment policy under pods that run */
+	EVENT_RELOAD, /* the alignment policy changes while pods run */
 	EVENT_NR
 };
 
-/* What pods that came to a decision were like, and what decisions were like. */
+/* Statistics of the pods that were decided on, and of the decisions. */
 enum feature {
 	FEATURE_BUDGET,
 	FEATURE_BUBBLE,
@@ -156,12 +155,12 @@ struct coverage {
 void cover_policy(struct coverage *coverage, const struct shape *shape,
 		  const struct policy *policy);
 void coverage_print(const struct coverage *coverage);
-/* Is there enough of everything to mean something? Prints what is not. */
+/* Is everything covered often enough to be meaningful? Prints what is not. */
 bool coverage_is_enough(const struct coverage *coverage);
 
 /* --- stage.c ---------------------------------------------------------------------------------- */
 
-/* What the run itself remembers of a pod, to hold the ledger to it. */
+/* The run's own record of a pod, to check the ledger against. */
 struct known_pod {
 	struct pod_spec *spec; /* NULL = not there */
 	enum pod_state state;
@@ -188,7 +187,7 @@ struct stage {
 uint32_t name_of(const char *uid);
 
 void complain(struct stage *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Say in words what happens; only when a shrunk failure is shown. */
+/* Print what happens; used only to show a shrunk failure. */
 void tell(const struct stage *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tell_pod(const struct stage *stage, const char *what, const struct pod_spec *spec);
 
@@ -201,7 +200,7 @@ int play(const struct scenario *scenario, struct coverage *coverage, bool is_ver
 
 /* --- digest.c --------------------------------------------------------------------------------- */
 
-/* Everything a reader of the ledger can see, and of one pod. */
+/* A hash of everything that a reader of the ledger can see, and of one pod. */
 uint64_t ledger_digest(const struct ledger *ledger);
 uint64_t pod_digest(const struct ledger_pod *pod);
 
@@ -213,24 +212,27 @@ uint64_t pod_digest(const struct ledger_pod *pod);
  * the other modes hold everywhere.
  */
 bool rules_hold_cpus(const struct stage *stage);
-/* Its group overwrite breaks the accounts of memory, so there only wrapping is looked for. */
+/* Its overwritten groups break memory accounting, so only wrap-around is checked there. */
 bool rules_hold_memory(const struct stage *stage);
 
-/* CPUs that a pod may be given, all that the given pod (NULL = none) holds included. */
+/* The CPUs that a pod may get, including all that the given pod (NULL = none) holds. */
 void rules_candidates(const struct stage *stage, const char *uid, struct cpuset *ret_cpus);
 
 /* After every step. */
 void check_rules(struct stage *stage);
-/* A pod that was just given its place, out of these candidates. */
+/* Check a pod that was just assigned, from these candidates. */
 void check_admitted(struct stage *stage, const struct pod_spec *spec,
 		    const struct cpuset *candidates);
-/* Was it right to refuse? Only where the rule is a comparison of two counts. */
+/* Was the refusal correct? Checked only if the rule compares two counts. */
 void check_refused(struct stage *stage, const struct pod_spec *spec,
 		   const struct decision *decision);
 
 /* --- mirror.c --------------------------------------------------------------------------------- */
 
-/* The state file there and back is an equal ledger; that one is the caller's, or NULL. */
+/*
+ * Write and read the state file, which must give an equal ledger. The caller owns the
+ * result, which may be NULL.
+ */
 struct ledger *mirror_recover(struct stage *stage);
 /*
  * Admit `spec` by `pinfold simulate` on files of this stage, then here: the same
@@ -240,7 +242,7 @@ struct ledger *mirror_recover(struct stage *stage);
 bool mirror_simulate(struct stage *stage, const struct pod_spec *spec, bool has_ephemeral);
 /* The configuration file of a policy, on one line. */
 void mirror_config(const struct policy *policy, struct text *text);
-/* Remove the files simulate was given; a signal handler may call it. */
+/* Remove the input files of simulate. Safe to call from a signal handler. */
 void mirror_end(void);
 
 #endif

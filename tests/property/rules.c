@@ -7,7 +7,7 @@
  */
 #include "rules_private.h"
 
-#include "core/capacity.h"
+#include "core/capacity/capacity.h"
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
@@ -135,7 +135,7 @@ uint32_t entitled_cpus(const struct stage *stage, const struct pod_spec *spec, u
 
 	if (policy->cpu != CPU_POLICY_STATIC || !is_guaranteed(spec))
 		return 0;
-	/* A budget that is no whole number makes no bubble, so nobody has a slice of one. */
+	/* A budget that is not a whole number gives no bubble, so no container has a slice. */
 	if (is_one(stage, spec) && spec->request.cpu_mcpu % 1000)
 		return 0;
 	if (spec->has_pod_resources && (!policy->pod_level_managers || !says_all(container)))
@@ -166,7 +166,7 @@ static void check_count(struct stage *stage, const struct ledger_pod *pod,
 			 isolation_name(grant->isolation), wanted);
 }
 
-/* Containers that run at one time have no CPU in common. */
+/* Containers that run at the same time have no CPU in common. */
 static void check_separate(struct stage *stage, const struct ledger_pod *pod, uint32_t budget)
 {
 	struct bits running = {{0}}, held = {{0}};
@@ -203,7 +203,7 @@ static void check_separate(struct stage *stage, const struct ledger_pod *pod, ui
 	}
 }
 
-/* Who shares the bubble shares just what exclusive containers leave of it. */
+/* Containers that share the bubble have exactly what the exclusive containers leave of it. */
 static void check_bubble(struct stage *stage, const struct ledger_pod *pod, uint32_t budget)
 {
 	struct bits bubble = bits_of(&pod->bubble), held = bits_of(&pod->held), left = bubble;
@@ -264,7 +264,7 @@ static void check_reserved(struct stage *stage, const struct bits *usable)
 		complain(stage, "reserved: a CPU is reserved that is not usable");
 }
 
-/* What the ledger is said to have per node adds up to the node, and the nodes to the machine. */
+/* The capacities add up, per node and for the machine. */
 static void check_sums(struct stage *stage, const struct bits *held, const struct bits *shared,
 		       const struct bits *reserved)
 {
@@ -302,7 +302,7 @@ static void check_sums(struct stage *stage, const struct bits *held, const struc
 			 stage->topology->num_cpus);
 }
 
-/* Each CPU has one owner, is in the pool, or is reserved. */
+/* Each CPU has one owner, is in the shared pool, or is reserved. */
 static void check_owners(struct stage *stage)
 {
 	struct bits usable = usable_cpus(stage), held = {{0}};
@@ -333,14 +333,14 @@ static void check_owners(struct stage *stage)
 	bits_subtract(&pool, &held);
 	if (!bits_equal(&pool, &shared))
 		complain(stage, "sums: the shared pool is not what nobody holds");
-	/* Measuring costs as much as all the rest, and reads only what was checked here. */
+	/* Measuring is as expensive as all other checks, and reads only what was checked here. */
 	if (stage->nr_played % MEASURE_EVERY == 0)
 		check_sums(stage, &held, &shared, &reserved);
 }
 
 /* --- what was promised ------------------------------------------------------------------------ */
 
-/* No pod but those told to is there, with just the request it was admitted with. */
+/* Exactly the known pods exist, each with the request it was admitted with. */
 static void check_known(struct stage *stage)
 {
 	uint32_t nr = 0;
@@ -375,7 +375,7 @@ void check_rules(struct stage *stage)
 		check_owners(stage);
 	if (!stage->error[0])
 		check_memory(stage);
-	/* The ledger's own check must not cry where nothing is wrong. */
+	/* The ledger's own check must not report false violations. */
 	if (!stage->error[0] && ledger_check(stage->ledger, error, sizeof(error)))
 		complain(stage, "ledger_check: %s", error);
 }

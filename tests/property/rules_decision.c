@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What must hold of one decision, where the rule is short: a grant or a refusal. */
+/* What must hold for one decision, a grant or a refusal, if the rule is short. */
 #include "rules_private.h"
 
 static uint32_t nodes_touched(const struct stage *stage, const struct bits *cpus,
@@ -19,7 +19,7 @@ static uint32_t nodes_touched(const struct stage *stage, const struct bits *cpus
 	return nr;
 }
 
-/* The fewest nodes that have so many CPUs, held or not. */
+/* The smallest number of nodes with this many CPUs, held or not. */
 static uint32_t fewest_nodes(const struct stage *stage, uint32_t nr_cpus)
 {
 	uint32_t counts[TOPOLOGY_MAX_NODES], nr = 0, sum = 0;
@@ -43,7 +43,7 @@ static uint32_t fewest_nodes(const struct stage *stage, uint32_t nr_cpus)
 	return nr;
 }
 
-/* On no more nodes than the policy promises, and memory where the CPUs are. */
+/* On no more nodes than the policy guarantees, and with memory on the nodes of the CPUs. */
 static void check_nodes(struct stage *stage, const char *who, const struct bits *cpus,
 			node_mask_t mems)
 {
@@ -85,7 +85,7 @@ static void check_alignment(struct stage *stage, const struct ledger_pod *pod)
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		mems |= pod->grants[i].mems;
 	if (policy->scope == ALIGN_SCOPE_POD) {
-		/* CPUs that init containers leave may be out of reach for later ones. */
+		/* Later containers may not be able to use the CPUs that init containers leave. */
 		if (pod->has_bubble || !has_init(pod->spec))
 			check_nodes(stage, pod->spec->uid, &all, mems);
 		return;

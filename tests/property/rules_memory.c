@@ -78,7 +78,7 @@ static struct placement *tally_placement(struct stage *stage, struct tally *tall
 	return &tally->placements[tally->nr_placements++];
 }
 
-/* What is charged for one container or budget, less what earlier init containers leave there. */
+/* The charge for one container or budget, minus what earlier init containers leave there. */
 static void charge(struct stage *stage, struct tally *tally, node_mask_t nodes,
 		   const struct resources *request, bool is_init)
 {
@@ -114,7 +114,7 @@ static void charge_pod(struct stage *stage, struct tally *tally, const struct le
 		if (!is_guaranteed(spec) ||
 		    (spec->has_pod_resources && !stage->policy.pod_level_managers))
 			asks = one = false;
-		/* Of a budget every container is on its nodes, or has no part of it. */
+		/* Every container is on the nodes of the budget or has no part of it. */
 		if (one && nodes && whole && nodes != whole)
 			complain(stage, "sums: pod %s has memory on two sets of nodes", spec->uid);
 		if ((asks && !nodes) || (!asks && !one && nodes))
@@ -129,7 +129,7 @@ static void charge_pod(struct stage *stage, struct tally *tally, const struct le
 		charge(stage, tally, whole, &spec->request, false);
 }
 
-/* Bytes of a type that the ledger says are free on a node; its types have an order of their own. */
+/* The free bytes of a type on a node according to the ledger, whose types have another order. */
 static uint64_t free_on_node(const struct stage *stage, uint32_t node, uint64_t page_bytes)
 {
 	const struct memory_manager *manager = ledger_memory_manager(stage->ledger);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the rules have in common; nobody else includes it. Sets are
- * plain arrays of bits over CPU ids, not the core's.
+ * Shared by the rules*.c files and private to them. Sets are plain arrays of bits over
+ * CPU ids, not the core's.
  */
 #ifndef RULES_PRIVATE_H
 #define RULES_PRIVATE_H
@@ -70,15 +70,15 @@ static inline bool bits_within(const struct bits *part, const struct bits *whole
 	return bits_common(part, whole) == bits_count(part);
 }
 
-/* CPUs pods may run on at all: online, and not kept alone by the kernel unless listed. */
+/* The CPUs that pods may run on: online, and not isolated by the kernel unless listed. */
 struct bits usable_cpus(const struct stage *stage);
 struct bits cpus_of_node(const struct stage *stage, uint32_t node_id);
 
-/* What a request is entitled to, by its numbers and the policy it was admitted under. */
+/* What a request is entitled to, given its numbers and the policy at its admission. */
 bool is_guaranteed(const struct pod_spec *spec);
-/* In a pod with resources of its own: a container that fully says what it wants. */
+/* In a pod with pod-level resources: a container with complete requests and limits. */
 bool says_all(const struct container_spec *container);
-/* Placed as one: resources of its own, alignment in pod scope, managers told to. */
+/* Allocated as a whole: pod-level resources, pod scope, managers enabled. */
 bool is_one(const struct stage *stage, const struct pod_spec *spec);
 uint32_t entitled_cpus(const struct stage *stage, const struct pod_spec *spec, uint32_t index);
 uint32_t bubble_cpus(const struct stage *stage, const struct pod_spec *spec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Plays one scenario on a ledger and looks after each step whether all still holds. */
+/* Plays one scenario on a ledger and checks all rules after each step. */
 #include "property.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ void complain(struct stage *stage, const char *format, ...)
 	va_list args;
 	int used;
 
-	/* The first violation is the one to look at. */
+	/* Only the first violation is reported. */
 	if (stage->error[0])
 		return;
 	used = snprintf(stage->error, sizeof(stage->error), "step %u: ", stage->nr_played);
@@ -150,7 +150,7 @@ static void cover_decision(struct stage *stage, const struct pod_spec *spec,
 		cover_grants(stage, ledger_find(stage->ledger, spec->uid));
 }
 
-/* Fill a second ledger with the pods of this one, but for `without` (NULL = none). */
+/* Fill a second ledger with the pods of this one, except `without` (NULL = none). */
 static struct ledger *copy_ledger(struct stage *stage, const struct policy *policy,
 				  const char *without)
 {
@@ -174,7 +174,7 @@ static struct ledger *copy_ledger(struct stage *stage, const struct policy *poli
 	return TAKE_PTR(copy);
 }
 
-/* Carry out what a refusal suggests on a copy and see it admitted. */
+/* Apply a refusal's suggestion to a copy and verify that the pod is admitted. */
 static void check_suggestion(struct stage *stage, const struct pod_spec *spec,
 			     const struct change *change)
 {
@@ -191,7 +191,7 @@ static void check_suggestion(struct stage *stage, const struct pod_spec *spec,
 			   change->kind == CHANGE_POD_LEAVES ? change->uid : NULL);
 	if (!copy)
 		return;
-	/* Under another policy what is held stays as it was placed. */
+	/* Under another policy existing grants stay unchanged. */
 	ledger_use_policy(copy, policy);
 	change_apply(change, changed);
 	stage->coverage->feature[FEATURE_SUGGESTION]++;
@@ -262,7 +262,7 @@ static void step_admit(struct stage *stage, struct chance *chance, const char *u
 	decide(stage, chance, spec);
 }
 
-/* What is admitted already stays what it is, however full the node is by now. */
+/* An admitted pod keeps its grants, however full the node is. */
 static void step_again(struct stage *stage, const char *uid)
 {
 	struct known_pod *known = known_of(stage, uid);
@@ -302,7 +302,7 @@ static void step_ending(struct stage *stage, const char *uid)
 	known_of(stage, uid)->state = POD_ENDING;
 }
 
-/* Several changes of every kind in one transaction that is taken back. */
+/* Several changes of every kind in one transaction that is aborted. */
 static void step_abort(struct stage *stage, struct chance *chance)
 {
 	uint64_t before = ledger_digest(stage->ledger);
@@ -332,7 +332,7 @@ static void step_abort(struct stage *stage, struct chance *chance)
 		complain(stage, "transaction: abort left something changed");
 }
 
-/* With the kubelet's defects pods may be such that no restart can keep them. */
+/* With the kubelet's defects some pods cannot survive a restart. */
 static bool can_restart(const struct stage *stage)
 {
 	return rules_hold_cpus(stage) && rules_hold_memory(stage);
@@ -353,7 +353,7 @@ static void step_restart(struct stage *stage)
 	stage->ledger = recovered;
 }
 
-/* A record of CPUs that somebody holds must not be believed a second time. */
+/* A record with CPUs that another pod holds must be rejected. */
 static void step_stale(struct stage *stage, const char *uid)
 {
 	const struct ledger_pod *pod = ledger_find(stage->ledger, uid);
@@ -379,7 +379,7 @@ static void step_stale(struct stage *stage, const char *uid)
 
 /* --- CPUs that go and come -------------------------------------------------------------------- */
 
-/* Each pod that can stay does; the others are gone and their CPUs free. */
+/* Every pod that can stay does; the others are removed and their CPUs are free. */
 static void move_pods(struct stage *stage, struct ledger *from)
 {
 	uint64_t *feature = stage->coverage->feature;
@@ -432,12 +432,12 @@ static void step_offline(struct stage *stage, struct chance *chance)
 	if (!can_restart(stage))
 		return;
 	toggle_cpus(stage, chance, &offline);
-	/* Too few CPUs, or a reserved one gone: no machine of this policy. */
+	/* Too few CPUs, or a reserved CPU no longer exists: the policy is not valid here. */
 	if (hardware_topology(stage->hardware, &offline, &topology) ||
 	    policy_check(&stage->policy, topology, error, sizeof(error)) ||
 	    ledger_new(topology, &stage->policy, error, sizeof(error), &ledger))
 		return;
-	/* In kubelet mode the rules hold for whole machines only. */
+	/* In kubelet mode the rules hold only for complete machines. */
 	if (stage->policy.compatibility == COMPATIBILITY_KUBELET_1_36)
 		return;
 	stage->coverage->event[EVENT_OFFLINE]++;
@@ -469,7 +469,7 @@ static bool is_placed_visibly(const struct stage *stage)
 	return true;
 }
 
-/* What is held stays held, whatever alignment is asked of pods that come. */
+/* Existing grants stay, whatever alignment the policy demands for new pods. */
 static void step_reload(struct stage *stage, struct chance *chance)
 {
 	struct ledger *ledger cleanup_ledger = NULL, *old = stage->ledger;
@@ -499,7 +499,7 @@ static void step_reload(struct stage *stage, struct chance *chance)
 
 /* --- a scenario ------------------------------------------------------------------------------- */
 
-/* The pod of this step comes through simulate first. */
+/* The pod of this step is first tried with simulate. */
 static void step_mirror(struct stage *stage, struct chance *chance, const char *uid,
 			unsigned int plainness)
 {
@@ -514,7 +514,7 @@ static void step_mirror(struct stage *stage, struct chance *chance, const char *
 		remember(stage, uid);
 }
 
-/* A pod that is there, if any is; else the name itself. */
+/* An existing pod, if there is one; otherwise the name itself. */
 static void choose_pod(const struct stage *stage, struct chance *chance, char uid[8])
 {
 	uint32_t nr = ledger_nr_pods(stage->ledger);
@@ -572,7 +572,7 @@ static void play_steps(struct stage *stage)
 		step_mirror(stage, &chance, "p0", scenario->steps[0].plainness);
 	if (!stage->error[0])
 		check_rules(stage);
-	/* What is all removed is all free. */
+	/* After all pods are removed, everything is free. */
 	for (uint32_t i = 0; i < NR_NAMES && !stage->error[0]; i++) {
 		char uid[8];
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CBMC: user/core/cpuset.c -DCPUSET_MAX=64 --unwind 3
+// FAULT: user/core/cpuset.c s/0x3333333333333333ULL) + (word >> 2/0x3333333333333331ULL) + (word >> 2/
 /*
  * Counting, by induction over any set of 64 CPUs: the empty set has none, and a
  * set has one more than it has without its lowest CPU.

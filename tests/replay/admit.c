@@ -16,10 +16,13 @@
  * Beside admit and remove_pod there is `restart`: the ledger is built anew from
  * its state file. Steps may come with `gauges`.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/admit_private.h"
+#include "core/admit/admit.h"
+#include "core/admit/assign.h"
+#include "core/admit/refuse.h"
 #include "format/state.h"
 #include "pods.h"
 
@@ -132,6 +135,7 @@ static int admit_as_kubelet(struct player *player, const struct pod_spec *spec,
 {
 	struct decision decision = {.wanted = -1, .available = -1};
 	const struct ledger_pod *known = ledger_find(player->ledger, spec->uid);
+	struct assignment assignment;
 	struct ledger_pod *pod;
 	int r = ledger_begin(player->ledger);
 
@@ -139,7 +143,14 @@ static int admit_as_kubelet(struct player *player, const struct pod_spec *spec,
 		return r;
 	pod = known ? ledger_edit_pod(player->ledger, spec->uid)
 		    : ledger_new_pod(player->ledger, spec);
-	r = pod ? place_pod(player->ledger, pod, &player->reuse, &decision) : -1;
+	r = -ENOMEM;
+	if (pod) {
+		assign_begin(&assignment, player->ledger, pod, &player->reuse);
+		r = assign_finish(&assignment);
+	}
+	decision.admitted = !r && !assignment.outcome;
+	if (!r && assignment.outcome)
+		r = refuse_assignment(&assignment, &decision);
 	ledger_commit(player->ledger);
 	*ret_decision = decision;
 	return r;
@@ -292,10 +303,14 @@ static bool play_step(struct player *player, size_t step, struct json_object *ob
 		      struct json_object *want)
 {
 	const char *op = field_text(object, "op", ""), *uid = field_text(object, "pod", "");
-	bool played = !strcmp(op, "admit")     ? play_admit(player, step, uid, want)
-		      : !strcmp(op, "restart") ? play_restart(player, step, want)
-					       : play_remove(player, step, uid, want);
+	bool played;
 
+	if (!strcmp(op, "admit"))
+		played = play_admit(player, step, uid, want);
+	else if (!strcmp(op, "restart"))
+		played = play_restart(player, step, want);
+	else
+		played = play_remove(player, step, uid, want);
 	return played && expect_gauges(player, step, field_of(want, "gauges"));
 }
 

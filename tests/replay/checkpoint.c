@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "format/kubelet_state.h"
+#include "kubelet/cpu_state.h"
 #include "replay.h"
 
 static int fill_entries(struct json_object *pods, bool nested, struct kubelet_entries *ret_entries)
@@ -70,7 +70,8 @@ static bool same_entries(const struct kubelet_entries *a, const struct kubelet_e
 static enum outcome play_read(struct replay *replay, const char *text, bool pod_level,
 			      struct json_object *want)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0}, wanted = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0},
+				     wanted cleanup_kubelet_cpu_state = {0};
 	const char *refusal = field_text(want, "start_error", "none");
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
 	char error[256] = "";
@@ -97,8 +98,8 @@ static enum outcome play_read(struct replay *replay, const char *text, bool pod_
 static enum outcome play_write(struct replay *replay, struct json_object *line, bool pod_level,
 			       struct json_object *want)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state state = {0};
-	cleanup_free char *text = NULL;
+	struct kubelet_cpu_state state cleanup_kubelet_cpu_state = {0};
+	char *text cleanup_free = NULL;
 	const char *file = field_text(want, "file", "");
 
 	if (fill_state(field_of(line, "state"), &state) < 0)

@@ -168,10 +168,10 @@ static int make_topology(struct json_object *line, char *error, size_t error_siz
 {
 	struct json_object *rows = field_of(line, "cpus");
 	size_t nr = rows ? json_object_array_length(rows) : 0;
-	cleanup_free struct topology_cpu *cpus = calloc(nr + 1, sizeof(*cpus));
+	struct topology_cpu *cpus cleanup_free = calloc(nr + 1, sizeof(*cpus));
 	struct json_object *list = field_of(line, "nodes");
 	size_t nr_nodes = list ? json_object_array_length(list) : 0;
-	cleanup_free struct topology_node *nodes = calloc(nr_nodes + 1, sizeof(*nodes));
+	struct topology_node *nodes cleanup_free = calloc(nr_nodes + 1, sizeof(*nodes));
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr,
@@ -199,7 +199,7 @@ static int make_topology(struct json_object *line, char *error, size_t error_siz
 static int add_topology(struct replay *replay, struct json_object *line, char *error,
 			size_t error_size)
 {
-	cleanup_topology struct topology *topology = NULL;
+	struct topology *topology cleanup_topology = NULL;
 	const char *name = field_text(line, "topo", "");
 	struct topology_entry *entry = NULL;
 	int r;
@@ -326,7 +326,7 @@ static bool read_line(gzFile file, char **buffer, size_t *size)
 static int play_file(struct replay *replay, const char *name)
 {
 	gzFile file = strcmp(name, "-") == 0 ? gzdopen(dup(STDIN_FILENO), "r") : gzopen(name, "r");
-	cleanup_free char *line = NULL;
+	char *line cleanup_free = NULL;
 	size_t size = 0, number = 0;
 	int error;
 

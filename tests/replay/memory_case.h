@@ -3,7 +3,7 @@
 #ifndef REPLAY_MEMORY_CASE_H
 #define REPLAY_MEMORY_CASE_H
 
-#include "core/memory.h"
+#include "core/memory/memory.h"
 #include "replay.h"
 
 #define MEMORY_CASE_PODS  32

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/kubelet_memory.h"
+#include "kubelet/memory_state.h"
 #include "lib/cleanup.h"
 #include "replay.h"
 
@@ -49,9 +49,9 @@ static enum outcome check_reading(struct replay *replay, const char *file,
 				  enum kubelet_memory_layout layout,
 				  const struct kubelet_memory_state *wanted)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
+	struct kubelet_memory_state state cleanup_kubelet_memory_state = {0};
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
-	cleanup_free char *again = NULL;
+	char *again cleanup_free = NULL;
 	char error[256] = "";
 
 	if (kubelet_memory_state_read(file, strlen(file), "Static", &state, &fault, error,
@@ -69,10 +69,10 @@ static enum outcome check_reading(struct replay *replay, const char *file,
 
 enum outcome replay_memory_checkpoint(struct replay *replay, struct json_object *line)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state state = {0};
+	struct kubelet_memory_state state cleanup_kubelet_memory_state = {0};
 	struct json_object *want = field_of(line, "want");
 	enum kubelet_memory_layout layout = layout_of(field_text(line, "format", ""));
-	cleanup_free char *given = NULL, *file = NULL, *hashed = NULL;
+	char *given cleanup_free = NULL, *file cleanup_free = NULL, *hashed cleanup_free = NULL;
 	const char *wanted = field_text(want, "file", "");
 	enum kubelet_fault fault;
 	char error[256] = "";

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/align.h"
+#include "core/align/align.h"
 #include "replay.h"
 
 #define KUBELET_MAX_NODES 8

@@ -3,7 +3,7 @@
 #ifndef REPLAY_PODS_H
 #define REPLAY_PODS_H
 
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "replay.h"
 
 /*

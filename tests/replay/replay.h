@@ -11,8 +11,8 @@
 
 #include <json-c/json.h>
 
-#include "core/policy.h"
-#include "core/topology.h"
+#include "core/policy/policy.h"
+#include "core/topology/topology.h"
 
 enum outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_SKIPPED, OUTCOME_NR };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/take.h"
+#include "core/cpu/take.h"
 #include "replay.h"
 
 typedef enum take_status take_function(const struct topology *topology, const struct cpuset *free,

@@ -7,6 +7,7 @@
 #define TESTS_CGROUP_SCENE_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static char root[64];
 
 static inline void put(const char *path, const char *text)
 {
-	char whole[512], *slash;
+	char whole[768], *slash;
 	FILE *file;
 
 	snprintf(whole, sizeof(whole), "%s/%s", root, path);
@@ -71,6 +72,8 @@ static inline int remove_entry(const char *path, const struct stat *info, int ty
 
 static inline int tear_down(void **state)
 {
+	/* A descriptor that was never opened must not be 0, so that it is not closed. */
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 	return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -129,6 +132,24 @@ static inline bool exists(const char *path)
 
 	snprintf(whole, sizeof(whole), "%s/%s", root, path);
 	return !access(whole, F_OK);
+}
+
+/* Descriptors of the test. */
+static inline unsigned int nr_open(void)
+{
+	unsigned int nr = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+static inline void expect_failure(int wanted, int r, const char *error, const char *part)
+{
+	if (r != wanted)
+		fail_msg("%d instead of %d: %s", r, wanted, error);
+	if (!strstr(error, part))
+		fail_msg("'%s' does not say '%s'", error, part);
 }
 
 #endif

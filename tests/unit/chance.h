@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random machines, policies and pods out of a seed. Include after scene.h. */
+/* Random machines, policies and pods from a seed. Include after scene.h. */
 #ifndef CHANCE_H
 #define CHANCE_H
 
@@ -37,7 +37,7 @@ static inline struct topology *chance_machine(struct chance *chance)
 		uint32_t core = adjacent ? i / threads : i % nr_cores;
 		uint32_t node = core / cores_per_node;
 
-		/* CPUs 0 to 2 stay: one to reserve, two to give */
+		/* CPUs 0 to 2 stay online: one to reserve, two to grant */
 		if (i > 2 && chance_percent(chance, offline_percent))
 			continue;
 		cpus[facts.nr_cpus++] = (struct topology_cpu){
@@ -97,11 +97,11 @@ static inline struct pod_spec *chance_pod(struct chance *chance, const char *uid
 
 	for (uint32_t i = 0; i < nr; i++) {
 		int64_t mcpu = (1 + chance_below(chance, most_cpus)) * INT64_C(1000);
-		enum container_kind kind = i >= nr_init			? CONTAINER_APP
-					   : chance_percent(chance, 50) ? CONTAINER_INIT
-									: CONTAINER_SIDECAR;
+		enum container_kind kind = CONTAINER_APP;
 		char name[8];
 
+		if (i < nr_init)
+			kind = chance_percent(chance, 50) ? CONTAINER_INIT : CONTAINER_SIDECAR;
 		if (chance_percent(chance, 20))
 			mcpu -= 500;
 		snprintf(name, sizeof(name), "c%u", i);

@@ -95,6 +95,19 @@ static inline void scan(struct controller *controller, struct pod_spec *const *s
 	controller_wake(controller);
 }
 
+/* CPUs went off or came back: these are online now. */
+static inline void tell_online(struct controller *controller, const char *list)
+{
+	const struct groups_sink *sink = controller_groups_sink(controller);
+	struct cpuset online;
+
+	assert_int_equal(cpuset_parse(list, strlen(list), &online), 0);
+	fake->wake_ns = 0;
+	sink->hotplug(sink->self, &online);
+	/* Whatever it was, cgroups are looked at. */
+	assert_true(fake->wake_ns);
+}
+
 static inline struct json_object *query(struct controller *controller, const char *object)
 {
 	const struct faces_port *faces = controller_faces(controller);

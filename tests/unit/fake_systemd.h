@@ -26,20 +26,20 @@ static struct fake_systemd {
 	pthread_t acceptor;
 	char socket_path[108];
 
-	/* What a test asks for. */
-	const char *error_name;	 /* of the next call, then forgotten */
-	unsigned int nr_exists;	 /* so many StartTransientUnit calls find the unit there */
+	/* Settings of the test. */
+	const char *error_name;	 /* for the next call only */
+	unsigned int nr_exists;	 /* StartTransientUnit calls that fail with UnitExists */
 	const char *job_result;	 /* how jobs end; NULL = "done" */
-	bool hang_up;		 /* close the connection instead of an answer */
+	bool hang_up;		 /* close the connection instead of replying */
 	bool wrong_job;		 /* answer with no job */
-	bool properties_are_odd; /* CPU lists are taken, but not put into force */
+	bool properties_are_odd; /* CPU lists are accepted but not applied */
 
 	char scope[FAKE_PATH_MAX], scope_path[FAKE_PATH_MAX]; /* the last one started */
 	/* What happened: "Method unit property=value …", one line each. */
 	char calls[8192];
 } fake_systemd;
 
-static inline void fake_note(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline void fake_note(const char *format, ...)
 {
 	size_t len = strlen(fake_systemd.calls);
 	va_list args;
@@ -49,7 +49,7 @@ static inline void fake_note(const char *format, ...)
 	va_end(args);
 }
 
-/* "a-b.slice" lies in "a.slice"; a scope in the slice that was named. */
+/* "a-b.slice" is in "a.slice"; a scope is in the slice that was named. */
 static inline void fake_unit_path(const char *unit, const char *slice, char *ret_path, size_t size)
 {
 	const char *dash = strchr(unit, '-');
@@ -72,7 +72,7 @@ static inline void fake_put_file(const char *path, const char *file, const char 
 {
 	char name[320];
 
-	/* A unit that is not there has no files. */
+	/* A unit that does not exist has no files. */
 	snprintf(name, sizeof(name), "cg/%.200s", path);
 	if (!exists(name))
 		return;
@@ -164,7 +164,7 @@ static inline void fake_answer_job(sd_bus_message *call, const char *unit)
 		sd_bus_reply_method_return(call, "s", "no job");
 		return;
 	}
-	/* A job of somebody else's ends meanwhile; it is not the one that is waited for. */
+	/* Another job ends in the meantime; it is not the one the client waits for. */
 	sd_bus_emit_signal(bus, "/org/freedesktop/systemd1", FAKE_MANAGER, "JobRemoved", "uoss", 6,
 			   "/org/freedesktop/systemd1/job/6", "other.service", "failed");
 	sd_bus_reply_method_return(call, "o", "/org/freedesktop/systemd1/job/7");
@@ -311,13 +311,13 @@ static inline void *fake_accept(void *argument)
 	return NULL;
 }
 
-/* Listen at this path below the movable root. */
+/* Listen at this path below the configured root. */
 static inline void fake_systemd_start(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	fake_systemd = (struct fake_systemd){0};
-	/* The folders above it. */
+	/* The directories above it. */
 	put(path, "");
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", root, path);
 	assert_int_equal(unlink(address.sun_path), 0);

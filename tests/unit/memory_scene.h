@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines with memory and pods that ask for it. Include after cmocka.h. */
+/* Machines with memory, and pods that request it. Include after cmocka.h. */
 #ifndef MEMORY_SCENE_H
 #define MEMORY_SCENE_H
 
-#include "core/memory.h"
+#include "core/memory/memory.h"
 #include "scene.h"
 
 #define MIB	(INT64_C(1) << 20)

@@ -15,6 +15,7 @@ static struct groups_port groups;
 static struct controller_options options;
 static char foreign_scope[64];
 static bool partition_invalid;
+static const char *unknown_path; /* of this group nothing can be told now */
 
 static inline int outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_t size)
 {
@@ -26,11 +27,16 @@ static inline int outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_
 /* The kernel takes the write and says later that it is not valid. */
 static inline int status_of(void *self, const char *path, struct group_status *ret_status)
 {
+	bool is_root = !strcmp(path, "pinfold.slice");
 	int r = fake_status(self, path, ret_status);
 
-	if (!r && partition_invalid && !strcmp(path, "pinfold.slice"))
+	if (unknown_path && !strcmp(path, unknown_path))
+		return -EINPROGRESS;
+	if (!r && partition_invalid && is_root) {
+		ret_status->is_root_partition = false;
 		snprintf(ret_status->partition, sizeof(ret_status->partition),
 			 "root invalid (Cpu list in cpuset.cpus not exclusive)");
+	}
 	return r;
 }
 
@@ -39,6 +45,7 @@ static inline int set_up_node(void **state)
 	fake_side_reset();
 	*foreign_scope = '\0';
 	partition_invalid = false;
+	unknown_path = NULL;
 	groups = fake_groups;
 	groups.outsiders = outsiders;
 	groups.status = status_of;

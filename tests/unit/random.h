@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers out of a seed, for tests that must be repeatable. */
+/* Pseudo-random numbers from a seed, for repeatable tests. */
 #ifndef RANDOM_H
 #define RANDOM_H
 

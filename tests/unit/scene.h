@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small machines and pods for tests of the core. Include after cmocka.h. */
+/* Small machines and pods for the tests of the core. Include after cmocka.h. */
 #ifndef SCENE_H
 #define SCENE_H
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/admit.h"
+#include "core/admit/admit.h"
 
 #define GIB (INT64_C(1) << 30)
 
-/* Threads of a core are numbered far apart, as on most x86 servers. */
+/* The threads of a core have distant numbers, as on most x86 servers. */
 static inline struct topology *scene_machine(uint32_t sockets, uint32_t nodes_per_socket,
 					     uint32_t cores_per_node, uint32_t threads)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
-/* Whole pods: grants, refusals, and suggestions that are then carried out. */
+/* Admission of whole pods: grants, refusals, and suggestions that are then applied. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,10 @@ static void assert_grant(const struct node *node, const char *uid, const char *n
 	assert_cpus(&grant->cpus, cpus);
 }
 
-/* Refused, nothing changed, the suggestion is of this kind and works when carried out. */
+/*
+ * The pod is refused, nothing changes, and the suggestion is of this kind and works when
+ * applied.
+ */
 static void assert_refused(struct node *node, struct pod_spec *spec, enum refusal refusal,
 			   const char *reason, enum change_kind kind)
 {
@@ -139,7 +142,7 @@ static void init_containers_lend_and_sidecars_keep(void **state)
 	assert_int_equal(cpuset_count(&ledger_find(node->ledger, "p")->held), 4);
 }
 
-/* F13: 1 and 5 are left by the init container; 4 would do too and come first. */
+/* F13: the init container leaves CPUs 1 and 5; CPU 4 would suffice too and comes first. */
 static void init_cpus_are_taken_first(void **state)
 {
 	for (int i = 0; i < COMPATIBILITY_NR; i++) {
@@ -162,7 +165,7 @@ static void init_cpus_are_taken_first(void **state)
 	}
 }
 
-/* F13: the kubelet does not see that an app container may have its init container's cores. */
+/* F13: the kubelet does not consider that an app container may use its init container's cores. */
 static void init_cores_count_as_free(void **state)
 {
 	struct policy policy = strict_policy("0,4");
@@ -178,7 +181,7 @@ static void init_cores_count_as_free(void **state)
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1-2,5-6");
 }
 
-static void again_is_idempotent(void **state)
+static void readmission_is_idempotent(void **state)
 {
 	struct node *node cleanup_node = small_node();
 	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 2);
@@ -188,7 +191,7 @@ static void again_is_idempotent(void **state)
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
 	assert_true(decision.admitted);
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("q", 4)).admitted);
-	/* nothing is free now: a running pod must not be refused for that (F7) */
+	/* Nothing is free now, but a running pod must not be refused because of that (F7). */
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
 	assert_true(decision.admitted);
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1,5");
@@ -203,7 +206,7 @@ static void changed_spec_replaces_or_stays(void **state)
 	struct decision decision;
 
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 4)).admitted);
-	/* fits only because its own four are given back first */
+	/* Fits only because its own four CPUs are released first. */
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 6)).admitted);
 	assert_int_equal(ledger_nr_pods(node->ledger), 1);
 	decision = admit_and_free(node->ledger, guaranteed_pod("p", 7));
@@ -233,7 +236,7 @@ static void prepare_leaves_the_transaction_open(void **state)
 	ledger_abort(node->ledger);
 }
 
-static void refuses_without_half_a_pod(void **state)
+static void refusal_leaves_no_partial_grant(void **state)
 {
 	struct node *node cleanup_node = small_node();
 	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
@@ -244,7 +247,7 @@ static void refuses_without_half_a_pod(void **state)
 	assert_grant(node, "p", "two", ISOLATION_CONTAINER, "3,7");
 }
 
-static void suggests_who_should_leave(void **state)
+static void suggests_which_pod_should_leave(void **state)
 {
 	struct node *node cleanup_node = small_node();
 	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("late", 2);
@@ -260,7 +263,7 @@ static void suggests_nothing_that_does_not_work(void **state)
 	struct node *node cleanup_node = small_node();
 	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
 
-	/* 8 containers of one CPU: no single one can be made smaller to fit */
+	/* 8 containers with one CPU each: reducing a single one does not help. */
 	for (int i = 0; i < 8; i++) {
 		char name[8];
 
@@ -347,7 +350,7 @@ static void bubble_is_divided(void **state)
 	assert_grant(node, "db", "database", ISOLATION_CONTAINER, "1-3,9-11");
 	assert_grant(node, "db", "metrics-exporter", ISOLATION_POD, "4,12");
 	assert_grant(node, "db", "backup-agent", ISOLATION_POD, "4,12");
-	/* again: no second bubble, no refusal (F6) */
+	/* Admitted again: no second bubble and no refusal (F6). */
 	assert_true(admit_and_free(node->ledger, database_pod(6)).admitted);
 	assert_cpus(ledger_shared_pool(node->ledger), "5-7,13-15");
 	assert_int_equal(ledger_remove(node->ledger, "db"), 0);
@@ -403,7 +406,10 @@ static void alignment_chooses_the_node(void **state)
 {
 	struct node *node cleanup_node = aligned_node(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
 
-	/* packed would begin on the fuller node 0 and cross over; 8 fit on node 1 only */
+	/*
+	 * A packed take would start on the fuller node 0 and span both; 8 CPUs fit only
+	 * on node 1.
+	 */
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 8)).admitted);
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "4-7,12-15");
 	assert_int_equal(grant_of(node, "p", "main")->affinity.nodes, 2);
@@ -416,7 +422,7 @@ static void unaligned_pods_are_refused(void **state)
 
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("a", 2)).admitted);
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("b", 6)).admitted);
-	/* 4 and 2 are free: 6 could have had one node, so two are not good enough */
+	/* 4 and 2 CPUs are free: 6 CPUs could fit on one node, so two nodes are not acceptable. */
 	assert_refused(node, spec, REFUSAL_TOPOLOGY, "TopologyAffinityError",
 		       CHANGE_CONTAINER_CPUS);
 	assert_int_equal(spec->containers[0].request.cpu_mcpu, 4000);
@@ -429,7 +435,7 @@ static void another_policy_is_suggested(void **state)
 	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
 	struct decision decision;
 
-	/* two containers, each too wide: making one smaller is not enough */
+	/* Two containers, each too large: reducing one of them is not enough. */
 	add_container(spec, "one", CONTAINER_INIT, 9000, 9000);
 	add_container(spec, "two", CONTAINER_APP, 9000, 9000);
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
@@ -449,7 +455,7 @@ static void pod_scope_keeps_containers_together(void **state)
 	struct node *node cleanup_node = aligned_node(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_POD);
 	struct pod_spec *spec = scene_pod("p");
 
-	/* one alone would go to node 0, both only fit on node 1 */
+	/* One container alone would go to node 0; both together fit only on node 1. */
 	add_container(spec, "one", CONTAINER_APP, 4000, 4000);
 	add_container(spec, "two", CONTAINER_APP, 4000, 4000);
 	assert_true(admit_and_free(node->ledger, spec).admitted);
@@ -464,7 +470,7 @@ static void sixty_four_nodes(void **state)
 
 	policy.align = ALIGN_RESTRICTED;
 	node = make_node(scene_machine(64, 1, 2, 2), policy);
-	/* four nodes at least; node 0 has a reserved CPU, so the lowest four are 1 to 4 */
+	/* At least four nodes. Node 0 has a reserved CPU, so the lowest four are nodes 1 to 4. */
 	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 16)).admitted);
 	assert_int_equal(grant_of(node, "p", "main")->affinity.nodes, 0x1e);
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "2-9,130-137");
@@ -484,6 +490,64 @@ static void bad_specs_are_errors(void **state)
 	spec->nr_containers = 1;
 	memset(spec->containers[0].name, 'x', sizeof(spec->containers[0].name));
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
+}
+
+/* Each array of a spec is checked, of each container, before anything is begun. */
+static void unbounded_names_are_errors(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct decision decision;
+
+	for (int i = 0; i < 8; i++) {
+		struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+		struct container_spec *second;
+
+		add_container(spec, "first", CONTAINER_APP, 500, RESOURCE_UNSET);
+		second = add_container(spec, "second", CONTAINER_APP, 500, RESOURCE_UNSET);
+		switch (i) {
+		case 0:
+			break;
+		case 1:
+			spec->uid[0] = '\0';
+			break;
+		case 2:
+			memset(spec->uid, 'x', sizeof(spec->uid));
+			break;
+		case 3:
+			memset(spec->name, 'x', sizeof(spec->name));
+			break;
+		case 4:
+			memset(spec->namespace, 'x', sizeof(spec->namespace));
+			break;
+		case 5:
+			memset(second->name, 'x', sizeof(second->name));
+			break;
+		case 6:
+			second->name[0] = '\0';
+			break;
+		case 7:
+			second->kind = CONTAINER_KIND_NR;
+			break;
+		}
+		assert_int_equal(admit_prepare(node->ledger, spec, &decision), i ? -EINVAL : 0);
+		if (i)
+			assert_int_equal(ledger_begin(node->ledger), 0);
+		ledger_abort(node->ledger);
+	}
+}
+
+static void as_many_containers_as_a_pod_may_have(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec = scene_pod("p");
+	char name[8];
+
+	for (uint32_t i = 0; i < POD_MAX_CONTAINERS; i++) {
+		snprintf(name, sizeof(name), "c%u", i);
+		add_container(spec, name, CONTAINER_APP, 10, RESOURCE_UNSET);
+	}
+	assert_true(admit_and_free(node->ledger, spec).admitted);
+	assert_int_equal(ledger_nr_host_containers(node->ledger), POD_MAX_CONTAINERS);
 }
 
 static void immense_requests_are_refusals(void **state)
@@ -512,11 +576,11 @@ int main(void)
 		cmocka_unit_test(init_containers_lend_and_sidecars_keep),
 		cmocka_unit_test(init_cpus_are_taken_first),
 		cmocka_unit_test(init_cores_count_as_free),
-		cmocka_unit_test(again_is_idempotent),
+		cmocka_unit_test(readmission_is_idempotent),
 		cmocka_unit_test(changed_spec_replaces_or_stays),
 		cmocka_unit_test(prepare_leaves_the_transaction_open),
-		cmocka_unit_test(refuses_without_half_a_pod),
-		cmocka_unit_test(suggests_who_should_leave),
+		cmocka_unit_test(refusal_leaves_no_partial_grant),
+		cmocka_unit_test(suggests_which_pod_should_leave),
 		cmocka_unit_test(suggests_nothing_that_does_not_work),
 		cmocka_unit_test(smt_alignment),
 		cmocka_unit_test(keeps_the_last_shared_cpu),
@@ -532,6 +596,8 @@ int main(void)
 		cmocka_unit_test(pod_scope_keeps_containers_together),
 		cmocka_unit_test(sixty_four_nodes),
 		cmocka_unit_test(bad_specs_are_errors),
+		cmocka_unit_test(unbounded_names_are_errors),
+		cmocka_unit_test(as_many_containers_as_a_pod_may_have),
 		cmocka_unit_test(immense_requests_are_refusals),
 		cmocka_unit_test(names_are_complete),
 	};

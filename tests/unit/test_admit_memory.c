@@ -78,7 +78,7 @@ static void same_node_for_both(void **state)
 	const struct ledger_pod *pod;
 
 	(void)state;
-	/* Node 0 has the CPUs for the second pod, but not the memory. */
+	/* Node 0 has enough CPUs for the second pod, but not enough memory. */
 	assert_true(admit_and_free(ledger, pod_of("a", 1, 6)).admitted);
 	assert_int_equal(mems_of(ledger, "a", 0), 1);
 	assert_true(admit_and_free(ledger, pod_of("b", 2, 3)).admitted);
@@ -105,9 +105,9 @@ static void refused_for_memory(void **state)
 	assert_string_equal(decision.reason, "TopologyAffinityError");
 	assert_true(decision.is_memory);
 	assert_int_equal(decision.wanted, 3 * GIB);
-	assert_int_equal(decision.available, 3 * GIB); /* but on nodes that do not combine */
+	assert_int_equal(decision.available, 3 * GIB); /* but on nodes that cannot be combined */
 	assert_non_null(strstr(decision.message, "3221225472 bytes of memory"));
-	/* What one node has left; the other changes are tried in test_explain.c. */
+	/* The amount that one node has left; test_explain.c tests the other changes. */
 	assert_int_equal(decision.change.kind, CHANGE_CONTAINER_MEMORY);
 	assert_int_equal(decision.change.bytes, 2 * GIB);
 	assert_true(admit_and_free(ledger, pod_of("c", 1, 2)).admitted);
@@ -129,7 +129,7 @@ static void no_policy_needs_no_alignment(void **state)
 	assert_string_equal(decision.reason, "UnexpectedAdmissionError");
 }
 
-/* The first container has got CPUs and memory when the second is refused. */
+/* The first container already has CPUs and memory when the second one is refused. */
 static void all_or_nothing(void **state)
 {
 	struct topology *topology cleanup_topology = machine(2, 4, 8);
@@ -146,7 +146,7 @@ static void all_or_nothing(void **state)
 	assert_string_equal(decision.container, "second");
 	assert_true(memory_state_equal(ledger_memory_manager(ledger), &before,
 				       ledger_memory_state(ledger)));
-	/* The same when the one who asked changes their mind. */
+	/* The same if the spec of an admitted pod changes. */
 	spec = pod_of("b", 1, 5);
 	assert_int_equal(admit_prepare(ledger, spec, &decision), 0);
 	pod_spec_free(spec);
@@ -157,7 +157,7 @@ static void all_or_nothing(void **state)
 	assert_null(ledger_find(ledger, "b"));
 }
 
-/* A pod that asks for more and is refused keeps what it has. */
+/* A pod that requests more and is refused keeps what it has. */
 static void refused_change(void **state)
 {
 	struct topology *topology cleanup_topology = machine(1, 4, 8);
@@ -197,7 +197,7 @@ static void first_failure_is_the_first_containers(void **state)
 		assert_string_equal(decision.reason, "UnexpectedAdmissionError");
 		assert_string_equal(decision.container, "main");
 		assert_int_equal(decision.refusal, REFUSAL_MEMORY);
-		/* The other way round it is the CPUs. */
+		/* In the reverse order the CPUs are the reason. */
 		spec = pod_of("b", 1, 0);
 		spec->containers[0].request.memory_bytes = 1;
 		spec->containers[0].limit.memory_bytes = 1;
@@ -234,7 +234,7 @@ static void budget_on_one_node(void **state)
 	assert_int_equal(free_of(ledger, 0), 8 * GIB);
 }
 
-/* What is restored from grants alone is what was decided. */
+/* Restoring from the grants alone gives the state that was decided. */
 static void restored(void **state)
 {
 	struct topology *topology cleanup_topology = machine(3, 4, 8);
@@ -264,7 +264,7 @@ static void restored(void **state)
 	}
 }
 
-/* A container that only shares stands first: under container scope it has no nodes. */
+/* A shared container comes first: with container scope it has no nodes. */
 static struct pod_spec *sharing_pod(void)
 {
 	struct pod_spec *spec = scene_pod("sharing");
@@ -276,7 +276,7 @@ static struct pod_spec *sharing_pod(void)
 	return spec;
 }
 
-/* A restart or a reload with another scope decides anew on pods that come, not on what runs. */
+/* A restart or reload with another scope affects new pods, but not running ones. */
 static void restored_under_another_scope(void **state)
 {
 	struct topology *topology cleanup_topology = machine(2, 4, 8);
@@ -300,8 +300,54 @@ static void restored_under_another_scope(void **state)
 	}
 }
 
-/* Fewer bytes than when it was admitted: it runs on, and its record says what happened. */
-static void restored_on_less(void **state)
+/*
+ * A budget placed as one is charged whole, and one that was not only for its exclusive
+ * containers. What is recorded tells which, whatever today's scope: a bubble, or the nodes of
+ * a container that shares. Without either the scope is asked, which is the same here.
+ */
+static void a_budget_is_restored_as_it_was_placed(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+
+	(void)state;
+	for (unsigned int i = 0; i < 32; i++) {
+		bool is_static = i & 1, in_parts = i & 2, shares = i & 4, tells;
+		enum align_scope scope = i & 8 ? ALIGN_SCOPE_POD : ALIGN_SCOPE_CONTAINER;
+		struct policy then = policy_of(ALIGN_RESTRICTED, scope), now;
+		struct ledger *before cleanup_ledger = NULL, *after cleanup_ledger = NULL;
+		struct pod_spec *spec = sharing_pod();
+		char error[256] = "";
+
+		then.cpu = is_static ? CPU_POLICY_STATIC : CPU_POLICY_NONE;
+		then.cpu_options.strict_reservation = is_static;
+		now = then;
+		now.scope = i & 16 ? ALIGN_SCOPE_POD : ALIGN_SCOPE_CONTAINER;
+		if (in_parts)
+			spec->request.cpu_mcpu = spec->limit.cpu_mcpu = 2500;
+		if (!shares)
+			spec->containers[0] = spec->containers[--spec->nr_containers];
+		tells = shares || (is_static && !in_parts);
+		if (!tells)
+			now.scope = scope;
+		before = scene_ledger(topology, &then);
+		after = scene_ledger(topology, &now);
+		assert_true(admit_and_free(before, spec).admitted);
+		assert_int_equal(free_of(before, 0), (scope == ALIGN_SCOPE_POD ? 2 : 4) * GIB);
+		assert_int_equal(ledger_restore(after, ledger_find(before, "sharing"), error,
+						sizeof(error)),
+				 0);
+		if (!memory_state_equal(ledger_memory_manager(before), ledger_memory_state(before),
+					ledger_memory_state(after)))
+			fail_msg("case %u: %llu bytes are free", i,
+				 (unsigned long long)free_of(after, 0));
+		for (uint32_t j = 0; j < ledger_find(after, "sharing")->nr_grants; j++)
+			assert_int_equal(mems_of(after, "sharing", j),
+					 mems_of(before, "sharing", j));
+	}
+}
+
+/* Less memory than at admission: the pod continues and its record says what happened. */
+static void restored_with_less_memory(void **state)
 {
 	struct topology *large cleanup_topology = machine(2, 4, 8);
 	struct topology *small cleanup_topology = machine(2, 4, 4);
@@ -338,11 +384,11 @@ static void kernel_lacks_pages(void **state)
 	assert_false(decision.admitted);
 	assert_int_equal(decision.refusal, REFUSAL_HUGEPAGES);
 	assert_non_null(strstr(decision.message, "asks for 536870912 bytes of hugepages-2Mi"));
-	assert_non_null(strstr(decision.message, "has 1073741824 not granted"));
-	assert_non_null(strstr(decision.message, "the kernel has 20971520 of them free"));
+	assert_non_null(strstr(decision.message, "has 1073741824 bytes not granted"));
+	assert_non_null(strstr(decision.message, "the kernel has 20971520 bytes free"));
 }
 
-/* Node 0 has the CPUs and node 1 the memory. */
+/* Node 0 has enough CPUs, and node 1 has enough memory. */
 static void nothing_in_common(void **state)
 {
 	struct topology *topology cleanup_topology = machine(2, 4, 8);
@@ -358,14 +404,17 @@ static void nothing_in_common(void **state)
 	assert_false(decision.admitted);
 	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
 	assert_non_null(strstr(decision.message, "no nodes have both"));
-	/* As much memory as is left where the CPUs are, or as few CPUs as where the memory is. */
+	/*
+	 * Either the memory left on the node with the CPUs, or the CPUs left on the node
+	 * with the memory.
+	 */
 	assert_int_equal(decision.change.kind, CHANGE_CONTAINER_MEMORY);
 	assert_int_equal(decision.change.bytes, GIB);
 	assert_int_equal(decision.others[0].kind, CHANGE_CONTAINER_CPUS);
 	assert_int_equal(decision.others[0].cpus, 1);
 }
 
-/* Both providers name few of the sets here; they must still find one in common. */
+/* Both providers name only a few of the sets here, and must still find a common one. */
 static void sixty_four_nodes(void **state)
 {
 	struct topology *topology cleanup_topology = machine(64, 4, 8);
@@ -393,7 +442,8 @@ int main(void)
 		cmocka_unit_test(budget_on_one_node),
 		cmocka_unit_test(restored),
 		cmocka_unit_test(restored_under_another_scope),
-		cmocka_unit_test(restored_on_less),
+		cmocka_unit_test(a_budget_is_restored_as_it_was_placed),
+		cmocka_unit_test(restored_with_less_memory),
 		cmocka_unit_test(kernel_lacks_pages),
 		cmocka_unit_test(nothing_in_common),
 		cmocka_unit_test(sixty_four_nodes),

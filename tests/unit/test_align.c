@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "../lib/align_definition.h"
-#include "core/align.h"
+#include "core/align/align.h"
 
 #define PROBLEMS  40000
 #define MAX_LISTS 4
@@ -100,8 +100,8 @@ static void equals_definition(void **state)
 #define MANY_HINTS 700
 
 /*
- * Long lists, of which some are the same as for several types of memory. Wide hints
- * whose ANDs are narrow: the winner is seldom a hint itself.
+ * Long lists, some of which are equal, as for several memory types. Wide hints whose ANDs
+ * are narrow: the winner is seldom a hint itself.
  */
 static void long_lists(void **state)
 {
@@ -147,7 +147,7 @@ static void long_lists(void **state)
  * hints of both lists. It is the AND of two of them, unless every hint above it has
  * node 9; then the next number with nine bits wins.
  */
-static void what_lies_below_is_not_yet_an_intersection(void **state)
+static void common_subset_need_not_be_an_intersection(void **state)
 {
 	static struct hint hints[1 << 16];
 	const node_mask_t lowest = 0x1ff;
@@ -185,7 +185,7 @@ static void large_machines(void **state)
 		draw_problem(&drawn, 17, 63);
 		assert_int_equal(align_merge(&drawn.problem, &got), 0);
 		want = by_definition(&drawn.problem);
-		/* Never less certain about admission, even when not exact. */
+		/* Admission is exact even if the merge is not. */
 		assert_int_equal(got.admitted, want.admitted);
 		if (!got.exact)
 			continue;
@@ -195,7 +195,7 @@ static void large_machines(void **state)
 	assert_true(nr_exact > PROBLEMS / 40);
 }
 
-/* 64 nodes, three lists of thousands of masks with nothing preferred in common. */
+/* 64 nodes, three lists of thousands of masks without a common preferred mask. */
 static void largest_machine_is_bounded(void **state)
 {
 	enum { HINTS = 4096 };
@@ -257,7 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equals_definition),
 		cmocka_unit_test(long_lists),
-		cmocka_unit_test(what_lies_below_is_not_yet_an_intersection),
+		cmocka_unit_test(common_subset_need_not_be_an_intersection),
 		cmocka_unit_test(large_machines),
 		cmocka_unit_test(largest_machine_is_bounded),
 		cmocka_unit_test(refusals),

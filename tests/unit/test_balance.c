@@ -15,8 +15,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/balance.h"
-#include "core/take.h"
+#include "core/cpu/balance.h"
+#include "core/cpu/take.h"
 
 #define PROBLEMS 40000
 
@@ -186,7 +186,10 @@ static void draw_problem(struct balance_problem *problem)
 	problem->group = 1 + draw(3);
 	for (unsigned int i = 0; i < problem->nr; i++) {
 		problem->free[i] = 1 + base + draw(range) + (draw(8) ? 0 : draw(150));
-		/* A deviation so large that rounding makes different combinations equal. */
+		/*
+		 * The deviation is so large that different combinations are rounded to
+		 * the same score.
+		 */
 		if (far && i == 0)
 			problem->free[i] += 4000;
 		sum += problem->free[i];
@@ -225,12 +228,12 @@ static void equals_definition(void **state)
 		assert_memory_equal(balance.rest, winner.rest, winner.nr_rest);
 		assert_int_equal(balance.perfect, winner.score == 0);
 	}
-	/* The drawing must not have become trivial. */
+	/* The random problems must not have become trivial. */
 	assert_true(nr_found > PROBLEMS / 10);
 	assert_true(nr_rest > PROBLEMS / 20);
 }
 
-/* 64 nodes: an answer that fits, in bounded time; the alarm ends a search that is not. */
+/* 64 nodes: a valid answer in bounded time; the alarm terminates an unbounded search. */
 static void large_machine_is_bounded(void **state)
 {
 	struct balance_problem problem = {.nr = 64, .group = 1};
@@ -253,7 +256,7 @@ static void large_machine_is_bounded(void **state)
 	assert_true(balance.nr_rest > 0);
 }
 
-/* Many sockets: all limited searches together end after the steps they were given. */
+/* Many sockets: all limited searches together stop after the steps that they share. */
 static void sockets_are_bounded(void **state)
 {
 	uint64_t steps = TAKE_SEARCH_STEPS;
@@ -279,7 +282,10 @@ static void sockets_are_bounded(void **state)
 	assert_true(steps < TAKE_SEARCH_STEPS);
 }
 
-/* Eight nodes of two CPUs, four wanted at two each: the kubelet's memory of 0-3 is written over. */
+/*
+ * Eight nodes of two CPUs, four nodes requested: the kubelet overwrites the stored
+ * combination 0-3.
+ */
 static void kubelet_overwrites_combination(void **state)
 {
 	struct balance_problem problem = {
@@ -295,7 +301,7 @@ static void kubelet_overwrites_combination(void **state)
 }
 
 /* 3 + 3 free CPUs in groups of 2 make 6 CPUs but only two groups. */
-static void kubelet_hang_is_seen(void **state)
+static void kubelet_hang_is_detected(void **state)
 {
 	struct balance_problem problem = {
 		.nr = 4, .free = {5, 7, 7, 7}, .nr_used = 4, .count = 22, .group = 2};
@@ -317,7 +323,7 @@ int main(void)
 		cmocka_unit_test(large_machine_is_bounded),
 		cmocka_unit_test(sockets_are_bounded),
 		cmocka_unit_test(kubelet_overwrites_combination),
-		cmocka_unit_test(kubelet_hang_is_seen),
+		cmocka_unit_test(kubelet_hang_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "chance.h"
-#include "core/capacity.h"
+#include "core/capacity/capacity.h"
 
 #define NR_WORLDS 1500
 
@@ -48,7 +48,7 @@ static void counts_per_node(void **state)
 }
 
 /* 3 CPUs are free on each of two nodes: together they would serve 6, they serve 3. */
-static void scatter_is_a_share_of_what_could_be(void **state)
+static void fragmentation_is_relative_to_the_conceivable_request(void **state)
 {
 	struct topology *topology cleanup_topology = scene_machine(2, 1, 9, 1);
 	struct policy policy = strict_policy("0,9");
@@ -67,7 +67,7 @@ static void scatter_is_a_share_of_what_could_be(void **state)
 	assert_int_equal(capacity.fragmentation_percent, 50);
 }
 
-static void whole_cores_and_the_last_shared_cpu_bound_it(void **state)
+static void whole_cores_and_the_last_shared_cpu_limit_requests(void **state)
 {
 	struct topology *topology cleanup_topology = scene_machine(1, 1, 4, 2);
 	struct policy policy = strict_policy("0");
@@ -77,7 +77,7 @@ static void whole_cores_and_the_last_shared_cpu_bound_it(void **state)
 	assert_true(admit_and_free(ledger, burstable_pod("web")).admitted);
 	assert_int_equal(measure(ledger).largest_request, 6);
 	ledger_free(ledger);
-	/* CPU 4, sibling of the reserved CPU 0, is on no whole core */
+	/* CPU 4, the sibling of the reserved CPU 0, is not on a whole core */
 	policy.cpu_options.full_pcpus_only = true;
 	ledger = scene_ledger(topology, &policy);
 	assert_int_equal(measure(ledger).nodes[0].nr_free_cores, 3);
@@ -100,7 +100,7 @@ static bool fits(struct ledger *ledger, uint32_t cpus)
 	return decision.admitted;
 }
 
-/* Aligned to one node and nothing else: that is what the figure promises. */
+/* The number is valid for alignment to one node without further options. */
 static void check_by_admission(struct ledger *ledger, const struct policy *policy, uint64_t seed)
 {
 	struct policy single = *policy;
@@ -120,7 +120,7 @@ static void check_by_admission(struct ledger *ledger, const struct policy *polic
 	ledger_use_policy(ledger, policy);
 }
 
-static void largest_request_is_what_admission_takes(void **state)
+static void admission_accepts_the_largest_request(void **state)
 {
 	uint64_t seed = number_from_environment("PINFOLD_SEED", (uint64_t)time(NULL));
 	struct chance chance = {seed};
@@ -133,7 +133,7 @@ static void largest_request_is_what_admission_takes(void **state)
 		struct policy policy = chance_policy(&world, topology);
 		struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
 
-		/* the kubelet forbids this option beside single-numa-node */
+		/* the kubelet forbids this option together with single-numa-node */
 		if (policy.cpu_options.align_by_socket)
 			continue;
 		for (int p = 0; p < 6; p++) {
@@ -153,9 +153,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_per_node),
-		cmocka_unit_test(scatter_is_a_share_of_what_could_be),
-		cmocka_unit_test(whole_cores_and_the_last_shared_cpu_bound_it),
-		cmocka_unit_test(largest_request_is_what_admission_takes),
+		cmocka_unit_test(fragmentation_is_relative_to_the_conceivable_request),
+		cmocka_unit_test(whole_cores_and_the_last_shared_cpu_limit_requests),
+		cmocka_unit_test(admission_accepts_the_largest_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgroup/apply.h"
+#include "cgroup/change.h"
 #include "cgroup/tasks.h"
 #include "cgroup/value.h"
 #include "cgroup/watch.h"
@@ -53,14 +53,6 @@ static int close_change(void **state)
 	return tear_down(state);
 }
 
-static void expect_failure(int wanted, int r, const char *error, const char *part)
-{
-	if (r != wanted)
-		fail_msg("%d instead of %d: %s", r, wanted, error);
-	if (!strstr(error, part))
-		fail_msg("'%s' does not say '%s'", error, part);
-}
-
 static int do_step(enum step_kind kind, const char *path, enum group_file file, const char *value,
 		   char *error)
 {
@@ -71,7 +63,7 @@ static int do_step(enum step_kind kind, const char *path, enum group_file file, 
 	return port.apply(port.self, &step, error);
 }
 
-/* The real root's files stay while a plain directory is removed: empty it first. */
+/* A plain directory must be emptied before it can be removed, unlike a cgroup. */
 static void empty_directory(const char *path)
 {
 	char whole[256];
@@ -83,15 +75,15 @@ static void empty_directory(const char *path)
 
 /* --- making ------------------------------------------------------------------------------------------ */
 
-static void a_group_is_made_with_its_controllers(void **state)
+static void group_is_created_with_its_controllers(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
 	assert_int_equal(do_step(STEP_CREATE, "pinfold.slice/poda", 0, NULL, error), 0);
 	assert_true(exists("cg/pinfold.slice/poda"));
-	/* The last order stands in the plain file; the kernel would have all three. */
+	/* The plain file contains only the last write; the kernel would enable all three. */
 	assert_string_equal(get("cg/pinfold.slice/cgroup.subtree_control"), "+memory");
-	/* Once more is no failure. */
+	/* Repeating it is not a failure. */
 	assert_int_equal(do_step(STEP_CREATE, "pinfold.slice/poda", 0, NULL, error), 0);
 	expect_failure(-ENOENT, do_step(STEP_CREATE, "none/x", 0, NULL, error), error,
 		       "none/x: cannot open its parent");
@@ -102,7 +94,7 @@ static void a_group_is_made_with_its_controllers(void **state)
 		       error, "pinfold.slice has no cpuset controller: its parent must have");
 	assert_false(exists("cg/pinfold.slice/podb"));
 	expect_failure(-EINVAL, do_step(STEP_KIND_NR, "x", 0, NULL, error), error,
-		       "no such kind of step");
+		       "invalid kind of step");
 }
 
 /* --- what a refused write means ---------------------------------------------------------------------- */
@@ -113,22 +105,25 @@ static void each_refusal_has_a_remedy(void **state)
 		int err;
 		const char *file, *part;
 	} rows[] = {
-		{-ENOENT, "cpuset.cpus", "must have the controller"},
+		{-ENOENT, "cpuset.cpus",
+		 "the group or its file does not exist; enable the controller in the parent's"},
 		{-EPERM, "cpuset.cpus",
-		 "denied, though we may write it by mode; pinfold's guard or another"},
+		 "denied although the file's mode permits it; pinfold's guard or another"},
 		{-EACCES, "cpuset.cpus", "not permitted; run as root"},
-		{-EINVAL, "cpuset.cpus", "it must name CPUs or memory nodes"},
-		{-EINVAL, "cpu.max", "does not take this value; it is out of range"},
+		{-EINVAL, "cpuset.cpus", "name only CPUs or memory nodes"},
+		{-EINVAL, "cpu.max", "rejects this value; it is out of range"},
 		{-ERANGE, "cpu.weight", "check the pod's requests and limits"},
 		{-ENOSPC, "cpuset.cpus", "move the processes out first"},
-		{-EBUSY, "cpuset.cpus", "SCHED_DEADLINE"},
+		{-EBUSY, "cpuset.cpus",
+		 "the group or its tasks forbid it now; check for processes in inner groups and for "
+		 "SCHED_DEADLINE"},
 		{-EIO, "cpuset.cpus", "Input/output error; see the kernel log"},
 	};
 	char error[GROUP_ERROR_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		expect_failure(rows[i].err,
-			       apply_explain("a/b", rows[i].file, "value", rows[i].err, error),
+			       change_explain("a/b", rows[i].file, "value", rows[i].err, error),
 			       error, rows[i].part);
 		assert_ptr_equal(strstr(error, "a/b/cp"), error);
 		assert_non_null(strstr(error, ": cannot write 'value': "));
@@ -142,11 +137,11 @@ static void values_are_read_back(void **state)
 	put_group("pinfold.slice/g", "4-7\n", "4-7\n", false);
 	put("cg/pinfold.slice/g/cpu.weight", "");
 	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPU_WEIGHT, "77", error), 0);
-	/* A plain file keeps the end of what was there: somebody else's value. */
+	/* A plain file keeps the end of its old content, which looks like a foreign value. */
 	put("cg/pinfold.slice/g/cpu.weight", "1000");
 	expect_failure(-EREMOTEIO,
 		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPU_WEIGHT, "77", error), error,
-		       "pinfold.slice/g/cpu.weight: wrote '77', the kernel has '7700'");
+		       "pinfold.slice/g/cpu.weight: wrote '77', but the kernel has '7700'");
 	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_MEMS, "0", error), 0);
 	put("cg/pinfold.slice/g/cpuset.mems.effective", "1\n");
 	expect_failure(-EREMOTEIO,
@@ -154,7 +149,121 @@ static void values_are_read_back(void **state)
 		       "cpuset.mems.effective is 1 although 0 was written");
 }
 
-static void a_list_can_cost_a_partition_its_validity(void **state)
+/* An empty list would give its processes the parent's whole set. */
+static void populated_group_keeps_its_lists(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", true);
+	expect_failure(-EINVAL,
+		       change_write(&groups->dir, "pinfold.slice/g", GROUP_CPUSET_CPUS, "", error),
+		       error, "pinfold.slice/g/cpuset.cpus: refusing to write an empty list");
+	expect_failure(-EINVAL,
+		       change_write(&groups->dir, "pinfold.slice/g", GROUP_CPUSET_MEMS, "", error),
+		       error, "pinfold.slice/g/cpuset.mems: refusing to write an empty list");
+	assert_string_equal(get("cg/pinfold.slice/g/cpuset.mems"), "0\n");
+	/* For the other files the kernel defines what an empty value means. */
+	assert_int_equal(change_write(&groups->dir, "pinfold.slice/g", GROUP_MEMORY_MAX, "", error),
+			 0);
+	assert_string_equal(get("cg/pinfold.slice/g/memory.max"), "\nax\n");
+	put("cg/pinfold.slice/g/cgroup.events", "populated 0\n");
+	assert_int_equal(
+		change_write(&groups->dir, "pinfold.slice/g", GROUP_CPUSET_CPUS, "", error), 0);
+	assert_string_equal(get("cg/pinfold.slice/g/cpuset.cpus"), "\n-7\n");
+}
+
+static void a_write_that_fails_is_explained(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "", path[128];
+
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", true);
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/g/cpu.max", root);
+	assert_int_equal(unlink(path), 0);
+	expect_failure(-ENOENT, do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPU_MAX, "max", error),
+		       error, "pinfold.slice/g/cpu.max: cannot write 'max': the group or its file");
+}
+
+/* An empty list means the parent's list. */
+static void empty_list_means_the_parents_list(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	put_group("pinfold.slice/g", "", "2-15\n", false);
+	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "", error), 0);
+}
+
+/* CPUs of child partitions still belong to the group; other missing CPUs do not. */
+static void cpus_of_child_partitions_are_not_missing(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	put_group("pinfold.slice/g", "", "4-5\n", false);
+	put("cg/pinfold.slice/g/cpuset.cpus.partition", "root\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-9", error),
+		       error, "cpuset.cpus.effective is only 4-5 of the 4-9 that was written");
+	put_group("pinfold.slice/g/a", "6-7\n", "6-7\n", false);
+	put_group("pinfold.slice/g/b", "8-9\n", "8-9\n", false);
+	put("cg/pinfold.slice/g/a/cpuset.cpus.partition", "root\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-9", error),
+		       error, "is only 4-5 of the 4-9");
+	put("cg/pinfold.slice/g/b/cpuset.cpus.partition", "isolated\n");
+	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-9", error),
+			 0);
+}
+
+/* A message has room for this much of a list. */
+static void long_list_is_truncated(void **state)
+{
+	char error[GROUP_ERROR_MAX], list[512] = "0";
+	static const char cut[] = "is only none of the 0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,"
+				  "32,34,36,38,40,42,44,46,48,50,52,54,56,58,60,62,6... that was";
+
+	/* With 66 CPUs it is one character too long. */
+	for (int cpu = 2; cpu <= 66; cpu += 2)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), ",%d", cpu);
+	put("sys/devices/system/cpu/online", "0-119\n");
+	put_group("pinfold.slice/g", "", "\n", false);
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, list, error),
+		       error, cut);
+}
+
+static void overlapping_sibling_is_named(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	/* Neither the parent nor the group itself nor a group with other CPUs is the obstacle. */
+	put_group("pinfold.slice", "2-15\n", "2-15\n", false);
+	put_group("pinfold.slice/g", "4-7\n", "4-7\n", false);
+	put_group("pinfold.slice/other", "8-9\n", "8-9\n", false);
+	put("cg/pinfold.slice/g/cpuset.cpus.partition", "root invalid (x)\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-7", error),
+		       error, "not valid: x; the parent must be a partition root");
+	/* Only a CPU list can make the partition invalid. */
+	assert_int_equal(do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_MEMS, "0", error), 0);
+	put("cg/pinfold.slice/other/cpuset.cpus", "7-9\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-7", error),
+		       error,
+		       "not valid: x; pinfold.slice/other has cpuset.cpus 7-9, which overlaps");
+	put_group("system.slice", "0-3\n", "0-3\n", true);
+	put("cg/pinfold.slice/cpuset.cpus.partition", "root invalid (y)\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice", GROUP_CPUSET_CPUS, "2-15", error),
+		       error, "not valid: y; system.slice has cpuset.cpus 0-3, which overlaps");
+	/* A plain file keeps the end of its old content. */
+	put("cg/pinfold.slice/other/cpuset.cpus", "8-9\n");
+	put("cg/pinfold.slice/g/cpuset.cpus.partition", "member\n");
+	expect_failure(
+		-EREMOTEIO,
+		do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_PARTITION, "root", error),
+		error, "cpuset.cpus.partition: not valid: it stayed 'rooter'; the parent must");
+}
+
+static void list_can_invalidate_a_partition(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -171,7 +280,7 @@ static void a_list_can_cost_a_partition_its_validity(void **state)
 
 /* --- removing ------------------------------------------------------------------------------------------ */
 
-static void a_group_goes_with_what_is_inside(void **state)
+static void group_is_removed_with_its_subtree(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -194,19 +303,19 @@ static void a_group_goes_with_what_is_inside(void **state)
 	assert_int_equal(do_step(STEP_REMOVE, "pinfold.slice/g", 0, NULL, error), 0);
 	assert_false(exists("cg/pinfold.slice/g"));
 	assert_true(exists("cg/pinfold.slice"));
-	/* Gone already is as good. */
+	/* A group that does not exist counts as removed. */
 	assert_int_equal(do_step(STEP_REMOVE, "pinfold.slice/g", 0, NULL, error), 0);
 }
 
 /* --- joining --------------------------------------------------------------------------------------------- */
 
-/* A child that waits, as the process that wants to join. */
+/* A waiting child, used as the process that joins. */
 static pid_t make_child(int *ret_pidfd)
 {
 	pid_t child = fork();
 
 	if (!child) {
-		/* Nobody waits for ever for one that was forgotten. */
+		/* A child that the test forgets must not wait forever. */
 		alarm(60);
 		for (;;)
 			pause();
@@ -238,10 +347,10 @@ static void show_process(pid_t pid, unsigned int flags, const char *cgroup)
 	put(name, text);
 }
 
-static void a_process_joins_and_may_use_the_whole_grant(void **state)
+static void process_joins_and_may_use_the_whole_grant(void **state)
 {
 	cpu_set_t narrow, all;
-	char error[GROUP_ERROR_MAX] = "", text[16];
+	char error[GROUP_ERROR_MAX] = "", text[16], name[64];
 	pid_t child;
 	int pidfd;
 
@@ -257,13 +366,17 @@ static void a_process_joins_and_may_use_the_whole_grant(void **state)
 	assert_int_equal(port.join(port.self, "pinfold.slice/g", child, pidfd, error), 0);
 	snprintf(text, sizeof(text), "%d", child);
 	assert_string_equal(get("cg/pinfold.slice/g/cgroup.procs"), text);
-	/* What it brought along does not narrow its grant. */
+	/* Without cgroup v1 there is only this line. */
+	snprintf(name, sizeof(name), "proc/%d/cgroup", child);
+	put(name, "0::/pinfold.slice/g\n");
+	assert_int_equal(port.join(port.self, "pinfold.slice/g", child, pidfd, error), 0);
+	/* Its previous affinity does not restrict its grant. */
 	assert_int_equal(sched_getaffinity(child, sizeof(narrow), &narrow), 0);
 	assert_true(CPU_EQUAL(&narrow, &all));
 	end_child(child, pidfd);
 }
 
-static void who_is_not_moved_is_told(void **state)
+static void failed_join_is_reported(void **state)
 {
 	char error[GROUP_ERROR_MAX] = "", name[128];
 	pid_t child;
@@ -276,8 +389,8 @@ static void who_is_not_moved_is_told(void **state)
 		       "is a kernel thread");
 	show_process(child, 0, "elsewhere");
 	expect_failure(-EREMOTEIO, port.join(port.self, "pinfold.slice/g", child, pidfd, error),
-		       error, "but the kernel says it is in /elsewhere");
-	/* Moved, but where to cannot be told. */
+		       error, "but the kernel reports it in /elsewhere");
+	/* Moved, but its cgroup cannot be read back. */
 	snprintf(name, sizeof(name), "proc/%d/cgroup", child);
 	put(name, "1:name=systemd:/x\n");
 	expect_failure(-EPROTO, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
@@ -288,7 +401,7 @@ static void who_is_not_moved_is_told(void **state)
 		       "cannot read its cgroup back");
 	expect_failure(-ENOENT, port.join(port.self, "pinfold.slice/no", child, pidfd, error),
 		       error, "cannot open the group to join");
-	/* The number must mean the process that the descriptor holds. */
+	/* The pid must refer to the process of the pidfd. */
 	expect_failure(-ESRCH, port.join(port.self, "pinfold.slice/g", getpid(), pidfd, error),
 		       error, "has ended; nothing was moved");
 	assert_int_equal(kill(child, SIGKILL), 0);
@@ -298,13 +411,13 @@ static void who_is_not_moved_is_told(void **state)
 		       "has ended; nothing was moved");
 	assert_string_equal(get("cg/pinfold.slice/g/cgroup.procs"), "");
 	end_child(child, pidfd);
-	/* Nor is anything moved by who only looks. */
+	/* Nothing is moved in read-only mode either. */
 	groups_close(groups);
 	groups = open_fake(false);
 	port = groups_port(groups);
 	child = make_child(&pidfd);
 	expect_failure(-EROFS, port.join(port.self, "pinfold.slice/g", child, pidfd, error), error,
-		       "nothing is changed in this mode");
+		       "the agent changes no cgroups in this mode");
 	end_child(child, pidfd);
 }
 
@@ -335,7 +448,7 @@ static void all_processes_end_at_once(void **state)
 
 /* --- the whole undone ---------------------------------------------------------------------------------- */
 
-/* A plain directory of empty files, so that what is written can be read without a tail. */
+/* A plain directory with empty files, so that written values have no old tail. */
 static void put_populated(const char *path)
 {
 	static const char *const files[] = {"cpuset.cpus", "cpuset.mems", "cpu.max",
@@ -349,7 +462,7 @@ static void put_populated(const char *path)
 	}
 }
 
-static void an_uninstall_leaves_the_living_without_a_limit(void **state)
+static void uninstall_lifts_limits_of_populated_groups(void **state)
 {
 	char error[GROUP_ERROR_MAX] = "";
 	uint32_t nr_left = 99;
@@ -360,7 +473,10 @@ static void an_uninstall_leaves_the_living_without_a_limit(void **state)
 	put("cg/pinfold.slice/poda/gone/x", "");
 	empty_directory("pinfold.slice/poda/gone");
 	put("cg/pinfold.slice/poda/gone/cgroup.events", "populated 0\n");
-	/* The empty one cannot go here, for a file is in it; the others are told all the same. */
+	/*
+	 * The empty group cannot be removed here because it contains a file; the others
+	 * are still reported.
+	 */
 	assert_int_equal(groups_uninstall(groups, NULL, &nr_left, error), -EAGAIN);
 	assert_non_null(strstr(error, "pinfold.slice/poda/gone: cannot remove the group"));
 	assert_int_equal(nr_left, 3);
@@ -373,7 +489,7 @@ static void an_uninstall_leaves_the_living_without_a_limit(void **state)
 	assert_string_equal(get("cg/pinfold.slice/cpuset.cpus"), "0-15");
 }
 
-static void an_uninstall_of_nothing_is_done(void **state)
+static void uninstall_without_groups_succeeds(void **state)
 {
 	char error[GROUP_ERROR_MAX] = "";
 	uint32_t nr_left = 99;
@@ -393,7 +509,7 @@ static void an_uninstall_of_nothing_is_done(void **state)
 	assert_int_equal(nr_left, 0);
 }
 
-static void what_is_possible_must_be_readable(void **state)
+static void uninstall_needs_the_possible_cpus(void **state)
 {
 	char error[GROUP_ERROR_MAX] = "", path[128];
 	uint32_t nr_left;
@@ -404,13 +520,13 @@ static void what_is_possible_must_be_readable(void **state)
 	assert_int_equal(groups_uninstall(groups, NULL, &nr_left, error), -ENOENT);
 	assert_non_null(
 		strstr(error, "pinfold.slice: cannot widen it, /sys/devices/system/cpu/possible"));
-	/* The other limits are lifted all the same. */
+	/* The other limits are still lifted. */
 	assert_string_equal(get("cg/pinfold.slice/memory.max"), "max");
 }
 
 /* --- what was there before -------------------------------------------------------------------------------- */
 
-static void before_values_come_back(void **state)
+static void original_values_are_restored(void **state)
 {
 	struct original items[] = {
 		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"memory pids"},
@@ -429,16 +545,45 @@ static void before_values_come_back(void **state)
 	put("cg/pinfold.slice/directory/x", "");
 	assert_int_equal(groups_uninstall(groups, &originals, &nr_left, error), -EISDIR);
 	assert_non_null(strstr(error, "pinfold.slice/directory: cannot put back '1'"));
-	/* Only what was not on before is switched off, in a file that has the last order in it. */
+	/* Only controllers that were off before are disabled; the file contains the last write. */
 	assert_memory_equal(get("cg/cgroup.subtree_control"), "-cpuset", 7);
 	assert_memory_equal(get("cg/pinfold.slice/cpuset.cpus"), "0-3", 3);
 	assert_string_equal(get("cg/pinfold.slice/cpu.weight"), "100");
-	/* A failure keeps nobody else from coming back. */
+	/* A failure does not prevent the others from being restored. */
 	assert_memory_equal(get("cg/pinfold.slice/memory.max"), "55", 2);
 }
 
-/* A later start would find our own values there. */
-static void before_values_are_kept_once(void **state)
+static void existing_values_are_captured(void **state)
+{
+	struct originals originals cleanup(originals_fini) = {0};
+	char path[128];
+
+	put_group("pinfold.slice", "2-15\n", "2-15\n", false);
+	put("cg/pinfold.slice/cpuset.mems", "0-1\n");
+	/* A missing file has no value to restore. */
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/cpu.weight", root);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(originals_capture(groups, &originals), 0);
+	assert_int_equal(originals.nr, GROUP_FILE_NR);
+	assert_string_equal(originals.items[0].path, "");
+	assert_string_equal(originals.items[0].file, "cgroup.subtree_control");
+	assert_string_equal(originals.items[0].value, "cpuset cpu memory");
+	for (uint32_t i = 1; i < originals.nr; i++) {
+		assert_string_equal(originals.items[i].path, "pinfold.slice");
+		assert_string_not_equal(originals.items[i].file, "cpu.weight");
+		if (!strcmp(originals.items[i].file, "cpuset.mems"))
+			assert_string_equal(originals.items[i].value, "0-1");
+		if (!strcmp(originals.items[i].file, "cpuset.cpus"))
+			assert_string_equal(originals.items[i].value, "2-15");
+	}
+	/* A partial file would restore only some values. */
+	put("cg/pinfold.slice/cpu.weight/x", "");
+	assert_int_equal(originals_capture(groups, &originals), -EISDIR);
+	assert_int_equal(originals.nr, GROUP_FILE_NR);
+}
+
+/* A later start would capture our own values. */
+static void original_values_are_saved_once(void **state)
 {
 	struct original items[] = {
 		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"memory"}};
@@ -459,7 +604,7 @@ static void before_values_are_kept_once(void **state)
 
 /* --- controllers ------------------------------------------------------------------------------------------- */
 
-static void controllers_that_cannot_be_read_are_told(void **state)
+static void unreadable_controllers_are_reported(void **state)
 {
 	struct groups_options again = {.root = root,
 				       .workload_root = "pinfold.slice",
@@ -477,7 +622,7 @@ static void controllers_that_cannot_be_read_are_told(void **state)
 	assert_null(none);
 }
 
-static void a_machine_that_cannot_be_read_is_refused(void **state)
+static void unreadable_machine_is_refused(void **state)
 {
 	static const char *const files[][2] = {
 		{"cg/cgroup.controllers", "cannot read /cg/cgroup.controllers"},
@@ -497,7 +642,7 @@ static void a_machine_that_cannot_be_read_is_refused(void **state)
 	}
 }
 
-static void odd_lists_of_processes_are_read_as_far_as_they_go(void **state)
+static void malformed_process_lists_are_read_partially(void **state)
 {
 	pid_t *pids = NULL;
 	uint32_t nr = 0;
@@ -528,7 +673,7 @@ static void on_populated(void *self, const char *path, bool populated)
 	snprintf(told + len, sizeof(told) - len, "%s=%d ", path, populated);
 }
 
-/* Until something was told, or nothing has been for as long as no loaded machine takes. */
+/* Wait until something is reported, or longer than even a loaded machine needs. */
 static const char *listen_for(sd_event *event, const char *wanted)
 {
 	*told = '\0';
@@ -537,7 +682,7 @@ static const char *listen_for(sd_event *event, const char *wanted)
 	return told;
 }
 
-static void groups_that_come_and_go_are_told(void **state)
+static void population_changes_are_reported(void **state)
 {
 	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
 	struct group_tree tree cleanup(group_tree_fini) = {0};
@@ -546,13 +691,13 @@ static void groups_that_come_and_go_are_told(void **state)
 
 	put_group("pinfold.slice/poda/main", "4-7\n", "4-7\n", false);
 	put_group("pinfold.slice/poda", "4-7\n", "4-7\n", false);
-	assert_int_equal(port.observe(port.self, &tree), 0);
-	/* A group of the tree that is not there (yet) is passed over. */
+	assert_int_equal(port.read_tree(port.self, &tree), 0);
+	/* A group of the tree that does not exist (yet) is skipped. */
 	assert_non_null(group_tree_add(&tree, GROUP_POD, "pinfold.slice/podnone"));
 	assert_true(sd_event_new(&event) >= 0);
 	assert_int_equal(groups_watch(groups, event, &sink), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
-	/* Named twice, watched once. */
+	/* Listed twice, watched once. */
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/podb", root);
 	assert_int_equal(mkdir(path, 0755), 0);
@@ -562,7 +707,7 @@ static void groups_that_come_and_go_are_told(void **state)
 	put("cg/pinfold.slice/poda/main/memory.max", "1\n");
 	assert_non_null(
 		strstr(listen_for(event, "memory.max"), "pinfold.slice/poda/main/memory.max "));
-	/* What a workload makes below its container is its own affair. */
+	/* Groups that a workload creates inside its container are not read. */
 	put("cg/pinfold.slice/poda/main/inner/x", "");
 	put("cg/pinfold.slice/poda/cpu.max", "1\n");
 	assert_null(strstr(listen_for(event, "cpu.max"), "main/ "));
@@ -584,7 +729,7 @@ static void a_plain_directory_has_no_cgroup_ids(void **state)
 	assert_string_equal(path, "untouched");
 }
 
-static void the_layout_is_told(void **state)
+static void layout_is_reported(void **state)
 {
 	struct plan_layout layout;
 
@@ -624,13 +769,14 @@ static void the_port_reads_through(void **state)
 
 	put_group("system.slice", "", "0-1\n", true);
 	put("cg/pinfold.slice/cgroup.procs", "12\n");
-	assert_int_equal(port.observe_group(port.self, &group), 0);
+	assert_int_equal(port.read_group(port.self, &group), 0);
 	assert_string_equal(group.files[GROUP_CPUSET_CPUS], "2-15");
 	for (int file = 0; file < GROUP_FILE_NR; file++)
 		free(group.files[file]);
-	assert_int_equal(port.observe_group(port.self, &none), -ENOENT);
+	assert_int_equal(port.read_group(port.self, &none), -ENOENT);
 	assert_int_equal(port.status(port.self, "pinfold.slice", &status), 0);
 	assert_int_equal(cpuset_count(&status.effective_cpus), 14);
+	assert_int_equal(cpuset_count(&status.effective_mems), 1);
 	assert_int_equal(port.tasks(port.self, "pinfold.slice", &pids, &nr), 0);
 	assert_int_equal(nr, 1);
 	free(pids);
@@ -673,32 +819,39 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stat_line_is_read_from_its_end),
 		cmocka_unit_test(foreign_scopes_are_known_by_name),
-		TEST(a_group_is_made_with_its_controllers),
+		TEST(group_is_created_with_its_controllers),
 		TEST(each_refusal_has_a_remedy),
 		TEST(values_are_read_back),
-		TEST(a_list_can_cost_a_partition_its_validity),
-		TEST(a_group_goes_with_what_is_inside),
-		TEST(a_process_joins_and_may_use_the_whole_grant),
-		TEST(who_is_not_moved_is_told),
+		TEST(populated_group_keeps_its_lists),
+		TEST(a_write_that_fails_is_explained),
+		TEST(empty_list_means_the_parents_list),
+		TEST(cpus_of_child_partitions_are_not_missing),
+		TEST(long_list_is_truncated),
+		TEST(overlapping_sibling_is_named),
+		TEST(existing_values_are_captured),
+		TEST(list_can_invalidate_a_partition),
+		TEST(group_is_removed_with_its_subtree),
+		TEST(process_joins_and_may_use_the_whole_grant),
+		TEST(failed_join_is_reported),
 		TEST(all_processes_end_at_once),
-		TEST(an_uninstall_leaves_the_living_without_a_limit),
-		TEST(an_uninstall_of_nothing_is_done),
-		TEST(what_is_possible_must_be_readable),
-		TEST(before_values_come_back),
-		TEST(before_values_are_kept_once),
-		TEST(controllers_that_cannot_be_read_are_told),
-		TEST(a_machine_that_cannot_be_read_is_refused),
-		TEST(odd_lists_of_processes_are_read_as_far_as_they_go),
-		TEST(groups_that_come_and_go_are_told),
+		TEST(uninstall_lifts_limits_of_populated_groups),
+		TEST(uninstall_without_groups_succeeds),
+		TEST(uninstall_needs_the_possible_cpus),
+		TEST(original_values_are_restored),
+		TEST(original_values_are_saved_once),
+		TEST(unreadable_controllers_are_reported),
+		TEST(unreadable_machine_is_refused),
+		TEST(malformed_process_lists_are_read_partially),
+		TEST(population_changes_are_reported),
 		TEST(a_plain_directory_has_no_cgroup_ids),
-		TEST(the_layout_is_told),
+		TEST(layout_is_reported),
 		TEST(the_manager_follows_process_one),
 		TEST(the_port_reads_through),
 	};
 	size_t nr_pure = 2;
 
 	log_open("test", LOG_LEVEL_ERR);
-	/* The room refuses to write for anybody but root, whatever the directory. */
+	/* The room refuses to write for anybody except root, whatever the directory. */
 	return _cmocka_run_group_tests("tests", tests, geteuid() ? nr_pure : ARRAY_SIZE(tests),
 				       NULL, NULL);
 }

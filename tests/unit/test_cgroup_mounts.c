@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: cgroup format core lib
-/* Which cgroup mounts a machine has, and the named answer to each odd one. */
+/* The cgroup mounts of a machine, and the named problem for each unusual one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cgroup/dir.h"
@@ -54,11 +55,43 @@ static void test_escaped_path(void **state)
 	assert_string_equal(mounts.v2_path, "/mnt/with blank");
 }
 
+/* Only three octal digits that fit in one byte form an escape. */
+static void test_escapes(void **state)
+{
+	static const char *const rows[][2] = {
+		{"/a\\011b", "/a\tb"}, {"/\\134", "/\\"},    {"/\\377", "/\377"},
+		{"/\\100", "/@"},      {"/\\/40", "/\\/40"}, {"/\\440", "/\\440"},
+		{"/\\0/0", "/\\0/0"},  {"/\\080", "/\\080"}, {"/\\04/", "/\\04/"},
+		{"/\\048", "/\\048"},  {"/\\04", "/\\04"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct mounts mounts;
+		char line[256];
+
+		snprintf(line, sizeof(line), "30 25 0:26 / %s rw - cgroup2 cgroup2 rw\n",
+			 rows[i][0]);
+		mounts_parse(line, &mounts);
+		assert_string_equal(mounts.v2_path, rows[i][1]);
+	}
+}
+
+static void test_long_path(void **state)
+{
+	char line[MOUNT_PATH_MAX + 64];
+	struct mounts mounts;
+
+	snprintf(line, sizeof(line), "30 25 0:26 / /%0*d rw - cgroup2 cgroup2 rw\n", MOUNT_PATH_MAX,
+		 7);
+	mounts_parse(line, &mounts);
+	assert_int_equal(strlen(mounts.v2_path), MOUNT_PATH_MAX - 1);
+}
+
 static void test_covered_mount(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
-	/* The later mount at the same place is the one that is seen. */
+	/* The later mount on the same mount point is the visible one. */
 	assert_int_equal(judge(V2("/sys/fs/cgroup", "rw") V2("/sys/fs/cgroup", "ro"), error),
 			 DIR_READ_ONLY);
 	assert_non_null(strstr(error, "remount,rw"));
@@ -94,7 +127,7 @@ static void test_hybrid(void **state)
 			 DIR_HYBRID);
 	assert_non_null(strstr(error, "/sys/fs/cgroup/unified"));
 	assert_non_null(strstr(error, "cgroup_no_v1=all"));
-	/* A named hierarchy, or one without the cpuset controller, is in nobody's way. */
+	/* A named hierarchy, or one without the cpuset controller, does no harm. */
 	assert_int_equal(
 		judge("34 25 0:30 / /a rw - cgroup cgroup rw,name=systemd\n"
 		      "35 25 0:31 / /b rw - cgroup cgroup rw,net_cls\n" V2("/sys/fs/cgroup", "rw"),
@@ -110,7 +143,7 @@ static void test_partial(void **state)
 			       error),
 			 DIR_PARTIAL_MOUNT);
 	assert_non_null(strstr(error, "/docker/0123"));
-	/* A whole mount elsewhere is better than a part in the usual place. */
+	/* A complete mount elsewhere is preferred to a partial one on the usual mount point. */
 	assert_int_equal(
 		judge("30 25 0:26 /a /sys/fs/cgroup rw - cgroup2 cgroup rw\n" V2("/mnt/all", "rw"),
 		      error),
@@ -142,6 +175,8 @@ static void test_names(void **state)
 {
 	for (int problem = 0; problem < DIR_PROBLEM_NR; problem++)
 		assert_true(strlen(dir_problem_name(problem)) > 3);
+	assert_string_equal(dir_problem_name(DIR_FINE), "fine");
+	assert_string_equal(dir_problem_name(DIR_PROBLEM_NR), "unknown");
 }
 
 int main(void)
@@ -152,7 +187,8 @@ int main(void)
 		cmocka_unit_test(test_none),	     cmocka_unit_test(test_v1),
 		cmocka_unit_test(test_hybrid),	     cmocka_unit_test(test_partial),
 		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_nonsense_lines),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_long_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: cgroup format core lib
-/* Groups that are called like removed ones; ordinary folders stand in for cgroups. */
+/* Groups whose names look like those of removed groups; plain directories stand in for cgroups. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -50,12 +50,12 @@ static void test_names(void **state)
 
 	assert_int_equal(dir_check_name(&dir, "a", a), 0);
 	assert_int_equal(dir_check_name(&dir, "", a), 0);
-	/* there is no group of that name: it was removed */
+	/* There is no group with that name: it was removed. */
 	assert_int_equal(dir_check_name(&dir, "a/x (deleted)", a), -ENOENT);
-	/* there is one, and it is another than the removed group "a/x" */
+	/* There is one, but it is not the removed group "a/x". */
 	x = make("a/x (deleted)");
 	assert_int_equal(dir_check_name(&dir, "a/x (deleted)", a), -ENOENT);
-	/* the group that is asked about is really called so */
+	/* The group in question really has this name. */
 	assert_int_equal(dir_check_name(&dir, "a/x (deleted)", x), 0);
 }
 

@@ -29,7 +29,7 @@ static int set_up_systemd(void **state)
 {
 	int r = set_up(state);
 
-	/* Never the machine's own, should the private socket not be found. */
+	/* Never use the machine's own bus if the private socket is not found. */
 	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	if (r)
 		return r;
@@ -78,13 +78,6 @@ static void write_file(enum group_role role, const char *path, enum group_file f
 		fail_msg("%s", error);
 }
 
-static void expect_failure(int wanted, int r, const char *error, const char *part)
-{
-	assert_int_equal(r, wanted);
-	if (!strstr(error, part))
-		fail_msg("'%s' does not say '%s'", error, part);
-}
-
 static void expect_calls(const char *wanted)
 {
 	assert_string_equal(fake_systemd.calls, wanted);
@@ -100,12 +93,12 @@ static void slices_are_units(void **state)
 	assert_true(exists("cg/pinfold.slice"));
 	create(GROUP_POD, POD);
 	expect_calls("StartTransientUnit pinfold-poda.slice fail Description=pinfold\n");
-	/* What is there is not asked for again. */
+	/* An existing unit is not started again. */
 	create(GROUP_ROOT, "pinfold.slice");
 	expect_calls("");
 }
 
-/* A unit file of the administrator's, or a unit of an earlier life: it is started. */
+/* An administrator's unit file, or a unit of an earlier run, is started. */
 static void a_known_slice_is_started(void **state)
 {
 	fake_systemd.nr_exists = 1;
@@ -114,27 +107,30 @@ static void a_known_slice_is_started(void **state)
 		     "StartUnit pinfold.slice fail\n");
 }
 
-static void names_must_fit_their_place(void **state)
+static void names_must_match_their_path(void **state)
 {
 	static const char *const paths[] = {"pinfold.slice/other.slice", "plain", "plain/x.scope"};
 	char error[GROUP_ERROR_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		expect_failure(-EINVAL, do_step(STEP_CREATE, GROUP_POD, paths[i], 0, NULL, error),
-			       error, "is no place for a unit of systemd");
+			       error, "is not a valid path for a systemd unit");
 		expect_failure(-EINVAL,
 			       do_step(STEP_WRITE, GROUP_POD, paths[i], GROUP_CPUSET_CPUS, "1",
 				       error),
-			       error, "is no place for a unit of systemd");
+			       error, "is not a valid path for a systemd unit");
 		expect_failure(-EINVAL, do_step(STEP_REMOVE, GROUP_POD, paths[i], 0, NULL, error),
-			       error, "is no place for a unit of systemd");
+			       error, "is not a valid path for a systemd unit");
 	}
 	expect_calls("");
 }
 
 /* --- properties ---------------------------------------------------------------------------------------- */
 
-/* The kernel's file has it already: systemd is told all the same, or it puts an older value back. */
+/*
+ * Even if the kernel's file already has the value, the property is set, because systemd
+ * would otherwise restore an older value.
+ */
 static void each_value_is_a_property_too(void **state)
 {
 	create(GROUP_ROOT, "pinfold.slice");
@@ -159,14 +155,17 @@ static void each_value_is_a_property_too(void **state)
 	assert_string_equal(get("cg/" POD "/cpuset.cpus.partition"), "root");
 }
 
-/* What the kernel refuses must not become a property, which is written at each reload. */
-static void a_value_the_file_refuses_is_no_property(void **state)
+/*
+ * A value that the kernel rejects must not become a property, because systemd writes it
+ * at each reload.
+ */
+static void rejected_value_is_not_a_property(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
 	create(GROUP_ROOT, "pinfold.slice");
 	*fake_systemd.calls = '\0';
-	/* An empty list is refused where processes are. */
+	/* An empty list is rejected for a group with processes. */
 	put("cg/pinfold.slice/cgroup.events", "populated 1\n");
 	put("cg/pinfold.slice/cpuset.cpus", "2-15\n");
 	expect_failure(-EINVAL,
@@ -176,8 +175,8 @@ static void a_value_the_file_refuses_is_no_property(void **state)
 	expect_calls("");
 }
 
-/* systemd enables a controller, and with it makes the file, once a property needs it. */
-static void a_file_that_is_missing_comes_with_its_property(void **state)
+/* systemd enables a controller, which creates the file, once a property needs it. */
+static void missing_file_appears_with_its_property(void **state)
 {
 	char path[128];
 
@@ -190,7 +189,7 @@ static void a_file_that_is_missing_comes_with_its_property(void **state)
 	assert_string_equal(get("cg/pinfold.slice/cpuset.cpus"), "2-15");
 }
 
-static void values_that_are_no_words_for_systemd(void **state)
+static void values_without_a_property_form(void **state)
 {
 	static const struct {
 		enum group_file file;
@@ -209,13 +208,13 @@ static void values_that_are_no_words_for_systemd(void **state)
 		expect_failure(-EINVAL,
 			       do_step(STEP_WRITE, GROUP_ROOT, "pinfold.slice", rows[i].file,
 				       rows[i].value, error),
-			       error, "in words for systemd");
+			       error, "as a systemd property");
 	expect_calls("");
 }
 
 /* --- refusals and losses --------------------------------------------------------------------------------- */
 
-static void a_refusal_is_told(void **state)
+static void refusal_is_reported(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -230,7 +229,7 @@ static void a_refusal_is_told(void **state)
 		       error, "systemd refuses SetUnitProperties: not today");
 }
 
-static void a_job_that_fails_is_told(void **state)
+static void failed_job_is_reported(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -240,17 +239,17 @@ static void a_job_that_fails_is_told(void **state)
 		       "pinfold.slice: systemd's job ended with 'failed'");
 }
 
-static void an_answer_without_a_job_is_told(void **state)
+static void reply_without_a_job_is_reported(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
 	fake_systemd.wrong_job = true;
 	expect_failure(-ENXIO, do_step(STEP_CREATE, GROUP_ROOT, "pinfold.slice", 0, NULL, error),
-		       error, "systemd's answer names no job");
+		       error, "systemd's reply contains no job");
 }
 
-/* systemd drops its connections when it re-executes itself; the next call makes a new one. */
-static void a_lost_connection_is_made_again(void **state)
+/* systemd closes its connections when it re-executes itself; the next call opens a new one. */
+static void lost_connection_is_reopened(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -259,7 +258,7 @@ static void a_lost_connection_is_made_again(void **state)
 	assert_string_not_equal(error, "");
 	create(GROUP_ROOT, "pinfold.slice");
 	assert_true(exists("cg/pinfold.slice"));
-	/* A removal makes it again as well. */
+	/* A removal reconnects as well. */
 	create(GROUP_POD, POD);
 	fake_systemd.hang_up = true;
 	assert_true(do_step(STEP_CREATE, GROUP_POD, "pinfold.slice/pinfold-podb.slice", 0, NULL,
@@ -269,8 +268,8 @@ static void a_lost_connection_is_made_again(void **state)
 	expect_calls("StopUnit pinfold-poda.slice fail\n");
 }
 
-/* Only a scope may be without its group; a slice that is gone is a failure. */
-static void a_slice_that_is_gone_is_not_written(void **state)
+/* Only a scope may have no group; a missing slice is a failure. */
+static void missing_slice_is_not_written(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -280,7 +279,7 @@ static void a_slice_that_is_gone_is_not_written(void **state)
 		       error, "pinfold.slice");
 }
 
-static void without_systemd_nothing_opens(void **state)
+static void open_fails_without_systemd(void **state)
 {
 	struct groups_options again = {.root = root,
 				       .workload_root = "pinfold.slice",
@@ -296,13 +295,13 @@ static void without_systemd_nothing_opens(void **state)
 	assert_null(none);
 	assert_non_null(strstr(error, "cannot reach systemd (/run/systemd/private, then the system "
 				      "bus)"));
-	/* Who may not write needs nobody to write. */
+	/* In read-only mode no connection is needed. */
 	again.may_write = false;
 	assert_int_equal(groups_open(&again, &none, &problem, error), 0);
 	groups_close(none);
 }
 
-/* Where the private socket is closed to us the system bus serves, once it is subscribed to. */
+/* If the private socket refuses us, the system bus is used, after subscribing to its signals. */
 static void the_system_bus_is_the_second_choice(void **state)
 {
 	char path[128], address[160];
@@ -337,11 +336,11 @@ static void note_scope(void)
 static const struct group *observed(struct group_tree *tree, const char *path)
 {
 	group_tree_fini(tree);
-	assert_int_equal(port.observe(port.self, tree), 0);
+	assert_int_equal(port.read_tree(port.self, tree), 0);
 	return group_tree_find(tree, path);
 }
 
-/* A scope cannot be without a process; until then it is shown as it will be. */
+/* A scope cannot exist without a process; until then it is shown with its future values. */
 static void an_empty_container_is_noted(void **state)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};
@@ -402,14 +401,17 @@ static void the_first_process_makes_the_scope(void **state)
 	expect_calls(SCOPE_CALL("4-5"));
 	assert_string_equal(get("cg/" SCOPE "/cpuset.cpus"), "4-5");
 	assert_string_equal(get("cg/" SCOPE "/cpu.weight"), "79\n");
-	/* Once it is there it stands in the kernel, not in the notes; another one is attached. */
+	/*
+	 * Once the scope exists it is read from the kernel, not from the notes; another
+	 * process is attached.
+	 */
 	assert_true(observed(&tree, SCOPE)->populated);
 	assert_int_equal(join_self(SCOPE, error), 0);
 	expect_calls("AttachProcessesToUnit pinfold-a-main.scope '' self\n");
 }
 
-/* What is written while the scope is there is noted too: its next life begins with it. */
-static void a_scope_comes_back_with_its_last_values(void **state)
+/* Values written while the scope exists are noted too, and the next scope starts with them. */
+static void recreated_scope_has_its_last_values(void **state)
 {
 	char error[GROUP_ERROR_MAX], whole[256];
 
@@ -425,8 +427,8 @@ static void a_scope_comes_back_with_its_last_values(void **state)
 	expect_calls(SCOPE_CALL("6-7"));
 }
 
-/* The name of a scope that has just ended is free when systemd has collected it. */
-static void a_name_that_is_taken_becomes_free(void **state)
+/* The name of a scope that has just ended is free once systemd has garbage-collected it. */
+static void taken_name_becomes_free(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -444,8 +446,11 @@ static void a_name_that_is_taken_becomes_free(void **state)
 		       "already exists");
 }
 
-/* systemd took the property and the kernel did not: the file is written, and read back. */
-static void a_property_without_effect_is_written(void **state)
+/*
+ * systemd accepted the property but the kernel does not show it: the file is written and
+ * read back.
+ */
+static void property_without_effect_is_written_to_the_file(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -455,7 +460,7 @@ static void a_property_without_effect_is_written(void **state)
 	assert_string_equal(get("cg/" SCOPE "/cpuset.cpus"), "4-5");
 }
 
-static void strangers_are_not_joined(void **state)
+static void unknown_groups_are_not_joined(void **state)
 {
 	char error[GROUP_ERROR_MAX];
 
@@ -464,7 +469,7 @@ static void strangers_are_not_joined(void **state)
 	*fake_systemd.calls = '\0';
 	expect_failure(-ENOENT, join_self(SCOPE, error), error,
 		       "not a container that pinfold holds; is its pod admitted?");
-	expect_failure(-EINVAL, join_self("plain/x", error), error, "is no place for a unit");
+	expect_failure(-EINVAL, join_self("plain/x", error), error, "is not a valid path");
 	expect_calls("");
 	note_scope();
 	*fake_systemd.calls = '\0';
@@ -490,13 +495,29 @@ static void an_empty_slice_is_stopped(void **state)
 	assert_int_equal(do_step(STEP_REMOVE, GROUP_POD, POD, 0, NULL, error), 0);
 	expect_calls("StopUnit pinfold-poda.slice fail\n");
 	assert_false(exists("cg/" POD));
-	/* Gone already: nothing to do. */
+	/* It does not exist any more, so there is nothing to do. */
 	assert_int_equal(do_step(STEP_REMOVE, GROUP_POD, POD, 0, NULL, error), 0);
 	expect_calls("");
 }
 
-/* A group that systemd does not know is a directory, and removed as one. */
-static void a_group_systemd_does_not_know_is_removed(void **state)
+/* A group without a unit name was not created by systemd, so systemd is not asked. */
+static void group_without_a_unit_name_is_removed(void **state)
+{
+	char error[GROUP_ERROR_MAX], path[256];
+
+	create(GROUP_ROOT, "pinfold.slice");
+	*fake_systemd.calls = '\0';
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/pinfold-selftest", root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(do_step(STEP_REMOVE, GROUP_POD, "pinfold.slice/pinfold-selftest", 0, NULL,
+				 error),
+			 0);
+	expect_calls("");
+	assert_false(exists("cg/pinfold.slice/pinfold-selftest"));
+}
+
+/* A group that systemd does not know is removed as a directory. */
+static void group_unknown_to_systemd_is_removed(void **state)
 {
 	char error[GROUP_ERROR_MAX], path[256];
 
@@ -504,12 +525,12 @@ static void a_group_systemd_does_not_know_is_removed(void **state)
 	snprintf(path, sizeof(path), "%s/cg/" POD, root);
 	assert_int_equal(mkdir(path, 0755), 0);
 	fake_systemd.error_name = "org.freedesktop.systemd1.NoSuchUnit";
-	/* Not even its population can be told, so nothing is stopped. */
+	/* Its population cannot be read, so nothing is stopped. */
 	expect_failure(-EBUSY, do_step(STEP_REMOVE, GROUP_POD, POD, 0, NULL, error), error,
 		       "still has processes");
 	put("cg/" POD "/cgroup.events", "populated 0\n");
 	assert_true(do_step(STEP_REMOVE, GROUP_POD, POD, 0, NULL, error) < 0);
-	/* The directory is not empty here as a cgroup would be; it was tried. */
+	/* Unlike a cgroup's, this directory is not empty; the removal was attempted. */
 	assert_non_null(strstr(error, "cannot remove the group"));
 }
 
@@ -520,26 +541,27 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(slices_are_units),
 		TEST(a_known_slice_is_started),
-		TEST(names_must_fit_their_place),
+		TEST(names_must_match_their_path),
 		TEST(each_value_is_a_property_too),
-		TEST(a_value_the_file_refuses_is_no_property),
-		TEST(a_file_that_is_missing_comes_with_its_property),
-		TEST(values_that_are_no_words_for_systemd),
-		TEST(a_refusal_is_told),
-		TEST(a_job_that_fails_is_told),
-		TEST(an_answer_without_a_job_is_told),
-		TEST(a_lost_connection_is_made_again),
-		TEST(a_slice_that_is_gone_is_not_written),
-		TEST(without_systemd_nothing_opens),
+		TEST(rejected_value_is_not_a_property),
+		TEST(missing_file_appears_with_its_property),
+		TEST(values_without_a_property_form),
+		TEST(refusal_is_reported),
+		TEST(failed_job_is_reported),
+		TEST(reply_without_a_job_is_reported),
+		TEST(lost_connection_is_reopened),
+		TEST(missing_slice_is_not_written),
+		TEST(open_fails_without_systemd),
 		TEST(the_system_bus_is_the_second_choice),
 		TEST(an_empty_container_is_noted),
 		TEST(the_first_process_makes_the_scope),
-		TEST(a_scope_comes_back_with_its_last_values),
-		TEST(a_name_that_is_taken_becomes_free),
-		TEST(a_property_without_effect_is_written),
-		TEST(strangers_are_not_joined),
+		TEST(recreated_scope_has_its_last_values),
+		TEST(taken_name_becomes_free),
+		TEST(property_without_effect_is_written_to_the_file),
+		TEST(unknown_groups_are_not_joined),
 		TEST(an_empty_slice_is_stopped),
-		TEST(a_group_systemd_does_not_know_is_removed),
+		TEST(group_without_a_unit_name_is_removed),
+		TEST(group_unknown_to_systemd_is_removed),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);

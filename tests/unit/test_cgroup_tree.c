@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: cgroup format core lib
 /*
- * The cgroup room on a plain directory below the movable root: what it finds,
- * refuses and reads. What only a kernel can answer is tests/guest/cgroup's.
+ * The cgroup room on a plain directory below the configured root: what it finds, refuses
+ * and reads. What only a kernel can answer is tests/guest/cgroup's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 #include "cgroup/apply.h"
-#include "cgroup/observe.h"
+#include "cgroup/read_tree.h"
+#include "cgroup/status.h"
 #include "cgroup/port.h"
 #include "cgroup/tasks.h"
 #include "cgroup/watch.h"
@@ -79,7 +81,7 @@ static void test_cpuset_not_enabled(void **state)
 		assert_int_equal(problem, DIR_NOT_PERMITTED);
 		return;
 	}
-	/* A folder in its place cannot be written by root either. */
+	/* A directory in its place cannot be written even by root. */
 	snprintf(path, sizeof(path), "%s/cg/cgroup.subtree_control", root);
 	groups = open_fake(true);
 	assert_string_equal(groups_originals(groups)->items[0].value, "memory");
@@ -95,6 +97,7 @@ static void test_cpuset_not_enabled(void **state)
 static void test_workload_root_name(void **state)
 {
 	static const char *const bad[] = {"", "a/b", "/"};
+	char name[129];
 	struct groups_options options = {.root = root, .layout = GROUPS_LAYOUT_CGROUPFS};
 	struct groups *groups = NULL;
 	enum dir_problem problem;
@@ -103,6 +106,24 @@ static void test_workload_root_name(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		options.workload_root = bad[i];
 		assert_int_equal(groups_open(&options, &groups, &problem, error), -EINVAL);
+		assert_non_null(strstr(error, "expected the name of a top-level group"));
+		assert_null(groups);
+	}
+	/* As long as there is room for, and one more. */
+	options.workload_root = name;
+	memset(name, 'x', sizeof(name));
+	for (size_t len = 127; len <= 128; len++) {
+		struct plan_layout layout;
+
+		name[len] = '\0';
+		assert_int_equal(groups_open(&options, &groups, &problem, error),
+				 len > 127 ? -EINVAL : 0);
+		if (len > 127)
+			continue;
+		groups_port(groups).layout(groups, &layout);
+		assert_string_equal(layout.root, name);
+		groups_close(groups);
+		name[len] = 'x';
 	}
 }
 
@@ -162,6 +183,13 @@ static void put_pod(void)
 	put_group("pinfold.slice/poda/shared/side", "8-9\n", "8-9\n", false);
 }
 
+/* What waits is a pod: its path has one slash. */
+static bool podb_waits(struct groups *groups, const char *path)
+{
+	assert_ptr_equal(strchr(path, '/'), strrchr(path, '/'));
+	return !strcmp(path, "pinfold.slice/podb");
+}
+
 static void test_observe(void **state)
 {
 	static const struct {
@@ -179,9 +207,9 @@ static void test_observe(void **state)
 	struct groups *groups = open_fake(false);
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 
-	assert_int_equal(observe_tree(groups, NULL, &tree), -ENOENT);
+	assert_int_equal(read_tree(groups, NULL, &tree), -ENOENT);
 	put_pod();
-	assert_int_equal(observe_tree(groups, NULL, &tree), 0);
+	assert_int_equal(read_tree(groups, NULL, &tree), 0);
 	assert_int_equal(tree.nr_groups, ARRAY_SIZE(wanted));
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		assert_string_equal(tree.groups[i].path, wanted[i].path);
@@ -195,6 +223,78 @@ static void test_observe(void **state)
 	assert_string_equal(tree.groups[0].uid, "");
 	assert_string_equal(tree.groups[2].files[GROUP_CPUSET_CPUS], "4-7");
 	assert_string_equal(tree.groups[2].files[GROUP_CPU_MAX], "max 100000");
+	assert_false(tree.groups[5].unseen);
+	group_tree_fini(&tree);
+	tree = (struct group_tree){0};
+	assert_int_equal(read_tree(groups, podb_waits, &tree), 0);
+	assert_int_equal(tree.nr_groups, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		assert_int_equal(tree.groups[i].unseen, i == 5);
+	groups_close(groups);
+}
+
+/* What a group is follows from its parent, and inside a pod from its name in either layout. */
+static void test_roles(void **state)
+{
+	static const struct {
+		enum group_role parent;
+		const char *name;
+		enum group_role role;
+	} rows[] = {
+		{GROUP_ROOT, "pod1", GROUP_POD},
+		{GROUP_ROOT, "shared", GROUP_POD},
+		{GROUP_POD, "shared", GROUP_SHARED},
+		{GROUP_POD, "pinfold-pod1-shared.slice", GROUP_SHARED},
+		{GROUP_POD, "-shared.slice", GROUP_CONTAINER},
+		{GROUP_POD, "x.slice", GROUP_CONTAINER},
+		{GROUP_POD, "pinfold-pod1-shared.scope", GROUP_CONTAINER},
+		{GROUP_POD, "_shared", GROUP_CONTAINER},
+		{GROUP_POD, "main", GROUP_CONTAINER},
+		{GROUP_SHARED, "shared", GROUP_CONTAINER},
+		{GROUP_CONTAINER, "shared", GROUP_CONTAINER},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(read_role(rows[i].parent, rows[i].name), rows[i].role);
+}
+
+/* "cg/pinfold.slice/ppp…/ccc…", of so many characters without "cg/". */
+static void long_path(size_t len, char ret_path[GROUP_PATH_MAX + 8])
+{
+	char *at = ret_path + snprintf(ret_path, GROUP_PATH_MAX + 8, "cg/pinfold.slice/");
+
+	memset(at, 'p', NAME_MAX);
+	at += NAME_MAX;
+	*at++ = '/';
+	memset(at, 'c', (size_t)(ret_path + 3 + len - at));
+	ret_path[3 + len] = '\0';
+}
+
+/* A group whose path has no room is an error of the look; a list of processes goes without it. */
+static void test_long_names(void **state)
+{
+	struct groups *groups = open_fake(false);
+	char path[GROUP_PATH_MAX + 8], file[GROUP_PATH_MAX + 32];
+
+	for (size_t len = GROUP_PATH_MAX - 1; len <= GROUP_PATH_MAX; len++) {
+		struct group_tree tree cleanup(group_tree_fini) = {0};
+		pid_t *pids = NULL;
+		uint32_t nr = 0;
+
+		long_path(len, path);
+		snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+		put(file, "12\n");
+		assert_int_equal(tasks_list(groups, "pinfold.slice", &pids, &nr), 0);
+		assert_int_equal(nr, 1);
+		free(pids);
+		if (len == GROUP_PATH_MAX) {
+			assert_int_equal(read_tree(groups, NULL, &tree), -ENAMETOOLONG);
+			continue;
+		}
+		assert_int_equal(read_tree(groups, NULL, &tree), 0);
+		assert_int_equal(tree.nr_groups, 3);
+		assert_string_equal(tree.groups[2].path, path + strlen("cg/"));
+	}
 	groups_close(groups);
 }
 
@@ -211,6 +311,8 @@ static void test_owners(void **state)
 		{GROUP_CONTAINER, "x/_shared", "", "shared"},
 		{GROUP_CONTAINER, "x/pinfold-12_34-main-app.scope", "", "main-app"},
 		{GROUP_CONTAINER, "x/odd.scope", "", ""},
+		{GROUP_CONTAINER, "x/pinfold-12_34-.scope", "", ""},
+		{GROUP_CONTAINER, "x/pinfold-12_34.scope-x", "", ""},
 		{GROUP_SHARED, "x/pinfold-pod12_34-shared.slice", "", ""},
 	};
 
@@ -218,7 +320,7 @@ static void test_owners(void **state)
 		struct group group = {.role = rows[i].role};
 
 		snprintf(group.path, sizeof(group.path), "%s", rows[i].path);
-		observe_owner(&group, NULL);
+		read_owner(&group, NULL);
 		assert_string_equal(group.uid, rows[i].uid);
 		assert_string_equal(group.container, rows[i].container);
 	}
@@ -242,29 +344,56 @@ static void test_status(void **state)
 	assert_true(status.populated);
 	assert_int_equal(cpuset_count(&status.effective_cpus), 4);
 	assert_string_equal(status.partition, "member");
+	assert_false(status.is_root_partition);
 	assert_int_equal(status.usage_usec, 1234);
 	assert_int_equal(status.nr_throttled, 5);
 	assert_int_equal(status.throttled_usec, 67);
+	put("cg/pinfold.slice/poda/main/cpuset.cpus.partition", "root invalid (why)\n");
+	assert_int_equal(groups_status(groups, "pinfold.slice/poda/main", &status), 0);
+	assert_false(status.is_root_partition);
+	put("cg/pinfold.slice/poda/main/cpuset.cpus.partition", "root\n");
+	assert_int_equal(groups_status(groups, "pinfold.slice/poda/main", &status), 0);
+	assert_true(status.is_root_partition);
 	assert_int_equal(groups_status(groups, "pinfold.slice/none", &status), -ENOENT);
 	groups_close(groups);
+}
+
+static uint64_t inode_of(const char *path)
+{
+	char whole[128];
+	struct stat info;
+
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	assert_int_equal(stat(whole, &info), 0);
+	return info.st_ino;
 }
 
 static void test_surroundings(void **state)
 {
 	struct groups *groups = open_fake(false);
-	struct managed_group around[4];
+	struct managed_group around[5];
 	uint32_t nr = 0;
 
 	put_pod();
+	put_group("init.scope", "", "0-1\n", true);
 	put_group("system.slice", "", "0-1\n", true);
 	put_group("user.slice", "", "0-1\n", true);
-	assert_int_equal(observe_surroundings(groups, around, 4, &nr), 0);
-	assert_int_equal(nr, 3);
+	assert_int_equal(read_surroundings(groups, around, 5, &nr), 0);
+	assert_int_equal(nr, 4);
 	assert_int_equal(around[0].scope, MANAGED_SELF);
 	assert_int_equal(around[0].level, 0);
 	assert_int_equal(around[1].scope, MANAGED_OVERLAP);
-	assert_int_equal(observe_surroundings(groups, around, 2, &nr), 0);
+	assert_int_equal(around[1].level, 1);
+	assert_int_equal(around[0].cgroup_id, inode_of("cg"));
+	assert_int_equal(around[1].cgroup_id, inode_of("cg/init.scope"));
+	assert_int_equal(around[2].cgroup_id, inode_of("cg/system.slice"));
+	assert_int_equal(around[3].cgroup_id, inode_of("cg/user.slice"));
+	assert_int_equal(read_surroundings(groups, around, 2, &nr), 0);
 	assert_int_equal(nr, 2);
+	memset(around, 0, sizeof(around));
+	assert_int_equal(read_surroundings(groups, around, 0, &nr), 0);
+	assert_int_equal(nr, 0);
+	assert_int_equal(around[0].cgroup_id, 0);
 	groups_close(groups);
 }
 
@@ -277,15 +406,65 @@ static void test_tasks(void **state)
 	uint32_t nr = 0;
 
 	put_pod();
-	put("cg/pinfold.slice/poda/main/cgroup.procs", "12\n0\n13\n");
+	put("cg/pinfold.slice/poda/main/cgroup.procs", "1\n0\n13\n");
 	put("cg/pinfold.slice/poda/main/inner/cgroup.procs", "14\n");
 	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
 	assert_int_equal(nr, 3);
-	assert_int_equal(pids[0], 12);
+	assert_int_equal(pids[0], 1);
 	assert_int_equal(pids[1], 13);
 	assert_int_equal(pids[2], 14);
 	free(pids);
 	assert_int_equal(tasks_list(groups, "none", &pids, &nr), -ENOENT);
+	groups_close(groups);
+}
+
+/* Groups inside groups are walked as deep as the kernel's own, and no deeper than that. */
+static void test_tasks_of_deep_groups(void **state)
+{
+	struct groups *groups = open_fake(false);
+	char path[GROUP_PATH_MAX] = "cg/pinfold.slice/poda";
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+
+	put_group("pinfold.slice/poda", "", "2-15\n", true);
+	for (int depth = 0; depth < 40; depth++) {
+		size_t len = strlen(path);
+
+		snprintf(path + len, sizeof(path) - len, "/cgroup.procs");
+		put(path, "12\n");
+		snprintf(path + len, sizeof(path) - len, "/d");
+	}
+	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
+	/* The group itself and 32 levels below it. */
+	assert_int_equal(nr, 33);
+	free(pids);
+	groups_close(groups);
+}
+
+/* As many as a machine may have, whatever the groups they are in, and not one more. */
+static void test_tasks_have_a_limit(void **state)
+{
+	struct groups *groups = open_fake(false);
+	char *text cleanup_free = malloc(TASKS_MAX + 1);
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+
+	assert_non_null(text);
+	for (uint32_t i = 0; i < TASKS_MAX; i += 2)
+		memcpy(text + i, "7\n", 2);
+	text[TASKS_MAX] = '\0';
+	put_pod();
+	put("cg/pinfold.slice/poda/cgroup.procs", text);
+	put("cg/pinfold.slice/poda/main/cgroup.procs", text);
+	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
+	assert_int_equal(nr, TASKS_MAX);
+	assert_int_equal(pids[TASKS_MAX - 1], 7);
+	free(pids);
+	pids = NULL;
+	put("cg/pinfold.slice/poda/main/inner/cgroup.procs", "7\n");
+	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), -E2BIG);
+	assert_null(pids);
+	assert_int_equal(nr, TASKS_MAX);
 	groups_close(groups);
 }
 
@@ -296,7 +475,11 @@ static void test_outsiders(void **state)
 	uint32_t nr = 0;
 
 	put_pod();
+	/* Who lives in a group of ours is none. */
+	put("cg/pinfold.slice/cgroup.procs", "11\n");
 	put("cg/pinfold.slice/poda/main/cgroup.procs", "12\n");
+	put("proc/11/stat", "11 (sh) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
+	put("proc/12/stat", "12 (sh) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
 	put("cg/cgroup.procs", "2\n20\n");
 	put_group("system.slice", "", "0-15\n", true);
 	put("cg/system.slice/cgroup.procs", "21\n22\n");
@@ -311,6 +494,13 @@ static void test_outsiders(void **state)
 	put_group("machine.slice", "", "0-15\n", false);
 	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
 	assert_string_equal(scope, "system.slice/docker-12.scope");
+	assert_int_equal(nr, 2);
+	/* Of two that are populated one is named, and inside the first there may be more. */
+	put_group("system.slice/docker-12.scope/crio-1", "", "0-15\n", true);
+	put("cg/system.slice/docker-12.scope/crio-1/cgroup.procs", "21\n");
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
+	assert_string_equal(scope, "system.slice/docker-12.scope");
+	assert_int_equal(nr, 3);
 	groups_close(groups);
 }
 
@@ -336,14 +526,14 @@ static void test_apply_reads_back(void **state)
 	groups = open_fake(true);
 	put_group("g", "", "4-7\n", true);
 	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
-	/* As the kernel does when the parent has none of the wanted CPUs. */
+	/* As the kernel does if the parent has none of the wanted CPUs. */
 	put_group("g", "", "2-15\n", true);
 	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "0-1", error), -EREMOTEIO);
 	assert_non_null(strstr(error, "2-15"));
 	assert_non_null(strstr(error, "0-1"));
 	put_group("g", "", "4-5\n", true);
 	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), -EREMOTEIO);
-	/* CPUs that are offline, or held by a child partition, are not missing. */
+	/* CPUs that are offline or taken by a child partition are not missing. */
 	put("sys/devices/system/cpu/online", "0-5\n");
 	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
 	put("sys/devices/system/cpu/online", "0-15\n");
@@ -430,7 +620,7 @@ static void test_watch(void **state)
 
 	put_pod();
 	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(observe_tree(groups, NULL, &tree), 0);
+	assert_int_equal(read_tree(groups, NULL, &tree), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), -ENOTCONN);
 	assert_int_equal(groups_watch(groups, event, &sink), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
@@ -442,7 +632,7 @@ static void test_watch(void **state)
 	put("cg/pinfold.slice/poda/main/cgroup.events", "populated 0\nfrozen 0\n");
 	assert_true(turn(event));
 	assert_int_equal(populated_told, 0);
-	/* A group that is no longer in the tree is not listened to. */
+	/* Events of a group that is no longer in the tree are ignored. */
 	tree.nr_groups = 1;
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	turn(event);
@@ -465,7 +655,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Whoever writes as fast as he can is heard of at most every five milliseconds. */
+/* A process that writes continuously causes at most one report every five milliseconds. */
 static void test_watch_is_not_kept_busy(void **state)
 {
 	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
@@ -480,7 +670,7 @@ static void test_watch_is_not_kept_busy(void **state)
 
 	put_pod();
 	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(observe_tree(groups, NULL, &tree), 0);
+	assert_int_equal(read_tree(groups, NULL, &tree), 0);
 	assert_int_equal(groups_watch(groups, event, &sink), 0);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	turn(event);
@@ -493,9 +683,9 @@ static void test_watch_is_not_kept_busy(void **state)
 		assert_true(sd_event_run(event, 0) >= 0);
 	}
 	close(fd);
-	/* At most one look in 5 ms, however long the writes took. */
+	/* At most one read per 5 ms, however long the writes took. */
 	assert_in_range(nr_changed, 1, (now_ms() - began) / 5 + 2);
-	/* The last write is not forgotten. */
+	/* The last write is not lost. */
 	turn(event);
 	nr_changed = 0;
 	put("cg/pinfold.slice/poda/main/cpuset.cpus", "0-13\n");
@@ -505,7 +695,7 @@ static void test_watch_is_not_kept_busy(void **state)
 	sd_event_unref(event);
 }
 
-/* What is found at the mount's path must be what was opened there. */
+/* The mount's path must still refer to the hierarchy that was opened. */
 static void test_check(void **state)
 {
 	struct groups *groups cleanup_groups = open_fake(false);
@@ -577,16 +767,17 @@ static void test_a_chain_that_waits(void **state)
 	worker_pool_set_grace(groups->pool, 1);
 	groups->sink = &sink;
 	assert_int_equal(port.kill(port.self, "pinfold.slice/poda/c"), -EINPROGRESS);
-	/* The look passes the pod by, and sees the other one. */
-	while ((r = port.observe(port.self, &tree)) == -EINPROGRESS)
+	/* The scan skips this pod and reads the other one. */
+	while ((r = port.read_tree(port.self, &tree)) == -EINPROGRESS)
 		dispatch(groups);
 	assert_int_equal(r, 0);
 	assert_true(group_tree_find(&tree, "pinfold.slice/poda")->unseen);
+	assert_string_equal(group_tree_find(&tree, "pinfold.slice/poda")->uid, "a");
 	assert_null(group_tree_find(&tree, "pinfold.slice/poda/c"));
 	assert_false(group_tree_find(&tree, "pinfold.slice/podb")->unseen);
 	assert_string_equal(
 		group_tree_find(&tree, "pinfold.slice/podb/c")->files[GROUP_CPUSET_CPUS], "6-7");
-	/* So does a step of the other pod. */
+	/* A step of the other pod works as well. */
 	step.value = (char *)(uintptr_t) "777";
 	r = port.apply(port.self, &step, error);
 	if (r == -EINPROGRESS) {
@@ -604,7 +795,7 @@ static void test_a_chain_that_waits(void **state)
 	assert_int_equal(read(fd, &byte, 1), 1);
 	assert_int_equal(byte, '1');
 	group_tree_fini(&tree);
-	while ((r = port.observe(port.self, &tree)) == -EINPROGRESS)
+	while ((r = port.read_tree(port.self, &tree)) == -EINPROGRESS)
 		dispatch(groups);
 	assert_false(group_tree_find(&tree, "pinfold.slice/poda")->unseen);
 	assert_non_null(group_tree_find(&tree, "pinfold.slice/poda/c"));
@@ -620,11 +811,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_paths_stay_inside, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_split, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_observe, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_long_names, set_up, tear_down),
+		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_owners),
 		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_chain_that_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tasks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tasks_of_deep_groups, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tasks_have_a_limit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_outsiders, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_apply_reads_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_apply_refuses, set_up, tear_down),

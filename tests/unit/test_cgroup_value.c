@@ -43,6 +43,11 @@ static void test_cpu_max(void **state)
 	assert_false(same(GROUP_CPU_MAX, "150000", "150000 "));
 	assert_false(same(GROUP_CPU_MAX, "150000", "150000 0"));
 	assert_false(same(GROUP_CPU_MAX, "-1", "-1"));
+	/* Invalid text is not equal to anything, not even to itself. */
+	assert_false(same(GROUP_CPU_MAX, "150000 0", "150000 0"));
+	assert_false(same(GROUP_CPU_MAX, "150000 max", "150000 max"));
+	assert_false(same(GROUP_CPU_MAX, "150000x", "150000x"));
+	assert_true(same(GROUP_CPU_MAX, "150000", "150000\n"));
 }
 
 static void test_memory(void **state)
@@ -52,6 +57,10 @@ static void test_memory(void **state)
 	assert_false(same(GROUP_MEMORY_MAX, "1000000", "1003520"));
 	assert_false(same(GROUP_MEMORY_MAX, "max", "999424"));
 	assert_false(same(GROUP_MEMORY_MAX, "999424", "max"));
+	/* The largest number is in the same page as no limit at all. */
+	assert_false(same(GROUP_MEMORY_MAX, "max", "18446744073709551614"));
+	assert_false(same(GROUP_MEMORY_MAX, "18446744073709551614", "max"));
+	assert_false(same(GROUP_MEMORY_MAX, "junk", "junk"));
 }
 
 static void test_weight(void **state)
@@ -59,6 +68,18 @@ static void test_weight(void **state)
 	assert_true(same(GROUP_CPU_WEIGHT, "0100", "100"));
 	assert_false(same(GROUP_CPU_WEIGHT, "100", "101"));
 	assert_false(same(GROUP_CPU_WEIGHT, "", ""));
+}
+
+static void test_numbers(void **state)
+{
+	static const char *const odd[] = {"", "junk", "5x", "5 ", "-5", "18446744073709551616"};
+	uint64_t number = 7;
+
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
+		assert_int_equal(value_number(odd[i], &number), -EINVAL);
+	assert_int_equal(number, 7);
+	assert_int_equal(value_number("5\n", &number), 0);
+	assert_int_equal(number, 5);
 }
 
 static void test_partition(void **state)
@@ -76,6 +97,8 @@ static void test_partition(void **state)
 	assert_string_equal(reason, "");
 	assert_true(value_partition_invalid("root invalid (a reason (with brackets))", reason, 10));
 	assert_string_equal(reason, "a reason ");
+	assert_true(value_partition_invalid("root invalid (abcde)", reason, 5));
+	assert_string_equal(reason, "abcd");
 }
 
 static struct cpuset set_of(const char *list)
@@ -94,7 +117,7 @@ static void test_effective(void **state)
 	assert_int_equal(value_effective(&wanted, &whole, NULL), EFFECTIVE_WHOLE);
 	assert_int_equal(value_effective(&wanted, &less, NULL), EFFECTIVE_LESS);
 	assert_int_equal(value_effective(&wanted, &less, &offline), EFFECTIVE_WHOLE);
-	/* The kernel's silent answer to a list that misses the parent's. */
+	/* The kernel silently does this if a list does not intersect the parent's. */
 	assert_int_equal(value_effective(&wanted, &parent, NULL), EFFECTIVE_FOREIGN);
 	assert_int_equal(value_effective(&wanted, &half, NULL), EFFECTIVE_FOREIGN);
 }
@@ -173,7 +196,7 @@ static void test_units(void **state)
 			 0);
 	assert_string_equal(unit, "x.scope");
 	assert_string_equal(slice, "pinfold-a.slice");
-	/* systemd would put these elsewhere. */
+	/* systemd would place these elsewhere. */
 	assert_int_equal(systemd_unit_of("pinfold.slice/other.slice", unit, slice, 64), -EINVAL);
 	assert_int_equal(systemd_unit_of("pinfold-a.slice", unit, slice, 64), -EINVAL);
 	assert_int_equal(systemd_unit_of("pinfold.slice/plain", unit, slice, 64), -EINVAL);
@@ -214,7 +237,7 @@ int main(void)
 		cmocka_unit_test(test_stat),	  cmocka_unit_test(test_foreign_scopes),
 		cmocka_unit_test(test_flat),	  cmocka_unit_test(test_uevent),
 		cmocka_unit_test(test_units),	  cmocka_unit_test(test_masks),
-		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_quota),	  cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

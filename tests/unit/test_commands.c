@@ -195,7 +195,7 @@ static void run_before_the_cgroup_is_there(void **state)
 	const struct source_sink *sink = controller_source_sink(controller);
 
 	sink->scanned(sink->self, &source, 1, true);
-	fake->observe_error = -EIO;
+	fake->read_error = -EIO;
 	expect_error(ask_run(controller, "a", "exclusive", 503), "has no cgroup yet; try again");
 	controller_free(controller);
 	free_pods(pods, 1);

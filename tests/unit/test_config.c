@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
+// LIBS: kubelet format core lib
 /* The configuration: defaults, every field there and back, import, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include <pinfold/names.h>
 
 #include "format/config.h"
+#include "kubelet/config.h"
 #include "lib/text.h"
 
 #include "../lib/data.h"
@@ -210,7 +211,7 @@ static void kubelet_import(void **state)
 	struct config config;
 
 	config_default(&config);
-	assert_int_equal(config_import_kubelet(kubelet, strlen(kubelet), &error, &config), 0);
+	assert_int_equal(kubelet_config_import(kubelet, strlen(kubelet), &error, &config), 0);
 	assert_true(config.policy.cpu_options.full_pcpus_only);
 	assert_int_equal(cpuset_count(&config.policy.reserved_list), 4);
 	assert_int_equal(config.policy.reserved_mcpu, 1000);
@@ -219,12 +220,37 @@ static void kubelet_import(void **state)
 	assert_int_equal(config.mode, MODE_ALLOCATE);
 	assert_string_equal(config.metrics.listen, PINFOLD_METRICS_ADDRESS);
 	/* its own fields are checked all the same */
-	assert_int_equal(config_import_kubelet("cpuManagerPolicy: dynamic", 25, &error, &config),
+	assert_int_equal(kubelet_config_import("cpuManagerPolicy: dynamic", 25, &error, &config),
 			 -EINVAL);
 	/* and our file may say otherwise afterwards */
 	parse("topologyManagerPolicy: none", &config);
 	assert_int_equal(config.policy.align, ALIGN_NONE);
 	assert_int_equal(config.policy.reserved_mcpu, 1000);
+}
+
+/* A name missing on the list of the kubelet's fields would be ignored in silence. */
+static void each_kubelet_field_is_read(void **state)
+{
+	static const char *const wrong[] = {
+		"cpuManagerPolicy: 1",
+		"cpuManagerPolicyOptions: {no-such-option: \"true\"}",
+		"reservedSystemCPUs: x",
+		"kubeReserved: {cpu: x}",
+		"systemReserved: {cpu: x}",
+		"evictionHard: {memory.available: x}",
+		"topologyManagerPolicy: x",
+		"topologyManagerScope: x",
+		"topologyManagerPolicyOptions: {no-such-option: \"true\"}",
+		"memoryManagerPolicy: x",
+		"reservedMemory: [{numaNode: x}]",
+		"featureGates: {PodLevelResourceManagers: x}",
+	};
+	struct config config;
+
+	config_default(&config);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (kubelet_config_import(wrong[i], strlen(wrong[i]), &error, &config) != -EINVAL)
+			fail_msg("'%s' is not read", wrong[i]);
 }
 
 static void failure_changes_nothing(void **state)
@@ -400,6 +426,7 @@ int main(void)
 		cmocka_unit_test(rendering_reads_back),
 		cmocka_unit_test(the_example_is_the_default),
 		cmocka_unit_test(kubelet_import),
+		cmocka_unit_test(each_kubelet_field_is_read),
 		cmocka_unit_test(failure_changes_nothing),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(listen_addresses),

@@ -151,9 +151,9 @@ static void a_touched_container_comes_first(void **state)
 	strcpy(fake_find("pinfold.slice/poduid-b/web")->files[GROUP_CPUSET_CPUS], "2-15");
 	sink->changed(sink->self, "pinfold.slice/poduid-a/exclusive", "cpuset.cpus");
 	sink->changed(sink->self, "pinfold.slice/poduid-none/gone", "cpuset.cpus");
-	fake->observe_error = -EIO;
+	fake->read_error = -EIO;
 	controller_wake(controller);
-	fake->observe_error = 0;
+	fake->read_error = 0;
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
 	drift = query(controller, "drift");
@@ -420,18 +420,6 @@ static void each_lost_grant_is_told(void **state)
 
 /* --- what arrives from outside ---------------------------------------------------------------------- */
 
-static void tell_online(struct controller *controller, const char *list)
-{
-	const struct groups_sink *sink = controller_groups_sink(controller);
-	struct cpuset online;
-
-	assert_int_equal(cpuset_parse(list, strlen(list), &online), 0);
-	fake->wake_ns = 0;
-	sink->hotplug(sink->self, &online);
-	/* Whatever it was, cgroups are looked at. */
-	assert_true(fake->wake_ns);
-}
-
 static void a_changed_machine_is_told_whole(void **state)
 {
 	struct controller *controller = start_controller();
@@ -448,6 +436,45 @@ static void a_changed_machine_is_told_whole(void **state)
 	tell_online(controller, "0-15");
 	assert_int_equal(nr_findings(controller, "cpus_changed", ""), 0);
 	controller_free(controller);
+}
+
+/* The kernel would let it run on all of the root's CPUs, those of other pods among them. */
+static void a_grant_that_is_offline_is_replaced(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "exclusive", 2000, true),
+				   fake_pod("c", "shared", 1000, false)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 3);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "2-5");
+	tell_online(controller, "0-1,6-15");
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "8-15");
+	assert_string_equal(file_of("uid-b/", GROUP_CPUSET_CPUS), "6-7");
+	assert_string_equal(file_of("uid-c/", GROUP_CPUSET_CPUS), "8-15");
+	/* It is nobody's drift, and the ledger keeps the grant. */
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	scan(controller, pods, 3);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "8-15");
+	/* It runs on what is there of its own, and needs nothing else. */
+	tell_online(controller, "0-2,6-15");
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "2-5");
+	/* With the pool offline, too, there is nothing better. */
+	tell_online(controller, "0-1,6-7");
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "2-5");
+	tell_online(controller, "0-1,6-8");
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "8-15");
+	tell_online(controller, "0-15");
+	controller_wake(controller);
+	assert_string_equal(file_of("uid-a/", GROUP_CPUSET_CPUS), "2-5");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 3);
 }
 
 /* A release that the full disk kept from the file must not come back with the next start. */
@@ -482,6 +509,7 @@ static void what_has_no_effect_is_found(void **state)
 		{"interrupts_not_built", "interrupts: steer"},
 		{"strangers_not_built", "enforcement.strangers"},
 		{"irq_masks_not_built", "enforcement.irqMasks"},
+		{"runtime_writes_not_built", "runtimeWrites: deny"},
 	};
 	const struct config plain = config;
 	const struct controller_options options = {
@@ -497,6 +525,7 @@ static void what_has_no_effect_is_found(void **state)
 	config.interrupts = INTERRUPTS_STEER;
 	config.enforcement.strangers = ENFORCEMENT_ENFORCE;
 	config.enforcement.irq_masks = ENFORCEMENT_AUDIT;
+	config.runtime_writes = RUNTIME_WRITES_DENY;
 	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
 		assert_int_equal(nr_findings(controller, findings[i].name, findings[i].option), 1);
@@ -512,7 +541,7 @@ static void metrics_page_is_whole(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 
 	scan(controller, pods, 1);
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
@@ -531,7 +560,7 @@ static void metrics_tell_bubbles_and_options(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "bubble", 2000, true)};
 	struct controller *controller;
 	const struct faces_port *faces;
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 
 	pods[0]->has_pod_resources = true;
 	pods[0]->request = pods[0]->limit = pods[0]->containers[0].limit;
@@ -666,6 +695,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(each_lost_grant_is_told, watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(a_changed_machine_is_told_whole, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_grant_that_is_offline_is_replaced, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_gets_what_it_missed, watch_overlap,
 						tear_down),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
 /*
- * Hints of the CPU manager: the brief list decides like the whole one, on random
- * machines and free sets. PINFOLD_STEPS and PINFOLD_SEED as in
- * the property run.
+ * Hints of the CPU manager: the brief list gives the same result as the complete one, on
+ * random machines and free sets. PINFOLD_STEPS and PINFOLD_SEED as in the property run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,7 +134,7 @@ static void a_socket_of_many_nodes(void **state)
 	decision = admit_and_free(ledger, guaranteed_pod("wide", 6));
 	assert_true(decision.admitted);
 	assert_int_equal(ledger_find(ledger, "wide")->grants[0].affinity.nodes, 0xf00);
-	/* No socket has as many any more. */
+	/* No socket has that many CPUs any more. */
 	decision = admit_and_free(ledger, guaranteed_pod("again", 6));
 	assert_false(decision.admitted);
 	assert_string_equal(decision.reason, "TopologyAffinityError");

@@ -73,20 +73,20 @@ static struct topology *machine_of(struct shape shape)
 #define KIND(kind)    (1U << CHANGE_##kind)
 #define MAX_RESIDENTS 4
 
-/* A node with pods, and one pod more that is refused. */
+/* A node with pods, and a further pod that is refused. */
 struct scene {
 	const char *name;
 	struct shape shape;
 	const char *reserved;
 	void (*set_policy)(struct policy *policy);
-	/* Pods that are there: their specs in order, NULL-terminated; and the one that comes. */
+	/* The existing pods: their specs in order, NULL-terminated; and the new pod. */
 	struct pod_spec *(*resident)(unsigned int index);
 	struct pod_spec *(*comes)(void);
 	enum refusal refusal;
 	enum cpu_result cpu_result;
 	enum memory_result memory_result;
-	const char *reason;	/* as the kubelet calls it */
-	unsigned int kinds;	/* of the changes found: exactly these */
+	const char *reason;	/* the kubelet's name for it */
+	unsigned int kinds;	/* exactly these changes are found */
 	const char *suggestion; /* the nearest one */
 	const char *says[3];	/* parts of the sentence */
 };
@@ -127,7 +127,7 @@ static void stage_close(struct stage *stage)
 	topology_free(stage->topology);
 }
 
-/* The same node under the changed policy, with the same pods in the same places. */
+/* The same node under the changed policy, with the same pods on the same CPUs and nodes. */
 static struct decision carry_out(const struct scene *scene, const struct stage *stage,
 				 const struct pod_spec *spec, const struct change *change)
 {
@@ -156,7 +156,7 @@ static struct decision carry_out(const struct scene *scene, const struct stage *
 	return decision;
 }
 
-/* What the change is about, as it was asked; NULL = not an amount. */
+/* The amount that the change modifies, as requested; NULL = not an amount. */
 static int64_t *asked_for(struct pod_spec *spec, const struct change *change)
 {
 	struct resources *resources = &spec->request;
@@ -178,7 +178,7 @@ static int64_t *asked_for(struct pod_spec *spec, const struct change *change)
 	}
 }
 
-/* One step nearer to what was asked, which must be refused; false = there is none. */
+/* One step nearer to the request, which must be refused; false = there is none. */
 static bool step_nearer(const struct stage *stage, struct pod_spec *spec, struct change *change)
 {
 	bool whole = stage->policy.cpu_options.full_pcpus_only;
@@ -209,27 +209,26 @@ struct coverage {
 static void check_account(const struct scene *scene, const struct stage *stage,
 			  const struct decision *decision)
 {
-	const struct account *account = &decision->account;
+	const struct trace *trace = &decision->trace;
 
-	assert_int_equal(account->is_aligned, stage->policy.align != ALIGN_NONE);
-	if (!account->is_aligned)
+	assert_int_equal(trace->is_aligned, stage->policy.align != ALIGN_NONE);
+	if (!trace->is_aligned)
 		return;
-	assert_int_equal(account->policy, stage->policy.align);
-	if ((decision->refusal == REFUSAL_TOPOLOGY) == account->merged.admitted)
-		fail_msg("%s: the account has another outcome than the decision", scene->name);
-	for (uint32_t i = 0; i < account->nr_providers; i++) {
-		const struct account_provider *provider = &account->providers[i];
+	assert_int_equal(trace->policy, stage->policy.align);
+	if ((decision->refusal == REFUSAL_TOPOLOGY) == trace->merged.admitted)
+		fail_msg("%s: the trace has another outcome than the decision", scene->name);
+	for (uint32_t i = 0; i < trace->nr_providers; i++) {
+		const struct trace_provider *provider = &trace->providers[i];
 
 		assert_true(provider->resource[0]);
 		assert_true(provider->nr_listed <= provider->nr_hints);
 		assert_true(provider->nr_preferred <= provider->nr_hints);
-		assert_int_equal(provider->nr_hints != 0,
-				 provider->opinion == ACCOUNT_HINTS ||
-					 provider->opinion == ACCOUNT_KEEPS);
+		assert_int_equal(provider->nr_hints != 0, provider->opinion == TRACE_HINTS ||
+								  provider->opinion == TRACE_KEEPS);
 	}
 }
 
-/* It works, and where it is an amount nothing nearer does. */
+/* The change works, and if it is an amount, no nearer amount does. */
 static void check_change(const struct scene *scene, const struct stage *stage,
 			 struct pod_spec *spec, struct change change)
 {
@@ -357,7 +356,7 @@ static void memory_restricted_pod(struct policy *policy)
 	policy->scope = ALIGN_SCOPE_POD;
 }
 
-/* The kubelet never returns from this one: it hands out groups where it counted CPUs. */
+/* The kubelet never returns here, because it distributes groups but has counted CPUs. */
 static void kubelet_hangs(struct policy *policy)
 {
 	policy->compatibility = COMPATIBILITY_KUBELET_1_36;
@@ -632,13 +631,13 @@ static struct pod_spec *two_gib_there(unsigned int index)
 	return index ? NULL : pod_with("a", 1, 2 * GIB);
 }
 
-/* Its sidecar asks for nothing, and the kubelet looks for nodes for that. */
+/* Its sidecar requests nothing, and the kubelet still searches for nodes. */
 static struct pod_spec *shared_beside(void)
 {
 	return budget(4, 2, true);
 }
 
-/* CPUs of both nodes, so that the pod is aligned to both; `main` could do with one. */
+/* CPUs of both nodes, so the pod is aligned to both although one would suffice for `main`. */
 static struct pod_spec *large_init(void)
 {
 	struct pod_spec *spec = scene_pod("p");
@@ -676,7 +675,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(CONTAINER_CPUS),
 	 "fits with 15 CPUs for container main",
-	 {"asks for 9000 exclusive CPUs, 15 are free"}},
+	 {"asks for 9000 exclusive CPUs, but only 15 are free"}},
 	{"billions of CPUs on whole cores",
 	 {1, 8, 2, 8, 0, UNKNOWN, 1},
 	 "0,8",
@@ -689,7 +688,7 @@ static const struct scene scenes[] = {
 	 "SMTAlignmentError",
 	 KIND(CONTAINER_CPUS),
 	 "fits with 14 CPUs for container main",
-	 {"asks for 4294967298 exclusive CPUs, 14 are free"}},
+	 {"asks for 4294967298 exclusive CPUs, but only 14 are free"}},
 	{"thousands of CPUs on one node",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -715,7 +714,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES),
 	 "fits with 3 CPUs for container main",
-	 {"asks for 5 exclusive CPUs, 3 are free", "4 held by other pods"}},
+	 {"asks for 5 exclusive CPUs, but only 3 are free", "4 held by other pods"}},
 	{"no multiple of a core",
 	 {1, 4, 2, 8, 0, UNKNOWN, 1},
 	 "0,4",
@@ -728,7 +727,7 @@ static const struct scene scenes[] = {
 	 "SMTAlignmentError",
 	 KIND(CONTAINER_CPUS) | KIND(ANY_CORES),
 	 "fits with 4 CPUs for container main",
-	 {"no multiple of 2"}},
+	 {"not a multiple of 2"}},
 	{"no free cores",
 	 {1, 4, 2, 8, 0, UNKNOWN, 1},
 	 "0,4",
@@ -755,7 +754,7 @@ static const struct scene scenes[] = {
 	 KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES),
 	 "fits with 4 CPUs for container main",
 	 {"restricted", "6 exclusive CPUs on 1 NUMA node", "free by node"}},
-	/* The first of two pods that hold as much is on a node that is too small anyway. */
+	/* The first of two pods that hold the same amount is on a node that is too small anyway. */
 	{"one of them is in the way",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0-3",
@@ -846,7 +845,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES),
 	 "fits with 6 CPUs for container main",
-	 {"all that is left of the shared pool"}},
+	 {"would take the rest of the shared pool"}},
 
 	{"too much memory",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
@@ -873,8 +872,7 @@ static const struct scene scenes[] = {
 	 "TopologyAffinityError",
 	 KIND(CONTAINER_MEMORY) | KIND(POD_LEAVES),
 	 "fits with 2147483648 bytes (2Gi) of memory for container main",
-	 {"restricted: container main asks for 3221225472 bytes of memory",
-	  "in use are: 0-1 alone"}},
+	 {"restricted: container main asks for 3221225472 bytes of memory", "in use: 0-1 alone"}},
 	{"more nodes than one",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -940,7 +938,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(POD_LEAVES),
 	 "fits after pod test/a leaves",
-	 {"NUMA node 0 has 0 not granted"}},
+	 {"NUMA node 0 has 0 bytes not granted"}},
 	{"pages the kernel has not",
 	 {1, 4, 1, 8, 512, 10, 1},
 	 "0",
@@ -953,7 +951,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(CONTAINER_MEMORY),
 	 "fits with 20971520 bytes (20Mi) of hugepages-2Mi for container main",
-	 {"the kernel has 20971520 of them free"}},
+	 {"the kernel has 20971520 bytes free"}},
 	{"a page size that is not there",
 	 {1, 4, 1, 8, 2048, UNKNOWN, 1},
 	 "0",
@@ -1032,7 +1030,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(CONTAINER_CPUS) | KIND(REPAIRED),
 	 "fits with 28 CPUs for container main",
-	 {"the kubelet's own algorithm fails here"}},
+	 {"the kubelet's algorithm fails in this case"}},
 	{"the kubelet's own accounts",
 	 {8, 3, 1, 8, 0, UNKNOWN, 2},
 	 "1,5-6,10,14,17-18,20",
@@ -1058,7 +1056,7 @@ static const struct scene scenes[] = {
 	 "UnexpectedAdmissionError",
 	 KIND(REPAIRED) | KIND(POD_LEAVES),
 	 "fits under compatibility repaired",
-	 {"in use are: 0 alone"}},
+	 {"in use: 0 alone"}},
 	{"the kubelet extends",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -1081,7 +1079,7 @@ static void is_explained(void **state)
 	play(*state, &coverage);
 }
 
-/* Given by code outside the core, or by no input that is known; a word says why. */
+/* Set by code outside the core, or by no known input, with the reason. */
 static const char *const without_scene[REFUSAL_NR] = {
 	[REFUSAL_NONE] = "is none",
 	[REFUSAL_STATE] = "the controller's: no change of the pod helps",
@@ -1093,8 +1091,8 @@ static const char *const no_cpu_scene[CPU_RESULT_NR] = {
 	[CPU_ACCOUNTING_TOO_MANY] = "in kubelet-1.36 only, and no input is known to lead there",
 };
 
-/* Runs last: the scenes above have been played. */
-static void nothing_is_left_out(void **state)
+/* Runs last, after all scenes above. */
+static void every_enumerator_is_covered(void **state)
 {
 	(void)state;
 	for (int i = 0; i < REFUSAL_NR; i++) {
@@ -1129,6 +1127,6 @@ int main(void)
 					       .test_func = is_explained,
 					       .initial_state = (void *)&scenes[i]};
 	tests[ARRAY_SIZE(scenes)] = (struct CMUnitTest){.name = "nothing is left out",
-							.test_func = nothing_is_left_out};
+							.test_func = every_enumerator_is_covered};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

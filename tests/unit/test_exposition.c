@@ -43,7 +43,7 @@ static void write_all(struct text *out, bool openmetrics)
 
 static void plain_text(void **state)
 {
-	cleanup_text struct text out = {0};
+	struct text out cleanup_text = {0};
 
 	write_all(&out, false);
 	assert_string_equal(out.data,
@@ -63,7 +63,7 @@ static void plain_text(void **state)
 
 static void openmetrics_text(void **state)
 {
-	cleanup_text struct text out = {0};
+	struct text out cleanup_text = {0};
 
 	write_all(&out, true);
 	assert_non_null(strstr(out.data, "# TYPE pinfold_things counter\n"));

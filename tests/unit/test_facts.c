@@ -110,7 +110,7 @@ static void more_nodes_than_handled(void **state)
 		text_printf(&text, "{id: %d},", i);
 	text_append(&text, "]}");
 	assert_int_equal(facts_parse(text.data, text.len, &error, &topology), -EINVAL);
-	assert_string_equal(error.message, "65 nodes; at most 64 are handled");
+	assert_string_equal(error.message, "65 nodes; at most 64 are supported");
 }
 
 int main(void)

@@ -60,7 +60,7 @@ static void replace_and_read(void **state)
 	assert_int_equal(faccessat(dir_fd, ".a.tmp", F_OK, 0), -1);
 	assert_int_equal(file_replace(dir_fd, "b/c", "x", 1), -EINVAL);
 	assert_int_equal(file_replace(dir_fd, "", "x", 1), -EINVAL);
-	/* What an operator typed may be a link; what lies in a directory of ours may not. */
+	/* A path given by an operator may be a link; a file in one of our directories may not. */
 	assert_int_equal(symlinkat("a", dir_fd, "link"), 0);
 	assert_int_equal(file_read_all(dir_fd, "link", 100, &via, &len), -ELOOP);
 	snprintf(path, sizeof(path), "%s/link", directory);
@@ -97,7 +97,7 @@ static void kernel_files(void **state)
 	close(proc);
 	assert_int_equal(file_write_text(dir_fd, "none", "x"), -ENOENT);
 	assert_int_equal(file_replace(dir_fd, "k", "", 0), 0);
-	/* an empty text is a newline: nothing at all would change nothing */
+	/* An empty text is written as a newline, because a write of zero bytes changes nothing. */
 	assert_int_equal(file_write_text(dir_fd, "k", ""), 0);
 	assert_int_equal(fstatat(dir_fd, "k", &status, 0), 0);
 	assert_int_equal(status.st_size, 1);
@@ -126,7 +126,7 @@ static bool die_at(const char *point, const char *content)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-static void a_kill_leaves_one_of_both(void **state)
+static void kill_leaves_the_old_or_the_new_file(void **state)
 {
 	char *data cleanup_free = NULL;
 	size_t len;
@@ -135,7 +135,7 @@ static void a_kill_leaves_one_of_both(void **state)
 	assert_true(die_at("file-replace-before-rename", "new"));
 	assert_int_equal(file_read_all(dir_fd, "a", 10, &data, &len), 0);
 	assert_string_equal(data, "old");
-	/* what the dead one left behind stands in nobody's way */
+	/* The file that the killed process left behind does not block the next one. */
 	assert_true(die_at("file-replace-after-rename:1", "new"));
 	free(data);
 	data = NULL;
@@ -194,7 +194,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(replace_and_read, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(refusals, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(kernel_files, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(a_kill_leaves_one_of_both, make_directory,
+		cmocka_unit_test_setup_teardown(kill_leaves_the_old_or_the_new_file, make_directory,
 						remove_directory),
 		cmocka_unit_test_setup_teardown(log_to_stderr, make_directory, remove_directory),
 	};

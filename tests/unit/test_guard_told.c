@@ -71,7 +71,7 @@ static uint32_t nr_events(const char *kind, const char *word)
 static bool page_has(const char *line)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
 	return strstr(page.data, line) != NULL;
@@ -173,6 +173,165 @@ static void test_pins_are_told(void **state)
 	assert_false(has_finding("guard_not_pinned", ""));
 }
 
+static bool is_ready(void)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	char reason[256];
+
+	return faces->ready(faces->self, reason, sizeof(reason));
+}
+
+/* Its end is not waited for, and there is one at a time. */
+static void test_a_self_test_that_waits_stops_nothing(void **state)
+{
+	uint32_t nr = fake_side.nr_self_tests;
+
+	fake_side.self_test_answer = -EINPROGRESS;
+	tick(60);
+	assert_int_equal(fake_side.nr_self_tests, nr + 1);
+	assert_true(page_has("pinfold_operations_waiting 1\n"));
+	node_says("enforce", "0 1 2");
+	tick(2);
+	assert_true(has_finding("operation_waiting",
+				"the guard has waited 2 s in the kernel for its self-test in "
+				"pinfold.slice/pinfold-selftest (in fake_fork)"));
+	tick(60);
+	assert_int_equal(fake_side.nr_self_tests, nr + 1);
+	fake_end_self_test(controller);
+	assert_false(has_finding("operation_waiting", ""));
+	assert_true(page_has("pinfold_operations_waiting 0\n"));
+	tick(60);
+	assert_int_equal(fake_side.nr_self_tests, nr + 2);
+}
+
+/* What is in force is not what was tested: no minute is waited for. */
+static void test_a_change_is_followed_by_a_self_test(void **state)
+{
+	uint32_t nr = fake_side.nr_self_tests;
+
+	tick(1);
+	assert_int_equal(fake_side.nr_self_tests, nr);
+	fake_side.guard.nr_mended[MENDED_CONFIG] = 1;
+	tick(1);
+	assert_int_equal(fake_side.nr_self_tests, nr + 1);
+	tick(1);
+	assert_int_equal(fake_side.nr_self_tests, nr + 1);
+	fake_side.self_test_answer = -EINPROGRESS;
+	fake_side.guard.nr_mended[MENDED_CONFIG] = 2;
+	tick(1);
+	fake_side.guard.nr_mended[MENDED_CONFIG] = 3;
+	tick(1);
+	assert_int_equal(fake_side.nr_self_tests, nr + 2);
+	fake_end_self_test(controller);
+	tick(1);
+	assert_int_equal(fake_side.nr_self_tests, nr + 3);
+}
+
+static void test_a_guard_switched_off_is_not_ready(void **state)
+{
+	uint32_t nr = fake_side.nr_self_tests;
+
+	scan(controller, NULL, 0);
+	assert_true(is_ready());
+	fake_side.guard.is_switched_off = true;
+	fake_side.guard.state = GUARD_INACTIVE;
+	snprintf(fake_side.guard.reason, ROW_DETAIL_MAX, "a switch is off");
+	snprintf(fake_side.guard.remedy, ROW_DETAIL_MAX, "switch it on");
+	tick(1);
+	assert_false(is_ready());
+	node_says("absent", "0 1");
+	assert_true(has_finding("guard_not_active", "a switch is off"));
+	assert_true(has_finding("guard_not_active", "switch it on"));
+	/* where nothing is to be denied nothing promised is broken */
+	fake_side.guard.cpuset_files = ENFORCEMENT_AUDIT;
+	fake_side.guard.affinity = ENFORCEMENT_OFF;
+	assert_false(is_ready());
+	fake_side.guard.cgroup_moves = ENFORCEMENT_OFF;
+	assert_true(is_ready());
+	assert_int_equal(fake_side.nr_self_tests, nr);
+	fake_side.guard.is_switched_off = false;
+	tick(1);
+	assert_int_equal(fake_side.nr_self_tests, nr + 1);
+	assert_true(is_ready());
+}
+
+/* The guard stays in force, so nothing promised is broken; but nobody knows that it denies. */
+static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
+{
+	scan(controller, NULL, 0);
+	fake_side.self_test_answer = -EINPROGRESS;
+	tick(60);
+	tick(4);
+	node_says("enforce", "0 1 2");
+	tick(1);
+	node_says("unknown", "0 1");
+	assert_true(has_finding("guard_not_active", "it is not known whether the guard denies"));
+	assert_true(page_has("pinfold_guard_active 0\n"));
+	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
+	assert_true(is_ready());
+	fake_end_self_test(controller);
+	node_says("enforce", "0 1 2");
+	assert_false(has_finding("guard_not_active", ""));
+	assert_true(page_has("pinfold_guard_active 1\n"));
+}
+
+/* One that never denied is not made unknown by a test that does not end. */
+static void test_a_guard_known_to_be_inactive_stays_so(void **state)
+{
+	fake_side.guard.state = GUARD_INACTIVE;
+	fake_side.self_test_answer = -EINPROGRESS;
+	tick(60);
+	tick(10);
+	node_says("absent", "0 1");
+}
+
+/* Neither the guard nor a pod waits for the manifests' disk. */
+static void test_a_scan_that_waits_is_told(void **state)
+{
+	const struct source_sink *sink = controller_source_sink(controller);
+
+	sink->waiting(sink->self, true);
+	tick(2);
+	assert_true(has_finding("operation_waiting",
+				"every change to a manifest has waited 2 s in the kernel for a "
+				"scan of manifestDirectory"));
+	assert_true(page_has("pinfold_operations_waiting 1\n"));
+	tick(60);
+	node_says("enforce", "0 1 2");
+	sink->waiting(sink->self, false);
+	tick(1);
+	assert_false(has_finding("operation_waiting", ""));
+}
+
+/* A wait of something else is no reason to leave the guard untested. */
+static void test_the_self_test_does_not_wait_for_others(void **state)
+{
+	struct pod_spec *pod = fake_pod("a", "exclusive", 4000, true);
+	uint32_t nr = fake_side.nr_self_tests;
+
+	fake->slow_save = true;
+	scan(controller, &pod, 1);
+	tick(2);
+	assert_true(has_finding("operation_waiting", "state file"));
+	tick(60);
+	assert_int_equal(fake_side.nr_self_tests, nr + 1);
+	fake_end_save(controller, 0);
+	pod_spec_free(pod);
+}
+
+/* No pod of the ledger, and not left over from one. */
+static void test_the_cgroup_of_the_self_test_stays(void **state)
+{
+	static const char path[] = "pinfold.slice/pinfold-selftest";
+	struct step step = {.kind = STEP_CREATE, .role = GROUP_POD};
+	char error[GROUP_ERROR_MAX];
+
+	memcpy(step.path, path, sizeof(path));
+	assert_int_equal(fake_create(&step, error), 0);
+	controller_wake(controller);
+	assert_non_null(fake_find(path));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -183,6 +342,14 @@ int main(void)
 		TEST(test_a_release_ends_with_a_start_and_a_reload),
 		TEST(test_a_change_is_told_and_published_over),
 		TEST(test_pins_are_told),
+		TEST(test_a_self_test_that_waits_stops_nothing),
+		TEST(test_a_change_is_followed_by_a_self_test),
+		TEST(test_a_guard_switched_off_is_not_ready),
+		TEST(test_a_guard_that_cannot_be_tested_is_unknown),
+		TEST(test_a_guard_known_to_be_inactive_stays_so),
+		TEST(test_a_scan_that_waits_is_told),
+		TEST(test_the_self_test_does_not_wait_for_others),
+		TEST(test_the_cgroup_of_the_self_test_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /* The guard's configuration as it was set and as the kernel has it; no kernel needed. */
 #include <errno.h>
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static void test_each_field_is_named(void **state)
 	found = set, found.aspect_modes[ASPECT_AFFINITY] = GUARD_ENFORCE;
 	differs_is(&set, &found, "affinity enforce instead of audit");
 	found = set, found.aspect_modes[ASPECT_CGROUP_MOVES] = 9;
-	differs_is(&set, &found, "cgroupMoves an unknown mode instead of off");
+	differs_is(&set, &found, "cgroupMoves unknown instead of off");
 	found = set, found.expiry_ns = 1;
 	differs_is(&set, &found, "expiry 1 instead of 1000");
 	found = set, found.pid1_rights |= RIGHT_CPUSET;

@@ -36,21 +36,39 @@ static uint64_t make_stranger(const char *path)
 	return id_of(path);
 }
 
-static struct kernel_event event_of(const char *kind, uint64_t culprit, uint64_t target,
-				    const char *detail)
+static struct event_record event_of(uint32_t kind, uint64_t culprit, uint64_t target)
 {
-	struct kernel_event event = {.pid = 77, .cgroup_id = culprit, .target_id = target};
+	struct event_record event = EVENT_RECORD(kind);
 
-	snprintf(event.kind, sizeof(event.kind), "%s", kind);
-	snprintf(event.aspect, sizeof(event.aspect), "cpuset_files");
-	snprintf(event.action, sizeof(event.action), "none");
-	snprintf(event.comm, sizeof(event.comm), "culprit");
-	snprintf(event.detail, sizeof(event.detail), "%s", detail);
+	event.aspect = ASPECT_CPUSET_FILES;
+	event.action = ACTION_DENY;
+	event.pid = 77;
+	event.culprit_id = culprit;
+	event.target_id = target;
 	event.suppressed = 4;
+	snprintf(event.comm, sizeof(event.comm), "culprit");
 	return event;
 }
 
-static void tell(struct controller *controller, const struct kernel_event *event)
+static struct event_record denied(uint64_t culprit, uint64_t target, const char *file)
+{
+	struct event_record event = event_of(EVENT_GUARD, culprit, target);
+
+	event.guard.hook = HOOK_FILE_OPEN;
+	snprintf(event.guard.file, sizeof(event.guard.file), "%s", file);
+	return event;
+}
+
+static struct event_record written(uint64_t culprit, uint64_t target, enum group_file file)
+{
+	struct event_record event = event_of(EVENT_DRIFT, culprit, target);
+
+	event.action = ACTION_ALLOW;
+	event.attribute = file;
+	return event;
+}
+
+static void tell(struct controller *controller, const struct event_record *event)
 {
 	const struct kernel_sink *sink = controller_kernel_sink(controller);
 
@@ -69,20 +87,20 @@ static void an_event_gets_its_names(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(&fake_side_port);
-	struct kernel_event event;
+	struct event_record event;
 	struct json_object *list, *row;
 	uint64_t culprit, target;
 
 	scan(controller, pods, 1);
 	culprit = make_stranger("user.slice");
 	target = id_of("pinfold.slice/poduid-a/exclusive");
-	event = event_of("deny", culprit, target, "open for writing cpuset.cpus");
+	event = denied(culprit, target, "cpuset.cpus");
 	tell(controller, &event);
 	list = query(controller, "event");
 	row = last_of(list);
 	assert_string_equal(member(row, "kind"), "deny");
 	assert_string_equal(member(row, "aspect"), "cpuset_files");
-	assert_string_equal(member(row, "action"), "none");
+	assert_string_equal(member(row, "action"), "deny");
 	assert_string_equal(member(row, "pid"), "77");
 	assert_string_equal(member(row, "comm"), "culprit");
 	assert_string_equal(member(row, "cgroup"), "user.slice");
@@ -101,7 +119,7 @@ static void an_event_gets_its_names(void **state)
 static void what_is_gone_keeps_its_number(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
-	struct kernel_event event = event_of("deny", 1999, 0, "x");
+	struct event_record event = denied(1999, 0, "x");
 	struct json_object *list, *row;
 
 	tell(controller, &event);
@@ -114,6 +132,120 @@ static void what_is_gone_keeps_its_number(void **state)
 	controller_free(controller);
 }
 
+/* --- names that take their time -------------------------------------------------------------------- */
+
+/* The n-th event from the end, 0 = the last; of the kernel's kinds only. */
+static void expect_event(struct controller *controller, size_t n, const char *detail,
+			 const char *cgroup)
+{
+	struct json_object *list = query(controller, "event"), *row;
+	size_t nr = json_object_array_length(list);
+
+	assert_true(n < nr);
+	row = json_object_array_get_idx(list, nr - 1 - n);
+	assert_string_equal(member(row, "detail"), detail);
+	assert_string_equal(member(row, "cgroup"), cgroup);
+	json_object_put(list);
+}
+
+static void a_name_that_takes_long_keeps_the_order(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record first = denied(make_stranger("user.slice"), 0, "first");
+	struct event_record second = denied(make_stranger("app.slice"), 0, "second");
+	size_t nr;
+
+	nr = nr_rows(controller, "event");
+	fake->slow_name = true;
+	tell(controller, &first);
+	tell(controller, &second);
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	fake->now_ns += 2 * 1000000000ULL;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting",
+				     "every event has waited 2 s in the kernel for the name of "
+				     "cgroup"),
+			 1);
+	fake_end_name(controller);
+	assert_int_equal(nr_rows(controller, "event"), nr + 1);
+	expect_event(controller, 0, "open for writing first", "user.slice");
+	fake_end_name(controller);
+	assert_int_equal(nr_rows(controller, "event"), nr + 2);
+	expect_event(controller, 1, "open for writing first", "user.slice");
+	expect_event(controller, 0, "open for writing second", "app.slice");
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
+	controller_free(controller);
+}
+
+/* An event has the time at which it came. */
+static void an_event_that_waited_has_its_time(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record event = denied(make_stranger("user.slice"), 0, "x");
+	struct json_object *list;
+	char before[64];
+
+	tell(controller, &event);
+	list = query(controller, "event");
+	snprintf(before, sizeof(before), "%s", member(last_of(list), "time_ns"));
+	json_object_put(list);
+	fake->slow_name = true;
+	tell(controller, &event);
+	fake->now_ns += 50 * 1000000000ULL;
+	fake_end_name(controller);
+	list = query(controller, "event");
+	assert_string_equal(member(last_of(list), "time_ns"), before);
+	json_object_put(list);
+	controller_free(controller);
+}
+
+/* What waits is bounded, and what is too much is told all the same. */
+static void of_too_many_events_none_is_lost(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record event = denied(make_stranger("user.slice"), 0, "");
+	size_t nr = nr_rows(controller, "event");
+	char unknown[64];
+
+	fake->slow_name = true;
+	for (int i = 0; i < 300; i++) {
+		snprintf(event.guard.file, sizeof(event.guard.file), "%d", i);
+		tell(controller, &event);
+	}
+	assert_int_equal(nr_rows(controller, "event"), nr + 300 - 256);
+	snprintf(unknown, sizeof(unknown), "(name not known, id %llu)",
+		 (unsigned long long)event.culprit_id);
+	expect_event(controller, 0, "open for writing 43", unknown);
+	fake->slow_name = false;
+	fake_end_name(controller);
+	assert_int_equal(nr_rows(controller, "event"), nr + 300);
+	expect_event(controller, 255, "open for writing 44", "user.slice");
+	expect_event(controller, 0, "open for writing 299", "user.slice");
+	controller_free(controller);
+}
+
+/* Who did it may be told later; that something was done is looked at now. */
+static void drift_is_looked_at_before_it_has_a_name(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record event;
+
+	scan(controller, pods, 1);
+	event = written(make_stranger("user.slice"), id_of("pinfold.slice/poduid-a/exclusive"),
+			GROUP_CPUSET_CPUS);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	fake->slow_name = true;
+	fake->wake_ns = 0;
+	tell(controller, &event);
+	assert_int_not_equal(fake->wake_ns, 0);
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static int root_path_of(void *self, uint64_t id, char *ret_path, size_t size)
 {
 	*ret_path = '\0';
@@ -122,7 +254,7 @@ static int root_path_of(void *self, uint64_t id, char *ret_path, size_t size)
 
 static void the_root_cgroup_has_a_name(void **state)
 {
-	struct kernel_event event = event_of("deny", 1, 0, "x");
+	struct event_record event = denied(1, 0, "x");
 	struct controller *controller;
 	struct json_object *list;
 
@@ -139,18 +271,20 @@ static void the_root_cgroup_has_a_name(void **state)
 static void life_cycles_are_no_events(void **state)
 {
 	static const struct {
-		const char *kind;
-		bool looks;
+		uint32_t kind;
+		bool is_populated, looks;
 	} rows[] = {
-		{"mkdir", false},   {"attach", false}, {"populated", false},
-		{"release", false}, {"empty", true},   {"rmdir", true},
+		{EVENT_MKDIR, false, false},	{EVENT_ATTACH, false, false},
+		{EVENT_POPULATED, true, false}, {EVENT_RELEASE, false, false},
+		{EVENT_POPULATED, false, true}, {EVENT_RMDIR, false, true},
 	};
 	struct controller *controller = start_node(&fake_side_port);
 	size_t nr = nr_rows(controller, "event");
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct kernel_event event = event_of(rows[i].kind, 1, 1, "");
+		struct event_record event = event_of(rows[i].kind, 1, 1);
 
+		event.life.is_populated = rows[i].is_populated;
 		fake->wake_ns = 0;
 		tell(controller, &event);
 		assert_int_equal(!!fake->wake_ns, rows[i].looks);
@@ -176,19 +310,19 @@ static void a_culprit_is_named_before_the_change_is_seen(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(&fake_side_port);
-	struct kernel_event event;
+	struct event_record event;
 
 	scan(controller, pods, 1);
-	event = event_of("drift", make_stranger("user.slice/a"),
-			 id_of("pinfold.slice/poduid-a/exclusive"), "cpuset.cpus");
+	event = written(make_stranger("user.slice/a"), id_of("pinfold.slice/poduid-a/exclusive"),
+			GROUP_CPUSET_CPUS);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	fake->wake_ns = 0;
 	tell(controller, &event);
 	assert_int_equal(fake->wake_ns, fake->now_ns);
 	/* Whom the event names is mended first, even where the whole look fails. */
-	fake->observe_error = -EIO;
+	fake->read_error = -EIO;
 	controller_wake(controller);
-	fake->observe_error = 0;
+	fake->read_error = 0;
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	assert_int_equal(nr_rows(controller, "drift"), 1);
 	expect_drift(controller, 0, "cause", "user");
@@ -208,14 +342,14 @@ static void a_culprit_is_named_after_the_repair(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "exclusive-too", 2000, true)};
 	struct controller *controller = start_node(&fake_side_port);
-	struct kernel_event event;
+	struct event_record event;
 
 	scan(controller, pods, 2);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "drift"), 2);
-	event = event_of("drift", make_stranger("user.slice"),
-			 id_of("pinfold.slice/poduid-b/exclusive-too"), "cpuset.cpus");
+	event = written(make_stranger("user.slice"), id_of("pinfold.slice/poduid-b/exclusive-too"),
+			GROUP_CPUSET_CPUS);
 	tell(controller, &event);
 	assert_int_equal(nr_rows(controller, "drift"), 2);
 	expect_drift(controller, 0, "cause", "unknown");
@@ -224,7 +358,7 @@ static void a_culprit_is_named_after_the_repair(void **state)
 	expect_drift(controller, 1, "cause", "user");
 	expect_drift(controller, 1, "pid", "77");
 	/* Another file of the same group is another row. */
-	event = event_of("drift", event.cgroup_id, event.target_id, "cpuset.cpus.partition");
+	event = written(event.culprit_id, event.target_id, GROUP_CPUSET_PARTITION);
 	tell(controller, &event);
 	assert_int_equal(nr_rows(controller, "drift"), 3);
 	expect_drift(controller, 2, "attribute", "partition");
@@ -245,16 +379,14 @@ static void causes_follow_where_the_culprit_lives(void **state)
 		{"system.slice/docker.service", "runtime", 9},
 		{"system.slice/cron.service", "user", 9},
 	};
-	static const char *const files[] = {"cpuset.mems", "cpuset.cpus", "cpuset.cpus.partition",
-					    "cpu.weight",  "cpu.max",	  "memory.max"};
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(&fake_side_port);
-	struct kernel_event event;
+	struct event_record event;
 
 	scan(controller, pods, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		event = event_of("drift", make_stranger(rows[i].cgroup),
-				 id_of("pinfold.slice/poduid-a/exclusive"), files[i]);
+		event = written(make_stranger(rows[i].cgroup),
+				id_of("pinfold.slice/poduid-a/exclusive"), i);
 		event.pid = rows[i].pid;
 		tell(controller, &event);
 		expect_drift(controller, i, "cause", rows[i].cause);
@@ -266,11 +398,32 @@ static void causes_follow_where_the_culprit_lives(void **state)
 	expect_drift(controller, 4, "attribute", "quota");
 	expect_drift(controller, 5, "attribute", "memory");
 	/* A file that is not ours has no row. */
-	event = event_of("drift", event.cgroup_id, event.target_id, "cgroup.freeze");
+	event = written(event.culprit_id, event.target_id, GROUP_FILE_NR);
 	tell(controller, &event);
 	assert_int_equal(nr_rows(controller, "drift"), ARRAY_SIZE(rows));
 	controller_free(controller);
 	free_pods(pods, 1);
+}
+
+/* Nobody knows what was written, so everything is looked at; there is no culprit to name. */
+static void calls_that_were_not_judged_ask_for_a_look(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record event = EVENT_RECORD(EVENT_UNJUDGED);
+	size_t nr = nr_rows(controller, "drift");
+	struct json_object *list;
+
+	event.nr_unjudged = 3;
+	fake->wake_ns = 0;
+	tell(controller, &event);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	assert_int_equal(nr_rows(controller, "drift"), nr);
+	list = query(controller, "event");
+	assert_string_equal(member(last_of(list), "kind"), "drift");
+	assert_string_equal(member(last_of(list), "detail"),
+			    "the guard missed 3 calls; all managed files are read back");
+	json_object_put(list);
+	controller_free(controller);
 }
 
 /* --- the policy ------------------------------------------------------------------------------------------ */
@@ -355,6 +508,40 @@ static void a_restart_tells_the_policy(void **state)
 	free_pods(pods, 1);
 }
 
+/* A group of which nothing can be told now keeps the guard that it has. */
+static void a_group_that_waits_stays_guarded(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "other", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct managed_group before;
+	char path[GROUP_PATH_MAX];
+	unsigned int nr;
+
+	scan(controller, pods, 1);
+	assert_int_equal(fake_side.policy.nr_groups, 3);
+	before = fake_side.groups[2];
+	snprintf(path, sizeof(path), "%s", group_of(GROUP_CONTAINER, "exclusive")->path);
+	unknown_path = path;
+	scan(controller, pods, 2);
+	assert_int_equal(fake_side.policy.nr_groups, 5);
+	for (nr = 0; nr < 5 && fake_side.groups[nr].cgroup_id != before.cgroup_id; nr++)
+		;
+	assert_in_range(nr, 0, 4);
+	assert_memory_equal(&fake_side.groups[nr], &before, sizeof(before));
+	/* It is told again until all is known, and then no more. */
+	nr = fake_side.nr_published;
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, nr + 1);
+	unknown_path = NULL;
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, nr + 2);
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, nr + 2);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 static void observing_enforces_nothing(void **state)
 {
 	struct controller *controller;
@@ -422,6 +609,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_event_gets_its_names, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_name_that_takes_long_keeps_the_order, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(an_event_that_waited_has_its_time, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(of_too_many_events_none_is_lost, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(drift_is_looked_at_before_it_has_a_name,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_gone_keeps_its_number, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_root_cgroup_has_a_name, set_up_node, tear_down),
@@ -432,9 +627,13 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(causes_follow_where_the_culprit_lives, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(calls_that_were_not_judged_ask_for_a_look,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(the_policy_names_each_group, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_tells_the_policy, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_group_that_waits_stays_guarded, set_up_node,
+						tear_down),
 		cmocka_unit_test_setup_teardown(observing_enforces_nothing, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_policy_that_is_not_taken_is_a_finding,
 						set_up_node, tear_down),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
+// LIBS: kubelet format core lib
 /* A kubelet's files as pods of a ledger: what is kept exactly, and what is refused by name. */
 #include <errno.h>
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "format/kubelet_import.h"
+#include "kubelet/import.h"
 #include "scene.h"
 
 /* "pod/container=list" words; a word without container is the pod as a whole. */
@@ -37,7 +37,7 @@ static struct kubelet_cpu_state cpu_state(const char *const *words)
 
 static int import(struct ledger *ledger, const char *const *words, char error[320])
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state state = cpu_state(words);
+	struct kubelet_cpu_state state cleanup_kubelet_cpu_state = cpu_state(words);
 	int r = kubelet_import(ledger, &state, NULL, error, 320);
 
 	assert_sound(ledger);
@@ -146,7 +146,7 @@ static void memory_stays_on_its_nodes(void **state)
 	struct kubelet_memory_entry entry = {
 		.pod = pod_name, .container = container, .nr_blocks = 1, .blocks = &block};
 	const struct kubelet_memory_state memory = {.containers = {.nr = 1, .entries = &entry}};
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state cpu = cpu_state(WORDS("a/main=4-5"));
+	struct kubelet_cpu_state cpu cleanup_kubelet_cpu_state = cpu_state(WORDS("a/main=4-5"));
 	struct topology *topology cleanup_topology = NULL;
 	struct ledger *ledger = NULL;
 	char error[320] = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
+// LIBS: kubelet format core lib
 /* The kubelet's memory state file: what is believed under which checksum, and each fault. */
 #include <errno.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "format/kubelet_memory.h"
+#include "kubelet/memory_state.h"
 
 #define MACHINE                                                                                 \
 	"\"policyName\":\"Static\",\"machineState\":{\"0\":{\"numberOfAssignments\":1,"         \
@@ -43,7 +43,7 @@ static enum kubelet_fault read_text(const char *text, struct kubelet_memory_stat
 /* Checksum 0 passes, but then nobody vouches for the pod entries. */
 static void unchecked(void **state)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
+	struct kubelet_memory_state got cleanup_kubelet_memory_state = {0};
 
 	(void)state;
 	assert_int_equal(read_text("{" MACHINE PODS ",\"checksum\":0}", &got), KUBELET_FAULT_NONE);
@@ -60,14 +60,13 @@ static void unchecked(void **state)
 /* Every layout written is read as itself, and the keys are sorted as text. */
 static void layouts(void **state)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state given = {0};
-	cleanup_free char *v2 = NULL;
+	struct kubelet_memory_state given cleanup_kubelet_memory_state = {0};
 
 	(void)state;
 	assert_int_equal(read_text("{" MACHINE ",\"checksum\":0}", &given), KUBELET_FAULT_NONE);
 	for (int layout = 0; layout < KUBELET_MEMORY_LAYOUT_NR; layout++) {
-		cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
-		cleanup_free char *text = NULL;
+		struct kubelet_memory_state got cleanup_kubelet_memory_state = {0};
+		char *text cleanup_free = NULL;
 
 		assert_int_equal(kubelet_memory_state_write(
 					 &given, (enum kubelet_memory_layout)layout, &text),
@@ -81,8 +80,9 @@ static void layouts(void **state)
 /* One changed digit: the older layouts do not help, and of 1.37's copy the inner one counts. */
 static void changed(void **state)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state given = {0}, got = {0};
-	cleanup_free char *text = NULL;
+	struct kubelet_memory_state given cleanup_kubelet_memory_state = {0},
+					  got cleanup_kubelet_memory_state = {0};
+	char *text cleanup_free = NULL;
 	char *digit;
 
 	(void)state;
@@ -103,14 +103,14 @@ static void changed(void **state)
 /* A kubelet that was downgraded passes over what the newer one added. */
 static void members_of_a_newer_kubelet(void **state)
 {
-	cleanup_kubelet_memory_state struct kubelet_memory_state given = {0};
+	struct kubelet_memory_state given cleanup_kubelet_memory_state = {0};
 
 	(void)state;
 	assert_int_equal(read_text("{" MACHINE ",\"checksum\":0}", &given), KUBELET_FAULT_NONE);
 	assert_string_equal(sentence, "");
 	for (int layout = 0; layout < KUBELET_MEMORY_LAYOUT_NR; layout++) {
-		cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
-		cleanup_free char *text = NULL, *more = NULL;
+		struct kubelet_memory_state got cleanup_kubelet_memory_state = {0};
+		char *text cleanup_free = NULL, *more cleanup_free = NULL;
 
 		assert_int_equal(kubelet_memory_state_write(
 					 &given, (enum kubelet_memory_layout)layout, &text),
@@ -125,7 +125,7 @@ static void members_of_a_newer_kubelet(void **state)
 			 KUBELET_FAULT_VERSION);
 	assert_int_equal(read_text("{" MACHINE ",\"swap\":{},\"checksum\":7}", &given),
 			 KUBELET_FAULT_VERSION);
-	assert_non_null(strstr(sentence, "'swap' is in no version"));
+	assert_non_null(strstr(sentence, "'swap' is not part of any version"));
 }
 
 static void faults(void **state)
@@ -152,7 +152,7 @@ static void faults(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup_kubelet_memory_state struct kubelet_memory_state got = {0};
+		struct kubelet_memory_state got cleanup_kubelet_memory_state = {0};
 
 		assert_int_equal(read_text(cases[i].text, &got), cases[i].fault);
 		assert_null(got.policy);

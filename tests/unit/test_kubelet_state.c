@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: format core lib
+// LIBS: kubelet format core lib
 /* Checksums recorded from a kubelet, each fault, and what version 1 can still tell. */
 #include <errno.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "format/kubelet_state.h"
+#include "kubelet/cpu_state.h"
 
 static char sentence[256]; /* of the last read: an error, a warning or nothing */
 
@@ -49,8 +49,8 @@ static void recorded_checksums(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
-		cleanup_free char *text = NULL;
+		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+		char *text cleanup_free = NULL;
 
 		assert_int_equal(read_text(cases[i].text, cases[i].pod_level, &got),
 				 KUBELET_FAULT_NONE);
@@ -94,7 +94,7 @@ static enum kubelet_fault read_v4(const char *escaped, uint32_t sum_change,
 
 static void version_4(void **state)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 
 	assert_int_equal(read_v4(V4_DATA(""), 0, &got), KUBELET_FAULT_NONE);
 	assert_int_equal(got.version, 4);
@@ -146,7 +146,7 @@ static void faults(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 
 		assert_int_equal(read_text(cases[i].text, false, &got), cases[i].fault);
 		assert_null(got.policy);
@@ -155,7 +155,7 @@ static void faults(void **state)
 
 static void an_empty_file_is_called_empty(void **state)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
 	char error[256] = "";
 
@@ -174,7 +174,7 @@ static void an_empty_file_is_called_empty(void **state)
 
 static void members_of_a_newer_kubelet(void **state)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 
 	(void)state;
 	assert_int_equal(read_text(DOWNGRADED("2422712111"), false, &got), KUBELET_FAULT_NONE);
@@ -184,7 +184,7 @@ static void members_of_a_newer_kubelet(void **state)
 	/* Nothing vouches for the rest of these. */
 	assert_int_equal(read_text(DOWNGRADED("2422712112"), false, &got), KUBELET_FAULT_VERSION);
 	assert_int_equal(read_text(DOWNGRADED("0"), false, &got), KUBELET_FAULT_VERSION);
-	assert_non_null(strstr(sentence, "'claims' is in no version"));
+	assert_non_null(strstr(sentence, "'claims' is not part of any version"));
 	assert_int_equal(read_text("{\"policyName\":\"static\",\"checksum\":0}", false, &got),
 			 KUBELET_FAULT_NONE);
 	assert_string_equal(sentence, "");
@@ -195,7 +195,7 @@ static void cpu_lists_are_strict(void **state)
 {
 	static const char *const lists[] = {" 4",     "4 ",   "4, 5", "4 -5",
 					    "4-5\\n", "\\t4", " ",    "4,"};
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 	char text[128];
 
 	(void)state;
@@ -215,7 +215,7 @@ static void cpu_lists_are_strict(void **state)
 /* Without the runtime's ids nobody knows whose these are; the kubelet does not start either. */
 static void version_1_by_container_id(void **state)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 
 	(void)state;
 	for (int pod_level = 0; pod_level < 2; pod_level++) {
@@ -240,7 +240,7 @@ static void version_1_by_container_id(void **state)
 /* A file of version 3 with checksum 0 passes as version 2; its pod sets are not lost. */
 static void pod_sets_survive_checksum_zero(void **state)
 {
-	cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 
 	(void)state;
 	assert_int_equal(read_text(POD_SETS("{\"p\":{\"cpuSet\":\"4-5\"}}"), true, &got),
@@ -269,7 +269,7 @@ static void bad_pod_sets_fall_back(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup_kubelet_cpu_state struct kubelet_cpu_state got = {0};
+		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
 
 		assert_int_equal(read_text(cases[i].text, true, &got), KUBELET_FAULT_NONE);
 		assert_int_equal(got.version, 2);

@@ -113,7 +113,7 @@ static void numbering_is_followed(void **state)
 {
 	struct machine machine cleanup_machine = {0};
 
-	/* Threads of a core far apart, as most x86 machines number them. */
+	/* The threads of a core have distant numbers, as on most x86 machines. */
 	read_root("numa:1 core:4 pu:2(indexes=0,4,1,5,2,6,3,7)", NULL, &machine);
 	assert_int_equal(machine.topology->num_cores, 4);
 	assert_cpus(&machine.topology->cores.cpus[0], "0,4");
@@ -127,10 +127,10 @@ static void refused_descriptions(void **state)
 	} cases[] = {
 		{"nonsense", "nor an hwloc description"},
 		{"", "nor an hwloc description"},
-		{"package:2 numa:1 core:99999999 pu:2", "more than 8192 CPUs"},
-		{"node:64 core:64 pu:64", "more than 8192 CPUs"},
-		{"1000 1000 1000", "more than 8192 CPUs"},
-		{"core:5000 pu:2", "more than 8192 CPUs"},
+		{"package:2 numa:1 core:99999999 pu:2", "maximum of 8192 CPUs"},
+		{"node:64 core:64 pu:64", "maximum of 8192 CPUs"},
+		{"1000 1000 1000", "maximum of 8192 CPUs"},
+		{"core:5000 pu:2", "maximum of 8192 CPUs"},
 		{"core:1025 pu:1", "more than 1024 children"},
 		{"numa:1 pu:8192", "more than 1024 children"},
 		{"2 1500", "more than 1024 children"},
@@ -204,7 +204,7 @@ static void facts_file(void **state)
 	machine_fini(&machine);
 	assert_int_equal(machine_read(path, NULL, error, sizeof(error), &machine), -EINVAL);
 	assert_non_null(strstr(error, "m.json"));
-	assert_non_null(strstr(error, "line 1:11: cpus[0]: 4 numbers where 5 are wanted"));
+	assert_non_null(strstr(error, "line 1:11: cpus[0]: 4 numbers; expected 5"));
 }
 
 static void lstopo_file(void **state)
@@ -344,7 +344,7 @@ static void another_root(void **state)
 	assert_non_null(topology->distances);
 	assert_int_equal(topology->distances[0 * 3 + 1], 21);
 	assert_int_equal(topology->distances[1 * 3 + 2], 28);
-	/* the environment is as it was */
+	/* the environment is unchanged */
 	assert_null(getenv("HWLOC_FSROOT"));
 }
 
@@ -359,8 +359,8 @@ static uint64_t free_of_node_2(struct machine_port port)
 	return nodes[2].hugepages[0].free_pages;
 }
 
-/* What cannot be read is not known, and not none. */
-static void free_pages_are_those_of_the_moment(void **state)
+/* Unreadable means unknown, not zero. */
+static void free_pages_are_current(void **state)
 {
 	struct machine machine cleanup_machine = {0};
 	struct topology_node nodes[TOPOLOGY_MAX_NODES];
@@ -382,7 +382,10 @@ static void free_pages_are_those_of_the_moment(void **state)
 	assert_int_equal(nodes[0].hugepages[0].total_pages, 10);
 }
 
-/* With that thread online the count fits: the cache is the node's own, not an uncore one. */
+/*
+ * With that thread online the count matches: the cache is the node's own and not an
+ * uncore cache.
+ */
 static void a_cache_of_the_node_in_sysfs(void **state)
 {
 	static const struct fake_cpu cpus[] = {
@@ -437,8 +440,7 @@ int main(void)
 		cmocka_unit_test(numbering_is_followed),
 		cmocka_unit_test(refused_descriptions),
 		cmocka_unit_test_setup_teardown(facts_file, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(free_pages_are_those_of_the_moment, make_root,
-						remove_root),
+		cmocka_unit_test_setup_teardown(free_pages_are_current, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(lstopo_file, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(another_root, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(a_cache_of_the_node_in_sysfs, make_root,

@@ -10,8 +10,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +27,7 @@
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
+#include "lib/worker.h"
 #include "source/entry.h"
 #include "source/manifests.h"
 
@@ -39,7 +42,45 @@ static struct told told;
 static struct source_sink sink;
 static struct manifests *manifests;
 static sd_event *event;
+static struct worker_pool *pool; /* NULL unless a test makes one */
 static char directory[64];
+
+/* Opening the file of this name waits, as on a disk that does not answer; NULL = none. */
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t hold_changed = PTHREAD_COND_INITIALIZER;
+static const char *held_name;
+static unsigned int nr_waits, nr_told_waiting, nr_told_over;
+
+int openat(int fd, const char *path, int flags, ...)
+{
+	typeof(&openat) libc_openat = (typeof(&openat))dlsym(RTLD_NEXT, "openat");
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	pthread_mutex_lock(&hold_lock);
+	nr_waits += held_name && !strcmp(path, held_name);
+	while (held_name && !strcmp(path, held_name))
+		pthread_cond_wait(&hold_changed, &hold_lock);
+	pthread_mutex_unlock(&hold_lock);
+	return libc_openat(fd, path, flags, mode);
+}
+
+static void hold(const char *name)
+{
+	pthread_mutex_lock(&hold_lock);
+	held_name = name;
+	pthread_cond_broadcast(&hold_changed);
+	pthread_mutex_unlock(&hold_lock);
+}
+
+static void note_waiting(void *self, bool is_waiting)
+{
+	nr_told_waiting += is_waiting;
+	nr_told_over += !is_waiting;
+}
 
 static void note(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete)
 {
@@ -96,9 +137,9 @@ static int set_up(void **state)
 	log_open("test", LOG_LEVEL_ERR);
 	strcpy(directory, "/tmp/pinfold-manifests-XXXXXX");
 	assert_non_null(mkdtemp(directory));
-	sink = (struct source_sink){.scanned = note};
+	sink = (struct source_sink){.scanned = note, .waiting = note_waiting};
 	assert_true(sd_event_new(&event) >= 0);
-	return manifests_new(event, directory, &sink, &manifests);
+	return manifests_new(event, pool, directory, &sink, &manifests);
 }
 
 static int tear_down(void **state)
@@ -189,7 +230,7 @@ static void files_that_are_not_trusted(void **state)
 	assert_int_equal(chmod(path, 0666), 0);
 	scan();
 	assert_told("a.yaml:1 default/one\n"
-		    "b.yaml:1  ! the file may be written by others than its owner; chmod it go-w\n"
+		    "b.yaml:1  ! the file is writable by others than its owner; chmod it go-w\n"
 		    "fifo:1  ! the file is not a regular file; put the document itself here\n"
 		    "link:1  ! the file is a symbolic link; put the document itself here\n");
 	assert_int_equal(chmod(path, 0644), 0);
@@ -217,7 +258,7 @@ static void a_missing_directory(void **state)
 {
 	struct manifests *other cleanup_manifests = NULL;
 
-	assert_int_equal(manifests_new(NULL, "/no/such/pods.d", &sink, &other), 0);
+	assert_int_equal(manifests_new(NULL, NULL, "/no/such/pods.d", &sink, &other), 0);
 	assert_int_equal(manifests_scan(other), 0);
 	assert_int_equal(told.nr_pods, 0);
 	assert_false(told.complete);
@@ -232,8 +273,8 @@ static void the_same_pod_twice(void **state)
 	scan();
 	assert_told(
 		"a.yaml:1 default/zero\n"
-		"a.yaml:3 default/one ! pod default/one stands in b.yaml (line 1) and in a.yaml "
-		"(line 3); the older one, in b.yaml, is kept, remove one of them\n"
+		"a.yaml:3 default/one ! pod default/one appears in b.yaml (line 1) and in a.yaml "
+		"(line 3); the older one, in b.yaml, is used; remove one of them\n"
 		"b.yaml:1 default/one\n");
 	drop("b.yaml");
 	scan();
@@ -280,7 +321,7 @@ static void the_same_uid_twice(void **state)
 	put("b.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: two, uid: u}, spec: "
 		      "{containers: [{name: c}]}}\n");
 	scan();
-	assert_non_null(strstr(told.text.data, "b.yaml:1 default/two ! uid u stands in a.yaml"));
+	assert_non_null(strstr(told.text.data, "b.yaml:1 default/two ! uid u appears in a.yaml"));
 	assert_non_null(strstr(told.text.data, "a.yaml:1 default/one\n"));
 }
 
@@ -471,6 +512,115 @@ static void sockets_and_devices(void **state)
 	assert_non_null(strstr(told.text.data, "a.yaml:1 default/one\n"));
 }
 
+static int on_pool(sd_event_source *source, int fd, uint32_t events, void *data)
+{
+	worker_pool_dispatch(pool);
+	return 0;
+}
+
+/* Should the loop wait for the disk, the tests below would never end. */
+static int set_up_slow(void **state)
+{
+	nr_waits = nr_told_waiting = nr_told_over = 0;
+	assert_int_equal(worker_pool_new(2, &pool), 0);
+	worker_pool_set_grace(pool, 5000000000);
+	alarm(20);
+	if (set_up(state))
+		return -1;
+	put("a.yaml", POD("one"));
+	scan();
+	worker_pool_set_grace(pool, 20000000);
+	return sd_event_add_io(event, NULL, worker_pool_fd(pool), EPOLLIN, on_pool, NULL) < 0;
+}
+
+static int tear_down_slow(void **state)
+{
+	int r;
+
+	hold(NULL);
+	assert_int_equal(worker_pool_free(pool), 0);
+	r = tear_down(state);
+	pool = NULL;
+	alarm(0);
+	return r;
+}
+
+static void a_slow_disk_stops_no_loop(void **state)
+{
+	hold("a.yaml");
+	put("b.yaml", POD("two"));
+	assert_int_equal(manifests_scan(manifests), 0);
+	/* The loop goes on; nothing is told that is not known. */
+	assert_false(wait_report(300000));
+	assert_told("a.yaml:1 default/one\n");
+	assert_int_equal(nr_told_waiting, 1);
+	assert_int_equal(nr_told_over, 0);
+	hold(NULL);
+	assert_true(wait_report(2000000));
+	assert_told("a.yaml:1 default/one\nb.yaml:1 default/two\n");
+	assert_true(told.complete);
+	while (!nr_told_over)
+		assert_true(sd_event_run(event, 2000000) > 0);
+	assert_int_equal(nr_told_waiting, 1);
+}
+
+/* However many are asked for while one waits, one follows, and it is told in any case. */
+static void one_scan_follows_the_slow_one(void **state)
+{
+	uint32_t before = told.nr_reports;
+
+	hold("a.yaml");
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(manifests_scan(manifests), 0);
+	assert_int_equal(told.nr_reports, before);
+	hold(NULL);
+	while (wait_report(500000))
+		continue;
+	assert_int_equal(told.nr_reports, before + 2);
+	assert_int_equal(nr_waits, 1);
+	assert_told("a.yaml:1 default/one\n");
+}
+
+/* What is written while a scan waits is not read by half, and not missed when it is closed. */
+static void a_file_written_during_a_slow_scan(void **state)
+{
+	const char *text = POD("two");
+	int fd;
+
+	hold("a.yaml");
+	assert_int_equal(manifests_scan(manifests), 0);
+	fd = open_for_writing("b.yaml");
+	assert_int_equal(write(fd, text, 10), 10);
+	/* lets the loop see the events */
+	assert_false(wait_report(300000));
+	assert_int_equal(manifests_scan(manifests), 0);
+	hold(NULL);
+	while (wait_report(500000))
+		continue;
+	assert_told("a.yaml:1 default/one\n");
+	assert_false(told.complete);
+	assert_int_equal(write(fd, text + 10, strlen(text) - 10), strlen(text) - 10);
+	close(fd);
+	assert_true(wait_report(2000000));
+	assert_told("a.yaml:1 default/one\nb.yaml:1 default/two\n");
+	assert_true(told.complete);
+}
+
+/* As the agent ends: what waits keeps its thread, and is freed by it. */
+static void the_end_during_a_slow_scan(void **state)
+{
+	struct worker_pool *other;
+
+	hold("a.yaml");
+	assert_int_equal(manifests_scan(manifests), 0);
+	other = pool;
+	assert_int_equal(worker_pool_new(1, &pool), 0);
+	assert_int_equal(worker_pool_free(other), 1);
+	hold(NULL);
+	/* The thread needs the directory's name until it is through. */
+	usleep(300000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +642,11 @@ int main(void)
 		TEST(a_directory_put_in_its_place),
 		TEST(too_large_a_file),
 		TEST(sockets_and_devices),
+#define SLOW(name) cmocka_unit_test_setup_teardown(name, set_up_slow, tear_down_slow)
+		SLOW(a_slow_disk_stops_no_loop),
+		SLOW(one_scan_follows_the_slow_one),
+		SLOW(a_file_written_during_a_slow_scan),
+		SLOW(the_end_during_a_slow_scan),
 	};
 
 	umask(022);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
-/* The memory manager by hand: capacity, hints, groups, reuse, budgets, sentences. */
+/* The memory manager on small examples: capacity, hints, groups, reuse, budgets, messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +95,7 @@ static void refused_capacity(void **state)
 	}
 }
 
-/* As few nodes as capacity allows are preferred, even when they are full. */
+/* The smallest sufficient number of nodes by capacity is preferred, even if they are full. */
 static void preferred_by_capacity(void **state)
 {
 	struct memory_scene scene;
@@ -150,7 +150,7 @@ static void groups(void **state)
 	assert_int_equal(scene.state.nodes[0].free_bytes[0], 0);
 	assert_int_equal(scene.state.nodes[1].free_bytes[0], 4 * GIB);
 	assert_int_equal(scene.state.nodes[1].cells, 3);
-	/* A wish for one node of the group is extended to the group ... */
+	/* A hint for one node of the group is extended to the group ... */
 	assert_int_equal(give(&scene, &pod, 1, on(2, false)), MEMORY_OK);
 	assert_int_equal(memory_container_nodes(pod.blocks, 1), 3);
 	memory_remove(&scene.manager, &scene.state, &pod, 1);
@@ -337,7 +337,7 @@ static void nothing_fits_is_impossible(void **state)
 	memory_scene_fini(&scene);
 }
 
-/* A size that no node has is capacity 0, where the kubelet would fall over. */
+/* A size that no node has counts as capacity 0, where the kubelet would crash. */
 static void unknown_page_size(void **state)
 {
 	struct memory_scene scene;
@@ -386,7 +386,7 @@ static void sixty_four_nodes(void **state)
 	memory_scene_fini(&scene);
 }
 
-/* What runs stays where it is; only what lost a node, or fits no more, goes elsewhere. */
+/* Running pods stay where they are; only pods that lost a node or no longer fit are moved. */
 static void restart_on_another_machine(void **state)
 {
 	struct memory_scene scene, after;
@@ -399,20 +399,23 @@ static void restart_on_another_machine(void **state)
 	ask_pages(ask(spec, "wide", CONTAINER_APP, 12 * GIB), PAGE_2M, GIB);
 	pod = memory_pod_of(spec);
 	assert_int_equal(give(&scene, &pod, 0, on(3, true)), MEMORY_OK);
-	/* Its own pages are not free any more, which says nothing against it. */
+	/* Its own pages are no longer free, which is not a reason against it. */
 	memcpy(now, scene.topology->memory_nodes, sizeof(now));
 	for (uint32_t i = 0; i < 3; i++)
 		now[i].hugepages[0].free_pages = 0;
 	memory_set_kernel_free(&scene.manager, now, 3);
 	memory_initial_state(&scene.manager, &scene.state);
 	assert_int_equal(memory_restore(&scene.manager, &scene.state, &pod, false), MEMORY_KEPT);
-	/* Smaller nodes: the third one comes in addition. */
+	/* Smaller nodes: the third node is added. */
 	memory_scene_even(&after, 3, 1, 5, 1024);
 	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, false),
 			 MEMORY_EXTENDED);
 	assert_int_equal(memory_container_nodes(pod.blocks, 0), 7);
 	memory_scene_fini(&after);
-	/* A node is gone: of what is left it keeps what it can, and has moved all the same. */
+	/*
+	 * A node no longer exists: the pod keeps its other node if possible, and counts
+	 * as moved.
+	 */
 	memory_scene_even(&after, 2, 1, 8, 1024);
 	pod.blocks->containers[0].nodes = 1;
 	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_MOVED);
@@ -425,6 +428,121 @@ static void restart_on_another_machine(void **state)
 	memory_scene_fini(&after);
 	memory_pod_fini(&pod);
 	memory_scene_fini(&scene);
+}
+
+/* A budget that was placed as one keeps, changes or loses its nodes as one. */
+static void a_budget_is_restored_as_one(void **state)
+{
+	const struct hint hint = on(2, true);
+	struct memory_scene scene, after;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	pod = memory_pod_of(budget_pod(16 * GIB));
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &hint,
+					     &scene.shortage),
+			 MEMORY_OK);
+	memory_scene_even(&after, 2, 1, 16, 0);
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, false), MEMORY_KEPT);
+	assert_int_equal(after.state.nodes[1].free_bytes[0], 0);
+	assert_int_equal(after.state.nodes[1].nr_assignments, 1);
+	memory_scene_fini(&after);
+	memory_scene_even(&after, 2, 1, 9, 0);
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, false),
+			 MEMORY_EXTENDED);
+	assert_int_equal(after.state.nodes[0].free_bytes[0] + after.state.nodes[1].free_bytes[0],
+			 2 * GIB);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(memory_container_nodes(pod.blocks, i), 3);
+	memory_scene_fini(&after);
+	memory_scene_even(&after, 1, 1, 15, 0);
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_DROPPED);
+	assert_int_equal(after.state.nodes[0].free_bytes[0], 15 * GIB);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(memory_container_nodes(pod.blocks, i), 0);
+	memory_scene_fini(&after);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* Of a pod's containers each is restored alone, and the worst that happened is told. */
+static void the_worst_of_a_restart_is_told(void **state)
+{
+	(void)state;
+	for (uint32_t wide = 0; wide < 3; wide++) {
+		struct memory_scene scene, after;
+		struct pod_spec *spec = scene_pod("a");
+		struct memory_pod pod;
+
+		memory_scene_even(&scene, 3, 1, 12, 0);
+		for (uint32_t i = 0; i < 3; i++)
+			ask(spec, "c", CONTAINER_APP, (i == wide ? 12 : 2) * GIB);
+		pod = memory_pod_of(spec);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(give(&scene, &pod, i, on(1ULL << i, true)), MEMORY_OK);
+		memory_scene_even(&after, 3, 1, 3, 0);
+		assert_int_equal(memory_restore(&after.manager, &after.state, &pod, false),
+				 MEMORY_DROPPED);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(memory_container_nodes(pod.blocks, i),
+					 i == wide ? 0 : 1ULL << i);
+		memory_scene_fini(&after);
+		memory_pod_fini(&pod);
+		memory_scene_fini(&scene);
+	}
+}
+
+/* By type, what is reserved on all nodes is what the kubelet keeps from pods. */
+static void reservations_are_summed_by_type(void **state)
+{
+	static const struct memory_reservation memory[] = {{0, 0, GIB}, {4, 0, GIB}},
+					       pages[] = {{0, PAGE_2M, PAGE_2M},
+							  {4, PAGE_2M, PAGE_2M}},
+					       both[] = {
+						       {0, 0, GIB}, {0, PAGE_1G, GIB}, {4, 0, GIB}};
+	static const struct memory_amount two_gib[] = {{0, 2 * GIB}}, one_gib[] = {{0, GIB}},
+					  in_parts[] = {{0, GIB}, {0, GIB}},
+					  four_mib[] = {{PAGE_2M, 2 * PAGE_2M}};
+	static const struct {
+		const struct memory_reservation *reservations;
+		const struct memory_amount *amounts;
+		uint32_t nr, nr_amounts;
+		const char *error;
+	} cases[] = {
+		{memory, two_gib, 2, 1, NULL},
+		{memory, in_parts, 2, 2, NULL},
+		{memory, one_gib, 2, 1,
+		 "amount \"2Gi\" of type \"memory\" is not equal to the value "
+		 "\"1Gi\""},
+		{memory, two_gib, 1, 1,
+		 "amount \"1Gi\" of type \"memory\" is not equal to the value "
+		 "\"2Gi\""},
+		{both, two_gib, 3, 1,
+		 "amount \"1Gi\" of type \"hugepages-1Gi\" is not equal to the value \"0\""},
+		{NULL, two_gib, 0, 1, "amount \"0\" of type \"memory\" is not equal to the value"},
+		{pages, four_mib, 2, 1, "you should specify the system reserved memory"},
+		{both + 1, two_gib, 1, 0, "hugepages-1Gi"},
+	};
+	static const uint32_t ids[] = {0, 4};
+	static const struct memory_reservation elsewhere[] = {{0, 0, GIB}, {3, 0, GIB}};
+	char error[256] = "";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int r = memory_check_reservations(cases[i].reservations, cases[i].nr, ids, 2,
+						  cases[i].amounts, cases[i].nr_amounts, error,
+						  sizeof(error));
+
+		if (r != (cases[i].error ? -EINVAL : 0) ||
+		    (cases[i].error ? !strstr(error, cases[i].error) : *error))
+			fail_msg("case %zu: %d, '%s'", i, r, error);
+		*error = '\0';
+	}
+	assert_int_equal(memory_check_reservations(elsewhere, 2, ids, 2, two_gib, 1, error,
+						   sizeof(error)),
+			 -EINVAL);
+	assert_non_null(strstr(error, "references a NUMA node 3 that does not exist"));
 }
 
 static void reserved_memory(void **state)
@@ -466,6 +584,9 @@ int main(void)
 		cmocka_unit_test(unknown_page_size),
 		cmocka_unit_test(sixty_four_nodes),
 		cmocka_unit_test(restart_on_another_machine),
+		cmocka_unit_test(a_budget_is_restored_as_one),
+		cmocka_unit_test(the_worst_of_a_restart_is_told),
+		cmocka_unit_test(reservations_are_summed_by_type),
 		cmocka_unit_test(reserved_memory),
 	};
 

@@ -103,13 +103,17 @@ static void make_pod(struct world *world, struct chance *chance, uint32_t index)
 	snprintf(name, sizeof(name), "p%u", index);
 	spec = scene_pod(name);
 	for (uint32_t i = 0; i < nr; i++) {
-		enum container_kind kind = i + 1 == nr			? CONTAINER_APP
-					   : chance_percent(chance, 60) ? CONTAINER_INIT
-					   : chance_percent(chance, 50) ? CONTAINER_SIDECAR
-									: CONTAINER_APP;
+		enum container_kind kind = CONTAINER_APP;
 		struct container_spec *container;
 
-		/* kinds stand in their order: no init container after the first app container */
+		if (i + 1 < nr && chance_percent(chance, 60))
+			kind = CONTAINER_INIT;
+		else if (i + 1 < nr && chance_percent(chance, 50))
+			kind = CONTAINER_SIDECAR;
+		/*
+		 * containers are ordered by kind: no init container after the first app
+		 * container
+		 */
 		if (i && spec->containers[i - 1].kind == CONTAINER_APP)
 			kind = CONTAINER_APP;
 		snprintf(name, sizeof(name), "c%u", i);
@@ -142,7 +146,7 @@ static void add_share(const struct memory_share *share, uint64_t (*held)[MEMORY_
 {
 	if (!share->present || !share->types)
 		return;
-	/* Held by a group is noted at its lowest node. */
+	/* The amount held by a group is recorded at its lowest node. */
 	for (uint32_t type = 0; type < MEMORY_MAX_TYPES; type++)
 		held[__builtin_ctzll(share->nodes)][type] += share->bytes[type];
 	for (node_mask_t left = share->nodes; left; left &= left - 1)
@@ -227,7 +231,7 @@ static void check_sound(struct world *world)
 	}
 }
 
-/* The state is a function of what is held: put back one by one it is the same. */
+/* The state is a function of what is held: restoring the pods one by one gives the same state. */
 static void check_restart(struct world *world)
 {
 	struct memory_scene *scene = &world->scene;
@@ -248,7 +252,7 @@ static void check_restart(struct world *world)
 		complain(world, "the start check finds another state");
 }
 
-/* Try all sets: the same best one, and the list holds just those that are hints. */
+/* Try all sets: the best one is the same, and the list contains exactly the hints. */
 static void check_best(struct world *world, const struct memory_offer *offer)
 {
 	uint32_t nr_nodes = world->scene.topology->nr_memory_nodes, nr, seen = 0;
@@ -309,7 +313,7 @@ static void step_allocate(struct world *world, struct chance *chance, uint32_t i
 	struct memory_offer offer;
 	enum memory_result result;
 
-	/* A budget and shares of the node do not mix: alignment has one scope. */
+	/* Budgets and shares of the node are not mixed, because alignment has one scope. */
 	for (uint32_t i = 0; i < pod->blocks->nr; i++) {
 		if (pod->blocks->containers[i].present && whole != pod->blocks->pod.present)
 			return;
@@ -369,7 +373,7 @@ static void play_step(struct world *world, uint64_t seed)
 	check_sound(world);
 }
 
-/* What is all removed is all free. */
+/* After all pods are removed, everything is free. */
 static void check_end(struct world *world)
 {
 	struct memory_scene *scene = &world->scene;
@@ -409,7 +413,7 @@ static bool play(uint64_t machine_seed, const uint64_t *steps, size_t nr, struct
 	return passed;
 }
 
-/* Leave out every step without which it still fails, then show the rest. */
+/* Remove every step without which it still fails, then show the remaining steps. */
 static void shrink(uint64_t machine_seed, uint64_t *steps, size_t nr)
 {
 	struct counts ignored = {0};
@@ -433,7 +437,7 @@ static void shrink(uint64_t machine_seed, uint64_t *steps, size_t nr)
 	fail_msg("%s", error);
 }
 
-/* A run that never refuses, or never uses a rule, proves less than it says. */
+/* A run that never refuses, or never uses a rule, proves less than it claims. */
 static void check_counts(const struct counts *counts)
 {
 	assert_true(counts->given * 4 >= counts->allocations);

@@ -16,8 +16,8 @@
 
 #include <pinfold/names.h>
 
-#include "../lib/data.h"
 #include "../lib/fake_kernel.h"
+#include "../lib/golden.h"
 #include "controller_scene.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -174,45 +174,15 @@ static char *without_version(const char *page)
 	return shown;
 }
 
-/* The first line that differs, told with what stands there instead. */
-static void compare(const char *path, const char *page)
-{
-	size_t len, line = 1;
-	char *golden;
-	FILE *file;
-
-	if (getenv("UPDATE_GOLDEN")) {
-		file = fopen(path, "we");
-		assert_non_null(file);
-		fputs(page, file);
-		assert_int_equal(fclose(file), 0);
-		print_message("# %s was written anew; read what changed\n", path);
-	}
-	golden = data_read(path, &len);
-	for (size_t i = 0, begins = 0; i <= len; i++) {
-		if (golden[i] != page[i])
-			fail_msg("%s:%zu: '%.*s' is expected, the page has '%.*s'; UPDATE_GOLDEN=1 "
-				 "writes it anew",
-				 path, line, (int)strcspn(golden + begins, "\n"), golden + begins,
-				 (int)strcspn(page + begins, "\n"), page + begins);
-		if (golden[i] == '\n') {
-			line++;
-			begins = i + 1;
-		}
-	}
-	assert_int_equal(strlen(page), len);
-	free(golden);
-}
-
 static void check_page(struct controller *controller, bool openmetrics, const char *path)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 	char *shown;
 
 	assert_int_equal(faces->metrics(faces->self, openmetrics, &page), 0);
 	shown = without_version(page.data);
-	compare(path, shown);
+	golden_compare(path, shown);
 	free(shown);
 }
 
@@ -271,7 +241,7 @@ static void levels_bound_the_series(void **state)
 
 	scan(controller, pods, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		cleanup_text struct text page = {0};
+		struct text page cleanup_text = {0};
 
 		config.metrics.level = rows[i].level;
 		assert_int_equal(faces->metrics(faces->self, false, &page), 0);
@@ -290,7 +260,7 @@ static void what_cannot_be_read_is_not_made_up(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start(true);
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text uncounted = {0}, gone = {0};
+	struct text uncounted cleanup_text = {0}, gone cleanup_text = {0};
 
 	scan(controller, pods, 1);
 	fake_side.usage_error = -ENOENT;

@@ -103,6 +103,60 @@ static void an_invalid_partition_is_no_tier(void **state)
 	controller_free(controller);
 }
 
+/* While the root's own step waits in the kernel nobody can tell: what was known stands. */
+static void a_partition_that_cannot_be_told_stays_as_it_was(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	expect_node(controller, "tiers", "0 1 2");
+	unknown_path = "pinfold.slice";
+	controller_wake(controller);
+	expect_node(controller, "tiers", "0 1 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_held", ""), 0);
+	unknown_path = NULL;
+	partition_invalid = true;
+	controller_wake(controller);
+	unknown_path = "pinfold.slice";
+	controller_wake(controller);
+	expect_node(controller, "tiers", "0 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_held", "not exclusive"), 1);
+	controller_free(controller);
+}
+
+static void reload(struct controller *controller)
+{
+	char error[256] = "";
+
+	if (controller_reload(controller, &policy, &options, error, sizeof(error)))
+		fail_msg("%s", error);
+}
+
+static void a_partition_that_is_given_up_is_no_tier(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, NULL, 0);
+	expect_node(controller, "tiers", "0 1 2");
+	config.partitions = PARTITIONS_OFF;
+	reload(controller);
+	expect_node(controller, "tiers", "0 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 1);
+	expect_ready(controller);
+	config.partitions = PARTITIONS_AUTO;
+	reload(controller);
+	expect_node(controller, "tiers", "0 1 2");
+	/* Nobody misses what nobody wants. */
+	partition_invalid = true;
+	controller_wake(controller);
+	assert_int_equal(nr_findings(controller, "tier1_not_held", ""), 1);
+	config.partitions = PARTITIONS_OFF;
+	reload(controller);
+	assert_int_equal(nr_findings(controller, "tier1_not_held", ""), 0);
+	expect_node(controller, "tiers", "0 2");
+	expect_ready(controller);
+	controller_free(controller);
+}
+
 static void tier_one_needs_a_strict_reservation(void **state)
 {
 	struct controller *controller;
@@ -388,8 +442,12 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(without_bpf_there_is_no_guard, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_partition_that_cannot_be_told_stays_as_it_was,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(an_invalid_partition_is_no_tier, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_partition_that_is_given_up_is_no_tier,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(tier_one_needs_a_strict_reservation, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(foreign_containers_keep_the_partition_away,

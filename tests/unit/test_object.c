@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: format core lib
-/* One description, three uses: schema, check, plain text. On objects of its own. */
+/* One table, three uses: JSON, schema, plain text. On objects of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,47 +11,76 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/object.h"
+#include "../lib/object_check.h"
+#include "format/object_table.h"
+
+enum colour { RED, GREEN };
+
+struct leaf_row {
+	uint32_t id;
+	const struct cpuset *list;
+};
 
 static const struct field_desc leaf_fields[] = {
-	{"id", NULL, FIELD_COUNT, 0, NULL, NULL, "A number."},
-	{"list", NULL, FIELD_CPULIST, FIELD_NULL, NULL, NULL, "CPUs."},
+	COUNT(leaf_row, id, NULL, 0, "A number."),
+	CPUS(leaf_row, list, NULL, FIELD_NULL, "CPUs."),
 };
-static const struct object_desc leaf_desc = {
+static const struct object_desc leaf_row_desc = {
 	.name = "leaf",
 	.help = "A leaf.",
-	.version = 1,
 	.layout = OBJECT_TABLE,
-	.nr_fields = ARRAY_SIZE(leaf_fields),
-	.fields = leaf_fields,
+	TABLE(leaf_row, leaf_fields),
 };
 
-static const char *const colours[] = {"red", "green", NULL};
+struct where_row {
+	const char *space;
+	char name[32];
+};
+
+static const struct field_desc where_fields[] = {
+	TEXT(where_row, space, "tree", FIELD_HEAD, "Where."),
+	TEXT(where_row, name, NULL, FIELD_HEAD | FIELD_BARE | FIELD_SLASH, "Which."),
+};
+static const struct object_desc where_row_desc = {TABLE(where_row, where_fields)};
+
+struct tree_row {
+	struct where_row where;
+	enum colour colour;
+	uint64_t size;
+	int64_t age_ns;
+	int64_t born;
+	bool alive;
+	int flowers;
+	const char *const *words;
+	size_t nr_words;
+	const struct leaf_row *leaves;
+	size_t nr_leaves;
+	const struct leaf_row *top;
+};
+
 static const struct field_desc tree_fields[] = {
-	{"space", "tree", FIELD_TEXT, FIELD_HEAD, NULL, NULL, "Where."},
-	{"name", NULL, FIELD_TEXT, FIELD_HEAD | FIELD_BARE | FIELD_SLASH, NULL, NULL, "Which."},
-	{"colour", NULL, FIELD_ENUM, FIELD_HEAD, colours, NULL, "How."},
-	{"size", NULL, FIELD_BYTES, FIELD_NULL, NULL, NULL, "How much."},
-	{"age", NULL, FIELD_SECONDS, FIELD_NULL, NULL, NULL, "How long."},
-	{"born", NULL, FIELD_TIME, FIELD_LINE | FIELD_NULL, NULL, NULL, "When."},
-	{"alive", NULL, FIELD_BOOL, 0, NULL, NULL, "Whether."},
-	{"delta", NULL, FIELD_INTEGER, FIELD_HIDDEN, NULL, NULL, "Signed."},
-	{"words", NULL, FIELD_TEXTS, 0, NULL, NULL, "Some."},
-	{"leaves", NULL, FIELD_LIST, FIELD_BARE, NULL, &leaf_desc, "Parts."},
+	PART(tree_row, where, where_row),
+	WORD(tree_row, colour, NULL, FIELD_HEAD, "How.", [RED] = "red", [GREEN] = "green"),
+	BYTES(tree_row, size, NULL, FIELD_NULL, "How much."),
+	SECONDS(tree_row, age_ns, "age", NULL, FIELD_NULL, "How long."),
+	TIME(tree_row, born, NULL, FIELD_LINE | FIELD_NULL, "When."),
+	ANSWER(tree_row, alive, NULL, 0, "Whether."),
+	COUNT(tree_row, flowers, NULL, FIELD_HIDDEN | FIELD_NULL, "Some or none."),
+	TEXTS(tree_row, words, NULL, 0, "Some."),
+	LIST(tree_row, leaves, leaf_row, NULL, FIELD_BARE, "Parts."),
+	OBJECT(tree_row, top, leaf_row, NULL, FIELD_NULL, "The first of them."),
 };
 static const struct object_desc tree_desc = {
 	.name = "tree",
 	.help = "A tree.",
-	.version = 1,
 	.is_list = true,
-	.nr_fields = ARRAY_SIZE(tree_fields),
-	.fields = tree_fields,
+	TABLE(tree_row, tree_fields),
 };
 
 #define TREE                                                                                  \
 	"[{\"space\":\"a\",\"name\":\"oak\",\"colour\":\"red\",\"size\":2097152,\"age\":1.5," \
-	"\"born\":1700000000123456789,\"alive\":true,\"delta\":-3,\"words\":[\"x\",\"y\"],"   \
-	"\"leaves\":[{\"id\":7,\"list\":\"0-3\"},{\"id\":12,\"list\":null}]}]"
+	"\"born\":1700000000123456789,\"alive\":true,\"flowers\":3,\"words\":[\"x\",\"y\"],"  \
+	"\"leaves\":[{\"id\":7,\"list\":\"0-3\"},{\"id\":12,\"list\":null}],\"top\":null}]"
 
 static struct json_object *parse(const char *text)
 {
@@ -86,10 +115,87 @@ static void check_accepts_what_is_described(void **state)
 	json_object_put(json);
 }
 
+/* The same object from a struct: the form of each member, and what stands for null. */
+static void a_row_becomes_its_object(void **state)
+{
+	const char *const words[] = {"x", "y"};
+	struct cpuset cpus = CPUSET_EMPTY;
+	const struct leaf_row leaves[] = {{.id = 7, .list = &cpus}, {.id = 12}};
+	const struct tree_row rows[] = {
+		{
+			.where = {.space = "a", .name = "oak"},
+			.colour = GREEN,
+			.size = 2097152,
+			.age_ns = 1500000000,
+			.born = 1700000000123456789,
+			.alive = true,
+			.flowers = 3,
+			.words = words,
+			.nr_words = 2,
+			.leaves = leaves,
+			.nr_leaves = 2,
+			.top = leaves,
+		},
+		{.where.space = "\xff", .age_ns = -1, .born = -1, .flowers = -1},
+	};
+	struct json_object *json;
+	char error[200] = "";
+
+	cpuset_add(&cpus, 3);
+	json = object_json(&tree_desc, rows, ARRAY_SIZE(rows));
+	if (object_check(&tree_desc, json, error, sizeof(error)))
+		fail_msg("%s", error);
+	assert_string_equal(
+		json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN),
+		"[{\"space\":\"a\",\"name\":\"oak\",\"colour\":\"green\",\"size\":2097152,"
+		"\"age\":1.500000000,\"born\":1700000000123456789,\"alive\":true,\"flowers\":3,"
+		"\"words\":[\"x\",\"y\"],\"leaves\":[{\"id\":7,\"list\":\"3\"},"
+		"{\"id\":12,\"list\":null}],\"top\":{\"id\":7,\"list\":\"3\"}},"
+		"{\"space\":\"\xef\xbf\xbd\",\"name\":\"\",\"colour\":\"red\",\"size\":null,"
+		"\"age\":null,\"born\":null,\"alive\":false,\"flowers\":null,\"words\":[],"
+		"\"leaves\":[],\"top\":null}]");
+	json_object_put(json);
+	assert_null(object_json(&tree_desc, leaves, ARRAY_SIZE(leaves)));
+}
+
+static void a_row_is_read_back(void **state)
+{
+	struct json_object *json = parse(TREE),
+			   *other = parse("{\"colour\":\"blue\",\"leaves\":3}");
+	struct leaf_row leaf;
+	struct tree_row row;
+
+	object_read(&tree_desc, json_object_array_get_idx(json, 0), &row);
+	assert_string_equal(row.where.space, "a");
+	assert_int_equal(row.colour, RED);
+	assert_int_equal(row.size, 2097152);
+	assert_int_equal(row.born, 1700000000123456789);
+	assert_true(row.alive);
+	assert_int_equal(row.flowers, 3);
+	assert_int_equal(row.nr_leaves, 2);
+	assert_null(row.leaves);
+	/* what is missing or unknown is null */
+	object_read(&tree_desc, other, &row);
+	assert_null(row.where.space);
+	assert_int_equal(row.colour, 2);
+	assert_int_equal(row.size, 0);
+	assert_int_equal(row.born, -1);
+	assert_false(row.alive);
+	assert_int_equal(row.flowers, -1);
+	assert_int_equal(row.nr_leaves, 0);
+	/* a struct of another object stays empty, and so does what is no object */
+	object_read(&tree_desc, other, &leaf);
+	assert_int_equal(leaf.id, 0);
+	object_read(&leaf_row_desc, json, &leaf);
+	assert_int_equal(leaf.id, 0);
+	json_object_put(other);
+	json_object_put(json);
+}
+
 static void check_names_each_fault(void **state)
 {
-	expect_fault("\"delta\":-3,", "", "tree[0].delta: missing");
-	expect_fault("\"delta\":-3", "\"delta\":-3,\"extra\":1", "tree[0].extra: not described");
+	expect_fault("\"flowers\":3,", "", "tree[0].flowers: missing");
+	expect_fault("\"flowers\":3", "\"flowers\":3,\"extra\":1", "tree[0].extra: not described");
 	expect_fault("\"red\"", "\"blue\"", "tree[0].colour: 'blue'");
 	expect_fault("\"a\"", "null", "tree[0].space: null");
 	expect_fault("2097152", "-1", "tree[0].size");
@@ -185,7 +291,7 @@ static void no_line_ends_in_blanks(void **state)
 		parse("[{\"id\":1,\"list\":\"0\"},{\"id\":2,\"list\":\"0-1000\"}]");
 	struct text text = {0};
 
-	object_render(&leaf_desc, json, &text);
+	object_render(&leaf_row_desc, json, &text);
 	assert_string_equal(text.data, "id  list\n 1  0\n 2  0-1000\n");
 	text_fini(&text);
 	json_object_put(json);
@@ -207,7 +313,7 @@ static void schema_says_the_same(void **state)
 	assert_non_null(schema);
 	assert_string_equal(json_object_get_string(dig(schema, "/type")), "array");
 	assert_int_equal(json_object_array_length(dig(schema, "/items/required")),
-			 ARRAY_SIZE(tree_fields));
+			 ARRAY_SIZE(tree_fields) - 1 + ARRAY_SIZE(where_fields));
 	assert_string_equal(json_object_get_string(dig(schema, "/items/properties/colour/enum/1")),
 			    "green");
 	assert_string_equal(json_object_get_string(dig(schema, "/items/properties/size/type/1")),
@@ -222,6 +328,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(check_accepts_what_is_described),
+		cmocka_unit_test(a_row_becomes_its_object),
+		cmocka_unit_test(a_row_is_read_back),
 		cmocka_unit_test(check_names_each_fault),
 		cmocka_unit_test(check_wants_the_array),
 		cmocka_unit_test(plain_text_of_blocks_and_tables),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: cgroup format core lib
-/* The before-values' file: there and back, and what is refused. */
+/* The file of original values: encoding, decoding, and what is rejected. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "format/error.h"
 #include "lib/text.h"
 
-static void there_and_back(void **state)
+static void encoding_is_reversible(void **state)
 {
 	struct original items[] = {
 		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"cpu memory"},
@@ -22,7 +22,7 @@ static void there_and_back(void **state)
 	};
 	const struct originals before = {2, items};
 	struct originals after cleanup(originals_fini) = {0};
-	cleanup_text struct text text = {0};
+	struct text text cleanup_text = {0};
 	struct format_error error;
 
 	originals_encode(&before, &text);
@@ -60,11 +60,37 @@ static void refuses_what_leaves_the_mount(void **state)
 	}
 }
 
+/* The first error is reported with its position. */
+static void first_error_is_reported(void **state)
+{
+	static const char *const rows[][2] = {
+		{"[]", "expected a mapping, not a list"},
+		{"{\"files\":[]}", "version and files are needed"},
+		{"{\"version\":0,\"files\":[]}", "'0' is not a whole number from 1 to 1"},
+		{"{\"version\":1,\"files\":{}}", "expected a list, not a mapping"},
+		{"{\"version\":1,\"files\":[{\"group\":\"../a\",\"value\":\"\"}]}",
+		 "it is missing"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct originals originals cleanup(originals_fini) = {0};
+		struct format_error error = {0};
+
+		assert_int_equal(originals_decode(rows[i][0], strlen(rows[i][0]), &error,
+						  &originals),
+				 -EBADMSG);
+		if (!strstr(error.message, rows[i][1]))
+			fail_msg("%s: '%s' does not say '%s'", rows[i][0], error.message,
+				 rows[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(encoding_is_reversible),
 		cmocka_unit_test(refuses_what_leaves_the_mount),
+		cmocka_unit_test(first_error_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

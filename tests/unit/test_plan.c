@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
 /*
- * What the tree should be, and the way there, played step by step on a tree in
- * memory: nobody may meet an exclusive owner on a CPU, no list is ever empty,
- * and the end is what was desired. PINFOLD_STEPS and PINFOLD_SEED as in
+ * The desired tree, and the plan to reach it, applied step by step to a tree in
+ * memory: no container may share a CPU with an exclusive owner, no list is ever empty,
+ * and the final state is the desired one. PINFOLD_STEPS and PINFOLD_SEED as in
  * the property run.
  */
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "chance.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 #define cleanup_tree cleanup(group_tree_fini)
 #define cleanup_plan cleanup(plan_fini)
@@ -28,7 +28,7 @@ static struct group_tree desired_of(const struct ledger *ledger, const struct pl
 {
 	struct group_tree tree = {0};
 
-	assert_int_equal(plan_desired(ledger, layout, &tree), 0);
+	assert_int_equal(plan_desired(ledger, layout, NULL, &tree), 0);
 	return tree;
 }
 
@@ -50,7 +50,7 @@ static void assert_file(const struct group_tree *tree, const char *path, enum gr
 
 static void weights(void **state)
 {
-	/* pairs of the formula: shares 2, 1024, 2048, 262144 */
+	/* values of the formula for the shares 2, 1024, 2048, 262144 */
 	assert_int_equal(plan_cpu_weight(RESOURCE_UNSET), 1);
 	assert_int_equal(plan_cpu_weight(0), 1);
 	assert_int_equal(plan_cpu_weight(1), 1);
@@ -146,6 +146,43 @@ static void kubelet_quotas(void **state)
 	assert_file(&tree, "pinfold.slice/podml/service-mesh", GROUP_CPU_MAX, "400000 100000");
 }
 
+/* Whose CPUs are all offline gets the shared pool, and claims none of it for itself. */
+static void offline_cpus_are_replaced(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+	struct cpuset online = cpuset_of_text("0,4-8,12-15");
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, database_pod()).admitted);
+	assert_true(admit_and_free(ledger, burstable_pod("b")).admitted);
+	assert_int_equal(plan_desired(ledger, &partitioned, &online, &tree), 0);
+	assert_file(&tree, "pinfold.slice", GROUP_CPUSET_CPUS, "1-7,9-15");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_CPUS, "5-7,13-15");
+	assert_false(group_tree_find(&tree, "pinfold.slice/podd-b/database")->is_exclusive);
+	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPUSET_CPUS, "4,12");
+	/* One is left. */
+	group_tree_fini(&tree);
+	online = cpuset_of_text("0,3-8,12-15");
+	assert_int_equal(plan_desired(ledger, &partitioned, &online, &tree), 0);
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_CPUS, "1-3,9-11");
+	assert_true(group_tree_find(&tree, "pinfold.slice/podd-b/database")->is_exclusive);
+	/* The shared level's are offline, then the pool's as well. */
+	group_tree_fini(&tree);
+	online = cpuset_of_text("0-3,5,8-11");
+	assert_int_equal(plan_desired(ledger, &partitioned, &online, &tree), 0);
+	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPUSET_CPUS,
+		    "5-7,13-15");
+	group_tree_fini(&tree);
+	online = cpuset_of_text("0-3,8-11");
+	assert_int_equal(plan_desired(ledger, &partitioned, &online, &tree), 0);
+	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPUSET_CPUS, "4,12");
+}
+
 static void ordinary_quotas(void **state)
 {
 	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
@@ -193,7 +230,7 @@ static void units_nest_by_their_names(void **state)
 		       "pinfold-d_b-backup-agent.scope"));
 }
 
-static void names_that_meet_are_refused(void **state)
+static void colliding_names_are_refused(void **state)
 {
 	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
 	struct policy policy = strict_policy("0,8");
@@ -202,8 +239,8 @@ static void names_that_meet_are_refused(void **state)
 
 	assert_true(admit_and_free(ledger, burstable_pod("a-b")).admitted);
 	assert_true(admit_and_free(ledger, burstable_pod("a_b")).admitted);
-	assert_int_equal(plan_desired(ledger, &systemd, &tree), -EEXIST);
-	assert_int_equal(plan_desired(ledger, &plain, &tree), 0);
+	assert_int_equal(plan_desired(ledger, &systemd, NULL, &tree), -EEXIST);
+	assert_int_equal(plan_desired(ledger, &plain, NULL, &tree), 0);
 }
 
 static void a_container_may_be_called_shared(void **state)
@@ -264,10 +301,10 @@ struct stage {
 	const struct group_tree *desired;
 };
 
-/* Over all plans played: writes of CPU lists, and those where two had to meet. */
+/* Over all plans: the number of CPU list writes, and of those that had to add a conflict. */
 static uint64_t nr_moves, nr_forced;
 
-/* Lists that may have CPUs in common on the way: those that do in the end. */
+/* Lists that may share CPUs in between: those that share CPUs in the final state. */
 static bool end_together(const struct stage *stage, const struct group *a, const struct group *b)
 {
 	struct cpuset x = list_of(group_tree_find(stage->desired, a->path));
@@ -278,7 +315,7 @@ static bool end_together(const struct stage *stage, const struct group *a, const
 
 /*
  * Has the root no more CPUs than there are owners, those with CPUs in common
- * counted as one? Then each has one CPU and none can move without meeting the
+ * counted as one? Then each has one CPU and none can move without a conflict with the
  * next. tests/exhaustive searches all orders to see that this is the only case.
  */
 static bool is_full(const struct stage *stage)
@@ -417,7 +454,7 @@ static void assert_arrived(const struct stage *stage)
 	}
 }
 
-/* From `observed` to `desired`; returns how many steps it took. Takes `observed`. */
+/* Apply the plan from `observed` to `desired`. Returns the number of steps. Takes `observed`. */
 static uint32_t play_plan(struct group_tree *observed, const struct group_tree *desired)
 {
 	struct plan plan cleanup_plan = {0};
@@ -472,7 +509,7 @@ static void assert_write(const struct plan *plan, uint32_t index, const char *pa
 	assert_string_equal(plan->steps[index].value, value);
 }
 
-static void strangers_leave_before_the_owner_arrives(void **state)
+static void others_leave_before_the_owner_arrives(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
 	struct plan plan cleanup_plan = {0};
@@ -488,7 +525,7 @@ static void strangers_leave_before_the_owner_arrives(void **state)
 	assert_write(&plan, 2, "shared", "2-7");
 }
 
-static void circles_are_broken(void **state)
+static void cycles_are_broken(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
 
@@ -504,12 +541,12 @@ static void circles_are_broken(void **state)
 	add_observed(&observed, GROUP_CONTAINER, "c", "0");
 	add_observed(&observed, GROUP_CONTAINER, "shared", "3-7");
 	add_observed(&observed, GROUP_CONTAINER, "shared2", "3-7");
-	/* out and back for both shared ones, one step aside, three arrivals */
+	/* out and back for both shared containers, one parked, three arrivals */
 	assert_int_equal(play_plan(&observed, &desired), 8);
 }
 
-/* No CPU is free, but a has one that nobody waits for. */
-static void who_has_two_cpus_needs_no_refuge(void **state)
+/* No CPU is free, but a has one that no other container waits for. */
+static void owner_with_two_cpus_needs_no_spare_cpu(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
 	struct plan plan cleanup_plan = {0};
@@ -525,8 +562,8 @@ static void who_has_two_cpus_needs_no_refuge(void **state)
 	assert_write(&plan, 2, "a", "1");
 }
 
-/* CPUs of the root that no container has or gets are as good as any to step aside to. */
-static void the_root_has_room(void **state)
+/* A container can be parked on CPUs of the root that no container has or gets. */
+static void free_root_cpus_are_used_for_parking(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
 	struct plan plan cleanup_plan = {0};
@@ -537,7 +574,7 @@ static void the_root_has_room(void **state)
 	add_observed(&observed, GROUP_ROOT, "r", "0-3");
 	add_observed(&observed, GROUP_CONTAINER, "r/a", "2");
 	add_observed(&observed, GROUP_CONTAINER, "r/b", "1");
-	/* The CPU of one who cannot leave it is no refuge. */
+	/* A container cannot be parked on a CPU whose owner cannot leave it. */
 	add_observed(&desired, GROUP_CONTAINER, "r/owner", "0")->is_exclusive = true;
 	add_observed(&observed, GROUP_CONTAINER, "r/stuck", "0");
 	plan = plan_of(&desired, &observed);
@@ -549,7 +586,10 @@ static void the_root_has_room(void **state)
 	assert_write(&plan, 4, "r/owner", "0");
 }
 
-/* The kernel takes of a list what the parent has, and all the parent has if that is nothing. */
+/*
+ * The kernel applies the part of a list that the parent has, or the parent's whole set if
+ * that is empty.
+ */
 static void a_list_beyond_the_root_counts_as_the_kernel_takes_it(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
@@ -567,8 +607,8 @@ static void a_list_beyond_the_root_counts_as_the_kernel_takes_it(void **state)
 	assert_write(&plan, 1, "r/a", "1");
 }
 
-/* The free CPUs are in d's way: after a has stepped aside onto one, it is b's or c's turn. */
-static void nobody_steps_aside_twice(void **state)
+/* d waits for the free CPUs: after a was parked on one, b or c is next. */
+static void nobody_is_parked_twice(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
 
@@ -615,7 +655,7 @@ static void memory_nodes_grow_before_and_shrink_after(void **state)
 	assert_write(&plan, 2, "a", "1");
 }
 
-static void unwanted_groups_go_leaf_first(void **state)
+static void unwanted_groups_are_removed_leaves_first(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
 	struct plan plan cleanup_plan = {0};
@@ -716,7 +756,7 @@ static void memory_limits_are_compared_in_pages(void **state)
 
 /* --- random ----------------------------------------------------------------------------------- */
 
-/* Some pods more, some fewer: what the node looks like a while later. */
+/* Add and remove some pods, as after a while on a node. */
 static void change_ledger(struct chance *chance, struct ledger *ledger, uint32_t nr_changes)
 {
 	uint32_t most = 1 + ledger_topology(ledger)->num_cpus / 4;
@@ -736,7 +776,7 @@ static void change_ledger(struct chance *chance, struct ledger *ledger, uint32_t
 	}
 }
 
-/* Somebody else's hands on the tree: lists gone, groups gone, tasks gone. */
+/* Foreign changes of the tree: lists, groups and tasks are removed. */
 static void disturb(struct chance *chance, struct group_tree *tree)
 {
 	for (uint32_t i = 1; i < tree->nr_groups; i++) {
@@ -802,7 +842,7 @@ static void random_plans(void **state)
 	assert_true(nr_forced * 1000 <= nr_moves);
 }
 
-/* A failed assertion leaves the test at once; this says with what to run it again. */
+/* A failed assertion ends the test immediately; this prints how to repeat it. */
 static int say_seed(void **state)
 {
 	printf("last plan: PINFOLD_SEED=%llu\n", (unsigned long long)playing);
@@ -860,19 +900,20 @@ int main(void)
 		cmocka_unit_test(bubble_quotas),
 		cmocka_unit_test(container_scope_quotas),
 		cmocka_unit_test(kubelet_quotas),
+		cmocka_unit_test(offline_cpus_are_replaced),
 		cmocka_unit_test(ordinary_quotas),
 		cmocka_unit_test(units_nest_by_their_names),
-		cmocka_unit_test(names_that_meet_are_refused),
+		cmocka_unit_test(colliding_names_are_refused),
 		cmocka_unit_test(a_container_may_be_called_shared),
-		cmocka_unit_test(strangers_leave_before_the_owner_arrives),
-		cmocka_unit_test(circles_are_broken),
-		cmocka_unit_test(who_has_two_cpus_needs_no_refuge),
-		cmocka_unit_test(the_root_has_room),
+		cmocka_unit_test(others_leave_before_the_owner_arrives),
+		cmocka_unit_test(cycles_are_broken),
+		cmocka_unit_test(owner_with_two_cpus_needs_no_spare_cpu),
+		cmocka_unit_test(free_root_cpus_are_used_for_parking),
 		cmocka_unit_test(a_list_beyond_the_root_counts_as_the_kernel_takes_it),
-		cmocka_unit_test(nobody_steps_aside_twice),
+		cmocka_unit_test(nobody_is_parked_twice),
 		cmocka_unit_test(without_a_free_cpu_the_ledger_wins),
 		cmocka_unit_test(memory_nodes_grow_before_and_shrink_after),
-		cmocka_unit_test(unwanted_groups_go_leaf_first),
+		cmocka_unit_test(unwanted_groups_are_removed_leaves_first),
 		cmocka_unit_test(unwanted_but_populated_groups_lose_exclusive_cpus),
 		cmocka_unit_test(tasks_without_a_list_are_bounded_first),
 		cmocka_unit_test(root_widens_before_and_narrows_after),

@@ -24,7 +24,7 @@ static void qos_by_containers(void **state)
 	assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
 	one->request = one->limit = two->request = two->limit = RESOURCES_UNSET;
 	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
-	/* zero is as good as nothing */
+	/* zero is equivalent to unset */
 	one->request.cpu_mcpu = one->limit.cpu_mcpu = 0;
 	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
 }
@@ -39,7 +39,7 @@ static void qos_by_pod_level(void **state)
 	spec->request.memory_bytes = GIB;
 	assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
 	spec->request = spec->limit = RESOURCES_UNSET;
-	/* pod-level resources decide alone, even when they say nothing */
+	/* Only the pod-level resources decide, even if they are empty. */
 	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
 }
 
@@ -73,7 +73,7 @@ static void pod_level_requests_default(void **state)
 	spec->limit.cpu_mcpu = 4000;
 	spec->limit.memory_bytes = 2 * GIB;
 	pod_spec_default(spec);
-	/* what the containers ask for together; nobody asks for memory, so the limit */
+	/* The sum of the containers' requests; none requests memory, so the limit. */
 	assert_int_equal(spec->request.cpu_mcpu, 1500);
 	assert_int_equal(spec->request.memory_bytes, 2 * GIB);
 }

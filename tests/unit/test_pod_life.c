@@ -66,7 +66,7 @@ static void each_turn_is_an_event(void **state)
 	scan(controller, NULL, 0);
 	scan(controller, NULL, 0);
 	assert_string_equal(events_of(controller, "ending"),
-			    "default/a null: no source names it; its CPUs stay held\n");
+			    "default/a null: no source names it; its processes keep their CPUs\n");
 	expect_pod(controller, "state", "ending");
 	expect_pod(controller, "detail", "no source names it; processes of it still live");
 	/* Back again before they ended. */
@@ -74,12 +74,12 @@ static void each_turn_is_an_event(void **state)
 	expect_pod(controller, "state", "running");
 	expect_pod(controller, "detail", "null");
 	assert_string_equal(events_of(controller, "admit"),
-			    "default/a null: granted\ndefault/a null: its manifest is back\n");
+			    "default/a null: granted\ndefault/a null: its manifest has returned\n");
 	assert_non_null(strstr(fake->state, "running"));
 	populate(false);
 	scan(controller, NULL, 0);
 	assert_string_equal(events_of(controller, "release"),
-			    "default/a null: its CPUs are back in the shared pool\n");
+			    "default/a null: its CPUs were returned to the shared pool\n");
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	controller_free(controller);
 	free_pods(pods, 2);
@@ -109,7 +109,7 @@ static void a_change_that_does_not_fit_is_not_taken(void **state)
 	scan(controller, pods, 1);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
 	assert_int_equal(nr_rows(controller, "refusal"), 0);
-	assert_non_null(strstr(events_of(controller, "admit"), "changed manifest taken"));
+	assert_non_null(strstr(events_of(controller, "admit"), "changed manifest was accepted"));
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -379,9 +379,9 @@ static void drift_is_told_with_its_container(void **state)
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	controller_wake(controller);
 	assert_string_equal(events_of(controller, "drift"),
-			    "default/a exclusive: wanted '2-5', found '2-15'\n");
+			    "default/a exclusive: expected '2-5', found '2-15'\n");
 	assert_string_equal(events_of(controller, "repair"),
-			    "default/a exclusive: back to '2-5'\n");
+			    "default/a exclusive: restored to '2-5'\n");
 	expect_drift(controller, 0, "open", "false");
 	expect_drift(controller, 0, "action", "repair");
 	{
@@ -425,7 +425,7 @@ static void drift_may_undo_itself(void **state)
 	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "drift"), 1);
 	assert_string_equal(events_of(controller, "drift"),
-			    "default/a exclusive: wanted '2-5', found '2-15'\n");
+			    "default/a exclusive: expected '2-5', found '2-15'\n");
 	expect_drift(controller, 0, "open", "true");
 	expect_drift(controller, 0, "action", "audit");
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-5");

@@ -45,7 +45,7 @@ static void expect_not_ready(struct controller *controller, const char *why)
 static void expect_sample(struct controller *controller, const char *line)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
 	if (!strstr(page.data, line))
@@ -130,20 +130,76 @@ static void a_change_counts_once_it_is_applied(void **state)
 	free_pods(pods, 1);
 }
 
+/* The kernel runs it elsewhere, or on fewer CPUs: the promise is broken until they are back. */
+static void a_grant_that_is_offline_counts(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "exclusive", 2000, true),
+				   fake_pod("c", "shared", 1000, false)};
+	struct controller *controller = start_with(pods, 3);
+
+	expect_ready(controller);
+	tell_online(controller, "0-1,6-15");
+	expect_not_ready(controller, "pod default/a is not held: CPUs 2-5 of container exclusive "
+				     "are offline");
+	controller_wake(controller);
+	expect_not_ready(controller, "bring them online, or restart pinfoldd");
+	expect_state(controller, "a", "failed", "CPUs 2-5 of container exclusive are offline");
+	expect_state(controller, "b", "running", NULL);
+	expect_state(controller, "c", "running", NULL);
+	expect_sample(controller, "\npinfold_ready 0\n");
+	expect_sample(controller, "\npinfold_pods{state=\"failed\"} 1\n");
+	/* Of two pods the first is named; of each what it lacks. */
+	tell_online(controller, "0-3,5-6,8-15");
+	controller_wake(controller);
+	expect_not_ready(controller, "pod default/a and 1 more pod are not held: CPU 4 of");
+	expect_state(controller, "a", "failed", "CPU 4 of container exclusive is offline");
+	expect_state(controller, "b", "failed", "CPU 7 of container exclusive is offline");
+	tell_online(controller, "0-15");
+	controller_wake(controller);
+	expect_ready(controller);
+	expect_state(controller, "a", "running", NULL);
+	expect_sample(controller, "\npinfold_ready 1\n");
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
+/* It has what is left of it; without anything left, the kernel lets its containers run anywhere. */
+static void a_shared_pool_that_is_offline_counts(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("c", "shared", 1000, false)};
+	struct controller *controller = start_with(pods, 2);
+
+	tell_online(controller, "0-6");
+	controller_wake(controller);
+	expect_ready(controller);
+	tell_online(controller, "0-5");
+	controller_wake(controller);
+	expect_not_ready(controller, "the whole shared pool, CPUs 6-15, is offline");
+	expect_state(controller, "a", "running", NULL);
+	expect_state(controller, "c", "failed", "the whole shared pool, CPUs 6-15, is offline");
+	tell_online(controller, "0-5,15");
+	controller_wake(controller);
+	expect_ready(controller);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 static void what_cannot_be_read_is_unknown(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_with(pods, 1);
 
 	expect_ready(controller);
-	fake->observe_error = -EXDEV;
+	fake->read_error = -EXDEV;
 	fake->wake_ns = 0;
 	wake_later(controller);
 	expect_not_ready(controller, "cannot be read");
 	expect_state(controller, "a", "unknown", "cannot be read");
 	/* It looks again before the next resync. */
 	assert_in_range(fake->wake_ns - fake->now_ns, 1, 5000000000ULL);
-	fake->observe_error = 0;
+	fake->read_error = 0;
 	wake_later(controller);
 	expect_ready(controller);
 	expect_state(controller, "a", "running", NULL);
@@ -166,6 +222,29 @@ static void a_state_that_could_not_be_written_counts(void **state)
 	expect_ready(controller);
 	assert_int_equal(nr_findings(controller, "state_not_writable", ""), 0);
 	controller_free(controller);
+}
+
+/* What lies on the disk already is written again, because that shows that it can be. */
+static void a_state_that_was_written_late_can_be_written_again(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_with(NULL, 0);
+
+	fake->slow_save = true;
+	scan(controller, pods, 1);
+	fake->slow_save = false;
+	fake_end_save(controller, 0);
+	scan(controller, pods, 1);
+	expect_ready(controller);
+	fake->save_error = -EPERM;
+	controller_tick(controller);
+	expect_not_ready(controller, "the directory is not ours");
+	fake->save_error = 0;
+	wake_later(controller);
+	expect_ready(controller);
+	assert_int_equal(nr_findings(controller, "state_not_writable", ""), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
 }
 
 static void cgroups_out_of_reach_are_a_finding(void **state)
@@ -229,6 +308,9 @@ static void all_pods_that_fail_are_counted(void **state)
 	controller = start_with(pods, 3);
 	expect_not_ready(controller, "pod default/a and 2 more pods are not held");
 	expect_state(controller, "c", "failed", "Input/output error");
+	scan(controller, pods, 2);
+	wake_later(controller);
+	expect_not_ready(controller, "pod default/a and 1 more pod are not held");
 	fake->refuses = NULL;
 	wake_later(controller);
 	expect_ready(controller);
@@ -340,6 +422,36 @@ static void a_partition_that_is_wanted_counts(void **state)
 	controller_free(controller);
 }
 
+/* Nothing is written, so nothing is promised. */
+static void a_partition_that_is_only_observed_does_not_count(void **state)
+{
+	struct controller *controller;
+
+	config.host_tasks = HOST_TASKS_RESERVED;
+	config.mode = MODE_OBSERVE;
+	controller = start_with(NULL, 0);
+	expect_ready(controller);
+	controller_free(controller);
+}
+
+/* The state file says what is promised, but nobody has seen yet whether it is so. */
+static void a_first_look_that_waits_counts(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_with(pods, 1);
+
+	controller_free(controller);
+	fake->slow_look = true;
+	controller = start_controller();
+	expect_not_ready(controller, "the cgroups have not been looked at yet");
+	fake->slow_look = false;
+	fake_end_look(controller);
+	scan(controller, pods, 1);
+	expect_ready(controller);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void a_guard_that_was_not_told_counts(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "web", 500, false)};
@@ -384,8 +496,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCENE(a_pod_runs_once_it_is_held),
 		SCENE(a_change_counts_once_it_is_applied),
+		SCENE(a_grant_that_is_offline_counts),
+		SCENE(a_shared_pool_that_is_offline_counts),
 		SCENE(what_cannot_be_read_is_unknown),
 		SCENE(a_state_that_could_not_be_written_counts),
+		SCENE(a_state_that_was_written_late_can_be_written_again),
 		SCENE(cgroups_out_of_reach_are_a_finding),
 		SCENE(a_pod_without_a_cgroup_is_not_running),
 		SCENE(all_pods_that_fail_are_counted),
@@ -394,6 +509,8 @@ int main(void)
 		SCENE(leftovers_do_not_count),
 		SCENE(the_root_counts_wherever_it_fails),
 		SCENE(a_partition_that_is_wanted_counts),
+		SCENE(a_partition_that_is_only_observed_does_not_count),
+		SCENE(a_first_look_that_waits_counts),
 		SCENE(a_guard_that_was_not_told_counts),
 		SCENE(what_is_not_watched_is_a_finding),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * Starts with what an earlier life left, reloads, dry runs: what is brought back,
  * what is told, and what is refused whole.
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "format/kubelet_import.h"
+#include "kubelet/import.h"
 #include "format/state.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -237,7 +237,7 @@ static void cgroups_that_cannot_be_read_stop_the_start(void **state)
 {
 	struct controller *controller = make_node(NULL);
 
-	fake->observe_error = -EIO;
+	fake->read_error = -EIO;
 	assert_int_equal(controller_start(controller), -EIO);
 	controller_free(controller);
 }
@@ -302,6 +302,52 @@ static void another_container_is_another_decision(void **state)
 	assert_string_equal(file_of("renamed", GROUP_CPUSET_CPUS), "2-3");
 	controller_free(controller);
 	free_pods(pods, 2);
+}
+
+/* Of two containers, each with whole CPUs or a part of one, and without a limit beyond. */
+static struct pod_spec *pod_of_two(uint32_t first_mcpu, uint32_t second_mcpu)
+{
+	struct pod_spec *spec = fake_pod("a", "one", first_mcpu, true);
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+
+	assert_non_null(containers);
+	containers[0] = containers[1] = spec->containers[0];
+	strcpy(containers[1].name, "two");
+	containers[1].request.cpu_mcpu = containers[1].limit.cpu_mcpu = second_mcpu;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 2;
+	return spec;
+}
+
+/* The manifest of an imported pod has lost its second container; a pod before it has ended. */
+static void expect_without_second(uint32_t second_mcpu, const char *cpus)
+{
+	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true),
+				   pod_of_two(2000, second_mcpu)};
+	struct controller *controller;
+
+	import_state(pods, 2);
+	controller = start_node(NULL);
+	fake_find("pinfold.slice/poduid-z")->populated = false;
+	pods[1]->nr_containers = 1;
+	scan(controller, pods + 1, 1);
+	expect_pod(controller, "name", "a");
+	assert_string_equal(file_of("uid-a/one", GROUP_CPUSET_CPUS), cpus);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* Nothing is lost with it, so nothing moves. */
+static void a_container_without_cpus_may_be_missing(void **state)
+{
+	expect_without_second(500, "4-5");
+}
+
+/* Its CPUs would belong to nobody. */
+static void a_container_with_cpus_may_not(void **state)
+{
+	expect_without_second(2000, "2-3");
 }
 
 /* A pod that a source had named is no imported one, whatever its namespace. */
@@ -441,7 +487,7 @@ static void a_reload_is_in_the_log(void **state)
 static void a_dry_run_prints_and_touches_nothing(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
-	cleanup_text struct text plan = {0}, nothing = {0}, change = {0};
+	struct text plan cleanup_text = {0}, nothing cleanup_text = {0}, change cleanup_text = {0};
 	struct controller *controller;
 
 	options.dry_run = true;
@@ -467,9 +513,9 @@ static void a_dry_run_prints_and_touches_nothing(void **state)
 	assert_int_equal(controller_print_plan(controller, &change), 0);
 	assert_string_equal(change.data, "write pinfold.slice/poduid-a/exclusive/cpuset.cpus 2-3 "
 					 "was 2-15\n");
-	fake->observe_error = -EIO;
+	fake->read_error = -EIO;
 	assert_int_equal(controller_print_plan(controller, &change), -EIO);
-	fake->observe_error = 0;
+	fake->read_error = 0;
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -537,6 +583,8 @@ int main(void)
 		TEST(cgroups_that_cannot_be_read_stop_the_start),
 		TEST(an_imported_pod_takes_its_manifest),
 		TEST(another_container_is_another_decision),
+		TEST(a_container_without_cpus_may_be_missing),
+		TEST(a_container_with_cpus_may_not),
 		TEST(a_running_pod_is_not_taken_over),
 		TEST(an_imported_bubble_keeps_its_slices),
 		TEST(a_reload_is_taken_whole_or_not_at_all),

@@ -136,7 +136,7 @@ static void expect_unlisted(struct controller *controller, unsigned int listed,
 	const struct faces_port *faces = controller_faces(controller);
 	struct json_object *node = query(controller, "node");
 	const char *message = finding(node, "refusals_not_listed");
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 	char line[96];
 
 	assert_int_equal(nr_rows(controller, "refusal"), listed);

@@ -173,7 +173,7 @@ static uint16_t free_port(void)
 	struct sockaddr_in address = {.sin_family = AF_INET,
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(address);
-	cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd cleanup_close = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
@@ -436,7 +436,7 @@ static void wrong_requests_are_answered(void **state)
 static void large_bodies_are_refused(void **state)
 {
 	size_t len = SERVER_MAX_BODY + 4096;
-	cleanup_free char *request = malloc(len + 256);
+	char *request cleanup_free = malloc(len + 256);
 	char answer[4096];
 	int head;
 
@@ -539,7 +539,7 @@ static void crowds_of_one_face_leave_the_other_alone(void **state)
 	assert_int_equal(send(fd, GET("/v1/node"), 3, MSG_NOSIGNAL), 3);
 	gather(connect_tcp, "G", fds);
 	assert_int_equal(status_of(connect_tcp, GET("/readyz")), 503);
-	assert_int_equal(ask(fd, GET("/v1/node") + 3, answer, sizeof(answer)), 200);
+	assert_int_equal(ask(fd, &GET("/v1/node")[3], answer, sizeof(answer)), 200);
 	dismiss(fds);
 }
 
@@ -552,7 +552,7 @@ static void a_crowd_pushes_out_its_own(void **state)
 	assert_int_equal(send(fd, GET("/healthz"), 10, MSG_NOSIGNAL), 10);
 	gather(connect_tcp, "G", fds);
 	assert_int_equal(status_of(connect_tcp, GET("/readyz")), 503);
-	assert_int_equal(ask(fd, GET("/healthz") + 10, answer, sizeof(answer)), 200);
+	assert_int_equal(ask(fd, &GET("/healthz")[10], answer, sizeof(answer)), 200);
 	dismiss(fds);
 }
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/admit.h"
+#include "core/admit/admit.h"
 #include "format/facts.h"
 #include "format/manifest.h"
 #include "format/state.h"
@@ -274,24 +274,24 @@ static void right_frame_wrong_content(void **state)
 	static const struct {
 		const char *content, *field, *part;
 	} cases[] = {
-		{"[]", "", "a mapping is wanted"},
+		{"[]", "", "expected a mapping"},
 		{"{}", "boot_id", "missing"},
 		{"{" TOP "}", "pods", "missing"},
-		{"{" TOP ",\"pods\":{}}", "pods", "a list is wanted"},
+		{"{" TOP ",\"pods\":{}}", "pods", "expected a list"},
 		{"{" TOP ",\"pods\":[{}]}", "pods[0].uid", "missing"},
 		{"{" TOP ",\"pods\":[" POD("../x", "running", "") "]}", "pods[0].uid",
-		 "not a name"},
+		 "invalid name"},
 		{"{" TOP ",\"pods\":[" POD("a", "asleep", "") "]}", "pods[0].state",
-		 "use one of: running, ending"},
+		 "expected one of running, ending"},
 		{"{" TOP ",\"pods\":[" POD("a", "running", "") "]}", "pods[0].containers",
 		 "0 containers"},
 		{"{" TOP ",\"pods\":[" POD("a", "running", CONTAINER("c", "host", "1", "")) "]}",
-		 "pods[0].containers[0]", "do not agree"},
+		 "pods[0].containers[0]", "contradicts the CPU list"},
 		{"{" TOP
 		 ",\"pods\":[" POD("a", "running", CONTAINER("c", "container", "", "")) "]}",
-		 "pods[0].containers[0]", "do not agree"},
+		 "pods[0].containers[0]", "contradicts the CPU list"},
 		{"{" TOP ",\"pods\":[" POD("a", "running", CONTAINER("c", "own", "1", "")) "]}",
-		 "pods[0].containers[0].isolation", "use one of"},
+		 "pods[0].containers[0].isolation", "expected one of"},
 		{"{" TOP ",\"pods\":[" POD("a", "running", CONTAINER("c", "pod", "1-", "")) "]}",
 		 "pods[0].containers[0].cpus", "not a list of ids"},
 		{"{" TOP ",\"pods\":[" POD("a", "running", CONTAINER("c", "pod", "1", "3")) "]}",
@@ -338,7 +338,7 @@ static void memory_nodes_are_kept_by_id(void **state)
 	assert_true(here->pods[0].pod.grants[0].mems == 2);
 	assert_string_equal(here->pods[0].problem, "");
 	assert_true(here->pods[1].pod.grants[0].mems == 2);
-	assert_string_equal(here->pods[1].problem, "NUMA node 1 is gone");
+	assert_string_equal(here->pods[1].problem, "NUMA node 1 no longer exists");
 	/* Without a machine the order is the file's. */
 	apart = decode(text.data, text.len, NULL);
 	assert_true(apart->pods[0].pod.grants[0].mems == 2);

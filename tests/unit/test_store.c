@@ -7,12 +7,17 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <pinfold/names.h>
@@ -20,12 +25,35 @@
 #include "ctl/store.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/worker.h"
 
 static char parent[64], path[80];
 static struct store store;
 
+/* Mounting needs rights that a unit test has not, so what mounts change is added here. */
+static dev_t other_device;
+static unsigned long mount_flags;
+
+int stat(const char *name, struct stat *ret_about)
+{
+	int r = ((typeof(&stat))dlsym(RTLD_NEXT, "stat"))(name, ret_about);
+
+	ret_about->st_dev += other_device;
+	return r;
+}
+
+int fstatvfs(int fd, struct statvfs *ret_about)
+{
+	int r = ((typeof(&fstatvfs))dlsym(RTLD_NEXT, "fstatvfs"))(fd, ret_about);
+
+	ret_about->f_flag |= mount_flags;
+	return r;
+}
+
 static int make_store(void **state)
 {
+	other_device = 0;
+	mount_flags = 0;
 	log_open("test", LOG_LEVEL_ERR);
 	strcpy(parent, "/tmp/pinfold-store-XXXXXX");
 	if (!mkdtemp(parent))
@@ -82,6 +110,18 @@ static void a_record_comes_back(void **state)
 	store_remove(&store, path, false);
 }
 
+static void a_closed_store_keeps_no_descriptor(void **state)
+{
+	const int fd = store.dir_fd;
+
+	store_close(&store);
+	assert_int_equal(store.dir_fd, -1);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(errno, EBADF);
+	/* Closing it again closes nothing. */
+	store_close(&store);
+}
+
 static void five_are_kept_aside(void **state)
 {
 	const struct store_port port = store_port(&store);
@@ -100,6 +140,30 @@ static void five_are_kept_aside(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* store_remove() says this, or nothing if it is NULL. */
+static void expect_removal_says(const char *at, bool keep_originals, const char *part)
+{
+	FILE *cleanup_file file = tmpfile();
+	const int before = dup(STDERR_FILENO);
+	char said[512];
+	size_t len;
+
+	assert_non_null(file);
+	log_open("test", LOG_LEVEL_WARN);
+	dup2(fileno(file), STDERR_FILENO);
+	store_remove(&store, at, keep_originals);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	log_open("test", LOG_LEVEL_ERR);
+	rewind(file);
+	len = fread(said, 1, sizeof(said) - 1, file);
+	said[len] = '\0';
+	if (!part)
+		assert_string_equal(said, "");
+	else if (!strstr(said, part) || !strstr(said, at))
+		fail_msg("'%s' does not say '%s' of %s", said, part, at);
+}
+
 static void all_of_ours_goes(void **state)
 {
 	make_file(PINFOLD_STATE_FILE);
@@ -107,7 +171,7 @@ static void all_of_ours_goes(void **state)
 	make_file(PINFOLD_ORIGINALS_FILE);
 	make_file("." PINFOLD_ORIGINALS_FILE ".tmp");
 	make_file(PINFOLD_STATE_FILE ".bad-20260101T000000.000000000");
-	store_remove(&store, path, false);
+	expect_removal_says(path, false, NULL);
 	assert_int_equal(store.dir_fd, -1);
 	assert_int_equal(access(path, F_OK), -1);
 }
@@ -116,7 +180,7 @@ static void before_values_may_stay(void **state)
 {
 	make_file(PINFOLD_STATE_FILE);
 	make_file(PINFOLD_ORIGINALS_FILE);
-	store_remove(&store, path, true);
+	expect_removal_says(path, true, "stays with the before-values");
 	assert_true(has(PINFOLD_ORIGINALS_FILE));
 	assert_int_equal(nr_files(), 1);
 	assert_int_equal(store_open(&store, path), 0);
@@ -129,10 +193,23 @@ static void what_is_not_ours_stays(void **state)
 
 	make_file(PINFOLD_STATE_FILE);
 	make_file("notes");
-	store_remove(&store, path, false);
+	expect_removal_says(path, false, "'notes' in it is not the agent's");
 	assert_true(has("notes"));
 	assert_int_equal(nr_files(), 1);
 	snprintf(file, sizeof(file), "%s/notes", path);
+	assert_int_equal(unlink(file), 0);
+}
+
+/* Its files are found by its descriptor, the directory itself by its name. */
+static void a_directory_that_cannot_go_is_told(void **state)
+{
+	char file[96];
+
+	snprintf(file, sizeof(file), "%s/file", parent);
+	assert_int_equal(mknod(file, S_IFREG | 0600, 0), 0);
+	make_file(PINFOLD_STATE_FILE);
+	expect_removal_says(file, false, "stays, without a file of ours: Not a directory");
+	assert_int_equal(nr_files(), 0);
 	assert_int_equal(unlink(file), 0);
 }
 
@@ -173,6 +250,33 @@ static void a_lost_directory_is_told(void **state)
 	expect_problem(NULL);
 }
 
+/* A file system may be mounted over it whose directory has the same number. */
+static void a_covered_directory_is_told(void **state)
+{
+	other_device = 1;
+	expect_problem("another directory is in its place");
+	other_device = 0;
+	expect_problem(NULL);
+}
+
+static void a_read_only_file_system_is_told(void **state)
+{
+	mount_flags = ST_RDONLY;
+	expect_problem("Read-only file system");
+	mount_flags = ST_NOSUID;
+	expect_problem(NULL);
+}
+
+static void a_record_that_cannot_be_replaced_is_not_kept(void **state)
+{
+	const struct store_port port = store_port(&store);
+
+	assert_int_equal(mkdirat(store.dir_fd, PINFOLD_STATE_FILE, 0700), 0);
+	assert_int_equal(port.save(port.self, "{}", 2), -EISDIR);
+	assert_int_equal(unlinkat(store.dir_fd, PINFOLD_STATE_FILE, AT_REMOVEDIR), 0);
+	store_remove(&store, path, false);
+}
+
 /* What cannot hold a record is said in a sentence, and no record is taken for kept. */
 static void a_directory_of_others_keeps_nothing(void **state)
 {
@@ -198,7 +302,8 @@ static void a_directory_of_others_keeps_nothing(void **state)
 	snprintf(nowhere, sizeof(nowhere), "%s/" PINFOLD_STATE_FILE "/c/d", path);
 	assert_int_equal(store_open(&other, nowhere), -ENOTDIR);
 	port = store_port(&other);
-	assert_non_null(strstr(port.problem(port.self), "cannot make stateDirectory"));
+	assert_non_null(strstr(port.problem(port.self),
+			       "cannot make the directories above stateDirectory"));
 	/* Ours has no problem, and nothing to set aside is told. */
 	port = store_port(&store);
 	assert_null(port.problem(port.self));
@@ -208,15 +313,157 @@ static void a_directory_of_others_keeps_nothing(void **state)
 	store_remove(&store, path, false);
 }
 
+/* By the time in its name the oldest is known. */
+static void what_is_set_aside_has_the_time_in_its_name(void **state)
+{
+	static const char format[] = PINFOLD_STATE_FILE ".bad-%Y%m%dT%H%M%S.";
+	const struct store_port port = store_port(&store);
+	char before[64], after[64], name[128];
+	time_t now = time(NULL);
+	struct tm utc;
+
+	strftime(before, sizeof(before), format, gmtime_r(&now, &utc));
+	assert_int_equal(port.save(port.self, "bad", 3), 0);
+	assert_int_equal(port.set_aside(port.self, name, sizeof(name)), 0);
+	now = time(NULL);
+	strftime(after, sizeof(after), format, gmtime_r(&now, &utc));
+	assert_int_equal(strlen(name), strlen(before) + 9);
+	assert_true(strncmp(before, name, strlen(before)) <= 0);
+	assert_true(strncmp(name, after, strlen(after)) <= 0);
+	store_remove(&store, path, false);
+}
+
+static mode_t mode_of(const char *directory)
+{
+	struct stat info;
+
+	assert_int_equal(stat(directory, &info), 0);
+	return info.st_mode & 07777;
+}
+
+static void missing_directories_are_made(void **state)
+{
+	char above[96], deep[128], too_long[PATH_MAX + 8];
+	const mode_t before = umask(022);
+	struct store_port port;
+	struct store other;
+
+	snprintf(above, sizeof(above), "%s/b", path);
+	snprintf(deep, sizeof(deep), "%s/c", above);
+	assert_int_equal(store_open(&other, deep), 0);
+	umask(before);
+	assert_int_equal(mode_of(deep), 0700);
+	assert_int_equal(mode_of(above), 0755);
+	store_remove(&other, deep, false);
+	assert_int_equal(access(deep, F_OK), -1);
+	assert_int_equal(rmdir(above), 0);
+	/* Of a path that is too long nothing is made. */
+	snprintf(too_long, sizeof(too_long), "%s/", above);
+	for (size_t i = strlen(too_long); i < PATH_MAX; i++)
+		too_long[i] = i % 2 ? 'x' : '/';
+	too_long[PATH_MAX] = '\0';
+	assert_int_equal(store_open(&other, too_long), -ENAMETOOLONG);
+	port = store_port(&other);
+	assert_non_null(strstr(port.problem(port.self), "cannot make the directories above"));
+	assert_int_equal(access(above, F_OK), -1);
+	store_remove(&store, path, false);
+}
+
+/* --- a disk that takes its time --------------------------------------------------------------- */
+
+static int gate[2];
+static unsigned int nr_saved;
+static int saved_result;
+
+static int wait_at_gate(struct worker_job *job)
+{
+	char byte;
+
+	return (int)read(gate[0], &byte, 1);
+}
+
+static void passed_gate(struct worker_job *job, int result)
+{
+}
+
+static void keep_job(struct worker_job *job)
+{
+}
+
+static void on_saved(void *self, int result)
+{
+	assert_ptr_equal(self, &nr_saved);
+	saved_result = result;
+	nr_saved++;
+}
+
+/* The only thread is taken, so the record waits for its turn. */
+static void a_record_that_waits_is_written_as_it_was(void **state)
+{
+	static const struct store_sink sink = {.self = &nr_saved, .saved = on_saved};
+	const struct store_port port = store_port(&store);
+	struct worker_job blocking = {
+		.run = wait_at_gate, .completed = passed_gate, .release = keep_job};
+	char *data cleanup_free = NULL;
+	char record[8] = "first", where[64] = "x";
+	struct pollfd ended = {.events = POLLIN};
+	size_t len;
+
+	assert_int_equal(pipe(gate), 0);
+	assert_int_equal(worker_pool_new(1, &store.pool), 0);
+	worker_pool_set_grace(store.pool, 1);
+	store.sink = &sink;
+	assert_int_equal(worker_run(store.pool, "gate", &blocking), -EINPROGRESS);
+	port.waits_in(port.self, where, sizeof(where));
+	assert_string_equal(where, "");
+	assert_int_equal(port.save(port.self, record, 5), -EINPROGRESS);
+	/* The caller's bytes are its own again. */
+	strcpy(record, "other");
+	port.waits_in(port.self, where, sizeof(where));
+	assert_string_equal(where, "the queue of a thread pool of size 1");
+	assert_int_equal(nr_saved, 0);
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	for (ended.fd = worker_pool_fd(store.pool); !nr_saved;) {
+		assert_int_equal(poll(&ended, 1, 600000), 1);
+		worker_pool_dispatch(store.pool);
+	}
+	assert_int_equal(saved_result, 0);
+	assert_int_equal(port.load(port.self, &data, &len), 0);
+	assert_int_equal(len, 5);
+	assert_string_equal(data, "first");
+	assert_int_equal(worker_pool_free(store.pool), 0);
+	store.pool = NULL;
+	store.sink = NULL;
+	close(gate[0]);
+	close(gate[1]);
+	store_remove(&store, path, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_record_comes_back, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_closed_store_keeps_no_descriptor, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_directory_that_cannot_go_is_told, make_store,
+						remove_store),
 		cmocka_unit_test_setup_teardown(five_are_kept_aside, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(all_of_ours_goes, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(before_values_may_stay, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_lost_directory_is_told, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_covered_directory_is_told, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_read_only_file_system_is_told, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_record_that_cannot_be_replaced_is_not_kept,
+						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(what_is_set_aside_has_the_time_in_its_name,
+						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(missing_directories_are_made, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_record_that_waits_is_written_as_it_was,
+						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_directory_of_others_keeps_nothing, make_store,
 						remove_store),
 	};

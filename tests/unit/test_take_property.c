@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "core/take.h"
+#include "core/cpu/take.h"
 
 #define DEFAULT_STEPS	  60000
 #define STEPS_PER_MACHINE 60
@@ -50,7 +50,7 @@ struct shape {
 
 static struct shape draw_shape(void)
 {
-	/* Few machines are larger than what the distributed take searches exactly. */
+	/* Few machines are larger than the limit of the exact distributed search. */
 	bool large = chance(5);
 
 	return (struct shape){
@@ -134,7 +134,7 @@ static struct topology *draw_machine(void)
 	return topology;
 }
 
-/* All of the machine, all but a few CPUs, or any part of it. */
+/* The whole machine, all except a few CPUs, or any subset. */
 static struct cpuset draw_free(const struct topology *topology)
 {
 	uint32_t percent = draw(101);
@@ -207,6 +207,13 @@ static uint64_t number_from(const char *name, uint64_t absent)
 	return text && *text ? strtoull(text, NULL, 0) : absent;
 }
 
+static enum compatibility any_compatibility(void)
+{
+	if (chance(50))
+		return COMPATIBILITY_REPAIRED;
+	return chance(60) ? COMPATIBILITY_IMPROVED : COMPATIBILITY_KUBELET_1_36;
+}
+
 static void takes_hold(void **state)
 {
 	uint64_t nr_steps = number_from("PINFOLD_STEPS", DEFAULT_STEPS);
@@ -216,9 +223,7 @@ static void takes_hold(void **state)
 	(void)state;
 	for (uint64_t step = 0; step < nr_steps; step++) {
 		struct take_options options = {
-			.compatibility = chance(50)   ? COMPATIBILITY_REPAIRED
-					 : chance(60) ? COMPATIBILITY_IMPROVED
-						      : COMPATIBILITY_KUBELET_1_36,
+			.compatibility = any_compatibility(),
 			.sorting = chance(75) ? TAKE_PACKED : TAKE_SPREAD,
 			.uncore = chance(30),
 			.group = 1 + draw(8),

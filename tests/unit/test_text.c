@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: format core lib
-/* The growing string, and the writer of YAML and JSON that stands on it. */
+/* The growing string, and the YAML and JSON writer based on it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +32,29 @@ static void grows(void **state)
 	assert_int_equal(text.len, 0);
 }
 
+/* A kernel name that fills its field has no NUL; the bytes behind it are not read. */
+static void copies_what_fits(void **state)
+{
+	const char full[4] = {'a', 'b', 'c', 'd'};
+	char buffer[] = "xxxxxxxx";
+
+	text_copy(buffer, sizeof(full) + 1, full);
+	assert_string_equal(buffer, "abcd");
+	text_copy(buffer, 3, full);
+	assert_string_equal(buffer, "ab");
+	text_copy(buffer, sizeof(buffer), "xyz");
+	assert_string_equal(buffer, "xyz");
+	text_copy(buffer, 1, "xyz");
+	assert_string_equal(buffer, "");
+}
+
+static void detects_repeated_sentences(void **state)
+{
+	assert_true(text_is_news("", "a"));
+	assert_true(text_is_news("a", "b"));
+	assert_false(text_is_news("a", "a"));
+}
+
 /* A piece larger than twice the capacity, in one call. */
 static void large_piece(void **state)
 {
@@ -46,7 +69,7 @@ static void large_piece(void **state)
 	assert_int_equal(text.data[text.len - 1], '>');
 }
 
-static void nothing_is_an_empty_string(void **state)
+static void empty_text_is_an_empty_string(void **state)
 {
 	struct text text = {0};
 	char *string cleanup_free = NULL;
@@ -55,7 +78,7 @@ static void nothing_is_an_empty_string(void **state)
 	assert_string_equal(string, "");
 }
 
-static void errors_stick(void **state)
+static void errors_persist(void **state)
 {
 	struct text text cleanup_text = {0};
 	char *string = NULL;
@@ -120,7 +143,7 @@ static void styles(void **state)
 	assert_string_equal(empty.data, "{}\n");
 }
 
-/* Any bytes at all go through the writer and come back from the reader. */
+/* Arbitrary bytes survive the writer and the reader. */
 static void quoting_survives_any_bytes(void **state)
 {
 	static const struct {
@@ -156,9 +179,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grows),
+		cmocka_unit_test(copies_what_fits),
+		cmocka_unit_test(detects_repeated_sentences),
 		cmocka_unit_test(large_piece),
-		cmocka_unit_test(nothing_is_an_empty_string),
-		cmocka_unit_test(errors_stick),
+		cmocka_unit_test(empty_text_is_an_empty_string),
+		cmocka_unit_test(errors_persist),
 		cmocka_unit_test(styles),
 		cmocka_unit_test(quoting_survives_any_bytes),
 	};

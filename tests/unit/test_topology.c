@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
-/* Facts to indexes, the kubelet's averages, and one sentence per wrong fact. */
+/* Conversion of facts to indexes, the kubelet's averages, and one message per invalid fact. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/topology.h"
+#include "core/topology/topology.h"
 
 /* Two sockets, sparse node ids 4 and 9, CPU 6 without its sibling. */
 static const struct topology_cpu cpus[] = {
@@ -21,7 +21,7 @@ static void indexes_and_averages(void **state)
 {
 	struct topology_facts facts = {
 		.cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), TOPOLOGY_COUNT_ALL};
-	cleanup_topology struct topology *topology = NULL;
+	struct topology *topology cleanup_topology = NULL;
 	struct cpuset set;
 	char error[256];
 
@@ -48,11 +48,40 @@ static void indexes_and_averages(void **state)
 	assert_int_equal(cpuset_count(&set), 2);
 }
 
+/* Questions about cores and nodes; node 7 has memory and no CPU. */
+static void cores_and_nodes_of_cpus(void **state)
+{
+	static const struct topology_node nodes[] = {{.id = 4}, {.id = 7}, {.id = 9}};
+	struct topology_facts facts = {.cpus = cpus,
+				       .nr_cpus = ARRAY_SIZE(cpus),
+				       .nodes = nodes,
+				       .nr_nodes = ARRAY_SIZE(nodes),
+				       TOPOLOGY_COUNT_ALL};
+	struct topology *topology cleanup_topology = NULL;
+	struct cpuset some = CPUSET_EMPTY, set;
+	char error[256];
+
+	(void)state;
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	cpuset_add(&some, 1);
+	cpuset_add(&some, 6);
+	topology_cores_of_cpus(topology, &some, &set);
+	assert_int_equal(cpuset_count(&set), 3);
+	assert_true(cpuset_has(&set, 0) && cpuset_has(&set, 1) && cpuset_has(&set, 6));
+	/* 4 and 3 CPUs */
+	assert_int_equal(topology_fewest_nodes(topology, 1), 1);
+	assert_int_equal(topology_fewest_nodes(topology, 4), 1);
+	assert_int_equal(topology_fewest_nodes(topology, 5), 2);
+	assert_int_equal(topology_fewest_nodes(topology, 8), 2);
+	assert_int_equal(topology_to_memory_mask(topology, 3), 5);
+	assert_int_equal(topology_to_cpu_mask(topology, 6), 2);
+}
+
 static void counts_can_be_given(void **state)
 {
 	struct topology_facts facts = {
 		.cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), TOPOLOGY_COUNT_ALL};
-	cleanup_topology struct topology *topology = NULL;
+	struct topology *topology cleanup_topology = NULL;
 	char error[256];
 
 	(void)state;
@@ -76,7 +105,7 @@ static void memory_and_distances(void **state)
 				       .nr_nodes = ARRAY_SIZE(nodes),
 				       .distances = distances,
 				       TOPOLOGY_COUNT_ALL};
-	cleanup_topology struct topology *topology = NULL;
+	struct topology *topology cleanup_topology = NULL;
 	char error[256];
 
 	(void)state;
@@ -141,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(indexes_and_averages),
+		cmocka_unit_test(cores_and_nodes_of_cpus),
 		cmocka_unit_test(counts_can_be_given),
 		cmocka_unit_test(memory_and_distances),
 		cmocka_unit_test(refusals),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: format core lib
-/* Every builder gives exactly the described keys, and the values the ledger holds. */
+/*
+ * Every builder gives exactly the described keys, and the values the ledger
+ * holds. Each object stands in tests/data/views, as JSON and as plain text.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,11 +12,73 @@
 
 #include <cmocka.h>
 
+#include <pinfold/names.h>
+
+#include "../lib/golden.h"
+#include "../lib/object_check.h"
 #include "format/config.h"
+#include "format/event.h"
+#include "format/view_objects.h"
 #include "format/views.h"
 #include "scene.h"
 
-static void check(const struct object_desc *desc, struct json_object *json)
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* JSON does not know an order of keys, so that the files have them sorted. */
+static struct json_object *sorted(struct json_object *json)
+{
+	struct json_object *copy;
+	const char *keys[64];
+	size_t nr = 0;
+
+	if (json_object_is_type(json, json_type_array)) {
+		copy = json_object_new_array();
+		for (size_t i = 0; i < json_object_array_length(json); i++)
+			json_object_array_add(copy, sorted(json_object_array_get_idx(json, i)));
+		return copy;
+	}
+	if (!json_object_is_type(json, json_type_object))
+		return json_object_get(json);
+	copy = json_object_new_object();
+	json_object_object_foreach (json, name, ignored) {
+		(void)ignored;
+		assert_in_range(nr, 0, ARRAY_SIZE(keys) - 1);
+		keys[nr++] = name;
+	}
+	qsort(keys, nr, sizeof(*keys), by_name);
+	for (size_t i = 0; i < nr; i++)
+		json_object_object_add(copy, keys[i],
+				       sorted(json_object_object_get(json, keys[i])));
+	return copy;
+}
+
+/* As it was recorded, by the name of the case. */
+static void compare(const char *name, const struct object_desc *desc, struct json_object *json)
+{
+	const int flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+			  JSON_C_TO_STRING_NOSLASHESCAPE;
+	struct json_object *canonical = sorted(json);
+	struct text text cleanup_text = {0};
+	char path[96];
+
+	snprintf(path, sizeof(path), "tests/data/views/%s.json", name);
+	text_printf(&text, "%s\n", json_object_to_json_string_ext(canonical, flags));
+	assert_int_equal(text.error, 0);
+	golden_compare(path, text.data);
+	json_object_put(canonical);
+	if (!desc)
+		return;
+	text_fini(&text);
+	object_render(desc, json, &text);
+	assert_int_equal(text.error, 0);
+	snprintf(path, sizeof(path), "tests/data/views/%s.txt", name);
+	golden_compare(path, text.data ? text.data : "");
+}
+
+static void check(const char *name, const struct object_desc *desc, struct json_object *json)
 {
 	struct json_object *again;
 	char error[200] = "";
@@ -26,6 +91,7 @@ static void check(const struct object_desc *desc, struct json_object *json)
 	assert_non_null(again);
 	assert_int_equal(object_check(desc, again, error, sizeof(error)), 0);
 	json_object_put(again);
+	compare(name, desc, json);
 }
 
 static struct json_object *at(struct json_object *json, const char *path)
@@ -92,7 +158,7 @@ static void cpus_have_place_and_owner(void **state)
 	struct json_object *json = view_cpus(stage->ledger);
 	unsigned int nr_owned = 0;
 
-	check(&view_cpu_desc, json);
+	check("cpus", &view_cpu_desc, json);
 	assert_int_equal(json_object_array_length(json), 16);
 	expect(json, "/0/state", "reserved");
 	expect(json, "/0/in_shared_pool", "false");
@@ -118,14 +184,35 @@ static void node_sums_up(void **state)
 	const struct stage *stage = *state;
 	const struct finding_row finding = {
 		.name = "tier1_not_held", .message = "why", .remedy = "what"};
-	const struct node_row row = {.source = "agent",
-				     .ready = 0,
-				     .not_ready = "a reason",
-				     .nr_findings = 1,
-				     .findings = &finding};
-	struct json_object *json = view_node(stage->ledger, &row);
+	const struct view_node row = {.source = "agent",
+				      .ready = 0,
+				      .not_ready = "a reason",
+				      .nr_findings = 1,
+				      .findings = &finding};
+	const struct finding_row no_remedy = {.name = "lost", .message = "it is so"};
+	const struct view_node full = {.source = "agent",
+				       .mode = "allocate",
+				       .kernel = "6.12.0",
+				       .hierarchy = "systemd",
+				       .workload_root = "pinfold.slice",
+				       .partition = "root",
+				       .guard = "enforce",
+				       .tiers = "0 1 2",
+				       .ready = 1,
+				       .not_ready = "",
+				       .nr_findings = 1,
+				       .findings = &no_remedy};
+	const struct view_node unknown = {.source = "state", .ready = -1};
+	struct json_object *json = view_node(stage->ledger, &full);
 
-	check(&view_node_desc, json);
+	check("node-full", &view_node_desc, json);
+	json_object_put(json);
+	json = view_node(stage->ledger, &unknown);
+	check("node-unknown", &view_node_desc, json);
+	json_object_put(json);
+	json = view_node(stage->ledger, &row);
+
+	check("node", &view_node_desc, json);
 	expect(json, "/cpus", "16");
 	expect(json, "/numa_nodes", "2");
 	expect(json, "/reserved", "0,8");
@@ -141,19 +228,33 @@ static void node_sums_up(void **state)
 static void pods_and_containers_say_what_is_held(void **state)
 {
 	const struct stage *stage = *state;
-	const struct observed_container observed = {.uid = "uid-db",
-						    .container = "main",
-						    .effective_cpus = "1-2,9-10",
-						    .nr_processes = 3,
-						    .run_ns = 1500000001,
-						    .wait_ns = -1,
-						    .nr_migrations_node = 7,
-						    .nr_migrations_across = -1};
+	const struct view_container observed[] = {
+		{.uid = "uid-db",
+		 .container = "main",
+		 .effective_cpus = "1-2,9-10",
+		 .processes = 3,
+		 .run_ns = 1500000001,
+		 .wait_ns = -1,
+		 .migrations_within_node = 7,
+		 .migrations_across_nodes = -1},
+		{.uid = "uid-web",
+		 .container = "main",
+		 .cgroup = "pinfold.slice/web",
+		 .effective_cpus = "",
+		 .effective_mems = "0-1",
+		 .wait_ns = 20000,
+		 .migrations_across_nodes = 2},
+	};
 	struct json_object *pods = view_pods(stage->ledger, NULL, 0);
-	struct json_object *containers = view_containers(stage->ledger, NULL, &observed, 1);
+	struct json_object *containers =
+		view_containers(stage->ledger, NULL, observed, ARRAY_SIZE(observed));
 
-	check(&view_pod_desc, pods);
-	check(&view_container_desc, containers);
+	check("containers-all-observed", &view_container_desc, containers);
+	json_object_put(containers);
+	containers = view_containers(stage->ledger, NULL, observed, 1);
+
+	check("pods", &view_pod_desc, pods);
+	check("containers-observed", &view_container_desc, containers);
 	expect(pods, "/0/name", "db");
 	expect(pods, "/0/qos", "Guaranteed");
 	expect(pods, "/0/exclusive", "1-2,9-10");
@@ -178,14 +279,14 @@ static void pods_say_what_keeps_them_from_running(void **state)
 					       {"uid-db", "failed", "its cgroup cannot be made"}};
 	struct json_object *pods = view_pods(stage->ledger, problems, ARRAY_SIZE(problems));
 
-	check(&view_pod_desc, pods);
+	check("pods-failed", &view_pod_desc, pods);
 	expect(pods, "/0/state", "failed");
 	expect(pods, "/0/detail", "its cgroup cannot be made");
 	expect(pods, "/1/state", "running");
 	expect(pods, "/1/detail", "null");
 	json_object_put(pods);
 	pods = view_explains(stage->ledger, NULL, NULL, 0, problems, ARRAY_SIZE(problems));
-	check(&view_explain_desc, pods);
+	check("explain-failed", &view_explain_desc, pods);
 	expect(pods, "/0/state", "failed");
 	expect(pods, "/0/detail", "its cgroup cannot be made");
 	expect(pods, "/1/state", "running");
@@ -199,9 +300,9 @@ static void containers_show_what_is_written(void **state)
 	struct group_tree tree = {0};
 	struct json_object *json;
 
-	assert_int_equal(plan_desired(stage->ledger, &layout, &tree), 0);
+	assert_int_equal(plan_desired(stage->ledger, &layout, NULL, &tree), 0);
 	json = view_containers(stage->ledger, &tree, NULL, 0);
-	check(&view_container_desc, json);
+	check("containers-written", &view_container_desc, json);
 	assert_string_equal(json_object_get_string(at(json, "/0/cpu_max")), "max 100000");
 	assert_true(json_object_get_int64(at(json, "/0/cpu_weight")) > 0);
 	assert_true(!strncmp(json_object_get_string(at(json, "/0/cgroup")), "pinfold.slice/", 14));
@@ -228,7 +329,7 @@ static void refusals_say_what_is_known(void **state)
 	};
 	struct json_object *json = view_refusals(rows, ARRAY_SIZE(rows));
 
-	check(&view_refusal_desc, json);
+	check("refusals", &view_refusal_desc, json);
 	expect(json, "/0/name", "big");
 	expect(json, "/0/reason", "UnexpectedAdmissionError");
 	expect(json, "/0/available", "10");
@@ -253,9 +354,9 @@ static void explanations_say_where_and_why(void **state)
 	struct group_tree tree = {0};
 	struct json_object *json;
 
-	assert_int_equal(plan_desired(stage->ledger, &layout, &tree), 0);
+	assert_int_equal(plan_desired(stage->ledger, &layout, NULL, &tree), 0);
 	json = view_explains(stage->ledger, &tree, refusals, ARRAY_SIZE(refusals), NULL, 0);
-	check(&view_explain_desc, json);
+	check("explain", &view_explain_desc, json);
 	assert_int_equal(json_object_array_length(json), 3);
 	expect(json, "/0/outcome", "admitted");
 	expect(json, "/0/reason", "null");
@@ -312,7 +413,7 @@ static void explanations_name_the_rule(void **state)
 	assert_true(admit_and_free(ledger, odd).admitted);
 	assert_true(admit_and_free(ledger, level).admitted);
 	json = view_explains(ledger, NULL, &refusal, 1, NULL, 0);
-	check(&view_explain_desc, json);
+	check("explain-rules", &view_explain_desc, json);
 	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/0/why")), wanted[0]));
 	assert_non_null(strstr(json_object_get_string(at(json, "/0/containers/1/why")), wanted[2]));
 	assert_non_null(strstr(json_object_get_string(at(json, "/1/containers/0/why")), wanted[1]));
@@ -371,13 +472,14 @@ static void explanations_account_for_hints(void **state)
 		10 * GIB;
 	refused = admit_and_free(ledger, spec);
 	json = view_explains(ledger, NULL, &row, 1, NULL, 0);
-	check(&view_explain_desc, json);
+	check("explain-hints", &view_explain_desc, json);
 	expect(json, "/0/containers/0/hints/0/resource", "cpu");
 	expect(json, "/0/containers/0/hints/0/nodes", "0 preferred; 1 preferred; 0-1");
 	expect(json, "/0/containers/0/hints/1/resource", "memory");
 	expect(json, "/0/containers/0/merge/nodes", "0");
 	expect(json, "/0/containers/0/merge/admitted", "true");
-	expect(json, "/0/containers/0/steps/0/step", "candidates 15: 1-15; not the reserved 0");
+	expect(json, "/0/containers/0/steps/0/step",
+	       "candidates 15: 1-15; excluding the reserved 0");
 	expect(json, "/0/containers/0/steps/1/step", "aligned to NUMA node 0: 4 CPUs (1-4)");
 	expect(json, "/1/unit", "bytes");
 	expect(json, "/1/change/kind", "container_memory");
@@ -397,7 +499,7 @@ static void explanations_account_for_hints(void **state)
 	json_object_put(json);
 	refused = admit_and_free(ledger, guaranteed_pod("p", 10));
 	json = view_refusals(&row, 1);
-	check(&view_refusal_desc, json);
+	check("refusal-memory", &view_refusal_desc, json);
 	expect(json, "/0/unit", "CPUs");
 	expect(json, "/0/change/kind", "container_cpus");
 	expect(json, "/0/change/cpus", "8");
@@ -421,14 +523,15 @@ static void explanations_know_an_older_decision(void **state)
 	assert_true(admit_and_free(ledger, guaranteed_pod("b", 2)).admitted);
 	json = view_explains(ledger, NULL, NULL, 0, NULL, 0);
 	expect(json, "/1/containers/0/steps/0/step",
-	       "candidates 12: 2-7,10-15; not the reserved 0,8, not other pods' 1,9");
+	       "candidates 12: 2-7,10-15; excluding the reserved 0,8, other pods' 1,9");
 	expect(json, "/1/containers/0/steps/1/step",
 	       "packed, no NUMA node preferred: 1 whole core (2,10)");
 	json_object_put(json);
 	assert_int_equal(ledger_remove(ledger, "a"), 0);
 	json = view_explains(ledger, NULL, NULL, 0, NULL, 0);
+	check("explain-older", &view_explain_desc, json);
 	expect(json, "/0/containers/0/steps/0/step",
-	       "decided when other pods were there: now it would get others");
+	       "decided when other pods were present; it would get other CPUs now");
 	json_object_put(json);
 	ledger_free(ledger);
 	topology_free(topology);
@@ -455,14 +558,15 @@ static void explanations_warn_of_the_pods_quota(void **state)
 		add_container(spec, "side", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
 		add_container(spec, "main", CONTAINER_APP, 4000, 4000);
 		assert_true(admit_and_free(ledger, spec).admitted);
-		assert_int_equal(plan_desired(ledger, &layout, &tree), 0);
+		assert_int_equal(plan_desired(ledger, &layout, NULL, &tree), 0);
 		json = view_explains(ledger, &tree, NULL, 0, NULL, 0);
-		check(&view_explain_desc, json);
+		check(i == COMPATIBILITY_KUBELET_1_36 ? "explain-quota-kubelet" : "explain-quota",
+		      &view_explain_desc, json);
 		if (i == COMPATIBILITY_KUBELET_1_36) {
 			expect(json, "/0/containers/1/pod_cpu_max", "600000 100000");
 			assert_non_null(
 				strstr(json_object_get_string(at(json, "/0/warnings/0/message")),
-				       "binds main too"));
+				       "also limits main"));
 		} else {
 			expect(json, "/0/containers/1/pod_cpu_max", "max 100000");
 			expect(json, "/0/containers/0/level_cpu_max", "200000 100000");
@@ -489,13 +593,13 @@ static void simulate_has_the_promised_keys(void **state)
 					    .cpu_max = "max 100000"};
 	const struct container_facts is = {
 		.cpus = cpus_of("3"), .mems = cpus_of("0-1"), .isolation = "host"};
-	const struct change_row change = {.namespace = "prod",
-					  .pod = "web",
-					  .container = "main",
-					  .before = &was,
-					  .after = &is};
+	const struct container_change change = {.namespace = "prod",
+						.pod = "web",
+						.container = "main",
+						.before = &was,
+						.after = &is};
 	const struct expect_row expects = {
-		.file = "s", .line = 3, .text = "expect shared 1", .found = "2"};
+		.file = "s", .line = 3, .expect = "expect shared 1", .found = "2"};
 	const struct simulate_row row = {.topology = "numa:2",
 					 .nr_refusals = 1,
 					 .refusals = &refusal,
@@ -505,7 +609,7 @@ static void simulate_has_the_promised_keys(void **state)
 					 .expects = &expects};
 	struct json_object *json = view_simulate(stage->ledger, &row);
 
-	check(&view_simulate_desc, json);
+	check("simulate", &view_simulate_desc, json);
 	expect(json, "/shared_pool", "3-7,11-15");
 	expect(json, "/reserved", "0,8");
 	expect(json, "/refusals/0/refusal", "cpus");
@@ -556,7 +660,7 @@ static void simulate_keeps_the_book_of_memory(void **state)
 	ledger = scene_ledger(topology, &policy);
 	assert_true(admit_and_free(ledger, guaranteed_pod("db", 1)).admitted);
 	json = view_simulate(ledger, &row);
-	check(&view_simulate_desc, json);
+	check("simulate-memory", &view_simulate_desc, json);
 	expect(json, "/memory/0/type", "memory");
 	expect(json, "/memory/0/total_bytes", "8589934592");
 	expect(json, "/memory/0/reserved_bytes", "1073741824");
@@ -565,6 +669,45 @@ static void simulate_keeps_the_book_of_memory(void **state)
 	expect(json, "/memory/0/free_bytes", "6308233216");
 	expect(json, "/memory/1/type", "hugepages-2Mi");
 	expect(json, "/memory/1/free_bytes", "134217728");
+	json_object_put(json);
+}
+
+/* Every kind of change, with all that can be known and with as little as may be. */
+static void refusals_hold_every_kind_of_change(void **state)
+{
+	struct decision decisions[CHANGE_KIND_NR];
+	struct refusal_row rows[CHANGE_KIND_NR];
+	struct json_object *json;
+
+	(void)state;
+	for (int i = 0; i < CHANGE_KIND_NR; i++) {
+		decisions[i] = (struct decision){
+			.refusal = (enum refusal)(1 + i % (REFUSAL_NR - 1)),
+			.reason = "Reason",
+			.message = "no room",
+			.wanted = i,
+			.available = i ? -1 : 0,
+			.is_memory = i % 2,
+			.change = {.kind = (enum change_kind)i,
+				   .cpus = 4,
+				   .bytes = GIB,
+				   .page_bytes = i % 2 ? 2 << 20 : 0,
+				   .to_page_bytes = 1 << 30,
+				   .align = ALIGN_BEST_EFFORT,
+				   .scope = ALIGN_SCOPE_POD,
+				   .container = "main",
+				   .uid = "uid-other",
+				   .text = "fits otherwise"},
+			.nr_others = i ? 0 : 1,
+			.others = {{.kind = CHANGE_REPAIRED}},
+		};
+		rows[i] = (struct refusal_row){.name = "p", .decision = &decisions[i]};
+	}
+	json = view_refusals(rows, CHANGE_KIND_NR);
+	check("refusals-of-every-change", &view_refusal_desc, json);
+	expect(json, "/5/change/instead_of", "hugepages-2Mi");
+	expect(json, "/5/change/resource", "hugepages-1Gi");
+	expect(json, "/7/change/value", "best-effort");
 	json_object_put(json);
 }
 
@@ -581,7 +724,24 @@ static void policy_lists_what_is_on(void **state)
 	config_default(&config);
 	config.enforcement.affinity = ENFORCEMENT_AUDIT;
 	json = view_policy(&config, "config.yaml", &policy, ledger_reserved(stage->ledger));
-	check(&view_policy_desc, json);
+	check("policy", &view_policy_desc, json);
+	json_object_put(json);
+	policy = policy_default();
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	policy.max_nodes = 9;
+	policy.prefer_closest_nodes = true;
+	policy.cpu_options = (struct cpu_options){true, true, true, true, true, true};
+	policy.excluded = cpus_of("3,5");
+	json = view_policy(&config, NULL, &policy, NULL);
+	check("policy-all-options", &view_policy_desc, json);
+	json_object_put(json);
+	policy = stage->policy;
+	policy.nr_memory_reservations = 1;
+	policy.memory_reservations[0] =
+		(struct memory_reservation){.node_id = 1, .size_bytes = 2 << 20, .bytes = GIB};
+	json = view_policy(&config, "config.yaml", &policy, ledger_reserved(stage->ledger));
 	expect(json, "/cpu_manager_policy", "static");
 	expect(json, "/cpu_manager_policy_options/0", "strict-cpu-reservation");
 	expect(json, "/reserved_system_cpus", "0,8");
@@ -595,38 +755,89 @@ static void policy_lists_what_is_on(void **state)
 
 static void rows_become_objects(void **state)
 {
-	const struct event_row event = {.time_ns = 5,
-					.kind = "deny",
-					.action = "deny",
-					.pid = 42,
-					.comm = "bad\xff\xc0name",
-					.cgroup = "user.slice"};
-	const struct drift_row drift = {.path = "pinfold.slice/x",
-					.attribute = "cpus",
-					.wanted = "1-2",
-					.found = "0-15",
-					.since_ns = 9};
-	const struct feature_row feature = {
-		.name = "bpf_lsm", .state = FEATURE_UNKNOWN, .error = -EPERM, .reason = "why"};
-	const struct prog_row prog = {.name = "p", .type = "lsm", .object = "guard", .id = 3};
+	const struct event_row event[] = {
+		{.record = {.kind = EVENT_GUARD,
+			    .aspect = ASPECT_NR,
+			    .action = ACTION_DENY,
+			    .pid = 42,
+			    .comm = "bad\xff\xc0name",
+			    .guard = {.hook = HOOK_NONE}},
+		 .time_ns = 5,
+		 .cgroup = "user.slice"},
+		{.record = {.kind = EVENT_GUARD,
+			    .aspect = ASPECT_CPUSET_FILES,
+			    .action = ACTION_UNKNOWN,
+			    .suppressed = 3,
+			    .guard = {.hook = HOOK_NONE, .file = "cpuset.cpus"}},
+		 .sequence = 7,
+		 .time_ns = 1700000000123456789,
+		 .target = "pinfold.slice/x",
+		 .pod = "prod/db",
+		 .container = "main"},
+	};
+	const struct drift_row drift[] = {
+		{.path = "pinfold.slice/x",
+		 .attribute = GROUP_CPUSET_CPUS,
+		 .wanted = "1-2",
+		 .found = "0-15",
+		 .action = ACTION_NONE,
+		 .since_ns = 9},
+		{.path = "pinfold.slice/y",
+		 .attribute = GROUP_CPUSET_MEMS,
+		 .cause = CAUSE_USER,
+		 .pid = 43,
+		 .comm = "sh",
+		 .cgroup = "user.slice",
+		 .since_ns = 1700000000000000000,
+		 .repaired_ns = 1700000000001000000,
+		 .action = ACTION_REPAIR},
+	};
+	const struct feature_row feature[] = {
+		{.name = "bpf_lsm", .state = FEATURE_UNKNOWN, .error = -EPERM, .reason = "why"},
+		{.name = "cpuset", .state = FEATURE_YES},
+		{.name = "psi", .state = FEATURE_NO, .error = ENOENT, .remedy = "boot with psi=1"},
+	};
+	const struct prog_row prog[] = {
+		{.name = "p", .type = "lsm", .object = "guard", .id = 3},
+		{.name = "q",
+		 .type = "tp_btf",
+		 .object = "watch",
+		 .attached = true,
+		 .pinned = true,
+		 .run_time_ns = 1234,
+		 .run_count = 2,
+		 .recursion_misses = 1},
+	};
 	const char *const set_aside[] = {"state.json.bad-1"};
-	const struct state_row state_file = {.file = "/s",
-					     .version = -1,
-					     .writable = -1,
-					     .written_ns = -1,
-					     .nr_pods = -1,
-					     .nr_containers = -1,
-					     .nr_set_aside = 1,
-					     .set_aside = set_aside};
-	struct json_object *events = view_events(&event, 1), *drifts = view_drifts(&drift, 1),
-			   *features = view_features(&feature, 1), *progs = view_progs(&prog, 1),
-			   *file = view_state(&state_file);
+	const struct view_state state_file = {.file = "/s",
+					      .version = -1,
+					      .writable = -1,
+					      .written_ns = -1,
+					      .nr_pods = -1,
+					      .nr_containers = -1,
+					      .nr_set_aside = 1,
+					      .set_aside = set_aside};
+	const struct view_state good_file = {.file = "/s",
+					     .present = 1,
+					     .version = 1,
+					     .boot_id = "boot",
+					     .written_ns = 1700000000000000000,
+					     .nr_pods = 2,
+					     .problem = "none really"};
+	struct json_object *events = view_events(event, ARRAY_SIZE(event)),
+			   *drifts = view_drifts(drift, ARRAY_SIZE(drift)),
+			   *features = view_features(feature, ARRAY_SIZE(feature)),
+			   *progs = view_progs(prog, ARRAY_SIZE(prog)),
+			   *file = view_state(&good_file);
 
-	check(&view_event_desc, events);
-	check(&view_drift_desc, drifts);
-	check(&view_feature_desc, features);
-	check(&view_prog_desc, progs);
-	check(&view_state_desc, file);
+	check("state", &view_state_desc, file);
+	json_object_put(file);
+	file = view_state(&state_file);
+	check("events", &view_event_desc, events);
+	check("drifts", &view_drift_desc, drifts);
+	check("features", &view_feature_desc, features);
+	check("progs", &view_prog_desc, progs);
+	check("state-unusable", &view_state_desc, file);
 	/* a process may call itself anything; JSON may not */
 	expect(events, "/0/comm", "bad\xef\xbf\xbd\xef\xbf\xbdname");
 	expect(events, "/0/target", "null");
@@ -649,36 +860,142 @@ static void small_answers(void **state)
 {
 	struct json_object *version = view_version("pinfold", NULL, "1.1"),
 			   *run = view_run("prod", "db", "main", "pinfold.slice/x"),
-			   *error = view_error("no");
+			   *error = view_error("no"), *ledger = view_ledger("{}");
 
-	check(&view_version_desc, version);
-	check(&view_run_desc, run);
-	check(&view_error_desc, error);
+	/* the version changes with each release */
+	expect(version, "/version", PINFOLD_VERSION);
+	json_object_object_add(version, "version", json_object_new_string("VERSION"));
+	check("version", &view_version_desc, version);
+	check("run", &view_run_desc, run);
+	check("error", &view_error_desc, error);
+	check("ledger", &view_ledger_desc, ledger);
+	json_object_put(ledger);
 	json_object_put(version);
 	json_object_put(run);
 	json_object_put(error);
 }
 
+static void check_table(const struct object_desc *desc)
+{
+	assert_true(desc->row_size > 0);
+	for (size_t i = 0; i < desc->nr_fields; i++) {
+		const struct field_desc *field = &desc->fields[i];
+
+		assert_in_range(field->offset, 0, desc->row_size - 1);
+		if (field->object)
+			check_table(field->object);
+		if (field->type == FIELD_PART)
+			continue;
+		assert_non_null(field->help);
+		assert_int_equal(strspn(field->key, "abcdefghijklmnopqrstuvwxyz_"),
+				 strlen(field->key));
+		assert_true((field->type == FIELD_ENUM) == (field->nr_words != 0));
+	}
+}
+
+/* A key that stood twice would be once among the properties and twice required. */
+static void check_keys_differ(struct json_object *schema)
+{
+	struct json_object *properties, *required;
+
+	json_object_object_foreach (schema, key, value) {
+		(void)key;
+		if (json_object_is_type(value, json_type_object))
+			check_keys_differ(value);
+	}
+	if (!json_object_object_get_ex(schema, "properties", &properties) ||
+	    !json_object_object_get_ex(schema, "required", &required) ||
+	    !json_object_is_type(required, json_type_array))
+		return;
+	assert_int_equal(json_object_object_length(properties), json_object_array_length(required));
+}
+
 static void descriptions_are_sound(void **state)
 {
+	struct json_object *schemas = json_object_new_object();
+
 	for (const struct object_desc *const *desc = view_descs; *desc; desc++) {
 		struct json_object *schema = object_schema(*desc);
 
 		assert_ptr_equal(view_find((*desc)->name), *desc);
 		assert_non_null(schema);
-		json_object_put(schema);
-		for (size_t i = 0; i < (*desc)->nr_fields; i++) {
-			const struct field_desc *field = &(*desc)->fields[i];
-
-			assert_non_null(field->help);
-			assert_int_equal(strspn(field->key, "abcdefghijklmnopqrstuvwxyz_"),
-					 strlen(field->key));
-			assert_true((field->type == FIELD_ENUM) == (field->values != NULL));
-			for (size_t k = 0; k < i; k++)
-				assert_string_not_equal(field->key, (*desc)->fields[k].key);
-		}
+		assert_non_null((*desc)->help);
+		check_table(*desc);
+		check_keys_differ(schema);
+		json_object_object_add(schemas, (*desc)->name, schema);
 	}
 	assert_null(view_find("nothing"));
+	compare("schemas", NULL, schemas);
+	json_object_put(schemas);
+}
+
+/* --- docs/objects.md -------------------------------------------------------------------------- */
+
+static void write_type(const struct field_desc *field, struct text *page)
+{
+	static const char *const names[FIELD_TYPE_NR] = {
+		[FIELD_TEXT] = "text",
+		[FIELD_CPULIST] = "list of ids, such as `0-3,8`",
+		[FIELD_COUNT] = "integer",
+		[FIELD_BYTES] = "integer, bytes",
+		[FIELD_SECONDS] = "number, seconds",
+		[FIELD_TIME] = "integer, nanoseconds since 1970 UTC",
+		[FIELD_BOOL] = "boolean",
+		[FIELD_ENUM] = "",
+		[FIELD_TEXTS] = "array of texts",
+		[FIELD_OBJECT] = "object",
+		[FIELD_LIST] = "array of objects",
+	};
+
+	text_append(page, names[field->type]);
+	for (size_t i = 0; i < field->nr_words; i++)
+		text_printf(page, "%s`%s`", i ? ", " : "", field_word(field, i));
+	text_append(page, field->flags & FIELD_NULL ? ", or null" : "");
+}
+
+/* Fields of an object that stands under a key have that key in front: `nodes[].numa`. */
+static void write_fields(const struct object_desc *desc, const char *above, struct text *page)
+{
+	for (size_t i = 0; i < desc->nr_fields; i++) {
+		const struct field_desc *field = &desc->fields[i];
+		char path[128];
+
+		if (field->type == FIELD_PART) {
+			write_fields(field->object, above, page);
+			continue;
+		}
+		text_printf(page, "| `%s%s` | ", above, field->key);
+		write_type(field, page);
+		text_printf(page, " | %s |\n", field->help);
+		snprintf(path, sizeof(path), "%s%s%s.", above, field->key,
+			 field->type == FIELD_LIST ? "[]" : "");
+		if (field->object)
+			write_fields(field->object, path, page);
+	}
+}
+
+/* The reference page is written from the tables. */
+static void the_reference_page_is_of_these_tables(void **state)
+{
+	struct text page cleanup_text = {0};
+
+	text_append(
+		&page,
+		"<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+		"<!-- Written by UPDATE_GOLDEN=1 build/tests/unit/test_views; do not edit. -->\n"
+		"# Objects\n\n"
+		"What `pinfold -j OBJECT show` and `GET /v1/OBJECT` give. Keys are only added "
+		"within one schema\nversion. `pinfold schema OBJECT` says the same as JSON "
+		"Schema. A failure is `{\"error\": TEXT}`.\n");
+	for (const struct object_desc *const *desc = view_descs; *desc; desc++) {
+		text_printf(&page,
+			    "\n## %s\n\n%s%s\n\n| key | value | meaning |\n| --- | --- | --- |\n",
+			    (*desc)->name, (*desc)->is_list ? "An array of these: " : "",
+			    (*desc)->help);
+		write_fields(*desc, "", &page);
+	}
+	assert_int_equal(page.error, 0);
+	golden_compare("docs/objects.md", page.data);
 }
 
 int main(void)
@@ -697,10 +1014,12 @@ int main(void)
 		cmocka_unit_test(explanations_warn_of_the_pods_quota),
 		cmocka_unit_test(simulate_has_the_promised_keys),
 		cmocka_unit_test(simulate_keeps_the_book_of_memory),
+		cmocka_unit_test(refusals_hold_every_kind_of_change),
 		cmocka_unit_test(policy_lists_what_is_on),
 		cmocka_unit_test(rows_become_objects),
 		cmocka_unit_test(small_answers),
 		cmocka_unit_test(descriptions_are_sound),
+		cmocka_unit_test(the_reference_page_is_of_these_tables),
 	};
 
 	return cmocka_run_group_tests_name("views", tests, open_stage, close_stage);

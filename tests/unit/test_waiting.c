@@ -43,10 +43,23 @@ static bool is_ready(struct controller *controller, char reason[512])
 static unsigned int metric(struct controller *controller, const char *line)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
 	return strstr(page.data, line) != NULL;
+}
+
+static void expect_pod(struct controller *controller, const char *state, const char *detail)
+{
+	struct json_object *pods = query(controller, "pod"), *pod = NULL;
+	const char *found;
+
+	assert_int_equal(json_object_array_length(pods), 1);
+	pod = json_object_array_get_idx(pods, 0);
+	found = json_object_get_string(json_object_object_get(pod, "detail"));
+	assert_string_equal(json_object_get_string(json_object_object_get(pod, "state")), state);
+	assert_string_equal(found ? found : "none", detail);
+	json_object_put(pods);
 }
 
 /* --- steps --------------------------------------------------------------------------------------- */
@@ -119,6 +132,33 @@ static void a_repair_that_takes_long_is_a_repair(void **state)
 	json_object_object_get_ex(json_object_array_get_idx(drift, 0), "action", &action);
 	assert_string_equal(json_object_get_string(action), "repair");
 	json_object_put(drift);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* What was not written yet, because an earlier step waited, nobody else has changed. */
+static void what_a_step_kept_waiting_is_no_drift(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	be_slow_with("uid-a", GROUP_CPUSET_MEMS);
+	scan(controller, pods, 1);
+	assert_true(fake->has_step);
+	controller_wake(controller);
+	be_fast();
+	/* The kernel has a value of its own in a file that was never written. */
+	strcpy(group_of(GROUP_POD, "uid-a")->files[GROUP_CPU_WEIGHT], "100");
+	strcpy(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "max");
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	controller_wake(controller);
+	assert_string_equal(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "67108864");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	/* From now on it is. */
+	strcpy(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "max");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 1);
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -248,8 +288,14 @@ static void a_wait_is_told_and_taken_back(void **state)
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
 	assert_true(metric(controller, "pinfold_operations_waiting 1\n"));
+	/* "running" would say that they were written and read back. */
+	expect_pod(controller, "waiting", "its cgroups are being written");
+	assert_true(is_ready(controller, reason));
 	fake->now_ns += 2 * SECOND;
 	controller_tick(controller);
+	expect_pod(controller, "waiting",
+		   "pod default/a has waited 2 s in the kernel for the write of "
+		   "pinfold.slice/poduid-a/exclusive/cpuset.mems (in fake_wait)");
 	assert_int_equal(nr_findings(controller, "operation_waiting",
 				     "pod default/a has waited 2 s in the kernel for the write of "
 				     "pinfold.slice/poduid-a/exclusive/cpuset.mems (in fake_wait)"),
@@ -266,6 +312,8 @@ static void a_wait_is_told_and_taken_back(void **state)
 	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
 	assert_true(is_ready(controller, reason));
 	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	controller_wake(controller);
+	expect_pod(controller, "running", "none");
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -293,11 +341,12 @@ static void a_slow_look_stops_nobody_for_good(void **state)
 	controller_wake(controller);
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "7");
 	/* What was seen before the repair is not taken, and not what was before the wish. */
+	fake->wake_ns = 0;
 	for (int i = 0; i < 3 && strcmp(file_of("web", GROUP_CPUSET_CPUS), "6-15"); i++) {
-		fake->wake_ns = 0;
 		if (fake->look == FAKE_LOOKING)
 			fake_end_look(controller);
 		assert_int_not_equal(fake->wake_ns, 0);
+		fake->wake_ns = 0;
 		controller_wake(controller);
 	}
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
@@ -504,6 +553,246 @@ static void a_slow_kill_comes_before_the_join(void **state)
 	free_pods(pods, 1);
 }
 
+/* --- looks during which something ends ------------------------------------------------------------ */
+
+/* Each look is late, and during each a process joins a pod. Drift of another pod is mended. */
+static void joins_without_end_do_not_starve_a_look(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 2);
+	fake->slow_join = true;
+	fake->slow_look = true;
+	tamper("web", GROUP_CPUSET_CPUS, "7");
+	controller_wake(controller);
+	for (uint64_t i = 0; i < 10; i++) {
+		assert_int_equal(fake->look, FAKE_LOOKING);
+		assert_int_equal(run(controller, 1 + i, "default/a", "exclusive", &status),
+				 -EINPROGRESS);
+		fake_end_join(controller, 0);
+		assert_int_equal(answered_status, 200);
+		fake_end_look(controller);
+		controller_wake(controller);
+		if (fake->look != FAKE_LOOKING)
+			controller_wake(controller);
+	}
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 2);
+}
+
+/*
+ * web leaves CPUs to an exclusive pod, which goes before the look has ended; web gets the
+ * CPUs back during the look, and they are granted again. The look knows nothing of it all.
+ */
+static void a_step_that_ended_during_a_look_is_known(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	populate(true);
+	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
+	group_of(GROUP_POD, "uid-a")->populated = false;
+	be_slow_with("web", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	assert_true(fake->has_step);
+	assert_string_equal(fake->going_value, "2-15");
+	fake->slow_look = true;
+	scan(controller, pods, 2);
+	assert_int_equal(fake->look, FAKE_LOOKING);
+	be_fast();
+	fake_end_step(controller, 0);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
+	fake_end_look(controller);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	/* What we wrote ourselves is not somebody's drift. */
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 2);
+}
+
+/* The same, but the kernel took the CPUs and says that it failed: nobody knows what web has. */
+static void a_step_that_failed_during_a_look_holds(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	populate(true);
+	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
+	group_of(GROUP_POD, "uid-a")->populated = false;
+	be_slow_with("web", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	fake->slow_look = true;
+	scan(controller, pods, 2);
+	be_fast();
+	tamper("web", GROUP_CPUSET_CPUS, "2-15");
+	fake_end_step(controller, -EREMOTEIO);
+	fake_end_look(controller);
+	controller_wake(controller);
+	/* The look saw web on 6-15. */
+	assert_false(fake->overlap_seen);
+	fake->slow_look = false;
+	fake->now_ns += 60 * SECOND;
+	if (fake->look == FAKE_LOOKING)
+		fake_end_look(controller);
+	controller_wake(controller);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 2);
+}
+
+static void a_cgroup_made_during_a_look_is_known(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	char reason[512];
+
+	scan(controller, pods, 1);
+	be_slow_with("uid-w/", GROUP_FILE_NR);
+	scan(controller, pods, 2);
+	assert_true(fake->has_step);
+	assert_int_equal(fake->going.kind, STEP_CREATE);
+	fake->slow_look = true;
+	controller_wake(controller);
+	be_fast();
+	fake_end_step(controller, 0);
+	fake_end_look(controller);
+	controller_wake(controller);
+	/* Made a second time it would have failed. */
+	for (int i = 0; i < 3 && fake->look == FAKE_LOOKING; i++) {
+		fake_end_look(controller);
+		controller_wake(controller);
+	}
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_true(is_ready(controller, reason));
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 2);
+}
+
+/*
+ * A pod that waits is not looked at. What it was given since it was seen last counts all
+ * the same: here web's CPUs, written just before the file that waits.
+ */
+static void what_a_waiting_pod_was_given_is_known(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	populate(true);
+	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
+	group_of(GROUP_POD, "uid-a")->populated = false;
+	be_slow_with("web", GROUP_CPU_WEIGHT);
+	tamper("web", GROUP_CPU_WEIGHT, "7");
+	scan(controller, pods, 1);
+	assert_true(fake->has_step);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
+	be_fast();
+	scan(controller, pods, 2);
+	assert_false(fake->overlap_seen);
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* The same where a repair by name waits, with no look since the pod was all right. */
+static void a_pod_whose_repair_waits_is_known(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_with_web(pods);
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	be_slow_with("web", GROUP_CPU_WEIGHT);
+	tamper("web", GROUP_CPU_WEIGHT, "7");
+	sink->changed(sink->self, "pinfold.slice/poduid-w/web", "cpu.weight");
+	controller_wake(controller);
+	assert_true(fake->has_step);
+	be_fast();
+	scan(controller, pods, 2);
+	assert_false(fake->overlap_seen);
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* Requests go on while the cgroups cannot be looked at: what they need is known without. */
+static void a_run_goes_on_while_looks_fail(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	fake->slow_kill = true;
+	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), -EINPROGRESS);
+	be_fast();
+	fake->read_error = -EIO;
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 1);
+	assert_int_equal(answered_status, 200);
+	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_run_goes_on_while_a_look_waits(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), -EINPROGRESS);
+	be_fast();
+	fake->slow_look = true;
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_int_equal(fake->look, FAKE_LOOKING);
+	assert_int_equal(answered_status, 200);
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 1);
+}
+
 /* --- the state file ------------------------------------------------------------------------------ */
 
 static void a_grant_waits_for_the_disk(void **state)
@@ -660,6 +949,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_repair_that_takes_long_is_a_repair, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(what_a_step_kept_waiting_is_no_drift, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_crash_while_a_step_waits_loses_nothing, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_waiting_release_holds_the_next_owner,
@@ -679,6 +970,21 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_why, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_kill_comes_before_the_join, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(joins_without_end_do_not_starve_a_look, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_step_that_ended_during_a_look_is_known,
+						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_step_that_failed_during_a_look_holds,
+						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_cgroup_made_during_a_look_is_known, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_a_waiting_pod_was_given_is_known,
+						watch_overlap, tear_down),
+		cmocka_unit_test_setup_teardown(a_pod_whose_repair_waits_is_known, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_run_goes_on_while_looks_fail, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_goes_on_while_a_look_waits, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_waits_for_the_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_late_refuses, set_up, tear_down),

@@ -26,13 +26,13 @@
 #define LONG_NS 60000000000ULL
 #define MAX_LOG 16
 
-/* What has ended, in order: each job's letter. */
+/* The jobs that have ended, in order: one letter each. */
 static char log_text[MAX_LOG];
 static atomic_uint log_len, nr_released;
 
 struct held_job {
 	struct worker_job job; /* first */
-	int gate[2];	       /* the job ends when somebody writes, or is -1: at once */
+	int gate[2];	       /* a write ends the job; -1 = it ends at once */
 	char letter;
 	int answer;
 	bool saw_no_signals;
@@ -95,7 +95,7 @@ static void let_go(const struct held_job *job)
 	assert_int_equal(write(job->gate[1], "x", 1), 1);
 }
 
-/* Until `nr` jobs have been told of. */
+/* Wait until `nr` jobs have been reported. */
 static void dispatch(struct worker_pool *pool, size_t nr)
 {
 	struct pollfd poll_fd = {.fd = worker_pool_fd(pool), .events = POLLIN};
@@ -132,7 +132,7 @@ static void a_fast_job_answers_its_caller(void **state)
 	assert_int_equal(worker_run(pool, "k", &job->job), -ENOSPC);
 	assert_true(job->saw_no_signals);
 	assert_false(worker_is_busy(pool, "k"));
-	/* It was answered, so nobody is told again. */
+	/* The caller got the result, so `completed` is not called. */
 	assert_int_equal(poll(&poll_fd, 1, 0), 0);
 	worker_pool_dispatch(pool);
 	assert_string_equal(completed_text, "");
@@ -140,8 +140,11 @@ static void a_fast_job_answers_its_caller(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
-/* A job may be answered that by what it calls; its caller would wait for an end that was there. */
-static void a_job_cannot_say_that_it_goes_on(void **state)
+/*
+ * A function called by the job may return this value; the caller would wait for a job
+ * that has ended.
+ */
+static void job_cannot_return_einprogress(void **state)
 {
 	struct worker_pool *pool = make_pool(2, LONG_NS);
 	struct held_job *job = make_job('a', false, -EINPROGRESS);
@@ -159,7 +162,7 @@ static void without_a_pool_a_job_just_runs(void **state)
 	release_held(&job->job);
 }
 
-static void a_slow_job_is_told_of_later(void **state)
+static void late_job_is_reported_later(void **state)
 {
 	struct worker_pool *pool = make_pool(2, 1);
 	struct held_job *job = make_job('a', true, -EIO);
@@ -201,7 +204,10 @@ static void another_key_does_not_wait(void **state)
 	int r;
 
 	assert_int_equal(worker_run(pool, "k", &stuck->job), -EINPROGRESS);
-	/* Waits short while another is late, so either answer is right; the end must come. */
+	/*
+	 * The wait is short while another job is late, so either result is valid; the job
+	 * must end.
+	 */
 	r = worker_run(pool, "other", &other->job);
 	if (r == -EINPROGRESS)
 		dispatch(pool, 1);
@@ -231,7 +237,7 @@ static unsigned int nr_own_threads(void)
  * A new thread waits for the same lock as the write of a membership file that keeps
  * others waiting: whoever hands over a job must never have to make one.
  */
-static void handing_over_a_job_makes_no_thread(void **state)
+static void submitting_a_job_creates_no_thread(void **state)
 {
 	struct worker_pool *pool = make_pool(3, 1);
 	unsigned int nr_with_pool = nr_own_threads();
@@ -247,7 +253,7 @@ static void handing_over_a_job_makes_no_thread(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
-static void all_threads_taken_is_said(void **state)
+static void busy_pool_is_reported(void **state)
 {
 	struct worker_pool *pool = make_pool(2, 1);
 	struct held_job *jobs[] = {make_job('a', true, 0), make_job('b', true, 0),
@@ -258,7 +264,7 @@ static void all_threads_taken_is_said(void **state)
 	assert_int_equal(worker_run(pool, "b", &jobs[1]->job), -EINPROGRESS);
 	assert_int_equal(worker_run(pool, "c", &jobs[2]->job), -EINPROGRESS);
 	worker_where(pool, "c", where, sizeof(where));
-	assert_string_equal(where, "all 2 threads are taken");
+	assert_string_equal(where, "the queue of a thread pool of size 2");
 	worker_where(pool, "nobody", where, sizeof(where));
 	assert_string_equal(where, "");
 	assert_int_equal(log_len, 0);
@@ -270,21 +276,21 @@ static void all_threads_taken_is_said(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
-/* Nobody waits for a thread that waits in the kernel; what has not begun never does. */
-static void a_stuck_job_does_not_keep_the_pool(void **state)
+/* Blocked threads are not joined, and jobs that have not started never start. */
+static void stuck_job_does_not_block_the_pool(void **state)
 {
 	struct worker_pool *pool = make_pool(1, 1);
 	struct held_job *stuck = make_job('a', true, 0), *queued = make_job('b', false, 0);
 
 	assert_int_equal(worker_run(pool, "a", &stuck->job), -EINPROGRESS);
-	/* the one thread has begun it */
+	/* the only thread has started it */
 	while (!__atomic_load_n(&stuck->job.is_running, __ATOMIC_ACQUIRE))
 		sched_yield();
 	assert_int_equal(worker_run(pool, "b", &queued->job), -EINPROGRESS);
 	assert_int_equal(worker_pool_free(pool), 1);
 	assert_int_equal(nr_released, 1);
 	assert_string_equal(completed_text, "");
-	/* The thread sees the end of the pool when its job ends, and frees what is left. */
+	/* When its job ends, the thread notices the end of the pool and frees the rest. */
 	let_go(stuck);
 	while (nr_released < 2)
 		sched_yield();
@@ -295,14 +301,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_fast_job_answers_its_caller, set_up),
-		cmocka_unit_test_setup(a_job_cannot_say_that_it_goes_on, set_up),
+		cmocka_unit_test_setup(job_cannot_return_einprogress, set_up),
 		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
-		cmocka_unit_test_setup(a_slow_job_is_told_of_later, set_up),
+		cmocka_unit_test_setup(late_job_is_reported_later, set_up),
 		cmocka_unit_test_setup(jobs_of_a_key_run_in_order, set_up),
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
-		cmocka_unit_test_setup(handing_over_a_job_makes_no_thread, set_up),
-		cmocka_unit_test_setup(all_threads_taken_is_said, set_up),
-		cmocka_unit_test_setup(a_stuck_job_does_not_keep_the_pool, set_up),
+		cmocka_unit_test_setup(submitting_a_job_creates_no_thread, set_up),
+		cmocka_unit_test_setup(busy_pool_is_reported, set_up),
+		cmocka_unit_test_setup(stuck_job_does_not_block_the_pool, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void json_is_yaml(void **state)
 static void refused_on_purpose(void **state)
 {
 	refuse("a: &x 1\nb: *x\n", 2, 4, "alias '*x'");
-	refuse("a: 1\nb: 2\na: 3\n", 3, 1, "'a' stands twice, first in line 1");
+	refuse("a: 1\nb: 2\na: 3\n", 3, 1, "'a' appears twice, first in line 1");
 	refuse("? [a, b]\n: 1\n", 1, 3, "a key must be text");
 	refuse("a: !!binary aGk=\n", 1, 4, "tag");
 	refuse("a: \"x\\0y\"\n", 1, 4, "NUL");
@@ -88,7 +88,7 @@ static void refused_on_purpose(void **state)
 	refuse("# only a remark\n", 0, 0, "empty");
 	refuse("{\"a\": 1} {\"b\": 2}", 0, 0, "more than one document");
 	refuse("a: 1\n---\nb: 2\n", 0, 0, "more than one document");
-	refuse("a:\n\tb: 1\n", 2, 1, "a tab stands here");
+	refuse("a:\n\tb: 1\n", 2, 1, "unexpected tab");
 	refuse("a: 1\n...\nb: 2\n", 2, 1, "\"---\"");
 }
 
@@ -199,13 +199,13 @@ static void typed_readers(void **state)
 	assert_int_equal(yaml_read_word(tree->root, "f", &error, words, 3, &word), 0);
 	assert_int_equal(word, 2);
 	assert_int_equal(yaml_read_word(tree->root, "f", &error, words, 1, &word), -EINVAL);
-	assert_string_equal(error.message, "'two' is not known; use one of: one");
+	assert_string_equal(error.message, "invalid value 'two': expected one of one");
 	assert_int_equal(yaml_read_text(tree->root, "f", &error, text, sizeof(text)), 0);
 	assert_string_equal(text, "two");
 	assert_int_equal(yaml_read_text(tree->root, "f", &error, text, 3), -EINVAL);
 	assert_int_equal(yaml_read_bool(tree->root, "f", &error, &flag), -EINVAL);
 	assert_int_equal(yaml_read_map(tree->root, "f", &error), -EINVAL);
-	assert_string_equal(error.message, "this is text where a mapping is wanted");
+	assert_string_equal(error.message, "expected a mapping, not text");
 }
 
 static void errors_are_fit_to_print(void **state)

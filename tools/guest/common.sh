@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the guest scripts share: where things are cached, how to complain, and
-# how to reach Debian's archive through the package source this machine has.
-# Sourced by bash; sets REPO and CACHE.
+# What the guest scripts share: for which processor, where things are cached, how to
+# complain, and how to reach Debian's archive through the package source this machine
+# has. Sourced by bash; sets REPO, NATIVE and ARCH (processors by Debian's names) and
+# CACHE, which for another processor than this machine's is a folder of that name.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 CACHE=${PINFOLD_CACHE:-build/cache}
 [[ $CACHE == /* ]] || CACHE=$REPO/$CACHE
+NATIVE=$(uname -m)
+NATIVE=${NATIVE/x86_64/amd64}
+NATIVE=${NATIVE/aarch64/arm64}
+ARCH=${PINFOLD_ARCH:-$NATIVE}
+[[ $ARCH == "$NATIVE" ]] || CACHE=$CACHE/$ARCH
 shopt -s inherit_errexit
 KEYRING_DIR=/usr/share/keyrings
 

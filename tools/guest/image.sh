@@ -8,10 +8,31 @@
 # What tests may use besides busybox's own commands.
 GUEST_TOOLS=(bash taskset chrt bpftool curl jq setpriv)
 
+# Where programs and libraries of the guest's processor are: this machine's own, or unpacked.
+SYSROOT=
+[[ $ARCH == "$NATIVE" ]] || SYSROOT=$CACHE/sysroot
+
+# What another processor's guests are made of; made now if it is missing.
+need_sysroot()
+{
+	[[ -z $SYSROOT || -s $SYSROOT/complete ]] || "$REPO/tools/guest/sysroot" || exit
+}
+
 find_tool()
 {
 	PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin command -v "$1" ||
 		die "no program '$1' on this machine: run tools/install-deps test"
+}
+
+find_guest_tool()
+{
+	local place
+
+	[[ -n $SYSROOT ]] || { find_tool "$1"; return; }
+	for place in "$SYSROOT"/usr/{sbin,bin}; do
+		[[ ! -x $place/$1 ]] || { echo "$place/$1"; return; }
+	done
+	die "no program '$1' in $SYSROOT"
 }
 
 # Debian's /bin and /lib are links into /usr; in the guest there is one place.
@@ -34,9 +55,33 @@ make_skeleton()
 	ln -s ../run "$root/var/run"
 }
 
+# needed_by PROGRAM: what a program of another processor loads, which no loader of ours can tell.
+# The loader itself is looked for below /usr/lib, where programs name it.
+needed_by()
+{
+	local files=("$1") name path
+	local -A found=()
+
+	while ((${#files[@]} > 0)); do
+		while read -r name; do
+			[[ -z ${found[$name]:-} ]] || continue
+			for path in "$SYSROOT/usr/lib"{,/$TRIPLE}/"$name"; do
+				[[ -e $path ]] || continue
+				found[$name]=$path
+				files+=("$path")
+				break
+			done
+		done < <({ readelf -ld "${files[0]}" 2>&1 || :; } |
+			sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p; s,.*program interpreter: .*/\(.*\)],\1,p')
+		files=("${files[@]:1}")
+	done
+	((${#found[@]} == 0)) || printf '%s\n' "${found[@]}"
+}
+
 # Libraries a program loads, by the loader's own answer; a static one has none.
 libraries_of()
 {
+	[[ -z $SYSROOT ]] || { needed_by "$1"; return; }
 	{ ldd "$1" 2>&1 || :; } | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }'
 }
 
@@ -57,7 +102,7 @@ add_file()
 	cp -L "$source" "$root$dest" || die "cannot copy $source"
 	[[ $(head -c 4 "$source" | tr -d '\0') == $'\x7fELF' ]] || return 0
 	for library in $(libraries_of "$source"); do
-		path=$(guest_path "$library")
+		path=$(guest_path "${library#"$SYSROOT"}")
 		[[ ! -e $root$path ]] && ! grep -qxF "$path" "$skip" || continue
 		mkdir -p "$root${path%/*}"
 		cp -L "$library" "$root$path"
@@ -76,8 +121,9 @@ find_tools()
 	local tool
 
 	TOOLS=()
+	need_sysroot
 	for tool in busybox "${GUEST_TOOLS[@]}"; do
-		tool=$(find_tool "$tool") || exit
+		tool=$(find_guest_tool "$tool") || exit
 		TOOLS+=("$tool")
 	done
 }
@@ -114,13 +160,14 @@ base_image()
 		for tool in "${TOOLS[@]}"; do
 			add_file "$root" "$tool" "/usr/bin/${tool##*/}"
 		done
-		for tool in $("${TOOLS[0]}" --list); do
+		for tool in $(busybox --list); do
 			[[ -e $root/usr/bin/$tool ]] || ln -s busybox "$root/usr/bin/$tool"
 		done
 		# loaded on demand by pthread_cancel, so the loader does not list it
 		# read to its end: ldconfig must not die of a pipe that closed
-		library=$(ldconfig -p | awk '/libgcc_s.so.1 / && !found++ { print $NF }')
-		[[ -z $library ]] || add_file "$root" "$library" "$library"
+		library=$SYSROOT/usr/lib/$TRIPLE/libgcc_s.so.1
+		[[ -n $SYSROOT ]] || library=$(ldconfig -p | awk '/libgcc_s.so.1 / && !found++ { print $NF }')
+		[[ -z $library ]] || add_file "$root" "$library" "${library#"$SYSROOT"}"
 		cp "$REPO/tools/guest/init" "$root/init"
 		cp "$REPO/tools/guest/run" "$root/guest/run"
 		echo 'root:x:0:0:root:/root:/bin/bash' >"$root/etc/passwd"

@@ -229,6 +229,7 @@ static int start_observe(const struct bring_up *task, struct parts *parts, bool 
 		.pin_dir = task->options->bpffs_dir,
 		.topology = task->options->topology,
 		.max_containers = task->options->max_containers,
+		.mask_words = task->sizes.mask_words,
 		.adopt_only = adopt_only,
 	};
 	int r;

@@ -28,7 +28,9 @@ struct bring_up {
 	struct part_sizes sizes;
 };
 
+/* Nothing is there, and all that can be asked about is unknown, being loaded. */
 void parts_begin(struct parts *parts);
+/* Let go of our descriptors; what is pinned stays in force. */
 void parts_free(struct parts *parts);
 
 /* 0 also when the guard cannot be had; -ESTALE: pins are of a newer ABI, nothing was touched. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ring buffer's reader and the wording of events. */
+/* The ring buffer's reader: bytes of the kernel become typed records. */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +11,7 @@
 #include <pinfold/abi.h>
 
 #include "bpf/events.h"
+#include "lib/text.h"
 
 /* Cgroups whose suppressed events one sweep reports; the others wait for the next. */
 #define SWEEP_MAX 64
@@ -20,143 +21,104 @@ struct event_reader {
 	struct ring_buffer *ring;
 };
 
-static const char *const aspect_names[ASPECT_NR] = {
-	[ASPECT_CPUSET_FILES] = "cpuset_files",
-	[ASPECT_AFFINITY] = "affinity",
-	[ASPECT_CGROUP_MOVES] = "cgroup_moves",
-};
+/* --- from the ring buffer to the record ------------------------------------------------------- */
 
-static const char *const action_names[ACTION_NR] = {
-	[ACTION_ALLOW] = "allow",
-	[ACTION_AUDIT] = "audit",
-	[ACTION_DENY] = "deny",
-};
+/*
+ * The managed file that a write to `file` changes: itself, or the one whose name begins its
+ * own, as cpu.weight.nice sets cpu.weight. Of two such names the longer counts.
+ */
+static enum group_file attribute_of(const char *file)
+{
+	enum group_file found = GROUP_FILE_NR;
+	size_t longest = 0;
 
-static const char *const hook_words[HOOK_NR] = {
-	[HOOK_FILE_PERMISSION] = "write",     [HOOK_FILE_OPEN] = "open for writing",
-	[HOOK_INODE_PERMISSION] = "",	      [HOOK_INODE_MKDIR] = "make cgroup",
-	[HOOK_INODE_RMDIR] = "remove cgroup", [HOOK_TASK_SETSCHEDULER] = "",
-};
+	for (enum group_file i = 0; i < GROUP_FILE_NR; i++) {
+		const char *name = group_file_name(i);
+		const size_t len = strlen(name);
 
-static const char *kind_name(const struct event *event)
+		if (len > longest && !strncmp(file, name, len) &&
+		    (!file[len] || file[len] == '.')) {
+			found = i;
+			longest = len;
+		}
+	}
+	return found;
+}
+
+static void read_guard(const struct event *event, struct event_record *record)
+{
+	record->guard.hook = event->hook < HOOK_NR ? event->hook : HOOK_NONE;
+	record->guard.target_pid = event->target_pid;
+	text_copy(record->guard.file, sizeof(record->guard.file), event->file);
+}
+
+static void read_attempt(const struct event *event, struct event_record *record)
+{
+	record->attempt.target_pid = event->target_pid;
+	record->attempt.nr_wanted = event->value;
+	record->attempt.error = event->error;
+	record->attempt.is_cut = event->flags & EVENT_CUT;
+	/* The programs clear an event first: words that the machine does not have are 0. */
+	memcpy(record->attempt.wanted, event->mask, sizeof(record->attempt.wanted));
+}
+
+static void read_arguments(const struct event *event, struct event_record *record)
 {
 	switch (event->kind) {
 	case EVENT_GUARD:
-		return event->action == ACTION_DENY ? "deny" : "audit";
-	case EVENT_DRIFT:
-		return "drift";
-	case EVENT_MOVE:
-		return "move";
-	case EVENT_ATTEMPT:
-		return "pin";
-	case EVENT_MKDIR:
-		return "mkdir";
-	case EVENT_RMDIR:
-		return "rmdir";
-	case EVENT_RELEASE:
-		return "release";
-	case EVENT_POPULATED:
-		return event->value ? "populated" : "empty";
-	case EVENT_ATTACH:
-		return "attach";
-	case EVENT_SUPPRESSED:
-		return "suppressed";
-	default:
-		return "unknown";
-	}
-}
-
-static void word_guard(const struct event *event, char *detail, size_t size)
-{
-	/* a child made elsewhere leaves the cgroup its maker is in: that one is the target */
-	if (event->hook == HOOK_INODE_PERMISSION) {
-		snprintf(detail, size, "clone3 %s the cgroup",
-			 event->target_cgroup == event->writer_cgroup ? "out of" : "into");
-		return;
-	}
-	if (event->hook != HOOK_TASK_SETSCHEDULER) {
-		snprintf(detail, size, "%s %.*s", hook_words[event->hook % HOOK_NR], EVENT_FILE_LEN,
-			 event->file);
-		return;
-	}
-	snprintf(detail, size, "%s of pid %u",
-		 event->aspect == ASPECT_AFFINITY ? "change affinity or policy" : "move",
-		 event->target_pid);
-}
-
-static void word_attempt(const struct event *event, uint32_t mask_words, char *detail, size_t size)
-{
-	struct cpuset wanted = CPUSET_EMPTY;
-	char list[ROW_DETAIL_MAX / 2];
-	size_t len;
-
-	wanted.nr_words = mask_words < EVENT_MASK_WORDS ? mask_words : EVENT_MASK_WORDS;
-	memcpy(wanted.words, event->mask, wanted.nr_words * sizeof(wanted.words[0]));
-	len = cpuset_format(&wanted, list, sizeof(list));
-	snprintf(detail, size, "pin pid %u to CPUs %s%s (%u wanted): %s", event->target_pid, list,
-		 len >= sizeof(list) || (event->flags & EVENT_CUT) ? "…" : "", event->value,
-		 event->error ? strerror(-event->error) : "trimmed to what is allowed");
-}
-
-static void word_detail(const struct event *event, uint32_t mask_words, char *detail, size_t size)
-{
-	switch (event->kind) {
-	case EVENT_GUARD:
-		word_guard(event, detail, size);
+		read_guard(event, record);
 		break;
 	case EVENT_DRIFT:
-		snprintf(detail, size, "%.*s = '%.*s'", EVENT_FILE_LEN, event->file, EVENT_TEXT_LEN,
-			 event->text);
+		text_copy(record->write.file, sizeof(record->write.file), event->file);
+		text_copy(record->write.text, sizeof(record->write.text), event->text);
+		record->attribute = attribute_of(record->write.file);
 		break;
 	case EVENT_MOVE:
-		if (event->from_cgroup == event->target_cgroup)
-			snprintf(detail, size, "pid %u moved out", event->target_pid);
-		else
-			snprintf(detail, size, "pid %u moved in from cgroup %llu",
-				 event->target_pid, (unsigned long long)event->from_cgroup);
+		record->move.target_pid = event->target_pid;
+		record->move.from_id = event->from_cgroup;
 		break;
 	case EVENT_ATTEMPT:
-		word_attempt(event, mask_words, detail, size);
+		read_attempt(event, record);
 		break;
 	case EVENT_SUPPRESSED:
-		snprintf(detail, size, "%u events over the limit of %d a second", event->value,
-			 EVENT_BUDGET_PER_S);
+		record->nr_suppressed = event->value;
 		break;
 	default:
-		snprintf(detail, size, "%.*s", EVENT_TEXT_LEN, event->text);
+		record->life.is_populated = event->value;
+		text_copy(record->life.path, sizeof(record->life.path), event->text);
 		break;
 	}
 }
 
-void event_translate(const struct event *event, uint32_t mask_words, struct kernel_event *ret_event)
+void event_read(const struct event *event, struct event_record *ret_record)
 {
-	bool has_aspect = event->kind <= EVENT_ATTEMPT && event->aspect < ASPECT_NR;
+	/* The buffer is pinned: another version may have filled it with other numbers. */
+	struct event_record record =
+		EVENT_RECORD(event->kind < EVENT_KIND_NR ? event->kind : EVENT_NONE);
 
-	*ret_event = (struct kernel_event){
-		.pid = event->tgid,
-		.cgroup_id = event->writer_cgroup,
-		.target_id = event->target_cgroup,
-		.suppressed = event->suppressed,
-	};
-	snprintf(ret_event->kind, sizeof(ret_event->kind), "%s", kind_name(event));
-	snprintf(ret_event->aspect, sizeof(ret_event->aspect), "%s",
-		 has_aspect ? aspect_names[event->aspect] : "");
-	snprintf(ret_event->action, sizeof(ret_event->action), "%s",
-		 event->action < ACTION_NR ? action_names[event->action] : "");
-	memcpy(ret_event->comm, event->comm, sizeof(ret_event->comm));
-	ret_event->comm[sizeof(ret_event->comm) - 1] = '\0';
-	word_detail(event, mask_words, ret_event->detail, sizeof(ret_event->detail));
+	if (record.kind <= EVENT_ATTEMPT && event->aspect < ASPECT_NR)
+		record.aspect = event->aspect;
+	record.action = event->action < ACTION_NR ? event->action : ACTION_UNKNOWN;
+	record.pid = event->tgid;
+	record.culprit_id = event->writer_cgroup;
+	record.target_id = event->target_cgroup;
+	record.suppressed = event->suppressed;
+	text_copy(record.comm, sizeof(record.comm), event->comm);
+	read_arguments(event, &record);
+	*ret_record = record;
 }
+
+/* --- the reader ------------------------------------------------------------------------------- */
 
 static int take_event(void *context, void *data, size_t size)
 {
 	struct event_reader *reader = context;
-	struct kernel_event event;
+	struct event_record record;
 
 	if (size < sizeof(struct event))
 		return 0;
-	event_translate(data, reader->setup.mask_words, &event);
-	reader->setup.sink.event(reader->setup.sink.self, &event);
+	event_read(data, &record);
+	reader->setup.sink.event(reader->setup.sink.self, &record);
 	return 0;
 }
 
@@ -235,15 +197,11 @@ void events_sweep(struct event_reader *reader)
 	if (nr < SWEEP_MAX && !first && take_suppressed(reader, cgroup, now_ns, &counts[nr]))
 		taken[nr++] = cgroup;
 	for (uint32_t i = 0; i < nr; i++) {
-		struct event event = {
-			.kind = EVENT_SUPPRESSED,
-			.writer_cgroup = taken[i] & ~BUDGET_LIFE,
-			.value = counts[i],
-			.target_slot = SLOT_NONE,
-		};
-		struct kernel_event row;
+		struct event_record record = EVENT_RECORD(EVENT_SUPPRESSED);
 
-		event_translate(&event, reader->setup.mask_words, &row);
-		reader->setup.sink.event(reader->setup.sink.self, &row);
+		record.action = ACTION_ALLOW;
+		record.culprit_id = taken[i] & ~BUDGET_LIFE;
+		record.nr_suppressed = counts[i];
+		reader->setup.sink.event(reader->setup.sink.self, &record);
 	}
 }

@@ -14,7 +14,6 @@ struct event_reader;
 struct event_setup {
 	int events_fd, budgets_fd; /* maps, borrowed for the reader's life */
 	struct kernel_sink sink;
-	uint32_t mask_words; /* of a CPU mask in an event */
 };
 
 int events_open(const struct event_setup *setup, struct event_reader **ret_reader);
@@ -30,9 +29,7 @@ int events_dispatch(struct event_reader *reader);
  */
 void events_sweep(struct event_reader *reader);
 
-struct event;
-/* An event as the controller wants it; pure. */
-void event_translate(const struct event *event, uint32_t mask_words,
-		     struct kernel_event *ret_event);
+/* The record of an event as the kernel sent it. Pure: numbers out of range become none. */
+void event_read(const struct event *event, struct event_record *ret_record);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "bpf/in_force.h"
+#include "format/words.h"
 
 struct guard_config guard_config_expected(const struct guard_config *set,
 					  const struct guard_config *found)
@@ -54,32 +55,16 @@ static void add_bits(struct words *words, const char *what, __u32 found, __u32 e
 	add(words, what, left, right);
 }
 
-static const char *mode_name(__u32 mode)
-{
-	static const char *const names[GUARD_MODE_NR] = {
-		[GUARD_OFF] = "off",
-		[GUARD_AUDIT] = "audit",
-		[GUARD_ENFORCE] = "enforce",
-	};
-
-	return mode < GUARD_MODE_NR ? names[mode] : "an unknown mode";
-}
-
 bool guard_config_differs(const struct guard_config *expected, const struct guard_config *found,
 			  char *text, size_t size)
 {
-	static const char *const aspects[ASPECT_NR] = {
-		[ASPECT_CPUSET_FILES] = "cpusetFiles",
-		[ASPECT_AFFINITY] = "affinity",
-		[ASPECT_CGROUP_MOVES] = "cgroupMoves",
-	};
 	struct words words = {text, size, 0};
 
 	*text = '\0';
-	for (int i = 0; i < ASPECT_NR; i++)
+	for (enum aspect i = 0; i < ASPECT_NR; i++)
 		if (found->aspect_modes[i] != expected->aspect_modes[i])
-			add(&words, aspects[i], mode_name(found->aspect_modes[i]),
-			    mode_name(expected->aspect_modes[i]));
+			add(&words, aspect_option(i), guard_mode_name(found->aspect_modes[i]),
+			    guard_mode_name(expected->aspect_modes[i]));
 	add_bits(&words, "the mark of a release", found->released, expected->released);
 	add_number(&words, "expiry", found->expiry_ns, expected->expiry_ns);
 	add_bits(&words, "rights of process 1", found->pid1_rights, expected->pid1_rights);

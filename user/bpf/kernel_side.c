@@ -20,6 +20,7 @@
 
 #include "bpf/bring_up.h"
 #include "bpf/events.h"
+#include "bpf/ftrace.h"
 #include "bpf/in_force.h"
 #include "bpf/kernel_side.h"
 #include "bpf/policy.h"
@@ -39,7 +40,7 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_TASK_SETSCHEDULER] = "task_setscheduler",
 };
 
-#define PROGRAMS_MAX (2 * PART_PROGRAMS_MAX + OBSERVE_NR_PROGS)
+#define PROGRAMS_MAX (3 * PART_PROGRAMS_MAX)
 
 /*
  * Watch and observer while a thread of their own loads them. The thread touches
@@ -65,17 +66,23 @@ struct kernel_side {
 	struct kernel_sink sink; /* function NULL until somebody listens */
 	struct sd_event *event;	 /* borrowed; NULL until somebody listens */
 	sd_event_source *source, *later_source;
+	struct selftest selftest;
 	struct guard_status status;
+	int switch_error; /* why kernel.ftrace_enabled stays 0; 0 = it does not */
 	struct prog_row programs[PROGRAMS_MAX];
 	struct hook_count hooks[HOOK_NR];
 	uint32_t *slots; /* per group of the policy being published */
 	int stats_fd;	 /* keeps run time counting on, or -1 */
 };
 
+static void self_test_ended(void *self, const char *path, int result,
+			    const struct selftest_result *found);
+
 /* --- libbpf's own words --------------------------------------------------------------------------- */
 
 /* Loading is probing: what libbpf says is detail for who asks for debug lines. */
-static int relay_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int relay_libbpf(enum libbpf_print_level level,
+							      const char *format, va_list args)
 {
 	char line[512];
 	size_t len;
@@ -121,16 +128,26 @@ static int begin_later(struct kernel_side *side)
 	return bring_up_rest(&later->task, &side->parts);
 }
 
-/* Wait for the thread and take what it has got. Whether there was one. */
-static bool end_later(struct kernel_side *side)
+static void take_later(struct kernel_side *side)
 {
-	if (!side->later.running)
-		return false;
-	pthread_join(side->later.thread, NULL);
 	side->later.running = false;
 	parts_merge(&side->parts, &side->later.parts);
 	/* the kernel's types, some MiB, went through an arena of the thread's own */
 	malloc_trim(0);
+}
+
+/*
+ * Take what the thread has got, which has told its end: from then on it touches nothing. It
+ * is not joined, because the end of a thread waits for whoever moves a process.
+ */
+static bool end_later(struct kernel_side *side)
+{
+	uint64_t told;
+
+	if (!side->later.running || read(side->later.done_fd, &told, sizeof(told)) < 0)
+		return false;
+	pthread_detach(side->later.thread);
+	take_later(side);
 	return true;
 }
 
@@ -167,6 +184,14 @@ int kernel_side_open(const struct kernel_side_options *options, struct kernel_si
 	side->maps = (struct policy_maps){-1, -1, -1, -1, -1, -1, -1, 0, 0};
 	snprintf(side->status.reason, sizeof(side->status.reason), "not started");
 	side->later.done_fd = -1;
+	side->selftest = (struct selftest){
+		.pool = options->pool,
+		.cgroup_dir = side->options.cgroup_dir,
+		.maps = &side->maps,
+		.set = &side->set,
+		.ended = self_test_ended,
+		.self = side,
+	};
 	parts_begin(&side->parts);
 	name_hooks(side);
 	libbpf_set_print(relay_libbpf);
@@ -178,7 +203,10 @@ void kernel_side_close(struct kernel_side *side)
 {
 	if (!side)
 		return;
-	end_later(side);
+	if (side->later.running) {
+		pthread_join(side->later.thread, NULL);
+		take_later(side);
+	}
 	sd_event_source_unref(side->later_source);
 	sd_event_source_unref(side->source);
 	events_close(side->reader);
@@ -204,10 +232,28 @@ static void say_pins(struct kernel_side *side, const struct pins_report *report)
 	snprintf(side->status.unpinned, sizeof(side->status.unpinned), "%s", report->failed);
 }
 
+/*
+ * Somebody switched off what calls the programs. At a start before anything is probed: a
+ * probe would find that programs are never called, and that is remembered.
+ */
+static void mend_switch(struct kernel_side *side)
+{
+	int r = ftrace_mend(FTRACE_FILE);
+
+	if (r > 0) {
+		log_warn(0, "guard: " FTRACE_SYSCTL " was 0 and is 1 again");
+		say_mended(side, MENDED_CONFIG, FTRACE_SYSCTL " 0 instead of 1");
+	}
+	if (r < 0 && side->switch_error != r)
+		log_err(r, "guard: set " FTRACE_SYSCTL " to 1");
+	side->switch_error = r < 0 ? r : 0;
+}
+
 /* Pins that were wrong when the parts were brought up; each part tells once. */
 static void say_inherited(struct kernel_side *side)
 {
-	struct part *const parts[] = {side->parts.guard, side->parts.watch};
+	struct part *const parts[] = {side->parts.guard, side->parts.watch,
+				      observe_part(side->parts.observer)};
 	struct pins_report report = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -227,22 +273,26 @@ static void begin_status(struct kernel_side *side)
 	const struct feature_row *row = &side->parts.features[ABILITY_NR + FEATURE_GUARD];
 	bool lsm = guard_mechanism(side->parts.features) == MECHANISM_LSM;
 
-	snprintf(side->status.mechanism, sizeof(side->status.mechanism), "%s",
-		 !side->parts.guard ? ""
-		 : lsm		    ? "lsm"
-				    : "fmod_ret");
-	side->status.state = GUARD_INACTIVE;
+	side->status.mechanism[0] = '\0';
+	if (side->parts.guard)
+		snprintf(side->status.mechanism, sizeof(side->status.mechanism), "%s",
+			 lsm ? "lsm" : "fmod_ret");
+	side->status.state = side->parts.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
 	snprintf(side->status.reason, sizeof(side->status.reason), "%s",
 		 side->parts.guard ? "not tested yet" : row->reason);
 	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", row->remedy);
 }
 
-/* Both parts have them: the same maps, shared by their pins. */
+/* The parts that have it have the same map, shared by its pin. */
 static int shared_map(const struct kernel_side *side, const char *name)
 {
-	int fd = part_map_fd(side->parts.guard, name);
+	const struct part *const parts[] = {side->parts.guard, side->parts.watch,
+					    observe_part(side->parts.observer)};
+	int fd = -1;
 
-	return fd >= 0 ? fd : part_map_fd(side->parts.watch, name);
+	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(parts); i++)
+		fd = part_map_fd(parts[i], name);
+	return fd;
 }
 
 static void find_maps(struct kernel_side *side)
@@ -254,13 +304,13 @@ static void find_maps(struct kernel_side *side)
 		.config = shared_map(side, "guard_config"),
 		.heartbeat = shared_map(side, "guard_heartbeat"),
 		.watch_masks = part_map_fd(side->parts.watch, "watch_masks"),
-		.slot_masks = part_map_fd(side->parts.watch, "slot_masks"),
+		.slot_masks = shared_map(side, "slot_masks"),
 		.mask_words = side->sizes.mask_words,
 		.nr_slots = side->sizes.nr_slots,
 	};
 }
 
-static void relay_event(void *self, const struct kernel_event *event)
+static void relay_event(void *self, const struct event_record *event)
 {
 	const struct kernel_side *side = self;
 
@@ -274,7 +324,6 @@ static int open_reader(struct kernel_side *side)
 		.events_fd = shared_map(side, "events"),
 		.budgets_fd = shared_map(side, "event_budgets"),
 		.sink = {.self = side, .event = relay_event},
-		.mask_words = side->sizes.mask_words,
 	};
 
 	if (setup.events_fd < 0)
@@ -300,18 +349,32 @@ static int start_reading(struct kernel_side *side)
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
 }
 
+/* A part is absent, taken over, or loaded, which `loaded` words. */
+static const char *origin(bool present, bool adopted, const char *loaded)
+{
+	if (!present)
+		return "absent";
+	return adopted ? "adopted" : loaded;
+}
+
+static const char *part_origin(const struct part *part)
+{
+	return origin(part, part && part->adopted, "loaded");
+}
+
+static const char *guard_origin(const struct kernel_side *side)
+{
+	const struct parts *parts = &side->parts;
+
+	return origin(parts->guard, parts->guard && parts->guard->adopted, side->status.mechanism);
+}
+
 static void say_parts(const struct kernel_side *side)
 {
 	const struct parts *parts = &side->parts;
 
-	log_info("bpf: guard %s, watch %s, observe %s",
-		 !parts->guard		 ? "absent"
-		 : parts->guard->adopted ? "adopted"
-					 : side->status.mechanism,
-		 !parts->watch		 ? "absent"
-		 : parts->watch->adopted ? "adopted"
-					 : "loaded",
-		 parts->observer ? "there" : "absent");
+	log_info("bpf: guard %s, watch %s, observe %s", guard_origin(side),
+		 part_origin(parts->watch), part_origin(observe_part(parts->observer)));
 }
 
 static int say_newer(const struct kernel_side *side)
@@ -332,8 +395,10 @@ static int start(void *self)
 {
 	struct kernel_side *side = self;
 	const struct bring_up task = task_of(side);
-	int r = bring_up_guard(&task, &side->parts);
+	int r;
 
+	mend_switch(side);
+	r = bring_up_guard(&task, &side->parts);
 	if (!r)
 		begin_status(side);
 	if (!r)
@@ -351,10 +416,7 @@ static int start(void *self)
 	if (side->options.measure_cost)
 		side->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (side->later.running)
-		log_info("bpf: guard %s; watch and observe are being loaded",
-			 !side->parts.guard	      ? "absent"
-			 : side->parts.guard->adopted ? "adopted"
-						      : side->status.mechanism);
+		log_info("bpf: guard %s; watch and observe are being loaded", guard_origin(side));
 	else
 		say_parts(side);
 	return 0;
@@ -370,6 +432,41 @@ static int enter_actor(void *self)
 	return r ? log_err(r, "bpf: enter the agent among the guard's actors") : 0;
 }
 
+static uint32_t find_free(const bool *used, uint32_t nr_slots)
+{
+	for (uint32_t slot = 1; slot < nr_slots; slot++)
+		if (!used[slot])
+			return slot;
+	return SLOT_NONE;
+}
+
+/*
+ * Without an observer: each container keeps the slot it has, because programs of an
+ * earlier agent may count by it until they are exchanged, and a new one gets a slot that
+ * nobody has.
+ */
+static int keep_slots(struct kernel_side *side, const struct kernel_policy *policy)
+{
+	uint32_t nr_slots = side->sizes.nr_slots;
+	bool *used cleanup_free = calloc(nr_slots, sizeof(*used));
+	int r;
+
+	if (!used)
+		return -ENOMEM;
+	r = side->maps.managed < 0 ? 0 : policy_mark_slots(&side->maps, used, nr_slots);
+	for (uint32_t i = 0; !r && i < policy->nr_groups; i++)
+		if (policy->groups[i].is_container && side->maps.managed >= 0)
+			side->slots[i] = policy_slot(&side->maps, policy->groups[i].cgroup_id);
+	for (uint32_t i = 0; !r && i < policy->nr_groups; i++) {
+		if (!policy->groups[i].is_container || side->slots[i] < nr_slots)
+			continue;
+		side->slots[i] = find_free(used, nr_slots);
+		if (side->slots[i] < nr_slots)
+			used[side->slots[i]] = true;
+	}
+	return r;
+}
+
 /* A container without a free slot is guarded and not counted; the observer counts those. */
 static int claim_slots(struct kernel_side *side, const struct kernel_policy *policy)
 {
@@ -381,22 +478,21 @@ static int claim_slots(struct kernel_side *side, const struct kernel_policy *pol
 		side->slots = slots;
 	if (!slots || !ids)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < policy->nr_groups; i++)
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
+		slots[i] = SLOT_NONE;
 		if (policy->groups[i].is_container)
 			ids[nr_ids++] = policy->groups[i].cgroup_id;
-	if (side->parts.observer)
-		observe_retain(side->parts.observer, ids, nr_ids);
-	for (uint32_t i = 0, next = 1; i < policy->nr_groups; i++) {
+	}
+	if (!side->parts.observer)
+		return keep_slots(side, policy);
+	observe_retain(side->parts.observer, ids, nr_ids);
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
 						       &group->cpus};
 
-		slots[i] = SLOT_NONE;
-		if (!group->is_container)
-			continue;
-		if (!side->parts.observer)
-			slots[i] = next < side->sizes.nr_slots ? next++ : SLOT_NONE;
-		else if (observe_claim(side->parts.observer, &observed, &slots[i]))
+		if (group->is_container &&
+		    observe_claim(side->parts.observer, &observed, &slots[i]))
 			slots[i] = SLOT_NONE;
 	}
 	return 0;
@@ -420,6 +516,8 @@ static int publish(void *self, const struct kernel_policy *policy)
 	if (!r && side->maps.config >= 0) {
 		read_online(&online);
 		r = policy_publish(&side->maps, policy, side->slots, &online, &side->set);
+	} else if (!r && side->maps.managed >= 0) {
+		r = policy_drop_groups(&side->maps, policy);
 	}
 	if (r == -E2BIG)
 		return log_err(r, "bpf: %u groups are more than maxContainers allows for",
@@ -459,15 +557,18 @@ static uint64_t read_recursion_misses(const struct kernel_side *side)
 	return misses;
 }
 
+static const char *const state_words[GUARD_STATE_NR] = {
+	[GUARD_INACTIVE] = "inactive",
+	[GUARD_PARTIAL] = "partial",
+	[GUARD_ACTIVE] = "active",
+	[GUARD_UNKNOWN] = "unknown",
+};
+
 static void say_status(struct kernel_side *side, enum guard_state state, const char *reason,
 		       const char *remedy)
 {
 	if (side->status.state != state)
-		log_info("guard: %s%s%s",
-			 state == GUARD_ACTIVE	  ? "active"
-			 : state == GUARD_PARTIAL ? "partial"
-						  : "inactive",
-			 *reason ? ": " : "", reason);
+		log_info("guard: %s%s%s", state_words[state], *reason ? ": " : "", reason);
 	side->status.state = state;
 	snprintf(side->status.reason, sizeof(side->status.reason), "%s", reason);
 	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", remedy);
@@ -501,34 +602,59 @@ static void say_denied(struct kernel_side *side)
 	}
 }
 
+static void say_tested(struct kernel_side *side, const char *path, int error_code,
+		       const struct selftest_result *found)
+{
+	char reason[ROW_DETAIL_MAX];
+
+	if (error_code) {
+		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be made: %s",
+			 path, strerror(-error_code));
+		say_status(side, GUARD_UNKNOWN, reason,
+			   "see the log; the test is repeated each minute");
+		return;
+	}
+	if (found->write_denied && found->open_denied) {
+		say_denied(side);
+		return;
+	}
+	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",
+		 found->open_denied ? "" : "open",
+		 found->write_denied || found->open_denied ? "" : ", ",
+		 found->write_denied ? "" : "write");
+	say_status(side, GUARD_INACTIVE, reason,
+		   "boot with bpf in the list of lsm=, or report this kernel");
+}
+
+static void self_test_ended(void *self, const char *path, int result,
+			    const struct selftest_result *found)
+{
+	struct kernel_side *side = self;
+
+	say_tested(side, path, result, found);
+	if (side->sink.tested)
+		side->sink.tested(side->sink.self);
+}
+
 static int self_test(void *self, const char *test_cgroup)
 {
 	struct kernel_side *side = self;
-	struct selftest_result result;
-	char reason[ROW_DETAIL_MAX];
+	struct selftest_result found = {0};
 	int r;
 
 	if (!side->parts.guard)
 		return 0;
-	r = selftest_run(&side->maps, side->options.cgroup_dir, test_cgroup, &side->set, &result);
-	if (r) {
-		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be made: %s",
-			 test_cgroup, strerror(-r));
-		say_status(side, GUARD_INACTIVE, reason,
-			   "see the log; the test is repeated each minute");
-		return r;
-	}
-	if (result.write_denied && result.open_denied) {
-		say_denied(side);
-		return 0;
-	}
-	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",
-		 result.open_denied ? "" : "open",
-		 result.write_denied || result.open_denied ? "" : ", ",
-		 result.write_denied ? "" : "write");
-	say_status(side, GUARD_INACTIVE, reason,
-		   "boot with bpf in the list of lsm=, or report this kernel");
-	return 0;
+	r = selftest_run(&side->selftest, test_cgroup, &found);
+	if (r != -EINPROGRESS)
+		say_tested(side, test_cgroup, r, &found);
+	return r;
+}
+
+static void self_test_waits_in(void *self, char *ret_text, size_t size)
+{
+	const struct kernel_side *side = self;
+
+	selftest_waits_in(&side->selftest, ret_text, size);
 }
 
 static enum enforcement enforcement_of(__u32 mode)
@@ -543,6 +669,24 @@ static enum enforcement enforcement_of(__u32 mode)
 	}
 }
 
+/* While the switch is off nothing is denied, whatever the last self-test found. */
+static void add_switch(const struct kernel_side *side, struct guard_status *status)
+{
+	static const char off[] = FTRACE_SYSCTL " is 0, which switches the guard's programs off";
+
+	if (!side->switch_error && !ftrace_is_off(FTRACE_FILE))
+		return;
+	status->state = GUARD_INACTIVE;
+	status->is_switched_off = side->switch_error;
+	snprintf(status->remedy, sizeof(status->remedy), "sysctl " FTRACE_SYSCTL "=1");
+	if (side->switch_error)
+		snprintf(status->reason, sizeof(status->reason),
+			 "%s, and the agent cannot set it to 1: %s", off,
+			 strerror(-side->switch_error));
+	else
+		snprintf(status->reason, sizeof(status->reason), "%s", off);
+}
+
 /* Who asks is told what the kernel has at that moment, not what was found a while ago. */
 static void get_guard_status(void *self, struct guard_status *ret_status)
 {
@@ -555,7 +699,7 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 		return;
 	r = policy_read(&side->maps, &found);
 	if (r) {
-		ret_status->state = GUARD_INACTIVE;
+		ret_status->state = GUARD_UNKNOWN;
 		snprintf(ret_status->reason, sizeof(ret_status->reason),
 			 "the guard's configuration cannot be read: %s", strerror(-r));
 		return;
@@ -564,6 +708,7 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 	ret_status->cpuset_files = enforcement_of(found.aspect_modes[ASPECT_CPUSET_FILES]);
 	ret_status->affinity = enforcement_of(found.aspect_modes[ASPECT_AFFINITY]);
 	ret_status->cgroup_moves = enforcement_of(found.aspect_modes[ASPECT_CGROUP_MOVES]);
+	add_switch(side, ret_status);
 }
 
 /* A configuration that somebody else wrote over ours, unless it is a release. */
@@ -605,7 +750,7 @@ static void restore_pins(struct kernel_side *side)
 	if (side->parts.watch)
 		part_restore_pins(side->parts.watch, pin_dir, &report);
 	if (side->parts.observer)
-		observe_restore_pins(side->parts.observer, pin_dir, &report);
+		part_restore_pins(observe_part(side->parts.observer), pin_dir, &report);
 	if (mounted == -EXDEV && report.nr_failed)
 		snprintf(report.failed, sizeof(report.failed),
 			 "no bpffs below %s, and the agent's own mounts would end with it",
@@ -615,17 +760,17 @@ static void restore_pins(struct kernel_side *side)
 
 /*
  * Calls that passed unseen: nobody knows which, so every managed file has to be
- * looked at again, which is what an event of kind "drift" asks the controller for.
+ * looked at again, which is what this event asks the controller for.
  */
 static void say_skipped(struct kernel_side *side, uint64_t nr)
 {
-	struct kernel_event event = {.kind = "drift", .aspect = "cpuset_files", .action = "allow"};
+	struct event_record event = EVENT_RECORD(EVENT_UNJUDGED);
 
 	log_warn(0, "guard: %llu calls were allowed because a program was preempted",
 		 (unsigned long long)nr);
-	snprintf(event.detail, sizeof(event.detail),
-		 "%llu calls were not judged: all managed files are read back",
-		 (unsigned long long)nr);
+	event.aspect = ASPECT_CPUSET_FILES;
+	event.action = ACTION_ALLOW;
+	event.nr_unjudged = nr;
 	relay_event(side, &event);
 	if (side->status.state == GUARD_ACTIVE)
 		say_denied(side);
@@ -642,6 +787,8 @@ static void tick(void *self)
 	/* programs loaded anew count from zero */
 	if (misses > before)
 		say_skipped(side, misses - before);
+	if (side->parts.guard)
+		mend_switch(side);
 	mend_config(side);
 	restore_pins(side);
 	if (side->reader)
@@ -680,29 +827,13 @@ static uint32_t list_part(const struct part *part, struct prog_row *rows)
 	return nr;
 }
 
-static uint32_t list_observer(const struct kernel_side *side, struct prog_row *rows)
-{
-	uint32_t ids[OBSERVE_NR_PROGS];
-
-	if (!side->parts.observer)
-		return 0;
-	observe_prog_ids(side->parts.observer, ids);
-	for (uint32_t i = 0; i < OBSERVE_NR_PROGS; i++) {
-		rows[i] = (struct prog_row){.attached = true, .pinned = true};
-		snprintf(rows[i].object, sizeof(rows[i].object), "observe");
-		fill_type(&rows[i], "tp_btf/");
-		read_program(-1, ids[i], &rows[i]);
-	}
-	return OBSERVE_NR_PROGS;
-}
-
 static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
 {
 	struct kernel_side *side = self;
 	uint32_t nr = list_part(side->parts.guard, side->programs);
 
 	nr += list_part(side->parts.watch, side->programs + nr);
-	nr += list_observer(side, side->programs + nr);
+	nr += list_part(observe_part(side->parts.observer), side->programs + nr);
 	*ret_rows = side->programs;
 	return nr;
 }
@@ -727,11 +858,9 @@ static uint32_t get_hook_counts(void *self, const struct hook_count **ret_counts
 	struct kernel_side *side = self;
 	int fd = part_map_fd(side->parts.guard, "guard_counters");
 
-	for (uint32_t i = 0; i < HOOK_NR; i++) {
-		side->hooks[i].allowed = read_counter(fd, i * ACTION_NR + ACTION_ALLOW);
-		side->hooks[i].audited = read_counter(fd, i * ACTION_NR + ACTION_AUDIT);
-		side->hooks[i].denied = read_counter(fd, i * ACTION_NR + ACTION_DENY);
-	}
+	for (uint32_t i = 0; i < HOOK_NR; i++)
+		for (uint32_t action = 0; action < ACTION_NR; action++)
+			side->hooks[i].counts[action] = read_counter(fd, i * ACTION_NR + action);
 	*ret_counts = side->hooks;
 	return HOOK_NR;
 }
@@ -774,6 +903,7 @@ struct kernel_port kernel_side_port(struct kernel_side *side)
 		.enter_actor = enter_actor,
 		.publish = publish,
 		.self_test = self_test,
+		.self_test_waits_in = self_test_waits_in,
 		.guard_status = get_guard_status,
 		.usage = get_usage,
 		.tick = tick,

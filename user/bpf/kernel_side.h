@@ -7,12 +7,13 @@
 #ifndef BPF_KERNEL_SIDE_H
 #define BPF_KERNEL_SIDE_H
 
-#include "core/topology.h"
+#include "core/topology/topology.h"
 #include "ctl/ports.h"
 #include "lib/cleanup.h"
 
 struct kernel_side;
 struct sd_event;
+struct worker_pool;
 
 struct kernel_side_options {
 	const struct topology *topology; /* borrowed for the object's life */
@@ -27,6 +28,7 @@ struct kernel_side_options {
 	 * and kernel_sink.completed says when. Needs kernel_side_watch.
 	 */
 	bool load_later;
+	struct worker_pool *pool; /* for the self-test; borrowed. NULL: it is waited for */
 	/* Answers of the probes are kept for the boot: by which build, and where; NULL: not. */
 	const char *identity;
 	int runtime_dir_fd; /* borrowed; looked at only with an identity */

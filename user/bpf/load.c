@@ -4,8 +4,9 @@
  * decided here: everything whose link is pinned.
  *
  * The order of an exchange, with the points where a crash must leave no gap:
- * attach new (both run) → say in meta that the set is not whole → replace the
- * pins of maps, then each link's by rename, which is what detaches the old program
+ * attach new (both run) → say in meta that the set is not whole → pin the new links
+ * beside the old → pass the turn to the new programs, if they take turns → replace the
+ * pins of maps, then each link's by rename; the old programs end when we let go of them
  * → drop links nobody wants → say in meta that the set is whole. A set that is not whole is not
  * adopted: the next start loads again, over whatever mixture runs.
  */
@@ -22,8 +23,14 @@
 
 #include "bpf/inherit.h"
 #include "bpf/load.h"
+#include "bpf/turn.h"
 #include "lib/crash.h"
 #include "lib/file.h"
+#include "lib/hash.h"
+
+/* Containers, their pods, the trees above and the workload root's siblings. */
+#define MANAGED_PER_SLOT 3
+#define MANAGED_EXTRA	 256
 
 #define META_PIN  "meta"
 #define META_NAME "pinfold_meta"
@@ -31,20 +38,15 @@
 /* of 10 ms, for unpinned programs to end */
 #define RELEASE_TRIES 200
 
-uint64_t digest_add(uint64_t digest, const void *data, size_t len)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < len; i++)
-		digest = (digest ^ bytes[i]) * 0x100000001b3ULL;
-	return digest;
-}
-
 /* --- names of pins ------------------------------------------------------------------------------ */
 
+/* "<part>_<program>", or the program's name where it begins with the part's. */
 static int link_pin(const char *part, const char *program, char pin[PIN_NAME_MAX])
 {
-	int len = snprintf(pin, PIN_NAME_MAX, "links/%s_%s", part, program);
+	size_t part_len = strlen(part);
+	bool has_part = !strncmp(program, part, part_len) && program[part_len] == '_';
+	int len = snprintf(pin, PIN_NAME_MAX, "links/%s%s%s", has_part ? "" : part,
+			   has_part ? "" : "_", program);
 
 	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
@@ -139,6 +141,8 @@ static int write_meta(int meta_fd, const struct part_spec *spec, uint64_t digest
 	struct part_meta meta = {ABI_VERSION, spec->mechanism, digest};
 	__u32 key = spec->id;
 
+	if (meta_fd < 0)
+		return 0;
 	return bpf_map_update_elem(meta_fd, &key, &meta, BPF_ANY) ? -errno : 0;
 }
 
@@ -165,6 +169,27 @@ int parts_check_version(const char *pin_dir)
 	if (r == -ENOENT || r == -EEXIST || (!r && !is_meta(fd)))
 		return 0;
 	return r ? r : check_version(fd);
+}
+
+uint32_t part_nr_managed(const struct part_sizes *sizes)
+{
+	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
+}
+
+/* Everything that makes one loaded set differ from another. */
+uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
+		     const struct bpf_object *object)
+{
+	uint64_t digest = hash_add(HASH_START, bytes, len);
+	struct bpf_program *program;
+
+	digest = hash_add(digest, sizes, sizes_len);
+	bpf_object__for_each_program (program, object) {
+		bool wanted = bpf_program__autoload(program);
+
+		digest = hash_add(digest, &wanted, sizeof(wanted));
+	}
+	return digest;
 }
 
 /* --- the part in memory -------------------------------------------------------------------------- */
@@ -280,7 +305,7 @@ static int inherit_named(const struct inherited *inherited, const char *pin_dir,
 			 int *ret_fd)
 {
 	struct inherit_name map;
-	int r = name_map(name, &map);
+	int r = pin_dir ? name_map(name, &map) : -ENOENT;
 
 	return r ? r : inherit_map_fd(inherited, pin_dir, &map, ret_fd);
 }
@@ -401,11 +426,18 @@ static int inherit_content(const char *pin_dir, const struct inherited *inherite
 	return 0;
 }
 
-static int keep_maps(struct part *part, struct bpf_object *object, const char *pin_dir,
+/* Counters go with the turn: until then their predecessors are written. */
+static bool is_carried(const struct part_spec *spec, const char *map)
+{
+	return spec->turns && !strcmp(spec->turns->counters, map);
+}
+
+static int keep_maps(struct part *part, const struct part_spec *spec, const char *pin_dir,
 		     const struct inherited *inherited)
 {
 	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(object, part->maps[i].name);
+		const char *name = part->maps[i].name;
+		struct bpf_map *map = bpf_object__find_map_by_name(spec->object, name);
 		int r;
 
 		if (!map)
@@ -413,6 +445,8 @@ static int keep_maps(struct part *part, struct bpf_object *object, const char *p
 		part->maps[i].fd = fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3);
 		if (part->maps[i].fd < 0)
 			return -errno;
+		if (is_carried(spec, name))
+			continue;
 		r = inherit_content(pin_dir, inherited, &part->maps[i]);
 		if (r)
 			return r;
@@ -459,7 +493,19 @@ static int attach_programs(struct part *part, struct bpf_object *object)
 	return 0;
 }
 
-static int exchange_links(const struct part *part, const char *pin_dir)
+/* What ends here is not pinned any more; what had no pin beside its place does not matter. */
+static int unstage_links(const struct part *part, const char *pin_dir, int error)
+{
+	char pin[PIN_NAME_MAX];
+
+	for (uint32_t i = 0; i < part->nr_programs; i++)
+		if (!link_pin(part->name, part->programs[i].name, pin))
+			pin_unstage(pin_dir, pin);
+	return error;
+}
+
+/* Beside the old ones, so that neither a crash nor the turn finds programs without a pin. */
+static int stage_links(const struct part *part, const char *pin_dir)
 {
 	char pin[PIN_NAME_MAX];
 
@@ -467,7 +513,22 @@ static int exchange_links(const struct part *part, const char *pin_dir)
 		int r = link_pin(part->name, part->programs[i].name, pin);
 
 		if (!r)
-			r = pin_put(pin_dir, pin, part->programs[i].link_fd);
+			r = pin_stage(pin_dir, pin, part->programs[i].link_fd);
+		if (r)
+			return unstage_links(part, pin_dir, r);
+	}
+	return 0;
+}
+
+static int commit_links(const struct part *part, const char *pin_dir)
+{
+	char pin[PIN_NAME_MAX];
+
+	for (uint32_t i = 0; i < part->nr_programs; i++) {
+		int r = link_pin(part->name, part->programs[i].name, pin);
+
+		if (!r)
+			r = pin_commit(pin_dir, pin);
 		if (r)
 			return r;
 	}
@@ -478,11 +539,13 @@ static int exchange_links(const struct part *part, const char *pin_dir)
 static bool is_leftover(const char *name, const char *part_name, const struct part *part)
 {
 	size_t len = strlen(part_name);
+	char pin[PIN_NAME_MAX];
 
 	if (strncmp(name, part_name, len) || name[len] != '_')
 		return false;
 	for (uint32_t i = 0; part && i < part->nr_programs; i++)
-		if (!strcmp(name + len + 1, part->programs[i].name))
+		if (!link_pin(part_name, part->programs[i].name, pin) &&
+		    !strcmp(name, pin + strlen("links/")))
 			return false;
 	return true;
 }
@@ -507,6 +570,72 @@ static int drop_links(const char *pin_dir, const char *part_name, const struct p
 	return failed;
 }
 
+/* The number that these programs will have. */
+static int prepare_turn(const struct part_spec *spec, const char *pin_dir,
+			const struct inherited *inherited)
+{
+	int fd cleanup_close = -1;
+	int r;
+
+	if (!spec->turns)
+		return 0;
+	r = inherit_named(inherited, pin_dir, TURNS_MAP, &fd);
+	if (!r)
+		return turn_next(fd, spec->turns->turn);
+	/* the first generation: before it no program takes turns */
+	*spec->turns->turn = 1;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int take_turn(const struct part *part, const struct part_spec *spec)
+{
+	return spec->turns ? turn_take(part_map_fd(part, TURNS_MAP), *spec->turns->turn) : 0;
+}
+
+static int begin_turn(const struct part *part, const struct part_spec *spec, const char *pin_dir,
+		      const struct inherited *inherited)
+{
+	int before_fd cleanup_close = -1;
+	struct turn_change change;
+	int r;
+
+	if (!spec->turns)
+		return 0;
+	r = inherit_named(inherited, pin_dir, spec->turns->counters, &before_fd);
+	if (r && r != -ENOENT)
+		return r;
+	change = (struct turn_change){
+		.turns_fd = part_map_fd(part, TURNS_MAP),
+		.turn = *spec->turns->turn,
+		.nr_cpus = spec->turns->nr_cpus,
+		.before_fd = before_fd,
+		.now_fd = part_map_fd(part, spec->turns->counters),
+	};
+	return turn_begin(&change);
+}
+
+/* The new programs are attached: let them take the place of the old ones. */
+static int exchange(struct part *part, const struct part_spec *spec, const char *pin_dir,
+		    const struct inherited *inherited)
+{
+	int r = write_meta(part->meta_fd, spec, 0);
+
+	if (!r)
+		r = stage_links(part, pin_dir);
+	if (r)
+		return r;
+	/* once it has begun, the new programs' links stay pinned whatever happens */
+	r = begin_turn(part, spec, pin_dir, inherited);
+	crash_point("turn");
+	if (!r)
+		r = pin_maps(part, pin_dir);
+	if (!r)
+		r = commit_links(part, pin_dir);
+	if (!r)
+		r = drop_links(pin_dir, part->name, part);
+	return r ? r : write_meta(part->meta_fd, spec, spec->digest);
+}
+
 /* `inherited` keeps what was in force so until the new is: pinned or not. */
 static int load_part(struct part *part, const struct part_spec *spec, const char *pin_dir,
 		     const struct inherited *inherited)
@@ -514,20 +643,27 @@ static int load_part(struct part *part, const struct part_spec *spec, const char
 	int r = reuse_maps(spec->object, pin_dir, inherited);
 
 	if (!r)
+		r = prepare_turn(spec, pin_dir, inherited);
+	if (!r)
 		r = bpf_object__load(spec->object);
 	if (!r)
-		r = keep_maps(part, spec->object, pin_dir, inherited);
+		r = keep_maps(part, spec, pin_dir, inherited);
+	if (!r)
+		r = take_turn(part, spec);
 	if (!r)
 		r = attach_programs(part, spec->object);
-	if (!r)
-		r = write_meta(part->meta_fd, spec, 0);
-	if (!r)
-		r = pin_maps(part, pin_dir);
-	if (!r)
-		r = exchange_links(part, pin_dir);
-	if (!r)
-		r = drop_links(pin_dir, part->name, part);
-	return r ? r : write_meta(part->meta_fd, spec, spec->digest);
+	if (r)
+		return r;
+	return pin_dir ? exchange(part, spec, pin_dir, inherited)
+		       : begin_turn(part, spec, pin_dir, inherited);
+}
+
+/* For this process alone. */
+static int load_unpinned(struct part *part, const struct part_spec *spec)
+{
+	const struct inherited nothing = {0};
+
+	return spec->adopt_only ? -EAGAIN : load_part(part, spec, NULL, &nothing);
 }
 
 static int adopt_or_load(struct part *part, const struct part_spec *spec, const char *pin_dir)
@@ -565,7 +701,7 @@ int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part
 	snprintf(part->name, sizeof(part->name), "%s", spec->name);
 	r = list_contents(part, spec->object);
 	if (!r)
-		r = adopt_or_load(part, spec, pin_dir);
+		r = pin_dir ? adopt_or_load(part, spec, pin_dir) : load_unpinned(part, spec);
 	if (r)
 		return r;
 	/* one part keeps what all share pinned, or two would after a loss each pin their own */

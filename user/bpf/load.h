@@ -51,6 +51,22 @@ struct part {
 	struct part_map maps[PART_MAPS_MAX];
 };
 
+/* Sizes of the maps that objects share; all must ask for the same. */
+struct part_sizes {
+	uint32_t nr_slots;   /* including slot 0 */
+	uint32_t mask_words; /* 64 CPUs each */
+};
+
+/* Entries of the map `managed`. */
+uint32_t part_nr_managed(const struct part_sizes *sizes);
+
+/* Programs of which one generation alone may count (turn.h). */
+struct part_turns {
+	uint32_t *turn;	      /* their constant: filled in before they are loaded */
+	uint32_t nr_cpus;     /* possible ones; `turns` has as many entries and one */
+	const char *counters; /* the map whose content is carried over if its size has changed */
+};
+
 struct part_spec {
 	enum part_id id;
 	const char *name; /* "guard" */
@@ -58,14 +74,20 @@ struct part_spec {
 	uint64_t digest; /* of everything the caller decided: object bytes, constants, sizes */
 	/* Opened, sized, autoload set; not loaded. Borrowed; the caller closes it afterwards. */
 	struct bpf_object *object;
-	bool adopt_only; /* -EAGAIN instead of loading anew */
+	const struct part_turns *turns; /* NULL: two generations may run side by side */
+	bool adopt_only;		/* -EAGAIN instead of loading anew */
 };
+
+/* A digest to begin with: the object's bytes, its sizes, and which of its programs are wanted. */
+uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
+		     const struct bpf_object *object);
 
 /* Is anything below `pin_dir` of a newer ABI? 0, -ESTALE, or why that cannot be told. */
 int parts_check_version(const char *pin_dir);
 
 /*
- * 0: the part is in force and pinned below `pin_dir`, which is on bpffs.
+ * 0: the part is in force and pinned below `pin_dir`, which is on bpffs. With NULL it is
+ * loaded for this process alone.
  * -ESTALE: what is pinned belongs to a newer ABI; nothing was touched. Else the
  * errno of the first thing the kernel refused; what was in force before still is.
  * Does not log: the caller knows whether it is an error or a missing ability.
@@ -80,10 +102,6 @@ DEFINE_CLEANUP(struct part, part_freep, part_free);
 int part_map_fd(const struct part *part, const char *name);
 /* Pin again what somebody unpinned or replaced while we hold it. Adds to the report. */
 void part_restore_pins(const struct part *part, const char *pin_dir, struct pins_report *report);
-
-/* Start value and step of the digest: FNV-1a, 64 bit. */
-#define DIGEST_START 0xcbf29ce484222325ULL
-uint64_t digest_add(uint64_t digest, const void *data, size_t len);
 
 /*
  * Unpin the links of the part called `name` below `pin_dir` and wait until its

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/pins.h"
+#include "bpf/load.h"
 #include "core/cpuset.h"
-#include "core/topology.h"
+#include "core/topology/topology.h"
 #include "lib/cleanup.h"
 
 struct observer;
@@ -26,16 +26,15 @@ struct observe_setup {
 	/* Nodes and last-level caches of CPUs. Borrowed for the observer's life. */
 	const struct topology *topology;
 	uint32_t max_containers;
-	bool adopt_only; /* -EAGAIN instead of loading anew */
+	uint32_t mask_words; /* as the other objects have it; 0: as the topology needs */
+	bool adopt_only;     /* -EAGAIN instead of loading anew */
 };
 
 /*
- * Adopt what is in force (inherit.h) if it is of our version and has the sizes asked
- * for; else load, attach and pin anew, replacing what was pinned (its counts are
- * lost; a log line says so). Errors are logged:
- *   -ESTALE   the pins belong to a newer version; they are left alone
- *   -ENOTSUP  the kernel lacks something the programs need (BTF, tp_btf)
- *   else      what the kernel or the file system answered
+ * Adopt what is in force, or exchange it for what we would make: slots, counts and the
+ * intervals that are open go on, and no switch is lost or counted twice. Of slots that
+ * another max_containers has no room for the counts are lost. Errors are logged, but for
+ * -EAGAIN; they are those of part_bring_up.
  */
 int observe_open(const struct observe_setup *setup, struct observer **ret_observer);
 /* Pinned programs go on counting. */
@@ -43,12 +42,8 @@ void observe_close(struct observer *observer);
 DEFINE_CLEANUP(struct observer, observe_closep, observe_close);
 #define cleanup_observer cleanup(observe_closep)
 
-/* Pin again what somebody unpinned or replaced while we hold it. Adds to the report. */
-void observe_restore_pins(const struct observer *observer, const char *pin_dir,
-			  struct pins_report *report);
-
-/* Remove our pins, so that the programs end with their last user. 0 also when there are none. */
-int observe_unpin(const char *pin_dir);
+/* Its programs and pins; borrowed. NULL for no observer. */
+struct part *observe_part(struct observer *observer);
 
 struct observe_group {
 	uint64_t cgroup_id;	   /* of the container's cgroup; cgroups below count with it */
@@ -58,6 +53,9 @@ struct observe_group {
 };
 
 /*
+ * Slots are said in the map `managed`, which guard and watch read, too: a claim enters the
+ * group there as a container's border, a release takes the slot and leaves the entry.
+ *
  * Give the group a slot, or update the one it has (counters go on). Slots are
  * numbered from 1; those of released groups are used again as late as possible.
  * -ENOSPC: max_containers have one already (counted, see observe_status).
@@ -100,11 +98,7 @@ struct observe_status {
 	uint64_t map_bytes; /* kernel memory of the counters, by formula */
 };
 
+/* The numbers as they are now; reads mapped memory only. */
 void observe_status(const struct observer *observer, struct observe_status *ret_status);
-
-#define OBSERVE_NR_PROGS 2
-
-/* Program ids, for their run time and count (kernel.bpf_stats_enabled). */
-void observe_prog_ids(const struct observer *observer, uint32_t ret_ids[OBSERVE_NR_PROGS]);
 
 #endif

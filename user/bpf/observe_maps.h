@@ -16,8 +16,8 @@ enum observe_map {
 	OBSERVE_PLACES,
 	OBSERVE_SLOTS,
 	OBSERVE_MASKS,
-	OBSERVE_CONTROL, /* the object's .bss */
-	OBSERVE_CGROUPS, /* a hash: no memory to map */
+	OBSERVE_CONTROL,
+	OBSERVE_MANAGED, /* a hash: no memory to map */
 	OBSERVE_NR_MAPS
 };
 
@@ -33,11 +33,8 @@ struct observe_shown {
 
 struct observer {
 	const struct topology *topology;
-	struct observe *skeleton; /* NULL when adopted */
-	bool adopted;
-	uint32_t prog_ids[OBSERVE_NR_PROGS];
-	int link_fds[OBSERVE_NR_PROGS]; /* keep the programs attached when their pins are lost */
-	int map_fds[OBSERVE_NR_MAPS];
+	struct part *part;
+	int map_fds[OBSERVE_NR_MAPS]; /* the part's */
 	void *memory[OBSERVE_NR_MAPS];
 	size_t memory_bytes[OBSERVE_NR_MAPS];
 

@@ -58,7 +58,7 @@ static void copy_counter(const struct observe_counter *from, struct observe_coun
 	to->migrations_numa = load((const uint64_t *)&from->migrations_numa);
 }
 
-/* Pairs with bump_sequence in bpf/observe.bpf.c: odd, change, even. */
+/* Pairs with arch_bump_ordered() in bpf/observe.bpf.c: odd, change, even. */
 static void take_sample(const struct observer *observer, uint32_t slot, uint32_t cpu,
 			struct sample *ret_sample)
 {
@@ -234,7 +234,7 @@ void observe_nodes(struct observer *observer, struct observe_node *ret_nodes)
 
 void observe_status(const struct observer *observer, struct observe_status *ret_status)
 {
-	struct observe_status status = {.adopted = observer->adopted,
+	struct observe_status status = {.adopted = observer->part->adopted,
 					.nr_slots = observer->control->nr_slots - 1,
 					.exhausted = observer->control->exhausted};
 

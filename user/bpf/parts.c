@@ -10,10 +10,6 @@
 #include "guard.skel.h"
 #include "watch.skel.h"
 
-/* Containers, their pods, the trees above and the workload root's siblings. */
-#define MANAGED_PER_SLOT 3
-#define MANAGED_EXTRA	 256
-
 DEFINE_CLEANUP(struct guard, guard_closep, guard__destroy);
 DEFINE_CLEANUP(struct watch, watch_closep, watch__destroy);
 
@@ -23,27 +19,6 @@ enum mechanism guard_mechanism(const struct feature_row abilities[ABILITY_NR])
 		return MECHANISM_LSM;
 	return abilities[ABILITY_FMOD_RET].state == FEATURE_YES ? MECHANISM_FMOD_RET
 								: MECHANISM_NONE;
-}
-
-static uint32_t nr_managed(const struct part_sizes *sizes)
-{
-	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
-}
-
-/* Everything that makes one loaded set differ from another. */
-static uint64_t digest_part(const void *bytes, size_t len, const struct part_sizes *sizes,
-			    const struct bpf_object *object)
-{
-	uint64_t digest = digest_add(DIGEST_START, bytes, len);
-	struct bpf_program *program;
-
-	digest = digest_add(digest, sizes, sizeof(*sizes));
-	bpf_object__for_each_program (program, object) {
-		bool wanted = bpf_program__autoload(program);
-
-		digest = digest_add(digest, &wanted, sizeof(wanted));
-	}
-	return digest;
 }
 
 static bool starts_with(const char *text, const char *prefix)
@@ -78,10 +53,10 @@ int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct 
 		bpf_program__set_autoload(skeleton->progs.lsm_clone, false);
 		bpf_program__set_autoload(skeleton->progs.mod_clone, false);
 	}
-	bpf_map__set_max_entries(skeleton->maps.managed, nr_managed(sizes));
+	bpf_map__set_max_entries(skeleton->maps.managed, part_nr_managed(sizes));
 	bytes = guard__elf_bytes(&len);
 	spec.object = skeleton->obj;
-	spec.digest = digest_part(bytes, len, sizes, skeleton->obj);
+	spec.digest = part_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
 	return part_bring_up(&spec, pin_dir, ret_part);
 }
 
@@ -101,12 +76,12 @@ static int bring_up_watch(const struct part_sizes *sizes, bool traces, const cha
 					  traces || starts_with(bpf_program__section_name(program),
 								"tp_btf/"));
 	skeleton->rodata->mask_words = sizes->mask_words;
-	bpf_map__set_max_entries(skeleton->maps.managed, nr_managed(sizes));
+	bpf_map__set_max_entries(skeleton->maps.managed, part_nr_managed(sizes));
 	bpf_map__set_max_entries(skeleton->maps.watch_masks, 2 * sizes->mask_words);
 	bpf_map__set_max_entries(skeleton->maps.slot_masks, sizes->nr_slots * sizes->mask_words);
 	bytes = watch__elf_bytes(&len);
 	spec.object = skeleton->obj;
-	spec.digest = digest_part(bytes, len, sizes, skeleton->obj);
+	spec.digest = part_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
 	return part_bring_up(&spec, pin_dir, ret_part);
 }
 

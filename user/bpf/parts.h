@@ -9,11 +9,6 @@
 #include "bpf/load.h"
 #include "bpf/probe.h"
 
-struct part_sizes {
-	uint32_t nr_slots;   /* including slot 0 */
-	uint32_t mask_words; /* 64 CPUs each */
-};
-
 /* What the probed abilities leave to attach the guard with. */
 enum mechanism guard_mechanism(const struct feature_row abilities[ABILITY_NR]);
 

@@ -155,7 +155,20 @@ int pin_open(const char *pin_dir, const char *name, enum object_type type, int *
 	return 0;
 }
 
-int pin_put(const char *pin_dir, const char *name, int fd)
+int pin_stage(const char *pin_dir, const char *name, int fd)
+{
+	char fresh[PIN_PATH_MAX];
+	int r = pin_path(pin_dir, name, NEW_SUFFIX, fresh);
+
+	if (r)
+		return r;
+	/* left over from an agent that died before pin_commit */
+	if (unlink(fresh) && errno != ENOENT)
+		return -errno;
+	return bpf_obj_pin(fd, fresh) ? -errno : 0;
+}
+
+int pin_commit(const char *pin_dir, const char *name)
 {
 	char path[PIN_PATH_MAX], fresh[PIN_PATH_MAX];
 	int r = pin_path(pin_dir, name, "", path);
@@ -164,11 +177,6 @@ int pin_put(const char *pin_dir, const char *name, int fd)
 		r = pin_path(pin_dir, name, NEW_SUFFIX, fresh);
 	if (r)
 		return r;
-	/* left over from a crash in here */
-	if (unlink(fresh) && errno != ENOENT)
-		return -errno;
-	if (bpf_obj_pin(fd, fresh))
-		return -errno;
 	crash_point("pin-exchange");
 	if (!rename(fresh, path))
 		return 0;
@@ -176,6 +184,21 @@ int pin_put(const char *pin_dir, const char *name, int fd)
 	if (errno != EISDIR || rmdir(path))
 		return -errno;
 	return rename(fresh, path) ? -errno : 0;
+}
+
+void pin_unstage(const char *pin_dir, const char *name)
+{
+	char fresh[PIN_PATH_MAX];
+
+	if (!pin_path(pin_dir, name, NEW_SUFFIX, fresh))
+		unlink(fresh);
+}
+
+int pin_put(const char *pin_dir, const char *name, int fd)
+{
+	int r = pin_stage(pin_dir, name, fd);
+
+	return r ? r : pin_commit(pin_dir, name);
 }
 
 /* --- many pins ---------------------------------------------------------------------------------- */

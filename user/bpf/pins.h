@@ -37,6 +37,11 @@ int pins_make_folders(const char *pin_dir);
 int pin_open(const char *pin_dir, const char *name, enum object_type type, int *ret_fd);
 /* Pin `fd`, in place of whatever is there: at no moment is there no pin. */
 int pin_put(const char *pin_dir, const char *name, int fd);
+/* The two halves of pin_put: pin `fd` beside the place that is meant for it, then put it there. */
+int pin_stage(const char *pin_dir, const char *name, int fd);
+int pin_commit(const char *pin_dir, const char *name);
+/* Instead of pin_commit: remove what pin_stage made, if it is there. */
+void pin_unstage(const char *pin_dir, const char *name);
 
 struct pin {
 	char name[PIN_NAME_MAX];

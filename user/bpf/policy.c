@@ -219,24 +219,79 @@ static bool is_unit(const struct kernel_policy *policy, const struct actor_key *
 	return false;
 }
 
-static int drop_old(const struct policy_maps *maps, const struct kernel_policy *policy)
+/* Of a self-test's cgroup, which no policy names: it may be under way. 0 = it is not one. */
+static __u32 self_test_levels(const struct policy_maps *maps, __u64 id)
+{
+	struct managed entry;
+
+	if (bpf_map_lookup_elem(maps->managed, &id, &entry) || !(entry.flags & MANAGED_SELFTEST))
+		return 0;
+	return 1U << entry.level;
+}
+
+/* Adds to `levels` those of what stays although the policy does not name it. */
+static int drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
+		       __u32 *levels)
 {
 	void *ids cleanup_free = NULL;
-	void *units cleanup_free = NULL;
-	uint32_t nr;
+	uint32_t nr = 0;
 	int r = collect_keys(maps->managed, sizeof(__u64), &ids, &nr);
 
-	for (uint32_t i = 0; !r && i < nr; i++)
-		if (!is_group(policy, ((__u64 *)ids)[i]) &&
-		    bpf_map_delete_elem(maps->managed, (__u64 *)ids + i) && errno != ENOENT)
+	for (uint32_t i = 0; !r && i < nr; i++) {
+		const __u64 id = ((__u64 *)ids)[i];
+		__u32 kept = is_group(policy, id) ? 0 : self_test_levels(maps, id);
+
+		*levels |= kept;
+		if (!kept && !is_group(policy, id) && bpf_map_delete_elem(maps->managed, &id) &&
+		    errno != ENOENT)
 			r = -errno;
-	if (!r)
-		r = collect_keys(maps->actors, sizeof(struct actor_key), &units, &nr);
+	}
+	return r;
+}
+
+int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy)
+{
+	__u32 levels = 0;
+
+	return drop_groups(maps, policy, &levels);
+}
+
+static int drop_units(const struct policy_maps *maps, const struct kernel_policy *policy)
+{
+	void *units cleanup_free = NULL;
+	uint32_t nr = 0;
+	int r = collect_keys(maps->actors, sizeof(struct actor_key), &units, &nr);
+
 	for (uint32_t i = 0; !r && i < nr; i++)
 		if (!is_unit(policy, (struct actor_key *)units + i) &&
 		    bpf_map_delete_elem(maps->actors, (struct actor_key *)units + i) &&
 		    errno != ENOENT)
 			r = -errno;
+	return r;
+}
+
+/* --- slots ----------------------------------------------------------------------------------------- */
+
+uint32_t policy_slot(const struct policy_maps *maps, uint64_t cgroup_id)
+{
+	struct managed entry;
+	__u64 id = cgroup_id;
+
+	return bpf_map_lookup_elem(maps->managed, &id, &entry) ? SLOT_NONE : entry.slot;
+}
+
+int policy_mark_slots(const struct policy_maps *maps, bool *used, uint32_t nr_slots)
+{
+	void *ids cleanup_free = NULL;
+	uint32_t nr = 0;
+	int r = collect_keys(maps->managed, sizeof(__u64), &ids, &nr);
+
+	for (uint32_t i = 0; !r && i < nr; i++) {
+		uint32_t slot = policy_slot(maps, ((__u64 *)ids)[i]);
+
+		if (slot < nr_slots)
+			used[slot] = true;
+	}
 	return r;
 }
 
@@ -257,9 +312,9 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 		r = add_actors(maps, policy, &actor_levels);
 	if (r)
 		return r;
-	config.modes[ASPECT_CPUSET_FILES] = mode_of(policy->cpuset_files);
-	config.modes[ASPECT_AFFINITY] = mode_of(policy->affinity);
-	config.modes[ASPECT_CGROUP_MOVES] = mode_of(policy->cgroup_moves);
+	config.aspect_modes[ASPECT_CPUSET_FILES] = mode_of(policy->cpuset_files);
+	config.aspect_modes[ASPECT_AFFINITY] = mode_of(policy->affinity);
+	config.aspect_modes[ASPECT_CGROUP_MOVES] = mode_of(policy->cgroup_moves);
 	config.expiry_ns = policy->guard_expiry_ns;
 	config.pid1_rights = RIGHTS_SYSTEM | (policy->pid1_writes_cpusets ? RIGHT_CPUSET : 0);
 	config.sibling_level = policy->guards_siblings ? 1 : 0;
@@ -271,7 +326,9 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	if (!r)
 		r = set_config(maps, &config, policy->ends_release, set);
 	if (!r)
-		r = drop_old(maps, policy);
+		r = drop_groups(maps, policy, &managed_levels);
+	if (!r)
+		r = drop_units(maps, policy);
 	if (r)
 		return r;
 	config.managed_levels = managed_levels;

@@ -7,6 +7,7 @@
 #ifndef BPF_POLICY_H
 #define BPF_POLICY_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include <pinfold/abi.h>
@@ -40,6 +41,14 @@ int policy_rewrite(const struct policy_maps *maps, const struct guard_config *se
 int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
 		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set);
 
+/* Remove from `managed` what the policy does not name: all there is to do without a guard and watch. */
+int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy);
+
+/* The slot that the cgroup has in `managed`, or SLOT_NONE. */
+uint32_t policy_slot(const struct policy_maps *maps, uint64_t cgroup_id);
+/* Set used[slot] for every slot that a cgroup has there. */
+int policy_mark_slots(const struct policy_maps *maps, bool *used, uint32_t nr_slots);
+
 /* Make process `pid` the agent; earlier agents lose their rights. -ESRCH: no such process. */
 int policy_enter_agent(const struct policy_maps *maps, pid_t pid);
 
@@ -48,8 +57,7 @@ int policy_heartbeat(const struct policy_maps *maps);
 
 /*
  * Put one cgroup under the guard as its self-test, in place of any earlier one;
- * the modes in force do not matter to it. Left there until the next publication,
- * so that the end of the cgroup is nobody's event.
+ * the modes in force do not matter to it. It stays whatever is published meanwhile.
  */
 int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level,
 		     struct guard_config *set);

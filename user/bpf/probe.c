@@ -15,12 +15,17 @@
 #include <bpf/btf.h>
 #include <linux/bpf.h>
 
+#include <arch.h>
+
 #include "bpf/probe.h"
 #include "lib/file.h"
 
 #define LSM_LIST      "/sys/kernel/security/lsm"
 #define LOCKDOWN_FILE "/sys/kernel/security/lockdown"
 #define PREEMPT_FILE  "/sys/kernel/debug/sched/preempt"
+
+/* include/linux/errno.h: no part of the user-space interface, and returned all the same. */
+#define KERNEL_ENOTSUPP 524
 
 /* One way of attaching: the program returns 0 and changes nothing. */
 struct attach_probe {
@@ -76,6 +81,23 @@ bool probe_locked_down(void)
 	return file_says(LOCKDOWN_FILE, "[confidentiality]");
 }
 
+/*
+ * Fentry, fexit, fmod_ret and lsm programs load on every kernel. Whether one can be called from
+ * a kernel function shows when it is attached: it takes a trampoline and a direct call to it.
+ */
+static void say_no_trampoline(struct feature_row *row, const char *what)
+{
+	char reason[ROW_DETAIL_MAX];
+
+	snprintf(reason, sizeof(reason),
+		 "the kernel refuses to %s: on " ARCH_NAME
+		 " it can call programs from its functions since " ARCH_FUNCTION_HOOKS_SINCE,
+		 what);
+	say(row, FEATURE_NO, KERNEL_ENOTSUPP, reason,
+	    "a kernel >= " ARCH_FUNCTION_HOOKS_SINCE
+	    " built with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS");
+}
+
 /* A refusal that is about who asks, not about what the kernel can do. */
 static void say_refused(struct feature_row *row, int error, const char *what)
 {
@@ -91,6 +113,8 @@ static void say_refused(struct feature_row *row, int error, const char *what)
 			   : "run as root with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
 		return;
 	}
+	if (error == KERNEL_ENOTSUPP)
+		return say_no_trampoline(row, what);
 	snprintf(reason, sizeof(reason), "the kernel refuses to %s: %s", what, strerror(error));
 	say(row, error == ENOMEM || error == EAGAIN ? FEATURE_UNKNOWN : FEATURE_NO, error, reason,
 	    "a kernel >= 6.1 built with CONFIG_BPF_SYSCALL, CONFIG_DEBUG_INFO_BTF, "

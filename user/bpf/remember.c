@@ -15,6 +15,7 @@
 #include "bpf/load.h"
 #include "bpf/remember.h"
 #include "lib/file.h"
+#include "lib/hash.h"
 
 #define BOOT_ID_FILE  "/proc/sys/kernel/random/boot_id"
 #define LSM_FILE      "/sys/kernel/security/lsm"
@@ -30,8 +31,7 @@ struct record {
 
 static uint64_t digest_record(const struct record *record)
 {
-	return digest_add(DIGEST_START, record->key,
-			  sizeof(*record) - offsetof(struct record, key));
+	return hash_add(HASH_START, record->key, sizeof(*record) - offsetof(struct record, key));
 }
 
 int remember_key(const char *identity, char key[REMEMBER_KEY_MAX])

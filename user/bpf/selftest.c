@@ -2,6 +2,9 @@
 /*
  * The attempt is the most harmless of all that the guard denies: a process that
  * writes itself into an empty cgroup. If nobody stops it, it ends there at once.
+ *
+ * Three parts: a job has the cgroup made, the loop puts it under the guard, a job has the
+ * child try. What the first leaves to the next goes with the attempt.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +17,50 @@
 
 #include "bpf/selftest.h"
 #include "lib/file.h"
+#include "lib/worker.h"
+
+/* No group's path begins with a slash. */
+#define SELFTEST_KEY "/selftest"
 
 #define WRITE_ALLOWED 1
 #define OPEN_ALLOWED  2
+
+struct attempt {
+	struct worker_job job; /* first */
+	struct selftest test;
+	char path[GROUP_PATH_MAX];
+	int dir_fd; /* the cgroup's; owned, or -1 */
+	struct stat stat;
+	struct selftest_result result;
+};
+
+static void attempt_free(struct attempt *attempt)
+{
+	cleanup_close_fd(&attempt->dir_fd);
+	free(attempt);
+}
+DEFINE_CLEANUP(struct attempt, attempt_freep, attempt_free);
+#define cleanup_attempt cleanup(attempt_freep)
+
+static void release(struct worker_job *job)
+{
+	attempt_free((struct attempt *)job);
+}
+
+static struct attempt *attempt_new(const struct selftest *test, const char *path,
+				   int (*run)(struct worker_job *job),
+				   void (*completed)(struct worker_job *job, int result))
+{
+	struct attempt *attempt = calloc(1, sizeof(*attempt));
+
+	if (!attempt)
+		return NULL;
+	attempt->job = (struct worker_job){.run = run, .completed = completed, .release = release};
+	attempt->test = *test;
+	attempt->dir_fd = -1;
+	snprintf(attempt->path, sizeof(attempt->path), "%s", path);
+	return attempt;
+}
 
 /* Depth of a cgroup is the number of names on its path from the mount. */
 static uint32_t count_names(const char *path)
@@ -31,11 +75,29 @@ static uint32_t count_names(const char *path)
 	return nr;
 }
 
-/* In the child, after a fork of a process with threads: system calls only. */
+/* --- the child ------------------------------------------------------------------------------------ */
+
+static void close_all_but(unsigned int low, unsigned int high)
+{
+	if (low > high)
+		return close_all_but(high, low);
+	if (low)
+		close_range(0, low - 1, 0);
+	if (low + 1 < high)
+		close_range(low + 1, high - 1, 0);
+	close_range(high + 1, ~0U, 0);
+}
+
+/*
+ * After a fork of a process with threads: system calls only. It may wait in the kernel for
+ * longer than the agent lives, so it keeps nothing open that the next agent needs: a lock,
+ * an address.
+ */
 static _Noreturn void try_as_stranger(int dir_fd, int procs_fd)
 {
 	int status = 0, fd;
 
+	close_all_but((unsigned int)dir_fd, (unsigned int)procs_fd);
 	if (write(procs_fd, "0", 1) >= 0 || errno != EPERM)
 		status |= WRITE_ALLOWED;
 	fd = openat(dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -44,10 +106,14 @@ static _Noreturn void try_as_stranger(int dir_fd, int procs_fd)
 	_exit(status);
 }
 
+/*
+ * _Fork, because fork() holds the locks of malloc and stdio while the kernel makes the
+ * child, which waits for whoever holds the thread-group lock: the loop would wait too.
+ */
 static int ask_child(int dir_fd, int procs_fd, struct selftest_result *ret_result)
 {
 	int status;
-	pid_t child = fork();
+	pid_t child = _Fork();
 
 	if (child < 0)
 		return -errno;
@@ -63,41 +129,91 @@ static int ask_child(int dir_fd, int procs_fd, struct selftest_result *ret_resul
 	return 0;
 }
 
-static int try_in(int dir_fd, const struct policy_maps *maps, uint32_t level,
-		  struct guard_config *set, struct selftest_result *ret_result)
+static int run_child(struct worker_job *base)
 {
-	int procs_fd cleanup_close = -1;
-	struct stat stat;
-	int r;
+	struct attempt *attempt = (struct attempt *)base;
+	int procs_fd cleanup_close = openat(attempt->dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 
-	if (fstat(dir_fd, &stat))
-		return -errno;
-	r = policy_self_test(maps, stat.st_ino, level, set);
-	if (r)
-		return r;
-	procs_fd = openat(dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-	if (procs_fd < 0)
-		return -errno;
-	return ask_child(dir_fd, procs_fd, ret_result);
+	return procs_fd < 0 ? -errno : ask_child(attempt->dir_fd, procs_fd, &attempt->result);
 }
 
-int selftest_run(const struct policy_maps *maps, const char *cgroup_dir, const char *path,
-		 struct guard_config *set, struct selftest_result *ret_result)
+static void child_ended(struct worker_job *base, int result)
 {
-	int root_fd cleanup_close = open(cgroup_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int dir_fd cleanup_close = -1;
-	struct selftest_result result;
+	const struct attempt *attempt = (struct attempt *)base;
+
+	attempt->test.ended(attempt->test.self, attempt->path, result, &attempt->result);
+}
+
+/* --- the cgroup ----------------------------------------------------------------------------------- */
+
+static int run_make(struct worker_job *base)
+{
+	struct attempt *attempt = (struct attempt *)base;
+	const char *path = attempt->path + strspn(attempt->path, "/");
+	int root_fd cleanup_close =
+		open(attempt->test.cgroup_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root_fd < 0)
+		return -errno;
+	/* Opened first: mkdir takes the lock of the parent's directory even where it answers EEXIST. */
+	attempt->dir_fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (attempt->dir_fd < 0 && errno == ENOENT) {
+		if (mkdirat(root_fd, path, 0755) && errno != EEXIST)
+			return -errno;
+		attempt->dir_fd =
+			openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	}
+	if (attempt->dir_fd < 0 || fstat(attempt->dir_fd, &attempt->stat))
+		return -errno;
+	return 0;
+}
+
+/* With a cgroup that was made: the rest. */
+static int go_on(struct attempt *made, struct selftest_result *ret_result)
+{
+	struct attempt *attempt cleanup_attempt = NULL;
+	int r = policy_self_test(made->test.maps, made->stat.st_ino, count_names(made->path),
+				 made->test.set);
+
+	if (r)
+		return r;
+	attempt = attempt_new(&made->test, made->path, run_child, child_ended);
+	if (!attempt)
+		return -ENOMEM;
+	attempt->dir_fd = TAKE_FD(made->dir_fd);
+	r = worker_run(attempt->test.pool, SELFTEST_KEY, &attempt->job);
+	if (r == -EINPROGRESS)
+		(void)TAKE_PTR(attempt);
+	else if (!r)
+		*ret_result = attempt->result;
+	return r;
+}
+
+static void make_ended(struct worker_job *base, int result)
+{
+	struct attempt *attempt = (struct attempt *)base;
+	struct selftest_result found = {0};
+
+	if (!result)
+		result = go_on(attempt, &found);
+	if (result != -EINPROGRESS)
+		attempt->test.ended(attempt->test.self, attempt->path, result, &found);
+}
+
+int selftest_run(const struct selftest *test, const char *path, struct selftest_result *ret_result)
+{
+	struct attempt *attempt cleanup_attempt = attempt_new(test, path, run_make, make_ended);
 	int r;
 
-	path += strspn(path, "/");
-	if (root_fd < 0 || (mkdirat(root_fd, path, 0755) && errno != EEXIST))
-		return -errno;
-	dir_fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir_fd < 0)
-		return -errno;
-	r = try_in(dir_fd, maps, count_names(path), set, &result);
-	unlinkat(root_fd, path, AT_REMOVEDIR);
-	if (!r)
-		*ret_result = result;
-	return r;
+	if (!attempt)
+		return -ENOMEM;
+	r = worker_run(test->pool, SELFTEST_KEY, &attempt->job);
+	if (r == -EINPROGRESS)
+		(void)TAKE_PTR(attempt);
+	return r ? r : go_on(attempt, ret_result);
+}
+
+void selftest_waits_in(const struct selftest *test, char *ret_text, size_t size)
+{
+	worker_where(test->pool, SELFTEST_KEY, ret_text, size);
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The manager for machines without systemd: our groups are directories that
- * nobody else makes. Carries steps out; reading back is apply.c's.
+ * The manager for machines without systemd: our groups are directories that nobody else
+ * creates. It applies steps; apply.c reads them back.
  */
-#include "cgroup/apply.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cgroup/change.h"
+#include "cgroup/manager.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
 /*
- * The kernel takes no controller from a parent whose child passes it on. The workload root
- * does so from the start, with no pod below it yet: nobody can take it away from the root.
+ * The kernel does not disable a controller of a group while a child has it enabled for
+ * its own children. The workload root therefore enables the controllers right away,
+ * before there is a pod, so that nobody can disable them in the root cgroup.
  */
 static int pass_controllers_on(struct groups *groups, char *error)
 {
@@ -27,7 +28,10 @@ static int pass_controllers_on(struct groups *groups, char *error)
 	return dir_enable_controllers(fd, groups->workload_root, error);
 }
 
-/* A workload root that is there already and cannot pass them on fails its first pod, not us. */
+/*
+ * If the workload root exists and cannot enable them, creating the first pod fails, not
+ * the start.
+ */
 static int cgroupfs_open(struct groups *groups, char *error)
 {
 	int err = pass_controllers_on(groups, error);
@@ -57,21 +61,22 @@ static int cgroupfs_create(struct groups *groups, const struct step *step, char 
 	if (err)
 		return err;
 	if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
-		return failure(error, -errno, "%s: cannot make the group: %s", step->path,
-			       errno == EAGAIN ? "an ancestor may have no more cgroups; raise its "
-						 "cgroup.max.descendants or cgroup.max.depth"
-					       : strerror(errno));
+		return failure(error, -errno, "%s: cannot create the group: %s", step->path,
+			       errno == EAGAIN
+				       ? "an ancestor has reached its limit of cgroups; raise its "
+					 "cgroup.max.descendants or cgroup.max.depth"
+				       : strerror(errno));
 	return strcmp(step->path, groups->workload_root) ? 0 : pass_controllers_on(groups, error);
 }
 
 static int cgroupfs_write(struct groups *groups, const struct step *step, char *error)
 {
-	return apply_write(&groups->dir, step->path, step->file, step->value, error);
+	return change_write(&groups->dir, step->path, step->file, step->value, error);
 }
 
 static int cgroupfs_remove(struct groups *groups, const struct step *step, char *error)
 {
-	return apply_remove(&groups->dir, step->path, error);
+	return change_remove(&groups->dir, step->path, error);
 }
 
 static int cgroupfs_join(struct groups *groups, const char *path, pid_t pid, char *error)
@@ -86,12 +91,13 @@ static int cgroupfs_join(struct groups *groups, const char *path, pid_t pid, cha
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	err = file_write_text(fd, "cgroup.procs", text);
 	if (err == -EBUSY)
-		return failure(error, err,
-			       "%s: cannot take process %d: the container has made cgroups with "
-			       "controllers inside, so its top may hold none (no-internal-process "
-			       "rule); it must leave its cgroup.subtree_control empty",
-			       path, (int)pid);
-	return err ? apply_explain(path, "cgroup.procs", text, err, error) : 0;
+		return failure(
+			error, err,
+			"%s: cannot accept process %d: the container has enabled controllers for "
+			"inner cgroups, so its own group may not have processes "
+			"(no-internal-process rule); empty its cgroup.subtree_control",
+			path, (int)pid);
+	return err ? change_explain(path, "cgroup.procs", text, err, error) : 0;
 }
 
 static int cgroupfs_add_noted(struct groups *groups, struct group_tree *tree)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Finds the cgroup2 hierarchy and refuses, by name, the machines where it
- * cannot be ours. Opens groups beneath it. Writes nothing but
- * cgroup.subtree_control, and that only when asked.
+ * Finds the cgroup2 hierarchy, rejects machines on which it cannot be used, naming the
+ * problem, and opens groups beneath it. It writes only cgroup.subtree_control, and only
+ * on request.
  */
 #include "cgroup/dir.h"
 
@@ -19,7 +19,7 @@
 /* include/linux/exportfs.h (5.5): the 64-bit kernfs node id, which is the cgroup id. */
 #define FILEID_KERNFS 0xfe
 
-/* Component by component, where a seccomp filter or an old kernel has no openat2. */
+/* Open component by component, if an old kernel or a seccomp filter does not offer openat2. */
 static int open_walking(int base_fd, const char *path, int *ret_fd)
 {
 	int fd cleanup_close = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -76,12 +76,28 @@ int dir_open_cached(const struct dir *dir, const char *path, int *ret_fd)
 	return open_beneath(dir->mount_fd, path, RESOLVE_CACHED, ret_fd);
 }
 
-int dir_online(const struct dir *dir, struct cpuset *ret_online)
+int dir_read_list(int fd, const char *name, struct cpuset *ret_set)
 {
 	char *text cleanup_free = NULL;
-	int err = file_read_line(dir->root_fd, "sys/devices/system/cpu/online", &text);
+	int err = file_read_line(fd, name, &text);
 
-	return err ? err : cpuset_parse(text, strlen(text), ret_online);
+	return err ? err : cpuset_parse(text, strlen(text), ret_set);
+}
+
+int dir_online(const struct dir *dir, struct cpuset *ret_online)
+{
+	return dir_read_list(dir->root_fd, "sys/devices/system/cpu/online", ret_online);
+}
+
+void dir_offline(const struct dir *dir, const struct cpuset *wanted, struct cpuset *ret_offline)
+{
+	struct cpuset online;
+
+	*ret_offline = CPUSET_EMPTY;
+	if (dir_online(dir, &online))
+		return;
+	*ret_offline = *wanted;
+	cpuset_subtract(ret_offline, &online);
 }
 
 const char *dir_open_cause(int err)
@@ -89,7 +105,7 @@ const char *dir_open_cause(int err)
 	return err == -EXDEV ? "something is mounted over it; unmount it" : strerror(-err);
 }
 
-/* Both sentences, and the code. */
+/* Fill in the remedy and the message, and return the code. */
 static int obstacle(struct group_obstacle *ret_obstacle, int code, const char *remedy,
 		    const char *format, ...) __attribute__((format(printf, 4, 5)));
 static int obstacle(struct group_obstacle *ret_obstacle, int code, const char *remedy,
@@ -105,8 +121,8 @@ static int obstacle(struct group_obstacle *ret_obstacle, int code, const char *r
 }
 
 /*
- * Our descriptor goes on working below a mount that covers its place, but runtimes, tools and
- * a restarted agent look the path up.
+ * Our descriptor keeps working if something is mounted over its path, but container
+ * runtimes, tools and a restarted agent look up the path.
  */
 static int check_place(const struct dir *dir, struct group_obstacle *ret_obstacle)
 {
@@ -118,7 +134,7 @@ static int check_place(const struct dir *dir, struct group_obstacle *ret_obstacl
 	if (seen.st_dev == held.st_dev && seen.st_ino == held.st_ino)
 		return 0;
 	return obstacle(ret_obstacle, -EXDEV,
-			"unmount what covers it; if the cgroup file system was mounted anew, "
+			"unmount what covers it; if the cgroup file system was mounted again, "
 			"restart pinfoldd",
 			"%s: another file system is mounted over the cgroups", dir->mount_path);
 }
@@ -133,7 +149,7 @@ int dir_check(const struct dir *dir, const char *root, struct group_obstacle *re
 		return err;
 	if (fstatvfs(dir->mount_fd, &about))
 		return obstacle(ret_obstacle, -errno, "see the kernel log",
-				"%s: cannot be looked at: %s", dir->mount_path, strerror(errno));
+				"%s: cannot be examined: %s", dir->mount_path, strerror(errno));
 	if (about.f_flag & ST_RDONLY)
 		return obstacle(ret_obstacle, -EROFS, "remount it: mount -o remount,rw",
 				"%s: the cgroup file system is read-only", dir->mount_path);
@@ -237,8 +253,8 @@ bool dir_words_have(const char *words, const char *word)
 }
 
 /*
- * What is behind a descriptor as /proc names it: of a removed group, where it was and
- * " (deleted)". Anybody may call a group that, so the group of that name is asked who it is.
+ * /proc reports a removed group as its former path followed by " (deleted)". A group may
+ * really have such a name, so compare the id of the group with that name.
  */
 int dir_check_name(const struct dir *dir, const char *path, uint64_t cgroup_id)
 {
@@ -296,7 +312,7 @@ int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_
 
 /* --- finding the hierarchy -------------------------------------------------------------------- */
 
-/* Why the root's cgroup.controllers has no cpuset: the kernel's own table tells. */
+/* Find out from /proc/cgroups why the root's cgroup.controllers has no cpuset. */
 static void explain_no_cpuset(int root_fd, char *error)
 {
 	char *text cleanup_free = NULL;
@@ -330,7 +346,7 @@ static enum dir_problem judge_root_cgroup(const struct dir *dir, char *error)
 	char *controllers cleanup_free = NULL;
 	int err;
 
-	/* The kernel gives cgroup.events to every cgroup but the real root. */
+	/* Every cgroup except the real root has cgroup.events. */
 	if (faccessat(dir->mount_fd, "cgroup.events", F_OK, 0) == 0) {
 		failure(error, 0,
 			"%s is the root of a cgroup namespace, not of the machine: this is a "
@@ -386,7 +402,7 @@ static enum dir_problem open_hierarchy(const char *root, struct dir *dir, char *
 			strerror(errno));
 		return DIR_UNREADABLE;
 	}
-	/* sd_booted()'s own criterion; asked here because of the movable root. */
+	/* The criterion of sd_booted(), checked below the configurable root. */
 	dir->systemd = faccessat(dir->root_fd, "run/systemd/system", F_OK, 0) == 0;
 	return judge_root_cgroup(dir, error);
 }
@@ -425,12 +441,10 @@ static int explain_not_enabled(const char *path, const char *controller, int err
 {
 	switch (err) {
 	case -EBUSY:
-		return failure(
-			error, err,
-			"%s: cannot enable %s for its children: it has processes of its own "
-			"(no-internal-process rule); whoever put them there must move them to "
-			"a child group",
-			shown(path), controller);
+		return failure(error, err,
+			       "%s: cannot enable %s for its children: it has processes itself "
+			       "(no-internal-process rule); move them to a child group",
+			       shown(path), controller);
 	case -EINVAL:
 		return failure(error, err,
 			       "%s: the kernel refuses %s in cgroup.subtree_control; with "
@@ -442,8 +456,8 @@ static int explain_not_enabled(const char *path, const char *controller, int err
 	case -EROFS:
 		return failure(
 			error, err,
-			"%s: not allowed to enable %s in cgroup.subtree_control (%s); its owner "
-			"must: echo +%s > cgroup.subtree_control there",
+			"%s: not permitted to enable %s in cgroup.subtree_control (%s); its owner "
+			"must run there: echo +%s > cgroup.subtree_control",
 			shown(path), controller, strerror(-err), controller);
 	default:
 		return failure(error, err, "%s: cannot write +%s to cgroup.subtree_control: %s",
@@ -453,7 +467,7 @@ static int explain_not_enabled(const char *path, const char *controller, int err
 
 int dir_enable_controllers(int group_fd, const char *path, char error[GROUP_ERROR_MAX])
 {
-	/* The first is what we live on; without the others a pod runs unweighted. */
+	/* cpuset is required; without the others a pod runs without weight and limits. */
 	static const char *const wanted[] = {"cpuset", "cpu", "memory"};
 	char *have cleanup_free = NULL, *enabled cleanup_free = NULL;
 	int err = file_read_line(group_fd, "cgroup.controllers", &have);

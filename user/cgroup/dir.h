@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup2 hierarchy as a directory descriptor, and its groups as
- * descriptors relative to it.
+ * Access to the cgroup2 hierarchy through a directory descriptor, and to its groups
+ * through descriptors relative to it.
  *
- * Everything lies below a movable root, so that tests use a plain directory.
- * A group's path is relative to the mount, without a leading slash; "" is the
- * root cgroup. Symbolic links, ".." and other mounts are never followed.
+ * All paths are below a configurable root directory, so tests can use a plain directory.
+ * A group's path is relative to the mount and has no leading slash; "" is the root
+ * cgroup. Symbolic links, ".." and other mounts are never followed.
  */
 #ifndef CGROUP_DIR_H
 #define CGROUP_DIR_H
@@ -17,82 +17,112 @@
 #include "cgroup/mounts.h"
 
 struct dir {
-	int root_fd;			 /* the movable root; procfs and sysfs are below it */
+	int root_fd;			 /* the root directory; procfs and sysfs are below it */
 	int mount_fd;			 /* the root cgroup */
-	char mount_path[MOUNT_PATH_MAX]; /* below the movable root, with a leading slash */
+	char mount_path[MOUNT_PATH_MAX]; /* below root_fd, with a leading slash */
 	bool systemd;			 /* PID 1 is systemd and owns the upper levels */
 };
 
 #define DIR_CLOSED ((struct dir){.root_fd = -1, .mount_fd = -1})
 
 /*
- * Find and open the hierarchy below `root` ("/" on a real machine). Changes
- * nothing. Negative errno, with the named problem and a sentence in `error`.
- * The sentence says what to do, and who must where we may not.
+ * Find and open the hierarchy below `root` ("/" on a real machine). Changes nothing.
+ * Returns 0 or a negative errno, with the problem and a message in `error`. The message
+ * says what to do, and who has to do it if the agent may not.
  */
 int dir_open(const char *root, struct dir *ret_dir, enum dir_problem *ret_problem,
 	     char error[GROUP_ERROR_MAX]);
 void dir_close(struct dir *dir);
 
 /*
- * Make cpuset (required), cpu and memory (wanted) available to the children of
- * group_fd. `path` is for the sentence only. -EOPNOTSUPP when the group itself
- * has no cpuset controller.
+ * Enable the controllers cpuset (required), cpu and memory (optional) for the children of
+ * group_fd. `path` is used in messages only. Returns -EOPNOTSUPP if the group itself has
+ * no cpuset controller.
  */
 int dir_enable_controllers(int group_fd, const char *path, char error[GROUP_ERROR_MAX]);
 
-/* Open a group; O_RDONLY directory descriptor, owned by the caller. -ENOENT, -ELOOP, -EINVAL. */
+/*
+ * Open a group as an O_RDONLY directory descriptor that the caller owns. -ENOENT, -ELOOP,
+ * -EINVAL.
+ */
 int dir_open_group(const struct dir *dir, const char *path, int *ret_fd);
 
-/* The CPUs that are online now, from sysfs. */
+/* Read the list of CPUs or memory nodes in a file. */
+int dir_read_list(int fd, const char *name, struct cpuset *ret_set);
+/* Read the set of online CPUs from sysfs. */
 int dir_online(const struct dir *dir, struct cpuset *ret_online);
+/*
+ * The CPUs of `wanted` that are offline, so no group can use them now. Empty if sysfs
+ * cannot be read.
+ */
+void dir_offline(const struct dir *dir, const struct cpuset *wanted, struct cpuset *ret_offline);
 
-/* strerror for dir_open_group, with what to do where the cause is a foreign mount. */
+/*
+ * Like strerror, for errors of dir_open_group; names the remedy if another file system is
+ * mounted there.
+ */
 const char *dir_open_cause(int err);
 
 /*
- * Do the mount's path and the group `root` still lead to the hierarchy that was opened, and
- * may it be written? As groups_port.check.
+ * Check that the mount's path and the group `root` still refer to the opened hierarchy
+ * and that it is writable. Implements groups_port.check.
  */
 int dir_check(const struct dir *dir, const char *root, struct group_obstacle *ret_obstacle);
 
-/* Open the directory `name` of another one; as dir_open_group. -EXDEV: a mount covers it. */
+/*
+ * Open the directory `name` within the directory fd, like dir_open_group. -EXDEV: a file
+ * system is mounted on it.
+ */
 int dir_open_below(int fd, const char *name, int *ret_fd);
 
 /*
- * The same only if the kernel has every name of the path in its cache, -EAGAIN if not
- * (RESOLVE_CACHED, Linux 5.12): such an open never waits for a directory's lock.
+ * Like dir_open_group, but returns -EAGAIN unless the kernel has every name of the path
+ * in its dentry cache (RESOLVE_CACHED, Linux 5.12). Such an open never waits for a
+ * directory's lock.
  */
 int dir_open_cached(const struct dir *dir, const char *path, int *ret_fd);
 
 /*
- * A stream over what is in the open group, owned by the caller; `fd` stays the caller's and
- * where it was. dirfd() of the stream opens what it names.
+ * Open a stream over the entries of an open group. The caller owns the stream and keeps
+ * `fd`, whose file offset does not change. Open entries relative to dirfd() of the
+ * stream.
  */
 int dir_entries(int fd, DIR **ret_entries);
 
-/* The path's parent ("" for a top-level group) and its last component. -EINVAL for "". */
+/*
+ * Split a path into its parent ("" for a top-level group) and its last component. -EINVAL
+ * for "".
+ */
 int dir_split(const char *path, char *ret_parent, size_t size, const char **ret_name);
 
-/* A group's id: the inode number of its directory, as BPF and the kernel know it. */
+/* A group's id as used by the kernel and BPF: the inode number of its directory. */
 int dir_group_id(int group_fd, uint64_t *ret_id);
 
-/* The "populated" line of cgroup.events: 1 or 0, or negative errno. The root has no such file. */
+/*
+ * The value of "populated" in cgroup.events: 1 or 0, or a negative errno. The root has no
+ * such file.
+ */
 int dir_populated(int group_fd);
 
-/* Value of the line "key value" in a flat-keyed file's text; -ENOENT when there is no such line. */
+/*
+ * The value of the line "key value" in the text of a flat-keyed file; -ENOENT if there is
+ * no such line.
+ */
 int dir_flat_value(const char *text, const char *key, uint64_t *ret_value);
 
-/* Is the word in a list separated by blanks, such as cgroup.controllers? */
+/* Is `word` in a list separated by blanks, such as cgroup.controllers? */
 bool dir_words_have(const char *words, const char *word);
 
 /*
- * Is the name that /proc gives for an open group its own, or does it say that the group was
- * removed? 0, or -ENOENT when it was.
+ * Check that `path`, as /proc reports it for an open group, is the group's name and not
+ * the name of a removed group. Returns 0, or -ENOENT if the group was removed.
  */
 int dir_check_name(const struct dir *dir, const char *path, uint64_t cgroup_id);
 
-/* Path of the group with this id, relative to the mount. -ENOENT when it is gone. */
+/*
+ * The path of the group with this id, relative to the mount. -ENOENT if the group no
+ * longer exists.
+ */
 int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_t size);
 
 #define cleanup_dir_handle cleanup(dir_close)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One statement for a failure that somebody will read: the sentence goes into
- * the caller's buffer, the code is returned.
+ * Reports a failure in one statement: the message goes into the caller's buffer and the
+ * error code is returned.
  */
 #ifndef CGROUP_FAILURE_H
 #define CGROUP_FAILURE_H
@@ -11,7 +11,7 @@
 
 #include "ctl/ports.h"
 
-/* Write the sentence (cut at GROUP_ERROR_MAX) and return `code`, a negative errno. */
+/* Write the message (truncated to GROUP_ERROR_MAX) and return `code`, a negative errno. */
 static inline __attribute__((format(printf, 3, 4))) int failure(char error[GROUP_ERROR_MAX],
 								int code, const char *format, ...)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One kind of job, with room for what any of them is given and finds. A job shares
- * with the loop's thread the descriptors of struct groups, which never change, and
- * the manager, which has a lock.
+ * All jobs use one struct, with fields for the input and output of every kind. A job
+ * shares with the loop's thread only the descriptors of struct groups, which never
+ * change, and the manager, which has a lock.
  */
 #include "cgroup/jobs.h"
 
@@ -11,53 +11,64 @@
 #include <string.h>
 
 #include "cgroup/apply.h"
-#include "cgroup/observe.h"
+#include "cgroup/read_tree.h"
 #include "cgroup/tasks.h"
 #include "lib/file.h"
 #include "lib/worker.h"
 
 #define MAX_AROUND 256
-/* No group's path begins with a slash. */
-#define LOOK_KEY      "/look"
+/* Keys of jobs without a group. No group's path begins with a slash. */
+#define SCAN_KEY      "/scan"
 #define OUTSIDERS_KEY "/outsiders"
 #define TASKS_KEY     "/tasks"
+#define NAME_KEY      "/name"
+#define OPEN_KEY      "/open"
 
-struct look {
+struct scan {
 	struct group_tree tree;
 	struct managed_group around[MAX_AROUND];
 	uint32_t nr_around;
-	int result; /* of observing the tree */
+	int result; /* of reading the tree */
+};
+
+struct name {
+	uint64_t id;
+	int result;
+	char path[GROUP_PATH_MAX];
 };
 
 struct group_job {
 	struct worker_job job; /* first */
 	struct groups *groups;
 	char path[GROUP_PATH_MAX];
-	struct step step; /* apply: a copy that owns its value */
+	struct step step; /* apply; a copy that owns its value */
 	pid_t pid;	  /* join */
 	int pidfd;	  /* join; owned */
+	int fd;		  /* open; owned */
 	char error[GROUP_ERROR_MAX];
-	/* what it found; owned */
+	/* Its output; owned. */
 	pid_t *pids;
 	uint32_t nr;
 	char scope[GROUP_PATH_MAX];
-	struct look *look;
+	struct scan *scan;
+	struct name *name;
 };
 
-static void look_free(struct look *look)
+static void scan_free(struct scan *scan)
 {
-	group_tree_fini(&look->tree);
-	free(look);
+	group_tree_fini(&scan->tree);
+	free(scan);
 }
 
 static void job_free(struct group_job *job)
 {
 	free(job->step.value);
 	free(job->pids);
-	if (job->pidfd >= 0)
-		close(job->pidfd);
-	if (job->look)
-		look_free(job->look);
+	cleanup_close_fd(&job->pidfd);
+	cleanup_close_fd(&job->fd);
+	if (job->scan)
+		scan_free(job->scan);
+	free(job->name);
 	free(job);
 }
 DEFINE_CLEANUP(struct group_job, job_freep, job_free);
@@ -68,7 +79,7 @@ static void release(struct worker_job *job)
 	job_free((struct group_job *)job);
 }
 
-/* A result that nobody waits for any more. */
+/* Discard a result that nobody waits for any more. */
 static void drop(struct worker_job *job, int result)
 {
 }
@@ -92,12 +103,12 @@ static struct group_job *job_new(struct groups *groups, const char *path,
 		return NULL;
 	job->job = (struct worker_job){.run = run, .completed = completed, .release = release};
 	job->groups = groups;
-	job->pidfd = -1;
+	job->pidfd = job->fd = -1;
 	snprintf(job->path, sizeof(job->path), "%s", path);
 	return job;
 }
 
-/* Runs it. What it found stays with *job, unless it goes on: then *job is NULL. */
+/* Run the job. Its output stays in *job, unless the job continues; then *job becomes NULL. */
 static int run_job(const char *key, struct group_job **job)
 {
 	int err = worker_run((*job)->groups->pool, key, &(*job)->job);
@@ -119,7 +130,7 @@ static void chain_of(const char *path, char ret_key[GROUP_PATH_MAX])
 	snprintf(ret_key, GROUP_PATH_MAX, "%.*s", (int)len, path);
 }
 
-/* Runs it in its chain, with its sentence for a failure. */
+/* Run the job in its chain and copy its error message. */
 static int run_in_chain(struct group_job **job, char *error)
 {
 	char key[GROUP_PATH_MAX];
@@ -132,7 +143,7 @@ static int run_in_chain(struct group_job **job, char *error)
 	return err;
 }
 
-/* --- what changes something ------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 static int run_apply(struct worker_job *base)
 {
@@ -172,8 +183,8 @@ int jobs_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	job->pid = pid;
 	job->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
 	if (job->pidfd < 0)
-		return failure(error, -errno, "process %d: cannot keep hold of it: %s", (int)pid,
-			       strerror(errno));
+		return failure(error, -errno, "process %d: cannot duplicate its pidfd: %s",
+			       (int)pid, strerror(errno));
 	return run_in_chain(&job, error);
 }
 
@@ -182,7 +193,7 @@ static int run_kill(struct worker_job *base)
 	struct group_job *job = (struct group_job *)base;
 	int err = tasks_kill(job->groups, job->path);
 
-	return err ? failure(job->error, err, "%s: cannot end its processes: %s", job->path,
+	return err ? failure(job->error, err, "%s: cannot kill its processes: %s", job->path,
 			     strerror(-err))
 		   : 0;
 }
@@ -194,7 +205,7 @@ int jobs_kill(struct groups *groups, const char *path)
 	return job ? run_in_chain(&job, NULL) : -ENOMEM;
 }
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- scans ------------------------------------------------------------------------------------ */
 
 static bool chain_is_busy(struct groups *groups, const char *path)
 {
@@ -202,94 +213,172 @@ static bool chain_is_busy(struct groups *groups, const char *path)
 }
 
 /*
- * Listing a directory takes its lock, which whoever makes or removes a cgroup in it
- * holds while waiting for cgroup_mutex: so the whole look is a job. Where we are that one
- * ourselves, the pod is left out, so that it does not keep the look from the others.
+ * Listing a directory takes its lock. A thread that creates or removes a cgroup in the
+ * directory holds this lock while it waits for cgroup_mutex, so the whole scan runs as a
+ * job. Pods with an operation of our own in progress are skipped, so they do not delay
+ * the scan of the others.
  */
-static int run_look(struct worker_job *base)
+static int run_scan(struct worker_job *base)
 {
 	struct group_job *job = (struct group_job *)base;
 
-	job->look->result = observe_tree(job->groups, chain_is_busy, &job->look->tree);
-	if (observe_surroundings(job->groups, job->look->around, MAX_AROUND, &job->look->nr_around))
-		job->look->nr_around = 0;
+	job->scan->result = read_tree(job->groups, chain_is_busy, &job->scan->tree);
+	/* Where that cannot be told, nobody is known to be around. */
+	(void)read_surroundings(job->groups, job->scan->around, MAX_AROUND, &job->scan->nr_around);
 	return 0;
 }
 
-static void keep_look(struct groups *groups, struct look *look)
+static void keep_name(struct groups *groups, struct name *name)
 {
-	if (groups->look)
-		look_free(groups->look);
-	groups->look = look;
+	free(groups->name);
+	groups->name = name;
 }
 
-static void look_ended(struct worker_job *base, int result)
+static void keep_scan(struct groups *groups, struct scan *scan)
+{
+	if (groups->scan)
+		scan_free(groups->scan);
+	groups->scan = scan;
+}
+
+static void scan_ended(struct worker_job *base, int result)
 {
 	struct group_job *job = (struct group_job *)base;
 	struct groups *groups = job->groups;
 
-	keep_look(groups, TAKE_PTR(job->look));
-	groups->look_is_fresh = true;
+	keep_scan(groups, TAKE_PTR(job->scan));
+	groups->scan_is_fresh = true;
 	if (groups->sink)
 		groups->sink->looked(groups->sink->self);
 }
 
-int jobs_observe(struct groups *groups, struct group_tree *ret_tree)
+int jobs_read_tree(struct groups *groups, struct group_tree *ret_tree)
 {
 	struct group_job *job cleanup_job = NULL;
-	struct look *look = groups->look;
+	struct scan *scan = groups->scan;
 	int err;
 
-	if (!groups->look_is_fresh) {
-		if (worker_is_busy(groups->pool, LOOK_KEY))
+	if (!groups->scan_is_fresh) {
+		if (worker_is_busy(groups->pool, SCAN_KEY))
 			return -EINPROGRESS;
-		job = job_new(groups, "", run_look, look_ended);
+		job = job_new(groups, "", run_scan, scan_ended);
 		if (job)
-			job->look = calloc(1, sizeof(*job->look));
-		if (!job || !job->look)
+			job->scan = calloc(1, sizeof(*job->scan));
+		if (!job || !job->scan)
 			return -ENOMEM;
-		err = run_job(LOOK_KEY, &job);
+		err = run_job(SCAN_KEY, &job);
 		if (err)
 			return err;
-		look = job->look;
-		keep_look(groups, TAKE_PTR(job->look));
+		scan = job->scan;
+		keep_scan(groups, TAKE_PTR(job->scan));
 	}
-	groups->look_is_fresh = false;
-	if (look->result)
-		return look->result;
-	*ret_tree = look->tree;
-	look->tree = (struct group_tree){0};
+	groups->scan_is_fresh = false;
+	if (scan->result)
+		return scan->result;
+	*ret_tree = scan->tree;
+	scan->tree = (struct group_tree){0};
 	return 0;
 }
 
 int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr)
 {
-	const struct look *look = groups->look;
+	const struct scan *scan = groups->scan;
 
-	if (!look)
-		return observe_surroundings(groups, ret_groups, max, ret_nr);
-	*ret_nr = look->nr_around < max ? look->nr_around : max;
-	memcpy(ret_groups, look->around, *ret_nr * sizeof(*ret_groups));
+	if (!scan)
+		return read_surroundings(groups, ret_groups, max, ret_nr);
+	*ret_nr = scan->nr_around < max ? scan->nr_around : max;
+	memcpy(ret_groups, scan->around, *ret_nr * sizeof(*ret_groups));
 	return 0;
 }
 
+static int run_open(struct worker_job *base)
+{
+	struct group_job *job = (struct group_job *)base;
+
+	return dir_open_group(&job->groups->dir, job->path, &job->fd);
+}
+
+/*
+ * Looking up a name that is not in the dentry cache takes the lock of its directory,
+ * which may be held. A job performs that lookup, and afterwards the name is cached.
+ */
 int jobs_open(struct groups *groups, const char *path, int *ret_fd)
 {
+	struct group_job *job cleanup_job = NULL;
 	char key[GROUP_PATH_MAX];
+	int err = dir_open_cached(&groups->dir, path, ret_fd);
 
+	if (err != -EAGAIN)
+		return err;
 	chain_of(path, key);
-	if (worker_is_busy(groups->pool, key)) {
-		int err = dir_open_cached(&groups->dir, path, ret_fd);
-
-		return err == -EAGAIN ? -EINPROGRESS : err;
-	}
-	return dir_open_group(&groups->dir, path, ret_fd);
+	if (worker_is_busy(groups->pool, key) || worker_is_busy(groups->pool, OPEN_KEY))
+		return -EINPROGRESS;
+	job = job_new(groups, path, run_open, drop);
+	err = job ? run_job(OPEN_KEY, &job) : -ENOMEM;
+	if (!err)
+		*ret_fd = TAKE_FD(job->fd);
+	return err;
 }
 
 void jobs_fini(struct groups *groups)
 {
-	keep_look(groups, NULL);
+	keep_scan(groups, NULL);
+	keep_name(groups, NULL);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Looking up a directory that is not cached takes its parent's lock, which may be held. */
+static int run_name(struct worker_job *base)
+{
+	struct group_job *job = (struct group_job *)base;
+	struct name *name = job->name;
+
+	name->result = dir_path_of(&job->groups->dir, name->id, name->path, sizeof(name->path));
+	return 0;
+}
+
+static void name_ended(struct worker_job *base, int result)
+{
+	struct group_job *job = (struct group_job *)base;
+	struct groups *groups = job->groups;
+
+	keep_name(groups, TAKE_PTR(job->name));
+	if (groups->sink && groups->sink->named)
+		groups->sink->named(groups->sink->self);
+}
+
+static int give_name(const struct name *name, char *ret_path, size_t size)
+{
+	if (name->result)
+		return name->result;
+	if (strlen(name->path) >= size)
+		return -ENAMETOOLONG;
+	memcpy(ret_path, name->path, strlen(name->path) + 1);
+	return 0;
+}
+
+int jobs_path_of(struct groups *groups, uint64_t cgroup_id, char *ret_path, size_t size)
+{
+	struct group_job *job cleanup_job = NULL;
+	int err;
+
+	if (worker_is_busy(groups->pool, NAME_KEY))
+		return -EINPROGRESS;
+	if (groups->name && groups->name->id == cgroup_id) {
+		err = give_name(groups->name, ret_path, size);
+		keep_name(groups, NULL);
+		return err;
+	}
+	job = job_new(groups, "", run_name, name_ended);
+	if (job)
+		job->name = calloc(1, sizeof(*job->name));
+	if (!job || !job->name)
+		return -ENOMEM;
+	job->name->id = cgroup_id;
+	err = run_job(NAME_KEY, &job);
+	return err ? err : give_name(job->name, ret_path, size);
 }
 
 static int run_tasks(struct worker_job *base)
@@ -304,7 +393,7 @@ int jobs_tasks(struct groups *groups, const char *path, pid_t **ret_pids, uint32
 	struct group_job *job cleanup_job = NULL;
 	int err;
 
-	/* One that waits is enough: a face that is asked again must not pile them up. */
+	/* One waiting job is enough; repeated requests must not queue up. */
 	if (worker_is_busy(groups->pool, TASKS_KEY))
 		return -EINPROGRESS;
 	job = job_new(groups, path, run_tasks, drop);
@@ -345,5 +434,5 @@ void jobs_waits_in(struct groups *groups, const char *path, char *ret_text, size
 	char key[GROUP_PATH_MAX];
 
 	chain_of(path, key);
-	worker_where(groups->pool, *path ? key : LOOK_KEY, ret_text, size);
+	worker_where(groups->pool, *path ? key : SCAN_KEY, ret_text, size);
 }

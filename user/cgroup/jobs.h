@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may wait in the kernel, run off the loop's thread: everything that takes
- * cgroup_mutex, or a directory's lock that somebody holds who waits for cgroup_mutex.
+ * Runs calls that may block in the kernel on threads other than the event loop's:
+ * everything that takes cgroup_mutex, or a directory lock whose holder may be waiting for
+ * cgroup_mutex.
  *
- * A chain is a pod with all below it, or the workload root alone: its jobs run in
- * order. Without a pool (uninstall, dry run, tests of the room) everything runs at once.
+ * A chain is a pod's group with its subtree, or the workload root alone. The jobs of a
+ * chain run in order. Without a thread pool (uninstall, dry run, unit tests) every call
+ * runs synchronously.
  */
 #ifndef CGROUP_JOBS_H
 #define CGROUP_JOBS_H
 
 #include "cgroup/manager.h"
 
-/* As the members of groups_port of these names. */
-int jobs_observe(struct groups *groups, struct group_tree *ret_tree);
+/* These implement the members of groups_port with the same names. */
+int jobs_read_tree(struct groups *groups, struct group_tree *ret_tree);
 int jobs_apply(struct groups *groups, const struct step *step, char error[GROUP_ERROR_MAX]);
 int jobs_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	      char error[GROUP_ERROR_MAX]);
@@ -22,15 +24,16 @@ int jobs_outsiders(struct groups *groups, uint32_t *ret_nr_tasks, char *ret_popu
 		   size_t size);
 int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr);
+int jobs_path_of(struct groups *groups, uint64_t cgroup_id, char *ret_path, size_t size);
 void jobs_waits_in(struct groups *groups, const char *path, char *ret_text, size_t size);
 
 /*
- * Open a group on the loop's thread. -EINPROGRESS: something goes on for its pod, and
- * this would wait for the same.
+ * Open a group on the loop's thread. -EINPROGRESS: the open would have to wait for the
+ * lock of its directory.
  */
 int jobs_open(struct groups *groups, const char *path, int *ret_fd);
 
-/* What a look that nobody has asked for left behind. */
+/* Free the results of scans and lookups that nobody has fetched. */
 void jobs_fini(struct groups *groups);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the cgroup room: the object behind the port, and the function table
- * of who owns the upper levels. The kernel wants one writer per subtree: where
- * PID 1 is systemd it makes our slices and scopes (manager_systemd), elsewhere
- * we make directories (manager_cgroupfs).
+ * Private to the cgroup room: the object behind the port, and the function table of the
+ * manager that owns the upper levels. A cgroup subtree must have a single writer: where
+ * PID 1 is systemd, it creates our slices and scopes (manager_systemd); elsewhere we
+ * create directories (manager_cgroupfs).
  */
 #ifndef CGROUP_MANAGER_H
 #define CGROUP_MANAGER_H
@@ -12,24 +12,24 @@
 #include "cgroup/originals.h"
 
 /*
- * open and close run on the loop's thread. All others run on any thread, for different pods
- * at the same time: a manager locks what it keeps.
+ * open and close run on the loop's thread. All others may run on any thread and for
+ * different pods concurrently, so a manager must lock its own state.
  */
 struct manager {
 	const char *name; /* "cgroupfs", "systemd" */
 	int (*open)(struct groups *groups, char *error);
 	void (*close)(struct groups *groups);
 	/*
-	 * Carry out one step, without reading it back; apply.c does that. A group that
-	 * exists already is no failure to create, one that is gone none to remove.
-	 * MANAGER_DEFERRED: noted, takes hold when the group's first process joins.
+	 * Apply one step without reading it back; apply.c does that. Creating a group
+	 * that exists and removing one that does not exist succeed. MANAGER_DEFERRED: the
+	 * step is recorded and takes effect when the group's first process joins.
 	 */
 	int (*create)(struct groups *groups, const struct step *step, char *error);
 	int (*write)(struct groups *groups, const struct step *step, char *error);
 	int (*remove)(struct groups *groups, const struct step *step, char *error);
-	/* Put the process into the group, making the group where it does not exist yet. */
+	/* Move the process into the group, creating the group if it does not exist yet. */
 	int (*join)(struct groups *groups, const char *path, pid_t pid, char *error);
-	/* Add groups that are noted but not in the kernel yet to an observed tree. */
+	/* Add groups that are recorded but not yet in the kernel to an observed tree. */
 	int (*add_noted)(struct groups *groups, struct group_tree *tree);
 };
 
@@ -41,22 +41,24 @@ extern const struct manager manager_systemd;
 struct watch;
 struct systemd;
 struct worker_pool;
-struct look;
+struct scan;
+struct name;
 
 struct groups {
 	struct dir dir;
 	char workload_root[128];
 	bool may_write;
 	uint64_t page_bytes;
-	struct originals originals; /* as it was when we opened */
+	struct originals originals; /* as of groups_open */
 	const struct manager *manager;
 	struct systemd *systemd; /* NULL with manager_cgroupfs */
 	struct watch *watch;	 /* NULL until watched */
-	/* The loop's thread only: */
-	struct worker_pool *pool;	/* borrowed; NULL = everything runs at once */
+	/* Used by the loop's thread only: */
+	struct worker_pool *pool;	/* borrowed; NULL = everything runs synchronously */
 	const struct groups_sink *sink; /* borrowed; NULL until watched */
-	struct look *look;		/* the last one; NULL before it */
-	bool look_is_fresh;		/* it ended late and nobody has taken it yet */
+	struct scan *scan;		/* the last scan; NULL before the first one */
+	bool scan_is_fresh;		/* it ended late and has not been fetched yet */
+	struct name *name;		/* found late and not fetched yet, or NULL */
 };
 
 #endif

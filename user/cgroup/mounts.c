@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the text of mountinfo: which cgroup hierarchies there are and whether
- * version 2 can be ours. Touches no file.
+ * Parses the text of mountinfo: which cgroup hierarchies are mounted, and whether version
+ * 2 can be used. Opens no files.
  */
 #include "cgroup/mounts.h"
 
@@ -65,7 +65,7 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* Split at single blanks, in place; further fields than `max` are not counted. */
+/* Split in place at single blanks; fields beyond `max` are not counted. */
 static unsigned int split(char *line, char **fields, unsigned int max)
 {
 	unsigned int nr = 0;
@@ -81,7 +81,7 @@ static void note_v1(struct mounts *mounts, const char *point, const char *super_
 {
 	char path[MOUNT_PATH_MAX];
 
-	/* A named hierarchy (systemd's own bookkeeping) holds no controller. */
+	/* A named hierarchy, which systemd uses for its bookkeeping, has no controller. */
 	if (strstr(super_options, "name="))
 		return;
 	unescape(point, path, sizeof(path));
@@ -92,7 +92,7 @@ static void note_v1(struct mounts *mounts, const char *point, const char *super_
 		memcpy(mounts->cpuset_v1_path, path, sizeof(path));
 }
 
-/* The whole hierarchy before a part of it, the usual place before another. */
+/* Prefer a mount of the whole hierarchy, and then the usual mount point. */
 static int worth(const char *fs_root, const char *path)
 {
 	return 2 * !strcmp(fs_root, "/") + !strcmp(path, "/sys/fs/cgroup");
@@ -104,7 +104,7 @@ static void note_v2(struct mounts *mounts, char **fields, const char *super_opti
 
 	unescape(fields[3], fs_root, sizeof(fs_root));
 	unescape(fields[4], path, sizeof(path));
-	/* A later mount at the same place covers the earlier one, so it counts. */
+	/* A later mount on the same mount point hides the earlier one, so the later one counts. */
 	if (mounts->v2 && strcmp(mounts->v2_path, path) &&
 	    worth(fs_root, path) <= worth(mounts->v2_root, mounts->v2_path))
 		return;
@@ -137,7 +137,10 @@ void mounts_parse(const char *mountinfo, struct mounts *ret_mounts)
 		size_t len = strcspn(mountinfo, "\n");
 		char line[2048];
 
-		/* An overlay's options can be pages long; a cgroup's line is short. */
+		/*
+		 * Skip lines that are too long: overlay options can be very long, but a
+		 * cgroup's line is short.
+		 */
 		if (len < sizeof(line)) {
 			memcpy(line, mountinfo, len);
 			line[len] = '\0';
@@ -171,7 +174,10 @@ enum dir_problem mounts_judge(const struct mounts *mounts, char *error)
 			mounts->v2_path, mounts->cpuset_v1_path);
 		return DIR_HYBRID;
 	}
-	/* The kernel shows a mount's root as seen from our namespace: above it. */
+	/*
+	 * The kernel shows a mount's root relative to our cgroup namespace; "/.." means
+	 * above it.
+	 */
 	if (!strncmp(mounts->v2_root, "/..", 3)) {
 		failure(error, 0,
 			"this process is in a cgroup namespace of its own (the mount at %s shows %s "

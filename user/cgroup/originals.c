@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Remembers and restores what we change outside our own groups. */
+/* Saves and restores the values that we change outside our own groups. */
 #include "cgroup/originals.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ static int decode_item(const struct yaml_value *map, struct format_error *error,
 		err = read_member(map, "file", error, item.file, sizeof(item.file));
 	if (!err)
 		err = read_member(map, "value", error, value, sizeof(value));
-	/* Names of cgroup files hold no slash, and a group is below the mount. */
+	/* A cgroup file's name has no slash, and the group must be below the mount. */
 	if (!err && (strchr(item.file, '/') || strstr(item.path, "..") || *item.path == '/'))
 		err = yaml_refuse(map, "files", error, "a path leaves the cgroup mount");
 	if (err)
@@ -152,7 +152,10 @@ int originals_decode(const char *data, size_t len, struct format_error *error,
 	return 0;
 }
 
-/* Switch off the controllers that were not on before; one a unit needs now stays (EBUSY). */
+/*
+ * Disable the controllers that were not enabled before. One that a unit needs by now
+ * stays enabled (EBUSY).
+ */
 static int restore_controllers(int fd, const char *before, const char *now)
 {
 	static const char *const ours[] = {"cpuset", "cpu", "memory"};
@@ -194,7 +197,7 @@ static int restore(struct groups *groups, const struct original *item, char *err
 
 int originals_keep(int dir_fd, const struct originals *originals)
 {
-	cleanup_text struct text text = {0};
+	struct text text cleanup_text = {0};
 
 	if (!faccessat(dir_fd, PINFOLD_ORIGINALS_FILE, F_OK, AT_SYMLINK_NOFOLLOW))
 		return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Before-values for a clean uninstall: what was on this machine before us. The
- * workload root is ours and needs none; what we change outside it is the root
- * cgroup's subtree_control. Captured once, before the first write; kept in a
- * file of the state directory that is never rebuilt by guessing.
+ * The original values of files that pinfold changes outside its own groups, for a clean
+ * uninstall. This concerns the root cgroup's subtree_control; the workload root belongs
+ * to pinfold. The values are captured once, before the first write, and stored in a file
+ * of the state directory that is never reconstructed.
  */
 #ifndef CGROUP_ORIGINALS_H
 #define CGROUP_ORIGINALS_H
@@ -23,35 +23,43 @@ struct originals {
 	struct original *items;
 };
 
+/* Free the values; nothing is written back. */
 void originals_fini(struct originals *originals);
-/* Read the before-values. An existing workload root is captured too: it was somebody's. */
+/*
+ * Read the original values. An existing workload root is captured too, because somebody
+ * else created it.
+ */
 int originals_capture(struct groups *groups, struct originals *ret_originals);
 #define ORIGINALS_MAX_BYTES (64 * 1024)
 
 struct text;
 struct format_error;
 
-/* The file's text and back. -EBADMSG with `error` filled for anything else; -ENOMEM. */
+/*
+ * Convert to the file's text and back. Decoding returns -ENOMEM, or -EBADMSG with `error`
+ * filled for invalid text.
+ */
 void originals_encode(const struct originals *originals, struct text *out);
 int originals_decode(const char *data, size_t len, struct format_error *error,
 		     struct originals *ret_originals);
 
 /*
- * Keep them in the state directory `dir_fd`, unless the file is there: a later
- * start would read values of our own. 0 or negative errno; nothing is logged.
+ * Save the values in the state directory `dir_fd` unless the file exists: a later start
+ * would capture values that pinfold has written. Returns 0 or a negative errno; logs
+ * nothing.
  */
 int originals_keep(int dir_fd, const struct originals *originals);
 
 /*
- * What an earlier start kept. -ENOENT when nothing was, -EBADMSG for a file that
- * is damaged: then `error` says where and *ret_originals is untouched.
+ * Load the values that an earlier start saved. Returns -ENOENT if there is no file, or
+ * -EBADMSG for a damaged file; `error` then says where, and *ret_originals is unchanged.
  */
 int originals_load(int dir_fd, struct format_error *error, struct originals *ret_originals);
 
 /*
- * Put them back after groups_uninstall. Values that are as they were are not
- * written; a group that is gone is passed over. First failure's errno and
- * sentence; the rest is tried all the same.
+ * Restore the values after groups_uninstall. Unchanged values are not written, and groups
+ * that no longer exist are skipped. Continues after a failure and returns the errno and
+ * message of the first one.
  */
 int originals_restore(struct groups *groups, const struct originals *originals,
 		      char error[GROUP_ERROR_MAX]);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Builds the room's object and fills the controller's port with its functions.
- */
+/* Creates the room's object and fills the controller's port with its functions. */
 #include "cgroup/port.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "cgroup/jobs.h"
-#include "cgroup/observe.h"
+#include "cgroup/read_tree.h"
+#include "cgroup/status.h"
 #include "cgroup/watch.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -25,8 +24,8 @@ static const struct manager *choose_manager(const struct groups *groups, enum gr
 }
 
 /*
- * systemd enables controllers for units that need them and switches off what
- * nobody asked for, so there we leave the root's subtree_control to it.
+ * systemd enables controllers for the units that need them and disables all others, so
+ * with systemd the root's subtree_control is left to it.
  */
 static enum dir_problem prepare(struct groups *groups, char *error)
 {
@@ -35,7 +34,8 @@ static enum dir_problem prepare(struct groups *groups, char *error)
 	if (groups->manager == &manager_systemd)
 		return DIR_FINE;
 	if (geteuid() != 0) {
-		failure(error, 0, "changing cgroups needs root; user id %u is not", geteuid());
+		failure(error, 0, "changing cgroups requires root, but the user id is %u",
+			geteuid());
 		return DIR_NOT_PERMITTED;
 	}
 	err = dir_enable_controllers(groups->dir.mount_fd, "", error);
@@ -56,17 +56,18 @@ int groups_open(const struct groups_options *options, struct groups **ret_groups
 	if ((size_t)snprintf(groups->workload_root, sizeof(groups->workload_root), "%s",
 			     options->workload_root) >= sizeof(groups->workload_root) ||
 	    strchr(options->workload_root, '/') || !*options->workload_root)
-		return failure(error, -EINVAL, "workload root '%s': it must be a top-level group",
+		return failure(error, -EINVAL,
+			       "invalid workload root '%s': expected the name of a top-level group",
 			       options->workload_root);
 	groups->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	err = dir_open(options->root, &groups->dir, ret_problem, error);
 	if (err)
 		return err;
 	groups->manager = choose_manager(groups, options->layout);
-	/* Before the first write, which prepare() may do. */
+	/* This must precede the first write, which prepare() may perform. */
 	err = originals_capture(groups, &groups->originals);
 	if (err)
-		return failure(error, err, "cannot read the cgroups as they are: %s",
+		return failure(error, err, "cannot read the original cgroup values: %s",
 			       strerror(-err));
 	groups->may_write = options->may_write;
 	if (options->may_write) {
@@ -122,14 +123,14 @@ static int port_check(void *self, struct group_obstacle *ret_obstacle)
 	return dir_check(&groups->dir, groups->workload_root, ret_obstacle);
 }
 
-static int port_observe(void *self, struct group_tree *ret_tree)
+static int port_read_tree(void *self, struct group_tree *ret_tree)
 {
-	return jobs_observe(self, ret_tree);
+	return jobs_read_tree(self, ret_tree);
 }
 
-static int port_observe_group(void *self, struct group *group)
+static int port_read_group(void *self, struct group *group)
 {
-	return observe_group(self, group);
+	return read_group(self, group);
 }
 
 static int port_apply(void *self, const struct step *step, char error[GROUP_ERROR_MAX])
@@ -172,9 +173,7 @@ static int port_surroundings(void *self, struct managed_group *ret_groups, uint3
 
 static int port_path_of(void *self, uint64_t cgroup_id, char *ret_path, size_t size)
 {
-	struct groups *groups = self;
-
-	return dir_path_of(&groups->dir, cgroup_id, ret_path, size);
+	return jobs_path_of(self, cgroup_id, ret_path, size);
 }
 
 static int port_rewatch(void *self, const struct group_tree *tree)
@@ -195,8 +194,8 @@ struct groups_port groups_port(struct groups *groups)
 		.self = groups,
 		.layout = port_layout,
 		.check = port_check,
-		.observe = port_observe,
-		.observe_group = port_observe_group,
+		.read_tree = port_read_tree,
+		.read_group = port_read_group,
 		.apply = port_apply,
 		.status = port_status,
 		.tasks = port_tasks,
@@ -212,7 +211,7 @@ struct groups_port groups_port(struct groups *groups)
 
 /* --- uninstall -------------------------------------------------------------------------------- */
 
-/* Keep the first failure and its sentence; the rest is tried all the same. */
+/* Keep the first failure and its message; the caller continues with the rest. */
 static void keep_first(int *result, int err, char *error, const char *sentence)
 {
 	if (!err || *result)
@@ -222,15 +221,15 @@ static void keep_first(int *result, int err, char *error, const char *sentence)
 }
 
 /*
- * No limit of ours any more. The lists name what may ever come: an offline CPU that
- * returns later must not be missing. An empty list would do, but up to 6.12 the kernel
- * refuses it where processes are (ENOSPC).
+ * Remove all our limits. The lists contain all possible CPUs and nodes, because a CPU
+ * that is offline now must not be missing when it comes back. An empty list would be
+ * sufficient, but up to 6.12 the kernel rejects it for groups with processes (ENOSPC).
  */
 static int widen(struct groups *groups, const struct group *group, char *error)
 {
 	static const struct {
 		enum group_file file;
-		const char *source; /* below the movable root; NULL: the value itself */
+		const char *source; /* file below the configured root; NULL: use `value` */
 		const char *value;
 	} limits[] = {
 		{GROUP_CPUSET_CPUS, "sys/devices/system/cpu/possible", NULL},
@@ -247,7 +246,7 @@ static int widen(struct groups *groups, const struct group *group, char *error)
 		char sentence[GROUP_ERROR_MAX] = "", *list cleanup_free = NULL;
 		int err = 0;
 
-		/* A file that the group does not have limits nothing. */
+		/* A file that does not exist imposes no limit. */
 		if (!group->files[limits[i].file])
 			continue;
 		memcpy(step.path, group->path, sizeof(step.path));
@@ -285,7 +284,7 @@ static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	char sentence[GROUP_ERROR_MAX] = "";
-	int err = observe_tree(groups, NULL, &tree), result = 0;
+	int err = read_tree(groups, NULL, &tree), result = 0;
 
 	*ret_nr_left = 0;
 	if (err == -ENOENT)
@@ -293,11 +292,11 @@ static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 	if (err)
 		return failure(error, err, "cannot read the groups below %s: %s",
 			       groups->workload_root, strerror(-err));
-	/* Children come after their parents in the tree, so backwards is leaves first. */
+	/* The tree lists parents before children, so the reverse order starts at the leaves. */
 	for (uint32_t i = tree.nr_groups; i-- > 0;)
 		keep_first(&result, to_member(groups, tree.groups[i].path, sentence), error,
 			   sentence);
-	/* Parents first: a child cannot have more than its parent. */
+	/* Parents first, because a child cannot have more than its parent. */
 	for (uint32_t i = 0; i < tree.nr_groups; i++)
 		if (tree.groups[i].populated)
 			keep_first(&result, widen(groups, &tree.groups[i], sentence), error,
@@ -308,9 +307,10 @@ static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 		if (tree.groups[i].populated) {
 			(*ret_nr_left)++;
 			if (tree.groups[i].role == GROUP_CONTAINER)
-				log_warn(0,
-					 "cgroup: %s stays, without a limit: processes live in it",
-					 tree.groups[i].path);
+				log_warn(
+					0,
+					"cgroup: %s is kept, without limits, because it has processes",
+					tree.groups[i].path);
 			continue;
 		}
 		memcpy(step.path, tree.groups[i].path, sizeof(step.path));

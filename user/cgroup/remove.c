@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two descriptors walk the tree, whatever its depth: down into the first group that resists,
- * up again once nothing is inside. Going up needs no name: the parent is read from its start,
- * and what was emptied is a leaf now.
+ * The traversal needs only two descriptors, whatever the depth of the tree: it descends
+ * into the first group that cannot be removed and returns to the parent once that group
+ * has no children. No name is needed for this, because the parent is read again from the
+ * start and the emptied group is now a leaf.
  */
 #include "cgroup/remove.h"
 
@@ -15,22 +16,22 @@
 #include "cgroup/dir.h"
 #include "lib/file.h"
 
-/* Beyond what the groups there need. */
+/* Additional steps beyond those that the existing groups need. */
 #define SPARE_STEPS 64
-/* Of one pass, which takes up to half a second of our time for them; the next one goes on. */
+/* The limit of one pass, which takes up to half a second; the next pass continues. */
 #define STEPS_MAX 4096
 
-#define MORE_ARE_LEFT                                                                               \
-	"more groups are inside than one pass removes, or new ones are being made; end what makes " \
-	"them; the next pass continues"
+#define MORE_ARE_LEFT                                                                             \
+	"more groups are inside than one pass removes, or new ones are being created; stop what " \
+	"creates them; the next pass continues"
 
 struct walk {
-	const char *path; /* of the top, for sentences */
-	int fd;		  /* the group we are in */
+	const char *path; /* of the top, for messages */
+	int fd;		  /* the current group */
 	unsigned int depth;
 	uint64_t nr_removed;
 	uint64_t *steps_left;
-	char name[NAME_MAX + 1]; /* the last group that resisted */
+	char name[NAME_MAX + 1]; /* the last group that could not be removed */
 };
 
 static bool take_step(struct walk *walk)
@@ -43,11 +44,11 @@ static bool take_step(struct walk *walk)
 
 static int resists(const struct walk *walk, int code, const char *why, char *error)
 {
-	return failure(
-		error, code,
-		"%s: cannot remove the group '%.64s' %u levels below it (%llu were removed): "
-		"%s",
-		walk->path, walk->name, walk->depth + 1, (unsigned long long)walk->nr_removed, why);
+	return failure(error, code,
+		       "%s: cannot remove the group '%.64s' %u level%s below it (%llu removed so "
+		       "far): %s",
+		       walk->path, walk->name, walk->depth + 1, walk->depth ? "s" : "",
+		       (unsigned long long)walk->nr_removed, why);
 }
 
 static int out_of_steps(const struct walk *walk, char *error)
@@ -56,15 +57,15 @@ static int out_of_steps(const struct walk *walk, char *error)
 }
 
 /*
- * Remove each group in here that has none inside. 1 = there is one that resists, whose name
- * is kept; 0 = there is none left.
+ * Remove every child that is a leaf. Returns 1 if a child could not be removed, with its
+ * name in the walk, and 0 if no child is left.
  */
 static int remove_leaves(struct walk *walk, char *error)
 {
 	DIR *entries cleanup_dir = NULL;
 	int err = dir_entries(walk->fd, &entries);
 
-	/* Somebody else removed the group we are in. */
+	/* Somebody else removed the current group. */
 	if (err)
 		return err == -ENOENT ? 0 : resists(walk, err, strerror(-err), error);
 	for (struct dirent *entry; (entry = readdir(entries));) {
@@ -84,7 +85,7 @@ static int remove_leaves(struct walk *walk, char *error)
 	return 0;
 }
 
-/* Into the group that resisted, where it has groups inside and not processes. */
+/* Descend into the group that could not be removed, if it has children and no processes. */
 static int descend(struct walk *walk, char *error)
 {
 	int child = -1;
@@ -169,7 +170,7 @@ int remove_tree(int parent_fd, const char *name, int fd, const char *path,
 			return failure(error, -EBUSY,
 				       "%s: cannot remove the group: a process has joined it",
 				       path);
-		/* A group was made inside since we looked. */
+		/* A group was created inside in the meantime. */
 		if (!steps_left--)
 			return failure(error, -EAGAIN,
 				       "%s: cannot remove the group: " MORE_ARE_LEFT, path);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removal of a group with whatever a workload made inside it. The kernel removes a group only
- * when none is inside, so this goes leaves first, by descriptors: a path may be longer than
- * PATH_MAX, and a tree deeper than we may have files open.
+ * Removes a group together with all groups that a workload created inside it. The kernel
+ * removes only groups without children, so removal starts at the leaves. It works with
+ * descriptors, because a path may be longer than PATH_MAX, and with few of them, because
+ * the tree may be deeper than the limit of open files.
  */
 #ifndef CGROUP_REMOVE_H
 #define CGROUP_REMOVE_H
@@ -12,18 +13,18 @@
 #include "cgroup/failure.h"
 
 /*
- * Remove the group `name` of parent_fd, opened as `fd`, and everything inside. `path` is for
- * the sentence only. One pass, which ends after as many steps as the groups there at the start
- * can take, and a limit: -EAGAIN = there are more, or somebody makes more meanwhile, so another
- * pass may go on; -EBUSY = one has processes or something is mounted on it. What was removed
- * by then stays so.
+ * Remove the group `name` of parent_fd, opened as `fd`, and everything inside. `path` is
+ * used in messages only. The number of steps of one pass is limited by the number of
+ * groups at its start and by a constant. Returns -EAGAIN if groups are left, possibly
+ * because new ones are being created; another pass may continue. Returns -EBUSY if a
+ * group has processes or a mount. Groups removed before a failure stay removed.
  */
 int remove_tree(int parent_fd, const char *name, int fd, const char *path,
 		char error[GROUP_ERROR_MAX]);
 
 /*
- * Its first part: remove what is inside, in at most *steps_left steps, of which each group
- * takes one, and one more when there are groups inside it.
+ * The first part of remove_tree: remove everything inside, in at most *steps_left steps.
+ * Each group takes one step, and another one if it has children.
  */
 int remove_inside(int fd, const char *path, uint64_t *steps_left, char error[GROUP_ERROR_MAX]);
 

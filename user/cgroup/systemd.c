@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Units over sd-bus: start, set properties, stop, and the scopes that wait for
- * their first process. Reading back is apply.c's, as without systemd.
+ * Manages units over sd-bus: starts them, sets properties, stops them, and keeps track of
+ * the scopes that wait for their first process. As without systemd, apply.c reads values
+ * back.
  */
 #include "cgroup/systemd.h"
 
@@ -11,7 +12,7 @@
 #include <systemd/sd-bus.h>
 #include <time.h>
 
-#include "cgroup/apply.h"
+#include "cgroup/change.h"
 #include "cgroup/value.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -23,25 +24,28 @@
 #define BUS_NAME    "org.freedesktop.systemd1"
 #define BUS_PATH    "/org/freedesktop/systemd1"
 #define BUS_MANAGER "org.freedesktop.systemd1.Manager"
-/* What systemctl uses as root: needs no D-Bus daemon, which small machines lack. */
+/*
+ * systemctl uses this socket as root. It needs no D-Bus daemon, which small machines may
+ * not have.
+ */
 #define PRIVATE_SOCKET "/run/systemd/private"
 
 /* A connection to systemd, used by one thread at a time: sd-bus has no locks. */
-struct session {
-	struct session *next; /* among the idle ones */
-	int root_fd;	      /* the room's, below which systemd's socket is; borrowed */
+struct systemd_session {
+	struct systemd_session *next; /* among the idle ones */
+	int root_fd;		      /* root directory of systemd's socket; borrowed */
 	sd_bus *bus;
-	/* The job being waited for, and how it ended ("done", "failed", …). */
+	/* The pending job and its result ("done", "failed", …). */
 	char job[128];
 	char job_result[32];
 };
 
-/* Steps of different pods run on different threads, so all here is under the lock. */
+/* Steps of different pods run on different threads, so the lock protects the fields below it. */
 struct systemd {
-	int root_fd;	      /* the movable root, below which systemd's socket is; borrowed */
+	int root_fd;	      /* root directory of systemd's socket; borrowed */
 	pthread_mutex_t lock; /* never held across a call to systemd or the kernel */
-	struct session *idle;
-	/* Scopes without a process yet: path, role, owner and the values to come. */
+	struct systemd_session *idle;
+	/* Scopes that have no process yet: path, role, owner and future values. */
 	struct group_tree noted;
 };
 
@@ -66,7 +70,10 @@ static bool is_scope(const char *path)
 	return has_suffix(path, ".scope");
 }
 
-/* systemd places "a-b.slice" below "a.slice" by its name alone; another place is another unit. */
+/*
+ * systemd derives the parent "a.slice" from the name "a-b.slice"; at another path it
+ * would be another unit.
+ */
 static bool slice_fits(const char *unit, const char *slice)
 {
 	const char *dash = strrchr(unit, '-');
@@ -130,7 +137,7 @@ int systemd_quota(const char *cpu_max, uint64_t *ret_usec_per_sec, uint64_t *ret
 
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-	struct session *session = userdata;
+	struct systemd_session *session = userdata;
 	const char *path, *unit, *result;
 	uint32_t id;
 
@@ -160,14 +167,14 @@ static int open_private(int root_fd, sd_bus **ret_bus)
 	return 0;
 }
 
-static int connect_bus(struct session *session, char *error)
+static int connect_bus(struct systemd_session *session, char *error)
 {
 	sd_bus *bus = NULL;
 	int err = open_private(session->root_fd, &bus);
 
 	if (err < 0) {
 		err = sd_bus_open_system(&bus);
-		/* Signals reach a client of the system bus only when it subscribes. */
+		/* A client of the system bus must subscribe to receive signals. */
 		if (err >= 0)
 			err = sd_bus_call_method(bus, BUS_NAME, BUS_PATH, BUS_MANAGER, "Subscribe",
 						 NULL, NULL, NULL);
@@ -188,11 +195,11 @@ static int connect_bus(struct session *session, char *error)
 	return 0;
 }
 
-/* A connection that works: systemd drops it when it re-executes itself. */
-static int have_bus(struct session *session, char *error)
+/* Ensure that the connection works; systemd closes it when it re-executes itself. */
+static int have_bus(struct systemd_session *session, char *error)
 {
 	if (session->bus) {
-		/* Take in what is pending, also the news that the peer is gone. */
+		/* Process pending messages, which may include a disconnect. */
 		while (sd_bus_process(session->bus, NULL) > 0)
 			;
 		if (sd_bus_is_open(session->bus) > 0)
@@ -201,18 +208,18 @@ static int have_bus(struct session *session, char *error)
 	return connect_bus(session, error);
 }
 
-static void free_session(struct session *session)
+static void free_session(struct systemd_session *session)
 {
 	sd_bus_close_unref(session->bus);
 	free(session);
 }
-DEFINE_CLEANUP(struct session, free_sessionp, free_session);
+DEFINE_CLEANUP(struct systemd_session, free_sessionp, free_session);
 #define cleanup_session cleanup(free_sessionp)
 
-/* One that is idle, or a new one; give it back with return_session. */
-static int take_session(struct systemd *systemd, char *error, struct session **ret_session)
+/* Take an idle session or open a new one; return it with return_session. */
+static int take_session(struct systemd *systemd, char *error, struct systemd_session **ret_session)
 {
-	struct session *session cleanup_session = NULL;
+	struct systemd_session *session cleanup_session = NULL;
 	int err;
 
 	pthread_mutex_lock(&systemd->lock);
@@ -231,7 +238,7 @@ static int take_session(struct systemd *systemd, char *error, struct session **r
 	return 0;
 }
 
-static void return_session(struct systemd *systemd, struct session *session)
+static void return_session(struct systemd *systemd, struct systemd_session *session)
 {
 	pthread_mutex_lock(&systemd->lock);
 	session->next = systemd->idle;
@@ -239,7 +246,8 @@ static void return_session(struct systemd *systemd, struct session *session)
 	pthread_mutex_unlock(&systemd->lock);
 }
 
-static int new_call(struct session *session, const char *method, sd_bus_message **ret_message)
+static int new_call(struct systemd_session *session, const char *method,
+		    sd_bus_message **ret_message)
 {
 	return sd_bus_message_new_method_call(session->bus, ret_message, BUS_NAME, BUS_PATH,
 					      BUS_MANAGER, method);
@@ -253,15 +261,16 @@ static uint64_t monotonic_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Wait until the job that `reply` names has ended. -ECANCELED if it did not end well. */
-static int await_job(struct session *session, sd_bus_message *reply, const char *unit, char *error)
+/* Wait until the job that `reply` names has ended. -ECANCELED if it did not succeed. */
+static int await_job(struct systemd_session *session, sd_bus_message *reply, const char *unit,
+		     char *error)
 {
 	uint64_t deadline = monotonic_usec() + JOB_WAIT_USEC;
 	const char *job;
 	int err = sd_bus_message_read(reply, "o", &job);
 
 	if (err < 0)
-		return failure(error, err, "%s: systemd's answer names no job", unit);
+		return failure(error, err, "%s: systemd's reply contains no job", unit);
 	snprintf(session->job, sizeof(session->job), "%s", job);
 	session->job_result[0] = '\0';
 	while (!session->job_result[0]) {
@@ -269,8 +278,10 @@ static int await_job(struct session *session, sd_bus_message *reply, const char 
 
 		err = sd_bus_process(session->bus, NULL);
 		if (err < 0)
-			return failure(error, err, "%s: lost systemd while waiting for its job: %s",
-				       unit, strerror(-err));
+			return failure(
+				error, err,
+				"%s: lost the connection to systemd while waiting for its job: %s",
+				unit, strerror(-err));
 		if (err > 0)
 			continue;
 		if (now >= deadline)
@@ -292,11 +303,11 @@ static int await_job(struct session *session, sd_bus_message *reply, const char 
 }
 
 /*
- * Send, and wait for the job if there is one to wait for. After a failure *ret_exists (may
- * be NULL) says whether it was that a unit of this name is loaded already.
+ * Send a message and wait for its job if there is one. After a failure *ret_exists (may
+ * be NULL) tells whether a unit with this name is already loaded.
  */
-static int call(struct session *session, sd_bus_message *message, const char *unit, bool job,
-		bool *ret_exists, char *error)
+static int call(struct systemd_session *session, sd_bus_message *message, const char *unit,
+		bool job, bool *ret_exists, char *error)
 {
 	sd_bus_error bus_error cleanup_error = SD_BUS_ERROR_NULL;
 	sd_bus_message *reply cleanup_message = NULL;
@@ -312,9 +323,12 @@ static int call(struct session *session, sd_bus_message *message, const char *un
 	return job ? await_job(session, reply, unit, error) : 0;
 }
 
-/* Start, stop or reset a unit: methods "unit, mode -> job" or "unit" alone. */
-static int call_unit(struct session *session, const char *method, const char *unit, bool job,
-		     char *error)
+/*
+ * Start, stop or reset a unit, with a method that takes "unit, mode" and returns a job,
+ * or only "unit".
+ */
+static int call_unit(struct systemd_session *session, const char *method, const char *unit,
+		     bool job, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
 	int err = new_call(session, method, &message);
@@ -364,7 +378,7 @@ static int append_quota(sd_bus_message *message, const char *value)
 				     "CPUQuotaPeriodUSec", "t", period);
 }
 
-/* The property behind a file; cpuset.cpus.partition has none and is only a file. */
+/* Append the property for a file. cpuset.cpus.partition has no property. */
 static int append_file(sd_bus_message *message, enum group_file file, const char *value)
 {
 	uint64_t number;
@@ -392,11 +406,11 @@ static int append_file(sd_bus_message *message, enum group_file file, const char
 }
 
 /*
- * SetUnitProperties for this boot only: what must outlive a reboot is in our
- * state file. The second call makes sure that systemd has been through its
- * queue of cgroups to realise before we look at the file.
+ * Call SetUnitProperties for this boot only; our state file keeps what must survive a
+ * reboot. The second call ensures that systemd has processed its queue of cgroups to
+ * realise before the file is read.
  */
-static int set_property(struct session *session, const char *unit, enum group_file file,
+static int set_property(struct systemd_session *session, const char *unit, enum group_file file,
 			const char *value, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
@@ -411,8 +425,9 @@ static int set_property(struct session *session, const char *unit, enum group_fi
 	if (err >= 0)
 		err = sd_bus_message_close_container(message);
 	if (err < 0)
-		return failure(error, err, "%s: cannot put '%s' for %s in words for systemd: %s",
-			       unit, value, group_file_name(file), strerror(-err));
+		return failure(error, err,
+			       "%s: cannot express '%s' for %s as a systemd property: %s", unit,
+			       value, group_file_name(file), strerror(-err));
 	err = call(session, message, unit, false, NULL, error);
 	if (err)
 		return err;
@@ -422,8 +437,8 @@ static int set_property(struct session *session, const char *unit, enum group_fi
 }
 
 /*
- * The file itself, where systemd's writing did not give the value: properties
- * round (CPUQuota), and the guard may allow the cpuset files to us alone.
+ * Write the file directly if systemd did not set the exact value: some properties are
+ * rounded (CPUQuota), and the guard may permit writes to cpuset files only to us.
  */
 static int ensure_file(struct groups *groups, const char *path, enum group_file file,
 		       const char *value, char *error)
@@ -436,7 +451,7 @@ static int ensure_file(struct groups *groups, const char *path, enum group_file 
 		err = file_read_line(fd, group_file_name(file), &seen);
 	if (!err && value_equal(file, value, seen, groups->page_bytes))
 		return 0;
-	return apply_write(&groups->dir, path, file, value, error);
+	return change_write(&groups->dir, path, file, value, error);
 }
 
 /* --- noted scopes ----------------------------------------------------------------------------- */
@@ -484,7 +499,7 @@ static bool is_noted(struct systemd *systemd, const char *path)
 	return found;
 }
 
-/* The value of a noted scope; nothing for others. */
+/* Record the value for a noted scope; has no effect on other groups. */
 static int note_value(struct systemd *systemd, const struct step *step, char *error)
 {
 	char *value = strdup(step->value);
@@ -538,7 +553,7 @@ static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
 	return err;
 }
 
-/* A copy of what is noted, in a tree of one group; an empty tree when nothing is. */
+/* Copy a noted group into a tree of one group; the tree is empty if the group is not noted. */
 static int find_note(struct systemd *systemd, const char *path, struct group_tree *ret_tree)
 {
 	const struct group *group;
@@ -556,7 +571,7 @@ static int find_note(struct systemd *systemd, const char *path, struct group_tre
 
 static int systemd_open(struct groups *groups, char *error)
 {
-	struct session *session;
+	struct systemd_session *session;
 	int err;
 
 	groups->systemd = calloc(1, sizeof(*groups->systemd));
@@ -574,7 +589,8 @@ static void systemd_close(struct groups *groups)
 {
 	if (!groups->systemd)
 		return;
-	for (struct session *session = groups->systemd->idle, *next; session; session = next) {
+	for (struct systemd_session *session = groups->systemd->idle, *next; session;
+	     session = next) {
 		next = session->next;
 		free_session(session);
 	}
@@ -596,13 +612,13 @@ static int name_unit(const char *path, char *ret_unit, char *ret_slice, char *er
 	int err = systemd_unit_of(path, ret_unit, ret_slice, UNIT_MAX);
 
 	return err ? failure(error, err,
-			     "%s is no place for a unit of systemd: a-b.slice must lie in a.slice, "
+			     "%s is not a valid path for a systemd unit: a-b.slice must be in a.slice, "
 			     "and containers are scopes",
 			     path)
 		   : 0;
 }
 
-static int start_slice(struct session *session, const char *unit, char *error)
+static int start_slice(struct systemd_session *session, const char *unit, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
 	bool exists = false;
@@ -614,14 +630,17 @@ static int start_slice(struct session *session, const char *unit, char *error)
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
 	err = call(session, message, unit, true, &exists, error);
-	/* An administrator's unit file, or ours from before: start what is loaded. */
+	/*
+	 * A unit with this name is already loaded, from an administrator's unit file or
+	 * from an earlier run: start it.
+	 */
 	return exists ? call_unit(session, "StartUnit", unit, true, error) : err;
 }
 
 static int systemd_create(struct groups *groups, const struct step *step, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
-	struct session *session;
+	struct systemd_session *session;
 	int err = name_unit(step->path, unit, slice, error);
 
 	if (err || in_kernel(groups, step->path))
@@ -637,17 +656,20 @@ static int systemd_create(struct groups *groups, const struct step *step, char *
 }
 
 /*
- * The file first: what the kernel refuses must not become a property, which
- * systemd would try to write again at each reload.
+ * Write the file first. A value that the kernel rejects must not become a property,
+ * because systemd would try to write it again at each reload.
  */
 static int write_unit(struct groups *groups, const struct step *step, const char *unit, char *error)
 {
-	struct session *session;
+	struct systemd_session *session;
 	int err = ensure_file(groups, step->path, step->file, step->value, error);
 
 	if (step->file == GROUP_CPUSET_PARTITION || (err && err != -ENOENT))
 		return err;
-	/* No file: systemd enables a controller only once a property needs it. */
+	/*
+	 * The file may not exist yet: systemd enables a controller only when a property
+	 * needs it.
+	 */
 	err = take_session(groups->systemd, error, &session);
 	if (err)
 		return err;
@@ -672,14 +694,26 @@ static int systemd_write(struct groups *groups, const struct step *step, char *e
 	return !err && deferred ? MANAGER_DEFERRED : err;
 }
 
-/* Stopping a slice stops everything in it, so it must be known to be empty. */
+/*
+ * A group whose name is not a unit name was not created by systemd; the guard's self-test
+ * uses one.
+ */
+static bool is_directory_only(const char *path)
+{
+	return strchr(path, '/') && !is_scope(path) && !has_suffix(path, ".slice");
+}
+
+/* Stopping a slice stops everything in it, so verify first that it is empty. */
 static int systemd_remove(struct groups *groups, const struct step *step, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
-	struct session *session;
+	struct systemd_session *session;
 	int fd cleanup_close = -1;
-	int err = name_unit(step->path, unit, slice, error);
+	int err;
 
+	if (is_directory_only(step->path))
+		return change_remove(&groups->dir, step->path, error);
+	err = name_unit(step->path, unit, slice, error);
 	if (err)
 		return err;
 	if (dir_open_group(&groups->dir, step->path, &fd)) {
@@ -699,8 +733,8 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 	if (err && in_kernel(groups, step->path))
 		log_debug("cgroup: %s; removing the directory", error);
 	drop_note(groups->systemd, step->path);
-	/* What systemd did not know, or left behind. */
-	return apply_remove(&groups->dir, step->path, error);
+	/* Remove what systemd did not know or left behind. */
+	return change_remove(&groups->dir, step->path, error);
 }
 
 static int append_scope(sd_bus_message *message, const char *unit, const char *slice, pid_t pid,
@@ -710,7 +744,7 @@ static int append_scope(sd_bus_message *message, const char *unit, const char *s
 
 	if (err >= 0)
 		err = sd_bus_message_open_container(message, 'a', "(sv)");
-	/* A failed scope would keep its name; collected at once, the next run can have it. */
+	/* Without CollectMode a failed scope would keep its name and block the next run. */
 	if (err >= 0)
 		err = sd_bus_message_append(message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s",
 					    "pinfold container", "Slice", "s", slice, "Delegate",
@@ -726,7 +760,7 @@ static int append_scope(sd_bus_message *message, const char *unit, const char *s
 	return err;
 }
 
-/* The scope exists now: see that each noted value is in force. */
+/* The scope exists now: ensure that each noted value is in effect. */
 static int check_scope(struct groups *groups, const char *path, const struct group *noted,
 		       char *error)
 {
@@ -738,8 +772,8 @@ static int check_scope(struct groups *groups, const char *path, const struct gro
 	return err;
 }
 
-static int try_scope(struct session *session, const char *unit, const char *slice, pid_t pid,
-		     const struct group *noted, bool *ret_exists, char *error)
+static int try_scope(struct systemd_session *session, const char *unit, const char *slice,
+		     pid_t pid, const struct group *noted, bool *ret_exists, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
 	int err = new_call(session, "StartTransientUnit", &message);
@@ -754,8 +788,8 @@ static int try_scope(struct session *session, const char *unit, const char *slic
 #define SCOPE_TRIES    10
 #define SCOPE_PAUSE_NS 20000000L
 
-static int start_scope(struct groups *groups, struct session *session, const char *path, pid_t pid,
-		       char *error)
+static int start_scope(struct groups *groups, struct systemd_session *session, const char *path,
+		       pid_t pid, char *error)
 {
 	struct group_tree notes cleanup(group_tree_fini) = {0};
 	const struct group *noted;
@@ -774,18 +808,18 @@ static int start_scope(struct groups *groups, struct session *session, const cha
 		return failure(error, -ENOENT,
 			       "%s: not a container that pinfold holds; is its pod admitted?",
 			       path);
-	/* A scope that has just ended keeps its name until systemd has collected it. */
+	/* A scope that has just ended keeps its name until systemd has garbage-collected it. */
 	for (int i = 0; exists && i < SCOPE_TRIES; i++) {
 		if (i)
 			nanosleep(&pause, NULL);
 		exists = false;
 		err = try_scope(session, unit, slice, pid, noted, &exists, error);
 	}
-	/* The note stays: when the last process has ended the next one needs it again. */
+	/* Keep the note: after the last process has ended, the next one needs it again. */
 	return err ? err : check_scope(groups, path, noted, error);
 }
 
-static int attach(struct session *session, const char *unit, pid_t pid, char *error)
+static int attach(struct systemd_session *session, const char *unit, pid_t pid, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
 	int err = new_call(session, "AttachProcessesToUnit", &message);
@@ -800,7 +834,7 @@ static int attach(struct session *session, const char *unit, pid_t pid, char *er
 static int systemd_join(struct groups *groups, const char *path, pid_t pid, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
-	struct session *session;
+	struct systemd_session *session;
 	int err = name_unit(path, unit, slice, error);
 
 	if (!err)

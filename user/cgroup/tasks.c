@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Walks cgroup.procs. A pid is only believed while a pidfd says that it still
- * means the same process.
+ * Reads cgroup.procs. A pid is trusted only while a pidfd confirms that it still refers
+ * to the same process.
  */
 #include "cgroup/tasks.h"
 
@@ -15,7 +15,7 @@
 
 #include "lib/file.h"
 
-/* include/linux/sched.h: a kernel thread. In field 9 of /proc/PID/stat. */
+/* include/linux/sched.h: the flag of kernel threads, in field 9 of /proc/PID/stat. */
 #define PF_KTHREAD 0x00200000
 
 #define WALK_DEPTH_MAX 32
@@ -49,7 +49,10 @@ static int read_pids(int fd, struct pids *pids)
 	char *text cleanup_free = NULL;
 	int err = file_read_line(fd, "cgroup.procs", &text);
 
-	/* A threaded group's processes are listed at its domain root; a dying one has none. */
+	/*
+	 * The processes of a threaded group are listed in its domain root; a dying group
+	 * has none.
+	 */
 	if (err == -EOPNOTSUPP || err == -ENODEV || err == -ENOENT)
 		return 0;
 	if (err)
@@ -60,7 +63,7 @@ static int read_pids(int fd, struct pids *pids)
 
 		if (end == at)
 			break;
-		/* 0 stands for a process outside our pid namespace: nobody we could name. */
+		/* 0 stands for a process outside our pid namespace, which has no pid here. */
 		if (pid > 0)
 			err = pids_add(pids, (pid_t)pid);
 		if (err)
@@ -70,7 +73,7 @@ static int read_pids(int fd, struct pids *pids)
 	return 0;
 }
 
-/* Called for each group with its path; the walk goes below it only for true. */
+/* Called for each group with its path. The traversal descends only if it returns true. */
 typedef bool (*visit_func)(void *self, int fd, const char *path, int *ret_err);
 
 static int walk(int fd, const char *path, unsigned int depth, visit_func visit, void *self)
@@ -135,7 +138,7 @@ int tasks_kill(struct groups *groups, const char *path)
 
 int tasks_parse_stat(const char *text, unsigned int *ret_flags, uint64_t *ret_start_ticks)
 {
-	/* The name may hold blanks and brackets, so count from its last bracket. */
+	/* The name may contain blanks and parentheses, so start at the last closing one. */
 	const char *rest = strrchr(text, ')');
 	unsigned long long start;
 	unsigned int flags;
@@ -171,7 +174,10 @@ static bool is_alive(int pidfd)
 	return poll(&poll_fd, 1, 0) == 0;
 }
 
-/* Does the pidfd mean this pid (in our pid namespace)? -1 there: it has exited. */
+/*
+ * Does the pidfd refer to this pid (in our pid namespace)? A value of -1 means that it
+ * has exited.
+ */
 static bool means_pid(int pidfd, pid_t pid)
 {
 	char *text cleanup_free = NULL;
@@ -207,9 +213,10 @@ static int cgroup_of(const struct dir *dir, pid_t pid, char *ret_path, size_t si
 }
 
 /*
- * Forget an affinity the process brought along (a shell's taskset): the kernel
- * keeps the part that intersects, so the container would run on less than its
- * grant. All ones means the whole cpuset, also after later changes (6.2).
+ * Reset a CPU affinity that the process already had (for example from taskset in a
+ * shell). The kernel keeps the part that intersects with the cpuset, so the container
+ * would run on less than its grant. A mask of all ones stands for the whole cpuset, even
+ * after later changes (since 6.2).
  */
 static int widen_affinity(pid_t pid)
 {
@@ -228,11 +235,10 @@ static int check_joined(struct groups *groups, const char *path, pid_t pid, char
 		return failure(error, err, "process %d: cannot read its cgroup back: %s", (int)pid,
 			       strerror(-err));
 	if (strcmp(now, path))
-		return failure(
-			error, -EREMOTEIO,
-			"process %d: moved to %s, but the kernel says it is in /%s: somebody "
-			"else moves it",
-			(int)pid, path, now);
+		return failure(error, -EREMOTEIO,
+			       "process %d: moved to %s, but the kernel reports it in /%s: another "
+			       "program moves it",
+			       (int)pid, path, now);
 	err = widen_affinity(pid);
 	if (err && err != -ESRCH)
 		return failure(error, err,
@@ -249,7 +255,8 @@ int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	int err;
 
 	if (!groups->may_write)
-		return failure(error, -EROFS, "%s: nothing is changed in this mode", path);
+		return failure(error, -EROFS, "%s: the agent changes no cgroups in this mode",
+			       path);
 	if (!means_pid(pidfd, pid) || !is_alive(pidfd) ||
 	    read_stat(&groups->dir, pid, &flags, &start_before))
 		return failure(error, -ESRCH, "process %d has ended; nothing was moved", (int)pid);
@@ -258,7 +265,7 @@ int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	err = groups->manager->join(groups, path, pid, error);
 	if (err)
 		return err;
-	/* Alive after the move: the pid cannot have changed hands in between. */
+	/* The process is alive after the move, so the pid cannot have been reused in between. */
 	if (!is_alive(pidfd) || read_stat(&groups->dir, pid, &flags, &start_after) ||
 	    start_after != start_before)
 		return failure(error, -ESRCH, "process %d ended while it was moved into %s",
@@ -268,7 +275,7 @@ int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 
 /* --- outsiders -------------------------------------------------------------------------------- */
 
-/* Names that container managers and virtual machine managers give their groups. */
+/* Group names used by container and virtual machine managers. */
 static const char *const foreign_prefixes[] = {
 	"docker-", "libpod-", "crio-", "cri-containerd-", "machine-", "lxc.payload", "nspawn-",
 };
@@ -311,7 +318,7 @@ static bool visit_outsider(void *self, int fd, const char *path, int *ret_err)
 		unsigned int flags;
 		uint64_t start;
 
-		/* Kernel threads are not ours to count; one that ended does not matter. */
+		/* Do not count kernel threads; ignore processes that have ended. */
 		if (!read_stat(&census->groups->dir, pids.pids[i], &flags, &start))
 			census->nr_tasks += !(flags & PF_KTHREAD);
 	}

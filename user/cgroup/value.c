@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Compares control-file texts by meaning. Reads no file and knows no group.
- */
+/* Compares the contents of control files by meaning. Reads no files and knows no groups. */
 #include "cgroup/value.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Documentation/admin-guide/cgroup-v2.rst: the period when none was ever written. */
+/* Documentation/admin-guide/cgroup-v2.rst: the default period. */
 #define CPU_MAX_PERIOD_USEC 100000
 
 static int parse_number(const char *text, char **ret_end, uint64_t *ret_number)
@@ -70,7 +68,7 @@ static bool same_cpu_max(const char *wanted, const char *seen)
 
 	if (value_cpu_max(wanted, &quota_a, &period_a) || value_cpu_max(seen, &quota_b, &period_b))
 		return false;
-	/* Without a quota the period limits nothing. */
+	/* Without a quota the period has no effect. */
 	return quota_a == quota_b && (quota_a == UINT64_MAX || period_a == period_b);
 }
 
@@ -80,7 +78,7 @@ static bool same_memory(const char *wanted, const char *seen, uint64_t page_byte
 
 	if (value_number(wanted, &a) || value_number(seen, &b))
 		return false;
-	/* The kernel counts pages: it keeps the limit rounded down, and shows the whole. */
+	/* The kernel counts pages: it rounds the limit down and shows the rounded value. */
 	return a == b || (a != UINT64_MAX && b != UINT64_MAX && a / page_bytes == b / page_bytes);
 }
 

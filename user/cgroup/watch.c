@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One inotify descriptor for all groups and one netlink socket for CPUs, both
- * sources of the agent's loop. cpuset.*.effective is not watched: the kernel
- * raises nothing for it (6.1 to 7.2).
+ * One inotify descriptor for all groups and one netlink socket for CPUs, both event
+ * sources of the agent's loop. cpuset.*.effective is not watched, because the kernel
+ * generates no events for it (6.1 to 7.2).
  */
 #include "cgroup/watch.h"
 
@@ -17,12 +17,13 @@
 #include "lib/log.h"
 
 /*
- * Between two reads of inotify. Events of one file that nobody read are one event, so a
- * writer without end costs two hundred reads a second and not one for each write.
+ * The pause between two reads of inotify. Unread events of one file are merged, so a
+ * process that writes continuously causes two hundred reads per second and not one per
+ * write.
  */
 #define PAUSE_USEC 5000
 
-#define UEVENT_GROUP 1 /* the kernel's; udev passes events on to another */
+#define UEVENT_GROUP 1 /* the kernel's group; udev forwards events to another one */
 
 /* Watched files; index 0 is the directory itself. */
 enum { WATCH_DIRECTORY, WATCH_EVENTS, WATCH_FILE_NR = 10 };
@@ -37,8 +38,8 @@ static const char *const watched_files[WATCH_FILE_NR] = {
 struct watched {
 	char *path;
 	uint64_t id;
-	uint32_t generation; /* of the last watch_tree that named it */
-	int populated;	     /* last told; -1 = not known */
+	uint32_t generation; /* of the last watch_tree that contained it */
+	int populated;	     /* last reported value; -1 = not known */
 	int wds[WATCH_FILE_NR];
 };
 
@@ -65,13 +66,13 @@ bool watch_is_cpu_event(const char *data, size_t len)
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		if (!strncmp(data, starts[i], strlen(starts[i])))
 			number = data + strlen(starts[i]);
-	/* Directories beside the CPUs have such names too: cpufreq, cpuidle. */
+	/* Other directories at this level have similar names: cpufreq, cpuidle. */
 	return number && *number && strspn(number, "0123456789") == strlen(number);
 }
 
 /*
- * A uevent only says "look": root can have the kernel send one for anything, by writing to a
- * device's uevent file.
+ * A uevent only triggers a read of the online CPUs, because root can make the kernel send
+ * any uevent by writing to a device's uevent file.
  */
 static void tell_online(struct watch *watch)
 {
@@ -99,7 +100,10 @@ static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *us
 		log_debug("cgroup: uevents were lost, reading which CPUs are online");
 		tell_online(watch);
 	}
-	/* The kernel has port 0 and writes the sender's; root may send to anybody. */
+	/*
+	 * Accept only the kernel's messages, which come from port 0. The kernel fills in
+	 * the port, and root may send messages to any socket.
+	 */
 	if (len <= 0 || from.nl_pid != 0 || from.nl_groups != UEVENT_GROUP)
 		return 0;
 	if (watch_is_cpu_event(data, (size_t)len))
@@ -163,7 +167,7 @@ static void handle(struct watch *watch, const struct inotify_event *event)
 		return;
 	if (event->mask & IN_IGNORED) {
 		group->wds[file] = -1;
-		/* The directory's watch is the last to go: the group was removed. */
+		/* The watch of the directory is removed last, when the group has been removed. */
 		if (file == WATCH_DIRECTORY)
 			watch->sink->changed(watch->sink->self, group->path, "");
 		return;
@@ -180,7 +184,7 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *u
 	char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t len = read(fd, buffer, sizeof(buffer));
 
-	/* One buffer each time, and a pause: a flood of events must not starve the loop. */
+	/* Read one buffer and then pause, so that a flood of events cannot starve the loop. */
 	for (char *at = buffer; len > 0 && at < buffer + len;) {
 		const struct inotify_event *event = (const struct inotify_event *)at;
 
@@ -208,7 +212,7 @@ static void forget(struct watch *watch, struct watched *group)
 	free(group->path);
 }
 
-/* Which files of a group: of a container the inside is its own affair. */
+/* The events to watch. Changes inside a container are its own business. */
 static uint32_t mask_of(enum group_role role, int file)
 {
 	if (file != WATCH_DIRECTORY)
@@ -257,11 +261,17 @@ static int add_group(struct watch *watch, int group_fd, uint64_t id, const struc
 	return add_watches(watch, group_fd, group->role, watched);
 }
 
-static void keep_watching(struct watch *watch, const char *path)
+/* -EINPROGRESS: it is not watched yet. */
+static int keep_watching(struct watch *watch, const char *path)
 {
+	int err = -EINPROGRESS;
+
 	for (uint32_t i = 0; i < watch->nr; i++)
-		if (!strcmp(watch->groups[i].path, path))
+		if (!strcmp(watch->groups[i].path, path)) {
 			watch->groups[i].generation = watch->generation;
+			err = 0;
+		}
+	return err;
 }
 
 static int watch_group(struct watch *watch, struct groups *groups, const struct group *group)
@@ -270,10 +280,8 @@ static int watch_group(struct watch *watch, struct groups *groups, const struct 
 	uint64_t id;
 	int err = jobs_open(groups, group->path, &fd);
 
-	if (err == -EINPROGRESS) {
-		keep_watching(watch, group->path);
-		return 0;
-	}
+	if (err == -EINPROGRESS)
+		return keep_watching(watch, group->path);
 	if (!err)
 		err = dir_group_id(fd, &id);
 	if (err)
@@ -295,7 +303,8 @@ int watch_tree(struct watch *watch, struct groups *groups, const struct group_tr
 	for (uint32_t i = 0; i < tree->nr_groups; i++) {
 		int err = watch_group(watch, groups, &tree->groups[i]);
 
-		if (err && !result)
+		/* A busy pod is tried again later; report any other failure. */
+		if (err && (!result || result == -EINPROGRESS))
 			result = err;
 	}
 	for (uint32_t i = 0; i < watch->nr; i++) {
@@ -346,7 +355,7 @@ void watch_close(struct watch *watch)
 	sd_event_source_unref(watch->pause);
 	sd_event_source_unref(watch->inotify_source);
 	sd_event_source_unref(watch->uevent_source);
-	/* Closing the descriptor drops all its watches. */
+	/* Closing the descriptor removes all its watches. */
 	if (watch->inotify_fd >= 0)
 		close(watch->inotify_fd);
 	if (watch->uevent_fd >= 0)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "Look again": inotify on the files of our groups and on processes coming and
- * going, uevents for CPUs. Independent of BPF, so it also works where BPF does
- * not. Says what may have changed, never what it is now; our own writes are
- * signalled too.
+ * Change notification: inotify on the files and the population of our groups, and uevents
+ * for CPUs. It is independent of BPF and therefore works without it. An event tells what
+ * may have changed and never its new value; our own writes are reported too.
  */
 #ifndef CGROUP_WATCH_H
 #define CGROUP_WATCH_H
@@ -12,20 +11,23 @@
 
 #include "cgroup/manager.h"
 
-/* Calls back from `event`'s loop through `sink` (borrowed, both outlive the watch). */
+/* Calls `sink` from the loop of `event`. Both are borrowed and must outlive the watch. */
 int watch_open(const struct dir *dir, sd_event *event, const struct groups_sink *sink,
 	       struct watch **ret_watch);
 void watch_close(struct watch *watch);
 
 /*
- * Watch exactly the groups of this tree. Groups that do not exist (yet) are
- * passed over. -ENOSPC: the user's inotify watches are used up
- * (fs.inotify.max_user_watches); what fitted is watched. Of a pod for which something
- * goes on, what is watched stays so and nothing is added.
+ * Watch exactly the groups of this tree. Groups that do not exist yet are skipped. If an
+ * operation on a pod is in progress, its existing watches are kept and none are added.
+ * -ENOSPC: the user's inotify watches are exhausted (fs.inotify.max_user_watches); the
+ * groups that fit are watched.
  */
 int watch_tree(struct watch *watch, struct groups *groups, const struct group_tree *tree);
 
-/* Is this uevent (NUL-separated words, `len` bytes) about a CPU going on- or offline? Pure. */
+/*
+ * Does this uevent (NUL-separated words, `len` bytes) report a CPU going online or
+ * offline? Pure.
+ */
 bool watch_is_cpu_event(const char *data, size_t len);
 
 #endif

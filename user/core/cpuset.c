@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CPU sets and their text form. Set algebra works on whole words and stops at
- * nr_words, so a small machine pays for its own size and not for CPUSET_MAX.
- * Knows nothing of cores or nodes: that is topology.
+ * CPU sets and their text form. Set operations work on whole words and stop at nr_words,
+ * so their cost depends on the size of the machine and not on CPUSET_MAX. Cores and nodes
+ * are the subject of topology.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,10 @@ static inline uint64_t bit_of(unsigned int cpu)
 	return 1ULL << (cpu % CPUSET_WORD_BITS);
 }
 
-/* In plain arithmetic: without -mpopcnt the builtin is a call, and takes count words all the time. */
+/*
+ * Plain arithmetic, because the builtin is a function call without -mpopcnt and takes
+ * count words very often.
+ */
 static inline unsigned int count_bits(uint64_t word)
 {
 	word -= word >> 1 & 0x5555555555555555ULL;
@@ -151,7 +154,7 @@ unsigned int cpuset_next(const struct cpuset *set, unsigned int from)
 	return word * CPUSET_WORD_BITS + (unsigned int)__builtin_ctzll(bits);
 }
 
-/* Locale-free; isspace() would accept what the kernel does not. */
+/* Independent of the locale; isspace() would accept characters that the kernel does not. */
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -166,19 +169,16 @@ static void skip_blanks(const char **pos, const char *end)
 static int parse_id(const char **pos, const char *end, unsigned int *ret_id)
 {
 	unsigned int id = 0;
-	bool too_large = false;
 
 	if (*pos == end || **pos < '0' || **pos > '9')
 		return -EINVAL;
 	for (; *pos < end && **pos >= '0' && **pos <= '9'; (*pos)++) {
 		id = id * 10 + (unsigned int)(**pos - '0');
-		/* Keep reading: a wrong character further on is the worse mistake. */
-		if (id >= CPUSET_MAX) {
-			too_large = true;
+		/* Further digits must not wrap the value back into range. */
+		if (id > CPUSET_MAX)
 			id = CPUSET_MAX;
-		}
 	}
-	if (too_large)
+	if (id >= CPUSET_MAX)
 		return -ERANGE;
 	*ret_id = id;
 	return 0;
@@ -241,7 +241,7 @@ struct cpuset cpuset_of_text(const char *text)
 
 static unsigned int end_of_run(const struct cpuset *set, unsigned int cpu)
 {
-	while (cpu + 1 < CPUSET_MAX && cpuset_has(set, cpu + 1))
+	while (cpuset_has(set, cpu + 1))
 		cpu++;
 	return cpu;
 }
@@ -252,7 +252,7 @@ size_t cpuset_format(const struct cpuset *set, char *buffer, size_t size)
 
 	if (size)
 		buffer[0] = '\0';
-	for (unsigned int cpu = cpuset_next(set, 0); cpu < CPUSET_MAX;) {
+	cpuset_for_each (cpu, set) {
 		unsigned int last = end_of_run(set, cpu);
 		char element[24];
 		int n;
@@ -264,7 +264,7 @@ size_t cpuset_format(const struct cpuset *set, char *buffer, size_t size)
 		else if (len < size)
 			snprintf(buffer + len, size - len, "%s", element);
 		len += (size_t)n;
-		cpu = last + 1 < CPUSET_MAX ? cpuset_next(set, last + 1) : CPUSET_MAX;
+		cpu = last;
 	}
 	return len;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kubernetes quantities to integers, exactly: decimal digits and a power of ten
- * and of two, never floating point.
+ * Converts Kubernetes quantities to integers exactly, as decimal digits with a power of
+ * ten and of two, without floating point.
  *
- * Values are exact up to MAX_DIGITS significant digits; what lies below is
- * rounded away from zero like every other fraction.
+ * Values are exact up to MAX_DIGITS significant digits; further digits are rounded away
+ * from zero like every other fraction.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -44,12 +44,12 @@ static void add_digit(struct number *number, char c, bool fraction)
 		return;
 	}
 	number->more |= value != 0;
-	/* Long rows of digits must not run the exponent over. */
+	/* The exponent must not overflow on long sequences of digits. */
 	if (!fraction && number->exp10 < MAX_EXPONENT)
 		number->exp10++;
 }
 
-/* Sign and digits with at most one point; at least one digit. */
+/* A sign, and digits with at most one point; at least one digit. */
 static int parse_digits(const char **pos, const char *end, struct number *number)
 {
 	bool fraction = false, any = false;
@@ -92,7 +92,7 @@ static int parse_suffix(const char *pos, const char *end, struct number *number)
 {
 	static const struct {
 		char letter;
-		signed char exp10, exp2; /* exp2 0: has no binary form */
+		signed char exp10, exp2; /* exp2 0: no binary suffix */
 	} suffixes[] = {
 		{'n', -9, 0}, {'u', -6, 0}, {'m', -3, 0},  {'k', 3, 0},	  {'K', 0, 10},
 		{'M', 6, 20}, {'G', 9, 30}, {'T', 12, 40}, {'P', 15, 50}, {'E', 18, 60},
@@ -123,13 +123,14 @@ static int parse_suffix(const char *pos, const char *end, struct number *number)
 	return -EINVAL;
 }
 
-/* digits * 10^exp10 * 2^exp2 for exp10 >= 0. At most 20 rounds before the range is left. */
+/*
+ * digits * 10^exp10 * 2^exp2 for exp10 >= 0. The value exceeds the range after at most 20
+ * rounds. A number with more than MAX_DIGITS digits is out of range anyway.
+ */
 static int scale_up(const struct number *number, int64_t *ret_value)
 {
 	u128 value = number->digits;
 
-	if (value && number->more)
-		return -ERANGE;
 	for (int i = 0; value && i < number->exp10; i++) {
 		if (value > INT64_MAX)
 			return -ERANGE;
@@ -141,14 +142,17 @@ static int scale_up(const struct number *number, int64_t *ret_value)
 	return 0;
 }
 
-/* The same for exp10 < 0: long division, one bit of 2^exp2 at a time, then away from zero. */
+/*
+ * The same for exp10 < 0: long division, one bit of 2^exp2 at a time, then rounding away
+ * from zero.
+ */
 static int scale_down(const struct number *number, int64_t *ret_value)
 {
 	u128 digits = number->digits, divisor = 1, quotient, rest;
 	bool more = number->more;
 	int exp10 = -number->exp10;
 
-	/* More than MAX_DIGITS places: what is cut off is below 10^-38 * 2^60. */
+	/* Beyond MAX_DIGITS places, the truncated part is below 10^-38 * 2^60. */
 	for (; exp10 > MAX_DIGITS && digits; exp10--) {
 		more |= digits % 10 != 0;
 		digits /= 10;
@@ -157,6 +161,7 @@ static int scale_down(const struct number *number, int64_t *ret_value)
 		divisor *= 10;
 	quotient = digits / divisor;
 	rest = digits % divisor;
+	/* Ensures that 60 doublings fit into 128 bits. */
 	if (quotient > INT64_MAX)
 		return -ERANGE;
 	for (int i = 0; i < number->exp2; i++) {
@@ -164,8 +169,6 @@ static int scale_down(const struct number *number, int64_t *ret_value)
 		quotient = quotient * 2 + (rest >= divisor);
 		if (rest >= divisor)
 			rest -= divisor;
-		if (quotient > INT64_MAX)
-			return -ERANGE;
 	}
 	if (rest || more)
 		quotient++;
@@ -187,7 +190,7 @@ static int parse_scaled(const char *text, size_t len, int extra_exp10, int64_t *
 	r = parse_suffix(pos, end, &number);
 	if (r < 0)
 		return r;
-	if (number.negative && (number.digits || number.more))
+	if (number.negative && number.digits)
 		return -EDOM;
 	number.exp10 += extra_exp10;
 	return number.exp10 >= 0 ? scale_up(&number, ret_value) : scale_down(&number, ret_value);
@@ -208,7 +211,8 @@ void quantity_format_binary(uint64_t bytes, char *buffer, size_t size)
 	static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
 	unsigned int i = 0;
 
-	while (bytes && bytes % 1024 == 0 && i + 1 < sizeof(suffixes) / sizeof(suffixes[0])) {
+	/* 64 bits are exhausted before the suffixes: 1024^6 is the largest power that fits. */
+	while (bytes && bytes % 1024 == 0) {
 		bytes /= 1024;
 		i++;
 	}

@@ -11,86 +11,44 @@
 #include "ctl/internal.h"
 #include "lib/log.h"
 
-static void record(struct controller *controller, const char *kind, const char *pod,
-		   const char *container, const char *detail)
+static void record_event(struct controller *controller, const struct event_record *event,
+			 const char *pod, const char *container)
 {
-	struct event_row event = {0};
+	struct event_row row = {.record = *event};
 
-	snprintf(event.kind, sizeof(event.kind), "%s", kind);
-	snprintf(event.action, sizeof(event.action), "none");
-	snprintf(event.pod, sizeof(event.pod), "%s", pod);
-	snprintf(event.container, sizeof(event.container), "%s", container);
-	snprintf(event.detail, sizeof(event.detail), "%s", detail);
-	audit_event(&controller->audit, &event);
+	text_copy(row.pod, sizeof(row.pod), pod);
+	text_copy(row.container, sizeof(row.container), container);
+	event_log_add(&controller->events, &row);
+}
+
+static void record_admission(struct controller *controller, const char *pod,
+			     enum admit_reason reason)
+{
+	struct event_record event = EVENT_RECORD(EVENT_ADMIT);
+
+	event.admit_reason = reason;
+	record_event(controller, &event, pod, "");
+}
+
+static void record_refusal(struct controller *controller, const char *pod,
+			   const struct decision *decision)
+{
+	struct event_record event = EVENT_RECORD(EVENT_REFUSE);
+
+	text_copy(event.refusal.reason, sizeof(event.refusal.reason), decision->reason);
+	text_copy(event.refusal.message, sizeof(event.refusal.message), decision->message);
+	text_copy(event.refusal.suggestion, sizeof(event.refusal.suggestion), decision->suggestion);
+	record_event(controller, &event, pod, decision->container);
 }
 
 /* --- refused pods -------------------------------------------------------------------------------- */
-
-static struct refused_pod *find_refused(struct controller *controller, const char *name,
-					const char *file, unsigned int line)
-{
-	for (uint32_t i = 0; i < controller->nr_refused; i++) {
-		struct refused_pod *refused = &controller->refused[i];
-
-		if (*name ? !strcmp(refused->name, name)
-			  : !*refused->name && refused->line == line &&
-				    !strcmp(refused->file, file))
-			return refused;
-	}
-	return NULL;
-}
-
-static void drop_refused(struct controller *controller, struct refused_pod *refused)
-{
-	pod_spec_free(refused->spec);
-	*refused = controller->refused[--controller->nr_refused];
-}
-
-static bool same_answer(const struct refused_pod *refused, const struct decision *decision)
-{
-	return refused->decision.refusal == decision->refusal &&
-	       !strcmp(refused->decision.message, decision->message);
-}
-
-static bool same_spec(const struct refused_pod *refused, const struct pod_spec *spec)
-{
-	if (!refused->spec || !spec)
-		return refused->spec == spec;
-	return pod_spec_equal(refused->spec, spec);
-}
 
 /* Remember the refusal; the log hears of it when the answer is new. */
 static void refuse(struct controller *controller, const struct source_pod *source, const char *name,
 		   const struct decision *decision)
 {
-	struct refused_pod *refused = find_refused(controller, name, source->file, source->line);
-	char detail[ROW_DETAIL_MAX];
-
-	if (refused && same_answer(refused, decision) && same_spec(refused, source->spec)) {
-		/* No news, but the suggestion was tried on the ledger of today. */
-		refused->decision = *decision;
-		refused->line = source->line;
-		return;
-	}
-	if (!refused) {
-		if (controller->nr_refused == MAX_REFUSED) {
-			controller->nr_unlisted++;
-			return;
-		}
-		refused = &controller->refused[controller->nr_refused++];
-		*refused = (struct refused_pod){0};
-	}
-	snprintf(refused->name, sizeof(refused->name), "%s", name);
-	snprintf(refused->file, sizeof(refused->file), "%s", source->file);
-	refused->line = source->line;
-	refused->decision = *decision;
-	/* What the document said before must not be tried again once it says something else. */
-	pod_spec_free(refused->spec);
-	refused->spec = source->spec ? pod_spec_copy(source->spec) : NULL;
-	controller->counters.refused[decision->refusal]++;
-	snprintf(detail, sizeof(detail), "%.39s: %.200s%s%.60s", decision->reason,
-		 decision->message, *decision->suggestion ? "; " : "", decision->suggestion);
-	record(controller, "refuse", name, decision->container, detail);
+	if (refusals_note(&controller->admission.refusals, source, name, decision))
+		record_refusal(controller, name, decision);
 }
 
 static void refuse_document(struct controller *controller, const struct source_pod *source)
@@ -108,7 +66,19 @@ static void refuse_document(struct controller *controller, const struct source_p
 
 /* --- admission ----------------------------------------------------------------------------------- */
 
-enum assignment assignment_of(const struct ledger_pod *pod, const struct grant *grant)
+int admission_init(struct admission *admission)
+{
+	*admission = (struct admission){0};
+	return refusals_init(&admission->refusals);
+}
+
+void admission_fini(struct admission *admission)
+{
+	refusals_fini(&admission->refusals);
+	pod_spec_free(admission->deferred.spec);
+}
+
+enum assignment admission_assignment(const struct ledger_pod *pod, const struct grant *grant)
 {
 	if (grant->isolation == ISOLATION_CONTAINER)
 		return pod->has_bubble ? ASSIGNMENT_POD_EXCLUSIVE : ASSIGNMENT_NODE_EXCLUSIVE;
@@ -118,7 +88,7 @@ enum assignment assignment_of(const struct ledger_pod *pod, const struct grant *
 static void count_assignments(struct controller *controller, const struct ledger_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		controller->counters.assignments[assignment_of(pod, &pod->grants[i])]++;
+		controller->admission.nr_assigned[admission_assignment(pod, &pod->grants[i])]++;
 }
 
 /* Huge pages are promised out of what the kernel has at this moment, or not at all. */
@@ -136,11 +106,11 @@ static void observe_admission(struct controller *controller, uint64_t duration_n
 {
 	uint32_t bucket = 0;
 
-	/* Bounds of 50 us doubled, as the kubelet's own histogram has them. */
-	for (uint64_t bound = 50000; bucket < 14 && duration_ns > bound; bound *= 2)
+	for (uint64_t bound = 50000; bucket < ADMISSION_BUCKETS - 1 && duration_ns > bound;
+	     bound *= 2)
 		bucket++;
-	controller->counters.admission_ns[bucket]++;
-	controller->counters.admission_sum_ns += duration_ns;
+	controller->admission.duration_ns[bucket]++;
+	controller->admission.duration_sum_ns += duration_ns;
 }
 
 static void refuse_unsaved(struct decision *decision, int r)
@@ -160,7 +130,7 @@ static void refuse_unsaved(struct decision *decision, int r)
  */
 static int keep_or_take_back(struct controller *controller, struct decision *decision)
 {
-	int r = controller->options.dry_run ? 0 : state_save(controller);
+	int r = controller->options.dry_run ? 0 : ctl_save_state(controller);
 
 	if (!r) {
 		ledger_commit(controller->ledger);
@@ -180,10 +150,10 @@ static int keep_or_take_back(struct controller *controller, struct decision *dec
 static void defer(struct controller *controller, const struct source_pod *source, bool is_ours,
 		  uint64_t since_ns)
 {
-	struct deferred_pod *deferred = &controller->deferred;
+	struct deferred_pod *deferred = &controller->admission.deferred;
 
 	if (!is_ours) {
-		controller->wants_scan = true;
+		controller->admission.wants_scan = true;
 		return;
 	}
 	pod_spec_free(deferred->spec);
@@ -192,18 +162,20 @@ static void defer(struct controller *controller, const struct source_pod *source
 	deferred->line = source->line;
 	deferred->since_ns = since_ns;
 	if (!deferred->spec)
-		controller->wants_scan = true;
+		controller->admission.wants_scan = true;
 }
 
 static void revive(struct controller *controller, const struct ledger_pod *pod, const char *name)
 {
-	if (ledger_begin(controller->ledger))
+	int r = ledger_set_state(controller->ledger, pod->spec->uid, POD_RUNNING, "");
+
+	if (r) {
+		log_err(r, "admit: %s stays ending", name);
 		return;
-	ledger_set_state(controller->ledger, pod->spec->uid, POD_RUNNING, "");
-	ledger_commit(controller->ledger);
-	controller->ledger_changed = true;
-	state_save(controller);
-	record(controller, "admit", name, "", "its manifest is back");
+	}
+	dirty_mark_ledger(&controller->dirty);
+	ctl_save_state(controller);
+	record_admission(controller, name, ADMIT_MANIFEST_BACK);
 }
 
 /* A changed spec that does not fit leaves the old grant in force, and says so on the pod. */
@@ -211,34 +183,34 @@ static void note_unchanged(struct controller *controller, const char *uid,
 			   const struct decision *decision)
 {
 	char detail[160];
+	int r;
 
 	snprintf(detail, sizeof(detail), "changed manifest not taken: %.120s", decision->message);
-	if (ledger_begin(controller->ledger))
-		return;
-	ledger_set_state(controller->ledger, uid, POD_RUNNING, detail);
-	ledger_commit(controller->ledger);
+	r = ledger_set_state(controller->ledger, uid, POD_RUNNING, detail);
+	if (r)
+		log_err(r, "admit: pod with uid %s does not say that its %s", uid, detail);
 }
 
 /* `started` is when the decision was first asked for. */
 static void admit(struct controller *controller, const struct source_pod *source, uint64_t started)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, source->spec->uid);
-	bool was_saving = controller->saving_since_ns;
+	bool was_saving = controller->record.saving_since_ns;
 	struct refused_pod *refused;
 	struct decision decision;
 	bool changed = pod;
 	char name[POD_NAME_MAX * 2];
 	int r;
 
-	pod_label(source->spec, name, sizeof(name));
+	lookup_pod_label(source->spec, name, sizeof(name));
 	if (pod && pod_spec_equal(pod->spec, source->spec)) {
 		if (pod->state == POD_ENDING)
 			revive(controller, pod, name);
 		return;
 	}
 	learn_free_pages(controller);
-	r = pod && is_without_manifest(pod) ? adopt_prepare(controller, pod, source->spec)
-					    : -ENOTSUP;
+	r = pod && adopt_is_wanted(pod) ? adopt_prepare(controller->ledger, pod, source->spec)
+					: -ENOTSUP;
 	if (!r)
 		decision = (struct decision){.admitted = true};
 	else
@@ -253,26 +225,26 @@ static void admit(struct controller *controller, const struct source_pod *source
 		defer(controller, source, !was_saving, started);
 		return;
 	}
-	observe_admission(controller, now_ns(controller) - started);
+	observe_admission(controller, clock_now_ns(controller->ports.clock) - started);
 	if (!decision.admitted) {
 		if (changed)
 			note_unchanged(controller, source->spec->uid, &decision);
 		refuse(controller, source, name, &decision);
 		return;
 	}
-	refused = find_refused(controller, name, source->file, source->line);
+	refused = refusals_find(&controller->admission.refusals, name, source->file, source->line);
 	if (refused)
-		drop_refused(controller, refused);
+		refusals_drop(&controller->admission.refusals, refused);
 	pod = ledger_find(controller->ledger, source->spec->uid);
 	count_assignments(controller, pod);
-	controller->counters.admitted++;
-	controller->ledger_changed = true;
-	record(controller, "admit", name, "", changed ? "changed manifest taken" : "granted");
+	controller->admission.nr_admitted++;
+	dirty_mark_ledger(&controller->dirty);
+	record_admission(controller, name, changed ? ADMIT_CHANGED : ADMIT_NEW);
 }
 
-void admission_resume(struct controller *controller, int result)
+void ctl_admission_resume(struct controller *controller, int result)
 {
-	struct deferred_pod deferred = controller->deferred;
+	struct deferred_pod deferred = controller->admission.deferred;
 	const struct source_pod source = {
 		.spec = deferred.spec,
 		.file = deferred.file,
@@ -281,14 +253,14 @@ void admission_resume(struct controller *controller, int result)
 	struct decision decision;
 	char name[POD_NAME_MAX * 2];
 
-	controller->deferred = (struct deferred_pod){0};
+	controller->admission.deferred = (struct deferred_pod){0};
 	if (!deferred.spec)
 		return;
 	if (!result) {
 		admit(controller, &source, deferred.since_ns);
 	} else {
 		refuse_unsaved(&decision, result);
-		pod_label(deferred.spec, name, sizeof(name));
+		lookup_pod_label(deferred.spec, name, sizeof(name));
 		refuse(controller, &source, name, &decision);
 	}
 	pod_spec_free(deferred.spec);
@@ -300,7 +272,7 @@ void admission_resume(struct controller *controller, int result)
 static bool is_populated(struct controller *controller, const struct ledger_pod *pod)
 {
 	const struct groups_port *groups = controller->ports.groups;
-	const struct group *group = desired_group(controller, pod->spec->uid, "");
+	const struct group *group = lookup_group(&controller->desired, pod->spec->uid, "");
 	struct group_status status;
 	int r;
 
@@ -314,37 +286,40 @@ static bool is_populated(struct controller *controller, const struct ledger_pod 
 
 static void release(struct controller *controller, const char *uid, const char *name)
 {
-	if (ledger_begin(controller->ledger))
-		return;
-	if (ledger_remove(controller->ledger, uid)) {
-		ledger_abort(controller->ledger);
+	int r = ledger_remove(controller->ledger, uid);
+
+	if (r) {
+		log_err(r, "release: %s", name);
 		return;
 	}
-	ledger_commit(controller->ledger);
-	controller->ledger_changed = true;
-	controller->counters.released++;
-	state_save(controller);
-	record(controller, "release", name, "", "its CPUs are back in the shared pool");
+	dirty_mark_ledger(&controller->dirty);
+	controller->admission.nr_released++;
+	ctl_save_state(controller);
+	record_event(controller, &EVENT_RECORD(EVENT_POD_RELEASE), name, "");
 }
 
 static void end(struct controller *controller, const struct ledger_pod *pod)
 {
 	char name[POD_NAME_MAX * 2], uid[POD_UID_MAX];
+	int r;
 
-	pod_label(pod->spec, name, sizeof(name));
+	lookup_pod_label(pod->spec, name, sizeof(name));
 	snprintf(uid, sizeof(uid), "%s", pod->spec->uid);
 	if (!is_populated(controller, pod)) {
 		release(controller, uid, name);
 		return;
 	}
-	if (pod->state == POD_ENDING || ledger_begin(controller->ledger))
+	if (pod->state == POD_ENDING)
 		return;
-	ledger_set_state(controller->ledger, uid, POD_ENDING,
-			 "no source names it; processes of it still live");
-	ledger_commit(controller->ledger);
-	controller->ledger_changed = true;
-	state_save(controller);
-	record(controller, "ending", name, "", "no source names it; its CPUs stay held");
+	r = ledger_set_state(controller->ledger, uid, POD_ENDING,
+			     "no source names it; processes of it still live");
+	if (r) {
+		log_err(r, "end: %s", name);
+		return;
+	}
+	dirty_mark_ledger(&controller->dirty);
+	ctl_save_state(controller);
+	record_event(controller, &EVENT_RECORD(EVENT_ENDING), name, "");
 }
 
 static bool is_named(const struct source_pod *pods, uint32_t nr_pods, const char *uid)
@@ -364,7 +339,7 @@ static bool is_obscured(const struct source_pod *pods, uint32_t nr_pods,
 {
 	char name[POD_NAME_MAX * 2];
 
-	pod_label(spec, name, sizeof(name));
+	lookup_pod_label(spec, name, sizeof(name));
 	for (uint32_t i = 0; i < nr_pods; i++)
 		if (!pods[i].spec && (!*pods[i].name || !strcmp(pods[i].name, name)))
 			return true;
@@ -388,33 +363,11 @@ static void end_unnamed(struct controller *controller, const struct source_pod *
 static void forget_deferred(struct controller *controller, const struct source_pod *pods,
 			    uint32_t nr_pods)
 {
-	if (!controller->deferred.spec || is_named(pods, nr_pods, controller->deferred.spec->uid))
+	if (!controller->admission.deferred.spec ||
+	    is_named(pods, nr_pods, controller->admission.deferred.spec->uid))
 		return;
-	pod_spec_free(controller->deferred.spec);
-	controller->deferred = (struct deferred_pod){0};
-}
-
-static void forget_refused(struct controller *controller, const struct source_pod *pods,
-			   uint32_t nr_pods)
-{
-	for (uint32_t i = controller->nr_refused; i-- > 0;) {
-		struct refused_pod *refused = &controller->refused[i];
-		bool named = false;
-
-		for (uint32_t j = 0; j < nr_pods && !named; j++) {
-			char name[POD_NAME_MAX * 2];
-
-			if (pods[j].spec)
-				pod_label(pods[j].spec, name, sizeof(name));
-			else
-				snprintf(name, sizeof(name), "%s", pods[j].name);
-			named = *name ? !strcmp(name, refused->name)
-				      : pods[j].line == refused->line &&
-						!strcmp(pods[j].file, refused->file);
-		}
-		if (!named)
-			drop_refused(controller, refused);
-	}
+	pod_spec_free(controller->admission.deferred.spec);
+	controller->admission.deferred = (struct deferred_pod){0};
 }
 
 /* The list is bounded, what a directory may ask for is not: the rest is a number. */
@@ -422,58 +375,51 @@ static void tell_unlisted(struct controller *controller)
 {
 	char message[ROW_DETAIL_MAX];
 
-	if (!controller->nr_unlisted) {
-		controller_clear_finding(controller, "refusals_not_listed");
+	if (!controller->admission.refusals.nr_unlisted) {
+		findings_clear(&controller->findings, "refusals_not_listed");
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "%u more pods are refused than the %d that are listed with their reason",
-		 controller->nr_unlisted, MAX_REFUSED);
-	controller_finding(controller, "refusals_not_listed", message,
-			   "remove the manifests that `pinfold pod refused` lists and that cannot "
-			   "fit; the others are decided again when a pod leaves");
+		 controller->admission.refusals.nr_unlisted, MAX_REFUSED);
+	findings_put(&controller->findings, "refusals_not_listed", message,
+		     "remove the manifests that `pinfold pod refused` lists and that cannot "
+		     "fit; the others are decided again when a pod leaves");
 }
 
-void admission_scanned(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete)
+void ctl_admit_scanned(struct controller *controller, const struct source_pod *pods,
+		       uint32_t nr_pods, bool complete)
 {
-	struct controller *controller = self;
-
-	controller->nr_unlisted = 0;
-	controller->wants_scan = false;
+	controller->admission.refusals.nr_unlisted = 0;
+	controller->admission.wants_scan = false;
 	if (complete) {
 		forget_deferred(controller, pods, nr_pods);
-		forget_refused(controller, pods, nr_pods);
+		refusals_forget(&controller->admission.refusals, pods, nr_pods);
 		/* What ends makes room for what comes. */
 		end_unnamed(controller, pods, nr_pods);
-		controller->source_complete = true;
+		controller->admission.is_source_complete = true;
 	}
 	for (uint32_t i = 0; i < nr_pods; i++) {
 		if (pods[i].spec)
-			admit(controller, &pods[i], now_ns(controller));
+			admit(controller, &pods[i], clock_now_ns(controller->ports.clock));
 		else
 			refuse_document(controller, &pods[i]);
 	}
 	tell_unlisted(controller);
-	want_wake(controller, 0);
+	wakes_schedule(&controller->wakes, 0);
 }
 
-bool controller_wants_scan(const struct controller *controller)
+void ctl_admission_sweep(struct controller *controller)
 {
-	/* While the state is being written another scan would grant nothing. */
-	return controller->wants_scan && !controller->saving_since_ns;
-}
-
-void admission_sweep(struct controller *controller)
-{
-	uint64_t released = controller->counters.released;
-	bool was_writable = controller->state_writable && !controller->retries_refused;
+	uint64_t released = controller->admission.nr_released;
+	bool was_mended = record_take_mended(&controller->record);
+	bool was_writable = controller->record.is_writable && !was_mended;
 
 	/* What a full disk kept from the file goes there as soon as there is room. */
-	if (!controller->saving_since_ns &&
-	    (!controller->state_writable || controller->state_is_behind))
-		state_save(controller);
-	controller->retries_refused = false;
-	if (!controller->source_complete)
+	if (!controller->record.saving_since_ns &&
+	    (!controller->record.is_writable || controller->record.is_behind))
+		ctl_save_state(controller);
+	if (!controller->admission.is_source_complete)
 		return;
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
@@ -481,12 +427,12 @@ void admission_sweep(struct controller *controller)
 		if (pod->state == POD_ENDING)
 			end(controller, pod);
 	}
-	if (controller->counters.released == released && was_writable)
+	if (controller->admission.nr_released == released && was_writable)
 		return;
 	/* Room was made, or the state may be writable again: the refused get another answer. */
-	controller->wants_scan |= controller->nr_unlisted > 0;
-	for (uint32_t i = controller->nr_refused; i-- > 0;) {
-		struct refused_pod *refused = &controller->refused[i];
+	controller->admission.wants_scan |= controller->admission.refusals.nr_unlisted > 0;
+	for (uint32_t i = controller->admission.refusals.nr; i-- > 0;) {
+		struct refused_pod *refused = &controller->admission.refusals.rows[i];
 		struct pod_spec *spec cleanup(pod_spec_freep) =
 			refused->spec ? pod_spec_copy(refused->spec) : NULL;
 		char file[ROW_PATH_MAX];
@@ -494,6 +440,6 @@ void admission_sweep(struct controller *controller)
 
 		snprintf(file, sizeof(file), "%s", refused->file);
 		if (spec)
-			admit(controller, &source, now_ns(controller));
+			admit(controller, &source, clock_now_ns(controller->ports.clock));
 	}
 }

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl/internal.h"
-#include "format/kubelet_import.h"
+#include "ctl/admission.h"
+#include "ctl/lookup.h"
+#include "kubelet/import.h"
 
-bool is_without_manifest(const struct ledger_pod *pod)
+bool adopt_is_wanted(const struct ledger_pod *pod)
 {
 	const char *namespace = pod->spec->namespace;
 
@@ -103,17 +104,16 @@ static int replace(struct ledger *ledger, const struct ledger_pod *pod)
 	return r == -ENOMEM ? r : -ENOTSUP;
 }
 
-int adopt_prepare(struct controller *controller, const struct ledger_pod *known,
+int adopt_prepare(struct ledger *ledger, const struct ledger_pod *known,
 		  const struct pod_spec *spec)
 {
-	cleanup_pod_spec struct pod_spec *copy = pod_spec_copy(spec);
-	cleanup_free struct grant *grants = calloc(spec->nr_containers + 1, sizeof(*grants));
+	struct pod_spec *copy cleanup_pod_spec = pod_spec_copy(spec);
+	struct grant *grants cleanup_free = calloc(spec->nr_containers + 1, sizeof(*grants));
 	struct ledger_pod pod = {
 		.spec = copy, .state = POD_RUNNING, .nr_grants = spec->nr_containers};
 
 	if (!copy || !grants)
 		return -ENOMEM;
 	pod.grants = grants;
-	return fill_pod(controller->ledger, known, &pod) ? replace(controller->ledger, &pod)
-							 : -ENOTSUP;
+	return fill_pod(ledger, known, &pod) ? replace(ledger, &pod) : -ENOTSUP;
 }

@@ -1,144 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Life of the controller: made, started, woken, ticked. What it does on each of
- * these occasions is in admission.c, reconcile.c, publish.c and recover.c.
+ * Life of the controller: made, started, woken, ticked, told. This file is the top of
+ * the room: the parts do not call each other upwards, so what follows from the end of an
+ * operation, a save or a self-test is put together here.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/apply.h"
+#include "ctl/command.h"
 #include "ctl/internal.h"
+#include "ctl/ready.h"
+#include "ctl/recover.h"
+#include "ctl/report.h"
 #include "lib/log.h"
 
-uint64_t now_ns(const struct controller *controller)
-{
-	return controller->ports.clock->now_ns(controller->ports.clock->self);
-}
+#define RESYNC_NS (10ULL * 1000000000ULL)
 
-void want_wake(struct controller *controller, uint64_t delay_ns)
-{
-	controller->ports.loop->wake(controller->ports.loop->self, delay_ns);
-}
-
-static void count_looks(struct controller *controller, uint64_t cost_ns)
-{
-	uint64_t now = now_ns(controller);
-	uint64_t good = (now - controller->look_counted_ns) / LOOK_SHARE;
-
-	controller->look_debt_ns -= good < controller->look_debt_ns ? good
-								    : controller->look_debt_ns;
-	controller->look_debt_ns += cost_ns;
-	controller->look_counted_ns = now;
-}
-
-void want_look(struct controller *controller)
-{
-	uint64_t gap_ns = 0;
-
-	count_looks(controller, 0);
-	if (controller->look_debt_ns > LOOK_BURST_NS)
-		gap_ns = (controller->look_debt_ns - LOOK_BURST_NS) * LOOK_SHARE;
-	controller->others_wrote = true;
-	want_wake(controller, gap_ns < LOOK_LONGEST_GAP_NS ? gap_ns : LOOK_LONGEST_GAP_NS);
-}
-
-void pod_label(const struct pod_spec *spec, char *buffer, size_t size)
-{
-	snprintf(buffer, size, "%s/%s", spec->namespace, spec->name);
-}
-
-const struct group *desired_group(const struct controller *controller, const char *uid,
-				  const char *container)
-{
-	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
-		enum group_role role = *container ? GROUP_CONTAINER : GROUP_POD;
-
-		if (group->role == role && !strcmp(group->uid, uid) &&
-		    (!*container || !strcmp(group->container, container)))
-			return group;
-	}
-	return NULL;
-}
-
-static struct finding_row *find_finding(struct controller *controller, const char *name)
-{
-	for (uint32_t i = 0; i < controller->nr_findings; i++)
-		if (!strcmp(controller->findings[i].name, name))
-			return &controller->findings[i];
-	return NULL;
-}
-
-void add_finding(struct controller *controller, const char *name, const char *message,
-		 const char *remedy)
-{
-	struct finding_row *row;
-
-	if (controller->nr_findings == MAX_FINDINGS)
-		return;
-	log_warn(0, "finding %s: %s (%s)", name, message, remedy);
-	row = &controller->findings[controller->nr_findings++];
-	snprintf(row->name, sizeof(row->name), "%s", name);
-	snprintf(row->message, sizeof(row->message), "%s", message);
-	snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
-}
-
-void controller_finding(struct controller *controller, const char *name, const char *message,
-			const char *remedy)
-{
-	struct finding_row *row = find_finding(controller, name);
-
-	if (row && !strcmp(row->message, message)) {
-		snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
-		return;
-	}
-	controller_clear_finding(controller, name);
-	add_finding(controller, name, message, remedy);
-}
-
-void controller_update_finding(struct controller *controller, const char *name, const char *message,
-			       const char *remedy)
-{
-	struct finding_row *row = find_finding(controller, name);
-
-	if (!row) {
-		add_finding(controller, name, message, remedy);
-		return;
-	}
-	snprintf(row->message, sizeof(row->message), "%s", message);
-	snprintf(row->remedy, sizeof(row->remedy), "%s", remedy);
-}
-
-void controller_clear_finding(struct controller *controller, const char *name)
-{
-	struct finding_row *row = find_finding(controller, name);
-
-	if (row)
-		*row = controller->findings[--controller->nr_findings];
-}
-
-void find_unbuilt(struct controller *controller)
+static void find_unbuilt(struct controller *controller)
 {
 	struct config_unbuilt options[CONFIG_UNBUILT_NR];
 
 	config_list_unbuilt(controller->options.config, options);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (options[i].is_asked)
-			controller_finding(controller, options[i].finding, options[i].message,
-					   CONFIG_UNBUILT_REMEDY);
+			findings_put(&controller->findings, options[i].finding, options[i].message,
+				     CONFIG_UNBUILT_REMEDY);
 		else
-			controller_clear_finding(controller, options[i].finding);
+			findings_clear(&controller->findings, options[i].finding);
 	}
-}
-
-void controller_note(struct controller *controller, const char *kind, const char *detail)
-{
-	struct event_row event = {0};
-
-	snprintf(event.kind, sizeof(event.kind), "%s", kind);
-	snprintf(event.action, sizeof(event.action), "none");
-	snprintf(event.detail, sizeof(event.detail), "%s", detail);
-	audit_event(&controller->audit, &event);
 }
 
 /* --- what the cgroup room tells ---------------------------------------------------------------- */
@@ -148,8 +39,8 @@ static void on_group_changed(void *self, const char *path, const char *file)
 	struct controller *controller = self;
 
 	log_debug("ctl: %s/%s was written", path, file);
-	touch(controller, path);
-	want_look(controller);
+	dirty_mark_path(&controller->dirty, path);
+	wakes_request_resync(&controller->wakes);
 }
 
 static void on_group_populated(void *self, const char *path, bool populated)
@@ -158,7 +49,42 @@ static void on_group_populated(void *self, const char *path, bool populated)
 
 	log_debug("ctl: %s is %s", path, populated ? "populated" : "empty");
 	if (!populated)
-		want_look(controller);
+		wakes_request_resync(&controller->wakes);
+}
+
+static void on_group_completed(void *self, const char *path, int result, const char *error)
+{
+	struct controller *controller = self;
+	struct operation *operation = operations_find_at(&controller->operations, path);
+
+	if (!operation)
+		return;
+	look_note(&controller->look, operation->kind, &operation->step, result);
+	/* The guard and the watch may have had to pass the pod by. */
+	dirty_mark_groups(&controller->dirty);
+	if (!*error && result)
+		error = strerror(-result);
+	if (operation->kind == OPERATION_STEP)
+		ctl_end_step(controller, operation, result, error);
+	else if (operation->kind == OPERATION_JOIN)
+		ctl_end_join(controller, operation, result, error);
+	else if (result)
+		log_warn(0, "ctl: %s", error);
+	operations_end(&controller->operations, operation);
+	ctl_tell_waits(controller);
+	wakes_schedule(&controller->wakes, 0);
+}
+
+static void on_named(void *self)
+{
+	ctl_name_culprits(self);
+}
+
+static void on_looked(void *self)
+{
+	struct controller *controller = self;
+
+	wakes_schedule(&controller->wakes, 0);
 }
 
 static void on_hotplug(void *self, const struct cpuset *online)
@@ -168,7 +94,7 @@ static void on_hotplug(void *self, const struct cpuset *online)
 
 	if (cpuset_equal(&controller->online, online)) {
 		/* One may have gone and come back: its partition may not have. */
-		want_look(controller);
+		wakes_request_resync(&controller->wakes);
 		return;
 	}
 	controller->online = *online;
@@ -177,11 +103,57 @@ static void on_hotplug(void *self, const struct cpuset *online)
 	snprintf(message, sizeof(message),
 		 "the agent read a machine with CPUs %.80s online, now they are %.80s", then, now);
 	if (cpuset_equal(&controller->topology->all, &controller->online))
-		controller_clear_finding(controller, "cpus_changed");
+		findings_clear(&controller->findings, "cpus_changed");
 	else
-		controller_finding(controller, "cpus_changed", message,
-				   "restart pinfoldd when the machine is as you want it");
-	want_wake(controller, 0);
+		findings_put(&controller->findings, "cpus_changed", message,
+			     "restart pinfoldd when the machine is as you want it");
+	/* What is written for a grant, and what is in force, may be something else now. */
+	dirty_mark_ledger(&controller->dirty);
+	wakes_schedule(&controller->wakes, 0);
+}
+
+/* --- what the others tell ------------------------------------------------------------------------- */
+
+static void on_scanned(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete)
+{
+	ctl_admit_scanned(self, pods, nr_pods, complete);
+}
+
+static void on_waiting(void *self, bool is_waiting)
+{
+	struct controller *controller = self;
+
+	controller->waits.scan_since_ns = is_waiting ? clock_now_ns(controller->ports.clock) : 0;
+}
+
+static void on_state_saved(void *self, int result)
+{
+	struct controller *controller = self;
+
+	ctl_end_save(controller, result);
+	ctl_admission_resume(controller, result);
+	ctl_tell_waits(controller);
+	/* A disk that takes its time to fail would otherwise be asked again and again at once. */
+	wakes_schedule(&controller->wakes, result ? WAKES_RETRY_NS : 0);
+}
+
+static void on_kernel_event(void *self, const struct event_record *event)
+{
+	ctl_hear_event(self, event);
+}
+
+static void on_kernel_completed(void *self)
+{
+	struct controller *controller = self;
+
+	ctl_publish(controller);
+	/* what happened while the watch was not there had no event */
+	wakes_schedule(&controller->wakes, 0);
+}
+
+static void on_guard_tested(void *self)
+{
+	ctl_end_guard_test(self);
 }
 
 /* --- health -------------------------------------------------------------------------------------- */
@@ -212,34 +184,34 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->policy = policy;
 	controller->options = *options;
 	controller->ports = *ports;
-	controller->cpuset_files = options->config->enforcement.cpuset_files;
-	controller->state_writable = true;
-	controller->refused = calloc(MAX_REFUSED, sizeof(*controller->refused));
-	r = controller->refused
-		    ? ledger_new(topology, policy, error, error_size, &controller->ledger)
-		    : -ENOMEM;
+	record_init(&controller->record);
+	r = admission_init(&controller->admission);
+	if (!r)
+		r = ledger_new(topology, policy, error, error_size, &controller->ledger);
 	if (r) {
 		controller_free(controller);
 		return r;
 	}
-	audit_init(&controller->audit, ports->clock);
-	controller->source_sink = (struct source_sink){controller, admission_scanned};
+	wakes_init(&controller->wakes, ports->loop, ports->clock);
+	event_log_init(&controller->events, ports->clock);
+	drift_list_init(&controller->drift.list, ports->clock);
+	controller->source_sink = (struct source_sink){controller, on_scanned, on_waiting};
 	controller->groups_sink = (struct groups_sink){
-		controller, on_group_changed,	on_group_populated,
-		on_hotplug, on_group_completed, on_looked,
+		controller,	    on_group_changed, on_group_populated, on_hotplug,
+		on_group_completed, on_looked,	      on_named,
 	};
 	controller->store_sink = (struct store_sink){controller, on_state_saved};
-	controller->kernel_sink =
-		(struct kernel_sink){controller, on_kernel_event, on_kernel_completed};
+	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event,
+						       on_kernel_completed, on_guard_tested};
 	controller->faces = (struct faces_port){
 		.self = controller,
-		.query = report_query,
-		.command = command_run,
-		.listen = command_listen,
-		.withdraw = command_withdraw,
-		.metrics = measure_page,
+		.query = ctl_query,
+		.command = ctl_command,
+		.listen = ctl_listen,
+		.withdraw = ctl_withdraw,
+		.metrics = ctl_metrics,
 		.healthy = is_healthy,
-		.ready = is_ready,
+		.ready = ctl_is_ready,
 	};
 	*ret_controller = controller;
 	return 0;
@@ -249,18 +221,16 @@ void controller_free(struct controller *controller)
 {
 	if (!controller)
 		return;
-	for (uint32_t i = 0; i < controller->nr_refused; i++)
-		pod_spec_free(controller->refused[i].spec);
-	free(controller->refused);
-	free(controller->retries);
-	free(controller->held);
-	operations_free(controller);
-	runs_free(controller);
-	pod_spec_free(controller->deferred.spec);
-	text_fini(&controller->saving);
-	text_fini(&controller->durable);
+	admission_fini(&controller->admission);
+	chains_fini(&controller->chains);
+	operations_fini(&controller->operations);
+	look_fini(&controller->look);
+	ctl_give_up_culprits(controller);
+	culprits_fini(&controller->culprits);
+	runs_fini(&controller->runs);
+	publisher_fini(&controller->publisher);
+	record_fini(&controller->record);
 	group_tree_fini(&controller->desired);
-	group_tree_fini(&controller->observed);
 	ledger_free(controller->ledger);
 	free(controller);
 }
@@ -290,13 +260,24 @@ const struct store_sink *controller_store_sink(struct controller *controller)
 	return &controller->store_sink;
 }
 
+void controller_finding(struct controller *controller, const char *name, const char *message,
+			const char *remedy)
+{
+	findings_put(&controller->findings, name, message, remedy);
+}
+
+void controller_clear_finding(struct controller *controller, const char *name)
+{
+	findings_clear(&controller->findings, name);
+}
+
 int controller_start(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	int r;
 
 	controller->ports.groups->layout(controller->ports.groups->self, &controller->layout);
-	r = state_recover(controller);
+	r = ctl_recover(controller);
 	if (r)
 		return r;
 	if (controller->options.dry_run)
@@ -310,51 +291,116 @@ int controller_start(struct controller *controller)
 			r = kernel->enter_actor(kernel->self);
 		if (r) {
 			controller->ports.kernel = NULL;
-			controller_finding(controller, "kernel_side_absent",
-					   "the BPF programs could not be loaded",
-					   "see `pinfold feature` and the log; cpusets still hold");
+			findings_put(&controller->findings, "kernel_side_absent",
+				     "the BPF programs could not be loaded",
+				     "see `pinfold feature` and the log; cpusets still hold");
 		}
 	}
 	find_unbuilt(controller);
-	check_reach(controller);
-	choose_tier(controller);
-	controller->ledger_changed = true;
-	controller->ends_release = true;
-	reconcile(controller);
-	test_guard(controller);
+	ctl_check_reach(controller);
+	ctl_choose_tier(controller);
+	dirty_mark_ledger(&controller->dirty);
+	publisher_end_release(&controller->publisher);
+	ctl_reconcile(controller);
+	ctl_test_guard(controller);
 	controller->started = true;
-	controller_note(controller, "start", "the agent is up");
+	event_log_record(&controller->events, &EVENT_RECORD(EVENT_START));
 	return 0;
 }
 
 void controller_wake(struct controller *controller)
 {
-	bool for_others = controller->others_wrote;
-	uint64_t began_ns = now_ns(controller);
+	struct wake wake = wakes_begin(&controller->wakes);
 
-	controller->others_wrote = false;
-	reconcile_touched(controller);
-	admission_sweep(controller);
-	reconcile(controller);
-	if (for_others)
-		count_looks(controller, now_ns(controller) - began_ns);
+	ctl_reconcile_dirty(controller);
+	ctl_admission_sweep(controller);
+	ctl_reconcile(controller);
+	wakes_end(&controller->wakes, &wake);
 }
 
 void controller_tick(struct controller *controller)
 {
-	uint64_t now = now_ns(controller);
+	uint64_t now = clock_now_ns(controller->ports.clock);
 
 	if (controller->ports.kernel) {
 		controller->ports.kernel->tick(controller->ports.kernel->self);
-		look_at_guard(controller);
+		ctl_tell_guard(controller);
 	}
-	operations_tell(controller);
-	/* It makes a cgroup, which would wait for what a waiting operation waits for. */
-	if (now - controller->last_self_test_ns >= SELF_TEST_NS && !controller->has_told_waiting)
-		test_guard(controller);
-	check_reach(controller);
-	state_check(controller);
+	ctl_tell_waits(controller);
+	ctl_test_guard_again(controller);
+	ctl_check_reach(controller);
+	ctl_check_state(controller);
 	/* Not every change of the kernel's has an event: cpuset.cpus.effective has none. */
-	if (now - controller->last_resync_ns >= RESYNC_NS)
+	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)
 		controller_wake(controller);
+}
+
+/* A second ledger with the pods of the first, under another policy. -EBUSY: one does not fit. */
+static int copy_ledger(const struct controller *controller, const struct policy *policy,
+		       char *error, size_t error_size, struct ledger **ret_ledger)
+{
+	struct ledger *ledger cleanup(ledger_freep) = NULL;
+	char why[256] = "";
+	int r;
+
+	r = ledger_new(controller->topology, policy, error, error_size, &ledger);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
+
+		r = ledger_restore(ledger, pod, why, sizeof(why));
+		if (r) {
+			snprintf(error, error_size, "pod %s/%s would lose its grant: %s",
+				 pod->spec->namespace, pod->spec->name, *why ? why : strerror(-r));
+			return -EBUSY;
+		}
+	}
+	*ret_ledger = TAKE_PTR(ledger);
+	return 0;
+}
+
+/*
+ * The new policy is right if every pod that runs keeps what it holds under it: the new
+ * ledger takes the first one's place whole.
+ */
+int controller_reload(struct controller *controller, const struct policy *policy,
+		      const struct controller_options *options, char *error, size_t error_size)
+{
+	struct ledger *ledger;
+	int r;
+
+	r = policy_check(policy, controller->topology, error, error_size);
+	if (!r)
+		r = copy_ledger(controller, policy, error, error_size, &ledger);
+	if (r)
+		return r;
+	ledger_free(controller->ledger);
+	controller->ledger = ledger;
+	controller->policy = policy;
+	controller->options = *options;
+	dirty_mark_ledger(&controller->dirty);
+	publisher_end_release(&controller->publisher);
+	ctl_save_state(controller);
+	find_unbuilt(controller);
+	ctl_choose_tier(controller);
+	ctl_reconcile(controller);
+	event_log_record(&controller->events, &EVENT_RECORD(EVENT_RELOAD));
+	return 0;
+}
+
+const struct cpuset *controller_reserved(const struct controller *controller)
+{
+	return ledger_reserved(controller->ledger);
+}
+
+bool controller_wants_scan(const struct controller *controller)
+{
+	/* While the state is being written another scan would grant nothing. */
+	return controller->admission.wants_scan && !controller->record.saving_since_ns;
+}
+
+int controller_print_plan(struct controller *controller, struct text *out)
+{
+	return ctl_print_plan(controller, out);
 }

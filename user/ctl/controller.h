@@ -11,7 +11,6 @@
 #ifndef CTL_CONTROLLER_H
 #define CTL_CONTROLLER_H
 
-#include "ctl/audit.h"
 #include "ctl/ports.h"
 
 /* All borrowed for the controller's life (until controller_reload replaces them). */
@@ -87,7 +86,5 @@ const struct faces_port *controller_faces(struct controller *controller);
 void controller_finding(struct controller *controller, const char *name, const char *message,
 			const char *remedy);
 void controller_clear_finding(struct controller *controller, const char *name);
-/* An event of main's own: start, stop, reload. */
-void controller_note(struct controller *controller, const char *kind, const char *detail);
 
 #endif

@@ -3,18 +3,23 @@
  * What the kernel side finds of the guard, told: whether it denies, whether an
  * operator has released it, and what somebody else changed that was put right.
  */
+#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "ctl/guard.h"
 #include "ctl/internal.h"
+
+#define SELF_TEST_NS (60ULL * 1000000000ULL)
+/* So long after somebody changed what guards us a finding still says so. */
+#define MENDED_TOLD_NS (15ULL * 60 * 1000000000ULL)
 
 static const struct {
 	const char *finding, *message, *remedy; /* the message is followed by what differed */
 } mendings[MENDED_NR] = {
 	[MENDED_CONFIG] = {"guard_changed",
 			   "somebody changed the guard in the kernel; the agent put it back",
-			   "find out who writes to the pinned maps; to release the guard use "
-			   "`pinfold guard release`"},
+			   "find out who writes to the pinned maps or the sysctl that is named; to "
+			   "release the guard use `pinfold guard release`"},
 	[MENDED_PINS] = {"guard_pins",
 			 "somebody changed pins of the BPF programs; the agent put them back",
 			 "find out who changes what is below /sys/fs/bpf; without its pins the "
@@ -24,82 +29,140 @@ static const struct {
 static void tell_mended(struct controller *controller, const struct guard_status *status,
 			enum guard_mending what)
 {
+	struct event_record event = EVENT_RECORD(EVENT_FINDING);
 	const char *name = mendings[what].finding;
-	char message[ROW_DETAIL_MAX];
-	uint64_t now = now_ns(controller);
+	uint64_t now = clock_now_ns(controller->ports.clock);
 
-	if (status->nr_mended[what] == controller->told_mended[what]) {
-		if (now - controller->mended_ns[what] >= MENDED_TOLD_NS)
-			controller_clear_finding(controller, name);
+	if (status->nr_mended[what] == controller->guard.told_mended[what]) {
+		if (now - controller->guard.mended_ns[what] >= MENDED_TOLD_NS)
+			findings_clear(&controller->findings, name);
 		return;
 	}
-	controller->told_mended[what] = status->nr_mended[what];
-	controller->mended_ns[what] = now;
-	snprintf(message, sizeof(message), "%s: %.200s", mendings[what].message,
+	controller->guard.told_mended[what] = status->nr_mended[what];
+	controller->guard.mended_ns[what] = now;
+	snprintf(event.finding, sizeof(event.finding), "%s: %.200s", mendings[what].message,
 		 status->mended[what]);
-	controller_finding(controller, name, message, mendings[what].remedy);
-	controller_note(controller, "finding", message);
+	findings_put(&controller->findings, name, event.finding, mendings[what].remedy);
+	event_log_record(&controller->events, &event);
+	controller->guard.is_test_due |= what == MENDED_CONFIG;
 	/* whoever wrote one map may have written others, which are not read back */
 	if (what == MENDED_CONFIG && controller->started)
-		publish_policy(controller);
+		ctl_publish(controller);
 }
 
 static void tell_release(struct controller *controller, const struct guard_status *status)
 {
 	static const char name[] = "guard_released";
+	struct event_record event = EVENT_RECORD(EVENT_GUARD_RELEASE);
 
+	if (status->released != controller->guard.told_release) {
+		event.is_released = status->released;
+		event_log_record(&controller->events, &event);
+	}
+	controller->guard.told_release = status->released;
 	if (!status->released) {
-		if (controller->told_release)
-			controller_note(controller, "release",
-					"the release of the guard has ended");
-		controller->told_release = false;
-		controller_clear_finding(controller, name);
+		findings_clear(&controller->findings, name);
 		return;
 	}
-	if (!controller->told_release)
-		controller_note(controller, "release",
-				"an operator has released the guard: nothing is denied");
-	controller->told_release = true;
-	controller_finding(
-		controller, name,
-		"an operator has released the guard (`pinfold guard release`): what it "
-		"would deny is only recorded",
-		"take the release back with `pinfold guard arm`; a reload or a restart of "
-		"pinfoldd ends it too");
+	findings_put(&controller->findings, name,
+		     "an operator has released the guard (`pinfold guard release`): what it "
+		     "would deny is only recorded",
+		     "take the release back with `pinfold guard arm`; a reload or a restart of "
+		     "pinfoldd ends it too");
 }
 
-void look_at_guard(struct controller *controller)
+/* What a minute-old test found is not taken for what one would find now that does not end. */
+bool ctl_guard_status(const struct controller *controller, struct guard_status *ret_status)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
-	struct guard_status status;
 
 	if (!kernel)
+		return false;
+	kernel->guard_status(kernel->self, ret_status);
+	if (ret_status->state == GUARD_INACTIVE || !controller->guard.testing_since_ns ||
+	    clock_now_ns(controller->ports.clock) - controller->guard.testing_since_ns <
+		    WAIT_DEADLINE_NS)
+		return true;
+	ret_status->state = GUARD_UNKNOWN;
+	snprintf(ret_status->reason, sizeof(ret_status->reason),
+		 "it is not known whether the guard denies: its self-test waits in the kernel");
+	snprintf(ret_status->remedy, sizeof(ret_status->remedy),
+		 "the finding operation_waiting says where; the programs stay in force meanwhile");
+	return true;
+}
+
+bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size)
+{
+	struct guard_status status;
+
+	if (!ctl_guard_status(controller, &status) || !status.is_switched_off ||
+	    (status.cpuset_files != ENFORCEMENT_ENFORCE && status.affinity != ENFORCEMENT_ENFORCE &&
+	     status.cgroup_moves != ENFORCEMENT_ENFORCE))
+		return false;
+	snprintf(reason, size, "%s", status.reason);
+	return true;
+}
+
+bool guard_denies(const struct guard_status *status, enum enforcement mode)
+{
+	return (status->state == GUARD_ACTIVE || status->state == GUARD_PARTIAL) &&
+	       mode == ENFORCEMENT_ENFORCE;
+}
+
+void ctl_tell_guard(struct controller *controller)
+{
+	struct guard_status status;
+
+	if (!ctl_guard_status(controller, &status))
 		return;
-	kernel->guard_status(kernel->self, &status);
 	if (status.state == GUARD_ACTIVE)
-		controller_clear_finding(controller, "guard_not_active");
+		findings_clear(&controller->findings, "guard_not_active");
 	else
-		controller_finding(controller, "guard_not_active", status.reason, status.remedy);
+		findings_put(&controller->findings, "guard_not_active", status.reason,
+			     status.remedy);
+	/* as soon as it is on again, what it was found to be while off is no longer true */
+	controller->guard.is_test_due |= controller->guard.was_switched_off &&
+					 !status.is_switched_off;
+	controller->guard.was_switched_off = status.is_switched_off;
 	tell_release(controller, &status);
 	for (enum guard_mending what = 0; what < MENDED_NR; what++)
 		tell_mended(controller, &status, what);
 	if (*status.unpinned)
-		controller_finding(controller, "guard_not_pinned", status.unpinned,
-				   "mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
-				   "agent pins again within a second");
+		findings_put(&controller->findings, "guard_not_pinned", status.unpinned,
+			     "mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
+			     "agent pins again within a second");
 	else
-		controller_clear_finding(controller, "guard_not_pinned");
+		findings_clear(&controller->findings, "guard_not_pinned");
 }
 
-void test_guard(struct controller *controller)
+void ctl_test_guard(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	char path[GROUP_PATH_MAX];
 
-	controller->last_self_test_ns = now_ns(controller);
+	if (controller->guard.testing_since_ns)
+		return;
+	controller->guard.tested_ns = clock_now_ns(controller->ports.clock);
+	controller->guard.is_test_due = false;
 	if (!kernel)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", controller->layout.root, SELF_TEST_GROUP);
-	kernel->self_test(kernel->self, path);
-	look_at_guard(controller);
+	lookup_self_test(&controller->layout, path);
+	if (kernel->self_test(kernel->self, path) == -EINPROGRESS)
+		controller->guard.testing_since_ns = clock_now_ns(controller->ports.clock);
+	ctl_tell_guard(controller);
+}
+
+void ctl_test_guard_again(struct controller *controller)
+{
+	uint64_t now = clock_now_ns(controller->ports.clock);
+
+	if (controller->guard.is_test_due || now - controller->guard.tested_ns >= SELF_TEST_NS)
+		ctl_test_guard(controller);
+}
+
+void ctl_end_guard_test(struct controller *controller)
+{
+	controller->guard.testing_since_ns = 0;
+	ctl_tell_guard(controller);
+	ctl_tell_waits(controller);
 }

@@ -133,7 +133,7 @@ int instance_stop(const char *path)
 
 static bool is_ours(const char *name)
 {
-	static const char *const names[] = {
+	static const char *const files[] = {
 		PINFOLD_LOCK_FILE,
 		PINFOLD_SOCKET_FILE,
 		PINFOLD_ABILITIES_FILE,
@@ -142,8 +142,8 @@ static bool is_ours(const char *name)
 		"." PINFOLD_ABILITIES_FILE ".tmp",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (!strcmp(name, files[i]))
 			return true;
 	return false;
 }

@@ -6,11 +6,12 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/ready.h"
+#include "ctl/report.h"
 #include "format/exposition.h"
 
 #define FAMILY(variable, metric, kind, unit_name, text) \
@@ -60,7 +61,7 @@ FAMILY(program_seconds, "pinfold_bpf_program_run_seconds_total", METRIC_COUNTER,
 FAMILY(program_runs, "pinfold_bpf_program_runs_total", METRIC_COUNTER, NULL,
        "Runs of our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
 FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
-       "Events the ring buffer had no room for.");
+       "Events the ring buffer had no room for, and calls that could not be followed.");
 FAMILY(operations_waiting, "pinfold_operations_waiting", METRIC_GAUGE, NULL,
        "Operations that have not returned from the kernel yet.");
 FAMILY(operation_wait, "pinfold_operation_longest_wait_seconds", METRIC_GAUGE, "seconds",
@@ -155,17 +156,17 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 
 static void write_decisions(struct controller *controller, struct exposition *page)
 {
-	const struct counters *counters = &controller->counters;
+	const struct admission *admission = &controller->admission;
 	uint64_t held[ASSIGNMENT_NR] = {0};
-	double bounds[14];
+	double bounds[ADMISSION_BUCKETS - 1];
 	const struct metric_histogram duration = {
-		bounds, ARRAY_SIZE(bounds), counters->admission_ns, counters->admission_sum_ns};
+		bounds, ARRAY_SIZE(bounds), admission->duration_ns, admission->duration_sum_ns};
 
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
 		for (uint32_t j = 0; j < pod->nr_grants; j++)
-			held[assignment_of(pod, &pod->grants[j])]++;
+			held[admission_assignment(pod, &pod->grants[j])]++;
 	}
 	exposition_family(page, &containers);
 	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
@@ -175,55 +176,51 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 		exposition_count(page,
 				 LABELS({"resource_name", "cpu"},
 					{"assignment_type", assignment_types[i]}),
-				 counters->assignments[i]);
+				 admission->nr_assigned[i]);
 	exposition_family(page, &admissions);
 	exposition_count(page, LABELS({"result", "admitted"}, {"reason", "none"}),
-			 counters->admitted);
+			 admission->nr_admitted);
 	for (int reason = REFUSAL_NONE + 1; reason < REFUSAL_NR; reason++)
 		exposition_count(page,
 				 LABELS({"result", "rejected"},
 					{"reason", refusal_name((enum refusal)reason)}),
-				 counters->refused[reason]);
+				 admission->refusals.nr_ever[reason]);
 	exposition_family(page, &refused_pods);
-	exposition_count(page, LABELS({"listed", "yes"}), controller->nr_refused);
-	exposition_count(page, LABELS({"listed", "no"}), controller->nr_unlisted);
+	exposition_count(page, LABELS({"listed", "yes"}), controller->admission.refusals.nr);
+	exposition_count(page, LABELS({"listed", "no"}),
+			 controller->admission.refusals.nr_unlisted);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		bounds[i] = 50e-6 * (double)(1U << i);
 	exposition_family(page, &admission_duration);
 	exposition_histogram(page, NO_LABELS, &duration);
 	exposition_family(page, &state_writes);
-	exposition_count(page, LABELS({"result", "ok"}), counters->state_written);
-	exposition_count(page, LABELS({"result", "failed"}), counters->state_failed);
+	exposition_count(page, LABELS({"result", "ok"}), controller->record.nr_written);
+	exposition_count(page, LABELS({"result", "failed"}), controller->record.nr_failed);
 }
 
 /* --- drift and guard ----------------------------------------------------------------------------- */
 
 static void write_drift(struct controller *controller, struct exposition *page)
 {
-	const struct counters *counters = &controller->counters;
+	const struct drift *drift = &controller->drift;
 
 	exposition_family(page, &drift_detected);
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
-				 counters->drift_by_attribute[file]);
+				 drift->nr_detected[file]);
 	exposition_family(page, &drift_repaired);
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
 		exposition_count(page,
 				 LABELS({"attribute", attribute_name(file)}, {"result", "ok"}),
-				 counters->repaired_by_attribute[file]);
+				 drift->nr_repaired[file]);
 		exposition_count(page,
 				 LABELS({"attribute", attribute_name(file)}, {"result", "failed"}),
-				 counters->failed_by_attribute[file]);
+				 drift->nr_failed[file]);
 	}
 	exposition_family(page, &drift_open);
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
-				 audit_nr_open_drift(&controller->audit, attribute_name(file)));
-}
-
-static bool denies(const struct guard_status *status, enum enforcement mode)
-{
-	return status->state != GUARD_INACTIVE && mode == ENFORCEMENT_ENFORCE;
+				 drift_list_nr_open(&drift->list, file));
 }
 
 static void write_guard(struct controller *controller, struct exposition *page)
@@ -234,31 +231,29 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	struct guard_status status = {0};
 	uint32_t nr_hooks, nr_programs;
 
-	if (kernel)
-		kernel->guard_status(kernel->self, &status);
+	ctl_guard_status(controller, &status);
 	exposition_family(page, &guard_up);
 	exposition_count(page, NO_LABELS, status.state == GUARD_ACTIVE);
 	if (!kernel)
 		return;
 	exposition_family(page, &guard_enforcing);
-	exposition_count(page, LABELS({"aspect", "cpuset_files"}),
-			 denies(&status, status.cpuset_files));
-	exposition_count(page, LABELS({"aspect", "affinity"}), denies(&status, status.affinity));
-	exposition_count(page, LABELS({"aspect", "cgroup_moves"}),
-			 denies(&status, status.cgroup_moves));
+	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_CPUSET_FILES)}),
+			 guard_denies(&status, status.cpuset_files));
+	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_AFFINITY)}),
+			 guard_denies(&status, status.affinity));
+	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_CGROUP_MOVES)}),
+			 guard_denies(&status, status.cgroup_moves));
 	exposition_family(page, &guard_mended);
 	exposition_count(page, LABELS({"what", "config"}), status.nr_mended[MENDED_CONFIG]);
 	exposition_count(page, LABELS({"what", "pins"}), status.nr_mended[MENDED_PINS]);
 	nr_hooks = kernel->hook_counts(kernel->self, &hooks);
 	exposition_family(page, &enforcement_actions);
-	for (uint32_t i = 0; i < nr_hooks; i++) {
-		exposition_count(page, LABELS({"hook", hooks[i].hook}, {"action", "allow"}),
-				 hooks[i].allowed);
-		exposition_count(page, LABELS({"hook", hooks[i].hook}, {"action", "audit"}),
-				 hooks[i].audited);
-		exposition_count(page, LABELS({"hook", hooks[i].hook}, {"action", "deny"}),
-				 hooks[i].denied);
-	}
+	for (uint32_t i = 0; i < nr_hooks; i++)
+		for (uint32_t action = 0; action < ACTION_NR; action++)
+			exposition_count(page,
+					 LABELS({"hook", hooks[i].hook},
+						{"action", action_name(action)}),
+					 hooks[i].counts[action]);
 	nr_programs = kernel->programs(kernel->self, &programs);
 	exposition_family(page, &program_seconds);
 	for (uint32_t i = 0; i < nr_programs; i++)
@@ -272,34 +267,20 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
 }
 
-static const char *state_of(const struct controller *controller, const struct ledger_pod *pod)
-{
-	struct pod_problem problem;
-
-	if (pod->state == POD_RUNNING && pod_problem(controller, pod, &problem))
-		return problem.state;
-	return pod_state_name(pod->state);
-}
-
 static void write_readiness(struct controller *controller, struct exposition *page)
 {
-	static const char *const states[] = {"running", "ending", "waiting", "failed", "unknown"};
-	uint32_t nr[ARRAY_SIZE(states)] = {0};
+	uint32_t nr[CONDITION_NR] = {0};
 	char reason[ROW_DETAIL_MAX];
 
-	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
-		const char *state = state_of(controller, ledger_pod_at(controller->ledger, i));
-
-		for (size_t k = 0; k < ARRAY_SIZE(states); k++)
-			nr[k] += !strcmp(state, states[k]);
-	}
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++)
+		nr[ctl_pod_condition(controller, ledger_pod_at(controller->ledger, i))]++;
 	exposition_family(page, &readiness);
-	exposition_count(page, NO_LABELS, is_ready(controller, reason, sizeof(reason)));
+	exposition_count(page, NO_LABELS, ctl_is_ready(controller, reason, sizeof(reason)));
 	exposition_family(page, &pods);
-	for (size_t k = 0; k < ARRAY_SIZE(states); k++)
-		exposition_count(page, LABELS({"state", states[k]}), nr[k]);
+	for (enum pod_condition i = 0; i < CONDITION_NR; i++)
+		exposition_count(page, LABELS({"state", ready_condition_name(i)}), nr[i]);
 	exposition_family(page, &findings);
-	exposition_count(page, NO_LABELS, controller->nr_findings);
+	exposition_count(page, NO_LABELS, controller->findings.nr);
 }
 
 /* --- pods and containers ------------------------------------------------------------------------- */
@@ -418,12 +399,12 @@ static void write_containers(const struct measured *rows, uint32_t nr, struct ex
 				   rows[i].throttled_ns);
 }
 
-int measure_page(void *self, bool openmetrics, struct text *out)
+int ctl_metrics(void *self, bool openmetrics, struct text *out)
 {
 	struct controller *controller = self;
-	cleanup_free struct measured *rows =
+	struct measured *rows cleanup_free =
 		calloc(controller->desired.nr_groups + 1, sizeof(*rows));
-	uint64_t started = now_ns(controller);
+	uint64_t started = clock_now_ns(controller->ports.clock);
 	struct exposition page;
 	struct waiting waiting;
 	uint32_t nr;
@@ -436,7 +417,7 @@ int measure_page(void *self, bool openmetrics, struct text *out)
 	write_decisions(controller, &page);
 	write_drift(controller, &page);
 	write_guard(controller, &page);
-	operations_longest(controller, &waiting);
+	ctl_longest_wait(controller, &waiting);
 	exposition_family(&page, &operations_waiting);
 	exposition_count(&page, NO_LABELS, waiting.nr);
 	exposition_family(&page, &operation_wait);
@@ -448,7 +429,7 @@ int measure_page(void *self, bool openmetrics, struct text *out)
 	if (controller->options.config->metrics.level >= METRICS_CONTAINER)
 		write_containers(rows, nr, &page);
 	exposition_family(&page, &scrape_duration);
-	exposition_seconds(&page, NO_LABELS, now_ns(controller) - started);
+	exposition_seconds(&page, NO_LABELS, clock_now_ns(controller->ports.clock) - started);
 	exposition_family(&page, &scrape_series);
 	exposition_count(&page, NO_LABELS, page.nr_series + 1);
 	exposition_finish(&page);

@@ -13,8 +13,9 @@
 
 #include <sys/types.h>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "format/config.h"
+#include "format/event.h"
 #include "format/rows.h"
 
 struct json_object;
@@ -53,7 +54,8 @@ struct group_status {
 	uint32_t level;	    /* depth: 1 = directly below the mount's root */
 	struct cpuset effective_cpus, effective_mems;
 	bool populated;
-	char partition[128]; /* text of cpuset.cpus.partition, "" when there is none */
+	bool is_root_partition; /* and a valid one */
+	char partition[128];	/* cpuset.cpus.partition for people, "" when there is none */
 	uint64_t usage_usec, throttled_usec, nr_throttled; /* cpu.stat */
 };
 
@@ -89,9 +91,9 @@ struct groups_port {
 	 * be older than what was changed in between. A pod for which something goes on is
 	 * `unseen`: a look at it would wait for the same.
 	 */
-	int (*observe)(void *self, struct group_tree *ret_tree);
+	int (*read_tree)(void *self, struct group_tree *ret_tree);
 	/* The files of one group into `group`, whose path is given; as in observe. -ENOENT = gone. */
-	int (*observe_group)(void *self, struct group *group);
+	int (*read_group)(void *self, struct group *group);
 	/*
 	 * Do one step and read it back. 0 = the kernel now has the value (as a set, for CPU
 	 * lists). Negative errno with a sentence in `error` (file, value, cause, remedy):
@@ -128,9 +130,15 @@ struct groups_port {
 	 */
 	int (*surroundings)(void *self, struct managed_group *ret_groups, uint32_t max,
 			    uint32_t *ret_nr);
-	/* Path of a cgroup by its id, for naming culprits; -ENOENT when it is gone. */
+	/*
+	 * Path of a cgroup by its id, for naming culprits; -ENOENT when it is gone.
+	 * -EINPROGRESS: a name is being looked up; sink.named tells when to ask again.
+	 */
 	int (*path_of)(void *self, uint64_t cgroup_id, char *ret_path, size_t size);
-	/* Watch the tree's files for foreign writes and lost partitions; again after each plan. */
+	/*
+	 * Watch the tree's files for foreign writes and lost partitions; again after each plan.
+	 * -EINPROGRESS: one that is new could not be opened yet, call again.
+	 */
 	int (*rewatch)(void *self, const struct group_tree *tree);
 	/* Where in the kernel what goes on at `path` waits ("" = the look); "" = not known. */
 	void (*waits_in)(void *self, const char *path, char *ret_text, size_t size);
@@ -147,6 +155,8 @@ struct groups_sink {
 	void (*completed)(void *self, const char *path, int result, const char *error);
 	/* A look that answered -EINPROGRESS has ended. */
 	void (*looked)(void *self);
+	/* A path_of that answered -EINPROGRESS has ended. May be NULL. */
+	void (*named)(void *self);
 };
 
 /* --- kernel side: user/bpf -------------------------------------------------------------------- */
@@ -189,11 +199,17 @@ struct usage {
 };
 
 /* How the guard stands, as the last self-test found it. */
-enum guard_state { GUARD_INACTIVE, GUARD_PARTIAL, GUARD_ACTIVE, GUARD_STATE_NR };
+enum guard_state {
+	GUARD_INACTIVE,
+	GUARD_PARTIAL,
+	GUARD_ACTIVE,
+	GUARD_UNKNOWN, /* it could not be tested */
+	GUARD_STATE_NR
+};
 
 /* What in the kernel somebody else changed, and was put right. */
 enum guard_mending {
-	MENDED_CONFIG, /* modes, expiry, rights and levels in force */
+	MENDED_CONFIG, /* modes, expiry, rights and levels in force; the kernel's switch */
 	MENDED_PINS,   /* lost, or something else in their place */
 	MENDED_NR
 };
@@ -207,6 +223,8 @@ struct guard_status {
 	enum enforcement cpuset_files, affinity, cgroup_moves;
 	/* By `pinfold guard release`. It stands: nothing is denied until somebody ends it. */
 	bool released;
+	/* The kernel calls no program and cannot be made to; `reason` says why. */
+	bool is_switched_off;
 	uint64_t nr_mended[MENDED_NR];		/* since the start */
 	char mended[MENDED_NR][ROW_DETAIL_MAX]; /* the last time: what differed */
 	/* Pins that cannot be put back, and why; "" = none. The guard then ends with the agent. */
@@ -216,7 +234,7 @@ struct guard_status {
 /* Counters of what the hooks did. */
 struct hook_count {
 	char hook[24];
-	uint64_t allowed, audited, denied;
+	uint64_t counts[ACTION_NR]; /* by enum event_action */
 };
 
 struct kernel_port {
@@ -227,8 +245,14 @@ struct kernel_port {
 	int (*enter_actor)(void *self);
 	/* Publish; complete set, generation last. Slots of groups not in the set are freed. */
 	int (*publish)(void *self, const struct kernel_policy *policy);
-	/* Try a forbidden write in the test cgroup at this path; then guard_status is fresh. */
+	/*
+	 * Try a forbidden write in the test cgroup at this path, which is made and stays; then
+	 * guard_status is fresh. -EINPROGRESS: sink.tested tells the end, and no other
+	 * self-test may be asked for before.
+	 */
 	int (*self_test)(void *self, const char *test_cgroup);
+	/* Where in the kernel the self-test waits; "" = not known. */
+	void (*self_test_waits_in)(void *self, char *ret_text, size_t size);
 	void (*guard_status)(void *self, struct guard_status *ret_status);
 	int (*usage)(void *self, uint64_t cgroup_id, struct usage *ret_usage); /* -ENOENT */
 	/*
@@ -243,24 +267,14 @@ struct kernel_port {
 	uint64_t (*events_lost)(void *self);
 };
 
-/* From the ring buffer, culprits not yet named by path. */
-struct kernel_event {
-	char kind[24]; /* as event_row.kind: deny audit drift mkdir rmdir populated empty pin */
-	char aspect[24];
-	char action[12];
-	uint32_t pid;
-	char comm[16];
-	uint64_t cgroup_id;	     /* of the culprit */
-	uint64_t target_id;	     /* managed cgroup concerned, 0 = none */
-	char detail[ROW_DETAIL_MAX]; /* file name, wanted mask, result */
-	uint32_t suppressed;
-};
-
 struct kernel_sink {
 	void *self;
-	void (*event)(void *self, const struct kernel_event *event);
+	/* Something happened; culprit and target are ids, which the controller names. */
+	void (*event)(void *self, const struct event_record *event);
 	/* Parts that start() had not waited for are in force now: publish to them. May be NULL. */
 	void (*completed)(void *self);
+	/* The self-test that answered -EINPROGRESS has ended. May be NULL. */
+	void (*tested)(void *self);
 };
 
 /* --- sources ---------------------------------------------------------------------------------- */
@@ -277,6 +291,8 @@ struct source_sink {
 	void *self;
 	/* `complete` false = the directory could not be read whole: nothing may be dropped. */
 	void (*scanned)(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete);
+	/* A look at the directory waits in the kernel, or no longer does. May be NULL. */
+	void (*waiting)(void *self, bool is_waiting);
 };
 
 /* --- persistence ------------------------------------------------------------------------------ */

@@ -5,80 +5,139 @@
  * until it was read or written again.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "ctl/internal.h"
-#include "lib/log.h"
-
-/* Finding while the cgroups can be reached by nobody, or not be written. */
-#define OUT_OF_REACH "cgroups_out_of_reach"
-
-void check_reach(struct controller *controller)
-{
-	const struct groups_port *groups = controller->ports.groups;
-	struct group_obstacle obstacle = {0};
-	bool was_blocked = *controller->obstacle;
-
-	if (!groups->check(groups->self, &obstacle)) {
-		*controller->obstacle = '\0';
-		controller_clear_finding(controller, OUT_OF_REACH);
-		/* Nobody knows what happened meanwhile. */
-		if (was_blocked)
-			want_wake(controller, 0);
-		return;
-	}
-	snprintf(controller->obstacle, sizeof(controller->obstacle), "%s", obstacle.message);
-	controller_finding(controller, OUT_OF_REACH, obstacle.message, obstacle.remedy);
-}
+#include "ctl/ready.h"
 
 /* --- pods ---------------------------------------------------------------------------------------- */
 
-bool pod_problem(const struct controller *controller, const struct ledger_pod *pod,
-		 struct pod_problem *ret_problem)
+static void explain_offline(const struct grant *grant, const struct cpuset *offline,
+			    char ret_why[ROW_DETAIL_MAX])
 {
-	const char *uid = pod->spec->uid;
-	const struct operation *operation = operation_find(controller, uid);
-	const struct retry *retry = retry_find(controller, uid);
+	bool several = cpuset_count(offline) > 1;
+	char list[96];
 
-	if (*controller->look_problem) {
-		*ret_problem = (struct pod_problem){uid, "unknown", controller->look_problem};
-		return true;
-	}
-	if (operation && *operation->told) {
-		*ret_problem = (struct pod_problem){uid, "waiting", operation->told};
-		return true;
-	}
-	if (retry) {
-		bool held = retry->progress == CHAIN_HELD;
+	cpuset_format(offline, list, sizeof(list));
+	if (grant->isolation == ISOLATION_HOST)
+		snprintf(ret_why, ROW_DETAIL_MAX,
+			 "the whole shared pool, CPU%s %.95s, is offline: bring CPUs of it online",
+			 several ? "s" : "", list);
+	else
+		snprintf(ret_why, ROW_DETAIL_MAX,
+			 "CPU%s %.95s of container %.80s %s offline: bring %s online, or restart "
+			 "pinfoldd to move the pod",
+			 several ? "s" : "", list, grant->container, several ? "are" : "is",
+			 several ? "them" : "it");
+}
 
-		*ret_problem = (struct pod_problem){uid, held ? "waiting" : "failed", retry->error};
-		return true;
-	}
-	/* What we wrote last is what the ledger said at that time. */
-	if (!desired_group(controller, uid, "")) {
-		*ret_problem =
-			(struct pod_problem){uid, "waiting", "its cgroups have not been made yet"};
+/*
+ * Are CPUs that a container was promised offline? The shared pool promises no number: what is
+ * left of it will do, but without anything left the kernel uses the workload root's CPUs.
+ */
+static bool find_offline(const struct controller *controller, const struct ledger_pod *pod,
+			 char ret_why[ROW_DETAIL_MAX])
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *grant = &pod->grants[i];
+		const struct cpuset *cpus = ledger_effective(controller->ledger, grant);
+		struct cpuset offline = *cpus;
+
+		cpuset_subtract(&offline, &controller->online);
+		if (cpuset_is_empty(&offline) ||
+		    (grant->isolation == ISOLATION_HOST && !cpuset_equal(&offline, cpus)))
+			continue;
+		explain_offline(grant, &offline, ret_why);
 		return true;
 	}
 	return false;
 }
 
-uint32_t pod_problems(const struct controller *controller, struct pod_problem *ret_problems)
+/* CONDITION_RUNNING, or what keeps the pod from being held, with the reason. */
+static enum pod_condition find_problem(const struct controller *controller,
+				       const struct ledger_pod *pod, char ret_why[ROW_DETAIL_MAX])
+{
+	const char *uid = pod->spec->uid;
+	const struct operation *operation = operations_find(&controller->operations, uid);
+	const struct retry *retry = chains_find(&controller->chains, uid);
+
+	if (*controller->look.problem) {
+		snprintf(ret_why, ROW_DETAIL_MAX, "%s", controller->look.problem);
+		return CONDITION_UNKNOWN;
+	}
+	/* Before the operations and errors that follow from it. */
+	if (find_offline(controller, pod, ret_why))
+		return CONDITION_FAILED;
+	if (operation && (*operation->told || operation->kind == OPERATION_STEP)) {
+		snprintf(ret_why, ROW_DETAIL_MAX, "%s",
+			 *operation->told ? operation->told : "its cgroups are being written");
+		return CONDITION_WAITING;
+	}
+	if (retry) {
+		snprintf(ret_why, ROW_DETAIL_MAX, "%s", retry->error);
+		return retry->progress == CHAIN_HELD ? CONDITION_WAITING : CONDITION_FAILED;
+	}
+	/* What we wrote last is what the ledger said at that time. */
+	if (!lookup_group(&controller->desired, uid, "")) {
+		snprintf(ret_why, ROW_DETAIL_MAX, "its cgroups have not been made yet");
+		return CONDITION_WAITING;
+	}
+	return CONDITION_RUNNING;
+}
+
+enum pod_condition ctl_pod_condition(const struct controller *controller,
+				     const struct ledger_pod *pod)
+{
+	char why[ROW_DETAIL_MAX];
+
+	if (pod->state == POD_ENDING)
+		return CONDITION_ENDING;
+	return find_problem(controller, pod, why);
+}
+
+const char *ready_condition_name(enum pod_condition condition)
+{
+	static const char *const names[CONDITION_NR] = {
+		[CONDITION_RUNNING] = "running", [CONDITION_ENDING] = "ending",
+		[CONDITION_WAITING] = "waiting", [CONDITION_FAILED] = "failed",
+		[CONDITION_UNKNOWN] = "unknown",
+	};
+
+	return names[condition];
+}
+
+/* Is this pod not held, or unknown to be? Then why; the row borrows the pod's uid. */
+static bool find_pod_problem(const struct controller *controller, const struct ledger_pod *pod,
+			     struct pod_problem *ret_problem)
+{
+	enum pod_condition condition = find_problem(controller, pod, ret_problem->detail);
+
+	if (condition == CONDITION_RUNNING)
+		return false;
+	ret_problem->uid = pod->spec->uid;
+	ret_problem->state = ready_condition_name(condition);
+	return true;
+}
+
+uint32_t ctl_pod_problems(const struct controller *controller, struct pod_problem *ret_problems)
 {
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++)
-		nr += pod_problem(controller, ledger_pod_at(controller->ledger, i),
-				  &ret_problems[nr]);
+		nr += find_pod_problem(controller, ledger_pod_at(controller->ledger, i),
+				       &ret_problems[nr]);
 	return nr;
 }
 
-/* Something goes on for it, and for no longer than that may take. */
-static bool has_time_left(const struct controller *controller, const char *uid)
+/*
+ * Where something goes on for a pod it may still end in time: ctl_is_ready() has asked before
+ * whether anything waits for longer. It brings no CPU online.
+ */
+static bool may_end_in_time(const struct controller *controller, const struct ledger_pod *pod)
 {
-	const struct operation *operation = operation_find(controller, uid);
+	char why[ROW_DETAIL_MAX];
 
-	return operation && now_ns(controller) - operation->since_ns < OPERATION_DEADLINE_NS;
+	return operations_find(&controller->operations, pod->spec->uid) &&
+	       !find_offline(controller, pod, why);
 }
 
 /* Names the first, counts the others. */
@@ -91,11 +150,11 @@ static bool all_pods_held(const struct controller *controller, char *reason, siz
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
-		if (!pod_problem(controller, pod, &problem) ||
-		    has_time_left(controller, pod->spec->uid) || nr++)
+		if (!find_pod_problem(controller, pod, &problem) ||
+		    may_end_in_time(controller, pod) || nr++)
 			continue;
 		first = problem;
-		pod_label(pod->spec, name, sizeof(name));
+		lookup_pod_label(pod->spec, name, sizeof(name));
 	}
 	if (!nr)
 		return true;
@@ -112,12 +171,12 @@ static bool all_pods_held(const struct controller *controller, char *reason, siz
 /* The chain of the workload root itself, which belongs to no pod; NULL = it holds. */
 static const char *root_problem(const struct controller *controller)
 {
-	const struct retry *retry = retry_find(controller, "");
+	const struct retry *retry = chains_find(&controller->chains, "");
 
 	return retry ? retry->error : NULL;
 }
 
-bool is_ready(void *self, char *reason, size_t size)
+bool ctl_is_ready(void *self, char *reason, size_t size)
 {
 	const struct controller *controller = self;
 	const char *root = root_problem(controller);
@@ -125,28 +184,30 @@ bool is_ready(void *self, char *reason, size_t size)
 
 	if (!controller->started)
 		snprintf(reason, size, "starting");
-	else if (!controller->has_looked)
+	else if (!controller->look.has_ended)
 		snprintf(reason, size, "the cgroups have not been looked at yet");
-	else if (operations_overdue(controller, OPERATION_DEADLINE_NS, reason, size))
+	else if (ctl_is_overdue(controller, WAIT_DEADLINE_NS, reason, size))
 		return false;
-	else if (!controller->source_complete)
+	else if (!controller->admission.is_source_complete)
 		snprintf(reason, size, "the manifests have not been read whole yet");
-	else if (!controller->state_writable)
+	else if (!controller->record.is_writable)
 		snprintf(reason, size, "the state file cannot be written: %s",
-			 controller->state_problem);
-	else if (*controller->obstacle)
-		snprintf(reason, size, "%s", controller->obstacle);
-	else if (*controller->look_problem)
-		snprintf(reason, size, "%s", controller->look_problem);
+			 controller->record.problem);
+	else if (*controller->look.obstacle)
+		snprintf(reason, size, "%s", controller->look.obstacle);
+	else if (*controller->look.problem)
+		snprintf(reason, size, "%s", controller->look.problem);
 	else if (root)
 		snprintf(reason, size, "the workload root cannot be set up: %s", root);
-	else if (allocates && controller->layout.root_partition && !controller->root_partition_held)
+	else if (allocates && controller->layout.root_partition && !controller->tier.is_held)
 		snprintf(reason, size, "%s is not a valid root partition", controller->layout.root);
 	else if (!all_pods_held(controller, reason, size))
 		return false;
-	else if (controller->policy_stale)
+	else if (ctl_guard_is_off(controller, reason, size))
+		return false;
+	else if (controller->publisher.is_stale)
 		snprintf(reason, size, "the guard could not be told of the last change");
-	else if (controller->ledger_changed)
+	else if (controller->dirty.ledger)
 		snprintf(reason, size, "the last change has not been applied yet");
 	else
 		return true;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ctl/internal.h"
+#include "ctl/recover.h"
 #include "lib/log.h"
 
 struct found {
@@ -225,19 +226,14 @@ static void restore_pod(struct finder *finder, const struct group *group)
 	struct ledger_pod pod = {0};
 	int r = fill_pod(finder, group, &pod);
 
-	if (!r && !(r = ledger_begin(controller->ledger))) {
+	if (!r)
 		r = ledger_restore(controller->ledger, &pod, error, sizeof(error));
-		if (r)
-			ledger_abort(controller->ledger);
-		else
-			ledger_commit(controller->ledger);
-	}
 	if (r) {
 		snprintf(message, sizeof(message),
 			 "pod %.60s runs, but its CPUs cannot be kept: %s", group->uid,
 			 *error ? error : strerror(-r));
-		controller_finding(controller, "grant_lost", message,
-				   "it is decided anew when a source names it");
+		findings_put(&controller->findings, "grant_lost", message,
+			     "it is decided anew when a source names it");
 	} else {
 		log_warn(0, "state: pod %s was found running and keeps its CPUs", group->uid);
 	}
@@ -245,15 +241,15 @@ static void restore_pod(struct finder *finder, const struct group *group)
 	free(pod.grants);
 }
 
-int rebuild_from_groups(struct controller *controller)
+int ctl_rebuild(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	struct group_tree tree cleanup(group_tree_fini) = {0};
-	cleanup_free struct found *found = NULL;
+	struct found *found cleanup_free = NULL;
 	struct finder finder = {.controller = controller, .tree = &tree};
 	int r;
 
-	r = groups->observe(groups->self, &tree);
+	r = groups->read_tree(groups->self, &tree);
 	if (r)
 		return r == -ENOENT ? 0 : log_err(r, "state: cannot read the live cgroups");
 	found = calloc(tree.nr_groups + 1, sizeof(*found));

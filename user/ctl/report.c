@@ -11,52 +11,53 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/ready.h"
+#include "ctl/report.h"
 #include "format/state.h"
+#include "format/view_objects.h"
 #include "format/views.h"
 
 /*
  * The mode in force in the kernel, whatever the configuration asks for; "enforce" only
  * when the self-test found it so.
  */
-static const char *guard_word(const struct controller *controller)
+static const char *guard_word(const struct guard_status *status)
 {
-	struct guard_status status;
-
-	if (!controller->ports.kernel)
+	if (status->state == GUARD_INACTIVE)
 		return "absent";
-	controller->ports.kernel->guard_status(controller->ports.kernel->self, &status);
-	if (status.state == GUARD_INACTIVE)
-		return "absent";
-	if (status.cpuset_files == ENFORCEMENT_ENFORCE && status.state == GUARD_PARTIAL)
+	if (status->state == GUARD_UNKNOWN)
+		return "unknown";
+	if (status->cpuset_files == ENFORCEMENT_ENFORCE && status->state == GUARD_PARTIAL)
 		return "partial";
-	return enforcement_name(status.cpuset_files);
+	return enforcement_name(status->cpuset_files);
 }
 
 static struct json_object *report_node(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	char reason[ROW_DETAIL_MAX + 64] = "", tiers[32], partition[128] = "member";
+	struct guard_status guard = {.state = GUARD_INACTIVE};
 	struct group_status status;
-	const char *guard = guard_word(controller);
-	struct node_row row = {
+	struct view_node row = {
 		.source = "agent",
 		.mode = run_mode_name(controller->options.config->mode),
 		.kernel = controller->options.kernel_release,
 		.hierarchy = controller->layout.systemd ? "systemd" : "cgroupfs",
 		.workload_root = controller->layout.root,
 		.partition = partition,
-		.guard = guard,
 		.tiers = tiers,
 		.ready = controller->faces.ready(controller, reason, sizeof(reason)),
 		.not_ready = reason,
-		.nr_findings = controller->nr_findings,
-		.findings = controller->findings,
+		.nr_findings = controller->findings.nr,
+		.findings = controller->findings.rows,
 	};
 
+	ctl_guard_status(controller, &guard);
+	row.guard = guard_word(&guard);
 	if (!groups->status(groups->self, controller->layout.root, &status) && *status.partition)
 		snprintf(partition, sizeof(partition), "%s", status.partition);
-	snprintf(tiers, sizeof(tiers), "0%s%s", controller->root_partition_held ? " 1" : "",
-		 !strcmp(guard, "enforce") || !strcmp(guard, "partial") ? " 2" : "");
+	snprintf(tiers, sizeof(tiers), "0%s%s", controller->tier.is_held ? " 1" : "",
+		 guard_denies(&guard, guard.cpuset_files) ? " 2" : "");
 	return view_node(controller->ledger, &row);
 }
 
@@ -66,25 +67,19 @@ struct observed_text {
 };
 
 static void observe_container(struct controller *controller, const struct group *group,
-			      struct observed_container *row, struct observed_text *text)
+			      struct view_container *row, struct observed_text *text)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct kernel_port *kernel = controller->ports.kernel;
-	cleanup_free pid_t *pids = NULL;
+	pid_t *pids cleanup_free = NULL;
 	struct group_status status;
 	struct usage usage;
 	uint32_t nr_pids;
 
-	*row = (struct observed_container){
-		.uid = group->uid,
-		.container = group->container,
-		.cgroup = group->path,
-		.nr_processes = -1,
-		.run_ns = -1,
-		.wait_ns = -1,
-		.nr_migrations_node = -1,
-		.nr_migrations_across = -1,
-	};
+	*row = view_container_unknown;
+	row->uid = group->uid;
+	row->container = group->container;
+	row->cgroup = group->path;
 	if (groups->status(groups->self, group->path, &status))
 		return;
 	cpuset_format(&status.effective_cpus, text->cpus, sizeof(text->cpus));
@@ -92,20 +87,20 @@ static void observe_container(struct controller *controller, const struct group 
 	row->effective_cpus = text->cpus;
 	row->effective_mems = text->mems;
 	if (!groups->tasks(groups->self, group->path, &pids, &nr_pids))
-		row->nr_processes = nr_pids;
+		row->processes = nr_pids;
 	if (!kernel || kernel->usage(kernel->self, status.cgroup_id, &usage))
 		return;
 	row->run_ns = (int64_t)(usage.run_local_ns + usage.run_remote_ns + usage.run_outside_ns);
 	row->wait_ns = (int64_t)usage.wait_ns;
-	row->nr_migrations_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
-	row->nr_migrations_across = (int64_t)usage.migrations_numa;
+	row->migrations_within_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
+	row->migrations_across_nodes = (int64_t)usage.migrations_numa;
 }
 
 static struct json_object *report_containers(struct controller *controller)
 {
 	uint32_t nr_groups = controller->desired.nr_groups, nr = 0;
-	cleanup_free struct observed_container *rows = calloc(nr_groups + 1, sizeof(*rows));
-	cleanup_free struct observed_text *texts = calloc(nr_groups + 1, sizeof(*texts));
+	struct view_container *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
+	struct observed_text *texts cleanup_free = calloc(nr_groups + 1, sizeof(*texts));
 
 	if (!rows || !texts)
 		return NULL;
@@ -128,15 +123,15 @@ static struct json_object *report_policy(struct controller *controller)
 
 static struct json_object *report_state(struct controller *controller)
 {
-	struct state_row row = {
+	struct view_state row = {
 		.file = PINFOLD_STATE_FILE,
-		.present = controller->state_written_ns > 0,
-		.writable = controller->state_writable,
+		.present = controller->record.written_ns > 0,
+		.writable = controller->record.is_writable,
 		.version = STATE_VERSION,
 		.boot_id = controller->options.boot_id,
-		.written_ns = controller->state_written_ns ? controller->state_written_ns : -1,
+		.written_ns = controller->record.written_ns ? controller->record.written_ns : -1,
 		.nr_pods = ledger_nr_pods(controller->ledger),
-		.problem = *controller->state_problem ? controller->state_problem : NULL,
+		.problem = *controller->record.problem ? controller->record.problem : NULL,
 	};
 
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++)
@@ -146,7 +141,7 @@ static struct json_object *report_state(struct controller *controller)
 
 static struct json_object *report_ledger(struct controller *controller)
 {
-	cleanup_text struct text text = {0};
+	struct text text cleanup_text = {0};
 
 	state_encode(controller->ledger, controller->options.boot_id, &text);
 	return text.error ? NULL : view_ledger(text.data);
@@ -154,18 +149,18 @@ static struct json_object *report_ledger(struct controller *controller)
 
 static struct json_object *report_drift(struct controller *controller)
 {
-	return view_drifts(controller->audit.drift, controller->audit.nr_drift);
+	return view_drifts(controller->drift.list.rows, controller->drift.list.nr_rows);
 }
 
 static struct json_object *report_events(struct controller *controller)
 {
-	uint32_t nr = audit_nr(&controller->audit);
-	cleanup_free struct event_row *rows = calloc(nr + 1, sizeof(*rows));
+	uint32_t nr = event_log_nr(&controller->events);
+	struct event_row *rows cleanup_free = calloc(nr + 1, sizeof(*rows));
 
 	if (!rows)
 		return NULL;
 	for (uint32_t i = 0; i < nr; i++)
-		rows[i] = *audit_at(&controller->audit, i);
+		rows[i] = *event_log_at(&controller->events, i);
 	return view_events(rows, nr);
 }
 
@@ -197,11 +192,11 @@ static struct json_object *report_cpus(struct controller *controller)
 static struct json_object *report_pods(struct controller *controller)
 {
 	uint32_t nr = ledger_nr_pods(controller->ledger);
-	cleanup_free struct pod_problem *problems = calloc(nr + 1, sizeof(*problems));
+	struct pod_problem *problems cleanup_free = calloc(nr + 1, sizeof(*problems));
 
 	if (!problems)
 		return NULL;
-	nr = pod_problems(controller, problems);
+	nr = ctl_pod_problems(controller, problems);
 	return view_pods(controller->ledger, problems, nr);
 }
 
@@ -237,20 +232,21 @@ static void fill_refusal(const struct controller *controller, const struct refus
 /* Every refused pod, and the pods of the ledger explained too where that is asked. */
 static struct json_object *with_refusals(struct controller *controller, bool explained)
 {
-	uint32_t nr = controller->nr_refused;
-	cleanup_free struct refusal_row *rows = calloc(nr + 1, sizeof(*rows));
-	cleanup_free struct refusal_text *texts = calloc(nr + 1, sizeof(*texts));
-	cleanup_free struct pod_problem *problems =
+	uint32_t nr = controller->admission.refusals.nr;
+	struct refusal_row *rows cleanup_free = calloc(nr + 1, sizeof(*rows));
+	struct refusal_text *texts cleanup_free = calloc(nr + 1, sizeof(*texts));
+	struct pod_problem *problems cleanup_free =
 		calloc(ledger_nr_pods(controller->ledger) + 1, sizeof(*problems));
 
 	if (!rows || !texts || !problems)
 		return NULL;
 	for (uint32_t i = 0; i < nr; i++)
-		fill_refusal(controller, &controller->refused[i], &rows[i], &texts[i]);
+		fill_refusal(controller, &controller->admission.refusals.rows[i], &rows[i],
+			     &texts[i]);
 	if (!explained)
 		return view_refusals(rows, nr);
 	return view_explains(controller->ledger, &controller->desired, rows, nr, problems,
-			     pod_problems(controller, problems));
+			     ctl_pod_problems(controller, problems));
 }
 
 static struct json_object *report_refusals(struct controller *controller)
@@ -276,7 +272,7 @@ static const struct {
 	{"ledger", report_ledger},
 };
 
-int report_query(void *self, const char *object, struct json_object **ret_json)
+int ctl_query(void *self, const char *object, struct json_object **ret_json)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
 		if (!strcmp(object, reports[i].object)) {

@@ -94,7 +94,7 @@ static void release_save(struct worker_job *job)
 
 static int save(void *self, const char *data, size_t len)
 {
-	cleanup_free struct save_job *job = NULL;
+	struct save_job *job cleanup_free = NULL;
 	struct store *store = self;
 	int r;
 
@@ -126,8 +126,8 @@ static void waits_in(void *self, char *ret_text, size_t size)
 /* The oldest names sort first: they carry the time as fixed-width digits. */
 static void drop_oldest(int dir_fd)
 {
-	cleanup_dir DIR *dir = NULL;
-	char oldest[256] = "";
+	DIR *dir cleanup_dir = NULL;
+	char oldest_file[256] = "";
 	const struct dirent *entry;
 	unsigned int nr = 0;
 	int fd = dup(dir_fd);
@@ -144,11 +144,11 @@ static void drop_oldest(int dir_fd)
 		if (strncmp(entry->d_name, ASIDE_PREFIX, strlen(ASIDE_PREFIX)))
 			continue;
 		nr++;
-		if (!*oldest || strcmp(entry->d_name, oldest) < 0)
-			snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
+		if (!*oldest_file || strcmp(entry->d_name, oldest_file) < 0)
+			snprintf(oldest_file, sizeof(oldest_file), "%s", entry->d_name);
 	}
 	if (nr > STORE_SET_ASIDE)
-		unlinkat(dir_fd, oldest, 0);
+		unlinkat(dir_fd, oldest_file, 0);
 }
 
 static int set_aside(void *self, char *ret_name, size_t size)
@@ -170,21 +170,21 @@ static int set_aside(void *self, char *ret_name, size_t size)
 	return 0;
 }
 
-/* `path` and what is missing above it; parents get the usual mode, the last one 0700. */
-static int make_directories(const char *path)
+/* What is missing above `path`, with the usual mode. */
+static int make_parents(const char *path)
 {
 	char parent[PATH_MAX];
-	int len = snprintf(parent, sizeof(parent), "%s", path);
 
-	if (len < 0 || (size_t)len >= sizeof(parent))
+	if (strlen(path) >= sizeof(parent))
 		return -ENAMETOOLONG;
+	strcpy(parent, path);
 	for (char *slash = parent; (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
 		if (mkdir(parent, 0755) && errno != EEXIST)
 			return -errno;
 		*slash = '/';
 	}
-	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+	return 0;
 }
 
 /* Keeps the sentence for who asks later, and logs it. */
@@ -206,11 +206,11 @@ int store_open(struct store *store, const char *path)
 	int r;
 
 	store->dir_fd = -1;
-	*store->problem = '\0';
 	snprintf(store->path, sizeof(store->path), "%s", path);
-	r = make_directories(path);
+	r = make_parents(path);
 	if (r)
-		return refuse(store, r, "cannot make stateDirectory %.160s: %s", path,
+		return refuse(store, r,
+			      "cannot make the directories above stateDirectory %.90s: %s", path,
 			      strerror(-r));
 	r = file_open_private_dir(path, &store->dir_fd, problem);
 	if (r)
@@ -227,15 +227,15 @@ void store_close(struct store *store)
 
 static bool is_state(const char *name)
 {
-	static const char *const names[] = {
+	static const char *const files[] = {
 		PINFOLD_STATE_FILE,
 		/* of a replacement that a crash cut short */
 		"." PINFOLD_STATE_FILE ".tmp",
 		"." PINFOLD_ORIGINALS_FILE ".tmp",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (!strcmp(name, files[i]))
 			return true;
 	return !strncmp(name, ASIDE_PREFIX, strlen(ASIDE_PREFIX));
 }
@@ -247,20 +247,20 @@ static bool is_ours(const char *name)
 
 void store_remove(struct store *store, const char *path, bool keep_originals)
 {
-	char other[256];
+	char other_file[256];
 	int r;
 
 	if (store->dir_fd < 0)
 		return;
-	r = file_remove_directory(store->dir_fd, path, keep_originals ? is_state : is_ours, other,
-				  sizeof(other));
-	if (r == -ENOTEMPTY && !strcmp(other, PINFOLD_ORIGINALS_FILE))
+	r = file_remove_directory(store->dir_fd, path, keep_originals ? is_state : is_ours,
+				  other_file, sizeof(other_file));
+	if (r == -ENOTEMPTY && !strcmp(other_file, PINFOLD_ORIGINALS_FILE))
 		log_warn(0,
 			 "state: %s stays with the before-values, for an uninstall once the "
 			 "processes that live on have ended",
 			 path);
 	else if (r == -ENOTEMPTY)
-		log_warn(0, "state: %s stays: '%s' in it is not the agent's", path, other);
+		log_warn(0, "state: %s stays: '%s' in it is not the agent's", path, other_file);
 	else if (r)
 		log_warn(r, "state: %s stays, without a file of ours", path);
 	store_close(store);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * One table per level of the file: a key, its type, its place in struct config.
- * Reading, the kubelet import and writing all walk the same tables, so a field
- * cannot be readable but not shown.
+ * Reading and writing walk the same tables, so a field cannot be readable but not
+ * shown.
  */
 #include "format/config_private.h"
 
@@ -130,18 +130,18 @@ static const struct key metrics_keys[] = {
 
 static const struct key top_keys[] = {
 	WORD("mode", mode, run_mode_words, KEY_RESTART),
-	WORD("cpuManagerPolicy", policy.cpu, cpu_policy_names, KEY_KUBELET | KEY_POLICY),
-	KEY("cpuManagerPolicyOptions", config_cpu_options, policy, KEY_KUBELET | KEY_POLICY),
-	KEY("reservedSystemCPUs", config_reserved_cpus, policy, KEY_KUBELET | KEY_POLICY),
-	KEY("kubeReserved", config_reservation, kube_reserved, KEY_KUBELET | KEY_POLICY),
-	KEY("systemReserved", config_reservation, system_reserved, KEY_KUBELET),
-	KEY("evictionHard", config_eviction, eviction_memory, KEY_KUBELET),
-	WORD("topologyManagerPolicy", policy.align, align_policy_names, KEY_KUBELET | KEY_POLICY),
-	WORD("topologyManagerScope", policy.scope, align_scope_names, KEY_KUBELET | KEY_POLICY),
-	KEY("topologyManagerPolicyOptions", config_align_options, policy, KEY_KUBELET | KEY_POLICY),
-	WORD("memoryManagerPolicy", policy.memory, memory_policy_words, KEY_KUBELET | KEY_POLICY),
-	KEY("reservedMemory", config_reserved_memory, policy, KEY_KUBELET | KEY_POLICY),
-	KEY("featureGates", config_gates, policy, KEY_KUBELET | KEY_POLICY),
+	WORD("cpuManagerPolicy", policy.cpu, cpu_policy_names, KEY_POLICY),
+	KEY("cpuManagerPolicyOptions", config_cpu_options, policy, KEY_POLICY),
+	KEY("reservedSystemCPUs", config_reserved_cpus, policy, KEY_POLICY),
+	KEY("kubeReserved", config_reservation, kube_reserved, KEY_POLICY),
+	KEY("systemReserved", config_reservation, system_reserved, 0),
+	KEY("evictionHard", config_eviction, eviction_memory, 0),
+	WORD("topologyManagerPolicy", policy.align, align_policy_names, KEY_POLICY),
+	WORD("topologyManagerScope", policy.scope, align_scope_names, KEY_POLICY),
+	KEY("topologyManagerPolicyOptions", config_align_options, policy, KEY_POLICY),
+	WORD("memoryManagerPolicy", policy.memory, memory_policy_words, KEY_POLICY),
+	KEY("reservedMemory", config_reserved_memory, policy, KEY_POLICY),
+	KEY("featureGates", config_gates, policy, KEY_POLICY),
 	WORD("compatibility", policy.compatibility, compatibility_names, KEY_POLICY),
 	GROUP("enforcement", enforcement_keys),
 	WORD("hostTasks", host_tasks, host_tasks_words, 0),
@@ -180,7 +180,7 @@ static int refuse_key(struct reader *reader, const struct yaml_value *value, con
 	format_error_set(reader->error, value->key_line, value->key_column, field,
 			 "unknown key; %s%s%s", nearest ? "did you mean '" : "remove it",
 			 nearest ? nearest->name : "",
-			 nearest ? "'?" : " (a kubelet's own file is read with --kubelet-config)");
+			 nearest ? "'?" : " (to read a kubelet's own file, use --kubelet-config)");
 	return -EINVAL;
 }
 
@@ -191,6 +191,14 @@ static const struct key *find_key(const struct key *keys, const char *name,
 		if (strcmp(keys->name, name) == 0)
 			return (keys->flags & wanted_flags) == wanted_flags ? keys : NULL;
 	return NULL;
+}
+
+static bool is_listed(const char *const *fields, const char *name)
+{
+	for (; *fields; fields++)
+		if (!strcmp(*fields, name))
+			return true;
+	return false;
 }
 
 static int read_members(struct reader *reader, const struct yaml_value *map, const char *field,
@@ -205,9 +213,9 @@ static int read_members(struct reader *reader, const struct yaml_value *map, con
 	{
 		const struct key *key = find_key(keys, child->key, wanted_flags);
 
-		format_member(child_field, field, child->key);
-		if (!key && reader->kubelet)
+		if (reader->fields && !is_listed(reader->fields, child->key))
 			continue;
+		format_member(child_field, field, child->key);
 		if (!key)
 			return refuse_key(reader, child, child_field, keys);
 		/* A key without a value is a line not yet filled in: the default stays. */
@@ -260,8 +268,8 @@ static void show_value(const struct config *config, const struct key *key, struc
 
 static bool is_same(const struct config *a, const struct config *b, const struct key *key)
 {
-	cleanup_text struct text text_a = {0};
-	cleanup_text struct text text_b = {0};
+	struct text text_a cleanup_text = {0};
+	struct text text_b cleanup_text = {0};
 
 	show_value(a, key, &text_a);
 	show_value(b, key, &text_b);
@@ -312,24 +320,24 @@ static int finish(struct reader *reader, const struct yaml_value *root)
 	if (__builtin_add_overflow(cpu_of(&config->kube_reserved), cpu_of(&config->system_reserved),
 				   &config->policy.reserved_mcpu))
 		return yaml_refuse(root, "kubeReserved.cpu", reader->error,
-				   "together with systemReserved.cpu this is too large");
+				   "the sum with systemReserved.cpu is too large");
 	if (config->host_tasks == HOST_TASKS_RESERVED &&
 	    !config->policy.cpu_options.strict_reservation)
 		return yaml_refuse(at ? at : root, "hostTasks", reader->error,
-				   "'reserved' needs a strict reservation, or pods of the shared "
-				   "pool would lose the reserved CPUs they may use; set "
-				   "cpuManagerPolicyOptions.strict-cpu-reservation to \"true\" or "
-				   "hostTasks to shared");
+				   "'reserved' needs a strict reservation, because pods of the "
+				   "shared pool may use the reserved CPUs otherwise; set "
+				   "cpuManagerPolicyOptions.strict-cpu-reservation to \"true\" "
+				   "or hostTasks to shared");
 	return 0;
 }
 
-static int parse(const char *data, size_t len, bool kubelet, struct format_error *error,
-		 struct config *config)
+int config_parse_fields(const char *data, size_t len, const char *const *fields,
+			struct format_error *error, struct config *config)
 {
 	const struct yaml_limits limits = {CONFIG_MAX_BYTES, 16, 1U << 14};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	struct config *changed cleanup_free = malloc(sizeof(*changed));
-	struct reader reader = {error, changed, kubelet};
+	struct reader reader = {error, changed, fields};
 	size_t used;
 	int err;
 
@@ -340,12 +348,12 @@ static int parse(const char *data, size_t len, bool kubelet, struct format_error
 	if (err)
 		return err;
 	if (used < len) {
-		format_error_set(error, 0, 0, NULL, "more than one document; one is wanted here");
+		format_error_set(error, 0, 0, NULL, "more than one document; expected one");
 		return -EINVAL;
 	}
 	if (!tree->root || yaml_is_null(tree->root))
 		return 0;
-	err = read_members(&reader, tree->root, "", top_keys, kubelet ? KEY_KUBELET : 0);
+	err = read_members(&reader, tree->root, "", top_keys, 0);
 	if (!err)
 		err = finish(&reader, tree->root);
 	if (!err)
@@ -355,13 +363,7 @@ static int parse(const char *data, size_t len, bool kubelet, struct format_error
 
 int config_parse(const char *data, size_t len, struct format_error *error, struct config *config)
 {
-	return parse(data, len, false, error, config);
-}
-
-int config_import_kubelet(const char *data, size_t len, struct format_error *error,
-			  struct config *config)
-{
-	return parse(data, len, true, error, config);
+	return config_parse_fields(data, len, NULL, error, config);
 }
 
 void config_render(const struct config *config, enum emit_style style, struct text *out)
@@ -394,7 +396,7 @@ int config_read_policy(const struct yaml_value *map, const char *field, struct f
 		       struct policy *ret_policy)
 {
 	struct config *config cleanup_free = malloc(sizeof(*config));
-	struct reader reader = {error, config, false};
+	struct reader reader = {error, config, NULL};
 	int err;
 
 	if (!config)

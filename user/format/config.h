@@ -7,8 +7,8 @@
 #ifndef FORMAT_CONFIG_H
 #define FORMAT_CONFIG_H
 
-#include "core/pod.h"
-#include "core/policy.h"
+#include "core/pod/pod.h"
+#include "core/policy/policy.h"
 #include "format/emit.h"
 #include "format/yaml.h"
 
@@ -69,6 +69,7 @@ struct config {
 	char runtime_directory[CONFIG_RUNTIME_PATH_MAX];
 };
 
+/* Every option as it is where the file does not set it. */
 void config_default(struct config *ret_config);
 
 /*
@@ -78,9 +79,12 @@ void config_default(struct config *ret_config);
  */
 int config_parse(const char *data, size_t len, struct format_error *error, struct config *config);
 
-/* As config_parse for a KubeletConfiguration: its fields of ours, all others ignored. */
-int config_import_kubelet(const char *data, size_t len, struct format_error *error,
-			  struct config *config);
+/*
+ * The same for a file that is not ours but has some of our fields, those that `fields`
+ * lists up to a NULL: all others are ignored, and so are gates and signals not known here.
+ */
+int config_parse_fields(const char *data, size_t len, const char *const *fields,
+			struct format_error *error, struct config *config);
 
 /*
  * Would the agent take this configuration on this machine? The one answer for its
@@ -103,9 +107,10 @@ struct config_unbuilt {
 	char message[64];
 };
 
-#define CONFIG_UNBUILT_NR     6
+#define CONFIG_UNBUILT_NR     7
 #define CONFIG_UNBUILT_REMEDY "remove it from the configuration, or do without what it asks"
 
+/* Which of the options that this version accepts, but does not follow, are asked for. */
 void config_list_unbuilt(const struct config *config,
 			 struct config_unbuilt ret_options[CONFIG_UNBUILT_NR]);
 
@@ -129,6 +134,7 @@ void config_emit_policy(struct emitter *emitter, const char *key, const struct p
 int config_read_policy(const struct yaml_value *map, const char *field, struct format_error *error,
 		       struct policy *ret_policy);
 
+/* Each value by its word in the configuration file; never NULL for a valid one. */
 const char *run_mode_name(enum run_mode mode);
 const char *enforcement_name(enum enforcement enforcement);
 const char *host_tasks_name(enum host_tasks tasks);

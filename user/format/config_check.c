@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "format/config.h"
 
 static int check_mode(const struct config *config, char *error, size_t error_size)
@@ -15,9 +15,9 @@ static int check_mode(const struct config *config, char *error, size_t error_siz
 	if (config->mode != MODE_GUARD)
 		return 0;
 	snprintf(error, error_size,
-		 "mode 'guard' follows a kubelet's state files while it runs, which this version "
-		 "does not; use allocate or observe, or take the node over with 'pinfold state "
-		 "import kubelet'");
+		 "mode 'guard' is not supported: this version cannot follow the state files of a "
+		 "running kubelet; use allocate or observe, or take over the node with 'pinfold "
+		 "state import kubelet'");
 	return -EINVAL;
 }
 
@@ -34,6 +34,8 @@ void config_list_unbuilt(const struct config *config,
 		 "partitions: isolated"},
 		{config->interrupts == INTERRUPTS_STEER, "interrupts_not_built",
 		 "interrupts: steer"},
+		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
+		 "runtimeWrites: deny"},
 		{config->enforcement.strangers != ENFORCEMENT_OFF, "strangers_not_built",
 		 "enforcement.strangers"},
 		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
@@ -103,8 +105,8 @@ static int check_reserved_memory(const struct config *config, const struct topol
 				       sizeof(sentence)))
 		return 0;
 	snprintf(error, error_size,
-		 "reservedMemory: %s; over all NUMA nodes it must sum up to kubeReserved + "
-		 "systemReserved, for memory also evictionHard memory.available (%llu + %llu + "
+		 "reservedMemory: %s; the sum over all NUMA nodes must be kubeReserved + "
+		 "systemReserved, for memory plus evictionHard memory.available (%llu + %llu + "
 		 "%llu bytes)",
 		 sentence, (unsigned long long)kube, (unsigned long long)system,
 		 (unsigned long long)eviction);
@@ -117,8 +119,8 @@ int config_check(const struct config *config, const struct topology *topology,
 		 const struct cpuset *special, struct policy *ret_policy, char *error,
 		 size_t error_size)
 {
-	cleanup_free struct policy *policy = malloc(sizeof(*policy));
-	cleanup_ledger struct ledger *ledger = NULL;
+	struct policy *policy cleanup_free = malloc(sizeof(*policy));
+	struct ledger *ledger cleanup_ledger = NULL;
 	int r;
 
 	if (!policy)

@@ -11,7 +11,8 @@
 struct reader {
 	struct format_error *error;
 	struct config *config;
-	bool kubelet; /* a kubelet's own file: only its fields, unknown keys ignored */
+	/* NULL = all, and unknown keys are errors; see config_parse_fields */
+	const char *const *fields;
 };
 
 struct key;
@@ -23,9 +24,8 @@ struct key_type {
 };
 
 enum key_flag {
-	KEY_KUBELET = 1 << 0, /* KubeletConfiguration has it */
-	KEY_POLICY = 1 << 1,  /* part of struct policy: stands in the state file */
-	KEY_RESTART = 1 << 2, /* opened or sized once at the start: a reload cannot change it */
+	KEY_POLICY = 1 << 0,  /* part of struct policy: stands in the state file */
+	KEY_RESTART = 1 << 1, /* opened or sized once at the start: a reload cannot change it */
 };
 
 struct key {
@@ -38,7 +38,7 @@ struct key {
 	const struct key *members; /* group; ends with a NULL name */
 };
 
-static inline void *place(const struct reader *reader, const struct key *key)
+static inline void *member_of(const struct reader *reader, const struct key *key)
 {
 	return (char *)reader->config + key->offset;
 }
@@ -53,7 +53,7 @@ extern const struct key_type config_word, config_flag, config_count;
 /* An absolute path; one that may be ""; ADDRESS:PORT or ""; "1h30m". */
 extern const struct key_type config_directory, config_optional_path, config_listen;
 extern const struct key_type config_duration;
-/* config_kubelet.c: fields of KubeletConfiguration that have a form of their own. */
+/* config_policy.c: fields of the policy that have a form of their own. */
 extern const struct key_type config_reserved_cpus, config_reservation, config_cpu_options;
 extern const struct key_type config_align_options, config_reserved_memory, config_gates;
 extern const struct key_type config_eviction;

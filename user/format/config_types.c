@@ -15,7 +15,7 @@ static int read_word(struct reader *reader, const struct yaml_value *value, cons
 {
 	/* All enums of struct config begin at 0, so their type is unsigned int. */
 	return yaml_read_word(value, field, reader->error, key->words, key->max,
-			      place(reader, key));
+			      member_of(reader, key));
 }
 
 static void emit_word(struct emitter *emitter, const struct config *config, const struct key *key)
@@ -32,7 +32,7 @@ const struct key_type config_word = {read_word, emit_word};
 static int read_flag(struct reader *reader, const struct yaml_value *value, const char *field,
 		     const struct key *key)
 {
-	return yaml_read_bool(value, field, reader->error, place(reader, key));
+	return yaml_read_bool(value, field, reader->error, member_of(reader, key));
 }
 
 static void emit_flag(struct emitter *emitter, const struct config *config, const struct key *key)
@@ -47,7 +47,7 @@ const struct key_type config_flag = {read_flag, emit_flag};
 static int read_count(struct reader *reader, const struct yaml_value *value, const char *field,
 		      const struct key *key)
 {
-	uint32_t *count = place(reader, key);
+	uint32_t *count = member_of(reader, key);
 	uint64_t number;
 	int err = yaml_read_uint(value, field, reader->error, 1, key->max, &number);
 
@@ -84,9 +84,9 @@ static int read_path(struct reader *reader, const struct yaml_value *value, cons
 		return err;
 	if ((path[0] != '/' || has_dot_dot(path)) && !(may_be_empty && !path[0]))
 		return yaml_refuse(value, field, reader->error,
-				   "'%s' is not an absolute path without \"..\"; begin it with /",
+				   "invalid path '%s': expected an absolute path without \"..\"",
 				   format_show(path, strlen(path), shown, sizeof(shown)));
-	memcpy(place(reader, key), path, strlen(path) + 1);
+	memcpy(member_of(reader, key), path, strlen(path) + 1);
 	return 0;
 }
 
@@ -149,10 +149,10 @@ static int read_listen(struct reader *reader, const struct yaml_value *value, co
 		return err;
 	if (*listen && !is_listen_address(listen))
 		return yaml_refuse(value, field, reader->error,
-				   "'%s' is not ADDRESS:PORT; write 127.0.0.1:9417, [::1]:9417 or "
-				   "\"\" for none",
+				   "invalid address '%s': expected ADDRESS:PORT, such as "
+				   "127.0.0.1:9417 or [::1]:9417, or \"\" for none",
 				   format_show(listen, strlen(listen), shown, sizeof(shown)));
-	memcpy(place(reader, key), listen, strlen(listen) + 1);
+	memcpy(member_of(reader, key), listen, strlen(listen) + 1);
 	return 0;
 }
 
@@ -211,10 +211,11 @@ static int read_duration(struct reader *reader, const struct yaml_value *value, 
 
 	if (err)
 		return err;
-	if (parse_duration(text, place(reader, key)))
+	if (parse_duration(text, member_of(reader, key)))
 		return 0;
 	return yaml_refuse(value, field, reader->error,
-			   "'%s' is not a duration of at most a year; write 0, 90s, 5m or 1h30m",
+			   "invalid duration '%s': expected at most a year, written as 0, 90s, "
+			   "5m or 1h30m",
 			   format_show(text, strlen(text), shown, sizeof(shown)));
 }
 

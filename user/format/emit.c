@@ -17,9 +17,16 @@ static void indent(struct emitter *emitter, unsigned int steps)
 static unsigned int decode_character(const unsigned char *text, uint32_t *ret_character)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned int len = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-	uint32_t character = len == 1 ? text[0] : text[0] & (0x7f >> len);
+	unsigned int len = 2;
+	uint32_t character;
 
+	if (text[0] < 0x80)
+		len = 1;
+	else if (text[0] >= 0xf0)
+		len = 4;
+	else if (text[0] >= 0xe0)
+		len = 3;
+	character = len == 1 ? text[0] : text[0] & (0x7f >> len);
 	if ((text[0] >= 0x80 && text[0] < 0xc0) || text[0] >= 0xf8)
 		return 0;
 	for (unsigned int i = 1; i < len; i++) {
@@ -150,8 +157,10 @@ void emit_close(struct emitter *emitter)
 	list = emitter->level[emitter->depth].list;
 	empty = emitter->level[emitter->depth].nr == 0;
 	if (emitter->style == EMIT_YAML) {
+		if (empty && !emitter->dashed)
+			text_append(emitter->out, " ");
 		if (empty)
-			text_append(emitter->out, emitter->dashed ? "{}" : list ? " []" : " {}");
+			text_append(emitter->out, list && !emitter->dashed ? "[]" : "{}");
 		emitter->dashed = false;
 		return;
 	}

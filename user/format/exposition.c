@@ -33,7 +33,10 @@ static void append_escaped(struct text *out, const char *string, bool quote)
 		string += len;
 		if (!*string)
 			return;
-		text_append(out, *string == '\\' ? "\\\\" : *string == '\n' ? "\\n" : "\\\"");
+		if (*string == '\\')
+			text_append(out, "\\\\");
+		else
+			text_append(out, *string == '\n' ? "\\n" : "\\\"");
 		string++;
 	}
 }

@@ -36,6 +36,7 @@ struct metric_label {
 #define LABELS(...) ((const struct metric_label[]){__VA_ARGS__, {NULL, NULL}})
 #define NO_LABELS   ((const struct metric_label[]){{NULL, NULL}})
 
+/* Begin a page in `out`, which is borrowed until exposition_finish(). */
 void exposition_init(struct exposition *exposition, struct text *out, bool openmetrics);
 /* HELP, TYPE (and UNIT): once per family, before its samples; `family` outlives them. */
 void exposition_family(struct exposition *exposition, const struct metric_family *family);
@@ -53,6 +54,7 @@ struct metric_histogram {
 	const uint64_t *counts; /* [nr_bounds + 1] */
 	uint64_t sum_ns;
 };
+/* The buckets, cumulated here, and the sum and the count of the family. */
 void exposition_histogram(struct exposition *exposition, const struct metric_label *labels,
 			  const struct metric_histogram *histogram);
 /* OpenMetrics ends with "# EOF". */

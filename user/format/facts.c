@@ -39,8 +39,8 @@ static int read_row(const struct yaml_value *row, const char *field, struct form
 	if (err)
 		return err;
 	if (row->nr_children < least || row->nr_children > most)
-		return yaml_refuse(row, field, error, "%u numbers where %u%s are wanted",
-				   row->nr_children, least, least < most ? " or more" : "");
+		return yaml_refuse(row, field, error, "%u numbers; expected %u%s", row->nr_children,
+				   least, least < most ? " or more" : "");
 	yaml_for_each(child, row)
 	{
 		err = yaml_read_uint(child, format_field(child_field, "%s[%u]", field, column),
@@ -61,8 +61,8 @@ static int read_cpus(struct facts *facts, const struct yaml_value *list)
 		return err;
 	if (list->nr_children == 0 || list->nr_children > CPUSET_MAX)
 		return yaml_refuse(list, "cpus", facts->error,
-				   "%u CPUs; a machine has 1 to %d, one row each",
-				   list->nr_children, CPUSET_MAX);
+				   "%u CPUs; expected 1 to %d, one row each", list->nr_children,
+				   CPUSET_MAX);
 	facts->cpus = calloc(list->nr_children, sizeof(*facts->cpus));
 	if (!facts->cpus)
 		return -ENOMEM;
@@ -103,8 +103,8 @@ static int read_hugepages(struct facts *facts, const struct yaml_value *list, co
 			return err;
 		if (row[0] == 0 || row[0] > 1ULL << 30 || row[1] > (1ULL << 52) / row[0])
 			return yaml_refuse(child, child_field, facts->error,
-					   "a page size in KiB above 0 and a number of pages are "
-					   "wanted, together at most 4 Ei");
+					   "expected a page size in KiB above 0 and a number of "
+					   "pages, together at most 4 Ei");
 		node->hugepages[node->nr_hugepages++] =
 			(struct hugepages){row[0] * 1024, row[1], row[2]};
 	}
@@ -119,7 +119,8 @@ static int read_memory(struct facts *facts, const struct yaml_value *value, cons
 
 	if (value->kind != YAML_TEXT || quantity_parse(value->text, value->len, &bytes) < 0)
 		return yaml_refuse(value, field, facts->error,
-				   "'%s' is no amount of memory; write bytes, or 64Gi",
+				   "invalid amount of memory '%s': expected bytes, or a quantity "
+				   "such as 64Gi",
 				   value->kind == YAML_TEXT ? format_show(value->text, value->len,
 									  shown, sizeof(shown))
 							    : yaml_kind_name(value->kind));
@@ -151,7 +152,7 @@ static int read_node(struct facts *facts, const struct yaml_value *map, const ch
 			err = read_hugepages(facts, child, child_field, node);
 		} else {
 			err = yaml_refuse(child, child_field, facts->error,
-					  "unknown key; a node has id, memory and hugepages");
+					  "unknown key; expected id, memory or hugepages");
 		}
 		if (err)
 			return err;
@@ -168,7 +169,9 @@ static int read_nodes(struct facts *facts, const struct yaml_value *list)
 	if (err)
 		return err;
 	if (list->nr_children > TOPOLOGY_MAX_NODES)
-		return yaml_refuse(list, "nodes", facts->error, "%u nodes; at most %d are handled",
+		return yaml_refuse(list, "nodes", facts->error,
+				   "%u nodes; at most %d are "
+				   "supported",
 				   list->nr_children, TOPOLOGY_MAX_NODES);
 	facts->nodes = calloc(list->nr_children + 1, sizeof(*facts->nodes));
 	if (!facts->nodes)
@@ -198,7 +201,7 @@ static int read_distances(struct facts *facts, const struct yaml_value *list)
 		return err;
 	if (nr == 0 || list->nr_children != nr)
 		return yaml_refuse(list, "distances", facts->error,
-				   "%u rows where `nodes` has %zu entries; give one row and one "
+				   "%u rows, but `nodes` has %zu entries; give one row and one "
 				   "column for each",
 				   list->nr_children, nr);
 	facts->distances = calloc(nr * nr, sizeof(*facts->distances));
@@ -259,7 +262,7 @@ static int read_counts(struct facts *facts, const struct yaml_value *root)
 
 		if (!count && !is_known_key(child->key))
 			return yaml_refuse(child, child->key, facts->error,
-					   "unknown key; known are cpus, nodes, distances and "
+					   "unknown key; expected cpus, nodes, distances or "
 					   "num_{cpus,cores,sockets,numa,uncore}");
 		if (!count || yaml_is_null(child))
 			continue;

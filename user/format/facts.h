@@ -14,7 +14,7 @@
 #ifndef FORMAT_FACTS_H
 #define FORMAT_FACTS_H
 
-#include "core/topology.h"
+#include "core/topology/topology.h"
 #include "format/emit.h"
 #include "format/yaml.h"
 

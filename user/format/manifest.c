@@ -78,7 +78,7 @@ static int read_name(const struct yaml_value *value, const char *field, struct f
 	char shown[FORMAT_SHOW_MAX];
 
 	if (value->kind != YAML_TEXT)
-		return yaml_refuse(value, field, error, "this is %s where a name is wanted",
+		return yaml_refuse(value, field, error, "expected a name, not %s",
 				   yaml_kind_name(value->kind));
 	if (value->len <= longest && value->len < size &&
 	    (dots ? is_subdomain(value->text, value->len) : is_label(value->text, value->len))) {
@@ -117,7 +117,9 @@ static int read_container_kind(const struct yaml_value *value, const char *field
 
 	if (err)
 		return err;
-	*ret_kind = !init ? CONTAINER_APP : word == 0 ? CONTAINER_SIDECAR : CONTAINER_INIT;
+	*ret_kind = CONTAINER_APP;
+	if (init)
+		*ret_kind = word == 0 ? CONTAINER_SIDECAR : CONTAINER_INIT;
 	return 0;
 }
 
@@ -210,9 +212,10 @@ static int read_metadata(const struct yaml_value *pod, const char *prefix,
 	name = yaml_get(metadata, "name");
 	if (!name)
 		return yaml_refuse(metadata, field, error,
-				   "this field is missing; a Pod here needs a fixed name%s",
+				   "this field is missing; a Pod needs a fixed name%s",
 				   yaml_get(metadata, "generateName")
-					   ? ", generateName is the API server's"
+					   ? ", because only the API server can resolve "
+					     "generateName"
 					   : "");
 	err = read_name(name, field, error, true, spec->name, sizeof(spec->name));
 	if (err)
@@ -263,7 +266,9 @@ static int read_pod_containers(const struct yaml_value *body, const char *prefix
 	if (!err)
 		err = read_containers(list, field, error, false, spec);
 	if (!err && list->nr_children == 0)
-		err = yaml_refuse(list, field, error, "the list is empty; a Pod has a container");
+		err = yaml_refuse(list, field, error,
+				  "the list is empty; a Pod needs at least "
+				  "one container");
 	return err;
 }
 
@@ -288,8 +293,8 @@ static int read_body(const struct yaml_value *pod, const char *prefix,
 	pod_spec_default(spec);
 	if (yaml_get(body, "ephemeralContainers"))
 		snprintf(document->note, sizeof(document->note),
-			 "spec.ephemeralContainers is ignored: such containers run in the shared "
-			 "pool and hold nothing");
+			 "spec.ephemeralContainers is ignored: ephemeral containers run in the "
+			 "shared pool and hold no CPUs");
 	return 0;
 }
 
@@ -311,8 +316,8 @@ static int check_kind(const struct yaml_value *pod, const char *prefix, struct f
 		if (value->kind == YAML_TEXT && strcmp(value->text, fields[i].wanted) == 0)
 			continue;
 		return yaml_refuse(value, field, error,
-				   "this is %s%s%s where '%s' is wanted; only Pods are placed, "
-				   "keep other objects out of here",
+				   "found %s%s%s, expected '%s'; only Pods are supported, move "
+				   "other objects elsewhere",
 				   value->kind == YAML_TEXT ? "'" : yaml_kind_name(value->kind),
 				   value->kind == YAML_TEXT ? format_show(value->text, value->len,
 									  shown, sizeof(shown))
@@ -345,7 +350,7 @@ static int read_pod(const struct yaml_value *pod, const char *prefix,
 		return -ENOMEM;
 	if (pod->kind != YAML_MAP)
 		return yaml_refuse(pod, *prefix ? prefix : NULL, &document->error,
-				   "this is %s where a Pod is wanted", yaml_kind_name(pod->kind));
+				   "expected a Pod, not %s", yaml_kind_name(pod->kind));
 	err = check_kind(pod, prefix, &document->error);
 	if (!err)
 		err = read_metadata(pod, prefix, document, spec);
@@ -375,7 +380,7 @@ static void refuse_rest(struct manifest *manifest, unsigned int line)
 	manifest->nr_documents++;
 	document->line = line;
 	format_error_set(&document->error, line, 1, NULL,
-			 "more than %d documents in one file; this one and all after it are "
+			 "more than %d documents in one file; this one and all later ones are "
 			 "refused, move them to another file",
 			 MANIFEST_MAX_DOCUMENTS);
 }

@@ -9,7 +9,7 @@
 #ifndef FORMAT_MANIFEST_H
 #define FORMAT_MANIFEST_H
 
-#include "core/pod.h"
+#include "core/pod/pod.h"
 #include "format/error.h"
 
 #define MANIFEST_MAX_BYTES     (1U << 20)
@@ -29,6 +29,7 @@ struct manifest {
 	struct manifest_document *documents; /* in the order of the text */
 };
 
+/* Free all documents, with the pods that nobody has taken out of them. */
 void manifest_fini(struct manifest *manifest);
 #define cleanup_manifest cleanup(manifest_fini)
 

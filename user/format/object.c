@@ -1,37 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Schema, check and plain rendering of an object from its one description.
- * Pure: json-c objects in, text or json-c objects out.
+ * From a table: the JSON of the rows it is bound to, and the schema of that JSON.
+ * Pure. A failed allocation is remembered in *failed while the rest is built,
+ * because NULL alone is a value of json-c: JSON null.
  */
 #include "format/object.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include <pinfold/names.h>
 
 #include "core/cpuset.h"
-#include "core/quantity.h"
 
-/* Detail lines are broken before this column where a field allows it. */
-#define PLAIN_COLUMNS 100
-#define PATH_MAX_TEXT 96
-
-static inline void put_json(struct json_object **json)
+static struct json_object *checked(struct json_object *json, bool *failed)
 {
-	json_object_put(*json);
+	*failed |= !json;
+	return json;
 }
-#define cleanup_json cleanup(put_json)
 
-/* --- schema ----------------------------------------------------------------------------------- */
-
-/* Add and, where memory ran out, drop `value` and remember it in *failed. */
+/* Both take `value`, also on failure. */
 static void add(struct json_object *object, const char *key, struct json_object *value,
 		bool *failed)
 {
-	if (!object || !value || json_object_object_add(object, key, value)) {
+	if (!object || json_object_object_add(object, key, value)) {
 		json_object_put(value);
 		*failed = true;
 	}
@@ -39,688 +32,416 @@ static void add(struct json_object *object, const char *key, struct json_object 
 
 static void append(struct json_object *array, struct json_object *value, bool *failed)
 {
-	if (!array || !value || json_object_array_add(array, value)) {
+	if (!array || json_object_array_add(array, value)) {
 		json_object_put(value);
 		*failed = true;
 	}
 }
 
+static struct json_object *new_object(bool *failed)
+{
+	return checked(json_object_new_object(), failed);
+}
+
+static struct json_object *new_array(bool *failed)
+{
+	return checked(json_object_new_array(), failed);
+}
+
+static struct json_object *new_string(const char *string, bool *failed)
+{
+	return checked(json_object_new_string(string), failed);
+}
+
+/* `json`, or NULL and `json` released when anything failed. */
+static struct json_object *finish(struct json_object *json, bool failed)
+{
+	if (!failed)
+		return json;
+	json_object_put(json);
+	return NULL;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character at `text`, 0 if there is none. RFC 3629, surrogates let through. */
+static size_t utf8_length(const unsigned char *text)
+{
+	size_t length = 4;
+
+	if (text[0] < 0x80)
+		return 1;
+	if (text[0] < 0xc2 || text[0] > 0xf4)
+		return 0;
+	if (text[0] < 0xf0)
+		length = text[0] < 0xe0 ? 2 : 3;
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return length;
+}
+
+/*
+ * A process chooses its own name, any bytes but NUL; JSON allows UTF-8 only,
+ * and json-c passes on what it gets. Other bytes become U+FFFD.
+ */
+static struct json_object *text_json(const char *text, bool *failed)
+{
+	struct text clean cleanup_text = {0};
+
+	while (*text) {
+		size_t length = utf8_length((const unsigned char *)text);
+
+		if (length)
+			text_append_len(&clean, text, length);
+		else
+			text_append(&clean, "\xef\xbf\xbd");
+		text += length ? length : 1;
+	}
+	*failed |= clean.error != 0;
+	return new_string(clean.data ? clean.data : "", failed);
+}
+
+static struct json_object *cpus_json(const struct cpuset *cpus, bool *failed)
+{
+	size_t size = cpuset_format(cpus, NULL, 0) + 1;
+	char *list cleanup_free = malloc(size);
+
+	if (!list)
+		return checked(NULL, failed);
+	cpuset_format(cpus, list, size);
+	return new_string(list, failed);
+}
+
+static struct json_object *seconds_json(int64_t ns, bool *failed)
+{
+	char digits[40];
+
+	/* json-c would print 17 digits of the double, noise after the ninth decimal */
+	snprintf(digits, sizeof(digits), "%" PRId64 ".%09" PRId64, ns / 1000000000,
+		 ns % 1000000000);
+	return checked(json_object_new_double_s((double)ns / 1e9, digits), failed);
+}
+
+static const void *pointer_at(const void *member)
+{
+	const void *pointer;
+
+	/* members point at many types, and none of them is void */
+	memcpy(&pointer, member, sizeof(pointer));
+	return pointer;
+}
+
+static int64_t number_at(const void *member, enum field_form form)
+{
+	switch (form) {
+	case FORM_BOOL:
+		return *(const bool *)member;
+	case FORM_INT:
+		return *(const int *)member;
+	case FORM_INT64:
+		return *(const int64_t *)member;
+	case FORM_UINT:
+		return *(const unsigned int *)member;
+	default:
+		return (int64_t) * (const uint64_t *)member;
+	}
+}
+
+/* The number that stands for null where null is allowed: -1, or 0 where none can be negative. */
+static int64_t null_of(enum field_form form)
+{
+	return form == FORM_INT || form == FORM_INT64 ? -1 : 0;
+}
+
+static bool is_null(const struct field_desc *field, const void *member)
+{
+	switch (field->form) {
+	case FORM_CHARS:
+		return !*(const char *)member;
+	case FORM_POINTER:
+	case FORM_BOOL:
+		return false;
+	default:
+		return number_at(member, field->form) <= null_of(field->form);
+	}
+}
+
+static struct json_object *rows_json(const struct object_desc *desc, const void *rows, size_t nr,
+				     bool *failed);
+static struct json_object *row_json(const struct object_desc *desc, const void *row, bool *failed);
+
+static struct json_object *texts_json(const char *const *texts, size_t nr, bool *failed)
+{
+	struct json_object *array = new_array(failed);
+
+	for (size_t i = 0; i < nr; i++)
+		append(array, text_json(texts[i], failed), failed);
+	return array;
+}
+
+static struct json_object *value_json(const struct field_desc *field, const void *row, bool *failed)
+{
+	const void *member = (const char *)row + field->offset;
+	const void *at = field->form == FORM_POINTER ? pointer_at(member) : member;
+	const size_t *nr = (const void *)((const char *)row + field->nr_offset);
+
+	if (field->type == FIELD_LIST)
+		return rows_json(field->object, at, *nr, failed);
+	if (field->type == FIELD_TEXTS)
+		return texts_json(at, *nr, failed);
+	if (!at || ((field->flags & FIELD_NULL) && is_null(field, member)))
+		return NULL;
+	switch (field->type) {
+	case FIELD_TEXT:
+		return text_json(at, failed);
+	case FIELD_ENUM:
+		if (field->form == FORM_UINT)
+			at = field_word(field, *(const unsigned int *)member);
+		return text_json(at, failed);
+	case FIELD_CPULIST:
+		return cpus_json(at, failed);
+	case FIELD_SECONDS:
+		return seconds_json(number_at(member, field->form), failed);
+	case FIELD_BOOL:
+		return checked(json_object_new_boolean(number_at(member, field->form) > 0), failed);
+	case FIELD_OBJECT:
+		return row_json(field->object, at, failed);
+	default:
+		return checked(json_object_new_int64(number_at(member, field->form)), failed);
+	}
+}
+
+static void add_fields(struct json_object *object, const struct object_desc *desc, const void *row,
+		       bool *failed)
+{
+	for (size_t i = 0; i < desc->nr_fields; i++) {
+		const struct field_desc *field = &desc->fields[i];
+
+		if (field->type == FIELD_PART)
+			add_fields(object, field->object, (const char *)row + field->offset,
+				   failed);
+		else
+			add(object, field->key, value_json(field, row, failed), failed);
+	}
+}
+
+static struct json_object *row_json(const struct object_desc *desc, const void *row, bool *failed)
+{
+	struct json_object *object = new_object(failed);
+
+	add_fields(object, desc, row, failed);
+	return object;
+}
+
+static struct json_object *rows_json(const struct object_desc *desc, const void *rows, size_t nr,
+				     bool *failed)
+{
+	struct json_object *array = new_array(failed);
+
+	for (size_t i = 0; i < nr; i++)
+		append(array, row_json(desc, (const char *)rows + i * desc->row_size, failed),
+		       failed);
+	return array;
+}
+
+struct json_object *object_json_of(const struct object_desc *desc, const void *rows, size_t nr,
+				   size_t row_size)
+{
+	bool failed = row_size != desc->row_size;
+	struct json_object *json;
+
+	if (failed)
+		return NULL;
+	json = desc->is_list ? rows_json(desc, rows, nr, &failed) : row_json(desc, rows, &failed);
+	return finish(json, failed);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The index of the word, nr_words for one that is not known. */
+static unsigned int find_word(const struct field_desc *field, const char *word)
+{
+	size_t value = 0;
+
+	while (value < field->nr_words && strcmp(field_word(field, value), word))
+		value++;
+	return (unsigned int)value;
+}
+
+static void store_number(enum field_form form, int64_t number, void *ret_member)
+{
+	if (form == FORM_BOOL)
+		*(bool *)ret_member = number != 0;
+	else if (form == FORM_INT || form == FORM_UINT)
+		*(unsigned int *)ret_member = (unsigned int)number;
+	else if (form == FORM_INT64 || form == FORM_UINT64)
+		*(int64_t *)ret_member = number;
+}
+
+static void read_value(const struct field_desc *field, struct json_object *json, char *ret_row)
+{
+	const bool is_text = json_object_is_type(json, json_type_string);
+	const char *text = is_text ? json_object_get_string(json) : NULL;
+	void *member = ret_row + field->offset;
+
+	if (field->type == FIELD_LIST && json_object_is_type(json, json_type_array))
+		*(size_t *)(void *)(ret_row + field->nr_offset) = json_object_array_length(json);
+	else if (field->type == FIELD_ENUM && field->form == FORM_UINT)
+		store_number(FORM_UINT, find_word(field, text ? text : ""), member);
+	else if (field->form != FORM_POINTER && field->type != FIELD_SECONDS)
+		store_number(field->form, json ? json_object_get_int64(json) : null_of(field->form),
+			     member);
+	else if (field->type == FIELD_TEXT || field->type == FIELD_ENUM)
+		*(const char **)member = text;
+}
+
+static void read_fields(const struct object_desc *desc, struct json_object *json, char *ret_row)
+{
+	for (size_t i = 0; i < desc->nr_fields; i++) {
+		const struct field_desc *field = &desc->fields[i];
+		struct json_object *value = NULL;
+
+		if (field->type == FIELD_PART) {
+			read_fields(field->object, json, ret_row + field->offset);
+		} else {
+			json_object_object_get_ex(json, field->key, &value);
+			read_value(field, value, ret_row);
+		}
+	}
+}
+
+void object_read_to(const struct object_desc *desc, struct json_object *json, void *ret_row,
+		    size_t row_size)
+{
+	memset(ret_row, 0, row_size);
+	if (row_size == desc->row_size)
+		read_fields(desc, json, ret_row);
+}
+
+/* --- schema ----------------------------------------------------------------------------------- */
+
 static const char *type_word(enum field_type type)
 {
 	static const char *const names[FIELD_TYPE_NR] = {
-		[FIELD_TEXT] = "string",     [FIELD_CPULIST] = "string", [FIELD_COUNT] = "integer",
-		[FIELD_INTEGER] = "integer", [FIELD_BYTES] = "integer",	 [FIELD_SECONDS] = "number",
-		[FIELD_TIME] = "integer",    [FIELD_BOOL] = "boolean",	 [FIELD_ENUM] = "string",
-		[FIELD_TEXTS] = "array",     [FIELD_OBJECT] = "object",	 [FIELD_LIST] = "array",
+		[FIELD_TEXT] = "string",   [FIELD_CPULIST] = "string", [FIELD_COUNT] = "integer",
+		[FIELD_BYTES] = "integer", [FIELD_SECONDS] = "number", [FIELD_TIME] = "integer",
+		[FIELD_BOOL] = "boolean",  [FIELD_ENUM] = "string",    [FIELD_TEXTS] = "array",
+		[FIELD_OBJECT] = "object", [FIELD_LIST] = "array",
 	};
 
 	return names[type];
 }
 
-static struct json_object *object_type_schema(const struct object_desc *desc);
-
-static struct json_object *type_name_schema(const struct field_desc *field, bool *failed)
+static struct json_object *type_schema(const struct field_desc *field, bool *failed)
 {
 	struct json_object *types;
 
 	if (!(field->flags & FIELD_NULL))
-		return json_object_new_string(type_word(field->type));
-	types = json_object_new_array();
-	append(types, json_object_new_string(type_word(field->type)), failed);
-	append(types, json_object_new_string("null"), failed);
+		return new_string(type_word(field->type), failed);
+	types = new_array(failed);
+	append(types, new_string(type_word(field->type), failed), failed);
+	append(types, new_string("null", failed), failed);
 	return types;
 }
 
 static struct json_object *enum_schema(const struct field_desc *field, bool *failed)
 {
-	struct json_object *values = json_object_new_array();
+	struct json_object *values = new_array(failed);
 
-	for (const char *const *value = field->values; *value; value++)
-		append(values, json_object_new_string(*value), failed);
-	if ((field->flags & FIELD_NULL) && values)
-		json_object_array_add(values, NULL);
+	for (size_t i = 0; i < field->nr_words; i++)
+		append(values, new_string(field_word(field, i), failed), failed);
+	if (field->flags & FIELD_NULL)
+		append(values, NULL, failed);
 	return values;
 }
 
-static struct json_object *text_items_schema(bool *failed)
-{
-	struct json_object *items = json_object_new_object();
+static void add_object_schema(struct json_object *schema, const struct object_desc *desc,
+			      bool *failed);
 
-	add(items, "type", json_object_new_string("string"), failed);
+static struct json_object *items_schema(const struct field_desc *field, bool *failed)
+{
+	struct json_object *items = new_object(failed);
+
+	if (field->type == FIELD_LIST)
+		add_object_schema(items, field->object, failed);
+	else
+		add(items, "type", new_string("string", failed), failed);
 	return items;
 }
 
-static void add_type_details(struct json_object *schema, const struct field_desc *field,
-			     bool *failed)
+static struct json_object *field_schema(const struct field_desc *field, bool *failed)
 {
-	switch (field->type) {
-	case FIELD_CPULIST:
-		add(schema, "pattern",
-		    json_object_new_string("^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$"), failed);
-		break;
-	case FIELD_COUNT:
-	case FIELD_BYTES:
-	case FIELD_SECONDS:
-		add(schema, "minimum", json_object_new_int(0), failed);
-		break;
-	case FIELD_ENUM:
-		add(schema, "enum", enum_schema(field, failed), failed);
-		break;
-	case FIELD_TEXTS:
-		add(schema, "items", text_items_schema(failed), failed);
-		break;
-	case FIELD_LIST:
-		add(schema, "items", object_type_schema(field->object), failed);
-		break;
-	default:
-		break;
-	}
-}
-
-static struct json_object *field_schema(const struct field_desc *field)
-{
-	struct json_object *schema;
-	bool failed = false;
+	struct json_object *schema = new_object(failed);
 
 	if (field->type == FIELD_OBJECT)
-		schema = object_type_schema(field->object);
-	else
-		schema = json_object_new_object();
+		add_object_schema(schema, field->object, failed);
 	/* replaces the plain "object" of a nested one where null is allowed too */
-	add(schema, "type", type_name_schema(field, &failed), &failed);
-	add_type_details(schema, field, &failed);
+	add(schema, "type", type_schema(field, failed), failed);
+	if (field->type == FIELD_CPULIST)
+		add(schema, "pattern",
+		    new_string("^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$", failed), failed);
+	else if (field->type == FIELD_COUNT || field->type == FIELD_BYTES ||
+		 field->type == FIELD_SECONDS)
+		add(schema, "minimum", checked(json_object_new_int(0), failed), failed);
+	else if (field->type == FIELD_ENUM)
+		add(schema, "enum", enum_schema(field, failed), failed);
+	else if (field->type == FIELD_TEXTS || field->type == FIELD_LIST)
+		add(schema, "items", items_schema(field, failed), failed);
 	if (field->help)
-		add(schema, "description", json_object_new_string(field->help), &failed);
-	if (failed) {
-		json_object_put(schema);
-		return NULL;
-	}
+		add(schema, "description", new_string(field->help, failed), failed);
 	return schema;
+}
+
+static void add_properties(const struct object_desc *desc, struct json_object *properties,
+			   struct json_object *required, bool *failed)
+{
+	for (size_t i = 0; i < desc->nr_fields; i++) {
+		const struct field_desc *field = &desc->fields[i];
+
+		if (field->type == FIELD_PART) {
+			add_properties(field->object, properties, required, failed);
+			continue;
+		}
+		add(properties, field->key, field_schema(field, failed), failed);
+		append(required, new_string(field->key, failed), failed);
+	}
 }
 
 /*
  * No "additionalProperties": false: within a schema version fields are only
  * added, and a validator of today must accept what an agent of tomorrow sends.
  */
-static struct json_object *object_type_schema(const struct object_desc *desc)
+static void add_object_schema(struct json_object *schema, const struct object_desc *desc,
+			      bool *failed)
 {
-	struct json_object *schema = json_object_new_object();
-	struct json_object *properties = json_object_new_object();
-	struct json_object *required = json_object_new_array();
-	bool failed = false;
+	struct json_object *properties = new_object(failed), *required = new_array(failed);
 
-	for (size_t i = 0; i < desc->nr_fields; i++) {
-		const struct field_desc *field = &desc->fields[i];
-
-		add(properties, field->key, field_schema(field), &failed);
-		append(required, json_object_new_string(field->key), &failed);
-	}
-	add(schema, "type", json_object_new_string("object"), &failed);
-	add(schema, "properties", properties, &failed);
-	add(schema, "required", required, &failed);
-	if (failed) {
-		json_object_put(schema);
-		return NULL;
-	}
-	return schema;
+	add_properties(desc, properties, required, failed);
+	add(schema, "type", new_string("object", failed), failed);
+	add(schema, "properties", properties, failed);
+	add(schema, "required", required, failed);
 }
 
 struct json_object *object_schema(const struct object_desc *desc)
 {
-	cleanup_json struct json_object *schema = json_object_new_object();
 	bool failed = false;
+	struct json_object *schema = new_object(&failed), *items;
 
-	add(schema, "$schema",
-	    json_object_new_string("https://json-schema.org/draft/2020-12/schema"), &failed);
-	add(schema, "title", json_object_new_string(desc->name), &failed);
-	add(schema, "description", json_object_new_string(desc->help), &failed);
-	add(schema, "schema_version", json_object_new_int64(desc->version), &failed);
+	add(schema, "$schema", new_string("https://json-schema.org/draft/2020-12/schema", &failed),
+	    &failed);
+	add(schema, "title", new_string(desc->name, &failed), &failed);
+	add(schema, "description", new_string(desc->help, &failed), &failed);
+	add(schema, "schema_version",
+	    checked(json_object_new_int64(PINFOLD_SCHEMA_VERSION), &failed), &failed);
 	if (desc->is_list) {
-		add(schema, "type", json_object_new_string("array"), &failed);
-		add(schema, "items", object_type_schema(desc), &failed);
-	} else if (!failed) {
-		struct json_object *body = object_type_schema(desc);
-
-		failed = !body;
-		if (body) {
-			json_object_object_foreach (body, key, value)
-				add(schema, key, json_object_get(value), &failed);
-		}
-		json_object_put(body);
-	}
-	return failed ? NULL : TAKE_PTR(schema);
-}
-
-/* --- check ------------------------------------------------------------------------------------ */
-
-struct checker {
-	char *error;
-	size_t error_size;
-};
-
-__attribute__((format(printf, 2, 3))) static int fault(const struct checker *checker,
-						       const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(checker->error, checker->error_size, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-static int check_object(const struct checker *checker, const struct object_desc *desc,
-			struct json_object *json, const char *path);
-
-static int check_cpulist(const struct checker *checker, struct json_object *json, const char *path)
-{
-	const char *list = json_object_get_string(json);
-	struct cpuset set;
-
-	if (cpuset_parse(list, strlen(list), &set))
-		return fault(checker, "%s: '%.60s' is no CPU list", path, list);
-	return 0;
-}
-
-static int check_enum(const struct checker *checker, const struct field_desc *field,
-		      struct json_object *json, const char *path)
-{
-	const char *given = json_object_get_string(json);
-
-	for (const char *const *value = field->values; *value; value++) {
-		if (!strcmp(*value, given))
-			return 0;
-	}
-	return fault(checker, "%s: '%.60s' is none of the described values", path, given);
-}
-
-static int check_texts(const struct checker *checker, struct json_object *json, const char *path)
-{
-	for (size_t i = 0; i < json_object_array_length(json); i++) {
-		struct json_object *item = json_object_array_get_idx(json, i);
-
-		if (!json_object_is_type(item, json_type_string))
-			return fault(checker, "%s[%zu]: not a string", path, i);
-	}
-	return 0;
-}
-
-static int check_list(const struct checker *checker, const struct object_desc *desc,
-		      struct json_object *json, const char *path)
-{
-	for (size_t i = 0; i < json_object_array_length(json); i++) {
-		char item_path[PATH_MAX_TEXT];
-		int r;
-
-		snprintf(item_path, sizeof(item_path), "%.70s[%zu]", path, i);
-		r = check_object(checker, desc, json_object_array_get_idx(json, i), item_path);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static bool type_fits(const struct field_desc *field, struct json_object *json)
-{
-	switch (field->type) {
-	case FIELD_COUNT:
-	case FIELD_BYTES:
-		return json_object_is_type(json, json_type_int) && json_object_get_int64(json) >= 0;
-	case FIELD_INTEGER:
-	case FIELD_TIME:
-		return json_object_is_type(json, json_type_int);
-	case FIELD_SECONDS:
-		return (json_object_is_type(json, json_type_double) ||
-			json_object_is_type(json, json_type_int)) &&
-		       json_object_get_double(json) >= 0;
-	case FIELD_BOOL:
-		return json_object_is_type(json, json_type_boolean);
-	case FIELD_TEXTS:
-	case FIELD_LIST:
-		return json_object_is_type(json, json_type_array);
-	case FIELD_OBJECT:
-		return json_object_is_type(json, json_type_object);
-	default:
-		return json_object_is_type(json, json_type_string);
-	}
-}
-
-static int check_field(const struct checker *checker, const struct field_desc *field,
-		       struct json_object *json, const char *path)
-{
-	if (!json) {
-		if (field->flags & FIELD_NULL)
-			return 0;
-		return fault(checker, "%s: null where a value is promised", path);
-	}
-	if (!type_fits(field, json))
-		return fault(checker, "%s: %s where %s%s is promised", path,
-			     json_object_to_json_string(json), type_word(field->type),
-			     field->type == FIELD_COUNT ? " >= 0" : "");
-	switch (field->type) {
-	case FIELD_CPULIST:
-		return check_cpulist(checker, json, path);
-	case FIELD_ENUM:
-		return check_enum(checker, field, json, path);
-	case FIELD_TEXTS:
-		return check_texts(checker, json, path);
-	case FIELD_OBJECT:
-		return check_object(checker, field->object, json, path);
-	case FIELD_LIST:
-		return check_list(checker, field->object, json, path);
-	default:
-		return 0;
-	}
-}
-
-static const struct field_desc *find_field(const struct object_desc *desc, const char *key)
-{
-	for (size_t i = 0; i < desc->nr_fields; i++) {
-		if (!strcmp(desc->fields[i].key, key))
-			return &desc->fields[i];
-	}
-	return NULL;
-}
-
-static int check_object(const struct checker *checker, const struct object_desc *desc,
-			struct json_object *json, const char *path)
-{
-	if (!json_object_is_type(json, json_type_object))
-		return fault(checker, "%s: not an object", path);
-	json_object_object_foreach (json, given, ignored) {
-		(void)ignored;
-		if (!find_field(desc, given))
-			return fault(checker, "%s.%.40s: not described", path, given);
-	}
-	for (size_t i = 0; i < desc->nr_fields; i++) {
-		const struct field_desc *field = &desc->fields[i];
-		struct json_object *value;
-		char field_path[PATH_MAX_TEXT];
-		int r;
-
-		snprintf(field_path, sizeof(field_path), "%.60s.%.30s", path, field->key);
-		if (!json_object_object_get_ex(json, field->key, &value))
-			return fault(checker, "%s: missing", field_path);
-		r = check_field(checker, field, value, field_path);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-int object_check(const struct object_desc *desc, struct json_object *json, char *error,
-		 size_t error_size)
-{
-	const struct checker checker = {.error = error, .error_size = error_size};
-
-	if (!desc->is_list)
-		return check_object(&checker, desc, json, desc->name);
-	if (!json_object_is_type(json, json_type_array))
-		return fault(&checker, "%s: not an array", desc->name);
-	return check_list(&checker, desc, json, desc->name);
-}
-
-/* --- plain: single values --------------------------------------------------------------------- */
-
-static void append_clean(struct text *text, const char *string)
-{
-	for (const unsigned char *c = (const unsigned char *)string; *c; c++) {
-		/* C1 control codes are two UTF-8 bytes, the first of them 0xc2 */
-		if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-			text_printf(text, "\\x%02x", *++c);
-		else if (*c < 0x20 || *c == 0x7f)
-			text_printf(text, "\\x%02x", *c);
-		else
-			text_append_len(text, (const char *)c, 1);
-	}
-}
-
-static void append_seconds(struct text *text, double seconds)
-{
-	if (seconds >= 100)
-		text_printf(text, "%.0fs", seconds);
-	else if (seconds >= 1 || seconds <= 0)
-		text_printf(text, "%.2fs", seconds);
-	else if (seconds >= 1e-3)
-		text_printf(text, "%.3gms", seconds * 1e3);
-	else
-		text_printf(text, "%.3gus", seconds * 1e6);
-}
-
-static void append_time(struct text *text, int64_t time_ns)
-{
-	time_t seconds = (time_t)(time_ns / 1000000000);
-	char buffer[40];
-	struct tm utc;
-
-	if (time_ns < 0 || !gmtime_r(&seconds, &utc) ||
-	    !strftime(buffer, sizeof(buffer), "%Y-%m-%dT%H:%M:%S", &utc)) {
-		text_printf(text, "%" PRId64 "ns", time_ns);
-		return;
-	}
-	text_printf(text, "%s.%03dZ", buffer, (int)(time_ns / 1000000 % 1000));
-}
-
-/* Exact where that is short ("64Gi"), else with one decimal: JSON has the exact number. */
-static void append_bytes(struct text *text, int64_t bytes)
-{
-	static const char *const units[] = {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-	double value = (double)bytes;
-	size_t unit = 0;
-	char exact[32];
-
-	if (bytes < 1024) {
-		text_printf(text, "%" PRId64, bytes);
-		return;
-	}
-	quantity_format_binary((uint64_t)bytes, exact, sizeof(exact));
-	if (strlen(exact) <= 6) {
-		text_append(text, exact);
-		return;
-	}
-	for (value /= 1024; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
-		value /= 1024;
-	text_printf(text, "%.1f%s", value, units[unit]);
-}
-
-static void append_texts(struct text *text, struct json_object *json)
-{
-	size_t length = json_object_is_type(json, json_type_array) ? json_object_array_length(json)
-								   : 0;
-
-	if (!length)
-		text_append(text, "-");
-	for (size_t i = 0; i < length; i++) {
-		const char *item = json_object_get_string(json_object_array_get_idx(json, i));
-
-		text_append(text, i ? "; " : "");
-		append_clean(text, item ? item : "");
-	}
-}
-
-static void append_string(struct text *text, struct json_object *json)
-{
-	const char *string = json_object_get_string(json);
-
-	append_clean(text, string && *string ? string : "-");
-}
-
-static void append_value(struct text *text, const struct field_desc *field,
-			 struct json_object *json)
-{
-	if (!json) {
-		text_append(text, "-");
-		return;
-	}
-	switch (field->type) {
-	case FIELD_BOOL:
-		text_append(text, json_object_get_boolean(json) ? "yes" : "no");
-		break;
-	case FIELD_SECONDS:
-		append_seconds(text, json_object_get_double(json));
-		break;
-	case FIELD_TIME:
-		append_time(text, json_object_get_int64(json));
-		break;
-	case FIELD_BYTES:
-		append_bytes(text, json_object_get_int64(json));
-		break;
-	case FIELD_TEXTS:
-		append_texts(text, json);
-		break;
-	case FIELD_OBJECT:
-	case FIELD_LIST:
-		text_append(text, "…");
-		break;
-	default:
-		append_string(text, json);
-	}
-}
-
-static const char *title_of(const struct field_desc *field)
-{
-	return field->title ? field->title : field->key;
-}
-
-static struct json_object *value_of(struct json_object *object, const struct field_desc *field)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(object, field->key, &value);
-	return value;
-}
-
-/* --- plain: blocks ---------------------------------------------------------------------------- */
-
-static void render_any(const struct object_desc *desc, struct json_object *json,
-		       unsigned int indent, struct text *text);
-
-/* The line being written: where it started and what stands between fields. */
-struct line {
-	struct text *text;
-	unsigned int indent;
-	size_t start;
-	bool open;
-};
-
-static void line_end(struct line *line)
-{
-	if (line->open)
-		text_append(line->text, "\n");
-	line->open = false;
-}
-
-static void line_add(struct line *line, const struct field_desc *field, struct json_object *value)
-{
-	cleanup_text struct text word = {0};
-
-	if (!(field->flags & FIELD_BARE))
-		text_printf(&word, "%s ", title_of(field));
-	append_value(&word, field, value);
-	if (word.error) {
-		line->text->error = word.error;
-		return;
-	}
-	/* a head stays on one line, so that grep finds the whole of it */
-	if (line->open && !(field->flags & FIELD_HEAD) &&
-	    line->text->len - line->start + word.len > PLAIN_COLUMNS)
-		line_end(line);
-	if (!line->open) {
-		line->start = line->text->len;
-		for (unsigned int i = 0; i < line->indent; i++)
-			text_append(line->text, "\t");
+		items = new_object(&failed);
+		add_object_schema(items, desc, &failed);
+		add(schema, "type", new_string("array", &failed), &failed);
+		add(schema, "items", items, &failed);
 	} else {
-		text_append(line->text, field->flags & FIELD_SLASH ? "/" : "  ");
+		add_object_schema(schema, desc, &failed);
 	}
-	line->open = true;
-	text_append_len(line->text, word.data, word.len);
-}
-
-static bool is_nested(const struct field_desc *field)
-{
-	return field->type == FIELD_OBJECT || field->type == FIELD_LIST;
-}
-
-/* The fields of an object on one indent, `with` or without the head ones. */
-static void render_fields(const struct object_desc *desc, struct json_object *json, bool head,
-			  struct line *line)
-{
-	for (size_t i = 0; i < desc->nr_fields; i++) {
-		const struct field_desc *field = &desc->fields[i];
-		struct json_object *value = value_of(json, field);
-
-		if (!!(field->flags & FIELD_HEAD) != head || (field->flags & FIELD_HIDDEN) ||
-		    is_nested(field) || !value)
-			continue;
-		if (field->flags & FIELD_LINE)
-			line_end(line);
-		line_add(line, field, value);
-	}
-	line_end(line);
-}
-
-static void render_nested(const struct field_desc *field, struct json_object *value,
-			  unsigned int indent, struct text *text)
-{
-	if (field->type == FIELD_LIST &&
-	    (!json_object_is_type(value, json_type_array) || !json_object_array_length(value)))
-		return;
-	if (!(field->flags & FIELD_BARE)) {
-		for (unsigned int i = 0; i < indent; i++)
-			text_append(text, "\t");
-		text_printf(text, "%s:\n", title_of(field));
-		indent++;
-	}
-	render_any(field->object, value, indent, text);
-}
-
-static void render_block(const struct object_desc *desc, struct json_object *json,
-			 unsigned int indent, struct text *text)
-{
-	struct line line = {.text = text, .indent = indent};
-	size_t before = text->len;
-
-	render_fields(desc, json, true, &line);
-	/* an object without head fields shows its details at its own indent */
-	if (text->len != before)
-		line.indent = indent + 1;
-	render_fields(desc, json, false, &line);
-	for (size_t i = 0; i < desc->nr_fields; i++) {
-		const struct field_desc *field = &desc->fields[i];
-		struct json_object *value = value_of(json, field);
-
-		if (is_nested(field) && value && !(field->flags & FIELD_HIDDEN))
-			render_nested(field, value, line.indent, text);
-	}
-}
-
-/* --- plain: tables ---------------------------------------------------------------------------- */
-
-static bool is_number(const struct field_desc *field)
-{
-	return field->type == FIELD_COUNT || field->type == FIELD_INTEGER ||
-	       field->type == FIELD_BYTES || field->type == FIELD_SECONDS;
-}
-
-/* The column starting at field i; *ret_next is the field after it. */
-static void build_cell(const struct object_desc *desc, struct json_object *row, size_t i,
-		       struct text *cell, size_t *ret_next)
-{
-	size_t last = i;
-
-	while (last + 1 < desc->nr_fields && (desc->fields[last + 1].flags & FIELD_SLASH))
-		last++;
-	for (size_t f = i; f <= last; f++) {
-		const struct field_desc *field = &desc->fields[f];
-		struct json_object *value = row ? value_of(row, field) : NULL;
-
-		if (row && !value && (f > i || last > i))
-			continue;
-		text_append(cell, f > i && cell->len ? "/" : "");
-		if (row)
-			append_value(cell, field, value);
-		else
-			text_append(cell, title_of(field));
-	}
-	if (!cell->len)
-		text_append(cell, "-");
-	*ret_next = last + 1;
-}
-
-/* Columns as a terminal counts them: bytes that begin a UTF-8 character. */
-static size_t width_of(const struct text *cell)
-{
-	size_t width = 0;
-
-	for (size_t i = 0; i < cell->len; i++)
-		width += ((unsigned char)cell->data[i] & 0xc0) != 0x80;
-	return width;
-}
-
-static void measure_row(const struct object_desc *desc, struct json_object *row, size_t *widths)
-{
-	size_t next;
-
-	for (size_t i = 0; i < desc->nr_fields; i = next) {
-		cleanup_text struct text cell = {0};
-
-		build_cell(desc, row, i, &cell, &next);
-		if (width_of(&cell) > widths[i])
-			widths[i] = width_of(&cell);
-	}
-}
-
-static bool column_shown(const struct field_desc *field)
-{
-	return !(field->flags & FIELD_HIDDEN) && !is_nested(field);
-}
-
-static void render_row(const struct object_desc *desc, struct json_object *row,
-		       const size_t *widths, unsigned int indent, struct text *text)
-{
-	size_t next, pending = 0;
-	bool first = true;
-
-	for (unsigned int i = 0; i < indent; i++)
-		text_append(text, "\t");
-	for (size_t i = 0; i < desc->nr_fields; i = next) {
-		cleanup_text struct text cell = {0};
-		size_t fill;
-
-		build_cell(desc, row, i, &cell, &next);
-		if (!column_shown(&desc->fields[i]))
-			continue;
-		fill = widths[i] - width_of(&cell);
-		/* blanks are held back, so that no line ends in them */
-		text_printf(text, "%*s", (int)(pending + (first ? 0 : 2)), "");
-		if (is_number(&desc->fields[i])) {
-			text_printf(text, "%*s", (int)fill, "");
-			fill = 0;
-		}
-		text_append_len(text, cell.data ? cell.data : "", cell.len);
-		pending = fill;
-		first = false;
-	}
-	text_append(text, "\n");
-}
-
-static void render_table(const struct object_desc *desc, struct json_object *rows,
-			 unsigned int indent, struct text *text)
-{
-	cleanup_free size_t *widths = calloc(desc->nr_fields, sizeof(*widths));
-	size_t length = json_object_array_length(rows);
-
-	if (!widths) {
-		text->error = -ENOMEM;
-		return;
-	}
-	if (!length)
-		return;
-	measure_row(desc, NULL, widths);
-	for (size_t i = 0; i < length; i++)
-		measure_row(desc, json_object_array_get_idx(rows, i), widths);
-	render_row(desc, NULL, widths, indent, text);
-	for (size_t i = 0; i < length; i++)
-		render_row(desc, json_object_array_get_idx(rows, i), widths, indent, text);
-}
-
-static void render_any(const struct object_desc *desc, struct json_object *json,
-		       unsigned int indent, struct text *text)
-{
-	if (!json_object_is_type(json, json_type_array)) {
-		render_block(desc, json, indent, text);
-		return;
-	}
-	if (desc->layout == OBJECT_TABLE) {
-		render_table(desc, json, indent, text);
-		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(json); i++)
-		render_block(desc, json_object_array_get_idx(json, i), indent, text);
-}
-
-void object_render(const struct object_desc *desc, struct json_object *json, struct text *text)
-{
-	if (json)
-		render_any(desc, json, 0, text);
+	return finish(schema, failed);
 }

@@ -20,7 +20,7 @@ static int read_quantity(const struct yaml_value *value, const char *field,
 	int err;
 
 	if (value->kind != YAML_TEXT)
-		return yaml_refuse(value, field, error, "this is %s where a quantity is wanted",
+		return yaml_refuse(value, field, error, "expected a quantity, not %s",
 				   yaml_kind_name(value->kind));
 	err = milli ? quantity_parse_milli(value->text, value->len, ret_quantity)
 		    : quantity_parse(value->text, value->len, ret_quantity);
@@ -73,7 +73,7 @@ static int read_hugepages(const struct yaml_value *value, const char *field,
 				   (long long)bytes, (long long)size_bytes);
 	if (hugepages_of(resources, size_bytes))
 		return yaml_refuse(value, field, error,
-				   "this page size stands twice under different names");
+				   "this page size appears twice under different names");
 	if (resources->nr_hugepages == POD_MAX_HUGEPAGES)
 		return yaml_refuse(value, field, error, "more than %d page sizes",
 				   POD_MAX_HUGEPAGES);
@@ -114,7 +114,7 @@ int resources_read_list(const struct yaml_value *list, const char *field, const 
 			err = read_hugepages(child, child_field, error, resources);
 		else
 			err = yaml_refuse(child, child_field, error,
-					  "no such resource; use cpu, memory, hugepages-<size>, "
+					  "unknown resource; use cpu, memory, hugepages-<size>, "
 					  "ephemeral-storage or a name with a domain/");
 		if (err)
 			return err;

@@ -3,7 +3,7 @@
 #ifndef FORMAT_RESOURCES_H
 #define FORMAT_RESOURCES_H
 
-#include "core/pod.h"
+#include "core/pod/pod.h"
 #include "format/emit.h"
 #include "format/yaml.h"
 
@@ -27,6 +27,7 @@ int resources_read(const struct yaml_value *value, const char *field, struct for
 /* Write what is set as a mapping under `key`; nothing set is an empty mapping. */
 void resources_emit(struct emitter *emitter, const char *key, const struct resources *resources);
 
+/* Is any amount set, also 0? */
 bool resources_any(const struct resources *resources);
 
 #endif

@@ -13,6 +13,7 @@
 #include "format/config.h"
 #include "format/resources.h"
 #include "format/state_private.h"
+#include "lib/hash.h"
 
 struct writer {
 	struct emitter emitter;
@@ -22,11 +23,7 @@ struct writer {
 
 uint64_t state_checksum(const char *data, size_t len)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)data[i]) * 0x100000001b3ULL;
-	return hash;
+	return hash_add(HASH_START, data, len);
 }
 
 static void write_set(struct writer *writer, const char *key, const struct cpuset *set)

@@ -11,7 +11,7 @@
 #ifndef FORMAT_STATE_H
 #define FORMAT_STATE_H
 
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "format/error.h"
 #include "lib/text.h"
 
@@ -35,6 +35,7 @@ struct state {
 	struct state_pod *pods;
 };
 
+/* Free the state with all its pods. NULL is allowed. */
 void state_free(struct state *state);
 DEFINE_CLEANUP(struct state, state_freep, state_free);
 #define cleanup_state cleanup(state_freep)

@@ -125,7 +125,7 @@ static int want_name(const struct reader *reader, const struct yaml_value *map, 
 		    strlen(ret_name))
 		return 0;
 	return yaml_refuse(map, format_member(child_field, field, key), reader->error,
-			   "this is not a name");
+			   "invalid name");
 }
 
 /* --- containers ------------------------------------------------------------------------------- */
@@ -162,7 +162,10 @@ static void translate_mems(const struct reader *reader, const struct cpuset *ids
 		if (index < nr)
 			mems |= (node_mask_t)1 << index;
 		else if (!*pod->problem)
-			snprintf(pod->problem, sizeof(pod->problem), "NUMA node %u is gone", id);
+			snprintf(pod->problem, sizeof(pod->problem),
+				 "NUMA node %u no longer "
+				 "exists",
+				 id);
 	}
 	*ret_mems = mems;
 }
@@ -186,7 +189,7 @@ static int read_grant(struct reader *reader, const struct yaml_value *map, const
 	grant->isolation = word;
 	if ((grant->isolation == ISOLATION_HOST) != cpuset_is_empty(&grant->cpus))
 		return yaml_refuse(map, field, reader->error,
-				   "isolation '%s' and the CPU list do not agree", words[word]);
+				   "isolation '%s' contradicts the CPU list", words[word]);
 	if (!cpuset_is_subset(&mems, &reader->nodes))
 		return yaml_refuse(map, field, reader->error,
 				   "mems names a NUMA node that the file does not list");
@@ -373,7 +376,7 @@ static int read_pods(struct reader *reader, const struct yaml_value *root)
 			return err;
 		if (pod > state->pods && strcmp(pod[-1].pod.spec->uid, pod->pod.spec->uid) >= 0)
 			return yaml_refuse(child, field, reader->error,
-					   "uid '%s' is out of order or stands twice",
+					   "uid '%s' is out of order or appears twice",
 					   pod->pod.spec->uid);
 	}
 	return 0;
@@ -462,7 +465,7 @@ static int open_frame(const char *data, size_t len, struct format_error *error,
 	if (len == 0)
 		return damaged(error, "the file is empty");
 	if (!skip(data, len, &at, STATE_HEAD) || !read_digits(data, len, &at, 10, 9, &version))
-		return damaged(error, "this is not a state file of pinfold");
+		return damaged(error, "this is not a pinfold state file");
 	if (version > STATE_VERSION) {
 		format_error_set(error, 1, 1, "version",
 				 "version %" PRIu64
@@ -475,7 +478,7 @@ static int open_frame(const char *data, size_t len, struct format_error *error,
 	    !read_digits(data, len, &at, 16, 16, &checksum) || !skip(data, len, &at, STATE_CONTENT))
 		return damaged(error, "the first line is damaged");
 	if (len - at < tail || memcmp(data + len - tail, STATE_TAIL, tail) != 0)
-		return damaged(error, "the end is missing: the file was cut off");
+		return damaged(error, "the end is missing: the file is truncated");
 	if (state_checksum(data + at, len - at - tail) != checksum)
 		return damaged(error, "the checksum does not match: the file was changed or "
 				      "damaged");

@@ -1,182 +1,286 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The builders of what is observed rather than decided, and of the small answers. */
+/* What is observed rather than decided, and the small answers. */
 #include "format/views.h"
 
 #include <string.h>
 
 #include <pinfold/names.h>
 
-#include "format/view_build.h"
+#include "format/event.h"
+#include "format/object_table.h"
+#include "format/view_private.h"
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------ */
 
-struct json_object *view_state(const struct state_row *row)
+static const struct field_desc state_fields[] = {
+	TEXT(view_state, file, "state", HEAD, "Path of the state file."),
+	ANSWER(view_state, present, NULL, HEAD, "It exists and could be read."),
+	ANSWER(view_state, writable, NULL, HEAD | OR_NULL,
+	       "The last write succeeded; without it there are no new grants."),
+	COUNT(view_state, version, NULL, LINE | OR_NULL, "Version of its format."),
+	TIME(view_state, written_ns, "written", OR_NULL, "When it was written."),
+	TEXT(view_state, boot_id, "boot", OR_NULL, "Boot that wrote it."),
+	COUNT_AS(view_state, nr_pods, "pods", NULL, LINE | OR_NULL, "Pods in it."),
+	COUNT_AS(view_state, nr_containers, "containers", NULL, OR_NULL, "Containers in it."),
+	TEXT(view_state, problem, NULL, LINE | OR_NULL, "Why it cannot be used."),
+	TEXTS(view_state, set_aside, "set aside", LINE, "Unusable files kept for inspection."),
+};
+DESCRIBE(view_state, state_fields, "state", "The state file.");
+
+struct json_object *view_state(const struct view_state *row)
 {
-	struct build build = {0};
-	struct json_object *object = build_object(&build);
-	struct json_object *set_aside = build_array(&build);
-
-	build_put_text(&build, object, "file", row->file);
-	build_put_bool(&build, object, "present", row->present > 0);
-	build_put_answer(&build, object, "writable", row->writable);
-	build_put_known(&build, object, "version", row->version);
-	build_put_text(&build, object, "boot_id", row->boot_id);
-	build_put_known(&build, object, "written_ns", row->written_ns);
-	build_put_known(&build, object, "pods", row->nr_pods);
-	build_put_known(&build, object, "containers", row->nr_containers);
-	build_put_text(&build, object, "problem", row->problem);
-	for (size_t i = 0; i < row->nr_set_aside; i++)
-		build_push_text(&build, set_aside, row->set_aside[i]);
-	build_put(&build, object, "set_aside", set_aside);
-	return build_finish(&build, object);
+	return object_json(&view_state_desc, row, 1);
 }
 
-static struct json_object *one_drift(struct build *build, const struct drift_row *row)
-{
-	struct json_object *object = build_object(build);
+/* --- drift, event ----------------------------------------------------------------------------- */
 
-	build_put_int(build, object, "since_ns", (int64_t)row->since_ns);
-	build_put_bool(build, object, "open", !row->repaired_ns);
-	build_put_known(build, object, "repaired_ns",
-			row->repaired_ns ? (int64_t)row->repaired_ns : -1);
-	build_put_text(build, object, "cgroup", row->path);
-	build_put_text(build, object, "attribute", row->attribute);
-	build_put_text(build, object, "wanted", row->wanted);
-	build_put_text(build, object, "found", row->found);
-	build_put_given(build, object, "cause", row->cause);
-	build_put_known(build, object, "pid", row->pid ? (int64_t)row->pid : -1);
-	build_put_given(build, object, "comm", row->comm);
-	build_put_given(build, object, "writer_cgroup", row->cgroup);
-	build_put_given(build, object, "action", row->action);
-	return object;
-}
+static const struct field_desc drift_fields[] = {
+	TEXT(view_drift, cgroup, "drift", HEAD, "Where, below the cgroup mount."),
+	TEXT(view_drift, attribute, NULL, HEAD,
+	     "cpus, mems, quota, weight, memory, partition or affinity."),
+	ANSWER(view_drift, open, NULL, HEAD, "The kernel still differs."),
+	TIME(view_drift, since_ns, "since", HEAD, "When it was first seen."),
+	TIME(view_drift, repaired_ns, "repaired", HEAD | OR_NULL, "When it was repaired."),
+	TEXT(view_drift, wanted, NULL, LINE, "The value in the ledger."),
+	TEXT(view_drift, found, NULL, 0, "The value in the kernel."),
+	TEXT(view_drift, action, NULL, OR_NULL, "What the agent did: repair or audit."),
+	TEXT(view_drift, cause, NULL, LINE | OR_NULL,
+	     "systemd, runtime, kubelet, user, kernel or unknown."),
+	COUNT(view_drift, pid, NULL, OR_NULL, "Process that changed it."),
+	TEXT(view_drift, comm, NULL, OR_NULL, "Its name."),
+	TEXT(view_drift, writer_cgroup, "by", OR_NULL, "Its cgroup."),
+};
+DESCRIBE(view_drift, drift_fields, "drift",
+	 "Where the kernel differs, or differed, from the ledger.", .is_list = true);
 
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows)
 {
-	struct build build = {0};
-	struct json_object *array = build_array(&build);
+	struct view_drift *drifts cleanup_free = calloc(nr_rows + 1, sizeof(*drifts));
 
-	for (size_t i = 0; i < nr_rows; i++)
-		build_push(&build, array, one_drift(&build, &rows[i]));
-	return build_finish(&build, array);
+	if (!drifts)
+		return NULL;
+	for (size_t i = 0; i < nr_rows; i++) {
+		const struct drift_row *row = &rows[i];
+
+		drifts[i] = (struct view_drift){
+			.cgroup = row->path,
+			.attribute = attribute_name(row->attribute),
+			.open = !row->repaired_ns,
+			.since_ns = row->since_ns,
+			.repaired_ns = row->repaired_ns,
+			.wanted = row->wanted,
+			.found = row->found,
+			.action = given(action_name(row->action)),
+			.cause = given(drift_cause_name(row->cause)),
+			.pid = row->pid,
+			.comm = given(row->comm),
+			.writer_cgroup = given(row->cgroup),
+		};
+	}
+	return object_json(&view_drift_desc, drifts, nr_rows);
 }
 
-static struct json_object *one_event(struct build *build, const struct event_row *row)
-{
-	struct json_object *object = build_object(build);
-
-	build_put_int(build, object, "sequence", (int64_t)row->sequence);
-	build_put_int(build, object, "time_ns", (int64_t)row->time_ns);
-	build_put_text(build, object, "kind", row->kind);
-	build_put_given(build, object, "action", row->action);
-	build_put_given(build, object, "aspect", row->aspect);
-	build_put_known(build, object, "pid", row->pid ? (int64_t)row->pid : -1);
-	build_put_given(build, object, "comm", row->comm);
-	build_put_given(build, object, "cgroup", row->cgroup);
-	build_put_given(build, object, "target", row->target);
-	build_put_given(build, object, "pod", row->pod);
-	build_put_given(build, object, "container", row->container);
-	build_put_given(build, object, "detail", row->detail);
-	build_put_int(build, object, "suppressed", row->suppressed);
-	return object;
-}
+static const struct field_desc event_fields[] = {
+	TIME(view_event, time_ns, "time", 0, "When."),
+	COUNT(view_event, sequence, NULL, HIDDEN, "Increases without gaps while the agent runs."),
+	TEXT(view_event, kind, NULL, 0,
+	     "admit, refuse, release, deny, audit, drift, repair, pin, start, stop, reload, …"),
+	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, move, repair."),
+	TEXT(view_event, aspect, NULL, OR_NULL, "cpuset_files, affinity, cgroup_moves, partition."),
+	COUNT(view_event, pid, NULL, OR_NULL, "Process that did it."),
+	TEXT(view_event, comm, NULL, OR_NULL, "Its name."),
+	TEXT(view_event, cgroup, NULL, OR_NULL, "Its cgroup."),
+	TEXT(view_event, target, NULL, OR_NULL, "Managed cgroup or file."),
+	TEXT(view_event, pod, NULL, OR_NULL, "Pod concerned, namespace/name."),
+	TEXT(view_event, container, NULL, OR_NULL | SLASH, "Container concerned."),
+	COUNT(view_event, suppressed, "more", 0,
+	      "Events of the same culprit that were only counted."),
+	TEXT(view_event, detail, NULL, OR_NULL, "Details."),
+};
+DESCRIBE(view_event, event_fields, "event",
+	 "A decision, or an observation of the guard or the "
+	 "watch.",
+	 .is_list = true, .layout = OBJECT_TABLE);
 
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows)
 {
-	struct build build = {0};
-	struct json_object *array = build_array(&build);
+	struct event_words *words cleanup_free = calloc(nr_rows + 1, sizeof(*words));
+	struct view_event *events cleanup_free = calloc(nr_rows + 1, sizeof(*events));
 
-	for (size_t i = 0; i < nr_rows; i++)
-		build_push(&build, array, one_event(&build, &rows[i]));
-	return build_finish(&build, array);
+	if (!words || !events)
+		return NULL;
+	for (size_t i = 0; i < nr_rows; i++) {
+		const struct event_row *row = &rows[i];
+
+		event_words(row, &words[i]);
+		events[i] = (struct view_event){
+			.time_ns = row->time_ns,
+			.sequence = row->sequence,
+			.kind = words[i].kind,
+			.action = given(words[i].action),
+			.aspect = given(words[i].aspect),
+			.pid = row->record.pid,
+			.comm = given(row->record.comm),
+			.cgroup = given(row->cgroup),
+			.target = given(words[i].target),
+			.pod = given(row->pod),
+			.container = given(row->container),
+			.suppressed = row->record.suppressed,
+			.detail = given(words[i].detail),
+		};
+	}
+	return object_json(&view_event_desc, events, nr_rows);
 }
 
-static const char *const answer_names[FEATURE_STATE_NR] = {
-	[FEATURE_NO] = "no",
-	[FEATURE_YES] = "yes",
-	[FEATURE_UNKNOWN] = "unknown",
+/* --- feature, prog ---------------------------------------------------------------------------- */
+
+static const struct field_desc feature_fields[] = {
+	TEXT(view_feature, name, "feature", 0, "Feature of this machine."),
+	WORD(view_feature, state, NULL, 0,
+	     "Whether it is available; unknown = could not be "
+	     "determined.",
+	     "no", "yes", "unknown"),
+	COUNT_AS(view_feature, error_number, "errno", NULL, HIDDEN, "Error of the probe."),
+	TEXT(view_feature, error, NULL, OR_NULL, "Its name."),
+	TEXT(view_feature, reason, NULL, OR_NULL, "Why not, or why unknown."),
+	TEXT(view_feature, remedy, NULL, OR_NULL, "How to get it."),
 };
+DESCRIBE(view_feature, feature_fields, "feature",
+	 "Features of this kernel and machine, and why any are missing.", .is_list = true,
+	 .layout = OBJECT_TABLE);
 
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows)
 {
-	struct build build = {0};
-	struct json_object *array = build_array(&build);
+	struct view_feature *features cleanup_free = calloc(nr_rows + 1, sizeof(*features));
 
+	if (!features)
+		return NULL;
 	for (size_t i = 0; i < nr_rows; i++) {
 		const struct feature_row *row = &rows[i];
-		struct json_object *object = build_object(&build);
-		const int error = row->error < 0 ? -row->error : row->error;
 
-		build_put_text(&build, object, "name", row->name);
-		build_put_text(&build, object, "state", answer_names[row->state]);
-		build_put_int(&build, object, "errno", error);
-		build_put_text(&build, object, "error", error ? strerrorname_np(error) : NULL);
-		build_put_given(&build, object, "reason", row->reason);
-		build_put_given(&build, object, "remedy", row->remedy);
-		build_push(&build, array, object);
+		features[i] = (struct view_feature){
+			.name = row->name,
+			.state = row->state,
+			.error_number = abs(row->error),
+			.error = row->error ? strerrorname_np(abs(row->error)) : NULL,
+			.reason = given(row->reason),
+			.remedy = given(row->remedy),
+		};
 	}
-	return build_finish(&build, array);
+	return object_json(&view_feature_desc, features, nr_rows);
 }
+
+static const struct field_desc prog_fields[] = {
+	COUNT(prog_row, id, NULL, OR_NULL, "The kernel's id of the program."),
+	TEXT(prog_row, name, NULL, 0, "Name of the program."),
+	TEXT(prog_row, type, NULL, 0, "lsm, fmod_ret, tp_btf, fexit, iter, …"),
+	TEXT_AS(prog_row, object, "part", NULL, 0, "Object it belongs to."),
+	ANSWER(prog_row, attached, NULL, 0, "It runs at its hook."),
+	ANSWER(prog_row, pinned, NULL, 0, "Its link outlives the agent."),
+	COUNT(prog_row, run_time_ns, "run ns", OR_NULL,
+	      "Time spent in it; null without kernel.bpf_stats_enabled."),
+	COUNT(prog_row, run_count, "runs", OR_NULL, "Number of runs; null as above."),
+	COUNT(prog_row, recursion_misses, "missed", 0,
+	      "Number of times that the kernel skipped "
+	      "it."),
+};
+
+const struct object_desc view_prog_desc = {
+	.name = "prog",
+	.help = "The BPF programs of pinfold.",
+	.is_list = true,
+	.layout = OBJECT_TABLE,
+	TABLE(prog_row, prog_fields),
+};
 
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows)
 {
-	struct build build = {0};
-	struct json_object *array = build_array(&build);
-
-	for (size_t i = 0; i < nr_rows; i++) {
-		const struct prog_row *row = &rows[i];
-		const bool counted = row->run_time_ns || row->run_count;
-		struct json_object *object = build_object(&build);
-
-		build_put_known(&build, object, "id", row->id ? (int64_t)row->id : -1);
-		build_put_text(&build, object, "name", row->name);
-		build_put_text(&build, object, "type", row->type);
-		build_put_text(&build, object, "part", row->object);
-		build_put_bool(&build, object, "attached", row->attached);
-		build_put_bool(&build, object, "pinned", row->pinned);
-		build_put_known(&build, object, "run_time_ns",
-				counted ? (int64_t)row->run_time_ns : -1);
-		build_put_known(&build, object, "run_count",
-				counted ? (int64_t)row->run_count : -1);
-		build_put_int(&build, object, "recursion_misses", (int64_t)row->recursion_misses);
-		build_push(&build, array, object);
-	}
-	return build_finish(&build, array);
+	return object_json(&view_prog_desc, rows, nr_rows);
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* --- ledger ----------------------------------------------------------------------------------- */
+
+static const struct field_desc ledger_fields[] = {
+	SCHEMA_VERSION(view_ledger),
+	TEXT(view_ledger, state, NULL, HIDDEN,
+	     "What the state file would contain now, as one text with its own checksum."),
+};
+DESCRIBE(view_ledger, ledger_fields, "ledger",
+	 "What the agent holds at this moment, for programs that decide on it.");
+
+struct json_object *view_ledger(const char *state)
+{
+	const struct view_ledger row = {PINFOLD_SCHEMA_VERSION, state};
+
+	return object_json(&view_ledger_desc, &row, 1);
+}
+
+/* --- version, run, error ---------------------------------------------------------------------- */
+
+struct view_version {
+	const char *program, *version, *revision, *libbpf_version;
+	int schema_version;
+};
+
+static const struct field_desc version_fields[] = {
+	TEXT(view_version, program, NULL, HEAD | BARE, "pinfold or pinfoldd."),
+	TEXT(view_version, version, NULL, HEAD | BARE, "Release."),
+	TEXT(view_version, revision, NULL, LINE | OR_NULL, "Source revision."),
+	TEXT(view_version, libbpf_version, "libbpf", OR_NULL, "Version of libbpf."),
+	COUNT(view_version, schema_version, "schema", 0, "Version of the JSON contract."),
+};
+DESCRIBE(view_version, version_fields, "version", "Versions of the program and of its JSON.");
 
 struct json_object *view_version(const char *program, const char *revision, const char *libbpf)
 {
-	struct build build = {0};
-	struct json_object *object = build_object(&build);
+	const struct view_version row = {
+		.program = program,
+		.version = PINFOLD_VERSION,
+		.revision = revision,
+		.libbpf_version = libbpf,
+		.schema_version = PINFOLD_SCHEMA_VERSION,
+	};
 
-	build_put_text(&build, object, "program", program);
-	build_put_text(&build, object, "version", PINFOLD_VERSION);
-	build_put_text(&build, object, "revision", revision);
-	build_put_text(&build, object, "libbpf_version", libbpf);
-	build_put_int(&build, object, "schema_version", PINFOLD_SCHEMA_VERSION);
-	return build_finish(&build, object);
+	return object_json(&view_version_desc, &row, 1);
 }
+
+static const struct field_desc run_request_fields[] = {
+	TEXT(view_run_request, pod, NULL, 0, "namespace/name, name in namespace default, or uid."),
+	TEXT(view_run_request, container, NULL, 0, "Name of the container."),
+};
+DESCRIBE(view_run_request, run_request_fields, "run request",
+	 "The request of a process to be moved into a container.");
+
+struct view_run {
+	const char *namespace, *pod, *container, *cgroup;
+};
+
+static const struct field_desc run_fields[] = {
+	TEXT(view_run, namespace, "joined", HEAD, "Namespace of the pod."),
+	TEXT(view_run, pod, NULL, HEAD | BARE | SLASH, "Name of the pod."),
+	TEXT(view_run, container, NULL, HEAD | BARE | SLASH, "Name of the container."),
+	TEXT(view_run, cgroup, NULL, HEAD | OR_NULL, "The cgroup of the process now."),
+};
+DESCRIBE(view_run, run_fields, "run",
+	 "The answer to a process that asked to be moved into a container.");
 
 struct json_object *view_run(const char *namespace, const char *pod, const char *container,
 			     const char *cgroup)
 {
-	struct build build = {0};
-	struct json_object *object = build_object(&build);
+	const struct view_run row = {namespace, pod, container, cgroup};
 
-	build_put_text(&build, object, "namespace", namespace);
-	build_put_text(&build, object, "pod", pod);
-	build_put_text(&build, object, "container", container);
-	build_put_text(&build, object, "cgroup", cgroup);
-	return build_finish(&build, object);
+	return object_json(&view_run_desc, &row, 1);
 }
+
+static const struct field_desc error_fields[] = {
+	TEXT(view_error, error, "Error:", HEAD,
+	     "What failed, with which value, why, and what to do."),
+};
+DESCRIBE(view_error, error_fields, "error", "A failure.");
 
 struct json_object *view_error(const char *sentence)
 {
-	struct build build = {0};
-	struct json_object *object = build_object(&build);
+	const struct view_error row = {sentence};
 
-	build_put_text(&build, object, "error", sentence);
-	return build_finish(&build, object);
+	return object_json(&view_error_desc, &row, 1);
 }

@@ -19,12 +19,17 @@
 #ifndef FORMAT_VIEWS_H
 #define FORMAT_VIEWS_H
 
-#include "core/admit.h"
-#include "core/plan.h"
+#include "core/admit/admit.h"
+#include "core/plan/plan.h"
 #include "format/object.h"
 #include "format/rows.h"
 
 struct config;
+/* format/event.h */
+struct drift_row;
+struct event_row;
+struct view_node; /* view_objects.h */
+struct view_container;
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_event_desc,
@@ -38,54 +43,31 @@ const struct object_desc *view_find(const char *name);
 
 /* --- node, cpu, pod, container, policy: from decisions ---------------------------------------- */
 
-/* What the ledger does not know of the node. */
-struct node_row {
-	const char *source;	   /* "agent", "state", "options", "simulate": who says this */
-	const char *mode;	   /* "allocate", "guard", "observe" */
-	const char *kernel;	   /* release */
-	const char *hierarchy;	   /* who makes our cgroups: "systemd", "directories" */
-	const char *workload_root; /* "pinfold.slice" */
-	const char
-		*partition; /* "root", "isolated", "member", or the kernel's "root invalid (…)" */
-	const char *guard;  /* "enforce", "audit", "off", "partial", "absent" */
-	const char *tiers;  /* mechanisms in force: "0 1 2 3" */
-	int ready;	    /* 1, 0; -1 = not known */
-	const char *not_ready; /* why it is 0; NULL or "" = nobody says */
-	size_t nr_findings;
-	const struct finding_row *findings;
-};
-
-struct json_object *view_node(const struct ledger *ledger, const struct node_row *row);
+/* `said` has what the ledger does not know of the node; the rest of it is not looked at. */
+struct json_object *view_node(const struct ledger *ledger, const struct view_node *said);
 struct json_object *view_cpus(const struct ledger *ledger);
 
 /* A pod of the ledger that is not held as decided, or of which nobody can tell. */
 struct pod_problem {
 	const char *uid;
-	const char *state;  /* "waiting", "failed" or "unknown", in the place of "running" */
-	const char *detail; /* why, in a sentence */
+	const char *state; /* "waiting", "failed" or "unknown", in the place of "running" */
+	char detail[ROW_DETAIL_MAX]; /* why, in a sentence */
 };
 
 /* `problems` in any order; without a row a pod of the ledger is held. */
 struct json_object *view_pods(const struct ledger *ledger, const struct pod_problem *problems,
 			      size_t nr_problems);
 
-/* What the kernel says of one container. */
-struct observed_container {
-	const char *uid, *container; /* which */
-	const char *cgroup;	     /* relative to the cgroup mount */
-	const char *effective_cpus;  /* text of cpuset.cpus.effective */
-	const char *effective_mems;
-	int64_t nr_processes;				  /* -1 = not known; so below */
-	int64_t run_ns, wait_ns;			  /* since the container's start */
-	int64_t nr_migrations_node, nr_migrations_across; /* within, between NUMA nodes */
-};
+/* What nobody observed of a container. */
+extern const struct view_container view_container_unknown;
 
 /*
  * `desired` (plan_desired's tree) gives path, quota, weight and memory limit;
- * NULL leaves them null. `observed` has nr_observed rows in any order.
+ * NULL leaves them null. `observed` has nr_observed rows in any order: uid and container say
+ * of whom, and what the kernel says of it; the rest of them is not looked at.
  */
 struct json_object *view_containers(const struct ledger *ledger, const struct group_tree *desired,
-				    const struct observed_container *observed, size_t nr_observed);
+				    const struct view_container *observed, size_t nr_observed);
 
 /*
  * The configuration read from `file`, and the policy it makes on this machine
@@ -97,7 +79,7 @@ struct json_object *view_policy(const struct config *config, const char *file,
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-struct state_row {
+struct view_state {
 	const char *file;
 	int present;			/* 1, 0 */
 	int writable;			/* 1, 0; -1 = not known */
@@ -109,7 +91,7 @@ struct state_row {
 	size_t nr_set_aside;
 	const char *const *set_aside; /* names of older files put aside */
 };
-struct json_object *view_state(const struct state_row *row);
+struct json_object *view_state(const struct view_state *row);
 /* `state`: what the state file would hold now; for programs, so that they may decide on it. */
 struct json_object *view_ledger(const char *state);
 
@@ -135,7 +117,7 @@ struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows
  * Every pod of the ledger and every refused one: why it has what it has, or
  * nothing. A refusal of a pod that is in the ledger (a changed document) stands
  * with that pod. `desired` as in view_containers. Every pod is decided once
- * more, inside a transaction that is taken back (explain_grant).
+ * more, inside a transaction that is taken back (trace_grant).
  */
 struct json_object *view_explains(struct ledger *ledger, const struct group_tree *desired,
 				  const struct refusal_row *refusals, size_t nr_refusals,
@@ -151,7 +133,7 @@ struct container_facts {
 };
 
 /* Before and after of one container, for drain, offline and policy. */
-struct change_row {
+struct container_change {
 	const char *namespace, *pod, *container;
 	const struct container_facts *before, *after; /* NULL = was or is not there */
 };
@@ -160,9 +142,9 @@ struct change_row {
 struct expect_row {
 	const char *file;
 	unsigned int line;
-	const char *text;
+	const char *expect; /* the line's text */
 	bool met;
-	const char *found; /* what held instead */
+	const char *found; /* what held instead, NULL = nothing */
 };
 
 struct simulate_row {
@@ -170,7 +152,7 @@ struct simulate_row {
 	size_t nr_refusals;
 	const struct refusal_row *refusals;
 	size_t nr_changes;
-	const struct change_row *changes;
+	const struct container_change *changes;
 	size_t nr_expects;
 	const struct expect_row *expects;
 };
@@ -179,7 +161,9 @@ struct json_object *view_simulate(const struct ledger *ledger, const struct simu
 /* --- the rest --------------------------------------------------------------------------------- */
 
 struct json_object *view_version(const char *program, const char *revision, const char *libbpf);
-/* The agent's answer to POST /v1/run: the cgroup the caller now is in. */
+/* The body of POST /v1/run: struct view_run_request of view_objects.h. */
+extern const struct object_desc view_run_request_desc;
+/* The agent's answer to it: the cgroup the caller now is in. */
 struct json_object *view_run(const char *namespace, const char *pod, const char *container,
 			     const char *cgroup);
 struct json_object *view_error(const char *sentence);

@@ -137,7 +137,7 @@ static int copy_scalar(struct builder *builder, const yaml_event_t *event, char 
 
 	if (memchr(text, '\0', event->data.scalar.length))
 		return refuse_at(builder, &event->start_mark,
-				 "the text holds a NUL byte; remove the \\0 escape");
+				 "the text contains a NUL byte; remove the \\0 escape");
 	copy = strdup(text);
 	if (!copy)
 		return -ENOMEM;
@@ -244,7 +244,7 @@ static int check_duplicates(struct builder *builder, const struct yaml_value *ma
 		if (strcmp(first->key, second->key) != 0)
 			continue;
 		format_error_set(builder->error, second->key_line, second->key_column, NULL,
-				 "key '%s' stands twice, first in line %u; remove one of them",
+				 "key '%s' appears twice, first in line %u; remove one of them",
 				 format_show(second->key, strlen(second->key), shown,
 					     sizeof(shown)),
 				 first->key_line);
@@ -320,7 +320,7 @@ static int refuse_syntax(struct builder *builder, const yaml_parser_t *parser, c
 	}
 	if (parser->error == YAML_SCANNER_ERROR && at < len && data[at] == '\t')
 		return refuse_at(builder, &parser->problem_mark,
-				 "a tab stands here; YAML is indented with spaces");
+				 "unexpected tab; indent YAML with spaces");
 	return refuse_at(builder, &parser->problem_mark, "not YAML: %s%s%s", problem,
 			 parser->context ? " " : "", parser->context ? parser->context : "");
 }
@@ -444,7 +444,7 @@ int yaml_parse_one(const char *data, size_t len, const struct yaml_limits *limit
 		return -EINVAL;
 	}
 	if (used < len) {
-		format_error_set(error, 0, 0, NULL, "more than one document; one is wanted here");
+		format_error_set(error, 0, 0, NULL, "more than one document; expected one");
 		return -EINVAL;
 	}
 	*ret_tree = TAKE_PTR(tree);
@@ -529,8 +529,8 @@ static int want_kind(const struct yaml_value *value, enum yaml_kind kind, const 
 {
 	if (value->kind == kind)
 		return 0;
-	return yaml_refuse(value, field, error, "this is %s where %s is wanted",
-			   yaml_kind_name(value->kind), yaml_kind_name(kind));
+	return yaml_refuse(value, field, error, "expected %s, not %s", yaml_kind_name(kind),
+			   yaml_kind_name(value->kind));
 }
 
 int yaml_read_map(const struct yaml_value *value, const char *field, struct format_error *error)
@@ -626,6 +626,6 @@ int yaml_read_word(const struct yaml_value *value, const char *field, struct for
 			len += snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "",
 					names[i]);
 	}
-	return yaml_refuse(value, field, error, "'%s' is not known; use one of: %s",
+	return yaml_refuse(value, field, error, "invalid value '%s': expected one of %s",
 			   format_show(value->text, value->len, shown, sizeof(shown)), known);
 }

@@ -47,6 +47,7 @@ struct yaml_tree {
 	struct yaml_value *all;
 };
 
+/* Free the tree with all values and texts that were read from it. */
 void yaml_tree_free(struct yaml_tree *tree);
 DEFINE_CLEANUP(struct yaml_tree, yaml_tree_freep, yaml_tree_free);
 #define cleanup_yaml cleanup(yaml_tree_freep)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ownership a reader can check inside one function.
+ * Cleanup attributes, which make ownership checkable within one function.
  *
  * An owning local carries a cleanup attribute and is initialised; ownership
  * leaves a function only through TAKE_PTR or TAKE_FD. Header only, and the one
@@ -27,7 +27,7 @@ static inline void cleanup_free_ptr(void *owned)
 	free(*(void **)owned);
 }
 
-/* For any malloc'ed pointer. */
+/* For any pointer returned by malloc. */
 #define cleanup_free cleanup(cleanup_free_ptr)
 
 #define TAKE_PTR(ptr)                           \

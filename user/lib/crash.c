@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The armed crash point, if any. The only state is what the environment said
- * at start; without it a point costs one load and a branch.
+ * The armed crash point, if any. The only state is the environment variable as of the
+ * start; without it a point costs one load and a branch.
  */
 #include "lib/crash.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Bounded reads and atomic replacement, always relative to a directory
- * descriptor. Says what failed by errno only; the caller knows the object.
+ * Bounded reads and atomic replacement, always relative to a directory descriptor.
+ * Failures are reported only as errno, because the caller knows the object.
  */
 #include "lib/file.h"
 
@@ -15,7 +15,7 @@
 #define KERNEL_FILE_MAX (1U << 20)
 #define READ_STEP	4096
 
-/* Read until end of file; -EFBIG once more than max_bytes came. */
+/* Read until end of file; -EFBIG if there are more than max_bytes. */
 static int read_to_end(int fd, size_t expected, size_t max_bytes, char **ret_data, size_t *ret_len)
 {
 	size_t capacity = expected + READ_STEP, len = 0;
@@ -72,7 +72,7 @@ int file_open_private_dir(const char *path, int *ret_fd, char problem[FILE_PROBL
 
 	if (mkdir(path, 0700) && errno != EEXIST) {
 		r = -errno;
-		snprintf(problem, FILE_PROBLEM_MAX, "cannot be made: %s", strerror(-r));
+		snprintf(problem, FILE_PROBLEM_MAX, "cannot be created: %s", strerror(-r));
 		return r;
 	}
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -82,10 +82,11 @@ int file_open_private_dir(const char *path, int *ret_fd, char problem[FILE_PROBL
 		return r;
 	}
 	if (status.st_uid != geteuid() || (status.st_mode & 022)) {
-		snprintf(problem, FILE_PROBLEM_MAX,
-			 "belongs to uid %u with mode %04o; it must be ours and writable by nobody "
-			 "else (chown root, chmod 0700, or name another)",
-			 status.st_uid, status.st_mode & 07777);
+		snprintf(
+			problem, FILE_PROBLEM_MAX,
+			"belongs to uid %u with mode %04o; it must belong to the agent's user and be "
+			"writable only by it (chown root, chmod 0700, or name another)",
+			status.st_uid, status.st_mode & 07777);
 		return -EPERM;
 	}
 	*ret_fd = TAKE_FD(fd);
@@ -103,7 +104,7 @@ int file_read_path(const char *path, size_t max_bytes, char **ret_data, size_t *
 
 int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len)
 {
-	/* O_NONBLOCK: opening a FIFO somebody left here must not hang us. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	int fd cleanup_close =
 		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
@@ -167,7 +168,10 @@ static int write_temporary(int dir_fd, const char *name, const void *data, size_
 	int fd cleanup_close = -1;
 	int err;
 
-	/* Left by a crash; O_EXCL below then refuses a planted file or link. */
+	/*
+	 * Remove a file left by a crash. O_EXCL below then fails if somebody plants a
+	 * file or a link.
+	 */
 	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
 		return -errno;
 	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

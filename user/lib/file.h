@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files and descriptors: bounded reads, one-line kernel files, atomic replace.
+ * Files and descriptors: bounded reads, one-line kernel files, atomic replacement.
  *
- * Everything is relative to a directory descriptor, never follows a symbolic
- * link in the last component, and is opened close-on-exec. Nothing here logs.
+ * Paths are relative to a directory descriptor. Unless stated otherwise, a symbolic link
+ * in the last component is not followed. All descriptors are close-on-exec. Nothing here
+ * logs.
  */
 #ifndef LIB_FILE_H
 #define LIB_FILE_H
@@ -38,28 +39,34 @@ static inline void cleanup_close_dir(DIR **dir)
 #define cleanup_dir   cleanup(cleanup_close_dir)
 
 /*
- * Read the regular file `name` below `dir_fd` (AT_FDCWD allowed) whole.
- * *ret_data is NUL-terminated beyond *ret_len and owned by the caller.
- * -EFBIG if it is larger than max_bytes, -ELOOP for a symbolic link, -EISDIR
- * for a directory, -EINVAL for anything else that is no regular file.
+ * Read the complete regular file `name` below `dir_fd` (may be AT_FDCWD). The caller owns
+ * *ret_data, which has a NUL after its *ret_len bytes. Returns -EFBIG if the file is
+ * larger than max_bytes, -ELOOP for a symbolic link, -EISDIR for a directory and -EINVAL
+ * for anything else that is not a regular file.
  */
 int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_len);
 
-/* The same for a descriptor the caller has opened and judged; reads from where it stands. */
+/*
+ * The same for a descriptor that the caller has opened and checked; reads from its
+ * current offset.
+ */
 int file_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
-/* The same for a path that an operator typed: symbolic links are followed. */
+/* The same for a path given by an operator: symbolic links are followed. */
 int file_read_path(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 
-/* Ends a sentence that begins with the directory's role and path. */
+/*
+ * Size of `problem` below, which completes a message that begins with the directory's
+ * role and path.
+ */
 #define FILE_PROBLEM_MAX 160
 
 /*
- * Open a directory that only we may write to, made with mode 0700 when missing.
- * Judged through the descriptor that is kept, so that nobody can swap it
- * afterwards; what somebody else chose is refused and never changed. -EPERM for
- * that, else negative errno; `problem` then says what is wrong. *ret_fd is the
- * caller's.
+ * Open a directory that only the current user may write to, creating it with mode 0700 if
+ * it is missing. The check uses the returned descriptor, so the directory cannot be
+ * swapped afterwards. An existing directory with another owner or mode is refused with
+ * -EPERM and not changed. On failure `problem` says what is wrong. The caller owns
+ * *ret_fd.
  */
 int file_open_private_dir(const char *path, int *ret_fd, char problem[FILE_PROBLEM_MAX]);
 
@@ -78,17 +85,18 @@ int file_read_line(int dir_fd, const char *name, char **ret_text);
 int file_write_text(int dir_fd, const char *name, const char *text);
 
 /*
- * Replace `name` below `dir_fd` so that after a crash the old or the new
- * content is there, whole: temporary file, fsync, rename, fsync of the
- * directory. Mode 0600. The point of no return is the rename.
+ * Replace `name` below `dir_fd` atomically: after a crash the file has either the old or
+ * the new content. Writes a temporary file, calls fsync, renames it and calls fsync on
+ * the directory. The mode is 0600. The rename is the point of no return.
  */
 int file_replace(int dir_fd, const char *name, const void *data, size_t len);
 
 /*
- * Remove the files below `dir_fd` that `is_ours` knows by name, then the directory
- * `path` it was opened by. -ENOTEMPTY with one of the others in ret_other: the directory
- * stays for them. -EBUSY or another errno: it cannot be removed (a mount, a home of a
- * unit); our files are gone all the same. ret_other is "" but with -ENOTEMPTY.
+ * Remove the files below `dir_fd` whose names `is_ours` accepts, then the directory,
+ * which was opened as `path`. -ENOTEMPTY: other files keep the directory; ret_other names
+ * one of them and is otherwise "". -EBUSY or another errno: the directory cannot be
+ * removed, for example because it is a mount point or belongs to a running unit; our
+ * files have been removed nevertheless.
  */
 int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const char *name),
 			  char *ret_other, size_t size);

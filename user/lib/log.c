@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two sinks: the journal with fields, or lines on stderr. The sink is chosen
- * once; a message is one write, so lines of several threads never mix.
+ * There are two sinks: the journal with fields, and lines on stderr. The sink is chosen
+ * once. Each message is a single write, so lines of different threads never mix.
  */
 #include "lib/log.h"
 
@@ -31,12 +31,12 @@ static const struct {
 	[LOG_LEVEL_DEBUG] = {"debug", 7},
 };
 
-/* Process-wide by nature, like stderr itself; written by log_open and log_set_level only. */
+/* Process-wide, like stderr itself; written only by log_open and log_set_level. */
 static const char *program_name = "pinfold";
 static enum log_level threshold = LOG_LEVEL_INFO;
 static bool to_journal;
 
-/* systemd puts "device:inode" of the stream it gave us into JOURNAL_STREAM. */
+/* systemd sets JOURNAL_STREAM to "device:inode" of the stream that it passed to us. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -71,7 +71,7 @@ int log_level_parse(const char *name, enum log_level *ret_level)
 	return -EINVAL;
 }
 
-/* Names in a message come from outside; none may forge a line or a terminal escape. */
+/* Names in messages are external input and must not forge lines or terminal escape sequences. */
 static void hide_control_bytes(char *text)
 {
 	for (; *text; text++)
@@ -105,7 +105,7 @@ static void send_stderr(enum log_level level, const char *message)
 
 	if (len >= (int)sizeof(line))
 		len = sizeof(line) - 1;
-	/* Nobody is left to tell about a stderr that is gone. */
+	/* A failure to write to stderr cannot be reported. */
 	done = write(STDERR_FILENO, line, len);
 	(void)done;
 }

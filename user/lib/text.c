@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The growing string: doubling buffer, sticky error. Holds no format of ours
- * and knows nobody.
- */
+/* The growing string: its buffer doubles in size, and an error persists. */
 #include "lib/text.h"
 
 #include <errno.h>
@@ -18,7 +15,7 @@ void text_fini(struct text *text)
 	*text = (struct text){0};
 }
 
-/* Room for `more` bytes and the NUL. */
+/* Ensure room for `more` bytes and the NUL. */
 static int reserve(struct text *text, size_t more)
 {
 	size_t capacity = text->capacity ? text->capacity : FIRST_CAPACITY;
@@ -66,7 +63,7 @@ void text_vprintf(struct text *text, const char *format, va_list args)
 	if (len < 0) {
 		text->error = -ENOMEM;
 	} else if ((size_t)len >= text->capacity - text->len) {
-		/* What did not fit is cut off again, so that a failure leaves whole pieces. */
+		/* Cut off the partial text, so that a failure leaves only complete pieces. */
 		text->data[text->len] = '\0';
 		if (!reserve(text, len))
 			vsnprintf(text->data + text->len, text->capacity - text->len, format,
@@ -95,4 +92,17 @@ int text_take(struct text *text, char **ret_string)
 	*ret_string = TAKE_PTR(text->data);
 	*text = (struct text){0};
 	return 0;
+}
+
+void text_copy(char *buffer, size_t size, const char *string)
+{
+	const size_t len = strnlen(string, size - 1);
+
+	memcpy(buffer, string, len);
+	buffer[len] = '\0';
+}
+
+bool text_is_news(const char *told, const char *sentence)
+{
+	return strcmp(told, sentence) != 0;
 }

@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A string that grows. The first allocation failure sticks in `error` and all
- * later appends do nothing, so a writer checks once, at the end.
+ * A growing string. The first allocation failure sets `error` and later appends do
+ * nothing, so a writer can check once at the end.
  */
 #ifndef LIB_TEXT_H
 #define LIB_TEXT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/cleanup.h"
 
 struct text {
-	char *data; /* NUL-terminated once anything was appended, else NULL */
+	char *data; /* NUL-terminated; NULL until something is appended */
 	size_t len;
 	size_t capacity;
 	int error; /* 0 or -ENOMEM */
 };
 
+/* Free the string and leave an empty text, which may be used again. */
 void text_fini(struct text *text);
+/* Append; does nothing after the first failure (see `error`). */
 void text_append(struct text *text, const char *string);
 void text_append_len(struct text *text, const char *bytes, size_t len);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vprintf(struct text *text, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
-/* Give the string away (owned by the caller, "" if nothing was appended) or return the error. */
+/* Transfer the string to the caller ("" if nothing was appended), or return the error. */
 int text_take(struct text *text, char **ret_string);
 
 #define cleanup_text cleanup(text_fini)
+
+/* Copy as much of `string` as fits into a buffer of fixed size; always NUL-terminated. */
+void text_copy(char *buffer, size_t size, const char *string);
+/* Does `sentence` differ from `told`, the last reported sentence of its kind? */
+bool text_is_news(const char *told, const char *sentence);
 
 #endif

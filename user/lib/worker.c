@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One lock, one list of jobs in order of arrival, two conditions. The lock is held
- * for looking at the list only, never while a job runs.
+ * One lock, one list of jobs in order of submission, two condition variables. The lock
+ * protects the list and is never held while a job runs.
  */
 #include "lib/worker.h"
 
@@ -18,9 +18,9 @@
 
 #include "lib/file.h"
 
-/* A job here formats CPU lists and talks to a bus; it needs no more. */
+/* Enough for jobs that format CPU lists and talk to sd-bus. */
 #define STACK_BYTES ((size_t)512 * 1024)
-/* Frames of a waiting thread's stack that say what it waits for. */
+/* The number of stack frames shown for a blocked thread. */
 #define FRAMES_SHOWN 4
 
 struct worker_pool {
@@ -29,8 +29,8 @@ struct worker_pool {
 	pthread_cond_t ended; /* for the loop: a job has ended */
 	struct worker_job *first, **last;
 	unsigned int nr_threads;
-	unsigned int nr_late;  /* jobs whose caller has left and that have not been told of */
-	unsigned int nr_users; /* threads and the owner: the last one frees */
+	unsigned int nr_late;  /* jobs whose caller stopped waiting and was not notified yet */
+	unsigned int nr_users; /* threads and the owner; the last one frees the pool */
 	uint64_t grace_ns;
 	int event_fd;
 	bool is_closed;
@@ -65,7 +65,7 @@ static void take_out(struct worker_pool *pool, struct worker_job *job)
 		pool->last = at;
 }
 
-/* The first job that has not begun and has none of its key before it. */
+/* The first job that has not started and has no earlier job with its key. */
 static struct worker_job *find_ready(const struct worker_pool *pool)
 {
 	for (struct worker_job *job = pool->first; job; job = job->next) {
@@ -100,13 +100,13 @@ static void *work(void *data)
 		job->thread = gettid();
 		pthread_mutex_unlock(&pool->lock);
 		job->result = job->run(job);
-		/* To the caller that would mean that the job goes on. */
+		/* The caller would take this result to mean that the job continues. */
 		if (job->result == -EINPROGRESS)
 			job->result = -EBUSY;
 		pthread_mutex_lock(&pool->lock);
 		job->is_done = true;
 		if (pool->is_closed) {
-			/* Nobody is left who could be told. */
+			/* The owner is gone, so nobody can be notified. */
 			take_out(pool, job);
 			job->release(job);
 		} else if (job->is_left) {
@@ -123,9 +123,10 @@ static void *work(void *data)
 }
 
 /*
- * The loop's thread may be a real-time one; these are not. All are made before the first
- * job: a clone waits for the thread-group lock, which the write of a membership file holds
- * while it waits in the kernel itself. Made on demand, the second thread would stop the loop.
+ * The loop's thread may have real-time priority; these threads do not. All are created
+ * before the first job, because clone waits for the thread-group lock. A write to
+ * cgroup.procs holds that lock while it is blocked in the kernel, so creating threads on
+ * demand could block the loop.
  */
 static int start_thread(struct worker_pool *pool)
 {
@@ -157,7 +158,7 @@ static int start_thread(struct worker_pool *pool)
 
 int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 {
-	cleanup_free struct worker_pool *pool = calloc(1, sizeof(*pool));
+	struct worker_pool *pool cleanup_free = calloc(1, sizeof(*pool));
 	pthread_condattr_t attributes;
 	int r = 0;
 
@@ -176,7 +177,10 @@ int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 	pool->nr_users = 1;
 	while (!r && pool->nr_threads < nr_threads)
 		r = start_thread(pool);
-	/* With fewer than wanted more jobs wait for each other, and say so. */
+	/*
+	 * With fewer threads than requested more jobs wait for each other; worker_where
+	 * reports that.
+	 */
 	if (!pool->nr_threads) {
 		worker_pool_free(TAKE_PTR(pool));
 		return r;
@@ -270,7 +274,7 @@ int worker_run(struct worker_pool *pool, const char *key, struct worker_job *job
 	return r;
 }
 
-/* Takes one job out that has ended after its caller had left; NULL = there is none. */
+/* Remove and return a late job that has ended; NULL = there is none. */
 static struct worker_job *take_ended(struct worker_pool *pool)
 {
 	struct worker_job *job;
@@ -291,7 +295,7 @@ void worker_pool_dispatch(struct worker_pool *pool)
 	struct worker_job *job;
 	eventfd_t ended;
 
-	/* Nothing to read: an earlier call has seen to it already. */
+	/* There may be nothing to read if an earlier call already did. */
 	(void)eventfd_read(pool->event_fd, &ended);
 	while ((job = take_ended(pool))) {
 		job->completed(job, job->result);
@@ -319,7 +323,10 @@ bool worker_is_busy(struct worker_pool *pool, const char *key)
 	return busy;
 }
 
-/* "[<0>] percpu_down_write+0x1a/0x30" lines to "percpu_down_write, …", innermost first. */
+/*
+ * Convert lines like "[<0>] percpu_down_write+0x1a/0x30" to "percpu_down_write, …",
+ * innermost frame first.
+ */
 static void shorten_stack(const char *stack, char *ret_text, size_t size)
 {
 	size_t used = 0;
@@ -343,7 +350,7 @@ static void shorten_stack(const char *stack, char *ret_text, size_t size)
 
 void worker_where(struct worker_pool *pool, const char *key, char *ret_text, size_t size)
 {
-	cleanup_free char *stack = NULL, *channel = NULL;
+	char *stack cleanup_free = NULL, *channel cleanup_free = NULL;
 	const struct worker_job *job;
 	char name[64];
 	pid_t thread;
@@ -356,7 +363,7 @@ void worker_where(struct worker_pool *pool, const char *key, char *ret_text, siz
 	thread = job ? job->thread : -1;
 	pthread_mutex_unlock(&pool->lock);
 	if (!thread)
-		snprintf(ret_text, size, "all %u threads are taken", pool->nr_threads);
+		snprintf(ret_text, size, "the queue of a thread pool of size %u", pool->nr_threads);
 	if (thread <= 0)
 		return;
 	snprintf(name, sizeof(name), "/proc/self/task/%d/stack", thread);

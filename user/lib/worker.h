@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small pool of threads for calls that may wait in the kernel: a write to a
- * cgroup file, an fsync. One thread, the loop's, hands jobs over and hears of their
- * end; it waits for each a moment only.
+ * A small thread pool for calls that may block in the kernel, such as a write to a cgroup
+ * file or fsync. One thread, the event loop's, submits jobs and is notified of their
+ * completion; it waits only briefly for each of them.
  *
- * Jobs of one key run in the order in which they came, one at a time. Jobs of
- * different keys do not wait for each other, as long as a thread is free. A thread
- * that waits in the kernel cannot be called back, so nothing here cancels: a caller
- * that gives up waiting is told of the end later, however late that is.
+ * Jobs with the same key run one at a time, in order of submission. Jobs with different
+ * keys do not wait for each other as long as a thread is free. A thread that is blocked
+ * in the kernel cannot be interrupted, so jobs cannot be cancelled: a caller that gave up
+ * waiting is notified whenever the job ends.
  */
 #ifndef LIB_WORKER_H
 #define LIB_WORKER_H
@@ -21,59 +21,70 @@
 
 #define WORKER_THREADS 16
 #define WORKER_KEY_MAX 544
-/* While jobs are late, every further wait is this long at most: 100 pods must not add up. */
+/*
+ * While jobs are late, every further wait is limited to this, so the waits for 100 pods
+ * do not add up.
+ */
 #define WORKER_SHORT_GRACE_NS 2000000ULL
 
 struct worker_pool;
 
-/* Embedded as the first member of what a job needs and finds out. */
+/* Embedded as the first member of the struct with a job's input and output. */
 struct worker_job {
-	/* In a thread of the pool; touches only what the job owns or what is made to be shared. */
+	/*
+	 * Runs on a thread of the pool. May access only the job's own data and data
+	 * designed for sharing.
+	 */
 	int (*run)(struct worker_job *job);
-	/* On the loop's thread, after its caller was answered -EINPROGRESS. */
+	/* Called on the loop's thread if worker_run returned -EINPROGRESS. */
 	void (*completed)(struct worker_job *job, int result);
-	/* The job's memory; called once the pool has no more use for a job it owns. */
+	/* Frees the job; called when the pool no longer needs a job that it owns. */
 	void (*release)(struct worker_job *job);
 
-	/* the pool's */
+	/* Private to the pool. */
 	struct worker_job *next;
 	char key[WORKER_KEY_MAX];
 	int result;
-	pid_t thread; /* 0 = it waits for its turn */
+	pid_t thread; /* 0 = it has not started */
 	bool is_running, is_done, is_left;
 };
 
 /*
- * All threads are made here, nr_threads or as many as there can be, at least one: handing
- * over a job makes none. They take no signals.
+ * Creates nr_threads threads, or fewer if the system does not allow that many, but at
+ * least one. No thread is created later. All signals are blocked in them.
  */
 int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool);
 /*
- * Jobs that have not begun are dropped. Returns how many threads still wait in the kernel:
- * nobody waits for those, they only end with the process, so what their jobs use must stay.
+ * Drop all jobs that have not started. Returns the number of threads that are still
+ * blocked in the kernel. They are not joined and may run until the process ends, so data
+ * used by their jobs must not be freed.
  */
 unsigned int worker_pool_free(struct worker_pool *pool);
 
-/* How long worker_run waits for the end of a job. */
+/* Set how long worker_run waits for a job to end. */
 void worker_pool_set_grace(struct worker_pool *pool, uint64_t grace_ns);
 
 /*
- * Run a job. Its own result when it ended within the grace: the job is the caller's
- * again. -EINPROGRESS: it goes on and is the pool's, which calls completed and then
- * release. Without a pool (NULL) it runs at once, to its end, on the caller's thread.
+ * Run a job. If it ends within the grace period, this returns its result and the caller
+ * owns the job again. -EINPROGRESS: the job continues and belongs to the pool, which
+ * calls `completed` and then `release`. Without a pool (NULL) the job runs synchronously
+ * on the caller's thread.
  */
 int worker_run(struct worker_pool *pool, const char *key, struct worker_job *job);
 
-/* Readable when worker_pool_dispatch has something to do. */
+/* A descriptor that is readable if worker_pool_dispatch has something to do. */
 int worker_pool_fd(const struct worker_pool *pool);
-/* Call completed of all jobs that have ended, on this thread. */
+/* Call `completed` for all late jobs that have ended, on the calling thread. */
 void worker_pool_dispatch(struct worker_pool *pool);
 
-/* Is a job of this key waiting or running, whose caller has given up waiting for it? */
+/*
+ * Is there a late job with this key, that is, an unfinished one whose caller has stopped
+ * waiting?
+ */
 bool worker_is_busy(struct worker_pool *pool, const char *key);
 /*
- * Where in the kernel the job of this key waits: the top of its stack, else its wait
- * channel, else "". Says so when it has not begun because all threads are taken.
+ * Where in the kernel the job with this key is blocked: the top of its stack, or its wait
+ * channel, or "". If it has not started because all threads are busy, the text says that.
  */
 void worker_where(struct worker_pool *pool, const char *key, char *ret_text, size_t size);
 

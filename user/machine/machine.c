@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which kind of source it is, and the way from each to a topology. Every
- * failure becomes one sentence for the operator; nothing is logged.
+ * Determines the kind of source and converts it to a topology. Every failure becomes one
+ * message for the operator; nothing is logged.
  */
 #include "machine/machine.h"
 
@@ -17,16 +17,16 @@
 #include "machine/survey.h"
 #include "machine/sysfs.h"
 
-/* lstopo's file of a machine of 8192 CPUs has about 12 MiB. */
+/* lstopo's file for a machine with 8192 CPUs has about 12 MiB. */
 #define XML_MAX_BYTES (32U << 20)
 
-struct report {
+struct machine_report {
 	const char *source;
 	char *error;
 	size_t size;
 };
 
-__attribute__((format(printf, 3, 4))) static int fail(const struct report *report, int code,
+__attribute__((format(printf, 3, 4))) static int fail(const struct machine_report *report, int code,
 						      const char *format, ...)
 {
 	char sentence[MACHINE_ERROR_MAX];
@@ -61,7 +61,7 @@ static bool ends_in(const char *text, const char *ending)
 	return len > tail && strcmp(text + len - tail, ending) == 0;
 }
 
-static int read_file(const struct report *report, size_t max_bytes, char **ret_data,
+static int read_file(const struct machine_report *report, size_t max_bytes, char **ret_data,
 		     size_t *ret_len)
 {
 	int err = file_read_path(report->source, max_bytes, ret_data, ret_len);
@@ -75,7 +75,7 @@ static int read_file(const struct report *report, size_t max_bytes, char **ret_d
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
-static int read_facts(const struct report *report, struct machine *machine)
+static int read_facts(const struct machine_report *report, struct machine *machine)
 {
 	char *data cleanup_free = NULL, sentence[FORMAT_ERROR_TEXT_MAX];
 	struct format_error error = {0};
@@ -93,7 +93,7 @@ static int read_facts(const struct report *report, struct machine *machine)
 
 /* --- hwloc ------------------------------------------------------------------------------------ */
 
-static int build_topology(const struct report *report, const struct survey *survey,
+static int build_topology(const struct machine_report *report, const struct survey *survey,
 			  struct machine *machine)
 {
 	const struct topology_facts facts = {
@@ -110,8 +110,8 @@ static int build_topology(const struct report *report, const struct survey *surv
 	return err == -EINVAL ? fail(report, err, "%s", sentence) : err;
 }
 
-/* A loaded hwloc topology to ours. */
-static int convert(const struct report *report, hwloc_topology_t hwloc, int root_fd,
+/* Convert a loaded hwloc topology to ours. */
+static int convert(const struct machine_report *report, hwloc_topology_t hwloc, int root_fd,
 		   bool use_libnuma, struct machine *machine)
 {
 	struct survey survey cleanup(survey_fini) = {0};
@@ -127,12 +127,15 @@ static int start_hwloc(hwloc_topology_t *ret_hwloc)
 {
 	if (hwloc_topology_init(ret_hwloc) < 0)
 		return -ENOMEM;
-	/* We run on reserved CPUs ourselves; without this hwloc would show only those. */
+	/*
+	 * The agent itself runs on the reserved CPUs; without this flag hwloc would show
+	 * only those.
+	 */
 	hwloc_topology_set_flags(*ret_hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	return 0;
 }
 
-static int read_xml(const struct report *report, struct machine *machine)
+static int read_xml(const struct machine_report *report, struct machine *machine)
 {
 	char *data cleanup_free = NULL;
 	hwloc_topology_t hwloc;
@@ -143,7 +146,7 @@ static int read_xml(const struct report *report, struct machine *machine)
 		err = start_hwloc(&hwloc);
 	if (err)
 		return err;
-	/* The length counts the NUL. */
+	/* The length includes the NUL. */
 	if (hwloc_topology_set_xmlbuffer(hwloc, data, len + 1) < 0 ||
 	    hwloc_topology_load(hwloc) < 0)
 		err = fail(report, -EINVAL,
@@ -156,17 +159,17 @@ static int read_xml(const struct report *report, struct machine *machine)
 }
 
 /*
- * hwloc's time grows with the cube of the children of one object: 0.2 s for 1024,
- * 5 s for 4096 (measured, 2.9).
+ * The time that hwloc needs grows with the cube of the number of children of one object:
+ * 0.2 s for 1024, 5 s for 4096 (measured with 2.9).
  */
 #define MAX_CHILDREN 1024
 
-/* What hwloc should not be asked for. */
+/* Descriptions that hwloc must not be given. */
 enum excess { EXCESS_NONE, EXCESS_CPUS, EXCESS_CHILDREN };
 
 /*
- * hwloc allocates what a description asks for, in time that grows faster than
- * its CPUs: their number, the product of all widths, is looked at first.
+ * hwloc allocates whatever a description asks for, in time that grows faster than the
+ * number of CPUs. Check that number, the product of all widths, first.
  */
 static enum excess excess_of_levels(const char *description)
 {
@@ -183,7 +186,7 @@ static enum excess excess_of_levels(const char *description)
 	return widest > MAX_CHILDREN ? EXCESS_CHILDREN : EXCESS_NONE;
 }
 
-/* Widths without a type ("2 4 2") are allowed to hwloc, so digits alone count too. */
+/* hwloc accepts widths without a type ("2 4 2"), so plain numbers count too. */
 static enum excess excess_of_numbers(const char *description)
 {
 	unsigned long total = 1, widest = 0;
@@ -206,7 +209,7 @@ static enum excess excess_of_numbers(const char *description)
 	return widest > MAX_CHILDREN ? EXCESS_CHILDREN : EXCESS_NONE;
 }
 
-static int read_synthetic(const struct report *report, struct machine *machine)
+static int read_synthetic(const struct machine_report *report, struct machine *machine)
 {
 	enum excess excess = excess_of_levels(report->source);
 	hwloc_topology_t hwloc;
@@ -222,8 +225,7 @@ static int read_synthetic(const struct report *report, struct machine *machine)
 			    MAX_CHILDREN);
 	if (excess == EXCESS_CPUS)
 		return fail(report, -EINVAL,
-			    "it describes more than %d CPUs, which is the most that is handled",
-			    CPUSET_MAX);
+			    "it describes more than the supported maximum of %d CPUs", CPUSET_MAX);
 	err = start_hwloc(&hwloc);
 	if (err)
 		return err;
@@ -240,7 +242,7 @@ static int read_synthetic(const struct report *report, struct machine *machine)
 
 /* --- this computer ---------------------------------------------------------------------------- */
 
-/* hwloc takes another root from the environment only. */
+/* hwloc accepts another root directory only from the environment. */
 static int load_live(hwloc_topology_t hwloc, const char *root)
 {
 	bool moved = strcmp(root, "/") != 0;
@@ -249,8 +251,9 @@ static int load_live(hwloc_topology_t hwloc, const char *root)
 	if (moved && setenv("HWLOC_FSROOT", root, 1) < 0)
 		return -ENOMEM;
 	/*
-	 * The x86 backend binds the caller to each CPU in turn to ask it by cpuid: on a
-	 * machine that is in use that is an intrusion, and Linux' own files say as much.
+	 * The x86 backend binds the calling thread to each CPU in turn to execute cpuid.
+	 * That disturbs a machine that is in use, and Linux' sysfs has the same
+	 * information.
 	 */
 	hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 	err = hwloc_topology_load(hwloc) < 0 ? -EIO : 0;
@@ -259,7 +262,8 @@ static int load_live(hwloc_topology_t hwloc, const char *root)
 	return err;
 }
 
-static int read_kernel_sets(const struct report *report, int root_fd, struct machine *machine)
+static int read_kernel_sets(const struct machine_report *report, int root_fd,
+			    struct machine *machine)
 {
 	const struct {
 		const char *file;
@@ -281,7 +285,7 @@ static int read_kernel_sets(const struct report *report, int root_fd, struct mac
 	return 0;
 }
 
-static int read_live(const struct report *report, const char *root, struct machine *machine)
+static int read_live(const struct machine_report *report, const char *root, struct machine *machine)
 {
 	bool here = strcmp(root, "/") == 0;
 	int root_fd cleanup_close = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -308,7 +312,7 @@ static int read_live(const struct report *report, const char *root, struct machi
 int machine_read(const char *source, const char *root, char *error, size_t error_size,
 		 struct machine *ret_machine)
 {
-	const struct report report = {source, error, error_size};
+	const struct machine_report report = {source, error, error_size};
 	struct machine machine = {0};
 	int err;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Read anew at each question: anybody may take huge pages at any time, and a
- * number that was right a minute ago refuses or admits the wrong pod.
+ * The numbers are read again for each call, because anybody may use huge pages at any
+ * time, and an outdated number could cause a wrong decision.
  */
 #include "machine/pages.h"
 
@@ -10,7 +10,7 @@
 #include "lib/file.h"
 #include "machine/sysfs.h"
 
-/* Sizes that the machine had when its topology was read; others nobody can ask for. */
+/* Copy the sizes that existed when the topology was read; pods cannot request others. */
 static void copy_free(const struct topology_node *now, struct topology_node *node)
 {
 	for (uint32_t i = 0; i < node->nr_hugepages; i++) {

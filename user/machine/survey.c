@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The kubelet's ids from hwloc's objects. The kubelet reads sysfs through
- * cAdvisor and names things by its own rules (v1.36): these are reproduced here,
- * so that its decisions and ours speak of the same cores and caches.
+ * Derives the kubelet's ids from hwloc's objects. The kubelet reads sysfs through
+ * cAdvisor and numbers objects by its own rules (v1.36). They are reproduced here, so
+ * that ids refer to the same cores and caches in both.
  */
 #include "machine/survey.h"
 
@@ -26,7 +26,7 @@ static hwloc_obj_t pu_at(hwloc_topology_t hwloc, size_t index)
 	return hwloc_get_obj_by_type(hwloc, HWLOC_OBJ_PU, index);
 }
 
-/* XML files and synthetic descriptions may leave the number out. */
+/* XML files and synthetic descriptions may omit the number. */
 static uint32_t number_of(const struct hwloc_obj *object)
 {
 	return object->os_index != HWLOC_UNKNOWN_INDEX ? object->os_index : object->logical_index;
@@ -36,7 +36,7 @@ static uint32_t number_of(const struct hwloc_obj *object)
 
 static void read_hugepages(const struct hwloc_obj *object, struct topology_node *node)
 {
-	/* hwloc lists page sizes ascending; the first is the ordinary one. */
+	/* hwloc lists page sizes in ascending order; the first is the base page size. */
 	for (unsigned int i = 1; i < object->attr->numanode.page_types_len; i++) {
 		if (node->nr_hugepages == TOPOLOGY_MAX_HUGEPAGES)
 			return;
@@ -72,8 +72,8 @@ static void read_node(const struct hwloc_obj *object, int root_fd, bool use_libn
 	if (root_fd < 0 || sysfs_read_hugepages(root_fd, node) < 0)
 		read_hugepages(object, node);
 	/*
-	 * hwloc gives nodes of slow or fast memory the CPUs nearest to them; for the
-	 * kernel, and so for the kubelet, such nodes have none.
+	 * hwloc assigns the nearest CPUs to nodes with slow or fast memory. For the
+	 * kernel, and therefore for the kubelet, such nodes have no CPUs.
 	 */
 	if (root_fd < 0 || sysfs_read_node_cpus(root_fd, node->id, cpus) < 0)
 		read_cpus(object, cpus);
@@ -142,7 +142,7 @@ static int take_distances(hwloc_topology_t hwloc, struct survey *survey)
 
 	if (hwloc_distances_get_by_name(hwloc, "NUMALatency", &nr, &matrix, 0) < 0 || nr == 0)
 		return 0;
-	/* Less than a full matrix would leave zeros, which mean "not known" only all together. */
+	/* Use complete matrices only: single zeros do not mean "not known". */
 	if (matrix->nbobjs == survey->nr_nodes && survey->nr_nodes > 0) {
 		survey->distances =
 			calloc(survey->nr_nodes * survey->nr_nodes, sizeof(*survey->distances));
@@ -176,11 +176,11 @@ static uint32_t node_of(const struct survey *survey, uint32_t cpu)
 	for (size_t i = 0; i < survey->nr_nodes; i++)
 		if (cpu < CPUSET_MAX && cpuset_has(&survey->node_cpus[i], cpu))
 			return survey->nodes[i].id;
-	/* In no node's list: a machine without NUMA. */
+	/* The CPU is in no node's list: a machine without NUMA. */
 	return survey->nr_nodes ? survey->nodes[0].id : 0;
 }
 
-/* Lowest CPU of the core that lies in the same NUMA node. */
+/* The lowest CPU of the core in the same NUMA node. */
 static uint32_t leader_of(const struct survey *survey, hwloc_obj_t core, uint32_t cpu,
 			  uint32_t node)
 {
@@ -192,7 +192,7 @@ static uint32_t leader_of(const struct survey *survey, hwloc_obj_t core, uint32_
 	return cpu;
 }
 
-/* CPUs of the survey that share node and core with `cpu`, and cores of its node. */
+/* Count the CPUs that share both node and core with `cpu`, and the cores of its node. */
 static void count_around(const struct survey *survey, const struct topology_cpu *cpu,
 			 uint32_t *ret_threads, uint32_t *ret_cores)
 {
@@ -215,8 +215,8 @@ static bool is_uncore_cache(const struct hwloc_obj *object)
 }
 
 /*
- * The kubelet takes a cache for the node's own, and not for an uncore cache, when
- * it is shared by (cores of the node) x (threads of this core) CPUs exactly.
+ * The kubelet treats a cache as the node's cache, and not as an uncore cache, if it is
+ * shared by exactly (cores of the node) x (threads of this core) CPUs.
  */
 static uint32_t uncore_of(const struct survey *survey, hwloc_obj_t pu,
 			  const struct topology_cpu *cpu)
@@ -255,7 +255,7 @@ static int take_cpus(hwloc_topology_t hwloc, struct survey *survey)
 	return 0;
 }
 
-/* Without a NUMA directory each package is a node of its own number. */
+/* Without a NUMA directory each package is a node with the same number. */
 static void name_nodes_by_socket(struct survey *survey)
 {
 	for (size_t i = 0; i < survey->nr_cpus; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What hwloc does not tell: isolated and nohz_full CPUs, the CPUs that the
- * kernel itself counts to a node, hugepages in total and free.
+ * Reads what hwloc does not provide: isolated and nohz_full CPUs, the CPUs that the
+ * kernel assigns to a node, and total and free huge pages.
  */
 #include "machine/sysfs.h"
 
@@ -22,7 +22,7 @@ static int read_list(int dir_fd, const char *path, struct cpuset *ret_cpus)
 
 	if (err)
 		return err;
-	/* What kernels print, padded with blanks, for a mask that was never allocated. */
+	/* Kernels print this, padded with blanks, for a mask that was never allocated. */
 	if (strcmp(text + strspn(text, " "), "(null)") == 0) {
 		*ret_cpus = CPUSET_EMPTY;
 		return 0;

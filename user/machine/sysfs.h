@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to this room: facts from sysfs below a movable root. */
+/* Private to this room: reads facts from sysfs below a given root directory. */
 #ifndef MACHINE_SYSFS_H
 #define MACHINE_SYSFS_H
 
-#include "core/topology.h"
+#include "core/topology/topology.h"
 
-/* A CPU list file below sys/devices/system; absent or "(null)" is the empty set. */
+/* Read a CPU list file below sys/devices/system. A missing file or "(null)" is the empty set. */
 int sysfs_read_cpus(int root_fd, const char *name, struct cpuset *ret_cpus);
 
-/* Is there a NUMA directory at all? */
+/* Does sysfs have a NUMA directory? */
 bool sysfs_has_nodes(int root_fd);
 
-/* nodeN/cpulist; -ENOENT = no such node. */
+/* Read nodeN/cpulist; -ENOENT = no such node. */
 int sysfs_read_node_cpus(int root_fd, uint32_t node_id, struct cpuset *ret_cpus);
 
-/* Total and free pages of every size; -ENOENT = not known, `node` unchanged. */
+/* Read the total and free pages of every size; -ENOENT = not known, `node` unchanged. */
 int sysfs_read_hugepages(int root_fd, struct topology_node *node);
 
 #endif

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "format/exposition.h"
+#include "format/views.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "serve/server.h"
@@ -123,14 +124,14 @@ static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned
 static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
 				     const char *format, ...)
 {
-	struct json_object *body cleanup(put_json) = json_object_new_object();
+	struct json_object *body cleanup(put_json) = NULL;
 	char message[512];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	json_object_object_add(body, "error", json_object_new_string(message));
+	body = view_error(message);
 	return respond_json(connection, status, body);
 }
 
@@ -145,7 +146,7 @@ static bool wants_openmetrics(struct MHD_Connection *connection)
 static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connection *connection)
 {
 	bool openmetrics = wants_openmetrics(connection);
-	cleanup_text struct text page = {0};
+	struct text page cleanup_text = {0};
 	int r;
 
 	r = server->faces->metrics(server->faces->self, openmetrics, &page);
@@ -205,8 +206,8 @@ static enum MHD_Result answer_query(struct server *server, struct MHD_Connection
 
 	if (r == -ENOENT)
 		return respond_error(connection, MHD_HTTP_NOT_FOUND,
-				     "/v1/%.64s: no such object; /v1/node and /v1/pod are among "
-				     "those there are",
+				     "/v1/%.64s: no such object; try for example /v1/node or "
+				     "/v1/pod",
 				     object);
 	if (r)
 		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "/v1/%.64s: %s",
@@ -225,7 +226,7 @@ static struct json_object *parse_body(const struct text *body, const char **ret_
 		return NULL;
 	tokener = json_tokener_new_ex(16);
 	if (!tokener) {
-		*ret_error = "no memory";
+		*ret_error = "out of memory";
 		return NULL;
 	}
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
@@ -300,9 +301,8 @@ static enum MHD_Result answer_command(struct server *server, struct MHD_Connecti
 	if (error)
 		return respond_error(
 			connection, MHD_HTTP_BAD_REQUEST,
-			"POST /v1/%.64s: the body is not acceptable JSON: %s; send one "
-			"object",
-			path, error);
+			"POST /v1/%.64s: cannot parse the body: %s; send one JSON object", path,
+			error);
 	pending->id = ++server->next_request;
 	r = server->faces->command(server->faces->self, pending->id, object, slash ? slash + 1 : "",
 				   request, peer_pid, &reply, &status);
@@ -329,11 +329,12 @@ static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *
 	r = peer_of(connection, &peer);
 	if (r || peer.uid != 0)
 		return respond_error(connection, MHD_HTTP_FORBIDDEN,
-				     "this socket answers root only");
+				     "this socket serves only root");
 	if (strncmp(url, "/v1/", 4) || !url[4])
 		return respond_error(
 			connection, MHD_HTTP_NOT_FOUND,
-			"%.64s: paths are /metrics, /healthz, /readyz and /v1/<object>", url);
+			"%.64s: no such path; use /metrics, /healthz, /readyz or /v1/<object>",
+			url);
 	if (!strcmp(method, MHD_HTTP_METHOD_GET))
 		return answer_query(server, connection, url + 4);
 	if (!strcmp(method, MHD_HTTP_METHOD_POST))
@@ -379,7 +380,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (listener->kind == LISTENER_API)
 		return answer_api(listener->server, connection, url, method, request);
 	return respond_error(connection, MHD_HTTP_NOT_FOUND,
-			     "%.64s: paths here are /metrics, /healthz and /readyz", url);
+			     "%.64s: no such path; use /metrics, /healthz or /readyz", url);
 }
 
 /* --- places and deadlines --------------------------------------------------------------------- */
@@ -418,12 +419,10 @@ static unsigned int count_of_host(const struct listener *listener, const struct 
 static void give_up(struct listener *listener, struct request *request)
 {
 	const struct faces_port *faces = listener->server->faces;
-	struct json_object *body = json_object_new_object();
 	char why[512];
 
 	faces->withdraw(faces->self, request->id, why, sizeof(why));
-	json_object_object_add(body, "error", json_object_new_string(why));
-	resume(listener, request, MHD_HTTP_SERVICE_UNAVAILABLE, body);
+	resume(listener, request, MHD_HTTP_SERVICE_UNAVAILABLE, view_error(why));
 }
 
 /*
@@ -602,7 +601,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *data)
 /* *takes* listen_fd also on failure. */
 static int listener_start(struct listener *listener, int listen_fd, sd_event *event)
 {
-	cleanup_close int owned_fd = listen_fd;
+	int owned_fd cleanup_close = listen_fd;
 	const union MHD_DaemonInfo *info;
 	int r;
 
@@ -674,7 +673,7 @@ static int open_tcp(const char *address)
 {
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 	struct sockaddr_in in4 = {.sin_family = AF_INET};
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	const struct sockaddr *sockaddr;
 	socklen_t len;
 	char host[64];
@@ -683,8 +682,8 @@ static int open_tcp(const char *address)
 
 	if (server_parse_address(address, host, sizeof(host), &port))
 		return log_err(-EINVAL,
-			       "serve: metrics.listen '%s' is not ADDRESS:PORT; write for example "
-			       "127.0.0.1:9417",
+			       "serve: invalid metrics.listen '%s': expected ADDRESS:PORT, for "
+			       "example 127.0.0.1:9417",
 			       address);
 	if (inet_pton(AF_INET, host, &in4.sin_addr) == 1) {
 		in4.sin_port = htons(port);
@@ -695,7 +694,9 @@ static int open_tcp(const char *address)
 		sockaddr = (const struct sockaddr *)&in6;
 		len = sizeof(in6);
 	} else {
-		return log_err(-EINVAL, "serve: metrics.listen '%s': '%s' is no IP address",
+		return log_err(-EINVAL,
+			       "serve: invalid metrics.listen '%s': '%s' is not an IP "
+			       "address",
 			       address, host);
 	}
 	fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -711,7 +712,7 @@ static int open_tcp(const char *address)
 static int open_unix(const struct server_options *options)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	cleanup_close int fd = -1;
+	int fd cleanup_close = -1;
 	char temporary[80];
 	int len;
 

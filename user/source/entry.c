@@ -26,7 +26,7 @@ const char *entry_distrust(const struct stat *status)
 	if (status->st_uid != 0 && status->st_uid != geteuid())
 		return "does not belong to root; chown it to root";
 	if (status->st_mode & (S_IWGRP | S_IWOTH))
-		return "may be written by others than its owner; chmod it go-w";
+		return "is writable by others than its owner; chmod it go-w";
 	return NULL;
 }
 

@@ -20,6 +20,7 @@ struct entry {
 	bool seen;    /* in the scan that is under way */
 	bool writing; /* modified and not closed since: keep what we have */
 	bool stale;   /* closed or put here since: time stamps are too coarse to show it */
+	bool changed; /* by the last scan, which has not been told yet */
 	bool read;    /* `manifest` holds a version of it */
 	struct entry_identity identity;
 	struct manifest manifest;
@@ -27,6 +28,7 @@ struct entry {
 	uint64_t *since;
 };
 
+/* Free an entry with its name and its manifest. */
 void entry_free(struct entry *entry);
 
 /* May a manifest (or their directory) with this status be trusted? NULL, or why not. */

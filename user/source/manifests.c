@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The directory: watch, list, look at each file, and report everything at once.
+ * The directory: watch, have it scanned on a thread, and report everything at once.
  * What one file means is entry.c's; what it means together (the same pod in two
  * files) is decided here.
  */
@@ -14,10 +14,13 @@
 
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/worker.h"
 #include "source/entry.h"
+#include "source/scan.h"
 
 /* Several events of one change (write, chmod, rename) make one scan. */
 #define SETTLE_USEC (50 * 1000ULL)
+#define SCAN_KEY    "manifests"
 /* Should an event get lost, and for a directory that is not there yet. */
 #define RESCAN_USEC (15 * 1000000ULL)
 
@@ -25,19 +28,39 @@
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MODIFY | IN_ATTRIB | \
 	 IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
+/* What happened to a file while a scan owned the table. */
+struct mark {
+	char *name;
+	bool is_stale;
+	bool knows_writing; /* `writing` replaces what was known before */
+	bool writing;
+};
+
 struct manifests {
-	sd_event *event; /* borrowed; NULL = no watch */
+	sd_event *event;	  /* borrowed; NULL = no watch */
+	struct worker_pool *pool; /* borrowed; NULL = scans run on the loop */
 	sd_event_source *watch, *settle, *rescan;
 	const struct source_sink *sink;
 	char *directory;
 	dev_t watched_device;
 	ino_t watched_inode;
-	char problem[320]; /* of the directory, as last logged */
-	uint64_t clock;	   /* ages of documents */
-	bool complete;	   /* of the last report */
-	uint32_t nr_entries;
-	struct entry *entries[MANIFESTS_MAX_FILES]; /* ascending by name */
+	char problem[320];	  /* of the directory, as last logged */
+	bool complete;		  /* of the last report */
+	bool is_late;		  /* the scan that runs is; the sink was told so */
+	bool again, again_always; /* asked for meanwhile; always = report in any case */
+	bool lost_marks;	  /* there were too many, or no memory for them */
+	uint32_t nr_marks;
+	struct mark marks[MANIFESTS_MAX_FILES];
+	struct table *table; /* NULL = a scan that runs owns it */
 };
+
+static void drop_marks(struct manifests *manifests)
+{
+	for (uint32_t i = 0; i < manifests->nr_marks; i++)
+		free(manifests->marks[i].name);
+	manifests->nr_marks = 0;
+	manifests->lost_marks = false;
+}
 
 void manifests_free(struct manifests *manifests)
 {
@@ -46,78 +69,10 @@ void manifests_free(struct manifests *manifests)
 	sd_event_source_disable_unref(manifests->watch);
 	sd_event_source_disable_unref(manifests->settle);
 	sd_event_source_disable_unref(manifests->rescan);
-	for (uint32_t i = 0; i < manifests->nr_entries; i++)
-		entry_free(manifests->entries[i]);
+	drop_marks(manifests);
+	table_free(manifests->table);
 	free(manifests->directory);
 	free(manifests);
-}
-
-/* --- entries ---------------------------------------------------------------------------------- */
-
-static uint32_t position_of(const struct manifests *manifests, const char *name, bool *ret_found)
-{
-	uint32_t low = 0, high = manifests->nr_entries;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		int order = strcmp(manifests->entries[middle]->name, name);
-
-		if (order == 0) {
-			*ret_found = true;
-			return middle;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_found = false;
-	return low;
-}
-
-/* -ENOSPC: the directory has more files than we look at. */
-static int want_entry(struct manifests *manifests, const char *name, struct entry **ret_entry)
-{
-	bool found;
-	uint32_t at = position_of(manifests, name, &found);
-	struct entry *entry;
-
-	if (found) {
-		*ret_entry = manifests->entries[at];
-		return 0;
-	}
-	if (manifests->nr_entries == MANIFESTS_MAX_FILES)
-		return -ENOSPC;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return -ENOMEM;
-	entry->name = strdup(name);
-	if (!entry->name) {
-		free(entry);
-		return -ENOMEM;
-	}
-	memmove(&manifests->entries[at + 1], &manifests->entries[at],
-		(manifests->nr_entries - at) * sizeof(manifests->entries[0]));
-	manifests->entries[at] = entry;
-	manifests->nr_entries++;
-	*ret_entry = entry;
-	return 0;
-}
-
-static void drop_entry(struct manifests *manifests, uint32_t at)
-{
-	entry_free(manifests->entries[at]);
-	manifests->nr_entries--;
-	memmove(&manifests->entries[at], &manifests->entries[at + 1],
-		(manifests->nr_entries - at) * sizeof(manifests->entries[0]));
-}
-
-static bool is_ignored(const char *name)
-{
-	size_t len = strlen(name);
-
-	return name[0] == '.' || name[len - 1] == '~' ||
-	       (len >= 4 && strcmp(name + len - 4, ".tmp") == 0);
 }
 
 /* --- the report ------------------------------------------------------------------------------- */
@@ -194,8 +149,8 @@ static int refuse_twin(struct item *item, const struct item *first, const char *
 	char *sentence = NULL;
 
 	if (asprintf(&sentence,
-		     "%s %s stands in %s (line %u) and in %s (line %u); the older one, in %s, is "
-		     "kept, remove one of them",
+		     "%s %s appears in %s (line %u) and in %s (line %u); the older one, in %s, "
+		     "is used; remove one of them",
 		     what,
 		     strcmp(what, "pod") == 0 ? item->document->name : item->document->spec->uid,
 		     first->entry->name, first->document->line, item->entry->name,
@@ -247,18 +202,18 @@ static int refuse_twins(struct report *report, struct item **sorted,
 	return 0;
 }
 
-static int collect(const struct manifests *manifests, struct report *report)
+static int collect(const struct table *table, struct report *report)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < manifests->nr_entries; i++)
-		nr += manifests->entries[i]->manifest.nr_documents;
+	for (uint32_t i = 0; i < table->nr_entries; i++)
+		nr += table->entries[i]->manifest.nr_documents;
 	report->items = calloc(nr + 1, sizeof(*report->items));
 	report->pods = calloc(nr + 1, sizeof(*report->pods));
 	if (!report->items || !report->pods)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < manifests->nr_entries; i++) {
-		const struct entry *entry = manifests->entries[i];
+	for (uint32_t i = 0; i < table->nr_entries; i++) {
+		const struct entry *entry = table->entries[i];
 
 		for (uint32_t j = 0; j < entry->manifest.nr_documents; j++) {
 			int err = add_item(report, entry, j);
@@ -292,7 +247,7 @@ static int send_report(struct manifests *manifests, bool complete)
 {
 	struct report report cleanup(report_fini) = {0};
 	struct item **sorted cleanup_free = NULL;
-	int err = collect(manifests, &report);
+	int err = collect(manifests->table, &report);
 
 	if (err)
 		return err;
@@ -324,8 +279,6 @@ static int send_report(struct manifests *manifests, bool complete)
 
 /* --- scanning --------------------------------------------------------------------------------- */
 
-static void watch_directory(struct manifests *manifests, int fd);
-
 /* Log what keeps us from reading once, and that it is over once. */
 static void tell_problem(struct manifests *manifests, const char *problem)
 {
@@ -333,76 +286,10 @@ static void tell_problem(struct manifests *manifests, const char *problem)
 		return;
 	snprintf(manifests->problem, sizeof(manifests->problem), "%s", problem);
 	if (*problem)
-		log_warn(0, "manifests: %s: %s; pods known so far stay", manifests->directory,
-			 problem);
+		log_warn(0, "manifests: %s: %s; keeping the pods known so far",
+			 manifests->directory, problem);
 	else
-		log_info("manifests: %s is read again", manifests->directory);
-}
-
-/* The directory's descriptor, or -1 when it is not there or not to be trusted. */
-static int open_directory(struct manifests *manifests)
-{
-	int fd cleanup_close =
-		open(manifests->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const char *distrust;
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status) < 0) {
-		tell_problem(manifests, strerror(errno));
-		return -1;
-	}
-	distrust = entry_distrust(&status);
-	if (distrust) {
-		tell_problem(manifests, distrust);
-		return -1;
-	}
-	if (manifests->event && (!manifests->watch || manifests->watched_device != status.st_dev ||
-				 manifests->watched_inode != status.st_ino)) {
-		manifests->watched_device = status.st_dev;
-		manifests->watched_inode = status.st_ino;
-		watch_directory(manifests, fd);
-	}
-	return TAKE_FD(fd);
-}
-
-/* Mark the files that are there. False = not all of them could be listed. */
-static int list_files(struct manifests *manifests, int directory_fd, bool *ret_complete)
-{
-	DIR *directory cleanup_dir = NULL;
-	bool complete = true;
-	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	directory = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!directory) {
-		tell_problem(manifests, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		*ret_complete = false;
-		return 0;
-	}
-	for (;;) {
-		struct dirent *found;
-		struct entry *entry;
-		int err;
-
-		errno = 0;
-		found = readdir(directory);
-		if (!found)
-			break;
-		if (is_ignored(found->d_name))
-			continue;
-		err = want_entry(manifests, found->d_name, &entry);
-		if (err == -ENOMEM)
-			return err;
-		if (err)
-			complete = false;
-		else
-			entry->seen = true;
-	}
-	if (errno || !complete)
-		tell_problem(manifests, errno ? strerror(errno) : "more than 1024 files");
-	*ret_complete = complete && !errno;
-	return 0;
+		log_info("manifests: %s can be read again", manifests->directory);
 }
 
 /* What was accepted although something of it was left out. */
@@ -417,59 +304,113 @@ static void tell_notes(const struct entry *entry)
 	}
 }
 
-/* Look at every entry; tells whether anything is other than before. */
-static int refresh_entries(struct manifests *manifests, int directory_fd, bool *complete,
-			   bool *ret_changed)
+static int start_scan(struct manifests *manifests, bool always, bool wants_watch);
+static void watch_directory(struct manifests *manifests, int fd);
+static void take_marks(struct manifests *manifests);
+
+static int tell_result(struct manifests *manifests, const struct scan *scan)
 {
-	const bool listed = *complete;
-	bool changed = false;
+	if (scan->has_problem)
+		tell_problem(manifests, scan->problem);
+	for (uint32_t i = 0; i < manifests->table->nr_entries; i++) {
+		struct entry *entry = manifests->table->entries[i];
 
-	for (uint32_t i = 0; i < manifests->nr_entries;) {
-		struct entry *entry = manifests->entries[i];
-		enum entry_result result = ENTRY_GONE;
-		int err = 0;
-
-		if (entry->seen)
-			err = entry_refresh(entry, directory_fd, &manifests->clock, &result);
-		else if (!listed)
-			result = ENTRY_UNKNOWN;
-		if (err)
-			return err;
-		entry->seen = false;
-		/* Not yet read at all: nobody can say which pods it names. */
-		if (result == ENTRY_UNKNOWN && !entry->read)
-			*complete = false;
-		if (result == ENTRY_CHANGED)
+		if (entry->changed)
 			tell_notes(entry);
-		changed = changed || result == ENTRY_CHANGED ||
-			  (result == ENTRY_GONE && entry->read);
-		if (result == ENTRY_GONE)
-			drop_entry(manifests, i);
-		else
-			i++;
+		entry->changed = false;
 	}
-	*ret_changed = changed;
-	return 0;
+	if (!scan->always && !scan->changed && scan->complete == manifests->complete)
+		return 0;
+	return send_report(manifests, scan->complete);
 }
 
-static int scan(struct manifests *manifests, bool always)
+/* Watch first, then list: what comes in between would be seen by neither. */
+static int watch_and_scan(struct manifests *manifests, const struct scan *scan)
 {
-	int fd cleanup_close = open_directory(manifests);
-	bool complete = false, changed = false;
+	manifests->watched_device = scan->status.st_dev;
+	manifests->watched_inode = scan->status.st_ino;
+	watch_directory(manifests, scan->fd);
+	return start_scan(manifests, scan->always, false);
+}
+
+/* Take the table back, and what came of the scan. */
+static int end_scan(struct scan *scan, int result)
+{
+	struct manifests *manifests = scan->manifests;
+
+	manifests->table = TAKE_PTR(scan->table);
+	take_marks(manifests);
+	if (result)
+		return result;
+	return scan->needs_watch ? watch_and_scan(manifests, scan) : tell_result(manifests, scan);
+}
+
+static void tell_late(struct manifests *manifests, bool is_late)
+{
+	const struct source_sink *sink = manifests->sink;
+
+	if (manifests->is_late != is_late && sink->waiting)
+		sink->waiting(sink->self, is_late);
+	manifests->is_late = is_late;
+}
+
+static void scan_ended(struct worker_job *job, int result)
+{
+	struct scan *scan = (struct scan *)job;
+	struct manifests *manifests = scan->manifests;
+	bool always;
+	int err = end_scan(scan, result);
+
+	if (!err && manifests->table && manifests->again) {
+		always = manifests->again_always;
+		manifests->again = manifests->again_always = false;
+		err = start_scan(manifests, always, true);
+	}
+	if (err)
+		log_err(err, "manifests: %s, waiting for the next scan", manifests->directory);
+	/* Unless the next one waits as well. */
+	if (manifests->table)
+		tell_late(manifests, false);
+}
+
+static int start_scan(struct manifests *manifests, bool always, bool wants_watch)
+{
+	struct scan *scan = calloc(1, sizeof(*scan));
 	int err;
 
-	if (fd >= 0) {
-		err = list_files(manifests, fd, &complete);
-		if (!err && complete)
-			tell_problem(manifests, "");
-		if (!err)
-			err = refresh_entries(manifests, fd, &complete, &changed);
-		if (err)
-			return err;
+	if (!scan)
+		return -ENOMEM;
+	*scan = (struct scan){
+		.job = {.run = scan_run, .completed = scan_ended, .release = scan_release},
+		.manifests = manifests,
+		.directory = manifests->directory,
+		.table = TAKE_PTR(manifests->table),
+		.always = always,
+		.wants_watch = manifests->event && wants_watch,
+		.fd = -1,
+	};
+	if (manifests->watch) {
+		scan->watched_device = manifests->watched_device;
+		scan->watched_inode = manifests->watched_inode;
 	}
-	if (!always && !changed && complete == manifests->complete)
+	err = worker_run(manifests->pool, SCAN_KEY, &scan->job);
+	if (err == -EINPROGRESS) {
+		tell_late(manifests, true);
 		return 0;
-	return send_report(manifests, complete);
+	}
+	err = end_scan(scan, err);
+	scan_release(&scan->job);
+	return err;
+}
+
+/* While one runs, it is repeated once after it: the one that runs may have missed a change. */
+static int scan(struct manifests *manifests, bool always)
+{
+	if (manifests->table)
+		return start_scan(manifests, always, true);
+	manifests->again = true;
+	manifests->again_always |= always;
+	return 0;
 }
 
 int manifests_scan(struct manifests *manifests)
@@ -512,13 +453,82 @@ static void scan_soon(struct manifests *manifests)
 	sd_event_source_set_enabled(manifests->settle, SD_EVENT_ONESHOT);
 }
 
+/* Nobody is known to write any more. */
+static void clear_writing(struct manifests *manifests)
+{
+	for (uint32_t i = 0; i < manifests->nr_marks; i++)
+		manifests->marks[i].writing = false;
+	if (!manifests->table) {
+		manifests->lost_marks = true;
+		return;
+	}
+	for (uint32_t i = 0; i < manifests->table->nr_entries; i++)
+		manifests->table->entries[i]->writing = false;
+}
+
+static struct mark *want_mark(struct manifests *manifests, const char *name)
+{
+	struct mark *mark;
+
+	for (uint32_t i = 0; i < manifests->nr_marks; i++)
+		if (!strcmp(manifests->marks[i].name, name))
+			return &manifests->marks[i];
+	if (manifests->nr_marks == MANIFESTS_MAX_FILES)
+		return NULL;
+	mark = &manifests->marks[manifests->nr_marks];
+	*mark = (struct mark){.name = strdup(name)};
+	if (!mark->name)
+		return NULL;
+	manifests->nr_marks++;
+	return mark;
+}
+
+/* The event in a mark, for when the table is back. */
+static void note_mark(struct manifests *manifests, const struct inotify_event *change)
+{
+	struct mark *mark = want_mark(manifests, change->name);
+
+	if (!mark) {
+		manifests->lost_marks = true;
+		return;
+	}
+	if (!(change->mask & IN_ATTRIB)) {
+		mark->knows_writing = true;
+		mark->writing = change->mask & IN_MODIFY;
+	}
+	mark->is_stale |= (change->mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) != 0;
+}
+
+static void take_marks(struct manifests *manifests)
+{
+	/* A closing may be among what was lost. */
+	for (uint32_t i = 0; manifests->lost_marks && i < manifests->table->nr_entries; i++)
+		manifests->table->entries[i]->writing = false;
+	for (uint32_t i = 0; i < manifests->nr_marks; i++) {
+		const struct mark *mark = &manifests->marks[i];
+		struct entry *entry;
+
+		if (table_want(manifests->table, mark->name, &entry))
+			continue;
+		if (mark->knows_writing)
+			entry->writing = mark->writing;
+		entry->stale |= mark->is_stale;
+	}
+	drop_marks(manifests);
+}
+
 /* An event about one file. True = it is being written, the time to look is its closing. */
 static bool note_file(struct manifests *manifests, const struct inotify_event *change)
 {
 	struct entry *entry;
 
-	if (is_ignored(change->name) || (change->mask & IN_ISDIR) ||
-	    want_entry(manifests, change->name, &entry) < 0)
+	if (scan_ignores(change->name) || (change->mask & IN_ISDIR))
+		return false;
+	if (!manifests->table) {
+		note_mark(manifests, change);
+		return change->mask & IN_MODIFY;
+	}
+	if (table_want(manifests->table, change->name, &entry) < 0)
 		return false;
 	entry->writing = (change->mask & IN_MODIFY) ||
 			 (entry->writing && (change->mask & IN_ATTRIB));
@@ -536,8 +546,7 @@ static int on_change(sd_event_source *source, const struct inotify_event *change
 		manifests->watched_inode = 0;
 	/* A closing may be among what was lost. */
 	if (change->mask & IN_Q_OVERFLOW)
-		for (uint32_t i = 0; i < manifests->nr_entries; i++)
-			manifests->entries[i]->writing = false;
+		clear_writing(manifests);
 	if (change->len && note_file(manifests, change))
 		return 0;
 	scan_soon(manifests);
@@ -553,11 +562,10 @@ static void watch_directory(struct manifests *manifests, int fd)
 	err = sd_event_add_inotify_fd(manifests->event, &manifests->watch, fd, WATCH_MASK,
 				      on_change, manifests);
 	if (err < 0)
-		log_warn(err, "manifests: no watch on %s, falling back to a look each 15 s",
+		log_warn(err, "manifests: cannot watch %s; scanning it every 15 s instead",
 			 manifests->directory);
 	/* Whoever wrote while we were not watching is unknown, and so is when he ends. */
-	for (uint32_t i = 0; i < manifests->nr_entries; i++)
-		manifests->entries[i]->writing = false;
+	clear_writing(manifests);
 }
 
 static int add_timers(struct manifests *manifests)
@@ -574,8 +582,8 @@ static int add_timers(struct manifests *manifests)
 	return err < 0 ? err : 0;
 }
 
-int manifests_new(sd_event *event, const char *directory, const struct source_sink *sink,
-		  struct manifests **ret_manifests)
+int manifests_new(sd_event *event, struct worker_pool *pool, const char *directory,
+		  const struct source_sink *sink, struct manifests **ret_manifests)
 {
 	struct manifests *manifests cleanup_manifests = calloc(1, sizeof(*manifests));
 	int err;
@@ -583,9 +591,11 @@ int manifests_new(sd_event *event, const char *directory, const struct source_si
 	if (!manifests)
 		return -ENOMEM;
 	manifests->event = event;
+	manifests->pool = pool;
 	manifests->sink = sink;
 	manifests->directory = strdup(directory);
-	if (!manifests->directory)
+	manifests->table = calloc(1, sizeof(*manifests->table));
+	if (!manifests->directory || !manifests->table)
 		return -ENOMEM;
 	err = event ? add_timers(manifests) : 0;
 	if (err)

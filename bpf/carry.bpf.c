@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Passes the turn (turn.bpf.h) from the programs that count to their successors, CPU by
+ * CPU, with what was counted if the successors have other maps. Never attached: the
+ * agent has it run once on each CPU.
+ *
+ * Context: an interrupt that the agent sends to the CPU, or its own system call with
+ * preemption off. Neither comes in the middle of an event that is being counted there,
+ * so an event before it is the old programs' and one after it the new programs'.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <pinfold/abi.h>
+
+#include "turn.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 nr_cpus = 1;
+const volatile __u32 nr_slots = 0; /* to carry over; 0: the new programs have the same map */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_counter);
+} before SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observe_counter);
+} now SEC(".maps");
+
+/*
+ * Nobody writes the old counters of this CPU any more. The new ones may be written by an
+ * interrupt on this CPU while this adds to them, hence the atomics.
+ */
+static long carry_slot(__u32 slot, void *context)
+{
+	__u32 key = slot * nr_cpus + *(__u32 *)context;
+	struct observe_counter *from = bpf_map_lookup_elem(&before, &key);
+	struct observe_counter *to = bpf_map_lookup_elem(&now, &key);
+
+	if (!from || !to)
+		return 0;
+	__sync_fetch_and_add(&to->run_ns, from->run_ns);
+	__sync_fetch_and_add(&to->outside_ns, from->outside_ns);
+	__sync_fetch_and_add(&to->wait_ns, from->wait_ns);
+	__sync_fetch_and_add(&to->wait_quota_ns, from->wait_quota_ns);
+	__sync_fetch_and_add(&to->switches, from->switches);
+	__sync_fetch_and_add(&to->migrations_core, from->migrations_core);
+	__sync_fetch_and_add(&to->migrations_llc, from->migrations_llc);
+	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
+	return 0;
+}
+
+/* Its argument is the CPU: the one it runs on, or one that is offline. Done once, however often run. */
+SEC("raw_tp")
+int begin_turn(__u64 *arguments)
+{
+	__u32 cpu = arguments[0];
+	__u32 *current_turn = bpf_map_lookup_elem(&turns, &cpu);
+
+	if (!current_turn || *current_turn == turn)
+		return 0;
+	*(volatile __u32 *)current_turn = turn;
+	bpf_loop(nr_slots, carry_slot, &cpu, 0);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What differs between processors: x86-64. BPF programs and user space include <arch.h>; the
+ * build finds the one of its ARCH, so a processor without a folder here does not compile.
+ */
+#ifndef ARCH_ARCH_H
+#define ARCH_ARCH_H
+
+#define ARCH_NAME "x86-64"
+
+/* The first kernel that attaches BPF programs to its functions: fentry, fexit, fmod_ret, lsm. */
+#define ARCH_FUNCTION_HOOKS_SINCE "5.7"
+
+#ifdef __bpf__
+/*
+ * The processor keeps stores in order among themselves, and loads among themselves, so only the
+ * compiler needs telling.
+ */
+
+/* Adds 1 to a word that nobody else writes; stores before it and behind it keep that order. */
+static __always_inline void arch_bump_ordered(__u32 *word)
+{
+	barrier();
+	*(volatile __u32 *)word += 1;
+	barrier();
+}
+
+/* Loads before it are done before those behind it. `word` is any that nobody else writes. */
+static __always_inline void arch_order_loads(__u32 *word)
+{
+	barrier();
+}
+#endif
+
+#endif

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+/* The words for events: every kind has its sentence here, letter by letter. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "format/event.h"
+#include "lib/cleanup.h"
+
+#define GUARD(hook_, aspect_, ...)                                                               \
+	{                                                                                        \
+		.kind = EVENT_GUARD, .aspect = (aspect_), .action = ACTION_DENY, .target_id = 9, \
+		.guard = {                                                                       \
+			.hook = (hook_),                                                         \
+			__VA_ARGS__                                                              \
+		}                                                                                \
+	}
+
+static const struct {
+	struct event_record record;
+	const char *kind, *detail;
+	bool is_warning;
+} sentences[] = {
+	{GUARD(HOOK_FILE_PERMISSION, ASPECT_CPUSET_FILES, .file = "cpuset.cpus"), "deny",
+	 "write cpuset.cpus", true},
+	{GUARD(HOOK_FILE_OPEN, ASPECT_CPUSET_FILES, .file = "cpuset.cpus"), "deny",
+	 "open for writing cpuset.cpus", true},
+	{GUARD(HOOK_INODE_PERMISSION, ASPECT_CGROUP_MOVES, .file = "cgroup.procs"), "deny",
+	 "clone3 into the cgroup", true},
+	{GUARD(HOOK_INODE_MKDIR, ASPECT_CGROUP_MOVES, .file = "x"), "deny", "make cgroup x", true},
+	{GUARD(HOOK_INODE_RMDIR, ASPECT_CGROUP_MOVES, .file = "x"), "deny", "remove cgroup x",
+	 true},
+	{GUARD(HOOK_TASK_SETSCHEDULER, ASPECT_AFFINITY, .target_pid = 99), "deny",
+	 "change affinity or policy of pid 99", true},
+	{GUARD(HOOK_TASK_SETSCHEDULER, ASPECT_CGROUP_MOVES, .target_pid = 99), "deny",
+	 "move of pid 99", true},
+	{GUARD(HOOK_NONE, ASPECT_CGROUP_MOVES, .file = "new"), "deny", "new", true},
+	{{.kind = EVENT_GUARD,
+	  .action = ACTION_AUDIT,
+	  .guard = {.hook = HOOK_FILE_PERMISSION, .file = "cpu.max"}},
+	 "audit",
+	 "write cpu.max",
+	 true},
+	{{.kind = EVENT_GUARD,
+	  .action = ACTION_DENY,
+	  .culprit_id = 9,
+	  .target_id = 9,
+	  .guard = {.hook = HOOK_INODE_PERMISSION}},
+	 "deny",
+	 "clone3 out of the cgroup",
+	 true},
+	{{.kind = EVENT_DRIFT, .write = {.file = "cpu.max", .text = "max 100000"}},
+	 "drift",
+	 "cpu.max = 'max 100000'",
+	 true},
+	{{.kind = EVENT_MOVE, .target_id = 9, .move = {.target_pid = 5, .from_id = 9}},
+	 "move",
+	 "pid 5 moved out",
+	 false},
+	{{.kind = EVENT_MOVE, .target_id = 9, .move = {.target_pid = 5, .from_id = 8}},
+	 "move",
+	 "pid 5 moved in from cgroup 8",
+	 false},
+	{{.kind = EVENT_ATTEMPT,
+	  .attempt = {.target_pid = 10, .nr_wanted = 3, .error = -EINVAL, .wanted = {0x30, 1}}},
+	 "pin",
+	 "pin pid 10 to CPUs 4-5,64 (3 wanted): Invalid argument",
+	 true},
+	{{.kind = EVENT_ATTEMPT,
+	  .attempt = {.target_pid = 10, .nr_wanted = 2, .is_cut = true, .wanted = {0x30}}},
+	 "pin",
+	 "pin pid 10 to CPUs 4-5… (2 wanted): trimmed to the allowed CPUs",
+	 true},
+	{{.kind = EVENT_MKDIR, .life = {.path = "/a"}}, "mkdir", "/a", false},
+	{{.kind = EVENT_RMDIR, .life = {.path = "/a"}}, "rmdir", "/a", false},
+	{{.kind = EVENT_RELEASE, .life = {.path = "/a"}}, "release", "/a", false},
+	{{.kind = EVENT_POPULATED, .life = {true, "/a"}}, "populated", "/a", false},
+	{{.kind = EVENT_POPULATED, .life = {false, "/a"}}, "empty", "/a", false},
+	{{.kind = EVENT_ATTACH, .life = {.path = "/a"}}, "attach", "/a", false},
+	{{.kind = EVENT_SUPPRESSED, .nr_suppressed = 7},
+	 "suppressed",
+	 "7 events over the limit of 10 per second",
+	 false},
+	{{.kind = EVENT_ADMIT, .admit_reason = ADMIT_NEW}, "admit", "granted", false},
+	{{.kind = EVENT_ADMIT, .admit_reason = ADMIT_CHANGED},
+	 "admit",
+	 "its changed manifest was accepted",
+	 false},
+	{{.kind = EVENT_ADMIT, .admit_reason = ADMIT_MANIFEST_BACK},
+	 "admit",
+	 "its manifest has returned",
+	 false},
+	{{.kind = EVENT_REFUSE, .refusal = {"UnexpectedAdmissionError", "9 CPUs asked, 4 free"}},
+	 "refuse",
+	 "UnexpectedAdmissionError: 9 CPUs asked, 4 free",
+	 true},
+	{{.kind = EVENT_REFUSE, .refusal = {"InvalidPod", "no name", "fits with 4 CPUs"}},
+	 "refuse",
+	 "InvalidPod: no name; fits with 4 CPUs",
+	 true},
+	{{.kind = EVENT_ENDING},
+	 "ending",
+	 "no source names it; its processes keep their CPUs",
+	 false},
+	{{.kind = EVENT_POD_RELEASE},
+	 "release",
+	 "its CPUs were returned to the shared pool",
+	 false},
+	{{.kind = EVENT_DIFFERENCE, .difference = {"2-3", "0-15"}},
+	 "drift",
+	 "expected '2-3', found '0-15'",
+	 true},
+	{{.kind = EVENT_REPAIR, .value = "2-3"}, "repair", "restored to '2-3'", false},
+	{{.kind = EVENT_UNJUDGED, .nr_unjudged = 12},
+	 "drift",
+	 "the guard missed 12 calls; all managed files are read back",
+	 true},
+	{{.kind = EVENT_GUARD_RELEASE, .is_released = true},
+	 "release",
+	 "an operator has released the guard: nothing is denied",
+	 false},
+	{{.kind = EVENT_GUARD_RELEASE}, "release", "the release of the guard has ended", false},
+	{{.kind = EVENT_FINDING, .finding = "somebody did it"}, "finding", "somebody did it", true},
+	{{.kind = EVENT_START}, "start", "the agent has started", false},
+	{{.kind = EVENT_RELOAD}, "reload", "a new configuration is in force", false},
+};
+
+static void every_kind_has_its_sentence(void **state)
+{
+	bool seen[EVENT_KINDS] = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sentences); i++) {
+		const struct event_record *record = &sentences[i].record;
+		char detail[ROW_DETAIL_MAX];
+
+		seen[record->kind] = true;
+		event_detail(record, detail, sizeof(detail));
+		assert_string_equal(detail, sentences[i].detail);
+		assert_string_equal(event_kind_name(record), sentences[i].kind);
+		assert_int_equal(event_is_warning(record), sentences[i].is_warning);
+	}
+	for (uint32_t kind = EVENT_NONE + 1; kind < EVENT_KINDS; kind++)
+		if (!seen[kind])
+			fail_msg("kind %u has no sentence in this test", kind);
+}
+
+static void a_kind_without_a_row_is_unknown(void **state)
+{
+	const struct event_record none = EVENT_RECORD(EVENT_NONE),
+				  beyond = EVENT_RECORD(EVENT_KINDS);
+	struct event_row row = {.record = EVENT_RECORD(EVENT_NONE), .target = "a/b"};
+	struct event_words words;
+	char detail[ROW_DETAIL_MAX];
+
+	assert_string_equal(event_kind_name(&none), "unknown");
+	assert_string_equal(event_kind_name(&beyond), "unknown");
+	assert_false(event_is_warning(&none));
+	assert_false(event_is_warning(&beyond));
+	strcpy(detail, "old");
+	event_detail(&beyond, detail, sizeof(detail));
+	assert_string_equal(detail, "");
+	event_words(&row, &words);
+	assert_string_equal(words.kind, "unknown");
+	assert_string_equal(words.target, "a/b");
+	assert_string_equal(aspect_name(none.aspect), "");
+	assert_string_equal(action_name(none.action), "none");
+	assert_int_equal(none.attribute, GROUP_FILE_NR);
+}
+
+/* Where a kind is about a file, the target is that file, else the cgroup alone. */
+static void a_row_becomes_words(void **state)
+{
+	struct event_row row = {.record = EVENT_RECORD(EVENT_REPAIR), .target = "a/b"};
+	struct event_words words;
+
+	row.record.action = ACTION_REPAIR;
+	row.record.attribute = GROUP_CPUSET_CPUS;
+	strcpy(row.record.value, "2");
+	event_words(&row, &words);
+	assert_string_equal(words.kind, "repair");
+	assert_string_equal(words.aspect, "");
+	assert_string_equal(words.action, "repair");
+	assert_string_equal(words.target, "a/b/cpuset.cpus");
+	assert_string_equal(words.detail, "restored to '2'");
+	row.record.attribute = GROUP_FILE_NR;
+	event_words(&row, &words);
+	assert_string_equal(words.target, "a/b");
+	row.record = EVENT_RECORD(EVENT_DRIFT);
+	row.record.aspect = ASPECT_CPUSET_FILES;
+	row.record.action = ACTION_ALLOW;
+	row.record.attribute = GROUP_CPUSET_CPUS;
+	event_words(&row, &words);
+	assert_string_equal(words.aspect, "cpuset_files");
+	assert_string_equal(words.action, "allow");
+	assert_string_equal(words.target, "a/b");
+}
+
+/* A line names the culprit, or else whom it concerns; the fields are for filters. */
+static void the_journal_gets_fields_and_a_sentence(void **state)
+{
+	struct event_row row = {.record = EVENT_RECORD(EVENT_DIFFERENCE),
+				.cgroup = "user.slice",
+				.target = "a/b",
+				.pod = "default/a",
+				.container = "x"};
+	struct event_journal journal;
+
+	row.record.attribute = GROUP_CPU_MAX;
+	row.record.difference.wanted[0] = '1';
+	row.record.difference.found[0] = '2';
+	event_journal(&row, 0, &journal);
+	assert_string_equal(journal.kind, "PINFOLD_EVENT=drift");
+	assert_string_equal(journal.pod, "PINFOLD_POD=default/a");
+	assert_string_equal(journal.pid, "PINFOLD_CULPRIT_PID=0");
+	assert_string_equal(journal.target, "PINFOLD_TARGET=a/b/cpu.max");
+	assert_string_equal(journal.message,
+			    "drift: default/a/x: a/b/cpu.max: expected '1', found '2'");
+	row.record.pid = 7;
+	strcpy(row.record.comm, "sh");
+	event_journal(&row, 3, &journal);
+	assert_string_equal(journal.pid, "PINFOLD_CULPRIT_PID=7");
+	assert_string_equal(journal.message,
+			    "drift: sh (pid 7, cgroup /user.slice) on a/b/cpu.max: expected '1', "
+			    "found '2' (more events of this kind were not logged)");
+}
+
+static void fill(char *text, size_t size)
+{
+	memset(text, 'x', size - 1);
+	text[size - 1] = '\0';
+}
+
+/* Full arguments fit: what is behind them is still in the sentence. */
+static void the_longest_arguments_fit(void **state)
+{
+	struct event_record record = EVENT_RECORD(EVENT_DIFFERENCE);
+	char detail[ROW_DETAIL_MAX];
+
+	fill(record.difference.wanted, sizeof(record.difference.wanted));
+	fill(record.difference.found, sizeof(record.difference.found));
+	event_detail(&record, detail, sizeof(detail));
+	assert_int_equal(strlen(detail), 2 * 143 + strlen("expected '', found ''"));
+	record = EVENT_RECORD(EVENT_REPAIR);
+	fill(record.value, sizeof(record.value));
+	event_detail(&record, detail, sizeof(detail));
+	assert_int_equal(strlen(detail), 287 + strlen("restored to ''"));
+	record = EVENT_RECORD(EVENT_REFUSE);
+	fill(record.refusal.reason, sizeof(record.refusal.reason));
+	fill(record.refusal.message, sizeof(record.refusal.message));
+	fill(record.refusal.suggestion, sizeof(record.refusal.suggestion));
+	event_detail(&record, detail, sizeof(detail));
+	assert_int_equal(strlen(detail), 39 + 207 + 63 + strlen(": ; "));
+	record = EVENT_RECORD(EVENT_DRIFT);
+	fill(record.write.file, sizeof(record.write.file));
+	fill(record.write.text, sizeof(record.write.text));
+	event_detail(&record, detail, sizeof(detail));
+	assert_int_equal(strlen(detail), EVENT_FILE_LEN + EVENT_TEXT_LEN + strlen(" = ''"));
+	/* Every second CPU of 2048 is a list far longer than a detail. */
+	record = EVENT_RECORD(EVENT_ATTEMPT);
+	memset(record.attempt.wanted, 0x55, sizeof(record.attempt.wanted));
+	record.attempt.nr_wanted = 1024;
+	record.attempt.error = -EPERM;
+	event_detail(&record, detail, sizeof(detail));
+	assert_non_null(strstr(detail, "… (1024 wanted): Operation not permitted"));
+}
+
+/* The other tables of names; JSON, metrics and the journal share them. */
+static void values_have_their_names(void **state)
+{
+	static const char *const aspects[] = {"cpuset_files", "affinity", "cgroup_moves", ""};
+	static const char *const options[] = {"cpusetFiles", "affinity", "cgroupMoves"};
+	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
+	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
+	static const char *const attributes[] = {"mems",   "cpus",  "partition",
+						 "weight", "quota", "memory"};
+	static const char *const causes[] = {"unknown", "systemd", "runtime",
+					     "kubelet", "user",	   "kernel"};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(aspects); i++)
+		assert_string_equal(aspect_name(i), aspects[i]);
+	for (uint32_t i = 0; i < ARRAY_SIZE(options); i++)
+		assert_string_equal(aspect_option(i), options[i]);
+	for (uint32_t i = 0; i < ARRAY_SIZE(actions); i++)
+		assert_string_equal(action_name(i), actions[i]);
+	for (uint32_t i = 0; i < ARRAY_SIZE(modes); i++)
+		assert_string_equal(guard_mode_name(i), modes[i]);
+	for (uint32_t i = 0; i < GROUP_FILE_NR; i++)
+		assert_string_equal(attribute_name(i), attributes[i]);
+	for (uint32_t i = 0; i < CAUSE_NR; i++)
+		assert_string_equal(drift_cause_name(i), causes[i]);
+}
+
+static void causes_follow_where_the_culprit_lives(void **state)
+{
+	assert_int_equal(drift_cause_of(1, "init.scope"), CAUSE_SYSTEMD);
+	assert_int_equal(drift_cause_of(9, "system.slice/kubelet.service"), CAUSE_KUBELET);
+	assert_int_equal(drift_cause_of(9, "system.slice/containerd.service/x"), CAUSE_RUNTIME);
+	assert_int_equal(drift_cause_of(9, "system.slice/crio.service"), CAUSE_RUNTIME);
+	assert_int_equal(drift_cause_of(9, "system.slice/docker.service"), CAUSE_RUNTIME);
+	assert_int_equal(drift_cause_of(9, "system.slice/cron.service"), CAUSE_USER);
+	assert_int_equal(drift_cause_of(9, ""), CAUSE_USER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_has_its_sentence),
+		cmocka_unit_test(a_kind_without_a_row_is_unknown),
+		cmocka_unit_test(a_row_becomes_words),
+		cmocka_unit_test(the_journal_gets_fields_and_a_sentence),
+		cmocka_unit_test(the_longest_arguments_fit),
+		cmocka_unit_test(values_have_their_names),
+		cmocka_unit_test(causes_follow_where_the_culprit_lives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The texts of a decision: names of refusals and changes, and remedies. */
+#include "core/admit/decision.h"
+
+const char *refusal_name(enum refusal refusal)
+{
+	static const char *const names[] = {
+		[REFUSAL_NONE] = "none",
+		[REFUSAL_CPUS] = "cpus",
+		[REFUSAL_SMT] = "smt",
+		[REFUSAL_TOPOLOGY] = "topology",
+		[REFUSAL_MEMORY] = "memory",
+		[REFUSAL_HUGEPAGES] = "hugepages",
+		[REFUSAL_EMPTY_SHARED_POOL] = "empty_shared_pool",
+		[REFUSAL_POD_BUDGET] = "pod_budget",
+		[REFUSAL_LAST_SHARED_CPU] = "last_shared_cpu",
+		[REFUSAL_STATE] = "state",
+		[REFUSAL_SPEC] = "spec",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == REFUSAL_NR, "a name for each refusal");
+	return names[refusal];
+}
+
+const char *change_kind_name(enum change_kind kind)
+{
+	static const char *const names[] = {
+		[CHANGE_NONE] = "none",
+		[CHANGE_CONTAINER_CPUS] = "container_cpus",
+		[CHANGE_POD_CPUS] = "pod_cpus",
+		[CHANGE_CONTAINER_MEMORY] = "container_memory",
+		[CHANGE_POD_MEMORY] = "pod_memory",
+		[CHANGE_PAGE_SIZE] = "page_size",
+		[CHANGE_POD_LEAVES] = "pod_leaves",
+		[CHANGE_ALIGN_POLICY] = "topology_manager_policy",
+		[CHANGE_ALIGN_SCOPE] = "topology_manager_scope",
+		[CHANGE_ANY_CORES] = "without_full_pcpus_only",
+		[CHANGE_REPAIRED] = "compatibility_repaired",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == CHANGE_KIND_NR, "a name for each kind");
+	return names[kind];
+}
+
+const char *refusal_remedy(enum refusal refusal)
+{
+	static const char *const remedies[] = {
+		[REFUSAL_NONE] = "",
+		[REFUSAL_CPUS] = "ask for fewer CPUs, remove a pod that holds some, or reserve "
+				 "fewer with reservedSystemCPUs",
+		[REFUSAL_SMT] = "ask for no more whole cores than are free, or turn the option "
+				"full-pcpus-only off",
+		[REFUSAL_TOPOLOGY] =
+			"ask for no more than the NUMA nodes below have free, remove a "
+			"pod from them, or relax topologyManagerPolicy",
+		[REFUSAL_MEMORY] = "ask for less memory, remove a pod that holds some, or lower "
+				   "reservedMemory",
+		[REFUSAL_HUGEPAGES] = "ask for fewer huge pages, or let the kernel allocate more: "
+				      "/sys/devices/system/node/node*/hugepages/*/nr_hugepages",
+		[REFUSAL_EMPTY_SHARED_POOL] =
+			"raise the pod's spec.resources, or lower the requests of its "
+			"exclusive containers",
+		[REFUSAL_POD_BUDGET] = "raise the CPUs of the pod's spec.resources, or lower the "
+				       "requests of its containers",
+		[REFUSAL_LAST_SHARED_CPU] = "ask for fewer CPUs, or first remove the containers on "
+					    "the shared pool",
+		[REFUSAL_STATE] = "make stateDirectory writable and give it free space; 'pinfold "
+				  "state show' names the problem",
+		[REFUSAL_SPEC] =
+			"correct the document; the agent reads it again when its file is written",
+	};
+
+	_Static_assert(ARRAY_SIZE(remedies) == REFUSAL_NR, "a remedy for each refusal");
+	return remedies[refusal];
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses CPUs from a free set in the kubelet's packed and distributed orders.
+ *
+ * The functions are pure: the same topology, free set, count and options give the same
+ * CPUs. They allocate no memory and use up to 256 KiB of stack.
+ *
+ * With compatibility "repaired", a successful take returns exactly `count` CPUs of
+ * `free`. With "kubelet-1.36" it returns the answer of kubelet v1.36.3 including its
+ * defects, which may contain CPUs outside `free` or too few CPUs.
+ *
+ * "improved" is "repaired" with a better choice in three cases where the kubelet's choice
+ * is valid but misses the purpose of its own option:
+ * - prefer-align-cpus-by-uncorecache: the CPUs that remain after whole caches are taken
+ *   from the smallest unit that can hold them: a NUMA node, otherwise a socket, otherwise
+ *   the machine (a socket before a node if nodes contain several sockets). Among these
+ *   units the one that needs the fewest caches wins; ties follow the kubelet's order. The
+ *   caches with the most free CPUs are used completely. The last part is packed into the
+ *   cache with the fewest free CPUs that can hold it; ties go to the lowest id. With
+ *   `group` > 1 only CPUs of entirely free cores count. (The kubelet takes part of a
+ *   cache only if its lowest cores match the number exactly.)
+ * - distribute-cpus-across-cores: the remaining CPUs are again taken from the smallest
+ *   unit that can hold them, and among these from the one whose busiest core ends up with
+ *   the fewest busy threads. Each CPU is taken from the core with the fewest busy
+ *   threads; ties go to the cache that has supplied the fewest CPUs so far, then to the
+ *   lowest core. (The kubelet goes by CPU number and therefore packs siblings with
+ *   adjacent numbers.)
+ * - distribute-cpus-across-numa: see `min_nodes` and `by_socket` below.
+ */
+#ifndef CORE_CPU_TAKE_H
+#define CORE_CPU_TAKE_H
+
+#include "core/policy/policy.h"
+#include "core/topology/topology.h"
+
+enum take_sorting {
+	TAKE_PACKED, /* fill cores one by one */
+	TAKE_SPREAD, /* distribute-cpus-across-cores: by CPU number within a socket */
+};
+
+struct take_options {
+	enum compatibility compatibility;
+	enum take_sorting sorting;
+	bool uncore;	    /* prefer-align-cpus-by-uncorecache; packed only */
+	unsigned int group; /* distributed: CPUs are taken in groups of this size; 0 = 1 */
+	/*
+	 * Distributed takes with "improved" only. min_nodes: spread over at least this
+	 * many nodes (those of the alignment) if possible, otherwise over as many as
+	 * possible. by_socket (align-by-socket): prefer the fewest sockets over the
+	 * fewest nodes.
+	 */
+	unsigned int min_nodes;
+	bool by_socket;
+};
+
+enum take_status {
+	TAKE_OK,
+	TAKE_NOT_ENOUGH, /* fewer free CPUs than requested */
+	/* The following occur only with compatibility kubelet-1.36. */
+	TAKE_TOO_FEW,  /* the kubelet's accounting error: CPUs remaining to allocate */
+	TAKE_TOO_MANY, /* the kubelet's accounting error: more CPUs taken than requested */
+	TAKE_HANG,     /* the kubelet would never return */
+	TAKE_STATUS_NR
+};
+
+/* `free` must be a subset of topology->all and count may be 0. *ret_cpus is set on TAKE_OK only. */
+enum take_status take_packed(const struct topology *topology, const struct cpuset *free,
+			     unsigned int count, const struct take_options *options,
+			     struct cpuset *ret_cpus);
+
+/*
+ * distribute-cpus-across-numa: take CPUs evenly from as few NUMA nodes as can hold the
+ * request in groups, packed within each node. If that is not possible, take them packed
+ * from all nodes. The result is exact on machines with up to TAKE_EXACT_NODES NUMA nodes.
+ * With more nodes the search stops after TAKE_SEARCH_STEPS steps of a few ns each. The
+ * numbers of nodes and CPUs are still exact, but the balance between the nodes may be
+ * slightly worse than the optimum.
+ */
+enum take_status take_distributed(const struct topology *topology, const struct cpuset *free,
+				  unsigned int count, const struct take_options *options,
+				  struct cpuset *ret_cpus);
+
+#define TAKE_EXACT_NODES  16
+#define TAKE_SEARCH_STEPS 2000000
+
+const char *take_status_name(enum take_status status); /* "not-enough-cpus", … */
+
+/*
+ * The NUMA nodes that have a CPU in `free`, each once, in the order in which a take
+ * visits them. Fills at most TOPOLOGY_MAX_NODES indexes and returns their number.
+ */
+unsigned int take_node_order(const struct topology *topology, const struct cpuset *free,
+			     uint16_t ret_nodes[TOPOLOGY_MAX_NODES]);
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The packed take: whole NUMA nodes and sockets, then uncore caches if requested, whole
+ * cores, and single CPUs. At each level the members with the fewest free CPUs come first.
+ * With distribute-cpus-across-cores, single CPUs follow directly after the sockets.
+ */
+#include "core/cpu/take_private.h"
+
+/*
+ * Take part of one uncore cache: either all of the lowest cores that can hold the need,
+ * or nothing. With an odd need at most one sibling is left out.
+ */
+static bool take_part_of_uncore(struct take *take, uint32_t uncore)
+{
+	const struct topology *topology = take->topology;
+	uint32_t cpus_per_core = topology->cpus_per_core ? topology->cpus_per_core : 1;
+	int64_t nr_cores = (take->need + cpus_per_core - 1) / cpus_per_core;
+	struct cpuset cpus = topology->uncores.cpus[uncore];
+	struct cpuset cores = CPUSET_EMPTY, candidates = CPUSET_EMPTY;
+
+	cpuset_intersect(&cpus, &take->free);
+	cpuset_for_each (cpu, &cpus)
+		cpuset_add(&cores, topology->core_of[cpu]);
+	cpuset_for_each (core, &cores) {
+		if (nr_cores-- == 0)
+			break;
+		cpuset_union(&candidates, &topology->cores.cpus[core]);
+	}
+	cpuset_intersect(&candidates, &take->free);
+	if (take->need % 2 && topology->cpus_per_core > 1 &&
+	    cpuset_count(&candidates) > take->need) {
+		unsigned int last = 0;
+
+		cpuset_for_each (cpu, &candidates)
+			last = cpu;
+		cpuset_remove(&candidates, last);
+	}
+	if (cpuset_count(&candidates) != take->need)
+		return false;
+	take_claim(take, &candidates, (unsigned int)take->need);
+	return true;
+}
+
+static void claim_all(struct take *take, const struct cpuset *cpus)
+{
+	take_claim(take, cpus, cpuset_count(cpus));
+}
+
+static void take_uncores(struct take *take, uint32_t group)
+{
+	const struct topology *topology = take->topology;
+	bool whole_may_fit = take->need >= topology->cpus_per_uncore;
+	struct level uncores = {&topology->uncores, topology->uncore_of};
+	struct cpuset snapshot = take->free;
+	struct take_order nodes, list;
+	struct counts counts;
+
+	take_order_nodes(take, &nodes);
+	take_count_free(&uncores, &snapshot, &counts);
+	/*
+	 * The kubelet repeats the pass over whole caches before each attempt to take a
+	 * part. A failed attempt changes nothing, so only the first pass can take CPUs.
+	 */
+	for (uint32_t i = 0; i < nodes.nr && whole_may_fit; i++) {
+		list.nr = 0;
+		take_append_members(&uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
+				    &counts, &list);
+		take_whole(take, &uncores, &list, &counts);
+	}
+	if (take->improved) {
+		struct cpuset cpus;
+
+		if (!satisfied(take) &&
+		    take_in_caches(topology, &take->free, (uint32_t)take->need, group, &cpus))
+			claim_all(take, &cpus);
+		return;
+	}
+	for (uint32_t i = 0; i < nodes.nr && !satisfied(take); i++) {
+		list.nr = 0;
+		take_append_members(&uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
+				    &counts, &list);
+		for (uint32_t j = 0; j < list.nr; j++) {
+			if (take_part_of_uncore(take, list.index[j]))
+				return;
+		}
+	}
+}
+
+static void take_cpus_spread(struct take *take)
+{
+	struct cpuset snapshot = take->free, cpus;
+	struct take_order groups;
+
+	if (take->improved) {
+		take_across_cores(take->topology, &snapshot, (uint32_t)take->need, &cpus);
+		claim_all(take, &cpus);
+		return;
+	}
+	take_order_sockets(take, &groups);
+	for (uint32_t i = 0; i < groups.nr && !satisfied(take); i++)
+		take_cpus_of(take, &snapshot, &take->topology->sockets.cpus[groups.index[i]]);
+}
+
+enum take_status take_packed(const struct topology *topology, const struct cpuset *free,
+			     unsigned int count, const struct take_options *options,
+			     struct cpuset *ret_cpus)
+{
+	struct take take;
+
+	if (count > cpuset_count(free))
+		return TAKE_NOT_ENOUGH;
+	take_begin(&take, topology, free, count, options->compatibility);
+	if (!satisfied(&take))
+		take_whole_groups(&take, &take.outer);
+	if (!satisfied(&take))
+		take_whole_groups(&take, &take.inner);
+	if (!satisfied(&take) && options->uncore)
+		take_uncores(&take, options->group);
+	if (options->sorting == TAKE_PACKED)
+		take_by_cores(&take);
+	else if (!satisfied(&take))
+		take_cpus_spread(&take);
+	*ret_cpus = take.result;
+	return TAKE_OK;
+}

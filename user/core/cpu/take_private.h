@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the files of the packed take and private to them. From the bottom: orders
+ * (take_order.c), steps (take_cores.c), the steps of "improved" (take_improved.c), the
+ * take (take_packed.c).
+ */
+#ifndef CORE_CPU_TAKE_PRIVATE_H
+#define CORE_CPU_TAKE_PRIVATE_H
+
+#include "core/cpu/take.h"
+
+/* A level of the topology, together with the map from a CPU to its member of that level. */
+struct level {
+	const struct topology_level *members;
+	const uint32_t *index_of;
+};
+
+/* A packed take in progress. */
+struct take {
+	const struct topology *topology;
+	bool repaired, improved;
+	struct level outer, inner; /* the hierarchy: node and socket, or the reverse */
+	bool numa_first;
+	struct cpuset free, result;
+	/* CPUs still needed. Negative if the kubelet claims CPUs twice. */
+	int64_t need;
+};
+
+static inline bool satisfied(const struct take *take)
+{
+	return take->need < 1;
+}
+
+/* --- take_order.c: orders --------------------------------------------------------------------- */
+
+/* Members of a level in the order of their visit; a member may appear several times. */
+struct take_order {
+	uint32_t nr;
+	uint16_t index[CPUSET_MAX];
+};
+
+/* Free CPUs per member of a level. */
+struct counts {
+	uint16_t free[CPUSET_MAX];
+};
+
+void take_begin(struct take *take, const struct topology *topology, const struct cpuset *free,
+		int64_t need, enum compatibility compatibility);
+void take_count_free(const struct level *level, const struct cpuset *free,
+		     struct counts *ret_counts);
+
+/* Append the members that have a CPU in free ∩ within, ordered by (free CPUs, id). */
+void take_append_members(const struct level *level, const struct cpuset *free,
+			 const struct cpuset *within, const struct counts *counts,
+			 struct take_order *list);
+
+/* The inner order lists the members of each outer member in turn, so a member may appear twice. */
+void take_order_outer(const struct take *take, struct take_order *ret_list);
+void take_order_inner(const struct take *take, struct take_order *ret_list);
+void take_order_nodes(const struct take *take, struct take_order *ret_list);
+void take_order_sockets(const struct take *take, struct take_order *ret_list);
+
+/* The nodes or sockets that have a CPU in `free`, in the kubelet's order. Returns their level. */
+const struct topology_level *take_order_of(const struct topology *topology,
+					   const struct cpuset *free, bool inner,
+					   struct take_order *ret_order);
+
+/* --- take_cores.c: steps ---------------------------------------------------------------------- */
+
+/*
+ * Take `cpus`. As in the kubelet, the need decreases by all of them, even those that were
+ * not free.
+ */
+void take_claim(struct take *take, const struct cpuset *cpus, unsigned int count);
+/* Claim CPUs of `group` that are in the snapshot, in ascending order, until the need is met. */
+void take_cpus_of(struct take *take, const struct cpuset *snapshot, const struct cpuset *group);
+/* Claim the members on the list that are entirely free and not larger than the need. */
+void take_whole(struct take *take, const struct level *level, const struct take_order *list,
+		const struct counts *counts);
+void take_whole_groups(struct take *take, const struct level *level);
+/* Claim whole cores, then single CPUs of the cores with the fewest free CPUs. */
+void take_by_cores(struct take *take);
+
+/* A packed take without cache alignment; `free` must contain enough CPUs. */
+void take_inside(const struct topology *topology, const struct cpuset *free, uint32_t count,
+		 struct cpuset *ret_cpus);
+
+/* --- take_improved.c -------------------------------------------------------------------------- */
+
+/*
+ * The two steps in which "improved" differs (see take.h). `need` is between 1 and the
+ * number of CPUs in `free`. take_in_caches returns false if too few cores are entirely
+ * free.
+ */
+bool take_in_caches(const struct topology *topology, const struct cpuset *free, uint32_t need,
+		    uint32_t group, struct cpuset *ret_cpus);
+void take_across_cores(const struct topology *topology, const struct cpuset *free, uint32_t need,
+		       struct cpuset *ret_cpus);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A normalised pod specification: names, containers, requests, QoS class.
+ * user/format/manifest (Kubernetes Pod documents) or an adapter fills it; the core only
+ * reads it.
+ */
+#ifndef CORE_POD_POD_H
+#define CORE_POD_POD_H
+
+#include "core/topology/topology.h"
+
+#define POD_NAME_MAX	   254 /* DNS subdomain 253 + NUL */
+#define POD_UID_MAX	   64
+#define POD_CONTAINER_NAME 64 /* DNS label 63 + NUL */
+#define POD_MAX_CONTAINERS 128
+#define POD_MAX_HUGEPAGES  TOPOLOGY_MAX_HUGEPAGES
+
+enum qos_class { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT, QOS_NR };
+
+enum container_kind {
+	CONTAINER_INIT,	   /* runs to completion before the next one starts */
+	CONTAINER_SIDECAR, /* init container with restartPolicy Always */
+	CONTAINER_APP,
+	CONTAINER_KIND_NR
+};
+
+/* -1 = not specified; otherwise >= 0. */
+#define RESOURCE_UNSET (-1)
+
+struct resources {
+	int64_t cpu_mcpu;
+	int64_t memory_bytes;
+	uint32_t nr_hugepages; /* only sizes that are specified */
+	struct {
+		uint64_t size_bytes;
+		int64_t bytes;
+	} hugepages[POD_MAX_HUGEPAGES];
+};
+
+#define RESOURCES_UNSET ((struct resources){.cpu_mcpu = -1, .memory_bytes = -1})
+
+struct container_spec {
+	char name[POD_CONTAINER_NAME];
+	enum container_kind kind;
+	struct resources request, limit;
+};
+
+struct pod_spec {
+	char uid[POD_UID_MAX];
+	char namespace[POD_NAME_MAX];
+	char name[POD_NAME_MAX];
+	bool has_pod_resources; /* pod.spec.resources given */
+	struct resources request, limit, overhead;
+	/* Init containers and sidecars first, in their order, then app containers in theirs. */
+	uint32_t nr_containers;
+	struct container_spec *containers;
+};
+
+struct pod_spec *pod_spec_copy(const struct pod_spec *spec); /* NULL = no memory */
+void pod_spec_free(struct pod_spec *spec);
+DEFINE_CLEANUP(struct pod_spec, pod_spec_freep, pod_spec_free);
+#define cleanup_pod_spec cleanup(pod_spec_freep)
+bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b);
+
+/*
+ * Apply the API's defaults, once, after the spec is filled. A missing request is set to
+ * the limit. A pod-level request that is missing although there is a pod-level limit is
+ * set to the sum of the containers' requests, or to the limit if no container requests
+ * the resource.
+ */
+void pod_spec_default(struct pod_spec *spec);
+
+/*
+ * The QoS class, derived from the pod-level resources if given, otherwise from all
+ * containers. A pod is Guaranteed if each has cpu and memory with request == limit > 0.
+ * Source: kubelet v1.36, qos.ComputePodQOS.
+ */
+enum qos_class pod_qos(const struct pod_spec *spec);
+const char *qos_class_name(enum qos_class qos);		   /* "Guaranteed", … */
+const char *container_kind_name(enum container_kind kind); /* "init", "sidecar", "app" */
+
+/*
+ * The inputs of the pod's cpu.max, cpu.weight and memory.max, summed as in the kubelet
+ * and including overhead: pod-level values if given, otherwise the maximum that runs at
+ * the same time. There is a limit if the pod level or every container has one.
+ */
+struct pod_totals {
+	int64_t cpu_request_mcpu, cpu_limit_mcpu;	  /* limit -1 = none */
+	int64_t memory_request_bytes, memory_limit_bytes; /* limit -1 = none */
+};
+struct pod_totals pod_totals(const struct pod_spec *spec);
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Who did it. An event is told once, in its turn; what drifted is compared without
+ * waiting for a name.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/culprits.h"
+#include "ctl/internal.h"
+
+#define NAME_UNKNOWN "name not known"
+
+void culprits_fini(struct culprits *culprits)
+{
+	free(culprits->rows);
+}
+
+/* -EINPROGRESS: the kernel has not told its name yet; else 0. */
+static int name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	int r = id ? groups->path_of(groups->self, id, ret_path, size) : 0;
+
+	if (r == -EINPROGRESS)
+		return r;
+	if (!id)
+		*ret_path = '\0';
+	else if (r)
+		snprintf(ret_path, size, "(%s, id %llu)", r == -ENOENT ? "gone" : NAME_UNKNOWN,
+			 (unsigned long long)id);
+	else if (!*ret_path)
+		snprintf(ret_path, size, "/");
+	return 0;
+}
+
+/*
+ * Life of cgroups below ours. What a workload makes or joins below its own
+ * container concerns nobody; a group that went or became empty may end a pod.
+ */
+static bool is_life_cycle(const struct event_record *event, bool *ret_matters)
+{
+	switch (event->kind) {
+	case EVENT_MKDIR:
+	case EVENT_ATTACH:
+	case EVENT_RELEASE:
+		*ret_matters = false;
+		return true;
+	case EVENT_RMDIR:
+		*ret_matters = true;
+		return true;
+	case EVENT_POPULATED:
+		*ret_matters = !event->life.is_populated;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int find_names(struct controller *controller, struct unnamed *unnamed)
+{
+	const uint64_t ids[] = {unnamed->event.culprit_id, unnamed->event.target_id};
+	char *const names[] = {unnamed->culprit, unnamed->target};
+
+	for (; unnamed->nr_named < ARRAY_SIZE(ids); unnamed->nr_named++)
+		if (name_cgroup(controller, ids[unnamed->nr_named], names[unnamed->nr_named],
+				ROW_PATH_MAX))
+			return -EINPROGRESS;
+	return 0;
+}
+
+/* A name that nobody could wait for any longer. */
+static void give_up_names(struct unnamed *unnamed)
+{
+	const uint64_t ids[] = {unnamed->event.culprit_id, unnamed->event.target_id};
+	char *const names[] = {unnamed->culprit, unnamed->target};
+
+	for (; unnamed->nr_named < ARRAY_SIZE(ids); unnamed->nr_named++)
+		if (ids[unnamed->nr_named])
+			snprintf(names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
+				 NAME_UNKNOWN, (unsigned long long)ids[unnamed->nr_named]);
+}
+
+static void tell_event(struct controller *controller, const struct unnamed *unnamed)
+{
+	struct event_row row = {.record = unnamed->event, .time_ns = unnamed->wall_ns};
+
+	memcpy(row.cgroup, unnamed->culprit, sizeof(row.cgroup));
+	memcpy(row.target, unnamed->target, sizeof(row.target));
+	lookup_name_event(controller->ledger, &controller->desired, row.target, &row);
+	if (row.record.kind == EVENT_DRIFT) {
+		drift_name_culprit(&controller->drift, &row);
+		dirty_mark_path(&controller->dirty, row.target);
+		wakes_request_resync(&controller->wakes);
+	}
+	event_log_add(&controller->events, &row);
+}
+
+static void drop_first(struct culprits *culprits)
+{
+	culprits->nr--;
+	memmove(culprits->rows, culprits->rows + 1, culprits->nr * sizeof(*culprits->rows));
+}
+
+/* Behind those that came before it. Of too many, the oldest goes without its names. */
+static void append_unnamed(struct controller *controller, struct unnamed *unnamed)
+{
+	if (!controller->culprits.rows)
+		controller->culprits.rows = calloc(MAX_UNNAMED, sizeof(*controller->culprits.rows));
+	if (!controller->culprits.rows) {
+		give_up_names(unnamed);
+		tell_event(controller, unnamed);
+		return;
+	}
+	if (controller->culprits.nr == MAX_UNNAMED) {
+		give_up_names(controller->culprits.rows);
+		tell_event(controller, controller->culprits.rows);
+		drop_first(&controller->culprits);
+	}
+	controller->culprits.rows[controller->culprits.nr++] = *unnamed;
+}
+
+void ctl_hear_event(struct controller *controller, const struct event_record *event)
+{
+	struct unnamed unnamed = {
+		.event = *event,
+		.since_ns = clock_now_ns(controller->ports.clock),
+		.wall_ns = clock_wall_ns(controller->ports.clock),
+	};
+	bool matters;
+
+	if (is_life_cycle(event, &matters)) {
+		if (matters)
+			wakes_request_resync(&controller->wakes);
+		return;
+	}
+	/* What drifted is found without the name of who did it. */
+	if (event->kind == EVENT_DRIFT || event->kind == EVENT_UNJUDGED)
+		wakes_request_resync(&controller->wakes);
+	if (controller->culprits.nr || find_names(controller, &unnamed))
+		append_unnamed(controller, &unnamed);
+	else
+		tell_event(controller, &unnamed);
+}
+
+void ctl_name_culprits(struct controller *controller)
+{
+	while (controller->culprits.nr && !find_names(controller, controller->culprits.rows)) {
+		tell_event(controller, controller->culprits.rows);
+		drop_first(&controller->culprits);
+	}
+}
+
+void ctl_give_up_culprits(struct controller *controller)
+{
+	for (uint32_t i = 0; i < controller->culprits.nr; i++) {
+		give_up_names(&controller->culprits.rows[i]);
+		tell_event(controller, &controller->culprits.rows[i]);
+	}
+	controller->culprits.nr = 0;
+}

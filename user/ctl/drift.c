@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What is drift and what is a change of ours, and what is told of it. Who did it is found
+ * in culprits.c; the step that repairs it is like any other.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/drift.h"
+#include "ctl/internal.h"
+
+void drift_request_repair(struct drift *drift)
+{
+	drift->repairs_once = true;
+}
+
+void drift_begin_round(struct drift *drift)
+{
+	drift->is_repairing = drift->repairs_once;
+}
+
+void drift_end_round(struct drift *drift)
+{
+	drift->is_repairing = drift->repairs_once = false;
+}
+
+bool ctl_may_repair(const struct controller *controller)
+{
+	return controller->options.config->enforcement.cpuset_files == ENFORCEMENT_ENFORCE ||
+	       controller->drift.is_repairing;
+}
+
+/*
+ * Did the file have this value when we last knew it? A chain that waited may never have come
+ * to write it. Where others' changes are left in place, the wish alone counts: what we do
+ * not call drift we would write.
+ */
+static bool had_value(struct controller *controller, const struct round *round,
+		      const struct step *step, const char *value)
+{
+	const struct group *group = group_tree_find(round->known, step->path);
+
+	if (!ctl_may_repair(controller) ||
+	    drift_list_find_open(&controller->drift.list, step->path, step->file))
+		return true;
+	return group && group->files[step->file] && !strcmp(group->files[step->file], value);
+}
+
+/*
+ * A file that is to hold what we wrote before has drifted: the ledger did not
+ * change it, so somebody else did. A chain that failed proves nothing.
+ */
+static bool is_drift(struct controller *controller, const struct round *round,
+		     const struct step *step)
+{
+	const struct group *before;
+	const char *value;
+
+	if (step->kind != STEP_WRITE || !step->old || chains_find(&controller->chains, step->uid))
+		return false;
+	before = group_tree_find(&controller->desired, step->path);
+	value = round_final_value(round, step);
+	return before && value && before->files[step->file] &&
+	       !strcmp(before->files[step->file], value) &&
+	       had_value(controller, round, step, value);
+}
+
+/* The event of this kind about the file that `step` writes. */
+static struct event_row event_about(struct controller *controller, uint32_t kind,
+				    const struct step *step)
+{
+	struct event_row event = {.record = EVENT_RECORD(kind)};
+
+	event.record.attribute = step->file;
+	text_copy(event.target, sizeof(event.target), step->path);
+	lookup_name_event(controller->ledger, &controller->desired, step->path, &event);
+	return event;
+}
+
+static struct drift_row *note_drift(struct controller *controller, const struct step *step,
+				    const char *wanted)
+{
+	bool known = drift_list_find_open(&controller->drift.list, step->path, step->file);
+	struct drift_row *row = drift_list_open(&controller->drift.list, step->path, step->file);
+	struct event_row event;
+	struct event_record *record = &event.record;
+
+	if (known && *row->wanted)
+		return row;
+	snprintf(row->wanted, sizeof(row->wanted), "%s", wanted);
+	snprintf(row->found, sizeof(row->found), "%s", step->old);
+	if (step->file == GROUP_CPUSET_PARTITION && !row->pid)
+		row->cause = CAUSE_KERNEL;
+	controller->drift.nr_detected[step->file]++;
+	event = event_about(controller, EVENT_DIFFERENCE, step);
+	record->aspect = ASPECT_CPUSET_FILES;
+	record->pid = row->pid;
+	memcpy(record->comm, row->comm, sizeof(record->comm));
+	memcpy(event.cgroup, row->cgroup, sizeof(event.cgroup));
+	text_copy(record->difference.wanted, sizeof(record->difference.wanted), row->wanted);
+	text_copy(record->difference.found, sizeof(record->difference.found), row->found);
+	event_log_add(&controller->events, &event);
+	return row;
+}
+
+struct drift_row *ctl_find_drift(struct controller *controller, const struct round *round,
+				 const struct step *step)
+{
+	if (!is_drift(controller, round, step))
+		return NULL;
+	return note_drift(controller, step, round_final_value(round, step));
+}
+
+void ctl_note_repair(struct controller *controller, const struct step *step, struct drift_row *row)
+{
+	struct event_row event = event_about(controller, EVENT_REPAIR, step);
+
+	drift_list_close(&controller->drift.list, row, ACTION_REPAIR);
+	controller->drift.nr_repaired[step->file]++;
+	event.record.action = ACTION_REPAIR;
+	text_copy(event.record.value, sizeof(event.record.value), step->value);
+	event_log_add(&controller->events, &event);
+}
+
+void drift_close_gone(struct drift *drift, const struct plan *plan)
+{
+	struct drift_list *list = &drift->list;
+
+	for (uint32_t i = 0; i < list->nr_rows; i++) {
+		struct drift_row *row = &list->rows[i];
+		bool there = row->repaired_ns;
+
+		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
+			there = plan->steps[j].kind == STEP_WRITE &&
+				plan->steps[j].file == row->attribute &&
+				!strcmp(plan->steps[j].path, row->path);
+		if (!there)
+			drift_list_close(list, row, ACTION_NONE);
+	}
+}
+
+void drift_name_culprit(struct drift *drift, const struct event_row *event)
+{
+	struct drift_list *list = &drift->list;
+	const struct event_record *record = &event->record;
+	struct drift_row *row = NULL;
+
+	if (record->attribute == GROUP_FILE_NR)
+		return;
+	for (uint32_t i = list->nr_rows; i-- > 0 && !row;) {
+		struct drift_row *candidate = &list->rows[i];
+
+		if (!candidate->pid && candidate->attribute == record->attribute &&
+		    !strcmp(candidate->path, event->target))
+			row = candidate;
+	}
+	if (!row)
+		row = drift_list_open(list, event->target, record->attribute);
+	row->pid = record->pid;
+	memcpy(row->comm, record->comm, sizeof(row->comm));
+	memcpy(row->cgroup, event->cgroup, sizeof(row->cgroup));
+	row->cause = drift_cause_of(record->pid, event->cgroup);
+}

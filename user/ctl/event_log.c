@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The ring of events and the rate limit of the journal. The ring holds rows by
+ * value: no ownership, and its size is the agent's to know.
+ */
+#include <string.h>
+
+#include "ctl/event_log.h"
+#include "lib/hash.h"
+#include "lib/log.h"
+
+#define JOURNAL_WINDOW_NS (60ULL * 1000000000ULL)
+
+void event_log_init(struct event_log *log, const struct clock_port *clock)
+{
+	memset(log, 0, sizeof(*log));
+	log->clock = clock;
+}
+
+/* Identifies a culprit well enough for a rate limit. */
+static uint64_t culprit_key(const struct event_row *event)
+{
+	const struct event_record *record = &event->record;
+	uint64_t hash = HASH_START;
+
+	hash = hash_add(hash, &record->kind, sizeof(record->kind));
+	hash = hash_add(hash, &record->action, sizeof(record->action));
+	hash = hash_add(hash, record->comm, strlen(record->comm));
+	hash = hash_add(hash, event->cgroup, strlen(event->cgroup));
+	return hash ? hash : 1;
+}
+
+/* May this culprit have a journal line now? *ret_suppressed = lines it was denied before. */
+static bool journal_allows(struct event_log *log, const struct event_row *event,
+			   uint32_t *ret_suppressed)
+{
+	uint64_t key = culprit_key(event), now = log->clock->now_ns(log->clock->self);
+	struct event_log_culprit *slot = &log->culprits[key % EVENT_LOG_CULPRITS];
+
+	if (slot->key == key && now - slot->window_start_ns < JOURNAL_WINDOW_NS) {
+		slot->suppressed++;
+		return false;
+	}
+	*ret_suppressed = slot->key == key ? slot->suppressed : 0;
+	*slot = (struct event_log_culprit){.key = key, .window_start_ns = now};
+	return true;
+}
+
+static void write_journal(struct event_log *log, const struct event_row *event)
+{
+	struct event_journal journal;
+	const char *const fields[] = {journal.kind, journal.pod, journal.pid, journal.target, NULL};
+	uint32_t suppressed = 0;
+
+	if (event->record.pid && !journal_allows(log, event, &suppressed))
+		return;
+	event_journal(event, suppressed, &journal);
+	log_fields(event_is_warning(&event->record) ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, fields, "%s",
+		   journal.message);
+}
+
+void event_log_add(struct event_log *log, const struct event_row *event)
+{
+	struct event_row *row = &log->ring[log->next_sequence % EVENT_LOG_ROWS];
+
+	*row = *event;
+	row->sequence = log->next_sequence++;
+	if (!row->time_ns)
+		row->time_ns = log->clock->wall_ns(log->clock->self);
+	write_journal(log, row);
+}
+
+void event_log_record(struct event_log *log, const struct event_record *record)
+{
+	const struct event_row row = {.record = *record};
+
+	event_log_add(log, &row);
+}
+
+uint32_t event_log_nr(const struct event_log *log)
+{
+	return log->next_sequence < EVENT_LOG_ROWS ? (uint32_t)log->next_sequence : EVENT_LOG_ROWS;
+}
+
+const struct event_row *event_log_at(const struct event_log *log, uint32_t index)
+{
+	if (index >= event_log_nr(log))
+		return NULL;
+	return &log->ring[(log->next_sequence - event_log_nr(log) + index) % EVENT_LOG_ROWS];
+}

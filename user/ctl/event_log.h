@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event log: a ring of events for `pinfold event`, and one journal line for each
+ * that matters. It is not a history: the ring forgets the oldest, and a gap in the
+ * sequence numbers tells how many.
+ */
+#ifndef CTL_EVENT_LOG_H
+#define CTL_EVENT_LOG_H
+
+#include "ctl/ports.h"
+
+#define EVENT_LOG_ROWS	   512
+#define EVENT_LOG_CULPRITS 64 /* journal lines are limited per culprit; so many are remembered */
+
+struct event_log_culprit {
+	uint64_t key;
+	uint64_t window_start_ns;
+	uint32_t suppressed;
+};
+
+struct event_log {
+	const struct clock_port *clock;
+	uint64_t next_sequence;
+	struct event_row ring[EVENT_LOG_ROWS];
+	struct event_log_culprit culprits[EVENT_LOG_CULPRITS];
+};
+
+void event_log_init(struct event_log *log, const struct clock_port *clock);
+
+/*
+ * Copy the event into the ring, with the next sequence number, and with the time now if it
+ * has none. The journal gets it too, at most one line a minute for each culprit (cgroup and
+ * command) of the same kind.
+ */
+void event_log_add(struct event_log *log, const struct event_row *event);
+
+/* The same for an event that names no cgroup and no pod. */
+void event_log_record(struct event_log *log, const struct event_record *record);
+
+/* Oldest first; NULL behind the last. `index` counts from 0. */
+const struct event_row *event_log_at(const struct event_log *log, uint32_t index);
+uint32_t event_log_nr(const struct event_log *log);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Names, uids and paths are compared here; what they stand for is decided elsewhere. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/lookup.h"
+#include "lib/text.h"
+
+/* Never a pod's name. The cgroup stays once it is made. */
+#define SELF_TEST_GROUP "pinfold-selftest"
+
+const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *text)
+{
+	const char *slash = strchr(text, '/');
+	char namespace[POD_NAME_MAX];
+
+	if (!slash) {
+		const struct ledger_pod *pod = ledger_find(ledger, text);
+
+		return pod ? pod : ledger_find_name(ledger, "default", text);
+	}
+	snprintf(namespace, sizeof(namespace), "%.*s", (int)(slash - text), text);
+	return ledger_find_name(ledger, namespace, slash + 1);
+}
+
+const struct group *lookup_group(const struct group_tree *tree, const char *uid,
+				 const char *container)
+{
+	enum group_role role = *container ? GROUP_CONTAINER : GROUP_POD;
+
+	for (uint32_t i = 0; i < tree->nr_groups; i++) {
+		const struct group *group = &tree->groups[i];
+
+		if (group->role == role && !strcmp(group->uid, uid) &&
+		    (!*container || !strcmp(group->container, container)))
+			return group;
+	}
+	return NULL;
+}
+
+const struct group *lookup_container_at(const struct group_tree *tree, const char *path)
+{
+	for (uint32_t i = 0; i < tree->nr_groups; i++) {
+		const struct group *group = &tree->groups[i];
+		size_t len = strlen(group->path);
+
+		if (group->role == GROUP_CONTAINER && !strncmp(path, group->path, len) &&
+		    (!path[len] || path[len] == '/'))
+			return group;
+	}
+	return NULL;
+}
+
+void lookup_pod_label(const struct pod_spec *spec, char *text, size_t size)
+{
+	snprintf(text, size, "%s/%s", spec->namespace, spec->name);
+}
+
+void lookup_chain_label(const struct ledger *ledger, const char *uid, char *text, size_t size)
+{
+	const struct ledger_pod *pod = *uid ? ledger_find(ledger, uid) : NULL;
+	char name[POD_NAME_MAX * 2];
+
+	if (pod) {
+		lookup_pod_label(pod->spec, name, sizeof(name));
+		snprintf(text, size, "pod %.120s", name);
+	} else if (*uid) {
+		snprintf(text, size, "pod with uid %.80s", uid);
+	} else {
+		snprintf(text, size, "the workload root");
+	}
+}
+
+void lookup_name_event(const struct ledger *ledger, const struct group_tree *tree, const char *path,
+		       struct event_row *event)
+{
+	const struct group *group = lookup_container_at(tree, path);
+	const struct ledger_pod *pod = group ? ledger_find(ledger, group->uid) : NULL;
+	char name[POD_NAME_MAX * 2];
+
+	if (!pod)
+		return;
+	lookup_pod_label(pod->spec, name, sizeof(name));
+	text_copy(event->pod, sizeof(event->pod), name);
+	text_copy(event->container, sizeof(event->container), group->container);
+}
+
+void lookup_self_test(const struct plan_layout *layout, char ret_path[GROUP_PATH_MAX])
+{
+	snprintf(ret_path, GROUP_PATH_MAX, "%s/%s", layout->root, SELF_TEST_GROUP);
+}

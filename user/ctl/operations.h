@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls into the kernel that have not returned yet. An operation stops the chain of its
+ * pod, or of the workload root, until it ends: each uid has at most one. The chain is then
+ * compared again, whatever the end was.
+ */
+#ifndef CTL_OPERATIONS_H
+#define CTL_OPERATIONS_H
+
+#include "core/plan/plan.h"
+#include "format/rows.h"
+
+enum operation_kind { OPERATION_STEP, OPERATION_JOIN, OPERATION_KILL };
+
+struct operation {
+	enum operation_kind kind;
+	struct step step; /* join and kill: path and uid only; value is owned, may be NULL */
+	uint64_t since_ns;
+	bool is_repair;		   /* of a drift that is still open */
+	uint64_t run;		   /* join: the request that waits for it */
+	char told[ROW_DETAIL_MAX]; /* what an operator is told of it; "" = nothing yet */
+};
+
+struct operations {
+	uint32_t nr, max;
+	struct operation *rows; /* owned, in no order */
+};
+
+void operations_fini(struct operations *operations);
+/* The operation of this uid's chain ("" = the root's); NULL = none. */
+struct operation *operations_find(const struct operations *operations, const char *uid);
+/* The one at this cgroup; NULL = none. */
+struct operation *operations_find_at(const struct operations *operations, const char *path);
+
+/* Room for one more, made before it begins: then operations_begin cannot fail. -ENOMEM. */
+int operations_reserve(struct operations *operations);
+/* The step is copied. Borrowed until the next call that begins or ends an operation. */
+struct operation *operations_begin(struct operations *operations, enum operation_kind kind,
+				   const struct step *step, uint64_t now_ns);
+void operations_end(struct operations *operations, struct operation *operation);
+
+#endif

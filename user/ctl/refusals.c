@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The list is bounded, what a directory may ask for is not: the rest is a number. Who
+ * decides again, and when, is in admission.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/lookup.h"
+#include "ctl/refusals.h"
+#include "lib/text.h"
+
+int refusals_init(struct refusals *refusals)
+{
+	*refusals = (struct refusals){.rows = calloc(MAX_REFUSED, sizeof(*refusals->rows))};
+	return refusals->rows ? 0 : -ENOMEM;
+}
+
+void refusals_fini(struct refusals *refusals)
+{
+	for (uint32_t i = 0; i < refusals->nr; i++)
+		pod_spec_free(refusals->rows[i].spec);
+	free(refusals->rows);
+}
+
+struct refused_pod *refusals_find(const struct refusals *refusals, const char *name,
+				  const char *file, unsigned int line)
+{
+	for (uint32_t i = 0; i < refusals->nr; i++) {
+		struct refused_pod *refused = &refusals->rows[i];
+
+		if (*name ? !strcmp(refused->name, name)
+			  : !*refused->name && refused->line == line &&
+				    !strcmp(refused->file, file))
+			return refused;
+	}
+	return NULL;
+}
+
+void refusals_drop(struct refusals *refusals, struct refused_pod *refused)
+{
+	pod_spec_free(refused->spec);
+	*refused = refusals->rows[--refusals->nr];
+}
+
+static bool same_answer(const struct refused_pod *refused, const struct decision *decision)
+{
+	return refused->decision.refusal == decision->refusal &&
+	       !text_is_news(refused->decision.message, decision->message);
+}
+
+static bool same_spec(const struct refused_pod *refused, const struct pod_spec *spec)
+{
+	if (!refused->spec || !spec)
+		return refused->spec == spec;
+	return pod_spec_equal(refused->spec, spec);
+}
+
+bool refusals_note(struct refusals *refusals, const struct source_pod *source, const char *name,
+		   const struct decision *decision)
+{
+	struct refused_pod *refused = refusals_find(refusals, name, source->file, source->line);
+
+	if (refused && same_answer(refused, decision) && same_spec(refused, source->spec)) {
+		/* No news, but the suggestion was tried on the ledger of today. */
+		refused->decision = *decision;
+		refused->line = source->line;
+		return false;
+	}
+	if (!refused) {
+		if (refusals->nr == MAX_REFUSED) {
+			refusals->nr_unlisted++;
+			return false;
+		}
+		refused = &refusals->rows[refusals->nr++];
+		*refused = (struct refused_pod){0};
+	}
+	snprintf(refused->name, sizeof(refused->name), "%s", name);
+	snprintf(refused->file, sizeof(refused->file), "%s", source->file);
+	refused->line = source->line;
+	refused->decision = *decision;
+	/* What the document said before must not be tried again once it says something else. */
+	pod_spec_free(refused->spec);
+	refused->spec = source->spec ? pod_spec_copy(source->spec) : NULL;
+	refusals->nr_ever[decision->refusal]++;
+	return true;
+}
+
+static bool is_same(const struct refused_pod *refused, const struct source_pod *pod)
+{
+	char name[POD_NAME_MAX * 2];
+
+	if (pod->spec)
+		lookup_pod_label(pod->spec, name, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "%s", pod->name);
+	return *name ? !strcmp(name, refused->name)
+		     : pod->line == refused->line && !strcmp(pod->file, refused->file);
+}
+
+void refusals_forget(struct refusals *refusals, const struct source_pod *pods, uint32_t nr_pods)
+{
+	for (uint32_t i = refusals->nr; i-- > 0;) {
+		bool named = false;
+
+		for (uint32_t j = 0; j < nr_pods && !named; j++)
+			named = is_same(&refusals->rows[i], &pods[j]);
+		if (!named)
+			refusals_drop(refusals, &refusals->rows[i]);
+	}
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A process joins its container as soon as the container's cgroup is ready for it. The
+ * process is held by its pidfd meanwhile, so that its number cannot become another's.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/internal.h"
+#include "ctl/runs.h"
+#include "format/views.h"
+#include "lib/log.h"
+
+static bool is_populated(const struct controller *controller, const char *path)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+
+	return !groups->status(groups->self, path, &status) && status.populated;
+}
+
+/*
+ * Init containers run one after another and before the others: another one that
+ * still runs refuses an init container; an ordinary container's start ends them.
+ * *ret_running names the obstacle.
+ */
+static bool may_start(const struct controller *controller, const struct ledger_pod *pod,
+		      const struct grant *grant, const char **ret_running)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *other = &pod->grants[i];
+		const struct group *group;
+
+		if (other == grant || other->kind == CONTAINER_SIDECAR ||
+		    grant->kind != CONTAINER_INIT)
+			continue;
+		group = lookup_group(&controller->desired, pod->spec->uid, other->container);
+		if (group && is_populated(controller, group->path)) {
+			*ret_running = other->container;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What is done to a container outside a plan, as a step that an operation can carry. */
+static struct step step_at(const struct group *group)
+{
+	struct step step = {.role = group->role};
+
+	memcpy(step.path, group->path, sizeof(step.path));
+	memcpy(step.uid, group->uid, sizeof(step.uid));
+	return step;
+}
+
+/* -EINPROGRESS: one of them takes its time, and the others' turn comes after it. */
+static int end_init_containers(struct controller *controller, const struct ledger_pod *pod)
+{
+	const struct groups_port *groups = controller->ports.groups;
+
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct group *group;
+		struct step step;
+		int r;
+
+		if (pod->grants[i].kind != CONTAINER_INIT)
+			continue;
+		group = lookup_group(&controller->desired, pod->spec->uid,
+				     pod->grants[i].container);
+		if (!group || !is_populated(controller, group->path))
+			continue;
+		r = operations_reserve(&controller->operations);
+		if (!r)
+			r = groups->kill(groups->self, group->path);
+		if (r != -EINPROGRESS)
+			continue;
+		step = step_at(group);
+		operations_begin(&controller->operations, OPERATION_KILL, &step,
+				 clock_now_ns(controller->ports.clock));
+		return r;
+	}
+	return 0;
+}
+
+int ctl_answer_no_pod(const struct controller *controller, const char *pod_name,
+		      struct answer *answer)
+{
+	const char *slash = strchr(pod_name, '/');
+	char name[POD_NAME_MAX * 2];
+
+	snprintf(name, sizeof(name), "%s%s", slash ? "" : "default/", pod_name);
+	for (uint32_t i = 0; i < controller->admission.refusals.nr; i++) {
+		const struct refused_pod *refused = &controller->admission.refusals.rows[i];
+
+		if (!strcmp(refused->name, name))
+			return answer_error(answer, STATUS_CONFLICT, "pod %s was refused: %s: %s",
+					    name, refused->decision.reason,
+					    refused->decision.message);
+	}
+	return answer_error(answer, STATUS_UNKNOWN,
+			    "there is no pod '%.200s'; `pinfold pod show` lists those there are, "
+			    "and a manifest in the manifests directory makes one",
+			    pod_name);
+}
+
+static int answer_joined(struct controller *controller, const struct ledger_pod *pod,
+			 const char *container, const char *path, struct answer *answer)
+{
+	/* A scope came to be with its first process: the guard and the watch must know it. */
+	if (controller->layout.systemd) {
+		dirty_mark_groups(&controller->dirty);
+		wakes_schedule(&controller->wakes, 0);
+	}
+	return answer_object(answer,
+			     view_run(pod->spec->namespace, pod->spec->name, container, path));
+}
+
+static int join(struct controller *controller, struct run_request *run,
+		const struct ledger_pod *pod, const struct grant *grant, struct answer *answer)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	const struct group *group =
+		lookup_group(&controller->desired, pod->spec->uid, grant->container);
+	char error[GROUP_ERROR_MAX] = "";
+	struct operation *operation;
+	struct step step;
+	int r;
+
+	if (!group)
+		return answer_error(answer, STATUS_NOT_READY,
+				    "container %s has no cgroup yet; try again", grant->container);
+	if (grant->kind == CONTAINER_APP && !run->has_ended_init) {
+		r = end_init_containers(controller, pod);
+		if (r == -EINPROGRESS)
+			return r;
+		run->has_ended_init = true;
+	}
+	r = operations_reserve(&controller->operations);
+	if (!r)
+		r = groups->join(groups->self, group->path, run->pid, run->pidfd, error);
+	if (r == -EINPROGRESS) {
+		step = step_at(group);
+		operation = operations_begin(&controller->operations, OPERATION_JOIN, &step,
+					     clock_now_ns(controller->ports.clock));
+		operation->run = run->id;
+		run->is_joining = true;
+		return r;
+	}
+	if (r)
+		return answer_error(answer, STATUS_FAILED, "%s", *error ? error : strerror(-r));
+	return answer_joined(controller, pod, grant->container, group->path, answer);
+}
+
+int ctl_advance_run(struct controller *controller, struct run_request *run, struct answer *answer)
+{
+	const struct ledger_pod *pod = lookup_pod(controller->ledger, run->pod);
+	const struct grant *grant;
+	const char *running;
+
+	if (!pod)
+		return ctl_answer_no_pod(controller, run->pod, answer);
+	snprintf(run->uid, sizeof(run->uid), "%s", pod->spec->uid);
+	grant = ledger_find_grant(pod, run->container);
+	if (!grant)
+		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
+				    pod->spec->namespace, pod->spec->name, run->container);
+	if (pod->state == POD_ENDING)
+		return answer_error(answer, STATUS_CONFLICT, "pod %s/%s is ending: %s",
+				    pod->spec->namespace, pod->spec->name, pod->detail);
+	if (!may_start(controller, pod, grant, &running))
+		return answer_error(answer, STATUS_CONFLICT,
+				    "init container %s cannot start while %s runs: init containers "
+				    "run one after another and before the others",
+				    run->container, running);
+	if (operations_find(&controller->operations, pod->spec->uid) ||
+	    (controller->dirty.ledger && controller->look.since_ns))
+		return -EINPROGRESS;
+	return join(controller, run, pod, grant, answer);
+}
+
+/* --- requests that have no answer yet --------------------------------------------------------- */
+
+struct run_request *runs_find(struct runs *runs, uint64_t id)
+{
+	for (uint32_t i = 0; i < runs->nr; i++)
+		if (runs->rows[i].id == id)
+			return &runs->rows[i];
+	return NULL;
+}
+
+void runs_listen(struct runs *runs, const struct answer_sink *sink)
+{
+	runs->answers = sink;
+}
+
+void runs_add(struct runs *runs, const struct run_request *run)
+{
+	runs->rows[runs->nr++] = *run;
+}
+
+void runs_drop(struct runs *runs, struct run_request *run)
+{
+	close(run->pidfd);
+	*run = runs->rows[--runs->nr];
+}
+
+void runs_fini(struct runs *runs)
+{
+	while (runs->nr)
+		runs_drop(runs, &runs->rows[0]);
+}
+
+static void send_answer(struct runs *runs, struct run_request *run, const struct answer *answer)
+{
+	const struct answer_sink *sink = runs->answers;
+	uint64_t id = run->id;
+
+	runs_drop(runs, run);
+	if (sink)
+		sink->answered(sink->self, id, answer->status, answer->json);
+	else
+		json_object_put(answer->json);
+}
+
+void ctl_advance_runs(struct controller *controller)
+{
+	struct runs *runs = &controller->runs;
+
+	for (uint32_t i = runs->nr; i-- > 0;) {
+		struct run_request *run = &runs->rows[i];
+		struct answer answer = {.status = STATUS_FAILED};
+
+		if (!run->is_joining && ctl_advance_run(controller, run, &answer) != -EINPROGRESS)
+			send_answer(runs, run, &answer);
+	}
+}
+
+void ctl_end_join(struct controller *controller, const struct operation *operation, int result,
+		  const char *error)
+{
+	const char *path = operation->step.path, *slash = strrchr(path, '/');
+	struct run_request *run = runs_find(&controller->runs, operation->run);
+	const struct ledger_pod *pod = ledger_find(controller->ledger, operation->step.uid);
+	struct answer answer = {.status = STATUS_FAILED};
+
+	if (!run) {
+		/* Whoever asked has gone; -ESRCH is then the rule. */
+		if (result)
+			log_info("ctl: a process whose request was withdrawn did not join: %s",
+				 error);
+		else
+			log_info("ctl: a process joined %s after its request was withdrawn", path);
+		return;
+	}
+	if (result)
+		answer_error(&answer, STATUS_FAILED, "%s", error);
+	else if (pod)
+		answer_joined(controller, pod, run->container, path, &answer);
+	else
+		answer_error(&answer, STATUS_UNKNOWN,
+			     "the process is in %s, but its pod ended meanwhile", slash + 1);
+	send_answer(&controller->runs, run, &answer);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A root partition keeps the host's tasks off the CPUs of pods, and pushes them onto the
+ * reserved ones: where that is not wanted or not possible, tier 0 stays and a finding says so.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "ctl/tier.h"
+#include "lib/log.h"
+
+void ctl_choose_tier(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	const struct config *config = controller->options.config;
+	char scope[GROUP_PATH_MAX] = "", message[ROW_DETAIL_MAX];
+	uint32_t nr_tasks = 0;
+	int r;
+
+	if (config->partitions == PARTITIONS_OFF ||
+	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
+		findings_put(&controller->findings, "tier1_not_in_use",
+			     "user tasks of the host may run on CPUs that pods hold",
+			     "strict-cpu-reservation with hostTasks: reserved and partitions: "
+			     "auto keeps them off");
+		controller->layout.root_partition = false;
+		return;
+	}
+	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
+	/* What cannot be told now changes nothing that is in force. */
+	if (r == -EINPROGRESS && controller->started)
+		return;
+	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
+		snprintf(
+			message, sizeof(message),
+			"%.180s runs outside the workload root; a partition would push it onto the "
+			"reserved CPUs",
+			scope);
+		findings_put(&controller->findings, "tier1_not_in_use", message,
+			     "write hostTasks: reserved to accept that");
+		controller->layout.root_partition = false;
+		return;
+	}
+	log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
+		 controller->layout.root);
+	findings_clear(&controller->findings, "tier1_not_in_use");
+	controller->layout.root_partition = true;
+}
+
+void ctl_check_tier(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+	char message[ROW_DETAIL_MAX];
+	int r;
+
+	/* A reload may give it up, held or not. */
+	if (!controller->layout.root_partition) {
+		controller->tier.is_held = false;
+		findings_clear(&controller->findings, "tier1_not_held");
+		return;
+	}
+	r = groups->status(groups->self, controller->layout.root, &status);
+	/* A step of the root's own waits in the kernel: what was known of it stands. */
+	if (r == -EINPROGRESS)
+		return;
+	controller->tier.is_held = !r && status.is_root_partition;
+	if (controller->tier.is_held) {
+		findings_clear(&controller->findings, "tier1_not_held");
+		return;
+	}
+	snprintf(message, sizeof(message), "%s is not a valid root partition: '%.120s'",
+		 controller->layout.root, r ? strerror(-r) : status.partition);
+	findings_put(&controller->findings, "tier1_not_held", message,
+		     "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
+		     "until then host tasks may run on pods' CPUs");
+}

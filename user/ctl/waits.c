@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Who waits in the kernel, what for and how long: in a sentence, as a finding, and as an
+ * answer to whether something promised is kept waiting.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "ctl/waits.h"
+#include "lib/log.h"
+
+#define SECOND_NS 1000000000ULL
+
+static const char *const kind_words[] = {
+	[OPERATION_STEP] = "a step",
+	[OPERATION_JOIN] = "a process to join",
+	[OPERATION_KILL] = "the end of the processes of",
+};
+
+/* "the write of pinfold.slice/…/cpuset.mems" */
+static void describe(const struct operation *operation, char *text, size_t size)
+{
+	const struct step *step = &operation->step;
+
+	if (operation->kind != OPERATION_STEP)
+		snprintf(text, size, "%s %.200s", kind_words[operation->kind], step->path);
+	else if (step->kind == STEP_WRITE)
+		snprintf(text, size, "the write of %.200s/%s", step->path,
+			 group_file_name(step->file));
+	else
+		snprintf(text, size, "the %s of %.200s",
+			 step->kind == STEP_CREATE ? "creation" : "removal", step->path);
+}
+
+void ctl_describe_wait(const struct controller *controller, const struct operation *operation,
+		       struct waiting *ret_waiting)
+{
+	*ret_waiting = (struct waiting){
+		.nr = 1,
+		.longest_ns = clock_now_ns(controller->ports.clock) - operation->since_ns,
+	};
+	lookup_chain_label(controller->ledger, operation->step.uid, ret_waiting->who,
+			   sizeof(ret_waiting->who));
+	describe(operation, ret_waiting->what, sizeof(ret_waiting->what));
+	memcpy(ret_waiting->path, operation->step.path, sizeof(ret_waiting->path));
+}
+
+/* One more; of two the longer is described. */
+static void add_wait(struct waiting *longest, const struct waiting *other)
+{
+	uint32_t nr = longest->nr + other->nr;
+
+	if (!longest->nr || other->longest_ns >= longest->longest_ns)
+		*longest = *other;
+	longest->nr = nr;
+}
+
+static struct waiting wait_since(const struct controller *controller, uint64_t since_ns,
+				 const char *who, const char *what)
+{
+	struct waiting waiting = {.nr = 1,
+				  .longest_ns = clock_now_ns(controller->ports.clock) - since_ns};
+
+	snprintf(waiting.who, sizeof(waiting.who), "%s", who);
+	snprintf(waiting.what, sizeof(waiting.what), "%s", what);
+	return waiting;
+}
+
+/* What keeps something promised from being held. */
+static void longest_of_promised(const struct controller *controller, struct waiting *ret_waiting)
+{
+	const struct operation *longest = NULL;
+	struct waiting other;
+	char look[160];
+
+	*ret_waiting = (struct waiting){0};
+	for (uint32_t i = 0; i < controller->operations.nr; i++)
+		if (!longest || controller->operations.rows[i].since_ns < longest->since_ns)
+			longest = &controller->operations.rows[i];
+	if (longest) {
+		ctl_describe_wait(controller, longest, ret_waiting);
+		ret_waiting->nr = controller->operations.nr;
+	}
+	if (controller->look.since_ns) {
+		snprintf(look, sizeof(look), "a look at the cgroups below %.100s",
+			 controller->layout.root);
+		other = wait_since(controller, controller->look.since_ns, "every pod", look);
+		add_wait(ret_waiting, &other);
+	}
+	if (controller->record.saving_since_ns) {
+		other = wait_since(controller, controller->record.saving_since_ns,
+				   "every new grant", "the write of the state file");
+		other.kind = WAIT_FOR_SAVE;
+		add_wait(ret_waiting, &other);
+	}
+}
+
+void ctl_longest_wait(const struct controller *controller, struct waiting *ret_waiting)
+{
+	char path[GROUP_PATH_MAX], what[GROUP_PATH_MAX];
+	struct waiting other;
+
+	longest_of_promised(controller, ret_waiting);
+	if (controller->culprits.nr) {
+		snprintf(what, sizeof(what), "the name of cgroup %llu",
+			 (unsigned long long)(controller->culprits.rows->nr_named
+						      ? controller->culprits.rows->event.target_id
+						      : controller->culprits.rows->event
+								.culprit_id));
+		other = wait_since(controller, controller->culprits.rows->since_ns, "every event",
+				   what);
+		other.kind = WAIT_FOR_NAME;
+		add_wait(ret_waiting, &other);
+	}
+	if (controller->waits.scan_since_ns) {
+		other = wait_since(controller, controller->waits.scan_since_ns,
+				   "every change to a manifest", "a scan of manifestDirectory");
+		other.kind = WAIT_FOR_SCAN;
+		add_wait(ret_waiting, &other);
+	}
+	if (!controller->guard.testing_since_ns)
+		return;
+	lookup_self_test(&controller->layout, path);
+	snprintf(what, sizeof(what), "its self-test in %.200s", path);
+	other = wait_since(controller, controller->guard.testing_since_ns, "the guard", what);
+	other.kind = WAIT_FOR_SELF_TEST;
+	add_wait(ret_waiting, &other);
+}
+
+static void waits_in(const struct controller *controller, const struct waiting *waiting, char *text,
+		     size_t size)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct store_port *store = controller->ports.store;
+
+	*text = '\0';
+	if (waiting->kind == WAIT_FOR_SAVE && store->waits_in)
+		store->waits_in(store->self, text, size);
+	else if (waiting->kind == WAIT_FOR_SELF_TEST && kernel->self_test_waits_in)
+		kernel->self_test_waits_in(kernel->self, text, size);
+	else if (waiting->kind == WAIT_FOR_GROUP && groups->waits_in)
+		groups->waits_in(groups->self, waiting->path, text, size);
+}
+
+static const char *remedy_for(const struct waiting *waiting)
+{
+	if (waiting->kind == WAIT_FOR_SAVE)
+		return "check the disk of stateDirectory, and whether its file system is frozen; "
+		       "pods that run are held as before";
+	if (waiting->kind == WAIT_FOR_SCAN)
+		return "check the disk of manifestDirectory; pods that run are held as before";
+	return "nothing can cancel it; other pods are held as before. If pinfoldd(8) "
+	       "names the function under WAITING, it has a remedy";
+}
+
+void ctl_wait_sentence(const struct controller *controller, const struct waiting *waiting,
+		       char *text, size_t size)
+{
+	char where[160];
+	int len;
+
+	waits_in(controller, waiting, where, sizeof(where));
+	len = snprintf(text, size, "%s has waited %llu s in the kernel for %s%s%s%s", waiting->who,
+		       (unsigned long long)(waiting->longest_ns / SECOND_NS), waiting->what,
+		       *where ? " (in " : "", where, *where ? ")" : "");
+	if (waiting->nr > 1 && len > 0 && (size_t)len < size)
+		snprintf(text + len, size - (size_t)len, "; %u more such operation%s",
+			 waiting->nr - 1, waiting->nr > 2 ? "s wait" : " waits");
+}
+
+bool ctl_is_overdue(const struct controller *controller, uint64_t deadline_ns, char *reason,
+		    size_t size)
+{
+	struct waiting waiting;
+
+	longest_of_promised(controller, &waiting);
+	if (!waiting.nr || waiting.longest_ns < deadline_ns)
+		return false;
+	ctl_wait_sentence(controller, &waiting, reason, size);
+	return true;
+}
+
+void ctl_tell_waits(struct controller *controller)
+{
+	struct waiting waiting;
+	char message[ROW_DETAIL_MAX];
+
+	for (uint32_t i = 0; i < controller->operations.nr; i++) {
+		struct operation *operation = &controller->operations.rows[i];
+
+		ctl_describe_wait(controller, operation, &waiting);
+		if (waiting.longest_ns >= WAIT_TOLD_NS)
+			ctl_wait_sentence(controller, &waiting, operation->told,
+					  sizeof(operation->told));
+	}
+	ctl_longest_wait(controller, &waiting);
+	if (!waiting.nr || waiting.longest_ns < WAIT_TOLD_NS) {
+		if (controller->waits.has_told) {
+			log_info("ctl: no operation waits in the kernel any more");
+			findings_clear(&controller->findings, "operation_waiting");
+		}
+		controller->waits.has_told = false;
+		return;
+	}
+	ctl_wait_sentence(controller, &waiting, message, sizeof(message));
+	/* Its time grows by the second; the log hears of the wait once. */
+	findings_update(&controller->findings, "operation_waiting", message, remedy_for(&waiting));
+	controller->waits.has_told = true;
+}

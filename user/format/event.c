@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The words for events: one function for each kind, and one row of the table. */
+#include "format/event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cpuset.h"
+#include "lib/text.h"
+
+/* --- one rendering for each kind -------------------------------------------------------------- */
+
+static const char *name_guard(const struct event_record *record)
+{
+	return record->action == ACTION_DENY ? "deny" : "audit";
+}
+
+static void write_guard(const struct event_record *record, char *text, size_t size)
+{
+	static const char *const operations[HOOK_NR] = {
+		[HOOK_FILE_PERMISSION] = "write",
+		[HOOK_FILE_OPEN] = "open for writing",
+		[HOOK_INODE_MKDIR] = "make cgroup",
+		[HOOK_INODE_RMDIR] = "remove cgroup",
+	};
+
+	switch (record->guard.hook) {
+	case HOOK_INODE_PERMISSION:
+		/* A child made elsewhere leaves its maker's cgroup, which then is the target. */
+		snprintf(text, size, "clone3 %s the cgroup",
+			 record->target_id == record->culprit_id ? "out of" : "into");
+		break;
+	case HOOK_TASK_SETSCHEDULER:
+		snprintf(text, size, "%s of pid %u",
+			 record->aspect == ASPECT_AFFINITY ? "change affinity or policy" : "move",
+			 record->guard.target_pid);
+		break;
+	case HOOK_NONE:
+		snprintf(text, size, "%s", record->guard.file);
+		break;
+	default:
+		snprintf(text, size, "%s %s", operations[record->guard.hook], record->guard.file);
+		break;
+	}
+}
+
+static void write_write(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%s = '%s'", record->write.file, record->write.text);
+}
+
+static void write_move(const struct event_record *record, char *text, size_t size)
+{
+	if (record->move.from_id == record->target_id)
+		snprintf(text, size, "pid %u moved out", record->move.target_pid);
+	else
+		snprintf(text, size, "pid %u moved in from cgroup %llu", record->move.target_pid,
+			 (unsigned long long)record->move.from_id);
+}
+
+static void write_attempt(const struct event_record *record, char *text, size_t size)
+{
+	struct cpuset wanted = {.nr_words = EVENT_MASK_WORDS};
+	char list[ROW_DETAIL_MAX / 2];
+	size_t len;
+
+	memcpy(wanted.words, record->attempt.wanted, sizeof(record->attempt.wanted));
+	len = cpuset_format(&wanted, list, sizeof(list));
+	snprintf(text, size, "pin pid %u to CPUs %s%s (%u wanted): %s", record->attempt.target_pid,
+		 list, len >= sizeof(list) || record->attempt.is_cut ? "…" : "",
+		 record->attempt.nr_wanted,
+		 record->attempt.error ? strerror(-record->attempt.error)
+				       : "trimmed to the allowed CPUs");
+}
+
+static const char *name_populated(const struct event_record *record)
+{
+	return record->life.is_populated ? "populated" : "empty";
+}
+
+static void write_life(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%s", record->life.path);
+}
+
+static void write_suppressed(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%u events over the limit of %d per second", record->nr_suppressed,
+		 EVENT_BUDGET_PER_S);
+}
+
+static void write_admit(const struct event_record *record, char *text, size_t size)
+{
+	static const char *const reasons[ADMIT_REASON_NR] = {
+		[ADMIT_NEW] = "granted",
+		[ADMIT_CHANGED] = "its changed manifest was accepted",
+		[ADMIT_MANIFEST_BACK] = "its manifest has returned",
+	};
+
+	snprintf(text, size, "%s", reasons[record->admit_reason]);
+}
+
+static void write_refuse(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%s: %s%s%s", record->refusal.reason, record->refusal.message,
+		 *record->refusal.suggestion ? "; " : "", record->refusal.suggestion);
+}
+
+static void write_ending(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "no source names it; its processes keep their CPUs");
+}
+
+static void write_pod_release(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "its CPUs were returned to the shared pool");
+}
+
+static void write_difference(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "expected '%s', found '%s'", record->difference.wanted,
+		 record->difference.found);
+}
+
+static void write_repair(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "restored to '%s'", record->value);
+}
+
+static void write_unjudged(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "the guard missed %llu calls; all managed files are read back",
+		 (unsigned long long)record->nr_unjudged);
+}
+
+static void write_guard_release(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%s",
+		 record->is_released ? "an operator has released the guard: nothing is denied"
+				     : "the release of the guard has ended");
+}
+
+static void write_finding(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%s", record->finding);
+}
+
+static void write_start(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "the agent has started");
+}
+
+static void write_reload(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "a new configuration is in force");
+}
+
+/* --- the kinds -------------------------------------------------------------------------------- */
+
+static const struct kind {
+	const char *name; /* NULL: name_of tells, because it depends on the arguments */
+	void (*write_detail)(const struct event_record *record, char *text, size_t size);
+	bool is_warning;
+	const char *(*name_of)(const struct event_record *record);
+	bool is_about_file; /* the target is the file `attribute`, not its cgroup */
+} kinds[EVENT_KINDS] = {
+	[EVENT_GUARD] = {.write_detail = write_guard, .is_warning = true, .name_of = name_guard},
+	[EVENT_DRIFT] = {.name = "drift", .write_detail = write_write, .is_warning = true},
+	[EVENT_MOVE] = {.name = "move", .write_detail = write_move},
+	[EVENT_ATTEMPT] = {.name = "pin", .write_detail = write_attempt, .is_warning = true},
+	[EVENT_MKDIR] = {.name = "mkdir", .write_detail = write_life},
+	[EVENT_RMDIR] = {.name = "rmdir", .write_detail = write_life},
+	[EVENT_RELEASE] = {.name = "release", .write_detail = write_life},
+	[EVENT_POPULATED] = {.write_detail = write_life, .name_of = name_populated},
+	[EVENT_ATTACH] = {.name = "attach", .write_detail = write_life},
+	[EVENT_SUPPRESSED] = {.name = "suppressed", .write_detail = write_suppressed},
+	[EVENT_ADMIT] = {.name = "admit", .write_detail = write_admit},
+	[EVENT_REFUSE] = {.name = "refuse", .write_detail = write_refuse, .is_warning = true},
+	[EVENT_ENDING] = {.name = "ending", .write_detail = write_ending},
+	[EVENT_POD_RELEASE] = {.name = "release", .write_detail = write_pod_release},
+	[EVENT_DIFFERENCE] = {.name = "drift",
+			      .write_detail = write_difference,
+			      .is_warning = true,
+			      .is_about_file = true},
+	[EVENT_REPAIR] = {.name = "repair", .write_detail = write_repair, .is_about_file = true},
+	[EVENT_UNJUDGED] = {.name = "drift", .write_detail = write_unjudged, .is_warning = true},
+	[EVENT_GUARD_RELEASE] = {.name = "release", .write_detail = write_guard_release},
+	[EVENT_FINDING] = {.name = "finding", .write_detail = write_finding, .is_warning = true},
+	[EVENT_START] = {.name = "start", .write_detail = write_start},
+	[EVENT_RELOAD] = {.name = "reload", .write_detail = write_reload},
+};
+
+/* EVENT_NONE, and what an agent of another version left in the ring buffer, has no row. */
+static const struct kind *kind_of(const struct event_record *record)
+{
+	const struct kind *kind = record->kind < EVENT_KINDS ? &kinds[record->kind] : NULL;
+
+	return kind && kind->write_detail ? kind : NULL;
+}
+
+const char *event_kind_name(const struct event_record *record)
+{
+	const struct kind *kind = kind_of(record);
+
+	if (!kind)
+		return "unknown";
+	return kind->name_of ? kind->name_of(record) : kind->name;
+}
+
+bool event_is_warning(const struct event_record *record)
+{
+	const struct kind *kind = kind_of(record);
+
+	return kind && kind->is_warning;
+}
+
+void event_detail(const struct event_record *record, char *text, size_t size)
+{
+	const struct kind *kind = kind_of(record);
+
+	*text = '\0';
+	if (kind)
+		kind->write_detail(record, text, size);
+}
+
+/* --- rows of the event log -------------------------------------------------------------------- */
+
+void event_words(const struct event_row *row, struct event_words *ret_words)
+{
+	const struct event_record *record = &row->record;
+	const struct kind *kind = kind_of(record);
+
+	ret_words->kind = event_kind_name(record);
+	ret_words->aspect = aspect_name(record->aspect);
+	ret_words->action = action_name(record->action);
+	if (kind && kind->is_about_file && record->attribute < GROUP_FILE_NR)
+		snprintf(ret_words->target, sizeof(ret_words->target), "%s/%s", row->target,
+			 group_file_name(record->attribute));
+	else
+		text_copy(ret_words->target, sizeof(ret_words->target), row->target);
+	event_detail(record, ret_words->detail, sizeof(ret_words->detail));
+}
+
+/* "bash (pid 12, cgroup /user.slice) on pinfold.slice/a: write cpuset.cpus" */
+static void write_culprit(const struct event_row *row, const struct event_words *words,
+			  uint32_t nr_skipped, char *text, size_t size)
+{
+	snprintf(text, size, "%s: %s (pid %u, cgroup /%s) on %s: %s%s", words->kind,
+		 row->record.comm, row->record.pid, row->cgroup, words->target, words->detail,
+		 nr_skipped ? " (more events of this kind were not logged)" : "");
+}
+
+/* "refuse: default/a/x: pinfold.slice/a: no room", without the parts that are not known. */
+static void write_subject(const struct event_row *row, const struct event_words *words, char *text,
+			  size_t size)
+{
+	const bool has_pod = *row->pod, has_container = has_pod && *row->container;
+
+	snprintf(text, size, "%s: %s%s%s%s%s%s%s", words->kind, row->pod, has_container ? "/" : "",
+		 has_container ? row->container : "", has_pod ? ": " : "", words->target,
+		 *words->target ? ": " : "", words->detail);
+}
+
+void event_journal(const struct event_row *row, uint32_t nr_skipped,
+		   struct event_journal *ret_journal)
+{
+	struct event_words words;
+
+	event_words(row, &words);
+	snprintf(ret_journal->kind, sizeof(ret_journal->kind), "PINFOLD_EVENT=%s", words.kind);
+	snprintf(ret_journal->pod, sizeof(ret_journal->pod), "PINFOLD_POD=%s", row->pod);
+	snprintf(ret_journal->pid, sizeof(ret_journal->pid), "PINFOLD_CULPRIT_PID=%u",
+		 row->record.pid);
+	snprintf(ret_journal->target, sizeof(ret_journal->target), "PINFOLD_TARGET=%s",
+		 words.target);
+	if (row->record.pid)
+		write_culprit(row, &words, nr_skipped, ret_journal->message,
+			      sizeof(ret_journal->message));
+	else
+		write_subject(row, &words, ret_journal->message, sizeof(ret_journal->message));
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The structs that the tables of objects are bound to, for those who read an object
+ * of the interface (object_read): a member is a key of the JSON. What text, sets and
+ * lists point at belongs to somebody else.
+ */
+#ifndef FORMAT_VIEW_OBJECTS_H
+#define FORMAT_VIEW_OBJECTS_H
+
+#include "core/admit/admit.h"
+#include "format/rows.h"
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* The machine in numbers, and its pools. */
+struct machine_row {
+	uint32_t cpus, cores, uncores, numa_nodes, sockets;
+	const struct cpuset *shared_pool, *reserved, *exclusive, *excluded;
+};
+
+/* Behind the fields of a refusal, wherever one is shown. */
+struct changes_row {
+	const struct change_row *change;
+	struct change_row *others;
+	size_t nr_others;
+};
+
+/* How nodes were chosen: of a container, or of a refused pod. */
+struct hints_row {
+	struct hint_row *hints;
+	size_t nr_hints;
+	const struct merge_row *merge;
+};
+
+/* --- objects ---------------------------------------------------------------------------------- */
+
+enum cpu_state { CPU_RESERVED, CPU_SHARED, CPU_EXCLUSIVE, CPU_POD_SHARED, CPU_EXCLUDED };
+
+struct view_cpu {
+	uint32_t cpu, core, uncore, numa, socket;
+	enum cpu_state state;
+	bool in_shared_pool;
+	const char *owner, *owner_uid;
+};
+
+struct view_node {
+	int schema_version;
+	/* "agent", "state", "options", "simulate": who says this */
+	const char *source;
+	const char *mode;	   /* "allocate", "guard", "observe" */
+	int ready;		   /* 1, 0; -1 = not known */
+	const char *not_ready;	   /* why it is 0; NULL = nobody says */
+	const char *kernel;	   /* release */
+	const char *hierarchy;	   /* who makes our cgroups: "systemd", "cgroupfs" */
+	const char *workload_root; /* "pinfold.slice" */
+	const char *partition;	   /* "root", "member", or the kernel's "root invalid (…)" */
+	const char *guard;	   /* the mode in force, "partial", "absent" or "unknown" */
+	const char *tiers;	   /* mechanisms in force: "0 1 2" */
+	struct machine_row machine;
+	uint32_t pods, containers;
+	struct numa_row *nodes;
+	size_t nr_nodes;
+	const struct finding_row *findings;
+	size_t nr_findings;
+};
+
+struct view_pod {
+	const char *namespace, *name;
+	enum qos_class qos;
+	const char *state, *scope, *uid;
+	const struct cpuset *bubble, *exclusive, *pool, *held;
+	int64_t cpu_request_mcpu, cpu_limit_mcpu, memory_request_bytes, memory_limit_bytes;
+	const char *detail;
+	struct pod_container_row *containers;
+	size_t nr_containers;
+};
+struct view_container {
+	const char *namespace, *pod, *container, *uid;
+	enum container_kind kind;
+	enum isolation isolation;
+	const struct cpuset *cpus, *mems;
+	const char *effective_cpus, *effective_mems; /* text of cpuset.*.effective */
+	const char *cpu_max, *memory_max;
+	int64_t cpu_weight;
+	/* -1 = not known, all of them; since the container's start */
+	int64_t processes, run_ns, wait_ns, migrations_within_node, migrations_across_nodes;
+	const char *cgroup; /* relative to the cgroup mount */
+};
+
+struct view_refusal {
+	const char *namespace, *name, *uid;
+	const char *reason, *refusal, *container;
+	int64_t wanted, available;
+	const char *unit, *message, *suggestion, *file;
+	unsigned int line;
+	struct changes_row changes;
+};
+struct view_explain {
+	const char *namespace, *name, *uid;
+	const char *outcome, *qos, *state;
+	const char *reason, *refusal, *container;
+	int64_t wanted, available;
+	const char *unit, *grant, *message, *suggestion, *remedy, *file;
+	unsigned int line;
+	const char *detail;
+	const struct cpuset *bubble, *held;
+	struct changes_row changes;
+	const struct warning_row *warnings;
+	size_t nr_warnings;
+	struct explain_container_row *containers;
+	size_t nr_containers;
+	struct hints_row hints;
+	struct option_row *options;
+	size_t nr_options;
+	struct free_row *nodes;
+	size_t nr_nodes;
+	struct pinned_row *memory;
+	size_t nr_memory;
+};
+
+struct view_drift {
+	const char *cgroup, *attribute, *wanted, *found, *action, *cause;
+	bool open;
+	uint64_t since_ns, repaired_ns;
+	uint32_t pid;
+	const char *comm, *writer_cgroup;
+};
+
+struct view_event {
+	uint64_t time_ns, sequence;
+	const char *kind, *action, *aspect;
+	uint32_t pid;
+	const char *comm, *cgroup, *target, *pod, *container;
+	uint32_t suppressed;
+	const char *detail;
+};
+
+struct view_feature {
+	const char *name;
+	enum feature_state state;
+	int error_number; /* errno */
+	const char *error, *reason, *remedy;
+};
+
+struct view_ledger {
+	int schema_version;
+	const char *state;
+};
+
+/* What a process asks for that wants to be moved: the body of POST /v1/run. */
+struct view_run_request {
+	const char *pod, *container;
+};
+
+struct view_error {
+	const char *error;
+};
+
+#endif

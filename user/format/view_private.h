@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the views of views.h only. */
+#ifndef FORMAT_VIEW_PRIVATE_H
+#define FORMAT_VIEW_PRIVATE_H
+
+#include "format/view_objects.h"
+#include "format/views.h"
+#include "lib/arena.h"
+
+#define SCHEMA_VERSION(row)                      \
+	COUNT(row, schema_version, NULL, HIDDEN, \
+	      "Version of this contract; fields are only added within one.")
+
+/* NULL for an empty text: rows of fixed size say "none" with it. */
+static inline const char *given(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
+#define KIND_HELP      "init, sidecar (init container that stays) or app."
+#define ISOLATION_HELP "Whose CPUs: its own (container), the pod's pool, the node's (host)."
+
+/* --- parts of several objects; view_pod.c ----------------------------------------------------- */
+
+/* A container of a pod, by its name. */
+struct named_grant_row {
+	const char *name;
+	enum container_kind kind;
+	enum isolation isolation;
+};
+extern const struct object_desc named_grant_row_desc;
+
+/* All of the ledger; NULL = no memory. */
+struct view_pod *pod_rows(struct arena *arena, const struct ledger *ledger,
+			  const struct pod_problem *problems, size_t nr_problems, size_t *ret_nr);
+
+/* --- parts of several objects; view_node.c ---------------------------------------------------- */
+
+extern const struct object_desc machine_row_desc;
+struct machine_row machine_of(struct arena *arena, const struct ledger *ledger);
+
+struct numa_row {
+	uint32_t numa;
+	uint64_t memory_bytes;
+	const struct cpuset *cpus, *reserved, *shared, *exclusive;
+};
+extern const struct object_desc numa_row_desc;
+struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, size_t *ret_nr);
+
+/* --- parts of several objects; view_refusal.c ------------------------------------------------- */
+
+#define UNIT(row)                                    \
+	TEXT(row, unit, NULL, HEAD | BARE | OR_NULL, \
+	     "Of wanted and available: CPUs or bytes; null = these are none.")
+const char *unit_of(const struct decision *decision);
+
+extern const struct object_desc changes_row_desc;
+struct changes_row changes_of(struct arena *arena, const struct decision *decision);
+
+struct view_refusal *refusal_rows(struct arena *arena, const struct refusal_row *refusals,
+				  size_t nr_refusals, size_t *ret_nr);
+
+/* --- all views -------------------------------------------------------------------------------- */
+
+/* Memory nodes the container may use, all of them when it is not restricted. */
+const struct cpuset *grant_mems(struct arena *arena, const struct ledger *ledger,
+				const struct grant *grant);
+/* What keeps this pod from being held; NULL = nothing, or it is ending, which says more. */
+const struct pod_problem *problem_of(const struct ledger_pod *pod,
+				     const struct pod_problem *problems, size_t nr_problems);
+
+static inline uint32_t count_containers(const struct ledger *ledger)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
+		nr += ledger_pod_at(ledger, i)->nr_grants;
+	return nr;
+}
+
+/* --- texts; view_text.c ----------------------------------------------------------------------- */
+
+/* The CPUs as a list, "" for none. */
+const char *cpus_text(struct arena *arena, const struct cpuset *cpus);
+
+/* "memory", or "hugepages-" and the size of its pages. */
+const char *memory_name(struct arena *arena, uint64_t page_bytes);
+const char *memory_type(struct arena *arena, const struct memory_manager *manager, uint32_t type);
+
+/* The JSON of rows whose parts lie in `arena`; NULL when memory ran out, there or here. */
+#define view_finish(arena, desc, rows, nr) ((arena)->failed ? NULL : object_json(desc, rows, nr))
+
+#endif

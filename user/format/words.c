@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/words.h"
+
+#include <string.h>
+
+#include "format/config.h"
+#include "lib/cleanup.h"
+
+const char *aspect_name(uint32_t aspect)
+{
+	static const char *const names[ASPECT_NR] = {
+		[ASPECT_CPUSET_FILES] = "cpuset_files",
+		[ASPECT_AFFINITY] = "affinity",
+		[ASPECT_CGROUP_MOVES] = "cgroup_moves",
+	};
+
+	return aspect < ASPECT_NR ? names[aspect] : "";
+}
+
+const char *aspect_option(enum aspect aspect)
+{
+	static const char *const names[ASPECT_NR] = {
+		[ASPECT_CPUSET_FILES] = "cpusetFiles",
+		[ASPECT_AFFINITY] = "affinity",
+		[ASPECT_CGROUP_MOVES] = "cgroupMoves",
+	};
+
+	return names[aspect];
+}
+
+const char *action_name(uint32_t action)
+{
+	static const char *const names[ACTION_WORDS_NR] = {
+		[ACTION_ALLOW] = "allow", [ACTION_AUDIT] = "audit",   [ACTION_DENY] = "deny",
+		[ACTION_NONE] = "none",	  [ACTION_REPAIR] = "repair", [ACTION_UNKNOWN] = "",
+	};
+
+	return action < ACTION_WORDS_NR ? names[action] : "";
+}
+
+/* The kernel's modes are the configuration's: one table names both. */
+_Static_assert((int)GUARD_OFF == ENFORCEMENT_OFF && (int)GUARD_AUDIT == ENFORCEMENT_AUDIT &&
+		       (int)GUARD_ENFORCE == ENFORCEMENT_ENFORCE &&
+		       (int)GUARD_MODE_NR == ENFORCEMENT_NR,
+	       "a mode of the guard is a value of enum enforcement");
+
+const char *guard_mode_name(uint32_t mode)
+{
+	return mode < GUARD_MODE_NR ? enforcement_name(mode) : "unknown";
+}
+
+const char *attribute_name(enum group_file file)
+{
+	static const char *const names[] = {
+		[GROUP_CPUSET_MEMS] = "mems",
+		[GROUP_CPUSET_CPUS] = "cpus",
+		[GROUP_CPUSET_PARTITION] = "partition",
+		[GROUP_CPU_WEIGHT] = "weight",
+		[GROUP_CPU_MAX] = "quota",
+		[GROUP_MEMORY_MAX] = "memory",
+	};
+	_Static_assert(ARRAY_SIZE(names) == GROUP_FILE_NR, "a name for each file");
+
+	return names[file];
+}
+
+const char *drift_cause_name(enum drift_cause cause)
+{
+	static const char *const names[CAUSE_NR] = {
+		[CAUSE_UNKNOWN] = "unknown", [CAUSE_SYSTEMD] = "systemd",
+		[CAUSE_RUNTIME] = "runtime", [CAUSE_KUBELET] = "kubelet",
+		[CAUSE_USER] = "user",	     [CAUSE_KERNEL] = "kernel",
+	};
+
+	return names[cause];
+}
+
+enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup)
+{
+	static const struct {
+		const char *unit;
+		enum drift_cause cause;
+	} units[] = {
+		{"kubelet.service", CAUSE_KUBELET},
+		{"containerd.service", CAUSE_RUNTIME},
+		{"crio.service", CAUSE_RUNTIME},
+		{"docker.service", CAUSE_RUNTIME},
+	};
+
+	if (pid == 1)
+		return CAUSE_SYSTEMD;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (strstr(cgroup, units[i].unit))
+			return units[i].cause;
+	return CAUSE_USER;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of enum values that several objects show: one table for each enum. They are
+ * for people and for JSON; no code compares them.
+ */
+#ifndef FORMAT_WORDS_H
+#define FORMAT_WORDS_H
+
+#include <pinfold/abi.h>
+
+#include "core/plan/plan.h"
+
+/* What became of an operation: the guard's answers (enum event_action), then the agent's. */
+enum agent_action {
+	ACTION_NONE = ACTION_NR,
+	ACTION_REPAIR,
+	ACTION_UNKNOWN, /* sent by a guard of another version */
+	ACTION_WORDS_NR
+};
+
+/* Who changed a managed file, judged by where the process lives. */
+enum drift_cause {
+	CAUSE_UNKNOWN,
+	CAUSE_SYSTEMD,
+	CAUSE_RUNTIME,
+	CAUSE_KUBELET,
+	CAUSE_USER,
+	CAUSE_KERNEL,
+	CAUSE_NR
+};
+
+/* "cpuset_files"; "" for ASPECT_NR, which means none. */
+const char *aspect_name(uint32_t aspect);
+/* The option that sets the aspect's mode: "cpusetFiles". */
+const char *aspect_option(enum aspect aspect);
+/* "deny", "repair"; "" for ACTION_UNKNOWN. */
+const char *action_name(uint32_t action);
+/* "off", "audit", "enforce"; "unknown" for a number that is not a mode. */
+const char *guard_mode_name(uint32_t mode);
+/* "cpus" for cpuset.cpus, "quota" for cpu.max. */
+const char *attribute_name(enum group_file file);
+const char *drift_cause_name(enum drift_cause cause);
+
+/* Who a process may be: `pid`, in the cgroup of this path. */
+enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup);
+
+#endif

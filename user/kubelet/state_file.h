@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of the kubelet's two state files have in common; nobody else includes it. */
+#ifndef KUBELET_STATE_FILE_H
+#define KUBELET_STATE_FILE_H
+
+#include <json-c/json.h>
+
+#include "kubelet/memory_state.h"
+#include "kubelet/cpu_state.h"
+#include "lib/text.h"
+
+struct kubelet_reader {
+	enum kubelet_fault fault;
+	char *error;
+	size_t error_size;
+	char unknown[48]; /* the first member that no version known here has; "" = none */
+	char warning[160];
+};
+
+/* Note the fault and its sentence; returns -EINVAL. */
+int kubelet_refuse(struct kubelet_reader *reader, enum kubelet_fault fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The whole text as one JSON object; the caller puts it. */
+int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t len,
+		       struct json_object **ret_root);
+int kubelet_check_object(struct kubelet_reader *reader, struct json_object *value,
+			 const char *what);
+/* A string without NUL in it; absent and null are "". NULL when it is something else. */
+const char *kubelet_plain_string(struct json_object *value);
+struct json_object *kubelet_member(struct json_object *object, const char *name);
+
+/* Note the first member that is not in the NULL-terminated list `known`. */
+void kubelet_note_unknown(struct kubelet_reader *reader, struct json_object *object,
+			  const char *const *known);
+/*
+ * Judge a noted member once the rest was read with result `r`, which is returned where
+ * none was noted. A kubelet that was downgraded ignores it, so where a checksum vouches
+ * for the rest (`verified`) it is no more than a warning; otherwise -EINVAL.
+ */
+int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, const char *newest);
+/* As the kubelet parses a CPU list: unlike the kernel it takes no blanks and no newline. */
+int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus);
+/*
+ * The object that member "data" holds as text under member "dataChecksum": how the
+ * kubelet 1.37 writes both files. The caller puts it.
+ */
+int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,
+		      struct json_object **ret_inner);
+
+/* As Go's encoder: also the characters that matter inside HTML are escaped. */
+void kubelet_append_string(struct text *text, const char *string);
+/* FNV-1a, 32 bits, continued from `sum`; begin with KUBELET_SUM_START. */
+uint32_t kubelet_sum(uint32_t sum, const char *string);
+
+#define KUBELET_SUM_START 2166136261U
+
+/* Of the memory state: entries alone; the checksum of a layout (of layout 3: of the data). */
+void kubelet_memory_entries_fini(struct kubelet_memory_entries *entries);
+int kubelet_memory_sum(const struct kubelet_memory_state *state, enum kubelet_memory_layout layout,
+		       uint32_t *ret_sum);
+
+#endif
