@@ -14,6 +14,7 @@ static struct fake_side {
 	/* What a test asks for. */
 	struct guard_status guard;
 	int start_error, enter_error, publish_error, usage_error;
+	uint64_t uncounted;   /* a cgroup that has no counters */
 	int self_test_answer; /* -EINPROGRESS: it goes on until fake_end_self_test */
 
 	/* What happened. */
@@ -81,6 +82,8 @@ static inline int side_usage(void *self, uint64_t cgroup_id, struct usage *ret_u
 {
 	if (fake_side.usage_error)
 		return fake_side.usage_error;
+	if (cgroup_id == fake_side.uncounted)
+		return -ENOENT;
 	/* Different figures, so that none is taken for another. */
 	*ret_usage = (struct usage){
 		.run_local_ns = 1000000001,

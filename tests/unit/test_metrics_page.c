@@ -45,6 +45,13 @@ static int throttled_status(void *self, const char *path, struct group_status *r
 	return r;
 }
 
+static int status_error;
+
+static int late_status(void *self, const char *path, struct group_status *ret_status)
+{
+	return status_error ? status_error : throttled_status(self, path, ret_status);
+}
+
 static struct controller *start(bool with_kernel)
 {
 	static const struct controller_options options = {
@@ -67,7 +74,7 @@ static struct controller *start(bool with_kernel)
 	store = fake_store;
 	store.save = slow_save;
 	groups = fake_groups;
-	groups.status = throttled_status;
+	groups.status = late_status;
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	assert_int_equal(controller_start(controller), 0);
@@ -78,6 +85,7 @@ static int set_up_page(void **state)
 {
 	fake_side_reset();
 	save_ns = read_ns = 0;
+	status_error = 0;
 	return set_up(state);
 }
 
@@ -254,25 +262,77 @@ static void levels_bound_the_series(void **state)
 	free_pods(pods, 1);
 }
 
-/* Groups that are gone, or that BPF does not count, have no figures instead of wrong ones. */
+#define CPU_SERIES	 "pinfold_pod_cpu_seconds_total{"
+#define WAIT_SERIES	 "pinfold_cpu_wait_seconds_total{"
+#define THROTTLED_SERIES "pinfold_throttled_seconds_total{"
+
+static void check_series(struct controller *controller, bool cpu, bool throttled)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	assert_int_equal(!!strstr(page.data, CPU_SERIES), cpu);
+	assert_int_equal(!!strstr(page.data, WAIT_SERIES), cpu);
+	assert_int_equal(!!strstr(page.data, THROTTLED_SERIES), throttled);
+}
+
+/* 0 would look like a container that began again. */
 static void what_cannot_be_read_is_not_made_up(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start(true);
-	const struct faces_port *faces = controller_faces(controller);
-	struct text uncounted cleanup_text = {0}, gone cleanup_text = {0};
 
 	scan(controller, pods, 1);
+	check_series(controller, true, true);
 	fake_side.usage_error = -ENOENT;
-	assert_int_equal(faces->metrics(faces->self, false, &uncounted), 0);
-	assert_non_null(strstr(uncounted.data,
-			       "pinfold_pod_cpu_seconds_total{namespace=\"default\","
-			       "pod=\"a\",placement=\"local_numa\"} 0.000000000\n"));
+	check_series(controller, false, true);
+	fake_side.usage_error = 0;
 	fake_remove("pinfold.slice/poduid-a/exclusive");
-	assert_int_equal(faces->metrics(faces->self, false, &gone), 0);
-	assert_null(strstr(gone.data, "pod=\"a\""));
+	check_series(controller, false, false);
 	controller_free(controller);
 	free_pods(pods, 1);
+}
+
+/* The observer counts on, whoever keeps us from the cgroup's files. */
+static void a_cgroup_that_waits_keeps_its_cpu_time(void **state)
+{
+	static const int errors[] = {-EINPROGRESS, -EIO};
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+
+	scan(controller, pods, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		status_error = errors[i];
+		check_series(controller, true, false);
+	}
+	status_error = 0;
+	check_series(controller, true, true);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The sum of its other containers would look like a counter that went back. */
+static void a_pod_that_cannot_be_told_whole_has_no_sum(void **state)
+{
+	struct pod_spec *pods[] = {bubble_pod(), fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+	struct group_status two;
+
+	scan(controller, pods, 2);
+	assert_int_equal(fake_status(NULL, "pinfold.slice/poduid-bubble/two", &two), 0);
+	fake_side.uncounted = two.cgroup_id;
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	assert_null(strstr(page.data, CPU_SERIES "namespace=\"default\",pod=\"bubble\""));
+	assert_non_null(strstr(page.data, CPU_SERIES "namespace=\"default\",pod=\"a\""));
+	assert_non_null(strstr(page.data, WAIT_SERIES "namespace=\"default\",pod=\"bubble\","
+						      "container=\"one\""));
+	assert_null(strstr(page.data, WAIT_SERIES "namespace=\"default\",pod=\"bubble\","
+						  "container=\"two\""));
+	controller_free(controller);
+	free_pods(pods, 2);
 }
 
 int main(void)
@@ -284,6 +344,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(levels_bound_the_series, set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_not_made_up, set_up_page,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_cgroup_that_waits_keeps_its_cpu_time,
+						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(a_pod_that_cannot_be_told_whole_has_no_sum,
+						set_up_page, tear_down),
 	};
 
 	/* What goes wrong here does so on purpose. */

@@ -10,6 +10,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/publisher.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
 #include "format/exposition.h"
@@ -292,125 +293,188 @@ struct measured {
 	struct usage usage;
 	uint64_t throttled_ns;
 	bool has_usage;
+	bool has_throttled;
 };
+
+/* One name, one set of series: the pod that ends makes room for its successor. */
+static const struct ledger_pod *find_shown(const struct controller *controller, const char *uid)
+{
+	const struct ledger_pod *pod = ledger_find(controller->ledger, uid);
+
+	if (pod && ledger_find_name(controller->ledger, pod->spec->namespace, pod->spec->name) != pod)
+		return NULL;
+	return pod;
+}
+
+/*
+ * A cgroup that somebody keeps us from reading is still counted under the id that it was
+ * last published with. What cannot be told is marked so: a counter that shows 0, or is gone
+ * for one page, reads like a container that began again.
+ */
+static void measure_container(struct controller *controller, const struct group *group,
+			      const struct group_status *status, struct measured *row)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct managed_group *published = NULL;
+	uint64_t cgroup_id = status ? status->cgroup_id : 0;
+
+	if (!status)
+		published = ctl_published(controller, group->path);
+	if (published)
+		cgroup_id = published->cgroup_id;
+	row->container = group->container;
+	row->has_throttled = status;
+	row->throttled_ns = status ? status->throttled_usec * 1000 : 0;
+	row->has_usage = kernel && cgroup_id && !kernel->usage(kernel->self, cgroup_id, &row->usage);
+}
 
 static uint32_t measure_containers(struct controller *controller, struct measured *rows)
 {
 	const struct groups_port *groups = controller->ports.groups;
-	const struct kernel_port *kernel = controller->ports.kernel;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
-		struct measured *row = &rows[nr];
 		struct group_status status;
+		int r;
 
-		if (group->role != GROUP_CONTAINER ||
-		    groups->status(groups->self, group->path, &status))
+		if (group->role != GROUP_CONTAINER)
 			continue;
-		*row = (struct measured){
-			.pod = ledger_find(controller->ledger, group->uid),
-			.container = group->container,
-			.throttled_ns = status.throttled_usec * 1000,
-		};
-		/* One name, one set of series: the one that ends makes room for its successor. */
-		if (!row->pod || ledger_find_name(controller->ledger, row->pod->spec->namespace,
-						  row->pod->spec->name) != row->pod)
+		rows[nr].pod = find_shown(controller, group->uid);
+		r = rows[nr].pod ? groups->status(groups->self, group->path, &status) : -ENOENT;
+		if (r == -ENOENT)
 			continue;
-		row->has_usage = kernel &&
-				 !kernel->usage(kernel->self, status.cgroup_id, &row->usage);
-		nr++;
+		measure_container(controller, group, r ? NULL : &status, &rows[nr++]);
 	}
 	return nr;
 }
 
-/* Sum of one pod's containers; rows of a pod are neighbours. */
-static uint32_t sum_pod(const struct measured *rows, uint32_t nr, uint32_t first,
-			struct usage *ret_sum)
+static void add_usage(struct usage *sum, const struct usage *usage)
 {
-	uint32_t i = first;
+	sum->run_local_ns += usage->run_local_ns;
+	sum->run_remote_ns += usage->run_remote_ns;
+	sum->run_outside_ns += usage->run_outside_ns;
+	sum->migrations_core += usage->migrations_core;
+	sum->migrations_llc += usage->migrations_llc;
+	sum->migrations_numa += usage->migrations_numa;
+}
 
-	*ret_sum = (struct usage){0};
-	for (; i < nr && rows[i].pod == rows[first].pod; i++) {
-		ret_sum->run_local_ns += rows[i].usage.run_local_ns;
-		ret_sum->run_remote_ns += rows[i].usage.run_remote_ns;
-		ret_sum->run_outside_ns += rows[i].usage.run_outside_ns;
-		ret_sum->migrations_core += rows[i].usage.migrations_core;
-		ret_sum->migrations_llc += rows[i].usage.migrations_llc;
-		ret_sum->migrations_numa += rows[i].usage.migrations_numa;
+/* The sum of a pod's containers, and which of its rows stands for it. */
+struct pod_sum {
+	const struct measured *row;
+	struct usage usage;
+};
+
+/*
+ * Rows of a pod are neighbours. A pod with a container that cannot be told has no sum: that
+ * of the others would look like a counter that went back.
+ */
+static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_sum *sums)
+{
+	uint32_t nr_sums = 0;
+
+	for (uint32_t i = 0; i < nr;) {
+		struct pod_sum sum = {.row = &rows[i]};
+		bool is_whole = true;
+
+		for (; i < nr && rows[i].pod == sum.row->pod; i++) {
+			is_whole &= rows[i].has_usage;
+			add_usage(&sum.usage, &rows[i].usage);
+		}
+		if (is_whole)
+			sums[nr_sums++] = sum;
 	}
-	return i;
+	return nr_sums;
 }
 
 #define POD_LABELS(row, ...)                                                                \
 	LABELS({"namespace", (row)->pod->spec->namespace}, {"pod", (row)->pod->spec->name}, \
 	       __VA_ARGS__)
 
-static void write_pods(const struct measured *rows, uint32_t nr, struct exposition *page)
+static void write_pods(const struct pod_sum *sums, uint32_t nr, struct exposition *page)
 {
-	struct usage sum;
-
 	exposition_family(page, &pod_cpu);
-	for (uint32_t i = 0, next; i < nr; i = next) {
-		next = sum_pod(rows, nr, i, &sum);
-		exposition_seconds(page, POD_LABELS(&rows[i], {"placement", "local_numa"}),
-				   sum.run_local_ns);
-		exposition_seconds(page, POD_LABELS(&rows[i], {"placement", "remote_numa"}),
-				   sum.run_remote_ns);
-		exposition_seconds(page, POD_LABELS(&rows[i], {"placement", "outside"}),
-				   sum.run_outside_ns);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct usage *usage = &sums[i].usage;
+		const struct measured *row = sums[i].row;
+
+		exposition_seconds(page, POD_LABELS(row, {"placement", "local_numa"}),
+				   usage->run_local_ns);
+		exposition_seconds(page, POD_LABELS(row, {"placement", "remote_numa"}),
+				   usage->run_remote_ns);
+		exposition_seconds(page, POD_LABELS(row, {"placement", "outside"}),
+				   usage->run_outside_ns);
 	}
 	exposition_family(page, &migrations);
-	for (uint32_t i = 0, next; i < nr; i = next) {
-		next = sum_pod(rows, nr, i, &sum);
-		exposition_count(page, POD_LABELS(&rows[i], {"span", "core"}), sum.migrations_core);
-		exposition_count(page, POD_LABELS(&rows[i], {"span", "llc"}), sum.migrations_llc);
-		exposition_count(page, POD_LABELS(&rows[i], {"span", "numa"}), sum.migrations_numa);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct usage *usage = &sums[i].usage;
+		const struct measured *row = sums[i].row;
+
+		exposition_count(page, POD_LABELS(row, {"span", "core"}), usage->migrations_core);
+		exposition_count(page, POD_LABELS(row, {"span", "llc"}), usage->migrations_llc);
+		exposition_count(page, POD_LABELS(row, {"span", "numa"}), usage->migrations_numa);
 	}
 }
 
-static void write_containers(const struct measured *rows, uint32_t nr, struct exposition *page)
+static void write_waits(const struct measured *row, struct exposition *page)
 {
 	/* The causes that need more than one look at a switch stay 0 until they are measured. */
 	static const char *const unmeasured[] = {"own_container", "pod_sibling", "other_pod",
 						 "host", "kernel"};
 
-	exposition_family(page, &cpu_wait);
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct usage *usage = &rows[i].usage;
+	exposition_seconds(
+		page, POD_LABELS(row, {"container", row->container}, {"cause", "own_quota"}),
+		row->usage.wait_own_quota_ns);
+	exposition_seconds(
+		page, POD_LABELS(row, {"container", row->container}, {"cause", "unattributed"}),
+		row->usage.wait_ns - row->usage.wait_own_quota_ns);
+	for (size_t i = 0; i < ARRAY_SIZE(unmeasured); i++)
+		exposition_seconds(page,
+				   POD_LABELS(row, {"container", row->container},
+					      {"cause", unmeasured[i]}),
+				   0);
+}
 
-		exposition_seconds(page,
-				   POD_LABELS(&rows[i], {"container", rows[i].container},
-					      {"cause", "own_quota"}),
-				   usage->wait_own_quota_ns);
-		exposition_seconds(page,
-				   POD_LABELS(&rows[i], {"container", rows[i].container},
-					      {"cause", "unattributed"}),
-				   usage->wait_ns - usage->wait_own_quota_ns);
-		for (size_t j = 0; j < ARRAY_SIZE(unmeasured); j++)
-			exposition_seconds(page,
-					   POD_LABELS(&rows[i], {"container", rows[i].container},
-						      {"cause", unmeasured[j]}),
-					   0);
-	}
+static void write_containers(const struct measured *rows, uint32_t nr, struct exposition *page)
+{
+	exposition_family(page, &cpu_wait);
+	for (uint32_t i = 0; i < nr; i++)
+		if (rows[i].has_usage)
+			write_waits(&rows[i], page);
 	exposition_family(page, &throttled);
 	for (uint32_t i = 0; i < nr; i++)
-		exposition_seconds(page, POD_LABELS(&rows[i], {"container", rows[i].container}),
-				   rows[i].throttled_ns);
+		if (rows[i].has_throttled)
+			exposition_seconds(page,
+					   POD_LABELS(&rows[i], {"container", rows[i].container}),
+					   rows[i].throttled_ns);
+}
+
+static int write_workloads(struct controller *controller, struct exposition *page)
+{
+	const enum metrics_level level = controller->options.config->metrics.level;
+	const uint32_t nr_groups = controller->desired.nr_groups;
+	struct measured *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
+	struct pod_sum *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
+	uint32_t nr;
+
+	if (!rows || !sums)
+		return -ENOMEM;
+	nr = measure_containers(controller, rows);
+	if (level >= METRICS_POD)
+		write_pods(sums, sum_pods(rows, nr, sums), page);
+	if (level >= METRICS_CONTAINER)
+		write_containers(rows, nr, page);
+	return 0;
 }
 
 int ctl_metrics(void *self, bool openmetrics, struct text *out)
 {
 	struct controller *controller = self;
-	struct measured *rows cleanup_free =
-		calloc(controller->desired.nr_groups + 1, sizeof(*rows));
 	uint64_t started = clock_now_ns(controller->ports.clock);
 	struct exposition page;
 	struct waiting waiting;
-	uint32_t nr;
+	int r;
 
-	if (!rows)
-		return -ENOMEM;
 	exposition_init(&page, out, openmetrics);
 	write_identity(controller, &page);
 	write_cpus(controller, &page);
@@ -423,11 +487,9 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	exposition_family(&page, &operation_wait);
 	exposition_seconds(&page, NO_LABELS, waiting.longest_ns);
 	write_readiness(controller, &page);
-	nr = measure_containers(controller, rows);
-	if (controller->options.config->metrics.level >= METRICS_POD)
-		write_pods(rows, nr, &page);
-	if (controller->options.config->metrics.level >= METRICS_CONTAINER)
-		write_containers(rows, nr, &page);
+	r = write_workloads(controller, &page);
+	if (r)
+		return r;
 	exposition_family(&page, &scrape_duration);
 	exposition_seconds(&page, NO_LABELS, clock_now_ns(controller->ports.clock) - started);
 	exposition_family(&page, &scrape_series);

@@ -61,8 +61,7 @@ void publisher_end_release(struct publisher *publisher)
 	publisher->ends_release = true;
 }
 
-static const struct managed_group *find_published(const struct controller *controller,
-						  const char *path)
+const struct managed_group *ctl_published(const struct controller *controller, const char *path)
 {
 	for (uint32_t i = 0; i < controller->publisher.nr; i++)
 		if (!strcmp(controller->publisher.rows[i].path, path))
@@ -84,7 +83,7 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 
 	if (r == -EINPROGRESS) {
 		controller->publisher.is_unsure = true;
-		before = find_published(controller, group->path);
+		before = ctl_published(controller, group->path);
 		if (before)
 			*ret_managed = *before;
 		return before;

@@ -26,5 +26,10 @@ void publisher_fini(struct publisher *publisher);
 void publisher_end_release(struct publisher *publisher);
 /* The whole policy, as it is now. A finding while it cannot be told. */
 void ctl_publish(struct controller *controller);
+/*
+ * What the kernel side was last told of the group at `path`; NULL if it was told of none.
+ * Borrowed until the next publication.
+ */
+const struct managed_group *ctl_published(const struct controller *controller, const char *path);
 
 #endif
