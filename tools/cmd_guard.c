@@ -12,6 +12,7 @@
 #include <pinfold/release.h>
 
 #include "format/words.h"
+#include "lib/fdinfo.h"
 #include "lib/file.h"
 #include "pins.h"
 
@@ -63,6 +64,17 @@ static int guard_show(struct session *session, int argc, char **argv)
 	return r ? r : show_config(session, &config);
 }
 
+static int say_not_written(struct session *session, int fd, int error)
+{
+	if (fdinfo_is(fd, "frozen", "1"))
+		return out_fail(session, STATUS_PERMISSION,
+				"cannot write %s: another process froze this map, which cannot be "
+				"undone; restart pinfoldd, which replaces it",
+				config_map);
+	return out_fail(session, error == EPERM ? STATUS_PERMISSION : STATUS_FAILED,
+			"cannot write %s: %s", config_map, strerror(error));
+}
+
 /*
  * A running agent writes the same entry, in a moment nobody can tell: what was written is
  * looked at again, and written again until it stands.
@@ -87,8 +99,7 @@ static int write_config(struct session *session, int fd, void (*change)(struct g
 			return STATUS_DONE;
 		*config = wanted;
 		if (bpf_map_update_elem(fd, &key, config, BPF_EXIST))
-			return out_fail(session, errno == EPERM ? STATUS_PERMISSION : STATUS_FAILED,
-					"cannot write %s: %s", config_map, strerror(errno));
+			return say_not_written(session, fd, errno);
 	}
 	return out_fail(session, STATUS_FAILED,
 			"%s: another process keeps writing it; try again, or stop pinfoldd first",

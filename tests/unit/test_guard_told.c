@@ -255,6 +255,21 @@ static void test_a_guard_switched_off_is_not_ready(void **state)
 	assert_true(is_ready());
 }
 
+static void test_a_frozen_map_is_told_with_its_remedy(void **state)
+{
+	scan(controller, NULL, 0);
+	assert_true(is_ready());
+	snprintf(fake_side.guard.frozen_map, sizeof(fake_side.guard.frozen_map), "managed");
+	tick(1);
+	assert_false(is_ready());
+	assert_true(has_finding("guard_frozen", "froze the BPF map managed"));
+	assert_true(has_finding("guard_frozen", "restart pinfoldd"));
+	*fake_side.guard.frozen_map = '\0';
+	tick(1);
+	assert_true(is_ready());
+	assert_false(has_finding("guard_frozen", ""));
+}
+
 /* The guard stays in force, so nothing promised is broken; but nobody knows that it denies. */
 static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
 {
@@ -344,6 +359,7 @@ int main(void)
 		TEST(test_pins_are_told),
 		TEST(test_a_self_test_that_waits_stops_nothing),
 		TEST(test_a_change_is_followed_by_a_self_test),
+		TEST(test_a_frozen_map_is_told_with_its_remedy),
 		TEST(test_a_guard_switched_off_is_not_ready),
 		TEST(test_a_guard_that_cannot_be_tested_is_unknown),
 		TEST(test_a_guard_known_to_be_inactive_stays_so),

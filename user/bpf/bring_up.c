@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "bpf/bring_up.h"
+#include "bpf/meta.h"
 #include "bpf/remember.h"
 #include "lib/log.h"
 
@@ -175,7 +176,7 @@ int bring_up_guard(const struct bring_up *task, struct parts *parts)
 			 task->options->bpffs_dir);
 	else if (r < 0)
 		log_warn(r, "bpf: no bpffs where %s is to be, ignoring", task->options->bpffs_dir);
-	r = parts_check_version(task->options->bpffs_dir);
+	r = meta_check_pinned(task->options->bpffs_dir);
 	if (r == -ESTALE)
 		return r;
 	recall(task, parts);

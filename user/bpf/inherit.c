@@ -274,10 +274,17 @@ bool inherited_link_fits(const struct inherited *inherited, const struct inherit
 	return true;
 }
 
-int inherit_map_fd(const struct inherited *inherited, const char *pin_dir,
-		   const struct inherit_name *map, int *ret_fd)
+int inherit_name_map(const char *name, struct inherit_name *ret_name)
 {
-	const struct inherited_map *in_force = inherited_map(inherited, map->name);
+	snprintf(ret_name->name, sizeof(ret_name->name), "%s", name);
+	return pin_of_map(name, ret_name->pin);
+}
+
+int inherit_map_fd(const struct inherited *inherited, const char *pin_dir, const char *name,
+		   int *ret_fd)
+{
+	const struct inherited_map *in_force = pin_dir ? inherited_map(inherited, name) : NULL;
+	char pin[PIN_NAME_MAX];
 	int fd cleanup_close = -1;
 	struct bpf_map_info info = {0};
 	__u32 len = sizeof(info);
@@ -287,13 +294,15 @@ int inherit_map_fd(const struct inherited *inherited, const char *pin_dir,
 		if (fd < 0)
 			return -errno;
 	} else {
-		int r = pin_open(pin_dir, map->pin, OBJECT_MAP, &fd);
+		int r = pin_dir ? pin_of_map(name, pin) : -ENOENT;
 
+		if (!r)
+			r = pin_open(pin_dir, pin, OBJECT_MAP, &fd);
 		if (r)
 			return r == -EEXIST ? -ENOENT : r;
 		if (bpf_obj_get_info_by_fd(fd, &info, &len))
 			return -errno;
-		if (!is_cut_of(info.name, map->name))
+		if (!is_cut_of(info.name, name))
 			return -ENOENT;
 	}
 	*ret_fd = TAKE_FD(fd);

@@ -75,11 +75,13 @@ const struct inherited_link *inherited_link(const struct inherited *inherited, c
 /* Does the link's program use exactly those maps that inherited_map chooses? */
 bool inherited_link_fits(const struct inherited *inherited, const struct inherited_link *link);
 
+/* How the map `name` is called among the pins. -ENAMETOOLONG. */
+int inherit_name_map(const char *name, struct inherit_name *ret_name);
 /*
  * A descriptor of the map: the one in force, else the one that is pinned, which no program
- * uses yet or any more. -ENOENT.
+ * uses yet or any more. -ENOENT; also without a folder of pins (NULL).
  */
-int inherit_map_fd(const struct inherited *inherited, const char *pin_dir,
-		   const struct inherit_name *map, int *ret_fd);
+int inherit_map_fd(const struct inherited *inherited, const char *pin_dir, const char *name,
+		   int *ret_fd);
 
 #endif

@@ -26,6 +26,7 @@
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
 #include "lib/file.h"
+#include "lib/fdinfo.h"
 #include "lib/log.h"
 
 #define CGROUP_DIR  "/sys/fs/cgroup"
@@ -68,7 +69,9 @@ struct kernel_side {
 	sd_event_source *source, *later_source;
 	struct selftest selftest;
 	struct guard_status status;
-	int switch_error; /* why kernel.ftrace_enabled stays 0; 0 = it does not */
+	int switch_error;  /* why kernel.ftrace_enabled stays 0; 0 = it does not */
+	int config_error;  /* why the guard's configuration stays changed; 0 = it does not */
+	int publish_error; /* of the last policy */
 	struct prog_row programs[PROGRAMS_MAX];
 	struct hook_count hooks[HOOK_NR];
 	uint32_t *slots; /* per group of the policy being published */
@@ -507,11 +510,22 @@ static void read_online(struct cpuset *ret_online)
 		cpuset_parse(list, strlen(list), ret_online);
 }
 
+/* A write was refused (`error`): because of a freeze, which only another map ends? */
+static void note_frozen(struct kernel_side *side, int error)
+{
+	const struct part *guard = side->parts.guard;
+
+	for (uint32_t i = 0; error == -EPERM && guard && i < guard->nr_maps; i++)
+		if (fdinfo_is(guard->maps[i].fd, "frozen", "1"))
+			snprintf(side->status.frozen_map, sizeof(side->status.frozen_map), "%s",
+				 guard->maps[i].name);
+}
+
 static int publish(void *self, const struct kernel_policy *policy)
 {
 	struct kernel_side *side = self;
 	struct cpuset online;
-	int r = claim_slots(side, policy);
+	int before = side->publish_error, r = claim_slots(side, policy);
 
 	if (!r && side->maps.config >= 0) {
 		read_online(&online);
@@ -519,10 +533,14 @@ static int publish(void *self, const struct kernel_policy *policy)
 	} else if (!r && side->maps.managed >= 0) {
 		r = policy_drop_groups(&side->maps, policy);
 	}
-	if (r == -E2BIG)
-		return log_err(r, "bpf: %u groups are more than maxContainers allows for",
-			       policy->nr_groups);
-	return r ? log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups) : 0;
+	side->publish_error = r;
+	note_frozen(side, r);
+	if (r == -E2BIG && r != before)
+		log_err(r, "bpf: %u groups are more than maxContainers allows for",
+			policy->nr_groups);
+	else if (r && r != before)
+		log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups);
+	return r;
 }
 
 /* --- how the guard stands ----------------------------------------------------------------------------- */
@@ -723,10 +741,13 @@ static void mend_config(struct kernel_side *side)
 	expected = guard_config_expected(&side->set, &found);
 	if (!guard_config_differs(&expected, &found, text, sizeof(text)))
 		return;
-	say_mended(side, MENDED_CONFIG, text);
 	r = policy_rewrite(&side->maps, &side->set);
-	if (r)
+	if (!r)
+		say_mended(side, MENDED_CONFIG, text);
+	else if (r != side->config_error)
 		log_err(r, "bpf: put the guard's configuration back (%s)", text);
+	side->config_error = r;
+	note_frozen(side, r);
 }
 
 /*

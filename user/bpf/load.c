@@ -23,17 +23,17 @@
 
 #include "bpf/inherit.h"
 #include "bpf/load.h"
+#include "bpf/meta.h"
+#include "bpf/reuse.h"
 #include "bpf/turn.h"
 #include "lib/crash.h"
+#include "lib/fdinfo.h"
 #include "lib/file.h"
 #include "lib/hash.h"
 
 /* Containers, their pods, the trees above and the workload root's siblings. */
 #define MANAGED_PER_SLOT 3
 #define MANAGED_EXTRA	 256
-
-#define META_PIN  "meta"
-#define META_NAME "pinfold_meta"
 
 /* of 10 ms, for unpinned programs to end */
 #define RELEASE_TRIES 200
@@ -51,125 +51,7 @@ static int link_pin(const char *part, const char *program, char pin[PIN_NAME_MAX
 	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int map_pin(const char *map, char pin[PIN_NAME_MAX])
-{
-	int len = snprintf(pin, PIN_NAME_MAX, "maps/%s", map);
-
-	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
-}
-
-/* --- meta ---------------------------------------------------------------------------------------- */
-
-static bool is_meta(int fd)
-{
-	struct bpf_map_info info = {0};
-	__u32 len = sizeof(info);
-
-	return !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, META_NAME) &&
-	       info.type == BPF_MAP_TYPE_ARRAY && info.key_size == sizeof(__u32) &&
-	       info.value_size == sizeof(struct part_meta) && info.max_entries == PART_NR;
-}
-
-/* No program uses it, so only its name leads to it where it was moved. Not if there are several. */
-static int find_meta(int *ret_fd)
-{
-	int found cleanup_close = -1;
-	__u32 id = 0;
-
-	while (!bpf_map_get_next_id(id, &id)) {
-		int fd cleanup_close = bpf_map_get_fd_by_id(id);
-
-		if (fd < 0 || !is_meta(fd))
-			continue;
-		if (found >= 0)
-			return -ENOENT;
-		found = TAKE_FD(fd);
-	}
-	if (found < 0)
-		return -ENOENT;
-	*ret_fd = TAKE_FD(found);
-	return 0;
-}
-
-static int make_meta(int *ret_fd)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_NAME, sizeof(__u32),
-				sizeof(struct part_meta), PART_NR, NULL);
-
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
-static int open_meta(const char *pin_dir, const struct inherited *inherited,
-		     struct pins_report *report, int *ret_fd)
-{
-	int fd cleanup_close = -1;
-	int r = pin_open(pin_dir, META_PIN, OBJECT_MAP, &fd);
-
-	if (!r && is_meta(fd)) {
-		*ret_fd = TAKE_FD(fd);
-		return 0;
-	}
-	if (r && r != -ENOENT && r != -EEXIST)
-		return r;
-	cleanup_close_fd(&fd);
-	fd = -1;
-	if (inherited->nr_links)
-		pins_report_wrong(report, META_PIN, r == -ENOENT ? "lost" : "replaced");
-	r = inherited->nr_links ? find_meta(&fd) : -ENOENT;
-	if (r)
-		r = make_meta(&fd);
-	if (!r)
-		r = pin_put(pin_dir, META_PIN, fd);
-	if (r)
-		return r;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
-static int read_meta(int meta_fd, enum part_id id, struct part_meta *ret_meta)
-{
-	__u32 key = id;
-
-	return bpf_map_lookup_elem(meta_fd, &key, ret_meta) ? -errno : 0;
-}
-
-static int write_meta(int meta_fd, const struct part_spec *spec, uint64_t digest)
-{
-	struct part_meta meta = {ABI_VERSION, spec->mechanism, digest};
-	__u32 key = spec->id;
-
-	if (meta_fd < 0)
-		return 0;
-	return bpf_map_update_elem(meta_fd, &key, &meta, BPF_ANY) ? -errno : 0;
-}
-
-/* Parts share maps, so one newer part makes all of it untouchable for us. */
-static int check_version(int meta_fd)
-{
-	for (enum part_id id = 0; id < PART_NR; id++) {
-		struct part_meta meta;
-		int r = read_meta(meta_fd, id, &meta);
-
-		if (r)
-			return r;
-		if (meta.abi_version > ABI_VERSION)
-			return -ESTALE;
-	}
-	return 0;
-}
-
-int parts_check_version(const char *pin_dir)
-{
-	int fd cleanup_close = -1;
-	int r = pin_open(pin_dir, META_PIN, OBJECT_MAP, &fd);
-
-	if (r == -ENOENT || r == -EEXIST || (!r && !is_meta(fd)))
-		return 0;
-	return r ? r : check_version(fd);
-}
+/* --- what to load ----------------------------------------------------------------------------------- */
 
 uint32_t part_nr_managed(const struct part_sizes *sizes)
 {
@@ -276,12 +158,6 @@ static int complete_program(struct part_program *program)
 
 /* --- adopt --------------------------------------------------------------------------------------- */
 
-static int name_map(const char *name, struct inherit_name *ret_name)
-{
-	snprintf(ret_name->name, sizeof(ret_name->name), "%s", name);
-	return map_pin(name, ret_name->pin);
-}
-
 static int find_inherited(const struct part *part, const char *pin_dir,
 			  struct inherited **ret_inherited)
 {
@@ -296,18 +172,8 @@ static int find_inherited(const struct part *part, const char *pin_dir,
 		r = link_pin(part->name, name, programs[i].pin);
 	}
 	for (uint32_t i = 0; !r && i < part->nr_maps; i++)
-		r = name_map(part->maps[i].name, &maps[i]);
+		r = inherit_name_map(part->maps[i].name, &maps[i]);
 	return r ? r : inherit_find(pin_dir, &wanted, ret_inherited);
-}
-
-/* As inherit_map_fd, by the map's name alone. */
-static int inherit_named(const struct inherited *inherited, const char *pin_dir, const char *name,
-			 int *ret_fd)
-{
-	struct inherit_name map;
-	int r = pin_dir ? name_map(name, &map) : -ENOENT;
-
-	return r ? r : inherit_map_fd(inherited, pin_dir, &map, ret_fd);
 }
 
 static int adopt_link(struct part *part, struct part_program *program,
@@ -335,8 +201,11 @@ static int adopt_part(struct part *part, const char *pin_dir, const struct inher
 {
 	int r = 0;
 
-	for (uint32_t i = 0; !r && i < part->nr_maps; i++)
-		r = inherit_named(inherited, pin_dir, part->maps[i].name, &part->maps[i].fd);
+	for (uint32_t i = 0; !r && i < part->nr_maps; i++) {
+		r = inherit_map_fd(inherited, pin_dir, part->maps[i].name, &part->maps[i].fd);
+		if (!r && fdinfo_is(part->maps[i].fd, "frozen", "1"))
+			r = -EPERM;
+	}
 	for (uint32_t i = 0; !r && i < part->nr_programs; i++)
 		r = adopt_link(part, &part->programs[i], inherited);
 	if (r)
@@ -347,84 +216,6 @@ static int adopt_part(struct part *part, const char *pin_dir, const struct inher
 }
 
 /* --- load anew ----------------------------------------------------------------------------------- */
-
-static bool is_compatible(const struct bpf_map *map, const struct bpf_map_info *info)
-{
-	return info->type == bpf_map__type(map) && info->key_size == bpf_map__key_size(map) &&
-	       info->value_size == bpf_map__value_size(map) &&
-	       info->max_entries == bpf_map__max_entries(map) &&
-	       info->map_flags == bpf_map__map_flags(map);
-}
-
-/* Take over the maps in force that are as we would make them, content and all. */
-static int reuse_maps(struct bpf_object *object, const char *pin_dir,
-		      const struct inherited *inherited)
-{
-	struct bpf_map *map;
-
-	bpf_object__for_each_map (map, object) {
-		int fd cleanup_close = -1;
-		struct bpf_map_info info = {0};
-		__u32 len = sizeof(info);
-		int r;
-
-		if (bpf_map__is_internal(map))
-			continue;
-		r = inherit_named(inherited, pin_dir, bpf_map__name(map), &fd);
-		if (r == -ENOENT)
-			continue;
-		if (r)
-			return r;
-		if (bpf_obj_get_info_by_fd(fd, &info, &len))
-			return -errno;
-		if (!is_compatible(map, &info))
-			continue;
-		r = bpf_map__reuse_fd(map, fd);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static void copy_entries(int old_fd, int new_fd, const struct bpf_map_info *info)
-{
-	char key[128], next[128], value[256];
-	bool first = true;
-
-	if (info->key_size > sizeof(key) || info->value_size > sizeof(value))
-		return;
-	while (!bpf_map_get_next_key(old_fd, first ? NULL : key, next)) {
-		memcpy(key, next, info->key_size);
-		first = false;
-		if (!bpf_map_lookup_elem(old_fd, key, value))
-			bpf_map_update_elem(new_fd, key, value, BPF_ANY);
-	}
-}
-
-/*
- * A map of another size starts with its predecessor's content, so that the new
- * programs guard from their first instruction. What does not fit any more is
- * written by the next publication.
- */
-static int inherit_content(const char *pin_dir, const struct inherited *inherited,
-			   const struct part_map *map)
-{
-	struct bpf_map_info before = {0}, now = {0};
-	__u32 before_len = sizeof(before), now_len = sizeof(now);
-	int before_fd cleanup_close = -1;
-	int r = inherit_named(inherited, pin_dir, map->name, &before_fd);
-
-	if (r)
-		return r == -ENOENT ? 0 : r;
-	if (bpf_obj_get_info_by_fd(before_fd, &before, &before_len) ||
-	    bpf_obj_get_info_by_fd(map->fd, &now, &now_len))
-		return -errno;
-	if (before.id != now.id && before.type == now.type && before.key_size == now.key_size &&
-	    before.value_size == now.value_size &&
-	    (now.type == BPF_MAP_TYPE_HASH || now.type == BPF_MAP_TYPE_ARRAY))
-		copy_entries(before_fd, map->fd, &now);
-	return 0;
-}
 
 /* Counters go with the turn: until then their predecessors are written. */
 static bool is_carried(const struct part_spec *spec, const char *map)
@@ -447,7 +238,7 @@ static int keep_maps(struct part *part, const struct part_spec *spec, const char
 			return -errno;
 		if (is_carried(spec, name))
 			continue;
-		r = inherit_content(pin_dir, inherited, &part->maps[i]);
+		r = reuse_content(pin_dir, inherited, name, part->maps[i].fd);
 		if (r)
 			return r;
 	}
@@ -459,7 +250,7 @@ static int pin_maps(const struct part *part, const char *pin_dir)
 	char pin[PIN_NAME_MAX];
 
 	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		int r = map_pin(part->maps[i].name, pin);
+		int r = pin_of_map(part->maps[i].name, pin);
 
 		if (!r)
 			r = pin_put(pin_dir, pin, part->maps[i].fd);
@@ -579,7 +370,7 @@ static int prepare_turn(const struct part_spec *spec, const char *pin_dir,
 
 	if (!spec->turns)
 		return 0;
-	r = inherit_named(inherited, pin_dir, TURNS_MAP, &fd);
+	r = inherit_map_fd(inherited, pin_dir, TURNS_MAP, &fd);
 	if (!r)
 		return turn_next(fd, spec->turns->turn);
 	/* the first generation: before it no program takes turns */
@@ -601,7 +392,7 @@ static int begin_turn(const struct part *part, const struct part_spec *spec, con
 
 	if (!spec->turns)
 		return 0;
-	r = inherit_named(inherited, pin_dir, spec->turns->counters, &before_fd);
+	r = inherit_map_fd(inherited, pin_dir, spec->turns->counters, &before_fd);
 	if (r && r != -ENOENT)
 		return r;
 	change = (struct turn_change){
@@ -618,7 +409,7 @@ static int begin_turn(const struct part *part, const struct part_spec *spec, con
 static int exchange(struct part *part, const struct part_spec *spec, const char *pin_dir,
 		    const struct inherited *inherited)
 {
-	int r = write_meta(part->meta_fd, spec, 0);
+	int r = meta_write(part->meta_fd, spec->id, spec->mechanism, 0);
 
 	if (!r)
 		r = stage_links(part, pin_dir);
@@ -633,14 +424,14 @@ static int exchange(struct part *part, const struct part_spec *spec, const char 
 		r = commit_links(part, pin_dir);
 	if (!r)
 		r = drop_links(pin_dir, part->name, part);
-	return r ? r : write_meta(part->meta_fd, spec, spec->digest);
+	return r ? r : meta_write(part->meta_fd, spec->id, spec->mechanism, spec->digest);
 }
 
 /* `inherited` keeps what was in force so until the new is: pinned or not. */
 static int load_part(struct part *part, const struct part_spec *spec, const char *pin_dir,
 		     const struct inherited *inherited)
 {
-	int r = reuse_maps(spec->object, pin_dir, inherited);
+	int r = reuse_maps(spec->object, pin_dir, inherited, &part->inherited);
 
 	if (!r)
 		r = prepare_turn(spec, pin_dir, inherited);
@@ -675,11 +466,11 @@ static int adopt_or_load(struct part *part, const struct part_spec *spec, const 
 	if (!r)
 		r = pins_make_folders(pin_dir);
 	if (!r)
-		r = open_meta(pin_dir, inherited, &part->inherited, &part->meta_fd);
+		r = meta_open(pin_dir, inherited, &part->inherited, &part->meta_fd);
 	if (!r)
-		r = check_version(part->meta_fd);
+		r = meta_check_version(part->meta_fd);
 	if (!r)
-		r = read_meta(part->meta_fd, spec->id, &meta);
+		r = meta_read(part->meta_fd, spec->id, &meta);
 	if (r)
 		return r;
 	if (meta.abi_version == ABI_VERSION && meta.mechanism == spec->mechanism &&
@@ -722,13 +513,13 @@ static void add_pin(struct pin *pins, uint32_t *nr, const char *name, int fd)
 void part_restore_pins(const struct part *part, const char *pin_dir, struct pins_report *report)
 {
 	struct pin pins[1 + PART_MAPS_MAX + PART_PROGRAMS_MAX];
-	char name[PIN_NAME_MAX] = META_PIN;
+	char name[PIN_NAME_MAX] = PIN_META;
 	uint32_t nr = 0;
 
 	if (part->meta_fd >= 0)
 		add_pin(pins, &nr, name, part->meta_fd);
 	for (uint32_t i = 0; i < part->nr_maps; i++)
-		if (!map_pin(part->maps[i].name, name))
+		if (!pin_of_map(part->maps[i].name, name))
 			add_pin(pins, &nr, name, part->maps[i].fd);
 	for (uint32_t i = 0; i < part->nr_programs; i++)
 		if (!link_pin(part->name, part->programs[i].name, name))

@@ -82,9 +82,6 @@ struct part_spec {
 uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
 		     const struct bpf_object *object);
 
-/* Is anything below `pin_dir` of a newer ABI? 0, -ESTALE, or why that cannot be told. */
-int parts_check_version(const char *pin_dir);
-
 /*
  * 0: the part is in force and pinned below `pin_dir`, which is on bpffs. With NULL it is
  * loaded for this process alone.

@@ -128,6 +128,13 @@ int pins_make_folders(const char *pin_dir)
 
 /* --- one pin ------------------------------------------------------------------------------------ */
 
+int pin_of_map(const char *map, char ret_pin[PIN_NAME_MAX])
+{
+	int len = snprintf(ret_pin, PIN_NAME_MAX, "maps/%s", map);
+
+	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
+}
+
 int pin_open(const char *pin_dir, const char *name, enum object_type type, int *ret_fd)
 {
 	int fd cleanup_close = -1;

@@ -33,6 +33,9 @@ int pins_mount(const char *pin_dir);
 /* The folder, and maps/ and links/ in it. Something else in their place goes. */
 int pins_make_folders(const char *pin_dir);
 
+/* Where the map called `map` is pinned: "maps/…". -ENAMETOOLONG. */
+int pin_of_map(const char *map, char ret_pin[PIN_NAME_MAX]);
+
 /* -ENOENT: no such pin; -EEXIST: something else stands there. */
 int pin_open(const char *pin_dir, const char *name, enum object_type type, int *ret_fd);
 /* Pin `fd`, in place of whatever is there: at no moment is there no pin. */

@@ -91,11 +91,39 @@ bool ctl_guard_status(const struct controller *controller, struct guard_status *
 	return true;
 }
 
+static void word_frozen(const struct guard_status *status, char *text, size_t size)
+{
+	snprintf(text, size,
+		 "another process froze the BPF map %s: the guard stays as it was, and no change "
+		 "reaches it",
+		 status->frozen_map);
+}
+
+static void tell_frozen(struct controller *controller, const struct guard_status *status)
+{
+	static const char name[] = "guard_frozen";
+	char text[ROW_DETAIL_MAX];
+
+	if (!*status->frozen_map) {
+		findings_clear(&controller->findings, name);
+		return;
+	}
+	word_frozen(status, text, sizeof(text));
+	findings_put(&controller->findings, name, text,
+		     "restart pinfoldd, which replaces the map and its programs without a gap");
+}
+
 bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size)
 {
 	struct guard_status status;
 
-	if (!ctl_guard_status(controller, &status) || !status.is_switched_off ||
+	if (!ctl_guard_status(controller, &status))
+		return false;
+	if (*status.frozen_map) {
+		word_frozen(&status, reason, size);
+		return true;
+	}
+	if (!status.is_switched_off ||
 	    (status.cpuset_files != ENFORCEMENT_ENFORCE && status.affinity != ENFORCEMENT_ENFORCE &&
 	     status.cgroup_moves != ENFORCEMENT_ENFORCE))
 		return false;
@@ -125,6 +153,7 @@ void ctl_tell_guard(struct controller *controller)
 					 !status.is_switched_off;
 	controller->guard.was_switched_off = status.is_switched_off;
 	tell_release(controller, &status);
+	tell_frozen(controller, &status);
 	for (enum guard_mending what = 0; what < MENDED_NR; what++)
 		tell_mended(controller, &status, what);
 	if (*status.unpinned)

@@ -229,6 +229,8 @@ struct guard_status {
 	char mended[MENDED_NR][ROW_DETAIL_MAX]; /* the last time: what differed */
 	/* Pins that cannot be put back, and why; "" = none. The guard then ends with the agent. */
 	char unpinned[ROW_DETAIL_MAX];
+	/* A map of ours that another process froze: it cannot be written any more. "" = none. */
+	char frozen_map[32];
 };
 
 /* Counters of what the hooks did. */
