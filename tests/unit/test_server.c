@@ -315,6 +315,31 @@ static void tcp_serves_nothing_else(void **state)
 			 405);
 }
 
+#define PUT(path) "PUT " path " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+
+static void a_wrong_method_is_told_the_right_ones(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), PUT("/readyz"), answer, sizeof(answer)), 405);
+	assert_non_null(strstr(answer, "\r\nAllow: GET, HEAD\r\n"));
+	assert_non_null(strstr(answer, "PUT is not supported: use GET, HEAD\""));
+	assert_int_equal(ask(connect_unix(), PUT("/v1/node"), answer, sizeof(answer)), 405);
+	assert_non_null(strstr(answer, "\r\nAllow: GET, HEAD, POST\r\n"));
+}
+
+static void head_is_get_without_the_body(void **state)
+{
+	static const char request[] =
+		"HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), request, answer, sizeof(answer)), 200);
+	assert_non_null(strstr(answer, "version=0.0.4"));
+	assert_non_null(strstr(answer, "Content-Length: "));
+	assert_null(strstr(answer, "pinfold_up"));
+}
+
 static void openmetrics_on_request(void **state)
 {
 	char answer[4096];
@@ -630,6 +655,8 @@ int main(void)
 		cmocka_unit_test(addresses_parse),
 		PATIENT(tcp_serves_three_paths),
 		PATIENT(tcp_serves_nothing_else),
+		PATIENT(a_wrong_method_is_told_the_right_ones),
+		PATIENT(head_is_get_without_the_body),
 		PATIENT(openmetrics_on_request),
 		PATIENT(socket_is_for_root_alone),
 		PATIENT(socket_serves_objects),

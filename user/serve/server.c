@@ -94,20 +94,44 @@ static void put_json(struct json_object **object)
 	json_object_put(*object);
 }
 
-static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status,
-			       const char *type, const char *data, size_t len)
+static struct MHD_Response *make_response(const char *type, const char *data, size_t len)
 {
-	struct MHD_Response *response cleanup(free_response) = MHD_create_response_from_buffer(
+	struct MHD_Response *response = MHD_create_response_from_buffer(
 		len, (void *)(uintptr_t)data, MHD_RESPMEM_MUST_COPY);
 
 	if (!response)
-		return MHD_NO;
+		return NULL;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	/* A connection kept for a next request would hold a place that somebody else needs. */
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST");
-	return MHD_queue_response(connection, status, response);
+	return response;
+}
+
+static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status,
+			       const char *type, const char *data, size_t len)
+{
+	struct MHD_Response *response cleanup(free_response) = make_response(type, data, len);
+
+	return response ? MHD_queue_response(connection, status, response) : MHD_NO;
+}
+
+/* The answer names the methods that are allowed (RFC 9110, section 15.5.6). */
+static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *method,
+				     const char *allowed)
+{
+	char message[64];
+	struct MHD_Response *response cleanup(free_response) = NULL;
+	struct json_object *body cleanup(put_json) = NULL;
+	const char *text;
+
+	snprintf(message, sizeof(message), "%.16s is not supported: use %s", method, allowed);
+	body = view_error(message);
+	text = json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN);
+	response = make_response("application/json", text, strlen(text));
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
+	return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
 }
 
 static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
@@ -133,6 +157,12 @@ static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned
 	va_end(args);
 	body = view_error(message);
 	return respond_json(connection, status, body);
+}
+
+/* libmicrohttpd leaves the body of an answer to HEAD out. */
+static bool is_read(const char *method)
+{
+	return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 }
 
 static bool wants_openmetrics(struct MHD_Connection *connection)
@@ -335,12 +365,11 @@ static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *
 			connection, MHD_HTTP_NOT_FOUND,
 			"%.64s: no such path; use /metrics, /healthz, /readyz or /v1/<object>",
 			url);
-	if (!strcmp(method, MHD_HTTP_METHOD_GET))
+	if (is_read(method))
 		return answer_query(server, connection, url + 4);
 	if (!strcmp(method, MHD_HTTP_METHOD_POST))
 		return answer_command(server, connection, url + 4, request, peer.pid);
-	return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "%.16s: use GET or POST",
-			     method);
+	return refuse_method(connection, method, "GET, HEAD, POST");
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
@@ -349,14 +378,13 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 {
 	struct listener *listener = data;
 	struct request *request = *state;
-	bool get = !strcmp(method, MHD_HTTP_METHOD_GET), found;
+	bool read = is_read(method), found;
 	enum MHD_Result result;
 
 	if (!request) {
 		/* Before a byte of a body is read: anybody may reach this port. */
-		if (listener->kind == LISTENER_METRICS && !get)
-			return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-					     "%.16s: use GET", method);
+		if (listener->kind == LISTENER_METRICS && !read)
+			return refuse_method(connection, method, "GET, HEAD");
 		*state = calloc(1, sizeof(*request));
 		return *state ? MHD_YES : MHD_NO;
 	}
@@ -372,7 +400,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (request->too_large || request->body.error)
 		return respond_error(connection, MHD_HTTP_CONTENT_TOO_LARGE,
 				     "the body is larger than %d bytes", SERVER_MAX_BODY);
-	if (get) {
+	if (read) {
 		result = answer_common(listener->server, connection, url, &found);
 		if (found)
 			return result;
