@@ -1,60 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Manages units over sd-bus: starts them, sets properties, stops them, and keeps track of
- * the scopes that wait for their first process. As without systemd, apply.c reads values
- * back.
+ * Manages units: starts them, sets properties, stops them (systemd_bus.h), and keeps the
+ * scopes that wait for their first process (noted.h). As without systemd, apply.c reads
+ * values back.
  */
 #include "cgroup/systemd.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <systemd/sd-bus.h>
 #include <time.h>
 
 #include "cgroup/change.h"
+#include "cgroup/noted.h"
+#include "cgroup/systemd_bus.h"
 #include "cgroup/value.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
-#define UNIT_MAX       256
-#define JOB_WAIT_USEC  5000000
-#define CALL_WAIT_USEC 5000000
+#define UNIT_MAX 256
 
-#define BUS_NAME    "org.freedesktop.systemd1"
-#define BUS_PATH    "/org/freedesktop/systemd1"
-#define BUS_MANAGER "org.freedesktop.systemd1.Manager"
-/*
- * systemctl uses this socket as root. It needs no D-Bus daemon, which small machines may
- * not have.
- */
-#define PRIVATE_SOCKET "/run/systemd/private"
-
-/* A connection to systemd, used by one thread at a time: sd-bus has no locks. */
-struct systemd_session {
-	struct systemd_session *next; /* among the idle ones */
-	int root_fd;		      /* root directory of systemd's socket; borrowed */
-	sd_bus *bus;
-	/* The pending job and its result ("done", "failed", …). */
-	char job[128];
-	char job_result[32];
-};
-
-/* Steps of different pods run on different threads, so the lock protects the fields below it. */
 struct systemd {
-	int root_fd;	      /* root directory of systemd's socket; borrowed */
-	pthread_mutex_t lock; /* never held across a call to systemd or the kernel */
-	struct systemd_session *idle;
-	/* Scopes that have no process yet: path, role, owner and future values. */
-	struct group_tree noted;
+	struct systemd_bus bus;
+	struct noted noted;
 };
-
-static void message_unref(sd_bus_message **message)
-{
-	sd_bus_message_unref(*message);
-}
-#define cleanup_message cleanup(message_unref)
-#define cleanup_error	cleanup(sd_bus_error_free)
 
 /* --- names and values ------------------------------------------------------------------------- */
 
@@ -133,214 +101,6 @@ int systemd_quota(const char *cpu_max, uint64_t *ret_usec_per_sec, uint64_t *ret
 	return 0;
 }
 
-/* --- bus -------------------------------------------------------------------------------------- */
-
-static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-	struct systemd_session *session = userdata;
-	const char *path, *unit, *result;
-	uint32_t id;
-
-	if (sd_bus_message_read(message, "uoss", &id, &path, &unit, &result) < 0)
-		return 0;
-	if (!strcmp(path, session->job))
-		snprintf(session->job_result, sizeof(session->job_result), "%s", result);
-	return 0;
-}
-
-static int open_private(int root_fd, sd_bus **ret_bus)
-{
-	char address[80];
-	sd_bus *bus = NULL;
-	int err = sd_bus_new(&bus);
-
-	snprintf(address, sizeof(address), "unix:path=/proc/self/fd/%d" PRIVATE_SOCKET, root_fd);
-	if (err >= 0)
-		err = sd_bus_set_address(bus, address);
-	if (err >= 0)
-		err = sd_bus_start(bus);
-	if (err < 0) {
-		sd_bus_unref(bus);
-		return err;
-	}
-	*ret_bus = bus;
-	return 0;
-}
-
-static int connect_bus(struct systemd_session *session, char *error)
-{
-	sd_bus *bus = NULL;
-	int err = open_private(session->root_fd, &bus);
-
-	if (err < 0) {
-		err = sd_bus_open_system(&bus);
-		/* A client of the system bus must subscribe to receive signals. */
-		if (err >= 0)
-			err = sd_bus_call_method(bus, BUS_NAME, BUS_PATH, BUS_MANAGER, "Subscribe",
-						 NULL, NULL, NULL);
-	}
-	if (err >= 0)
-		err = sd_bus_match_signal(bus, NULL, NULL, BUS_PATH, BUS_MANAGER, "JobRemoved",
-					  on_job_removed, session);
-	if (err < 0) {
-		sd_bus_unref(bus);
-		return failure(error, err,
-			       "cannot reach systemd (%s, then the system bus): %s; it owns the "
-			       "cgroups here because it is process 1",
-			       PRIVATE_SOCKET, strerror(-err));
-	}
-	sd_bus_set_method_call_timeout(bus, CALL_WAIT_USEC);
-	sd_bus_close_unref(session->bus);
-	session->bus = bus;
-	return 0;
-}
-
-/* Ensure that the connection works; systemd closes it when it re-executes itself. */
-static int have_bus(struct systemd_session *session, char *error)
-{
-	if (session->bus) {
-		/* Process pending messages, which may include a disconnect. */
-		while (sd_bus_process(session->bus, NULL) > 0)
-			;
-		if (sd_bus_is_open(session->bus) > 0)
-			return 0;
-	}
-	return connect_bus(session, error);
-}
-
-static void free_session(struct systemd_session *session)
-{
-	sd_bus_close_unref(session->bus);
-	free(session);
-}
-DEFINE_CLEANUP(struct systemd_session, free_sessionp, free_session);
-#define cleanup_session cleanup(free_sessionp)
-
-/* Take an idle session or open a new one; return it with return_session. */
-static int take_session(struct systemd *systemd, char *error, struct systemd_session **ret_session)
-{
-	struct systemd_session *session cleanup_session = NULL;
-	int err;
-
-	pthread_mutex_lock(&systemd->lock);
-	session = systemd->idle;
-	if (session)
-		systemd->idle = session->next;
-	pthread_mutex_unlock(&systemd->lock);
-	if (!session)
-		session = calloc(1, sizeof(*session));
-	if (session)
-		session->root_fd = systemd->root_fd;
-	err = session ? have_bus(session, error) : failure(error, -ENOMEM, "no memory");
-	if (err)
-		return err;
-	*ret_session = TAKE_PTR(session);
-	return 0;
-}
-
-static void return_session(struct systemd *systemd, struct systemd_session *session)
-{
-	pthread_mutex_lock(&systemd->lock);
-	session->next = systemd->idle;
-	systemd->idle = session;
-	pthread_mutex_unlock(&systemd->lock);
-}
-
-static int new_call(struct systemd_session *session, const char *method,
-		    sd_bus_message **ret_message)
-{
-	return sd_bus_message_new_method_call(session->bus, ret_message, BUS_NAME, BUS_PATH,
-					      BUS_MANAGER, method);
-}
-
-static uint64_t monotonic_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* Wait until the job that `reply` names has ended. -ECANCELED if it did not succeed. */
-static int await_job(struct systemd_session *session, sd_bus_message *reply, const char *unit,
-		     char *error)
-{
-	uint64_t deadline = monotonic_usec() + JOB_WAIT_USEC;
-	const char *job;
-	int err = sd_bus_message_read(reply, "o", &job);
-
-	if (err < 0)
-		return failure(error, err, "%s: systemd's reply contains no job", unit);
-	snprintf(session->job, sizeof(session->job), "%s", job);
-	session->job_result[0] = '\0';
-	while (!session->job_result[0]) {
-		uint64_t now = monotonic_usec();
-
-		err = sd_bus_process(session->bus, NULL);
-		if (err < 0)
-			return failure(
-				error, err,
-				"%s: lost the connection to systemd while waiting for its job: %s",
-				unit, strerror(-err));
-		if (err > 0)
-			continue;
-		if (now >= deadline)
-			return failure(error, -ETIMEDOUT,
-				       "%s: systemd's job has not ended after "
-				       "%d s; see: systemctl list-jobs",
-				       unit, JOB_WAIT_USEC / 1000000);
-		err = sd_bus_wait(session->bus, deadline - now);
-		if (err < 0 && err != -EINTR)
-			return failure(error, err, "%s: cannot wait for systemd: %s", unit,
-				       strerror(-err));
-	}
-	if (strcmp(session->job_result, "done"))
-		return failure(error, -ECANCELED,
-			       "%s: systemd's job ended with '%s'; see: "
-			       "systemctl status %s",
-			       unit, session->job_result, unit);
-	return 0;
-}
-
-/*
- * Send a message and wait for its job if there is one. After a failure *ret_exists (may
- * be NULL) tells whether a unit with this name is already loaded.
- */
-static int call(struct systemd_session *session, sd_bus_message *message, const char *unit,
-		bool job, bool *ret_exists, char *error)
-{
-	sd_bus_error bus_error cleanup_error = SD_BUS_ERROR_NULL;
-	sd_bus_message *reply cleanup_message = NULL;
-	int err = sd_bus_call(session->bus, message, CALL_WAIT_USEC, &bus_error, &reply);
-
-	if (err < 0) {
-		if (ret_exists)
-			*ret_exists = sd_bus_error_has_name(&bus_error, BUS_NAME ".UnitExists");
-		return failure(error, err, "%s: systemd refuses %s: %s", unit,
-			       sd_bus_message_get_member(message),
-			       bus_error.message ? bus_error.message : strerror(-err));
-	}
-	return job ? await_job(session, reply, unit, error) : 0;
-}
-
-/*
- * Start, stop or reset a unit, with a method that takes "unit, mode" and returns a job,
- * or only "unit".
- */
-static int call_unit(struct systemd_session *session, const char *method, const char *unit,
-		     bool job, char *error)
-{
-	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(session, method, &message);
-
-	if (err >= 0)
-		err = job ? sd_bus_message_append(message, "ss", unit, "fail")
-			  : sd_bus_message_append(message, "s", unit);
-	if (err < 0)
-		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return call(session, message, unit, job, NULL, error);
-}
-
 /* --- properties ------------------------------------------------------------------------------- */
 
 static int append_mask(sd_bus_message *message, const char *property, const char *list)
@@ -414,7 +174,7 @@ static int set_property(struct systemd_session *session, const char *unit, enum 
 			const char *value, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(session, "SetUnitProperties", &message);
+	int err = systemd_new_call(session, "SetUnitProperties", &message);
 
 	if (err >= 0)
 		err = sd_bus_message_append(message, "sb", unit, 1);
@@ -428,11 +188,10 @@ static int set_property(struct systemd_session *session, const char *unit, enum 
 		return failure(error, err,
 			       "%s: cannot express '%s' for %s as a systemd property: %s", unit,
 			       value, group_file_name(file), strerror(-err));
-	err = call(session, message, unit, false, NULL, error);
+	err = systemd_call(session, message, unit, false, NULL, error);
 	if (err)
 		return err;
-	(void)sd_bus_call_method(session->bus, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer",
-				 "Ping", NULL, NULL, NULL);
+	systemd_ping(session);
 	return 0;
 }
 
@@ -454,119 +213,6 @@ static int ensure_file(struct groups *groups, const char *path, enum group_file 
 	return change_write(&groups->dir, path, file, value, error);
 }
 
-/* --- noted scopes ----------------------------------------------------------------------------- */
-
-static void drop_note(struct systemd *systemd, const char *path)
-{
-	struct group *group;
-
-	pthread_mutex_lock(&systemd->lock);
-	group = group_tree_find(&systemd->noted, path);
-	if (group) {
-		for (int file = 0; file < GROUP_FILE_NR; file++)
-			free(group->files[file]);
-		*group = systemd->noted.groups[--systemd->noted.nr_groups];
-	}
-	pthread_mutex_unlock(&systemd->lock);
-}
-
-static int note(struct systemd *systemd, const struct step *step, char *error)
-{
-	struct group *group;
-	int err = 0;
-
-	pthread_mutex_lock(&systemd->lock);
-	if (!group_tree_find(&systemd->noted, step->path)) {
-		group = group_tree_add(&systemd->noted, step->role, step->path);
-		if (group) {
-			memcpy(group->uid, step->uid, sizeof(group->uid));
-			memcpy(group->container, step->container, sizeof(group->container));
-		} else {
-			err = failure(error, -ENOMEM, "%s: no memory", step->path);
-		}
-	}
-	pthread_mutex_unlock(&systemd->lock);
-	return err ? err : MANAGER_DEFERRED;
-}
-
-static bool is_noted(struct systemd *systemd, const char *path)
-{
-	bool found;
-
-	pthread_mutex_lock(&systemd->lock);
-	found = group_tree_find(&systemd->noted, path);
-	pthread_mutex_unlock(&systemd->lock);
-	return found;
-}
-
-/* Record the value for a noted scope; has no effect on other groups. */
-static int note_value(struct systemd *systemd, const struct step *step, char *error)
-{
-	char *value = strdup(step->value);
-	struct group *group;
-
-	if (!value)
-		return failure(error, -ENOMEM, "%s: no memory", step->path);
-	pthread_mutex_lock(&systemd->lock);
-	group = group_tree_find(&systemd->noted, step->path);
-	if (group) {
-		char *before = group->files[step->file];
-
-		group->files[step->file] = value;
-		value = before;
-	}
-	pthread_mutex_unlock(&systemd->lock);
-	free(value);
-	return 0;
-}
-
-static int copy_note(const struct group *noted, struct group_tree *tree)
-{
-	struct group *group = group_tree_add(tree, noted->role, noted->path);
-
-	if (!group)
-		return -ENOMEM;
-	memcpy(group->uid, noted->uid, sizeof(group->uid));
-	memcpy(group->container, noted->container, sizeof(group->container));
-	for (int file = 0; file < GROUP_FILE_NR; file++) {
-		if (!noted->files[file])
-			continue;
-		group->files[file] = strdup(noted->files[file]);
-		if (!group->files[file])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
-{
-	struct systemd *systemd = groups->systemd;
-	int err = 0;
-
-	if (!systemd)
-		return 0;
-	pthread_mutex_lock(&systemd->lock);
-	for (uint32_t i = systemd->noted.nr_groups; !err && i-- > 0;)
-		if (!group_tree_find(tree, systemd->noted.groups[i].path))
-			err = copy_note(&systemd->noted.groups[i], tree);
-	pthread_mutex_unlock(&systemd->lock);
-	return err;
-}
-
-/* Copy a noted group into a tree of one group; the tree is empty if the group is not noted. */
-static int find_note(struct systemd *systemd, const char *path, struct group_tree *ret_tree)
-{
-	const struct group *group;
-	int err = 0;
-
-	pthread_mutex_lock(&systemd->lock);
-	group = group_tree_find(&systemd->noted, path);
-	if (group)
-		err = copy_note(group, ret_tree);
-	pthread_mutex_unlock(&systemd->lock);
-	return err;
-}
-
 /* --- the manager ------------------------------------------------------------------------------ */
 
 static int systemd_open(struct groups *groups, char *error)
@@ -577,11 +223,11 @@ static int systemd_open(struct groups *groups, char *error)
 	groups->systemd = calloc(1, sizeof(*groups->systemd));
 	if (!groups->systemd)
 		return failure(error, -ENOMEM, "no memory");
-	groups->systemd->root_fd = groups->dir.root_fd;
-	pthread_mutex_init(&groups->systemd->lock, NULL);
-	err = take_session(groups->systemd, error, &session);
+	systemd_bus_init(&groups->systemd->bus, groups->dir.root_fd);
+	noted_init(&groups->systemd->noted);
+	err = systemd_take_session(&groups->systemd->bus, error, &session);
 	if (!err)
-		return_session(groups->systemd, session);
+		systemd_return_session(&groups->systemd->bus, session);
 	return err;
 }
 
@@ -589,15 +235,15 @@ static void systemd_close(struct groups *groups)
 {
 	if (!groups->systemd)
 		return;
-	for (struct systemd_session *session = groups->systemd->idle, *next; session;
-	     session = next) {
-		next = session->next;
-		free_session(session);
-	}
-	group_tree_fini(&groups->systemd->noted);
-	pthread_mutex_destroy(&groups->systemd->lock);
+	systemd_bus_fini(&groups->systemd->bus);
+	noted_fini(&groups->systemd->noted);
 	free(groups->systemd);
 	groups->systemd = NULL;
+}
+
+static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
+{
+	return groups->systemd ? noted_copy_missing(&groups->systemd->noted, tree) : 0;
 }
 
 static bool in_kernel(struct groups *groups, const char *path)
@@ -622,19 +268,19 @@ static int start_slice(struct systemd_session *session, const char *unit, char *
 {
 	sd_bus_message *message cleanup_message = NULL;
 	bool exists = false;
-	int err = new_call(session, "StartTransientUnit", &message);
+	int err = systemd_new_call(session, "StartTransientUnit", &message);
 
 	if (err >= 0)
 		err = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", unit, "fail", 1,
 					    "Description", "s", "pinfold", 0);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	err = call(session, message, unit, true, &exists, error);
+	err = systemd_call(session, message, unit, true, &exists, error);
 	/*
 	 * A unit with this name is already loaded, from an administrator's unit file or
 	 * from an earlier run: start it.
 	 */
-	return exists ? call_unit(session, "StartUnit", unit, true, error) : err;
+	return exists ? systemd_call_unit(session, "StartUnit", unit, true, error) : err;
 }
 
 static int systemd_create(struct groups *groups, const struct step *step, char *error)
@@ -645,13 +291,15 @@ static int systemd_create(struct groups *groups, const struct step *step, char *
 
 	if (err || in_kernel(groups, step->path))
 		return err;
-	if (is_scope(unit))
-		return note(groups->systemd, step, error);
-	err = take_session(groups->systemd, error, &session);
+	if (is_scope(unit)) {
+		err = noted_add(&groups->systemd->noted, step, error);
+		return err ? err : MANAGER_DEFERRED;
+	}
+	err = systemd_take_session(&groups->systemd->bus, error, &session);
 	if (err)
 		return err;
 	err = start_slice(session, unit, error);
-	return_session(groups->systemd, session);
+	systemd_return_session(&groups->systemd->bus, session);
 	return err;
 }
 
@@ -670,17 +318,17 @@ static int write_unit(struct groups *groups, const struct step *step, const char
 	 * The file may not exist yet: systemd enables a controller only when a property
 	 * needs it.
 	 */
-	err = take_session(groups->systemd, error, &session);
+	err = systemd_take_session(&groups->systemd->bus, error, &session);
 	if (err)
 		return err;
 	err = set_property(session, unit, step->file, step->value, error);
-	return_session(groups->systemd, session);
+	systemd_return_session(&groups->systemd->bus, session);
 	return err ? err : ensure_file(groups, step->path, step->file, step->value, error);
 }
 
 static int systemd_write(struct groups *groups, const struct step *step, char *error)
 {
-	bool noted = is_noted(groups->systemd, step->path), deferred;
+	bool noted = noted_has(&groups->systemd->noted, step->path), deferred;
 	char unit[UNIT_MAX], slice[UNIT_MAX];
 	int err = name_unit(step->path, unit, slice, error);
 
@@ -690,7 +338,7 @@ static int systemd_write(struct groups *groups, const struct step *step, char *e
 	if (!deferred)
 		err = write_unit(groups, step, unit, error);
 	if (!err && noted)
-		err = note_value(groups->systemd, step, error);
+		err = noted_set(&groups->systemd->noted, step, error);
 	return !err && deferred ? MANAGER_DEFERRED : err;
 }
 
@@ -717,7 +365,7 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 	if (err)
 		return err;
 	if (dir_open_group(&groups->dir, step->path, &fd)) {
-		drop_note(groups->systemd, step->path);
+		noted_drop(&groups->systemd->noted, step->path);
 		return 0;
 	}
 	if (dir_populated(fd) != 0)
@@ -725,14 +373,14 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 			       "%s: still has processes; it is removed when the last one ends",
 			       step->path);
 	(void)file_write_text(fd, "cpuset.cpus.partition", "member");
-	err = take_session(groups->systemd, error, &session);
+	err = systemd_take_session(&groups->systemd->bus, error, &session);
 	if (!err) {
-		err = call_unit(session, "StopUnit", unit, true, error);
-		return_session(groups->systemd, session);
+		err = systemd_call_unit(session, "StopUnit", unit, true, error);
+		systemd_return_session(&groups->systemd->bus, session);
 	}
 	if (err && in_kernel(groups, step->path))
 		log_debug("cgroup: %s; removing the directory", error);
-	drop_note(groups->systemd, step->path);
+	noted_drop(&groups->systemd->noted, step->path);
 	/* Remove what systemd did not know or left behind. */
 	return change_remove(&groups->dir, step->path, error);
 }
@@ -776,13 +424,13 @@ static int try_scope(struct systemd_session *session, const char *unit, const ch
 		     pid_t pid, const struct group *noted, bool *ret_exists, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(session, "StartTransientUnit", &message);
+	int err = systemd_new_call(session, "StartTransientUnit", &message);
 
 	if (err >= 0)
 		err = append_scope(message, unit, slice, pid, noted);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return call(session, message, unit, true, ret_exists, error);
+	return systemd_call(session, message, unit, true, ret_exists, error);
 }
 
 #define SCOPE_TRIES    10
@@ -800,7 +448,7 @@ static int start_scope(struct groups *groups, struct systemd_session *session, c
 
 	if (err)
 		return err;
-	err = find_note(groups->systemd, path, &notes);
+	err = noted_find(&groups->systemd->noted, path, &notes);
 	if (err)
 		return failure(error, err, "%s: no memory", path);
 	noted = group_tree_find(&notes, path);
@@ -822,13 +470,13 @@ static int start_scope(struct groups *groups, struct systemd_session *session, c
 static int attach(struct systemd_session *session, const char *unit, pid_t pid, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
-	int err = new_call(session, "AttachProcessesToUnit", &message);
+	int err = systemd_new_call(session, "AttachProcessesToUnit", &message);
 
 	if (err >= 0)
 		err = sd_bus_message_append(message, "ssau", unit, "", 1, (uint32_t)pid);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return call(session, message, unit, false, NULL, error);
+	return systemd_call(session, message, unit, false, NULL, error);
 }
 
 static int systemd_join(struct groups *groups, const char *path, pid_t pid, char *error)
@@ -838,12 +486,12 @@ static int systemd_join(struct groups *groups, const char *path, pid_t pid, char
 	int err = name_unit(path, unit, slice, error);
 
 	if (!err)
-		err = take_session(groups->systemd, error, &session);
+		err = systemd_take_session(&groups->systemd->bus, error, &session);
 	if (err)
 		return err;
 	err = in_kernel(groups, path) ? attach(session, unit, pid, error)
 				      : start_scope(groups, session, path, pid, error);
-	return_session(groups->systemd, session);
+	systemd_return_session(&groups->systemd->bus, session);
 	return err;
 }
 
