@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/plan/migrate.h"
+
 void plan_fini(struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->nr_steps; i++) {
@@ -17,78 +19,6 @@ void plan_fini(struct plan *plan)
 	}
 	free(plan->steps);
 	*plan = (struct plan){0};
-}
-
-/* The migration of a container from its current to its desired CPUs. */
-struct migration {
-	const struct group *group; /* whose path and owner the steps name */
-	const char *old;	   /* the kernel's list, NULL = none */
-	struct cpuset now, target; /* now: its CPUs after the steps so far */
-	bool is_unlisted;	   /* its file differs from `now`, so the target must be written */
-	bool is_unbounded;	   /* has tasks and no list */
-	bool is_astray;		   /* runs on a CPU outside its target */
-};
-
-struct planner {
-	const struct group_tree *desired, *observed;
-	struct plan plan;
-	uint32_t capacity;
-	uint32_t nr_migrations;
-	struct migration *migrations;
-	struct cpuset exclusive; /* of all desired exclusive containers */
-	struct cpuset bound;	 /* the root's list while containers move */
-	struct cpuset home;	 /* CPUs for containers in the final state */
-	struct cpuset room;	 /* CPUs that containers may use in between; includes `home` */
-	char text[CPUSET_TEXT_MAX];
-	int error;
-};
-
-static struct step *add_step(struct planner *planner, enum step_kind kind,
-			     const struct group *group)
-{
-	struct plan *plan = &planner->plan;
-	struct step *step;
-
-	if (planner->error)
-		return NULL;
-	if (plan->nr_steps == planner->capacity) {
-		uint32_t capacity = planner->capacity ? planner->capacity * 2 : 32;
-		struct step *grown = realloc(plan->steps, capacity * sizeof(*grown));
-
-		if (!grown) {
-			planner->error = -ENOMEM;
-			return NULL;
-		}
-		plan->steps = grown;
-		planner->capacity = capacity;
-	}
-	step = &plan->steps[plan->nr_steps++];
-	*step = (struct step){.kind = kind, .role = group->role};
-	memcpy(step->path, group->path, sizeof(step->path));
-	memcpy(step->uid, group->uid, sizeof(step->uid));
-	memcpy(step->container, group->container, sizeof(step->container));
-	return step;
-}
-
-static void write_file(struct planner *planner, const struct group *group, enum group_file file,
-		       const char *value, const char *old)
-{
-	struct step *step = add_step(planner, STEP_WRITE, group);
-
-	if (!step)
-		return;
-	step->file = file;
-	step->value = strdup(value);
-	step->old = old ? strdup(old) : NULL;
-	if (!step->value || (old && !step->old))
-		planner->error = -ENOMEM;
-}
-
-static void write_set(struct planner *planner, const struct group *group, enum group_file file,
-		      const struct cpuset *set, const char *old)
-{
-	cpuset_format(set, planner->text, sizeof(planner->text));
-	write_file(planner, group, file, planner->text, old);
 }
 
 /* The kernel's value. Text that is not a list counts as none and is overwritten. */
@@ -179,7 +109,7 @@ static void remove_unwanted(struct planner *planner, const struct pairing *desir
 	 */
 	for (uint32_t i = planner->observed->nr_groups; i-- > 0;) {
 		if (!is_kept(planner, desired_pairs, &planner->observed->groups[i]))
-			add_step(planner, STEP_REMOVE, &planner->observed->groups[i]);
+			planner_add_step(planner, STEP_REMOVE, &planner->observed->groups[i]);
 	}
 }
 
@@ -192,7 +122,7 @@ static void write_partition(struct planner *planner, const struct group *root, c
 	/* A kernel without the file has no partitions, which is equivalent to "member". */
 	if (!wanted || (old ? !strcmp(old, wanted) : !strcmp(wanted, "member")))
 		return;
-	write_file(planner, root, GROUP_CPUSET_PARTITION, wanted, old);
+	planner_write(planner, root, GROUP_CPUSET_PARTITION, wanted, old);
 }
 
 static bool wants_member(const struct group *root)
@@ -224,14 +154,14 @@ static void open_root(struct planner *planner, const struct group *root,
 	struct cpuset now = cpuset_of_text(old), both;
 
 	if (!observed)
-		add_step(planner, STEP_CREATE, root);
+		planner_add_step(planner, STEP_CREATE, root);
 	if (wants_member(root))
 		write_partition(planner, root, partition);
 	both = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
 	cpuset_union(&both, &now);
 	/* An empty list means all CPUs of the parent, so there is nothing to widen. */
 	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
-		write_set(planner, root, GROUP_CPUSET_CPUS, &both, old);
+		planner_write_set(planner, root, GROUP_CPUSET_CPUS, &both, old);
 	if (!wants_member(root) && !must_shrink(root, &now))
 		write_partition(planner, root, partition);
 }
@@ -245,7 +175,7 @@ static void close_root(struct planner *planner, const struct group *root,
 
 	if (!must_shrink(root, &now))
 		return;
-	write_set(planner, root, GROUP_CPUSET_CPUS, &target, old);
+	planner_write_set(planner, root, GROUP_CPUSET_CPUS, &target, old);
 	if (!wants_member(root))
 		write_partition(planner, root, old_value(observed, GROUP_CPUSET_PARTITION));
 }
@@ -264,7 +194,7 @@ static void grow_mems(struct planner *planner, const struct group *group,
 	both = cpuset_of_text(group->files[GROUP_CPUSET_MEMS]);
 	cpuset_union(&both, &now);
 	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
-		write_set(planner, group, GROUP_CPUSET_MEMS, &both, old);
+		planner_write_set(planner, group, GROUP_CPUSET_MEMS, &both, old);
 }
 
 static void shrink_mems(struct planner *planner, const struct group *group,
@@ -277,425 +207,10 @@ static void shrink_mems(struct planner *planner, const struct group *group,
 		return;
 	target = cpuset_of_text(group->files[GROUP_CPUSET_MEMS]);
 	if (!cpuset_is_empty(&target) && !cpuset_is_subset(&now, &target))
-		write_set(planner, group, GROUP_CPUSET_MEMS, &target, old);
+		planner_write_set(planner, group, GROUP_CPUSET_MEMS, &target, old);
 }
 
-/* --- CPUs ------------------------------------------------------------------------------------- */
-
-/*
- * A migration is settled, or astray (on a CPU outside its target), or waiting (it has
- * only CPUs of its target, or none yet). Only astray migrations can block others, because
- * the targets of two containers that are apart are disjoint. The waiting migrations
- * therefore come last, and none leaves its target again except to make room.
- *
- * If no astray migration can reach its target, each one waits for CPUs that other astray
- * migrations occupy. Then one that blocks others is parked, by the first of these methods
- * that works:
- *
- * - on the available part of its target: it is then no longer astray;
- * - on CPUs that no astray migration waits for: it never blocks others again, because the
- *   number of waiting migrations only decreases;
- * - on one CPU: its other CPUs become free;
- * - on a CPU that is released by other migrations with more than one CPU.
- *
- * Each method frees a CPU of another target once all containers on it, which may share
- * it, have left. The first method then applies to the migration that waited for this CPU,
- * so the algorithm terminates. It fails only if no CPU is free, no migration can release
- * one, and none can join a container with which it may share CPUs. Then there are as many
- * CPUs as owners, and every write would add a conflict. From any other state without
- * conflicts every other such state can be reached: shrink all containers to one CPU each,
- * exchange these CPUs through the free CPU, and grow.
- */
-
-static bool is_settled(const struct migration *migration)
-{
-	return !migration->is_unlisted && !migration->is_unbounded &&
-	       cpuset_equal(&migration->now, &migration->target);
-}
-
-/* Containers that share CPUs in the final state may share CPUs in between; all others are apart. */
-static bool are_apart(const struct migration *a, const struct migration *b)
-{
-	return a != b && !cpuset_intersects(&a->target, &b->target);
-}
-
-static bool are_in_conflict(const struct migration *a, const struct migration *b)
-{
-	return cpuset_intersects(&a->now, &b->now) && are_apart(a, b);
-}
-
-static void move_to(struct planner *planner, struct migration *migration, const struct cpuset *cpus)
-{
-	write_set(planner, migration->group, GROUP_CPUSET_CPUS, cpus, migration->old);
-	migration->now = *cpus;
-	migration->is_unlisted = migration->is_unbounded = false;
-	migration->is_astray = !cpuset_is_subset(&migration->now, &migration->target);
-}
-
-/*
- * The available CPUs of the target: those that are free, or used only by `migration` and
- * by containers with which it may share CPUs. Only astray migrations can occupy others.
- */
-static void open_target(const struct planner *planner, const struct migration *migration,
-			struct cpuset *ret_cpus)
-{
-	*ret_cpus = migration->target;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
-
-		if (other->is_astray && are_apart(other, migration))
-			cpuset_subtract(ret_cpus, &other->now);
-	}
-}
-
-static void open_room(const struct planner *planner, const struct migration *migration,
-		      struct cpuset *ret_cpus)
-{
-	*ret_cpus = planner->room;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
-
-		if (are_apart(other, migration))
-			cpuset_subtract(ret_cpus, &other->now);
-	}
-}
-
-/* Move to the target, unless that adds a conflict. */
-static bool arrive(struct planner *planner, struct migration *migration)
-{
-	struct cpuset cpus;
-
-	if (is_settled(migration))
-		return false;
-	if (!cpuset_is_subset(&migration->target, &migration->now)) {
-		open_target(planner, migration, &cpus);
-		cpuset_union(&cpus, &migration->now);
-		if (!cpuset_is_subset(&migration->target, &cpus))
-			return false;
-	}
-	move_to(planner, migration, &migration->target);
-	return true;
-}
-
-static bool shrink_all(struct planner *planner)
-{
-	bool progress = false;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		struct migration *migration = &planner->migrations[i];
-
-		if (cpuset_is_subset(&migration->target, &migration->now))
-			progress |= arrive(planner, migration);
-	}
-	return progress;
-}
-
-static bool arrive_all(struct planner *planner, bool astray)
-{
-	bool progress = false;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		if (planner->migrations[i].is_astray == astray)
-			progress |= arrive(planner, &planner->migrations[i]);
-	}
-	return progress;
-}
-
-static bool is_met(const struct planner *planner, const struct migration *migration)
-{
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		if (are_in_conflict(migration, &planner->migrations[i]))
-			return true;
-	}
-	return false;
-}
-
-/*
- * The targets of astray migrations that are apart from `migration`. On these CPUs it
- * blocks them.
- */
-static void wanted_by_others(const struct planner *planner, const struct migration *migration,
-			     struct cpuset *ret_cpus)
-{
-	*ret_cpus = CPUSET_EMPTY;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
-
-		if (other->is_astray && are_apart(other, migration))
-			cpuset_union(ret_cpus, &other->target);
-	}
-}
-
-static bool is_in_the_way(const struct planner *planner, const struct migration *migration)
-{
-	struct cpuset wanted;
-
-	wanted_by_others(planner, migration, &wanted);
-	return cpuset_intersects(&migration->now, &wanted);
-}
-
-/* Keep at most `nr` CPUs, so that others find room too. */
-static void keep_first(struct cpuset *cpus, unsigned int nr)
-{
-	cpuset_for_each (cpu, cpus) {
-		if (nr)
-			nr--;
-		else
-			cpuset_remove(cpus, cpu);
-	}
-}
-
-static bool keep_common(struct cpuset *cpus, const struct cpuset *preferred)
-{
-	if (!cpuset_intersects(cpus, preferred))
-		return false;
-	cpuset_intersect(cpus, preferred);
-	return true;
-}
-
-enum parking {
-	PARK_ON_TARGET, /* on the available part of its target */
-	PARK_CLEAR,	/* on available CPUs that no astray migration waits for */
-	PARK_ON_ONE,	/* on one CPU */
-};
-
-/* Prefer CPUs that it has, then CPUs that containers use in the final state. */
-static void find_clear(const struct planner *planner, const struct migration *migration,
-		       struct cpuset *ret_cpus)
-{
-	struct cpuset wanted;
-
-	open_room(planner, migration, ret_cpus);
-	wanted_by_others(planner, migration, &wanted);
-	cpuset_subtract(ret_cpus, &wanted);
-	if (keep_common(ret_cpus, &migration->now))
-		return;
-	keep_common(ret_cpus, &planner->home);
-	keep_first(ret_cpus, cpuset_count(&migration->target));
-}
-
-/* If it already shares a CPU in conflict, stay there and leave the CPUs that others wait for. */
-static void find_one_cpu(const struct planner *planner, const struct migration *migration,
-			 struct cpuset *ret_cpus)
-{
-	struct cpuset wanted;
-
-	*ret_cpus = migration->now;
-	wanted_by_others(planner, migration, &wanted);
-	cpuset_subtract(ret_cpus, &wanted);
-	if (cpuset_is_empty(ret_cpus))
-		open_room(planner, migration, ret_cpus);
-	if (cpuset_is_empty(ret_cpus))
-		*ret_cpus = migration->now;
-	keep_first(ret_cpus, 1);
-}
-
-/*
- * Find CPUs where `migration` blocks fewer others. Returns false if there are none or if
- * it is already there.
- */
-static bool find_parking(const struct planner *planner, const struct migration *migration,
-			 enum parking parking, struct cpuset *ret_cpus)
-{
-	if (parking == PARK_ON_TARGET)
-		open_target(planner, migration, ret_cpus);
-	else if (parking == PARK_CLEAR)
-		find_clear(planner, migration, ret_cpus);
-	else
-		find_one_cpu(planner, migration, ret_cpus);
-	return !cpuset_is_empty(ret_cpus) && !cpuset_equal(ret_cpus, &migration->now);
-}
-
-/*
- * The number of astray migrations that may share CPUs with `migration` and must be parked
- * with it.
- */
-static uint32_t count_company(const struct planner *planner, const struct migration *migration)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
-
-		nr += other->is_astray && other != migration && !are_apart(other, migration);
-	}
-	return nr;
-}
-
-/*
- * Of the migrations that block others or are in conflict, park the one with the smallest
- * company.
- */
-static bool park_one(struct planner *planner, enum parking parking)
-{
-	struct migration *chosen = NULL;
-	uint32_t fewest = UINT32_MAX;
-	struct cpuset cpus;
-
-	for (uint32_t i = 0; i < planner->nr_migrations && fewest; i++) {
-		struct migration *migration = &planner->migrations[i];
-		struct cpuset found;
-		uint32_t nr;
-
-		if (!migration->is_astray ||
-		    !(is_met(planner, migration) || is_in_the_way(planner, migration)))
-			continue;
-		nr = count_company(planner, migration);
-		if (nr >= fewest || !find_parking(planner, migration, parking, &found))
-			continue;
-		fewest = nr;
-		chosen = migration;
-		cpus = found;
-	}
-	if (!chosen)
-		return false;
-	move_to(planner, chosen, &cpus);
-	return true;
-}
-
-/*
- * The CPUs that remain for `migration` without `cpu`, preferably from its target. Returns
- * false if there are none.
- */
-static bool find_without(const struct planner *planner, const struct migration *migration,
-			 unsigned int cpu, struct cpuset *ret_cpus)
-{
-	struct cpuset cpus;
-
-	open_room(planner, migration, &cpus);
-	cpuset_remove(&cpus, cpu);
-	if (!keep_common(&cpus, &migration->target) && !keep_common(&cpus, &migration->now))
-		keep_first(&cpus, 1);
-	*ret_cpus = cpus;
-	return !cpuset_is_empty(&cpus);
-}
-
-static uint32_t count_on(const struct planner *planner, unsigned int cpu)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++)
-		nr += cpuset_has(&planner->migrations[i].now, cpu);
-	return nr;
-}
-
-static bool can_all_leave(const struct planner *planner, unsigned int cpu)
-{
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *migration = &planner->migrations[i];
-		struct cpuset cpus;
-
-		if (cpuset_has(&migration->now, cpu) &&
-		    !find_without(planner, migration, cpu, &cpus))
-			return false;
-	}
-	return true;
-}
-
-static bool is_any_in_the_way(const struct planner *planner)
-{
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *migration = &planner->migrations[i];
-
-		if (migration->is_astray && is_in_the_way(planner, migration))
-			return true;
-	}
-	return false;
-}
-
-/* Free the CPU that takes the fewest writes, and park a blocking migration there. */
-static bool make_room(struct planner *planner)
-{
-	struct cpuset candidates = planner->room;
-	unsigned int chosen = CPUSET_MAX;
-	uint32_t fewest = UINT32_MAX;
-
-	if (!is_any_in_the_way(planner))
-		return false;
-	/* Do not park on CPUs that others wait for. */
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		if (planner->migrations[i].is_astray)
-			cpuset_subtract(&candidates, &planner->migrations[i].target);
-	}
-	cpuset_for_each (cpu, &candidates) {
-		uint32_t nr = count_on(planner, cpu);
-
-		if (nr < fewest && can_all_leave(planner, cpu)) {
-			fewest = nr;
-			chosen = cpu;
-		}
-	}
-	if (chosen == CPUSET_MAX)
-		return false;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		struct migration *migration = &planner->migrations[i];
-		struct cpuset cpus;
-
-		if (cpuset_has(&migration->now, chosen) &&
-		    find_without(planner, migration, chosen, &cpus))
-			move_to(planner, migration, &cpus);
-	}
-	return park_one(planner, PARK_CLEAR);
-}
-
-/*
- * There is no safe order. Reaching the state of the ledger takes precedence over avoiding
- * a temporary conflict. Migrations that are not astray come last, because moving them
- * first would add conflicts without unblocking any other.
- */
-static void force(struct planner *planner)
-{
-	struct migration *chosen = NULL;
-	uint32_t fewest = UINT32_MAX;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		struct migration *migration = &planner->migrations[i];
-		uint32_t nr;
-
-		if (is_settled(migration))
-			continue;
-		nr = migration->is_astray ? count_company(planner, migration)
-					  : planner->nr_migrations;
-		if (nr < fewest) {
-			fewest = nr;
-			chosen = migration;
-		}
-	}
-	if (chosen)
-		move_to(planner, chosen, &chosen->target);
-}
-
-static bool is_done(const struct planner *planner)
-{
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		if (!is_settled(&planner->migrations[i]))
-			return false;
-	}
-	return true;
-}
-
-static bool move_one(struct planner *planner)
-{
-	return shrink_all(planner) || arrive_all(planner, true) ||
-	       park_one(planner, PARK_ON_TARGET) || park_one(planner, PARK_CLEAR) ||
-	       park_one(planner, PARK_ON_ONE) || make_room(planner) || arrive_all(planner, false);
-}
-
-static void move_all(struct planner *planner)
-{
-	/*
-	 * More rounds than the algorithm needs; the limit guarantees termination even
-	 * with a bug.
-	 */
-	uint32_t rounds = planner->nr_migrations * 8 + 8;
-
-	while (!planner->error && !is_done(planner)) {
-		if (rounds && move_one(planner))
-			rounds--;
-		else
-			force(planner);
-	}
-}
+/* --- CPUs --------------------------------------------------------------------------------------- */
 
 static struct migration *add_migration(struct planner *planner, const struct group *group,
 				       const char *old, const struct cpuset *now,
@@ -835,7 +350,7 @@ static void write_limits(struct planner *planner, const struct group *group,
 			continue;
 		if (old && files[i] == GROUP_MEMORY_MAX && same_memory(wanted, old))
 			continue;
-		write_file(planner, group, files[i], wanted, old);
+		planner_write(planner, group, files[i], wanted, old);
 	}
 }
 
@@ -851,14 +366,14 @@ static void make_steps(struct planner *planner, const struct pairing *desired,
 		open_root(planner, root, find_pair(observed, root->path));
 	for (uint32_t i = root ? 1 : 0; i < tree->nr_groups; i++) {
 		if (!find_pair(observed, tree->groups[i].path))
-			add_step(planner, STEP_CREATE, &tree->groups[i]);
+			planner_add_step(planner, STEP_CREATE, &tree->groups[i]);
 	}
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
 		grow_mems(planner, &tree->groups[i], find_pair(observed, tree->groups[i].path));
 	if (root)
 		find_bound(planner, root, find_pair(observed, root->path));
 	collect_migrations(planner, desired, observed);
-	move_all(planner);
+	migrate_all(planner);
 	if (root)
 		close_root(planner, root, find_pair(observed, root->path));
 	for (uint32_t i = 0; i < tree->nr_groups; i++)

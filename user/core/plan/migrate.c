@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A migration is settled, or astray (on a CPU outside its target), or waiting (it has
+ * only CPUs of its target, or none yet). Only astray migrations can block others, because
+ * the targets of two containers that are apart are disjoint. The waiting migrations
+ * therefore come last, and none leaves its target again except to make room.
+ *
+ * If no astray migration can reach its target, each one waits for CPUs that other astray
+ * migrations occupy. Then one that blocks others is parked, by the first of these methods
+ * that works:
+ *
+ * - on the available part of its target: it is then no longer astray;
+ * - on CPUs that no astray migration waits for: it never blocks others again, because the
+ *   number of waiting migrations only decreases;
+ * - on one CPU: its other CPUs become free;
+ * - on a CPU that is released by other migrations with more than one CPU.
+ *
+ * Each method frees a CPU of another target once all containers on it, which may share
+ * it, have left. The first method then applies to the migration that waited for this CPU,
+ * so the algorithm terminates. It fails only if no CPU is free, no migration can release
+ * one, and none can join a container with which it may share CPUs. Then there are as many
+ * CPUs as owners, and every write would add a conflict. From any other state without
+ * conflicts every other such state can be reached: shrink all containers to one CPU each,
+ * exchange these CPUs through the free CPU, and grow.
+ */
+#include "core/plan/migrate.h"
+
+static bool is_settled(const struct migration *migration)
+{
+	return !migration->is_unlisted && !migration->is_unbounded &&
+	       cpuset_equal(&migration->now, &migration->target);
+}
+
+/* Containers that share CPUs in the final state may share CPUs in between; all others are apart. */
+static bool are_apart(const struct migration *a, const struct migration *b)
+{
+	return a != b && !cpuset_intersects(&a->target, &b->target);
+}
+
+static bool are_in_conflict(const struct migration *a, const struct migration *b)
+{
+	return cpuset_intersects(&a->now, &b->now) && are_apart(a, b);
+}
+
+static void move_to(struct planner *planner, struct migration *migration, const struct cpuset *cpus)
+{
+	planner_write_set(planner, migration->group, GROUP_CPUSET_CPUS, cpus, migration->old);
+	migration->now = *cpus;
+	migration->is_unlisted = migration->is_unbounded = false;
+	migration->is_astray = !cpuset_is_subset(&migration->now, &migration->target);
+}
+
+/*
+ * The available CPUs of the target: those that are free, or used only by `migration` and
+ * by containers with which it may share CPUs. Only astray migrations can occupy others.
+ */
+static void open_target(const struct planner *planner, const struct migration *migration,
+			struct cpuset *ret_cpus)
+{
+	*ret_cpus = migration->target;
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		const struct migration *other = &planner->migrations[i];
+
+		if (other->is_astray && are_apart(other, migration))
+			cpuset_subtract(ret_cpus, &other->now);
+	}
+}
+
+static void open_room(const struct planner *planner, const struct migration *migration,
+		      struct cpuset *ret_cpus)
+{
+	*ret_cpus = planner->room;
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		const struct migration *other = &planner->migrations[i];
+
+		if (are_apart(other, migration))
+			cpuset_subtract(ret_cpus, &other->now);
+	}
+}
+
+/* Move to the target, unless that adds a conflict. */
+static bool arrive(struct planner *planner, struct migration *migration)
+{
+	struct cpuset cpus;
+
+	if (is_settled(migration))
+		return false;
+	if (!cpuset_is_subset(&migration->target, &migration->now)) {
+		open_target(planner, migration, &cpus);
+		cpuset_union(&cpus, &migration->now);
+		if (!cpuset_is_subset(&migration->target, &cpus))
+			return false;
+	}
+	move_to(planner, migration, &migration->target);
+	return true;
+}
+
+static bool shrink_all(struct planner *planner)
+{
+	bool progress = false;
+
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		struct migration *migration = &planner->migrations[i];
+
+		if (cpuset_is_subset(&migration->target, &migration->now))
+			progress |= arrive(planner, migration);
+	}
+	return progress;
+}
+
+static bool arrive_all(struct planner *planner, bool astray)
+{
+	bool progress = false;
+
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		if (planner->migrations[i].is_astray == astray)
+			progress |= arrive(planner, &planner->migrations[i]);
+	}
+	return progress;
+}
+
+static bool is_met(const struct planner *planner, const struct migration *migration)
+{
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		if (are_in_conflict(migration, &planner->migrations[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The targets of astray migrations that are apart from `migration`. On these CPUs it
+ * blocks them.
+ */
+static void wanted_by_others(const struct planner *planner, const struct migration *migration,
+			     struct cpuset *ret_cpus)
+{
+	*ret_cpus = CPUSET_EMPTY;
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		const struct migration *other = &planner->migrations[i];
+
+		if (other->is_astray && are_apart(other, migration))
+			cpuset_union(ret_cpus, &other->target);
+	}
+}
+
+static bool is_in_the_way(const struct planner *planner, const struct migration *migration)
+{
+	struct cpuset wanted;
+
+	wanted_by_others(planner, migration, &wanted);
+	return cpuset_intersects(&migration->now, &wanted);
+}
+
+/* Keep at most `nr` CPUs, so that others find room too. */
+static void keep_first(struct cpuset *cpus, unsigned int nr)
+{
+	cpuset_for_each (cpu, cpus) {
+		if (nr)
+			nr--;
+		else
+			cpuset_remove(cpus, cpu);
+	}
+}
+
+static bool keep_common(struct cpuset *cpus, const struct cpuset *preferred)
+{
+	if (!cpuset_intersects(cpus, preferred))
+		return false;
+	cpuset_intersect(cpus, preferred);
+	return true;
+}
+
+enum parking {
+	PARK_ON_TARGET, /* on the available part of its target */
+	PARK_CLEAR,	/* on available CPUs that no astray migration waits for */
+	PARK_ON_ONE,	/* on one CPU */
+};
+
+/* Prefer CPUs that it has, then CPUs that containers use in the final state. */
+static void find_clear(const struct planner *planner, const struct migration *migration,
+		       struct cpuset *ret_cpus)
+{
+	struct cpuset wanted;
+
+	open_room(planner, migration, ret_cpus);
+	wanted_by_others(planner, migration, &wanted);
+	cpuset_subtract(ret_cpus, &wanted);
+	if (keep_common(ret_cpus, &migration->now))
+		return;
+	keep_common(ret_cpus, &planner->home);
+	keep_first(ret_cpus, cpuset_count(&migration->target));
+}
+
+/* If it already shares a CPU in conflict, stay there and leave the CPUs that others wait for. */
+static void find_one_cpu(const struct planner *planner, const struct migration *migration,
+			 struct cpuset *ret_cpus)
+{
+	struct cpuset wanted;
+
+	*ret_cpus = migration->now;
+	wanted_by_others(planner, migration, &wanted);
+	cpuset_subtract(ret_cpus, &wanted);
+	if (cpuset_is_empty(ret_cpus))
+		open_room(planner, migration, ret_cpus);
+	if (cpuset_is_empty(ret_cpus))
+		*ret_cpus = migration->now;
+	keep_first(ret_cpus, 1);
+}
+
+/*
+ * Find CPUs where `migration` blocks fewer others. Returns false if there are none or if
+ * it is already there.
+ */
+static bool find_parking(const struct planner *planner, const struct migration *migration,
+			 enum parking parking, struct cpuset *ret_cpus)
+{
+	if (parking == PARK_ON_TARGET)
+		open_target(planner, migration, ret_cpus);
+	else if (parking == PARK_CLEAR)
+		find_clear(planner, migration, ret_cpus);
+	else
+		find_one_cpu(planner, migration, ret_cpus);
+	return !cpuset_is_empty(ret_cpus) && !cpuset_equal(ret_cpus, &migration->now);
+}
+
+/*
+ * The number of astray migrations that may share CPUs with `migration` and must be parked
+ * with it.
+ */
+static uint32_t count_company(const struct planner *planner, const struct migration *migration)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		const struct migration *other = &planner->migrations[i];
+
+		nr += other->is_astray && other != migration && !are_apart(other, migration);
+	}
+	return nr;
+}
+
+/*
+ * Of the migrations that block others or are in conflict, park the one with the smallest
+ * company.
+ */
+static bool park_one(struct planner *planner, enum parking parking)
+{
+	struct migration *chosen = NULL;
+	uint32_t fewest = UINT32_MAX;
+	struct cpuset cpus;
+
+	for (uint32_t i = 0; i < planner->nr_migrations && fewest; i++) {
+		struct migration *migration = &planner->migrations[i];
+		struct cpuset found;
+		uint32_t nr;
+
+		if (!migration->is_astray ||
+		    !(is_met(planner, migration) || is_in_the_way(planner, migration)))
+			continue;
+		nr = count_company(planner, migration);
+		if (nr >= fewest || !find_parking(planner, migration, parking, &found))
+			continue;
+		fewest = nr;
+		chosen = migration;
+		cpus = found;
+	}
+	if (!chosen)
+		return false;
+	move_to(planner, chosen, &cpus);
+	return true;
+}
+
+/*
+ * The CPUs that remain for `migration` without `cpu`, preferably from its target. Returns
+ * false if there are none.
+ */
+static bool find_without(const struct planner *planner, const struct migration *migration,
+			 unsigned int cpu, struct cpuset *ret_cpus)
+{
+	struct cpuset cpus;
+
+	open_room(planner, migration, &cpus);
+	cpuset_remove(&cpus, cpu);
+	if (!keep_common(&cpus, &migration->target) && !keep_common(&cpus, &migration->now))
+		keep_first(&cpus, 1);
+	*ret_cpus = cpus;
+	return !cpuset_is_empty(&cpus);
+}
+
+static uint32_t count_on(const struct planner *planner, unsigned int cpu)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < planner->nr_migrations; i++)
+		nr += cpuset_has(&planner->migrations[i].now, cpu);
+	return nr;
+}
+
+static bool can_all_leave(const struct planner *planner, unsigned int cpu)
+{
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		const struct migration *migration = &planner->migrations[i];
+		struct cpuset cpus;
+
+		if (cpuset_has(&migration->now, cpu) &&
+		    !find_without(planner, migration, cpu, &cpus))
+			return false;
+	}
+	return true;
+}
+
+static bool is_any_in_the_way(const struct planner *planner)
+{
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		const struct migration *migration = &planner->migrations[i];
+
+		if (migration->is_astray && is_in_the_way(planner, migration))
+			return true;
+	}
+	return false;
+}
+
+/* Free the CPU that takes the fewest writes, and park a blocking migration there. */
+static bool make_room(struct planner *planner)
+{
+	struct cpuset candidates = planner->room;
+	unsigned int chosen = CPUSET_MAX;
+	uint32_t fewest = UINT32_MAX;
+
+	if (!is_any_in_the_way(planner))
+		return false;
+	/* Do not park on CPUs that others wait for. */
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		if (planner->migrations[i].is_astray)
+			cpuset_subtract(&candidates, &planner->migrations[i].target);
+	}
+	cpuset_for_each (cpu, &candidates) {
+		uint32_t nr = count_on(planner, cpu);
+
+		if (nr < fewest && can_all_leave(planner, cpu)) {
+			fewest = nr;
+			chosen = cpu;
+		}
+	}
+	if (chosen == CPUSET_MAX)
+		return false;
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		struct migration *migration = &planner->migrations[i];
+		struct cpuset cpus;
+
+		if (cpuset_has(&migration->now, chosen) &&
+		    find_without(planner, migration, chosen, &cpus))
+			move_to(planner, migration, &cpus);
+	}
+	return park_one(planner, PARK_CLEAR);
+}
+
+/*
+ * There is no safe order. Reaching the state of the ledger takes precedence over avoiding
+ * a temporary conflict. Migrations that are not astray come last, because moving them
+ * first would add conflicts without unblocking any other.
+ */
+static void force(struct planner *planner)
+{
+	struct migration *chosen = NULL;
+	uint32_t fewest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		struct migration *migration = &planner->migrations[i];
+		uint32_t nr;
+
+		if (is_settled(migration))
+			continue;
+		nr = migration->is_astray ? count_company(planner, migration)
+					  : planner->nr_migrations;
+		if (nr < fewest) {
+			fewest = nr;
+			chosen = migration;
+		}
+	}
+	if (chosen)
+		move_to(planner, chosen, &chosen->target);
+}
+
+static bool is_done(const struct planner *planner)
+{
+	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
+		if (!is_settled(&planner->migrations[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool move_one(struct planner *planner)
+{
+	return shrink_all(planner) || arrive_all(planner, true) ||
+	       park_one(planner, PARK_ON_TARGET) || park_one(planner, PARK_CLEAR) ||
+	       park_one(planner, PARK_ON_ONE) || make_room(planner) || arrive_all(planner, false);
+}
+
+void migrate_all(struct planner *planner)
+{
+	/*
+	 * More rounds than the algorithm needs; the limit guarantees termination even
+	 * with a bug.
+	 */
+	uint32_t rounds = planner->nr_migrations * 8 + 8;
+
+	while (!planner->error && !is_done(planner)) {
+		if (rounds && move_one(planner))
+			rounds--;
+		else
+			force(planner);
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to this folder: a plan while it is being made. */
+#ifndef CORE_PLAN_PLANNER_H
+#define CORE_PLAN_PLANNER_H
+
+#include "core/plan/plan.h"
+
+/* The migration of a container from its current to its desired CPUs. */
+struct migration {
+	const struct group *group; /* whose path and owner the steps name */
+	const char *old;	   /* the kernel's list, NULL = none */
+	struct cpuset now, target; /* now: its CPUs after the steps so far */
+	bool is_unlisted;	   /* its file differs from `now`, so the target must be written */
+	bool is_unbounded;	   /* has tasks and no list */
+	bool is_astray;		   /* runs on a CPU outside its target */
+};
+
+struct planner {
+	const struct group_tree *desired, *observed;
+	struct plan plan;
+	uint32_t capacity;
+	uint32_t nr_migrations;
+	struct migration *migrations;
+	struct cpuset exclusive; /* of all desired exclusive containers */
+	struct cpuset bound;	 /* the root's list while containers move */
+	struct cpuset home;	 /* CPUs for containers in the final state */
+	struct cpuset room;	 /* CPUs that containers may use in between; includes `home` */
+	char text[CPUSET_TEXT_MAX];
+	int error;
+};
+
+/*
+ * Append a step; its value is filled in by the caller. NULL = no memory, now or at an earlier
+ * step: planner->error says so.
+ */
+struct step *planner_add_step(struct planner *planner, enum step_kind kind,
+			      const struct group *group);
+/* Append the write of a file. `old` is the kernel's value, NULL = none. */
+void planner_write(struct planner *planner, const struct group *group, enum group_file file,
+		   const char *value, const char *old);
+void planner_write_set(struct planner *planner, const struct group *group, enum group_file file,
+		       const struct cpuset *set, const char *old);
+
+#endif
