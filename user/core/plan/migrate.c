@@ -78,19 +78,37 @@ static void open_room(const struct planner *planner, const struct migration *mig
 	}
 }
 
+/* Is `other` on a CPU that `migration` lacks of its target, and may not share? */
+static bool blocks(const struct migration *other, const struct migration *migration)
+{
+	struct cpuset lacking = migration->target;
+
+	if (!other || !other->is_astray || !are_apart(other, migration))
+		return false;
+	cpuset_subtract(&lacking, &migration->now);
+	return cpuset_intersects(&other->now, &lacking);
+}
+
+/*
+ * The one that was found last is asked first: in a large circle nearly all are asked in each
+ * round, and nearly all are still blocked by it.
+ */
+static bool is_blocked(const struct planner *planner, struct migration *migration)
+{
+	if (blocks(migration->blocker, migration))
+		return true;
+	migration->blocker = NULL;
+	for (uint32_t i = 0; i < planner->nr_migrations && !migration->blocker; i++)
+		if (blocks(&planner->migrations[i], migration))
+			migration->blocker = &planner->migrations[i];
+	return migration->blocker;
+}
+
 /* Move to the target, unless that adds a conflict. */
 static bool arrive(struct planner *planner, struct migration *migration)
 {
-	struct cpuset cpus;
-
-	if (is_settled(migration))
+	if (is_settled(migration) || is_blocked(planner, migration))
 		return false;
-	if (!cpuset_is_subset(&migration->target, &migration->now)) {
-		open_target(planner, migration, &cpus);
-		cpuset_union(&cpus, &migration->now);
-		if (!cpuset_is_subset(&migration->target, &cpus))
-			return false;
-	}
 	move_to(planner, migration, &migration->target);
 	return true;
 }

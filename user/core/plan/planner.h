@@ -7,12 +7,13 @@
 
 /* The migration of a container from its current to its desired CPUs. */
 struct migration {
-	const struct group *group; /* whose path and owner the steps name */
-	const char *old;	   /* the kernel's list, NULL = none */
-	struct cpuset now, target; /* now: its CPUs after the steps so far */
-	bool is_unlisted;	   /* its file differs from `now`, so the target must be written */
-	bool is_unbounded;	   /* has tasks and no list */
-	bool is_astray;		   /* runs on a CPU outside its target */
+	const struct group *group;	 /* whose path and owner the steps name */
+	const char *old;		 /* the kernel's list, NULL = none */
+	struct cpuset now, target;	 /* now: its CPUs after the steps so far */
+	const struct migration *blocker; /* which kept it from its target last, NULL = none known */
+	bool is_unlisted;  /* its file differs from `now`, so the target must be written */
+	bool is_unbounded; /* has tasks and no list */
+	bool is_astray;	   /* runs on a CPU outside its target */
 };
 
 struct planner {
