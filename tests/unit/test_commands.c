@@ -123,8 +123,8 @@ static void run_says_why_not(void **state)
 	body = json_tokener_parse("{\"pod\": 1, \"container\": \"exclusive\"}");
 	expect_error(ask(controller, "run", "", body, 400), "the body must be");
 	json_object_put(body);
-	expect_error(ask_run(controller, "default/none", "x", 404), "no pod 'default/none'");
-	expect_error(ask_run(controller, "other/a", "x", 404), "no pod 'other/a'");
+	expect_error(ask_run(controller, "default/none", "x", 404), "unknown pod 'default/none'");
+	expect_error(ask_run(controller, "other/a", "x", 404), "unknown pod 'other/a'");
 	expect_error(ask_run(controller, "default/a", "none", 404), "no container 'none'");
 	expect_error(ask_run(controller, "default/big", "big", 409), "pod default/big was refused");
 	expect_error(ask_run(controller, "big", "big", 409), "pod default/big was refused");
@@ -166,7 +166,7 @@ static void run_needs_a_peer_that_lives(void **state)
 	body = json_tokener_parse("{\"pod\": \"a\", \"container\": \"exclusive\"}");
 	assert_int_equal(faces->command(faces->self, 1, "run", "", body, -1, &json, &status), 0);
 	assert_int_equal(status, 500);
-	expect_error(json, "process -1 cannot be held");
+	expect_error(json, "cannot open a pidfd for process -1");
 	json_object_put(body);
 	controller_free(controller);
 	free_pods(pods, 1);

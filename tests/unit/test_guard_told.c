@@ -280,7 +280,7 @@ static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
 	node_says("enforce", "0 1 2");
 	tick(1);
 	node_says("unknown", "0 1");
-	assert_true(has_finding("guard_not_active", "it is not known whether the guard denies"));
+	assert_true(has_finding("guard_not_active", "it is unknown whether the guard denies"));
 	assert_true(page_has("pinfold_guard_active 0\n"));
 	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
 	assert_true(is_ready());

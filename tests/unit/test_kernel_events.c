@@ -567,12 +567,12 @@ static void a_policy_that_is_not_taken_is_a_finding(void **state)
 
 	fake_side.publish_error = -ENOSPC;
 	scan(controller, pods, 1);
-	assert_int_equal(nr_findings(controller, "guard_policy_old", "could not be told"), 1);
+	assert_int_equal(nr_findings(controller, "guard_policy_old", "could not be published"), 1);
 	nr = fake_side.nr_published;
 	/* Each look tries again, until it is told; then there is nothing to tell. */
 	controller_wake(controller);
 	assert_int_equal(fake_side.nr_published, ++nr);
-	assert_int_equal(nr_findings(controller, "guard_policy_old", "could not be told"), 1);
+	assert_int_equal(nr_findings(controller, "guard_policy_old", "could not be published"), 1);
 	fake_side.publish_error = 0;
 	controller_wake(controller);
 	assert_int_equal(fake_side.nr_published, ++nr);

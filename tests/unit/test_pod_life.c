@@ -68,7 +68,7 @@ static void each_turn_is_an_event(void **state)
 	assert_string_equal(events_of(controller, "ending"),
 			    "default/a null: no source names it; its processes keep their CPUs\n");
 	expect_pod(controller, "state", "ending");
-	expect_pod(controller, "detail", "no source names it; processes of it still live");
+	expect_pod(controller, "detail", "no source names it; some of its processes are still alive");
 	/* Back again before they ended. */
 	scan(controller, pods, 1);
 	expect_pod(controller, "state", "running");
@@ -100,7 +100,7 @@ static void a_change_that_does_not_fit_is_not_taken(void **state)
 		struct json_object *list = query(controller, "pod");
 
 		assert_non_null(strstr(member(json_object_array_get_idx(list, 0), "detail"),
-				       "changed manifest not taken: "));
+				       "the changed manifest was rejected: "));
 		json_object_put(list);
 	}
 	/* One that fits is. */
@@ -256,7 +256,7 @@ static void a_state_that_is_full_refuses_with_a_remedy(void **state)
 	expect_refusal(controller, 0, "reason", "UnexpectedAdmissionError");
 	expect_refusal(controller, 0, "message",
 		       "the state file cannot be written: No space left on device; no new pod is "
-		       "admitted until it can");
+		       "admitted until it can be");
 	expect_refusal(controller, 0, "suggestion",
 		       "make stateDirectory writable and give it free space");
 	expect_refusal(controller, 0, "wanted", "null");

@@ -140,8 +140,9 @@ static void a_grant_that_is_offline_counts(void **state)
 
 	expect_ready(controller);
 	tell_online(controller, "0-1,6-15");
-	expect_not_ready(controller, "pod default/a is not held: CPUs 2-5 of container exclusive "
-				     "are offline");
+	expect_not_ready(controller,
+			 "pod default/a is not enforced: CPUs 2-5 of container exclusive "
+			 "are offline");
 	controller_wake(controller);
 	expect_not_ready(controller, "bring them online, or restart pinfoldd");
 	expect_state(controller, "a", "failed", "CPUs 2-5 of container exclusive are offline");
@@ -152,7 +153,7 @@ static void a_grant_that_is_offline_counts(void **state)
 	/* Of two pods the first is named; of each what it lacks. */
 	tell_online(controller, "0-3,5-6,8-15");
 	controller_wake(controller);
-	expect_not_ready(controller, "pod default/a and 1 more pod are not held: CPU 4 of");
+	expect_not_ready(controller, "pod default/a and 1 more pod are not enforced: CPU 4 of");
 	expect_state(controller, "a", "failed", "CPU 4 of container exclusive is offline");
 	expect_state(controller, "b", "failed", "CPU 7 of container exclusive is offline");
 	tell_online(controller, "0-15");
@@ -275,7 +276,8 @@ static void a_pod_without_a_cgroup_is_not_running(void **state)
 	fake->create_error = -EAGAIN;
 	strcpy(fake->apply_path, ROOT "/poduid-b/web");
 	controller = start_with(pods, 2);
-	expect_not_ready(controller, "pod default/b is not held: " ROOT "/poduid-b/web: injected");
+	expect_not_ready(controller,
+			 "pod default/b is not enforced: " ROOT "/poduid-b/web: injected");
 	expect_state(controller, "b", "failed", "web: injected");
 	expect_state(controller, "a", "running", NULL);
 	expect_sample(controller, "\npinfold_ready 0\n");
@@ -306,11 +308,11 @@ static void all_pods_that_fail_are_counted(void **state)
 
 	fake->refuses = refuse_all_weights;
 	controller = start_with(pods, 3);
-	expect_not_ready(controller, "pod default/a and 2 more pods are not held");
+	expect_not_ready(controller, "pod default/a and 2 more pods are not enforced");
 	expect_state(controller, "c", "failed", "Input/output error");
 	scan(controller, pods, 2);
 	wake_later(controller);
-	expect_not_ready(controller, "pod default/a and 1 more pod are not held");
+	expect_not_ready(controller, "pod default/a and 1 more pod are not enforced");
 	fake->refuses = NULL;
 	wake_later(controller);
 	expect_ready(controller);
@@ -347,14 +349,14 @@ static void an_ending_pod_counts(void **state)
 
 	populate(true);
 	scan(controller, NULL, 0);
-	expect_state(controller, "a", "ending", "processes of it still live");
+	expect_state(controller, "a", "ending", "some of its processes are still alive");
 	expect_sample(controller, "\npinfold_pods{state=\"ending\"} 1\n");
 	expect_ready(controller);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	fake->apply_error = -EBUSY;
 	strcpy(fake->apply_path, ROOT "/poduid-a/exclusive");
 	wake_later(controller);
-	expect_state(controller, "a", "ending", "processes of it still live");
+	expect_state(controller, "a", "ending", "some of its processes are still alive");
 	expect_not_ready(controller, "injected");
 	controller_free(controller);
 	free_pods(pods, 1);
@@ -443,7 +445,7 @@ static void a_first_look_that_waits_counts(void **state)
 	controller_free(controller);
 	fake->slow_look = true;
 	controller = start_controller();
-	expect_not_ready(controller, "the cgroups have not been looked at yet");
+	expect_not_ready(controller, "the cgroups have not been read yet");
 	fake->slow_look = false;
 	fake_end_look(controller);
 	scan(controller, pods, 1);
@@ -462,7 +464,7 @@ static void a_guard_that_was_not_told_counts(void **state)
 	expect_ready(controller);
 	fake->publish_error = -E2BIG;
 	scan(controller, pods, 1);
-	expect_not_ready(controller, "the guard could not be told");
+	expect_not_ready(controller, "the last change could not be published to the guard");
 	assert_int_equal(nr_findings(controller, "guard_policy_old", ""), 1);
 	/* It is told with the next look, though nothing changed. */
 	fake->publish_error = 0;

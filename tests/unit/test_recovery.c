@@ -163,7 +163,8 @@ static void limits_are_found_as_they_are_in_force(void **state)
 	controller = start_node(NULL);
 	expect_pod(controller, "namespace", "recovered");
 	expect_pod(controller, "state", "ending");
-	expect_pod(controller, "detail", "found running; there was no record of it");
+	expect_pod(controller, "detail",
+		   "it was found running, without a record in the state file");
 	assert_string_equal(file_of("web", GROUP_CPU_MAX), "150000 100000");
 	assert_string_equal(file_of("web", GROUP_MEMORY_MAX), "268435456");
 	assert_string_equal(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "285212672");
@@ -200,7 +201,7 @@ static void two_on_the_same_cpus_cannot_both_keep_them(void **state)
 	fake->has_state = false;
 	controller = start_node(NULL);
 	assert_int_equal(nr_rows(controller, "pod"), 1);
-	assert_int_equal(nr_findings(controller, "grant_lost", "runs, but its CPUs cannot be kept"),
+	assert_int_equal(nr_findings(controller, "grant_lost", "runs, but cannot keep its CPUs"),
 			 1);
 	controller_free(controller);
 	free_pods(pods, 2);

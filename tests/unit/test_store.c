@@ -180,7 +180,7 @@ static void before_values_may_stay(void **state)
 {
 	make_file(PINFOLD_STATE_FILE);
 	make_file(PINFOLD_ORIGINALS_FILE);
-	expect_removal_says(path, true, "stays with the before-values");
+	expect_removal_says(path, true, "remains with the original values");
 	assert_true(has(PINFOLD_ORIGINALS_FILE));
 	assert_int_equal(nr_files(), 1);
 	assert_int_equal(store_open(&store, path), 0);
@@ -193,7 +193,7 @@ static void what_is_not_ours_stays(void **state)
 
 	make_file(PINFOLD_STATE_FILE);
 	make_file("notes");
-	expect_removal_says(path, false, "'notes' in it is not the agent's");
+	expect_removal_says(path, false, "it contains 'notes', which is not pinfold's");
 	assert_true(has("notes"));
 	assert_int_equal(nr_files(), 1);
 	snprintf(file, sizeof(file), "%s/notes", path);
@@ -208,7 +208,7 @@ static void a_directory_that_cannot_go_is_told(void **state)
 	snprintf(file, sizeof(file), "%s/file", parent);
 	assert_int_equal(mknod(file, S_IFREG | 0600, 0), 0);
 	make_file(PINFOLD_STATE_FILE);
-	expect_removal_says(file, false, "stays, without a file of ours: Not a directory");
+	expect_removal_says(file, false, "remains, but contains no pinfold files: Not a directory");
 	assert_int_equal(nr_files(), 0);
 	assert_int_equal(unlink(file), 0);
 }
@@ -238,7 +238,7 @@ static void a_lost_directory_is_told(void **state)
 	expect_problem("No such file");
 	/* Ours is gone for good, although there is one of its name. */
 	assert_int_equal(mkdir(path, 0700), 0);
-	expect_problem("another directory is in its place");
+	expect_problem("the path now names another directory");
 	store_close(&store);
 	assert_int_equal(store_open(&store, path), 0);
 	expect_problem(NULL);
@@ -254,7 +254,7 @@ static void a_lost_directory_is_told(void **state)
 static void a_covered_directory_is_told(void **state)
 {
 	other_device = 1;
-	expect_problem("another directory is in its place");
+	expect_problem("the path now names another directory");
 	other_device = 0;
 	expect_problem(NULL);
 }
@@ -303,7 +303,7 @@ static void a_directory_of_others_keeps_nothing(void **state)
 	assert_int_equal(store_open(&other, nowhere), -ENOTDIR);
 	port = store_port(&other);
 	assert_non_null(strstr(port.problem(port.self),
-			       "cannot make the directories above stateDirectory"));
+			       "cannot create the parent directories of stateDirectory"));
 	/* Ours has no problem, and nothing to set aside is told. */
 	port = store_port(&store);
 	assert_null(port.problem(port.self));
@@ -364,7 +364,7 @@ static void missing_directories_are_made(void **state)
 	too_long[PATH_MAX] = '\0';
 	assert_int_equal(store_open(&other, too_long), -ENAMETOOLONG);
 	port = store_port(&other);
-	assert_non_null(strstr(port.problem(port.self), "cannot make the directories above"));
+	assert_non_null(strstr(port.problem(port.self), "cannot create the parent directories"));
 	assert_int_equal(access(above, F_OK), -1);
 	store_remove(&store, path, false);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * From what the sources say to what the ledger holds: admit, refuse, change,
- * end, release. A scan is the whole truth of its moment; what it does not name
- * any more ends, but keeps its CPUs while a process of it lives.
+ * Turns what the sources report into changes of the ledger: admit, refuse, change, end and
+ * release pods. A scan is complete for its moment: a pod that it no longer names ends, but
+ * keeps its CPUs while one of its processes is alive.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void record_refusal(struct controller *controller, const char *pod,
 
 /* --- refused pods -------------------------------------------------------------------------------- */
 
-/* Remember the refusal; the log hears of it when the answer is new. */
+/* Remember the refusal; log it only if the answer has changed. */
 static void refuse(struct controller *controller, const struct source_pod *source, const char *name,
 		   const struct decision *decision)
 {
@@ -91,7 +91,7 @@ static void count_assignments(struct controller *controller, const struct ledger
 		controller->admission.nr_assigned[admission_assignment(pod, &pod->grants[i])]++;
 }
 
-/* Huge pages are promised out of what the kernel has at this moment, or not at all. */
+/* Huge pages are granted only out of those that the kernel has free at this moment. */
 static void learn_free_pages(struct controller *controller)
 {
 	const struct machine_port *machine = controller->ports.machine;
@@ -118,15 +118,15 @@ static void refuse_unsaved(struct decision *decision, int r)
 	*decision = (struct decision){.refusal = REFUSAL_STATE, .wanted = -1, .available = -1};
 	snprintf(decision->reason, sizeof(decision->reason), "UnexpectedAdmissionError");
 	snprintf(decision->message, sizeof(decision->message),
-		 "the state file cannot be written: %s; no new pod is admitted until it can",
+		 "the state file cannot be written: %s; no new pod is admitted until it can be",
 		 strerror(-r));
 	snprintf(decision->suggestion, sizeof(decision->suggestion),
 		 "make stateDirectory writable and give it free space");
 }
 
 /*
- * The decision is in force only once the state file has it: a crash in between
- * must find either no pod or the whole pod. A save that fails takes it back.
+ * A decision takes effect only once the state file contains it: after a crash in between, the
+ * agent must find either no pod or the whole pod. A failed save reverts the decision.
  */
 static int keep_or_take_back(struct controller *controller, struct decision *decision)
 {
@@ -143,9 +143,9 @@ static int keep_or_take_back(struct controller *controller, struct decision *dec
 }
 
 /*
- * While the file is being written nothing is granted. The pod whose grant is in what is
- * written comes first then: decided again on the same ledger, it gets just that, and
- * finds it durable. A ledger that changed meanwhile is no harm, only another write.
+ * Nothing is granted while the file is being written. When the write has ended, the pod whose
+ * grant it contains is decided first: on an unchanged ledger the result is the same, and it is
+ * already durable. If the ledger has changed meanwhile, the only cost is another write.
  */
 static void defer(struct controller *controller, const struct source_pod *source, bool is_ours,
 		  uint64_t since_ns)
@@ -170,7 +170,7 @@ static void revive(struct controller *controller, const struct ledger_pod *pod, 
 	int r = ledger_set_state(controller->ledger, pod->spec->uid, POD_RUNNING, "");
 
 	if (r) {
-		log_err(r, "admit: %s stays ending", name);
+		log_err(r, "admit: %s cannot be changed from ending to running", name);
 		return;
 	}
 	dirty_mark_ledger(&controller->dirty);
@@ -178,20 +178,21 @@ static void revive(struct controller *controller, const struct ledger_pod *pod, 
 	record_admission(controller, name, ADMIT_MANIFEST_BACK);
 }
 
-/* A changed spec that does not fit leaves the old grant in force, and says so on the pod. */
+/* If a changed spec does not fit, the old grant remains in force, and the pod's detail says so. */
 static void note_unchanged(struct controller *controller, const char *uid,
 			   const struct decision *decision)
 {
 	char detail[160];
 	int r;
 
-	snprintf(detail, sizeof(detail), "changed manifest not taken: %.120s", decision->message);
+	snprintf(detail, sizeof(detail), "the changed manifest was rejected: %.120s",
+		 decision->message);
 	r = ledger_set_state(controller->ledger, uid, POD_RUNNING, detail);
 	if (r)
-		log_err(r, "admit: pod with uid %s does not say that its %s", uid, detail);
+		log_err(r, "admit: cannot record for the pod with uid %s that %s", uid, detail);
 }
 
-/* `started` is when the decision was first asked for. */
+/* `started` is the time at which the decision was first requested. */
 static void admit(struct controller *controller, const struct source_pod *source, uint64_t started)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, source->spec->uid);
@@ -268,7 +269,7 @@ void ctl_admission_resume(struct controller *controller, int result)
 
 /* --- ending -------------------------------------------------------------------------------------- */
 
-/* Does a process of the pod live? "Could not tell" counts as yes: nothing is freed on a guess. */
+/* Is a process of the pod alive? "Unknown" counts as yes, so that no CPU is freed on a guess. */
 static bool is_populated(struct controller *controller, const struct ledger_pod *pod)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -312,7 +313,7 @@ static void end(struct controller *controller, const struct ledger_pod *pod)
 	if (pod->state == POD_ENDING)
 		return;
 	r = ledger_set_state(controller->ledger, uid, POD_ENDING,
-			     "no source names it; processes of it still live");
+			     "no source names it; some of its processes are still alive");
 	if (r) {
 		log_err(r, "end: %s", name);
 		return;
@@ -331,8 +332,8 @@ static bool is_named(const struct source_pod *pods, uint32_t nr_pods, const char
 }
 
 /*
- * Would ending this pod be a guess? A document that is wrong now may be the one
- * that named it: while a refused document carries its name, the pod stays.
+ * Is it uncertain that this pod has ended? A document that is invalid now may be the one that
+ * named it: while a refused document carries its name, the pod is kept.
  */
 static bool is_obscured(const struct source_pod *pods, uint32_t nr_pods,
 			const struct pod_spec *spec)
@@ -349,7 +350,7 @@ static bool is_obscured(const struct source_pod *pods, uint32_t nr_pods,
 static void end_unnamed(struct controller *controller, const struct source_pod *pods,
 			uint32_t nr_pods)
 {
-	/* Backwards: a release removes the pod at this index. */
+	/* Backwards, because a release removes the pod at this index. */
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
@@ -359,7 +360,7 @@ static void end_unnamed(struct controller *controller, const struct source_pod *
 	}
 }
 
-/* A pod that is gone before its grant was durable: the file is written again without it. */
+/* If a pod disappears before its grant is durable, the file is written again without it. */
 static void forget_deferred(struct controller *controller, const struct source_pod *pods,
 			    uint32_t nr_pods)
 {
@@ -370,7 +371,7 @@ static void forget_deferred(struct controller *controller, const struct source_p
 	controller->admission.deferred = (struct deferred_pod){0};
 }
 
-/* The list is bounded, what a directory may ask for is not: the rest is a number. */
+/* The list is bounded, but the number of manifests is not: the pods beyond it are only counted. */
 static void tell_unlisted(struct controller *controller)
 {
 	char message[ROW_DETAIL_MAX];
@@ -380,11 +381,12 @@ static void tell_unlisted(struct controller *controller)
 		return;
 	}
 	snprintf(message, sizeof(message),
-		 "%u more pods are refused than the %d that are listed with their reason",
-		 controller->admission.refusals.nr_unlisted, MAX_REFUSED);
+		 "%u more pod%s refused; only the first %d are listed with the reason",
+		 controller->admission.refusals.nr_unlisted,
+		 controller->admission.refusals.nr_unlisted == 1 ? " is" : "s are", MAX_REFUSED);
 	findings_put(&controller->findings, "refusals_not_listed", message,
-		     "remove the manifests that `pinfold pod refused` lists and that cannot "
-		     "fit; the others are decided again when a pod leaves");
+		     "remove manifests listed by `pinfold pod refused` that cannot fit; the "
+		     "agent decides the others again when a pod ends");
 }
 
 void ctl_admit_scanned(struct controller *controller, const struct source_pod *pods,
@@ -395,7 +397,7 @@ void ctl_admit_scanned(struct controller *controller, const struct source_pod *p
 	if (complete) {
 		forget_deferred(controller, pods, nr_pods);
 		refusals_forget(&controller->admission.refusals, pods, nr_pods);
-		/* What ends makes room for what comes. */
+		/* Pods that end make room for new ones. */
 		end_unnamed(controller, pods, nr_pods);
 		controller->admission.is_source_complete = true;
 	}
@@ -415,7 +417,7 @@ void ctl_admission_sweep(struct controller *controller)
 	bool was_mended = record_take_mended(&controller->record);
 	bool was_writable = controller->record.is_writable && !was_mended;
 
-	/* What a full disk kept from the file goes there as soon as there is room. */
+	/* Retry a save that failed, for example because the disk was full. */
 	if (!controller->record.saving_since_ns &&
 	    (!controller->record.is_writable || controller->record.is_behind))
 		ctl_save_state(controller);
@@ -429,7 +431,7 @@ void ctl_admission_sweep(struct controller *controller)
 	}
 	if (controller->admission.nr_released == released && was_writable)
 		return;
-	/* Room was made, or the state may be writable again: the refused get another answer. */
+	/* CPUs became free, or the state may be writable again: decide the refused pods again. */
 	controller->admission.wants_scan |= controller->admission.refusals.nr_unlisted > 0;
 	for (uint32_t i = controller->admission.refusals.nr; i-- > 0;) {
 		struct refused_pod *refused = &controller->admission.refusals.rows[i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The manifest of a pod that was taken over without one. Moving what runs because
- * its record was made up would break it for nothing: containers are matched by
- * name, and where each is entitled to as much as it holds, nothing moves.
+ * Matches the manifest of a pod that was taken over without one. To move a running pod only
+ * because its record was invented would harm it for nothing: containers are matched by name,
+ * and if each is entitled to as much as it has, nothing moves.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ bool adopt_is_wanted(const struct ledger_pod *pod)
 					    !strcmp(namespace, REBUILT_NAMESPACE));
 }
 
-/* Everything it holds must go to a container of the new spec, or CPUs would be lost. */
+/* Every container that has CPUs must be in the new spec, or its CPUs would be lost. */
 static bool names_all(const struct ledger_pod *pod, const struct pod_spec *spec)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
@@ -34,7 +34,7 @@ static bool names_all(const struct ledger_pod *pod, const struct pod_spec *spec)
 	return true;
 }
 
-/* What this container would be granted, if that is what it has. */
+/* Compute the grant of this container; true if it equals what the container has. */
 static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *known,
 		       const struct ledger_pod *pod, uint32_t index, struct grant *grant)
 {
@@ -84,7 +84,7 @@ static bool fill_pod(const struct ledger *ledger, const struct ledger_pod *known
 	return true;
 }
 
-/* Under the ledger's own checks: counts, overlaps, memory that fits. */
+/* The ledger applies its usual checks: counts, overlaps, memory that fits. */
 static int replace(struct ledger *ledger, const struct ledger_pod *pod)
 {
 	const struct ledger_pod *restored;
@@ -97,7 +97,7 @@ static int replace(struct ledger *ledger, const struct ledger_pod *pod)
 	if (!r)
 		r = ledger_restore(ledger, pod, error, sizeof(error));
 	restored = r ? NULL : ledger_find(ledger, pod->spec->uid);
-	/* It says so when its memory could not be kept as it was. */
+	/* The detail is set if its memory could not be kept unchanged. */
 	if (restored && !*restored->detail)
 		return 0;
 	ledger_abort(ledger);

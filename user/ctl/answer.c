@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An answer without an object is an answer all the same: its status says what happened. */
+/* An answer without an object is valid: its status says what happened. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 struct json_object;
 
-/* HTTP statuses; their meaning for the inspector stands in format/views.h. */
+/* HTTP statuses; format/views.h defines what they mean to the inspector. */
 enum answer_status {
 	STATUS_OK = 200,
 	STATUS_REJECTED = 400,
@@ -16,13 +16,13 @@ enum answer_status {
 };
 
 struct answer {
-	struct json_object *json; /* owned by whoever sends it; NULL = memory ran out */
+	struct json_object *json; /* owned by the sender; NULL = out of memory */
 	enum answer_status status;
 };
 
-/* The request is done, and this says what came of it; *takes* json. 0, or -ENOMEM for NULL. */
+/* The request succeeded with this result; *takes* json. 0, or -ENOMEM if json is NULL. */
 int answer_object(struct answer *answer, struct json_object *json);
-/* The request is not done, for the reason in the sentence. 0, -ENOMEM. */
+/* The request failed, for the reason in the sentence. 0 or -ENOMEM. */
 int answer_error(struct answer *answer, enum answer_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

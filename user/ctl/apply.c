@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A step that fails or waits stops its pod's chain, never another's. What is decided here
- * is only whether a step is done now; which steps there are says the plan.
+ * A step that fails or waits stops its own pod's chain and no other. This file decides only
+ * whether a step is carried out now; the plan decides which steps there are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,9 @@
 /* --- chains that wait ------------------------------------------------------------------------- */
 
 /*
- * In the kernel, or judged once a round: a chain that failed in it does not go on because
- * the round takes long.
+ * A chain waits while its operation is blocked in the kernel. Whether it is due is judged once
+ * per round: a chain that failed in this round is not retried just because the round takes
+ * long.
  */
 static bool chain_waits(struct controller *controller, const char *uid)
 {
@@ -26,7 +27,7 @@ static bool chain_waits(struct controller *controller, const char *uid)
 	return retry && retry->progress != CHAIN_TRIED;
 }
 
-/* The resync tries again; until then nothing counts as held. */
+/* The resync retries; until then no pod counts as enforced. */
 static void forget_chain(struct controller *controller, const char *error)
 {
 	look_doubt(&controller->look, "out of memory while recording a failed step: %s", error);
@@ -69,13 +70,16 @@ void ctl_hold_in_flight(struct controller *controller, const struct group_tree *
 	for (uint32_t i = 0; i < operations->nr; i++)
 		if (operations->rows[i].kind == OPERATION_STEP)
 			hold_written(controller, desired, &operations->rows[i].step);
-	/* What failed during the look may have been done all the same, after the look. */
+	/*
+	 * A write that failed during the look may still have taken effect after the look read
+	 * the file.
+	 */
 	for (uint32_t i = 0; i < look->nr_done; i++)
 		if (look->done[i].kind == OPERATION_STEP && look->done[i].result)
 			hold_written(controller, desired, &look->done[i].step);
 }
 
-/* This step is not done: what its container was to give up stays with it for now. */
+/* This step is not carried out: the CPUs that its container was to release are withheld. */
 static void hold_unreleased(struct controller *controller, const struct round *round,
 			    const struct step *step)
 {
@@ -86,7 +90,7 @@ static void hold_unreleased(struct controller *controller, const struct round *r
 	if (!chains_is_cpu_step(step))
 		return;
 	has = cpuset_of_text(step->old);
-	/* Without a list of its own it runs wherever its parent may, if anything runs there. */
+	/* Without its own list it runs on all CPUs of its parent, if it has any process. */
 	if (cpuset_is_empty(&has) && group && group->populated)
 		has = controller->topology->all;
 	value = round_final_value(round, step);
@@ -112,7 +116,7 @@ static bool is_held(struct controller *controller, const struct step *step)
 		 "%.80s/%s waits for CPUs %.50s, which %.70s still has: %.60s", step->path,
 		 group_file_name(step->file), cpus, who,
 		 operations_find(&controller->operations, holder->uid) || !retry
-			 ? "its own step waits in the kernel"
+			 ? "its own step is blocked in the kernel"
 			 : retry->error);
 	if (!chains_wait(&controller->chains, step, error))
 		forget_chain(controller, error);

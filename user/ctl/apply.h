@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doing the steps of a plan, each chain for itself. */
+/* Carrying out the steps of a plan, each chain independently. */
 #ifndef CTL_APPLY_H
 #define CTL_APPLY_H
 
@@ -9,13 +9,16 @@
 struct controller;
 
 /*
- * Strangers leave before the owner arrives: where one does not leave, because its step
- * waits or fails, the owner is held too. Chains that have nothing to do with it go on.
+ * Other tasks leave a CPU before its owner arrives. If they do not leave, because their step
+ * waits or fails, the owner's chain waits too. Unrelated chains continue.
  */
 void ctl_apply(struct controller *controller, const struct round *round);
-/* Hold what writes that go on may give their containers, though the ledger does not any more. */
+/*
+ * Withhold CPUs that unfinished writes may still give to containers although the ledger has
+ * changed.
+ */
 void ctl_hold_in_flight(struct controller *controller, const struct group_tree *desired);
-/* A step that had answered -EINPROGRESS has ended. */
+/* A step that returned -EINPROGRESS has ended. */
 void ctl_end_step(struct controller *controller, const struct operation *operation, int result,
 		  const char *error);
 

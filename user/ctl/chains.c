@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A step that fails stops its own chain only, and the chain is tried again with growing
- * delays. Strangers leave before the owner arrives: where one does not leave, the owner's
- * chain is held too.
+ * A step that fails stops only its own chain, which is retried with exponential back-off.
+ * Other tasks leave a CPU before its owner arrives: if they do not leave, the owner's chain
+ * waits too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define RETRY_FIRST_NS	 (100ULL * 1000000ULL)
 #define RETRY_LONGEST_NS (30ULL * 1000000000ULL)
-/* The longest where the last try did a part of the work, as a removal in passes does. */
+/* The longest delay if the last attempt did part of the work, as a removal in passes does. */
 #define RETRY_PART_NS (2ULL * 1000000000ULL)
 
 void chains_fini(struct chains *chains)
@@ -140,7 +140,10 @@ void chains_hold(struct chains *chains, const char *uid, const struct cpuset *cp
 		}
 	held = realloc(chains->held, (chains->nr_held + 1) * sizeof(*held));
 	if (!held) {
-		/* Without a place of its own it goes to the last one's: held it must be. */
+		/*
+		 * Without memory for an entry, add the CPUs to the last one: they must be
+		 * withheld.
+		 */
 		if (chains->nr_held)
 			cpuset_union(&chains->held[chains->nr_held - 1].cpus, cpus);
 		return;

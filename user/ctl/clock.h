@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the clock port. */
+/* Helpers to read the clock port. */
 #ifndef CTL_CLOCK_H
 #define CTL_CLOCK_H
 
@@ -11,7 +11,7 @@ static inline uint64_t clock_now_ns(const struct clock_port *clock)
 	return clock->now_ns(clock->self);
 }
 
-/* CLOCK_REALTIME: for what people read. */
+/* CLOCK_REALTIME: for times that people read. */
 static inline uint64_t clock_wall_ns(const struct clock_port *clock)
 {
 	return clock->wall_ns(clock->self);

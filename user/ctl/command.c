@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests that change something: join a container, repair drift now. The peer
- * is who the kernel says it is; its request's body only names the target.
+ * Requests that change something: join a container, repair drift now. The kernel identifies
+ * the peer; the body of its request only names the target.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -59,28 +59,30 @@ static int run(struct controller *controller, const struct request *request, str
 	object_read(&view_run_request_desc, request->body, &wanted);
 	if (!wanted.pod || !wanted.container)
 		return answer_error(answer, STATUS_REJECTED,
-				    /* key: shown to whoever left it out */
+				    /* key: shown to the client that omitted it */
 				    "run: the body must be {\"pod\": \"NAMESPACE/NAME\", "
 				    "\"container\": \"NAME\"}");
-	/* Cut to what there is room for they might be names of others. */
+	/* A name cut to the size of the field might be the name of another pod or container. */
 	if (strlen(wanted.pod) >= sizeof(run.pod))
 		return ctl_answer_no_pod(controller, wanted.pod, answer);
 	if (strlen(wanted.container) >= sizeof(run.container))
 		return answer_error(answer, STATUS_UNKNOWN,
-				    "no container has a name as long as '%.80s'", wanted.container);
+				    "invalid container name '%.80s': it is too long",
+				    wanted.container);
 	if (controller->runs.nr == MAX_RUNS)
-		return answer_error(answer, STATUS_NOT_READY,
-				    "%d processes wait for their containers already; try again",
-				    MAX_RUNS);
-	/* Held from here on: a pid that changes hands meanwhile must not be moved. */
+		return answer_error(
+			answer, STATUS_NOT_READY,
+			"%d processes are already waiting to join a container; try again",
+			MAX_RUNS);
+	/* From here on the pidfd identifies the process: a recycled pid must not be moved. */
 	pidfd = (int)syscall(SYS_pidfd_open, request->peer_pid, 0);
 	if (pidfd < 0)
-		return answer_error(answer, STATUS_FAILED, "process %d cannot be held: %s",
+		return answer_error(answer, STATUS_FAILED, "cannot open a pidfd for process %d: %s",
 				    request->peer_pid, strerror(errno));
 	run = (struct run_request){.id = request->id, .pid = request->peer_pid, .pidfd = pidfd};
 	snprintf(run.pod, sizeof(run.pod), "%s", wanted.pod);
 	snprintf(run.container, sizeof(run.container), "%s", wanted.container);
-	/* A pod that was just admitted may not have its cgroups yet. */
+	/* A pod that has just been admitted may not have its cgroups yet. */
 	if (controller->dirty.ledger)
 		ctl_reconcile(controller);
 	r = ctl_advance_run(controller, &run, answer);
@@ -88,7 +90,7 @@ static int run(struct controller *controller, const struct request *request, str
 		(void)TAKE_FD(pidfd);
 		runs_add(&controller->runs, &run);
 	} else if (controller->layout.systemd && controller->dirty.groups) {
-		/* Not in a moment: the process runs when it has its answer. */
+		/* Reconcile now: the process runs as soon as it has its answer. */
 		ctl_reconcile(controller);
 	}
 	return r;
@@ -97,7 +99,7 @@ static int run(struct controller *controller, const struct request *request, str
 static int repair(struct controller *controller, const struct request *request,
 		  struct answer *answer)
 {
-	/* An operator's word counts for this round even where the policy only audits. */
+	/* An operator asked for it: this round repairs even if the policy only audits. */
 	drift_request_repair(&controller->drift);
 	ctl_reconcile(controller);
 	return answer_object(answer, view_drifts(controller->drift.list.rows,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Life of the controller: made, started, woken, ticked, told. This file is the top of
- * the room: the parts do not call each other upwards, so what follows from the end of an
- * operation, a save or a self-test is put together here.
+ * Life cycle of the controller: creation, start, wakes, ticks and notifications by the ports.
+ * This file is the top of the room: modules do not call each other upwards, so the
+ * consequences of the end of an operation, a save or a self-test are combined here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void find_unbuilt(struct controller *controller)
 	}
 }
 
-/* --- what the cgroup room tells ---------------------------------------------------------------- */
+/* --- notifications of the cgroup room ---------------------------------------------------------- */
 
 static void on_group_changed(void *self, const char *path, const char *file)
 {
@@ -60,7 +60,7 @@ static void on_group_completed(void *self, const char *path, int result, const c
 	if (!operation)
 		return;
 	look_note(&controller->look, operation->kind, &operation->step, result);
-	/* The guard and the watch may have had to pass the pod by. */
+	/* The guard and the watch may have skipped the pod meanwhile. */
 	dirty_mark_groups(&controller->dirty);
 	if (!*error && result)
 		error = strerror(-result);
@@ -93,7 +93,7 @@ static void on_hotplug(void *self, const struct cpuset *online)
 	char message[ROW_DETAIL_MAX], then[96], now[96];
 
 	if (cpuset_equal(&controller->online, online)) {
-		/* One may have gone and come back: its partition may not have. */
+		/* A CPU may have gone offline and come back; its partition may be invalid now. */
 		wakes_request_resync(&controller->wakes);
 		return;
 	}
@@ -101,18 +101,18 @@ static void on_hotplug(void *self, const struct cpuset *online)
 	cpuset_format(&controller->topology->all, then, sizeof(then));
 	cpuset_format(&controller->online, now, sizeof(now));
 	snprintf(message, sizeof(message),
-		 "the agent read a machine with CPUs %.80s online, now they are %.80s", then, now);
+		 "CPUs %.80s were online when the agent started, now CPUs %.80s are", then, now);
 	if (cpuset_equal(&controller->topology->all, &controller->online))
 		findings_clear(&controller->findings, "cpus_changed");
 	else
 		findings_put(&controller->findings, "cpus_changed", message,
-			     "restart pinfoldd when the machine is as you want it");
-	/* What is written for a grant, and what is in force, may be something else now. */
+			     "restart pinfoldd once the intended CPUs are online");
+	/* The value to be written for a grant, and the one in force, may have changed. */
 	dirty_mark_ledger(&controller->dirty);
 	wakes_schedule(&controller->wakes, 0);
 }
 
-/* --- what the others tell ------------------------------------------------------------------------- */
+/* --- notifications of the other ports ------------------------------------------------------------- */
 
 static void on_scanned(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete)
 {
@@ -133,7 +133,7 @@ static void on_state_saved(void *self, int result)
 	ctl_end_save(controller, result);
 	ctl_admission_resume(controller, result);
 	ctl_tell_waits(controller);
-	/* A disk that takes its time to fail would otherwise be asked again and again at once. */
+	/* Pause before a retry, or a disk that fails slowly would be kept busy all the time. */
 	wakes_schedule(&controller->wakes, result ? WAKES_RETRY_NS : 0);
 }
 
@@ -147,7 +147,7 @@ static void on_kernel_completed(void *self)
 	struct controller *controller = self;
 
 	ctl_publish(controller);
-	/* what happened while the watch was not there had no event */
+	/* Changes made while the watch was absent raised no event. */
 	wakes_schedule(&controller->wakes, 0);
 }
 
@@ -286,14 +286,15 @@ int controller_start(struct controller *controller)
 		r = kernel->start(kernel->self);
 		if (r == -EPROTO)
 			return r;
-		/* Before the first write to a cgroup: a pinned guard would deny us too. */
+		/* Before the first write to a cgroup, because a pinned guard would deny it. */
 		if (!r)
 			r = kernel->enter_actor(kernel->self);
 		if (r) {
 			controller->ports.kernel = NULL;
 			findings_put(&controller->findings, "kernel_side_absent",
 				     "the BPF programs could not be loaded",
-				     "see `pinfold feature` and the log; cpusets still hold");
+				     "see `pinfold feature` and the log; the agent still applies "
+				     "and repairs cpusets");
 		}
 	}
 	find_unbuilt(controller);
@@ -330,12 +331,12 @@ void controller_tick(struct controller *controller)
 	ctl_test_guard_again(controller);
 	ctl_check_reach(controller);
 	ctl_check_state(controller);
-	/* Not every change of the kernel's has an event: cpuset.cpus.effective has none. */
+	/* Not every change in the kernel raises an event: cpuset.cpus.effective raises none. */
 	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)
 		controller_wake(controller);
 }
 
-/* A second ledger with the pods of the first, under another policy. -EBUSY: one does not fit. */
+/* Copy the pods to a second ledger under another policy. -EBUSY: a pod does not fit. */
 static int copy_ledger(const struct controller *controller, const struct policy *policy,
 		       char *error, size_t error_size, struct ledger **ret_ledger)
 {
@@ -361,8 +362,8 @@ static int copy_ledger(const struct controller *controller, const struct policy 
 }
 
 /*
- * The new policy is right if every pod that runs keeps what it holds under it: the new
- * ledger takes the first one's place whole.
+ * The new policy is accepted if every running pod keeps its grant under it. The new ledger
+ * then replaces the old one as a whole.
  */
 int controller_reload(struct controller *controller, const struct policy *policy,
 		      const struct controller_options *options, char *error, size_t error_size)
@@ -396,7 +397,7 @@ const struct cpuset *controller_reserved(const struct controller *controller)
 
 bool controller_wants_scan(const struct controller *controller)
 {
-	/* While the state is being written another scan would grant nothing. */
+	/* While the state is being written, another scan could not grant anything. */
 	return controller->admission.wants_scan && !controller->record.saving_since_ns;
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller: when things happen and in what order.
+ * The controller decides when things happen and in what order.
  *
- * It owns the ledger. Everything that arrives (a scan of the sources, an event of
- * the kernel, a request on the socket, time) only says "look again"; one function,
- * controller_wake, then compares what the ledger says with what the kernel has and
- * applies the difference. It knows the world through ports.h only and runs on one
- * thread.
+ * It owns the ledger. Everything that arrives (a scan of the sources, a kernel event, a
+ * request on the socket, a timer) only means "compare again": one function, controller_wake,
+ * compares the ledger with the kernel and applies the difference. The controller knows the
+ * world only through ports.h and runs on one thread.
  */
 #ifndef CTL_CONTROLLER_H
 #define CTL_CONTROLLER_H
@@ -16,7 +15,7 @@
 /* All borrowed for the controller's life (until controller_reload replaces them). */
 struct controller_options {
 	const struct config *config;
-	const char *config_file; /* where it came from, "" = built-in defaults */
+	const char *config_file; /* where it was read from, "" = built-in defaults */
 	const char *kernel_release, *boot_id, *revision;
 	bool dry_run; /* make the plan, apply nothing, write nothing */
 };
@@ -28,15 +27,15 @@ struct controller_ports {
 	const struct groups_port *groups;
 	const struct kernel_port *kernel; /* NULL = no BPF on this machine; findings say why */
 	const struct store_port *store;
-	const struct machine_port *machine; /* NULL = what is free cannot be told */
+	const struct machine_port *machine; /* NULL = free huge pages are unknown */
 };
 
 struct controller;
 
 /*
- * Borrows topology and policy for its life; policy is the configuration's with what
- * the machine adds (excluded CPUs). -EINVAL with a sentence (size >= 256) when
- * policy and machine do not fit.
+ * Borrows topology and policy for its life; policy is the configured one plus what the machine
+ * adds (excluded CPUs). -EINVAL with a sentence (size >= 256) if the policy does not fit the
+ * machine.
  */
 int controller_new(const struct topology *topology, const struct policy *policy,
 		   const struct controller_options *options, const struct controller_ports *ports,
@@ -44,35 +43,35 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 void controller_free(struct controller *controller);
 
 /*
- * Bring back what was decided before: the state file, else what can be read from live
- * cgroups; then attach or adopt the kernel side and reconcile once. A state that is
- * missing, old or damaged never stops the agent. -EPROTO: a newer agent's state or pins,
- * which are left alone; the caller exits.
+ * Restore earlier decisions from the state file, or from live cgroups if there is none; then
+ * load or adopt the kernel side and reconcile once. A missing, old or damaged state file never
+ * stops the agent. -EPROTO: the state or the pins belong to a newer agent and are left
+ * unchanged; the caller exits.
  */
 int controller_start(struct controller *controller);
 
-/* Reconcile now; main calls it when the wake it was asked for is due. */
+/* Reconcile now; main calls it when the requested wake is due. */
 void controller_wake(struct controller *controller);
 /* Each second: heartbeat, self-test when due, resync when due. */
 void controller_tick(struct controller *controller);
 
 /*
- * New policy and options after a reload. Refused whole, with what would break, when running
- * pods do not fit: -EBUSY or -EINVAL and a sentence (size >= 256). When it is taken the
- * controller borrows them from here on, so they must stay where they are.
+ * New policy and options after a reload. The reload is refused as a whole if running pods do
+ * not fit: -EBUSY or -EINVAL with a sentence that names the reason (size >= 256). If it is
+ * accepted, the controller borrows policy and options from then on.
  */
 int controller_reload(struct controller *controller, const struct policy *policy,
 		      const struct controller_options *options, char *error, size_t error_size);
 
-/* CPUs kept for the system, this agent among it; borrowed. */
+/* CPUs reserved for the system, including this agent; borrowed. */
 const struct cpuset *controller_reserved(const struct controller *controller);
 
-/* The plan of a dry run, one step a line. */
+/* Print the plan of a dry run, one step per line. */
 int controller_print_plan(struct controller *controller, struct text *out);
 
 /*
- * Room was made, and pods are refused that are not remembered: only the sources, told
- * again, bring them another answer.
+ * CPUs became free, and some refused pods are not in the list: only another scan of the
+ * sources can decide them again.
  */
 bool controller_wants_scan(const struct controller *controller);
 
@@ -82,7 +81,7 @@ const struct kernel_sink *controller_kernel_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct faces_port *controller_faces(struct controller *controller);
 
-/* Something main found that an operator should know; stays until cleared. */
+/* A finding that main raises; it remains until cleared. */
 void controller_finding(struct controller *controller, const char *name, const char *message,
 			const char *remedy);
 void controller_clear_finding(struct controller *controller, const char *name);

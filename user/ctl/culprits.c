@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who did it. An event is told once, in its turn; what drifted is compared without
- * waiting for a name.
+ * Names the culprit of an event. Each event is reported once and in order; drift is compared
+ * without waiting for a name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ void culprits_fini(struct culprits *culprits)
 	free(culprits->rows);
 }
 
-/* -EINPROGRESS: the kernel has not told its name yet; else 0. */
+/* -EINPROGRESS: the name is still being looked up; otherwise 0. */
 static int name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -37,8 +37,9 @@ static int name_cgroup(struct controller *controller, uint64_t id, char *ret_pat
 }
 
 /*
- * Life of cgroups below ours. What a workload makes or joins below its own
- * container concerns nobody; a group that went or became empty may end a pod.
+ * Is it a life-cycle event of a cgroup below the workload root? What a workload creates or
+ * joins below its own container is not reported; but a removed or emptied cgroup may end a
+ * pod.
  */
 static bool is_life_cycle(const struct event_record *event, bool *ret_matters)
 {
@@ -71,7 +72,7 @@ static int find_names(struct controller *controller, struct unnamed *unnamed)
 	return 0;
 }
 
-/* A name that nobody could wait for any longer. */
+/* Give up names that can no longer be waited for. */
 static void give_up_names(struct unnamed *unnamed)
 {
 	const uint64_t ids[] = {unnamed->event.culprit_id, unnamed->event.target_id};
@@ -104,7 +105,7 @@ static void drop_first(struct culprits *culprits)
 	memmove(culprits->rows, culprits->rows + 1, culprits->nr * sizeof(*culprits->rows));
 }
 
-/* Behind those that came before it. Of too many, the oldest goes without its names. */
+/* Append behind earlier events. If the queue is full, the oldest is reported without its names. */
 static void append_unnamed(struct controller *controller, struct unnamed *unnamed)
 {
 	if (!controller->culprits.rows)
@@ -136,7 +137,7 @@ void ctl_hear_event(struct controller *controller, const struct event_record *ev
 			wakes_request_resync(&controller->wakes);
 		return;
 	}
-	/* What drifted is found without the name of who did it. */
+	/* Drift is detected without the culprit's name. */
 	if (event->kind == EVENT_DRIFT || event->kind == EVENT_UNJUDGED)
 		wakes_request_resync(&controller->wakes);
 	if (controller->culprits.nr || find_names(controller, &unnamed))

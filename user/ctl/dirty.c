@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Marks are hints: one that is lost costs time, because the next resync compares everything. */
+/* Marks are only hints: a lost one costs time, because the next resync compares everything. */
 #include <stdio.h>
 #include <string.h>
 

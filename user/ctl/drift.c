@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is drift and what is a change of ours, and what is told of it. Who did it is found
- * in culprits.c; the step that repairs it is like any other.
+ * Distinguishes drift from the agent's own changes, and reports it. culprits.c finds out who
+ * caused it; the step that repairs it is an ordinary step.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,9 +31,9 @@ bool ctl_may_repair(const struct controller *controller)
 }
 
 /*
- * Did the file have this value when we last knew it? A chain that waited may never have come
- * to write it. Where others' changes are left in place, the wish alone counts: what we do
- * not call drift we would write.
+ * Did the file have this value when it was last read? A chain that waited may never have
+ * written it. Where drift is not repaired, the desired value alone counts, because everything
+ * that is not classified as drift would be written.
  */
 static bool had_value(struct controller *controller, const struct round *round,
 		      const struct step *step, const char *value)
@@ -47,8 +47,8 @@ static bool had_value(struct controller *controller, const struct round *round,
 }
 
 /*
- * A file that is to hold what we wrote before has drifted: the ledger did not
- * change it, so somebody else did. A chain that failed proves nothing.
+ * A file has drifted if its desired value is the one that the agent wrote before: the ledger
+ * has not changed, so another process has. A chain that failed proves nothing.
  */
 static bool is_drift(struct controller *controller, const struct round *round,
 		     const struct step *step)
@@ -65,7 +65,7 @@ static bool is_drift(struct controller *controller, const struct round *round,
 	       had_value(controller, round, step, value);
 }
 
-/* The event of this kind about the file that `step` writes. */
+/* An event of this kind about the file that `step` writes. */
 static struct event_row event_about(struct controller *controller, uint32_t kind,
 				    const struct step *step)
 {

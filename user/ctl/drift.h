@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drift: the kernel differs from the ledger and we did not do it. */
+/* Drift: a difference between the kernel and the ledger that pinfold did not cause. */
 #ifndef CTL_DRIFT_H
 #define CTL_DRIFT_H
 
@@ -10,33 +10,33 @@ struct controller;
 
 struct drift {
 	struct drift_list list;
-	bool repairs_once; /* the next round repairs it even where the policy only audits */
-	bool is_repairing; /* this is that round */
-	uint64_t nr_detected[GROUP_FILE_NR]; /* by attribute, ever */
+	bool repairs_once; /* the next round repairs drift even if the policy only audits */
+	bool is_repairing; /* the current round is that one */
+	uint64_t nr_detected[GROUP_FILE_NR]; /* by attribute, since the start */
 	uint64_t nr_repaired[GROUP_FILE_NR], nr_failed[GROUP_FILE_NR];
 };
 
-/* An operator's word: the next round repairs, whatever the policy says. */
+/* An operator's request: the next round repairs drift, whatever the policy. */
 void drift_request_repair(struct drift *drift);
-/* Around the steps of a round that compares everything. */
+/* Call these before and after the steps of a round that compares everything. */
 void drift_begin_round(struct drift *drift);
 void drift_end_round(struct drift *drift);
 /*
- * Does this step undo drift? Then it is noted, with an event if it is new. NULL = no, the
- * step does what the ledger says.
+ * The drift row if this step undoes drift; new drift also raises an event. NULL = the step
+ * carries out a change of the ledger.
  */
 struct drift_row *ctl_find_drift(struct controller *controller, const struct round *round,
 				 const struct step *step);
-/* Only `enforce` repairs what others changed; audit and off leave it and say so. */
+/* Only `enforce` repairs drift; audit and off leave it in place and report it. */
 bool ctl_may_repair(const struct controller *controller);
-/* The step was done: this drift is repaired. */
+/* The step succeeded: this drift is repaired. */
 void ctl_note_repair(struct controller *controller, const struct step *step, struct drift_row *row);
-/* Rows that the plan no longer speaks of were undone by whoever made them. */
+/* Close rows without a step in the plan: another process has undone the change. */
 void drift_close_gone(struct drift *drift, const struct plan *plan);
 
 /*
- * The culprit's name arrives by the ring buffer, the change itself by inotify or
- * resync: whichever comes first opens the row, the other completes it.
+ * The culprit's name arrives through the ring buffer, the change itself through inotify or a
+ * resync. Whichever comes first opens the row, and the other completes it.
  */
 void drift_name_culprit(struct drift *drift, const struct event_row *event);
 

@@ -22,7 +22,7 @@ struct drift_row *drift_list_find_open(struct drift_list *list, const char *path
 	return NULL;
 }
 
-/* Make room: the oldest closed row goes, else the oldest. */
+/* Drop the oldest closed row, or the oldest row if all are open. */
 static void drop_one(struct drift_list *list)
 {
 	uint32_t victim = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of drift: which managed files differ from the ledger, which did, and who
- * changed them, for `pinfold drift`. A row is open while the file differs.
+ * The list of drift for `pinfold drift`: which managed files differ from the ledger or did,
+ * and who changed them. A row is open while the file differs.
  */
 #ifndef CTL_DRIFT_LIST_H
 #define CTL_DRIFT_LIST_H
@@ -13,7 +13,7 @@
 struct drift_list {
 	const struct clock_port *clock;
 	uint32_t nr_rows;
-	struct drift_row rows[DRIFT_LIST_ROWS]; /* newest last; closed ones age out first */
+	struct drift_row rows[DRIFT_LIST_ROWS]; /* newest last; closed ones are dropped first */
 };
 
 void drift_list_init(struct drift_list *list, const struct clock_port *clock);
@@ -21,9 +21,9 @@ void drift_list_init(struct drift_list *list, const struct clock_port *clock);
 /* The open row of this cgroup and file, or NULL. */
 struct drift_row *drift_list_find_open(struct drift_list *list, const char *path,
 				       enum group_file file);
-/* Open one (or find it open); stamps since_ns. Never NULL: a full list drops its oldest row. */
+/* Open a row, or return the open one; sets since_ns. Never NULL: a full list drops a row. */
 struct drift_row *drift_list_open(struct drift_list *list, const char *path, enum group_file file);
-/* Close it: the file was mended (ACTION_REPAIR), or no longer differs (ACTION_NONE). */
+/* Close the row: the file was repaired (ACTION_REPAIR), or no longer differs (ACTION_NONE). */
 void drift_list_close(struct drift_list *list, struct drift_row *row, uint32_t action);
 uint32_t drift_list_nr_open(const struct drift_list *list, enum group_file file);
 

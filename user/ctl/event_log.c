@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The ring of events and the rate limit of the journal. The ring holds rows by
- * value: no ownership, and its size is the agent's to know.
+ * The ring of events and the rate limit for the journal. The ring stores rows by value, so
+ * there is no ownership, and its size is fixed.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static uint64_t culprit_key(const struct event_row *event)
 	return hash ? hash : 1;
 }
 
-/* May this culprit have a journal line now? *ret_suppressed = lines it was denied before. */
+/* May this culprit have a journal line now? *ret_suppressed = lines suppressed before. */
 static bool journal_allows(struct event_log *log, const struct event_row *event,
 			   uint32_t *ret_suppressed)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event log: a ring of events for `pinfold event`, and one journal line for each
- * that matters. It is not a history: the ring forgets the oldest, and a gap in the
- * sequence numbers tells how many.
+ * The event log: a ring of events for `pinfold event`, and a journal line for each of them,
+ * subject to the rate limit. It is not a history: the oldest events are overwritten, and a gap
+ * in the sequence numbers shows how many.
  */
 #ifndef CTL_EVENT_LOG_H
 #define CTL_EVENT_LOG_H
@@ -10,7 +10,7 @@
 #include "ctl/ports.h"
 
 #define EVENT_LOG_ROWS	   512
-#define EVENT_LOG_CULPRITS 64 /* journal lines are limited per culprit; so many are remembered */
+#define EVENT_LOG_CULPRITS 64 /* number of culprits with a rate limit for journal lines */
 
 struct event_log_culprit {
 	uint64_t key;
@@ -28,16 +28,16 @@ struct event_log {
 void event_log_init(struct event_log *log, const struct clock_port *clock);
 
 /*
- * Copy the event into the ring, with the next sequence number, and with the time now if it
- * has none. The journal gets it too, at most one line a minute for each culprit (cgroup and
- * command) of the same kind.
+ * Copy the event into the ring with the next sequence number, and with the current time if it
+ * has none. The journal gets at most one line per minute for each culprit (cgroup and command)
+ * and kind.
  */
 void event_log_add(struct event_log *log, const struct event_row *event);
 
-/* The same for an event that names no cgroup and no pod. */
+/* The same for an event without cgroup and pod. */
 void event_log_record(struct event_log *log, const struct event_record *record);
 
-/* Oldest first; NULL behind the last. `index` counts from 0. */
+/* Oldest first; NULL beyond the last. `index` counts from 0. */
 const struct event_row *event_log_at(const struct event_log *log, uint32_t index);
 uint32_t event_log_nr(const struct event_log *log);
 

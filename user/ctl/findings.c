@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The list of findings is small and bounded: one row for each name, and of a name that may
- * stand several times a few. What a full list has no room for is left out.
+ * The list of findings is small and bounded: one row per name, or a few for a name that may
+ * occur several times. If the list is full, further findings are dropped.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the kernel side finds of the guard, told: whether it denies, whether an
- * operator has released it, and what somebody else changed that was put right.
+ * Reports the state of the guard as the kernel side finds it: whether it denies, whether an
+ * operator has released it, and which changes by other processes were reverted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,20 +10,22 @@
 #include "ctl/internal.h"
 
 #define SELF_TEST_NS (60ULL * 1000000000ULL)
-/* So long after somebody changed what guards us a finding still says so. */
+/* The finding remains for this long after the last change by another process. */
 #define MENDED_TOLD_NS (15ULL * 60 * 1000000000ULL)
 
 static const struct {
 	const char *finding, *message, *remedy; /* the message is followed by what differed */
 } mendings[MENDED_NR] = {
-	[MENDED_CONFIG] = {"guard_changed",
-			   "somebody changed the guard in the kernel; the agent put it back",
-			   "find out who writes to the pinned maps or the sysctl that is named; to "
-			   "release the guard use `pinfold guard release`"},
-	[MENDED_PINS] = {"guard_pins",
-			 "somebody changed pins of the BPF programs; the agent put them back",
-			 "find out who changes what is below /sys/fs/bpf; without its pins the "
-			 "guard would have ended with the agent"},
+	[MENDED_CONFIG] =
+		{"guard_changed",
+		 "another process changed the guard in the kernel; the agent reverted it",
+		 "find out which process writes to the pinned maps or to the sysctl named "
+		 "here; use `pinfold guard release` to release the guard"},
+	[MENDED_PINS] =
+		{"guard_pins",
+		 "another process changed pins of the BPF programs; the agent restored them",
+		 "find out which process changes /sys/fs/bpf; without its pins the guard "
+		 "ends when the agent ends"},
 };
 
 static void tell_mended(struct controller *controller, const struct guard_status *status,
@@ -45,7 +47,7 @@ static void tell_mended(struct controller *controller, const struct guard_status
 	findings_put(&controller->findings, name, event.finding, mendings[what].remedy);
 	event_log_record(&controller->events, &event);
 	controller->guard.is_test_due |= what == MENDED_CONFIG;
-	/* whoever wrote one map may have written others, which are not read back */
+	/* A process that wrote one map may have written others, which are not read back. */
 	if (what == MENDED_CONFIG && controller->started)
 		ctl_publish(controller);
 }
@@ -65,13 +67,13 @@ static void tell_release(struct controller *controller, const struct guard_statu
 		return;
 	}
 	findings_put(&controller->findings, name,
-		     "an operator has released the guard (`pinfold guard release`): what it "
-		     "would deny is only recorded",
-		     "take the release back with `pinfold guard arm`; a reload or a restart of "
-		     "pinfoldd ends it too");
+		     "an operator has released the guard (`pinfold guard release`): it denies "
+		     "nothing and only records violations",
+		     "end the release with `pinfold guard arm`; a reload or a restart of "
+		     "pinfoldd also ends it");
 }
 
-/* What a minute-old test found is not taken for what one would find now that does not end. */
+/* While a self-test is overdue, the result of the previous one is not reported as current. */
 bool ctl_guard_status(const struct controller *controller, struct guard_status *ret_status)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
@@ -85,16 +87,16 @@ bool ctl_guard_status(const struct controller *controller, struct guard_status *
 		return true;
 	ret_status->state = GUARD_UNKNOWN;
 	snprintf(ret_status->reason, sizeof(ret_status->reason),
-		 "it is not known whether the guard denies: its self-test waits in the kernel");
+		 "it is unknown whether the guard denies: its self-test is blocked in the kernel");
 	snprintf(ret_status->remedy, sizeof(ret_status->remedy),
-		 "the finding operation_waiting says where; the programs stay in force meanwhile");
+		 "the finding operation_waiting names the place; the programs remain in force");
 	return true;
 }
 
 static void word_frozen(const struct guard_status *status, char *text, size_t size)
 {
 	snprintf(text, size,
-		 "another process froze the BPF map %s: the guard stays as it was, and no change "
+		 "another process froze the BPF map %s: the guard remains in force, but no change "
 		 "reaches it",
 		 status->frozen_map);
 }
@@ -148,7 +150,7 @@ void ctl_tell_guard(struct controller *controller)
 	else
 		findings_put(&controller->findings, "guard_not_active", status.reason,
 			     status.remedy);
-	/* as soon as it is on again, what it was found to be while off is no longer true */
+	/* When the guard is on again, the result of a test made while it was off is outdated. */
 	controller->guard.is_test_due |= controller->guard.was_switched_off &&
 					 !status.is_switched_off;
 	controller->guard.was_switched_off = status.is_switched_off;
@@ -159,7 +161,7 @@ void ctl_tell_guard(struct controller *controller)
 	if (*status.unpinned)
 		findings_put(&controller->findings, "guard_not_pinned", status.unpinned,
 			     "mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
-			     "agent pins again within a second");
+			     "agent then pins them within a second");
 	else
 		findings_clear(&controller->findings, "guard_not_pinned");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the guard stands in the kernel, as findings and events. */
+/* The state of the guard in the kernel, reported as findings and events. */
 #ifndef CTL_GUARD_H
 #define CTL_GUARD_H
 
@@ -9,28 +9,28 @@ struct controller;
 
 struct guard {
 	uint64_t tested_ns;	   /* when the last self-test began */
-	uint64_t testing_since_ns; /* one that goes on; 0 = none */
-	/* What of the kernel side's mendings has been told, and since when there was no other. */
+	uint64_t testing_since_ns; /* start of the running self-test; 0 = none */
+	/* Reverted changes that have been reported, and when the last one was reported. */
 	uint64_t told_mended[MENDED_NR], mended_ns[MENDED_NR];
 	bool told_release;
-	bool was_switched_off; /* as the last tell found it */
-	bool is_test_due;      /* before its time: something else is in force than was tested */
+	bool was_switched_off; /* at the last report */
+	bool is_test_due;      /* before its time: the guard has changed since the last test */
 };
 
-/* Does it deny what this mode covers, all of it or what the kernel asks it about? */
+/* Does it deny the operations of this mode, at least those that the kernel lets it judge? */
 bool guard_denies(const struct guard_status *status, enum enforcement mode);
 
-/* Tell how it stands. */
+/* Report its state as findings and events. */
 void ctl_tell_guard(struct controller *controller);
-/* Is it switched off, so that nothing is denied that should be? Then why. */
+/* Is it switched off or frozen although it should deny? `reason` is set only then. */
 bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size);
-/* Have the guard try itself, unless it does; then the same. */
+/* Start a self-test unless one is running, and report the state. */
 void ctl_test_guard(struct controller *controller);
 /* A self-test that had answered -EINPROGRESS has ended. */
 void ctl_end_guard_test(struct controller *controller);
-/* The same when it is time for it. */
+/* Start a self-test if one is due. */
 void ctl_test_guard_again(struct controller *controller);
-/* The guard as it stands and is known to; false = there is no kernel side. */
+/* The state of the guard as far as it is known; false = there is no kernel side. */
 bool ctl_guard_status(const struct controller *controller, struct guard_status *ret_status);
 
 #endif

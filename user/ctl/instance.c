@@ -65,11 +65,14 @@ void instance_release(struct instance *instance)
 	*instance = INSTANCE_CLOSED;
 }
 
-/* --- the end -------------------------------------------------------------------------------------- */
+/* --- stopping and removing ------------------------------------------------------------------------ */
 
 #define PATIENCE_MS 10000
 
-/* Who holds a flock(2) on the file, as the kernel lists it; 0 = nobody, or not of our namespace. */
+/*
+ * The process that holds a flock(2) on the file, as the kernel lists it; 0 = there is none, or
+ * it is in another pid namespace.
+ */
 static pid_t holder_of(const struct stat *file)
 {
 	FILE *locks cleanup_file = fopen("/proc/locks", "re");
@@ -100,22 +103,22 @@ static int end_holder(const struct stat *lock, pid_t pid)
 {
 	int pidfd cleanup_close = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	/* The number may be somebody else's by now; the descriptor is not. */
+	/* The pid may have been recycled, but the descriptor still refers to the same process. */
 	if (pidfd < 0 || holder_of(lock) != pid)
 		return 0;
-	log_info("instance: ending the agent that runs, process %d", pid);
+	log_info("instance: stopping the running agent, process %d", pid);
 	if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) && errno != ESRCH)
-		return log_err(-errno, "instance: process %d cannot be ended", pid);
+		return log_err(-errno, "instance: cannot stop process %d", pid);
 	if (has_ended(pidfd, PATIENCE_MS))
 		return 0;
 	log_warn(0,
-		 "instance: process %d does not end by itself and is killed; a service manager may "
-		 "start it again, so disable the service",
+		 "instance: process %d did not exit after SIGTERM and is killed; a service manager "
+		 "may restart it, so disable the service",
 		 pid);
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	return has_ended(pidfd, PATIENCE_MS)
 		       ? 0
-		       : log_err(-EBUSY, "instance: process %d holds the lock and cannot be ended",
+		       : log_err(-EBUSY, "instance: process %d holds the lock and cannot be killed",
 				 pid);
 }
 
@@ -126,7 +129,7 @@ int instance_stop(const char *path)
 	pid_t pid;
 
 	if (dir_fd < 0 || fstatat(dir_fd, PINFOLD_LOCK_FILE, &lock, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : log_err(-errno, "cannot look into %s", path);
+		return errno == ENOENT ? 0 : log_err(-errno, "cannot open %s", path);
 	pid = holder_of(&lock);
 	return pid ? end_holder(&lock, pid) : 0;
 }
@@ -137,7 +140,7 @@ static bool is_ours(const char *name)
 		PINFOLD_LOCK_FILE,
 		PINFOLD_SOCKET_FILE,
 		PINFOLD_ABILITIES_FILE,
-		/* of a start that a crash cut short */
+		/* left by a start that a crash interrupted */
 		"." PINFOLD_SOCKET_FILE ".new",
 		"." PINFOLD_ABILITIES_FILE ".tmp",
 	};
@@ -154,9 +157,9 @@ void instance_remove(struct instance *instance, const char *path)
 	int r = file_remove_directory(instance->dir_fd, path, is_ours, other, sizeof(other));
 
 	if (r == -ENOTEMPTY)
-		log_warn(0, "runtimeDirectory %s stays: '%s' in it is not the agent's", path,
-			 other);
+		log_warn(0, "runtimeDirectory %s remains: it contains '%s', which is not pinfold's",
+			 path, other);
 	else if (r)
-		log_warn(r, "runtimeDirectory %s stays, without a file of ours", path);
+		log_warn(r, "runtimeDirectory %s remains, but contains no pinfold files", path);
 	instance_release(instance);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One agent per runtime directory: the directory's own safety, and the lock in it. */
+/* One agent per runtime directory: the permissions of the directory, and the lock in it. */
 #ifndef CTL_INSTANCE_H
 #define CTL_INSTANCE_H
 
@@ -11,24 +11,24 @@ struct instance {
 #define INSTANCE_CLOSED ((struct instance){.dir_fd = -1, .lock_fd = -1})
 
 /*
- * Take the runtime directory `path`, made with mode 0700 when missing, and its
- * lock. A directory of somebody else's, or writable by others, is refused and
- * never changed: a socket there could be replaced under us. Failures are logged.
- * 0, -EBUSY when another agent holds the lock, -EPERM for an unsafe directory,
- * or another negative errno; then *ret_instance is untouched.
+ * Create the runtime directory `path` with mode 0700 if it is missing, and take its lock. A
+ * directory that has another owner or is writable by others is refused and never changed,
+ * because a socket in it could be replaced. Failures are logged. 0, -EBUSY if another agent
+ * holds the lock, -EPERM for an unsafe directory, or another negative errno; *ret_instance is
+ * then unchanged.
  */
 int instance_take(const char *path, struct instance *ret_instance);
 void instance_release(struct instance *instance);
 
 /*
- * End the agent that holds the lock of `path`: asked first (SIGTERM), made to when it has
- * not gone after ten seconds (SIGKILL). 0 also when there is none. -EBUSY: it does not
- * go, or nobody can tell who holds it. Failures are logged.
+ * Stop the agent that holds the lock of `path`: first with SIGTERM, and with SIGKILL if it has
+ * not exited after ten seconds. 0 also if there is none. -EBUSY: it does not exit, or the
+ * holder is unknown. Failures are logged.
  */
 int instance_stop(const char *path);
 /*
- * Remove what agents leave in the runtime directory, the lock last, and the directory.
- * What stays is logged with its reason. The instance is released.
+ * Remove the files of agents from the runtime directory, the lock last, and then the
+ * directory. Whatever cannot be removed is logged with the reason. The instance is released.
  */
 void instance_remove(struct instance *instance, const char *path);
 

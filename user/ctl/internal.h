@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller and its parts. Each part's type, and what may be done with it, is in the
- * header of its name: a function that begins with the part's name takes the part alone; one
- * that begins with ctl_ takes the controller, because it works on several. A part changes
- * its own members only; others are read, or changed by their functions. The files form a
- * stack (tests/check/circles): nothing here calls controller.c, which calls all.
+ * The controller and its modules. Each module's type and functions are in the header of its
+ * name. A function that begins with the module's name takes only that module; one that begins
+ * with ctl_ takes the controller, because it works on several modules. A module changes only
+ * its own members; others are read, or changed by calling their functions. The files form a
+ * stack (tests/check/circles): nothing here calls controller.c, which calls them all.
  */
 #ifndef CTL_INTERNAL_H
 #define CTL_INTERNAL_H
@@ -40,10 +40,10 @@ struct controller {
 
 	struct ledger *ledger;
 	struct plan_layout layout;
-	/* What we last wrote, so that a difference can be told from a change of ours. */
+	/* The values last written: they distinguish drift from the agent's own changes. */
 	struct group_tree desired;
 
-	/* Know nothing of the others. */
+	/* These do not know any other module. */
 	struct findings findings;
 	struct event_log events;
 	struct wakes wakes;
@@ -51,7 +51,7 @@ struct controller {
 	struct operations operations;
 	struct chains chains;
 
-	/* What is known of the kernel, and what it is told. */
+	/* The known state of the kernel, and what is published to it. */
 	struct look look;
 	struct drift drift;
 	struct culprits culprits;
@@ -60,13 +60,13 @@ struct controller {
 	struct guard guard;
 	struct tier tier;
 
-	/* What was decided and asked for. */
+	/* Decisions and requests. */
 	struct record record;
 	struct runs runs;
 	struct reconciler reconciler;
 	struct admission admission;
 
-	/* How others reach the controller. */
+	/* The interfaces that other rooms call. */
 	struct source_sink source_sink;
 	struct groups_sink groups_sink;
 	struct kernel_sink kernel_sink;

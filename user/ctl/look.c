@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A look at the cgroups and what is known beyond it. What to do about what was seen is
- * decided in reconcile.c.
+ * A look at the cgroups, and the state known since the last one. reconcile.c decides what to
+ * do about it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "ctl/look.h"
 #include "lib/log.h"
 
-/* Finding while the cgroups can be reached by nobody, or not be written. */
+/* Finding while the cgroups cannot be reached or written by anybody. */
 #define OUT_OF_REACH "cgroups_out_of_reach"
 
 void look_doubt(struct look *look, const char *format, ...)
@@ -55,7 +55,7 @@ void look_fini(struct look *look)
 	group_tree_fini(&look->observed);
 }
 
-/* Processes that join one container again and again are one thing to know. */
+/* Repeated joins of one container need only one entry. */
 static bool is_noted_join(const struct look *look, const struct step *step)
 {
 	for (uint32_t i = 0; i < look->nr_done; i++)
@@ -132,7 +132,7 @@ static int play_step(const struct step *step, struct group_tree *observed)
 	return step->kind == STEP_WRITE ? play_write(step, group) : 0;
 }
 
-/* Populated is what has a process in it or below. */
+/* A group is populated if it or a descendant has a process. */
 static void play_join(const struct step *step, struct group_tree *observed)
 {
 	char path[GROUP_PATH_MAX];
@@ -152,7 +152,7 @@ static void play_join(const struct step *step, struct group_tree *observed)
 static int play(enum operation_kind kind, const struct step *step, int result,
 		struct group_tree *observed)
 {
-	/* Who is ended is told by the kernel, as "populated 0". */
+	/* The kernel reports the end of the last process as "populated 0". */
 	if (result || kind == OPERATION_KILL)
 		return 0;
 	if (kind == OPERATION_STEP)
@@ -164,13 +164,12 @@ static int play(enum operation_kind kind, const struct step *step, int result,
 void look_note(struct look *look, enum operation_kind kind, const struct step *step, int result)
 {
 	if (play(kind, step, result, &look->observed))
-		look_doubt(look, "out of memory while recording what was done to %.200s",
-			   step->path);
+		look_doubt(look, "out of memory while recording a change to %.200s", step->path);
 	if (look->since_ns)
 		note_done(look, kind, step, result);
 }
 
-/* -ENOMEM; -ESTALE: more was done than is known, so what the look saw is of no use. */
+/* -ENOMEM; -ESTALE: more was done than is recorded, so the result of the look is useless. */
 static int play_done(const struct look *look, struct group_tree *observed)
 {
 	int r = look->forgot_done ? -ESTALE : 0;
@@ -193,7 +192,7 @@ void look_replace(struct look *look, const struct group_tree *observed,
 
 /* --- a look ----------------------------------------------------------------------------------- */
 
-/* What was done meanwhile is played later on what a look that took long has seen. */
+/* Operations that ended during a long look are played on its result later. */
 static int observe(struct controller *controller, struct group_tree *ret_observed)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -220,7 +219,7 @@ static int observe(struct controller *controller, struct group_tree *ret_observe
 		return r;
 	}
 	if (was_looking) {
-		/* Who asked now may know of something that this look has passed already. */
+		/* The caller may know of a change in a place that this look has already passed. */
 		look->is_wanted_again = true;
 		return r;
 	}
@@ -241,8 +240,8 @@ static int copy_files(const struct group *from, struct group *to)
 }
 
 /*
- * A pod whose chain waits was not looked at. It stands still, so what was seen of it
- * before goes for it now; what the operation changes is known from the operation.
+ * A pod whose chain waits is not read. Its state does not change meanwhile, so the last known
+ * state is used; the effect of the operation is known from the operation itself.
  */
 static int fill_unseen(const struct group_tree *known, struct group_tree *observed)
 {
@@ -264,7 +263,7 @@ static int fill_unseen(const struct group_tree *known, struct group_tree *observ
 			if (!is_pod && !group_tree_find(observed, seen->path))
 				group = group_tree_add(observed, seen->role, seen->path);
 			else if (!is_pod)
-				continue; /* noted, with the values to come */
+				continue; /* noted already, with the values that are being written */
 			if (!group || copy_files(seen, group))
 				return -ENOMEM;
 			memcpy(group->uid, seen->uid, sizeof(group->uid));
@@ -292,7 +291,7 @@ int ctl_look(struct controller *controller, struct group_tree *ret_observed)
 	if (!r)
 		r = play_done(look, &observed);
 	if (r)
-		return look_fail(look, r, "the cgroups of pods that wait cannot be kept");
+		return look_fail(look, r, "the known state of blocked pods cannot be copied");
 	*ret_observed = observed;
 	observed = (struct group_tree){0};
 	return 0;
@@ -308,7 +307,7 @@ void ctl_check_reach(struct controller *controller)
 	if (!groups->check(groups->self, &obstacle)) {
 		*look->obstacle = '\0';
 		findings_clear(&controller->findings, OUT_OF_REACH);
-		/* Nobody knows what happened meanwhile. */
+		/* Changes in the meantime were not noticed. */
 		if (was_blocked)
 			wakes_schedule(&controller->wakes, 0);
 		return;

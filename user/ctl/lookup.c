@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names, uids and paths are compared here; what they stand for is decided elsewhere. */
+/* Only compares names, uids and paths; the callers decide what follows. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ctl/lookup.h"
 #include "lib/text.h"
 
-/* Never a pod's name. The cgroup stays once it is made. */
+/* Cannot be the name of a pod. The cgroup is created once and kept. */
 #define SELF_TEST_GROUP "pinfold-selftest"
 
 const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *text)

@@ -20,60 +20,61 @@
 
 FAMILY(build_info, "pinfold_build_info", METRIC_GAUGE, NULL, "Version of the agent; always 1.");
 FAMILY(feature_info, "pinfold_feature_info", METRIC_GAUGE, NULL,
-       "What the kernel can do and is used; always 1.");
+       "Kernel features and whether they are available; always 1.");
 FAMILY(policy_info, "pinfold_policy_info", METRIC_GAUGE, NULL, "Policy in force; always 1.");
 FAMILY(cpus, "pinfold_cpus", METRIC_GAUGE, NULL, "CPUs by state.");
 FAMILY(numa_cpus, "pinfold_numa_cpus", METRIC_GAUGE, NULL, "CPUs by NUMA node and state.");
 FAMILY(containers, "pinfold_containers", METRIC_GAUGE, NULL,
-       "Containers held now, by where their CPUs come from.");
+       "Containers with a grant, by where their CPUs come from.");
 FAMILY(assignments, "pinfold_container_assignments_total", METRIC_COUNTER, NULL,
-       "Containers ever given CPUs, by where they come from.");
+       "Containers that were granted CPUs since the start, by where the CPUs come from.");
 FAMILY(admissions, "pinfold_admissions_total", METRIC_COUNTER, NULL,
-       "Pods decided, by result and reason.");
+       "Admission decisions on pods, by result and reason.");
 FAMILY(refused_pods, "pinfold_refused_pods", METRIC_GAUGE, NULL,
-       "Pods refused now, by whether they are listed with their reason.");
+       "Pods that are refused at present, by whether they are listed with the reason.");
 FAMILY(admission_duration, "pinfold_admission_duration_seconds", METRIC_HISTOGRAM, "seconds",
        "Time to decide a pod and make the decision durable.");
 FAMILY(state_writes, "pinfold_state_writes_total", METRIC_COUNTER, NULL,
        "Writes of the state file.");
 FAMILY(drift_detected, "pinfold_drift_detected_total", METRIC_COUNTER, NULL,
-       "Differences between kernel and ledger that the agent did not make.");
+       "Differences between the kernel and the ledger that the agent did not cause.");
 FAMILY(drift_repaired, "pinfold_drift_repaired_total", METRIC_COUNTER, NULL,
-       "Attempts to mend such differences.");
-FAMILY(drift_open, "pinfold_drift_open", METRIC_GAUGE, NULL, "Differences not mended yet.");
+       "Attempts to repair drift.");
+FAMILY(drift_open, "pinfold_drift_open", METRIC_GAUGE, NULL,
+       "Differences that are not repaired yet.");
 FAMILY(enforcement_actions, "pinfold_enforcement_actions_total", METRIC_COUNTER, NULL,
-       "Operations on managed cgroups and tasks seen by the guard.");
+       "Operations on managed cgroups and tasks that the guard judged.");
 FAMILY(guard_up, "pinfold_guard_active", METRIC_GAUGE, NULL,
-       "1 when the guard's last self-test was denied as it must be.");
+       "1 if the guard denied the operation of its last self-test, as expected.");
 FAMILY(pod_cpu, "pinfold_pod_cpu_seconds_total", METRIC_COUNTER, "seconds",
        "CPU time of a pod by where it ran.");
 FAMILY(cpu_wait, "pinfold_cpu_wait_seconds_total", METRIC_COUNTER, "seconds",
-       "Time tasks were ready and did not run, by cause.");
+       "Time that tasks were runnable but did not run, by cause.");
 FAMILY(migrations, "pinfold_pod_migrations_total", METRIC_COUNTER, NULL,
-       "Moves of a pod's tasks between CPUs, by what they crossed.");
+       "Migrations of a pod's tasks between CPUs, by the boundary they crossed.");
 FAMILY(throttled, "pinfold_throttled_seconds_total", METRIC_COUNTER, "seconds",
        "Time a container's cgroup was throttled by its own quota.");
 FAMILY(guard_enforcing, "pinfold_guard_enforcing", METRIC_GAUGE, NULL,
-       "1 when the guard denies, by aspect; as the kernel has it now.");
+       "1 while the guard denies, by aspect; read from the kernel.");
 FAMILY(guard_mended, "pinfold_guard_mended_total", METRIC_COUNTER, NULL,
-       "Times somebody else's change of the guard was found and put right.");
+       "Changes to the guard by other processes that the agent reverted.");
 FAMILY(program_seconds, "pinfold_bpf_program_run_seconds_total", METRIC_COUNTER, "seconds",
-       "Time spent in our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
+       "Time spent in pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.");
 FAMILY(program_runs, "pinfold_bpf_program_runs_total", METRIC_COUNTER, NULL,
-       "Runs of our BPF programs; moves only while kernel.bpf_stats_enabled is 1.");
+       "Runs of pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.");
 FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
-       "Events the ring buffer had no room for, and calls that could not be followed.");
+       "Events dropped because the ring buffer was full, and calls that could not be tracked.");
 FAMILY(operations_waiting, "pinfold_operations_waiting", METRIC_GAUGE, NULL,
        "Operations that have not returned from the kernel yet.");
 FAMILY(operation_wait, "pinfold_operation_longest_wait_seconds", METRIC_GAUGE, "seconds",
-       "Time that the operation waiting longest in the kernel has waited so far.");
+       "Time that the longest blocked operation has spent in the kernel so far.");
 FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
-       "Things an operator should look at; `pinfold node show` names them.");
+       "Conditions that an operator should know about; `pinfold node show` lists them.");
 FAMILY(readiness, "pinfold_ready", METRIC_GAUGE, NULL,
-       "1 when everything that was promised is held, as /readyz answers.");
-FAMILY(pods, "pinfold_pods", METRIC_GAUGE, NULL, "Pods of the ledger, by state.");
+       "1 while everything that was promised is enforced, as /readyz reports.");
+FAMILY(pods, "pinfold_pods", METRIC_GAUGE, NULL, "Pods in the ledger, by state.");
 FAMILY(scrape_duration, "pinfold_scrape_duration_seconds", METRIC_GAUGE, "seconds",
-       "Time to build this page up to here.");
+       "Time to build this page up to this line.");
 FAMILY(scrape_series, "pinfold_scrape_series", METRIC_GAUGE, NULL, "Series on this page.");
 
 static const char *const assignment_types[] = {
@@ -296,20 +297,21 @@ struct measured {
 	bool has_throttled;
 };
 
-/* One name, one set of series: the pod that ends makes room for its successor. */
+/* A pod that ends is left out if a newer pod has its name: each name has one set of series. */
 static const struct ledger_pod *find_shown(const struct controller *controller, const char *uid)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, uid);
 
-	if (pod && ledger_find_name(controller->ledger, pod->spec->namespace, pod->spec->name) != pod)
+	if (pod &&
+	    ledger_find_name(controller->ledger, pod->spec->namespace, pod->spec->name) != pod)
 		return NULL;
 	return pod;
 }
 
 /*
- * A cgroup that somebody keeps us from reading is still counted under the id that it was
- * last published with. What cannot be told is marked so: a counter that shows 0, or is gone
- * for one page, reads like a container that began again.
+ * A cgroup that cannot be read at present is counted under the id that was last published.
+ * Unknown values are marked as such, because a counter that shows 0, or that is missing from
+ * one page, looks like a container that was restarted.
  */
 static void measure_container(struct controller *controller, const struct group *group,
 			      const struct group_status *status, struct measured *row)
@@ -325,7 +327,8 @@ static void measure_container(struct controller *controller, const struct group 
 	row->container = group->container;
 	row->has_throttled = status;
 	row->throttled_ns = status ? status->throttled_usec * 1000 : 0;
-	row->has_usage = kernel && cgroup_id && !kernel->usage(kernel->self, cgroup_id, &row->usage);
+	row->has_usage = kernel && cgroup_id &&
+			 !kernel->usage(kernel->self, cgroup_id, &row->usage);
 }
 
 static uint32_t measure_containers(struct controller *controller, struct measured *rows)
@@ -359,15 +362,15 @@ static void add_usage(struct usage *sum, const struct usage *usage)
 	sum->migrations_numa += usage->migrations_numa;
 }
 
-/* The sum of a pod's containers, and which of its rows stands for it. */
+/* The sum of a pod's containers, and a row that has the pod's labels. */
 struct pod_sum {
 	const struct measured *row;
 	struct usage usage;
 };
 
 /*
- * Rows of a pod are neighbours. A pod with a container that cannot be told has no sum: that
- * of the others would look like a counter that went back.
+ * The rows of a pod are adjacent. If a value of one container is unknown, the pod has no sum,
+ * because the sum of the others would look like a counter that decreased.
  */
 static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_sum *sums)
 {
@@ -418,13 +421,16 @@ static void write_pods(const struct pod_sum *sums, uint32_t nr, struct expositio
 
 static void write_waits(const struct measured *row, struct exposition *page)
 {
-	/* The causes that need more than one look at a switch stay 0 until they are measured. */
+	/*
+	 * Causes that cannot be determined from one context switch are 0 until they are
+	 * measured.
+	 */
 	static const char *const unmeasured[] = {"own_container", "pod_sibling", "other_pod",
 						 "host", "kernel"};
 
-	exposition_seconds(
-		page, POD_LABELS(row, {"container", row->container}, {"cause", "own_quota"}),
-		row->usage.wait_own_quota_ns);
+	exposition_seconds(page,
+			   POD_LABELS(row, {"container", row->container}, {"cause", "own_quota"}),
+			   row->usage.wait_own_quota_ns);
 	exposition_seconds(
 		page, POD_LABELS(row, {"container", row->container}, {"cause", "unattributed"}),
 		row->usage.wait_ns - row->usage.wait_own_quota_ns);

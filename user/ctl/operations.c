@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The list of what goes on in the kernel. What it stops is in chains.c, who is told of it
- * in waits.c, and what happens at the end in controller.c.
+ * The list of operations that run in the kernel. chains.c has the chains that they stop,
+ * waits.c reports them, and controller.c handles their end.
  */
 #include <errno.h>
 #include <stdlib.h>

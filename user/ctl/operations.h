@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls into the kernel that have not returned yet. An operation stops the chain of its
- * pod, or of the workload root, until it ends: each uid has at most one. The chain is then
- * compared again, whatever the end was.
+ * Calls into the kernel that have not returned yet. An operation suspends the chain of its
+ * pod, or of the workload root, until it ends; each uid has at most one. The chain is compared
+ * again afterwards, whatever the result was.
  */
 #ifndef CTL_OPERATIONS_H
 #define CTL_OPERATIONS_H
@@ -16,9 +16,9 @@ struct operation {
 	enum operation_kind kind;
 	struct step step; /* join and kill: path and uid only; value is owned, may be NULL */
 	uint64_t since_ns;
-	bool is_repair;		   /* of a drift that is still open */
-	uint64_t run;		   /* join: the request that waits for it */
-	char told[ROW_DETAIL_MAX]; /* what an operator is told of it; "" = nothing yet */
+	bool is_repair;		   /* the step repairs drift that is still open */
+	uint64_t run;		   /* join: the id of the request that waits for it */
+	char told[ROW_DETAIL_MAX]; /* the last sentence for operators about it; "" = none yet */
 };
 
 struct operations {
@@ -29,12 +29,12 @@ struct operations {
 void operations_fini(struct operations *operations);
 /* The operation of this uid's chain ("" = the root's); NULL = none. */
 struct operation *operations_find(const struct operations *operations, const char *uid);
-/* The one at this cgroup; NULL = none. */
+/* The operation at this cgroup; NULL = none. */
 struct operation *operations_find_at(const struct operations *operations, const char *path);
 
-/* Room for one more, made before it begins: then operations_begin cannot fail. -ENOMEM. */
+/* Reserve memory for one more, so that operations_begin cannot fail. -ENOMEM. */
 int operations_reserve(struct operations *operations);
-/* The step is copied. Borrowed until the next call that begins or ends an operation. */
+/* Copies the step. The result is borrowed until the next call that begins or ends an operation. */
 struct operation *operations_begin(struct operations *operations, enum operation_kind kind,
 				   const struct step *step, uint64_t now_ns);
 void operations_end(struct operations *operations, struct operation *operation);

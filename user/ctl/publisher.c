@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The BPF side's picture of the ledger. Its groups are those of the wanted tree, and what
- * lies around the workload root.
+ * The policy that is published to the BPF side: the groups of the desired tree, and the
+ * cgroups around the workload root.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define MAX_SURROUNDINGS 256
 
-/* NUMA nodes (indexes) that these CPUs lie on. */
+/* NUMA nodes (indexes) that contain these CPUs. */
 static node_mask_t nodes_of(const struct topology *topology, const struct cpuset *cpus)
 {
 	node_mask_t mask = 0;
@@ -24,8 +24,8 @@ static node_mask_t nodes_of(const struct topology *topology, const struct cpuset
 }
 
 /*
- * Where memory is near for a group: the nodes it was given, which need not be those of
- * its CPUs. A container on unrestricted memory has it near where it runs.
+ * The NUMA nodes on which memory is near for a group: those it was granted, which may differ
+ * from those of its CPUs. For a container with unrestricted memory, the nodes it runs on.
  */
 static node_mask_t near_nodes(const struct controller *controller, const struct group *group,
 			      const struct cpuset *cpus)
@@ -37,7 +37,7 @@ static node_mask_t near_nodes(const struct controller *controller, const struct 
 
 	if (!mems)
 		return nodes_of(topology, cpus);
-	/* over nodes with CPUs, as the BPF side numbers them */
+	/* count only nodes with CPUs, because the BPF side numbers these */
 	for (uint32_t i = 0; i < topology->nodes.nr; i++)
 		if (mems >> topology->memory_index[i] & 1)
 			mask |= 1ULL << i;
@@ -70,8 +70,9 @@ const struct managed_group *ctl_published(const struct controller *controller, c
 }
 
 /*
- * -EINPROGRESS: its pod waits in the kernel, or somebody holds its directory. What was known
- * of it stands: left out, it would lose the guard for as long as somebody makes us wait.
+ * -EINPROGRESS: an operation on its pod is blocked in the kernel, or another process holds the
+ * lock of its directory. The last published values are then published again: without them the
+ * group would be unguarded for as long as somebody blocks the read.
  */
 static bool fill_managed(struct controller *controller, const struct group *group,
 			 struct managed_group *ret_managed)
@@ -90,7 +91,9 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 	}
 	if (r) {
 		if (r != -ENOENT)
-			log_warn(r, "ctl: %s is not guarded, ignoring until the next look",
+			log_warn(r,
+				 "ctl: cannot read %s, so the guard does not cover it until the "
+				 "next reconcile",
 				 group->path);
 		return false;
 	}
@@ -105,7 +108,7 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 	return true;
 }
 
-/* All managed groups, and behind them room for those around. NULL = out of memory. */
+/* All managed groups, followed by space for those around the root. NULL = out of memory. */
 static struct managed_group *fill_policy(struct controller *controller, struct published *published,
 					 uint32_t *ret_nr)
 {
@@ -147,7 +150,8 @@ void ctl_publish(struct controller *controller)
 		managed = fill_policy(controller, published, &nr_managed);
 	if (!managed) {
 		free_published(published, nr_desired);
-		log_err(-ENOMEM, "ctl: the guard keeps its last policy");
+		log_err(-ENOMEM,
+			"ctl: cannot publish the policy; the guard keeps the previous one");
 		controller->publisher.is_stale = true;
 		return;
 	}
@@ -157,8 +161,8 @@ void ctl_publish(struct controller *controller)
 	policy.groups = managed;
 	policy.nr_groups = nr_managed + nr_around;
 	/*
-	 * No other actors: below pinfold.slice no runtime and no kubelet has business, and a
-	 * cgroup named like a unit would be enough to pass for one.
+	 * There are no other actors: no runtime and no kubelet has a task below pinfold.slice,
+	 * and any cgroup with the name of a unit could impersonate one.
 	 */
 	ledger_exclusive(controller->ledger, &policy.protected_cpus);
 	policy.cpuset_files = config->enforcement.cpuset_files;
@@ -184,8 +188,8 @@ void ctl_publish(struct controller *controller)
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 	if (r)
 		findings_put(&controller->findings, "guard_policy_old",
-			     "the BPF side could not be told of the last change",
-			     "see the log; the agent tries again with each look");
+			     "the last change could not be published to the BPF programs",
+			     "see the log; the agent retries with each reconcile");
 	else
 		findings_clear(&controller->findings, "guard_policy_old");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Is what was promised held? One answer for /readyz, for the node's report and for each pod.
- * "Ready" is never assumed: what could not be read or written last time counts as not held
- * until it was read or written again.
+ * Is everything that was promised in force? One answer for /readyz, the node's report and each
+ * pod. Readiness is never assumed: anything that could not be read or written the last time
+ * counts as not enforced until it succeeds.
  */
 #include <stdio.h>
 
@@ -19,9 +19,10 @@ static void explain_offline(const struct grant *grant, const struct cpuset *offl
 
 	cpuset_format(offline, list, sizeof(list));
 	if (grant->isolation == ISOLATION_HOST)
-		snprintf(ret_why, ROW_DETAIL_MAX,
-			 "the whole shared pool, CPU%s %.95s, is offline: bring CPUs of it online",
-			 several ? "s" : "", list);
+		snprintf(
+			ret_why, ROW_DETAIL_MAX,
+			"the whole shared pool, CPU%s %.95s, is offline: bring at least one online",
+			several ? "s" : "", list);
 	else
 		snprintf(ret_why, ROW_DETAIL_MAX,
 			 "CPU%s %.95s of container %.80s %s offline: bring %s online, or restart "
@@ -31,8 +32,9 @@ static void explain_offline(const struct grant *grant, const struct cpuset *offl
 }
 
 /*
- * Are CPUs that a container was promised offline? The shared pool promises no number: what is
- * left of it will do, but without anything left the kernel uses the workload root's CPUs.
+ * Are CPUs of a container's grant offline? The shared pool does not promise a number of CPUs,
+ * so any remaining CPU is enough; but if all are offline, the kernel uses the workload root's
+ * CPUs.
  */
 static bool find_offline(const struct controller *controller, const struct ledger_pod *pod,
 			 char ret_why[ROW_DETAIL_MAX])
@@ -52,7 +54,10 @@ static bool find_offline(const struct controller *controller, const struct ledge
 	return false;
 }
 
-/* CONDITION_RUNNING, or what keeps the pod from being held, with the reason. */
+/*
+ * CONDITION_RUNNING, or the condition that prevents the pod from being enforced, with the
+ * reason.
+ */
 static enum pod_condition find_problem(const struct controller *controller,
 				       const struct ledger_pod *pod, char ret_why[ROW_DETAIL_MAX])
 {
@@ -64,7 +69,7 @@ static enum pod_condition find_problem(const struct controller *controller,
 		snprintf(ret_why, ROW_DETAIL_MAX, "%s", controller->look.problem);
 		return CONDITION_UNKNOWN;
 	}
-	/* Before the operations and errors that follow from it. */
+	/* Checked before the operations and errors that it causes. */
 	if (find_offline(controller, pod, ret_why))
 		return CONDITION_FAILED;
 	if (operation && (*operation->told || operation->kind == OPERATION_STEP)) {
@@ -76,7 +81,7 @@ static enum pod_condition find_problem(const struct controller *controller,
 		snprintf(ret_why, ROW_DETAIL_MAX, "%s", retry->error);
 		return retry->progress == CHAIN_HELD ? CONDITION_WAITING : CONDITION_FAILED;
 	}
-	/* What we wrote last is what the ledger said at that time. */
+	/* The groups last written are those of the ledger at that time. */
 	if (!lookup_group(&controller->desired, uid, "")) {
 		snprintf(ret_why, ROW_DETAIL_MAX, "its cgroups have not been made yet");
 		return CONDITION_WAITING;
@@ -105,7 +110,10 @@ const char *ready_condition_name(enum pod_condition condition)
 	return names[condition];
 }
 
-/* Is this pod not held, or unknown to be? Then why; the row borrows the pod's uid. */
+/*
+ * Is this pod not enforced, or is that unknown? The row gives the reason and borrows the pod's
+ * uid.
+ */
 static bool find_pod_problem(const struct controller *controller, const struct ledger_pod *pod,
 			     struct pod_problem *ret_problem)
 {
@@ -129,8 +137,8 @@ uint32_t ctl_pod_problems(const struct controller *controller, struct pod_proble
 }
 
 /*
- * Where something goes on for a pod it may still end in time: ctl_is_ready() has asked before
- * whether anything waits for longer. It brings no CPU online.
+ * A running operation on a pod may still end in time: ctl_is_ready() has already checked
+ * whether any operation is overdue. But it does not bring CPUs online.
  */
 static bool may_end_in_time(const struct controller *controller, const struct ledger_pod *pod)
 {
@@ -140,7 +148,7 @@ static bool may_end_in_time(const struct controller *controller, const struct le
 	       !find_offline(controller, pod, why);
 }
 
-/* Names the first, counts the others. */
+/* Names the first pod that is not enforced and counts the others. */
 static bool all_pods_held(const struct controller *controller, char *reason, size_t size)
 {
 	struct pod_problem first = {0}, problem;
@@ -161,14 +169,14 @@ static bool all_pods_held(const struct controller *controller, char *reason, siz
 	if (nr > 1)
 		snprintf(others, sizeof(others), " and %u more %s", nr - 1,
 			 nr > 2 ? "pods are" : "pod are");
-	snprintf(reason, size, "pod %s%s not held: %s", name, *others ? others : " is",
+	snprintf(reason, size, "pod %s%s not enforced: %s", name, *others ? others : " is",
 		 first.detail);
 	return false;
 }
 
 /* --- the node ------------------------------------------------------------------------------------ */
 
-/* The chain of the workload root itself, which belongs to no pod; NULL = it holds. */
+/* The error of the workload root's own chain, which belongs to no pod; NULL = none. */
 static const char *root_problem(const struct controller *controller)
 {
 	const struct retry *retry = chains_find(&controller->chains, "");
@@ -185,11 +193,11 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 	if (!controller->started)
 		snprintf(reason, size, "starting");
 	else if (!controller->look.has_ended)
-		snprintf(reason, size, "the cgroups have not been looked at yet");
+		snprintf(reason, size, "the cgroups have not been read yet");
 	else if (ctl_is_overdue(controller, WAIT_DEADLINE_NS, reason, size))
 		return false;
 	else if (!controller->admission.is_source_complete)
-		snprintf(reason, size, "the manifests have not been read whole yet");
+		snprintf(reason, size, "the manifests have not been read completely yet");
 	else if (!controller->record.is_writable)
 		snprintf(reason, size, "the state file cannot be written: %s",
 			 controller->record.problem);
@@ -206,7 +214,7 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 	else if (ctl_guard_is_off(controller, reason, size))
 		return false;
 	else if (controller->publisher.is_stale)
-		snprintf(reason, size, "the guard could not be told of the last change");
+		snprintf(reason, size, "the last change could not be published to the guard");
 	else if (controller->dirty.ledger)
 		snprintf(reason, size, "the last change has not been applied yet");
 	else

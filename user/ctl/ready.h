@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is what was promised held? One answer for /readyz, the node's report and each pod. */
+/*
+ * Is everything that was promised in force? One answer for /readyz, the node's report and each
+ * pod.
+ */
 #ifndef CTL_READY_H
 #define CTL_READY_H
 
@@ -8,7 +11,7 @@
 
 struct controller;
 
-/* How a pod stands, and its word in `pinfold pod show` and the metrics. */
+/* The state of a pod in `pinfold pod show` and the metrics. */
 enum pod_condition {
 	CONDITION_RUNNING,
 	CONDITION_ENDING,
@@ -22,12 +25,13 @@ const char *ready_condition_name(enum pod_condition condition);
 enum pod_condition ctl_pod_condition(const struct controller *controller,
 				     const struct ledger_pod *pod);
 /*
- * The pods that are not held, or not known to be, and why; the rows borrow the
- * pods' uids. `ret_problems` has room for as many as the ledger has pods; returns how many.
+ * The pods that are not enforced, or of which that is unknown, with the reason; the rows
+ * borrow the pods' uids. `ret_problems` has room for as many rows as the ledger has pods;
+ * returns the number.
  */
 uint32_t ctl_pod_problems(const struct controller *controller, struct pod_problem *ret_problems);
 
-/* faces_port.ready; `reason` is written only when it is not. */
+/* faces_port.ready; `reason` is written only if the agent is not ready. */
 bool ctl_is_ready(void *self, char *reason, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A ledger out of live cgroups, for the start at which no state file can be
- * used. What runs keeps its CPUs: each populated pod becomes a pod "ending" that
- * holds exactly what the kernel shows, until its last process ends or a source
- * names it and it is decided properly. Requests are not known here; they are
- * made up so that the same CPUs, quotas and memory limits follow from them.
+ * Rebuilds the ledger from live cgroups when a start finds no usable state file. Running pods
+ * keep their CPUs: each populated pod becomes a pod in state "ending" with exactly the CPUs
+ * that the kernel shows, until its last process ends, or until a source names it and it is
+ * decided properly. The requests are unknown, so they are invented such that the same CPUs,
+ * quotas and memory limits follow from them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@ struct found {
 struct finder {
 	struct controller *controller;
 	const struct group_tree *tree;
-	struct found *found; /* populated containers with a list */
+	struct found *found; /* populated containers with a CPU list */
 	uint32_t nr;
-	struct cpuset pool; /* the node shared pool as the kernel shows it; may be empty */
+	struct cpuset pool; /* the node's shared pool as shown by the kernel; may be empty */
 };
 
 static void collect(struct finder *finder)
@@ -42,7 +42,7 @@ static void collect(struct finder *finder)
 	}
 }
 
-/* An exclusive container requested as many CPUs as it has, and its weight says so. */
+/* An exclusive container requested as many CPUs as it has, which its weight shows. */
 static bool has_exclusive_weight(const struct found *found)
 {
 	const char *text = found->group->files[GROUP_CPU_WEIGHT];
@@ -52,8 +52,9 @@ static bool has_exclusive_weight(const struct found *found)
 }
 
 /*
- * The shared pool is a list that is exactly what all the other lists leave. With
- * two lists both are, so a container with the weight of its CPUs shows none.
+ * The shared pool is the list that contains exactly the CPUs that no other list has. With two
+ * lists this is true of both, so a container with the weight of its CPUs is not taken for the
+ * pool.
  */
 static void find_pool(struct finder *finder)
 {
@@ -77,7 +78,7 @@ static void find_pool(struct finder *finder)
 	}
 }
 
-/* The number a file begins with, -1 = "max" or no number at all. */
+/* The number at the start of a file, -1 = "max" or not a number. */
 static int64_t number_of(const struct group *group, enum group_file file, const char **ret_rest)
 {
 	const char *text = group->files[file];
@@ -106,7 +107,7 @@ static int64_t quota_mcpu(const struct group *group)
 	return quota_us * 1000 / period_us;
 }
 
-/* Many requests have one weight: the least of them. */
+/* Several requests result in the same weight: return the smallest. */
 static int64_t request_of_weight(int64_t weight)
 {
 	int64_t low = 1, high = 262144LL * 1000 / 1024;
@@ -123,9 +124,9 @@ static int64_t request_of_weight(int64_t weight)
 }
 
 /*
- * A request from which just this many CPUs, or a share of the pool, follow, and
- * the limits that are in force: a pod must not feel that its record was lost. An
- * exclusive container has a memory limit; where it shows none, more than there is.
+ * Invent a request that results in exactly these CPUs, or in a share of the pool, and in the
+ * limits that are in force: the loss of its record must not affect the pod. An exclusive
+ * container needs a memory limit; if it has none, set one above the machine's memory.
  */
 static void invent_request(struct container_spec *spec, const struct found *found, bool exclusive)
 {
@@ -141,7 +142,7 @@ static void invent_request(struct container_spec *spec, const struct found *foun
 		spec->limit = spec->request;
 		return;
 	}
-	/* Without a memory request it is Burstable, so that no CPU follows. */
+	/* Without a memory request the pod is Burstable, so that no exclusive CPU results. */
 	spec->request.cpu_mcpu = request_of_weight(number_of(group, GROUP_CPU_WEIGHT, NULL));
 	spec->limit.cpu_mcpu = quota_mcpu(group);
 	spec->limit.memory_bytes = memory_bytes > 0 ? memory_bytes : RESOURCE_UNSET;
@@ -150,7 +151,7 @@ static void invent_request(struct container_spec *spec, const struct found *foun
 		spec->request.cpu_mcpu = spec->limit.cpu_mcpu;
 }
 
-/* What the pod's own limit has beyond its containers': overhead, or containers that ended. */
+/* The part of the pod's limit beyond its containers': overhead, or containers that ended. */
 static void invent_overhead(struct pod_spec *spec, const struct group *group)
 {
 	int64_t whole = number_of(group, GROUP_MEMORY_MAX, NULL);
@@ -169,7 +170,7 @@ static uint32_t count_containers(const struct finder *finder, const char *uid)
 	return nr;
 }
 
-/* Unit names have '_' for the '-' of a uid; uids of pods have no '_' of their own. */
+/* Unit names contain '_' instead of the '-' of a uid; uids of pods do not contain '_'. */
 static void copy_uid(const struct controller *controller, const char *uid, char *ret_uid)
 {
 	snprintf(ret_uid, POD_UID_MAX, "%s", uid);
@@ -215,7 +216,8 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 	invent_overhead(pod->spec, group);
 	pod->qos = pod_qos(pod->spec);
 	pod->state = POD_ENDING;
-	snprintf(pod->detail, sizeof(pod->detail), "found running; there was no record of it");
+	snprintf(pod->detail, sizeof(pod->detail),
+		 "it was found running, without a record in the state file");
 	return 0;
 }
 
@@ -229,11 +231,10 @@ static void restore_pod(struct finder *finder, const struct group *group)
 	if (!r)
 		r = ledger_restore(controller->ledger, &pod, error, sizeof(error));
 	if (r) {
-		snprintf(message, sizeof(message),
-			 "pod %.60s runs, but its CPUs cannot be kept: %s", group->uid,
-			 *error ? error : strerror(-r));
+		snprintf(message, sizeof(message), "pod %.60s runs, but cannot keep its CPUs: %s",
+			 group->uid, *error ? error : strerror(-r));
 		findings_put(&controller->findings, "grant_lost", message,
-			     "it is decided anew when a source names it");
+			     "the agent decides it again when a source names it");
 	} else {
 		log_warn(0, "state: pod %s was found running and keeps its CPUs", group->uid);
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * desired − observed → plan → steps, each read back. The same for a new pod,
- * drift, restart and reload. How steps are done is in apply.c, what counts as drift
- * in drift.c.
+ * desired − observed → plan → steps, each of which is read back. A new pod, drift, a restart
+ * and a reload all take this path. apply.c carries the steps out, and drift.c defines drift.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,10 +24,10 @@ static int make_plan(struct controller *controller, struct group_tree *ret_desir
 		return r;
 	r = plan_desired(controller->ledger, &controller->layout, &controller->online, &desired);
 	if (r)
-		return look_fail(look, r, "the wanted state of the cgroups cannot be computed");
+		return look_fail(look, r, "the desired state of the cgroups cannot be computed");
 	r = plan_make(&desired, &observed, ret_plan);
 	if (r)
-		return look_fail(look, r, "no plan can be made for the cgroups");
+		return look_fail(look, r, "the plan for the cgroups cannot be computed");
 	look_succeed(look);
 	*ret_desired = desired;
 	desired = (struct group_tree){0};
@@ -38,8 +37,8 @@ static int make_plan(struct controller *controller, struct group_tree *ret_desir
 }
 
 /*
- * Values the ledger stands behind are disjoint, so one container's can be put
- * back without looking at the others; a root or a pod has an order to keep.
+ * Exclusive sets in the ledger are disjoint, so the values of one container can be restored
+ * without reading the others. A root or a pod needs an order, which the plan computes.
  */
 static void mend_container(struct controller *controller, struct group *wanted)
 {
@@ -62,7 +61,7 @@ void ctl_reconcile_dirty(struct controller *controller)
 {
 	uint32_t nr = dirty_take_paths(&controller->dirty);
 
-	/* What we last wrote is not what the ledger says now. */
+	/* The values last written are not those of the current ledger. */
 	if (controller->dirty.ledger || controller->options.dry_run ||
 	    controller->options.config->mode != MODE_ALLOCATE ||
 	    !controller->ports.groups->read_group)
@@ -72,14 +71,14 @@ void ctl_reconcile_dirty(struct controller *controller)
 		struct group *wanted =
 			group_tree_find(&controller->desired, controller->dirty.paths[i]);
 
-		/* What waits in a pod's directory would keep this waiting too. */
+		/* An operation that is blocked in the pod's directory would block this too. */
 		if (wanted && wanted->role == GROUP_CONTAINER &&
 		    !operations_find(&controller->operations, wanted->uid))
 			mend_container(controller, wanted);
 	}
 }
 
-/* What cannot be watched is seen at the next look all the same, only later. */
+/* Changes of a cgroup that cannot be watched are detected by the next look, that is, later. */
 static void rewatch(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -87,24 +86,24 @@ static void rewatch(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 
 	controller->reconciler.is_watch_stale = r;
-	/* Somebody holds the directory of one that is new. */
+	/* Another process holds the lock of a new cgroup's directory. */
 	if (r == -EINPROGRESS) {
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 		return;
 	}
-	/* -ENOTCONN: there is no event loop to hear them yet. */
+	/* -ENOTCONN: there is no event loop yet to receive events. */
 	if (!r || r == -ENOTCONN) {
 		findings_clear(&controller->findings, "cgroups_not_watched");
 		return;
 	}
 	snprintf(message, sizeof(message),
-		 "not every cgroup can be watched (%s): changes there are noticed later",
+		 "some cgroups cannot be watched (%s): the agent detects changes there later",
 		 strerror(-r));
 	findings_put(&controller->findings, "cgroups_not_watched", message,
 		     "raise fs.inotify.max_user_watches");
 }
 
-/* Cgroups that resist their removal. No pod of the ledger waits for it, so nothing is broken. */
+/* Cgroups that cannot be removed. They belong to no pod of the ledger, so no promise is broken. */
 static void tell_leftovers(struct controller *controller)
 {
 	const struct retry *left = NULL;
@@ -116,12 +115,12 @@ static void tell_leftovers(struct controller *controller)
 	if (left)
 		findings_put(
 			&controller->findings, "cgroups_left", left->error,
-			"end the processes in them and whatever creates more; the agent tries again");
+			"end the processes in them and whatever starts more; the agent retries");
 	else
 		findings_clear(&controller->findings, "cgroups_left");
 }
 
-/* What was done changes ids and what has to be watched. */
+/* Steps change cgroup ids and the set of files to be watched. */
 static void bring_up_to_date(struct controller *controller)
 {
 	const struct dirty *dirty = &controller->dirty;
@@ -151,7 +150,7 @@ static void hold_all(struct controller *controller)
 		return;
 	}
 	look_replace(&controller->look, &observed, &known);
-	/* What is held is found anew from what was seen. */
+	/* Compute the withheld CPUs again from what this look saw. */
 	chains_release(&controller->chains);
 	ctl_hold_in_flight(controller, &desired);
 	chains_forget_done(&controller->chains, &plan);
@@ -176,7 +175,7 @@ void ctl_reconcile(struct controller *controller)
 		return;
 	hold_all(controller);
 	ctl_tell_waits(controller);
-	/* What a request waits for may have come to be without a look. */
+	/* The condition that a request waits for may have changed without a look. */
 	ctl_advance_runs(controller);
 }
 

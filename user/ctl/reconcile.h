@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One round: compare what the ledger says with what the kernel has, and apply the difference. */
+/* One round: compare the ledger with the kernel, and apply the difference. */
 #ifndef CTL_RECONCILE_H
 #define CTL_RECONCILE_H
 
@@ -10,19 +10,19 @@ struct controller;
 struct text;
 
 struct reconciler {
-	uint64_t resynced_ns; /* when everything was compared last */
+	uint64_t resynced_ns; /* when everything was last compared */
 	bool is_watch_stale;  /* not every cgroup is watched */
 };
 
-/* Compare everything, apply what differs, tell the kernel side, advance the requests. */
+/* Compare everything, apply the differences, publish them and advance the requests. */
 void ctl_reconcile(struct controller *controller);
 /*
- * Mend the dirty containers alone: drift is undone in a few file reads, whatever
- * the number of pods. A whole round must follow; what is odd is left to it.
+ * Repair only the dirty containers: drift is reverted with a few file reads, independent of
+ * the number of pods. A full round must follow, which handles all other cases.
  */
 void ctl_reconcile_dirty(struct controller *controller);
 
-/* The plan of a dry run, one step a line. */
+/* Print the plan of a dry run, one step per line. */
 int ctl_print_plan(struct controller *controller, struct text *out);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writing the state file. What comes back from it at a start is in recover.c, and what a
- * grant has to wait for in admission.c.
+ * Writes the state file. recover.c reads it at a start, and admission.c makes grants wait for
+ * the write.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,15 +29,17 @@ void ctl_note_unwritable(struct controller *controller, const char *why)
 	char message[ROW_DETAIL_MAX];
 
 	if (record->is_writable)
-		log_err(0, "state: cannot be written (%s); no new pod is admitted until it can",
+		log_err(0,
+			"state: the file cannot be written (%s); no new pod is admitted until it "
+			"can be",
 			why);
 	snprintf(record->problem, sizeof(record->problem), "%s", why);
 	record->is_writable = false;
 	snprintf(message, sizeof(message),
 		 "the state file cannot be written, so no new pod is admitted: %.240s", why);
 	findings_put(&controller->findings, "state_not_writable", message,
-		     "make stateDirectory ours, writable and give it free space; a wrong "
-		     "owner or mode is looked at again when pinfoldd restarts");
+		     "make stateDirectory writable and free some space; after correcting its "
+		     "owner or mode, restart pinfoldd");
 }
 
 bool record_take_mended(struct record *record)
@@ -73,7 +75,10 @@ void ctl_check_state(struct controller *controller)
 	const struct store_port *store = controller->ports.store;
 	const char *why = store->problem(store->self);
 
-	/* Once it can be again, the next sweep saves and takes this back. */
+	/*
+	 * When the directory is writable again, the next sweep saves the state and clears the
+	 * finding.
+	 */
 	if (why && controller->record.is_writable)
 		ctl_note_unwritable(controller, why);
 }
@@ -99,7 +104,10 @@ int ctl_save_state(struct controller *controller)
 		return -EINPROGRESS;
 	}
 	record->is_behind = false;
-	/* After a failure it is written all the same: only a write shows that it can be again. */
+	/*
+	 * Write again after a failure even if nothing changed: only a write shows that the
+	 * file is writable.
+	 */
 	if (!text.error && record->is_writable && is_durable(record, &text))
 		return 0;
 	text_fini(&record->durable);
@@ -117,7 +125,7 @@ void ctl_end_save(struct controller *controller, int result)
 	struct record *record = &controller->record;
 
 	record->saving_since_ns = 0;
-	/* What was written may be a transaction that is not in the ledger: it is looked at anew. */
+	/* The record may contain a transaction that is not in the ledger, so compare them again. */
 	record->is_behind = true;
 	if (result) {
 		text_fini(&record->saving);

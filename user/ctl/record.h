@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of the ledger in the state file: what of it is durable, and whether it can be. */
+/*
+ * The record of the ledger in the state file: whether it is durable, and whether it can be
+ * written.
+ */
 #ifndef CTL_RECORD_H
 #define CTL_RECORD_H
 
@@ -9,32 +12,35 @@
 struct controller;
 
 struct record {
-	/* A save that goes on, and what it writes. */
+	/* The save in progress and its content. */
 	uint64_t saving_since_ns;    /* 0 = none */
-	struct text saving, durable; /* durable: after a late save, until the next one */
-	bool is_behind;		     /* the file lacks something of the ledger */
+	struct text saving, durable; /* durable: set after a late save, until the next one */
+	bool is_behind;		     /* the file lacks some changes of the ledger */
 	bool is_writable;
-	bool was_mended;	      /* it can be written again, and nobody has asked since */
-	char problem[ROW_DETAIL_MAX]; /* why it cannot be written, "" = it can */
+	bool was_mended;	      /* it became writable; not yet taken by record_take_mended */
+	char problem[ROW_DETAIL_MAX]; /* why it cannot be written, "" = it is writable */
 	int64_t written_ns;
 	uint64_t nr_written, nr_failed;
 };
 
 void record_init(struct record *record);
 void record_fini(struct record *record);
-/* Can the file be written again since this was last asked? */
+/* Has the file become writable again since the last call? */
 bool record_take_mended(struct record *record);
 
 /*
- * Save the ledger. -EINPROGRESS: it is being written, this or an earlier record; 0 only
- * when what the ledger says now is in the file.
+ * Save the ledger. -EINPROGRESS: this record or an earlier one is being written. 0 only if the
+ * file contains the current ledger.
  */
 int ctl_save_state(struct controller *controller);
-/* A save that had answered -EINPROGRESS has ended. */
+/* A save that returned -EINPROGRESS has ended. */
 void ctl_end_save(struct controller *controller, int result);
-/* Could it be written now? Asked before there is something to write. */
+/* Check whether the file could be written now, before there is something to write. */
 void ctl_check_state(struct controller *controller);
-/* It cannot be written: no new pod is admitted until it can. A finding says why. */
+/*
+ * The file cannot be written: no new pod is admitted until it can be. Raises a finding with
+ * the reason.
+ */
 void ctl_note_unwritable(struct controller *controller, const char *why);
 
 #endif

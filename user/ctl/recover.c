@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What becomes of the state file at a start: the ledger as it was, as far as it
- * still fits the machine. A file that cannot be used is set aside, never
- * overwritten, and never stops the agent; one of a newer agent is left alone.
+ * Restores the ledger from the state file at a start, as far as it still fits the machine. An
+ * unusable file is set aside, never overwritten, and never stops the agent; a file of a newer
+ * agent is left unchanged.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "format/state.h"
 #include "lib/log.h"
 
-/* What could not be used goes aside under a name that says when. */
+/* Set an unusable file aside under a name that contains the time. */
 static void set_aside(struct controller *controller, const char *why)
 {
 	const struct store_port *store = controller->ports.store;
@@ -29,17 +29,17 @@ static void set_aside(struct controller *controller, const char *why)
 		 "the state file could not be used: %.180s; kept as %.60s", why,
 		 *name ? name : "(nothing)");
 	findings_put(&controller->findings, "state_set_aside", message,
-		     "grants were made anew from live cgroups and sources; remove the file "
+		     "the agent rebuilt the grants from live cgroups and sources; remove the file "
 		     "when you no longer need it");
 }
 
-/* So many are named one by one; what else an operator should know needs room too. */
+/* So many pods get a finding each, because the list of findings must have room for others. */
 #define MAX_LOST_NAMED 8
-#define LOST_REMEDY    "it is decided anew when a source names it; check its placement"
+#define LOST_REMEDY    "the agent decides it again when a source names it; check its placement"
 
 /*
- * One pod that does not fit any more is reported, the first of them each by name, and
- * left out; the others stay.
+ * A pod that no longer fits is reported (the first ones each by name) and left out; the other
+ * pods are restored.
  */
 static void restore_pod(struct controller *controller, const struct state_pod *saved,
 			uint32_t *nr_lost)
@@ -71,19 +71,21 @@ static int restore_state(struct controller *controller, const struct state *stat
 		snprintf(message, sizeof(message), "the machine had CPUs %.80s, now it has %.80s",
 			 then, now);
 		findings_put(&controller->findings, "machine_changed", message,
-			     "pods whose CPUs are gone are decided anew");
+			     "the agent decides the pods again whose CPUs are gone");
 	}
 	for (uint32_t i = 0; i < state->nr_pods; i++)
 		restore_pod(controller, &state->pods[i], &nr_lost);
 	if (nr_lost > MAX_LOST_NAMED) {
-		snprintf(message, sizeof(message), "%u more pods could not keep their grants",
-			 nr_lost - MAX_LOST_NAMED);
+		snprintf(message, sizeof(message), "%u more pod%s could not keep %s",
+			 nr_lost - MAX_LOST_NAMED, nr_lost - MAX_LOST_NAMED == 1 ? "" : "s",
+			 nr_lost - MAX_LOST_NAMED == 1 ? "its grant" : "their grants");
 		findings_put(&controller->findings, "grants_lost", message,
-			     "the log of the start names them; they are decided anew");
+			     "the log of the start names them; the agent decides them again");
 	}
-	log_info("state: %u pods brought back%s", ledger_nr_pods(controller->ledger),
+	log_info("state: %u pod%s restored%s", ledger_nr_pods(controller->ledger),
+		 ledger_nr_pods(controller->ledger) == 1 ? "" : "s",
 		 strcmp(state->boot_id, controller->options.boot_id)
-			 ? "; the machine was rebooted, so they stay only if a source names them"
+			 ? "; the machine was rebooted, so only pods that a source names remain"
 			 : "");
 	return 0;
 }
@@ -112,7 +114,7 @@ int ctl_recover(struct controller *controller)
 		snprintf(error.message, sizeof(error.message), "%s", strerror(-r));
 	format_error_text(&error, "state.json", text, sizeof(text));
 	if (r == -EPROTONOSUPPORT)
-		return log_err(0, "state: %s; everything is left as it is", text), -EPROTO;
+		return log_err(0, "state: %s; nothing is changed", text), -EPROTO;
 	if (r) {
 		log_err(0, "state: %s", text);
 		set_aside(controller, text);

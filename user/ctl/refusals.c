@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The list is bounded, what a directory may ask for is not: the rest is a number. Who
- * decides again, and when, is in admission.c.
+ * The list is bounded, but the number of manifests is not: further refusals are only counted.
+ * admission.c decides when to decide them again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,10 @@ bool refusals_note(struct refusals *refusals, const struct source_pod *source, c
 	struct refused_pod *refused = refusals_find(refusals, name, source->file, source->line);
 
 	if (refused && same_answer(refused, decision) && same_spec(refused, source->spec)) {
-		/* No news, but the suggestion was tried on the ledger of today. */
+		/*
+		 * The answer is the same, but its suggestion was computed from the current
+		 * ledger.
+		 */
 		refused->decision = *decision;
 		refused->line = source->line;
 		return false;
@@ -81,7 +84,7 @@ bool refusals_note(struct refusals *refusals, const struct source_pod *source, c
 	snprintf(refused->file, sizeof(refused->file), "%s", source->file);
 	refused->line = source->line;
 	refused->decision = *decision;
-	/* What the document said before must not be tried again once it says something else. */
+	/* The document has changed: its earlier content must not be decided again. */
 	pod_spec_free(refused->spec);
 	refused->spec = source->spec ? pod_spec_copy(source->spec) : NULL;
 	refusals->nr_ever[decision->refusal]++;

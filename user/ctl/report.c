@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The objects of GET /v1/<object>: the ledger and what the ports measured, put
- * into the builders of format/views. No key is written here.
+ * The objects of GET /v1/<object>: passes the ledger and the values read through the ports to
+ * the builders of format/views. No key is written here.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -18,8 +18,8 @@
 #include "format/views.h"
 
 /*
- * The mode in force in the kernel, whatever the configuration asks for; "enforce" only
- * when the self-test found it so.
+ * The mode in force in the kernel, whatever the configuration requests; "enforce" only if the
+ * self-test confirmed it.
  */
 static const char *guard_word(const struct guard_status *status)
 {
@@ -61,7 +61,7 @@ static struct json_object *report_node(struct controller *controller)
 	return view_node(controller->ledger, &row);
 }
 
-/* Effective sets of a container as text; the rows borrow it. */
+/* Effective sets of a container as text; borrowed by the rows. */
 struct observed_text {
 	char cpus[CPUSET_TEXT_MAX], mems[CPUSET_TEXT_MAX];
 };
@@ -200,7 +200,7 @@ static struct json_object *report_pods(struct controller *controller)
 	return view_pods(controller->ledger, problems, nr);
 }
 
-/* Names of a refused document as far as they are known; the row borrows them. */
+/* Names of a refused document as far as known; borrowed by the row. */
 struct refusal_text {
 	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
 	char file[CONFIG_PATH_MAX + ROW_PATH_MAX];
@@ -229,7 +229,7 @@ static void fill_refusal(const struct controller *controller, const struct refus
 	row->name = text->name;
 }
 
-/* Every refused pod, and the pods of the ledger explained too where that is asked. */
+/* All refused pods; if `explained`, the pods of the ledger with their explanations too. */
 static struct json_object *with_refusals(struct controller *controller, bool explained)
 {
 	uint32_t nr = controller->admission.refusals.nr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is read of the agent: the members of faces_port with these names. */
+/* Reading the agent: the members of faces_port with these names. */
 #ifndef CTL_REPORT_H
 #define CTL_REPORT_H
 

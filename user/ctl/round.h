@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a round works on: the plan from what the kernel has to what the ledger says. */
+/* The inputs of a round: the plan that leads from the state of the kernel to that of the ledger. */
 #ifndef CTL_ROUND_H
 #define CTL_ROUND_H
 
@@ -9,11 +9,14 @@
 struct round {
 	const struct group_tree *desired;
 	const struct group_tree *observed;
-	const struct group_tree *known; /* what there was before this look */
+	const struct group_tree *known; /* the known state before this look */
 	const struct plan *plan;
 };
 
-/* What the step's file is to hold in the end; a plan may get there in two writes. */
+/*
+ * The value that the step's file has after the whole plan, which may need two writes to reach
+ * it.
+ */
 static inline const char *round_final_value(const struct round *round, const struct step *step)
 {
 	const struct group *group = group_tree_find(round->desired, step->path);

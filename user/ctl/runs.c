@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process joins its container as soon as the container's cgroup is ready for it. The
- * process is held by its pidfd meanwhile, so that its number cannot become another's.
+ * A process joins its container as soon as the container's cgroup is ready. Until then a pidfd
+ * refers to the process, so that its pid cannot be recycled for another.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -23,9 +23,9 @@ static bool is_populated(const struct controller *controller, const char *path)
 }
 
 /*
- * Init containers run one after another and before the others: another one that
- * still runs refuses an init container; an ordinary container's start ends them.
- * *ret_running names the obstacle.
+ * Init containers run one after another and before the others: an init container cannot start
+ * while another one runs, and the start of an ordinary container ends them. *ret_running names
+ * the one that runs.
  */
 static bool may_start(const struct controller *controller, const struct ledger_pod *pod,
 		      const struct grant *grant, const char **ret_running)
@@ -46,7 +46,7 @@ static bool may_start(const struct controller *controller, const struct ledger_p
 	return true;
 }
 
-/* What is done to a container outside a plan, as a step that an operation can carry. */
+/* An action on a container outside a plan, as a step that an operation can carry. */
 static struct step step_at(const struct group *group)
 {
 	struct step step = {.role = group->role};
@@ -56,7 +56,7 @@ static struct step step_at(const struct group *group)
 	return step;
 }
 
-/* -EINPROGRESS: one of them takes its time, and the others' turn comes after it. */
+/* -EINPROGRESS: one of them takes long, and the others follow afterwards. */
 static int end_init_containers(struct controller *controller, const struct ledger_pod *pod)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -100,16 +100,20 @@ int ctl_answer_no_pod(const struct controller *controller, const char *pod_name,
 					    name, refused->decision.reason,
 					    refused->decision.message);
 	}
-	return answer_error(answer, STATUS_UNKNOWN,
-			    "there is no pod '%.200s'; `pinfold pod show` lists those there are, "
-			    "and a manifest in the manifests directory makes one",
-			    pod_name);
+	return answer_error(
+		answer, STATUS_UNKNOWN,
+		"unknown pod '%.200s': see `pinfold pod show` for the existing pods, or "
+		"add a manifest to the manifests directory",
+		pod_name);
 }
 
 static int answer_joined(struct controller *controller, const struct ledger_pod *pod,
 			 const char *container, const char *path, struct answer *answer)
 {
-	/* A scope came to be with its first process: the guard and the watch must know it. */
+	/*
+	 * The scope was created with its first process: the guard and the watch must learn of
+	 * it.
+	 */
 	if (controller->layout.systemd) {
 		dirty_mark_groups(&controller->dirty);
 		wakes_schedule(&controller->wakes, 0);
@@ -247,9 +251,9 @@ void ctl_end_join(struct controller *controller, const struct operation *operati
 	struct answer answer = {.status = STATUS_FAILED};
 
 	if (!run) {
-		/* Whoever asked has gone; -ESRCH is then the rule. */
+		/* The client has disconnected; -ESRCH is then normal. */
 		if (result)
-			log_info("ctl: a process whose request was withdrawn did not join: %s",
+			log_info("ctl: a process did not join after its request was withdrawn: %s",
 				 error);
 		else
 			log_info("ctl: a process joined %s after its request was withdrawn", path);
@@ -261,6 +265,6 @@ void ctl_end_join(struct controller *controller, const struct operation *operati
 		answer_joined(controller, pod, run->container, path, &answer);
 	else
 		answer_error(&answer, STATUS_UNKNOWN,
-			     "the process is in %s, but its pod ended meanwhile", slash + 1);
+			     "the process has joined %s, but its pod ended meanwhile", slash + 1);
 	send_answer(&controller->runs, run, &answer);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of `pinfold run`: a process joins its container. What can be done at once is; else
- * the request waits here, and is tried again after each round.
+ * Requests of `pinfold run`: a process joins its container. A request that cannot be carried
+ * out at once waits here, and is retried after each round.
  */
 #ifndef CTL_RUNS_H
 #define CTL_RUNS_H
@@ -17,39 +17,39 @@ struct controller;
 struct run_request {
 	uint64_t id;
 	char pod[POD_NAME_MAX * 2 + POD_UID_MAX], container[POD_CONTAINER_NAME];
-	char uid[POD_UID_MAX]; /* of the pod, once it is known */
+	char uid[POD_UID_MAX]; /* of the pod, once known */
 	pid_t pid;
 	int pidfd; /* owned */
 	bool is_joining, has_ended_init;
 };
 
-/* Those that have no answer yet. */
+/* The requests without an answer so far. */
 struct runs {
 	uint32_t nr;
 	struct run_request rows[MAX_RUNS];
-	const struct answer_sink *answers; /* borrowed; NULL = nobody takes them */
+	const struct answer_sink *answers; /* borrowed; NULL = there is no receiver */
 };
 
 void runs_fini(struct runs *runs);
-/* Where answers go from now on; borrowed. NULL = nobody takes them any more. */
+/* Set the receiver of answers; borrowed. NULL = there is no receiver any more. */
 void runs_listen(struct runs *runs, const struct answer_sink *sink);
-/* *Takes* the request's pidfd; there must be room. */
+/* *Takes* the request's pidfd; the list must have room. */
 void runs_add(struct runs *runs, const struct run_request *run);
 /* NULL = it has its answer, or never waited. */
 struct run_request *runs_find(struct runs *runs, uint64_t id);
 void runs_drop(struct runs *runs, struct run_request *run);
 
 /*
- * As far as it goes now; everything is asked anew each time. -EINPROGRESS: the pod's
- * chain waits in the kernel, or the cgroups have not been looked at since it was admitted.
+ * Advance the request as far as possible; everything is checked again each time. -EINPROGRESS:
+ * the pod's chain is blocked in the kernel, or no look has been made since it was admitted.
  */
 int ctl_advance_run(struct controller *controller, struct run_request *run, struct answer *answer);
-/* Those that wait for a chain or for a look are tried again. */
+/* Retry the requests that wait for a chain or a look. */
 void ctl_advance_runs(struct controller *controller);
-/* The join of a request has ended: the request is answered. */
+/* The join of a request has ended: answer the request. */
 void ctl_end_join(struct controller *controller, const struct operation *operation, int result,
 		  const char *error);
-/* There is no such pod, or it was refused: then why. */
+/* Answer that there is no such pod, or why it was refused. */
 int ctl_answer_no_pod(const struct controller *controller, const char *pod_name,
 		      struct answer *answer);
 

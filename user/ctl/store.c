@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One state file, replaced whole. What cannot be read is set aside under a name
- * that says when, never deleted at once and never more than five of them.
+ * One state file, always replaced as a whole. An unusable file is set aside under a name that
+ * contains the time; at most five of them are kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 /* No cgroup's path begins with a slash. */
 #define STATE_KEY "/state"
 
-/* What is saved to a directory that nobody can find again is lost. */
+/* A save is useless if the directory's path no longer leads to it. */
 static const char *problem(void *self)
 {
 	struct store *store = self;
@@ -41,7 +41,7 @@ static const char *problem(void *self)
 			 store->path, strerror(errno));
 	else if (seen.st_dev != held.st_dev || seen.st_ino != held.st_ino)
 		snprintf(store->problem, sizeof(store->problem),
-			 "stateDirectory %.120s: another directory is in its place; restart "
+			 "stateDirectory %.120s: the path now names another directory; restart "
 			 "pinfoldd, or unmount what covers it",
 			 store->path);
 	else if (about.f_flag & ST_RDONLY)
@@ -59,11 +59,11 @@ static int load(void *self, char **ret_data, size_t *ret_len)
 	return file_read_all(store->dir_fd, PINFOLD_STATE_FILE, STORE_MAX_BYTES, ret_data, ret_len);
 }
 
-/* A disk may take its time for an fsync, and a frozen file system all the time there is. */
+/* An fsync may take long, and forever on a frozen file system. */
 struct save_job {
 	struct worker_job job; /* first */
 	const struct store *store;
-	int dir_fd; /* the store's, which stays open while a save runs */
+	int dir_fd; /* owned by the store, which remains open while a save runs */
 	size_t len;
 	char data[];
 };
@@ -123,7 +123,7 @@ static void waits_in(void *self, char *ret_text, size_t size)
 	worker_where(store->pool, STATE_KEY, ret_text, size);
 }
 
-/* The oldest names sort first: they carry the time as fixed-width digits. */
+/* The oldest file sorts first, because the names contain the time with a fixed number of digits. */
 static void drop_oldest(int dir_fd)
 {
 	DIR *dir cleanup_dir = NULL;
@@ -170,7 +170,7 @@ static int set_aside(void *self, char *ret_name, size_t size)
 	return 0;
 }
 
-/* What is missing above `path`, with the usual mode. */
+/* Create the missing parent directories of `path`, with the usual mode. */
 static int make_parents(const char *path)
 {
 	char parent[PATH_MAX];
@@ -187,7 +187,7 @@ static int make_parents(const char *path)
 	return 0;
 }
 
-/* Keeps the sentence for who asks later, and logs it. */
+/* Keeps the sentence for later callers, and logs it. */
 static int refuse(struct store *store, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static int refuse(struct store *store, int error, const char *format, ...)
@@ -210,8 +210,8 @@ int store_open(struct store *store, const char *path)
 	r = make_parents(path);
 	if (r)
 		return refuse(store, r,
-			      "cannot make the directories above stateDirectory %.90s: %s", path,
-			      strerror(-r));
+			      "cannot create the parent directories of stateDirectory %.90s: %s",
+			      path, strerror(-r));
 	r = file_open_private_dir(path, &store->dir_fd, problem);
 	if (r)
 		return refuse(store, r, "stateDirectory %.90s %s", path, problem);
@@ -229,7 +229,7 @@ static bool is_state(const char *name)
 {
 	static const char *const files[] = {
 		PINFOLD_STATE_FILE,
-		/* of a replacement that a crash cut short */
+		/* left by a replacement that a crash interrupted */
 		"." PINFOLD_STATE_FILE ".tmp",
 		"." PINFOLD_ORIGINALS_FILE ".tmp",
 	};
@@ -256,13 +256,14 @@ void store_remove(struct store *store, const char *path, bool keep_originals)
 				  other_file, sizeof(other_file));
 	if (r == -ENOTEMPTY && !strcmp(other_file, PINFOLD_ORIGINALS_FILE))
 		log_warn(0,
-			 "state: %s stays with the before-values, for an uninstall once the "
-			 "processes that live on have ended",
+			 "state: %s remains with the original values; run the uninstall again when "
+			 "the remaining processes have ended",
 			 path);
 	else if (r == -ENOTEMPTY)
-		log_warn(0, "state: %s stays: '%s' in it is not the agent's", path, other_file);
+		log_warn(0, "state: %s remains: it contains '%s', which is not pinfold's", path,
+			 other_file);
 	else if (r)
-		log_warn(r, "state: %s stays, without a file of ours", path);
+		log_warn(r, "state: %s remains, but contains no pinfold files", path);
 	store_close(store);
 }
 

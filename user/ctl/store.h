@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state directory: fills struct store_port with files. */
+/* The state directory: implements struct store_port with files. */
 #ifndef CTL_STORE_H
 #define CTL_STORE_H
 
 #include "ctl/ports.h"
 #include "format/config.h"
 
-/* State of 1024 containers on 8192 CPUs stays below this. */
+/* The state of 1024 containers on 8192 CPUs is smaller than this. */
 #define STORE_MAX_BYTES (64 * 1024 * 1024)
 #define STORE_SET_ASIDE 5
 
@@ -15,22 +15,28 @@ struct worker_pool;
 struct store {
 	int dir_fd; /* owned; -1 = the directory cannot be used: every save fails */
 	char path[CONFIG_PATH_MAX];
-	char problem[256]; /* why nothing can be saved, in a sentence */
-	/* Both borrowed, set by the owner. NULL: a save runs at once; nobody is told. */
+	char problem[256]; /* a sentence that says why nothing can be saved */
+	/*
+	 * Both are borrowed and set by the owner. NULL: a save runs synchronously, without
+	 * notification.
+	 */
 	struct worker_pool *pool;
 	const struct store_sink *sink;
 };
 
-/* `path` is made with mode 0700 when missing. Failures are logged; the store then refuses saves. */
+/*
+ * Creates `path` with mode 0700 if it is missing. Failures are logged; the store then refuses
+ * saves.
+ */
 int store_open(struct store *store, const char *path);
 void store_close(struct store *store);
 /*
- * Remove all that agents have ever left in `path`, and the directory; with `keep_originals`
- * all but the before-values, which a later uninstall needs. What stays is logged with its
- * reason. The store is closed; one that could not be opened has said so.
+ * Remove all files of agents from `path`, and the directory. With `keep_originals`, keep the
+ * original values, which a later uninstall needs. Whatever remains is logged with the reason.
+ * The store is closed; one that could not be opened has already logged why.
  */
 void store_remove(struct store *store, const char *path, bool keep_originals);
-/* Port over a store, which outlives it. */
+/* The port of a store; the store must outlive it. */
 struct store_port store_port(struct store *store);
 
 #endif

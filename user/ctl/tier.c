@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A root partition keeps the host's tasks off the CPUs of pods, and pushes them onto the
- * reserved ones: where that is not wanted or not possible, tier 0 stays and a finding says so.
+ * A root partition keeps the host's tasks off the CPUs of pods and pushes them onto the
+ * reserved CPUs. If that is not wanted or not possible, tier 0 remains in force and a finding
+ * says so.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,14 +23,14 @@ void ctl_choose_tier(struct controller *controller)
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
 		findings_put(&controller->findings, "tier1_not_in_use",
-			     "user tasks of the host may run on CPUs that pods hold",
-			     "strict-cpu-reservation with hostTasks: reserved and partitions: "
-			     "auto keeps them off");
+			     "user tasks of the host may run on CPUs of pods",
+			     "set strict-cpu-reservation, hostTasks: reserved and partitions: "
+			     "auto to keep them off");
 		controller->layout.root_partition = false;
 		return;
 	}
 	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
-	/* What cannot be told now changes nothing that is in force. */
+	/* If this is unknown at present, nothing that is in force changes. */
 	if (r == -EINPROGRESS && controller->started)
 		return;
 	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
@@ -39,7 +40,7 @@ void ctl_choose_tier(struct controller *controller)
 			"reserved CPUs",
 			scope);
 		findings_put(&controller->findings, "tier1_not_in_use", message,
-			     "write hostTasks: reserved to accept that");
+			     "set hostTasks: reserved to accept that");
 		controller->layout.root_partition = false;
 		return;
 	}
@@ -56,14 +57,14 @@ void ctl_check_tier(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 	int r;
 
-	/* A reload may give it up, held or not. */
+	/* A reload may give the partition up, whether it is valid or not. */
 	if (!controller->layout.root_partition) {
 		controller->tier.is_held = false;
 		findings_clear(&controller->findings, "tier1_not_held");
 		return;
 	}
 	r = groups->status(groups->self, controller->layout.root, &status);
-	/* A step of the root's own waits in the kernel: what was known of it stands. */
+	/* A step of the root itself is blocked in the kernel: keep the last known state. */
 	if (r == -EINPROGRESS)
 		return;
 	controller->tier.is_held = !r && status.is_root_partition;

@@ -8,12 +8,12 @@
 struct controller;
 
 struct tier {
-	bool is_held; /* the root partition, as the kernel reads it back */
+	bool is_held; /* the kernel reports a valid root partition */
 };
 
-/* Would tier 1 hurt? Decides controller->layout.root_partition. */
+/* Decide whether to use tier 1: sets controller->layout.root_partition. */
 void ctl_choose_tier(struct controller *controller);
-/* What the kernel says of the partition, not what we wrote. A finding while it is not held. */
+/* Check the partition as the kernel reports it. Raises a finding while it is not valid. */
 void ctl_check_tier(struct controller *controller);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kept as what is missing to a full bucket: a new one, all zero, is full, and no number
- * is negative.
+ * Stores what is missing to a full bucket: a zeroed bucket is full, and no number is negative.
  */
 #include "ctl/token_bucket.h"
 

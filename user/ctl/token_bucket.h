@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token bucket over time: work may take a share of the time that passes, and a burst at
- * once before that. Work is charged when it is done, so the level may fall below zero.
+ * A token bucket of time: work may take a share of the elapsed time, and a burst beyond that.
+ * Work is charged when it has ended, so the level may become negative.
  */
 #ifndef CTL_TOKEN_BUCKET_H
 #define CTL_TOKEN_BUCKET_H
@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 struct token_bucket {
-	uint64_t share;	    /* one nanosecond of tokens comes in with each `share` that pass */
+	uint64_t share;	    /* one nanosecond of tokens is added per `share` nanoseconds */
 	uint64_t burst_ns;  /* the bucket's capacity */
 	uint64_t debt_ns;   /* what is missing to a full bucket */
-	uint64_t filled_ns; /* until then it was filled */
+	uint64_t filled_ns; /* the time until which tokens were added */
 };
 
-/* Take `cost_ns` at the time `now_ns`, whether they are there or not. */
+/* Take `cost_ns` at the time `now_ns`, even if the level becomes negative. */
 void token_bucket_take(struct token_bucket *bucket, uint64_t now_ns, uint64_t cost_ns);
-/* How long until the level is zero again; 0 = it is not below. */
+/* Time until the level is no longer negative; 0 = it is not. */
 uint64_t token_bucket_delay_ns(struct token_bucket *bucket, uint64_t now_ns);
 
 #endif

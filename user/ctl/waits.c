@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who waits in the kernel, what for and how long: in a sentence, as a finding, and as an
- * answer to whether something promised is kept waiting.
+ * Operations blocked in the kernel: describes in a sentence who waits for what and how long,
+ * raises a finding, and tells whether a promise is delayed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 static const char *const kind_words[] = {
 	[OPERATION_STEP] = "a step",
 	[OPERATION_JOIN] = "a process to join",
-	[OPERATION_KILL] = "the end of the processes of",
+	[OPERATION_KILL] = "the kill of the processes of",
 };
 
 /* "the write of pinfold.slice/…/cpuset.mems" */
@@ -46,7 +46,7 @@ void ctl_describe_wait(const struct controller *controller, const struct operati
 	memcpy(ret_waiting->path, operation->step.path, sizeof(ret_waiting->path));
 }
 
-/* One more; of two the longer is described. */
+/* Add a wait; of two waits the longer one is described. */
 static void add_wait(struct waiting *longest, const struct waiting *other)
 {
 	uint32_t nr = longest->nr + other->nr;
@@ -67,7 +67,7 @@ static struct waiting wait_since(const struct controller *controller, uint64_t s
 	return waiting;
 }
 
-/* What keeps something promised from being held. */
+/* The longest wait among those that delay something that was promised. */
 static void longest_of_promised(const struct controller *controller, struct waiting *ret_waiting)
 {
 	const struct operation *longest = NULL;
@@ -83,7 +83,7 @@ static void longest_of_promised(const struct controller *controller, struct wait
 		ret_waiting->nr = controller->operations.nr;
 	}
 	if (controller->look.since_ns) {
-		snprintf(look, sizeof(look), "a look at the cgroups below %.100s",
+		snprintf(look, sizeof(look), "a read of the cgroups below %.100s",
 			 controller->layout.root);
 		other = wait_since(controller, controller->look.since_ns, "every pod", look);
 		add_wait(ret_waiting, &other);
@@ -148,11 +148,11 @@ static const char *remedy_for(const struct waiting *waiting)
 {
 	if (waiting->kind == WAIT_FOR_SAVE)
 		return "check the disk of stateDirectory, and whether its file system is frozen; "
-		       "pods that run are held as before";
+		       "running pods remain enforced";
 	if (waiting->kind == WAIT_FOR_SCAN)
-		return "check the disk of manifestDirectory; pods that run are held as before";
-	return "nothing can cancel it; other pods are held as before. If pinfoldd(8) "
-	       "names the function under WAITING, it has a remedy";
+		return "check the disk of manifestDirectory; running pods remain enforced";
+	return "the operation cannot be cancelled; other pods remain enforced. If pinfoldd(8) "
+	       "lists the function under WAITING, it also gives a remedy";
 }
 
 void ctl_wait_sentence(const struct controller *controller, const struct waiting *waiting,
@@ -198,14 +198,14 @@ void ctl_tell_waits(struct controller *controller)
 	ctl_longest_wait(controller, &waiting);
 	if (!waiting.nr || waiting.longest_ns < WAIT_TOLD_NS) {
 		if (controller->waits.has_told) {
-			log_info("ctl: no operation waits in the kernel any more");
+			log_info("ctl: no operation is blocked in the kernel any more");
 			findings_clear(&controller->findings, "operation_waiting");
 		}
 		controller->waits.has_told = false;
 		return;
 	}
 	ctl_wait_sentence(controller, &waiting, message, sizeof(message));
-	/* Its time grows by the second; the log hears of the wait once. */
+	/* The duration in the message changes each second, so the wait is logged only once. */
 	findings_update(&controller->findings, "operation_waiting", message, remedy_for(&waiting));
 	controller->waits.has_told = true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The waits in the kernel: operations, a look, a save of the state file, the guard's
- * self-test, the name of a culprit, and a scan of the manifests directory.
+ * Waits in the kernel: operations, a look, a save of the state file, the guard's self-test,
+ * the name of a culprit, and a scan of the manifests directory.
  */
 #ifndef CTL_WAITS_H
 #define CTL_WAITS_H
@@ -10,11 +10,11 @@
 
 struct controller;
 
-/* An operator hears of a wait in the kernel after this long; after that long, /readyz does. */
+/* Waits are reported to the operator after the first time; /readyz fails after the second. */
 #define WAIT_TOLD_NS	 (1ULL * 1000000000ULL)
 #define WAIT_DEADLINE_NS (5ULL * 1000000000ULL)
 
-/* The longest of all waits, and how many there are. */
+/* The longest of all waits, and their number. */
 struct waiting {
 	uint32_t nr;
 	uint64_t longest_ns;
@@ -30,26 +30,26 @@ struct waiting {
 };
 
 struct waits {
-	bool has_told;		/* the finding operation_waiting stands */
-	uint64_t scan_since_ns; /* of the manifests directory; 0 = none waits */
+	bool has_told;		/* the finding operation_waiting is raised */
+	uint64_t scan_since_ns; /* of the manifests directory; 0 = no scan is blocked */
 };
 
-/* Whom this operation stops, what for and how long; `nr` is 1. */
+/* Who waits for this operation, what it is and how long it has run; `nr` is 1. */
 void ctl_describe_wait(const struct controller *controller, const struct operation *operation,
 		       struct waiting *ret_waiting);
 /* The longest of all waits; `nr` 0 = there is none. */
 void ctl_longest_wait(const struct controller *controller, struct waiting *ret_waiting);
-/* Either of these in words, with the place in the kernel where it waits. */
+/* Format either of these as a sentence, with the kernel function in which it is blocked. */
 void ctl_wait_sentence(const struct controller *controller, const struct waiting *waiting,
 		       char *text, size_t size);
 /*
- * Does one wait for so long that keeps something promised from being held? The sentence
- * says which. A self-test is no such thing: the guard stays in force while it waits. Nor
- * is a name, or a scan.
+ * Has an operation delayed something that was promised for this long? The sentence names it. A
+ * self-test does not count, because the guard remains in force while it runs. Names and scans
+ * do not count either.
  */
 bool ctl_is_overdue(const struct controller *controller, uint64_t deadline_ns, char *reason,
 		    size_t size);
-/* Raise the finding or clear it; each second, and when an operation ends. */
+/* Raise or clear the finding; called each second, and when an operation ends. */
 void ctl_tell_waits(struct controller *controller);
 
 #endif

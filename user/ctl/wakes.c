@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Resyncs that others cause by writing, making or removing cgroups may take a twentieth
- * of the time, and a burst at once before that: a writer without end cannot keep the agent
- * busy, nor keep it from comparing for longer than LONGEST_GAP_NS.
+ * Resyncs triggered by other processes, which write, create or remove cgroups, may use a
+ * twentieth of the time and a burst beyond that. A process that writes without end can neither
+ * keep the agent busy, nor delay a comparison for more than LONGEST_GAP_NS.
  */
 #include "ctl/wakes.h"
 #include "ctl/clock.h"
