@@ -27,7 +27,8 @@ void parts_begin(struct parts *parts)
 		row->error = EINPROGRESS;
 		snprintf(row->name, ROW_NAME_MAX, "%s", part_feature_names[i]);
 		snprintf(row->reason, sizeof(row->reason), "its programs are being loaded");
-		snprintf(row->remedy, sizeof(row->remedy), "ask again in a moment");
+		snprintf(row->remedy, sizeof(row->remedy),
+			 "run the command again in a few seconds");
 	}
 }
 
@@ -38,11 +39,11 @@ void parts_free(struct parts *parts)
 	part_free(parts->guard);
 }
 
-/* --- what is said -------------------------------------------------------------------------------- */
+/* --- reasons and remedies ------------------------------------------------------------------------ */
 
 /*
- * Lockdown takes bpf_probe_read_kernel away from programs, which shows only as a
- * program that the verifier does not accept (6.1 to 7.2): the errno misleads.
+ * In lockdown mode confidentiality programs may not call bpf_probe_read_kernel. It shows only
+ * as a program that the verifier rejects (6.1 to 7.2), so the errno is misleading.
  */
 static void say_locked_down(struct feature_row *row)
 {
@@ -52,8 +53,8 @@ static void say_locked_down(struct feature_row *row)
 		 "the kernel is in lockdown mode confidentiality, in which BPF programs may not "
 		 "read kernel memory");
 	snprintf(row->remedy, sizeof(row->remedy),
-		 "boot without lockdown=confidentiality (lockdown=integrity will do); cpusets hold "
-		 "meanwhile");
+		 "boot without lockdown=confidentiality (lockdown=integrity is sufficient); the "
+		 "agent still applies and repairs cpusets");
 }
 
 static void say_part(struct parts *parts, enum part_feature feature, int error, const char *reason)
@@ -68,11 +69,10 @@ static void say_part(struct parts *parts, enum part_feature feature, int error, 
 	row->error = -error;
 	snprintf(row->reason, sizeof(row->reason), "%s", error ? reason : "");
 	snprintf(row->remedy, sizeof(row->remedy), "%s",
-		 error ? "see the features above that are missing, and the log at level debug"
-		       : "");
+		 error ? "see the missing features above, and the log at level debug" : "");
 }
 
-/* Without a way to attach it is the abilities that have the reason and the remedy. */
+/* Without a mechanism to attach, the rows of the abilities have the reason and the remedy. */
 static void say_no_mechanism(struct parts *parts)
 {
 	const struct feature_row *lsm = &parts->features[ABILITY_BPF_LSM];
@@ -108,7 +108,7 @@ static void recall(const struct bring_up *task, struct parts *parts)
 			      &parts->nr_known);
 }
 
-/* Failing to remember costs the next start the time of asking again, no more. */
+/* If the results cannot be saved, the next start only has to probe again. */
 static void remember(const struct bring_up *task, const struct parts *parts)
 {
 	char key[REMEMBER_KEY_MAX];
@@ -121,10 +121,10 @@ static void remember(const struct bring_up *task, const struct parts *parts)
 		r = remember_save(task->options->runtime_dir_fd, key, parts->features,
 				  parts->nr_known);
 	if (r)
-		log_debug("bpf: the probes' answers are not kept: %s", strerror(-r));
+		log_debug("bpf: the results of the probes cannot be saved: %s", strerror(-r));
 }
 
-/* Ask about the abilities before `end` that nobody has asked about. */
+/* Probe the abilities before `end` that have not been probed yet. */
 static void find_out(const struct bring_up *task, struct parts *parts, uint32_t end)
 {
 	uint64_t begin_ms = now_ms();
@@ -134,13 +134,13 @@ static void find_out(const struct bring_up *task, struct parts *parts, uint32_t 
 	probe_abilities(parts->features, parts->nr_known, end);
 	parts->nr_known = end;
 	remember(task, parts);
-	say_duration("asking what the kernel can do", begin_ms);
+	say_duration("probing the kernel's features", begin_ms);
 }
 
 /*
- * A part could not be put in force although the abilities it needs were there: if
- * that was only remembered, the kernel may have changed its mind (ftrace switched
- * off, say), and the table must tell what is true now.
+ * A part could not be put in force although the abilities that it needs were available. If
+ * those results came from the file, the kernel may have changed (ftrace switched off, for
+ * example), and the table must be correct.
  */
 static void ask_again(const struct bring_up *task, struct parts *parts)
 {
@@ -172,10 +172,9 @@ int bring_up_guard(const struct bring_up *task, struct parts *parts)
 	int r = pins_mount(task->options->bpffs_dir);
 
 	if (r > 0)
-		log_info("bpf: bpffs was not mounted where %s is to be; it is now",
-			 task->options->bpffs_dir);
+		log_info("bpf: mounted bpffs for %s", task->options->bpffs_dir);
 	else if (r < 0)
-		log_warn(r, "bpf: no bpffs where %s is to be, ignoring", task->options->bpffs_dir);
+		log_warn(r, "bpf: no bpffs is mounted for %s, ignoring", task->options->bpffs_dir);
 	r = meta_check_pinned(task->options->bpffs_dir);
 	if (r == -ESTALE)
 		return r;
@@ -192,7 +191,7 @@ int bring_up_guard(const struct bring_up *task, struct parts *parts)
 		say_no_mechanism(parts);
 	} else {
 		snprintf(reason, sizeof(reason),
-			 "the guard's programs could not be put in force: %s", strerror(-r));
+			 "the guard's programs could not be loaded or attached: %s", strerror(-r));
 		say_part(parts, FEATURE_GUARD, r, reason);
 	}
 	say_duration("the guard", begin_ms);
@@ -203,11 +202,11 @@ static void say_watch(struct parts *parts, int error, bool traces)
 {
 	char reason[ROW_DETAIL_MAX];
 
-	snprintf(reason, sizeof(reason), "the watch's programs could not be put in force: %s",
+	snprintf(reason, sizeof(reason), "the watch's programs could not be loaded or attached: %s",
 		 strerror(-error));
 	say_part(parts, FEATURE_WATCH, error, reason);
 	say_part(parts, FEATURE_TRACES, traces ? 0 : -ENOTSUP,
-		 "no fentry and fexit: drift is seen by inotify without the writer's name");
+		 "no fentry and fexit: inotify detects drift, but without the writer's name");
 }
 
 static int start_watch(const struct bring_up *task, struct parts *parts, bool adopt_only)
@@ -240,13 +239,13 @@ static int start_observe(const struct bring_up *task, struct parts *parts, bool 
 	r = observe_open(&setup, &parts->observer);
 	if (r != -ESTALE && r != -EAGAIN)
 		say_part(parts, FEATURE_OBSERVE, r,
-			 "the observer's programs could not be put in force");
+			 "the observer's programs could not be loaded or attached");
 	return r;
 }
 
 int adopt_rest(const struct bring_up *task, struct parts *parts)
 {
-	/* which programs the watch should have depends on abilities */
+	/* the watch's programs depend on the abilities */
 	int watch = parts->nr_known == ABILITY_NR ? start_watch(task, parts, true) : -EAGAIN;
 	int observe = start_observe(task, parts, true);
 

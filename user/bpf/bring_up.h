@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which parts are in force, and what is said of each in the feature table.
+ * Determines which parts are in force, and fills the feature table.
  *
- * The guard comes first, because being ready waits for it. The rest is adopted
- * at once where its pins are as we want them; what has to be loaded can be loaded
- * later, by a thread of its own on a set of its own, and is then merged.
+ * The guard comes first, because readiness waits for it. The other parts are adopted at once
+ * if their pins are as expected. A part that must be loaded can be loaded later, by a thread
+ * with its own set of parts, which is then merged.
  */
 #ifndef BPF_BRING_UP_H
 #define BPF_BRING_UP_H
@@ -13,14 +13,14 @@
 #include "bpf/observe.h"
 #include "bpf/parts.h"
 
-/* Parts, beside the abilities, in the feature table. */
+/* Rows of the parts in the feature table, after the abilities. */
 enum part_feature { FEATURE_GUARD, FEATURE_WATCH, FEATURE_TRACES, FEATURE_OBSERVE, PART_FEATURES };
 
 struct parts {
-	struct part *guard, *watch; /* NULL: absent, features say why */
+	struct part *guard, *watch; /* NULL: absent, features give the reason */
 	struct observer *observer;
 	struct feature_row features[ABILITY_NR + PART_FEATURES];
-	uint32_t nr_known; /* abilities that have been asked about, from the first */
+	uint32_t nr_known; /* number of abilities probed so far, from the first */
 };
 
 struct bring_up {
@@ -28,18 +28,18 @@ struct bring_up {
 	struct part_sizes sizes;
 };
 
-/* Nothing is there, and all that can be asked about is unknown, being loaded. */
+/* No part is in force; all features are unknown or being loaded. */
 void parts_begin(struct parts *parts);
-/* Let go of our descriptors; what is pinned stays in force. */
+/* Close the descriptors; pinned objects remain in force. */
 void parts_free(struct parts *parts);
 
-/* 0 also when the guard cannot be had; -ESTALE: pins are of a newer ABI, nothing was touched. */
+/* 0 also if the guard is unavailable; -ESTALE: the pins have a newer ABI, nothing was changed. */
 int bring_up_guard(const struct bring_up *task, struct parts *parts);
-/* Watch and observer from their pins. -EAGAIN: one of them has to be loaded; -ESTALE. */
+/* Adopt watch and observer from their pins. -EAGAIN: one of them has to be loaded; -ESTALE. */
 int adopt_rest(const struct bring_up *task, struct parts *parts);
-/* Watch and observer, as far as `parts` has none: probe, load, attach, pin. -ESTALE. */
+/* Bring up watch and observer unless `parts` has them: probe, load, attach, pin. -ESTALE. */
 int bring_up_rest(const struct bring_up *task, struct parts *parts);
-/* Take over what `later`, begun as a copy of `parts`, has got since. */
+/* Take over the parts that `later`, which began as a copy of `parts`, has brought up since. */
 void parts_merge(struct parts *parts, const struct parts *later);
 
 #endif

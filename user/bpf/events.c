@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ring buffer's reader: bytes of the kernel become typed records. */
+/* Reads the ring buffer: converts the kernel's bytes to typed records. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "bpf/events.h"
 #include "lib/text.h"
 
-/* Cgroups whose suppressed events one sweep reports; the others wait for the next. */
+/* Cgroups whose suppressed events one sweep reports; the rest follow with the next sweep. */
 #define SWEEP_MAX 64
 
 struct event_reader {
@@ -24,8 +24,8 @@ struct event_reader {
 /* --- from the ring buffer to the record ------------------------------------------------------- */
 
 /*
- * The managed file that a write to `file` changes: itself, or the one whose name begins its
- * own, as cpu.weight.nice sets cpu.weight. Of two such names the longer counts.
+ * The managed file that a write to `file` changes: the file itself, or one whose name is a
+ * prefix of it, as cpu.weight.nice sets cpu.weight. Of two such names the longer one is used.
  */
 static enum group_file attribute_of(const char *file)
 {
@@ -58,7 +58,7 @@ static void read_attempt(const struct event *event, struct event_record *record)
 	record->attempt.nr_wanted = event->value;
 	record->attempt.error = event->error;
 	record->attempt.is_cut = event->flags & EVENT_CUT;
-	/* The programs clear an event first: words that the machine does not have are 0. */
+	/* The programs zero an event first, so words beyond the machine's CPUs are 0. */
 	memcpy(record->attempt.wanted, event->mask, sizeof(record->attempt.wanted));
 }
 
@@ -92,7 +92,7 @@ static void read_arguments(const struct event *event, struct event_record *recor
 
 void event_read(const struct event *event, struct event_record *ret_record)
 {
-	/* The buffer is pinned: another version may have filled it with other numbers. */
+	/* The buffer is pinned, so another version may have written events with unknown numbers. */
 	struct event_record record =
 		EVENT_RECORD(event->kind < EVENT_KIND_NR ? event->kind : EVENT_NONE);
 
@@ -159,8 +159,8 @@ int events_dispatch(struct event_reader *reader)
 }
 
 /*
- * Take the entry out, so that a program which adds to it at the same time begins
- * a new one: counted once, in this report or in the next.
+ * Remove the entry. A program that adds to it at the same time creates a new one, so each
+ * event is counted once, in this report or the next.
  */
 static bool take_suppressed(const struct event_reader *reader, __u64 cgroup, __u64 now_ns,
 			    __u32 *ret_nr)
@@ -188,7 +188,7 @@ void events_sweep(struct event_reader *reader)
 	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
 	while (nr < SWEEP_MAX &&
 	       !bpf_map_get_next_key(reader->setup.budgets_fd, first ? NULL : &cgroup, &next)) {
-		/* a key taken out would start the walk over: step on before taking */
+		/* deleting the current key would restart the walk, so advance before deleting */
 		if (!first && take_suppressed(reader, cgroup, now_ns, &counts[nr]))
 			taken[nr++] = cgroup;
 		cgroup = next;

@@ -22,6 +22,6 @@ int ftrace_mend(const char *file)
 	r = file_write_text(AT_FDCWD, file, "1");
 	if (r)
 		return r;
-	/* a write may succeed without an effect */
+	/* a write may succeed without effect */
 	return ftrace_is_off(file) ? -EIO : 1;
 }

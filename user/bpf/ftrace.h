@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sysctl kernel.ftrace_enabled. At 0 the kernel calls no function trampoline, which is
- * what the guard's programs hang on: they stay attached and pinned, and nothing calls them.
+ * The sysctl kernel.ftrace_enabled. While it is 0, the kernel does not call function
+ * trampolines, on which the guard's programs depend: they remain attached and pinned, but are
+ * never called.
  */
 #ifndef BPF_FTRACE_H
 #define BPF_FTRACE_H
@@ -12,12 +13,15 @@
 #define FTRACE_SYSCTL "kernel.ftrace_enabled"
 
 /*
- * Is it off? Not where there is no such file (a kernel without dynamic ftrace) and not where
- * it cannot be read: the self-test tells then.
+ * Is it off? False if the file does not exist (a kernel without dynamic ftrace) or cannot be
+ * read; the self-test shows the effect in these cases.
  */
 bool ftrace_is_off(const char *file);
 
-/* Switch it on. 0 = it was on, or there is none; 1 = it was off; else why it stays off. */
+/*
+ * Switch it on. 0 = it was on or does not exist; 1 = it was off; otherwise the errno of the
+ * attempt.
+ */
 int ftrace_mend(const char *file);
 
 #endif

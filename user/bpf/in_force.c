@@ -65,7 +65,7 @@ bool guard_config_differs(const struct guard_config *expected, const struct guar
 		if (found->aspect_modes[i] != expected->aspect_modes[i])
 			add(&words, aspect_option(i), guard_mode_name(found->aspect_modes[i]),
 			    guard_mode_name(expected->aspect_modes[i]));
-	add_bits(&words, "the mark of a release", found->released, expected->released);
+	add_bits(&words, "release", found->released, expected->released);
 	add_number(&words, "expiry", found->expiry_ns, expected->expiry_ns);
 	add_bits(&words, "rights of process 1", found->pid1_rights, expected->pid1_rights);
 	add_bits(&words, "levels of managed cgroups", found->managed_levels,

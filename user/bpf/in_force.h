@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard's configuration in the kernel compared with the one that was set. Pure:
- * who reads, writes and reports is kernel_side.c.
+ * Compares the guard's configuration in the kernel with the one that was set. Pure:
+ * kernel_side.c reads, writes and reports.
  */
 #ifndef BPF_IN_FORCE_H
 #define BPF_IN_FORCE_H
@@ -11,13 +11,17 @@
 
 #include <pinfold/release.h>
 
-/* What must be in the kernel when `set` was set: the same, released if `found` is. */
+/*
+ * The configuration expected in the kernel after `set` was set: the same, released if `found`
+ * is.
+ */
 struct guard_config guard_config_expected(const struct guard_config *set,
 					  const struct guard_config *found);
 
 /*
- * What differs, in words for a finding: "cpusetFiles off instead of enforce, expiry 0
- * instead of 1000000000". Whether anything does. `text` is cut to `size`; "" if nothing.
+ * Describe the differences for a finding: "cpusetFiles off instead of enforce, expiry 0
+ * instead of 1000000000". Returns whether there is one. `text` is cut to `size`; "" if there
+ * is none.
  */
 bool guard_config_differs(const struct guard_config *expected, const struct guard_config *found,
 			  char *text, size_t size);

@@ -12,7 +12,7 @@
 
 _Static_assert(INHERIT_NAME_MAX == BPF_OBJ_NAME_LEN, "names are the kernel's");
 
-/* Is `name` what the kernel makes of `whole`? It keeps the first 15 bytes. */
+/* Is `name` the name that the kernel stores for `whole`? It keeps the first 15 bytes. */
 static bool is_cut_of(const char *name, const char *whole)
 {
 	return *name && !strncmp(name, whole, INHERIT_NAME_MAX - 1);
@@ -45,7 +45,7 @@ static int read_program(uint32_t id, struct program *ret_program)
 	return 0;
 }
 
-/* Its maps among those in force. A map that goes in this moment has no user either. */
+/* Add its maps to those in force. A map that disappears at this moment has no other user. */
 static void add_maps(struct inherited *inherited, const struct program *program)
 {
 	for (uint32_t i = 0; i < program->nr_maps; i++) {
@@ -93,8 +93,8 @@ static void add_link(struct inherited *inherited, const char *pin, bool pinned, 
 /* --- links that are pinned ------------------------------------------------------------------------ */
 
 /*
- * Pins of links are called "<object>_<program>", or like the program. A link of another
- * program in such a place is somebody else's.
+ * Pins of links are named "<object>_<program>" or like the program. A link of another program
+ * at such a path is not pinfold's.
  */
 static bool is_named_after(const char *pin, const char *program)
 {
@@ -194,9 +194,9 @@ static void find_unpinned(struct inherited *inherited, const struct inherit_want
 			add_unpinned(inherited, id, wanted);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------- */
+/* --- all objects ----------------------------------------------------------------------------------- */
 
-/* Which of the maps in force are pinned under their own names? */
+/* Mark the maps in force that are pinned under their own names. */
 static void mark_pinned(struct inherited *inherited, const char *pin_dir,
 			const struct inherit_wanted *wanted)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The parts behind one port: what is in force is bring_up's business, what it is
- * told and what it tells is here. Each part may be missing without the others, and
- * what is missing says so in the feature table instead of failing the agent.
+ * Combines the parts behind one port. bring_up.c determines which parts are in force; this
+ * file publishes policies to them and reports from them. Each part can be missing without the
+ * others. A missing part is shown in the feature table and does not stop the agent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,12 +44,12 @@ static const char *const hook_names[HOOK_NR] = {
 #define PROGRAMS_MAX (3 * PART_PROGRAMS_MAX)
 
 /*
- * Watch and observer while a thread of their own loads them. The thread touches
- * this alone; the rest of the agent touches it when the thread has ended.
+ * State of the thread that loads watch and observer. Only the thread accesses it until it has
+ * ended; afterwards only the rest of the agent does.
  */
 struct later {
 	struct bring_up task;
-	struct parts parts; /* begun as a copy; what was there already is borrowed */
+	struct parts parts; /* begun as a copy; parts that existed before are borrowed */
 	int result;
 	int done_fd; /* eventfd, readable when the thread is about to end */
 	bool running;
@@ -62,28 +62,29 @@ struct kernel_side {
 	struct parts parts;
 	struct later later;
 	struct policy_maps maps;
-	struct guard_config set; /* the policy's, without a release; read back each second */
+	struct guard_config
+		set; /* the configuration last set, without a release; compared each second */
 	struct event_reader *reader;
-	struct kernel_sink sink; /* function NULL until somebody listens */
-	struct sd_event *event;	 /* borrowed; NULL until somebody listens */
+	struct kernel_sink sink; /* the function is NULL until kernel_side_watch is called */
+	struct sd_event *event;	 /* borrowed; NULL until kernel_side_watch is called */
 	sd_event_source *source, *later_source;
 	struct selftest selftest;
 	struct guard_status status;
-	int switch_error;  /* why kernel.ftrace_enabled stays 0; 0 = it does not */
-	int config_error;  /* why the guard's configuration stays changed; 0 = it does not */
-	int publish_error; /* of the last policy */
+	int switch_error;  /* errno of setting kernel.ftrace_enabled to 1; 0 = it is 1 */
+	int config_error;  /* errno of restoring the guard's configuration; 0 = none */
+	int publish_error; /* result of the last publication */
 	struct prog_row programs[PROGRAMS_MAX];
 	struct hook_count hooks[HOOK_NR];
-	uint32_t *slots; /* per group of the policy being published */
-	int stats_fd;	 /* keeps run time counting on, or -1 */
+	uint32_t *slots; /* for each group of the policy that is being published */
+	int stats_fd;	 /* keeps run time statistics enabled, or -1 */
 };
 
 static void self_test_ended(void *self, const char *path, int result,
 			    const struct selftest_result *found);
 
-/* --- libbpf's own words --------------------------------------------------------------------------- */
+/* --- messages of libbpf --------------------------------------------------------------------------- */
 
-/* Loading is probing: what libbpf says is detail for who asks for debug lines. */
+/* Loading doubles as probing, so messages of libbpf are logged at level debug only. */
 __attribute__((format(printf, 2, 0))) static int relay_libbpf(enum libbpf_print_level level,
 							      const char *format, va_list args)
 {
@@ -99,7 +100,7 @@ __attribute__((format(printf, 2, 0))) static int relay_libbpf(enum libbpf_print_
 	return 0;
 }
 
-/* --- what is loaded after the start ------------------------------------------------------------- */
+/* --- parts loaded after the start --------------------------------------------------------------- */
 
 static void *load_rest(void *self)
 {
@@ -112,7 +113,7 @@ static void *load_rest(void *self)
 	return NULL;
 }
 
-/* Loading takes seconds under emulation, in which the agent has to hold and to answer. */
+/* Loading takes seconds under emulation; the agent must enforce and answer meanwhile. */
 static int begin_later(struct kernel_side *side)
 {
 	struct later *later = &side->later;
@@ -135,13 +136,14 @@ static void take_later(struct kernel_side *side)
 {
 	side->later.running = false;
 	parts_merge(&side->parts, &side->later.parts);
-	/* the kernel's types, some MiB, went through an arena of the thread's own */
+	/* the kernel's types, some MiB, were allocated in an arena of this thread */
 	malloc_trim(0);
 }
 
 /*
- * Take what the thread has got, which has told its end: from then on it touches nothing. It
- * is not joined, because the end of a thread waits for whoever moves a process.
+ * Take over the parts of the thread, which has signalled its end and accesses nothing any
+ * more. The thread is not joined, because its exit may wait for another process that moves
+ * tasks.
  */
 static bool end_later(struct kernel_side *side)
 {
@@ -220,7 +222,7 @@ void kernel_side_close(struct kernel_side *side)
 	free(side);
 }
 
-/* --- what was found and put right ----------------------------------------------------------------- */
+/* --- reverted changes ----------------------------------------------------------------------------- */
 
 static void say_mended(struct kernel_side *side, enum guard_mending what, const char *text)
 {
@@ -236,15 +238,16 @@ static void say_pins(struct kernel_side *side, const struct pins_report *report)
 }
 
 /*
- * Somebody switched off what calls the programs. At a start before anything is probed: a
- * probe would find that programs are never called, and that is remembered.
+ * Another process switched off the mechanism that calls the programs. At a start this is
+ * reverted before any probe: a probe would find that programs are never called, and that
+ * result would be saved.
  */
 static void mend_switch(struct kernel_side *side)
 {
 	int r = ftrace_mend(FTRACE_FILE);
 
 	if (r > 0) {
-		log_warn(0, "guard: " FTRACE_SYSCTL " was 0 and is 1 again");
+		log_warn(0, "guard: " FTRACE_SYSCTL " was 0; the agent set it to 1");
 		say_mended(side, MENDED_CONFIG, FTRACE_SYSCTL " 0 instead of 1");
 	}
 	if (r < 0 && side->switch_error != r)
@@ -252,7 +255,7 @@ static void mend_switch(struct kernel_side *side)
 	side->switch_error = r < 0 ? r : 0;
 }
 
-/* Pins that were wrong when the parts were brought up; each part tells once. */
+/* Report wrong pins found while the parts were brought up; each part reports them once. */
 static void say_inherited(struct kernel_side *side)
 {
 	struct part *const parts[] = {side->parts.guard, side->parts.watch,
@@ -270,7 +273,7 @@ static void say_inherited(struct kernel_side *side)
 
 /* --- start ------------------------------------------------------------------------------------------ */
 
-/* What is there of the guard before its first self-test. */
+/* The status of the guard before its first self-test. */
 static void begin_status(struct kernel_side *side)
 {
 	const struct feature_row *row = &side->parts.features[ABILITY_NR + FEATURE_GUARD];
@@ -286,7 +289,7 @@ static void begin_status(struct kernel_side *side)
 	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", row->remedy);
 }
 
-/* The parts that have it have the same map, shared by its pin. */
+/* The map of this name. All parts that have it share it through its pin. */
 static int shared_map(const struct kernel_side *side, const char *name)
 {
 	const struct part *const parts[] = {side->parts.guard, side->parts.watch,
@@ -341,7 +344,7 @@ static int start_reading(struct kernel_side *side)
 	find_maps(side);
 	if (side->reader)
 		return 0;
-	/* what an earlier agent set stays until the first policy */
+	/* the configuration of an earlier agent remains in force until the first policy */
 	if (side->maps.config >= 0) {
 		r = policy_read(&side->maps, &side->set);
 		if (r)
@@ -352,7 +355,7 @@ static int start_reading(struct kernel_side *side)
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
 }
 
-/* A part is absent, taken over, or loaded, which `loaded` words. */
+/* The origin of a part: absent, taken over, or loaded, which `loaded` describes. */
 static const char *origin(bool present, bool adopted, const char *loaded)
 {
 	if (!present)
@@ -383,8 +386,8 @@ static void say_parts(const struct kernel_side *side)
 static int say_newer(const struct kernel_side *side)
 {
 	log_err(0,
-		"bpf: pins below %s are of a newer pinfold (their ABI is above %d) and are left "
-		"alone; start that version, or take them out with pinfoldd --uninstall",
+		"bpf: pins below %s belong to a newer pinfold (their ABI is above %d) and are not "
+		"changed; start that version, or remove them with pinfoldd --uninstall",
 		side->options.bpffs_dir, ABI_VERSION);
 	return -EPROTO;
 }
@@ -444,9 +447,8 @@ static uint32_t find_free(const bool *used, uint32_t nr_slots)
 }
 
 /*
- * Without an observer: each container keeps the slot it has, because programs of an
- * earlier agent may count by it until they are exchanged, and a new one gets a slot that
- * nobody has.
+ * Without an observer each container keeps its slot, because programs of an earlier agent may
+ * use it for counting until they are exchanged. A new container gets an unused slot.
  */
 static int keep_slots(struct kernel_side *side, const struct kernel_policy *policy)
 {
@@ -470,7 +472,10 @@ static int keep_slots(struct kernel_side *side, const struct kernel_policy *poli
 	return r;
 }
 
-/* A container without a free slot is guarded and not counted; the observer counts those. */
+/*
+ * A container without a free slot is guarded but not counted; the observer counts such
+ * containers.
+ */
 static int claim_slots(struct kernel_side *side, const struct kernel_policy *policy)
 {
 	uint64_t *ids cleanup_free = calloc(policy->nr_groups + 1, sizeof(*ids));
@@ -510,7 +515,7 @@ static void read_online(struct cpuset *ret_online)
 		cpuset_parse(list, strlen(list), ret_online);
 }
 
-/* A write was refused (`error`): because of a freeze, which only another map ends? */
+/* If a write failed (`error`), check whether a map is frozen: only replacing it helps then. */
 static void note_frozen(struct kernel_side *side, int error)
 {
 	const struct part *guard = side->parts.guard;
@@ -536,14 +541,13 @@ static int publish(void *self, const struct kernel_policy *policy)
 	side->publish_error = r;
 	note_frozen(side, r);
 	if (r == -E2BIG && r != before)
-		log_err(r, "bpf: %u groups are more than maxContainers allows for",
-			policy->nr_groups);
+		log_err(r, "bpf: maxContainers does not allow for %u groups", policy->nr_groups);
 	else if (r && r != before)
 		log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups);
 	return r;
 }
 
-/* --- how the guard stands ----------------------------------------------------------------------------- */
+/* --- state of the guard ------------------------------------------------------------------------------- */
 
 static void read_program(int fd, uint32_t id, struct prog_row *row)
 {
@@ -592,7 +596,7 @@ static void say_status(struct kernel_side *side, enum guard_state state, const c
 	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", remedy);
 }
 
-/* fmod_ret is as good as lsm only where a task is not preempted inside the kernel. */
+/* fmod_ret is as reliable as lsm only if tasks cannot be preempted inside the kernel. */
 static void say_denied(struct kernel_side *side)
 {
 	const char *remedy = side->parts.features[ABILITY_BPF_LSM].remedy;
@@ -601,7 +605,7 @@ static void say_denied(struct kernel_side *side)
 		return say_status(side, GUARD_ACTIVE, "", "");
 	if (side->status.recursion_misses)
 		return say_status(side, GUARD_PARTIAL,
-				  "fmod_ret programs were skipped, and so allowed, "
+				  "fmod_ret programs were skipped, so calls were allowed, "
 				  "while one was preempted on the same CPU",
 				  remedy);
 	switch (probe_preemption()) {
@@ -610,12 +614,12 @@ static void say_denied(struct kernel_side *side)
 	case FEATURE_YES:
 		return say_status(side, GUARD_PARTIAL,
 				  "attached as fmod_ret on a preemptible kernel: a write is "
-				  "allowed when it meets a preempted one on the same CPU",
+				  "allowed while another is preempted on the same CPU",
 				  remedy);
 	default:
 		return say_status(side, GUARD_PARTIAL,
-				  "attached as fmod_ret, and whether the kernel is preemptible "
-				  "cannot be read (debugfs sched/preempt)",
+				  "attached as fmod_ret, and it cannot be read whether the kernel "
+				  "is preemptible (debugfs sched/preempt)",
 				  remedy);
 	}
 }
@@ -626,7 +630,7 @@ static void say_tested(struct kernel_side *side, const char *path, int error_cod
 	char reason[ROW_DETAIL_MAX];
 
 	if (error_code) {
-		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be made: %s",
+		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be run: %s",
 			 path, strerror(-error_code));
 		say_status(side, GUARD_UNKNOWN, reason,
 			   "see the log; the test is repeated each minute");
@@ -687,16 +691,16 @@ static enum enforcement enforcement_of(__u32 mode)
 	}
 }
 
-/* While the switch is off nothing is denied, whatever the last self-test found. */
+/* While the sysctl is 0 nothing is denied, whatever the last self-test found. */
 static void add_switch(const struct kernel_side *side, struct guard_status *status)
 {
-	static const char off[] = FTRACE_SYSCTL " is 0, which switches the guard's programs off";
+	static const char off[] = FTRACE_SYSCTL " is 0, which disables the guard's programs";
 
 	if (!side->switch_error && !ftrace_is_off(FTRACE_FILE))
 		return;
 	status->state = GUARD_INACTIVE;
 	status->is_switched_off = side->switch_error;
-	snprintf(status->remedy, sizeof(status->remedy), "sysctl " FTRACE_SYSCTL "=1");
+	snprintf(status->remedy, sizeof(status->remedy), "run sysctl " FTRACE_SYSCTL "=1");
 	if (side->switch_error)
 		snprintf(status->reason, sizeof(status->reason),
 			 "%s, and the agent cannot set it to 1: %s", off,
@@ -705,7 +709,7 @@ static void add_switch(const struct kernel_side *side, struct guard_status *stat
 		snprintf(status->reason, sizeof(status->reason), "%s", off);
 }
 
-/* Who asks is told what the kernel has at that moment, not what was found a while ago. */
+/* Reads the modes from the kernel on each call instead of caching them. */
 static void get_guard_status(void *self, struct guard_status *ret_status)
 {
 	const struct kernel_side *side = self;
@@ -729,7 +733,7 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 	add_switch(side, ret_status);
 }
 
-/* A configuration that somebody else wrote over ours, unless it is a release. */
+/* Revert a configuration that another process wrote, unless it is a release. */
 static void mend_config(struct kernel_side *side)
 {
 	struct guard_config found, expected;
@@ -745,14 +749,14 @@ static void mend_config(struct kernel_side *side)
 	if (!r)
 		say_mended(side, MENDED_CONFIG, text);
 	else if (r != side->config_error)
-		log_err(r, "bpf: put the guard's configuration back (%s)", text);
+		log_err(r, "bpf: restore the guard's configuration (%s)", text);
 	side->config_error = r;
 	note_frozen(side, r);
 }
 
 /*
- * Somebody removed or replaced pins while we hold what they were of: the guard stands, but
- * would not outlive us. Not while the thread that loads pins maps of the same names.
+ * Restore pins that another process removed or replaced: without them the guard remains in
+ * force, but ends with the agent. Not while the loading thread pins maps with the same names.
  */
 static void restore_pins(struct kernel_side *side)
 {
@@ -774,14 +778,14 @@ static void restore_pins(struct kernel_side *side)
 		part_restore_pins(observe_part(side->parts.observer), pin_dir, &report);
 	if (mounted == -EXDEV && report.nr_failed)
 		snprintf(report.failed, sizeof(report.failed),
-			 "no bpffs below %s, and the agent's own mounts would end with it",
+			 "no bpffs is mounted for %s, and a mount by the agent would end with it",
 			 pin_dir);
 	say_pins(side, &report);
 }
 
 /*
- * Calls that passed unseen: nobody knows which, so every managed file has to be
- * looked at again, which is what this event asks the controller for.
+ * Some calls were not judged, and it is unknown which. Every managed file must therefore be
+ * compared again, which this event requests from the controller.
  */
 static void say_skipped(struct kernel_side *side, uint64_t nr)
 {
@@ -805,7 +809,7 @@ static void tick(void *self)
 	side->status.recursion_misses = misses;
 	if (side->maps.heartbeat >= 0)
 		policy_heartbeat(&side->maps);
-	/* programs loaded anew count from zero */
+	/* the counters of reloaded programs start at zero */
 	if (misses > before)
 		say_skipped(side, misses - before);
 	if (side->parts.guard)
@@ -859,7 +863,7 @@ static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
 	return nr;
 }
 
-/* Sum of a per-CPU counter over all CPUs; 0 when it cannot be read. */
+/* The sum of a per-CPU counter over all CPUs; 0 if it cannot be read. */
 static uint64_t read_counter(int map_fd, __u32 index)
 {
 	int nr_cpus = libbpf_num_possible_cpus();
@@ -1003,7 +1007,7 @@ int kernel_side_dispatch(struct kernel_side *side, const struct kernel_sink *sin
 	return side->reader ? events_dispatch(side->reader) : 0;
 }
 
-/* --- taking it out ----------------------------------------------------------------------------------------- */
+/* --- removal ----------------------------------------------------------------------------------------------- */
 
 int guard_release(const char *bpffs_dir)
 {

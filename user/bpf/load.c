@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Bringing parts up and their pins. What is enforced while the agent is down is
- * decided here: everything whose link is pinned.
+ * Brings up parts and their pins. This file determines what is enforced while the agent is
+ * down: everything whose link is pinned.
  *
- * The order of an exchange, with the points where a crash must leave no gap:
- * attach new (both run) → say in meta that the set is not whole → pin the new links
- * beside the old → pass the turn to the new programs, if they take turns → replace the
- * pins of maps, then each link's by rename; the old programs end when we let go of them
- * → drop links nobody wants → say in meta that the set is whole. A set that is not whole is not
+ * The order of an exchange, in which a crash at any point must leave no gap: attach the new
+ * programs (both run) → record in meta that the set is incomplete → pin the new links beside
+ * the old ones → pass the turn to the new programs, if they take turns → replace the pins of
+ * the maps, then each link's by rename; the old programs end when their descriptors are closed
+ * → drop unneeded links → record in meta that the set is complete. An incomplete set is not
  * adopted: the next start loads again, over whatever mixture runs.
  */
 #include <dirent.h>
@@ -35,12 +35,12 @@
 #define MANAGED_PER_SLOT 3
 #define MANAGED_EXTRA	 256
 
-/* of 10 ms, for unpinned programs to end */
+/* in units of 10 ms, for unpinned programs to end */
 #define RELEASE_TRIES 200
 
 /* --- names of pins ------------------------------------------------------------------------------ */
 
-/* "<part>_<program>", or the program's name where it begins with the part's. */
+/* "<part>_<program>", or just the program's name if it begins with the part's name. */
 static int link_pin(const char *part, const char *program, char pin[PIN_NAME_MAX])
 {
 	size_t part_len = strlen(part);
@@ -58,7 +58,7 @@ uint32_t part_nr_managed(const struct part_sizes *sizes)
 	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
 }
 
-/* Everything that makes one loaded set differ from another. */
+/* Covers everything in which two loaded sets can differ. */
 uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
 		     const struct bpf_object *object)
 {
@@ -143,7 +143,7 @@ int part_map_fd(const struct part *part, const char *name)
 	return -1;
 }
 
-/* Its program's id and descriptor, which the cost of the program is read from. */
+/* Set the id and descriptor of its program, from which its run time is read. */
 static int complete_program(struct part_program *program)
 {
 	struct bpf_link_info info = {0};
@@ -187,10 +187,10 @@ static int adopt_link(struct part *part, struct part_program *program,
 		return r;
 	link = inherited_link(inherited, pin);
 	if (!link) {
-		pins_report_wrong(&part->inherited, pin, "lost with its program");
+		pins_report_wrong(&part->inherited, pin, "missing together with its program");
 		return -ENOENT;
 	}
-	/* a set that an exchange left half done */
+	/* a set left incomplete by an interrupted exchange */
 	if (!inherited_link_fits(inherited, link))
 		return -EXDEV;
 	program->link_fd = fcntl(link->fd, F_DUPFD_CLOEXEC, 3);
@@ -215,9 +215,9 @@ static int adopt_part(struct part *part, const char *pin_dir, const struct inher
 	return 0;
 }
 
-/* --- load anew ----------------------------------------------------------------------------------- */
+/* --- load again ---------------------------------------------------------------------------------- */
 
-/* Counters go with the turn: until then their predecessors are written. */
+/* The counters are carried over with the turn: until then the previous programs write theirs. */
 static bool is_carried(const struct part_spec *spec, const char *map)
 {
 	return spec->turns && !strcmp(spec->turns->counters, map);
@@ -260,7 +260,7 @@ static int pin_maps(const struct part *part, const char *pin_dir)
 	return 0;
 }
 
-/* Attached programs end again when this fails: their links are not pinned yet. */
+/* If this fails, attached programs end again, because their links are not pinned yet. */
 static int attach_programs(struct part *part, struct bpf_object *object)
 {
 	for (uint32_t i = 0; i < part->nr_programs; i++) {
@@ -284,7 +284,7 @@ static int attach_programs(struct part *part, struct bpf_object *object)
 	return 0;
 }
 
-/* What ends here is not pinned any more; what had no pin beside its place does not matter. */
+/* Remove the links pinned beside their places, ignoring those that were not. Returns `error`. */
 static int unstage_links(const struct part *part, const char *pin_dir, int error)
 {
 	char pin[PIN_NAME_MAX];
@@ -295,7 +295,10 @@ static int unstage_links(const struct part *part, const char *pin_dir, int error
 	return error;
 }
 
-/* Beside the old ones, so that neither a crash nor the turn finds programs without a pin. */
+/*
+ * Pin them beside the old ones, so that programs with pins exist at every moment, even after a
+ * crash.
+ */
 static int stage_links(const struct part *part, const char *pin_dir)
 {
 	char pin[PIN_NAME_MAX];
@@ -326,7 +329,7 @@ static int commit_links(const struct part *part, const char *pin_dir)
 	return 0;
 }
 
-/* Is `name` in the links folder a link of `part`, and not one that `part` has now? */
+/* Is `name` in the directory of links a link of `part`, but not one that `part` has now? */
 static bool is_leftover(const char *name, const char *part_name, const struct part *part)
 {
 	size_t len = strlen(part_name);
@@ -341,7 +344,7 @@ static bool is_leftover(const char *name, const char *part_name, const struct pa
 	return true;
 }
 
-/* Unpin the links called `part_name`_* that are not among those of `part` (NULL: all). */
+/* Unpin the links named `part_name`_* that `part` does not have (NULL: all). */
 static int drop_links(const char *pin_dir, const char *part_name, const struct part *part)
 {
 	DIR *dir cleanup_dir = NULL;
@@ -361,7 +364,7 @@ static int drop_links(const char *pin_dir, const char *part_name, const struct p
 	return failed;
 }
 
-/* The number that these programs will have. */
+/* Determine the generation number of these programs. */
 static int prepare_turn(const struct part_spec *spec, const char *pin_dir,
 			const struct inherited *inherited)
 {
@@ -373,7 +376,7 @@ static int prepare_turn(const struct part_spec *spec, const char *pin_dir,
 	r = inherit_map_fd(inherited, pin_dir, TURNS_MAP, &fd);
 	if (!r)
 		return turn_next(fd, spec->turns->turn);
-	/* the first generation: before it no program takes turns */
+	/* the first generation: no earlier programs take turns */
 	*spec->turns->turn = 1;
 	return r == -ENOENT ? 0 : r;
 }
@@ -405,7 +408,7 @@ static int begin_turn(const struct part *part, const struct part_spec *spec, con
 	return turn_begin(&change);
 }
 
-/* The new programs are attached: let them take the place of the old ones. */
+/* The new programs are attached: replace the old ones by them. */
 static int exchange(struct part *part, const struct part_spec *spec, const char *pin_dir,
 		    const struct inherited *inherited)
 {
@@ -415,7 +418,7 @@ static int exchange(struct part *part, const struct part_spec *spec, const char 
 		r = stage_links(part, pin_dir);
 	if (r)
 		return r;
-	/* once it has begun, the new programs' links stay pinned whatever happens */
+	/* after this point the links of the new programs stay pinned whatever happens */
 	r = begin_turn(part, spec, pin_dir, inherited);
 	crash_point("turn");
 	if (!r)
@@ -427,7 +430,7 @@ static int exchange(struct part *part, const struct part_spec *spec, const char 
 	return r ? r : meta_write(part->meta_fd, spec->id, spec->mechanism, spec->digest);
 }
 
-/* `inherited` keeps what was in force so until the new is: pinned or not. */
+/* `inherited` keeps the old objects in force, pinned or not, until the new ones are. */
 static int load_part(struct part *part, const struct part_spec *spec, const char *pin_dir,
 		     const struct inherited *inherited)
 {
@@ -449,7 +452,7 @@ static int load_part(struct part *part, const struct part_spec *spec, const char
 		       : begin_turn(part, spec, pin_dir, inherited);
 }
 
-/* For this process alone. */
+/* Load for this process only, without pins. */
 static int load_unpinned(struct part *part, const struct part_spec *spec)
 {
 	const struct inherited nothing = {0};
@@ -495,7 +498,10 @@ int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part
 		r = pin_dir ? adopt_or_load(part, spec, pin_dir) : load_unpinned(part, spec);
 	if (r)
 		return r;
-	/* one part keeps what all share pinned, or two would after a loss each pin their own */
+	/*
+	 * only one part keeps the shared map pinned; otherwise two parts might each pin their
+	 * own after a loss
+	 */
 	if (part->id != PART_GUARD) {
 		cleanup_close_fd(&part->meta_fd);
 		part->meta_fd = -1;
@@ -553,7 +559,10 @@ static uint32_t list_pinned(const char *pin_dir, const char *name, __u32 ids[PAR
 	return nr;
 }
 
-/* The kernel detaches behind our back, after a grace period: an unpinned program runs on a while. */
+/*
+ * The kernel detaches asynchronously, after a grace period: an unpinned program still runs for
+ * a while.
+ */
 static int wait_for_end(const __u32 *ids, uint32_t nr)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
@@ -584,7 +593,7 @@ int part_release(const char *pin_dir, const char *name)
 
 /* --- remove everything --------------------------------------------------------------------------- */
 
-/* Also an empty folder that somebody put in a pin's place. */
+/* Also removes an empty directory that another process created in the place of a pin. */
 static int remove_entry(int dir_fd, const char *name)
 {
 	if (!unlinkat(dir_fd, name, 0))

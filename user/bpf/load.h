@@ -2,11 +2,11 @@
 /*
  * One part: the programs and maps of one BPF object, in force and pinned.
  *
- * Pins lie in PIN_DIR/links (one per program, "<part>_<program>"), PIN_DIR/maps
- * (by map name, shared between parts) and PIN_DIR/meta. They hold while the agent
- * is dead: bringing a part up finds what is in force (inherit.h), adopts it if it is
- * exactly what we would make, else loads anew on its maps, attaches, and only then
- * lets the old programs go, so there is no moment without either.
+ * Pins are in PIN_DIR/links (one per program, "<part>_<program>"), PIN_DIR/maps (by map name,
+ * shared between parts) and PIN_DIR/meta. They keep the objects in force while no agent runs.
+ * Bringing a part up finds the objects in force (inherit.h) and adopts them if they are
+ * exactly those that would be loaded. Otherwise it loads again with the maps in force,
+ * attaches, and only then releases the old programs, so there is no moment without either.
  */
 #ifndef BPF_LOAD_H
 #define BPF_LOAD_H
@@ -39,19 +39,16 @@ struct part_map {
 struct part {
 	char name[16];
 	enum part_id id;
-	bool adopted; /* the programs were there before this process */
-	/*
-	 * Of the map `meta`, which all parts share; -1 where it is another part's to keep
-	 * pinned.
-	 */
+	bool adopted; /* the programs were in force before this process started */
+	/* The map `meta`, which all parts share; -1 if another part keeps it pinned. */
 	int meta_fd;
-	struct pins_report inherited; /* pins that were wrong when it was brought up */
+	struct pins_report inherited; /* pins found wrong when the part was brought up */
 	uint32_t nr_programs, nr_maps;
 	struct part_program programs[PART_PROGRAMS_MAX];
 	struct part_map maps[PART_MAPS_MAX];
 };
 
-/* Sizes of the maps that objects share; all must ask for the same. */
+/* Sizes of shared maps; all objects must request the same. */
 struct part_sizes {
 	uint32_t nr_slots;   /* including slot 0 */
 	uint32_t mask_words; /* 64 CPUs each */
@@ -60,10 +57,10 @@ struct part_sizes {
 /* Entries of the map `managed`. */
 uint32_t part_nr_managed(const struct part_sizes *sizes);
 
-/* Programs of which one generation alone may count (turn.h). */
+/* Programs of which only one generation may count (turn.h). */
 struct part_turns {
-	uint32_t *turn;	      /* their constant: filled in before they are loaded */
-	uint32_t nr_cpus;     /* possible ones; `turns` has as many entries and one */
+	uint32_t *turn;	      /* their constant: set before they are loaded */
+	uint32_t nr_cpus;     /* possible CPUs; `turns` has one entry more */
 	const char *counters; /* the map whose content is carried over if its size has changed */
 };
 
@@ -71,42 +68,42 @@ struct part_spec {
 	enum part_id id;
 	const char *name; /* "guard" */
 	enum mechanism mechanism;
-	uint64_t digest; /* of everything the caller decided: object bytes, constants, sizes */
+	uint64_t digest; /* of everything that the caller chose: object bytes, constants, sizes */
 	/* Opened, sized, autoload set; not loaded. Borrowed; the caller closes it afterwards. */
 	struct bpf_object *object;
 	const struct part_turns *turns; /* NULL: two generations may run side by side */
-	bool adopt_only;		/* -EAGAIN instead of loading anew */
+	bool adopt_only;		/* return -EAGAIN instead of loading */
 };
 
-/* A digest to begin with: the object's bytes, its sizes, and which of its programs are wanted. */
+/* A digest of the object's bytes, its sizes, and the set of its programs to load. */
 uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
 		     const struct bpf_object *object);
 
 /*
- * 0: the part is in force and pinned below `pin_dir`, which is on bpffs. With NULL it is
- * loaded for this process alone.
- * -ESTALE: what is pinned belongs to a newer ABI; nothing was touched. Else the
- * errno of the first thing the kernel refused; what was in force before still is.
- * Does not log: the caller knows whether it is an error or a missing ability.
+ * 0: the part is in force and pinned below `pin_dir`, which is on bpffs; with NULL it is
+ * loaded for this process only. -ESTALE: the pins have a newer ABI; nothing was changed.
+ * Otherwise the errno of the first operation that the kernel refused; the objects in force
+ * before still are. Does not log: the caller knows whether it is an error or a missing
+ * feature.
  */
 int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part **ret_part);
-/* Forget it; the pins keep it in force. */
+/* Free it; the pins keep it in force. */
 void part_free(struct part *part);
 DEFINE_CLEANUP(struct part, part_freep, part_free);
 #define cleanup_part cleanup(part_freep)
 
-/* The map's descriptor, borrowed, or -1 when the part has no such map. */
+/* The map's descriptor, borrowed, or -1 if the part has no such map. */
 int part_map_fd(const struct part *part, const char *name);
-/* Pin again what somebody unpinned or replaced while we hold it. Adds to the report. */
+/* Restore pins that another process removed or replaced. Adds to the report. */
 void part_restore_pins(const struct part *part, const char *pin_dir, struct pins_report *report);
 
 /*
- * Unpin the links of the part called `name` below `pin_dir` and wait until its
- * programs have ended. Needs nothing but bpffs. 0 also when there were none;
- * -EBUSY after two seconds: somebody, a running agent, still holds them.
+ * Unpin the links of the part called `name` below `pin_dir` and wait until its programs have
+ * ended. Needs only bpffs. 0 also if there were none; -EBUSY after two seconds: another
+ * process, such as a running agent, still holds them.
  */
 int part_release(const char *pin_dir, const char *name);
-/* Remove every pin of every part, and the folders. */
+/* Remove every pin of every part, and the directories. */
 int parts_remove(const char *pin_dir);
 
 #endif

@@ -20,7 +20,10 @@ static bool is_meta(int fd)
 	       info.value_size == sizeof(struct part_meta) && info.max_entries == PART_NR;
 }
 
-/* No program uses it, so only its name leads to it where it was moved. Not if there are several. */
+/*
+ * No program uses the map, so if its pin was moved, only its name leads to it. Fails if
+ * several maps have that name.
+ */
 static int find_meta(int *ret_fd)
 {
 	int found cleanup_close = -1;
@@ -52,7 +55,7 @@ static int make_meta(int *ret_fd)
 	return 0;
 }
 
-/* One that can be written, with the same content. */
+/* Create a writable map with the same content. */
 static int replace_frozen(const char *pin_dir, int frozen_fd, int *ret_fd)
 {
 	int fd cleanup_close = -1;
@@ -73,8 +76,8 @@ static int replace_frozen(const char *pin_dir, int frozen_fd, int *ret_fd)
 	return 0;
 }
 
-int meta_open(const char *pin_dir, const struct inherited *inherited,
-		     struct pins_report *report, int *ret_fd)
+int meta_open(const char *pin_dir, const struct inherited *inherited, struct pins_report *report,
+	      int *ret_fd)
 {
 	int fd cleanup_close = -1;
 	int r = pin_open(pin_dir, PIN_META, OBJECT_MAP, &fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The one place that knows the objects' programs and map sizes. Features are
- * decided here once: abilities → programs to load → bring up.
+ * Knows the objects' programs and map sizes. The features are decided here, in one place:
+ * abilities → programs to load → bring up.
  */
 #include <errno.h>
 #include <string.h>
@@ -91,7 +91,7 @@ int watch_bring_up(const struct feature_row abilities[ABILITY_NR], const struct 
 	bool traces = abilities[ABILITY_FENTRY].state == FEATURE_YES;
 	int r = bring_up_watch(sizes, traces, pin_dir, adopt_only, ret_part);
 
-	/* a traced function may be inlined or renamed on a kernel we have not seen */
+	/* on an unknown kernel a traced function may be inlined or renamed */
 	if (r && r != -ESTALE && traces) {
 		traces = false;
 		r = bring_up_watch(sizes, false, pin_dir, adopt_only, ret_part);

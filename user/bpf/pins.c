@@ -15,7 +15,7 @@
 #include "lib/crash.h"
 #include "lib/file.h"
 
-/* bpffs allows no dots in names */
+/* bpffs does not allow dots in names */
 #define NEW_SUFFIX "_new"
 
 static int pin_path(const char *pin_dir, const char *name, const char *suffix,
@@ -29,8 +29,8 @@ static int pin_path(const char *pin_dir, const char *name, const char *suffix,
 /* --- objects ------------------------------------------------------------------------------------ */
 
 /*
- * The first two words of what the kernel tells of a map, a program or a link are its
- * type and its id; which of the three it is only the name of its file tells.
+ * The kernel's info on a map, a program or a link begins with two words, the type and the id.
+ * Only the name of the descriptor's file tells which of the three it is.
  */
 int object_of(int fd, struct object *ret_object)
 {
@@ -43,7 +43,7 @@ int object_of(int fd, struct object *ret_object)
 		{"bpf_link", OBJECT_LINK},
 		{"bpf-link", OBJECT_LINK},
 	};
-	struct bpf_prog_info info = {0}; /* the longest of the three */
+	struct bpf_prog_info info = {0}; /* the largest of the three */
 	char path[32], target[64];
 	struct object object = {0};
 	__u32 len = sizeof(info);
@@ -147,7 +147,7 @@ int pin_open(const char *pin_dir, const char *name, enum object_type type, int *
 		return r;
 	if (lstat(path, &info))
 		return errno == ENOTDIR ? -ENOENT : -errno;
-	/* a link or a folder is not what we make, wherever it leads */
+	/* pinfold pins neither links nor directories, wherever they lead */
 	if (!S_ISREG(info.st_mode))
 		return -EEXIST;
 	fd = bpf_obj_get(path);
@@ -169,7 +169,7 @@ int pin_stage(const char *pin_dir, const char *name, int fd)
 
 	if (r)
 		return r;
-	/* left over from an agent that died before pin_commit */
+	/* left by an agent that died before pin_commit */
 	if (unlink(fresh) && errno != ENOENT)
 		return -errno;
 	return bpf_obj_pin(fd, fresh) ? -errno : 0;
@@ -187,7 +187,7 @@ int pin_commit(const char *pin_dir, const char *name)
 	crash_point("pin-exchange");
 	if (!rename(fresh, path))
 		return 0;
-	/* an empty folder goes; one that somebody has filled is theirs */
+	/* an empty directory is removed; one with content belongs to somebody else */
 	if (errno != EISDIR || rmdir(path))
 		return -errno;
 	return rename(fresh, path) ? -errno : 0;
@@ -212,7 +212,7 @@ int pin_put(const char *pin_dir, const char *name, int fd)
 
 void pins_report_wrong(struct pins_report *report, const char *name, const char *how)
 {
-	/* what is said when there is no room for all */
+	/* added if there is no space for all of them */
 	static const char more[] = ", and 4294967295 more";
 	size_t room = sizeof(report->wrong) - sizeof(more);
 
@@ -244,7 +244,7 @@ void pins_report_add(struct pins_report *report, const struct pins_report *other
 		memcpy(report->failed, other->failed, sizeof(report->failed));
 }
 
-/* 0: the pin is of what is in force; else why it is not, as pin_open. */
+/* 0: the pin refers to the object in force; otherwise an error as for pin_open. */
 static int check_pin(const char *pin_dir, const struct pin *pin)
 {
 	int fd cleanup_close = -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pins below one folder of bpffs. A pin is named by its path there: "maps/managed",
- * "links/guard_lsm_file_perm", "meta". What is in force is what we hold a descriptor of;
- * a pin is only what keeps it there when we are gone, and root can remove, move or
- * replace pins as it likes: so each is asked whose it is, never only whether it exists.
+ * Pins below one directory of bpffs. A pin is named by its path there: "maps/managed",
+ * "links/guard_lsm_file_perm", "meta". The objects in force are those of which the agent holds
+ * descriptors; a pin only keeps an object when the agent has gone. Root can remove, move or
+ * replace pins, so it is always checked which object a pin refers to, not only that it exists.
  */
 #ifndef BPF_PINS_H
 #define BPF_PINS_H
@@ -16,56 +16,57 @@
 
 enum object_type { OBJECT_OTHER, OBJECT_MAP, OBJECT_PROGRAM, OBJECT_LINK };
 
-/* One object of the kernel; ids of different types are different numbers' spaces. */
+/* An object of the kernel; each type has its own space of ids. */
 struct object {
 	enum object_type type;
 	uint32_t id;
 };
 
-/* What the descriptor is of. -EINVAL: none of these. */
+/* The object behind a descriptor. -EINVAL: none of these types. */
 int object_of(int fd, struct object *ret_object);
 
 /*
- * Is there bpffs at the folder that `pin_dir` lies in? Where it was unmounted it is
- * mounted again: 1. -EXDEV: not by us, who live in a mount namespace that ends with us.
+ * Check that the directory above `pin_dir` is on bpffs. If bpffs was unmounted, mount it again
+ * and return 1. -EXDEV: not possible, because this process is in a mount namespace that ends
+ * with it.
  */
 int pins_mount(const char *pin_dir);
-/* The folder, and maps/ and links/ in it. Something else in their place goes. */
+/* Create the directory with maps/ and links/ in it, replacing anything else in their place. */
 int pins_make_folders(const char *pin_dir);
 
-/* Where the map called `map` is pinned: "maps/…". -ENAMETOOLONG. */
+/* The path of the pin of map `map`: "maps/…". -ENAMETOOLONG. */
 int pin_of_map(const char *map, char ret_pin[PIN_NAME_MAX]);
 
-/* -ENOENT: no such pin; -EEXIST: something else stands there. */
+/* -ENOENT: no such pin; -EEXIST: another object is in its place. */
 int pin_open(const char *pin_dir, const char *name, enum object_type type, int *ret_fd);
-/* Pin `fd`, in place of whatever is there: at no moment is there no pin. */
+/* Pin `fd` in place of whatever is there, without a moment without a pin. */
 int pin_put(const char *pin_dir, const char *name, int fd);
-/* The two halves of pin_put: pin `fd` beside the place that is meant for it, then put it there. */
+/* The two halves of pin_put: pin `fd` beside its place, then move it there. */
 int pin_stage(const char *pin_dir, const char *name, int fd);
 int pin_commit(const char *pin_dir, const char *name);
-/* Instead of pin_commit: remove what pin_stage made, if it is there. */
+/* Instead of pin_commit: remove what pin_stage created, if it exists. */
 void pin_unstage(const char *pin_dir, const char *name);
 
 struct pin {
 	char name[PIN_NAME_MAX];
-	int fd; /* of what is in force; borrowed */
+	int fd; /* of the object in force; borrowed */
 };
 
 #define PINS_TEXT_MAX 180
 
-/* What was found other than it should be. Several calls add to one report. */
+/* Pins that were not as expected. Several calls add to one report. */
 struct pins_report {
 	uint32_t nr_wrong, nr_named, nr_failed;
-	size_t len;		    /* of those named in `wrong` */
+	size_t len;		    /* length of the part of `wrong` that lists names */
 	char wrong[PINS_TEXT_MAX];  /* "maps/managed lost, links/… replaced, and 3 more" */
-	char failed[PINS_TEXT_MAX]; /* what could not be put back: the first, and why */
+	char failed[PINS_TEXT_MAX]; /* the first pin that could not be restored, and why */
 };
 
-/* Count one more pin, and name it with what was wrong ("lost") while there is room. */
+/* Count one more pin, and add its name and problem ("lost") while there is space. */
 void pins_report_wrong(struct pins_report *report, const char *name, const char *how);
-/* `report` becomes both; of those that could not be put back its own is kept. */
+/* Add `other` to `report`, which keeps its own first failure. */
 void pins_report_add(struct pins_report *report, const struct pins_report *other);
-/* Compare each pin with what is in force, and put back what is not the same. */
+/* Compare each pin with the object in force, and restore those that differ. */
 void pins_restore(const char *pin_dir, const struct pin *pins, uint32_t nr,
 		  struct pins_report *report);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Filling the policy maps. Programs read them while we write: single entries
- * change atomically, and only `guard_config` ties them together. Dying anywhere
- * in here leaves too much guarded, never too little.
+ * Fills the policy maps. Programs read them at the same time: single entries change
+ * atomically, and only `guard_config` connects them. If the agent dies at any point here, too
+ * much is guarded, but never too little.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static int write_config(const struct policy_maps *maps, const struct guard_confi
 	return bpf_map_update_elem(maps->config, &zero, config, BPF_ANY) ? -errno : 0;
 }
 
-/* The inspector may release the guard at any moment: look right before writing over it. */
+/* The inspector may release the guard at any moment: check immediately before overwriting it. */
 int policy_rewrite(const struct policy_maps *maps, const struct guard_config *set)
 {
 	struct guard_config found, expected;
@@ -42,7 +42,7 @@ int policy_rewrite(const struct policy_maps *maps, const struct guard_config *se
 	return write_config(maps, &expected);
 }
 
-/* Make `config` the one that is set. */
+/* Make `config` the configuration that is set. */
 static int set_config(const struct policy_maps *maps, const struct guard_config *config,
 		      bool ends_release, struct guard_config *set)
 {
@@ -53,7 +53,7 @@ static int set_config(const struct policy_maps *maps, const struct guard_config 
 	return r;
 }
 
-/* --- the new, translated ------------------------------------------------------------------------ */
+/* --- translation of the new policy -------------------------------------------------------------- */
 
 static __u32 mode_of(enum enforcement enforcement)
 {
@@ -110,7 +110,7 @@ static int check_policy(const struct kernel_policy *policy)
 	return 0;
 }
 
-/* --- coming in ------------------------------------------------------------------------------------ */
+/* --- adding entries ------------------------------------------------------------------------------- */
 
 static int write_mask(int map_fd, uint32_t first, uint32_t words, const struct cpuset *set)
 {
@@ -176,9 +176,12 @@ static int add_actors(const struct policy_maps *maps, const struct kernel_policy
 	return 0;
 }
 
-/* --- going out ------------------------------------------------------------------------------------ */
+/* --- removing entries ----------------------------------------------------------------------------- */
 
-/* The keys first, the deletions afterwards: deleting while walking a hash starts it over. */
+/*
+ * Collect the keys first and delete them afterwards, because deleting during a walk of a hash
+ * restarts the walk.
+ */
 static int collect_keys(int map_fd, size_t key_size, void **ret_keys, uint32_t *ret_nr)
 {
 	struct bpf_map_info info = {0};
@@ -219,7 +222,10 @@ static bool is_unit(const struct kernel_policy *policy, const struct actor_key *
 	return false;
 }
 
-/* Of a self-test's cgroup, which no policy names: it may be under way. 0 = it is not one. */
+/*
+ * The level of a self-test's cgroup, which no policy names: a self-test may be running. 0 = it
+ * is not one.
+ */
 static __u32 self_test_levels(const struct policy_maps *maps, __u64 id)
 {
 	struct managed entry;
@@ -229,7 +235,7 @@ static __u32 self_test_levels(const struct policy_maps *maps, __u64 id)
 	return 1U << entry.level;
 }
 
-/* Adds to `levels` those of what stays although the policy does not name it. */
+/* Adds to `levels` the levels of groups that remain although the policy does not name them. */
 static int drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
 		       __u32 *levels)
 {
@@ -295,7 +301,7 @@ int policy_mark_slots(const struct policy_maps *maps, bool *used, uint32_t nr_sl
 	return r;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------- */
+/* --- publication ------------------------------------------------------------------------------------ */
 
 int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
 		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set)
@@ -320,7 +326,7 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	config.sibling_level = policy->guards_siblings ? 1 : 0;
 	config.managed_levels |= managed_levels;
 	config.actor_levels |= actor_levels;
-	/* the guard sleeps at generation 0: the first policy wakes it, whole */
+	/* the guard is inactive at generation 0: the first policy activates it */
 	config.generation = config.generation ? config.generation : 1;
 	r = policy_heartbeat(maps);
 	if (!r)
@@ -351,7 +357,7 @@ int policy_heartbeat(const struct policy_maps *maps)
 
 /* --- the agent ---------------------------------------------------------------------------------------- */
 
-/* Field 22 of /proc/PID/stat; the name before it may hold blanks and parentheses. */
+/* Field 22 of /proc/PID/stat; the name before it may contain blanks and parentheses. */
 static int read_start_ticks(pid_t pid, __u64 *ret_ticks)
 {
 	char *stat cleanup_free = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy maps of guard and watch, written so that there is never less than
- * the old policy or the new one in force: what is new comes in, the switch is
- * thrown, what is old goes out, the generation is written last.
+ * Writes the policy maps of guard and watch such that at every moment at least the old or the
+ * new policy is in force: new entries are added, the configuration is switched, old entries
+ * are removed, and the generation is written last.
  */
 #ifndef BPF_POLICY_H
 #define BPF_POLICY_H
@@ -24,40 +24,44 @@ struct policy_maps {
 };
 
 /*
- * The configuration that was set last, without a release: what `set` is in the calls
- * below, and what the kernel's is compared with. Begin with what is in the kernel.
+ * The configuration that was set last, without a release. It is the argument `set` of the
+ * calls below, and the kernel's configuration is compared with it. Initialise it from the
+ * kernel.
  */
 int policy_read(const struct policy_maps *maps, struct guard_config *ret_config);
-/* Write `set` again; a release that stands in the kernel stays. */
+/* Write `set` again; a release in the kernel is preserved. */
 int policy_rewrite(const struct policy_maps *maps, const struct guard_config *set);
 
 /*
- * Publish the whole policy; slots[i] belongs to policy->groups[i] (SLOT_NONE = no
- * slot). `online` are the CPUs that are up. -EINVAL for a level beyond
- * MANAGED_LEVELS_MAX or too long a unit name, before anything is written; else the
- * errno of the map that refused, with at least the old policy still in force. A release
- * stays in force unless the policy ends it.
+ * Publish the whole policy; slots[i] belongs to policy->groups[i] (SLOT_NONE = no slot).
+ * `online` are the CPUs that are online. -EINVAL for a level above MANAGED_LEVELS_MAX or a
+ * unit name that is too long, before anything is written; otherwise the errno of the map
+ * update that failed, with at least the old policy still in force. A release remains in force
+ * unless the policy ends it.
  */
 int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
 		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set);
 
-/* Remove from `managed` what the policy does not name: all there is to do without a guard and watch. */
+/*
+ * Remove entries of `managed` that the policy does not name. This is sufficient without guard
+ * and watch.
+ */
 int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy);
 
-/* The slot that the cgroup has in `managed`, or SLOT_NONE. */
+/* The slot of the cgroup in `managed`, or SLOT_NONE. */
 uint32_t policy_slot(const struct policy_maps *maps, uint64_t cgroup_id);
-/* Set used[slot] for every slot that a cgroup has there. */
+/* Set used[slot] for every slot that is assigned to a cgroup. */
 int policy_mark_slots(const struct policy_maps *maps, bool *used, uint32_t nr_slots);
 
 /* Make process `pid` the agent; earlier agents lose their rights. -ESRCH: no such process. */
 int policy_enter_agent(const struct policy_maps *maps, pid_t pid);
 
-/* Sign of life for guardExpiry. */
+/* Heartbeat for guardExpiry. */
 int policy_heartbeat(const struct policy_maps *maps);
 
 /*
- * Put one cgroup under the guard as its self-test, in place of any earlier one;
- * the modes in force do not matter to it. It stays whatever is published meanwhile.
+ * Put one cgroup under the guard for its self-test, replacing any earlier one; the modes in
+ * force do not apply to it. It remains there whatever is published meanwhile.
  */
 int policy_self_test(const struct policy_maps *maps, uint64_t cgroup_id, uint32_t level,
 		     struct guard_config *set);

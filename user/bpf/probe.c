@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The feature table. The last word is a real load and attach, because a kernel
- * may know a program type and still refuse or, as with lsm programs where `bpf`
- * is not among the running security modules (seen on 6.1, 6.12, 7.2), attach it
- * and never call it.
+ * Probes the features of the kernel. Only a real load and attach decides, because a kernel may
+ * know a program type and still refuse it, or attach it and never call it, like lsm programs
+ * if `bpf` is not among the active security modules (seen on 6.1, 6.12, 7.2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +23,10 @@
 #define LOCKDOWN_FILE "/sys/kernel/security/lockdown"
 #define PREEMPT_FILE  "/sys/kernel/debug/sched/preempt"
 
-/* include/linux/errno.h: no part of the user-space interface, and returned all the same. */
+/* include/linux/errno.h: not part of the user-space interface, but returned nevertheless. */
 #define KERNEL_ENOTSUPP 524
 
-/* One way of attaching: the program returns 0 and changes nothing. */
+/* A way of attaching: the program returns 0 and changes nothing. */
 struct attach_probe {
 	enum ability ability;
 	enum bpf_prog_type type;
@@ -82,8 +81,9 @@ bool probe_locked_down(void)
 }
 
 /*
- * Fentry, fexit, fmod_ret and lsm programs load on every kernel. Whether one can be called from
- * a kernel function shows when it is attached: it takes a trampoline and a direct call to it.
+ * Fentry, fexit, fmod_ret and lsm programs load on every kernel. Whether a kernel function can
+ * call them shows only when they are attached, which needs a trampoline and a direct call to
+ * it.
  */
 static void say_no_trampoline(struct feature_row *row, const char *what)
 {
@@ -91,14 +91,14 @@ static void say_no_trampoline(struct feature_row *row, const char *what)
 
 	snprintf(reason, sizeof(reason),
 		 "the kernel refuses to %s: on " ARCH_NAME
-		 " it can call programs from its functions since " ARCH_FUNCTION_HOOKS_SINCE,
+		 " its functions can call programs since " ARCH_FUNCTION_HOOKS_SINCE,
 		 what);
 	say(row, FEATURE_NO, KERNEL_ENOTSUPP, reason,
-	    "a kernel >= " ARCH_FUNCTION_HOOKS_SINCE
+	    "use a kernel >= " ARCH_FUNCTION_HOOKS_SINCE
 	    " built with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS");
 }
 
-/* A refusal that is about who asks, not about what the kernel can do. */
+/* A refusal because of missing rights, not because the kernel lacks the feature. */
 static void say_refused(struct feature_row *row, int error, const char *what)
 {
 	char reason[ROW_DETAIL_MAX];
@@ -117,7 +117,7 @@ static void say_refused(struct feature_row *row, int error, const char *what)
 		return say_no_trampoline(row, what);
 	snprintf(reason, sizeof(reason), "the kernel refuses to %s: %s", what, strerror(error));
 	say(row, error == ENOMEM || error == EAGAIN ? FEATURE_UNKNOWN : FEATURE_NO, error, reason,
-	    "a kernel >= 6.1 built with CONFIG_BPF_SYSCALL, CONFIG_DEBUG_INFO_BTF, "
+	    "use a kernel >= 6.1 built with CONFIG_BPF_SYSCALL, CONFIG_DEBUG_INFO_BTF, "
 	    "CONFIG_FUNCTION_TRACER and CONFIG_BPF_LSM");
 }
 
@@ -136,8 +136,8 @@ static int load_probe(const struct attach_probe *probe, int btf_id)
 }
 
 /*
- * Does the attached program run when a file is written? Run counts are kept only
- * while somebody holds a descriptor that asks for them.
+ * Does the attached program run when a file is written? The kernel counts runs only while a
+ * descriptor from BPF_ENABLE_STATS is open.
  */
 static int runs(int prog_fd, bool *ret_runs)
 {
@@ -195,14 +195,14 @@ static void probe_attach(const struct attach_probe *probe, const struct btf *btf
 	if (prog_fd < 0)
 		return say_refused(row, -prog_fd, what);
 	snprintf(what, sizeof(what), "attach a program to %s", probe->function);
-	/* an iterator is opened by its readers, not attached to anything that runs */
+	/* an iterator is opened by its readers instead of being attached to a function */
 	link_fd = probe->attach == BPF_TRACE_ITER ? attach_iterator(prog_fd)
 						  : bpf_raw_tracepoint_open(NULL, prog_fd);
 	if (link_fd < 0)
 		return say_refused(row, errno, what);
 	r = probe->ability == ABILITY_BPF_LSM ? runs(prog_fd, &run) : 0;
 	if (r)
-		return say_refused(row, -r, "count how often a program runs");
+		return say_refused(row, -r, "count the runs of a program");
 	if (!run)
 		return say_silent_lsm(row);
 	say(row, FEATURE_YES, 0, "", "");
@@ -213,7 +213,7 @@ static void probe_map(enum bpf_map_type type, const struct btf *btf, struct feat
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
 	int fd cleanup_close = -1;
 
-	/* storage maps want the types of key and value, which the probe has no use for */
+	/* storage maps require BTF for key and value, which the probe does not have */
 	if (type == BPF_MAP_TYPE_TASK_STORAGE) {
 		bool there = btf__find_by_name_kind(btf, "bpf_task_storage_get", BTF_KIND_FUNC) > 0;
 
@@ -223,7 +223,7 @@ static void probe_map(enum bpf_map_type type, const struct btf *btf, struct feat
 	}
 	fd = bpf_map_create(type, "pinfold_probe", 0, 0, (__u32)sysconf(_SC_PAGESIZE), &opts);
 	if (fd < 0)
-		return say_refused(row, errno, "make a ring buffer");
+		return say_refused(row, errno, "create a ring buffer");
 	say(row, FEATURE_YES, 0, "", "");
 }
 
@@ -231,7 +231,7 @@ static void say_no_btf(struct feature_row *row, int error)
 {
 	say(row, error == EPERM || error == EACCES ? FEATURE_UNKNOWN : FEATURE_NO, error,
 	    "the kernel's type information /sys/kernel/btf/vmlinux cannot be read",
-	    "a kernel built with CONFIG_DEBUG_INFO_BTF");
+	    "use a kernel built with CONFIG_DEBUG_INFO_BTF");
 }
 
 static const struct attach_probe *find_attach_probe(enum ability ability)
@@ -257,9 +257,9 @@ static void probe_ability(enum ability ability, const struct btf *btf, struct fe
 		if (btf__find_by_name_kind(btf, "sched_ext_ops", BTF_KIND_STRUCT) > 0)
 			return say(row, FEATURE_YES, 0, "", "");
 		return say(row, FEATURE_NO, 0, "no struct sched_ext_ops in BTF",
-			   "a kernel >= 6.12 built with CONFIG_SCHED_CLASS_EXT; nothing needs it "
-			   "today");
-	default: /* ABILITY_BTF: we have read it */
+			   "use a kernel >= 6.12 built with CONFIG_SCHED_CLASS_EXT; pinfold does "
+			   "not use it yet");
+	default: /* ABILITY_BTF: the types have been read */
 		return say(row, FEATURE_YES, 0, "", "");
 	}
 }
@@ -269,8 +269,8 @@ void probe_begin(struct feature_row rows[ABILITY_NR])
 	for (int i = 0; i < ABILITY_NR; i++) {
 		rows[i] = (struct feature_row){0};
 		snprintf(rows[i].name, sizeof(rows[i].name), "%s", names[i]);
-		say(&rows[i], FEATURE_UNKNOWN, EINPROGRESS, "not found out yet",
-		    "ask again in a moment");
+		say(&rows[i], FEATURE_UNKNOWN, EINPROGRESS, "not probed yet",
+		    "run the command again in a few seconds");
 	}
 }
 
@@ -293,7 +293,7 @@ enum feature_state probe_preemption(void)
 	char *models cleanup_free = NULL;
 	struct utsname name;
 
-	/* the model in force stands in parentheses: "none (voluntary) full lazy" */
+	/* the active model is in parentheses: "none (voluntary) full lazy" */
 	if (!file_read_line(AT_FDCWD, PREEMPT_FILE, &models))
 		return strstr(models, "(none)") || strstr(models, "(voluntary)") ? FEATURE_NO
 										 : FEATURE_YES;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One record, written whole by rename. Its reader is the program that wrote it,
- * so it is the rows as they lie in memory, with a digest over all of them.
+ * One record, replaced by rename. Only the program that wrote it reads it, so it contains the
+ * rows as they are in memory, with a digest over all of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define LOCKDOWN_FILE "/sys/kernel/security/lockdown"
 
 struct record {
-	uint64_t digest; /* of all that follows */
+	uint64_t digest; /* over everything that follows */
 	char key[REMEMBER_KEY_MAX];
 	uint32_t nr_rows;
 	uint32_t row_bytes;
@@ -47,7 +47,7 @@ int remember_key(const char *identity, char key[REMEMBER_KEY_MAX])
 		return r;
 	if (uname(&name))
 		return -errno;
-	/* without securityfs there is nothing to read, on this start as on the next */
+	/* without securityfs the file is missing at this start and the next */
 	file_read_line(AT_FDCWD, LSM_FILE, &modules);
 	file_read_line(AT_FDCWD, LOCKDOWN_FILE, &lockdown);
 	len = snprintf(key, REMEMBER_KEY_MAX, "%s\n%s\n%s %s\n%s\n%s", identity, boot_id,

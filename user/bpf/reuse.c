@@ -16,7 +16,10 @@ static bool is_compatible(const struct bpf_map *map, const struct bpf_map_info *
 	       info->map_flags == bpf_map__map_flags(map);
 }
 
-/* Another process had the kernel refuse our writes (BPF_MAP_FREEZE), which cannot be undone. */
+/*
+ * Another process froze the map (BPF_MAP_FREEZE): the kernel refuses writes, and this cannot
+ * be undone.
+ */
 static void say_frozen(const char *map, struct pins_report *report)
 {
 	char pin[PIN_NAME_MAX];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The attempt is the most harmless of all that the guard denies: a process that
- * writes itself into an empty cgroup. If nobody stops it, it ends there at once.
+ * The attempted operation is the most harmless one that the guard denies: a process writes
+ * itself into an empty cgroup. If it is not denied, the process exits there at once.
  *
- * Three parts: a job has the cgroup made, the loop puts it under the guard, a job has the
- * child try. What the first leaves to the next goes with the attempt.
+ * It has three stages: a job creates the cgroup, the loop puts it under the guard, and a job
+ * runs the child. The struct of the attempt passes the state from one stage to the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "lib/file.h"
 #include "lib/worker.h"
 
-/* No group's path begins with a slash. */
+/* Paths of groups do not begin with a slash. */
 #define SELFTEST_KEY "/selftest"
 
 #define WRITE_ALLOWED 1
@@ -62,7 +62,7 @@ static struct attempt *attempt_new(const struct selftest *test, const char *path
 	return attempt;
 }
 
-/* Depth of a cgroup is the number of names on its path from the mount. */
+/* The depth of a cgroup is the number of names in its path from the mount. */
 static uint32_t count_names(const char *path)
 {
 	uint32_t nr = 0;
@@ -89,9 +89,9 @@ static void close_all_but(unsigned int low, unsigned int high)
 }
 
 /*
- * After a fork of a process with threads: system calls only. It may wait in the kernel for
- * longer than the agent lives, so it keeps nothing open that the next agent needs: a lock,
- * an address.
+ * After a fork of a process with threads: only system calls are allowed. The child may be
+ * blocked in the kernel for longer than the agent lives, so it keeps nothing open that the
+ * next agent needs, such as a lock or an address.
  */
 static _Noreturn void try_as_stranger(int dir_fd, int procs_fd)
 {
@@ -107,8 +107,8 @@ static _Noreturn void try_as_stranger(int dir_fd, int procs_fd)
 }
 
 /*
- * _Fork, because fork() holds the locks of malloc and stdio while the kernel makes the
- * child, which waits for whoever holds the thread-group lock: the loop would wait too.
+ * _Fork, because fork() holds the locks of malloc and stdio while the kernel creates the
+ * child. That waits for any holder of the thread-group lock, so the loop would wait too.
  */
 static int ask_child(int dir_fd, int procs_fd, struct selftest_result *ret_result)
 {
@@ -155,7 +155,7 @@ static int run_make(struct worker_job *base)
 
 	if (root_fd < 0)
 		return -errno;
-	/* Opened first: mkdir takes the lock of the parent's directory even where it answers EEXIST. */
+	/* Open it first: mkdir takes the lock of the parent directory even if it returns EEXIST. */
 	attempt->dir_fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (attempt->dir_fd < 0 && errno == ENOENT) {
 		if (mkdirat(root_fd, path, 0755) && errno != EEXIST)
@@ -168,7 +168,7 @@ static int run_make(struct worker_job *base)
 	return 0;
 }
 
-/* With a cgroup that was made: the rest. */
+/* Continue with the cgroup that was created. */
 static int go_on(struct attempt *made, struct selftest_result *ret_result)
 {
 	struct attempt *attempt cleanup_attempt = NULL;
