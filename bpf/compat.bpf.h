@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What moved between kernels, in one place; each shim says which kernels differ.
- * Expects vmlinux.h and the libbpf headers to be included before it.
+ * Differences between kernels, in one place; each shim says which kernels differ. Include
+ * vmlinux.h and the libbpf headers before this file.
  */
 #ifndef COMPAT_BPF_H
 #define COMPAT_BPF_H
 
-/* linux/magic.h, include/linux/fs.h, include/linux/sched.h: numbers that are not in BTF. */
+/* linux/magic.h, include/linux/fs.h, include/linux/sched.h: constants that BTF does not contain. */
 #define CGROUP2_SUPER_MAGIC 0x63677270
 #define FMODE_WRITE	    0x2
 #define MAY_WRITE	    0x2
@@ -28,9 +28,9 @@ static __always_inline struct kernfs_node *parent_of(struct kernfs_node *kn)
 }
 
 /*
- * cgroup.ancestors[] (6.1 and later): pointers from the root down, the cgroup
- * itself at [level]. Read with a computed offset because a variable index into
- * a flexible array is not something CO-RE relocates.
+ * cgroup.ancestors[] (6.1 and later): pointers from the root down, with the cgroup itself at
+ * [level]. Read at a computed offset, because CO-RE does not relocate a variable index into a
+ * flexible array.
  */
 static __always_inline struct cgroup *ancestor_of(struct cgroup *cgrp, __u32 level)
 {
@@ -42,10 +42,10 @@ static __always_inline struct cgroup *ancestor_of(struct cgroup *cgrp, __u32 lev
 }
 
 /*
- * Is `task` a copy of the current task that fork has not finished? It gets its own struct pid
- * when it becomes visible, and no two tasks share one; so nobody else meets a task for which
- * this holds. System call numbers say nothing here: a thread of io_uring has those of its
- * maker, and work queued to a task runs on its way out of any call.
+ * Is `task` a copy of the current task that fork has not completed yet? It gets its own struct
+ * pid when it becomes visible, and no two tasks share one, so this is true of such a copy
+ * only. The number of the system call would not tell: an io_uring thread has that of its
+ * creator, and task work runs on the way out of any system call.
  */
 static __always_inline bool is_own_fork(struct task_struct *task)
 {
@@ -54,7 +54,7 @@ static __always_inline bool is_own_fork(struct task_struct *task)
 	return task->pid != current->pid && task->thread_pid == current->thread_pid;
 }
 
-/* Where `task` is being taken by a migration in progress, whoever does it; NULL = nowhere. */
+/* The destination of a migration of `task` in progress, whichever task does it; NULL = none. */
 static __always_inline struct cgroup *migration_of(struct task_struct *task)
 {
 	struct css_set *to = BPF_CORE_READ(task, cgroups, mg_dst_cset);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One event from program to agent: budget, reserve, fill in who did it, submit.
- * What does not get through is counted, once, under its reason.
+ * One event from a program to the agent: check the budget, reserve, record the culprit,
+ * submit. Each lost event is counted once, under its reason.
  */
 #ifndef EVENT_BPF_H
 #define EVENT_BPF_H
@@ -10,7 +10,10 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Atomic although per CPU: a program may be preempted in here by another on the same CPU. */
+/*
+ * Atomic although per CPU, because a program may be preempted here by another one on the same
+ * CPU.
+ */
 static __always_inline void count_event(__u32 what)
 {
 	__u64 *counter = bpf_map_lookup_elem(&event_counters, &what);
@@ -21,7 +24,8 @@ static __always_inline void count_event(__u32 what)
 
 /*
  * Take one event from the budget of `cgroup`. The window and its count are not updated
- * together: two CPUs at the turn of a second may let a few more through, which is harmless.
+ * together: at the turn of a second, two CPUs may let a few more events through, which is
+ * harmless.
  */
 static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns)
 {
@@ -30,7 +34,7 @@ static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns)
 	if (!budget) {
 		struct event_budget first = {.window_ns = now_ns, .passed = 1};
 
-		/* never over what another CPU has begun to count in */
+		/* BPF_NOEXIST: do not overwrite an entry that another CPU has just created */
 		bpf_map_update_elem(&event_budgets, &cgroup, &first, BPF_NOEXIST);
 		return true;
 	}
@@ -46,25 +50,25 @@ static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns)
 }
 
 /*
- * How many events of `cgroup` take_budget() has refused since somebody asked. Each is
- * handed out once: to the one CPU whose exchange takes the number, or to the agent, which
- * takes the entry out (user/bpf/events.c). Two that read and then subtract would both
- * hand it out and leave a number below zero.
+ * The number of events of `cgroup` that take_budget() has refused since the last call. Each is
+ * reported once: to the one CPU whose atomic exchange gets the number, or to the agent, which
+ * removes the entry (user/bpf/events.c). If two CPUs read and then subtracted, both would
+ * report it and leave a negative number.
  */
 static __always_inline __u32 take_suppressed(__u64 cgroup)
 {
 	struct event_budget *budget = bpf_map_lookup_elem(&event_budgets, &cgroup);
 
-	/* only who may find something writes to the shared line */
+	/* write to the shared cache line only if there may be something to take */
 	if (!budget || !*(volatile __u32 *)&budget->suppressed)
 		return 0;
 	return __sync_lock_test_and_set(&budget->suppressed, 0);
 }
 
 /*
- * Reserve an event charged to the budget of cgroup `charged`, all fields zero
- * except who, when and which policy. NULL: over budget or buffer full, counted.
- * The caller submits what it gets.
+ * Reserve an event charged to the budget of cgroup `charged`. All fields are zero except the
+ * culprit, the time and the policy generation. NULL: over budget or buffer full, which is
+ * counted. The caller submits the event.
  */
 static __always_inline struct event *begin_event(__u32 kind, __u64 charged, __u64 writer)
 {
@@ -91,7 +95,7 @@ static __always_inline struct event *begin_event(__u32 kind, __u64 charged, __u6
 	event->writer_cgroup = writer;
 	event->pid = (__u32)ids;
 	event->tgid = ids >> 32;
-	/* not before there is an event to tell it */
+	/* take the number only once there is an event to report it */
 	event->suppressed = take_suppressed(charged);
 	event->target_slot = SLOT_NONE;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * guard: denies, or only records, what crosses the border of a managed cgroup.
+ * guard: denies, or only records, operations that cross the border of a managed cgroup.
  *
- * Each hook exists twice around one body: lsm/X where `bpf` is among the running
- * security modules, fmod_ret/security_X elsewhere; the loader takes one set, never
- * both. fmod_ret programs are skipped, which allows the call, while another
- * instance was preempted inside one on the same CPU; the loader reports that.
+ * Each hook exists twice around one body: lsm/X if `bpf` is among the active security modules,
+ * fmod_ret/security_X otherwise; the loader takes one set, never both. The kernel skips an
+ * fmod_ret program, which allows the call, while another instance of it is preempted on the
+ * same CPU; the loader reports that.
  *
- * What is denied (the border rule): writes by strangers to the cpuset, cpu and
- * membership files of managed cgroups, moves in and out, affinity changes of a
- * container's tasks from outside. Inside its own container a task does as it
- * likes, except with the container's own cpuset and cpu files.
+ * What is denied (the border rule): writes from outside to the cpuset, cpu and membership
+ * files of managed cgroups, moves in and out, and affinity changes of a container's tasks from
+ * outside. Inside its own container a task may do anything except write the container's own
+ * cpuset and cpu files.
  *
- * Not covered: a move out of a container whose target has the same effective
- * CPUs and memory nodes does not reach task_setscheduler on 6.12 and later
- * (watch reports it); file creation needs no hook, cgroup2 has none.
+ * Not covered: a move out of a container whose target has the same effective CPUs and memory
+ * nodes does not reach task_setscheduler on 6.12 and later (watch reports it). File creation
+ * needs no hook, because cgroup2 does not permit it.
  *
- * Context: all hooks run in the calling task, not sleepable, no lock of ours.
+ * Context: all hooks run in the calling task, not sleepable, without locks of the guard.
  */
 #include "vmlinux.h"
 
@@ -38,7 +38,7 @@ struct {
 	__type(value, __u64);
 } guard_counters SEC(".maps");
 
-/* Which cpuset files of a new cgroup a runtime has written already. */
+/* The cpuset files of a new cgroup that a runtime has already written. */
 struct first_write {
 	__u64 cgroup;
 	char file[FILE_NAME_LEN];
@@ -52,14 +52,14 @@ struct {
 } first_writes SEC(".maps");
 
 /*
- * What the thread began last, for the hook that meets the rest of it. No hook tells
- * when it is over, so this alone decides nothing: a write of a membership file counts
- * while the kernel itself says that it takes a task there, and a fork until its first
- * question or the next such write.
+ * The operation that the thread began last, for the hook that is called in its course. No hook
+ * is called at its end, so this alone decides nothing: a write to a membership file counts
+ * only while the kernel itself says that a task is being moved there, and a fork only until
+ * its first permission check or the next such write.
  */
 struct errand {
 	__u64 destination; /* cgroup whose membership file it wrote last; 0 = none */
-	__u32 clones;	   /* forks into a cgroup that it has not asked about yet */
+	__u32 clones;	   /* forks into a cgroup whose permission check has not come yet */
 	__u32 reserved;
 };
 
@@ -70,14 +70,14 @@ struct {
 	__type(value, struct errand);
 } errands SEC(".maps");
 
-/* Everything known about one operation on a managed cgroup before it is judged. */
+/* Everything known about one operation on a managed cgroup when it is judged. */
 struct operation {
 	const struct guard_config *config;
 	struct cgroup *caller_cgrp;
 	struct place caller, target;
 	__u32 hook;
 	__u32 aspect;
-	__u32 right; /* that would allow it */
+	__u32 right; /* the right that would allow it */
 	__u32 target_pid;
 	char name[FILE_NAME_LEN];
 };
@@ -87,11 +87,14 @@ static __always_inline const struct guard_config *read_config(void)
 	__u32 zero = 0;
 	const struct guard_config *config = bpf_map_lookup_elem(&guard_config, &zero);
 
-	/* before the first policy there is nothing to guard */
+	/* there is nothing to guard before the first policy */
 	return config && config->generation ? config : NULL;
 }
 
-/* The current task's side of `op`, which is zeroed; the caller fills in the rest. */
+/*
+ * Set the fields of `op` that describe the current task. The caller zeroes `op` before and
+ * fills in the rest.
+ */
 static __always_inline void begin_operation(struct operation *op, __u32 hook,
 					    const struct guard_config *config)
 {
@@ -141,8 +144,8 @@ static __noinline void report_operation(const struct operation *op, __u32 action
 }
 
 /*
- * The first write of a runtime to each cpuset file of a new cgroup is part of
- * creating a container and passes; opening the file does not count as one.
+ * A runtime's first write to each cpuset file of a new cgroup is part of creating a container
+ * and is allowed; opening the file does not count as a write.
  */
 static __always_inline bool is_first_write(const struct operation *op)
 {
@@ -156,9 +159,8 @@ static __always_inline bool is_first_write(const struct operation *op)
 }
 
 /*
- * Judge an operation that crosses a border: 0 or -EPERM.
- * Fails open: an event that cannot be sent changes nothing, and a policy that
- * cannot be read never gets here.
+ * Judge an operation that crosses a border: 0 or -EPERM. Fails open: an event that cannot be
+ * sent changes nothing, and without a readable policy this function is not called.
  */
 static __noinline int judge(const struct operation *op)
 {
@@ -166,7 +168,7 @@ static __noinline int judge(const struct operation *op)
 	__u32 mode = mode_of(op->config, op->aspect);
 
 	if (op->target.self_test)
-		/* closed by design: this cgroup exists to show that we can say no */
+		/* closed by design: this cgroup exists to show that the guard denies */
 		return rights & RIGHT_AGENT ? 0 : -EPERM;
 	if (mode == GUARD_OFF || (rights & op->right) ||
 	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op))) {
@@ -175,7 +177,7 @@ static __noinline int judge(const struct operation *op)
 	}
 	if (mode == GUARD_AUDIT) {
 		count_operation(op->hook, ACTION_AUDIT);
-		/* the write that follows an open is the thing to record */
+		/* record the write that follows an open instead of the open */
 		if (op->hook != HOOK_FILE_OPEN)
 			report_operation(op, ACTION_AUDIT);
 		return 0;
@@ -186,10 +188,9 @@ static __noinline int judge(const struct operation *op)
 }
 
 /*
- * Does the caller stay inside its border? In a tree whose containers are not
- * known yet (a container between creation and its entry into the policy) the
- * caller's own cgroup is the border, so that a new container's first breath is
- * not denied.
+ * Does the caller stay inside its border? In a tree whose containers are not known yet (a
+ * container between its creation and its entry into the policy), the caller's own cgroup is
+ * the border, so a starting container is not blocked.
  */
 static __always_inline bool stays_inside(const struct operation *op, struct cgroup *target,
 					 bool delegated)
@@ -201,7 +202,7 @@ static __always_inline bool stays_inside(const struct operation *op, struct cgro
 	       (delegated || op->target.id != op->caller.id);
 }
 
-/* Is a file of this class in this place ours to guard? */
+/* Does the guard cover files of this class in this place? */
 static __always_inline bool is_guarded(const struct place *target, __u64 class)
 {
 	switch (class & ~FILE_DELEGATED) {
@@ -211,9 +212,10 @@ static __always_inline bool is_guarded(const struct place *target, __u64 class)
 		return target->tree || target->self;
 	default:
 		/*
-		 * The host's own moves, into the root cgroup for one, are the host's. So is what
-		 * it lets the root cgroup's children have: the kernel takes no controller away
-		 * that a child passes on (EBUSY), and the file that says so is in the tree.
+		 * Moves by the host outside managed trees, for example into the root cgroup,
+		 * are the host's business. So are the controllers that it enables for the root
+		 * cgroup's children: the kernel does not disable a controller that a child
+		 * passes on (EBUSY), and the file of that child is in the tree.
 		 */
 		return target->tree;
 	}
@@ -241,7 +243,7 @@ static __always_inline __u32 aspect_for(__u64 class)
 							   : ASPECT_CPUSET_FILES;
 }
 
-/* False when there is no memory for it. */
+/* Returns false if there is no memory for it. */
 static __always_inline bool begin_errand(__u64 destination, bool clones)
 {
 	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL,
@@ -255,12 +257,13 @@ static __always_inline bool begin_errand(__u64 destination, bool clones)
 }
 
 /*
- * The current task is about to take a task somewhere, and the hook that meets it would not
- * know: judged here, as a move out of the caller's cgroup. Fails closed, with the errno of
- * what is short, for a task in what is managed, unless its rights or the mode permit any
- * move; counted as one. Fails open outside: a stranger's moves are mostly not ours, and the
- * host's forks must not fail on us. Of those only clone3 into a container is lost, a write
- * to its files is judged as such; counted as an event that was not told.
+ * The current task is about to move a task, but begin_errand failed, so the hook called in its
+ * course would not know the destination. Judge it here, as a move out of the caller's cgroup.
+ * Fails closed, with the errno of the missing resource, for a task in a managed cgroup, unless
+ * its rights or the mode permit any move; it is counted as a move. Fails open outside: most
+ * moves by other tasks do not concern managed cgroups, and the guard must not make forks of
+ * the host fail. Of these, only a clone3 into a container is missed, because a write to a
+ * container's files is judged as such; it is counted as an event that was not reported.
  */
 static __always_inline int judge_unfollowed(struct operation *op)
 {
@@ -291,11 +294,11 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct operation *op,
 }
 
 /*
- * A file on cgroup2, by way of an open file. Everything that is no cgroup file
- * leaves after two loads and a comparison, because file_permission runs on every
- * read and write of the machine. Name and cgroup are those of the inode's kernfs
- * node: the dentry of a file that was opened by handle may have neither. Fails open
- * when a read of kernel memory fails: the name is then empty and no file of ours.
+ * A file on cgroup2, given by an open file. Other files leave after two loads and a
+ * comparison, because file_permission runs on every read and write of the machine. Name and
+ * cgroup are taken from the inode's kernfs node, because the dentry of a file that was opened
+ * by handle may have neither. Fails open if a read of kernel memory fails: the name is then
+ * empty and matches no guarded file.
  */
 static __always_inline int check_file(struct file *file, __u32 hook)
 {
@@ -319,19 +322,22 @@ static __always_inline int check_file(struct file *file, __u32 hook)
 	return judge_file(BPF_CORE_READ(parent_of(kn), priv), &op, class);
 }
 
-/* Every read and write; the one hook that also meets descriptors opened before us. */
+/*
+ * Every read and write. The only hook that also covers descriptors opened before the guard was
+ * attached.
+ */
 static __always_inline int check_permission(struct file *file, int mask)
 {
 	return mask & MAY_WRITE ? check_file(file, HOOK_FILE_PERMISSION) : 0;
 }
 
-/* Every open; denies earlier and so with a clearer message. */
+/* Every open. Denying the open as well fails earlier and gives a clearer error. */
 static __always_inline int check_open(struct file *file)
 {
 	return file->f_mode & FMODE_WRITE ? check_file(file, HOOK_FILE_OPEN) : 0;
 }
 
-/* Every fork and thread; those that name a cgroup ask about it next, by check_clone. */
+/* Every fork and thread creation. Those that name a cgroup reach check_clone next. */
 static __always_inline int check_fork(__u64 clone_flags)
 {
 	const struct guard_config *config;
@@ -348,7 +354,7 @@ static __always_inline int check_fork(__u64 clone_flags)
 	return judge_unfollowed(&op);
 }
 
-/* Is this the first question of a fork that the current task has begun? */
+/* Is this the first permission check of a fork that the current task has begun? */
 static __always_inline bool take_clone(void)
 {
 	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL, 0);
@@ -360,11 +366,11 @@ static __always_inline bool take_clone(void)
 }
 
 /*
- * clone3(CLONE_INTO_CGROUP): the kernel asks for write permission on cgroup.procs
- * of the destination, then of the ancestor it shares with the maker's cgroup, without
- * opening them. The child leaves its maker's cgroup as it enters the other, so both
- * borders count. Runs for every component of every path, nearly always with an execute
- * mask: out after one comparison. Fails open like check_file.
+ * clone3(CLONE_INTO_CGROUP): the kernel checks write permission on cgroup.procs of the
+ * destination, then of the ancestor that it shares with the caller's cgroup, without opening
+ * them. The child leaves the caller's cgroup and enters the other, so both borders count. Runs
+ * for every component of every path, nearly always with an execute mask, and then returns
+ * after one comparison. Fails open like check_file.
  */
 static __always_inline int check_clone(struct inode *inode, int mask)
 {
@@ -391,7 +397,7 @@ static __always_inline int check_clone(struct inode *inode, int mask)
 	if (!op.target.tree) {
 		if (!op.caller.tree)
 			return 0;
-		/* out of what is managed: the end of it that is ours */
+		/* it leaves the managed cgroups: the managed end is the caller's */
 		op.target = op.caller;
 	} else if (!op.target.self_test && stays_inside(&op, cgrp, true)) {
 		return 0;
@@ -415,7 +421,7 @@ static __always_inline int check_directory(struct kernfs_node *kn, struct dentry
 	find_place(cgrp, config, &op.target);
 	if (!op.target.tree)
 		return 0;
-	/* a new child of one's own cgroup is inside; one's own cgroup itself is not */
+	/* a new child of the caller's own cgroup is inside; that cgroup itself is not */
 	if (stays_inside(&op, cgrp, hook == HOOK_INODE_MKDIR))
 		return 0;
 	op.right = hook == HOOK_INODE_MKDIR ? RIGHT_MOVES : RIGHT_LIFE;
@@ -423,7 +429,7 @@ static __always_inline int check_directory(struct kernfs_node *kn, struct dentry
 	return judge(&op);
 }
 
-/* A new cgroup below `dir`. Fails open like check_file. */
+/* Creation of a cgroup below `dir`. Fails open like check_file. */
 static __always_inline int check_mkdir(struct inode *dir, struct dentry *dentry)
 {
 	if (dir->i_sb->s_magic != CGROUP2_SUPER_MAGIC)
@@ -431,7 +437,7 @@ static __always_inline int check_mkdir(struct inode *dir, struct dentry *dentry)
 	return check_directory(dir->i_private, dentry, HOOK_INODE_MKDIR);
 }
 
-/* An end of the cgroup behind `dentry`. Fails open like check_file. */
+/* Removal of the cgroup behind `dentry`. Fails open like check_file. */
 static __always_inline int check_rmdir(struct inode *dir, struct dentry *dentry)
 {
 	if (dir->i_sb->s_magic != CGROUP2_SUPER_MAGIC)
@@ -439,14 +445,17 @@ static __always_inline int check_rmdir(struct inode *dir, struct dentry *dentry)
 	return check_directory(BPF_CORE_READ(dentry, d_inode, i_private), dentry, HOOK_INODE_RMDIR);
 }
 
-/* May the current task, which is no actor, take the target to `destination`? */
+/* May the current task, which is not an actor, move the target to `destination`? */
 static __always_inline bool is_inner_move(const struct operation *op,
 					  const struct place *destination)
 {
 	if (op->target.border)
 		return op->caller.border == op->target.border &&
 		       destination->border == op->target.border;
-	/* a stranger's task: not into a container, not even by the container's own */
+	/*
+	 * a task from outside: it may not be moved into a container, not even by the container
+	 * itself
+	 */
 	if (!op->target.tree)
 		return !destination->tree;
 	return op->caller.id == op->target.id && destination->tree && !destination->border;
@@ -487,10 +496,9 @@ static __always_inline int check_move(struct task_struct *task, struct cgroup *t
 }
 
 /*
- * Is it the current task that takes a task to `to`, and not somebody else at the same
- * moment? Then it wrote the membership file of that cgroup last. Taken for the mover by
- * mistake it would be held to a stricter rule: is_inner_move permits nothing that
- * is_inner_change does not.
+ * Is the current task moving a task to `to`, and not another task at the same moment? If so,
+ * it wrote the membership file of that cgroup last. A task mistaken for the mover is only
+ * judged more strictly: is_inner_move permits nothing that is_inner_change does not.
  */
 static __always_inline bool is_mover(struct cgroup *to)
 {
@@ -500,9 +508,9 @@ static __always_inline bool is_mover(struct cgroup *to)
 }
 
 /*
- * Affinity, policy and parameters of a task, and migrations: `task` is still in
- * the cgroup it comes from. The child of a fork has been judged by check_clone.
- * Fails open for kernel threads: the kernel's own work must not fail on us.
+ * Affinity, policy and parameters of a task, and migrations: `task` is still in the cgroup it
+ * comes from. check_clone has already judged the child of a fork. Fails open for kernel
+ * threads, because the kernel's own work must not fail.
  */
 static __always_inline int check_task(struct task_struct *task)
 {
@@ -519,7 +527,7 @@ static __always_inline int check_task(struct task_struct *task)
 
 /* --- the hooks, twice ------------------------------------------------------------------------ */
 
-/* `ret` is what programs before us said: a refusal is never turned into a permission. */
+/* `ret` is the result of earlier programs: a refusal is never turned into a permission. */
 
 SEC("lsm/file_permission")
 int BPF_PROG(lsm_file_perm, struct file *file, int mask, int ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Maps that guard and watch share. Pinned by name: the object loaded first
- * makes them, the others take them over, and they outlive the agent.
+ * Maps that guard and watch share. Pinned by name: the object that is loaded first creates
+ * them, the others reuse them, and they outlive the agent.
  */
 #ifndef MAPS_BPF_H
 #define MAPS_BPF_H
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct guard_config);
 } guard_config SEC(".maps");
 
-/* CLOCK_MONOTONIC of the agent's last sign of life; apart from the policy, which it outlives. */
+/* CLOCK_MONOTONIC of the agent's last heartbeat; separate from the policy, which it outlives. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -39,13 +39,13 @@ struct {
 	__type(value, __u64);
 } guard_heartbeat SEC(".maps");
 
-/* Programs to agent. */
+/* From the programs to the agent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-/* Least recently used goes first: a flood from many cgroups costs precision, never memory. */
+/* LRU: a flood from many cgroups costs precision, never memory. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

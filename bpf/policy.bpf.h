@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who is inside what, and who may do what: the questions guard and watch both
- * ask. Pure look-ups in the policy maps; deciding is guard's, telling is watch's.
+ * Look-ups that guard and watch share: which managed cgroups a cgroup belongs to, and which
+ * rights a task has. Only reads the policy maps; guard decides, watch reports.
  */
 #ifndef POLICY_BPF_H
 #define POLICY_BPF_H
@@ -9,16 +9,16 @@
 #include "compat.bpf.h"
 #include "maps.bpf.h"
 
-/* Where a cgroup stands. */
+/* The position of a cgroup relative to the managed cgroups. */
 struct place {
 	__u64 id;
-	__u64 tree;   /* innermost managed tree around it or itself, 0 = none */
-	__u64 border; /* innermost container around it or itself, 0 = none */
+	__u64 tree;   /* innermost managed tree that it belongs to, 0 = none */
+	__u64 border; /* innermost container that it belongs to, 0 = none */
 	__u32 level;
 	__u32 border_level;
 	__u32 slot;	/* the container's */
-	__u8 self;	/* managed by itself: its own control files */
-	__u8 overlap;	/* managed by itself: its cpuset files */
+	__u8 self;	/* managed itself: its own control files */
+	__u8 overlap;	/* managed itself: its cpuset files */
 	__u8 self_test; /* the guard's self-test cgroup */
 	__u8 reserved;
 };
@@ -33,11 +33,11 @@ static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp);
 }
 
-/* Take one managed entry at `level` on the way from the root down to `place`. */
+/* Add one managed entry at `level` on the way from the root down to the cgroup of `place`. */
 static __always_inline void enter_place(struct place *place, __u64 id, __u32 level,
 					const struct managed *entry)
 {
-	/* an inode number used again at another depth is another cgroup */
+	/* another cgroup, at another depth, reuses the inode number */
 	if (entry->level != level)
 		return;
 	if (entry->kind == MANAGED_KIND_TREE) {
@@ -56,13 +56,12 @@ static __always_inline void enter_place(struct place *place, __u64 id, __u32 lev
 }
 
 /*
- * Take what is managed at one level of the way from the root to the cgroup at
- * address `cgrp`.
+ * Process one level of the way from the root to the cgroup at address `cgrp`.
  *
- * A global function, here and below, is verified once by itself: in line the body of
- * a loop would be verified again on every path of every hook, thousands of instructions
- * more each time, which under emulation is the greater part of the agent's start.
- * Such functions take pointers to plain memory only, hence the address as a number.
+ * A global function, here and below, is verified once, on its own. If it were inline, the body
+ * of a loop would be verified again on every path of every hook: thousands of instructions
+ * more each time, which under emulation takes the greater part of the agent's start. Such
+ * functions only take pointers to plain memory, hence the address as a number.
  */
 __noinline int enter_level(__u64 cgrp, __u32 level, struct place *ret_place)
 {
@@ -78,9 +77,8 @@ __noinline int enter_level(__u64 cgrp, __u32 level, struct place *ret_place)
 }
 
 /*
- * Where the cgroup at address `cgrp` stands; 0 = nowhere. `*ret_place` must be
- * zeroed by the caller. Only levels that hold managed cgroups are looked at: two
- * or three look-ups however deep the cgroup lies.
+ * The place of the cgroup at address `cgrp`; 0 = none. The caller must zero `*ret_place`. Only
+ * levels with managed cgroups are examined: two or three look-ups, however deep the cgroup is.
  */
 __noinline int find_place_at(__u64 cgrp, __u32 levels, struct place *ret_place)
 {
@@ -104,15 +102,15 @@ static __always_inline void find_place(struct cgroup *cgrp, const struct guard_c
 {
 	__builtin_memset(ret_place, 0, sizeof(*ret_place));
 	find_place_at((__u64)cgrp, config->managed_levels, ret_place);
-	/* A list of siblings would miss the one that is made in the next moment. */
+	/* A list of siblings would miss one that is created in the next moment. */
 	if (config->sibling_level && ret_place->level == config->sibling_level &&
 	    !ret_place->tree && !ret_place->self)
 		ret_place->overlap = 1;
 }
 
 /*
- * A pointer that came as a program's argument, stripped of what the verifier
- * knows about it: a global function takes no typed pointer for a number.
+ * Convert a program's pointer argument to a number, without the type that the verifier tracks:
+ * a global function does not accept a typed pointer as a number.
  */
 static __always_inline struct cgroup *untyped(struct cgroup *cgrp)
 {
@@ -122,7 +120,7 @@ static __always_inline struct cgroup *untyped(struct cgroup *cgrp)
 	return plain;
 }
 
-/* Is cgroup `cgrp` the cgroup `id` at `level`, or below it? */
+/* Is `cgrp` the cgroup `id` at `level`, or below it? */
 static __always_inline bool is_within(struct cgroup *cgrp, __u64 id, __u32 level)
 {
 	if (!id || !cgrp || (__u32)BPF_CORE_READ(cgrp, level) < level)
@@ -130,7 +128,7 @@ static __always_inline bool is_within(struct cgroup *cgrp, __u64 id, __u32 level
 	return id_of(ancestor_of(cgrp, level)) == id;
 }
 
-/* Rights by one level of the way from the root to the cgroup at address `cgrp`, level > 0. */
+/* The rights from one level of the way from the root to the cgroup at address `cgrp`; level > 0. */
 __noinline __u32 rights_of_level(__u64 cgrp, __u32 level)
 {
 	struct cgroup *candidate = ancestor_of((struct cgroup *)cgrp, level);
@@ -142,7 +140,7 @@ __noinline __u32 rights_of_level(__u64 cgrp, __u32 level)
 	return actor ? actor->rights : 0;
 }
 
-/* Rights of tasks in the cgroup at address `cgrp`: of every actor's cgroup around it. */
+/* The rights of tasks in the cgroup at address `cgrp`: those of every actor's cgroup above it. */
 __noinline __u32 rights_of_cgroup(__u64 cgrp, __u32 levels)
 {
 	__u32 depth = BPF_CORE_READ((struct cgroup *)cgrp, level), rights = 0;
@@ -153,7 +151,7 @@ __noinline __u32 rights_of_cgroup(__u64 cgrp, __u32 levels)
 	return rights;
 }
 
-/* Rights of the current task: by its process, by its cgroup, as the init process. */
+/* The rights of the current task: through its process, through its cgroup, as the init process. */
 static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 					       const struct guard_config *config)
 {
@@ -174,19 +172,19 @@ static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 /* --- files ---------------------------------------------------------------------------------- */
 
 enum file_class {
-	FILE_OTHER,	  /* not ours */
+	FILE_OTHER,	  /* not guarded */
 	FILE_CPUSET,	  /* where a container may run */
-	FILE_CONTROL,	  /* what would undo it, starve it or hide how it fares */
-	FILE_CONTROLLERS, /* what its children can be given */
-	FILE_MEMBERS,	  /* who is inside */
-	FILE_LIFE,	  /* freezing and killing all of it */
+	FILE_CONTROL,	  /* would undo the placement, starve the container or hide its state */
+	FILE_CONTROLLERS, /* the controllers of its children */
+	FILE_MEMBERS,	  /* membership */
+	FILE_LIFE,	  /* freezes or kills all of it */
 };
 
 #define FILE_NAME_LEN 24
 
 /*
- * Files the kernel gives to whom a cgroup is delegated (/sys/kernel/cgroup/delegate);
- * inside a container they belong to the container, also in its own directory.
+ * Files that the kernel hands over when a cgroup is delegated (/sys/kernel/cgroup/delegate).
+ * Inside a container they belong to the container, also in its own directory.
  */
 #define FILE_DELEGATED 0x80
 
@@ -221,9 +219,9 @@ static const struct guarded_file guarded_files[] = {
 #define NR_GUARDED_FILES (sizeof(guarded_files) / sizeof(guarded_files[0]))
 
 /*
- * enum file_class, or'ed with FILE_DELEGATED, of the file `name`, which is NUL-padded.
- * Not a global function: the verifier of 6.1 then takes a branch of judge() for dead
- * and denies a runtime's first write (tests/guest/guard shows it).
+ * enum file_class, or'ed with FILE_DELEGATED, of the file `name`, which is NUL-padded. Not a
+ * global function: the verifier of 6.1 would then take a branch of judge() for dead code and
+ * deny a runtime's first write (tests/guest/guard shows it).
  */
 static __always_inline __u32 classify_file(const char name[FILE_NAME_LEN])
 {

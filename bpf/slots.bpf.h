@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The CPUs of each container, for the objects that look at them; as managed.bpf.h. */
+/* The CPUs of each container, for the objects that need them; pinned like managed.bpf.h. */
 #ifndef SLOTS_BPF_H
 #define SLOTS_BPF_H
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * watch: tells the agent what happens to managed cgroups. It never denies.
+ * watch: reports operations on managed cgroups to the agent. It never denies.
  *
- *   life cycle  cgroups below managed trees: made, populated, removed, gone
+ *   life cycle  cgroups below managed trees: created, populated, removed, released
  *   drift       successful writes to managed cpuset and cpu files by others
- *   moves       tasks taken across a container's border by others
+ *   moves       tasks moved across a container's border by others
  *   attempts    sched_setaffinity onto protected CPUs from outside, with result
  *
- * Life cycle needs tracepoints only; the rest needs fentry and fexit, which some
- * kernels lack: the loader then leaves those programs out.
+ * Life cycle needs only tracepoints; the rest needs fentry and fexit, which some kernels lack:
+ * the loader then leaves those programs out.
  *
- * Context: none sleeps; the life cycle tracepoints may run with css_set_lock held
- * and interrupts off, so nothing there but look-ups and the ring buffer.
+ * Context: none sleeps. The life cycle tracepoints may run with css_set_lock held and
+ * interrupts off, so they only do look-ups and use the ring buffer.
  */
 #include "vmlinux.h"
 
@@ -42,15 +42,15 @@ struct {
 } watch_counters SEC(".maps");
 
 /*
- * What the first half of an operation saw, for its second half in the same
- * thread: fentry of cgroup_attach_task for its fexit, fentry of
- * security_task_setscheduler for the fexit of sched_setaffinity. `pid` is zeroed
- * by the reader, so that a half without its other half is not read as one.
+ * State that the first half of an operation passes to the second half in the same thread: from
+ * fentry of cgroup_attach_task to its fexit, and from fentry of security_task_setscheduler to
+ * the fexit of sched_setaffinity. The reader zeroes `pid`, so that a leftover of an incomplete
+ * operation is not used.
  */
 struct subject {
 	__u64 cgroup, tree, border;
 	__u32 slot;
-	__u32 pid; /* 0 = nothing seen */
+	__u32 pid; /* 0 = empty */
 };
 
 struct {
@@ -94,10 +94,10 @@ static __always_inline bool is_agent(const struct guard_config *config)
 /* --- life cycle ------------------------------------------------------------------------------ */
 
 /*
- * Below a container's border the container pays for all it makes, so that one
- * which creates cgroups in a loop floods nobody; elsewhere each cgroup has its
- * own budget. What the agent does itself it knows; but `by_caller` is false for
- * changes of state that only happen to be noticed in the current task.
+ * Below a container's border all events are charged to the container, so a container that
+ * creates cgroups in a loop cannot flood the buffer; elsewhere each cgroup has its own budget.
+ * The agent's own operations are not reported, but `by_caller` is false for state changes that
+ * are merely noticed in the context of the current task.
  */
 static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const char *path,
 				       __u32 value, bool by_caller)
@@ -106,7 +106,7 @@ static __always_inline int report_life(__u32 kind, struct cgroup *cgrp, const ch
 	struct event *event;
 	struct place place;
 
-	/* cgroup v1 hierarchies have numbers above 0 */
+	/* cgroup v1 hierarchies have ids above 0 */
 	if (!config || BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
 		return 0;
 	find_place(untyped(cgrp), config, &place);
@@ -139,21 +139,21 @@ int BPF_PROG(life_rmdir, struct cgroup *cgrp, const char *path)
 	return report_life(EVENT_RMDIR, cgrp, path, 0, true);
 }
 
-/* From a kernel worker, after the last reference: the writer is nobody. */
+/* Runs in a kernel worker, after the last reference is dropped: there is no culprit. */
 SEC("tp_btf/cgroup_release")
 int BPF_PROG(life_release, struct cgroup *cgrp, const char *path)
 {
 	return report_life(EVENT_RELEASE, cgrp, path, 0, false);
 }
 
-/* For the cgroup and for each ancestor whose state changes with it. */
+/* Runs for the cgroup and for each ancestor whose state changes with it. */
 SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(life_populated, struct cgroup *cgrp, const char *path, int populated)
 {
 	return report_life(EVENT_POPULATED, cgrp, path, populated, false);
 }
 
-/* Not for clone3(CLONE_INTO_CGROUP) and fork; also for a move to where the task is. */
+/* Not for clone3(CLONE_INTO_CGROUP) and fork; also for a move to the task's present cgroup. */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(life_attach, struct cgroup *cgrp, const char *path, struct task_struct *task,
 	     bool threadgroup)
@@ -175,8 +175,9 @@ static __always_inline bool is_own_subgroup(const struct place *place,
 }
 
 /*
- * Does a write to cgroup.subtree_control take away a controller that we need? Giving more
- * is what a kubelet does at each start. A text that does not fit counts as one that does.
+ * Does a write to cgroup.subtree_control disable a controller that pinfold needs? Enabling
+ * more is what a kubelet does at each start. A text that is too long to be parsed counts as
+ * disabling.
  */
 static __always_inline bool takes_controller(const char *buf, unsigned long nbytes)
 {
@@ -207,9 +208,9 @@ static __always_inline bool is_watched(const struct place *place, __u64 class, c
 }
 
 /*
- * Every write to a cgroup file, after it: the one place that knows file, text
- * and result together, and that is reached only for cgroup files. The handler
- * has cut the text at its first separator for some files; that much is shown.
+ * Runs after every write to a cgroup file. It is the only place with file, text and result
+ * together, and is reached only for cgroup files. For some files the handler has cut the text
+ * at its first separator, so only that part is shown.
  */
 SEC("fexit/cgroup_file_write")
 int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long nbytes,
@@ -273,7 +274,7 @@ static __always_inline void remember_subject(struct task_struct *task)
 	subject->pid = BPF_CORE_READ(task, pid);
 }
 
-/* Before the migration the task is still where it comes from. */
+/* Before the migration the task is still in the cgroup it comes from. */
 SEC("fentry/cgroup_attach_task")
 int BPF_PROG(move_before, struct cgroup *cgrp, struct task_struct *leader)
 {
@@ -307,7 +308,7 @@ int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool t
 	if (!event)
 		return 0;
 	event->aspect = ASPECT_CGROUP_MOVES;
-	/* the managed end of it; inside managed trees, where it went */
+	/* the managed end of the move; between managed trees, the destination */
 	event->target_cgroup = to.tree ? to.id : from->cgroup;
 	event->from_cgroup = from->cgroup;
 	event->target_slot = to.border ? to.slot : from->slot;
@@ -325,10 +326,10 @@ static __always_inline __u64 mask_word(void *map, __u32 index)
 	return word ? *word : 0;
 }
 
-/* What a wanted mask means. */
+/* Properties of a requested affinity mask. */
 struct wish {
-	bool foreign; /* holds a protected CPU that is not the container's own */
-	bool all;     /* holds every online CPU: the usual way to say "no wish" */
+	bool foreign; /* contains a protected CPU that does not belong to the container */
+	bool all;     /* contains every online CPU: the usual way to request no restriction */
 	__u32 cpus;
 };
 
@@ -349,7 +350,7 @@ static __always_inline void read_wish(struct cpumask *mask, __u32 slot, struct w
 			ret_wish->foreign = true;
 		if (online & ~wanted)
 			ret_wish->all = false;
-		/* no population count in BPF; halves add up in place */
+		/* BPF has no population count: add up adjacent bits in place */
 		wanted -= (wanted >> 1) & 0x5555555555555555ULL;
 		wanted = (wanted & 0x3333333333333333ULL) + ((wanted >> 2) & 0x3333333333333333ULL);
 		wanted = (wanted + (wanted >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
@@ -369,8 +370,8 @@ static __always_inline void copy_mask(struct event *event, struct cpumask *mask)
 }
 
 /*
- * The task of a sched_setaffinity, which its function does not hand out. Also asked about
- * tasks that migrate, which have a subject already, and about the child of a fork.
+ * The task of a sched_setaffinity, which is not an argument of that function. Also runs for
+ * tasks that migrate, which have a subject already, and for the child of a fork.
  */
 SEC("fentry/security_task_setscheduler")
 int BPF_PROG(attempt_before, struct task_struct *task)
@@ -381,9 +382,8 @@ int BPF_PROG(attempt_before, struct task_struct *task)
 }
 
 /*
- * Affinity asked for, and what came of it: -EINVAL where a partition or cpuset
- * leaves none of the wanted CPUs, -EPERM from the guard, 0 where the kernel
- * trimmed the mask to what is allowed.
+ * The requested affinity and the result: -EINVAL if a partition or cpuset leaves none of the
+ * requested CPUs, -EPERM from the guard, 0 if the kernel reduced the mask to what is allowed.
  */
 SEC("fexit/sched_setaffinity")
 int BPF_PROG(attempt_after, pid_t pid, struct cpumask *mask, long result)
