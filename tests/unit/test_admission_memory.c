@@ -42,13 +42,18 @@ static int publish(void *self, const struct kernel_policy *kernel_policy)
 	return 0;
 }
 
-/* Two nodes of 4 GiB, 64 huge pages of 2 MiB on each. */
+/* Two nodes of 4 GiB, 64 huge pages of 2 MiB on each; the second may get another number. */
+static uint32_t second_node = 1;
+
 static void add_memory(void)
 {
 	const struct hugepages pages = {.size_bytes = PAGE, .total_pages = 64};
 	const struct topology_node nodes[] = {
 		{.id = 0, .memory_bytes = 4096 * MIB, .nr_hugepages = 1, .hugepages = {pages}},
-		{.id = 1, .memory_bytes = 4096 * MIB, .nr_hugepages = 1, .hugepages = {pages}}};
+		{.id = second_node,
+		 .memory_bytes = 4096 * MIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {pages}}};
 	struct topology_cpu cpus[16];
 	struct topology_facts facts = {.cpus = cpus,
 				       .nr_cpus = ARRAY_SIZE(cpus),
@@ -58,7 +63,7 @@ static void add_memory(void)
 	char error[256];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
-		cpus[i] = (struct topology_cpu){i, i / 2 * 2, i / 8, i / 8, i / 8};
+		cpus[i] = (struct topology_cpu){i, i / 2 * 2, i / 8, i / 8 * second_node, i / 8};
 	topology_free(topology);
 	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
 }
@@ -168,6 +173,45 @@ static void near_is_where_the_memory_is(void **state)
 	free_pods(pods, 1);
 }
 
+/* Memory of node 0, and after that of both. */
+static void near_are_all_nodes_of_the_memory(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16), hugepages_pod("b", 100)};
+	struct controller *controller = start();
+
+	free_now[0] = free_now[1] = 64;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("uid-a", GROUP_CPUSET_MEMS), "0");
+	assert_int_equal(container_told.nodes, 1);
+	controller_free(controller);
+	controller = start();
+	scan(controller, &pods[1], 1);
+	assert_string_equal(file_of("uid-b", GROUP_CPUSET_MEMS), "0-1");
+	assert_int_equal(container_told.nodes, 3);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void a_grant_on_a_node_that_is_gone_is_told(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
+	struct controller *controller = start();
+
+	free_now[0] = 0;
+	free_now[1] = 64;
+	scan(controller, pods, 1);
+	controller_free(controller);
+	second_node = 2;
+	controller = start();
+	second_node = 1;
+	assert_int_equal(
+		nr_findings(controller, "grant_lost",
+			    "default/a could not keep its grant: NUMA node 1 no longer exists"),
+		1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void without_pinned_memory_near_is_where_it_runs(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("b", "web", 500, false)};
@@ -185,6 +229,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_kernels_free_pages_decide, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_known_is_not_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(near_is_where_the_memory_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(near_are_all_nodes_of_the_memory, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_grant_on_a_node_that_is_gone_is_told, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(without_pinned_memory_near_is_where_it_runs, set_up,
 						tear_down),
 	};

@@ -492,6 +492,69 @@ static void the_policy_names_each_group(void **state)
 	free_pods(pods, 2);
 }
 
+/* For a group whose memory is not pinned. */
+static void near_are_the_nodes_of_a_groups_cpus(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "8-15");
+	assert_int_equal(managed("pinfold.slice/poduid-a/exclusive")->nodes, 2);
+	assert_int_equal(managed("pinfold.slice")->nodes, 3);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* A pod of two small containers. */
+static struct pod_spec *pair(const char *name)
+{
+	struct pod_spec *spec = fake_pod(name, "one", 100, false);
+
+	spec->containers = realloc(spec->containers, 2 * sizeof(*spec->containers));
+	assert_non_null(spec->containers);
+	spec->containers[1] = spec->containers[0];
+	strcpy(spec->containers[1].name, "two");
+	spec->nr_containers = 2;
+	return spec;
+}
+
+static void every_group_is_told_whatever_their_number(void **state)
+{
+	struct pod_spec *pods[] = {pair("a"), pair("b"), pair("c"), pair("d"),
+				   pair("e"), pair("f"), pair("g"), pair("h")};
+	struct controller *controller = start_node(&fake_side_port);
+
+	for (uint32_t nr = 1; nr <= ARRAY_SIZE(pods); nr++) {
+		scan(controller, pods, nr);
+		assert_int_equal(fake_side.policy.nr_groups, 1 + 3 * nr);
+		for (uint32_t i = 0; i < fake->nr_groups; i++)
+			assert_non_null(managed(fake_at(i)->path));
+	}
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* What lies around is looked at again with the next policy; the groups are guarded now. */
+static int no_surroundings(void *self, struct managed_group *ret_groups, uint32_t max,
+			   uint32_t *ret_nr)
+{
+	return -E2BIG;
+}
+
+static void without_surroundings_the_groups_are_guarded(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
+	struct controller *controller;
+
+	groups.surroundings = no_surroundings;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	assert_int_equal(fake_side.policy.nr_groups, 3);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* After a restart nothing has changed, and still the kernel side must be told. */
 static void a_restart_tells_the_policy(void **state)
 {
@@ -506,6 +569,46 @@ static void a_restart_tells_the_policy(void **state)
 	assert_int_equal(fake_side.policy.nr_groups, 3);
 	controller_free(controller);
 	free_pods(pods, 1);
+}
+
+/* The programs are there only now: they are told the whole policy. */
+static void tell_again(struct controller *controller)
+{
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+
+	sink->completed(sink->self);
+}
+
+/* The root too, which is the first; one that was never known is left out until it is. */
+static void any_group_may_wait(void **state)
+{
+	static const char *const paths[] = {"pinfold.slice", "pinfold.slice/poduid-a",
+					    "pinfold.slice/poduid-a/exclusive"};
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "other", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		unknown_path = paths[i];
+		tell_again(controller);
+		assert_int_equal(fake_side.policy.nr_groups, ARRAY_SIZE(paths));
+		assert_non_null(managed(paths[i]));
+		fake->wake_ns = 0;
+		controller_wake(controller);
+		assert_int_equal(fake->wake_ns, fake->now_ns + S);
+	}
+	unknown_path = "pinfold.slice/poduid-b/other";
+	scan(controller, pods, 2);
+	assert_int_equal(fake_side.policy.nr_groups, 4);
+	unknown_path = NULL;
+	controller_wake(controller);
+	assert_int_equal(fake_side.policy.nr_groups, 5);
+	fake->wake_ns = 0;
+	controller_wake(controller);
+	assert_int_equal(fake->wake_ns, 0);
+	controller_free(controller);
+	free_pods(pods, 2);
 }
 
 /* A group of which nothing can be told now keeps the guard that it has. */
@@ -631,6 +734,13 @@ int main(void)
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(the_policy_names_each_group, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(near_are_the_nodes_of_a_groups_cpus, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(every_group_is_told_whatever_their_number,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(without_surroundings_the_groups_are_guarded,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(any_group_may_wait, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_tells_the_policy, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_group_that_waits_stays_guarded, set_up_node,
 						tear_down),
