@@ -6,6 +6,7 @@
  * told. After each step the world is looked at: no exclusive container ever shares a
  * CPU with anybody.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -403,6 +404,8 @@ static void on_answered(void *self, uint64_t request, unsigned int status, struc
 
 static const struct answer_sink answers = {NULL, on_answered};
 
+static const struct answer_sink *listener = &answers;
+
 /* This very process is who asks. */
 static int run(struct controller *controller, uint64_t request, const char *pod,
 	       const char *container, unsigned int *ret_status)
@@ -412,7 +415,7 @@ static int run(struct controller *controller, uint64_t request, const char *pod,
 	int r;
 
 	answered_request = answered_status = nr_answers = 0;
-	faces->listen(faces->self, &answers);
+	faces->listen(faces->self, listener);
 	json_object_object_add(body, "pod", json_object_new_string(pod));
 	json_object_object_add(body, "container", json_object_new_string(container));
 	r = faces->command(faces->self, request, "run", "", body, getpid(), &answer, ret_status);
@@ -472,6 +475,20 @@ static void a_longer_name_is_another_one(void **state)
 	free_pods(pods, 1);
 }
 
+/* An init container and one that follows it. */
+static struct pod_spec *init_pod(void)
+{
+	struct pod_spec *spec = fake_pod("a", "exclusive", 4000, true);
+
+	spec->containers = realloc(spec->containers, 2 * sizeof(*spec->containers));
+	assert_non_null(spec->containers);
+	spec->containers[1] = spec->containers[0];
+	spec->containers[0].kind = CONTAINER_INIT;
+	strcpy(spec->containers[0].name, "init");
+	spec->nr_containers = 2;
+	return spec;
+}
+
 static void a_run_waits_for_its_pod(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
@@ -487,6 +504,189 @@ static void a_run_waits_for_its_pod(void **state)
 	assert_int_equal(nr_answers, 1);
 	assert_int_equal(answered_status, 200);
 	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	/* Once. */
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static unsigned int nr_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int nr = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+/* The process of a request that has no answer is held no longer than the agent lives. */
+static void a_request_ends_with_the_agent(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	unsigned int nr = nr_descriptors(), status = 0;
+
+	scan(controller, pods, 1);
+	fake->slow_join = true;
+	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), -EINPROGRESS);
+	assert_int_equal(nr_descriptors(), nr + 1);
+	controller_free(controller);
+	assert_int_equal(nr_descriptors(), nr);
+	free_pods(pods, 1);
+}
+
+/* The sanitizer sees to it that the answer is freed. */
+static void an_answer_that_nobody_takes_is_dropped(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	fake->slow_join = true;
+	listener = NULL;
+	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), -EINPROGRESS);
+	listener = &answers;
+	fake_end_join(controller, 0);
+	assert_int_equal(nr_answers, 0);
+	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Whatever happens to the pod meanwhile, and whatever is tried again: one answer, at the end. */
+static void a_join_is_answered_at_its_end_though_the_pod_ends(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+
+	for (int is_populated = 0; is_populated <= 1; is_populated++) {
+		struct controller *controller = start_controller();
+		unsigned int status = 0;
+
+		scan(controller, pods, 1);
+		populate(is_populated);
+		fake->slow_join = true;
+		assert_int_equal(run(controller, 1, "default/a", "exclusive", &status),
+				 -EINPROGRESS);
+		scan(controller, NULL, 0);
+		controller_wake(controller);
+		assert_int_equal(nr_answers, 0);
+		fake_end_join(controller, 0);
+		assert_int_equal(nr_answers, 1);
+		if (is_populated) {
+			assert_int_equal(answered_status, 200);
+		} else {
+			assert_int_equal(answered_status, 404);
+			assert_non_null(strstr(answered_text, "the process is in exclusive, but "
+							      "its pod ended meanwhile"));
+		}
+		controller_free(controller);
+		fake_world_reset();
+	}
+	free_pods(pods, 1);
+}
+
+static void a_run_waits_for_the_look_after_its_grant(void **state)
+{
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	fake->slow_look = true;
+	scan(controller, pods, 1);
+	assert_int_equal(fake->look, FAKE_LOOKING);
+	/* It has no cgroup yet, and will have one. */
+	assert_int_equal(run(controller, 1, "default/a", "init", &status), -EINPROGRESS);
+	fake->slow_look = false;
+	fake_end_look(controller);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 1);
+	assert_int_equal(answered_status, 200);
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, 1);
+}
+
+/* Nothing tells when it will have one. */
+static void without_a_look_there_is_no_cgroup_to_join(void **state)
+{
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	fake->read_error = -EIO;
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 1, "default/a", "init", &status), 0);
+	assert_int_equal(status, 503);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The pod that is asked for, not the one that has waited longest. */
+static void who_stops_waiting_is_told_of_the_own_pod(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("w", "web", 500, false)};
+	struct controller *controller = start_controller();
+	const struct faces_port *faces = controller_faces(controller);
+	unsigned int status = 0;
+	char why[512];
+
+	scan(controller, pods, 2);
+	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	fake->now_ns += 9 * SECOND;
+	fake->slow_join = true;
+	assert_int_equal(run(controller, 1, "default/w", "web", &status), -EINPROGRESS);
+	faces->withdraw(faces->self, 1, why, sizeof(why));
+	assert_non_null(strstr(why, "pod default/w has waited 0 s"));
+	fake_end_join(controller, 0);
+	fake_end_step(controller, 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void systemd_layout(void *self, struct plan_layout *ret_layout)
+{
+	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .systemd = true};
+}
+
+/* A scope that came to be in a wake is looked at in the next, at once. */
+static void a_new_scope_asks_for_a_wake(void **state)
+{
+	static struct groups_port groups;
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	const struct controller_ports ports = {
+		.clock = &fake_clock, .loop = &fake_loop, .groups = &groups, .store = &fake_store};
+	static const struct controller_options options = {.config = &config,
+							  .config_file = "",
+							  .kernel_release = "6.1",
+							  .boot_id = "boot",
+							  .revision = "test"};
+	struct controller *controller = NULL;
+	unsigned int status = 0;
+	char error[256];
+
+	groups = fake_groups;
+	groups.layout = systemd_layout;
+	assert_int_equal(controller_new(topology, &policy, &options, &ports, error, sizeof(error),
+					&controller),
+			 0);
+	assert_int_equal(controller_start(controller), 0);
+	be_slow_with("uid_a", GROUP_FILE_NR);
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), -EINPROGRESS);
+	be_fast();
+	fake_end_step(controller, 0);
+	fake->wake_ns = 0;
+	controller_wake(controller);
+	assert_int_equal(answered_status, 200);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -527,28 +727,60 @@ static void who_stops_waiting_is_told_why(void **state)
 
 static void a_slow_kill_comes_before_the_join(void **state)
 {
-	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
-	struct controller *controller;
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
 	unsigned int status = 0;
 
-	pods[0]->containers = realloc(pods[0]->containers, 2 * sizeof(*pods[0]->containers));
-	assert_non_null(pods[0]->containers);
-	pods[0]->containers[1] = pods[0]->containers[0];
-	pods[0]->containers[0].kind = CONTAINER_INIT;
-	strcpy(pods[0]->containers[0].name, "init");
-	pods[0]->nr_containers = 2;
-	controller = start_controller();
 	scan(controller, pods, 1);
 	assert_int_equal(run(controller, 1, "default/a", "init", &status), 0);
 	assert_true(group_of(GROUP_CONTAINER, "init")->populated);
 	fake->slow_kill = true;
 	assert_int_equal(run(controller, 2, "default/a", "exclusive", &status), -EINPROGRESS);
 	assert_false(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	assert_true(metric(controller, "pinfold_operations_waiting 1\n"));
+	fake->wake_ns = 0;
 	fake_end_kill(controller);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
 	controller_wake(controller);
 	assert_int_equal(answered_status, 200);
 	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
 	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_kill_that_is_done_at_once_is_not_waited_for(void **state)
+{
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 1, "default/a", "init", &status), 0);
+	assert_int_equal(run(controller, 2, "default/a", "exclusive", &status), 0);
+	assert_int_equal(status, 200);
+	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
+	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* As one that fails at once: the log has it, and it is not tried without end. */
+static void a_kill_that_fails_late_is_tried_once(void **state)
+{
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	assert_int_equal(run(controller, 1, "default/a", "init", &status), 0);
+	fake->slow_kill = true;
+	assert_int_equal(run(controller, 2, "default/a", "exclusive", &status), -EINPROGRESS);
+	fake_tell_end(controller, fake->killing, -EIO);
+	controller_wake(controller);
+	assert_int_equal(answered_status, 200);
+	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -969,6 +1201,22 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_longer_name_is_another_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_why, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_request_ends_with_the_agent, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_answer_that_nobody_takes_is_dropped, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_join_is_answered_at_its_end_though_the_pod_ends,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_waits_for_the_look_after_its_grant, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(without_a_look_there_is_no_cgroup_to_join, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_of_the_own_pod, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_new_scope_asks_for_a_wake, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_kill_that_is_done_at_once_is_not_waited_for,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_kill_that_fails_late_is_tried_once, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_kill_comes_before_the_join, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(joins_without_end_do_not_starve_a_look, set_up,

@@ -57,19 +57,21 @@ static struct step step_at(const struct group *group)
 }
 
 /* -EINPROGRESS: one of them takes long, and the others follow afterwards. */
-static int end_init_containers(struct controller *controller, const struct ledger_pod *pod)
+static int end_init_containers(struct controller *controller, const struct ledger_pod *pod,
+			       struct run_request *run)
 {
 	const struct groups_port *groups = controller->ports.groups;
 
-	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+	/* Each of them once: a kill that failed is not tried again and again. */
+	while (run->nr_ended < pod->nr_grants) {
+		const struct grant *grant = &pod->grants[run->nr_ended++];
 		const struct group *group;
 		struct step step;
 		int r;
 
-		if (pod->grants[i].kind != CONTAINER_INIT)
+		if (grant->kind != CONTAINER_INIT)
 			continue;
-		group = lookup_group(&controller->desired, pod->spec->uid,
-				     pod->grants[i].container);
+		group = lookup_group(&controller->desired, pod->spec->uid, grant->container);
 		if (!group || !is_populated(controller, group->path))
 			continue;
 		r = operations_reserve(&controller->operations);
@@ -136,11 +138,10 @@ static int join(struct controller *controller, struct run_request *run,
 	if (!group)
 		return answer_error(answer, STATUS_NOT_READY,
 				    "container %s has no cgroup yet; try again", grant->container);
-	if (grant->kind == CONTAINER_APP && !run->has_ended_init) {
-		r = end_init_containers(controller, pod);
+	if (grant->kind == CONTAINER_APP) {
+		r = end_init_containers(controller, pod, run);
 		if (r == -EINPROGRESS)
 			return r;
-		run->has_ended_init = true;
 	}
 	r = operations_reserve(&controller->operations);
 	if (!r)

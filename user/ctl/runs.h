@@ -20,7 +20,8 @@ struct run_request {
 	char uid[POD_UID_MAX]; /* of the pod, once known */
 	pid_t pid;
 	int pidfd; /* owned */
-	bool is_joining, has_ended_init;
+	bool is_joining;
+	uint32_t nr_ended; /* grants of the pod, of which the init containers have been ended */
 };
 
 /* The requests without an answer so far. */
