@@ -138,7 +138,7 @@ static void test_a_change_is_told_and_published_over(void **state)
 {
 	uint32_t nr_published = fake_side.nr_published;
 
-	tick(1);
+	tick(3600);
 	assert_int_equal(fake_side.nr_published, nr_published);
 	snprintf(fake_side.guard.mended[MENDED_CONFIG], ROW_DETAIL_MAX, "expiry 1 instead of 0");
 	fake_side.guard.nr_mended[MENDED_CONFIG] = 1;
@@ -151,26 +151,41 @@ static void test_a_change_is_told_and_published_over(void **state)
 	tick(1);
 	assert_int_equal(fake_side.nr_published, nr_published + 1);
 	assert_int_equal(nr_events("finding", "expiry 1 instead of 0"), 1);
-	tick(14 * 60);
+	/* A quarter of an hour after the change, to the second. */
+	tick(15 * 60 - 2);
 	assert_true(has_finding("guard_changed", "expiry"));
-	tick(60);
+	tick(1);
 	assert_false(has_finding("guard_changed", ""));
 }
 
 static void test_pins_are_told(void **state)
 {
+	uint32_t nr_published = fake_side.nr_published;
+
 	snprintf(fake_side.guard.mended[MENDED_PINS], ROW_DETAIL_MAX, "maps/managed lost");
 	fake_side.guard.nr_mended[MENDED_PINS] = 1;
 	tick(1);
 	assert_true(has_finding("guard_pins", "maps/managed lost"));
 	assert_int_equal(nr_events("finding", "maps/managed lost"), 1);
 	assert_true(page_has("pinfold_guard_mended_total{what=\"pins\"} 1\n"));
+	/* A pin holds a map, and changes nothing in it. */
+	assert_int_equal(fake_side.nr_published, nr_published);
 	snprintf(fake_side.guard.unpinned, ROW_DETAIL_MAX, "maps/managed: why not");
 	tick(1);
 	assert_true(has_finding("guard_not_pinned", "why not"));
 	*fake_side.guard.unpinned = '\0';
 	tick(1);
 	assert_false(has_finding("guard_not_pinned", ""));
+}
+
+static const char *not_ready_because(void)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	static char reason[256];
+
+	*reason = '\0';
+	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
+	return reason;
 }
 
 static bool is_ready(void)
@@ -238,16 +253,20 @@ static void test_a_guard_switched_off_is_not_ready(void **state)
 	snprintf(fake_side.guard.reason, ROW_DETAIL_MAX, "a switch is off");
 	snprintf(fake_side.guard.remedy, ROW_DETAIL_MAX, "switch it on");
 	tick(1);
-	assert_false(is_ready());
+	assert_string_equal(not_ready_because(), "a switch is off");
 	node_says("absent", "0 1");
 	assert_true(has_finding("guard_not_active", "a switch is off"));
 	assert_true(has_finding("guard_not_active", "switch it on"));
 	/* where nothing is to be denied nothing promised is broken */
-	fake_side.guard.cpuset_files = ENFORCEMENT_AUDIT;
-	fake_side.guard.affinity = ENFORCEMENT_OFF;
-	assert_false(is_ready());
-	fake_side.guard.cgroup_moves = ENFORCEMENT_OFF;
-	assert_true(is_ready());
+	for (unsigned int aspects = 0; aspects < 8; aspects++) {
+		fake_side.guard.cpuset_files = aspects & 1 ? ENFORCEMENT_ENFORCE
+							   : ENFORCEMENT_AUDIT;
+		fake_side.guard.affinity = aspects & 2 ? ENFORCEMENT_ENFORCE : ENFORCEMENT_OFF;
+		fake_side.guard.cgroup_moves = aspects & 4 ? ENFORCEMENT_ENFORCE : ENFORCEMENT_OFF;
+		assert_int_equal(is_ready(), !aspects);
+	}
+	/* one that stays off is not tried before its time */
+	tick(1);
 	assert_int_equal(fake_side.nr_self_tests, nr);
 	fake_side.guard.is_switched_off = false;
 	tick(1);
@@ -262,6 +281,7 @@ static void test_a_frozen_map_is_told_with_its_remedy(void **state)
 	snprintf(fake_side.guard.frozen_map, sizeof(fake_side.guard.frozen_map), "managed");
 	tick(1);
 	assert_false(is_ready());
+	assert_non_null(strstr(not_ready_because(), "froze the BPF map managed"));
 	assert_true(has_finding("guard_frozen", "froze the BPF map managed"));
 	assert_true(has_finding("guard_frozen", "restart pinfoldd"));
 	*fake_side.guard.frozen_map = '\0';
@@ -281,6 +301,7 @@ static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
 	tick(1);
 	node_says("unknown", "0 1");
 	assert_true(has_finding("guard_not_active", "it is unknown whether the guard denies"));
+	assert_true(has_finding("guard_not_active", "the finding operation_waiting says where"));
 	assert_true(page_has("pinfold_guard_active 0\n"));
 	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
 	assert_true(is_ready());
@@ -334,6 +355,27 @@ static void test_the_self_test_does_not_wait_for_others(void **state)
 	pod_spec_free(pod);
 }
 
+/* What the first self-test found is told with the start, and no minute later. */
+static void test_a_guard_that_denies_nothing_is_told_at_the_start(void **state)
+{
+	controller_free(controller);
+	fake_side_reset();
+	fake_side.guard.state = GUARD_INACTIVE;
+	controller = start_node(&fake_side_port);
+	assert_true(has_finding("guard_not_active", ""));
+}
+
+/* The start tells the policy once, whatever was put back while the programs were loaded. */
+static void test_a_change_before_the_start_is_not_published_over(void **state)
+{
+	controller_free(controller);
+	fake_side_reset();
+	fake_side.guard.nr_mended[MENDED_CONFIG] = 1;
+	controller = start_node(&fake_side_port);
+	assert_true(has_finding("guard_changed", ""));
+	assert_int_equal(fake_side.nr_published, 1);
+}
+
 /* No pod of the ledger, and not left over from one. */
 static void test_the_cgroup_of_the_self_test_stays(void **state)
 {
@@ -365,6 +407,8 @@ int main(void)
 		TEST(test_a_guard_known_to_be_inactive_stays_so),
 		TEST(test_a_scan_that_waits_is_told),
 		TEST(test_the_self_test_does_not_wait_for_others),
+		TEST(test_a_guard_that_denies_nothing_is_told_at_the_start),
+		TEST(test_a_change_before_the_start_is_not_published_over),
 		TEST(test_the_cgroup_of_the_self_test_stays),
 	};
 
