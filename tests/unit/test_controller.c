@@ -400,8 +400,22 @@ static void each_lost_grant_is_told(void **state)
 	/* Their CPUs are kept for the system from now on. */
 	cpuset_parse("0-13", 4, &policy.reserved_list);
 	controller = start_controller();
-	assert_int_equal(nr_findings(controller, "grant_lost", "default/a "), 1);
-	assert_int_equal(nr_findings(controller, "grant_lost", "default/b "), 1);
+	assert_int_equal(nr_findings(controller, "grant_lost",
+				     "default/a could not keep its grant: pod uid-a "),
+			 1);
+	assert_int_equal(nr_findings(controller, "grant_lost",
+				     "default/b could not keep its grant: pod uid-b "),
+			 1);
+	assert_int_equal(nr_findings(controller, "grants_lost", ""), 0);
+	controller_free(controller);
+	/* As many as are named: there are no others. */
+	policy = config.policy;
+	controller = start_controller();
+	scan(controller, pods, 8);
+	controller_free(controller);
+	cpuset_parse("0-13", 4, &policy.reserved_list);
+	controller = start_controller();
+	assert_int_equal(nr_findings(controller, "grant_lost", ""), 8);
 	assert_int_equal(nr_findings(controller, "grants_lost", ""), 0);
 	controller_free(controller);
 	/* Many of them leave room for other findings. */

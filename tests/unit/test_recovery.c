@@ -135,6 +135,23 @@ static void a_state_that_cannot_be_read_is_set_aside(void **state)
 	controller_free(controller);
 }
 
+static void a_damaged_state_is_rebuilt_from_what_runs(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	populate(true);
+	controller_free(controller);
+	fake->state[fake->state_len / 2] ^= 1;
+	controller = start_node(NULL);
+	assert_int_equal(fake->nr_aside, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* --- pods found running without a record -------------------------------------------------------------- */
 
 static void expect_pod(struct controller *controller, const char *key, const char *wanted)
@@ -539,6 +556,20 @@ static void a_dry_run_sets_nothing_aside(void **state)
 	free_pods(pods, 1);
 }
 
+/* It writes nothing, so it misses nothing. */
+static void a_dry_run_needs_no_writable_state(void **state)
+{
+	struct controller *controller;
+
+	fake->save_error = -EPERM;
+	for (int dry_run = 0; dry_run <= 1; dry_run++) {
+		options.dry_run = dry_run;
+		controller = start_node(NULL);
+		assert_int_equal(nr_findings(controller, "state_not_writable", ""), !dry_run);
+		controller_free(controller);
+	}
+}
+
 static void observing_changes_nothing(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
@@ -592,6 +623,8 @@ int main(void)
 		TEST(a_reload_is_in_the_log),
 		TEST(a_dry_run_prints_and_touches_nothing),
 		TEST(a_dry_run_sets_nothing_aside),
+		TEST(a_dry_run_needs_no_writable_state),
+		TEST(a_damaged_state_is_rebuilt_from_what_runs),
 		TEST(observing_changes_nothing),
 		TEST(a_policy_the_machine_cannot_do_is_no_controller),
 	};
