@@ -133,6 +133,8 @@ static void run_says_why_not(void **state)
 	scan(controller, pods, 0);
 	expect_error(ask_run(controller, "default/a", "exclusive", 409),
 		     "pod default/a is ending: no source names it");
+	/* Nobody asks for the refused one any more, so it is not refused any more. */
+	expect_error(ask_run(controller, "default/big", "big", 404), "no pod 'default/big'");
 	assert_string_equal(joined_path, "");
 	controller_free(controller);
 	free_pods(pods, 2);

@@ -339,6 +339,25 @@ static void test_a_scan_that_waits_is_told(void **state)
 	assert_false(has_finding("operation_waiting", ""));
 }
 
+/* One wait ends and another becomes the longest: the finding stays, its remedy does not. */
+static void test_the_remedy_is_that_of_the_longest_wait(void **state)
+{
+	const struct source_sink *sink = controller_source_sink(controller);
+	struct pod_spec *pod = fake_pod("a", "exclusive", 4000, true);
+
+	fake->slow_save = true;
+	scan(controller, &pod, 1);
+	tick(1);
+	sink->waiting(sink->self, true);
+	tick(4);
+	assert_true(has_finding("operation_waiting", "check the disk of stateDirectory"));
+	fake_end_save(controller, 0);
+	tick(1);
+	assert_true(has_finding("operation_waiting", "check the disk of manifestDirectory"));
+	sink->waiting(sink->self, false);
+	pod_spec_free(pod);
+}
+
 /* A wait of something else is no reason to leave the guard untested. */
 static void test_the_self_test_does_not_wait_for_others(void **state)
 {
@@ -406,6 +425,7 @@ int main(void)
 		TEST(test_a_guard_that_cannot_be_tested_is_unknown),
 		TEST(test_a_guard_known_to_be_inactive_stays_so),
 		TEST(test_a_scan_that_waits_is_told),
+		TEST(test_the_remedy_is_that_of_the_longest_wait),
 		TEST(test_the_self_test_does_not_wait_for_others),
 		TEST(test_a_guard_that_denies_nothing_is_told_at_the_start),
 		TEST(test_a_change_before_the_start_is_not_published_over),

@@ -766,6 +766,20 @@ static void a_kill_that_is_done_at_once_is_not_waited_for(void **state)
 	free_pods(pods, 1);
 }
 
+static void an_empty_init_container_is_not_waited_for(void **state)
+{
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	fake->slow_kill = true;
+	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), 0);
+	assert_int_equal(status, 200);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* As one that fails at once: the log has it, and it is not tried without end. */
 static void a_kill_that_fails_late_is_tried_once(void **state)
 {
@@ -1215,6 +1229,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_new_scope_asks_for_a_wake, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_kill_that_is_done_at_once_is_not_waited_for,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_empty_init_container_is_not_waited_for, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_kill_that_fails_late_is_tried_once, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_kill_comes_before_the_join, set_up,
