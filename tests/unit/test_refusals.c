@@ -111,6 +111,77 @@ static void a_damaged_document_forgets_what_it_said(void **state)
 	free_pods(pods, 2);
 }
 
+/* A scan that is not complete forgets nobody, and a document without a name is another one. */
+static void a_document_without_a_name_takes_no_others_place(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "big", 12000, true)};
+	struct controller *controller = start_controller();
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod nameless = {
+		.file = "pods.yaml", .line = 2, .error = "line 2: no", .name = ""};
+
+	scan(controller, pods, 2);
+	sink->scanned(sink->self, &nameless, 1, false);
+	assert_int_equal(nr_rows(controller, "refusal"), 2);
+	expect_refusal(controller, 0, "name", "b");
+	expect_refusal(controller, 1, "name", "null");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+static void documents_of_two_files_are_two(void **state)
+{
+	struct source_pod nameless = {
+		.file = "a.yaml", .line = 3, .error = "line 3: no", .name = ""};
+	struct controller *controller = start_controller();
+	const struct source_sink *sink = controller_source_sink(controller);
+
+	sink->scanned(sink->self, &nameless, 1, true);
+	nameless.file = "b.yaml";
+	sink->scanned(sink->self, &nameless, 1, true);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	expect_refusal(controller, 0, "file", "/etc/pinfold/pods.d/b.yaml");
+	controller_free(controller);
+}
+
+/* A scan that finds the same documents, be they the first or the last, is no news. */
+static void the_same_refusal_is_told_once(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("b", "big", 99000, true),
+				   fake_pod("c", "huge", 99000, true)};
+	struct controller *controller = start_controller();
+	size_t nr;
+
+	scan(controller, pods, 2);
+	nr = nr_rows(controller, "event");
+	scan(controller, pods, 2);
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* The answer is the same, but what is tried again is what the document says now. */
+static void a_changed_document_is_tried_as_it_is_now(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "big", 12000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	populate(true);
+	pods[1]->containers->request.memory_bytes = 128 << 20;
+	pods[1]->containers->limit = pods[1]->containers->request;
+	scan(controller, pods + 1, 1);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	populate(false);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	assert_string_equal(file_of("big", GROUP_MEMORY_MAX), "134217728");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 /* --- more refused pods than are listed ------------------------------------------------------------ */
 
 #define NR_LISTED 256
@@ -152,6 +223,15 @@ static void expect_unlisted(struct controller *controller, unsigned int listed,
 	assert_non_null(strstr(page.data, line));
 }
 
+static void expect_last_event_about(struct controller *controller, const char *pod)
+{
+	struct json_object *events = query(controller, "event"), *last;
+
+	last = json_object_array_get_idx(events, json_object_array_length(events) - 1);
+	assert_string_equal(json_object_get_string(json_object_object_get(last, "pod")), pod);
+	json_object_put(events);
+}
+
 static void a_flood_of_refusals_is_counted(void **state)
 {
 	static struct pod_spec *pods[NR_FLOOD + 1];
@@ -168,6 +248,8 @@ static void a_flood_of_refusals_is_counted(void **state)
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	expect_unlisted(controller, NR_LISTED, NR_FLOOD - NR_LISTED);
 	assert_false(controller_wants_scan(controller));
+	/* Who is only counted has no event either: it would be one with each scan. */
+	expect_last_event_about(controller, "default/pod-255");
 	/* The same again changes nothing. */
 	scan(controller, pods, NR_FLOOD + 1);
 	expect_unlisted(controller, NR_LISTED, NR_FLOOD - NR_LISTED);
@@ -198,6 +280,12 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_wrong_document_is_a_refusal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_document_forgets_what_it_said, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_document_without_a_name_takes_no_others_place,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(documents_of_two_files_are_two, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_same_refusal_is_told_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_changed_document_is_tried_as_it_is_now, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_flood_of_refusals_is_counted, set_up, tear_down),
 	};
