@@ -305,6 +305,25 @@ static void expect_drift(struct controller *controller, size_t index, const char
 	json_object_put(list);
 }
 
+/* Two events are of this kind, that of the write and that of the change; both have this. */
+static void expect_events_of(struct controller *controller, const char *kind, const char *key,
+			     const char *wanted)
+{
+	struct json_object *list = query(controller, "event");
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *row = json_object_array_get_idx(list, i);
+
+		if (strcmp(member(row, "kind"), kind))
+			continue;
+		assert_string_equal(member(row, key), wanted);
+		nr++;
+	}
+	assert_int_equal(nr, 2);
+	json_object_put(list);
+}
+
 /* The kernel's event first, then the look that finds the change. */
 static void a_culprit_is_named_before_the_change_is_seen(void **state)
 {
@@ -332,6 +351,10 @@ static void a_culprit_is_named_before_the_change_is_seen(void **state)
 	expect_drift(controller, 0, "wanted", "2-5");
 	expect_drift(controller, 0, "found", "2-15");
 	expect_drift(controller, 0, "action", "repair");
+	expect_events_of(controller, "drift", "aspect", "cpuset_files");
+	expect_events_of(controller, "drift", "pid", "77");
+	expect_events_of(controller, "drift", "comm", "culprit");
+	expect_events_of(controller, "drift", "cgroup", "user.slice/a");
 	controller_free(controller);
 	free_pods(pods, 1);
 }
