@@ -120,7 +120,7 @@ static const char *refusal_message(struct controller *controller, struct json_ob
 }
 
 /* The book says 64 pages on each node; somebody else has all but 3. */
-static void the_kernels_free_pages_decide(void **state)
+static void free_pages_in_the_kernel_decide(void **state)
 {
 	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
 	struct controller *controller = start();
@@ -145,7 +145,7 @@ static void the_kernels_free_pages_decide(void **state)
 	free_pods(pods, 1);
 }
 
-static void not_known_is_not_none(void **state)
+static void unknown_free_pages_are_not_zero(void **state)
 {
 	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
 	struct controller *controller = start();
@@ -158,7 +158,7 @@ static void not_known_is_not_none(void **state)
 }
 
 /* CPUs of node 0, memory of node 1, where the huge pages are. */
-static void near_is_where_the_memory_is(void **state)
+static void granted_memory_nodes_are_near(void **state)
 {
 	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
 	struct controller *controller = start();
@@ -212,7 +212,7 @@ static void a_grant_on_a_node_that_is_gone_is_told(void **state)
 	free_pods(pods, 1);
 }
 
-static void without_pinned_memory_near_is_where_it_runs(void **state)
+static void with_unrestricted_memory_the_nodes_of_its_cpus_are_near(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("b", "web", 500, false)};
 	struct controller *controller = start();
@@ -226,15 +226,15 @@ static void without_pinned_memory_near_is_where_it_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_kernels_free_pages_decide, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(not_known_is_not_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(near_is_where_the_memory_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(free_pages_in_the_kernel_decide, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unknown_free_pages_are_not_zero, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(granted_memory_nodes_are_near, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(near_are_all_nodes_of_the_memory, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_on_a_node_that_is_gone_is_told, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(without_pinned_memory_near_is_where_it_runs, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(
+			with_unrestricted_memory_the_nodes_of_its_cpus_are_near, set_up, tear_down),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

@@ -65,7 +65,7 @@ static void delays_double_up_to_a_limit(void **state)
 	assert_int_equal(chains.nr_retries, 1);
 }
 
-static void a_round_tries_what_is_due(void **state)
+static void a_round_retries_due_chains(void **state)
 {
 	const struct step late = step_of("late", NULL, NULL), due = step_of("due", NULL, NULL);
 	const struct step goes_on = step_of("goes on", NULL, NULL);
@@ -84,7 +84,7 @@ static void a_round_tries_what_is_due(void **state)
 	assert_non_null(chains_find(&chains, "goes on"));
 }
 
-static void what_no_plan_speaks_of_is_done(void **state)
+static void a_chain_without_steps_is_dropped(void **state)
 {
 	struct step kept = step_of("kept", NULL, NULL);
 	const struct step gone = step_of("gone", NULL, NULL);
@@ -98,7 +98,7 @@ static void what_no_plan_speaks_of_is_done(void **state)
 	assert_non_null(chains_find(&chains, "kept"));
 }
 
-static void held_cpus_are_kept_from_others_only(void **state)
+static void held_cpus_are_withheld_from_other_chains_only(void **state)
 {
 	char two[] = "2", three[] = "3", two_three[] = "2-3";
 	const struct step owner = step_of("b", two, two_three), same = step_of("a", two, two_three);
@@ -129,10 +129,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(delays_double_up_to_a_limit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_round_tries_what_is_due, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_no_plan_speaks_of_is_done, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(held_cpus_are_kept_from_others_only, set_up,
+		cmocka_unit_test_setup_teardown(a_round_retries_due_chains, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_chain_without_steps_is_dropped, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(held_cpus_are_withheld_from_other_chains_only,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void run_joins_the_container(void **state)
 	free_pods(pods, 2);
 }
 
-static void run_says_why_not(void **state)
+static void run_gives_the_reason_of_a_refusal(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("big", "big", 12000, true)};
@@ -134,13 +134,13 @@ static void run_says_why_not(void **state)
 	expect_error(ask_run(controller, "default/a", "exclusive", 409),
 		     "pod default/a is ending: no source names it");
 	/* Nobody asks for the refused one any more, so it is not refused any more. */
-	expect_error(ask_run(controller, "default/big", "big", 404), "no pod 'default/big'");
+	expect_error(ask_run(controller, "default/big", "big", 404), "unknown pod 'default/big'");
 	assert_string_equal(joined_path, "");
 	controller_free(controller);
 	free_pods(pods, 2);
 }
 
-static void run_tells_what_the_cgroup_room_says(void **state)
+static void run_passes_on_errors_of_the_cgroup_room(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
@@ -156,7 +156,7 @@ static void run_tells_what_the_cgroup_room_says(void **state)
 }
 
 /* A peer that has ended meanwhile cannot be held by a pidfd. */
-static void run_needs_a_peer_that_lives(void **state)
+static void run_needs_a_live_peer(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
@@ -175,7 +175,7 @@ static void run_needs_a_peer_that_lives(void **state)
 }
 
 /* A pod that is admitted while nothing woke the controller has its cgroups when it is run. */
-static void run_does_not_wait_for_the_next_look(void **state)
+static void run_reconciles_a_new_pod_at_once(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	const struct source_pod source = {.spec = pods[0], .file = "a.yaml", .name = ""};
@@ -189,7 +189,7 @@ static void run_does_not_wait_for_the_next_look(void **state)
 	free_pods(pods, 1);
 }
 
-static void run_before_the_cgroup_is_there(void **state)
+static void run_without_a_cgroup_is_not_ready(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	const struct source_pod source = {.spec = pods[0], .file = "a.yaml", .name = ""};
@@ -266,7 +266,7 @@ static void init_containers_run_one_after_another(void **state)
 }
 
 /* A sidecar begins among the init containers: its start ends none of them. */
-static void a_sidecar_ends_no_init_container(void **state)
+static void a_sidecar_does_not_end_init_containers(void **state)
 {
 	struct pod_spec *pods[] = {staged_pod()};
 	struct controller *controller = start_node(NULL);
@@ -306,7 +306,7 @@ static void a_new_scope_is_guarded_at_once(void **state)
 
 /* --- repair -------------------------------------------------------------------------------------------- */
 
-static void an_operator_may_repair_what_is_only_audited(void **state)
+static void an_operator_may_repair_audited_drift(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller;
@@ -363,22 +363,22 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(run_joins_the_container, set_up_commands,
 						tear_down),
-		cmocka_unit_test_setup_teardown(run_says_why_not, set_up_commands, tear_down),
-		cmocka_unit_test_setup_teardown(run_tells_what_the_cgroup_room_says,
-						set_up_commands, tear_down),
-		cmocka_unit_test_setup_teardown(run_needs_a_peer_that_lives, set_up_commands,
+		cmocka_unit_test_setup_teardown(run_gives_the_reason_of_a_refusal, set_up_commands,
 						tear_down),
-		cmocka_unit_test_setup_teardown(run_does_not_wait_for_the_next_look,
+		cmocka_unit_test_setup_teardown(run_passes_on_errors_of_the_cgroup_room,
 						set_up_commands, tear_down),
-		cmocka_unit_test_setup_teardown(run_before_the_cgroup_is_there, set_up_commands,
+		cmocka_unit_test_setup_teardown(run_needs_a_live_peer, set_up_commands, tear_down),
+		cmocka_unit_test_setup_teardown(run_reconciles_a_new_pod_at_once, set_up_commands,
+						tear_down),
+		cmocka_unit_test_setup_teardown(run_without_a_cgroup_is_not_ready, set_up_commands,
 						tear_down),
 		cmocka_unit_test_setup_teardown(init_containers_run_one_after_another,
 						set_up_commands, tear_down),
-		cmocka_unit_test_setup_teardown(a_sidecar_ends_no_init_container, set_up_commands,
-						tear_down),
+		cmocka_unit_test_setup_teardown(a_sidecar_does_not_end_init_containers,
+						set_up_commands, tear_down),
 		cmocka_unit_test_setup_teardown(a_new_scope_is_guarded_at_once, set_up_commands,
 						tear_down),
-		cmocka_unit_test_setup_teardown(an_operator_may_repair_what_is_only_audited,
+		cmocka_unit_test_setup_teardown(an_operator_may_repair_audited_drift,
 						set_up_commands, tear_down),
 		cmocka_unit_test_setup_teardown(other_commands_are_unknown, set_up_commands,
 						tear_down),

@@ -384,7 +384,7 @@ static void writing_without_end_costs_little(void **state)
 	free_pods(pods, 2);
 }
 
-static void each_lost_grant_is_told(void **state)
+static void each_lost_grant_is_reported(void **state)
 {
 	struct pod_spec *pods[] = {
 		fake_pod("a", "exclusive", 1000, true), fake_pod("b", "exclusive", 1000, true),
@@ -434,7 +434,7 @@ static void each_lost_grant_is_told(void **state)
 
 /* --- what arrives from outside ---------------------------------------------------------------------- */
 
-static void a_changed_machine_is_told_whole(void **state)
+static void a_changed_machine_is_reported_completely(void **state)
 {
 	struct controller *controller = start_controller();
 
@@ -493,7 +493,7 @@ static void a_grant_that_is_offline_is_replaced(void **state)
 }
 
 /* A release that the full disk kept from the file must not come back with the next start. */
-static void a_full_disk_gets_what_it_missed(void **state)
+static void a_save_is_repeated_after_a_full_disk(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
@@ -513,7 +513,7 @@ static void a_full_disk_gets_what_it_missed(void **state)
 	free_pods(pods, 1);
 }
 
-static void what_has_no_effect_is_found(void **state)
+static void a_write_without_effect_is_detected(void **state)
 {
 	static const struct {
 		const char *name, *option;
@@ -708,14 +708,15 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(writing_without_end_costs_little, watch_overlap,
 						tear_down),
-		cmocka_unit_test_setup_teardown(each_lost_grant_is_told, watch_overlap, tear_down),
-		cmocka_unit_test_setup_teardown(a_changed_machine_is_told_whole, watch_overlap,
+		cmocka_unit_test_setup_teardown(each_lost_grant_is_reported, watch_overlap,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_changed_machine_is_reported_completely,
+						watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_that_is_offline_is_replaced, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_full_disk_gets_what_it_missed, watch_overlap,
+		cmocka_unit_test_setup_teardown(a_save_is_repeated_after_a_full_disk, watch_overlap,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_has_no_effect_is_found, watch_overlap,
+		cmocka_unit_test_setup_teardown(a_write_without_effect_is_detected, watch_overlap,
 						tear_down),
 		cmocka_unit_test_setup_teardown(metrics_page_is_whole, watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(metrics_tell_bubbles_and_options, watch_overlap,

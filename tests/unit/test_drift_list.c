@@ -82,7 +82,7 @@ static void fill(int closed)
 	assert_int_equal(list->nr_rows, DRIFT_LIST_ROWS);
 }
 
-static void closed_drift_ages_out_first(void **state)
+static void closed_rows_are_dropped_first(void **state)
 {
 	fill(5);
 	assert_string_equal(drift_list_open(list, "new", GROUP_CPUSET_CPUS)->path, "new");
@@ -100,7 +100,7 @@ static void closed_drift_ages_out_first(void **state)
 }
 
 /* Of several closed ones the first, which is the oldest. */
-static void the_oldest_closed_drift_goes(void **state)
+static void a_full_list_drops_the_oldest_closed_row(void **state)
 {
 	fill(9);
 	drift_list_close(list, &list->rows[20], ACTION_REPAIR);
@@ -114,8 +114,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(drift_is_open_until_it_is_closed, set_up),
-		cmocka_unit_test_setup(closed_drift_ages_out_first, set_up),
-		cmocka_unit_test_setup(the_oldest_closed_drift_goes, set_up),
+		cmocka_unit_test_setup(closed_rows_are_dropped_first, set_up),
+		cmocka_unit_test_setup(a_full_list_drops_the_oldest_closed_row, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

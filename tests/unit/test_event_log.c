@@ -113,7 +113,7 @@ static void levels_follow_the_kind(void **state)
 	assert_ptr_equal(strstr(record(&other), "test: info: "), journal);
 }
 
-static void a_culprit_has_one_line_a_minute(void **state)
+static void a_culprit_gets_one_line_per_minute(void **state)
 {
 	struct event_row event = denied(12, "bash", "a");
 
@@ -151,7 +151,7 @@ static void a_culprit_has_one_line_a_minute(void **state)
 
 /* --- the ring --------------------------------------------------------------------------------------- */
 
-static void the_ring_forgets_the_oldest(void **state)
+static void the_ring_overwrites_the_oldest(void **state)
 {
 	struct event_row event = {.record = EVENT_RECORD(EVENT_SUPPRESSED)};
 	uint32_t last = EVENT_LOG_ROWS - 1;
@@ -184,8 +184,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_event_is_one_line, set_up),
 		cmocka_unit_test_setup(levels_follow_the_kind, set_up),
-		cmocka_unit_test_setup(a_culprit_has_one_line_a_minute, set_up),
-		cmocka_unit_test_setup(the_ring_forgets_the_oldest, set_up),
+		cmocka_unit_test_setup(a_culprit_gets_one_line_per_minute, set_up),
+		cmocka_unit_test_setup(the_ring_overwrites_the_oldest, set_up),
 	};
 
 	log_open("test", LOG_LEVEL_INFO);

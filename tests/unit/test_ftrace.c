@@ -42,7 +42,7 @@ static void holds(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void test_on_is_left_alone(void **state)
+static void test_on_is_not_changed(void **state)
 {
 	assert_int_equal(file_write_text(AT_FDCWD, file, "1"), 0);
 	assert_false(ftrace_is_off(file));
@@ -59,7 +59,7 @@ static void test_off_is_switched_on(void **state)
 	assert_int_equal(ftrace_mend(file), 0);
 }
 
-static void test_a_kernel_without_it_is_left_alone(void **state)
+static void test_a_kernel_without_it_is_not_changed(void **state)
 {
 	assert_false(ftrace_is_off("/proc/none/ftrace_enabled"));
 	assert_int_equal(ftrace_mend("/proc/none/ftrace_enabled"), 0);
@@ -68,9 +68,9 @@ static void test_a_kernel_without_it_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_on_is_left_alone),
+		cmocka_unit_test(test_on_is_not_changed),
 		cmocka_unit_test(test_off_is_switched_on),
-		cmocka_unit_test(test_a_kernel_without_it_is_left_alone),
+		cmocka_unit_test(test_a_kernel_without_it_is_not_changed),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -83,7 +83,7 @@ static void tick(uint64_t seconds)
 	controller_tick(controller);
 }
 
-static void test_the_mode_in_force_is_told(void **state)
+static void test_the_mode_in_force_is_reported(void **state)
 {
 	static const char *const modes[] = {"off", "audit", "enforce"};
 
@@ -105,7 +105,7 @@ static void test_the_mode_in_force_is_told(void **state)
 	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
 }
 
-static void test_a_release_is_told_and_its_end(void **state)
+static void test_a_release_and_its_end_are_reported(void **state)
 {
 	tick(1);
 	assert_false(has_finding("guard_released", ""));
@@ -134,7 +134,7 @@ static void test_a_release_ends_with_a_start_and_a_reload(void **state)
 	assert_true(fake_side.policy.ends_release);
 }
 
-static void test_a_change_is_told_and_published_over(void **state)
+static void test_a_change_is_reported_and_reverted(void **state)
 {
 	uint32_t nr_published = fake_side.nr_published;
 
@@ -158,7 +158,7 @@ static void test_a_change_is_told_and_published_over(void **state)
 	assert_false(has_finding("guard_changed", ""));
 }
 
-static void test_pins_are_told(void **state)
+static void test_changed_pins_are_reported(void **state)
 {
 	uint32_t nr_published = fake_side.nr_published;
 
@@ -197,7 +197,7 @@ static bool is_ready(void)
 }
 
 /* Its end is not waited for, and there is one at a time. */
-static void test_a_self_test_that_waits_stops_nothing(void **state)
+static void test_a_blocked_self_test_delays_nothing(void **state)
 {
 	uint32_t nr = fake_side.nr_self_tests;
 
@@ -274,7 +274,7 @@ static void test_a_guard_switched_off_is_not_ready(void **state)
 	assert_true(is_ready());
 }
 
-static void test_a_frozen_map_is_told_with_its_remedy(void **state)
+static void test_a_frozen_map_is_reported_with_its_remedy(void **state)
 {
 	scan(controller, NULL, 0);
 	assert_true(is_ready());
@@ -301,7 +301,8 @@ static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
 	tick(1);
 	node_says("unknown", "0 1");
 	assert_true(has_finding("guard_not_active", "it is unknown whether the guard denies"));
-	assert_true(has_finding("guard_not_active", "the finding operation_waiting says where"));
+	assert_true(
+		has_finding("guard_not_active", "the finding operation_waiting names the place"));
 	assert_true(page_has("pinfold_guard_active 0\n"));
 	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
 	assert_true(is_ready());
@@ -312,7 +313,7 @@ static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
 }
 
 /* One that never denied is not made unknown by a test that does not end. */
-static void test_a_guard_known_to_be_inactive_stays_so(void **state)
+static void test_a_guard_known_to_be_inactive_remains_so(void **state)
 {
 	fake_side.guard.state = GUARD_INACTIVE;
 	fake_side.self_test_answer = -EINPROGRESS;
@@ -322,7 +323,7 @@ static void test_a_guard_known_to_be_inactive_stays_so(void **state)
 }
 
 /* Neither the guard nor a pod waits for the manifests' disk. */
-static void test_a_scan_that_waits_is_told(void **state)
+static void test_a_blocked_scan_is_reported(void **state)
 {
 	const struct source_sink *sink = controller_source_sink(controller);
 
@@ -396,7 +397,7 @@ static void test_a_change_before_the_start_is_not_published_over(void **state)
 }
 
 /* No pod of the ledger, and not left over from one. */
-static void test_the_cgroup_of_the_self_test_stays(void **state)
+static void test_the_cgroup_of_the_self_test_is_kept(void **state)
 {
 	static const char path[] = "pinfold.slice/pinfold-selftest";
 	struct step step = {.kind = STEP_CREATE, .role = GROUP_POD};
@@ -413,23 +414,23 @@ static void test_the_cgroup_of_the_self_test_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_the_mode_in_force_is_told),
-		TEST(test_a_release_is_told_and_its_end),
+		TEST(test_the_mode_in_force_is_reported),
+		TEST(test_a_release_and_its_end_are_reported),
 		TEST(test_a_release_ends_with_a_start_and_a_reload),
-		TEST(test_a_change_is_told_and_published_over),
-		TEST(test_pins_are_told),
-		TEST(test_a_self_test_that_waits_stops_nothing),
+		TEST(test_a_change_is_reported_and_reverted),
+		TEST(test_changed_pins_are_reported),
+		TEST(test_a_blocked_self_test_delays_nothing),
 		TEST(test_a_change_is_followed_by_a_self_test),
-		TEST(test_a_frozen_map_is_told_with_its_remedy),
+		TEST(test_a_frozen_map_is_reported_with_its_remedy),
 		TEST(test_a_guard_switched_off_is_not_ready),
 		TEST(test_a_guard_that_cannot_be_tested_is_unknown),
-		TEST(test_a_guard_known_to_be_inactive_stays_so),
-		TEST(test_a_scan_that_waits_is_told),
+		TEST(test_a_guard_known_to_be_inactive_remains_so),
+		TEST(test_a_blocked_scan_is_reported),
 		TEST(test_the_remedy_is_that_of_the_longest_wait),
 		TEST(test_the_self_test_does_not_wait_for_others),
 		TEST(test_a_guard_that_denies_nothing_is_told_at_the_start),
 		TEST(test_a_change_before_the_start_is_not_published_over),
-		TEST(test_the_cgroup_of_the_self_test_stays),
+		TEST(test_the_cgroup_of_the_self_test_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

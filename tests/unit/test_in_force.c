@@ -67,7 +67,7 @@ static void test_each_field_is_named(void **state)
 }
 
 /* No byte of the structure may be changed unnoticed. */
-static void test_no_byte_escapes(void **state)
+static void test_every_byte_is_compared(void **state)
 {
 	struct guard_config set = policy(GUARD_ENFORCE, GUARD_ENFORCE, GUARD_ENFORCE);
 
@@ -117,7 +117,7 @@ static void test_release_and_back(void **state)
 	}
 }
 
-static void test_a_release_is_no_difference(void **state)
+static void test_a_release_is_not_a_difference(void **state)
 {
 	struct guard_config set = policy(GUARD_ENFORCE, GUARD_AUDIT, GUARD_ENFORCE), found = set;
 	struct guard_config expected;
@@ -142,10 +142,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_same),
 		cmocka_unit_test(test_each_field_is_named),
-		cmocka_unit_test(test_no_byte_escapes),
+		cmocka_unit_test(test_every_byte_is_compared),
 		cmocka_unit_test(test_words_are_cut),
 		cmocka_unit_test(test_release_and_back),
-		cmocka_unit_test(test_a_release_is_no_difference),
+		cmocka_unit_test(test_a_release_is_not_a_difference),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

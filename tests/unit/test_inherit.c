@@ -70,7 +70,7 @@ static void test_of_several_the_pinned_one_then_the_most_used(void **state)
 }
 
 /* Programs of two sets, as an exchange that was cut off leaves them, are not one set. */
-static void test_a_mixture_fits_not(void **state)
+static void test_a_mixture_does_not_fit(void **state)
 {
 	struct inherited_link old = {.nr_maps = 2, .map_ids = {3, 4}};
 	struct inherited_link new = {.nr_maps = 2, .map_ids = {5, 4}};
@@ -136,7 +136,7 @@ int main(void)
 		TEST(test_the_map_in_force_needs_no_pin),
 		TEST(test_names_are_as_long_as_the_kernel_s),
 		TEST(test_of_several_the_pinned_one_then_the_most_used),
-		TEST(test_a_mixture_fits_not),
+		TEST(test_a_mixture_does_not_fit),
 		TEST(test_pins_are_named_as_far_as_there_is_room),
 		TEST(test_what_is_not_a_pin),
 	};

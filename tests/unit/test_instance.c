@@ -51,7 +51,7 @@ static unsigned int mode_of(const char *name)
 	return status.st_mode & 07777;
 }
 
-static void makes_what_is_missing(void **state)
+static void a_missing_directory_is_created(void **state)
 {
 	struct instance instance = INSTANCE_CLOSED;
 
@@ -63,7 +63,7 @@ static void makes_what_is_missing(void **state)
 	instance_release(&instance);
 }
 
-static void second_one_is_refused_until_the_first_ends(void **state)
+static void a_second_agent_is_refused_until_the_first_ends(void **state)
 {
 	struct instance first = INSTANCE_CLOSED, second = INSTANCE_CLOSED;
 
@@ -77,7 +77,7 @@ static void second_one_is_refused_until_the_first_ends(void **state)
 }
 
 /* Refused as it is: changing a mode that somebody chose could break what relies on it. */
-static void writable_by_others_is_refused_unchanged(void **state)
+static void a_directory_writable_by_others_is_refused_unchanged(void **state)
 {
 	static const mode_t modes[] = {0770, 0707, 01777, 0720};
 
@@ -93,7 +93,7 @@ static void writable_by_others_is_refused_unchanged(void **state)
 	}
 }
 
-static void somebody_elses_is_refused(void **state)
+static void a_directory_with_another_owner_is_refused(void **state)
 {
 	struct instance instance = INSTANCE_CLOSED;
 
@@ -147,7 +147,7 @@ static pid_t hold_stubbornly(void)
 	return holder;
 }
 
-static void the_holder_is_ended(void **state)
+static void the_lock_holder_is_stopped(void **state)
 {
 	struct instance instance = INSTANCE_CLOSED;
 	pid_t holder;
@@ -165,7 +165,7 @@ static void the_holder_is_ended(void **state)
 	assert_int_equal(instance_stop(path), 0);
 }
 
-static void all_of_ours_goes(void **state)
+static void all_files_of_the_agent_are_removed(void **state)
 {
 	static const char *const names[] = {"api.sock", ".api.sock.new", "abilities"};
 	struct instance instance = INSTANCE_CLOSED;
@@ -178,7 +178,7 @@ static void all_of_ours_goes(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void what_is_not_ours_stays(void **state)
+static void foreign_files_are_kept(void **state)
 {
 	struct instance instance = INSTANCE_CLOSED;
 	char other[128], lock[128];
@@ -195,18 +195,21 @@ static void what_is_not_ours_stays(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(makes_what_is_missing, make_parent, remove_parent),
-		cmocka_unit_test_setup_teardown(second_one_is_refused_until_the_first_ends,
-						make_parent, remove_parent),
-		cmocka_unit_test_setup_teardown(writable_by_others_is_refused_unchanged,
-						make_parent, remove_parent),
-		cmocka_unit_test_setup_teardown(somebody_elses_is_refused, make_parent,
+		cmocka_unit_test_setup_teardown(a_missing_directory_is_created, make_parent,
 						remove_parent),
+		cmocka_unit_test_setup_teardown(a_second_agent_is_refused_until_the_first_ends,
+						make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(a_directory_writable_by_others_is_refused_unchanged,
+						make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(a_directory_with_another_owner_is_refused,
+						make_parent, remove_parent),
 		cmocka_unit_test_setup_teardown(links_and_files_are_refused, make_parent,
 						remove_parent),
-		cmocka_unit_test_setup_teardown(the_holder_is_ended, make_parent, remove_parent),
-		cmocka_unit_test_setup_teardown(all_of_ours_goes, make_parent, remove_parent),
-		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_parent, remove_parent),
+		cmocka_unit_test_setup_teardown(the_lock_holder_is_stopped, make_parent,
+						remove_parent),
+		cmocka_unit_test_setup_teardown(all_files_of_the_agent_are_removed, make_parent,
+						remove_parent),
+		cmocka_unit_test_setup_teardown(foreign_files_are_kept, make_parent, remove_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

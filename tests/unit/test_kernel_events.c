@@ -83,7 +83,7 @@ static struct json_object *last_of(struct json_object *list)
 	return json_object_array_get_idx(list, nr - 1);
 }
 
-static void an_event_gets_its_names(void **state)
+static void an_event_is_named(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -116,7 +116,7 @@ static void an_event_gets_its_names(void **state)
 	free_pods(pods, 1);
 }
 
-static void what_is_gone_keeps_its_number(void **state)
+static void a_removed_cgroup_keeps_its_number(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 	struct event_record event = denied(1999, 0, "x");
@@ -148,7 +148,7 @@ static void expect_event(struct controller *controller, size_t n, const char *de
 	json_object_put(list);
 }
 
-static void a_name_that_takes_long_keeps_the_order(void **state)
+static void a_slow_name_keeps_the_order(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 	struct event_record first = denied(make_stranger("user.slice"), 0, "first");
@@ -179,7 +179,7 @@ static void a_name_that_takes_long_keeps_the_order(void **state)
 }
 
 /* An event has the time at which it came. */
-static void an_event_that_waited_has_its_time(void **state)
+static void a_delayed_event_keeps_its_time(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 	struct event_record event = denied(make_stranger("user.slice"), 0, "x");
@@ -201,7 +201,7 @@ static void an_event_that_waited_has_its_time(void **state)
 }
 
 /* What waits is bounded, and what is too much is told all the same. */
-static void of_too_many_events_none_is_lost(void **state)
+static void a_full_queue_loses_no_event(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 	struct event_record event = denied(make_stranger("user.slice"), 0, "");
@@ -226,7 +226,7 @@ static void of_too_many_events_none_is_lost(void **state)
 }
 
 /* Who did it may be told later; that something was done is looked at now. */
-static void drift_is_looked_at_before_it_has_a_name(void **state)
+static void drift_is_compared_before_its_culprit_is_named(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -268,7 +268,7 @@ static void the_root_cgroup_has_a_name(void **state)
 }
 
 /* Its own cgroups are a workload's affair; one that became empty may end a pod. */
-static void life_cycles_are_no_events(void **state)
+static void life_cycles_are_not_reported(void **state)
 {
 	static const struct {
 		uint32_t kind;
@@ -429,7 +429,7 @@ static void causes_follow_where_the_culprit_lives(void **state)
 }
 
 /* Nobody knows what was written, so everything is looked at; there is no culprit to name. */
-static void calls_that_were_not_judged_ask_for_a_look(void **state)
+static void unjudged_calls_request_a_look(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 	struct event_record event = EVENT_RECORD(EVENT_UNJUDGED);
@@ -579,7 +579,7 @@ static void without_surroundings_the_groups_are_guarded(void **state)
 }
 
 /* After a restart nothing has changed, and still the kernel side must be told. */
-static void a_restart_tells_the_policy(void **state)
+static void a_restart_publishes_the_policy(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -635,7 +635,7 @@ static void any_group_may_wait(void **state)
 }
 
 /* A group of which nothing can be told now keeps the guard that it has. */
-static void a_group_that_waits_stays_guarded(void **state)
+static void a_blocked_group_remains_guarded(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "other", 2000, true)};
@@ -684,7 +684,7 @@ static void observing_enforces_nothing(void **state)
 	controller_free(controller);
 }
 
-static void a_policy_that_is_not_taken_is_a_finding(void **state)
+static void a_policy_that_cannot_be_published_is_a_finding(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -716,7 +716,7 @@ static void a_policy_that_is_not_taken_is_a_finding(void **state)
 }
 
 /* A group that is gone by now, or cannot be read, is left out; the others are guarded. */
-static void groups_that_are_gone_are_left_out(void **state)
+static void removed_groups_are_left_out(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -734,27 +734,28 @@ static void groups_that_are_gone_are_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_event_gets_its_names, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(a_name_that_takes_long_keeps_the_order, set_up_node,
+		cmocka_unit_test_setup_teardown(an_event_is_named, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_slow_name_keeps_the_order, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(an_event_that_waited_has_its_time, set_up_node,
+		cmocka_unit_test_setup_teardown(a_delayed_event_keeps_its_time, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(of_too_many_events_none_is_lost, set_up_node,
+		cmocka_unit_test_setup_teardown(a_full_queue_loses_no_event, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(drift_is_looked_at_before_it_has_a_name,
+		cmocka_unit_test_setup_teardown(drift_is_compared_before_its_culprit_is_named,
 						set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_gone_keeps_its_number, set_up_node,
+		cmocka_unit_test_setup_teardown(a_removed_cgroup_keeps_its_number, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_root_cgroup_has_a_name, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(life_cycles_are_no_events, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(life_cycles_are_not_reported, set_up_node,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_culprit_is_named_before_the_change_is_seen,
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_culprit_is_named_after_the_repair, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(causes_follow_where_the_culprit_lives, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(calls_that_were_not_judged_ask_for_a_look,
-						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(unjudged_calls_request_a_look, set_up_node,
+						tear_down),
 		cmocka_unit_test_setup_teardown(the_policy_names_each_group, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(near_are_the_nodes_of_a_groups_cpus, set_up_node,
@@ -764,13 +765,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_surroundings_the_groups_are_guarded,
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(any_group_may_wait, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(a_restart_tells_the_policy, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(a_group_that_waits_stays_guarded, set_up_node,
+		cmocka_unit_test_setup_teardown(a_restart_publishes_the_policy, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_blocked_group_remains_guarded, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(observing_enforces_nothing, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(a_policy_that_is_not_taken_is_a_finding,
+		cmocka_unit_test_setup_teardown(a_policy_that_cannot_be_published_is_a_finding,
 						set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(groups_that_are_gone_are_left_out, set_up_node,
+		cmocka_unit_test_setup_teardown(removed_groups_are_left_out, set_up_node,
 						tear_down),
 	};
 

@@ -278,7 +278,7 @@ static void check_series(struct controller *controller, bool cpu, bool throttled
 }
 
 /* 0 would look like a container that began again. */
-static void what_cannot_be_read_is_not_made_up(void **state)
+static void unreadable_values_are_left_out(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start(true);
@@ -295,7 +295,7 @@ static void what_cannot_be_read_is_not_made_up(void **state)
 }
 
 /* The observer counts on, whoever keeps us from the cgroup's files. */
-static void a_cgroup_that_waits_keeps_its_cpu_time(void **state)
+static void a_blocked_cgroup_keeps_its_cpu_time(void **state)
 {
 	static const int errors[] = {-EINPROGRESS, -EIO};
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
@@ -313,7 +313,7 @@ static void a_cgroup_that_waits_keeps_its_cpu_time(void **state)
 }
 
 /* The sum of its other containers would look like a counter that went back. */
-static void a_pod_that_cannot_be_told_whole_has_no_sum(void **state)
+static void a_pod_with_an_unknown_container_has_no_sum(void **state)
 {
 	struct pod_spec *pods[] = {bubble_pod(), fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start(true);
@@ -342,11 +342,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_bpf_its_families_are_absent, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(levels_bound_the_series, set_up_page, tear_down),
-		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_not_made_up, set_up_page,
+		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_cgroup_that_waits_keeps_its_cpu_time,
-						set_up_page, tear_down),
-		cmocka_unit_test_setup_teardown(a_pod_that_cannot_be_told_whole_has_no_sum,
+		cmocka_unit_test_setup_teardown(a_blocked_cgroup_keeps_its_cpu_time, set_up_page,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_pod_with_an_unknown_container_has_no_sum,
 						set_up_page, tear_down),
 	};
 

@@ -45,7 +45,7 @@ static void expect_ready(struct controller *controller)
 
 /* --- tiers and guard ------------------------------------------------------------------------------- */
 
-static void tiers_are_those_in_force(void **state)
+static void tiers_in_force_are_listed(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 
@@ -63,7 +63,7 @@ static void tiers_are_those_in_force(void **state)
 	controller_free(controller);
 }
 
-static void a_guard_that_only_records_is_no_tier(void **state)
+static void a_guard_that_only_records_is_not_a_tier(void **state)
 {
 	struct controller *controller;
 
@@ -86,7 +86,7 @@ static void without_bpf_there_is_no_guard(void **state)
 	controller_free(controller);
 }
 
-static void an_invalid_partition_is_no_tier(void **state)
+static void an_invalid_partition_is_not_a_tier(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 
@@ -104,7 +104,7 @@ static void an_invalid_partition_is_no_tier(void **state)
 }
 
 /* While the root's own step waits in the kernel nobody can tell: what was known stands. */
-static void a_partition_that_cannot_be_told_stays_as_it_was(void **state)
+static void an_unknown_partition_keeps_its_last_state(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 
@@ -131,7 +131,7 @@ static void reload(struct controller *controller)
 		fail_msg("%s", error);
 }
 
-static void a_partition_that_is_given_up_is_no_tier(void **state)
+static void a_partition_that_was_given_up_is_not_a_tier(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 
@@ -179,7 +179,7 @@ static void tier_one_needs_a_strict_reservation(void **state)
 	controller_free(controller);
 }
 
-static void foreign_containers_keep_the_partition_away(void **state)
+static void foreign_containers_prevent_the_partition(void **state)
 {
 	struct controller *controller;
 
@@ -231,7 +231,7 @@ static void the_self_test_is_repeated(void **state)
 }
 
 /* The kernel changes effective sets without telling, so time is a reason to look. */
-static void a_tick_looks_again_after_ten_seconds(void **state)
+static void a_tick_resyncs_after_ten_seconds(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -275,7 +275,7 @@ static void a_kernel_side_that_fails_is_left_out(void **state)
 
 /* --- readiness -------------------------------------------------------------------------------------- */
 
-static void ready_means_that_all_is_there(void **state)
+static void readiness_needs_all_conditions(void **state)
 {
 	struct controller *controller = make_node(&fake_side_port);
 	const struct faces_port *faces = controller_faces(controller);
@@ -317,7 +317,7 @@ static void a_root_that_cannot_be_set_up_is_not_ready(void **state)
 
 /* --- findings of others ----------------------------------------------------------------------------- */
 
-static void findings_come_and_go_by_name(void **state)
+static void findings_are_raised_and_cleared_by_name(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 
@@ -437,32 +437,32 @@ static void other_objects_are_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(tiers_are_those_in_force, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(a_guard_that_only_records_is_no_tier, set_up_node,
-						tear_down),
+		cmocka_unit_test_setup_teardown(tiers_in_force_are_listed, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_guard_that_only_records_is_not_a_tier,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(without_bpf_there_is_no_guard, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_partition_that_cannot_be_told_stays_as_it_was,
+		cmocka_unit_test_setup_teardown(an_unknown_partition_keeps_its_last_state,
 						set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(an_invalid_partition_is_no_tier, set_up_node,
+		cmocka_unit_test_setup_teardown(an_invalid_partition_is_not_a_tier, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_partition_that_is_given_up_is_no_tier,
+		cmocka_unit_test_setup_teardown(a_partition_that_was_given_up_is_not_a_tier,
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(tier_one_needs_a_strict_reservation, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(foreign_containers_keep_the_partition_away,
+		cmocka_unit_test_setup_teardown(foreign_containers_prevent_the_partition,
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(the_self_test_is_repeated, set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(a_tick_looks_again_after_ten_seconds, set_up_node,
+		cmocka_unit_test_setup_teardown(a_tick_resyncs_after_ten_seconds, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_kernel_side_that_fails_is_left_out, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(ready_means_that_all_is_there, set_up_node,
+		cmocka_unit_test_setup_teardown(readiness_needs_all_conditions, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_root_that_cannot_be_set_up_is_not_ready,
 						set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(findings_come_and_go_by_name, set_up_node,
-						tear_down),
+		cmocka_unit_test_setup_teardown(findings_are_raised_and_cleared_by_name,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_remedy_may_change_alone, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_container_is_shown_as_it_runs, set_up_node,
 						tear_down),

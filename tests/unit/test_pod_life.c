@@ -48,7 +48,7 @@ static void expect_pod(struct controller *controller, const char *key, const cha
 
 /* --- what is recorded ---------------------------------------------------------------------------------- */
 
-static void each_turn_is_an_event(void **state)
+static void each_change_of_state_is_an_event(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "big", 12000, true)};
@@ -68,7 +68,8 @@ static void each_turn_is_an_event(void **state)
 	assert_string_equal(events_of(controller, "ending"),
 			    "default/a null: no source names it; its processes keep their CPUs\n");
 	expect_pod(controller, "state", "ending");
-	expect_pod(controller, "detail", "no source names it; some of its processes are still alive");
+	expect_pod(controller, "detail",
+		   "no source names it; some of its processes are still alive");
 	/* Back again before they ended. */
 	scan(controller, pods, 1);
 	expect_pod(controller, "state", "running");
@@ -85,7 +86,7 @@ static void each_turn_is_an_event(void **state)
 	free_pods(pods, 2);
 }
 
-static void a_change_that_does_not_fit_is_not_taken(void **state)
+static void a_change_that_does_not_fit_is_rejected(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
@@ -124,7 +125,7 @@ static int failing_status(void *self, const char *path, struct group_status *ret
 }
 
 /* Nothing is freed on a guess. */
-static void a_pod_that_cannot_be_asked_keeps_its_cpus(void **state)
+static void a_pod_of_unknown_state_keeps_its_cpus(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller;
@@ -144,7 +145,7 @@ static void a_pod_that_cannot_be_asked_keeps_its_cpus(void **state)
 	free_pods(pods, 1);
 }
 
-static void an_empty_group_is_looked_at(void **state)
+static void an_emptied_group_triggers_a_look(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
@@ -224,7 +225,7 @@ static void a_refusal_moves_with_its_document(void **state)
 }
 
 /* A pod ends only where no damaged document can be the one that named it. */
-static void another_documents_damage_obscures_nothing(void **state)
+static void an_invalid_document_ends_no_other_pod(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	const struct source_pod same = wrong_document(1, "default/a"),
@@ -246,7 +247,7 @@ static void another_documents_damage_obscures_nothing(void **state)
 	free_pods(pods, 1);
 }
 
-static void a_state_that_is_full_refuses_with_a_remedy(void **state)
+static void a_full_disk_refuses_with_a_remedy(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
@@ -322,7 +323,7 @@ static void expect_delays(struct controller *controller, int error, const uint64
 	free_pods(pods, 1);
 }
 
-static void work_for_several_passes_goes_on_soon(void **state)
+static void a_removal_in_passes_continues_soon(void **state)
 {
 	static const uint64_t delays_ms[] = {100, 200, 400, 800, 1600, 2000, 2000};
 	struct controller *controller;
@@ -370,7 +371,7 @@ static void expect_drift(struct controller *controller, size_t index, const char
 	json_object_put(list);
 }
 
-static void drift_is_told_with_its_container(void **state)
+static void drift_is_reported_with_its_container(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
@@ -399,7 +400,7 @@ static void drift_is_told_with_its_container(void **state)
 }
 
 /* The kernel itself takes a partition away; nobody wrote there. */
-static void a_lost_partition_is_the_kernels(void **state)
+static void a_lost_partition_is_attributed_to_the_kernel(void **state)
 {
 	struct controller *controller = start_node(NULL);
 
@@ -437,7 +438,7 @@ static void drift_may_undo_itself(void **state)
 }
 
 /* A decision of our own is no drift. */
-static void our_own_changes_are_none(void **state)
+static void own_changes_are_not_drift(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "web", 500, false),
 				   fake_pod("b", "exclusive", 4000, true)};
@@ -456,21 +457,21 @@ static void our_own_changes_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_turn_is_an_event),
-		TEST(a_change_that_does_not_fit_is_not_taken),
-		TEST(a_pod_that_cannot_be_asked_keeps_its_cpus),
-		TEST(an_empty_group_is_looked_at),
+		TEST(each_change_of_state_is_an_event),
+		TEST(a_change_that_does_not_fit_is_rejected),
+		TEST(a_pod_of_unknown_state_keeps_its_cpus),
+		TEST(an_emptied_group_triggers_a_look),
 		TEST(a_document_without_a_name_is_known_by_its_place),
 		TEST(a_refusal_moves_with_its_document),
-		TEST(another_documents_damage_obscures_nothing),
-		TEST(a_state_that_is_full_refuses_with_a_remedy),
+		TEST(an_invalid_document_ends_no_other_pod),
+		TEST(a_full_disk_refuses_with_a_remedy),
 		TEST(a_suggestion_follows_the_ledger),
-		TEST(work_for_several_passes_goes_on_soon),
+		TEST(a_removal_in_passes_continues_soon),
 		TEST(a_chain_that_fails_waits_longer_each_time),
-		TEST(drift_is_told_with_its_container),
-		TEST(a_lost_partition_is_the_kernels),
+		TEST(drift_is_reported_with_its_container),
+		TEST(a_lost_partition_is_attributed_to_the_kernel),
 		TEST(drift_may_undo_itself),
-		TEST(our_own_changes_are_none),
+		TEST(own_changes_are_not_drift),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

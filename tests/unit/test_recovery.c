@@ -34,7 +34,7 @@ static struct topology *machine_of(uint32_t nr_cpus)
 	return smaller;
 }
 
-static void a_changed_machine_is_told(void **state)
+static void a_changed_machine_is_reported(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start_node(NULL);
@@ -60,7 +60,7 @@ static void a_changed_machine_is_told(void **state)
 }
 
 /* The checksum covers the second line alone, so the version can be raised in place. */
-static void a_newer_agents_state_is_left_alone(void **state)
+static void the_state_of_a_newer_agent_is_not_changed(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start_node(NULL);
@@ -190,7 +190,7 @@ static void limits_are_found_as_they_are_in_force(void **state)
 }
 
 /* Empty groups and odd files make no pod. */
-static void only_what_runs_is_found(void **state)
+static void only_running_pods_are_found(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
 				   fake_pod("b", "web", 500, false)};
@@ -441,7 +441,7 @@ static void an_imported_bubble_keeps_its_slices(void **state)
 
 /* --- reload ------------------------------------------------------------------------------------------------ */
 
-static void a_reload_is_taken_whole_or_not_at_all(void **state)
+static void a_reload_is_accepted_as_a_whole_or_refused(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start_node(&fake_side_port);
@@ -584,7 +584,7 @@ static void observing_changes_nothing(void **state)
 	free_pods(pods, 1);
 }
 
-static void a_policy_the_machine_cannot_do_is_no_controller(void **state)
+static void a_policy_that_does_not_fit_the_machine_is_refused(void **state)
 {
 	const struct controller_ports ports = {
 		.clock = &fake_clock, .loop = &fake_loop, .groups = &groups, .store = &fake_store};
@@ -605,11 +605,11 @@ static void a_policy_the_machine_cannot_do_is_no_controller(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_changed_machine_is_told),
-		TEST(a_newer_agents_state_is_left_alone),
+		TEST(a_changed_machine_is_reported),
+		TEST(the_state_of_a_newer_agent_is_not_changed),
 		TEST(a_state_that_cannot_be_read_is_set_aside),
 		TEST(limits_are_found_as_they_are_in_force),
-		TEST(only_what_runs_is_found),
+		TEST(only_running_pods_are_found),
 		TEST(two_on_the_same_cpus_cannot_both_keep_them),
 		TEST(uids_of_units_are_translated),
 		TEST(cgroups_that_cannot_be_read_stop_the_start),
@@ -619,14 +619,14 @@ int main(void)
 		TEST(a_container_with_cpus_may_not),
 		TEST(a_running_pod_is_not_taken_over),
 		TEST(an_imported_bubble_keeps_its_slices),
-		TEST(a_reload_is_taken_whole_or_not_at_all),
+		TEST(a_reload_is_accepted_as_a_whole_or_refused),
 		TEST(a_reload_is_in_the_log),
 		TEST(a_dry_run_prints_and_touches_nothing),
 		TEST(a_dry_run_sets_nothing_aside),
 		TEST(a_dry_run_needs_no_writable_state),
 		TEST(a_damaged_state_is_rebuilt_from_what_runs),
 		TEST(observing_changes_nothing),
-		TEST(a_policy_the_machine_cannot_do_is_no_controller),
+		TEST(a_policy_that_does_not_fit_the_machine_is_refused),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

@@ -12,7 +12,7 @@
 #include "lib/log.h"
 #include "lib/text.h"
 
-static void refusals_are_listed_until_they_are_none(void **state)
+static void refusals_are_listed_until_they_are_resolved(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "big", 12000, true)};
@@ -274,7 +274,7 @@ static void a_flood_of_refusals_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(refusals_are_listed_until_they_are_none, set_up,
+		cmocka_unit_test_setup_teardown(refusals_are_listed_until_they_are_resolved, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_pod_goes_with_its_document_or_for_room,
 						set_up, tear_down),

@@ -50,7 +50,7 @@ static int load(const char *with_key, struct feature_row rows[ABILITY_NR], uint3
 	return remember_load(dir_fd, padded, rows, ret_nr);
 }
 
-static void test_comes_back(void **state)
+static void test_saved_rows_are_loaded(void **state)
 {
 	struct feature_row saved[ABILITY_NR], rows[ABILITY_NR];
 	uint32_t nr = 0;
@@ -115,7 +115,7 @@ static void test_damage(void **state)
 	close(fd);
 }
 
-static void test_unknown_is_not_kept(void **state)
+static void test_unknown_is_not_saved(void **state)
 {
 	struct feature_row rows[ABILITY_NR];
 	uint32_t nr = 0;
@@ -169,11 +169,11 @@ static int remove_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_comes_back, begin),
+		cmocka_unit_test_setup(test_saved_rows_are_loaded, begin),
 		cmocka_unit_test_setup(test_first_rows_only, begin),
 		cmocka_unit_test_setup(test_other_key, begin),
 		cmocka_unit_test_setup(test_damage, begin),
-		cmocka_unit_test_setup(test_unknown_is_not_kept, begin),
+		cmocka_unit_test_setup(test_unknown_is_not_saved, begin),
 		cmocka_unit_test_setup(test_forgotten, begin),
 		cmocka_unit_test(test_key_names_the_build_and_the_boot),
 	};

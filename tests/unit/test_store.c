@@ -96,7 +96,7 @@ static unsigned int nr_files(void)
 	return nr;
 }
 
-static void a_record_comes_back(void **state)
+static void a_record_is_loaded_as_saved(void **state)
 {
 	const struct store_port port = store_port(&store);
 	char *data cleanup_free = NULL;
@@ -122,7 +122,7 @@ static void a_closed_store_keeps_no_descriptor(void **state)
 	store_close(&store);
 }
 
-static void five_are_kept_aside(void **state)
+static void five_unusable_files_are_kept(void **state)
 {
 	const struct store_port port = store_port(&store);
 	char name[128], first[128] = "";
@@ -164,7 +164,7 @@ static void expect_removal_says(const char *at, bool keep_originals, const char 
 		fail_msg("'%s' does not say '%s' of %s", said, part, at);
 }
 
-static void all_of_ours_goes(void **state)
+static void all_files_of_the_agent_are_removed(void **state)
 {
 	make_file(PINFOLD_STATE_FILE);
 	make_file("." PINFOLD_STATE_FILE ".tmp");
@@ -176,7 +176,7 @@ static void all_of_ours_goes(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void before_values_may_stay(void **state)
+static void original_values_may_be_kept(void **state)
 {
 	make_file(PINFOLD_STATE_FILE);
 	make_file(PINFOLD_ORIGINALS_FILE);
@@ -187,7 +187,7 @@ static void before_values_may_stay(void **state)
 	store_remove(&store, path, false);
 }
 
-static void what_is_not_ours_stays(void **state)
+static void foreign_files_are_kept(void **state)
 {
 	char file[256];
 
@@ -201,7 +201,7 @@ static void what_is_not_ours_stays(void **state)
 }
 
 /* Its files are found by its descriptor, the directory itself by its name. */
-static void a_directory_that_cannot_go_is_told(void **state)
+static void a_directory_that_cannot_be_removed_is_logged(void **state)
 {
 	char file[96];
 
@@ -229,7 +229,7 @@ static void expect_problem(const char *part)
 	assert_non_null(strstr(problem, part));
 }
 
-static void a_lost_directory_is_told(void **state)
+static void a_lost_directory_is_reported(void **state)
 {
 	char aside[96];
 
@@ -251,7 +251,7 @@ static void a_lost_directory_is_told(void **state)
 }
 
 /* A file system may be mounted over it whose directory has the same number. */
-static void a_covered_directory_is_told(void **state)
+static void a_covered_directory_is_reported(void **state)
 {
 	other_device = 1;
 	expect_problem("the path now names another directory");
@@ -259,7 +259,7 @@ static void a_covered_directory_is_told(void **state)
 	expect_problem(NULL);
 }
 
-static void a_read_only_file_system_is_told(void **state)
+static void a_read_only_file_system_is_reported(void **state)
 {
 	mount_flags = ST_RDONLY;
 	expect_problem("Read-only file system");
@@ -314,7 +314,7 @@ static void a_directory_of_others_keeps_nothing(void **state)
 }
 
 /* By the time in its name the oldest is known. */
-static void what_is_set_aside_has_the_time_in_its_name(void **state)
+static void a_file_set_aside_has_the_time_in_its_name(void **state)
 {
 	static const char format[] = PINFOLD_STATE_FILE ".bad-%Y%m%dT%H%M%S.";
 	const struct store_port port = store_port(&store);
@@ -341,7 +341,7 @@ static mode_t mode_of(const char *directory)
 	return info.st_mode & 07777;
 }
 
-static void missing_directories_are_made(void **state)
+static void missing_directories_are_created(void **state)
 {
 	char above[96], deep[128], too_long[PATH_MAX + 8];
 	const mode_t before = umask(022);
@@ -398,7 +398,7 @@ static void on_saved(void *self, int result)
 }
 
 /* The only thread is taken, so the record waits for its turn. */
-static void a_record_that_waits_is_written_as_it_was(void **state)
+static void a_delayed_record_is_written_unchanged(void **state)
 {
 	static const struct store_sink sink = {.self = &nr_saved, .saved = on_saved};
 	const struct store_port port = store_port(&store);
@@ -442,28 +442,33 @@ static void a_record_that_waits_is_written_as_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_record_comes_back, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_record_is_loaded_as_saved, make_store,
+						remove_store),
 		cmocka_unit_test_setup_teardown(a_closed_store_keeps_no_descriptor, make_store,
 						remove_store),
-		cmocka_unit_test_setup_teardown(a_directory_that_cannot_go_is_told, make_store,
+		cmocka_unit_test_setup_teardown(a_directory_that_cannot_be_removed_is_logged,
+						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(five_unusable_files_are_kept, make_store,
 						remove_store),
-		cmocka_unit_test_setup_teardown(five_are_kept_aside, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(all_of_ours_goes, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(before_values_may_stay, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(a_lost_directory_is_told, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(a_covered_directory_is_told, make_store,
+		cmocka_unit_test_setup_teardown(all_files_of_the_agent_are_removed, make_store,
 						remove_store),
-		cmocka_unit_test_setup_teardown(a_read_only_file_system_is_told, make_store,
+		cmocka_unit_test_setup_teardown(original_values_may_be_kept, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_lost_directory_is_reported, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_covered_directory_is_reported, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(a_read_only_file_system_is_reported, make_store,
 						remove_store),
 		cmocka_unit_test_setup_teardown(a_record_that_cannot_be_replaced_is_not_kept,
 						make_store, remove_store),
-		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(what_is_set_aside_has_the_time_in_its_name,
+		cmocka_unit_test_setup_teardown(foreign_files_are_kept, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_file_set_aside_has_the_time_in_its_name,
 						make_store, remove_store),
-		cmocka_unit_test_setup_teardown(missing_directories_are_made, make_store,
+		cmocka_unit_test_setup_teardown(missing_directories_are_created, make_store,
 						remove_store),
-		cmocka_unit_test_setup_teardown(a_record_that_waits_is_written_as_it_was,
-						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_delayed_record_is_written_unchanged, make_store,
+						remove_store),
 		cmocka_unit_test_setup_teardown(a_directory_of_others_keeps_nothing, make_store,
 						remove_store),
 	};

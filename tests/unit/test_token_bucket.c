@@ -29,7 +29,7 @@ static void a_full_bucket_allows_a_burst(void **state)
 	assert_int_equal(token_bucket_delay_ns(&bucket, 0), 20);
 }
 
-static void time_brings_a_share_of_itself(void **state)
+static void tokens_are_added_with_time(void **state)
 {
 	token_bucket_take(&bucket, 1000, 600);
 	assert_int_equal(token_bucket_delay_ns(&bucket, 1000), 100 * 20);
@@ -40,7 +40,7 @@ static void time_brings_a_share_of_itself(void **state)
 	assert_int_equal(token_bucket_delay_ns(&bucket, 3000 + 7 * 20), 0);
 }
 
-static void a_long_rest_fills_it_to_the_burst_only(void **state)
+static void the_level_never_exceeds_the_burst(void **state)
 {
 	token_bucket_take(&bucket, 1000, 300);
 	assert_int_equal(token_bucket_delay_ns(&bucket, 1000000), 0);
@@ -49,7 +49,7 @@ static void a_long_rest_fills_it_to_the_burst_only(void **state)
 }
 
 /* Whoever takes no more than asked gets the share, however often somebody looks. */
-static void nobody_gets_more_than_the_share(void **state)
+static void no_caller_gets_more_than_the_share(void **state)
 {
 	uint64_t now = 0, taken = 0;
 
@@ -70,9 +70,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_full_bucket_allows_a_burst, set_up),
-		cmocka_unit_test_setup(time_brings_a_share_of_itself, set_up),
-		cmocka_unit_test_setup(a_long_rest_fills_it_to_the_burst_only, set_up),
-		cmocka_unit_test_setup(nobody_gets_more_than_the_share, set_up),
+		cmocka_unit_test_setup(tokens_are_added_with_time, set_up),
+		cmocka_unit_test_setup(the_level_never_exceeds_the_burst, set_up),
+		cmocka_unit_test_setup(no_caller_gets_more_than_the_share, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

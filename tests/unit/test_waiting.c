@@ -138,7 +138,7 @@ static void a_repair_that_takes_long_is_a_repair(void **state)
 }
 
 /* What was not written yet, because an earlier step waited, nobody else has changed. */
-static void what_a_step_kept_waiting_is_no_drift(void **state)
+static void a_delayed_write_is_not_drift(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
@@ -276,7 +276,7 @@ static void a_growth_under_way_holds_the_next_owner(void **state)
 
 /* --- telling ------------------------------------------------------------------------------------- */
 
-static void a_wait_is_told_and_taken_back(void **state)
+static void a_wait_is_reported_and_cleared(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
@@ -321,7 +321,7 @@ static void a_wait_is_told_and_taken_back(void **state)
 
 /* --- looks --------------------------------------------------------------------------------------- */
 
-static void a_slow_look_stops_nobody_for_good(void **state)
+static void a_slow_look_delays_no_pod_forever(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("w", "web", 500, false)};
@@ -358,7 +358,7 @@ static void a_slow_look_stops_nobody_for_good(void **state)
 }
 
 /* Drift that nobody tells of by name, and that the look which goes on has passed already. */
-static void a_wish_during_a_look_brings_another(void **state)
+static void a_request_during_a_look_triggers_another(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false)};
 	struct controller *controller = start_controller();
@@ -454,7 +454,7 @@ static void a_join_under_way_is_answered_at_its_end(void **state)
 }
 
 /* What is longer than any name there can be is not cut to one that there is. */
-static void a_longer_name_is_another_one(void **state)
+static void a_longer_name_is_another_container(void **state)
 {
 	char name[POD_CONTAINER_NAME], longer[POD_CONTAINER_NAME + 3];
 	unsigned int status = 0;
@@ -581,8 +581,9 @@ static void a_join_is_answered_at_its_end_though_the_pod_ends(void **state)
 			assert_int_equal(answered_status, 200);
 		} else {
 			assert_int_equal(answered_status, 404);
-			assert_non_null(strstr(answered_text, "the process is in exclusive, but "
-							      "its pod ended meanwhile"));
+			assert_non_null(strstr(answered_text,
+					       "the process has joined exclusive, but "
+					       "its pod ended meanwhile"));
 		}
 		controller_free(controller);
 		fake_world_reset();
@@ -691,7 +692,7 @@ static void a_new_scope_asks_for_a_wake(void **state)
 	free_pods(pods, 1);
 }
 
-static void who_stops_waiting_is_told_why(void **state)
+static void a_client_that_gives_up_gets_the_reason(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
@@ -939,7 +940,7 @@ static void a_cgroup_made_during_a_look_is_known(void **state)
  * A pod that waits is not looked at. What it was given since it was seen last counts all
  * the same: here web's CPUs, written just before the file that waits.
  */
-static void what_a_waiting_pod_was_given_is_known(void **state)
+static void the_last_write_of_a_blocked_pod_is_known(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
 				   fake_pod("a", "exclusive", 4000, true)};
@@ -994,7 +995,7 @@ static void a_pod_whose_repair_waits_is_known(void **state)
 }
 
 /* Requests go on while the cgroups cannot be looked at: what they need is known without. */
-static void a_run_goes_on_while_looks_fail(void **state)
+static void a_run_continues_while_looks_fail(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
@@ -1017,7 +1018,7 @@ static void a_run_goes_on_while_looks_fail(void **state)
 	free_pods(pods, 1);
 }
 
-static void a_run_goes_on_while_a_look_waits(void **state)
+static void a_run_continues_while_a_look_is_blocked(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
@@ -1195,8 +1196,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_repair_that_takes_long_is_a_repair, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_a_step_kept_waiting_is_no_drift, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(a_delayed_write_is_not_drift, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_crash_while_a_step_waits_loses_nothing, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_waiting_release_holds_the_next_owner,
@@ -1205,16 +1205,18 @@ int main(void)
 						watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(a_growth_under_way_holds_the_next_owner,
 						watch_overlap, tear_down),
-		cmocka_unit_test_setup_teardown(a_wait_is_told_and_taken_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_slow_look_stops_nobody_for_good, set_up,
+		cmocka_unit_test_setup_teardown(a_wait_is_reported_and_cleared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_slow_look_delays_no_pod_forever, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_wish_during_a_look_brings_another, set_up,
+		cmocka_unit_test_setup_teardown(a_request_during_a_look_triggers_another, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_join_under_way_is_answered_at_its_end, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_longer_name_is_another_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_longer_name_is_another_container, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_pod, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_why, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_client_that_gives_up_gets_the_reason, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_request_ends_with_the_agent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_answer_that_nobody_takes_is_dropped, set_up,
 						tear_down),
@@ -1243,12 +1245,13 @@ int main(void)
 						watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(a_cgroup_made_during_a_look_is_known, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_a_waiting_pod_was_given_is_known,
+		cmocka_unit_test_setup_teardown(the_last_write_of_a_blocked_pod_is_known,
 						watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(a_pod_whose_repair_waits_is_known, watch_overlap,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_run_goes_on_while_looks_fail, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_run_goes_on_while_a_look_waits, set_up,
+		cmocka_unit_test_setup_teardown(a_run_continues_while_looks_fail, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_run_continues_while_a_look_is_blocked, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_waits_for_the_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_late_refuses, set_up, tear_down),
