@@ -77,7 +77,7 @@ bool rules_hold_cpus(const struct stage *stage)
 {
 	const struct policy *policy = &stage->policy;
 
-	if (policy->compatibility != COMPATIBILITY_KUBELET_1_36)
+	if (!compatibility_is_kubelet(policy->compatibility))
 		return true;
 	return stage->hardware->is_even && cpuset_is_empty(&stage->offline) &&
 	       !policy->cpu_options.distribute_across_numa;
@@ -86,7 +86,7 @@ bool rules_hold_cpus(const struct stage *stage)
 bool rules_hold_memory(const struct stage *stage)
 {
 	return stage->policy.memory == MEMORY_POLICY_NONE ||
-	       stage->policy.compatibility != COMPATIBILITY_KUBELET_1_36;
+	       !compatibility_is_kubelet(stage->policy.compatibility);
 }
 
 /* --- what a request is entitled to ------------------------------------------------------------ */

@@ -130,7 +130,7 @@ void check_admitted(struct stage *stage, const struct pod_spec *spec,
 	given = bits_of(&pod->held);
 	if (!bits_within(&given, &allowed))
 		complain(stage, "candidates: pod %s was given a CPU that was none", spec->uid);
-	if (stage->policy.compatibility != COMPATIBILITY_KUBELET_1_36 &&
+	if (!compatibility_is_kubelet(stage->policy.compatibility) &&
 	    cpuset_is_empty(ledger_shared_pool(stage->ledger)) &&
 	    ledger_nr_host_containers(stage->ledger))
 		complain(stage, "shared pool: the last CPU was given away to pod %s", spec->uid);
@@ -166,7 +166,7 @@ void check_refused(struct stage *stage, const struct pod_spec *spec,
 	}
 	if (wanted > bits_count(&free))
 		return;
-	if (policy->compatibility != COMPATIBILITY_KUBELET_1_36 && nr_host &&
+	if (!compatibility_is_kubelet(policy->compatibility) && nr_host &&
 	    wanted == bits_count(&shared))
 		return;
 	complain(stage, "refusal: pod %s wants %u CPUs, %u are free, and it is refused (%s)",

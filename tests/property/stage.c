@@ -438,7 +438,7 @@ static void step_offline(struct stage *stage, struct chance *chance)
 	    ledger_new(topology, &stage->policy, error, sizeof(error), &ledger))
 		return;
 	/* In kubelet mode the rules hold only for complete machines. */
-	if (stage->policy.compatibility == COMPATIBILITY_KUBELET_1_36)
+	if (compatibility_is_kubelet(stage->policy.compatibility))
 		return;
 	stage->coverage->event[EVENT_OFFLINE]++;
 	cpuset_format(&offline, list, sizeof(list));

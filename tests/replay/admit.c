@@ -323,7 +323,7 @@ static enum outcome play(struct player *player)
 	const char *failure = read_policy(player->replay, line, player->topology, &player->policy);
 	char error[256];
 
-	if (player->kubelet_rules)
+	if (player->kubelet_rules && !compatibility_is_kubelet(player->policy.compatibility))
 		player->policy.compatibility = COMPATIBILITY_KUBELET_1_36;
 	if (failure ||
 	    ledger_new(player->topology, &player->policy, error, sizeof(error), &player->ledger))
@@ -359,7 +359,7 @@ static enum outcome play_by(struct replay *replay, struct json_object *line, boo
 
 enum outcome replay_admit(struct replay *replay, struct json_object *line)
 {
-	bool as_kubelet = replay->compatibility == COMPATIBILITY_KUBELET_1_36;
+	bool as_kubelet = compatibility_is_kubelet(replay->compatibility);
 	bool needs_kubelet_rules = false;
 	enum outcome outcome = play_by(replay, line, as_kubelet, &needs_kubelet_rules);
 

@@ -113,7 +113,7 @@ struct json_object *replay_want(const struct replay *replay, struct json_object 
 {
 	struct json_object *fixed = field_of(line, "want_fixed");
 
-	if (fixed && replay->compatibility != COMPATIBILITY_KUBELET_1_36)
+	if (fixed && !compatibility_is_kubelet(replay->compatibility))
 		return fixed;
 	return field_of(line, "want");
 }
@@ -386,7 +386,8 @@ static bool print_sum(void)
 
 static int usage(FILE *out)
 {
-	fprintf(out, "usage: replay [--compatibility repaired|kubelet-1.36|improved] FILE...\n"
+	fprintf(out, "usage: replay [--compatibility repaired|kubelet-1.36|kubelet-1.37|improved] "
+		     "FILE...\n"
 		     "FILE: recorded vectors, JSON lines, plain or gzip; - reads standard input\n");
 	return out == stdout ? 0 : 2;
 }
@@ -410,7 +411,7 @@ int main(int argc, char **argv)
 		if (parse_compatibility(optarg, &replay.compatibility) < 0) {
 			fprintf(stderr,
 				"replay: compatibility '%s' is unknown; say repaired, "
-				"kubelet-1.36 or improved\n",
+				"kubelet-1.36, kubelet-1.37 or improved\n",
 				optarg);
 			return 2;
 		}

@@ -35,7 +35,7 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 		.uncore = field_bool(line, "uncore"),
 		.group = (unsigned int)field_int(line, "group", 1),
 		.min_nodes = (unsigned int)field_int(line, "min_nodes", 0),
-		.by_socket = field_bool(line, "by_socket"),
+		.by_socket = field_bool(line, "by_socket") || field_bool(line, "align_by_socket"),
 	};
 	struct cpuset available, got = CPUSET_EMPTY;
 	char text[CPUSET_TEXT_MAX];
@@ -51,7 +51,7 @@ static enum outcome play(struct replay *replay, struct json_object *line, take_f
 		wanted = field_text(want, "cpus", "");
 	if (strcmp(text, wanted) != 0)
 		return replay_fail(replay, "want %.1900s, got %.1900s", wanted, text);
-	if (replay->compatibility != COMPATIBILITY_KUBELET_1_36 && status == TAKE_OK &&
+	if (!compatibility_is_kubelet(replay->compatibility) && status == TAKE_OK &&
 	    (cpuset_count(&got) != count || !cpuset_is_subset(&got, &available)))
 		return replay_fail(replay, "%.3000s is not %u CPUs out of the candidates", text,
 				   count);

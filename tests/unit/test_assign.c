@@ -179,7 +179,7 @@ static void who_may_take_the_last_shared_cpu(void **state)
 		stage.policy.may_empty_shared_pool = may_empty;
 		stage.policy.compatibility = (enum compatibility)(i / 4);
 		if (is_shared && !may_empty &&
-		    stage.policy.compatibility != COMPATIBILITY_KUBELET_1_36)
+		    !compatibility_is_kubelet(stage.policy.compatibility))
 			wanted = ASSIGN_LAST_SHARED_CPU;
 		if (is_shared)
 			assert_true(admit_and_free(stage.ledger, burstable_pod("shares")).admitted);

@@ -260,6 +260,30 @@ static void defect_node_listed_twice(void **state)
 	DISTRIBUTED(topology, "0-2,4,6-9", 2, "accounting-too-few", KUBELET);
 }
 
+#define KUBELET_1_37 .compatibility = COMPATIBILITY_KUBELET_1_37, .by_socket = true
+
+/* Both options: one socket before a better balance, poor nodes lower the share. */
+static void distribution_by_socket_in_1_37(void **state)
+{
+	/* Sockets 0 and 1 of two nodes: CPUs 0-7, 8-15 and 16-23, 24-31. */
+	struct topology *topology cleanup_topology = make_regular(2, 2, 4, 1);
+
+	(void)state;
+	/* Nodes 0 and 2 are the fullest, but lie in two sockets. */
+	DISTRIBUTED(topology, "0-7,8-12,16-23", 10, "0-4,16-20", KUBELET);
+	DISTRIBUTED(topology, "0-7,8-12,16-23", 10, "0-4,8-12", KUBELET_1_37);
+	DISTRIBUTED(topology, "0-7,8-12,16-23", 10, "0-4,16-20",
+		    .compatibility = COMPATIBILITY_KUBELET_1_37);
+	/* Two nodes that cross sockets still go before three nodes. */
+	DISTRIBUTED(topology, "0-7,8-9,16-23,24-25", 14, "0-6,16-22", KUBELET_1_37);
+	/* Node 1 has 2 of 5: its combination is not thrown out, and node 0 supplies the rest. */
+	DISTRIBUTED(topology, "0-7,8-9", 10, "0-9", KUBELET_1_37);
+	DISTRIBUTED(topology, "0-7,8-9,16-22,24-26", 9, "0-4,16-19", KUBELET);
+	DISTRIBUTED(topology, "0-7,8-9,16-22,24-26", 9, "0-6,8-9", KUBELET_1_37);
+	/* In groups of two, node 1's five CPUs limit the share to four. */
+	DISTRIBUTED(topology, "0-7,8-12", 12, "0-11", KUBELET_1_37, .group = 2);
+}
+
 #define IMPROVED .compatibility = COMPATIBILITY_IMPROVED
 
 /* F9: part of a cache that is not an exact match. */
@@ -418,6 +442,7 @@ int main(void)
 		cmocka_unit_test(defect_hang),
 		cmocka_unit_test(defect_listed_twice),
 		cmocka_unit_test(defect_node_listed_twice),
+		cmocka_unit_test(distribution_by_socket_in_1_37),
 		cmocka_unit_test(part_of_a_cache),
 		cmocka_unit_test(spread_goes_by_core),
 		cmocka_unit_test(improved_takes_stay_in_a_socket),

@@ -192,7 +192,7 @@ static bool holds(const struct topology *topology, const struct cpuset *free, un
 	    !cpuset_equal(&cpus, &again))
 		return false;
 	*nr_taken += status == TAKE_OK;
-	if (options->compatibility == COMPATIBILITY_KUBELET_1_36)
+	if (compatibility_is_kubelet(options->compatibility))
 		return status < TAKE_STATUS_NR && cpuset_is_subset(&cpus, &topology->all) &&
 		       (status == TAKE_NOT_ENOUGH) == (count > nr_free);
 	if (count > nr_free)
@@ -211,7 +211,9 @@ static enum compatibility any_compatibility(void)
 {
 	if (chance(50))
 		return COMPATIBILITY_REPAIRED;
-	return chance(60) ? COMPATIBILITY_IMPROVED : COMPATIBILITY_KUBELET_1_36;
+	if (chance(50))
+		return COMPATIBILITY_IMPROVED;
+	return chance(50) ? COMPATIBILITY_KUBELET_1_36 : COMPATIBILITY_KUBELET_1_37;
 }
 
 static void takes_hold(void **state)

@@ -560,9 +560,9 @@ static void explanations_warn_of_the_pods_quota(void **state)
 		assert_true(admit_and_free(ledger, spec).admitted);
 		assert_int_equal(plan_desired(ledger, &layout, NULL, &tree), 0);
 		json = view_explains(ledger, &tree, NULL, 0, NULL, 0);
-		check(i == COMPATIBILITY_KUBELET_1_36 ? "explain-quota-kubelet" : "explain-quota",
+		check(compatibility_is_kubelet(i) ? "explain-quota-kubelet" : "explain-quota",
 		      &view_explain_desc, json);
-		if (i == COMPATIBILITY_KUBELET_1_36) {
+		if (compatibility_is_kubelet(i)) {
 			expect(json, "/0/containers/1/pod_cpu_max", "600000 100000");
 			assert_non_null(
 				strstr(json_object_get_string(at(json, "/0/warnings/0/message")),

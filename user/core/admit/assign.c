@@ -196,8 +196,7 @@ static bool leaves_no_shared_cpu(const struct ledger *ledger)
 {
 	const struct policy *policy = ledger_policy(ledger);
 
-	return !policy->may_empty_shared_pool &&
-	       policy->compatibility != COMPATIBILITY_KUBELET_1_36 &&
+	return !policy->may_empty_shared_pool && !compatibility_is_kubelet(policy->compatibility) &&
 	       cpuset_is_empty(ledger_shared_pool(ledger)) && ledger_nr_host_containers(ledger);
 }
 

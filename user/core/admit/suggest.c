@@ -594,8 +594,7 @@ static void try_other_rules(struct change_search *search)
 	if (search->decision->refusal == REFUSAL_SMT && policy->cpu_options.full_pcpus_only &&
 	    is_admitted_by(search, &cores))
 		keep(search, &cores);
-	if (policy->compatibility == COMPATIBILITY_KUBELET_1_36 &&
-	    is_admitted_by(search, &repaired))
+	if (compatibility_is_kubelet(policy->compatibility) && is_admitted_by(search, &repaired))
 		keep(search, &repaired);
 }
 

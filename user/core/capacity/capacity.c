@@ -48,7 +48,7 @@ static void start(const struct ledger *ledger, struct measure *measure)
 	 * unless the reservation is strict.
 	 */
 	if (measure->most && measure->most == cpuset_count(ledger_shared_pool(ledger)) &&
-	    !policy->may_empty_shared_pool && policy->compatibility != COMPATIBILITY_KUBELET_1_36 &&
+	    !policy->may_empty_shared_pool && !compatibility_is_kubelet(policy->compatibility) &&
 	    ledger_nr_host_containers(ledger))
 		measure->most--;
 	if (policy->cpu == CPU_POLICY_NONE || !measure->group)

@@ -12,9 +12,13 @@
  * With a limit on sockets, combinations that touch more sockets are skipped, and the
  * search starts without an achievable score.
  *
+ * With limited shares (kubelet 1.37), each combination has its own even share. The bounds
+ * then treat the whole request as remainder, so only whole combinations are skipped.
+ *
  * Cost on 16 nodes: at most C(16, 8) = 12870 leaves, each O(nr_used * rest), or O(nr_used
- * * rest^2) if the simple bound is not reached; then once, for the winner, at most 2^16
- * subsets until the first one with the winning score. With more than 16 nodes, every node
+ * * rest^2) if the simple bound is not reached, or 2^nr_used subsets if a limited share leaves
+ * a large remainder; then once, for the winner, at most 2^16 subsets until the first one
+ * with the winning score. With more than 16 nodes, every node
  * visited counts as a step, and so does every group of the remainder times the nodes that
  * it may go to. After the last step the search ends with the best candidate so far.
  */
@@ -26,6 +30,7 @@
 struct balance_search {
 	const struct balance_problem *problem;
 	bool exact;
+	/* What every combination supplies evenly at least, and the groups that then remain. */
 	uint32_t even, rest;
 	uint32_t nr_groups; /* total number of groups requested */
 	int64_t square_sum; /* over the free CPUs, before anything is taken */
@@ -47,6 +52,7 @@ struct balance_search {
 /* The CPUs that the chosen positions have left after the even share, in order. */
 struct leaf {
 	unsigned int nr;
+	uint32_t even, rest;
 	uint32_t left[BALANCE_MAX];
 	uint8_t position[BALANCE_MAX];
 };
@@ -117,9 +123,9 @@ static int64_t gain_of(uint32_t free, uint32_t count)
 	return (int64_t)count * (2 * (int64_t)free - count);
 }
 
-static int64_t even_gain(const struct balance_search *search, int64_t free_sum, unsigned int nr)
+static int64_t even_gain(uint32_t even, int64_t free_sum, unsigned int nr)
 {
-	return search->even * (2 * free_sum - (int64_t)nr * search->even);
+	return even * (2 * free_sum - (int64_t)nr * even);
 }
 
 static void fill_tops(struct balance_search *search)
@@ -146,6 +152,49 @@ static void fill_tops(struct balance_search *search)
 	}
 }
 
+/* How many groups can be taken from positions that have at least `level` CPUs left? */
+static uint64_t groups_above(const uint32_t *left, unsigned int nr, uint32_t group, uint32_t level)
+{
+	uint64_t groups = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if (left[i] >= level)
+			groups += (left[i] - level) / group + 1;
+	}
+	return groups;
+}
+
+/*
+ * The first part of a greedy distribution of a large remainder, which would take a step for
+ * each group: everything above the level at which it ends. Returns the gain.
+ */
+static int64_t take_above(uint32_t *left, unsigned int nr, uint32_t group, uint32_t *rest,
+			  uint64_t *givers)
+{
+	uint32_t low = group, high = CPUSET_MAX + 1;
+	int64_t gain = 0;
+
+	while (low < high) {
+		uint32_t level = low + (high - low) / 2;
+
+		if (groups_above(left, nr, group, level) <= *rest)
+			high = level;
+		else
+			low = level + 1;
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		uint32_t groups = left[i] >= low ? (left[i] - low) / group + 1 : 0;
+
+		if (!groups)
+			continue;
+		gain += gain_of(left[i], groups * group);
+		left[i] -= groups * group;
+		*rest -= groups;
+		*givers |= 1ULL << i;
+	}
+	return gain;
+}
+
 /*
  * An upper bound for any distribution: take each group from the position that has the
  * most left. *ret_givers is the mask of the positions of `leaf` that supplied groups.
@@ -155,11 +204,14 @@ static int64_t greedy_gain(const struct balance_search *search, const struct lea
 {
 	uint32_t group = search->problem->group;
 	uint32_t left[BALANCE_MAX];
+	uint32_t rest = leaf->rest;
 	uint64_t givers = 0;
 	int64_t gain = 0;
 
 	memcpy(left, leaf->left, leaf->nr * sizeof(left[0]));
-	for (uint32_t n = 0; n < search->rest; n++) {
+	if (rest >= BALANCE_MAX)
+		gain = take_above(left, leaf->nr, group, &rest, &givers);
+	for (; rest; rest--) {
 		unsigned int most = 0;
 
 		for (unsigned int i = 1; i < leaf->nr; i++) {
@@ -177,33 +229,53 @@ static int64_t greedy_gain(const struct balance_search *search, const struct lea
 }
 
 /*
+ * Remove the members of `subset` that have no group left. Returns the number of rounds in
+ * which all the others supply a group; 1 if the remainder ends within a round.
+ */
+static uint32_t rounds_of(const uint32_t *left, uint32_t group, uint32_t rest, uint64_t *subset)
+{
+	uint32_t fewest = rest, nr = 0;
+
+	for (uint64_t bits = *subset; bits; bits &= bits - 1) {
+		uint32_t groups = left[__builtin_ctzll(bits)] / group;
+
+		if (!groups) {
+			*subset &= ~(bits & -bits);
+			continue;
+		}
+		fewest = groups < fewest ? groups : fewest;
+		nr++;
+	}
+	if (!nr || rest <= nr)
+		return 1;
+	return fewest < rest / nr ? fewest : rest / nr;
+}
+
+/*
  * Distribute the remainder over the members of `subset` in rounds of one group each, as
  * long as they have a group left. Returns -1 if they do not have enough.
  */
 static int64_t deal_gain(const struct balance_search *search, const struct leaf *leaf,
 			 uint64_t subset)
 {
-	uint32_t group = search->problem->group, rest = search->rest;
+	uint32_t group = search->problem->group, rest = leaf->rest;
 	uint32_t left[BALANCE_MAX];
 	int64_t gain = 0;
 
 	memcpy(left, leaf->left, leaf->nr * sizeof(left[0]));
-	/* Every round distributes at least one group, so there are at most `rest` rounds. */
+	/* Each pass ends the remainder or exhausts a member, so there are at most nr + 1. */
 	while (rest) {
-		bool dealt = false;
+		uint32_t rounds = rounds_of(left, group, rest, &subset);
 
+		if (!subset)
+			return -1;
 		for (uint64_t bits = subset; bits && rest; bits &= bits - 1) {
 			unsigned int i = (unsigned int)__builtin_ctzll(bits);
 
-			if (left[i] < group)
-				continue;
-			gain += gain_of(left[i], group);
-			left[i] -= group;
-			rest--;
-			dealt = true;
+			gain += gain_of(left[i], rounds * group);
+			left[i] -= rounds * group;
+			rest -= rounds;
 		}
-		if (!dealt)
-			return -1;
 	}
 	return gain;
 }
@@ -245,9 +317,9 @@ static uint64_t fullest(const struct leaf *leaf, uint64_t givers, unsigned int n
 static int64_t best_single_round(const struct balance_search *search, const struct leaf *leaf,
 				 uint64_t givers)
 {
-	if ((uint32_t)__builtin_popcountll(givers) < search->rest)
+	if ((uint32_t)__builtin_popcountll(givers) < leaf->rest)
 		return -1;
-	return deal_gain(search, leaf, fullest(leaf, givers, search->rest));
+	return deal_gain(search, leaf, fullest(leaf, givers, leaf->rest));
 }
 
 /*
@@ -260,7 +332,7 @@ static int64_t best_single_round(const struct balance_search *search, const stru
 static int64_t best_rounds(const struct balance_search *search, const struct leaf *leaf,
 			   uint64_t givers)
 {
-	uint32_t group = search->problem->group, rest = search->rest;
+	uint32_t group = search->problem->group, rest = leaf->rest;
 	int64_t best = -1;
 
 	for (uint32_t level = 1; level < rest; level++) {
@@ -301,7 +373,7 @@ static int64_t best_of_fullest(const struct balance_search *search, const struct
 	uint64_t subset = 0;
 	int64_t best = -1;
 
-	for (uint32_t size = 1; size <= search->rest && subset != givers; size++) {
+	for (uint32_t size = 1; size <= leaf->rest && subset != givers; size++) {
 		int64_t gain;
 
 		subset |= fullest(leaf, givers & ~subset, 1);
@@ -311,15 +383,37 @@ static int64_t best_of_fullest(const struct balance_search *search, const struct
 	return best;
 }
 
+/* For a remainder larger than the combination, when counting rounds takes longer. */
+static int64_t best_of_all(const struct balance_search *search, const struct leaf *leaf,
+			   uint64_t givers)
+{
+	int64_t best = -1;
+
+	for (uint64_t subset = givers; subset; subset = (subset - 1) & givers) {
+		int64_t gain = deal_gain(search, leaf, subset);
+
+		best = gain > best ? gain : best;
+	}
+	return best;
+}
+
+/* A remainder larger than the combination is distributed by whole rounds. */
+static uint64_t steps_of(const struct leaf *leaf)
+{
+	return leaf->rest < leaf->nr ? leaf->rest : leaf->nr;
+}
+
 static int64_t best_deal(struct balance_search *search, const struct leaf *leaf)
 {
 	uint64_t givers = can_give(search, leaf);
 	int64_t single, rounds;
 
 	if (!search->exact) {
-		spend(search, search->rest * (leaf->nr + search->rest));
+		spend(search, steps_of(leaf) * (leaf->nr + steps_of(leaf)));
 		return best_of_fullest(search, leaf, givers);
 	}
+	if (leaf->rest > leaf->nr)
+		return best_of_all(search, leaf, givers);
 	single = best_single_round(search, leaf, givers);
 	rounds = best_rounds(search, leaf, givers);
 	return single > rounds ? single : rounds;
@@ -329,9 +423,10 @@ static void fill_leaf(const struct balance_search *search, const uint8_t *chosen
 		      struct leaf *ret_leaf)
 {
 	ret_leaf->nr = search->problem->nr_used;
+	ret_leaf->even = balance_share(search->problem, chosen, &ret_leaf->rest);
 	for (unsigned int i = 0; i < ret_leaf->nr; i++) {
 		ret_leaf->position[i] = chosen[i];
-		ret_leaf->left[i] = search->problem->free[chosen[i]] - search->even;
+		ret_leaf->left[i] = search->problem->free[chosen[i]] - ret_leaf->even;
 	}
 }
 
@@ -341,13 +436,13 @@ static int64_t leaf_gain(struct balance_search *search, const struct leaf *leaf,
 	uint64_t givers;
 	int64_t bound;
 
-	if (search->rest == 0)
+	if (leaf->rest == 0)
 		return base;
-	spend(search, search->rest * leaf->nr);
+	spend(search, steps_of(leaf) * leaf->nr);
 	bound = greedy_gain(search, leaf, &givers);
 	if (base + bound < search->needed)
 		return base + bound;
-	if ((uint32_t)__builtin_popcountll(givers) == search->rest ||
+	if ((uint32_t)__builtin_popcountll(givers) == leaf->rest ||
 	    deal_gain(search, leaf, givers) == bound)
 		return base + bound;
 	return base + best_deal(search, leaf);
@@ -361,13 +456,13 @@ static void accept(struct balance_search *search, const uint8_t *chosen, int64_t
 	search->needed = gain_for_below(search, search->best_score);
 }
 
-static void visit_leaf(struct balance_search *search, int64_t base)
+static void visit_leaf(struct balance_search *search, uint32_t free_sum)
 {
 	struct leaf leaf;
 	int64_t gain;
 
 	fill_leaf(search, search->chosen, &leaf);
-	gain = leaf_gain(search, &leaf, base);
+	gain = leaf_gain(search, &leaf, even_gain(leaf.even, free_sum, leaf.nr));
 	if (gain >= search->needed)
 		accept(search, search->chosen, gain);
 }
@@ -393,7 +488,7 @@ static void descend(struct balance_search *search, unsigned int depth, unsigned 
 		 */
 		if (groups < search->nr_groups)
 			return;
-		visit_leaf(search, even_gain(search, free_sum, depth));
+		visit_leaf(search, free_sum);
 		return;
 	}
 	for (unsigned int i = start; i + missing <= problem->nr; i++) {
@@ -403,7 +498,8 @@ static void descend(struct balance_search *search, unsigned int depth, unsigned 
 			return;
 		/* The bounds decrease with i, so no later position can pass either. */
 		if (groups + search->top_groups[i][missing] < search->nr_groups ||
-		    even_gain(search, sum, problem->nr_used) + search->rest_bound < search->needed)
+		    even_gain(search->even, sum, problem->nr_used) + search->rest_bound <
+			    search->needed)
 			return;
 		if (problem->free[i] < search->even || !allows(problem, sockets, i))
 			continue;
@@ -437,6 +533,21 @@ static bool choose_fullest(const struct balance_search *search, uint8_t *ret_cho
 	return search->top_groups[0][problem->nr_used] >= search->nr_groups;
 }
 
+uint32_t balance_share(const struct balance_problem *problem, const uint8_t *used,
+		       uint32_t *ret_rest_groups)
+{
+	uint32_t nr_groups = problem->count / problem->group;
+	uint32_t groups = nr_groups / problem->nr_used;
+
+	for (unsigned int i = 0; i < problem->nr_used && problem->is_limited; i++) {
+		uint32_t whole = problem->free[used[i]] / problem->group;
+
+		groups = whole < groups ? whole : groups;
+	}
+	*ret_rest_groups = nr_groups - groups * problem->nr_used;
+	return groups * problem->group;
+}
+
 static void begin(struct balance_search *search, const struct balance_problem *problem)
 {
 	uint32_t nr_groups = problem->count / problem->group;
@@ -444,8 +555,8 @@ static void begin(struct balance_search *search, const struct balance_problem *p
 	search->problem = problem;
 	search->exact = problem->nr <= TAKE_EXACT_NODES;
 	search->nr_groups = nr_groups;
-	search->even = nr_groups / problem->nr_used * problem->group;
-	search->rest = nr_groups % problem->nr_used;
+	search->even = problem->is_limited ? 0 : nr_groups / problem->nr_used * problem->group;
+	search->rest = problem->is_limited ? nr_groups : nr_groups % problem->nr_used;
 	search->square_sum = 0;
 	search->after_sum = -(int64_t)problem->count;
 	for (unsigned int i = 0; i < problem->nr; i++) {
@@ -462,7 +573,7 @@ static void begin(struct balance_search *search, const struct balance_problem *p
 /* A greedy distribution over all positions bounds the gain of every combination. */
 static int64_t bound_rest(const struct balance_search *search)
 {
-	struct leaf all = {.nr = 0};
+	struct leaf all = {.nr = 0, .rest = search->rest};
 	uint64_t givers;
 
 	for (unsigned int i = 0; i < search->problem->nr; i++) {
@@ -521,7 +632,7 @@ static void find_rest(const struct balance_search *search, const struct leaf *le
 	int64_t needed = gain_for_below(search, search->best_score + 1) - base;
 
 	if (best_single_round(search, leaf, givers) < needed)
-		size = search->rest - 1 < nr ? search->rest - 1 : nr;
+		size = leaf->rest - 1 < nr ? leaf->rest - 1 : nr;
 	for (; size >= 1; size--) {
 		uint64_t subset = search->exact ? (1ULL << size) - 1 : 0;
 
@@ -548,14 +659,15 @@ static void fill_answer(const struct balance_search *search, struct balance *ret
 	fill_leaf(search, search->best, &leaf);
 	for (unsigned int i = 0; i < leaf.nr; i++)
 		free_sum += problem->free[leaf.position[i]];
-	ret_balance->even = search->even;
-	ret_balance->rest_groups = search->rest;
+	ret_balance->even = leaf.even;
+	ret_balance->rest_groups = leaf.rest;
 	ret_balance->nr_used = problem->nr_used;
 	memcpy(ret_balance->used, search->best, problem->nr_used);
 	ret_balance->nr_rest = 0;
-	ret_balance->perfect = search->best_score == 0;
-	if (search->rest)
-		find_rest(search, &leaf, even_gain(search, free_sum, leaf.nr), ret_balance);
+	ret_balance->is_last = search->best_score == 0 &&
+			       (!problem->is_limited || problem->max_sockets == 1);
+	if (leaf.rest)
+		find_rest(search, &leaf, even_gain(leaf.even, free_sum, leaf.nr), ret_balance);
 }
 
 /*
@@ -566,10 +678,11 @@ static void accept_fullest(struct balance_search *search)
 {
 	unsigned int nr = search->problem->nr_used;
 	struct leaf leaf;
+	int64_t base;
 
 	fill_leaf(search, search->chosen, &leaf);
-	accept(search, search->chosen,
-	       leaf_gain(search, &leaf, even_gain(search, search->top_free[0][nr], nr)));
+	base = even_gain(leaf.even, search->top_free[0][nr], nr);
+	accept(search, search->chosen, leaf_gain(search, &leaf, base));
 	search->needed = gain_for_below(search, search->best_score + 1);
 }
 

@@ -9,6 +9,10 @@
  * minimises the standard deviation of the CPUs left free at all positions, with mean and
  * deviation rounded to three decimals. The remainder is distributed group by group over a
  * subset of the combination; larger subsets are tried first.
+ *
+ * Since v1.37, with align-by-socket, a position that cannot supply `even` CPUs lowers the
+ * share of its whole combination instead of excluding it, and what is then missing is part
+ * of the remainder (`is_limited` below). Such a remainder may be larger than the combination.
  */
 #ifndef CORE_CPU_BALANCE_H
 #define CORE_CPU_BALANCE_H
@@ -23,6 +27,8 @@ struct balance_problem {
 	unsigned int nr_used;	    /* k: how many positions to use */
 	uint32_t count; /* requested CPUs: a multiple of group, at least nr_used groups */
 	uint32_t group;
+	/* The whole groups of the poorest position limit the even share of a combination. */
+	bool is_limited;
 	/* Use at most this many sockets; 0 = no limit. */
 	unsigned int max_sockets;
 	uint64_t sockets
@@ -36,21 +42,27 @@ struct balance_problem {
 
 struct balance {
 	uint32_t even;	      /* CPUs that every used position supplies first */
-	uint32_t rest_groups; /* groups distributed over `rest` afterwards; < nr_used */
+	uint32_t rest_groups; /* groups distributed over `rest` afterwards */
 	unsigned int nr_used;
 	uint8_t used[BALANCE_MAX]; /* positions, ascending */
 	unsigned int nr_rest;
 	uint8_t rest[BALANCE_MAX];
-	bool perfect; /* deviation 0.000 */
+	bool is_last; /* the kubelet looks no further: deviation 0.000 */
 };
 
 /*
  * Returns false if no combination of that many positions and sockets can satisfy the
- * request. The result is exact up to TAKE_EXACT_NODES positions. With more positions the
- * search stops after TAKE_SEARCH_STEPS steps with the best combination found so far, and
- * only the fullest subsets are tried for the remainder.
+ * request. With `is_limited` the kubelet prefers a combination inside one socket, whatever
+ * its balance, so the caller asks with max_sockets 1 first. The result is exact up to
+ * TAKE_EXACT_NODES positions. With more positions the search stops after TAKE_SEARCH_STEPS
+ * steps with the best combination found so far, and only the fullest subsets are tried for
+ * the remainder.
  */
 bool balance_find(const struct balance_problem *problem, struct balance *ret_balance);
+
+/* The CPUs that each of these positions supplies first, and the groups missing after that. */
+uint32_t balance_share(const struct balance_problem *problem, const uint8_t *used,
+		       uint32_t *ret_rest_groups);
 
 /* The number of groups that a position can still supply after its even share. */
 static inline uint32_t balance_capacity(const struct balance_problem *problem,

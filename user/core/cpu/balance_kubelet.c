@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two defects of kubelet 1.36.3 in closed form, used only with compatibility
- * kubelet-1.36: stored combinations that are overwritten, and the infinite loop.
+ * Two defects of kubelet 1.36.3, which 1.37 still has, used only with compatibility
+ * kubelet-1.36 and kubelet-1.37: stored combinations that are overwritten, in closed form,
+ * and the infinite loop.
  */
 #include "core/cpu/balance.h"
 #include "core/cpu/take.h"
@@ -43,7 +44,7 @@ static void spoil_used(const struct balance_problem *problem, struct balance *ba
 	unsigned int nr = balance->nr_used, own = own_length(nr);
 	uint8_t next[BALANCE_MAX];
 
-	if (!balance->perfect) {
+	if (!balance->is_last) {
 		/* The enumeration was completed. */
 		for (unsigned int i = own; i < nr; i++)
 			balance->used[i] = (uint8_t)(problem->nr - nr + i);
@@ -83,46 +84,56 @@ void balance_spoil(const struct balance_problem *problem, struct balance *balanc
 	spoil_used(problem, balance);
 }
 
+/* A combination as the kubelet scores it. */
+struct scored {
+	uint32_t group, rest_groups;
+	unsigned int nr; /* positions that can supply a group of the remainder */
+	uint32_t left[BALANCE_MAX];
+	/* [i]: CPUs left at positions >= i. */
+	uint32_t left_from[BALANCE_MAX + 1];
+};
+
 /*
- * Is there a subset with enough CPUs but too few whole groups? A knapsack computes, for
- * each number of groups below the remainder, the maximum number of CPUs outside whole
- * groups.
+ * Is there a subset of the positions >= `at` that, with those chosen before, has enough
+ * CPUs but too few whole groups? The recursion depth is at most TAKE_EXACT_NODES.
  */
-static bool combination_hangs(const struct balance_problem *problem, const struct balance *balance,
-			      const uint8_t *used)
+static bool has_hanging_subset(const struct scored *scored, unsigned int at, uint32_t cpus,
+			       uint32_t groups)
 {
-	uint32_t beyond[BALANCE_MAX] = {0};
-	bool reachable[BALANCE_MAX] = {true};
-	uint32_t rest = balance->rest_groups, group = problem->group;
+	uint32_t wanted = scored->rest_groups * scored->group;
 
-	for (unsigned int i = 0; i < balance->nr_used; i++) {
-		uint32_t left = problem->free[used[i]] - balance->even;
-		uint32_t capacity = left / group;
-
-		if (capacity == 0)
-			continue;
-		for (uint32_t sum = rest; sum-- > capacity;) {
-			uint32_t with = beyond[sum - capacity] + left % group;
-
-			if (!reachable[sum - capacity])
-				continue;
-			if (!reachable[sum] || with > beyond[sum])
-				beyond[sum] = with;
-			reachable[sum] = true;
-			if (sum * group + beyond[sum] >= rest * group)
-				return true;
-		}
-	}
-	return false;
+	if (groups >= scored->rest_groups || cpus + scored->left_from[at] < wanted)
+		return false;
+	if (cpus >= wanted)
+		return true;
+	return has_hanging_subset(scored, at + 1, cpus + scored->left[at],
+				  groups + scored->left[at] / scored->group) ||
+	       has_hanging_subset(scored, at + 1, cpus, groups);
 }
 
-static bool is_scored(const struct balance_problem *problem, const struct balance *balance,
-		      const uint8_t *used)
+static bool combination_hangs(const struct balance_problem *problem, const uint8_t *used)
 {
-	uint32_t groups = 0;
+	struct scored scored = {.group = problem->group};
+	uint32_t even = balance_share(problem, used, &scored.rest_groups);
 
-	for (unsigned int i = 0; i < balance->nr_used; i++) {
-		if (problem->free[used[i]] < balance->even)
+	for (unsigned int i = 0; i < problem->nr_used; i++) {
+		uint32_t left = problem->free[used[i]] - even;
+
+		if (left >= problem->group)
+			scored.left[scored.nr++] = left;
+	}
+	for (unsigned int i = scored.nr; i-- > 0;)
+		scored.left_from[i] = scored.left_from[i + 1] + scored.left[i];
+	return has_hanging_subset(&scored, 0, 0, 0);
+}
+
+static bool is_scored(const struct balance_problem *problem, const uint8_t *used)
+{
+	uint32_t groups = 0, rest;
+	uint32_t even = balance_share(problem, used, &rest);
+
+	for (unsigned int i = 0; i < problem->nr_used; i++) {
+		if (problem->free[used[i]] < even)
 			return false;
 		groups += problem->free[used[i]] / problem->group;
 	}
@@ -138,19 +149,20 @@ static bool same_members(const uint8_t *a, const uint8_t *b, unsigned int nr)
 	return true;
 }
 
-/* At most C(16, 8) = 12870 combinations, each O(nr_used * rest). */
+/* At most C(16, 8) = 12870 combinations, each at most 2^nr_used subsets. */
 bool balance_hangs(const struct balance_problem *problem, const struct balance *balance)
 {
 	uint8_t used[BALANCE_MAX];
 
-	if (balance->rest_groups == 0 || problem->nr > TAKE_EXACT_NODES || problem->group == 1)
+	if (problem->nr > TAKE_EXACT_NODES || problem->group == 1 ||
+	    (!problem->is_limited && balance->rest_groups == 0))
 		return false;
 	for (unsigned int i = 0; i < balance->nr_used; i++)
 		used[i] = (uint8_t)i;
 	do {
-		if (is_scored(problem, balance, used) && combination_hangs(problem, balance, used))
+		if (is_scored(problem, used) && combination_hangs(problem, used))
 			return true;
-		if (balance->perfect && same_members(used, balance->used, balance->nr_used))
+		if (balance->is_last && same_members(used, balance->used, balance->nr_used))
 			return false;
 	} while (next_combination(used, balance->nr_used, problem->nr));
 	return false;

@@ -7,7 +7,10 @@
  *
  * With compatibility "repaired", a successful take returns exactly `count` CPUs of
  * `free`. With "kubelet-1.36" it returns the answer of kubelet v1.36.3 including its
- * defects, which may contain CPUs outside `free` or too few CPUs.
+ * defects, which may contain CPUs outside `free` or too few CPUs. "kubelet-1.37" differs
+ * from it only in distributed takes with `by_socket`: among the combinations of the fewest
+ * nodes, one inside a single socket wins whatever its balance, and a node that cannot
+ * supply the even share lowers the share of its combination instead of excluding it.
  *
  * "improved" is "repaired" with a better choice in three cases where the kubelet's choice
  * is valid but misses the purpose of its own option:
@@ -44,10 +47,10 @@ struct take_options {
 	bool uncore;	    /* prefer-align-cpus-by-uncorecache; packed only */
 	unsigned int group; /* distributed: CPUs are taken in groups of this size; 0 = 1 */
 	/*
-	 * Distributed takes with "improved" only. min_nodes: spread over at least this
-	 * many nodes (those of the alignment) if possible, otherwise over as many as
-	 * possible. by_socket (align-by-socket): prefer the fewest sockets over the
-	 * fewest nodes.
+	 * Distributed takes only. min_nodes ("improved"): spread over at least this many
+	 * nodes (those of the alignment) if possible, otherwise over as many as possible.
+	 * by_socket (align-by-socket): with "improved", prefer the fewest sockets over the
+	 * fewest nodes; with "kubelet-1.37" see above.
 	 */
 	unsigned int min_nodes;
 	bool by_socket;
@@ -56,7 +59,7 @@ struct take_options {
 enum take_status {
 	TAKE_OK,
 	TAKE_NOT_ENOUGH, /* fewer free CPUs than requested */
-	/* The following occur only with compatibility kubelet-1.36. */
+	/* The following occur only with compatibility kubelet-1.36 and kubelet-1.37. */
 	TAKE_TOO_FEW,  /* the kubelet's accounting error: CPUs remaining to allocate */
 	TAKE_TOO_MANY, /* the kubelet's accounting error: more CPUs taken than requested */
 	TAKE_HANG,     /* the kubelet would never return */

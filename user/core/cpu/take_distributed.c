@@ -2,10 +2,11 @@
 /*
  * The distributed take: evenly over as few NUMA nodes as can hold the request. balance.h
  * chooses the nodes; this file takes the CPUs, node by node, with packed takes. Cost: at
- * most one balance per number of nodes, or with align-by-socket per number of nodes and
- * of sockets (at most 64 each; with more than TAKE_EXACT_NODES nodes, all searches that
- * are limited to some sockets share TAKE_SEARCH_STEPS steps), and at most nr_nodes + rest
- * < 2 * 64 packed takes.
+ * most one balance per number of nodes (two with kubelet-1.37 and align-by-socket), or with
+ * improved and align-by-socket per number of nodes and of sockets (at most 64 each; with
+ * more than TAKE_EXACT_NODES nodes, all searches that are limited to some sockets share
+ * TAKE_SEARCH_STEPS steps), and at most nr_nodes + rest < 2 * 64 packed takes. A limited
+ * share may leave a larger remainder, which takes one packed take per group.
  */
 #include "core/cpu/balance.h"
 #include "core/cpu/take.h"
@@ -16,6 +17,8 @@ struct distribution {
 		*options; /* uncore is ignored: distribution does not align to caches */
 	struct cpuset free, result;
 	int64_t need;
+	uint32_t group, rest_groups;
+	bool is_limited; /* as in balance.h */
 };
 
 static uint32_t divide_up(uint32_t value, uint32_t divisor)
@@ -45,22 +48,22 @@ static void take_from_node(struct distribution *distribution, uint16_t node, uin
  * forever.
  */
 static bool deal_rest(struct distribution *distribution, const struct balance *balance,
-		      const uint16_t *nodes, uint32_t group)
+		      const uint16_t *nodes)
 {
 	const struct topology *topology = distribution->topology;
-	uint32_t rest = balance->rest_groups;
+	uint32_t group = distribution->group;
 
-	while (rest) {
+	while (distribution->rest_groups) {
 		bool dealt = false;
 
-		for (unsigned int i = 0; i < balance->nr_rest && rest; i++) {
+		for (unsigned int i = 0; i < balance->nr_rest && distribution->rest_groups; i++) {
 			uint16_t node = nodes[balance->rest[i]];
 
 			if (cpuset_count_common(&distribution->free, &topology->nodes.cpus[node]) <
 			    group)
 				continue;
 			take_from_node(distribution, node, group);
-			rest--;
+			distribution->rest_groups--;
 			dealt = true;
 		}
 		if (!dealt)
@@ -69,12 +72,30 @@ static bool deal_rest(struct distribution *distribution, const struct balance *b
 	return true;
 }
 
-static enum take_status distribute(struct distribution *distribution, const struct balance *balance,
-				   const uint16_t *nodes, uint32_t group)
+/*
+ * A limited share is limited once more by what each node really has, because the kubelet's
+ * combination may have been overwritten. What is then missing is added to the remainder.
+ */
+static void take_share(struct distribution *distribution, uint16_t node, uint32_t even)
 {
+	const struct cpuset *cpus = &distribution->topology->nodes.cpus[node];
+	uint32_t wanted = even / distribution->group;
+	uint32_t whole = cpuset_count_common(&distribution->free, cpus) / distribution->group;
+
+	if (distribution->is_limited && whole < wanted) {
+		distribution->rest_groups += wanted - whole;
+		wanted = whole;
+	}
+	take_from_node(distribution, node, wanted * distribution->group);
+}
+
+static enum take_status distribute(struct distribution *distribution, const struct balance *balance,
+				   const uint16_t *nodes)
+{
+	distribution->rest_groups = balance->rest_groups;
 	for (unsigned int i = 0; i < balance->nr_used; i++)
-		take_from_node(distribution, nodes[balance->used[i]], balance->even);
-	if (!deal_rest(distribution, balance, nodes, group))
+		take_share(distribution, nodes[balance->used[i]], balance->even);
+	if (!deal_rest(distribution, balance, nodes))
 		return TAKE_HANG;
 	if (distribution->need > 0)
 		return TAKE_TOO_FEW;
@@ -133,9 +154,27 @@ static bool try_sockets(struct balance_problem *problem, unsigned int nr_sockets
 	return try_numbers(problem, from, to, ret_balance);
 }
 
+/* kubelet 1.37 with align-by-socket: the fewest nodes, and among these one socket if possible. */
+static bool find_limited(struct balance_problem *problem, const struct range *range,
+			 struct balance *ret_balance)
+{
+	for (unsigned int nr = range->first; nr <= range->most; nr++) {
+		problem->nr_used = nr;
+		problem->max_sockets = 1;
+		if (balance_find(problem, ret_balance))
+			return true;
+		problem->max_sockets = 0;
+		if (balance_find(problem, ret_balance))
+			return true;
+	}
+	return false;
+}
+
 static bool find_balance(struct balance_problem *problem, const struct range *range,
 			 unsigned int nr_sockets, struct balance *ret_balance)
 {
+	if (problem->is_limited)
+		return find_limited(problem, range, ret_balance);
 	if (range->first <= range->most &&
 	    try_sockets(problem, nr_sockets, range->first, range->most, ret_balance))
 		return true;
@@ -184,11 +223,20 @@ enum take_status take_distributed(const struct topology *topology, const struct 
 {
 	uint32_t group = options->group ? options->group : 1;
 	struct take_options packed = *options;
-	struct distribution distribution = {topology, &packed, *free, CPUSET_EMPTY, count};
+	bool is_limited = options->compatibility == COMPATIBILITY_KUBELET_1_37 &&
+			  options->by_socket;
 	bool by_socket = options->compatibility == COMPATIBILITY_IMPROVED && options->by_socket;
+	struct distribution distribution = {
+		.topology = topology,
+		.options = &packed,
+		.free = *free,
+		.need = count,
+		.group = group,
+		.is_limited = is_limited,
+	};
 	uint16_t nodes[TOPOLOGY_MAX_NODES];
 	uint64_t steps = TAKE_SEARCH_STEPS;
-	struct balance_problem problem = {.steps = &steps};
+	struct balance_problem problem = {.steps = &steps, .is_limited = is_limited};
 	struct balance balance;
 	enum take_status status;
 	unsigned int nr_sockets;
@@ -204,16 +252,16 @@ enum take_status take_distributed(const struct topology *topology, const struct 
 		return TAKE_OK;
 	}
 	fill_problem(topology, free, count, group, nodes, &problem);
-	nr_sockets = add_sockets(topology, by_socket, nodes, &problem);
+	nr_sockets = add_sockets(topology, by_socket || is_limited, nodes, &problem);
 	range = range_of(topology, &problem, options);
 	if (!find_balance(&problem, &range, nr_sockets, &balance))
 		return take_packed(topology, free, count, &packed, ret_cpus);
-	if (options->compatibility == COMPATIBILITY_KUBELET_1_36) {
+	if (compatibility_is_kubelet(options->compatibility)) {
 		if (balance_hangs(&problem, &balance))
 			return TAKE_HANG;
 		balance_spoil(&problem, &balance);
 	}
-	status = distribute(&distribution, &balance, nodes, group);
+	status = distribute(&distribution, &balance, nodes);
 	if (status == TAKE_OK)
 		*ret_cpus = distribution.result;
 	return status;

@@ -19,7 +19,7 @@ void take_begin(struct take *take, const struct topology *topology, const struct
 	struct level sockets = {&topology->sockets, topology->socket_of};
 
 	take->topology = topology;
-	take->repaired = compatibility != COMPATIBILITY_KUBELET_1_36;
+	take->repaired = !compatibility_is_kubelet(compatibility);
 	take->improved = compatibility == COMPATIBILITY_IMPROVED;
 	take->numa_first = topology->num_sockets >= topology->num_nodes;
 	take->outer = take->numa_first ? nodes : sockets;

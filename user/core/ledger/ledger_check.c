@@ -165,7 +165,7 @@ int ledger_check_pod(const struct cpu_manager *manager, const struct ledger_pod 
 
 	for (uint32_t i = 0; !r && i < pod->nr_grants; i++)
 		r = check_grant(pod, &pod->grants[i], &report);
-	if (r || manager->policy->compatibility == COMPATIBILITY_KUBELET_1_36)
+	if (r || compatibility_is_kubelet(manager->policy->compatibility))
 		return r;
 	/*
 	 * The kubelet takes cores of different sizes whole, even if only a part belongs
@@ -215,13 +215,13 @@ int ledger_check_pods(const struct cpu_manager *manager, struct ledger_pod *cons
 		if (i && strcmp(pods[i - 1]->spec->uid, pod->spec->uid) >= 0)
 			return violated(&report, "pods are not ascending by uid at %s",
 					pod->spec->uid);
-		if (manager->policy->compatibility != COMPATIBILITY_KUBELET_1_36 &&
+		if (!compatibility_is_kubelet(manager->policy->compatibility) &&
 		    cpuset_intersects(&held, &pod->held))
 			return violated(&report, "pod %s holds CPUs of another pod",
 					pod->spec->uid);
 		cpuset_union(&held, &pod->held);
 	}
-	if (manager->policy->compatibility == COMPATIBILITY_KUBELET_1_36)
+	if (compatibility_is_kubelet(manager->policy->compatibility))
 		return 0;
 	return check_pools(manager, shared, &held, &report);
 }

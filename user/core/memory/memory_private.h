@@ -7,7 +7,7 @@
 
 static inline bool memory_is_repaired(const struct memory_manager *manager)
 {
-	return manager->policy->compatibility != COMPATIBILITY_KUBELET_1_36;
+	return !compatibility_is_kubelet(manager->policy->compatibility);
 }
 
 static inline uint32_t memory_nr_nodes(const struct memory_manager *manager)

@@ -293,8 +293,7 @@ static struct pod_quota quota_of(const struct build *build, const struct ledger_
 	struct pod_quota quota = {
 		.limit_mcpu = totals.cpu_limit_mcpu,
 		.all_exclusive = true,
-		.kubelet = ledger_policy(build->ledger)->compatibility ==
-			   COMPATIBILITY_KUBELET_1_36,
+		.kubelet = compatibility_is_kubelet(ledger_policy(build->ledger)->compatibility),
 		.level_limit_mcpu = totals.cpu_limit_mcpu,
 		.init_limit_mcpu = totals.cpu_limit_mcpu,
 	};

@@ -303,12 +303,19 @@ const char *align_scope_name(enum align_scope scope)
 const char *const compatibility_names[COMPATIBILITY_NR] = {
 	[COMPATIBILITY_REPAIRED] = "repaired",
 	[COMPATIBILITY_KUBELET_1_36] = "kubelet-1.36",
+	[COMPATIBILITY_KUBELET_1_37] = "kubelet-1.37",
 	[COMPATIBILITY_IMPROVED] = "improved",
 };
 
 const char *compatibility_name(enum compatibility compatibility)
 {
 	return compatibility_names[compatibility];
+}
+
+bool compatibility_is_kubelet(enum compatibility compatibility)
+{
+	return compatibility == COMPATIBILITY_KUBELET_1_36 ||
+	       compatibility == COMPATIBILITY_KUBELET_1_37;
 }
 
 const char *policy_problem_name(enum policy_problem problem)

@@ -13,6 +13,7 @@
 enum compatibility {
 	COMPATIBILITY_REPAIRED,	    /* only where the kubelet breaks its own guarantees */
 	COMPATIBILITY_KUBELET_1_36, /* never, except that every call returns an answer */
+	COMPATIBILITY_KUBELET_1_37, /* where kubelet v1.37 differs; it has the same defects */
 	COMPATIBILITY_IMPROVED,	    /* also where its answer is valid but poor; see take.h */
 	COMPATIBILITY_NR
 };
@@ -63,7 +64,7 @@ struct policy {
 	struct cpuset excluded;
 	/*
 	 * Let an exclusive grant take the last shared CPU although containers run there,
-	 * as the kubelet does. Implied by compatibility kubelet-1.36. The configuration
+	 * as the kubelet does. Implied by compatibility_is_kubelet. The configuration
 	 * has no such field: the tools that replay recorded kubelet answers set it
 	 * together with the repaired rules, because those records contain containers on
 	 * an empty pool. A live cgroup cannot have an empty pool.
@@ -149,6 +150,9 @@ extern const char *const cpu_policy_names[CPU_POLICY_NR];
 extern const char *const align_policy_names[ALIGN_NR];
 extern const char *const align_scope_names[ALIGN_SCOPE_NR];
 extern const char *const compatibility_names[COMPATIBILITY_NR];
+
+/* Are the defects of some kubelet release reproduced? */
+bool compatibility_is_kubelet(enum compatibility compatibility);
 
 const char *cpu_policy_name(enum cpu_policy policy);
 const char *align_policy_name(enum align_policy policy);
