@@ -46,9 +46,23 @@ static bool is_memory_state(const char *data)
 	return strstr(data, "\"machineState\"") != NULL;
 }
 
+/*
+ * Whatever some kubelet left is taken over, unless the configuration names a release whose
+ * layouts are known to be stricter than that.
+ */
+static struct kubelet reader_of(const struct import *import, const char *policy)
+{
+	const struct policy *configured = &import->snapshot.config->policy;
+
+	if (configured->compatibility == COMPATIBILITY_KUBELET_1_37)
+		return (struct kubelet){KUBELET_1_37, configured->pod_level_managers, policy};
+	return (struct kubelet){KUBELET_ANY, true, policy};
+}
+
 static int read_file(struct import *import, const char *file)
 {
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	struct kubelet kubelet;
 	char *data cleanup_free = NULL;
 	char error[320] = "";
 	size_t len;
@@ -61,14 +75,16 @@ static int read_file(struct import *import, const char *file)
 		if (import->has_memory)
 			return report_twice(import, file, "memory_manager_state");
 		import->has_memory = true;
-		r = kubelet_memory_state_read(data, len, "Static", &import->memory, &fault, error,
+		kubelet = reader_of(import, "Static");
+		r = kubelet_memory_state_read(data, len, &kubelet, &import->memory, &fault, error,
 					      sizeof(error));
 	} else {
 		if (import->has_cpu)
 			return report_twice(import, file, "cpu_manager_state");
 		import->has_cpu = true;
 		import->file = file;
-		r = kubelet_cpu_state_read(data, len, true, "static", &import->cpu, &fault, error,
+		kubelet = reader_of(import, "static");
+		r = kubelet_cpu_state_read(data, len, &kubelet, &import->cpu, &fault, error,
 					   sizeof(error));
 	}
 	if (r == -ENOMEM)
@@ -94,17 +110,19 @@ static int read_files(struct import *import, int argc, char **argv)
 	return r;
 }
 
-/* An empty ledger under this machine's configuration, and the pods in it. */
-static int make_ledger(struct import *import)
+/* An empty ledger under this machine's configuration. */
+static int open_empty(struct import *import)
+{
+	import->session->options.state = "none";
+	return snapshot_open(import->session, 0, &import->snapshot);
+}
+
+static int fill_ledger(struct import *import)
 {
 	struct session *session = import->session;
 	char error[320] = "";
 	int r;
 
-	session->options.state = "none";
-	r = snapshot_open(session, 0, &import->snapshot);
-	if (r)
-		return r;
 	r = kubelet_import(import->snapshot.ledger, &import->cpu,
 			   import->has_memory ? &import->memory : NULL, error, sizeof(error));
 	if (r == -ENOMEM)
@@ -251,12 +269,14 @@ int state_import(struct session *session, int argc, char **argv)
 		return out_fail(session, STATUS_USAGE,
 				"'state import' writes this machine's own state file; remove "
 				"--state, and use --topology only with --dry-run");
-	r = read_files(&import, argc - 1, argv + 1);
+	r = open_empty(&import);
+	if (!r)
+		r = read_files(&import, argc - 1, argv + 1);
 	if (!r && !import.has_memory)
 		out_note("without a memory_manager_state, memory is not known: 1Pi is recorded "
 			 "until a manifest specifies it");
 	if (!r)
-		r = make_ledger(&import);
+		r = fill_ledger(&import);
 	if (!r && !session->options.dry_run)
 		r = take_destination(&import, &destination);
 	if (!r)

@@ -67,21 +67,23 @@ static bool same_entries(const struct kubelet_entries *a, const struct kubelet_e
 }
 
 /* Read `text` and compare with the state or the refusal wanted. */
-static enum outcome play_read(struct replay *replay, const char *text, bool pod_level,
-			      struct json_object *want)
+static enum outcome play_read(struct replay *replay, const char *text,
+			      const struct kubelet *kubelet, struct json_object *want)
 {
 	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0},
 				     wanted cleanup_kubelet_cpu_state = {0};
 	const char *refusal = field_text(want, "start_error", "none");
+	const char *raw = field_text(want, "raw", "");
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
 	char error[256] = "";
 	int r;
 
-	r = kubelet_cpu_state_read(text, strlen(text), pod_level, "static", &got, &fault, error,
-				   sizeof(error));
+	r = kubelet_cpu_state_read(text, strlen(text), kubelet, &got, &fault, error, sizeof(error));
 	if (strcmp(kubelet_fault_name(fault), refusal) != 0)
 		return replay_fail(replay, "want %s, got %s (%s)", refusal,
 				   kubelet_fault_name(fault), error);
+	if (r < 0 && !replay_says_reason(raw, error))
+		return replay_fail(replay, "want %s, got %s", raw, error);
 	if (r < 0)
 		return error[0] ? OUTCOME_PASSED
 				: replay_fail(replay, "refused without a sentence");
@@ -95,8 +97,8 @@ static enum outcome play_read(struct replay *replay, const char *text, bool pod_
 	return OUTCOME_PASSED;
 }
 
-static enum outcome play_write(struct replay *replay, struct json_object *line, bool pod_level,
-			       struct json_object *want)
+static enum outcome play_write(struct replay *replay, struct json_object *line,
+			       const struct kubelet *kubelet, struct json_object *want)
 {
 	struct kubelet_cpu_state state cleanup_kubelet_cpu_state = {0};
 	char *text cleanup_free = NULL;
@@ -104,21 +106,26 @@ static enum outcome play_write(struct replay *replay, struct json_object *line, 
 
 	if (fill_state(field_of(line, "state"), &state) < 0)
 		return replay_fail(replay, "the case has no valid state");
-	if (kubelet_cpu_state_write(&state, pod_level, &text) < 0)
+	if (kubelet_cpu_state_write(&state, kubelet, &text) < 0)
 		return replay_fail(replay, "out of memory");
 	if (strcmp(text, file) != 0)
 		return replay_fail(replay, "want %s, got %s", file, text);
-	return play_read(replay, text, pod_level, want);
+	return play_read(replay, text, kubelet, want);
 }
 
 enum outcome replay_checkpoint(struct replay *replay, struct json_object *line)
 {
 	struct json_object *want = field_of(line, "want");
 	const char *found = field_text(line, "checkpoint", NULL);
-	bool pod_level = field_bool(line, "pod_level_managers");
+	struct kubelet kubelet = {
+		.release = replay->compatibility == COMPATIBILITY_KUBELET_1_37 ? KUBELET_1_37
+									       : KUBELET_1_36,
+		.pod_level = field_bool(line, "pod_level_managers"),
+		.policy = "static",
+	};
 
 	if (!want)
 		return replay_fail(replay, "the case lacks want");
-	return found ? play_read(replay, found, pod_level, want)
-		     : play_write(replay, line, pod_level, want);
+	return found ? play_read(replay, found, &kubelet, want)
+		     : play_write(replay, line, &kubelet, want);
 }

@@ -42,6 +42,7 @@ static struct kind kinds[] = {
 	{"memory_seq", replay_memory_seq, {0}, 0},
 	{"memory_reserved", replay_memory_reserved, {0}, 0},
 	{"memory_checkpoint", replay_memory_checkpoint, {0}, 0},
+	{"memory_restore", replay_memory_restore, {0}, 0},
 	{"unknown", NULL, {0}, 0}, /* last: anything else */
 };
 
@@ -127,6 +128,27 @@ const struct topology *replay_topology(const struct replay *replay, struct json_
 			return replay->topologies[i].topology;
 	}
 	return NULL;
+}
+
+bool replay_says_reason(const char *raw, const char *error)
+{
+	static const char *const ours[] = {": json: ", ": unexpected end", ": strconv.",
+					   ": invalid range", ", please drain"};
+	const char *reason = strstr(raw, "checkpoint: "), *end;
+	size_t len;
+
+	if (!reason)
+		return true;
+	reason += strlen("checkpoint: ");
+	if (!strncmp(reason, "json: ", 6) || !strncmp(reason, "unexpected end", 14))
+		return true;
+	len = strlen(reason);
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
+		end = strstr(reason, ours[i]);
+		if (end && (size_t)(end - reason) < len)
+			len = (size_t)(end - reason);
+	}
+	return !strncmp(reason, error, len);
 }
 
 static void fill_cpu(struct json_object *row, struct topology_cpu *ret_cpu)

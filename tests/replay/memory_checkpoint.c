@@ -3,6 +3,9 @@
  * Kind memory_checkpoint: the kubelet's memory_manager_state. The state is put
  * into a file as text first, so that it comes in through the same reader as
  * files do; then each layout's text, checksum and bytes are compared.
+ *
+ * Kind memory_restore: what kubelet 1.37 makes of a file. The refusal must be equal, or
+ * else the bytes that it writes afterwards.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +13,8 @@
 #include "kubelet/memory_state.h"
 #include "lib/cleanup.h"
 #include "replay.h"
+
+static const struct kubelet any_kubelet = {KUBELET_ANY, true, "Static"};
 
 static enum kubelet_memory_layout layout_of(const char *name)
 {
@@ -54,7 +59,7 @@ static enum outcome check_reading(struct replay *replay, const char *file,
 	char *again cleanup_free = NULL;
 	char error[256] = "";
 
-	if (kubelet_memory_state_read(file, strlen(file), "Static", &state, &fault, error,
+	if (kubelet_memory_state_read(file, strlen(file), &any_kubelet, &state, &fault, error,
 				      sizeof(error)))
 		return replay_fail(replay, "reading: %s (%s)", error, kubelet_fault_name(fault));
 	if (state.layout != layout)
@@ -81,7 +86,7 @@ enum outcome replay_memory_checkpoint(struct replay *replay, struct json_object 
 	replay->kubelet_rules = true;
 	given = wrap(field_of(line, "state"));
 	if (layout == KUBELET_MEMORY_LAYOUT_NR || !given ||
-	    kubelet_memory_state_read(given, strlen(given), "Static", &state, &fault, error,
+	    kubelet_memory_state_read(given, strlen(given), &any_kubelet, &state, &fault, error,
 				      sizeof(error)))
 		return replay_fail(replay, "the case itself: %s", error);
 	if (kubelet_memory_state_hashed(&state, layout, &hashed, &sum) ||
@@ -96,4 +101,33 @@ enum outcome replay_memory_checkpoint(struct replay *replay, struct json_object 
 	if (strcmp(file, wanted) != 0)
 		return replay_fail(replay, "file: want '%.1500s', got '%.1500s'", wanted, file);
 	return check_reading(replay, wanted, layout, &state);
+}
+
+enum outcome replay_memory_restore(struct replay *replay, struct json_object *line)
+{
+	struct kubelet_memory_state state cleanup_kubelet_memory_state = {0};
+	const struct kubelet kubelet = {KUBELET_1_37, field_bool(line, "pod_level_managers"),
+					"Static"};
+	const char *found = field_text(line, "checkpoint", "");
+	struct json_object *want = field_of(line, "want");
+	const char *refusal = field_text(want, "start_error", "none");
+	const char *raw = field_text(want, "raw", ""), *wanted = field_text(want, "file", "");
+	enum kubelet_fault fault = KUBELET_FAULT_NONE;
+	char *file cleanup_free = NULL;
+	char error[256] = "";
+	int r = kubelet_memory_state_read(found, strlen(found), &kubelet, &state, &fault, error,
+					  sizeof(error));
+
+	if (strcmp(kubelet_fault_name(fault), refusal) != 0)
+		return replay_fail(replay, "want %s, got %s (%s)", refusal,
+				   kubelet_fault_name(fault), error);
+	if (r < 0)
+		return replay_says_reason(raw, error) && error[0]
+			       ? OUTCOME_PASSED
+			       : replay_fail(replay, "want %s, got %s", raw, error);
+	if (kubelet_memory_state_write(&state, KUBELET_MEMORY_V3, &file))
+		return replay_fail(replay, "no memory");
+	if (strcmp(file, wanted) != 0)
+		return replay_fail(replay, "file: want '%.1500s', got '%.1500s'", wanted, file);
+	return OUTCOME_PASSED;
 }

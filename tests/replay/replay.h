@@ -39,6 +39,7 @@ replay_kind replay_hint_merge __attribute__((weak));
 replay_kind replay_memory_seq __attribute__((weak));
 replay_kind replay_memory_reserved __attribute__((weak));
 replay_kind replay_memory_checkpoint __attribute__((weak));
+replay_kind replay_memory_restore __attribute__((weak));
 
 /* Write `why` and return the outcome. */
 enum outcome replay_fail(struct replay *replay, const char *format, ...)
@@ -51,6 +52,13 @@ const struct topology *replay_topology(const struct replay *replay, struct json_
 
 /* The expected answer in the mode asked for: want_fixed where given and repaired, else want. */
 struct json_object *replay_want(const struct replay *replay, struct json_object *line);
+
+/*
+ * Does a refusal begin with the kubelet's reason? `raw` is its whole message. The reason
+ * stands after "could not restore state from checkpoint" and before the advice to drain the
+ * node; the words of Go's JSON and number libraries do not count. True without a reason.
+ */
+bool replay_says_reason(const char *raw, const char *error);
 
 /* {"id", "memory", "hugepages", "kernel_free_pages"}, of a topology or of a memory_seq. */
 void replay_node(struct json_object *object, struct topology_node *ret_node);

@@ -15,19 +15,26 @@
 
 static char sentence[256]; /* of the last read: an error, a warning or nothing */
 
-static enum kubelet_fault read_text(const char *text, bool pod_level,
-				    struct kubelet_cpu_state *ret_state)
+static enum kubelet_fault read_by(enum kubelet_release release, const char *text, bool pod_level,
+				  struct kubelet_cpu_state *ret_state)
 {
+	const struct kubelet reader = {release, pod_level, "static"};
 	enum kubelet_fault fault = KUBELET_FAULT_NONE;
 	char error[256] = "";
-	int r = kubelet_cpu_state_read(text, strlen(text), pod_level, "static", ret_state, &fault,
-				       error, sizeof(error));
+	int r = kubelet_cpu_state_read(text, strlen(text), &reader, ret_state, &fault, error,
+				       sizeof(error));
 
 	assert_int_equal(r, fault == KUBELET_FAULT_NONE ? 0 : -EINVAL);
 	if (fault != KUBELET_FAULT_NONE)
 		assert_true(error[0] != '\0');
 	snprintf(sentence, sizeof(sentence), "%s", error);
 	return fault;
+}
+
+static enum kubelet_fault read_text(const char *text, bool pod_level,
+				    struct kubelet_cpu_state *ret_state)
+{
+	return read_by(KUBELET_ANY, text, pod_level, ret_state);
 }
 
 static void recorded_checksums(void **state)
@@ -50,13 +57,14 @@ static void recorded_checksums(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+		const struct kubelet writer = {KUBELET_1_36, cases[i].pod_level, "static"};
 		char *text cleanup_free = NULL;
 
 		assert_int_equal(read_text(cases[i].text, cases[i].pod_level, &got),
 				 KUBELET_FAULT_NONE);
 		assert_int_equal(got.version, cases[i].pod_level ? 3 : 2);
 		assert_int_equal(cpuset_count(&got.default_cpus), 4);
-		assert_int_equal(kubelet_cpu_state_write(&got, cases[i].pod_level, &text), 0);
+		assert_int_equal(kubelet_cpu_state_write(&got, &writer, &text), 0);
 		assert_string_equal(text, cases[i].text);
 	}
 }
@@ -160,8 +168,8 @@ static void an_empty_file_is_called_empty(void **state)
 	char error[256] = "";
 
 	(void)state;
-	assert_int_equal(kubelet_cpu_state_read("", 0, false, "static", &got, &fault, error,
-						sizeof(error)),
+	assert_int_equal(kubelet_cpu_state_read("", 0, &(struct kubelet){.policy = "static"}, &got,
+						&fault, error, sizeof(error)),
 			 -EINVAL);
 	assert_int_equal(fault, KUBELET_FAULT_UNREADABLE);
 	assert_non_null(strstr(error, "the file is empty"));
@@ -284,6 +292,240 @@ static void bad_pod_sets_fall_back(void **state)
 	}
 }
 
+/* --- kubelet 1.37 ----------------------------------------------------------------------------- */
+
+/* Files as kubelet 1.37 writes them, without and with the gate PodLevelResourceManagers. */
+#define GATE_OFF_OLD                                                                      \
+	"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3,6\",\"entries\":{\"pod-1\":{" \
+	"\"app\":\"4-5\"}},\"checksum\":2561190618"
+#define GATE_OFF                                                                             \
+	GATE_OFF_OLD                                                                         \
+	",\"data\":\"{\\\"policyName\\\":\\\"static\\\",\\\"defaultCpuSet\\\":\\\"0-3,6\\\"" \
+	",\\\"entries\\\":{\\\"pod-1\\\":{\\\"app\\\":\\\"4-5\\\"}}}\""                      \
+	",\"dataChecksum\":3709478197}"
+#define GATE_ON_DATA                                                                       \
+	"{\\\"policyName\\\":\\\"static\\\",\\\"defaultCpuSet\\\":\\\"0-1\\\","            \
+	"\\\"entries\\\":{\\\"pod-1\\\":{\\\"app\\\":\\\"2-3\\\",\\\"side\\\":\\\"4-5\\\"" \
+	"}},\\\"podEntries\\\":{\\\"pod-1\\\":{\\\"cpuSet\\\":\\\"2-5\\\"}}}"
+#define GATE_ON                                                                                 \
+	"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1\",\"entries\":{\"pod-1\":{\"app\":" \
+	"\"2-3\",\"side\":\"4-5\"}},\"checksum\":1225840449,\"data\":\"" GATE_ON_DATA           \
+	"\",\"dataChecksum\":3850843632}"
+
+static enum kubelet_fault read_1_37(const char *text, bool pod_level,
+				    struct kubelet_cpu_state *ret_state)
+{
+	return read_by(KUBELET_1_37, text, pod_level, ret_state);
+}
+
+static void files_of_1_37_are_read_and_written(void **state)
+{
+	static const char *const files[] = {GATE_OFF, GATE_ON};
+
+	(void)state;
+	for (int pod_level = 0; pod_level <= 1; pod_level++) {
+		const struct kubelet kubelet = {KUBELET_1_37, pod_level, "static"};
+		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+		char *text cleanup_free = NULL;
+
+		assert_int_equal(read_1_37(files[pod_level], pod_level, &got), KUBELET_FAULT_NONE);
+		assert_string_equal(sentence, "");
+		assert_int_equal(got.version, 4);
+		assert_int_equal(got.pods.nr, pod_level);
+		assert_int_equal(kubelet_cpu_state_write(&got, &kubelet, &text), 0);
+		assert_string_equal(text, files[pod_level]);
+	}
+}
+
+/* Pod entries need the gate, whoever wrote them, and the next write loses them. */
+static void pod_entries_need_the_gate(void **state)
+{
+	const struct kubelet off = {KUBELET_1_37, false, "static"};
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+	char *text cleanup_free = NULL;
+
+	(void)state;
+	assert_int_equal(read_1_37(GATE_ON, true, &got), KUBELET_FAULT_NONE);
+	assert_int_equal(kubelet_cpu_state_write(&got, &off, &text), 0);
+	assert_null(strstr(text, "podEntries"));
+	kubelet_cpu_state_fini(&got);
+	assert_int_equal(read_1_37(GATE_ON, false, &got), KUBELET_FAULT_NONE);
+	assert_int_equal(got.containers.nr, 2);
+	assert_int_equal(got.pods.nr, 0);
+}
+
+/* A kubelet that is downgraded reads the part for it: all but the pod entries. */
+static void kubelet_1_36_reads_the_older_part(void **state)
+{
+	(void)state;
+	for (int pod_level = 0; pod_level <= 1; pod_level++) {
+		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+
+		assert_int_equal(read_by(KUBELET_1_36, GATE_ON, pod_level, &got),
+				 KUBELET_FAULT_NONE);
+		assert_string_equal(sentence, "");
+		assert_int_equal(got.version, 2);
+		assert_string_equal(got.default_list, "0-1");
+		assert_int_equal(got.containers.nr, 2);
+		assert_string_equal(got.containers.entries[1].list, "4-5");
+		assert_int_equal(got.pods.nr, 0);
+	}
+}
+
+static enum kubelet_fault read_data_1_37(const char *outer, const char *escaped, bool pod_level,
+					 struct kubelet_cpu_state *ret_state)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "{%s\"data\":\"%s\",\"dataChecksum\":%u}", outer, escaped,
+		 sum_of_data(escaped));
+	return read_1_37(text, pod_level, ret_state);
+}
+
+static void only_the_data_counts(void **state)
+{
+	static const char *const outers[] = {
+		"",
+		"\"policyName\":\"none\",\"defaultCpuSet\":\"9-\",\"checksum\":5,",
+		"\"entries\":null,\"checksum\":null,",
+		"\"entries\":{\"q\":{\"b\":\"x\"}},\"claims\":[],",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(outers); i++) {
+		struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+
+		assert_int_equal(read_data_1_37(outers[i], GATE_ON_DATA, true, &got),
+				 KUBELET_FAULT_NONE);
+		assert_int_equal(got.containers.nr, 2);
+		assert_int_equal(cpuset_count(&got.pods.entries[0].cpus), 4);
+	}
+}
+
+/* Inside the data, members that are not known are passed over as well. */
+static void unknown_members_are_ignored(void **state)
+{
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+
+	(void)state;
+	assert_int_equal(read_data_1_37("", V4_DATA(",\\\"baselines\\\":{\\\"p\\\":{}}"), true,
+					&got),
+			 KUBELET_FAULT_NONE);
+	assert_non_null(strstr(sentence, "ignoring 'baselines'"));
+	kubelet_cpu_state_fini(&got);
+	assert_int_equal(read_1_37("{\"policyName\":\"static\",\"claims\":{},\"checksum\":0}",
+				   false, &got),
+			 KUBELET_FAULT_NONE);
+}
+
+/* The kubelet's own words, and no way back to the older part. */
+static void refusals_of_1_37(void **state)
+{
+	static const struct {
+		const char *text;
+		enum kubelet_fault fault;
+		const char *reason;
+	} cases[] = {
+		{GATE_OFF_OLD ",\"data\":\"{}\",\"dataChecksum\":1}", KUBELET_FAULT_CHECKSUM,
+		 "could not load v4 checkpoint: checkpoint is corrupted"},
+		{GATE_OFF_OLD ",\"data\":\"{}\"}", KUBELET_FAULT_CHECKSUM,
+		 "could not load v4 checkpoint: checkpoint is corrupted"},
+		{GATE_OFF_OLD ",\"dataChecksum\":1}", KUBELET_FAULT_UNREADABLE,
+		 "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint data: "},
+		{GATE_OFF_OLD ",\"data\":\"{\",\"dataChecksum\":1}", KUBELET_FAULT_UNREADABLE,
+		 "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint data: "},
+		{GATE_OFF_OLD ",\"data\":{},\"dataChecksum\":1}", KUBELET_FAULT_UNREADABLE,
+		 "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint: "},
+		{GATE_OFF_OLD ",\"data\":\"{}\",\"dataChecksum\":\"1\"}", KUBELET_FAULT_UNREADABLE,
+		 "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint: "},
+		{"{\"entries\":[],\"data\":\"{}\",\"dataChecksum\":1}", KUBELET_FAULT_UNREADABLE,
+		 "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint: "},
+		{"{\"checksum\":-1,\"data\":\"{}\",\"dataChecksum\":1}", KUBELET_FAULT_UNREADABLE,
+		 "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint: "},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"checksum\":5}",
+		 KUBELET_FAULT_CHECKSUM, "checkpoint is corrupted"},
+		/* version 1, whose checksum is over another type */
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"entries\":{\"a\":\"4\"},"
+		 "\"checksum\":0}",
+		 KUBELET_FAULT_UNREADABLE, ""},
+		{"{\"policyName\":\"none\",\"checksum\":0}", KUBELET_FAULT_POLICY,
+		 "configured policy \"static\" differs from state checkpoint policy \"none\""},
+		{"null", KUBELET_FAULT_POLICY,
+		 "configured policy \"static\" differs from state checkpoint policy \"\""},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-\",\"checksum\":0}",
+		 KUBELET_FAULT_CPUSET, "could not parse default CPU set \"0-\""},
+		{"{\"policyName\":\"static\",\"entries\":{\"p\":{\"a\":\"x\"}},\"checksum\":0}",
+		 KUBELET_FAULT_CPUSET,
+		 "could not parse cpuset \"x\" for container \"a\" in pod \"p\""},
+		{"", KUBELET_FAULT_UNREADABLE, ""},
+		{"[]", KUBELET_FAULT_UNREADABLE, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (int pod_level = 0; pod_level <= 1; pod_level++) {
+			struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+
+			assert_int_equal(read_1_37(cases[i].text, pod_level, &got), cases[i].fault);
+			assert_int_equal(
+				strncmp(sentence, cases[i].reason, strlen(cases[i].reason)), 0);
+			assert_null(got.policy);
+		}
+	}
+}
+
+/* Without data the files of 1.36 are read, whatever the gate, and no failed try leaves a trace. */
+static void files_of_1_36_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int version, nr_pods;
+	} cases[] = {
+		{GATE_OFF_OLD "}", 2, 0},
+		{GATE_OFF_OLD ",\"data\":\"\",\"dataChecksum\":0}", 2, 0},
+		{GATE_OFF_OLD ",\"data\":{}}", 2, 0},
+		{"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"entries\":{\"p\":{\"a\":"
+		 "\"4-5\"}},\"podEntries\":{\"a\":{},\"p\":{\"cpuSet\":\"4,6,12\"}},"
+		 "\"checksum\":4058230429}",
+		 3, 2},
+		{POD_SETS("{\"p\":{\"cpuSet\":\"4-5\"}}"), 2, 0},
+		{POD_SETS("5"), 2, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (unsigned int pod_level = 0; pod_level <= 1; pod_level++) {
+			struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+
+			assert_int_equal(read_1_37(cases[i].text, pod_level, &got),
+					 KUBELET_FAULT_NONE);
+			assert_int_equal(got.version, cases[i].version);
+			assert_int_equal(got.containers.nr, 1);
+			assert_int_equal(got.pods.nr, pod_level * cases[i].nr_pods);
+		}
+	}
+}
+
+/* A file of 1.36 counts under two names of its type, for 1.37 only without the version. */
+static void the_name_with_a_version_is_not_accepted(void **state)
+{
+	static const char dump[] =
+		"(*state.CPUManagerCheckpointV2){PolicyName:(string)static "
+		"DefaultCPUSet:(string)0-3 Entries:(map[string]map[string]string)map[] "
+		"Checksum:(checksum.Checksum)0}";
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+	uint32_t sum = 2166136261U;
+	char text[128];
+
+	(void)state;
+	for (const char *at = dump; *at; at++)
+		sum = (sum ^ (unsigned char)*at) * 16777619U;
+	snprintf(text, sizeof(text),
+		 "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"checksum\":%u}", sum);
+	assert_int_equal(read_1_37(text, false, &got), KUBELET_FAULT_CHECKSUM);
+	assert_int_equal(read_by(KUBELET_1_36, text, false, &got), KUBELET_FAULT_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +538,14 @@ int main(void)
 		cmocka_unit_test(version_1_by_container_id),
 		cmocka_unit_test(pod_sets_survive_checksum_zero),
 		cmocka_unit_test(bad_pod_sets_fall_back),
+		cmocka_unit_test(files_of_1_37_are_read_and_written),
+		cmocka_unit_test(pod_entries_need_the_gate),
+		cmocka_unit_test(kubelet_1_36_reads_the_older_part),
+		cmocka_unit_test(only_the_data_counts),
+		cmocka_unit_test(unknown_members_are_ignored),
+		cmocka_unit_test(refusals_of_1_37),
+		cmocka_unit_test(files_of_1_36_are_read),
+		cmocka_unit_test(the_name_with_a_version_is_not_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ static void entries_fini(struct kubelet_entries *entries)
 		free(entries->entries[i].list);
 	}
 	free(entries->entries);
+	*entries = (struct kubelet_entries){0};
 }
 
 void kubelet_cpu_state_fini(struct kubelet_cpu_state *state)
@@ -223,6 +224,7 @@ static int check_sum(struct kubelet_reader *reader, struct json_object *root,
 		     const struct kubelet_cpu_state *state)
 {
 	static const char *const types[] = {"CPUManagerCheckpoint", "CPUManagerCheckpointV2"};
+	bool two_names = state->version == 2 && reader->kubelet->release != KUBELET_1_37;
 	struct json_object *value = kubelet_member(root, "checksum");
 	int64_t written = json_object_get_int64(value);
 	uint32_t sum = 0;
@@ -231,8 +233,8 @@ static int check_sum(struct kubelet_reader *reader, struct json_object *root,
 		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "checksum is not a number");
 	if (written == 0 && state->version < 3)
 		return 0;
-	/* Version 2 was hashed under either name; the others under one. */
-	for (unsigned int i = 0; i < (state->version == 2 ? 2 : 1); i++) {
+	/* To 1.36, version 2 counts under either name; the others under one. */
+	for (unsigned int i = 0; i < (two_names ? 2 : 1); i++) {
 		int r = checksum_of(
 			state, state->version == 1 ? "CPUManagerCheckpointV1" : types[i], &sum);
 
@@ -241,10 +243,7 @@ static int check_sum(struct kubelet_reader *reader, struct json_object *root,
 		if (sum == written)
 			return 0;
 	}
-	return kubelet_refuse(
-		reader, KUBELET_FAULT_CHECKSUM,
-		"checksum %lld does not match the content; the file was edited or cut",
-		(long long)written);
+	return kubelet_refuse_sum(reader, written);
 }
 
 static int read_content(struct kubelet_reader *reader, struct json_object *root,
@@ -283,13 +282,50 @@ static int read_v4(struct kubelet_reader *reader, struct json_object *root,
 	static const char *const known[] = {"policyName", "defaultCpuSet", "entries", "podEntries",
 					    NULL};
 	struct json_object *inner = NULL;
-	int r = kubelet_read_data(reader, root, &inner);
+	int r = kubelet_read_data(reader, root, "cpu manager", &inner);
 
 	if (r < 0)
 		return r;
 	kubelet_note_unknown(reader, inner, known);
 	r = read_content(reader, inner, 4, state);
 	json_object_put(inner);
+	return r == -EINVAL
+		       ? kubelet_put_before(reader,
+					    "failed to deserialize cpu manager checkpoint data")
+		       : r;
+}
+
+/* Go decodes the whole file at once, so the types of the part that does not count matter. */
+static int check_types(struct kubelet_reader *reader, struct json_object *root)
+{
+	struct kubelet_cpu_state unused cleanup_kubelet_cpu_state = {0};
+	struct json_object *sum = kubelet_member(root, "checksum");
+	int r = read_content(reader, root, 2, &unused);
+
+	if (r == 0 && sum &&
+	    (!json_object_is_type(sum, json_type_int) || json_object_get_int64(sum) < 0))
+		r = kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "checksum is not a number");
+	return r == -EINVAL
+		       ? kubelet_put_before(reader, "failed to deserialize cpu manager checkpoint")
+		       : r;
+}
+
+/* Version 4, and only if the file has nothing of it those that 1.36 wrote. */
+static int read_as_1_37(struct kubelet_reader *reader, struct json_object *root,
+			struct kubelet_cpu_state *state)
+{
+	int r = check_types(reader, root);
+
+	if (r == 0)
+		r = read_v4(reader, root, state);
+	if (r == -EINVAL && kubelet_has_data(root))
+		return kubelet_put_before(reader, "could not load v4 checkpoint");
+	for (unsigned int version = 3; version >= 2 && r == -EINVAL; version--) {
+		kubelet_cpu_state_fini(state);
+		r = read_version(reader, root, version, state);
+	}
+	if (r == 0 && !reader->kubelet->pod_level)
+		entries_fini(&state->pods);
 	return r;
 }
 
@@ -312,20 +348,33 @@ static void drop_nameless(struct kubelet_entries *entries)
 	entries->nr = kept;
 }
 
+static int refuse_list(struct kubelet_reader *reader, const struct kubelet_entry *entry)
+{
+	if (reader->kubelet->release == KUBELET_1_37)
+		return kubelet_refuse(reader, KUBELET_FAULT_CPUSET,
+				      "could not parse cpuset \"%.40s\" for container \"%.40s\" in "
+				      "pod \"%.40s\": not a CPU list",
+				      entry->list, entry->container, entry->pod);
+	return kubelet_refuse(reader, KUBELET_FAULT_CPUSET,
+			      "pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
+			      entry->pod, entry->container, entry->list);
+}
+
 static int parse_lists(struct kubelet_reader *reader, struct kubelet_cpu_state *state)
 {
 	if (kubelet_parse_cpus(state->default_list, &state->default_cpus) < 0)
-		return kubelet_refuse(reader, KUBELET_FAULT_CPUSET,
-				      "defaultCpuSet '%.60s' is not a CPU list",
-				      state->default_list);
+		return kubelet_refuse(
+			reader, KUBELET_FAULT_CPUSET,
+			reader->kubelet->release == KUBELET_1_37
+				? "could not parse default CPU set \"%.60s\": not a CPU "
+				  "list"
+				: "defaultCpuSet '%.60s' is not a CPU list",
+			state->default_list);
 	for (uint32_t i = 0; i < state->containers.nr; i++) {
 		struct kubelet_entry *entry = &state->containers.entries[i];
 
 		if (kubelet_parse_cpus(entry->list, &entry->cpus) < 0)
-			return kubelet_refuse(
-				reader, KUBELET_FAULT_CPUSET,
-				"pod '%.40s' container '%.40s': '%.40s' is not a CPU list",
-				entry->pod, entry->container, entry->list);
+			return refuse_list(reader, entry);
 	}
 	return 0;
 }
@@ -367,23 +416,44 @@ static int keep_pods(struct kubelet_reader *reader, struct json_object *root,
 	return r == -EINVAL ? 0 : r;
 }
 
-static int read_root(struct kubelet_reader *reader, struct json_object *root, bool pod_level,
-		     const char *policy, struct kubelet_cpu_state *state)
+/* As 1.36, which knows nothing of version 4. */
+static int read_as_1_36(struct kubelet_reader *reader, struct json_object *root,
+			struct kubelet_cpu_state *state)
+{
+	bool pod_level = reader->kubelet->pod_level;
+	int r = read_versions(reader, root, pod_level, state);
+
+	return r == 0 && pod_level && state->version < 3 ? keep_pods(reader, root, state) : r;
+}
+
+static int read_as_release(struct kubelet_reader *reader, struct json_object *root,
+			   struct kubelet_cpu_state *state)
+{
+	enum kubelet_release release = reader->kubelet->release;
+
+	if (release == KUBELET_1_37)
+		return read_as_1_37(reader, root, state);
+	if (release == KUBELET_ANY && kubelet_member(root, "data"))
+		return read_v4(reader, root, state);
+	return read_as_1_36(reader, root, state);
+}
+
+static int read_root(struct kubelet_reader *reader, struct json_object *root,
+		     struct kubelet_cpu_state *state)
 {
 	static const char *const known[] = {"policyName",   "defaultCpuSet",
 					    "entries",	    "podEntries",
 					    "checksum",	    "data",
 					    "dataChecksum", NULL};
-	bool is_v4 = kubelet_member(root, "data") != NULL;
 	int r;
 
 	kubelet_note_unknown(reader, root, known);
-	r = is_v4 ? read_v4(reader, root, state) : read_versions(reader, root, pod_level, state);
-	if (r == 0 && pod_level && state->version < 3)
-		r = keep_pods(reader, root, state);
+	r = read_as_release(reader, root, state);
 	/* A checksum of 0, which only versions before 4 may have, vouches for nothing. */
-	r = kubelet_judge_unknown(
-		reader, r, is_v4 || json_object_get_int64(kubelet_member(root, "checksum")), "4");
+	r = kubelet_judge_unknown(reader, r,
+				  state->version == 4 ||
+					  json_object_get_int64(kubelet_member(root, "checksum")),
+				  "4");
 	if (r < 0)
 		return r;
 	if (state->version == 1 && state->containers.nr)
@@ -391,26 +461,26 @@ static int read_root(struct kubelet_reader *reader, struct json_object *root, bo
 				      "it has version 1, which names containers by their runtime "
 				      "id; start kubelet 1.18 or later once to rewrite it with "
 				      "pods and names");
-	if (strcmp(state->policy, policy) != 0)
-		return kubelet_refuse(reader, KUBELET_FAULT_POLICY,
-				      "written under policy '%.40s', expected '%.40s'",
-				      state->policy, policy);
+	r = kubelet_check_policy(reader, "", state->policy);
+	if (r < 0)
+		return r;
 	drop_nameless(&state->containers);
 	return parse_lists(reader, state);
 }
 
-int kubelet_cpu_state_read(const char *data, size_t len, bool pod_level, const char *policy,
+int kubelet_cpu_state_read(const char *data, size_t len, const struct kubelet *kubelet,
 			   struct kubelet_cpu_state *ret_state, enum kubelet_fault *ret_fault,
 			   char *error, size_t error_size)
 {
 	struct kubelet_cpu_state state cleanup_kubelet_cpu_state = {0};
-	struct kubelet_reader reader = {.error = error, .error_size = error_size};
+	struct kubelet_reader reader = {
+		.kubelet = kubelet, .error = error, .error_size = error_size};
 	struct json_object *root = NULL;
 	int r;
 
 	r = kubelet_parse_json(&reader, data, len, &root);
 	if (r == 0)
-		r = read_root(&reader, root, pod_level, policy, &state);
+		r = read_root(&reader, root, &state);
 	json_object_put(root);
 	if (r < 0) {
 		*ret_fault = reader.fault;
@@ -461,25 +531,50 @@ static void append_pods(struct text *text, const struct kubelet_entries *entries
 	text_append(text, "}");
 }
 
-int kubelet_cpu_state_write(const struct kubelet_cpu_state *state, bool pod_level, char **ret_text)
+/* The object up to its checksum, without the closing brace. */
+static void append_content(struct text *text, const struct kubelet_cpu_state *state, bool with_pods)
 {
+	text_append(text, "{\"policyName\":");
+	kubelet_append_string(text, state->policy);
+	text_append(text, ",\"defaultCpuSet\":");
+	kubelet_append_string(text, state->default_list);
+	if (state->containers.nr)
+		append_containers(text, &state->containers);
+	if (with_pods && state->pods.nr)
+		append_pods(text, &state->pods);
+}
+
+static int append_v4(struct text *text, const struct kubelet_cpu_state *state, bool pod_level)
+{
+	struct text content cleanup_text = {0};
+	char *data cleanup_free = NULL;
+	int r;
+
+	append_content(&content, state, pod_level);
+	text_append(&content, "}");
+	r = text_take(&content, &data);
+	return r < 0 ? r : kubelet_append_data(text, data);
+}
+
+int kubelet_cpu_state_write(const struct kubelet_cpu_state *state, const struct kubelet *kubelet,
+			    char **ret_text)
+{
+	bool is_v4 = kubelet->release == KUBELET_1_37, is_v3 = !is_v4 && kubelet->pod_level;
 	struct text text cleanup_text = {0};
 	struct kubelet_cpu_state versioned = *state;
 	uint32_t sum;
 	int r;
 
-	versioned.version = pod_level ? 3 : 2;
+	versioned.version = is_v3 ? 3 : 2;
 	r = checksum_of(&versioned, "CPUManagerCheckpoint", &sum);
 	if (r < 0)
 		return r;
-	text_append(&text, "{\"policyName\":");
-	kubelet_append_string(&text, state->policy);
-	text_append(&text, ",\"defaultCpuSet\":");
-	kubelet_append_string(&text, state->default_list);
-	if (state->containers.nr)
-		append_containers(&text, &state->containers);
-	if (pod_level && state->pods.nr)
-		append_pods(&text, &state->pods);
-	text_printf(&text, ",\"checksum\":%u}", sum);
+	append_content(&text, state, is_v3);
+	text_printf(&text, ",\"checksum\":%u", sum);
+	if (is_v4)
+		r = append_v4(&text, state, kubelet->pod_level);
+	if (r < 0)
+		return r;
+	text_append(&text, "}");
 	return text_take(&text, ret_text);
 }

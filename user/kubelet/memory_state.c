@@ -322,10 +322,9 @@ int kubelet_memory_state_write(const struct kubelet_memory_state *state,
 		r = data_of(state, &data);
 		if (r < 0)
 			return r;
-		text_append(&text, ",\"data\":");
-		kubelet_append_string(&text, data);
-		sum = kubelet_sum(kubelet_sum(KUBELET_SUM_START, "(string)"), data);
-		text_printf(&text, ",\"dataChecksum\":%u", sum);
+		r = kubelet_append_data(&text, data);
+		if (r < 0)
+			return r;
 	}
 	text_append(&text, "}");
 	return text_take(&text, ret_text);

@@ -72,14 +72,20 @@ struct kubelet_memory_state {
 };
 
 /*
- * Read a file of any layout, whichever kubelet left it: pod entries come only
- * from a layout 2 or 3 whose checksum is right; a checksum of 0 passes as layout
- * 1 without them. Members that no version has are ignored, as by a kubelet that was
- * downgraded, where a checksum covers the rest; `error` is then a warning, else empty.
- * -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then
+ * Read as this kubelet would. Pod entries come only from a layout 2 or 3 whose checksum
+ * is right; a checksum of 0 passes as layout 1 without them.
+ * - 1.36: layouts 2 and 1. Of a file of layout 3 it reads the part for older kubelets.
+ * - 1.37: layout 3; only if the file has neither data nor a dataChecksum, 2 and 1. Pod
+ *   entries are dropped without pod_level. The sentence of a refusal begins with the
+ *   kubelet's own reason.
+ * - any: whichever layout has a checksum that is right, from 3 to 1.
+ *
+ * Members that no version has are ignored, as by a kubelet that was
+ * downgraded, where a checksum covers the rest, by 1.37 in any case; `error` is then a
+ * warning, else empty. -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then
  * untouched.
  */
-int kubelet_memory_state_read(const char *data, size_t len, const char *policy,
+int kubelet_memory_state_read(const char *data, size_t len, const struct kubelet *kubelet,
 			      struct kubelet_memory_state *ret_state, enum kubelet_fault *ret_fault,
 			      char *error, size_t error_size);
 

@@ -310,7 +310,7 @@ static int read_pods(struct kubelet_reader *reader, struct json_object *map,
 	return 0;
 }
 
-static int read_content(struct kubelet_reader *reader, struct json_object *root,
+static int read_content(struct kubelet_reader *reader, struct json_object *root, bool with_pods,
 			struct kubelet_memory_state *state)
 {
 	const char *policy = kubelet_plain_string(kubelet_member(root, "policyName"));
@@ -324,9 +324,21 @@ static int read_content(struct kubelet_reader *reader, struct json_object *root,
 	r = read_nodes(reader, kubelet_member(root, "machineState"), state);
 	if (r == 0)
 		r = read_containers(reader, kubelet_member(root, "entries"), &state->containers);
-	if (r == 0)
+	if (r == 0 && with_pods)
 		r = read_pods(reader, kubelet_member(root, "podEntries"), &state->pods);
 	return r;
+}
+
+static int read_sum(struct kubelet_reader *reader, struct json_object *root, int64_t *ret_written)
+{
+	struct json_object *value = kubelet_member(root, "checksum");
+
+	if (value &&
+	    (!json_object_is_type(value, json_type_int) ||
+	     (reader->kubelet->release == KUBELET_1_37 && json_object_get_int64(value) < 0)))
+		return unreadable(reader, "checksum");
+	*ret_written = json_object_get_int64(value);
+	return 0;
 }
 
 /* Which of the layouts this checksum is of. */
@@ -335,16 +347,15 @@ static int find_layout(struct kubelet_reader *reader, struct json_object *root,
 {
 	static const enum kubelet_memory_layout layouts[] = {KUBELET_MEMORY_V2, KUBELET_MEMORY_V1,
 							     KUBELET_MEMORY_V1_NAMED};
-	struct json_object *value = kubelet_member(root, "checksum");
-	int64_t written = json_object_get_int64(value);
+	int64_t written = 0;
 	uint32_t sum = 0;
+	int r = read_sum(reader, root, &written);
 
-	if (value && !json_object_is_type(value, json_type_int))
-		return unreadable(reader, "checksum");
+	if (r < 0)
+		return r;
 	state->layout = KUBELET_MEMORY_V1;
 	for (size_t i = 0; written && i < ARRAY_SIZE(layouts); i++) {
-		int r = kubelet_memory_sum(state, layouts[i], &sum);
-
+		r = kubelet_memory_sum(state, layouts[i], &sum);
 		if (r < 0)
 			return r;
 		if (sum == written) {
@@ -353,10 +364,7 @@ static int find_layout(struct kubelet_reader *reader, struct json_object *root,
 		}
 	}
 	if (written)
-		return kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
-				      "checksum %lld does not match the content; the file was "
-				      "edited or cut",
-				      (long long)written);
+		return kubelet_refuse_sum(reader, written);
 	if (state->layout != KUBELET_MEMORY_V2)
 		kubelet_memory_entries_fini(&state->pods);
 	return 0;
@@ -372,54 +380,123 @@ static int read_data(struct kubelet_reader *reader, struct json_object *root,
 		     struct kubelet_memory_state *state)
 {
 	struct json_object *inner = NULL;
-	int r = kubelet_read_data(reader, root, &inner);
+	int r = kubelet_read_data(reader, root, "memory manager", &inner);
 
 	if (r < 0)
 		return r;
 	kubelet_note_unknown(reader, inner, content_members);
-	r = read_content(reader, inner, state);
+	r = read_content(reader, inner, true, state);
 	json_object_put(inner);
 	state->layout = KUBELET_MEMORY_V3;
+	return r == -EINVAL
+		       ? kubelet_put_before(reader,
+					    "failed to deserialize memory manager checkpoint data")
+		       : r;
+}
+
+static int read_older(struct kubelet_reader *reader, struct json_object *root,
+		      struct kubelet_memory_state *state)
+{
+	int r;
+
+	kubelet_memory_state_fini(state);
+	r = read_content(reader, root, true, state);
+	return r < 0 ? r : find_layout(reader, root, state);
+}
+
+/* Go decodes the whole file at once, so the types of the part that does not count matter. */
+static int check_types(struct kubelet_reader *reader, struct json_object *root)
+{
+	struct kubelet_memory_state unused cleanup_kubelet_memory_state = {0};
+	int64_t written;
+	int r = read_content(reader, root, false, &unused);
+
+	if (r == 0)
+		r = read_sum(reader, root, &written);
+	return r == -EINVAL ? kubelet_put_before(reader,
+						 "failed to deserialize memory manager checkpoint")
+			    : r;
+}
+
+/* A checksum of 0, or none, passes as layout 1. */
+static int read_layout(struct kubelet_reader *reader, struct json_object *root,
+		       enum kubelet_memory_layout layout, struct kubelet_memory_state *state)
+{
+	int64_t written = 0;
+	uint32_t sum = 0;
+	int r;
+
+	kubelet_memory_state_fini(state);
+	r = read_content(reader, root, layout == KUBELET_MEMORY_V2, state);
+	if (r == 0)
+		r = read_sum(reader, root, &written);
+	state->layout = layout;
+	if (r < 0 || (written == 0 && layout == KUBELET_MEMORY_V1))
+		return r;
+	r = kubelet_memory_sum(state, layout, &sum);
+	if (r < 0 || sum == written)
+		return r;
+	return kubelet_refuse_sum(reader, written);
+}
+
+/* Layout 3, and only if the file has nothing of it those that 1.36 wrote. */
+static int read_as_1_37(struct kubelet_reader *reader, struct json_object *root,
+			struct kubelet_memory_state *state)
+{
+	int r = check_types(reader, root);
+
+	if (r == 0)
+		r = read_data(reader, root, state);
+	if (r == -EINVAL && kubelet_has_data(root))
+		return kubelet_put_before(reader, "could not load v3 checkpoint");
+	if (r == -EINVAL)
+		r = read_layout(reader, root, KUBELET_MEMORY_V2, state);
+	if (r == -EINVAL)
+		r = read_layout(reader, root, KUBELET_MEMORY_V1, state);
+	if (r == 0 && !reader->kubelet->pod_level)
+		kubelet_memory_entries_fini(&state->pods);
 	return r;
 }
 
-static int read_root(struct kubelet_reader *reader, struct json_object *root, const char *policy,
+static int read_as_release(struct kubelet_reader *reader, struct json_object *root,
+			   struct kubelet_memory_state *state)
+{
+	enum kubelet_release release = reader->kubelet->release;
+	int r = -EINVAL;
+
+	if (release == KUBELET_1_37)
+		return read_as_1_37(reader, root, state);
+	if (release == KUBELET_ANY)
+		r = read_data(reader, root, state);
+	return r == -EINVAL ? read_older(reader, root, state) : r;
+}
+
+static int read_root(struct kubelet_reader *reader, struct json_object *root,
 		     struct kubelet_memory_state *state)
 {
 	int r;
 
 	kubelet_note_unknown(reader, root, content_members);
-	r = read_data(reader, root, state);
-	if (r == -EINVAL) {
-		kubelet_memory_state_fini(state);
-		r = read_content(reader, root, state);
-		if (r == 0)
-			r = find_layout(reader, root, state);
-	}
+	r = read_as_release(reader, root, state);
 	r = kubelet_judge_unknown(reader, r,
 				  state->layout == KUBELET_MEMORY_V3 ||
 					  json_object_get_int64(kubelet_member(root, "checksum")),
 				  "3");
-	if (r < 0)
-		return r;
-	if (strcmp(state->policy, policy) != 0)
-		return kubelet_refuse(reader, KUBELET_FAULT_POLICY,
-				      "written under policy '%.40s', expected '%.40s'",
-				      state->policy, policy);
-	return 0;
+	return r < 0 ? r : kubelet_check_policy(reader, "[memorymanager] ", state->policy);
 }
 
-int kubelet_memory_state_read(const char *data, size_t len, const char *policy,
+int kubelet_memory_state_read(const char *data, size_t len, const struct kubelet *kubelet,
 			      struct kubelet_memory_state *ret_state, enum kubelet_fault *ret_fault,
 			      char *error, size_t error_size)
 {
 	struct kubelet_memory_state state cleanup_kubelet_memory_state = {0};
-	struct kubelet_reader reader = {.error = error, .error_size = error_size};
+	struct kubelet_reader reader = {
+		.kubelet = kubelet, .error = error, .error_size = error_size};
 	struct json_object *root = NULL;
 	int r = kubelet_parse_json(&reader, data, len, &root);
 
 	if (r == 0)
-		r = read_root(&reader, root, policy, &state);
+		r = read_root(&reader, root, &state);
 	json_object_put(root);
 	if (r < 0) {
 		*ret_fault = reader.fault;

@@ -26,6 +26,47 @@ int kubelet_refuse(struct kubelet_reader *reader, enum kubelet_fault fault, cons
 	return -EINVAL;
 }
 
+int kubelet_put_before(struct kubelet_reader *reader, const char *format, ...)
+{
+	char rest[256];
+	va_list args;
+	int len;
+
+	snprintf(rest, sizeof(rest), "%s", reader->error);
+	va_start(args, format);
+	len = vsnprintf(reader->error, reader->error_size, format, args);
+	va_end(args);
+	if (len >= 0 && (size_t)len < reader->error_size)
+		snprintf(reader->error + len, reader->error_size - (size_t)len, ": %s", rest);
+	return -EINVAL;
+}
+
+int kubelet_refuse_sum(struct kubelet_reader *reader, int64_t written)
+{
+	kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
+		       "checksum %lld does not match the content; the file was edited or cut",
+		       (long long)written);
+	return reader->kubelet->release == KUBELET_1_37
+		       ? kubelet_put_before(reader, "checkpoint is corrupted")
+		       : -EINVAL;
+}
+
+int kubelet_check_policy(struct kubelet_reader *reader, const char *prefix, const char *policy)
+{
+	const struct kubelet *kubelet = reader->kubelet;
+
+	if (strcmp(policy, kubelet->policy) == 0)
+		return 0;
+	if (kubelet->release == KUBELET_1_37)
+		return kubelet_refuse(reader, KUBELET_FAULT_POLICY,
+				      "%sconfigured policy \"%.40s\" differs from state checkpoint "
+				      "policy \"%.40s\"",
+				      prefix, kubelet->policy, policy);
+	return kubelet_refuse(reader, KUBELET_FAULT_POLICY,
+			      "written under policy '%.40s', expected '%.40s'", policy,
+			      kubelet->policy);
+}
+
 const char *kubelet_plain_string(struct json_object *value)
 {
 	const char *text;
@@ -71,8 +112,13 @@ int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t l
 		return -ENOMEM;
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
 	root = json_tokener_parse_ex(tokener, data, (int)len);
+	/* The end of the text is also the end of a word such as null. */
+	if (json_tokener_get_error(tokener) == json_tokener_continue)
+		root = json_tokener_parse_ex(tokener, "", 1);
 	problem = json_tokener_get_error(tokener);
 	json_tokener_free(tokener);
+	if (problem == json_tokener_success && !root && reader->kubelet->release != KUBELET_ANY)
+		root = json_object_new_object();
 	if (problem != json_tokener_success || !json_object_is_type(root, json_type_object)) {
 		json_object_put(root);
 		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE, "not a JSON object: %s",
@@ -102,7 +148,9 @@ int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, c
 {
 	if (!*reader->unknown || r == -ENOMEM)
 		return r;
-	if (r < 0 || !verified)
+	if (r < 0 && reader->kubelet->release == KUBELET_1_37)
+		return r;
+	if (r < 0 || (!verified && reader->kubelet->release != KUBELET_1_37))
 		return kubelet_refuse(reader, KUBELET_FAULT_VERSION,
 				      "'%s' is not part of any version up to %s, the newest "
 				      "supported one; the file is from a newer kubelet",
@@ -121,20 +169,54 @@ int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus)
 	return strspn(list, "0123456789,-") == len ? cpuset_parse(list, len, ret_cpus) : -EINVAL;
 }
 
-int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,
+static uint32_t sum_of_data(const char *data)
+{
+	return kubelet_sum(kubelet_sum(KUBELET_SUM_START, "(string)"), data);
+}
+
+static bool is_sum(struct json_object *value)
+{
+	return !value ||
+	       (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0);
+}
+
+/* The same order as in the kubelet: the file, the text, its checksum. */
+int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root, const char *what,
 		      struct json_object **ret_inner)
 {
 	const char *data = kubelet_plain_string(kubelet_member(root, "data"));
 	struct json_object *value = kubelet_member(root, "dataChecksum");
-	uint32_t sum = kubelet_sum(KUBELET_SUM_START, "(string)");
+	struct json_object *inner;
+	int r;
 
-	if (!data || !data[0] || !json_object_is_type(value, json_type_int))
-		return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
-				      "data or dataChecksum is malformed");
-	if (json_object_get_int64(value) != kubelet_sum(sum, data))
-		return kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
-				      "dataChecksum does not match the data");
-	return kubelet_parse_json(reader, data, strlen(data), ret_inner);
+	if (!data || !is_sum(value)) {
+		kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
+			       "data or dataChecksum is malformed");
+		return kubelet_put_before(reader, "failed to deserialize %s checkpoint", what);
+	}
+	r = kubelet_parse_json(reader, data, strlen(data), &inner);
+	if (r == -EINVAL)
+		return kubelet_put_before(reader, "failed to deserialize %s checkpoint data", what);
+	if (r < 0)
+		return r;
+	if (json_object_get_int64(value) != sum_of_data(data)) {
+		json_object_put(inner);
+		kubelet_refuse(reader, KUBELET_FAULT_CHECKSUM,
+			       "dataChecksum does not match the data");
+		return kubelet_put_before(reader, "checkpoint is corrupted");
+	}
+	*ret_inner = inner;
+	return 0;
+}
+
+/* Go decodes a member of another type as if it was absent. */
+bool kubelet_has_data(struct json_object *root)
+{
+	struct json_object *data = kubelet_member(root, "data");
+	struct json_object *value = kubelet_member(root, "dataChecksum");
+
+	return (json_object_is_type(data, json_type_string) && json_object_get_string_len(data)) ||
+	       (is_sum(value) && json_object_get_int64(value) > 0);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -158,6 +240,14 @@ uint32_t kubelet_sum(uint32_t sum, const char *string)
 	for (const unsigned char *byte = (const unsigned char *)string; *byte; byte++)
 		sum = (sum ^ *byte) * 16777619U;
 	return sum;
+}
+
+int kubelet_append_data(struct text *text, const char *data)
+{
+	text_append(text, ",\"data\":");
+	kubelet_append_string(text, data);
+	text_printf(text, ",\"dataChecksum\":%u", sum_of_data(data));
+	return text->error;
 }
 
 const char *kubelet_fault_name(enum kubelet_fault fault)

@@ -10,6 +10,7 @@
 #include "lib/text.h"
 
 struct kubelet_reader {
+	const struct kubelet *kubelet;
 	enum kubelet_fault fault;
 	char *error;
 	size_t error_size;
@@ -20,7 +21,17 @@ struct kubelet_reader {
 /* Note the fault and its sentence; returns -EINVAL. */
 int kubelet_refuse(struct kubelet_reader *reader, enum kubelet_fault fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The whole text as one JSON object; the caller puts it. */
+/* Put the kubelet's own words before the sentence noted last. Returns -EINVAL. */
+int kubelet_put_before(struct kubelet_reader *reader, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Refuse a checksum that does not match the content. Returns -EINVAL. */
+int kubelet_refuse_sum(struct kubelet_reader *reader, int64_t written);
+/* 0 if the configured policy is the one in the file, else -EINVAL with a sentence. */
+int kubelet_check_policy(struct kubelet_reader *reader, const char *prefix, const char *policy);
+/*
+ * The whole text as one JSON object; the caller puts it. By the rules of a release, null is
+ * an object without members, as for Go.
+ */
 int kubelet_parse_json(struct kubelet_reader *reader, const char *data, size_t len,
 		       struct json_object **ret_root);
 int kubelet_check_object(struct kubelet_reader *reader, struct json_object *value,
@@ -42,10 +53,15 @@ int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, c
 int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus);
 /*
  * The object that member "data" holds as text under member "dataChecksum": how the
- * kubelet 1.37 writes both files. The caller puts it.
+ * kubelet 1.37 writes both files. `what` is "cpu manager" or "memory manager". The caller
+ * puts the object.
  */
-int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root,
+int kubelet_read_data(struct kubelet_reader *reader, struct json_object *root, const char *what,
 		      struct json_object **ret_inner);
+/* Does the file claim to have that text, so that the older part does not count? */
+bool kubelet_has_data(struct json_object *root);
+/* Append the text and its checksum to a file up to its first checksum. -ENOMEM. */
+int kubelet_append_data(struct text *text, const char *data);
 
 /* As Go's encoder: also the characters that matter inside HTML are escaped. */
 void kubelet_append_string(struct text *text, const char *string);
