@@ -3,10 +3,11 @@
  * Counts, per container and CPU, the time its tasks ran, waited and were sent
  * from CPU to CPU. Changes nothing.
  *
- * Every context switch of the machine passes here, so the rules are: the run
- * queue's own clock instead of reading one; no hook on wakeups, because the
- * scheduler already keeps since when a task waits; one writer per counter, so
- * no atomics; a task's slot is found again in a few words per CPU.
+ * Every context switch of the machine passes here, so the rules are: leave at
+ * once between two tasks of the host; the run queue's own clock instead of
+ * reading one; no hook on wakeups, because the scheduler already keeps since
+ * when a task waits; one writer per counter, so no atomics; a task's slot is
+ * found again in a few words per CPU. docs/performance.md has what it costs.
  *
  * Known limits. A wait is counted when it ends, on the CPU where it ends. A
  * task that was already running when its cgroup got a slot, or another mask,
@@ -31,13 +32,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 nr_cpus = 1;
 const volatile __u32 task_mask = 0; /* entries of observe_tasks - 1, a power of two - 1 */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct observe_control);
-} observe_control SEC(".maps");
+/*
+ * Two maps of one entry each, which the programs address as memory: everything else waits
+ * for the CPU's record, and a lookup would take longer than what is done with it. The
+ * agent makes both and gives them to libbpf in the place of its own, `cpus` with as many
+ * records as there are CPUs (user/bpf/observe.c), so each has a section to itself.
+ */
+struct observe_cpu cpus[ABI_CPUS_MAX];
+struct observe_control control SEC(".data");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -46,14 +48,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct observe_counter);
 } observe_counters SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct observe_cpu);
-} observe_cpus SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -75,13 +69,15 @@ struct {
  * What the scheduler's own running totals were when a task last got a CPU.
  * An array indexed by pid rather than task storage: no allocation under the run
  * queue lock and a third of the cost. Two live tasks that share an entry only
- * lose precision (see account_wait), and each such loss is counted.
+ * lose precision (see account_wait), and each such loss is counted. The size is
+ * a power of two, so that no record lies across two cache lines.
  */
 struct task_record {
 	__u32 pid;
 	__u32 cpu;
 	__u64 run_delay_ns; /* including the wait that ended then */
 	__u64 throttled_ns; /* of its queue on that CPU */
+	__u64 reserved;
 };
 
 struct {
@@ -93,11 +89,18 @@ struct {
 
 #define CALIBRATE_NS 1000000000ULL
 
-static __always_inline const struct observe_control *read_control(void)
+/*
+ * clang moves the arithmetic on the address to before the comparison, where the verifier
+ * does not know the bound yet; it cannot move it across the asm.
+ */
+static __always_inline struct observe_cpu *record_of(__u32 cpu)
 {
-	__u32 zero = 0;
+	__u64 index = cpu;
 
-	return bpf_map_lookup_elem(&observe_control, &zero);
+	if (index >= nr_cpus)
+		return NULL;
+	__asm__ volatile("" : "+r"(index));
+	return &cpus[index];
 }
 
 static __always_inline struct observe_counter *counter_of(__u32 slot, __u32 cpu)
@@ -130,8 +133,7 @@ __noinline __u32 slot_at(__u64 cgroup, __u32 level)
 /* The slot of the nearest cgroup at a level where containers are; theirs inherit it. */
 static __always_inline __u32 find_slot(__u64 cgroup)
 {
-	const struct observe_control *control = read_control();
-	__u32 levels = control ? control->levels : 0;
+	__u32 levels = control.levels;
 	__u32 depth = BPF_CORE_READ((struct cgroup *)cgroup, level);
 	__u32 nearest = SLOT_HOST;
 
@@ -161,27 +163,39 @@ __noinline __u32 look_up(__u64 cgroup, __u32 cpu)
 	return slot != SLOT_HOST && is_outside(slot, cpu) ? slot | SLOT_OUTSIDE : slot;
 }
 
+/*
+ * Zeroes answer for the root cgroup only, whose serial number is 0, and rightly: it has no
+ * slot. Masks and slots are written before the generation, so they are read after it.
+ */
+__noinline int forget_lookups(__u32 cpu, __u32 generation)
+{
+	struct observe_cpu *here = record_of(cpu);
+
+	if (!here)
+		return 0;
+	for (int i = 0; i < OBSERVE_LOOKUPS; i++)
+		here->lookups[i] = (struct observe_lookup){0};
+	here->generation = generation;
+	arch_order_loads(&here->sequence);
+	return 0;
+}
+
 /* The slot of a task, with SLOT_OUTSIDE by the mask of the CPU that asks. */
 static __always_inline __u32 slot_of(struct observe_cpu *here, __u32 cpu, struct task_struct *task)
 {
 	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
 	__u64 serial = cgroup->self.serial_nr;
 	struct observe_lookup *lookup = &here->lookups[serial & (OBSERVE_LOOKUPS - 1)];
-	const struct observe_control *control = read_control();
-	__u32 generation;
+	__u32 generation = *(volatile __u32 *)&control.generation;
 	__u64 address;
 
-	if (!control)
-		return SLOT_HOST;
-	generation = *(volatile __u32 *)&control->generation;
-	if (lookup->serial == serial && lookup->generation == generation)
+	if (here->generation != generation)
+		forget_lookups(cpu, generation);
+	if (lookup->serial == serial)
 		return lookup->slot;
-	/* Masks and slots are written before the generation, so they are read after it. */
-	arch_order_loads(&here->sequence);
 	bpf_probe_read_kernel(&address, sizeof(address), &task->cgroups->dfl_cgrp);
 	lookup->slot = look_up(address, cpu);
 	lookup->serial = serial;
-	lookup->generation = generation;
 	return lookup->slot;
 }
 
@@ -245,38 +259,45 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 	record->throttled_ns = throttled;
 }
 
-static __always_inline void close_interval(struct observe_cpu *here, __u32 cpu, __u64 clock)
+static __always_inline void close_interval(struct observe_counter *counter, __u32 slot, __u64 ran)
 {
-	struct observe_counter *counter;
-	__u32 slot = here->slot;
-	__u64 ran = clock - here->start_clock;
-
-	if (slot == SLOT_HOST || (__s64)ran < 0)
-		return;
-	counter = counter_of(slot & ~SLOT_OUTSIDE, cpu);
-	if (!counter)
+	if ((__s64)ran < 0)
 		return;
 	counter->run_ns += ran;
 	if (slot & SLOT_OUTSIDE)
 		counter->outside_ns += ran;
 }
 
-static __always_inline void open_interval(struct observe_cpu *here, struct task_struct *next,
-					  __u32 cpu, __u64 clock)
+/* Two tasks of one container, which is most switches of a busy one, find its counter once. */
+static __always_inline void count_switch(struct observe_cpu *here, __u32 slot,
+					 struct task_struct *next, __u32 cpu, __u64 clock)
 {
-	struct observe_counter *counter;
-	/* the idle task is in the root cgroup; it is asked for most often */
-	__u32 slot = next->pid ? slot_of(here, cpu, next) : SLOT_HOST;
+	struct observe_counter *counter = NULL;
+	__u32 left = here->slot;
 
+	if (left != SLOT_HOST) {
+		counter = counter_of(left & ~SLOT_OUTSIDE, cpu);
+		if (counter)
+			close_interval(counter, left, clock - here->start_clock);
+	}
 	here->slot = slot;
 	here->start_clock = clock;
 	if (slot == SLOT_HOST)
 		return;
-	counter = counter_of(slot & ~SLOT_OUTSIDE, cpu);
+	if ((slot ^ left) & ~SLOT_OUTSIDE)
+		counter = counter_of(slot & ~SLOT_OUTSIDE, cpu);
 	if (!counter)
 		return;
 	counter->switches++;
 	account_wait(here, counter, next, cpu, clock);
+}
+
+static __always_inline void pair_clocks(struct observe_cpu *here, __u64 clock)
+{
+	if (clock - here->clock > CALIBRATE_NS) {
+		here->clock = clock;
+		here->monotonic_ns = bpf_ktime_get_ns();
+	}
 }
 
 /*
@@ -284,25 +305,35 @@ static __always_inline void open_interval(struct observe_cpu *here, struct task_
  * the CPU that switches; not sleepable. Reads prev, next and the run queue;
  * writes this CPU's record and counters. Changes nothing, so there is no
  * failing open or closed: what cannot be counted is left out.
+ *
+ * No interval of the host is counted, so between two of its tasks nothing is to be
+ * written but the clocks. They are paired in front of kernel threads only, the idle task
+ * among them: one runs on some CPU every few seconds at least.
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	/* updated by the scheduler just before this; prev's queue is always this CPU's */
-	__u64 clock = prev->se.cfs_rq->rq->clock;
 	__u32 cpu = prev->thread_info.cpu;
-	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
+	struct observe_cpu *here = record_of(cpu);
+	__u32 slot = SLOT_HOST;
+	bool is_kernel = next->flags & PF_KTHREAD;
+	__u64 clock;
 
-	if (!here || !has_turn(cpu))
+	if (!here)
 		return 0;
+	/* the idle task is in the root cgroup; it is asked for most often */
+	if (!is_kernel || next->pid)
+		slot = slot_of(here, cpu, next);
+	if (here->slot == SLOT_HOST && slot == SLOT_HOST && !is_kernel)
+		return 0;
+	if (!has_turn(cpu))
+		return 0;
+	/* updated by the scheduler just before this; prev's queue is always this CPU's */
+	clock = prev->se.cfs_rq->rq->clock;
 	/* odd while the record changes: take_sample() in user/bpf/observe_read.c reads it again */
 	arch_bump_ordered(&here->sequence);
-	close_interval(here, cpu, clock);
-	open_interval(here, next, cpu, clock);
-	if (clock - here->clock > CALIBRATE_NS) {
-		here->clock = clock;
-		here->monotonic_ns = bpf_ktime_get_ns();
-	}
+	count_switch(here, slot, next, cpu, clock);
+	pair_clocks(here, clock);
 	arch_bump_ordered(&here->sequence);
 	return 0;
 }
@@ -318,7 +349,7 @@ int BPF_PROG(observe_migrate, struct task_struct *task, int target)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 to_cpu = target, from_cpu = task->thread_info.cpu;
-	struct observe_cpu *here = bpf_map_lookup_elem(&observe_cpus, &cpu);
+	struct observe_cpu *here = record_of(cpu);
 	struct observe_place *from, *to;
 	struct observe_counter *counter;
 	__u32 slot;

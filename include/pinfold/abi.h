@@ -16,7 +16,7 @@
 #include <stddef.h>
 #endif
 
-#define ABI_VERSION 1
+#define ABI_VERSION 2
 
 #define ABI_ASSERT(type, size, last, offset)                               \
 	_Static_assert(sizeof(type) == (size), #type " has another size"); \
@@ -309,27 +309,28 @@ ABI_ASSERT(struct observe_counter, 64, migrations_numa, 56);
 /* Flag beside a slot: this CPU is not in its mask. */
 #define SLOT_OUTSIDE (1u << 31)
 
-/* A cgroup's slot as a CPU last found it; valid for one generation of slots and masks. */
+/* A cgroup's slot as a CPU last found it, in one generation of slots and masks. */
 struct observe_lookup {
 	__u64 serial; /* the kernel's number of the cgroup, never used again; the root's is 0 */
 	__u32 slot;   /* and SLOT_OUTSIDE */
-	__u32 generation;
+	__u32 reserved;
 };
 
 #define OBSERVE_LOOKUPS 8 /* a power of two */
 
 /*
- * map `observe_cpus`, mmapable: CPU id -> what runs there now, so that a reader
- * can add the interval that is still open. `sequence` is odd during a change.
+ * map `observe_cpus`, mmapable, one entry: an array by CPU id of what runs there now, so
+ * that a reader can add the interval that is still open. `sequence` is odd during a change.
  */
 struct observe_cpu {
 	__u32 sequence;
 	__u32 slot;	    /* of the running task, and SLOT_OUTSIDE */
-	__u64 start_clock;  /* when it got the CPU; 0: no switch seen yet */
+	__u64 start_clock;  /* when a task of that slot got the CPU; nothing for SLOT_HOST */
 	__u64 clock;	    /* one instant on this CPU's run queue clock … */
 	__u64 monotonic_ns; /* … and on CLOCK_MONOTONIC; taken again every second or so */
 	__u64 forgotten;    /* tasks, also ended ones, whose record another task took over */
-	__u64 reserved[3];
+	__u32 generation;   /* of the slots and masks that the lookups were made by */
+	__u32 reserved[5];
 	struct observe_lookup lookups[OBSERVE_LOOKUPS];
 };
 ABI_ASSERT(struct observe_cpu, 192, lookups, 64);

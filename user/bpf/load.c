@@ -81,12 +81,36 @@ static bool is_wanted(const struct bpf_program *program)
 	return bpf_program__autoload(program);
 }
 
-static int list_contents(struct part *part, struct bpf_object *object)
+static int list_map(struct part *part, const char *name)
+{
+	struct part_map *entry = &part->maps[part->nr_maps];
+
+	if (part->nr_maps == PART_MAPS_MAX)
+		return -E2BIG;
+	part->nr_maps++;
+	entry->fd = -1;
+	snprintf(entry->name, sizeof(entry->name), "%s", name);
+	return 0;
+}
+
+static int list_maps(struct part *part, const struct part_spec *spec)
+{
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map (map, spec->object)
+		if (!r && !bpf_map__is_internal(map))
+			r = list_map(part, bpf_map__name(map));
+	for (uint32_t i = 0; !r && i < spec->nr_memory; i++)
+		r = list_map(part, spec->memory[i].name);
+	return r;
+}
+
+static int list_contents(struct part *part, const struct part_spec *spec)
 {
 	struct bpf_program *program;
-	struct bpf_map *map;
 
-	bpf_object__for_each_program (program, object) {
+	bpf_object__for_each_program (program, spec->object) {
 		struct part_program *entry = &part->programs[part->nr_programs];
 
 		if (!is_wanted(program))
@@ -99,18 +123,7 @@ static int list_contents(struct part *part, struct bpf_object *object)
 		snprintf(entry->section, sizeof(entry->section), "%s",
 			 bpf_program__section_name(program));
 	}
-	bpf_object__for_each_map (map, object) {
-		struct part_map *entry = &part->maps[part->nr_maps];
-
-		if (bpf_map__is_internal(map))
-			continue;
-		if (part->nr_maps == PART_MAPS_MAX)
-			return -E2BIG;
-		part->nr_maps++;
-		entry->fd = -1;
-		snprintf(entry->name, sizeof(entry->name), "%s", bpf_map__name(map));
-	}
-	return 0;
+	return list_maps(part, spec);
 }
 
 static void close_descriptors(struct part *part)
@@ -217,10 +230,29 @@ static int adopt_part(struct part *part, const char *pin_dir, const struct inher
 
 /* --- load again ---------------------------------------------------------------------------------- */
 
-/* The counters are carried over with the turn: until then the previous programs write theirs. */
-static bool is_carried(const struct part_spec *spec, const char *map)
+static const struct part_memory *find_memory(const struct part_spec *spec, const char *name)
 {
-	return spec->turns && !strcmp(spec->turns->counters, map);
+	for (uint32_t i = 0; i < spec->nr_memory; i++)
+		if (!strcmp(spec->memory[i].name, name))
+			return &spec->memory[i];
+	return NULL;
+}
+
+/* The counters are carried over with the turn: until then the previous programs write theirs. */
+static bool has_content(const struct part_spec *spec, const char *map)
+{
+	const struct part_memory *memory = find_memory(spec, map);
+
+	if (memory && memory->starts_empty)
+		return false;
+	return !spec->turns || strcmp(spec->turns->counters, map);
+}
+
+static struct bpf_map *find_map(const struct part_spec *spec, const char *name)
+{
+	const struct part_memory *memory = find_memory(spec, name);
+
+	return memory ? memory->map : bpf_object__find_map_by_name(spec->object, name);
 }
 
 static int keep_maps(struct part *part, const struct part_spec *spec, const char *pin_dir,
@@ -228,7 +260,7 @@ static int keep_maps(struct part *part, const struct part_spec *spec, const char
 {
 	for (uint32_t i = 0; i < part->nr_maps; i++) {
 		const char *name = part->maps[i].name;
-		struct bpf_map *map = bpf_object__find_map_by_name(spec->object, name);
+		struct bpf_map *map = find_map(spec, name);
 		int r;
 
 		if (!map)
@@ -236,7 +268,7 @@ static int keep_maps(struct part *part, const struct part_spec *spec, const char
 		part->maps[i].fd = fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3);
 		if (part->maps[i].fd < 0)
 			return -errno;
-		if (is_carried(spec, name))
+		if (!has_content(spec, name))
 			continue;
 		r = reuse_content(pin_dir, inherited, name, part->maps[i].fd);
 		if (r)
@@ -436,6 +468,8 @@ static int load_part(struct part *part, const struct part_spec *spec, const char
 {
 	int r = reuse_maps(spec->object, pin_dir, inherited, &part->inherited);
 
+	for (uint32_t i = 0; !r && i < spec->nr_memory; i++)
+		r = reuse_memory(&spec->memory[i], pin_dir, inherited, &part->inherited);
 	if (!r)
 		r = prepare_turn(spec, pin_dir, inherited);
 	if (!r)
@@ -493,7 +527,7 @@ int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part
 	part->id = spec->id;
 	part->meta_fd = -1;
 	snprintf(part->name, sizeof(part->name), "%s", spec->name);
-	r = list_contents(part, spec->object);
+	r = list_contents(part, spec);
 	if (!r)
 		r = pin_dir ? adopt_or_load(part, spec, pin_dir) : load_unpinned(part, spec);
 	if (r)

@@ -64,6 +64,18 @@ struct part_turns {
 	const char *counters; /* the map whose content is carried over if its size has changed */
 };
 
+/*
+ * A map of one entry that the programs address as memory, in the place of a section of
+ * theirs. Unlike the map that libbpf would make for the section it has a name of ours, a
+ * pin, and as many bytes as the machine needs.
+ */
+struct part_memory {
+	struct bpf_map *map; /* the section's, of at least `bytes` */
+	const char *name;
+	uint32_t bytes;
+	bool starts_empty; /* a new one gets no content from its predecessor */
+};
+
 struct part_spec {
 	enum part_id id;
 	const char *name; /* "guard" */
@@ -72,7 +84,9 @@ struct part_spec {
 	/* Opened, sized, autoload set; not loaded. Borrowed; the caller closes it afterwards. */
 	struct bpf_object *object;
 	const struct part_turns *turns; /* NULL: two generations may run side by side */
-	bool adopt_only;		/* return -EAGAIN instead of loading */
+	const struct part_memory *memory;
+	uint32_t nr_memory;
+	bool adopt_only; /* return -EAGAIN instead of loading */
 };
 
 /* A digest of the object's bytes, its sizes, and the set of its programs to load. */

@@ -22,7 +22,7 @@
 
 /*
  * Tasks of containers that share a record lose a little precision, so there are
- * some for each CPU, of 24 bytes each: 1.5 MiB on 256 CPUs.
+ * some for each CPU, of 32 bytes each: 2 MiB on 256 CPUs.
  */
 #define TASK_RECORDS_PER_CPU 256
 #define TASK_RECORDS_LEAST   4096
@@ -128,7 +128,6 @@ static void set_sizes(struct observe *skeleton, uint32_t nr_cpus, const struct p
 	skeleton->rodata->mask_words = sizes->mask_words;
 	skeleton->rodata->task_mask = records - 1;
 	bpf_map__set_max_entries(skeleton->maps.observe_counters, nr_cpus * sizes->nr_slots);
-	bpf_map__set_max_entries(skeleton->maps.observe_cpus, nr_cpus);
 	bpf_map__set_max_entries(skeleton->maps.observe_places, nr_cpus);
 	bpf_map__set_max_entries(skeleton->maps.observe_slots, sizes->nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_tasks, records);
@@ -231,10 +230,18 @@ static int bring_up(struct observer *observer, const struct observe_setup *setup
 	const struct part_sizes shared = shared_sizes(setup, nr_cpus);
 	const uint32_t sizes[] = {nr_cpus, shared.nr_slots, shared.mask_words};
 	struct part_turns turns = {.nr_cpus = nr_cpus, .counters = map_names[OBSERVE_COUNTERS]};
+	struct part_memory memory[] = {
+		{.name = map_names[OBSERVE_CPUS],
+		 .bytes = nr_cpus * (uint32_t)sizeof(struct observe_cpu),
+		 .starts_empty = true /* what it says changes all the time */},
+		{.name = map_names[OBSERVE_CONTROL], .bytes = sizeof(struct observe_control)},
+	};
 	struct part_spec spec = {
 		.id = PART_OBSERVE,
 		.name = "observe",
 		.turns = &turns,
+		.memory = memory,
+		.nr_memory = ARRAY_SIZE(memory),
 		.adopt_only = setup->adopt_only,
 	};
 	const void *bytes;
@@ -244,6 +251,8 @@ static int bring_up(struct observer *observer, const struct observe_setup *setup
 	if (!skeleton)
 		return log_err(-errno, "observe: open the BPF object");
 	set_sizes(skeleton, nr_cpus, &shared);
+	memory[0].map = skeleton->maps.bss;
+	memory[1].map = skeleton->maps.data;
 	turns.turn = (uint32_t *)&skeleton->rodata->turn;
 	bytes = observe__elf_bytes(&len);
 	spec.object = skeleton->obj;
