@@ -284,7 +284,8 @@ static void print_all(const struct bench *bench)
 			   bench->nr_rounds);
 	for (int i = OBSERVE; i < NR_VARIANTS; i++) {
 		for (int round = 0; round < bench->nr_rounds; round++)
-			above[round] = bench->program_ns[i][round] - bench->program_ns[EMPTY][round];
+			above[round] =
+				bench->program_ns[i][round] - bench->program_ns[EMPTY][round];
 		print_line("sched_switch_bpf_stats_above_empty", variant_names[i], above,
 			   bench->nr_rounds);
 	}
