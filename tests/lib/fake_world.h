@@ -64,7 +64,8 @@ struct fake_world {
 	/* Slow: steps on groups whose path has this in it, of this file; or all of them. */
 	char slow_path[GROUP_PATH_MAX];
 	enum group_file slow_file;
-	bool slow_join, slow_kill, slow_save, slow_look, slow_name;
+	bool slow_join, slow_kill, slow_save, slow_look, stuck_look, slow_name;
+	uint64_t awaited_ns;	/* the limit of the last await_tree */
 	uint64_t naming, named; /* the cgroup whose name is looked up, and was */
 	/* What goes on now; one step, one join or kill. */
 	struct step going;
@@ -205,6 +206,17 @@ static inline int fake_read_tree(void *self, struct group_tree *ret_tree)
 	group_tree_fini(&fake_seen);
 	fake_seen_result = fake_read_now(&fake_seen);
 	return -EINPROGRESS;
+}
+
+/* A look that is slow ends by itself, unless it is stuck. */
+static inline int fake_await_tree(void *self, uint64_t limit_ns)
+{
+	fake->awaited_ns = limit_ns;
+	if (fake->look == FAKE_LOOKING && fake->stuck_look)
+		return -ETIMEDOUT;
+	if (fake->look == FAKE_LOOKING)
+		fake->look = FAKE_LOOKED;
+	return 0;
 }
 
 static inline void fake_end_look(struct controller *controller)
@@ -636,6 +648,7 @@ static const struct groups_port fake_groups = {
 	.layout = fake_layout,
 	.check = fake_check,
 	.read_tree = fake_read_tree,
+	.await_tree = fake_await_tree,
 	.read_group = fake_read_group,
 	.apply = fake_apply,
 	.status = fake_status,

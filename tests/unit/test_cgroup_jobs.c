@@ -271,6 +271,21 @@ static void late_scan_is_fetched_once(void **state)
 	assert_int_equal(nr_looked, 1);
 }
 
+static void late_scan_can_be_awaited(void **state)
+{
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+
+	put_pipe("pinfold.slice/poda/c/cpu.max");
+	assert_int_equal(port.read_tree(port.self, &tree), -EINPROGRESS);
+	assert_int_equal(port.await_tree(port.self, 1000000), -ETIMEDOUT);
+	assert_int_equal(port.read_tree(port.self, &tree), -EINPROGRESS);
+	give_to_read("pinfold.slice/poda/c/cpu.max", "5000 100000\n");
+	assert_int_equal(port.await_tree(port.self, TO_THE_END), 0);
+	assert_int_equal(port.read_tree(port.self, &tree), 0);
+	assert_string_equal(group_tree_find(&tree, "pinfold.slice/poda/c")->files[GROUP_CPU_MAX],
+			    "5000 100000");
+}
+
 static void failed_scan_is_reported_and_repeated(void **state)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};
@@ -698,6 +713,7 @@ int main(void)
 		TEST(only_one_task_list_waits),
 		TEST(only_one_outsider_count_waits),
 		TEST(late_scan_is_fetched_once),
+		TEST(late_scan_can_be_awaited),
 		TEST(failed_scan_is_reported_and_repeated),
 		TEST(surroundings_come_from_the_last_scan),
 		TEST(late_name_is_fetched_once),

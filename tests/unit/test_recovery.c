@@ -189,6 +189,42 @@ static void limits_are_found_as_they_are_in_force(void **state)
 	free_pods(pods, 1);
 }
 
+/*
+ * Only the cgroups tell what runs, so a start waits for their lock where a later look
+ * would be postponed.
+ */
+static void a_start_without_a_record_waits_for_the_cgroups(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	populate(true);
+	controller_free(controller);
+	fake->has_state = false;
+	fake->slow_look = true;
+	controller = start_node(NULL);
+	assert_int_not_equal(fake->awaited_ns, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	expect_pod(controller, "detail",
+		   "it was found running, without a record in the state file");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* An agent that does not know who runs where would give CPUs of running pods to others. */
+static void a_start_without_a_record_ends_if_the_cgroups_stay_blocked(void **state)
+{
+	struct controller *controller;
+
+	fake->slow_look = fake->stuck_look = true;
+	controller = make_node(&fake_side_port);
+	assert_int_equal(controller_start(controller), -ETIMEDOUT);
+	assert_int_equal(fake->nr_groups, 0);
+	assert_int_equal(fake_side.nr_starts, 0);
+	controller_free(controller);
+}
+
 /* Empty groups and odd files make no pod. */
 static void only_running_pods_are_found(void **state)
 {
@@ -609,6 +645,8 @@ int main(void)
 		TEST(the_state_of_a_newer_agent_is_not_changed),
 		TEST(a_state_that_cannot_be_read_is_set_aside),
 		TEST(limits_are_found_as_they_are_in_force),
+		TEST(a_start_without_a_record_waits_for_the_cgroups),
+		TEST(a_start_without_a_record_ends_if_the_cgroups_stay_blocked),
 		TEST(only_running_pods_are_found),
 		TEST(two_on_the_same_cpus_cannot_both_keep_them),
 		TEST(uids_of_units_are_translated),

@@ -181,6 +181,28 @@ static void late_job_is_reported_later(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+static void late_job_can_be_awaited(void **state)
+{
+	struct worker_pool *pool = make_pool(2, 1);
+	struct held_job *job = make_job('a', true, -EIO), *other = make_job('b', true, 0);
+
+	assert_int_equal(worker_await(pool, "k", LONG_NS), 0);
+	assert_int_equal(worker_run(pool, "k", &job->job), -EINPROGRESS);
+	assert_int_equal(worker_run(pool, "other", &other->job), -EINPROGRESS);
+	assert_int_equal(worker_await(pool, "k", 1000000), -ETIMEDOUT);
+	assert_string_equal(completed_text, "");
+	let_go(job);
+	assert_int_equal(worker_await(pool, "k", LONG_NS), 0);
+	assert_string_equal(completed_text, "a");
+	assert_int_equal(last_result, -EIO);
+	assert_false(worker_is_busy(pool, "k"));
+	assert_true(worker_is_busy(pool, "other"));
+	let_go(other);
+	assert_int_equal(worker_await(pool, "other", LONG_NS), 0);
+	assert_int_equal(worker_pool_free(pool), 0);
+	assert_int_equal(worker_await(NULL, "k", LONG_NS), 0);
+}
+
 static void jobs_of_a_key_run_in_order(void **state)
 {
 	struct worker_pool *pool = make_pool(4, 1);
@@ -304,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup(job_cannot_return_einprogress, set_up),
 		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
 		cmocka_unit_test_setup(late_job_is_reported_later, set_up),
+		cmocka_unit_test_setup(late_job_can_be_awaited, set_up),
 		cmocka_unit_test_setup(jobs_of_a_key_run_in_order, set_up),
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
 		cmocka_unit_test_setup(submitting_a_job_creates_no_thread, set_up),

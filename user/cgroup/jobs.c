@@ -280,6 +280,11 @@ int jobs_read_tree(struct groups *groups, struct group_tree *ret_tree)
 	return 0;
 }
 
+int jobs_await_tree(struct groups *groups, uint64_t limit_ns)
+{
+	return worker_await(groups->pool, SCAN_KEY, limit_ns);
+}
+
 int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr)
 {

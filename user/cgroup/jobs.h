@@ -15,6 +15,7 @@
 
 /* These implement the members of groups_port with the same names. */
 int jobs_read_tree(struct groups *groups, struct group_tree *ret_tree);
+int jobs_await_tree(struct groups *groups, uint64_t limit_ns);
 int jobs_apply(struct groups *groups, const struct step *step, char error[GROUP_ERROR_MAX]);
 int jobs_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	      char error[GROUP_ERROR_MAX]);

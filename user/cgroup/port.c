@@ -128,6 +128,11 @@ static int port_read_tree(void *self, struct group_tree *ret_tree)
 	return jobs_read_tree(self, ret_tree);
 }
 
+static int port_await_tree(void *self, uint64_t limit_ns)
+{
+	return jobs_await_tree(self, limit_ns);
+}
+
 static int port_read_group(void *self, struct group *group)
 {
 	return read_group(self, group);
@@ -195,6 +200,7 @@ struct groups_port groups_port(struct groups *groups)
 		.layout = port_layout,
 		.check = port_check,
 		.read_tree = port_read_tree,
+		.await_tree = port_await_tree,
 		.read_group = port_read_group,
 		.apply = port_apply,
 		.status = port_status,

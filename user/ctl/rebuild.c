@@ -14,6 +14,9 @@
 #include "ctl/recover.h"
 #include "lib/log.h"
 
+/* Below the 90 s that systemd gives a service to start. */
+#define AWAIT_TREE_NS 30000000000ULL
+
 struct found {
 	const struct group *group;
 	struct cpuset cpus;
@@ -242,17 +245,43 @@ static void restore_pod(struct finder *finder, const struct group *group)
 	free(pod.grants);
 }
 
-int ctl_rebuild(struct controller *controller)
+/*
+ * Another process may hold the lock of a cgroup. A later look is postponed then, but a
+ * start without a record is not: whoever is not found here loses its CPUs to others. The
+ * agent does not end at once either, because its successor would meet the same lock.
+ */
+static int read_live_tree(struct controller *controller, struct group_tree *ret_tree)
 {
 	const struct groups_port *groups = controller->ports.groups;
+	char where[160] = "";
+	int r = groups->read_tree(groups->self, ret_tree);
+
+	if (r == -EINPROGRESS) {
+		if (groups->waits_in)
+			groups->waits_in(groups->self, "", where, sizeof(where));
+		log_warn(0,
+			 "state: reading the live cgroups is blocked in the kernel%s%s; waiting "
+			 "up to %llu s",
+			 *where ? ": " : "", where, AWAIT_TREE_NS / 1000000000);
+		r = groups->await_tree(groups->self, AWAIT_TREE_NS);
+		if (!r)
+			r = groups->read_tree(groups->self, ret_tree);
+	}
+	if (r == -ENOENT)
+		return 0;
+	return r ? log_err(r, "state: cannot read the live cgroups") : 0;
+}
+
+int ctl_rebuild(struct controller *controller)
+{
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	struct found *found cleanup_free = NULL;
 	struct finder finder = {.controller = controller, .tree = &tree};
 	int r;
 
-	r = groups->read_tree(groups->self, &tree);
+	r = read_live_tree(controller, &tree);
 	if (r)
-		return r == -ENOENT ? 0 : log_err(r, "state: cannot read the live cgroups");
+		return r;
 	found = calloc(tree.nr_groups + 1, sizeof(*found));
 	if (!found)
 		return log_err(-ENOMEM, "state");

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -321,6 +322,34 @@ bool worker_is_busy(struct worker_pool *pool, const char *key)
 	busy = find_late(pool, key);
 	pthread_mutex_unlock(&pool->lock);
 	return busy;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns)
+{
+	const uint64_t begin = now_ns();
+
+	while (worker_is_busy(pool, key)) {
+		struct pollfd ended = {.fd = pool->event_fd, .events = POLLIN};
+		const uint64_t passed = now_ns() - begin;
+		struct timespec left;
+
+		if (passed >= limit_ns)
+			return -ETIMEDOUT;
+		left.tv_sec = (time_t)((limit_ns - passed) / 1000000000);
+		left.tv_nsec = (long)((limit_ns - passed) % 1000000000);
+		/* After a signal or an error, the loop looks at the job and the time again. */
+		(void)ppoll(&ended, 1, &left, NULL);
+		worker_pool_dispatch(pool);
+	}
+	return 0;
 }
 
 /*

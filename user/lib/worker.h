@@ -83,6 +83,12 @@ void worker_pool_dispatch(struct worker_pool *pool);
  */
 bool worker_is_busy(struct worker_pool *pool, const char *key);
 /*
+ * Block the loop's thread until no job with this key is late, at most `limit_ns`; late
+ * jobs of any key that end meanwhile are completed as by worker_pool_dispatch. 0 or
+ * -ETIMEDOUT. For a start, which cannot go on without the result.
+ */
+int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns);
+/*
  * Where in the kernel the job with this key is blocked: the top of its stack, or its wait
  * channel, or "". If it has not started because all threads are busy, the text says that.
  */
