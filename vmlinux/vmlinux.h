@@ -147,11 +147,19 @@ struct cgroup_subsys_state {
 	u64 serial_nr; /* unique for as long as the machine runs */
 };
 
+struct psi_group {
+	bool enabled;
+	u64 avg_total[6];    /* ns, by enum psi_states: up to avg_last_update */
+	u64 avg_last_update; /* ns of the scheduler's clock */
+	u64 total[6];	     /* as avg_total, up to now or less; those of other aggregators follow */
+};
+
 struct cgroup {
 	struct cgroup_subsys_state self;
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
+	struct psi_group *psi; /* NULL with psi=0 */
 	struct cgroup *ancestors[]; /* [level] is the cgroup itself */
 };
 

@@ -13,6 +13,8 @@
 
 #include <sys/types.h>
 
+#include <pinfold/pressure.h>
+
 #include "core/plan/plan.h"
 #include "format/config.h"
 #include "format/event.h"
@@ -305,6 +307,28 @@ struct kernel_sink {
 	void (*completed)(void *self);
 	/* The self-test that returned -EINPROGRESS has ended. May be NULL. */
 	void (*tested)(void *self);
+};
+
+/* --- pressure: user/bpf/pressure.c -------------------------------------------------------------- */
+struct pressure_port {
+	void *self;
+	/*
+	 * Read the pressure of the cgroups with these ids. 0 = sink.sampled gets the result,
+	 * perhaps before this call returns. -EBUSY: an earlier pass has not ended yet. -E2BIG:
+	 * more cgroups than the port was made for.
+	 */
+	int (*sample)(void *self, const uint64_t *cgroup_ids, uint32_t nr);
+	/* The kernel function in which the pass is blocked; "" = unknown. */
+	void (*waits_in)(void *self, char *ret_text, size_t size);
+};
+
+struct pressure_sink {
+	void *self;
+	/*
+	 * One row for each cgroup asked for, by ascending id; borrowed for the call. With a
+	 * negative errno as the result there are none.
+	 */
+	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr);
 };
 
 /* --- sources ---------------------------------------------------------------------------------- */
