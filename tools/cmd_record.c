@@ -99,6 +99,59 @@ const struct noun noun_drift = {
 	.changing = {"repair"},
 };
 
+/* --- pressure --------------------------------------------------------------------------------- */
+
+static bool pressure_wanted(struct json_object *item, const void *data)
+{
+	const struct pod_ref *ref = data;
+	struct view_pressure row;
+
+	object_read(&view_pressure_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.pod);
+}
+
+static int pressure_show(struct session *session, int argc, char **argv)
+{
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
+	char name[2 * POD_NAME_MAX + 8];
+	struct pod_ref ref = {0};
+	const bool is_one = argc;
+	int r;
+
+	if (is_one) {
+		r = ref_parse_pod(session, &argc, &argv, &ref);
+		if (r)
+			return r;
+		if (argc)
+			return unexpected(session, argv[0], "no more arguments");
+	}
+	r = fetch_noun(session, "pressure", &all);
+	if (r || !is_one)
+		return r ? r : out_object(session, &view_pressure_desc, TAKE_PTR(all));
+	some = json_filter(all, pressure_wanted, &ref);
+	if (!some)
+		return out_no_memory(session);
+	if (!json_object_array_length(some))
+		return out_fail(session, STATUS_INPUT,
+				"pod %s has no cgroup; see 'pinfold pod show'",
+				ref_text(&ref, name, sizeof(name)));
+	return out_object(session, &view_pressure_desc, TAKE_PTR(some));
+}
+
+static const struct command pressure_commands[] = {
+	{"show", "list", "[POD]",
+	 "Show the share of the last 10, 60 and 300 seconds in which tasks waited for CPU, memory "
+	 "or IO, for each pod and container.",
+	 pressure_show},
+	{0},
+};
+
+const struct noun noun_pressure = {
+	.name = "pressure",
+	.help = "How long pods and containers wait for CPU, memory and IO.",
+	.commands = pressure_commands,
+};
+
 /* --- event ------------------------------------------------------------------------------------ */
 
 struct event_filter {

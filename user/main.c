@@ -20,6 +20,7 @@
 #include <pinfold/names.h>
 
 #include "bpf/kernel_side.h"
+#include "bpf/pressure.h"
 #include "cgroup/port.h"
 #include "ctl/controller.h"
 #include "ctl/instance.h"
@@ -91,6 +92,7 @@ struct agent {
 	struct store store;
 	struct groups *groups;
 	struct kernel_side *kernel;
+	struct pressure_reader *pressure;
 	struct controller *controller;
 	struct manifests *manifests;
 	struct server *server;
@@ -101,6 +103,7 @@ struct agent {
 	struct machine_port machine_port;
 	struct groups_port groups_port;
 	struct kernel_port kernel_port;
+	struct pressure_port pressure_port;
 	struct store_port store_port;
 };
 
@@ -605,6 +608,29 @@ static void open_kernel(struct agent *agent)
 		agent->kernel_port = kernel_side_port(agent->kernel);
 }
 
+/* Each container has a cgroup, its pod has one, and there is the root. */
+static uint32_t most_groups(const struct config *config)
+{
+	const uint64_t most = 2 * (uint64_t)config->max_containers + 1;
+
+	return most < PRESSURE_ROWS_MAX ? (uint32_t)most : PRESSURE_ROWS_MAX;
+}
+
+/* Without it the agent does all but show pressure. */
+static void open_pressure(struct agent *agent)
+{
+	const struct pressure_options options = {
+		.root_dir = PINFOLD_CGROUP_MOUNT "/" PINFOLD_WORKLOAD_ROOT,
+		.max_cgroups = most_groups(config_of(agent)),
+		.pool = agent->pool,
+	};
+
+	if (agent->options.no_bpf)
+		return;
+	if (!pressure_reader_open(&options, &agent->pressure))
+		agent->pressure_port = pressure_reader_port(agent->pressure);
+}
+
 static int new_controller(struct agent *agent)
 {
 	const struct controller_options options = controller_options(agent, config_of(agent));
@@ -613,6 +639,7 @@ static int new_controller(struct agent *agent)
 		.loop = &agent->loop,
 		.groups = &agent->groups_port,
 		.kernel = agent->kernel ? &agent->kernel_port : NULL,
+		.pressure = agent->pressure ? &agent->pressure_port : NULL,
 		.store = &agent->store_port,
 		/* of a machine that is only described nobody knows what is free */
 		.machine = agent->options.topology ? NULL : &agent->machine_port,
@@ -824,6 +851,7 @@ static int serve(struct agent *agent)
 	if (open_loop(agent))
 		return EXIT_OTHER;
 	open_kernel(agent);
+	open_pressure(agent);
 	r = new_controller(agent);
 	if (r)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
@@ -831,6 +859,9 @@ static int serve(struct agent *agent)
 	agent->store.sink = controller_store_sink(agent->controller);
 	if (controller_start(agent->controller))
 		return EXIT_OTHER;
+	if (agent->pressure)
+		pressure_reader_listen(agent->pressure,
+				       controller_pressure_sink(agent->controller));
 	worker_pool_set_grace(agent->pool, GRACE_NS);
 	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
 		return EXIT_OTHER;
@@ -857,6 +888,7 @@ static void take_down(struct agent *agent, int status)
 	manifests_free(agent->manifests);
 	controller_free(agent->controller);
 	kernel_side_close(agent->kernel);
+	pressure_reader_close(agent->pressure);
 	groups_close(agent->groups);
 	store_close(&agent->store);
 	machine_fini(&agent->machine);

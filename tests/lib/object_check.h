@@ -95,6 +95,7 @@ static inline bool type_fits(const struct field_desc *field, struct json_object 
 	case FIELD_TIME:
 		return json_object_is_type(json, json_type_int);
 	case FIELD_SECONDS:
+	case FIELD_PERCENT:
 		return (json_object_is_type(json, json_type_double) ||
 			json_object_is_type(json, json_type_int)) &&
 		       json_object_get_double(json) >= 0;

@@ -17,6 +17,7 @@
 #include <pinfold/names.h>
 
 #include "../lib/fake_kernel.h"
+#include "../lib/fake_pressure.h"
 #include "../lib/golden.h"
 #include "controller_scene.h"
 #include "lib/log.h"
@@ -67,6 +68,7 @@ static struct controller *start(bool with_kernel)
 					       .loop = &fake_loop,
 					       .groups = &groups,
 					       .kernel = with_kernel ? &fake_side_port : NULL,
+					       .pressure = with_kernel ? &fake_pressure_port : NULL,
 					       .store = &store};
 	struct controller *controller = NULL;
 	char error[256] = "";
@@ -77,6 +79,7 @@ static struct controller *start(bool with_kernel)
 	groups.status = late_status;
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
+	fake_pressure.sink = controller_pressure_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -84,6 +87,10 @@ static struct controller *start(bool with_kernel)
 static int set_up_page(void **state)
 {
 	fake_side_reset();
+	memset(&fake_pressure, 0, sizeof(fake_pressure));
+	fake_pressure.all.state = PRESSURE_MEASURED;
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		fake_pressure.all.total_ns[kind] = (uint64_t)(kind + 1) * 1000000001;
 	save_ns = read_ns = 0;
 	status_error = 0;
 	return set_up(state);
@@ -212,6 +219,7 @@ static void the_page_is_as_recorded(void **state)
 	cpuset_add(&policy.excluded, 15);
 	controller = start(true);
 	play(controller, pods);
+	controller_tick(controller);
 	read_ns = 2 * MS;
 	check_page(controller, false, "tests/data/metrics/page.prom");
 	check_page(controller, true, "tests/data/metrics/page.openmetrics");
@@ -233,6 +241,10 @@ static void without_bpf_its_families_are_absent(void **state)
 	free_pods(pods, 1);
 }
 
+#define PRESSURE_SERIES                                                              \
+	"pinfold_pressure_io_stalled_seconds_total{namespace=\"default\",pod=\"a\"," \
+	"container="
+
 static void levels_bound_the_series(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
@@ -248,6 +260,7 @@ static void levels_bound_the_series(void **state)
 	const struct faces_port *faces = controller_faces(controller);
 
 	scan(controller, pods, 1);
+	controller_tick(controller);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct text page cleanup_text = {0};
 
@@ -256,6 +269,9 @@ static void levels_bound_the_series(void **state)
 		assert_int_equal(!!strstr(page.data, "pinfold_pod_cpu_seconds_total{"),
 				 rows[i].pods);
 		assert_int_equal(!!strstr(page.data, "pinfold_throttled_seconds_total{"),
+				 rows[i].containers);
+		assert_int_equal(!!strstr(page.data, PRESSURE_SERIES "\"\"}"), rows[i].pods);
+		assert_int_equal(!!strstr(page.data, PRESSURE_SERIES "\"exclusive\"}"),
 				 rows[i].containers);
 	}
 	controller_free(controller);

@@ -808,6 +808,31 @@ static void rows_become_objects(void **state)
 		 .run_count = 2,
 		 .recursion_misses = 1},
 	};
+	const struct view_pressure pressure[] = {
+		{.namespace = "prod",
+		 .pod = "db",
+		 .uid = "u1",
+		 .resource = PRESSURE_CPU,
+		 .state = PRESSURE_MEASURED,
+		 .some_10 = 10000,
+		 .some_60 = 1234,
+		 .some_300 = 205,
+		 .some_ns = 123456789012},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .resource = PRESSURE_IO,
+		 .state = PRESSURE_OFF_CGROUP,
+		 .some_10 = -1,
+		 .some_60 = -1,
+		 .some_300 = -1,
+		 .full_10 = -1,
+		 .full_60 = -1,
+		 .full_300 = -1,
+		 .some_ns = -1,
+		 .full_ns = -1},
+	};
 	const char *const set_aside[] = {"state.json.bad-1"};
 	const struct view_state state_file = {.file = "/s",
 					      .version = -1,
@@ -826,6 +851,7 @@ static void rows_become_objects(void **state)
 					     .problem = "none really"};
 	struct json_object *events = view_events(event, ARRAY_SIZE(event)),
 			   *drifts = view_drifts(drift, ARRAY_SIZE(drift)),
+			   *pressures = view_pressures(pressure, ARRAY_SIZE(pressure)),
 			   *features = view_features(feature, ARRAY_SIZE(feature)),
 			   *progs = view_progs(prog, ARRAY_SIZE(prog)),
 			   *file = view_state(&good_file);
@@ -835,6 +861,7 @@ static void rows_become_objects(void **state)
 	file = view_state(&state_file);
 	check("events", &view_event_desc, events);
 	check("drifts", &view_drift_desc, drifts);
+	check("pressures", &view_pressure_desc, pressures);
 	check("features", &view_feature_desc, features);
 	check("progs", &view_prog_desc, progs);
 	check("state-unusable", &view_state_desc, file);
@@ -843,6 +870,10 @@ static void rows_become_objects(void **state)
 	expect(events, "/0/target", "null");
 	expect(drifts, "/0/open", "true");
 	expect(drifts, "/0/pid", "null");
+	expect(pressures, "/0/some_60", "12.34");
+	expect(pressures, "/0/some_300", "2.05");
+	expect(pressures, "/0/container", "null");
+	expect(pressures, "/1/some_10", "null");
 	expect(features, "/0/state", "unknown");
 	expect(features, "/0/errno", "1");
 	expect(features, "/0/error", "EPERM");
@@ -851,6 +882,7 @@ static void rows_become_objects(void **state)
 	expect(file, "/set_aside/0", "state.json.bad-1");
 	json_object_put(events);
 	json_object_put(drifts);
+	json_object_put(pressures);
 	json_object_put(features);
 	json_object_put(progs);
 	json_object_put(file);
@@ -887,7 +919,7 @@ static void check_table(const struct object_desc *desc)
 		if (field->type == FIELD_PART)
 			continue;
 		assert_non_null(field->help);
-		assert_int_equal(strspn(field->key, "abcdefghijklmnopqrstuvwxyz_"),
+		assert_int_equal(strspn(field->key, "abcdefghijklmnopqrstuvwxyz_0123456789"),
 				 strlen(field->key));
 		assert_true((field->type == FIELD_ENUM) == (field->nr_words != 0));
 	}
@@ -939,6 +971,7 @@ static void write_type(const struct field_desc *field, struct text *page)
 		[FIELD_COUNT] = "integer",
 		[FIELD_BYTES] = "integer, bytes",
 		[FIELD_SECONDS] = "number, seconds",
+		[FIELD_PERCENT] = "number, percent",
 		[FIELD_TIME] = "integer, nanoseconds since 1970 UTC",
 		[FIELD_BOOL] = "boolean",
 		[FIELD_ENUM] = "",

@@ -156,6 +156,12 @@ static void on_guard_tested(void *self)
 	ctl_end_guard_test(self);
 }
 
+static void on_pressure_sampled(void *self, int result, const struct pressure_row *rows,
+				uint32_t nr)
+{
+	ctl_end_pressure(self, result, rows, nr);
+}
+
 /* --- health -------------------------------------------------------------------------------------- */
 
 static bool is_healthy(void *self, char *reason, size_t size)
@@ -203,6 +209,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->store_sink = (struct store_sink){controller, on_state_saved};
 	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event,
 						       on_kernel_completed, on_guard_tested};
+	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
 	controller->faces = (struct faces_port){
 		.self = controller,
 		.query = ctl_query,
@@ -229,6 +236,7 @@ void controller_free(struct controller *controller)
 	culprits_fini(&controller->culprits);
 	runs_fini(&controller->runs);
 	publisher_fini(&controller->publisher);
+	pressure_fini(&controller->pressures);
 	record_fini(&controller->record);
 	group_tree_fini(&controller->desired);
 	ledger_free(controller->ledger);
@@ -248,6 +256,11 @@ const struct groups_sink *controller_groups_sink(struct controller *controller)
 const struct kernel_sink *controller_kernel_sink(struct controller *controller)
 {
 	return &controller->kernel_sink;
+}
+
+const struct pressure_sink *controller_pressure_sink(struct controller *controller)
+{
+	return &controller->pressure_sink;
 }
 
 const struct faces_port *controller_faces(struct controller *controller)
@@ -331,6 +344,7 @@ void controller_tick(struct controller *controller)
 	ctl_test_guard_again(controller);
 	ctl_check_reach(controller);
 	ctl_check_state(controller);
+	ctl_sample_pressure(controller);
 	/* Not every change in the kernel raises an event: cpuset.cpus.effective raises none. */
 	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)
 		controller_wake(controller);

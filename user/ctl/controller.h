@@ -27,7 +27,8 @@ struct controller_ports {
 	const struct groups_port *groups;
 	const struct kernel_port *kernel; /* NULL = no BPF on this machine; findings say why */
 	const struct store_port *store;
-	const struct machine_port *machine; /* NULL = free huge pages are unknown */
+	const struct machine_port *machine;   /* NULL = free huge pages are unknown */
+	const struct pressure_port *pressure; /* NULL = pressure is unknown */
 };
 
 struct controller;
@@ -78,6 +79,7 @@ bool controller_wants_scan(const struct controller *controller);
 const struct source_sink *controller_source_sink(struct controller *controller);
 const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
+const struct pressure_sink *controller_pressure_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct faces_port *controller_faces(struct controller *controller);
 

@@ -22,6 +22,7 @@
 #include "ctl/look.h"
 #include "ctl/lookup.h"
 #include "ctl/operations.h"
+#include "ctl/pressure.h"
 #include "ctl/publisher.h"
 #include "ctl/reconcile.h"
 #include "ctl/record.h"
@@ -59,6 +60,7 @@ struct controller {
 	struct publisher publisher;
 	struct guard guard;
 	struct tier tier;
+	struct pressures pressures;
 
 	/* Decisions and requests. */
 	struct record record;
@@ -70,6 +72,7 @@ struct controller {
 	struct source_sink source_sink;
 	struct groups_sink groups_sink;
 	struct kernel_sink kernel_sink;
+	struct pressure_sink pressure_sink;
 	struct store_sink store_sink;
 	struct faces_port faces;
 };

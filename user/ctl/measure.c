@@ -54,6 +54,18 @@ FAMILY(migrations, "pinfold_pod_migrations_total", METRIC_COUNTER, NULL,
        "Migrations of a pod's tasks between CPUs, by the boundary they crossed.");
 FAMILY(throttled, "pinfold_throttled_seconds_total", METRIC_COUNTER, "seconds",
        "Time a container's cgroup was throttled by its own quota.");
+FAMILY(pressure_cpu_waiting, "pinfold_pressure_cpu_waiting_seconds_total", METRIC_COUNTER,
+       "seconds", "Time in which at least one task waited for a CPU (PSI some).");
+FAMILY(pressure_cpu_stalled, "pinfold_pressure_cpu_stalled_seconds_total", METRIC_COUNTER,
+       "seconds", "Time in which tasks waited for a CPU and none ran (PSI full).");
+FAMILY(pressure_memory_waiting, "pinfold_pressure_memory_waiting_seconds_total", METRIC_COUNTER,
+       "seconds", "Time in which at least one task waited for memory (PSI some).");
+FAMILY(pressure_memory_stalled, "pinfold_pressure_memory_stalled_seconds_total", METRIC_COUNTER,
+       "seconds", "Time in which tasks waited for memory and none ran (PSI full).");
+FAMILY(pressure_io_waiting, "pinfold_pressure_io_waiting_seconds_total", METRIC_COUNTER, "seconds",
+       "Time in which at least one task waited for IO (PSI some).");
+FAMILY(pressure_io_stalled, "pinfold_pressure_io_stalled_seconds_total", METRIC_COUNTER, "seconds",
+       "Time in which tasks waited for IO and none ran (PSI full).");
 FAMILY(guard_enforcing, "pinfold_guard_enforcing", METRIC_GAUGE, NULL,
        "1 while the guard denies, by aspect; read from the kernel.");
 FAMILY(guard_mended, "pinfold_guard_mended_total", METRIC_COUNTER, NULL,
@@ -455,6 +467,48 @@ static void write_containers(const struct measured *rows, uint32_t nr, struct ex
 					   rows[i].throttled_ns);
 }
 
+static const struct {
+	const struct metric_family *family;
+	enum pressure_kind kind;
+} pressure_families[] = {
+	{&pressure_cpu_waiting, PRESSURE_CPU_SOME},
+	{&pressure_cpu_stalled, PRESSURE_CPU_FULL},
+	{&pressure_memory_waiting, PRESSURE_MEMORY_SOME},
+	{&pressure_memory_stalled, PRESSURE_MEMORY_FULL},
+	{&pressure_io_waiting, PRESSURE_IO_SOME},
+	{&pressure_io_stalled, PRESSURE_IO_FULL},
+};
+
+/* Where the kernel does not measure there is no series: 0 would say that nobody waited. */
+static bool has_pressure(const struct controller *controller, const struct group_pressure *group)
+{
+	if (*group->container && controller->options.config->metrics.level < METRICS_CONTAINER)
+		return false;
+	return group->track && group->track->state == PRESSURE_MEASURED &&
+	       find_shown(controller, group->pod->spec->uid);
+}
+
+static int write_pressure(const struct controller *controller, struct exposition *page)
+{
+	struct group_pressure *rows cleanup_free =
+		calloc(controller->desired.nr_groups + 1, sizeof(*rows));
+	uint32_t nr;
+
+	if (!rows)
+		return -ENOMEM;
+	nr = ctl_pressures(controller, rows);
+	for (size_t i = 0; i < ARRAY_SIZE(pressure_families); i++) {
+		exposition_family(page, pressure_families[i].family);
+		for (uint32_t j = 0; j < nr; j++)
+			if (has_pressure(controller, &rows[j]))
+				exposition_seconds(
+					page,
+					POD_LABELS(&rows[j], {"container", rows[j].container}),
+					rows[j].track->total_ns[pressure_families[i].kind]);
+	}
+	return 0;
+}
+
 static int write_workloads(struct controller *controller, struct exposition *page)
 {
 	const enum metrics_level level = controller->options.config->metrics.level;
@@ -470,7 +524,8 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 		write_pods(sums, sum_pods(rows, nr, sums), page);
 	if (level >= METRICS_CONTAINER)
 		write_containers(rows, nr, page);
-	return 0;
+	return level >= METRICS_POD && controller->ports.pressure ? write_pressure(controller, page)
+								  : 0;
 }
 
 int ctl_metrics(void *self, bool openmetrics, struct text *out)

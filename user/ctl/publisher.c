@@ -61,12 +61,27 @@ void publisher_end_release(struct publisher *publisher)
 	publisher->ends_release = true;
 }
 
+const struct managed_group *ctl_published_next(const struct controller *controller,
+					       const char *path, uint32_t *cursor)
+{
+	const struct publisher *publisher = &controller->publisher;
+
+	for (uint32_t i = 0; i < publisher->nr; i++) {
+		uint32_t at = (*cursor + i) % publisher->nr;
+
+		if (!strcmp(publisher->rows[at].path, path)) {
+			*cursor = at + 1;
+			return &publisher->rows[at].managed;
+		}
+	}
+	return NULL;
+}
+
 const struct managed_group *ctl_published(const struct controller *controller, const char *path)
 {
-	for (uint32_t i = 0; i < controller->publisher.nr; i++)
-		if (!strcmp(controller->publisher.rows[i].path, path))
-			return &controller->publisher.rows[i].managed;
-	return NULL;
+	uint32_t cursor = 0;
+
+	return ctl_published_next(controller, path, &cursor);
 }
 
 /*

@@ -31,5 +31,11 @@ void ctl_publish(struct controller *controller);
  * the next publication.
  */
 const struct managed_group *ctl_published(const struct controller *controller, const char *path);
+/*
+ * The same for a caller that goes through the desired tree: the search begins where the last
+ * one ended, and so ends at once. *cursor begins with 0.
+ */
+const struct managed_group *ctl_published_next(const struct controller *controller,
+					       const char *path, uint32_t *cursor);
 
 #endif

@@ -152,6 +152,69 @@ static struct json_object *report_drift(struct controller *controller)
 	return view_drifts(controller->drift.list.rows, controller->drift.list.nr_rows);
 }
 
+static int percent_of(const struct pressure_track *track, uint64_t now_ns, uint64_t seconds,
+		      enum pressure_kind kind)
+{
+	if (!track || track->state != PRESSURE_MEASURED)
+		return -1;
+	return pressure_history_share(&track->history, now_ns, seconds * 1000000000, kind);
+}
+
+/* One row for each resource. */
+static void fill_pressure(const struct group_pressure *group, uint64_t now_ns,
+			  struct view_pressure rows[PRESSURE_RESOURCE_NR])
+{
+	static const struct {
+		enum pressure_kind some, full;
+	} kinds[PRESSURE_RESOURCE_NR] = {
+		[PRESSURE_CPU] = {PRESSURE_CPU_SOME, PRESSURE_CPU_FULL},
+		[PRESSURE_MEMORY] = {PRESSURE_MEMORY_SOME, PRESSURE_MEMORY_FULL},
+		[PRESSURE_IO] = {PRESSURE_IO_SOME, PRESSURE_IO_FULL},
+	};
+	const struct pressure_track *track = group->track;
+	const bool is_measured = track && track->state == PRESSURE_MEASURED;
+
+	for (int i = 0; i < PRESSURE_RESOURCE_NR; i++) {
+		const enum pressure_kind some = kinds[i].some, full = kinds[i].full;
+
+		rows[i] = (struct view_pressure){
+			.namespace = group->pod->spec->namespace,
+			.pod = group->pod->spec->name,
+			.container = *group->container ? group->container : NULL,
+			.uid = group->pod->spec->uid,
+			.resource = (enum pressure_resource)i,
+			.state = track ? track->state : PRESSURE_UNKNOWN,
+			.some_10 = percent_of(track, now_ns, 10, some),
+			.some_60 = percent_of(track, now_ns, 60, some),
+			.some_300 = percent_of(track, now_ns, 300, some),
+			.full_10 = percent_of(track, now_ns, 10, full),
+			.full_60 = percent_of(track, now_ns, 60, full),
+			.full_300 = percent_of(track, now_ns, 300, full),
+			.some_ns = is_measured ? (int64_t)track->total_ns[some] : -1,
+			.full_ns = is_measured ? (int64_t)track->total_ns[full] : -1,
+		};
+	}
+}
+
+static struct json_object *report_pressure(struct controller *controller)
+{
+	const uint32_t nr_groups = controller->desired.nr_groups;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	struct group_pressure *groups cleanup_free = calloc(nr_groups + 1, sizeof(*groups));
+	struct view_pressure *rows cleanup_free = NULL;
+	uint32_t nr;
+
+	if (!groups)
+		return NULL;
+	nr = ctl_pressures(controller, groups);
+	rows = calloc(nr * PRESSURE_RESOURCE_NR + 1, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	for (uint32_t i = 0; i < nr; i++)
+		fill_pressure(&groups[i], now_ns, &rows[i * PRESSURE_RESOURCE_NR]);
+	return view_pressures(rows, nr * PRESSURE_RESOURCE_NR);
+}
+
 static struct json_object *report_events(struct controller *controller)
 {
 	uint32_t nr = event_log_nr(&controller->events);
@@ -269,7 +332,7 @@ static const struct {
 	{"drift", report_drift},      {"event", report_events},
 	{"feature", report_features}, {"prog", report_progs},
 	{"refusal", report_refusals}, {"explain", report_explanations},
-	{"ledger", report_ledger},
+	{"ledger", report_ledger},    {"pressure", report_pressure},
 };
 
 int ctl_query(void *self, const char *object, struct json_object **ret_json)

@@ -113,6 +113,12 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		other.kind = WAIT_FOR_NAME;
 		add_wait(ret_waiting, &other);
 	}
+	if (controller->pressures.since_ns) {
+		other = wait_since(controller, controller->pressures.since_ns,
+				   "every figure of pressure", "a walk over the cgroups");
+		other.kind = WAIT_FOR_PRESSURE;
+		add_wait(ret_waiting, &other);
+	}
 	if (controller->waits.scan_since_ns) {
 		other = wait_since(controller, controller->waits.scan_since_ns,
 				   "every change to a manifest", "a scan of manifestDirectory");
@@ -134,12 +140,15 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct groups_port *groups = controller->ports.groups;
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct store_port *store = controller->ports.store;
+	const struct pressure_port *pressure = controller->ports.pressure;
 
 	*text = '\0';
 	if (waiting->kind == WAIT_FOR_SAVE && store->waits_in)
 		store->waits_in(store->self, text, size);
 	else if (waiting->kind == WAIT_FOR_SELF_TEST && kernel->self_test_waits_in)
 		kernel->self_test_waits_in(kernel->self, text, size);
+	else if (waiting->kind == WAIT_FOR_PRESSURE)
+		pressure->waits_in(pressure->self, text, size);
 	else if (waiting->kind == WAIT_FOR_GROUP && groups->waits_in)
 		groups->waits_in(groups->self, waiting->path, text, size);
 }

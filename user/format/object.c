@@ -124,6 +124,15 @@ static struct json_object *seconds_json(int64_t ns, bool *failed)
 	return checked(json_object_new_double_s((double)ns / 1e9, digits), failed);
 }
 
+static struct json_object *percent_json(int64_t hundredths, bool *failed)
+{
+	char digits[40];
+
+	snprintf(digits, sizeof(digits), "%" PRId64 ".%02" PRId64, hundredths / 100,
+		 hundredths % 100);
+	return checked(json_object_new_double_s((double)hundredths / 100, digits), failed);
+}
+
 static const void *pointer_at(const void *member)
 {
 	const void *pointer;
@@ -204,6 +213,8 @@ static struct json_object *value_json(const struct field_desc *field, const void
 		return cpus_json(at, failed);
 	case FIELD_SECONDS:
 		return seconds_json(number_at(member, field->form), failed);
+	case FIELD_PERCENT:
+		return percent_json(number_at(member, field->form), failed);
 	case FIELD_BOOL:
 		return checked(json_object_new_boolean(number_at(member, field->form) > 0), failed);
 	case FIELD_OBJECT:
@@ -290,7 +301,8 @@ static void read_value(const struct field_desc *field, struct json_object *json,
 		*(size_t *)(void *)(ret_row + field->nr_offset) = json_object_array_length(json);
 	else if (field->type == FIELD_ENUM && field->form == FORM_UINT)
 		store_number(FORM_UINT, find_word(field, text ? text : ""), member);
-	else if (field->form != FORM_POINTER && field->type != FIELD_SECONDS)
+	else if (field->form != FORM_POINTER && field->type != FIELD_SECONDS &&
+		 field->type != FIELD_PERCENT)
 		store_number(field->form, json ? json_object_get_int64(json) : null_of(field->form),
 			     member);
 	else if (field->type == FIELD_TEXT || field->type == FIELD_ENUM)
@@ -325,10 +337,10 @@ void object_read_to(const struct object_desc *desc, struct json_object *json, vo
 static const char *type_word(enum field_type type)
 {
 	static const char *const names[FIELD_TYPE_NR] = {
-		[FIELD_TEXT] = "string",   [FIELD_CPULIST] = "string", [FIELD_COUNT] = "integer",
-		[FIELD_BYTES] = "integer", [FIELD_SECONDS] = "number", [FIELD_TIME] = "integer",
-		[FIELD_BOOL] = "boolean",  [FIELD_ENUM] = "string",    [FIELD_TEXTS] = "array",
-		[FIELD_OBJECT] = "object", [FIELD_LIST] = "array",
+		[FIELD_TEXT] = "string",    [FIELD_CPULIST] = "string", [FIELD_COUNT] = "integer",
+		[FIELD_BYTES] = "integer",  [FIELD_SECONDS] = "number", [FIELD_TIME] = "integer",
+		[FIELD_PERCENT] = "number", [FIELD_BOOL] = "boolean",	[FIELD_ENUM] = "string",
+		[FIELD_TEXTS] = "array",    [FIELD_OBJECT] = "object",	[FIELD_LIST] = "array",
 	};
 
 	return names[type];
@@ -383,7 +395,7 @@ static struct json_object *field_schema(const struct field_desc *field, bool *fa
 		add(schema, "pattern",
 		    new_string("^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$", failed), failed);
 	else if (field->type == FIELD_COUNT || field->type == FIELD_BYTES ||
-		 field->type == FIELD_SECONDS)
+		 field->type == FIELD_SECONDS || field->type == FIELD_PERCENT)
 		add(schema, "minimum", checked(json_object_new_int(0), failed), failed);
 	else if (field->type == FIELD_ENUM)
 		add(schema, "enum", enum_schema(field, failed), failed);

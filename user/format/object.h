@@ -25,6 +25,7 @@ enum field_type {
 	FIELD_COUNT,   /* integer >= 0 */
 	FIELD_BYTES,   /* integer >= 0; plain text uses Ki, Mi, Gi */
 	FIELD_SECONDS, /* number >= 0 */
+	FIELD_PERCENT, /* number >= 0, with two decimals */
 	FIELD_TIME,    /* integer, nanoseconds since 1970 UTC; plain text is ISO 8601 */
 	FIELD_BOOL,
 	FIELD_ENUM,   /* string, one of the words */
@@ -100,7 +101,7 @@ struct json_object *object_json_of(const struct object_desc *desc, const void *r
 
 /*
  * The values of a JSON object into a row of the described struct. Text is borrowed from
- * `json`; sets, objects, durations, texts and text of fixed size are left out, and of a list
+ * `json`; sets, objects, durations, percentages, texts and text of fixed size are left out, and of a list
  * only its number is read. A key that is missing is null: an agent of another version may
  * have sent it.
  */

@@ -115,6 +115,9 @@ static void append_value(struct text *text, const struct field_desc *field,
 	case FIELD_SECONDS:
 		append_seconds(text, json_object_get_double(json));
 		break;
+	case FIELD_PERCENT:
+		text_printf(text, "%.2f%%", json_object_get_double(json));
+		break;
 	case FIELD_TIME:
 		append_time(text, json_object_get_int64(json));
 		break;
@@ -268,7 +271,7 @@ static void render_block(const struct object_desc *desc, struct json_object *jso
 static bool is_number(const struct field_desc *field)
 {
 	return field->type == FIELD_COUNT || field->type == FIELD_BYTES ||
-	       field->type == FIELD_SECONDS;
+	       field->type == FIELD_SECONDS || field->type == FIELD_PERCENT;
 }
 
 /* The column starting at field i; *ret_next is the field after it. */

@@ -41,6 +41,7 @@ enum {
 #define FORM_OF_CPUS(at)   _Generic((at), const struct cpuset **: FORM_POINTER)
 #define FORM_OF_TEXTS(at)  _Generic((at), const char *const **: FORM_POINTER)
 #define FORM_OF_NS(at)     _Generic((at), int64_t *: FORM_INT64)
+#define FORM_OF_HUNDREDTHS(at) _Generic((at), int *: FORM_INT)
 #define FORM_OF_STRUCT(at) FORM_POINTER
 #define FORM_OF_PART(at)   FORM_INLINE
 /* The type of a function that names the values of the member's enum, and of no other. */
@@ -70,6 +71,9 @@ enum {
 /* A duration, in nanoseconds in the struct and in seconds for everybody else. */
 #define SECONDS(row, member, key, title, flags, help) \
 	TABLE_LINE(row, member, key, title, FIELD_SECONDS, FORM_OF_NS, flags, help, )
+/* In hundredths of a percent in the struct and in percent for everybody else. */
+#define PERCENT(row, member, title, flags, help) \
+	TABLE_LINE(row, member, #member, title, FIELD_PERCENT, FORM_OF_HUNDREDTHS, flags, help, )
 /* bool; or int, where a negative one is not known. */
 #define ANSWER(row, member, title, flags, help) \
 	TABLE_LINE(row, member, #member, title, FIELD_BOOL, FORM_OF_ANSWER, flags, help, )

@@ -7,6 +7,8 @@
 #ifndef FORMAT_VIEW_OBJECTS_H
 #define FORMAT_VIEW_OBJECTS_H
 
+#include <pinfold/pressure.h>
+
 #include "core/admit/admit.h"
 #include "format/rows.h"
 
@@ -124,6 +126,18 @@ struct view_drift {
 	uint64_t since_ns, repaired_ns;
 	uint32_t pid;
 	const char *comm, *writer_cgroup;
+};
+
+enum pressure_resource { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_RESOURCE_NR };
+
+/* Pressure on one resource; of the pod itself if `container` is NULL. */
+struct view_pressure {
+	const char *namespace, *pod, *container, *uid;
+	enum pressure_resource resource;
+	enum pressure_state state;
+	/* Hundredths of a percent of the last 10, 60 and 300 s; -1 = not known */
+	int some_10, some_60, some_300, full_10, full_60, full_300;
+	int64_t some_ns, full_ns; /* -1 = not known */
 };
 
 struct view_event {

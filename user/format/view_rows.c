@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <pinfold/names.h>
+#include <pinfold/pressure.h>
 
 #include "format/event.h"
 #include "format/object_table.h"
@@ -32,7 +33,7 @@ struct json_object *view_state(const struct view_state *row)
 	return object_json(&view_state_desc, row, 1);
 }
 
-/* --- drift, event ----------------------------------------------------------------------------- */
+/* --- drift ------------------------------------------------------------------------------------ */
 
 static const struct field_desc drift_fields[] = {
 	TEXT(view_drift, cgroup, "drift", HEAD, "Where, below the cgroup mount."),
@@ -79,6 +80,52 @@ struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows)
 	}
 	return object_json(&view_drift_desc, drifts, nr_rows);
 }
+
+/* --- pressure --------------------------------------------------------------------------------- */
+
+#define SOME "at least one of its tasks waited for it"
+#define FULL "tasks waited for it and none ran"
+
+static const struct field_desc pressure_fields[] = {
+	TEXT(view_pressure, namespace, NULL, 0, "Namespace of the pod."),
+	TEXT(view_pressure, pod, NULL, SLASH, "Name of the pod."),
+	TEXT(view_pressure, container, NULL, OR_NULL | SLASH,
+	     "Name of the container; null for the pod as a whole, which is not the sum of its "
+	     "containers."),
+	TEXT(view_pressure, uid, NULL, HIDDEN, "Identity of the pod."),
+	WORD(view_pressure, resource, NULL, 0, "What its tasks waited for.", [PRESSURE_CPU] = "cpu",
+	     [PRESSURE_MEMORY] = "memory", [PRESSURE_IO] = "io"),
+	PERCENT(view_pressure, some_10, "some 10s", OR_NULL,
+		"Share of the last 10 seconds in which " SOME "."),
+	PERCENT(view_pressure, some_60, "some 60s", OR_NULL, "The same for the last 60 seconds."),
+	PERCENT(view_pressure, some_300, "some 300s", OR_NULL,
+		"The same for the last 300 seconds."),
+	PERCENT(view_pressure, full_10, "full 10s", OR_NULL,
+		"Share of the last 10 seconds in which " FULL "."),
+	PERCENT(view_pressure, full_60, "full 60s", OR_NULL, "The same for the last 60 seconds."),
+	PERCENT(view_pressure, full_300, "full 300s", OR_NULL,
+		"The same for the last 300 seconds."),
+	SECONDS(view_pressure, some_ns, "some_seconds", NULL, OR_NULL | HIDDEN,
+		"Time since the cgroup was created in which " SOME "."),
+	SECONDS(view_pressure, full_ns, "full_seconds", NULL, OR_NULL | HIDDEN,
+		"Time since the cgroup was created in which " FULL "."),
+	WORD(view_pressure, state, NULL, 0,
+	     "Whether the kernel measures it: off with the boot parameter psi=0, off_cgroup if "
+	     "cgroup.pressure is 0, unknown until it was read.",
+	     [PRESSURE_UNKNOWN] = "unknown", [PRESSURE_MEASURED] = "measured",
+	     [PRESSURE_OFF] = "off", [PRESSURE_OFF_CGROUP] = "off_cgroup"),
+};
+DESCRIBE(view_pressure, pressure_fields, "pressure",
+	 "How long the tasks of a pod or container waited for CPU, memory or IO, as the kernel "
+	 "measures it (PSI).",
+	 .is_list = true, .layout = OBJECT_TABLE);
+
+struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_rows)
+{
+	return object_json(&view_pressure_desc, rows, nr_rows);
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
 
 static const struct field_desc event_fields[] = {
 	TIME(view_event, time_ns, "time", 0, "When."),

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * The controller's side of pressure: which cgroups it asks for and when, to whom the figures
+ * belong, and what is shown where there are none.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_pressure.h"
+#include "lib/log.h"
+#include "lib/text.h"
+#include "node_scene.h"
+
+static struct pod_spec *pods[2];
+
+static struct controller *start_with_pressure(void)
+{
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = &fake_side_port,
+					       .store = &fake_store,
+					       .pressure = &fake_pressure_port};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	fake_pressure.sink = controller_pressure_sink(controller);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static int set_up_pressure(void **state)
+{
+	memset(&fake_pressure, 0, sizeof(fake_pressure));
+	fake_pressure.all.state = PRESSURE_MEASURED;
+	fake_pressure.all.updated_ns = 100 * S;
+	pods[0] = fake_pod("a", "exclusive", 4000, true);
+	pods[1] = fake_pod("b", "web", 500, false);
+	return set_up_node(state);
+}
+
+static int tear_down_pressure(void **state)
+{
+	free_pods(pods, 2);
+	return tear_down(state);
+}
+
+/* Two seconds in which every cgroup waited for a CPU this many percent of the time. */
+static void pass(struct controller *controller, unsigned int percent)
+{
+	fake->now_ns += 2 * S;
+	fake_pressure.all.updated_ns += 2 * S;
+	fake_pressure.all.updated_total_ns[PRESSURE_CPU_SOME] += 2 * S * percent / 100;
+	fake_pressure.all.total_ns[PRESSURE_CPU_SOME] += 2 * S * percent / 100;
+	controller_tick(controller);
+}
+
+static uint64_t id_of(const char *name)
+{
+	struct group_status status;
+	char path[GROUP_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s",
+		 group_of(strncmp(name, "uid-", 4) ? GROUP_CONTAINER : GROUP_POD, name)->path);
+	assert_int_equal(fake_status(NULL, path, &status), 0);
+	return status.cgroup_id;
+}
+
+/* The row of a pod or container and a resource. */
+static void expect_row(struct controller *controller, const char *pod, const char *container,
+		       const char *resource, const char *key, const char *wanted)
+{
+	struct json_object *rows = query(controller, "pressure");
+	const char *found = NULL;
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (!strcmp(member(row, "pod"), pod) &&
+		    !strcmp(member(row, "container"), container) &&
+		    !strcmp(member(row, "resource"), resource))
+			found = member(row, key);
+	}
+	assert_non_null(found);
+	assert_string_equal(found, wanted);
+	json_object_put(rows);
+}
+
+static unsigned int nr_series(struct controller *controller, const char *part)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+	unsigned int nr = 0;
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	for (const char *at = strstr(page.data, part); at; at = strstr(at + 1, part))
+		nr++;
+	return nr;
+}
+
+static void shares_and_totals_are_shown(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 2);
+	for (int i = 0; i < 31; i++)
+		pass(controller, 25);
+	assert_int_equal(nr_rows(controller, "pressure"), 2 * 2 * 3);
+	expect_row(controller, "a", "null", "cpu", "some_10", "25.00");
+	expect_row(controller, "a", "exclusive", "cpu", "some_60", "25.00");
+	expect_row(controller, "b", "web", "cpu", "some_300", "25.00");
+	expect_row(controller, "b", "web", "cpu", "full_10", "0.00");
+	expect_row(controller, "b", "web", "memory", "some_10", "0.00");
+	expect_row(controller, "b", "web", "cpu", "some_seconds", "15.500000000");
+	expect_row(controller, "b", "web", "io", "state", "measured");
+	assert_int_equal(nr_series(controller,
+				   "pinfold_pressure_cpu_waiting_seconds_total{namespace="
+				   "\"default\",pod=\"b\",container=\"web\"} 15.500000000\n"),
+			 1);
+	/* Pods and containers: six families. */
+	assert_int_equal(nr_series(controller, "\npinfold_pressure_"), 4 * 6);
+	controller_free(controller);
+}
+
+static void each_resource_has_its_own_figures(void **state)
+{
+	static const char *const words[] = {"io", "io", "memory", "memory", "cpu", "cpu"};
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	pass(controller, 0);
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		fake_pressure.all.updated_total_ns[kind] = fake_pressure.all.total_ns[kind] =
+			(uint64_t)(kind + 1) * S / 10;
+	pass(controller, 0);
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++) {
+		char share[16], seconds[32];
+
+		snprintf(share, sizeof(share), "%d.00", 5 * (kind + 1));
+		snprintf(seconds, sizeof(seconds), "0.%d00000000", kind + 1);
+		expect_row(controller, "a", "exclusive", words[kind],
+			   kind % 2 ? "full_10" : "some_10", share);
+		expect_row(controller, "a", "exclusive", words[kind],
+			   kind % 2 ? "full_seconds" : "some_seconds", seconds);
+	}
+	controller_free(controller);
+}
+
+static void it_is_read_every_two_seconds(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	assert_int_equal(fake_pressure.nr_passes, 1);
+	for (int i = 0; i < 10; i++) {
+		fake->now_ns += S;
+		controller_tick(controller);
+	}
+	assert_int_equal(fake_pressure.nr_passes, 6);
+	controller_free(controller);
+}
+
+static void what_is_not_measured_has_no_figures(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 2);
+	expect_row(controller, "a", "exclusive", "cpu", "state", "unknown");
+	expect_row(controller, "a", "exclusive", "cpu", "some_10", "null");
+	fake_pressure.of.cgroup_id = id_of("web");
+	fake_pressure.of.state = PRESSURE_OFF_CGROUP;
+	pass(controller, 50);
+	pass(controller, 50);
+	expect_row(controller, "b", "web", "cpu", "state", "off_cgroup");
+	expect_row(controller, "b", "web", "cpu", "some_10", "null");
+	expect_row(controller, "b", "web", "cpu", "some_seconds", "null");
+	expect_row(controller, "b", "null", "cpu", "some_10", "50.00");
+	assert_int_equal(nr_series(controller, "\npinfold_pressure_cpu_waiting"), 3);
+	fake_pressure.all.state = PRESSURE_OFF;
+	pass(controller, 50);
+	expect_row(controller, "b", "null", "cpu", "state", "off");
+	assert_int_equal(nr_series(controller, "\npinfold_pressure_cpu_waiting"), 0);
+	controller_free(controller);
+}
+
+/* The kernel starts anew, and so does the history; the seconds since are all there are. */
+static void a_cgroup_is_switched_on_again(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	pass(controller, 90);
+	pass(controller, 90);
+	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
+	pass(controller, 0);
+	fake_pressure.all.state = PRESSURE_MEASURED;
+	memset(fake_pressure.all.total_ns, 0, sizeof(fake_pressure.all.total_ns));
+	memset(fake_pressure.all.updated_total_ns, 0, sizeof(fake_pressure.all.updated_total_ns));
+	pass(controller, 0);
+	pass(controller, 10);
+	expect_row(controller, "a", "exclusive", "cpu", "some_60", "10.00");
+	controller_free(controller);
+}
+
+/* The history belongs to the cgroup, whoever else comes and goes. */
+static void others_come_and_go(void **state)
+{
+	struct pod_spec *first[] = {pods[0]}, *second[] = {pods[1]};
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, second, 1);
+	pass(controller, 100);
+	pass(controller, 100);
+	scan(controller, pods, 2);
+	expect_row(controller, "a", "exclusive", "cpu", "state", "unknown");
+	expect_row(controller, "b", "web", "cpu", "some_10", "100.00");
+	pass(controller, 0);
+	pass(controller, 0);
+	expect_row(controller, "a", "exclusive", "cpu", "some_10", "0.00");
+	expect_row(controller, "b", "web", "cpu", "some_10", "33.33");
+	scan(controller, first, 1);
+	pass(controller, 60);
+	assert_int_equal(nr_rows(controller, "pressure"), 2 * 3);
+	expect_row(controller, "a", "exclusive", "cpu", "some_10", "30.00");
+	controller_free(controller);
+}
+
+/* A walk that somebody blocks is one wait, is told, and delays nothing else. */
+static void a_blocked_walk_is_told(void **state)
+{
+	struct controller *controller = start_with_pressure();
+	char reason[512] = "";
+
+	scan(controller, pods, 1);
+	pass(controller, 40);
+	pass(controller, 40);
+	fake_pressure.is_slow = true;
+	pass(controller, 0);
+	assert_int_equal(fake_pressure.nr_passes, 3);
+	for (int i = 0; i < 10; i++)
+		pass(controller, 0);
+	assert_int_equal(fake_pressure.nr_passes, 3);
+	assert_int_equal(nr_findings(controller, "operation_waiting",
+				     "every figure of pressure has waited 20 s in the kernel for a "
+				     "walk over the cgroups (in cgroup_iter_seq_start)"),
+			 1);
+	assert_true(controller_faces(controller)
+			    ->ready(controller_faces(controller)->self, reason, sizeof(reason)));
+	fake_pressure.is_slow = false;
+	fake_pressure_end();
+	fake->now_ns += S;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
+	assert_int_equal(fake_pressure.nr_passes, 4);
+	controller_free(controller);
+}
+
+static void figures_stay_if_a_pass_fails(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	for (int i = 0; i < 4; i++)
+		pass(controller, 40);
+	fake_pressure.result = -EIO;
+	pass(controller, 40);
+	expect_row(controller, "a", "exclusive", "cpu", "some_10", "40.00");
+	fake_pressure.result = 0;
+	fake_pressure.error = -E2BIG;
+	pass(controller, 40);
+	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
+	expect_row(controller, "a", "exclusive", "cpu", "state", "measured");
+	fake_pressure.error = 0;
+	pass(controller, 40);
+	expect_row(controller, "a", "exclusive", "cpu", "some_10", "40.00");
+	controller_free(controller);
+}
+
+static void without_the_port_pressure_is_unknown(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	fake->now_ns += 2 * S;
+	controller_tick(controller);
+	assert_int_equal(nr_rows(controller, "pressure"), 2 * 3);
+	expect_row(controller, "a", "exclusive", "io", "state", "unknown");
+	assert_int_equal(nr_series(controller, "\npinfold_pressure_"), 0);
+	controller_free(controller);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pressure)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(shares_and_totals_are_shown),
+		TEST(each_resource_has_its_own_figures),
+		TEST(it_is_read_every_two_seconds),
+		TEST(what_is_not_measured_has_no_figures),
+		TEST(a_cgroup_is_switched_on_again),
+		TEST(others_come_and_go),
+		TEST(a_blocked_walk_is_told),
+		TEST(figures_stay_if_a_pass_fails),
+		TEST(without_the_port_pressure_is_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

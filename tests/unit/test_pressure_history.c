@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl lib
+/*
+ * Shares of windows from totals that are updated as the kernel does it: every two seconds
+ * while tasks are active, once afterwards, and not at all while nothing happens.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ctl/pressure_history.h"
+
+#define S  1000000000ULL
+#define MS 1000000ULL
+/* The scheduler's clock and ours differ. */
+#define BEGIN (77 * S)
+#define APART (1000 * S)
+
+static struct pressure_history history;
+static uint64_t kernel_ns, total_ns[PRESSURE_KIND_NR];
+
+static int set_up(void **state)
+{
+	memset(&history, 0, sizeof(history));
+	memset(total_ns, 0, sizeof(total_ns));
+	kernel_ns = BEGIN;
+	pressure_history_add(&history, kernel_ns + APART, kernel_ns, total_ns);
+	return 0;
+}
+
+/* An update, `lag_ns` after which it is seen. */
+static void update(uint64_t step_ns, unsigned int percent, uint64_t lag_ns)
+{
+	kernel_ns += step_ns;
+	total_ns[PRESSURE_CPU_SOME] += step_ns * percent / 100;
+	pressure_history_add(&history, kernel_ns + APART + lag_ns, kernel_ns, total_ns);
+}
+
+static void wait_so(uint64_t seconds, unsigned int percent)
+{
+	for (uint64_t passed = 0; passed < seconds; passed += 2)
+		update(2 * S, percent, passed % 3 * 600 * MS);
+}
+
+static int share(uint64_t window_seconds)
+{
+	return pressure_history_share(&history, kernel_ns + APART, window_seconds * S,
+				      PRESSURE_CPU_SOME);
+}
+
+static int share_later(uint64_t later_ns, uint64_t window_seconds)
+{
+	return pressure_history_share(&history, kernel_ns + APART + later_ns, window_seconds * S,
+				      PRESSURE_CPU_SOME);
+}
+
+#define assert_near(value, wanted, error) \
+	assert_in_range((value) + 20000, (wanted) - (error) + 20000, (wanted) + (error) + 20000)
+
+static void steady_pressure_is_the_same_in_all_windows(void **state)
+{
+	wait_so(400, 37);
+	assert_near(share(10), 3700, 1);
+	assert_near(share(60), 3700, 1);
+	assert_near(share(300), 3700, 1);
+	assert_int_equal(
+		pressure_history_share(&history, kernel_ns + APART, 10 * S, PRESSURE_IO_FULL), 0);
+}
+
+static void a_window_holds_its_own_seconds_only(void **state)
+{
+	wait_so(300, 0);
+	wait_so(20, 100);
+	assert_int_equal(share(10), 10000);
+	assert_near(share(60), 3333, 1);
+	assert_near(share(300), 667, 1);
+	wait_so(10, 0);
+	assert_int_equal(share(10), 0);
+	assert_near(share(60), 3333, 1);
+	wait_so(20, 0);
+	assert_near(share(60), 3333, 1);
+	wait_so(30, 0);
+	assert_int_equal(share(60), 0);
+	assert_near(share(300), 667, 50);
+	wait_so(300, 0);
+	assert_int_equal(share(300), 0);
+}
+
+static void a_window_may_begin_between_two_updates(void **state)
+{
+	wait_so(20, 0);
+	update(2 * S, 0, 0);
+	update(2 * S + 500 * MS, 80, 0);
+	update(2 * S + 500 * MS, 80, 0);
+	/* 10 s: 5 of them at 80 %. */
+	assert_near(share(10), 4000, 1);
+	assert_near(pressure_history_share(&history, kernel_ns + APART, 4 * S, PRESSURE_CPU_SOME),
+		    8000, 1);
+}
+
+static void without_updates_the_share_falls(void **state)
+{
+	wait_so(20, 100);
+	assert_int_equal(share_later(2900 * MS, 10), 10000);
+	assert_near(share_later(5 * S, 10), 5000, 1);
+	assert_int_equal(share_later(10 * S, 10), 0);
+	assert_int_equal(share_later(1000 * S, 300), 0);
+}
+
+/* Not spread over the hour of silence, but where it must have been. */
+static void the_first_update_after_a_pause_counts_late(void **state)
+{
+	wait_so(20, 0);
+	kernel_ns += 3600 * S;
+	total_ns[PRESSURE_CPU_SOME] += 2 * S;
+	pressure_history_add(&history, kernel_ns + APART, kernel_ns, total_ns);
+	assert_near(share(10), 2000, 1);
+	assert_near(share(60), 333, 1);
+}
+
+static void what_is_known_is_told(void **state)
+{
+	assert_int_equal(share(10), -1);
+	update(900 * MS, 50, 0);
+	assert_int_equal(share(10), -1);
+	update(2 * S, 50, 0);
+	assert_near(share(10), 5000, 1);
+	assert_near(share(300), 5000, 1);
+	memset(&history, 0, sizeof(history));
+	assert_int_equal(share(10), -1);
+}
+
+static void the_same_figures_twice_change_nothing(void **state)
+{
+	struct pressure_history before;
+
+	wait_so(10, 30);
+	before = history;
+	pressure_history_add(&history, kernel_ns + APART + 5 * S, kernel_ns, total_ns);
+	assert_memory_equal(&before, &history, sizeof(history));
+}
+
+static void totals_that_begin_anew_forget_the_past(void **state)
+{
+	wait_so(100, 90);
+	memset(total_ns, 0, sizeof(total_ns));
+	update(2 * S, 0, 0);
+	assert_int_equal(share(60), -1);
+	wait_so(10, 20);
+	assert_near(share(60), 2000, 1);
+	/* Time alone may go back, too: another cgroup with the id of this one. */
+	kernel_ns -= 50 * S;
+	update(0, 0, 0);
+	assert_int_equal(share(60), -1);
+}
+
+/* However long, however irregular: never full, never without the longest window. */
+static void a_day_fits(void **state)
+{
+	uint64_t seed = 1;
+
+	for (int i = 0; i < 60000; i++) {
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		update(2 * S + (seed >> 60) * 100 * MS, 45, 0);
+		assert_true(history.nr < PRESSURE_HISTORY_LIMIT);
+	}
+	assert_near(share(10), 4500, 1);
+	assert_near(share(300), 4500, 1);
+	assert_true(history.points[0].time_ns + 300 * S <= kernel_ns);
+}
+
+static void too_many_updates_cost_the_oldest(void **state)
+{
+	for (int i = 0; i < 1000; i++)
+		update(S / 10, 45, 0);
+	assert_int_equal(history.nr, PRESSURE_HISTORY_LIMIT);
+	assert_near(share(5), 4500, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(steady_pressure_is_the_same_in_all_windows),
+		TEST(a_window_holds_its_own_seconds_only),
+		TEST(a_window_may_begin_between_two_updates),
+		TEST(without_updates_the_share_falls),
+		TEST(the_first_update_after_a_pause_counts_late),
+		TEST(what_is_known_is_told),
+		TEST(the_same_figures_twice_change_nothing),
+		TEST(totals_that_begin_anew_forget_the_past),
+		TEST(a_day_fits),
+		TEST(too_many_updates_cost_the_oldest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pressure of pods and containers, read from the kernel every two seconds. */
+#ifndef CTL_PRESSURE_H
+#define CTL_PRESSURE_H
+
+#include "core/ledger/ledger.h"
+#include "ctl/ports.h"
+#include "ctl/pressure_history.h"
+
+struct controller;
+
+struct pressure_track {
+	uint64_t cgroup_id;
+	enum pressure_state state;
+	uint64_t total_ns[PRESSURE_KIND_NR]; /* as last read; only if it was measured */
+	struct pressure_history history;
+};
+
+struct pressures {
+	uint32_t nr;
+	struct pressure_track **tracks; /* owned; by ascending id */
+	uint64_t sampled_ns;		/* when the last pass began; 0 = none has */
+	uint64_t since_ns;		/* of the pass that has not ended; 0 = there is none */
+	int error;			/* of the last pass */
+};
+
+/* A pod (container "") or a container of the ledger, with what is known of its cgroup. */
+struct group_pressure {
+	const struct ledger_pod *pod;
+	const char *container;
+	const struct pressure_track *track; /* NULL = it was not read yet */
+};
+
+void pressure_fini(struct pressures *pressures);
+
+/* Read the pressure if it is time to; called each second. */
+void ctl_sample_pressure(struct controller *controller);
+/* Take over the result of a pass; see pressure_sink. */
+void ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
+		      uint32_t nr);
+/*
+ * Pods and containers with a cgroup, each pod before its containers. ret_rows has room for as
+ * many rows as the desired tree has groups. Borrowed until the next pass. Returns the number.
+ */
+uint32_t ctl_pressures(const struct controller *controller, struct group_pressure *ret_rows);
+
+#endif

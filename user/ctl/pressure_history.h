@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pressure of one cgroup in the last five minutes. From the kernel's totals it computes
+ * the share of a window during which tasks waited. Unlike the averages in the cgroup's files,
+ * which decay exponentially, a share belongs to exactly the seconds that it names.
+ *
+ * Two clocks are involved, both in ns: `updated` times are the kernel's scheduler clock, and
+ * `now` is CLOCK_MONOTONIC.
+ */
+#ifndef CTL_PRESSURE_HISTORY_H
+#define CTL_PRESSURE_HISTORY_H
+
+#include <stdint.h>
+
+#include <pinfold/pressure.h>
+
+/* The kernel's own period (PSI_FREQ in kernel/sched/psi.c). */
+#define PRESSURE_PERIOD_NS     (2 * 1000000000ULL)
+#define PRESSURE_LONGEST_NS    (300 * 1000000000ULL)
+#define PRESSURE_HISTORY_LIMIT 96
+
+struct pressure_point {
+	uint64_t time_ns;
+	uint64_t total_ns[PRESSURE_KIND_NR];
+};
+
+/* All zero = empty. */
+struct pressure_history {
+	uint64_t seen_ns; /* when the newest point arrived */
+	uint32_t nr;
+	struct pressure_point points[PRESSURE_HISTORY_LIMIT]; /* oldest first */
+};
+
+/* Add the kernel's figures. Nothing happens if they have not changed since the last call. */
+void pressure_history_add(struct pressure_history *history, uint64_t now_ns, uint64_t updated_ns,
+			  const uint64_t total_ns[PRESSURE_KIND_NR]);
+
+/*
+ * The share of the last `window_ns`, in hundredths of a percent: 0 to 10000. If less is known,
+ * it is the share of what is known; -1 if that is less than a second. window_ns is at most
+ * PRESSURE_LONGEST_NS.
+ */
+int pressure_history_share(const struct pressure_history *history, uint64_t now_ns,
+			   uint64_t window_ns, enum pressure_kind kind);
+
+#endif
