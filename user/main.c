@@ -19,7 +19,7 @@
 
 #include <pinfold/names.h>
 
-#include "bpf/kernel_side.h"
+#include "bpf/bpf_backend.h"
 #include "bpf/pressure.h"
 #include "cgroup/port.h"
 #include "ctl/controller.h"
@@ -91,7 +91,7 @@ struct agent {
 	struct instance instance;
 	struct store store;
 	struct groups *groups;
-	struct kernel_side *kernel;
+	struct bpf_backend *kernel;
 	struct pressure_reader *pressure;
 	struct controller *controller;
 	struct manifests *manifests;
@@ -591,7 +591,7 @@ static bool load_originals(struct agent *agent, struct originals *ret_originals)
 /* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
 static void open_kernel(struct agent *agent)
 {
-	const struct kernel_side_options options = {
+	const struct bpf_backend_options options = {
 		.topology = agent->machine.topology,
 		.possible = &agent->machine.possible,
 		.max_containers = config_of(agent)->max_containers,
@@ -604,8 +604,8 @@ static void open_kernel(struct agent *agent)
 
 	if (agent->options.no_bpf)
 		return;
-	if (!kernel_side_open(&options, &agent->kernel))
-		agent->kernel_port = kernel_side_port(agent->kernel);
+	if (!bpf_backend_open(&options, &agent->kernel))
+		agent->kernel_port = bpf_backend_port(agent->kernel);
 }
 
 /* Each container has a cgroup, its pod has one, and there is the root. */
@@ -800,7 +800,7 @@ static int uninstall(struct agent *agent)
 		r = instance_take(config->runtime_directory, &agent->instance);
 	if (r)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
-	r = kernel_side_remove(PINFOLD_BPFFS_DIR);
+	r = bpf_backend_remove(PINFOLD_BPFFS_DIR);
 	if (r)
 		log_warn(r, "uninstall: the pins below %s remain", PINFOLD_BPFFS_DIR);
 	if (open_groups(agent))
@@ -865,7 +865,7 @@ static int serve(struct agent *agent)
 	worker_pool_set_grace(agent->pool, GRACE_NS);
 	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
 		return EXIT_OTHER;
-	if (agent->kernel && kernel_side_watch(agent->kernel, agent->event,
+	if (agent->kernel && bpf_backend_watch(agent->kernel, agent->event,
 					       controller_kernel_sink(agent->controller)))
 		return EXIT_OTHER;
 	if (start_sources(agent) || start_server(agent))
@@ -887,7 +887,7 @@ static void take_down(struct agent *agent, int status)
 	}
 	manifests_free(agent->manifests);
 	controller_free(agent->controller);
-	kernel_side_close(agent->kernel);
+	bpf_backend_close(agent->kernel);
 	pressure_reader_close(agent->pressure);
 	groups_close(agent->groups);
 	store_close(&agent->store);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: bpf format core lib
 /*
- * The kernel side without a controller: a policy by command, one line each on
+ * The BPF backend without a controller: a policy by command, one line each on
  * stdin, "done <errno name or ok>" on stdout after what the command prints.
  * Events go to the file named in the first argument, one line each.
  *
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "../lib/places.h"
-#include "bpf/kernel_side.h"
+#include "bpf/bpf_backend.h"
 #include "lib/crash.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -35,9 +35,9 @@
 
 static struct {
 	char pins[128];
-	struct kernel_side_options options;
+	struct bpf_backend_options options;
 	struct topology topology;
-	struct kernel_side *side;
+	struct bpf_backend *backend;
 	struct kernel_port port;
 	struct managed_group groups[GROUPS_MAX];
 	struct actor_unit actors[GROUPS_MAX];
@@ -172,35 +172,35 @@ static int run_start(char **args)
 
 	drive.options.topology = &drive.topology;
 	drive.options.bpffs_dir = drive.pins;
-	r = kernel_side_open(&drive.options, &drive.side);
+	r = bpf_backend_open(&drive.options, &drive.backend);
 	if (r)
 		return r;
-	drive.port = kernel_side_port(drive.side);
-	r = drive.port.start(drive.side);
-	return r ? r : drive.port.enter_actor(drive.side);
+	drive.port = bpf_backend_port(drive.backend);
+	r = drive.port.start(drive.backend);
+	return r ? r : drive.port.enter_actor(drive.backend);
 }
 
 static int run_publish(char **args)
 {
 	drive.policy.groups = drive.groups;
 	drive.policy.actors = drive.actors;
-	return drive.port.publish(drive.side, &drive.policy);
+	return drive.port.publish(drive.backend, &drive.policy);
 }
 
 static int run_selftest(char **args)
 {
-	return drive.port.self_test(drive.side, args[0]);
+	return drive.port.self_test(drive.backend, args[0]);
 }
 
 static int run_tick(char **args)
 {
-	drive.port.tick(drive.side);
+	drive.port.tick(drive.backend);
 	return 0;
 }
 
 static int run_sync(char **args)
 {
-	int r = kernel_side_dispatch(drive.side, sink());
+	int r = bpf_backend_dispatch(drive.backend, sink());
 
 	return r < 0 ? r : 0;
 }
@@ -210,7 +210,7 @@ static int run_status(char **args)
 	static const char *const names[] = {"inactive", "partial", "active", "unknown"};
 	struct guard_status status;
 
-	drive.port.guard_status(drive.side, &status);
+	drive.port.guard_status(drive.backend, &status);
 	printf("state=%s mechanism=%s misses=%llu reason=%s remedy=%s\n", names[status.state],
 	       status.mechanism, (unsigned long long)status.recursion_misses, status.reason,
 	       status.remedy);
@@ -220,21 +220,21 @@ static int run_status(char **args)
 static int run_counts(char **args)
 {
 	const struct hook_count *counts;
-	uint32_t nr = drive.port.hook_counts(drive.side, &counts);
+	uint32_t nr = drive.port.hook_counts(drive.backend, &counts);
 
 	for (uint32_t i = 0; i < nr; i++)
 		printf("hook=%s allowed=%llu audited=%llu denied=%llu\n", counts[i].hook,
 		       (unsigned long long)counts[i].counts[ACTION_ALLOW],
 		       (unsigned long long)counts[i].counts[ACTION_AUDIT],
 		       (unsigned long long)counts[i].counts[ACTION_DENY]);
-	printf("lost=%llu\n", (unsigned long long)drive.port.events_lost(drive.side));
+	printf("lost=%llu\n", (unsigned long long)drive.port.events_lost(drive.backend));
 	return 0;
 }
 
 static int run_programs(char **args)
 {
 	const struct prog_row *rows;
-	uint32_t nr = drive.port.programs(drive.side, &rows);
+	uint32_t nr = drive.port.programs(drive.backend, &rows);
 
 	for (uint32_t i = 0; i < nr; i++)
 		printf("object=%s program=%s type=%s id=%u time=%llu runs=%llu misses=%llu\n",
@@ -249,7 +249,7 @@ static int run_features(char **args)
 {
 	static const char *const names[] = {"no", "yes", "unknown"};
 	const struct feature_row *rows;
-	uint32_t nr = drive.port.features(drive.side, &rows);
+	uint32_t nr = drive.port.features(drive.backend, &rows);
 
 	for (uint32_t i = 0; i < nr; i++)
 		printf("feature=%s state=%s error=%d reason=%s\n", rows[i].name,
@@ -280,7 +280,7 @@ static int run_release(char **args)
 
 static int run_remove(char **args)
 {
-	return kernel_side_remove(drive.pins);
+	return bpf_backend_remove(drive.pins);
 }
 
 static const struct {
@@ -340,6 +340,6 @@ int main(int argc, char **argv)
 		printf("done %s\n", r ? strerrorname_np(-r) : "ok");
 		fflush(stdout);
 	}
-	kernel_side_close(drive.side);
+	bpf_backend_close(drive.backend);
 	return 0;
 }

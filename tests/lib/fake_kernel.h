@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel side that a test can break: what it answers, and what it was asked.
- * Include it after fake_world.h, whose kernel side never fails and forgets all.
+ * A BPF backend that a test can break: what it answers, and what it was asked.
+ * Include it after fake_world.h, whose BPF backend never fails and forgets all.
  */
 #ifndef TESTS_FAKE_KERNEL_H
 #define TESTS_FAKE_KERNEL_H

@@ -51,7 +51,7 @@ struct fake_world {
 	int check_error;   /* whether the cgroups can be reached */
 	int read_error;	   /* what a whole look answers */
 	int create_error;  /* what making the cgroup `apply_path` answers */
-	int publish_error; /* what the kernel side answers to a policy */
+	int publish_error; /* what the BPF backend answers to a policy */
 	int save_error;	   /* what a save of the state answers; -EPERM: and always will */
 	int apply_error;   /* what a write of cpuset.cpus of `apply_path` answers */
 	char apply_path[GROUP_PATH_MAX];
@@ -489,7 +489,7 @@ static inline int fake_rewatch(void *self, const struct group_tree *tree)
 	return fake->rewatch_error;
 }
 
-/* --- the kernel side: everything there, everything counted ------------------------------------- */
+/* --- the BPF backend: everything there, everything counted ------------------------------------- */
 
 static inline int fake_kernel_done(void *self)
 {

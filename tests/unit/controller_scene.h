@@ -55,7 +55,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* The kernel side of the next controller; NULL = none. */
+/* The BPF backend of the next controller; NULL = none. */
 static const struct kernel_port *scene_kernel;
 
 static inline struct controller *start_controller(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller whose cgroups and kernel side a test can break: the scene of
+ * A controller whose cgroups and BPF backend a test can break: the scene of
  * controller_scene.h with fake_kernel.h behind it. Include it after cmocka.
  */
 #ifndef TESTS_NODE_SCENE_H

@@ -2,7 +2,7 @@
 // LIBS: ctl format core lib
 /*
  * The controller and memory: huge pages the kernel has free are looked at when a pod
- * is decided, and the kernel side is told on which nodes a container's memory is.
+ * is decided, and the BPF backend is told on which nodes a container's memory is.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: ctl format core lib
 /*
- * What the controller tells the kernel side, and what it makes of its events: the
+ * What the controller tells the BPF backend, and what it makes of its events: the
  * right group, the right culprit, the right container.
  */
 #include <errno.h>
@@ -578,7 +578,7 @@ static void without_surroundings_the_groups_are_guarded(void **state)
 	free_pods(pods, 1);
 }
 
-/* After a restart nothing has changed, and still the kernel side must be told. */
+/* After a restart nothing has changed, and still the BPF backend must be told. */
 static void a_restart_publishes_the_policy(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};

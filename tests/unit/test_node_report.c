@@ -210,7 +210,7 @@ static void the_self_test_is_repeated(void **state)
 	fake->now_ns += 59 * S;
 	controller_tick(controller);
 	assert_int_equal(fake_side.nr_self_tests, 1);
-	/* What the kernel side knows without a test is told at once. */
+	/* What the BPF backend knows without a test is told at once. */
 	assert_int_equal(nr_findings(controller, "guard_not_active", "one program is missing"), 1);
 	fake->now_ns += S;
 	controller_tick(controller);
@@ -248,7 +248,7 @@ static void a_tick_resyncs_after_ten_seconds(void **state)
 	free_pods(pods, 1);
 }
 
-static void a_kernel_side_that_fails_is_left_out(void **state)
+static void a_bpf_backend_that_fails_is_left_out(void **state)
 {
 	struct controller *controller;
 
@@ -455,7 +455,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_self_test_is_repeated, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_tick_resyncs_after_ten_seconds, set_up_node,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_kernel_side_that_fails_is_left_out, set_up_node,
+		cmocka_unit_test_setup_teardown(a_bpf_backend_that_fails_is_left_out, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(readiness_needs_all_conditions, set_up_node,
 						tear_down),

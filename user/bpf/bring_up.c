@@ -155,7 +155,7 @@ static void ask_again(const struct bring_up *task, struct parts *parts)
 
 static int load_guard(const struct bring_up *task, struct parts *parts)
 {
-	const struct kernel_side_options *options = task->options;
+	const struct bpf_backend_options *options = task->options;
 
 	find_out(task, parts, ABILITY_BPF_LSM + 1);
 	if (parts->features[ABILITY_BPF_LSM].state != FEATURE_YES)

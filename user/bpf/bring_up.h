@@ -9,7 +9,7 @@
 #ifndef BPF_BRING_UP_H
 #define BPF_BRING_UP_H
 
-#include "bpf/kernel_side.h"
+#include "bpf/bpf_backend.h"
 #include "bpf/observe.h"
 #include "bpf/parts.h"
 
@@ -24,7 +24,7 @@ struct parts {
 };
 
 struct bring_up {
-	const struct kernel_side_options *options; /* borrowed */
+	const struct bpf_backend_options *options; /* borrowed */
 	struct part_sizes sizes;
 };
 

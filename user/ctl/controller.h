@@ -45,7 +45,7 @@ void controller_free(struct controller *controller);
 
 /*
  * Restore earlier decisions from the state file, or from live cgroups if there is none; then
- * load or adopt the kernel side and reconcile once. A missing, old or damaged state file never
+ * load or adopt the BPF objects and reconcile once. A missing, old or damaged state file never
  * stops the agent. -EPROTO: the state or the pins belong to a newer agent and are left
  * unchanged; the caller exits.
  */

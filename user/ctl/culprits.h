@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of the kernel side. They identify cgroups by number; here the numbers are resolved to
+ * Events of the BPF backend. They identify cgroups by number; here the numbers are resolved to
  * names, which may take long. Events are reported in order of arrival, so later events wait
  * for an earlier one without a name.
  */

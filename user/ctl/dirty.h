@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has changed since the kernel side, the watch and the cgroups were last updated. */
+/* What has changed since the BPF backend, the watch and the cgroups were last updated. */
 #ifndef CTL_DIRTY_H
 #define CTL_DIRTY_H
 

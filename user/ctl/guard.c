@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reports the state of the guard as the kernel side finds it: whether it denies, whether an
+ * Reports the state of the guard as the BPF backend finds it: whether it denies, whether an
  * operator has released it, and which changes by other processes were reverted.
  */
 #include <errno.h>

@@ -30,7 +30,7 @@ void ctl_test_guard(struct controller *controller);
 void ctl_end_guard_test(struct controller *controller);
 /* Start a self-test if one is due. */
 void ctl_test_guard_again(struct controller *controller);
-/* The state of the guard as far as it is known; false = there is no kernel side. */
+/* The state of the guard as far as it is known; false = there is no BPF backend. */
 bool ctl_guard_status(const struct controller *controller, struct guard_status *ret_status);
 
 #endif

@@ -181,7 +181,7 @@ struct groups_sink {
 	void (*named)(void *self);
 };
 
-/* --- kernel side: user/bpf -------------------------------------------------------------------- */
+/* --- BPF backend: user/bpf -------------------------------------------------------------------- */
 /* A unit with rights against the guard, identified by its parent cgroup and its name. */
 struct actor_unit {
 	uint64_t parent_id;

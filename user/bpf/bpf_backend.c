@@ -18,11 +18,11 @@
 
 #include <pinfold/abi.h>
 
+#include "bpf/bpf_backend.h"
 #include "bpf/bring_up.h"
 #include "bpf/events.h"
 #include "bpf/ftrace.h"
 #include "bpf/in_force.h"
-#include "bpf/kernel_side.h"
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
 #include "lib/file.h"
@@ -56,8 +56,8 @@ struct later {
 	pthread_t thread;
 };
 
-struct kernel_side {
-	struct kernel_side_options options;
+struct bpf_backend {
+	struct bpf_backend_options options;
 	struct part_sizes sizes;
 	struct parts parts;
 	struct later later;
@@ -65,8 +65,8 @@ struct kernel_side {
 	struct guard_config
 		set; /* the configuration last set, without a release; compared each second */
 	struct event_reader *reader;
-	struct kernel_sink sink; /* the function is NULL until kernel_side_watch is called */
-	struct sd_event *event;	 /* borrowed; NULL until kernel_side_watch is called */
+	struct kernel_sink sink; /* the function is NULL until bpf_backend_watch is called */
+	struct sd_event *event;	 /* borrowed; NULL until bpf_backend_watch is called */
 	sd_event_source *source, *later_source;
 	struct selftest selftest;
 	struct guard_status status;
@@ -114,13 +114,13 @@ static void *load_rest(void *self)
 }
 
 /* Loading takes seconds under emulation; the agent must enforce and answer meanwhile. */
-static int begin_later(struct kernel_side *side)
+static int begin_later(struct bpf_backend *backend)
 {
-	struct later *later = &side->later;
+	struct later *later = &backend->later;
 	int r;
 
-	later->task = (struct bring_up){.options = &side->options, .sizes = side->sizes};
-	later->parts = side->parts;
+	later->task = (struct bring_up){.options = &backend->options, .sizes = backend->sizes};
+	later->parts = backend->parts;
 	later->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (later->done_fd < 0)
 		return log_err(-errno, "bpf: eventfd");
@@ -129,13 +129,13 @@ static int begin_later(struct kernel_side *side)
 	if (!r)
 		return 0;
 	log_warn(-r, "bpf: no thread to load watch and observe, loading them first");
-	return bring_up_rest(&later->task, &side->parts);
+	return bring_up_rest(&later->task, &backend->parts);
 }
 
-static void take_later(struct kernel_side *side)
+static void take_later(struct bpf_backend *backend)
 {
-	side->later.running = false;
-	parts_merge(&side->parts, &side->later.parts);
+	backend->later.running = false;
+	parts_merge(&backend->parts, &backend->later.parts);
 	/* the kernel's types, some MiB, were allocated in an arena of this thread */
 	malloc_trim(0);
 }
@@ -145,14 +145,14 @@ static void take_later(struct kernel_side *side)
  * more. The thread is not joined, because its exit may wait for another process that moves
  * tasks.
  */
-static bool end_later(struct kernel_side *side)
+static bool end_later(struct bpf_backend *backend)
 {
 	uint64_t told;
 
-	if (!side->later.running || read(side->later.done_fd, &told, sizeof(told)) < 0)
+	if (!backend->later.running || read(backend->later.done_fd, &told, sizeof(told)) < 0)
 		return false;
-	pthread_detach(side->later.thread);
-	take_later(side);
+	pthread_detach(backend->later.thread);
+	take_later(backend);
 	return true;
 }
 
@@ -168,73 +168,74 @@ static uint32_t words_for(const struct cpuset *possible)
 	return words ? words : 1;
 }
 
-static void name_hooks(struct kernel_side *side)
+static void name_hooks(struct bpf_backend *backend)
 {
 	for (int i = 0; i < HOOK_NR; i++)
-		snprintf(side->hooks[i].hook, sizeof(side->hooks[i].hook), "%s", hook_names[i]);
+		snprintf(backend->hooks[i].hook, sizeof(backend->hooks[i].hook), "%s",
+			 hook_names[i]);
 }
 
-int kernel_side_open(const struct kernel_side_options *options, struct kernel_side **ret_side)
+int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backend **ret_backend)
 {
-	struct kernel_side *side = calloc(1, sizeof(*side));
+	struct bpf_backend *backend = calloc(1, sizeof(*backend));
 
-	if (!side)
+	if (!backend)
 		return -ENOMEM;
-	side->options = *options;
-	if (!side->options.cgroup_dir)
-		side->options.cgroup_dir = CGROUP_DIR;
-	side->sizes.nr_slots = options->max_containers + 1;
-	side->sizes.mask_words = words_for(options->possible);
-	side->stats_fd = -1;
-	side->maps = (struct policy_maps){-1, -1, -1, -1, -1, -1, -1, 0, 0};
-	snprintf(side->status.reason, sizeof(side->status.reason), "not started");
-	side->later.done_fd = -1;
-	side->selftest = (struct selftest){
+	backend->options = *options;
+	if (!backend->options.cgroup_dir)
+		backend->options.cgroup_dir = CGROUP_DIR;
+	backend->sizes.nr_slots = options->max_containers + 1;
+	backend->sizes.mask_words = words_for(options->possible);
+	backend->stats_fd = -1;
+	backend->maps = (struct policy_maps){-1, -1, -1, -1, -1, -1, -1, 0, 0};
+	snprintf(backend->status.reason, sizeof(backend->status.reason), "not started");
+	backend->later.done_fd = -1;
+	backend->selftest = (struct selftest){
 		.pool = options->pool,
-		.cgroup_dir = side->options.cgroup_dir,
-		.maps = &side->maps,
-		.set = &side->set,
+		.cgroup_dir = backend->options.cgroup_dir,
+		.maps = &backend->maps,
+		.set = &backend->set,
 		.ended = self_test_ended,
-		.self = side,
+		.self = backend,
 	};
-	parts_begin(&side->parts);
-	name_hooks(side);
+	parts_begin(&backend->parts);
+	name_hooks(backend);
 	libbpf_set_print(relay_libbpf);
-	*ret_side = side;
+	*ret_backend = backend;
 	return 0;
 }
 
-void kernel_side_close(struct kernel_side *side)
+void bpf_backend_close(struct bpf_backend *backend)
 {
-	if (!side)
+	if (!backend)
 		return;
-	if (side->later.running) {
-		pthread_join(side->later.thread, NULL);
-		take_later(side);
+	if (backend->later.running) {
+		pthread_join(backend->later.thread, NULL);
+		take_later(backend);
 	}
-	sd_event_source_unref(side->later_source);
-	sd_event_source_unref(side->source);
-	events_close(side->reader);
-	parts_free(&side->parts);
-	cleanup_close_fd(&side->later.done_fd);
-	cleanup_close_fd(&side->stats_fd);
-	free(side->slots);
-	free(side);
+	sd_event_source_unref(backend->later_source);
+	sd_event_source_unref(backend->source);
+	events_close(backend->reader);
+	parts_free(&backend->parts);
+	cleanup_close_fd(&backend->later.done_fd);
+	cleanup_close_fd(&backend->stats_fd);
+	free(backend->slots);
+	free(backend);
 }
 
 /* --- reverted changes ----------------------------------------------------------------------------- */
 
-static void say_mended(struct kernel_side *side, enum guard_mending what, const char *text)
+static void say_mended(struct bpf_backend *backend, enum guard_mending what, const char *text)
 {
-	snprintf(side->status.mended[what], sizeof(side->status.mended[what]), "%s", text);
-	side->status.nr_mended[what]++;
+	snprintf(backend->status.mended[what], sizeof(backend->status.mended[what]), "%s", text);
+	backend->status.nr_mended[what]++;
 }
 
-static void say_pins(struct kernel_side *side, const struct pins_report *report)
+static void say_pins(struct bpf_backend *backend, const struct pins_report *report)
 {
 	if (report->nr_wrong && !report->nr_failed)
-		say_mended(side, MENDED_PINS, report->wrong);
-	snprintf(side->status.unpinned, sizeof(side->status.unpinned), "%s", report->failed);
+		say_mended(backend, MENDED_PINS, report->wrong);
+	snprintf(backend->status.unpinned, sizeof(backend->status.unpinned), "%s", report->failed);
 }
 
 /*
@@ -242,24 +243,24 @@ static void say_pins(struct kernel_side *side, const struct pins_report *report)
  * reverted before any probe: a probe would find that programs are never called, and that
  * result would be saved.
  */
-static void mend_switch(struct kernel_side *side)
+static void mend_switch(struct bpf_backend *backend)
 {
 	int r = ftrace_mend(FTRACE_FILE);
 
 	if (r > 0) {
 		log_warn(0, "guard: " FTRACE_SYSCTL " was 0; the agent set it to 1");
-		say_mended(side, MENDED_CONFIG, FTRACE_SYSCTL " 0 instead of 1");
+		say_mended(backend, MENDED_CONFIG, FTRACE_SYSCTL " 0 instead of 1");
 	}
-	if (r < 0 && side->switch_error != r)
+	if (r < 0 && backend->switch_error != r)
 		log_err(r, "guard: set " FTRACE_SYSCTL " to 1");
-	side->switch_error = r < 0 ? r : 0;
+	backend->switch_error = r < 0 ? r : 0;
 }
 
 /* Report wrong pins found while the parts were brought up; each part reports them once. */
-static void say_inherited(struct kernel_side *side)
+static void say_inherited(struct bpf_backend *backend)
 {
-	struct part *const parts[] = {side->parts.guard, side->parts.watch,
-				      observe_part(side->parts.observer)};
+	struct part *const parts[] = {backend->parts.guard, backend->parts.watch,
+				      observe_part(backend->parts.observer)};
 	struct pins_report report = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -268,32 +269,32 @@ static void say_inherited(struct kernel_side *side)
 		pins_report_add(&report, &parts[i]->inherited);
 		parts[i]->inherited = (struct pins_report){0};
 	}
-	say_pins(side, &report);
+	say_pins(backend, &report);
 }
 
 /* --- start ------------------------------------------------------------------------------------------ */
 
 /* The status of the guard before its first self-test. */
-static void begin_status(struct kernel_side *side)
+static void begin_status(struct bpf_backend *backend)
 {
-	const struct feature_row *row = &side->parts.features[ABILITY_NR + FEATURE_GUARD];
-	bool lsm = guard_mechanism(side->parts.features) == MECHANISM_LSM;
+	const struct feature_row *row = &backend->parts.features[ABILITY_NR + FEATURE_GUARD];
+	bool lsm = guard_mechanism(backend->parts.features) == MECHANISM_LSM;
 
-	side->status.mechanism[0] = '\0';
-	if (side->parts.guard)
-		snprintf(side->status.mechanism, sizeof(side->status.mechanism), "%s",
+	backend->status.mechanism[0] = '\0';
+	if (backend->parts.guard)
+		snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
 			 lsm ? "lsm" : "fmod_ret");
-	side->status.state = side->parts.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
-	snprintf(side->status.reason, sizeof(side->status.reason), "%s",
-		 side->parts.guard ? "not tested yet" : row->reason);
-	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", row->remedy);
+	backend->status.state = backend->parts.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
+	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
+		 backend->parts.guard ? "not tested yet" : row->reason);
+	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", row->remedy);
 }
 
 /* The map of this name. All parts that have it share it through its pin. */
-static int shared_map(const struct kernel_side *side, const char *name)
+static int shared_map(const struct bpf_backend *backend, const char *name)
 {
-	const struct part *const parts[] = {side->parts.guard, side->parts.watch,
-					    observe_part(side->parts.observer)};
+	const struct part *const parts[] = {backend->parts.guard, backend->parts.watch,
+					    observe_part(backend->parts.observer)};
 	int fd = -1;
 
 	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(parts); i++)
@@ -301,57 +302,57 @@ static int shared_map(const struct kernel_side *side, const char *name)
 	return fd;
 }
 
-static void find_maps(struct kernel_side *side)
+static void find_maps(struct bpf_backend *backend)
 {
-	side->maps = (struct policy_maps){
-		.managed = shared_map(side, "managed"),
-		.actors = shared_map(side, "actors"),
-		.actor_tasks = shared_map(side, "actor_tasks"),
-		.config = shared_map(side, "guard_config"),
-		.heartbeat = shared_map(side, "guard_heartbeat"),
-		.watch_masks = part_map_fd(side->parts.watch, "watch_masks"),
-		.slot_masks = shared_map(side, "slot_masks"),
-		.mask_words = side->sizes.mask_words,
-		.nr_slots = side->sizes.nr_slots,
+	backend->maps = (struct policy_maps){
+		.managed = shared_map(backend, "managed"),
+		.actors = shared_map(backend, "actors"),
+		.actor_tasks = shared_map(backend, "actor_tasks"),
+		.config = shared_map(backend, "guard_config"),
+		.heartbeat = shared_map(backend, "guard_heartbeat"),
+		.watch_masks = part_map_fd(backend->parts.watch, "watch_masks"),
+		.slot_masks = shared_map(backend, "slot_masks"),
+		.mask_words = backend->sizes.mask_words,
+		.nr_slots = backend->sizes.nr_slots,
 	};
 }
 
 static void relay_event(void *self, const struct event_record *event)
 {
-	const struct kernel_side *side = self;
+	const struct bpf_backend *backend = self;
 
-	if (side->sink.event)
-		side->sink.event(side->sink.self, event);
+	if (backend->sink.event)
+		backend->sink.event(backend->sink.self, event);
 }
 
-static int open_reader(struct kernel_side *side)
+static int open_reader(struct bpf_backend *backend)
 {
 	const struct event_setup setup = {
-		.events_fd = shared_map(side, "events"),
-		.budgets_fd = shared_map(side, "event_budgets"),
-		.sink = {.self = side, .event = relay_event},
+		.events_fd = shared_map(backend, "events"),
+		.budgets_fd = shared_map(backend, "event_budgets"),
+		.sink = {.self = backend, .event = relay_event},
 	};
 
 	if (setup.events_fd < 0)
 		return 0;
-	return events_open(&setup, &side->reader);
+	return events_open(&setup, &backend->reader);
 }
 
-static int start_reading(struct kernel_side *side)
+static int start_reading(struct bpf_backend *backend)
 {
 	int r;
 
-	find_maps(side);
-	if (side->reader)
+	find_maps(backend);
+	if (backend->reader)
 		return 0;
 	/* the configuration of an earlier agent remains in force until the first policy */
-	if (side->maps.config >= 0) {
-		r = policy_read(&side->maps, &side->set);
+	if (backend->maps.config >= 0) {
+		r = policy_read(&backend->maps, &backend->set);
 		if (r)
 			return log_err(r, "bpf: read the guard's configuration");
-		release_end(&side->set);
+		release_end(&backend->set);
 	}
-	r = open_reader(side);
+	r = open_reader(backend);
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
 }
 
@@ -368,63 +369,65 @@ static const char *part_origin(const struct part *part)
 	return origin(part, part && part->adopted, "loaded");
 }
 
-static const char *guard_origin(const struct kernel_side *side)
+static const char *guard_origin(const struct bpf_backend *backend)
 {
-	const struct parts *parts = &side->parts;
+	const struct parts *parts = &backend->parts;
 
-	return origin(parts->guard, parts->guard && parts->guard->adopted, side->status.mechanism);
+	return origin(parts->guard, parts->guard && parts->guard->adopted,
+		      backend->status.mechanism);
 }
 
-static void say_parts(const struct kernel_side *side)
+static void say_parts(const struct bpf_backend *backend)
 {
-	const struct parts *parts = &side->parts;
+	const struct parts *parts = &backend->parts;
 
-	log_info("bpf: guard %s, watch %s, observe %s", guard_origin(side),
+	log_info("bpf: guard %s, watch %s, observe %s", guard_origin(backend),
 		 part_origin(parts->watch), part_origin(observe_part(parts->observer)));
 }
 
-static int say_newer(const struct kernel_side *side)
+static int say_newer(const struct bpf_backend *backend)
 {
 	log_err(0,
 		"bpf: pins below %s belong to a newer pinfold (their ABI is above %d) and are not "
 		"changed; start that version, or remove them with pinfoldd --uninstall",
-		side->options.bpffs_dir, ABI_VERSION);
+		backend->options.bpffs_dir, ABI_VERSION);
 	return -EPROTO;
 }
 
-static struct bring_up task_of(const struct kernel_side *side)
+static struct bring_up task_of(const struct bpf_backend *backend)
 {
-	return (struct bring_up){.options = &side->options, .sizes = side->sizes};
+	return (struct bring_up){.options = &backend->options, .sizes = backend->sizes};
 }
 
 static int start(void *self)
 {
-	struct kernel_side *side = self;
-	const struct bring_up task = task_of(side);
+	struct bpf_backend *backend = self;
+	const struct bring_up task = task_of(backend);
 	int r;
 
-	mend_switch(side);
-	r = bring_up_guard(&task, &side->parts);
+	mend_switch(backend);
+	r = bring_up_guard(&task, &backend->parts);
 	if (!r)
-		begin_status(side);
+		begin_status(backend);
 	if (!r)
-		r = adopt_rest(&task, &side->parts);
+		r = adopt_rest(&task, &backend->parts);
 	if (r == -EAGAIN)
-		r = side->options.load_later ? begin_later(side)
-					     : bring_up_rest(&task, &side->parts);
+		r = backend->options.load_later ? begin_later(backend)
+						: bring_up_rest(&task, &backend->parts);
 	if (r == -ESTALE)
-		return say_newer(side);
+		return say_newer(backend);
 	if (!r)
-		r = start_reading(side);
+		r = start_reading(backend);
 	if (r)
 		return r;
-	say_inherited(side);
-	if (side->options.measure_cost)
-		side->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	if (side->later.running)
-		log_info("bpf: guard %s; watch and observe are being loaded", guard_origin(side));
+	say_inherited(backend);
+	if (backend->options.measure_cost)
+		backend->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (backend->later.running)
+		log_info("bpf: guard %s; watch and observe are being loaded",
+			 guard_origin(backend));
 	else
-		say_parts(side);
+		say_parts(backend);
 	return 0;
 }
 
@@ -432,8 +435,8 @@ static int start(void *self)
 
 static int enter_actor(void *self)
 {
-	struct kernel_side *side = self;
-	int r = side->maps.actor_tasks < 0 ? 0 : policy_enter_agent(&side->maps, getpid());
+	struct bpf_backend *backend = self;
+	int r = backend->maps.actor_tasks < 0 ? 0 : policy_enter_agent(&backend->maps, getpid());
 
 	return r ? log_err(r, "bpf: enter the agent among the guard's actors") : 0;
 }
@@ -450,24 +453,25 @@ static uint32_t find_free(const bool *used, uint32_t nr_slots)
  * Without an observer each container keeps its slot, because programs of an earlier agent may
  * use it for counting until they are exchanged. A new container gets an unused slot.
  */
-static int keep_slots(struct kernel_side *side, const struct kernel_policy *policy)
+static int keep_slots(struct bpf_backend *backend, const struct kernel_policy *policy)
 {
-	uint32_t nr_slots = side->sizes.nr_slots;
+	uint32_t nr_slots = backend->sizes.nr_slots;
 	bool *used cleanup_free = calloc(nr_slots, sizeof(*used));
 	int r;
 
 	if (!used)
 		return -ENOMEM;
-	r = side->maps.managed < 0 ? 0 : policy_mark_slots(&side->maps, used, nr_slots);
+	r = backend->maps.managed < 0 ? 0 : policy_mark_slots(&backend->maps, used, nr_slots);
 	for (uint32_t i = 0; !r && i < policy->nr_groups; i++)
-		if (policy->groups[i].is_container && side->maps.managed >= 0)
-			side->slots[i] = policy_slot(&side->maps, policy->groups[i].cgroup_id);
+		if (policy->groups[i].is_container && backend->maps.managed >= 0)
+			backend->slots[i] =
+				policy_slot(&backend->maps, policy->groups[i].cgroup_id);
 	for (uint32_t i = 0; !r && i < policy->nr_groups; i++) {
-		if (!policy->groups[i].is_container || side->slots[i] < nr_slots)
+		if (!policy->groups[i].is_container || backend->slots[i] < nr_slots)
 			continue;
-		side->slots[i] = find_free(used, nr_slots);
-		if (side->slots[i] < nr_slots)
-			used[side->slots[i]] = true;
+		backend->slots[i] = find_free(used, nr_slots);
+		if (backend->slots[i] < nr_slots)
+			used[backend->slots[i]] = true;
 	}
 	return r;
 }
@@ -476,14 +480,14 @@ static int keep_slots(struct kernel_side *side, const struct kernel_policy *poli
  * A container without a free slot is guarded but not counted; the observer counts such
  * containers.
  */
-static int claim_slots(struct kernel_side *side, const struct kernel_policy *policy)
+static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *policy)
 {
 	uint64_t *ids cleanup_free = calloc(policy->nr_groups + 1, sizeof(*ids));
-	uint32_t *slots = realloc(side->slots, (policy->nr_groups + 1) * sizeof(*slots));
+	uint32_t *slots = realloc(backend->slots, (policy->nr_groups + 1) * sizeof(*slots));
 	uint32_t nr_ids = 0;
 
 	if (slots)
-		side->slots = slots;
+		backend->slots = slots;
 	if (!slots || !ids)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
@@ -491,16 +495,16 @@ static int claim_slots(struct kernel_side *side, const struct kernel_policy *pol
 		if (policy->groups[i].is_container)
 			ids[nr_ids++] = policy->groups[i].cgroup_id;
 	}
-	if (!side->parts.observer)
-		return keep_slots(side, policy);
-	observe_retain(side->parts.observer, ids, nr_ids);
+	if (!backend->parts.observer)
+		return keep_slots(backend, policy);
+	observe_retain(backend->parts.observer, ids, nr_ids);
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
 						       &group->cpus};
 
 		if (group->is_container &&
-		    observe_claim(side->parts.observer, &observed, &slots[i]))
+		    observe_claim(backend->parts.observer, &observed, &slots[i]))
 			slots[i] = SLOT_NONE;
 	}
 	return 0;
@@ -516,30 +520,30 @@ static void read_online(struct cpuset *ret_online)
 }
 
 /* If a write failed (`error`), check whether a map is frozen: only replacing it helps then. */
-static void note_frozen(struct kernel_side *side, int error)
+static void note_frozen(struct bpf_backend *backend, int error)
 {
-	const struct part *guard = side->parts.guard;
+	const struct part *guard = backend->parts.guard;
 
 	for (uint32_t i = 0; error == -EPERM && guard && i < guard->nr_maps; i++)
 		if (fdinfo_is(guard->maps[i].fd, "frozen", "1"))
-			snprintf(side->status.frozen_map, sizeof(side->status.frozen_map), "%s",
-				 guard->maps[i].name);
+			snprintf(backend->status.frozen_map, sizeof(backend->status.frozen_map),
+				 "%s", guard->maps[i].name);
 }
 
 static int publish(void *self, const struct kernel_policy *policy)
 {
-	struct kernel_side *side = self;
+	struct bpf_backend *backend = self;
 	struct cpuset online;
-	int before = side->publish_error, r = claim_slots(side, policy);
+	int before = backend->publish_error, r = claim_slots(backend, policy);
 
-	if (!r && side->maps.config >= 0) {
+	if (!r && backend->maps.config >= 0) {
 		read_online(&online);
-		r = policy_publish(&side->maps, policy, side->slots, &online, &side->set);
-	} else if (!r && side->maps.managed >= 0) {
-		r = policy_drop_groups(&side->maps, policy);
+		r = policy_publish(&backend->maps, policy, backend->slots, &online, &backend->set);
+	} else if (!r && backend->maps.managed >= 0) {
+		r = policy_drop_groups(&backend->maps, policy);
 	}
-	side->publish_error = r;
-	note_frozen(side, r);
+	backend->publish_error = r;
+	note_frozen(backend, r);
 	if (r == -E2BIG && r != before)
 		log_err(r, "bpf: maxContainers does not allow for %u groups", policy->nr_groups);
 	else if (r && r != before)
@@ -565,15 +569,15 @@ static void read_program(int fd, uint32_t id, struct prog_row *row)
 	row->recursion_misses = info.recursion_misses;
 }
 
-static uint64_t read_recursion_misses(const struct kernel_side *side)
+static uint64_t read_recursion_misses(const struct bpf_backend *backend)
 {
 	uint64_t misses = 0;
 
-	for (uint32_t i = 0; side->parts.guard && i < side->parts.guard->nr_programs; i++) {
+	for (uint32_t i = 0; backend->parts.guard && i < backend->parts.guard->nr_programs; i++) {
 		struct prog_row row = {0};
 
-		read_program(side->parts.guard->programs[i].prog_fd,
-			     side->parts.guard->programs[i].id, &row);
+		read_program(backend->parts.guard->programs[i].prog_fd,
+			     backend->parts.guard->programs[i].id, &row);
 		misses += row.recursion_misses;
 	}
 	return misses;
@@ -586,45 +590,45 @@ static const char *const state_words[GUARD_STATE_NR] = {
 	[GUARD_UNKNOWN] = "unknown",
 };
 
-static void say_status(struct kernel_side *side, enum guard_state state, const char *reason,
+static void say_status(struct bpf_backend *backend, enum guard_state state, const char *reason,
 		       const char *remedy)
 {
-	if (side->status.state != state)
+	if (backend->status.state != state)
 		log_info("guard: %s%s%s", state_words[state], *reason ? ": " : "", reason);
-	side->status.state = state;
-	snprintf(side->status.reason, sizeof(side->status.reason), "%s", reason);
-	snprintf(side->status.remedy, sizeof(side->status.remedy), "%s", remedy);
+	backend->status.state = state;
+	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s", reason);
+	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", remedy);
 }
 
 /* fmod_ret is as reliable as lsm only if tasks cannot be preempted inside the kernel. */
-static void say_denied(struct kernel_side *side)
+static void say_denied(struct bpf_backend *backend)
 {
-	const char *remedy = side->parts.features[ABILITY_BPF_LSM].remedy;
+	const char *remedy = backend->parts.features[ABILITY_BPF_LSM].remedy;
 
-	if (!strcmp(side->status.mechanism, "lsm"))
-		return say_status(side, GUARD_ACTIVE, "", "");
-	if (side->status.recursion_misses)
-		return say_status(side, GUARD_PARTIAL,
+	if (!strcmp(backend->status.mechanism, "lsm"))
+		return say_status(backend, GUARD_ACTIVE, "", "");
+	if (backend->status.recursion_misses)
+		return say_status(backend, GUARD_PARTIAL,
 				  "fmod_ret programs were skipped, so calls were allowed, "
 				  "while one was preempted on the same CPU",
 				  remedy);
 	switch (probe_preemption()) {
 	case FEATURE_NO:
-		return say_status(side, GUARD_ACTIVE, "", "");
+		return say_status(backend, GUARD_ACTIVE, "", "");
 	case FEATURE_YES:
-		return say_status(side, GUARD_PARTIAL,
+		return say_status(backend, GUARD_PARTIAL,
 				  "attached as fmod_ret on a preemptible kernel: a write is "
 				  "allowed while another is preempted on the same CPU",
 				  remedy);
 	default:
-		return say_status(side, GUARD_PARTIAL,
+		return say_status(backend, GUARD_PARTIAL,
 				  "attached as fmod_ret, and it cannot be read whether the kernel "
 				  "is preemptible (debugfs sched/preempt)",
 				  remedy);
 	}
 }
 
-static void say_tested(struct kernel_side *side, const char *path, int error_code,
+static void say_tested(struct bpf_backend *backend, const char *path, int error_code,
 		       const struct selftest_result *found)
 {
 	char reason[ROW_DETAIL_MAX];
@@ -632,51 +636,51 @@ static void say_tested(struct kernel_side *side, const char *path, int error_cod
 	if (error_code) {
 		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be run: %s",
 			 path, strerror(-error_code));
-		say_status(side, GUARD_UNKNOWN, reason,
+		say_status(backend, GUARD_UNKNOWN, reason,
 			   "see the log; the test is repeated each minute");
 		return;
 	}
 	if (found->write_denied && found->open_denied) {
-		say_denied(side);
+		say_denied(backend);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",
 		 found->open_denied ? "" : "open",
 		 found->write_denied || found->open_denied ? "" : ", ",
 		 found->write_denied ? "" : "write");
-	say_status(side, GUARD_INACTIVE, reason,
+	say_status(backend, GUARD_INACTIVE, reason,
 		   "boot with bpf in the list of lsm=, or report this kernel");
 }
 
 static void self_test_ended(void *self, const char *path, int result,
 			    const struct selftest_result *found)
 {
-	struct kernel_side *side = self;
+	struct bpf_backend *backend = self;
 
-	say_tested(side, path, result, found);
-	if (side->sink.tested)
-		side->sink.tested(side->sink.self);
+	say_tested(backend, path, result, found);
+	if (backend->sink.tested)
+		backend->sink.tested(backend->sink.self);
 }
 
 static int self_test(void *self, const char *test_cgroup)
 {
-	struct kernel_side *side = self;
+	struct bpf_backend *backend = self;
 	struct selftest_result found = {0};
 	int r;
 
-	if (!side->parts.guard)
+	if (!backend->parts.guard)
 		return 0;
-	r = selftest_run(&side->selftest, test_cgroup, &found);
+	r = selftest_run(&backend->selftest, test_cgroup, &found);
 	if (r != -EINPROGRESS)
-		say_tested(side, test_cgroup, r, &found);
+		say_tested(backend, test_cgroup, r, &found);
 	return r;
 }
 
 static void self_test_waits_in(void *self, char *ret_text, size_t size)
 {
-	const struct kernel_side *side = self;
+	const struct bpf_backend *backend = self;
 
-	selftest_waits_in(&side->selftest, ret_text, size);
+	selftest_waits_in(&backend->selftest, ret_text, size);
 }
 
 static enum enforcement enforcement_of(__u32 mode)
@@ -692,19 +696,19 @@ static enum enforcement enforcement_of(__u32 mode)
 }
 
 /* While the sysctl is 0 nothing is denied, whatever the last self-test found. */
-static void add_switch(const struct kernel_side *side, struct guard_status *status)
+static void add_switch(const struct bpf_backend *backend, struct guard_status *status)
 {
 	static const char off[] = FTRACE_SYSCTL " is 0, which disables the guard's programs";
 
-	if (!side->switch_error && !ftrace_is_off(FTRACE_FILE))
+	if (!backend->switch_error && !ftrace_is_off(FTRACE_FILE))
 		return;
 	status->state = GUARD_INACTIVE;
-	status->is_switched_off = side->switch_error;
+	status->is_switched_off = backend->switch_error;
 	snprintf(status->remedy, sizeof(status->remedy), "run sysctl " FTRACE_SYSCTL "=1");
-	if (side->switch_error)
+	if (backend->switch_error)
 		snprintf(status->reason, sizeof(status->reason),
 			 "%s, and the agent cannot set it to 1: %s", off,
-			 strerror(-side->switch_error));
+			 strerror(-backend->switch_error));
 	else
 		snprintf(status->reason, sizeof(status->reason), "%s", off);
 }
@@ -712,14 +716,14 @@ static void add_switch(const struct kernel_side *side, struct guard_status *stat
 /* Reads the modes from the kernel on each call instead of caching them. */
 static void get_guard_status(void *self, struct guard_status *ret_status)
 {
-	const struct kernel_side *side = self;
+	const struct bpf_backend *backend = self;
 	struct guard_config found;
 	int r;
 
-	*ret_status = side->status;
-	if (!side->parts.guard)
+	*ret_status = backend->status;
+	if (!backend->parts.guard)
 		return;
-	r = policy_read(&side->maps, &found);
+	r = policy_read(&backend->maps, &found);
 	if (r) {
 		ret_status->state = GUARD_UNKNOWN;
 		snprintf(ret_status->reason, sizeof(ret_status->reason),
@@ -730,64 +734,64 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 	ret_status->cpuset_files = enforcement_of(found.aspect_modes[ASPECT_CPUSET_FILES]);
 	ret_status->affinity = enforcement_of(found.aspect_modes[ASPECT_AFFINITY]);
 	ret_status->cgroup_moves = enforcement_of(found.aspect_modes[ASPECT_CGROUP_MOVES]);
-	add_switch(side, ret_status);
+	add_switch(backend, ret_status);
 }
 
 /* Revert a configuration that another process wrote, unless it is a release. */
-static void mend_config(struct kernel_side *side)
+static void mend_config(struct bpf_backend *backend)
 {
 	struct guard_config found, expected;
 	char text[ROW_DETAIL_MAX];
 	int r;
 
-	if (!side->parts.guard || policy_read(&side->maps, &found))
+	if (!backend->parts.guard || policy_read(&backend->maps, &found))
 		return;
-	expected = guard_config_expected(&side->set, &found);
+	expected = guard_config_expected(&backend->set, &found);
 	if (!guard_config_differs(&expected, &found, text, sizeof(text)))
 		return;
-	r = policy_rewrite(&side->maps, &side->set);
+	r = policy_rewrite(&backend->maps, &backend->set);
 	if (!r)
-		say_mended(side, MENDED_CONFIG, text);
-	else if (r != side->config_error)
+		say_mended(backend, MENDED_CONFIG, text);
+	else if (r != backend->config_error)
 		log_err(r, "bpf: restore the guard's configuration (%s)", text);
-	side->config_error = r;
-	note_frozen(side, r);
+	backend->config_error = r;
+	note_frozen(backend, r);
 }
 
 /*
  * Restore pins that another process removed or replaced: without them the guard remains in
  * force, but ends with the agent. Not while the loading thread pins maps with the same names.
  */
-static void restore_pins(struct kernel_side *side)
+static void restore_pins(struct bpf_backend *backend)
 {
-	const char *pin_dir = side->options.bpffs_dir;
+	const char *pin_dir = backend->options.bpffs_dir;
 	struct pins_report report = {0};
 	int mounted;
 
-	if (side->later.running ||
-	    (!side->parts.guard && !side->parts.watch && !side->parts.observer))
+	if (backend->later.running ||
+	    (!backend->parts.guard && !backend->parts.watch && !backend->parts.observer))
 		return;
 	mounted = pins_mount(pin_dir);
 	if (mounted > 0)
 		pins_report_wrong(&report, "bpffs", "unmounted");
-	if (side->parts.guard)
-		part_restore_pins(side->parts.guard, pin_dir, &report);
-	if (side->parts.watch)
-		part_restore_pins(side->parts.watch, pin_dir, &report);
-	if (side->parts.observer)
-		part_restore_pins(observe_part(side->parts.observer), pin_dir, &report);
+	if (backend->parts.guard)
+		part_restore_pins(backend->parts.guard, pin_dir, &report);
+	if (backend->parts.watch)
+		part_restore_pins(backend->parts.watch, pin_dir, &report);
+	if (backend->parts.observer)
+		part_restore_pins(observe_part(backend->parts.observer), pin_dir, &report);
 	if (mounted == -EXDEV && report.nr_failed)
 		snprintf(report.failed, sizeof(report.failed),
 			 "no bpffs is mounted for %s, and a mount by the agent would end with it",
 			 pin_dir);
-	say_pins(side, &report);
+	say_pins(backend, &report);
 }
 
 /*
  * Some calls were not judged, and it is unknown which. Every managed file must therefore be
  * compared again, which this event requests from the controller.
  */
-static void say_skipped(struct kernel_side *side, uint64_t nr)
+static void say_skipped(struct bpf_backend *backend, uint64_t nr)
 {
 	struct event_record event = EVENT_RECORD(EVENT_UNJUDGED);
 
@@ -796,38 +800,38 @@ static void say_skipped(struct kernel_side *side, uint64_t nr)
 	event.aspect = ASPECT_CPUSET_FILES;
 	event.action = ACTION_ALLOW;
 	event.nr_unjudged = nr;
-	relay_event(side, &event);
-	if (side->status.state == GUARD_ACTIVE)
-		say_denied(side);
+	relay_event(backend, &event);
+	if (backend->status.state == GUARD_ACTIVE)
+		say_denied(backend);
 }
 
 static void tick(void *self)
 {
-	struct kernel_side *side = self;
-	uint64_t misses = read_recursion_misses(side), before = side->status.recursion_misses;
+	struct bpf_backend *backend = self;
+	uint64_t misses = read_recursion_misses(backend), before = backend->status.recursion_misses;
 
-	side->status.recursion_misses = misses;
-	if (side->maps.heartbeat >= 0)
-		policy_heartbeat(&side->maps);
+	backend->status.recursion_misses = misses;
+	if (backend->maps.heartbeat >= 0)
+		policy_heartbeat(&backend->maps);
 	/* the counters of reloaded programs start at zero */
 	if (misses > before)
-		say_skipped(side, misses - before);
-	if (side->parts.guard)
-		mend_switch(side);
-	mend_config(side);
-	restore_pins(side);
-	if (side->reader)
-		events_sweep(side->reader);
+		say_skipped(backend, misses - before);
+	if (backend->parts.guard)
+		mend_switch(backend);
+	mend_config(backend);
+	restore_pins(backend);
+	if (backend->reader)
+		events_sweep(backend->reader);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------- */
 
 static uint32_t get_features(void *self, const struct feature_row **ret_rows)
 {
-	struct kernel_side *side = self;
+	struct bpf_backend *backend = self;
 
-	*ret_rows = side->parts.features;
-	return ARRAY_SIZE(side->parts.features);
+	*ret_rows = backend->parts.features;
+	return ARRAY_SIZE(backend->parts.features);
 }
 
 /* "fmod_ret/security_file_open" → "fmod_ret" */
@@ -854,12 +858,12 @@ static uint32_t list_part(const struct part *part, struct prog_row *rows)
 
 static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
 {
-	struct kernel_side *side = self;
-	uint32_t nr = list_part(side->parts.guard, side->programs);
+	struct bpf_backend *backend = self;
+	uint32_t nr = list_part(backend->parts.guard, backend->programs);
 
-	nr += list_part(side->parts.watch, side->programs + nr);
-	nr += list_part(observe_part(side->parts.observer), side->programs + nr);
-	*ret_rows = side->programs;
+	nr += list_part(backend->parts.watch, backend->programs + nr);
+	nr += list_part(observe_part(backend->parts.observer), backend->programs + nr);
+	*ret_rows = backend->programs;
 	return nr;
 }
 
@@ -880,13 +884,13 @@ static uint64_t read_counter(int map_fd, __u32 index)
 
 static uint32_t get_hook_counts(void *self, const struct hook_count **ret_counts)
 {
-	struct kernel_side *side = self;
-	int fd = part_map_fd(side->parts.guard, "guard_counters");
+	struct bpf_backend *backend = self;
+	int fd = part_map_fd(backend->parts.guard, "guard_counters");
 
 	for (uint32_t i = 0; i < HOOK_NR; i++)
 		for (uint32_t action = 0; action < ACTION_NR; action++)
-			side->hooks[i].counts[action] = read_counter(fd, i * ACTION_NR + action);
-	*ret_counts = side->hooks;
+			backend->hooks[i].counts[action] = read_counter(fd, i * ACTION_NR + action);
+	*ret_counts = backend->hooks;
 	return HOOK_NR;
 }
 
@@ -897,10 +901,10 @@ static uint64_t get_events_lost(void *self)
 
 static int get_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
-	const struct kernel_side *side = self;
+	const struct bpf_backend *backend = self;
 	struct observe_usage usage;
-	int r = side->parts.observer ? observe_usage(side->parts.observer, cgroup_id, &usage)
-				     : -ENOENT;
+	int r = backend->parts.observer ? observe_usage(backend->parts.observer, cgroup_id, &usage)
+					: -ENOENT;
 
 	if (r)
 		return r;
@@ -920,10 +924,10 @@ static int get_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 	return 0;
 }
 
-struct kernel_port kernel_side_port(struct kernel_side *side)
+struct kernel_port bpf_backend_port(struct bpf_backend *backend)
 {
 	return (struct kernel_port){
-		.self = side,
+		.self = backend,
 		.start = start,
 		.enter_actor = enter_actor,
 		.publish = publish,
@@ -943,68 +947,68 @@ struct kernel_port kernel_side_port(struct kernel_side *side)
 
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *self)
 {
-	struct kernel_side *side = self;
-	int r = events_dispatch(side->reader);
+	struct bpf_backend *backend = self;
+	int r = events_dispatch(backend->reader);
 
 	if (r < 0)
 		log_warn(r, "bpf: read events, ignoring until the next");
 	return 0;
 }
 
-static int listen(struct kernel_side *side)
+static int listen(struct bpf_backend *backend)
 {
 	int r;
 
-	if (!side->reader || side->source)
+	if (!backend->reader || backend->source)
 		return 0;
-	r = sd_event_add_io(side->event, &side->source, events_fd(side->reader), EPOLLIN,
-			    on_readable, side);
+	r = sd_event_add_io(backend->event, &backend->source, events_fd(backend->reader), EPOLLIN,
+			    on_readable, backend);
 	return r < 0 ? log_err(r, "bpf: watch the ring buffer of events") : 0;
 }
 
 static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *self)
 {
-	struct kernel_side *side = self;
+	struct bpf_backend *backend = self;
 
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	if (!end_later(side))
+	if (!end_later(backend))
 		return 0;
-	if (side->later.result == -ESTALE)
-		say_newer(side);
-	say_inherited(side);
-	if (!start_reading(side))
-		listen(side);
-	say_parts(side);
-	if (side->sink.completed)
-		side->sink.completed(side->sink.self);
+	if (backend->later.result == -ESTALE)
+		say_newer(backend);
+	say_inherited(backend);
+	if (!start_reading(backend))
+		listen(backend);
+	say_parts(backend);
+	if (backend->sink.completed)
+		backend->sink.completed(backend->sink.self);
 	return 0;
 }
 
-int kernel_side_watch(struct kernel_side *side, struct sd_event *event,
+int bpf_backend_watch(struct bpf_backend *backend, struct sd_event *event,
 		      const struct kernel_sink *sink)
 {
 	int r;
 
-	side->sink = *sink;
-	side->event = event;
-	if (side->later.running) {
-		r = sd_event_add_io(event, &side->later_source, side->later.done_fd, EPOLLIN,
-				    on_loaded, side);
+	backend->sink = *sink;
+	backend->event = event;
+	if (backend->later.running) {
+		r = sd_event_add_io(event, &backend->later_source, backend->later.done_fd, EPOLLIN,
+				    on_loaded, backend);
 		if (r < 0)
 			return log_err(r, "bpf: wait for watch and observe");
 	}
-	return listen(side);
+	return listen(backend);
 }
 
-int kernel_side_fd(const struct kernel_side *side)
+int bpf_backend_fd(const struct bpf_backend *backend)
 {
-	return side->reader ? events_fd(side->reader) : -ENOENT;
+	return backend->reader ? events_fd(backend->reader) : -ENOENT;
 }
 
-int kernel_side_dispatch(struct kernel_side *side, const struct kernel_sink *sink)
+int bpf_backend_dispatch(struct bpf_backend *backend, const struct kernel_sink *sink)
 {
-	side->sink = *sink;
-	return side->reader ? events_dispatch(side->reader) : 0;
+	backend->sink = *sink;
+	return backend->reader ? events_dispatch(backend->reader) : 0;
 }
 
 /* --- removal ----------------------------------------------------------------------------------------------- */
@@ -1014,7 +1018,7 @@ int guard_release(const char *bpffs_dir)
 	return part_release(bpffs_dir, "guard");
 }
 
-int kernel_side_remove(const char *bpffs_dir)
+int bpf_backend_remove(const char *bpffs_dir)
 {
 	return parts_remove(bpffs_dir);
 }
