@@ -19,10 +19,10 @@
 
 #define MAX_PROGS 256
 
-static const char *const part_names[PART_NR] = {
-	[PART_GUARD] = "guard",
-	[PART_WATCH] = "watch",
-	[PART_OBSERVE] = "observe",
+static const char *const object_names[BPF_OBJECT_NR] = {
+	[BPF_OBJECT_GUARD] = "guard",
+	[BPF_OBJECT_WATCH] = "watch",
+	[BPF_OBJECT_OBSERVE] = "observe",
 };
 
 char *pins_path(const struct session *session, const char *name)
@@ -81,12 +81,13 @@ int pins_open_map(struct session *session, const char *name, size_t value_bytes,
 	return STATUS_DONE;
 }
 
-int pins_check_version(const struct session *session, enum part_id part, struct part_meta *ret_meta)
+int pins_check_version(const struct session *session, enum bpf_object_id object,
+		       struct bpf_object_meta *ret_meta)
 {
 	char *path cleanup_free = pins_path(session, "meta");
-	struct part_meta meta = {0};
+	struct bpf_object_meta meta = {0};
 	int fd cleanup_close = -1;
-	const __u32 key = part;
+	const __u32 key = object;
 
 	if (!path)
 		return -ENOMEM;
@@ -138,7 +139,7 @@ static int fill_prog(__u32 prog_id, struct prog_row *row)
 	return 0;
 }
 
-/* A pin is called "<part>_<program>"; the kernel cuts a program's own name to 15 bytes. */
+/* A pin is called "<object>_<program>"; the kernel cuts a program's own name to 15 bytes. */
 static int fill_link(const char *path, const char *pin, struct prog_row *row)
 {
 	int fd cleanup_close = bpf_obj_get(path);
@@ -200,13 +201,13 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }
 
-/* --- parts ------------------------------------------------------------------------------------ */
+/* --- objects ------------------------------------------------------------------------------------ */
 
 /*
  * The observer keeps its version in a map of its own, not in `meta`: there its
  * pinned links tell. -ENOENT when it has none.
  */
-static int find_links(const struct session *session, const char *part)
+static int find_links(const struct session *session, const char *object)
 {
 	char *path cleanup_free = pins_path(session, "links");
 	DIR *dir cleanup_dir = NULL;
@@ -218,27 +219,28 @@ static int find_links(const struct session *session, const char *part)
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir))) {
-		size_t len = strlen(part);
+		size_t len = strlen(object);
 
-		if (!strncmp(entry->d_name, part, len) && entry->d_name[len] == '_')
+		if (!strncmp(entry->d_name, object, len) && entry->d_name[len] == '_')
 			return 0;
 	}
 	return -ENOENT;
 }
 
-static void fill_part(const struct session *session, enum part_id part, struct feature_row *row)
+static void fill_object(const struct session *session, enum bpf_object_id object,
+			struct feature_row *row)
 {
 	static const char *const attached[] = {
 		[MECHANISM_NONE] = "",
 		[MECHANISM_LSM] = ", attached as lsm",
 		[MECHANISM_FMOD_RET] = ", attached as fmod_ret",
 	};
-	struct part_meta meta = {0};
-	int r = part == PART_OBSERVE ? find_links(session, part_names[part])
-				     : pins_check_version(session, part, &meta);
+	struct bpf_object_meta meta = {0};
+	int r = object == BPF_OBJECT_OBSERVE ? find_links(session, object_names[object])
+					     : pins_check_version(session, object, &meta);
 
 	*row = (struct feature_row){.error = r};
-	snprintf(row->name, sizeof(row->name), "%s", part_names[part]);
+	snprintf(row->name, sizeof(row->name), "%s", object_names[object]);
 	if (!r) {
 		row->state = FEATURE_YES;
 		snprintf(row->reason, sizeof(row->reason), "pinned%s; in force without the agent",
@@ -261,15 +263,15 @@ static void fill_part(const struct session *session, enum part_id part, struct f
 
 int pins_fetch_features(struct session *session, struct json_object **ret_json)
 {
-	struct feature_row *rows cleanup_free = calloc(PART_NR, sizeof(*rows));
+	struct feature_row *rows cleanup_free = calloc(BPF_OBJECT_NR, sizeof(*rows));
 	size_t nr = 0;
 
 	if (!rows)
 		return out_no_memory(session);
 	out_note("no agent answers; this shows only the pinned objects");
-	for (int part = 0; part < PART_NR; part++) {
-		if (part_names[part])
-			fill_part(session, part, &rows[nr++]);
+	for (int object = 0; object < BPF_OBJECT_NR; object++) {
+		if (object_names[object])
+			fill_object(session, object, &rows[nr++]);
 	}
 	*ret_json = view_features(rows, nr);
 	return *ret_json ? STATUS_DONE : out_no_memory(session);

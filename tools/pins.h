@@ -9,7 +9,7 @@
 
 /* Programs behind the pinned links. Reported; enum status. */
 int pins_fetch_progs(struct session *session, struct json_object **ret_json);
-/* Which parts are in force. Reported; enum status. */
+/* Which objects are in force. Reported; enum status. */
 int pins_fetch_features(struct session *session, struct json_object **ret_json);
 
 /* Path below the pin directory; freed by the caller, NULL = no memory. */
@@ -20,7 +20,7 @@ char *pins_path(const struct session *session, const char *name);
  */
 int pins_open_map(struct session *session, const char *name, size_t value_bytes, int *ret_fd);
 /* -EPROTO when the pins are of another ABI version; -ENOENT when there are none. */
-int pins_check_version(const struct session *session, enum part_id part,
-		       struct part_meta *ret_meta);
+int pins_check_version(const struct session *session, enum bpf_object_id object,
+		       struct bpf_object_meta *ret_meta);
 
 #endif

@@ -250,14 +250,14 @@ enum event_counter {
  * slot * words + word. Both in the order of the kernel's cpumask.
  */
 
-/* ============================ parts and their pins ============================================ */
+/* ============================ BPF objects and their pins ======================================= */
 
 /* One object each; `meta` is pinned beside maps/ and links/. */
-enum part_id {
-	PART_GUARD,
-	PART_WATCH,
-	PART_OBSERVE,
-	PART_NR = 8, /* room for later parts without a new layout */
+enum bpf_object_id {
+	BPF_OBJECT_GUARD,
+	BPF_OBJECT_WATCH,
+	BPF_OBJECT_OBSERVE,
+	BPF_OBJECT_NR = 8, /* room for later objects without a new layout */
 };
 
 /* How the guard's programs are attached. */
@@ -267,13 +267,13 @@ enum mechanism {
 	MECHANISM_FMOD_RET,
 };
 
-/* map `meta`: enum part_id -> what is pinned; abi_version 0 = nothing, or not whole */
-struct part_meta {
+/* map `meta`: enum bpf_object_id -> what is pinned; abi_version 0 = nothing, or not whole */
+struct bpf_object_meta {
 	__u32 abi_version;
 	__u32 mechanism; /* enum mechanism, 0 where there is only one way */
 	__u64 digest;	 /* of the programs, their constants and the map sizes */
 };
-ABI_ASSERT(struct part_meta, 16, digest, 8);
+ABI_ASSERT(struct bpf_object_meta, 16, digest, 8);
 
 /*
  * map `turns`: CPU id -> the number of the generation of programs that counts there; behind

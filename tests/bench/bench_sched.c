@@ -139,7 +139,8 @@ static int attach_observer(struct bench *bench, enum variant variant, struct att
 out:
 	if (r)
 		return r;
-	attached->prog_fd = bpf_prog_get_fd_by_id(observe_part(attached->observer)->programs[0].id);
+	attached->prog_fd =
+		bpf_prog_get_fd_by_id(observe_handle(attached->observer)->programs[0].id);
 	return attached->prog_fd < 0 ? -errno : 0;
 }
 

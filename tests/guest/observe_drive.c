@@ -474,8 +474,8 @@ static void test_slots(struct observer *observer)
 static int change_meta(__u32 abi_version)
 {
 	int fd cleanup_close = bpf_obj_get(PIN_DIR "/meta");
-	struct part_meta meta;
-	__u32 key = PART_OBSERVE;
+	struct bpf_object_meta meta;
+	__u32 key = BPF_OBJECT_OBSERVE;
 
 	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &meta))
 		return -errno;
@@ -536,7 +536,7 @@ static void test_pins(void)
 	check(change_meta(ABI_VERSION + 1) == 0, "(pretend a newer agent)");
 	check(observe_open(&other, &observer) == -ESTALE, "pins of a newer version are refused");
 	check(access(PIN_DIR "/links/observe_switch", F_OK) == 0, "and left alone");
-	check(parts_remove(PIN_DIR) == 0 && access(PIN_DIR, F_OK), "pins are removed");
+	check(bpf_objects_remove(PIN_DIR) == 0 && access(PIN_DIR, F_OK), "pins are removed");
 }
 
 /* --- exchange ------------------------------------------------------------------------------------ */
@@ -719,7 +719,7 @@ static void test_exchange(void)
 	end_tasks(&tasks);
 	check(access(PIN_DIR "/links/observe_switch_new", F_OK) != 0, "no pin is left beside");
 	observe_close(TAKE_PTR(observer));
-	check(parts_remove(PIN_DIR) == 0, "pins are removed again");
+	check(bpf_objects_remove(PIN_DIR) == 0, "pins are removed again");
 }
 
 /* --- the run ------------------------------------------------------------------------------------- */

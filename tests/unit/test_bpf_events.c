@@ -14,7 +14,7 @@
 #include <pinfold/abi.h>
 
 #include "bpf/events.h"
-#include "bpf/load.h"
+#include "bpf/bpf_object.h"
 #include "lib/hash.h"
 
 static struct event guard_event(void)

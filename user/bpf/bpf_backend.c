@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Combines the parts behind one port. bring_up.c determines which parts are in force; this
- * file publishes policies to them and reports from them. Each part can be missing without the
- * others. A missing part is shown in the feature table and does not stop the agent.
+ * Combines the objects behind one port. bpf_loader.c determines which objects are in force; this
+ * file publishes policies to them and reports from them. Each object can be missing without the
+ * others. A missing object is shown in the feature table and does not stop the agent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,14 @@
 #include <pinfold/abi.h>
 
 #include "bpf/bpf_backend.h"
-#include "bpf/bring_up.h"
+#include "bpf/bpf_loader.h"
 #include "bpf/events.h"
 #include "bpf/ftrace.h"
 #include "bpf/in_force.h"
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
-#include "lib/file.h"
 #include "lib/fdinfo.h"
+#include "lib/file.h"
 #include "lib/log.h"
 
 #define CGROUP_DIR  "/sys/fs/cgroup"
@@ -41,15 +41,15 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_TASK_SETSCHEDULER] = "task_setscheduler",
 };
 
-#define PROGRAMS_MAX (3 * PART_PROGRAMS_MAX)
+#define PROGRAMS_MAX (3 * BPF_OBJECT_PROGRAMS_MAX)
 
 /*
  * State of the thread that loads watch and observer. Only the thread accesses it until it has
  * ended; afterwards only the rest of the agent does.
  */
 struct later {
-	struct bring_up task;
-	struct parts parts; /* begun as a copy; parts that existed before are borrowed */
+	struct bpf_loader loader;
+	struct bpf_objects objects; /* begun as a copy; objects that existed before are borrowed */
 	int result;
 	int done_fd; /* eventfd, readable when the thread is about to end */
 	bool running;
@@ -58,8 +58,8 @@ struct later {
 
 struct bpf_backend {
 	struct bpf_backend_options options;
-	struct part_sizes sizes;
-	struct parts parts;
+	struct bpf_object_sizes sizes;
+	struct bpf_objects objects;
 	struct later later;
 	struct policy_maps maps;
 	struct guard_config
@@ -100,14 +100,14 @@ __attribute__((format(printf, 2, 0))) static int relay_libbpf(enum libbpf_print_
 	return 0;
 }
 
-/* --- parts loaded after the start --------------------------------------------------------------- */
+/* --- objects loaded after the start --------------------------------------------------------------- */
 
 static void *load_rest(void *self)
 {
 	struct later *later = self;
 	const uint64_t one = 1;
 
-	later->result = bring_up_rest(&later->task, &later->parts);
+	later->result = bpf_loader_start_rest(&later->loader, &later->objects);
 	if (write(later->done_fd, &one, sizeof(one)) != sizeof(one))
 		log_warn(-errno, "bpf: tell that watch and observe are loaded, ignoring");
 	return NULL;
@@ -119,8 +119,8 @@ static int begin_later(struct bpf_backend *backend)
 	struct later *later = &backend->later;
 	int r;
 
-	later->task = (struct bring_up){.options = &backend->options, .sizes = backend->sizes};
-	later->parts = backend->parts;
+	later->loader = (struct bpf_loader){.options = &backend->options, .sizes = backend->sizes};
+	later->objects = backend->objects;
 	later->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (later->done_fd < 0)
 		return log_err(-errno, "bpf: eventfd");
@@ -129,19 +129,19 @@ static int begin_later(struct bpf_backend *backend)
 	if (!r)
 		return 0;
 	log_warn(-r, "bpf: no thread to load watch and observe, loading them first");
-	return bring_up_rest(&later->task, &backend->parts);
+	return bpf_loader_start_rest(&later->loader, &backend->objects);
 }
 
 static void take_later(struct bpf_backend *backend)
 {
 	backend->later.running = false;
-	parts_merge(&backend->parts, &backend->later.parts);
+	bpf_objects_merge(&backend->objects, &backend->later.objects);
 	/* the kernel's types, some MiB, were allocated in an arena of this thread */
 	malloc_trim(0);
 }
 
 /*
- * Take over the parts of the thread, which has signalled its end and accesses nothing any
+ * Take over the objects of the thread, which has signalled its end and accesses nothing any
  * more. The thread is not joined, because its exit may wait for another process that moves
  * tasks.
  */
@@ -198,7 +198,7 @@ int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backe
 		.ended = self_test_ended,
 		.self = backend,
 	};
-	parts_begin(&backend->parts);
+	bpf_objects_begin(&backend->objects);
 	name_hooks(backend);
 	libbpf_set_print(relay_libbpf);
 	*ret_backend = backend;
@@ -216,7 +216,7 @@ void bpf_backend_close(struct bpf_backend *backend)
 	sd_event_source_unref(backend->later_source);
 	sd_event_source_unref(backend->source);
 	events_close(backend->reader);
-	parts_free(&backend->parts);
+	bpf_objects_free(&backend->objects);
 	cleanup_close_fd(&backend->later.done_fd);
 	cleanup_close_fd(&backend->stats_fd);
 	free(backend->slots);
@@ -256,18 +256,18 @@ static void mend_switch(struct bpf_backend *backend)
 	backend->switch_error = r < 0 ? r : 0;
 }
 
-/* Report wrong pins found while the parts were brought up; each part reports them once. */
+/* Report wrong pins found while the objects were brought up; each object reports them once. */
 static void say_inherited(struct bpf_backend *backend)
 {
-	struct part *const parts[] = {backend->parts.guard, backend->parts.watch,
-				      observe_part(backend->parts.observer)};
+	struct bpf_object_handle *const objects[] = {backend->objects.guard, backend->objects.watch,
+						     observe_handle(backend->objects.observer)};
 	struct pins_report report = {0};
 
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (!parts[i])
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+		if (!objects[i])
 			continue;
-		pins_report_add(&report, &parts[i]->inherited);
-		parts[i]->inherited = (struct pins_report){0};
+		pins_report_add(&report, &objects[i]->inherited);
+		objects[i]->inherited = (struct pins_report){0};
 	}
 	say_pins(backend, &report);
 }
@@ -277,28 +277,29 @@ static void say_inherited(struct bpf_backend *backend)
 /* The status of the guard before its first self-test. */
 static void begin_status(struct bpf_backend *backend)
 {
-	const struct feature_row *row = &backend->parts.features[ABILITY_NR + FEATURE_GUARD];
-	bool lsm = guard_mechanism(backend->parts.features) == MECHANISM_LSM;
+	const struct feature_row *row = &backend->objects.features[ABILITY_NR + FEATURE_GUARD];
+	bool lsm = guard_mechanism(backend->objects.features) == MECHANISM_LSM;
 
 	backend->status.mechanism[0] = '\0';
-	if (backend->parts.guard)
+	if (backend->objects.guard)
 		snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
 			 lsm ? "lsm" : "fmod_ret");
-	backend->status.state = backend->parts.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
+	backend->status.state = backend->objects.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
 	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
-		 backend->parts.guard ? "not tested yet" : row->reason);
+		 backend->objects.guard ? "not tested yet" : row->reason);
 	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", row->remedy);
 }
 
-/* The map of this name. All parts that have it share it through its pin. */
+/* The map of this name. All objects that have it share it through its pin. */
 static int shared_map(const struct bpf_backend *backend, const char *name)
 {
-	const struct part *const parts[] = {backend->parts.guard, backend->parts.watch,
-					    observe_part(backend->parts.observer)};
+	const struct bpf_object_handle *const objects[] = {
+		backend->objects.guard, backend->objects.watch,
+		observe_handle(backend->objects.observer)};
 	int fd = -1;
 
-	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(parts); i++)
-		fd = part_map_fd(parts[i], name);
+	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(objects); i++)
+		fd = bpf_object_map_fd(objects[i], name);
 	return fd;
 }
 
@@ -310,7 +311,7 @@ static void find_maps(struct bpf_backend *backend)
 		.actor_tasks = shared_map(backend, "actor_tasks"),
 		.config = shared_map(backend, "guard_config"),
 		.heartbeat = shared_map(backend, "guard_heartbeat"),
-		.watch_masks = part_map_fd(backend->parts.watch, "watch_masks"),
+		.watch_masks = bpf_object_map_fd(backend->objects.watch, "watch_masks"),
 		.slot_masks = shared_map(backend, "slot_masks"),
 		.mask_words = backend->sizes.mask_words,
 		.nr_slots = backend->sizes.nr_slots,
@@ -356,7 +357,7 @@ static int start_reading(struct bpf_backend *backend)
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
 }
 
-/* The origin of a part: absent, taken over, or loaded, which `loaded` describes. */
+/* The origin of an object: absent, taken over, or loaded, which `loaded` describes. */
 static const char *origin(bool present, bool adopted, const char *loaded)
 {
 	if (!present)
@@ -364,25 +365,25 @@ static const char *origin(bool present, bool adopted, const char *loaded)
 	return adopted ? "adopted" : loaded;
 }
 
-static const char *part_origin(const struct part *part)
+static const char *object_origin(const struct bpf_object_handle *handle)
 {
-	return origin(part, part && part->adopted, "loaded");
+	return origin(handle, handle && handle->adopted, "loaded");
 }
 
 static const char *guard_origin(const struct bpf_backend *backend)
 {
-	const struct parts *parts = &backend->parts;
+	const struct bpf_objects *objects = &backend->objects;
 
-	return origin(parts->guard, parts->guard && parts->guard->adopted,
+	return origin(objects->guard, objects->guard && objects->guard->adopted,
 		      backend->status.mechanism);
 }
 
-static void say_parts(const struct bpf_backend *backend)
+static void say_objects(const struct bpf_backend *backend)
 {
-	const struct parts *parts = &backend->parts;
+	const struct bpf_objects *objects = &backend->objects;
 
 	log_info("bpf: guard %s, watch %s, observe %s", guard_origin(backend),
-		 part_origin(parts->watch), part_origin(observe_part(parts->observer)));
+		 object_origin(objects->watch), object_origin(observe_handle(objects->observer)));
 }
 
 static int say_newer(const struct bpf_backend *backend)
@@ -394,26 +395,26 @@ static int say_newer(const struct bpf_backend *backend)
 	return -EPROTO;
 }
 
-static struct bring_up task_of(const struct bpf_backend *backend)
+static struct bpf_loader loader_of(const struct bpf_backend *backend)
 {
-	return (struct bring_up){.options = &backend->options, .sizes = backend->sizes};
+	return (struct bpf_loader){.options = &backend->options, .sizes = backend->sizes};
 }
 
 static int start(void *self)
 {
 	struct bpf_backend *backend = self;
-	const struct bring_up task = task_of(backend);
+	const struct bpf_loader loader = loader_of(backend);
 	int r;
 
 	mend_switch(backend);
-	r = bring_up_guard(&task, &backend->parts);
+	r = bpf_loader_start_guard(&loader, &backend->objects);
 	if (!r)
 		begin_status(backend);
 	if (!r)
-		r = adopt_rest(&task, &backend->parts);
+		r = bpf_loader_adopt_rest(&loader, &backend->objects);
 	if (r == -EAGAIN)
 		r = backend->options.load_later ? begin_later(backend)
-						: bring_up_rest(&task, &backend->parts);
+						: bpf_loader_start_rest(&loader, &backend->objects);
 	if (r == -ESTALE)
 		return say_newer(backend);
 	if (!r)
@@ -427,7 +428,7 @@ static int start(void *self)
 		log_info("bpf: guard %s; watch and observe are being loaded",
 			 guard_origin(backend));
 	else
-		say_parts(backend);
+		say_objects(backend);
 	return 0;
 }
 
@@ -495,16 +496,16 @@ static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *
 		if (policy->groups[i].is_container)
 			ids[nr_ids++] = policy->groups[i].cgroup_id;
 	}
-	if (!backend->parts.observer)
+	if (!backend->objects.observer)
 		return keep_slots(backend, policy);
-	observe_retain(backend->parts.observer, ids, nr_ids);
+	observe_retain(backend->objects.observer, ids, nr_ids);
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
 						       &group->cpus};
 
 		if (group->is_container &&
-		    observe_claim(backend->parts.observer, &observed, &slots[i]))
+		    observe_claim(backend->objects.observer, &observed, &slots[i]))
 			slots[i] = SLOT_NONE;
 	}
 	return 0;
@@ -522,7 +523,7 @@ static void read_online(struct cpuset *ret_online)
 /* If a write failed (`error`), check whether a map is frozen: only replacing it helps then. */
 static void note_frozen(struct bpf_backend *backend, int error)
 {
-	const struct part *guard = backend->parts.guard;
+	const struct bpf_object_handle *guard = backend->objects.guard;
 
 	for (uint32_t i = 0; error == -EPERM && guard && i < guard->nr_maps; i++)
 		if (fdinfo_is(guard->maps[i].fd, "frozen", "1"))
@@ -573,11 +574,12 @@ static uint64_t read_recursion_misses(const struct bpf_backend *backend)
 {
 	uint64_t misses = 0;
 
-	for (uint32_t i = 0; backend->parts.guard && i < backend->parts.guard->nr_programs; i++) {
+	for (uint32_t i = 0; backend->objects.guard && i < backend->objects.guard->nr_programs;
+	     i++) {
 		struct prog_row row = {0};
 
-		read_program(backend->parts.guard->programs[i].prog_fd,
-			     backend->parts.guard->programs[i].id, &row);
+		read_program(backend->objects.guard->programs[i].prog_fd,
+			     backend->objects.guard->programs[i].id, &row);
 		misses += row.recursion_misses;
 	}
 	return misses;
@@ -603,7 +605,7 @@ static void say_status(struct bpf_backend *backend, enum guard_state state, cons
 /* fmod_ret is as reliable as lsm only if tasks cannot be preempted inside the kernel. */
 static void say_denied(struct bpf_backend *backend)
 {
-	const char *remedy = backend->parts.features[ABILITY_BPF_LSM].remedy;
+	const char *remedy = backend->objects.features[ABILITY_BPF_LSM].remedy;
 
 	if (!strcmp(backend->status.mechanism, "lsm"))
 		return say_status(backend, GUARD_ACTIVE, "", "");
@@ -668,7 +670,7 @@ static int self_test(void *self, const char *test_cgroup)
 	struct selftest_result found = {0};
 	int r;
 
-	if (!backend->parts.guard)
+	if (!backend->objects.guard)
 		return 0;
 	r = selftest_run(&backend->selftest, test_cgroup, &found);
 	if (r != -EINPROGRESS)
@@ -721,7 +723,7 @@ static void get_guard_status(void *self, struct guard_status *ret_status)
 	int r;
 
 	*ret_status = backend->status;
-	if (!backend->parts.guard)
+	if (!backend->objects.guard)
 		return;
 	r = policy_read(&backend->maps, &found);
 	if (r) {
@@ -744,7 +746,7 @@ static void mend_config(struct bpf_backend *backend)
 	char text[ROW_DETAIL_MAX];
 	int r;
 
-	if (!backend->parts.guard || policy_read(&backend->maps, &found))
+	if (!backend->objects.guard || policy_read(&backend->maps, &found))
 		return;
 	expected = guard_config_expected(&backend->set, &found);
 	if (!guard_config_differs(&expected, &found, text, sizeof(text)))
@@ -769,17 +771,18 @@ static void restore_pins(struct bpf_backend *backend)
 	int mounted;
 
 	if (backend->later.running ||
-	    (!backend->parts.guard && !backend->parts.watch && !backend->parts.observer))
+	    (!backend->objects.guard && !backend->objects.watch && !backend->objects.observer))
 		return;
 	mounted = pins_mount(pin_dir);
 	if (mounted > 0)
 		pins_report_wrong(&report, "bpffs", "unmounted");
-	if (backend->parts.guard)
-		part_restore_pins(backend->parts.guard, pin_dir, &report);
-	if (backend->parts.watch)
-		part_restore_pins(backend->parts.watch, pin_dir, &report);
-	if (backend->parts.observer)
-		part_restore_pins(observe_part(backend->parts.observer), pin_dir, &report);
+	if (backend->objects.guard)
+		bpf_object_restore_pins(backend->objects.guard, pin_dir, &report);
+	if (backend->objects.watch)
+		bpf_object_restore_pins(backend->objects.watch, pin_dir, &report);
+	if (backend->objects.observer)
+		bpf_object_restore_pins(observe_handle(backend->objects.observer), pin_dir,
+					&report);
 	if (mounted == -EXDEV && report.nr_failed)
 		snprintf(report.failed, sizeof(report.failed),
 			 "no bpffs is mounted for %s, and a mount by the agent would end with it",
@@ -816,7 +819,7 @@ static void tick(void *self)
 	/* the counters of reloaded programs start at zero */
 	if (misses > before)
 		say_skipped(backend, misses - before);
-	if (backend->parts.guard)
+	if (backend->objects.guard)
 		mend_switch(backend);
 	mend_config(backend);
 	restore_pins(backend);
@@ -830,8 +833,8 @@ static uint32_t get_features(void *self, const struct feature_row **ret_rows)
 {
 	struct bpf_backend *backend = self;
 
-	*ret_rows = backend->parts.features;
-	return ARRAY_SIZE(backend->parts.features);
+	*ret_rows = backend->objects.features;
+	return ARRAY_SIZE(backend->objects.features);
 }
 
 /* "fmod_ret/security_file_open" → "fmod_ret" */
@@ -840,16 +843,16 @@ static void fill_type(struct prog_row *row, const char *section)
 	snprintf(row->type, sizeof(row->type), "%.*s", (int)strcspn(section, "/"), section);
 }
 
-static uint32_t list_part(const struct part *part, struct prog_row *rows)
+static uint32_t list_object(const struct bpf_object_handle *handle, struct prog_row *rows)
 {
-	uint32_t nr = part ? part->nr_programs : 0;
+	uint32_t nr = handle ? handle->nr_programs : 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct part_program *program = &part->programs[i];
+		const struct bpf_object_program *program = &handle->programs[i];
 
 		rows[i] = (struct prog_row){.attached = true, .pinned = true};
 		snprintf(rows[i].name, sizeof(rows[i].name), "%s", program->name);
-		snprintf(rows[i].object, sizeof(rows[i].object), "%s", part->name);
+		snprintf(rows[i].object, sizeof(rows[i].object), "%s", handle->name);
 		fill_type(&rows[i], program->section);
 		read_program(program->prog_fd, program->id, &rows[i]);
 	}
@@ -859,10 +862,10 @@ static uint32_t list_part(const struct part *part, struct prog_row *rows)
 static uint32_t get_programs(void *self, const struct prog_row **ret_rows)
 {
 	struct bpf_backend *backend = self;
-	uint32_t nr = list_part(backend->parts.guard, backend->programs);
+	uint32_t nr = list_object(backend->objects.guard, backend->programs);
 
-	nr += list_part(backend->parts.watch, backend->programs + nr);
-	nr += list_part(observe_part(backend->parts.observer), backend->programs + nr);
+	nr += list_object(backend->objects.watch, backend->programs + nr);
+	nr += list_object(observe_handle(backend->objects.observer), backend->programs + nr);
 	*ret_rows = backend->programs;
 	return nr;
 }
@@ -885,7 +888,7 @@ static uint64_t read_counter(int map_fd, __u32 index)
 static uint32_t get_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	struct bpf_backend *backend = self;
-	int fd = part_map_fd(backend->parts.guard, "guard_counters");
+	int fd = bpf_object_map_fd(backend->objects.guard, "guard_counters");
 
 	for (uint32_t i = 0; i < HOOK_NR; i++)
 		for (uint32_t action = 0; action < ACTION_NR; action++)
@@ -903,8 +906,9 @@ static int get_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
 	const struct bpf_backend *backend = self;
 	struct observe_usage usage;
-	int r = backend->parts.observer ? observe_usage(backend->parts.observer, cgroup_id, &usage)
-					: -ENOENT;
+	int r = backend->objects.observer
+			? observe_usage(backend->objects.observer, cgroup_id, &usage)
+			: -ENOENT;
 
 	if (r)
 		return r;
@@ -978,7 +982,7 @@ static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *sel
 	say_inherited(backend);
 	if (!start_reading(backend))
 		listen(backend);
-	say_parts(backend);
+	say_objects(backend);
 	if (backend->sink.completed)
 		backend->sink.completed(backend->sink.self);
 	return 0;
@@ -1015,10 +1019,10 @@ int bpf_backend_dispatch(struct bpf_backend *backend, const struct kernel_sink *
 
 int guard_release(const char *bpffs_dir)
 {
-	return part_release(bpffs_dir, "guard");
+	return bpf_object_release(bpffs_dir, "guard");
 }
 
 int bpf_backend_remove(const char *bpffs_dir)
 {
-	return parts_remove(bpffs_dir);
+	return bpf_objects_remove(bpffs_dir);
 }

@@ -24,7 +24,7 @@ struct bpf_backend_options {
 	bool no_clone_guard;	/* only detect clone3(CLONE_INTO_CGROUP), do not deny it */
 	bool measure_cost;	/* keep the kernel's run time statistics enabled */
 	/*
-	 * start() waits for the guard and for parts that can be adopted. A thread loads the
+	 * start() waits for the guard and for objects that can be adopted. A thread loads the
 	 * rest, and kernel_sink.completed reports its end. Needs bpf_backend_watch.
 	 */
 	bool load_later;
@@ -37,14 +37,14 @@ struct bpf_backend_options {
 
 /* Does not load anything yet: kernel_port.start does that. -ENOMEM. */
 int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backend **ret_backend);
-/* Pinned parts continue to guard and count. */
+/* Pinned objects continue to guard and count. */
 void bpf_backend_close(struct bpf_backend *backend);
 DEFINE_CLEANUP(struct bpf_backend, bpf_backend_closep, bpf_backend_close);
 #define cleanup_bpf_backend cleanup(bpf_backend_closep)
 
 /*
  * The port; borrowed from `backend`. In addition to its contract in ctl/ports.h: start returns
- * -EPROTO if the pins belong to a newer version (nothing is changed), and 0 if parts are
+ * -EPROTO if the pins belong to a newer version (nothing is changed), and 0 if objects are
  * missing, which features() and guard_status() report.
  */
 struct kernel_port bpf_backend_port(struct bpf_backend *backend);

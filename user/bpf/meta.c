@@ -17,7 +17,8 @@ static bool is_meta(int fd)
 
 	return !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, META_NAME) &&
 	       info.type == BPF_MAP_TYPE_ARRAY && info.key_size == sizeof(__u32) &&
-	       info.value_size == sizeof(struct part_meta) && info.max_entries == PART_NR;
+	       info.value_size == sizeof(struct bpf_object_meta) &&
+	       info.max_entries == BPF_OBJECT_NR;
 }
 
 /*
@@ -47,7 +48,7 @@ static int find_meta(int *ret_fd)
 static int make_meta(int *ret_fd)
 {
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_NAME, sizeof(__u32),
-				sizeof(struct part_meta), PART_NR, NULL);
+				sizeof(struct bpf_object_meta), BPF_OBJECT_NR, NULL);
 
 	if (fd < 0)
 		return -errno;
@@ -61,8 +62,8 @@ static int replace_frozen(const char *pin_dir, int frozen_fd, int *ret_fd)
 	int fd cleanup_close = -1;
 	int r = make_meta(&fd);
 
-	for (enum part_id id = 0; !r && id < PART_NR; id++) {
-		struct part_meta meta;
+	for (enum bpf_object_id id = 0; !r && id < BPF_OBJECT_NR; id++) {
+		struct bpf_object_meta meta;
 
 		r = meta_read(frozen_fd, id, &meta);
 		if (!r && bpf_map_update_elem(fd, &(__u32){id}, &meta, BPF_ANY))
@@ -107,16 +108,16 @@ int meta_open(const char *pin_dir, const struct inherited *inherited, struct pin
 	return 0;
 }
 
-int meta_read(int meta_fd, enum part_id id, struct part_meta *ret_meta)
+int meta_read(int meta_fd, enum bpf_object_id id, struct bpf_object_meta *ret_meta)
 {
 	__u32 key = id;
 
 	return bpf_map_lookup_elem(meta_fd, &key, ret_meta) ? -errno : 0;
 }
 
-int meta_write(int meta_fd, enum part_id id, enum mechanism mechanism, uint64_t digest)
+int meta_write(int meta_fd, enum bpf_object_id id, enum mechanism mechanism, uint64_t digest)
 {
-	struct part_meta meta = {ABI_VERSION, mechanism, digest};
+	struct bpf_object_meta meta = {ABI_VERSION, mechanism, digest};
 	__u32 key = id;
 
 	if (meta_fd < 0)
@@ -126,8 +127,8 @@ int meta_write(int meta_fd, enum part_id id, enum mechanism mechanism, uint64_t 
 
 int meta_check_version(int meta_fd)
 {
-	for (enum part_id id = 0; id < PART_NR; id++) {
-		struct part_meta meta;
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		struct bpf_object_meta meta;
 		int r = meta_read(meta_fd, id, &meta);
 
 		if (r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The map `meta`, which records for each part the ABI, the mechanism and the digest of what is
- * pinned. All parts share it. No program uses it.
+ * The map `meta`, which records for each object the ABI, the mechanism and the digest of what is
+ * pinned. All objects share it. No program uses it.
  */
 #ifndef BPF_META_H
 #define BPF_META_H
@@ -18,10 +18,10 @@
  */
 int meta_open(const char *pin_dir, const struct inherited *inherited, struct pins_report *report,
 	      int *ret_fd);
-int meta_read(int meta_fd, enum part_id id, struct part_meta *ret_meta);
-/* `digest` 0: the part is incomplete. Does nothing if there is no map (-1). */
-int meta_write(int meta_fd, enum part_id id, enum mechanism mechanism, uint64_t digest);
-/* -ESTALE: a part has a newer ABI. Parts share maps, so none of them may be changed. */
+int meta_read(int meta_fd, enum bpf_object_id id, struct bpf_object_meta *ret_meta);
+/* `digest` 0: the object is incomplete. Does nothing if there is no map (-1). */
+int meta_write(int meta_fd, enum bpf_object_id id, enum mechanism mechanism, uint64_t digest);
+/* -ESTALE: an object has a newer ABI. Objects share maps, so none of them may be changed. */
 int meta_check_version(int meta_fd);
 /* The same for the pins below `pin_dir`; 0 if nothing is pinned. */
 int meta_check_pinned(const char *pin_dir);

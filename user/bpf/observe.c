@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The observer as a part (load.h), and giving slots to containers. While the agent is down the pinned programs count on, for the
- * slots given so far.
+ * The observer as a BPF object (bpf_object.h), and giving slots to containers. While the agent
+ * is down the pinned programs count on, for the slots given so far.
  *
  * All that must survive the agent lies in the maps: which cgroup has which slot
  * is read from there, never remembered here.
@@ -14,7 +14,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf/load.h"
+#include "bpf/bpf_object.h"
 #include "bpf/observe_maps.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -65,7 +65,7 @@ static int map_all(struct observer *observer)
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++) {
 		int r;
 
-		observer->map_fds[i] = part_map_fd(observer->part, map_names[i]);
+		observer->map_fds[i] = bpf_object_map_fd(observer->handle, map_names[i]);
 		r = map_memory(observer, i);
 		if (r)
 			return log_err(r, "observe: map '%s' into memory", map_names[i]);
@@ -90,7 +90,7 @@ void observe_close(struct observer *observer)
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
 		if (observer->memory[i])
 			munmap(observer->memory[i], observer->memory_bytes[i]);
-	part_free(observer->part);
+	bpf_object_free(observer->handle);
 	free(observer);
 }
 
@@ -112,15 +112,16 @@ static uint32_t task_records(uint32_t nr_cpus)
 	return nr;
 }
 
-static struct part_sizes shared_sizes(const struct observe_setup *setup, uint32_t nr_cpus)
+static struct bpf_object_sizes shared_sizes(const struct observe_setup *setup, uint32_t nr_cpus)
 {
-	return (struct part_sizes){
+	return (struct bpf_object_sizes){
 		.nr_slots = setup->max_containers + 1,
 		.mask_words = setup->mask_words ? setup->mask_words : (nr_cpus + 63) / 64,
 	};
 }
 
-static void set_sizes(struct observe *skeleton, uint32_t nr_cpus, const struct part_sizes *sizes)
+static void set_sizes(struct observe *skeleton, uint32_t nr_cpus,
+		      const struct bpf_object_sizes *sizes)
 {
 	uint32_t records = task_records(nr_cpus);
 
@@ -132,7 +133,7 @@ static void set_sizes(struct observe *skeleton, uint32_t nr_cpus, const struct p
 	bpf_map__set_max_entries(skeleton->maps.observe_slots, sizes->nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_tasks, records);
 	bpf_map__set_max_entries(skeleton->maps.slot_masks, sizes->mask_words * sizes->nr_slots);
-	bpf_map__set_max_entries(skeleton->maps.managed, part_nr_managed(sizes));
+	bpf_map__set_max_entries(skeleton->maps.managed, bpf_object_nr_managed(sizes));
 	bpf_map__set_max_entries(skeleton->maps.turns, nr_cpus + 1);
 }
 
@@ -152,7 +153,7 @@ static void write_places(struct observer *observer)
 
 /* Of an earlier agent's maps all but the sizes stays as it is. */
 static void write_control(struct observer *observer, uint32_t nr_cpus,
-			  const struct part_sizes *sizes)
+			  const struct bpf_object_sizes *sizes)
 {
 	struct observe_control *control = observer->control;
 
@@ -223,21 +224,22 @@ static int say_refused(const struct observe_setup *setup, int error)
 			      "CONFIG_FAIR_GROUP_SCHED, and pins need bpffs");
 }
 
-static int bring_up(struct observer *observer, const struct observe_setup *setup)
+static int start_object(struct observer *observer, const struct observe_setup *setup)
 {
 	struct observe *skeleton cleanup(observe_skeleton_closep) = observe__open();
 	const uint32_t nr_cpus = possible_cpus(setup->topology);
-	const struct part_sizes shared = shared_sizes(setup, nr_cpus);
+	const struct bpf_object_sizes shared = shared_sizes(setup, nr_cpus);
 	const uint32_t sizes[] = {nr_cpus, shared.nr_slots, shared.mask_words};
-	struct part_turns turns = {.nr_cpus = nr_cpus, .counters = map_names[OBSERVE_COUNTERS]};
-	struct part_memory memory[] = {
+	struct bpf_object_turns turns = {.nr_cpus = nr_cpus,
+					 .counters = map_names[OBSERVE_COUNTERS]};
+	struct bpf_object_memory memory[] = {
 		{.name = map_names[OBSERVE_CPUS],
 		 .bytes = nr_cpus * (uint32_t)sizeof(struct observe_cpu),
 		 .starts_empty = true /* what it says changes all the time */},
 		{.name = map_names[OBSERVE_CONTROL], .bytes = sizeof(struct observe_control)},
 	};
-	struct part_spec spec = {
-		.id = PART_OBSERVE,
+	struct bpf_object_spec spec = {
+		.id = BPF_OBJECT_OBSERVE,
 		.name = "observe",
 		.turns = &turns,
 		.memory = memory,
@@ -256,8 +258,8 @@ static int bring_up(struct observer *observer, const struct observe_setup *setup
 	turns.turn = (uint32_t *)&skeleton->rodata->turn;
 	bytes = observe__elf_bytes(&len);
 	spec.object = skeleton->obj;
-	spec.digest = part_digest(bytes, len, sizes, sizeof(sizes), skeleton->obj);
-	r = part_bring_up(&spec, setup->pin_dir, &observer->part);
+	spec.digest = bpf_object_digest(bytes, len, sizes, sizeof(sizes), skeleton->obj);
+	r = bpf_object_start(&spec, setup->pin_dir, &observer->handle);
 	if (r)
 		return say_refused(setup, r);
 	r = map_all(observer);
@@ -274,7 +276,7 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 	if (!observer)
 		return -ENOMEM;
 	observer->topology = setup->topology;
-	r = bring_up(observer, setup);
+	r = start_object(observer, setup);
 	if (r)
 		return r;
 	write_places(observer);
@@ -286,9 +288,9 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 	return 0;
 }
 
-struct part *observe_part(struct observer *observer)
+struct bpf_object_handle *observe_handle(struct observer *observer)
 {
-	return observer ? observer->part : NULL;
+	return observer ? observer->handle : NULL;
 }
 
 /* --- slots ------------------------------------------------------------------------------------------ */

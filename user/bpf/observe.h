@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/load.h"
+#include "bpf/bpf_object.h"
 #include "core/cpuset.h"
 #include "core/topology/topology.h"
 #include "lib/cleanup.h"
@@ -34,7 +34,7 @@ struct observe_setup {
  * Adopt what is in force, or exchange it for what we would make: slots, counts and the
  * intervals that are open go on, and no switch is lost or counted twice. Of slots that
  * another max_containers has no room for the counts are lost. Errors are logged, but for
- * -EAGAIN; they are those of part_bring_up.
+ * -EAGAIN; they are those of bpf_object_start.
  */
 int observe_open(const struct observe_setup *setup, struct observer **ret_observer);
 /* Pinned programs go on counting. */
@@ -43,7 +43,7 @@ DEFINE_CLEANUP(struct observer, observe_closep, observe_close);
 #define cleanup_observer cleanup(observe_closep)
 
 /* Its programs and pins; borrowed. NULL for no observer. */
-struct part *observe_part(struct observer *observer);
+struct bpf_object_handle *observe_handle(struct observer *observer);
 
 struct observe_group {
 	uint64_t cgroup_id;	   /* of the container's cgroup; cgroups below count with it */

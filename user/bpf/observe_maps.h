@@ -33,8 +33,8 @@ struct observe_shown {
 
 struct observer {
 	const struct topology *topology;
-	struct part *part;
-	int map_fds[OBSERVE_NR_MAPS]; /* the part's */
+	struct bpf_object_handle *handle;
+	int map_fds[OBSERVE_NR_MAPS]; /* the object's */
 	void *memory[OBSERVE_NR_MAPS];
 	size_t memory_bytes[OBSERVE_NR_MAPS];
 

@@ -234,7 +234,7 @@ void observe_nodes(struct observer *observer, struct observe_node *ret_nodes)
 
 void observe_status(const struct observer *observer, struct observe_status *ret_status)
 {
-	struct observe_status status = {.adopted = observer->part->adopted,
+	struct observe_status status = {.adopted = observer->handle->adopted,
 					.nr_slots = observer->control->nr_slots - 1,
 					.exhausted = observer->control->exhausted};
 

@@ -15,7 +15,7 @@
 #include "core/cpuset.h"
 #include "ctl/ports.h"
 
-/* Descriptors, borrowed from a part; -1 = there is no such map. */
+/* Descriptors, borrowed from an object; -1 = there is no such map. */
 struct policy_maps {
 	int managed, actors, actor_tasks, config, heartbeat;
 	int watch_masks, slot_masks;

@@ -12,7 +12,7 @@
 
 #include <pinfold/names.h>
 
-#include "bpf/load.h"
+#include "bpf/bpf_object.h"
 #include "bpf/remember.h"
 #include "lib/file.h"
 #include "lib/hash.h"

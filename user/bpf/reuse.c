@@ -82,7 +82,7 @@ int reuse_maps(struct bpf_object *object, const char *pin_dir, const struct inhe
 	return 0;
 }
 
-int reuse_memory(const struct part_memory *memory, const char *pin_dir,
+int reuse_memory(const struct bpf_object_memory *memory, const char *pin_dir,
 		 const struct inherited *inherited, struct pins_report *report)
 {
 	const struct bpf_map_info wanted = {

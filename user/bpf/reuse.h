@@ -5,8 +5,8 @@
 
 #include <bpf/libbpf.h>
 
+#include "bpf/bpf_object.h"
 #include "bpf/inherit.h"
-#include "bpf/load.h"
 
 /*
  * Before the load: let `object` use the maps in force that have the expected properties,
@@ -18,7 +18,7 @@ int reuse_maps(struct bpf_object *object, const char *pin_dir, const struct inhe
  * The same for a map that the programs address as memory, which is made here if none is
  * in force.
  */
-int reuse_memory(const struct part_memory *memory, const char *pin_dir,
+int reuse_memory(const struct bpf_object_memory *memory, const char *pin_dir,
 		 const struct inherited *inherited, struct pins_report *report);
 /*
  * After the load: if the map `fd` called `name` is not the one in force (which has another

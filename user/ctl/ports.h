@@ -303,7 +303,7 @@ struct kernel_sink {
 	void *self;
 	/* An event; culprit and target are cgroup ids, which the controller resolves to names. */
 	void (*event)(void *self, const struct event_record *event);
-	/* Parts that start() did not wait for are in force now: publish to them. May be NULL. */
+	/* BPF objects that start() did not wait for are in force now: publish to them. May be NULL. */
 	void (*completed)(void *self);
 	/* The self-test that returned -EINPROGRESS has ended. May be NULL. */
 	void (*tested)(void *self);

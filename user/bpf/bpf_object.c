@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Brings up parts and their pins. This file determines what is enforced while the agent is
+ * Puts BPF objects and their pins in force. This file determines what is enforced while the agent is
  * down: everything whose link is pinned.
  *
  * The order of an exchange, in which a crash at any point must leave no gap: attach the new
@@ -21,8 +21,8 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/bpf_object.h"
 #include "bpf/inherit.h"
-#include "bpf/load.h"
 #include "bpf/meta.h"
 #include "bpf/reuse.h"
 #include "bpf/turn.h"
@@ -40,27 +40,27 @@
 
 /* --- names of pins ------------------------------------------------------------------------------ */
 
-/* "<part>_<program>", or just the program's name if it begins with the part's name. */
-static int link_pin(const char *part, const char *program, char pin[PIN_NAME_MAX])
+/* "<object>_<program>", or just the program's name if it begins with the object's name. */
+static int link_pin(const char *object, const char *program, char pin[PIN_NAME_MAX])
 {
-	size_t part_len = strlen(part);
-	bool has_part = !strncmp(program, part, part_len) && program[part_len] == '_';
-	int len = snprintf(pin, PIN_NAME_MAX, "links/%s%s%s", has_part ? "" : part,
-			   has_part ? "" : "_", program);
+	size_t object_len = strlen(object);
+	bool has_object = !strncmp(program, object, object_len) && program[object_len] == '_';
+	int len = snprintf(pin, PIN_NAME_MAX, "links/%s%s%s", has_object ? "" : object,
+			   has_object ? "" : "_", program);
 
 	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
 /* --- what to load ----------------------------------------------------------------------------------- */
 
-uint32_t part_nr_managed(const struct part_sizes *sizes)
+uint32_t bpf_object_nr_managed(const struct bpf_object_sizes *sizes)
 {
 	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
 }
 
 /* Covers everything in which two loaded sets can differ. */
-uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
-		     const struct bpf_object *object)
+uint64_t bpf_object_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
+			   const struct bpf_object *object)
 {
 	uint64_t digest = hash_add(HASH_START, bytes, len);
 	struct bpf_program *program;
@@ -74,90 +74,90 @@ uint64_t part_digest(const void *bytes, size_t len, const void *sizes, size_t si
 	return digest;
 }
 
-/* --- the part in memory -------------------------------------------------------------------------- */
+/* --- the object in memory -------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct bpf_program *program)
 {
 	return bpf_program__autoload(program);
 }
 
-static int list_map(struct part *part, const char *name)
+static int list_map(struct bpf_object_handle *handle, const char *name)
 {
-	struct part_map *entry = &part->maps[part->nr_maps];
+	struct bpf_object_map *entry = &handle->maps[handle->nr_maps];
 
-	if (part->nr_maps == PART_MAPS_MAX)
+	if (handle->nr_maps == BPF_OBJECT_MAPS_MAX)
 		return -E2BIG;
-	part->nr_maps++;
+	handle->nr_maps++;
 	entry->fd = -1;
 	snprintf(entry->name, sizeof(entry->name), "%s", name);
 	return 0;
 }
 
-static int list_maps(struct part *part, const struct part_spec *spec)
+static int list_maps(struct bpf_object_handle *handle, const struct bpf_object_spec *spec)
 {
 	struct bpf_map *map;
 	int r = 0;
 
 	bpf_object__for_each_map (map, spec->object)
 		if (!r && !bpf_map__is_internal(map))
-			r = list_map(part, bpf_map__name(map));
+			r = list_map(handle, bpf_map__name(map));
 	for (uint32_t i = 0; !r && i < spec->nr_memory; i++)
-		r = list_map(part, spec->memory[i].name);
+		r = list_map(handle, spec->memory[i].name);
 	return r;
 }
 
-static int list_contents(struct part *part, const struct part_spec *spec)
+static int list_contents(struct bpf_object_handle *handle, const struct bpf_object_spec *spec)
 {
 	struct bpf_program *program;
 
 	bpf_object__for_each_program (program, spec->object) {
-		struct part_program *entry = &part->programs[part->nr_programs];
+		struct bpf_object_program *entry = &handle->programs[handle->nr_programs];
 
 		if (!is_wanted(program))
 			continue;
-		if (part->nr_programs == PART_PROGRAMS_MAX)
+		if (handle->nr_programs == BPF_OBJECT_PROGRAMS_MAX)
 			return -E2BIG;
-		part->nr_programs++;
-		*entry = (struct part_program){.link_fd = -1, .prog_fd = -1};
+		handle->nr_programs++;
+		*entry = (struct bpf_object_program){.link_fd = -1, .prog_fd = -1};
 		snprintf(entry->name, sizeof(entry->name), "%s", bpf_program__name(program));
 		snprintf(entry->section, sizeof(entry->section), "%s",
 			 bpf_program__section_name(program));
 	}
-	return list_maps(part, spec);
+	return list_maps(handle, spec);
 }
 
-static void close_descriptors(struct part *part)
+static void close_descriptors(struct bpf_object_handle *handle)
 {
-	for (uint32_t i = 0; i < part->nr_programs; i++) {
-		cleanup_close_fd(&part->programs[i].link_fd);
-		cleanup_close_fd(&part->programs[i].prog_fd);
-		part->programs[i].link_fd = part->programs[i].prog_fd = -1;
+	for (uint32_t i = 0; i < handle->nr_programs; i++) {
+		cleanup_close_fd(&handle->programs[i].link_fd);
+		cleanup_close_fd(&handle->programs[i].prog_fd);
+		handle->programs[i].link_fd = handle->programs[i].prog_fd = -1;
 	}
-	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		cleanup_close_fd(&part->maps[i].fd);
-		part->maps[i].fd = -1;
+	for (uint32_t i = 0; i < handle->nr_maps; i++) {
+		cleanup_close_fd(&handle->maps[i].fd);
+		handle->maps[i].fd = -1;
 	}
 }
 
-void part_free(struct part *part)
+void bpf_object_free(struct bpf_object_handle *handle)
 {
-	if (!part)
+	if (!handle)
 		return;
-	close_descriptors(part);
-	cleanup_close_fd(&part->meta_fd);
-	free(part);
+	close_descriptors(handle);
+	cleanup_close_fd(&handle->meta_fd);
+	free(handle);
 }
 
-int part_map_fd(const struct part *part, const char *name)
+int bpf_object_map_fd(const struct bpf_object_handle *handle, const char *name)
 {
-	for (uint32_t i = 0; part && i < part->nr_maps; i++)
-		if (!strcmp(part->maps[i].name, name))
-			return part->maps[i].fd;
+	for (uint32_t i = 0; handle && i < handle->nr_maps; i++)
+		if (!strcmp(handle->maps[i].name, name))
+			return handle->maps[i].fd;
 	return -1;
 }
 
 /* Set the id and descriptor of its program, from which its run time is read. */
-static int complete_program(struct part_program *program)
+static int complete_program(struct bpf_object_program *program)
 {
 	struct bpf_link_info info = {0};
 	__u32 len = sizeof(info);
@@ -171,36 +171,36 @@ static int complete_program(struct part_program *program)
 
 /* --- adopt --------------------------------------------------------------------------------------- */
 
-static int find_inherited(const struct part *part, const char *pin_dir,
+static int find_inherited(const struct bpf_object_handle *handle, const char *pin_dir,
 			  struct inherited **ret_inherited)
 {
-	struct inherit_name programs[PART_PROGRAMS_MAX], maps[PART_MAPS_MAX];
-	struct inherit_wanted wanted = {programs, part->nr_programs, maps, part->nr_maps};
+	struct inherit_name programs[BPF_OBJECT_PROGRAMS_MAX], maps[BPF_OBJECT_MAPS_MAX];
+	struct inherit_wanted wanted = {programs, handle->nr_programs, maps, handle->nr_maps};
 	int r = 0;
 
-	for (uint32_t i = 0; !r && i < part->nr_programs; i++) {
-		const char *name = part->programs[i].name;
+	for (uint32_t i = 0; !r && i < handle->nr_programs; i++) {
+		const char *name = handle->programs[i].name;
 
 		snprintf(programs[i].name, sizeof(programs[i].name), "%s", name);
-		r = link_pin(part->name, name, programs[i].pin);
+		r = link_pin(handle->name, name, programs[i].pin);
 	}
-	for (uint32_t i = 0; !r && i < part->nr_maps; i++)
-		r = inherit_name_map(part->maps[i].name, &maps[i]);
+	for (uint32_t i = 0; !r && i < handle->nr_maps; i++)
+		r = inherit_name_map(handle->maps[i].name, &maps[i]);
 	return r ? r : inherit_find(pin_dir, &wanted, ret_inherited);
 }
 
-static int adopt_link(struct part *part, struct part_program *program,
+static int adopt_link(struct bpf_object_handle *handle, struct bpf_object_program *program,
 		      const struct inherited *inherited)
 {
 	const struct inherited_link *link;
 	char pin[PIN_NAME_MAX];
-	int r = link_pin(part->name, program->name, pin);
+	int r = link_pin(handle->name, program->name, pin);
 
 	if (r)
 		return r;
 	link = inherited_link(inherited, pin);
 	if (!link) {
-		pins_report_wrong(&part->inherited, pin, "missing together with its program");
+		pins_report_wrong(&handle->inherited, pin, "missing together with its program");
 		return -ENOENT;
 	}
 	/* a set left incomplete by an interrupted exchange */
@@ -210,27 +210,29 @@ static int adopt_link(struct part *part, struct part_program *program,
 	return program->link_fd < 0 ? -errno : complete_program(program);
 }
 
-static int adopt_part(struct part *part, const char *pin_dir, const struct inherited *inherited)
+static int adopt_object(struct bpf_object_handle *handle, const char *pin_dir,
+			const struct inherited *inherited)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; !r && i < part->nr_maps; i++) {
-		r = inherit_map_fd(inherited, pin_dir, part->maps[i].name, &part->maps[i].fd);
-		if (!r && fdinfo_is(part->maps[i].fd, "frozen", "1"))
+	for (uint32_t i = 0; !r && i < handle->nr_maps; i++) {
+		r = inherit_map_fd(inherited, pin_dir, handle->maps[i].name, &handle->maps[i].fd);
+		if (!r && fdinfo_is(handle->maps[i].fd, "frozen", "1"))
 			r = -EPERM;
 	}
-	for (uint32_t i = 0; !r && i < part->nr_programs; i++)
-		r = adopt_link(part, &part->programs[i], inherited);
+	for (uint32_t i = 0; !r && i < handle->nr_programs; i++)
+		r = adopt_link(handle, &handle->programs[i], inherited);
 	if (r)
 		return r;
-	part->adopted = true;
-	part_restore_pins(part, pin_dir, &part->inherited);
+	handle->adopted = true;
+	bpf_object_restore_pins(handle, pin_dir, &handle->inherited);
 	return 0;
 }
 
 /* --- load again ---------------------------------------------------------------------------------- */
 
-static const struct part_memory *find_memory(const struct part_spec *spec, const char *name)
+static const struct bpf_object_memory *find_memory(const struct bpf_object_spec *spec,
+						   const char *name)
 {
 	for (uint32_t i = 0; i < spec->nr_memory; i++)
 		if (!strcmp(spec->memory[i].name, name))
@@ -239,53 +241,53 @@ static const struct part_memory *find_memory(const struct part_spec *spec, const
 }
 
 /* The counters are carried over with the turn: until then the previous programs write theirs. */
-static bool has_content(const struct part_spec *spec, const char *map)
+static bool has_content(const struct bpf_object_spec *spec, const char *map)
 {
-	const struct part_memory *memory = find_memory(spec, map);
+	const struct bpf_object_memory *memory = find_memory(spec, map);
 
 	if (memory && memory->starts_empty)
 		return false;
 	return !spec->turns || strcmp(spec->turns->counters, map);
 }
 
-static struct bpf_map *find_map(const struct part_spec *spec, const char *name)
+static struct bpf_map *find_map(const struct bpf_object_spec *spec, const char *name)
 {
-	const struct part_memory *memory = find_memory(spec, name);
+	const struct bpf_object_memory *memory = find_memory(spec, name);
 
 	return memory ? memory->map : bpf_object__find_map_by_name(spec->object, name);
 }
 
-static int keep_maps(struct part *part, const struct part_spec *spec, const char *pin_dir,
-		     const struct inherited *inherited)
+static int keep_maps(struct bpf_object_handle *handle, const struct bpf_object_spec *spec,
+		     const char *pin_dir, const struct inherited *inherited)
 {
-	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		const char *name = part->maps[i].name;
+	for (uint32_t i = 0; i < handle->nr_maps; i++) {
+		const char *name = handle->maps[i].name;
 		struct bpf_map *map = find_map(spec, name);
 		int r;
 
 		if (!map)
 			return -ENOENT;
-		part->maps[i].fd = fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3);
-		if (part->maps[i].fd < 0)
+		handle->maps[i].fd = fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3);
+		if (handle->maps[i].fd < 0)
 			return -errno;
 		if (!has_content(spec, name))
 			continue;
-		r = reuse_content(pin_dir, inherited, name, part->maps[i].fd);
+		r = reuse_content(pin_dir, inherited, name, handle->maps[i].fd);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static int pin_maps(const struct part *part, const char *pin_dir)
+static int pin_maps(const struct bpf_object_handle *handle, const char *pin_dir)
 {
 	char pin[PIN_NAME_MAX];
 
-	for (uint32_t i = 0; i < part->nr_maps; i++) {
-		int r = pin_of_map(part->maps[i].name, pin);
+	for (uint32_t i = 0; i < handle->nr_maps; i++) {
+		int r = pin_of_map(handle->maps[i].name, pin);
 
 		if (!r)
-			r = pin_put(pin_dir, pin, part->maps[i].fd);
+			r = pin_put(pin_dir, pin, handle->maps[i].fd);
 		if (r)
 			return r;
 	}
@@ -293,10 +295,10 @@ static int pin_maps(const struct part *part, const char *pin_dir)
 }
 
 /* If this fails, attached programs end again, because their links are not pinned yet. */
-static int attach_programs(struct part *part, struct bpf_object *object)
+static int attach_programs(struct bpf_object_handle *handle, struct bpf_object *object)
 {
-	for (uint32_t i = 0; i < part->nr_programs; i++) {
-		struct part_program *entry = &part->programs[i];
+	for (uint32_t i = 0; i < handle->nr_programs; i++) {
+		struct bpf_object_program *entry = &handle->programs[i];
 		struct bpf_program *program = bpf_object__find_program_by_name(object, entry->name);
 		struct bpf_link *link;
 		int r;
@@ -317,12 +319,12 @@ static int attach_programs(struct part *part, struct bpf_object *object)
 }
 
 /* Remove the links pinned beside their places, ignoring those that were not. Returns `error`. */
-static int unstage_links(const struct part *part, const char *pin_dir, int error)
+static int unstage_links(const struct bpf_object_handle *handle, const char *pin_dir, int error)
 {
 	char pin[PIN_NAME_MAX];
 
-	for (uint32_t i = 0; i < part->nr_programs; i++)
-		if (!link_pin(part->name, part->programs[i].name, pin))
+	for (uint32_t i = 0; i < handle->nr_programs; i++)
+		if (!link_pin(handle->name, handle->programs[i].name, pin))
 			pin_unstage(pin_dir, pin);
 	return error;
 }
@@ -331,27 +333,27 @@ static int unstage_links(const struct part *part, const char *pin_dir, int error
  * Pin them beside the old ones, so that programs with pins exist at every moment, even after a
  * crash.
  */
-static int stage_links(const struct part *part, const char *pin_dir)
+static int stage_links(const struct bpf_object_handle *handle, const char *pin_dir)
 {
 	char pin[PIN_NAME_MAX];
 
-	for (uint32_t i = 0; i < part->nr_programs; i++) {
-		int r = link_pin(part->name, part->programs[i].name, pin);
+	for (uint32_t i = 0; i < handle->nr_programs; i++) {
+		int r = link_pin(handle->name, handle->programs[i].name, pin);
 
 		if (!r)
-			r = pin_stage(pin_dir, pin, part->programs[i].link_fd);
+			r = pin_stage(pin_dir, pin, handle->programs[i].link_fd);
 		if (r)
-			return unstage_links(part, pin_dir, r);
+			return unstage_links(handle, pin_dir, r);
 	}
 	return 0;
 }
 
-static int commit_links(const struct part *part, const char *pin_dir)
+static int commit_links(const struct bpf_object_handle *handle, const char *pin_dir)
 {
 	char pin[PIN_NAME_MAX];
 
-	for (uint32_t i = 0; i < part->nr_programs; i++) {
-		int r = link_pin(part->name, part->programs[i].name, pin);
+	for (uint32_t i = 0; i < handle->nr_programs; i++) {
+		int r = link_pin(handle->name, handle->programs[i].name, pin);
 
 		if (!r)
 			r = pin_commit(pin_dir, pin);
@@ -361,23 +363,25 @@ static int commit_links(const struct part *part, const char *pin_dir)
 	return 0;
 }
 
-/* Is `name` in the directory of links a link of `part`, but not one that `part` has now? */
-static bool is_leftover(const char *name, const char *part_name, const struct part *part)
+/* Is `name` in the directory of links a link of `handle`, but not one that `handle` has now? */
+static bool is_leftover(const char *name, const char *object_name,
+			const struct bpf_object_handle *handle)
 {
-	size_t len = strlen(part_name);
+	size_t len = strlen(object_name);
 	char pin[PIN_NAME_MAX];
 
-	if (strncmp(name, part_name, len) || name[len] != '_')
+	if (strncmp(name, object_name, len) || name[len] != '_')
 		return false;
-	for (uint32_t i = 0; part && i < part->nr_programs; i++)
-		if (!link_pin(part_name, part->programs[i].name, pin) &&
+	for (uint32_t i = 0; handle && i < handle->nr_programs; i++)
+		if (!link_pin(object_name, handle->programs[i].name, pin) &&
 		    !strcmp(name, pin + strlen("links/")))
 			return false;
 	return true;
 }
 
-/* Unpin the links named `part_name`_* that `part` does not have (NULL: all). */
-static int drop_links(const char *pin_dir, const char *part_name, const struct part *part)
+/* Unpin the links named `object_name`_* that `handle` does not have (NULL: all). */
+static int drop_links(const char *pin_dir, const char *object_name,
+		      const struct bpf_object_handle *handle)
 {
 	DIR *dir cleanup_dir = NULL;
 	char path[PIN_PATH_MAX];
@@ -390,14 +394,14 @@ static int drop_links(const char *pin_dir, const char *part_name, const struct p
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while ((entry = readdir(dir)) != NULL)
-		if (is_leftover(entry->d_name, part_name, part) &&
+		if (is_leftover(entry->d_name, object_name, handle) &&
 		    unlinkat(dirfd(dir), entry->d_name, 0) && !failed)
 			failed = -errno;
 	return failed;
 }
 
 /* Determine the generation number of these programs. */
-static int prepare_turn(const struct part_spec *spec, const char *pin_dir,
+static int prepare_turn(const struct bpf_object_spec *spec, const char *pin_dir,
 			const struct inherited *inherited)
 {
 	int fd cleanup_close = -1;
@@ -413,13 +417,14 @@ static int prepare_turn(const struct part_spec *spec, const char *pin_dir,
 	return r == -ENOENT ? 0 : r;
 }
 
-static int take_turn(const struct part *part, const struct part_spec *spec)
+static int take_turn(const struct bpf_object_handle *handle, const struct bpf_object_spec *spec)
 {
-	return spec->turns ? turn_take(part_map_fd(part, TURNS_MAP), *spec->turns->turn) : 0;
+	return spec->turns ? turn_take(bpf_object_map_fd(handle, TURNS_MAP), *spec->turns->turn)
+			   : 0;
 }
 
-static int begin_turn(const struct part *part, const struct part_spec *spec, const char *pin_dir,
-		      const struct inherited *inherited)
+static int begin_turn(const struct bpf_object_handle *handle, const struct bpf_object_spec *spec,
+		      const char *pin_dir, const struct inherited *inherited)
 {
 	int before_fd cleanup_close = -1;
 	struct turn_change change;
@@ -431,116 +436,118 @@ static int begin_turn(const struct part *part, const struct part_spec *spec, con
 	if (r && r != -ENOENT)
 		return r;
 	change = (struct turn_change){
-		.turns_fd = part_map_fd(part, TURNS_MAP),
+		.turns_fd = bpf_object_map_fd(handle, TURNS_MAP),
 		.turn = *spec->turns->turn,
 		.nr_cpus = spec->turns->nr_cpus,
 		.before_fd = before_fd,
-		.now_fd = part_map_fd(part, spec->turns->counters),
+		.now_fd = bpf_object_map_fd(handle, spec->turns->counters),
 	};
 	return turn_begin(&change);
 }
 
 /* The new programs are attached: replace the old ones by them. */
-static int exchange(struct part *part, const struct part_spec *spec, const char *pin_dir,
-		    const struct inherited *inherited)
+static int exchange(struct bpf_object_handle *handle, const struct bpf_object_spec *spec,
+		    const char *pin_dir, const struct inherited *inherited)
 {
-	int r = meta_write(part->meta_fd, spec->id, spec->mechanism, 0);
+	int r = meta_write(handle->meta_fd, spec->id, spec->mechanism, 0);
 
 	if (!r)
-		r = stage_links(part, pin_dir);
+		r = stage_links(handle, pin_dir);
 	if (r)
 		return r;
 	/* after this point the links of the new programs stay pinned whatever happens */
-	r = begin_turn(part, spec, pin_dir, inherited);
+	r = begin_turn(handle, spec, pin_dir, inherited);
 	crash_point("turn");
 	if (!r)
-		r = pin_maps(part, pin_dir);
+		r = pin_maps(handle, pin_dir);
 	if (!r)
-		r = commit_links(part, pin_dir);
+		r = commit_links(handle, pin_dir);
 	if (!r)
-		r = drop_links(pin_dir, part->name, part);
-	return r ? r : meta_write(part->meta_fd, spec->id, spec->mechanism, spec->digest);
+		r = drop_links(pin_dir, handle->name, handle);
+	return r ? r : meta_write(handle->meta_fd, spec->id, spec->mechanism, spec->digest);
 }
 
 /* `inherited` keeps the old objects in force, pinned or not, until the new ones are. */
-static int load_part(struct part *part, const struct part_spec *spec, const char *pin_dir,
-		     const struct inherited *inherited)
+static int load_object(struct bpf_object_handle *handle, const struct bpf_object_spec *spec,
+		       const char *pin_dir, const struct inherited *inherited)
 {
-	int r = reuse_maps(spec->object, pin_dir, inherited, &part->inherited);
+	int r = reuse_maps(spec->object, pin_dir, inherited, &handle->inherited);
 
 	for (uint32_t i = 0; !r && i < spec->nr_memory; i++)
-		r = reuse_memory(&spec->memory[i], pin_dir, inherited, &part->inherited);
+		r = reuse_memory(&spec->memory[i], pin_dir, inherited, &handle->inherited);
 	if (!r)
 		r = prepare_turn(spec, pin_dir, inherited);
 	if (!r)
 		r = bpf_object__load(spec->object);
 	if (!r)
-		r = keep_maps(part, spec, pin_dir, inherited);
+		r = keep_maps(handle, spec, pin_dir, inherited);
 	if (!r)
-		r = take_turn(part, spec);
+		r = take_turn(handle, spec);
 	if (!r)
-		r = attach_programs(part, spec->object);
+		r = attach_programs(handle, spec->object);
 	if (r)
 		return r;
-	return pin_dir ? exchange(part, spec, pin_dir, inherited)
-		       : begin_turn(part, spec, pin_dir, inherited);
+	return pin_dir ? exchange(handle, spec, pin_dir, inherited)
+		       : begin_turn(handle, spec, pin_dir, inherited);
 }
 
 /* Load for this process only, without pins. */
-static int load_unpinned(struct part *part, const struct part_spec *spec)
+static int load_unpinned(struct bpf_object_handle *handle, const struct bpf_object_spec *spec)
 {
 	const struct inherited nothing = {0};
 
-	return spec->adopt_only ? -EAGAIN : load_part(part, spec, NULL, &nothing);
+	return spec->adopt_only ? -EAGAIN : load_object(handle, spec, NULL, &nothing);
 }
 
-static int adopt_or_load(struct part *part, const struct part_spec *spec, const char *pin_dir)
+static int adopt_or_load(struct bpf_object_handle *handle, const struct bpf_object_spec *spec,
+			 const char *pin_dir)
 {
 	struct inherited *inherited cleanup_inherited = NULL;
-	struct part_meta meta;
-	int r = find_inherited(part, pin_dir, &inherited);
+	struct bpf_object_meta meta;
+	int r = find_inherited(handle, pin_dir, &inherited);
 
 	if (!r)
 		r = pins_make_folders(pin_dir);
 	if (!r)
-		r = meta_open(pin_dir, inherited, &part->inherited, &part->meta_fd);
+		r = meta_open(pin_dir, inherited, &handle->inherited, &handle->meta_fd);
 	if (!r)
-		r = meta_check_version(part->meta_fd);
+		r = meta_check_version(handle->meta_fd);
 	if (!r)
-		r = meta_read(part->meta_fd, spec->id, &meta);
+		r = meta_read(handle->meta_fd, spec->id, &meta);
 	if (r)
 		return r;
 	if (meta.abi_version == ABI_VERSION && meta.mechanism == spec->mechanism &&
-	    meta.digest == spec->digest && !adopt_part(part, pin_dir, inherited))
+	    meta.digest == spec->digest && !adopt_object(handle, pin_dir, inherited))
 		return 0;
-	close_descriptors(part);
-	return spec->adopt_only ? -EAGAIN : load_part(part, spec, pin_dir, inherited);
+	close_descriptors(handle);
+	return spec->adopt_only ? -EAGAIN : load_object(handle, spec, pin_dir, inherited);
 }
 
-int part_bring_up(const struct part_spec *spec, const char *pin_dir, struct part **ret_part)
+int bpf_object_start(const struct bpf_object_spec *spec, const char *pin_dir,
+		     struct bpf_object_handle **ret_handle)
 {
-	struct part *part cleanup_part = calloc(1, sizeof(*part));
+	struct bpf_object_handle *handle cleanup_bpf_object = calloc(1, sizeof(*handle));
 	int r;
 
-	if (!part)
+	if (!handle)
 		return -ENOMEM;
-	part->id = spec->id;
-	part->meta_fd = -1;
-	snprintf(part->name, sizeof(part->name), "%s", spec->name);
-	r = list_contents(part, spec);
+	handle->id = spec->id;
+	handle->meta_fd = -1;
+	snprintf(handle->name, sizeof(handle->name), "%s", spec->name);
+	r = list_contents(handle, spec);
 	if (!r)
-		r = pin_dir ? adopt_or_load(part, spec, pin_dir) : load_unpinned(part, spec);
+		r = pin_dir ? adopt_or_load(handle, spec, pin_dir) : load_unpinned(handle, spec);
 	if (r)
 		return r;
 	/*
-	 * only one part keeps the shared map pinned; otherwise two parts might each pin their
+	 * only one object keeps the shared map pinned; otherwise two objects might each pin their
 	 * own after a loss
 	 */
-	if (part->id != PART_GUARD) {
-		cleanup_close_fd(&part->meta_fd);
-		part->meta_fd = -1;
+	if (handle->id != BPF_OBJECT_GUARD) {
+		cleanup_close_fd(&handle->meta_fd);
+		handle->meta_fd = -1;
 	}
-	*ret_part = TAKE_PTR(part);
+	*ret_handle = TAKE_PTR(handle);
 	return 0;
 }
 
@@ -550,25 +557,27 @@ static void add_pin(struct pin *pins, uint32_t *nr, const char *name, int fd)
 	pins[(*nr)++].fd = fd;
 }
 
-void part_restore_pins(const struct part *part, const char *pin_dir, struct pins_report *report)
+void bpf_object_restore_pins(const struct bpf_object_handle *handle, const char *pin_dir,
+			     struct pins_report *report)
 {
-	struct pin pins[1 + PART_MAPS_MAX + PART_PROGRAMS_MAX];
+	struct pin pins[1 + BPF_OBJECT_MAPS_MAX + BPF_OBJECT_PROGRAMS_MAX];
 	char name[PIN_NAME_MAX] = PIN_META;
 	uint32_t nr = 0;
 
-	if (part->meta_fd >= 0)
-		add_pin(pins, &nr, name, part->meta_fd);
-	for (uint32_t i = 0; i < part->nr_maps; i++)
-		if (!pin_of_map(part->maps[i].name, name))
-			add_pin(pins, &nr, name, part->maps[i].fd);
-	for (uint32_t i = 0; i < part->nr_programs; i++)
-		if (!link_pin(part->name, part->programs[i].name, name))
-			add_pin(pins, &nr, name, part->programs[i].link_fd);
+	if (handle->meta_fd >= 0)
+		add_pin(pins, &nr, name, handle->meta_fd);
+	for (uint32_t i = 0; i < handle->nr_maps; i++)
+		if (!pin_of_map(handle->maps[i].name, name))
+			add_pin(pins, &nr, name, handle->maps[i].fd);
+	for (uint32_t i = 0; i < handle->nr_programs; i++)
+		if (!link_pin(handle->name, handle->programs[i].name, name))
+			add_pin(pins, &nr, name, handle->programs[i].link_fd);
 	pins_restore(pin_dir, pins, nr, report);
 }
 
-/* Ids of the programs behind the pinned links of a part. */
-static uint32_t list_pinned(const char *pin_dir, const char *name, __u32 ids[PART_PROGRAMS_MAX])
+/* Ids of the programs behind the pinned links of an object. */
+static uint32_t list_pinned(const char *pin_dir, const char *name,
+			    __u32 ids[BPF_OBJECT_PROGRAMS_MAX])
 {
 	DIR *dir cleanup_dir = NULL;
 	char path[PIN_PATH_MAX];
@@ -577,8 +586,8 @@ static uint32_t list_pinned(const char *pin_dir, const char *name, __u32 ids[PAR
 
 	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PIN_PATH_MAX)
 		dir = opendir(path);
-	while (dir && nr < PART_PROGRAMS_MAX && (entry = readdir(dir)) != NULL) {
-		struct part_program program = {.link_fd = -1, .prog_fd = -1};
+	while (dir && nr < BPF_OBJECT_PROGRAMS_MAX && (entry = readdir(dir)) != NULL) {
+		struct bpf_object_program program = {.link_fd = -1, .prog_fd = -1};
 
 		if (!is_leftover(entry->d_name, name, NULL) ||
 		    snprintf(path, sizeof(path), "%s/links/%s", pin_dir, entry->d_name) >=
@@ -616,9 +625,9 @@ static int wait_for_end(const __u32 *ids, uint32_t nr)
 	return 0;
 }
 
-int part_release(const char *pin_dir, const char *name)
+int bpf_object_release(const char *pin_dir, const char *name)
 {
-	__u32 ids[PART_PROGRAMS_MAX];
+	__u32 ids[BPF_OBJECT_PROGRAMS_MAX];
 	uint32_t nr = list_pinned(pin_dir, name, ids);
 	int r = drop_links(pin_dir, name, NULL);
 
@@ -655,7 +664,7 @@ static int empty_folder(const char *pin_dir, const char *name)
 	return failed;
 }
 
-int parts_remove(const char *pin_dir)
+int bpf_objects_remove(const char *pin_dir)
 {
 	char path[PIN_PATH_MAX];
 	int r = empty_folder(pin_dir, "links");

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bpf/parts.h"
+#include "bpf/bpf_objects.h"
 #include "guard.skel.h"
 #include "watch.skel.h"
 
@@ -26,12 +26,14 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
-		   bool clone_guard, const char *pin_dir, struct part **ret_part)
+int guard_start(const struct feature_row abilities[ABILITY_NR],
+		const struct bpf_object_sizes *sizes, bool clone_guard, const char *pin_dir,
+		struct bpf_object_handle **ret_handle)
 {
 	struct guard *skeleton cleanup(guard_closep) = NULL;
 	enum mechanism mechanism = guard_mechanism(abilities);
-	struct part_spec spec = {.id = PART_GUARD, .name = "guard", .mechanism = mechanism};
+	struct bpf_object_spec spec = {
+		.id = BPF_OBJECT_GUARD, .name = "guard", .mechanism = mechanism};
 	struct bpf_program *program;
 	const void *bytes;
 	size_t len;
@@ -53,18 +55,19 @@ int guard_bring_up(const struct feature_row abilities[ABILITY_NR], const struct 
 		bpf_program__set_autoload(skeleton->progs.lsm_clone, false);
 		bpf_program__set_autoload(skeleton->progs.mod_clone, false);
 	}
-	bpf_map__set_max_entries(skeleton->maps.managed, part_nr_managed(sizes));
+	bpf_map__set_max_entries(skeleton->maps.managed, bpf_object_nr_managed(sizes));
 	bytes = guard__elf_bytes(&len);
 	spec.object = skeleton->obj;
-	spec.digest = part_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
-	return part_bring_up(&spec, pin_dir, ret_part);
+	spec.digest = bpf_object_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
+	return bpf_object_start(&spec, pin_dir, ret_handle);
 }
 
-static int bring_up_watch(const struct part_sizes *sizes, bool traces, const char *pin_dir,
-			  bool adopt_only, struct part **ret_part)
+static int start_watch_with(const struct bpf_object_sizes *sizes, bool traces, const char *pin_dir,
+			    bool adopt_only, struct bpf_object_handle **ret_handle)
 {
 	struct watch *skeleton cleanup(watch_closep) = watch__open();
-	struct part_spec spec = {.id = PART_WATCH, .name = "watch", .adopt_only = adopt_only};
+	struct bpf_object_spec spec = {
+		.id = BPF_OBJECT_WATCH, .name = "watch", .adopt_only = adopt_only};
 	struct bpf_program *program;
 	const void *bytes;
 	size_t len;
@@ -76,25 +79,26 @@ static int bring_up_watch(const struct part_sizes *sizes, bool traces, const cha
 					  traces || starts_with(bpf_program__section_name(program),
 								"tp_btf/"));
 	skeleton->rodata->mask_words = sizes->mask_words;
-	bpf_map__set_max_entries(skeleton->maps.managed, part_nr_managed(sizes));
+	bpf_map__set_max_entries(skeleton->maps.managed, bpf_object_nr_managed(sizes));
 	bpf_map__set_max_entries(skeleton->maps.watch_masks, 2 * sizes->mask_words);
 	bpf_map__set_max_entries(skeleton->maps.slot_masks, sizes->nr_slots * sizes->mask_words);
 	bytes = watch__elf_bytes(&len);
 	spec.object = skeleton->obj;
-	spec.digest = part_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
-	return part_bring_up(&spec, pin_dir, ret_part);
+	spec.digest = bpf_object_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
+	return bpf_object_start(&spec, pin_dir, ret_handle);
 }
 
-int watch_bring_up(const struct feature_row abilities[ABILITY_NR], const struct part_sizes *sizes,
-		   const char *pin_dir, bool adopt_only, struct part **ret_part, bool *ret_traces)
+int watch_start(const struct feature_row abilities[ABILITY_NR],
+		const struct bpf_object_sizes *sizes, const char *pin_dir, bool adopt_only,
+		struct bpf_object_handle **ret_handle, bool *ret_traces)
 {
 	bool traces = abilities[ABILITY_FENTRY].state == FEATURE_YES;
-	int r = bring_up_watch(sizes, traces, pin_dir, adopt_only, ret_part);
+	int r = start_watch_with(sizes, traces, pin_dir, adopt_only, ret_handle);
 
 	/* on an unknown kernel a traced function may be inlined or renamed */
 	if (r && r != -ESTALE && traces) {
 		traces = false;
-		r = bring_up_watch(sizes, false, pin_dir, adopt_only, ret_part);
+		r = start_watch_with(sizes, false, pin_dir, adopt_only, ret_handle);
 	}
 	if (!r)
 		*ret_traces = traces;
