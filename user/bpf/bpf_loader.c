@@ -39,6 +39,17 @@ void bpf_objects_free(struct bpf_objects *objects)
 	bpf_object_free(objects->guard);
 }
 
+int bpf_objects_map_fd(const struct bpf_objects *objects, const char *name)
+{
+	const struct bpf_object_handle *const handles[] = {objects->guard, objects->watch,
+							   observe_handle(objects->observer)};
+	int fd = -1;
+
+	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(handles); i++)
+		fd = bpf_object_map_fd(handles[i], name);
+	return fd;
+}
+
 /* --- reasons and remedies ------------------------------------------------------------------------ */
 
 /*

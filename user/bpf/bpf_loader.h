@@ -38,6 +38,8 @@ struct bpf_loader {
 void bpf_objects_begin(struct bpf_objects *objects);
 /* Close the descriptors; pinned objects remain in force. */
 void bpf_objects_free(struct bpf_objects *objects);
+/* The map of this name, borrowed, or -1. All objects that have it share it through its pin. */
+int bpf_objects_map_fd(const struct bpf_objects *objects, const char *name);
 
 /* 0 also if the guard is unavailable; -ESTALE: the pins have a newer ABI, nothing was changed. */
 int bpf_loader_start_guard(const struct bpf_loader *loader, struct bpf_objects *objects);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares the guard's configuration in the kernel with the one that was set. Pure:
- * bpf_backend.c reads, writes and reports.
+ * backend_revert.c reads, writes and reports.
  */
 #ifndef BPF_IN_FORCE_H
 #define BPF_IN_FORCE_H

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The state of the guard: whether it denies, according to its self-test, and what was reverted
+ * or could not be.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pinfold/release.h>
+
+#include "bpf/backend_private.h"
+#include "bpf/ftrace.h"
+#include "lib/fdinfo.h"
+#include "lib/log.h"
+
+void backend_say_mended(struct bpf_backend *backend, enum guard_mending what, const char *text)
+{
+	snprintf(backend->status.mended[what], sizeof(backend->status.mended[what]), "%s", text);
+	backend->status.nr_mended[what]++;
+}
+
+void backend_say_pins(struct bpf_backend *backend, const struct pins_report *report)
+{
+	if (report->nr_wrong && !report->nr_failed)
+		backend_say_mended(backend, MENDED_PINS, report->wrong);
+	snprintf(backend->status.unpinned, sizeof(backend->status.unpinned), "%s", report->failed);
+}
+
+void backend_begin_status(struct bpf_backend *backend)
+{
+	const struct feature_row *row = &backend->objects.features[ABILITY_NR + FEATURE_GUARD];
+	bool lsm = guard_mechanism(backend->objects.features) == MECHANISM_LSM;
+
+	backend->status.mechanism[0] = '\0';
+	if (backend->objects.guard)
+		snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
+			 lsm ? "lsm" : "fmod_ret");
+	backend->status.state = backend->objects.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
+	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
+		 backend->objects.guard ? "not tested yet" : row->reason);
+	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", row->remedy);
+}
+
+void backend_note_frozen(struct bpf_backend *backend, int error)
+{
+	const struct bpf_object_handle *guard = backend->objects.guard;
+
+	for (uint32_t i = 0; error == -EPERM && guard && i < guard->nr_maps; i++)
+		if (fdinfo_is(guard->maps[i].fd, "frozen", "1"))
+			snprintf(backend->status.frozen_map, sizeof(backend->status.frozen_map),
+				 "%s", guard->maps[i].name);
+}
+
+/* --- self-test --------------------------------------------------------------------------------- */
+
+static const char *const state_words[GUARD_STATE_NR] = {
+	[GUARD_INACTIVE] = "inactive",
+	[GUARD_PARTIAL] = "partial",
+	[GUARD_ACTIVE] = "active",
+	[GUARD_UNKNOWN] = "unknown",
+};
+
+static void say_status(struct bpf_backend *backend, enum guard_state state, const char *reason,
+		       const char *remedy)
+{
+	if (backend->status.state != state)
+		log_info("guard: %s%s%s", state_words[state], *reason ? ": " : "", reason);
+	backend->status.state = state;
+	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s", reason);
+	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", remedy);
+}
+
+/* fmod_ret is as reliable as lsm only if tasks cannot be preempted inside the kernel. */
+void backend_say_denied(struct bpf_backend *backend)
+{
+	const char *remedy = backend->objects.features[ABILITY_BPF_LSM].remedy;
+
+	if (!strcmp(backend->status.mechanism, "lsm"))
+		return say_status(backend, GUARD_ACTIVE, "", "");
+	if (backend->status.recursion_misses)
+		return say_status(backend, GUARD_PARTIAL,
+				  "fmod_ret programs were skipped, so calls were allowed, "
+				  "while one was preempted on the same CPU",
+				  remedy);
+	switch (probe_preemption()) {
+	case FEATURE_NO:
+		return say_status(backend, GUARD_ACTIVE, "", "");
+	case FEATURE_YES:
+		return say_status(backend, GUARD_PARTIAL,
+				  "attached as fmod_ret on a preemptible kernel: a write is "
+				  "allowed while another is preempted on the same CPU",
+				  remedy);
+	default:
+		return say_status(backend, GUARD_PARTIAL,
+				  "attached as fmod_ret, and it cannot be read whether the kernel "
+				  "is preemptible (debugfs sched/preempt)",
+				  remedy);
+	}
+}
+
+static void say_tested(struct bpf_backend *backend, const char *path, int error_code,
+		       const struct selftest_result *found)
+{
+	char reason[ROW_DETAIL_MAX];
+
+	if (error_code) {
+		snprintf(reason, sizeof(reason), "the self-test in %.160s could not be run: %s",
+			 path, strerror(-error_code));
+		say_status(backend, GUARD_UNKNOWN, reason,
+			   "see the log; the test is repeated each minute");
+		return;
+	}
+	if (found->write_denied && found->open_denied) {
+		backend_say_denied(backend);
+		return;
+	}
+	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",
+		 found->open_denied ? "" : "open",
+		 found->write_denied || found->open_denied ? "" : ", ",
+		 found->write_denied ? "" : "write");
+	say_status(backend, GUARD_INACTIVE, reason,
+		   "boot with bpf in the list of lsm=, or report this kernel");
+}
+
+void backend_self_test_ended(void *self, const char *path, int result,
+			     const struct selftest_result *found)
+{
+	struct bpf_backend *backend = self;
+
+	say_tested(backend, path, result, found);
+	if (backend->sink.tested)
+		backend->sink.tested(backend->sink.self);
+}
+
+int backend_self_test(void *self, const char *test_cgroup)
+{
+	struct bpf_backend *backend = self;
+	struct selftest_result found = {0};
+	int r;
+
+	if (!backend->objects.guard)
+		return 0;
+	r = selftest_run(&backend->selftest, test_cgroup, &found);
+	if (r != -EINPROGRESS)
+		say_tested(backend, test_cgroup, r, &found);
+	return r;
+}
+
+void backend_self_test_waits_in(void *self, char *ret_text, size_t size)
+{
+	const struct bpf_backend *backend = self;
+
+	selftest_waits_in(&backend->selftest, ret_text, size);
+}
+
+/* --- report ------------------------------------------------------------------------------------ */
+
+static enum enforcement enforcement_of(__u32 mode)
+{
+	switch (mode) {
+	case GUARD_ENFORCE:
+		return ENFORCEMENT_ENFORCE;
+	case GUARD_AUDIT:
+		return ENFORCEMENT_AUDIT;
+	default:
+		return ENFORCEMENT_OFF;
+	}
+}
+
+/* While the sysctl is 0 nothing is denied, whatever the last self-test found. */
+static void add_switch(const struct bpf_backend *backend, struct guard_status *status)
+{
+	static const char off[] = FTRACE_SYSCTL " is 0, which disables the guard's programs";
+
+	if (!backend->switch_error && !ftrace_is_off(FTRACE_FILE))
+		return;
+	status->state = GUARD_INACTIVE;
+	status->is_switched_off = backend->switch_error;
+	snprintf(status->remedy, sizeof(status->remedy), "run sysctl " FTRACE_SYSCTL "=1");
+	if (backend->switch_error)
+		snprintf(status->reason, sizeof(status->reason),
+			 "%s, and the agent cannot set it to 1: %s", off,
+			 strerror(-backend->switch_error));
+	else
+		snprintf(status->reason, sizeof(status->reason), "%s", off);
+}
+
+/* Reads the modes from the kernel on each call instead of caching them. */
+void backend_guard_status(void *self, struct guard_status *ret_status)
+{
+	const struct bpf_backend *backend = self;
+	struct guard_config found;
+	int r;
+
+	*ret_status = backend->status;
+	if (!backend->objects.guard)
+		return;
+	r = policy_read(&backend->maps, &found);
+	if (r) {
+		ret_status->state = GUARD_UNKNOWN;
+		snprintf(ret_status->reason, sizeof(ret_status->reason),
+			 "the guard's configuration cannot be read: %s", strerror(-r));
+		return;
+	}
+	ret_status->released = release_stands(&found);
+	ret_status->cpuset_files = enforcement_of(found.aspect_modes[ASPECT_CPUSET_FILES]);
+	ret_status->affinity = enforcement_of(found.aspect_modes[ASPECT_AFFINITY]);
+	ret_status->cgroup_moves = enforcement_of(found.aspect_modes[ASPECT_CGROUP_MOVES]);
+	add_switch(backend, ret_status);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Publishes a policy: assigns each container its slot, and writes the maps that all objects
+ * read.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/backend_private.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#define ONLINE_FILE "/sys/devices/system/cpu/online"
+
+int backend_enter_actor(void *self)
+{
+	struct bpf_backend *backend = self;
+	int r = backend->maps.actor_tasks < 0 ? 0 : policy_enter_agent(&backend->maps, getpid());
+
+	return r ? log_err(r, "bpf: enter the agent among the guard's actors") : 0;
+}
+
+static uint32_t find_free(const bool *used, uint32_t nr_slots)
+{
+	for (uint32_t slot = 1; slot < nr_slots; slot++)
+		if (!used[slot])
+			return slot;
+	return SLOT_NONE;
+}
+
+/*
+ * Without an observer each container keeps its slot, because programs of an earlier agent may
+ * use it for counting until they are exchanged. A new container gets an unused slot.
+ */
+static int keep_slots(struct bpf_backend *backend, const struct kernel_policy *policy)
+{
+	uint32_t nr_slots = backend->sizes.nr_slots;
+	bool *used cleanup_free = calloc(nr_slots, sizeof(*used));
+	int r;
+
+	if (!used)
+		return -ENOMEM;
+	r = backend->maps.managed < 0 ? 0 : policy_mark_slots(&backend->maps, used, nr_slots);
+	for (uint32_t i = 0; !r && i < policy->nr_groups; i++)
+		if (policy->groups[i].is_container && backend->maps.managed >= 0)
+			backend->slots[i] =
+				policy_slot(&backend->maps, policy->groups[i].cgroup_id);
+	for (uint32_t i = 0; !r && i < policy->nr_groups; i++) {
+		if (!policy->groups[i].is_container || backend->slots[i] < nr_slots)
+			continue;
+		backend->slots[i] = find_free(used, nr_slots);
+		if (backend->slots[i] < nr_slots)
+			used[backend->slots[i]] = true;
+	}
+	return r;
+}
+
+/*
+ * A container without a free slot is guarded but not counted; the observer counts such
+ * containers.
+ */
+static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *policy)
+{
+	uint64_t *ids cleanup_free = calloc(policy->nr_groups + 1, sizeof(*ids));
+	uint32_t *slots = realloc(backend->slots, (policy->nr_groups + 1) * sizeof(*slots));
+	uint32_t nr_ids = 0;
+
+	if (slots)
+		backend->slots = slots;
+	if (!slots || !ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
+		slots[i] = SLOT_NONE;
+		if (policy->groups[i].is_container)
+			ids[nr_ids++] = policy->groups[i].cgroup_id;
+	}
+	if (!backend->objects.observer)
+		return keep_slots(backend, policy);
+	observe_retain(backend->objects.observer, ids, nr_ids);
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
+		const struct managed_group *group = &policy->groups[i];
+		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
+						       &group->cpus};
+
+		if (group->is_container &&
+		    observe_claim(backend->objects.observer, &observed, &slots[i]))
+			slots[i] = SLOT_NONE;
+	}
+	return 0;
+}
+
+static void read_online(struct cpuset *ret_online)
+{
+	char *list cleanup_free = NULL;
+
+	*ret_online = CPUSET_EMPTY;
+	if (!file_read_line(AT_FDCWD, ONLINE_FILE, &list))
+		cpuset_parse(list, strlen(list), ret_online);
+}
+
+int backend_publish(void *self, const struct kernel_policy *policy)
+{
+	struct bpf_backend *backend = self;
+	struct cpuset online;
+	int before = backend->publish_error, r = claim_slots(backend, policy);
+
+	if (!r && backend->maps.config >= 0) {
+		read_online(&online);
+		r = policy_publish(&backend->maps, policy, backend->slots, &online, &backend->set);
+	} else if (!r && backend->maps.managed >= 0) {
+		r = policy_drop_groups(&backend->maps, policy);
+	}
+	backend->publish_error = r;
+	backend_note_frozen(backend, r);
+	if (r == -E2BIG && r != before)
+		log_err(r, "bpf: maxContainers does not allow for %u groups", policy->nr_groups);
+	else if (r && r != before)
+		log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups);
+	return r;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Compares each second what is in force with what the agent set: the switch of the kernel that
+ * disables the programs, the guard's configuration, the pins, and the programs' count of calls
+ * that they missed. Reverts what another process changed.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "bpf/backend_private.h"
+#include "bpf/ftrace.h"
+#include "bpf/in_force.h"
+#include "lib/log.h"
+
+void backend_mend_switch(struct bpf_backend *backend)
+{
+	int r = ftrace_mend(FTRACE_FILE);
+
+	if (r > 0) {
+		log_warn(0, "guard: " FTRACE_SYSCTL " was 0; the agent set it to 1");
+		backend_say_mended(backend, MENDED_CONFIG, FTRACE_SYSCTL " 0 instead of 1");
+	}
+	if (r < 0 && backend->switch_error != r)
+		log_err(r, "guard: set " FTRACE_SYSCTL " to 1");
+	backend->switch_error = r < 0 ? r : 0;
+}
+
+void backend_say_inherited(struct bpf_backend *backend)
+{
+	struct bpf_object_handle *const objects[] = {backend->objects.guard, backend->objects.watch,
+						     observe_handle(backend->objects.observer)};
+	struct pins_report report = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+		if (!objects[i])
+			continue;
+		pins_report_add(&report, &objects[i]->inherited);
+		objects[i]->inherited = (struct pins_report){0};
+	}
+	backend_say_pins(backend, &report);
+}
+
+/* Revert a configuration that another process wrote, unless it is a release. */
+static void mend_config(struct bpf_backend *backend)
+{
+	struct guard_config found, expected;
+	char text[ROW_DETAIL_MAX];
+	int r;
+
+	if (!backend->objects.guard || policy_read(&backend->maps, &found))
+		return;
+	expected = guard_config_expected(&backend->set, &found);
+	if (!guard_config_differs(&expected, &found, text, sizeof(text)))
+		return;
+	r = policy_rewrite(&backend->maps, &backend->set);
+	if (!r)
+		backend_say_mended(backend, MENDED_CONFIG, text);
+	else if (r != backend->config_error)
+		log_err(r, "bpf: restore the guard's configuration (%s)", text);
+	backend->config_error = r;
+	backend_note_frozen(backend, r);
+}
+
+/*
+ * Restore pins that another process removed or replaced: without them the guard remains in
+ * force, but ends with the agent. Not while the loading thread pins maps with the same names.
+ */
+static void restore_pins(struct bpf_backend *backend)
+{
+	const char *pin_dir = backend->options.bpffs_dir;
+	struct pins_report report = {0};
+	int mounted;
+
+	if (backend->load.running ||
+	    (!backend->objects.guard && !backend->objects.watch && !backend->objects.observer))
+		return;
+	mounted = pins_mount(pin_dir);
+	if (mounted > 0)
+		pins_report_wrong(&report, "bpffs", "unmounted");
+	if (backend->objects.guard)
+		bpf_object_restore_pins(backend->objects.guard, pin_dir, &report);
+	if (backend->objects.watch)
+		bpf_object_restore_pins(backend->objects.watch, pin_dir, &report);
+	if (backend->objects.observer)
+		bpf_object_restore_pins(observe_handle(backend->objects.observer), pin_dir,
+					&report);
+	if (mounted == -EXDEV && report.nr_failed)
+		snprintf(report.failed, sizeof(report.failed),
+			 "no bpffs is mounted for %s, and a mount by the agent would end with it",
+			 pin_dir);
+	backend_say_pins(backend, &report);
+}
+
+/*
+ * Some calls were not judged, and it is unknown which. Every managed file must therefore be
+ * compared again, which this event requests from the controller.
+ */
+static void say_skipped(struct bpf_backend *backend, uint64_t nr)
+{
+	struct event_record event = EVENT_RECORD(EVENT_UNJUDGED);
+
+	log_warn(0, "guard: %llu calls were allowed because a program was preempted",
+		 (unsigned long long)nr);
+	event.aspect = ASPECT_CPUSET_FILES;
+	event.action = ACTION_ALLOW;
+	event.nr_unjudged = nr;
+	backend_relay_event(backend, &event);
+	if (backend->status.state == GUARD_ACTIVE)
+		backend_say_denied(backend);
+}
+
+void backend_tick(void *self)
+{
+	struct bpf_backend *backend = self;
+	uint64_t misses = backend_recursion_misses(backend),
+		 before = backend->status.recursion_misses;
+
+	backend->status.recursion_misses = misses;
+	if (backend->maps.heartbeat >= 0)
+		policy_heartbeat(&backend->maps);
+	/* the counters of reloaded programs start at zero */
+	if (misses > before)
+		say_skipped(backend, misses - before);
+	if (backend->objects.guard)
+		backend_mend_switch(backend);
+	mend_config(backend);
+	restore_pins(backend);
+	if (backend->reader)
+		events_sweep(backend->reader);
+}
