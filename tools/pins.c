@@ -15,15 +15,10 @@
 
 #include <pinfold/names.h>
 
+#include "format/words.h"
 #include "lib/file.h"
 
 #define MAX_PROGS 256
-
-static const char *const object_names[BPF_OBJECT_NR] = {
-	[BPF_OBJECT_GUARD] = "guard",
-	[BPF_OBJECT_WATCH] = "watch",
-	[BPF_OBJECT_OBSERVE] = "observe",
-};
 
 char *pins_path(const struct session *session, const char *name)
 {
@@ -203,48 +198,19 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 
 /* --- objects ------------------------------------------------------------------------------------ */
 
-/*
- * The observer keeps its version in a map of its own, not in `meta`: there its
- * pinned links tell. -ENOENT when it has none.
- */
-static int find_links(const struct session *session, const char *object)
-{
-	char *path cleanup_free = pins_path(session, "links");
-	DIR *dir cleanup_dir = NULL;
-	const struct dirent *entry;
-
-	if (!path)
-		return -ENOMEM;
-	dir = opendir(path);
-	if (!dir)
-		return -errno;
-	while ((entry = readdir(dir))) {
-		size_t len = strlen(object);
-
-		if (!strncmp(entry->d_name, object, len) && entry->d_name[len] == '_')
-			return 0;
-	}
-	return -ENOENT;
-}
-
 static void fill_object(const struct session *session, enum bpf_object_id object,
 			struct feature_row *row)
 {
-	static const char *const attached[] = {
-		[MECHANISM_NONE] = "",
-		[MECHANISM_LSM] = ", attached as lsm",
-		[MECHANISM_FMOD_RET] = ", attached as fmod_ret",
-	};
 	struct bpf_object_meta meta = {0};
-	int r = object == BPF_OBJECT_OBSERVE ? find_links(session, object_names[object])
-					     : pins_check_version(session, object, &meta);
+	int r = pins_check_version(session, object, &meta);
+	const char *mechanism = mechanism_name(meta.mechanism);
 
 	*row = (struct feature_row){.error = r};
-	snprintf(row->name, sizeof(row->name), "%s", object_names[object]);
+	snprintf(row->name, sizeof(row->name), "%s", bpf_object_name(object));
 	if (!r) {
 		row->state = FEATURE_YES;
-		snprintf(row->reason, sizeof(row->reason), "pinned%s; in force without the agent",
-			 meta.mechanism < ARRAY_SIZE(attached) ? attached[meta.mechanism] : "");
+		snprintf(row->reason, sizeof(row->reason), "pinned%s%s; in force without the agent",
+			 *mechanism ? ", attached as " : "", mechanism);
 	} else if (r == -ENOENT) {
 		row->state = FEATURE_NO;
 		row->error = 0;
@@ -270,7 +236,7 @@ int pins_fetch_features(struct session *session, struct json_object **ret_json)
 		return out_no_memory(session);
 	out_note("no agent answers; this shows only the pinned objects");
 	for (int object = 0; object < BPF_OBJECT_NR; object++) {
-		if (object_names[object])
+		if (*bpf_object_name(object))
 			fill_object(session, object, &rows[nr++]);
 	}
 	*ret_json = view_features(rows, nr);

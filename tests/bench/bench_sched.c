@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /*
  * What counting costs at a context switch: two processes on one CPU hand a byte
  * back and forth through pipes, so that nearly all the time is switching. What

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /*
  * Is what the observer says true? Real tasks in real cgroups, its numbers
  * against the kernel's own (cpu.stat, schedstat). Runs as root in a guest; on

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /* What the kernel's events become for the controller; no kernel needed. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /* Which of the maps in force is taken over, and how lost pins are told; no kernel needed. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /*
  * The observer's reader on memory laid out as the kernel would: the open
  * interval, the two clocks, values that never go back, a record in the middle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /* Answers of the probes come back only whole, and only to who may believe them. */
 #include <errno.h>
 #include <fcntl.h>

@@ -36,14 +36,13 @@ static void read_program(int fd, uint32_t id, struct prog_row *row)
 
 uint64_t backend_recursion_misses(const struct bpf_backend *backend)
 {
+	const struct bpf_object_handle *guard = backend_guard(backend);
 	uint64_t misses = 0;
 
-	for (uint32_t i = 0; backend->objects.guard && i < backend->objects.guard->nr_programs;
-	     i++) {
+	for (uint32_t i = 0; guard && i < guard->nr_programs; i++) {
 		struct prog_row row = {0};
 
-		read_program(backend->objects.guard->programs[i].prog_fd,
-			     backend->objects.guard->programs[i].id, &row);
+		read_program(guard->programs[i].prog_fd, guard->programs[i].id, &row);
 		misses += row.recursion_misses;
 	}
 	return misses;
@@ -74,10 +73,11 @@ static uint32_t list_object(const struct bpf_object_handle *handle, struct prog_
 uint32_t backend_programs(void *self, const struct prog_row **ret_rows)
 {
 	struct bpf_backend *backend = self;
-	uint32_t nr = list_object(backend->objects.guard, backend->programs);
+	uint32_t nr = 0;
 
-	nr += list_object(backend->objects.watch, backend->programs + nr);
-	nr += list_object(observe_handle(backend->objects.observer), backend->programs + nr);
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++)
+		nr += list_object(bpf_objects_handle(&backend->objects, id),
+				  backend->programs + nr);
 	*ret_rows = backend->programs;
 	return nr;
 }
@@ -100,7 +100,7 @@ static uint64_t read_counter(int map_fd, __u32 index)
 uint32_t backend_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	struct bpf_backend *backend = self;
-	int fd = bpf_object_map_fd(backend->objects.guard, "guard_counters");
+	int fd = bpf_object_map_fd(backend_guard(backend), "guard_counters");
 
 	for (uint32_t i = 0; i < HOOK_NR; i++) {
 		snprintf(backend->hooks[i].hook, sizeof(backend->hooks[i].hook), "%s",
@@ -123,8 +123,8 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
 	const struct bpf_backend *backend = self;
 	struct observe_usage usage;
-	int r = backend->objects.observer
-			? observe_usage(backend->objects.observer, cgroup_id, &usage)
+	int r = backend_observer(backend)
+			? observe_usage(backend_observer(backend), cgroup_id, &usage)
 			: -ENOENT;
 
 	if (r)

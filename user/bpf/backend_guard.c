@@ -11,6 +11,7 @@
 
 #include "bpf/backend_private.h"
 #include "bpf/ftrace.h"
+#include "format/words.h"
 #include "lib/fdinfo.h"
 #include "lib/log.h"
 
@@ -29,22 +30,20 @@ void backend_say_pins(struct bpf_backend *backend, const struct pins_report *rep
 
 void backend_begin_status(struct bpf_backend *backend)
 {
-	const struct feature_row *row = &backend->objects.features[ABILITY_NR + FEATURE_GUARD];
-	bool lsm = guard_mechanism(backend->objects.features) == MECHANISM_LSM;
+	const struct feature_row *row = &backend->objects.rows[BPF_OBJECT_GUARD];
+	const struct bpf_object_handle *guard = backend_guard(backend);
 
-	backend->status.mechanism[0] = '\0';
-	if (backend->objects.guard)
-		snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
-			 lsm ? "lsm" : "fmod_ret");
-	backend->status.state = backend->objects.guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
+	snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
+		 guard ? mechanism_name(guard->mechanism) : "");
+	backend->status.state = guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
 	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
-		 backend->objects.guard ? "not tested yet" : row->reason);
+		 guard ? "not tested yet" : row->reason);
 	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", row->remedy);
 }
 
 void backend_note_frozen(struct bpf_backend *backend, int error)
 {
-	const struct bpf_object_handle *guard = backend->objects.guard;
+	const struct bpf_object_handle *guard = backend_guard(backend);
 
 	for (uint32_t i = 0; error == -EPERM && guard && i < guard->nr_maps; i++)
 		if (fdinfo_is(guard->maps[i].fd, "frozen", "1"))
@@ -74,7 +73,7 @@ static void say_status(struct bpf_backend *backend, enum guard_state state, cons
 /* fmod_ret is as reliable as lsm only if tasks cannot be preempted inside the kernel. */
 void backend_say_denied(struct bpf_backend *backend)
 {
-	const char *remedy = backend->objects.features[ABILITY_BPF_LSM].remedy;
+	const char *remedy = backend->objects.abilities.rows[ABILITY_BPF_LSM].remedy;
 
 	if (!strcmp(backend->status.mechanism, "lsm"))
 		return say_status(backend, GUARD_ACTIVE, "", "");
@@ -139,7 +138,7 @@ int backend_self_test(void *self, const char *test_cgroup)
 	struct selftest_result found = {0};
 	int r;
 
-	if (!backend->objects.guard)
+	if (!backend_guard(backend))
 		return 0;
 	r = selftest_run(&backend->selftest, test_cgroup, &found);
 	if (r != -EINPROGRESS)
@@ -194,7 +193,7 @@ void backend_guard_status(void *self, struct guard_status *ret_status)
 	int r;
 
 	*ret_status = backend->status;
-	if (!backend->objects.guard)
+	if (!backend_guard(backend))
 		return;
 	r = policy_read(&backend->maps, &found);
 	if (r) {

@@ -10,10 +10,11 @@
 #include "bpf/bpf_backend.h"
 #include "bpf/events.h"
 #include "bpf/load_thread.h"
+#include "bpf/observe.h"
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
 
-#define PROGRAMS_MAX (3 * BPF_OBJECT_PROGRAMS_MAX)
+#define PROGRAMS_MAX (BPF_OBJECT_NR * BPF_OBJECT_PROGRAMS_MAX)
 
 struct bpf_backend {
 	struct bpf_backend_options options;
@@ -32,11 +33,23 @@ struct bpf_backend {
 	int switch_error;  /* errno of setting kernel.ftrace_enabled to 1; 0 = it is 1 */
 	int config_error;  /* errno of restoring the guard's configuration; 0 = none */
 	int publish_error; /* result of the last publication */
+	struct feature_row features[BPF_FEATURES_MAX];
 	struct prog_row programs[PROGRAMS_MAX];
 	struct hook_count hooks[HOOK_NR];
 	uint32_t *slots; /* for each group of the policy that is being published */
 	int stats_fd;	 /* keeps run time statistics enabled, or -1 */
 };
+
+/* Borrowed; NULL: not in force. */
+static inline struct bpf_object_handle *backend_guard(const struct bpf_backend *backend)
+{
+	return bpf_objects_handle(&backend->objects, BPF_OBJECT_GUARD);
+}
+
+static inline struct observer *backend_observer(const struct bpf_backend *backend)
+{
+	return backend->objects.instances[BPF_OBJECT_OBSERVE].state;
+}
 
 /* --- backend_guard.c: the state of the guard ----------------------------------------------------- */
 

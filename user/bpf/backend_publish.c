@@ -77,16 +77,16 @@ static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *
 		if (policy->groups[i].is_container)
 			ids[nr_ids++] = policy->groups[i].cgroup_id;
 	}
-	if (!backend->objects.observer)
+	if (!backend_observer(backend))
 		return keep_slots(backend, policy);
-	observe_retain(backend->objects.observer, ids, nr_ids);
+	observe_retain(backend_observer(backend), ids, nr_ids);
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
 						       &group->cpus};
 
 		if (group->is_container &&
-		    observe_claim(backend->objects.observer, &observed, &slots[i]))
+		    observe_claim(backend_observer(backend), &observed, &slots[i]))
 			slots[i] = SLOT_NONE;
 	}
 	return 0;

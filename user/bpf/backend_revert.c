@@ -27,15 +27,15 @@ void backend_mend_switch(struct bpf_backend *backend)
 
 void backend_say_inherited(struct bpf_backend *backend)
 {
-	struct bpf_object_handle *const objects[] = {backend->objects.guard, backend->objects.watch,
-						     observe_handle(backend->objects.observer)};
 	struct pins_report report = {0};
 
-	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
-		if (!objects[i])
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		struct bpf_object_handle *handle = bpf_objects_handle(&backend->objects, id);
+
+		if (!handle)
 			continue;
-		pins_report_add(&report, &objects[i]->inherited);
-		objects[i]->inherited = (struct pins_report){0};
+		pins_report_add(&report, &handle->inherited);
+		handle->inherited = (struct pins_report){0};
 	}
 	backend_say_pins(backend, &report);
 }
@@ -47,7 +47,7 @@ static void mend_config(struct bpf_backend *backend)
 	char text[ROW_DETAIL_MAX];
 	int r;
 
-	if (!backend->objects.guard || policy_read(&backend->maps, &found))
+	if (!backend_guard(backend) || policy_read(&backend->maps, &found))
 		return;
 	expected = guard_config_expected(&backend->set, &found);
 	if (!guard_config_differs(&expected, &found, text, sizeof(text)))
@@ -71,19 +71,15 @@ static void restore_pins(struct bpf_backend *backend)
 	struct pins_report report = {0};
 	int mounted;
 
-	if (backend->load.running ||
-	    (!backend->objects.guard && !backend->objects.watch && !backend->objects.observer))
+	if (backend->load.running || !bpf_objects_any(&backend->objects))
 		return;
 	mounted = pins_mount(pin_dir);
 	if (mounted > 0)
 		pins_report_wrong(&report, "bpffs", "unmounted");
-	if (backend->objects.guard)
-		bpf_object_restore_pins(backend->objects.guard, pin_dir, &report);
-	if (backend->objects.watch)
-		bpf_object_restore_pins(backend->objects.watch, pin_dir, &report);
-	if (backend->objects.observer)
-		bpf_object_restore_pins(observe_handle(backend->objects.observer), pin_dir,
-					&report);
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++)
+		if (bpf_objects_handle(&backend->objects, id))
+			bpf_object_restore_pins(bpf_objects_handle(&backend->objects, id), pin_dir,
+						&report);
 	if (mounted == -EXDEV && report.nr_failed)
 		snprintf(report.failed, sizeof(report.failed),
 			 "no bpffs is mounted for %s, and a mount by the agent would end with it",
@@ -121,7 +117,7 @@ void backend_tick(void *self)
 	/* the counters of reloaded programs start at zero */
 	if (misses > before)
 		say_skipped(backend, misses - before);
-	if (backend->objects.guard)
+	if (backend_guard(backend))
 		backend_mend_switch(backend);
 	mend_config(backend);
 	restore_pins(backend);

@@ -15,6 +15,7 @@
 #include <pinfold/release.h>
 
 #include "bpf/backend_private.h"
+#include "format/words.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -73,7 +74,7 @@ int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backe
 		.ended = backend_self_test_ended,
 		.self = backend,
 	};
-	bpf_objects_begin(&backend->objects);
+	bpf_objects_begin(&backend->objects, &backend->options);
 	libbpf_set_print(relay_libbpf);
 	*ret_backend = backend;
 	return 0;
@@ -129,33 +130,30 @@ static int start_reading(struct bpf_backend *backend)
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
 }
 
-/* The origin of an object: absent, taken over, or loaded, which `loaded` describes. */
-static const char *origin(bool present, bool adopted, const char *loaded)
+/* "adopted"; "lsm" for one that was loaded and has a mechanism. */
+static const char *origin_of(const struct bpf_backend *backend, enum bpf_object_id id)
 {
-	if (!present)
-		return "absent";
-	return adopted ? "adopted" : loaded;
+	const struct bpf_object_handle *handle = bpf_objects_handle(&backend->objects, id);
+
+	if (!handle)
+		return backend->load.running ? "being loaded" : "absent";
+	if (handle->adopted)
+		return "adopted";
+	return handle->mechanism == MECHANISM_NONE ? "loaded" : mechanism_name(handle->mechanism);
 }
 
-static const char *object_origin(const struct bpf_object_handle *handle)
-{
-	return origin(handle, handle && handle->adopted, "loaded");
-}
-
-static const char *guard_origin(const struct bpf_backend *backend)
-{
-	const struct bpf_objects *objects = &backend->objects;
-
-	return origin(objects->guard, objects->guard && objects->guard->adopted,
-		      backend->status.mechanism);
-}
-
+/* "bpf: guard lsm, watch adopted, observe being loaded" */
 static void say_objects(const struct bpf_backend *backend)
 {
-	const struct bpf_objects *objects = &backend->objects;
+	char line[128] = "";
+	size_t len = 0;
 
-	log_info("bpf: guard %s, watch %s, observe %s", guard_origin(backend),
-		 object_origin(objects->watch), object_origin(observe_handle(objects->observer)));
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++)
+		if (bpf_object_row(id) && len < sizeof(line))
+			len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%s %s",
+						len ? ", " : "", bpf_object_name(id),
+						origin_of(backend, id));
+	log_info("bpf: %s", line);
 }
 
 static int say_newer(const struct bpf_backend *backend)
@@ -179,7 +177,7 @@ static int start(void *self)
 	int r;
 
 	backend_mend_switch(backend);
-	r = bpf_loader_start_guard(&loader, &backend->objects);
+	r = bpf_loader_start_awaited(&loader, &backend->objects);
 	if (!r)
 		backend_begin_status(backend);
 	if (!r)
@@ -197,11 +195,7 @@ static int start(void *self)
 	backend_say_inherited(backend);
 	if (backend->options.measure_cost)
 		backend->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	if (backend->load.running)
-		log_info("bpf: guard %s; watch and observe are being loaded",
-			 guard_origin(backend));
-	else
-		say_objects(backend);
+	say_objects(backend);
 	return 0;
 }
 
@@ -211,8 +205,8 @@ static uint32_t get_features(void *self, const struct feature_row **ret_rows)
 {
 	struct bpf_backend *backend = self;
 
-	*ret_rows = backend->objects.features;
-	return ARRAY_SIZE(backend->objects.features);
+	*ret_rows = backend->features;
+	return bpf_objects_features(&backend->objects, backend->features);
 }
 
 struct kernel_port bpf_backend_port(struct bpf_backend *backend)

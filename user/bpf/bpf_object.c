@@ -26,6 +26,7 @@
 #include "bpf/meta.h"
 #include "bpf/reuse.h"
 #include "bpf/turn.h"
+#include "format/words.h"
 #include "lib/crash.h"
 #include "lib/fdinfo.h"
 #include "lib/file.h"
@@ -53,11 +54,6 @@ static int link_pin(const char *object, const char *program, char pin[PIN_NAME_M
 
 /* --- what to load ----------------------------------------------------------------------------------- */
 
-uint32_t bpf_object_nr_managed(const struct bpf_object_sizes *sizes)
-{
-	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
-}
-
 /* Covers everything in which two loaded sets can differ. */
 uint64_t bpf_object_digest(const void *bytes, size_t len, const void *sizes, size_t sizes_len,
 			   const struct bpf_object *object)
@@ -72,6 +68,39 @@ uint64_t bpf_object_digest(const void *bytes, size_t len, const void *sizes, siz
 		digest = hash_add(digest, &wanted, sizeof(wanted));
 	}
 	return digest;
+}
+
+static uint32_t nr_managed(const struct bpf_object_sizes *sizes)
+{
+	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
+}
+
+static uint32_t nr_mask_words(const struct bpf_object_sizes *sizes)
+{
+	return sizes->nr_slots * sizes->mask_words;
+}
+
+static const struct {
+	const char *name;
+	uint32_t (*nr_entries)(const struct bpf_object_sizes *sizes);
+} shared_maps[] = {
+	{"managed", nr_managed},
+	{"slot_masks", nr_mask_words},
+};
+
+/* All objects must ask for the same sizes of a map that they share, so this is the only place. */
+static int size_shared(const struct bpf_object_spec *spec)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shared_maps); i++) {
+		struct bpf_map *map =
+			bpf_object__find_map_by_name(spec->object, shared_maps[i].name);
+		int r = map ? bpf_map__set_max_entries(map, shared_maps[i].nr_entries(spec->sizes))
+			    : 0;
+
+		if (r)
+			return r;
+	}
+	return 0;
 }
 
 /* --- the object in memory -------------------------------------------------------------------------- */
@@ -533,17 +562,17 @@ int bpf_object_start(const struct bpf_object_spec *spec, const char *pin_dir,
 		return -ENOMEM;
 	handle->id = spec->id;
 	handle->meta_fd = -1;
-	snprintf(handle->name, sizeof(handle->name), "%s", spec->name);
-	r = list_contents(handle, spec);
+	handle->mechanism = spec->mechanism;
+	snprintf(handle->name, sizeof(handle->name), "%s", bpf_object_name(spec->id));
+	r = size_shared(spec);
+	if (!r)
+		r = list_contents(handle, spec);
 	if (!r)
 		r = pin_dir ? adopt_or_load(handle, spec, pin_dir) : load_unpinned(handle, spec);
 	if (r)
 		return r;
-	/*
-	 * only one object keeps the shared map pinned; otherwise two objects might each pin their
-	 * own after a loss
-	 */
-	if (handle->id != BPF_OBJECT_GUARD) {
+	/* if several objects kept it, each might pin its own after a loss */
+	if (!spec->keeps_meta) {
 		cleanup_close_fd(&handle->meta_fd);
 		handle->meta_fd = -1;
 	}

@@ -45,6 +45,7 @@ struct bpf_object_map {
 struct bpf_object_handle {
 	char name[16];
 	enum bpf_object_id id;
+	enum mechanism mechanism;
 	bool adopted; /* the programs were in force before this process started */
 	/* The map `meta`, which all objects share; -1 if another object keeps it pinned. */
 	int meta_fd;
@@ -54,14 +55,11 @@ struct bpf_object_handle {
 	struct bpf_object_map maps[BPF_OBJECT_MAPS_MAX];
 };
 
-/* Sizes of shared maps; all objects must request the same. */
+/* What the sizes of the maps depend on that several objects share. */
 struct bpf_object_sizes {
 	uint32_t nr_slots;   /* including slot 0 */
 	uint32_t mask_words; /* 64 CPUs each */
 };
-
-/* Entries of the map `managed`. */
-uint32_t bpf_object_nr_managed(const struct bpf_object_sizes *sizes);
 
 /* Programs of which only one generation may count (turn.h). */
 struct bpf_object_turns {
@@ -84,15 +82,19 @@ struct bpf_object_memory {
 
 struct bpf_object_spec {
 	enum bpf_object_id id;
-	const char *name; /* "guard" */
 	enum mechanism mechanism;
 	uint64_t digest; /* of everything that the caller chose: object bytes, constants, sizes */
-	/* Opened, sized, autoload set; not loaded. Borrowed; the caller closes it afterwards. */
+	const struct bpf_object_sizes *sizes; /* of the shared maps */
+	/*
+	 * Opened, its own maps sized, autoload set; not loaded. Borrowed; the caller closes it
+	 * afterwards.
+	 */
 	struct bpf_object *object;
 	const struct bpf_object_turns *turns; /* NULL: two generations may run side by side */
 	const struct bpf_object_memory *memory;
 	uint32_t nr_memory;
 	bool adopt_only; /* return -EAGAIN instead of loading */
+	bool keeps_meta; /* restores the pin of the map `meta`; one object does it for all */
 };
 
 /* A digest of the object's bytes, its sizes, and the set of its programs to load. */

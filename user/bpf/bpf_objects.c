@@ -1,106 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Knows the objects' programs and map sizes. The features are decided here, in one place:
- * abilities → programs to load → bring up.
- */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bpf/bpf_objects.h"
-#include "guard.skel.h"
-#include "watch.skel.h"
+#include "bpf/object_guard.h"
+#include "bpf/object_observe.h"
+#include "bpf/object_watch.h"
+#include "format/words.h"
 
-DEFINE_CLEANUP(struct guard, guard_closep, guard__destroy);
-DEFINE_CLEANUP(struct watch, watch_closep, watch__destroy);
+static const struct bpf_object_row rows[BPF_OBJECT_NR] = {
+	[BPF_OBJECT_GUARD] =
+		{
+			.is_awaited = true,
+			.subject = "the guard",
+			.elf = guard_elf,
+			.start = guard_start,
+			.find_obstacle = guard_find_obstacle,
+		},
+	[BPF_OBJECT_WATCH] =
+		{
+			.nr_abilities = ABILITY_NR,
+			.subject = "the watch",
+			.optional = "watch_traces",
+			.optional_reason =
+				"no fentry and fexit: inotify detects drift, but without the "
+				"writer's name",
+			.elf = watch_elf,
+			.start = watch_start,
+		},
+	[BPF_OBJECT_OBSERVE] =
+		{
+			.subject = "the observer",
+			.elf = observe_elf,
+			.start = observe_start,
+			.stop = observe_stop,
+		},
+};
 
-enum mechanism guard_mechanism(const struct feature_row abilities[ABILITY_NR])
+const struct bpf_object_row *bpf_object_row(enum bpf_object_id id)
 {
-	if (abilities[ABILITY_BPF_LSM].state == FEATURE_YES)
-		return MECHANISM_LSM;
-	return abilities[ABILITY_FMOD_RET].state == FEATURE_YES ? MECHANISM_FMOD_RET
-								: MECHANISM_NONE;
+	return id < BPF_OBJECT_NR && rows[id].start ? &rows[id] : NULL;
 }
 
-static bool starts_with(const char *text, const char *prefix)
+/* --- those in force -------------------------------------------------------------------------------- */
+
+static void begin_row(struct feature_row *row, const char *name)
 {
-	return !strncmp(text, prefix, strlen(prefix));
+	*row = (struct feature_row){.state = FEATURE_UNKNOWN, .error = EINPROGRESS};
+	snprintf(row->name, sizeof(row->name), "%s", name);
+	snprintf(row->reason, sizeof(row->reason), "its programs are being loaded");
+	snprintf(row->remedy, sizeof(row->remedy), "run the command again in a few seconds");
 }
 
-int guard_start(const struct feature_row abilities[ABILITY_NR],
-		const struct bpf_object_sizes *sizes, bool clone_guard, const char *pin_dir,
-		struct bpf_object_handle **ret_handle)
+void bpf_objects_begin(struct bpf_objects *objects, const struct bpf_backend_options *options)
 {
-	struct guard *skeleton cleanup(guard_closep) = NULL;
-	enum mechanism mechanism = guard_mechanism(abilities);
-	struct bpf_object_spec spec = {
-		.id = BPF_OBJECT_GUARD, .name = "guard", .mechanism = mechanism};
-	struct bpf_program *program;
-	const void *bytes;
-	size_t len;
+	*objects = (struct bpf_objects){0};
+	abilities_begin(&objects->abilities, options->identity, options->runtime_dir_fd);
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const struct bpf_object_row *row = bpf_object_row(id);
 
-	if (mechanism == MECHANISM_NONE)
-		return -ENOTSUP;
-	skeleton = guard__open();
-	if (!skeleton)
-		return -errno;
-	bpf_object__for_each_program (program, skeleton->obj) {
-		const char *section = bpf_program__section_name(program);
-
-		bpf_program__set_autoload(program, starts_with(section, "lsm/") ==
-							   (mechanism == MECHANISM_LSM));
+		if (!row)
+			continue;
+		begin_row(&objects->rows[id], bpf_object_name(id));
+		if (row->optional)
+			begin_row(&objects->optional_rows[id], row->optional);
 	}
-	if (!clone_guard) {
-		bpf_program__set_autoload(skeleton->progs.lsm_fork, false);
-		bpf_program__set_autoload(skeleton->progs.mod_fork, false);
-		bpf_program__set_autoload(skeleton->progs.lsm_clone, false);
-		bpf_program__set_autoload(skeleton->progs.mod_clone, false);
-	}
-	bpf_map__set_max_entries(skeleton->maps.managed, bpf_object_nr_managed(sizes));
-	bytes = guard__elf_bytes(&len);
-	spec.object = skeleton->obj;
-	spec.digest = bpf_object_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
-	return bpf_object_start(&spec, pin_dir, ret_handle);
 }
 
-static int start_watch_with(const struct bpf_object_sizes *sizes, bool traces, const char *pin_dir,
-			    bool adopt_only, struct bpf_object_handle **ret_handle)
+void bpf_objects_free(struct bpf_objects *objects)
 {
-	struct watch *skeleton cleanup(watch_closep) = watch__open();
-	struct bpf_object_spec spec = {
-		.id = BPF_OBJECT_WATCH, .name = "watch", .adopt_only = adopt_only};
-	struct bpf_program *program;
-	const void *bytes;
-	size_t len;
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const struct bpf_object_row *row = bpf_object_row(id);
+		struct bpf_object_instance *instance = &objects->instances[id];
 
-	if (!skeleton)
-		return -errno;
-	bpf_object__for_each_program (program, skeleton->obj)
-		bpf_program__set_autoload(program,
-					  traces || starts_with(bpf_program__section_name(program),
-								"tp_btf/"));
-	skeleton->rodata->mask_words = sizes->mask_words;
-	bpf_map__set_max_entries(skeleton->maps.managed, bpf_object_nr_managed(sizes));
-	bpf_map__set_max_entries(skeleton->maps.watch_masks, 2 * sizes->mask_words);
-	bpf_map__set_max_entries(skeleton->maps.slot_masks, sizes->nr_slots * sizes->mask_words);
-	bytes = watch__elf_bytes(&len);
-	spec.object = skeleton->obj;
-	spec.digest = bpf_object_digest(bytes, len, sizes, sizeof(*sizes), skeleton->obj);
-	return bpf_object_start(&spec, pin_dir, ret_handle);
+		if (row && row->stop)
+			row->stop(instance);
+		else
+			bpf_object_free(instance->handle);
+		*instance = (struct bpf_object_instance){0};
+	}
 }
 
-int watch_start(const struct feature_row abilities[ABILITY_NR],
-		const struct bpf_object_sizes *sizes, const char *pin_dir, bool adopt_only,
-		struct bpf_object_handle **ret_handle, bool *ret_traces)
+bool bpf_objects_any(const struct bpf_objects *objects)
 {
-	bool traces = abilities[ABILITY_FENTRY].state == FEATURE_YES;
-	int r = start_watch_with(sizes, traces, pin_dir, adopt_only, ret_handle);
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++)
+		if (objects->instances[id].handle)
+			return true;
+	return false;
+}
 
-	/* on an unknown kernel a traced function may be inlined or renamed */
-	if (r && r != -ESTALE && traces) {
-		traces = false;
-		r = start_watch_with(sizes, false, pin_dir, adopt_only, ret_handle);
+struct bpf_object_handle *bpf_objects_handle(const struct bpf_objects *objects,
+					     enum bpf_object_id id)
+{
+	return objects->instances[id].handle;
+}
+
+int bpf_objects_map_fd(const struct bpf_objects *objects, const char *name)
+{
+	int fd = -1;
+
+	for (enum bpf_object_id id = 0; fd < 0 && id < BPF_OBJECT_NR; id++)
+		fd = bpf_object_map_fd(objects->instances[id].handle, name);
+	return fd;
+}
+
+uint32_t bpf_objects_features(const struct bpf_objects *objects,
+			      struct feature_row ret_rows[BPF_FEATURES_MAX])
+{
+	uint32_t nr = ABILITY_NR;
+
+	memcpy(ret_rows, objects->abilities.rows, sizeof(objects->abilities.rows));
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const struct bpf_object_row *row = bpf_object_row(id);
+
+		if (row)
+			ret_rows[nr++] = objects->rows[id];
+		if (row && row->optional)
+			ret_rows[nr++] = objects->optional_rows[id];
 	}
-	if (!r)
-		*ret_traces = traces;
-	return r;
+	return nr;
+}
+
+void bpf_objects_merge(struct bpf_objects *objects, const struct bpf_objects *later)
+{
+	objects->abilities = later->abilities;
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const struct bpf_object_row *row = bpf_object_row(id);
+
+		if (!row || row->is_awaited)
+			continue;
+		objects->instances[id] = later->instances[id];
+		objects->rows[id] = later->rows[id];
+		objects->optional_rows[id] = later->optional_rows[id];
+	}
 }

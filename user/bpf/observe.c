@@ -132,8 +132,6 @@ static void set_sizes(struct observe *skeleton, uint32_t nr_cpus,
 	bpf_map__set_max_entries(skeleton->maps.observe_places, nr_cpus);
 	bpf_map__set_max_entries(skeleton->maps.observe_slots, sizes->nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_tasks, records);
-	bpf_map__set_max_entries(skeleton->maps.slot_masks, sizes->mask_words * sizes->nr_slots);
-	bpf_map__set_max_entries(skeleton->maps.managed, bpf_object_nr_managed(sizes));
 	bpf_map__set_max_entries(skeleton->maps.turns, nr_cpus + 1);
 }
 
@@ -240,7 +238,7 @@ static int start_object(struct observer *observer, const struct observe_setup *s
 	};
 	struct bpf_object_spec spec = {
 		.id = BPF_OBJECT_OBSERVE,
-		.name = "observe",
+		.sizes = &shared,
 		.turns = &turns,
 		.memory = memory,
 		.nr_memory = ARRAY_SIZE(memory),
@@ -286,6 +284,11 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 		return -ENOMEM;
 	*ret_observer = TAKE_PTR(observer);
 	return 0;
+}
+
+const void *observe_elf(size_t *ret_len)
+{
+	return observe__elf_bytes(ret_len);
 }
 
 struct bpf_object_handle *observe_handle(struct observer *observer)

@@ -42,6 +42,8 @@ void observe_close(struct observer *observer);
 DEFINE_CLEANUP(struct observer, observe_closep, observe_close);
 #define cleanup_observer cleanup(observe_closep)
 
+/* The bytes of its BPF object. */
+const void *observe_elf(size_t *ret_len);
 /* Its programs and pins; borrowed. NULL for no observer. */
 struct bpf_object_handle *observe_handle(struct observer *observer);
 

@@ -49,6 +49,28 @@ const char *guard_mode_name(uint32_t mode)
 	return mode < GUARD_MODE_NR ? enforcement_name(mode) : "unknown";
 }
 
+const char *bpf_object_name(enum bpf_object_id id)
+{
+	static const char *const names[BPF_OBJECT_NR] = {
+		[BPF_OBJECT_GUARD] = "guard",
+		[BPF_OBJECT_WATCH] = "watch",
+		[BPF_OBJECT_OBSERVE] = "observe",
+	};
+
+	return id < BPF_OBJECT_NR && names[id] ? names[id] : "";
+}
+
+const char *mechanism_name(enum mechanism mechanism)
+{
+	static const char *const names[] = {
+		[MECHANISM_NONE] = "",
+		[MECHANISM_LSM] = "lsm",
+		[MECHANISM_FMOD_RET] = "fmod_ret",
+	};
+
+	return mechanism < sizeof(names) / sizeof(*names) ? names[mechanism] : "";
+}
+
 const char *attribute_name(enum group_file file)
 {
 	static const char *const names[] = {

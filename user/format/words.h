@@ -33,6 +33,10 @@ enum drift_cause {
 const char *aspect_name(uint32_t aspect);
 /* The option that sets the aspect's mode: "cpusetFiles". */
 const char *aspect_option(enum aspect aspect);
+/* "guard"; "" for a number that no BPF object has. */
+const char *bpf_object_name(enum bpf_object_id id);
+/* "lsm"; "" for MECHANISM_NONE. */
+const char *mechanism_name(enum mechanism mechanism);
 /* "deny", "repair"; "" for ACTION_UNKNOWN. */
 const char *action_name(uint32_t action);
 /* "off", "audit", "enforce"; "unknown" for a number that is not a mode. */
