@@ -536,7 +536,7 @@ static void test_pins(void)
 	check(change_meta(ABI_VERSION + 1) == 0, "(pretend a newer agent)");
 	check(observe_open(&other, &observer) == -ESTALE, "pins of a newer version are refused");
 	check(access(PIN_DIR "/links/observe_switch", F_OK) == 0, "and left alone");
-	check(bpf_objects_remove(PIN_DIR) == 0 && access(PIN_DIR, F_OK), "pins are removed");
+	check(pins_remove(PIN_DIR) == 0 && access(PIN_DIR, F_OK), "pins are removed");
 }
 
 /* --- exchange ------------------------------------------------------------------------------------ */
@@ -719,7 +719,7 @@ static void test_exchange(void)
 	end_tasks(&tasks);
 	check(access(PIN_DIR "/links/observe_switch_new", F_OK) != 0, "no pin is left beside");
 	observe_close(TAKE_PTR(observer));
-	check(bpf_objects_remove(PIN_DIR) == 0, "pins are removed again");
+	check(pins_remove(PIN_DIR) == 0, "pins are removed again");
 }
 
 /* --- the run ------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include <pinfold/release.h>
 
 #include "bpf/backend_private.h"
+#include "bpf/links.h"
 #include "format/words.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -266,10 +267,10 @@ int bpf_backend_watch(struct bpf_backend *backend, struct sd_event *event,
 
 int guard_release(const char *bpffs_dir)
 {
-	return bpf_object_release(bpffs_dir, "guard");
+	return links_release(bpffs_dir, bpf_object_name(BPF_OBJECT_GUARD));
 }
 
 int bpf_backend_remove(const char *bpffs_dir)
 {
-	return bpf_objects_remove(bpffs_dir);
+	return pins_remove(bpffs_dir);
 }

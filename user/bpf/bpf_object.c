@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Puts BPF objects and their pins in force. This file determines what is enforced while the agent is
- * down: everything whose link is pinned.
+ * Puts a BPF object and its pins in force. This file determines what is enforced while the agent
+ * is down: everything whose link is pinned (links.c).
  *
  * The order of an exchange, in which a crash at any point must leave no gap: attach the new
  * programs (both run) → record in meta that the set is incomplete → pin the new links beside
@@ -10,19 +10,17 @@
  * → drop unneeded links → record in meta that the set is complete. An incomplete set is not
  * adopted: the next start loads again, over whatever mixture runs.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
 #include "bpf/bpf_object.h"
 #include "bpf/inherit.h"
+#include "bpf/links.h"
 #include "bpf/meta.h"
 #include "bpf/reuse.h"
 #include "bpf/turn.h"
@@ -35,22 +33,6 @@
 /* Containers, their pods, the trees above and the workload root's siblings. */
 #define MANAGED_PER_SLOT 3
 #define MANAGED_EXTRA	 256
-
-/* in units of 10 ms, for unpinned programs to end */
-#define RELEASE_TRIES 200
-
-/* --- names of pins ------------------------------------------------------------------------------ */
-
-/* "<object>_<program>", or just the program's name if it begins with the object's name. */
-static int link_pin(const char *object, const char *program, char pin[PIN_NAME_MAX])
-{
-	size_t object_len = strlen(object);
-	bool has_object = !strncmp(program, object, object_len) && program[object_len] == '_';
-	int len = snprintf(pin, PIN_NAME_MAX, "links/%s%s%s", has_object ? "" : object,
-			   has_object ? "" : "_", program);
-
-	return len < PIN_NAME_MAX ? 0 : -ENAMETOOLONG;
-}
 
 /* --- what to load ----------------------------------------------------------------------------------- */
 
@@ -211,7 +193,7 @@ static int find_inherited(const struct bpf_object_handle *handle, const char *pi
 		const char *name = handle->programs[i].name;
 
 		snprintf(programs[i].name, sizeof(programs[i].name), "%s", name);
-		r = link_pin(handle->name, name, programs[i].pin);
+		r = links_pin_of(handle->name, name, programs[i].pin);
 	}
 	for (uint32_t i = 0; !r && i < handle->nr_maps; i++)
 		r = inherit_name_map(handle->maps[i].name, &maps[i]);
@@ -223,7 +205,7 @@ static int adopt_link(struct bpf_object_handle *handle, struct bpf_object_progra
 {
 	const struct inherited_link *link;
 	char pin[PIN_NAME_MAX];
-	int r = link_pin(handle->name, program->name, pin);
+	int r = links_pin_of(handle->name, program->name, pin);
 
 	if (r)
 		return r;
@@ -347,88 +329,6 @@ static int attach_programs(struct bpf_object_handle *handle, struct bpf_object *
 	return 0;
 }
 
-/* Remove the links pinned beside their places, ignoring those that were not. Returns `error`. */
-static int unstage_links(const struct bpf_object_handle *handle, const char *pin_dir, int error)
-{
-	char pin[PIN_NAME_MAX];
-
-	for (uint32_t i = 0; i < handle->nr_programs; i++)
-		if (!link_pin(handle->name, handle->programs[i].name, pin))
-			pin_unstage(pin_dir, pin);
-	return error;
-}
-
-/*
- * Pin them beside the old ones, so that programs with pins exist at every moment, even after a
- * crash.
- */
-static int stage_links(const struct bpf_object_handle *handle, const char *pin_dir)
-{
-	char pin[PIN_NAME_MAX];
-
-	for (uint32_t i = 0; i < handle->nr_programs; i++) {
-		int r = link_pin(handle->name, handle->programs[i].name, pin);
-
-		if (!r)
-			r = pin_stage(pin_dir, pin, handle->programs[i].link_fd);
-		if (r)
-			return unstage_links(handle, pin_dir, r);
-	}
-	return 0;
-}
-
-static int commit_links(const struct bpf_object_handle *handle, const char *pin_dir)
-{
-	char pin[PIN_NAME_MAX];
-
-	for (uint32_t i = 0; i < handle->nr_programs; i++) {
-		int r = link_pin(handle->name, handle->programs[i].name, pin);
-
-		if (!r)
-			r = pin_commit(pin_dir, pin);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-/* Is `name` in the directory of links a link of `handle`, but not one that `handle` has now? */
-static bool is_leftover(const char *name, const char *object_name,
-			const struct bpf_object_handle *handle)
-{
-	size_t len = strlen(object_name);
-	char pin[PIN_NAME_MAX];
-
-	if (strncmp(name, object_name, len) || name[len] != '_')
-		return false;
-	for (uint32_t i = 0; handle && i < handle->nr_programs; i++)
-		if (!link_pin(object_name, handle->programs[i].name, pin) &&
-		    !strcmp(name, pin + strlen("links/")))
-			return false;
-	return true;
-}
-
-/* Unpin the links named `object_name`_* that `handle` does not have (NULL: all). */
-static int drop_links(const char *pin_dir, const char *object_name,
-		      const struct bpf_object_handle *handle)
-{
-	DIR *dir cleanup_dir = NULL;
-	char path[PIN_PATH_MAX];
-	struct dirent *entry;
-	int failed = 0;
-
-	if (snprintf(path, sizeof(path), "%s/links", pin_dir) >= PIN_PATH_MAX)
-		return -ENAMETOOLONG;
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(dir)) != NULL)
-		if (is_leftover(entry->d_name, object_name, handle) &&
-		    unlinkat(dirfd(dir), entry->d_name, 0) && !failed)
-			failed = -errno;
-	return failed;
-}
-
 /* Determine the generation number of these programs. */
 static int prepare_turn(const struct bpf_object_spec *spec, const char *pin_dir,
 			const struct inherited *inherited)
@@ -481,7 +381,7 @@ static int exchange(struct bpf_object_handle *handle, const struct bpf_object_sp
 	int r = meta_write(handle->meta_fd, spec->id, spec->mechanism, 0);
 
 	if (!r)
-		r = stage_links(handle, pin_dir);
+		r = links_stage(handle, pin_dir);
 	if (r)
 		return r;
 	/* after this point the links of the new programs stay pinned whatever happens */
@@ -490,9 +390,9 @@ static int exchange(struct bpf_object_handle *handle, const struct bpf_object_sp
 	if (!r)
 		r = pin_maps(handle, pin_dir);
 	if (!r)
-		r = commit_links(handle, pin_dir);
+		r = links_commit(handle, pin_dir);
 	if (!r)
-		r = drop_links(pin_dir, handle->name, handle);
+		r = links_drop_others(handle, pin_dir);
 	return r ? r : meta_write(handle->meta_fd, spec->id, spec->mechanism, spec->digest);
 }
 
@@ -599,112 +499,7 @@ void bpf_object_restore_pins(const struct bpf_object_handle *handle, const char 
 		if (!pin_of_map(handle->maps[i].name, name))
 			add_pin(pins, &nr, name, handle->maps[i].fd);
 	for (uint32_t i = 0; i < handle->nr_programs; i++)
-		if (!link_pin(handle->name, handle->programs[i].name, name))
+		if (!links_pin_of(handle->name, handle->programs[i].name, name))
 			add_pin(pins, &nr, name, handle->programs[i].link_fd);
 	pins_restore(pin_dir, pins, nr, report);
-}
-
-/* Ids of the programs behind the pinned links of an object. */
-static uint32_t list_pinned(const char *pin_dir, const char *name,
-			    __u32 ids[BPF_OBJECT_PROGRAMS_MAX])
-{
-	DIR *dir cleanup_dir = NULL;
-	char path[PIN_PATH_MAX];
-	struct dirent *entry;
-	uint32_t nr = 0;
-
-	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PIN_PATH_MAX)
-		dir = opendir(path);
-	while (dir && nr < BPF_OBJECT_PROGRAMS_MAX && (entry = readdir(dir)) != NULL) {
-		struct bpf_object_program program = {.link_fd = -1, .prog_fd = -1};
-
-		if (!is_leftover(entry->d_name, name, NULL) ||
-		    snprintf(path, sizeof(path), "%s/links/%s", pin_dir, entry->d_name) >=
-			    PIN_PATH_MAX)
-			continue;
-		program.link_fd = bpf_obj_get(path);
-		if (program.link_fd >= 0 && !complete_program(&program))
-			ids[nr++] = program.id;
-		cleanup_close_fd(&program.link_fd);
-		cleanup_close_fd(&program.prog_fd);
-	}
-	return nr;
-}
-
-/*
- * The kernel detaches asynchronously, after a grace period: an unpinned program still runs for
- * a while.
- */
-static int wait_for_end(const __u32 *ids, uint32_t nr)
-{
-	const struct timespec pause = {.tv_nsec = 10000000};
-
-	for (uint32_t i = 0, tries = 0; i < nr;) {
-		int fd = bpf_prog_get_fd_by_id(ids[i]);
-
-		if (fd < 0) {
-			i++;
-			continue;
-		}
-		close(fd);
-		if (tries++ == RELEASE_TRIES)
-			return -EBUSY;
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-
-int bpf_object_release(const char *pin_dir, const char *name)
-{
-	__u32 ids[BPF_OBJECT_PROGRAMS_MAX];
-	uint32_t nr = list_pinned(pin_dir, name, ids);
-	int r = drop_links(pin_dir, name, NULL);
-
-	return r ? r : wait_for_end(ids, nr);
-}
-
-/* --- remove everything --------------------------------------------------------------------------- */
-
-/* Also removes an empty directory that another process created in the place of a pin. */
-static int remove_entry(int dir_fd, const char *name)
-{
-	if (!unlinkat(dir_fd, name, 0))
-		return 0;
-	return errno == EISDIR ? unlinkat(dir_fd, name, AT_REMOVEDIR) : -1;
-}
-
-static int empty_folder(const char *pin_dir, const char *name)
-{
-	DIR *dir cleanup_dir = NULL;
-	char path[PIN_PATH_MAX];
-	struct dirent *entry;
-	int failed = 0;
-
-	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, name) >= PIN_PATH_MAX)
-		return -ENAMETOOLONG;
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.' && remove_entry(dirfd(dir), entry->d_name) && !failed)
-			failed = -errno;
-	if (!failed && rmdir(path))
-		failed = -errno;
-	return failed;
-}
-
-int bpf_objects_remove(const char *pin_dir)
-{
-	char path[PIN_PATH_MAX];
-	int r = empty_folder(pin_dir, "links");
-
-	if (!r)
-		r = empty_folder(pin_dir, "maps");
-	if (r)
-		return r;
-	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PIN_PATH_MAX)
-		return -ENAMETOOLONG;
-	if (unlink(path) && errno != ENOENT)
-		return -errno;
-	return rmdir(pin_dir) && errno != ENOENT ? -errno : 0;
 }

@@ -121,13 +121,4 @@ int bpf_object_map_fd(const struct bpf_object_handle *handle, const char *name);
 void bpf_object_restore_pins(const struct bpf_object_handle *handle, const char *pin_dir,
 			     struct pins_report *report);
 
-/*
- * Unpin the links of the object called `name` below `pin_dir` and wait until its programs have
- * ended. Needs only bpffs. 0 also if there were none; -EBUSY after two seconds: another
- * process, such as a running agent, still holds them.
- */
-int bpf_object_release(const char *pin_dir, const char *name);
-/* Remove every pin of every object, and the directories. */
-int bpf_objects_remove(const char *pin_dir);
-
 #endif

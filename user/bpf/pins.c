@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -278,4 +279,50 @@ void pins_restore(const char *pin_dir, const struct pin *pins, uint32_t nr,
 			snprintf(report->failed, sizeof(report->failed), "%s/%s: %s", pin_dir,
 				 pins[i].name, strerror(-r));
 	}
+}
+
+/* --- remove everything --------------------------------------------------------------------------- */
+
+/* Also removes an empty directory that another process created in the place of a pin. */
+static int remove_entry(int dir_fd, const char *name)
+{
+	if (!unlinkat(dir_fd, name, 0))
+		return 0;
+	return errno == EISDIR ? unlinkat(dir_fd, name, AT_REMOVEDIR) : -1;
+}
+
+static int empty_folder(const char *pin_dir, const char *name)
+{
+	DIR *dir cleanup_dir = NULL;
+	char path[PIN_PATH_MAX];
+	struct dirent *entry;
+	int failed = 0;
+
+	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, name) >= PIN_PATH_MAX)
+		return -ENAMETOOLONG;
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.' && remove_entry(dirfd(dir), entry->d_name) && !failed)
+			failed = -errno;
+	if (!failed && rmdir(path))
+		failed = -errno;
+	return failed;
+}
+
+int pins_remove(const char *pin_dir)
+{
+	char path[PIN_PATH_MAX];
+	int r = empty_folder(pin_dir, "links");
+
+	if (!r)
+		r = empty_folder(pin_dir, "maps");
+	if (r)
+		return r;
+	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PIN_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (unlink(path) && errno != ENOENT)
+		return -errno;
+	return rmdir(pin_dir) && errno != ENOENT ? -errno : 0;
 }

@@ -70,4 +70,7 @@ void pins_report_add(struct pins_report *report, const struct pins_report *other
 void pins_restore(const char *pin_dir, const struct pin *pins, uint32_t nr,
 		  struct pins_report *report);
 
+/* Remove every pin of every object, and the directories. */
+int pins_remove(const char *pin_dir);
+
 #endif
