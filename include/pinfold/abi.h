@@ -4,7 +4,7 @@
  * enums. Sizes and the last member's offset are asserted on both sides.
  *
  * Pinned maps outlive the agent, so a change of any layout or meaning here
- * raises ABI_VERSION; an agent that meets a newer version leaves it alone.
+ * raises ABI_VERSION; see ABI_OLDEST for an agent that meets a newer version.
  */
 #ifndef PINFOLD_ABI_H
 #define PINFOLD_ABI_H
@@ -17,6 +17,14 @@
 #endif
 
 #define ABI_VERSION 2
+
+/*
+ * The oldest version whose agent can take over what this version has pinned, as after a
+ * downgrade. It exchanges the programs on the maps in force, so a map that both versions have
+ * must mean the same to it; of a map with another layout it makes its own. Where that is not
+ * so, raise this to ABI_VERSION: an older agent then refuses to start and changes nothing.
+ */
+#define ABI_OLDEST 2
 
 #define ABI_ASSERT(type, size, last, offset)                               \
 	_Static_assert(sizeof(type) == (size), #type " has another size"); \
@@ -270,8 +278,10 @@ enum mechanism {
 /* map `meta`: enum bpf_object_id -> what is pinned; abi_version 0 = nothing, or not whole */
 struct bpf_object_meta {
 	__u32 abi_version;
-	__u32 mechanism; /* enum mechanism, 0 where there is only one way */
-	__u64 digest;	 /* of the programs, their constants and the map sizes */
+	__u16 mechanism; /* enum mechanism, 0 where there is only one way */
+	/* ABI_OLDEST of the agent that wrote it; 0, from agents before this member: abi_version */
+	__u16 abi_oldest;
+	__u64 digest; /* of the programs, their constants and the map sizes */
 };
 ABI_ASSERT(struct bpf_object_meta, 16, digest, 8);
 

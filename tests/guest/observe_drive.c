@@ -480,6 +480,7 @@ static int change_meta(__u32 abi_version)
 	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &meta))
 		return -errno;
 	meta.abi_version = abi_version;
+	meta.abi_oldest = (__u16)abi_version; /* no other version may take it over */
 	meta.digest++;
 	return bpf_map_update_elem(fd, &key, &meta, BPF_ANY) ? -errno : 0;
 }

@@ -160,8 +160,8 @@ static void say_objects(const struct bpf_backend *backend)
 static int say_newer(const struct bpf_backend *backend)
 {
 	log_err(0,
-		"bpf: pins below %s belong to a newer pinfold (their ABI is above %d) and are not "
-		"changed; start that version, or remove them with pinfoldd --uninstall",
+		"bpf: pins below %s belong to a newer pinfold that does not permit a downgrade to "
+		"this version (ABI %d) and are not changed; start that version, or remove them with pinfoldd --uninstall",
 		backend->options.bpffs_dir, ABI_VERSION);
 	return -EPROTO;
 }

@@ -5,7 +5,9 @@
 #include <time.h>
 
 #include "bpf/bpf_loader.h"
+#include "bpf/links.h"
 #include "bpf/meta.h"
+#include "lib/file.h"
 #include "lib/log.h"
 
 /* --- reasons and remedies ------------------------------------------------------------------------ */
@@ -131,6 +133,38 @@ static void mount_pins(const char *pin_dir)
 		log_warn(r, "bpf: no bpffs is mounted for %s, ignoring", pin_dir);
 }
 
+/*
+ * After a downgrade a newer agent may have left objects that this version does not know, so
+ * nobody would maintain them. They end here, after the awaited objects of this version are in
+ * force.
+ */
+static void drop_unknown(const char *pin_dir)
+{
+	int meta_fd cleanup_close = -1;
+	bool is_left = false;
+	int r;
+
+	if (meta_open_pinned(pin_dir, &meta_fd))
+		return;
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		struct bpf_object_meta meta;
+
+		if (!bpf_object_row(id) && !meta_read(meta_fd, id, &meta) && meta.abi_version)
+			is_left = true;
+	}
+	if (!is_left)
+		return;
+	r = links_drop_unknown(pin_dir);
+	for (enum bpf_object_id id = 0; !r && id < BPF_OBJECT_NR; id++)
+		if (!bpf_object_row(id))
+			r = meta_clear(meta_fd, id);
+	if (r)
+		log_warn(r,
+			 "bpf: remove objects of a newer version, ignoring until the next start");
+	else
+		log_info("bpf: removed objects that only a newer version knows");
+}
+
 int bpf_loader_start_awaited(const struct bpf_loader *loader, struct bpf_objects *objects)
 {
 	int r;
@@ -144,6 +178,8 @@ int bpf_loader_start_awaited(const struct bpf_loader *loader, struct bpf_objects
 	for (enum bpf_object_id id = 0; !r && id < BPF_OBJECT_NR; id++)
 		if (bpf_object_row(id) && bpf_object_row(id)->is_awaited)
 			r = start_awaited(loader, objects, id);
+	if (!r)
+		drop_unknown(loader->options->bpffs_dir);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf/links.h"
+#include "format/words.h"
 #include "lib/file.h"
 
 /* in units of 10 ms, for unpinned programs to end */
@@ -85,7 +86,22 @@ static bool is_leftover(const char *name, const char *object_name,
 	return true;
 }
 
-/* Unpin the links named `object_name`_* that `handle` does not have (NULL: all). */
+/* No object that this version has is called so. */
+static bool is_unknown(const char *name)
+{
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const char *object_name = bpf_object_name(id);
+
+		if (*object_name && is_leftover(name, object_name, NULL))
+			return false;
+	}
+	return name[0] != '.';
+}
+
+/*
+ * Unpin the links named `object_name`_* that `handle` does not have (NULL: all); those of
+ * unknown objects if `object_name` is NULL.
+ */
 static int drop_links(const char *pin_dir, const char *object_name,
 		      const struct bpf_object_handle *handle)
 {
@@ -99,11 +115,19 @@ static int drop_links(const char *pin_dir, const char *object_name,
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(dir)) != NULL)
-		if (is_leftover(entry->d_name, object_name, handle) &&
-		    unlinkat(dirfd(dir), entry->d_name, 0) && !failed)
+	while ((entry = readdir(dir)) != NULL) {
+		bool is_dropped = object_name ? is_leftover(entry->d_name, object_name, handle)
+					      : is_unknown(entry->d_name);
+
+		if (is_dropped && unlinkat(dirfd(dir), entry->d_name, 0) && !failed)
 			failed = -errno;
+	}
 	return failed;
+}
+
+int links_drop_unknown(const char *pin_dir)
+{
+	return drop_links(pin_dir, NULL, NULL);
 }
 
 int links_drop_others(const struct bpf_object_handle *handle, const char *pin_dir)

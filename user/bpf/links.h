@@ -24,6 +24,8 @@ int links_stage(const struct bpf_object_handle *handle, const char *pin_dir);
 int links_commit(const struct bpf_object_handle *handle, const char *pin_dir);
 /* Unpin the object's links that `handle` does not have. */
 int links_drop_others(const struct bpf_object_handle *handle, const char *pin_dir);
+/* Unpin the links of objects that this version does not have. */
+int links_drop_unknown(const char *pin_dir);
 
 /*
  * Unpin the links of the object called `name` and wait until its programs have ended. Needs

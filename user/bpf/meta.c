@@ -117,12 +117,24 @@ int meta_read(int meta_fd, enum bpf_object_id id, struct bpf_object_meta *ret_me
 
 int meta_write(int meta_fd, enum bpf_object_id id, enum mechanism mechanism, uint64_t digest)
 {
-	struct bpf_object_meta meta = {ABI_VERSION, mechanism, digest};
+	const struct bpf_object_meta meta = {
+		.abi_version = ABI_VERSION,
+		.mechanism = (__u16)mechanism,
+		.abi_oldest = ABI_OLDEST,
+		.digest = digest,
+	};
 	__u32 key = id;
 
 	if (meta_fd < 0)
 		return 0;
 	return bpf_map_update_elem(meta_fd, &key, &meta, BPF_ANY) ? -errno : 0;
+}
+
+bool meta_is_compatible(const struct bpf_object_meta *meta)
+{
+	if (meta->abi_version <= ABI_VERSION)
+		return true;
+	return meta->abi_oldest && meta->abi_oldest <= ABI_VERSION;
 }
 
 int meta_check_version(int meta_fd)
@@ -133,18 +145,39 @@ int meta_check_version(int meta_fd)
 
 		if (r)
 			return r;
-		if (meta.abi_version > ABI_VERSION)
+		if (!meta_is_compatible(&meta))
 			return -ESTALE;
 	}
+	return 0;
+}
+
+int meta_open_pinned(const char *pin_dir, int *ret_fd)
+{
+	int fd cleanup_close = -1;
+	int r = pin_open(pin_dir, PIN_META, OBJECT_MAP, &fd);
+
+	if (r == -EEXIST || (!r && !is_meta(fd)))
+		return -ENOENT;
+	if (r)
+		return r;
+	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
 int meta_check_pinned(const char *pin_dir)
 {
 	int fd cleanup_close = -1;
-	int r = pin_open(pin_dir, PIN_META, OBJECT_MAP, &fd);
+	int r = meta_open_pinned(pin_dir, &fd);
 
-	if (r == -ENOENT || r == -EEXIST || (!r && !is_meta(fd)))
-		return 0;
-	return r ? r : meta_check_version(fd);
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	return meta_check_version(fd);
+}
+
+int meta_clear(int meta_fd, enum bpf_object_id id)
+{
+	const struct bpf_object_meta none = {0};
+	__u32 key = id;
+
+	return bpf_map_update_elem(meta_fd, &key, &none, BPF_ANY) ? -errno : 0;
 }
