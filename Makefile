@@ -169,12 +169,13 @@ $(foreach r,$(BUILT_ROOMS),$(eval $(call room_rule,$(r))))
 
 # --- programs -----------------------------------------------------------------------------------
 VERSION_FLAGS := -DPINFOLD_REVISION='"$(REVISION)"'
-$(O)/user/main.o $(O)/tools/revision.o: EXTRA_CFLAGS += $(VERSION_FLAGS)
+AGENT_OBJECTS := $(patsubst %.c,$(O)/%.o,user/main.c $(wildcard user/agent/*.c))
+$(AGENT_OBJECTS) $(O)/tools/revision.o: EXTRA_CFLAGS += $(VERSION_FLAGS)
 
-$(O)/pinfoldd: $(O)/user/main.o $(call archives,$(AGENT_ROOMS))
+$(O)/pinfoldd: $(AGENT_OBJECTS) $(call archives,$(AGENT_ROOMS))
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
-		$(call libraries,$(AGENT_ROOMS)) -lpthread -lm
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
+		-Wl,--end-group $(call libraries,$(AGENT_ROOMS)) -lpthread -lm
 
 $(O)/pinfold: $(patsubst %.c,$(O)/%.o,$(TOOL_SOURCES)) $(call archives,$(TOOL_ROOMS))
 	$(call say,LINK,$@)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent as a whole: its options, what it is built of, and the steps of its life that
+ * user/main.c puts in order. Private to user/main.c and user/agent, the only files that see
+ * every room.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include <systemd/sd-event.h>
+
+#include "bpf/bpf_backend.h"
+#include "bpf/pressure.h"
+#include "cgroup/port.h"
+#include "ctl/controller.h"
+#include "ctl/instance.h"
+#include "ctl/store.h"
+#include "machine/machine.h"
+#include "machine/pages.h"
+#include "serve/server.h"
+#include "source/manifests.h"
+
+/* Exit codes, as pinfoldd(8) lists them. */
+enum {
+	EXIT_DONE = 0,
+	EXIT_OTHER = 1,
+	EXIT_USAGE = 2,
+	EXIT_KERNEL_LACKS = 69, /* EX_UNAVAILABLE */
+	EXIT_INSTANCE = 75,	/* EX_TEMPFAIL */
+	EXIT_NOT_ROOT = 77,	/* EX_NOPERM */
+	EXIT_CONFIG = 78,	/* EX_CONFIG */
+};
+
+enum task { TASK_SERVE, TASK_CHECK_CONFIG, TASK_DRY_RUN, TASK_UNINSTALL };
+
+struct agent_options {
+	enum task task;
+	const char *config_file;
+	bool config_given; /* named on the command line: must be there */
+	const char *kubelet_config;
+	const char *root;     /* movable root of /sys and /proc, for tests */
+	const char *topology; /* instead of the live machine; --dry-run and tests only */
+	bool no_bpf;
+	const char *log_level;
+};
+
+struct settings {
+	struct config config;
+	struct policy policy; /* the configuration's, with what the machine adds */
+};
+
+struct agent {
+	struct agent_options options;
+	struct settings settings[2]; /* one in force, one to try at a reload */
+	unsigned int current;
+	struct machine machine;
+	char boot_id[64], kernel_release[65];
+
+	sd_event *event;
+	sd_event_source *wake, *tick, *work, *watchdog, *sigterm, *sigint, *sighup;
+	uint64_t wake_due_ns;	/* 0 = none asked for */
+	uint64_t watchdog_usec; /* between two signs of life */
+	char status[512];	/* as systemd was last told */
+	bool owes_ready;	/* systemd did not read when it was to be told */
+
+	struct worker_pool *pool;
+	struct instance instance;
+	struct store store;
+	struct groups *groups;
+	struct bpf_backend *kernel;
+	struct pressure_reader *pressure;
+	struct controller *controller;
+	struct manifests *manifests;
+	struct server *server;
+
+	struct clock_port clock;
+	struct loop_port loop;
+	struct pages pages;
+	struct machine_port machine_port;
+	struct groups_port groups_port;
+	struct kernel_port kernel_port;
+	struct pressure_port pressure_port;
+	struct store_port store_port;
+};
+
+/* --- options.c: the command line ----------------------------------------------------------------- */
+
+/* 0 = go on; else exit with *ret_exit. */
+int options_parse(int argc, char **argv, struct agent_options *options, int *ret_exit);
+
+/* --- settings.c: the configuration --------------------------------------------------------------- */
+
+/* Whole and valid, or *ret_config untouched. The default file may be missing, but not unreadable. */
+int settings_load(const struct agent_options *options, struct config *ret_config);
+/* Does the configuration fit the machine? Asked before anything is touched; fills the policy. */
+int settings_check(const struct agent *agent, struct settings *settings);
+/* The configuration in force. */
+const struct config *settings_config(const struct agent *agent);
+struct controller_options settings_controller_options(const struct agent *agent,
+						      const struct config *config);
+
+/* --- manager.c: what systemd is told ------------------------------------------------------------- */
+
+/* At each tick again until it has been told: without it a start or a reload never ends. */
+void manager_tell_ready(struct agent *agent);
+/* What `systemctl status` shows: the answer of /readyz, whenever it changes. */
+void manager_tell_status(struct agent *agent);
+/* Feed the watchdog from the event loop, if systemd asks for it. Negative errno. */
+int manager_open_watchdog(struct agent *agent);
+
+/* --- clock.c, own_cpus.c, reload.c, loop.c ---------------------------------------------------------------- */
+
+/* The clock port, in ns. `self` is not used. */
+uint64_t clock_now(void *self);
+uint64_t clock_wall(void *self);
+/*
+ * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to it; without one
+ * this is all that does. Threads to come do as the one that starts them.
+ */
+void own_cpus_apply(const struct agent *agent);
+/* SIGHUP: put a new configuration in force, or refuse it whole. */
+int reload_on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *data);
+/* The port that the loop fills. */
+void loop_wake(void *self, uint64_t delay_ns);
+/* The event loop with its timers, signals and the pool's descriptor. Reported. */
+int loop_open(struct agent *agent);
+
+/* --- build.c: the steps of a start; each reports its failure ------------------------------------- */
+
+/* Boot id and kernel release. */
+int build_read_identity(struct agent *agent);
+int build_read_machine(struct agent *agent);
+int build_open_groups(struct agent *agent);
+/* What was there before the very first start. */
+void build_keep_originals(struct agent *agent);
+/* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
+void build_open_kernel(struct agent *agent);
+/* Without it the agent does all but show pressure. */
+void build_open_pressure(struct agent *agent);
+int build_new_controller(struct agent *agent);
+int build_start_sources(struct agent *agent);
+int build_start_server(struct agent *agent);
+
+/* --- what the program is asked to do, other than to serve; these return the exit code ------------- */
+
+int dry_run_check_config(struct agent *agent);
+int dry_run_print(struct agent *agent);
+/*
+ * In an order in which nothing denies what follows: a running agent ends, the guard goes,
+ * then partitions, cgroups and before-values, and the state last, so that what failed can
+ * be tried again. Each thing that stays is named with its reason.
+ */
+int uninstall_run(struct agent *agent);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Builds what the agent consists of, one function for each step of a start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include <pinfold/names.h>
+
+#include "agent/agent.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+int build_read_identity(struct agent *agent)
+{
+	char *boot_id cleanup_free = NULL;
+	struct utsname name;
+	int r;
+
+	if (uname(&name))
+		return log_err(-errno, "uname");
+	snprintf(agent->kernel_release, sizeof(agent->kernel_release), "%.64s", name.release);
+	r = file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot_id);
+	if (r)
+		return log_err(r, "cannot read the boot id");
+	snprintf(agent->boot_id, sizeof(agent->boot_id), "%s", boot_id);
+	return 0;
+}
+
+int build_read_machine(struct agent *agent)
+{
+	char error[MACHINE_ERROR_MAX] = "";
+	int r;
+
+	r = machine_read(agent->options.topology ? agent->options.topology : "live",
+			 agent->options.root, error, sizeof(error), &agent->machine);
+	if (r)
+		return log_err(0, "machine: %s", *error ? error : strerror(-r)), r;
+	agent->pages = (struct pages){agent->options.root, agent->machine.topology};
+	agent->machine_port = pages_port(&agent->pages);
+	return 0;
+}
+
+int build_open_groups(struct agent *agent)
+{
+	const struct groups_options options = {
+		.root = agent->options.root,
+		.workload_root = PINFOLD_WORKLOAD_ROOT,
+		.may_write = agent->options.task == TASK_UNINSTALL ||
+			     (agent->options.task == TASK_SERVE &&
+			      settings_config(agent)->mode == MODE_ALLOCATE),
+		.pool = agent->pool,
+	};
+	enum dir_problem problem = DIR_FINE;
+	char error[GROUP_ERROR_MAX] = "";
+	int r;
+
+	r = groups_open(&options, &agent->groups, &problem, error);
+	if (r)
+		return log_err(0, "cgroup: %s: %s", dir_problem_name(problem), error), r;
+	agent->groups_port = groups_port(agent->groups);
+	return 0;
+}
+
+void build_keep_originals(struct agent *agent)
+{
+	const struct originals *originals = groups_originals(agent->groups);
+	int r = 0;
+
+	if (originals && agent->store.dir_fd >= 0)
+		r = originals_keep(agent->store.dir_fd, originals);
+	if (r)
+		log_warn(r, "state: cannot save the original values; an uninstall cannot restore "
+			    "them");
+}
+
+void build_open_kernel(struct agent *agent)
+{
+	const struct bpf_backend_options options = {
+		.topology = agent->machine.topology,
+		.possible = &agent->machine.possible,
+		.max_containers = settings_config(agent)->max_containers,
+		.bpffs_dir = PINFOLD_BPFFS_DIR,
+		.load_later = true,
+		.pool = agent->pool,
+		.identity = PINFOLD_VERSION " " PINFOLD_REVISION,
+		.runtime_dir_fd = agent->instance.dir_fd,
+	};
+
+	if (agent->options.no_bpf)
+		return;
+	if (!bpf_backend_open(&options, &agent->kernel))
+		agent->kernel_port = bpf_backend_port(agent->kernel);
+}
+
+/* Each container has a cgroup, its pod has one, and there is the root. */
+static uint32_t most_groups(const struct config *config)
+{
+	const uint64_t most = 2 * (uint64_t)config->max_containers + 1;
+
+	return most < PRESSURE_ROWS_MAX ? (uint32_t)most : PRESSURE_ROWS_MAX;
+}
+
+void build_open_pressure(struct agent *agent)
+{
+	const struct pressure_options options = {
+		.root_dir = PINFOLD_CGROUP_MOUNT "/" PINFOLD_WORKLOAD_ROOT,
+		.max_cgroups = most_groups(settings_config(agent)),
+		.pool = agent->pool,
+	};
+
+	if (agent->options.no_bpf)
+		return;
+	if (!pressure_reader_open(&options, &agent->pressure))
+		agent->pressure_port = pressure_reader_port(agent->pressure);
+}
+
+int build_new_controller(struct agent *agent)
+{
+	const struct controller_options options =
+		settings_controller_options(agent, settings_config(agent));
+	const struct controller_ports ports = {
+		.clock = &agent->clock,
+		.loop = &agent->loop,
+		.groups = &agent->groups_port,
+		.kernel = agent->kernel ? &agent->kernel_port : NULL,
+		.pressure = agent->pressure ? &agent->pressure_port : NULL,
+		.store = &agent->store_port,
+		/* of a machine that is only described nobody knows what is free */
+		.machine = agent->options.topology ? NULL : &agent->machine_port,
+	};
+	char error[512] = "";
+	int r;
+
+	r = controller_new(agent->machine.topology, &agent->settings[agent->current].policy,
+			   &options, &ports, error, sizeof(error), &agent->controller);
+	if (r)
+		log_err(0, "config: %s", *error ? error : strerror(-r));
+	return r;
+}
+
+int build_start_sources(struct agent *agent)
+{
+	const char *directory = settings_config(agent)->sources.manifest_directory;
+	int r;
+
+	if (!*directory)
+		return 0;
+	r = manifests_new(agent->event, agent->pool, directory,
+			  controller_source_sink(agent->controller), &agent->manifests);
+	if (r)
+		return log_err(r, "source: cannot watch the manifests directory %s", directory);
+	return manifests_scan(agent->manifests);
+}
+
+int build_start_server(struct agent *agent)
+{
+	const struct server_options options = {
+		.metrics_address = settings_config(agent)->metrics.listen,
+		.runtime_dir_fd = agent->instance.dir_fd,
+		.runtime_dir = settings_config(agent)->runtime_directory,
+		.socket_name = PINFOLD_SOCKET_FILE,
+	};
+
+	return server_open(&options, controller_faces(agent->controller), agent->event,
+			   &agent->server);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Keeps the agent's own threads on the reserved CPUs. */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+void own_cpus_apply(const struct agent *agent)
+{
+	const struct cpuset *reserved = controller_reserved(agent->controller);
+	DIR *threads cleanup_dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	cpu_set_t *mask;
+
+	if (cpuset_is_empty(reserved))
+		return;
+	mask = CPU_ALLOC(CPUSET_MAX);
+	if (!mask)
+		return;
+	CPU_ZERO_S(CPU_ALLOC_SIZE(CPUSET_MAX), mask);
+	cpuset_for_each (cpu, reserved)
+		CPU_SET_S(cpu, CPU_ALLOC_SIZE(CPUSET_MAX), mask);
+	while (threads && (entry = readdir(threads))) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && sched_setaffinity(thread, CPU_ALLOC_SIZE(CPUSET_MAX), mask) &&
+		    errno != ESRCH)
+			log_warn(-errno, "cannot move to the reserved CPUs; continuing");
+	}
+	CPU_FREE(mask);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* --uninstall: removes everything that pinfold created. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
+
+#include "agent/agent.h"
+#include "lib/log.h"
+
+static bool load_originals(struct agent *agent, struct originals *ret_originals)
+{
+	struct format_error error;
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	int r;
+
+	if (agent->store.dir_fd < 0)
+		return false;
+	r = originals_load(agent->store.dir_fd, &error, ret_originals);
+	if (r == -EBADMSG)
+		log_warn(0, "state: %s; the original values are not restored",
+			 format_error_text(&error, PINFOLD_ORIGINALS_FILE, sentence,
+					   sizeof(sentence)));
+	else if (r && r != -ENOENT)
+		log_warn(r, "state: cannot read %s; the original values are not restored",
+			 PINFOLD_ORIGINALS_FILE);
+	return !r;
+}
+
+/* Cgroups as they were before us; -EPERM while programs of the guard are still there. */
+static int uninstall_groups(struct agent *agent, const struct originals *originals,
+			    uint32_t *ret_nr_left, char *error)
+{
+	int r;
+
+	/* Unpinned programs end when the kernel's workqueue lets them go, a little later. */
+	for (int attempt = 0; attempt < 50; attempt++) {
+		r = groups_uninstall(agent->groups, originals, ret_nr_left, error);
+		/* Of very many nested groups one pass removes a part. */
+		if (r != -EPERM && r != -EAGAIN)
+			break;
+		usleep(100000);
+	}
+	return r;
+}
+
+int uninstall_run(struct agent *agent)
+{
+	const struct config *config = settings_config(agent);
+	struct originals originals cleanup(originals_fini) = {0};
+	char error[GROUP_ERROR_MAX] = "";
+	bool has_originals;
+	uint32_t nr_left = 0;
+	int r;
+
+	r = instance_stop(config->runtime_directory);
+	if (!r)
+		r = instance_take(config->runtime_directory, &agent->instance);
+	if (r)
+		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
+	r = bpf_backend_remove(PINFOLD_BPFFS_DIR);
+	if (r)
+		log_warn(r, "uninstall: the pins below %s remain", PINFOLD_BPFFS_DIR);
+	if (build_open_groups(agent))
+		return EXIT_KERNEL_LACKS;
+	store_open(&agent->store, config->state_directory);
+	has_originals = load_originals(agent, &originals);
+	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
+			     &nr_left, error);
+	if (r) {
+		log_err(0, "uninstall: %s; the state is kept for another attempt", error);
+		return EXIT_OTHER;
+	}
+	if (nr_left)
+		log_warn(0,
+			 "uninstall: the processes of %u cgroup%s are still running; the cgroups "
+			 "and the controllers they use remain until these end",
+			 nr_left, nr_left == 1 ? "" : "s");
+	store_remove(&agent->store, config->state_directory, nr_left && has_originals);
+	instance_remove(&agent->instance, config->runtime_directory);
+	log_info("uninstalled; %s and the pods' manifests were left in place",
+		 agent->options.config_file);
+	return EXIT_DONE;
+}
