@@ -279,7 +279,7 @@ enum mechanism {
 struct bpf_object_meta {
 	__u32 abi_version;
 	__u16 mechanism; /* enum mechanism, 0 where there is only one way */
-	/* ABI_OLDEST of the agent that wrote it; 0, from agents before this member: abi_version */
+	/* ABI_OLDEST of the agent that wrote it; 0 if it did not know the member: none older */
 	__u16 abi_oldest;
 	__u64 digest; /* of the programs, their constants and the map sizes */
 };

@@ -49,7 +49,7 @@ struct bpf_object_handle {
 	bool adopted; /* the programs were in force before this process started */
 	/* The map `meta`, which all objects share; -1 if another object keeps it pinned. */
 	int meta_fd;
-	struct pins_report inherited; /* pins found wrong when the object was brought up */
+	struct pins_report inherited; /* pins found wrong when the object was started */
 	uint32_t nr_programs, nr_maps;
 	struct bpf_object_program programs[BPF_OBJECT_PROGRAMS_MAX];
 	struct bpf_object_map maps[BPF_OBJECT_MAPS_MAX];
