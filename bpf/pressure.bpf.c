@@ -53,6 +53,18 @@ static __always_inline struct pressure_row *find_row(__u64 cgroup_id)
 	return NULL;
 }
 
+/* Of PSI_AVGS, the first aggregator: those that the cgroup's files show. */
+static __always_inline void read_totals(struct psi_group *psi, struct pressure_row *row)
+{
+	struct psi_group___nested *nested = (void *)psi;
+	struct psi_group___flat *flat = (void *)psi;
+
+	if (bpf_core_field_exists(nested->total))
+		BPF_CORE_READ_INTO(&row->total_ns, nested, total);
+	else
+		BPF_CORE_READ_INTO(&row->total_ns, flat, total);
+}
+
 SEC("iter/cgroup")
 int read_pressure(struct cgroup_visit *visit)
 {
@@ -72,7 +84,7 @@ int read_pressure(struct cgroup_visit *visit)
 	}
 	row->updated_ns = BPF_CORE_READ(psi, avg_last_update);
 	BPF_CORE_READ_INTO(&row->updated_total_ns, psi, avg_total);
-	BPF_CORE_READ_INTO(&row->total_ns, psi, total);
+	read_totals(psi, row);
 	row->state = BPF_CORE_READ(psi, enabled) ? PRESSURE_MEASURED : PRESSURE_OFF_CGROUP;
 	return 0;
 }

@@ -151,7 +151,15 @@ struct psi_group {
 	bool enabled;
 	u64 avg_total[6];    /* ns, by enum psi_states: up to avg_last_update */
 	u64 avg_last_update; /* ns of the scheduler's clock */
-	u64 total[6];	     /* as avg_total, up to now or less; those of other aggregators follow */
+};
+
+/* Two ways in which BTF describes the array of arrays: 6.1 and 6.12 have the first, 7.2 the second. */
+struct psi_group___flat {
+	u64 total[6]; /* as avg_total, up to now or less; those of other aggregators follow */
+};
+
+struct psi_group___nested {
+	u64 total[2][6]; /* the same, by aggregator; really longer */
 };
 
 struct cgroup {
