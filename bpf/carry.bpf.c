@@ -17,7 +17,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 nr_cpus = 1;
-const volatile __u32 nr_slots = 0; /* to carry over; 0: the new programs have the same map */
+const volatile __u32 nr_slots = 0;	  /* to carry over; 0: the new programs have the same map */
+const volatile bool is_before_v3 = false; /* `before` holds struct observe_counter_v2 */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -35,6 +36,35 @@ struct {
 	__type(value, struct observe_counter);
 } now SEC(".maps");
 
+/* A wait whose causes were not counted has only the quota's. */
+static __always_inline void carry_v2(struct observe_counter *to,
+				     const struct observe_counter_v2 *from)
+{
+	__u64 quota = from->wait_quota_ns;
+
+	__sync_fetch_and_add(&to->run_ns, from->run_ns);
+	__sync_fetch_and_add(&to->outside_ns, from->outside_ns);
+	__sync_fetch_and_add(&to->switches, from->switches);
+	__sync_fetch_and_add(&to->migrations_core, from->migrations_core);
+	__sync_fetch_and_add(&to->migrations_llc, from->migrations_llc);
+	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
+	__sync_fetch_and_add(&to->wait_ns[WAIT_OWN_QUOTA], quota);
+	__sync_fetch_and_add(&to->wait_ns[WAIT_UNATTRIBUTED], from->wait_ns - quota);
+}
+
+static __always_inline void carry_counter(struct observe_counter *to,
+					  const struct observe_counter *from)
+{
+	__sync_fetch_and_add(&to->run_ns, from->run_ns);
+	__sync_fetch_and_add(&to->outside_ns, from->outside_ns);
+	__sync_fetch_and_add(&to->switches, from->switches);
+	__sync_fetch_and_add(&to->migrations_core, from->migrations_core);
+	__sync_fetch_and_add(&to->migrations_llc, from->migrations_llc);
+	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		__sync_fetch_and_add(&to->wait_ns[cause], from->wait_ns[cause]);
+}
+
 /*
  * Nobody writes the old counters of this CPU any more. The new ones may be written by an
  * interrupt on this CPU while this adds to them, hence the atomics.
@@ -42,19 +72,15 @@ struct {
 static long carry_slot(__u32 slot, void *context)
 {
 	__u32 key = slot * nr_cpus + *(__u32 *)context;
-	struct observe_counter *from = bpf_map_lookup_elem(&before, &key);
+	void *from = bpf_map_lookup_elem(&before, &key);
 	struct observe_counter *to = bpf_map_lookup_elem(&now, &key);
 
 	if (!from || !to)
 		return 0;
-	__sync_fetch_and_add(&to->run_ns, from->run_ns);
-	__sync_fetch_and_add(&to->outside_ns, from->outside_ns);
-	__sync_fetch_and_add(&to->wait_ns, from->wait_ns);
-	__sync_fetch_and_add(&to->wait_quota_ns, from->wait_quota_ns);
-	__sync_fetch_and_add(&to->switches, from->switches);
-	__sync_fetch_and_add(&to->migrations_core, from->migrations_core);
-	__sync_fetch_and_add(&to->migrations_llc, from->migrations_llc);
-	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
+	if (is_before_v3)
+		carry_v2(to, from);
+	else
+		carry_counter(to, from);
 	return 0;
 }
 

@@ -7,14 +7,15 @@
 #define COMPAT_BPF_H
 
 /* linux/magic.h, include/linux/fs.h, include/linux/sched.h: constants that BTF does not contain. */
-#define CGROUP2_SUPER_MAGIC 0x63677270
-#define FMODE_WRITE	    0x2
-#define MAY_WRITE	    0x2
-#define MAY_OPEN	    0x20
-#define PF_KTHREAD	    0x00200000
-#define CLONE_INTO_CGROUP   0x200000000ULL
-#define EPERM		    1
-#define ENOMEM		    12
+#define CGROUP2_SUPER_MAGIC  0x63677270
+#define FMODE_WRITE	     0x2
+#define MAY_WRITE	     0x2
+#define MAY_OPEN	     0x20
+#define PF_KTHREAD	     0x00200000
+#define CLONE_INTO_CGROUP    0x200000000ULL
+#define TASK_ON_RQ_MIGRATING 2
+#define EPERM		     1
+#define ENOMEM		     12
 
 /* kernfs_node.parent became RCU-protected and was renamed in 6.15. */
 static __always_inline struct kernfs_node *parent_of(struct kernfs_node *kn)
@@ -60,6 +61,16 @@ static __always_inline struct cgroup *migration_of(struct task_struct *task)
 	struct css_set *to = BPF_CORE_READ(task, cgroups, mg_dst_cset);
 
 	return to ? BPF_CORE_READ(to, dfl_cgrp) : NULL;
+}
+
+/* Is the task on its way from one run queue to another? task_struct.on_rq is a u8 since 7.2. */
+static __always_inline bool is_migrating(struct task_struct *task)
+{
+	struct task_struct___until_7_1 *before = (void *)task;
+	__u32 on_rq = 0;
+
+	bpf_core_read(&on_rq, bpf_core_field_size(before->on_rq), &before->on_rq);
+	return on_rq == TASK_ON_RQ_MIGRATING;
 }
 
 #endif

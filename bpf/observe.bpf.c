@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Counts, per container and CPU, the time its tasks ran, waited and were sent
- * from CPU to CPU. Changes nothing.
+ * from CPU to CPU, and who had the CPU that they waited for. Changes nothing.
  *
  * Every context switch of the machine passes here, so the rules are: leave at
  * once between two tasks of the host; the run queue's own clock instead of
@@ -9,8 +9,10 @@
  * when a task waits; one writer per counter, so no atomics; a task's slot is
  * found again in a few words per CPU. docs/performance.md has what it costs.
  *
- * Known limits. A wait is counted when it ends, on the CPU where it ends. A
- * task that was already running when its cgroup got a slot, or another mask,
+ * A wait is counted when it ends, or when the task is given to another CPU while
+ * it waits, on the CPU where it waited. docs/architecture.md has how its causes are found.
+ *
+ * Known limits. A task that was already running when its cgroup got a slot, or another mask,
  * counts by it from its next switch on. Time taken by interrupts counts as the
  * running task's.
  */
@@ -65,20 +67,39 @@ struct {
 	__type(value, struct observe_slot);
 } observe_slots SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} observe_pods SEC(".maps");
+
 /*
- * What the scheduler's own running totals were when a task last got a CPU.
+ * What the scheduler's own running totals were when a task last got a CPU; and, if it left
+ * the CPU runnable, what had run there by then, so that who ran during its wait is a
+ * difference, however long the wait is.
+ *
  * An array indexed by pid rather than task storage: no allocation under the run
  * queue lock and a third of the cost. Two live tasks that share an entry only
- * lose precision (see account_wait), and each such loss is counted. The size is
- * a power of two, so that no record lies across two cache lines.
+ * lose precision, and each such loss is counted. One record is one cache line.
  */
 struct task_record {
 	__u32 pid;
-	__u32 cpu;
-	__u64 run_delay_ns; /* including the wait that ended then */
-	__u64 throttled_ns; /* of its queue on that CPU */
-	__u64 reserved;
+	__u16 cpu;		       /* where it last got a CPU, or NO_CPU */
+	__u16 slot;		       /* of the snapshot, as is everything below throttled_ns */
+	__u64 run_delay_ns;	       /* including the wait that ended then */
+	__u64 throttled_ns;	       /* of its queue on that CPU */
+	__u64 left_clock;	       /* when it left the CPU: the beginning of its wait */
+	__u64 own_ns, pod_ns, pods_ns; /* that its slot, its pod, all pods had run on that CPU */
+	__u32 host_units, kernel_units;
 };
+_Static_assert(sizeof(struct task_record) == 64, "one cache line");
+_Static_assert(ABI_CPUS_MAX < 0xffff, "a CPU is a u16 in task_record");
+
+#define NO_CPU 0xffff
+
+/* Units of 1.024 us: a u32 of them wraps after 73 minutes, and no wait is that long. */
+#define UNIT_SHIFT 10
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -86,6 +107,9 @@ struct {
 	__type(key, __u32);
 	__type(value, struct task_record);
 } observe_tasks SEC(".maps");
+
+/* What is found for the idle task without looking. */
+const struct observe_lookup found_nothing = {.slot = SLOT_HOST};
 
 #define CALIBRATE_NS 1000000000ULL
 
@@ -156,11 +180,19 @@ static __always_inline bool is_outside(__u32 slot, __u32 cpu)
 	return word && !(*word >> (cpu & 63) & 1);
 }
 
-__noinline __u32 look_up(__u64 cgroup, __u32 cpu)
+/* The slot, with SLOT_OUTSIDE, in the lower half; its pod in the upper one. */
+__noinline __u64 look_up(__u64 cgroup, __u32 cpu)
 {
 	__u32 slot = find_slot(cgroup);
+	__u64 found = slot;
+	struct observe_slot *entry;
 
-	return slot != SLOT_HOST && is_outside(slot, cpu) ? slot | SLOT_OUTSIDE : slot;
+	if (slot == SLOT_HOST)
+		return SLOT_HOST;
+	if (is_outside(slot, cpu))
+		found |= SLOT_OUTSIDE;
+	entry = bpf_map_lookup_elem(&observe_slots, &slot);
+	return entry ? found | (__u64)entry->pod << 32 : found;
 }
 
 /*
@@ -180,23 +212,26 @@ __noinline int forget_lookups(__u32 cpu, __u32 generation)
 	return 0;
 }
 
-/* The slot of a task, with SLOT_OUTSIDE by the mask of the CPU that asks. */
-static __always_inline __u32 slot_of(struct observe_cpu *here, __u32 cpu, struct task_struct *task)
+/* The slot of a task, with SLOT_OUTSIDE by the mask of the CPU that asks, and its pod. */
+static __always_inline struct observe_lookup *slot_of(struct observe_cpu *here, __u32 cpu,
+						      struct task_struct *task)
 {
 	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
 	__u64 serial = cgroup->self.serial_nr;
 	struct observe_lookup *lookup = &here->lookups[serial & (OBSERVE_LOOKUPS - 1)];
 	__u32 generation = *(volatile __u32 *)&control.generation;
-	__u64 address;
+	__u64 address, found;
 
 	if (here->generation != generation)
 		forget_lookups(cpu, generation);
 	if (lookup->serial == serial)
-		return lookup->slot;
+		return lookup;
 	bpf_probe_read_kernel(&address, sizeof(address), &task->cgroups->dfl_cgrp);
-	lookup->slot = look_up(address, cpu);
+	found = look_up(address, cpu);
+	lookup->slot = found;
+	lookup->pod = found >> 32;
 	lookup->serial = serial;
-	return lookup->slot;
+	return lookup;
 }
 
 /*
@@ -213,27 +248,229 @@ static __always_inline __u64 throttled_total(struct cfs_rq *queue)
 	return 0;
 }
 
+/* What a task of no container is to those that wait for its CPU. */
+static __always_inline __u32 kind_of(__u32 flags, __u32 pid)
+{
+	if (!(flags & PF_KTHREAD))
+		return WAIT_HOST;
+	return pid ? WAIT_KERNEL : WAIT_IDLE;
+}
+
+/* --- causes of a wait ------------------------------------------------------------------------ */
+
+/* A task's wait on one CPU, or that part of it that is explained now. */
+struct waiting {
+	__u32 cpu, slot, pod;
+	__u64 from, until;
+};
+
+/* Branches would be mispredicted, so two comparisons are subtracted: other, sibling, own. */
+static __always_inline __u32 class_of(const struct waiting *waiting, __u32 kind, __u32 pod,
+				      __u32 slot)
+{
+	return (kind - (pod == waiting->pod) - (slot == waiting->slot)) & (WAIT_CAUSE_NR - 1);
+}
+
 /*
- * The wait that ends now: since last_queued, which is still set when the switch
- * is traced. A task pulled to another CPU while queued has had its wait so far
- * folded into run_delay, before the migration is traced; the growth of run_delay
- * since we last saw the task gives that part back, exactly.
+ * Who ran, from the intervals of the CPU: the open one, of class `open`, then those that are
+ * over, backwards. What is older than they reach is unattributed.
+ */
+__noinline int walk_intervals(struct waiting *waiting, __u32 open)
+{
+	struct observe_counter *counter;
+	struct observe_cpu *here;
+	__u64 until, start;
+
+	if (!waiting)
+		return 0;
+	here = record_of(waiting->cpu);
+	counter = counter_of(waiting->slot, waiting->cpu);
+	if (!here || !counter)
+		return 0;
+	until = waiting->until;
+	start = here->since_clock;
+	for (int i = 1; i <= OBSERVE_INTERVALS; i++) {
+		__u64 index = (here->next_interval - i) & (OBSERVE_INTERVALS - 1);
+		struct observe_interval *interval = &here->intervals[index];
+		__u64 begin = start > waiting->from ? start : waiting->from;
+
+		counter->wait_ns[open & (WAIT_CAUSE_NR - 1)] += until - begin;
+		until = begin;
+		if (until <= waiting->from)
+			return 0;
+		start = interval->start_clock;
+		open = class_of(waiting, interval->kind, interval->pod, interval->slot);
+	}
+	counter->wait_ns[WAIT_UNATTRIBUTED] += until - waiting->from;
+	return 0;
+}
+
+static __always_inline __u64 *pod_total(__u32 pod, __u32 cpu)
+{
+	__u32 key = pod * nr_cpus + cpu;
+
+	return bpf_map_lookup_elem(&observe_pods, &key);
+}
+
+static __always_inline __u32 units(__u64 ns)
+{
+	return ns >> UNIT_SHIFT;
+}
+
+/* Move up to `most` ns of what is left to a cause. */
+static __always_inline __u64 take_part(struct observe_counter *counter, __u32 cause, __u64 left,
+				       __u64 most)
+{
+	__u64 part = most < left ? most : left;
+
+	counter->wait_ns[cause] += part;
+	return left - part;
+}
+
+/*
+ * Who ran, from the totals of the CPU since the task left it at left_clock. Without a quota's
+ * part that is exact. With it, own run time still is, because a queue does not run while it is
+ * throttled; of the others the part that ran during the throttling is not known. False: the
+ * totals are not those of the snapshot (a slot given out anew, another generation of maps).
+ */
+static __always_inline bool explain_by_totals(struct observe_cpu *here,
+					      struct observe_counter *counter,
+					      struct task_record *record,
+					      const struct waiting *waiting)
+{
+	__u64 own = counter->run_ns - record->own_ns;
+	__u64 pods = here->pods_ns - record->pods_ns;
+	__u64 *total = pod_total(waiting->pod, waiting->cpu);
+	__u64 left = waiting->until - waiting->from, pod;
+
+	if (!total)
+		return false;
+	pod = *total - record->pod_ns;
+	if (own > pod || pod > pods || pods > waiting->until - record->left_clock)
+		return false;
+	left = take_part(counter, WAIT_OWN_CONTAINER, left, own);
+	left = take_part(counter, WAIT_POD_SIBLING, left, pod - own);
+	left = take_part(counter, WAIT_OTHER_POD, left, pods - pod);
+	left = take_part(counter, WAIT_HOST, left,
+			 (__u64)(units(here->host_ns) - record->host_units) << UNIT_SHIFT);
+	left = take_part(counter, WAIT_KERNEL, left,
+			 (__u64)(units(here->kernel_ns) - record->kernel_units) << UNIT_SHIFT);
+	counter->wait_ns[WAIT_IDLE] += left;
+	return true;
+}
+
+/* Throttled time that fell between two arrivals on one CPU is the quota's share. */
+static __always_inline __u64 quota_part(const struct task_record *record, __u32 cpu,
+					__u64 throttled, __u64 wait)
+{
+	__u64 part = throttled - record->throttled_ns;
+
+	if (record->cpu != cpu || (__s64)part <= 0)
+		return 0;
+	return part < wait ? part : wait;
+}
+
+/*
+ * A wait on one CPU from `waiting->from` to `until`, while whoever has the CPU last is of
+ * class `open`. The quota's part is taken to be the first of it.
  *
- * Throttled time that fell between two arrivals on one CPU is the quota's share.
- * A task that slept through a throttling and then waited for another reason is
- * charged to the quota, up to that wait; one that waited on a CPU it had not
- * been on before is not charged.
+ * A task that slept through a throttling and then waited for another reason is charged to the
+ * quota, up to that wait; one that waited on a CPU it had not been on before is not charged.
+ */
+static __always_inline void explain(struct observe_cpu *here, struct observe_counter *counter,
+				    struct task_record *record, struct waiting *waiting, __u32 open,
+				    __u64 throttled)
+{
+	__u64 quota = quota_part(record, waiting->cpu, throttled, waiting->until - waiting->from);
+	bool has_totals = record->left_clock == waiting->from && record->cpu == waiting->cpu &&
+			  record->slot == waiting->slot;
+
+	if (quota) {
+		counter->wait_ns[WAIT_OWN_QUOTA] += quota;
+		waiting->from += quota;
+	}
+	/* whoever had the CPU last may have had it during the throttling alone */
+	if (here->since_clock <= waiting->from && !(quota && has_totals)) {
+		counter->wait_ns[open & (WAIT_CAUSE_NR - 1)] += waiting->until - waiting->from;
+		return;
+	}
+	if (!has_totals || !explain_by_totals(here, counter, record, waiting))
+		walk_intervals(waiting, open);
+}
+
+/* --- intervals of a CPU ---------------------------------------------------------------------- */
+
+/* Count the time until now for the task that has the CPU; `kind` is its, if of no container. */
+static __always_inline void add_run_time(struct observe_cpu *here, struct observe_counter *counter,
+					 __u32 cpu, __u32 kind, __u64 clock)
+{
+	__u64 ran = clock - here->start_clock;
+
+	if ((__s64)ran < 0)
+		return;
+	here->start_clock = clock;
+	if (here->slot == SLOT_HOST) {
+		if (kind == WAIT_HOST)
+			here->host_ns += ran;
+		else if (kind == WAIT_KERNEL)
+			here->kernel_ns += ran;
+		return;
+	}
+	here->pods_ns += ran;
+	if (counter) {
+		__u64 *total = pod_total(here->pod, cpu);
+
+		counter->run_ns += ran;
+		if (here->slot & SLOT_OUTSIDE)
+			counter->outside_ns += ran;
+		if (total)
+			*total += ran;
+	}
+}
+
+static __always_inline struct task_record *record_of_task(__u32 pid)
+{
+	__u32 key = pid & task_mask;
+
+	return bpf_map_lookup_elem(&observe_tasks, &key);
+}
+
+/* A task of a container leaves the CPU and waits from now on. */
+static __always_inline void take_snapshot(struct observe_cpu *here,
+					  const struct observe_counter *counter,
+					  struct task_struct *task, __u32 cpu, __u64 clock)
+{
+	__u32 pid = task->pid;
+	struct task_record *record = record_of_task(pid);
+	__u64 *total = pod_total(here->pod, cpu);
+
+	if (!record || !total || record->pid != pid)
+		return;
+	record->cpu = cpu;
+	record->slot = here->slot;
+	record->left_clock = clock;
+	record->own_ns = counter->run_ns;
+	record->pod_ns = *total;
+	record->pods_ns = here->pods_ns;
+	record->host_units = units(here->host_ns);
+	record->kernel_units = units(here->kernel_ns);
+}
+
+/*
+ * The wait that ends now: since last_queued, which is still set when the switch is traced.
+ * What a migration folded into run_delay, account_moved() has counted already.
  */
 static __always_inline void account_wait(struct observe_cpu *here, struct observe_counter *counter,
-					 struct task_struct *task, __u32 cpu, __u64 clock)
+					 struct task_struct *task, struct waiting *waiting,
+					 __u32 open)
 {
 	__u64 queued = task->sched_info.last_queued;
 	__u64 delay = task->sched_info.run_delay;
-	__u64 wait = queued && clock > queued ? clock - queued : 0;
 	__u64 throttled = throttled_total(task->se.cfs_rq);
+	__u64 clock = waiting->until;
 	__u32 pid = task->pid;
-	__u32 key = pid & task_mask;
-	struct task_record *record = bpf_map_lookup_elem(&observe_tasks, &key);
+	struct task_record *record = record_of_task(pid);
+	bool has_waited = queued && clock > queued;
 
 	if (!record)
 		return;
@@ -243,53 +480,76 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 
 		/* A pid used again, or a torn entry: no task waits longer than it was away. */
 		if (arrived && (__s64)folded > 0 && (__s64)folded <= (__s64)(clock - arrived))
-			wait += folded;
-		if (record->cpu == cpu && (__s64)(throttled - record->throttled_ns) > 0) {
-			__u64 quota = throttled - record->throttled_ns;
-
-			counter->wait_quota_ns += quota < wait ? quota : wait;
-		}
+			counter->wait_ns[WAIT_UNATTRIBUTED] += folded;
 	} else {
 		here->forgotten += record->pid != 0;
 		record->pid = pid;
+		record->cpu = NO_CPU;
+		record->left_clock = 0;
 	}
-	counter->wait_ns += wait;
-	record->cpu = cpu;
-	record->run_delay_ns = delay + (queued && clock > queued ? clock - queued : 0);
+	if (has_waited) {
+		waiting->from = queued;
+		explain(here, counter, record, waiting, open, throttled);
+		delay += clock - queued;
+	}
+	record->cpu = waiting->cpu;
+	record->run_delay_ns = delay;
 	record->throttled_ns = throttled;
 }
 
-static __always_inline void close_interval(struct observe_counter *counter, __u32 slot, __u64 ran)
+/* The next task gets the CPU: from here on another interval, unless it is of the same kind. */
+static __always_inline void begin_interval(struct observe_cpu *here, __u32 left_kind,
+					   const struct observe_lookup *next, __u32 next_kind,
+					   __u64 clock)
 {
-	if ((__s64)ran < 0)
-		return;
-	counter->run_ns += ran;
-	if (slot & SLOT_OUTSIDE)
-		counter->outside_ns += ran;
+	__u32 left = here->slot & ~SLOT_OUTSIDE;
+
+	if (left != (next->slot & ~SLOT_OUTSIDE) || left_kind != next_kind) {
+		struct observe_interval *interval =
+			&here->intervals[here->next_interval & (OBSERVE_INTERVALS - 1)];
+
+		interval->start_clock = here->since_clock;
+		interval->slot = left;
+		interval->pod = here->pod;
+		interval->kind = left_kind;
+		here->next_interval++;
+		here->since_clock = clock;
+	}
+	here->slot = next->slot;
+	here->pod = next->pod;
+	here->start_clock = clock;
 }
 
 /* Two tasks of one container, which is most switches of a busy one, find its counter once. */
-static __always_inline void count_switch(struct observe_cpu *here, __u32 slot,
-					 struct task_struct *next, __u32 cpu, __u64 clock)
+static __always_inline void count_switch(struct observe_cpu *here, __u32 cpu,
+					 struct task_struct *prev, struct task_struct *next,
+					 const struct observe_lookup *found, __u32 next_kind,
+					 __u64 clock)
 {
 	struct observe_counter *counter = NULL;
-	__u32 left = here->slot;
+	__u32 left = here->slot & ~SLOT_OUTSIDE, slot = found->slot & ~SLOT_OUTSIDE;
+	__u32 kind = left != SLOT_HOST ? WAIT_OTHER_POD : kind_of(prev->flags, prev->pid);
 
-	if (left != SLOT_HOST) {
-		counter = counter_of(left & ~SLOT_OUTSIDE, cpu);
-		if (counter)
-			close_interval(counter, left, clock - here->start_clock);
+	if (left != SLOT_HOST)
+		counter = counter_of(left, cpu);
+	add_run_time(here, counter, cpu, kind, clock);
+	/* the condition by which the kernel, too, lets a wait begin */
+	if (counter && prev->__state == 0)
+		take_snapshot(here, counter, prev, cpu, clock);
+	if (slot != SLOT_HOST) {
+		struct waiting waiting = {
+			.cpu = cpu, .slot = slot, .pod = found->pod, .until = clock};
+
+		next_kind = WAIT_OTHER_POD;
+		if (slot != left)
+			counter = counter_of(slot, cpu);
+		if (counter) {
+			counter->switches++;
+			account_wait(here, counter, next, &waiting,
+				     class_of(&waiting, kind, here->pod, left));
+		}
 	}
-	here->slot = slot;
-	here->start_clock = clock;
-	if (slot == SLOT_HOST)
-		return;
-	if ((slot ^ left) & ~SLOT_OUTSIDE)
-		counter = counter_of(slot & ~SLOT_OUTSIDE, cpu);
-	if (!counter)
-		return;
-	counter->switches++;
-	account_wait(here, counter, next, cpu, clock);
+	begin_interval(here, kind, found, next_kind, clock);
 }
 
 static __always_inline void pair_clocks(struct observe_cpu *here, __u64 clock)
@@ -301,48 +561,126 @@ static __always_inline void pair_clocks(struct observe_cpu *here, __u64 clock)
 }
 
 /*
+ * Between two tasks of the host. While nobody waits, which the run queue's number of tasks
+ * tells, no wait can span this instant, so who ran before it is never asked for.
+ */
+static __always_inline bool is_left_out(struct task_struct *prev, struct task_struct *next,
+					__u32 next_kind)
+{
+	if (kind_of(prev->flags, prev->pid) == next_kind)
+		return true;
+	return prev->se.cfs_rq->rq->nr_running <= (next->pid != 0);
+}
+
+/*
  * Hook: every context switch, under the run queue lock with interrupts off, on
  * the CPU that switches; not sleepable. Reads prev, next and the run queue;
  * writes this CPU's record and counters. Changes nothing, so there is no
  * failing open or closed: what cannot be counted is left out.
  *
- * No interval of the host is counted, so between two of its tasks nothing is to be
- * written but the clocks. They are paired in front of kernel threads only, the idle task
- * among them: one runs on some CPU every few seconds at least.
+ * Between two tasks of the host nothing is to be written while nobody waits but the clocks.
+ * They are paired in front of kernel threads only, the idle task among them: one runs on
+ * some CPU every few seconds at least.
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u32 cpu = prev->thread_info.cpu;
 	struct observe_cpu *here = record_of(cpu);
-	__u32 slot = SLOT_HOST;
-	bool is_kernel = next->flags & PF_KTHREAD;
+	const struct observe_lookup *found = &found_nothing;
+	__u32 next_kind = kind_of(next->flags, next->pid);
+	bool is_left;
 	__u64 clock;
 
 	if (!here)
 		return 0;
 	/* the idle task is in the root cgroup; it is asked for most often */
-	if (!is_kernel || next->pid)
-		slot = slot_of(here, cpu, next);
-	if (here->slot == SLOT_HOST && slot == SLOT_HOST && !is_kernel)
+	if (next_kind != WAIT_IDLE)
+		found = slot_of(here, cpu, next);
+	is_left = here->slot == SLOT_HOST && found->slot == SLOT_HOST &&
+		  is_left_out(prev, next, next_kind);
+	if (is_left && next_kind == WAIT_HOST)
 		return 0;
 	if (!has_turn(cpu))
 		return 0;
 	/* updated by the scheduler just before this; prev's queue is always this CPU's */
 	clock = prev->se.cfs_rq->rq->clock;
+	if (is_left && clock - here->clock <= CALIBRATE_NS)
+		return 0;
 	/* odd while the record changes: take_sample() in user/bpf/observe_read.c reads it again */
 	arch_bump_ordered(&here->sequence);
-	count_switch(here, slot, next, cpu, clock);
+	if (!is_left)
+		count_switch(here, cpu, prev, next, found, next_kind, clock);
 	pair_clocks(here, clock);
 	arch_bump_ordered(&here->sequence);
 	return 0;
 }
 
 /*
+ * What a task waited on the CPU that it is taken from. The kernel has just folded it into
+ * run_delay. The lock of that CPU's run queue is held, and everybody who writes its record or
+ * its counters of waiting holds it.
+ */
+static __always_inline void account_moved(struct task_struct *task, __u32 from_cpu,
+					  const struct observe_lookup *found)
+{
+	struct rq *rq = task->se.cfs_rq->rq;
+	struct task_struct *running = BPF_CORE_READ(task, se.cfs_rq, rq, curr);
+	__u64 clock = rq->clock, delay = task->sched_info.run_delay, part = delay;
+	__u32 kind = kind_of(BPF_CORE_READ(running, flags), BPF_CORE_READ(running, pid));
+	struct waiting waiting = {.cpu = from_cpu,
+				  .slot = found->slot & ~SLOT_OUTSIDE,
+				  .pod = found->pod,
+				  .until = clock};
+	struct observe_cpu *there = record_of(from_cpu);
+	struct observe_counter *counter = counter_of(waiting.slot, from_cpu), *running_counter;
+	__u32 pid = task->pid;
+	struct task_record *record = record_of_task(pid);
+	__u32 running_slot;
+
+	if (!there || !counter || !record || !has_turn(from_cpu))
+		return;
+	if (record->pid == pid) {
+		__u64 arrived = task->sched_info.last_arrival;
+
+		part -= record->run_delay_ns;
+		if (arrived && (__s64)part > (__s64)(clock - arrived))
+			part = 0;
+	} else {
+		/* what part of it is new is known only of a task that never ran */
+		if (task->sched_info.last_arrival)
+			return;
+		there->forgotten += record->pid != 0;
+		record->pid = pid;
+		record->cpu = NO_CPU;
+		record->left_clock = 0;
+	}
+	arch_bump_ordered(&there->sequence);
+	running_slot = there->slot & ~SLOT_OUTSIDE;
+	running_counter = NULL;
+	if (running_slot != SLOT_HOST) {
+		kind = WAIT_OTHER_POD;
+		running_counter = counter_of(running_slot, from_cpu);
+	}
+	add_run_time(there, running_counter, from_cpu, kind, clock);
+	if ((__s64)part > 0 && part < clock) {
+		waiting.from = clock - part;
+		explain(there, counter, record, &waiting,
+			class_of(&waiting, kind, there->pod, running_slot),
+			throttled_total(task->se.cfs_rq));
+	}
+	/* of the throttling of its next queue only what follows its next arrival is known */
+	record->cpu = NO_CPU;
+	record->left_clock = 0;
+	record->run_delay_ns = delay;
+	arch_bump_ordered(&there->sequence);
+}
+
+/*
  * Hook: a task is given to another CPU, waking or queued; interrupts off, on
  * any CPU, the task's own record still says where it comes from. Reads the
  * places of both CPUs; writes the migrations of the CPU it runs on, which nobody
- * else writes.
+ * else writes, and if the task waited, the waits of the CPU it comes from.
  */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(observe_migrate, struct task_struct *task, int target)
@@ -350,14 +688,20 @@ int BPF_PROG(observe_migrate, struct task_struct *task, int target)
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 to_cpu = target, from_cpu = task->thread_info.cpu;
 	struct observe_cpu *here = record_of(cpu);
+	const struct observe_lookup *found;
 	struct observe_place *from, *to;
 	struct observe_counter *counter;
 	__u32 slot;
 
-	if (!here || !has_turn(cpu))
+	if (!here || from_cpu == to_cpu)
 		return 0;
-	slot = slot_of(here, cpu, task) & ~SLOT_OUTSIDE;
-	if (slot == SLOT_HOST || from_cpu == to_cpu)
+	found = slot_of(here, cpu, task);
+	slot = found->slot & ~SLOT_OUTSIDE;
+	if (slot == SLOT_HOST)
+		return 0;
+	if (is_migrating(task))
+		account_moved(task, from_cpu, found);
+	if (!has_turn(cpu))
 		return 0;
 	from = bpf_map_lookup_elem(&observe_places, &from_cpu);
 	to = bpf_map_lookup_elem(&observe_places, &to_cpu);

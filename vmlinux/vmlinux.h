@@ -87,8 +87,12 @@ struct sched_info {
 	unsigned long long last_queued;	 /* rq clock, ns; 0: not waiting */
 };
 
+struct task_struct;
+
 struct rq {
 	u64 clock; /* ns */
+	unsigned int nr_running; /* tasks that run or wait, without the idle task */
+	struct task_struct *curr;
 };
 
 struct cfs_rq {
@@ -111,6 +115,7 @@ struct cpumask {
 
 struct task_struct {
 	struct thread_info thread_info; /* CONFIG_THREAD_INFO_IN_TASK */
+	unsigned int __state; /* 0: runnable */
 	unsigned int flags;
 	pid_t pid;
 	pid_t tgid;
@@ -121,6 +126,14 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct task_struct *group_leader;
 	struct pid *thread_pid; /* its maker's until it has its own, late in a fork */
+};
+
+struct task_struct___until_7_1 {
+	int on_rq;
+};
+
+struct task_struct___since_7_2 {
+	u8 on_rq;
 };
 
 /* --- cgroups ----------------------------------------------------------------- */

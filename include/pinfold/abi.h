@@ -16,7 +16,7 @@
 #include <stddef.h>
 #endif
 
-#define ABI_VERSION 2
+#define ABI_VERSION 3
 
 /*
  * The oldest version whose agent can take over what this version has pinned, as after a
@@ -300,21 +300,50 @@ ABI_ASSERT(struct bpf_object_meta, 16, digest, 8);
 #define SLOT_HOST 0u
 
 /*
- * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> one cache line.
- * All times are ns of the run queue clock. Written by that CPU alone, with
- * interrupts off; a migration by the CPU that sends the task away.
+ * Who had the CPU that a runnable task waited for, seen from that task. The order of the
+ * three kinds of container lets a program subtract its two comparisons (observe.bpf.c).
+ */
+enum wait_cause {
+	WAIT_UNATTRIBUTED, /* not known; zeroed memory says this */
+	WAIT_OWN_CONTAINER,
+	WAIT_POD_SIBLING, /* another container of its pod */
+	WAIT_OTHER_POD,
+	WAIT_HOST,	/* a task of no container */
+	WAIT_KERNEL,	/* a kernel thread */
+	WAIT_IDLE,	/* nobody: the CPU was still to be woken, or kept idle */
+	WAIT_OWN_QUOTA, /* whoever ran: its cgroup or one above was throttled */
+	WAIT_CAUSE_NR,
+};
+
+/*
+ * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> two cache lines.
+ * All times are ns of the run queue clock. Written under the lock of that CPU's run queue,
+ * so by one at a time; but a migration is counted by the CPU that sends the task away.
  */
 struct observe_counter {
 	__u64 run_ns;
 	__u64 outside_ns;      /* part of run_ns: this CPU was not in the slot's mask */
-	__u64 wait_ns;	       /* runnable and not running, waits that are over */
-	__u64 wait_quota_ns;   /* part of wait_ns: the cgroup or one above was throttled */
 	__u64 switches;	       /* a task of the slot got this CPU */
 	__u64 migrations_core; /* of a task to a CPU of the same last-level cache */
 	__u64 migrations_llc;  /* of the same NUMA node, another last-level cache */
 	__u64 migrations_numa; /* of another NUMA node */
+	__u64 reserved[2];
+	__u64 wait_ns[WAIT_CAUSE_NR]; /* runnable and not running here, waits that are over */
 };
-ABI_ASSERT(struct observe_counter, 64, migrations_numa, 56);
+ABI_ASSERT(struct observe_counter, 128, wait_ns, 64);
+
+/* The same in ABI versions 1 and 2, whose counts are carried over. */
+struct observe_counter_v2 {
+	__u64 run_ns;
+	__u64 outside_ns;
+	__u64 wait_ns;
+	__u64 wait_quota_ns; /* part of wait_ns */
+	__u64 switches;
+	__u64 migrations_core;
+	__u64 migrations_llc;
+	__u64 migrations_numa;
+};
+ABI_ASSERT(struct observe_counter_v2, 64, migrations_numa, 56);
 
 /* Flag beside a slot: this CPU is not in its mask. */
 #define SLOT_OUTSIDE (1u << 31)
@@ -323,27 +352,46 @@ ABI_ASSERT(struct observe_counter, 64, migrations_numa, 56);
 struct observe_lookup {
 	__u64 serial; /* the kernel's number of the cgroup, never used again; the root's is 0 */
 	__u32 slot;   /* and SLOT_OUTSIDE */
-	__u32 reserved;
+	__u32 pod;    /* of that slot */
 };
 
 #define OBSERVE_LOOKUPS 8 /* a power of two */
 
+/* What had a CPU from `start_clock` until the next interval began. */
+struct observe_interval {
+	__u64 start_clock;
+	__u32 slot;
+	__u16 pod;
+	__u16 kind; /* enum wait_cause as a task of another pod sees it */
+};
+
+#define OBSERVE_INTERVALS 32 /* a power of two */
+
 /*
  * map `observe_cpus`, mmapable, one entry: an array by CPU id of what runs there now, so
  * that a reader can add the interval that is still open. `sequence` is odd during a change.
+ *
+ * The totals and intervals explain waits, so they are kept up only while a task of some
+ * container waits: a boundary between two tasks of the host at another time is left out.
  */
 struct observe_cpu {
 	__u32 sequence;
-	__u32 slot;	    /* of the running task, and SLOT_OUTSIDE */
-	__u64 start_clock;  /* when a task of that slot got the CPU; nothing for SLOT_HOST */
+	__u32 slot;	     /* of the running task, and SLOT_OUTSIDE */
+	__u64 start_clock;   /* up to when running time is counted; nothing for SLOT_HOST */
+	__u64 since_clock;   /* since when tasks of one container, or of one kind, have the CPU */
+	__u32 generation;    /* of the slots and masks that the lookups were made by */
+	__u32 pod;	     /* of the running task */
+	__u64 next_interval; /* modulo OBSERVE_INTERVALS, the oldest */
+	__u64 host_ns, kernel_ns,
+		pods_ns; /* that tasks of no container, kernel threads, containers ran */
+	struct observe_lookup lookups[OBSERVE_LOOKUPS];
 	__u64 clock;	    /* one instant on this CPU's run queue clock … */
 	__u64 monotonic_ns; /* … and on CLOCK_MONOTONIC; taken again every second or so */
 	__u64 forgotten;    /* tasks, also ended ones, whose record another task took over */
-	__u32 generation;   /* of the slots and masks that the lookups were made by */
-	__u32 reserved[5];
-	struct observe_lookup lookups[OBSERVE_LOOKUPS];
+	__u64 reserved[5];
+	struct observe_interval intervals[OBSERVE_INTERVALS]; /* that are over */
 };
-ABI_ASSERT(struct observe_cpu, 192, lookups, 64);
+ABI_ASSERT(struct observe_cpu, 768, intervals, 256);
 
 /* map `observe_places`, mmapable: CPU id -> */
 struct observe_place {
@@ -352,20 +400,22 @@ struct observe_place {
 };
 ABI_ASSERT(struct observe_place, 8, llc, 4);
 
-/* map `observe_slots`, mmapable: slot -> whose it is; for readers, BPF does not look. */
+/* map `observe_slots`, mmapable: slot -> whose it is; programs read the pod alone. */
 struct observe_slot {
 	__u64 cgroup_id; /* 0 = free */
 	__u64 nodes;	 /* bit n: memory on NUMA node n is local to it */
 	__u32 level;	 /* depth of the cgroup; the root is 0 */
-	__u32 reserved;
-	__u64 claims; /* how often the slot was given out */
+	__u32 pod;	 /* a number below nr_slots, not 0, equal for containers of one pod */
+	__u64 claims;	 /* how often the slot was given out */
 };
 ABI_ASSERT(struct observe_slot, 32, claims, 24);
+
+/* map `observe_pods`: index pod * nr_cpus + cpu -> ns that the pod's containers ran */
 
 /* map `observe_control`, mmapable, one entry: what changes when slots do. */
 struct observe_control {
 	__u32 version;	  /* ABI_VERSION; 0 = not set up */
-	__u32 generation; /* of the slots in `managed` and of `slot_masks`; written last */
+	__u32 generation; /* of the slots and their pods, and of `slot_masks`; written last */
 	__u32 levels;	  /* bit n: a cgroup with a slot is at level n */
 	__u32 nr_cpus;	  /* possible CPU ids */
 	__u32 nr_slots;	  /* including slot 0 */

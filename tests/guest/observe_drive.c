@@ -327,12 +327,12 @@ static void check_wait(struct observer *observer, const char *name, unsigned int
 	usage = read_usage(observer, &group);
 	most += schedstat_wait_ns(&tasks);
 	end_tasks(&tasks);
-	waited = (double)(usage.wait_ns - before.wait_ns);
+	waited = (double)(observe_wait_ns(&usage) - observe_wait_ns(&before));
 	check(waited > 1e9, "%s: %u tasks wait", name, nr_tasks);
 	check(waited > 0.97 * least && waited < 1.03 * most,
 	      "%s: wait %.1f ms is the kernel's %.1f to %.1f ms within 3 %%", name, waited / 1e6,
 	      least / 1e6, most / 1e6);
-	check(usage.wait_own_quota_ns == 0, "%s: none of it by a quota", name);
+	check(usage.wait_ns[WAIT_OWN_QUOTA] == 0, "%s: none of it by a quota", name);
 	check(usage.switches > before.switches, "%s: switches are counted", name);
 	observe_release(observer, group.id);
 }
@@ -429,10 +429,9 @@ static void check_quota(struct observer *observer, const char *name, bool at_pod
 	throttled_ns +=
 		read_key((at_pod ? &above : &group)->path, "cpu.stat", "throttled_usec") * 1000;
 	end_tasks(&tasks);
-	quota_ns = (double)(usage.wait_own_quota_ns - before.wait_own_quota_ns);
-	check(quota_ns > 0 && usage.wait_own_quota_ns <= usage.wait_ns,
-	      "quota %s: %.1f ms of %.1f ms waiting", name, quota_ns / 1e6,
-	      (double)(usage.wait_ns - before.wait_ns) / 1e6);
+	quota_ns = (double)(usage.wait_ns[WAIT_OWN_QUOTA] - before.wait_ns[WAIT_OWN_QUOTA]);
+	check(quota_ns > 0, "quota %s: %.1f ms of %.1f ms waiting", name, quota_ns / 1e6,
+	      (double)(observe_wait_ns(&usage) - observe_wait_ns(&before)) / 1e6);
 	check(within(quota_ns, nr_tasks * throttled_ns, 0.15),
 	      "quota %s: %d times the %.1f ms of the kernel", name, nr_tasks, throttled_ns / 1e6);
 	observe_release(observer, group.id);
@@ -538,6 +537,63 @@ static void test_pins(void)
 	check(observe_open(&other, &observer) == -ESTALE, "pins of a newer version are refused");
 	check(access(PIN_DIR "/links/observe_switch", F_OK) == 0, "and left alone");
 	check(pins_remove(PIN_DIR) == 0 && access(PIN_DIR, F_OK), "pins are removed");
+}
+
+/* Put a map with the counters of ABI version 2 in the place of ours; all of a CPU's slots alike. */
+static int pin_older_counters(uint32_t nr_slots, uint32_t machine_cpus)
+{
+	const struct observe_counter_v2 older = {.run_ns = 1000,
+						 .outside_ns = 100,
+						 .wait_ns = 70,
+						 .wait_quota_ns = 30,
+						 .switches = 5,
+						 .migrations_core = 4,
+						 .migrations_llc = 3,
+						 .migrations_numa = 2};
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	int fd cleanup_close = bpf_map_create(BPF_MAP_TYPE_ARRAY, "observe_counter", sizeof(__u32),
+					      sizeof(older), nr_slots * machine_cpus, &options);
+
+	for (__u32 key = 0; key < nr_slots * machine_cpus; key++)
+		if (fd < 0 || bpf_map_update_elem(fd, &key, &older, BPF_ANY))
+			return -errno;
+	unlink(PIN_DIR "/maps/observe_counters");
+	return bpf_obj_pin(fd, PIN_DIR "/maps/observe_counters") ? -errno : 0;
+}
+
+/* Their counts go on. Of their waits no cause is known but the quota. */
+static void test_older_counters(void)
+{
+	const struct observe_setup setup = {
+		.pin_dir = PIN_DIR, .topology = &topology, .max_containers = MAX_CONTAINERS};
+	struct observer *observer cleanup_observer = NULL;
+	struct observe_usage usage;
+	struct group group;
+	uint64_t each;
+
+	if (make_group(&group, GROUP_ROOT "/pod/pin", 3) || observe_open(&setup, &observer))
+		return check(false, "open with pins");
+	claim(observer, &group, &topology.all);
+	usage = read_usage(observer, &group);
+	each = usage.nr_cpus;
+	observe_close(TAKE_PTR(observer));
+	check(part_release(PIN_DIR, "observe") == 0 && change_meta(2) == 0 &&
+		      pin_older_counters(MAX_CONTAINERS + 1, (uint32_t)each) == 0,
+	      "(pretend an agent of ABI version 2)");
+	check(observe_open(&setup, &observer) == 0, "open over it");
+	if (!observer)
+		return;
+	usage = read_usage(observer, &group);
+	check(run_ns(&usage) == (double)(1000 * each) && usage.run_outside_ns == 100 * each &&
+		      usage.switches == 5 * each && usage.migrations_core == 4 * each &&
+		      usage.migrations_llc == 3 * each && usage.migrations_numa == 2 * each,
+	      "run time, switches and migrations are carried over");
+	check(usage.wait_ns[WAIT_OWN_QUOTA] == 30 * each &&
+		      usage.wait_ns[WAIT_UNATTRIBUTED] == 40 * each &&
+		      observe_wait_ns(&usage) == 70 * each,
+	      "waits too: the quota's part, and the rest without a cause");
+	observe_close(TAKE_PTR(observer));
+	check(parts_remove(PIN_DIR) == 0, "pins are removed once more");
 }
 
 /* --- exchange ------------------------------------------------------------------------------------ */
@@ -690,7 +746,8 @@ static void test_exchange(void)
 		observe_status(observer, &status);
 		nr_loaded += !status.adopted;
 		usage = read_usage(observer, &group);
-		nr_back += usage.switches < between.switches || usage.wait_ns < between.wait_ns ||
+		nr_back += usage.switches < between.switches ||
+			   observe_wait_ns(&usage) < observe_wait_ns(&between) ||
 			   run_ns(&usage) < run_ns(&between) ||
 			   migrations(&usage) < migrations(&between);
 		between = usage;
@@ -787,6 +844,7 @@ int main(int argc, char **argv)
 	test_slots(observer);
 	if (statfs("/sys/fs/bpf", &status) == 0 && status.f_type == 0xcafe4a11) {
 		test_pins();
+		test_older_counters();
 		test_exchange();
 	} else {
 		printf("# no bpf file system on /sys/fs/bpf: pins are not tested\n");

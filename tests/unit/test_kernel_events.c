@@ -494,6 +494,8 @@ static void the_policy_names_each_group(void **state)
 	assert_string_equal(cpus, "2-3,8-15");
 	/* CPUs 0 to 7 are on node 0, the others on node 1. */
 	assert_int_equal(group->nodes, 3);
+	assert_true(group->pod == managed("pinfold.slice/poduid-a")->pod);
+	assert_true(group->pod != managed("pinfold.slice/poduid-b/web")->pod);
 	group = managed("pinfold.slice/poduid-b/web");
 	assert_int_equal(group->nodes, 1);
 	group = managed("pinfold.slice/poduid-a");

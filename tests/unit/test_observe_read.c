@@ -103,16 +103,19 @@ static void test_sums(void **state)
 	struct observe_usage usage;
 
 	(void)state;
-	*counter(0) = (struct observe_counter){.run_ns = 100, .wait_ns = 7, .wait_quota_ns = 3};
-	*counter(1) = (struct observe_counter){.run_ns = 10, .outside_ns = 4, .switches = 5};
+	*counter(0) = (struct observe_counter){.run_ns = 100,
+					       .wait_ns = {[WAIT_OWN_QUOTA] = 3, [WAIT_HOST] = 4}};
+	*counter(1) = (struct observe_counter){
+		.run_ns = 10, .outside_ns = 4, .switches = 5, .wait_ns = {[WAIT_HOST] = 16}};
 	*counter(2) = (struct observe_counter){.run_ns = 1000, .migrations_core = 1};
 	*counter(3) = (struct observe_counter){.migrations_llc = 2, .migrations_numa = 3};
 	usage = read_usage();
 	assert_int_equal(usage.run_local_ns, 106);
 	assert_int_equal(usage.run_outside_ns, 4);
 	assert_int_equal(usage.run_remote_ns, 1000);
-	assert_int_equal(usage.wait_ns, 7);
-	assert_int_equal(usage.wait_own_quota_ns, 3);
+	assert_int_equal(usage.wait_ns[WAIT_OWN_QUOTA], 3);
+	assert_int_equal(usage.wait_ns[WAIT_HOST], 20);
+	assert_int_equal(observe_wait_ns(&usage), 23);
 	assert_int_equal(usage.switches, 5);
 	assert_int_equal(usage.migrations_core, 1);
 	assert_int_equal(usage.migrations_llc, 2);
@@ -191,9 +194,9 @@ static void test_nodes(void **state)
 	struct observe_node nodes[2];
 
 	(void)state;
-	*counter(1) = (struct observe_counter){.run_ns = 10, .wait_ns = 1};
-	*counter(2) = (struct observe_counter){.run_ns = 20, .wait_ns = 2};
-	*counter(3) = (struct observe_counter){.run_ns = 30, .wait_ns = 3};
+	*counter(1) = (struct observe_counter){.run_ns = 10, .wait_ns = {[WAIT_UNATTRIBUTED] = 1}};
+	*counter(2) = (struct observe_counter){.run_ns = 20, .wait_ns = {[WAIT_UNATTRIBUTED] = 2}};
+	*counter(3) = (struct observe_counter){.run_ns = 30, .wait_ns = {[WAIT_UNATTRIBUTED] = 3}};
 	observe_nodes(&scene.observer, nodes);
 	assert_int_equal(nodes[0].run_ns, 10);
 	assert_int_equal(nodes[0].wait_ns, 1);

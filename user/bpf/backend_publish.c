@@ -82,8 +82,11 @@ static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *
 	observe_retain(backend_observer(backend), ids, nr_ids);
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
-		const struct observe_group observed = {group->cgroup_id, group->level, group->nodes,
-						       &group->cpus};
+		const struct observe_group observed = {.cgroup_id = group->cgroup_id,
+						       .level = group->level,
+						       .pod = group->pod,
+						       .nodes = group->nodes,
+						       .cpus = &group->cpus};
 
 		if (group->is_container &&
 		    observe_claim(backend_observer(backend), &observed, &slots[i]))

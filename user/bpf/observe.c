@@ -22,7 +22,7 @@
 
 /*
  * Tasks of containers that share a record lose a little precision, so there are
- * some for each CPU, of 32 bytes each: 2 MiB on 256 CPUs.
+ * some for each CPU, of 64 bytes each: 4 MiB on 256 CPUs.
  */
 #define TASK_RECORDS_PER_CPU 256
 #define TASK_RECORDS_LEAST   4096
@@ -87,6 +87,7 @@ void observe_close(struct observer *observer)
 		for (uint32_t slot = 0; slot < observer->control->nr_slots; slot++)
 			free(observer->shown[slot].run_ns);
 	free(observer->shown);
+	free(observer->pods);
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
 		if (observer->memory[i])
 			munmap(observer->memory[i], observer->memory_bytes[i]);
@@ -131,6 +132,7 @@ static void set_sizes(struct observe *skeleton, uint32_t nr_cpus,
 	bpf_map__set_max_entries(skeleton->maps.observe_counters, nr_cpus * sizes->nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_places, nr_cpus);
 	bpf_map__set_max_entries(skeleton->maps.observe_slots, sizes->nr_slots);
+	bpf_map__set_max_entries(skeleton->maps.observe_pods, nr_cpus * sizes->nr_slots);
 	bpf_map__set_max_entries(skeleton->maps.observe_tasks, records);
 	bpf_map__set_max_entries(skeleton->maps.turns, nr_cpus + 1);
 }
@@ -188,6 +190,53 @@ static int enter_slot(const struct observer *observer, uint32_t slot)
 	return bpf_map_update_elem(observer->map_fds[OBSERVE_MANAGED], &id, &managed, BPF_ANY)
 		       ? -errno
 		       : 0;
+}
+
+static bool is_pod_taken(const struct observer *observer, uint32_t number)
+{
+	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++)
+		if (observer->slots[slot].cgroup_id && observer->slots[slot].pod == number)
+			return true;
+	return false;
+}
+
+/* A number for another pod. There is one: no more pods have one than slots are in use. */
+static uint32_t pick_pod(const struct observer *observer)
+{
+	uint32_t number = 1;
+
+	while (number < observer->control->nr_slots - 1 && is_pod_taken(observer, number))
+		number++;
+	return number;
+}
+
+/*
+ * The number of the slot's pod: that of a container that was claimed for the same pod, or the
+ * one that the slot has, from an earlier agent, if no other pod has it, or a free one.
+ */
+static uint32_t number_pod(const struct observer *observer, uint32_t slot, uint64_t pod)
+{
+	uint32_t number = observer->slots[slot].pod;
+
+	for (uint32_t i = 1; i < observer->control->nr_slots; i++)
+		if (i != slot && observer->slots[i].cgroup_id && observer->pods[i] == pod)
+			return observer->slots[i].pod;
+	for (uint32_t i = 1; i < observer->control->nr_slots; i++)
+		if (i != slot && observer->slots[i].cgroup_id && observer->pods[i] &&
+		    observer->slots[i].pod == number)
+			return pick_pod(observer);
+	return number ? number : pick_pod(observer);
+}
+
+/* Slots of an agent that knew no pods: each is its own until it is claimed. */
+static void complete_pods(struct observer *observer)
+{
+	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++) {
+		struct observe_slot *entry = &observer->slots[slot];
+
+		if (entry->cgroup_id && (!entry->pod || entry->pod >= observer->control->nr_slots))
+			entry->pod = pick_pod(observer);
+	}
 }
 
 /*
@@ -277,11 +326,13 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 	r = start_object(observer, setup);
 	if (r)
 		return r;
-	write_places(observer);
-	complete_claims(observer);
 	observer->shown = calloc(observer->control->nr_slots, sizeof(*observer->shown));
-	if (!observer->shown)
+	observer->pods = calloc(observer->control->nr_slots, sizeof(*observer->pods));
+	if (!observer->shown || !observer->pods)
 		return -ENOMEM;
+	write_places(observer);
+	complete_pods(observer);
+	complete_claims(observer);
 	*ret_observer = TAKE_PTR(observer);
 	return 0;
 }
@@ -324,6 +375,19 @@ static uint32_t pick_free(const struct observer *observer)
 			best = slot;
 	}
 	return best;
+}
+
+/* Whether the pod is another than before. */
+static bool write_pod(struct observer *observer, uint32_t slot, const struct observe_group *group)
+{
+	struct observe_slot *entry = &observer->slots[slot];
+	uint64_t pod = group->pod ? group->pod : group->cgroup_id;
+	uint32_t number = number_pod(observer, slot, pod);
+	bool changed = entry->pod != number;
+
+	observer->pods[slot] = pod;
+	__atomic_store_n(&entry->pod, number, __ATOMIC_RELAXED);
+	return changed;
 }
 
 /* Whether the mask is another than before. */
@@ -369,7 +433,9 @@ int observe_claim(struct observer *observer, const struct observe_group *group, 
 	if (!group->cgroup_id || group->level == 0 || group->level >= MANAGED_LEVELS_MAX)
 		return -EINVAL;
 	if (!observe_find(observer, group->cgroup_id, &slot)) {
-		if (write_mask(observer, slot, group->cpus))
+		bool changed = write_mask(observer, slot, group->cpus);
+
+		if (write_pod(observer, slot, group) || changed)
 			publish_slots(observer);
 		observer->slots[slot].nodes = group->nodes;
 		*ret_slot = slot;
@@ -388,6 +454,7 @@ int observe_claim(struct observer *observer, const struct observe_group *group, 
 				       .nodes = group->nodes,
 				       .level = group->level,
 				       .claims = entry->claims + 1};
+	write_pod(observer, slot, group);
 	r = enter_slot(observer, slot);
 	if (r) {
 		entry->cgroup_id = 0;
@@ -413,6 +480,8 @@ static void release_slot(struct observer *observer, uint32_t slot)
 				 (unsigned long long)cgroup_id);
 	}
 	observer->slots[slot].cgroup_id = 0;
+	observer->slots[slot].pod = 0;
+	observer->pods[slot] = 0;
 }
 
 int observe_release(struct observer *observer, uint64_t cgroup_id)

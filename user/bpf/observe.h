@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <pinfold/abi.h>
+
 #include "bpf/bpf_object.h"
 #include "core/cpuset.h"
 #include "core/topology/topology.h"
@@ -48,9 +50,10 @@ const void *observe_elf(size_t *ret_len);
 struct bpf_object_handle *observe_handle(struct observer *observer);
 
 struct observe_group {
-	uint64_t cgroup_id;	   /* of the container's cgroup; cgroups below count with it */
-	uint32_t level;		   /* its depth: 1 = directly below the root; at most 31 */
-	uint64_t nodes;		   /* NUMA node indexes that are local to it; 0 = all */
+	uint64_t cgroup_id; /* of the container's cgroup; cgroups below count with it */
+	uint32_t level;	    /* its depth: 1 = directly below the root; at most 31 */
+	uint64_t pod;	/* any number, equal for the containers of one pod; 0 = a pod of its own */
+	uint64_t nodes; /* NUMA node indexes that are local to it; 0 = all */
 	const struct cpuset *cpus; /* its own CPUs; time elsewhere is "outside" */
 };
 
@@ -74,13 +77,16 @@ int observe_find(const struct observer *observer, uint64_t cgroup_id, uint32_t *
 struct observe_usage {
 	/* Their sum is all its run time. */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
-	uint64_t wait_ns;	    /* waits that are over */
-	uint64_t wait_own_quota_ns; /* part of wait_ns */
+	/* Waits that are over, by enum wait_cause; their sum is all its waiting. */
+	uint64_t wait_ns[WAIT_CAUSE_NR];
 	uint64_t switches;
 	uint64_t migrations_core, migrations_llc, migrations_numa;
 	uint32_t nr_cpus;	/* length of run_ns */
 	const uint64_t *run_ns; /* by CPU id; valid until the next call that names this group */
 };
+
+/* All the waiting of a container: the sum of its causes. */
+uint64_t observe_wait_ns(const struct observe_usage *usage);
 
 /* Values never go back while the group has its slot. -ENOENT, -ENOMEM. */
 int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_usage *ret_usage);

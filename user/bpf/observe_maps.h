@@ -45,7 +45,8 @@ struct observer {
 	uint64_t *masks;
 	struct observe_control *control;
 
-	struct observe_shown *shown;	       /* owned; [nr_slots] */
+	struct observe_shown *shown; /* owned; [nr_slots] */
+	uint64_t *pods;		     /* owned; by slot: the pod as it was claimed, 0 = not yet */
 	uint64_t refused[OBSERVE_MAX_REFUSED]; /* cgroups that were counted as without a slot */
 	uint32_t nr_refused;
 	/* CLOCK_MONOTONIC - run queue clock, and when it was last looked for */

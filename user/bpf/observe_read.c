@@ -50,12 +50,12 @@ static void copy_counter(const struct observe_counter *from, struct observe_coun
 {
 	to->run_ns = load((const uint64_t *)&from->run_ns);
 	to->outside_ns = load((const uint64_t *)&from->outside_ns);
-	to->wait_ns = load((const uint64_t *)&from->wait_ns);
-	to->wait_quota_ns = load((const uint64_t *)&from->wait_quota_ns);
 	to->switches = load((const uint64_t *)&from->switches);
 	to->migrations_core = load((const uint64_t *)&from->migrations_core);
 	to->migrations_llc = load((const uint64_t *)&from->migrations_llc);
 	to->migrations_numa = load((const uint64_t *)&from->migrations_numa);
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		to->wait_ns[cause] = load((const uint64_t *)&from->wait_ns[cause]);
 }
 
 /* Pairs with arch_bump_ordered() in bpf/observe.bpf.c: odd, change, even. */
@@ -170,12 +170,21 @@ static void add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 	usage->run_outside_ns += outside;
 	*(is_local(observer, slot, cpu) ? &usage->run_local_ns : &usage->run_remote_ns) +=
 		run - outside;
-	usage->wait_ns += sample->counter.wait_ns;
-	usage->wait_own_quota_ns += sample->counter.wait_quota_ns;
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		usage->wait_ns[cause] += sample->counter.wait_ns[cause];
 	usage->switches += sample->counter.switches;
 	usage->migrations_core += sample->counter.migrations_core;
 	usage->migrations_llc += sample->counter.migrations_llc;
 	usage->migrations_numa += sample->counter.migrations_numa;
+}
+
+uint64_t observe_wait_ns(const struct observe_usage *usage)
+{
+	uint64_t sum = 0;
+
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		sum += usage->wait_ns[cause];
+	return sum;
 }
 
 int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_usage *ret_usage)
@@ -227,7 +236,8 @@ void observe_nodes(struct observer *observer, struct observe_node *ret_nodes)
 				break;
 			counter = &observer->counters[(size_t)slot * usage.nr_cpus + cpu];
 			node->run_ns += usage.run_ns[cpu];
-			node->wait_ns += load((const uint64_t *)&counter->wait_ns);
+			for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+				node->wait_ns += load((const uint64_t *)&counter->wait_ns[cause]);
 		}
 	}
 }

@@ -68,8 +68,9 @@ static int use_counters(struct carry *skeleton, const struct turn_change *change
 	if (r || before.id == now.id)
 		return r;
 	/* another layout of a counter: the version that brings it brings its translation, too */
-	if (before.value_size != now.value_size ||
-	    before.value_size != sizeof(struct observe_counter))
+	skeleton->rodata->is_before_v3 = before.value_size == sizeof(struct observe_counter_v2);
+	if (now.value_size != sizeof(struct observe_counter) ||
+	    (before.value_size != now.value_size && !skeleton->rodata->is_before_v3))
 		return 0;
 	entries = before.max_entries < now.max_entries ? before.max_entries : now.max_entries;
 	skeleton->rodata->nr_slots = entries / change->nr_cpus;

@@ -8,6 +8,7 @@
 
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
+#include "lib/hash.h"
 #include "lib/log.h"
 
 #define MAX_SURROUNDINGS 256
@@ -117,6 +118,7 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 		.level = status.level,
 		.scope = MANAGED_TREE,
 		.is_container = group->role == GROUP_CONTAINER,
+		.pod = hash_add(HASH_START, group->uid, strlen(group->uid)),
 		.cpus = status.effective_cpus,
 		.nodes = near_nodes(controller, group, &status.effective_cpus),
 	};
