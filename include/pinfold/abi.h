@@ -24,7 +24,7 @@
  * must mean the same to it; of a map with another layout it makes its own. Where that is not
  * so, raise this to ABI_VERSION: an older agent then refuses to start and changes nothing.
  */
-#define ABI_OLDEST 2
+#define ABI_OLDEST 3
 
 #define ABI_ASSERT(type, size, last, offset)                               \
 	_Static_assert(sizeof(type) == (size), #type " has another size"); \

@@ -110,7 +110,7 @@ enum option {
 	OPTION_NR
 };
 
-enum event {
+enum property_event {
 	EVENT_ADMIT,
 	EVENT_CHANGE, /* the same pod with another request */
 	EVENT_AGAIN,  /* the same request again */

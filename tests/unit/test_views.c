@@ -236,13 +236,15 @@ static void pods_and_containers_say_what_is_held(void **state)
 		 .run_ns = 1500000001,
 		 .wait_ns = -1,
 		 .migrations_within_node = 7,
-		 .migrations_across_nodes = -1},
+		 .migrations_across_nodes = -1,
+		 .cause_ns = {[0 ... WAIT_CAUSE_NR - 1] = -1}},
 		{.uid = "uid-web",
 		 .container = "main",
 		 .cgroup = "pinfold.slice/web",
 		 .effective_cpus = "",
 		 .effective_mems = "0-1",
-		 .wait_ns = 20000,
+		 .wait_ns = 20000000,
+		 .cause_ns = {[WAIT_OWN_QUOTA] = 12000000, [WAIT_HOST] = 8000000},
 		 .migrations_across_nodes = 2},
 	};
 	struct json_object *pods = view_pods(stage->ledger, NULL, 0);

@@ -133,8 +133,6 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 		.run_local_ns = usage.run_local_ns,
 		.run_remote_ns = usage.run_remote_ns,
 		.run_outside_ns = usage.run_outside_ns,
-		.wait_ns = observe_wait_ns(&usage),
-		.wait_own_quota_ns = usage.wait_ns[WAIT_OWN_QUOTA],
 		.switches = usage.switches,
 		.migrations_core = usage.migrations_core,
 		.migrations_llc = usage.migrations_llc,
@@ -142,5 +140,6 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 		.nr_cpus = usage.nr_cpus,
 		.run_ns = usage.run_ns,
 	};
+	memcpy(ret_usage->wait_ns, usage.wait_ns, sizeof(ret_usage->wait_ns));
 	return 0;
 }

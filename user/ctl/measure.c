@@ -49,7 +49,7 @@ FAMILY(guard_up, "pinfold_guard_active", METRIC_GAUGE, NULL,
 FAMILY(pod_cpu, "pinfold_pod_cpu_seconds_total", METRIC_COUNTER, "seconds",
        "CPU time of a pod by where it ran.");
 FAMILY(cpu_wait, "pinfold_cpu_wait_seconds_total", METRIC_COUNTER, "seconds",
-       "Time that tasks were runnable but did not run, by cause.");
+       "Time that tasks were runnable but did not run, by who had the CPU instead.");
 FAMILY(migrations, "pinfold_pod_migrations_total", METRIC_COUNTER, NULL,
        "Migrations of a pod's tasks between CPUs, by the boundary they crossed.");
 FAMILY(throttled, "pinfold_throttled_seconds_total", METRIC_COUNTER, "seconds",
@@ -433,24 +433,22 @@ static void write_pods(const struct pod_sum *sums, uint32_t nr, struct expositio
 
 static void write_waits(const struct measured *row, struct exposition *page)
 {
-	/*
-	 * Causes that cannot be determined from one context switch are 0 until they are
-	 * measured.
-	 */
-	static const char *const unmeasured[] = {"own_container", "pod_sibling", "other_pod",
-						 "host", "kernel"};
+	static const char *const causes[WAIT_CAUSE_NR] = {
+		[WAIT_OWN_QUOTA] = "own_quota",
+		[WAIT_OWN_CONTAINER] = "own_container",
+		[WAIT_POD_SIBLING] = "pod_sibling",
+		[WAIT_OTHER_POD] = "other_pod",
+		[WAIT_HOST] = "host",
+		[WAIT_KERNEL] = "kernel",
+		[WAIT_IDLE] = "idle",
+		[WAIT_UNATTRIBUTED] = "unattributed",
+	};
 
-	exposition_seconds(page,
-			   POD_LABELS(row, {"container", row->container}, {"cause", "own_quota"}),
-			   row->usage.wait_own_quota_ns);
-	exposition_seconds(
-		page, POD_LABELS(row, {"container", row->container}, {"cause", "unattributed"}),
-		row->usage.wait_ns - row->usage.wait_own_quota_ns);
-	for (size_t i = 0; i < ARRAY_SIZE(unmeasured); i++)
+	for (enum wait_cause cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		exposition_seconds(page,
 				   POD_LABELS(row, {"container", row->container},
-					      {"cause", unmeasured[i]}),
-				   0);
+					      {"cause", causes[cause]}),
+				   row->usage.wait_ns[cause]);
 }
 
 static void write_containers(const struct measured *rows, uint32_t nr, struct exposition *page)

@@ -218,7 +218,7 @@ struct kernel_policy {
 /* Counters of one container since its slot was assigned, including the open interval. */
 struct usage {
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
-	uint64_t wait_ns, wait_own_quota_ns;
+	uint64_t wait_ns[WAIT_CAUSE_NR]; /* by enum wait_cause; their sum is all its waiting */
 	uint64_t switches;
 	uint64_t migrations_core, migrations_llc, migrations_numa;
 	uint64_t nr_cpus;	/* length of run_ns */

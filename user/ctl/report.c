@@ -91,7 +91,11 @@ static void observe_container(struct controller *controller, const struct group 
 	if (!kernel || kernel->usage(kernel->self, status.cgroup_id, &usage))
 		return;
 	row->run_ns = (int64_t)(usage.run_local_ns + usage.run_remote_ns + usage.run_outside_ns);
-	row->wait_ns = (int64_t)usage.wait_ns;
+	row->wait_ns = 0;
+	for (enum wait_cause cause = 0; cause < WAIT_CAUSE_NR; cause++) {
+		row->cause_ns[cause] = (int64_t)usage.wait_ns[cause];
+		row->wait_ns += row->cause_ns[cause];
+	}
 	row->migrations_within_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
 	row->migrations_across_nodes = (int64_t)usage.migrations_numa;
 }

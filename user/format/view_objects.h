@@ -7,6 +7,7 @@
 #ifndef FORMAT_VIEW_OBJECTS_H
 #define FORMAT_VIEW_OBJECTS_H
 
+#include <pinfold/abi.h>
 #include <pinfold/pressure.h>
 
 #include "core/admit/admit.h"
@@ -86,7 +87,8 @@ struct view_container {
 	int64_t cpu_weight;
 	/* -1 = not known, all of them; since the container's start */
 	int64_t processes, run_ns, wait_ns, migrations_within_node, migrations_across_nodes;
-	const char *cgroup; /* relative to the cgroup mount */
+	int64_t cause_ns[WAIT_CAUSE_NR]; /* parts of wait_ns, by enum wait_cause */
+	const char *cgroup;		 /* relative to the cgroup mount */
 };
 
 struct view_refusal {
