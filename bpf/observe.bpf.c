@@ -459,6 +459,7 @@ static __always_inline void take_snapshot(struct observe_cpu *here,
 /*
  * The wait that ends now: since last_queued, which is still set when the switch is traced.
  * What a migration folded into run_delay, account_moved() has counted already.
+ * Anything else that was folded is the beginning of this wait.
  */
 static __always_inline void account_wait(struct observe_cpu *here, struct observe_counter *counter,
 					 struct task_struct *task, struct waiting *waiting,
@@ -479,7 +480,12 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 		__u64 folded = delay - record->run_delay_ns;
 
 		/* A pid used again, or a torn entry: no task waits longer than it was away. */
-		if (arrived && (__s64)folded > 0 && (__s64)folded <= (__s64)(clock - arrived))
+		if (!arrived || (__s64)folded <= 0 || (__s64)folded > (__s64)(clock - arrived))
+			folded = 0;
+		/* taken off its queue and put back there: one wait */
+		if (folded && has_waited && record->cpu == waiting->cpu)
+			queued -= folded;
+		else
 			counter->wait_ns[WAIT_UNATTRIBUTED] += folded;
 	} else {
 		here->forgotten += record->pid != 0;
@@ -488,9 +494,9 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 		record->left_clock = 0;
 	}
 	if (has_waited) {
+		delay += clock - task->sched_info.last_queued;
 		waiting->from = queued;
 		explain(here, counter, record, waiting, open, throttled);
-		delay += clock - queued;
 	}
 	record->cpu = waiting->cpu;
 	record->run_delay_ns = delay;
