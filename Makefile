@@ -125,20 +125,27 @@ $(O)/%.o: %.c | $(LIBRARIES_READY)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 # --- BPF: one object and one skeleton per feature -----------------------------------------------
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h include/pinfold/*.h include/arch/$(ARCH)/*.h)
-	@mkdir -p $(@D)
-	$(call say,BPF,$@)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
-		-Wno-missing-declarations -Iinclude/arch/$(ARCH) -Ivmlinux -Iinclude -Ibpf -c -o $@.raw $<
-	$(Q)$(BPFTOOL) gen object $@ $@.raw
-	$(Q)rm -f $@.raw
+BPF_HEADERS := $(wildcard bpf/*.h tests/bpf/*.h vmlinux/*.h include/pinfold/*.h include/arch/$(ARCH)/*.h)
 
-$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
-	@mkdir -p $(@D)
-	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $(subst -,_,$*) > $@
+# those of tests are in tests/bpf
+define bpf_rule
+$(O)/$(1)/%.bpf.o: $(1)/%.bpf.c $(BPF_HEADERS)
+	@mkdir -p $$(@D)
+	$$(call say,BPF,$$@)
+	$$(Q)$$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
+		-Wno-missing-declarations -Iinclude/arch/$(ARCH) -Ivmlinux -Iinclude -Ibpf -c -o $$@.raw $$<
+	$$(Q)$$(BPFTOOL) gen object $$@ $$@.raw
+	$$(Q)rm -f $$@.raw
+
+$(O)/gen/%.skel.h: $(O)/$(1)/%.bpf.o
+	@mkdir -p $$(@D)
+	$$(call say,SKEL,$$@)
+	$$(Q)$$(BPFTOOL) gen skeleton $$< name $$(subst -,_,$$*) > $$@
+endef
+$(foreach d,bpf tests/bpf,$(eval $(call bpf_rule,$(d))))
 
 $(patsubst %.c,$(O)/%.o,$(wildcard user/bpf/*.c tests/bench/*.c)): | $(SKELETONS)
+$(O)/tests/guest/causes_drive.o: | $(O)/gen/switch_log.skel.h
 
 # --- the messages of NRI: protobuf-c makes reader and writer ------------------------------------
 $(O)/gen/%.pb-c.c: user/nri/%.proto
