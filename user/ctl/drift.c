@@ -31,24 +31,27 @@ bool ctl_may_repair(const struct controller *controller)
 }
 
 /*
- * Did the file have this value when it was last read? A chain that waited may never have
- * written it. Where drift is not repaired, the desired value alone counts, because everything
- * that is not classified as drift would be written.
+ * Did the file have this value when it was last read? A chain that waited or failed may never
+ * have written it. Where drift is not repaired, the desired value alone counts unless a chain
+ * failed, because everything that is not classified as drift would be written.
  */
 static bool had_value(struct controller *controller, const struct round *round,
 		      const struct step *step, const char *value)
 {
 	const struct group *group = group_tree_find(round->known, step->path);
+	const struct drift_row *row =
+		drift_list_find_open(&controller->drift.list, step->path, step->file);
 
-	if (!ctl_may_repair(controller) ||
-	    drift_list_find_open(&controller->drift.list, step->path, step->file))
+	if (row && !strcmp(row->wanted, value))
+		return true;
+	if (!ctl_may_repair(controller) && !chains_find(&controller->chains, step->uid))
 		return true;
 	return group && group->files[step->file] && !strcmp(group->files[step->file], value);
 }
 
 /*
  * A file has drifted if its desired value is the one that the agent wrote before: the ledger
- * has not changed, so another process has. A chain that failed proves nothing.
+ * has not changed, so another process has. Only a write has an old value.
  */
 static bool is_drift(struct controller *controller, const struct round *round,
 		     const struct step *step)
@@ -56,7 +59,7 @@ static bool is_drift(struct controller *controller, const struct round *round,
 	const struct group *before;
 	const char *value;
 
-	if (step->kind != STEP_WRITE || !step->old || chains_find(&controller->chains, step->uid))
+	if (!step->old)
 		return false;
 	before = group_tree_find(&controller->desired, step->path);
 	value = round_final_value(round, step);
@@ -80,12 +83,12 @@ static struct event_row event_about(struct controller *controller, uint32_t kind
 static struct drift_row *note_drift(struct controller *controller, const struct step *step,
 				    const char *wanted)
 {
-	bool known = drift_list_find_open(&controller->drift.list, step->path, step->file);
 	struct drift_row *row = drift_list_open(&controller->drift.list, step->path, step->file);
 	struct event_row event;
 	struct event_record *record = &event.record;
 
-	if (known && *row->wanted)
+	/* Only a row that an event of the kernel has opened is still without its values. */
+	if (*row->wanted)
 		return row;
 	snprintf(row->wanted, sizeof(row->wanted), "%s", wanted);
 	snprintf(row->found, sizeof(row->found), "%s", step->old);
@@ -150,11 +153,12 @@ void drift_name_culprit(struct drift *drift, const struct event_row *event)
 	for (uint32_t i = list->nr_rows; i-- > 0 && !row;) {
 		struct drift_row *candidate = &list->rows[i];
 
-		if (!candidate->pid && candidate->attribute == record->attribute &&
+		if (candidate->attribute == record->attribute &&
 		    !strcmp(candidate->path, event->target))
 			row = candidate;
 	}
-	if (!row)
+	/* The culprit of another write: a new row, unless the file still differs. */
+	if (!row || row->pid)
 		row = drift_list_open(list, event->target, record->attribute);
 	row->pid = record->pid;
 	memcpy(row->comm, record->comm, sizeof(row->comm));

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * What counts as drift and what is the agent's own change, which row belongs to which file,
+ * and which write an event of the kernel explains.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/drift.h"
+#include "lib/log.h"
+#include "node_scene.h"
+
+#define A_PATH "pinfold.slice/poduid-a/exclusive"
+
+static void expect_drift(struct controller *controller, size_t index, const char *key,
+			 const char *wanted)
+{
+	struct json_object *list = query(controller, "drift");
+
+	assert_true(index < json_object_array_length(list));
+	assert_string_equal(member(json_object_array_get_idx(list, index), key), wanted);
+	json_object_put(list);
+}
+
+static void reload(struct controller *controller)
+{
+	char error[256];
+
+	policy = config.policy;
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+}
+
+/* --- drift or the agent's own change ---------------------------------------------------------- */
+
+/* What an observing agent wants was never written, so nobody has changed it. */
+static void values_that_were_never_written_have_not_drifted(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "other", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct fake_group *group;
+
+	scan(controller, pods, 2);
+	controller_free(controller);
+	/* Another process leaves a value in one cgroup, and the other is not there yet. */
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	fake_remove("pinfold.slice/poduid-b/other");
+	config.mode = MODE_OBSERVE;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	group = group_of(GROUP_POD, "poduid-b");
+	assert_non_null(group);
+	{
+		struct step step = {.kind = STEP_CREATE, .role = GROUP_CONTAINER};
+		char error[GROUP_ERROR_MAX];
+
+		snprintf(step.path, sizeof(step.path), "pinfold.slice/poduid-b/other");
+		snprintf(step.uid, sizeof(step.uid), "uid-b");
+		snprintf(step.container, sizeof(step.container), "other");
+		assert_int_equal(fake_create(&step, error), 0);
+	}
+	tamper("other", GROUP_CPUSET_CPUS, "2-15");
+	config.mode = MODE_ALLOCATE;
+	reload(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(file_of("other", GROUP_CPUSET_CPUS), "6-7");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* A cgroup that is made again has no old value that could have been changed. */
+static void a_removed_cgroup_has_not_drifted(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	fake_remove(A_PATH);
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The list forgets the oldest of too many rows; auditing must not write their files for that. */
+static void audit_leaves_more_drift_than_the_list_has_rows(void **state)
+{
+	struct pod_spec *pods[DRIFT_LIST_ROWS + 8];
+	struct controller *controller;
+	char name[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		pods[i] = fake_pod(name, "web", 10, false);
+	}
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(NULL);
+	scan(controller, pods, ARRAY_SIZE(pods));
+	tamper("web", GROUP_CPUSET_CPUS, "2-3");
+	for (int look = 0; look < 3; look++)
+		controller_wake(controller);
+	for (uint32_t i = 0; i < fake->nr_groups; i++)
+		if (fake_at(i)->role == GROUP_CONTAINER)
+			assert_string_equal(fake_at(i)->files[GROUP_CPUSET_CPUS], "2-3");
+	assert_int_equal(nr_rows(controller, "drift"), DRIFT_LIST_ROWS);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+static bool refuses_memory(const struct step *step)
+{
+	return step->kind == STEP_WRITE && step->file == GROUP_MEMORY_MAX;
+}
+
+/* A step that failed says nothing about the other files of its pod. */
+static void a_failed_step_hides_no_drift(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	fake->refuses = refuses_memory;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(file_of("exclusive", GROUP_MEMORY_MAX), "");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	fake->now_ns += 60 * S;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "attribute", "cpus");
+	expect_drift(controller, 0, "action", "audit");
+	/* What failed is written as soon as it can be: it is not drift. */
+	fake->refuses = NULL;
+	fake->now_ns += 60 * S;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_MEMORY_MAX), "67108864");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static bool refuses_cpus(const struct step *step)
+{
+	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS;
+}
+
+/* The file differs from an older value, too: that is drift, and yet the new one is written. */
+static void audit_writes_what_the_ledger_has_changed(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	expect_drift(controller, 0, "wanted", "2-5");
+	fake->refuses = refuses_cpus;
+	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 5000;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	fake->refuses = NULL;
+	fake->now_ns += 60 * S;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-6");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void a_repair_may_succeed_at_the_second_attempt(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	strcpy(fake->apply_path, A_PATH);
+	fake->apply_error = -EIO;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	expect_drift(controller, 0, "action", "none");
+	expect_drift(controller, 0, "repaired_ns", "null");
+	fake->apply_error = 0;
+	fake->now_ns += 60 * S;
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "action", "repair");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The pod's new manifest has no such container: its CPUs are taken from it for another pod. */
+static void a_container_that_is_not_wanted_has_not_drifted(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "web", 500, false),
+				   fake_pod("b", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	populate(true);
+	snprintf(pods[0]->containers->name, sizeof(pods[0]->containers->name), "next");
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("next", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* With all CPUs reserved or exclusive, nothing is wanted of a shared container's list. */
+static void a_list_that_is_managed_from_now_on_has_not_drifted(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "web", 500, false),
+				   fake_pod("b", "exclusive", 1000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2");
+	cpuset_parse("0-1,3-15", 8, &config.policy.reserved_list);
+	reload(controller);
+	tamper("web", GROUP_CPUSET_CPUS, "4-5");
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "4-5");
+	cpuset_parse("0-1", 3, &config.policy.reserved_list);
+	reload(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "3-15");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* --- causes ----------------------------------------------------------------------------------- */
+
+static void partitioned_layout(void *self, struct plan_layout *ret_layout)
+{
+	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .root_partition = true};
+}
+
+/* The kernel may end a partition without anybody's write. */
+static void a_partition_ended_by_a_write_has_its_culprit(void **state)
+{
+	struct controller *controller;
+	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
+	const struct kernel_sink *sink;
+	struct fake_group *group;
+	struct step step = {.kind = STEP_CREATE, .path = "user.slice"};
+	struct group_status status;
+	char error[GROUP_ERROR_MAX];
+
+	groups.layout = partitioned_layout;
+	controller = start_node(&fake_side_port);
+	scan(controller, NULL, 0);
+	group = group_of(GROUP_ROOT, "pinfold.slice");
+	assert_string_equal(group->files[GROUP_CPUSET_PARTITION], "root");
+	strcpy(group->files[GROUP_CPUSET_PARTITION], "member");
+	controller_wake(controller);
+	expect_drift(controller, 0, "attribute", "partition");
+	expect_drift(controller, 0, "cause", "kernel");
+	assert_int_equal(fake_create(&step, error), 0);
+	assert_int_equal(fake_status(NULL, "user.slice", &status), 0);
+	event.attribute = GROUP_CPUSET_PARTITION;
+	event.pid = 77;
+	event.culprit_id = status.cgroup_id;
+	assert_int_equal(fake_status(NULL, "pinfold.slice", &status), 0);
+	event.target_id = status.cgroup_id;
+	sink = controller_kernel_sink(controller);
+	sink->event(sink->self, &event);
+	expect_drift(controller, 0, "cause", "user");
+	sink->event(sink->self, &event);
+	group = group_of(GROUP_ROOT, "pinfold.slice");
+	strcpy(group->files[GROUP_CPUSET_PARTITION], "member");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 2);
+	expect_drift(controller, 1, "found", "member");
+	expect_drift(controller, 1, "cause", "user");
+	controller_free(controller);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static uint64_t wall_ns;
+
+static uint64_t wall(void *self)
+{
+	return wall_ns++;
+}
+
+static const struct clock_port test_clock = {.wall_ns = wall};
+/* The row behind the list looks open: nobody may find it there. */
+static struct {
+	struct drift drift;
+	struct drift_row behind;
+} memory;
+static struct drift *const drift = &memory.drift;
+
+static int set_up_rows(void **state)
+{
+	wall_ns = 1;
+	memset(&memory, 0, sizeof(memory));
+	drift_list_init(&drift->list, &test_clock);
+	return 0;
+}
+
+static struct step step_of(enum step_kind kind, const char *path, enum group_file file)
+{
+	struct step step = {.kind = kind, .file = file};
+
+	snprintf(step.path, sizeof(step.path), "%s", path);
+	return step;
+}
+
+static void a_row_is_closed_when_no_step_writes_its_file(void **state)
+{
+	struct step steps[] = {
+		step_of(STEP_WRITE, "a", GROUP_CPUSET_CPUS),
+		step_of(STEP_WRITE, "b", GROUP_CPU_MAX),
+		step_of(STEP_REMOVE, "c", GROUP_CPUSET_MEMS),
+	};
+	const struct plan plan = {ARRAY_SIZE(steps), steps};
+	const struct {
+		const char *path;
+		enum group_file file;
+		bool is_open;
+	} rows[] = {
+		{"a", GROUP_CPUSET_CPUS, true},	 {"b", GROUP_CPU_MAX, true},
+		{"b", GROUP_CPUSET_CPUS, false}, {"a", GROUP_CPU_MAX, false},
+		{"c", GROUP_CPUSET_MEMS, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		drift_list_open(&drift->list, rows[i].path, rows[i].file);
+	drift_close_gone(drift, &plan);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(!!drift_list_find_open(&drift->list, rows[i].path, rows[i].file),
+				 rows[i].is_open);
+}
+
+static void a_closed_row_keeps_its_time(void **state)
+{
+	struct drift_row *row = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
+	uint64_t repaired_ns;
+
+	drift_list_close(&drift->list, row, ACTION_REPAIR);
+	repaired_ns = row->repaired_ns;
+	drift_close_gone(drift, &(struct plan){0});
+	assert_int_equal(row->repaired_ns, repaired_ns);
+	assert_int_equal(row->action, ACTION_REPAIR);
+}
+
+static void every_row_of_a_full_list_is_closed(void **state)
+{
+	char path[16];
+
+	for (int i = 0; i < DRIFT_LIST_ROWS; i++) {
+		snprintf(path, sizeof(path), "%d", i);
+		drift_list_open(&drift->list, path, GROUP_CPUSET_CPUS);
+	}
+	drift_close_gone(drift, &(struct plan){0});
+	assert_int_equal(drift_list_nr_open(&drift->list, GROUP_CPUSET_CPUS), 0);
+	for (size_t i = 0; i < sizeof(memory) - sizeof(struct drift_list); i++)
+		assert_int_equal(((const char *)&memory)[sizeof(struct drift_list) + i], 0);
+}
+
+/* The kernel reports a write of `file` below `path`. */
+static void name(const char *path, enum group_file file, uint32_t pid)
+{
+	struct event_row event = {.record = EVENT_RECORD(EVENT_DRIFT)};
+
+	event.record.attribute = file;
+	event.record.pid = pid;
+	snprintf(event.target, sizeof(event.target), "%s", path);
+	drift_name_culprit(drift, &event);
+}
+
+static void an_event_belongs_to_its_cgroup_and_file(void **state)
+{
+	struct drift_row *first = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
+	struct drift_row *second = drift_list_open(&drift->list, "b", GROUP_CPUSET_CPUS);
+	struct drift_row *third = drift_list_open(&drift->list, "b", GROUP_CPU_MAX);
+
+	name("a", GROUP_CPUSET_CPUS, 7);
+	assert_int_equal(first->pid, 7);
+	assert_int_equal(second->pid, 0);
+	assert_int_equal(third->pid, 0);
+	name("b", GROUP_CPUSET_CPUS, 8);
+	assert_int_equal(second->pid, 8);
+	assert_int_equal(third->pid, 0);
+	assert_int_equal(drift->list.nr_rows, 3);
+	name("c", GROUP_CPUSET_CPUS, 9);
+	assert_int_equal(third->pid, 0);
+	assert_int_equal(drift->list.nr_rows, 4);
+	assert_string_equal(drift->list.rows[3].path, "c");
+	assert_int_equal(drift->list.rows[3].pid, 9);
+}
+
+static void an_event_explains_the_newest_change(void **state)
+{
+	struct drift_row *old = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS), *new;
+
+	drift_list_close(&drift->list, old, ACTION_REPAIR);
+	new = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
+	name("a", GROUP_CPUSET_CPUS, 7);
+	assert_int_equal(new->pid, 7);
+	assert_int_equal(old->pid, 0);
+	/* Written again before it was repaired: the last culprit is the one that is shown. */
+	name("a", GROUP_CPUSET_CPUS, 8);
+	assert_int_equal(new->pid, 8);
+	assert_int_equal(old->pid, 0);
+	assert_int_equal(drift->list.nr_rows, 2);
+}
+
+static void a_repaired_change_keeps_its_culprit(void **state)
+{
+	struct drift_row *old = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
+
+	name("a", GROUP_CPUSET_CPUS, 7);
+	drift_list_close(&drift->list, old, ACTION_REPAIR);
+	/* The next write, of which nothing has been seen yet. */
+	name("a", GROUP_CPUSET_CPUS, 8);
+	assert_int_equal(old->pid, 7);
+	assert_int_equal(drift->list.nr_rows, 2);
+	assert_int_equal(drift->list.rows[1].pid, 8);
+	assert_int_equal(drift->list.rows[1].repaired_ns, 0);
+}
+
+#define TEST(name)     cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
+#define TEST_ROW(name) cmocka_unit_test_setup(name, set_up_rows)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(values_that_were_never_written_have_not_drifted),
+		TEST(a_removed_cgroup_has_not_drifted),
+		TEST(audit_leaves_more_drift_than_the_list_has_rows),
+		TEST(a_failed_step_hides_no_drift),
+		TEST(audit_writes_what_the_ledger_has_changed),
+		TEST(a_repair_may_succeed_at_the_second_attempt),
+		TEST(a_container_that_is_not_wanted_has_not_drifted),
+		TEST(a_list_that_is_managed_from_now_on_has_not_drifted),
+		TEST(a_partition_ended_by_a_write_has_its_culprit),
+		TEST_ROW(a_row_is_closed_when_no_step_writes_its_file),
+		TEST_ROW(a_closed_row_keeps_its_time),
+		TEST_ROW(every_row_of_a_full_list_is_closed),
+		TEST_ROW(an_event_belongs_to_its_cgroup_and_file),
+		TEST_ROW(an_event_explains_the_newest_change),
+		TEST_ROW(a_repaired_change_keeps_its_culprit),
+	};
+
+	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
