@@ -68,9 +68,8 @@ static void add_memory(void)
 	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
 }
 
-static struct controller *start(void)
+static struct controller *start_on(const struct machine_port *machine)
 {
-	static const struct machine_port machine = {.free_pages = free_pages};
 	static struct kernel_port kernel;
 	const struct controller_options options = {.config = &config,
 						   .config_file = "",
@@ -85,7 +84,7 @@ static struct controller *start(void)
 	kernel = fake_kernel;
 	kernel.publish = publish;
 	ports.kernel = &kernel;
-	ports.machine = &machine;
+	ports.machine = machine;
 	policy.memory = MEMORY_POLICY_STATIC;
 	policy.nr_memory_reservations = 1;
 	policy.memory_reservations[0] =
@@ -94,6 +93,13 @@ static struct controller *start(void)
 		fail_msg("controller_new: %s", error);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
+}
+
+static struct controller *start(void)
+{
+	static const struct machine_port machine = {.free_pages = free_pages};
+
+	return start_on(&machine);
 }
 
 static struct pod_spec *hugepages_pod(const char *name, int64_t pages)
@@ -151,6 +157,17 @@ static void unknown_free_pages_are_not_zero(void **state)
 	struct controller *controller = start();
 
 	free_now[0] = free_now[1] = UINT64_MAX;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void without_a_machine_to_ask_the_ledger_decides(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
+	struct controller *controller = start_on(NULL);
+
 	scan(controller, pods, 1);
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	controller_free(controller);
@@ -228,6 +245,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(free_pages_in_the_kernel_decide, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unknown_free_pages_are_not_zero, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_machine_to_ask_the_ledger_decides, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(granted_memory_nodes_are_near, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(near_are_all_nodes_of_the_memory, set_up,
 						tear_down),

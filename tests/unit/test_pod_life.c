@@ -56,8 +56,10 @@ static void each_change_of_state_is_an_event(void **state)
 
 	scan(controller, pods, 2);
 	assert_string_equal(events_of(controller, "admit"), "default/a null: granted\n");
-	assert_non_null(strstr(events_of(controller, "refuse"), "default/b big: "));
-	assert_non_null(strstr(events_of(controller, "refuse"), "; fits with 10 CPUs"));
+	assert_string_equal(events_of(controller, "refuse"),
+			    "default/b big: UnexpectedAdmissionError: container big asks for 12 "
+			    "exclusive CPUs, but only 10 are free (of 16 CPUs: 2 reserved, 4 held "
+			    "by other pods); fits with 10 CPUs for container big\n");
 	/* The same answer once more is no news. */
 	scan(controller, pods, 2);
 	assert_null(strchr(strchr(events_of(controller, "refuse"), '\n') + 1, '\n'));
@@ -143,6 +145,39 @@ static void a_pod_of_unknown_state_keeps_its_cpus(void **state)
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	controller_free(controller);
 	free_pods(pods, 1);
+}
+
+/* Nothing was written for it yet, so nobody can live there. */
+static void a_pod_without_cgroups_is_released_at_once(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+
+	fake->read_error = -EIO;
+	scan(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	scan(controller, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void each_pod_that_ends_late_is_named(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 2);
+	populate(true);
+	scan(controller, NULL, 0);
+	populate(false);
+	controller_wake(controller);
+	assert_string_equal(events_of(controller, "release"),
+			    "default/b null: its CPUs were returned to the shared pool\n"
+			    "default/a null: its CPUs were returned to the shared pool\n");
+	controller_free(controller);
+	free_pods(pods, 2);
 }
 
 static void an_emptied_group_triggers_a_look(void **state)
@@ -460,6 +495,8 @@ int main(void)
 		TEST(each_change_of_state_is_an_event),
 		TEST(a_change_that_does_not_fit_is_rejected),
 		TEST(a_pod_of_unknown_state_keeps_its_cpus),
+		TEST(a_pod_without_cgroups_is_released_at_once),
+		TEST(each_pod_that_ends_late_is_named),
 		TEST(an_emptied_group_triggers_a_look),
 		TEST(a_document_without_a_name_is_known_by_its_place),
 		TEST(a_refusal_moves_with_its_document),

@@ -212,7 +212,8 @@ static void expect_unlisted(struct controller *controller, unsigned int listed,
 
 	assert_int_equal(nr_rows(controller, "refusal"), listed);
 	assert_int_equal(message != NULL, unlisted > 0);
-	snprintf(line, sizeof(line), "%u more pods", unlisted);
+	snprintf(line, sizeof(line), "%u more pod%s refused;", unlisted,
+		 unlisted == 1 ? " is" : "s are");
 	if (unlisted)
 		assert_ptr_equal(strstr(message, line), message);
 	json_object_put(node);
@@ -267,6 +268,21 @@ static void a_flood_of_refusals_is_counted(void **state)
 	/* Fewer documents: all are listed again. */
 	scan(controller, pods + 1, 8);
 	expect_unlisted(controller, 8, 0);
+	/* A single one that is not listed is reason enough for another scan, and none is not. */
+	for (int unlisted = 1; unlisted >= 0; unlisted--) {
+		uint32_t nr = NR_LISTED + (uint32_t)unlisted;
+
+		scan(controller, pods, nr + 1);
+		expect_unlisted(controller, NR_LISTED, (unsigned int)unlisted);
+		populate(true);
+		scan(controller, pods + 1, nr);
+		populate(false);
+		assert_false(controller_wants_scan(controller));
+		controller_wake(controller);
+		assert_int_equal(controller_wants_scan(controller), unlisted);
+	}
+	/* Decided again, they are still known by their document. */
+	expect_refusal(controller, 0, "file", "/etc/pinfold/pods.d/pods.yaml");
 	controller_free(controller);
 	free_pods(pods, NR_FLOOD + 1);
 }

@@ -1067,8 +1067,12 @@ static void a_grant_waits_for_the_disk(void **state)
 			 1);
 	assert_false(is_ready(controller, reason));
 	assert_false(controller_wants_scan(controller));
+	/* Named again meanwhile, it is not asked for twice. */
+	scan(controller, pods, 3);
 	fake->slow_save = false;
 	fake_end_save(controller, 0);
+	/* How long it took is from when it was asked for first. */
+	assert_true(metric(controller, "pinfold_admission_duration_seconds_sum 6.000000000\n"));
 	/* It had the second pod; the third one's turn is at the next scan, asked for now. */
 	assert_int_equal(nr_rows(controller, "pod"), 2);
 	assert_true(controller_wants_scan(controller));
@@ -1081,6 +1085,22 @@ static void a_grant_waits_for_the_disk(void **state)
 	assert_int_equal(nr_rows(controller, "pod"), 3);
 	controller_free(controller);
 	free_pods(pods, 3);
+}
+
+/* What was decided is not looked for in the manifests again. */
+static void a_grant_that_is_durable_needs_no_scan(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+
+	fake->slow_save = true;
+	scan(controller, pods, 1);
+	fake->slow_save = false;
+	fake_end_save(controller, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_false(controller_wants_scan(controller));
+	controller_free(controller);
+	free_pods(pods, 1);
 }
 
 static void a_save_that_fails_late_refuses(void **state)
@@ -1096,6 +1116,8 @@ static void a_save_that_fails_late_refuses(void **state)
 	fake_end_save(controller, -ENOSPC);
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	expect_refusal(controller, 0, "reason", "UnexpectedAdmissionError");
+	expect_refusal(controller, 0, "file", "/etc/pinfold/pods.d/pods.yaml");
+	expect_refusal(controller, 0, "line", "1");
 	assert_false(is_ready(controller, reason));
 	/* Space again, and slow: admitted once the record that says so is there. */
 	fake->save_error = 0;
@@ -1254,6 +1276,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_run_continues_while_a_look_is_blocked, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_waits_for_the_disk, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_grant_that_is_durable_needs_no_scan, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_late_refuses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_late_is_not_repeated_at_once,
 						set_up, tear_down),

@@ -173,7 +173,6 @@ static void revive(struct controller *controller, const struct ledger_pod *pod, 
 		log_err(r, "admit: %s cannot be changed from ending to running", name);
 		return;
 	}
-	dirty_mark_ledger(&controller->dirty);
 	ctl_save_state(controller);
 	record_admission(controller, name, ADMIT_MANIFEST_BACK);
 }
@@ -318,7 +317,6 @@ static void end(struct controller *controller, const struct ledger_pod *pod)
 		log_err(r, "end: %s", name);
 		return;
 	}
-	dirty_mark_ledger(&controller->dirty);
 	ctl_save_state(controller);
 	record_event(controller, &EVENT_RECORD(EVENT_ENDING), name, "");
 }
