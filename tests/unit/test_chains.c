@@ -84,14 +84,31 @@ static void a_round_retries_due_chains(void **state)
 	assert_non_null(chains_find(&chains, "goes on"));
 }
 
+/* It waits for CPUs, however long its own failure had put it off before. */
+static void a_held_chain_is_due_in_the_next_round(void **state)
+{
+	const struct step step = step_of("a", NULL, NULL);
+
+	chains_fail(&chains, &step, -EIO, "no", 50 * MS);
+	chains_wait(&chains, &step, "waits");
+	chains_begin_round(&chains, 0);
+	assert_int_equal(chains_find(&chains, "a")->progress, CHAIN_TRIED);
+}
+
 static void a_chain_without_steps_is_dropped(void **state)
 {
-	struct step kept = step_of("kept", NULL, NULL);
 	const struct step gone = step_of("gone", NULL, NULL);
-	const struct plan plan = {.nr_steps = 1, .steps = &kept};
+	struct step steps[] = {
+		step_of("kept", NULL, NULL), step_of("other", NULL, NULL),
+		gone, /* not in the plan */
+	};
+	const struct plan plan = {.nr_steps = 2, .steps = steps};
+	const struct retry *kept;
 
 	chains_fail(&chains, &gone, -EIO, "no", 0);
-	chains_wait(&chains, &kept, "waits");
+	kept = chains_wait(&chains, &steps[0], "waits");
+	assert_non_null(kept);
+	assert_ptr_equal(kept, chains_find(&chains, "kept"));
 	assert_int_equal(chains_find(&chains, "kept")->progress, CHAIN_HELD);
 	chains_forget_done(&chains, &plan);
 	assert_null(chains_find(&chains, "gone"));
@@ -103,6 +120,7 @@ static void held_cpus_are_withheld_from_other_chains_only(void **state)
 	char two[] = "2", three[] = "3", two_three[] = "2-3";
 	const struct step owner = step_of("b", two, two_three), same = step_of("a", two, two_three);
 	const struct step has_it = step_of("b", three, two_three);
+	struct step other;
 	struct cpuset cpus = cpuset_of_text("3-4"), shared;
 	const struct held_cpus *holder;
 
@@ -116,6 +134,18 @@ static void held_cpus_are_withheld_from_other_chains_only(void **state)
 	/* Its own chain may have them, and who has them already gains nothing. */
 	assert_null(chains_find_holder(&chains, &same, &shared));
 	assert_null(chains_find_holder(&chains, &has_it, &shared));
+	/* Other files and other groups than containers give nobody a CPU. */
+	other = owner;
+	other.file = GROUP_CPUSET_MEMS;
+	assert_false(chains_is_cpu_step(&other));
+	assert_null(chains_find_holder(&chains, &other, &shared));
+	other = owner;
+	other.role = GROUP_ROOT;
+	assert_false(chains_is_cpu_step(&other));
+	other = owner;
+	other.kind = STEP_REMOVE;
+	assert_false(chains_is_cpu_step(&other));
+	assert_true(chains_is_cpu_step(&owner));
 	/* Of one chain it is one row. */
 	cpus = cpuset_of_text("2");
 	chains_hold(&chains, "a", &cpus);
@@ -130,6 +160,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(delays_double_up_to_a_limit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_round_retries_due_chains, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_held_chain_is_due_in_the_next_round, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_chain_without_steps_is_dropped, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(held_cpus_are_withheld_from_other_chains_only,

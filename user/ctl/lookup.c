@@ -32,7 +32,7 @@ const struct group *lookup_group(const struct group_tree *tree, const char *uid,
 		const struct group *group = &tree->groups[i];
 
 		if (group->role == role && !strcmp(group->uid, uid) &&
-		    (!*container || !strcmp(group->container, container)))
+		    !strcmp(group->container, container))
 			return group;
 	}
 	return NULL;

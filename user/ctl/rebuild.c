@@ -257,8 +257,7 @@ static int read_live_tree(struct controller *controller, struct group_tree *ret_
 	int r = groups->read_tree(groups->self, ret_tree);
 
 	if (r == -EINPROGRESS) {
-		if (groups->waits_in)
-			groups->waits_in(groups->self, "", where, sizeof(where));
+		groups->waits_in(groups->self, "", where, sizeof(where));
 		log_warn(0,
 			 "state: reading the live cgroups is blocked in the kernel%s%s; waiting "
 			 "up to %llu s",

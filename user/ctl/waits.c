@@ -51,7 +51,7 @@ static void add_wait(struct waiting *longest, const struct waiting *other)
 {
 	uint32_t nr = longest->nr + other->nr;
 
-	if (!longest->nr || other->longest_ns >= longest->longest_ns)
+	if (other->longest_ns >= longest->longest_ns)
 		*longest = *other;
 	longest->nr = nr;
 }
@@ -143,13 +143,13 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct pressure_port *pressure = controller->ports.pressure;
 
 	*text = '\0';
-	if (waiting->kind == WAIT_FOR_SAVE && store->waits_in)
+	if (waiting->kind == WAIT_FOR_SAVE)
 		store->waits_in(store->self, text, size);
-	else if (waiting->kind == WAIT_FOR_SELF_TEST && kernel->self_test_waits_in)
+	else if (waiting->kind == WAIT_FOR_SELF_TEST)
 		kernel->self_test_waits_in(kernel->self, text, size);
 	else if (waiting->kind == WAIT_FOR_PRESSURE)
 		pressure->waits_in(pressure->self, text, size);
-	else if (waiting->kind == WAIT_FOR_GROUP && groups->waits_in)
+	else if (waiting->kind == WAIT_FOR_GROUP)
 		groups->waits_in(groups->self, waiting->path, text, size);
 }
 
@@ -174,7 +174,7 @@ void ctl_wait_sentence(const struct controller *controller, const struct waiting
 	len = snprintf(text, size, "%s has waited %llu s in the kernel for %s%s%s%s", waiting->who,
 		       (unsigned long long)(waiting->longest_ns / SECOND_NS), waiting->what,
 		       *where ? " (in " : "", where, *where ? ")" : "");
-	if (waiting->nr > 1 && len > 0 && (size_t)len < size)
+	if (waiting->nr > 1 && (size_t)len < size)
 		snprintf(text + len, size - (size_t)len, "; %u more such operation%s",
 			 waiting->nr - 1, waiting->nr > 2 ? "s wait" : " waits");
 }
@@ -205,7 +205,7 @@ void ctl_tell_waits(struct controller *controller)
 					  sizeof(operation->told));
 	}
 	ctl_longest_wait(controller, &waiting);
-	if (!waiting.nr || waiting.longest_ns < WAIT_TOLD_NS) {
+	if (waiting.longest_ns < WAIT_TOLD_NS) {
 		if (controller->waits.has_told) {
 			log_info("ctl: no operation is blocked in the kernel any more");
 			findings_clear(&controller->findings, "operation_waiting");
