@@ -169,10 +169,9 @@ void look_note(struct look *look, enum operation_kind kind, const struct step *s
 		note_done(look, kind, step, result);
 }
 
-/* -ENOMEM; -ESTALE: more was done than is recorded, so the result of the look is useless. */
 static int play_done(const struct look *look, struct group_tree *observed)
 {
-	int r = look->forgot_done ? -ESTALE : 0;
+	int r = 0;
 
 	for (uint32_t i = 0; !r && i < look->nr_done; i++) {
 		const struct done *done = &look->done[i];
@@ -203,8 +202,9 @@ static int observe(struct controller *controller, struct group_tree *ret_observe
 	if (!was_looking)
 		forget_done(look);
 	r = groups->read_tree(groups->self, ret_observed);
-	if (was_looking && r != -EINPROGRESS) {
+	if (r != -EINPROGRESS) {
 		look->since_ns = 0;
+		/* More was done than is recorded, so this result cannot be corrected. */
 		if (look->forgot_done) {
 			forget_done(look);
 			group_tree_fini(ret_observed);
@@ -260,10 +260,12 @@ static int fill_unseen(const struct group_tree *known, struct group_tree *observ
 
 			if (!is_pod && strncmp(seen->path, below_path, strlen(below_path)))
 				continue;
-			if (!is_pod && !group_tree_find(observed, seen->path))
+			if (!is_pod) {
+				/* Noted already, with the values that are being written. */
+				if (group_tree_find(observed, seen->path))
+					continue;
 				group = group_tree_add(observed, seen->role, seen->path);
-			else if (!is_pod)
-				continue; /* noted already, with the values that are being written */
+			}
 			if (!group || copy_files(seen, group))
 				return -ENOMEM;
 			memcpy(group->uid, seen->uid, sizeof(group->uid));
