@@ -53,7 +53,7 @@ static int late_status(void *self, const char *path, struct group_status *ret_st
 	return status_error ? status_error : throttled_status(self, path, ret_status);
 }
 
-static struct controller *start(bool with_kernel)
+static struct controller *make(bool with_kernel)
 {
 	static const struct controller_options options = {
 		.config = &config,
@@ -80,6 +80,13 @@ static struct controller *start(bool with_kernel)
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);
+	return controller;
+}
+
+static struct controller *start(bool with_kernel)
+{
+	struct controller *controller = make(with_kernel);
+
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -351,6 +358,58 @@ static void a_pod_with_an_unknown_container_has_no_sum(void **state)
 	free_pods(pods, 2);
 }
 
+/* Under no id, and not under that of another cgroup. */
+static void a_cgroup_that_was_never_read_is_not_counted(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+
+	/* This kernel side would count anything. */
+	fake_side.uncounted = UINT64_MAX;
+	status_error = -EIO;
+	scan(controller, pods, 1);
+	check_series(controller, false, false);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Its cgroups are removed by the next look; until then nobody knows whose they are. */
+static void a_pod_that_was_released_is_left_out(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+	const struct source_sink *sink = controller_source_sink(controller);
+
+	scan(controller, pods, 1);
+	sink->scanned(sink->self, NULL, 0, true);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	check_series(controller, false, false);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Nothing is wanted before the first look; and 16 cgroups fill what the tree has room for. */
+static void any_number_of_cgroups_is_measured(void **state)
+{
+	struct pod_spec *pods[] = {bubble_pod(), bubble_pod(), bubble_pod()};
+	struct controller *controller;
+
+	controller = make(true);
+	check_series(controller, false, false);
+	assert_int_equal(nr_rows(controller, "container"), 0);
+	assert_int_equal(controller_start(controller), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(pods); i++)
+		snprintf(pods[i]->uid, sizeof(pods[i]->uid), "uid-%zu", i);
+	for (uint32_t i = 0; i < ARRAY_SIZE(pods); i++)
+		snprintf(pods[i]->name, sizeof(pods[i]->name), "bubble-%u", i);
+	scan(controller, pods, ARRAY_SIZE(pods));
+	assert_int_equal(fake->nr_groups, 16);
+	assert_int_equal(nr_rows(controller, "container"), 9);
+	check_series(controller, true, true);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +423,12 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_pod_with_an_unknown_container_has_no_sum,
 						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(a_cgroup_that_was_never_read_is_not_counted,
+						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(a_pod_that_was_released_is_left_out, set_up_page,
+						tear_down),
+		cmocka_unit_test_setup_teardown(any_number_of_cgroups_is_measured, set_up_page,
+						tear_down),
 	};
 
 	/* What goes wrong here does so on purpose. */

@@ -360,6 +360,51 @@ static void a_remedy_may_change_alone(void **state)
 
 /* --- the other objects -------------------------------------------------------------------------------- */
 
+static int near_status(void *self, const char *path, struct group_status *ret_status)
+{
+	int r = fake_status(self, path, ret_status);
+
+	cpuset_add(&ret_status->effective_mems, 1);
+	return r;
+}
+
+static void a_container_without_counters_is_shown(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+	struct json_object *list, *row;
+
+	groups.status = near_status;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	list = query(controller, "container");
+	row = json_object_array_get_idx(list, 0);
+	assert_string_equal(member(row, "cgroup"), "pinfold.slice/poduid-a/exclusive");
+	assert_string_equal(member(row, "effective_cpus"), "2-5");
+	assert_string_equal(member(row, "effective_mems"), "1");
+	assert_string_equal(member(row, "run_seconds"), "null");
+	json_object_put(list);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void systemd_layout(void *self, struct plan_layout *ret_layout)
+{
+	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .systemd = true};
+}
+
+static void the_hierarchy_is_named(void **state)
+{
+	struct controller *controller = start_node(NULL);
+
+	expect_node(controller, "hierarchy", "cgroupfs");
+	controller_free(controller);
+	groups.layout = systemd_layout;
+	controller = start_node(NULL);
+	expect_node(controller, "hierarchy", "systemd");
+	controller_free(controller);
+}
+
 static void a_container_is_shown_as_it_runs(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
@@ -467,6 +512,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_remedy_may_change_alone, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_container_is_shown_as_it_runs, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_container_without_counters_is_shown, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_hierarchy_is_named, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(the_state_file_is_shown, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(other_objects_are_there, set_up_node, tear_down),
 	};

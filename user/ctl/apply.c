@@ -125,12 +125,6 @@ static bool is_held(struct controller *controller, const struct step *step)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-static void step_done(struct controller *controller, const struct step *step)
-{
-	if (step->kind != STEP_WRITE)
-		dirty_mark_groups(&controller->dirty);
-}
-
 static void step_failed(struct controller *controller, const struct step *step, bool is_repair,
 			int error_code, const char *error)
 {
@@ -149,7 +143,6 @@ void ctl_end_step(struct controller *controller, const struct operation *operati
 		step_failed(controller, step, operation->is_repair, result, error);
 		return;
 	}
-	step_done(controller, step);
 	if (operation->is_repair)
 		row = drift_list_find_open(&controller->drift.list, step->path, step->file);
 	if (row && step->value && !strcmp(step->value, row->wanted))
@@ -174,9 +167,9 @@ static int apply_step(struct controller *controller, const struct step *step,
 			->is_repair = drift;
 	else
 		look_note(&controller->look, OPERATION_STEP, step, r);
-	if (!r)
-		step_done(controller, step);
-	else if (r != -EINPROGRESS)
+	if (!r && step->kind != STEP_WRITE)
+		dirty_mark_groups(&controller->dirty);
+	if (r && r != -EINPROGRESS)
 		step_failed(controller, step, drift, r, *error ? error : strerror(-r));
 	if (!r && drift && !strcmp(step->value, drift->wanted))
 		ctl_note_repair(controller, step, drift);

@@ -338,7 +338,8 @@ static void measure_container(struct controller *controller, const struct group 
 		cgroup_id = published->cgroup_id;
 	row->container = group->container;
 	row->has_throttled = status;
-	row->throttled_ns = status ? status->throttled_usec * 1000 : 0;
+	if (status)
+		row->throttled_ns = status->throttled_usec * 1000;
 	row->has_usage = kernel && cgroup_id &&
 			 !kernel->usage(kernel->self, cgroup_id, &row->usage);
 }
@@ -350,15 +351,17 @@ static uint32_t measure_containers(struct controller *controller, struct measure
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
+		const struct ledger_pod *pod;
 		struct group_status status;
 		int r;
 
 		if (group->role != GROUP_CONTAINER)
 			continue;
-		rows[nr].pod = find_shown(controller, group->uid);
-		r = rows[nr].pod ? groups->status(groups->self, group->path, &status) : -ENOENT;
+		pod = find_shown(controller, group->uid);
+		r = pod ? groups->status(groups->self, group->path, &status) : -ENOENT;
 		if (r == -ENOENT)
 			continue;
+		rows[nr].pod = pod;
 		measure_container(controller, group, r ? NULL : &status, &rows[nr++]);
 	}
 	return nr;

@@ -51,8 +51,6 @@ static void mend_container(struct controller *controller, struct group *wanted)
 
 	if (!found || groups->read_group(groups->self, found))
 		return;
-	memcpy(found->uid, wanted->uid, sizeof(found->uid));
-	memcpy(found->container, wanted->container, sizeof(found->container));
 	if (!plan_make(&desired, &observed, &plan))
 		ctl_apply(controller, &round);
 }
@@ -63,8 +61,7 @@ void ctl_reconcile_dirty(struct controller *controller)
 
 	/* The values last written are not those of the current ledger. */
 	if (controller->dirty.ledger || controller->options.dry_run ||
-	    controller->options.config->mode != MODE_ALLOCATE ||
-	    !controller->ports.groups->read_group)
+	    controller->options.config->mode != MODE_ALLOCATE)
 		return;
 	chains_begin_round(&controller->chains, clock_now_ns(controller->ports.clock));
 	for (uint32_t i = 0; i < nr; i++) {

@@ -79,7 +79,6 @@ static void observe_container(struct controller *controller, const struct group 
 	*row = view_container_unknown;
 	row->uid = group->uid;
 	row->container = group->container;
-	row->cgroup = group->path;
 	if (groups->status(groups->self, group->path, &status))
 		return;
 	cpuset_format(&status.effective_cpus, text->cpus, sizeof(text->cpus));
