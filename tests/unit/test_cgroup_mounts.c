@@ -94,9 +94,20 @@ static void test_covered_mount(void **state)
 	/* The later mount on the same mount point is the visible one. */
 	assert_int_equal(judge(V2("/sys/fs/cgroup", "rw") V2("/sys/fs/cgroup", "ro"), error),
 			 DIR_READ_ONLY);
-	assert_non_null(strstr(error, "remount,rw"));
+	assert_string_equal(error, "the cgroup2 mount at /sys/fs/cgroup is read-only; remount it: "
+				   "mount -o remount,rw /sys/fs/cgroup");
 	assert_int_equal(judge(V2("/sys/fs/cgroup", "ro") V2("/sys/fs/cgroup", "rw"), error),
 			 DIR_FINE);
+}
+
+/* The mount point may be read-only, or the file system; other options only begin like that. */
+static void test_read_only(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	assert_int_equal(judge("30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 ro\n", error),
+			 DIR_READ_ONLY);
+	assert_int_equal(judge(V2("/sys/fs/cgroup", "rw,rootcontext=x"), error), DIR_FINE);
 }
 
 static void test_none(void **state)
@@ -104,7 +115,8 @@ static void test_none(void **state)
 	char error[GROUP_ERROR_MAX];
 
 	assert_int_equal(judge(ROOTFS, error), DIR_NOT_MOUNTED);
-	assert_non_null(strstr(error, "mount -t cgroup2"));
+	assert_string_equal(error, "no cgroup file system is mounted; mount version 2: "
+				   "mount -t cgroup2 none /sys/fs/cgroup");
 }
 
 static void test_v1(void **state)
@@ -114,7 +126,10 @@ static void test_v1(void **state)
 	assert_int_equal(judge("34 25 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
 			       error),
 			 DIR_V1);
-	assert_non_null(strstr(error, "/sys/fs/cgroup/cpuset"));
+	assert_string_equal(error, "only cgroup version 1 is mounted (/sys/fs/cgroup/cpuset); "
+				   "pinfold needs version 2: boot with "
+				   "systemd.unified_cgroup_hierarchy=1, or cgroup_no_v1=all and "
+				   "mount cgroup2");
 }
 
 static void test_hybrid(void **state)
@@ -125,8 +140,10 @@ static void test_hybrid(void **state)
 			       "rw,cpuset\n" V2("/sys/fs/cgroup/unified", "rw"),
 			       error),
 			 DIR_HYBRID);
-	assert_non_null(strstr(error, "/sys/fs/cgroup/unified"));
-	assert_non_null(strstr(error, "cgroup_no_v1=all"));
+	assert_string_equal(error, "hybrid cgroups: version 2 is at /sys/fs/cgroup/unified, but "
+				   "the cpuset controller belongs to version 1 at "
+				   "/sys/fs/cgroup/cpuset; boot with "
+				   "systemd.unified_cgroup_hierarchy=1 or cgroup_no_v1=all");
 	/* A named hierarchy, or one without the cpuset controller, does no harm. */
 	assert_int_equal(
 		judge("34 25 0:30 / /a rw - cgroup cgroup rw,name=systemd\n"
@@ -142,7 +159,12 @@ static void test_partial(void **state)
 	assert_int_equal(judge("30 25 0:26 /docker/0123 /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
 			       error),
 			 DIR_PARTIAL_MOUNT);
-	assert_non_null(strstr(error, "/docker/0123"));
+	assert_string_equal(error, "the cgroup2 mount at /sys/fs/cgroup shows only /docker/0123, "
+				   "not the whole hierarchy: this is a container or a bind mount; "
+				   "run on the host, with the host's cgroup mount");
+	/* A partial one is known as that wherever it is mounted. */
+	assert_int_equal(judge("30 25 0:26 /a /mnt/x rw - cgroup2 cgroup rw\n", error),
+			 DIR_PARTIAL_MOUNT);
 	/* A complete mount elsewhere is preferred to a partial one on the usual mount point. */
 	assert_int_equal(
 		judge("30 25 0:26 /a /sys/fs/cgroup rw - cgroup2 cgroup rw\n" V2("/mnt/all", "rw"),
@@ -156,7 +178,9 @@ static void test_namespace(void **state)
 
 	assert_int_equal(judge("30 25 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", error),
 			 DIR_OWN_NAMESPACE);
-	assert_non_null(strstr(error, "namespace"));
+	assert_string_equal(error, "this process is in a cgroup namespace of its own (the mount at "
+				   "/sys/fs/cgroup shows /../.. from it): a container; run on the "
+				   "host or with the host's cgroup namespace");
 }
 
 static void test_nonsense_lines(void **state)
@@ -169,6 +193,16 @@ static void test_nonsense_lines(void **state)
 	assert_int_equal(judge("", error), DIR_NOT_MOUNTED);
 	assert_int_equal(judge("\n\n - cgroup2\n1 2 3 4 5 6 7 -\n", error), DIR_NOT_MOUNTED);
 	assert_int_equal(judge(longest, error), DIR_NOT_MOUNTED);
+	/* As long as the buffer of a line, and with more fields than any line has. */
+	longest[2048] = '\0';
+	assert_int_equal(judge(longest, error), DIR_NOT_MOUNTED);
+	for (size_t i = 1; i < 2000; i += 2)
+		longest[i] = ' ';
+	longest[2000] = '\0';
+	assert_int_equal(judge(longest, error), DIR_NOT_MOUNTED);
+	/* A line that ends too early takes nothing from the line before. */
+	assert_int_equal(judge(ROOTFS "30 25 0:26 / /p rw,nosuid shared:4 - cgroup2 none\n", error),
+			 DIR_NOT_MOUNTED);
 }
 
 static void test_names(void **state)
@@ -188,7 +222,7 @@ int main(void)
 		cmocka_unit_test(test_hybrid),	     cmocka_unit_test(test_partial),
 		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_nonsense_lines),
 		cmocka_unit_test(test_names),	     cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_long_path),    cmocka_unit_test(test_read_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
