@@ -159,6 +159,16 @@ static void test_flat(void **state)
 	assert_int_equal(value, 1);
 	assert_int_equal(dir_flat_value(text, "popul", &value), -ENOENT);
 	assert_int_equal(dir_flat_value("populated x\n", "populated", &value), -EINVAL);
+	assert_int_equal(dir_flat_value("populated \n", "populated", &value), -EINVAL);
+	assert_int_equal(dir_flat_value("populated ", "populated", &value), -EINVAL);
+	assert_int_equal(dir_flat_value("populated 1x\n", "populated", &value), -EINVAL);
+	/* Another key is as long, and another one ends like it. */
+	assert_int_equal(dir_flat_value("something 5\nunpopulated 7\npopulated 3\n", "populated",
+					&value),
+			 0);
+	assert_int_equal(value, 3);
+	assert_int_equal(dir_flat_value("unpopulated 7\n", "populated", &value), -ENOENT);
+	assert_true(dir_words_have("io cpu\n", "cpu"));
 	assert_true(dir_words_have("cpuset cpu io", "cpu"));
 	assert_true(dir_words_have("cpuset cpu", "cpuset"));
 	assert_false(dir_words_have("cpuset io", "cpu"));

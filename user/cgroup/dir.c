@@ -211,7 +211,7 @@ int dir_flat_value(const char *text, const char *key, uint64_t *ret_value)
 {
 	size_t len = strlen(key);
 
-	for (const char *line = text; line && *line;) {
+	for (const char *line = text; line;) {
 		if (!strncmp(line, key, len) && line[len] == ' ') {
 			char *end;
 			unsigned long long value = strtoull(line + len + 1, &end, 10);
