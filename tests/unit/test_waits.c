@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ctl/internal.h"
+#include "ctl/ready.h"
 #include "lib/log.h"
 #include "node_scene.h"
 
@@ -184,6 +185,45 @@ static void each_operation_has_a_sentence_after_a_second(void **state)
 	fake_end_step(controller, 0);
 }
 
+/* --- readiness -------------------------------------------------------------------------------- */
+
+static void a_pod_waits_for_a_join_that_takes_long(void **state)
+{
+	const struct ledger_pod *pod;
+
+	scan(controller, pods, 2);
+	a_process_joins_web();
+	pod = ledger_find(controller->ledger, "uid-w");
+	assert_non_null(pod);
+	assert_int_equal(ctl_pod_condition(controller, pod), CONDITION_RUNNING);
+	pass(S);
+	assert_int_equal(ctl_pod_condition(controller, pod), CONDITION_WAITING);
+	fake_end_join(controller, 0);
+	assert_int_equal(ctl_pod_condition(controller, pod), CONDITION_RUNNING);
+}
+
+/* A step that goes on may end in time, but brings no CPU online. */
+static void a_step_under_way_does_not_excuse_an_offline_cpu(void **state)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	char reason[256];
+
+	scan(controller, pods, 2);
+	be_slow_with("exclusive", GROUP_CPU_WEIGHT);
+	tamper("exclusive", GROUP_CPU_WEIGHT, "7");
+	controller_wake(controller);
+	assert_true(faces->ready(faces->self, reason, sizeof(reason)));
+	tell_online(controller, "0-4,6-15");
+	controller_wake(controller);
+	assert_true(fake->has_step);
+	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
+	assert_string_equal(reason, "pod default/a is not enforced: CPU 5 of container exclusive "
+				    "is offline: bring it online, or restart pinfoldd to move the "
+				    "pod");
+	*fake->slow_path = '\0';
+	fake_end_step(controller, 0);
+}
+
 /* --- other waits ------------------------------------------------------------------------------ */
 
 static void a_look_is_named(void **state)
@@ -303,6 +343,8 @@ int main(void)
 		TEST(the_longest_wait_is_named_and_the_others_are_counted),
 		TEST(an_earlier_operation_may_be_listed_later),
 		TEST(each_operation_has_a_sentence_after_a_second),
+		TEST(a_pod_waits_for_a_join_that_takes_long),
+		TEST(a_step_under_way_does_not_excuse_an_offline_cpu),
 		TEST(a_look_is_named),
 		TEST(a_save_is_named_with_its_remedy),
 		TEST(the_name_that_is_looked_up_is_told),
