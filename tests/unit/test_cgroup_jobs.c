@@ -542,6 +542,45 @@ static void busy_pod_stays_watched(void **state)
 	sd_event_unref(event);
 }
 
+/* The groups of a busy pod that are new cannot be watched yet, but those beside it can. */
+static void new_group_of_busy_pod_is_watched_later(void **state)
+{
+	const struct groups_sink watching = {.self = &nr_completed,
+					     .changed = on_changed,
+					     .completed = on_completed,
+					     .looked = on_looked};
+	struct group_tree tree cleanup(group_tree_fini) = {0};
+	sd_event *event = NULL;
+
+	assert_true(sd_event_new(&event) >= 0);
+	assert_int_equal(groups_watch(groups, event, &watching), 0);
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	assert_non_null(group_tree_add(&tree, GROUP_CONTAINER, "pinfold.slice/poda/c"));
+	make_pod_wait();
+	refuse("openat2", "pinfold.slice/poda/c", EAGAIN);
+	assert_int_equal(port.rewatch(port.self, &tree), -EINPROGRESS);
+	/* Another group that can be watched does not hide that. */
+	assert_non_null(group_tree_add(&tree, GROUP_POD, "pinfold.slice"));
+	assert_int_equal(port.rewatch(port.self, &tree), -EINPROGRESS);
+	/* An error that will not go away by itself counts more. */
+	put("cg/pinfold.slice/file", "");
+	assert_non_null(group_tree_add(&tree, GROUP_POD, "pinfold.slice/file"));
+	assert_int_equal(port.rewatch(port.self, &tree), -ENOTDIR);
+	group_tree_fini(&tree);
+	tree = (struct group_tree){0};
+	assert_non_null(group_tree_add(&tree, GROUP_CONTAINER, "pinfold.slice/poda/c"));
+	refuse_nothing();
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	/* The only one that is watched, and busy again. */
+	refuse("openat2", "pinfold.slice/poda/c", EAGAIN);
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	refuse_nothing();
+	take_what_is_written("pinfold.slice/poda/c/cgroup.kill", "1");
+	wait_for_jobs("pinfold.slice/poda");
+	watch_close(TAKE_PTR(groups->watch));
+	sd_event_unref(event);
+}
+
 static void blocked_job_reports_where_it_waits(void **state)
 {
 	struct group_tree tree = {0};
@@ -720,6 +759,7 @@ int main(void)
 		TEST(busy_pod_is_opened_from_the_cache_only),
 		TEST(late_open_leaves_nothing_behind),
 		TEST(busy_pod_stays_watched),
+		TEST(new_group_of_busy_pod_is_watched_later),
 		ONE_THREAD(blocked_job_reports_where_it_waits),
 		ONE_THREAD(late_failure_has_its_message),
 		TEST(prompt_failure_has_its_message),

@@ -68,6 +68,8 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 	len = recv(fd, message->msg_iov->iov_base, message->msg_iov->iov_len, flags);
 	*from = (struct sockaddr_nl){
 		.nl_family = AF_NETLINK, .nl_pid = from_port, .nl_groups = from_groups};
+	/* After a success errno means nothing. */
+	errno = ENOBUFS;
 	if (!receive_error)
 		return len;
 	errno = receive_error;
@@ -81,7 +83,7 @@ static struct groups_port port;
 static sd_event *event;
 static struct group_tree tree;
 
-static unsigned int nr_hotplug, nr_changed, nr_populated;
+static unsigned int nr_hotplug, nr_changed, nr_of_containers, nr_populated;
 static struct cpuset online;
 static char changed_path[64], changed_file[64];
 
@@ -97,6 +99,7 @@ static void on_changed(void *self, const char *path, const char *file)
 	snprintf(changed_path, sizeof(changed_path), "%s", path);
 	snprintf(changed_file, sizeof(changed_file), "%s", file);
 	nr_changed++;
+	nr_of_containers += !strcmp(path, "pinfold.slice/poda/c");
 }
 
 static void on_populated(void *self, const char *path, bool populated)
@@ -115,7 +118,7 @@ static int open_scene(void **state)
 	from_port = 0;
 	from_groups = 1;
 	receive_error = 0;
-	nr_hotplug = nr_changed = nr_populated = 0;
+	nr_hotplug = nr_changed = nr_of_containers = nr_populated = 0;
 	if (r)
 		return r;
 	put_group("pinfold.slice", "2-15\n", "2-15\n", false);
@@ -212,8 +215,9 @@ static void lost_uevents_trigger_a_read(void **state)
 	receive_error = ENOBUFS;
 	say("x", 1);
 	assert_int_equal(nr_hotplug, 1);
+	/* Nothing was received, whatever the buffer has. */
 	receive_error = EAGAIN;
-	say("x", 1);
+	say(CPU_OFF, sizeof(CPU_OFF));
 	assert_int_equal(nr_hotplug, 1);
 }
 
@@ -287,6 +291,10 @@ static void unreadable_group_is_not_reported(void **state)
 	assert_int_equal(pwrite(fd, "populated 1\n", 12, 0), 12);
 	hear();
 	assert_int_equal(nr_populated, 1);
+	/* Once. */
+	assert_int_equal(pwrite(fd, "populated 1\n", 12, 0), 12);
+	hear();
+	assert_int_equal(nr_populated, 1);
 	close(fd);
 }
 
@@ -324,6 +332,25 @@ static void unopenable_group_is_reported(void **state)
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	refuse("openat2", "pinfold.slice/poda", ENOENT);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	/* Of two errors the first is reported: this name is a file, too. */
+	{
+		char path[128], aside[128];
+
+		snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda", root);
+		snprintf(aside, sizeof(aside), "%s/aside", root);
+		assert_int_equal(rename(path, aside), 0);
+		put("cg/pinfold.slice/poda", "");
+		refuse("openat2", "pinfold.slice", EMFILE);
+		assert_int_equal(port.rewatch(port.self, &tree), -EMFILE);
+		refuse_nothing();
+		assert_int_equal(port.rewatch(port.self, &tree), -ENOTDIR);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(rename(aside, path), 0);
+		refuse("openat2", "pinfold.slice/poda", ENOENT);
+		assert_int_equal(port.rewatch(port.self, &tree), 0);
+		hear();
+		nr_changed = 0;
+	}
 	/* A removed group is no longer watched. */
 	refuse_nothing();
 	put("cg/pinfold.slice/poda/cpu.max", "1\n");
@@ -356,6 +383,81 @@ static void recreated_group_is_watched_again(void **state)
 	assert_int_equal(nr_populated, 0);
 }
 
+/* The kernel does not rename cgroups, but makes another one with the number of an old one. */
+static void a_group_with_an_old_number_has_its_own_path(void **state)
+{
+	char path[128], renamed[128];
+
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda", root);
+	snprintf(renamed, sizeof(renamed), "%s/cg/pinfold.slice/podz", root);
+	assert_int_equal(rename(path, renamed), 0);
+	group_tree_fini(&tree);
+	assert_int_equal(port.read_tree(port.self, &tree), 0);
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	hear();
+	put("cg/pinfold.slice/podz/cpu.max", "1\n");
+	hear();
+	assert_string_equal(changed_path, "pinfold.slice/podz");
+}
+
+/* The watches of this process according to the kernel. */
+static unsigned int nr_watches(void)
+{
+	unsigned int nr = 0;
+	char path[64], line[512];
+
+	for (int fd = 3; fd < 256; fd++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file))
+			nr += !strncmp(line, "inotify wd:", strlen("inotify wd:"));
+		if (file)
+			fclose(file);
+	}
+	return nr;
+}
+
+static void a_group_that_is_not_wanted_is_not_watched(void **state)
+{
+	unsigned int nr = nr_watches();
+
+	assert_int_equal(tree.nr_groups, 2);
+	group_tree_drop(&tree, "pinfold.slice/poda");
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	assert_int_equal(nr_watches(), nr / 2);
+	group_tree_drop(&tree, "pinfold.slice");
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	assert_int_equal(nr_watches(), 0);
+}
+
+/* Changes inside a container, and reading it, are its own business. Its end is not. */
+static void of_a_container_only_its_end_is_reported(void **state)
+{
+	char path[128], inner[192];
+
+	put_group("pinfold.slice/poda/c", "4-7\n", "4-7\n", false);
+	group_tree_fini(&tree);
+	assert_int_equal(port.read_tree(port.self, &tree), 0);
+	assert_int_equal(tree.nr_groups, 3);
+	assert_int_equal(tree.groups[2].role, GROUP_CONTAINER);
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	hear();
+	nr_changed = 0;
+	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda/c", root);
+	snprintf(inner, sizeof(inner), "%s/inner", path);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	assert_int_equal(rmdir(inner), 0);
+	hear();
+	assert_int_equal(nr_changed, 0);
+	assert_int_equal(nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+	hear();
+	/* It is gone, and it is no longer watched; its pod lost an entry. */
+	assert_int_equal(nr_of_containers, 2);
+	assert_int_equal(nr_changed, 3);
+}
+
 static void many_groups_are_watched(void **state)
 {
 	char path[64];
@@ -379,7 +481,7 @@ static void many_groups_are_watched(void **state)
 	}
 }
 
-/* --- opening ---------------------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 static void what_cannot_be_watched_is_not_opened(void **state)
 {
@@ -399,6 +501,24 @@ static void what_cannot_be_watched_is_not_opened(void **state)
 	assert_non_null(groups->watch);
 }
 
+static void what_is_closed_leaves_no_descriptor(void **state)
+{
+	unsigned int nr = nr_open();
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(groups_watch(groups, event, &sink), 0);
+		assert_true(nr_open() > nr);
+		groups_close(groups);
+		close(kernel_end);
+		kernel_end = -1;
+		groups = open_fake(false);
+		/* The event loop keeps what it opened for itself. */
+		if (!i)
+			nr = nr_open();
+	}
+	assert_int_equal(nr_open(), nr);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_watching, close_scene)
 
 int main(void)
@@ -413,7 +533,12 @@ int main(void)
 		TEST(exhausted_watches_are_reported),
 		TEST(unopenable_group_is_reported),
 		TEST(recreated_group_is_watched_again),
+		TEST(a_group_with_an_old_number_has_its_own_path),
+		TEST(a_group_that_is_not_wanted_is_not_watched),
+		TEST(of_a_container_only_its_end_is_reported),
 		TEST(many_groups_are_watched),
+		cmocka_unit_test_setup_teardown(what_is_closed_leaves_no_descriptor, open_scene,
+						close_scene),
 		cmocka_unit_test_setup_teardown(what_cannot_be_watched_is_not_opened, open_scene,
 						close_scene),
 	};
