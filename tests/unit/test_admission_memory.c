@@ -240,6 +240,29 @@ static void with_unrestricted_memory_the_nodes_of_its_cpus_are_near(void **state
 	free_pods(pods, 1);
 }
 
+/* Such a policy is accepted neither at the start nor by a reload. */
+static void a_reservation_on_an_unknown_node_is_refused(void **state)
+{
+	const struct controller_options options = {.config = &config,
+						   .config_file = "",
+						   .kernel_release = "6.1",
+						   .boot_id = "boot",
+						   .revision = "test"};
+	struct controller *controller = start(), *other = NULL;
+	struct policy wrong = policy;
+	char error[256] = "";
+
+	wrong.memory_reservations[0].node_id = 7;
+	assert_true(controller_new(topology, &wrong, &options, &fake_ports, error, sizeof(error),
+				   &other) < 0);
+	assert_null(other);
+	assert_string_not_equal(error, "");
+	*error = '\0';
+	assert_true(controller_reload(controller, &wrong, &options, error, sizeof(error)) < 0);
+	assert_string_not_equal(error, "");
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +277,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(
 			with_unrestricted_memory_the_nodes_of_its_cpus_are_near, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reservation_on_an_unknown_node_is_refused, set_up,
+						tear_down),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

@@ -393,6 +393,32 @@ static void systemd_layout(void *self, struct plan_layout *ret_layout)
 	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .systemd = true};
 }
 
+static void what_is_wrong_at_the_start_is_told_at_once(void **state)
+{
+	struct controller *controller;
+
+	config.sources.kubepods = true;
+	fake->check_error = -EBUSY;
+	controller = start_node(NULL);
+	assert_int_equal(nr_findings(controller, "kubepods_not_built", ""), 1);
+	assert_int_equal(nr_findings(controller, "cgroups_out_of_reach", ""), 1);
+	controller_free(controller);
+}
+
+static void a_reload_replaces_the_options(void **state)
+{
+	struct controller *controller = start_node(NULL);
+	struct config observing = config;
+	char error[256];
+
+	expect_node(controller, "mode", "allocate");
+	observing.mode = MODE_OBSERVE;
+	options.config = &observing;
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	expect_node(controller, "mode", "observe");
+	controller_free(controller);
+}
+
 static void the_hierarchy_is_named(void **state)
 {
 	struct controller *controller = start_node(NULL);
@@ -515,6 +541,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_container_without_counters_is_shown, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_hierarchy_is_named, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_wrong_at_the_start_is_told_at_once,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_reload_replaces_the_options, set_up_node,
+						tear_down),
 		cmocka_unit_test_setup_teardown(the_state_file_is_shown, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(other_objects_are_there, set_up_node, tear_down),
 	};

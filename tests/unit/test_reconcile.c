@@ -422,11 +422,70 @@ static void only_new_cgroups_are_published_and_watched(void **state)
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
 	assert_int_equal(fake_side.nr_published, published);
 	assert_int_equal(nr_watched, 0);
+	/* One that cannot be made is not new. */
 	fake_remove(WEB_PATH);
+	strcpy(fake->apply_path, WEB_PATH);
+	fake->create_error = -EIO;
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, published);
+	assert_int_equal(nr_watched, 0);
+	fake->create_error = 0;
+	fake->now_ns += 60 * S;
 	controller_wake(controller);
 	assert_non_null(fake_find(WEB_PATH));
 	assert_int_equal(fake_side.nr_published, published + 1);
 	assert_int_equal(nr_watched, 1);
+}
+
+static void a_cgroup_made_late_is_published_and_watched(void **state)
+{
+	unsigned int published;
+
+	scan(controller, pods, 1);
+	fake_remove(WEB_PATH);
+	be_slow_with("web", GROUP_FILE_NR);
+	controller_wake(controller);
+	assert_int_equal(fake->going.kind, STEP_CREATE);
+	*fake->slow_path = '\0';
+	published = fake_side.nr_published;
+	nr_watched = 0;
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_non_null(fake_find(WEB_PATH));
+	assert_int_equal(fake_side.nr_published, published + 1);
+	assert_int_equal(nr_watched, 1);
+}
+
+static void a_late_failure_without_a_sentence_has_that_of_its_error(void **state)
+{
+	const struct groups_sink *sink = controller_groups_sink(controller);
+
+	be_slow_with("web", GROUP_CPU_WEIGHT);
+	scan(controller, pods, 1);
+	*fake->slow_path = '\0';
+	fake->has_step = false;
+	sink->completed(sink->self, fake->going.path, -ENOSPC, "");
+	expect_pod("w", "failed", "No space left on device");
+}
+
+static void what_changes_is_looked_at_at_once(void **state)
+{
+	unsigned int published;
+
+	scan(controller, pods, 1);
+	fake->slow_look = true;
+	controller_wake(controller);
+	fake->wake_ns = 0;
+	fake->slow_look = false;
+	fake_end_look(controller);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_wake(controller);
+	published = fake_side.nr_published;
+	fake->wake_ns = 0;
+	tell_online(controller, "0-14");
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_wake(controller);
+	assert_int_equal(fake_side.nr_published, published + 1);
 }
 
 static void a_watch_that_is_late_is_not_a_finding(void **state)
@@ -500,6 +559,9 @@ int main(void)
 		TEST(without_a_desired_state_nothing_is_changed),
 		TEST(a_repair_ends_with_its_last_write),
 		TEST(only_new_cgroups_are_published_and_watched),
+		TEST(a_cgroup_made_late_is_published_and_watched),
+		TEST(a_late_failure_without_a_sentence_has_that_of_its_error),
+		TEST(what_changes_is_looked_at_at_once),
 		TEST(a_watch_that_is_late_is_not_a_finding),
 		TEST(a_failing_root_is_no_leftover),
 		TEST(a_wait_is_told_by_the_next_wake),

@@ -255,7 +255,11 @@ static void a_save_is_named_with_its_remedy(void **state)
 			    "check the disk of stateDirectory, and whether its file system is "
 			    "frozen; running pods remain enforced");
 	fake->slow_save = false;
+	fake->wake_ns = 0;
 	fake_end_save(controller, 0);
+	/* It is over, and whoever waited for it goes on at once. */
+	assert_string_equal(remedy(), "");
+	assert_int_equal(fake->wake_ns, fake->now_ns);
 }
 
 /* The names of an event are looked up one after the other; nobody knows where that waits. */
