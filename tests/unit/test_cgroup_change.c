@@ -487,6 +487,7 @@ static void uninstall_lifts_limits_of_populated_groups(void **state)
 	assert_string_equal(get("cg/pinfold.slice/poda/main/memory.max"), "max");
 	assert_string_equal(get("cg/pinfold.slice/poda/main/cpuset.cpus.partition"), "member");
 	assert_string_equal(get("cg/pinfold.slice/cpuset.cpus"), "0-15");
+	assert_string_equal(get("cg/pinfold.slice/cpuset.cpus.partition"), "member");
 }
 
 static void uninstall_without_groups_succeeds(void **state)

@@ -709,6 +709,16 @@ static void uninstall_reports_the_first_failure(void **state)
 	assert_false(exists("cg/pinfold.slice"));
 }
 
+static void uninstall_reports_a_group_that_cannot_be_opened(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	uint32_t nr_left;
+
+	refuse("openat2", "pinfold.slice/poda", EMFILE);
+	expect_failure(-EMFILE, groups_uninstall(groups, NULL, &nr_left, error), error,
+		       "pinfold.slice/poda: cannot make the partition a member: Too many open");
+}
+
 /* --- names of groups -------------------------------------------------------------------------- */
 
 static struct {
@@ -876,6 +886,7 @@ int main(void)
 		TEST(the_cpus_of_a_partition_are_awaited),
 		TEST(busy_or_unreadable_group_is_not_removed),
 		TEST(uninstall_reports_the_first_failure),
+		TEST(uninstall_reports_a_group_that_cannot_be_opened),
 		TEST(a_group_is_named_by_its_id),
 		TEST(unreadable_group_is_not_read_back),
 		TEST(controllers_are_restored),

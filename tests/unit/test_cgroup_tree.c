@@ -105,8 +105,10 @@ static void test_workload_root_name(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		options.workload_root = bad[i];
+		problem = DIR_FINE;
 		assert_int_equal(groups_open(&options, &groups, &problem, error), -EINVAL);
 		assert_non_null(strstr(error, "expected the name of a top-level group"));
+		assert_int_not_equal(problem, DIR_FINE);
 		assert_null(groups);
 	}
 	/* As long as there is room for, and one more. */
