@@ -63,6 +63,32 @@ static void a_missing_directory_is_created(void **state)
 	instance_release(&instance);
 }
 
+static unsigned int nr_open(void)
+{
+	unsigned int nr = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+static void every_descriptor_is_closed_once(void **state)
+{
+	struct instance instance = INSTANCE_CLOSED;
+	unsigned int nr = nr_open();
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fclose(file);
+	assert_true(instance_take(path, &instance) < 0);
+	assert_int_equal(nr_open(), nr);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(instance_take(path, &instance), 0);
+	assert_int_equal(nr_open(), nr + 2);
+	instance_release(&instance);
+	assert_int_equal(nr_open(), nr);
+}
+
 static void a_second_agent_is_refused_until_the_first_ends(void **state)
 {
 	struct instance first = INSTANCE_CLOSED, second = INSTANCE_CLOSED;
@@ -196,6 +222,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_missing_directory_is_created, make_parent,
+						remove_parent),
+		cmocka_unit_test_setup_teardown(every_descriptor_is_closed_once, make_parent,
 						remove_parent),
 		cmocka_unit_test_setup_teardown(a_second_agent_is_refused_until_the_first_ends,
 						make_parent, remove_parent),
