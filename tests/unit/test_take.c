@@ -141,7 +141,8 @@ static void uncore_is_filled_or_left(void **state)
 
 static void distributed_is_even(void **state)
 {
-	struct topology *topology cleanup_topology = make_regular(2, 2, 4, 1), *caches = NULL;
+	struct topology *topology cleanup_topology = make_regular(2, 2, 4, 1);
+	struct topology *caches cleanup_topology = make_regular(1, 1, 8, 4);
 
 	(void)state;
 	DISTRIBUTED(topology, "0-31", 0, "");
@@ -160,7 +161,6 @@ static void distributed_is_even(void **state)
 	/* No even distribution at all: packed, the whole node first. */
 	DISTRIBUTED(topology, "0-1,8-9,16-23", 10, "0-1,16-23");
 	/* Caches do not count, neither inside a node nor where it is packed after all. */
-	caches = make_regular(1, 1, 8, 4);
 	DISTRIBUTED(caches, "1-15", 4, "2-5", .uncore = true);
 	DISTRIBUTED(caches, "1-15", 4, "2-5", .uncore = true, .group = 3);
 }
