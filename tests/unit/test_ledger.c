@@ -619,6 +619,32 @@ static void kubelet_slices_outside_the_bubble_survive_a_restart(void **state)
 	ledger_abort(ledger);
 }
 
+/*
+ * In the kubelet's mode the record of a pod is not checked, so a file may give it CPUs that
+ * no pod can get. The message then says that nobody holds them.
+ */
+static void cpus_of_no_pod_are_not_restored(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ledger *again cleanup_ledger = NULL;
+	struct policy policy = fixture->policy;
+	struct ledger_pod pod;
+	struct grant grant;
+	char error[256] = "";
+
+	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	assert_true(admit_and_free(fixture->ledger, guaranteed_pod("a", 2)).admitted);
+	pod = *ledger_find(fixture->ledger, "a");
+	grant = pod.grants[0];
+	grant.cpus = cpus_of("0-1");
+	pod.grants = &grant;
+	again = scene_ledger(fixture->topology, &policy);
+	assert_int_equal(ledger_restore(again, &pod, error, sizeof(error)), -EINVAL);
+	assert_string_equal(error, "pod a held CPU 0, which is not free now; holder: none, the CPU "
+				   "is reserved or does not exist");
+	assert_int_equal(ledger_nr_pods(again), 0);
+}
+
 static void names_are_complete(void **state)
 {
 	for (int i = 0; i < ISOLATION_NR; i++)
@@ -643,6 +669,7 @@ int main(void)
 		with_fixture(restores_what_was_decided),
 		with_fixture(refuses_to_restore_invalid_pods),
 		with_fixture(kubelet_slices_outside_the_bubble_survive_a_restart),
+		with_fixture(cpus_of_no_pod_are_not_restored),
 		with_fixture(finds_by_name),
 		with_fixture(running_pod_is_found_by_name),
 		with_fixture(check_sees_each_violation),
