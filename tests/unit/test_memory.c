@@ -95,6 +95,68 @@ static void refused_capacity(void **state)
 	}
 }
 
+/* Huge pages can be reserved only on a node that has that size, whatever the others have. */
+static void pages_are_reserved_where_they_are(void **state)
+{
+	const struct topology_node nodes[] = {
+		{.id = 0,
+		 .memory_bytes = 8 * GIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {{PAGE_1G, 2, UINT64_MAX}}},
+		{.id = 1,
+		 .memory_bytes = 8 * GIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {{PAGE_2M, 512, UINT64_MAX}}},
+	};
+	struct memory_scene scene = {.policy = policy_default()};
+
+	(void)state;
+	/* The first wrong entry is reported, even if others follow that are right. */
+	reserve(&scene, 0, PAGE_2M, GIB);
+	reserve(&scene, 1, PAGE_2M, GIB);
+	assert_false(memory_scene_init(&scene, memory_machine(nodes, 2)));
+	assert_string_equal(scene.error,
+			    "reservedMemory reserves huge pages of 2048 KiB on NUMA node 0, which "
+			    "has none of this size; remove the entry or set the pages up");
+	memory_scene_fini(&scene);
+}
+
+/*
+ * In the kubelet's mode more may be reserved than a node has. Its free memory then wraps
+ * around to almost 2^64 bytes, and two such nodes together have less than either.
+ */
+static void sums_that_wrap_are_not_ordered(void **state)
+{
+	struct topology_node nodes[3] = {{0}};
+	struct memory_scene scene = {.policy = policy_default()};
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_offer offer;
+	struct memory_pod pod;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		nodes[i] = (struct topology_node){
+			.id = i,
+			.memory_bytes = 8 * GIB + (i ? PAGE_1G : 0),
+			.nr_hugepages = i ? 1 : 0,
+			.hugepages = {{PAGE_1G, 1, UINT64_MAX}},
+		};
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	reserve(&scene, 0, 0, 9 * GIB);
+	assert_true(memory_scene_init(&scene, memory_machine(nodes, 3)));
+	/* Nodes 0 and 1 sum to 7 GiB; only nodes 1 and 2 have 10 GiB and both pages. */
+	ask_pages(ask(spec, "main", CONTAINER_APP, 10 * GIB), PAGE_1G, 2 * GIB);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(offer.min_nodes, 2);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_int_equal(best.nodes, 6);
+	assert_true(best.preferred);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
 /* The smallest sufficient number of nodes by capacity is preferred, even if they are full. */
 static void preferred_by_capacity(void **state)
 {
@@ -175,10 +237,11 @@ static void group_overwritten(void **state)
 	struct memory_pod pod;
 
 	(void)state;
-	memory_scene_even(&scene, 2, 1, 8, 0);
+	memory_scene_even(&scene, 3, 1, 8, 0);
 	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
 	ask(spec, "wide", CONTAINER_APP, 12 * GIB);
 	ask(spec, "small", CONTAINER_APP, GIB);
+	ask(spec, "other", CONTAINER_APP, GIB);
 	pod = memory_pod_of(spec);
 	all[0] = pod.blocks;
 	assert_int_equal(give(&scene, &pod, 0, on(3, true)), MEMORY_OK);
@@ -186,6 +249,9 @@ static void group_overwritten(void **state)
 	assert_int_equal(give(&scene, &pod, 1, on(2, false)), MEMORY_OK);
 	assert_int_equal(scene.state.nodes[1].cells, 2);
 	assert_int_equal(scene.state.nodes[0].cells, 3);
+	/* Several nodes are refused where one is in another group, also by the kubelet. */
+	assert_int_equal(give(&scene, &pod, 2, on(3, true)), MEMORY_GROUP);
+	assert_int_equal(scene.shortage.nodes, 3);
 	memory_remove(&scene.manager, &scene.state, &pod, 1);
 	assert_int_equal(memory_check_state(&scene.manager, &scene.state, all, 1), -EUCLEAN);
 	memory_pod_fini(&pod);
@@ -217,6 +283,72 @@ static void init_memory_is_used_again(void **state)
 	assert_int_equal(scene.state.nodes[0].nr_assignments, 2);
 	assert_int_equal(scene.state.nodes[0].free_bytes[0], GIB);
 	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* What an ended init container had is free, so nobody takes it over from that container. */
+static void an_ended_init_container_leaves_nothing(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 1, 1, 8, 0);
+	ask(spec, "first", CONTAINER_INIT, 8 * GIB);
+	ask(spec, "second", CONTAINER_INIT, 2 * GIB);
+	ask(spec, "main", CONTAINER_APP, 6 * GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	memory_started(&scene.manager, &scene.state, &pod, 1);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], 8 * GIB);
+	assert_int_equal(give(&scene, &pod, 1, anywhere), MEMORY_OK);
+	assert_int_equal(give(&scene, &pod, 2, anywhere), MEMORY_OK);
+	memory_started(&scene.manager, &scene.state, &pod, 2);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], 2 * GIB);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+static enum memory_result kubelet_give(struct memory_scene *scene, struct memory_pod *pod,
+				       uint32_t index, struct memory_reuse *reuse)
+{
+	const struct hint hint = on(1, true);
+
+	return memory_allocate(&scene->manager, &scene->state, pod, index, &hint, reuse,
+			       &scene->shortage);
+}
+
+/*
+ * The kubelet keeps what init containers leave in a table for one pod. Another pod empties
+ * it, and a container that is admitted again, as after a restart, enters it again.
+ */
+static void reuse_in_the_kubelet(void **state)
+{
+	struct memory_reuse reuse = {.nr = 0}, restarted = {.nr = 0};
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod first, second;
+
+	(void)state;
+	memory_scene_even(&scene, 1, 1, 20, 0);
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	ask(spec, "init", CONTAINER_INIT, 6 * GIB);
+	ask(spec, "main", CONTAINER_APP, 6 * GIB);
+	first = memory_pod_of(spec);
+	spec = scene_pod("b");
+	ask(spec, "one", CONTAINER_APP, GIB);
+	ask(spec, "two", CONTAINER_APP, GIB);
+	second = memory_pod_of(spec);
+	assert_int_equal(kubelet_give(&scene, &first, 0, &reuse), MEMORY_OK);
+	assert_int_equal(kubelet_give(&scene, &second, 0, &reuse), MEMORY_OK);
+	assert_int_equal(kubelet_give(&scene, &second, 1, &reuse), MEMORY_OK);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], 12 * GIB);
+	assert_int_equal(kubelet_give(&scene, &first, 0, &restarted), MEMORY_OK);
+	assert_int_equal(kubelet_give(&scene, &first, 1, &restarted), MEMORY_OK);
+	assert_int_equal(scene.state.nodes[0].free_bytes[0], 12 * GIB);
+	memory_pod_fini(&first);
+	memory_pod_fini(&second);
 	memory_scene_fini(&scene);
 }
 
@@ -255,10 +387,59 @@ static void budget_is_divided(void **state)
 					     &scene.shortage),
 			 MEMORY_OK);
 	assert_true(memory_state_equal(&scene.manager, &scene.state, &before));
+	/* The kubelet charges it twice, and refuses it if there is not enough for that. */
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &hint,
+					     &scene.shortage),
+			 MEMORY_NO_EXTENSION);
+	scene.policy.compatibility = COMPATIBILITY_REPAIRED;
 	memory_remove(&scene.manager, &scene.state, &pod, 0);
 	assert_int_equal(scene.state.nodes[1].free_bytes[0], 4 * GIB);
 	memory_remove(&scene.manager, &scene.state, &pod, 1);
 	assert_int_equal(scene.state.nodes[1].free_bytes[0], 20 * GIB);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* Nothing is charged to a pod whose memory is not pinned. */
+static void unpinned_pods_take_nothing(void **state)
+{
+	struct memory_scene scene;
+	struct memory_state empty;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	empty = scene.state;
+	pod = memory_pod_of(budget_pod(16 * GIB));
+	pod.qos = QOS_BURSTABLE;
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &anywhere,
+					     &scene.shortage),
+			 MEMORY_OK);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	assert_true(memory_state_equal(&scene.manager, &scene.state, &empty));
+	assert_false(pod.blocks->pod.present);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/*
+ * Beside a budget that is not allocated as a whole, a shared container requests nothing.
+ * The kubelet admits it to the nodes of its hint, but gives it no blocks, and so no nodes.
+ */
+static void no_request_means_no_nodes(void **state)
+{
+	struct memory_scene scene;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	pod = memory_pod_of(budget_pod(16 * GIB));
+	assert_int_equal(give(&scene, &pod, 1, on(2, true)), MEMORY_OK);
+	assert_true(pod.blocks->containers[1].present);
+	assert_int_equal(memory_container_nodes(pod.blocks, 1), 0);
+	assert_int_equal(scene.state.nodes[1].nr_assignments, 0);
 	memory_pod_fini(&pod);
 	memory_scene_fini(&scene);
 }
@@ -421,6 +602,12 @@ static void restart_on_another_machine(void **state)
 	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_MOVED);
 	assert_int_equal(memory_container_nodes(pod.blocks, 0), 3);
 	memory_scene_fini(&after);
+	/* It counts as moved even if the rest of its nodes suffice. */
+	memory_scene_even(&after, 2, 1, 16, 1024);
+	pod.blocks->containers[0].nodes = 2;
+	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_MOVED);
+	assert_int_equal(memory_container_nodes(pod.blocks, 0), 2);
+	memory_scene_fini(&after);
 	memory_scene_even(&after, 1, 1, 8, 1024);
 	assert_int_equal(memory_restore(&after.manager, &after.state, &pod, true), MEMORY_DROPPED);
 	assert_int_equal(memory_container_nodes(pod.blocks, 0), 0);
@@ -463,6 +650,83 @@ static void a_budget_is_restored_as_one(void **state)
 		assert_int_equal(memory_container_nodes(pod.blocks, i), 0);
 	memory_scene_fini(&after);
 	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* Blocks follow from the request and the recorded nodes; without either there are none. */
+static void blocks_are_rebuilt_from_requests_and_nodes(void **state)
+{
+	struct memory_scene scene;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	/* As a whole, any container shows the nodes of the budget. */
+	pod = memory_pod_of(budget_pod(16 * GIB));
+	memory_rebuild(&scene.manager, &pod, true);
+	assert_false(pod.blocks->pod.present);
+	pod.blocks->containers[0].nodes = 2;
+	memory_rebuild(&scene.manager, &pod, true);
+	assert_true(pod.blocks->pod.present);
+	assert_int_equal(pod.blocks->pod.nodes, 2);
+	assert_int_equal(memory_container_nodes(pod.blocks, 1), 2);
+	memory_pod_fini(&pod);
+	/* Each for itself: "exporter" requests nothing, "database" has no nodes yet. */
+	pod = memory_pod_of(budget_pod(16 * GIB));
+	pod.blocks->containers[1].nodes = 2;
+	memory_rebuild(&scene.manager, &pod, false);
+	assert_false(pod.blocks->containers[0].present);
+	assert_false(pod.blocks->containers[1].present);
+	pod.blocks->containers[0].nodes = 1;
+	memory_rebuild(&scene.manager, &pod, false);
+	assert_true(pod.blocks->containers[0].present);
+	assert_int_equal(pod.blocks->containers[0].bytes[0], 12 * GIB);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* The kubelet's start check compares the assignments, the group and the free memory. */
+static void the_start_check_sees_each_difference(void **state)
+{
+	struct memory_scene scene;
+	struct memory_state other;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	for (uint32_t node = 0; node < 2; node++) {
+		for (int what = 0; what < 3; what++) {
+			other = scene.state;
+			if (what == 0)
+				other.nodes[node].nr_assignments++;
+			else if (what == 1)
+				other.nodes[node].cells = 3;
+			else
+				other.nodes[node].free_bytes[0]--;
+			assert_int_equal(memory_check_state(&scene.manager, &other, NULL, 0),
+					 -EUCLEAN);
+			assert_false(memory_state_equal(&scene.manager, &scene.state, &other));
+		}
+	}
+	/* What lies behind the last node of the machine is not part of its state. */
+	other = scene.state;
+	other.nodes[2].nr_assignments++;
+	assert_int_equal(memory_check_state(&scene.manager, &other, NULL, 0), 0);
+	assert_true(memory_state_equal(&scene.manager, &scene.state, &other));
+	memory_scene_fini(&scene);
+}
+
+static void results_have_names(void **state)
+{
+	struct memory_scene scene;
+	char text[192] = "";
+
+	(void)state;
+	assert_string_equal(memory_result_name(MEMORY_OK), "ok");
+	assert_string_equal(memory_result_name(MEMORY_INIT_OVER_BUDGET), "init-over-budget");
+	assert_string_equal(memory_restored_name(MEMORY_DROPPED), "dropped");
+	memory_scene_even(&scene, 1, 1, 8, 0);
+	memory_result_text(&scene.manager, MEMORY_OK, &scene.shortage, text, sizeof(text));
+	assert_string_equal(text, "ok");
 	memory_scene_fini(&scene);
 }
 
@@ -573,11 +837,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capacity),
 		cmocka_unit_test(refused_capacity),
+		cmocka_unit_test(pages_are_reserved_where_they_are),
+		cmocka_unit_test(sums_that_wrap_are_not_ordered),
 		cmocka_unit_test(preferred_by_capacity),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(group_overwritten),
 		cmocka_unit_test(init_memory_is_used_again),
+		cmocka_unit_test(an_ended_init_container_leaves_nothing),
+		cmocka_unit_test(reuse_in_the_kubelet),
 		cmocka_unit_test(budget_is_divided),
+		cmocka_unit_test(unpinned_pods_take_nothing),
+		cmocka_unit_test(no_request_means_no_nodes),
 		cmocka_unit_test(budget_leaves_nothing),
 		cmocka_unit_test(pages_the_kernel_lacks),
 		cmocka_unit_test(nothing_fits_is_impossible),
@@ -585,6 +855,9 @@ int main(void)
 		cmocka_unit_test(sixty_four_nodes),
 		cmocka_unit_test(restart_on_another_machine),
 		cmocka_unit_test(a_budget_is_restored_as_one),
+		cmocka_unit_test(blocks_are_rebuilt_from_requests_and_nodes),
+		cmocka_unit_test(the_start_check_sees_each_difference),
+		cmocka_unit_test(results_have_names),
 		cmocka_unit_test(the_worst_of_a_restart_is_told),
 		cmocka_unit_test(reservations_are_summed_by_type),
 		cmocka_unit_test(reserved_memory),

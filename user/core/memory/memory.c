@@ -132,7 +132,7 @@ static int reserve(struct memory_manager *manager, const struct memory_reservati
 			 reservation->node_id);
 		return -EINVAL;
 	}
-	is_there = type < manager->nr_types && (manager->types[node] >> type & 1);
+	is_there = manager->types[node] >> type & 1;
 	if (!is_there && memory_is_repaired(manager)) {
 		snprintf(error, error_size,
 			 "reservedMemory reserves huge pages of %llu KiB on NUMA node %u, which "

@@ -89,7 +89,6 @@ enum memory_result memory_allocate_pod(const struct memory_manager *manager,
 		return result;
 	memory_pod_request(manager, pod->spec, &total);
 	memory_offer_sizes(manager, state, &total, &offer);
-	offer.pod = *pod;
 	result = memory_choose(&offer, hint, &nodes, ret_shortage);
 	if (result)
 		return result;
