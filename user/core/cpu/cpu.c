@@ -202,25 +202,15 @@ static enum cpu_result check_whole_cores(const struct cpu_manager *manager,
 	return CPU_OK;
 }
 
-/*
- * The CPUs of the affinity's nodes or, with align-by-socket, of every socket that these
- * nodes touch.
- */
-static void aligned_cpus(const struct cpu_manager *manager, node_mask_t nodes,
-			 struct cpuset *ret_cpus)
+/* Add the rest of every socket that has one of these CPUs. */
+static void widen_to_sockets(const struct topology *topology, struct cpuset *cpus)
 {
-	const struct topology_level *sockets = &manager->topology->sockets;
-	struct cpuset cpus;
+	const struct topology_level *sockets = &topology->sockets;
+	const struct cpuset given = *cpus;
 
-	topology_cpus_of_nodes(manager->topology, nodes, &cpus);
-	if (!manager->policy->cpu_options.align_by_socket) {
-		*ret_cpus = cpus;
-		return;
-	}
-	*ret_cpus = CPUSET_EMPTY;
 	for (uint32_t i = 0; i < sockets->nr; i++) {
-		if (cpuset_intersects(&sockets->cpus[i], &cpus))
-			cpuset_union(ret_cpus, &sockets->cpus[i]);
+		if (cpuset_intersects(&sockets->cpus[i], &given))
+			cpuset_union(cpus, &sockets->cpus[i]);
 	}
 }
 
@@ -266,9 +256,11 @@ static void affinity_cpus(const struct allocation *allocation, const struct cpu_
 	const struct cpu_manager *manager = allocation->manager;
 
 	topology_cpus_of_nodes(manager->topology, affinity->nodes, ret_cpus);
+	if (!manager->policy->cpu_options.align_by_socket)
+		return;
 	if (!is_improved(manager) ||
 	    cpuset_count_common(ret_cpus, &allocation->free) < allocation->wanted)
-		aligned_cpus(manager, affinity->nodes, ret_cpus);
+		widen_to_sockets(manager->topology, ret_cpus);
 }
 
 /*
