@@ -89,6 +89,70 @@ static void whole_cores_and_the_last_shared_cpu_limit_requests(void **state)
 	ledger_free(ledger);
 }
 
+/* Who may empty the shared pool may have its last CPU, too; so may pods under the kubelet's rules. */
+static void the_last_shared_cpu_may_be_granted(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 4, 2);
+	struct policy policy = strict_policy("1");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+
+	assert_true(admit_and_free(ledger, burstable_pod("web")).admitted);
+	assert_int_equal(measure(ledger).largest_request, 6);
+	assert_int_equal(measure(ledger).nodes[0].nr_free_cores, 3);
+	policy.may_empty_shared_pool = true;
+	assert_int_equal(measure(ledger).largest_request, 7);
+	policy.may_empty_shared_pool = false;
+	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	assert_int_equal(measure(ledger).largest_request, 7);
+	policy.cpu = CPU_POLICY_NONE;
+	assert_int_equal(measure(ledger).largest_request, 0);
+	assert_int_equal(measure(ledger).conceivable_request, 0);
+}
+
+/* Reserved CPUs cannot be granted, even where the shared pool has them. */
+static void conceivable_is_the_larger_node_without_reserved_cpus(void **state)
+{
+	static const struct {
+		const char *reserved;
+		uint32_t conceivable;
+	} cases[] = {{"0,8", 7}, {"8-9", 8}, {"0-1", 8}, {"0-2,8", 7}};
+	struct topology *topology cleanup_topology = scene_machine(2, 1, 8, 1);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct policy policy = strict_policy(cases[i].reserved);
+		struct ledger *ledger cleanup_ledger = NULL;
+
+		policy.cpu_options.strict_reservation = i & 1;
+		ledger = scene_ledger(topology, &policy);
+		assert_int_equal(measure(ledger).conceivable_request, cases[i].conceivable);
+		assert_int_equal(measure(ledger).largest_request, cases[i].conceivable);
+	}
+}
+
+/* Nodes keep the numbers that the machine gave them; there may be more cores than CPUs. */
+static void unusual_numbers(void **state)
+{
+	struct topology_cpu cpus[8];
+	struct topology_facts facts = {.cpus = cpus, .nr_cpus = 8, TOPOLOGY_COUNT_ALL};
+	struct topology *topology cleanup_topology = NULL;
+	struct policy policy = strict_policy("0");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct capacity capacity;
+	char error[256];
+
+	for (uint32_t i = 0; i < 8; i++)
+		cpus[i] = (struct topology_cpu){.id = i, .core = i, .node = i < 4 ? 3 : 7};
+	facts.num_cores = 16;
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	policy.cpu_options.full_pcpus_only = true;
+	ledger = scene_ledger(topology, &policy);
+	capacity = measure(ledger);
+	assert_int_equal(capacity.nodes[0].id, 3);
+	assert_int_equal(capacity.nodes[0].largest_request, 3);
+	assert_int_equal(capacity.nodes[1].id, 7);
+	assert_int_equal(capacity.nodes[1].largest_request, 4);
+}
+
 static bool fits(struct ledger *ledger, uint32_t cpus)
 {
 	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("probe", cpus);
@@ -155,6 +219,9 @@ int main(void)
 		cmocka_unit_test(counts_per_node),
 		cmocka_unit_test(fragmentation_is_relative_to_the_conceivable_request),
 		cmocka_unit_test(whole_cores_and_the_last_shared_cpu_limit_requests),
+		cmocka_unit_test(the_last_shared_cpu_may_be_granted),
+		cmocka_unit_test(conceivable_is_the_larger_node_without_reserved_cpus),
+		cmocka_unit_test(unusual_numbers),
 		cmocka_unit_test(admission_accepts_the_largest_request),
 	};
 

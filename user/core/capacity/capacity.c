@@ -39,7 +39,9 @@ static void start(const struct ledger *ledger, struct measure *measure)
 	cpuset_subtract(&measure->grantable, &manager->reserved);
 	measure->most = cpuset_count(&measure->grantable);
 	if (policy->cpu_options.full_pcpus_only) {
-		measure->group = measure->topology->cpus_per_core;
+		/* 0 only for counts that no machine has; cpu_allocate() then ignores them too. */
+		if (measure->topology->cpus_per_core)
+			measure->group = measure->topology->cpus_per_core;
 		cpuset_subtract(&whole, &manager->reserved_cores);
 		measure->most = smaller(measure->most, cpuset_count(&whole));
 	}
@@ -51,10 +53,8 @@ static void start(const struct ledger *ledger, struct measure *measure)
 	    !policy->may_empty_shared_pool && !compatibility_is_kubelet(policy->compatibility) &&
 	    ledger_nr_host_containers(ledger))
 		measure->most--;
-	if (policy->cpu == CPU_POLICY_NONE || !measure->group)
+	if (policy->cpu == CPU_POLICY_NONE)
 		measure->most = 0;
-	if (!measure->group)
-		measure->group = 1;
 }
 
 static uint32_t count_free_cores(const struct measure *measure, const struct cpuset *node)
