@@ -140,12 +140,148 @@ static void a_socket_of_many_nodes(void **state)
 	assert_string_equal(decision.reason, "TopologyAffinityError");
 }
 
+struct asking {
+	struct topology *topology;
+	struct policy policy;
+	struct cpu_manager manager;
+	struct cpu_offer offer;
+};
+
+/* What a container of "p" is offered if these CPUs are shared and its pod left `reusable`. */
+static void ask_for(struct asking *asking, uint32_t cpus, const char *shared, const char *reusable)
+{
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", cpus);
+	struct grant grant = {.kind = CONTAINER_APP};
+	struct ledger_pod pod = {
+		.spec = spec, .qos = QOS_GUARANTEED, .nr_grants = 1, .grants = &grant};
+	struct cpu_reuse reuse = {.uid = "p", .cpus = cpus_of(reusable)};
+	struct cpuset pool = cpus_of(shared);
+	char error[256] = "";
+
+	if (cpu_manager_init(&asking->manager, asking->topology, &asking->policy, error,
+			     sizeof(error)))
+		fail_msg("%s", error);
+	cpu_offer_container(&asking->manager, &pool, &pod, 0, &reuse, &asking->offer);
+}
+
+static bool has_hint(const struct hint *hints, uint32_t nr, node_mask_t nodes, bool preferred)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (hints[i].nodes == nodes && hints[i].preferred == preferred)
+			return true;
+	}
+	return false;
+}
+
+static bool brief_has(const struct asking *asking, node_mask_t nodes, bool preferred)
+{
+	struct hint hints[CPU_BRIEF_MAX];
+	uint32_t nr = cpu_offer_brief(&asking->offer, hints);
+
+	return has_hint(hints, nr, nodes, preferred);
+}
+
+/* Reusable CPUs that are also free count twice, so a node may seem to have what it lacks. */
+static void reusable_cpus_decide_the_nodes(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 4, 8, 1);
+	struct asking asking = {.topology = topology, .policy = strict_policy("31")};
+
+	(void)state;
+	ask_for(&asking, 10, "0-30", "0-7");
+	assert_int_equal(asking.offer.min_nodes, 2);
+	assert_true(brief_has(&asking, 0x1, false));
+	assert_true(brief_has(&asking, 0x3, true));
+	/* Both nodes of the reusable CPUs are part of every hint, and they suffice. */
+	ask_for(&asking, 10, "8-30", "7-8");
+	assert_true(brief_has(&asking, 0x3, true));
+	ask_for(&asking, 10, "9-30", "7-8");
+	assert_true(brief_has(&asking, 0x7, false));
+	/* Only all nodes together have six CPUs, although one would be preferred. */
+	ask_for(&asking, 6, "0,8,16-17,24-25", "");
+	assert_true(brief_has(&asking, 0xf, false));
+}
+
+static void sixty_four_nodes(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(2, 32, 2, 1);
+	struct asking asking = {.topology = topology, .policy = strict_policy("0")};
+
+	(void)state;
+	ask_for(&asking, 127, "1-127", "");
+	assert_int_equal(asking.offer.min_nodes, 64);
+	assert_true(brief_has(&asking, ~(node_mask_t)0, true));
+	/* With align-by-socket a whole socket is as good as the fewest nodes. */
+	asking.policy.cpu_options.align_by_socket = true;
+	ask_for(&asking, 40, "1-127", "");
+	assert_int_equal(asking.offer.min_nodes, 20);
+	assert_true(brief_has(&asking, 0xffffffff, true));
+	assert_true(brief_has(&asking, (node_mask_t)0xffffffff << 32, true));
+	/* The kubelet derives the nodes per socket from two counts, one of which may be 0. */
+	topology->num_sockets = 0;
+	ask_for(&asking, 40, "1-127", "");
+	assert_int_equal(asking.offer.min_sockets, 0);
+}
+
+/* All sets are listed up to 16 nodes, and none without an offer. */
+static void lists_are_complete_up_to_sixteen_nodes(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 16, 2, 1);
+	struct asking asking = {.topology = topology, .policy = strict_policy("0")};
+	struct hint *hints = NULL, unused;
+	uint32_t nr = 0;
+
+	(void)state;
+	ask_for(&asking, 1, "0-31", "");
+	assert_int_equal(cpu_offer_list(&asking.offer, &hints, &nr), 0);
+	assert_int_equal(nr, (1 << 16) - 1);
+	free(hints);
+	asking.policy.cpu = CPU_POLICY_NONE;
+	ask_for(&asking, 1, "0-31", "");
+	assert_int_equal(asking.offer.opinion, CPU_NO_OPINION);
+	assert_false(cpu_offer_has(&asking.offer, 1));
+	hints = &unused;
+	assert_int_equal(cpu_offer_list(&asking.offer, &hints, &nr), 0);
+	assert_null(hints);
+	assert_int_equal(nr, 0);
+}
+
+/* Without the static policy there is no bubble to be aligned, however large the budget. */
+static void no_opinion_without_the_static_policy(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 2, 4, 1);
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 1);
+	struct grant grant = {.kind = CONTAINER_APP};
+	struct ledger_pod pod = {
+		.spec = spec, .qos = QOS_GUARANTEED, .nr_grants = 1, .grants = &grant};
+	struct cpu_reuse reuse = {.uid = ""};
+	struct cpuset shared = cpus_of("1-7");
+	struct cpu_manager manager;
+	struct cpu_offer offer;
+	char error[256] = "";
+
+	(void)state;
+	set_budget(spec, 2);
+	assert_int_equal(cpu_manager_init(&manager, topology, &policy, error, sizeof(error)), 0);
+	cpu_offer_pod(&manager, &shared, &pod, &reuse, &offer);
+	assert_int_equal(offer.opinion, CPU_OFFERS);
+	assert_int_equal(offer.request, 2);
+	policy.cpu = CPU_POLICY_NONE;
+	cpu_offer_pod(&manager, &shared, &pod, &reuse, &offer);
+	assert_int_equal(offer.opinion, CPU_NO_OPINION);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(brief_list_decides_like_all),
 		cmocka_unit_test(a_socket_of_many_nodes),
 		cmocka_unit_test(too_wide_for_one_node),
+		cmocka_unit_test(reusable_cpus_decide_the_nodes),
+		cmocka_unit_test(sixty_four_nodes),
+		cmocka_unit_test(lists_are_complete_up_to_sixteen_nodes),
+		cmocka_unit_test(no_opinion_without_the_static_policy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
