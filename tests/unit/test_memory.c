@@ -492,6 +492,220 @@ static void pages_the_kernel_lacks(void **state)
 	memory_set_kernel_free(&scene.manager, now, 2);
 	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
 	assert_int_equal(memory_container_nodes(pod.blocks, 0), 2);
+	/* The kubelet does not ask the kernel. */
+	memory_remove_pod(&scene.manager, &scene.state, &pod);
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	now[0].hugepages[0].free_pages = 0;
+	memory_set_kernel_free(&scene.manager, now, 1);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	assert_int_equal(memory_container_nodes(pod.blocks, 0), 1);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* Pages that an init container leaves are in use now, and still there for its successor. */
+static void left_pages_need_not_be_free(void **state)
+{
+	struct topology_node now;
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 1, 1, 8, 1024);
+	ask_pages(ask(spec, "init", CONTAINER_INIT, GIB), PAGE_2M, 2 * GIB);
+	ask_pages(ask(spec, "main", CONTAINER_APP, GIB), PAGE_2M, GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	now = scene.topology->memory_nodes[0];
+	now.hugepages[0].free_pages = 0;
+	memory_set_kernel_free(&scene.manager, &now, 1);
+	assert_int_equal(give(&scene, &pod, 1, anywhere), MEMORY_OK);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* The shortage is that of the first type of which less is free than requested. */
+static void the_first_short_type_is_told(void **state)
+{
+	static const struct {
+		int64_t memory;
+		uint64_t small, kernel_small, large;
+		uint32_t type;
+	} cases[] = {
+		{8 * GIB + 1, 512, 512, 1, 0}, {8 * GIB, 513, 512, 1, 1}, {8 * GIB, 512, 511, 1, 1},
+		{8 * GIB, 512, 512, 2, 2},     {8 * GIB, 512, 512, 1, 0},
+	};
+	const struct topology_node node = {
+		.memory_bytes = 10 * GIB,
+		.nr_hugepages = 2,
+		.hugepages = {{PAGE_2M, 512, UINT64_MAX}, {PAGE_1G, 1, UINT64_MAX}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct memory_scene scene = {.policy = policy_default()};
+		struct topology_node now = node;
+		struct pod_spec *spec = scene_pod("a");
+		struct container_spec *container;
+		struct memory_pod pod;
+
+		assert_true(memory_scene_init(&scene, memory_machine(&node, 1)));
+		now.hugepages[0].free_pages = cases[i].kernel_small;
+		now.hugepages[1].free_pages = 1;
+		memory_set_kernel_free(&scene.manager, &now, 1);
+		container = ask(spec, "main", CONTAINER_APP, cases[i].memory);
+		ask_pages(container, PAGE_2M, (int64_t)(cases[i].small * PAGE_2M));
+		ask_pages(container, PAGE_1G, (int64_t)(cases[i].large * PAGE_1G));
+		pod = memory_pod_of(spec);
+		assert_int_equal(give(&scene, &pod, 0, anywhere) == MEMORY_OK,
+				 i + 1 == ARRAY_SIZE(cases));
+		if (scene.shortage.type != cases[i].type)
+			fail_msg("case %zu: type %u", i, scene.shortage.type);
+		memory_pod_fini(&pod);
+		memory_scene_fini(&scene);
+	}
+}
+
+/* What a budget has cannot be used again by its containers: it is charged once, as a whole. */
+static void nothing_of_a_budget_is_used_again(void **state)
+{
+	const struct hint hint = on(1, true);
+	struct memory_scene scene;
+	struct memory_offer offer;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 1, 1, 20, 0);
+	set_budget(spec, 4);
+	spec->request.memory_bytes = spec->limit.memory_bytes = 12 * GIB;
+	ask(spec, "init", CONTAINER_INIT, 10 * GIB);
+	ask(spec, "main", CONTAINER_APP, 10 * GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(memory_allocate_pod(&scene.manager, &scene.state, &pod, &hint,
+					     &scene.shortage),
+			 MEMORY_OK);
+	memory_remove(&scene.manager, &scene.state, &pod, 1);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 1, NULL, &offer);
+	assert_false(memory_offer_has(&offer, 1));
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* A pod that is aligned again keeps its nodes, if all of its containers have the same. */
+static void a_pod_keeps_the_nodes_it_has(void **state)
+{
+	struct hint_list lists[MEMORY_MAX_TYPES];
+	struct hint *hints = NULL;
+	struct memory_scene scene;
+	struct memory_offer offer;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+	uint32_t nr = 7;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	ask(spec, "init", CONTAINER_INIT, GIB);
+	ask(spec, "one", CONTAINER_APP, GIB);
+	ask(spec, "two", CONTAINER_APP, GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, on(1, true)), MEMORY_OK);
+	memory_remove(&scene.manager, &scene.state, &pod, 0);
+	assert_int_equal(give(&scene, &pod, 1, on(2, true)), MEMORY_OK);
+	/* An ended init container and one that has nothing yet do not matter. */
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_KEEPS);
+	assert_int_equal(offer.kept.nodes, 2);
+	assert_int_equal(memory_offer_list(&offer, &hints, &nr), 0);
+	assert_null(hints);
+	assert_int_equal(nr, 0);
+	assert_int_equal(memory_offer_lists(&offer, hints, nr, lists), 1);
+	assert_int_equal(lists[0].nr, 1);
+	assert_int_equal(lists[0].hints[0].nodes, 2);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_OK);
+	/* Different nodes are no nodes for the pod as a whole. */
+	assert_int_equal(give(&scene, &pod, 2, on(1, true)), MEMORY_OK);
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_NO_OPINION);
+	/* The kubelet compares what the first container has with the request of the pod. */
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_NO_OPINION);
+	memory_pod_fini(&pod);
+	spec = scene_pod("b");
+	ask(spec, "only", CONTAINER_APP, GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, on(2, true)), MEMORY_OK);
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_KEEPS);
+	assert_int_equal(offer.kept.nodes, 2);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* Why an offer cannot be aligned: too little anywhere, or only on more nodes than allowed. */
+static void a_probe_names_what_is_short(void **state)
+{
+	struct memory_scene scene;
+	struct memory_offer offer;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 3, 1, 8, 0);
+	ask(spec, "fits", CONTAINER_APP, 8 * GIB);
+	ask(spec, "wide", CONTAINER_APP, 16 * GIB);
+	ask(spec, "huge", CONTAINER_APP, 25 * GIB);
+	ask_pages(ask(spec, "unknown", CONTAINER_APP, GIB), UINT64_C(16) << 30, GIB);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_OK);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 1, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_OK);
+	assert_int_equal(memory_probe(&offer, 2, &scene.shortage), MEMORY_OK);
+	/* Two nodes are preferred, and only one is allowed. */
+	assert_int_equal(memory_probe(&offer, 1, &scene.shortage), MEMORY_NO_DEFAULT_PREFERRED);
+	assert_int_equal(scene.shortage.nodes, 1);
+	assert_int_equal(scene.shortage.available_bytes, 8 * GIB);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 2, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_NO_DEFAULT);
+	assert_int_equal(scene.shortage.nodes, 7);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 3, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_NO_DEFAULT);
+	assert_int_equal(scene.shortage.unknown_page_bytes, UINT64_C(16) << 30);
+	/* One node has too little left for eight, two have enough but are not preferred. */
+	for (uint32_t i = 0; i < 2; i++)
+		scene.state.nodes[i].free_bytes[0] = (5 + i) * GIB;
+	scene.state.nodes[2].free_bytes[0] = 0;
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_NO_DEFAULT_PREFERRED);
+	assert_int_equal(scene.shortage.nodes, 2);
+	assert_int_equal(scene.shortage.available_bytes, 6 * GIB);
+	assert_int_equal(memory_probe(&offer, 2, &scene.shortage), MEMORY_NO_DEFAULT_PREFERRED);
+	assert_int_equal(scene.shortage.nodes, 3);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* If no set has the capacity, only the set of all nodes would be preferred. */
+static void too_much_for_all_nodes(void **state)
+{
+	struct memory_scene scene;
+	struct memory_offer offer;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 3, 1, 8, 512);
+	ask(spec, "memory", CONTAINER_APP, 25 * GIB);
+	ask_pages(ask(spec, "pages", CONTAINER_APP, 25 * GIB), PAGE_2M, GIB);
+	ask_pages(ask(spec, "unknown", CONTAINER_APP, GIB), UINT64_C(16) << 30, GIB);
+	pod = memory_pod_of(spec);
+	for (uint32_t i = 0; i < 3; i++) {
+		memory_offer_container(&scene.manager, &scene.state, &pod, i, NULL, &offer);
+		assert_int_equal(offer.min_nodes, 3);
+	}
 	memory_pod_fini(&pod);
 	memory_scene_fini(&scene);
 }
@@ -530,6 +744,8 @@ static void unknown_page_size(void **state)
 	ask_pages(ask(spec, "main", CONTAINER_APP, GIB), UINT64_C(16) << 30, GIB);
 	pod = memory_pod_of(spec);
 	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_NO_DEFAULT);
+	assert_int_equal(give(&scene, &pod, 0, on(1, true)), MEMORY_NO_EXTENSION);
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
 	assert_int_equal(give(&scene, &pod, 0, on(1, true)), MEMORY_NO_EXTENSION);
 	memory_pod_fini(&pod);
 	memory_scene_fini(&scene);
@@ -730,6 +946,29 @@ static void results_have_names(void **state)
 	memory_scene_fini(&scene);
 }
 
+/* Restoring is exact to the byte: what the pods before it left must suffice. */
+static void one_byte_too_many_is_not_restored(void **state)
+{
+	(void)state;
+	for (int64_t more = 0; more < 2; more++) {
+		struct memory_scene scene;
+		struct pod_spec *spec = scene_pod("a");
+		struct memory_pod pod;
+
+		memory_scene_even(&scene, 1, 1, 8, 0);
+		ask(spec, "one", CONTAINER_APP, 4 * GIB);
+		ask(spec, "two", CONTAINER_APP, 4 * GIB + more);
+		pod = memory_pod_of(spec);
+		for (uint32_t i = 0; i < 2; i++)
+			pod.blocks->containers[i].nodes = 1;
+		memory_rebuild(&scene.manager, &pod, false);
+		assert_int_equal(memory_restore(&scene.manager, &scene.state, &pod, false),
+				 more ? MEMORY_DROPPED : MEMORY_KEPT);
+		memory_pod_fini(&pod);
+		memory_scene_fini(&scene);
+	}
+}
+
 /* Of a pod's containers each is restored alone, and the worst that happened is told. */
 static void the_worst_of_a_restart_is_told(void **state)
 {
@@ -850,7 +1089,13 @@ int main(void)
 		cmocka_unit_test(no_request_means_no_nodes),
 		cmocka_unit_test(budget_leaves_nothing),
 		cmocka_unit_test(pages_the_kernel_lacks),
+		cmocka_unit_test(left_pages_need_not_be_free),
+		cmocka_unit_test(the_first_short_type_is_told),
+		cmocka_unit_test(nothing_of_a_budget_is_used_again),
+		cmocka_unit_test(a_pod_keeps_the_nodes_it_has),
+		cmocka_unit_test(a_probe_names_what_is_short),
 		cmocka_unit_test(nothing_fits_is_impossible),
+		cmocka_unit_test(too_much_for_all_nodes),
 		cmocka_unit_test(unknown_page_size),
 		cmocka_unit_test(sixty_four_nodes),
 		cmocka_unit_test(restart_on_another_machine),
@@ -858,6 +1103,7 @@ int main(void)
 		cmocka_unit_test(blocks_are_rebuilt_from_requests_and_nodes),
 		cmocka_unit_test(the_start_check_sees_each_difference),
 		cmocka_unit_test(results_have_names),
+		cmocka_unit_test(one_byte_too_many_is_not_restored),
 		cmocka_unit_test(the_worst_of_a_restart_is_told),
 		cmocka_unit_test(reservations_are_summed_by_type),
 		cmocka_unit_test(reserved_memory),

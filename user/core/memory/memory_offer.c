@@ -306,8 +306,7 @@ static node_mask_t lowest_set(const struct memory_offer *offer, judge_set *is_go
 	among &= ~base;
 	if (size < memory_count(base) || more > memory_count(among))
 		return 0;
-	if (memory_count(among) <= MEMORY_EXACT_NODES ||
-	    combinations(memory_count(among), more) <= MAX_LOOKS)
+	if (combinations(memory_count(among), more) <= MAX_LOOKS)
 		return lowest_by_looking(offer, is_good, base, among, more);
 	return lowest_by_worth(offer, is_good, base, among, size, capacity);
 }
