@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: bpf core lib
+// LIBS: bpf format core lib
 /*
  * Is what the observer says of the causes of waiting true? Tasks of containers and of the
  * host compete in several ways; a log of all switches and migrations meanwhile is replayed

@@ -21,6 +21,7 @@
 #include <pinfold/abi.h>
 
 #include "../lib/places.h"
+#include "bpf/links.h"
 #include "bpf/observe.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -577,7 +578,7 @@ static void test_older_counters(void)
 	usage = read_usage(observer, &group);
 	each = usage.nr_cpus;
 	observe_close(TAKE_PTR(observer));
-	check(part_release(PIN_DIR, "observe") == 0 && change_meta(2) == 0 &&
+	check(links_release(PIN_DIR, "observe") == 0 && change_meta(2) == 0 &&
 		      pin_older_counters(MAX_CONTAINERS + 1, (uint32_t)each) == 0,
 	      "(pretend an agent of ABI version 2)");
 	check(observe_open(&setup, &observer) == 0, "open over it");
@@ -593,7 +594,7 @@ static void test_older_counters(void)
 		      observe_wait_ns(&usage) == 70 * each,
 	      "waits too: the quota's part, and the rest without a cause");
 	observe_close(TAKE_PTR(observer));
-	check(parts_remove(PIN_DIR) == 0, "pins are removed once more");
+	check(pins_remove(PIN_DIR) == 0, "pins are removed once more");
 }
 
 /* --- exchange ------------------------------------------------------------------------------------ */
