@@ -66,8 +66,8 @@ static __always_inline void carry_counter(struct observe_counter *to,
 }
 
 /*
- * Nobody writes the old counters of this CPU any more. The new ones may be written by an
- * interrupt on this CPU while this adds to them, hence the atomics.
+ * Nobody writes the old counters of this CPU any more, and nobody the new ones yet: the turn is
+ * nobody's meanwhile, because another CPU counts a wait on this one when it moves a task.
  */
 static long carry_slot(__u32 slot, void *context)
 {
@@ -93,7 +93,8 @@ int begin_turn(__u64 *arguments)
 
 	if (!current_turn || *current_turn == turn)
 		return 0;
-	*(volatile __u32 *)current_turn = turn;
+	*(volatile __u32 *)current_turn = TURN_OF_NOBODY;
 	bpf_loop(nr_slots, carry_slot, &cpu, 0);
+	*(volatile __u32 *)current_turn = turn;
 	return 0;
 }

@@ -6,8 +6,8 @@
  * Every context switch of the machine passes here, so the rules are: leave at
  * once between two tasks of the host; the run queue's own clock instead of
  * reading one; no hook on wakeups, because the scheduler already keeps since
- * when a task waits; one writer per counter, so no atomics; a task's slot is
- * found again in a few words per CPU. docs/performance.md has what it costs.
+ * when a task waits; only the holder of a CPU's run queue lock writes its
+ * counters, so no atomics; a task's slot is found again in a few words per CPU. docs/performance.md has what it costs.
  *
  * A wait is counted when it ends, or when the task is given to another CPU while
  * it waits, on the CPU where it waited. docs/architecture.md has how its causes are found.

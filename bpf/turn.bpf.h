@@ -18,6 +18,9 @@ struct {
 	__type(value, __u32);
 } turns SEC(".maps");
 
+/* No generation gets so far. */
+#define TURN_OF_NOBODY 0xffffffffu
+
 /* The number of this generation, set at load; no earlier generation has it. */
 const volatile __u32 turn = 0;
 
