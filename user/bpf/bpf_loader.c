@@ -167,6 +167,7 @@ static void drop_unknown(const char *pin_dir)
 
 int bpf_loader_start_awaited(const struct bpf_loader *loader, struct bpf_objects *objects)
 {
+	bool are_in_force = true;
 	int r;
 
 	mount_pins(loader->options->bpffs_dir);
@@ -175,10 +176,13 @@ int bpf_loader_start_awaited(const struct bpf_loader *loader, struct bpf_objects
 		return r;
 	abilities_recall(&objects->abilities);
 	r = 0;
-	for (enum bpf_object_id id = 0; !r && id < BPF_OBJECT_NR; id++)
-		if (bpf_object_row(id) && bpf_object_row(id)->is_awaited)
-			r = start_awaited(loader, objects, id);
-	if (!r)
+	for (enum bpf_object_id id = 0; !r && id < BPF_OBJECT_NR; id++) {
+		if (!bpf_object_row(id) || !bpf_object_row(id)->is_awaited)
+			continue;
+		r = start_awaited(loader, objects, id);
+		are_in_force &= objects->instances[id].handle != NULL;
+	}
+	if (!r && are_in_force)
 		drop_unknown(loader->options->bpffs_dir);
 	return r;
 }
