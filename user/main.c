@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinfoldd: the sequence of starting and ending. What each step does is in user/agent, which
- * with this file is all that sees every room.
+ * pinfoldd: the sequence of starting and ending. What each step does is in user/agent. Only
+ * this file and that folder see every room.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "lib/worker.h"
 
 /*
- * So long the loop waits for a call that a thread makes for it: what is fast is done at
- * once, in order. At a start nobody is served yet, so what is slow may be waited for too.
+ * How long the loop waits for a call that a thread makes for it, so that fast calls complete
+ * at once, in order. At a start nobody is served yet, so it may wait for slow ones too.
  */
 #define GRACE_NS       20000000ULL
 #define START_GRACE_NS 5000000000ULL

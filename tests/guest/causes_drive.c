@@ -512,8 +512,10 @@ static void compare(const char *load, enum where where, const struct observe_usa
 
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		total += (double)sum->wait_ns[cause];
-	if (total == 0)
+	if (total == 0) {
+		printf("# %s, %s: nothing waited\n", load, groups[where].name);
 		return;
+	}
 	for (enum wait_cause cause = 0; cause < WAIT_CAUSE_NR; cause++) {
 		double ours = (double)(last->wait_ns[cause] - first->wait_ns[cause]);
 		double least = (double)sum->wait_ns[cause], most = least, difference = 0;

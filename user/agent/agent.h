@@ -115,7 +115,7 @@ uint64_t clock_now(void *self);
 uint64_t clock_wall(void *self);
 /*
  * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to it; without one
- * this is all that does. Threads to come do as the one that starts them.
+ * this is all that does. Threads created later inherit this.
  */
 void own_cpus_apply(const struct agent *agent);
 /* SIGHUP: put a new configuration in force, or refuse it whole. */

@@ -42,8 +42,8 @@ struct bpf_object_row {
 	/* The feature row of its optional programs, and why they are missing. NULL: has none. */
 	const char *optional, *optional_reason;
 	/*
-	 * The object's file. Maps that several objects have must be the same in each
-	 *; tests/unit/test_bpf_objects.c compares them.
+	 * The object's file. Maps that several objects have must be the same in each;
+	 * tests/unit/test_bpf_objects.c compares them.
 	 */
 	const void *(*elf)(size_t *ret_len);
 	/*

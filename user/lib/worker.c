@@ -345,7 +345,7 @@ int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns)
 			return -ETIMEDOUT;
 		left.tv_sec = (time_t)((limit_ns - passed) / 1000000000);
 		left.tv_nsec = (long)((limit_ns - passed) % 1000000000);
-		/* After a signal or an error, the loop looks at the job and the time again. */
+		/* Whatever ends it, the loop looks at the job and the time again. */
 		(void)ppoll(&ended, 1, &left, NULL);
 		worker_pool_dispatch(pool);
 	}

@@ -85,7 +85,8 @@ bool worker_is_busy(struct worker_pool *pool, const char *key);
 /*
  * Block the loop's thread until no job with this key is late, at most `limit_ns`; late
  * jobs of any key that end meanwhile are completed as by worker_pool_dispatch. 0 or
- * -ETIMEDOUT. For a start, which cannot go on without the result.
+ * -ETIMEDOUT. For a start, which cannot go on without the result: signals that the caller
+ * has blocked are served only afterwards.
  */
 int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns);
 /*
