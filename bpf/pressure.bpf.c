@@ -69,7 +69,7 @@ SEC("iter/cgroup")
 int read_pressure(struct cgroup_visit *visit)
 {
 	struct cgroup *cgrp = visit->cgroup;
-	struct psi_group *psi;
+	struct psi_group *psi = NULL;
 	struct pressure_row *row;
 
 	if (!cgrp)
@@ -77,7 +77,9 @@ int read_pressure(struct cgroup_visit *visit)
 	row = find_row(BPF_CORE_READ(cgrp, kn, id));
 	if (!row)
 		return 0;
-	psi = bpf_core_field_exists(cgrp->psi) ? BPF_CORE_READ(cgrp, psi) : NULL;
+	/* Without CONFIG_PSI the struct has no members. */
+	if (bpf_core_field_exists(psi->enabled))
+		psi = BPF_CORE_READ(cgrp, psi);
 	if (!psi) {
 		row->state = PRESSURE_OFF;
 		return 0;

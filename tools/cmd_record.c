@@ -133,7 +133,7 @@ static int pressure_show(struct session *session, int argc, char **argv)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
 		return out_fail(session, STATUS_INPUT,
-				"pod %s has no cgroup; see 'pinfold pod show'",
+				"pod %s is not in the ledger; see 'pinfold pod show'",
 				ref_text(&ref, name, sizeof(name)));
 	return out_object(session, &view_pressure_desc, TAKE_PTR(some));
 }

@@ -192,7 +192,7 @@ static void what_is_not_measured_has_no_figures(void **state)
 	controller_free(controller);
 }
 
-/* The kernel starts anew, and so does the history; the seconds since are all there are. */
+/* Nobody knows what happened meanwhile; the seconds since are all there are. */
 static void a_cgroup_is_switched_on_again(void **state)
 {
 	struct controller *controller = start_with_pressure();
@@ -201,10 +201,9 @@ static void a_cgroup_is_switched_on_again(void **state)
 	pass(controller, 90);
 	pass(controller, 90);
 	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
-	pass(controller, 0);
+	for (int i = 0; i < 10; i++)
+		pass(controller, 0);
 	fake_pressure.all.state = PRESSURE_MEASURED;
-	memset(fake_pressure.all.total_ns, 0, sizeof(fake_pressure.all.total_ns));
-	memset(fake_pressure.all.updated_total_ns, 0, sizeof(fake_pressure.all.updated_total_ns));
 	pass(controller, 0);
 	pass(controller, 10);
 	expect_row(controller, "a", "exclusive", "cpu", "some_60", "10.00");
@@ -250,17 +249,81 @@ static void a_blocked_walk_is_told(void **state)
 		pass(controller, 0);
 	assert_int_equal(fake_pressure.nr_passes, 3);
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "every figure of pressure has waited 20 s in the kernel for a "
+				     "the read of pressure has waited 20 s in the kernel for a "
 				     "walk over the cgroups (in cgroup_iter_seq_start)"),
 			 1);
 	assert_true(controller_faces(controller)
 			    ->ready(controller_faces(controller)->self, reason, sizeof(reason)));
+	/* Nor does anybody know who waits meanwhile. */
+	expect_row(controller, "a", "exclusive", "cpu", "state", "unknown");
+	expect_row(controller, "a", "exclusive", "cpu", "some_10", "null");
+	assert_int_equal(nr_series(controller, "\npinfold_pressure_"), 0);
 	fake_pressure.is_slow = false;
 	fake_pressure_end();
+	expect_row(controller, "a", "exclusive", "cpu", "state", "measured");
 	fake->now_ns += S;
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
+	/* A pass that took so long is not repeated at once. */
+	assert_int_equal(fake_pressure.nr_passes, 3);
+	fake->now_ns += 10 * S;
+	controller_tick(controller);
 	assert_int_equal(fake_pressure.nr_passes, 4);
+	controller_free(controller);
+}
+
+/* One that takes 100 ms each time takes a twentieth of it, and its figures are never too old. */
+static void slow_passes_are_rare(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	fake_pressure.is_slow = true;
+	for (int i = 0; i < 20; i++) {
+		unsigned int nr = fake_pressure.nr_passes;
+
+		pass(controller, 20);
+		fake->now_ns += S / 2;
+		if (fake_pressure.nr_passes > nr)
+			fake_pressure_end();
+		else
+			expect_row(controller, "a", "exclusive", "cpu", "state", "measured");
+	}
+	assert_int_equal(fake_pressure.nr_passes, 5);
+	controller_free(controller);
+}
+
+/* The workload root was removed: that is no failure, and nothing is known any more. */
+static void without_a_root_there_is_nothing_to_read(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	pass(controller, 40);
+	fake_pressure.result = -ENOENT;
+	pass(controller, 40);
+	expect_row(controller, "a", "exclusive", "cpu", "state", "unknown");
+	fake_pressure.result = 0;
+	pass(controller, 40);
+	expect_row(controller, "a", "exclusive", "cpu", "state", "measured");
+	controller_free(controller);
+}
+
+static void figures_that_cannot_be_read_any_more_are_unknown(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	for (int i = 0; i < 6; i++)
+		pass(controller, 100);
+	fake_pressure.result = -EIO;
+	for (int i = 0; i < 5; i++) {
+		pass(controller, 100);
+		expect_row(controller, "a", "exclusive", "cpu", "some_10", "100.00");
+	}
+	pass(controller, 100);
+	expect_row(controller, "a", "exclusive", "cpu", "state", "unknown");
+	assert_int_equal(nr_series(controller, "\npinfold_pressure_"), 0);
 	controller_free(controller);
 }
 
@@ -296,6 +359,12 @@ static void without_the_port_pressure_is_unknown(void **state)
 	expect_row(controller, "a", "exclusive", "io", "state", "unknown");
 	assert_int_equal(nr_series(controller, "\npinfold_pressure_"), 0);
 	controller_free(controller);
+	/* Without BPF nothing was published either. */
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	assert_int_equal(nr_rows(controller, "pressure"), 2 * 3);
+	expect_row(controller, "a", "exclusive", "io", "state", "unknown");
+	controller_free(controller);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pressure)
@@ -310,6 +379,9 @@ int main(void)
 		TEST(a_cgroup_is_switched_on_again),
 		TEST(others_come_and_go),
 		TEST(a_blocked_walk_is_told),
+		TEST(slow_passes_are_rare),
+		TEST(without_a_root_there_is_nothing_to_read),
+		TEST(figures_that_cannot_be_read_any_more_are_unknown),
 		TEST(figures_stay_if_a_pass_fails),
 		TEST(without_the_port_pressure_is_unknown),
 	};

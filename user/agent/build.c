@@ -94,19 +94,11 @@ void build_open_kernel(struct agent *agent)
 		agent->kernel_port = bpf_backend_port(agent->kernel);
 }
 
-/* Each container has a cgroup, its pod has one, and there is the root. */
-static uint32_t most_groups(const struct config *config)
-{
-	const uint64_t most = 2 * (uint64_t)config->max_containers + 1;
-
-	return most < PRESSURE_ROWS_MAX ? (uint32_t)most : PRESSURE_ROWS_MAX;
-}
-
 void build_open_pressure(struct agent *agent)
 {
 	const struct pressure_options options = {
 		.root_dir = PINFOLD_CGROUP_MOUNT "/" PINFOLD_WORKLOAD_ROOT,
-		.max_cgroups = most_groups(settings_config(agent)),
+		.max_containers = settings_config(agent)->max_containers,
 		.pool = agent->pool,
 	};
 

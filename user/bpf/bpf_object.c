@@ -52,7 +52,7 @@ uint64_t bpf_object_digest(const void *bytes, size_t len, const void *sizes, siz
 	return digest;
 }
 
-static uint32_t nr_managed(const struct bpf_object_sizes *sizes)
+uint32_t bpf_object_nr_managed(const struct bpf_object_sizes *sizes)
 {
 	return sizes->nr_slots * MANAGED_PER_SLOT + MANAGED_EXTRA;
 }
@@ -66,7 +66,7 @@ static const struct {
 	const char *name;
 	uint32_t (*nr_entries)(const struct bpf_object_sizes *sizes);
 } shared_maps[] = {
-	{"managed", nr_managed},
+	{"managed", bpf_object_nr_managed},
 	{"slot_masks", nr_mask_words},
 };
 

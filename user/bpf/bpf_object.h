@@ -61,6 +61,9 @@ struct bpf_object_sizes {
 	uint32_t mask_words; /* 64 CPUs each */
 };
 
+/* Entries of the map `managed`: no more groups than these are ever published. */
+uint32_t bpf_object_nr_managed(const struct bpf_object_sizes *sizes);
+
 /* Programs of which only one generation may count (turn.h). */
 struct bpf_object_turns {
 	uint32_t *turn;	      /* their constant: set before they are loaded */

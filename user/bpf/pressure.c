@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/bpf_object.h"
 #include "bpf/pressure.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -182,18 +183,18 @@ static int load(struct pressure_reader *reader)
 int pressure_reader_open(const struct pressure_options *options,
 			 struct pressure_reader **ret_reader)
 {
+	const struct bpf_object_sizes sizes = {.nr_slots = options->max_containers + 1};
 	struct pressure_reader *reader cleanup_pressure_reader = NULL;
 	int r;
 
-	if (!options->max_cgroups || options->max_cgroups > PRESSURE_ROWS_MAX)
-		return log_err(-EINVAL, "pressure: cannot read %u cgroups in one pass",
-			       options->max_cgroups);
 	reader = calloc(1, sizeof(*reader));
 	if (reader)
 		reader->root_dir = strdup(options->root_dir);
 	if (!reader || !reader->root_dir)
 		return log_err(-ENOMEM, "pressure");
-	reader->max_cgroups = options->max_cgroups;
+	reader->max_cgroups = bpf_object_nr_managed(&sizes);
+	if (reader->max_cgroups > PRESSURE_ROWS_MAX)
+		reader->max_cgroups = PRESSURE_ROWS_MAX;
 	reader->pool = options->pool;
 	r = load(reader);
 	if (r)

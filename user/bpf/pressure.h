@@ -17,7 +17,8 @@ struct worker_pool;
 
 struct pressure_options {
 	const char *root_dir; /* the workload root's directory; cgroups below it can be read */
-	uint32_t max_cgroups; /* that one pass can read; at most PRESSURE_ROWS_MAX */
+	/* Of the configuration. A pass reads as many cgroups as are published at most. */
+	uint32_t max_containers;
 	/*
 	 * The iterator takes cgroup_mutex, for which it waits as long as another process holds
 	 * it, so a thread of the pool runs it. NULL: the calling thread does. Borrowed.
@@ -25,7 +26,7 @@ struct pressure_options {
 	struct worker_pool *pool;
 };
 
-/* Errors are logged, with the kernel's reason. */
+/* Errors are logged. */
 int pressure_reader_open(const struct pressure_options *options,
 			 struct pressure_reader **ret_reader);
 /* No thread of the pool may be reading any more. */

@@ -489,6 +489,17 @@ static bool has_pressure(const struct controller *controller, const struct group
 	       find_shown(controller, group->pod->spec->uid);
 }
 
+static uint32_t keep_measured(const struct controller *controller, struct group_pressure *rows,
+			      uint32_t nr)
+{
+	uint32_t nr_kept = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (has_pressure(controller, &rows[i]))
+			rows[nr_kept++] = rows[i];
+	return nr_kept;
+}
+
 static int write_pressure(const struct controller *controller, struct exposition *page)
 {
 	struct group_pressure *rows cleanup_free =
@@ -497,15 +508,13 @@ static int write_pressure(const struct controller *controller, struct exposition
 
 	if (!rows)
 		return -ENOMEM;
-	nr = ctl_pressures(controller, rows);
+	nr = keep_measured(controller, rows, ctl_pressures(controller, rows));
 	for (size_t i = 0; i < ARRAY_SIZE(pressure_families); i++) {
 		exposition_family(page, pressure_families[i].family);
 		for (uint32_t j = 0; j < nr; j++)
-			if (has_pressure(controller, &rows[j]))
-				exposition_seconds(
-					page,
-					POD_LABELS(&rows[j], {"container", rows[j].container}),
-					rows[j].track->total_ns[pressure_families[i].kind]);
+			exposition_seconds(page,
+					   POD_LABELS(&rows[j], {"container", rows[j].container}),
+					   rows[j].track->total_ns[pressure_families[i].kind]);
 	}
 	return 0;
 }

@@ -12,6 +12,16 @@
 #include "ctl/internal.h"
 #include "lib/log.h"
 
+/*
+ * The tick comes each second; half of one is room for a tick that comes early. A pass holds the
+ * lock of all cgroups, so a slow one is followed by a long pause.
+ */
+#define PAUSE_NS	 (PRESSURE_PERIOD_NS * 3 / 4)
+#define PAUSE_FACTOR	 20
+#define LONGEST_PAUSE_NS (30 * 1000000000ULL)
+/* Figures that are older by this than the next pass should be are not shown. */
+#define STALE_NS (10 * 1000000000ULL)
+
 static void free_tracks(struct pressure_track **tracks, uint32_t nr)
 {
 	for (uint32_t i = 0; tracks && i < nr; i++)
@@ -48,8 +58,11 @@ static void update_track(struct pressure_track *track, const struct pressure_row
 	uint64_t updated_total_ns[PRESSURE_KIND_NR];
 
 	track->state = (enum pressure_state)row->state;
-	if (track->state != PRESSURE_MEASURED)
+	if (track->state != PRESSURE_MEASURED) {
+		/* What happens until it is measured again, nobody knows. */
+		track->history.nr = 0;
 		return;
+	}
 	memcpy(track->total_ns, row->total_ns, sizeof(track->total_ns));
 	memcpy(updated_total_ns, row->updated_total_ns, sizeof(updated_total_ns));
 	pressure_history_add(&track->history, now_ns, row->updated_ns, updated_total_ns);
@@ -94,8 +107,8 @@ static int take_rows(struct pressures *pressures, const struct pressure_row *row
 static void note_error(struct pressures *pressures, int error)
 {
 	if (error && error != pressures->error)
-		log_warn(error, "ctl: cannot read the pressure of the cgroups; the figures shown "
-				"are old");
+		log_warn(error, "ctl: cannot read the pressure of the cgroups; it is unknown until "
+				"that succeeds");
 	pressures->error = error;
 }
 
@@ -103,11 +116,30 @@ void ctl_end_pressure(struct controller *controller, int result, const struct pr
 		      uint32_t nr)
 {
 	struct pressures *pressures = &controller->pressures;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
 
 	pressures->since_ns = 0;
+	pressures->pause_ns = (now_ns - pressures->sampled_ns) * PAUSE_FACTOR;
+	if (pressures->pause_ns > LONGEST_PAUSE_NS)
+		pressures->pause_ns = LONGEST_PAUSE_NS;
+	/* The workload root is gone, and with it every cgroup. */
+	if (result == -ENOENT)
+		result = nr = 0;
 	if (!result)
-		result = take_rows(pressures, rows, nr, clock_now_ns(controller->ports.clock));
+		result = take_rows(pressures, rows, nr, now_ns);
+	if (!result)
+		pressures->read_ns = now_ns;
 	note_error(pressures, result);
+}
+
+static bool is_due(const struct pressures *pressures, uint64_t now_ns)
+{
+	const uint64_t passed_ns = now_ns - pressures->sampled_ns;
+
+	if (pressures->since_ns)
+		return false;
+	return !pressures->sampled_ns ||
+	       (passed_ns >= PAUSE_NS && passed_ns >= pressures->pause_ns);
 }
 
 void ctl_sample_pressure(struct controller *controller)
@@ -119,11 +151,10 @@ void ctl_sample_pressure(struct controller *controller)
 	uint64_t *ids cleanup_free = NULL;
 	int r;
 
-	/* The tick comes each second; half of one is room for a tick that comes early. */
-	if (!port || pressures->since_ns ||
-	    (pressures->sampled_ns && now_ns - pressures->sampled_ns < PRESSURE_PERIOD_NS * 3 / 4))
+	/* Nothing was published yet, or nothing can be: in mode observe there may be no root. */
+	if (!port || !publisher->nr || !is_due(pressures, now_ns))
 		return;
-	ids = calloc(publisher->nr + 1, sizeof(*ids));
+	ids = calloc(publisher->nr, sizeof(*ids));
 	if (!ids) {
 		note_error(pressures, -ENOMEM);
 		return;
@@ -138,8 +169,15 @@ void ctl_sample_pressure(struct controller *controller)
 	note_error(pressures, r);
 }
 
+static bool is_stale(const struct pressures *pressures, uint64_t now_ns)
+{
+	return now_ns - pressures->read_ns > pressures->pause_ns + STALE_NS;
+}
+
 uint32_t ctl_pressures(const struct controller *controller, struct group_pressure *ret_rows)
 {
+	const struct pressures *pressures = &controller->pressures;
+	const bool are_unknown = is_stale(pressures, clock_now_ns(controller->ports.clock));
 	uint32_t nr = 0, cursor = 0;
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
@@ -148,13 +186,15 @@ uint32_t ctl_pressures(const struct controller *controller, struct group_pressur
 			ctl_published_next(controller, group->path, &cursor);
 		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
 
-		if (!published || !pod ||
-		    (group->role != GROUP_POD && group->role != GROUP_CONTAINER))
+		if (!pod || (group->role != GROUP_POD && group->role != GROUP_CONTAINER))
 			continue;
 		ret_rows[nr++] = (struct group_pressure){
 			.pod = pod,
 			.container = group->role == GROUP_POD ? "" : group->container,
-			.track = find_track(&controller->pressures, published->cgroup_id),
+			.track = published && !are_unknown
+					 ? find_track(pressures, published->cgroup_id)
+					 : NULL,
+			.read_ns = pressures->read_ns,
 		};
 	}
 	return nr;

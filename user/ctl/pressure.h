@@ -21,6 +21,8 @@ struct pressures {
 	struct pressure_track **tracks; /* owned; by ascending id */
 	uint64_t sampled_ns;		/* when the last pass began; 0 = none has */
 	uint64_t since_ns;		/* of the pass that has not ended; 0 = there is none */
+	uint64_t pause_ns;		/* between the beginnings of two passes; 0 = the usual */
+	uint64_t read_ns;		/* when the last pass ended that succeeded; 0 = none has */
 	int error;			/* of the last pass */
 };
 
@@ -28,7 +30,8 @@ struct pressures {
 struct group_pressure {
 	const struct ledger_pod *pod;
 	const char *container;
-	const struct pressure_track *track; /* NULL = it was not read yet */
+	const struct pressure_track *track; /* NULL = unknown: not read, or too long ago */
+	uint64_t read_ns;		    /* of the track's figures */
 };
 
 void pressure_fini(struct pressures *pressures);
@@ -39,7 +42,7 @@ void ctl_sample_pressure(struct controller *controller);
 void ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
 		      uint32_t nr);
 /*
- * Pods and containers with a cgroup, each pod before its containers. ret_rows has room for as
+ * The pods and containers of the desired tree, each pod before its containers. ret_rows has room for as
  * many rows as the desired tree has groups. Borrowed until the next pass. Returns the number.
  */
 uint32_t ctl_pressures(const struct controller *controller, struct group_pressure *ret_rows);

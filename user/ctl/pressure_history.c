@@ -83,7 +83,7 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns, uin
 
 	if (history->nr) {
 		last = history->points[history->nr - 1];
-		/* The kernel starts anew after cgroup.pressure was 0. */
+		/* That should not happen; then nothing before can be compared with it. */
 		if (went_back(&last, updated_ns, total_ns))
 			history->nr = 0;
 		else if (updated_ns == last.time_ns)

@@ -155,16 +155,17 @@ static struct json_object *report_drift(struct controller *controller)
 	return view_drifts(controller->drift.list.rows, controller->drift.list.nr_rows);
 }
 
-static int percent_of(const struct pressure_track *track, uint64_t now_ns, uint64_t seconds,
-		      enum pressure_kind kind)
+/* The windows end with the last pass: what has happened since, nobody knows. */
+static int percent_of(const struct group_pressure *group, uint64_t seconds, enum pressure_kind kind)
 {
-	if (!track || track->state != PRESSURE_MEASURED)
+	if (!group->track || group->track->state != PRESSURE_MEASURED)
 		return -1;
-	return pressure_history_share(&track->history, now_ns, seconds * 1000000000, kind);
+	return pressure_history_share(&group->track->history, group->read_ns, seconds * 1000000000,
+				      kind);
 }
 
 /* One row for each resource. */
-static void fill_pressure(const struct group_pressure *group, uint64_t now_ns,
+static void fill_pressure(const struct group_pressure *group,
 			  struct view_pressure rows[PRESSURE_RESOURCE_NR])
 {
 	static const struct {
@@ -187,12 +188,12 @@ static void fill_pressure(const struct group_pressure *group, uint64_t now_ns,
 			.uid = group->pod->spec->uid,
 			.resource = (enum pressure_resource)i,
 			.state = track ? track->state : PRESSURE_UNKNOWN,
-			.some_10 = percent_of(track, now_ns, 10, some),
-			.some_60 = percent_of(track, now_ns, 60, some),
-			.some_300 = percent_of(track, now_ns, 300, some),
-			.full_10 = percent_of(track, now_ns, 10, full),
-			.full_60 = percent_of(track, now_ns, 60, full),
-			.full_300 = percent_of(track, now_ns, 300, full),
+			.some_10 = percent_of(group, 10, some),
+			.some_60 = percent_of(group, 60, some),
+			.some_300 = percent_of(group, 300, some),
+			.full_10 = percent_of(group, 10, full),
+			.full_60 = percent_of(group, 60, full),
+			.full_300 = percent_of(group, 300, full),
 			.some_ns = is_measured ? (int64_t)track->total_ns[some] : -1,
 			.full_ns = is_measured ? (int64_t)track->total_ns[full] : -1,
 		};
@@ -202,7 +203,6 @@ static void fill_pressure(const struct group_pressure *group, uint64_t now_ns,
 static struct json_object *report_pressure(struct controller *controller)
 {
 	const uint32_t nr_groups = controller->desired.nr_groups;
-	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
 	struct group_pressure *groups cleanup_free = calloc(nr_groups + 1, sizeof(*groups));
 	struct view_pressure *rows cleanup_free = NULL;
 	uint32_t nr;
@@ -214,7 +214,7 @@ static struct json_object *report_pressure(struct controller *controller)
 	if (!rows)
 		return NULL;
 	for (uint32_t i = 0; i < nr; i++)
-		fill_pressure(&groups[i], now_ns, &rows[i * PRESSURE_RESOURCE_NR]);
+		fill_pressure(&groups[i], &rows[i * PRESSURE_RESOURCE_NR]);
 	return view_pressures(rows, nr * PRESSURE_RESOURCE_NR);
 }
 

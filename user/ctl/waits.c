@@ -115,7 +115,7 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 	}
 	if (controller->pressures.since_ns) {
 		other = wait_since(controller, controller->pressures.since_ns,
-				   "every figure of pressure", "a walk over the cgroups");
+				   "the read of pressure", "a walk over the cgroups");
 		other.kind = WAIT_FOR_PRESSURE;
 		add_wait(ret_waiting, &other);
 	}
@@ -160,6 +160,8 @@ static const char *remedy_for(const struct waiting *waiting)
 		       "running pods remain enforced";
 	if (waiting->kind == WAIT_FOR_SCAN)
 		return "check the disk of manifestDirectory; running pods remain enforced";
+	if (waiting->kind == WAIT_FOR_PRESSURE)
+		return "all pods remain enforced; their pressure is unknown until the walk ends";
 	return "the operation cannot be cancelled; other pods remain enforced. If pinfoldd(8) "
 	       "lists the function under WAITING, it also gives a remedy";
 }

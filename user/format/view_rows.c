@@ -111,7 +111,8 @@ static const struct field_desc pressure_fields[] = {
 		"Time since the cgroup was created in which " FULL "."),
 	WORD(view_pressure, state, NULL, 0,
 	     "Whether the kernel measures it: off with the boot parameter psi=0, off_cgroup if "
-	     "cgroup.pressure is 0, unknown until it was read.",
+	     "cgroup.pressure is 0, unknown if it was not read lately or the agent could not load "
+	     "the program that reads it.",
 	     [PRESSURE_UNKNOWN] = "unknown", [PRESSURE_MEASURED] = "measured",
 	     [PRESSURE_OFF] = "off", [PRESSURE_OFF_CGROUP] = "off_cgroup"),
 };
