@@ -151,6 +151,42 @@ static void a_failed_step_hides_no_drift(void **state)
 	free_pods(pods, 1);
 }
 
+/*
+ * A slow kernel: the first write of the pod waits, so the others were not carried out when the
+ * cgroups are next looked at. Nobody else has changed them.
+ */
+static void audit_writes_what_a_waiting_step_delayed(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	snprintf(fake->slow_path, sizeof(fake->slow_path), "uid-a");
+	fake->slow_file = GROUP_CPUSET_MEMS;
+	scan(controller, pods, 1);
+	assert_true(fake->has_step);
+	controller_wake(controller);
+	*fake->slow_path = '\0';
+	/* The kernel has values of its own in files that were never written. */
+	strcpy(group_of(GROUP_POD, "uid-a")->files[GROUP_CPU_WEIGHT], "100");
+	strcpy(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "max");
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_string_equal(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "67108864");
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	/* From now on it is drift, for as long as it lasts. */
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	for (int look = 0; look < 3; look++)
+		controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static bool refuses_cpus(const struct step *step)
 {
 	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS;
@@ -448,6 +484,7 @@ int main(void)
 		TEST(a_removed_cgroup_has_not_drifted),
 		TEST(audit_leaves_more_drift_than_the_list_has_rows),
 		TEST(a_failed_step_hides_no_drift),
+		TEST(audit_writes_what_a_waiting_step_delayed),
 		TEST(audit_writes_what_the_ledger_has_changed),
 		TEST(a_repair_may_succeed_at_the_second_attempt),
 		TEST(a_container_that_is_not_wanted_has_not_drifted),

@@ -32,8 +32,9 @@ bool ctl_may_repair(const struct controller *controller)
 
 /*
  * Did the file have this value when it was last read? A chain that waited or failed may never
- * have written it. Where drift is not repaired, the desired value alone counts unless a chain
- * failed, because everything that is not classified as drift would be written.
+ * have written it, and must do so, even where drift is not repaired. There, a difference that
+ * lasts is known by its open row. Once the list had to drop such a row, the desired value alone
+ * counts, because what is not drift would be written.
  */
 static bool had_value(struct controller *controller, const struct round *round,
 		      const struct step *step, const char *value)
@@ -44,9 +45,10 @@ static bool had_value(struct controller *controller, const struct round *round,
 
 	if (row && !strcmp(row->wanted, value))
 		return true;
-	if (!ctl_may_repair(controller) && !chains_find(&controller->chains, step->uid))
+	if (group && group->files[step->file] && !strcmp(group->files[step->file], value))
 		return true;
-	return group && group->files[step->file] && !strcmp(group->files[step->file], value);
+	return controller->drift.list.has_dropped_open && !ctl_may_repair(controller) &&
+	       !chains_find(&controller->chains, step->uid);
 }
 
 /*

@@ -32,6 +32,7 @@ static void drop_one(struct drift_list *list)
 			victim = i;
 			break;
 		}
+	list->has_dropped_open |= !list->rows[victim].repaired_ns;
 	memmove(&list->rows[victim], &list->rows[victim + 1],
 		(list->nr_rows - victim - 1) * sizeof(list->rows[0]));
 	list->nr_rows--;

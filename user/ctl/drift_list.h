@@ -12,6 +12,7 @@
 
 struct drift_list {
 	const struct clock_port *clock;
+	bool has_dropped_open; /* since the start; the file may differ still */
 	uint32_t nr_rows;
 	struct drift_row rows[DRIFT_LIST_ROWS]; /* newest last; closed ones are dropped first */
 };
