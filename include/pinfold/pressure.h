@@ -44,8 +44,9 @@ struct pressure_row {
 	/*
 	 * When the kernel last updated its averages, in ns of its scheduler's clock, and the
 	 * totals at that time. It does so every two seconds while tasks of the cgroup are
-	 * active, and once afterwards, so the difference between two updates covers exactly
-	 * the time between them, whoever reads the files meanwhile.
+	 * active, and once afterwards, so the difference between two updates covers the time
+	 * between them, whoever reads the files meanwhile. An update that is late by more than
+	 * a period leaves a part to the next ones (update_averages in kernel/sched/psi.c).
 	 */
 	__u64 updated_ns;
 	__u64 updated_total_ns[PRESSURE_KIND_NR];

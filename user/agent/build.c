@@ -129,7 +129,7 @@ int build_new_controller(struct agent *agent)
 			   &options, &ports, error, sizeof(error), &agent->controller);
 	if (r)
 		log_err(0, "config: %s", *error ? error : strerror(-r));
-	else if (!agent->pressure && !agent->options.no_bpf)
+	else if (agent->options.task == TASK_SERVE && !agent->pressure && !agent->options.no_bpf)
 		controller_finding(agent->controller, "pressure_absent",
 				   "the BPF program that reads pressure could not be loaded",
 				   "see the log; everything else works");
