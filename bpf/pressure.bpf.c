@@ -85,6 +85,7 @@ int read_pressure(struct cgroup_visit *visit)
 		return 0;
 	}
 	row->updated_ns = BPF_CORE_READ(psi, avg_last_update);
+	row->due_ns = BPF_CORE_READ(psi, avg_next_update);
 	BPF_CORE_READ_INTO(&row->updated_total_ns, psi, avg_total);
 	read_totals(psi, row);
 	row->state = BPF_CORE_READ(psi, enabled) ? PRESSURE_MEASURED : PRESSURE_OFF_CGROUP;

@@ -164,6 +164,7 @@ struct psi_group {
 	bool enabled;
 	u64 avg_total[6];    /* ns, by enum psi_states: up to avg_last_update */
 	u64 avg_last_update; /* ns of the scheduler's clock */
+	u64 avg_next_update; /* the same */
 };
 
 /* Two ways in which BTF describes the array of arrays: 6.1 and 6.12 have the first, 7.2 the second. */

@@ -42,16 +42,18 @@ struct pressure_row {
 	/* What the cgroup's files show as "total". Reading such a file brings it up to date. */
 	__u64 total_ns[PRESSURE_KIND_NR];
 	/*
-	 * When the kernel last updated its averages, in ns of its scheduler's clock, and the
-	 * totals at that time. It does so every two seconds while tasks of the cgroup are
-	 * active, and once afterwards, so the difference between two updates covers the time
-	 * between them, whoever reads the files meanwhile. An update that is late by more than
-	 * a period leaves a part to the next ones (update_averages in kernel/sched/psi.c).
+	 * When the kernel last updated its averages and when the next update is due, in ns of
+	 * its scheduler's clock, and the totals that the averages have seen. It updates them
+	 * every two seconds while tasks of the cgroup are active, and once afterwards, so the
+	 * difference between two updates covers the time between them, whoever reads the
+	 * files meanwhile. But an update that is late by more than a period leaves a part of
+	 * the totals to the next ones (update_averages in kernel/sched/psi.c).
 	 */
 	__u64 updated_ns;
+	__u64 due_ns;
 	__u64 updated_total_ns[PRESSURE_KIND_NR];
 };
-_Static_assert(sizeof(struct pressure_row) == 120, "the same on both sides");
+_Static_assert(sizeof(struct pressure_row) == 128, "the same on both sides");
 
 /* Steps of the binary search among the rows: no reader may ask for more cgroups. */
 #define PRESSURE_SEARCH_STEPS 16

@@ -20,24 +20,66 @@
 #define BEGIN (77 * S)
 #define APART (1000 * S)
 
+/* PSI_FREQ of a kernel with HZ=250 */
+#define PERIOD (2004 * MS)
+
 static struct pressure_history history;
-static uint64_t kernel_ns, total_ns[PRESSURE_KIND_NR];
+static uint64_t kernel_ns;
+static struct pressure_row row;
+
+static void add_row(uint64_t lag_ns)
+{
+	pressure_history_add(&history, kernel_ns + APART + lag_ns, &row);
+}
 
 static int set_up(void **state)
 {
 	memset(&history, 0, sizeof(history));
-	memset(total_ns, 0, sizeof(total_ns));
-	kernel_ns = BEGIN;
-	pressure_history_add(&history, kernel_ns + APART, kernel_ns, total_ns);
+	memset(&row, 0, sizeof(row));
+	kernel_ns = row.updated_ns = BEGIN;
+	row.due_ns = BEGIN + PERIOD;
+	add_row(0);
 	return 0;
 }
 
-/* An update, `lag_ns` after which it is seen. */
-static void update(uint64_t step_ns, unsigned int percent, uint64_t lag_ns)
+static void wait_for_cpu(uint64_t step_ns, unsigned int percent)
 {
 	kernel_ns += step_ns;
-	total_ns[PRESSURE_CPU_SOME] += step_ns * percent / 100;
-	pressure_history_add(&history, kernel_ns + APART + lag_ns, kernel_ns, total_ns);
+	row.total_ns[PRESSURE_CPU_SOME] += step_ns * percent / 100;
+}
+
+/* An update that is not late and is seen after `lag_ns`. */
+static void update(uint64_t step_ns, unsigned int percent, uint64_t lag_ns)
+{
+	wait_for_cpu(step_ns, percent);
+	memcpy(row.updated_total_ns, row.total_ns, sizeof(row.total_ns));
+	row.updated_ns = kernel_ns;
+	add_row(lag_ns);
+}
+
+/* The kernel's worker runs: update_averages() of kernel/sched/psi.c. */
+static void run_worker(void)
+{
+	uint64_t missed = 0, period_ns;
+
+	if (kernel_ns < row.due_ns)
+		return;
+	missed = (kernel_ns - row.due_ns) / PERIOD;
+	row.due_ns += (1 + missed) * PERIOD;
+	period_ns = kernel_ns - (row.updated_ns + missed * PERIOD);
+	row.updated_ns = kernel_ns;
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++) {
+		uint32_t sample = (uint32_t)(row.total_ns[kind] - row.updated_total_ns[kind]);
+
+		row.updated_total_ns[kind] += sample > period_ns ? period_ns : sample;
+	}
+}
+
+static void work_after(uint64_t step_ns, unsigned int percent)
+{
+	wait_for_cpu(step_ns, percent);
+	run_worker();
+	add_row(100 * MS);
 }
 
 static void wait_so(uint64_t seconds, unsigned int percent)
@@ -115,9 +157,20 @@ static void without_updates_the_share_falls(void **state)
 static void the_first_update_after_a_pause_counts_late(void **state)
 {
 	wait_so(20, 0);
-	kernel_ns += 3600 * S;
-	total_ns[PRESSURE_CPU_SOME] += 2 * S;
-	pressure_history_add(&history, kernel_ns + APART, kernel_ns, total_ns);
+	wait_for_cpu(3600 * S, 0);
+	row.total_ns[PRESSURE_CPU_SOME] += 2 * S;
+	update(0, 0, 0);
+	assert_near(share(10), 2000, 1);
+	assert_near(share(60), 333, 1);
+}
+
+/* The pause is told from a late update by the idle period before it, or by its length. */
+static void a_pause_right_after_pressure_is_a_pause(void **state)
+{
+	wait_so(20, 50);
+	wait_for_cpu(3600 * S, 0);
+	row.total_ns[PRESSURE_CPU_SOME] += 2 * S;
+	update(0, 0, 0);
 	assert_near(share(10), 2000, 1);
 	assert_near(share(60), 333, 1);
 }
@@ -140,14 +193,14 @@ static void the_same_figures_twice_change_nothing(void **state)
 
 	wait_so(10, 30);
 	before = history;
-	pressure_history_add(&history, kernel_ns + APART + 5 * S, kernel_ns, total_ns);
+	add_row(5 * S);
 	assert_memory_equal(&before, &history, sizeof(history));
 }
 
 static void totals_that_begin_anew_forget_the_past(void **state)
 {
 	wait_so(100, 90);
-	memset(total_ns, 0, sizeof(total_ns));
+	memset(row.total_ns, 0, sizeof(row.total_ns));
 	update(2 * S, 0, 0);
 	assert_int_equal(share(60), -1);
 	wait_so(10, 20);
@@ -181,6 +234,94 @@ static void too_many_updates_cost_the_oldest(void **state)
 	assert_near(share(5), 4500, 1);
 }
 
+/* On a busy machine the worker comes late, and counts only a part of what it finds. */
+static void a_late_update_leaves_nothing_out(void **state)
+{
+	for (int i = 0; i < 10; i++)
+		work_after(PERIOD + 3 * MS, 80);
+	work_after(2 * PERIOD + 700 * MS, 80);
+	assert_near(share(10), 8000, 1);
+	for (int i = 0; i < 10; i++) {
+		work_after(PERIOD, 80);
+		assert_near(share(10), 8000, 1);
+		assert_near(share(60), 8000, 1);
+	}
+}
+
+/* Under full pressure no later update makes up for what a late one left. */
+static void what_is_never_made_up_for_counts_once(void **state)
+{
+	for (int i = 0; i < 5; i++)
+		work_after(PERIOD, 100);
+	work_after(2 * PERIOD, 100);
+	for (int i = 0; i < 10; i++)
+		work_after(PERIOD + 1 * MS, 100);
+	assert_int_equal(share(60), 10000);
+	for (int i = 0; i < 5; i++)
+		work_after(PERIOD, 0);
+	assert_int_equal(share(10), 0);
+	assert_near(share(60), 8000, 600);
+}
+
+/* A period that was missed, each time. */
+static void an_update_that_is_always_late_is_right(void **state)
+{
+	for (int i = 0; i < 10; i++) {
+		work_after(2 * PERIOD + 100 * MS, 90);
+		if (i > 3)
+			assert_near(share(10), 9000, 1);
+	}
+}
+
+/* The kernel subtracts in 32 bits: of 4.3 s and more it loses 4.294967296 s for good. */
+static void what_the_kernel_loses_is_not_lost(void **state)
+{
+	for (int i = 0; i < 5; i++)
+		work_after(PERIOD, 100);
+	work_after(3 * PERIOD, 100);
+	for (int i = 0; i < 3; i++)
+		work_after(PERIOD, 100);
+	assert_int_equal(share(10), 10000);
+	assert_int_equal(share(60), 10000);
+	work_after(PERIOD, 50);
+	assert_true(row.total_ns[PRESSURE_CPU_SOME] - row.updated_total_ns[PRESSURE_CPU_SOME] >
+		    UINT32_MAX);
+	for (int i = 0; i < 5; i++)
+		work_after(PERIOD, 50);
+	assert_near(share(10), 5000, 1);
+}
+
+/* Whoever reads a file brings the total up to date, between two updates. */
+static void readers_of_the_files_change_nothing(void **state)
+{
+	for (int i = 0; i < 10; i++) {
+		wait_for_cpu(PERIOD, 60);
+		run_worker();
+		wait_for_cpu(300 * MS, 60);
+		add_row(300 * MS);
+		wait_for_cpu(PERIOD - 300 * MS, 60);
+		run_worker();
+		add_row(0);
+		if (i > 3)
+			assert_near(share(10), 6000, 1);
+	}
+}
+
+/* A total that was not read together with the others is not taken for a huge rest. */
+static void a_total_behind_its_update_is_no_rest(void **state)
+{
+	for (int i = 0; i < 10; i++)
+		work_after(PERIOD, 60);
+	wait_for_cpu(PERIOD, 60);
+	run_worker();
+	row.total_ns[PRESSURE_CPU_SOME] -= 5 * MS;
+	add_row(0);
+	row.total_ns[PRESSURE_CPU_SOME] += 5 * MS;
+	assert_near(share(10), 6000, 1);
+	work_after(PERIOD, 60);
+	assert_near(share(10), 6000, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -191,11 +332,18 @@ int main(void)
 		TEST(a_window_may_begin_between_two_updates),
 		TEST(without_updates_the_share_falls),
 		TEST(the_first_update_after_a_pause_counts_late),
+		TEST(a_pause_right_after_pressure_is_a_pause),
 		TEST(what_is_known_is_told),
 		TEST(the_same_figures_twice_change_nothing),
 		TEST(totals_that_begin_anew_forget_the_past),
 		TEST(a_day_fits),
 		TEST(too_many_updates_cost_the_oldest),
+		TEST(a_late_update_leaves_nothing_out),
+		TEST(what_is_never_made_up_for_counts_once),
+		TEST(an_update_that_is_always_late_is_right),
+		TEST(what_the_kernel_loses_is_not_lost),
+		TEST(readers_of_the_files_change_nothing),
+		TEST(a_total_behind_its_update_is_no_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,8 +55,6 @@ static struct pressure_track *find_track(const struct pressures *pressures, uint
 static void update_track(struct pressure_track *track, const struct pressure_row *row,
 			 uint64_t now_ns)
 {
-	uint64_t updated_total_ns[PRESSURE_KIND_NR];
-
 	track->state = (enum pressure_state)row->state;
 	if (track->state != PRESSURE_MEASURED) {
 		/* What happens until it is measured again, nobody knows. */
@@ -64,8 +62,7 @@ static void update_track(struct pressure_track *track, const struct pressure_row
 		return;
 	}
 	memcpy(track->total_ns, row->total_ns, sizeof(track->total_ns));
-	memcpy(updated_total_ns, row->updated_total_ns, sizeof(updated_total_ns));
-	pressure_history_add(&track->history, now_ns, row->updated_ns, updated_total_ns);
+	pressure_history_add(&track->history, now_ns, row);
 }
 
 /* Keep the tracks of these rows, add those that are new, and free the others. */

@@ -19,6 +19,10 @@
  * periods after the tasks woke, and what it adds belongs to this time.
  */
 #define WAKE_NS (2 * PRESSURE_PERIOD_NS)
+/* If the idle period before a pause was not seen, a pause that is longer is recognised all the same. */
+#define LATE_NS (20 * SECOND_NS)
+/* A period is at most 1 % longer than PRESSURE_PERIOD_NS (HZ=100), so up to here they can be counted. */
+#define PERIODS_MAX 99
 
 static void drop(struct pressure_history *history, uint32_t at, uint32_t nr)
 {
@@ -65,33 +69,121 @@ static void append(struct pressure_history *history, uint64_t time_ns,
 	memcpy(point->total_ns, total_ns, sizeof(point->total_ns));
 }
 
-static bool went_back(const struct pressure_point *last, uint64_t updated_ns,
-		      const uint64_t total_ns[PRESSURE_KIND_NR])
+/*
+ * The kernel's period in ns: two seconds and a tick, so it depends on HZ. An update becomes due
+ * one or more periods after the one before. 0: not a period, or too many to tell how many.
+ */
+static uint64_t period_between(uint64_t due_ns, uint64_t next_due_ns)
 {
-	if (updated_ns < last->time_ns)
+	const uint64_t passed_ns = next_due_ns - due_ns, nr = passed_ns / PRESSURE_PERIOD_NS;
+
+	return nr && nr <= PERIODS_MAX && passed_ns % nr == 0 ? passed_ns / nr : 0;
+}
+
+/*
+ * What an update left to the next ones: it counts no more than the time since the last update,
+ * less the periods that it missed, and under full pressure the next ones never make up for it.
+ * It left something only if it counted exactly so much, and then at most the missed periods and
+ * what was left before. The limit matters because `rest_ns` may have grown since the update:
+ * reading a pressure file brings the total up to date.
+ */
+static uint64_t left_by_update(const struct pressure_history *history,
+			       const struct pressure_row *row, int kind, uint64_t rest_ns)
+{
+	const struct pressure_point *last = &history->points[history->nr - 1];
+	const uint64_t passed_ns = row->updated_ns - last->time_ns;
+	const uint64_t counted_ns = row->updated_total_ns[kind] - history->updated_total_ns[kind];
+	const uint64_t period_ns = period_between(history->due_ns, row->due_ns);
+	uint64_t missed_ns;
+
+	if (!period_ns || counted_ns > passed_ns)
+		return 0;
+	missed_ns = passed_ns - counted_ns;
+	if (missed_ns % period_ns || missed_ns >= row->due_ns - history->due_ns)
+		return 0;
+	missed_ns += history->left_ns[kind];
+	return rest_ns < missed_ns ? rest_ns : missed_ns;
+}
+
+/* The totals at the time of an update, which never fall, and what it left. */
+static void reckon(const struct pressure_history *history, const struct pressure_row *row,
+		   uint64_t ret_total_ns[PRESSURE_KIND_NR], uint64_t ret_left_ns[PRESSURE_KIND_NR])
+{
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++) {
+		const uint64_t updated_ns = row->updated_total_ns[kind];
+		const uint64_t total_ns = row->total_ns[kind];
+		const uint64_t behind_ns = total_ns > updated_ns ? total_ns - updated_ns : 0;
+		/* The kernel computes the difference in 32 bits, and misses the upper ones for good. */
+		const uint32_t rest_ns = (uint32_t)behind_ns;
+		uint64_t least_ns = 0;
+
+		ret_left_ns[kind] = 0;
+		if (history->nr) {
+			ret_left_ns[kind] = left_by_update(history, row, kind, rest_ns);
+			least_ns = history->points[history->nr - 1].total_ns[kind];
+		}
+		ret_total_ns[kind] = updated_ns + (behind_ns - rest_ns) + ret_left_ns[kind];
+		if (ret_total_ns[kind] < least_ns)
+			ret_total_ns[kind] = least_ns;
+	}
+}
+
+static bool went_back(const struct pressure_history *history, const struct pressure_row *row)
+{
+	if (row->updated_ns < history->points[history->nr - 1].time_ns)
 		return true;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
-		if (total_ns[kind] < last->total_ns[kind])
+		if (row->updated_total_ns[kind] < history->updated_total_ns[kind])
 			return true;
 	return false;
 }
 
-void pressure_history_add(struct pressure_history *history, uint64_t now_ns, uint64_t updated_ns,
-			  const uint64_t total_ns[PRESSURE_KIND_NR])
+/* Did anything wait between the last two points? */
+static bool was_active(const struct pressure_history *history)
 {
-	struct pressure_point last;
+	const struct pressure_point *last = &history->points[history->nr - 1];
 
-	if (history->nr) {
-		last = history->points[history->nr - 1];
-		/* That should not happen; then nothing before can be compared with it. */
-		if (went_back(&last, updated_ns, total_ns))
-			history->nr = 0;
-		else if (updated_ns == last.time_ns)
-			return;
-		else if (updated_ns - last.time_ns > WAKE_NS)
-			append(history, updated_ns - WAKE_NS, last.total_ns);
-	}
-	append(history, updated_ns, total_ns);
+	return history->nr > 1 &&
+	       memcmp(last->total_ns, last[-1].total_ns, sizeof(last->total_ns)) != 0;
+}
+
+/*
+ * After a pause, what an update adds belongs to the time since tasks woke. The kernel pauses
+ * only when a whole period was idle; otherwise the update is late.
+ */
+static void mark_pause(struct pressure_history *history, uint64_t updated_ns,
+		       const uint64_t total_ns[PRESSURE_KIND_NR])
+{
+	const struct pressure_point last = history->points[history->nr - 1];
+	const uint64_t passed_ns = updated_ns - last.time_ns;
+	uint64_t active_ns = WAKE_NS;
+
+	if (was_active(history) && passed_ns <= LATE_NS)
+		return;
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		if (total_ns[kind] - last.total_ns[kind] > active_ns)
+			active_ns = total_ns[kind] - last.total_ns[kind];
+	if (passed_ns > active_ns)
+		append(history, updated_ns - active_ns, last.total_ns);
+}
+
+void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
+			  const struct pressure_row *row)
+{
+	uint64_t total_ns[PRESSURE_KIND_NR], left_ns[PRESSURE_KIND_NR];
+
+	/* That should not happen; then nothing before can be compared with it. */
+	if (history->nr && went_back(history, row))
+		history->nr = 0;
+	if (history->nr && row->updated_ns == history->points[history->nr - 1].time_ns)
+		return;
+	reckon(history, row, total_ns, left_ns);
+	if (history->nr)
+		mark_pause(history, row->updated_ns, total_ns);
+	append(history, row->updated_ns, total_ns);
+	memcpy(history->left_ns, left_ns, sizeof(left_ns));
+	memcpy(history->updated_total_ns, row->updated_total_ns, sizeof(row->updated_total_ns));
+	history->due_ns = row->due_ns;
 	history->seen_ns = now_ns;
 }
 

@@ -27,13 +27,17 @@ struct pressure_point {
 /* All zero = empty. */
 struct pressure_history {
 	uint64_t seen_ns; /* when the newest point arrived */
+	/* Of the newest point: the kernel's figures, and what its update left to the next ones. */
+	uint64_t due_ns;
+	uint64_t updated_total_ns[PRESSURE_KIND_NR];
+	uint64_t left_ns[PRESSURE_KIND_NR];
 	uint32_t nr;
 	struct pressure_point points[PRESSURE_HISTORY_LIMIT]; /* oldest first */
 };
 
-/* Add the kernel's figures. Nothing happens if they have not changed since the last call. */
-void pressure_history_add(struct pressure_history *history, uint64_t now_ns, uint64_t updated_ns,
-			  const uint64_t total_ns[PRESSURE_KIND_NR]);
+/* Add the kernel's figures. Nothing happens if it has not updated them since the last call. */
+void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
+			  const struct pressure_row *row);
 
 /*
  * The share of the last `window_ns`, in hundredths of a percent: 0 to 10000. If less is known,
