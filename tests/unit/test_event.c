@@ -228,6 +228,10 @@ static void the_journal_gets_fields_and_a_sentence(void **state)
 	assert_string_equal(journal.message,
 			    "drift: sh (pid 7, cgroup /user.slice) on a/b/cpu.max: expected '1', "
 			    "found '2' (more events of this kind were not logged)");
+	strcpy(row.cgroup, "/");
+	event_journal(&row, 0, &journal);
+	assert_string_equal(journal.message,
+			    "drift: sh (pid 7, cgroup /) on a/b/cpu.max: expected '1', found '2'");
 }
 
 static void fill(char *text, size_t size)

@@ -245,8 +245,10 @@ void event_words(const struct event_row *row, struct event_words *ret_words)
 static void write_culprit(const struct event_row *row, const struct event_words *words,
 			  uint32_t nr_skipped, char *text, size_t size)
 {
-	snprintf(text, size, "%s: %s (pid %u, cgroup /%s) on %s: %s%s", words->kind,
-		 row->record.comm, row->record.pid, row->cgroup, words->target, words->detail,
+	/* The root's name is "/"; all other names are relative to it. */
+	snprintf(text, size, "%s: %s (pid %u, cgroup %s%s) on %s: %s%s", words->kind,
+		 row->record.comm, row->record.pid, *row->cgroup == '/' ? "" : "/", row->cgroup,
+		 words->target, words->detail,
 		 nr_skipped ? " (more events of this kind were not logged)" : "");
 }
 
