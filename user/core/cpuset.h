@@ -33,17 +33,22 @@ struct cpuset {
 #define CPUSET_EMPTY ((struct cpuset){.nr_words = 0})
 
 /*
- * The caller must ensure that cpu < CPUSET_MAX; cpuset_parse and topology_new validate
- * their input.
+ * Add or remove one CPU; one that is already there, or not there, changes nothing. The caller
+ * must ensure that cpu < CPUSET_MAX; cpuset_parse and topology_new validate their input.
  */
 void cpuset_add(struct cpuset *set, unsigned int cpu);
 void cpuset_remove(struct cpuset *set, unsigned int cpu);
+/* Any `cpu` may be asked for: none beyond CPUSET_MAX is in a set. */
 bool cpuset_has(const struct cpuset *set, unsigned int cpu);
 
+/* 0 to CPUSET_MAX. */
 unsigned int cpuset_count(const struct cpuset *set);
 bool cpuset_is_empty(const struct cpuset *set);
+/* Compares the members, whatever nr_words is. */
 bool cpuset_equal(const struct cpuset *a, const struct cpuset *b);
+/* Is every member of `subset` in `set`? The empty set is a subset of every set. */
 bool cpuset_is_subset(const struct cpuset *subset, const struct cpuset *set);
+/* Do they have a member in common? */
 bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b);
 
 /* Store set ∪ other, set ∩ other or set − other in `set`. */

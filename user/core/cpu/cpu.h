@@ -149,13 +149,20 @@ struct cpu_offer {
 	const struct cpu_manager *manager;
 };
 
+/*
+ * The offer for one container, from the shared pool and from CPUs that earlier init containers
+ * of its pod left to it (`reuse`). Borrows `manager`.
+ */
 void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset *shared,
 			 const struct ledger_pod *pod, uint32_t index,
 			 const struct cpu_reuse *reuse, struct cpu_offer *ret_offer);
+/* The same for a bubble, or for all exclusive containers of a pod together. */
 void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *shared,
 		   const struct ledger_pod *pod, const struct cpu_reuse *reuse,
 		   struct cpu_offer *ret_offer);
+/* Is this set of nodes a hint? None is unless the opinion is CPU_OFFERS. */
 bool cpu_offer_has(const struct cpu_offer *offer, node_mask_t nodes);
+/* Is this hint preferred, because it has offer->min_nodes nodes or is aligned by socket? */
 bool cpu_offer_prefers(const struct cpu_offer *offer, node_mask_t nodes);
 
 /*
@@ -189,6 +196,7 @@ enum cpu_state_problem {
 	CPU_STATE_CPUS_DIFFER,
 	CPU_STATE_PROBLEM_NR
 };
+/* The word for vectors: "state-overlap", … */
 const char *cpu_state_problem_name(enum cpu_state_problem problem);
 
 /*

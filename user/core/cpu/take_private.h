@@ -44,8 +44,10 @@ struct counts {
 	uint16_t free[CPUSET_MAX];
 };
 
+/* Start a take of `need` CPUs out of `free`. Borrows topology. */
 void take_begin(struct take *take, const struct topology *topology, const struct cpuset *free,
 		int64_t need, enum compatibility compatibility);
+/* Count the CPUs of `free` in each member of the level. */
 void take_count_free(const struct level *level, const struct cpuset *free,
 		     struct counts *ret_counts);
 
@@ -57,6 +59,7 @@ void take_append_members(const struct level *level, const struct cpuset *free,
 /* The inner order lists the members of each outer member in turn, so a member may appear twice. */
 void take_order_outer(const struct take *take, struct take_order *ret_list);
 void take_order_inner(const struct take *take, struct take_order *ret_list);
+/* NUMA nodes and sockets in the order of the hierarchy, whichever of the two is the outer one. */
 void take_order_nodes(const struct take *take, struct take_order *ret_list);
 void take_order_sockets(const struct take *take, struct take_order *ret_list);
 
@@ -77,6 +80,7 @@ void take_cpus_of(struct take *take, const struct cpuset *snapshot, const struct
 /* Claim the members on the list that are entirely free and not larger than the need. */
 void take_whole(struct take *take, const struct level *level, const struct take_order *list,
 		const struct counts *counts);
+/* The same for the outer or the inner level, in its order. */
 void take_whole_groups(struct take *take, const struct level *level);
 /* Claim whole cores, then single CPUs of the cores with the fewest free CPUs. */
 void take_by_cores(struct take *take);

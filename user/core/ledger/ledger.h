@@ -17,16 +17,20 @@ struct ledger;
 
 /*
  * Borrows topology and policy for its lifetime. Chooses the reserved CPUs; call
- * policy_check first.
+ * policy_check first. Returns 0, -ENOMEM, or -EINVAL with a message in `error` (size >= 256).
  */
 int ledger_new(const struct topology *topology, const struct policy *policy, char *error,
 	       size_t error_size, struct ledger **ret_ledger);
+/* Also during a transaction, and for NULL. */
 void ledger_free(struct ledger *ledger);
 DEFINE_CLEANUP(struct ledger, ledger_freep, ledger_free);
 #define cleanup_ledger cleanup(ledger_freep)
 
+/* The machine, as passed to ledger_new. */
 const struct topology *ledger_topology(const struct ledger *ledger);
+/* The policy of the next decision: see ledger_use_policy. */
 const struct policy *ledger_policy(const struct ledger *ledger);
+/* The reserved CPUs, which never change during the ledger's life. Borrowed. */
 const struct cpuset *ledger_reserved(const struct ledger *ledger);
 /*
  * The kubelet's default set: CPUs that are not granted exclusively. Contains the reserved
@@ -49,9 +53,11 @@ struct cpu_states {
 };
 void ledger_cpu_states(const struct ledger *ledger, struct cpu_states *ret_states);
 
+/* All pods, including those that are ending. */
 uint32_t ledger_nr_pods(const struct ledger *ledger);
 /* Ascending by uid; borrowed until the next commit. */
 const struct ledger_pod *ledger_pod_at(const struct ledger *ledger, uint32_t index);
+/* NULL = no pod has this uid. Borrowed until the next commit. */
 const struct ledger_pod *ledger_find(const struct ledger *ledger, const char *uid);
 /*
  * Find a pod by name. If a pod was recreated while its predecessor is ending, this
@@ -69,7 +75,9 @@ const struct cpuset *ledger_effective(const struct ledger *ledger, const struct 
  * the ledger. A modifying function that is called outside a transaction runs in its own.
  */
 int ledger_begin(struct ledger *ledger);
+/* Make the changes since ledger_begin permanent. Cannot fail. */
 void ledger_commit(struct ledger *ledger);
+/* Take them back: afterwards the ledger is as it was at ledger_begin. */
 void ledger_abort(struct ledger *ledger);
 
 /*
@@ -82,6 +90,10 @@ int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *er
 		   size_t error_size);
 /* Remove the pod and release everything it held. -ENOENT. */
 int ledger_remove(struct ledger *ledger, const char *uid);
+/*
+ * Change the state of a pod. `detail` says why, in words for operators; copied, cut if it is
+ * too long for the record, NULL = no reason. -ENOENT, -ENOMEM.
+ */
 int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
 		     const char *detail);
 
@@ -92,11 +104,15 @@ int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state stat
  * such pod.
  */
 struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *spec);
+/* See above. Each call makes another copy; only the newest one of a pod counts. */
 struct ledger_pod *ledger_edit_pod(struct ledger *ledger, const char *uid);
+/* The shared pool, to be changed by the CPU manager; restored on abort. */
 struct cpuset *ledger_edit_shared_pool(struct ledger *ledger);
+/* The managers that belong to the policy in force; borrowed until it changes. */
 const struct cpu_manager *ledger_cpu_manager(const struct ledger *ledger);
 const struct memory_manager *ledger_memory_manager(const struct ledger *ledger);
 const struct memory_state *ledger_memory_state(const struct ledger *ledger);
+/* The memory assignments of the nodes, to be changed by the memory manager; restored on abort. */
 struct memory_state *ledger_edit_memory_state(struct ledger *ledger);
 /* The pod in the form that the memory manager takes. Borrows from `pod`. */
 struct memory_pod ledger_memory_pod(const struct ledger_pod *pod);

@@ -74,7 +74,9 @@ struct memory_blocks {
 	struct memory_share containers[];
 };
 
-struct memory_blocks *memory_blocks_new(uint32_t nr_containers); /* NULL = no memory */
+/* Shares of a pod that holds nothing. NULL = no memory. */
+struct memory_blocks *memory_blocks_new(uint32_t nr_containers);
+/* NULL = no memory. */
 struct memory_blocks *memory_blocks_copy(const struct memory_blocks *blocks);
 void memory_blocks_free(struct memory_blocks *blocks);
 DEFINE_CLEANUP(struct memory_blocks, memory_blocks_freep, memory_blocks_free);
@@ -115,7 +117,9 @@ int memory_manager_init(struct memory_manager *manager, const struct topology *t
 void memory_set_kernel_free(struct memory_manager *manager, const struct topology_node *nodes,
 			    uint32_t nr_nodes);
 
+/* The state before any pod: what is allocatable is free, and no node is in a group. */
 void memory_initial_state(const struct memory_manager *manager, struct memory_state *ret_state);
+/* Does each node have the same free memory, number of assignments and group in both? */
 bool memory_state_equal(const struct memory_manager *manager, const struct memory_state *a,
 			const struct memory_state *b);
 
@@ -183,13 +187,16 @@ struct memory_offer {
 void memory_offer_container(const struct memory_manager *manager, const struct memory_state *state,
 			    const struct memory_pod *pod, uint32_t index,
 			    const struct memory_reuse *reuse, struct memory_offer *ret_offer);
+/* The same for a pod-level budget, which is one request. */
 void memory_offer_pod(const struct memory_manager *manager, const struct memory_state *state,
 		      const struct memory_pod *pod, const struct memory_reuse *reuse,
 		      struct memory_offer *ret_offer);
 
+/* Is this set of nodes a hint? */
 bool memory_offer_has(const struct memory_offer *offer, node_mask_t nodes);
 /* Bit mask of the types of which these nodes do not have enough. */
 uint32_t memory_offer_lacking(const struct memory_offer *offer, node_mask_t nodes);
+/* Would this set be a preferred hint, that is, does it have offer->min_nodes nodes? */
 bool memory_offer_prefers(const struct memory_offer *offer, node_mask_t nodes);
 
 /*
@@ -255,7 +262,8 @@ struct memory_shortage {
 enum memory_result memory_probe(const struct memory_offer *offer, uint32_t max_nodes,
 				struct memory_shortage *ret_shortage);
 
-const char *memory_result_name(enum memory_result result); /* "no-default", … */
+/* The word for vectors and JSON: "no-default", … */
+const char *memory_result_name(enum memory_result result);
 /* Write the kubelet's message; buffer >= 192. */
 void memory_result_text(const struct memory_manager *manager, enum memory_result result,
 			const struct memory_shortage *shortage, char *buffer, size_t size);
@@ -293,6 +301,7 @@ enum memory_result memory_check_budget(const struct memory_manager *manager,
  */
 void memory_remove(const struct memory_manager *manager, struct memory_state *state,
 		   struct memory_pod *pod, uint32_t index);
+/* The same for all its containers and the budget. */
 void memory_remove_pod(const struct memory_manager *manager, struct memory_state *state,
 		       struct memory_pod *pod);
 /* The same for a pod that will not be used again: its blocks are left as they are. */
@@ -333,6 +342,7 @@ enum memory_restored {
 	MEMORY_DROPPED,	 /* fits nowhere; the pod continues without pinning */
 	MEMORY_RESTORED_NR
 };
+/* The word for the log: "kept", … */
 const char *memory_restored_name(enum memory_restored restored);
 
 /*
