@@ -4,23 +4,22 @@
  * so the controller needs no lock. A request whose answer takes its time is
  * suspended: its connection is left alone until the answer or its deadline comes.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 
 #include "format/exposition.h"
 #include "format/views.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "serve/respond.h"
 #include "serve/server.h"
+#include "serve/socket.h"
 
 /*
  * Connections that were ended and that libmicrohttpd has not closed yet. At its limit it
@@ -83,80 +82,9 @@ struct request {
  */
 #define SUSPENDED_LEAST_USEC 1000000ULL
 
-static void free_response(struct MHD_Response **response)
-{
-	if (*response)
-		MHD_destroy_response(*response);
-}
-
 static void put_json(struct json_object **object)
 {
 	json_object_put(*object);
-}
-
-static struct MHD_Response *make_response(const char *type, const char *data, size_t len)
-{
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		len, (void *)(uintptr_t)data, MHD_RESPMEM_MUST_COPY);
-
-	if (!response)
-		return NULL;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	/* A connection kept for a next request would hold a place that somebody else needs. */
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	return response;
-}
-
-static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status,
-			       const char *type, const char *data, size_t len)
-{
-	struct MHD_Response *response cleanup(free_response) = make_response(type, data, len);
-
-	return response ? MHD_queue_response(connection, status, response) : MHD_NO;
-}
-
-/* The answer names the methods that are allowed (RFC 9110, section 15.5.6). */
-static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *method,
-				     const char *allowed)
-{
-	char message[64];
-	struct MHD_Response *response cleanup(free_response) = NULL;
-	struct json_object *body cleanup(put_json) = NULL;
-	const char *text;
-
-	snprintf(message, sizeof(message), "%.16s is not supported: use %s", method, allowed);
-	body = view_error(message);
-	text = json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN);
-	response = make_response("application/json", text, strlen(text));
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
-	return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
-}
-
-static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
-				    struct json_object *object)
-{
-	const char *text = json_object_to_json_string_ext(
-		object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
-
-	return respond(connection, status, "application/json", text, strlen(text));
-}
-
-static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
-				     const char *format, ...) __attribute__((format(printf, 3, 4)));
-static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
-				     const char *format, ...)
-{
-	struct json_object *body cleanup(put_json) = NULL;
-	char message[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(message, sizeof(message), format, args);
-	va_end(args);
-	body = view_error(message);
-	return respond_json(connection, status, body);
 }
 
 /* libmicrohttpd leaves the body of an answer to HEAD out. */
@@ -369,7 +297,7 @@ static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *
 		return answer_query(server, connection, url + 4);
 	if (!strcmp(method, MHD_HTTP_METHOD_POST))
 		return answer_command(server, connection, url + 4, request, peer.pid);
-	return refuse_method(connection, method, "GET, HEAD, POST");
+	return respond_method(connection, method, "GET, HEAD, POST");
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
@@ -384,7 +312,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (!request) {
 		/* Before a byte of a body is read: anybody may reach this port. */
 		if (listener->kind == LISTENER_METRICS && !read)
-			return refuse_method(connection, method, "GET, HEAD");
+			return respond_method(connection, method, "GET, HEAD");
 		*state = calloc(1, sizeof(*request));
 		return *state ? MHD_YES : MHD_NO;
 	}
@@ -667,105 +595,6 @@ static void listener_stop(struct listener *listener)
 		MHD_stop_daemon(listener->daemon);
 }
 
-int server_parse_address(const char *text, char *ret_host, size_t size, uint16_t *ret_port)
-{
-	const char *colon = strrchr(text, ':'), *start = text;
-	char *end;
-	unsigned long port;
-	size_t len;
-
-	if (!colon || colon == text || !colon[1])
-		return -EINVAL;
-	len = (size_t)(colon - text);
-	if (*text == '[') {
-		if (colon[-1] != ']' || len < 3)
-			return -EINVAL;
-		start++;
-		len -= 2;
-	} else if (memchr(text, ':', len)) {
-		return -EINVAL;
-	}
-	if (len >= size || colon[1] < '0' || colon[1] > '9')
-		return -EINVAL;
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (*end || errno || port == 0 || port > 65535)
-		return -EINVAL;
-	memcpy(ret_host, start, len);
-	ret_host[len] = '\0';
-	*ret_port = (uint16_t)port;
-	return 0;
-}
-
-static int open_tcp(const char *address)
-{
-	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
-	struct sockaddr_in in4 = {.sin_family = AF_INET};
-	int fd cleanup_close = -1;
-	const struct sockaddr *sockaddr;
-	socklen_t len;
-	char host[64];
-	uint16_t port;
-	int one = 1;
-
-	if (server_parse_address(address, host, sizeof(host), &port))
-		return log_err(-EINVAL,
-			       "serve: invalid metrics.listen '%s': expected ADDRESS:PORT, for "
-			       "example 127.0.0.1:9417",
-			       address);
-	if (inet_pton(AF_INET, host, &in4.sin_addr) == 1) {
-		in4.sin_port = htons(port);
-		sockaddr = (const struct sockaddr *)&in4;
-		len = sizeof(in4);
-	} else if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
-		in6.sin6_port = htons(port);
-		sockaddr = (const struct sockaddr *)&in6;
-		len = sizeof(in6);
-	} else {
-		return log_err(-EINVAL,
-			       "serve: invalid metrics.listen '%s': '%s' is not an IP "
-			       "address",
-			       address, host);
-	}
-	fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return log_err(-errno, "serve: socket for metrics.listen '%s'", address);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    bind(fd, sockaddr, len) || listen(fd, SOMAXCONN))
-		return log_err(-errno, "serve: cannot listen on metrics.listen '%s'", address);
-	return TAKE_FD(fd);
-}
-
-/* Bound under a temporary name inside the 0700 directory, then renamed over a stale one. */
-static int open_unix(const struct server_options *options)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd cleanup_close = -1;
-	char temporary[80];
-	int len;
-
-	snprintf(temporary, sizeof(temporary), ".%s.new", options->socket_name);
-	len = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", options->runtime_dir,
-		       temporary);
-	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
-		return log_err(-ENAMETOOLONG,
-			       "serve: runtimeDirectory '%s' is too long for a socket (%zu bytes); "
-			       "choose a shorter one",
-			       options->runtime_dir, sizeof(address.sun_path));
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return log_err(-errno, "serve: socket");
-	unlinkat(options->runtime_dir_fd, temporary, 0);
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)))
-		return log_err(-errno, "serve: cannot bind %s", address.sun_path);
-	if (fchmodat(options->runtime_dir_fd, temporary, 0600, 0) || listen(fd, SOMAXCONN) ||
-	    renameat(options->runtime_dir_fd, temporary, options->runtime_dir_fd,
-		     options->socket_name))
-		return log_err(-errno, "serve: cannot publish %s/%s", options->runtime_dir,
-			       options->socket_name);
-	return TAKE_FD(fd);
-}
-
 int server_open(const struct server_options *options, const struct faces_port *faces,
 		sd_event *event, struct server **ret_server)
 {
@@ -785,7 +614,8 @@ int server_open(const struct server_options *options, const struct faces_port *f
 		1000ULL * (options->timeout_ms ? options->timeout_ms : SERVER_TIMEOUT_S * 1000);
 	snprintf(server->socket_name, sizeof(server->socket_name), "%s", options->socket_name);
 
-	fd = open_unix(options);
+	fd = socket_listen_unix(options->runtime_dir_fd, options->runtime_dir,
+				options->socket_name);
 	r = fd;
 	if (fd >= 0) {
 		server->bound = true;
@@ -794,7 +624,7 @@ int server_open(const struct server_options *options, const struct faces_port *f
 			log_err(r, "serve: cannot start the API");
 	}
 	if (r >= 0 && options->metrics_address && *options->metrics_address) {
-		fd = open_tcp(options->metrics_address);
+		fd = socket_listen_tcp(options->metrics_address);
 		r = fd;
 		if (fd >= 0) {
 			r = listener_start(&server->metrics, fd, event);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers as libmicrohttpd wants them. Each copies what it is given, asks the client to close
+ * the connection, and returns what a handler has to return: MHD_NO, which ends the connection,
+ * if there is no memory.
+ */
+#ifndef SERVE_RESPOND_H
+#define SERVE_RESPOND_H
+
+#include <microhttpd.h>
+#include <stddef.h>
+
+struct json_object;
+
+/* `type`: the media type of `data`, of `len` bytes. */
+enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, const char *type,
+			const char *data, size_t len);
+/* `object` stays the caller's. */
+enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
+			     struct json_object *object);
+/* An error object with this sentence, of at most 511 bytes. */
+enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
+			      const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* 405, with the methods that are allowed (RFC 9110, section 15.5.6). */
+enum MHD_Result respond_method(struct MHD_Connection *connection, const char *method,
+			       const char *allowed);
+
+#endif
