@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* topology: the node as other programs want it described. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "format/node_topology.h"
+#include "snapshot.h"
+
+/* A DNS subdomain has at most 253 characters (RFC 1123). */
+#define NODE_NAME_MAX 254
+
+/* RFC 1123, which a Kubernetes name has to follow: lower-case labels with dots between them. */
+static bool is_node_name(const char *name)
+{
+	char before = '.';
+	size_t len = 0;
+
+	for (; name[len]; before = name[len++]) {
+		const bool is_inner = name[len] == '-' || name[len] == '.';
+
+		if (!is_inner && !islower((unsigned char)name[len]) &&
+		    !isdigit((unsigned char)name[len]))
+			return false;
+		if ((name[len] == '.' && (before == '.' || before == '-')) ||
+		    (name[len] == '-' && before == '.'))
+			return false;
+	}
+	return len && len < NODE_NAME_MAX && before != '.' && before != '-';
+}
+
+/* The kubelet's own choice: the host's name in lower case. */
+static int name_of_host(struct session *session, char ret_name[NODE_NAME_MAX])
+{
+	if (gethostname(ret_name, NODE_NAME_MAX - 1))
+		return out_fail(session, STATUS_FAILED, "cannot read the host's name: %s",
+				strerror(errno));
+	ret_name[NODE_NAME_MAX - 1] = '\0';
+	for (char *at = ret_name; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return STATUS_DONE;
+}
+
+static int print_topology(struct session *session, const struct ledger *ledger, const char *name)
+{
+	struct text text cleanup_text = {0};
+
+	node_topology_write(ledger, name, session->options.json ? EMIT_JSON : EMIT_YAML, &text);
+	if (text.error)
+		return out_no_memory(session);
+	if (!session->options.json) {
+		fputs(text.data, stdout);
+		return STATUS_DONE;
+	}
+	session->result = json_tokener_parse(text.data);
+	session->has_result = session->result != NULL;
+	return session->has_result ? STATUS_DONE : out_no_memory(session);
+}
+
+static int topology_export(struct session *session, int argc, char **argv)
+{
+	struct snapshot snapshot cleanup(snapshot_fini) = {0};
+	char name[NODE_NAME_MAX];
+	int r;
+
+	if (argc > 1)
+		return unexpected(session, argv[1], "no more arguments");
+	r = argc ? STATUS_DONE : name_of_host(session, name);
+	if (r)
+		return r;
+	if (argc)
+		snprintf(name, sizeof(name), "%.*s", NODE_NAME_MAX - 1, argv[0]);
+	if (!is_node_name(argc ? argv[0] : name))
+		return out_fail(session, STATUS_INPUT,
+				"invalid node name '%.80s': expected the name of the Kubernetes "
+				"node, in lower-case letters, digits, '-' and '.'",
+				argc ? argv[0] : name);
+	r = snapshot_open(session, SNAPSHOT_POLICY_OF_STATE | SNAPSHOT_OF_AGENT, &snapshot);
+	return r ? r : print_topology(session, snapshot.ledger, name);
+}
+
+static const struct command topology_commands[] = {
+	{"export", NULL, "[NODE]",
+	 "Print the NUMA nodes and what is available of them as a NodeResourceTopology, the object "
+	 "that topology-aware schedulers of Kubernetes read.",
+	 topology_export},
+	{0},
+};
+
+const struct noun noun_topology = {
+	.name = "topology",
+	.help = "The NUMA nodes, for schedulers.",
+	.commands = topology_commands,
+	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
+};
