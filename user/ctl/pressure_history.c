@@ -143,8 +143,10 @@ static bool was_active(const struct pressure_history *history)
 {
 	const struct pressure_point *last = &history->points[history->nr - 1];
 
-	return history->nr > 1 &&
-	       memcmp(last->total_ns, last[-1].total_ns, sizeof(last->total_ns)) != 0;
+	for (int kind = 0; history->nr > 1 && kind < PRESSURE_KIND_NR; kind++)
+		if (last->total_ns[kind] != last[-1].total_ns[kind])
+			return true;
+	return false;
 }
 
 /*
