@@ -409,6 +409,22 @@ void ctl_admit_scanned(struct controller *controller, const struct source_pod *p
 	wakes_schedule(&controller->wakes, 0);
 }
 
+void ctl_decide_refused(struct controller *controller)
+{
+	controller->admission.wants_scan |= controller->admission.refusals.nr_unlisted > 0;
+	for (uint32_t i = controller->admission.refusals.nr; i-- > 0;) {
+		struct refused_pod *refused = &controller->admission.refusals.rows[i];
+		struct pod_spec *spec cleanup(pod_spec_freep) =
+			refused->spec ? pod_spec_copy(refused->spec) : NULL;
+		char file[ROW_PATH_MAX];
+		struct source_pod source = {.spec = spec, .file = file, .line = refused->line};
+
+		snprintf(file, sizeof(file), "%s", refused->file);
+		if (spec)
+			admit(controller, &source, clock_now_ns(controller->ports.clock));
+	}
+}
+
 void ctl_admission_sweep(struct controller *controller)
 {
 	uint64_t released = controller->admission.nr_released;
@@ -429,17 +445,6 @@ void ctl_admission_sweep(struct controller *controller)
 	}
 	if (controller->admission.nr_released == released && was_writable)
 		return;
-	/* CPUs became free, or the state may be writable again: decide the refused pods again. */
-	controller->admission.wants_scan |= controller->admission.refusals.nr_unlisted > 0;
-	for (uint32_t i = controller->admission.refusals.nr; i-- > 0;) {
-		struct refused_pod *refused = &controller->admission.refusals.rows[i];
-		struct pod_spec *spec cleanup(pod_spec_freep) =
-			refused->spec ? pod_spec_copy(refused->spec) : NULL;
-		char file[ROW_PATH_MAX];
-		struct source_pod source = {.spec = spec, .file = file, .line = refused->line};
-
-		snprintf(file, sizeof(file), "%s", refused->file);
-		if (spec)
-			admit(controller, &source, clock_now_ns(controller->ports.clock));
-	}
+	/* CPUs became free, or the state may be writable again. */
+	ctl_decide_refused(controller);
 }

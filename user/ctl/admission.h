@@ -46,6 +46,8 @@ void ctl_admit_scanned(struct controller *controller, const struct source_pod *p
 		       uint32_t nr_pods, bool complete);
 /* Release ending pods that have no processes; decide refused pods again after a release. */
 void ctl_admission_sweep(struct controller *controller);
+/* Room was made: decide the refused pods again, those that are not listed by another scan. */
+void ctl_decide_refused(struct controller *controller);
 /* The save of a deferred pod's grant has ended, with this result: decide the pod again. */
 void ctl_admission_resume(struct controller *controller, int result);
 

@@ -87,6 +87,25 @@ static void on_looked(void *self)
 	wakes_schedule(&controller->wakes, 0);
 }
 
+static void tell_ledger(const struct controller *controller, struct ledger *ledger)
+{
+	struct cpuset offline = controller->topology->all;
+
+	cpuset_subtract(&offline, &controller->online);
+	ledger_set_offline(ledger, &offline);
+}
+
+/* New pods get online CPUs only; those that were refused may fit now. */
+static void use_online(struct controller *controller, const struct cpuset *online)
+{
+	const bool came_back = !cpuset_is_subset(online, &controller->online);
+
+	controller->online = *online;
+	tell_ledger(controller, controller->ledger);
+	if (came_back && controller->admission.is_source_complete)
+		ctl_decide_refused(controller);
+}
+
 static void on_hotplug(void *self, const struct cpuset *online)
 {
 	struct controller *controller = self;
@@ -97,7 +116,7 @@ static void on_hotplug(void *self, const struct cpuset *online)
 		wakes_request_resync(&controller->wakes);
 		return;
 	}
-	controller->online = *online;
+	use_online(controller, online);
 	cpuset_format(&controller->topology->all, then, sizeof(then));
 	cpuset_format(&controller->online, now, sizeof(now));
 	snprintf(message, sizeof(message),
@@ -371,6 +390,7 @@ static int copy_ledger(const struct controller *controller, const struct policy 
 			return -EBUSY;
 		}
 	}
+	tell_ledger(controller, ledger);
 	*ret_ledger = TAKE_PTR(ledger);
 	return 0;
 }

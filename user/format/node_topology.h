@@ -15,7 +15,8 @@
  *
  * Each NUMA node is a zone with its CPUs, memory and huge pages: capacity is what the machine
  * has, allocatable what pods may get, available what is not granted exclusively now. Costs are
- * the firmware's distances; they are left out if it states none.
+ * the firmware's distances; they are left out if it states none. Memory is left out unless the
+ * memory manager places it.
  */
 void node_topology_write(const struct ledger *ledger, const char *node, enum emit_style style,
 			 struct text *out);

@@ -192,12 +192,17 @@ static bool allocate_whole(struct assignment *assignment)
  * Containers on the shared pool must have a CPU. The kubelet accepts an empty shared
  * pool, but an empty cpuset cannot be written to a cgroup.
  */
-static bool leaves_no_shared_cpu(const struct ledger *ledger)
+static bool leaves_no_shared_cpu(const struct assignment *assignment)
 {
+	const struct ledger *ledger = assignment->ledger;
 	const struct policy *policy = ledger_policy(ledger);
+	struct cpuset pool = *ledger_shared_pool(ledger);
 
+	/* If the whole pool is offline, that is not the doing of a pod that takes none of it. */
+	if (!cpuset_is_empty(&assignment->pod->held))
+		cpuset_subtract(&pool, &ledger_cpu_manager(ledger)->offline);
 	return !policy->may_empty_shared_pool && !compatibility_is_kubelet(policy->compatibility) &&
-	       cpuset_is_empty(ledger_shared_pool(ledger)) && ledger_nr_host_containers(ledger);
+	       cpuset_is_empty(&pool) && ledger_nr_host_containers(ledger);
 }
 
 void assign_allocate(struct assignment *assignment)
@@ -209,7 +214,7 @@ void assign_allocate(struct assignment *assignment)
 	is_allocated = assignment->is_whole ? allocate_whole(assignment)
 					    : allocate_container(assignment, assignment->container);
 	if (is_allocated && ++assignment->nr_done == assignment->nr_steps &&
-	    leaves_no_shared_cpu(assignment->ledger))
+	    leaves_no_shared_cpu(assignment))
 		assignment->outcome = ASSIGN_LAST_SHARED_CPU;
 }
 

@@ -91,18 +91,25 @@ static void refuse_count(const struct ledger *ledger, const struct ledger_pod *p
 			 const char *asker, const char *container, struct decision *decision)
 {
 	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	struct cpuset held;
+	struct cpuset held, offline = *ledger_shared_pool(ledger);
+	char offline_text[32] = "";
 
 	ledger_exclusive(ledger, &held);
 	cpuset_subtract(&held, &pod->held);
+	/* Of the free ones: what a pod holds is counted there. */
+	cpuset_subtract(&offline, &manager->reserved);
+	cpuset_intersect(&offline, &manager->offline);
+	if (!cpuset_is_empty(&offline))
+		snprintf(offline_text, sizeof(offline_text), ", %u offline",
+			 cpuset_count(&offline));
 	refuse_pod(
 		decision, REFUSAL_CPUS, container,
 		"%s asks for %lld exclusive CPUs, but only %lld %s free (of %u CPUs: %u reserved, %u held "
-		"by other pods)",
+		"by other pods%s)",
 
 		asker, (long long)decision->wanted, (long long)decision->available,
 		decision->available == 1 ? "is" : "are", cpuset_count(&manager->usable),
-		cpuset_count(&manager->reserved), cpuset_count(&held));
+		cpuset_count(&manager->reserved), cpuset_count(&held), offline_text);
 }
 
 static void refuse_cpus(const struct assignment *assignment, struct decision *decision)

@@ -35,14 +35,14 @@ static void start(const struct ledger *ledger, struct measure *measure)
 	measure->topology = ledger_topology(ledger);
 	measure->group = 1;
 	ledger_exclusive(ledger, &measure->exclusive);
-	measure->grantable = whole;
-	cpuset_subtract(&measure->grantable, &manager->reserved);
+	cpu_grantable(manager, &whole, &measure->grantable);
 	measure->most = cpuset_count(&measure->grantable);
 	if (policy->cpu_options.full_pcpus_only) {
 		/* 0 only for counts that no machine has; cpu_allocate() then ignores them too. */
 		if (measure->topology->cpus_per_core)
 			measure->group = measure->topology->cpus_per_core;
 		cpuset_subtract(&whole, &manager->reserved_cores);
+		cpuset_subtract(&whole, &manager->withheld);
 		measure->most = smaller(measure->most, cpuset_count(&whole));
 	}
 	/*

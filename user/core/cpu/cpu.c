@@ -168,6 +168,23 @@ uint32_t cpu_bubble_count(const struct pod_spec *spec, enum qos_class qos)
 	return cut_count(mcpu / 1000);
 }
 
+void cpu_set_offline(struct cpu_manager *manager, const struct cpuset *offline)
+{
+	if (compatibility_is_kubelet(manager->policy->compatibility))
+		return;
+	manager->offline = manager->withheld = *offline;
+	if (manager->policy->cpu_options.full_pcpus_only)
+		topology_cores_of_cpus(manager->topology, offline, &manager->withheld);
+}
+
+void cpu_grantable(const struct cpu_manager *manager, const struct cpuset *shared,
+		   struct cpuset *ret_cpus)
+{
+	*ret_cpus = *shared;
+	cpuset_subtract(ret_cpus, &manager->reserved);
+	cpuset_subtract(ret_cpus, &manager->withheld);
+}
+
 static enum cpu_result refuse(enum cpu_result result, struct cpu_shortage *ret_shortage,
 			      uint32_t wanted, uint32_t available)
 {
@@ -194,6 +211,7 @@ static enum cpu_result check_whole_cores(const struct cpu_manager *manager,
 	if (reusable && is_improved(manager))
 		cpuset_union(&cpus, reusable);
 	cpuset_subtract(&cpus, &manager->reserved_cores);
+	cpuset_subtract(&cpus, &manager->withheld);
 	available = cpuset_count(&cpus);
 	if (per_core && nr % per_core != 0)
 		return refuse(CPU_SMT_NOT_MULTIPLE, ret_shortage, nr, available);
@@ -274,16 +292,17 @@ static enum cpu_result allocate_cpus(const struct cpu_manager *manager, struct c
 				     const struct cpuset *reusable, struct cpuset *ret_cpus,
 				     struct cpu_shortage *ret_shortage)
 {
-	struct allocation allocation = {manager, *shared, CPUSET_EMPTY, nr, 0};
+	struct allocation allocation = {manager, CPUSET_EMPTY, CPUSET_EMPTY, nr, 0};
 	bool reuse_first = is_improved(manager) && reusable && !cpuset_is_empty(reusable);
 	bool aligns = affinity && affinity->known;
 	enum cpu_result result = CPU_OK;
 	struct cpuset cpus, both;
 	uint32_t nr_free;
 
-	cpuset_subtract(&allocation.free, &manager->reserved);
+	cpu_grantable(manager, shared, &allocation.free);
 	if (reusable)
 		cpuset_union(&allocation.free, reusable);
+	cpuset_subtract(&allocation.free, &manager->withheld);
 	nr_free = cpuset_count(&allocation.free);
 	if (aligns) {
 		affinity_cpus(&allocation, affinity, &cpus);

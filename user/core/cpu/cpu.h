@@ -23,13 +23,20 @@
 #include "core/pod/pod.h"
 #include "core/policy/policy.h"
 
-/* Constant after cpu_manager_init has chosen the reserved CPUs. */
+/* Constant after cpu_manager_init has chosen the reserved CPUs, until cpu_set_offline(). */
 struct cpu_manager {
 	const struct topology *topology;
 	const struct policy *policy;
 	struct cpuset usable;	      /* CPUs that pools may use */
 	struct cpuset reserved;	      /* kept for the system */
 	struct cpuset reserved_cores; /* all threads of cores that have a reserved CPU */
+	/*
+	 * CPUs that went offline, as last set; initially none. Repaired mode only: a kubelet
+	 * grants what it saw at its start. What is withheld is not granted: the CPUs that are
+	 * offline, and with full-pcpus-only all threads of their cores, because a thread that
+	 * comes back must not be granted to somebody else.
+	 */
+	struct cpuset offline, withheld;
 };
 
 enum cpu_result {
@@ -73,6 +80,12 @@ int cpu_manager_init(struct cpu_manager *manager, const struct topology *topolog
  * reservation is strict.
  */
 void cpu_initial_pool(const struct cpu_manager *manager, struct cpuset *ret_cpus);
+
+/* These CPUs of the machine are offline now. Whoever holds one keeps it. */
+void cpu_set_offline(struct cpu_manager *manager, const struct cpuset *offline);
+/* The CPUs of the shared pool that can be granted exclusively: not reserved, not withheld. */
+void cpu_grantable(const struct cpu_manager *manager, const struct cpuset *shared,
+		   struct cpuset *ret_cpus);
 
 /*
  * The number of exclusive CPUs that container `index` is entitled to; 0 = it runs in a

@@ -59,16 +59,13 @@ static void offer_nothing(enum cpu_opinion opinion, struct cpu_offer *ret_offer)
 	*ret_offer = (struct cpu_offer){.opinion = opinion};
 }
 
-static void free_cpus(const struct cpu_manager *manager, const struct cpuset *shared,
-		      struct cpuset *ret_cpus)
+static struct cpuset reusable_of(const struct cpu_manager *manager, const struct cpu_reuse *reuse,
+				 const struct ledger_pod *pod)
 {
-	*ret_cpus = *shared;
-	cpuset_subtract(ret_cpus, &manager->reserved);
-}
+	struct cpuset cpus = strcmp(reuse->uid, pod->spec->uid) ? CPUSET_EMPTY : reuse->cpus;
 
-static struct cpuset reusable_of(const struct cpu_reuse *reuse, const struct ledger_pod *pod)
-{
-	return strcmp(reuse->uid, pod->spec->uid) ? CPUSET_EMPTY : reuse->cpus;
+	cpuset_subtract(&cpus, &manager->withheld);
+	return cpus;
 }
 
 static bool is_gated_off(const struct cpu_manager *manager, const struct ledger_pod *pod)
@@ -87,8 +84,8 @@ void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset 
 	if (!request || is_gated_off(manager, pod)) {
 		offer_nothing(CPU_NO_OPINION, ret_offer);
 	} else if (grant->isolation == ISOLATION_HOST) {
-		free_cpus(manager, shared, &available);
-		reusable = reusable_of(reuse, pod);
+		cpu_grantable(manager, shared, &available);
+		reusable = reusable_of(manager, reuse, pod);
 		offer_from(manager, &available, &reusable, request, ret_offer);
 	} else if (cpuset_count(&grant->cpus) != request) {
 		offer_nothing(CPU_IMPOSSIBLE, ret_offer);
@@ -140,8 +137,8 @@ void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *share
 	}
 	if (cpuset_count(&held) == request)
 		return offer_from(manager, &held, &CPUSET_EMPTY, request, ret_offer);
-	free_cpus(manager, shared, &available);
-	reusable = reusable_of(reuse, pod);
+	cpu_grantable(manager, shared, &available);
+	reusable = reusable_of(manager, reuse, pod);
 	cpuset_union(&reusable, &held);
 	offer_from(manager, &available, &reusable, request, ret_offer);
 }

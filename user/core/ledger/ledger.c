@@ -144,6 +144,11 @@ void ledger_set_kernel_free(struct ledger *ledger, const struct topology_node *n
 		memory_set_kernel_free(&ledger->memory, nodes, nr_nodes);
 }
 
+void ledger_set_offline(struct ledger *ledger, const struct cpuset *offline)
+{
+	cpu_set_offline(&ledger->cpu, offline);
+}
+
 struct memory_pod ledger_memory_pod(const struct ledger_pod *pod)
 {
 	return (struct memory_pod){.spec = pod->spec, .qos = pod->qos, .blocks = pod->memory};

@@ -125,6 +125,13 @@ void ledger_set_kernel_free(struct ledger *ledger, const struct topology_node *n
 			    uint32_t nr_nodes);
 
 /*
+ * Record which CPUs are offline now: they are granted to nobody, and the last online CPU of the
+ * shared pool is not granted while a container runs there. Grants remain as they are. In the
+ * kubelet's modes this does nothing.
+ */
+void ledger_set_offline(struct ledger *ledger, const struct cpuset *offline);
+
+/*
  * Use another policy for further decisions. It is borrowed like the first one and may
  * differ only in its alignment settings, because the first policy determined the reserved
  * CPUs.
