@@ -136,6 +136,12 @@ struct task_struct___since_7_2 {
 	u8 on_rq;
 };
 
+/* --- interrupts (noise) ------------------------------------------------------ */
+
+struct irqaction {
+	const char *name;
+};
+
 /* --- cgroups ----------------------------------------------------------------- */
 
 struct kernfs_node {

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <pinfold/noise.h>
 #include <pinfold/pressure.h>
 
 #include "core/plan/plan.h"
@@ -330,6 +331,43 @@ struct pressure_sink {
 	 * negative errno as the result there are none.
 	 */
 	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr);
+};
+
+/* --- noise: user/bpf/noise.c -------------------------------------------------------------------- */
+/* An exclusive CPU and whose it is; `owner.epoch` is the port's. */
+struct noise_grant {
+	uint32_t cpu;
+	struct noise_owner owner;
+};
+
+enum noise_state {
+	NOISE_OFF,     /* no CPU is exclusive, so nothing is attached */
+	NOISE_LOADING, /* a thread is loading and attaching the programs */
+	NOISE_COUNTING,
+	NOISE_ENDING, /* a thread is detaching them */
+	NOISE_FAILED, /* they could not be loaded; tried again once no CPU was exclusive */
+	NOISE_STATE_NR
+};
+
+struct noise_port {
+	void *self;
+	/*
+	 * Count on these CPUs and no others; ascending, without duplicates. A CPU whose owner
+	 * is another cgroup than before begins with 0. The first CPU has the programs loaded
+	 * and attached by a thread, and the last one has them detached. -ERANGE: a CPU that
+	 * the machine cannot have; nothing changes then.
+	 */
+	int (*watch)(void *self, const struct noise_grant *grants, uint32_t nr);
+	enum noise_state (*state)(void *self);
+	/* Can this kernel count this source? Valid while counting. */
+	bool (*counts)(void *self, enum noise_source source);
+	/*
+	 * Who disturbed the CPU since the cgroup has it, including whoever runs there now; in
+	 * no order. Entries are complete, softirqs have the kernel's names. ret_entries has
+	 * room for NOISE_ENTRIES. -ENODATA: it is not counted for that cgroup.
+	 */
+	int (*read)(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_entry *ret_entries,
+		    uint32_t *ret_nr);
 };
 
 /* --- sources ---------------------------------------------------------------------------------- */

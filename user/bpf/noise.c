@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What is to be counted is told at any time; what is attached follows. One job at a time loads
+ * or ends the programs on a thread of the pool. While it runs, `programs` and `cpus` belong to
+ * it; everything else belongs to the loop's thread, which begins a job and is told of its end.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/noise.h"
+#include "lib/log.h"
+#include "lib/worker.h"
+#include "noise.skel.h"
+
+/* Paths of groups, which are the keys of other jobs, do not begin with a slash. */
+#define NOISE_KEY "/noise"
+
+/* Entries that are read while the CPU changes hands are read again; this often at most. */
+#define READ_TRIES 64
+
+struct noise_counter {
+	uint32_t nr_cpus; /* the highest possible CPU, plus 1 */
+	struct worker_pool *pool;
+	enum noise_state state;
+	struct noise_owner *wanted; /* by CPU; epoch 0 = it is not exclusive */
+	uint32_t nr_wanted;
+	uint32_t epoch; /* the last one that was given out */
+
+	struct noise *skeleton; /* NULL = nothing is loaded */
+	struct noise_cpu *cpus; /* shared with the programs */
+	size_t memory_bytes;
+	bool counts[NOISE_SOURCE_NR];
+};
+
+struct noise_job {
+	struct worker_job job; /* first */
+	struct noise_counter *counter;
+};
+
+static void follow(struct noise_counter *counter);
+
+/* --- on a thread --------------------------------------------------------------------------------- */
+
+/*
+ * The tracepoints of interrupt vectors are those of x86-64; a program whose tracepoint the
+ * kernel lacks would keep the whole object from being loaded.
+ */
+static int choose_programs(struct noise_counter *counter)
+{
+	static const struct {
+		const char *tracepoint;
+		enum noise_source source;
+	} optional[] = {
+		{"local_timer", NOISE_TIMER},
+		{"reschedule", NOISE_RESCHEDULE},
+		{"call_function", NOISE_CALL_FUNCTION},
+		{"call_function_single", NOISE_CALL_FUNCTION},
+	};
+	struct btf *btf = btf__load_vmlinux_btf();
+	struct bpf_program *program;
+
+	if (!btf)
+		return -errno;
+	for (int source = 0; source < NOISE_SOURCE_NR; source++)
+		counter->counts[source] = true;
+	bpf_object__for_each_program (program, counter->skeleton->obj) {
+		const char *tracepoint = bpf_program__section_name(program) + strlen("tp_btf/");
+		char type[64];
+
+		snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
+		if (btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) >= 0)
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(optional); i++) {
+			const char *name = optional[i].tracepoint;
+
+			if (strncmp(tracepoint, name, strlen(name)))
+				continue;
+			counter->counts[optional[i].source] = false;
+			bpf_program__set_autoload(program, false);
+		}
+	}
+	btf__free(btf);
+	return 0;
+}
+
+static int map_memory(struct noise_counter *counter)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory;
+
+	counter->memory_bytes = counter->nr_cpus * sizeof(*counter->cpus);
+	counter->memory_bytes = (counter->memory_bytes + page - 1) & ~(page - 1);
+	memory = mmap(NULL, counter->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      bpf_map__fd(counter->skeleton->maps.noise_cpus), 0);
+	if (memory == MAP_FAILED)
+		return log_err(-errno, "noise: map 'noise_cpus' into memory");
+	counter->cpus = memory;
+	return 0;
+}
+
+/* What runs on another CPU meanwhile keeps its program and its map until it has ended. */
+static void unload(struct noise_counter *counter)
+{
+	noise__destroy(counter->skeleton);
+	counter->skeleton = NULL;
+	if (counter->cpus)
+		munmap(counter->cpus, counter->memory_bytes);
+	counter->cpus = NULL;
+}
+
+/* No CPU has an owner yet, so the programs do nothing until the loop's thread says so. */
+static int load(struct noise_counter *counter)
+{
+	int r;
+
+	counter->skeleton = noise__open();
+	if (!counter->skeleton)
+		return log_err(-errno, "noise: open the BPF object");
+	r = bpf_map__set_max_entries(counter->skeleton->maps.noise_cpus, counter->nr_cpus);
+	if (!r)
+		r = choose_programs(counter);
+	if (!r)
+		r = noise__load(counter->skeleton);
+	if (r)
+		return log_err(r, "noise: load the BPF programs");
+	r = map_memory(counter);
+	if (r)
+		return r;
+	r = noise__attach(counter->skeleton);
+	return r ? log_err(r, "noise: attach the BPF programs") : 0;
+}
+
+static int run_load(struct worker_job *job)
+{
+	struct noise_counter *counter = ((struct noise_job *)job)->counter;
+	int r = load(counter);
+
+	if (r)
+		unload(counter);
+	return r;
+}
+
+static int run_unload(struct worker_job *job)
+{
+	unload(((struct noise_job *)job)->counter);
+	return 0;
+}
+
+/* --- owners -------------------------------------------------------------------------------------- */
+
+static bool is_same_owner(const struct noise_owner *a, const struct noise_owner *b)
+{
+	return a->cgroup_id == b->cgroup_id && a->pod_cgroup_id == b->pod_cgroup_id &&
+	       a->root_cgroup_id == b->root_cgroup_id;
+}
+
+/* Pairs with begin_epoch(): whoever sees the new epoch sees its owner. */
+static void publish_owner(struct noise_owner *shown, const struct noise_owner *wanted)
+{
+	__atomic_store_n(&shown->epoch, 0, __ATOMIC_SEQ_CST);
+	shown->cgroup_id = wanted->cgroup_id;
+	shown->pod_cgroup_id = wanted->pod_cgroup_id;
+	shown->root_cgroup_id = wanted->root_cgroup_id;
+	shown->level = wanted->level;
+	shown->pod_level = wanted->pod_level;
+	shown->root_level = wanted->root_level;
+	__atomic_store_n(&shown->epoch, wanted->epoch, __ATOMIC_SEQ_CST);
+}
+
+static void publish_owners(struct noise_counter *counter)
+{
+	for (uint32_t cpu = 0; cpu < counter->nr_cpus; cpu++)
+		if (counter->cpus[cpu].owner.epoch != counter->wanted[cpu].epoch)
+			publish_owner(&counter->cpus[cpu].owner, &counter->wanted[cpu]);
+}
+
+/* --- what is attached follows what is wanted ------------------------------------------------------ */
+
+static void release(struct worker_job *job)
+{
+	free(job);
+}
+
+static void job_ended(struct worker_job *base, int result)
+{
+	struct noise_counter *counter = ((struct noise_job *)base)->counter;
+
+	if (result)
+		counter->state = NOISE_FAILED;
+	else
+		counter->state = counter->skeleton ? NOISE_COUNTING : NOISE_OFF;
+	follow(counter);
+}
+
+static void begin_job(struct noise_counter *counter, int (*run)(struct worker_job *job))
+{
+	struct noise_job *job cleanup_free = calloc(1, sizeof(*job));
+	int r;
+
+	if (!job) {
+		log_err(-ENOMEM, "noise");
+		counter->state = counter->skeleton ? NOISE_COUNTING : NOISE_FAILED;
+		return;
+	}
+	job->job = (struct worker_job){.run = run, .completed = job_ended, .release = release};
+	job->counter = counter;
+	r = worker_run(counter->pool, NOISE_KEY, &job->job);
+	if (r == -EINPROGRESS)
+		(void)TAKE_PTR(job);
+	else
+		job_ended(&job->job, r);
+}
+
+static void follow(struct noise_counter *counter)
+{
+	if (counter->state == NOISE_FAILED && !counter->nr_wanted)
+		counter->state = NOISE_OFF;
+	if (counter->state == NOISE_OFF && counter->nr_wanted) {
+		counter->state = NOISE_LOADING;
+		begin_job(counter, run_load);
+	} else if (counter->state == NOISE_COUNTING) {
+		publish_owners(counter);
+		if (counter->nr_wanted)
+			return;
+		counter->state = NOISE_ENDING;
+		begin_job(counter, run_unload);
+	}
+}
+
+/* --- the port ------------------------------------------------------------------------------------ */
+
+static int watch(void *self, const struct noise_grant *grants, uint32_t nr)
+{
+	struct noise_counter *counter = self;
+	uint32_t next = 0;
+
+	if (nr && grants[nr - 1].cpu >= counter->nr_cpus)
+		return -ERANGE;
+	for (uint32_t cpu = 0; cpu < counter->nr_cpus; cpu++) {
+		struct noise_owner *wanted = &counter->wanted[cpu];
+
+		if (next == nr || grants[next].cpu != cpu) {
+			*wanted = (struct noise_owner){0};
+		} else if (!wanted->epoch || !is_same_owner(wanted, &grants[next].owner)) {
+			*wanted = grants[next].owner;
+			wanted->epoch = ++counter->epoch;
+		}
+		next += next < nr && grants[next].cpu == cpu;
+	}
+	counter->nr_wanted = nr;
+	follow(counter);
+	return 0;
+}
+
+static enum noise_state state(void *self)
+{
+	const struct noise_counter *counter = self;
+
+	return counter->state;
+}
+
+static bool counts(void *self, enum noise_source source)
+{
+	const struct noise_counter *counter = self;
+
+	return counter->counts[source];
+}
+
+/*
+ * Who runs, and whose the entries are, belong together: read again what changed meanwhile. After
+ * many tries the last copy has to do; each number in it is right by itself.
+ */
+static void copy_cpu(const struct noise_cpu *shown, struct noise_cpu *ret_cpu)
+{
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t before = __atomic_load_n(&shown->sequence, __ATOMIC_ACQUIRE);
+
+		memcpy(ret_cpu, shown, sizeof(*ret_cpu));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && before == __atomic_load_n(&shown->sequence, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
+/* Add the time of whoever has the CPU now, without the interrupts in it. */
+static void add_open_time(struct noise_cpu *cpu)
+{
+	struct noise_entry *entry;
+	struct timespec now;
+	int64_t ns;
+
+	if (cpu->running >= NOISE_NOBODY)
+		return;
+	entry = &cpu->entries[cpu->running];
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)cpu->since_ns -
+	     (int64_t)(cpu->hard_ns + cpu->soft_ns - cpu->since_taken_ns);
+	if (ns < 0)
+		return;
+	entry->total_ns += (uint64_t)ns;
+	if ((uint64_t)ns > entry->longest_ns)
+		entry->longest_ns = (uint64_t)ns;
+}
+
+static void name_softirqs(struct noise_cpu *cpu)
+{
+	static const char names[NOISE_SOFTIRQS][sizeof(cpu->entries->name)] = {
+		"HI",	    "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+		"IRQ_POLL", "TASKLET", "SCHED",	 "HRTIMER", "RCU",
+	};
+
+	for (int i = 0; i < NOISE_SOFTIRQS; i++)
+		memcpy(cpu->entries[NOISE_VECTORS + i].name, names[i], sizeof(names[i]));
+}
+
+static int read_cpu(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_entry *ret_entries,
+		    uint32_t *ret_nr)
+{
+	struct noise_counter *counter = self;
+	struct noise_cpu copy;
+	uint32_t nr = 0;
+
+	if (counter->state != NOISE_COUNTING || cpu >= counter->nr_cpus ||
+	    !counter->wanted[cpu].epoch || counter->wanted[cpu].cgroup_id != cgroup_id)
+		return -ENODATA;
+	copy_cpu(&counter->cpus[cpu], &copy);
+	/* Nothing has happened there since the cgroup has the CPU. */
+	if (copy.epoch != copy.owner.epoch) {
+		*ret_nr = 0;
+		return 0;
+	}
+	add_open_time(&copy);
+	name_softirqs(&copy);
+	for (uint32_t i = 0; i < NOISE_ENTRIES; i++)
+		if (copy.entries[i].epoch == copy.epoch && copy.entries[i].count)
+			ret_entries[nr++] = copy.entries[i];
+	*ret_nr = nr;
+	return 0;
+}
+
+/* --- life ---------------------------------------------------------------------------------------- */
+
+int noise_counter_open(const struct noise_options *options, struct noise_counter **ret_counter)
+{
+	struct noise_counter *counter cleanup_noise_counter = calloc(1, sizeof(*counter));
+
+	if (!counter)
+		return log_err(-ENOMEM, "noise");
+	cpuset_for_each (cpu, options->possible)
+		counter->nr_cpus = cpu + 1;
+	counter->pool = options->pool;
+	counter->wanted = calloc(counter->nr_cpus + 1, sizeof(*counter->wanted));
+	if (!counter->wanted)
+		return log_err(-ENOMEM, "noise");
+	*ret_counter = TAKE_PTR(counter);
+	return 0;
+}
+
+void noise_counter_close(struct noise_counter *counter)
+{
+	if (!counter)
+		return;
+	unload(counter);
+	free(counter->wanted);
+	free(counter);
+}
+
+struct noise_port noise_counter_port(struct noise_counter *counter)
+{
+	return (struct noise_port){
+		.self = counter,
+		.watch = watch,
+		.state = state,
+		.counts = counts,
+		.read = read_cpu,
+	};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts who disturbs the CPUs that containers have exclusively (bpf/noise.bpf.c). Nothing is
+ * loaded while no CPU is exclusive, and nothing is pinned: the programs end with the agent.
+ */
+#ifndef BPF_NOISE_H
+#define BPF_NOISE_H
+
+#include <stdint.h>
+
+#include "core/cpuset.h"
+#include "ctl/ports.h"
+#include "lib/cleanup.h"
+
+struct noise_counter;
+struct worker_pool;
+
+struct noise_options {
+	const struct cpuset *possible; /* CPUs that the machine can have; not empty */
+	/* Threads of it load, attach and detach. NULL: the calling thread does. Borrowed. */
+	struct worker_pool *pool;
+};
+
+/* Loads nothing. -ENOMEM. */
+int noise_counter_open(const struct noise_options *options, struct noise_counter **ret_counter);
+/* Detaches everything. No thread of the pool may be working for it any more. */
+void noise_counter_close(struct noise_counter *counter);
+DEFINE_CLEANUP(struct noise_counter, noise_counter_closep, noise_counter_close);
+#define cleanup_noise_counter cleanup(noise_counter_closep)
+
+/* Implements ctl/ports.h; valid until the counter is closed. Errors of its threads are logged. */
+struct noise_port noise_counter_port(struct noise_counter *counter);
+
+#endif
