@@ -46,6 +46,7 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	build_open_kernel(agent);
 	build_open_pressure(agent);
+	build_open_noise(agent);
 	r = build_new_controller(agent);
 	if (r)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
@@ -83,6 +84,7 @@ static void take_down(struct agent *agent, int status)
 	controller_free(agent->controller);
 	bpf_backend_close(agent->kernel);
 	pressure_reader_close(agent->pressure);
+	noise_counter_close(agent->noise);
 	groups_close(agent->groups);
 	store_close(&agent->store);
 	machine_fini(&agent->machine);

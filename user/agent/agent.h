@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "bpf/bpf_backend.h"
+#include "bpf/noise.h"
 #include "bpf/pressure.h"
 #include "cgroup/port.h"
 #include "ctl/controller.h"
@@ -69,6 +70,7 @@ struct agent {
 	struct groups *groups;
 	struct bpf_backend *kernel;
 	struct pressure_reader *pressure;
+	struct noise_counter *noise;
 	struct controller *controller;
 	struct manifests *manifests;
 	struct server *server;
@@ -80,6 +82,7 @@ struct agent {
 	struct groups_port groups_port;
 	struct kernel_port kernel_port;
 	struct pressure_port pressure_port;
+	struct noise_port noise_port;
 	struct store_port store_port;
 };
 
@@ -137,6 +140,8 @@ void build_keep_originals(struct agent *agent);
 void build_open_kernel(struct agent *agent);
 /* Without it the agent does all but show pressure. */
 void build_open_pressure(struct agent *agent);
+/* Loads nothing yet; without it the agent does all but show noise. */
+void build_open_noise(struct agent *agent);
 int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
 int build_start_server(struct agent *agent);

@@ -108,6 +108,19 @@ void build_open_pressure(struct agent *agent)
 		agent->pressure_port = pressure_reader_port(agent->pressure);
 }
 
+void build_open_noise(struct agent *agent)
+{
+	const struct noise_options options = {
+		.possible = &agent->machine.possible,
+		.pool = agent->pool,
+	};
+
+	if (agent->options.no_bpf)
+		return;
+	if (!noise_counter_open(&options, &agent->noise))
+		agent->noise_port = noise_counter_port(agent->noise);
+}
+
 int build_new_controller(struct agent *agent)
 {
 	const struct controller_options options =
@@ -118,6 +131,7 @@ int build_new_controller(struct agent *agent)
 		.groups = &agent->groups_port,
 		.kernel = agent->kernel ? &agent->kernel_port : NULL,
 		.pressure = agent->pressure ? &agent->pressure_port : NULL,
+		.noise = agent->noise ? &agent->noise_port : NULL,
 		.store = &agent->store_port,
 		/* of a machine that is only described nobody knows what is free */
 		.machine = agent->options.topology ? NULL : &agent->machine_port,

@@ -256,6 +256,7 @@ void controller_free(struct controller *controller)
 	runs_fini(&controller->runs);
 	publisher_fini(&controller->publisher);
 	pressure_fini(&controller->pressures);
+	noise_fini(&controller->noise);
 	record_fini(&controller->record);
 	group_tree_fini(&controller->desired);
 	ledger_free(controller->ledger);
@@ -364,6 +365,7 @@ void controller_tick(struct controller *controller)
 	ctl_check_reach(controller);
 	ctl_check_state(controller);
 	ctl_sample_pressure(controller);
+	ctl_tell_noise(controller);
 	/* Not every change in the kernel raises an event: cpuset.cpus.effective raises none. */
 	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)
 		controller_wake(controller);

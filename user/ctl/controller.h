@@ -29,6 +29,7 @@ struct controller_ports {
 	const struct store_port *store;
 	const struct machine_port *machine;   /* NULL = free huge pages are unknown */
 	const struct pressure_port *pressure; /* NULL = pressure is unknown */
+	const struct noise_port *noise;	      /* NULL = noise is unknown */
 };
 
 struct controller;

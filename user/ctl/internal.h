@@ -21,6 +21,7 @@
 #include "ctl/guard.h"
 #include "ctl/look.h"
 #include "ctl/lookup.h"
+#include "ctl/noise.h"
 #include "ctl/operations.h"
 #include "ctl/pressure.h"
 #include "ctl/publisher.h"
@@ -61,6 +62,7 @@ struct controller {
 	struct guard guard;
 	struct tier tier;
 	struct pressures pressures;
+	struct noise noise;
 
 	/* Decisions and requests. */
 	struct record record;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The ledger says whose a CPU is, the publisher which cgroup that is. The figures stay with the
+ * port: a CPU that gets another owner begins with 0 there.
+ */
+#include "ctl/noise.h"
+
+#include <errno.h>
+
+#include "ctl/internal.h"
+#include "lib/log.h"
+
+void noise_fini(struct noise *noise)
+{
+	free(noise->grants);
+	*noise = (struct noise){0};
+}
+
+/* --- whose the CPUs are --------------------------------------------------------------------------- */
+
+/* Of the groups above a container, as the walk through the tree has met them. */
+struct above {
+	const struct managed_group *root, *pod;
+};
+
+static struct noise_owner owner_of(const struct above *above, const struct managed_group *group)
+{
+	if (!above->root || !above->pod || !group)
+		return (struct noise_owner){0};
+	return (struct noise_owner){
+		.cgroup_id = group->cgroup_id,
+		.level = group->level,
+		.pod_cgroup_id = above->pod->cgroup_id,
+		.pod_level = above->pod->level,
+		.root_cgroup_id = above->root->cgroup_id,
+		.root_level = above->root->level,
+	};
+}
+
+/*
+ * An init container's CPUs go to the containers after it, so a CPU may be in several grants of
+ * one pod; the pod as a whole is then its owner.
+ */
+static void add_cpu(struct noisy_cpu *rows, uint32_t *nr, struct cpuset *seen,
+		    const struct noisy_cpu *row)
+{
+	if (!cpuset_has(seen, row->grant.cpu)) {
+		cpuset_add(seen, row->grant.cpu);
+		rows[(*nr)++] = *row;
+		return;
+	}
+	for (uint32_t i = 0; i < *nr; i++) {
+		struct noise_owner *owner = &rows[i].grant.owner;
+
+		if (rows[i].grant.cpu != row->grant.cpu)
+			continue;
+		if (!owner->cgroup_id)
+			*owner = row->grant.owner;
+		owner->cgroup_id = owner->pod_cgroup_id;
+		owner->level = owner->pod_level;
+		rows[i].container = "";
+	}
+}
+
+static int by_cpu(const void *left, const void *right)
+{
+	const struct noisy_cpu *a = left, *b = right;
+
+	return (a->grant.cpu > b->grant.cpu) - (a->grant.cpu < b->grant.cpu);
+}
+
+static uint32_t find_cpus(const struct controller *controller, struct noisy_cpu *rows)
+{
+	struct cpuset seen = CPUSET_EMPTY;
+	struct above above = {0};
+	uint32_t nr = 0, cursor = 0;
+
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		const struct managed_group *published =
+			ctl_published_next(controller, group->path, &cursor);
+		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+		const struct grant *grant = pod ? ledger_find_grant(pod, group->container) : NULL;
+		struct noisy_cpu row = {.pod = pod, .container = group->container};
+
+		if (group->role == GROUP_ROOT)
+			above = (struct above){.root = published};
+		else if (group->role == GROUP_POD)
+			above.pod = published;
+		if (group->role != GROUP_CONTAINER || !grant ||
+		    grant->isolation != ISOLATION_CONTAINER)
+			continue;
+		row.grant.owner = owner_of(&above, published);
+		cpuset_for_each (cpu, &grant->cpus) {
+			row.grant.cpu = cpu;
+			add_cpu(rows, &nr, &seen, &row);
+		}
+	}
+	qsort(rows, nr, sizeof(*rows), by_cpu);
+	return nr;
+}
+
+int ctl_noisy_cpus(const struct controller *controller, struct noisy_cpu **ret_rows,
+		   uint32_t *ret_nr)
+{
+	struct noisy_cpu *rows =
+		calloc(cpuset_count(&controller->topology->all) + 1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	*ret_nr = find_cpus(controller, rows);
+	*ret_rows = rows;
+	return 0;
+}
+
+/* --- what the port is told ------------------------------------------------------------------------ */
+
+/* The ids of cgroups are never used twice, so their levels need no look. */
+static bool is_same_grant(const struct noise_grant *a, const struct noise_grant *b)
+{
+	return a->cpu == b->cpu && a->owner.cgroup_id == b->owner.cgroup_id &&
+	       a->owner.pod_cgroup_id == b->owner.pod_cgroup_id &&
+	       a->owner.root_cgroup_id == b->owner.root_cgroup_id;
+}
+
+static bool is_told(const struct noise *noise, const struct noise_grant *grants, uint32_t nr)
+{
+	bool is_same = noise->nr == nr;
+
+	for (uint32_t i = 0; is_same && i < nr; i++)
+		is_same = is_same_grant(&noise->grants[i], &grants[i]);
+	return is_same;
+}
+
+static void tell(struct controller *controller, const struct noisy_cpu *rows, uint32_t nr_rows)
+{
+	const struct noise_port *port = controller->ports.noise;
+	struct noise *noise = &controller->noise;
+	struct noise_grant *grants cleanup_free = calloc(nr_rows + 1, sizeof(*grants));
+	uint32_t nr = 0;
+	int r;
+
+	if (!grants)
+		return; /* the next second is soon enough */
+	for (uint32_t i = 0; i < nr_rows; i++)
+		if (rows[i].grant.owner.cgroup_id)
+			grants[nr++] = rows[i].grant;
+	if (is_told(noise, grants, nr))
+		return;
+	r = port->watch(port->self, grants, nr);
+	if (r)
+		log_warn(r, "ctl: cannot count the noise on exclusive CPUs");
+	noise_fini(noise);
+	noise->grants = TAKE_PTR(grants);
+	noise->nr = nr;
+}
+
+static void tell_failure(struct controller *controller)
+{
+	const struct noise_port *port = controller->ports.noise;
+
+	if (port->state(port->self) == NOISE_FAILED)
+		findings_put(&controller->findings, "noise_absent",
+			     "the BPF programs that count noise on exclusive CPUs could not be "
+			     "loaded",
+			     "see the log; everything else works");
+	else
+		findings_clear(&controller->findings, "noise_absent");
+}
+
+void ctl_tell_noise(struct controller *controller)
+{
+	struct noisy_cpu *rows cleanup_free = NULL;
+	uint32_t nr;
+
+	if (!controller->ports.noise || ctl_noisy_cpus(controller, &rows, &nr))
+		return;
+	tell(controller, rows, nr);
+	tell_failure(controller);
+}
+
+/* --- totals of pods ------------------------------------------------------------------------------- */
+
+/* False: this CPU is not counted at present. */
+static bool add_noise(const struct noise_port *port, const struct noise_grant *grant,
+		      struct pod_noise *sum)
+{
+	struct noise_entry entries[NOISE_ENTRIES];
+	uint32_t nr;
+
+	if (port->read(port->self, grant->cpu, grant->owner.cgroup_id, entries, &nr))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (entries[i].source < NOISE_SOURCE_NR)
+			sum->total_ns[entries[i].source] += entries[i].total_ns;
+	return true;
+}
+
+static bool sum_pod(const struct noise_port *port, const struct noisy_cpu *rows, uint32_t nr,
+		    struct pod_noise *sum)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (rows[i].pod == sum->pod && !add_noise(port, &rows[i].grant, sum))
+			return false;
+	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
+		if (!port->counts(port->self, source))
+			sum->total_ns[source] = UINT64_MAX;
+	return true;
+}
+
+static bool has_earlier_row(const struct noisy_cpu *rows, uint32_t at)
+{
+	for (uint32_t i = 0; i < at; i++)
+		if (rows[i].pod == rows[at].pod)
+			return true;
+	return false;
+}
+
+int ctl_pod_noises(const struct controller *controller, struct pod_noise **ret_rows,
+		   uint32_t *ret_nr)
+{
+	const struct noise_port *port = controller->ports.noise;
+	struct noisy_cpu *cpus cleanup_free = NULL;
+	struct pod_noise *pods cleanup_free = NULL;
+	uint32_t nr_cpus = 0, nr = 0;
+	int r = ctl_noisy_cpus(controller, &cpus, &nr_cpus);
+
+	if (r)
+		return r;
+	pods = calloc(nr_cpus + 1, sizeof(*pods));
+	if (!pods)
+		return -ENOMEM;
+	for (uint32_t i = 0; port && i < nr_cpus; i++) {
+		pods[nr] = (struct pod_noise){.pod = cpus[i].pod};
+		if (!has_earlier_row(cpus, i) && sum_pod(port, cpus, nr_cpus, &pods[nr]))
+			nr++;
+	}
+	*ret_rows = TAKE_PTR(pods);
+	*ret_nr = nr;
+	return 0;
+}
