@@ -17,6 +17,7 @@
 #include <pinfold/names.h>
 
 #include "../lib/fake_kernel.h"
+#include "../lib/fake_noise.h"
 #include "../lib/fake_pressure.h"
 #include "../lib/golden.h"
 #include "controller_scene.h"
@@ -69,6 +70,7 @@ static struct controller *make(bool with_kernel)
 					       .groups = &groups,
 					       .kernel = with_kernel ? &fake_side_port : NULL,
 					       .pressure = with_kernel ? &fake_pressure_port : NULL,
+					       .noise = with_kernel ? &fake_noise_port : NULL,
 					       .store = &store};
 	struct controller *controller = NULL;
 	char error[256] = "";
@@ -98,6 +100,9 @@ static int set_up_page(void **state)
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		fake_pressure.all.total_ns[kind] = (uint64_t)(kind + 1) * 1000000001;
+	fake_noise_reset();
+	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
+		fake_noise_add(source, "", 1, (uint64_t)(source + 1) * 1000000001);
 	save_ns = read_ns = 0;
 	status_error = 0;
 	return set_up(state);

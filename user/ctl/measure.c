@@ -66,6 +66,8 @@ FAMILY(pressure_io_waiting, "pinfold_pressure_io_waiting_seconds_total", METRIC_
        "Time in which at least one task waited for IO (PSI some).");
 FAMILY(pressure_io_stalled, "pinfold_pressure_io_stalled_seconds_total", METRIC_COUNTER, "seconds",
        "Time in which tasks waited for IO and none ran (PSI full).");
+FAMILY(noise, "pinfold_noise_seconds_total", METRIC_COUNTER, "seconds",
+       "Time that others took on CPUs that containers of the pod have exclusively, by source.");
 FAMILY(guard_enforcing, "pinfold_guard_enforcing", METRIC_GAUGE, NULL,
        "1 while the guard denies, by aspect; read from the kernel.");
 FAMILY(guard_mended, "pinfold_guard_mended_total", METRIC_COUNTER, NULL,
@@ -519,6 +521,29 @@ static int write_pressure(const struct controller *controller, struct exposition
 	return 0;
 }
 
+/* A source that this kernel cannot count has no series: 0 would say that it took no time. */
+static int write_noise(const struct controller *controller, struct exposition *page)
+{
+	struct pod_noise *rows cleanup_free = NULL;
+	uint32_t nr;
+	int r = ctl_pod_noises(controller, &rows, &nr);
+
+	if (r)
+		return r;
+	exposition_family(page, &noise);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!find_shown(controller, rows[i].pod->spec->uid))
+			continue;
+		for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
+			if (rows[i].total_ns[source] != UINT64_MAX)
+				exposition_seconds(
+					page,
+					POD_LABELS(&rows[i], {"source", noise_source_name(source)}),
+					rows[i].total_ns[source]);
+	}
+	return 0;
+}
+
 static int write_workloads(struct controller *controller, struct exposition *page)
 {
 	const enum metrics_level level = controller->options.config->metrics.level;
@@ -526,6 +551,7 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 	struct measured *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
 	struct pod_sum *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
 	uint32_t nr;
+	int r;
 
 	if (!rows || !sums)
 		return -ENOMEM;
@@ -534,8 +560,12 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 		write_pods(sums, sum_pods(rows, nr, sums), page);
 	if (level >= METRICS_CONTAINER)
 		write_containers(rows, nr, page);
-	return level >= METRICS_POD && controller->ports.pressure ? write_pressure(controller, page)
-								  : 0;
+	if (level < METRICS_POD)
+		return 0;
+	r = controller->ports.pressure ? write_pressure(controller, page) : 0;
+	if (!r && controller->ports.noise)
+		r = write_noise(controller, page);
+	return r;
 }
 
 int ctl_metrics(void *self, bool openmetrics, struct text *out)

@@ -97,6 +97,23 @@ const char *drift_cause_name(enum drift_cause cause)
 	return names[cause];
 }
 
+const char *noise_source_name(enum noise_source source)
+{
+	static const char *const names[NOISE_SOURCE_NR] = {
+		[NOISE_HARDIRQ] = "hardirq",
+		[NOISE_SOFTIRQ] = "softirq",
+		[NOISE_TIMER] = "timer",
+		[NOISE_RESCHEDULE] = "reschedule",
+		[NOISE_CALL_FUNCTION] = "call_function",
+		[NOISE_KTHREAD] = "kthread",
+		[NOISE_HOST_TASK] = "host_task",
+		[NOISE_POD_SIBLING] = "pod_sibling",
+		[NOISE_OTHER_POD] = "other_pod",
+	};
+
+	return names[source];
+}
+
 enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup)
 {
 	static const struct {

@@ -7,6 +7,7 @@
 #define FORMAT_WORDS_H
 
 #include <pinfold/abi.h>
+#include <pinfold/noise.h>
 
 #include "core/plan/plan.h"
 
@@ -44,6 +45,8 @@ const char *guard_mode_name(uint32_t mode);
 /* "cpus" for cpuset.cpus, "quota" for cpu.max. */
 const char *attribute_name(enum group_file file);
 const char *drift_cause_name(enum drift_cause cause);
+/* "hardirq", "host_task" */
+const char *noise_source_name(enum noise_source source);
 
 /* Who a process may be: `pid`, in the cgroup of this path. */
 enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup);
