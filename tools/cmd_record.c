@@ -99,18 +99,12 @@ const struct noun noun_drift = {
 	.changing = {"repair"},
 };
 
-/* --- pressure --------------------------------------------------------------------------------- */
+/* --- pressure, noise -------------------------------------------------------------------------- */
 
-static bool pressure_wanted(struct json_object *item, const void *data)
-{
-	const struct pod_ref *ref = data;
-	struct view_pressure row;
-
-	object_read(&view_pressure_desc, item, &row);
-	return ref_matches(ref, row.uid, row.namespace, row.pod);
-}
-
-static int pressure_show(struct session *session, int argc, char **argv)
+/* The rows of an object, or those of one pod; `missing` ends the sentence if there are none. */
+static int show_of_pod(struct session *session, int argc, char **argv,
+		       const struct object_desc *desc, const char *missing,
+		       bool (*is_wanted)(struct json_object *item, const void *ref))
 {
 	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	char name[2 * POD_NAME_MAX + 8];
@@ -125,17 +119,30 @@ static int pressure_show(struct session *session, int argc, char **argv)
 		if (argc)
 			return unexpected(session, argv[0], "no more arguments");
 	}
-	r = fetch_noun(session, "pressure", &all);
+	r = fetch_noun(session, desc->name, &all);
 	if (r || !is_one)
-		return r ? r : out_object(session, &view_pressure_desc, TAKE_PTR(all));
-	some = json_filter(all, pressure_wanted, &ref);
+		return r ? r : out_object(session, desc, TAKE_PTR(all));
+	some = json_filter(all, is_wanted, &ref);
 	if (!some)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
-		return out_fail(session, STATUS_INPUT,
-				"pod %s is not in the ledger; see 'pinfold pod show'",
-				ref_text(&ref, name, sizeof(name)));
-	return out_object(session, &view_pressure_desc, TAKE_PTR(some));
+		return out_fail(session, STATUS_INPUT, "pod %s %s",
+				ref_text(&ref, name, sizeof(name)), missing);
+	return out_object(session, desc, TAKE_PTR(some));
+}
+
+static bool pressure_wanted(struct json_object *item, const void *ref)
+{
+	struct view_pressure row;
+
+	object_read(&view_pressure_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.pod);
+}
+
+static int pressure_show(struct session *session, int argc, char **argv)
+{
+	return show_of_pod(session, argc, argv, &view_pressure_desc,
+			   "is not in the ledger; see 'pinfold pod show'", pressure_wanted);
 }
 
 static const struct command pressure_commands[] = {
@@ -150,6 +157,34 @@ const struct noun noun_pressure = {
 	.name = "pressure",
 	.help = "How long pods and containers wait for CPU, memory and IO.",
 	.commands = pressure_commands,
+};
+
+static bool noise_wanted(struct json_object *item, const void *ref)
+{
+	struct view_noise row;
+
+	object_read(&view_noise_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.pod);
+}
+
+static int noise_show(struct session *session, int argc, char **argv)
+{
+	return show_of_pod(session, argc, argv, &view_noise_desc,
+			   "has no exclusive CPU that anybody disturbed; see 'pinfold pod show'",
+			   noise_wanted);
+}
+
+static const struct command noise_commands[] = {
+	{"show", "list", "[POD]",
+	 "Show who took time on each exclusive CPU, how often, how long and the longest time.",
+	 noise_show},
+	{0},
+};
+
+const struct noun noun_noise = {
+	.name = "noise",
+	.help = "Who disturbs the CPUs that containers have exclusively.",
+	.commands = noise_commands,
 };
 
 /* --- event ------------------------------------------------------------------------------------ */

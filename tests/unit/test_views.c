@@ -835,6 +835,52 @@ static void rows_become_objects(void **state)
 		 .some_ns = -1,
 		 .full_ns = -1},
 	};
+	const struct view_noise noise[] = {
+		{.cpu = 2,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .source = NOISE_HARDIRQ,
+		 .irq = 33,
+		 .name = "eth0",
+		 .count = 12345,
+		 .total_ns = 1500000000,
+		 .longest_ns = 42000},
+		{.cpu = 2,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .source = NOISE_HOST_TASK,
+		 .irq = -1,
+		 .name = "bash",
+		 .cgroup = "user.slice",
+		 .pid = 4242,
+		 .count = 1,
+		 .total_ns = 70,
+		 .longest_ns = 70},
+		{.cpu = 2,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .source = NOISE_KTHREAD,
+		 .irq = -1,
+		 .count = 3,
+		 .total_ns = 60,
+		 .longest_ns = 30},
+		{.cpu = 3,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .uid = "u1",
+		 .source = NOISE_TIMER,
+		 .irq = -1,
+		 .count = -1,
+		 .total_ns = -1,
+		 .longest_ns = -1,
+		 .state = NOISE_ROW_UNSUPPORTED},
+	};
 	const char *const set_aside[] = {"state.json.bad-1"};
 	const struct view_state state_file = {.file = "/s",
 					      .version = -1,
@@ -854,6 +900,7 @@ static void rows_become_objects(void **state)
 	struct json_object *events = view_events(event, ARRAY_SIZE(event)),
 			   *drifts = view_drifts(drift, ARRAY_SIZE(drift)),
 			   *pressures = view_pressures(pressure, ARRAY_SIZE(pressure)),
+			   *noises = view_noises(noise, ARRAY_SIZE(noise)),
 			   *features = view_features(feature, ARRAY_SIZE(feature)),
 			   *progs = view_progs(prog, ARRAY_SIZE(prog)),
 			   *file = view_state(&good_file);
@@ -864,6 +911,7 @@ static void rows_become_objects(void **state)
 	check("events", &view_event_desc, events);
 	check("drifts", &view_drift_desc, drifts);
 	check("pressures", &view_pressure_desc, pressures);
+	check("noises", &view_noise_desc, noises);
 	check("features", &view_feature_desc, features);
 	check("progs", &view_prog_desc, progs);
 	check("state-unusable", &view_state_desc, file);
@@ -876,6 +924,11 @@ static void rows_become_objects(void **state)
 	expect(pressures, "/0/some_300", "2.05");
 	expect(pressures, "/0/container", "null");
 	expect(pressures, "/1/some_10", "null");
+	expect(noises, "/0/irq", "33");
+	expect(noises, "/1/irq", "null");
+	expect(noises, "/2/name", "null");
+	expect(noises, "/3/count", "null");
+	expect(noises, "/3/container", "null");
 	expect(features, "/0/state", "unknown");
 	expect(features, "/0/errno", "1");
 	expect(features, "/0/error", "EPERM");
@@ -885,6 +938,7 @@ static void rows_become_objects(void **state)
 	json_object_put(events);
 	json_object_put(drifts);
 	json_object_put(pressures);
+	json_object_put(noises);
 	json_object_put(features);
 	json_object_put(progs);
 	json_object_put(file);

@@ -11,6 +11,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/noise_report.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
 #include "format/state.h"
@@ -336,6 +337,7 @@ static const struct {
 	{"feature", report_features}, {"prog", report_progs},
 	{"refusal", report_refusals}, {"explain", report_explanations},
 	{"ledger", report_ledger},    {"pressure", report_pressure},
+	{"noise", ctl_report_noise},
 };
 
 int ctl_query(void *self, const char *object, struct json_object **ret_json)

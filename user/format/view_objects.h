@@ -8,6 +8,7 @@
 #define FORMAT_VIEW_OBJECTS_H
 
 #include <pinfold/abi.h>
+#include <pinfold/noise.h>
 #include <pinfold/pressure.h>
 
 #include "core/admit/admit.h"
@@ -140,6 +141,26 @@ struct view_pressure {
 	/* Hundredths of a percent of the last 10, 60 and 300 s; -1 = not known */
 	int some_10, some_60, some_300, full_10, full_60, full_300;
 	int64_t some_ns, full_ns; /* -1 = not known */
+};
+
+enum noise_row_state {
+	NOISE_ROW_COUNTED,
+	NOISE_ROW_LOADING,
+	NOISE_ROW_UNSUPPORTED,
+	NOISE_ROW_UNKNOWN,
+	NOISE_ROW_STATE_NR
+};
+
+/* A source of disturbance of one exclusive CPU. */
+struct view_noise {
+	uint32_t cpu;
+	const char *namespace, *pod, *container, *uid;
+	enum noise_source source;
+	int64_t irq; /* -1 = it is not an interrupt line */
+	const char *name, *cgroup;
+	uint32_t pid;
+	int64_t count, total_ns, longest_ns; /* -1 = not known */
+	enum noise_row_state state;
 };
 
 struct view_event {

@@ -126,6 +126,51 @@ struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_r
 	return object_json(&view_pressure_desc, rows, nr_rows);
 }
 
+/* --- noise ------------------------------------------------------------------------------------ */
+
+static const struct field_desc noise_fields[] = {
+	COUNT(view_noise, cpu, NULL, 0, "The exclusive CPU."),
+	TEXT(view_noise, namespace, NULL, 0, "Namespace of the pod that owns it."),
+	TEXT(view_noise, pod, NULL, SLASH, "Name of that pod."),
+	TEXT(view_noise, container, NULL, OR_NULL | SLASH,
+	     "The container that owns it; null if several containers of the pod use it one after "
+	     "the other."),
+	TEXT(view_noise, uid, NULL, HIDDEN, "Identity of the pod."),
+	ENUM(view_noise, source, NULL, 0,
+	     "Who disturbs: an interrupt line (hardirq), a softirq, the interrupt of the CPU's "
+	     "timer, an interrupt that another CPU sends (reschedule, call_function), a kernel "
+	     "thread (kthread), or a task of the host, of another container of the pod, or of "
+	     "another pod.",
+	     noise_source_name, NOISE_SOURCE_NR),
+	COUNT(view_noise, irq, NULL, OR_NULL, "Number of the interrupt line."),
+	TEXT(view_noise, name, NULL, OR_NULL,
+	     "Name of the interrupt's handler, the softirq, the kernel thread or the task; null for "
+	     "the timer and for interrupts of other CPUs, and for the sum of all that are too many "
+	     "to be listed one by one."),
+	COUNT(view_noise, pid, NULL, OR_NULL, "The thread or task; the last one of that name."),
+	TEXT(view_noise, cgroup, NULL, OR_NULL, "Cgroup of the task, below the cgroup mount."),
+	COUNT(view_noise, count, NULL, OR_NULL,
+	      "How often since the container has the CPU; null if that is not known."),
+	SECONDS(view_noise, total_ns, "seconds", "total", OR_NULL,
+		"How long altogether, without interrupts that have rows of their own."),
+	SECONDS(view_noise, longest_ns, "longest_seconds", "longest", OR_NULL,
+		"The longest single disturbance."),
+	WORD(view_noise, state, NULL, 0,
+	     "Whether it is counted: loading until the programs are attached, unsupported if the "
+	     "kernel has no tracepoint for this source, unknown if they could not be loaded.",
+	     [NOISE_ROW_COUNTED] = "counted", [NOISE_ROW_LOADING] = "loading",
+	     [NOISE_ROW_UNSUPPORTED] = "unsupported", [NOISE_ROW_UNKNOWN] = "unknown"),
+};
+DESCRIBE(view_noise, noise_fields, "noise",
+	 "Who took time on a CPU that a container has exclusively. A source without a row took "
+	 "none.",
+	 .is_list = true, .layout = OBJECT_TABLE);
+
+struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows)
+{
+	return object_json(&view_noise_desc, rows, nr_rows);
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 static const struct field_desc event_fields[] = {

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * The controller's side of noise: which CPUs it has counted and for whom, and what is shown
+ * where nothing is counted.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_noise.h"
+#include "lib/text.h"
+#include "node_scene.h"
+
+#define NR_SOURCES 9
+
+static struct pod_spec *pods[2];
+
+static struct controller *start_with(const struct noise_port *noise)
+{
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = &fake_side_port,
+					       .store = &fake_store,
+					       .noise = noise};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static int set_up_noise(void **state)
+{
+	fake_noise_reset();
+	pods[0] = fake_pod("a", "exclusive", 2000, true);
+	pods[1] = fake_pod("b", "web", 500, false);
+	return set_up_node(state);
+}
+
+static int tear_down_noise(void **state)
+{
+	free_pods(pods, 2);
+	return tear_down(state);
+}
+
+static struct group_status status_at(enum group_role role, const char *name)
+{
+	struct group_status status;
+
+	assert_int_equal(fake_status(NULL, group_of(role, name)->path, &status), 0);
+	return status;
+}
+
+/* The row of a source, which must be the only one on its CPU. */
+static void expect_row(struct controller *controller, const char *source, const char *key,
+		       const char *wanted)
+{
+	struct json_object *rows = query(controller, "noise");
+	const char *found = NULL, *cpu = "";
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (strcmp(member(row, "source"), source) || !strcmp(member(row, "cpu"), cpu))
+			continue;
+		cpu = member(row, "cpu");
+		found = member(row, key);
+		assert_string_equal(found, wanted);
+	}
+	assert_non_null(found);
+	json_object_put(rows);
+}
+
+static char *page_of(struct controller *controller)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	return page.data;
+}
+
+static unsigned int nr_series(struct controller *controller, const char *part)
+{
+	char *page = page_of(controller);
+	unsigned int nr = 0;
+
+	for (const char *at = strstr(page, part); at; at = strstr(at + 1, part))
+		nr++;
+	free(page);
+	return nr;
+}
+
+/* --- what is watched ------------------------------------------------------------------------------- */
+
+static void only_exclusive_cpus_are_watched(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+	struct group_status container;
+
+	scan(controller, &pods[1], 1);
+	controller_tick(controller);
+	assert_int_equal(fake_noise.nr_calls, 0);
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	assert_int_equal(fake_noise.nr_calls, 1);
+	assert_int_equal(fake_noise.nr, 2);
+	container = status_at(GROUP_CONTAINER, "exclusive");
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct noise_owner *owner = &fake_noise.grants[i].owner;
+
+		assert_true(cpuset_has(&container.effective_cpus, fake_noise.grants[i].cpu));
+		assert_int_equal(owner->cgroup_id, container.cgroup_id);
+		assert_int_equal(owner->level, container.level);
+		assert_int_equal(owner->pod_cgroup_id, status_at(GROUP_POD, "uid-a").cgroup_id);
+		assert_int_equal(owner->root_cgroup_id, status_at(GROUP_ROOT, "").cgroup_id);
+	}
+	assert_true(fake_noise.grants[0].cpu < fake_noise.grants[1].cpu);
+	controller_free(controller);
+}
+
+static void what_has_not_changed_is_not_said_again(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 2);
+	for (int i = 0; i < 20; i++) {
+		fake->now_ns += S;
+		controller_tick(controller);
+	}
+	assert_int_equal(fake_noise.nr_calls, 1);
+	controller_free(controller);
+}
+
+static void nothing_is_watched_when_the_pod_is_gone(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	assert_int_equal(fake_noise.nr, 2);
+	scan(controller, &pods[1], 1);
+	controller_wake(controller);
+	controller_tick(controller);
+	assert_int_equal(fake_noise.nr, 0);
+	assert_int_equal(fake_noise.nr_calls, 2);
+	assert_int_equal(nr_rows(controller, "noise"), 0);
+	controller_free(controller);
+}
+
+/* An init container's CPUs are used again: none of the two is a stranger to the other's. */
+static void cpus_that_containers_share_belong_to_the_pod(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+	struct pod_spec *spec = fake_pod("twice", "app", 2000, true);
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+
+	assert_non_null(containers);
+	containers[0] = containers[1] = spec->containers[0];
+	strcpy(containers[0].name, "setup");
+	containers[0].kind = CONTAINER_INIT;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 2;
+	scan(controller, &spec, 1);
+	controller_tick(controller);
+	assert_int_equal(fake_noise.nr, 2);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(fake_noise.grants[i].owner.cgroup_id,
+				 status_at(GROUP_POD, "uid-twice").cgroup_id);
+	fake_noise_add(NOISE_TIMER, "", 1, 500000000);
+	expect_row(controller, "timer", "container", "null");
+	assert_int_equal(nr_rows(controller, "noise"), 2);
+	assert_int_equal(nr_series(controller, "source=\"timer\"} 1.000000000\n"), 1);
+	controller_free(controller);
+	free_pods(&spec, 1);
+}
+
+/* --- what is shown --------------------------------------------------------------------------------- */
+
+static void figures_are_shown_with_their_source(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+	struct noise_entry *entry;
+
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	fake_noise_add(NOISE_HARDIRQ, "eth0", 4, 4000)->id = 33;
+	fake_noise_add(NOISE_SOFTIRQ, "NET_RX", 5, 1500000000);
+	entry = fake_noise_add(NOISE_OTHER_POD, "thief", 1, 70);
+	entry->pid = 4242;
+	entry->id = status_at(GROUP_CONTAINER, "web").cgroup_id;
+	assert_int_equal(nr_rows(controller, "noise"), 2 * 3);
+	expect_row(controller, "softirq", "seconds", "1.500000000");
+	expect_row(controller, "softirq", "longest_seconds", "0.750000000");
+	expect_row(controller, "softirq", "count", "5");
+	expect_row(controller, "softirq", "name", "NET_RX");
+	expect_row(controller, "softirq", "irq", "null");
+	expect_row(controller, "softirq", "pod", "a");
+	expect_row(controller, "softirq", "container", "exclusive");
+	expect_row(controller, "softirq", "state", "counted");
+	expect_row(controller, "hardirq", "irq", "33");
+	expect_row(controller, "hardirq", "cgroup", "null");
+	expect_row(controller, "other_pod", "pid", "4242");
+	expect_row(controller, "other_pod", "cgroup", group_of(GROUP_CONTAINER, "web")->path);
+	controller_free(controller);
+}
+
+static void those_that_have_no_place_have_no_name(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	fake_noise_add(NOISE_HARDIRQ, "", 9, 900);
+	expect_row(controller, "hardirq", "name", "null");
+	expect_row(controller, "hardirq", "irq", "null");
+	expect_row(controller, "hardirq", "count", "9");
+	controller_free(controller);
+}
+
+/* The name of a process is what the process says; entries of 16 bytes may have no end. */
+static void a_name_of_full_length_is_shown(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	fake_noise_add(NOISE_KTHREAD, "0123456789abcdef", 1, 1);
+	expect_row(controller, "kthread", "name", "0123456789abcdef");
+	controller_free(controller);
+}
+
+static void the_most_time_comes_first(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+	static const char *const wanted[] = {"kthread", "timer", "softirq"};
+	struct json_object *rows;
+
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	fake_noise_add(NOISE_TIMER, "", 1, 20);
+	fake_noise_add(NOISE_SOFTIRQ, "RCU", 90, 3);
+	fake_noise_add(NOISE_KTHREAD, "kworker/2:1", 1, 500);
+	rows = query(controller, "noise");
+	for (size_t i = 0; i < 6; i++)
+		assert_string_equal(member(json_object_array_get_idx(rows, i), "source"),
+				    wanted[i % 3]);
+	json_object_put(rows);
+	controller_free(controller);
+}
+
+/* --- what is not known ------------------------------------------------------------------------------ */
+
+static void expect_uncounted(enum noise_state state, const char *shown)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	fake_noise.state = state;
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	assert_int_equal(nr_rows(controller, "noise"), 2 * NR_SOURCES);
+	expect_row(controller, "kthread", "state", shown);
+	expect_row(controller, "kthread", "count", "null");
+	expect_row(controller, "kthread", "seconds", "null");
+	assert_int_equal(nr_series(controller, "\npinfold_noise_seconds_total{"), 0);
+	controller_free(controller);
+}
+
+static void what_is_being_loaded_is_not_shown_as_nothing(void **state)
+{
+	expect_uncounted(NOISE_LOADING, "loading");
+}
+
+static void what_could_not_be_loaded_is_not_shown_as_nothing(void **state)
+{
+	expect_uncounted(NOISE_FAILED, "unknown");
+}
+
+static void without_bpf_it_is_unknown(void **state)
+{
+	struct controller *controller = start_with(NULL);
+
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	expect_row(controller, "timer", "state", "unknown");
+	assert_int_equal(nr_series(controller, "pinfold_noise_"), 0);
+	controller_free(controller);
+}
+
+static void a_source_that_the_kernel_lacks_is_said(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	fake_noise.lacks[NOISE_TIMER] = true;
+	fake_noise_add(NOISE_KTHREAD, "kworker/2:1", 1, 500);
+	assert_int_equal(nr_rows(controller, "noise"), 2 * 2);
+	expect_row(controller, "timer", "state", "unsupported");
+	expect_row(controller, "timer", "seconds", "null");
+	expect_row(controller, "kthread", "state", "counted");
+	assert_int_equal(nr_series(controller, "source=\"timer\""), 0);
+	assert_int_equal(nr_series(controller, "\npinfold_noise_seconds_total{"), NR_SOURCES - 1);
+	controller_free(controller);
+}
+
+static void a_failure_is_a_finding_until_it_is_over(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 1);
+	fake_noise.state = NOISE_FAILED;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "noise_absent", ""), 1);
+	fake_noise.state = NOISE_COUNTING;
+	controller_tick(controller);
+	assert_int_equal(nr_findings(controller, "noise_absent", ""), 0);
+	controller_free(controller);
+}
+
+/* --- the page --------------------------------------------------------------------------------------- */
+
+static void a_pods_time_is_the_sum_of_its_cpus(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	fake_noise_add(NOISE_SOFTIRQ, "RCU", 1, 250000000);
+	fake_noise_add(NOISE_SOFTIRQ, "TIMER", 1, 500000000);
+	assert_int_equal(nr_series(controller,
+				   "pinfold_noise_seconds_total{namespace=\"default\",pod=\"a\","
+				   "source=\"softirq\"} 1.500000000\n"),
+			 1);
+	assert_int_equal(nr_series(controller,
+				   "pinfold_noise_seconds_total{namespace=\"default\",pod=\"a\","
+				   "source=\"kthread\"} 0"),
+			 1);
+	assert_int_equal(nr_series(controller, "\npinfold_noise_seconds_total{"), NR_SOURCES);
+	/* Without one of its CPUs the sum would be one that decreased. */
+	fake_noise.unread = (int)fake_noise.grants[1].cpu;
+	assert_int_equal(nr_series(controller, "\npinfold_noise_seconds_total{"), 0);
+	controller_free(controller);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_noise, tear_down_noise)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(only_exclusive_cpus_are_watched),
+		TEST(what_has_not_changed_is_not_said_again),
+		TEST(nothing_is_watched_when_the_pod_is_gone),
+		TEST(cpus_that_containers_share_belong_to_the_pod),
+		TEST(figures_are_shown_with_their_source),
+		TEST(those_that_have_no_place_have_no_name),
+		TEST(a_name_of_full_length_is_shown),
+		TEST(the_most_time_comes_first),
+		TEST(what_is_being_loaded_is_not_shown_as_nothing),
+		TEST(what_could_not_be_loaded_is_not_shown_as_nothing),
+		TEST(without_bpf_it_is_unknown),
+		TEST(a_source_that_the_kernel_lacks_is_said),
+		TEST(a_failure_is_a_finding_until_it_is_over),
+		TEST(a_pods_time_is_the_sum_of_its_cpus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who disturbs exclusive CPUs, as rows for the inspector: the most time first, CPU by CPU. */
+#include "ctl/noise_report.h"
+
+#include <errno.h>
+
+#include "ctl/internal.h"
+#include "format/view_objects.h"
+#include "format/views.h"
+#include "lib/arena.h"
+
+struct noise_rows {
+	struct arena *arena; /* has the rows and their texts */
+	struct view_noise *rows;
+	size_t nr;
+};
+
+/* What all rows of a CPU have. */
+static struct view_noise row_of(const struct noisy_cpu *cpu)
+{
+	return (struct view_noise){
+		.cpu = cpu->grant.cpu,
+		.namespace = cpu->pod->spec->namespace,
+		.pod = cpu->pod->spec->name,
+		.container = *cpu->container ? cpu->container : NULL,
+		.uid = cpu->pod->spec->uid,
+		.irq = -1,
+		.count = -1,
+		.total_ns = -1,
+		.longest_ns = -1,
+	};
+}
+
+static void add_missing(struct noise_rows *rows, const struct noisy_cpu *cpu,
+			enum noise_source source, enum noise_row_state state)
+{
+	struct view_noise *row = &rows->rows[rows->nr++];
+
+	*row = row_of(cpu);
+	row->source = source;
+	row->state = state;
+}
+
+static bool is_user_task(uint32_t source)
+{
+	return source == NOISE_HOST_TASK || source == NOISE_POD_SIBLING ||
+	       source == NOISE_OTHER_POD;
+}
+
+/* NULL = it is gone, or its name is still being looked up. */
+static const char *path_of(const struct controller *controller, uint64_t cgroup_id,
+			   struct arena *arena)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	char path[ROW_PATH_MAX];
+
+	if (groups->path_of(groups->self, cgroup_id, path, sizeof(path)))
+		return NULL;
+	return arena_printf(arena, "%s", *path ? path : "/");
+}
+
+static void add_entry(const struct controller *controller, struct noise_rows *rows,
+		      const struct noisy_cpu *cpu, const struct noise_entry *entry)
+{
+	struct view_noise *row = &rows->rows[rows->nr++];
+
+	*row = row_of(cpu);
+	row->source = (enum noise_source)entry->source;
+	row->count = (int64_t)entry->count;
+	row->total_ns = (int64_t)entry->total_ns;
+	row->longest_ns = (int64_t)entry->longest_ns;
+	row->pid = entry->pid;
+	if (*entry->name)
+		row->name =
+			arena_printf(rows->arena, "%.*s", (int)sizeof(entry->name), entry->name);
+	if (entry->source == NOISE_HARDIRQ && *entry->name)
+		row->irq = (int64_t)entry->id;
+	if (is_user_task(entry->source) && entry->id)
+		row->cgroup = path_of(controller, entry->id, rows->arena);
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct noise_entry *a = left, *b = right;
+
+	return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
+}
+
+static enum noise_row_state missing_state(const struct noise_port *port)
+{
+	if (!port)
+		return NOISE_ROW_UNKNOWN;
+	return port->state(port->self) == NOISE_FAILED ? NOISE_ROW_UNKNOWN : NOISE_ROW_LOADING;
+}
+
+static void add_cpu(const struct controller *controller, struct noise_rows *rows,
+		    const struct noisy_cpu *cpu)
+{
+	const struct noise_port *port = controller->ports.noise;
+	struct noise_entry entries[NOISE_ENTRIES];
+	uint32_t nr;
+	int r = -ENODATA;
+
+	if (port)
+		r = port->read(port->self, cpu->grant.cpu, cpu->grant.owner.cgroup_id, entries,
+			       &nr);
+	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
+		if (r)
+			add_missing(rows, cpu, source, missing_state(port));
+		else if (!port->counts(port->self, source))
+			add_missing(rows, cpu, source, NOISE_ROW_UNSUPPORTED);
+	if (r)
+		return;
+	qsort(entries, nr, sizeof(*entries), by_time);
+	for (uint32_t i = 0; i < nr; i++)
+		if (entries[i].source < NOISE_SOURCE_NR)
+			add_entry(controller, rows, cpu, &entries[i]);
+}
+
+struct json_object *ctl_report_noise(struct controller *controller)
+{
+	struct arena arena cleanup_arena = {0};
+	struct noisy_cpu *cpus cleanup_free = NULL;
+	struct noise_rows rows = {.arena = &arena};
+	uint32_t nr;
+
+	if (ctl_noisy_cpus(controller, &cpus, &nr))
+		return NULL;
+	rows.rows = arena_array(&arena, nr * (size_t)(NOISE_ENTRIES + NOISE_SOURCE_NR),
+				sizeof(*rows.rows));
+	if (!rows.rows)
+		return NULL;
+	for (uint32_t i = 0; i < nr; i++)
+		add_cpu(controller, &rows, &cpus[i]);
+	return arena.failed ? NULL : view_noises(rows.rows, rows.nr);
+}
