@@ -156,6 +156,41 @@ static void nothing_is_watched_when_the_pod_is_gone(void **state)
 	controller_free(controller);
 }
 
+/* The containers of a pod's own pool share its CPUs, so nobody has them exclusively. */
+static void a_pods_pool_is_not_watched(void **state)
+{
+	struct controller *controller;
+	struct pod_spec *spec = fake_pod("bubble", "alone", 1000, true);
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+	struct json_object *rows;
+
+	assert_non_null(containers);
+	containers[0] = containers[1] = spec->containers[0];
+	strcpy(containers[1].name, "rest");
+	containers[1].request.cpu_mcpu = 500;
+	containers[1].limit = RESOURCES_UNSET;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 2;
+	spec->has_pod_resources = true;
+	spec->request.cpu_mcpu = 3000;
+	spec->request.memory_bytes = 256 << 20;
+	spec->limit = spec->request;
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	controller = start_with(&fake_noise_port);
+	scan(controller, &spec, 1);
+	controller_tick(controller);
+	rows = query(controller, "container");
+	assert_string_equal(member(json_object_array_get_idx(rows, 1), "isolation"), "pod");
+	json_object_put(rows);
+	assert_int_equal(fake_noise.nr, 1);
+	assert_int_equal(fake_noise.grants[0].owner.cgroup_id,
+			 status_at(GROUP_CONTAINER, "alone").cgroup_id);
+	controller_free(controller);
+	free_pods(&spec, 1);
+}
+
 /* An init container's CPUs are used again: none of the two is a stranger to the other's. */
 static void cpus_that_containers_share_belong_to_the_pod(void **state)
 {
@@ -360,6 +395,7 @@ int main(void)
 		TEST(only_exclusive_cpus_are_watched),
 		TEST(what_has_not_changed_is_not_said_again),
 		TEST(nothing_is_watched_when_the_pod_is_gone),
+		TEST(a_pods_pool_is_not_watched),
 		TEST(cpus_that_containers_share_belong_to_the_pod),
 		TEST(figures_are_shown_with_their_source),
 		TEST(those_that_have_no_place_have_no_name),
