@@ -74,9 +74,9 @@ LIBS_nri     := -lprotobuf-c
 LIBS_ctl     := -ljson-c -lsystemd
 LIBS_core    := -lm
 
-ROOMS := core format kubelet ctl machine cgroup bpf source nri serve lib
+ROOMS := core format kubelet ctl machine irq cgroup bpf source nri serve lib
 # link order: wirers first, what they need after
-LINK_ORDER := serve ctl source cgroup bpf nri machine kubelet format core lib
+LINK_ORDER := serve ctl source cgroup bpf nri irq machine kubelet format core lib
 
 room_sources = $(wildcard user/$(1)/*.c user/$(1)/*/*.c)
 # what a room has beside its sources, made in $(O)/gen

@@ -34,6 +34,22 @@ struct prog_row {
 	uint64_t recursion_misses;
 };
 
+/* What a mask of CPUs is for. */
+enum irq_kind {
+	IRQ_KIND_DEFAULT,    /* where new interrupts fire */
+	IRQ_KIND_WORKQUEUES, /* where the kernel's unbound work runs */
+	IRQ_KIND_INTERRUPT,  /* where one interrupt fires */
+	IRQ_KIND_NR
+};
+
+enum irq_state {
+	IRQ_STATE_ALLOWED,   /* it reaches no exclusive CPU by itself */
+	IRQ_STATE_STEERED,   /* pinfold narrowed it */
+	IRQ_STATE_MANAGED,   /* the kernel does not let its mask be changed */
+	IRQ_STATE_EXCLUSIVE, /* it reaches exclusive CPUs, and could be moved */
+	IRQ_STATE_NR
+};
+
 /* Something an operator should know and mend: what, why, remedy. */
 struct finding_row {
 	char name[ROW_NAME_MAX]; /* stable, e.g. "tier1_not_held" */

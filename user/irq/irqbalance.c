@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "irq/irqbalance.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "irq/mask.h"
+#include "lib/file.h"
+
+#define ENVIRON_MAX (1U << 20)
+
+static bool is_irqbalance(int root_fd, const char *pid)
+{
+	char path[64], *name cleanup_free = NULL;
+
+	if (!isdigit((unsigned char)*pid) ||
+	    (size_t)snprintf(path, sizeof(path), "proc/%s/comm", pid) >= sizeof(path) ||
+	    file_read_line(root_fd, path, &name))
+		return false;
+	name[strcspn(name, "\n")] = '\0';
+	return !strcmp(name, "irqbalance");
+}
+
+/* The value of a variable in a list of "NAME=VALUE", each ending with a NUL; NULL = not set. */
+static const char *variable(const char *list, size_t len, const char *name)
+{
+	const size_t name_len = strlen(name);
+
+	for (const char *at = list; at < list + len; at += strlen(at) + 1)
+		if (!strncmp(at, name, name_len) && at[name_len] == '=' && at[name_len + 1])
+			return at + name_len + 1;
+	return NULL;
+}
+
+/* Of the two variables the newer one, with a list, wins in irqbalance as well. */
+static void banned_cpus(int root_fd, const char *pid, struct cpuset *ret_banned)
+{
+	char path[64], *list cleanup_free = NULL;
+	const char *value;
+	size_t len;
+
+	*ret_banned = CPUSET_EMPTY;
+	snprintf(path, sizeof(path), "proc/%.16s/environ", pid);
+	if (file_read_all(root_fd, path, ENVIRON_MAX, &list, &len))
+		return;
+	value = variable(list, len, "IRQBALANCE_BANNED_CPULIST");
+	if (value) {
+		mask_parse(MASK_LIST, value, ret_banned);
+		return;
+	}
+	value = variable(list, len, "IRQBALANCE_BANNED_CPUS");
+	if (value)
+		mask_parse(MASK_HEX, value, ret_banned);
+}
+
+enum irqbalance_state irqbalance_look(int root_fd, const struct cpuset *exclusive)
+{
+	int fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	struct cpuset banned;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return IRQBALANCE_ABSENT;
+	}
+	while ((entry = readdir(dir))) {
+		if (!is_irqbalance(root_fd, entry->d_name))
+			continue;
+		banned_cpus(root_fd, entry->d_name, &banned);
+		return cpuset_is_subset(exclusive, &banned) ? IRQBALANCE_SPARES
+							    : IRQBALANCE_CONTENDS;
+	}
+	return IRQBALANCE_ABSENT;
+}

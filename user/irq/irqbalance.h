@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether irqbalance runs, and whether it was told to spare CPUs. */
+#ifndef IRQ_IRQBALANCE_H
+#define IRQ_IRQBALANCE_H
+
+#include "ctl/ports.h"
+
+/*
+ * Looks through all processes, so it belongs on a thread of the pool. What an operator set in
+ * irqbalance's environment is known; what irqbalance was told over its socket is not.
+ */
+enum irqbalance_state irqbalance_look(int root_fd, const struct cpuset *exclusive);
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The table of masks belongs to the pass while one runs, and to nobody between two passes:
+ * `is_busy` belongs to the loop's thread, which begins a pass and is told of its end.
+ */
+#include "irq/irqs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include <pinfold/names.h>
+
+#include "format/error.h"
+#include "irq/irq_originals.h"
+#include "irq/pass.h"
+#include "lib/file.h"
+#include "lib/log.h"
+#include "lib/worker.h"
+
+/* Paths of groups, which are the keys of other jobs, do not begin with a slash. */
+#define IRQ_KEY "/irq"
+
+struct irqs {
+	int root_fd;  /* owned */
+	int state_fd; /* borrowed */
+	char boot_id[64];
+	struct worker_pool *pool;
+	const struct irq_sink *sink;
+	bool is_busy;
+
+	/* The pass's: */
+	bool is_loaded;		      /* the file of originals was read */
+	char problem[ROW_DETAIL_MAX]; /* why it cannot be used; "" = it can */
+	struct irq_table table;
+};
+
+struct pass_job {
+	struct worker_job job; /* first */
+	struct irqs *irqs;
+	struct irq_request request;
+	struct irq_report report;
+};
+
+/* Masks written by another agent would pass for originals if its file were ignored. */
+static int load(struct irqs *irqs)
+{
+	struct format_error error = {0};
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	int r;
+
+	if (irqs->is_loaded)
+		return 0;
+	r = irq_originals_load(irqs->state_fd, irqs->boot_id, &error, &irqs->table);
+	if (r == -ENOMEM)
+		return r;
+	if (r && r != -ENOENT && r != -ESTALE)
+		snprintf(irqs->problem, sizeof(irqs->problem), "%.300s",
+			 r == -EBADMSG ? format_error_text(&error, PINFOLD_IRQS_FILE, sentence,
+							   sizeof(sentence))
+				       : strerror(-r));
+	irqs->is_loaded = true;
+	return 0;
+}
+
+static int run_pass(struct worker_job *base)
+{
+	struct pass_job *job = (struct pass_job *)base;
+	struct irqs *irqs = job->irqs;
+	const struct irq_place place = {irqs->root_fd, irqs->state_fd, irqs->boot_id};
+	struct irq_request request = job->request;
+	int r;
+
+	r = load(irqs);
+	if (r)
+		return r;
+	if (*irqs->problem)
+		request.mode = IRQ_OBSERVE;
+	r = irq_pass(&place, &request, &irqs->table, &job->report);
+	if (!r && *irqs->problem && job->request.mode != IRQ_OBSERVE) {
+		job->report.error = -EBADMSG;
+		memcpy(job->report.problem, irqs->problem, sizeof(irqs->problem));
+	}
+	return r;
+}
+
+static void pass_ended(struct worker_job *base, int result)
+{
+	struct pass_job *job = (struct pass_job *)base;
+
+	job->irqs->is_busy = false;
+	if (job->irqs->sink)
+		job->irqs->sink->passed(job->irqs->sink->self, result, &job->report);
+}
+
+static void release(struct worker_job *base)
+{
+	struct pass_job *job = (struct pass_job *)base;
+
+	irq_report_fini(&job->report);
+	free(job);
+}
+
+static int pass(void *self, const struct irq_request *request)
+{
+	struct irqs *irqs = self;
+	struct pass_job *job;
+	int r;
+
+	if (irqs->is_busy)
+		return -EBUSY;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->job =
+		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
+	job->irqs = irqs;
+	job->request = *request;
+	irqs->is_busy = true;
+	r = worker_run(irqs->pool, IRQ_KEY, &job->job);
+	if (r == -EINPROGRESS)
+		return 0;
+	pass_ended(&job->job, r);
+	release(&job->job);
+	return 0;
+}
+
+static void waits_in(void *self, char *ret_text, size_t size)
+{
+	const struct irqs *irqs = self;
+
+	worker_where(irqs->pool, IRQ_KEY, ret_text, size);
+}
+
+int irqs_open(const struct irqs_options *options, struct irqs **ret_irqs)
+{
+	struct irqs *irqs = calloc(1, sizeof(*irqs));
+
+	if (!irqs)
+		return log_err(-ENOMEM, "irq");
+	irqs->root_fd = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (irqs->root_fd < 0) {
+		const int r = log_err(-errno, "irq: cannot open %s", options->root);
+
+		free(irqs);
+		return r;
+	}
+	irqs->state_fd = options->state_fd;
+	snprintf(irqs->boot_id, sizeof(irqs->boot_id), "%s", options->boot_id);
+	irqs->pool = options->pool;
+	*ret_irqs = irqs;
+	return 0;
+}
+
+void irqs_close(struct irqs *irqs)
+{
+	if (!irqs)
+		return;
+	irq_table_fini(&irqs->table);
+	close(irqs->root_fd);
+	free(irqs);
+}
+
+void irqs_listen(struct irqs *irqs, const struct irq_sink *sink)
+{
+	irqs->sink = sink;
+}
+
+struct irq_port irqs_port(struct irqs *irqs)
+{
+	return (struct irq_port){.self = irqs, .pass = pass, .waits_in = waits_in};
+}
+
+/* --- uninstall ----------------------------------------------------------------------------------- */
+
+static int restore(const struct irq_place *place, const struct topology *topology,
+		   struct irq_table *table)
+{
+	struct irq_request *request cleanup_free = calloc(1, sizeof(*request));
+	struct irq_report report cleanup(irq_report_fini) = {0};
+	int r;
+
+	if (!request)
+		return -ENOMEM;
+	request->mode = IRQ_RESTORE;
+	request->cpus.topology = topology;
+	request->cpus.allowed = request->cpus.online = topology->all;
+	r = irq_pass(place, request, table, &report);
+	for (uint32_t i = 0; !r && i < report.nr; i++)
+		if (report.rows[i].original)
+			r = report.rows[i].error ? report.rows[i].error : -EBUSY;
+	return r;
+}
+
+int irqs_restore(const struct irqs_options *options, const struct topology *topology)
+{
+	int root_fd cleanup_close = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct irq_place place = {root_fd, options->state_fd, options->boot_id};
+	struct irq_table table cleanup(irq_table_fini) = {0};
+	struct format_error error = {0};
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	int r;
+
+	if (root_fd < 0)
+		return log_warn(-errno, "irq: cannot open %s", options->root);
+	r = irq_originals_load(options->state_fd, options->boot_id, &error, &table);
+	if (r == -ENOENT || r == -ESTALE)
+		return 0;
+	if (r == -EBADMSG)
+		return log_warn(0, "irq: %s; the masks of interrupts are not restored",
+				format_error_text(&error, PINFOLD_IRQS_FILE, sentence,
+						  sizeof(sentence))),
+		       r;
+	if (!r)
+		r = restore(&place, topology, &table);
+	return r ? log_warn(r, "irq: not all masks of interrupts could be restored") : 0;
+}

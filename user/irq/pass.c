@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "irq/pass.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "irq/irq_originals.h"
+#include "irq/irqbalance.h"
+#include "lib/log.h"
+
+/* After a change by another process was reverted, the next one of the same mask is left alone for
+ * this long, twice as long after each one that follows, and at most 64 times as long. */
+#define PAUSE_NS	  (10 * 1000000000ULL)
+#define LONGEST_PAUSE_LOG 6
+
+struct pass {
+	const struct irq_place *place;
+	const struct irq_request *request;
+	struct irq_table *table;
+	struct irq_report *report;
+	struct irq_cpus cpus; /* those to decide by */
+};
+
+static int set_list(char **list, const struct cpuset *set)
+{
+	char *text = mask_text(MASK_LIST, set);
+
+	if (!text)
+		return -ENOMEM;
+	free(*list);
+	*list = text;
+	return 0;
+}
+
+static void drop_list(char **list)
+{
+	free(*list);
+	*list = NULL;
+}
+
+/* --- deciding ------------------------------------------------------------------------------------ */
+
+/* The original of a mask that we have not changed; see irq_original_of_new. */
+static void find_original(const struct pass *pass, const struct irq_entry *entry,
+			  const struct cpuset *affinity, struct cpuset *ret_original)
+{
+	const struct irq_entry *first = pass->table->entries;
+	struct cpuset now, original;
+
+	*ret_original = *affinity;
+	if (entry->kind != IRQ_KIND_INTERRUPT || first->kind != IRQ_KIND_DEFAULT ||
+	    !first->original)
+		return;
+	now = cpuset_of_text(first->affinity);
+	original = cpuset_of_text(first->original);
+	irq_original_of_new(&pass->cpus, &now, &original, entry->node_id, affinity, ret_original);
+}
+
+static uint64_t pause_after(unsigned int nr_reverts)
+{
+	return PAUSE_NS << (nr_reverts < LONGEST_PAUSE_LOG ? nr_reverts : LONGEST_PAUSE_LOG);
+}
+
+static bool may_contend(const struct pass *pass, const struct irq_entry *entry)
+{
+	return pass->report->irqbalance != IRQBALANCE_CONTENDS &&
+	       pass->request->now_ns >= entry->contend_ns;
+}
+
+static void say_reverted(const struct irq_entry *entry)
+{
+	char path[96];
+
+	irq_entry_file(entry, path, sizeof(path));
+	log_warn(0, "irq: another process wrote '%s' to /%s (%s); it is set back", entry->affinity,
+		 path, entry->name);
+}
+
+static void note_foreign(const struct pass *pass, struct irq_entry *entry, enum irq_action action)
+{
+	const bool is_foreign = action == IRQ_FOREIGN || action == IRQ_REVERT;
+
+	if (is_foreign && !entry->is_foreign)
+		pass->report->nr_foreign++;
+	entry->is_foreign = action == IRQ_FOREIGN;
+	if (action == IRQ_REVERT) {
+		entry->contend_ns = pass->request->now_ns + pause_after(entry->nr_reverts++);
+		say_reverted(entry);
+	} else if (!is_foreign && pass->request->now_ns >= entry->contend_ns) {
+		entry->nr_reverts = 0;
+	}
+}
+
+static int decide(const struct pass *pass, struct irq_entry *entry)
+{
+	const struct cpuset affinity = cpuset_of_text(entry->affinity);
+	const struct cpuset written = cpuset_of_text(entry->written);
+	const struct cpuset refused = cpuset_of_text(entry->refused);
+	const bool restores = pass->request->mode == IRQ_RESTORE;
+	struct cpuset original = cpuset_of_text(entry->original), target;
+	const struct irq_facts facts = {
+		.affinity = &affinity,
+		.original = &original,
+		/* What is restored is restored whoever wrote last. */
+		.written = entry->written && !restores ? &written : NULL,
+		.refused = entry->refused ? &refused : NULL,
+		.may_contend = may_contend(pass, entry),
+	};
+
+	if (!entry->original)
+		find_original(pass, entry, &affinity, &original);
+	entry->action = irq_decide(&pass->cpus, &facts, &target);
+	if (entry->is_fixed && entry->action != IRQ_KEEP)
+		entry->action = IRQ_REFUSED;
+	note_foreign(pass, entry, entry->action);
+	if (entry->action == IRQ_REFUSED)
+		return 0;
+	if (set_list(&entry->target, &target))
+		return -ENOMEM;
+	if (entry->original || cpuset_equal(&target, &original))
+		return 0;
+	pass->table->is_unsaved = true;
+	return set_list(&entry->original, &original);
+}
+
+/* --- writing ------------------------------------------------------------------------------------- */
+
+/* Sets the list anew from what the kernel has now. */
+static void read_back(const struct pass *pass, struct irq_entry *entry)
+{
+	char path[96];
+	const enum mask_form form = irq_entry_file(entry, path, sizeof(path));
+	struct cpuset now;
+
+	if (!mask_read(pass->place->root_fd, path, form, &now))
+		set_list(&entry->affinity, &now);
+}
+
+static void write_target(const struct pass *pass, struct irq_entry *entry)
+{
+	const struct cpuset target = cpuset_of_text(entry->target);
+	char path[96];
+	const enum mask_form form = irq_entry_file(entry, path, sizeof(path));
+
+	entry->error = mask_write(pass->place->root_fd, path, form, &target);
+	/* EIO until 6.12, EPERM later: the kernel itself manages this interrupt. */
+	if (entry->error == -EIO || entry->error == -EPERM) {
+		set_list(&entry->refused, &target);
+		pass->report->nr_refused++;
+	} else if (entry->error) {
+		pass->report->nr_failed++;
+		log_debug("irq: cannot write '%s' to /%s: %s", entry->target, path,
+			  strerror(-entry->error));
+	} else {
+		drop_list(&entry->refused);
+		set_list(&entry->written, &target);
+		pass->report->nr_written++;
+	}
+	read_back(pass, entry);
+}
+
+/*
+ * Forget the original of a mask that is the original again, whether it was restored or could never
+ * be changed, and of one that another process chose since, when it need not be narrowed any more.
+ */
+static void forget(const struct pass *pass, struct irq_entry *entry)
+{
+	const struct cpuset affinity = cpuset_of_text(entry->affinity);
+	const struct cpuset original = cpuset_of_text(entry->original);
+	const struct cpuset target = cpuset_of_text(entry->target);
+	const bool is_restored = cpuset_equal(&affinity, &original);
+	const bool is_needless = entry->target && cpuset_equal(&target, &original);
+
+	if (!entry->original)
+		return;
+	if (is_needless ? is_restored || entry->action == IRQ_FOREIGN
+			: is_restored && entry->refused) {
+		drop_list(&entry->original);
+		drop_list(&entry->written);
+		pass->table->is_unsaved = true;
+	}
+}
+
+static int save(const struct pass *pass)
+{
+	int r;
+
+	if (!pass->table->is_unsaved)
+		return 0;
+	r = irq_originals_save(pass->place->state_fd, pass->place->boot_id, pass->table);
+	if (!r)
+		pass->table->is_unsaved = false;
+	return r;
+}
+
+static int change(const struct pass *pass)
+{
+	struct irq_table *table = pass->table;
+
+	for (uint32_t i = 0; i < table->nr; i++) {
+		if (decide(pass, &table->entries[i]))
+			return -ENOMEM;
+	}
+	pass->report->error = save(pass);
+	if (pass->report->error && pass->request->mode == IRQ_STEER)
+		return 0;
+	/* The mask of new interrupts is the first entry, so none begins with the old one meanwhile. */
+	for (uint32_t i = 0; i < table->nr; i++) {
+		struct irq_entry *entry = &table->entries[i];
+
+		if (entry->action == IRQ_WRITE || entry->action == IRQ_REVERT)
+			write_target(pass, entry);
+		forget(pass, entry);
+	}
+	if (!pass->report->error)
+		pass->report->error = save(pass);
+	return 0;
+}
+
+/* --- reporting ----------------------------------------------------------------------------------- */
+
+static enum irq_state state_of(const struct irq_entry *entry, bool reaches_exclusive)
+{
+	if (entry->is_fixed || entry->refused)
+		return IRQ_STATE_MANAGED;
+	if (reaches_exclusive)
+		return IRQ_STATE_EXCLUSIVE;
+	return entry->original && strcmp(entry->original, entry->affinity) ? IRQ_STATE_STEERED
+									   : IRQ_STATE_ALLOWED;
+}
+
+static int copy(const char *text, char **ret_copy)
+{
+	if (!text)
+		return 0;
+	*ret_copy = strdup(text);
+	return *ret_copy ? 0 : -ENOMEM;
+}
+
+static int describe(const struct irq_entry *entry, const struct cpuset *exclusive,
+		    struct irq_row *row)
+{
+	/* Whoever may change a mask may let it fire anywhere in it; nobody changes the others. */
+	const bool is_managed = entry->is_fixed || entry->refused;
+	struct cpuset reached =
+		cpuset_of_text(is_managed && entry->effective ? entry->effective : entry->affinity);
+
+	cpuset_intersect(&reached, exclusive);
+	*row = (struct irq_row){
+		.kind = entry->kind,
+		.number = entry->number,
+		.state = state_of(entry, !cpuset_is_empty(&reached)),
+		.exclusive = mask_text(MASK_LIST, &reached),
+		.nr_fired = entry->nr_fired,
+		.error = entry->error,
+	};
+	if (!row->exclusive || copy(entry->name, &row->name) ||
+	    copy(entry->affinity, &row->affinity) || copy(entry->effective, &row->effective) ||
+	    copy(entry->original, &row->original))
+		return -ENOMEM;
+	return 0;
+}
+
+void irq_report_fini(struct irq_report *report)
+{
+	for (uint32_t i = 0; i < report->nr; i++) {
+		struct irq_row *row = &report->rows[i];
+
+		free(row->name);
+		free(row->affinity);
+		free(row->effective);
+		free(row->original);
+		free(row->exclusive);
+	}
+	free(report->rows);
+	*report = (struct irq_report){0};
+}
+
+static int describe_all(const struct pass *pass)
+{
+	struct irq_report *report = pass->report;
+
+	report->rows = calloc(pass->table->nr + 1, sizeof(*report->rows));
+	if (!report->rows)
+		return -ENOMEM;
+	while (report->nr < pass->table->nr) {
+		const struct irq_entry *entry = &pass->table->entries[report->nr];
+
+		if (describe(entry, &pass->request->cpus.exclusive, &report->rows[report->nr++]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int irq_pass(const struct irq_place *place, const struct irq_request *request,
+	     struct irq_table *table, struct irq_report *ret_report)
+{
+	struct irq_report report cleanup(irq_report_fini) = {0};
+	struct irq_table fresh = {0};
+	struct pass pass = {place, request, table, &report, request->cpus};
+	int r;
+
+	r = irq_table_read(place->root_fd, &request->cpus.exclusive, table, &fresh);
+	if (r)
+		return r;
+	irq_table_inherit(&fresh, table, &report.nr_fired);
+	irq_table_fini(table);
+	*table = fresh;
+	if (!cpuset_is_empty(&request->cpus.exclusive))
+		report.irqbalance = irqbalance_look(place->root_fd, &request->cpus.exclusive);
+	if (request->mode == IRQ_RESTORE)
+		pass.cpus.exclusive = CPUSET_EMPTY;
+	r = request->mode == IRQ_OBSERVE ? 0 : change(&pass);
+	if (!r)
+		r = describe_all(&pass);
+	if (r)
+		return r;
+	*ret_report = report;
+	report = (struct irq_report){0};
+	return 0;
+}
