@@ -18,6 +18,7 @@
 
 #include "../lib/fake_kernel.h"
 #include "../lib/fake_noise.h"
+#include "../lib/fake_irq.h"
 #include "../lib/fake_pressure.h"
 #include "../lib/golden.h"
 #include "controller_scene.h"
@@ -71,6 +72,7 @@ static struct controller *make(bool with_kernel)
 					       .kernel = with_kernel ? &fake_side_port : NULL,
 					       .pressure = with_kernel ? &fake_pressure_port : NULL,
 					       .noise = with_kernel ? &fake_noise_port : NULL,
+					       .irq = &fake_irq_port,
 					       .store = &store};
 	struct controller *controller = NULL;
 	char error[256] = "";
@@ -82,6 +84,7 @@ static struct controller *make(bool with_kernel)
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);
+	fake_irq.sink = controller_irq_sink(controller);
 	return controller;
 }
 
@@ -96,6 +99,14 @@ static struct controller *start(bool with_kernel)
 static int set_up_page(void **state)
 {
 	fake_side_reset();
+	memset(&fake_irq, 0, sizeof(fake_irq));
+	fake_irq.rows = fake_irq_rows;
+	fake_irq.nr = ARRAY_SIZE(fake_irq_rows);
+	fake_irq.counts = (struct irq_report){.nr_written = 6,
+					      .nr_refused = 2,
+					      .nr_failed = 1,
+					      .nr_foreign = 3,
+					      .nr_fired = 1234};
 	memset(&fake_pressure, 0, sizeof(fake_pressure));
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)

@@ -881,6 +881,30 @@ static void rows_become_objects(void **state)
 		 .longest_ns = -1,
 		 .state = NOISE_ROW_UNSUPPORTED},
 	};
+	const struct view_irq irq[] = {
+		{.kind = IRQ_KIND_DEFAULT,
+		 .irq = -1,
+		 .name = "new interrupts",
+		 .state = IRQ_STATE_STEERED,
+		 .affinity = "0-1,6-15",
+		 .original = "0-15",
+		 .fired = -1},
+		{.kind = IRQ_KIND_INTERRUPT,
+		 .irq = 24,
+		 .name = "virtio0-config",
+		 .state = IRQ_STATE_ALLOWED,
+		 .affinity = "0",
+		 .effective = "0"},
+		{.kind = IRQ_KIND_INTERRUPT,
+		 .irq = 25,
+		 .name = "nvme0q3",
+		 .state = IRQ_STATE_MANAGED,
+		 .affinity = "2-3",
+		 .effective = "2",
+		 .exclusive_cpus = "2",
+		 .fired = 1234,
+		 .remedy = "boot with isolcpus=managed_irq,2"},
+	};
 	const char *const set_aside[] = {"state.json.bad-1"};
 	const struct view_state state_file = {.file = "/s",
 					      .version = -1,
@@ -901,6 +925,7 @@ static void rows_become_objects(void **state)
 			   *drifts = view_drifts(drift, ARRAY_SIZE(drift)),
 			   *pressures = view_pressures(pressure, ARRAY_SIZE(pressure)),
 			   *noises = view_noises(noise, ARRAY_SIZE(noise)),
+			   *irqs = view_irqs(irq, ARRAY_SIZE(irq)),
 			   *features = view_features(feature, ARRAY_SIZE(feature)),
 			   *progs = view_progs(prog, ARRAY_SIZE(prog)),
 			   *file = view_state(&good_file);
@@ -912,6 +937,7 @@ static void rows_become_objects(void **state)
 	check("drifts", &view_drift_desc, drifts);
 	check("pressures", &view_pressure_desc, pressures);
 	check("noises", &view_noise_desc, noises);
+	check("irqs", &view_irq_desc, irqs);
 	check("features", &view_feature_desc, features);
 	check("progs", &view_prog_desc, progs);
 	check("state-unusable", &view_state_desc, file);
@@ -929,6 +955,9 @@ static void rows_become_objects(void **state)
 	expect(noises, "/2/name", "null");
 	expect(noises, "/3/count", "null");
 	expect(noises, "/3/container", "null");
+	expect(irqs, "/0/irq", "null");
+	expect(irqs, "/1/exclusive_cpus", "null");
+	expect(irqs, "/2/fired", "1234");
 	expect(features, "/0/state", "unknown");
 	expect(features, "/0/errno", "1");
 	expect(features, "/0/error", "EPERM");
@@ -939,6 +968,7 @@ static void rows_become_objects(void **state)
 	json_object_put(drifts);
 	json_object_put(pressures);
 	json_object_put(noises);
+	json_object_put(irqs);
 	json_object_put(features);
 	json_object_put(progs);
 	json_object_put(file);

@@ -181,6 +181,11 @@ static void on_pressure_sampled(void *self, int result, const struct pressure_ro
 	ctl_end_pressure(self, result, rows, nr);
 }
 
+static void on_irqs_passed(void *self, int result, struct irq_report *report)
+{
+	ctl_end_irq_pass(self, result, report);
+}
+
 /* --- health -------------------------------------------------------------------------------------- */
 
 static bool is_healthy(void *self, char *reason, size_t size)
@@ -229,6 +234,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event,
 						       on_kernel_completed, on_guard_tested};
 	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
+	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
 	controller->faces = (struct faces_port){
 		.self = controller,
 		.query = ctl_query,
@@ -257,6 +263,7 @@ void controller_free(struct controller *controller)
 	publisher_fini(&controller->publisher);
 	pressure_fini(&controller->pressures);
 	noise_fini(&controller->noise);
+	irq_fini(&controller->steering);
 	record_fini(&controller->record);
 	group_tree_fini(&controller->desired);
 	ledger_free(controller->ledger);
@@ -281,6 +288,11 @@ const struct kernel_sink *controller_kernel_sink(struct controller *controller)
 const struct pressure_sink *controller_pressure_sink(struct controller *controller)
 {
 	return &controller->pressure_sink;
+}
+
+const struct irq_sink *controller_irq_sink(struct controller *controller)
+{
+	return &controller->irq_sink;
 }
 
 const struct faces_port *controller_faces(struct controller *controller)
@@ -349,6 +361,7 @@ void controller_wake(struct controller *controller)
 	ctl_reconcile_dirty(controller);
 	ctl_admission_sweep(controller);
 	ctl_reconcile(controller);
+	ctl_steer_interrupts(controller);
 	wakes_end(&controller->wakes, &wake);
 }
 
@@ -366,6 +379,7 @@ void controller_tick(struct controller *controller)
 	ctl_check_state(controller);
 	ctl_sample_pressure(controller);
 	ctl_tell_noise(controller);
+	ctl_steer_interrupts(controller);
 	/* Not every change in the kernel raises an event: cpuset.cpus.effective raises none. */
 	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)
 		controller_wake(controller);

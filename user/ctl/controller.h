@@ -30,6 +30,7 @@ struct controller_ports {
 	const struct machine_port *machine;   /* NULL = free huge pages are unknown */
 	const struct pressure_port *pressure; /* NULL = pressure is unknown */
 	const struct noise_port *noise;	      /* NULL = noise is unknown */
+	const struct irq_port *irq;	      /* NULL = interrupts are unknown */
 };
 
 struct controller;
@@ -81,6 +82,7 @@ const struct source_sink *controller_source_sink(struct controller *controller);
 const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
 const struct pressure_sink *controller_pressure_sink(struct controller *controller);
+const struct irq_sink *controller_irq_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct faces_port *controller_faces(struct controller *controller);
 

@@ -19,6 +19,7 @@
 #include "ctl/event_log.h"
 #include "ctl/findings.h"
 #include "ctl/guard.h"
+#include "ctl/irq.h"
 #include "ctl/look.h"
 #include "ctl/lookup.h"
 #include "ctl/noise.h"
@@ -63,6 +64,7 @@ struct controller {
 	struct tier tier;
 	struct pressures pressures;
 	struct noise noise;
+	struct steering steering;
 
 	/* Decisions and requests. */
 	struct record record;
@@ -75,6 +77,7 @@ struct controller {
 	struct groups_sink groups_sink;
 	struct kernel_sink kernel_sink;
 	struct pressure_sink pressure_sink;
+	struct irq_sink irq_sink;
 	struct store_sink store_sink;
 	struct faces_port faces;
 };

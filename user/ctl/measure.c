@@ -68,6 +68,14 @@ FAMILY(pressure_io_stalled, "pinfold_pressure_io_stalled_seconds_total", METRIC_
        "Time in which tasks waited for IO and none ran (PSI full).");
 FAMILY(noise, "pinfold_noise_seconds_total", METRIC_COUNTER, "seconds",
        "Time that others took on CPUs that containers of the pod have exclusively, by source.");
+FAMILY(irqs, "pinfold_irqs", METRIC_GAUGE, NULL,
+       "Interrupts and masks of kernel work, by whether they reach exclusive CPUs.");
+FAMILY(irq_writes, "pinfold_irq_writes_total", METRIC_COUNTER, NULL,
+       "Masks of interrupts and kernel work that were written, by result.");
+FAMILY(irq_foreign, "pinfold_irq_foreign_changes_total", METRIC_COUNTER, NULL,
+       "Changes by other processes to masks that the agent had written.");
+FAMILY(irq_fired, "pinfold_exclusive_cpu_interrupts_total", METRIC_COUNTER, NULL,
+       "Interrupts of devices that fired on CPUs while they were exclusive.");
 FAMILY(guard_enforcing, "pinfold_guard_enforcing", METRIC_GAUGE, NULL,
        "1 while the guard denies, by aspect; read from the kernel.");
 FAMILY(guard_mended, "pinfold_guard_mended_total", METRIC_COUNTER, NULL,
@@ -568,6 +576,34 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 	return r;
 }
 
+static void write_irqs(const struct controller *controller, struct exposition *page)
+{
+	static const char *const words[IRQ_STATE_NR] = {
+		[IRQ_STATE_ALLOWED] = "allowed",
+		[IRQ_STATE_STEERED] = "steered",
+		[IRQ_STATE_MANAGED] = "managed",
+		[IRQ_STATE_EXCLUSIVE] = "exclusive",
+	};
+	const struct steering *steering = &controller->steering;
+	uint64_t nr[IRQ_STATE_NR] = {0};
+
+	if (!controller->ports.irq)
+		return;
+	for (uint32_t i = 0; i < steering->report.nr; i++)
+		nr[steering->report.rows[i].state]++;
+	exposition_family(page, &irqs);
+	for (enum irq_state state = 0; state < IRQ_STATE_NR; state++)
+		exposition_count(page, LABELS({"state", words[state]}), nr[state]);
+	exposition_family(page, &irq_writes);
+	exposition_count(page, LABELS({"result", "done"}), steering->nr_written);
+	exposition_count(page, LABELS({"result", "managed"}), steering->nr_refused);
+	exposition_count(page, LABELS({"result", "failed"}), steering->nr_failed);
+	exposition_family(page, &irq_foreign);
+	exposition_count(page, NO_LABELS, steering->nr_foreign);
+	exposition_family(page, &irq_fired);
+	exposition_count(page, NO_LABELS, steering->nr_fired);
+}
+
 int ctl_metrics(void *self, bool openmetrics, struct text *out)
 {
 	struct controller *controller = self;
@@ -582,6 +618,7 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	write_decisions(controller, &page);
 	write_drift(controller, &page);
 	write_guard(controller, &page);
+	write_irqs(controller, &page);
 	ctl_longest_wait(controller, &waiting);
 	exposition_family(&page, &operations_waiting);
 	exposition_count(&page, NO_LABELS, waiting.nr);

@@ -219,6 +219,44 @@ static struct json_object *report_pressure(struct controller *controller)
 	return view_pressures(rows, nr * PRESSURE_RESOURCE_NR);
 }
 
+struct irq_text {
+	char remedy[ROW_DETAIL_MAX];
+};
+
+static const char *unless_empty(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
+static struct json_object *report_irqs(struct controller *controller)
+{
+	const struct irq_report *report = &controller->steering.report;
+	struct view_irq *rows cleanup_free = calloc(report->nr + 1, sizeof(*rows));
+	struct irq_text *texts cleanup_free = calloc(report->nr + 1, sizeof(*texts));
+
+	if (!rows || !texts)
+		return NULL;
+	for (uint32_t i = 0; i < report->nr; i++) {
+		const struct irq_row *row = &report->rows[i];
+		const bool is_interrupt = row->kind == IRQ_KIND_INTERRUPT;
+
+		ctl_irq_remedy(controller, row, texts[i].remedy, sizeof(texts[i].remedy));
+		rows[i] = (struct view_irq){
+			.kind = row->kind,
+			.irq = is_interrupt ? (int64_t)row->number : -1,
+			.name = row->name,
+			.state = row->state,
+			.affinity = row->affinity,
+			.effective = row->effective,
+			.original = row->original,
+			.exclusive_cpus = unless_empty(row->exclusive),
+			.fired = is_interrupt ? (int64_t)row->nr_fired : -1,
+			.remedy = unless_empty(texts[i].remedy),
+		};
+	}
+	return view_irqs(rows, report->nr);
+}
+
 static struct json_object *report_events(struct controller *controller)
 {
 	uint32_t nr = event_log_nr(&controller->events);
@@ -337,7 +375,7 @@ static const struct {
 	{"feature", report_features}, {"prog", report_progs},
 	{"refusal", report_refusals}, {"explain", report_explanations},
 	{"ledger", report_ledger},    {"pressure", report_pressure},
-	{"noise", ctl_report_noise},
+	{"noise", ctl_report_noise},  {"irq", report_irqs},
 };
 
 int ctl_query(void *self, const char *object, struct json_object **ret_json)

@@ -119,6 +119,12 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		other.kind = WAIT_FOR_PRESSURE;
 		add_wait(ret_waiting, &other);
 	}
+	if (controller->steering.since_ns) {
+		other = wait_since(controller, controller->steering.since_ns,
+				   "the masks of interrupts", "a pass over them");
+		other.kind = WAIT_FOR_IRQS;
+		add_wait(ret_waiting, &other);
+	}
 	if (controller->waits.scan_since_ns) {
 		other = wait_since(controller, controller->waits.scan_since_ns,
 				   "every change to a manifest", "a scan of manifestDirectory");
@@ -141,6 +147,7 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct store_port *store = controller->ports.store;
 	const struct pressure_port *pressure = controller->ports.pressure;
+	const struct irq_port *irq = controller->ports.irq;
 
 	*text = '\0';
 	if (waiting->kind == WAIT_FOR_SAVE)
@@ -149,6 +156,8 @@ static void waits_in(const struct controller *controller, const struct waiting *
 		kernel->self_test_waits_in(kernel->self, text, size);
 	else if (waiting->kind == WAIT_FOR_PRESSURE)
 		pressure->waits_in(pressure->self, text, size);
+	else if (waiting->kind == WAIT_FOR_IRQS)
+		irq->waits_in(irq->self, text, size);
 	else if (waiting->kind == WAIT_FOR_GROUP)
 		groups->waits_in(groups->self, waiting->path, text, size);
 }
@@ -162,6 +171,9 @@ static const char *remedy_for(const struct waiting *waiting)
 		return "check the disk of manifestDirectory; running pods remain enforced";
 	if (waiting->kind == WAIT_FOR_PRESSURE)
 		return "all pods remain enforced; their pressure is unknown until the walk ends";
+	if (waiting->kind == WAIT_FOR_IRQS)
+		return "all pods remain enforced; interrupts may fire on exclusive CPUs until the "
+		       "pass ends";
 	return "the operation cannot be cancelled; other pods remain enforced. If pinfoldd(8) "
 	       "lists the function under WAITING, it also gives a remedy";
 }

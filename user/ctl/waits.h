@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits in the kernel: operations, a look, a save of the state file, the guard's self-test,
- * the name of a culprit, a read of the pressure, and a scan of the manifests directory.
+ * the name of a culprit, a read of the pressure, a pass over the masks of interrupts, and a scan of the manifests directory.
  */
 #ifndef CTL_WAITS_H
 #define CTL_WAITS_H
@@ -26,6 +26,7 @@ struct waiting {
 		WAIT_FOR_SELF_TEST,
 		WAIT_FOR_NAME,
 		WAIT_FOR_PRESSURE,
+		WAIT_FOR_IRQS,
 		WAIT_FOR_SCAN
 	} kind;
 };
@@ -45,8 +46,8 @@ void ctl_wait_sentence(const struct controller *controller, const struct waiting
 		       char *text, size_t size);
 /*
  * Has an operation delayed something that was promised for this long? The sentence names it. A
- * self-test does not count, because the guard remains in force while it runs. Names, pressure
- * and scans do not count either.
+ * self-test does not count, because the guard remains in force while it runs. Names, pressure,
+ * interrupts and scans do not count either.
  */
 bool ctl_is_overdue(const struct controller *controller, uint64_t deadline_ns, char *reason,
 		    size_t size);

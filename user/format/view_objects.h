@@ -163,6 +163,17 @@ struct view_noise {
 	enum noise_row_state state;
 };
 
+struct view_irq {
+	enum irq_kind kind;
+	int64_t irq; /* -1 = it is no interrupt */
+	const char *name;
+	enum irq_state state;
+	/* CPU lists; NULL = unknown, or none */
+	const char *affinity, *effective, *original, *exclusive_cpus;
+	int64_t fired; /* -1 = it is no interrupt */
+	const char *remedy;
+};
+
 struct view_event {
 	uint64_t time_ns, sequence;
 	const char *kind, *action, *aspect;

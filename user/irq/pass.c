@@ -261,21 +261,6 @@ static int describe(const struct irq_entry *entry, const struct cpuset *exclusiv
 	return 0;
 }
 
-void irq_report_fini(struct irq_report *report)
-{
-	for (uint32_t i = 0; i < report->nr; i++) {
-		struct irq_row *row = &report->rows[i];
-
-		free(row->name);
-		free(row->affinity);
-		free(row->effective);
-		free(row->original);
-		free(row->exclusive);
-	}
-	free(report->rows);
-	*report = (struct irq_report){0};
-}
-
 static int describe_all(const struct pass *pass)
 {
 	struct irq_report *report = pass->report;

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl format core lib
+/*
+ * The controller's side of interrupts: for which CPUs masks are asked for and when, and what is
+ * shown and found.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_irq.h"
+#include "lib/text.h"
+#include "node_scene.h"
+
+static struct config changed;
+static struct pod_spec *pods[2];
+
+static struct controller *start_with_irqs(enum interrupts interrupts, enum run_mode mode)
+{
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = &fake_side_port,
+					       .store = &fake_store,
+					       .irq = &fake_irq_port};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	changed = config;
+	changed.interrupts = interrupts;
+	changed.mode = mode;
+	options.config = &changed;
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	fake_irq.sink = controller_irq_sink(controller);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static struct controller *start_steering(void)
+{
+	return start_with_irqs(INTERRUPTS_STEER, MODE_ALLOCATE);
+}
+
+static int set_up_steering(void **state)
+{
+	memset(&fake_irq, 0, sizeof(fake_irq));
+	pods[0] = fake_pod("a", "exclusive", 4000, true);
+	pods[1] = fake_pod("b", "web", 500, false);
+	return set_up_node(state);
+}
+
+static int tear_down_steering(void **state)
+{
+	free_pods(pods, 2);
+	return tear_down(state);
+}
+
+static void tick(struct controller *controller, unsigned int seconds)
+{
+	for (unsigned int i = 0; i < seconds; i++) {
+		fake->now_ns += S;
+		controller_tick(controller);
+	}
+}
+
+static void expect_request(enum irq_mode mode, const char *exclusive, const char *allowed)
+{
+	char text[128];
+
+	assert_int_equal(fake_irq.request.mode, mode);
+	cpuset_format(&fake_irq.request.cpus.exclusive, text, sizeof(text));
+	assert_string_equal(text, exclusive);
+	cpuset_format(&fake_irq.request.cpus.allowed, text, sizeof(text));
+	assert_string_equal(text, allowed);
+}
+
+static void masks_follow_the_ledger(void **state)
+{
+	struct controller *controller = start_steering();
+
+	tick(controller, 1);
+	expect_request(IRQ_STEER, "", "0-15");
+	scan(controller, pods, 2);
+	controller_wake(controller);
+	/* CPUs 0-1 are reserved */
+	expect_request(IRQ_STEER, "2-5", "0-1,6-15");
+	scan(controller, &pods[1], 1);
+	controller_wake(controller);
+	expect_request(IRQ_STEER, "", "0-15");
+	controller_free(controller);
+}
+
+static void offline_cpus_are_not_allowed(void **state)
+{
+	struct controller *controller = start_steering();
+	const struct groups_sink *sink = controller_groups_sink(controller);
+	struct cpuset online = topology->all;
+
+	scan(controller, pods, 1);
+	cpuset_remove(&online, 9);
+	sink->hotplug(sink->self, &online);
+	tick(controller, 1);
+	expect_request(IRQ_STEER, "2-5", "0-1,6-8,10-15");
+	controller_free(controller);
+}
+
+static void new_interrupts_are_looked_for(void **state)
+{
+	struct controller *controller = start_steering();
+
+	tick(controller, 1);
+	assert_int_equal(fake_irq.nr_passes, 1);
+	controller_wake(controller);
+	tick(controller, 9);
+	assert_int_equal(fake_irq.nr_passes, 1);
+	tick(controller, 1);
+	assert_int_equal(fake_irq.nr_passes, 2);
+	controller_free(controller);
+}
+
+static void one_pass_at_a_time(void **state)
+{
+	struct controller *controller = start_steering();
+
+	fake_irq.is_slow = true;
+	tick(controller, 1);
+	scan(controller, pods, 1);
+	tick(controller, 20);
+	assert_int_equal(fake_irq.nr_passes, 1);
+	assert_int_equal(nr_findings(controller, "operation_waiting", "the masks of interrupts"),
+			 1);
+	fake_irq_end();
+	tick(controller, 1);
+	assert_int_equal(fake_irq.nr_passes, 2);
+	expect_request(IRQ_STEER, "2-5", "0-1,6-15");
+	controller_free(controller);
+}
+
+static void only_steer_and_allocate_change_anything(void **state)
+{
+	static const struct {
+		enum interrupts interrupts;
+		enum run_mode mode;
+		enum irq_mode wanted;
+	} rows[] = {
+		{INTERRUPTS_LEAVE, MODE_ALLOCATE, IRQ_RESTORE},
+		{INTERRUPTS_LEAVE, MODE_OBSERVE, IRQ_OBSERVE},
+		{INTERRUPTS_STEER, MODE_OBSERVE, IRQ_OBSERVE},
+		{INTERRUPTS_STEER, MODE_ALLOCATE, IRQ_STEER},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct controller *controller = start_with_irqs(rows[i].interrupts, rows[i].mode);
+
+		tick(controller, 1);
+		assert_int_equal(fake_irq.request.mode, rows[i].wanted);
+		controller_free(controller);
+	}
+}
+
+static void a_reload_takes_effect(void **state)
+{
+	struct controller *controller = start_steering();
+	char error[256];
+
+	tick(controller, 1);
+	changed.interrupts = INTERRUPTS_LEAVE;
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	tick(controller, 1);
+	assert_int_equal(fake_irq.request.mode, IRQ_RESTORE);
+	controller_free(controller);
+}
+
+static const char *of_row(struct json_object *rows, const char *irq, const char *key)
+{
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (!strcmp(member(row, "irq"), irq))
+			return member(row, key);
+	}
+	return "no row";
+}
+
+static void masks_are_shown(void **state)
+{
+	struct controller *controller = start_steering();
+	struct json_object *rows;
+
+	fake_irq.rows = fake_irq_rows;
+	fake_irq.nr = ARRAY_SIZE(fake_irq_rows);
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	rows = query(controller, "irq");
+	assert_string_equal(of_row(rows, "null", "kind"), "default");
+	assert_string_equal(of_row(rows, "null", "fired"), "null");
+	assert_string_equal(of_row(rows, "null", "original"), "0-15");
+	assert_string_equal(of_row(rows, "null", "exclusive_cpus"), "null");
+	assert_string_equal(of_row(rows, "24", "state"), "exclusive");
+	assert_string_equal(of_row(rows, "24", "fired"), "7");
+	assert_non_null(strstr(of_row(rows, "24", "remedy"), "another process"));
+	assert_non_null(strstr(of_row(rows, "25", "remedy"), "isolcpus=managed_irq,2"));
+	assert_string_equal(of_row(rows, "26", "remedy"), "null");
+	json_object_put(rows);
+	assert_int_equal(nr_findings(controller, "irqs_on_exclusive_cpus", "2 masks"), 1);
+	fake_irq.nr = 1;
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqs_on_exclusive_cpus", ""), 0);
+	controller_free(controller);
+}
+
+/* It is no finding where nobody asked for it, but the remedy is told. */
+static void leave_tells_what_would_help(void **state)
+{
+	struct controller *controller = start_with_irqs(INTERRUPTS_LEAVE, MODE_ALLOCATE);
+	struct json_object *rows;
+
+	fake_irq.rows = fake_irq_rows;
+	fake_irq.nr = ARRAY_SIZE(fake_irq_rows);
+	fake_irq.counts.irqbalance = IRQBALANCE_CONTENDS;
+	tick(controller, 1);
+	rows = query(controller, "irq");
+	assert_non_null(strstr(of_row(rows, "24", "remedy"), "interrupts: steer"));
+	json_object_put(rows);
+	assert_int_equal(nr_findings(controller, "irqs_on_exclusive_cpus", ""), 0);
+	assert_int_equal(nr_findings(controller, "irqbalance_contends", ""), 0);
+	controller_free(controller);
+}
+
+static void obstacles_are_found(void **state)
+{
+	struct controller *controller = start_steering();
+
+	scan(controller, pods, 1);
+	fake_irq.counts = (struct irq_report){.irqbalance = IRQBALANCE_CONTENDS, .error = -EROFS};
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqbalance_contends", "2-5"), 1);
+	assert_int_equal(nr_findings(controller, "irq_originals_unusable", "Read-only"), 1);
+	fake_irq.counts = (struct irq_report){
+		.irqbalance = IRQBALANCE_SPARES, .error = -EBADMSG, .problem = "irqs.json:1:2: no"};
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqbalance_contends", ""), 0);
+	assert_int_equal(nr_findings(controller, "irq_originals_unusable", "irqs.json:1:2"), 1);
+	fake_irq.counts = (struct irq_report){0};
+	fake_irq.result = -EACCES;
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqs_unknown", "Permission denied"), 1);
+	fake_irq.result = 0;
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqs_unknown", ""), 0);
+	assert_int_equal(nr_findings(controller, "irq_originals_unusable", ""), 0);
+	fake_irq.error = -ENOMEM;
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqs_unknown", "memory"), 1);
+	controller_free(controller);
+}
+
+static void has_line(struct controller *controller, const char *line)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	if (!strstr(page.data, line))
+		fail_msg("the page lacks %s", line);
+}
+
+static void passes_are_counted(void **state)
+{
+	struct controller *controller = start_steering();
+
+	fake_irq.rows = fake_irq_rows;
+	fake_irq.nr = ARRAY_SIZE(fake_irq_rows);
+	fake_irq.counts = (struct irq_report){
+		.nr_written = 3, .nr_refused = 2, .nr_failed = 1, .nr_foreign = 4, .nr_fired = 5};
+	tick(controller, 11);
+	has_line(controller, "\npinfold_irq_writes_total{result=\"done\"} 6\n");
+	has_line(controller, "\npinfold_irq_writes_total{result=\"managed\"} 4\n");
+	has_line(controller, "\npinfold_irq_writes_total{result=\"failed\"} 2\n");
+	has_line(controller, "\npinfold_irq_foreign_changes_total 8\n");
+	has_line(controller, "\npinfold_exclusive_cpu_interrupts_total 10\n");
+	has_line(controller, "\npinfold_irqs{state=\"steered\"} 1\n");
+	has_line(controller, "\npinfold_irqs{state=\"exclusive\"} 1\n");
+	controller_free(controller);
+}
+
+static void without_the_port_there_is_nothing(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	tick(controller, 1);
+	assert_int_equal(nr_rows(controller, "irq"), 0);
+	controller_free(controller);
+}
+
+#define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up_steering, tear_down_steering)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_SCENE(masks_follow_the_ledger),
+		IN_SCENE(offline_cpus_are_not_allowed),
+		IN_SCENE(new_interrupts_are_looked_for),
+		IN_SCENE(one_pass_at_a_time),
+		IN_SCENE(only_steer_and_allocate_change_anything),
+		IN_SCENE(a_reload_takes_effect),
+		IN_SCENE(masks_are_shown),
+		IN_SCENE(leave_tells_what_would_help),
+		IN_SCENE(obstacles_are_found),
+		IN_SCENE(passes_are_counted),
+		IN_SCENE(without_the_port_there_is_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The pass itself is an adapter's: it holds whatever the kernel makes it wait for. Here is when
+ * one begins, and what becomes of its report.
+ */
+#include "ctl/irq.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+
+/*
+ * New interrupts raise no event that can be relied on. They begin with the default mask, which is
+ * steered, so only those for which a driver or a program chooses CPUs wait for this long.
+ */
+#define RESCAN_NS (10ULL * 1000000000ULL)
+
+void irq_fini(struct steering *steering)
+{
+	irq_report_fini(&steering->report);
+}
+
+static enum irq_mode wanted_mode(const struct config *config)
+{
+	if (config->mode != MODE_ALLOCATE)
+		return IRQ_OBSERVE;
+	return config->interrupts == INTERRUPTS_STEER ? IRQ_STEER : IRQ_RESTORE;
+}
+
+static void fill_request(const struct controller *controller, struct irq_request *request)
+{
+	struct cpu_states states;
+
+	ledger_cpu_states(controller->ledger, &states);
+	request->mode = wanted_mode(controller->options.config);
+	request->now_ns = clock_now_ns(controller->ports.clock);
+	request->cpus.topology = controller->topology;
+	request->cpus.online = controller->online;
+	request->cpus.exclusive = states.exclusive;
+	request->cpus.allowed = states.reserved;
+	cpuset_union(&request->cpus.allowed, &states.shared);
+	cpuset_intersect(&request->cpus.allowed, &controller->online);
+}
+
+static bool is_due(const struct steering *steering, const struct irq_request *request)
+{
+	if (steering->since_ns)
+		return false;
+	return !steering->begun_ns || steering->mode != request->mode ||
+	       request->now_ns - steering->begun_ns >= RESCAN_NS ||
+	       !cpuset_equal(&steering->exclusive, &request->cpus.exclusive) ||
+	       !cpuset_equal(&steering->allowed, &request->cpus.allowed);
+}
+
+void ctl_steer_interrupts(struct controller *controller)
+{
+	const struct irq_port *port = controller->ports.irq;
+	struct steering *steering = &controller->steering;
+	struct irq_request request;
+	int r;
+
+	if (!port)
+		return;
+	fill_request(controller, &request);
+	if (!is_due(steering, &request))
+		return;
+	steering->mode = request.mode;
+	steering->exclusive = request.cpus.exclusive;
+	steering->allowed = request.cpus.allowed;
+	steering->begun_ns = steering->since_ns = request.now_ns;
+	r = port->pass(port->self, &request);
+	if (r)
+		ctl_end_irq_pass(controller, r, NULL);
+}
+
+/* --- what an operator is told -------------------------------------------------------------------- */
+
+void ctl_irq_remedy(const struct controller *controller, const struct irq_row *row, char *text,
+		    size_t size)
+{
+	const struct steering *steering = &controller->steering;
+	char allowed[128];
+
+	*text = '\0';
+	if (!*row->exclusive)
+		return;
+	cpuset_format(&steering->allowed, allowed, sizeof(allowed));
+	if (row->state == IRQ_STATE_MANAGED)
+		snprintf(text, size,
+			 "the kernel manages this mask: boot with isolcpus=managed_irq,%.120s, or "
+			 "give the device fewer queues",
+			 row->exclusive);
+	else if (steering->mode == IRQ_RESTORE)
+		snprintf(text, size, "set 'interrupts: steer' in the configuration");
+	else if (steering->mode == IRQ_OBSERVE)
+		snprintf(text, size, "restrict it to CPUs %.120s; mode observe changes nothing",
+			 allowed);
+	else if (row->error)
+		snprintf(text, size, "the kernel refused CPUs %.120s (%s); it is tried again",
+			 allowed, strerror(-row->error));
+	else
+		snprintf(text, size,
+			 "another process changes this mask; find it, or see the findings of "
+			 "'pinfold node show'");
+}
+
+static void tell_irqbalance(struct controller *controller, const struct irq_report *report)
+{
+	char exclusive[128], message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+
+	if (controller->steering.mode != IRQ_STEER || report->irqbalance != IRQBALANCE_CONTENDS) {
+		findings_clear(&controller->findings, "irqbalance_contends");
+		return;
+	}
+	cpuset_format(&controller->steering.exclusive, exclusive, sizeof(exclusive));
+	snprintf(message, sizeof(message),
+		 "irqbalance runs and may move interrupts to the exclusive CPUs %.120s; what it "
+		 "moves there is not moved back",
+		 exclusive);
+	snprintf(remedy, sizeof(remedy),
+		 "set IRQBALANCE_BANNED_CPULIST to all CPUs that may become exclusive, now %.120s, "
+		 "in the environment of irqbalance and restart it, or stop irqbalance",
+		 exclusive);
+	findings_put(&controller->findings, "irqbalance_contends", message, remedy);
+}
+
+static void tell_originals(struct controller *controller, const struct irq_report *report)
+{
+	char message[ROW_DETAIL_MAX];
+
+	if (!report->error) {
+		findings_clear(&controller->findings, "irq_originals_unusable");
+		return;
+	}
+	if (report->error == -EBADMSG) {
+		snprintf(message, sizeof(message),
+			 "the original masks of interrupts cannot be read, so no mask is changed: "
+			 "%.200s",
+			 report->problem);
+		findings_put(
+			&controller->findings, "irq_originals_unusable", message,
+			"restart the machine, which resets the masks, or remove irqs.json from "
+			"stateDirectory and restart pinfoldd to take the present masks for the "
+			"original ones");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "the original masks of interrupts cannot be saved, so no mask is changed: %s",
+		 strerror(-report->error));
+	findings_put(&controller->findings, "irq_originals_unusable", message,
+		     "check the disk and the permissions of stateDirectory");
+}
+
+/* In the other modes nobody promised anything; `pinfold irq check` says it all the same. */
+static void tell_exposed(struct controller *controller, const struct irq_report *report)
+{
+	const struct irq_row *first = NULL;
+	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < report->nr; i++) {
+		if (!*report->rows[i].exclusive)
+			continue;
+		if (!nr++)
+			first = &report->rows[i];
+	}
+	if (!nr || controller->steering.mode != IRQ_STEER) {
+		findings_clear(&controller->findings, "irqs_on_exclusive_cpus");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "%u mask%s of interrupts or kernel work reach%s exclusive CPUs; the first is of "
+		 "%.60s, CPUs %.120s",
+		 nr, nr == 1 ? "" : "s", nr == 1 ? "es" : "", first->name, first->exclusive);
+	ctl_irq_remedy(controller, first, remedy, sizeof(remedy));
+	findings_put(&controller->findings, "irqs_on_exclusive_cpus", message, remedy);
+}
+
+static void tell_unread(struct controller *controller, int error)
+{
+	char message[ROW_DETAIL_MAX];
+
+	controller->steering.error = error;
+	if (!error) {
+		findings_clear(&controller->findings, "irqs_unknown");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "cannot read the masks of interrupts, so none is changed: %s", strerror(-error));
+	findings_put(&controller->findings, "irqs_unknown", message,
+		     "see whether /proc/irq and /proc/interrupts can be read");
+}
+
+void ctl_end_irq_pass(struct controller *controller, int result, struct irq_report *report)
+{
+	struct steering *steering = &controller->steering;
+
+	steering->since_ns = 0;
+	tell_unread(controller, result);
+	if (result)
+		return;
+	steering->nr_written += report->nr_written;
+	steering->nr_refused += report->nr_refused;
+	steering->nr_failed += report->nr_failed;
+	steering->nr_foreign += report->nr_foreign;
+	steering->nr_fired += report->nr_fired;
+	tell_irqbalance(controller, report);
+	tell_originals(controller, report);
+	tell_exposed(controller, report);
+	irq_report_fini(&steering->report);
+	steering->report = *report;
+	*report = (struct irq_report){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interrupts and unbound kernel work: when their masks are read and written, for which CPUs, and
+ * what an operator is told.
+ */
+#ifndef CTL_IRQ_H
+#define CTL_IRQ_H
+
+#include "ctl/ports.h"
+
+struct controller;
+
+struct steering {
+	struct irq_report report; /* of the last pass that succeeded */
+	uint64_t since_ns;	  /* of the pass that has not ended; 0 = there is none */
+	uint64_t begun_ns;	  /* the last pass; 0 = none has */
+	/* What that pass was for: */
+	enum irq_mode mode;
+	struct cpuset exclusive, allowed;
+	int error; /* of the last pass */
+	/* Since the start: */
+	uint64_t nr_written, nr_refused, nr_failed, nr_foreign, nr_fired;
+};
+
+void irq_fini(struct steering *steering);
+
+/*
+ * Begin a pass if the CPUs or the option have changed, or if it is time to look for new
+ * interrupts. Called each second and after each reconcile; without a change it costs the
+ * comparison of two sets.
+ */
+void ctl_steer_interrupts(struct controller *controller);
+/* Take over the result of a pass; see irq_sink. */
+void ctl_end_irq_pass(struct controller *controller, int result, struct irq_report *report);
+
+/*
+ * What to do about a mask that reaches exclusive CPUs, as an imperative; "" if it reaches none.
+ * `size` >= ROW_DETAIL_MAX.
+ */
+void ctl_irq_remedy(const struct controller *controller, const struct irq_row *row, char *text,
+		    size_t size);
+
+#endif
