@@ -63,23 +63,6 @@ static bool cpu_wanted(struct json_object *item, const void *data)
 	return cpu.cpu < CPUSET_MAX && cpuset_has(data, cpu.cpu);
 }
 
-static int parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus)
-{
-	int r = cpuset_parse(word, strlen(word), ret_cpus);
-
-	if (r == -ERANGE)
-		return out_fail(session, STATUS_INPUT,
-				"invalid CPU list '%.60s': expected CPU "
-				"numbers up to %d",
-				word, CPUSET_MAX - 1);
-	if (r || cpuset_is_empty(ret_cpus))
-		return out_fail(session, STATUS_INPUT,
-				"invalid CPU list '%.60s': expected numbers and ranges, e.g. "
-				"0-3,8",
-				word);
-	return STATUS_DONE;
-}
-
 /* Every asked CPU must exist: a typing error would else look like an empty answer. */
 static int select_cpus(struct session *session, const char *word, struct json_object *all,
 		       struct json_object **ret_some)
@@ -88,7 +71,7 @@ static int select_cpus(struct session *session, const char *word, struct json_ob
 	struct cpuset wanted;
 	int r;
 
-	r = parse_cpus(session, word, &wanted);
+	r = ref_parse_cpus(session, word, &wanted);
 	if (r)
 		return r;
 	some = json_filter(all, cpu_wanted, &wanted);

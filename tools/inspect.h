@@ -84,9 +84,9 @@ struct noun {
 };
 
 extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_policy, noun_drift,
-	noun_pressure, noun_noise, noun_event, noun_feature, noun_prog, noun_topology, noun_state,
-	noun_simulate, noun_run, noun_guard, noun_metrics, noun_schema, noun_version, noun_batch,
-	noun_help;
+	noun_pressure, noun_noise, noun_irq, noun_event, noun_feature, noun_prog, noun_topology,
+	noun_state, noun_simulate, noun_run, noun_guard, noun_metrics, noun_schema, noun_version,
+	noun_batch, noun_help;
 
 /* --- out.c: what a command says --------------------------------------------------------------- */
 
@@ -199,6 +199,8 @@ int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_r
 /* NULL is nobody's uid or name. */
 bool ref_matches(const struct pod_ref *ref, const char *uid, const char *namespace,
 		 const char *name);
+/* A CPU list with at least one CPU; reported. */
+int ref_parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus);
 const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size);
 /* Texts as object_read gives them: either may be NULL, and then they differ. */
 static inline bool is_same_text(const char *one, const char *other)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Typed references of the command line, and looking things up in JSON. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,4 +84,21 @@ const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size)
 	else
 		snprintf(buffer, size, "%s/%s", ref->namespace, ref->name);
 	return buffer;
+}
+
+int ref_parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus)
+{
+	int r = cpuset_parse(word, strlen(word), ret_cpus);
+
+	if (r == -ERANGE)
+		return out_fail(session, STATUS_INPUT,
+				"invalid CPU list '%.60s': expected CPU "
+				"numbers up to %d",
+				word, CPUSET_MAX - 1);
+	if (r || cpuset_is_empty(ret_cpus))
+		return out_fail(session, STATUS_INPUT,
+				"invalid CPU list '%.60s': expected numbers and ranges, e.g. "
+				"0-3,8",
+				word);
+	return STATUS_DONE;
 }
