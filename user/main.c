@@ -47,6 +47,7 @@ static int serve(struct agent *agent)
 	build_open_kernel(agent);
 	build_open_pressure(agent);
 	build_open_noise(agent);
+	build_open_irqs(agent);
 	r = build_new_controller(agent);
 	if (r)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
@@ -57,6 +58,8 @@ static int serve(struct agent *agent)
 	if (agent->pressure)
 		pressure_reader_listen(agent->pressure,
 				       controller_pressure_sink(agent->controller));
+	if (agent->irqs)
+		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
 	worker_pool_set_grace(agent->pool, GRACE_NS);
 	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
 		return EXIT_OTHER;
@@ -85,6 +88,7 @@ static void take_down(struct agent *agent, int status)
 	bpf_backend_close(agent->kernel);
 	pressure_reader_close(agent->pressure);
 	noise_counter_close(agent->noise);
+	irqs_close(agent->irqs);
 	groups_close(agent->groups);
 	store_close(&agent->store);
 	machine_fini(&agent->machine);

@@ -16,6 +16,7 @@
 #include "ctl/controller.h"
 #include "ctl/instance.h"
 #include "ctl/store.h"
+#include "irq/irqs.h"
 #include "machine/machine.h"
 #include "machine/pages.h"
 #include "serve/server.h"
@@ -71,6 +72,7 @@ struct agent {
 	struct bpf_backend *kernel;
 	struct pressure_reader *pressure;
 	struct noise_counter *noise;
+	struct irqs *irqs;
 	struct controller *controller;
 	struct manifests *manifests;
 	struct server *server;
@@ -83,6 +85,7 @@ struct agent {
 	struct kernel_port kernel_port;
 	struct pressure_port pressure_port;
 	struct noise_port noise_port;
+	struct irq_port irq_port;
 	struct store_port store_port;
 };
 
@@ -142,6 +145,8 @@ void build_open_kernel(struct agent *agent);
 void build_open_pressure(struct agent *agent);
 /* Loads nothing yet; without it the agent does all but show noise. */
 void build_open_noise(struct agent *agent);
+/* Without it interrupts are neither steered nor shown. */
+void build_open_irqs(struct agent *agent);
 int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
 int build_start_server(struct agent *agent);
@@ -152,7 +157,7 @@ int dry_run_check_config(struct agent *agent);
 int dry_run_print(struct agent *agent);
 /*
  * In an order in which nothing denies what follows: a running agent ends, the guard goes,
- * then partitions, cgroups and before-values, and the state last, so that what failed can
+ * then the masks of interrupts, partitions, cgroups and before-values, and the state last, so that what failed can
  * be tried again. Each thing that stays is named with its reason.
  */
 int uninstall_run(struct agent *agent);

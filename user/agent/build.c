@@ -121,6 +121,20 @@ void build_open_noise(struct agent *agent)
 		agent->noise_port = noise_counter_port(agent->noise);
 }
 
+void build_open_irqs(struct agent *agent)
+{
+	const struct irqs_options options = {
+		.root = agent->options.root,
+		.state_fd = agent->store.dir_fd,
+		.boot_id = agent->boot_id,
+		.pool = agent->pool,
+	};
+
+	/* The interrupts of a machine that is only described are not those of this one. */
+	if (!agent->options.topology && !irqs_open(&options, &agent->irqs))
+		agent->irq_port = irqs_port(agent->irqs);
+}
+
 int build_new_controller(struct agent *agent)
 {
 	const struct controller_options options =
@@ -132,6 +146,7 @@ int build_new_controller(struct agent *agent)
 		.kernel = agent->kernel ? &agent->kernel_port : NULL,
 		.pressure = agent->pressure ? &agent->pressure_port : NULL,
 		.noise = agent->noise ? &agent->noise_port : NULL,
+		.irq = agent->irqs ? &agent->irq_port : NULL,
 		.store = &agent->store_port,
 		/* of a machine that is only described nobody knows what is free */
 		.machine = agent->options.topology ? NULL : &agent->machine_port,

@@ -45,6 +45,24 @@ static int uninstall_groups(struct agent *agent, const struct originals *origina
 	return r;
 }
 
+/* What cannot be restored is reported, and keeps nobody from being rid of the rest. */
+static int uninstall_irqs(struct agent *agent)
+{
+	const struct irqs_options options = {
+		.root = agent->options.root,
+		.state_fd = agent->store.dir_fd,
+		.boot_id = agent->boot_id,
+	};
+	int r;
+
+	if (agent->store.dir_fd < 0)
+		return 0;
+	r = build_read_identity(agent);
+	if (!r)
+		r = build_read_machine(agent);
+	return r ? r : irqs_restore(&options, agent->machine.topology);
+}
+
 int uninstall_run(struct agent *agent)
 {
 	const struct config *config = settings_config(agent);
@@ -65,6 +83,10 @@ int uninstall_run(struct agent *agent)
 	if (build_open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config->state_directory);
+	r = uninstall_irqs(agent);
+	if (r)
+		log_warn(r,
+			 "uninstall: interrupts keep their masks until the machine is restarted");
 	has_originals = load_originals(agent, &originals);
 	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
 			     &nr_left, error);

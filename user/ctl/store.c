@@ -232,6 +232,9 @@ static bool is_state(const char *name)
 		/* left by a replacement that a crash interrupted */
 		"." PINFOLD_STATE_FILE ".tmp",
 		"." PINFOLD_ORIGINALS_FILE ".tmp",
+		/* the uninstall has restored what is in it */
+		PINFOLD_IRQS_FILE,
+		"." PINFOLD_IRQS_FILE ".tmp",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
