@@ -13,6 +13,22 @@ static bool reaches_cpus(struct json_object *item, const void *data)
 	return cpuset_intersects(&affinity, data);
 }
 
+/* Every machine has masks, so an agent that shows none does not know them. */
+static int fetch_irqs(struct session *session, struct json_object **ret_json)
+{
+	struct json_object *all cleanup_json = NULL;
+	int r = fetch_noun(session, "irq", &all);
+
+	if (r)
+		return r;
+	if (!json_object_array_length(all))
+		return out_fail(session, STATUS_FAILED,
+				"cannot tell where interrupts fire: the agent has not read their "
+				"masks; see the findings of 'pinfold node show', or ask again");
+	*ret_json = TAKE_PTR(all);
+	return STATUS_DONE;
+}
+
 static int irq_show(struct session *session, int argc, char **argv)
 {
 	struct json_object *all cleanup_json = NULL, *some;
@@ -27,7 +43,7 @@ static int irq_show(struct session *session, int argc, char **argv)
 		if (r)
 			return r;
 	}
-	r = fetch_noun(session, "irq", &all);
+	r = fetch_irqs(session, &all);
 	if (r || !is_some)
 		return r ? r : out_object(session, &view_irq_desc, TAKE_PTR(all));
 	some = json_filter(all, reaches_cpus, &cpus);
@@ -50,7 +66,7 @@ static int irq_check(struct session *session, int argc, char **argv)
 
 	if (argc)
 		return unexpected(session, argv[0], "no more arguments");
-	r = fetch_noun(session, "irq", &all);
+	r = fetch_irqs(session, &all);
 	if (r)
 		return r;
 	exposed = json_filter(all, reaches_exclusive, NULL);

@@ -247,8 +247,13 @@ static void obstacles_are_found(void **state)
 	assert_int_equal(nr_findings(controller, "irqbalance_contends", ""), 0);
 	assert_int_equal(nr_findings(controller, "irq_originals_unusable", "irqs.json:1:2"), 1);
 	fake_irq.counts = (struct irq_report){0};
+	fake_irq.rows = fake_irq_rows;
+	fake_irq.nr = ARRAY_SIZE(fake_irq_rows);
+	tick(controller, 10);
+	assert_int_equal(nr_rows(controller, "irq"), ARRAY_SIZE(fake_irq_rows));
 	fake_irq.result = -EACCES;
 	tick(controller, 10);
+	assert_int_equal(nr_rows(controller, "irq"), 0);
 	assert_int_equal(nr_findings(controller, "irqs_unknown", "Permission denied"), 1);
 	fake_irq.result = 0;
 	tick(controller, 10);

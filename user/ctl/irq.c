@@ -199,6 +199,8 @@ void ctl_end_irq_pass(struct controller *controller, int result, struct irq_repo
 
 	steering->since_ns = 0;
 	tell_unread(controller, result);
+	/* Of what cannot be read nobody is told that it spares the exclusive CPUs. */
+	irq_report_fini(&steering->report);
 	if (result)
 		return;
 	steering->nr_written += report->nr_written;
@@ -209,7 +211,6 @@ void ctl_end_irq_pass(struct controller *controller, int result, struct irq_repo
 	tell_irqbalance(controller, report);
 	tell_originals(controller, report);
 	tell_exposed(controller, report);
-	irq_report_fini(&steering->report);
 	steering->report = *report;
 	*report = (struct irq_report){0};
 }

@@ -11,7 +11,7 @@
 struct controller;
 
 struct steering {
-	struct irq_report report; /* of the last pass that succeeded */
+	struct irq_report report; /* of the last pass; without rows if nothing is known */
 	uint64_t since_ns;	  /* of the pass that has not ended; 0 = there is none */
 	uint64_t begun_ns;	  /* the last pass; 0 = none has */
 	/* What that pass was for: */

@@ -591,8 +591,9 @@ static void write_irqs(const struct controller *controller, struct exposition *p
 		return;
 	for (uint32_t i = 0; i < steering->report.nr; i++)
 		nr[steering->report.rows[i].state]++;
-	exposition_family(page, &irqs);
-	for (enum irq_state state = 0; state < IRQ_STATE_NR; state++)
+	if (steering->report.nr)
+		exposition_family(page, &irqs);
+	for (enum irq_state state = 0; steering->report.nr && state < IRQ_STATE_NR; state++)
 		exposition_count(page, LABELS({"state", words[state]}), nr[state]);
 	exposition_family(page, &irq_writes);
 	exposition_count(page, LABELS({"result", "done"}), steering->nr_written);

@@ -19,6 +19,7 @@ struct pass {
 	struct irq_table *table;
 	struct irq_report *report;
 	struct irq_cpus cpus; /* those to decide by */
+	uint32_t nr_reverts;  /* masks to be set back, which another process changed */
 };
 
 static int set_list(char **list, const struct cpuset *set)
@@ -67,16 +68,19 @@ static bool may_contend(const struct pass *pass, const struct irq_entry *entry)
 	       pass->request->now_ns >= entry->contend_ns;
 }
 
+/* A process that changes one mask mostly changes all, so the first one is named. */
 static void say_reverted(const struct irq_entry *entry)
 {
 	char path[96];
 
 	irq_entry_file(entry, path, sizeof(path));
-	log_warn(0, "irq: another process wrote '%s' to /%s (%s); it is set back", entry->affinity,
-		 path, entry->name);
+	log_warn(
+		0,
+		"irq: another process wrote '%s' to /%s (%s); this and others like it are set back",
+		entry->affinity, path, entry->name);
 }
 
-static void note_foreign(const struct pass *pass, struct irq_entry *entry, enum irq_action action)
+static void note_foreign(struct pass *pass, struct irq_entry *entry, enum irq_action action)
 {
 	const bool is_foreign = action == IRQ_FOREIGN || action == IRQ_REVERT;
 
@@ -85,13 +89,14 @@ static void note_foreign(const struct pass *pass, struct irq_entry *entry, enum 
 	entry->is_foreign = action == IRQ_FOREIGN;
 	if (action == IRQ_REVERT) {
 		entry->contend_ns = pass->request->now_ns + pause_after(entry->nr_reverts++);
-		say_reverted(entry);
+		if (!pass->nr_reverts++)
+			say_reverted(entry);
 	} else if (!is_foreign && pass->request->now_ns >= entry->contend_ns) {
 		entry->nr_reverts = 0;
 	}
 }
 
-static int decide(const struct pass *pass, struct irq_entry *entry)
+static int decide(struct pass *pass, struct irq_entry *entry)
 {
 	const struct cpuset affinity = cpuset_of_text(entry->affinity);
 	const struct cpuset written = cpuset_of_text(entry->written);
@@ -143,7 +148,7 @@ static void write_target(const struct pass *pass, struct irq_entry *entry)
 	const enum mask_form form = irq_entry_file(entry, path, sizeof(path));
 
 	entry->error = mask_write(pass->place->root_fd, path, form, &target);
-	/* EIO until 6.12, EPERM later: the kernel itself manages this interrupt. */
+	/* EIO, from newer kernels EPERM: the kernel itself manages this interrupt. */
 	if (entry->error == -EIO || entry->error == -EPERM) {
 		set_list(&entry->refused, &target);
 		pass->report->nr_refused++;
@@ -193,7 +198,7 @@ static int save(const struct pass *pass)
 	return r;
 }
 
-static int change(const struct pass *pass)
+static int change(struct pass *pass)
 {
 	struct irq_table *table = pass->table;
 
@@ -282,7 +287,13 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 {
 	struct irq_report report cleanup(irq_report_fini) = {0};
 	struct irq_table fresh = {0};
-	struct pass pass = {place, request, table, &report, request->cpus};
+	struct pass pass = {
+		.place = place,
+		.request = request,
+		.table = table,
+		.report = &report,
+		.cpus = request->cpus,
+	};
 	int r;
 
 	r = irq_table_read(place->root_fd, &request->cpus.exclusive, table, &fresh);
