@@ -68,7 +68,7 @@ static const struct irq_port fake_irq_port = {
 	.waits_in = fake_irq_waits_in,
 };
 
-/* Two masks that reach exclusive CPUs, one of them the kernel's, and two that do not. */
+/* Three masks that reach exclusive CPUs, two of them the kernel's, and two that do not. */
 static const struct irq_row fake_irq_rows[] = {
 	{.kind = IRQ_KIND_DEFAULT,
 	 .state = IRQ_STATE_STEERED,
@@ -87,8 +87,8 @@ static const struct irq_row fake_irq_rows[] = {
 	{.kind = IRQ_KIND_INTERRUPT,
 	 .number = 25,
 	 .state = IRQ_STATE_MANAGED,
-	 .name = (char *)"nvme0q3",
-	 .affinity = (char *)"2-3",
+	 .name = (char *)"nvme0q0",
+	 .affinity = (char *)"0-3",
 	 .effective = (char *)"2",
 	 .exclusive = (char *)"2",
 	 .error = -5},
@@ -99,6 +99,14 @@ static const struct irq_row fake_irq_rows[] = {
 	 .affinity = (char *)"0",
 	 .effective = (char *)"0",
 	 .exclusive = (char *)""},
+	{.kind = IRQ_KIND_INTERRUPT,
+	 .number = 27,
+	 .state = IRQ_STATE_MANAGED,
+	 .name = (char *)"nvme0q3",
+	 .affinity = (char *)"3-4",
+	 .effective = (char *)"4",
+	 .exclusive = (char *)"4",
+	 .error = -5},
 };
 
 #endif

@@ -205,8 +205,10 @@ static void masks_are_shown(void **state)
 	assert_string_equal(of_row(rows, "24", "fired"), "7");
 	assert_non_null(strstr(of_row(rows, "24", "remedy"), "another process"));
 	assert_non_null(strstr(of_row(rows, "25", "remedy"), "isolcpus=managed_irq,2"));
+	assert_non_null(strstr(of_row(rows, "27", "remedy"), "requests that CPUs 4 make"));
 	assert_string_equal(of_row(rows, "26", "remedy"), "null");
 	json_object_put(rows);
+	/* The queue that only exclusive CPUs use is the container's own. */
 	assert_int_equal(nr_findings(controller, "irqs_on_exclusive_cpus", "2 masks"), 1);
 	fake_irq.nr = 1;
 	tick(controller, 10);

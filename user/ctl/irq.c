@@ -77,6 +77,18 @@ void ctl_steer_interrupts(struct controller *controller)
 
 /* --- what an operator is told -------------------------------------------------------------------- */
 
+/*
+ * The kernel gives each queue of a device the interrupt of the CPUs that use the queue. If all of
+ * them are exclusive, the interrupt serves the container on them, and isolcpus=managed_irq does
+ * not help, because there is no other CPU in the mask.
+ */
+static bool is_own_queue(const struct steering *steering, const struct irq_row *row)
+{
+	const struct cpuset affinity = cpuset_of_text(row->affinity);
+
+	return row->state == IRQ_STATE_MANAGED && cpuset_is_subset(&affinity, &steering->exclusive);
+}
+
 void ctl_irq_remedy(const struct controller *controller, const struct irq_row *row, char *text,
 		    size_t size)
 {
@@ -87,7 +99,12 @@ void ctl_irq_remedy(const struct controller *controller, const struct irq_row *r
 	if (!*row->exclusive)
 		return;
 	cpuset_format(&steering->allowed, allowed, sizeof(allowed));
-	if (row->state == IRQ_STATE_MANAGED)
+	if (is_own_queue(steering, row))
+		snprintf(text, size,
+			 "it fires only for requests that CPUs %.120s make; give the device fewer "
+			 "queues if these are not the container's own",
+			 row->exclusive);
+	else if (row->state == IRQ_STATE_MANAGED)
 		snprintf(text, size,
 			 "the kernel manages this mask: boot with isolcpus=managed_irq,%.120s, or "
 			 "give the device fewer queues",
@@ -161,7 +178,8 @@ static void tell_exposed(struct controller *controller, const struct irq_report 
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr; i++) {
-		if (!*report->rows[i].exclusive)
+		if (!*report->rows[i].exclusive ||
+		    is_own_queue(&controller->steering, &report->rows[i]))
 			continue;
 		if (!nr++)
 			first = &report->rows[i];

@@ -14,7 +14,7 @@ static const struct field_desc irq_fields[] = {
 	TEXT(view_irq, name, NULL, 0, "Its handlers, as /proc/interrupts names them."),
 	WORD(view_irq, state, NULL, 0,
 	     "allowed if it spares the exclusive CPUs by itself, steered if pinfold narrowed it, "
-	     "managed if the kernel does not let its mask be changed, exclusive if it may fire on "
+	     "managed if the kernel does not let its mask be changed, which older kernels say only when one is written, exclusive if it may fire on "
 	     "exclusive CPUs and could be moved.",
 	     [IRQ_STATE_ALLOWED] = "allowed", [IRQ_STATE_STEERED] = "steered",
 	     [IRQ_STATE_MANAGED] = "managed", [IRQ_STATE_EXCLUSIVE] = "exclusive"),
