@@ -170,6 +170,8 @@ static void all_files_of_the_agent_are_removed(void **state)
 	make_file("." PINFOLD_STATE_FILE ".tmp");
 	make_file(PINFOLD_ORIGINALS_FILE);
 	make_file("." PINFOLD_ORIGINALS_FILE ".tmp");
+	make_file(PINFOLD_IRQS_FILE);
+	make_file("." PINFOLD_IRQS_FILE ".tmp");
 	make_file(PINFOLD_STATE_FILE ".bad-20260101T000000.000000000");
 	expect_removal_says(path, false, NULL);
 	assert_int_equal(store.dir_fd, -1);

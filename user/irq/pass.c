@@ -8,8 +8,10 @@
 #include "irq/irqbalance.h"
 #include "lib/log.h"
 
-/* After a change by another process was reverted, the next one of the same mask is left alone for
- * this long, twice as long after each one that follows, and at most 64 times as long. */
+/*
+ * After a change by another process was reverted, the next one of the same mask is left alone for
+ * this long, twice as long after each one that follows, and at most 64 times as long.
+ */
 #define PAUSE_NS	  (10 * 1000000000ULL)
 #define LONGEST_PAUSE_LOG 6
 
