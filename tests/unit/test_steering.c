@@ -123,6 +123,20 @@ static void new_interrupts_are_looked_for(void **state)
 	controller_free(controller);
 }
 
+static void nobody_waits_where_nothing_is_steered(void **state)
+{
+	struct controller *controller = start_with_irqs(INTERRUPTS_LEAVE, MODE_ALLOCATE);
+
+	tick(controller, 60);
+	assert_int_equal(fake_irq.nr_passes, 1);
+	tick(controller, 1);
+	assert_int_equal(fake_irq.nr_passes, 2);
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	assert_int_equal(fake_irq.nr_passes, 3);
+	controller_free(controller);
+}
+
 static void one_pass_at_a_time(void **state)
 {
 	struct controller *controller = start_steering();
@@ -313,6 +327,7 @@ int main(void)
 		IN_SCENE(masks_follow_the_ledger),
 		IN_SCENE(offline_cpus_are_not_allowed),
 		IN_SCENE(new_interrupts_are_looked_for),
+		IN_SCENE(nobody_waits_where_nothing_is_steered),
 		IN_SCENE(one_pass_at_a_time),
 		IN_SCENE(only_steer_and_allocate_change_anything),
 		IN_SCENE(a_reload_takes_effect),

@@ -13,9 +13,11 @@
 
 /*
  * New interrupts raise no event that can be relied on. They begin with the default mask, which is
- * steered, so only those for which a driver or a program chooses CPUs wait for this long.
+ * steered, so only those for which a driver or a program chooses CPUs wait for this long. A pass reads
+ * several files for each interrupt; where nothing is steered, nobody waits for it.
  */
-#define RESCAN_NS (10ULL * 1000000000ULL)
+#define RESCAN_NS      (10ULL * 1000000000ULL)
+#define IDLE_RESCAN_NS (60ULL * 1000000000ULL)
 
 void irq_fini(struct steering *steering)
 {
@@ -46,10 +48,12 @@ static void fill_request(const struct controller *controller, struct irq_request
 
 static bool is_due(const struct steering *steering, const struct irq_request *request)
 {
+	const uint64_t pause_ns = request->mode == IRQ_STEER ? RESCAN_NS : IDLE_RESCAN_NS;
+
 	if (steering->since_ns)
 		return false;
 	return !steering->begun_ns || steering->mode != request->mode ||
-	       request->now_ns - steering->begun_ns >= RESCAN_NS ||
+	       request->now_ns - steering->begun_ns >= pause_ns ||
 	       !cpuset_equal(&steering->exclusive, &request->cpus.exclusive) ||
 	       !cpuset_equal(&steering->allowed, &request->cpus.allowed);
 }

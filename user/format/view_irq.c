@@ -29,7 +29,7 @@ static const struct field_desc irq_fields[] = {
 	     "it is delivered count."),
 	COUNT(view_irq, fired, NULL, OR_NULL,
 	      "How often it fired on CPUs while they were exclusive, since the agent started; "
-	      "counted every ten seconds, so the time before the first count is missing."),
+	      "counted when the masks are read, so the time before the first count is missing."),
 	TEXT(view_irq, remedy, NULL, OR_NULL,
 	     "What to do if it may fire on exclusive CPUs; null otherwise."),
 };
