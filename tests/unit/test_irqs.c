@@ -256,8 +256,11 @@ static void an_interrupt_without_a_handler_keeps_its_original(void **state)
 
 	pass_now(irqs, IRQ_STEER, "4-7");
 	put("sys/kernel/irq/24/actions", "\n");
+	/* The kernel's default for this one would be more than its original. */
+	put("sys/kernel/irq/25/actions", "\n");
 	pass_now(irqs, IRQ_STEER, "4-7");
 	put("sys/kernel/irq/24/actions", "nic,second\n");
+	put("sys/kernel/irq/25/actions", "disk\n");
 	pass_now(irqs, IRQ_STEER, "4-7");
 	pass_now(irqs, IRQ_STEER, "");
 	expect_originals();
@@ -348,6 +351,14 @@ static void another_writer_is_not_fought(void **state)
 	pass_at(irqs, IRQ_STEER, "2-7", 2029);
 	expect_irq(24, "4");
 	pass_at(irqs, IRQ_STEER, "2-7", 2030);
+	expect_irq(24, "0-1,8-15");
+	/* A writer that was quiet for a while has its pauses begin anew. */
+	pass_at(irqs, IRQ_STEER, "2-7", 3000);
+	set_irq(24, "4\n");
+	pass_at(irqs, IRQ_STEER, "2-7", 3001);
+	expect_irq(24, "0-1,8-15");
+	set_irq(24, "4\n");
+	pass_at(irqs, IRQ_STEER, "2-7", 3011);
 	expect_irq(24, "0-1,8-15");
 	/* To leave restores it all the same. */
 	set_irq(24, "9\n");
