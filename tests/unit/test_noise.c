@@ -249,6 +249,27 @@ static void figures_are_shown_with_their_source(void **state)
 	controller_free(controller);
 }
 
+static void a_cgroup_is_named_when_its_name_is_known(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+	char path[GROUP_PATH_MAX];
+
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	snprintf(path, sizeof(path), "%s", group_of(GROUP_CONTAINER, "web")->path);
+	fake_noise_add(NOISE_OTHER_POD, "thief", 1, 70)->id =
+		status_at(GROUP_CONTAINER, "web").cgroup_id;
+	fake->slow_name = true;
+	expect_row(controller, "other_pod", "cgroup", "null");
+	fake_end_name(controller);
+	expect_row(controller, "other_pod", "cgroup", path);
+	/* and stays named, however long another lookup takes */
+	fake->naming = 1;
+	expect_row(controller, "other_pod", "cgroup", path);
+	fake->naming = 0;
+	controller_free(controller);
+}
+
 static void those_that_have_no_place_have_no_name(void **state)
 {
 	struct controller *controller = start_with(&fake_noise_port);
@@ -398,6 +419,7 @@ int main(void)
 		TEST(a_pods_pool_is_not_watched),
 		TEST(cpus_that_containers_share_belong_to_the_pod),
 		TEST(figures_are_shown_with_their_source),
+		TEST(a_cgroup_is_named_when_its_name_is_known),
 		TEST(those_that_have_no_place_have_no_name),
 		TEST(a_name_of_full_length_is_shown),
 		TEST(the_most_time_comes_first),

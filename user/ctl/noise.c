@@ -9,11 +9,13 @@
 
 #include "ctl/internal.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 void noise_fini(struct noise *noise)
 {
 	free(noise->grants);
-	*noise = (struct noise){0};
+	noise->grants = NULL;
+	noise->nr = 0;
 }
 
 /* --- whose the CPUs are --------------------------------------------------------------------------- */
@@ -150,7 +152,7 @@ static void tell(struct controller *controller, const struct noisy_cpu *rows, ui
 	r = port->watch(port->self, grants, nr);
 	if (r)
 		log_warn(r, "ctl: cannot count the noise on exclusive CPUs");
-	noise_fini(noise);
+	free(noise->grants);
 	noise->grants = TAKE_PTR(grants);
 	noise->nr = nr;
 }
@@ -177,6 +179,26 @@ void ctl_tell_noise(struct controller *controller)
 		return;
 	tell(controller, rows, nr);
 	tell_failure(controller);
+}
+
+/* --- names ---------------------------------------------------------------------------------------- */
+
+const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct noise *noise = &controller->noise;
+	struct noise_name *name = &noise->names[noise->nr_names % NOISE_NAMES];
+	char path[sizeof(name->path)];
+
+	for (uint32_t i = 0; i < NOISE_NAMES; i++)
+		if (noise->names[i].cgroup_id == cgroup_id)
+			return noise->names[i].path;
+	if (groups->path_of(groups->self, cgroup_id, path, sizeof(path)))
+		return NULL;
+	name->cgroup_id = cgroup_id;
+	text_copy(name->path, sizeof(name->path), *path ? path : "/");
+	noise->nr_names++;
+	return name->path;
 }
 
 /* --- totals of pods ------------------------------------------------------------------------------- */

@@ -8,10 +8,21 @@
 
 struct controller;
 
-/* What the port was told last. */
+#define NOISE_NAMES 64
+
 struct noise {
+	/* What the port was told last. */
 	uint32_t nr;
 	struct noise_grant *grants; /* owned; by ascending CPU */
+	/*
+	 * The cgroups of foreign tasks that were named last, because looking up a name may have
+	 * to wait. The kernel does not use an id twice.
+	 */
+	struct noise_name {
+		uint64_t cgroup_id;
+		char path[ROW_PATH_MAX]; /* "/" = the root */
+	} names[NOISE_NAMES];
+	uint32_t nr_names; /* ever; the next one takes the place nr_names % NOISE_NAMES */
 };
 
 /* An exclusive CPU with its owner. */
@@ -38,6 +49,11 @@ void ctl_tell_noise(struct controller *controller);
  */
 int ctl_noisy_cpus(const struct controller *controller, struct noisy_cpu **ret_rows,
 		   uint32_t *ret_nr);
+/*
+ * The path of a cgroup below the mount; NULL = it is gone, or its name is still being looked up, so
+ * a later call may know it. Borrowed until NOISE_NAMES others have been named.
+ */
+const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id);
 /*
  * The totals of each pod with exclusive CPUs, as long as all of them are counted: the sum of the
  * others would look like a counter that decreased. The caller owns *ret_rows. -ENOMEM.

@@ -47,19 +47,15 @@ static bool is_user_task(uint32_t source)
 	       source == NOISE_OTHER_POD;
 }
 
-/* NULL = it is gone, or its name is still being looked up. */
-static const char *path_of(const struct controller *controller, uint64_t cgroup_id,
-			   struct arena *arena)
+/* Copied, because the names that are kept are fewer than the rows may be. */
+static const char *path_of(struct controller *controller, uint64_t cgroup_id, struct arena *arena)
 {
-	const struct groups_port *groups = controller->ports.groups;
-	char path[ROW_PATH_MAX];
+	const char *path = ctl_noise_cgroup(controller, cgroup_id);
 
-	if (groups->path_of(groups->self, cgroup_id, path, sizeof(path)))
-		return NULL;
-	return arena_printf(arena, "%s", *path ? path : "/");
+	return path ? arena_printf(arena, "%s", path) : NULL;
 }
 
-static void add_entry(const struct controller *controller, struct noise_rows *rows,
+static void add_entry(struct controller *controller, struct noise_rows *rows,
 		      const struct noisy_cpu *cpu, const struct noise_entry *entry)
 {
 	struct view_noise *row = &rows->rows[rows->nr++];
@@ -93,7 +89,7 @@ static enum noise_row_state missing_state(const struct noise_port *port)
 	return port->state(port->self) == NOISE_FAILED ? NOISE_ROW_UNKNOWN : NOISE_ROW_LOADING;
 }
 
-static void add_cpu(const struct controller *controller, struct noise_rows *rows,
+static void add_cpu(struct controller *controller, struct noise_rows *rows,
 		    const struct noisy_cpu *cpu)
 {
 	const struct noise_port *port = controller->ports.noise;

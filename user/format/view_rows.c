@@ -148,7 +148,9 @@ static const struct field_desc noise_fields[] = {
 	     "the timer and for interrupts of other CPUs, and for the sum of all that are too many "
 	     "to be listed one by one."),
 	COUNT(view_noise, pid, NULL, OR_NULL, "The thread or task; the last one of that name."),
-	TEXT(view_noise, cgroup, NULL, OR_NULL, "Cgroup of the task, below the cgroup mount."),
+	TEXT(view_noise, cgroup, NULL, OR_NULL,
+	     "Cgroup of the task, below the cgroup mount; null if it is gone, or until its name has "
+	     "been looked up."),
 	COUNT(view_noise, count, NULL, OR_NULL,
 	      "How often since the container has the CPU; null if that is not known."),
 	SECONDS(view_noise, total_ns, "seconds", "total", OR_NULL,
