@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: kubelet format core lib
+/* A discovery against the kubelet's state file: which differences are found, and which are none. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "kubelet/compare.h"
+
+#define DB	"11111111-2222-3333-4444-555555555555"
+#define WEB	"aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+#define ID(one) one "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+
+struct scene {
+	struct discovery discovery;
+	struct finding_row rows[FOUND_NR];
+};
+
+/* A kubelet's file as of version 2; a checksum of 0 is accepted. */
+static void read_state(struct scene *scene, const char *policy, const char *cpus,
+		       const char *entries)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{\"policyName\":\"%s\",\"defaultCpuSet\":\"%s\",\"entries\":{%s},\"checksum\":0}",
+		 policy, cpus, entries);
+	assert_int_equal(discovery_read_state(&scene->discovery, text, strlen(text)), 0);
+	strcpy(scene->discovery.state_file, "/var/lib/kubelet/cpu_manager_state");
+}
+
+static struct discovered_cgroup *add(struct scene *scene, enum kubepods_kind kind, const char *uid,
+				     const char *id, const char *effective)
+{
+	struct discovered_cgroup *row = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "kubepods/%u", scene->discovery.nr);
+	assert_int_equal(discovery_add(&scene->discovery, path, &row), 0);
+	row->name.kind = kind;
+	row->name.has_qos = true;
+	row->name.runtime = RUNTIME_CONTAINERD;
+	strcpy(row->name.uid, uid);
+	strcpy(row->name.id, id);
+	row->effective_cpus = effective ? strdup(effective) : NULL;
+	return row;
+}
+
+static void compare(struct scene *scene)
+{
+	assert_int_equal(discovery_compare(&scene->discovery, scene->rows), 0);
+}
+
+/* Exactly these findings, as a set of bits. */
+static void assert_found(struct scene *scene, unsigned int wanted)
+{
+	compare(scene);
+	for (enum discovery_finding i = 0; i < FOUND_NR; i++) {
+		const struct finding_row *row = &scene->rows[i];
+
+		if ((*row->message != '\0') != (wanted >> i & 1))
+			fail_msg("%s: '%s'", row->name, row->message);
+		assert_string_equal(row->name, discovery_finding_name(i));
+		assert_int_equal(*row->message != '\0', *row->remedy != '\0');
+	}
+}
+
+static void assert_says(struct scene *scene, enum discovery_finding finding, const char *text)
+{
+	if (!strstr(scene->rows[finding].message, text))
+		fail_msg("'%s' is not in '%s'", text, scene->rows[finding].message);
+}
+
+static int set_up(void **state)
+{
+	*state = calloc(1, sizeof(struct scene));
+	return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	discovery_fini(&scene->discovery);
+	free(scene);
+	return 0;
+}
+
+#define DB_ENTRY "\"" DB "\":{\"postgres\":\"2-3\"}"
+
+static void what_the_kubelet_decided_is_no_finding(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	add(scene, KUBEPODS_POD, DB, "", "0-7");
+	add(scene, KUBEPODS_SANDBOX, DB, ID("1"), "0-7");
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "2-3");
+	/* a container of the same pod without exclusive CPUs */
+	add(scene, KUBEPODS_CONTAINER, DB, ID("3"), "0-1,4-7");
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-1,4-7");
+	assert_found(scene, 0);
+}
+
+static void a_neighbour_on_exclusive_cpus_is_found(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "2-3");
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-7");
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("5"), "3-4");
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "containerd container 40123456789a of pod " WEB);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "CPUs 2-3");
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "container postgres of pod " DB);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "; and 1 more");
+	assert_says(scene, FOUND_CPUS_DIFFER, "CPUs 0-7");
+}
+
+/* Podman and docker know nothing of the kubelet's file, but they can take its CPUs. */
+static void a_container_of_nobody_is_only_compared_with_exclusive_cpus(void **state)
+{
+	struct scene *scene = *state;
+	struct discovered_cgroup *row;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	row = add(scene, KUBEPODS_CONTAINER, "", ID("6"), "4");
+	row->name.has_qos = false;
+	assert_found(scene, 0);
+	row = add(scene, KUBEPODS_CONTAINER, "", ID("7"), "3-4");
+	row->name.has_qos = false;
+	row->name.runtime = RUNTIME_DOCKER;
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "docker container 70123456789a may use CPUs 3,");
+}
+
+static void cpus_that_the_pod_was_not_given_are_found(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "2");
+	assert_found(scene, 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER,
+		    "container 20123456789a of pod " DB " runs on CPUs 2,");
+}
+
+/* The kubelet 1.36 and later: containers of such a pod share what its exclusive ones leave. */
+static void a_part_of_the_pods_own_cpus_is_given(void **state)
+{
+	struct scene *scene = *state;
+	struct kubelet_entries *pods = &scene->discovery.state.pods;
+
+	read_state(scene, "static", "0-1,6-7", "");
+	assert_int_equal(kubelet_entries_add(pods, DB, "", "2-5"), 0);
+	assert_int_equal(cpuset_parse("2-5", 3, &pods->entries[0].cpus), 0);
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "3-5");
+	assert_found(scene, 0);
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "5-6");
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "gave to pod " DB " alone");
+}
+
+static void an_empty_default_set_is_found(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "", DB_ENTRY);
+	assert_found(scene, 1 << FOUND_DEFAULT_EMPTY);
+}
+
+/* Under policy none the kubelet writes no cpuset, and its file has no CPUs. */
+static void without_the_static_policy_nothing_is_compared(void **state)
+{
+	struct scene *scene = *state;
+
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-7");
+	scene->discovery.host_tasks.nr = 1;
+	assert_found(scene, 0);
+	read_state(scene, "none", "", "");
+	assert_found(scene, 0);
+}
+
+static void a_damaged_state_file_is_found(void **state)
+{
+	static const char *const damaged[] = {
+		"",
+		"{",
+		"[]",
+		"null",
+		"{\"policyName\":\"other\",\"defaultCpuSet\":\"0\",\"entries\":{},\"checksum\":0}",
+		"{\"policyName\":\"static\",\"defaultCpuSet\":\"0\",\"entries\":{},\"checksum\":1}",
+		"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-\",\"entries\":{},\"checksum\":0}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		struct scene scene = {0};
+
+		strcpy(scene.discovery.state_file, "/var/lib/kubelet/cpu_manager_state");
+		assert_int_equal(
+			discovery_read_state(&scene.discovery, damaged[i], strlen(damaged[i])), 0);
+		assert_int_equal(scene.discovery.presence, KUBELET_STATE_UNUSABLE);
+		add(&scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-7");
+		assert_found(&scene, 1 << FOUND_STATE_UNUSABLE);
+		assert_says(&scene, FOUND_STATE_UNUSABLE, "/var/lib/kubelet/cpu_manager_state: ");
+		discovery_fini(&scene.discovery);
+	}
+}
+
+static void what_was_not_read_is_found(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->discovery.nr_unknown = 3;
+	strcpy(scene->discovery.unknown, "kubepods/podx/y");
+	assert_found(scene, 1 << FOUND_UNKNOWN_NAME);
+	assert_says(scene, FOUND_UNKNOWN_NAME, "kubepods/podx/y");
+	assert_says(scene, FOUND_UNKNOWN_NAME, "and 2 more");
+	scene->discovery.nr_unknown = 0;
+	strcpy(scene->discovery.problem, "kubepods: Permission denied");
+	assert_found(scene, 1 << FOUND_CUT);
+	assert_says(scene, FOUND_CUT, "kubepods: Permission denied");
+}
+
+static void rows_beyond_the_limit_are_counted(void **state)
+{
+	struct scene *scene = *state;
+	struct discovered_cgroup *row;
+
+	for (uint32_t i = 0; i < DISCOVERY_MAX_ROWS; i++)
+		assert_int_equal(discovery_add(&scene->discovery, "x", &row), 0);
+	assert_int_equal(discovery_add(&scene->discovery, "x", &row), -ENOSPC);
+	assert_int_equal(discovery_add(&scene->discovery, "x", &row), -ENOSPC);
+	assert_found(scene, 1 << FOUND_CUT);
+	assert_says(scene, FOUND_CUT, "2 pods and containers beyond the first 4096");
+}
+
+static void host_tasks_are_found_with_an_example(void **state)
+{
+	struct scene *scene = *state;
+	struct discovered_tasks *tasks = &scene->discovery.host_tasks;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	*tasks = (struct discovered_tasks){.nr = 12, .pid = 4711};
+	strcpy(tasks->comm, "sshd");
+	strcpy(tasks->cgroup, "system.slice/ssh.service");
+	cpuset_add(&tasks->cpus, 3);
+	assert_found(scene, 1 << FOUND_HOST_TASKS);
+	assert_says(scene, FOUND_HOST_TASKS, "12 tasks");
+	assert_says(scene, FOUND_HOST_TASKS, "CPUs 3");
+	assert_says(scene, FOUND_HOST_TASKS, "sshd (pid 4711) in system.slice/ssh.service");
+}
+
+/* Nothing that a file or a cgroup can contain makes a sentence overflow. */
+static void long_texts_are_cut(void **state)
+{
+	struct scene *scene = *state;
+	char odd[CPUSET_TEXT_MAX], entry[600], name[400];
+	struct cpuset every_second = CPUSET_EMPTY;
+
+	for (unsigned int cpu = 1; cpu < 1000; cpu += 2)
+		cpuset_add(&every_second, cpu);
+	cpuset_format(&every_second, odd, sizeof(odd));
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(entry, sizeof(entry), "\"%.60s\":{\"%s\":\"1-9\"}", name, name);
+	read_state(scene, "static", "0", entry);
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), odd);
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER, "...");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(what_the_kubelet_decided_is_no_finding),
+		TEST(a_neighbour_on_exclusive_cpus_is_found),
+		TEST(a_container_of_nobody_is_only_compared_with_exclusive_cpus),
+		TEST(cpus_that_the_pod_was_not_given_are_found),
+		TEST(a_part_of_the_pods_own_cpus_is_given),
+		TEST(an_empty_default_set_is_found),
+		TEST(without_the_static_policy_nothing_is_compared),
+		TEST(a_damaged_state_file_is_found),
+		TEST(what_was_not_read_is_found),
+		TEST(rows_beyond_the_limit_are_counted),
+		TEST(host_tasks_are_found_with_an_example),
+		TEST(long_texts_are_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

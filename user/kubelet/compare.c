@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Each finding is one function over the whole discovery. What is compared is
+ * cpuset.cpus.effective, because that is what the kernel enforces; cpuset.cpus may be empty, or
+ * cut by a parent.
+ */
+#include "kubelet/compare.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/text.h"
+
+/* Ids are shown as the runtimes' tools show them. */
+#define SHORT_ID 12
+/* A list of CPUs in a sentence, cut if it is longer. */
+#define LIST_MAX 64
+
+struct judge {
+	const struct discovery *discovery;
+	/* By row; the CPUs in force. */
+	struct cpuset *effective;
+	/* By CPU: the entry that has it exclusively; NULL = none. */
+	const struct kubelet_entry **owners;
+	struct finding_row *rows;
+};
+
+static void write_list(const struct cpuset *cpus, char list[LIST_MAX])
+{
+	size_t len = cpuset_format(cpus, list, LIST_MAX);
+
+	if (!len)
+		snprintf(list, LIST_MAX, "none");
+	else if (len >= LIST_MAX)
+		memcpy(list + LIST_MAX - 4, "...", 4);
+}
+
+/* The first case of a finding is the one that it names. */
+static void __attribute__((format(printf, 4, 5)))
+tell(struct judge *judge, enum discovery_finding finding, const char *remedy, const char *format,
+     ...)
+{
+	struct finding_row *row = &judge->rows[finding];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(row->message, sizeof(row->message), format, args);
+	va_end(args);
+	text_copy(row->remedy, sizeof(row->remedy), remedy);
+}
+
+static void tell_others(struct judge *judge, enum discovery_finding finding, uint32_t nr)
+{
+	struct finding_row *row = &judge->rows[finding];
+	size_t len = strlen(row->message);
+
+	if (nr > 1)
+		snprintf(row->message + len, sizeof(row->message) - len, "; and %u more", nr - 1);
+}
+
+/* "containerd container 0123456789ab of pod UID" */
+static void name_container(const struct discovered_cgroup *row, char *text, size_t size)
+{
+	snprintf(text, size, "%s container %.*s%s%s", kubepods_runtime_name(row->name.runtime),
+		 SHORT_ID, row->name.id, *row->name.uid ? " of pod " : "",
+		 row->name.has_qos ? row->name.uid : "");
+	if (*row->name.uid && !row->name.has_qos)
+		snprintf(text + strlen(text), size - strlen(text), "%.*s", SHORT_ID, row->name.uid);
+}
+
+/* --- what was not read ------------------------------------------------------------------------ */
+
+static void judge_bounds(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+
+	if (*discovery->problem)
+		tell(judge, FOUND_CUT, "see the log; pinfoldd reads the cgroups again every 10 s",
+		     "not all cgroups could be read: %.250s", discovery->problem);
+	else if (discovery->nr_left_out)
+		tell(judge, FOUND_CUT, "report this, if the node really runs that many",
+		     "%u pods and containers beyond the first %u are not shown or checked",
+		     discovery->nr_left_out, discovery->nr);
+}
+
+static void judge_names(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+
+	if (!discovery->nr_unknown)
+		return;
+	tell(judge, FOUND_UNKNOWN_NAME,
+	     "report the name with the runtime and its version; what is in the cgroup is not "
+	     "checked",
+	     "cgroup %.200s is in a place of pods or containers, and its name has no known form",
+	     discovery->unknown);
+	tell_others(judge, FOUND_UNKNOWN_NAME, discovery->nr_unknown);
+}
+
+static void judge_state(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+
+	if (discovery->presence == KUBELET_STATE_UNUSABLE)
+		tell(judge, FOUND_STATE_UNUSABLE,
+		     "look at the kubelet's log; it refuses to start with a damaged file, and "
+		     "makes a new one if the node is drained and the file removed",
+		     "cannot use %.96s: %.190s", discovery->state_file, discovery->state_problem);
+}
+
+/* --- the kubelet's static policy -------------------------------------------------------------- */
+
+static bool is_static(const struct discovery *discovery)
+{
+	return discovery->presence == KUBELET_STATE_READ &&
+	       !strcmp(discovery->state.policy, "static");
+}
+
+static void judge_default(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+
+	if (cpuset_is_empty(&discovery->state.default_cpus))
+		tell(judge, FOUND_DEFAULT_EMPTY,
+		     "set reservedSystemCPUs, or let fewer pods ask for exclusive CPUs",
+		     "the default CPU set in %.200s is empty: containers without exclusive CPUs "
+		     "have none",
+		     discovery->state_file);
+}
+
+/* Entries of one pod may share CPUs: a container takes over those of an init container. */
+static void note_owners(struct judge *judge, const struct kubelet_entries *entries)
+{
+	for (uint32_t i = 0; i < entries->nr; i++)
+		cpuset_for_each (cpu, &entries->entries[i].cpus)
+			if (!judge->owners[cpu])
+				judge->owners[cpu] = &entries->entries[i];
+}
+
+/* The CPUs of this container that another pod's entries have; ret_owner has the first. */
+static struct cpuset find_foreign(const struct judge *judge, uint32_t i,
+				  const struct kubelet_entry **ret_owner)
+{
+	const struct discovered_cgroup *row = &judge->discovery->rows[i];
+	struct cpuset foreign = CPUSET_EMPTY;
+
+	cpuset_for_each (cpu, &judge->effective[i]) {
+		const struct kubelet_entry *owner = judge->owners[cpu];
+
+		if (!owner || !strcmp(owner->pod, row->name.uid))
+			continue;
+		if (cpuset_is_empty(&foreign))
+			*ret_owner = owner;
+		cpuset_add(&foreign, cpu);
+	}
+	return foreign;
+}
+
+static void judge_overlap(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < discovery->nr; i++) {
+		const struct kubelet_entry *owner = NULL;
+		struct cpuset foreign;
+		char name[160], list[LIST_MAX];
+
+		if (discovery->rows[i].name.kind != KUBEPODS_CONTAINER)
+			continue;
+		foreign = find_foreign(judge, i, &owner);
+		if (!owner || nr++)
+			continue;
+		write_list(&foreign, list);
+		name_container(&discovery->rows[i], name, sizeof(name));
+		tell(judge, FOUND_EXCLUSIVE_SHARED,
+		     "find out what wrote its cpuset.cpus or started it without the kubelet; restart "
+		     "the pod, or give the container other CPUs (--cpuset-cpus)",
+		     "%s may use CPUs %s, which the kubelet gave to %s%.40s%s%.40s alone", name,
+		     list, *owner->container ? "container " : "", owner->container,
+		     *owner->container ? " of pod " : "pod ", owner->pod);
+	}
+	tell_others(judge, FOUND_EXCLUSIVE_SHARED, nr);
+}
+
+/* Did the kubelet give these CPUs to this pod, in one of the ways that it has? */
+static bool is_given(const struct discovery *discovery, const struct discovered_cgroup *row,
+		     const struct cpuset *cpus)
+{
+	const struct kubelet_cpu_state *state = &discovery->state;
+
+	if (cpuset_equal(cpus, &state->default_cpus))
+		return true;
+	for (uint32_t i = 0; i < state->containers.nr; i++)
+		if (!strcmp(state->containers.entries[i].pod, row->name.uid) &&
+		    cpuset_equal(cpus, &state->containers.entries[i].cpus))
+			return true;
+	/* The containers of a pod with its own entry share what its exclusive ones leave. */
+	for (uint32_t i = 0; i < state->pods.nr; i++)
+		if (!strcmp(state->pods.entries[i].pod, row->name.uid) &&
+		    cpuset_is_subset(cpus, &state->pods.entries[i].cpus))
+			return true;
+	return false;
+}
+
+static void judge_difference(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < discovery->nr; i++) {
+		const struct discovered_cgroup *row = &discovery->rows[i];
+		char name[160], list[LIST_MAX];
+
+		/* Containers that the kubelet did not start are not in its file. */
+		if (row->name.kind != KUBEPODS_CONTAINER || !row->name.has_qos ||
+		    !row->effective_cpus || is_given(discovery, row, &judge->effective[i]) || nr++)
+			continue;
+		write_list(&judge->effective[i], list);
+		name_container(row, name, sizeof(name));
+		tell(judge, FOUND_CPUS_DIFFER,
+		     "the kubelet corrects a new container within 10 s; if this stays, find out "
+		     "what writes its cpuset.cpus and restart the pod",
+		     "%s runs on CPUs %s, which the kubelet's state file gives neither to a "
+		     "container of that pod nor to the shared pool",
+		     name, list);
+	}
+	tell_others(judge, FOUND_CPUS_DIFFER, nr);
+}
+
+static void judge_host_tasks(struct judge *judge)
+{
+	const struct discovered_tasks *tasks = &judge->discovery->host_tasks;
+	char list[LIST_MAX];
+
+	if (!tasks->nr)
+		return;
+	write_list(&tasks->cpus, list);
+	tell(judge, FOUND_HOST_TASKS,
+	     "set AllowedCPUs= of system.slice and user.slice to CPUs that no container has, or "
+	     "isolate the pods' CPUs",
+	     "%u task%s of system.slice and user.slice may run on exclusive CPUs %s, for example "
+	     "%.16s (pid %u) in %.110s",
+	     tasks->nr, tasks->nr == 1 ? "" : "s", list, tasks->comm, tasks->pid, tasks->cgroup);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+int discovery_compare(const struct discovery *discovery, struct finding_row ret_rows[FOUND_NR])
+{
+	struct cpuset *effective cleanup_free = calloc(discovery->nr + 1, sizeof(*effective));
+	const struct kubelet_entry **owners cleanup_free = calloc(CPUSET_MAX, sizeof(*owners));
+	struct judge judge = {discovery, effective, owners, ret_rows};
+
+	if (!effective || !owners)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < FOUND_NR; i++) {
+		ret_rows[i] = (struct finding_row){0};
+		text_copy(ret_rows[i].name, sizeof(ret_rows[i].name),
+			  discovery_finding_name((enum discovery_finding)i));
+	}
+	for (uint32_t i = 0; i < discovery->nr; i++)
+		effective[i] = cpuset_of_text(discovery->rows[i].effective_cpus);
+	judge_bounds(&judge);
+	judge_names(&judge);
+	judge_state(&judge);
+	if (!is_static(discovery))
+		return 0;
+	note_owners(&judge, &discovery->state.containers);
+	note_owners(&judge, &discovery->state.pods);
+	judge_default(&judge);
+	judge_overlap(&judge);
+	judge_difference(&judge);
+	judge_host_tasks(&judge);
+	return 0;
+}
+
+const char *discovery_finding_name(enum discovery_finding finding)
+{
+	static const char *const names[FOUND_NR] = {
+		[FOUND_CUT] = "discovery_incomplete",
+		[FOUND_UNKNOWN_NAME] = "cgroup_name_unknown",
+		[FOUND_STATE_UNUSABLE] = "kubelet_state_unusable",
+		[FOUND_DEFAULT_EMPTY] = "default_cpus_empty",
+		[FOUND_EXCLUSIVE_SHARED] = "exclusive_cpus_shared",
+		[FOUND_CPUS_DIFFER] = "cpus_differ_from_kubelet",
+		[FOUND_HOST_TASKS] = "host_tasks_on_exclusive_cpus",
+	};
+
+	return names[finding];
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a discovery says is wrong on a node: the kernel's cpusets against the kubelet's state
+ * file, and what could not be read. Pure.
+ *
+ * A state file names containers, and a cgroup has only an id, so a container is compared with
+ * all entries of its pod: its CPUs must be those of one of them, or the default set. A container
+ * that has the default set instead of its own entry is therefore not noticed.
+ */
+#ifndef KUBELET_COMPARE_H
+#define KUBELET_COMPARE_H
+
+#include "kubelet/discovery.h"
+
+enum discovery_finding {
+	FOUND_CUT,		/* not all cgroups are shown */
+	FOUND_UNKNOWN_NAME,	/* a name of no known form in a place of pods */
+	FOUND_STATE_UNUSABLE,	/* the state file is damaged or unreadable */
+	FOUND_DEFAULT_EMPTY,	/* no CPU is left for containers without exclusive ones */
+	FOUND_EXCLUSIVE_SHARED, /* a container may use CPUs that are another pod's alone */
+	FOUND_CPUS_DIFFER,	/* a container's CPUs are none that the kubelet gave its pod */
+	FOUND_HOST_TASKS,	/* tasks of the host may use exclusive CPUs */
+	FOUND_NR
+};
+
+/* The stable name of the finding: "exclusive_cpus_shared". */
+const char *discovery_finding_name(enum discovery_finding finding);
+
+/*
+ * One row for each enum discovery_finding; `message` is "" where nothing was found. A message
+ * names the first case and counts the others. -ENOMEM leaves the rows untouched.
+ */
+int discovery_compare(const struct discovery *discovery, struct finding_row ret_rows[FOUND_NR]);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rows of a discovery and its state file. */
+#include "kubelet/discovery.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void row_fini(struct discovered_cgroup *row)
+{
+	free(row->path);
+	free(row->cpus);
+	free(row->effective_cpus);
+	free(row->mems);
+	free(row->effective_mems);
+	free(row->cpu_max);
+	free(row->memory_max);
+}
+
+void discovery_fini(struct discovery *discovery)
+{
+	for (uint32_t i = 0; i < discovery->nr; i++)
+		row_fini(&discovery->rows[i]);
+	free(discovery->rows);
+	kubelet_cpu_state_fini(&discovery->state);
+	*discovery = (struct discovery){0};
+}
+
+int discovery_add(struct discovery *discovery, const char *path, struct discovered_cgroup **ret_row)
+{
+	struct discovered_cgroup *row;
+	char *copy cleanup_free = NULL;
+
+	if (discovery->nr == DISCOVERY_MAX_ROWS) {
+		discovery->nr_left_out++;
+		return -ENOSPC;
+	}
+	/* The capacity is the next power of two, so it need not be stored. */
+	if (!(discovery->nr & (discovery->nr - 1))) {
+		struct discovered_cgroup *rows = realloc(
+			discovery->rows, (discovery->nr ? discovery->nr * 2 : 1) * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		discovery->rows = rows;
+	}
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	row = &discovery->rows[discovery->nr++];
+	*row = (struct discovered_cgroup){
+		.path = TAKE_PTR(copy),
+		.cpu_weight = -1,
+		.tasks = -1,
+		.run_ns = -1,
+		.throttled_ns = -1,
+	};
+	*ret_row = row;
+	return 0;
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+	const struct discovered_cgroup *a = left, *b = right;
+
+	return strcmp(a->path, b->path);
+}
+
+void discovery_sort(struct discovery *discovery)
+{
+	if (discovery->nr)
+		qsort(discovery->rows, discovery->nr, sizeof(discovery->rows[0]), compare_paths);
+}
+
+int discovery_read_state(struct discovery *discovery, const char *data, size_t len)
+{
+	static const char *const policies[] = {"static", "none"};
+	enum kubelet_fault fault = KUBELET_FAULT_POLICY;
+	char error[ROW_DETAIL_MAX - 64] = "";
+	int r = -EINVAL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(policies) && r && fault == KUBELET_FAULT_POLICY; i++) {
+		const struct kubelet kubelet = {KUBELET_ANY, true, policies[i]};
+
+		r = kubelet_cpu_state_read(data, len, &kubelet, &discovery->state, &fault, error,
+					   sizeof(error));
+	}
+	if (r == -ENOMEM)
+		return r;
+	discovery->presence = r ? KUBELET_STATE_UNUSABLE : KUBELET_STATE_READ;
+	if (r)
+		snprintf(discovery->state_problem, sizeof(discovery->state_problem), "%s: %s",
+			 kubelet_fault_name(fault), error);
+	return 0;
+}
+
+struct cpuset discovery_exclusive(const struct discovery *discovery)
+{
+	const struct kubelet_entries *const lists[] = {&discovery->state.containers,
+						       &discovery->state.pods};
+	struct cpuset cpus = CPUSET_EMPTY;
+
+	if (discovery->presence != KUBELET_STATE_READ)
+		return cpus;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		for (uint32_t j = 0; j < lists[i]->nr; j++)
+			cpuset_union(&cpus, &lists[i]->entries[j].cpus);
+	return cpus;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one scan found on a node: the cgroups of pods and containers, and the state file of the
+ * kubelet that made them. Plain data; user/discover fills it, kubelet/compare.h judges it.
+ */
+#ifndef KUBELET_DISCOVERY_H
+#define KUBELET_DISCOVERY_H
+
+#include "format/kubepods.h"
+#include "format/rows.h"
+#include "kubelet/cpu_state.h"
+
+/* A kubelet has 110 pods by default; pods, containers and sandboxes count. */
+#define DISCOVERY_MAX_ROWS 4096
+
+/* A pod, container or sandbox. */
+struct discovered_cgroup {
+	struct kubepods_name name;
+	char *path; /* below the cgroup mount, without a leading slash */
+	uint64_t cgroup_id;
+	/* The files' contents; NULL = the cgroup has no such file, or it could not be read. */
+	char *cpus, *effective_cpus, *mems, *effective_mems, *cpu_max, *memory_max;
+	/* -1 = unknown. Tasks are those of the cgroup and of all below it. */
+	int64_t cpu_weight, tasks, run_ns, throttled_ns;
+};
+
+enum kubelet_state_presence {
+	KUBELET_STATE_ABSENT,
+	KUBELET_STATE_READ,
+	KUBELET_STATE_UNUSABLE, /* it exists; `state_problem` says why it was not read */
+};
+
+/* User tasks of system.slice and user.slice that may run on CPUs of containers. */
+struct discovered_tasks {
+	uint32_t nr;
+	uint32_t pid; /* of one of them */
+	char comm[32], cgroup[ROW_PATH_MAX];
+	struct cpuset cpus; /* the exclusive CPUs that they may use together */
+};
+
+struct discovery {
+	uint32_t nr;
+	struct discovered_cgroup *rows; /* owned; ascending by path */
+	/* Pods and containers beyond DISCOVERY_MAX_ROWS. */
+	uint32_t nr_left_out;
+	/* Why not all cgroups were visited; "" = all were. */
+	char problem[ROW_DETAIL_MAX];
+	/* Names of no known form in places of pods or containers, and one of them. */
+	uint32_t nr_unknown;
+	char unknown[ROW_PATH_MAX];
+
+	char state_file[ROW_PATH_MAX]; /* "" = none was to be read */
+	enum kubelet_state_presence presence;
+	char state_problem[ROW_DETAIL_MAX];
+	struct kubelet_cpu_state state; /* if presence is KUBELET_STATE_READ */
+	struct discovered_tasks host_tasks;
+};
+
+/* Free the rows and the state, and leave an empty discovery. */
+void discovery_fini(struct discovery *discovery);
+#define cleanup_discovery cleanup(discovery_fini)
+
+/* Append an empty row, whose path is copied. -ENOMEM; -ENOSPC: counted in nr_left_out. */
+int discovery_add(struct discovery *discovery, const char *path,
+		  struct discovered_cgroup **ret_row);
+/* Sort by path. */
+void discovery_sort(struct discovery *discovery);
+/* Parse the state file whatever its policy, and note what is wrong with it. -ENOMEM. */
+int discovery_read_state(struct discovery *discovery, const char *data, size_t len);
+/*
+ * The CPUs that the state file gives to single containers or pods; empty without one or under
+ * a policy other than static.
+ */
+struct cpuset discovery_exclusive(const struct discovery *discovery);
+
+#endif
