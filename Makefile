@@ -69,14 +69,15 @@ LIBS_kubelet := -ljson-c
 LIBS_lib     := -lsystemd
 LIBS_cgroup  := -lsystemd
 LIBS_source  := -lsystemd
+LIBS_discover := -lsystemd
 LIBS_serve   := -lmicrohttpd -ljson-c -lsystemd
 LIBS_nri     := -lprotobuf-c
 LIBS_ctl     := -ljson-c -lsystemd
 LIBS_core    := -lm
 
-ROOMS := core format kubelet ctl machine irq cgroup bpf source nri serve lib
+ROOMS := core format kubelet ctl machine irq cgroup bpf source discover nri serve lib
 # link order: wirers first, what they need after
-LINK_ORDER := serve ctl source cgroup bpf nri irq machine kubelet format core lib
+LINK_ORDER := serve ctl source discover cgroup bpf nri irq machine kubelet format core lib
 
 room_sources = $(wildcard user/$(1)/*.c user/$(1)/*/*.c)
 # what a room has beside its sources, made in $(O)/gen

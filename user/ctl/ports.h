@@ -22,6 +22,7 @@
 #include "format/event.h"
 #include "format/irq_report.h"
 #include "format/rows.h"
+#include "kubelet/discovery.h"
 
 struct json_object;
 struct text;
@@ -421,6 +422,16 @@ struct source_sink {
 	void (*scanned)(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete);
 	/* A scan of the directory is blocked in the kernel, or no longer is. May be NULL. */
 	void (*waiting)(void *self, bool is_waiting);
+};
+
+/* --- discovery: user/discover ------------------------------------------------------------------- */
+struct discovery_sink {
+	void *self;
+	/*
+	 * Everything that a scan of the node found. The receiver may take the content, and then
+	 * leaves an empty discovery.
+	 */
+	void (*discovered)(void *self, struct discovery *found);
 };
 
 /* --- persistence ------------------------------------------------------------------------------ */

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: discover kubelet format core lib
+/*
+ * A scan of trees made of plain directories and files: what is found, what is read of it, what
+ * is not entered, and which change makes another scan.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
+
+#include "discover/discover.h"
+#include "discover/scan.h"
+#include "lib/file.h"
+#include "lib/worker.h"
+
+#define UID	"0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42"
+#define UID_	"0e8c1f5e_6f61_4c77_a0d2_1f5f3a6d9b42"
+#define ID	"3f4e5d6c7b8a99887766554433221100ffeeddccbbaa00112233445566778899"
+#define POD	"kubepods/burstable/pod" UID
+#define KUBELET "/var/lib/kubelet"
+
+struct scene {
+	char root[64];
+	struct discovery_sink sink;
+	struct discovery found; /* the last report */
+	unsigned int nr_reports;
+	struct discover *discover;
+	sd_event *event;
+};
+
+static void keep_report(void *self, struct discovery *found)
+{
+	struct scene *scene = self;
+
+	discovery_fini(&scene->found);
+	scene->found = *found;
+	*found = (struct discovery){0};
+	scene->nr_reports++;
+}
+
+/* Make a path below the root with all its parents. */
+static void make(struct scene *scene, const char *path)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s%s", scene->root, path);
+	for (char *at = name + strlen(scene->root) + 1; *at; at++) {
+		if (*at != '/')
+			continue;
+		*at = '\0';
+		mkdir(name, 0755);
+		*at = '/';
+	}
+	mkdir(name, 0755);
+}
+
+static void put(struct scene *scene, const char *path, const char *text)
+{
+	char name[512];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "%s%s", scene->root, path);
+	file = fopen(name, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void cgroup(struct scene *scene, const char *path)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), PINFOLD_CGROUP_MOUNT "/%s", path);
+	make(scene, name);
+}
+
+static void attribute(struct scene *scene, const char *path, const char *file, const char *text)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), PINFOLD_CGROUP_MOUNT "/%s/%s", path, file);
+	put(scene, name, text);
+}
+
+static int set_up(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	if (!scene)
+		return -1;
+	strcpy(scene->root, "/tmp/pinfold-discover-XXXXXX");
+	if (!mkdtemp(scene->root))
+		return -1;
+	scene->sink = (struct discovery_sink){scene, keep_report};
+	make(scene, PINFOLD_CGROUP_MOUNT);
+	make(scene, KUBELET);
+	*state = scene;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	discover_close(scene->discover);
+	sd_event_unref(scene->event);
+	discovery_fini(&scene->found);
+	nftw(scene->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(scene);
+	return 0;
+}
+
+static void open_room(struct scene *scene, sd_event *event)
+{
+	char kubelet_dir[128];
+	struct discover_options options = {
+		.event = event,
+		.root = scene->root,
+		.kubelet_dir = kubelet_dir,
+		.sink = &scene->sink,
+	};
+
+	snprintf(kubelet_dir, sizeof(kubelet_dir), "%s" KUBELET, scene->root);
+	assert_int_equal(discover_open(&options, &scene->discover), 0);
+}
+
+static void scan(struct scene *scene)
+{
+	if (!scene->discover)
+		open_room(scene, NULL);
+	assert_int_equal(discover_scan(scene->discover), 0);
+}
+
+static const struct discovered_cgroup *find(struct scene *scene, const char *path)
+{
+	for (uint32_t i = 0; i < scene->found.nr; i++)
+		if (!strcmp(scene->found.rows[i].path, path))
+			return &scene->found.rows[i];
+	fail_msg("%s was not found", path);
+	return NULL;
+}
+
+static void a_containers_files_are_read(void **state)
+{
+	static const char path[] = POD "/" ID;
+	struct scene *scene = *state;
+	const struct discovered_cgroup *row;
+
+	cgroup(scene, path);
+	attribute(scene, path, "cpuset.cpus", "2-3\n");
+	attribute(scene, path, "cpuset.cpus.effective", "2\n");
+	attribute(scene, path, "cpuset.mems", "\n");
+	attribute(scene, path, "cpuset.mems.effective", "0-1\n");
+	attribute(scene, path, "cpu.weight", "79\n");
+	attribute(scene, path, "cpu.max", "200000 100000\n");
+	attribute(scene, path, "memory.max", "max\n");
+	attribute(scene, path, "pids.current", "5\n");
+	attribute(scene, path, "cpu.stat",
+		  "usage_usec 1500\nuser_usec 1\nthrottled_usec 20\nnr_bursts 0\n");
+	scan(scene);
+	assert_int_equal(scene->found.nr, 2);
+	assert_string_equal(scene->found.problem, "");
+	row = find(scene, path);
+	assert_int_equal(row->name.kind, KUBEPODS_CONTAINER);
+	assert_string_equal(row->name.uid, UID);
+	assert_string_equal(row->cpus, "2-3");
+	assert_string_equal(row->effective_cpus, "2");
+	assert_string_equal(row->mems, "");
+	assert_string_equal(row->effective_mems, "0-1");
+	assert_int_equal(row->cpu_weight, 79);
+	assert_string_equal(row->cpu_max, "200000 100000");
+	assert_string_equal(row->memory_max, "max");
+	assert_int_equal(row->tasks, 5);
+	assert_int_equal(row->run_ns, 1500000);
+	assert_int_equal(row->throttled_ns, 20000);
+}
+
+/* A controller that is not enabled has no files, which is no error. */
+static void what_has_no_file_is_unknown(void **state)
+{
+	struct scene *scene = *state;
+	const struct discovered_cgroup *row;
+
+	cgroup(scene, POD);
+	scan(scene);
+	row = find(scene, POD);
+	assert_int_equal(row->name.kind, KUBEPODS_POD);
+	assert_null(row->cpus);
+	assert_null(row->cpu_max);
+	assert_int_equal(row->cpu_weight, -1);
+	assert_int_equal(row->tasks, -1);
+	assert_int_equal(row->run_ns, -1);
+	assert_string_equal(scene->found.problem, "");
+	assert_int_equal(scene->found.presence, KUBELET_STATE_ABSENT);
+}
+
+static void both_drivers_and_all_runtimes_are_walked(void **state)
+{
+	static const char *const paths[] = {
+		"docker/" ID,
+		"kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice",
+		"kubepods.slice/kubepods-pod" UID_ ".slice",
+		"kubepods.slice/kubepods-pod" UID_ ".slice/cri-containerd-" ID ".scope",
+		POD,
+		POD "/crio-" ID,
+		"libpod_parent/" ID,
+		"machine.slice/libpod-" ID ".scope",
+		"system.slice/docker-" ID ".scope",
+	};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		cgroup(scene, paths[i]);
+	cgroup(scene, "system.slice/ssh.service");
+	cgroup(scene, "kubepods/burstable/pod" UID "/crio-conmon-" ID);
+	scan(scene);
+	assert_int_equal(scene->found.nr, ARRAY_SIZE(paths));
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		assert_string_equal(scene->found.rows[i].path, paths[i]);
+	assert_int_equal(scene->found.nr_unknown, 0);
+}
+
+/* A container may nest what looks like pods, and pinfold shows its own pods itself. */
+static void containers_and_our_own_root_are_not_entered(void **state)
+{
+	struct scene *scene = *state;
+
+	cgroup(scene, POD "/" ID "/kubepods/pod" UID "/" ID);
+	cgroup(scene, "pinfold.slice/kubepods/pod" UID);
+	scan(scene);
+	assert_int_equal(scene->found.nr, 2);
+}
+
+static void unknown_names_are_counted(void **state)
+{
+	struct scene *scene = *state;
+
+	cgroup(scene, "kubepods/burstable/nopod/" ID);
+	cgroup(scene, POD "/short");
+	scan(scene);
+	assert_int_equal(scene->found.nr, 1);
+	assert_int_equal(scene->found.nr_unknown, 2);
+}
+
+static void nesting_beyond_the_limit_is_told(void **state)
+{
+	struct scene *scene = *state;
+	char path[SCAN_MAX_DEPTH * 2 + 16] = "a";
+
+	for (int i = 0; i < SCAN_MAX_DEPTH + 2; i++)
+		strcat(path, "/a");
+	cgroup(scene, path);
+	cgroup(scene, POD);
+	scan(scene);
+	assert_non_null(strstr(scene->found.problem, "nested too deeply"));
+	find(scene, POD);
+}
+
+static void a_missing_tree_is_told(void **state)
+{
+	struct scene *scene = *state;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s" PINFOLD_CGROUP_MOUNT, scene->root);
+	assert_int_equal(rmdir(path), 0);
+	scan(scene);
+	assert_int_equal(scene->nr_reports, 1);
+	assert_non_null(strstr(scene->found.problem, "cannot open"));
+	assert_int_equal(scene->found.nr, 0);
+}
+
+static void process(struct scene *scene, const char *pid, const char *comm)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%s", pid);
+	make(scene, path);
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	put(scene, path, comm);
+}
+
+/* One process named pause, perhaps in crun's child cgroup, and nothing beside it. */
+static void the_pause_container_is_the_sandbox(void **state)
+{
+	static const struct {
+		const char *own, *child;
+		enum kubepods_kind kind;
+	} cases[] = {
+		{"77\n", NULL, KUBEPODS_SANDBOX},     {"", "77\n", KUBEPODS_SANDBOX},
+		{"78\n", NULL, KUBEPODS_CONTAINER},   {"77\n78\n", NULL, KUBEPODS_CONTAINER},
+		{"77\n", "78\n", KUBEPODS_CONTAINER}, {"", NULL, KUBEPODS_CONTAINER},
+		{"79\n", NULL, KUBEPODS_CONTAINER},
+	};
+	static const char path[] = POD "/" ID;
+	struct scene *scene = *state;
+
+	process(scene, "77", "pause\n");
+	process(scene, "78", "pauser\n");
+	cgroup(scene, path);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		attribute(scene, path, "cgroup.procs", cases[i].own);
+		cgroup(scene, POD "/" ID "/container");
+		attribute(scene, path, "container/cgroup.procs",
+			  cases[i].child ? cases[i].child : "");
+		scan(scene);
+		assert_int_equal(find(scene, path)->name.kind, cases[i].kind);
+	}
+}
+
+#define STATE(cpus)                                                              \
+	"{\"policyName\":\"static\",\"defaultCpuSet\":\"0\",\"entries\":{\"" UID \
+	"\":{\"c\":\"" cpus "\"}},\"checksum\":0}"
+
+static void the_kubelets_state_is_read(void **state)
+{
+	struct scene *scene = *state;
+
+	put(scene, KUBELET "/cpu_manager_state", STATE("2-3"));
+	scan(scene);
+	assert_int_equal(scene->found.presence, KUBELET_STATE_READ);
+	assert_int_equal(scene->found.state.containers.nr, 1);
+	put(scene, KUBELET "/cpu_manager_state", "{");
+	scan(scene);
+	assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
+	assert_string_not_equal(scene->found.state_problem, "");
+}
+
+static void a_state_that_is_no_file_is_unusable(void **state)
+{
+	struct scene *scene = *state;
+
+	make(scene, KUBELET "/cpu_manager_state");
+	scan(scene);
+	assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
+	assert_non_null(strstr(scene->found.state_problem, "Is a directory"));
+}
+
+/* This process stands for a service that may run on the first CPU it has. */
+static void host_tasks_on_exclusive_cpus_are_counted(void **state)
+{
+	struct scene *scene = *state;
+	char text[256], pid[32];
+	cpu_set_t mask;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(mask), &mask), 0);
+	while (!CPU_ISSET(cpu, &mask))
+		cpu++;
+	snprintf(text, sizeof(text), STATE("%d"), cpu);
+	snprintf(pid, sizeof(pid), "%d\n", getpid());
+	put(scene, KUBELET "/cpu_manager_state", text);
+	cgroup(scene, "system.slice/ssh.service");
+	attribute(scene, "system.slice/ssh.service", "cgroup.threads", pid);
+	/* a container's tasks, and those of other slices, are not the host's */
+	cgroup(scene, "system.slice/docker-" ID ".scope");
+	attribute(scene, "system.slice/docker-" ID ".scope", "cgroup.threads", pid);
+	cgroup(scene, "system.slices");
+	attribute(scene, "system.slices", "cgroup.threads", pid);
+	scan(scene);
+	assert_int_equal(scene->found.host_tasks.nr, 1);
+	assert_int_equal(scene->found.host_tasks.pid, getpid());
+	assert_string_equal(scene->found.host_tasks.cgroup, "system.slice/ssh.service");
+	assert_true(cpuset_has(&scene->found.host_tasks.cpus, (unsigned int)cpu));
+	/* Without exclusive CPUs nobody is on them. */
+	put(scene, KUBELET "/cpu_manager_state", "{");
+	scan(scene);
+	assert_int_equal(scene->found.host_tasks.nr, 0);
+}
+
+/* The pause after a scan and the settling time pass on the clock; only the order is tested. */
+static void wait_for_report(struct scene *scene, unsigned int nr)
+{
+	for (int i = 0; i < 600 && scene->nr_reports < nr; i++)
+		assert_true(sd_event_run(scene->event, 100000) >= 0);
+	assert_true(scene->nr_reports >= nr);
+}
+
+static void changes_make_another_scan(void **state)
+{
+	struct scene *scene = *state;
+	unsigned int nr;
+	char path[256];
+
+	assert_int_equal(sd_event_new(&scene->event), 0);
+	open_room(scene, scene->event);
+	assert_int_equal(discover_scan(scene->discover), 0);
+	assert_int_equal(scene->found.nr, 0);
+	/* Level by level: each level is watched as soon as it was seen. */
+	cgroup(scene, "kubepods");
+	wait_for_report(scene, 2);
+	cgroup(scene, POD);
+	while (!scene->found.nr)
+		wait_for_report(scene, scene->nr_reports + 1);
+	cgroup(scene, POD "/" ID);
+	while (scene->found.nr < 2)
+		wait_for_report(scene, scene->nr_reports + 1);
+	snprintf(path, sizeof(path), "%s" PINFOLD_CGROUP_MOUNT "/" POD "/" ID, scene->root);
+	assert_int_equal(rmdir(path), 0);
+	while (scene->found.nr == 2)
+		wait_for_report(scene, scene->nr_reports + 1);
+	put(scene, KUBELET "/new", STATE("2-3"));
+	nr = scene->nr_reports;
+	snprintf(path, sizeof(path), "%s" KUBELET "/new", scene->root);
+	{
+		char to[256];
+
+		snprintf(to, sizeof(to), "%s" KUBELET "/cpu_manager_state", scene->root);
+		assert_int_equal(rename(path, to), 0);
+	}
+	wait_for_report(scene, nr + 1);
+	assert_int_equal(scene->found.presence, KUBELET_STATE_READ);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(a_containers_files_are_read),
+		TEST(what_has_no_file_is_unknown),
+		TEST(both_drivers_and_all_runtimes_are_walked),
+		TEST(containers_and_our_own_root_are_not_entered),
+		TEST(unknown_names_are_counted),
+		TEST(nesting_beyond_the_limit_is_told),
+		TEST(a_missing_tree_is_told),
+		TEST(the_pause_container_is_the_sandbox),
+		TEST(the_kubelets_state_is_read),
+		TEST(a_state_that_is_no_file_is_unusable),
+		TEST(host_tasks_on_exclusive_cpus_are_counted),
+		TEST(changes_make_another_scan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/* When to scan: at the start, after a change, and regularly in case a change raised no event. */
+#include "discover/discover.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <time.h>
+
+#include <pinfold/names.h>
+
+#include "discover/scan.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+/* One starting container makes and writes several cgroups. */
+#define SETTLE_USEC (100 * 1000ULL)
+/* A cpuset that somebody writes raises no event here. */
+#define RESCAN_USEC (10 * 1000000ULL)
+/* Pause at least this many times as long as the last scan took. */
+#define PAUSE_FACTOR 19
+#define SCAN_KEY     "discover"
+
+struct discover {
+	const struct discovery_sink *sink;
+	sd_event *event;
+	struct worker_pool *pool;
+	sd_event_source *watch, *settle, *rescan;
+	int inotify_fd;
+	char *cgroup_dir, *proc_dir, *kubelet_dir;
+	bool is_scanning, again;
+	int watch_error; /* as last reported */
+	uint64_t began_usec, took_usec;
+};
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* --- the end of a scan ------------------------------------------------------------------------ */
+
+static void tell_watch(struct discover *discover, int error)
+{
+	if (error && error != discover->watch_error)
+		log_warn(error, "discover: cannot watch all cgroups, so changes are found every "
+				"10 s only; raise fs.inotify.max_user_watches");
+	discover->watch_error = error;
+}
+
+static void end_scan(struct scan *scan, int result)
+{
+	struct discover *discover = scan->discover;
+
+	discover->is_scanning = false;
+	discover->took_usec = now_usec() - discover->began_usec;
+	tell_watch(discover, scan->watch_error);
+	if (result)
+		log_err(result, "discover: waiting for the next scan");
+	else
+		discover->sink->discovered(discover->sink->self, &scan->found);
+}
+
+static void scan_soon(struct discover *discover)
+{
+	const uint64_t pause = discover->took_usec * PAUSE_FACTOR;
+	int enabled = SD_EVENT_OFF;
+
+	if (!discover->event)
+		return;
+	/* Not put off by further events, or a busy node would never be scanned. */
+	sd_event_source_get_enabled(discover->settle, &enabled);
+	if (enabled != SD_EVENT_OFF)
+		return;
+	sd_event_source_set_time_relative(discover->settle,
+					  pause > SETTLE_USEC ? pause : SETTLE_USEC);
+	sd_event_source_set_enabled(discover->settle, SD_EVENT_ONESHOT);
+}
+
+static void scan_ended(struct worker_job *job, int result)
+{
+	struct scan *scan = (struct scan *)job;
+	struct discover *discover = scan->discover;
+
+	end_scan(scan, result);
+	if (!discover->again)
+		return;
+	discover->again = false;
+	scan_soon(discover);
+}
+
+/* --- its beginning ---------------------------------------------------------------------------- */
+
+static int start_scan(struct discover *discover)
+{
+	struct scan *scan = calloc(1, sizeof(*scan));
+	int r;
+
+	if (!scan)
+		return -ENOMEM;
+	*scan = (struct scan){
+		.job = {.run = cgroup_scan_run,
+			.completed = scan_ended,
+			.release = cgroup_scan_release},
+		.discover = discover,
+		.cgroup_dir = discover->cgroup_dir,
+		.proc_dir = discover->proc_dir,
+		.kubelet_dir = discover->kubelet_dir,
+		.inotify_fd = discover->inotify_fd,
+	};
+	discover->is_scanning = true;
+	discover->began_usec = now_usec();
+	r = worker_run(discover->pool, SCAN_KEY, &scan->job);
+	if (r == -EINPROGRESS)
+		return 0;
+	end_scan(scan, r);
+	cgroup_scan_release(&scan->job);
+	return r == -ENOMEM ? r : 0;
+}
+
+int discover_scan(struct discover *discover)
+{
+	if (!discover->is_scanning)
+		return start_scan(discover);
+	discover->again = true;
+	return 0;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static int on_settled(sd_event_source *source, uint64_t usec, void *data)
+{
+	struct discover *discover = data;
+
+	if (discover_scan(discover))
+		log_err(-ENOMEM, "discover: waiting for the next scan");
+	return 0;
+}
+
+static int on_rescan(sd_event_source *source, uint64_t usec, void *data)
+{
+	scan_soon(data);
+	sd_event_source_set_time_relative(source, RESCAN_USEC);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* Which directory changed does not matter, as everything is scanned again. */
+static int on_change(sd_event_source *source, int fd, uint32_t events, void *data)
+{
+	char buffer[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)];
+
+	/* What is left keeps the descriptor readable. */
+	if (read(fd, buffer, sizeof(buffer)) > 0)
+		scan_soon(data);
+	return 0;
+}
+
+static int add_sources(struct discover *discover)
+{
+	int r;
+
+	discover->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (discover->inotify_fd < 0)
+		tell_watch(discover, -errno);
+	r = sd_event_add_time_relative(discover->event, &discover->settle, CLOCK_MONOTONIC,
+				       SETTLE_USEC, 0, on_settled, discover);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(discover->settle, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(discover->event, &discover->rescan, CLOCK_MONOTONIC,
+					       RESCAN_USEC, 0, on_rescan, discover);
+	if (r >= 0 && discover->inotify_fd >= 0)
+		r = sd_event_add_io(discover->event, &discover->watch, discover->inotify_fd,
+				    EPOLLIN, on_change, discover);
+	return r < 0 ? r : 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void discover_close(struct discover *discover)
+{
+	if (!discover)
+		return;
+	sd_event_source_disable_unref(discover->watch);
+	sd_event_source_disable_unref(discover->settle);
+	sd_event_source_disable_unref(discover->rescan);
+	cleanup_close_fd(&discover->inotify_fd);
+	free(discover->cgroup_dir);
+	free(discover->proc_dir);
+	free(discover->kubelet_dir);
+	free(discover);
+}
+DEFINE_CLEANUP(struct discover, discover_closep, discover_close);
+
+/* A path below the movable root; NULL = no memory. */
+static char *below(const char *root, const char *path)
+{
+	char *text;
+
+	return asprintf(&text, "%s%s", strcmp(root, "/") ? root : "", path) < 0 ? NULL : text;
+}
+
+int discover_open(const struct discover_options *options, struct discover **ret_discover)
+{
+	struct discover *discover cleanup(discover_closep) = calloc(1, sizeof(*discover));
+	int r;
+
+	if (!discover)
+		return -ENOMEM;
+	discover->inotify_fd = -1;
+	discover->sink = options->sink;
+	discover->event = options->event;
+	discover->pool = options->pool;
+	discover->cgroup_dir = below(options->root, PINFOLD_CGROUP_MOUNT);
+	discover->proc_dir = below(options->root, "/proc");
+	discover->kubelet_dir = strdup(options->kubelet_dir);
+	if (!discover->cgroup_dir || !discover->proc_dir || !discover->kubelet_dir)
+		return -ENOMEM;
+	r = discover->event ? add_sources(discover) : 0;
+	if (r)
+		return r;
+	*ret_discover = TAKE_PTR(discover);
+	return 0;
+}

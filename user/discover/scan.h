@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to this room: one scan of the cgroup tree. It runs on a thread, because a process that
+ * makes a cgroup holds the lock of its parent's directory, and opens everything for reading only.
+ */
+#ifndef DISCOVER_SCAN_H
+#define DISCOVER_SCAN_H
+
+#include "kubelet/discovery.h"
+#include "lib/worker.h"
+
+struct discover;
+
+/* A node has some hundred cgroups; containers are not entered. */
+#define SCAN_MAX_VISITS 65536
+#define SCAN_MAX_DEPTH	24
+#define SCAN_MAX_TASKS	262144
+
+struct scan {
+	struct worker_job job; /* first */
+	struct discover *discover;
+	/* Constant for the life of the room, so a thread may read them. */
+	const char *cgroup_dir, *proc_dir, *kubelet_dir; /* kubelet_dir "" = none */
+	int inotify_fd;					 /* -1 = nothing is watched */
+
+	/* Its output. */
+	struct discovery found; /* owned, until the result is taken */
+	int watch_error;	/* the errno of the first watch that could not be added, 0 = none */
+};
+
+/* The job's functions `run` and `release`. */
+int cgroup_scan_run(struct worker_job *job);
+void cgroup_scan_release(struct worker_job *job);
+
+#endif
