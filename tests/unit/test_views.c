@@ -905,6 +905,32 @@ static void rows_become_objects(void **state)
 		 .fired = 1234,
 		 .remedy = "boot with isolcpus=managed_irq,2"},
 	};
+	const struct view_discovery discovery[] = {
+		{.kind = "pod",
+		 .uid = "0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42",
+		 .qos = "Burstable",
+		 .driver = "cgroupfs",
+		 .cpu_weight = -1,
+		 .tasks = -1,
+		 .run_ns = -1,
+		 .throttled_ns = -1,
+		 .cgroup = "kubepods/burstable/pod0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42"},
+		{.kind = "container",
+		 .id = "3f4e5d6c7b8a",
+		 .runtime = "podman",
+		 .driver = "systemd",
+		 .cpus = "",
+		 .effective_cpus = "0-15",
+		 .mems = "",
+		 .effective_mems = "0",
+		 .cpu_max = "200000 100000",
+		 .memory_max = "max",
+		 .cpu_weight = 79,
+		 .tasks = 5,
+		 .run_ns = 1234567890,
+		 .throttled_ns = 20000000,
+		 .cgroup = "machine.slice/libpod-3f4e5d6c7b8a.scope"},
+	};
 	const char *const set_aside[] = {"state.json.bad-1"};
 	const struct view_state state_file = {.file = "/s",
 					      .version = -1,
@@ -926,6 +952,7 @@ static void rows_become_objects(void **state)
 			   *pressures = view_pressures(pressure, ARRAY_SIZE(pressure)),
 			   *noises = view_noises(noise, ARRAY_SIZE(noise)),
 			   *irqs = view_irqs(irq, ARRAY_SIZE(irq)),
+			   *discoveries = view_discoveries(discovery, ARRAY_SIZE(discovery)),
 			   *features = view_features(feature, ARRAY_SIZE(feature)),
 			   *progs = view_progs(prog, ARRAY_SIZE(prog)),
 			   *file = view_state(&good_file);
@@ -938,6 +965,7 @@ static void rows_become_objects(void **state)
 	check("pressures", &view_pressure_desc, pressures);
 	check("noises", &view_noise_desc, noises);
 	check("irqs", &view_irq_desc, irqs);
+	check("discoveries", &view_discovery_desc, discoveries);
 	check("features", &view_feature_desc, features);
 	check("progs", &view_prog_desc, progs);
 	check("state-unusable", &view_state_desc, file);
@@ -958,6 +986,10 @@ static void rows_become_objects(void **state)
 	expect(irqs, "/0/irq", "null");
 	expect(irqs, "/1/exclusive_cpus", "null");
 	expect(irqs, "/2/fired", "1234");
+	expect(discoveries, "/0/id", "null");
+	expect(discoveries, "/0/run_seconds", "null");
+	expect(discoveries, "/1/cpus", "");
+	expect(discoveries, "/1/run_seconds", "1.234567890");
 	expect(features, "/0/state", "unknown");
 	expect(features, "/0/errno", "1");
 	expect(features, "/0/error", "EPERM");
@@ -969,6 +1001,7 @@ static void rows_become_objects(void **state)
 	json_object_put(pressures);
 	json_object_put(noises);
 	json_object_put(irqs);
+	json_object_put(discoveries);
 	json_object_put(features);
 	json_object_put(progs);
 	json_object_put(file);

@@ -145,6 +145,12 @@ static void write_finding(const struct event_record *record, char *text, size_t 
 	snprintf(text, size, "%s", record->finding);
 }
 
+static void write_discovery(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%s %s", kubepods_kind_name(record->discovery.kind),
+		 record->discovery.path);
+}
+
 static void write_start(const struct event_record *record, char *text, size_t size)
 {
 	snprintf(text, size, "the agent has started");
@@ -186,6 +192,8 @@ static const struct kind {
 	[EVENT_UNJUDGED] = {.name = "drift", .write_detail = write_unjudged, .is_warning = true},
 	[EVENT_GUARD_RELEASE] = {.name = "release", .write_detail = write_guard_release},
 	[EVENT_FINDING] = {.name = "finding", .write_detail = write_finding, .is_warning = true},
+	[EVENT_DISCOVER] = {.name = "discover", .write_detail = write_discovery},
+	[EVENT_VANISH] = {.name = "vanish", .write_detail = write_discovery},
 	[EVENT_START] = {.name = "start", .write_detail = write_start},
 	[EVENT_RELOAD] = {.name = "reload", .write_detail = write_reload},
 };

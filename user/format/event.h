@@ -16,6 +16,7 @@
 
 #include <pinfold/abi.h>
 
+#include "format/kubepods.h"
 #include "format/rows.h"
 #include "format/words.h"
 
@@ -30,6 +31,8 @@ enum agent_event {
 	EVENT_UNJUDGED,		     /* the kernel skipped programs of the guard */
 	EVENT_GUARD_RELEASE,	     /* an operator's release of the guard began or ended */
 	EVENT_FINDING,		     /* a finding whose moment matters */
+	EVENT_DISCOVER,		     /* a pod or container that others made was found */
+	EVENT_VANISH,		     /* it is no longer there */
 	EVENT_START,
 	EVENT_RELOAD,
 	EVENT_KINDS
@@ -83,6 +86,10 @@ struct event_record {
 		char value[288];	      /* EVENT_REPAIR */
 		bool is_released;	      /* EVENT_GUARD_RELEASE */
 		char finding[ROW_DETAIL_MAX]; /* EVENT_FINDING: its message */
+		struct {
+			enum kubepods_kind kind;
+			char path[ROW_PATH_MAX];
+		} discovery; /* EVENT_DISCOVER, EVENT_VANISH */
 	};
 };
 

@@ -174,6 +174,14 @@ struct view_irq {
 	const char *remedy;
 };
 
+/* Of a pod or container that others made. What is NULL or -1 is not known. */
+struct view_discovery {
+	const char *kind, *id, *uid, *qos, *runtime, *driver;
+	const char *cpus, *effective_cpus, *mems, *effective_mems, *cpu_max, *memory_max;
+	int64_t cpu_weight, tasks, run_ns, throttled_ns;
+	const char *cgroup; /* relative to the cgroup mount */
+};
+
 struct view_event {
 	uint64_t time_ns, sequence;
 	const char *kind, *action, *aspect;

@@ -16,6 +16,7 @@ const struct object_desc *const view_descs[] = {
 	&view_pressure_desc,
 	&view_noise_desc,
 	&view_irq_desc,
+	&view_discovery_desc,
 	&view_event_desc,
 	&view_feature_desc,
 	&view_prog_desc,

@@ -33,12 +33,13 @@ struct view_container;
 struct view_pressure;
 struct view_noise;
 struct view_irq;
+struct view_discovery;
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
-	view_noise_desc, view_irq_desc, view_event_desc, view_feature_desc, view_prog_desc,
-	view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc,
-	view_error_desc;
+	view_noise_desc, view_irq_desc, view_discovery_desc, view_event_desc, view_feature_desc,
+	view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc,
+	view_run_desc, view_error_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -105,6 +106,7 @@ struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_r
 /* In the order of the rows. */
 struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows);
 struct json_object *view_irqs(const struct view_irq *rows, size_t nr_rows);
+struct json_object *view_discoveries(const struct view_discovery *rows, size_t nr_rows);
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
 /* Run time and count are null where the kernel did not count (both zero). */
