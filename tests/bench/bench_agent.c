@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: serve ctl format core lib
+// LIBS: serve ctl kubelet format core lib
 /*
  * What the agent costs with 250 pods on 256 CPUs and 8 NUMA nodes: memory, start,
  * a round of looking, a scrape (the page alone, and over HTTP), and the time from

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 // COVERS: user/ctl/command.c
 // COVERS: user/ctl/report.c:ctl_query
 /*

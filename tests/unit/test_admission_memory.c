@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The controller and memory: huge pages the kernel has free are looked at when a pod
  * is decided, and the BPF backend is told on which nodes a container's memory is.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* Chains that stopped: when each is tried again, and whose CPUs are kept from whom. */
 #include <setjmp.h>
 #include <stdarg.h>

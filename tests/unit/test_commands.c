@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * Requests that change something, `run` and `drift repair`: who may start when,
  * what ends for it, and what each refusal says.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The controller against a fake world: admission, drift, the state file. A child
  * dies at any call of a port and the next controller finds what was left. After

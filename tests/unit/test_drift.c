@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * What counts as drift and what is the agent's own change, which row belongs to which file,
  * and which write an event of the kernel explains.

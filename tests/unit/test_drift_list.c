@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* The list of drift: what is open, what is closed, and what goes when it is full. */
 #include <setjmp.h>
 #include <stdarg.h>

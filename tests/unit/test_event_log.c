@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* The ring of events, and the journal that no culprit can flood. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* What the controller tells of the guard: the mode in force, a release, a change. */
 #include <errno.h>
 #include <setjmp.h>

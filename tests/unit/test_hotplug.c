@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* What the controller does with new pods while CPUs are offline. */
 #include <setjmp.h>
 #include <stdarg.h>

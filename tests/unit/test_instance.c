@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* One agent per runtime directory, and only in a directory that is safe. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * What the controller tells the BPF backend, and what it makes of its events: the
  * right group, the right culprit, the right container.

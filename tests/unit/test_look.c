@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * What is known of the cgroups: the last look, what the agent did since, what it did during a
  * look, and what cannot be read at present.

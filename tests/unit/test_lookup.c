@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* Which cgroup, container or pod a name, a uid or a path means. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The whole page of metrics, to the byte, in both formats, of a node where
  * something of everything has happened: tests/data/metrics. A change there is a

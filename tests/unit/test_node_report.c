@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * What the node says of itself: tiers and guard only as they are in force, each
  * finding raised and cleared with its cause, readiness with the reason against it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The controller's side of noise: which CPUs it has counted and for whom, and what is shown
  * where nothing is counted.

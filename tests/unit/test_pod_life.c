@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * A pod from its manifest to its release: what is recorded, what is held while
  * something fails, and when that is tried again.

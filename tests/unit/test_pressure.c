@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The controller's side of pressure: which cgroups it asks for and when, to whom the figures
  * belong, and what is shown where there are none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl lib
+// LIBS: ctl kubelet lib
 /*
  * Shares of windows from totals that are updated as the kernel does it: every two seconds
  * while tasks are active, once afterwards, and not at all while nothing happens.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * What "ready" means: each promise that cannot be kept or looked at is named by /readyz, the
  * pod concerned says so itself, and both end with the obstacle.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * What a look leads to: which container is mended before the look, whose CPUs wait for whom,
  * and what is told to the watch and to the operator.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* What is refused: listed with its reason, tried again, forgotten with its document. */
 #include <setjmp.h>
 #include <stdarg.h>

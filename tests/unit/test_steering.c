@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The controller's side of interrupts: for which CPUs masks are asked for and when, and what is
  * shown and found.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* The state directory on a real file system: set aside, kept short, removed whole. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* The token bucket: a burst at once, then a share of the time, and never more than the burst. */
 #include <setjmp.h>
 #include <stdarg.h>

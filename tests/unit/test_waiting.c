@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /*
  * The controller while something waits in the kernel or on the disk: the pod it is
  * for stands still, and who is to get its CPUs; all others go on, and an operator is

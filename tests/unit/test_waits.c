@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: ctl format core lib
+// LIBS: ctl kubelet format core lib
 /* What an operator reads about calls that do not return: who waits, for what, how long, where. */
 #include <errno.h>
 #include <setjmp.h>

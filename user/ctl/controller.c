@@ -186,6 +186,11 @@ static void on_irqs_passed(void *self, int result, struct irq_report *report)
 	ctl_end_irq_pass(self, result, report);
 }
 
+static void on_discovered(void *self, struct discovery *found)
+{
+	ctl_take_discovery(self, found);
+}
+
 /* --- health -------------------------------------------------------------------------------------- */
 
 static bool is_healthy(void *self, char *reason, size_t size)
@@ -235,6 +240,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 						       on_kernel_completed, on_guard_tested};
 	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
 	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
+	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
 	controller->faces = (struct faces_port){
 		.self = controller,
 		.query = ctl_query,
@@ -264,6 +270,7 @@ void controller_free(struct controller *controller)
 	pressure_fini(&controller->pressures);
 	noise_fini(&controller->noise);
 	irq_fini(&controller->steering);
+	discovered_fini(&controller->discovered);
 	record_fini(&controller->record);
 	group_tree_fini(&controller->desired);
 	ledger_free(controller->ledger);
@@ -293,6 +300,11 @@ const struct pressure_sink *controller_pressure_sink(struct controller *controll
 const struct irq_sink *controller_irq_sink(struct controller *controller)
 {
 	return &controller->irq_sink;
+}
+
+const struct discovery_sink *controller_discovery_sink(struct controller *controller)
+{
+	return &controller->discovery_sink;
 }
 
 const struct faces_port *controller_faces(struct controller *controller)

@@ -17,7 +17,8 @@ struct controller_options {
 	const struct config *config;
 	const char *config_file; /* where it was read from, "" = built-in defaults */
 	const char *kernel_release, *boot_id, *revision;
-	bool dry_run; /* make the plan, apply nothing, write nothing */
+	bool discovers; /* the discovery_sink gets scans of the node; without one it is not ready */
+	bool dry_run;	/* make the plan, apply nothing, write nothing */
 };
 
 /* All borrowed for the controller's life. */
@@ -83,6 +84,7 @@ const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
 const struct pressure_sink *controller_pressure_sink(struct controller *controller);
 const struct irq_sink *controller_irq_sink(struct controller *controller);
+const struct discovery_sink *controller_discovery_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct faces_port *controller_faces(struct controller *controller);
 

@@ -15,6 +15,7 @@
 #include "ctl/controller.h"
 #include "ctl/culprits.h"
 #include "ctl/dirty.h"
+#include "ctl/discovered.h"
 #include "ctl/drift.h"
 #include "ctl/event_log.h"
 #include "ctl/findings.h"
@@ -65,6 +66,7 @@ struct controller {
 	struct pressures pressures;
 	struct noise noise;
 	struct steering steering;
+	struct discovered discovered;
 
 	/* Decisions and requests. */
 	struct record record;
@@ -78,6 +80,7 @@ struct controller {
 	struct kernel_sink kernel_sink;
 	struct pressure_sink pressure_sink;
 	struct irq_sink irq_sink;
+	struct discovery_sink discovery_sink;
 	struct store_sink store_sink;
 	struct faces_port faces;
 };

@@ -196,7 +196,7 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 		snprintf(reason, size, "the cgroups have not been read yet");
 	else if (ctl_is_overdue(controller, WAIT_DEADLINE_NS, reason, size))
 		return false;
-	else if (!controller->admission.is_source_complete)
+	else if (!controller->options.discovers && !controller->admission.is_source_complete)
 		snprintf(reason, size, "the manifests have not been read completely yet");
 	else if (!controller->record.is_writable)
 		snprintf(reason, size, "the state file cannot be written: %s",
@@ -210,6 +210,8 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 	else if (allocates && controller->layout.root_partition && !controller->tier.is_held)
 		snprintf(reason, size, "%s is not a valid root partition", controller->layout.root);
 	else if (!all_pods_held(controller, reason, size))
+		return false;
+	else if (ctl_lacks_discovery(controller, reason, size))
 		return false;
 	else if (ctl_guard_is_off(controller, reason, size))
 		return false;

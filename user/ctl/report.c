@@ -257,6 +257,43 @@ static struct json_object *report_irqs(struct controller *controller)
 	return view_irqs(rows, report->nr);
 }
 
+static struct view_discovery discovery_row(const struct discovered_cgroup *found)
+{
+	const struct kubepods_name *name = &found->name;
+
+	return (struct view_discovery){
+		.kind = kubepods_kind_name(name->kind),
+		.id = unless_empty(name->id),
+		.uid = unless_empty(name->uid),
+		.qos = name->has_qos ? qos_class_name(name->qos) : NULL,
+		.runtime = name->kind == KUBEPODS_POD ? NULL : kubepods_runtime_name(name->runtime),
+		.driver = name->is_systemd ? "systemd" : "cgroupfs",
+		.cpus = found->cpus,
+		.effective_cpus = found->effective_cpus,
+		.mems = found->mems,
+		.effective_mems = found->effective_mems,
+		.cpu_max = found->cpu_max,
+		.memory_max = found->memory_max,
+		.cpu_weight = found->cpu_weight,
+		.tasks = found->tasks,
+		.run_ns = found->run_ns,
+		.throttled_ns = found->throttled_ns,
+		.cgroup = found->path,
+	};
+}
+
+static struct json_object *report_discovery(struct controller *controller)
+{
+	const struct discovery *discovery = &controller->discovered.last;
+	struct view_discovery *rows cleanup_free = calloc(discovery->nr + 1, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	for (uint32_t i = 0; i < discovery->nr; i++)
+		rows[i] = discovery_row(&discovery->rows[i]);
+	return view_discoveries(rows, discovery->nr);
+}
+
 static struct json_object *report_events(struct controller *controller)
 {
 	uint32_t nr = event_log_nr(&controller->events);
@@ -368,14 +405,23 @@ static const struct {
 	const char *object;
 	struct json_object *(*build)(struct controller *controller);
 } reports[] = {
-	{"node", report_node},	      {"cpu", report_cpus},
-	{"pod", report_pods},	      {"container", report_containers},
-	{"policy", report_policy},    {"state", report_state},
-	{"drift", report_drift},      {"event", report_events},
-	{"feature", report_features}, {"prog", report_progs},
-	{"refusal", report_refusals}, {"explain", report_explanations},
-	{"ledger", report_ledger},    {"pressure", report_pressure},
-	{"noise", ctl_report_noise},  {"irq", report_irqs},
+	{"node", report_node},
+	{"cpu", report_cpus},
+	{"pod", report_pods},
+	{"container", report_containers},
+	{"policy", report_policy},
+	{"state", report_state},
+	{"drift", report_drift},
+	{"event", report_events},
+	{"feature", report_features},
+	{"prog", report_progs},
+	{"refusal", report_refusals},
+	{"explain", report_explanations},
+	{"ledger", report_ledger},
+	{"pressure", report_pressure},
+	{"noise", ctl_report_noise},
+	{"irq", report_irqs},
+	{"discovery", report_discovery},
 };
 
 int ctl_query(void *self, const char *object, struct json_object **ret_json)

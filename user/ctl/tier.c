@@ -20,6 +20,12 @@ void ctl_choose_tier(struct controller *controller)
 	uint32_t nr_tasks = 0;
 	int r;
 
+	/* Nothing is enforced, so nothing is missing. */
+	if (config->mode == MODE_OBSERVE) {
+		findings_clear(&controller->findings, "tier1_not_in_use");
+		controller->layout.root_partition = false;
+		return;
+	}
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
 		findings_put(&controller->findings, "tier1_not_in_use",

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * What the controller makes of a scan of the node: rows, events for what came and went, findings
+ * that end with their cause, and an agent that is not ready while it does not know the node.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+
+#define SECOND_NS 1000000000ULL
+
+static struct discovery found;
+
+static struct controller *start_observer(void)
+{
+	static const struct controller_options observer = {
+		.config = &config,
+		.config_file = "",
+		.kernel_release = "6.1",
+		.boot_id = "boot",
+		.revision = "test",
+		.discovers = true,
+	};
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &fake_groups,
+					       .store = &fake_store};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	config.mode = MODE_OBSERVE;
+	assert_int_equal(controller_new(topology, &policy, &observer, &ports, error, sizeof(error),
+					&controller),
+			 0);
+	assert_int_equal(controller_start(controller), 0);
+	/* No manifests are scanned: an observer grants nothing, so it need not know them. */
+	return controller;
+}
+
+static void add(const char *path, uint64_t id)
+{
+	struct discovered_cgroup *row;
+
+	assert_int_equal(discovery_add(&found, path, &row), 0);
+	kubepods_parse(path, &row->name);
+	row->cgroup_id = id;
+}
+
+/* Everything added since; the controller takes it. */
+static void deliver(struct controller *controller)
+{
+	const struct discovery_sink *sink = controller_discovery_sink(controller);
+
+	sink->discovered(sink->self, &found);
+	assert_int_equal(found.nr, 0);
+	assert_null(found.rows);
+}
+
+/* Number of events of this kind whose detail is this. */
+static unsigned int nr_events(struct controller *controller, const char *kind, const char *detail)
+{
+	struct json_object *events = query(controller, "event");
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *row = json_object_array_get_idx(events, i);
+		const char *said = json_object_get_string(json_object_object_get(row, "detail"));
+
+		nr += !strcmp(json_object_get_string(json_object_object_get(row, "kind")), kind) &&
+		      (!detail || !strcmp(said, detail));
+	}
+	json_object_put(events);
+	return nr;
+}
+
+static bool is_ready(struct controller *controller, const char *why)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	char reason[512] = "";
+	bool ready = faces->ready(faces->self, reason, sizeof(reason));
+
+	if (!ready && !strstr(reason, why))
+		fail_msg("'%s' is not in '%s'", why, reason);
+	return ready;
+}
+
+static void what_came_and_went_is_an_event(void **state)
+{
+	struct controller *controller = start_observer();
+
+	add("kubepods/poda", 1);
+	add("kubepods/podb", 2);
+	deliver(controller);
+	/* At the start everything is new. */
+	assert_int_equal(nr_events(controller, "discover", NULL), 0);
+	assert_int_equal(nr_rows(controller, "discovery"), 2);
+	add("kubepods/podb", 2);
+	add("kubepods/podc", 3);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "vanish", "pod kubepods/poda"), 1);
+	assert_int_equal(nr_events(controller, "discover", "pod kubepods/podc"), 1);
+	assert_int_equal(nr_events(controller, "discover", NULL), 1);
+	/* Another cgroup of the same name is another pod. */
+	add("kubepods/podb", 4);
+	add("kubepods/podc", 3);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "vanish", "pod kubepods/podb"), 1);
+	assert_int_equal(nr_events(controller, "discover", "pod kubepods/podb"), 1);
+	controller_free(controller);
+}
+
+static void what_was_not_read_did_not_vanish(void **state)
+{
+	struct controller *controller = start_observer();
+
+	add("kubepods/poda", 1);
+	deliver(controller);
+	strcpy(found.problem, "cannot open /kubepods: Permission denied");
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "vanish", NULL), 0);
+	assert_int_equal(nr_findings(controller, "discovery_incomplete", "Permission denied"), 1);
+	add("kubepods/poda", 1);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "discover", NULL), 0);
+	assert_int_equal(nr_findings(controller, "discovery_incomplete", ""), 0);
+	controller_free(controller);
+}
+
+static void events_of_one_scan_are_limited(void **state)
+{
+	struct controller *controller = start_observer();
+	char path[64];
+
+	deliver(controller);
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "kubepods/pod%03u", i);
+		add(path, i);
+	}
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "discover", NULL), 64);
+	assert_int_equal(nr_rows(controller, "discovery"), 100);
+	controller_free(controller);
+}
+
+static void an_unknown_node_is_not_ready(void **state)
+{
+	struct controller *controller = start_observer();
+
+	assert_false(is_ready(controller, "have not been read yet"));
+	deliver(controller);
+	assert_true(is_ready(controller, ""));
+	fake->now_ns += 29 * SECOND_NS;
+	assert_true(is_ready(controller, ""));
+	fake->now_ns += SECOND_NS;
+	assert_false(is_ready(controller, "last read 30 s ago"));
+	deliver(controller);
+	assert_true(is_ready(controller, ""));
+	strcpy(found.problem, "cannot open /kubepods: Permission denied");
+	deliver(controller);
+	assert_false(is_ready(controller, "Permission denied"));
+	controller_free(controller);
+}
+
+/* An agent that allocates looks for nobody else's pods, and does not wait for them. */
+static void without_discovery_nothing_is_lacking(void **state)
+{
+	struct controller *controller = start_controller();
+
+	scan(controller, NULL, 0);
+	assert_true(is_ready(controller, ""));
+	assert_int_equal(nr_rows(controller, "discovery"), 0);
+	controller_free(controller);
+}
+
+/* What an agent that enforces would miss is no fault of a node that is only observed. */
+static void an_observed_node_has_no_findings_of_ours(void **state)
+{
+	struct controller *controller;
+	struct json_object *node;
+
+	config.partitions = PARTITIONS_OFF;
+	controller = start_observer();
+	deliver(controller);
+	controller_tick(controller);
+	node = query(controller, "node");
+	assert_int_equal(json_object_array_length(json_object_object_get(node, "findings")), 0);
+	json_object_put(node);
+	controller_free(controller);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(what_came_and_went_is_an_event),
+		TEST(what_was_not_read_did_not_vanish),
+		TEST(events_of_one_scan_are_limited),
+		TEST(an_unknown_node_is_not_ready),
+		TEST(without_discovery_nothing_is_lacking),
+		TEST(an_observed_node_has_no_findings_of_ours),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

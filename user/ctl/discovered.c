@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the last scan of the node found, and what that means for events, findings and readiness. */
+#include "ctl/discovered.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "kubelet/compare.h"
+#include "lib/log.h"
+
+/* A scan is made every 10 s. After this long one is blocked in the kernel, or its thread is. */
+#define OUTDATED_NS (30ULL * 1000000000ULL)
+/* Of one scan. More are a restart of the kubelet or of its runtime, not news of a pod. */
+#define MAX_EVENTS 64
+
+void discovered_fini(struct discovered *discovered)
+{
+	discovery_fini(&discovered->last);
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void record_event(struct controller *controller, enum agent_event kind,
+			 const struct discovered_cgroup *row, uint32_t *nr_events)
+{
+	struct event_record event = EVENT_RECORD(kind);
+
+	if ((*nr_events)++ >= MAX_EVENTS)
+		return;
+	event.discovery.kind = row->name.kind;
+	snprintf(event.discovery.path, sizeof(event.discovery.path), "%s", row->path);
+	event_log_record(&controller->events, &event);
+}
+
+static int compare_rows(const struct discovered_cgroup *a, const struct discovered_cgroup *b)
+{
+	return strcmp(a->path, b->path);
+}
+
+/*
+ * Both lists ascend by path. A cgroup of the same path with another id is another one, which
+ * was made between the two scans.
+ */
+static void tell_changes(struct controller *controller, const struct discovery *before,
+			 const struct discovery *now)
+{
+	uint32_t i = 0, j = 0, nr_events = 0;
+
+	while (i < before->nr || j < now->nr) {
+		int order = 0;
+
+		if (i == before->nr)
+			order = 1;
+		else if (j == now->nr)
+			order = -1;
+		else
+			order = compare_rows(&before->rows[i], &now->rows[j]);
+		if (!order && before->rows[i].cgroup_id == now->rows[j].cgroup_id) {
+			i++;
+			j++;
+			continue;
+		}
+		if (order <= 0)
+			record_event(controller, EVENT_VANISH, &before->rows[i++], &nr_events);
+		if (order >= 0)
+			record_event(controller, EVENT_DISCOVER, &now->rows[j++], &nr_events);
+	}
+	if (nr_events > MAX_EVENTS)
+		log_warn(0, "ctl: %u more pods and containers appeared or disappeared at once",
+			 nr_events - MAX_EVENTS);
+}
+
+/* --- findings --------------------------------------------------------------------------------- */
+
+static void tell_findings(struct controller *controller)
+{
+	struct finding_row rows[FOUND_NR];
+	int r = discovery_compare(&controller->discovered.last, rows);
+
+	if (r) {
+		log_err(r, "ctl: the findings of the scan before remain");
+		return;
+	}
+	for (uint32_t i = 0; i < FOUND_NR; i++) {
+		/* How many there are may change with each scan; the journal gets the first. */
+		if (*rows[i].message)
+			findings_update(&controller->findings, rows[i].name, rows[i].message,
+					rows[i].remedy);
+		else
+			findings_clear(&controller->findings, rows[i].name);
+	}
+}
+
+void ctl_take_discovery(struct controller *controller, struct discovery *found)
+{
+	struct discovered *discovered = &controller->discovered;
+
+	/* At the start everything is new, which is no event; and what was not read did not vanish. */
+	if (discovered->found_ns && !*found->problem && !*discovered->last.problem)
+		tell_changes(controller, &discovered->last, found);
+	discovery_fini(&discovered->last);
+	discovered->last = *found;
+	*found = (struct discovery){0};
+	discovered->found_ns = clock_now_ns(controller->ports.clock);
+	tell_findings(controller);
+}
+
+bool ctl_lacks_discovery(const struct controller *controller, char *reason, size_t size)
+{
+	const struct discovered *discovered = &controller->discovered;
+	uint64_t age_ns = clock_now_ns(controller->ports.clock) - discovered->found_ns;
+
+	if (!controller->options.discovers)
+		return false;
+	if (!discovered->found_ns)
+		snprintf(reason, size, "the cgroups of pods have not been read yet");
+	else if (age_ns >= OUTDATED_NS)
+		snprintf(reason, size, "the cgroups of pods were last read %llu s ago",
+			 (unsigned long long)(age_ns / 1000000000));
+	else if (*discovered->last.problem)
+		snprintf(reason, size, "not all cgroups of pods could be read: %s",
+			 discovered->last.problem);
+	else
+		return false;
+	return true;
+}
