@@ -19,30 +19,42 @@ static int node_show(struct session *session, int argc, char **argv)
 	return r ? r : out_object(session, &view_node_desc, node);
 }
 
+/* A script that checks a node needs to tell "no" from "unknown", whatever the cause. */
+#define CHECK_UNKNOWN 2
+
+/*
+ * An agent that only observes has promised nothing that could fail to be in force: if it is
+ * not ready, it has not read everything, so its list of findings may be incomplete.
+ */
+static int judge_node(const struct view_node *node)
+{
+	if (!node->ready && is_same_text(node->mode, "observe"))
+		return CHECK_UNKNOWN;
+	return node->nr_findings || !node->ready ? STATUS_FINDING : STATUS_DONE;
+}
+
 static int node_check(struct session *session, int argc, char **argv)
 {
 	struct json_object *node = NULL;
 	struct view_node row;
-	bool found;
-	int r;
+	int r, status;
 
 	if (argc)
 		return unexpected(session, argv[0], "no more arguments");
 	r = fetch_noun(session, "node", &node);
 	if (r)
-		return r;
+		return CHECK_UNKNOWN;
 	object_read(&view_node_desc, node, &row);
-	found = row.nr_findings || !row.ready;
+	status = judge_node(&row);
 	r = out_object(session, &view_node_desc, node);
-	if (r)
-		return r;
-	return found ? STATUS_FINDING : STATUS_DONE;
+	return r ? CHECK_UNKNOWN : status;
 }
 
 static const struct command node_commands[] = {
 	{"show", "list", "", "Show the machine, its pools, the mode, and the tiers in force.",
 	 node_show},
-	{"check", NULL, "", "Show the same; exit with 1 if there is a finding.", node_check},
+	{"check", NULL, "",
+	 "Show the same; exit with 1 if there is a finding, 2 if that is unknown.", node_check},
 	{0},
 };
 
