@@ -20,6 +20,7 @@
 #define PINFOLD_BPFFS_DIR	"/sys/fs/bpf/pinfold"
 #define PINFOLD_CGROUP_MOUNT	"/sys/fs/cgroup"
 #define PINFOLD_WORKLOAD_ROOT	"pinfold.slice"
+#define PINFOLD_KUBELET_DIR	"/var/lib/kubelet"
 #define PINFOLD_METRICS_ADDRESS "127.0.0.1:9417"
 
 #endif

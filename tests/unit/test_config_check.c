@@ -69,6 +69,15 @@ static void mode_and_reservation(void **state)
 	refuses("reservedSystemCPUs: \"9\"", "9");
 }
 
+/* Nothing is granted, so nothing need be kept; what the file does say is still checked. */
+static void observing_needs_no_reservation(void **state)
+{
+	assert_string_equal(verdict("mode: observe"), "");
+	assert_string_equal(verdict("mode: observe\nreservedSystemCPUs: \"0\""), "");
+	refuses("mode: observe\nreservedSystemCPUs: \"9\"", "9");
+	refuses("mode: observe\n" STATIC, "reservedMemory");
+}
+
 /* The kubelet's rule and numbers; 100Mi of eviction unless evictionHard is given. */
 static void memory_sums_up(void **state)
 {
@@ -127,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mode_and_reservation),
+		cmocka_unit_test(observing_needs_no_reservation),
 		cmocka_unit_test(memory_sums_up),
 		cmocka_unit_test(eviction_counts),
 		cmocka_unit_test(a_ledger_must_be_possible),

@@ -16,6 +16,7 @@
 #include "ctl/controller.h"
 #include "ctl/instance.h"
 #include "ctl/store.h"
+#include "discover/discover.h"
 #include "irq/irqs.h"
 #include "machine/machine.h"
 #include "machine/pages.h"
@@ -40,6 +41,7 @@ struct agent_options {
 	const char *config_file;
 	bool config_given; /* named on the command line: must be there */
 	const char *kubelet_config;
+	const char *mode;     /* instead of the configuration's; NULL = not given */
 	const char *root;     /* movable root of /sys and /proc, for tests */
 	const char *topology; /* instead of the live machine; --dry-run and tests only */
 	bool no_bpf;
@@ -75,6 +77,7 @@ struct agent {
 	struct irqs *irqs;
 	struct controller *controller;
 	struct manifests *manifests;
+	struct discover *discover; /* NULL = the mode does not ask for it */
 	struct server *server;
 
 	struct clock_port clock;
@@ -149,6 +152,8 @@ void build_open_noise(struct agent *agent);
 void build_open_irqs(struct agent *agent);
 int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
+/* Pods and containers of others, in mode observe. */
+int build_start_discovery(struct agent *agent);
 int build_start_server(struct agent *agent);
 
 /* --- what the program is asked to do, other than to serve; these return the exit code ------------- */

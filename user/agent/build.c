@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <pinfold/names.h>
 
@@ -75,6 +76,20 @@ void build_keep_originals(struct agent *agent)
 			    "them");
 }
 
+static bool is_observing(const struct agent *agent)
+{
+	return settings_config(agent)->mode == MODE_OBSERVE;
+}
+
+/*
+ * Did an earlier agent leave programs in force? They are then taken over with all enforcement
+ * off, because otherwise they would go on denying what nobody is there to allow.
+ */
+static bool is_pinned(void)
+{
+	return !access(PINFOLD_BPFFS_DIR, F_OK);
+}
+
 void build_open_kernel(struct agent *agent)
 {
 	const struct bpf_backend_options options = {
@@ -88,7 +103,7 @@ void build_open_kernel(struct agent *agent)
 		.runtime_dir_fd = agent->instance.dir_fd,
 	};
 
-	if (agent->options.no_bpf)
+	if (agent->options.no_bpf || (is_observing(agent) && !is_pinned()))
 		return;
 	if (!bpf_backend_open(&options, &agent->kernel))
 		agent->kernel_port = bpf_backend_port(agent->kernel);
@@ -102,7 +117,7 @@ void build_open_pressure(struct agent *agent)
 		.pool = agent->pool,
 	};
 
-	if (agent->options.no_bpf)
+	if (agent->options.no_bpf || is_observing(agent))
 		return;
 	if (!pressure_reader_open(&options, &agent->pressure))
 		agent->pressure_port = pressure_reader_port(agent->pressure);
@@ -158,7 +173,8 @@ int build_new_controller(struct agent *agent)
 			   &options, &ports, error, sizeof(error), &agent->controller);
 	if (r)
 		log_err(0, "config: %s", *error ? error : strerror(-r));
-	else if (agent->options.task == TASK_SERVE && !agent->pressure && !agent->options.no_bpf)
+	else if (agent->options.task == TASK_SERVE && !agent->pressure && !agent->options.no_bpf &&
+		 !is_observing(agent))
 		controller_finding(agent->controller, "pressure_absent",
 				   "the BPF program that reads pressure could not be loaded",
 				   "see the log; everything else works");
@@ -170,13 +186,33 @@ int build_start_sources(struct agent *agent)
 	const char *directory = settings_config(agent)->sources.manifest_directory;
 	int r;
 
-	if (!*directory)
+	/* Who only observes a node need not have made the directory. */
+	if (!*directory || (is_observing(agent) && access(directory, F_OK)))
 		return 0;
 	r = manifests_new(agent->event, agent->pool, directory,
 			  controller_source_sink(agent->controller), &agent->manifests);
 	if (r)
 		return log_err(r, "source: cannot watch the manifests directory %s", directory);
 	return manifests_scan(agent->manifests);
+}
+
+int build_start_discovery(struct agent *agent)
+{
+	const struct discover_options options = {
+		.event = agent->event,
+		.pool = agent->pool,
+		.root = agent->options.root,
+		.kubelet_dir = settings_config(agent)->sources.kubelet_directory,
+		.sink = controller_discovery_sink(agent->controller),
+	};
+	int r;
+
+	if (!is_observing(agent))
+		return 0;
+	r = discover_open(&options, &agent->discover);
+	if (!r)
+		r = discover_scan(agent->discover);
+	return r ? log_err(r, "discover: cannot scan the cgroups") : 0;
 }
 
 int build_start_server(struct agent *agent)

@@ -14,6 +14,8 @@ static const char usage_text[] =
 	"\n"
 	"  -c, --config FILE         read this configuration (default " PINFOLD_CONFIG_FILE ")\n"
 	"      --kubelet-config FILE import the fields of a kubelet's configuration first\n"
+	"      --mode MODE           allocate, or observe: discover what runs and change nothing;\n"
+	"                            takes precedence over the configuration\n"
 	"      --check-config        validate the configuration and exit\n"
 	"      --dry-run             print the plan without changing anything and exit\n"
 	"      --uninstall           stop the agent, remove everything pinfold created and exit\n"
@@ -39,12 +41,26 @@ static int choose_task(struct agent_options *options, enum task task)
 	return 0;
 }
 
+static int choose_mode(struct agent_options *options, const char *word)
+{
+	enum run_mode mode;
+
+	if (run_mode_parse(word, &mode)) {
+		fprintf(stderr, "pinfoldd: invalid --mode '%s': expected allocate or observe\n",
+			word);
+		return EXIT_USAGE;
+	}
+	options->mode = word;
+	return 0;
+}
+
 int options_parse(int argc, char **argv, struct agent_options *options, int *ret_exit)
 {
-	enum { KUBELET = 256, CHECK, DRY_RUN, UNINSTALL, NO_BPF, ROOT, TOPOLOGY };
+	enum { KUBELET = 256, MODE, CHECK, DRY_RUN, UNINSTALL, NO_BPF, ROOT, TOPOLOGY };
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"kubelet-config", required_argument, NULL, KUBELET},
+		{"mode", required_argument, NULL, MODE},
 		{"check-config", no_argument, NULL, CHECK},
 		{"dry-run", no_argument, NULL, DRY_RUN},
 		{"uninstall", no_argument, NULL, UNINSTALL},
@@ -69,6 +85,9 @@ int options_parse(int argc, char **argv, struct agent_options *options, int *ret
 			break;
 		case KUBELET:
 			options->kubelet_config = optarg;
+			break;
+		case MODE:
+			*ret_exit = choose_mode(options, optarg);
 			break;
 		case CHECK:
 			*ret_exit = choose_task(options, TASK_CHECK_CONFIG);

@@ -54,6 +54,8 @@ int settings_load(const struct agent_options *options, struct config *ret_config
 		if (r)
 			return r;
 	}
+	if (options->mode)
+		run_mode_parse(options->mode, &config.mode);
 	*ret_config = config;
 	return 0;
 }
@@ -84,6 +86,7 @@ struct controller_options settings_controller_options(const struct agent *agent,
 		.kernel_release = agent->kernel_release,
 		.boot_id = agent->boot_id,
 		.revision = PINFOLD_REVISION,
+		.discovers = agent->options.task == TASK_SERVE && config->mode == MODE_OBSERVE,
 		.dry_run = agent->options.task == TASK_DRY_RUN,
 	};
 }

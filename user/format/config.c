@@ -33,6 +33,17 @@ const char *run_mode_name(enum run_mode mode)
 	return run_mode_words[mode];
 }
 
+int run_mode_parse(const char *name, enum run_mode *ret_mode)
+{
+	for (enum run_mode mode = 0; mode < MODE_NR; mode++) {
+		if (strcmp(name, run_mode_words[mode]))
+			continue;
+		*ret_mode = mode;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 const char *enforcement_name(enum enforcement enforcement)
 {
 	return enforcement_words[enforcement];
@@ -119,6 +130,7 @@ static const struct key source_keys[] = {
 		 KEY_RESTART),
 	KEY("kubepods", config_flag, sources.kubepods, KEY_RESTART),
 	TEXT_KEY("nri", config_optional_path, sources.nri, KEY_RESTART),
+	TEXT_KEY("kubeletDirectory", config_optional_path, sources.kubelet_directory, KEY_RESTART),
 	{0},
 };
 
@@ -249,7 +261,8 @@ void config_default(struct config *ret_config)
 		.enforcement = {ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE,
 				ENFORCEMENT_OFF, ENFORCEMENT_OFF},
 		.max_containers = 1024,
-		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR},
+		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR,
+			    .kubelet_directory = PINFOLD_KUBELET_DIR},
 		.metrics = {.listen = PINFOLD_METRICS_ADDRESS, .level = METRICS_CONTAINER},
 		.state_directory = PINFOLD_STATE_DIR,
 		.runtime_directory = PINFOLD_RUNTIME_DIR,

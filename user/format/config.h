@@ -59,7 +59,8 @@ struct config {
 	struct {
 		char manifest_directory[CONFIG_PATH_MAX]; /* "" = off */
 		bool kubepods;
-		char nri[CONFIG_PATH_MAX]; /* socket; "" = off */
+		char nri[CONFIG_PATH_MAX];		 /* socket; "" = off */
+		char kubelet_directory[CONFIG_PATH_MAX]; /* has its state file; "" = off */
 	} sources;
 	struct {
 		char listen[CONFIG_LISTEN_MAX]; /* ADDRESS:PORT or [ADDRESS]:PORT; "" = off */
@@ -134,6 +135,8 @@ void config_emit_policy(struct emitter *emitter, const char *key, const struct p
 int config_read_policy(const struct yaml_value *map, const char *field, struct format_error *error,
 		       struct policy *ret_policy);
 
+/* -EINVAL, and *ret_mode untouched, if no mode has this name. */
+int run_mode_parse(const char *name, enum run_mode *ret_mode);
 /* Each value by its word in the configuration file; never NULL for a valid one. */
 const char *run_mode_name(enum run_mode mode);
 const char *enforcement_name(enum enforcement enforcement);

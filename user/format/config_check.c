@@ -28,7 +28,8 @@ void config_list_unbuilt(const struct config *config,
 		bool is_asked;
 		const char *finding, *option;
 	} options[] = {
-		{config->sources.kubepods, "kubepods_not_built", "sources.kubepods"},
+		{config->sources.kubepods && config->mode != MODE_OBSERVE, "kubepods_not_built",
+		 "sources.kubepods"},
 		{*config->sources.nri, "nri_not_built", "sources.nri"},
 		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
 		 "partitions: isolated"},
@@ -111,6 +112,19 @@ static int check_reserved_memory(const struct config *config, const struct topol
 	return -EINVAL;
 }
 
+/* --- observing ------------------------------------------------------------------------------- */
+
+/*
+ * An agent that only observes grants no CPUs, so it need not know which ones to keep for the
+ * system. Without this it would need a configuration file.
+ */
+static void relax_policy(const struct config *config, struct policy *policy)
+{
+	if (config->mode == MODE_OBSERVE && policy->cpu == CPU_POLICY_STATIC &&
+	    !policy_reserved_count(policy))
+		policy->cpu = CPU_POLICY_NONE;
+}
+
 /* --- the whole -------------------------------------------------------------------------------- */
 
 int config_check(const struct config *config, const struct topology *topology,
@@ -125,6 +139,7 @@ int config_check(const struct config *config, const struct topology *topology,
 		return -ENOMEM;
 	*policy = config->policy;
 	policy_exclude(policy, special);
+	relax_policy(config, policy);
 	r = check_mode(config, error, error_size);
 	if (!r)
 		r = policy_check(policy, topology, error, error_size);
