@@ -55,7 +55,8 @@ void ctl_admission_resume(struct controller *controller, int result);
  * adopt.c: a pod that was taken over without its manifest (found running, or imported from a
  * kubelet) gets the spec that a source has for it. It keeps exactly what it has, provided that
  * the spec is entitled to just that. On success the transaction is left open. 0; -ENOTSUP if
- * the pod has to be decided again (no transaction is open then); -ENOMEM.
+ * the pod has to be decided again (no transaction is open then); -EBUSY if a transaction was
+ * open before; -ENOMEM.
  */
 bool adopt_is_wanted(const struct ledger_pod *pod);
 int adopt_prepare(struct ledger *ledger, const struct ledger_pod *known,

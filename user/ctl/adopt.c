@@ -34,16 +34,27 @@ static bool names_all(const struct ledger_pod *pod, const struct pod_spec *spec)
 	return true;
 }
 
+/* How many exclusive CPUs admission would give to this container. */
+static uint32_t count_exclusive(const struct ledger *ledger, const struct ledger_pod *pod,
+				uint32_t index)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
+
+	if (pod->spec->has_pod_resources && !ledger_policy(ledger)->pod_level_managers)
+		return 0;
+	/* A budget that is not a whole number of CPUs has no bubble to take slices from. */
+	if (cpu_is_bubble_pod(manager, pod->spec, pod->qos) && !pod->has_bubble)
+		return 0;
+	return cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+}
+
 /* Compute the grant of this container; true if it equals what the container has. */
 static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *known,
 		       const struct ledger_pod *pod, uint32_t index, struct grant *grant)
 {
 	const struct container_spec *spec = &pod->spec->containers[index];
 	const struct grant *held = ledger_find_grant(known, spec->name);
-	bool unmanaged = pod->spec->has_pod_resources && !ledger_policy(ledger)->pod_level_managers;
-	uint32_t wanted = unmanaged ? 0
-				    : cpu_exclusive_count(ledger_cpu_manager(ledger), pod->spec,
-							  pod->qos, index);
+	uint32_t wanted = count_exclusive(ledger, pod, index);
 	struct memory_request memory = {0};
 
 	*grant = (struct grant){.kind = spec->kind, .isolation = ISOLATION_HOST};
