@@ -87,7 +87,7 @@ static pid_t holder_of(const struct stat *file)
 		if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %x:%x:%lu", &pid, &major, &minor,
 			   &inode) == 4 &&
 		    inode == file->st_ino && makedev(major, minor) == file->st_dev)
-			return pid > 0 ? pid : 0;
+			return pid;
 	}
 	return 0;
 }
@@ -103,7 +103,10 @@ static int end_holder(const struct stat *lock, pid_t pid)
 {
 	int pidfd cleanup_close = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	/* The pid may have been recycled, but the descriptor still refers to the same process. */
+	/*
+	 * pidfd_open(2) rejects 0, which stands for no known holder. The pid may have been
+	 * recycled before the descriptor was opened, so the lock is read again.
+	 */
 	if (pidfd < 0 || holder_of(lock) != pid)
 		return 0;
 	log_info("instance: stopping the running agent, process %d", pid);
@@ -126,12 +129,10 @@ int instance_stop(const char *path)
 {
 	int dir_fd cleanup_close = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat lock;
-	pid_t pid;
 
 	if (dir_fd < 0 || fstatat(dir_fd, PINFOLD_LOCK_FILE, &lock, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : log_err(-errno, "cannot open %s", path);
-	pid = holder_of(&lock);
-	return pid ? end_holder(&lock, pid) : 0;
+	return end_holder(&lock, holder_of(&lock));
 }
 
 static bool is_ours(const char *name)

@@ -22,8 +22,9 @@ void instance_release(struct instance *instance);
 
 /*
  * Stop the agent that holds the lock of `path`: first with SIGTERM, and with SIGKILL if it has
- * not exited after ten seconds. 0 also if there is none. -EBUSY: it does not exit, or the
- * holder is unknown. Failures are logged.
+ * not exited after ten seconds. 0 also if there is none, or if it is in another pid namespace:
+ * instance_take then returns -EBUSY. -EBUSY: it does not exit, not even after SIGKILL. Failures
+ * are logged.
  */
 int instance_stop(const char *path);
 /*
