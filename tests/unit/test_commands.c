@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 
 #include "lib/log.h"
 #include "node_scene.h"
@@ -169,6 +170,82 @@ static void run_needs_a_live_peer(void **state)
 	assert_int_equal(faces->command(faces->self, 1, "run", "", body, -1, &json, &status), 0);
 	assert_int_equal(status, 500);
 	expect_error(json, "cannot open a pidfd for process -1");
+	json_object_put(body);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* A name is never cut to that of another container, pod or namespace. */
+static void names_that_are_too_long_are_unknown(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+	char name[1024];
+
+	memset(pods[0]->containers->name, 'c', POD_CONTAINER_NAME - 1);
+	memset(pods[0]->namespace, 'n', POD_NAME_MAX - 1);
+	pods[0]->containers->name[POD_CONTAINER_NAME - 1] = '\0';
+	pods[0]->namespace[POD_NAME_MAX - 1] = '\0';
+	scan(controller, pods, 1);
+	memset(name, 'c', sizeof(name));
+	name[POD_CONTAINER_NAME - 1] = '\0';
+	json_object_put(ask_run(controller, "uid-a", name, 200));
+	name[POD_CONTAINER_NAME - 1] = 'c';
+	name[POD_CONTAINER_NAME] = '\0';
+	expect_error(ask_run(controller, "uid-a", name, 404), "it is too long");
+	memset(name, 'n', sizeof(name));
+	strcpy(name + POD_NAME_MAX - 1, "/a");
+	json_object_put(ask_run(controller, name, pods[0]->containers->name, 200));
+	strcpy(name + POD_NAME_MAX - 1, "n/a");
+	expect_error(ask_run(controller, name, "c", 404), "unknown pod 'nnn");
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	expect_error(ask_run(controller, name, "c", 404), "unknown pod 'nnn");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Standard input is what a descriptor that was never opened would be taken for. */
+static void a_refusal_closes_nothing_of_others(void **state)
+{
+	struct controller *controller = start_node(NULL);
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+	expect_error(ask_run(controller, NULL, "exclusive", 400), "the body must be");
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	if (fd != STDIN_FILENO)
+		close(fd);
+	controller_free(controller);
+}
+
+/* --- requests that are withdrawn ---------------------------------------------------------------------- */
+
+static void who_withdraws_is_told_what_the_request_waited_for(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	const struct source_pod source = {.spec = pods[0], .file = "a.yaml", .name = ""};
+	struct controller *controller = start_node(NULL);
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct faces_port *faces = controller_faces(controller);
+	struct json_object *json = NULL;
+	struct json_object *body =
+		json_tokener_parse("{\"pod\": \"a\", \"container\": \"exclusive\"}");
+	unsigned int status;
+	char why[512] = "";
+
+	fake->slow_look = true;
+	sink->scanned(sink->self, &source, 1, true);
+	assert_int_equal(faces->command(faces->self, 1, "run", "", body, getpid(), &json, &status),
+			 -EINPROGRESS);
+	/* However short the wait was. */
+	faces->withdraw(faces->self, 1, why, sizeof(why));
+	assert_non_null(strstr(why, "every pod has waited 0 s in the kernel for a read of the "
+				    "cgroups below pinfold.slice"));
+	/* A request that does not wait any more. */
+	faces->withdraw(faces->self, 1, why, sizeof(why));
+	assert_string_equal(why, "the agent is busy; try again");
 	json_object_put(body);
 	controller_free(controller);
 	free_pods(pods, 1);
@@ -368,6 +445,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(run_passes_on_errors_of_the_cgroup_room,
 						set_up_commands, tear_down),
 		cmocka_unit_test_setup_teardown(run_needs_a_live_peer, set_up_commands, tear_down),
+		cmocka_unit_test_setup_teardown(names_that_are_too_long_are_unknown,
+						set_up_commands, tear_down),
+		cmocka_unit_test_setup_teardown(a_refusal_closes_nothing_of_others, set_up_commands,
+						tear_down),
+		cmocka_unit_test_setup_teardown(who_withdraws_is_told_what_the_request_waited_for,
+						set_up_commands, tear_down),
 		cmocka_unit_test_setup_teardown(run_reconciles_a_new_pod_at_once, set_up_commands,
 						tear_down),
 		cmocka_unit_test_setup_teardown(run_without_a_cgroup_is_not_ready, set_up_commands,

@@ -62,9 +62,7 @@ static int run(struct controller *controller, const struct request *request, str
 				    /* key: shown to the client that omitted it */
 				    "run: the body must be {\"pod\": \"NAMESPACE/NAME\", "
 				    "\"container\": \"NAME\"}");
-	/* A name cut to the size of the field might be the name of another pod or container. */
-	if (strlen(wanted.pod) >= sizeof(run.pod))
-		return ctl_answer_no_pod(controller, wanted.pod, answer);
+	/* A name cut to the size of the field might be the name of another container. */
 	if (strlen(wanted.container) >= sizeof(run.container))
 		return answer_error(answer, STATUS_UNKNOWN,
 				    "invalid container name '%.80s': it is too long",
@@ -89,8 +87,8 @@ static int run(struct controller *controller, const struct request *request, str
 	if (r == -EINPROGRESS) {
 		(void)TAKE_FD(pidfd);
 		runs_add(&controller->runs, &run);
-	} else if (controller->layout.systemd && controller->dirty.groups) {
-		/* Reconcile now: the process runs as soon as it has its answer. */
+	} else if (controller->dirty.groups) {
+		/* Guard a new scope now: the process runs as soon as it has its answer. */
 		ctl_reconcile(controller);
 	}
 	return r;

@@ -19,6 +19,9 @@ const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *tex
 
 		return pod ? pod : ledger_find_name(ledger, "default", text);
 	}
+	/* Cut to the size of the field, it might be another namespace. */
+	if ((size_t)(slash - text) >= sizeof(namespace))
+		return NULL;
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)(slash - text), text);
 	return ledger_find_name(ledger, namespace, slash + 1);
 }

@@ -16,7 +16,9 @@ struct controller;
 
 struct run_request {
 	uint64_t id;
-	char pod[POD_NAME_MAX * 2 + POD_UID_MAX], container[POD_CONTAINER_NAME];
+	/* The field is longer than any name or uid: one that is cut here belongs to no pod. */
+	char pod[POD_NAME_MAX * 2 + POD_UID_MAX];
+	char container[POD_CONTAINER_NAME];
 	char uid[POD_UID_MAX]; /* of the pod, once known */
 	pid_t pid;
 	int pidfd; /* owned */
