@@ -79,13 +79,13 @@ void ctl_check_state(struct controller *controller)
 	 * When the directory is writable again, the next sweep saves the state and clears the
 	 * finding.
 	 */
-	if (why && controller->record.is_writable)
+	if (why)
 		ctl_note_unwritable(controller, why);
 }
 
 static bool is_durable(const struct record *record, const struct text *text)
 {
-	return record->durable.data && record->durable.len == text->len &&
+	return record->durable.len == text->len &&
 	       !memcmp(record->durable.data, text->data, text->len);
 }
 
@@ -99,10 +99,9 @@ int ctl_save_state(struct controller *controller)
 	if (controller->options.dry_run)
 		return 0;
 	state_encode(controller->ledger, controller->options.boot_id, &text);
-	if (!text.error && record->saving_since_ns) {
-		record->is_behind = true;
+	/* Its end compares the record with the ledger again. */
+	if (!text.error && record->saving_since_ns)
 		return -EINPROGRESS;
-	}
 	record->is_behind = false;
 	/*
 	 * Write again after a failure even if nothing changed: only a write shows that the
