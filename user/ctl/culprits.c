@@ -22,13 +22,15 @@ void culprits_fini(struct culprits *culprits)
 static int name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size)
 {
 	const struct groups_port *groups = controller->ports.groups;
-	int r = id ? groups->path_of(groups->self, id, ret_path, size) : 0;
+	int r;
 
+	/* An event without such a cgroup: the name remains empty. */
+	if (!id)
+		return 0;
+	r = groups->path_of(groups->self, id, ret_path, size);
 	if (r == -EINPROGRESS)
 		return r;
-	if (!id)
-		*ret_path = '\0';
-	else if (r)
+	if (r)
 		snprintf(ret_path, size, "(%s, id %llu)", r == -ENOENT ? "gone" : NAME_UNKNOWN,
 			 (unsigned long long)id);
 	else if (!*ret_path)
@@ -38,26 +40,27 @@ static int name_cgroup(struct controller *controller, uint64_t id, char *ret_pat
 
 /*
  * Is it a life-cycle event of a cgroup below the workload root? What a workload creates or
- * joins below its own container is not reported; but a removed or emptied cgroup may end a
- * pod.
+ * joins below its own container is not reported.
  */
-static bool is_life_cycle(const struct event_record *event, bool *ret_matters)
+static bool is_life_cycle(const struct event_record *event)
 {
 	switch (event->kind) {
 	case EVENT_MKDIR:
 	case EVENT_ATTACH:
 	case EVENT_RELEASE:
-		*ret_matters = false;
-		return true;
 	case EVENT_RMDIR:
-		*ret_matters = true;
-		return true;
 	case EVENT_POPULATED:
-		*ret_matters = !event->life.is_populated;
 		return true;
 	default:
 		return false;
 	}
+}
+
+/* A pod has ended when its cgroups were removed or have no processes. */
+static bool may_end_a_pod(const struct event_record *event)
+{
+	return event->kind == EVENT_RMDIR ||
+	       (event->kind == EVENT_POPULATED && !event->life.is_populated);
 }
 
 static int find_names(struct controller *controller, struct unnamed *unnamed)
@@ -130,10 +133,9 @@ void ctl_hear_event(struct controller *controller, const struct event_record *ev
 		.since_ns = clock_now_ns(controller->ports.clock),
 		.wall_ns = clock_wall_ns(controller->ports.clock),
 	};
-	bool matters;
 
-	if (is_life_cycle(event, &matters)) {
-		if (matters)
+	if (is_life_cycle(event)) {
+		if (may_end_a_pod(event))
 			wakes_request_resync(&controller->wakes);
 		return;
 	}
@@ -160,5 +162,4 @@ void ctl_give_up_culprits(struct controller *controller)
 		give_up_names(&controller->culprits.rows[i]);
 		tell_event(controller, &controller->culprits.rows[i]);
 	}
-	controller->culprits.nr = 0;
 }

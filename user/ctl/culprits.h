@@ -32,7 +32,7 @@ void culprits_fini(struct culprits *culprits);
 void ctl_hear_event(struct controller *controller, const struct event_record *event);
 /* Names may have been resolved: report the events that waited for them. */
 void ctl_name_culprits(struct controller *controller);
-/* Report all waiting events without names. */
+/* Report all waiting events without names. Only culprits_fini may follow. */
 void ctl_give_up_culprits(struct controller *controller);
 
 #endif

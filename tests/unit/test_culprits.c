@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/* Events that wait for the name of a culprit: their order, the repair, the end of the agent. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "node_scene.h"
+
+/* An event about two cgroups with these numbers; 0 = there is none. */
+static struct event_record event_of(uint32_t kind, uint64_t culprit, uint64_t target)
+{
+	struct event_record event = EVENT_RECORD(kind);
+
+	event.aspect = ASPECT_CPUSET_FILES;
+	event.pid = 77;
+	event.culprit_id = culprit;
+	event.target_id = target;
+	snprintf(event.comm, sizeof(event.comm), "culprit");
+	return event;
+}
+
+static struct event_record denied(uint64_t culprit, const char *file)
+{
+	struct event_record event = event_of(EVENT_GUARD, culprit, 0);
+
+	event.action = ACTION_DENY;
+	event.guard.hook = HOOK_FILE_OPEN;
+	snprintf(event.guard.file, sizeof(event.guard.file), "%s", file);
+	return event;
+}
+
+static void tell(struct controller *controller, const struct event_record *event)
+{
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+
+	sink->event(sink->self, event);
+}
+
+static uint64_t id_of(const char *path)
+{
+	struct group_status status;
+
+	assert_int_equal(fake_status(NULL, path, &status), 0);
+	return status.cgroup_id;
+}
+
+/* A later event that names no cgroup could be reported at once. */
+static void no_event_overtakes_another(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record first = denied(id_of("pinfold.slice"), "first");
+	struct event_record second = EVENT_RECORD(EVENT_UNJUDGED);
+	size_t nr = nr_rows(controller, "event");
+	struct json_object *list;
+
+	second.nr_unjudged = 3;
+	fake->slow_name = true;
+	tell(controller, &first);
+	tell(controller, &second);
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	fake_end_name(controller);
+	list = query(controller, "event");
+	assert_int_equal(json_object_array_length(list), nr + 2);
+	assert_string_equal(member(json_object_array_get_idx(list, nr), "kind"), "deny");
+	assert_string_equal(member(json_object_array_get_idx(list, nr + 1), "kind"), "drift");
+	json_object_put(list);
+	controller_free(controller);
+}
+
+/* While no look succeeds, the event is all that says which cgroup was changed. */
+static void a_named_target_is_repaired_although_looks_fail(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record event;
+
+	scan(controller, pods, 1);
+	event = event_of(EVENT_DRIFT, id_of("pinfold.slice"),
+			 id_of("pinfold.slice/poduid-a/exclusive"));
+	event.attribute = GROUP_CPUSET_CPUS;
+	fake->slow_name = true;
+	tell(controller, &event);
+	fake->read_error = -EIO;
+	controller_wake(controller);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	fake->slow_name = false;
+	fake->wake_ns = 0;
+	fake_end_name(controller);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_wake(controller);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* What is written to the journal while the controller is freed. */
+static void read_journal_of_end(struct controller *controller, char *ret_text, size_t size)
+{
+	FILE *file = tmpfile();
+	int stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	size_t len;
+
+	assert_non_null(file);
+	assert_true(stderr_fd >= 0);
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	controller_free(controller);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	rewind(file);
+	len = fread(ret_text, 1, size - 1, file);
+	ret_text[len] = '\0';
+	fclose(file);
+}
+
+static void events_without_a_name_are_reported_at_the_end(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record first = denied(id_of("pinfold.slice"), "first");
+	struct event_record second = denied(first.culprit_id, "second");
+	char journal[2048], unknown[64];
+	const char *line;
+
+	/* The journal has one line for each culprit and minute. */
+	snprintf(second.comm, sizeof(second.comm), "another");
+	fake->slow_name = true;
+	tell(controller, &first);
+	tell(controller, &second);
+	snprintf(unknown, sizeof(unknown), "(name not known, id %llu)",
+		 (unsigned long long)first.culprit_id);
+	read_journal_of_end(controller, journal, sizeof(journal));
+	line = strstr(journal, "first");
+	assert_non_null(line);
+	assert_non_null(strstr(journal, unknown));
+	line = strstr(line, "second");
+	assert_non_null(line);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(no_event_overtakes_another, set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_named_target_is_repaired_although_looks_fail,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(events_without_a_name_are_reported_at_the_end,
+						set_up_node, tear_down),
+	};
+
+	log_open("test", LOG_LEVEL_WARN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
