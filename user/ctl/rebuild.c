@@ -81,33 +81,25 @@ static void find_pool(struct finder *finder)
 	}
 }
 
-/* The number at the start of a file, -1 = "max" or not a number. */
-static int64_t number_of(const struct group *group, enum group_file file, const char **ret_rest)
+/* The number at the start of a file; 0 = "max", or there is no such file. */
+static int64_t number_of(const struct group *group, enum group_file file)
 {
 	const char *text = group->files[file];
-	char *rest = NULL;
-	int64_t number;
 
-	if (!text)
-		return -1;
-	number = strtoll(text, &rest, 10);
-	if (rest == text || number < 0)
-		return -1;
-	if (ret_rest)
-		*ret_rest = rest;
-	return number;
+	return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* "50000 100000" -> 500; -1 = no quota. */
+/* "50000 100000" -> 500. */
 static int64_t quota_mcpu(const struct group *group)
 {
-	const char *rest = "";
-	int64_t quota_us = number_of(group, GROUP_CPU_MAX, &rest), period_us;
+	const char *text = group->files[GROUP_CPU_MAX];
+	long long quota_us, period_us;
+	int64_t mcpu;
 
-	period_us = strtoll(rest, NULL, 10);
-	if (quota_us < 0 || period_us <= 0 || quota_us > INT64_MAX / 1000)
+	if (!text || sscanf(text, "%lld %lld", &quota_us, &period_us) != 2 || !period_us ||
+	    __builtin_mul_overflow(quota_us, 1000, &mcpu))
 		return RESOURCE_UNSET;
-	return quota_us * 1000 / period_us;
+	return mcpu / period_us;
 }
 
 /* Several requests result in the same weight: return the smallest. */
@@ -134,33 +126,31 @@ static int64_t request_of_weight(int64_t weight)
 static void invent_request(struct container_spec *spec, const struct found *found, bool exclusive)
 {
 	const struct group *group = found->group;
-	int64_t memory_bytes = number_of(group, GROUP_MEMORY_MAX, NULL);
+	int64_t memory_bytes = number_of(group, GROUP_MEMORY_MAX);
 
 	spec->kind = CONTAINER_APP;
 	snprintf(spec->name, sizeof(spec->name), "%s", group->container);
-	spec->request = spec->limit = RESOURCES_UNSET;
 	if (exclusive) {
 		spec->request.cpu_mcpu = 1000 * (int64_t)cpuset_count(&found->cpus);
-		spec->request.memory_bytes = memory_bytes > 0 ? memory_bytes : 1LL << 50;
+		spec->request.memory_bytes = memory_bytes ? memory_bytes : 1LL << 50;
 		spec->limit = spec->request;
 		return;
 	}
-	/* Without a memory request the pod is Burstable, so that no exclusive CPU results. */
-	spec->request.cpu_mcpu = request_of_weight(number_of(group, GROUP_CPU_WEIGHT, NULL));
+	/* It requests no memory, so the pod is Burstable and no exclusive CPU results. */
+	spec->request.cpu_mcpu = request_of_weight(number_of(group, GROUP_CPU_WEIGHT));
 	spec->limit.cpu_mcpu = quota_mcpu(group);
-	spec->limit.memory_bytes = memory_bytes > 0 ? memory_bytes : RESOURCE_UNSET;
-	spec->request.memory_bytes = 0;
-	if (spec->limit.cpu_mcpu >= 0 && spec->request.cpu_mcpu > spec->limit.cpu_mcpu)
+	spec->limit.memory_bytes = memory_bytes ? memory_bytes : RESOURCE_UNSET;
+	if (spec->limit.cpu_mcpu != RESOURCE_UNSET && spec->request.cpu_mcpu > spec->limit.cpu_mcpu)
 		spec->request.cpu_mcpu = spec->limit.cpu_mcpu;
 }
 
 /* The part of the pod's limit beyond its containers': overhead, or containers that ended. */
 static void invent_overhead(struct pod_spec *spec, const struct group *group)
 {
-	int64_t whole = number_of(group, GROUP_MEMORY_MAX, NULL);
+	int64_t whole = number_of(group, GROUP_MEMORY_MAX);
 	int64_t sum = pod_totals(spec).memory_limit_bytes;
 
-	if (sum >= 0 && whole > sum)
+	if (sum != RESOURCE_UNSET && whole > sum)
 		spec->overhead.memory_bytes = whole - sum;
 }
 
@@ -209,15 +199,12 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 		grant->kind = CONTAINER_APP;
 		grant->isolation = exclusive ? ISOLATION_CONTAINER : ISOLATION_HOST;
 		snprintf(grant->container, sizeof(grant->container), "%s", found->group->container);
-		if (exclusive) {
+		if (exclusive)
 			grant->cpus = found->cpus;
-			cpuset_union(&pod->held, &found->cpus);
-		}
 		at++;
 	}
 	pod->spec->nr_containers = pod->nr_grants = nr;
 	invent_overhead(pod->spec, group);
-	pod->qos = pod_qos(pod->spec);
 	pod->state = POD_ENDING;
 	snprintf(pod->detail, sizeof(pod->detail),
 		 "it was found running, without a record in the state file");
