@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/* Whether the workload root becomes a root partition: who lives outside decides, and the operator. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/internal.h"
+#include "lib/log.h"
+#include "node_scene.h"
+
+static int outsiders_error;
+
+static int answer_outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_t size)
+{
+	return outsiders_error ? outsiders_error : outsiders(self, ret_nr, ret_scope, size);
+}
+
+static struct controller *controller;
+
+static int start_scene(void **state)
+{
+	int r = set_up_node(state);
+
+	outsiders_error = 0;
+	groups.outsiders = answer_outsiders;
+	config.partitions = PARTITIONS_AUTO;
+	config.host_tasks = HOST_TASKS_AUTO;
+	return r;
+}
+
+static int end_scene(void **state)
+{
+	controller_free(controller);
+	controller = NULL;
+	return tear_down(state);
+}
+
+static void expect_partition(bool is_wanted, const char *finding)
+{
+	ctl_choose_tier(controller);
+	assert_int_equal(controller->layout.root_partition, is_wanted);
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), !is_wanted);
+	if (finding)
+		assert_int_equal(nr_findings(controller, "tier1_not_in_use", finding), 1);
+}
+
+/* A container engine's scope would be pushed onto the reserved CPUs. */
+static void a_foreign_scope_prevents_the_partition(void **state)
+{
+	controller = start_node(NULL);
+	expect_partition(true, NULL);
+	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+	expect_partition(false, "machine.slice runs outside the workload root");
+	/* The operator accepts it. */
+	config.host_tasks = HOST_TASKS_RESERVED;
+	expect_partition(true, NULL);
+	config.host_tasks = HOST_TASKS_AUTO;
+	expect_partition(false, NULL);
+	*foreign_scope = '\0';
+	expect_partition(true, NULL);
+}
+
+static void the_operator_may_forbid_the_partition(void **state)
+{
+	controller = start_node(NULL);
+	expect_partition(true, NULL);
+	config.partitions = PARTITIONS_OFF;
+	expect_partition(false, "user tasks of the host may run on CPUs of pods");
+	config.partitions = PARTITIONS_AUTO;
+	expect_partition(true, NULL);
+	config.host_tasks = HOST_TASKS_FREE;
+	expect_partition(false, NULL);
+}
+
+static void what_is_in_force_remains_while_the_list_of_tasks_is_blocked(void **state)
+{
+	controller = start_node(NULL);
+	expect_partition(true, NULL);
+	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+	outsiders_error = -EINPROGRESS;
+	expect_partition(true, NULL);
+	outsiders_error = 0;
+	expect_partition(false, NULL);
+	*foreign_scope = '\0';
+	outsiders_error = -EINPROGRESS;
+	expect_partition(false, "machine.slice");
+}
+
+/* Nothing is in force yet, and pods are better protected with the partition than without. */
+static void a_start_uses_the_partition_unless_it_knows_of_a_scope(void **state)
+{
+	outsiders_error = -EINPROGRESS;
+	controller = start_node(NULL);
+	assert_true(controller->layout.root_partition);
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start_scene, end_scene)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_foreign_scope_prevents_the_partition),
+		TEST(the_operator_may_forbid_the_partition),
+		TEST(what_is_in_force_remains_while_the_list_of_tasks_is_blocked),
+		TEST(a_start_uses_the_partition_unless_it_knows_of_a_scope),
+	};
+
+	log_open("test", LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
