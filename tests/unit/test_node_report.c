@@ -405,6 +405,25 @@ static void what_is_wrong_at_the_start_is_told_at_once(void **state)
 	controller_free(controller);
 }
 
+static void a_reload_that_would_move_a_pod_is_refused_with_the_reason(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct policy other = policy;
+	char error[256] = "";
+
+	scan(controller, pods, 1);
+	cpuset_parse("0-2", 3, &other.reserved_list);
+	assert_int_equal(controller_reload(controller, &other, &options, error, sizeof(error)),
+			 -EBUSY);
+	assert_string_equal(error, "pod default/a would lose its grant: pod uid-a holds reserved "
+				   "CPUs");
+	/* Nothing has changed. */
+	assert_true(cpuset_equal(controller_reserved(controller), &policy.reserved_list));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void a_reload_replaces_the_options(void **state)
 {
 	struct controller *controller = start_node(NULL);
@@ -543,6 +562,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_hierarchy_is_named, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_wrong_at_the_start_is_told_at_once,
 						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_reload_that_would_move_a_pod_is_refused_with_the_reason, set_up_node,
+			tear_down),
 		cmocka_unit_test_setup_teardown(a_reload_replaces_the_options, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_state_file_is_shown, set_up_node, tear_down),

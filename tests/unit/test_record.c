@@ -135,6 +135,14 @@ static void a_dry_run_writes_nothing(void **state)
 	assert_false(file_has(pods[0]->uid));
 }
 
+static void a_start_that_finds_nothing_to_do_writes_nothing(void **state)
+{
+	controller_wake(controller);
+	assert_int_equal(record->nr_written, 0);
+	assert_true(record->is_writable);
+	assert_string_equal(record->problem, "");
+}
+
 /* --- whether it can be written ------------------------------------------------------------------- */
 
 static void a_problem_is_known_until_a_write_succeeds(void **state)
@@ -184,6 +192,7 @@ int main(void)
 		TEST(every_change_is_written),
 		TEST(a_change_during_a_save_follows_it),
 		TEST(a_dry_run_writes_nothing),
+		TEST(a_start_that_finds_nothing_to_do_writes_nothing),
 		TEST(a_problem_is_known_until_a_write_succeeds),
 		TEST(only_a_file_that_becomes_writable_is_mended),
 	};
