@@ -183,16 +183,13 @@ int dir_open_below(int fd, const char *name, int *ret_fd)
 
 int dir_entries(int fd, DIR **ret_entries)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy cleanup_close = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
 
-	if (!entries) {
-		int err = -errno;
-
-		if (copy >= 0)
-			close(copy);
-		return err;
-	}
+	if (!entries)
+		return -errno;
+	/* closedir(3) closes it. */
+	(void)TAKE_FD(copy);
 	*ret_entries = entries;
 	return 0;
 }
@@ -305,8 +302,9 @@ int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_
 	err = dir_check_name(dir, path, cgroup_id);
 	if (err)
 		return err;
-	if ((size_t)snprintf(ret_path, size, "%s", path) >= size)
+	if (strlen(path) >= size)
 		return -ENAMETOOLONG;
+	snprintf(ret_path, size, "%s", path);
 	return 0;
 }
 

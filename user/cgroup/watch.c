@@ -39,8 +39,9 @@ struct watched {
 	char *path;
 	uint64_t id;
 	uint32_t generation; /* of the last watch_tree that contained it */
-	int populated;	     /* last reported value; -1 = not known */
+	/* Not the last member, so that the sanitizers check the bound of the array. */
 	int wds[WATCH_FILE_NR];
+	int populated; /* last reported value; -1 = not known */
 };
 
 struct watch {
