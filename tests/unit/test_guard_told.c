@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "ctl/guard.h"
 #include "node_scene.h"
 #include "lib/text.h"
 
@@ -409,6 +410,21 @@ static void test_the_cgroup_of_the_self_test_is_kept(void **state)
 	assert_non_null(fake_find(path));
 }
 
+/* Nothing is known of a guard that no programs make, and nothing is reported of it. */
+static void test_without_programs_there_is_no_status(void **state)
+{
+	struct guard_status status = {.state = GUARD_PARTIAL};
+	char reason[64] = "untouched";
+
+	controller_free(controller);
+	controller = start_node(NULL);
+	assert_false(ctl_guard_status(controller, &status));
+	assert_int_equal(status.state, GUARD_PARTIAL);
+	assert_false(ctl_guard_is_off(controller, reason, sizeof(reason)));
+	assert_string_equal(reason, "untouched");
+	assert_false(has_finding("guard_not_active", ""));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -431,6 +447,7 @@ int main(void)
 		TEST(test_a_guard_that_denies_nothing_is_told_at_the_start),
 		TEST(test_a_change_before_the_start_is_not_published_over),
 		TEST(test_the_cgroup_of_the_self_test_is_kept),
+		TEST(test_without_programs_there_is_no_status),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
