@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include "cgroup/change.h"
 #include "cgroup/dir.h"
 #include "cgroup/status.h"
 #include "cgroup_scene.h"
@@ -112,6 +113,7 @@ static void a_directory_is_closed_once(void **state)
 static void a_failure_leaves_nothing_open(void **state)
 {
 	struct dir dir = DIR_CLOSED;
+	char error[GROUP_ERROR_MAX];
 	DIR *entries = NULL;
 	unsigned int nr;
 
@@ -124,6 +126,9 @@ static void a_failure_leaves_nothing_open(void **state)
 	fdopendir_error = 0;
 	assert_int_equal(dir_entries(dir.mount_fd, &entries), 0);
 	closedir(entries);
+	assert_int_equal(nr_open(), nr);
+	/* Nor does it close what it has not opened. */
+	assert_int_equal(change_write(&dir, "none", GROUP_CPU_WEIGHT, "7", error), -ENOENT);
 	assert_int_equal(nr_open(), nr);
 	dir_close(&dir);
 }
