@@ -157,6 +157,61 @@ static void sums_that_wrap_are_not_ordered(void **state)
 	memory_scene_fini(&scene);
 }
 
+/* Pages that wrap around on one node do not change how many nodes ordinary memory needs. */
+static void other_sums_do_not_wrap(void **state)
+{
+	struct topology_node nodes[2] = {{0}};
+	struct memory_scene scene = {.policy = policy_default()};
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_offer offer;
+	struct memory_pod pod;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++)
+		nodes[i] = (struct topology_node){
+			.id = i,
+			.memory_bytes = 8 * GIB,
+			.nr_hugepages = 1,
+			.hugepages = {{PAGE_1G, 1, UINT64_MAX}},
+		};
+	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	reserve(&scene, 0, PAGE_1G, 2 * GIB);
+	assert_true(memory_scene_init(&scene, memory_machine(nodes, 2)));
+	ask(spec, "main", CONTAINER_APP, 10 * GIB);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(offer.min_nodes, 2);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_int_equal(best.nodes, 3);
+	assert_true(best.preferred);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* A request of 0 bytes is satisfied by one node, and then prefers one. */
+static void nothing_needs_one_node(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_offer offer;
+	struct memory_pod pod;
+	struct hint best;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 8, 0);
+	ask(spec, "main", CONTAINER_APP, 0);
+	pod = memory_pod_of(spec);
+	pod.qos = QOS_GUARANTEED;
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(offer.min_nodes, 1);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_int_equal(best.nodes, 1);
+	assert_true(best.preferred);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
 /* The smallest sufficient number of nodes by capacity is preferred, even if they are full. */
 static void preferred_by_capacity(void **state)
 {
@@ -429,7 +484,9 @@ static void unpinned_pods_take_nothing(void **state)
  */
 static void no_request_means_no_nodes(void **state)
 {
+	struct hint_list lists[MEMORY_MAX_TYPES];
 	struct memory_scene scene;
+	struct memory_offer offer;
 	struct memory_pod pod;
 
 	(void)state;
@@ -440,6 +497,17 @@ static void no_request_means_no_nodes(void **state)
 	assert_true(pod.blocks->containers[1].present);
 	assert_int_equal(memory_container_nodes(pod.blocks, 1), 0);
 	assert_int_equal(scene.state.nodes[1].nr_assignments, 0);
+	/* Asked again, it keeps no nodes, and has no opinion on where it runs. */
+	memory_offer_container(&scene.manager, &scene.state, &pod, 1, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_OFFERS);
+	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
+	assert_true(lists[0].hints[0].any && lists[0].hints[0].preferred);
+	/* Nor does it matter to the pod, whose only nodes are those of the other container. */
+	scene.policy.compatibility = COMPATIBILITY_REPAIRED;
+	assert_int_equal(give(&scene, &pod, 0, on(1, true)), MEMORY_OK);
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_KEEPS);
+	assert_int_equal(offer.kept.nodes, 1);
 	memory_pod_fini(&pod);
 	memory_scene_fini(&scene);
 }
@@ -597,7 +665,7 @@ static void nothing_of_a_budget_is_used_again(void **state)
 static void a_pod_keeps_the_nodes_it_has(void **state)
 {
 	struct hint_list lists[MEMORY_MAX_TYPES];
-	struct hint *hints = NULL;
+	struct hint other, *hints = &other;
 	struct memory_scene scene;
 	struct memory_offer offer;
 	struct pod_spec *spec = scene_pod("a");
@@ -628,6 +696,8 @@ static void a_pod_keeps_the_nodes_it_has(void **state)
 	assert_int_equal(give(&scene, &pod, 2, on(1, true)), MEMORY_OK);
 	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
 	assert_int_equal(offer.opinion, MEMORY_NO_OPINION);
+	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
+	assert_true(lists[0].hints[0].any && lists[0].hints[0].preferred);
 	/* The kubelet compares what the first container has with the request of the pod. */
 	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
 	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
@@ -688,6 +758,41 @@ static void a_probe_names_what_is_short(void **state)
 	memory_scene_fini(&scene);
 }
 
+/* Who requests nothing lacks nothing; who requests only pages that no node has lacks them. */
+static void a_probe_without_a_known_type(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = budget_pod(16 * GIB);
+	struct hint_list lists[MEMORY_MAX_TYPES];
+	struct memory_offer offer;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 20, 0);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 1, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_OFFERS);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_OK);
+	memory_pod_fini(&pod);
+	spec = scene_pod("b");
+	ask_pages(ask(spec, "main", CONTAINER_APP, RESOURCE_UNSET), UINT64_C(16) << 30, GIB);
+	pod = memory_pod_of(spec);
+	pod.qos = QOS_GUARANTEED;
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_OFFERS);
+	assert_int_equal(offer.request.types, 0);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_NO_DEFAULT);
+	assert_int_equal(scene.shortage.unknown_page_bytes, UINT64_C(16) << 30);
+	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
+	assert_true(lists[0].hints[0].any && !lists[0].hints[0].preferred);
+	/* The pod as a whole can be aligned no more than its container. */
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(offer.opinion, MEMORY_OFFERS);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_NO_DEFAULT);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
 /* If no set has the capacity, only the set of all nodes would be preferred. */
 static void too_much_for_all_nodes(void **state)
 {
@@ -719,12 +824,13 @@ static void nothing_fits_is_impossible(void **state)
 	struct memory_pod pod;
 
 	(void)state;
-	memory_scene_even(&scene, 2, 1, 8, 0);
-	ask(spec, "main", CONTAINER_APP, 20 * GIB);
+	memory_scene_even(&scene, 2, 1, 8, 512);
+	ask_pages(ask(spec, "main", CONTAINER_APP, 20 * GIB), PAGE_2M, GIB);
 	pod = memory_pod_of(spec);
 	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
-	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
-	assert_false(lists[0].hints[0].preferred);
+	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 2);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_true(lists[i].hints[0].any && !lists[i].hints[0].preferred);
 	scene.policy.compatibility = COMPATIBILITY_KUBELET_1_36;
 	assert_int_equal(memory_offer_lists(&offer, NULL, 0, lists), 1);
 	assert_true(lists[0].hints[0].preferred);
@@ -779,6 +885,113 @@ static void sixty_four_nodes(void **state)
 	assert_int_equal(memory_offer_list(&offer, &hints, &nr), 0);
 	assert_true(nr >= 2);
 	free(hints);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/*
+ * Up to 16 nodes every set that is a hint is listed, by size and then by its nodes. More
+ * nodes have too many sets.
+ */
+static void the_list_is_complete_up_to_sixteen_nodes(void **state)
+{
+	(void)state;
+	for (uint32_t nr_nodes = 16; nr_nodes <= 17; nr_nodes++) {
+		struct hint *hints cleanup_free = NULL;
+		struct memory_scene scene;
+		struct pod_spec *spec = scene_pod("a");
+		struct memory_offer offer;
+		struct memory_pod pod;
+		uint32_t nr;
+
+		memory_scene_even(&scene, nr_nodes, 1, 1, 0);
+		ask(spec, "main", CONTAINER_APP, GIB);
+		pod = memory_pod_of(spec);
+		memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+		assert_int_equal(memory_offer_list(&offer, &hints, &nr), 0);
+		for (uint32_t i = 1; i < nr; i++)
+			assert_true(__builtin_popcountll(hints[i - 1].nodes) <=
+				    __builtin_popcountll(hints[i].nodes));
+		/* Of 17 nodes: the single ones, the narrowest set of several, and all. */
+		assert_int_equal(nr, nr_nodes == 16 ? (1 << 16) - 1 : 17 + 1 + 1);
+		memory_pod_fini(&pod);
+		memory_scene_fini(&scene);
+	}
+}
+
+/* A pod that nothing was assigned to yet need not have blocks. */
+static void an_offer_needs_no_blocks(void **state)
+{
+	struct memory_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_offer offer;
+	struct memory_pod pod;
+
+	(void)state;
+	memory_scene_even(&scene, 2, 1, 8, 0);
+	ask(spec, "main", CONTAINER_APP, GIB);
+	pod = (struct memory_pod){.spec = spec, .qos = pod_qos(spec)};
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_OK);
+	memory_offer_pod(&scene.manager, &scene.state, &pod, NULL, &offer);
+	assert_int_equal(memory_probe(&offer, 0, &scene.shortage), MEMORY_OK);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/* A container that needs the memory of all 64 nodes gets them. */
+static void all_of_sixty_four_nodes(void **state)
+{
+	struct topology_node nodes[64] = {{0}};
+	struct memory_scene scene = {.policy = policy_default()};
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_offer offer;
+	struct memory_pod pod;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 64; i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = GIB};
+	assert_true(memory_scene_init(&scene, memory_machine(nodes, 64)));
+	ask(spec, "main", CONTAINER_APP, 64 * GIB);
+	pod = memory_pod_of(spec);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 0, NULL, &offer);
+	assert_int_equal(offer.min_nodes, 64);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_true(best.nodes == ~(node_mask_t)0);
+	assert_true(best.preferred);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	assert_true(memory_container_nodes(pod.blocks, 0) == ~(node_mask_t)0);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
+/*
+ * Unused nodes have enough by the ledger, but their pages are in use in the kernel: the
+ * group in use, which has the pages, is the best set.
+ */
+static void a_group_in_use_is_found_beside_unused_nodes(void **state)
+{
+	struct topology_node now[4];
+	struct memory_scene scene;
+	struct memory_offer offer;
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_pod pod;
+	struct hint best;
+
+	(void)state;
+	memory_scene_even(&scene, 4, 1, 8, 1024);
+	ask_pages(ask(spec, "first", CONTAINER_APP, GIB), PAGE_2M, GIB);
+	ask_pages(ask(spec, "second", CONTAINER_APP, GIB), PAGE_2M, 3 * GIB);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, on(6, false)), MEMORY_OK);
+	memcpy(now, scene.topology->memory_nodes, sizeof(now));
+	now[0].hugepages[0].free_pages = now[3].hugepages[0].free_pages = 0;
+	memory_set_kernel_free(&scene.manager, now, 4);
+	memory_offer_container(&scene.manager, &scene.state, &pod, 1, NULL, &offer);
+	assert_true(memory_offer_best(&offer, 0, &best));
+	assert_int_equal(best.nodes, 6);
+	assert_true(best.preferred);
 	memory_pod_fini(&pod);
 	memory_scene_fini(&scene);
 }
@@ -1097,7 +1310,14 @@ int main(void)
 		cmocka_unit_test(nothing_fits_is_impossible),
 		cmocka_unit_test(too_much_for_all_nodes),
 		cmocka_unit_test(unknown_page_size),
+		cmocka_unit_test(other_sums_do_not_wrap),
+		cmocka_unit_test(nothing_needs_one_node),
+		cmocka_unit_test(a_probe_without_a_known_type),
 		cmocka_unit_test(sixty_four_nodes),
+		cmocka_unit_test(the_list_is_complete_up_to_sixteen_nodes),
+		cmocka_unit_test(an_offer_needs_no_blocks),
+		cmocka_unit_test(all_of_sixty_four_nodes),
+		cmocka_unit_test(a_group_in_use_is_found_beside_unused_nodes),
 		cmocka_unit_test(restart_on_another_machine),
 		cmocka_unit_test(a_budget_is_restored_as_one),
 		cmocka_unit_test(blocks_are_rebuilt_from_requests_and_nodes),

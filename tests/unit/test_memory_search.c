@@ -279,10 +279,129 @@ static void as_a_look_at_every_set(void **state)
 	free(table);
 }
 
+/* --- what the search does not look at set by set ---------------------------------------------- */
+
+/* Nodes of some bytes and pages, and one container that requests both; min_nodes of its offer. */
+static void one_request(struct search *search, const uint64_t (*have)[2], uint32_t nr,
+			const uint64_t *wanted)
+{
+	struct topology_node nodes[TOPOLOGY_MAX_NODES] = {{0}};
+	struct pod_spec *spec = scene_pod("a");
+
+	for (uint32_t i = 0; i < nr; i++)
+		nodes[i] = (struct topology_node){
+			.id = i,
+			.memory_bytes = have[i][0] + have[i][1] * PAGE_2M,
+			.nr_hugepages = 1,
+			.hugepages = {{PAGE_2M, have[i][1], UINT64_MAX}},
+		};
+	search->scene = (struct memory_scene){.policy = policy_default()};
+	assert_true(memory_scene_init(&search->scene, memory_machine(nodes, nr)));
+	ask_pages(ask(spec, "main", CONTAINER_APP, (int64_t)wanted[0]), PAGE_2M,
+		  (int64_t)(wanted[1] * PAGE_2M));
+	search->pod = memory_pod_of(spec);
+	memory_offer_container(&search->scene.manager, &search->scene.state, &search->pod, 0, NULL,
+			       &search->offer);
+}
+
+static void end_request(struct search *search)
+{
+	memory_pod_fini(&search->pod);
+	memory_scene_fini(&search->scene);
+}
+
+/*
+ * All but 2 of 20 nodes are only 190 sets, so each is looked at. The two nodes with the
+ * least, 18 and 17, both have memory, of which only one of them can be spared.
+ */
+static void nearly_all_nodes_are_looked_at(void **state)
+{
+	uint64_t have[20][2];
+	struct search search;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		have[i][0] = have[i][1] = 10;
+	have[17][0] = have[18][0] = 2;
+	have[17][1] = have[18][1] = 0;
+	have[19][0] = 0;
+	have[19][1] = 3;
+	one_request(&search, have, 20, (const uint64_t[]){17 * 10 + 2, 17 * 10});
+	assert_int_equal(search.offer.min_nodes, 18);
+	assert_true(memory_offer_best(&search.offer, 0, &best));
+	assert_int_equal(best.nodes, 0x3ffff);
+	end_request(&search);
+}
+
+/* A node that has as much as is requested of one type is worth more than others. */
+static void a_node_that_has_all_of_a_type_is_found(void **state)
+{
+	uint64_t have[64][2];
+	struct search search;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 64; i++) {
+		have[i][0] = 1;
+		have[i][1] = i == 50 ? 9 : 0;
+	}
+	one_request(&search, have, 64, (const uint64_t[]){6, 8});
+	assert_int_equal(search.offer.min_nodes, 6);
+	assert_true(memory_offer_best(&search.offer, 0, &best));
+	assert_true(best.nodes == ((node_mask_t)1 << 50 | 0x1f));
+	end_request(&search);
+}
+
+/* Of 64 nodes the upper half has more, but one of those seven may be replaced by node 0. */
+static void the_lowest_of_too_many_sets_is_found(void **state)
+{
+	uint64_t have[64][2];
+	struct search search;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 64; i++) {
+		have[i][0] = i < 32 ? 2 : 3;
+		have[i][1] = 1;
+	}
+	one_request(&search, have, 64, (const uint64_t[]){20, 0});
+	assert_int_equal(search.offer.min_nodes, 7);
+	assert_true(memory_offer_best(&search.offer, 0, &best));
+	assert_true(best.nodes == ((node_mask_t)0x3f << 32 | 1));
+	end_request(&search);
+}
+
+/* By the ledger any 32 nodes have the pages; in the kernel none has one. */
+static void too_many_sets_without_a_hint(void **state)
+{
+	uint64_t have[64][2];
+	struct topology_node now[64];
+	struct search search;
+	struct hint best;
+
+	(void)state;
+	for (uint32_t i = 0; i < 64; i++)
+		have[i][0] = have[i][1] = 1;
+	one_request(&search, have, 64, (const uint64_t[]){1, 32});
+	for (uint32_t i = 0; i < 64; i++) {
+		now[i] = search.scene.topology->memory_nodes[i];
+		now[i].hugepages[0].free_pages = 0;
+	}
+	memory_set_kernel_free(&search.scene.manager, now, 64);
+	assert_int_equal(search.offer.min_nodes, 32);
+	assert_false(memory_offer_best(&search.offer, 0, &best));
+	end_request(&search);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_a_look_at_every_set),
+		cmocka_unit_test(nearly_all_nodes_are_looked_at),
+		cmocka_unit_test(a_node_that_has_all_of_a_type_is_found),
+		cmocka_unit_test(the_lowest_of_too_many_sets_is_found),
+		cmocka_unit_test(too_many_sets_without_a_hint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

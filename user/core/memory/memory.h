@@ -203,13 +203,13 @@ bool memory_offer_prefers(const struct memory_offer *offer, node_mask_t nodes);
  * List the hints of an offer; none unless it is MEMORY_OFFERS. Up to MEMORY_EXACT_NODES
  * nodes the list contains all hints in the kubelet's order, by size and then
  * lexicographically. With more nodes it contains every single node, every group in use,
- * the best set of the fewest nodes, the narrowest set and all unused nodes. The caller
- * owns the array. Returns 0 or -ENOMEM.
+ * the narrowest set of several nodes and all unused nodes, and so also the best hint. The
+ * caller owns the array. Returns 0 or -ENOMEM.
  */
 int memory_offer_list(const struct memory_offer *offer, struct hint **ret_hints, uint32_t *ret_nr);
 
 #define MEMORY_EXACT_NODES 16
-#define MEMORY_BRIEF_MAX   (2 * TOPOLOGY_MAX_NODES + 3)
+#define MEMORY_BRIEF_MAX   (2 * TOPOLOGY_MAX_NODES + 2)
 
 /*
  * Convert an offer for alignment: one list per requested type, as in the kubelet, or one

@@ -210,7 +210,7 @@ static node_mask_t lowest_by_looking(const struct memory_offer *offer, judge_set
 				     node_mask_t base, node_mask_t among, uint32_t size)
 {
 	uint32_t nr = memory_count(among);
-	uint64_t picks = ((uint64_t)1 << size) - 1;
+	uint64_t picks = memory_first_nodes(size);
 
 	if (!size)
 		return is_good(offer, base) ? base : 0;
@@ -220,12 +220,10 @@ static node_mask_t lowest_by_looking(const struct memory_offer *offer, judge_set
 
 		if (is_good(offer, nodes))
 			return nodes;
-		/*
-		 * The next number with the same number of bits. The sets are exhausted if
-		 * it does not fit.
-		 */
-		if (!ripple || (picks >> (nr - size)) == ((uint64_t)1 << size) - 1)
+		/* The highest members were the last set. */
+		if (picks >> (nr - size) == memory_first_nodes(size))
 			return 0;
+		/* The next number with the same number of bits. */
 		picks = ripple | (((picks ^ ripple) >> 2) / low);
 	}
 }
@@ -248,24 +246,32 @@ static uint64_t worth(const struct memory_offer *offer, uint32_t index, bool cap
 	return sum;
 }
 
+/* The lowest of the nodes that have most of the request. */
+static uint32_t richest_node(const struct memory_offer *offer, node_mask_t among, bool capacity)
+{
+	uint32_t best = (uint32_t)__builtin_ctzll(among);
+	uint64_t most = worth(offer, best, capacity);
+
+	for (node_mask_t left = among; left; left &= left - 1) {
+		uint32_t index = (uint32_t)__builtin_ctzll(left);
+		uint64_t has = worth(offer, index, capacity);
+
+		if (has > most) {
+			best = index;
+			most = has;
+		}
+	}
+	return best;
+}
+
 static node_mask_t richest(const struct memory_offer *offer, node_mask_t base, node_mask_t among,
 			   uint32_t size, bool capacity)
 {
 	while (memory_count(base) < size && among) {
-		uint32_t best = 64;
-		uint64_t most = 0;
+		node_mask_t best = (node_mask_t)1 << richest_node(offer, among, capacity);
 
-		for (node_mask_t left = among; left; left &= left - 1) {
-			uint32_t index = (uint32_t)__builtin_ctzll(left);
-			uint64_t has = worth(offer, index, capacity);
-
-			if (best == 64 || has > most) {
-				best = index;
-				most = has;
-			}
-		}
-		base |= (node_mask_t)1 << best;
-		among &= ~((node_mask_t)1 << best);
+		base |= best;
+		among &= ~best;
 	}
 	return memory_count(base) == size ? base : 0;
 }
@@ -273,7 +279,7 @@ static node_mask_t richest(const struct memory_offer *offer, node_mask_t base, n
 /*
  * Starting at the highest node: is it needed, or do the others with the most memory
  * suffice? With one type, those suffice whenever any set does, so the result is the
- * lowest set.
+ * lowest set. `found` always includes `base` and is in turn part of `base` and `among`.
  */
 static node_mask_t lowest_by_worth(const struct memory_offer *offer, judge_set *is_good,
 				   node_mask_t base, node_mask_t among, uint32_t size,
@@ -283,7 +289,7 @@ static node_mask_t lowest_by_worth(const struct memory_offer *offer, judge_set *
 
 	if (!found || !is_good(offer, found))
 		return 0;
-	while (among && memory_count(base) < size) {
+	while (memory_count(base) < size) {
 		node_mask_t top = (node_mask_t)1 << (63 - __builtin_clzll(among));
 		node_mask_t without;
 
@@ -294,7 +300,7 @@ static node_mask_t lowest_by_worth(const struct memory_offer *offer, judge_set *
 		else
 			base |= top;
 	}
-	return memory_count(base) == size && is_good(offer, base) ? base : found;
+	return found;
 }
 
 /* The lowest good set of `size` nodes that consists of `base` and nodes of `among`; 0 = none. */
@@ -314,8 +320,8 @@ static node_mask_t lowest_set(const struct memory_offer *offer, judge_set *is_go
 /* --- the best set ----------------------------------------------------------------------------- */
 
 /*
- * The smallest number of nodes that can hold one type. Sums that wrap around are not
- * ordered by size.
+ * The smallest number of nodes that can hold one type, 0 for an amount of 0. Sums that
+ * wrap around are not ordered by size.
  */
 static uint32_t fewest_for_type(const struct memory_offer *offer, uint32_t type)
 {
@@ -325,7 +331,7 @@ static uint32_t fewest_for_type(const struct memory_offer *offer, uint32_t type)
 
 	if (offer->manager->wraps)
 		return 1;
-	for (; left && (!nr || sum < offer->request.bytes[type]); nr++) {
+	for (; left && sum < offer->request.bytes[type]; nr++) {
 		uint32_t best = (uint32_t)__builtin_ctzll(left);
 
 		for (node_mask_t other = left; other; other &= other - 1) {
@@ -362,19 +368,17 @@ static uint32_t fewest_by_capacity(const struct memory_offer *offer)
 	return size;
 }
 
-/* A search is pointless if one type exceeds what any `size` unused nodes can have. */
+/*
+ * A search is pointless if one type exceeds what any `size` unused nodes can have. None of
+ * them has reusable memory: an init container that leaves some is still charged there.
+ */
 static bool may_fit(const struct memory_offer *offer, node_mask_t base, node_mask_t among,
 		    uint32_t size)
 {
 	memory_for_each_type(type, offer->request.types)
 	{
 		node_mask_t left = among & ~base;
-		/*
-		 * Reusable memory belongs to one exact set; for an upper bound, count it
-		 * for every set.
-		 */
 		uint64_t sum = sum_free(offer, base, type);
-		bool has_reuse = false;
 
 		for (uint32_t nr = memory_count(base); nr < size && left; nr++) {
 			uint32_t best = (uint32_t)__builtin_ctzll(left);
@@ -389,9 +393,7 @@ static bool may_fit(const struct memory_offer *offer, node_mask_t base, node_mas
 			sum += offer->state->nodes[best].free_bytes[type];
 			left &= ~((node_mask_t)1 << best);
 		}
-		/* A set with reusable memory has been charged, so it contains no unused nodes. */
-		has_reuse = memory_count(base) == size;
-		if (!has_reuse && !offer->manager->wraps && sum < offer->request.bytes[type])
+		if (!offer->manager->wraps && sum < offer->request.bytes[type])
 			return false;
 	}
 	return true;
@@ -423,14 +425,15 @@ static node_mask_t hint_of_size(const struct memory_offer *offer, node_mask_t ba
 
 bool memory_offer_best(const struct memory_offer *offer, node_mask_t base, struct hint *ret_hint)
 {
-	uint32_t least = memory_count(base) ? memory_count(base) : 1;
+	uint32_t size = memory_count(base);
 	node_mask_t nodes = 0;
 
 	if (!offer->request.types)
 		return false;
-	if (offer->min_nodes >= least)
-		nodes = hint_of_size(offer, base, offer->min_nodes);
-	for (uint32_t size = least; !nodes && size <= memory_nr_nodes(offer->manager); size++)
+	/* No set of fewer nodes has the capacity. */
+	if (size < offer->min_nodes)
+		size = offer->min_nodes;
+	for (; !nodes && size <= memory_nr_nodes(offer->manager); size++)
 		nodes = hint_of_size(offer, base, size);
 	if (!nodes)
 		return false;
@@ -510,14 +513,11 @@ static void list_brief(struct memory_listing *listing)
 {
 	const struct memory_offer *offer = listing->offer;
 	node_mask_t all = memory_all_nodes(offer->manager);
-	struct hint best;
 
 	for (uint32_t i = 0; i < memory_nr_nodes(offer->manager); i++)
 		add_hint(listing, (node_mask_t)1 << i);
 	for (node_mask_t used = offer->used; used; used &= used - 1)
 		add_hint(listing, offer->state->nodes[__builtin_ctzll(used)].cells);
-	if (memory_offer_best(offer, 0, &best))
-		add_hint(listing, best.nodes);
 	for (uint32_t size = 2; size <= memory_nr_nodes(offer->manager); size++) {
 		node_mask_t set = hint_of_size(offer, 0, size);
 
@@ -559,14 +559,22 @@ uint32_t memory_offer_lists(const struct memory_offer *offer, const struct hint 
 	uint32_t nr = memory_count(offer->request.types);
 	bool asks = nr || offer->request.is_unknown;
 
-	if (offer->opinion == MEMORY_IMPOSSIBLE)
+	switch (offer->opinion) {
+	case MEMORY_IMPOSSIBLE:
 		list.hints = &impossible;
-	else if (offer->opinion == MEMORY_KEEPS)
+		break;
+	case MEMORY_KEEPS:
 		list.hints = &offer->kept;
-	else if (offer->opinion == MEMORY_OFFERS && nr_hints)
-		list = (struct hint_list){nr_hints, hints};
-	else if (offer->opinion == MEMORY_OFFERS && asks && memory_is_repaired(offer->manager))
-		list.hints = &impossible;
+		break;
+	case MEMORY_OFFERS:
+		if (nr_hints)
+			list = (struct hint_list){nr_hints, hints};
+		else if (asks && memory_is_repaired(offer->manager))
+			list.hints = &impossible;
+		break;
+	case MEMORY_NO_OPINION:
+		break;
+	}
 	/* The kubelet represents "no opinion" as one list, however many types are requested. */
 	if (list.hints == &no_opinion || !nr)
 		nr = 1;
@@ -642,7 +650,7 @@ void memory_offer_container(const struct memory_manager *manager, const struct m
 /* Repaired: the nodes of everything that a pod holds, if they are the same for all containers. */
 static bool find_common_nodes(const struct memory_blocks *blocks, node_mask_t *ret_nodes)
 {
-	node_mask_t nodes = blocks->pod.present ? blocks->pod.nodes : 0;
+	node_mask_t nodes = 0;
 
 	for (uint32_t i = 0; i < blocks->nr; i++) {
 		const struct memory_share *share = &blocks->containers[i];

@@ -15,11 +15,15 @@ static inline uint32_t memory_nr_nodes(const struct memory_manager *manager)
 	return manager->topology->nr_memory_nodes;
 }
 
+/* The lowest `nr` bits; up to 64, where a shift by the width would be undefined. */
+static inline node_mask_t memory_first_nodes(uint32_t nr)
+{
+	return nr >= 64 ? ~(node_mask_t)0 : ((node_mask_t)1 << nr) - 1;
+}
+
 static inline node_mask_t memory_all_nodes(const struct memory_manager *manager)
 {
-	uint32_t nr = memory_nr_nodes(manager);
-
-	return nr >= 64 ? ~(node_mask_t)0 : ((node_mask_t)1 << nr) - 1;
+	return memory_first_nodes(memory_nr_nodes(manager));
 }
 
 static inline uint32_t memory_count(node_mask_t nodes)
