@@ -102,7 +102,7 @@ static void choose(const struct align_problem *problem, int best, uint32_t list,
 
 static struct alignment by_definition(const struct align_problem *problem)
 {
-	node_mask_t all = (1ULL << problem->nr_nodes) - 1;
+	node_mask_t all = problem->nr_nodes < 64 ? (1ULL << problem->nr_nodes) - 1 : ~0ULL;
 	struct fold fold = {false, false, 0};
 	struct alignment answer = {.exact = true};
 	int best = 0;

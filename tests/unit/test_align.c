@@ -182,7 +182,7 @@ static void large_machines(void **state)
 		struct drawn drawn;
 		struct alignment got, want;
 
-		draw_problem(&drawn, 17, 63);
+		draw_problem(&drawn, 17, 64);
 		assert_int_equal(align_merge(&drawn.problem, &got), 0);
 		want = by_definition(&drawn.problem);
 		/* Admission is exact even if the merge is not. */
@@ -193,6 +193,136 @@ static void large_machines(void **state)
 		assert_same(&got, &want);
 	}
 	assert_true(nr_exact > PROBLEMS / 40);
+}
+
+/*
+ * Lists that choose from the same few sets, narrow ones and wide ones: what they have in
+ * common may be wider than the narrowest hint of a list, and some hints occur twice.
+ */
+static void large_machines_with_few_sets(void **state)
+{
+	unsigned int nr_wider = 0;
+
+	(void)state;
+	for (unsigned int n = 0; n < PROBLEMS / 10; n++) {
+		node_mask_t sets[7] = {0};
+		unsigned int narrowest = 0, nr_nodes;
+		struct alignment got, want;
+		struct drawn drawn;
+
+		draw_problem(&drawn, 17, 64);
+		nr_nodes = drawn.problem.nr_nodes;
+		for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+			uint32_t first = draw(nr_nodes), nr = i < 3 ? 1 : 1 + draw(nr_nodes / 3);
+
+			for (uint32_t j = first; j < first + nr && j < nr_nodes; j++)
+				sets[i] |= 1ULL << j;
+		}
+		for (uint32_t i = 0; i < drawn.problem.nr_lists; i++) {
+			unsigned int least = 64;
+
+			for (uint32_t j = 0; j < drawn.lists[i].nr; j++) {
+				struct hint *hint = &drawn.hints[i][j];
+
+				hint->nodes = sets[draw(ARRAY_SIZE(sets))];
+				hint->preferred = draw(8) == 0;
+				if (!hint->any && (unsigned int)count(hint->nodes) < least)
+					least = (unsigned int)count(hint->nodes);
+			}
+			narrowest = least > narrowest ? least : narrowest;
+		}
+		assert_int_equal(align_merge(&drawn.problem, &got), 0);
+		want = by_definition(&drawn.problem);
+		assert_same(&got, &want);
+		assert_true(got.exact);
+		nr_wider += !want.hint.any && !want.hint.preferred &&
+			    (unsigned int)count(want.hint.nodes) > narrowest;
+	}
+	assert_true(nr_wider > 50);
+}
+
+static struct alignment merge_large_lists(unsigned int nr_nodes, const struct hint_list *lists,
+					  uint32_t nr_lists)
+{
+	struct align_problem problem = {.policy = ALIGN_BEST_EFFORT,
+					.nr_nodes = nr_nodes,
+					.nr_lists = nr_lists,
+					.lists = lists};
+	struct alignment got;
+
+	assert_int_equal(align_merge(&problem, &got), 0);
+	return got;
+}
+
+/* Where not all sets can be followed, the best one is kept, even if it comes last. */
+static void the_best_of_too_many_sets_is_kept(void **state)
+{
+	static struct hint hints[200];
+	const node_mask_t narrow = (1ULL << 30) - 1, wide = (1ULL << 50) - 1;
+	const node_mask_t middle = ((1ULL << 20) - 1) << 4;
+	struct hint other = {.nodes = narrow};
+	struct hint_list lists[2] = {{0, hints}, {1, &other}};
+	struct alignment got;
+
+	(void)state;
+	/* 190 pairs of 20 nodes, and the only hint of one node. */
+	for (unsigned int a = 0; a < 20; a++) {
+		for (unsigned int b = 0; b < a; b++)
+			hints[lists[0].nr++].nodes = 1ULL << a | 1ULL << b;
+	}
+	hints[lists[0].nr++].nodes = 1ULL << 19;
+	got = merge_large_lists(20, lists, 1);
+	assert_false(got.exact);
+	assert_int_equal(got.hint.nodes, 1ULL << 19);
+	/* 150 sets of 20 nodes, and one of 50 that has all 30 of the other list. */
+	lists[0].nr = 0;
+	for (unsigned int a = 0; a < 150; a++)
+		hints[lists[0].nr++].nodes = ((1ULL << 18) - 1) | 1ULL << (20 + a % 10) |
+					     1ULL << (40 + a / 10);
+	hints[lists[0].nr++].nodes = wide;
+	got = merge_large_lists(64, lists, 2);
+	assert_true(got.hint.nodes == narrow);
+	/* 150 sets of 10 nodes, and one of 20: of less than 30 nodes the most win. */
+	lists[0].nr = 0;
+	for (unsigned int a = 0; a < 150; a++)
+		hints[lists[0].nr++].nodes = 0xff | 1ULL << (8 + a % 10) | 1ULL << (18 + a / 10);
+	hints[lists[0].nr++].nodes = middle;
+	other.nodes |= 0xfULL << 30;
+	got = merge_large_lists(64, lists, 2);
+	assert_true(got.hint.nodes == middle);
+}
+
+/* Two lists of few sets have many in common, of which not all are followed either. */
+static void too_many_intersections_are_not_exact(void **state)
+{
+	static struct hint hints[2][100];
+	struct hint_list lists[2] = {{100, hints[0]}, {100, hints[1]}};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		for (unsigned int j = 0; j < 100; j++) {
+			for (unsigned int k = 0; k < 64; k++)
+				hints[i][j].nodes |= (uint64_t)draw(2) << k;
+		}
+	}
+	assert_false(merge_large_lists(64, lists, 2).exact);
+	assert_true(merge_large_lists(64, lists, 1).exact);
+}
+
+/* 60 sets, named 180 times in any order, are 60 sets: all of them can be followed. */
+static void repeated_hints_are_one_set(void **state)
+{
+	static struct hint hints[180];
+	const struct hint_list list = {ARRAY_SIZE(hints), hints};
+	struct alignment got;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(hints); i++)
+		hints[i].nodes = 1ULL << 19 | 1ULL << draw(6) | 1ULL << (6 + draw(10));
+	hints[draw(ARRAY_SIZE(hints))].nodes = 1ULL << 19 | 1ULL << 6 | 1;
+	got = merge_large_lists(20, &list, 1);
+	assert_true(got.exact);
+	assert_int_equal(got.hint.nodes, 1ULL << 19 | 1ULL << 6 | 1);
 }
 
 /* 64 nodes, three lists of thousands of masks without a common preferred mask. */
@@ -217,6 +347,133 @@ static void largest_machine_is_bounded(void **state)
 	assert_int_equal(align_merge(&problem, &got), 0);
 	assert_false(got.exact);
 	assert_true(got.admitted && got.hint.nodes != 0 && !got.hint.preferred);
+}
+
+/* The table of distances has an entry for each two nodes and no more; none is off by one. */
+static void distances_are_compared_exactly(void **state)
+{
+	(void)state;
+	for (unsigned int nr = 9; nr <= 16; nr++) {
+		uint32_t *distances cleanup_free = malloc(sizeof(*distances) * nr * nr);
+		const struct hint hints[] = {{.nodes = 1}, {.nodes = 1ULL << 8}};
+		const struct hint_list list = {ARRAY_SIZE(hints), hints};
+		struct align_problem problem = {
+			.policy = ALIGN_BEST_EFFORT,
+			.prefer_closest = true,
+			.nr_nodes = nr,
+			.distances = distances,
+			.nr_lists = 1,
+			.lists = &list,
+		};
+		struct alignment got;
+
+		assert_non_null(distances);
+		for (unsigned int i = 0; i < nr * nr; i++)
+			distances[i] = 20;
+		for (unsigned int i = 0; i < nr; i++)
+			distances[i * nr + i] = i ? 10 : 11;
+		assert_int_equal(align_merge(&problem, &got), 0);
+		assert_int_equal(got.hint.nodes, 1ULL << 8);
+	}
+}
+
+/* Two lists in one array are different lists if they differ in length. */
+static void lists_may_share_their_hints(void **state)
+{
+	const struct hint hints[] = {{.nodes = 2, .preferred = true},
+				     {.nodes = 1, .preferred = true}};
+	const struct hint_list lists[] = {{2, hints}, {1, hints}};
+	struct align_problem problem = {
+		.policy = ALIGN_RESTRICTED, .nr_nodes = 2, .nr_lists = 2, .lists = lists};
+	struct alignment got;
+
+	(void)state;
+	assert_int_equal(align_merge(&problem, &got), 0);
+	assert_true(got.admitted);
+	assert_int_equal(got.hint.nodes, 2);
+}
+
+/* Whatever the providers say, the policy none has no affinity and admits. */
+static void no_policy_admits_anything(void **state)
+{
+	const struct hint impossible = HINT_IMPOSSIBLE;
+	const struct hint_list list = {1, &impossible};
+	struct align_problem problem = {
+		.policy = ALIGN_NONE, .nr_nodes = 2, .nr_lists = 1, .lists = &list};
+	struct alignment got = {.exact = false};
+
+	(void)state;
+	assert_int_equal(align_merge(&problem, &got), 0);
+	assert_true(got.admitted && got.exact && got.hint.any && !got.hint.preferred);
+}
+
+/* The words of Go's strconv.ParseBool, and no others. */
+static void options_take_the_words_of_go(void **state)
+{
+	static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+	static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
+	static const char *const neither[] = {"", "yes", "tRUE", "10", " 1"};
+	const char *name = "prefer-closest-numa-nodes";
+	uint32_t max_nodes = 0;
+	char error[160];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
+		bool closest = false;
+
+		assert_int_equal(align_option_set(name, yes[i], &closest, &max_nodes, error,
+						  sizeof(error)),
+				 0);
+		assert_true(closest);
+		assert_int_equal(align_option_set(name, no[i], &closest, &max_nodes, error,
+						  sizeof(error)),
+				 0);
+		assert_false(closest);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(neither); i++) {
+		bool closest = true;
+
+		assert_int_equal(align_option_set(name, neither[i], &closest, &max_nodes, error,
+						  sizeof(error)),
+				 -EINVAL);
+		assert_non_null(strstr(error, "strconv.ParseBool"));
+		assert_true(closest);
+	}
+	assert_int_equal(max_nodes, 0);
+}
+
+/* Signs are numbers for the kubelet; a number of too many digits must not wrap around to 8. */
+static void options_take_numbers_of_nodes(void **state)
+{
+	static const struct {
+		const char *value;
+		uint32_t max_nodes; /* 0 = refused */
+		const char *says;
+	} cases[] = {
+		{"8", 8, ""},
+		{"0", 0, "less than 8"},
+		{"-8", 0, "less than 8"},
+		{"-64", 0, "less than 8"},
+		{"999999999", 999999999, ""},
+		{"4294967304", 0, "strconv.Atoi"},
+		{"", 0, "strconv.Atoi"},
+		{"+", 0, "strconv.Atoi"},
+		{"--8", 0, "strconv.Atoi"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint32_t max_nodes = 3;
+		bool closest = false;
+		char error[160] = "";
+		int r = align_option_set("max-allowable-numa-nodes", cases[i].value, &closest,
+					 &max_nodes, error, sizeof(error));
+
+		assert_int_equal(r, cases[i].max_nodes ? 0 : -EINVAL);
+		assert_int_equal(max_nodes, cases[i].max_nodes ? cases[i].max_nodes : 3);
+		if (!strstr(error, cases[i].says))
+			fail_msg("'%s' says '%s'", cases[i].value, error);
+	}
 }
 
 static void refusals(void **state)
@@ -259,7 +516,16 @@ int main(void)
 		cmocka_unit_test(long_lists),
 		cmocka_unit_test(common_subset_need_not_be_an_intersection),
 		cmocka_unit_test(large_machines),
+		cmocka_unit_test(large_machines_with_few_sets),
+		cmocka_unit_test(the_best_of_too_many_sets_is_kept),
+		cmocka_unit_test(too_many_intersections_are_not_exact),
+		cmocka_unit_test(repeated_hints_are_one_set),
 		cmocka_unit_test(largest_machine_is_bounded),
+		cmocka_unit_test(distances_are_compared_exactly),
+		cmocka_unit_test(lists_may_share_their_hints),
+		cmocka_unit_test(no_policy_admits_anything),
+		cmocka_unit_test(options_take_the_words_of_go),
+		cmocka_unit_test(options_take_numbers_of_nodes),
 		cmocka_unit_test(refusals),
 	};
 

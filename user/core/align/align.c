@@ -7,18 +7,15 @@
 
 #include "core/align/align_private.h"
 
+/* Without a mask that satisfies all lists the hint is one of all nodes, never preferred. */
 static struct hint hint_of(const struct merge *merge, node_mask_t mask, bool preferred)
 {
-	struct hint hint = {.nodes = mask, .preferred = preferred};
+	node_mask_t nodes = mask ? mask : merge->all;
 
-	if (!mask)
-		hint = (struct hint){.nodes = merge->all};
 	/* Under this policy a mask of all nodes means no affinity, whatever it was merged from. */
-	if (merge->single_only && hint.nodes == merge->all) {
-		hint.any = true;
-		hint.nodes = 0;
-	}
-	return hint;
+	if (merge->single_only && nodes == merge->all)
+		return (struct hint){.any = true, .preferred = preferred};
+	return (struct hint){.nodes = nodes, .preferred = preferred};
 }
 
 int align_merge(const struct align_problem *problem, struct alignment *ret_alignment)

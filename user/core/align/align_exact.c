@@ -119,11 +119,10 @@ static uint64_t of_count(const uint64_t *set, unsigned int w, unsigned int count
 		0x0000000000000001, 0x0000000100010116, 0x0001011601161668, 0x0116166816686880,
 		0x1668688068808000, 0x6880800080000000, 0x8000000000000000,
 	};
-	unsigned int upper = count_nodes(w);
+	/* Wraps around to a large number if `w` alone has more nodes. */
+	unsigned int lower = count - count_nodes(w);
 
-	return upper <= count && count - upper < ARRAY_SIZE(counted)
-		       ? set[w] & counted[count - upper]
-		       : 0;
+	return lower < ARRAY_SIZE(counted) ? set[w] & counted[lower] : 0;
 }
 
 /* The smallest number of nodes of any member; 0 = the set is empty. */
@@ -223,22 +222,21 @@ static node_mask_t merge_preferred(const struct merge *merge)
 	const struct align_problem *problem = merge->problem;
 	unsigned int nr_words = set_words(merge);
 	struct mask_set common, anywhere, preferred;
-	bool all_any = true, any;
+	bool any;
 
 	memset(common.words, 0xff, nr_words * sizeof(common.words[0]));
 	set_clear(merge, anywhere.words);
+	/* What lists that all prefer any node have in common. */
+	set_add(anywhere.words, merge->all);
 	for (uint32_t i = 0; i < problem->nr_lists; i++) {
 		if (i && is_same_list(&problem->lists[i], &problem->lists[i - 1]))
 			continue;
 		collect_preferred(merge, &problem->lists[i], &preferred, &any);
-		all_any &= any;
 		for (unsigned int w = 0; w < nr_words; w++) {
 			anywhere.words[w] |= preferred.words[w];
 			common.words[w] &= any ? ~0ULL : preferred.words[w];
 		}
 	}
-	if (all_any)
-		set_add(anywhere.words, merge->all);
 	for (unsigned int w = 0; w < nr_words; w++)
 		common.words[w] &= anywhere.words[w];
 	return best_of_counts(merge, common.words, 1, problem->nr_nodes);

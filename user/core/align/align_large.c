@@ -32,17 +32,17 @@ static uint64_t distance_sum(const struct merge *merge, node_mask_t mask)
 }
 
 /*
- * The better of two masks: fewer nodes, then smaller distances, then lower node numbers.
- * 0 = none.
+ * The better of two masks: fewer nodes, then smaller distances, then lower node
+ * numbers. `current` is 0 if there is none yet.
  */
 static node_mask_t better_mask(const struct merge *merge, node_mask_t current,
 			       node_mask_t candidate)
 {
 	unsigned int a = count_nodes(current), b = count_nodes(candidate);
 
-	if (!current || a != b)
+	if (a != b)
 		return !current || b < a ? candidate : current;
-	if (merge->closest && current != candidate) {
+	if (merge->closest) {
 		uint64_t x = distance_sum(merge, current), y = distance_sum(merge, candidate);
 
 		if (x != y)
@@ -51,22 +51,22 @@ static node_mask_t better_mask(const struct merge *merge, node_mask_t current,
 	return current < candidate ? current : candidate;
 }
 
-/*
- * Choose among the reachable intersections if none is preferred by all lists: one of
- * exactly best_count nodes, otherwise the widest below, otherwise the narrowest above.
- */
+/* 0 for exactly best_count nodes, then ascending: the widest below it, the narrowest above. */
+static unsigned int imperfection(const struct merge *merge, node_mask_t mask)
+{
+	unsigned int count = count_nodes(mask), best = merge->best_count;
+
+	return count <= best ? best - count : TOPOLOGY_MAX_NODES + count - best;
+}
+
+/* Choose among the reachable intersections if none is preferred by all lists. */
 static node_mask_t better_imperfect(const struct merge *merge, node_mask_t current,
 				    node_mask_t candidate)
 {
-	unsigned int best = merge->best_count;
-	unsigned int a = count_nodes(current), b = count_nodes(candidate);
+	unsigned int a = imperfection(merge, current), b = imperfection(merge, candidate);
 
 	if (!current || a == b)
 		return better_mask(merge, current, candidate);
-	if (a == best || b == best)
-		return a == best ? current : candidate;
-	if (a < best || b < best)
-		return a < best && (b > best || a > b) ? current : candidate;
 	return a < b ? current : candidate;
 }
 
@@ -147,7 +147,7 @@ static int merge_preferred(const struct merge *merge, node_mask_t *ret_mask)
 	size_t total = total_hints(merge->problem);
 	struct claim *claims cleanup_free = malloc((total + 1) * sizeof(*claims));
 	node_mask_t best = 0;
-	uint32_t nr_binding;
+	uint32_t nr_binding, agreed = 0;
 	size_t nr;
 
 	if (!claims)
@@ -156,16 +156,16 @@ static int merge_preferred(const struct merge *merge, node_mask_t *ret_mask)
 	if (nr_binding == 0)
 		best = merge->all;
 	qsort(claims, nr, sizeof(*claims), compare_claims);
-	for (size_t i = 0; i < nr;) {
-		node_mask_t mask = claims[i].mask;
-		uint32_t agreed = 0, last = UINT32_MAX;
+	for (size_t i = 0; i < nr; i++) {
+		bool is_new = i == 0 || claims[i].mask != claims[i - 1].mask;
 
-		for (; i < nr && claims[i].mask == mask; i++) {
-			agreed += claims[i].binding && claims[i].list != last;
-			last = claims[i].list;
-		}
-		if (mask && agreed == nr_binding)
-			best = better_mask(merge, best, mask);
+		if (is_new)
+			agreed = 0;
+		/* A list that prefers a mask twice agrees once. */
+		if (is_new || claims[i].list != claims[i - 1].list)
+			agreed += claims[i].binding;
+		if (claims[i].mask && agreed == nr_binding)
+			best = better_mask(merge, best, claims[i].mask);
 	}
 	*ret_mask = best;
 	return 0;
