@@ -139,6 +139,24 @@ static void uncore_is_filled_or_left(void **state)
 	PACKED(topology, "0,2,4,6,8,10,12,14", 3, "0,2,4", .uncore = true);
 }
 
+/* The kubelet's own tests count more cores than CPUs; a core then counts as one CPU. */
+static void more_cores_than_cpus(void **state)
+{
+	struct topology_cpu cpus[8];
+	struct topology_facts facts = {.cpus = cpus, .nr_cpus = 8, TOPOLOGY_COUNT_ALL};
+	struct topology *topology cleanup_topology = NULL;
+	char error[256];
+
+	(void)state;
+	for (unsigned int i = 0; i < 8; i++)
+		cpus[i] = (struct topology_cpu){.id = i, .core = i, .uncore = i / 4};
+	facts.num_cores = 16;
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	assert_int_equal(topology->cpus_per_core, 0);
+	PACKED(topology, "1-7", 3, "1-3", .uncore = true, KUBELET);
+	PACKED(topology, "0-7", 2, "0-1", .uncore = true);
+}
+
 static void distributed_is_even(void **state)
 {
 	struct topology *topology cleanup_topology = make_regular(2, 2, 4, 1);
@@ -258,6 +276,24 @@ static void defect_node_listed_twice(void **state)
 	(void)state;
 	DISTRIBUTED(topology, "0-2,4,6-9", 2, "0-1");
 	DISTRIBUTED(topology, "0-2,4,6-9", 2, "accounting-too-few", KUBELET);
+}
+
+/*
+ * F4 in the last step: node 0 is visited below both sockets. The kubelet claims CPU 0 of
+ * its half free core again, and stops one CPU short.
+ */
+static void defect_single_cpu_listed_twice(void **state)
+{
+	static const struct topology_cpu crossing[] = {
+		{0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {2, 1, 1, 0, 0},  {3, 1, 1, 0, 0},
+		{4, 2, 0, 1, 1}, {5, 2, 0, 1, 1}, {6, 3, 0, 1, 1},  {7, 3, 0, 1, 1},
+		{8, 4, 1, 2, 2}, {9, 4, 1, 2, 2}, {10, 5, 1, 2, 2}, {11, 5, 1, 2, 2}};
+	struct topology *topology cleanup_topology = make(crossing, ARRAY_SIZE(crossing));
+
+	(void)state;
+	PACKED(topology, "0,2,4,6,8,10", 5, "0,2,4,6,8");
+	PACKED(topology, "0,2,4,6,8,10", 5, "0,2,4,6", KUBELET);
+	PACKED(topology, "0,2,4,6,8,10", 6, "0,2,4,6,8,10");
 }
 
 #define KUBELET_1_37 .compatibility = COMPATIBILITY_KUBELET_1_37, .by_socket = true
@@ -434,6 +470,7 @@ int main(void)
 		cmocka_unit_test(packed_order),
 		cmocka_unit_test(spread_goes_by_number),
 		cmocka_unit_test(uncore_is_filled_or_left),
+		cmocka_unit_test(more_cores_than_cpus),
 		cmocka_unit_test(distributed_is_even),
 		cmocka_unit_test(distributed_over_no_fewer_than_the_average),
 		cmocka_unit_test(defect_combination),
@@ -442,6 +479,7 @@ int main(void)
 		cmocka_unit_test(defect_hang),
 		cmocka_unit_test(defect_listed_twice),
 		cmocka_unit_test(defect_node_listed_twice),
+		cmocka_unit_test(defect_single_cpu_listed_twice),
 		cmocka_unit_test(distribution_by_socket_in_1_37),
 		cmocka_unit_test(part_of_a_cache),
 		cmocka_unit_test(spread_goes_by_core),

@@ -142,10 +142,6 @@ void take_inside(const struct topology *topology, const struct cpuset *free, uin
 	struct take take;
 
 	take_begin(&take, topology, free, count, COMPATIBILITY_IMPROVED);
-	if (!satisfied(&take))
-		take_whole_groups(&take, &take.outer);
-	if (!satisfied(&take))
-		take_whole_groups(&take, &take.inner);
 	take_by_cores(&take);
 	*ret_cpus = take.result;
 }

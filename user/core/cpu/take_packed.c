@@ -67,15 +67,16 @@ static void take_uncores(struct take *take, uint32_t group)
 				    &counts, &list);
 		take_whole(take, &uncores, &list, &counts);
 	}
+	if (satisfied(take))
+		return;
 	if (take->improved) {
 		struct cpuset cpus;
 
-		if (!satisfied(take) &&
-		    take_in_caches(topology, &take->free, (uint32_t)take->need, group, &cpus))
+		if (take_in_caches(topology, &take->free, (uint32_t)take->need, group, &cpus))
 			claim_all(take, &cpus);
 		return;
 	}
-	for (uint32_t i = 0; i < nodes.nr && !satisfied(take); i++) {
+	for (uint32_t i = 0; i < nodes.nr; i++) {
 		list.nr = 0;
 		take_append_members(&uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
 				    &counts, &list);
@@ -97,7 +98,7 @@ static void take_cpus_spread(struct take *take)
 		return;
 	}
 	take_order_sockets(take, &groups);
-	for (uint32_t i = 0; i < groups.nr && !satisfied(take); i++)
+	for (uint32_t i = 0; i < groups.nr; i++)
 		take_cpus_of(take, &snapshot, &take->topology->sockets.cpus[groups.index[i]]);
 }
 
@@ -114,7 +115,7 @@ enum take_status take_packed(const struct topology *topology, const struct cpuse
 		take_whole_groups(&take, &take.outer);
 	if (!satisfied(&take))
 		take_whole_groups(&take, &take.inner);
-	if (!satisfied(&take) && options->uncore)
+	if (options->uncore)
 		take_uncores(&take, options->group);
 	if (options->sorting == TAKE_PACKED)
 		take_by_cores(&take);

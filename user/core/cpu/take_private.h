@@ -85,7 +85,10 @@ void take_whole_groups(struct take *take, const struct level *level);
 /* Claim whole cores, then single CPUs of the cores with the fewest free CPUs. */
 void take_by_cores(struct take *take);
 
-/* A packed take without cache alignment; `free` must contain enough CPUs. */
+/*
+ * The last steps of a packed take, after all whole nodes and sockets that fit have been
+ * taken; `free` must contain enough CPUs.
+ */
 void take_inside(const struct topology *topology, const struct cpuset *free, uint32_t count,
 		 struct cpuset *ret_cpus);
 
