@@ -434,6 +434,42 @@ static void distributed_stays_in_a_socket(void **state)
 }
 
 /* Sockets beyond the 64 that have a bit cannot be told apart: then they do not count. */
+/*
+ * Three sockets of three nodes with three CPUs. The best eight nodes have two each, but the
+ * enumeration replaces 9-11 by the node that has only CPU 22 (F1). What it lacks becomes
+ * remainder, of which the node that was replaced supplies one group.
+ */
+static void a_mixed_up_node_lowers_the_share_in_1_37(void **state)
+{
+	struct topology_cpu cpus[27];
+	struct topology *topology cleanup_topology = NULL;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){i, i, i / 9, i / 3, i / 9};
+	topology = make(cpus, ARRAY_SIZE(cpus));
+	DISTRIBUTED(topology, "0,2-3,5-12,14-16,18-20,22,24-26", 19,
+		    "0,2-3,5-9,12,14-16,18-20,22,24-26", KUBELET_1_37);
+}
+
+/* 64 sockets, of which the first has two nodes and the last two have one together. */
+static void sixty_four_sockets_do_count(void **state)
+{
+	struct topology_cpu cpus[MAX_CPUS];
+	struct topology *topology cleanup_topology = NULL;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cpus); i++) {
+		unsigned int node = i / 4, socket = node ? node - 1 : 0;
+
+		cpus[i] = (struct topology_cpu){i, i, i < 254 ? socket : 63, node, node};
+	}
+	topology = make(cpus, ARRAY_SIZE(cpus));
+	assert_int_equal(topology->sockets.nr, 64);
+	DISTRIBUTED(topology, "0-6,8-255", 6, "0-2,8-10", IMPROVED);
+	DISTRIBUTED(topology, "0-6,8-255", 6, "0-2,4-6", .by_socket = true, IMPROVED);
+}
+
 static void more_sockets_than_bits_do_not_count(void **state)
 {
 	struct topology_cpu cpus[65];
@@ -464,6 +500,21 @@ static void node_order(void **state)
 	assert_int_equal(nodes[3], 0);
 }
 
+/* Node 0 is below both sockets, and still one node. */
+static void each_node_is_listed_once(void **state)
+{
+	static const struct topology_cpu crossing[] = {
+		{0, 0, 0, 0, 0}, {1, 1, 1, 0, 0}, {2, 2, 0, 1, 1}, {3, 3, 1, 2, 2}};
+	struct topology *topology cleanup_topology = make(crossing, ARRAY_SIZE(crossing));
+	uint16_t nodes[TOPOLOGY_MAX_NODES];
+
+	(void)state;
+	assert_int_equal(take_node_order(topology, &topology->all, nodes), 3);
+	assert_int_equal(nodes[0], 1);
+	assert_int_equal(nodes[1], 0);
+	assert_int_equal(nodes[2], 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,8 +537,11 @@ int main(void)
 		cmocka_unit_test(improved_takes_stay_in_a_socket),
 		cmocka_unit_test(distributed_keeps_the_nodes),
 		cmocka_unit_test(distributed_stays_in_a_socket),
+		cmocka_unit_test(a_mixed_up_node_lowers_the_share_in_1_37),
+		cmocka_unit_test(sixty_four_sockets_do_count),
 		cmocka_unit_test(more_sockets_than_bits_do_not_count),
 		cmocka_unit_test(node_order),
+		cmocka_unit_test(each_node_is_listed_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,16 +102,14 @@ static enum take_status distribute(struct distribution *distribution, const stru
 	return distribution->need < 0 ? TAKE_TOO_MANY : TAKE_OK;
 }
 
-static unsigned int fill_problem(const struct topology *topology, const struct cpuset *free,
-				 uint32_t count, uint32_t group, uint16_t *nodes,
-				 struct balance_problem *ret_problem)
+static void fill_problem(const struct topology *topology, const struct cpuset *free, uint32_t count,
+			 uint32_t group, uint16_t *nodes, struct balance_problem *ret_problem)
 {
 	ret_problem->nr = take_node_order(topology, free, nodes);
 	ret_problem->count = count;
 	ret_problem->group = group;
 	for (unsigned int i = 0; i < ret_problem->nr; i++)
 		ret_problem->free[i] = cpuset_count_common(free, &topology->nodes.cpus[nodes[i]]);
-	return ret_problem->nr;
 }
 
 /* The smallest number of nodes that could hold the request on an empty, symmetric machine. */
