@@ -194,10 +194,18 @@ static void readmission_is_idempotent(void **state)
 	/* Nothing is free now, but a running pod must not be refused because of that (F7). */
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
 	assert_true(decision.admitted);
+	assert_string_equal(decision.message,
+			    "pod is admitted already and holds 2 exclusive CPUs");
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1,5");
-	assert_int_equal(ledger_set_state(node->ledger, "p", POD_ENDING, "file removed"), 0);
-	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
-	assert_int_equal(ledger_find(node->ledger, "p")->state, POD_RUNNING);
+	/* It runs again, whatever was recorded about its end. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ledger_set_state(node->ledger, "p", i < 2 ? POD_ENDING : POD_RUNNING,
+						  i ? "file removed" : NULL),
+				 0);
+		assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
+		assert_int_equal(ledger_find(node->ledger, "p")->state, POD_RUNNING);
+		assert_string_equal(ledger_find(node->ledger, "p")->detail, "");
+	}
 }
 
 static void changed_spec_replaces_or_stays(void **state)
@@ -227,7 +235,15 @@ static void prepare_leaves_the_transaction_open(void **state)
 
 	assert_int_equal(admit_prepare(node->ledger, spec, &decision), 0);
 	assert_true(decision.admitted);
+	assert_string_equal(decision.message, "Guaranteed pod holds 2 exclusive CPUs; 4 CPUs stay "
+					      "in the shared pool");
+	assert_int_equal(decision.wanted, -1);
+	assert_int_equal(decision.available, -1);
 	assert_int_equal(admit_prepare(node->ledger, large, &decision), -EBUSY);
+	/* A failure does not end the transaction that somebody else has open. */
+	assert_true(decision.admitted);
+	assert_int_equal(admit_pod(node->ledger, large, &decision), -EBUSY);
+	assert_int_equal(ledger_begin(node->ledger), -EBUSY);
 	ledger_abort(node->ledger);
 	assert_int_equal(ledger_nr_pods(node->ledger), 0);
 	assert_int_equal(admit_prepare(node->ledger, large, &decision), 0);
@@ -485,8 +501,6 @@ static void bad_specs_are_errors(void **state)
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
 	add_container(spec, "", CONTAINER_APP, 1000, 1000);
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
-	spec->nr_containers = POD_MAX_CONTAINERS + 1;
-	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
 	spec->nr_containers = 1;
 	memset(spec->containers[0].name, 'x', sizeof(spec->containers[0].name));
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
@@ -550,6 +564,23 @@ static void as_many_containers_as_a_pod_may_have(void **state)
 	assert_int_equal(ledger_nr_host_containers(node->ledger), POD_MAX_CONTAINERS);
 }
 
+static void one_container_more_is_an_error(void **state)
+{
+	struct node *node cleanup_node = small_node();
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct decision decision;
+	char name[8];
+
+	free(spec->containers);
+	spec->containers = calloc(POD_MAX_CONTAINERS + 1, sizeof(*spec->containers));
+	assert_non_null(spec->containers);
+	for (uint32_t i = 0; i <= POD_MAX_CONTAINERS; i++) {
+		snprintf(name, sizeof(name), "c%u", i);
+		add_container(spec, name, CONTAINER_APP, 10, RESOURCE_UNSET);
+	}
+	assert_int_equal(admit_pod(node->ledger, spec, &decision), -EINVAL);
+}
+
 static void immense_requests_are_refusals(void **state)
 {
 	struct node *node cleanup_node = small_node();
@@ -598,6 +629,7 @@ int main(void)
 		cmocka_unit_test(bad_specs_are_errors),
 		cmocka_unit_test(unbounded_names_are_errors),
 		cmocka_unit_test(as_many_containers_as_a_pod_may_have),
+		cmocka_unit_test(one_container_more_is_an_error),
 		cmocka_unit_test(immense_requests_are_refusals),
 		cmocka_unit_test(names_are_complete),
 	};

@@ -234,6 +234,36 @@ static void budget_on_one_node(void **state)
 	assert_int_equal(free_of(ledger, 0), 8 * GIB);
 }
 
+/*
+ * A pod that lacks memory is refused for that, even if its CPUs would have been the last
+ * of the shared pool: with containers one by one, and with a budget.
+ */
+static void lack_of_memory_goes_before_the_last_shared_cpu(void **state)
+{
+	(void)state;
+	for (int has_budget = 0; has_budget < 2; has_budget++) {
+		struct topology *topology cleanup_topology = machine(2, 4, 8);
+		struct policy policy = policy_of(ALIGN_BEST_EFFORT, ALIGN_SCOPE_POD);
+		struct ledger *ledger cleanup_ledger = NULL;
+		struct pod_spec *spec = pod_of("large", 7, 100);
+		struct pod_spec *shares = scene_pod("shares");
+		struct decision decision;
+
+		policy.may_empty_shared_pool = false;
+		ledger = scene_ledger(topology, &policy);
+		add_container(shares, "main", CONTAINER_APP, 100, RESOURCE_UNSET);
+		assert_true(admit_and_free(ledger, shares).admitted);
+		if (has_budget) {
+			set_budget(spec, 7);
+			spec->request.memory_bytes = spec->limit.memory_bytes = 100 * GIB;
+		}
+		decision = admit_and_free(ledger, spec);
+		assert_false(decision.admitted);
+		assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+		assert_int_equal(decision.wanted, 100 * GIB);
+	}
+}
+
 /* Restoring from the grants alone gives the state that was decided. */
 static void restored(void **state)
 {
@@ -440,6 +470,7 @@ int main(void)
 		cmocka_unit_test(refused_change),
 		cmocka_unit_test(first_failure_is_the_first_containers),
 		cmocka_unit_test(budget_on_one_node),
+		cmocka_unit_test(lack_of_memory_goes_before_the_last_shared_cpu),
 		cmocka_unit_test(restored),
 		cmocka_unit_test(restored_under_another_scope),
 		cmocka_unit_test(a_budget_is_restored_as_it_was_placed),

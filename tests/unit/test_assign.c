@@ -34,11 +34,28 @@ static void close_stage(struct stage *stage)
 	topology_free(stage->topology);
 }
 
-/* The pod may be freed afterwards, because the ledger has a copy. */
+/*
+ * The pod may be freed afterwards, because the ledger has a copy. Whatever an earlier
+ * assignment left is forgotten: its results, and the memory that its pod could use again.
+ */
 static void begin(struct stage *stage, struct pod_spec *spec)
 {
+	struct assignment *assignment = &stage->assignment;
+
+	*assignment = (struct assignment){
+		.outcome = ASSIGN_NO_MEMORY,
+		.cpu_result = CPU_NOT_ENOUGH,
+		.memory_result = MEMORY_GROUP,
+		.nr_done = 7,
+		.memory_reuse = {.uid = "pod", .nr = 1},
+	};
 	assert_int_equal(ledger_begin(stage->ledger), 0);
-	assert_int_equal(assign_new(&stage->assignment, stage->ledger, spec, &stage->reuse), 0);
+	assert_int_equal(assign_new(assignment, stage->ledger, spec, &stage->reuse), 0);
+	assert_true(assign_is_open(assignment));
+	assert_int_equal(assignment->cpu_result, CPU_OK);
+	assert_int_equal(assignment->memory_result, MEMORY_OK);
+	assert_string_equal(assignment->memory_reuse.uid, "");
+	assert_int_equal(assignment->memory_reuse.nr, 0);
 	pod_spec_free(spec);
 }
 
@@ -98,6 +115,27 @@ static void pod_scope_is_one_step(void **state)
 	assert_false(assign_is_open(assignment));
 	assert_int_equal(assignment->outcome, ASSIGN_OK);
 	assert_cpus(&assignment->pod->held, "8-15");
+	ledger_abort(stage.ledger);
+	close_stage(&stage);
+}
+
+/* Where nothing is aligned, there is no pod to align as a whole either. */
+static void pod_scope_without_alignment_is_no_scope(void **state)
+{
+	struct stage stage;
+	struct assignment *assignment = &stage.assignment;
+
+	(void)state;
+	open_stage(&stage, ALIGN_NONE, ALIGN_SCOPE_POD);
+	begin(&stage, pod_of_two(3, 5));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(assign_is_open(assignment));
+		assert_int_equal(assign_align(assignment), 0);
+		assert_int_equal(assignment->container, i);
+		assign_allocate(assignment);
+		assert_int_equal(nr_held(&stage), 3 + i * 5);
+	}
+	assert_false(assign_is_open(assignment));
 	ledger_abort(stage.ledger);
 	close_stage(&stage);
 }
@@ -200,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_container_is_a_step),
 		cmocka_unit_test(pod_scope_is_one_step),
+		cmocka_unit_test(pod_scope_without_alignment_is_no_scope),
 		cmocka_unit_test(unaligned_pod_is_not_allocated),
 		cmocka_unit_test(too_few_cpus_come_with_numbers),
 		cmocka_unit_test(the_last_shared_cpu_stays),
