@@ -58,6 +58,6 @@ int trace_grant(struct ledger *ledger, const char *uid, struct trace *traces, bo
  */
 int trace_request(struct ledger *ledger, const struct pod_spec *spec, struct trace *ret_trace);
 
-const char *trace_opinion_name(enum trace_opinion opinion); /* "no opinion", … */
+const char *trace_opinion_name(enum trace_opinion opinion); /* "any nodes will do", … */
 
 #endif
