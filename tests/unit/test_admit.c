@@ -194,12 +194,12 @@ static void readmission_is_idempotent(void **state)
 	/* Nothing is free now, but a running pod must not be refused because of that (F7). */
 	assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
 	assert_true(decision.admitted);
-	assert_string_equal(decision.message,
-			    "pod is admitted already and holds 2 exclusive CPUs");
+	assert_string_equal(decision.message, "pod is admitted already and holds 2 exclusive CPUs");
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "1,5");
 	/* It runs again, whatever was recorded about its end. */
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(ledger_set_state(node->ledger, "p", i < 2 ? POD_ENDING : POD_RUNNING,
+		assert_int_equal(ledger_set_state(node->ledger, "p",
+						  i < 2 ? POD_ENDING : POD_RUNNING,
 						  i ? "file removed" : NULL),
 				 0);
 		assert_int_equal(admit_pod(node->ledger, spec, &decision), 0);
@@ -312,6 +312,30 @@ static void keeps_the_last_shared_cpu(void **state)
 	assert_refused(node, all, REFUSAL_LAST_SHARED_CPU, "UnexpectedAdmissionError",
 		       CHANGE_CONTAINER_CPUS);
 	assert_cpus(ledger_shared_pool(node->ledger), "7");
+}
+
+/* The numbers of such a refusal: what the pod would hold, and one CPU less. */
+static void the_last_shared_cpu_is_told(void **state)
+{
+	(void)state;
+	for (int nr_sharing = 1; nr_sharing <= 2; nr_sharing++) {
+		struct node *node cleanup_node = small_node();
+		struct decision decision;
+
+		assert_true(admit_and_free(node->ledger, burstable_pod("web")).admitted);
+		if (nr_sharing > 1)
+			assert_true(admit_and_free(node->ledger, burstable_pod("log")).admitted);
+		decision = admit_and_free(node->ledger, guaranteed_pod("all", 6));
+		assert_int_equal(decision.refusal, REFUSAL_LAST_SHARED_CPU);
+		assert_int_equal(decision.wanted, 6);
+		assert_int_equal(decision.available, 5);
+		assert_string_equal(
+			decision.message,
+			nr_sharing == 1 ? "the pod's 6 exclusive CPUs would take the rest of the "
+					  "shared pool, on which 1 container runs"
+					: "the pod's 6 exclusive CPUs would take the rest of the "
+					  "shared pool, on which 2 containers run");
+	}
 }
 
 static void the_last_cpu_may_go_when_nobody_shares(void **state)
@@ -442,6 +466,99 @@ static void unaligned_pods_are_refused(void **state)
 	assert_refused(node, spec, REFUSAL_TOPOLOGY, "TopologyAffinityError",
 		       CHANGE_CONTAINER_CPUS);
 	assert_int_equal(spec->containers[0].request.cpu_mcpu, 4000);
+}
+
+/* A refusal for lack of CPUs counts what is free, and what others hold. */
+static void a_refusal_says_how_many_are_free(void **state)
+{
+	static const struct {
+		int64_t first, second;
+		const char *message;
+	} cases[] = {
+		{2, 5,
+		 "container second asks for 5 exclusive CPUs, but only 3 are free (of 8 CPUs: 2 "
+		 "reserved, 1 held by other pods)"},
+		{4, 2,
+		 "container second asks for 2 exclusive CPUs, but only 1 is free (of 8 CPUs: 2 "
+		 "reserved, 1 held by other pods)"},
+		{5, 1,
+		 "container second asks for 1 exclusive CPUs, but only 0 are free (of 8 CPUs: 2 "
+		 "reserved, 1 held by other pods)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct node *node cleanup_node = small_node();
+		struct pod_spec *spec = guaranteed_pod("p", cases[i].first);
+		struct decision decision;
+
+		assert_true(admit_and_free(node->ledger, guaranteed_pod("other", 1)).admitted);
+		add_container(spec, "second", CONTAINER_APP, cases[i].second * 1000,
+			      cases[i].second * 1000);
+		decision = admit_and_free(node->ledger, spec);
+		assert_int_equal(decision.refusal, REFUSAL_CPUS);
+		assert_string_equal(decision.message, cases[i].message);
+		assert_string_equal(decision.container, "second");
+	}
+}
+
+/* A refusal for alignment names what each node has, and the most that can be had together. */
+static void a_refusal_says_what_the_nodes_have(void **state)
+{
+	static const struct {
+		enum align_policy align;
+		int64_t others, wanted, available;
+		const char *message;
+	} cases[] = {
+		{ALIGN_SINGLE_NUMA_NODE, 1, 5, 4,
+		 "topologyManagerPolicy single-numa-node: container main asks for 5 exclusive CPUs on 1 "
+		 "NUMA node, but no node has more than 4 free CPUs; free by node: 0: 2 of 4, 1: 4 of 4, "
+		 "2: 4 of 4"},
+		{ALIGN_RESTRICTED, 4, 8, 7,
+		 "topologyManagerPolicy restricted: container main asks for 8 exclusive CPUs on 2 NUMA "
+		 "nodes, but no such set of nodes has more than 7 free CPUs; free by node: 0: 3 of 4, "
+		 "1: 0 of 4, 2: 4 of 4"},
+		{ALIGN_SINGLE_NUMA_NODE, 10, 2, 1,
+		 "topologyManagerPolicy single-numa-node: container main asks for 2 exclusive CPUs on 1 "
+		 "NUMA node, but no node has more than 1 free CPU; free by node: 0: 1 of 4, 1: 0 of 4, "
+		 "2: 0 of 4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct policy policy = strict_policy("0");
+		struct node *node cleanup_node = NULL;
+		struct decision decision;
+
+		policy.align = ALIGN_BEST_EFFORT;
+		node = make_node(scene_machine(3, 1, 4, 1), policy);
+		assert_true(admit_and_free(node->ledger, guaranteed_pod("other", cases[i].others))
+				    .admitted);
+		node->policy.align = cases[i].align;
+		decision = admit_and_free(node->ledger, guaranteed_pod("p", cases[i].wanted));
+		assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+		assert_string_equal(decision.message, cases[i].message);
+		assert_int_equal(decision.wanted, cases[i].wanted);
+		assert_int_equal(decision.available, cases[i].available);
+		assert_string_equal(decision.container, "main");
+	}
+}
+
+/* Of many nodes the message names as many as there is room for. */
+static void a_refusal_names_some_of_many_nodes(void **state)
+{
+	struct policy policy = strict_policy("0");
+	struct node *node cleanup_node = NULL;
+	struct decision decision;
+	size_t len;
+
+	(void)state;
+	policy.align = ALIGN_SINGLE_NUMA_NODE;
+	node = make_node(scene_machine(64, 1, 2, 1), policy);
+	decision = admit_and_free(node->ledger, guaranteed_pod("p", 3));
+	assert_non_null(strstr(decision.message, "free by node: 0: 1 of 2, 1: 2 of 2, 2: 2 of 2"));
+	len = strlen(decision.message);
+	assert_string_equal(decision.message + len - 7, " 2 of 2");
 }
 
 static void another_policy_is_suggested(void **state)
@@ -615,6 +732,7 @@ int main(void)
 		cmocka_unit_test(suggests_nothing_that_does_not_work),
 		cmocka_unit_test(smt_alignment),
 		cmocka_unit_test(keeps_the_last_shared_cpu),
+		cmocka_unit_test(the_last_shared_cpu_is_told),
 		cmocka_unit_test(the_last_cpu_may_go_when_nobody_shares),
 		cmocka_unit_test(kubelet_gives_the_last_cpu_away),
 		cmocka_unit_test(bubble_is_divided),
@@ -623,6 +741,9 @@ int main(void)
 		cmocka_unit_test(slices_beyond_the_budget_are_refused),
 		cmocka_unit_test(alignment_chooses_the_node),
 		cmocka_unit_test(unaligned_pods_are_refused),
+		cmocka_unit_test(a_refusal_says_how_many_are_free),
+		cmocka_unit_test(a_refusal_says_what_the_nodes_have),
+		cmocka_unit_test(a_refusal_names_some_of_many_nodes),
 		cmocka_unit_test(another_policy_is_suggested),
 		cmocka_unit_test(pod_scope_keeps_containers_together),
 		cmocka_unit_test(sixty_four_nodes),

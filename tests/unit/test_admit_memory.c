@@ -416,6 +416,48 @@ static void kernel_lacks_pages(void **state)
 	assert_non_null(strstr(decision.message, "asks for 536870912 bytes of hugepages-2Mi"));
 	assert_non_null(strstr(decision.message, "has 1073741824 bytes not granted"));
 	assert_non_null(strstr(decision.message, "the kernel has 20971520 bytes free"));
+	assert_null(strstr(decision.message, "in use:"));
+}
+
+/* Enough is free, but not on nodes that may be combined: the message says how they are used. */
+static void the_rule_of_groups_is_told(void **state)
+{
+	struct topology *topology cleanup_topology = machine(6, 4, 8);
+	struct policy policy = policy_of(ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	const char *in_use = "; a node serves either requests that need no other node or one fixed "
+			     "group of nodes; in use:";
+	struct decision decision;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("first", 1, 12)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("second", 1, 12)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("alone", 1, 5)).admitted);
+	/* 4 + 4 + 3 + 8 GiB are free, and the last node is not in use. */
+	decision = admit_and_free(ledger, pod_of("large", 1, 19));
+	assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+	assert_int_equal(decision.available, 19 * GIB);
+	assert_non_null(strstr(decision.message, in_use));
+	assert_string_equal(strstr(decision.message, in_use) + strlen(in_use),
+			    " 8 alone 0,2 as one group 4,6 as one group");
+	/* More than is free needs no rule to be refused. */
+	decision = admit_and_free(ledger, pod_of("larger", 1, 20));
+	assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+	assert_null(strstr(decision.message, in_use));
+}
+
+/* On more than 16 nodes too, nodes that have the CPUs but not the memory are not a choice. */
+static void many_nodes_of_which_one_lacks_memory(void **state)
+{
+	struct topology *topology cleanup_topology = machine(20, 4, 8);
+	struct policy policy = policy_of(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("first", 1, 5)).admitted);
+	assert_int_equal(mems_of(ledger, "first", 0), 1);
+	assert_true(admit_and_free(ledger, pod_of("second", 1, 5)).admitted);
+	assert_int_equal(mems_of(ledger, "second", 0), 2);
 }
 
 /* Node 0 has enough CPUs, and node 1 has enough memory. */
@@ -433,7 +475,14 @@ static void nothing_in_common(void **state)
 	decision = admit_and_free(ledger, pod_of("c", 2, 3));
 	assert_false(decision.admitted);
 	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
-	assert_non_null(strstr(decision.message, "no nodes have both"));
+	assert_string_equal(
+		decision.message,
+		"topologyManagerPolicy single-numa-node: container main asks for 2 exclusive "
+		"CPUs and 3221225472 bytes of memory; each alone would fit, but no nodes have "
+		"both: the CPUs are on NUMA nodes 0, none of which has enough memory free");
+	assert_string_equal(decision.container, "main");
+	assert_true(decision.is_both && decision.is_memory);
+	assert_int_equal(decision.wanted, 3 * GIB);
 	/*
 	 * Either the memory left on the node with the CPUs, or the CPUs left on the node
 	 * with the memory.
@@ -476,6 +525,8 @@ int main(void)
 		cmocka_unit_test(a_budget_is_restored_as_it_was_placed),
 		cmocka_unit_test(restored_with_less_memory),
 		cmocka_unit_test(kernel_lacks_pages),
+		cmocka_unit_test(the_rule_of_groups_is_told),
+		cmocka_unit_test(many_nodes_of_which_one_lacks_memory),
 		cmocka_unit_test(nothing_in_common),
 		cmocka_unit_test(sixty_four_nodes),
 	};

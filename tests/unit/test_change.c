@@ -121,6 +121,59 @@ static void pages_of_another_size(void **state)
 	assert_true(pod_spec_equal(spec, wanted));
 }
 
+/* What stands behind the last size that is requested is not a request. */
+static void only_requested_sizes_change(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = pod_with_everything();
+	struct change change = {
+		.kind = CHANGE_PAGE_SIZE, .page_bytes = PAGE_2M, .to_page_bytes = PAGE_1G};
+	struct resources *request = &spec->containers[0].request;
+
+	(void)state;
+	request->hugepages[1].size_bytes = PAGE_1G;
+	request->hugepages[1].bytes = PAGE_1G;
+	change_apply(&change, spec);
+	assert_int_equal(request->nr_hugepages, 1);
+	assert_int_equal(request->hugepages[0].size_bytes, PAGE_1G);
+	assert_int_equal(request->hugepages[0].bytes, 4 * PAGE_2M);
+}
+
+/* Who leaves, what it holds if CPUs are short, and whether it is about to leave anyway. */
+static void departures_are_told(void **state)
+{
+	static const struct {
+		const char *uid;
+		bool is_memory, is_ending;
+		const char *says;
+	} cases[] = {
+		{"holds", false, false, "fits after pod test/holds leaves (it holds 2 CPUs)"},
+		{"holds", true, false, "fits after pod test/holds leaves"},
+		{"shares", false, false, "fits after pod test/shares leaves"},
+		{"holds", false, true,
+		 "fits after pod test/holds leaves (it holds 2 CPUs and is ending)"},
+		{"shares", false, true, "fits after pod test/shares leaves (it is ending)"},
+	};
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 4, 2);
+	struct policy policy = strict_policy("0,4");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+
+	(void)state;
+	assert_true(admit_and_free(ledger, guaranteed_pod("holds", 2)).admitted);
+	assert_true(admit_and_free(ledger, burstable_pod("shares")).admitted);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct change change = {.kind = CHANGE_POD_LEAVES};
+		char text[CHANGE_TEXT_MAX];
+
+		snprintf(change.uid, sizeof(change.uid), "%s", cases[i].uid);
+		assert_int_equal(ledger_set_state(ledger, cases[i].uid,
+						  cases[i].is_ending ? POD_ENDING : POD_RUNNING,
+						  NULL),
+				 0);
+		change_say(ledger, cases[i].is_memory, &change, text, sizeof(text));
+		assert_string_equal(text, cases[i].says);
+	}
+}
+
 /* Each change modifies one thing: the pod's document or one option of the policy. */
 static void options_of_the_policy(void **state)
 {
@@ -175,6 +228,8 @@ int main(void)
 		cmocka_unit_test(memory_of_a_container),
 		cmocka_unit_test(unrequested_memory_stays_unrequested),
 		cmocka_unit_test(pages_of_another_size),
+		cmocka_unit_test(only_requested_sizes_change),
+		cmocka_unit_test(departures_are_told),
 		cmocka_unit_test(options_of_the_policy),
 		cmocka_unit_test(names_differ),
 	};
