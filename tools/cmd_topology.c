@@ -58,6 +58,25 @@ static int print_topology(struct session *session, const struct ledger *ledger, 
 	return session->has_result ? STATUS_DONE : out_no_memory(session);
 }
 
+/* An agent that only observes grants nothing: everything would be called available. */
+static int check_mode(struct session *session)
+{
+	struct json_object *node cleanup_json = NULL;
+	struct view_node row;
+	int r;
+
+	r = fetch_noun(session, "node", &node);
+	if (r)
+		return r;
+	object_read(&view_node_desc, node, &row);
+	if (row.mode && strcmp(row.mode, "allocate") != 0)
+		return out_fail(session, STATUS_UNSUPPORTED,
+				"the agent runs in mode %s and grants nothing itself, so what is "
+				"available is unknown",
+				row.mode);
+	return STATUS_DONE;
+}
+
 static int topology_export(struct session *session, int argc, char **argv)
 {
 	struct snapshot snapshot cleanup(snapshot_fini) = {0};
@@ -76,8 +95,18 @@ static int topology_export(struct session *session, int argc, char **argv)
 				"invalid node name '%.80s': expected the name of the Kubernetes "
 				"node, in lower-case letters, digits, '-' and '.'",
 				argc ? argv[0] : name);
-	r = snapshot_open(session, SNAPSHOT_POLICY_OF_STATE | SNAPSHOT_OF_AGENT, &snapshot);
-	return r ? r : print_topology(session, snapshot.ledger, name);
+	r = check_mode(session);
+	if (!r)
+		r = snapshot_open(session, SNAPSHOT_POLICY_OF_STATE | SNAPSHOT_OF_AGENT, &snapshot);
+	if (r)
+		return r;
+	if (snapshot.state.nr_left_out)
+		return out_fail(session, STATUS_FAILED,
+				"%u pods of %s do not fit this machine, for example because CPUs "
+				"that they hold are offline, so what is available is unknown; "
+				"restart pinfoldd, or bring the CPUs online",
+				snapshot.state.nr_left_out, snapshot.state.file);
+	return print_topology(session, snapshot.ledger, name);
 }
 
 static const struct command topology_commands[] = {

@@ -341,6 +341,17 @@ static void what_could_not_be_loaded_is_not_shown_as_nothing(void **state)
 	expect_uncounted(NOISE_FAILED, "unknown");
 }
 
+/* Without published cgroups the port is told of no CPU and stays off. */
+static void what_was_never_asked_for_is_not_being_loaded(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+
+	scan(controller, pods, 1);
+	fake_noise.state = NOISE_OFF;
+	expect_row(controller, "kthread", "state", "unknown");
+	controller_free(controller);
+}
+
 static void without_bpf_it_is_unknown(void **state)
 {
 	struct controller *controller = start_with(NULL);
@@ -425,6 +436,7 @@ int main(void)
 		TEST(the_most_time_comes_first),
 		TEST(what_is_being_loaded_is_not_shown_as_nothing),
 		TEST(what_could_not_be_loaded_is_not_shown_as_nothing),
+		TEST(what_was_never_asked_for_is_not_being_loaded),
 		TEST(without_bpf_it_is_unknown),
 		TEST(a_source_that_the_kernel_lacks_is_said),
 		TEST(a_failure_is_a_finding_until_it_is_over),

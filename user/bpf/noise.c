@@ -289,19 +289,34 @@ static void copy_cpu(const struct noise_cpu *shown, struct noise_cpu *ret_cpu)
 	}
 }
 
-/* Add the time of whoever has the CPU now, without the interrupts in it. */
+/* The time of an interrupt that has not ended yet, which is in none of the sums. */
+static int64_t open_interrupt_ns(const struct noise_cpu *cpu, int64_t now_ns)
+{
+	/* Of the hard interrupts in a softirq those that have ended are in hard_ns. */
+	if (cpu->soft_start_ns)
+		return now_ns - (int64_t)cpu->soft_start_ns -
+		       (int64_t)(cpu->hard_ns - cpu->soft_taken_ns);
+	return cpu->hard_start_ns ? now_ns - (int64_t)cpu->hard_start_ns : 0;
+}
+
+/*
+ * Add the time of whoever has the CPU now, without the interrupts in it. One that has not ended
+ * is left out as well: its time would be taken off again at its end, and a counter must not fall.
+ */
 static void add_open_time(struct noise_cpu *cpu)
 {
 	struct noise_entry *entry;
 	struct timespec now;
-	int64_t ns;
+	int64_t now_ns, ns;
 
 	if (cpu->running >= NOISE_NOBODY)
 		return;
 	entry = &cpu->entries[cpu->running];
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)cpu->since_ns -
-	     (int64_t)(cpu->hard_ns + cpu->soft_ns - cpu->since_taken_ns);
+	now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	ns = now_ns - (int64_t)cpu->since_ns -
+	     (int64_t)(cpu->hard_ns + cpu->soft_ns - cpu->since_taken_ns) -
+	     open_interrupt_ns(cpu, now_ns);
 	if (ns < 0)
 		return;
 	entry->total_ns += (uint64_t)ns;

@@ -82,11 +82,15 @@ static int by_time(const void *left, const void *right)
 	return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
 }
 
-static enum noise_row_state missing_state(const struct noise_port *port)
+/* Before the port is told of any CPU it is off: it may never be, without published cgroups. */
+static enum noise_row_state missing_state(const struct controller *controller)
 {
-	if (!port)
+	const struct noise_port *port = controller->ports.noise;
+	enum noise_state state = port ? port->state(port->self) : NOISE_FAILED;
+
+	if (state == NOISE_FAILED || (state == NOISE_OFF && !controller->noise.nr))
 		return NOISE_ROW_UNKNOWN;
-	return port->state(port->self) == NOISE_FAILED ? NOISE_ROW_UNKNOWN : NOISE_ROW_LOADING;
+	return NOISE_ROW_LOADING;
 }
 
 static void add_cpu(struct controller *controller, struct noise_rows *rows,
@@ -102,7 +106,7 @@ static void add_cpu(struct controller *controller, struct noise_rows *rows,
 			       &nr);
 	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
 		if (r)
-			add_missing(rows, cpu, source, missing_state(port));
+			add_missing(rows, cpu, source, missing_state(controller));
 		else if (!port->counts(port->self, source))
 			add_missing(rows, cpu, source, NOISE_ROW_UNSUPPORTED);
 	if (r)

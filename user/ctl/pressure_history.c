@@ -19,9 +19,9 @@
  * periods after the tasks woke, and what it adds belongs to this time.
  */
 #define WAKE_NS (2 * PRESSURE_PERIOD_NS)
-/* If the idle period before a pause was not seen, a pause that is longer is recognised all the same. */
+/* A pause that is longer is recognised even if the idle period before it was not seen. */
 #define LATE_NS (20 * SECOND_NS)
-/* A period is at most 1 % longer than PRESSURE_PERIOD_NS (HZ=100), so up to here they can be counted. */
+/* A period is at most 1 % longer than PRESSURE_PERIOD_NS (HZ=100): so many can be counted. */
 #define PERIODS_MAX 99
 
 static void drop(struct pressure_history *history, uint32_t at, uint32_t nr)
@@ -113,7 +113,7 @@ static void reckon(const struct pressure_history *history, const struct pressure
 		const uint64_t updated_ns = row->updated_total_ns[kind];
 		const uint64_t total_ns = row->total_ns[kind];
 		const uint64_t behind_ns = total_ns > updated_ns ? total_ns - updated_ns : 0;
-		/* The kernel computes the difference in 32 bits, and misses the upper ones for good. */
+		/* The kernel computes this in 32 bits, and misses the upper ones for good. */
 		const uint32_t rest_ns = (uint32_t)behind_ns;
 		uint64_t least_ns = 0;
 
