@@ -298,6 +298,25 @@ static void busy_pool_is_reported(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+static int run_a_moment(struct worker_job *job)
+{
+	usleep(50000);
+	return 0;
+}
+
+/* A pass that happens to run when the agent stops is not reported as blocked in the kernel. */
+static void a_job_that_ends_soon_is_not_stuck(void **state)
+{
+	struct worker_pool *pool = make_pool(1, 1);
+	struct held_job *job = make_job('a', false, 0);
+
+	job->job.run = run_a_moment;
+	assert_int_equal(worker_run(pool, "a", &job->job), -EINPROGRESS);
+	while (!__atomic_load_n(&job->job.thread, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 /* Blocked threads are not joined, and jobs that have not started never start. */
 static void stuck_job_does_not_block_the_pool(void **state)
 {
@@ -331,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
 		cmocka_unit_test_setup(submitting_a_job_creates_no_thread, set_up),
 		cmocka_unit_test_setup(busy_pool_is_reported, set_up),
+		cmocka_unit_test_setup(a_job_that_ends_soon_is_not_stuck, set_up),
 		cmocka_unit_test_setup(stuck_job_does_not_block_the_pool, set_up),
 	};
 

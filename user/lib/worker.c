@@ -21,6 +21,8 @@
 
 /* Enough for jobs that format CPU lists and talk to sd-bus. */
 #define STACK_BYTES ((size_t)512 * 1024)
+/* How long the end of a pool waits for jobs that run. */
+#define ENDING_NS 1000000000ULL
 /* The number of stack frames shown for a blocked thread. */
 #define FRAMES_SHOWN 4
 
@@ -110,6 +112,7 @@ static void *work(void *data)
 			/* The owner is gone, so nobody can be notified. */
 			take_out(pool, job);
 			job->release(job);
+			pthread_cond_signal(&pool->ended);
 		} else if (job->is_left) {
 			(void)eventfd_write(pool->event_fd, 1);
 		} else {
@@ -190,10 +193,41 @@ int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 	return 0;
 }
 
+static struct timespec after(uint64_t delay_ns)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	delay_ns += (uint64_t)time.tv_nsec;
+	time.tv_sec += (time_t)(delay_ns / 1000000000);
+	time.tv_nsec = (long)(delay_ns % 1000000000);
+	return time;
+}
+
+static unsigned int nr_running(const struct worker_pool *pool)
+{
+	unsigned int nr = 0;
+
+	for (const struct worker_job *job = pool->first; job; job = job->next)
+		nr += job->is_running && !job->is_done;
+	return nr;
+}
+
+/* Most jobs end within milliseconds; only those that are blocked in the kernel are left alone. */
+static unsigned int await_running(struct worker_pool *pool)
+{
+	const struct timespec deadline = after(ENDING_NS);
+	int r = 0;
+
+	while (nr_running(pool) && r != ETIMEDOUT)
+		r = pthread_cond_timedwait(&pool->ended, &pool->lock, &deadline);
+	return nr_running(pool);
+}
+
 unsigned int worker_pool_free(struct worker_pool *pool)
 {
 	struct worker_job *dropped = NULL;
-	unsigned int nr_stuck = 0;
+	unsigned int nr_stuck;
 	bool is_last;
 
 	if (!pool)
@@ -202,14 +236,13 @@ unsigned int worker_pool_free(struct worker_pool *pool)
 	pool->is_closed = true;
 	for (struct worker_job *job = pool->first, *next; job; job = next) {
 		next = job->next;
-		if (job->is_running && !job->is_done) {
-			nr_stuck++;
+		if (job->is_running && !job->is_done)
 			continue;
-		}
 		take_out(pool, job);
 		job->next = dropped;
 		dropped = job;
 	}
+	nr_stuck = await_running(pool);
 	is_last = --pool->nr_users == 0;
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
@@ -232,17 +265,6 @@ void worker_pool_set_grace(struct worker_pool *pool, uint64_t grace_ns)
 int worker_pool_fd(const struct worker_pool *pool)
 {
 	return pool->event_fd;
-}
-
-static struct timespec after(uint64_t delay_ns)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	delay_ns += (uint64_t)time.tv_nsec;
-	time.tv_sec += (time_t)(delay_ns / 1000000000);
-	time.tv_nsec = (long)(delay_ns % 1000000000);
-	return time;
 }
 
 int worker_run(struct worker_pool *pool, const char *key, struct worker_job *job)
