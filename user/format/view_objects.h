@@ -165,12 +165,12 @@ struct view_noise {
 
 struct view_irq {
 	enum irq_kind kind;
-	int64_t irq; /* -1 = it is no interrupt */
+	int64_t irq; /* -1 = not an interrupt */
 	const char *name;
 	enum irq_state state;
 	/* CPU lists; NULL = unknown, or none */
 	const char *affinity, *effective, *original, *exclusive_cpus;
-	int64_t fired; /* -1 = it is no interrupt */
+	int64_t fired; /* -1 = not an interrupt */
 	const char *remedy;
 };
 
