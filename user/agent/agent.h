@@ -140,7 +140,7 @@ int loop_open(struct agent *agent);
 int build_read_identity(struct agent *agent);
 int build_read_machine(struct agent *agent);
 int build_open_groups(struct agent *agent);
-/* What was there before the very first start. */
+/* What was there before the first start of an agent that may write; nothing in mode observe. */
 void build_keep_originals(struct agent *agent);
 /* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
 void build_open_kernel(struct agent *agent);

@@ -64,21 +64,24 @@ int build_open_groups(struct agent *agent)
 	return 0;
 }
 
+static bool is_observing(const struct agent *agent)
+{
+	return settings_config(agent)->mode == MODE_OBSERVE;
+}
+
 void build_keep_originals(struct agent *agent)
 {
 	const struct originals *originals = groups_originals(agent->groups);
 	int r = 0;
 
+	/* Whoever only observes has changed nothing that an uninstall should set back. */
+	if (is_observing(agent))
+		return;
 	if (originals && agent->store.dir_fd >= 0)
 		r = originals_keep(agent->store.dir_fd, originals);
 	if (r)
 		log_warn(r, "state: cannot save the original values; an uninstall cannot restore "
 			    "them");
-}
-
-static bool is_observing(const struct agent *agent)
-{
-	return settings_config(agent)->mode == MODE_OBSERVE;
 }
 
 /*
