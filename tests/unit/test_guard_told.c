@@ -386,6 +386,23 @@ static void test_a_guard_that_denies_nothing_is_told_at_the_start(void **state)
 	assert_true(has_finding("guard_not_active", ""));
 }
 
+/* The test makes a cgroup. Where nothing is to be denied, a guard without a test is no finding. */
+static void test_an_observer_does_not_test_the_guard(void **state)
+{
+	controller_free(controller);
+	fake_side_reset();
+	fake_side.guard.state = GUARD_UNKNOWN;
+	config.mode = MODE_OBSERVE;
+	controller = start_node(&fake_side_port);
+	tick(60);
+	fake_side.guard.nr_mended[MENDED_CONFIG] = 1;
+	tick(1);
+	assert_true(has_finding("guard_changed", ""));
+	tick(60);
+	assert_int_equal(fake_side.nr_self_tests, 0);
+	assert_false(has_finding("guard_not_active", ""));
+}
+
 /* The start tells the policy once, whatever was put back while the programs were loaded. */
 static void test_a_change_before_the_start_is_not_published_over(void **state)
 {
@@ -445,6 +462,7 @@ int main(void)
 		TEST(test_the_remedy_is_that_of_the_longest_wait),
 		TEST(test_the_self_test_does_not_wait_for_others),
 		TEST(test_a_guard_that_denies_nothing_is_told_at_the_start),
+		TEST(test_an_observer_does_not_test_the_guard),
 		TEST(test_a_change_before_the_start_is_not_published_over),
 		TEST(test_the_cgroup_of_the_self_test_is_kept),
 		TEST(test_without_programs_there_is_no_status),

@@ -133,7 +133,8 @@ void build_open_noise(struct agent *agent)
 		.pool = agent->pool,
 	};
 
-	if (agent->options.no_bpf)
+	/* The state of an earlier agent may have exclusive CPUs, for which programs would be loaded. */
+	if (agent->options.no_bpf || is_observing(agent))
 		return;
 	if (!noise_counter_open(&options, &agent->noise))
 		agent->noise_port = noise_counter_port(agent->noise);

@@ -139,13 +139,19 @@ bool guard_denies(const struct guard_status *status, enum enforcement mode)
 	       mode == ENFORCEMENT_ENFORCE;
 }
 
+static bool is_observing(const struct controller *controller)
+{
+	return controller->options.config->mode == MODE_OBSERVE;
+}
+
 void ctl_tell_guard(struct controller *controller)
 {
 	struct guard_status status;
 
 	if (!ctl_guard_status(controller, &status))
 		return;
-	if (status.state == GUARD_ACTIVE)
+	/* An observer denies nothing, so a guard that does not is no finding. */
+	if (status.state == GUARD_ACTIVE || is_observing(controller))
 		findings_clear(&controller->findings, "guard_not_active");
 	else
 		findings_put(&controller->findings, "guard_not_active", status.reason,
@@ -177,6 +183,11 @@ void ctl_test_guard(struct controller *controller)
 	controller->guard.is_test_due = false;
 	if (!kernel)
 		return;
+	/* The test makes a cgroup and writes to it, which an observer never does. */
+	if (is_observing(controller)) {
+		ctl_tell_guard(controller);
+		return;
+	}
 	lookup_self_test(&controller->layout, path);
 	if (kernel->self_test(kernel->self, path) == -EINPROGRESS)
 		controller->guard.testing_since_ns = clock_now_ns(controller->ports.clock);

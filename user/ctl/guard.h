@@ -24,7 +24,7 @@ bool guard_denies(const struct guard_status *status, enum enforcement mode);
 void ctl_tell_guard(struct controller *controller);
 /* Is it switched off or frozen although it should deny? `reason` is set only then. */
 bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size);
-/* Start a self-test unless one is running, and report the state. */
+/* Start a self-test unless one is running or the mode is observe, and report the state. */
 void ctl_test_guard(struct controller *controller);
 /* A self-test that had answered -EINPROGRESS has ended. */
 void ctl_end_guard_test(struct controller *controller);
