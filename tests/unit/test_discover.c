@@ -191,6 +191,20 @@ static void a_containers_files_are_read(void **state)
 	assert_int_equal(row->throttled_ns, 20000);
 }
 
+static void online_cpus_are_read(void **state)
+{
+	struct scene *scene = *state;
+	char list[16];
+
+	scan(scene);
+	assert_true(cpuset_is_empty(&scene->found.online));
+	make(scene, "/sys/devices/system/cpu");
+	put(scene, "/sys/devices/system/cpu/online", "0-1,3\n");
+	scan(scene);
+	cpuset_format(&scene->found.online, list, sizeof(list));
+	assert_string_equal(list, "0-1,3");
+}
+
 /* A controller that is not enabled has no files, which is no error. */
 static void what_has_no_file_is_unknown(void **state)
 {
@@ -432,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(a_containers_files_are_read),
+		TEST(online_cpus_are_read),
 		TEST(what_has_no_file_is_unknown),
 		TEST(both_drivers_and_all_runtimes_are_walked),
 		TEST(containers_and_our_own_root_are_not_entered),

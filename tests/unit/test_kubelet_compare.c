@@ -124,6 +124,22 @@ static void a_neighbour_on_exclusive_cpus_is_found(void **state)
 	assert_says(scene, FOUND_CPUS_DIFFER, "CPUs 0-7");
 }
 
+/* The kubelet's file keeps an offline CPU, cpuset.cpus.effective loses it. */
+static void an_offline_cpu_is_no_difference(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "2");
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-1,4-6");
+	scene->discovery.online = cpuset_of_text("0-2,4-6");
+	assert_found(scene, 0);
+	/* CPU 6 is online, so its lack is a difference. */
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("5"), "0-1,4-5");
+	assert_found(scene, 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER, "container 50123456789a");
+}
+
 /* Podman and docker know nothing of the kubelet's file, but they can take its CPUs. */
 static void a_container_of_nobody_is_only_compared_with_exclusive_cpus(void **state)
 {
@@ -284,6 +300,7 @@ int main(void)
 		TEST(what_the_kubelet_decided_is_no_finding),
 		TEST(a_neighbour_on_exclusive_cpus_is_found),
 		TEST(a_container_of_nobody_is_only_compared_with_exclusive_cpus),
+		TEST(an_offline_cpu_is_no_difference),
 		TEST(cpus_that_the_pod_was_not_given_are_found),
 		TEST(a_part_of_the_pods_own_cpus_is_given),
 		TEST(an_empty_default_set_is_found),

@@ -29,7 +29,7 @@ struct discover {
 	struct worker_pool *pool;
 	sd_event_source *watch, *settle, *rescan;
 	int inotify_fd;
-	char *cgroup_dir, *proc_dir, *kubelet_dir;
+	char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir;
 	bool is_scanning, again;
 	int watch_error; /* as last reported */
 	uint64_t began_usec, took_usec;
@@ -110,6 +110,7 @@ static int start_scan(struct discover *discover)
 		.discover = discover,
 		.cgroup_dir = discover->cgroup_dir,
 		.proc_dir = discover->proc_dir,
+		.online_file = discover->online_file,
 		.kubelet_dir = discover->kubelet_dir,
 		.inotify_fd = discover->inotify_fd,
 	};
@@ -192,6 +193,7 @@ void discover_close(struct discover *discover)
 	cleanup_close_fd(&discover->inotify_fd);
 	free(discover->cgroup_dir);
 	free(discover->proc_dir);
+	free(discover->online_file);
 	free(discover->kubelet_dir);
 	free(discover);
 }
@@ -218,8 +220,10 @@ int discover_open(const struct discover_options *options, struct discover **ret_
 	discover->pool = options->pool;
 	discover->cgroup_dir = below(options->root, PINFOLD_CGROUP_MOUNT);
 	discover->proc_dir = below(options->root, "/proc");
+	discover->online_file = below(options->root, "/sys/devices/system/cpu/online");
 	discover->kubelet_dir = strdup(options->kubelet_dir);
-	if (!discover->cgroup_dir || !discover->proc_dir || !discover->kubelet_dir)
+	if (!discover->cgroup_dir || !discover->proc_dir || !discover->online_file ||
+	    !discover->kubelet_dir)
 		return -ENOMEM;
 	r = discover->event ? add_sources(discover) : 0;
 	if (r)

@@ -352,6 +352,15 @@ static int read_state(struct scan *scan)
 	return 0;
 }
 
+/* Without the file the CPUs are unknown, and none is taken to be offline. */
+static void read_online(struct scan *scan)
+{
+	char *text cleanup_free = NULL;
+
+	if (!file_read_line(AT_FDCWD, scan->online_file, &text))
+		scan->found.online = cpuset_of_text(text);
+}
+
 int cgroup_scan_run(struct worker_job *job)
 {
 	struct scan *scan = (struct scan *)job;
@@ -362,6 +371,7 @@ int cgroup_scan_run(struct worker_job *job)
 	if (!mask)
 		return -ENOMEM;
 	walk.error = read_state(scan);
+	read_online(scan);
 	walk.exclusive = discovery_exclusive(&scan->found);
 	if (fd < 0)
 		note_problem(&walk, "cannot open %.200s: %s", scan->cgroup_dir, strerror(errno));

@@ -20,8 +20,8 @@ struct scan {
 	struct worker_job job; /* first */
 	struct discover *discover;
 	/* Constant for the life of the room, so a thread may read them. */
-	const char *cgroup_dir, *proc_dir, *kubelet_dir; /* kubelet_dir "" = none */
-	int inotify_fd;					 /* -1 = nothing is watched */
+	const char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir; /* kubelet_dir "" = none */
+	int inotify_fd;						       /* -1 = nothing is watched */
 
 	/* Its output. */
 	struct discovery found; /* owned, until the result is taken */

@@ -185,17 +185,38 @@ static void judge_overlap(struct judge *judge)
 	tell_others(judge, FOUND_EXCLUSIVE_SHARED, nr);
 }
 
+/*
+ * The kubelet's file keeps a CPU that went offline, while cpuset.cpus.effective loses it, so
+ * only CPUs that are online are compared.
+ */
+static struct cpuset leave_online(const struct discovery *discovery, const struct cpuset *cpus)
+{
+	struct cpuset left = *cpus;
+
+	if (!cpuset_is_empty(&discovery->online))
+		cpuset_intersect(&left, &discovery->online);
+	return left;
+}
+
+static bool is_same_online(const struct discovery *discovery, const struct cpuset *a,
+			   const struct cpuset *b)
+{
+	const struct cpuset left = leave_online(discovery, a), right = leave_online(discovery, b);
+
+	return cpuset_equal(&left, &right);
+}
+
 /* Did the kubelet give these CPUs to this pod, in one of the ways that it has? */
 static bool is_given(const struct discovery *discovery, const struct discovered_cgroup *row,
 		     const struct cpuset *cpus)
 {
 	const struct kubelet_cpu_state *state = &discovery->state;
 
-	if (cpuset_equal(cpus, &state->default_cpus))
+	if (is_same_online(discovery, cpus, &state->default_cpus))
 		return true;
 	for (uint32_t i = 0; i < state->containers.nr; i++)
 		if (!strcmp(state->containers.entries[i].pod, row->name.uid) &&
-		    cpuset_equal(cpus, &state->containers.entries[i].cpus))
+		    is_same_online(discovery, cpus, &state->containers.entries[i].cpus))
 			return true;
 	/* The containers of a pod with its own entry share what its exclusive ones leave. */
 	for (uint32_t i = 0; i < state->pods.nr; i++)

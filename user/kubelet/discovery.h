@@ -49,6 +49,8 @@ struct discovery {
 	uint32_t nr_unknown;
 	char unknown[ROW_PATH_MAX];
 
+	struct cpuset online; /* CPUs; empty = unknown */
+
 	char state_file[ROW_PATH_MAX]; /* "" = none was to be read */
 	enum kubelet_state_presence presence;
 	char state_problem[ROW_DETAIL_MAX];
