@@ -132,6 +132,52 @@ static void what_was_not_read_did_not_vanish(void **state)
 	controller_free(controller);
 }
 
+/* What came and went meanwhile is told by the next scan that read everything. */
+static void an_incomplete_scan_hides_no_change(void **state)
+{
+	struct controller *controller = start_observer();
+
+	add("kubepods/poda", 1);
+	add("kubepods/podb", 2);
+	deliver(controller);
+	for (int i = 0; i < 2; i++) {
+		add("kubepods/podc", 3);
+		strcpy(found.problem, "cannot open /kubepods: Permission denied");
+		deliver(controller);
+	}
+	assert_int_equal(nr_rows(controller, "discovery"), 1);
+	assert_int_equal(nr_events(controller, "vanish", NULL), 0);
+	add("kubepods/podb", 2);
+	add("kubepods/podc", 3);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "vanish", NULL), 1);
+	assert_int_equal(nr_events(controller, "vanish", "pod kubepods/poda"), 1);
+	assert_int_equal(nr_events(controller, "discover", NULL), 1);
+	assert_int_equal(nr_events(controller, "discover", "pod kubepods/podc"), 1);
+	/* and once only */
+	add("kubepods/podb", 2);
+	add("kubepods/podc", 3);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "vanish", NULL), 1);
+	assert_int_equal(nr_events(controller, "discover", NULL), 1);
+	controller_free(controller);
+}
+
+/* If the first scan was incomplete, the first complete one is the start. */
+static void an_incomplete_start_makes_no_events(void **state)
+{
+	struct controller *controller = start_observer();
+
+	strcpy(found.problem, "cannot open /kubepods: Permission denied");
+	deliver(controller);
+	add("kubepods/poda", 1);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "discover", NULL), 0);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "vanish", "pod kubepods/poda"), 1);
+	controller_free(controller);
+}
+
 static void events_of_one_scan_are_limited(void **state)
 {
 	struct controller *controller = start_observer();
@@ -200,6 +246,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(what_came_and_went_is_an_event),
 		TEST(what_was_not_read_did_not_vanish),
+		TEST(an_incomplete_scan_hides_no_change),
+		TEST(an_incomplete_start_makes_no_events),
 		TEST(events_of_one_scan_are_limited),
 		TEST(an_unknown_node_is_not_ready),
 		TEST(without_discovery_nothing_is_lacking),

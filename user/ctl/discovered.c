@@ -17,6 +17,7 @@
 void discovered_fini(struct discovered *discovered)
 {
 	discovery_fini(&discovered->last);
+	discovery_fini(&discovered->complete);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -96,9 +97,15 @@ void ctl_take_discovery(struct controller *controller, struct discovery *found)
 {
 	struct discovered *discovered = &controller->discovered;
 
+	if (discovered->found_ns && !*discovered->last.problem) {
+		discovery_fini(&discovered->complete);
+		discovered->complete = discovered->last;
+		discovered->last = (struct discovery){0};
+		discovered->has_complete = true;
+	}
 	/* At the start everything is new, which is no event; and what was not read did not vanish. */
-	if (discovered->found_ns && !*found->problem && !*discovered->last.problem)
-		tell_changes(controller, &discovered->last, found);
+	if (discovered->has_complete && !*found->problem)
+		tell_changes(controller, &discovered->complete, found);
 	discovery_fini(&discovered->last);
 	discovered->last = *found;
 	*found = (struct discovery){0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods and containers that others made, as the last scan of the node found them: kept for the
- * report, compared with the scan before for events, and judged for findings. Nothing is decided
- * for them, and nothing is written to them.
+ * report, compared with the last complete scan for events, and judged for findings. Nothing is
+ * decided for them, and nothing is written to them.
  */
 #ifndef CTL_DISCOVERED_H
 #define CTL_DISCOVERED_H
@@ -13,7 +13,10 @@ struct controller;
 
 struct discovered {
 	struct discovery last; /* owned */
-	uint64_t found_ns;     /* when it arrived; 0 = no scan has ended yet */
+	/* Owned: the last one before `last` that was complete; later ones are compared with it. */
+	struct discovery complete;
+	bool has_complete;
+	uint64_t found_ns; /* when `last` arrived; 0 = no scan has ended yet */
 };
 
 void discovered_fini(struct discovered *discovered);
