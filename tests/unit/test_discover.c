@@ -397,6 +397,23 @@ static void host_tasks_on_exclusive_cpus_are_counted(void **state)
 	assert_int_equal(scene->found.host_tasks.nr, 0);
 }
 
+/* A second is 20 times as long as this scan, so the next one begins then. */
+static void a_slow_scan_is_followed_by_a_pause(void **state)
+{
+	static const struct {
+		uint64_t took_ms, passed_ms, wanted_ms;
+	} cases[] = {
+		{0, 0, 100},	   {1, 0, 100},	       {50, 0, 950},	    {50, 900, 100},
+		{50, 5000, 100},   {1000, 0, 10000},   {1000, 9000, 1000},  {8000, 0, 10000},
+		{60000, 0, 10000}, {60000, 9950, 100}, {60000, 10000, 100},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(discover_pause_usec(cases[i].took_ms * 1000,
+						     cases[i].passed_ms * 1000),
+				 cases[i].wanted_ms * 1000);
+}
+
 /* The pause after a scan and the settling time pass on the clock; only the order is tested. */
 static void wait_for_report(struct scene *scene, unsigned int nr)
 {
@@ -457,6 +474,7 @@ int main(void)
 		TEST(the_kubelets_state_is_read),
 		TEST(a_state_that_is_no_file_is_unusable),
 		TEST(host_tasks_on_exclusive_cpus_are_counted),
+		TEST(a_slow_scan_is_followed_by_a_pause),
 		TEST(changes_make_another_scan),
 	};
 

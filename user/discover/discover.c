@@ -19,7 +19,11 @@
 #define SETTLE_USEC (100 * 1000ULL)
 /* A cpuset that somebody writes raises no event here. */
 #define RESCAN_USEC (10 * 1000000ULL)
-/* Pause at least this many times as long as the last scan took. */
+/*
+ * Pause this many times as long as the last scan took, counted from its end, but no longer than
+ * between two regular scans: what is found may get only so old before the node is unknown
+ * (ctl/discovered.c), and a scan that took long has most likely waited, not worked.
+ */
 #define PAUSE_FACTOR 19
 #define SCAN_KEY     "discover"
 
@@ -32,7 +36,7 @@ struct discover {
 	char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir;
 	bool is_scanning, again;
 	int watch_error; /* as last reported */
-	uint64_t began_usec, took_usec;
+	uint64_t began_usec, ended_usec, took_usec;
 };
 
 static uint64_t now_usec(void)
@@ -58,7 +62,8 @@ static void end_scan(struct scan *scan, int result)
 	struct discover *discover = scan->discover;
 
 	discover->is_scanning = false;
-	discover->took_usec = now_usec() - discover->began_usec;
+	discover->ended_usec = now_usec();
+	discover->took_usec = discover->ended_usec - discover->began_usec;
 	tell_watch(discover, scan->watch_error);
 	if (result)
 		log_err(result, "discover: waiting for the next scan");
@@ -66,9 +71,19 @@ static void end_scan(struct scan *scan, int result)
 		discover->sink->discovered(discover->sink->self, &scan->found);
 }
 
+uint64_t discover_pause_usec(uint64_t took_usec, uint64_t passed_usec)
+{
+	uint64_t pause = took_usec * PAUSE_FACTOR;
+
+	if (pause > RESCAN_USEC)
+		pause = RESCAN_USEC;
+	if (pause < passed_usec + SETTLE_USEC)
+		return SETTLE_USEC;
+	return pause - passed_usec;
+}
+
 static void scan_soon(struct discover *discover)
 {
-	const uint64_t pause = discover->took_usec * PAUSE_FACTOR;
 	int enabled = SD_EVENT_OFF;
 
 	if (!discover->event)
@@ -78,7 +93,8 @@ static void scan_soon(struct discover *discover)
 	if (enabled != SD_EVENT_OFF)
 		return;
 	sd_event_source_set_time_relative(discover->settle,
-					  pause > SETTLE_USEC ? pause : SETTLE_USEC);
+					  discover_pause_usec(discover->took_usec,
+							      now_usec() - discover->ended_usec));
 	sd_event_source_set_enabled(discover->settle, SD_EVENT_ONESHOT);
 }
 

@@ -5,7 +5,8 @@
  *
  * Each report is everything that was found, never a difference. A change in the tree only means
  * "scan again": after a short time, so that the many changes of one starting pod make one scan,
- * and never so soon that scans take more than a twentieth of a CPU.
+ * and never so soon that scans take more than a twentieth of the time, unless one takes longer than
+ * half a second: then the next one begins 10 s after its end.
  */
 #ifndef DISCOVER_DISCOVER_H
 #define DISCOVER_DISCOVER_H
@@ -37,5 +38,11 @@ void discover_close(struct discover *discover);
  * report.
  */
 int discover_scan(struct discover *discover);
+
+/*
+ * How long after a request the next scan begins: `took_usec` is how long the last one took,
+ * `passed_usec` the time since its end. Pure.
+ */
+uint64_t discover_pause_usec(uint64_t took_usec, uint64_t passed_usec);
 
 #endif
