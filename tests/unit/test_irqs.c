@@ -11,6 +11,7 @@
 
 #include "irq/mask.h"
 #include "irq_scene.h"
+#include "lib/log.h"
 #include "refused_calls.h"
 
 #include <pinfold/names.h>
@@ -455,6 +456,25 @@ static void a_machine_that_cannot_be_read_is_an_error(void **state)
 	irqs_close(irqs);
 }
 
+static void expect_restore_says(const struct irqs_options *options, int error, const char *part)
+{
+	FILE *cleanup_file file = tmpfile();
+	const int before = dup(STDERR_FILENO);
+	char said[1024];
+
+	assert_non_null(file);
+	log_open("test", LOG_LEVEL_WARN);
+	dup2(fileno(file), STDERR_FILENO);
+	assert_int_equal(irqs_restore(options, topology), error);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	log_open("test", LOG_LEVEL_ERR);
+	rewind(file);
+	said[fread(said, 1, sizeof(said) - 1, file)] = '\0';
+	if (!strstr(said, part))
+		fail_msg("'%s' does not say '%s'", said, part);
+}
+
 static void an_uninstall_restores_everything(void **state)
 {
 	const struct irqs_options options = {.root = root, .state_fd = state_fd, .boot_id = BOOT};
@@ -464,7 +484,7 @@ static void an_uninstall_restores_everything(void **state)
 	pass_now(irqs, IRQ_STEER, "4-7");
 	irqs_close(irqs);
 	refuse("write", "5\n", EIO);
-	assert_int_equal(irqs_restore(&options, topology), -EIO);
+	expect_restore_says(&options, -EIO, "interrupt 25 (disk) to CPUs 5, it is 0-3");
 	refuse_nothing();
 	expect_irq(24, "0-15");
 	assert_int_equal(irqs_restore(&options, topology), 0);

@@ -107,7 +107,7 @@ static void a_record_is_loaded_as_saved(void **state)
 	assert_int_equal(port.save(port.self, "other", 5), 0);
 	assert_int_equal(port.load(port.self, &data, &len), 0);
 	assert_string_equal(data, "other");
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 }
 
 static void a_closed_store_keeps_no_descriptor(void **state)
@@ -136,12 +136,12 @@ static void five_unusable_files_are_kept(void **state)
 	assert_int_equal(nr_files(), STORE_SET_ASIDE);
 	assert_true(has(name));
 	assert_false(has(first));
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
 /* store_remove() says this, or nothing if it is NULL. */
-static void expect_removal_says(const char *at, bool keep_originals, const char *part)
+static void expect_removal_says(const char *at, unsigned int kept, const char *part)
 {
 	FILE *cleanup_file file = tmpfile();
 	const int before = dup(STDERR_FILENO);
@@ -151,7 +151,7 @@ static void expect_removal_says(const char *at, bool keep_originals, const char 
 	assert_non_null(file);
 	log_open("test", LOG_LEVEL_WARN);
 	dup2(fileno(file), STDERR_FILENO);
-	store_remove(&store, at, keep_originals);
+	store_remove(&store, at, kept);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	log_open("test", LOG_LEVEL_ERR);
@@ -173,7 +173,7 @@ static void all_files_of_the_agent_are_removed(void **state)
 	make_file(PINFOLD_IRQS_FILE);
 	make_file("." PINFOLD_IRQS_FILE ".tmp");
 	make_file(PINFOLD_STATE_FILE ".bad-20260101T000000.000000000");
-	expect_removal_says(path, false, NULL);
+	expect_removal_says(path, 0, NULL);
 	assert_int_equal(store.dir_fd, -1);
 	assert_int_equal(access(path, F_OK), -1);
 }
@@ -182,11 +182,17 @@ static void original_values_may_be_kept(void **state)
 {
 	make_file(PINFOLD_STATE_FILE);
 	make_file(PINFOLD_ORIGINALS_FILE);
-	expect_removal_says(path, true, "remains with the original values");
+	make_file(PINFOLD_IRQS_FILE);
+	expect_removal_says(path, STORE_KEEP_ORIGINALS, "remains with the original values");
 	assert_true(has(PINFOLD_ORIGINALS_FILE));
 	assert_int_equal(nr_files(), 1);
 	assert_int_equal(store_open(&store, path), 0);
-	store_remove(&store, path, false);
+	make_file(PINFOLD_IRQS_FILE);
+	expect_removal_says(path, STORE_KEEP_IRQS, "remains with the original masks");
+	assert_true(has(PINFOLD_IRQS_FILE));
+	assert_int_equal(nr_files(), 1);
+	assert_int_equal(store_open(&store, path), 0);
+	store_remove(&store, path, 0);
 }
 
 static void foreign_files_are_kept(void **state)
@@ -195,7 +201,7 @@ static void foreign_files_are_kept(void **state)
 
 	make_file(PINFOLD_STATE_FILE);
 	make_file("notes");
-	expect_removal_says(path, false, "it contains 'notes', which is not pinfold's");
+	expect_removal_says(path, 0, "it contains 'notes', which is not pinfold's");
 	assert_true(has("notes"));
 	assert_int_equal(nr_files(), 1);
 	snprintf(file, sizeof(file), "%s/notes", path);
@@ -210,7 +216,7 @@ static void a_directory_that_cannot_be_removed_is_logged(void **state)
 	snprintf(file, sizeof(file), "%s/file", parent);
 	assert_int_equal(mknod(file, S_IFREG | 0600, 0), 0);
 	make_file(PINFOLD_STATE_FILE);
-	expect_removal_says(file, false, "remains, but contains no pinfold files: Not a directory");
+	expect_removal_says(file, 0, "remains, but contains no pinfold files: Not a directory");
 	assert_int_equal(nr_files(), 0);
 	assert_int_equal(unlink(file), 0);
 }
@@ -276,7 +282,7 @@ static void a_record_that_cannot_be_replaced_is_not_kept(void **state)
 	assert_int_equal(mkdirat(store.dir_fd, PINFOLD_STATE_FILE, 0700), 0);
 	assert_int_equal(port.save(port.self, "{}", 2), -EISDIR);
 	assert_int_equal(unlinkat(store.dir_fd, PINFOLD_STATE_FILE, AT_REMOVEDIR), 0);
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 }
 
 /* What cannot hold a record is said in a sentence, and no record is taken for kept. */
@@ -297,7 +303,7 @@ static void a_directory_of_others_keeps_nothing(void **state)
 	assert_non_null(strstr(port.problem(port.self), open_to_all));
 	assert_int_equal(port.load(port.self, &data, &len), -ENOENT);
 	assert_int_equal(port.save(port.self, "x", 1), -EROFS);
-	store_remove(&other, open_to_all, false);
+	store_remove(&other, open_to_all, 0);
 	assert_int_equal(access(open_to_all, F_OK), 0);
 	/* Below a file no directory can be. */
 	make_file(PINFOLD_STATE_FILE);
@@ -312,7 +318,7 @@ static void a_directory_of_others_keeps_nothing(void **state)
 	assert_int_equal(unlinkat(store.dir_fd, PINFOLD_STATE_FILE, 0), 0);
 	assert_int_equal(port.set_aside(port.self, name, sizeof(name)), -ENOENT);
 	assert_int_equal(rmdir(open_to_all), 0);
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 }
 
 /* By the time in its name the oldest is known. */
@@ -332,7 +338,7 @@ static void a_file_set_aside_has_the_time_in_its_name(void **state)
 	assert_int_equal(strlen(name), strlen(before) + 9);
 	assert_true(strncmp(before, name, strlen(before)) <= 0);
 	assert_true(strncmp(name, after, strlen(after)) <= 0);
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 }
 
 static mode_t mode_of(const char *directory)
@@ -356,7 +362,7 @@ static void missing_directories_are_created(void **state)
 	umask(before);
 	assert_int_equal(mode_of(deep), 0700);
 	assert_int_equal(mode_of(above), 0755);
-	store_remove(&other, deep, false);
+	store_remove(&other, deep, 0);
 	assert_int_equal(access(deep, F_OK), -1);
 	assert_int_equal(rmdir(above), 0);
 	/* Of a path that is too long nothing is made. */
@@ -368,7 +374,7 @@ static void missing_directories_are_created(void **state)
 	port = store_port(&other);
 	assert_non_null(strstr(port.problem(port.self), "cannot create the parent directories"));
 	assert_int_equal(access(above, F_OK), -1);
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 }
 
 /* --- a disk that takes its time --------------------------------------------------------------- */
@@ -438,7 +444,7 @@ static void a_delayed_record_is_written_unchanged(void **state)
 	store.sink = NULL;
 	close(gate[0]);
 	close(gate[1]);
-	store_remove(&store, path, false);
+	store_remove(&store, path, 0);
 }
 
 int main(void)

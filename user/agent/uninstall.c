@@ -45,7 +45,10 @@ static int uninstall_groups(struct agent *agent, const struct originals *origina
 	return r;
 }
 
-/* What cannot be restored is reported, and keeps nobody from being rid of the rest. */
+/*
+ * What cannot be restored is reported, and keeps nobody from being rid of the rest. Without the
+ * state directory nobody knows whether masks are ours.
+ */
 static int uninstall_irqs(struct agent *agent)
 {
 	const struct irqs_options options = {
@@ -55,8 +58,11 @@ static int uninstall_irqs(struct agent *agent)
 	};
 	int r;
 
-	if (agent->store.dir_fd < 0)
+	if (agent->store.dir_fd < 0) {
+		log_warn(0, "uninstall: masks of interrupts cannot be restored without the state "
+			    "directory; if they were steered, restart the machine");
 		return 0;
+	}
 	r = build_read_identity(agent);
 	if (!r)
 		r = build_read_machine(agent);
@@ -70,7 +76,7 @@ int uninstall_run(struct agent *agent)
 	char error[GROUP_ERROR_MAX] = "";
 	bool has_originals;
 	uint32_t nr_left = 0;
-	int r;
+	int r, irq_error;
 
 	r = instance_stop(config->runtime_directory);
 	if (!r)
@@ -83,10 +89,7 @@ int uninstall_run(struct agent *agent)
 	if (build_open_groups(agent))
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config->state_directory);
-	r = uninstall_irqs(agent);
-	if (r)
-		log_warn(r,
-			 "uninstall: interrupts keep their masks until the machine is restarted");
+	irq_error = uninstall_irqs(agent);
 	has_originals = load_originals(agent, &originals);
 	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
 			     &nr_left, error);
@@ -99,8 +102,15 @@ int uninstall_run(struct agent *agent)
 			 "uninstall: the processes of %u cgroup%s are still running; the cgroups "
 			 "and the controllers they use remain until these end",
 			 nr_left, nr_left == 1 ? "" : "s");
-	store_remove(&agent->store, config->state_directory, nr_left && has_originals);
+	store_remove(&agent->store, config->state_directory,
+		     (nr_left && has_originals ? STORE_KEEP_ORIGINALS : 0) |
+			     (irq_error ? STORE_KEEP_IRQS : 0));
 	instance_remove(&agent->instance, config->runtime_directory);
+	if (irq_error) {
+		log_err(irq_error, "uninstall: some interrupts keep their masks; run it again, or "
+				   "restart the machine, which resets them");
+		return EXIT_OTHER;
+	}
 	log_info("uninstalled; %s and the pods' manifests were left in place",
 		 agent->options.config_file);
 	return EXIT_DONE;

@@ -232,8 +232,6 @@ static bool is_state(const char *name)
 		/* left by a replacement that a crash interrupted */
 		"." PINFOLD_STATE_FILE ".tmp",
 		"." PINFOLD_ORIGINALS_FILE ".tmp",
-		/* the uninstall has restored what is in it */
-		PINFOLD_IRQS_FILE,
 		"." PINFOLD_IRQS_FILE ".tmp",
 	};
 
@@ -243,28 +241,38 @@ static bool is_state(const char *name)
 	return !strncmp(name, ASIDE_PREFIX, strlen(ASIDE_PREFIX));
 }
 
-static bool is_ours(const char *name)
+/* What keeps a directory that this file is left in. */
+static void say_kept(const char *path, const char *file)
 {
-	return is_state(name) || !strcmp(name, PINFOLD_ORIGINALS_FILE);
+	if (!strcmp(file, PINFOLD_ORIGINALS_FILE))
+		log_warn(0,
+			 "state: %s remains with the original values; run the uninstall again when "
+			 "the remaining processes have ended",
+			 path);
+	else if (!strcmp(file, PINFOLD_IRQS_FILE))
+		log_warn(0,
+			 "state: %s remains with the original masks of interrupts; run the "
+			 "uninstall again",
+			 path);
+	else
+		log_warn(0, "state: %s remains: it contains '%s', which is not pinfold's", path,
+			 file);
 }
 
-void store_remove(struct store *store, const char *path, bool keep_originals)
+void store_remove(struct store *store, const char *path, unsigned int kept)
 {
 	char other_file[256];
 	int r;
 
 	if (store->dir_fd < 0)
 		return;
-	r = file_remove_directory(store->dir_fd, path, keep_originals ? is_state : is_ours,
-				  other_file, sizeof(other_file));
-	if (r == -ENOTEMPTY && !strcmp(other_file, PINFOLD_ORIGINALS_FILE))
-		log_warn(0,
-			 "state: %s remains with the original values; run the uninstall again when "
-			 "the remaining processes have ended",
-			 path);
-	else if (r == -ENOTEMPTY)
-		log_warn(0, "state: %s remains: it contains '%s', which is not pinfold's", path,
-			 other_file);
+	if (!(kept & STORE_KEEP_ORIGINALS))
+		unlinkat(store->dir_fd, PINFOLD_ORIGINALS_FILE, 0);
+	if (!(kept & STORE_KEEP_IRQS))
+		unlinkat(store->dir_fd, PINFOLD_IRQS_FILE, 0);
+	r = file_remove_directory(store->dir_fd, path, is_state, other_file, sizeof(other_file));
+	if (r == -ENOTEMPTY)
+		say_kept(path, other_file);
 	else if (r)
 		log_warn(r, "state: %s remains, but contains no pinfold files", path);
 	store_close(store);

@@ -31,11 +31,15 @@ struct store {
 int store_open(struct store *store, const char *path);
 void store_close(struct store *store);
 /*
- * Remove all files of agents from `path`, and the directory. With `keep_originals`, keep the
- * original values, which a later uninstall needs. Whatever remains is logged with the reason.
- * The store is closed; one that could not be opened has already logged why.
+ * Remove all files of agents from `path`, and the directory; but of those that a later uninstall
+ * needs, keep the ones in `kept`, a set of STORE_KEEP_. Whatever remains is logged with the
+ * reason. The store is closed; one that could not be opened has already logged why.
  */
-void store_remove(struct store *store, const char *path, bool keep_originals);
+enum {
+	STORE_KEEP_ORIGINALS = 1, /* the original values of cgroups */
+	STORE_KEEP_IRQS = 2,	  /* the original masks of interrupts */
+};
+void store_remove(struct store *store, const char *path, unsigned int kept);
 /* The port of a store; the store must outlive it. */
 struct store_port store_port(struct store *store);
 

@@ -173,6 +173,21 @@ struct irq_port irqs_port(struct irqs *irqs)
 
 /* --- uninstall ----------------------------------------------------------------------------------- */
 
+static int say_unrestored(const struct irq_row *row)
+{
+	static const char *const others[IRQ_KIND_NR] = {"the mask of new interrupts",
+							"the mask of the kernel's unbound work"};
+	const int error = row->error ? row->error : -EBUSY;
+
+	if (row->kind != IRQ_KIND_INTERRUPT)
+		return log_warn(error, "irq: cannot restore %s to CPUs %s, it is %s",
+				others[row->kind], row->original, row->affinity);
+	return log_warn(error,
+			"irq: cannot restore interrupt %u (%s) to CPUs %s, it is %s; write them to "
+			"/proc/irq/%u/smp_affinity_list, or run the uninstall again",
+			row->number, row->name, row->original, row->affinity, row->number);
+}
+
 static int restore(const struct irq_place *place, const struct topology *topology,
 		   struct irq_table *table)
 {
@@ -186,9 +201,11 @@ static int restore(const struct irq_place *place, const struct topology *topolog
 	request->cpus.topology = topology;
 	request->cpus.allowed = request->cpus.online = topology->all;
 	r = irq_pass(place, request, table, &report);
-	for (uint32_t i = 0; !r && i < report.nr; i++)
+	if (r)
+		return log_warn(r, "irq: cannot read the masks of interrupts");
+	for (uint32_t i = 0; i < report.nr; i++)
 		if (report.rows[i].original)
-			r = report.rows[i].error ? report.rows[i].error : -EBUSY;
+			r = say_unrestored(&report.rows[i]);
 	return r;
 }
 
@@ -207,11 +224,13 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 	if (r == -ENOENT || r == -ESTALE)
 		return 0;
 	if (r == -EBADMSG)
-		return log_warn(0, "irq: %s; the masks of interrupts are not restored",
+		return log_warn(0,
+				"irq: %s; the masks of interrupts are not restored: restart the "
+				"machine, which resets them, or remove the file",
 				format_error_text(&error, PINFOLD_IRQS_FILE, sentence,
 						  sizeof(sentence))),
 		       r;
-	if (!r)
-		r = restore(&place, topology, &table);
-	return r ? log_warn(r, "irq: not all masks of interrupts could be restored") : 0;
+	if (r)
+		return log_warn(r, "irq: cannot read %s", PINFOLD_IRQS_FILE);
+	return restore(&place, topology, &table);
 }
