@@ -475,6 +475,20 @@ static void expect_restore_says(const struct irqs_options *options, int error, c
 		fail_msg("'%s' does not say '%s'", said, part);
 }
 
+static void a_lost_file_is_written_again(void **state)
+{
+	struct irqs *irqs = open_irqs();
+
+	pass_now(irqs, IRQ_STEER, "4-7");
+	assert_int_equal(unlinkat(state_fd, PINFOLD_IRQS_FILE, 0), 0);
+	pass_now(irqs, IRQ_STEER, "4-7");
+	irqs_close(irqs);
+	irqs = open_irqs();
+	pass_now(irqs, IRQ_RESTORE, "");
+	expect_originals();
+	irqs_close(irqs);
+}
+
 static void an_uninstall_restores_everything(void **state)
 {
 	const struct irqs_options options = {.root = root, .state_fd = state_fd, .boot_id = BOOT};
@@ -514,6 +528,7 @@ int main(void)
 		IN_SCENE(irqbalance_is_respected),
 		IN_SCENE(interrupts_on_exclusive_cpus_are_counted),
 		IN_SCENE(a_machine_that_cannot_be_read_is_an_error),
+		IN_SCENE(a_lost_file_is_written_again),
 		IN_SCENE(an_uninstall_restores_everything),
 	};
 

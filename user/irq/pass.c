@@ -2,7 +2,11 @@
 #include "irq/pass.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
 
 #include "irq/irq_originals.h"
 #include "irq/irqbalance.h"
@@ -188,6 +192,25 @@ static void forget(const struct pass *pass, struct irq_entry *entry)
 	}
 }
 
+static bool holds_masks(const struct irq_table *table)
+{
+	for (uint32_t i = 0; i < table->nr; i++)
+		if (table->entries[i].original)
+			return true;
+	return false;
+}
+
+/* Without the file the next agent would take our masks for the original ones. */
+static void look_for_file(const struct pass *pass)
+{
+	if (pass->table->is_unsaved || !holds_masks(pass->table) ||
+	    !faccessat(pass->place->state_fd, PINFOLD_IRQS_FILE, F_OK, 0) || errno != ENOENT)
+		return;
+	log_warn(0, "irq: %s is gone from the state directory; it is written again",
+		 PINFOLD_IRQS_FILE);
+	pass->table->is_unsaved = true;
+}
+
 static int save(const struct pass *pass)
 {
 	int r;
@@ -208,6 +231,7 @@ static int change(struct pass *pass)
 		if (decide(pass, &table->entries[i]))
 			return -ENOMEM;
 	}
+	look_for_file(pass);
 	pass->report->error = save(pass);
 	if (pass->report->error && pass->request->mode == IRQ_STEER)
 		return 0;
