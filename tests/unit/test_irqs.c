@@ -475,6 +475,21 @@ static void expect_restore_says(const struct irqs_options *options, int error, c
 		fail_msg("'%s' does not say '%s'", said, part);
 }
 
+/* An operator's choice looks like what the narrowed default mask would have given. */
+static void a_chosen_mask_gets_no_invented_original(void **state)
+{
+	struct irqs *irqs = open_irqs();
+
+	pass_now(irqs, IRQ_STEER, "4-7");
+	set_irq(26, "0-3\n");
+	pass_now(irqs, IRQ_STEER, "4-7");
+	expect_irq(26, "0-3");
+	assert_null(row_of(26)->original);
+	pass_now(irqs, IRQ_STEER, "");
+	expect_irq(26, "0-3");
+	irqs_close(irqs);
+}
+
 static void a_lost_file_is_written_again(void **state)
 {
 	struct irqs *irqs = open_irqs();
@@ -528,6 +543,7 @@ int main(void)
 		IN_SCENE(irqbalance_is_respected),
 		IN_SCENE(interrupts_on_exclusive_cpus_are_counted),
 		IN_SCENE(a_machine_that_cannot_be_read_is_an_error),
+		IN_SCENE(a_chosen_mask_gets_no_invented_original),
 		IN_SCENE(a_lost_file_is_written_again),
 		IN_SCENE(an_uninstall_restores_everything),
 	};

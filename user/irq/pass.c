@@ -47,7 +47,14 @@ static void drop_list(char **list)
 
 /* --- deciding ------------------------------------------------------------------------------------ */
 
-/* The original of a mask that we have not changed; see irq_original_of_new. */
+/*
+ * The original of a mask that we have not changed; see irq_original_of_new. Of an interrupt that
+ * an earlier pass saw, somebody has chosen the mask since. In the first pass of an agent the
+ * default mask has an original only if the file proves that an earlier agent narrowed it. Then
+ * every interrupt that the file does not name counts as new: one for which an operator chose
+ * exactly what our default yields is widened later. The opposite mistake would leave interrupts
+ * that appeared while no agent ran narrow for ever.
+ */
 static void find_original(const struct pass *pass, const struct irq_entry *entry,
 			  const struct cpuset *affinity, struct cpuset *ret_original)
 {
@@ -55,8 +62,8 @@ static void find_original(const struct pass *pass, const struct irq_entry *entry
 	struct cpuset now, original;
 
 	*ret_original = *affinity;
-	if (entry->kind != IRQ_KIND_INTERRUPT || first->kind != IRQ_KIND_DEFAULT ||
-	    !first->original)
+	if (entry->is_known || entry->kind != IRQ_KIND_INTERRUPT ||
+	    first->kind != IRQ_KIND_DEFAULT || !first->original)
 		return;
 	now = cpuset_of_text(first->affinity);
 	original = cpuset_of_text(first->original);

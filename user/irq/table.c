@@ -331,6 +331,7 @@ void irq_table_inherit(struct irq_table *table, struct irq_table *old, uint64_t 
 
 		if (!before || strcmp(before->identity, entry->identity))
 			continue;
+		entry->is_known = true;
 		entry->original = TAKE_PTR(before->original);
 		entry->written = TAKE_PTR(before->written);
 		entry->refused = TAKE_PTR(before->refused);

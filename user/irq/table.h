@@ -24,6 +24,8 @@ struct irq_entry {
 	bool is_fixed;	 /* the kernel offers no writable mask */
 	uint64_t count;	 /* since boot, on the CPUs that are exclusive now */
 
+	bool is_known; /* the last pass or the file of originals has the same one */
+
 	/* Remembered: */
 	char *original;		 /* NULL = the mask is not changed by us */
 	char *written;		 /* by us, since the agent started; NULL = nothing */
