@@ -192,6 +192,8 @@ static void texts_that_are_no_originals_are_refused(void **state)
 		"\"number\":1,\"identity\":\"\",\"original\":\"\"}]}",
 		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"masks\":[{\"kind\":\"default\","
 		"\"number\":1,\"identity\":\"\",\"original\":\"3-1\"}]}",
+		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"masks\":[{\"kind\":\"default\","
+		"\"number\":1,\"identity\":\"\",\"original\":\"0\",\"written\":\"\"}]}",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -490,6 +492,24 @@ static void a_chosen_mask_gets_no_invented_original(void **state)
 	irqs_close(irqs);
 }
 
+static void another_writer_is_known_after_a_restart(void **state)
+{
+	struct irqs *irqs = open_irqs();
+
+	pass_now(irqs, IRQ_STEER, "4-7");
+	set_irq(24, "9\n");
+	pass_now(irqs, IRQ_STEER, "4-7");
+	irqs_close(irqs);
+	irqs = open_irqs();
+	pass_now(irqs, IRQ_STEER, "4-7");
+	expect_irq(24, "9");
+	/* What was written last is ours, and follows the CPUs. */
+	pass_now(irqs, IRQ_STEER, "2-7");
+	expect_irq(24, "9");
+	expect_irq(25, "0-1");
+	irqs_close(irqs);
+}
+
 static void a_lost_file_is_written_again(void **state)
 {
 	struct irqs *irqs = open_irqs();
@@ -544,6 +564,7 @@ int main(void)
 		IN_SCENE(interrupts_on_exclusive_cpus_are_counted),
 		IN_SCENE(a_machine_that_cannot_be_read_is_an_error),
 		IN_SCENE(a_chosen_mask_gets_no_invented_original),
+		IN_SCENE(another_writer_is_known_after_a_restart),
 		IN_SCENE(a_lost_file_is_written_again),
 		IN_SCENE(an_uninstall_restores_everything),
 	};

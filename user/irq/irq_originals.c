@@ -30,6 +30,8 @@ void irq_originals_encode(const struct irq_table *table, const char *boot_id, st
 		emit_number(&emitter, "number", entry->number);
 		emit_text(&emitter, "identity", entry->identity);
 		emit_text(&emitter, "original", entry->original);
+		if (entry->written)
+			emit_text(&emitter, "written", entry->written);
 		emit_close(&emitter);
 	}
 	emit_close(&emitter);
@@ -46,15 +48,16 @@ static const struct yaml_value *need(const struct yaml_value *map, const char *k
 	return member;
 }
 
-static int read_set(const struct yaml_value *member, struct format_error *error, char **ret_list)
+static int read_set(const struct yaml_value *member, const char *key, struct format_error *error,
+		    char **ret_list)
 {
 	char list[CPUSET_TEXT_MAX];
 	struct cpuset set;
 	int r;
 
-	r = yaml_read_text(member, "original", error, list, sizeof(list));
+	r = yaml_read_text(member, key, error, list, sizeof(list));
 	if (!r && (cpuset_parse(list, strlen(list), &set) || cpuset_is_empty(&set)))
-		r = yaml_refuse(member, "original", error, "'%.40s' is not a list of CPUs", list);
+		r = yaml_refuse(member, key, error, "'%.40s' is not a list of CPUs", list);
 	if (r)
 		return r;
 	*ret_list = strdup(list);
@@ -69,9 +72,11 @@ static int decode_mask(const struct yaml_value *map, struct format_error *error,
 	const struct yaml_value *identity = number ? need(map, "identity", error) : NULL;
 	const struct yaml_value *original = identity ? need(map, "original", error) : NULL;
 	char identity_text[256];
+	const struct yaml_value *written = yaml_get(map, "written");
 	unsigned int kind_index;
 	struct irq_entry *entry;
 	uint64_t irq;
+	int r;
 
 	if (!original ||
 	    yaml_read_word(kind, "kind", error, kind_words, IRQ_KIND_NR, &kind_index) ||
@@ -84,7 +89,10 @@ static int decode_mask(const struct yaml_value *map, struct format_error *error,
 	entry->identity = strdup(identity_text);
 	if (!entry->identity)
 		return -ENOMEM;
-	return read_set(original, error, &entry->original);
+	r = read_set(original, "original", error, &entry->original);
+	if (!r && written)
+		r = read_set(written, "written", error, &entry->written);
+	return r;
 }
 
 static int decode_masks(const struct yaml_value *masks, struct format_error *error,

@@ -3,6 +3,10 @@
  * The original masks, in a file of the state directory. It is written before the first mask is,
  * so that after a crash at any point each mask can be restored. The numbers of interrupts mean
  * something in one boot only, and a boot resets all masks.
+ *
+ * The mask that was written last stands beside the original, so that the next agent can tell it
+ * from one that another process wrote. It is left out while it is being written, and in files of
+ * earlier versions.
  */
 #ifndef IRQ_IRQ_ORIGINALS_H
 #define IRQ_IRQ_ORIGINALS_H
@@ -18,8 +22,8 @@ struct text;
 void irq_originals_encode(const struct irq_table *table, const char *boot_id, struct text *out);
 /*
  * -EBADMSG with `error` filled for invalid text, -ESTALE for that of another boot, -ENOMEM.
- * *ret_table is then unchanged; otherwise its entries have nothing but kind, number, identity and
- * original.
+ * *ret_table is then unchanged; otherwise its entries have nothing but kind, number, identity,
+ * original and, if it is known, what was written last.
  */
 int irq_originals_decode(const char *data, size_t len, const char *boot_id,
 			 struct format_error *error, struct irq_table *ret_table);

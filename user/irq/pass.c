@@ -109,6 +109,12 @@ static void note_foreign(struct pass *pass, struct irq_entry *entry, enum irq_ac
 	}
 }
 
+/* A crash may leave the old mask or the new one, so meanwhile the file names neither as ours. */
+static bool writes(const struct irq_entry *entry)
+{
+	return entry->action == IRQ_WRITE || entry->action == IRQ_REVERT;
+}
+
 static int decide(struct pass *pass, struct irq_entry *entry)
 {
 	const struct cpuset affinity = cpuset_of_text(entry->affinity);
@@ -135,6 +141,10 @@ static int decide(struct pass *pass, struct irq_entry *entry)
 		return 0;
 	if (set_list(&entry->target, &target))
 		return -ENOMEM;
+	if (entry->written && writes(entry)) {
+		drop_list(&entry->written);
+		pass->table->is_unsaved = true;
+	}
 	if (entry->original || cpuset_equal(&target, &original))
 		return 0;
 	pass->table->is_unsaved = true;
@@ -172,6 +182,7 @@ static void write_target(const struct pass *pass, struct irq_entry *entry)
 	} else {
 		drop_list(&entry->refused);
 		set_list(&entry->written, &target);
+		pass->table->is_unsaved = true;
 		pass->report->nr_written++;
 	}
 	read_back(pass, entry);
@@ -246,7 +257,7 @@ static int change(struct pass *pass)
 	for (uint32_t i = 0; i < table->nr; i++) {
 		struct irq_entry *entry = &table->entries[i];
 
-		if (entry->action == IRQ_WRITE || entry->action == IRQ_REVERT)
+		if (writes(entry))
 			write_target(pass, entry);
 		forget(pass, entry);
 	}

@@ -28,7 +28,7 @@ struct irq_entry {
 
 	/* Remembered: */
 	char *original;		 /* NULL = the mask is not changed by us */
-	char *written;		 /* by us, since the agent started; NULL = nothing */
+	char *written;		 /* by us, last; NULL = nothing, or it is unknown */
 	char *refused;		 /* a mask that the kernel did not take; NULL = none */
 	int error;		 /* with which it did not take it */
 	bool is_foreign;	 /* another process changed it last, and it was left so */

@@ -42,7 +42,7 @@ void irq_original_of_new(const struct irq_cpus *cpus, const struct cpuset *defau
 struct irq_facts {
 	const struct cpuset *affinity; /* as read now */
 	const struct cpuset *original;
-	/* What we wrote last; NULL = nothing since the agent started. */
+	/* What we wrote last; NULL = nothing, or it is unknown after a crash. */
 	const struct cpuset *written;
 	/* A mask that the kernel refused; NULL = none. It is not tried again. */
 	const struct cpuset *refused;
