@@ -524,6 +524,22 @@ static void a_lost_file_is_written_again(void **state)
 	irqs_close(irqs);
 }
 
+static void a_file_that_cannot_be_read_is_tried_again(void **state)
+{
+	struct irqs *irqs = open_irqs();
+
+	pass_now(irqs, IRQ_STEER, "4-7");
+	irqs_close(irqs);
+	irqs = open_irqs();
+	refuse("openat", PINFOLD_IRQS_FILE, EMFILE);
+	pass_at(irqs, IRQ_STEER, "", 1);
+	assert_int_equal(result, -EMFILE);
+	refuse_nothing();
+	pass_now(irqs, IRQ_STEER, "");
+	expect_originals();
+	irqs_close(irqs);
+}
+
 static void an_uninstall_restores_everything(void **state)
 {
 	const struct irqs_options options = {.root = root, .state_fd = state_fd, .boot_id = BOOT};
@@ -566,6 +582,7 @@ int main(void)
 		IN_SCENE(a_chosen_mask_gets_no_invented_original),
 		IN_SCENE(another_writer_is_known_after_a_restart),
 		IN_SCENE(a_lost_file_is_written_again),
+		IN_SCENE(a_file_that_cannot_be_read_is_tried_again),
 		IN_SCENE(an_uninstall_restores_everything),
 	};
 

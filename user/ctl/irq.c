@@ -211,8 +211,9 @@ static void tell_unread(struct controller *controller, int error)
 	}
 	snprintf(message, sizeof(message),
 		 "cannot read the masks of interrupts, so none is changed: %s", strerror(-error));
-	findings_put(&controller->findings, "irqs_unknown", message,
-		     "see whether /proc/irq and /proc/interrupts can be read");
+	findings_put(
+		&controller->findings, "irqs_unknown", message,
+		"see whether /proc/irq, /proc/interrupts and irqs.json in stateDirectory can be read");
 }
 
 void ctl_end_irq_pass(struct controller *controller, int result, struct irq_report *report)

@@ -42,7 +42,10 @@ struct pass_job {
 	struct irq_report report;
 };
 
-/* Masks written by another agent would pass for originals if its file were ignored. */
+/*
+ * Masks written by another agent would pass for originals if its file were ignored. Only damage
+ * lasts; a file that cannot be read now is tried again by the next pass.
+ */
 static int load(struct irqs *irqs)
 {
 	struct format_error error = {0};
@@ -52,13 +55,11 @@ static int load(struct irqs *irqs)
 	if (irqs->is_loaded)
 		return 0;
 	r = irq_originals_load(irqs->state_fd, irqs->boot_id, &error, &irqs->table);
-	if (r == -ENOMEM)
-		return r;
-	if (r && r != -ENOENT && r != -ESTALE)
+	if (r && r != -ENOENT && r != -ESTALE && r != -EBADMSG)
+		return log_warn(r, "irq: cannot read %s", PINFOLD_IRQS_FILE);
+	if (r == -EBADMSG)
 		snprintf(irqs->problem, sizeof(irqs->problem), "%.300s",
-			 r == -EBADMSG ? format_error_text(&error, PINFOLD_IRQS_FILE, sentence,
-							   sizeof(sentence))
-				       : strerror(-r));
+			 format_error_text(&error, PINFOLD_IRQS_FILE, sentence, sizeof(sentence)));
 	irqs->is_loaded = true;
 	return 0;
 }
