@@ -540,6 +540,28 @@ static void a_file_that_cannot_be_read_is_tried_again(void **state)
 	irqs_close(irqs);
 }
 
+static void an_unreadable_file_is_not_a_missing_one(void **state)
+{
+	static const char *const files[] = {
+		"proc/irq/default_smp_affinity",       "proc/irq/24/smp_affinity_list",
+		"proc/irq/24/effective_affinity_list", "proc/irq/24/node",
+		"sys/kernel/irq/24/chip_name",	       "sys/kernel/irq/24/actions",
+	};
+	struct irqs *irqs = open_irqs();
+
+	pass_now(irqs, IRQ_STEER, "4-7");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		refuse("openat", files[i], EMFILE);
+		pass_at(irqs, IRQ_STEER, "4-7", 1);
+		refuse_nothing();
+		if (result != -EMFILE)
+			fail_msg("%s: %d", files[i], result);
+	}
+	pass_now(irqs, IRQ_STEER, "");
+	expect_originals();
+	irqs_close(irqs);
+}
+
 static void an_uninstall_restores_everything(void **state)
 {
 	const struct irqs_options options = {.root = root, .state_fd = state_fd, .boot_id = BOOT};
@@ -583,6 +605,7 @@ int main(void)
 		IN_SCENE(another_writer_is_known_after_a_restart),
 		IN_SCENE(a_lost_file_is_written_again),
 		IN_SCENE(a_file_that_cannot_be_read_is_tried_again),
+		IN_SCENE(an_unreadable_file_is_not_a_missing_one),
 		IN_SCENE(an_uninstall_restores_everything),
 	};
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Reads /proc/irq, /proc/interrupts and /sys/kernel/irq. Interrupts come and go while they are
- * read, so a file that is missing is no failure.
+ * read, so a file that is missing is no failure. Every other error is one: an interrupt that is
+ * left out loses its original.
  */
 #include "irq/table.h"
 
@@ -94,15 +95,21 @@ enum mask_form irq_entry_file(const struct irq_entry *entry, char *ret_path, siz
 
 /* --- one mask ------------------------------------------------------------------------------------ */
 
-/* The first line; "" if there is no such file. NULL = no memory. */
-static char *read_line(int root_fd, const char *path)
+/* The first line; "" if there is no such file. The caller owns *ret_line. */
+static int read_line(int root_fd, const char *path, char **ret_line)
 {
 	char *line = NULL;
+	int r = file_read_line(root_fd, path, &line);
 
-	if (file_read_line(root_fd, path, &line))
-		return strdup("");
+	if (r == -ENOENT)
+		line = strdup("");
+	else if (r)
+		return r;
+	if (!line)
+		return -ENOMEM;
 	line[strcspn(line, "\n")] = '\0';
-	return line;
+	*ret_line = line;
+	return 0;
 }
 
 static int read_affinity(int root_fd, struct irq_entry *entry)
@@ -127,16 +134,18 @@ static int read_affinity(int root_fd, struct irq_entry *entry)
 static int read_names(int root_fd, struct irq_entry *entry)
 {
 	char path[PATH_SIZE], *chip cleanup_free = NULL, *line cleanup_free = NULL;
-	int len;
+	int len, r;
 
 	snprintf(path, sizeof(path), "sys/kernel/irq/%u/chip_name", entry->number);
-	chip = read_line(root_fd, path);
+	r = read_line(root_fd, path, &chip);
 	snprintf(path, sizeof(path), "sys/kernel/irq/%u/hwirq", entry->number);
-	line = read_line(root_fd, path);
+	if (!r)
+		r = read_line(root_fd, path, &line);
 	snprintf(path, sizeof(path), "sys/kernel/irq/%u/actions", entry->number);
-	entry->name = read_line(root_fd, path);
-	if (!chip || !line || !entry->name)
-		return -ENOMEM;
+	if (!r)
+		r = read_line(root_fd, path, &entry->name);
+	if (r)
+		return r;
 	len = asprintf(&entry->identity, "%s %s", chip, line);
 	if (len < 0)
 		entry->identity = NULL;
@@ -146,20 +155,36 @@ static int read_names(int root_fd, struct irq_entry *entry)
 static int read_place(int root_fd, struct irq_entry *entry)
 {
 	char path[PATH_SIZE], *node cleanup_free = NULL;
-	struct cpuset set;
+	struct cpuset set = CPUSET_EMPTY;
+	int r;
 
 	snprintf(path, sizeof(path), "proc/irq/%u/node", entry->number);
-	node = read_line(root_fd, path);
-	if (!node)
-		return -ENOMEM;
+	r = read_line(root_fd, path, &node);
+	if (r)
+		return r;
 	if (isdigit((unsigned char)*node))
 		entry->node_id = (int)strtol(node, NULL, 10);
 	snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", entry->number);
+	r = mask_read(root_fd, path, MASK_LIST, &set);
+	if (r && r != -ENOENT)
+		return r;
 	/* Empty while the interrupt is shut down. */
-	if (mask_read(root_fd, path, MASK_LIST, &set) || cpuset_is_empty(&set))
+	if (cpuset_is_empty(&set))
 		return 0;
 	entry->effective = mask_text(MASK_LIST, &set);
 	return entry->effective ? 0 : -ENOMEM;
+}
+
+/*
+ * A file that was open when its interrupt went away fails a read with EIO in procfs and ENODEV in
+ * sysfs.
+ */
+static bool is_gone(int root_fd, uint32_t number)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", number);
+	return faccessat(root_fd, path, F_OK, 0) && errno == ENOENT;
 }
 
 static int read_interrupt(int root_fd, uint32_t number, const struct irq_table *known,
@@ -176,9 +201,13 @@ static int read_interrupt(int root_fd, uint32_t number, const struct irq_table *
 		r = read_names(root_fd, entry);
 	if (!r)
 		r = read_place(root_fd, entry);
-	if (r == -ENOMEM)
+	if (r && r != -ENOMEM && is_gone(root_fd, number)) {
+		free_entry(&table->entries[--table->nr]);
+		return 0;
+	}
+	if (r)
 		return r;
-	if (r || (!*entry->name && !(before && before->original)))
+	if (!*entry->name && !(before && before->original))
 		free_entry(&table->entries[--table->nr]);
 	return 0;
 }
@@ -222,11 +251,11 @@ static int read_other(int root_fd, enum irq_kind kind, const char *name, struct 
 	entry->identity = strdup("");
 	entry->name = strdup(name);
 	r = entry->identity && entry->name ? read_affinity(root_fd, entry) : -ENOMEM;
-	if (r == -ENOMEM)
-		return r;
-	if (r)
+	if (r == -ENOENT) {
 		free_entry(&table->entries[--table->nr]);
-	return 0;
+		return 0;
+	}
+	return r;
 }
 
 /* The CPU of each column, from the line "CPU0 CPU1 …". Returns their number. */

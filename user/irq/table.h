@@ -56,7 +56,8 @@ void irq_table_sort(struct irq_table *table);
 /*
  * Read what the kernel has below `root_fd`. An interrupt that disappears meanwhile is left out,
  * one without a handler cannot fire and is left out unless `known` has an original of it.
- * Negative errno if procfs cannot be read or there is no memory; *ret_table is then unchanged.
+ * Negative errno if a file exists but cannot be read, or there is no memory; *ret_table is then
+ * unchanged.
  */
 int irq_table_read(int root_fd, const struct cpuset *exclusive, const struct irq_table *known,
 		   struct irq_table *ret_table);
