@@ -143,6 +143,10 @@ static void a_mask_is_written_once_and_not_fought_over(void **state)
 		{"5", "0-3,8-15", NULL, true, IRQ_REVERT},
 		{"5", "0-3,8-15", NULL, false, IRQ_FOREIGN},
 		{"2", "0-3,8-15", NULL, true, IRQ_FOREIGN},
+		/* CPU 16 went offline, and the kernel widened the mask */
+		{"0-15", "16", NULL, false, IRQ_WRITE},
+		{"2", "16", NULL, false, IRQ_WRITE},
+		{"0-15", "15-16", NULL, false, IRQ_FOREIGN},
 		/* before a restart: nobody knows whose it is */
 		{"5", NULL, NULL, false, IRQ_WRITE},
 	};

@@ -62,6 +62,13 @@ void irq_original_of_new(const struct irq_cpus *cpus, const struct cpuset *defau
 		*ret_original = *affinity;
 }
 
+/* When the last CPU of a mask goes offline, the kernel itself widens the mask to all online CPUs. */
+static bool is_foreign(const struct irq_cpus *cpus, const struct irq_facts *facts)
+{
+	return facts->written && !cpuset_equal(facts->written, facts->affinity) &&
+	       cpuset_intersects(facts->written, &cpus->online);
+}
+
 enum irq_action irq_decide(const struct irq_cpus *cpus, const struct irq_facts *facts,
 			   struct cpuset *ret_target)
 {
@@ -73,7 +80,7 @@ enum irq_action irq_decide(const struct irq_cpus *cpus, const struct irq_facts *
 		return IRQ_KEEP;
 	if (facts->refused && cpuset_equal(&target, facts->refused))
 		return IRQ_REFUSED;
-	if (!facts->written || cpuset_equal(facts->written, facts->affinity))
+	if (!is_foreign(cpus, facts))
 		return IRQ_WRITE;
 	if (!cpuset_intersects(facts->affinity, &cpus->exclusive) || !facts->may_contend)
 		return IRQ_FOREIGN;
