@@ -384,6 +384,18 @@ static void a_mask_that_another_process_chose_stays_in_the_end(void **state)
 	irqs_close(irqs);
 }
 
+/* `uids` are the real, effective, saved and file system ones. */
+static void put_process(uint32_t pid, const char *name, const char *uids)
+{
+	char status[256];
+
+	snprintf(status, sizeof(status), "Name:\t%sUmask:\t0022\nUid:\t%sGid:\t0\t0\t0\t0\n", name,
+		 uids);
+	put_of("proc", pid, "comm", name);
+	put_of("proc", pid, "status", status);
+	put_of("proc", pid, "environ", "");
+}
+
 static void irqbalance_is_respected(void **state)
 {
 	static const char banned[] = "A=b\nIRQBALANCE_BANNED_CPULIST=4-7,9\n";
@@ -391,8 +403,7 @@ static void irqbalance_is_respected(void **state)
 	char environ[64];
 	struct irqs *irqs = open_irqs();
 
-	put("proc/77/comm", "irqbalance\n");
-	put("proc/77/environ", "");
+	put_process(77, "irqbalance\n", "0\t0\t0\t0\n");
 	pass_now(irqs, IRQ_STEER, "4-7");
 	assert_int_equal(report.irqbalance, IRQBALANCE_CONTENDS);
 	expect_irq(24, "0-3,8-15");
@@ -419,6 +430,29 @@ static void irqbalance_is_respected(void **state)
 	/* Nothing is exclusive, so nobody is looked for. */
 	pass_now(irqs, IRQ_STEER, "");
 	assert_int_equal(report.irqbalance, IRQBALANCE_ABSENT);
+	irqs_close(irqs);
+}
+
+/* Only root can write masks, and anybody may take the name. */
+static void any_privileged_irqbalance_contends(void **state)
+{
+	struct irqs *irqs = open_irqs();
+
+	put_process(70, "irqbalance\n", "0\t1000\t0\t1000\n");
+	put_process(71, "irqbalance\n", "1000\t1000\t1000\t1000\n");
+	put("proc/72/comm", "irqbalance\n");
+	pass_now(irqs, IRQ_STEER, "4-7");
+	assert_int_equal(report.irqbalance, IRQBALANCE_ABSENT);
+	/* One that spares the CPUs hides no other one, in whatever order they are found. */
+	put_process(73, "irqbalance\n", "1000\t0\t0\t0\n");
+	put("proc/73/environ", "IRQBALANCE_BANNED_CPUS=f0");
+	pass_now(irqs, IRQ_STEER, "4-7");
+	assert_int_equal(report.irqbalance, IRQBALANCE_SPARES);
+	put_process(74, "irqbalance\n", "0\t0\t0\t0\n");
+	put_process(75, "irqbalance\n", "0\t0\t0\t0\n");
+	put("proc/75/environ", "IRQBALANCE_BANNED_CPUS=f0");
+	pass_now(irqs, IRQ_STEER, "4-7");
+	assert_int_equal(report.irqbalance, IRQBALANCE_CONTENDS);
 	irqs_close(irqs);
 }
 
@@ -599,6 +633,7 @@ int main(void)
 		IN_SCENE(another_writer_is_not_fought),
 		IN_SCENE(a_mask_that_another_process_chose_stays_in_the_end),
 		IN_SCENE(irqbalance_is_respected),
+		IN_SCENE(any_privileged_irqbalance_contends),
 		IN_SCENE(interrupts_on_exclusive_cpus_are_counted),
 		IN_SCENE(a_machine_that_cannot_be_read_is_an_error),
 		IN_SCENE(a_chosen_mask_gets_no_invented_original),

@@ -11,6 +11,23 @@
 
 #define ENVIRON_MAX (1U << 20)
 
+#define STATUS_MAX (64U << 10)
+
+/* Only root can write masks, while any process can take the name. */
+static bool is_privileged(int root_fd, const char *pid)
+{
+	char path[64], *status cleanup_free = NULL;
+	const char *uids;
+	unsigned int effective;
+	size_t len;
+
+	if ((size_t)snprintf(path, sizeof(path), "proc/%s/status", pid) >= sizeof(path) ||
+	    file_read_all(root_fd, path, STATUS_MAX, &status, &len))
+		return false;
+	uids = strstr(status, "\nUid:");
+	return uids && sscanf(uids, "\nUid: %*u %u", &effective) == 1 && !effective;
+}
+
 static bool is_irqbalance(int root_fd, const char *pid)
 {
 	char path[64], *name cleanup_free = NULL;
@@ -20,7 +37,7 @@ static bool is_irqbalance(int root_fd, const char *pid)
 	    file_read_line(root_fd, path, &name))
 		return false;
 	name[strcspn(name, "\n")] = '\0';
-	return !strcmp(name, "irqbalance");
+	return !strcmp(name, "irqbalance") && is_privileged(root_fd, pid);
 }
 
 /* The value of a variable in a list of "NAME=VALUE", each ending with a NUL; NULL = not set. */
@@ -59,6 +76,7 @@ enum irqbalance_state irqbalance_look(int root_fd, const struct cpuset *exclusiv
 {
 	int fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	enum irqbalance_state state = IRQBALANCE_ABSENT;
 	const struct dirent *entry;
 	struct cpuset banned;
 
@@ -71,8 +89,9 @@ enum irqbalance_state irqbalance_look(int root_fd, const struct cpuset *exclusiv
 		if (!is_irqbalance(root_fd, entry->d_name))
 			continue;
 		banned_cpus(root_fd, entry->d_name, &banned);
-		return cpuset_is_subset(exclusive, &banned) ? IRQBALANCE_SPARES
-							    : IRQBALANCE_CONTENDS;
+		if (!cpuset_is_subset(exclusive, &banned))
+			return IRQBALANCE_CONTENDS;
+		state = IRQBALANCE_SPARES;
 	}
-	return IRQBALANCE_ABSENT;
+	return state;
 }
