@@ -263,12 +263,17 @@ static uint32_t read_columns(const char **at, uint32_t *ret_cpus)
 {
 	const char *text = *at;
 	uint32_t nr = 0;
-	unsigned int cpu;
-	int len;
 
-	while (nr < CPUSET_MAX && sscanf(text, " CPU%u%n", &cpu, &len) == 1) {
-		ret_cpus[nr++] = cpu;
-		text += len;
+	while (nr < CPUSET_MAX) {
+		const char *word = text + strspn(text, " ");
+		char *end;
+		unsigned long cpu;
+
+		if (strncmp(word, "CPU", 3) != 0 || !isdigit((unsigned char)word[3]))
+			break;
+		cpu = strtoul(word + 3, &end, 10);
+		ret_cpus[nr++] = cpu < CPUSET_MAX ? (uint32_t)cpu : CPUSET_MAX;
+		text = end;
 	}
 	*at = text;
 	return nr;
@@ -295,7 +300,7 @@ static void count_line(const char *line, const uint32_t *cpus, uint32_t nr_cpus,
 		if (end == line)
 			return;
 		line = end;
-		if (cpus[i] < CPUSET_MAX && cpuset_has(exclusive, cpus[i]))
+		if (cpuset_has(exclusive, cpus[i]))
 			count += on_cpu;
 	}
 	entry->count = count;
