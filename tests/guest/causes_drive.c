@@ -459,8 +459,27 @@ static void add_wait(const struct switch_record *records, int64_t index, struct 
 	sum->unclear_ns += left - parts[WAIT_OWN_CONTAINER];
 }
 
-/* Returns how many switches are missing: on some machines not every one is traced. */
-static uint64_t replay(const struct switch_record *records, uint64_t nr)
+/* What the kernel has added to the task's waits since, and what it is about to add. */
+static uint64_t wait_at(const struct switch_record *record, struct task *task)
+{
+	uint64_t wait = 0;
+
+	if (record->run_delay_ns > task->run_delay_ns)
+		wait = record->run_delay_ns - task->run_delay_ns;
+	task->run_delay_ns = record->run_delay_ns;
+	if (!record->is_migration && record->queued && record->clock > record->queued) {
+		wait += record->clock - record->queued;
+		task->run_delay_ns += record->clock - record->queued;
+	}
+	return wait;
+}
+
+/*
+ * The first `nr_before` records only tell where each task ran last, and what its queue had been
+ * throttled by then, which the observer knows as well. Returns how many switches are missing: on
+ * some machines not every one is traced.
+ */
+static uint64_t replay(const struct switch_record *records, uint64_t nr_before, uint64_t nr)
 {
 	static int64_t last[ABI_CPUS_MAX];
 	uint64_t nr_missing = 0;
@@ -470,7 +489,7 @@ static uint64_t replay(const struct switch_record *records, uint64_t nr)
 	for (uint64_t i = 0; i < nr; i++) {
 		const struct switch_record *record = &records[i];
 		struct task *task = find_task(record->next);
-		uint64_t wait = 0;
+		uint64_t wait;
 
 		before[i] = last[record->cpu];
 		if (!record->is_migration) {
@@ -479,16 +498,11 @@ static uint64_t replay(const struct switch_record *records, uint64_t nr)
 		}
 		if (!task)
 			continue;
-		/* what the kernel has added since, and what it is about to add */
-		if (record->run_delay_ns > task->run_delay_ns)
-			wait = record->run_delay_ns - task->run_delay_ns;
-		task->run_delay_ns = record->run_delay_ns;
-		if (!record->is_migration && record->queued && record->clock > record->queued) {
-			wait += record->clock - record->queued;
-			task->run_delay_ns += record->clock - record->queued;
+		if (i >= nr_before) {
+			wait = wait_at(record, task);
+			if (wait && task->crowd->where != HOST)
+				add_wait(records, (int64_t)i, task, wait);
 		}
-		if (wait && task->crowd->where != HOST)
-			add_wait(records, (int64_t)i, task, wait);
 		task->cpu = record->is_migration ? UINT32_MAX : record->cpu;
 		task->throttled_ns = record->throttled_ns;
 		task->was_delayed = record->is_migration && record->is_delayed;
@@ -559,8 +573,10 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 		     const struct switch_record *records, const struct load *load)
 {
 	struct observe_usage first[NR_WHERE], last[NR_WHERE];
-	uint64_t nr;
+	uint64_t nr_before, nr;
 
+	__atomic_store_n(&skeleton->bss->nr_records, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&skeleton->bss->is_on, 1, __ATOMIC_RELEASE);
 	if (load->quota && write_file(groups[DATABASE].path, "cpu.max", load->quota))
 		return check(false, "%s: set cpu.max", load->name);
 	if (!add_tasks(load) || !read_all(observer, first)) {
@@ -571,8 +587,7 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 		tasks[i].run_delay_ns = read_run_delay(tasks[i].pid);
 		tasks[i].cpu = UINT32_MAX;
 	}
-	__atomic_store_n(&skeleton->bss->nr_records, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&skeleton->bss->is_on, 1, __ATOMIC_RELEASE);
+	nr_before = __atomic_load_n(&skeleton->bss->nr_records, __ATOMIC_ACQUIRE);
 	/* one after the other: so that their first waits are not longer than the observer can explain */
 	for (int i = 0; i < nr_tasks; i++) {
 		kill(tasks[i].pid, SIGCONT);
@@ -587,7 +602,7 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 	check(nr > 100 && nr <= SWITCH_LOG_RECORDS, "%s: the log holds all %llu records",
 	      load->name, (unsigned long long)nr);
 	if (nr <= SWITCH_LOG_RECORDS) {
-		uint64_t nr_missing = replay(records, nr);
+		uint64_t nr_missing = replay(records, nr_before, nr);
 
 		if (nr_missing)
 			printf("# %s: %llu switches were not traced\n", load->name,
