@@ -230,6 +230,22 @@ static void masks_are_shown(void **state)
 	controller_free(controller);
 }
 
+static void an_interrupt_without_a_handler_is_named_by_its_number(void **state)
+{
+	struct controller *controller = start_steering();
+	struct irq_row row = fake_irq_rows[1];
+
+	row.name = (char *)"";
+	fake_irq.rows = &row;
+	fake_irq.nr = 1;
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	assert_int_equal(nr_findings(controller, "irqs_on_exclusive_cpus",
+				     "the first is of interrupt 24, CPUs 2-5"),
+			 1);
+	controller_free(controller);
+}
+
 /* It is no finding where nobody asked for it, but the remedy is told. */
 static void leave_tells_what_would_help(void **state)
 {
@@ -332,6 +348,7 @@ int main(void)
 		IN_SCENE(only_steer_and_allocate_change_anything),
 		IN_SCENE(a_reload_takes_effect),
 		IN_SCENE(masks_are_shown),
+		IN_SCENE(an_interrupt_without_a_handler_is_named_by_its_number),
 		IN_SCENE(leave_tells_what_would_help),
 		IN_SCENE(obstacles_are_found),
 		IN_SCENE(passes_are_counted),

@@ -178,7 +178,7 @@ static void tell_originals(struct controller *controller, const struct irq_repor
 static void tell_exposed(struct controller *controller, const struct irq_report *report)
 {
 	const struct irq_row *first = NULL;
-	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX], number[32];
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr; i++) {
@@ -192,10 +192,13 @@ static void tell_exposed(struct controller *controller, const struct irq_report 
 		findings_clear(&controller->findings, "irqs_on_exclusive_cpus");
 		return;
 	}
+	/* One whose handler went away has no name. */
+	snprintf(number, sizeof(number), "interrupt %u", first->number);
 	snprintf(message, sizeof(message),
 		 "%u mask%s of interrupts or kernel work reach%s exclusive CPUs; the first is of "
 		 "%.60s, CPUs %.120s",
-		 nr, nr == 1 ? "" : "s", nr == 1 ? "es" : "", first->name, first->exclusive);
+		 nr, nr == 1 ? "" : "s", nr == 1 ? "es" : "", *first->name ? first->name : number,
+		 first->exclusive);
 	ctl_irq_remedy(controller, first, remedy, sizeof(remedy));
 	findings_put(&controller->findings, "irqs_on_exclusive_cpus", message, remedy);
 }
@@ -204,7 +207,6 @@ static void tell_unread(struct controller *controller, int error)
 {
 	char message[ROW_DETAIL_MAX];
 
-	controller->steering.error = error;
 	if (!error) {
 		findings_clear(&controller->findings, "irqs_unknown");
 		return;

@@ -17,7 +17,6 @@ struct steering {
 	/* What that pass was for: */
 	enum irq_mode mode;
 	struct cpuset exclusive, allowed;
-	int error; /* of the last pass */
 	/* Since the start: */
 	uint64_t nr_written, nr_refused, nr_failed, nr_foreign, nr_fired;
 };
