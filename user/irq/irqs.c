@@ -186,7 +186,8 @@ static int say_unrestored(const struct irq_row *row)
 	return log_warn(error,
 			"irq: cannot restore interrupt %u (%s) to CPUs %s, it is %s; write them to "
 			"/proc/irq/%u/smp_affinity_list, or run the uninstall again",
-			row->number, row->name, row->original, row->affinity, row->number);
+			row->number, *row->name ? row->name : "no handler", row->original,
+			row->affinity, row->number);
 }
 
 static int restore(const struct irq_place *place, const struct topology *topology,
