@@ -13,8 +13,8 @@
 
 /*
  * New interrupts raise no event that can be relied on. They begin with the default mask, which is
- * steered, so only those for which a driver or a program chooses CPUs wait for this long. A pass reads
- * several files for each interrupt; where nothing is steered, nobody waits for it.
+ * steered, so only those for which a driver or a program chooses CPUs wait for this long. A pass
+ * reads several files for each interrupt; where nothing is steered, nobody waits for it.
  */
 #define RESCAN_NS      (10ULL * 1000000000ULL)
 #define IDLE_RESCAN_NS (60ULL * 1000000000ULL)

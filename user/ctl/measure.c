@@ -578,12 +578,6 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 
 static void write_irqs(const struct controller *controller, struct exposition *page)
 {
-	static const char *const words[IRQ_STATE_NR] = {
-		[IRQ_STATE_ALLOWED] = "allowed",
-		[IRQ_STATE_STEERED] = "steered",
-		[IRQ_STATE_MANAGED] = "managed",
-		[IRQ_STATE_EXCLUSIVE] = "exclusive",
-	};
 	const struct steering *steering = &controller->steering;
 	uint64_t nr[IRQ_STATE_NR] = {0};
 
@@ -594,7 +588,7 @@ static void write_irqs(const struct controller *controller, struct exposition *p
 	if (steering->report.nr)
 		exposition_family(page, &irqs);
 	for (enum irq_state state = 0; steering->report.nr && state < IRQ_STATE_NR; state++)
-		exposition_count(page, LABELS({"state", words[state]}), nr[state]);
+		exposition_count(page, LABELS({"state", irq_state_name(state)}), nr[state]);
 	exposition_family(page, &irq_writes);
 	exposition_count(page, LABELS({"result", "done"}), steering->nr_written);
 	exposition_count(page, LABELS({"result", "managed"}), steering->nr_refused);

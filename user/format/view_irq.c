@@ -3,6 +3,7 @@
 #include "format/object_table.h"
 #include "format/view_private.h"
 #include "format/views.h"
+#include "format/words.h"
 
 static const struct field_desc irq_fields[] = {
 	WORD(view_irq, kind, NULL, 0,
@@ -12,12 +13,12 @@ static const struct field_desc irq_fields[] = {
 	     [IRQ_KIND_INTERRUPT] = "interrupt"),
 	COUNT(view_irq, irq, NULL, OR_NULL, "Number of the interrupt."),
 	TEXT(view_irq, name, NULL, 0, "Its handlers, as /proc/interrupts names them."),
-	WORD(view_irq, state, NULL, 0,
+	ENUM(view_irq, state, NULL, 0,
 	     "allowed if it spares the exclusive CPUs by itself, steered if pinfold narrowed it, "
-	     "managed if the kernel does not let its mask be changed, which older kernels say only when one is written, exclusive if it may fire on "
-	     "exclusive CPUs and could be moved.",
-	     [IRQ_STATE_ALLOWED] = "allowed", [IRQ_STATE_STEERED] = "steered",
-	     [IRQ_STATE_MANAGED] = "managed", [IRQ_STATE_EXCLUSIVE] = "exclusive"),
+	     "managed if the kernel does not let its mask be changed, which older kernels say "
+	     "only when one is written, exclusive if it may fire on exclusive CPUs and could be "
+	     "moved.",
+	     irq_state_name, IRQ_STATE_NR),
 	TEXT(view_irq, affinity, NULL, 0, "CPUs on which it may fire."),
 	TEXT(view_irq, effective, NULL, OR_NULL,
 	     "CPUs among them to which it is delivered at present; null if the kernel does not say."),

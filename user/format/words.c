@@ -133,3 +133,15 @@ enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup)
 			return units[i].cause;
 	return CAUSE_USER;
 }
+
+const char *irq_state_name(enum irq_state state)
+{
+	static const char *const names[IRQ_STATE_NR] = {
+		[IRQ_STATE_ALLOWED] = "allowed",
+		[IRQ_STATE_STEERED] = "steered",
+		[IRQ_STATE_MANAGED] = "managed",
+		[IRQ_STATE_EXCLUSIVE] = "exclusive",
+	};
+
+	return names[state];
+}

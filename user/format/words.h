@@ -10,6 +10,7 @@
 #include <pinfold/noise.h>
 
 #include "core/plan/plan.h"
+#include "format/rows.h"
 
 /* What became of an operation: the guard's answers (enum event_action), then the agent's. */
 enum agent_action {
@@ -47,6 +48,8 @@ const char *attribute_name(enum group_file file);
 const char *drift_cause_name(enum drift_cause cause);
 /* "hardirq", "host_task" */
 const char *noise_source_name(enum noise_source source);
+/* "allowed", "steered" */
+const char *irq_state_name(enum irq_state state);
 
 /* Who a process may be: `pid`, in the cgroup of this path. */
 enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup);
