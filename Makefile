@@ -199,6 +199,9 @@ $(O)/tests/$(2)/$(1): $(O)/tests/$(2)/$(1).o $$(call archives,$$(call test_rooms
 		-Wl,--end-group $$(call libraries,$$(call test_rooms,tests/$(2)/$(1).c)) $(3) -lm
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call test_rule,$(notdir $(t)),unit,-lcmocka)))
+# It lets allocations fail.
+$(O)/tests/unit/test_no_memory: private LDFLAGS += \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup,--wrap=free
 $(foreach t,$(EXHAUSTIVE),$(eval $(call test_rule,$(notdir $(t)),exhaustive,)))
 $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
 $(foreach t,$(GUEST_PROGRAMS),$(eval $(call test_rule,$(notdir $(t)),guest,)))
