@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: core
+// LIBS: core lib
 /*
  * Every reason a pod can be refused for, with a scene that is refused for it.
  * Every change that the refusal names is carried out, as data, on a ledger made
- * anew, and the pod must then be admitted.
+ * anew, and the pod must then be admitted. tests/data/refusals has all that is
+ * said of each scene.
  *
  * What is covered is counted by the enumerations of the core: a reason, a cause
  * or a kind of change that is added without a scene here fails.
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "../lib/golden.h"
 #include "memory_scene.h"
 
 /* --- machines --------------------------------------------------------------------------------- */
@@ -85,10 +87,7 @@ struct scene {
 	enum refusal refusal;
 	enum cpu_result cpu_result;
 	enum memory_result memory_result;
-	const char *reason;	/* the kubelet's name for it */
-	unsigned int kinds;	/* exactly these changes are found */
-	const char *suggestion; /* the nearest one */
-	const char *says[3];	/* parts of the sentence */
+	unsigned int kinds; /* exactly these changes are found */
 };
 
 struct stage {
@@ -206,8 +205,8 @@ struct coverage {
 	unsigned int cpu_result[CPU_RESULT_NR], memory_result[MEMORY_RESULT_NR];
 };
 
-static void check_account(const struct scene *scene, const struct stage *stage,
-			  const struct decision *decision)
+static void check_trace(const struct scene *scene, const struct stage *stage,
+			const struct decision *decision)
 {
 	const struct trace *trace = &decision->trace;
 
@@ -250,12 +249,87 @@ static void check_refusal(const struct scene *scene, const struct decision *deci
 		fail_msg("%s: refused for %s, %s, %s: %s", scene->name,
 			 refusal_name(decision->refusal), cpu_result_name(decision->cpu_result),
 			 memory_result_name(decision->memory_result), decision->message);
-	assert_string_equal(decision->reason, scene->reason);
-	for (size_t i = 0; i < ARRAY_SIZE(scene->says) && scene->says[i]; i++) {
-		if (!strstr(decision->message, scene->says[i]))
-			fail_msg("%s: '%s' is not in: %s", scene->name, scene->says[i],
-				 decision->message);
+}
+
+/* --- what is said ----------------------------------------------------------------------------- */
+
+static char *account;
+static size_t account_len;
+static FILE *account_file;
+
+static void write_provider(const struct trace_provider *provider)
+{
+	fprintf(account_file, "  %s: %s", provider->resource,
+		trace_opinion_name(provider->opinion));
+	if (provider->wanted >= 0)
+		fprintf(account_file, " for %lld%s", (long long)provider->wanted,
+			provider->is_bytes ? " bytes" : " CPUs");
+	if (provider->opinion == TRACE_HINTS)
+		fprintf(account_file,
+			", %s%u and %u preferred:", provider->is_exact ? "" : "some of ",
+			provider->nr_hints, provider->nr_preferred);
+	for (uint32_t i = 0; i < provider->nr_listed; i++)
+		fprintf(account_file, " %#llx%s", (unsigned long long)provider->hints[i].nodes,
+			provider->hints[i].preferred ? "*" : "");
+	fprintf(account_file, "\n");
+}
+
+static void write_trace(const struct trace *trace)
+{
+	const struct hint *hint = &trace->merged.hint;
+
+	if (!trace->is_aligned)
+		return;
+	fprintf(account_file, "aligned by %s, ", align_policy_name(trace->policy));
+	if (trace->container == UINT32_MAX)
+		fprintf(account_file, "the pod as a whole: ");
+	else
+		fprintf(account_file, "container %u: ", trace->container);
+	if (hint->any)
+		fprintf(account_file, "any nodes");
+	else
+		fprintf(account_file, "nodes %#llx", (unsigned long long)hint->nodes);
+	fprintf(account_file, "%s, %s\n", hint->preferred ? "*" : "",
+		trace->merged.admitted ? "admitted" : "not admitted");
+	for (uint32_t i = 0; i < trace->nr_providers; i++)
+		write_provider(&trace->providers[i]);
+}
+
+/* All of a refusal that an operator or a program is told, but its enumerators. */
+static void write_account(const char *name, const struct decision *decision)
+{
+	fprintf(account_file, "# %s\n%s", name, decision->reason);
+	if (decision->container[0])
+		fprintf(account_file, " of %s", decision->container);
+	fprintf(account_file, ": %lld wanted, %lld available", (long long)decision->wanted,
+		(long long)decision->available);
+	if (decision->is_memory)
+		fprintf(account_file, ", bytes in pages of %llu",
+			(unsigned long long)decision->page_bytes);
+	fprintf(account_file, "%s\n%s\n", decision->is_both ? ", CPUs and memory" : "",
+		decision->message);
+	if (decision->change.kind) {
+		assert_string_equal(decision->suggestion, decision->change.text);
+		fprintf(account_file, "- %s\n", decision->suggestion);
 	}
+	for (uint32_t i = 0; i < decision->nr_others; i++)
+		fprintf(account_file, "- %s\n", decision->others[i].text);
+	write_trace(&decision->trace);
+	fprintf(account_file, "\n");
+}
+
+static int open_account(void **state)
+{
+	(void)state;
+	account_file = open_memstream(&account, &account_len);
+	return !account_file;
+}
+
+static int close_account(void **state)
+{
+	(void)state;
+	free(account);
+	return 0;
 }
 
 static void play(const struct scene *scene, struct coverage *coverage)
@@ -268,7 +342,8 @@ static void play(const struct scene *scene, struct coverage *coverage)
 	stage_open(scene, &stage);
 	assert_int_equal(admit_pod(stage.ledger, spec, &decision), 0);
 	check_refusal(scene, &decision);
-	check_account(scene, &stage, &decision);
+	write_account(scene->name, &decision);
+	check_trace(scene, &stage, &decision);
 	for (uint32_t i = 0; i <= decision.nr_others && decision.change.kind; i++) {
 		const struct change *change = i ? &decision.others[i - 1] : &decision.change;
 
@@ -279,7 +354,6 @@ static void play(const struct scene *scene, struct coverage *coverage)
 	if (kinds != scene->kinds)
 		fail_msg("%s: kinds of changes %#x, not %#x; nearest: %s", scene->name, kinds,
 			 scene->kinds, decision.suggestion);
-	assert_string_equal(decision.suggestion, scene->suggestion);
 	coverage->refusal[decision.refusal]++;
 	coverage->cpu_result[decision.cpu_result]++;
 	coverage->memory_result[decision.memory_result]++;
@@ -423,6 +497,22 @@ static struct pod_spec *seven(void)
 	return guaranteed_pod("p", 7);
 }
 
+static struct pod_spec *six_there(unsigned int index)
+{
+	return index ? NULL : guaranteed_pod("a", 6);
+}
+
+/* All of the shared pool, while nobody needs it. */
+static struct pod_spec *seven_there(unsigned int index)
+{
+	return index ? NULL : guaranteed_pod("a", 7);
+}
+
+static struct pod_spec *needs_shared(void)
+{
+	return burstable_pod("p");
+}
+
 /* Both nodes half taken. */
 static struct pod_spec *four_on_each(unsigned int index)
 {
@@ -507,6 +597,50 @@ static struct pod_spec *seven_and_cpus(unsigned int index)
 static struct pod_spec *two_cpus_three_gib(void)
 {
 	return pod_with("p", 2, 3 * GIB);
+}
+
+/* Only node 2 has two CPUs; then most of its memory is taken. */
+static struct pod_spec *seven_gib_beside(unsigned int index)
+{
+	return index ? NULL : pod_with("a", 2, 7 * GIB);
+}
+
+static struct pod_spec *two_cpus_ten_gib(void)
+{
+	return pod_with("p", 2, 10 * GIB);
+}
+
+/* Nodes 0 and 1 keep most of their CPUs, but each serves a pod alone. */
+static struct pod_spec *six_gib_on_each(unsigned int index)
+{
+	return index > 1 ? NULL : pod_with(index ? "b" : "a", 2, 6 * GIB);
+}
+
+static struct pod_spec *twelve_cpus_ten_gib(void)
+{
+	return pod_with("p", 12, 10 * GIB);
+}
+
+/* Most memory of node 0, most pages of node 1, all CPUs of node 2. */
+static struct pod_spec *each_lacks_one(unsigned int index)
+{
+	struct pod_spec *spec;
+
+	if (index > 2)
+		return NULL;
+	if (index != 1)
+		return index ? pod_with("c", 4, GIB) : pod_with("a", 1, 7 * GIB);
+	spec = pod_with("b", 2, 4 * GIB);
+	ask_pages(&spec->containers[0], PAGE_2M, 1536 * MIB);
+	return spec;
+}
+
+static struct pod_spec *two_cpus_three_gib_and_pages(void)
+{
+	struct pod_spec *spec = two_cpus_three_gib();
+
+	ask_pages(&spec->containers[0], PAGE_2M, GIB);
+	return spec;
 }
 
 static struct pod_spec *with_pages(uint64_t page_bytes, int64_t bytes)
@@ -672,10 +806,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_CPUS,
 	 CPU_NOT_ENOUGH,
 	 MEMORY_OK,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_CPUS),
-	 "fits with 15 CPUs for container main",
-	 {"asks for 9000 exclusive CPUs, but only 15 are free"}},
+	 KIND(CONTAINER_CPUS)},
 	{"billions of CPUs on whole cores",
 	 {1, 8, 2, 8, 0, UNKNOWN, 1},
 	 "0,8",
@@ -685,10 +816,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_SMT,
 	 CPU_SMT_NO_FREE_CORES,
 	 MEMORY_OK,
-	 "SMTAlignmentError",
-	 KIND(CONTAINER_CPUS),
-	 "fits with 14 CPUs for container main",
-	 {"asks for 4294967298 exclusive CPUs, but only 14 are free"}},
+	 KIND(CONTAINER_CPUS)},
 	{"thousands of CPUs on one node",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -698,10 +826,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_CPUS),
-	 "fits with 15 CPUs for container main",
-	 {"asks for 9000 exclusive CPUs"}},
+	 KIND(CONTAINER_CPUS)},
 	{"too many CPUs",
 	 {1, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -711,10 +836,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_CPUS,
 	 CPU_NOT_ENOUGH,
 	 MEMORY_OK,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES),
-	 "fits with 3 CPUs for container main",
-	 {"asks for 5 exclusive CPUs, but only 3 are free", "4 held by other pods"}},
+	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES)},
 	{"no multiple of a core",
 	 {1, 4, 2, 8, 0, UNKNOWN, 1},
 	 "0,4",
@@ -724,10 +846,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_SMT,
 	 CPU_SMT_NOT_MULTIPLE,
 	 MEMORY_OK,
-	 "SMTAlignmentError",
-	 KIND(CONTAINER_CPUS) | KIND(ANY_CORES),
-	 "fits with 4 CPUs for container main",
-	 {"not a multiple of 2"}},
+	 KIND(CONTAINER_CPUS) | KIND(ANY_CORES)},
 	{"no free cores",
 	 {1, 4, 2, 8, 0, UNKNOWN, 1},
 	 "0,4",
@@ -737,10 +856,17 @@ static const struct scene scenes[] = {
 	 REFUSAL_SMT,
 	 CPU_SMT_NO_FREE_CORES,
 	 MEMORY_OK,
-	 "SMTAlignmentError",
-	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES),
-	 "fits with 2 CPUs for container main",
-	 {"2 are free on cores"}},
+	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES)},
+	{"no free core at all",
+	 {1, 4, 2, 8, 0, UNKNOWN, 1},
+	 "0,4",
+	 whole_cores,
+	 six_there,
+	 four,
+	 REFUSAL_SMT,
+	 CPU_SMT_NO_FREE_CORES,
+	 MEMORY_OK,
+	 KIND(POD_LEAVES)},
 	{"fewer nodes would do",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -750,10 +876,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES),
-	 "fits with 4 CPUs for container main",
-	 {"restricted", "6 exclusive CPUs on 1 NUMA node", "free by node"}},
+	 KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
 	/* The first of two pods that hold the same amount is on a node that is too small anyway. */
 	{"one of them is in the way",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
@@ -764,10 +887,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES),
-	 "fits with 4 CPUs for container main",
-	 {"free by node"}},
+	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES)},
 	{"the pod on one node",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -777,10 +897,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(ALIGN_SCOPE),
-	 "fits with 3 CPUs for container main",
-	 {"the pod asks for 10"}},
+	 KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(ALIGN_SCOPE)},
 	{"budget on one node",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -790,10 +907,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(POD_CPUS) | KIND(ALIGN_POLICY) | KIND(ALIGN_SCOPE),
-	 "fits with a pod budget of 8 CPUs",
-	 {"the pod asks for 10"}},
+	 KIND(POD_CPUS) | KIND(ALIGN_POLICY) | KIND(ALIGN_SCOPE)},
 	{"budget used up",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -803,10 +917,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_EMPTY_SHARED_POOL,
 	 CPU_EMPTY_POD_POOL,
 	 MEMORY_OK,
-	 "EmptyPodSharedPoolError",
-	 KIND(POD_CPUS) | KIND(CONTAINER_CPUS),
-	 "fits with a pod budget of 5 CPUs",
-	 {"budget of 4 CPUs"}},
+	 KIND(POD_CPUS) | KIND(CONTAINER_CPUS)},
 	{"budget used up, aligned",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -816,10 +927,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_EMPTY_POD_POOL,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(POD_CPUS) | KIND(CONTAINER_CPUS) | KIND(ALIGN_SCOPE),
-	 "fits with a pod budget of 5 CPUs",
-	 {"budget of 4 CPUs"}},
+	 KIND(POD_CPUS) | KIND(CONTAINER_CPUS) | KIND(ALIGN_SCOPE)},
 	{"budget too small",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -829,10 +937,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_POD_BUDGET,
 	 CPU_NOT_ENOUGH,
 	 MEMORY_OK,
-	 "UnexpectedAdmissionError",
-	 KIND(POD_CPUS) | KIND(CONTAINER_CPUS),
-	 "fits with a pod budget of 5 CPUs",
-	 {"budget of 4 has 1 left"}},
+	 KIND(POD_CPUS) | KIND(CONTAINER_CPUS)},
 	{"the last shared CPU",
 	 {1, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -842,10 +947,17 @@ static const struct scene scenes[] = {
 	 REFUSAL_LAST_SHARED_CPU,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES),
-	 "fits with 6 CPUs for container main",
-	 {"would take the rest of the shared pool"}},
+	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES)},
+	{"no shared CPU is left",
+	 {1, 8, 1, 8, 0, UNKNOWN, 1},
+	 "0",
+	 keep_last,
+	 seven_there,
+	 needs_shared,
+	 REFUSAL_LAST_SHARED_CPU,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(POD_LEAVES)},
 
 	{"too much memory",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
@@ -856,10 +968,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_MEMORY,
 	 CPU_OK,
 	 MEMORY_NO_DEFAULT,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_MEMORY) | KIND(POD_LEAVES),
-	 "fits with 4294967296 bytes (4Gi) of memory for container main",
-	 {"6442450944 bytes of memory", "NUMA nodes 0-1 have 4294967296"}},
+	 KIND(CONTAINER_MEMORY) | KIND(POD_LEAVES)},
 	{"nodes that do not combine",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -869,10 +978,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_NO_DEFAULT,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_MEMORY) | KIND(POD_LEAVES),
-	 "fits with 2147483648 bytes (2Gi) of memory for container main",
-	 {"restricted: container main asks for 3221225472 bytes of memory", "in use: 0-1 alone"}},
+	 KIND(CONTAINER_MEMORY) | KIND(POD_LEAVES)},
 	{"more nodes than one",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -882,10 +988,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_NO_DEFAULT_PREFERRED,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY),
-	 "fits with 8589934592 bytes (8Gi) of memory for container main",
-	 {"asks for 10737418240 bytes of memory"}},
+	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY)},
 	{"nothing in common",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -895,10 +998,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_MEMORY) | KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES),
-	 "fits with 1073741824 bytes (1Gi) of memory for container main",
-	 {"no nodes have both", "NUMA nodes 0, none of which has enough memory free"}},
+	 KIND(CONTAINER_MEMORY) | KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
 	{"nothing in common but for pages",
 	 {2, 4, 1, 8, 1024, UNKNOWN, 1},
 	 "0",
@@ -908,11 +1008,37 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_OK,
-	 "TopologyAffinityError",
-	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES),
-	 "fits with 536870912 bytes (512Mi) of hugepages-2Mi for container main",
-	 {"1073741824 bytes of memory, 1073741824 bytes of hugepages-2Mi", "no nodes have both",
-	  "the CPUs are on NUMA nodes 1, none of which has enough hugepages-2Mi free"}},
+	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
+	{"memory of two nodes beside the CPUs",
+	 {3, 4, 1, 8, 0, UNKNOWN, 1},
+	 "0-2,4-6",
+	 memory_restricted,
+	 seven_gib_beside,
+	 two_cpus_ten_gib,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY)},
+	{"memory and CPUs of two nodes each",
+	 {4, 8, 1, 8, 0, UNKNOWN, 1},
+	 "16-22,24-30",
+	 memory_restricted,
+	 six_gib_on_each,
+	 twelve_cpus_ten_gib,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(ALIGN_POLICY)},
+	{"each node lacks something else",
+	 {3, 4, 1, 8, 1024, UNKNOWN, 1},
+	 "0",
+	 memory_single,
+	 each_lacks_one,
+	 two_cpus_three_gib_and_pages,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
 	{"too many pages",
 	 {2, 4, 1, 8, 1024, UNKNOWN, 1},
 	 "0",
@@ -922,10 +1048,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_HUGEPAGES,
 	 CPU_OK,
 	 MEMORY_NO_EXTENSION,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_MEMORY),
-	 "fits with 4294967296 bytes (4Gi) of hugepages-2Mi for container main",
-	 {"5368709120 bytes of hugepages-2Mi"}},
+	 KIND(CONTAINER_MEMORY)},
 	{"pages held by others",
 	 {1, 4, 1, 8, 512, UNKNOWN, 1},
 	 "0",
@@ -935,10 +1058,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_HUGEPAGES,
 	 CPU_OK,
 	 MEMORY_NO_DEFAULT,
-	 "UnexpectedAdmissionError",
-	 KIND(POD_LEAVES),
-	 "fits after pod test/a leaves",
-	 {"NUMA node 0 has 0 bytes not granted"}},
+	 KIND(POD_LEAVES)},
 	{"pages the kernel has not",
 	 {1, 4, 1, 8, 512, 10, 1},
 	 "0",
@@ -948,10 +1068,17 @@ static const struct scene scenes[] = {
 	 REFUSAL_HUGEPAGES,
 	 CPU_OK,
 	 MEMORY_NO_DEFAULT,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_MEMORY),
-	 "fits with 20971520 bytes (20Mi) of hugepages-2Mi for container main",
-	 {"the kernel has 20971520 bytes free"}},
+	 KIND(CONTAINER_MEMORY)},
+	{"pages the kernel has not, on nodes of a group",
+	 {2, 4, 1, 8, 512, 10, 1},
+	 "0-2",
+	 memory_best_effort,
+	 twelve_gib,
+	 two_cpus_and_pages,
+	 REFUSAL_HUGEPAGES,
+	 CPU_OK,
+	 MEMORY_GROUP,
+	 KIND(CONTAINER_MEMORY)},
 	{"a page size that is not there",
 	 {1, 4, 1, 8, 2048, UNKNOWN, 1},
 	 "0",
@@ -961,10 +1088,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_HUGEPAGES,
 	 CPU_OK,
 	 MEMORY_NO_DEFAULT,
-	 "UnexpectedAdmissionError",
-	 KIND(PAGE_SIZE),
-	 "fits with hugepages-2Mi instead of hugepages-1Gi",
-	 {"hugepages-1Gi, a page size that no NUMA node has", "memory, hugepages-2Mi"}},
+	 KIND(PAGE_SIZE)},
 	{"memory budget too large",
 	 {2, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -974,10 +1098,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_MEMORY,
 	 CPU_OK,
 	 MEMORY_NO_EXTENSION,
-	 "UnexpectedAdmissionError",
-	 KIND(POD_MEMORY),
-	 "fits with a pod budget of 17179869184 bytes (16Gi) of memory",
-	 {"the pod asks for"}},
+	 KIND(POD_MEMORY)},
 	{"memory budget used up",
 	 {2, 8, 1, 16, 0, UNKNOWN, 1},
 	 "0",
@@ -987,10 +1108,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_EMPTY_SHARED_POOL,
 	 CPU_OK,
 	 MEMORY_EMPTY_POOL,
-	 "EmptyPodSharedPoolError",
-	 KIND(POD_MEMORY) | KIND(CONTAINER_MEMORY),
-	 "fits with a pod budget of 8590983168 bytes (8193Mi) of memory",
-	 {"leaving no memory for shared containers"}},
+	 KIND(POD_MEMORY) | KIND(CONTAINER_MEMORY)},
 	{"no memory for the init container",
 	 {2, 8, 1, 16, 0, UNKNOWN, 1},
 	 "0",
@@ -1000,10 +1118,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_EMPTY_SHARED_POOL,
 	 CPU_OK,
 	 MEMORY_EMPTY_INIT_POOL,
-	 "EmptyPodSharedPoolError",
-	 KIND(POD_MEMORY) | KIND(CONTAINER_MEMORY),
-	 "fits with a pod budget of 8590983168 bytes (8193Mi) of memory",
-	 {"shared init"}},
+	 KIND(POD_MEMORY) | KIND(CONTAINER_MEMORY)},
 	{"an init container over the budget",
 	 {2, 8, 1, 16, 0, UNKNOWN, 1},
 	 "0",
@@ -1013,11 +1128,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_TOPOLOGY,
 	 CPU_OK,
 	 MEMORY_INIT_OVER_BUDGET,
-	 "TopologyAffinityError",
-	 KIND(POD_MEMORY) | KIND(CONTAINER_MEMORY) | KIND(ALIGN_SCOPE),
-	 "fits with a pod budget of 9663676416 bytes (9Gi) of memory",
-	 {"largest exclusive init container"}},
-
+	 KIND(POD_MEMORY) | KIND(CONTAINER_MEMORY) | KIND(ALIGN_SCOPE)},
 	{"the kubelet's endless loop",
 	 {5, 5, 2, 8, 0, UNKNOWN, 1},
 	 "3,43,46",
@@ -1027,10 +1138,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_CPUS,
 	 CPU_HANG,
 	 MEMORY_OK,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_CPUS) | KIND(REPAIRED),
-	 "fits with 28 CPUs for container main",
-	 {"the kubelet's algorithm fails in this case"}},
+	 KIND(CONTAINER_CPUS) | KIND(REPAIRED)},
 	{"the kubelet's own accounts",
 	 {8, 3, 1, 8, 0, UNKNOWN, 2},
 	 "1,5-6,10,14,17-18,20",
@@ -1040,10 +1148,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_CPUS,
 	 CPU_ACCOUNTING_TOO_FEW,
 	 MEMORY_OK,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_CPUS) | KIND(REPAIRED),
-	 "fits with 13 CPUs for container main",
-	 {"(accounting-too-few)"}},
+	 KIND(CONTAINER_CPUS) | KIND(REPAIRED)},
 	{"the kubelet and a shared container",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -1053,10 +1158,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_MEMORY,
 	 CPU_OK,
 	 MEMORY_GROUP,
-	 "UnexpectedAdmissionError",
-	 KIND(REPAIRED) | KIND(POD_LEAVES),
-	 "fits under compatibility repaired",
-	 {"in use: 0 alone"}},
+	 KIND(REPAIRED) | KIND(POD_LEAVES)},
 	{"the kubelet extends",
 	 {2, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -1066,10 +1168,7 @@ static const struct scene scenes[] = {
 	 REFUSAL_MEMORY,
 	 CPU_OK,
 	 MEMORY_NO_EXTENSION_PREFERRED,
-	 "UnexpectedAdmissionError",
-	 KIND(CONTAINER_MEMORY) | KIND(REPAIRED),
-	 "fits with 5368709120 bytes (5Gi) of memory for container main",
-	 {"failed to find the extended preferred hint"}},
+	 KIND(CONTAINER_MEMORY) | KIND(REPAIRED)},
 };
 
 static struct coverage coverage;
@@ -1118,9 +1217,16 @@ static void every_enumerator_is_covered(void **state)
 	}
 }
 
+static void all_is_said_as_recorded(void **state)
+{
+	(void)state;
+	assert_int_equal(fclose(account_file), 0);
+	golden_compare("tests/data/refusals", account);
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[ARRAY_SIZE(scenes) + 1];
+	struct CMUnitTest tests[ARRAY_SIZE(scenes) + 2];
 
 	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++)
 		tests[i] = (struct CMUnitTest){.name = scenes[i].name,
@@ -1128,5 +1234,7 @@ int main(void)
 					       .initial_state = (void *)&scenes[i]};
 	tests[ARRAY_SIZE(scenes)] = (struct CMUnitTest){.name = "nothing is left out",
 							.test_func = every_enumerator_is_covered};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	tests[ARRAY_SIZE(scenes) + 1] =
+		(struct CMUnitTest)cmocka_unit_test(all_is_said_as_recorded);
+	return cmocka_run_group_tests(tests, open_account, close_account);
 }
