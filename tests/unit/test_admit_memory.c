@@ -446,6 +446,79 @@ static void the_rule_of_groups_is_told(void **state)
 	assert_null(strstr(decision.message, in_use));
 }
 
+/* Groups are told by their first node, also if they interleave. */
+static void groups_that_interleave(void **state)
+{
+	struct topology *topology cleanup_topology = machine(4, 4, 8);
+	struct policy policy = policy_of(ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct decision decision;
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 5)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("b", 1, 5)).admitted);
+	assert_int_equal(ledger_remove(ledger, "a"), 0);
+	assert_true(admit_and_free(ledger, pod_of("c", 1, 12)).admitted);
+	assert_int_equal(mems_of(ledger, "c", 0), 0x5);
+	assert_int_equal(ledger_remove(ledger, "b"), 0);
+	assert_true(admit_and_free(ledger, pod_of("d", 1, 12)).admitted);
+	assert_int_equal(mems_of(ledger, "d", 0), 0xa);
+	decision = admit_and_free(ledger, pod_of("large", 1, 5));
+	assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+	assert_non_null(strstr(decision.message, "in use: 0,4 as one group 2,6 as one group"));
+}
+
+/* More groups than a sentence has room for: it is cut, and says the same up to there. */
+static void a_long_sentence_is_cut(void **state)
+{
+	struct topology *topology cleanup_topology = machine(64, 4, 8);
+	struct policy policy = policy_of(ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	char groups[2 * DECISION_TEXT_MAX] = "in use:";
+	struct decision decision;
+	const char *said;
+
+	(void)state;
+	for (uint32_t i = 0; i < 32; i++) {
+		char uid[8];
+
+		snprintf(uid, sizeof(uid), "p%u", i);
+		assert_true(admit_and_free(ledger, pod_of(uid, 1, 12)).admitted);
+		snprintf(groups + strlen(groups), sizeof(groups) - strlen(groups),
+			 " %u,%u as one group", i * 4, i * 4 + 2);
+	}
+	decision = admit_and_free(ledger, pod_of("large", 1, 9));
+	assert_int_equal(decision.refusal, REFUSAL_MEMORY);
+	assert_int_equal(strlen(decision.message), DECISION_TEXT_MAX - 1);
+	said = strstr(decision.message, "in use:");
+	assert_non_null(said);
+	assert_int_equal(strncmp(said, groups, strlen(said)), 0);
+}
+
+/* The rule of groups is the reason only if the kernel has enough pages as well. */
+static void the_kernel_lacks_pages_before_the_rule(void **state)
+{
+	(void)state;
+	for (uint64_t missing = 0; missing < 2; missing++) {
+		struct topology *topology cleanup_topology = machine(2, 4, 8);
+		struct policy policy = policy_of(ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+		struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+		struct topology_node now[] = {topology->memory_nodes[0], topology->memory_nodes[1]};
+		struct pod_spec *spec = pod_of("p", 1, 1);
+		struct decision decision;
+
+		assert_true(admit_and_free(ledger, pod_of("a", 1, 5)).admitted);
+		assert_true(admit_and_free(ledger, pod_of("b", 1, 5)).admitted);
+		ask_pages(&spec->containers[0], PAGE_2M, 3 * GIB / 2);
+		now[0].hugepages[0].free_pages = 512;
+		now[1].hugepages[0].free_pages = 256 - missing;
+		ledger_set_kernel_free(ledger, now, 2);
+		decision = admit_and_free(ledger, spec);
+		assert_int_equal(decision.refusal, missing ? REFUSAL_HUGEPAGES : REFUSAL_MEMORY);
+		assert_int_equal(!strstr(decision.message, "in use: 0,2 alone"), missing);
+	}
+}
+
 /* On more than 16 nodes too, nodes that have the CPUs but not the memory are not a choice. */
 static void many_nodes_of_which_one_lacks_memory(void **state)
 {
@@ -526,6 +599,9 @@ int main(void)
 		cmocka_unit_test(restored_with_less_memory),
 		cmocka_unit_test(kernel_lacks_pages),
 		cmocka_unit_test(the_rule_of_groups_is_told),
+		cmocka_unit_test(groups_that_interleave),
+		cmocka_unit_test(a_long_sentence_is_cut),
+		cmocka_unit_test(the_kernel_lacks_pages_before_the_rule),
 		cmocka_unit_test(many_nodes_of_which_one_lacks_memory),
 		cmocka_unit_test(nothing_in_common),
 		cmocka_unit_test(sixty_four_nodes),

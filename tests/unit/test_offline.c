@@ -82,6 +82,23 @@ static void a_refusal_counts_the_offline_cpus(void **state)
 	assert_true(admit_and_free(ledger, guaranteed_pod("c", decision.available)).admitted);
 }
 
+/* Free, reserved, held and offline CPUs add up, also if a reserved one is offline. */
+static void a_refusal_counts_each_cpu_once(void **state)
+{
+	struct decision decision;
+
+	policy.cpu_options.strict_reservation = false;
+	use_policy();
+	assert_true(admit_and_free(ledger, guaranteed_pod("a", 2)).admitted);
+	turn_off("0,4-6");
+	decision = admit_and_free(ledger, guaranteed_pod("b", 11));
+	assert_int_equal(decision.refusal, REFUSAL_CPUS);
+	assert_string_equal(
+		decision.message,
+		"container main asks for 11 exclusive CPUs, but only 10 are free (of 16 "
+		"CPUs: 1 reserved, 2 held by other pods, 3 offline)");
+}
+
 static void who_holds_one_keeps_it(void **state)
 {
 	struct cpuset held;
@@ -186,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(no_pod_gets_an_offline_cpu),
 		TEST(a_refusal_counts_the_offline_cpus),
+		TEST(a_refusal_counts_each_cpu_once),
 		TEST(who_holds_one_keeps_it),
 		TEST(they_are_granted_when_they_are_back),
 		TEST(an_aligned_pod_goes_where_enough_are_online),

@@ -55,15 +55,14 @@ static void append(struct text_buffer *text, const char *format, ...)
 
 static void append(struct text_buffer *text, const char *format, ...)
 {
+	size_t left = text->size - text->used;
 	va_list args;
 	int len;
 
 	va_start(args, format);
-	len = vsnprintf(text->data + text->used, text->size - text->used, format, args);
+	len = vsnprintf(text->data + text->used, left, format, args);
 	va_end(args);
-	if (len > 0)
-		text->used += (size_t)len < text->size - text->used ? (size_t)len
-								    : text->size - text->used - 1;
+	text->used += (size_t)len < left ? (size_t)len : left - 1;
 }
 
 /* Append " 0,2-3", followed by `what`. */
@@ -78,11 +77,17 @@ static void append_nodes(struct text_buffer *text, const struct topology *topolo
 	append(text, " %s%s", list, what);
 }
 
-/* Write "container db" or "the pod", for the container or pod that made the request. */
-static void name_asker(const struct ledger_pod *pod, uint32_t container, char *buffer, size_t size)
+/* The name of a container; "" = the pod as a whole. */
+static const char *container_name(const struct ledger_pod *pod, uint32_t container)
 {
-	if (container < pod->nr_grants)
-		snprintf(buffer, size, "container %s", pod->grants[container].container);
+	return container == UINT32_MAX ? "" : pod->grants[container].container;
+}
+
+/* Write "container db" or "the pod", for the container or pod that made the request. */
+static void name_asker(const char *container, char *buffer, size_t size)
+{
+	if (*container)
+		snprintf(buffer, size, "container %s", container);
 	else
 		snprintf(buffer, size, "the pod");
 }
@@ -119,12 +124,11 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 	const struct cpu_shortage *shortage = &assignment->cpu_shortage;
 	enum cpu_result result = assignment->cpu_result;
 	const struct topology *topology = ledger_topology(ledger);
-	bool is_container = shortage->container < pod->nr_grants;
-	const char *container = is_container ? pod->grants[shortage->container].container : "";
+	const char *container = container_name(pod, shortage->container);
 	const long long wanted = cpu_asked(pod->spec, shortage->container, shortage->wanted);
 	char asker[POD_CONTAINER_NAME + 16];
 
-	name_asker(pod, shortage->container, asker, sizeof(asker));
+	name_asker(container, asker, sizeof(asker));
 	decision->cpu_result = result;
 	decision->wanted = wanted;
 	decision->available = shortage->available;
@@ -149,7 +153,7 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 			"none for its other containers",
 			wanted);
 	case CPU_NOT_ENOUGH:
-		if (is_container && pod->has_bubble)
+		if (pod->has_bubble)
 			return refuse_pod(
 				decision, REFUSAL_POD_BUDGET, container,
 				"%s asks for %lld exclusive CPUs, but the pod's budget of %u "
@@ -165,17 +169,21 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 	}
 }
 
-/* Write "0: 6 of 16, 1: 2 of 16": free and total CPUs per node, for as many nodes as fit. */
+/* Append "0: 6 of 16, 1: 2 of 16": free and total CPUs per node, for as many nodes as fit. */
 static void describe_nodes(const struct topology *topology, const struct cpu_offer *offer,
-			   char *buffer, size_t size)
+			   struct text_buffer *text)
 {
-	size_t used = 0;
+	for (uint32_t i = 0; i < topology->nodes.nr; i++) {
+		size_t before = text->used;
 
-	buffer[0] = '\0';
-	for (uint32_t i = 0; i < topology->nodes.nr && used + 40 < size; i++)
-		used += (size_t)snprintf(buffer + used, size - used, "%s%u: %u of %u",
-					 i ? ", " : "", topology->nodes.ids[i], offer->available[i],
-					 topology->nodes.nr_cpus[i]);
+		append(text, "%s%u: %u of %u", i ? ", " : "", topology->nodes.ids[i],
+		       offer->available[i], topology->nodes.nr_cpus[i]);
+		/* The text is full, so this node may have been cut. */
+		if (text->used == text->size - 1) {
+			text->data[before] = '\0';
+			return;
+		}
+	}
 }
 
 /* The number of CPUs on the `nr_nodes` nodes that offer the most. */
@@ -185,7 +193,7 @@ static uint32_t most_on_nodes(const struct topology *topology, const struct cpu_
 	uint32_t sum = offer->nr_reusable;
 	node_mask_t taken = 0;
 
-	for (uint32_t n = 0; n < nr_nodes && n < topology->nodes.nr; n++) {
+	for (uint32_t n = 0; n < nr_nodes; n++) {
 		uint32_t best = TOPOLOGY_MAX_NODES;
 
 		for (uint32_t i = 0; i < topology->nodes.nr; i++) {
@@ -207,11 +215,12 @@ static void refuse_cpu_alignment(const struct assignment *assignment, struct dec
 	const struct ledger_pod *pod = assignment->pod;
 	const struct cpu_offer *offer = &assignment->offers.cpu;
 	uint32_t container = assignment->container;
-	const char *name = container < pod->nr_grants ? pod->grants[container].container : "";
+	const char *name = container_name(pod, container);
 	uint32_t nr_nodes = policy->align == ALIGN_SINGLE_NUMA_NODE ? 1 : offer->min_nodes;
 	char asker[POD_CONTAINER_NAME + 16], nodes[256];
+	struct text_buffer text = {nodes, sizeof(nodes), 0};
 
-	name_asker(pod, container, asker, sizeof(asker));
+	name_asker(name, asker, sizeof(asker));
 	if (offer->opinion != CPU_OFFERS) {
 		decision->cpu_result = CPU_EMPTY_POD_POOL;
 		decision->wanted =
@@ -223,7 +232,7 @@ static void refuse_cpu_alignment(const struct assignment *assignment, struct dec
 			align_policy_name(policy->align), asker, (long long)decision->wanted);
 		return;
 	}
-	describe_nodes(topology, offer, nodes, sizeof(nodes));
+	describe_nodes(topology, offer, &text);
 	decision->wanted = cpu_asked(pod->spec, container, offer->request);
 	decision->available = most_on_nodes(topology, offer, nr_nodes);
 	refuse_pod(decision, REFUSAL_TOPOLOGY, name,
@@ -252,7 +261,7 @@ static void describe_groups(const struct ledger *ledger, struct text_buffer *tex
 	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
 		node_mask_t cells = state->nodes[i].cells;
 
-		if (!state->nodes[i].nr_assignments || !(cells & (cells - 1)) || (seen & cells))
+		if (!(cells & (cells - 1)) || (seen & cells))
 			continue;
 		seen |= cells;
 		append_nodes(text, topology, cells, " as one group");
@@ -283,7 +292,7 @@ static void say_shortage(const struct ledger *ledger, enum memory_result result,
 	const struct memory_manager *manager = ledger_memory_manager(ledger);
 	char type[MEMORY_NAME_MAX], why[192];
 	const unsigned long long wanted = shortage->wanted_bytes;
-	const bool one_node = shortage->nodes && !(shortage->nodes & (shortage->nodes - 1));
+	const bool one_node = !(shortage->nodes & (shortage->nodes - 1));
 
 	if (shortage->unknown_page_bytes) {
 		quantity_format_binary(shortage->unknown_page_bytes, type, sizeof(type));
@@ -319,13 +328,11 @@ static void refuse_memory(const struct assignment *assignment, enum refusal refu
 	const struct ledger *ledger = assignment->ledger;
 	const struct memory_manager *manager = ledger_memory_manager(ledger);
 	const struct ledger_pod *pod = assignment->pod;
-	const char *container = shortage->container < pod->nr_grants
-					? pod->grants[shortage->container].container
-					: "";
+	const char *container = container_name(pod, shortage->container);
 	char asker[POD_CONTAINER_NAME + 16], sentence[DECISION_TEXT_MAX] = "";
 	struct text_buffer text = {sentence, sizeof(sentence), 0};
 
-	name_asker(pod, shortage->container, asker, sizeof(asker));
+	name_asker(container, asker, sizeof(asker));
 	if (refusal == REFUSAL_TOPOLOGY)
 		append(&text, "topologyManagerPolicy %s: ",
 		       align_policy_name(ledger_policy(ledger)->align));
@@ -393,18 +400,17 @@ static void refuse_together(const struct assignment *assignment, struct decision
 {
 	const struct topology *topology = ledger_topology(assignment->ledger);
 	const struct policy *policy = ledger_policy(assignment->ledger);
-	const struct ledger_pod *pod = assignment->pod;
 	const struct cpu_offer *cpu = &assignment->offers.cpu;
 	const struct memory_offer *memory = &assignment->offers.memory;
-	uint32_t container = assignment->container;
+	const char *container = container_name(assignment->pod, assignment->container);
 	char asker[POD_CONTAINER_NAME + 16], sentence[DECISION_TEXT_MAX] = "";
 	struct text_buffer text = {sentence, sizeof(sentence), 0};
 	node_mask_t nodes;
 	uint32_t scarce = type_that_rules_out(topology, cpu, memory, &nodes);
-	uint32_t types = memory->request.types, first = types ? (uint32_t)__builtin_ctz(types) : 0;
+	uint32_t first = (uint32_t)__builtin_ctz(memory->request.types);
 	uint32_t type = scarce < MEMORY_MAX_TYPES ? scarce : first;
 
-	name_asker(pod, container, asker, sizeof(asker));
+	name_asker(container, asker, sizeof(asker));
 	decision->is_memory = true;
 	decision->is_both = true;
 	decision->page_bytes = memory->manager->page_bytes[type];
@@ -421,9 +427,7 @@ static void refuse_together(const struct assignment *assignment, struct decision
 		append_nodes(&text, topology, nodes, "");
 		append(&text, ", none of which has enough %s free", name);
 	}
-	refuse_pod(decision, REFUSAL_TOPOLOGY,
-		   container < pod->nr_grants ? pod->grants[container].container : "", "%s",
-		   sentence);
+	refuse_pod(decision, REFUSAL_TOPOLOGY, container, "%s", sentence);
 }
 
 /* Try memory first, then CPUs. If each can be aligned alone, the combination is the cause. */
@@ -488,14 +492,14 @@ int refuse_assignment(const struct assignment *assignment, struct decision *deci
 		return refuse_unaligned(assignment, decision);
 	case ASSIGN_NO_CPUS:
 		refuse_cpus(assignment, decision);
-		return 0;
+		break;
 	case ASSIGN_NO_MEMORY:
 		refuse_memory(assignment, memory_refusal(assignment), assignment->memory_result,
 			      &assignment->memory_shortage, decision);
-		return 0;
+		break;
 	case ASSIGN_LAST_SHARED_CPU:
 		refuse_last_shared_cpu(assignment, decision);
-		return 0;
+		break;
 	case ASSIGN_OK:
 		break;
 	}
