@@ -318,6 +318,64 @@ static void a_grant_that_would_be_refused(void **state)
 	close_stage(&stage);
 }
 
+/* Would the pod get what this record says, in place of what the ledger has of it? */
+static bool is_same_as(struct stage *stage, const struct ledger_pod *record)
+{
+	char uid[POD_UID_MAX], error[256] = "";
+	struct trace traces[2];
+	bool same = false;
+
+	snprintf(uid, sizeof(uid), "%s", record->spec->uid);
+	assert_int_equal(ledger_begin(stage->ledger), 0);
+	assert_int_equal(ledger_remove(stage->ledger, uid), 0);
+	if (ledger_restore(stage->ledger, record, error, sizeof(error)))
+		fail_msg("restore: %s", error);
+	ledger_commit(stage->ledger);
+	memset(traces, 0x55, sizeof(traces));
+	assert_int_equal(trace_grant(stage->ledger, uid, traces, &same), 0);
+	assert_int_equal(traces[0].is_aligned, stage->policy.align != ALIGN_NONE);
+	return same;
+}
+
+/* The same CPUs are another grant if another container has them, or has them in another way. */
+static void a_grant_is_compared_container_by_container(void **state)
+{
+	struct pod_spec *spec = guaranteed_pod("p", 1);
+	struct ledger_pod record;
+	struct grant grants[2];
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage, 4, ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
+	add_container(spec, "second", CONTAINER_APP, 1000, 1000);
+	assert_true(admit_and_free(stage.ledger, spec).admitted);
+	record = *ledger_find(stage.ledger, "p");
+	memcpy(grants, record.grants, sizeof(grants));
+	record.grants = grants;
+	assert_true(is_same_as(&stage, &record));
+	record = *ledger_find(stage.ledger, "p");
+	grants[0].cpus = record.grants[1].cpus;
+	grants[1].cpus = record.grants[0].cpus;
+	record.grants = grants;
+	assert_false(is_same_as(&stage, &record));
+	close_stage(&stage);
+	/* A budget that its only container has for itself, or as the pod's pool. */
+	open_stage(&stage, 4, ALIGN_BEST_EFFORT, ALIGN_SCOPE_POD);
+	spec = guaranteed_pod("p", 2);
+	set_budget(spec, 2);
+	assert_true(admit_and_free(stage.ledger, spec).admitted);
+	record = *ledger_find(stage.ledger, "p");
+	grants[0] = record.grants[0];
+	assert_int_equal(grants[0].isolation, ISOLATION_CONTAINER);
+	record.grants = grants;
+	assert_true(is_same_as(&stage, &record));
+	record = *ledger_find(stage.ledger, "p");
+	grants[0].isolation = ISOLATION_POD;
+	record.grants = grants;
+	assert_false(is_same_as(&stage, &record));
+	close_stage(&stage);
+}
+
 static void opinions_have_names(void **state)
 {
 	(void)state;
@@ -335,6 +393,7 @@ int main(void)
 		cmocka_unit_test(a_grant_is_compared_with_a_new_one),
 		cmocka_unit_test(a_grant_of_memory_is_compared),
 		cmocka_unit_test(a_grant_that_would_be_refused),
+		cmocka_unit_test(a_grant_is_compared_container_by_container),
 		cmocka_unit_test(opinions_have_names),
 	};
 

@@ -45,9 +45,10 @@ static void fill_hints(struct trace_provider *provider, const struct hint *hints
 	list_hints(provider, hints, nr, false);
 }
 
-static int trace_cpus(const struct topology *topology, const struct cpu_offer *offer,
-		      struct trace_provider *provider)
+static int trace_cpus(const struct assignment *assignment, struct trace_provider *provider)
 {
+	const struct topology *topology = ledger_topology(assignment->ledger);
+	const struct cpu_offer *offer = &assignment->offers.cpu;
 	struct hint *hints cleanup_free = NULL;
 	uint32_t nr = 0;
 	int r;
@@ -64,7 +65,7 @@ static int trace_cpus(const struct topology *topology, const struct cpu_offer *o
 		return r;
 	for (uint32_t i = 0; i < nr; i++)
 		hints[i].nodes = topology_to_memory_mask(topology, hints[i].nodes);
-	provider->wanted = offer->request;
+	provider->wanted = cpu_asked(assignment->pod->spec, assignment->container, offer->request);
 	provider->is_exact = topology->nodes.nr <= CPU_LIST_NODES;
 	fill_hints(provider, hints, nr);
 	return 0;
@@ -93,11 +94,12 @@ static int trace_memory(const struct memory_offer *offer, struct trace *trace)
 	uint32_t nr = 0;
 	int r = memory_offer_list(offer, &hints, &nr);
 
-	for (uint32_t type = 0; type < manager->nr_types && !r; type++) {
-		struct trace_provider *provider = &trace->providers[trace->nr_providers];
+	if (r)
+		return r;
+	memory_for_each_type(type, offer->request.types)
+	{
+		struct trace_provider *provider = &trace->providers[trace->nr_providers++];
 
-		if (!(offer->request.types >> type & 1))
-			continue;
 		*provider = (struct trace_provider){
 			.wanted = (int64_t)offer->request.bytes[type],
 			.is_bytes = true,
@@ -112,17 +114,15 @@ static int trace_memory(const struct memory_offer *offer, struct trace *trace)
 		} else if (offer->opinion == MEMORY_IMPOSSIBLE) {
 			provider->opinion = TRACE_IMPOSSIBLE;
 		}
-		trace->nr_providers++;
 	}
 	if (offer->request.is_unknown)
 		trace_unknown_pages(offer, trace);
-	return r;
+	return 0;
 }
 
 /* Record the latest alignment, before anything is allocated. */
 static int trace_alignment(const struct assignment *assignment, struct trace *trace)
 {
-	const struct offers *offers = &assignment->offers;
 	int r;
 
 	trace->is_aligned = true;
@@ -130,13 +130,10 @@ static int trace_alignment(const struct assignment *assignment, struct trace *tr
 	trace->policy = ledger_policy(assignment->ledger)->align;
 	trace->merged = assignment->alignment;
 	trace->nr_providers = 1;
-	r = trace_cpus(ledger_topology(assignment->ledger), &offers->cpu, &trace->providers[0]);
+	r = trace_cpus(assignment, &trace->providers[0]);
 	if (r)
 		return r;
-	if (trace->providers[0].wanted > 0)
-		trace->providers[0].wanted = cpu_asked(assignment->pod->spec, assignment->container,
-						       offers->cpu.request);
-	return trace_memory(&offers->memory, trace);
+	return trace_memory(&assignment->offers.memory, trace);
 }
 
 /*
@@ -187,37 +184,23 @@ static bool has_same_grants(const struct ledger_pod *a, const struct ledger_pod 
 
 int trace_grant(struct ledger *ledger, const char *uid, struct trace *traces, bool *ret_same)
 {
-	const struct ledger_pod *pod = ledger_find(ledger, uid);
-	struct pod_spec *spec cleanup_pod_spec = NULL;
-	struct ledger_pod was;
-	struct grant *grants cleanup_free = NULL;
+	/* Without a commit it stays as it is, although the transaction removes the pod. */
+	const struct ledger_pod *was = ledger_find(ledger, uid);
 	struct cpu_reuse reuse = {.uid = ""};
 	struct assignment assignment;
 	int r;
 
-	if (!pod)
+	if (!was)
 		return -ENOENT;
-	/*
-	 * Removing the pod frees what *pod points to; the ledger restores its own copy
-	 * only on abort.
-	 */
-	was = *pod;
-	spec = pod_spec_copy(pod->spec);
-	grants = calloc(was.nr_grants, sizeof(*grants));
-	if (!spec || !grants)
-		return -ENOMEM;
-	memcpy(grants, pod->grants, was.nr_grants * sizeof(*grants));
-	was.grants = grants;
-	memset(traces, 0, was.nr_grants * sizeof(*traces));
 	r = ledger_begin(ledger);
 	if (r)
 		return r;
-	r = assign_new(&assignment, ledger, spec, &reuse);
+	memset(traces, 0, was->nr_grants * sizeof(*traces));
+	r = assign_new(&assignment, ledger, was->spec, &reuse);
 	if (!r)
 		r = assign_traced(&assignment, traces, 1);
 	if (!r)
-		*ret_same = !assignment.outcome &&
-			    has_same_grants(&was, ledger_find(ledger, spec->uid));
+		*ret_same = !assignment.outcome && has_same_grants(was, assignment.pod);
 	ledger_abort(ledger);
 	return r;
 }
