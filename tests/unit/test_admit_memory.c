@@ -533,6 +533,22 @@ static void many_nodes_of_which_one_lacks_memory(void **state)
 	assert_int_equal(mems_of(ledger, "second", 0), 2);
 }
 
+/* More CPUs than the machine has: the memory that would fit must not give them any nodes. */
+static void many_nodes_without_the_cpus(void **state)
+{
+	struct topology *topology cleanup_topology = machine(20, 4, 8);
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct decision decision;
+
+	(void)state;
+	decision = admit_and_free(ledger, pod_of("p", 80, 5));
+	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+	assert_int_equal(decision.wanted, 80);
+	assert_int_equal(decision.available, 79);
+	assert_int_equal(decision.trace.providers[0].opinion, TRACE_IMPOSSIBLE);
+}
+
 /* Node 0 has enough CPUs, and node 1 has enough memory. */
 static void nothing_in_common(void **state)
 {
@@ -603,6 +619,7 @@ int main(void)
 		cmocka_unit_test(a_long_sentence_is_cut),
 		cmocka_unit_test(the_kernel_lacks_pages_before_the_rule),
 		cmocka_unit_test(many_nodes_of_which_one_lacks_memory),
+		cmocka_unit_test(many_nodes_without_the_cpus),
 		cmocka_unit_test(nothing_in_common),
 		cmocka_unit_test(sixty_four_nodes),
 	};

@@ -150,7 +150,8 @@ static int merge(const struct ledger *ledger, const struct cpu_offer *cpu,
 		widen_to_all_nodes(topology, storage, lists[0].nr);
 	else if (lists[0].hints == brief)
 		widen_to_all_nodes(topology, brief, lists[0].nr);
-	if (topology->nr_memory_nodes > CPU_LIST_NODES && nr_memory && storage)
+	/* A list of one impossible hint is not in the storage, and has nothing to share. */
+	if (topology->nr_memory_nodes > CPU_LIST_NODES && nr_memory && lists[0].hints == storage)
 		r = share_hints(topology, cpu, memory, &memory_hints, &nr_memory, &lists[0],
 				&storage);
 	if (r)
