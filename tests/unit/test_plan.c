@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: core
+// LIBS: core lib
 /*
  * The desired tree, and the plan to reach it, applied step by step to a tree in
  * memory: no container may share a CPU with an exclusive owner, no list is ever empty,
@@ -14,8 +14,10 @@
 #include <errno.h>
 #include <time.h>
 
+#include "../lib/golden.h"
 #include "chance.h"
 #include "core/plan/plan.h"
+#include "memory_scene.h"
 
 #define cleanup_tree cleanup(group_tree_fini)
 #define cleanup_plan cleanup(plan_fini)
@@ -57,6 +59,8 @@ static void weights(void **state)
 	assert_int_equal(plan_cpu_weight(1000), 100);
 	assert_int_equal(plan_cpu_weight(2000), 174);
 	assert_int_equal(plan_cpu_weight(256000), 10000);
+	/* 14.336 shares are 14; they would have the weight 5 if they counted as a fraction. */
+	assert_int_equal(plan_cpu_weight(14), 4);
 	assert_int_equal(plan_cpu_weight(INT64_MAX), 10000);
 }
 
@@ -262,6 +266,330 @@ static void a_container_may_be_called_shared(void **state)
 	assert_file(&tree, "pinfold.slice/podp/shared", GROUP_CPU_MAX, "100000 100000");
 }
 
+/* --- whole trees ------------------------------------------------------------------------------ */
+
+static struct container_spec *add_shared(struct pod_spec *spec, const char *name,
+					 enum container_kind kind)
+{
+	return add_container(spec, name, kind, RESOURCE_UNSET, RESOURCE_UNSET);
+}
+
+/* The quota of its level is what the exclusive containers leave, 8 - 2 - 3 CPUs. */
+static struct pod_spec *layers(void)
+{
+	struct pod_spec *spec = scene_pod("lay-er/s");
+
+	set_budget(spec, 8);
+	add_shared(spec, "prepare", CONTAINER_INIT);
+	add_container(spec, "prepare-2", CONTAINER_INIT, 500, 2000);
+	add_container(spec, "prepare-7", CONTAINER_INIT, 500, 7000);
+	add_container(spec, "agent", CONTAINER_SIDECAR, 2000, 2000);
+	add_container(spec, "db", CONTAINER_APP, 3000, 3000);
+	add_container(spec, "web", CONTAINER_APP, 500, 1500);
+	add_shared(spec, "mesh", CONTAINER_SIDECAR);
+	add_container(spec, "zero", CONTAINER_APP, 0, 0);
+	return spec;
+}
+
+/* An exclusive init container ends before the others start, and leaves them all. */
+static struct pod_spec *exclusive_init(void)
+{
+	struct pod_spec *spec = scene_pod("init");
+
+	set_budget(spec, 4);
+	add_container(spec, "boot", CONTAINER_INIT, 2000, 2000);
+	add_shared(spec, "prepare", CONTAINER_INIT);
+	add_shared(spec, "main", CONTAINER_APP);
+	return spec;
+}
+
+/* With container scope nothing has to be left: to the level, then to the init container. */
+static struct pod_spec *used_up(const char *uid, int64_t side)
+{
+	struct pod_spec *spec = scene_pod(uid);
+
+	set_budget(spec, 3);
+	add_shared(spec, "prepare", CONTAINER_INIT);
+	add_container(spec, "side", CONTAINER_SIDECAR, side * 1000, side * 1000);
+	add_container(spec, "main", CONTAINER_APP, 3000 - side * 1000, 3000 - side * 1000);
+	add_shared(spec, "rest", CONTAINER_APP);
+	return spec;
+}
+
+static struct pod_spec *level_used_up(void)
+{
+	return used_up("used-by-main", 2);
+}
+
+static struct pod_spec *init_used_up(void)
+{
+	return used_up("used-by-side", 3);
+}
+
+static struct pod_spec *all_exclusive(void)
+{
+	struct pod_spec *spec = guaranteed_pod("all", 2);
+
+	set_budget(spec, 2);
+	return spec;
+}
+
+/* Without an exclusive container the pod's own quota is enough. */
+static struct pod_spec *none_exclusive(void)
+{
+	struct pod_spec *spec = scene_pod("none");
+
+	set_budget(spec, 3);
+	add_shared(spec, "prepare", CONTAINER_INIT);
+	add_container(spec, "main", CONTAINER_APP, 1500, 1500);
+	return spec;
+}
+
+static struct pod_spec *without_budget(void)
+{
+	struct pod_spec *spec = scene_pod("free");
+
+	/* Does not count, because it is not given. */
+	spec->limit.cpu_mcpu = 4000;
+	add_container(spec, "prepare", CONTAINER_INIT, 1500, 1500);
+	add_container(spec, "main", CONTAINER_APP, 2000, 2000);
+	add_container(spec, "half", CONTAINER_APP, 500, 500);
+	return spec;
+}
+
+static struct pod_spec *unlimited(void)
+{
+	struct pod_spec *spec = burstable_pod("burst");
+
+	spec->limit.cpu_mcpu = 4000;
+	return spec;
+}
+
+/* A limit of nothing is none. */
+static struct pod_spec *limit_of_nothing(void)
+{
+	struct pod_spec *spec = burstable_pod("nothing");
+
+	spec->has_pod_resources = true;
+	spec->limit.cpu_mcpu = spec->limit.memory_bytes = 0;
+	return spec;
+}
+
+static struct pod_spec *small_and_large(void)
+{
+	struct pod_spec *spec = scene_pod("sizes");
+	struct container_spec *container = add_container(spec, "small", CONTAINER_APP, 1, 1);
+
+	container->request.memory_bytes = container->limit.memory_bytes = 1;
+	container = add_container(spec, "page", CONTAINER_APP, 10, 10);
+	container->request.memory_bytes = container->limit.memory_bytes = 8191;
+	container = add_container(spec, "no-memory", CONTAINER_APP, 11, 11);
+	container->request.memory_bytes = container->limit.memory_bytes = 0;
+	add_container(spec, "large", CONTAINER_APP, 100, INT64_MAX / 100);
+	add_container(spec, "larger", CONTAINER_APP, 100, INT64_MAX / 100 + 1);
+	return spec;
+}
+
+/* Three nodes of eight CPUs, the last one without memory. */
+static struct topology *machine_with_memory(void)
+{
+	struct topology_node nodes[3] = {{0}};
+	struct topology_cpu cpus[24];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		.nodes = nodes,
+		.nr_nodes = ARRAY_SIZE(nodes),
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	for (uint32_t i = 0; i < facts.nr_cpus; i++)
+		cpus[i] = (struct topology_cpu){.id = i, .core = i, .node = i / 8, .socket = i / 8};
+	for (uint32_t i = 0; i < facts.nr_nodes; i++)
+		nodes[i] = (struct topology_node){.id = i,
+						  .memory_bytes = i < 2 ? (uint64_t)(64 * GIB) : 0};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	return topology;
+}
+
+static void write_group(FILE *file, const struct group *group)
+{
+	static const char *const roles[] = {"root", "pod", "shared level", "container"};
+
+	fprintf(file, "%s: %s", group->path, roles[group->role]);
+	if (group->uid[0])
+		fprintf(file, " of %s", group->uid);
+	if (group->container[0])
+		fprintf(file, ", %s", group->container);
+	fprintf(file, "%s\n\t", group->is_exclusive ? ", exclusive" : "");
+	for (int i = 0; i < GROUP_FILE_NR; i++) {
+		if (group->files[i])
+			fprintf(file, " %s=%s", group_file_name((enum group_file)i),
+				group->files[i]);
+	}
+	fprintf(file, "\n");
+}
+
+static void write_tree_of(FILE *file, struct pod_spec *(*make)(void), struct policy policy,
+			  const struct plan_layout *layout)
+{
+	struct topology *topology cleanup_topology = machine_with_memory();
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct group_tree tree cleanup_tree = {0};
+	struct decision decision = admit_and_free(ledger, make());
+
+	if (!decision.admitted) {
+		fprintf(file, "refused: %s\n", decision.message);
+		return;
+	}
+	tree = desired_of(ledger, layout);
+	for (uint32_t i = 0; i < tree.nr_groups; i++)
+		write_group(file, &tree.groups[i]);
+}
+
+/* The rules are in plan.h; what follows from them for these pods is in tests/data/trees. */
+static void trees_are_as_recorded(void **state)
+{
+	static struct pod_spec *(*const pods[])(void) = {
+		layers,		exclusive_init, level_used_up, init_used_up,	 all_exclusive,
+		none_exclusive, without_budget, unlimited,     limit_of_nothing, small_and_large,
+	};
+	static const struct plan_layout nested = {
+		.root = "a/pinfold.slice", .systemd = true, .root_partition = true};
+	struct policy policy = strict_policy("0");
+	size_t len;
+	char *text;
+	FILE *file = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(file);
+	policy.align = ALIGN_BEST_EFFORT;
+	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
+		policy.memory = MEMORY_POLICY_STATIC;
+		policy.cpu_options.strict_reservation = false;
+		policy.compatibility = COMPATIBILITY_REPAIRED;
+		policy.scope = ALIGN_SCOPE_POD;
+		fprintf(file, "# scope pod\n");
+		write_tree_of(file, pods[i], policy, &nested);
+		policy.cpu_options.strict_reservation = true;
+		policy.scope = ALIGN_SCOPE_CONTAINER;
+		fprintf(file, "# scope container\n");
+		write_tree_of(file, pods[i], policy, &plain);
+		/* The kubelet's memory manager refuses containers that request nothing. */
+		policy.memory = MEMORY_POLICY_NONE;
+		policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+		fprintf(file, "# scope container, kubelet\n");
+		write_tree_of(file, pods[i], policy, &plain);
+		fprintf(file, "\n");
+	}
+	assert_int_equal(fclose(file), 0);
+	golden_compare("tests/data/trees", text);
+	free(text);
+}
+
+/* Each request counts for the level, and a container that requests nothing adds nothing. */
+static void a_level_weighs_what_its_containers_request(void **state)
+{
+	static const struct {
+		int64_t request_mcpu;
+		const char *weight;
+	} rows[] = {{1, "4"}, {RESOURCE_UNSET, "1"}, {100, "116"}};
+
+	(void)state;
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+		struct policy policy = strict_policy("0,8");
+		struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+		struct group_tree tree cleanup_tree = {0};
+		struct pod_spec *spec = guaranteed_pod("p", 1);
+
+		set_budget(spec, 4);
+		for (int i = 0; i < 12; i++) {
+			char name[8];
+
+			snprintf(name, sizeof(name), "c%d", i);
+			add_container(spec, name, CONTAINER_APP, rows[row].request_mcpu,
+				      RESOURCE_UNSET);
+		}
+		assert_true(admit_and_free(ledger, spec).admitted);
+		tree = desired_of(ledger, &plain);
+		assert_file(&tree, "pinfold.slice/podp/shared", GROUP_CPU_WEIGHT, rows[row].weight);
+	}
+}
+
+/* A path that fits is whole; a longer one is refused. */
+static void long_names_are_refused(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct plan_layout layout = {.systemd = true};
+	char uid[POD_UID_MAX] = "", name[POD_CONTAINER_NAME] = "";
+	struct pod_spec *spec;
+	uint32_t nr_refused = 0;
+
+	(void)state;
+	memset(uid, 'u', sizeof(uid) - 1);
+	memset(name, 'c', sizeof(name) - 1);
+	spec = scene_pod(uid);
+	add_container(spec, name, CONTAINER_APP, 500, RESOURCE_UNSET);
+	assert_true(admit_and_free(ledger, spec).admitted);
+	for (size_t len = 40; len < sizeof(layout.root); len++) {
+		struct group_tree tree cleanup_tree = {0};
+		char wanted[4 * GROUP_PATH_MAX];
+		int r;
+
+		memset(layout.root, 'r', len);
+		r = plan_desired(ledger, &layout, NULL, &tree);
+		snprintf(wanted, sizeof(wanted), "%s/%s-pod%s.slice/%s-%s-%s.scope", layout.root,
+			 layout.root, uid, layout.root, uid, name);
+		if (strlen(wanted) < GROUP_PATH_MAX) {
+			assert_int_equal(r, 0);
+			assert_string_equal(tree.groups[2].path, wanted);
+		} else {
+			assert_int_equal(r, -ENAMETOOLONG);
+			nr_refused++;
+		}
+	}
+	assert_true(nr_refused > 0);
+}
+
+/* With its subtree, but not what only begins with the same letters. */
+static void a_group_is_dropped_with_its_subtree(void **state)
+{
+	static const char *const dropped[] = {"a/b", "a/b/c", "a/b/c/d"};
+	static const char *const kept[] = {"a", "a/bc", "a/c", "b", "a/c/b"};
+	struct group_tree tree cleanup_tree = {0};
+
+	(void)state;
+	/* As many groups as there is room for, so that none behind the last is looked at. */
+	for (size_t i = 0; i < 16; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "z%zu", i);
+		if (i < ARRAY_SIZE(kept))
+			snprintf(path, sizeof(path), "%s", kept[i]);
+		else if (i < ARRAY_SIZE(kept) + ARRAY_SIZE(dropped))
+			snprintf(path, sizeof(path), "%s", dropped[i - ARRAY_SIZE(kept)]);
+		group_tree_add(&tree, GROUP_CONTAINER, path)->files[GROUP_CPUSET_CPUS] =
+			strdup(path);
+	}
+	assert_int_equal(tree.capacity, tree.nr_groups);
+	group_tree_drop(&tree, "a/b");
+	assert_int_equal(tree.nr_groups, 16 - ARRAY_SIZE(dropped));
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		assert_file(&tree, kept[i], GROUP_CPUSET_CPUS, kept[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
+		assert_null(group_tree_find(&tree, dropped[i]));
+	assert_file(&tree, "z15", GROUP_CPUSET_CPUS, "z15");
+	/* Not the first group either. */
+	group_tree_drop(&tree, "a");
+	assert_string_equal(tree.groups[0].path, "b");
+}
+
 /* --- playing plans ---------------------------------------------------------------------------- */
 
 static char *copy_text(const char *text)
@@ -454,6 +782,19 @@ static void assert_arrived(const struct stage *stage)
 	}
 }
 
+/* A step stops only the chain of its pod if it fails, so it has to name the right one. */
+static void assert_owner(const struct stage *stage, const struct step *step)
+{
+	const struct group *group = group_tree_find(stage->desired, step->path);
+
+	if (!group)
+		group = group_tree_find(&stage->now, step->path);
+	assert_non_null(group);
+	assert_int_equal(step->role, group->role);
+	assert_string_equal(step->uid, group->uid);
+	assert_string_equal(step->container, group->container);
+}
+
 /* Apply the plan from `observed` to `desired`. Returns the number of steps. Takes `observed`. */
 static uint32_t play_plan(struct group_tree *observed, const struct group_tree *desired)
 {
@@ -467,6 +808,7 @@ static uint32_t play_plan(struct group_tree *observed, const struct group_tree *
 	for (uint32_t i = 0; i < plan.nr_steps; i++) {
 		const struct step *step = &plan.steps[i];
 
+		assert_owner(&stage, step);
 		if (step->kind == STEP_CREATE)
 			play_create(&stage, step);
 		else if (step->kind == STEP_REMOVE)
@@ -905,6 +1247,10 @@ int main(void)
 		cmocka_unit_test(units_nest_by_their_names),
 		cmocka_unit_test(colliding_names_are_refused),
 		cmocka_unit_test(a_container_may_be_called_shared),
+		cmocka_unit_test(trees_are_as_recorded),
+		cmocka_unit_test(a_level_weighs_what_its_containers_request),
+		cmocka_unit_test(long_names_are_refused),
+		cmocka_unit_test(a_group_is_dropped_with_its_subtree),
 		cmocka_unit_test(others_leave_before_the_owner_arrives),
 		cmocka_unit_test(cycles_are_broken),
 		cmocka_unit_test(owner_with_two_cpus_needs_no_spare_cpu),

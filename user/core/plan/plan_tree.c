@@ -94,10 +94,9 @@ struct group *group_tree_find(const struct group_tree *tree, const char *path)
 
 uint64_t plan_cpu_weight(int64_t request_mcpu)
 {
-	double shares = (double)(request_mcpu > 0 ? request_mcpu : 0) * 1024 / 1000;
+	double shares = floor((double)request_mcpu * 1024 / 1000);
 	double log_shares;
 
-	shares = floor(shares);
 	if (shares <= 2)
 		return 1;
 	if (shares >= 262144)
@@ -192,7 +191,7 @@ add_group(struct build *build, enum group_role role, const char *uid, const char
 	va_start(args, format);
 	length = vsnprintf(path, sizeof(path), format, args);
 	va_end(args);
-	if (length < 0 || (size_t)length >= sizeof(path)) {
+	if ((size_t)length >= sizeof(path)) {
 		fail(build, -ENAMETOOLONG);
 		return NULL;
 	}
@@ -209,11 +208,11 @@ add_group(struct build *build, enum group_role role, const char *uid, const char
 /* In a slice's name '-' means nesting, and '/' would mean a directory. */
 static void unit_text(const char *text, char *buffer, size_t size)
 {
-	size_t i;
-
-	for (i = 0; text[i] && i + 1 < size; i++)
-		buffer[i] = text[i] == '-' || text[i] == '/' ? '_' : text[i];
-	buffer[i] = '\0';
+	snprintf(buffer, size, "%s", text);
+	for (char *c = buffer; *c; c++) {
+		if (*c == '-' || *c == '/')
+			*c = '_';
+	}
 }
 
 /* "a/pinfold.slice" -> "pinfold": the prefix of the names of the units below it. */
@@ -420,7 +419,7 @@ static void build_pod(struct build *build, const struct ledger_pod *pod)
 		set_weight(build, group, quota.level_request_mcpu);
 		set_quota(build, group, quota.level_limit_mcpu);
 	}
-	for (uint32_t i = 0; i < pod->nr_grants && !build->error; i++) {
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const char *parent = is_below_level(&pod->grants[i], &quota) ? names.shared
 									     : names.pod;
 
@@ -490,7 +489,7 @@ int plan_desired(const struct ledger *ledger, const struct plan_layout *layout,
 	build->online = online;
 	list_memory_nodes(ledger_topology(ledger), build->all_mems, sizeof(build->all_mems));
 	build_root(build);
-	for (uint32_t i = 0; i < ledger_nr_pods(ledger) && !build->error; i++)
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
 		build_pod(build, ledger_pod_at(ledger, i));
 	if (!build->error)
 		check_names(build);
