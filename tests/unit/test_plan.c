@@ -625,7 +625,7 @@ static struct cpuset list_of(const struct group *group)
 }
 
 struct stage {
-	struct group_tree now;
+	struct group_tree now, before;
 	const struct group_tree *desired;
 };
 
@@ -713,12 +713,19 @@ static void assert_apart(const struct stage *stage, const struct group *group,
 static void play_write(struct stage *stage, const struct step *step)
 {
 	struct group *group = group_tree_find(&stage->now, step->path);
+	const struct group *before_all;
 	struct cpuset before, after;
 
 	if (!group)
 		fail_msg("write to %s, which is not there", step->path);
 	assert_non_null(step->value);
 	assert_true(step->value[0]);
+	/* What the kernel has at the beginning, also if an earlier step has written the file. */
+	before_all = group_tree_find(&stage->before, step->path);
+	if (!before_all || !before_all->files[step->file])
+		assert_null(step->old);
+	else
+		assert_string_equal(step->old, before_all->files[step->file]);
 	if (step->file == GROUP_CPUSET_CPUS && group->role == GROUP_CONTAINER) {
 		const struct group *root = group_tree_find(&stage->now, "pinfold.slice");
 		struct cpuset bound = list_of(root);
@@ -739,6 +746,7 @@ static void play_write(struct stage *stage, const struct step *step)
 static void play_create(struct stage *stage, const struct step *step)
 {
 	char parent[GROUP_PATH_MAX];
+	struct group *group;
 	char *slash;
 
 	assert_null(group_tree_find(&stage->now, step->path));
@@ -748,7 +756,11 @@ static void play_create(struct stage *stage, const struct step *step)
 		*slash = '\0';
 		assert_non_null(group_tree_find(&stage->now, parent));
 	}
-	assert_non_null(group_tree_add(&stage->now, step->role, step->path));
+	group = group_tree_add(&stage->now, step->role, step->path);
+	assert_non_null(group);
+	/* As the kernel makes it. */
+	if (step->role == GROUP_ROOT)
+		group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
 }
 
 static void play_remove(struct stage *stage, const struct step *step)
@@ -803,6 +815,7 @@ static uint32_t play_plan(struct group_tree *observed, const struct group_tree *
 	struct plan again cleanup_plan = {0};
 
 	assert_int_equal(plan_make(desired, observed, &plan), 0);
+	copy_tree(observed, false, &stage.before);
 	stage.now = *observed;
 	*observed = (struct group_tree){0};
 	for (uint32_t i = 0; i < plan.nr_steps; i++) {
@@ -820,6 +833,7 @@ static uint32_t play_plan(struct group_tree *observed, const struct group_tree *
 	assert_int_equal(plan_make(desired, &stage.now, &again), 0);
 	assert_int_equal(again.nr_steps, 0);
 	group_tree_fini(&stage.now);
+	group_tree_fini(&stage.before);
 	return plan.nr_steps;
 }
 
@@ -949,6 +963,42 @@ static void a_list_beyond_the_root_counts_as_the_kernel_takes_it(void **state)
 	assert_write(&plan, 1, "r/a", "1");
 }
 
+/* Only the part within the root is in force, but the rest would be if the root grew. */
+static void a_list_beyond_the_root_is_rewritten(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-3");
+	add_observed(&desired, GROUP_CONTAINER, "r/a", "1");
+	add_observed(&observed, GROUP_ROOT, "r", "0-3");
+	add_observed(&observed, GROUP_CONTAINER, "r/a", "1,9");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 1);
+	assert_write(&plan, 0, "r/a", "1");
+	assert_string_equal(plan.steps[0].old, "1,9");
+}
+
+/* While containers move, the root has its old CPUs as well, and a can make room on one. */
+static void cpus_that_the_root_loses_are_used_to_move(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-1");
+	add_observed(&desired, GROUP_CONTAINER, "r/a", "1")->is_exclusive = true;
+	add_observed(&desired, GROUP_CONTAINER, "r/b", "0")->is_exclusive = true;
+	add_observed(&observed, GROUP_ROOT, "r", "0-2");
+	add_observed(&observed, GROUP_CONTAINER, "r/a", "0,2");
+	add_observed(&observed, GROUP_CONTAINER, "r/b", "1");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 4);
+	assert_write(&plan, 0, "r/a", "2");
+	assert_write(&plan, 1, "r/b", "0");
+	assert_write(&plan, 2, "r/a", "1");
+	assert_write(&plan, 3, "r", "0-1");
+}
+
 /* d waits for the free CPUs: after a was parked on one, b or c is next. */
 static void nobody_is_parked_twice(void **state)
 {
@@ -995,6 +1045,73 @@ static void memory_nodes_grow_before_and_shrink_after(void **state)
 	assert_int_equal(plan.steps[0].file, GROUP_CPUSET_MEMS);
 	assert_write(&plan, 1, "a", "8-9");
 	assert_write(&plan, 2, "a", "1");
+}
+
+/* As many as there is room for, so that none behind the last is looked at; no root. */
+static void all_that_is_unwanted_is_removed(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	for (int i = 0; i < 8; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "p%d", i);
+		add_observed(&observed, GROUP_POD, path, NULL);
+		snprintf(path, sizeof(path), "p%d/c", i);
+		add_observed(&observed, GROUP_CONTAINER, path, "1")->populated = i == 7;
+	}
+	assert_int_equal(observed.capacity, observed.nr_groups);
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 14);
+	assert_string_equal(plan.steps[0].path, "p6/c");
+	assert_string_equal(plan.steps[13].path, "p0");
+}
+
+/* Neither is the root, nor do tasks keep a group whose name only begins like theirs. */
+static void the_root_and_tasks_are_kept(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&observed, GROUP_ROOT, "r", "0-3");
+	add_observed(&observed, GROUP_POD, "r/p", NULL);
+	add_observed(&observed, GROUP_POD, "r/pq", NULL);
+	add_observed(&observed, GROUP_CONTAINER, "r/pq/c", "1");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 1);
+	assert_int_equal(plan.steps[0].kind, STEP_REMOVE);
+	assert_string_equal(plan.steps[0].path, "r/p");
+}
+
+/* An empty list would mean all of the parent's, so it is not written, whatever is there. */
+static void no_list_is_emptied(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", NULL);
+	add_observed(&desired, GROUP_CONTAINER, "r/a", "")->files[GROUP_CPUSET_MEMS] =
+		copy_text("");
+	add_observed(&observed, GROUP_ROOT, "r", "0-3");
+	add_observed(&observed, GROUP_CONTAINER, "r/a", "1")->files[GROUP_CPUSET_MEMS] =
+		copy_text("0");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 0);
+}
+
+/* Only containers and the root have lists; a list elsewhere is somebody else's. */
+static void unwanted_pods_keep_their_lists(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "owner", "0")->is_exclusive = true;
+	add_observed(&observed, GROUP_CONTAINER, "owner", "0");
+	add_observed(&observed, GROUP_POD, "pod", "0-1")->populated = true;
+	add_observed(&observed, GROUP_CONTAINER, "pod/c", "1");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 0);
 }
 
 static void unwanted_groups_are_removed_leaves_first(void **state)
@@ -1045,6 +1162,27 @@ static void tasks_without_a_list_are_bounded_first(void **state)
 	assert_write(&plan, 1, "owner", "0-1");
 }
 
+/* Wherever it is in the tree; and no group of one tree is in the other. */
+static void tasks_without_a_list_are_bounded_first_in_any_order(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0}, unpaired cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_CONTAINER, "shared", "2-7");
+	add_observed(&desired, GROUP_CONTAINER, "owner", "0-1")->is_exclusive = true;
+	add_observed(&observed, GROUP_CONTAINER, "shared", "");
+	add_observed(&observed, GROUP_CONTAINER, "owner", "2");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 2);
+	assert_write(&plan, 0, "shared", "2-7");
+	assert_write(&plan, 1, "owner", "0-1");
+	group_tree_fini(&observed);
+	add_observed(&observed, GROUP_CONTAINER, "left", "0-3");
+	unpaired = plan_of(&desired, &observed);
+	assert_int_equal(unpaired.nr_steps, 5);
+	assert_write(&unpaired, 2, "left", "2-3");
+}
+
 static void root_widens_before_and_narrows_after(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
@@ -1079,21 +1217,38 @@ static void member_comes_before_the_list_changes(void **state)
 	assert_write(&plan, 1, "r", "0-7");
 }
 
+/* The kernel rounds down to a page of at most 64 KiB. */
 static void memory_limits_are_compared_in_pages(void **state)
 {
-	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
-	struct plan plan cleanup_plan = {0};
+	static const struct {
+		const char *wanted, *old;
+		bool same;
+	} rows[] = {
+		{"999997440", "999948288", true},
+		{"999997440", "999931905", true},
+		{"999997440", "999931904", false},
+		{"999997440", "999997441", false},
+		{"999997440", "max", false},
+		{"max", "999997440", false},
+		{"max", "max", true},
+		{"max", "0", false},
+		{"4096", "max", false},
+		{"4096", "0", true},
+	};
 
-	add_observed(&desired, GROUP_CONTAINER, "a", "0")->files[GROUP_MEMORY_MAX] =
-		copy_text("999997440");
-	add_observed(&observed, GROUP_CONTAINER, "a", "0")->files[GROUP_MEMORY_MAX] =
-		copy_text("999948288");
-	plan = plan_of(&desired, &observed);
-	assert_int_equal(plan.nr_steps, 0);
-	free(observed.groups[0].files[GROUP_MEMORY_MAX]);
-	observed.groups[0].files[GROUP_MEMORY_MAX] = copy_text("max");
-	plan = plan_of(&desired, &observed);
-	assert_int_equal(plan.nr_steps, 1);
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+		struct plan plan cleanup_plan = {0};
+
+		add_observed(&desired, GROUP_CONTAINER, "a", "0")->files[GROUP_MEMORY_MAX] =
+			copy_text(rows[row].wanted);
+		add_observed(&observed, GROUP_CONTAINER, "a", "0")->files[GROUP_MEMORY_MAX] =
+			copy_text(rows[row].old);
+		plan = plan_of(&desired, &observed);
+		assert_int_equal(plan.nr_steps, !rows[row].same);
+		if (plan.nr_steps)
+			assert_write(&plan, 0, "a", rows[row].wanted);
+	}
 }
 
 /* --- random ----------------------------------------------------------------------------------- */
@@ -1147,6 +1302,7 @@ static uint32_t play_random(struct chance *chance)
 	layout.root_partition = policy.cpu_options.strict_reservation;
 	change_ledger(chance, ledger, 4 + chance_below(chance, 12));
 	before = desired_of(ledger, &layout);
+	nr_steps += play_plan(&observed, &before);
 	for (int i = 0; i < 4; i++) {
 		copy_tree(&before, chance_percent(chance, 70), &observed);
 		if (chance_percent(chance, 30))
@@ -1259,9 +1415,16 @@ int main(void)
 		cmocka_unit_test(nobody_is_parked_twice),
 		cmocka_unit_test(without_a_free_cpu_the_ledger_wins),
 		cmocka_unit_test(memory_nodes_grow_before_and_shrink_after),
+		cmocka_unit_test(a_list_beyond_the_root_is_rewritten),
+		cmocka_unit_test(cpus_that_the_root_loses_are_used_to_move),
+		cmocka_unit_test(all_that_is_unwanted_is_removed),
+		cmocka_unit_test(the_root_and_tasks_are_kept),
+		cmocka_unit_test(no_list_is_emptied),
+		cmocka_unit_test(unwanted_pods_keep_their_lists),
 		cmocka_unit_test(unwanted_groups_are_removed_leaves_first),
 		cmocka_unit_test(unwanted_but_populated_groups_lose_exclusive_cpus),
 		cmocka_unit_test(tasks_without_a_list_are_bounded_first),
+		cmocka_unit_test(tasks_without_a_list_are_bounded_first_in_any_order),
 		cmocka_unit_test(root_widens_before_and_narrows_after),
 		cmocka_unit_test(member_comes_before_the_list_changes),
 		cmocka_unit_test(memory_limits_are_compared_in_pages),

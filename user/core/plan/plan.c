@@ -63,7 +63,7 @@ static int pair_groups(const struct group_tree *tree, struct pairing *ret_pairin
 {
 	struct pairing pairing = {.nr = tree->nr_groups};
 
-	pairing.sorted = calloc(tree->nr_groups + 1, sizeof(pairing.sorted[0]));
+	pairing.sorted = calloc(pairing.nr ? pairing.nr : 1, sizeof(pairing.sorted[0]));
 	if (!pairing.sorted)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
@@ -85,14 +85,10 @@ static bool is_below(const char *path, const char *parent)
 static bool is_kept(const struct planner *planner, const struct pairing *desired_pairs,
 		    const struct group *group)
 {
-	const struct group_tree *desired = planner->desired, *observed = planner->observed;
+	const struct group_tree *observed = planner->observed;
 
 	if (group->role == GROUP_ROOT || group->populated || find_pair(desired_pairs, group->path))
 		return true;
-	for (uint32_t i = 0; i < desired->nr_groups; i++) {
-		if (is_below(desired->groups[i].path, group->path))
-			return true;
-	}
 	for (uint32_t i = 0; i < observed->nr_groups; i++) {
 		if (observed->groups[i].populated &&
 		    is_below(observed->groups[i].path, group->path))
@@ -159,8 +155,7 @@ static void open_root(struct planner *planner, const struct group *root,
 		write_partition(planner, root, partition);
 	both = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
 	cpuset_union(&both, &now);
-	/* An empty list means all CPUs of the parent, so there is nothing to widen. */
-	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
+	if (!cpuset_equal(&both, &now))
 		planner_write_set(planner, root, GROUP_CPUSET_CPUS, &both, old);
 	if (!wants_member(root) && !must_shrink(root, &now))
 		write_partition(planner, root, partition);
@@ -193,7 +188,7 @@ static void grow_mems(struct planner *planner, const struct group *group,
 		return;
 	both = cpuset_of_text(group->files[GROUP_CPUSET_MEMS]);
 	cpuset_union(&both, &now);
-	if (!cpuset_is_empty(&both) && !cpuset_equal(&both, &now))
+	if (!cpuset_equal(&both, &now))
 		planner_write_set(planner, group, GROUP_CPUSET_MEMS, &both, old);
 }
 
@@ -322,8 +317,8 @@ static void collect_migrations(struct planner *planner, const struct pairing *de
 /* --- the whole plan --------------------------------------------------------------------------- */
 
 /*
- * The kernel rounds memory limits to whole pages, which have at most 64 KiB on supported
- * machines.
+ * The kernel rounds memory limits down to whole pages, which have at most 64 KiB on supported
+ * machines. If its value is the larger one, the difference wraps around and is large.
  */
 static bool same_memory(const char *wanted, const char *old)
 {
@@ -334,7 +329,7 @@ static bool same_memory(const char *wanted, const char *old)
 	b = strtoull(old, &end_b, 10);
 	if (end_a == wanted || end_b == old)
 		return false;
-	return b <= a && a - b < 65536;
+	return a - b < 65536;
 }
 
 static void write_limits(struct planner *planner, const struct group *group,
@@ -386,8 +381,8 @@ int plan_make(const struct group_tree *desired, const struct group_tree *observe
 	      struct plan *ret_plan)
 {
 	struct planner *planner cleanup_free = calloc(1, sizeof(*planner));
-	struct migration *migrations cleanup_free =
-		calloc((size_t)desired->nr_groups + observed->nr_groups + 1, sizeof(*migrations));
+	size_t most = (size_t)desired->nr_groups + observed->nr_groups;
+	struct migration *migrations cleanup_free = calloc(most ? most : 1, sizeof(*migrations));
 	struct pairing desired_pairs = {0}, observed_pairs = {0};
 	int r = planner && migrations ? 0 : -ENOMEM;
 

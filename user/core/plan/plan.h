@@ -50,7 +50,7 @@ struct group {
 };
 
 struct group_tree {
-	uint32_t nr_groups; /* parents before children */
+	uint32_t nr_groups; /* parents before children; desired: with all parents below the root */
 	uint32_t capacity;
 	struct group *groups;
 };
