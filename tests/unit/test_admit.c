@@ -482,7 +482,7 @@ static void a_refusal_says_how_many_are_free(void **state)
 		 "container second asks for 2 exclusive CPUs, but only 1 is free (of 8 CPUs: 2 "
 		 "reserved, 1 held by other pods)"},
 		{5, 1,
-		 "container second asks for 1 exclusive CPUs, but only 0 are free (of 8 CPUs: 2 "
+		 "container second asks for 1 exclusive CPU, but only 0 are free (of 8 CPUs: 2 "
 		 "reserved, 1 held by other pods)"},
 	};
 

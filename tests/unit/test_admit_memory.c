@@ -568,7 +568,7 @@ static void nothing_in_common(void **state)
 		decision.message,
 		"topologyManagerPolicy single-numa-node: container main asks for 2 exclusive "
 		"CPUs and 3221225472 bytes of memory; each alone would fit, but no nodes have "
-		"both: the CPUs are on NUMA nodes 0, none of which has enough memory free");
+		"both: the CPUs are on NUMA node 0, which does not have enough memory free");
 	assert_string_equal(decision.container, "main");
 	assert_true(decision.is_both && decision.is_memory);
 	assert_int_equal(decision.wanted, 3 * GIB);

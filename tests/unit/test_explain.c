@@ -508,6 +508,18 @@ static struct pod_spec *seven_there(unsigned int index)
 	return index ? NULL : guaranteed_pod("a", 7);
 }
 
+static struct pod_spec *one_each(unsigned int index)
+{
+	const char *const uids[] = {"a", "b", "c"};
+
+	return index < ARRAY_SIZE(uids) ? guaranteed_pod(uids[index], 1) : NULL;
+}
+
+static struct pod_spec *one(void)
+{
+	return guaranteed_pod("p", 1);
+}
+
 static struct pod_spec *needs_shared(void)
 {
 	return burstable_pod("p");
@@ -546,6 +558,11 @@ static struct pod_spec *budget(int64_t cpus, int64_t exclusive, bool shares)
 static struct pod_spec *budget_too_large(void)
 {
 	return budget(10, 4, true);
+}
+
+static struct pod_spec *budget_of_two(void)
+{
+	return budget(2, 1, false);
 }
 
 static struct pod_spec *budget_used_up(void)
@@ -592,6 +609,12 @@ static struct pod_spec *seven_and_cpus(unsigned int index)
 	if (index > 1)
 		return NULL;
 	return index ? pod_with("b", 3, 2 * GIB) : pod_with("a", 1, 7 * GIB);
+}
+
+/* Most memory of both nodes that have CPUs. */
+static struct pod_spec *seven_gib_on_each(unsigned int index)
+{
+	return index > 1 ? NULL : pod_with(index ? "b" : "a", 1, 7 * GIB);
 }
 
 static struct pod_spec *two_cpus_three_gib(void)
@@ -837,6 +860,26 @@ static const struct scene scenes[] = {
 	 CPU_NOT_ENOUGH,
 	 MEMORY_OK,
 	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES)},
+	{"one CPU too many",
+	 {1, 4, 1, 8, 0, UNKNOWN, 1},
+	 "0",
+	 NULL,
+	 one_each,
+	 one,
+	 REFUSAL_CPUS,
+	 CPU_NOT_ENOUGH,
+	 MEMORY_OK,
+	 KIND(POD_LEAVES)},
+	{"a budget for one CPU",
+	 {1, 2, 1, 8, 0, UNKNOWN, 1},
+	 "0",
+	 best_effort_pod,
+	 NULL,
+	 budget_of_two,
+	 REFUSAL_CPUS,
+	 CPU_NOT_ENOUGH,
+	 MEMORY_OK,
+	 KIND(POD_CPUS)},
 	{"no multiple of a core",
 	 {1, 4, 2, 8, 0, UNKNOWN, 1},
 	 "0,4",
@@ -948,6 +991,16 @@ static const struct scene scenes[] = {
 	 CPU_OK,
 	 MEMORY_OK,
 	 KIND(CONTAINER_CPUS) | KIND(POD_LEAVES)},
+	{"the only shared CPU",
+	 {1, 2, 1, 8, 0, UNKNOWN, 1},
+	 "0",
+	 keep_last,
+	 web,
+	 one,
+	 REFUSAL_LAST_SHARED_CPU,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(POD_LEAVES)},
 	{"no shared CPU is left",
 	 {1, 8, 1, 8, 0, UNKNOWN, 1},
 	 "0",
@@ -1009,6 +1062,16 @@ static const struct scene scenes[] = {
 	 CPU_OK,
 	 MEMORY_OK,
 	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
+	{"CPUs of two nodes beside the memory",
+	 {3, 4, 1, 8, 0, UNKNOWN, 1},
+	 "0,8-10",
+	 memory_single,
+	 seven_gib_on_each,
+	 two_cpus_three_gib,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(CONTAINER_MEMORY) | KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
 	{"memory of two nodes beside the CPUs",
 	 {3, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0-2,4-6",

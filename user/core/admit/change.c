@@ -30,8 +30,8 @@ static void say_departure(const struct ledger *ledger, bool is_memory, const cha
 		snprintf(text, size, "fits after pod %.63s/%.253s leaves%s", pod->spec->namespace,
 			 pod->spec->name, ending);
 	else
-		snprintf(text, size, "fits after pod %.63s/%.253s leaves (it holds %u CPUs%s)",
-			 pod->spec->namespace, pod->spec->name, nr_held,
+		snprintf(text, size, "fits after pod %.63s/%.253s leaves (it holds %u CPU%s%s)",
+			 pod->spec->namespace, pod->spec->name, nr_held, nr_held == 1 ? "" : "s",
 			 *ending ? " and is ending" : "");
 }
 
@@ -45,11 +45,12 @@ void change_say(const struct ledger *ledger, bool is_memory, const struct change
 	name_memory(change->to_page_bytes, other, sizeof(other));
 	switch (change->kind) {
 	case CHANGE_CONTAINER_CPUS:
-		snprintf(text, size, "fits with %u CPUs for container %s", change->cpus,
-			 change->container);
+		snprintf(text, size, "fits with %u CPU%s for container %s", change->cpus,
+			 change->cpus == 1 ? "" : "s", change->container);
 		break;
 	case CHANGE_POD_CPUS:
-		snprintf(text, size, "fits with a pod budget of %u CPUs", change->cpus);
+		snprintf(text, size, "fits with a pod budget of %u CPU%s", change->cpus,
+			 change->cpus == 1 ? "" : "s");
 		break;
 	case CHANGE_CONTAINER_MEMORY:
 		snprintf(text, size, "fits with %llu bytes (%s) of %s for container %s",

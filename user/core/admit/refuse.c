@@ -44,6 +44,9 @@ __attribute__((format(printf, 4, 5))) static void refuse_pod(struct decision *de
 	va_end(args);
 }
 
+/* "container NAME asks for 9223372036854775807 exclusive CPUs" */
+#define ASKED_MAX (POD_CONTAINER_NAME + 64)
+
 /* A buffer to which text is appended; text that does not fit is truncated. */
 struct text_buffer {
 	char *data;
@@ -92,8 +95,18 @@ static void name_asker(const char *container, char *buffer, size_t size)
 		snprintf(buffer, size, "the pod");
 }
 
+/* Write "container db asks for 2 exclusive CPUs". */
+static void say_asked(const char *container, long long wanted, char *buffer, size_t size)
+{
+	char asker[POD_CONTAINER_NAME + 16];
+
+	name_asker(container, asker, sizeof(asker));
+	snprintf(buffer, size, "%s asks for %lld exclusive CPU%s", asker, wanted,
+		 wanted == 1 ? "" : "s");
+}
+
 static void refuse_count(const struct ledger *ledger, const struct ledger_pod *pod,
-			 const char *asker, const char *container, struct decision *decision)
+			 const char *asked, const char *container, struct decision *decision)
 {
 	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
 	struct cpuset held, offline = *ledger_shared_pool(ledger);
@@ -107,14 +120,11 @@ static void refuse_count(const struct ledger *ledger, const struct ledger_pod *p
 	if (!cpuset_is_empty(&offline))
 		snprintf(offline_text, sizeof(offline_text), ", %u offline",
 			 cpuset_count(&offline));
-	refuse_pod(
-		decision, REFUSAL_CPUS, container,
-		"%s asks for %lld exclusive CPUs, but only %lld %s free (of %u CPUs: %u reserved, %u held "
-		"by other pods%s)",
-
-		asker, (long long)decision->wanted, (long long)decision->available,
-		decision->available == 1 ? "is" : "are", cpuset_count(&manager->usable),
-		cpuset_count(&manager->reserved), cpuset_count(&held), offline_text);
+	refuse_pod(decision, REFUSAL_CPUS, container,
+		   "%s, but only %lld %s free (of %u CPUs: %u reserved, %u held by other pods%s)",
+		   asked, (long long)decision->available, decision->available == 1 ? "is" : "are",
+		   cpuset_count(&manager->usable), cpuset_count(&manager->reserved),
+		   cpuset_count(&held), offline_text);
 }
 
 static void refuse_cpus(const struct assignment *assignment, struct decision *decision)
@@ -126,9 +136,9 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 	const struct topology *topology = ledger_topology(ledger);
 	const char *container = container_name(pod, shortage->container);
 	const long long wanted = cpu_asked(pod->spec, shortage->container, shortage->wanted);
-	char asker[POD_CONTAINER_NAME + 16];
+	char asked[ASKED_MAX];
 
-	name_asker(container, asker, sizeof(asker));
+	say_asked(container, wanted, asked, sizeof(asked));
 	decision->cpu_result = result;
 	decision->wanted = wanted;
 	decision->available = shortage->available;
@@ -136,16 +146,15 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 	case CPU_SMT_NOT_MULTIPLE:
 		return refuse_pod(
 			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %lld exclusive CPUs, which is not a multiple "
-			"of %u, the number of threads per core",
-			asker, wanted, topology->cpus_per_core);
+			"full-pcpus-only: %s, which is not a multiple of %u, the number of threads "
+			"per core",
+			asked, topology->cpus_per_core);
 	case CPU_SMT_NO_FREE_CORES:
 		return refuse_pod(
 			decision, REFUSAL_SMT, container,
-			"full-pcpus-only: %s asks for %lld exclusive CPUs, but only %u %s free on cores "
-			"without a reserved thread",
-			asker, wanted, shortage->available,
-			shortage->available == 1 ? "is" : "are");
+			"full-pcpus-only: %s, but only %u %s free on cores without a reserved "
+			"thread",
+			asked, shortage->available, shortage->available == 1 ? "is" : "are");
 	case CPU_EMPTY_POD_POOL:
 		return refuse_pod(
 			decision, REFUSAL_EMPTY_SHARED_POOL, container,
@@ -154,18 +163,16 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 			wanted);
 	case CPU_NOT_ENOUGH:
 		if (pod->has_bubble)
-			return refuse_pod(
-				decision, REFUSAL_POD_BUDGET, container,
-				"%s asks for %lld exclusive CPUs, but the pod's budget of %u "
-				"has %u left for it",
-				asker, wanted, cpuset_count(&pod->bubble), shortage->available);
-		return refuse_count(ledger, pod, asker, container, decision);
+			return refuse_pod(decision, REFUSAL_POD_BUDGET, container,
+					  "%s, but the pod's budget of %u has %u left for it",
+					  asked, cpuset_count(&pod->bubble), shortage->available);
+		return refuse_count(ledger, pod, asked, container, decision);
 	default:
 		return refuse_pod(
 			decision, REFUSAL_CPUS, container,
-			"%s asks for %lld exclusive CPUs and %u are free, but the kubelet's algorithm "
-			"fails in this case (%s); set compatibility: repaired",
-			asker, wanted, shortage->available, cpu_result_name(result));
+			"%s and %u are free, but the kubelet's algorithm fails in this case (%s); "
+			"set compatibility: repaired",
+			asked, shortage->available, cpu_result_name(result));
 	}
 }
 
@@ -217,11 +224,11 @@ static void refuse_cpu_alignment(const struct assignment *assignment, struct dec
 	uint32_t container = assignment->container;
 	const char *name = container_name(pod, container);
 	uint32_t nr_nodes = policy->align == ALIGN_SINGLE_NUMA_NODE ? 1 : offer->min_nodes;
-	char asker[POD_CONTAINER_NAME + 16], nodes[256];
+	char asker[POD_CONTAINER_NAME + 16], asked[ASKED_MAX], nodes[256];
 	struct text_buffer text = {nodes, sizeof(nodes), 0};
 
-	name_asker(name, asker, sizeof(asker));
 	if (offer->opinion != CPU_OFFERS) {
+		name_asker(name, asker, sizeof(asker));
 		decision->cpu_result = CPU_EMPTY_POD_POOL;
 		decision->wanted =
 			cpu_asked(pod->spec, UINT32_MAX, cpu_bubble_count(pod->spec, pod->qos));
@@ -235,12 +242,13 @@ static void refuse_cpu_alignment(const struct assignment *assignment, struct dec
 	describe_nodes(topology, offer, &text);
 	decision->wanted = cpu_asked(pod->spec, container, offer->request);
 	decision->available = most_on_nodes(topology, offer, nr_nodes);
+	say_asked(name, decision->wanted, asked, sizeof(asked));
 	refuse_pod(decision, REFUSAL_TOPOLOGY, name,
-		   "topologyManagerPolicy %s: %s asks for %lld exclusive CPUs on %u NUMA node%s, "
-		   "but no %s has more than %lld free CPU%s; free by node: %s",
-		   align_policy_name(policy->align), asker, (long long)decision->wanted, nr_nodes,
-		   nr_nodes == 1 ? "" : "s", nr_nodes == 1 ? "node" : "such set of nodes",
-		   (long long)decision->available, decision->available == 1 ? "" : "s", nodes);
+		   "topologyManagerPolicy %s: %s on %u NUMA node%s, but no %s has more than %lld "
+		   "free CPU%s; free by node: %s",
+		   align_policy_name(policy->align), asked, nr_nodes, nr_nodes == 1 ? "" : "s",
+		   nr_nodes == 1 ? "node" : "such set of nodes", (long long)decision->available,
+		   decision->available == 1 ? "" : "s", nodes);
 }
 
 /* Append " 0,2 alone 4-5 as one group": how nodes are in use, which limits further requests. */
@@ -403,29 +411,30 @@ static void refuse_together(const struct assignment *assignment, struct decision
 	const struct cpu_offer *cpu = &assignment->offers.cpu;
 	const struct memory_offer *memory = &assignment->offers.memory;
 	const char *container = container_name(assignment->pod, assignment->container);
-	char asker[POD_CONTAINER_NAME + 16], sentence[DECISION_TEXT_MAX] = "";
+	char asked[ASKED_MAX], sentence[DECISION_TEXT_MAX] = "";
 	struct text_buffer text = {sentence, sizeof(sentence), 0};
 	node_mask_t nodes;
 	uint32_t scarce = type_that_rules_out(topology, cpu, memory, &nodes);
 	uint32_t first = (uint32_t)__builtin_ctz(memory->request.types);
 	uint32_t type = scarce < MEMORY_MAX_TYPES ? scarce : first;
 
-	name_asker(container, asker, sizeof(asker));
+	say_asked(container, cpu->request, asked, sizeof(asked));
 	decision->is_memory = true;
 	decision->is_both = true;
 	decision->page_bytes = memory->manager->page_bytes[type];
 	decision->wanted = (int64_t)memory->request.bytes[type];
-	append(&text, "topologyManagerPolicy %s: %s asks for %u exclusive CPUs and ",
-	       align_policy_name(policy->align), asker, cpu->request);
+	append(&text, "topologyManagerPolicy %s: %s and ", align_policy_name(policy->align), asked);
 	append_request(&text, memory);
 	append(&text, "; each alone would fit, but no nodes have both");
 	if (scarce < MEMORY_MAX_TYPES) {
+		const bool one_node = !(nodes & (nodes - 1));
 		char name[MEMORY_NAME_MAX];
 
 		memory_type_name(memory->manager, scarce, name, sizeof(name));
-		append(&text, ": the CPUs are on NUMA nodes");
+		append(&text, ": the CPUs are on NUMA node%s", one_node ? "" : "s");
 		append_nodes(&text, topology, nodes, "");
-		append(&text, ", none of which has enough %s free", name);
+		append(&text, ", %s enough %s free",
+		       one_node ? "which does not have" : "none of which has", name);
 	}
 	refuse_pod(decision, REFUSAL_TOPOLOGY, container, "%s", sentence);
 }
@@ -474,9 +483,9 @@ static void refuse_last_shared_cpu(const struct assignment *assignment, struct d
 	if (decision->wanted)
 		refuse_pod(
 			decision, REFUSAL_LAST_SHARED_CPU, "",
-			"the pod's %lld exclusive CPUs would take the rest of the shared pool, on "
+			"the pod's %lld exclusive CPU%s would take the rest of the shared pool, on "
 			"which %u container%s",
-			(long long)decision->wanted, nr_sharing,
+			(long long)decision->wanted, decision->wanted == 1 ? "" : "s", nr_sharing,
 			nr_sharing == 1 ? " runs" : "s run");
 	else
 		refuse_pod(
