@@ -1162,6 +1162,22 @@ static void tasks_without_a_list_are_bounded_first(void **state)
 	assert_write(&plan, 1, "owner", "0-1");
 }
 
+/* All of the parent's CPUs are in force without a list too, but not for ever. */
+static void tasks_without_a_list_get_one(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_ROOT, "r", "0-3");
+	add_observed(&desired, GROUP_CONTAINER, "r/a", "0-3");
+	add_observed(&observed, GROUP_ROOT, "r", "0-3");
+	add_observed(&observed, GROUP_CONTAINER, "r/a", NULL);
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 1);
+	assert_write(&plan, 0, "r/a", "0-3");
+	assert_null(plan.steps[0].old);
+}
+
 /* Wherever it is in the tree; and no group of one tree is in the other. */
 static void tasks_without_a_list_are_bounded_first_in_any_order(void **state)
 {
@@ -1424,6 +1440,7 @@ int main(void)
 		cmocka_unit_test(unwanted_groups_are_removed_leaves_first),
 		cmocka_unit_test(unwanted_but_populated_groups_lose_exclusive_cpus),
 		cmocka_unit_test(tasks_without_a_list_are_bounded_first),
+		cmocka_unit_test(tasks_without_a_list_get_one),
 		cmocka_unit_test(tasks_without_a_list_are_bounded_first_in_any_order),
 		cmocka_unit_test(root_widens_before_and_narrows_after),
 		cmocka_unit_test(member_comes_before_the_list_changes),

@@ -31,10 +31,13 @@ static bool is_settled(const struct migration *migration)
 	       cpuset_equal(&migration->now, &migration->target);
 }
 
-/* Containers that share CPUs in the final state may share CPUs in between; all others are apart. */
+/*
+ * Containers that share CPUs in the final state may share CPUs in between; all others are apart.
+ * None is apart from itself, because no target is empty.
+ */
 static bool are_apart(const struct migration *a, const struct migration *b)
 {
-	return a != b && !cpuset_intersects(&a->target, &b->target);
+	return !cpuset_intersects(&a->target, &b->target);
 }
 
 static bool are_in_conflict(const struct migration *a, const struct migration *b)
