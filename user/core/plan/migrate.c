@@ -116,19 +116,6 @@ static bool arrive(struct planner *planner, struct migration *migration)
 	return true;
 }
 
-static bool shrink_all(struct planner *planner)
-{
-	bool progress = false;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		struct migration *migration = &planner->migrations[i];
-
-		if (cpuset_is_subset(&migration->target, &migration->now))
-			progress |= arrive(planner, migration);
-	}
-	return progress;
-}
-
 static bool arrive_all(struct planner *planner, bool astray)
 {
 	bool progress = false;
@@ -415,9 +402,9 @@ static bool is_done(const struct planner *planner)
 
 static bool move_one(struct planner *planner)
 {
-	return shrink_all(planner) || arrive_all(planner, true) ||
-	       park_one(planner, PARK_ON_TARGET) || park_one(planner, PARK_CLEAR) ||
-	       park_one(planner, PARK_ON_ONE) || make_room(planner) || arrive_all(planner, false);
+	return arrive_all(planner, true) || park_one(planner, PARK_ON_TARGET) ||
+	       park_one(planner, PARK_CLEAR) || park_one(planner, PARK_ON_ONE) ||
+	       make_room(planner) || arrive_all(planner, false);
 }
 
 void migrate_all(struct planner *planner)
