@@ -7,7 +7,8 @@
  * transaction is aborted. The numbers of the refusal determine only which values are
  * tried first.
  *
- * Cost: at most MAX_TRIES assignments in total; each kind of change has its own share.
+ * Cost: each try costs about as much as an admission. Each kind of change has its own share
+ * of them, and no refusal leads to all kinds.
  */
 #include "core/admit/suggest.h"
 
@@ -18,8 +19,6 @@
 #include "core/admit/assign.h"
 #include "core/admit/change.h"
 
-/* Each try costs about as much as an admission. */
-#define MAX_TRIES	 64
 #define TRIES_CPUS	 10
 #define TRIES_MEMORY	 10
 #define TRIES_DEPARTURES 12
@@ -50,8 +49,6 @@ struct change_search {
 static void allow_tries(struct change_search *search, uint32_t nr)
 {
 	search->most_tries = search->nr_tries + nr;
-	if (search->most_tries > MAX_TRIES)
-		search->most_tries = MAX_TRIES;
 }
 
 static bool is_over(const struct change_search *search)
