@@ -365,14 +365,24 @@ static struct pod_spec *unlimited(void)
 	return spec;
 }
 
-/* A limit of nothing is none. */
-static struct pod_spec *limit_of_nothing(void)
+/* A limit of nothing is none, but the smallest one is. */
+static struct pod_spec *limit_of(const char *uid, int64_t mcpu)
 {
-	struct pod_spec *spec = burstable_pod("nothing");
+	struct pod_spec *spec = burstable_pod(uid);
 
 	spec->has_pod_resources = true;
-	spec->limit.cpu_mcpu = spec->limit.memory_bytes = 0;
+	spec->limit.cpu_mcpu = spec->limit.memory_bytes = mcpu;
 	return spec;
+}
+
+static struct pod_spec *limit_of_nothing(void)
+{
+	return limit_of("nothing", 0);
+}
+
+static struct pod_spec *limit_of_one(void)
+{
+	return limit_of("least", 1);
 }
 
 static struct pod_spec *small_and_large(void)
@@ -454,8 +464,9 @@ static void write_tree_of(FILE *file, struct pod_spec *(*make)(void), struct pol
 static void trees_are_as_recorded(void **state)
 {
 	static struct pod_spec *(*const pods[])(void) = {
-		layers,		exclusive_init, level_used_up, init_used_up,	 all_exclusive,
-		none_exclusive, without_budget, unlimited,     limit_of_nothing, small_and_large,
+		layers,		  exclusive_init, level_used_up,   init_used_up,
+		all_exclusive,	  none_exclusive, without_budget,  unlimited,
+		limit_of_nothing, limit_of_one,	  small_and_large,
 	};
 	static const struct plan_layout nested = {
 		.root = "a/pinfold.slice", .systemd = true, .root_partition = true};
