@@ -326,6 +326,18 @@ static struct pod_spec *init_used_up(void)
 	return used_up("used-by-side", 3);
 }
 
+/* More than the budget has; the others get the kernel's smallest quota and not none. */
+static struct pod_spec *over_budget(void)
+{
+	struct pod_spec *spec = scene_pod("over");
+
+	set_budget(spec, 3);
+	add_shared(spec, "prepare", CONTAINER_INIT);
+	add_container(spec, "side", CONTAINER_SIDECAR, 4000, 4000);
+	add_shared(spec, "rest", CONTAINER_APP);
+	return spec;
+}
+
 static struct pod_spec *all_exclusive(void)
 {
 	struct pod_spec *spec = guaranteed_pod("all", 2);
@@ -464,9 +476,9 @@ static void write_tree_of(FILE *file, struct pod_spec *(*make)(void), struct pol
 static void trees_are_as_recorded(void **state)
 {
 	static struct pod_spec *(*const pods[])(void) = {
-		layers,		  exclusive_init, level_used_up,   init_used_up,
-		all_exclusive,	  none_exclusive, without_budget,  unlimited,
-		limit_of_nothing, limit_of_one,	  small_and_large,
+		layers,	     exclusive_init,   level_used_up,  init_used_up,
+		over_budget, all_exclusive,    none_exclusive, without_budget,
+		unlimited,   limit_of_nothing, limit_of_one,   small_and_large,
 	};
 	static const struct plan_layout nested = {
 		.root = "a/pinfold.slice", .systemd = true, .root_partition = true};
