@@ -1095,10 +1095,13 @@ static void all_that_is_unwanted_is_removed(void **state)
 static void the_root_and_tasks_are_kept(void **state)
 {
 	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
-	struct plan plan cleanup_plan = {0};
+	struct plan plan cleanup_plan = {0}, without_tasks cleanup_plan = {0};
 
 	add_observed(&observed, GROUP_ROOT, "r", "0-3");
 	add_observed(&observed, GROUP_POD, "r/p", NULL);
+	without_tasks = plan_of(&desired, &observed);
+	assert_int_equal(without_tasks.nr_steps, 1);
+	assert_string_equal(without_tasks.steps[0].path, "r/p");
 	add_observed(&observed, GROUP_POD, "r/pq", NULL);
 	add_observed(&observed, GROUP_CONTAINER, "r/pq/c", "1");
 	plan = plan_of(&desired, &observed);
