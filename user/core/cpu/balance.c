@@ -104,7 +104,7 @@ static int64_t gain_for_below(const struct balance_search *search, int64_t score
 {
 	int64_t low = -1, high = search->square_sum;
 
-	if (score <= 0 || score_of(search, high) >= score)
+	if (score_of(search, high) >= score)
 		return INT64_MAX;
 	while (low + 1 < high) {
 		int64_t middle = low + (high - low) / 2;
@@ -312,13 +312,11 @@ static uint64_t fullest(const struct leaf *leaf, uint64_t givers, unsigned int n
 
 /*
  * A subset with at least `rest` members supplies from only `rest` of them, so the fullest
- * are best.
+ * are best. If there are fewer, it is the subset of all of them.
  */
 static int64_t best_single_round(const struct balance_search *search, const struct leaf *leaf,
 				 uint64_t givers)
 {
-	if ((uint32_t)__builtin_popcountll(givers) < leaf->rest)
-		return -1;
 	return deal_gain(search, leaf, fullest(leaf, givers, leaf->rest));
 }
 

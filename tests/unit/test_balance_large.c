@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/*
+ * The search for NUMA nodes on machines that are too large for an exact search: which nodes
+ * supply the remainder, against a plain statement of the rule in floating point, and what the
+ * search does with a limited number of steps.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/cpu/balance.h"
+#include "core/cpu/take.h"
+
+static uint32_t draw(uint32_t bound)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(state >> 33) % bound;
+}
+
+/* --- the rule for the remainder --------------------------------------------------------------- */
+
+static long deviation(const uint32_t *after, unsigned int nr)
+{
+	double sum = 0, mean, squares = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		sum += after[i];
+	mean = round(sum / nr * 1000) / 1000;
+	for (unsigned int i = 0; i < nr; i++)
+		squares += (after[i] - mean) * (after[i] - mean);
+	return lround(sqrt(squares / nr) * 1000);
+}
+
+/* The `size` nodes with the most left that have a group; of two alike the earlier one. */
+static uint64_t fullest_of(const uint32_t *left, unsigned int nr, uint32_t group, unsigned int size)
+{
+	uint64_t mask = 0;
+
+	for (; size; size--) {
+		unsigned int most = nr;
+
+		for (unsigned int i = nr; i-- > 0;) {
+			if (!(mask & 1ULL << i) && left[i] >= group &&
+			    (most == nr || left[i] >= left[most]))
+				most = i;
+		}
+		if (most == nr)
+			return 0;
+		mask |= 1ULL << most;
+	}
+	return mask;
+}
+
+/* The deviation after handing the groups out in turn; -1 if the subset has too few. */
+static long score_rest(const uint32_t *after, unsigned int nr, uint32_t group, uint64_t subset,
+		       uint32_t groups)
+{
+	uint32_t left[BALANCE_MAX], whole = 0;
+
+	memcpy(left, after, nr * sizeof(left[0]));
+	for (unsigned int i = 0; i < nr; i++)
+		whole += subset & 1ULL << i ? left[i] / group : 0;
+	if (whole < groups)
+		return -1;
+	for (unsigned int i = 0; groups; i = (i + 1) % nr) {
+		if (!(subset & 1ULL << i) || left[i] < group)
+			continue;
+		left[i] -= group;
+		groups--;
+	}
+	return deviation(left, nr);
+}
+
+/* Of the fullest nodes as few as are needed for the best score, but rather more than fewer. */
+static uint64_t expect_rest(const struct balance_problem *problem, uint32_t even,
+			    uint32_t rest_groups, long *ret_score)
+{
+	uint32_t after[BALANCE_MAX];
+	uint64_t best = 0;
+
+	for (unsigned int i = 0; i < problem->nr; i++)
+		after[i] = problem->free[i] - even;
+	*ret_score = rest_groups ? -1 : deviation(after, problem->nr);
+	for (unsigned int size = problem->nr; size && rest_groups; size--) {
+		uint64_t subset = fullest_of(after, problem->nr, problem->group, size);
+		long score = -1;
+
+		if (subset)
+			score = score_rest(after, problem->nr, problem->group, subset, rest_groups);
+		if (score < 0 || (best && score >= *ret_score))
+			continue;
+		best = subset;
+		*ret_score = score;
+	}
+	return best;
+}
+
+static uint64_t mask_of(const uint8_t *positions, unsigned int nr)
+{
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		mask |= 1ULL << positions[i];
+	return mask;
+}
+
+/* More than TAKE_EXACT_NODES nodes that are all used; few or many CPUs, alike or not. */
+static void draw_problem(struct balance_problem *ret_problem)
+{
+	struct balance_problem problem = {.nr = TAKE_EXACT_NODES + 1, .group = 1 + draw(4)};
+	uint32_t most = draw(2) ? 6 : 40, groups = 0, alike = draw(3);
+
+	problem.nr += draw(2) ? draw(BALANCE_MAX - TAKE_EXACT_NODES) : draw(4);
+	if (!draw(8))
+		problem.nr = BALANCE_MAX;
+	problem.nr_used = problem.nr;
+	problem.is_limited = draw(2);
+	for (unsigned int i = 0; i < problem.nr; i++) {
+		problem.free[i] = (alike ? 3 : 1) * problem.group + draw(alike == 2 ? 3 : most);
+		groups += problem.free[i] / problem.group;
+	}
+	if (!draw(4))
+		problem.free[draw(problem.nr)] += 2 * most * problem.group;
+	problem.count = (problem.nr + draw(groups - problem.nr + 1)) * problem.group;
+	*ret_problem = problem;
+}
+
+static void remainder_goes_to_the_fullest_nodes(void **state)
+{
+	unsigned int nr_subsets = 0, nr_large = 0, nr_equal = 0;
+
+	(void)state;
+	for (unsigned int round = 0; round < 3000; round++) {
+		struct balance_problem problem;
+		struct balance got = {.even = 0};
+		uint64_t expected;
+		uint32_t share;
+		long score;
+
+		draw_problem(&problem);
+		share = problem.count / problem.group / problem.nr;
+		for (unsigned int i = 0; i < problem.nr && problem.is_limited; i++) {
+			uint32_t whole = problem.free[i] / problem.group;
+
+			share = whole < share ? whole : share;
+		}
+		for (unsigned int i = 0; i < problem.nr; i++) {
+			if (problem.free[i] / problem.group < share)
+				share = 0; /* a node lacks its share: no answer */
+		}
+		assert_int_equal(balance_find(&problem, &got), share != 0);
+		if (!share)
+			continue;
+		assert_int_equal(got.even, share * problem.group);
+		assert_int_equal(got.rest_groups,
+				 problem.count / problem.group - share * problem.nr);
+		assert_int_equal(got.nr_used, problem.nr);
+		expected = expect_rest(&problem, got.even, got.rest_groups, &score);
+		assert_int_equal(mask_of(got.rest, got.nr_rest), expected);
+		assert_int_equal(got.is_last, score == 0 && !problem.is_limited);
+		nr_subsets += got.nr_rest && got.nr_rest < problem.nr;
+		nr_large += got.rest_groups >= BALANCE_MAX;
+		nr_equal += !got.rest_groups;
+	}
+	print_message("%u subsets, %u large remainders, %u without one\n", nr_subsets, nr_large,
+		      nr_equal);
+	assert_true(nr_subsets > 300 && nr_large > 200 && nr_equal > 30);
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* `nr` nodes of `free` CPUs each, on one socket. */
+static struct balance_problem alike(unsigned int nr, uint32_t free, uint64_t *steps)
+{
+	struct balance_problem problem = {
+		.nr = nr, .nr_used = nr, .group = 1, .max_sockets = 1, .steps = steps};
+
+	for (unsigned int i = 0; i < nr; i++) {
+		problem.free[i] = free;
+		problem.sockets[i] = 1;
+	}
+	return problem;
+}
+
+/* Each node costs a step, and so does each group of the remainder for each node. */
+static void search_pays_for_nodes_and_groups(void **state)
+{
+	enum { NR = 20, STEPS = 10000 };
+	uint64_t steps = STEPS;
+	struct balance_problem problem = alike(NR, 10, &steps);
+	struct balance got;
+
+	(void)state;
+	problem.count = 2 * NR;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(steps, STEPS - NR);
+
+	steps = STEPS;
+	problem.count = 2 * NR + 3;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(steps, STEPS - NR - 3 * NR);
+}
+
+/*
+ * If all but one node have the same, they supply any remainder in equal parts, and no subset has to
+ * be tried. A remainder larger than the machine is paid for in whole rounds, not in groups.
+ */
+static void large_remainder_of_equal_nodes_is_cheap(void **state)
+{
+	enum { STEPS = 1000000 };
+
+	(void)state;
+	for (unsigned int nr = TAKE_EXACT_NODES + 1; nr <= BALANCE_MAX; nr++) {
+		for (uint32_t rest = BALANCE_MAX; rest < 4 * BALANCE_MAX; rest++) {
+			uint64_t steps = STEPS;
+			struct balance_problem problem = alike(nr, 31, &steps);
+			struct balance got;
+
+			problem.group = 2;
+			problem.is_limited = true;
+			problem.free[rest % nr] = 2;
+			problem.count = 2 * (nr + rest);
+			if (rest > 14 * (nr - 1))
+				break;
+			assert_true(balance_find(&problem, &got));
+			assert_int_equal(got.rest_groups, rest);
+			assert_int_equal(STEPS - steps, nr + nr * nr);
+		}
+	}
+}
+
+/* The first combinations in order, until the steps end; that of the fullest nodes is later. */
+static void search_ends_with_the_best_so_far(void **state)
+{
+	enum { NR = 20, NR_USED = 10 };
+	struct balance got;
+
+	(void)state;
+	for (uint64_t budget = 0; budget < 400; budget++) {
+		uint64_t steps = budget;
+		struct balance_problem problem = alike(NR, 10, &steps);
+		bool found;
+
+		problem.nr_used = NR_USED;
+		problem.count = NR_USED;
+		for (unsigned int i = 0; i < NR; i++)
+			problem.free[i] += 2 * i;
+		found = balance_find(&problem, &got);
+		assert_int_equal(found, budget >= NR_USED);
+		assert_true(steps <= budget && (!found || steps <= budget - NR_USED));
+		for (unsigned int i = 0; i < NR_USED && budget == NR_USED; i++)
+			assert_int_equal(got.used[i], i);
+	}
+}
+
+/* Only the last 20 of 40 nodes have enough, of more than 10^11 combinations. */
+static void combinations_with_too_few_groups_are_not_visited(void **state)
+{
+	enum { NR = 40, RICH = 20, STEPS = 1000 };
+	uint64_t steps = STEPS;
+	struct balance_problem problem = alike(NR, 1, &steps);
+	struct balance got;
+
+	(void)state;
+	problem.nr_used = RICH;
+	problem.count = RICH * 8;
+	problem.is_limited = true;
+	for (unsigned int i = NR - RICH; i < NR; i++)
+		problem.free[i] = 8;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.even, 8);
+	for (unsigned int i = 0; i < RICH; i++)
+		assert_int_equal(got.used[i], NR - RICH + i);
+	assert_true(steps > 0 && steps < STEPS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(remainder_goes_to_the_fullest_nodes),
+		cmocka_unit_test(search_pays_for_nodes_and_groups),
+		cmocka_unit_test(large_remainder_of_equal_nodes_is_cheap),
+		cmocka_unit_test(search_ends_with_the_best_so_far),
+		cmocka_unit_test(combinations_with_too_few_groups_are_not_visited),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
