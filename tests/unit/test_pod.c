@@ -117,9 +117,103 @@ static void copies_are_equal_and_apart(void **state)
 	assert_true(pod_spec_equal(spec, copy));
 	copy->containers[0].limit.cpu_mcpu++;
 	assert_false(pod_spec_equal(spec, copy));
-	copy->containers[0].limit.cpu_mcpu--;
-	copy->overhead.memory_bytes = 1;
-	assert_false(pod_spec_equal(spec, copy));
+	assert_int_equal(spec->containers[0].limit.cpu_mcpu, 2000);
+}
+
+/* A pod without containers may have room for some, which its copy does not share. */
+static void copy_of_an_empty_pod_is_its_own(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct pod_spec *copy cleanup_pod_spec = pod_spec_copy(spec);
+
+	assert_true(pod_spec_equal(spec, copy));
+	assert_null(copy->containers);
+}
+
+static void assert_differ(const struct pod_spec *a, const struct pod_spec *b)
+{
+	assert_false(pod_spec_equal(a, b));
+	assert_false(pod_spec_equal(b, a));
+}
+
+static struct resources two_sizes(void)
+{
+	struct resources resources = {.cpu_mcpu = 1000, .memory_bytes = GIB, .nr_hugepages = 2};
+
+	resources.hugepages[0].size_bytes = 2 << 20;
+	resources.hugepages[0].bytes = 8 << 20;
+	resources.hugepages[1].size_bytes = GIB;
+	resources.hugepages[1].bytes = 2 * GIB;
+	return resources;
+}
+
+/* Every quantity distinguishes two pods; the order of the page sizes does not. */
+static void assert_resources_count(const struct pod_spec *spec, const struct pod_spec *copy,
+				   struct resources *of_copy)
+{
+	const struct resources before = *of_copy;
+
+	of_copy->cpu_mcpu++;
+	assert_differ(spec, copy);
+	*of_copy = before;
+	of_copy->memory_bytes++;
+	assert_differ(spec, copy);
+	for (uint32_t i = 0; i < before.nr_hugepages; i++) {
+		*of_copy = before;
+		of_copy->hugepages[i].bytes++;
+		assert_differ(spec, copy);
+		*of_copy = before;
+		of_copy->hugepages[i].size_bytes *= 2;
+		assert_differ(spec, copy);
+	}
+	*of_copy = before;
+	of_copy->nr_hugepages--;
+	assert_differ(spec, copy);
+	/* Entries above the number do not count. */
+	*of_copy = before;
+	of_copy->hugepages[2] = of_copy->hugepages[1];
+	of_copy->hugepages[1].size_bytes *= 2;
+	assert_differ(spec, copy);
+	*of_copy = before;
+	of_copy->hugepages[0] = before.hugepages[1];
+	of_copy->hugepages[1] = before.hugepages[0];
+	assert_true(pod_spec_equal(spec, copy));
+	*of_copy = before;
+}
+
+static void every_field_distinguishes_pods(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 2);
+	struct pod_spec *copy cleanup_pod_spec = NULL;
+	struct container_spec *last = add_container(spec, "last", CONTAINER_APP, 1000, 1000);
+
+	spec->request = spec->limit = spec->overhead = two_sizes();
+	last->request = last->limit = two_sizes();
+	copy = pod_spec_copy(spec);
+	assert_non_null(copy);
+	last = &copy->containers[1];
+	assert_resources_count(spec, copy, &copy->request);
+	assert_resources_count(spec, copy, &copy->limit);
+	assert_resources_count(spec, copy, &copy->overhead);
+	assert_resources_count(spec, copy, &last->request);
+	assert_resources_count(spec, copy, &last->limit);
+	for (size_t i = 0; i < 4; i++) {
+		char *names[] = {copy->uid, copy->namespace, copy->name, last->name};
+
+		names[i][0]++;
+		assert_differ(spec, copy);
+		names[i][0]--;
+	}
+	copy->has_pod_resources = !copy->has_pod_resources;
+	assert_differ(spec, copy);
+	copy->has_pod_resources = spec->has_pod_resources;
+	last->kind = CONTAINER_SIDECAR;
+	assert_differ(spec, copy);
+	last->kind = CONTAINER_APP;
+	copy->nr_containers--;
+	assert_differ(spec, copy);
+	copy->nr_containers++;
+	assert_true(pod_spec_equal(spec, copy));
 }
 
 static void names_are_complete(void **state)
@@ -140,6 +234,8 @@ int main(void)
 		cmocka_unit_test(totals_follow_what_runs_together),
 		cmocka_unit_test(sums_do_not_wrap),
 		cmocka_unit_test(copies_are_equal_and_apart),
+		cmocka_unit_test(copy_of_an_empty_pod_is_its_own),
+		cmocka_unit_test(every_field_distinguishes_pods),
 		cmocka_unit_test(names_are_complete),
 	};
 

@@ -188,11 +188,17 @@ static void reservations(void **state)
 	assert_int_equal(policy_check(&policy, topology, error, sizeof(error)), -EINVAL);
 	policy.reserved_mcpu = INT64_MAX;
 	assert_int_equal(policy_check(&policy, topology, error, sizeof(error)), -EINVAL);
+	assert_non_null(strstr(error, "kubeReserved and systemReserved:"));
 	policy = strict_policy("0,9");
 	assert_int_equal(policy_check(&policy, topology, error, sizeof(error)), -EINVAL);
 	assert_non_null(strstr(error, "CPU 9"));
+	cpuset_remove(&topology->all, 0);
+	assert_int_equal(policy_check(&policy, topology, error, sizeof(error)), -EINVAL);
+	assert_non_null(strstr(error, "CPU 0"));
+	cpuset_add(&topology->all, 0);
 	policy = strict_policy("0-7");
 	assert_int_equal(policy_check(&policy, topology, error, sizeof(error)), -EINVAL);
+	assert_non_null(strstr(error, "reservedSystemCPUs:"));
 	policy.cpu = CPU_POLICY_NONE;
 	assert_int_equal(policy_check(&policy, topology, error, sizeof(error)), 0);
 }
