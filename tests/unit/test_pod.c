@@ -29,6 +29,29 @@ static void qos_by_containers(void **state)
 	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
 }
 
+/* A request or a limit of either resource is enough not to be best effort. */
+static void one_quantity_makes_a_pod_burstable(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+		struct container_spec *container =
+			add_container(spec, "one", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+		int64_t *quantities[] = {&container->request.cpu_mcpu,
+					 &container->request.memory_bytes,
+					 &container->limit.cpu_mcpu,
+					 &container->limit.memory_bytes};
+
+		assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
+		*quantities[i] = 1;
+		assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+		spec->has_pod_resources = true;
+		assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
+		spec->request = container->request;
+		spec->limit = container->limit;
+		assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+	}
+}
+
 static void qos_by_pod_level(void **state)
 {
 	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
@@ -57,6 +80,7 @@ static void limits_become_requests(void **state)
 	assert_int_equal(container->request.cpu_mcpu, 3000);
 	assert_int_equal(container->request.memory_bytes, GIB);
 	assert_int_equal(container->request.nr_hugepages, 1);
+	assert_int_equal(container->request.hugepages[0].size_bytes, 2 << 20);
 	assert_int_equal(container->request.hugepages[0].bytes, 8 << 20);
 	container->request.cpu_mcpu = 1000;
 	pod_spec_default(spec);
@@ -78,6 +102,61 @@ static void pod_level_requests_default(void **state)
 	assert_int_equal(spec->request.memory_bytes, 2 * GIB);
 }
 
+/*
+ * Any pod-level limit makes the API fill in the pod-level requests; without one, or without
+ * pod-level resources, they stay unset.
+ */
+static void pod_level_requests_need_a_limit(void **state)
+{
+	for (int i = 0; i < 5; i++) {
+		struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+		struct pod_spec *copy cleanup_pod_spec = NULL;
+		bool filled = i < 3;
+
+		add_container(spec, "one", CONTAINER_APP, 1000, 1000);
+		spec->has_pod_resources = i != 4;
+		if (i == 0 || i == 4)
+			spec->limit.cpu_mcpu = 4000;
+		if (i == 1)
+			spec->limit.memory_bytes = 2 * GIB;
+		if (i == 2) {
+			spec->limit.nr_hugepages = 1;
+			spec->limit.hugepages[0].size_bytes = 2 << 20;
+		}
+		/* The copy has no room beyond its containers. */
+		copy = pod_spec_copy(spec);
+		assert_non_null(copy);
+		pod_spec_default(copy);
+		assert_int_equal(copy->request.cpu_mcpu, filled ? 1000 : RESOURCE_UNSET);
+		assert_int_equal(copy->request.memory_bytes, filled ? GIB : RESOURCE_UNSET);
+		assert_int_equal(copy->request.nr_hugepages, i == 2);
+	}
+}
+
+/* A size that is requested keeps its request; the others are added as far as there is room. */
+static void hugepages_are_requested_once(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+	struct container_spec *container = add_container(spec, "one", CONTAINER_APP, 1000, 1000);
+
+	container->limit.nr_hugepages = POD_MAX_HUGEPAGES;
+	for (uint32_t i = 0; i < POD_MAX_HUGEPAGES; i++) {
+		container->limit.hugepages[i].size_bytes = 1ULL << (POD_MAX_HUGEPAGES - i);
+		container->limit.hugepages[i].bytes = 100 + i;
+	}
+	container->request.nr_hugepages = 2;
+	container->request.hugepages[0].size_bytes = 2; /* the last but one of the limits */
+	container->request.hugepages[0].bytes = 7;
+	container->request.hugepages[1].size_bytes = 3; /* of no limit */
+	container->request.hugepages[1].bytes = 8;
+	pod_spec_default(spec);
+	assert_int_equal(container->request.nr_hugepages, POD_MAX_HUGEPAGES);
+	assert_int_equal(container->request.hugepages[0].bytes, 7);
+	assert_int_equal(container->request.hugepages[1].bytes, 8);
+	for (uint32_t i = 2; i < POD_MAX_HUGEPAGES; i++)
+		assert_int_equal(container->request.hugepages[i].bytes, 100 + i - 2);
+}
+
 static void totals_follow_what_runs_together(void **state)
 {
 	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
@@ -97,6 +176,51 @@ static void totals_follow_what_runs_together(void **state)
 	set_budget(spec, 9);
 	assert_int_equal(pod_totals(spec).cpu_request_mcpu, 9250);
 	assert_int_equal(pod_totals(spec).cpu_limit_mcpu, 9250);
+}
+
+/* What is requested as 0 is specified, and neither a request nor a limit. */
+static void zero_adds_nothing(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+	assert_int_equal(pod_totals(spec).cpu_request_mcpu, 0);
+	assert_int_equal(pod_totals(spec).cpu_limit_mcpu, RESOURCE_UNSET);
+	add_container(spec, "one", CONTAINER_APP, 0, 0);
+	assert_int_equal(pod_totals(spec).cpu_request_mcpu, 0);
+	assert_int_equal(pod_totals(spec).cpu_limit_mcpu, RESOURCE_UNSET);
+	assert_int_equal(pod_totals(spec).memory_request_bytes, GIB);
+	assert_int_equal(pod_totals(spec).memory_limit_bytes, GIB);
+	spec->has_pod_resources = true;
+	spec->request.memory_bytes = 0;
+	spec->limit.memory_bytes = 0;
+	assert_int_equal(pod_totals(spec).memory_request_bytes, 0);
+	assert_int_equal(pod_totals(spec).memory_limit_bytes, GIB);
+	spec->request.memory_bytes = spec->limit.memory_bytes = 1;
+	assert_int_equal(pod_totals(spec).memory_request_bytes, 1);
+	assert_int_equal(pod_totals(spec).memory_limit_bytes, 1);
+	spec->overhead.memory_bytes = 1;
+	assert_int_equal(pod_totals(spec).memory_request_bytes, 2);
+	assert_int_equal(pod_totals(spec).memory_limit_bytes, 2);
+	/* Quantities of the pod level count only if the pod has that level. */
+	spec->has_pod_resources = false;
+	assert_int_equal(pod_totals(spec).memory_request_bytes, GIB + 1);
+	assert_int_equal(pod_totals(spec).memory_limit_bytes, GIB + 1);
+}
+
+/* One container without a limit is enough for a pod without one, whichever it is. */
+static void every_container_must_have_a_limit(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+		for (int j = 0; j < 3; j++)
+			add_container(spec, "one", CONTAINER_APP, 1000, 1000);
+		assert_int_equal(pod_totals(spec).cpu_limit_mcpu, 3000);
+		spec->containers[i].limit.cpu_mcpu = RESOURCE_UNSET;
+		assert_int_equal(pod_totals(spec).cpu_limit_mcpu, RESOURCE_UNSET);
+		assert_int_equal(pod_totals(spec).cpu_request_mcpu, 3000);
+		assert_int_equal(pod_totals(spec).memory_limit_bytes, 3 * GIB);
+	}
 }
 
 static void sums_do_not_wrap(void **state)
@@ -228,10 +352,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qos_by_containers),
+		cmocka_unit_test(one_quantity_makes_a_pod_burstable),
 		cmocka_unit_test(qos_by_pod_level),
 		cmocka_unit_test(limits_become_requests),
 		cmocka_unit_test(pod_level_requests_default),
+		cmocka_unit_test(pod_level_requests_need_a_limit),
+		cmocka_unit_test(hugepages_are_requested_once),
 		cmocka_unit_test(totals_follow_what_runs_together),
+		cmocka_unit_test(zero_adds_nothing),
+		cmocka_unit_test(every_container_must_have_a_limit),
 		cmocka_unit_test(sums_do_not_wrap),
 		cmocka_unit_test(copies_are_equal_and_apart),
 		cmocka_unit_test(copy_of_an_empty_pod_is_its_own),
