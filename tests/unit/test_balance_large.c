@@ -133,6 +133,35 @@ static void draw_problem(struct balance_problem *ret_problem)
 	*ret_problem = problem;
 }
 
+/* The answer of balance_find, or .even 0 if it refuses. */
+static struct balance find_by_the_rules(const struct balance_problem *problem)
+{
+	struct balance got = {.even = 0};
+	uint32_t share = problem->count / problem->group / problem->nr;
+	uint64_t expected;
+	long score;
+
+	for (unsigned int i = 0; i < problem->nr && problem->is_limited; i++) {
+		uint32_t whole = problem->free[i] / problem->group;
+
+		share = whole < share ? whole : share;
+	}
+	for (unsigned int i = 0; i < problem->nr; i++) {
+		if (problem->free[i] / problem->group < share)
+			share = 0; /* a node lacks its share: no answer */
+	}
+	assert_int_equal(balance_find(problem, &got), share != 0);
+	if (!share)
+		return got;
+	assert_int_equal(got.even, share * problem->group);
+	assert_int_equal(got.rest_groups, problem->count / problem->group - share * problem->nr);
+	assert_int_equal(got.nr_used, problem->nr);
+	expected = expect_rest(problem, got.even, got.rest_groups, &score);
+	assert_int_equal(mask_of(got.rest, got.nr_rest), expected);
+	assert_int_equal(got.is_last, score == 0 && !problem->is_limited);
+	return got;
+}
+
 static void remainder_goes_to_the_fullest_nodes(void **state)
 {
 	unsigned int nr_subsets = 0, nr_large = 0, nr_equal = 0;
@@ -140,39 +169,35 @@ static void remainder_goes_to_the_fullest_nodes(void **state)
 	(void)state;
 	for (unsigned int round = 0; round < 3000; round++) {
 		struct balance_problem problem;
-		struct balance got = {.even = 0};
-		uint64_t expected;
-		uint32_t share;
-		long score;
+		struct balance got;
 
 		draw_problem(&problem);
-		share = problem.count / problem.group / problem.nr;
-		for (unsigned int i = 0; i < problem.nr && problem.is_limited; i++) {
-			uint32_t whole = problem.free[i] / problem.group;
-
-			share = whole < share ? whole : share;
-		}
-		for (unsigned int i = 0; i < problem.nr; i++) {
-			if (problem.free[i] / problem.group < share)
-				share = 0; /* a node lacks its share: no answer */
-		}
-		assert_int_equal(balance_find(&problem, &got), share != 0);
-		if (!share)
-			continue;
-		assert_int_equal(got.even, share * problem.group);
-		assert_int_equal(got.rest_groups,
-				 problem.count / problem.group - share * problem.nr);
-		assert_int_equal(got.nr_used, problem.nr);
-		expected = expect_rest(&problem, got.even, got.rest_groups, &score);
-		assert_int_equal(mask_of(got.rest, got.nr_rest), expected);
-		assert_int_equal(got.is_last, score == 0 && !problem.is_limited);
+		got = find_by_the_rules(&problem);
 		nr_subsets += got.nr_rest && got.nr_rest < problem.nr;
 		nr_large += got.rest_groups >= BALANCE_MAX;
-		nr_equal += !got.rest_groups;
+		nr_equal += got.even && !got.rest_groups;
 	}
 	print_message("%u subsets, %u large remainders, %u without one\n", nr_subsets, nr_large,
 		      nr_equal);
 	assert_true(nr_subsets > 300 && nr_large > 200 && nr_equal > 30);
+}
+
+/*
+ * As many groups remain as there are nodes, but two nodes supply them, and not in rounds: 50 and
+ * 20 CPUs are left on them, and 64 are missing.
+ */
+static void remainder_of_one_group_per_node(void **state)
+{
+	struct balance_problem problem = {
+		.nr = 64, .nr_used = 64, .group = 1, .count = 128, .is_limited = true};
+
+	(void)state;
+	for (unsigned int i = 0; i < 64; i++)
+		problem.free[i] = 2;
+	problem.free[0] = 21;
+	problem.free[1] = 51;
+	problem.free[63] = 1;
+	assert_int_equal(find_by_the_rules(&problem).rest_groups, 64);
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -286,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(remainder_goes_to_the_fullest_nodes),
+		cmocka_unit_test(remainder_of_one_group_per_node),
 		cmocka_unit_test(search_pays_for_nodes_and_groups),
 		cmocka_unit_test(large_remainder_of_equal_nodes_is_cheap),
 		cmocka_unit_test(search_ends_with_the_best_so_far),
