@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIBS: core lib
+// LIBS: core
 /* Which mask an interrupt gets, and when it is written. */
 #include <setjmp.h>
 #include <stdarg.h>
