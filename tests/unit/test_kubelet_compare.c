@@ -92,6 +92,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void assert_says_not(struct scene *scene, enum discovery_finding finding, const char *text)
+{
+	if (strstr(scene->rows[finding].message, text))
+		fail_msg("'%s' is in '%s'", text, scene->rows[finding].message);
+}
+
 #define DB_ENTRY "\"" DB "\":{\"postgres\":\"2-3\"}"
 
 static void what_the_kubelet_decided_is_no_finding(void **state)
@@ -154,6 +160,7 @@ static void a_container_of_nobody_is_only_compared_with_exclusive_cpus(void **st
 	row->name.has_qos = false;
 	row->name.runtime = RUNTIME_DOCKER;
 	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED);
+	assert_says_not(scene, FOUND_EXCLUSIVE_SHARED, "container 70123456789a of pod");
 	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "docker container 70123456789a may use CPUs 3,");
 }
 
@@ -166,6 +173,85 @@ static void cpus_that_the_pod_was_not_given_are_found(void **state)
 	assert_found(scene, 1 << FOUND_CPUS_DIFFER);
 	assert_says(scene, FOUND_CPUS_DIFFER,
 		    "container 20123456789a of pod " DB " runs on CPUs 2,");
+	assert_says_not(scene, FOUND_CPUS_DIFFER, " more");
+	/* CPUs of another pod's entry are not this pod's, although some pod was given them. */
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("3"), "2-3");
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER, "container 20123456789a");
+	assert_says(scene, FOUND_CPUS_DIFFER, "; and 1 more");
+	assert_says_not(scene, FOUND_EXCLUSIVE_SHARED, " more");
+}
+
+/* A cgroup whose CPUs could not be read is not compared; one without any CPU is. */
+static void only_cpus_that_were_read_are_compared(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("2"), NULL);
+	assert_found(scene, 0);
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("3"), "");
+	assert_found(scene, 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER, "container 30123456789a");
+	assert_says(scene, FOUND_CPUS_DIFFER, "runs on CPUs none,");
+}
+
+/* Several containers may take over CPUs of their pod; of several owners the first CPU's is named. */
+static void the_owner_of_the_first_cpu_is_named(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,6-7",
+		   "\"" DB "\":{\"init\":\"4-5\",\"main\":\"4-5\"},\"other\":{\"one\":\"2-3\"}");
+	add(scene, KUBEPODS_CONTAINER, DB, ID("1"), "4-5");
+	assert_found(scene, 0);
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("2"), "3-4");
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "CPUs 3-4, which the kubelet gave to");
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "container one of pod other alone");
+}
+
+/* A list of 63 characters is whole, a longer one ends in dots. */
+static void lists_are_cut_at_their_limit(void **state)
+{
+	/* 63 characters, in any order; CPU 130 instead of 13 makes it 64 */
+	static const char whole[] =
+		"1000,100,102,104,106,108,110,112,114,116,118,120,122,124,126,13";
+	char normal[CPUSET_TEXT_MAX], wanted[CPUSET_TEXT_MAX];
+
+	(void)state;
+	assert_int_equal(strlen(whole), 63);
+	for (int more = 0; more < 2; more++) {
+		struct scene other = {0};
+		struct cpuset cpus = cpuset_of_text(whole);
+
+		if (more) {
+			cpuset_remove(&cpus, 13);
+			cpuset_add(&cpus, 130);
+		}
+		cpuset_format(&cpus, normal, sizeof(normal));
+		read_state(&other, "static", "0", DB_ENTRY);
+		add(&other, KUBEPODS_CONTAINER, WEB, ID("2"), normal);
+		assert_found(&other, 1 << FOUND_CPUS_DIFFER);
+		snprintf(wanted, sizeof(wanted), "runs on CPUs %.*s%s, which", more ? 60 : 63,
+			 normal, more ? "..." : "");
+		assert_says(&other, FOUND_CPUS_DIFFER, wanted);
+		discovery_fini(&other.discovery);
+	}
+}
+
+/* Podman gives a pod an id like that of a container, and shows both in the same short form. */
+static void a_pod_without_the_kubelet_has_a_short_id(void **state)
+{
+	struct scene *scene = *state;
+	struct discovered_cgroup *row;
+
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	row = add(scene, KUBEPODS_CONTAINER, ID("8"), ID("7"), "3");
+	row->name.has_qos = false;
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED,
+		    "container 70123456789a of pod 80123456789a may use CPUs 3,");
 }
 
 /* The kubelet 1.36 and later: containers of such a pod share what its exclusive ones leave. */
@@ -243,6 +329,13 @@ static void what_was_not_read_is_found(void **state)
 	strcpy(scene->discovery.problem, "kubepods: Permission denied");
 	assert_found(scene, 1 << FOUND_CUT);
 	assert_says(scene, FOUND_CUT, "kubepods: Permission denied");
+	/* The problem is the reason why rows are missing, so it is named. */
+	scene->discovery.nr_left_out = 1;
+	assert_found(scene, 1 << FOUND_CUT);
+	assert_says(scene, FOUND_CUT, "kubepods: Permission denied");
+	scene->discovery.nr_unknown = 1;
+	assert_found(scene, 1 << FOUND_CUT | 1 << FOUND_UNKNOWN_NAME);
+	assert_says_not(scene, FOUND_UNKNOWN_NAME, " more");
 }
 
 static void rows_beyond_the_limit_are_counted(void **state)
@@ -270,8 +363,11 @@ static void host_tasks_are_found_with_an_example(void **state)
 	cpuset_add(&tasks->cpus, 3);
 	assert_found(scene, 1 << FOUND_HOST_TASKS);
 	assert_says(scene, FOUND_HOST_TASKS, "12 tasks");
-	assert_says(scene, FOUND_HOST_TASKS, "CPUs 3");
+	assert_says(scene, FOUND_HOST_TASKS, "CPUs 3,");
 	assert_says(scene, FOUND_HOST_TASKS, "sshd (pid 4711) in system.slice/ssh.service");
+	tasks->nr = 1;
+	assert_found(scene, 1 << FOUND_HOST_TASKS);
+	assert_says(scene, FOUND_HOST_TASKS, "1 task of");
 }
 
 /* Nothing that a file or a cgroup can contain makes a sentence overflow. */
@@ -302,6 +398,10 @@ int main(void)
 		TEST(a_container_of_nobody_is_only_compared_with_exclusive_cpus),
 		TEST(an_offline_cpu_is_no_difference),
 		TEST(cpus_that_the_pod_was_not_given_are_found),
+		TEST(only_cpus_that_were_read_are_compared),
+		TEST(the_owner_of_the_first_cpu_is_named),
+		TEST(lists_are_cut_at_their_limit),
+		TEST(a_pod_without_the_kubelet_has_a_short_id),
 		TEST(a_part_of_the_pods_own_cpus_is_given),
 		TEST(an_empty_default_set_is_found),
 		TEST(without_the_static_policy_nothing_is_compared),
