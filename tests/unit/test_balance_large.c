@@ -232,6 +232,12 @@ static void search_pays_for_nodes_and_groups(void **state)
 	problem.count = 2 * NR + 3;
 	assert_true(balance_find(&problem, &got));
 	assert_int_equal(steps, STEPS - NR - 3 * NR);
+
+	/* The nodes can be paid for, and the groups only in part: an answer, and the end. */
+	steps = NR + 2 * NR;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.rest_groups, 3);
+	assert_int_equal(steps, 0);
 }
 
 /*
@@ -260,6 +266,28 @@ static void large_remainder_of_equal_nodes_is_cheap(void **state)
 			assert_int_equal(STEPS - steps, nr + nr * nr);
 		}
 	}
+}
+
+/*
+ * Ten nodes have a CPU more than the others. They supply two of the 64 CPUs each and 44 others
+ * one, which is also what dealing to these 54 nodes gives, so no subset has to be tried.
+ */
+static void level_of_a_large_remainder_is_exact(void **state)
+{
+	enum { STEPS = 1000000 };
+	uint64_t steps = STEPS;
+	struct balance_problem problem = alike(BALANCE_MAX, 20, &steps);
+	struct balance got;
+
+	(void)state;
+	problem.is_limited = true;
+	problem.count = 2 * BALANCE_MAX;
+	for (unsigned int i = 0; i < 10; i++)
+		problem.free[i] = 21;
+	problem.free[BALANCE_MAX - 1] = 1;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.rest_groups, BALANCE_MAX);
+	assert_int_equal(STEPS - steps, BALANCE_MAX + BALANCE_MAX * BALANCE_MAX);
 }
 
 /* The first combinations in order, until the steps end; that of the fullest nodes is later. */
@@ -314,6 +342,7 @@ int main(void)
 		cmocka_unit_test(remainder_of_one_group_per_node),
 		cmocka_unit_test(search_pays_for_nodes_and_groups),
 		cmocka_unit_test(large_remainder_of_equal_nodes_is_cheap),
+		cmocka_unit_test(level_of_a_large_remainder_is_exact),
 		cmocka_unit_test(search_ends_with_the_best_so_far),
 		cmocka_unit_test(combinations_with_too_few_groups_are_not_visited),
 	};

@@ -104,7 +104,8 @@ static int64_t gain_for_below(const struct balance_search *search, int64_t score
 {
 	int64_t low = -1, high = search->square_sum;
 
-	if (score_of(search, high) >= score)
+	/* If no CPU were left anywhere, the score would be 0, so the search below finds a gain. */
+	if (!score)
 		return INT64_MAX;
 	while (low + 1 < high) {
 		int64_t middle = low + (high - low) / 2;
