@@ -51,7 +51,7 @@ static void indexes_and_averages(void **state)
 /* Questions about cores and nodes; node 7 has memory and no CPU. */
 static void cores_and_nodes_of_cpus(void **state)
 {
-	static const struct topology_node nodes[] = {{.id = 4}, {.id = 7}, {.id = 9}};
+	static const struct topology_node nodes[] = {{.id = 7}, {.id = 4}, {.id = 9}};
 	struct topology_facts facts = {.cpus = cpus,
 				       .nr_cpus = ARRAY_SIZE(cpus),
 				       .nodes = nodes,
@@ -74,7 +74,14 @@ static void cores_and_nodes_of_cpus(void **state)
 	assert_int_equal(topology_fewest_nodes(topology, 5), 2);
 	assert_int_equal(topology_fewest_nodes(topology, 8), 2);
 	assert_int_equal(topology_to_memory_mask(topology, 3), 5);
+	assert_int_equal(topology_to_memory_mask(topology, 2), 4);
 	assert_int_equal(topology_to_cpu_mask(topology, 6), 2);
+	assert_int_equal(topology_to_cpu_mask(topology, 3), 1);
+	topology_cpus_of_nodes(topology, 1, &set);
+	assert_int_equal(cpuset_count(&set), 4);
+	assert_true(cpuset_has(&set, 0));
+	topology_cpus_of_nodes(topology, 3, &set);
+	assert_true(cpuset_equal(&set, &topology->all));
 }
 
 static void assert_level(const struct topology_level *level, const uint32_t *index_of_cpu,
@@ -294,7 +301,7 @@ static void refusals(void **state)
 	(struct topology_facts){.cpus = (list), .nr_cpus = ARRAY_SIZE(list), TOPOLOGY_COUNT_ALL}
 	refused((struct topology_facts){TOPOLOGY_COUNT_ALL}, "no CPU");
 	refused(FACTS(twice), "CPU 0 is listed twice");
-	refused(FACTS(far), "CPU 8192");
+	refused(FACTS(far), "CPU 8192: the id is too large; pinfold handles CPUs 0 to 8191");
 	refused(FACTS(far_node), "NUMA node id 9000");
 	refused(FACTS(far_core), "CPU 3");
 	refused(FACTS(far_socket), "CPU 4");

@@ -39,7 +39,8 @@ static void initial_mask(const struct irq_cpus *cpus, const struct cpuset *defau
 
 	cpuset_intersect(&mask, &cpus->online);
 	for (uint32_t i = 0; i < nodes->nr; i++) {
-		if (node_id < 0 || nodes->ids[i] != (uint32_t)node_id)
+		/* A negative one, converted, is larger than any id. */
+		if (nodes->ids[i] != (uint32_t)node_id)
 			continue;
 		local = mask;
 		cpuset_intersect(&local, &nodes->cpus[i]);

@@ -286,9 +286,11 @@ static int build_distances(const struct topology_facts *facts, struct topology *
 	if (!topology->distances)
 		return -ENOMEM;
 	for (size_t i = 0; i < facts->nr_nodes; i++) {
-		index[i] = 0;
-		while (topology->memory_nodes[index[i]].id != facts->nodes[i].id)
-			index[i]++;
+		uint32_t at = 0;
+
+		while (topology->memory_nodes[at].id != facts->nodes[i].id)
+			at++;
+		index[i] = at;
 	}
 	for (size_t i = 0; i < facts->nr_nodes; i++) {
 		for (size_t j = 0; j < facts->nr_nodes; j++)
