@@ -11,6 +11,7 @@
 #define TESTS_FAKE_SYSTEMD_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <systemd/sd-bus.h>
@@ -32,8 +33,12 @@ static struct fake_systemd {
 	const char *job_result;	 /* how jobs end; NULL = "done" */
 	bool hang_up;		 /* close the connection instead of replying */
 	bool wrong_job;		 /* answer with no job */
+	bool is_late;		 /* a job ends only when the client waits: post client_waits */
+	bool leaves;		 /* close the connection after a job, and post has_left */
 	bool properties_are_odd; /* CPU lists are accepted but not applied */
 
+	sem_t client_waits, has_left;
+	bool is_realised; /* a call after the last SetUnitProperties was handled */
 	char scope[FAKE_PATH_MAX], scope_path[FAKE_PATH_MAX]; /* the last one started */
 	/* What happened: "Method unit property=value …", one line each. */
 	char calls[8192];
@@ -168,9 +173,21 @@ static inline void fake_answer_job(sd_bus_message *call, const char *unit)
 	sd_bus_emit_signal(bus, "/org/freedesktop/systemd1", FAKE_MANAGER, "JobRemoved", "uoss", 6,
 			   "/org/freedesktop/systemd1/job/6", "other.service", "failed");
 	sd_bus_reply_method_return(call, "o", "/org/freedesktop/systemd1/job/7");
+	if (fake_systemd.is_late) {
+		sd_bus_flush(bus);
+		sem_wait(&fake_systemd.client_waits);
+	}
 	sd_bus_emit_signal(bus, "/org/freedesktop/systemd1", FAKE_MANAGER, "JobRemoved", "uoss", 7,
 			   "/org/freedesktop/systemd1/job/7", unit,
 			   fake_systemd.job_result ? fake_systemd.job_result : "done");
+	if (!fake_systemd.leaves)
+		return;
+	for (int i = 0; i < 2; i++)
+		sd_bus_emit_signal(bus, "/org/freedesktop/systemd1", FAKE_MANAGER, "JobRemoved",
+				   "uoss", 8, "/org/freedesktop/systemd1/job/8", "other.service",
+				   "done");
+	sd_bus_flush(bus);
+	sd_bus_close(bus);
 }
 
 static inline void fake_start_transient(sd_bus_message *call)
@@ -229,6 +246,7 @@ static inline int fake_on_message(sd_bus_message *call, void *userdata, sd_bus_e
 	uint32_t pid;
 	int runtime;
 
+	fake_systemd.is_realised = strcmp(member, "SetUnitProperties") != 0;
 	if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus", "Hello"))
 		return sd_bus_reply_method_return(call, "s", ":1.1");
 	if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus", NULL))
@@ -294,6 +312,8 @@ static inline void *fake_serve(void *argument)
 			break;
 	}
 	sd_bus_close_unref(bus);
+	if (fake_systemd.leaves)
+		sem_post(&fake_systemd.has_left);
 	return NULL;
 }
 
@@ -317,6 +337,8 @@ static inline void fake_systemd_start(const char *path)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	fake_systemd = (struct fake_systemd){0};
+	sem_init(&fake_systemd.client_waits, 0, 0);
+	sem_init(&fake_systemd.has_left, 0, 0);
 	/* The directories above it. */
 	put(path, "");
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", root, path);

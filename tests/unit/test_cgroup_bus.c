@@ -43,6 +43,16 @@ int pthread_mutex_unlock(pthread_mutex_t *lock)
 	return LIBC(pthread_mutex_unlock)(lock);
 }
 
+/* The fake's own threads wait as well. */
+static pthread_t client;
+
+int sd_bus_wait(sd_bus *connection, uint64_t timeout_usec)
+{
+	if (pthread_equal(pthread_self(), client))
+		sem_post(&fake_systemd.client_waits);
+	return LIBC(sd_bus_wait)(connection, timeout_usec);
+}
+
 static int set_up_bus(void **state)
 {
 	int r = set_up(state);
@@ -52,6 +62,7 @@ static int set_up_bus(void **state)
 	if (r)
 		return r;
 	fake_systemd_start("run/systemd/private");
+	client = pthread_self();
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	systemd_bus_init(&bus, root_fd);
 	return 0;
@@ -120,6 +131,35 @@ static void each_job_has_its_own_result(void **state)
 	systemd_return_session(&bus, session);
 }
 
+/* A job rarely ends before it is waited for, and nothing may be there to read until then. */
+static void a_job_may_end_late(void **state)
+{
+	struct systemd_session *session = take();
+	char error[GROUP_ERROR_MAX] = "";
+
+	fake_systemd.is_late = true;
+	if (systemd_call_unit(session, "StopUnit", "a.slice", true, error))
+		fail_msg("%s", error);
+	systemd_return_session(&bus, session);
+}
+
+/* Before it left, systemd sent signals that nobody waited for. */
+static void a_connection_that_systemd_closed_is_not_used_again(void **state)
+{
+	struct systemd_session *session = take();
+	char error[GROUP_ERROR_MAX] = "";
+
+	fake_systemd.leaves = true;
+	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", true, error), 0);
+	systemd_return_session(&bus, session);
+	sem_wait(&fake_systemd.has_left);
+	fake_systemd.leaves = false;
+	session = take();
+	if (systemd_call_unit(session, "StopUnit", "a.slice", true, error))
+		fail_msg("%s", error);
+	systemd_return_session(&bus, session);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_bus, tear_down_bus)
 
 int main(void)
@@ -128,6 +168,8 @@ int main(void)
 		TEST(sessions_are_reused_and_never_shared),
 		TEST(the_list_of_sessions_is_locked),
 		TEST(each_job_has_its_own_result),
+		TEST(a_job_may_end_late),
+		TEST(a_connection_that_systemd_closed_is_not_used_again),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);

@@ -139,6 +139,8 @@ static void each_value_is_a_property_too(void **state)
 	write_file(GROUP_POD, POD, GROUP_CPUSET_CPUS, "2-5,9");
 	expect_calls("SetUnitProperties pinfold-poda.slice runtime=1 AllowedCPUs=2-5,9\n");
 	assert_string_equal(get("cg/" POD "/cpuset.cpus"), "2-5,9");
+	/* systemd realises its queue of cgroups before it handles the next call. */
+	assert_true(fake_systemd.is_realised);
 	write_file(GROUP_POD, POD, GROUP_CPUSET_MEMS, "0");
 	expect_calls("SetUnitProperties pinfold-poda.slice runtime=1 AllowedMemoryNodes=0\n");
 	write_file(GROUP_POD, POD, GROUP_CPU_WEIGHT, "321");
@@ -460,6 +462,18 @@ static void property_without_effect_is_written_to_the_file(void **state)
 	assert_string_equal(get("cg/" SCOPE "/cpuset.cpus"), "4-5");
 }
 
+/* Only now is it asked for as a property, so only now is it found to be none. */
+static void noted_value_without_a_property_form(void **state)
+{
+	char error[GROUP_ERROR_MAX];
+
+	note_scope();
+	write_file(GROUP_CONTAINER, SCOPE, GROUP_CPU_WEIGHT, "much");
+	expect_failure(-EINVAL, join_self(SCOPE, error), error,
+		       "pinfold-a-main.scope: cannot ask systemd: ");
+	expect_calls("");
+}
+
 static void unknown_groups_are_not_joined(void **state)
 {
 	char error[GROUP_ERROR_MAX];
@@ -558,6 +572,7 @@ int main(void)
 		TEST(recreated_scope_has_its_last_values),
 		TEST(taken_name_becomes_free),
 		TEST(property_without_effect_is_written_to_the_file),
+		TEST(noted_value_without_a_property_form),
 		TEST(unknown_groups_are_not_joined),
 		TEST(an_empty_slice_is_stopped),
 		TEST(group_without_a_unit_name_is_removed),

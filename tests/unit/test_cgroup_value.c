@@ -208,6 +208,17 @@ static void test_units(void **state)
 	assert_string_equal(slice, "pinfold-a.slice");
 	/* systemd would place these elsewhere. */
 	assert_int_equal(systemd_unit_of("pinfold.slice/other.slice", unit, slice, 64), -EINVAL);
+	assert_int_equal(systemd_unit_of("pinfold.slice/pinfuld-a.slice", unit, slice, 64),
+			 -EINVAL);
+	assert_int_equal(systemd_unit_of("pin.slice/pinfold-a.slice", unit, slice, 64), -EINVAL);
+	assert_int_equal(systemd_unit_of("pinfold-b.slice/pinfold-a.slice", unit, slice, 64),
+			 -EINVAL);
+	/* A suffix alone is not a name. */
+	assert_int_equal(systemd_unit_of(".slice", unit, slice, 64), -EINVAL);
+	assert_int_equal(systemd_unit_of(".slice/x.scope", unit, slice, 64), -EINVAL);
+	/* Both names and their ends must fit. */
+	assert_int_equal(systemd_unit_of("pinfold.slice/x.scope", unit, slice, 13), -ENAMETOOLONG);
+	assert_int_equal(systemd_unit_of("pinfold.slice/x.scope", unit, slice, 14), 0);
 	assert_int_equal(systemd_unit_of("pinfold-a.slice", unit, slice, 64), -EINVAL);
 	assert_int_equal(systemd_unit_of("pinfold.slice/plain", unit, slice, 64), -EINVAL);
 	assert_int_equal(systemd_unit_of("plain/x.scope", unit, slice, 64), -EINVAL);

@@ -45,12 +45,12 @@ static bool is_scope(const char *path)
 static bool slice_fits(const char *unit, const char *slice)
 {
 	const char *dash = strrchr(unit, '-');
-	size_t len = dash ? (size_t)(dash - unit) : 0;
+	size_t len;
 
 	if (!dash)
 		return !strcmp(slice, "-.slice");
-	return strlen(slice) == len + 6 && !strncmp(slice, unit, len) &&
-	       !strcmp(slice + len, ".slice");
+	len = (size_t)(dash - unit);
+	return !strncmp(slice, unit, len) && !strcmp(slice + len, ".slice");
 }
 
 int systemd_unit_of(const char *path, char *ret_unit, char *ret_slice, size_t size)
@@ -398,7 +398,7 @@ static int append_scope(sd_bus_message *message, const char *unit, const char *s
 					    "pinfold container", "Slice", "s", slice, "Delegate",
 					    "b", 1, "CollectMode", "s", "inactive-or-failed",
 					    "PIDs", "au", 1, (uint32_t)pid);
-	for (int file = 0; err >= 0 && noted && file < GROUP_FILE_NR; file++)
+	for (int file = 0; err >= 0 && file < GROUP_FILE_NR; file++)
 		if (noted->files[file])
 			err = append_file(message, file, noted->files[file]);
 	if (err >= 0)
@@ -414,7 +414,7 @@ static int check_scope(struct groups *groups, const char *path, const struct gro
 {
 	int err = 0;
 
-	for (int file = 0; !err && noted && file < GROUP_FILE_NR; file++)
+	for (int file = 0; !err && file < GROUP_FILE_NR; file++)
 		if (noted->files[file])
 			err = ensure_file(groups, path, file, noted->files[file], error);
 	return err;
