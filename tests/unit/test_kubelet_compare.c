@@ -111,6 +111,9 @@ static void what_the_kubelet_decided_is_no_finding(void **state)
 	/* a container of the same pod without exclusive CPUs */
 	add(scene, KUBEPODS_CONTAINER, DB, ID("3"), "0-1,4-7");
 	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-1,4-7");
+	/* what has no processes of a container may have any CPUs */
+	add(scene, KUBEPODS_POD, WEB, "", "0-7");
+	add(scene, KUBEPODS_SANDBOX, WEB, ID("5"), "0-7");
 	assert_found(scene, 0);
 }
 
@@ -268,6 +271,11 @@ static void a_part_of_the_pods_own_cpus_is_given(void **state)
 	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "5-6");
 	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
 	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "gave to pod " DB " alone");
+	/* Neither a part of another pod's CPUs is given, nor one CPU more than the pod's own. */
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("5"), "4-5");
+	add(scene, KUBEPODS_CONTAINER, DB, ID("6"), "5-6");
+	assert_found(scene, 1 << FOUND_EXCLUSIVE_SHARED | 1 << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER, "; and 2 more");
 }
 
 static void an_empty_default_set_is_found(void **state)

@@ -138,6 +138,61 @@ static void nested_cgroups_belong_to_their_container(void **state)
 			 KUBEPODS_HELPER);
 }
 
+/* Of a container: 64 digits, and every one counts. */
+static void ids_are_lower_case_hexadecimal(void **state)
+{
+	static const char good[] = "09af", bad[] = ".:`gAF_-";
+	char path[] = "/docker/" ID;
+	const size_t first = strlen("/docker/");
+	struct kubepods_name name;
+
+	for (size_t i = first; i < sizeof(path) - 1; i++) {
+		const char before = path[i];
+
+		for (const char *c = good; *c; c++) {
+			path[i] = *c;
+			assert_int_equal(kubepods_parse(path, &name), KUBEPODS_CONTAINER);
+			assert_string_equal(name.id, path + first);
+		}
+		for (const char *c = bad; *c; c++) {
+			path[i] = *c;
+			assert_int_equal(kubepods_parse(path, &name), KUBEPODS_UNKNOWN);
+		}
+		path[i] = before;
+	}
+}
+
+/* Of a pod: letters, digits and the driver's dash, which is "-" in the uid. */
+static void uids_are_letters_and_digits(void **state)
+{
+	static const char good[] = "09azAZ", bad[] = ".:@[`{\\ ";
+	char directory[] = "/kubepods/podabc", slice[] = "/kubepods.slice/kubepods-podabc.slice";
+	char *const paths[] = {directory, slice};
+	struct kubepods_name name;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		char *uid = strstr(paths[i], "abc");
+
+		for (size_t at = 0; at < 3; at++) {
+			const char before = uid[at];
+
+			for (const char *c = good; *c; c++) {
+				uid[at] = *c;
+				assert_int_equal(kubepods_parse(paths[i], &name), KUBEPODS_POD);
+				assert_int_equal(strlen(name.uid), 3);
+				assert_memory_equal(name.uid, uid, 3);
+			}
+			for (const char *c = bad; *c; c++) {
+				uid[at] = *c;
+				assert_int_equal(kubepods_parse(paths[i], &name), KUBEPODS_UNKNOWN);
+			}
+			uid[at] = before;
+		}
+	}
+	/* A space is printable: a group above may have one. */
+	assert_int_equal(kubepods_parse("/my group/kubepods/pod" UID, &name), KUBEPODS_POD);
+}
+
 static void levels_above_pods_are_parents(void **state)
 {
 	static const char *const paths[] = {
@@ -187,6 +242,9 @@ static void odd_names_in_a_pods_place_are_unknown(void **state)
 		BURSTABLE "/kubepods-burstable-burstable.slice",
 		"/kubepods/burstable/besteffort",
 		"/kubepods.slice/pod" UID,
+		"/kubepods.slice/foo.slice",
+		"/kubepods.slice/kubepodz-burstable.slice",
+		"/kubepods.slice/kubepodz-pod" UID_ ".slice",
 		/* an id that is too short, too long, or of other digits */
 		"/kubepods/pod" UID "/3f4e",
 		"/kubepods/pod" UID "/" ID "0",
@@ -215,6 +273,16 @@ static void other_cgroups_are_nothing(void **state)
 		"/system.slice/docker-1.scope",
 		"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope",
 		"/my-kubepods.slice",
+		"/-kubepods.slice",
+		"/.slice/-kubepods.slice",
+		"/kubelex.slice/kubelet-kubepods.slice",
+		/* only at the top */
+		"/x/machine.slice",
+		"/x/libpod_parent/" POD_ID,
+		"/x/docker/" ID,
+		/* below a name that is not known */
+		"/kubepods/x/y",
+		"/docker/buildx/" ID,
 		"/kubepods.slice.d/kubepods-pod" UID_ ".slice",
 		"/system.slice/kubepods.slice",
 		"/system.slice/machine.slice/libpod-conmon",
@@ -226,6 +294,8 @@ static void other_cgroups_are_nothing(void **state)
 		"/kubepods/pod1\n",
 		"/\xffkubepods/pod" UID,
 		"/\xff/kubepods/pod" UID,
+		"\x1f/kubepods/pod" UID,
+		"/\x7f/kubepods/pod" UID,
 	};
 	struct kubepods_name name;
 
@@ -250,6 +320,8 @@ int main(void)
 		cmocka_unit_test(known_layouts_are_read),
 		cmocka_unit_test(slashes_do_not_matter),
 		cmocka_unit_test(nested_cgroups_belong_to_their_container),
+		cmocka_unit_test(ids_are_lower_case_hexadecimal),
+		cmocka_unit_test(uids_are_letters_and_digits),
 		cmocka_unit_test(levels_above_pods_are_parents),
 		cmocka_unit_test(monitors_are_helpers),
 		cmocka_unit_test(odd_names_in_a_pods_place_are_unknown),

@@ -181,6 +181,24 @@ static void what_is_granted_is_not_available(void **state)
 	topology_free(topology);
 }
 
+/* CPUs that the kernel isolates are there, but no pod gets them. */
+static void isolated_cpus_are_not_allocatable(void **state)
+{
+	struct topology *topology = machine();
+	struct policy policy = pinning_policy();
+	struct ledger *ledger;
+	struct json_object *json;
+
+	policy.excluded = cpus_of("6-9");
+	ledger = scene_ledger(topology, &policy);
+	json = exported(ledger);
+	expect_resource(zone_at(json, 0), "cpu", "8", "4", "4");
+	expect_resource(zone_at(json, 1), "cpu", "8", "6", "6");
+	json_object_put(json);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* Neither does it offer CPUs that it does not have, nor pages of a size that it does not know. */
 static void a_node_has_what_it_has(void **state)
 {
@@ -217,6 +235,7 @@ int main(void)
 		cmocka_unit_test(the_head_is_what_schedulers_look_for),
 		cmocka_unit_test(a_zone_has_its_distances_under_the_kernels_ids),
 		cmocka_unit_test(what_is_granted_is_not_available),
+		cmocka_unit_test(isolated_cpus_are_not_allocatable),
 		cmocka_unit_test(a_node_has_what_it_has),
 		cmocka_unit_test(unknown_distances_are_left_out),
 	};

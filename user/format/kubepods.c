@@ -51,11 +51,12 @@ static bool cut_prefix(struct part *part, const char *prefix)
 	return true;
 }
 
+/* A suffix alone is not a name. */
 static bool cut_suffix(struct part *part, const char *suffix)
 {
 	const size_t len = strlen(suffix);
 
-	if (part->len < len || memcmp(part->at + part->len - len, suffix, len))
+	if (part->len <= len || memcmp(part->at + part->len - len, suffix, len))
 		return false;
 	part->len -= len;
 	return true;
@@ -178,12 +179,11 @@ static bool is_nested_slice(const struct reader *reader, struct part slice)
 	struct part parent = reader->parent;
 	const char *dash = memrchr(slice.at, '-', slice.len);
 
-	if (!dash)
-		return !parent.len;
-	return cut_suffix(&parent, ".slice") && parent.len == (size_t)(dash - slice.at) &&
+	return dash && cut_suffix(&parent, ".slice") && parent.len == (size_t)(dash - slice.at) &&
 	       !memcmp(parent.at, slice.at, parent.len);
 }
 
+/* Below a class there are pods, as below kubepods itself. */
 static bool read_qos(struct reader *reader, struct part word)
 {
 	if (part_is(word, "burstable"))
@@ -205,13 +205,10 @@ static bool read_kubepods_slice(struct reader *reader, struct part part)
 
 	if (!cut_suffix(&slice, ".slice") || !is_nested_slice(reader, slice))
 		return false;
-	word = slice;
 	word.at = (const char *)memrchr(slice.at, '-', slice.len) + 1;
 	word.len = slice.len - (size_t)(word.at - slice.at);
-	if (reader->name->qos == QOS_GUARANTEED && read_qos(reader, word)) {
-		lead_to(reader, PLACE_KUBEPODS, KUBEPODS_PARENT);
+	if (reader->name->qos == QOS_GUARANTEED && read_qos(reader, word))
 		return true;
-	}
 	if (!cut_prefix(&word, "pod") || !take_uid(reader, word, '_'))
 		return false;
 	lead_to(reader, PLACE_POD, KUBEPODS_POD);
@@ -220,10 +217,8 @@ static bool read_kubepods_slice(struct reader *reader, struct part part)
 
 static bool read_kubepods_directory(struct reader *reader, struct part part)
 {
-	if (reader->name->qos == QOS_GUARANTEED && read_qos(reader, part)) {
-		lead_to(reader, PLACE_KUBEPODS, KUBEPODS_PARENT);
+	if (reader->name->qos == QOS_GUARANTEED && read_qos(reader, part))
 		return true;
-	}
 	if (!cut_prefix(&part, "pod") || !take_uid(reader, part, '-'))
 		return false;
 	lead_to(reader, PLACE_POD, KUBEPODS_POD);
@@ -288,8 +283,7 @@ static bool is_kubepods_slice(const struct reader *reader, struct part part)
 	if (part_is(part, "kubepods.slice"))
 		return !reader->parent.len;
 	/* With --cgroup-root=/NAME the kubelet makes NAME.slice/NAME-kubepods.slice. */
-	return cut_suffix(&part, "-kubepods.slice") && cut_suffix(&slice, ".slice") &&
-	       is_nested_slice(reader, slice);
+	return cut_suffix(&part, "-kubepods.slice") && is_nested_slice(reader, slice);
 }
 
 static void enter_kubepods(struct reader *reader, bool is_systemd)

@@ -63,11 +63,11 @@ static void tell_others(struct judge *judge, enum discovery_finding finding, uin
 /* "containerd container 0123456789ab of pod UID" */
 static void name_container(const struct discovered_cgroup *row, char *text, size_t size)
 {
-	snprintf(text, size, "%s container %.*s%s%s", kubepods_runtime_name(row->name.runtime),
-		 SHORT_ID, row->name.id, *row->name.uid ? " of pod " : "",
-		 row->name.has_qos ? row->name.uid : "");
-	if (*row->name.uid && !row->name.has_qos)
-		snprintf(text + strlen(text), size - strlen(text), "%.*s", SHORT_ID, row->name.uid);
+	const struct kubepods_name *name = &row->name;
+
+	snprintf(text, size, "%s container %.*s%s%.*s", kubepods_runtime_name(name->runtime),
+		 SHORT_ID, name->id, *name->uid ? " of pod " : "",
+		 name->has_qos ? POD_UID_MAX : SHORT_ID, name->uid);
 }
 
 /* --- what was not read ------------------------------------------------------------------------ */
