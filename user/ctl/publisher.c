@@ -71,7 +71,7 @@ const struct managed_group *ctl_published_next(const struct controller *controll
 		uint32_t at = (*cursor + i) % publisher->nr;
 
 		if (!strcmp(publisher->rows[at].path, path)) {
-			*cursor = at + 1;
+			*cursor = at;
 			return &publisher->rows[at].managed;
 		}
 	}
