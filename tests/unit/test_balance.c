@@ -30,7 +30,7 @@ static uint32_t draw(uint32_t bound)
 
 static void draw_problem(struct balance_problem *ret_problem)
 {
-	struct balance_problem problem = {.nr = 1 + draw(MAX_NR), .group = 1 + draw(3)};
+	struct balance_problem problem = {.nr = 1 + draw(MAX_NR), .group = 1 + draw(4)};
 	unsigned int nr_sockets = 1 + draw(4);
 	/* With many CPUs, different distributions are rounded to the same deviation. */
 	static const uint32_t mosts[] = {12, 12, 12, 12, 200, 3000};

@@ -290,6 +290,59 @@ static void level_of_a_large_remainder_is_exact(void **state)
 	assert_int_equal(STEPS - steps, BALANCE_MAX + BALANCE_MAX * BALANCE_MAX);
 }
 
+/* Only machines with more nodes have a limit. */
+static void small_machines_never_run_out_of_steps(void **state)
+{
+	struct balance got;
+
+	(void)state;
+	for (unsigned int nr = TAKE_EXACT_NODES - 1; nr <= TAKE_EXACT_NODES + 1; nr++) {
+		uint64_t steps = 0;
+		struct balance_problem problem = alike(nr, 10, &steps);
+
+		problem.nr_used = nr - 1;
+		problem.count = 2 * nr;
+		assert_int_equal(balance_find(&problem, &got), nr <= TAKE_EXACT_NODES);
+	}
+}
+
+/*
+ * What the two fullest nodes would supply is not a deal in turn, so subsets are tried, and each
+ * costs at least what the first attempt did.
+ */
+static void subsets_are_paid_for(void **state)
+{
+	enum { NR = 20, REST = 6, STEPS = 10000 };
+	uint64_t steps = STEPS;
+	struct balance_problem problem = alike(NR, 2, &steps);
+	struct balance got;
+
+	(void)state;
+	problem.count = NR + REST;
+	problem.free[3] = 9;
+	problem.free[5] = 5;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.rest_groups, REST);
+	assert_true(STEPS - steps >= NR + 2 * REST * NR);
+}
+
+/* Of 40 nodes that are alike, the first 20 are as good as any, of more than 10^11 combinations. */
+static void combinations_that_cannot_be_better_are_not_visited(void **state)
+{
+	enum { NR = 40, NR_USED = 20, STEPS = 10000 };
+	uint64_t steps = STEPS;
+	struct balance_problem problem = alike(NR, 10, &steps);
+	struct balance got;
+
+	(void)state;
+	problem.nr_used = NR_USED;
+	problem.count = 3 * NR_USED + 7;
+	assert_true(balance_find(&problem, &got));
+	for (unsigned int i = 0; i < NR_USED; i++)
+		assert_int_equal(got.used[i], i);
+	assert_true(steps > 0);
+}
+
 /* The first combinations in order, until the steps end; that of the fullest nodes is later. */
 static void search_ends_with_the_best_so_far(void **state)
 {
@@ -343,6 +396,9 @@ int main(void)
 		cmocka_unit_test(search_pays_for_nodes_and_groups),
 		cmocka_unit_test(large_remainder_of_equal_nodes_is_cheap),
 		cmocka_unit_test(level_of_a_large_remainder_is_exact),
+		cmocka_unit_test(small_machines_never_run_out_of_steps),
+		cmocka_unit_test(subsets_are_paid_for),
+		cmocka_unit_test(combinations_that_cannot_be_better_are_not_visited),
 		cmocka_unit_test(search_ends_with_the_best_so_far),
 		cmocka_unit_test(combinations_with_too_few_groups_are_not_visited),
 	};

@@ -582,9 +582,9 @@ static int64_t bound_rest(const struct balance_search *search)
 	return greedy_gain(search, &all, &givers);
 }
 
+/* For a balance without a remainder so far. */
 static void set_rest(const struct leaf *leaf, uint64_t subset, struct balance *balance)
 {
-	balance->nr_rest = 0;
 	for (; subset; subset &= subset - 1)
 		balance->rest[balance->nr_rest++] = leaf->position[__builtin_ctzll(subset)];
 }
