@@ -221,11 +221,12 @@ static void search_pays_for_nodes_and_groups(void **state)
 	enum { NR = 20, STEPS = 10000 };
 	uint64_t steps = STEPS;
 	struct balance_problem problem = alike(NR, 10, &steps);
-	struct balance got;
+	struct balance got = {.nr_rest = 1}; /* of an earlier answer */
 
 	(void)state;
 	problem.count = 2 * NR;
 	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.nr_rest, 0);
 	assert_int_equal(steps, STEPS - NR);
 
 	steps = STEPS;
@@ -326,6 +327,23 @@ static void subsets_are_paid_for(void **state)
 	assert_true(STEPS - steps >= NR + 2 * REST * NR);
 }
 
+/* The fullest nodes are the last ones in order, but they are looked at first. */
+static void steps_are_enough_for_the_fullest_nodes(void **state)
+{
+	enum { NR = 40, NR_USED = 20 };
+	struct balance_problem problem = alike(NR, 10, NULL);
+	struct balance got;
+
+	(void)state;
+	problem.max_sockets = 0;
+	problem.nr_used = problem.count = NR_USED;
+	for (unsigned int i = 0; i < NR; i++)
+		problem.free[i] += i;
+	assert_true(balance_find(&problem, &got));
+	for (unsigned int i = 0; i < NR_USED; i++)
+		assert_int_equal(got.used[i], NR - NR_USED + i);
+}
+
 /* Of 40 nodes that are alike, the first 20 are as good as any, of more than 10^11 combinations. */
 static void combinations_that_cannot_be_better_are_not_visited(void **state)
 {
@@ -398,6 +416,7 @@ int main(void)
 		cmocka_unit_test(level_of_a_large_remainder_is_exact),
 		cmocka_unit_test(small_machines_never_run_out_of_steps),
 		cmocka_unit_test(subsets_are_paid_for),
+		cmocka_unit_test(steps_are_enough_for_the_fullest_nodes),
 		cmocka_unit_test(combinations_that_cannot_be_better_are_not_visited),
 		cmocka_unit_test(search_ends_with_the_best_so_far),
 		cmocka_unit_test(combinations_with_too_few_groups_are_not_visited),

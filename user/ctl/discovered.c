@@ -49,7 +49,7 @@ static void tell_changes(struct controller *controller, const struct discovery *
 	uint32_t i = 0, j = 0, nr_events = 0;
 
 	while (i < before->nr || j < now->nr) {
-		int order = 0;
+		int order;
 
 		if (i == before->nr)
 			order = 1;
