@@ -79,6 +79,24 @@ static unsigned int nr_events(struct controller *controller, const char *kind, c
 	return nr;
 }
 
+/* The sequence number of the last event of this kind with this detail. */
+static int64_t sequence_of(struct controller *controller, const char *kind, const char *detail)
+{
+	struct json_object *events = query(controller, "event");
+	int64_t sequence = -1;
+
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *row = json_object_array_get_idx(events, i);
+		struct json_object *number = json_object_object_get(row, "sequence");
+
+		if (!strcmp(json_object_get_string(json_object_object_get(row, "kind")), kind) &&
+		    !strcmp(json_object_get_string(json_object_object_get(row, "detail")), detail))
+			sequence = json_object_get_int64(number);
+	}
+	json_object_put(events);
+	return sequence;
+}
+
 static bool is_ready(struct controller *controller, const char *why)
 {
 	const struct faces_port *faces = controller_faces(controller);
@@ -112,6 +130,10 @@ static void what_came_and_went_is_an_event(void **state)
 	deliver(controller);
 	assert_int_equal(nr_events(controller, "vanish", "pod kubepods/podb"), 1);
 	assert_int_equal(nr_events(controller, "discover", "pod kubepods/podb"), 1);
+	/* The old one went before the new one came. */
+	assert_true(sequence_of(controller, "vanish", "pod kubepods/podb") >= 0);
+	assert_true(sequence_of(controller, "vanish", "pod kubepods/podb") <
+		    sequence_of(controller, "discover", "pod kubepods/podb"));
 	controller_free(controller);
 }
 
