@@ -135,6 +135,26 @@ answer_to()
 	[[ -n $ANSWER ]] || { echo "no answer to GET $1"; return 1; }
 }
 
+# rows …: JSON from standard input as lines; see rows.c. Where it suffices, it takes the place of jq,
+# which needs longer to start than the agent to answer.
+rows()
+{
+	/guest/rows "$@"
+}
+
+# sum: of the numbers on standard input, one in a line
+sum()
+{
+	awk '{ sum += $1 } END { printf((sum == int(sum) ? "%d\n" : "%.9f\n"), sum) }'
+}
+
+# page PATH: what the agent answers over HTTP, with its header. For SIGPIPE see answer_to.
+page()
+{
+	trap : PIPE
+	{ printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&0 && cat; } <>/dev/tcp/127.0.0.1/9417
+}
+
 # filled FILE: has it text? Those of the kernel have no size.
 filled()
 {
