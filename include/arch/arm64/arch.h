@@ -38,6 +38,15 @@ static __always_inline void arch_order_loads(__u32 *word)
 
 	barrier_var(before);
 }
+#else
+/*
+ * For a loop that waits: the core gives its other thread more time, and an emulator that runs all
+ * CPUs in one thread goes on to the next CPU.
+ */
+static inline void arch_relax(void)
+{
+	__asm__ volatile("yield");
+}
 #endif
 
 #endif
