@@ -95,7 +95,7 @@ occupy()
 
 has_pods()
 {
-	same "$(ask pod show | jq length)" "$1"
+	same "$(ask pod show | rows)" "$1"
 }
 
 # What the agent says of its ledger, asked and taken apart once, in LEDGER: a line
@@ -104,20 +104,33 @@ has_pods()
 read_ledger()
 {
 	printf '%s\n' 'pod show' 'container show' 'cpu show' >/tmp/ledger.batch
-	LEDGER=$(ask batch file /tmp/ledger.batch | jq -r '
-		def members: split(",") | map(split("-") | map(tonumber) | range(.[0]; .[-1] + 1));
-		map({key: .command[0], value: .output}) | from_entries |
-		([.container[] | select(.isolation == "container") | .cpus | members[]]) as $owned |
-		([.cpu[] | select(.state == "reserved")] | length) as $reserved |
-		"pods \(.pod | length)",
-		(.container[] | "holds \(.cgroup) \(.cpus)"),
-		(select((.cpu | length) != 16 or $reserved != 2) |
-			"unsound \(.cpu | length) CPUs, \($reserved) reserved"),
-		(.cpu[] | . as $cpu | ([$owned[] | select(. == $cpu.cpu)] | length) as $owners |
-			select($owners > 1 or ($owners == 1) != (.state == "exclusive" and (.owner | test("/.*/")))
-				or .in_shared_pool != (.state == "shared")) |
-			"unsound CPU \(.cpu): \(.state), pool \(.in_shared_pool), \($owners) containers")') &&
-		[[ $LEDGER == pods\ * ]]
+	ask batch file /tmp/ledger.batch >/tmp/ledger.json || return
+	LEDGER=$({
+		echo "pods $(rows -p /0/output </tmp/ledger.json)"
+		rows -p /1/output cgroup cpus isolation </tmp/ledger.json
+		rows -p /2/output cpu state in_shared_pool owner </tmp/ledger.json
+	} | awk -F '\t' '
+		function own(list, ranges, nr, ends, cpu) {
+			for (nr = split(list, ranges, ","); nr > 0; nr--) {
+				if (split(ranges[nr], ends, "-") == 1)
+					ends[2] = ends[1]
+				for (cpu = ends[1] + 0; cpu <= ends[2] + 0; cpu++)
+					owners[cpu]++
+			}
+		}
+		NF == 1 { print }
+		NF == 3 { print "holds", $1, $2 }
+		NF == 3 && $3 == "container" { own($2) }
+		NF == 4 {
+			cpus++
+			reserved += $2 == "reserved"
+			is_owned = $2 == "exclusive" && $4 ~ "/.*/"
+			if (owners[$1] > 1 || (owners[$1] == 1) != is_owned ||
+			    ($3 == "true") != ($2 == "shared"))
+				print "unsound CPU " $1 ": " $2 ", pool " $3 ", " owners[$1] + 0 " containers"
+		}
+		END { if (cpus != 16 || reserved != 2) print "unsound " cpus " CPUs, " reserved " reserved" }')
+	[[ $LEDGER == pods\ [0-9]* ]]
 }
 
 # The same of what read_ledger found.
@@ -153,15 +166,25 @@ ledger_is_sound()
 	read_ledger && read_is_sound
 }
 
+show_events()
+{
+	ask event show | rows sequence kind comm pid cgroup target detail | tail -n 5
+}
+
 # event KIND COMM: is there one with pid, command, cgroup and target?
 event()
 {
-	ask event show | jq -e --arg k "$1" --arg c "$2" '[.[] | select(.kind == $k and .comm == $c
-		and .pid > 0 and .cgroup == "/" and (.target | length > 0))] | length > 0' ||
-		{ ask event show | jq -c '.[-5:]'; return 1; }
+	ask event show | rows "kind=$1" "comm=$2" cgroup=/ pid target |
+		grep -E '^[1-9][0-9]*[[:space:]]+[^-]' || { show_events; return 1; }
+}
+
+# Programs that the agent does not wait for are loaded after it is ready.
+all_loaded()
+{
+	same "$(ask feature show | rows error=EINPROGRESS)" 0
 }
 
 mode_is()
 {
-	[[ $(ask policy show | jq -r '.enforcement | map(select(.what == "cpusetFiles"))[0].level') == "$1" ]]
+	same "$(ask policy show | rows -p /enforcement what=cpusetFiles level)" "$1"
 }

@@ -24,7 +24,7 @@ allowed()
 
 finding()
 {
-	ask node show | jq -er --arg name "$1" '.findings[] | select(.name == $name) | .message + "; " + .remedy'
+	ask node show | rows -p /findings "name=$1" message remedy
 }
 
 no_finding()
@@ -37,7 +37,7 @@ says()
 {
 	local text word
 
-	text=$(finding "$1") || { ask node show | jq -c .findings; return 1; }
+	text=$(finding "$1") || { ask node show | rows -p /findings name message; return 1; }
 	shift
 	for word; do
 		[[ $text == *"$word"* ]] || { echo "no '$word' in: $text"; return 1; }
@@ -46,19 +46,20 @@ says()
 
 guard_is()
 {
-	same "$(ask node show | jq -r '.guard + " " + .tiers')" "$1"
+	local guard
+
+	guard=$(ask node show | rows guard tiers)
+	same "${guard/$'\t'/ }" "$1"
 }
 
 event_says()
 {
-	ask event show | jq -e --arg kind "$1" --arg word "$2" \
-		'[.[] | select(.kind == $kind and (.detail | contains($word)))] | length > 0' ||
-		{ ask event show | jq -c '.[-5:]'; return 1; }
+	ask event show | rows "kind=$1" detail | grep -F -- "$2" || { show_events; return 1; }
 }
 
 metric()
 {
-	curl -s http://127.0.0.1:9417/metrics | sed -n "s/^$1 //p"
+	page /metrics | sed -n "s/^$1 //p"
 }
 
 # has_mode MODE: the attack has the outcome of that mode
