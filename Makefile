@@ -135,8 +135,8 @@ define bpf_rule
 $(O)/$(1)/%.bpf.o: $(1)/%.bpf.c $(BPF_HEADERS)
 	@mkdir -p $$(@D)
 	$$(call say,BPF,$$@)
-	$$(Q)$$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter \
-		-Wno-missing-declarations -Iinclude/arch/$(ARCH) -Ivmlinux -Iinclude -Ibpf -c -o $$@.raw $$<
+	$$(Q)$$(CLANG) -target bpf -mcpu=v3 -O2 -g -ffile-prefix-map=$$(CURDIR)=. -Wall -Wextra \
+		-Wno-unused-parameter -Wno-missing-declarations -Iinclude/arch/$(ARCH) -Ivmlinux -Iinclude -Ibpf -c -o $$@.raw $$<
 	$$(Q)$$(BPFTOOL) gen object $$@ $$@.raw
 	$$(Q)rm -f $$@.raw
 
@@ -363,8 +363,10 @@ install: all ## install below DESTDIR and PREFIX
 	install -D -m 644 docs/completion/pinfold \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/pinfold
 	install -D -m 644 docs/examples/config.yaml $(DESTDIR)/etc/pinfold/config.yaml.example
-	install -D -m 644 docs/examples/pinfoldd.service \
-		$(DESTDIR)$(PREFIX)/lib/systemd/system/pinfoldd.service
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's,^ExecStart=/usr/local/,ExecStart=$(PREFIX)/,' docs/examples/pinfoldd.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/pinfoldd.service
+	chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/pinfoldd.service
 
 FORMATTED = $(shell git ls-files 'user/*.[ch]' 'tools/*.[ch]' 'bpf/*.[ch]' 'include/*.h' 'tests/*.[ch]')
 format: ## apply .clang-format
