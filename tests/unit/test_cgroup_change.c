@@ -637,7 +637,8 @@ static void unreadable_machine_is_refused(void **state)
 		*error = '\0';
 		snprintf(path, sizeof(path), "%s/%s", root, files[i][0]);
 		assert_int_equal(unlink(path), 0);
-		expect_failure(-EIO, dir_open(root, &dir, &problem, error), error, files[i][1]);
+		expect_failure(-EIO, dir_open(root, DIR_TO_MANAGE, &dir, &problem, error), error,
+			       files[i][1]);
 		assert_int_equal(problem, DIR_UNREADABLE);
 		assert_int_equal(dir.mount_fd, -1);
 	}

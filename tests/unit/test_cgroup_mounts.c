@@ -21,7 +21,7 @@ static enum dir_problem judge(const char *mountinfo, char *error)
 	struct mounts mounts;
 
 	mounts_parse(mountinfo, &mounts);
-	return mounts_judge(&mounts, error);
+	return mounts_judge(&mounts, DIR_TO_MANAGE, error);
 }
 
 static void test_unified(void **state)
@@ -34,7 +34,7 @@ static void test_unified(void **state)
 	assert_string_equal(mounts.v2_path, "/sys/fs/cgroup");
 	assert_string_equal(mounts.v2_root, "/");
 	assert_false(mounts.v2_read_only);
-	assert_int_equal(mounts_judge(&mounts, error), DIR_FINE);
+	assert_int_equal(mounts_judge(&mounts, DIR_TO_MANAGE, error), DIR_FINE);
 }
 
 static void test_usual_place_wins(void **state)
@@ -183,6 +183,35 @@ static void test_namespace(void **state)
 				   "host or with the host's cgroup namespace");
 }
 
+/* An observer in a container sees the machine's cgroups through a mount from outside. */
+static void test_observer(void **state)
+{
+	static const struct {
+		const char *mountinfo;
+		enum dir_problem problem;
+	} cases[] = {
+		{"30 25 0:26 /../.. /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", DIR_FINE},
+		{"30 25 0:26 /.. /sys/fs/cgroup rw - cgroup2 cgroup2 ro\n", DIR_FINE},
+		/* The container's own mount, which the other one covers. */
+		{V2("/sys/fs/cgroup",
+		    "ro") "31 30 0:26 /.. /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n",
+		 DIR_FINE},
+		{V2("/sys/fs/cgroup", "ro"), DIR_FINE},
+		/* beside us, and below us */
+		{"30 25 0:26 /../other /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n",
+		 DIR_PARTIAL_MOUNT},
+		{"30 25 0:26 /own /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", DIR_PARTIAL_MOUNT},
+		{"30 25 0:26 /..x /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", DIR_PARTIAL_MOUNT},
+	};
+	char error[GROUP_ERROR_MAX];
+	struct mounts mounts;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		mounts_parse(cases[i].mountinfo, &mounts);
+		assert_int_equal(mounts_judge(&mounts, DIR_TO_OBSERVE, error), cases[i].problem);
+	}
+}
+
 static void test_nonsense_lines(void **state)
 {
 	char error[GROUP_ERROR_MAX];
@@ -216,13 +245,14 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unified),	     cmocka_unit_test(test_usual_place_wins),
-		cmocka_unit_test(test_escaped_path), cmocka_unit_test(test_covered_mount),
-		cmocka_unit_test(test_none),	     cmocka_unit_test(test_v1),
-		cmocka_unit_test(test_hybrid),	     cmocka_unit_test(test_partial),
-		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_nonsense_lines),
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_long_path),    cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_unified),	       cmocka_unit_test(test_usual_place_wins),
+		cmocka_unit_test(test_escaped_path),   cmocka_unit_test(test_covered_mount),
+		cmocka_unit_test(test_none),	       cmocka_unit_test(test_v1),
+		cmocka_unit_test(test_hybrid),	       cmocka_unit_test(test_partial),
+		cmocka_unit_test(test_namespace),      cmocka_unit_test(test_observer),
+		cmocka_unit_test(test_nonsense_lines), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_escapes),	       cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_read_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

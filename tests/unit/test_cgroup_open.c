@@ -89,7 +89,7 @@ static void open_dir(struct dir *dir)
 	enum dir_problem problem;
 	char error[GROUP_ERROR_MAX] = "";
 
-	if (dir_open(root, dir, &problem, error))
+	if (dir_open(root, DIR_TO_MANAGE, dir, &problem, error))
 		fail_msg("%s", error);
 	/* As on a real machine, whose root directory is "/". */
 	assert_true((size_t)snprintf(dir->mount_path, sizeof(dir->mount_path), "%s/cg", root) <

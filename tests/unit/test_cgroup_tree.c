@@ -38,7 +38,7 @@ static void expect_problem(enum dir_problem wanted, const char *word)
 	enum dir_problem problem = DIR_FINE;
 	char error[GROUP_ERROR_MAX] = "";
 
-	assert_true(dir_open(root, &dir, &problem, error) < 0);
+	assert_true(dir_open(root, DIR_TO_MANAGE, &dir, &problem, error) < 0);
 	assert_string_equal(dir_problem_name(problem), dir_problem_name(wanted));
 	if (!strstr(error, word))
 		fail_msg("'%s' does not say '%s'", error, word);

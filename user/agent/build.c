@@ -43,11 +43,19 @@ int build_read_machine(struct agent *agent)
 	return 0;
 }
 
+static bool is_observing(const struct agent *agent)
+{
+	return settings_config(agent)->mode == MODE_OBSERVE;
+}
+
 int build_open_groups(struct agent *agent)
 {
 	const struct groups_options options = {
 		.root = agent->options.root,
 		.workload_root = PINFOLD_WORKLOAD_ROOT,
+		.purpose = agent->options.task != TASK_UNINSTALL && is_observing(agent)
+				   ? DIR_TO_OBSERVE
+				   : DIR_TO_MANAGE,
 		.may_write = agent->options.task == TASK_UNINSTALL ||
 			     (agent->options.task == TASK_SERVE &&
 			      settings_config(agent)->mode == MODE_ALLOCATE),
@@ -62,11 +70,6 @@ int build_open_groups(struct agent *agent)
 		return log_err(0, "cgroup: %s: %s", dir_problem_name(problem), error), r;
 	agent->groups_port = groups_port(agent->groups);
 	return 0;
-}
-
-static bool is_observing(const struct agent *agent)
-{
-	return settings_config(agent)->mode == MODE_OBSERVE;
 }
 
 void build_keep_originals(struct agent *agent)

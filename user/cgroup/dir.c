@@ -150,7 +150,7 @@ int dir_check(const struct dir *dir, const char *root, struct group_obstacle *re
 	if (fstatvfs(dir->mount_fd, &about))
 		return obstacle(ret_obstacle, -errno, "see the kernel log",
 				"%s: cannot be examined: %s", dir->mount_path, strerror(errno));
-	if (about.f_flag & ST_RDONLY)
+	if (dir->purpose == DIR_TO_MANAGE && (about.f_flag & ST_RDONLY))
 		return obstacle(ret_obstacle, -EROFS, "remount it: mount -o remount,rw",
 				"%s: the cgroup file system is read-only", dir->mount_path);
 	if (dir_open_group(dir, root, &fd) == -EXDEV)
@@ -373,7 +373,8 @@ static const int problem_errno[] = {
 	[DIR_NOT_PERMITTED] = -EPERM,	 [DIR_UNREADABLE] = -EIO,
 };
 
-static enum dir_problem open_hierarchy(const char *root, struct dir *dir, char *error)
+static enum dir_problem open_hierarchy(const char *root, enum dir_purpose purpose, struct dir *dir,
+				       char *error)
 {
 	char *mountinfo cleanup_free = NULL;
 	struct mounts mounts;
@@ -389,7 +390,7 @@ static enum dir_problem open_hierarchy(const char *root, struct dir *dir, char *
 		return DIR_UNREADABLE;
 	}
 	mounts_parse(mountinfo, &mounts);
-	problem = mounts_judge(&mounts, error);
+	problem = mounts_judge(&mounts, purpose, error);
 	if (problem)
 		return problem;
 	memcpy(dir->mount_path, mounts.v2_path, sizeof(dir->mount_path));
@@ -405,15 +406,16 @@ static enum dir_problem open_hierarchy(const char *root, struct dir *dir, char *
 	return judge_root_cgroup(dir, error);
 }
 
-int dir_open(const char *root, struct dir *ret_dir, enum dir_problem *ret_problem,
-	     char error[GROUP_ERROR_MAX])
+int dir_open(const char *root, enum dir_purpose purpose, struct dir *ret_dir,
+	     enum dir_problem *ret_problem, char error[GROUP_ERROR_MAX])
 {
 	struct dir dir cleanup_dir_handle = DIR_CLOSED;
-	enum dir_problem problem = open_hierarchy(root, &dir, error);
+	enum dir_problem problem = open_hierarchy(root, purpose, &dir, error);
 
 	*ret_problem = problem;
 	if (problem)
 		return problem_errno[problem];
+	dir.purpose = purpose;
 	*ret_dir = dir;
 	dir = DIR_CLOSED;
 	return 0;

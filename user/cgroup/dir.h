@@ -21,17 +21,19 @@ struct dir {
 	int mount_fd;			 /* the root cgroup */
 	char mount_path[MOUNT_PATH_MAX]; /* below root_fd, with a leading slash */
 	bool systemd;			 /* PID 1 is systemd and owns the upper levels */
+	enum dir_purpose purpose;
 };
 
 #define DIR_CLOSED ((struct dir){.root_fd = -1, .mount_fd = -1})
 
 /*
- * Find and open the hierarchy below `root` ("/" on a real machine). Changes nothing.
+ * Find and open the hierarchy below `root` ("/" on a real machine). Changes nothing. For an
+ * observer it may be read-only, and its mount may come from outside of our cgroup namespace.
  * Returns 0 or a negative errno, with the problem and a message in `error`. The message
  * says what to do, and who has to do it if the agent may not.
  */
-int dir_open(const char *root, struct dir *ret_dir, enum dir_problem *ret_problem,
-	     char error[GROUP_ERROR_MAX]);
+int dir_open(const char *root, enum dir_purpose purpose, struct dir *ret_dir,
+	     enum dir_problem *ret_problem, char error[GROUP_ERROR_MAX]);
 void dir_close(struct dir *dir);
 
 /*
@@ -65,7 +67,7 @@ const char *dir_open_cause(int err);
 
 /*
  * Check that the mount's path and the group `root` still refer to the opened hierarchy
- * and that it is writable. Implements groups_port.check.
+ * and, except for an observer, that it is writable. Implements groups_port.check.
  */
 int dir_check(const struct dir *dir, const char *root, struct group_obstacle *ret_obstacle);
 

@@ -151,8 +151,20 @@ void mounts_parse(const char *mountinfo, struct mounts *ret_mounts)
 	}
 }
 
-enum dir_problem mounts_judge(const struct mounts *mounts, char *error)
+/* Seen from our cgroup namespace, is it the root of the namespace or a group above it? */
+static bool is_at_or_above(const char *fs_root)
 {
+	if (!strcmp(fs_root, "/"))
+		return true;
+	while (!strncmp(fs_root, "/..", 3))
+		fs_root += 3;
+	return !*fs_root;
+}
+
+enum dir_problem mounts_judge(const struct mounts *mounts, enum dir_purpose purpose, char *error)
+{
+	bool observe = purpose == DIR_TO_OBSERVE;
+
 	if (!mounts->v2 && !mounts->v1) {
 		failure(error, 0,
 			"no cgroup file system is mounted; mount version 2: "
@@ -178,21 +190,21 @@ enum dir_problem mounts_judge(const struct mounts *mounts, char *error)
 	 * The kernel shows a mount's root relative to our cgroup namespace; "/.." means
 	 * above it.
 	 */
-	if (!strncmp(mounts->v2_root, "/..", 3)) {
+	if (!observe && !strncmp(mounts->v2_root, "/..", 3)) {
 		failure(error, 0,
 			"this process is in a cgroup namespace of its own (the mount at %s shows %s "
 			"from it): a container; run on the host or with the host's cgroup namespace",
 			mounts->v2_path, mounts->v2_root);
 		return DIR_OWN_NAMESPACE;
 	}
-	if (strcmp(mounts->v2_root, "/")) {
+	if (!is_at_or_above(mounts->v2_root)) {
 		failure(error, 0,
 			"the cgroup2 mount at %s shows only %s, not the whole hierarchy: this is a "
 			"container or a bind mount; run on the host, with the host's cgroup mount",
 			mounts->v2_path, mounts->v2_root);
 		return DIR_PARTIAL_MOUNT;
 	}
-	if (mounts->v2_read_only) {
+	if (!observe && mounts->v2_read_only) {
 		failure(error, 0,
 			"the cgroup2 mount at %s is read-only; remount it: "
 			"mount -o remount,rw %s",

@@ -28,6 +28,9 @@ enum dir_problem {
 /* "cgroup-v1", …; stable, for logs and JSON. */
 const char *dir_problem_name(enum dir_problem problem);
 
+/* Who only observes needs neither a writable mount nor the machine's cgroup namespace. */
+enum dir_purpose { DIR_TO_MANAGE, DIR_TO_OBSERVE };
+
 struct mounts {
 	bool v2;
 	char v2_path
@@ -44,9 +47,11 @@ struct mounts {
 void mounts_parse(const char *mountinfo, struct mounts *ret_mounts);
 
 /*
- * Decide whether the mounts are usable: DIR_FINE, or the problem with a message in
- * `error` (GROUP_ERROR_MAX bytes) that names the cause and the remedy.
+ * Decide whether the mounts are usable for that purpose: DIR_FINE, or the problem with a message
+ * in `error` (GROUP_ERROR_MAX bytes) that names the cause and the remedy. A mount that shows a
+ * group above the root of our cgroup namespace is fine for an observer; whether that group is the
+ * root of the machine is for the caller to find out.
  */
-enum dir_problem mounts_judge(const struct mounts *mounts, char *error);
+enum dir_problem mounts_judge(const struct mounts *mounts, enum dir_purpose purpose, char *error);
 
 #endif

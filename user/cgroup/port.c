@@ -60,7 +60,7 @@ int groups_open(const struct groups_options *options, struct groups **ret_groups
 			       "invalid workload root '%s': expected the name of a top-level group",
 			       options->workload_root);
 	groups->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	err = dir_open(options->root, &groups->dir, ret_problem, error);
+	err = dir_open(options->root, options->purpose, &groups->dir, ret_problem, error);
 	if (err)
 		return err;
 	groups->manager = choose_manager(groups, options->layout);

@@ -20,6 +20,7 @@ struct groups_options {
 	const char *root;	   /* root directory; "/" on a real machine */
 	const char *workload_root; /* top-level group, such as "pinfold.slice" */
 	enum groups_layout layout; /* auto: systemd if it is PID 1 */
+	enum dir_purpose purpose;  /* whether the mounts must permit writes */
 	bool may_write;		   /* false: read only (--dry-run, observe mode) */
 	struct worker_pool
 		*pool; /* for blocking calls; borrowed. NULL: everything runs synchronously */
