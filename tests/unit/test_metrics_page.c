@@ -22,6 +22,7 @@
 #include "../lib/fake_pressure.h"
 #include "../lib/golden.h"
 #include "controller_scene.h"
+#include "ctl/internal.h"
 #include "lib/log.h"
 #include "lib/text.h"
 
@@ -426,6 +427,24 @@ static void any_number_of_cgroups_is_measured(void **state)
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
+/* Two series with the same labels would make the whole page invalid. */
+static void findings_of_one_name_have_one_series(void **state)
+{
+	static const char line[] = "\npinfold_finding_info{name=\"grant_lost\"} 1\n";
+	struct controller *controller = start(true);
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+	const char *first;
+
+	findings_add(&controller->findings, "grant_lost", "one", "do this");
+	findings_add(&controller->findings, "grant_lost", "another", "do this");
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	first = strstr(page.data, line);
+	assert_non_null(first);
+	assert_null(strstr(first + 1, line));
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +463,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_pod_that_was_released_is_left_out, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(any_number_of_cgroups_is_measured, set_up_page,
+						tear_down),
+		cmocka_unit_test_setup_teardown(findings_of_one_name_have_one_series, set_up_page,
 						tear_down),
 	};
 

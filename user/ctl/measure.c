@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <pinfold/names.h>
 
@@ -92,6 +93,8 @@ FAMILY(operation_wait, "pinfold_operation_longest_wait_seconds", METRIC_GAUGE, "
        "Time that the longest blocked operation has spent in the kernel so far.");
 FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
        "Conditions that an operator should know about; `pinfold node show` lists them.");
+FAMILY(finding_info, "pinfold_finding_info", METRIC_GAUGE, NULL,
+       "Names of the findings that apply at present; always 1.");
 FAMILY(readiness, "pinfold_ready", METRIC_GAUGE, NULL,
        "1 while everything that was promised is enforced, as /readyz reports.");
 FAMILY(pods, "pinfold_pods", METRIC_GAUGE, NULL, "Pods in the ledger, by state.");
@@ -291,6 +294,26 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
 }
 
+static bool is_first_of_name(const struct findings *list, uint32_t index)
+{
+	for (uint32_t i = 0; i < index; i++)
+		if (!strcmp(list->rows[i].name, list->rows[index].name))
+			return false;
+	return true;
+}
+
+/* Several findings may have one name, which has one series. */
+static void write_findings(const struct findings *list, struct exposition *page)
+{
+	exposition_family(page, &findings);
+	exposition_count(page, NO_LABELS, list->nr);
+	if (list->nr)
+		exposition_family(page, &finding_info);
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (is_first_of_name(list, i))
+			exposition_count(page, LABELS({"name", list->rows[i].name}), 1);
+}
+
 static void write_readiness(struct controller *controller, struct exposition *page)
 {
 	uint32_t nr[CONDITION_NR] = {0};
@@ -303,8 +326,7 @@ static void write_readiness(struct controller *controller, struct exposition *pa
 	exposition_family(page, &pods);
 	for (enum pod_condition i = 0; i < CONDITION_NR; i++)
 		exposition_count(page, LABELS({"state", ready_condition_name(i)}), nr[i]);
-	exposition_family(page, &findings);
-	exposition_count(page, NO_LABELS, controller->findings.nr);
+	write_findings(&controller->findings, page);
 }
 
 /* --- pods and containers ------------------------------------------------------------------------- */
