@@ -18,6 +18,7 @@
 #include "../lib/object_check.h"
 #include "format/config.h"
 #include "format/event.h"
+#include "format/metrics.h"
 #include "format/view_objects.h"
 #include "format/views.h"
 #include "scene.h"
@@ -1026,6 +1027,23 @@ static void small_answers(void **state)
 	json_object_put(error);
 }
 
+static void metrics_and_their_budget(void **state)
+{
+	static const uint64_t population[PER_NR] = {
+		[PER_NODE] = 1,		 [PER_NUMA_NODE] = 2,  [PER_POD] = 30,
+		[PER_EXCLUSIVE_POD] = 4, [PER_CONTAINER] = 60,
+	};
+	struct json_object *some = view_metrics("pinfold_p"), *none = view_metrics("frob"),
+			   *budget = view_budget(population);
+
+	check("metrics", &view_metric_desc, some);
+	check("budget", &view_budget_desc, budget);
+	assert_int_equal(json_object_array_length(none), 0);
+	json_object_put(some);
+	json_object_put(none);
+	json_object_put(budget);
+}
+
 static void check_table(const struct object_desc *desc)
 {
 	assert_true(desc->row_size > 0);
@@ -1170,6 +1188,7 @@ int main(void)
 		cmocka_unit_test(policy_lists_what_is_on),
 		cmocka_unit_test(rows_become_objects),
 		cmocka_unit_test(small_answers),
+		cmocka_unit_test(metrics_and_their_budget),
 		cmocka_unit_test(descriptions_are_sound),
 		cmocka_unit_test(the_reference_page_is_of_these_tables),
 	};

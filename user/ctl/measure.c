@@ -16,91 +16,10 @@
 #include "ctl/report.h"
 #include "format/exposition.h"
 
-#define FAMILY(variable, metric, kind, unit_name, text) \
-	static const struct metric_family variable = {metric, kind, unit_name, text}
-
-FAMILY(build_info, "pinfold_build_info", METRIC_GAUGE, NULL, "Version of the agent; always 1.");
-FAMILY(feature_info, "pinfold_feature_info", METRIC_GAUGE, NULL,
-       "Kernel features and whether they are available; always 1.");
-FAMILY(policy_info, "pinfold_policy_info", METRIC_GAUGE, NULL, "Policy in force; always 1.");
-FAMILY(cpus, "pinfold_cpus", METRIC_GAUGE, NULL, "CPUs by state.");
-FAMILY(numa_cpus, "pinfold_numa_cpus", METRIC_GAUGE, NULL, "CPUs by NUMA node and state.");
-FAMILY(containers, "pinfold_containers", METRIC_GAUGE, NULL,
-       "Containers with a grant, by where their CPUs come from.");
-FAMILY(assignments, "pinfold_container_assignments_total", METRIC_COUNTER, NULL,
-       "Containers that were granted CPUs since the start, by where the CPUs come from.");
-FAMILY(admissions, "pinfold_admissions_total", METRIC_COUNTER, NULL,
-       "Admission decisions on pods, by result and reason.");
-FAMILY(refused_pods, "pinfold_refused_pods", METRIC_GAUGE, NULL,
-       "Pods that are refused at present, by whether they are listed with the reason.");
-FAMILY(admission_duration, "pinfold_admission_duration_seconds", METRIC_HISTOGRAM, "seconds",
-       "Time to decide a pod and make the decision durable.");
-FAMILY(state_writes, "pinfold_state_writes_total", METRIC_COUNTER, NULL,
-       "Writes of the state file.");
-FAMILY(drift_detected, "pinfold_drift_detected_total", METRIC_COUNTER, NULL,
-       "Differences between the kernel and the ledger that the agent did not cause.");
-FAMILY(drift_repaired, "pinfold_drift_repaired_total", METRIC_COUNTER, NULL,
-       "Attempts to repair drift.");
-FAMILY(drift_open, "pinfold_drift_open", METRIC_GAUGE, NULL,
-       "Differences that are not repaired yet.");
-FAMILY(enforcement_actions, "pinfold_enforcement_actions_total", METRIC_COUNTER, NULL,
-       "Operations on managed cgroups and tasks that the guard judged.");
-FAMILY(guard_up, "pinfold_guard_active", METRIC_GAUGE, NULL,
-       "1 if the guard denied the operation of its last self-test, as expected.");
-FAMILY(pod_cpu, "pinfold_pod_cpu_seconds_total", METRIC_COUNTER, "seconds",
-       "CPU time of a pod by where it ran.");
-FAMILY(cpu_wait, "pinfold_cpu_wait_seconds_total", METRIC_COUNTER, "seconds",
-       "Time that tasks were runnable but did not run, by who had the CPU instead.");
-FAMILY(migrations, "pinfold_pod_migrations_total", METRIC_COUNTER, NULL,
-       "Migrations of a pod's tasks between CPUs, by the boundary they crossed.");
-FAMILY(throttled, "pinfold_throttled_seconds_total", METRIC_COUNTER, "seconds",
-       "Time a container's cgroup was throttled by its own quota.");
-FAMILY(pressure_cpu_waiting, "pinfold_pressure_cpu_waiting_seconds_total", METRIC_COUNTER,
-       "seconds", "Time in which at least one task waited for a CPU (PSI some).");
-FAMILY(pressure_cpu_stalled, "pinfold_pressure_cpu_stalled_seconds_total", METRIC_COUNTER,
-       "seconds", "Time in which tasks waited for a CPU and none ran (PSI full).");
-FAMILY(pressure_memory_waiting, "pinfold_pressure_memory_waiting_seconds_total", METRIC_COUNTER,
-       "seconds", "Time in which at least one task waited for memory (PSI some).");
-FAMILY(pressure_memory_stalled, "pinfold_pressure_memory_stalled_seconds_total", METRIC_COUNTER,
-       "seconds", "Time in which tasks waited for memory and none ran (PSI full).");
-FAMILY(pressure_io_waiting, "pinfold_pressure_io_waiting_seconds_total", METRIC_COUNTER, "seconds",
-       "Time in which at least one task waited for IO (PSI some).");
-FAMILY(pressure_io_stalled, "pinfold_pressure_io_stalled_seconds_total", METRIC_COUNTER, "seconds",
-       "Time in which tasks waited for IO and none ran (PSI full).");
-FAMILY(noise, "pinfold_noise_seconds_total", METRIC_COUNTER, "seconds",
-       "Time that others took on CPUs that containers of the pod have exclusively, by source.");
-FAMILY(irqs, "pinfold_irqs", METRIC_GAUGE, NULL,
-       "Interrupts and masks of kernel work, by whether they reach exclusive CPUs.");
-FAMILY(irq_writes, "pinfold_irq_writes_total", METRIC_COUNTER, NULL,
-       "Masks of interrupts and kernel work that were written, by result.");
-FAMILY(irq_foreign, "pinfold_irq_foreign_changes_total", METRIC_COUNTER, NULL,
-       "Changes by other processes to masks that the agent had written.");
-FAMILY(irq_fired, "pinfold_exclusive_cpu_interrupts_total", METRIC_COUNTER, NULL,
-       "Interrupts of devices that fired on CPUs while they were exclusive.");
-FAMILY(guard_enforcing, "pinfold_guard_enforcing", METRIC_GAUGE, NULL,
-       "1 while the guard denies, by aspect; read from the kernel.");
-FAMILY(guard_mended, "pinfold_guard_mended_total", METRIC_COUNTER, NULL,
-       "Changes to the guard by other processes that the agent reverted.");
-FAMILY(program_seconds, "pinfold_bpf_program_run_seconds_total", METRIC_COUNTER, "seconds",
-       "Time spent in pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.");
-FAMILY(program_runs, "pinfold_bpf_program_runs_total", METRIC_COUNTER, NULL,
-       "Runs of pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.");
-FAMILY(events_lost, "pinfold_bpf_events_lost_total", METRIC_COUNTER, NULL,
-       "Events dropped because the ring buffer was full, and calls that could not be tracked.");
-FAMILY(operations_waiting, "pinfold_operations_waiting", METRIC_GAUGE, NULL,
-       "Operations that have not returned from the kernel yet.");
-FAMILY(operation_wait, "pinfold_operation_longest_wait_seconds", METRIC_GAUGE, "seconds",
-       "Time that the longest blocked operation has spent in the kernel so far.");
-FAMILY(findings, "pinfold_findings", METRIC_GAUGE, NULL,
-       "Conditions that an operator should know about; `pinfold node show` lists them.");
-FAMILY(finding_info, "pinfold_finding_info", METRIC_GAUGE, NULL,
-       "Names of the findings that apply at present; always 1.");
-FAMILY(readiness, "pinfold_ready", METRIC_GAUGE, NULL,
-       "1 while everything that was promised is enforced, as /readyz reports.");
-FAMILY(pods, "pinfold_pods", METRIC_GAUGE, NULL, "Pods in the ledger, by state.");
-FAMILY(scrape_duration, "pinfold_scrape_duration_seconds", METRIC_GAUGE, "seconds",
-       "Time to build this page up to this line.");
-FAMILY(scrape_series, "pinfold_scrape_series", METRIC_GAUGE, NULL, "Series on this page.");
+#define METRIC(variable, metric, kind, unit_name, labels, text, ...) \
+	static const struct metric_family variable = {metric, METRIC_##kind, unit_name, text};
+#include "format/metric_list.h"
+#undef METRIC
 
 static const char *const assignment_types[] = {
 	[ASSIGNMENT_NODE_EXCLUSIVE] = "node_exclusive",

@@ -16,6 +16,11 @@ static const char *const type_names[] = {
 };
 _Static_assert(ARRAY_SIZE(type_names) == METRIC_TYPE_NR, "a name for each metric type");
 
+const char *metric_type_name(enum metric_type type)
+{
+	return type_names[type];
+}
+
 void exposition_init(struct exposition *exposition, struct text *out, bool openmetrics)
 {
 	*exposition = (struct exposition){.out = out, .openmetrics = openmetrics};

@@ -14,6 +14,9 @@
 
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM, METRIC_TYPE_NR };
 
+/* As a page's line TYPE has it. */
+const char *metric_type_name(enum metric_type type);
+
 /* What one family is; `name` of a counter ends in _total, `unit` is its plural suffix or NULL. */
 struct metric_family {
 	const char *name;

@@ -25,6 +25,8 @@ const struct object_desc *const view_descs[] = {
 	&view_simulate_desc,
 	&view_version_desc,
 	&view_run_desc,
+	&view_metric_desc,
+	&view_budget_desc,
 	NULL,
 };
 

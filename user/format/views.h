@@ -39,7 +39,7 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
 	view_noise_desc, view_irq_desc, view_discovery_desc, view_event_desc, view_feature_desc,
 	view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc,
-	view_run_desc, view_error_desc;
+	view_run_desc, view_metric_desc, view_budget_desc, view_error_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -111,6 +111,13 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
 /* Run time and count are null where the kernel did not count (both zero). */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
+
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+/* The descriptions of those metrics whose names begin with `prefix`; "" = all. */
+struct json_object *view_metrics(const char *prefix);
+/* How many series a page has on a node that has these many of each enum metric_per. */
+struct json_object *view_budget(const uint64_t *population);
 
 /* --- refusals --------------------------------------------------------------------------------- */
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every metric of the agent, once: METRIC(VARIABLE, NAME, TYPE, UNIT, LABELS, HELP, SERIES...), in
+ * the order of the page. Whoever includes this file defines METRIC first: the page's families, which
+ * a static variable names there, and the table of format/metrics.h come from these lines. SERIES says
+ * how many series there are for each of what enum metric_per lists.
+ *
+ * docs/metrics.md has the same metrics with their meaning; tests/check/metrics compares them, and
+ * tests/unit/test_metrics.c compares this list with the recorded page.
+ */
+METRIC(build_info, "pinfold_build_info", GAUGE, NULL, "version, revision, mode",
+       "Version of the agent; always 1.", [PER_NODE] = 1)
+METRIC(feature_info, "pinfold_feature_info", GAUGE, NULL, "feature, state",
+       "Kernel features and whether they are available; always 1.", [PER_FEATURE] = 1)
+METRIC(policy_info, "pinfold_policy_info", GAUGE, NULL, "policy, scope, topology_policy, options",
+       "Policy in force; always 1.", [PER_NODE] = 1)
+METRIC(cpus, "pinfold_cpus", GAUGE, NULL, "state", "CPUs by state.", [PER_NODE] = 6)
+METRIC(numa_cpus, "pinfold_numa_cpus", GAUGE, NULL, "numa_node, state",
+       "CPUs by NUMA node and state.", [PER_NUMA_NODE] = 4)
+METRIC(containers, "pinfold_containers", GAUGE, NULL, "assignment_type",
+       "Containers with a grant, by where their CPUs come from.", [PER_NODE] = 4)
+METRIC(assignments, "pinfold_container_assignments_total", COUNTER, NULL,
+       "resource_name, assignment_type",
+       "Containers that were granted CPUs since the start, by where the CPUs come from.",
+       [PER_NODE] = 4)
+METRIC(admissions, "pinfold_admissions_total", COUNTER, NULL, "result, reason",
+       "Admission decisions on pods, by result and reason.", [PER_NODE] = 11)
+METRIC(refused_pods, "pinfold_refused_pods", GAUGE, NULL, "listed",
+       "Pods that are refused at present, by whether they are listed with the reason.",
+       [PER_NODE] = 2)
+METRIC(admission_duration, "pinfold_admission_duration_seconds", HISTOGRAM, "seconds", NULL,
+       "Time to decide a pod and make the decision durable.", [PER_NODE] = 17)
+METRIC(state_writes, "pinfold_state_writes_total", COUNTER, NULL, "result",
+       "Writes of the state file.", [PER_NODE] = 2)
+METRIC(drift_detected, "pinfold_drift_detected_total", COUNTER, NULL, "attribute",
+       "Differences between the kernel and the ledger that the agent did not cause.",
+       [PER_NODE] = 6)
+METRIC(drift_repaired, "pinfold_drift_repaired_total", COUNTER, NULL, "attribute, result",
+       "Attempts to repair drift.", [PER_NODE] = 12)
+METRIC(drift_open, "pinfold_drift_open", GAUGE, NULL, "attribute",
+       "Differences that are not repaired yet.", [PER_NODE] = 6)
+METRIC(guard_up, "pinfold_guard_active", GAUGE, NULL, NULL,
+       "1 if the guard denied the operation of its last self-test, as expected.", [PER_NODE] = 1)
+METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",
+       "1 while the guard denies, by aspect; read from the kernel.", [PER_NODE] = 3)
+METRIC(guard_mended, "pinfold_guard_mended_total", COUNTER, NULL, "what",
+       "Changes to the guard by other processes that the agent reverted.", [PER_NODE] = 2)
+METRIC(enforcement_actions, "pinfold_enforcement_actions_total", COUNTER, NULL, "hook, action",
+       "Operations on managed cgroups and tasks that the guard judged.", [PER_HOOK] = 3)
+METRIC(program_seconds, "pinfold_bpf_program_run_seconds_total", COUNTER, "seconds", "program",
+       "Time spent in pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.",
+       [PER_PROGRAM] = 1)
+METRIC(program_runs, "pinfold_bpf_program_runs_total", COUNTER, NULL, "program",
+       "Runs of pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.",
+       [PER_PROGRAM] = 1)
+METRIC(events_lost, "pinfold_bpf_events_lost_total", COUNTER, NULL, "map",
+       "Events dropped because the ring buffer was full, and calls that could not be tracked.",
+       [PER_NODE] = 1)
+METRIC(irqs, "pinfold_irqs", GAUGE, NULL, "state",
+       "Interrupts and masks of kernel work, by whether they reach exclusive CPUs.", [PER_NODE] = 4)
+METRIC(irq_writes, "pinfold_irq_writes_total", COUNTER, NULL, "result",
+       "Masks of interrupts and kernel work that were written, by result.", [PER_NODE] = 3)
+METRIC(irq_foreign, "pinfold_irq_foreign_changes_total", COUNTER, NULL, NULL,
+       "Changes by other processes to masks that the agent had written.", [PER_NODE] = 1)
+METRIC(irq_fired, "pinfold_exclusive_cpu_interrupts_total", COUNTER, NULL, NULL,
+       "Interrupts of devices that fired on CPUs while they were exclusive.", [PER_NODE] = 1)
+METRIC(operations_waiting, "pinfold_operations_waiting", GAUGE, NULL, NULL,
+       "Operations that have not returned from the kernel yet.", [PER_NODE] = 1)
+METRIC(operation_wait, "pinfold_operation_longest_wait_seconds", GAUGE, "seconds", NULL,
+       "Time that the longest blocked operation has spent in the kernel so far.", [PER_NODE] = 1)
+METRIC(readiness, "pinfold_ready", GAUGE, NULL, NULL,
+       "1 while everything that was promised is enforced, as /readyz reports.", [PER_NODE] = 1)
+METRIC(pods, "pinfold_pods", GAUGE, NULL, "state", "Pods in the ledger, by state.", [PER_NODE] = 5)
+METRIC(findings, "pinfold_findings", GAUGE, NULL, NULL,
+       "Conditions that an operator should know about; `pinfold node show` lists them.",
+       [PER_NODE] = 1)
+METRIC(finding_info, "pinfold_finding_info", GAUGE, NULL, "name",
+       "Names of the findings that apply at present; always 1.", [PER_FINDING] = 1)
+METRIC(pod_cpu, "pinfold_pod_cpu_seconds_total", COUNTER, "seconds", "namespace, pod, placement",
+       "CPU time of a pod by where it ran.", [PER_POD] = 3)
+METRIC(migrations, "pinfold_pod_migrations_total", COUNTER, NULL, "namespace, pod, span",
+       "Migrations of a pod's tasks between CPUs, by the boundary they crossed.", [PER_POD] = 3)
+METRIC(cpu_wait, "pinfold_cpu_wait_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container, cause",
+       "Time that tasks were runnable but did not run, by who had the CPU instead.",
+       [PER_CONTAINER] = 8)
+METRIC(throttled, "pinfold_throttled_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container",
+       "Time a container's cgroup was throttled by its own quota.", [PER_CONTAINER] = 1)
+METRIC(pressure_cpu_waiting, "pinfold_pressure_cpu_waiting_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container", "Time in which at least one task waited for a CPU (PSI some).",
+       [PER_POD] = 1, [PER_CONTAINER] = 1)
+METRIC(pressure_cpu_stalled, "pinfold_pressure_cpu_stalled_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container", "Time in which tasks waited for a CPU and none ran (PSI full).",
+       [PER_POD] = 1, [PER_CONTAINER] = 1)
+METRIC(pressure_memory_waiting, "pinfold_pressure_memory_waiting_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container", "Time in which at least one task waited for memory (PSI some).",
+       [PER_POD] = 1, [PER_CONTAINER] = 1)
+METRIC(pressure_memory_stalled, "pinfold_pressure_memory_stalled_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container",
+       "Time in which tasks waited for memory and none ran (PSI full).", [PER_POD] = 1,
+       [PER_CONTAINER] = 1)
+METRIC(pressure_io_waiting, "pinfold_pressure_io_waiting_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container", "Time in which at least one task waited for IO (PSI some).",
+       [PER_POD] = 1, [PER_CONTAINER] = 1)
+METRIC(pressure_io_stalled, "pinfold_pressure_io_stalled_seconds_total", COUNTER, "seconds",
+       "namespace, pod, container", "Time in which tasks waited for IO and none ran (PSI full).",
+       [PER_POD] = 1, [PER_CONTAINER] = 1)
+METRIC(noise, "pinfold_noise_seconds_total", COUNTER, "seconds", "namespace, pod, source",
+       "Time that others took on CPUs that containers of the pod have exclusively, by source.",
+       [PER_EXCLUSIVE_POD] = 9)
+METRIC(scrape_duration, "pinfold_scrape_duration_seconds", GAUGE, "seconds", NULL,
+       "Time to build this page up to this line.", [PER_NODE] = 1)
+METRIC(scrape_series, "pinfold_scrape_series", GAUGE, NULL, NULL,
+       "Series on this page.", [PER_NODE] = 1)
