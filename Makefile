@@ -99,6 +99,7 @@ UNIT_TESTS  := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit
 EXHAUSTIVE  := $(patsubst tests/exhaustive/%.c,$(O)/tests/exhaustive/%,$(wildcard tests/exhaustive/*.c))
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES     := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
+MONITORING  := $(O)/tests/monitoring/agent
 GUEST_PROGRAMS := $(patsubst tests/guest/%.c,$(O)/tests/guest/%,$(wildcard tests/guest/*.c))
 TOOL_SOURCES := $(wildcard tools/*.c)
 
@@ -206,6 +207,7 @@ $(O)/tests/unit/test_no_memory: private LDFLAGS += \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup,--wrap=free
 $(foreach t,$(EXHAUSTIVE),$(eval $(call test_rule,$(notdir $(t)),exhaustive,)))
 $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
+$(foreach t,$(MONITORING),$(eval $(call test_rule,$(notdir $(t)),monitoring,-lcmocka)))
 $(foreach t,$(GUEST_PROGRAMS),$(eval $(call test_rule,$(notdir $(t)),guest,)))
 
 # Tests start it hundreds of times, and loading its libraries takes an emulated guest longer than the
@@ -292,7 +294,7 @@ $(O)/tests/fuzz-objects/%.o: tests/fuzz/%.c
 
 corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
-unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) ## build the unit, exhaustive and property tests
+unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) $(MONITORING) ## build the unit, exhaustive and property tests
 
 check: all unit corpus $(O)/tests/guest/rows ## run the tests that need no root and no guest, less than three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
