@@ -19,6 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 nr_cpus = 1;
 const volatile __u32 nr_slots = 0;	  /* to carry over; 0: the new programs have the same map */
 const volatile bool is_before_v3 = false; /* `before` holds struct observe_counter_v2 */
+const volatile bool is_before_v4 = false; /* `before` holds counters without latencies */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -63,6 +64,13 @@ static __always_inline void carry_counter(struct observe_counter *to,
 	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		__sync_fetch_and_add(&to->wait_ns[cause], from->wait_ns[cause]);
+	if (is_before_v4)
+		return;
+	__sync_fetch_and_add(&to->latency_ns, from->latency_ns);
+	if (to->longest_ns < from->longest_ns)
+		to->longest_ns = from->longest_ns;
+	for (int bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
+		__sync_fetch_and_add(&to->latencies[bucket], from->latencies[bucket]);
 }
 
 /*

@@ -9,8 +9,9 @@
  * when a task waits; only the holder of a CPU's run queue lock writes its
  * counters, so no atomics; a task's slot is found again in a few words per CPU. docs/performance.md has what it costs.
  *
- * A wait is counted when it ends, or when the task is given to another CPU while
- * it waits, on the CPU where it waited. docs/architecture.md has how its causes are found.
+ * A wait is counted by cause when it ends, or when the task is given to another CPU while
+ * it waits, on the CPU where it waited. By length it is counted once, when it ends.
+ * docs/architecture.md has how its causes are found.
  *
  * Known limits. A task that was already running when its cgroup got a slot, or another mask,
  * counts by it from its next switch on. Time taken by interrupts counts as the
@@ -85,11 +86,14 @@ struct {
  */
 struct task_record {
 	__u32 pid;
-	__u16 cpu;		       /* where it last got a CPU, or NO_CPU */
-	__u16 slot;		       /* of the snapshot, as is everything below throttled_ns */
-	__u64 run_delay_ns;	       /* including the wait that ended then */
-	__u64 throttled_ns;	       /* of its queue on that CPU */
-	__u64 left_clock;	       /* when it left the CPU: the beginning of its wait */
+	__u16 cpu;	    /* where it last got a CPU, or NO_CPU */
+	__u16 slot;	    /* of the snapshot, as is everything below throttled_ns */
+	__u64 run_delay_ns; /* including the wait that ended then */
+	__u64 throttled_ns; /* of its queue on that CPU */
+	union {
+		__u64 left_clock; /* when it left the CPU: the beginning of its wait */
+		__u64 moved_ns;	  /* with NO_CPU: what it has waited on other CPUs since it ran */
+	};
 	__u64 own_ns, pod_ns, pods_ns; /* that its slot, its pod, all pods had run on that CPU */
 	__u32 host_units, kernel_units;
 };
@@ -254,6 +258,55 @@ static __always_inline __u32 kind_of(__u32 flags, __u32 pid)
 	if (!(flags & PF_KTHREAD))
 		return WAIT_HOST;
 	return pid ? WAIT_KERNEL : WAIT_IDLE;
+}
+
+/* --- lengths of waits ------------------------------------------------------------------------ */
+
+/* How many bits a byte has below and with its highest 1. */
+#define TWICE(n)    n, n
+#define TIMES_4(n)  TWICE(n), TWICE(n)
+#define TIMES_8(n)  TIMES_4(n), TIMES_4(n)
+#define TIMES_16(n) TIMES_8(n), TIMES_8(n)
+#define TIMES_32(n) TIMES_16(n), TIMES_16(n)
+#define TIMES_64(n) TIMES_32(n), TIMES_32(n)
+const __u8 bit_lengths[256] = {0,	    1,		 TWICE(2),    TIMES_4(3),  TIMES_8(4),
+			       TIMES_16(5), TIMES_32(6), TIMES_64(7), TIMES_64(8), TIMES_64(8)};
+
+/* clang knows that the index is below 256, the verifier does not: hence the asm. */
+static __always_inline __u32 bit_length(__u32 byte)
+{
+	__u64 index = byte;
+
+	__asm__ volatile("" : "+r"(index));
+	return bit_lengths[index & 0xff];
+}
+
+/* A table, because BPF has no instruction that counts leading zeroes. */
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u64 units = (ns - (ns != 0)) >> LATENCY_FIRST_SHIFT; /* bounds are inclusive */
+
+	if (units < 1U << 8)
+		return bit_length(units);
+	if (units < 1U << 16)
+		return 8 + bit_length(units >> 8);
+	if (units < 1U << (LATENCY_BUCKETS - 2))
+		return 16 + bit_length(units >> 16);
+	return LATENCY_BUCKETS - 1;
+}
+
+static __always_inline void count_latency(struct observe_counter *counter, __u64 ns)
+{
+	__u64 bucket = bucket_of(ns);
+
+	__asm__ volatile("" : "+r"(bucket));
+	if (bucket >= LATENCY_BUCKETS)
+		return;
+	__asm__ volatile("" : "+r"(bucket));
+	counter->latencies[bucket]++;
+	counter->latency_ns += ns;
+	if (ns > counter->longest_ns)
+		counter->longest_ns = ns;
 }
 
 /* --- causes of a wait ------------------------------------------------------------------------ */
@@ -472,6 +525,7 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 	__u32 pid = task->pid;
 	struct task_record *record = record_of_task(pid);
 	bool has_waited = queued && clock > queued;
+	__u64 before = 0; /* the part of this wait that is counted by cause already */
 
 	if (!record)
 		return;
@@ -479,25 +533,34 @@ static __always_inline void account_wait(struct observe_cpu *here, struct observ
 		__u64 arrived = task->sched_info.last_arrival;
 		__u64 folded = delay - record->run_delay_ns;
 
+		if (record->cpu == NO_CPU)
+			before = record->moved_ns;
 		/* A pid used again, or a torn entry: no task waits longer than it was away. */
 		if (!arrived || (__s64)folded <= 0 || (__s64)folded > (__s64)(clock - arrived))
 			folded = 0;
 		/* taken off its queue and put back there: one wait */
-		if (folded && has_waited && record->cpu == waiting->cpu)
+		if (folded && has_waited && record->cpu == waiting->cpu) {
 			queued -= folded;
-		else
+		} else {
 			counter->wait_ns[WAIT_UNATTRIBUTED] += folded;
+			before += folded;
+		}
 	} else {
 		here->forgotten += record->pid != 0;
 		record->pid = pid;
 		record->cpu = NO_CPU;
-		record->left_clock = 0;
+		record->moved_ns = 0;
 	}
+	/* since 0 nobody waits: the task had been preempted on its way to sleep */
+	if (queued || before)
+		count_latency(counter, before + (has_waited ? clock - queued : 0));
 	if (has_waited) {
 		delay += clock - task->sched_info.last_queued;
 		waiting->from = queued;
 		explain(here, counter, record, waiting, open, throttled);
 	}
+	if (record->cpu == NO_CPU)
+		record->left_clock = 0;
 	record->cpu = waiting->cpu;
 	record->run_delay_ns = delay;
 	record->throttled_ns = throttled;
@@ -659,7 +722,7 @@ static __always_inline void account_moved(struct task_struct *task, __u32 from_c
 		there->forgotten += record->pid != 0;
 		record->pid = pid;
 		record->cpu = NO_CPU;
-		record->left_clock = 0;
+		record->moved_ns = 0;
 	}
 	arch_bump_ordered(&there->sequence);
 	running_slot = there->slot & ~SLOT_OUTSIDE;
@@ -669,15 +732,17 @@ static __always_inline void account_moved(struct task_struct *task, __u32 from_c
 		running_counter = counter_of(running_slot, from_cpu);
 	}
 	add_run_time(there, running_counter, from_cpu, kind, clock);
-	if ((__s64)part > 0 && part < clock) {
+	if ((__s64)part <= 0 || part >= clock)
+		part = 0;
+	if (part) {
 		waiting.from = clock - part;
 		explain(there, counter, record, &waiting,
 			class_of(&waiting, kind, there->pod, running_slot),
 			throttled_total(task->se.cfs_rq));
 	}
 	/* of the throttling of its next queue only what follows its next arrival is known */
+	record->moved_ns = part + (record->cpu == NO_CPU ? record->moved_ns : 0);
 	record->cpu = NO_CPU;
-	record->left_clock = 0;
 	record->run_delay_ns = delay;
 	arch_bump_ordered(&there->sequence);
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #endif
 
-#define ABI_VERSION 3
+#define ABI_VERSION 4
 
 /*
  * The oldest version whose agent can take over what this version has pinned, as after a
@@ -316,7 +316,14 @@ enum wait_cause {
 };
 
 /*
- * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> two cache lines.
+ * Waits by their length: bucket n counts those of up to 2^(LATENCY_FIRST_SHIFT + n) ns that are
+ * longer than those of the bucket before it. The last bucket counts all longer ones, too.
+ */
+#define LATENCY_BUCKETS	    24
+#define LATENCY_FIRST_SHIFT 10
+
+/*
+ * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> five cache lines.
  * All times are ns of the run queue clock. Written under the lock of that CPU's run queue,
  * so by one at a time; but a migration is counted by the CPU that sends the task away.
  */
@@ -327,10 +334,19 @@ struct observe_counter {
 	__u64 migrations_core; /* of a task to a CPU of the same last-level cache */
 	__u64 migrations_llc;  /* of the same NUMA node, another last-level cache */
 	__u64 migrations_numa; /* of another NUMA node */
-	__u64 reserved[2];
-	__u64 wait_ns[WAIT_CAUSE_NR]; /* runnable and not running here, waits that are over */
+	/*
+	 * Waits from the wakeup, or from the switch that took the CPU away, until a task of the
+	 * slot got this CPU. A wait that went on over several CPUs counts once, where it ended.
+	 */
+	__u64 latency_ns;		  /* their sum */
+	__u64 longest_ns;		  /* the longest of them */
+	__u64 wait_ns[WAIT_CAUSE_NR];	  /* runnable and not running here, waits that are over */
+	__u64 latencies[LATENCY_BUCKETS]; /* how many; 64 bits do not wrap */
 };
-ABI_ASSERT(struct observe_counter, 128, wait_ns, 64);
+ABI_ASSERT(struct observe_counter, 320, latencies, 128);
+
+/* In ABI version 3 a counter ended before `latencies`; the two words before wait_ns were 0. */
+#define OBSERVE_COUNTER_V3_SIZE 128
 
 /* The same in ABI versions 1 and 2, whose counts are carried over. */
 struct observe_counter_v2 {

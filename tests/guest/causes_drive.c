@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: bpf format core lib
 /*
- * Is what the observer says of the causes of waiting true? Tasks of containers and of the
+ * Is what the observer says of the causes and of the lengths of waits true? Tasks of containers and of the
  * host compete in several ways; a log of all switches and migrations meanwhile is replayed
  * by a model that shares nothing with the observer: for each wait it goes back through the
  * whole log of the CPU. All tasks are stopped before and after, so both have seen the same
@@ -219,6 +219,7 @@ struct task {
 	uint64_t run_delay_ns; /* what the model has seen of it */
 	uint32_t cpu;	       /* where it last got a CPU */
 	uint64_t throttled_ns; /* of its queue then */
+	uint64_t waited_ns;    /* on other CPUs, in the wait that goes on */
 	bool was_delayed;      /* it was moved while it slept */
 };
 
@@ -372,6 +373,7 @@ struct expected {
 	 * for the kernel too. Nobody waits, so the observer does not follow the tasks of the host.
 	 */
 	uint64_t asleep_ns;
+	struct latency latency; /* whole waits, wherever they took place */
 };
 
 static struct expected expected[NR_WHERE];
@@ -474,6 +476,27 @@ static uint64_t wait_at(const struct switch_record *record, struct task *task)
 	return wait;
 }
 
+/* A wait is over if the task has got a CPU, not if it was only moved. */
+static void add_length(const struct switch_record *record, struct task *task, uint64_t wait)
+{
+	struct latency *latency = &expected[task->crowd->where].latency;
+	uint32_t bucket = 0;
+
+	task->waited_ns += wait;
+	if (record->is_migration)
+		return;
+	wait = task->waited_ns;
+	task->waited_ns = 0;
+	if (!wait && !record->queued)
+		return;
+	while (wait > latency_bound(bucket))
+		bucket++;
+	latency->counts[bucket]++;
+	latency->sum_ns += wait;
+	if (wait > latency->longest_ns)
+		latency->longest_ns = wait;
+}
+
 /*
  * The first `nr_before` records only tell where each task ran last, and what its queue had been
  * throttled by then, which the observer knows as well. Returns how many switches are missing: on
@@ -500,6 +523,7 @@ static uint64_t replay(const struct switch_record *records, uint64_t nr_before, 
 			continue;
 		if (i >= nr_before) {
 			wait = wait_at(record, task);
+			add_length(record, task, wait);
 			if (wait && task->crowd->where != HOST)
 				add_wait(records, (int64_t)i, task, wait);
 		}
@@ -561,10 +585,43 @@ static void compare(const char *load, enum where where, const struct observe_usa
 	      TOLERANCE * 100);
 }
 
-static bool read_all(struct observer *observer, struct observe_usage usages[NR_WHERE])
+/* Where the log has all switches, each bucket of the observer is as that of the log. */
+static void compare_lengths(const char *load, enum where where, const struct latency *first,
+			    const struct latency *last, uint64_t nr_missing)
+{
+	const struct latency *ours = &expected[where].latency;
+	uint64_t differences = 0;
+
+	for (uint32_t i = 0; i < LATENCY_BUCKETS; i++) {
+		const uint64_t counted = last->counts[i] - first->counts[i];
+
+		differences += counted > ours->counts[i] ? counted - ours->counts[i]
+							 : ours->counts[i] - counted;
+		if (counted || ours->counts[i])
+			printf("# %s, %s: %llu waits in bucket %u, the log %llu\n", load,
+			       groups[where].name, (unsigned long long)counted, i,
+			       (unsigned long long)ours->counts[i]);
+	}
+	check(differences <= nr_missing, "%s, %s: %llu waits, by length as in the log", load,
+	      groups[where].name, (unsigned long long)latency_count(ours));
+	check(nr_missing || (last->sum_ns - first->sum_ns == ours->sum_ns &&
+			     last->longest_ns >= ours->longest_ns),
+	      "%s, %s: their sum, %.3f ms, is the log's %.3f ms, and none is longer than %.3f ms",
+	      load, groups[where].name, (double)(last->sum_ns - first->sum_ns) / 1e6,
+	      (double)ours->sum_ns / 1e6, (double)last->longest_ns / 1e6);
+}
+
+/* What the observer has counted by now. */
+struct reading {
+	struct observe_usage usages[NR_WHERE];
+	struct latency latencies[NR_WHERE];
+};
+
+static bool read_all(struct observer *observer, struct reading *ret_reading)
 {
 	for (int i = DATABASE; i < NR_WHERE; i++)
-		if (observe_usage(observer, groups[i].id, &usages[i]))
+		if (observe_usage(observer, groups[i].id, &ret_reading->usages[i]) ||
+		    observe_latency(observer, groups[i].id, &ret_reading->latencies[i]))
 			return false;
 	return true;
 }
@@ -572,20 +629,21 @@ static bool read_all(struct observer *observer, struct observe_usage usages[NR_W
 static void run_load(struct observer *observer, struct switch_log *skeleton,
 		     const struct switch_record *records, const struct load *load)
 {
-	struct observe_usage first[NR_WHERE], last[NR_WHERE];
+	struct reading first, last;
 	uint64_t nr_before, nr;
 
 	__atomic_store_n(&skeleton->bss->nr_records, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&skeleton->bss->is_on, 1, __ATOMIC_RELEASE);
 	if (load->quota && write_file(groups[DATABASE].path, "cpu.max", load->quota))
 		return check(false, "%s: set cpu.max", load->name);
-	if (!add_tasks(load) || !read_all(observer, first)) {
+	if (!add_tasks(load) || !read_all(observer, &first)) {
 		end_tasks();
 		return check(false, "%s: start the tasks", load->name);
 	}
 	for (int i = 0; i < nr_tasks; i++) {
 		tasks[i].run_delay_ns = read_run_delay(tasks[i].pid);
 		tasks[i].cpu = UINT32_MAX;
+		tasks[i].waited_ns = 0;
 	}
 	nr_before = __atomic_load_n(&skeleton->bss->nr_records, __ATOMIC_ACQUIRE);
 	/* one after the other: so that their first waits are not longer than the observer can explain */
@@ -595,7 +653,7 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 	}
 	pass_window();
 	signal_all(SIGSTOP);
-	check(await_stop() && read_all(observer, last), "%s: all tasks stop", load->name);
+	check(await_stop() && read_all(observer, &last), "%s: all tasks stop", load->name);
 	__atomic_store_n(&skeleton->bss->is_on, 0, __ATOMIC_RELEASE);
 	pause_us(1000);
 	nr = __atomic_load_n(&skeleton->bss->nr_records, __ATOMIC_ACQUIRE);
@@ -607,8 +665,11 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 		if (nr_missing)
 			printf("# %s: %llu switches were not traced\n", load->name,
 			       (unsigned long long)nr_missing);
-		for (int i = DATABASE; i < NR_WHERE; i++)
-			compare(load->name, (enum where)i, &first[i], &last[i]);
+		for (int i = DATABASE; i < NR_WHERE; i++) {
+			compare(load->name, (enum where)i, &first.usages[i], &last.usages[i]);
+			compare_lengths(load->name, (enum where)i, &first.latencies[i],
+					&last.latencies[i], nr_missing);
+		}
 	}
 	end_tasks();
 	if (load->quota)

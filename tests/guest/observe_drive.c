@@ -540,30 +540,75 @@ static void test_pins(void)
 	check(pins_remove(PIN_DIR) == 0 && access(PIN_DIR, F_OK), "pins are removed");
 }
 
-/* Put a map with the counters of ABI version 2 in the place of ours; all of a CPU's slots alike. */
-static int pin_older_counters(uint32_t nr_slots, uint32_t machine_cpus)
+static const struct observe_counter_v2 counter_v2 = {.run_ns = 1000,
+						     .outside_ns = 100,
+						     .wait_ns = 70,
+						     .wait_quota_ns = 30,
+						     .switches = 5,
+						     .migrations_core = 4,
+						     .migrations_llc = 3,
+						     .migrations_numa = 2};
+/* Without its last part it is a counter of ABI version 3. */
+static const struct observe_counter counter_v4 = {
+	.run_ns = 1000,
+	.outside_ns = 100,
+	.switches = 5,
+	.migrations_core = 4,
+	.migrations_llc = 3,
+	.migrations_numa = 2,
+	.wait_ns = {[WAIT_UNATTRIBUTED] = 40, [WAIT_OWN_QUOTA] = 30},
+	.latency_ns = 60,
+	.longest_ns = 50,
+	.latencies = {[0] = 6, [LATENCY_BUCKETS - 1] = 7},
+};
+
+/*
+ * Put a map with counters of another ABI version, or for another number of slots, in the place
+ * of ours; all of a CPU's slots alike.
+ */
+static int pin_older_counters(uint32_t nr_slots, uint32_t machine_cpus, const void *counter,
+			      uint32_t size)
 {
-	const struct observe_counter_v2 older = {.run_ns = 1000,
-						 .outside_ns = 100,
-						 .wait_ns = 70,
-						 .wait_quota_ns = 30,
-						 .switches = 5,
-						 .migrations_core = 4,
-						 .migrations_llc = 3,
-						 .migrations_numa = 2};
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	int fd cleanup_close = bpf_map_create(BPF_MAP_TYPE_ARRAY, "observe_counter", sizeof(__u32),
-					      sizeof(older), nr_slots * machine_cpus, &options);
+					      size, nr_slots * machine_cpus, &options);
 
 	for (__u32 key = 0; key < nr_slots * machine_cpus; key++)
-		if (fd < 0 || bpf_map_update_elem(fd, &key, &older, BPF_ANY))
+		if (fd < 0 || bpf_map_update_elem(fd, &key, counter, BPF_ANY))
 			return -errno;
 	unlink(PIN_DIR "/maps/observe_counters");
 	return bpf_obj_pin(fd, PIN_DIR "/maps/observe_counters") ? -errno : 0;
 }
 
-/* Their counts go on. Of their waits no cause is known but the quota. */
-static void test_older_counters(void)
+/* What is carried over of each CPU's counter of another version. */
+static void check_carried(struct observer *observer, const struct group *group, __u32 abi_version)
+{
+	const struct observe_usage usage = read_usage(observer, group);
+	const bool has_latency = abi_version == ABI_VERSION;
+	const uint64_t each = usage.nr_cpus;
+	struct latency latency = {0};
+
+	check(run_ns(&usage) == (double)(1000 * each) && usage.run_outside_ns == 100 * each &&
+		      usage.switches == 5 * each && usage.migrations_core == 4 * each &&
+		      usage.migrations_llc == 3 * each && usage.migrations_numa == 2 * each,
+	      "version %u: run time, switches and migrations are carried over", abi_version);
+	check(usage.wait_ns[WAIT_OWN_QUOTA] == 30 * each &&
+		      usage.wait_ns[WAIT_UNATTRIBUTED] == 40 * each &&
+		      observe_wait_ns(&usage) == 70 * each,
+	      "version %u: waits too: the quota's part, and the rest without a cause", abi_version);
+	check(observe_latency(observer, group->id, &latency) == 0 &&
+		      latency.counts[0] == (has_latency ? 6 * each : 0) &&
+		      latency.counts[LATENCY_BUCKETS - 1] == (has_latency ? 7 * each : 0) &&
+		      latency_count(&latency) == (has_latency ? 13 * each : 0) &&
+		      latency.sum_ns == (has_latency ? 60 * each : 0) &&
+		      latency.longest_ns == (has_latency ? 50 : 0),
+	      "version %u: lengths of waits %s", abi_version,
+	      has_latency ? "are carried over" : "begin with 0");
+}
+
+/* Their counts go on. */
+static void test_older_counters(__u32 abi_version, uint32_t nr_slots, const void *counter,
+				uint32_t size)
 {
 	const struct observe_setup setup = {
 		.pin_dir = PIN_DIR, .topology = &topology, .max_containers = MAX_CONTAINERS};
@@ -578,21 +623,13 @@ static void test_older_counters(void)
 	usage = read_usage(observer, &group);
 	each = usage.nr_cpus;
 	observe_close(TAKE_PTR(observer));
-	check(links_release(PIN_DIR, "observe") == 0 && change_meta(2) == 0 &&
-		      pin_older_counters(MAX_CONTAINERS + 1, (uint32_t)each) == 0,
-	      "(pretend an agent of ABI version 2)");
+	check(links_release(PIN_DIR, "observe") == 0 && change_meta(abi_version) == 0 &&
+		      pin_older_counters(nr_slots, (uint32_t)each, counter, size) == 0,
+	      "(pretend an agent of ABI version %u)", abi_version);
 	check(observe_open(&setup, &observer) == 0, "open over it");
 	if (!observer)
 		return;
-	usage = read_usage(observer, &group);
-	check(run_ns(&usage) == (double)(1000 * each) && usage.run_outside_ns == 100 * each &&
-		      usage.switches == 5 * each && usage.migrations_core == 4 * each &&
-		      usage.migrations_llc == 3 * each && usage.migrations_numa == 2 * each,
-	      "run time, switches and migrations are carried over");
-	check(usage.wait_ns[WAIT_OWN_QUOTA] == 30 * each &&
-		      usage.wait_ns[WAIT_UNATTRIBUTED] == 40 * each &&
-		      observe_wait_ns(&usage) == 70 * each,
-	      "waits too: the quota's part, and the rest without a cause");
+	check_carried(observer, &group, abi_version);
 	observe_close(TAKE_PTR(observer));
 	check(pins_remove(PIN_DIR) == 0, "pins are removed once more");
 }
@@ -845,7 +882,10 @@ int main(int argc, char **argv)
 	test_slots(observer);
 	if (statfs("/sys/fs/bpf", &status) == 0 && status.f_type == 0xcafe4a11) {
 		test_pins();
-		test_older_counters();
+		test_older_counters(2, MAX_CONTAINERS + 1, &counter_v2, sizeof(counter_v2));
+		test_older_counters(3, MAX_CONTAINERS + 1, &counter_v4, OBSERVE_COUNTER_V3_SIZE);
+		test_older_counters(ABI_VERSION, MAX_CONTAINERS + 7, &counter_v4,
+				    sizeof(counter_v4));
 		test_exchange();
 	} else {
 		printf("# no bpf file system on /sys/fs/bpf: pins are not tested\n");

@@ -189,6 +189,29 @@ static void test_change_in_progress(void **state)
 	assert_int_equal(read_usage().run_local_ns, 9);
 }
 
+static void test_latency(void **state)
+{
+	struct latency latency;
+
+	(void)state;
+	*counter(0) = (struct observe_counter){
+		.switches = 3, .latency_ns = 9, .longest_ns = 8, .latencies = {[0] = 2}};
+	*counter(1) = (struct observe_counter){
+		.switches = 1, .latency_ns = 5000, .longest_ns = 5000, .latencies = {[3] = 1}};
+	*counter(3) = (struct observe_counter){
+		.switches = 7, .latency_ns = 1, .longest_ns = 1, .latencies = {[0] = 1, [23] = 4}};
+	scene.counters[1 * CPUS] = (struct observe_counter){.switches = 1, .latencies = {[0] = 99}};
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(latency.counts[0], 3);
+	assert_int_equal(latency.counts[3], 1);
+	assert_int_equal(latency.counts[23], 4);
+	assert_int_equal(latency_count(&latency), 8);
+	assert_int_equal(latency.sum_ns, 5010);
+	assert_int_equal(latency.longest_ns, 5000);
+	assert_int_equal(observe_latency(&scene.observer, GROUP + 1, &latency), -ENOENT);
+	assert_int_equal(latency.sum_ns, 5010);
+}
+
 static void test_nodes(void **state)
 {
 	struct observe_node nodes[2];
@@ -213,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_never_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_new_owner_starts_low, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_change_in_progress, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_latency, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nodes, set_up, tear_down),
 	};
 

@@ -18,6 +18,7 @@
 #include "bpf/bpf_object.h"
 #include "core/cpuset.h"
 #include "core/topology/topology.h"
+#include "format/latency.h"
 #include "lib/cleanup.h"
 
 struct observer;
@@ -90,6 +91,13 @@ uint64_t observe_wait_ns(const struct observe_usage *usage);
 
 /* Values never go back while the group has its slot. -ENOENT, -ENOMEM. */
 int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_usage *ret_usage);
+
+/*
+ * The waits of one container since its slot was given. A wait counts when it is over, so one
+ * that goes on is not in it yet. Values never go back while the group has its slot. -ENOENT.
+ */
+int observe_latency(const struct observer *observer, uint64_t cgroup_id,
+		    struct latency *ret_latency);
 
 struct observe_node {
 	uint64_t run_ns, wait_ns;

@@ -217,6 +217,53 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 	return 0;
 }
 
+static void copy_latency(const struct observe_counter *from, struct latency *to)
+{
+	for (uint32_t i = 0; i < LATENCY_BUCKETS; i++)
+		to->counts[i] = load((const uint64_t *)&from->latencies[i]);
+	to->sum_ns = load((const uint64_t *)&from->latency_ns);
+	to->longest_ns = load((const uint64_t *)&from->longest_ns);
+}
+
+/* As take_sample(). */
+static void take_latency(const struct observe_cpu *here, const struct observe_counter *counter,
+			 struct latency *ret_latency)
+{
+	for (int try = 0; try < READ_TRIES; try++) {
+		uint32_t before = __atomic_load_n(&here->sequence, __ATOMIC_ACQUIRE);
+
+		copy_latency(counter, ret_latency);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && __atomic_load_n(&here->sequence, __ATOMIC_RELAXED) == before)
+			return;
+	}
+}
+
+/* Where no task of the container ever got the CPU, one cache line of the counter says so. */
+int observe_latency(const struct observer *observer, uint64_t cgroup_id,
+		    struct latency *ret_latency)
+{
+	const uint32_t nr_cpus = observer->control->nr_cpus;
+	struct latency sum = {0};
+	uint32_t slot;
+	int r = observe_find(observer, cgroup_id, &slot);
+
+	if (r)
+		return r;
+	for (uint32_t cpu = 0; cpu < nr_cpus; cpu++) {
+		const struct observe_counter *counter =
+			&observer->counters[(size_t)slot * nr_cpus + cpu];
+		struct latency here;
+
+		if (!load((const uint64_t *)&counter->switches))
+			continue;
+		take_latency(&observer->cpus[cpu], counter, &here);
+		latency_add(&sum, &here);
+	}
+	*ret_latency = sum;
+	return 0;
+}
+
 void observe_nodes(struct observer *observer, struct observe_node *ret_nodes)
 {
 	const struct topology *topology = observer->topology;
