@@ -528,6 +528,12 @@ static inline int fake_usage(void *self, uint64_t cgroup_id, struct usage *ret_u
 	return 0;
 }
 
+static inline int fake_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency)
+{
+	*ret_latency = (struct latency){.counts = {[3] = cgroup_id}, .longest_ns = 8000};
+	return 0;
+}
+
 static inline void fake_kernel_tick(void *self)
 {
 }
@@ -667,6 +673,7 @@ static const struct kernel_port fake_kernel = {
 	.self_test = fake_self_test,
 	.guard_status = fake_guard_status,
 	.usage = fake_usage,
+	.latency = fake_latency,
 	.tick = fake_kernel_tick,
 	.features = fake_features,
 	.programs = fake_programs,

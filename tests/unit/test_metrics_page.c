@@ -292,6 +292,8 @@ static void levels_bound_the_series(void **state)
 		assert_int_equal(faces->metrics(faces->self, false, &page), 0);
 		assert_int_equal(!!strstr(page.data, "pinfold_pod_cpu_seconds_total{"),
 				 rows[i].pods);
+		assert_int_equal(!!strstr(page.data, "pinfold_runqueue_latency_seconds_count{"),
+				 rows[i].pods);
 		assert_int_equal(!!strstr(page.data, "pinfold_throttled_seconds_total{"),
 				 rows[i].containers);
 		assert_int_equal(!!strstr(page.data, PRESSURE_SERIES "\"\"}"), rows[i].pods);
@@ -305,6 +307,7 @@ static void levels_bound_the_series(void **state)
 #define CPU_SERIES	 "pinfold_pod_cpu_seconds_total{"
 #define WAIT_SERIES	 "pinfold_cpu_wait_seconds_total{"
 #define THROTTLED_SERIES "pinfold_throttled_seconds_total{"
+#define LATENCY_SERIES	 "pinfold_runqueue_latency_seconds_bucket{"
 
 static void check_series(struct controller *controller, bool cpu, bool throttled)
 {
@@ -314,6 +317,7 @@ static void check_series(struct controller *controller, bool cpu, bool throttled
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
 	assert_int_equal(!!strstr(page.data, CPU_SERIES), cpu);
 	assert_int_equal(!!strstr(page.data, WAIT_SERIES), cpu);
+	assert_int_equal(!!strstr(page.data, LATENCY_SERIES), cpu);
 	assert_int_equal(!!strstr(page.data, THROTTLED_SERIES), throttled);
 }
 

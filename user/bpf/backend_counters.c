@@ -143,3 +143,12 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 	memcpy(ret_usage->wait_ns, usage.wait_ns, sizeof(ret_usage->wait_ns));
 	return 0;
 }
+
+int backend_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency)
+{
+	const struct bpf_backend *backend = self;
+
+	return backend_observer(backend)
+		       ? observe_latency(backend_observer(backend), cgroup_id, ret_latency)
+		       : -ENOENT;
+}

@@ -221,6 +221,7 @@ struct kernel_port bpf_backend_port(struct bpf_backend *backend)
 		.self_test_waits_in = backend_self_test_waits_in,
 		.guard_status = backend_guard_status,
 		.usage = backend_usage,
+		.latency = backend_latency,
 		.tick = backend_tick,
 		.features = get_features,
 		.programs = backend_programs,

@@ -255,8 +255,10 @@ struct measured {
 	const struct ledger_pod *pod;
 	const char *container;
 	struct usage usage;
+	struct latency latency;
 	uint64_t throttled_ns;
 	bool has_usage;
+	bool has_latency;
 	bool has_throttled;
 };
 
@@ -293,6 +295,8 @@ static void measure_container(struct controller *controller, const struct group 
 		row->throttled_ns = status->throttled_usec * 1000;
 	row->has_usage = kernel && cgroup_id &&
 			 !kernel->usage(kernel->self, cgroup_id, &row->usage);
+	row->has_latency = kernel && cgroup_id &&
+			   !kernel->latency(kernel->self, cgroup_id, &row->latency);
 }
 
 static uint32_t measure_containers(struct controller *controller, struct measured *rows)
@@ -332,6 +336,7 @@ static void add_usage(struct usage *sum, const struct usage *usage)
 struct pod_sum {
 	const struct measured *row;
 	struct usage usage;
+	struct latency latency;
 };
 
 /*
@@ -347,8 +352,9 @@ static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_su
 		bool is_whole = true;
 
 		for (; i < nr && rows[i].pod == sum.row->pod; i++) {
-			is_whole &= rows[i].has_usage;
+			is_whole &= rows[i].has_usage && rows[i].has_latency;
 			add_usage(&sum.usage, &rows[i].usage);
+			latency_add(&sum.latency, &rows[i].latency);
 		}
 		if (is_whole)
 			sums[nr_sums++] = sum;
@@ -382,6 +388,36 @@ static void write_pods(const struct pod_sum *sums, uint32_t nr, struct expositio
 		exposition_count(page, POD_LABELS(row, {"span", "core"}), usage->migrations_core);
 		exposition_count(page, POD_LABELS(row, {"span", "llc"}), usage->migrations_llc);
 		exposition_count(page, POD_LABELS(row, {"span", "numa"}), usage->migrations_numa);
+	}
+}
+
+/* Bounds of the page: 1.024 us, and so on, four times as long each, up to 1.07 s. */
+#define LATENCY_BOUNDS 11
+
+/* Every second bound of the histogram: half as many series, for a factor of four. */
+static void write_latencies(const struct pod_sum *sums, uint32_t nr, struct exposition *page)
+{
+	double bounds[LATENCY_BOUNDS];
+
+	for (uint32_t i = 0; i < LATENCY_BOUNDS; i++)
+		bounds[i] = (double)latency_bound(2 * i) / 1e9;
+	exposition_family(page, &runqueue_latency);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct latency *latency = &sums[i].latency;
+		uint64_t counts[LATENCY_BOUNDS + 1] = {0};
+		const struct metric_histogram histogram = {bounds, LATENCY_BOUNDS, counts,
+							   latency->sum_ns};
+
+		for (uint32_t j = 0; j < LATENCY_BUCKETS; j++) {
+			const uint32_t bound = (j + 1) / 2;
+
+			counts[bound < LATENCY_BOUNDS ? bound : LATENCY_BOUNDS] +=
+				latency->counts[j];
+		}
+		exposition_histogram(page,
+				     LABELS({"namespace", sums[i].row->pod->spec->namespace},
+					    {"pod", sums[i].row->pod->spec->name}),
+				     &histogram);
 	}
 }
 
@@ -499,14 +535,17 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 	const uint32_t nr_groups = controller->desired.nr_groups;
 	struct measured *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
 	struct pod_sum *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
-	uint32_t nr;
+	uint32_t nr, nr_sums;
 	int r;
 
 	if (!rows || !sums)
 		return -ENOMEM;
 	nr = measure_containers(controller, rows);
-	if (level >= METRICS_POD)
-		write_pods(sums, sum_pods(rows, nr, sums), page);
+	nr_sums = sum_pods(rows, nr, sums);
+	if (level >= METRICS_POD) {
+		write_pods(sums, nr_sums, page);
+		write_latencies(sums, nr_sums, page);
+	}
 	if (level >= METRICS_CONTAINER)
 		write_containers(rows, nr, page);
 	if (level < METRICS_POD)

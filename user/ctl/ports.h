@@ -21,6 +21,7 @@
 #include "format/config.h"
 #include "format/event.h"
 #include "format/irq_report.h"
+#include "format/latency.h"
 #include "format/rows.h"
 #include "kubelet/discovery.h"
 
@@ -291,6 +292,8 @@ struct kernel_port {
 	void (*self_test_waits_in)(void *self, char *ret_text, size_t size);
 	void (*guard_status)(void *self, struct guard_status *ret_status);
 	int (*usage)(void *self, uint64_t cgroup_id, struct usage *ret_usage); /* -ENOENT */
+	/* The waits of one container that are over, since its slot was assigned. -ENOENT. */
+	int (*latency)(void *self, uint64_t cgroup_id, struct latency *ret_latency);
 	/*
 	 * Call each second: heartbeat for guardExpiry, check of recursion_misses, and
 	 * comparison of the configuration in force with the one that was set. Differences are

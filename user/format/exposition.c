@@ -122,7 +122,8 @@ void exposition_histogram(struct exposition *exposition, const struct metric_lab
 
 	for (uint32_t i = 0; i < histogram->nr_bounds; i++) {
 		total += histogram->counts[i];
-		snprintf(bound, sizeof(bound), "%g", histogram->bounds[i]);
+		/* as many digits as a power of two has that is up to 2^30 ns */
+		snprintf(bound, sizeof(bound), "%.10g", histogram->bounds[i]);
 		begin_sample(exposition, "_bucket", labels, bound);
 		text_printf(exposition->out, "%" PRIu64 "\n", total);
 	}

@@ -80,6 +80,9 @@ METRIC(pod_cpu, "pinfold_pod_cpu_seconds_total", COUNTER, "seconds", "namespace,
        "CPU time of a pod by where it ran.", [PER_POD] = 3)
 METRIC(migrations, "pinfold_pod_migrations_total", COUNTER, NULL, "namespace, pod, span",
        "Migrations of a pod's tasks between CPUs, by the boundary they crossed.", [PER_POD] = 3)
+METRIC(runqueue_latency, "pinfold_runqueue_latency_seconds", HISTOGRAM, "seconds",
+       "namespace, pod", "Waits of a pod's tasks for a CPU that are over, by length.",
+       [PER_POD] = 14)
 METRIC(cpu_wait, "pinfold_cpu_wait_seconds_total", COUNTER, "seconds",
        "namespace, pod, container, cause",
        "Time that tasks were runnable but did not run, by who had the CPU instead.",
