@@ -161,7 +161,7 @@ static void a_row_becomes_its_object(void **state)
 static void a_row_is_read_back(void **state)
 {
 	struct json_object *json = parse(TREE),
-			   *other = parse("{\"colour\":\"blue\",\"leaves\":3}");
+			   *other = parse("{\"colour\":\"blue\",\"leaves\":3}"), *leaves;
 	struct leaf_row leaf;
 	struct tree_row row;
 
@@ -169,20 +169,28 @@ static void a_row_is_read_back(void **state)
 	assert_string_equal(row.where.space, "a");
 	assert_int_equal(row.colour, RED);
 	assert_int_equal(row.size, 2097152);
+	assert_int_equal(row.age_ns, 1500000000);
 	assert_int_equal(row.born, 1700000000123456789);
 	assert_true(row.alive);
 	assert_int_equal(row.flowers, 3);
 	assert_int_equal(row.nr_leaves, 2);
 	assert_null(row.leaves);
+	leaves = object_list(&tree_desc, json_object_array_get_idx(json, 0), &leaf_row_desc);
+	assert_int_equal(json_object_array_length(leaves), 2);
+	object_read(&leaf_row_desc, json_object_array_get_idx(leaves, 1), &leaf);
+	assert_int_equal(leaf.id, 12);
 	/* what is missing or unknown is null */
 	object_read(&tree_desc, other, &row);
 	assert_null(row.where.space);
 	assert_int_equal(row.colour, 2);
 	assert_int_equal(row.size, 0);
+	assert_int_equal(row.age_ns, -1);
 	assert_int_equal(row.born, -1);
 	assert_false(row.alive);
 	assert_int_equal(row.flowers, -1);
 	assert_int_equal(row.nr_leaves, 0);
+	assert_null(object_list(&tree_desc, other, &leaf_row_desc));
+	assert_null(object_list(&leaf_row_desc, json, &tree_desc));
 	/* a struct of another object stays empty, and so does what is no object */
 	object_read(&tree_desc, other, &leaf);
 	assert_int_equal(leaf.id, 0);

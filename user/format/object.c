@@ -291,6 +291,14 @@ static void store_number(enum field_form form, int64_t number, void *ret_member)
 		*(int64_t *)ret_member = number;
 }
 
+/* Rounded; what no int64_t holds is as unknown as a missing value. */
+static int64_t nanoseconds_of(struct json_object *json)
+{
+	const double nanoseconds = json_object_get_double(json) * 1e9;
+
+	return nanoseconds >= 0 && nanoseconds < 9e18 ? (int64_t)(nanoseconds + 0.5) : -1;
+}
+
 static void read_value(const struct field_desc *field, struct json_object *json, char *ret_row)
 {
 	const bool is_text = json_object_is_type(json, json_type_string);
@@ -301,8 +309,9 @@ static void read_value(const struct field_desc *field, struct json_object *json,
 		*(size_t *)(void *)(ret_row + field->nr_offset) = json_object_array_length(json);
 	else if (field->type == FIELD_ENUM && field->form == FORM_UINT)
 		store_number(FORM_UINT, find_word(field, text ? text : ""), member);
-	else if (field->form != FORM_POINTER && field->type != FIELD_SECONDS &&
-		 field->type != FIELD_PERCENT)
+	else if (field->type == FIELD_SECONDS)
+		store_number(field->form, json ? nanoseconds_of(json) : -1, member);
+	else if (field->form != FORM_POINTER && field->type != FIELD_PERCENT)
 		store_number(field->form, json ? json_object_get_int64(json) : null_of(field->form),
 			     member);
 	else if (field->type == FIELD_TEXT || field->type == FIELD_ENUM)
@@ -330,6 +339,17 @@ void object_read_to(const struct object_desc *desc, struct json_object *json, vo
 	memset(ret_row, 0, row_size);
 	if (row_size == desc->row_size)
 		read_fields(desc, json, ret_row);
+}
+
+struct json_object *object_list(const struct object_desc *desc, struct json_object *json,
+				const struct object_desc *item)
+{
+	struct json_object *list = NULL;
+
+	for (size_t i = 0; i < desc->nr_fields; i++)
+		if (desc->fields[i].type == FIELD_LIST && desc->fields[i].object == item)
+			json_object_object_get_ex(json, desc->fields[i].key, &list);
+	return json_object_is_type(list, json_type_array) ? list : NULL;
 }
 
 /* --- schema ----------------------------------------------------------------------------------- */

@@ -101,14 +101,21 @@ struct json_object *object_json_of(const struct object_desc *desc, const void *r
 
 /*
  * The values of a JSON object into a row of the described struct. Text is borrowed from
- * `json`; sets, objects, durations, percentages, texts and text of fixed size are left out, and of a list
- * only its number is read. A key that is missing is null: an agent of another version may
+ * `json`; sets, objects, percentages, texts and text of fixed size are left out, and of a list
+ * only its number is read (see object_list). A key that is missing is null: an agent of another version may
  * have sent it.
  */
 #define object_read(desc, json, ret_row) \
 	object_read_to((desc), (json), (ret_row), sizeof(*(ret_row)))
 void object_read_to(const struct object_desc *desc, struct json_object *json, void *ret_row,
 		    size_t row_size);
+
+/*
+ * The array behind the field whose items `item` describes, borrowed from `json`; NULL = there is
+ * none.
+ */
+struct json_object *object_list(const struct object_desc *desc, struct json_object *json,
+				const struct object_desc *item);
 
 /* The word of an enum's value; value < nr_words. */
 static inline const char *field_word(const struct field_desc *field, size_t value)
@@ -127,5 +134,8 @@ struct json_object *object_schema(const struct object_desc *desc);
  * another version still shows what it knows. Appends to `text`; errors stick there.
  */
 void object_render(const struct object_desc *desc, struct json_object *json, struct text *text);
+
+/* A duration as plain text shows it: three digits and a unit. */
+void object_append_seconds(struct text *text, double seconds);
 
 #endif
