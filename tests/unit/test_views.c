@@ -836,6 +836,62 @@ static void rows_become_objects(void **state)
 		 .some_ns = -1,
 		 .full_ns = -1},
 	};
+	const struct view_latency_bucket buckets[] = {
+		{.above_ns = 0, .up_to_ns = 1024, .count = 3},
+		{.above_ns = 1024, .up_to_ns = 2048, .count = 0},
+		{.above_ns = 2048, .up_to_ns = 4096, .count = 12345},
+		{.above_ns = 4096, .up_to_ns = 8192, .count = 6000},
+		{.above_ns = 8192, .up_to_ns = -1, .count = 1},
+	};
+	const struct view_latency latency[] = {
+		{.namespace = "prod",
+		 .pod = "db",
+		 .uid = "u1",
+		 .count = 18349,
+		 .p50_ns = 4096,
+		 .p50_least_ns = 2048,
+		 .p90_ns = 8192,
+		 .p90_least_ns = 4096,
+		 .p99_ns = 8192,
+		 .p99_least_ns = 4096,
+		 .p999_ns = 8192,
+		 .p999_least_ns = 4096,
+		 .longest_ns = 1234567890,
+		 .sum_ns = 1313131313,
+		 .nr_buckets = ARRAY_SIZE(buckets),
+		 .buckets = buckets,
+		 .state = LATENCY_COUNTED},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .p50_ns = -1,
+		 .p50_least_ns = -1,
+		 .p90_ns = -1,
+		 .p90_least_ns = -1,
+		 .p99_ns = -1,
+		 .p99_least_ns = -1,
+		 .p999_ns = -1,
+		 .p999_least_ns = -1,
+		 .nr_buckets = 1,
+		 .buckets = buckets + 1,
+		 .state = LATENCY_COUNTED},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "late",
+		 .uid = "u1",
+		 .count = -1,
+		 .p50_ns = -1,
+		 .p50_least_ns = -1,
+		 .p90_ns = -1,
+		 .p90_least_ns = -1,
+		 .p99_ns = -1,
+		 .p99_least_ns = -1,
+		 .p999_ns = -1,
+		 .p999_least_ns = -1,
+		 .longest_ns = -1,
+		 .sum_ns = -1},
+	};
 	const struct view_noise noise[] = {
 		{.cpu = 2,
 		 .namespace = "prod",
@@ -951,6 +1007,7 @@ static void rows_become_objects(void **state)
 	struct json_object *events = view_events(event, ARRAY_SIZE(event)),
 			   *drifts = view_drifts(drift, ARRAY_SIZE(drift)),
 			   *pressures = view_pressures(pressure, ARRAY_SIZE(pressure)),
+			   *latencies = view_latencies(latency, ARRAY_SIZE(latency)),
 			   *noises = view_noises(noise, ARRAY_SIZE(noise)),
 			   *irqs = view_irqs(irq, ARRAY_SIZE(irq)),
 			   *discoveries = view_discoveries(discovery, ARRAY_SIZE(discovery)),
@@ -964,6 +1021,7 @@ static void rows_become_objects(void **state)
 	check("events", &view_event_desc, events);
 	check("drifts", &view_drift_desc, drifts);
 	check("pressures", &view_pressure_desc, pressures);
+	check("latencies", &view_latency_desc, latencies);
 	check("noises", &view_noise_desc, noises);
 	check("irqs", &view_irq_desc, irqs);
 	check("discoveries", &view_discovery_desc, discoveries);
@@ -979,6 +1037,12 @@ static void rows_become_objects(void **state)
 	expect(pressures, "/0/some_300", "2.05");
 	expect(pressures, "/0/container", "null");
 	expect(pressures, "/1/some_10", "null");
+	expect(latencies, "/0/container", "null");
+	expect(latencies, "/0/buckets/4/up_to_seconds", "null");
+	expect(latencies, "/1/count", "0");
+	expect(latencies, "/1/p99_seconds", "null");
+	expect(latencies, "/2/count", "null");
+	expect(latencies, "/2/state", "unknown");
 	expect(noises, "/0/irq", "33");
 	expect(noises, "/1/irq", "null");
 	expect(noises, "/2/name", "null");
@@ -1000,6 +1064,7 @@ static void rows_become_objects(void **state)
 	json_object_put(events);
 	json_object_put(drifts);
 	json_object_put(pressures);
+	json_object_put(latencies);
 	json_object_put(noises);
 	json_object_put(irqs);
 	json_object_put(discoveries);

@@ -11,6 +11,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
@@ -419,6 +420,7 @@ static const struct {
 	{"explain", report_explanations},
 	{"ledger", report_ledger},
 	{"pressure", report_pressure},
+	{"latency", ctl_report_latency},
 	{"noise", ctl_report_noise},
 	{"irq", report_irqs},
 	{"discovery", report_discovery},

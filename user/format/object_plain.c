@@ -31,7 +31,7 @@ static void append_clean(struct text *text, const char *string)
 	}
 }
 
-static void append_seconds(struct text *text, double seconds)
+void object_append_seconds(struct text *text, double seconds)
 {
 	if (seconds >= 100)
 		text_printf(text, "%.0fs", seconds);
@@ -113,7 +113,7 @@ static void append_value(struct text *text, const struct field_desc *field,
 		text_append(text, json_object_get_boolean(json) ? "yes" : "no");
 		break;
 	case FIELD_SECONDS:
-		append_seconds(text, json_object_get_double(json));
+		object_append_seconds(text, json_object_get_double(json));
 		break;
 	case FIELD_PERCENT:
 		text_printf(text, "%.2f%%", json_object_get_double(json));

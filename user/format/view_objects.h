@@ -143,6 +143,27 @@ struct view_pressure {
 	int64_t some_ns, full_ns; /* -1 = not known */
 };
 
+enum latency_state { LATENCY_UNKNOWN, LATENCY_COUNTED, LATENCY_STATE_NR };
+
+/* Waits of more than above_ns, and of up to up_to_ns; -1 = however long. */
+struct view_latency_bucket {
+	int64_t above_ns, up_to_ns;
+	uint64_t count;
+};
+
+/* How long tasks waited for a CPU; of all containers of the pod if `container` is NULL. */
+struct view_latency {
+	const char *namespace, *pod, *container, *uid;
+	int64_t count; /* as the following: -1 = not known */
+	/* Between which two values a quantile is; also -1 if nothing waited */
+	int64_t p50_ns, p90_ns, p99_ns, p999_ns;
+	int64_t p50_least_ns, p90_least_ns, p99_least_ns, p999_least_ns;
+	int64_t longest_ns, sum_ns;
+	size_t nr_buckets;
+	const struct view_latency_bucket *buckets;
+	enum latency_state state;
+};
+
 enum noise_row_state {
 	NOISE_ROW_COUNTED,
 	NOISE_ROW_LOADING,
