@@ -31,18 +31,6 @@ static bool explain_wanted(struct json_object *item, const void *data)
 	return ref_matches(data, row.uid, row.namespace, row.name);
 }
 
-static int no_such(struct session *session, const char *what, const struct pod_ref *ref,
-		   const char *container)
-{
-	char buffer[2 * POD_NAME_MAX + 8];
-
-	return out_fail(session, STATUS_INPUT,
-			"%s %s%s%s is not in the ledger; see 'pinfold %s show' and 'pinfold pod "
-			"refused'",
-			what, ref_text(ref, buffer, sizeof(buffer)), container ? "/" : "",
-			container ? container : "", what);
-}
-
 /* The one of `all` that is meant; borrowed from *ret_some, NULL = none is. */
 static int pick(struct session *session, struct json_object *all,
 		bool (*is_wanted)(struct json_object *item, const void *ref),
@@ -99,7 +87,7 @@ static int not_admitted(struct session *session, const struct pod_ref *ref)
 	if (r)
 		return r;
 	if (!refusal)
-		return no_such(session, "pod", ref, NULL);
+		return ref_missing(session, "pod", ref, NULL);
 	ref_text(ref, buffer, sizeof(buffer));
 	object_read(&view_refusal_desc, refusal, &row);
 	return out_fail(session, STATUS_FINDING,
@@ -189,7 +177,7 @@ static int pod_explain(struct session *session, int argc, char **argv)
 	if (r)
 		return r;
 	if (!found)
-		return no_such(session, "pod", &ref, NULL);
+		return ref_missing(session, "pod", &ref, NULL);
 	object_read(&view_explain_desc, found, &row);
 	r = out_object(session, &view_explain_desc, json_object_get(found));
 	if (r)
@@ -217,11 +205,6 @@ const struct noun noun_pod = {
 
 /* --- container -------------------------------------------------------------------------------- */
 
-struct container_ref {
-	struct pod_ref pod;
-	const char *container; /* NULL = all of the pod */
-};
-
 static bool container_wanted(struct json_object *item, const void *data)
 {
 	const struct container_ref *ref = data;
@@ -233,29 +216,6 @@ static bool container_wanted(struct json_object *item, const void *data)
 	       (!ref->container || is_same_text(row.container, ref->container));
 }
 
-static int parse_container(struct session *session, int argc, char **argv,
-			   struct container_ref *ret_ref)
-{
-	struct container_ref ref = {0};
-	int r;
-
-	r = ref_parse_pod(session, &argc, &argv, &ref.pod);
-	if (r)
-		return r;
-	if (argc && is_prefix(argv[0], "container")) {
-		if (argc < 2)
-			return out_fail(session, STATUS_USAGE, "a name is missing after '%.60s'",
-					argv[0]);
-		ref.container = argv[1];
-		argc -= 2;
-		argv += 2;
-	}
-	if (argc)
-		return unexpected(session, argv[0], "container NAME, or no more arguments");
-	*ret_ref = ref;
-	return STATUS_DONE;
-}
-
 static int container_show(struct session *session, int argc, char **argv)
 {
 	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
@@ -263,7 +223,7 @@ static int container_show(struct session *session, int argc, char **argv)
 	int r;
 
 	if (argc) {
-		r = parse_container(session, argc, argv, &ref);
+		r = ref_parse_container(session, argc, argv, &ref);
 		if (r)
 			return r;
 	}
@@ -274,7 +234,7 @@ static int container_show(struct session *session, int argc, char **argv)
 	if (!some)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
-		return no_such(session, "container", &ref.pod, ref.container);
+		return ref_missing(session, "container", &ref.pod, ref.container);
 	if (!ref.container)
 		return out_object(session, &view_container_desc, TAKE_PTR(some));
 	return out_object(session, &view_container_desc,

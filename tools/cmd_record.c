@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drift, event, feature, prog: lists of what was observed. */
+/* drift, pressure, latency, noise, event, feature, prog: lists of what was observed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ const struct noun noun_drift = {
 	.changing = {"repair"},
 };
 
-/* --- pressure, noise -------------------------------------------------------------------------- */
+/* --- pressure, latency, noise ----------------------------------------------------------------- */
 
 /* The rows of an object, or those of one pod; `missing` ends the sentence if there are none. */
 static int show_of_pod(struct session *session, int argc, char **argv,
@@ -157,6 +157,85 @@ const struct noun noun_pressure = {
 	.name = "pressure",
 	.help = "How long pods and containers wait for CPU, memory and IO.",
 	.commands = pressure_commands,
+};
+
+static bool latency_wanted(struct json_object *item, const void *ref)
+{
+	struct view_latency row;
+
+	object_read(&view_latency_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.pod);
+}
+
+static int latency_show(struct session *session, int argc, char **argv)
+{
+	return show_of_pod(session, argc, argv, &view_latency_desc,
+			   "is not in the ledger; see 'pinfold pod show'", latency_wanted);
+}
+
+/* The pod's own row, or that of the container. */
+static bool histogram_wanted(struct json_object *item, const void *data)
+{
+	const struct container_ref *ref = data;
+	struct view_latency row;
+
+	object_read(&view_latency_desc, item, &row);
+	if (!ref_matches(&ref->pod, row.uid, row.namespace, row.pod))
+		return false;
+	return ref->container ? is_same_text(row.container, ref->container) : !row.container;
+}
+
+static int show_histogram(struct session *session, struct json_object *json)
+{
+	struct text text cleanup_text = {0};
+	struct view_latency row;
+
+	object_read(&view_latency_desc, json, &row);
+	if (row.state != LATENCY_COUNTED)
+		return out_fail(
+			session, STATUS_FAILED,
+			"the waits of pod %s/%s are not counted: the observer is not loaded, "
+			"or has no free slot for a container; see 'pinfold feature show'",
+			row.namespace, row.pod);
+	if (session->options.json)
+		return out_object(session, &view_latency_desc, json_object_get(json));
+	histogram_draw(json, &text);
+	return text.error ? out_no_memory(session) : out_text(session, "histogram", text.data);
+}
+
+static int latency_histogram(struct session *session, int argc, char **argv)
+{
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
+	struct container_ref ref = {0};
+	int r = ref_parse_container(session, argc, argv, &ref);
+
+	if (!r)
+		r = fetch_noun(session, "latency", &all);
+	if (r)
+		return r;
+	some = json_filter(all, histogram_wanted, &ref);
+	if (!some)
+		return out_no_memory(session);
+	if (!json_object_array_length(some))
+		return ref_missing(session, ref.container ? "container" : "pod", &ref.pod,
+				   ref.container);
+	return show_histogram(session, json_object_array_get_idx(some, 0));
+}
+
+static const struct command latency_commands[] = {
+	{"show", "list", "[POD]",
+	 "Show how long the tasks of each pod and container waited for a CPU: upper bounds of "
+	 "quantiles, which are less than twice too large, and the longest wait.",
+	 latency_show},
+	{"histogram", NULL, "POD | CONTAINER", "Draw the waits of a pod or container by length.",
+	 latency_histogram},
+	{0},
+};
+
+const struct noun noun_latency = {
+	.name = "latency",
+	.help = "How long tasks of pods and containers waited for a CPU.",
+	.commands = latency_commands,
 };
 
 static bool noise_wanted(struct json_object *item, const void *ref)

@@ -84,9 +84,9 @@ struct noun {
 };
 
 extern const struct noun noun_node, noun_cpu, noun_pod, noun_container, noun_policy, noun_drift,
-	noun_pressure, noun_noise, noun_irq, noun_discovery, noun_event, noun_feature, noun_prog,
-	noun_topology, noun_state, noun_simulate, noun_run, noun_guard, noun_metrics, noun_schema,
-	noun_version, noun_batch, noun_help;
+	noun_pressure, noun_latency, noun_noise, noun_irq, noun_discovery, noun_event, noun_feature,
+	noun_prog, noun_topology, noun_state, noun_simulate, noun_run, noun_guard, noun_metrics,
+	noun_schema, noun_version, noun_batch, noun_help;
 
 /* --- out.c: what a command says --------------------------------------------------------------- */
 
@@ -194,13 +194,24 @@ struct pod_ref {
 	char namespace[POD_NAME_MAX];
 	char name[POD_NAME_MAX];
 };
+/* CONTAINER := POD container NAME */
+struct container_ref {
+	struct pod_ref pod;
+	const char *container; /* NULL = all of the pod */
+};
 /* Eats words from the front; reported. */
 int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_ref *ret_ref);
+/* Takes all words, POD or CONTAINER; reported. */
+int ref_parse_container(struct session *session, int argc, char **argv,
+			struct container_ref *ret_ref);
 /* NULL is nobody's uid or name. */
 bool ref_matches(const struct pod_ref *ref, const char *uid, const char *namespace,
 		 const char *name);
 /* A CPU list with at least one CPU; reported. */
 int ref_parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus);
+/* out_fail(): no such `what`; `container` NULL = the pod itself. Returns STATUS_INPUT. */
+int ref_missing(struct session *session, const char *what, const struct pod_ref *ref,
+		const char *container);
 const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size);
 /* Texts as object_read gives them: either may be NULL, and then they differ. */
 static inline bool is_same_text(const char *one, const char *other)
@@ -223,6 +234,14 @@ static inline void cleanup_json_put(struct json_object **json)
 
 /* One picture of the machine from the array of `cpu show`. */
 int map_draw(struct json_object *cpus, struct text *text);
+
+/* --- histogram.c ------------------------------------------------------------------------------ */
+
+/*
+ * Text with a line and a bar for each length of waits, from a row of `latency show` whose waits
+ * are counted. No colours and no characters but ASCII.
+ */
+void histogram_draw(struct json_object *row, struct text *text);
 
 /* The source revision this was built from. revision.c */
 extern const char program_revision[];

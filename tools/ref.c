@@ -69,6 +69,29 @@ int ref_parse_pod(struct session *session, int *argc, char ***argv, struct pod_r
 	return STATUS_DONE;
 }
 
+int ref_parse_container(struct session *session, int argc, char **argv,
+			struct container_ref *ret_ref)
+{
+	struct container_ref ref = {0};
+	int r;
+
+	r = ref_parse_pod(session, &argc, &argv, &ref.pod);
+	if (r)
+		return r;
+	if (argc && is_prefix(argv[0], "container")) {
+		if (argc < 2)
+			return out_fail(session, STATUS_USAGE, "a name is missing after '%.60s'",
+					argv[0]);
+		ref.container = argv[1];
+		argc -= 2;
+		argv += 2;
+	}
+	if (argc)
+		return unexpected(session, argv[0], "container NAME, or no more arguments");
+	*ret_ref = ref;
+	return STATUS_DONE;
+}
+
 bool ref_matches(const struct pod_ref *ref, const char *uid, const char *namespace,
 		 const char *name)
 {
@@ -84,6 +107,18 @@ const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size)
 	else
 		snprintf(buffer, size, "%s/%s", ref->namespace, ref->name);
 	return buffer;
+}
+
+int ref_missing(struct session *session, const char *what, const struct pod_ref *ref,
+		const char *container)
+{
+	char buffer[2 * POD_NAME_MAX + 8];
+
+	return out_fail(session, STATUS_INPUT,
+			"%s %s%s%s is not in the ledger; see 'pinfold %s show' and 'pinfold pod "
+			"refused'",
+			what, ref_text(ref, buffer, sizeof(buffer)), container ? "/" : "",
+			container ? container : "", what);
 }
 
 int ref_parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus)
