@@ -324,6 +324,48 @@ static __always_inline __u32 class_of(const struct waiting *waiting, __u32 kind,
 	return (kind - (pod == waiting->pod) - (slot == waiting->slot)) & (WAIT_CAUSE_NR - 1);
 }
 
+/* A way back through the intervals of a CPU: who ran from `start` to `until` is of class `open`. */
+struct walk {
+	struct waiting waiting;
+	__u64 start, until;
+	__u32 open;
+};
+
+/* Count the part in `open`, and go on to the interval that is `back` before the open one. */
+static __always_inline bool walk_to(struct walk *walk, struct observe_cpu *here,
+				    struct observe_counter *counter, __u32 back)
+{
+	__u64 index = (here->next_interval - back) & (OBSERVE_INTERVALS - 1);
+	struct observe_interval *interval = &here->intervals[index];
+	__u64 from = walk->waiting.from;
+	__u64 begin = walk->start > from ? walk->start : from;
+
+	counter->wait_ns[walk->open & (WAIT_CAUSE_NR - 1)] += walk->until - begin;
+	walk->until = begin;
+	if (begin <= from)
+		return false;
+	walk->start = interval->start_clock;
+	walk->open = class_of(&walk->waiting, interval->kind, interval->pod, interval->slot);
+	return true;
+}
+
+/*
+ * How many intervals are passed in line. Almost all waits end within them. The others are
+ * passed by bpf_loop, which costs more for each; but the verifier does not have to follow
+ * every turn, as it does for a loop.
+ */
+#define INTERVALS_NEAR 128
+
+/* The context holds plain numbers, which every kernel's verifier can follow; hence the lookups. */
+static long walk_far(__u32 i, void *context)
+{
+	struct walk *walk = context;
+	struct observe_cpu *here = record_of(walk->waiting.cpu);
+	struct observe_counter *counter = counter_of(walk->waiting.slot, walk->waiting.cpu);
+
+	return !here || !counter || !walk_to(walk, here, counter, INTERVALS_NEAR + 1 + i);
+}
+
 /*
  * Who ran, from the intervals of the CPU: the open one, of class `open`, then those that are
  * over, backwards. What is older than they reach is unattributed.
@@ -332,7 +374,7 @@ __noinline int walk_intervals(struct waiting *waiting, __u32 open)
 {
 	struct observe_counter *counter;
 	struct observe_cpu *here;
-	__u64 until, start;
+	struct walk walk;
 
 	if (!waiting)
 		return 0;
@@ -340,21 +382,15 @@ __noinline int walk_intervals(struct waiting *waiting, __u32 open)
 	counter = counter_of(waiting->slot, waiting->cpu);
 	if (!here || !counter)
 		return 0;
-	until = waiting->until;
-	start = here->since_clock;
-	for (int i = 1; i <= OBSERVE_INTERVALS; i++) {
-		__u64 index = (here->next_interval - i) & (OBSERVE_INTERVALS - 1);
-		struct observe_interval *interval = &here->intervals[index];
-		__u64 begin = start > waiting->from ? start : waiting->from;
-
-		counter->wait_ns[open & (WAIT_CAUSE_NR - 1)] += until - begin;
-		until = begin;
-		if (until <= waiting->from)
+	walk = (struct walk){.waiting = *waiting,
+			     .start = here->since_clock,
+			     .until = waiting->until,
+			     .open = open};
+	for (__u32 back = 1; back <= INTERVALS_NEAR; back++)
+		if (!walk_to(&walk, here, counter, back))
 			return 0;
-		start = interval->start_clock;
-		open = class_of(waiting, interval->kind, interval->pod, interval->slot);
-	}
-	counter->wait_ns[WAIT_UNATTRIBUTED] += until - waiting->from;
+	bpf_loop(OBSERVE_INTERVALS - INTERVALS_NEAR, walk_far, &walk, 0);
+	counter->wait_ns[WAIT_UNATTRIBUTED] += walk.until - waiting->from;
 	return 0;
 }
 

@@ -381,7 +381,7 @@ struct observe_interval {
 	__u16 kind; /* enum wait_cause as a task of another pod sees it */
 };
 
-#define OBSERVE_INTERVALS 128 /* a power of two */
+#define OBSERVE_INTERVALS 1024 /* a power of two */
 
 /*
  * map `observe_cpus`, mmapable, one entry: an array by CPU id of what runs there now, so
@@ -407,7 +407,7 @@ struct observe_cpu {
 	__u64 reserved[5];
 	struct observe_interval intervals[OBSERVE_INTERVALS]; /* that are over */
 };
-ABI_ASSERT(struct observe_cpu, 2304, intervals, 256);
+ABI_ASSERT(struct observe_cpu, 16640, intervals, 256);
 
 /* map `observe_places`, mmapable: CPU id -> */
 struct observe_place {

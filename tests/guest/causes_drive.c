@@ -147,8 +147,14 @@ struct crowd {
 	int nr;
 	unsigned int run_us, sleep_us;
 	enum { ON_FIRST, ON_BOTH, TO_AND_FRO } cpus;
-	bool is_realtime, writes;
+	int priority; /* of a real-time task; 0 = of a usual one */
+	bool writes;
+	/* Two tasks hand a byte back and forth ROUNDS times; then the one that calls sleeps. */
+	enum { NO_PARTNER, CALLS, ANSWERS } partner;
 };
+
+/* Each is two switches; the observer explains waits across 1,024 of them. */
+#define ROUNDS 200
 
 static const struct load {
 	const char *name;
@@ -182,7 +188,7 @@ static const struct load {
 		    {.where = OTHER, .nr = 10},
 		    {.where = HOST, .nr = 10}}},
 	{.name = "a real-time task of the host",
-	 .crowds = {{.where = HOST, .nr = 1, .run_us = 500, .sleep_us = 1000, .is_realtime = true},
+	 .crowds = {{.where = HOST, .nr = 1, .run_us = 500, .sleep_us = 1000, .priority = 10},
 		    {.where = DATABASE, .nr = 2},
 		    {.where = SIDECAR, .nr = 1},
 		    {.where = OTHER, .nr = 1, .run_us = 300, .sleep_us = 700}}},
@@ -191,6 +197,10 @@ static const struct load {
 		    {.where = OTHER, .nr = 1, .run_us = 50, .writes = true},
 		    {.where = SIDECAR, .nr = 2},
 		    {.where = HOST, .nr = 1}}},
+	{.name = "waits across hundreds of switches",
+	 .crowds = {{.where = HOST, .nr = 1, .sleep_us = 5000, .priority = 10, .partner = CALLS},
+		    {.where = OTHER, .nr = 1, .priority = 10, .partner = ANSWERS},
+		    {.where = DATABASE, .nr = 3, .run_us = 50, .sleep_us = 300, .priority = 5}}},
 	{.name = "tasks sent to and fro",
 	 .crowds = {{.where = DATABASE, .nr = 4, .cpus = TO_AND_FRO},
 		    {.where = OTHER, .nr = 3, .cpus = TO_AND_FRO},
@@ -255,11 +265,35 @@ static int set_cpus(pid_t pid, unsigned int cpu, bool both)
 	return sched_setaffinity(pid, sizeof(set), &set);
 }
 
+static int calls[2], answers[2]; /* pipes */
+
+static void call(const struct crowd *crowd)
+{
+	char byte = 0;
+
+	for (int i = 0; i < ROUNDS; i++)
+		if (write(calls[1], &byte, 1) != 1 || read(answers[0], &byte, 1) != 1)
+			_exit(1);
+	pause_us(crowd->sleep_us);
+}
+
+static void answer(void)
+{
+	char byte;
+
+	if (read(calls[0], &byte, 1) != 1 || write(answers[1], &byte, 1) != 1)
+		_exit(1);
+}
+
 static void work(const struct crowd *crowd)
 {
 	static char block[16384];
 	int fd cleanup_close = -1;
 
+	while (crowd->partner == CALLS)
+		call(crowd);
+	while (crowd->partner == ANSWERS)
+		answer();
 	if (crowd->writes)
 		fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (;;) {
@@ -277,13 +311,13 @@ static void work(const struct crowd *crowd)
 /* In the child: enter the container, stop, and work when continued. */
 static void be_task(const struct crowd *crowd)
 {
-	const struct sched_param priority = {.sched_priority = 10};
+	const struct sched_param priority = {.sched_priority = crowd->priority};
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", getpid());
 	if ((crowd->where != HOST && write_file(groups[crowd->where].path, "cgroup.procs", text)) ||
 	    set_cpus(0, first_cpu, crowd->cpus == ON_BOTH) ||
-	    (crowd->is_realtime && sched_setscheduler(0, SCHED_FIFO, &priority)))
+	    (crowd->priority && sched_setscheduler(0, SCHED_FIFO, &priority)))
 		_exit(1);
 	raise(SIGSTOP);
 	work(crowd);
@@ -323,6 +357,8 @@ static void signal_all(int signal)
 static bool add_tasks(const struct load *load)
 {
 	nr_tasks = 0;
+	if (pipe2(calls, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(load->crowds); i++) {
 		for (int j = 0; j < load->crowds[i].nr; j++) {
 			pid_t pid = fork();
@@ -346,6 +382,10 @@ static void end_tasks(void)
 	for (int i = 0; i < nr_tasks; i++) {
 		waitpid(tasks[i].pid, NULL, 0);
 		task_of[tasks[i].pid] = 0;
+	}
+	for (int i = 0; i < 2; i++) {
+		close(calls[i]);
+		close(answers[i]);
 	}
 }
 
