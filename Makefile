@@ -77,9 +77,9 @@ LIBS_core    := -lm
 # not a room: for tests that parse JSON without one
 LIBS_json    := -ljson-c
 
-ROOMS := core format kubelet ctl machine irq cgroup bpf source discover nri serve lib
+ROOMS := core format kubelet ctl machine irq stranger cgroup bpf source discover nri serve lib
 # link order: wirers first, what they need after
-LINK_ORDER := serve ctl source discover cgroup bpf nri irq machine kubelet format core lib
+LINK_ORDER := serve ctl source discover cgroup bpf nri irq stranger machine kubelet format core lib
 
 room_sources = $(wildcard user/$(1)/*.c user/$(1)/*/*.c)
 # what a room has beside its sources, made in $(O)/gen

@@ -14,6 +14,7 @@
 #define PINFOLD_STATE_FILE	"state.json"
 #define PINFOLD_ORIGINALS_FILE	"originals.json"
 #define PINFOLD_IRQS_FILE	"irqs.json"
+#define PINFOLD_STRANGERS_FILE	"strangers.json"
 #define PINFOLD_LOCK_FILE	"lock"
 #define PINFOLD_ABILITIES_FILE	"abilities"
 #define PINFOLD_SOCKET_FILE	"api.sock"

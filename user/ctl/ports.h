@@ -23,6 +23,7 @@
 #include "format/irq_report.h"
 #include "format/latency.h"
 #include "format/rows.h"
+#include "format/stranger_report.h"
 #include "kubelet/discovery.h"
 
 struct json_object;
@@ -407,6 +408,49 @@ struct irq_sink {
 	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
 	 */
 	void (*passed)(void *self, int result, struct irq_report *report);
+};
+
+/* --- strangers: user/stranger -------------------------------------------------------------------- */
+enum stranger_mode {
+	STRANGER_RESTORE, /* undo what was changed earlier, and look for nothing else */
+	STRANGER_AUDIT,	  /* the same, but report strangers */
+	STRANGER_REPAIR,  /* move them */
+};
+
+/* A container with exclusive CPUs: its tasks may use these. */
+struct stranger_owner {
+	char path[GROUP_PATH_MAX]; /* of its cgroup, below the mount */
+	struct cpuset cpus;
+};
+
+struct stranger_request {
+	enum stranger_mode mode;
+	struct stranger_cpus cpus;
+	const char *workload_root; /* borrowed for the call, as are the owners */
+	uint32_t nr_owners;
+	const struct stranger_owner *owners;
+	uint64_t now_ns;
+};
+
+struct stranger_port {
+	void *self;
+	/*
+	 * Walk over all tasks, and change the affinities that the mode asks for. Nothing below the
+	 * workload root is ever changed. 0 = sink.walked gets the result, perhaps before this call
+	 * returns. -EBUSY: an earlier walk has not ended yet.
+	 */
+	int (*walk)(void *self, const struct stranger_request *request);
+	/* The kernel function in which the walk is blocked; "" = unknown. */
+	void (*waits_in)(void *self, char *ret_text, size_t size);
+};
+
+struct stranger_sink {
+	void *self;
+	/*
+	 * A walk has ended. A negative errno: nothing could be read, and there is no report.
+	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
+	 */
+	void (*walked)(void *self, int result, struct stranger_report *report);
 };
 
 /* --- sources ---------------------------------------------------------------------------------- */

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stranger/procs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "lib/file.h"
+#include "lib/text.h"
+
+/* include/linux/sched.h: flags of field 9 of /proc/PID/stat. */
+#define PF_KTHREAD	  0x00200000
+#define PF_NO_SETAFFINITY 0x04000000
+
+/* --- system calls -------------------------------------------------------------------------------- */
+
+/* The words of a set are those of the kernel's mask on 64-bit little-endian machines. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(long) == 8, "words of a mask");
+
+static int get_affinity(void *self, pid_t thread, struct cpuset *ret_cpus)
+{
+	struct cpuset cpus = CPUSET_EMPTY;
+	/* Not glibc's function, which clears what the kernel does not fill in. */
+	const long len = syscall(SYS_sched_getaffinity, thread, sizeof(cpus.words), cpus.words);
+
+	if (len < 0)
+		return -errno;
+	cpus.nr_words = (uint32_t)((size_t)len / sizeof(cpus.words[0]));
+	*ret_cpus = cpus;
+	return 0;
+}
+
+static int set_affinity(void *self, pid_t thread, const struct cpuset *cpus)
+{
+	return syscall(SYS_sched_setaffinity, thread, sizeof(cpus->words), cpus->words) < 0 ? -errno
+											    : 0;
+}
+
+static uint64_t now_ticks(void *self)
+{
+	const uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * per_second +
+	       (uint64_t)now.tv_nsec * per_second / 1000000000ULL;
+}
+
+const struct affinity_calls affinity_system_calls = {
+	.get = get_affinity,
+	.set = set_affinity,
+	.now_ticks = now_ticks,
+};
+
+/* --- procfs -------------------------------------------------------------------------------------- */
+
+int thread_stat_parse(const char *text, struct thread_stat *ret_stat)
+{
+	/* The name may contain blanks and parentheses, so start at the last closing one. */
+	const char *name = strchr(text, '('), *rest = strrchr(text, ')');
+	struct thread_stat stat = {0};
+	unsigned long long start;
+	unsigned int flags;
+
+	/* fields 3 to 22: state ppid pgrp session tty tpgid flags … starttime */
+	if (!name || !rest || rest < name ||
+	    sscanf(rest + 1,
+		   " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &stat.parent, &flags, &start) != 3)
+		return -EINVAL;
+	snprintf(stat.comm, sizeof(stat.comm), "%.*s", (int)(rest - name - 1), name + 1);
+	stat.start_ticks = start;
+	stat.is_kernel = flags & PF_KTHREAD;
+	stat.is_bound = flags & PF_NO_SETAFFINITY;
+	*ret_stat = stat;
+	return 0;
+}
+
+int thread_stat_read(int proc_fd, pid_t process, pid_t thread, struct thread_stat *ret_stat)
+{
+	char *text cleanup_free = NULL;
+	char name[64];
+	int r;
+
+	snprintf(name, sizeof(name), "%d/task/%d/stat", (int)process, (int)thread);
+	r = file_read_line(proc_fd, name, &text);
+	return r ? r : thread_stat_parse(text, ret_stat);
+}
+
+int process_cgroup(int proc_fd, pid_t process, char **ret_path)
+{
+	char *text cleanup_free = NULL;
+	const char *line;
+	char name[32];
+	int r;
+
+	snprintf(name, sizeof(name), "%d/cgroup", (int)process);
+	r = file_read_line(proc_fd, name, &text);
+	if (r)
+		return r;
+	line = !strncmp(text, "0::/", 4) ? text : strstr(text, "\n0::/");
+	if (!line)
+		return -EPROTO;
+	line = strchr(line, '/');
+	*ret_path = strndup(line, strcspn(line, "\n"));
+	return *ret_path ? 0 : -ENOMEM;
+}
+
+/* Does this errno say that the task has ended? */
+static bool has_ended(int error)
+{
+	return error == -ENOENT || error == -ESRCH;
+}
+
+static pid_t number_of(const struct dirent *entry)
+{
+	char *end;
+	const long number = strtol(entry->d_name, &end, 10);
+
+	return *end || number <= 0 || number > INT32_MAX ? 0 : (pid_t)number;
+}
+
+static int walk_threads(int proc_fd, pid_t process, visit_thread visit, void *self)
+{
+	DIR *threads cleanup_dir = NULL;
+	const struct dirent *entry;
+	char name[32];
+	int fd, r = 0;
+
+	snprintf(name, sizeof(name), "%d/task", (int)process);
+	fd = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return has_ended(-errno) ? 0 : -errno;
+	threads = fdopendir(fd);
+	if (!threads) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	while (!r && (entry = readdir(threads))) {
+		const pid_t thread = number_of(entry);
+
+		if (thread)
+			r = visit(self, process, thread);
+	}
+	return r;
+}
+
+int procs_walk(int proc_fd, visit_thread visit, void *self)
+{
+	const int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *processes cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (!processes) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	while (!r && (entry = readdir(processes))) {
+		const pid_t process = number_of(entry);
+
+		if (process)
+			r = walk_threads(proc_fd, process, visit, self);
+	}
+	return r;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stranger/saved.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pinfold/names.h>
+
+#include "format/emit.h"
+#include "format/yaml.h"
+#include "lib/file.h"
+
+/* --- writing ------------------------------------------------------------------------------------- */
+
+/* A task in the file, which has one or two of each. */
+struct saved {
+	const struct cpuset *original, *written;
+	uint64_t row[3]; /* thread, start, since */
+};
+
+static void add_saved(struct saved *rows, uint32_t *nr, const struct stranger_task *task,
+		      const struct cpuset *original, const struct cpuset *written)
+{
+	if (written)
+		rows[(*nr)++] = (struct saved){
+			original,
+			written,
+			{(uint64_t)task->thread, task->start_ticks, task->since_ticks},
+		};
+}
+
+/* The sets are each kept once, so their addresses say which rows belong together. */
+static int by_sets(const void *left, const void *right)
+{
+	const struct saved *a = left, *b = right;
+
+	if (a->original != b->original)
+		return a->original < b->original ? -1 : 1;
+	if (a->written != b->written)
+		return a->written < b->written ? -1 : 1;
+	return (a->row[0] > b->row[0]) - (a->row[0] < b->row[0]);
+}
+
+static void emit_set(struct emitter *emitter, const char *key, const struct cpuset *set)
+{
+	char list[CPUSET_TEXT_MAX];
+
+	cpuset_format(set, list, sizeof(list));
+	emit_text(emitter, key, list);
+}
+
+static void emit_rows(struct emitter *emitter, const struct saved *rows, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		const bool begins = !i || rows[i].original != rows[i - 1].original ||
+				    rows[i].written != rows[i - 1].written;
+
+		if (begins && i) {
+			emit_close(emitter);
+			emit_close(emitter);
+		}
+		if (begins) {
+			emit_map(emitter, NULL);
+			emit_set(emitter, "original", rows[i].original);
+			emit_set(emitter, "written", rows[i].written);
+			emit_list(emitter, "tasks");
+		}
+		emit_row(emitter, NULL, rows[i].row, ARRAY_SIZE(rows[i].row));
+	}
+	if (nr) {
+		emit_close(emitter);
+		emit_close(emitter);
+	}
+}
+
+void stranger_saved_encode(const struct stranger_table *table, const char *boot_id,
+			   struct text *out)
+{
+	struct saved *rows cleanup_free = calloc(2 * (size_t)table->nr + 1, sizeof(*rows));
+	struct emitter emitter;
+	uint32_t nr = 0;
+
+	if (!rows) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < table->nr; i++) {
+		const struct stranger_task *task = &table->tasks[i];
+
+		add_saved(rows, &nr, task, task->original, task->written);
+		/* After a crash a restored affinity differs from what was written, so nobody owns it. */
+		if (task->target != task->new_original)
+			add_saved(rows, &nr, task, task->new_original, task->target);
+	}
+	qsort(rows, nr, sizeof(*rows), by_sets);
+	emit_begin(&emitter, out, EMIT_JSON_PRETTY);
+	emit_number(&emitter, "version", 1);
+	emit_text(&emitter, "boot_id", boot_id);
+	emit_list(&emitter, "affinities");
+	emit_rows(&emitter, rows, nr);
+	emit_close(&emitter);
+	emit_end(&emitter);
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+static const struct yaml_value *need(const struct yaml_value *map, const char *key,
+				     struct format_error *error)
+{
+	const struct yaml_value *member = yaml_get(map, key);
+
+	if (!member)
+		yaml_refuse(map, key, error, "it is missing");
+	return member;
+}
+
+static int read_set(const struct yaml_value *map, const char *key, struct format_error *error,
+		    struct stranger_table *table, const struct cpuset **ret_set)
+{
+	const struct yaml_value *member = need(map, key, error);
+	char list[CPUSET_TEXT_MAX];
+	struct cpuset set;
+
+	if (!member || yaml_read_text(member, key, error, list, sizeof(list)))
+		return -EBADMSG;
+	if (cpuset_parse(list, strlen(list), &set) || cpuset_is_empty(&set)) {
+		yaml_refuse(member, key, error, "'%.40s' is not a list of CPUs", list);
+		return -EBADMSG;
+	}
+	*ret_set = stranger_table_keep(table, &set);
+	return *ret_set ? 0 : -ENOMEM;
+}
+
+static int read_row(const struct yaml_value *row, struct format_error *error, uint64_t numbers[3])
+{
+	uint32_t nr = 0;
+
+	if (yaml_read_list(row, "tasks", error))
+		return -EBADMSG;
+	yaml_for_each(number, row)
+	{
+		if (nr == 3 || yaml_read_uint(number, "tasks", error, nr ? 0 : 1,
+					      nr ? INT64_MAX : INT32_MAX, &numbers[nr]))
+			break;
+		nr++;
+	}
+	if (nr != 3 || row->nr_children != 3) {
+		yaml_refuse(row, "tasks", error, "it is not a thread, its start and a time");
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+static int decode_affinity(const struct yaml_value *map, struct format_error *error,
+			   struct stranger_table *table)
+{
+	const struct cpuset *original = NULL, *written = NULL;
+	const struct yaml_value *tasks;
+	uint64_t numbers[3];
+	int r;
+
+	r = read_set(map, "original", error, table, &original);
+	if (!r)
+		r = read_set(map, "written", error, table, &written);
+	if (r)
+		return r;
+	tasks = need(map, "tasks", error);
+	if (!tasks || yaml_read_list(tasks, "tasks", error))
+		return -EBADMSG;
+	yaml_for_each(row, tasks)
+	{
+		struct stranger_task *task;
+
+		r = read_row(row, error, numbers);
+		if (r)
+			return r;
+		task = stranger_table_add(table);
+		if (!task)
+			return -ENOMEM;
+		task->thread = (pid_t)numbers[0];
+		task->start_ticks = numbers[1];
+		task->since_ticks = numbers[2];
+		task->original = original;
+		task->written = written;
+	}
+	return 0;
+}
+
+int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
+			  struct format_error *error, struct stranger_table *ret_table)
+{
+	static const struct yaml_limits limits = {STRANGER_SAVED_MAX_BYTES, 8, 1U << 19};
+	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	const struct yaml_value *version, *boot, *affinities;
+	struct yaml_tree *tree cleanup_yaml = NULL;
+	char saved_boot[64];
+	uint64_t number;
+	int r;
+
+	r = yaml_parse_one(data, len, &limits, error, &tree);
+	if (!r)
+		r = yaml_read_map(tree->root, "", error);
+	if (r)
+		return r == -ENOMEM ? r : -EBADMSG;
+	version = need(tree->root, "version", error);
+	boot = version ? need(tree->root, "boot_id", error) : NULL;
+	affinities = boot ? need(tree->root, "affinities", error) : NULL;
+	if (!affinities || yaml_read_uint(version, "version", error, 1, 1, &number) ||
+	    yaml_read_text(boot, "boot_id", error, saved_boot, sizeof(saved_boot)))
+		return -EBADMSG;
+	if (strcmp(saved_boot, boot_id))
+		return -ESTALE;
+	if (yaml_read_list(affinities, "affinities", error))
+		return -EBADMSG;
+	yaml_for_each(affinity, affinities)
+	{
+		r = decode_affinity(affinity, error, &table);
+		if (r)
+			return r;
+	}
+	stranger_table_sort(&table);
+	*ret_table = table;
+	table = (struct stranger_table){0};
+	return 0;
+}
+
+int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_table *table)
+{
+	struct text text cleanup_text = {0};
+
+	if (dir_fd < 0)
+		return -EROFS;
+	stranger_saved_encode(table, boot_id, &text);
+	return text.error ? text.error
+			  : file_replace(dir_fd, PINFOLD_STRANGERS_FILE, text.data, text.len);
+}
+
+int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *error,
+			struct stranger_table *ret_table)
+{
+	char *data cleanup_free = NULL;
+	size_t len;
+	int r;
+
+	if (dir_fd < 0)
+		return -ENOENT;
+	r = file_read_all(dir_fd, PINFOLD_STRANGERS_FILE, STRANGER_SAVED_MAX_BYTES, &data, &len);
+	return r ? r : stranger_saved_decode(data, len, boot_id, error, ret_table);
+}

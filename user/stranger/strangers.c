@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The table of tasks belongs to the walk while one runs, and to nobody between two walks:
+ * `is_busy` belongs to the loop's thread, which begins a walk and is told of its end.
+ */
+#include "stranger/strangers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
+
+#include "format/error.h"
+#include "lib/file.h"
+#include "lib/log.h"
+#include "lib/worker.h"
+#include "stranger/saved.h"
+#include "stranger/walk.h"
+
+/* Paths of groups, which are the keys of other jobs, do not begin with a slash. */
+#define STRANGER_KEY "/stranger"
+
+struct strangers {
+	int proc_fd;  /* owned */
+	int state_fd; /* borrowed */
+	char boot_id[64];
+	struct worker_pool *pool;
+	const struct affinity_calls *calls;
+	const struct stranger_sink *sink;
+	bool is_busy;
+
+	/* The walk's: */
+	bool is_loaded; /* the file of originals was read */
+	struct stranger_table table;
+};
+
+struct walk_job {
+	struct worker_job job; /* first */
+	struct strangers *strangers;
+	struct stranger_request request; /* owns its texts and owners */
+	struct stranger_report report;
+};
+
+static int open_proc(const char *root)
+{
+	const int root_fd cleanup_close = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int proc_fd = root_fd < 0 ? -1
+					: openat(root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return proc_fd < 0 ? -errno : proc_fd;
+}
+
+/*
+ * The tasks that a damaged file named keep what they have: nobody knows what they had before. Those
+ * that may run on exclusive CPUs are still found.
+ */
+static int load(int state_fd, const char *boot_id, struct stranger_table *table)
+{
+	struct format_error error = {0};
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	int r = stranger_saved_load(state_fd, boot_id, &error, table);
+
+	if (!r || r == -ENOENT || r == -ESTALE)
+		return 0;
+	if (r != -EBADMSG)
+		return log_warn(r, "stranger: cannot read %s", PINFOLD_STRANGERS_FILE);
+	log_warn(
+		0,
+		"stranger: %s; tasks that an earlier agent kept off exclusive CPUs keep the CPUs they "
+		"have, until they are restarted",
+		format_error_text(&error, PINFOLD_STRANGERS_FILE, sentence, sizeof(sentence)));
+	return -EBADMSG;
+}
+
+static int run_walk(struct worker_job *base)
+{
+	struct walk_job *job = (struct walk_job *)base;
+	struct strangers *strangers = job->strangers;
+	const struct stranger_place place = {strangers->proc_fd, strangers->state_fd,
+					     strangers->boot_id, strangers->calls};
+	int r;
+
+	if (!strangers->is_loaded) {
+		r = load(strangers->state_fd, strangers->boot_id, &strangers->table);
+		/* Only damage lasts; a file that cannot be read now is tried again by the next. */
+		if (r && r != -EBADMSG)
+			return r;
+		strangers->is_loaded = true;
+	}
+	return stranger_walk(&place, &job->request, &strangers->table, &job->report);
+}
+
+static void walk_ended(struct worker_job *base, int result)
+{
+	struct walk_job *job = (struct walk_job *)base;
+
+	job->strangers->is_busy = false;
+	if (job->strangers->sink)
+		job->strangers->sink->walked(job->strangers->sink->self, result, &job->report);
+}
+
+static void release(struct worker_job *base)
+{
+	struct walk_job *job = (struct walk_job *)base;
+
+	stranger_report_fini(&job->report);
+	free((char *)job->request.workload_root);
+	free((struct stranger_owner *)job->request.owners);
+	free(job);
+}
+
+static int copy_request(const struct stranger_request *request, struct stranger_request *copy)
+{
+	struct stranger_owner *owners = calloc(request->nr_owners + 1, sizeof(*owners));
+
+	*copy = *request;
+	copy->workload_root = strdup(request->workload_root);
+	copy->owners = owners;
+	if (!owners || !copy->workload_root)
+		return -ENOMEM;
+	if (request->nr_owners)
+		memcpy(owners, request->owners, request->nr_owners * sizeof(*owners));
+	return 0;
+}
+
+static int begin_walk(void *self, const struct stranger_request *request)
+{
+	struct strangers *strangers = self;
+	struct walk_job *job;
+	int r;
+
+	if (strangers->is_busy)
+		return -EBUSY;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->job =
+		(struct worker_job){.run = run_walk, .completed = walk_ended, .release = release};
+	job->strangers = strangers;
+	r = copy_request(request, &job->request);
+	if (r) {
+		release(&job->job);
+		return r;
+	}
+	strangers->is_busy = true;
+	r = worker_run(strangers->pool, STRANGER_KEY, &job->job);
+	if (r == -EINPROGRESS)
+		return 0;
+	walk_ended(&job->job, r);
+	release(&job->job);
+	return 0;
+}
+
+static void waits_in(void *self, char *ret_text, size_t size)
+{
+	const struct strangers *strangers = self;
+
+	worker_where(strangers->pool, STRANGER_KEY, ret_text, size);
+}
+
+int strangers_open(const struct strangers_options *options, struct strangers **ret_strangers)
+{
+	struct strangers *strangers = calloc(1, sizeof(*strangers));
+
+	if (!strangers)
+		return log_err(-ENOMEM, "stranger");
+	strangers->proc_fd = open_proc(options->root);
+	if (strangers->proc_fd < 0) {
+		const int r =
+			log_err(strangers->proc_fd, "stranger: cannot open %s/proc", options->root);
+
+		free(strangers);
+		return r;
+	}
+	strangers->state_fd = options->state_fd;
+	snprintf(strangers->boot_id, sizeof(strangers->boot_id), "%s", options->boot_id);
+	strangers->pool = options->pool;
+	strangers->calls = options->calls ? options->calls : &affinity_system_calls;
+	*ret_strangers = strangers;
+	return 0;
+}
+
+void strangers_close(struct strangers *strangers)
+{
+	if (!strangers)
+		return;
+	stranger_table_fini(&strangers->table);
+	close(strangers->proc_fd);
+	free(strangers);
+}
+
+void strangers_listen(struct strangers *strangers, const struct stranger_sink *sink)
+{
+	strangers->sink = sink;
+}
+
+struct stranger_port strangers_port(struct strangers *strangers)
+{
+	return (struct stranger_port){.self = strangers, .walk = begin_walk, .waits_in = waits_in};
+}
+
+/* --- uninstall ----------------------------------------------------------------------------------- */
+
+static int say_unrestored(const struct stranger_report *report)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < report->nr; i++) {
+		const struct stranger_row *row = &report->rows[i];
+
+		if (row->state != STRANGER_STATE_FAILED)
+			continue;
+		r = log_warn(row->error,
+			     "stranger: cannot restore thread %d (%s) to CPUs %s, it may use %s",
+			     (int)row->thread, row->comm, row->original ? row->original : "unknown",
+			     row->affinity);
+	}
+	return r;
+}
+
+int strangers_restore(const struct strangers_options *options, const struct topology *topology,
+		      const char *workload_root)
+{
+	const int proc_fd cleanup_close = open_proc(options->root);
+	const struct stranger_place place = {proc_fd, options->state_fd, options->boot_id,
+					     options->calls ? options->calls
+							    : &affinity_system_calls};
+	struct stranger_request *request cleanup_free = calloc(1, sizeof(*request));
+	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_report report cleanup(stranger_report_fini) = {0};
+	int r;
+
+	if (!request)
+		return -ENOMEM;
+	if (proc_fd < 0)
+		return log_warn(proc_fd, "stranger: cannot open %s/proc", options->root);
+	r = load(options->state_fd, options->boot_id, &table);
+	if (r || !table.nr)
+		return r;
+	request->mode = STRANGER_RESTORE;
+	request->cpus.allowed = request->cpus.online = topology->all;
+	request->workload_root = workload_root;
+	r = stranger_walk(&place, request, &table, &report);
+	if (r)
+		return log_warn(r, "stranger: cannot walk over the tasks");
+	return say_unrestored(&report);
+}

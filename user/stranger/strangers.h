@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The port of strangers: walks on a thread of the pool, one at a time; and what an uninstall
+ * restores.
+ */
+#ifndef STRANGER_STRANGERS_H
+#define STRANGER_STRANGERS_H
+
+#include "ctl/ports.h"
+
+struct affinity_calls;
+struct worker_pool;
+struct strangers;
+
+/* All borrowed for the room's life, but for boot_id, which is copied. */
+struct strangers_options {
+	const char *root; /* of /proc */
+	int state_fd;	  /* the state directory; -1 = nothing can be changed */
+	const char *boot_id;
+	struct worker_pool *pool;	    /* NULL = walks run on the caller's thread */
+	const struct affinity_calls *calls; /* NULL = those of the kernel */
+};
+
+/* -ENOMEM, or the errno of /proc. Reported. */
+int strangers_open(const struct strangers_options *options, struct strangers **ret_strangers);
+void strangers_close(struct strangers *strangers);
+/* To whom walks are reported; borrowed. A walk before this is nobody's. */
+void strangers_listen(struct strangers *strangers, const struct stranger_sink *sink);
+struct stranger_port strangers_port(struct strangers *strangers);
+
+/*
+ * Restore the affinities that agents of this boot changed, on the caller's thread. Returns 0, or the
+ * errno of what could not be restored; reported. The file of originals stays. Nothing below the
+ * workload root is changed.
+ */
+int strangers_restore(const struct strangers_options *options, const struct topology *topology,
+		      const char *workload_root);
+
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stranger/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct stranger_set {
+	struct stranger_set *next;
+	struct cpuset set;
+};
+
+void stranger_table_fini(struct stranger_table *table)
+{
+	struct stranger_set *next;
+
+	for (uint32_t i = 0; i < table->nr; i++)
+		free(table->tasks[i].cgroup);
+	free(table->tasks);
+	for (struct stranger_set *set = table->sets; set; set = next) {
+		next = set->next;
+		free(set);
+	}
+	*table = (struct stranger_table){0};
+}
+
+struct stranger_task *stranger_table_add(struct stranger_table *table)
+{
+	struct stranger_task *task;
+
+	if (table->nr == table->capacity) {
+		const uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
+		struct stranger_task *bigger =
+			realloc(table->tasks, capacity * sizeof(*table->tasks));
+
+		if (!bigger)
+			return NULL;
+		table->tasks = bigger;
+		table->capacity = capacity;
+	}
+	task = &table->tasks[table->nr++];
+	*task = (struct stranger_task){0};
+	return task;
+}
+
+void stranger_table_drop(struct stranger_table *table)
+{
+	free(table->tasks[--table->nr].cgroup);
+}
+
+const struct cpuset *stranger_table_keep(struct stranger_table *table, const struct cpuset *set)
+{
+	struct stranger_set *kept;
+
+	if (!set)
+		return NULL;
+	for (kept = table->sets; kept; kept = kept->next)
+		if (cpuset_equal(&kept->set, set))
+			return &kept->set;
+	kept = malloc(sizeof(*kept));
+	if (!kept)
+		return NULL;
+	*kept = (struct stranger_set){table->sets, *set};
+	table->sets = kept;
+	return &kept->set;
+}
+
+static int by_thread(const void *left, const void *right)
+{
+	const struct stranger_task *a = left, *b = right;
+
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+void stranger_table_sort(struct stranger_table *table)
+{
+	if (table->nr)
+		qsort(table->tasks, table->nr, sizeof(*table->tasks), by_thread);
+}
+
+bool stranger_is_as_written(const struct stranger_task *task, const struct cpuset *affinity,
+			    const struct cpuset *online)
+{
+	struct cpuset usable;
+
+	if (!task->written)
+		return false;
+	usable = *task->written;
+	cpuset_intersect(&usable, online);
+	return cpuset_equal(&usable, affinity);
+}
+
+const struct stranger_task *stranger_table_find(const struct stranger_table *table, pid_t thread,
+						const struct cpuset *affinity,
+						const struct cpuset *online)
+{
+	const struct stranger_task wanted = {.thread = thread};
+	const struct stranger_task *end = table->tasks + table->nr, *found;
+
+	if (!table->nr)
+		return NULL;
+	found = bsearch(&wanted, table->tasks, table->nr, sizeof(*table->tasks), by_thread);
+	if (!found)
+		return NULL;
+	while (found > table->tasks && found[-1].thread == thread)
+		found--;
+	for (const struct stranger_task *task = found; task < end && task->thread == thread; task++)
+		if (stranger_is_as_written(task, affinity, online))
+			return task;
+	return found;
+}
+
+bool stranger_table_wrote(const struct stranger_table *table, const struct cpuset *affinity,
+			  const struct cpuset *online)
+{
+	const struct cpuset *last = NULL;
+
+	for (uint32_t i = 0; i < table->nr; i++) {
+		/* Each set is kept once, so most tasks need no comparison of sets. */
+		if (table->tasks[i].written == last)
+			continue;
+		last = table->tasks[i].written;
+		if (stranger_is_as_written(&table->tasks[i], affinity, online))
+			return true;
+	}
+	return false;
+}
+
+uint32_t stranger_table_nr_held(const struct stranger_table *table)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < table->nr; i++)
+		nr += table->tasks[i].written != NULL;
+	return nr;
+}

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Most tasks cost one system call: their affinity touches no exclusive CPU, and nobody wrote it.
+ * Files of procfs are read only for the others.
+ */
+#include "stranger/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/log.h"
+#include "stranger/saved.h"
+
+/* After the kernel refused an affinity, it is tried again. */
+#define RETRY_NS (10 * 1000000000ULL)
+
+struct walk {
+	const struct stranger_place *place;
+	const struct stranger_request *request;
+	struct stranger_cpus cpus; /* those to find strangers by */
+	const struct stranger_table *before;
+	struct stranger_table *now;
+	struct stranger_report *report;
+	uint64_t begun_ticks;
+	uint32_t nr_held;
+	/* The cgroup of the process that was asked for last. */
+	pid_t process;
+	char *cgroup; /* owned; NULL = not known */
+};
+
+/* --- who a task is ------------------------------------------------------------------------------- */
+
+/* Is the cgroup this one, or below it? Paths begin with a slash here, names of groups do not. */
+static bool is_below(const char *cgroup, const char *group)
+{
+	const size_t len = strlen(group);
+
+	return *cgroup == '/' && !strncmp(cgroup + 1, group, len) &&
+	       (cgroup[1 + len] == '/' || !cgroup[1 + len]);
+}
+
+static const char *cgroup_of(struct walk *walk, pid_t process)
+{
+	if (walk->process == process)
+		return walk->cgroup;
+	free(walk->cgroup);
+	walk->cgroup = NULL;
+	walk->process = process;
+	if (process_cgroup(walk->place->proc_fd, process, &walk->cgroup))
+		walk->cgroup = NULL;
+	return walk->cgroup;
+}
+
+static const struct cpuset *own_cpus(const struct walk *walk, const char *cgroup)
+{
+	for (uint32_t i = 0; i < walk->request->nr_owners; i++)
+		if (is_below(cgroup, walk->request->owners[i].path))
+			return &walk->request->owners[i].cpus;
+	return NULL;
+}
+
+static enum stranger_kind kind_of(const struct walk *walk, const struct thread_stat *stat,
+				  const char *cgroup)
+{
+	if (stat->is_kernel)
+		return stat->is_bound ? STRANGER_BOUND : STRANGER_KTHREAD;
+	/* Somebody whose cgroup is not known may belong to a container. */
+	if (!cgroup || is_below(cgroup, walk->request->workload_root))
+		return STRANGER_POD;
+	return STRANGER_TASK;
+}
+
+/* --- what was known ------------------------------------------------------------------------------ */
+
+static bool reaches_exclusive(const struct walk *walk, const struct cpuset *affinity)
+{
+	return cpuset_intersects(affinity, &walk->cpus.exclusive);
+}
+
+static bool is_as_written(const struct walk *walk, const struct stranger_task *task,
+			  const struct cpuset *affinity)
+{
+	return stranger_is_as_written(task, affinity, &walk->cpus.online);
+}
+
+/* What is remembered of a task goes on to the next table. */
+static int inherit(struct walk *walk, const struct stranger_task *known, struct stranger_task *task)
+{
+	task->pause = known->pause;
+	task->since_ticks = known->since_ticks;
+	task->error = known->error;
+	if (!known->written)
+		return 0;
+	task->original = stranger_table_keep(walk->now, known->original);
+	task->written = stranger_table_keep(walk->now, known->written);
+	return task->original && task->written ? 0 : -ENOMEM;
+}
+
+/*
+ * A task begins with the affinity of the one that made it. If that one had what we wrote, so has
+ * the new one, and its original is the same. One that another process gave exactly the CPUs that
+ * its parent was restricted to cannot be told from it, and is restored with it. The opposite
+ * mistake would leave every daemon that is started meanwhile narrow for ever.
+ */
+static const struct stranger_task *
+maker_of(const struct walk *walk, const struct stranger_task *task, const struct thread_stat *stat)
+{
+	const pid_t maker = task->thread == task->process ? stat->parent : task->process;
+	const struct stranger_task *known =
+		stranger_table_find(walk->before, maker, task->affinity, &walk->cpus.online);
+
+	if (!known || !is_as_written(walk, known, task->affinity))
+		return NULL;
+	return stat->start_ticks >= known->since_ticks ? known : NULL;
+}
+
+/* --- looking at one task ------------------------------------------------------------------------- */
+
+/* A task that has what we wrote needs no file, as long as nothing is to be written. */
+static int copy_known(struct walk *walk, const struct stranger_task *known,
+		      struct stranger_task *task)
+{
+	task->start_ticks = known->start_ticks;
+	task->kind = known->kind;
+	memcpy(task->comm, known->comm, sizeof(task->comm));
+	if (known->cgroup) {
+		task->cgroup = strdup(known->cgroup);
+		if (!task->cgroup)
+			return -ENOMEM;
+	}
+	return inherit(walk, known, task);
+}
+
+/* 1: the task has ended, or is of no interest. */
+static int identify(struct walk *walk, const struct stranger_task *known,
+		    struct stranger_task *task)
+{
+	const struct stranger_task *maker;
+	struct thread_stat stat;
+	const char *cgroup;
+	int r;
+
+	/* What was read from the file is known by its times only. */
+	if (known && *known->comm && is_as_written(walk, known, task->affinity))
+		return copy_known(walk, known, task);
+	if (thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat))
+		return 1;
+	task->start_ticks = stat.start_ticks;
+	memcpy(task->comm, stat.comm, sizeof(task->comm));
+	if (known && known->start_ticks == stat.start_ticks) {
+		r = inherit(walk, known, task);
+	} else {
+		maker = reaches_exclusive(walk, task->affinity) ? NULL
+								: maker_of(walk, task, &stat);
+		if (!maker && !reaches_exclusive(walk, task->affinity))
+			return 1;
+		r = maker ? inherit(walk, maker, task) : 0;
+		task->pause = (struct stranger_pause){0};
+	}
+	if (r)
+		return r;
+	cgroup = cgroup_of(walk, task->process);
+	task->kind = kind_of(walk, &stat, cgroup);
+	/* The kernel refused to move it. */
+	if (known && known->start_ticks == stat.start_ticks && known->kind == STRANGER_BOUND)
+		task->kind = STRANGER_BOUND;
+	if (cgroup) {
+		task->cgroup = strdup(cgroup);
+		if (!task->cgroup)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static enum stranger_state state_of_stranger(const struct stranger_task *task)
+{
+	if (task->kind == STRANGER_BOUND)
+		return STRANGER_STATE_BOUND;
+	if (task->kind == STRANGER_POD)
+		return STRANGER_STATE_CPUSET;
+	return STRANGER_STATE_REACHES;
+}
+
+static int plan_write(struct walk *walk, struct stranger_task *task, const struct cpuset *original,
+		      const struct cpuset *target)
+{
+	if (!task->written && walk->nr_held >= STRANGER_MAX_HELD) {
+		task->state = STRANGER_STATE_FAILED;
+		task->error = -ENOSPC;
+		return 0;
+	}
+	/* What the kernel refused is not tried at each walk. */
+	if (task->error && !stranger_may_contend(&task->pause, walk->request->now_ns)) {
+		task->state = STRANGER_STATE_FAILED;
+		return 0;
+	}
+	walk->nr_held += !task->written;
+	task->new_original = stranger_table_keep(walk->now, original);
+	task->target = stranger_table_keep(walk->now, target);
+	return task->new_original && task->target ? 0 : -ENOMEM;
+}
+
+static void forget(struct stranger_task *task)
+{
+	task->original = task->written = NULL;
+	task->pause = (struct stranger_pause){0};
+}
+
+/* 1: nothing has to be remembered of the task. */
+static int decide(struct walk *walk, struct stranger_task *task)
+{
+	const struct stranger_facts facts = {
+		.kind = task->kind,
+		.affinity = task->affinity,
+		.own = task->kind == STRANGER_POD && task->cgroup ? own_cpus(walk, task->cgroup)
+								  : NULL,
+		.original = task->original,
+		.written = task->written,
+		.repairs = walk->request->mode == STRANGER_REPAIR,
+		.may_contend = stranger_may_contend(&task->pause, walk->request->now_ns),
+	};
+	struct cpuset original, target;
+
+	walk->nr_held += task->written != NULL;
+	task->state = STRANGER_STATE_MOVED;
+	switch (stranger_decide(&walk->cpus, &facts, &original, &target)) {
+	case STRANGER_ABSENT:
+		return 1;
+	case STRANGER_FORGET:
+		forget(task);
+		return 1;
+	case STRANGER_KEEP:
+		stranger_note_calm(&task->pause, walk->request->now_ns);
+		return 0;
+	case STRANGER_NARROWED:
+		return 0;
+	case STRANGER_LEAVE:
+		task->state = state_of_stranger(task);
+		return 0;
+	case STRANGER_WAIT:
+		task->state = STRANGER_STATE_CONTENDED;
+		return 0;
+	case STRANGER_REVERT:
+		stranger_note_revert(&task->pause, walk->request->now_ns);
+		walk->report->nr_reverted++;
+		return plan_write(walk, task, &original, &target);
+	case STRANGER_WRITE:
+		return plan_write(walk, task, &original, &target);
+	}
+	return 1;
+}
+
+static int look_at(void *self, pid_t process, pid_t thread)
+{
+	struct walk *walk = self;
+	const struct stranger_task *known;
+	struct stranger_task *task;
+	struct cpuset affinity;
+	int r;
+
+	/* It has ended, or this process may not look at it. */
+	if (walk->place->calls->get(walk->place->calls->self, thread, &affinity))
+		return 0;
+	known = stranger_table_find(walk->before, thread, &affinity, &walk->cpus.online);
+	if (!known && !reaches_exclusive(walk, &affinity) &&
+	    !stranger_table_wrote(walk->before, &affinity, &walk->cpus.online))
+		return 0;
+	task = stranger_table_add(walk->now);
+	if (!task)
+		return -ENOMEM;
+	task->thread = thread;
+	task->process = process;
+	task->affinity = stranger_table_keep(walk->now, &affinity);
+	if (!task->affinity)
+		return -ENOMEM;
+	r = identify(walk, known, task);
+	if (!r)
+		r = decide(walk, task);
+	if (r > 0)
+		stranger_table_drop(walk->now);
+	return r < 0 ? r : 0;
+}
+
+/* --- writing ------------------------------------------------------------------------------------- */
+
+/* Between two looks the id may have been given to another task. */
+static bool is_still(const struct walk *walk, const struct stranger_task *task)
+{
+	struct thread_stat stat;
+
+	return !thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) &&
+	       stat.start_ticks == task->start_ticks;
+}
+
+/*
+ * An affinity of all CPUs is written as such, so that the task follows its cpuset and may use CPUs
+ * that come later.
+ */
+static void widen_to_all(const struct walk *walk, struct cpuset *cpus)
+{
+	if (!cpuset_is_subset(&walk->cpus.online, cpus))
+		return;
+	memset(cpus->words, 0xff, sizeof(cpus->words));
+	cpus->nr_words = CPUSET_MAX / CPUSET_WORD_BITS;
+}
+
+static void note_written(struct walk *walk, struct stranger_task *task)
+{
+	const bool is_restored = task->target == task->new_original;
+
+	task->error = 0;
+	if (is_restored) {
+		walk->report->nr_restored++;
+		forget(task);
+		return;
+	}
+	walk->report->nr_moved++;
+	if (!walk->report->first.thread) {
+		walk->report->first.thread = task->thread;
+		memcpy(walk->report->first.comm, task->comm, sizeof(task->comm));
+	}
+	if (!task->written)
+		task->since_ticks = walk->begun_ticks;
+	task->original = task->new_original;
+	task->written = task->affinity = task->target;
+	if (stranger_is_contended(&task->pause))
+		task->state = STRANGER_STATE_CONTENDED;
+}
+
+static void write_target(struct walk *walk, struct stranger_task *task)
+{
+	const struct affinity_calls *calls = walk->place->calls;
+	struct cpuset cpus = *task->target;
+	int r;
+
+	if (!is_still(walk, task)) {
+		forget(task);
+		return;
+	}
+	if (task->target == task->new_original)
+		widen_to_all(walk, &cpus);
+	r = calls->set(calls->self, task->thread, &cpus);
+	if (!r) {
+		note_written(walk, task);
+		return;
+	}
+	if (r == -ESRCH) {
+		forget(task);
+		return;
+	}
+	/* The kernel lets nobody move it, although it does not say so in its flags. */
+	if (r == -EINVAL && task->kind == STRANGER_KTHREAD) {
+		task->kind = STRANGER_BOUND;
+		task->state = STRANGER_STATE_BOUND;
+		return;
+	}
+	if (task->error != r)
+		log_debug("stranger: cannot move thread %d (%s): %s", (int)task->thread, task->comm,
+			  strerror(-r));
+	task->state = STRANGER_STATE_FAILED;
+	task->error = r;
+	task->pause.until_ns = walk->request->now_ns + RETRY_NS;
+	walk->report->nr_failed++;
+}
+
+static bool has_targets(const struct stranger_table *table)
+{
+	for (uint32_t i = 0; i < table->nr; i++)
+		if (table->tasks[i].target)
+			return true;
+	return false;
+}
+
+static int save(const struct walk *walk)
+{
+	return stranger_saved_save(walk->place->state_fd, walk->place->boot_id, walk->now);
+}
+
+/* Nothing is written, because nobody could restore it. */
+static void give_up(struct stranger_table *table)
+{
+	for (uint32_t i = 0; i < table->nr; i++) {
+		struct stranger_task *task = &table->tasks[i];
+
+		if (task->target && !task->written)
+			task->state = STRANGER_STATE_REACHES;
+		task->target = NULL;
+	}
+}
+
+static void write_targets(struct walk *walk)
+{
+	for (uint32_t i = 0; i < walk->now->nr; i++) {
+		struct stranger_task *task = &walk->now->tasks[i];
+
+		if (task->target)
+			write_target(walk, task);
+		task->target = NULL;
+	}
+}
+
+static void change(struct walk *walk)
+{
+	if (!has_targets(walk->now))
+		return;
+	walk->report->error = save(walk);
+	if (walk->report->error && walk->request->mode == STRANGER_REPAIR) {
+		give_up(walk->now);
+		return;
+	}
+	write_targets(walk);
+	if (!walk->report->error)
+		walk->report->error = save(walk);
+}
+
+/* --- reporting ----------------------------------------------------------------------------------- */
+
+static int list_of(const struct cpuset *set, char **ret_list)
+{
+	char list[CPUSET_TEXT_MAX];
+
+	cpuset_format(set, list, sizeof(list));
+	*ret_list = strdup(list);
+	return *ret_list ? 0 : -ENOMEM;
+}
+
+static int describe(const struct walk *walk, const struct stranger_task *task,
+		    struct stranger_row *row)
+{
+	struct cpuset reached = walk->request->cpus.exclusive;
+	const struct cpuset *own =
+		task->kind == STRANGER_POD && task->cgroup ? own_cpus(walk, task->cgroup) : NULL;
+
+	*row = (struct stranger_row){
+		.thread = task->thread,
+		.process = task->process,
+		.kind = task->kind,
+		.state = task->state,
+		.nr_reverts = task->pause.nr_reverts,
+		.error = task->error,
+	};
+	memcpy(row->comm, task->comm, sizeof(row->comm));
+	if (own)
+		cpuset_subtract(&reached, own);
+	cpuset_intersect(&reached, task->affinity);
+	if (task->cgroup) {
+		row->cgroup = strdup(task->cgroup);
+		if (!row->cgroup)
+			return -ENOMEM;
+	}
+	if (task->original && list_of(task->original, &row->original))
+		return -ENOMEM;
+	if (list_of(task->affinity, &row->affinity))
+		return -ENOMEM;
+	return list_of(&reached, &row->exclusive);
+}
+
+/* What was restored, or has ended, is of no more interest. */
+static bool is_shown(const struct stranger_task *task)
+{
+	return task->written || task->state != STRANGER_STATE_MOVED;
+}
+
+static int describe_all(const struct walk *walk)
+{
+	struct stranger_report *report = walk->report;
+
+	report->rows = calloc(walk->now->nr + 1, sizeof(*report->rows));
+	if (!report->rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < walk->now->nr; i++)
+		if (is_shown(&walk->now->tasks[i]) &&
+		    describe(walk, &walk->now->tasks[i], &report->rows[report->nr++]))
+			return -ENOMEM;
+	report->nr_held = stranger_table_nr_held(walk->now);
+	return 0;
+}
+
+static uint64_t thread_time_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000ULL + (uint64_t)used.tv_nsec;
+}
+
+int stranger_walk(const struct stranger_place *place, const struct stranger_request *request,
+		  struct stranger_table *table, struct stranger_report *ret_report)
+{
+	struct stranger_report report cleanup(stranger_report_fini) = {0};
+	struct stranger_table now cleanup(stranger_table_fini) = {0};
+	const uint64_t begun_ns = thread_time_ns();
+	struct walk walk = {
+		.place = place,
+		.request = request,
+		.cpus = request->cpus,
+		.before = table,
+		.now = &now,
+		.report = &report,
+		.begun_ticks = place->calls->now_ticks(place->calls->self),
+	};
+	int r;
+
+	if (request->mode == STRANGER_RESTORE)
+		walk.cpus.exclusive = CPUSET_EMPTY;
+	r = procs_walk(place->proc_fd, look_at, &walk);
+	free(walk.cgroup);
+	if (r)
+		return r;
+	stranger_table_sort(&now);
+	change(&walk);
+	r = describe_all(&walk);
+	/* What was written has to be known, even if nobody can be told. */
+	stranger_table_fini(table);
+	*table = now;
+	now = (struct stranger_table){0};
+	if (r)
+		return r;
+	report.cost_ns = thread_time_ns() - begun_ns;
+	*ret_report = report;
+	report = (struct stranger_report){0};
+	return 0;
+}

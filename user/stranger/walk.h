@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One walk over all tasks: find the strangers, decide, make the originals durable, and write the
+ * affinities.
+ */
+#ifndef STRANGER_WALK_H
+#define STRANGER_WALK_H
+
+#include "ctl/ports.h"
+#include "stranger/procs.h"
+#include "stranger/table.h"
+
+struct stranger_place {
+	int proc_fd;
+	int state_fd; /* -1 = nothing can be changed */
+	const char *boot_id;
+	const struct affinity_calls *calls;
+};
+
+/*
+ * `table` has what the last walk, or the file, knew, and then what this one knows. Negative errno:
+ * it is unchanged, nothing was written and there is no report. The caller frees the report.
+ */
+int stranger_walk(const struct stranger_place *place, const struct stranger_request *request,
+		  struct stranger_table *table, struct stranger_report *ret_report);
+
+#endif
