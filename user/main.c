@@ -48,6 +48,7 @@ static int serve(struct agent *agent)
 	build_open_pressure(agent);
 	build_open_noise(agent);
 	build_open_irqs(agent);
+	build_open_strangers(agent);
 	r = build_new_controller(agent);
 	if (r)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
@@ -60,6 +61,8 @@ static int serve(struct agent *agent)
 				       controller_pressure_sink(agent->controller));
 	if (agent->irqs)
 		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
+	if (agent->strangers)
+		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
 	worker_pool_set_grace(agent->pool, GRACE_NS);
 	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
 		return EXIT_OTHER;
@@ -90,6 +93,7 @@ static void take_down(struct agent *agent, int status)
 	pressure_reader_close(agent->pressure);
 	noise_counter_close(agent->noise);
 	irqs_close(agent->irqs);
+	strangers_close(agent->strangers);
 	groups_close(agent->groups);
 	store_close(&agent->store);
 	machine_fini(&agent->machine);

@@ -533,7 +533,6 @@ static void a_write_without_effect_is_detected(void **state)
 		{"kubepods_not_built", "sources.kubepods"},
 		{"nri_not_built", "sources.nri"},
 		{"isolated_not_built", "partitions: isolated"},
-		{"strangers_not_built", "enforcement.strangers"},
 		{"irq_masks_not_built", "enforcement.irqMasks"},
 		{"runtime_writes_not_built", "runtimeWrites: deny"},
 	};
@@ -548,7 +547,6 @@ static void a_write_without_effect_is_detected(void **state)
 	config.sources.kubepods = true;
 	strcpy(config.sources.nri, "/run/nri.sock");
 	config.partitions = PARTITIONS_ISOLATED;
-	config.enforcement.strangers = ENFORCEMENT_ENFORCE;
 	config.enforcement.irq_masks = ENFORCEMENT_AUDIT;
 	config.runtime_writes = RUNTIME_WRITES_DENY;
 	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);

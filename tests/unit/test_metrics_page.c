@@ -19,6 +19,7 @@
 #include "../lib/fake_kernel.h"
 #include "../lib/fake_noise.h"
 #include "../lib/fake_irq.h"
+#include "../lib/fake_stranger.h"
 #include "../lib/fake_pressure.h"
 #include "../lib/golden.h"
 #include "controller_scene.h"
@@ -74,6 +75,7 @@ static struct controller *make(bool with_kernel)
 					       .pressure = with_kernel ? &fake_pressure_port : NULL,
 					       .noise = with_kernel ? &fake_noise_port : NULL,
 					       .irq = &fake_irq_port,
+					       .stranger = &fake_stranger_port,
 					       .store = &store};
 	struct controller *controller = NULL;
 	char error[256] = "";
@@ -86,6 +88,7 @@ static struct controller *make(bool with_kernel)
 		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);
 	fake_irq.sink = controller_irq_sink(controller);
+	fake_stranger.sink = controller_stranger_sink(controller);
 	return controller;
 }
 
@@ -108,6 +111,15 @@ static int set_up_page(void **state)
 					      .nr_failed = 1,
 					      .nr_foreign = 3,
 					      .nr_fired = 1234};
+	memset(&fake_stranger, 0, sizeof(fake_stranger));
+	fake_stranger.rows = fake_stranger_rows;
+	fake_stranger.nr = ARRAY_SIZE(fake_stranger_rows);
+	fake_stranger.counts = (struct stranger_report){.nr_held = 2,
+							.nr_moved = 5,
+							.nr_restored = 3,
+							.nr_failed = 1,
+							.nr_reverted = 7,
+							.cost_ns = 1234567};
 	memset(&fake_pressure, 0, sizeof(fake_pressure));
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)

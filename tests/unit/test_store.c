@@ -172,6 +172,8 @@ static void all_files_of_the_agent_are_removed(void **state)
 	make_file("." PINFOLD_ORIGINALS_FILE ".tmp");
 	make_file(PINFOLD_IRQS_FILE);
 	make_file("." PINFOLD_IRQS_FILE ".tmp");
+	make_file(PINFOLD_STRANGERS_FILE);
+	make_file("." PINFOLD_STRANGERS_FILE ".tmp");
 	make_file(PINFOLD_STATE_FILE ".bad-20260101T000000.000000000");
 	expect_removal_says(path, 0, NULL);
 	assert_int_equal(store.dir_fd, -1);
@@ -190,6 +192,11 @@ static void original_values_may_be_kept(void **state)
 	make_file(PINFOLD_IRQS_FILE);
 	expect_removal_says(path, STORE_KEEP_IRQS, "remains with the original masks");
 	assert_true(has(PINFOLD_IRQS_FILE));
+	assert_int_equal(nr_files(), 1);
+	assert_int_equal(store_open(&store, path), 0);
+	make_file(PINFOLD_STRANGERS_FILE);
+	expect_removal_says(path, STORE_KEEP_STRANGERS, "remains with the original affinities");
+	assert_true(has(PINFOLD_STRANGERS_FILE));
 	assert_int_equal(nr_files(), 1);
 	assert_int_equal(store_open(&store, path), 0);
 	store_remove(&store, path, 0);

@@ -988,6 +988,39 @@ static void rows_become_objects(void **state)
 		 .throttled_ns = 20000000,
 		 .cgroup = "machine.slice/libpod-3f4e5d6c7b8a.scope"},
 	};
+	const struct view_stranger stranger[] = {
+		{.pid = 812,
+		 .process = 812,
+		 .name = "sshd",
+		 .kind = STRANGER_TASK,
+		 .state = STRANGER_STATE_MOVED,
+		 .cause = STRANGER_CAUSE_DEFAULT,
+		 .cgroup = "/system.slice/ssh.service",
+		 .unit = "ssh.service",
+		 .affinity = "0-1,6-15",
+		 .original = "0-15"},
+		{.pid = 31,
+		 .process = 31,
+		 .name = "migration/2",
+		 .kind = STRANGER_BOUND,
+		 .state = STRANGER_STATE_BOUND,
+		 .cause = STRANGER_CAUSE_CHOSEN,
+		 .cgroup = "/",
+		 .affinity = "2",
+		 .exclusive_cpus = "2",
+		 .remedy = "nobody can move it"},
+		{.pid = 4712,
+		 .process = 4711,
+		 .name = "fighter",
+		 .kind = STRANGER_TASK,
+		 .state = STRANGER_STATE_CONTENDED,
+		 .cause = STRANGER_CAUSE_SET_BACK,
+		 .affinity = "0-15",
+		 .original = "0-15",
+		 .exclusive_cpus = "2-5",
+		 .set_back = 7,
+		 .remedy = "find out what calls sched_setaffinity(2) for it"},
+	};
 	const char *const set_aside[] = {"state.json.bad-1"};
 	const struct view_state state_file = {.file = "/s",
 					      .version = -1,
@@ -1010,6 +1043,7 @@ static void rows_become_objects(void **state)
 			   *latencies = view_latencies(latency, ARRAY_SIZE(latency)),
 			   *noises = view_noises(noise, ARRAY_SIZE(noise)),
 			   *irqs = view_irqs(irq, ARRAY_SIZE(irq)),
+			   *strangers = view_strangers(stranger, ARRAY_SIZE(stranger)),
 			   *discoveries = view_discoveries(discovery, ARRAY_SIZE(discovery)),
 			   *features = view_features(feature, ARRAY_SIZE(feature)),
 			   *progs = view_progs(prog, ARRAY_SIZE(prog)),
@@ -1024,6 +1058,7 @@ static void rows_become_objects(void **state)
 	check("latencies", &view_latency_desc, latencies);
 	check("noises", &view_noise_desc, noises);
 	check("irqs", &view_irq_desc, irqs);
+	check("strangers", &view_stranger_desc, strangers);
 	check("discoveries", &view_discovery_desc, discoveries);
 	check("features", &view_feature_desc, features);
 	check("progs", &view_prog_desc, progs);
@@ -1051,6 +1086,9 @@ static void rows_become_objects(void **state)
 	expect(irqs, "/0/irq", "null");
 	expect(irqs, "/1/exclusive_cpus", "null");
 	expect(irqs, "/2/fired", "1234");
+	expect(strangers, "/0/exclusive_cpus", "null");
+	expect(strangers, "/1/kind", "bound");
+	expect(strangers, "/2/cause", "set_back");
 	expect(discoveries, "/0/id", "null");
 	expect(discoveries, "/0/run_seconds", "null");
 	expect(discoveries, "/1/cpus", "");
@@ -1067,6 +1105,7 @@ static void rows_become_objects(void **state)
 	json_object_put(latencies);
 	json_object_put(noises);
 	json_object_put(irqs);
+	json_object_put(strangers);
 	json_object_put(discoveries);
 	json_object_put(features);
 	json_object_put(progs);

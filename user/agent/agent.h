@@ -22,6 +22,7 @@
 #include "machine/pages.h"
 #include "serve/server.h"
 #include "source/manifests.h"
+#include "stranger/strangers.h"
 
 /* Exit codes, as pinfoldd(8) lists them. */
 enum {
@@ -75,6 +76,7 @@ struct agent {
 	struct pressure_reader *pressure;
 	struct noise_counter *noise;
 	struct irqs *irqs;
+	struct strangers *strangers; /* NULL = the mode changes nothing */
 	struct controller *controller;
 	struct manifests *manifests;
 	struct discover *discover; /* NULL = the mode does not ask for it */
@@ -89,6 +91,7 @@ struct agent {
 	struct pressure_port pressure_port;
 	struct noise_port noise_port;
 	struct irq_port irq_port;
+	struct stranger_port stranger_port;
 	struct store_port store_port;
 };
 
@@ -150,6 +153,8 @@ void build_open_pressure(struct agent *agent);
 void build_open_noise(struct agent *agent);
 /* Without it interrupts are neither steered nor shown. */
 void build_open_irqs(struct agent *agent);
+/* Without it nobody looks for tasks on exclusive CPUs. */
+void build_open_strangers(struct agent *agent);
 int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
 /* Pods and containers of others, in mode observe. */
@@ -162,7 +167,7 @@ int dry_run_check_config(struct agent *agent);
 int dry_run_print(struct agent *agent);
 /*
  * In an order in which nothing denies what follows: a running agent ends, the guard goes,
- * then the masks of interrupts, partitions, cgroups and before-values, and the state last,
+ * then the masks of interrupts, the affinities of tasks, partitions, cgroups and before-values, and the state last,
  * so that what failed can be tried again. Each thing that stays is named with its reason.
  */
 int uninstall_run(struct agent *agent);

@@ -157,6 +157,22 @@ void build_open_irqs(struct agent *agent)
 		agent->irq_port = irqs_port(agent->irqs);
 }
 
+void build_open_strangers(struct agent *agent)
+{
+	const struct strangers_options options = {
+		.root = agent->options.root,
+		.state_fd = agent->store.dir_fd,
+		.boot_id = agent->boot_id,
+		.pool = agent->pool,
+	};
+
+	/* Elsewhere the tasks, or the CPUs, are not those of this machine. */
+	if (agent->options.topology || is_observing(agent) || strcmp(agent->options.root, "/"))
+		return;
+	if (!strangers_open(&options, &agent->strangers))
+		agent->stranger_port = strangers_port(agent->strangers);
+}
+
 int build_new_controller(struct agent *agent)
 {
 	const struct controller_options options =
@@ -169,6 +185,7 @@ int build_new_controller(struct agent *agent)
 		.pressure = agent->pressure ? &agent->pressure_port : NULL,
 		.noise = agent->noise ? &agent->noise_port : NULL,
 		.irq = agent->irqs ? &agent->irq_port : NULL,
+		.stranger = agent->strangers ? &agent->stranger_port : NULL,
 		.store = &agent->store_port,
 		/* of a machine that is only described nobody knows what is free */
 		.machine = agent->options.topology ? NULL : &agent->machine_port,

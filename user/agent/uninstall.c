@@ -69,6 +69,23 @@ static int uninstall_irqs(struct agent *agent)
 	return r ? r : irqs_restore(&options, agent->machine.topology);
 }
 
+/* The same for the affinities of tasks that were kept off exclusive CPUs; uninstall_irqs went before. */
+static int uninstall_strangers(struct agent *agent)
+{
+	const struct strangers_options options = {
+		.root = agent->options.root,
+		.state_fd = agent->store.dir_fd,
+		.boot_id = agent->boot_id,
+	};
+	const struct groups_port groups = groups_port(agent->groups);
+	struct plan_layout layout;
+
+	if (agent->store.dir_fd < 0 || !agent->machine.topology)
+		return 0;
+	groups.layout(groups.self, &layout);
+	return strangers_restore(&options, agent->machine.topology, layout.root);
+}
+
 int uninstall_run(struct agent *agent)
 {
 	const struct config *config = settings_config(agent);
@@ -76,7 +93,7 @@ int uninstall_run(struct agent *agent)
 	char error[GROUP_ERROR_MAX] = "";
 	bool has_originals;
 	uint32_t nr_left = 0;
-	int r, irq_error;
+	int r, irq_error, stranger_error;
 
 	r = instance_stop(config->runtime_directory);
 	if (!r)
@@ -90,6 +107,7 @@ int uninstall_run(struct agent *agent)
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config->state_directory);
 	irq_error = uninstall_irqs(agent);
+	stranger_error = uninstall_strangers(agent);
 	has_originals = load_originals(agent, &originals);
 	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
 			     &nr_left, error);
@@ -104,11 +122,17 @@ int uninstall_run(struct agent *agent)
 			 nr_left, nr_left == 1 ? "" : "s");
 	store_remove(&agent->store, config->state_directory,
 		     (nr_left && has_originals ? STORE_KEEP_ORIGINALS : 0) |
-			     (irq_error ? STORE_KEEP_IRQS : 0));
+			     (irq_error ? STORE_KEEP_IRQS : 0) |
+			     (stranger_error ? STORE_KEEP_STRANGERS : 0));
 	instance_remove(&agent->instance, config->runtime_directory);
 	if (irq_error) {
 		log_err(irq_error, "uninstall: some interrupts keep their masks; run it again, or "
 				   "restart the machine, which resets them");
+		return EXIT_OTHER;
+	}
+	if (stranger_error) {
+		log_err(stranger_error, "uninstall: some tasks keep the CPUs that they were moved "
+					"to; run it again, or restart them");
 		return EXIT_OTHER;
 	}
 	log_info("uninstalled; %s and the pods' manifests were left in place",

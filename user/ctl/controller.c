@@ -186,6 +186,11 @@ static void on_irqs_passed(void *self, int result, struct irq_report *report)
 	ctl_end_irq_pass(self, result, report);
 }
 
+static void on_strangers_walked(void *self, int result, struct stranger_report *report)
+{
+	ctl_end_stranger_walk(self, result, report);
+}
+
 static void on_discovered(void *self, struct discovery *found)
 {
 	ctl_take_discovery(self, found);
@@ -220,6 +225,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->options = *options;
 	controller->ports = *ports;
 	record_init(&controller->record);
+	stranger_init(&controller->strangers);
 	r = admission_init(&controller->admission);
 	if (!r)
 		r = ledger_new(topology, policy, error, error_size, &controller->ledger);
@@ -240,6 +246,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 						       on_kernel_completed, on_guard_tested};
 	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
 	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
+	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
 	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
 	controller->faces = (struct faces_port){
 		.self = controller,
@@ -270,6 +277,7 @@ void controller_free(struct controller *controller)
 	pressure_fini(&controller->pressures);
 	noise_fini(&controller->noise);
 	irq_fini(&controller->steering);
+	stranger_fini(&controller->strangers);
 	discovered_fini(&controller->discovered);
 	record_fini(&controller->record);
 	group_tree_fini(&controller->desired);
@@ -300,6 +308,11 @@ const struct pressure_sink *controller_pressure_sink(struct controller *controll
 const struct irq_sink *controller_irq_sink(struct controller *controller)
 {
 	return &controller->irq_sink;
+}
+
+const struct stranger_sink *controller_stranger_sink(struct controller *controller)
+{
+	return &controller->stranger_sink;
 }
 
 const struct discovery_sink *controller_discovery_sink(struct controller *controller)
@@ -374,6 +387,7 @@ void controller_wake(struct controller *controller)
 	ctl_admission_sweep(controller);
 	ctl_reconcile(controller);
 	ctl_steer_interrupts(controller);
+	ctl_find_strangers(controller);
 	wakes_end(&controller->wakes, &wake);
 }
 
@@ -392,6 +406,7 @@ void controller_tick(struct controller *controller)
 	ctl_sample_pressure(controller);
 	ctl_tell_noise(controller);
 	ctl_steer_interrupts(controller);
+	ctl_find_strangers(controller);
 	/* Not every change in the kernel raises an event: cpuset.cpus.effective raises none. */
 	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)
 		controller_wake(controller);

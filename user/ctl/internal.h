@@ -30,6 +30,7 @@
 #include "ctl/reconcile.h"
 #include "ctl/record.h"
 #include "ctl/runs.h"
+#include "ctl/stranger.h"
 #include "ctl/tier.h"
 #include "ctl/waits.h"
 #include "ctl/wakes.h"
@@ -66,6 +67,7 @@ struct controller {
 	struct pressures pressures;
 	struct noise noise;
 	struct steering steering;
+	struct strangers_known strangers;
 	struct discovered discovered;
 
 	/* Decisions and requests. */
@@ -80,6 +82,7 @@ struct controller {
 	struct kernel_sink kernel_sink;
 	struct pressure_sink pressure_sink;
 	struct irq_sink irq_sink;
+	struct stranger_sink stranger_sink;
 	struct discovery_sink discovery_sink;
 	struct store_sink store_sink;
 	struct faces_port faces;

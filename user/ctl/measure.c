@@ -579,6 +579,30 @@ static void write_irqs(const struct controller *controller, struct exposition *p
 	exposition_count(page, NO_LABELS, steering->nr_fired);
 }
 
+static void write_strangers(const struct controller *controller, struct exposition *page)
+{
+	const struct strangers_known *known = &controller->strangers;
+	uint64_t nr[STRANGER_STATE_NR] = {0};
+
+	if (!controller->ports.stranger)
+		return;
+	for (uint32_t i = 0; i < known->report.nr; i++)
+		nr[known->report.rows[i].state]++;
+	exposition_family(page, &strangers);
+	for (enum stranger_state state = 0; state < STRANGER_STATE_NR; state++)
+		exposition_count(page, LABELS({"state", stranger_state_name(state)}), nr[state]);
+	exposition_family(page, &stranger_moves);
+	exposition_count(page, LABELS({"result", "moved"}), known->nr_moved);
+	exposition_count(page, LABELS({"result", "restored"}), known->nr_restored);
+	exposition_count(page, LABELS({"result", "failed"}), known->nr_failed);
+	exposition_family(page, &stranger_set_back);
+	exposition_count(page, NO_LABELS, known->nr_reverted);
+	exposition_family(page, &stranger_walks);
+	exposition_count(page, NO_LABELS, known->nr_walks);
+	exposition_family(page, &stranger_walk_time);
+	exposition_seconds(page, NO_LABELS, known->cost_ns);
+}
+
 int ctl_metrics(void *self, bool openmetrics, struct text *out)
 {
 	struct controller *controller = self;
@@ -594,6 +618,7 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	write_drift(controller, &page);
 	write_guard(controller, &page);
 	write_irqs(controller, &page);
+	write_strangers(controller, &page);
 	ctl_longest_wait(controller, &waiting);
 	exposition_family(&page, &operations_waiting);
 	exposition_count(&page, NO_LABELS, waiting.nr);

@@ -412,8 +412,7 @@ struct irq_sink {
 
 /* --- strangers: user/stranger -------------------------------------------------------------------- */
 enum stranger_mode {
-	STRANGER_RESTORE, /* undo what was changed earlier, and look for nothing else */
-	STRANGER_AUDIT,	  /* the same, but report strangers */
+	STRANGER_OBSERVE, /* report strangers, and undo what was changed earlier */
 	STRANGER_REPAIR,  /* move them */
 };
 

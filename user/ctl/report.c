@@ -423,6 +423,7 @@ static const struct {
 	{"latency", ctl_report_latency},
 	{"noise", ctl_report_noise},
 	{"irq", report_irqs},
+	{"stranger", ctl_report_strangers},
 	{"discovery", report_discovery},
 };
 

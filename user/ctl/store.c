@@ -233,6 +233,7 @@ static bool is_state(const char *name)
 		"." PINFOLD_STATE_FILE ".tmp",
 		"." PINFOLD_ORIGINALS_FILE ".tmp",
 		"." PINFOLD_IRQS_FILE ".tmp",
+		"." PINFOLD_STRANGERS_FILE ".tmp",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -254,6 +255,11 @@ static void say_kept(const char *path, const char *file)
 			 "state: %s remains with the original masks of interrupts; run the "
 			 "uninstall again",
 			 path);
+	else if (!strcmp(file, PINFOLD_STRANGERS_FILE))
+		log_warn(0,
+			 "state: %s remains with the original affinities of tasks; run the "
+			 "uninstall again",
+			 path);
 	else
 		log_warn(0, "state: %s remains: it contains '%s', which is not pinfold's", path,
 			 file);
@@ -270,6 +276,8 @@ void store_remove(struct store *store, const char *path, unsigned int kept)
 		unlinkat(store->dir_fd, PINFOLD_ORIGINALS_FILE, 0);
 	if (!(kept & STORE_KEEP_IRQS))
 		unlinkat(store->dir_fd, PINFOLD_IRQS_FILE, 0);
+	if (!(kept & STORE_KEEP_STRANGERS))
+		unlinkat(store->dir_fd, PINFOLD_STRANGERS_FILE, 0);
 	r = file_remove_directory(store->dir_fd, path, is_state, other_file, sizeof(other_file));
 	if (r == -ENOTEMPTY)
 		say_kept(path, other_file);

@@ -38,6 +38,7 @@ void store_close(struct store *store);
 enum {
 	STORE_KEEP_ORIGINALS = 1, /* the original values of cgroups */
 	STORE_KEEP_IRQS = 2,	  /* the original masks of interrupts */
+	STORE_KEEP_STRANGERS = 4, /* the original affinities of tasks */
 };
 void store_remove(struct store *store, const char *path, unsigned int kept);
 /* The port of a store; the store must outlive it. */

@@ -125,6 +125,12 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		other.kind = WAIT_FOR_IRQS;
 		add_wait(ret_waiting, &other);
 	}
+	if (controller->strangers.since_ns) {
+		other = wait_since(controller, controller->strangers.since_ns,
+				   "the search for strangers", "a walk over the tasks");
+		other.kind = WAIT_FOR_STRANGERS;
+		add_wait(ret_waiting, &other);
+	}
 	if (controller->waits.scan_since_ns) {
 		other = wait_since(controller, controller->waits.scan_since_ns,
 				   "every change to a manifest", "a scan of manifestDirectory");
@@ -148,6 +154,7 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct store_port *store = controller->ports.store;
 	const struct pressure_port *pressure = controller->ports.pressure;
 	const struct irq_port *irq = controller->ports.irq;
+	const struct stranger_port *stranger = controller->ports.stranger;
 
 	*text = '\0';
 	if (waiting->kind == WAIT_FOR_SAVE)
@@ -158,6 +165,8 @@ static void waits_in(const struct controller *controller, const struct waiting *
 		pressure->waits_in(pressure->self, text, size);
 	else if (waiting->kind == WAIT_FOR_IRQS)
 		irq->waits_in(irq->self, text, size);
+	else if (waiting->kind == WAIT_FOR_STRANGERS)
+		stranger->waits_in(stranger->self, text, size);
 	else if (waiting->kind == WAIT_FOR_GROUP)
 		groups->waits_in(groups->self, waiting->path, text, size);
 }
@@ -174,6 +183,9 @@ static const char *remedy_for(const struct waiting *waiting)
 	if (waiting->kind == WAIT_FOR_IRQS)
 		return "all pods remain enforced; interrupts may fire on exclusive CPUs until the "
 		       "pass ends";
+	if (waiting->kind == WAIT_FOR_STRANGERS)
+		return "all pods remain enforced; other tasks may run on exclusive CPUs until the "
+		       "walk ends";
 	return "the operation cannot be cancelled; other pods remain enforced. If pinfoldd(8) "
 	       "lists the function under WAITING, it also gives a remedy";
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits in the kernel: operations, a look, a save of the state file, the guard's self-test,
- * the name of a culprit, a read of the pressure, a pass over the masks of interrupts, and a scan of the manifests directory.
+ * the name of a culprit, a read of the pressure, a pass over the masks of interrupts, a walk over the
+ * tasks for strangers, and a scan of the manifests directory.
  */
 #ifndef CTL_WAITS_H
 #define CTL_WAITS_H
@@ -27,6 +28,7 @@ struct waiting {
 		WAIT_FOR_NAME,
 		WAIT_FOR_PRESSURE,
 		WAIT_FOR_IRQS,
+		WAIT_FOR_STRANGERS,
 		WAIT_FOR_SCAN
 	} kind;
 };

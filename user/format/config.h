@@ -108,7 +108,7 @@ struct config_unbuilt {
 	char message[64];
 };
 
-#define CONFIG_UNBUILT_NR     6
+#define CONFIG_UNBUILT_NR     5
 #define CONFIG_UNBUILT_REMEDY "remove it from the configuration, or do without what it asks"
 
 /* Which of the options that this version accepts, but does not follow, are asked for. */

@@ -35,8 +35,6 @@ void config_list_unbuilt(const struct config *config,
 		 "partitions: isolated"},
 		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
 		 "runtimeWrites: deny"},
-		{config->enforcement.strangers != ENFORCEMENT_OFF, "strangers_not_built",
-		 "enforcement.strangers"},
 		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
 		 "enforcement.irqMasks"},
 	};

@@ -140,6 +140,13 @@ static void write_guard_release(const struct event_record *record, char *text, s
 				     : "the release of the guard has ended");
 }
 
+static void write_strangers(const struct event_record *record, char *text, size_t size)
+{
+	snprintf(text, size, "%u task%s moved off the exclusive CPUs %s%s", record->strangers.nr,
+		 record->strangers.nr == 1 ? " was" : "s were", record->strangers.cpus,
+		 record->strangers.nr == 1 ? "" : "; this is the first");
+}
+
 static void write_finding(const struct event_record *record, char *text, size_t size)
 {
 	snprintf(text, size, "%s", record->finding);
@@ -191,6 +198,7 @@ static const struct kind {
 	[EVENT_REPAIR] = {.name = "repair", .write_detail = write_repair, .is_about_file = true},
 	[EVENT_UNJUDGED] = {.name = "drift", .write_detail = write_unjudged, .is_warning = true},
 	[EVENT_GUARD_RELEASE] = {.name = "release", .write_detail = write_guard_release},
+	[EVENT_STRANGERS] = {.name = "stranger", .write_detail = write_strangers},
 	[EVENT_FINDING] = {.name = "finding", .write_detail = write_finding, .is_warning = true},
 	[EVENT_DISCOVER] = {.name = "discover", .write_detail = write_discovery},
 	[EVENT_VANISH] = {.name = "vanish", .write_detail = write_discovery},

@@ -30,6 +30,7 @@ enum agent_event {
 	EVENT_REPAIR,		     /* the agent wrote such a file again */
 	EVENT_UNJUDGED,		     /* the kernel skipped programs of the guard */
 	EVENT_GUARD_RELEASE,	     /* an operator's release of the guard began or ended */
+	EVENT_STRANGERS,	     /* tasks were moved off exclusive CPUs */
 	EVENT_FINDING,		     /* a finding whose moment matters */
 	EVENT_DISCOVER,		     /* a pod or container that others made was found */
 	EVENT_VANISH,		     /* it is no longer there */
@@ -85,6 +86,10 @@ struct event_record {
 		} difference;		      /* EVENT_DIFFERENCE */
 		char value[288];	      /* EVENT_REPAIR */
 		bool is_released;	      /* EVENT_GUARD_RELEASE */
+		struct {
+			uint32_t nr;
+			char cpus[144];
+		} strangers;		      /* EVENT_STRANGERS: how many, and off which CPUs */
 		char finding[ROW_DETAIL_MAX]; /* EVENT_FINDING: its message */
 		struct {
 			enum kubepods_kind kind;

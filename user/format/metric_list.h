@@ -64,6 +64,17 @@ METRIC(irq_foreign, "pinfold_irq_foreign_changes_total", COUNTER, NULL, NULL,
        "Changes by other processes to masks that the agent had written.", [PER_NODE] = 1)
 METRIC(irq_fired, "pinfold_exclusive_cpu_interrupts_total", COUNTER, NULL, NULL,
        "Interrupts of devices that fired on CPUs while they were exclusive.", [PER_NODE] = 1)
+METRIC(strangers, "pinfold_strangers", GAUGE, NULL, "state",
+       "Tasks that may run on exclusive CPUs without belonging there, or are kept off, by state.",
+       [PER_NODE] = 6)
+METRIC(stranger_moves, "pinfold_stranger_moves_total", COUNTER, NULL, "result",
+       "Affinities of strangers that were written, by result.", [PER_NODE] = 3)
+METRIC(stranger_set_back, "pinfold_stranger_set_back_total", COUNTER, NULL, NULL,
+       "Corrections of strangers whose affinity another process had set back.", [PER_NODE] = 1)
+METRIC(stranger_walks, "pinfold_stranger_walks_total", COUNTER, NULL, NULL,
+       "Walks over the tasks of the machine.", [PER_NODE] = 1)
+METRIC(stranger_walk_time, "pinfold_stranger_walk_cpu_seconds_total", COUNTER, "seconds", NULL,
+       "CPU time of these walks.", [PER_NODE] = 1)
 METRIC(operations_waiting, "pinfold_operations_waiting", GAUGE, NULL, NULL,
        "Operations that have not returned from the kernel yet.", [PER_NODE] = 1)
 METRIC(operation_wait, "pinfold_operation_longest_wait_seconds", GAUGE, "seconds", NULL,
@@ -80,9 +91,8 @@ METRIC(pod_cpu, "pinfold_pod_cpu_seconds_total", COUNTER, "seconds", "namespace,
        "CPU time of a pod by where it ran.", [PER_POD] = 3)
 METRIC(migrations, "pinfold_pod_migrations_total", COUNTER, NULL, "namespace, pod, span",
        "Migrations of a pod's tasks between CPUs, by the boundary they crossed.", [PER_POD] = 3)
-METRIC(runqueue_latency, "pinfold_runqueue_latency_seconds", HISTOGRAM, "seconds",
-       "namespace, pod", "Waits of a pod's tasks for a CPU that are over, by length.",
-       [PER_POD] = 14)
+METRIC(runqueue_latency, "pinfold_runqueue_latency_seconds", HISTOGRAM, "seconds", "namespace, pod",
+       "Waits of a pod's tasks for a CPU that are over, by length.", [PER_POD] = 14)
 METRIC(cpu_wait, "pinfold_cpu_wait_seconds_total", COUNTER, "seconds",
        "namespace, pod, container, cause",
        "Time that tasks were runnable but did not run, by who had the CPU instead.",

@@ -21,6 +21,14 @@ enum stranger_state {
 	STRANGER_STATE_NR
 };
 
+/* Who let a task run on exclusive CPUs. */
+enum stranger_cause {
+	STRANGER_CAUSE_DEFAULT,	 /* nobody restricted it */
+	STRANGER_CAUSE_CHOSEN,	 /* somebody selected CPUs for it */
+	STRANGER_CAUSE_SET_BACK, /* another process undid its correction */
+	STRANGER_CAUSE_NR
+};
+
 /* One task; the texts are owned. */
 struct stranger_row {
 	pid_t thread, process;

@@ -13,6 +13,7 @@
 
 #include "core/admit/admit.h"
 #include "format/rows.h"
+#include "format/stranger_report.h"
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
@@ -192,6 +193,19 @@ struct view_irq {
 	/* CPU lists; NULL = unknown, or none */
 	const char *affinity, *effective, *original, *exclusive_cpus;
 	int64_t fired; /* -1 = not an interrupt */
+	const char *remedy;
+};
+
+struct view_stranger {
+	uint32_t pid, process;
+	const char *name;
+	enum stranger_kind kind;
+	enum stranger_state state;
+	enum stranger_cause cause;
+	const char *cgroup, *unit;
+	/* CPU lists; NULL = none */
+	const char *affinity, *original, *exclusive_cpus;
+	uint32_t set_back;
 	const char *remedy;
 };
 

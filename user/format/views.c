@@ -5,12 +5,31 @@
 #include <string.h>
 
 const struct object_desc *const view_descs[] = {
-	&view_node_desc,      &view_cpu_desc,	    &view_pod_desc,	 &view_refusal_desc,
-	&view_explain_desc,   &view_container_desc, &view_policy_desc,	 &view_drift_desc,
-	&view_pressure_desc,  &view_latency_desc,   &view_noise_desc,	 &view_irq_desc,
-	&view_discovery_desc, &view_event_desc,	    &view_feature_desc,	 &view_prog_desc,
-	&view_state_desc,     &view_ledger_desc,    &view_simulate_desc, &view_version_desc,
-	&view_run_desc,	      &view_metric_desc,    &view_budget_desc,	 NULL,
+	&view_node_desc,
+	&view_cpu_desc,
+	&view_pod_desc,
+	&view_refusal_desc,
+	&view_explain_desc,
+	&view_container_desc,
+	&view_policy_desc,
+	&view_drift_desc,
+	&view_pressure_desc,
+	&view_latency_desc,
+	&view_noise_desc,
+	&view_irq_desc,
+	&view_stranger_desc,
+	&view_discovery_desc,
+	&view_event_desc,
+	&view_feature_desc,
+	&view_prog_desc,
+	&view_state_desc,
+	&view_ledger_desc,
+	&view_simulate_desc,
+	&view_version_desc,
+	&view_run_desc,
+	&view_metric_desc,
+	&view_budget_desc,
+	NULL,
 };
 
 const struct object_desc *view_find(const char *name)

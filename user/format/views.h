@@ -34,11 +34,12 @@ struct view_pressure;
 struct view_latency;
 struct view_noise;
 struct view_irq;
+struct view_stranger;
 struct view_discovery;
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
-	view_noise_desc, view_irq_desc, view_discovery_desc, view_event_desc, view_feature_desc,
+	view_noise_desc, view_irq_desc, view_stranger_desc, view_discovery_desc, view_event_desc, view_feature_desc,
 	view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc,
 	view_run_desc, view_metric_desc, view_budget_desc, view_error_desc, view_latency_desc,
 	view_latency_bucket_desc;
@@ -110,6 +111,7 @@ struct json_object *view_latencies(const struct view_latency *rows, size_t nr_ro
 /* In the order of the rows. */
 struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows);
 struct json_object *view_irqs(const struct view_irq *rows, size_t nr_rows);
+struct json_object *view_strangers(const struct view_stranger *rows, size_t nr_rows);
 struct json_object *view_discoveries(const struct view_discovery *rows, size_t nr_rows);
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);

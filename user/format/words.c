@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "format/config.h"
@@ -144,4 +145,45 @@ const char *irq_state_name(enum irq_state state)
 	};
 
 	return names[state];
+}
+
+const char *stranger_state_name(enum stranger_state state)
+{
+	static const char *const names[STRANGER_STATE_NR] = {
+		[STRANGER_STATE_MOVED] = "moved",
+		[STRANGER_STATE_REACHES] = "reaches",
+		[STRANGER_STATE_BOUND] = "bound",
+		[STRANGER_STATE_CPUSET] = "cpuset",
+		[STRANGER_STATE_CONTENDED] = "contended",
+		[STRANGER_STATE_FAILED] = "failed",
+	};
+
+	return names[state];
+}
+
+static bool is_unit(const char *name, size_t len)
+{
+	static const char *const suffixes[] = {".service", ".scope", ".slice"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		const size_t suffix = strlen(suffixes[i]);
+
+		if (len > suffix && !strncmp(name + len - suffix, suffixes[i], suffix))
+			return true;
+	}
+	return false;
+}
+
+void cgroup_unit(const char *cgroup, char *unit, size_t size)
+{
+	const char *name = cgroup;
+
+	*unit = '\0';
+	while (name && *name) {
+		const size_t len = strcspn(name, "/");
+
+		if (is_unit(name, len))
+			snprintf(unit, size, "%.*s", (int)len, name);
+		name += len + strspn(name + len, "/");
+	}
 }

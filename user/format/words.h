@@ -6,11 +6,14 @@
 #ifndef FORMAT_WORDS_H
 #define FORMAT_WORDS_H
 
+#include <stddef.h>
+
 #include <pinfold/abi.h>
 #include <pinfold/noise.h>
 
 #include "core/plan/plan.h"
 #include "format/rows.h"
+#include "format/stranger_report.h"
 
 /* What became of an operation: the guard's answers (enum event_action), then the agent's. */
 enum agent_action {
@@ -50,6 +53,14 @@ const char *drift_cause_name(enum drift_cause cause);
 const char *noise_source_name(enum noise_source source);
 /* "allowed", "steered" */
 const char *irq_state_name(enum irq_state state);
+/* "moved", "reaches" */
+const char *stranger_state_name(enum stranger_state state);
+
+/*
+ * The unit of systemd to which a cgroup belongs: the last one on its path, because units may make
+ * cgroups. "" = none; `cgroup` may be NULL.
+ */
+void cgroup_unit(const char *cgroup, char *unit, size_t size);
 
 /* Who a process may be: `pid`, in the cgroup of this path. */
 enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup);

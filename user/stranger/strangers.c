@@ -240,7 +240,7 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 	r = load(options->state_fd, options->boot_id, &table);
 	if (r || !table.nr)
 		return r;
-	request->mode = STRANGER_RESTORE;
+	request->mode = STRANGER_OBSERVE;
 	request->cpus.allowed = request->cpus.online = topology->all;
 	request->workload_root = workload_root;
 	r = stranger_walk(&place, request, &table, &report);

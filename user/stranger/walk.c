@@ -19,7 +19,6 @@
 struct walk {
 	const struct stranger_place *place;
 	const struct stranger_request *request;
-	struct stranger_cpus cpus; /* those to find strangers by */
 	const struct stranger_table *before;
 	struct stranger_table *now;
 	struct stranger_report *report;
@@ -76,13 +75,13 @@ static enum stranger_kind kind_of(const struct walk *walk, const struct thread_s
 
 static bool reaches_exclusive(const struct walk *walk, const struct cpuset *affinity)
 {
-	return cpuset_intersects(affinity, &walk->cpus.exclusive);
+	return cpuset_intersects(affinity, &walk->request->cpus.exclusive);
 }
 
 static bool is_as_written(const struct walk *walk, const struct stranger_task *task,
 			  const struct cpuset *affinity)
 {
-	return stranger_is_as_written(task, affinity, &walk->cpus.online);
+	return stranger_is_as_written(task, affinity, &walk->request->cpus.online);
 }
 
 /* What is remembered of a task goes on to the next table. */
@@ -108,8 +107,8 @@ static const struct stranger_task *
 maker_of(const struct walk *walk, const struct stranger_task *task, const struct thread_stat *stat)
 {
 	const pid_t maker = task->thread == task->process ? stat->parent : task->process;
-	const struct stranger_task *known =
-		stranger_table_find(walk->before, maker, task->affinity, &walk->cpus.online);
+	const struct stranger_task *known = stranger_table_find(walk->before, maker, task->affinity,
+								&walk->request->cpus.online);
 
 	if (!known || !is_as_written(walk, known, task->affinity))
 		return NULL;
@@ -225,7 +224,7 @@ static int decide(struct walk *walk, struct stranger_task *task)
 
 	walk->nr_held += task->written != NULL;
 	task->state = STRANGER_STATE_MOVED;
-	switch (stranger_decide(&walk->cpus, &facts, &original, &target)) {
+	switch (stranger_decide(&walk->request->cpus, &facts, &original, &target)) {
 	case STRANGER_ABSENT:
 		return 1;
 	case STRANGER_FORGET:
@@ -263,9 +262,9 @@ static int look_at(void *self, pid_t process, pid_t thread)
 	/* It has ended, or this process may not look at it. */
 	if (walk->place->calls->get(walk->place->calls->self, thread, &affinity))
 		return 0;
-	known = stranger_table_find(walk->before, thread, &affinity, &walk->cpus.online);
+	known = stranger_table_find(walk->before, thread, &affinity, &walk->request->cpus.online);
 	if (!known && !reaches_exclusive(walk, &affinity) &&
-	    !stranger_table_wrote(walk->before, &affinity, &walk->cpus.online))
+	    !stranger_table_wrote(walk->before, &affinity, &walk->request->cpus.online))
 		return 0;
 	task = stranger_table_add(walk->now);
 	if (!task)
@@ -300,7 +299,7 @@ static bool is_still(const struct walk *walk, const struct stranger_task *task)
  */
 static void widen_to_all(const struct walk *walk, struct cpuset *cpus)
 {
-	if (!cpuset_is_subset(&walk->cpus.online, cpus))
+	if (!cpuset_is_subset(&walk->request->cpus.online, cpus))
 		return;
 	memset(cpus->words, 0xff, sizeof(cpus->words));
 	cpus->nr_words = CPUSET_MAX / CPUSET_WORD_BITS;
@@ -495,7 +494,6 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 	struct walk walk = {
 		.place = place,
 		.request = request,
-		.cpus = request->cpus,
 		.before = table,
 		.now = &now,
 		.report = &report,
@@ -503,8 +501,6 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 	};
 	int r;
 
-	if (request->mode == STRANGER_RESTORE)
-		walk.cpus.exclusive = CPUSET_EMPTY;
 	r = procs_walk(place->proc_fd, look_at, &walk);
 	free(walk.cgroup);
 	if (r)

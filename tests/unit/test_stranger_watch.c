@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * The controller's side of strangers: for which CPUs tasks are looked at and when, and what is shown
+ * and found.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_stranger.h"
+#include "lib/text.h"
+#include "node_scene.h"
+
+static struct config changed;
+static struct pod_spec *pods[2];
+
+static struct controller *start(enum enforcement enforcement)
+{
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = &fake_side_port,
+					       .store = &fake_store,
+					       .stranger = &fake_stranger_port};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	changed = config;
+	changed.enforcement.strangers = enforcement;
+	options.config = &changed;
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	fake_stranger.sink = controller_stranger_sink(controller);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static int set_up_watch(void **state)
+{
+	memset(&fake_stranger, 0, sizeof(fake_stranger));
+	pods[0] = fake_pod("a", "exclusive", 4000, true);
+	pods[1] = fake_pod("b", "web", 500, false);
+	return set_up_node(state);
+}
+
+static int tear_down_watch(void **state)
+{
+	free_pods(pods, 2);
+	return tear_down(state);
+}
+
+static void tick(struct controller *controller, unsigned int seconds)
+{
+	for (unsigned int i = 0; i < seconds; i++) {
+		fake->now_ns += S;
+		controller_tick(controller);
+	}
+}
+
+static void show_rows(void)
+{
+	fake_stranger.rows = fake_stranger_rows;
+	fake_stranger.nr = ARRAY_SIZE(fake_stranger_rows);
+}
+
+static void walks_follow_the_ledger(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+	char text[128];
+
+	/* The first one restores what an earlier agent left; then nobody could be a stranger. */
+	tick(controller, 30);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	scan(controller, pods, 2);
+	controller_wake(controller);
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	assert_int_equal(fake_stranger.request.mode, STRANGER_REPAIR);
+	cpuset_format(&fake_stranger.request.cpus.exclusive, text, sizeof(text));
+	assert_string_equal(text, "2-5");
+	cpuset_format(&fake_stranger.request.cpus.allowed, text, sizeof(text));
+	assert_string_equal(text, "0-1,6-15");
+	assert_int_equal(fake_stranger.request.nr_owners, 1);
+	assert_non_null(strstr(fake_stranger.owner.path, "exclusive"));
+	cpuset_format(&fake_stranger.owner.cpus, text, sizeof(text));
+	assert_string_equal(text, "2-5");
+	fake_stranger.counts.nr_held = 3;
+	tick(controller, 5);
+	assert_int_equal(fake_stranger.nr_walks, 7);
+	/* What was moved has to be restored, however long it takes. */
+	scan(controller, &pods[1], 1);
+	controller_wake(controller);
+	assert_true(cpuset_is_empty(&fake_stranger.request.cpus.exclusive));
+	fake_stranger.counts.nr_held = 0;
+	tick(controller, 1);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 30);
+	assert_int_equal(fake_stranger.nr_walks, 0);
+	controller_free(controller);
+}
+
+/* A walk of 200 ms is followed by the next one 4 s later. */
+static void walks_take_a_twentieth_of_a_cpu(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.counts.cost_ns = S / 5;
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 400);
+	assert_in_range(fake_stranger.nr_walks, 90, 101);
+	controller_free(controller);
+}
+
+static void one_walk_at_a_time(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	tick(controller, 1);
+	fake_stranger.is_slow = true;
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	tick(controller, 20);
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	assert_int_equal(nr_findings(controller, "operation_waiting", "the search for strangers"),
+			 1);
+	fake_stranger_end();
+	tick(controller, 1);
+	assert_int_equal(fake_stranger.nr_walks, 3);
+	controller_free(controller);
+}
+
+static void the_option_decides_what_a_walk_may_do(void **state)
+{
+	static const struct {
+		enum enforcement enforcement;
+		enum run_mode mode;
+		enum stranger_mode wanted;
+	} rows[] = {
+		{ENFORCEMENT_OFF, MODE_ALLOCATE, STRANGER_OBSERVE},
+		{ENFORCEMENT_AUDIT, MODE_ALLOCATE, STRANGER_OBSERVE},
+		{ENFORCEMENT_ENFORCE, MODE_ALLOCATE, STRANGER_REPAIR},
+		{ENFORCEMENT_ENFORCE, MODE_OBSERVE, STRANGER_OBSERVE},
+	};
+	struct controller *controller = start(ENFORCEMENT_OFF);
+	char error[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		changed.enforcement.strangers = rows[i].enforcement;
+		changed.mode = rows[i].mode;
+		assert_int_equal(
+			controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+		tick(controller, 1);
+		assert_int_equal(fake_stranger.request.mode, rows[i].wanted);
+	}
+	controller_free(controller);
+}
+
+/* It is no finding where nobody asked for it, but it is shown, with what would help. */
+static void without_the_option_they_are_shown_only(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_OFF);
+
+	show_rows();
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 180);
+	assert_int_equal(fake_stranger.nr_walks, 3);
+	assert_int_equal(nr_rows(controller, "stranger"), ARRAY_SIZE(fake_stranger_rows));
+	assert_int_equal(nr_findings(controller, "strangers_on_exclusive_cpus", ""), 0);
+	controller_free(controller);
+}
+
+static const char *of_row(struct json_object *rows, const char *pid, const char *key)
+{
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (!strcmp(member(row, "pid"), pid))
+			return member(row, key);
+	}
+	return "no row";
+}
+
+static void strangers_are_shown(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+	struct json_object *rows;
+
+	show_rows();
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	rows = query(controller, "stranger");
+	assert_string_equal(of_row(rows, "20", "state"), "moved");
+	assert_string_equal(of_row(rows, "20", "cause"), "default");
+	assert_string_equal(of_row(rows, "20", "unit"), "ssh.service");
+	assert_string_equal(of_row(rows, "20", "remedy"), "null");
+	assert_string_equal(of_row(rows, "31", "unit"), "session-1.scope");
+	assert_string_equal(of_row(rows, "10", "unit"), "null");
+	assert_string_equal(of_row(rows, "31", "cause"), "chosen");
+	assert_string_equal(of_row(rows, "31", "original"), "null");
+	assert_string_equal(of_row(rows, "10", "kind"), "bound");
+	assert_non_null(strstr(of_row(rows, "10", "remedy"), "interrupts: steer"));
+	assert_non_null(strstr(of_row(rows, "40", "remedy"), "pinfold drift show"));
+	assert_string_equal(of_row(rows, "50", "cause"), "set_back");
+	assert_string_equal(of_row(rows, "50", "set_back"), "7");
+	assert_non_null(strstr(of_row(rows, "60", "remedy"), "busy"));
+	json_object_put(rows);
+	/* The one that may be moved and the one that could not be; the others are told elsewhere. */
+	assert_int_equal(nr_findings(controller, "strangers_on_exclusive_cpus",
+				     "2 tasks may run on exclusive CPUs without belonging there; "
+				     "the first is thread 31 (pinned), CPUs 2"),
+			 1);
+	assert_int_equal(nr_findings(controller, "strangers_contended",
+				     "thread 50 (fighter) in cgroup /system.slice/fighter.service"),
+			 1);
+	fake_stranger.nr = 1;
+	tick(controller, 1);
+	assert_int_equal(nr_findings(controller, "strangers_on_exclusive_cpus", ""), 0);
+	assert_int_equal(nr_findings(controller, "strangers_contended", ""), 0);
+	controller_free(controller);
+}
+
+static void audit_tells_what_would_help(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_AUDIT);
+	struct json_object *rows;
+
+	show_rows();
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	rows = query(controller, "stranger");
+	assert_non_null(strstr(of_row(rows, "31", "remedy"), "strangers: enforce"));
+	json_object_put(rows);
+	controller_free(controller);
+}
+
+static void obstacles_are_found(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	show_rows();
+	scan(controller, pods, 1);
+	fake_stranger.counts.error = -EROFS;
+	tick(controller, 1);
+	assert_int_equal(nr_findings(controller, "strangers_unsaved", "Read-only"), 1);
+	fake_stranger.counts.error = 0;
+	fake_stranger.result = -EACCES;
+	tick(controller, 1);
+	assert_int_equal(nr_rows(controller, "stranger"), 0);
+	assert_int_equal(nr_findings(controller, "strangers_unknown", "Permission denied"), 1);
+	fake_stranger.result = 0;
+	tick(controller, 1);
+	assert_int_equal(nr_rows(controller, "stranger"), ARRAY_SIZE(fake_stranger_rows));
+	assert_int_equal(nr_findings(controller, "strangers_unknown", ""), 0);
+	assert_int_equal(nr_findings(controller, "strangers_unsaved", ""), 0);
+	fake_stranger.error = -ENOMEM;
+	tick(controller, 1);
+	assert_int_equal(nr_findings(controller, "strangers_unknown", "memory"), 1);
+	controller_free(controller);
+}
+
+static void has_line(struct controller *controller, const char *line)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	if (!strstr(page.data, line))
+		fail_msg("the page lacks %s", line);
+}
+
+static void walks_are_counted(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	show_rows();
+	fake_stranger.counts = (struct stranger_report){.nr_moved = 3,
+							.nr_restored = 2,
+							.nr_failed = 1,
+							.nr_reverted = 4,
+							.cost_ns = S / 1000};
+	tick(controller, 2);
+	has_line(controller, "\npinfold_stranger_moves_total{result=\"moved\"} 6\n");
+	has_line(controller, "\npinfold_stranger_moves_total{result=\"restored\"} 4\n");
+	has_line(controller, "\npinfold_stranger_moves_total{result=\"failed\"} 2\n");
+	has_line(controller, "\npinfold_stranger_set_back_total 8\n");
+	has_line(controller, "\npinfold_stranger_walk_cpu_seconds_total 0.002000000\n");
+	has_line(controller, "\npinfold_strangers{state=\"contended\"} 1\n");
+	controller_free(controller);
+}
+
+static void moves_are_an_event(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+	struct json_object *rows, *found = NULL;
+
+	fake_stranger.counts = (struct stranger_report){
+		.nr_moved = 3, .nr_held = 3, .first = {.thread = 20, .comm = "sshd"}};
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	rows = query(controller, "event");
+	for (size_t i = 0; i < json_object_array_length(rows); i++)
+		if (!strcmp(member(json_object_array_get_idx(rows, i), "kind"), "stranger"))
+			found = json_object_array_get_idx(rows, i);
+	assert_non_null(found);
+	assert_string_equal(member(found, "comm"), "sshd");
+	assert_string_equal(member(found, "detail"),
+			    "3 tasks were moved off the exclusive CPUs 2-5; this is the first");
+	json_object_put(rows);
+	controller_free(controller);
+}
+
+static void without_the_port_there_is_nothing(void **state)
+{
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 1);
+	tick(controller, 20);
+	assert_int_equal(nr_rows(controller, "stranger"), 0);
+	controller_free(controller);
+}
+
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up_watch, tear_down_watch)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ROW(walks_follow_the_ledger),
+		ROW(walks_take_a_twentieth_of_a_cpu),
+		ROW(one_walk_at_a_time),
+		ROW(the_option_decides_what_a_walk_may_do),
+		ROW(without_the_option_they_are_shown_only),
+		ROW(strangers_are_shown),
+		ROW(audit_tells_what_would_help),
+		ROW(obstacles_are_found),
+		ROW(walks_are_counted),
+		ROW(moves_are_an_event),
+		ROW(without_the_port_there_is_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

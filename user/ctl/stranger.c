@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The walk itself is an adapter's. Here is when one begins, whose the CPUs are, and what becomes of
+ * its report.
+ */
+#include "ctl/stranger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "format/view_objects.h"
+#include "format/views.h"
+#include "lib/arena.h"
+#include "lib/text.h"
+
+/*
+ * A task raises no event when it gets an affinity, and one that is alone on its CPU is not switched
+ * either. While CPUs are exclusive, a walk follows a second after another, which is a little less
+ * here because it is a tick that begins one; but all of them take 5 % of a CPU at most.
+ */
+#define REWALK_NS	900000000ULL
+#define WALK_COST_SHARE 20
+/* Where nobody asked for it, `pinfold stranger show` is a minute old at most. */
+#define IDLE_REWALK_NS (60ULL * 1000000000ULL)
+
+void stranger_init(struct strangers_known *known)
+{
+	known->budget.share = WALK_COST_SHARE;
+}
+
+void stranger_fini(struct strangers_known *known)
+{
+	stranger_report_fini(&known->report);
+}
+
+/* --- when ---------------------------------------------------------------------------------------- */
+
+static enum enforcement wanted_enforcement(const struct config *config)
+{
+	return config->mode == MODE_ALLOCATE ? config->enforcement.strangers : ENFORCEMENT_OFF;
+}
+
+static void fill_request(const struct controller *controller, struct stranger_request *request)
+{
+	struct cpu_states states;
+
+	ledger_cpu_states(controller->ledger, &states);
+	request->mode = wanted_enforcement(controller->options.config) == ENFORCEMENT_ENFORCE
+				? STRANGER_REPAIR
+				: STRANGER_OBSERVE;
+	request->now_ns = clock_now_ns(controller->ports.clock);
+	request->workload_root = controller->layout.root;
+	request->cpus.online = controller->online;
+	request->cpus.exclusive = states.exclusive;
+	request->cpus.allowed = states.reserved;
+	cpuset_union(&request->cpus.allowed, &states.shared);
+	cpuset_intersect(&request->cpus.allowed, &controller->online);
+}
+
+/* Is there anything that another walk could find or restore? */
+static bool has_work(const struct strangers_known *known, const struct stranger_request *request)
+{
+	return known->report.nr_held || !cpuset_is_empty(&request->cpus.exclusive);
+}
+
+static bool is_due(struct strangers_known *known, const struct stranger_request *request,
+		   enum enforcement enforcement)
+{
+	const uint64_t pause_ns = enforcement == ENFORCEMENT_OFF ? IDLE_REWALK_NS : REWALK_NS;
+
+	if (known->since_ns)
+		return false;
+	/* The first walk restores what an earlier agent changed. */
+	if (!known->begun_ns || known->enforcement != enforcement ||
+	    !cpuset_equal(&known->exclusive, &request->cpus.exclusive))
+		return true;
+	if (!has_work(known, request))
+		return false;
+	if (!cpuset_equal(&known->allowed, &request->cpus.allowed))
+		return true;
+	return request->now_ns - known->begun_ns >= pause_ns &&
+	       !token_bucket_delay_ns(&known->budget, request->now_ns);
+}
+
+/* --- whose the CPUs are --------------------------------------------------------------------------- */
+
+/* Init containers hand their CPUs on, so two containers of a pod may own the same ones. */
+static int find_owners(const struct controller *controller, struct stranger_owner **ret_owners,
+		       uint32_t *ret_nr)
+{
+	const struct group_tree *desired = &controller->desired;
+	struct stranger_owner *owners = calloc(desired->nr_groups + 1, sizeof(*owners));
+	uint32_t nr = 0;
+
+	if (!owners)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < desired->nr_groups; i++) {
+		const struct group *group = &desired->groups[i];
+		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+		const struct grant *grant = pod ? ledger_find_grant(pod, group->container) : NULL;
+
+		if (group->role != GROUP_CONTAINER || !grant ||
+		    grant->isolation != ISOLATION_CONTAINER)
+			continue;
+		text_copy(owners[nr].path, sizeof(owners[nr].path), group->path);
+		owners[nr++].cpus = grant->cpus;
+	}
+	*ret_owners = owners;
+	*ret_nr = nr;
+	return 0;
+}
+
+void ctl_find_strangers(struct controller *controller)
+{
+	const struct stranger_port *port = controller->ports.stranger;
+	struct strangers_known *known = &controller->strangers;
+	struct stranger_owner *owners cleanup_free = NULL;
+	const enum enforcement enforcement = wanted_enforcement(controller->options.config);
+	struct stranger_request request = {0};
+	int r;
+
+	if (!port)
+		return;
+	fill_request(controller, &request);
+	if (!is_due(known, &request, enforcement))
+		return;
+	known->enforcement = enforcement;
+	known->exclusive = request.cpus.exclusive;
+	known->allowed = request.cpus.allowed;
+	known->begun_ns = known->since_ns = request.now_ns;
+	r = find_owners(controller, &owners, &request.nr_owners);
+	request.owners = owners;
+	if (!r)
+		r = port->walk(port->self, &request);
+	if (r)
+		ctl_end_stranger_walk(controller, r, NULL);
+}
+
+/* --- what an operator is told --------------------------------------------------------------------- */
+
+/* Who let it run there. */
+static enum stranger_cause cause_of(const struct controller *controller,
+				    const struct stranger_row *row)
+{
+	const struct cpuset first = cpuset_of_text(row->original ? row->original : row->affinity);
+
+	if (row->nr_reverts)
+		return STRANGER_CAUSE_SET_BACK;
+	return cpuset_is_subset(&controller->online, &first) ? STRANGER_CAUSE_DEFAULT
+							     : STRANGER_CAUSE_CHOSEN;
+}
+
+static void fill_remedy(const struct strangers_known *known, const struct stranger_row *row,
+			char *text, size_t size)
+{
+	*text = '\0';
+	switch (row->state) {
+	case STRANGER_STATE_REACHES:
+		if (known->enforcement != ENFORCEMENT_ENFORCE)
+			snprintf(text, size, "set 'enforcement: {strangers: enforce}'");
+		else if (known->report.error)
+			snprintf(text, size, "see the finding strangers_unsaved");
+		else
+			snprintf(text, size, "leave CPUs to the host: none is reserved or shared");
+		break;
+	case STRANGER_STATE_BOUND:
+		snprintf(
+			text, size,
+			"nobody can move it; 'interrupts: steer' and the boot parameters nohz_full "
+			"and rcu_nocbs give it less to do");
+		break;
+	case STRANGER_STATE_CPUSET:
+		snprintf(text, size,
+			 "its cpuset has to be repaired; see 'pinfold drift show' and "
+			 "'pinfold pod show'");
+		break;
+	case STRANGER_STATE_CONTENDED:
+		snprintf(text, size,
+			 "find out what calls sched_setaffinity(2) for it: the task itself, or a "
+			 "program that manages it");
+		break;
+	case STRANGER_STATE_FAILED:
+		snprintf(
+			text, size,
+			"the kernel refused other CPUs (%s); widen the cpuset of its cgroup if that "
+			"has only exclusive CPUs",
+			strerror(-row->error));
+		break;
+	default:
+		break;
+	}
+}
+
+static void tell_unread(struct controller *controller, int error)
+{
+	char message[ROW_DETAIL_MAX];
+
+	if (!error) {
+		findings_clear(&controller->findings, "strangers_unknown");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "cannot look for strangers on exclusive CPUs, so none is moved: %s",
+		 strerror(-error));
+	findings_put(&controller->findings, "strangers_unknown", message,
+		     "see whether /proc, and strangers.json in stateDirectory, can be read");
+}
+
+static void tell_unsaved(struct controller *controller, const struct stranger_report *report)
+{
+	char message[ROW_DETAIL_MAX];
+
+	if (!report->error) {
+		findings_clear(&controller->findings, "strangers_unsaved");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "the original affinities of strangers cannot be saved, so none is moved: %s",
+		 strerror(-report->error));
+	findings_put(&controller->findings, "strangers_unsaved", message,
+		     "check the disk and the permissions of stateDirectory");
+}
+
+/* An opponent is named as long as its corrections are remembered, also while it is beaten. */
+static void tell_opponent(struct controller *controller, const struct stranger_report *report)
+{
+	const struct stranger_row *worst = NULL;
+	char message[ROW_DETAIL_MAX];
+
+	for (uint32_t i = 0; i < report->nr; i++)
+		if (report->rows[i].nr_reverts >= STRANGER_PATIENCE &&
+		    (!worst || report->rows[i].nr_reverts > worst->nr_reverts))
+			worst = &report->rows[i];
+	if (!worst) {
+		findings_clear(&controller->findings, "strangers_contended");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "another process gives thread %d (%s) in cgroup %.120s exclusive CPUs again and "
+		 "again; it was corrected %u times, and is now corrected ever more rarely",
+		 (int)worst->thread, worst->comm, worst->cgroup ? worst->cgroup : "unknown",
+		 worst->nr_reverts);
+	findings_update(&controller->findings, "strangers_contended", message,
+			"find out what calls sched_setaffinity(2) for it: the task itself, or a "
+			"program that manages it");
+}
+
+/* Those that nobody can move, and those whose cpuset is drift, are reported elsewhere. */
+static bool is_told(const struct stranger_row *row)
+{
+	return row->state == STRANGER_STATE_REACHES || row->state == STRANGER_STATE_FAILED;
+}
+
+static void tell_strangers(struct controller *controller, const struct stranger_report *report)
+{
+	const struct stranger_row *first = NULL;
+	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < report->nr; i++) {
+		if (!is_told(&report->rows[i]) || !*report->rows[i].exclusive)
+			continue;
+		if (!nr++)
+			first = &report->rows[i];
+	}
+	if (!nr || controller->strangers.enforcement == ENFORCEMENT_OFF) {
+		findings_clear(&controller->findings, "strangers_on_exclusive_cpus");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "%u task%s may run on exclusive CPUs without belonging there; the first is thread "
+		 "%d (%s), CPUs %.120s",
+		 nr, nr == 1 ? "" : "s", (int)first->thread, first->comm, first->exclusive);
+	fill_remedy(&controller->strangers, first, remedy, sizeof(remedy));
+	findings_update(&controller->findings, "strangers_on_exclusive_cpus", message, remedy);
+}
+
+static void record_moves(struct controller *controller, const struct stranger_report *report)
+{
+	struct event_record event = EVENT_RECORD(EVENT_STRANGERS);
+
+	if (!report->nr_moved)
+		return;
+	event.action = ACTION_REPAIR;
+	event.pid = (uint32_t)report->first.thread;
+	_Static_assert(sizeof(event.comm) == sizeof(report->first.comm), "both are the kernel's");
+	memcpy(event.comm, report->first.comm, sizeof(event.comm));
+	event.strangers.nr = report->nr_moved;
+	cpuset_format(&controller->strangers.exclusive, event.strangers.cpus,
+		      sizeof(event.strangers.cpus));
+	event_log_record(&controller->events, &event);
+}
+
+void ctl_end_stranger_walk(struct controller *controller, int result,
+			   struct stranger_report *report)
+{
+	struct strangers_known *known = &controller->strangers;
+	const uint32_t nr_held = known->report.nr_held;
+
+	known->since_ns = 0;
+	tell_unread(controller, result);
+	/* Of tasks that cannot be read nobody is told that they spare the exclusive CPUs. */
+	stranger_report_fini(&known->report);
+	known->report.nr_held = nr_held;
+	if (result)
+		return;
+	known->nr_walks++;
+	known->cost_ns += report->cost_ns;
+	known->nr_moved += report->nr_moved;
+	known->nr_restored += report->nr_restored;
+	known->nr_failed += report->nr_failed;
+	known->nr_reverted += report->nr_reverted;
+	token_bucket_take(&known->budget, clock_now_ns(controller->ports.clock), report->cost_ns);
+	known->report = *report;
+	*report = (struct stranger_report){0};
+	tell_unsaved(controller, &known->report);
+	tell_opponent(controller, &known->report);
+	tell_strangers(controller, &known->report);
+	record_moves(controller, &known->report);
+}
+
+/* --- rows ----------------------------------------------------------------------------------------- */
+
+static const char *unless_empty(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+static void fill_row(const struct controller *controller, const struct stranger_row *found,
+		     struct arena *arena, struct view_stranger *row)
+{
+	char unit[ROW_PATH_MAX], remedy[ROW_DETAIL_MAX];
+
+	cgroup_unit(found->cgroup, unit, sizeof(unit));
+	fill_remedy(&controller->strangers, found, remedy, sizeof(remedy));
+	*row = (struct view_stranger){
+		.pid = found->thread,
+		.process = found->process,
+		.name = found->comm,
+		.kind = found->kind,
+		.state = found->state,
+		.cause = cause_of(controller, found),
+		.cgroup = found->cgroup,
+		.unit = *unit ? arena_printf(arena, "%s", unit) : NULL,
+		.affinity = found->affinity,
+		.original = found->original,
+		.exclusive_cpus = unless_empty(found->exclusive),
+		.set_back = found->nr_reverts,
+		.remedy = *remedy ? arena_printf(arena, "%s", remedy) : NULL,
+	};
+}
+
+struct json_object *ctl_report_strangers(struct controller *controller)
+{
+	const struct stranger_report *report = &controller->strangers.report;
+	struct arena arena cleanup_arena = {0};
+	struct view_stranger *rows = arena_array(&arena, report->nr, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	for (uint32_t i = 0; i < report->nr; i++)
+		fill_row(controller, &report->rows[i], &arena, &rows[i]);
+	return arena.failed ? NULL : view_strangers(rows, report->nr);
+}
