@@ -35,6 +35,21 @@ struct {
 	__type(value, struct noise_cpu);
 } noise_cpus SEC(".maps");
 
+/*
+ * Strangers, for the agent. If the buffer is full, one is not told, and the agent's next walk over
+ * all tasks finds it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16384);
+} noise_strangers SEC(".maps");
+
+/* The agent wants to be told; it sets this at any time. */
+bool tells_strangers;
+
+/* A CPU tells of one stranger in this time, so that many switches do not wake the agent as often. */
+#define TELL_NS 10000000ULL
+
 /* What identifies an entry of a table. */
 struct identity {
 	__u64 id;
@@ -171,6 +186,25 @@ static __always_inline __u32 place_of_task(struct noise_cpu *here, struct task_s
 	return place_of(here, &identity);
 }
 
+/* A thread that the kernel binds to this CPU belongs here; tasks of pods are kept off by cpusets. */
+static __always_inline void tell_stranger(struct noise_cpu *here, struct task_struct *task,
+					  __u32 source, __u64 now)
+{
+	struct noise_stranger *stranger;
+
+	if ((source != NOISE_HOST_TASK && source != NOISE_KTHREAD) || !tells_strangers ||
+	    (task->flags & PF_NO_SETAFFINITY) || now - here->told_ns < TELL_NS)
+		return;
+	stranger = bpf_ringbuf_reserve(&noise_strangers, sizeof(*stranger), 0);
+	if (!stranger)
+		return;
+	here->told_ns = now;
+	stranger->time_ns = now;
+	stranger->pid = task->pid;
+	stranger->cpu = bpf_get_smp_processor_id();
+	bpf_ringbuf_submit(stranger, 0);
+}
+
 /*
  * From now on `task`, of this source, has the CPU. Whoever had it is charged with the time
  * since, without the interrupts in it. Interrupts are off.
@@ -196,6 +230,7 @@ static __noinline int change_hands(struct noise_cpu *here, struct task_struct *t
 	}
 	here->running = place;
 	arch_bump_ordered(&here->sequence);
+	tell_stranger(here, task, source, now);
 	return 0;
 }
 

@@ -61,6 +61,9 @@ static int serve(struct agent *agent)
 				       controller_pressure_sink(agent->controller));
 	if (agent->irqs)
 		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
+	if (agent->noise)
+		noise_counter_listen(agent->noise, agent->event,
+				     controller_noise_sink(agent->controller));
 	if (agent->strangers)
 		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
 	worker_pool_set_grace(agent->pool, GRACE_NS);

@@ -91,9 +91,19 @@ struct noise_cpu {
 	__u64 hard_ns, soft_ns;
 	/* What these were at the two beginnings above. */
 	__u64 since_taken_ns, soft_taken_ns;
+	__u64 told_ns; /* when the agent was told of a stranger on this CPU */
+	__u64 reserved[7];
 	struct noise_entry entries[NOISE_ENTRIES];
 };
-_Static_assert(sizeof(struct noise_cpu) == 128 + sizeof(struct noise_entry) * NOISE_ENTRIES,
+_Static_assert(sizeof(struct noise_cpu) == 192 + sizeof(struct noise_entry) * NOISE_ENTRIES,
 	       "the same on both sides");
+
+/* A task that got an exclusive CPU without belonging there, and that could be moved. */
+struct noise_stranger {
+	__u64 time_ns; /* CLOCK_MONOTONIC, when it got the CPU */
+	__u32 pid;     /* of the thread */
+	__u32 cpu;
+};
+_Static_assert(sizeof(struct noise_stranger) == 16, "the same on both sides");
 
 #endif

@@ -22,6 +22,7 @@ static struct {
 	struct noise_grant grants[FAKE_NOISE_CPUS];
 	uint32_t nr;
 	unsigned int nr_calls;
+	bool tells_strangers;
 	int unread; /* CPU that is not counted; -1 = none */
 } fake_noise;
 
@@ -79,11 +80,17 @@ static inline int fake_noise_read(void *self, uint32_t cpu, uint64_t cgroup_id,
 	return -ENODATA;
 }
 
+static inline void fake_noise_tell_strangers(void *self, bool wanted)
+{
+	fake_noise.tells_strangers = wanted;
+}
+
 static const struct noise_port fake_noise_port = {
 	.watch = fake_noise_watch,
 	.state = fake_noise_state,
 	.counts = fake_noise_counts,
 	.read = fake_noise_read,
+	.tell_strangers = fake_noise_tell_strangers,
 };
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/fake_noise.h"
 #include "../lib/fake_stranger.h"
 #include "lib/text.h"
 #include "node_scene.h"
@@ -26,6 +27,7 @@ static struct controller *start(enum enforcement enforcement)
 					       .groups = &groups,
 					       .kernel = &fake_side_port,
 					       .store = &fake_store,
+					       .noise = &fake_noise_port,
 					       .stranger = &fake_stranger_port};
 	struct controller *controller = NULL;
 	char error[256] = "";
@@ -43,6 +45,7 @@ static struct controller *start(enum enforcement enforcement)
 static int set_up_watch(void **state)
 {
 	memset(&fake_stranger, 0, sizeof(fake_stranger));
+	fake_noise_reset();
 	pods[0] = fake_pod("a", "exclusive", 4000, true);
 	pods[1] = fake_pod("b", "web", 500, false);
 	return set_up_node(state);
@@ -319,6 +322,114 @@ static void moves_are_an_event(void **state)
 	controller_free(controller);
 }
 
+static void see(struct controller *controller, uint32_t pid, uint64_t ago_ns)
+{
+	const struct noise_sink *sink = controller_noise_sink(controller);
+	const struct noise_stranger stranger = {.time_ns = fake->now_ns - ago_ns, .pid = pid};
+
+	sink->stranger(sink->self, &stranger);
+}
+
+static void a_stranger_that_is_seen_is_walked_for_at_once(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	assert_true(fake_noise.tells_strangers);
+	show_rows();
+	fake_stranger.nr_walks = 0;
+	fake->now_ns += S / 2;
+	fake_stranger.counts = (struct stranger_report){
+		.nr_moved = 1, .cost_ns = S / 500, .wrote_ns = fake->now_ns + S / 20000};
+	see(controller, 20, S / 4000);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	/* It ran for 0.3 ms. */
+	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0002\"} 0\n");
+	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0004\"} 1\n");
+	has_line(controller, "\npinfold_stranger_exposure_seconds_count 1\n");
+	/* Whoever is met ever more rarely, or cannot be moved, is seen all the time. */
+	fake->now_ns += S / 2;
+	see(controller, 50, 0);
+	see(controller, 60, 0);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	has_line(controller, "\npinfold_stranger_seen_total 3\n");
+	/* A walk of 2 ms is followed by the next one 40 ms later. */
+	see(controller, 21, 0);
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	fake->now_ns += S / 50;
+	see(controller, 22, 0);
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	fake->now_ns += S / 50;
+	see(controller, 23, 0);
+	assert_int_equal(fake_stranger.nr_walks, 3);
+	controller_free(controller);
+}
+
+/* The walk may have passed it already. */
+static void a_stranger_seen_during_a_walk_gets_another_one(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.is_slow = true;
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	fake->now_ns += S / 10;
+	see(controller, 20, 0);
+	fake_stranger_end();
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	fake->now_ns += S / 10;
+	fake_stranger_end();
+	fake->now_ns += S / 10;
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	controller_free(controller);
+}
+
+static bool has_tier(struct controller *controller)
+{
+	struct json_object *node = query(controller, "node");
+	const bool is_listed = strchr(member(node, "tiers"), '3') != NULL;
+
+	json_object_put(node);
+	return is_listed;
+}
+
+static void tier_3_is_in_force_while_strangers_are_moved(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+	char error[256];
+
+	assert_false(has_tier(controller));
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	assert_true(has_tier(controller));
+	fake_stranger.counts.error = -EROFS;
+	tick(controller, 1);
+	assert_false(has_tier(controller));
+	fake_stranger.counts.error = 0;
+	fake_stranger.result = -EACCES;
+	tick(controller, 1);
+	assert_false(has_tier(controller));
+	fake_stranger.result = 0;
+	tick(controller, 1);
+	assert_true(has_tier(controller));
+	changed.enforcement.strangers = ENFORCEMENT_AUDIT;
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	tick(controller, 1);
+	assert_false(has_tier(controller));
+	controller_free(controller);
+}
+
+static void nobody_is_told_without_enforcement(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_AUDIT);
+
+	tick(controller, 1);
+	assert_false(fake_noise.tells_strangers);
+	controller_free(controller);
+}
+
 static void without_the_port_there_is_nothing(void **state)
 {
 	struct controller *controller = start_controller();
@@ -344,6 +455,10 @@ int main(void)
 		ROW(obstacles_are_found),
 		ROW(walks_are_counted),
 		ROW(moves_are_an_event),
+		ROW(a_stranger_that_is_seen_is_walked_for_at_once),
+		ROW(a_stranger_seen_during_a_walk_gets_another_one),
+		ROW(tier_3_is_in_force_while_strangers_are_moved),
+		ROW(nobody_is_told_without_enforcement),
 		ROW(without_the_port_there_is_nothing),
 	};
 

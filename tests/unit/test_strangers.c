@@ -356,6 +356,23 @@ static void a_choice_of_allowed_cpus_is_respected(void **state)
 	expect_cpus(20, "1");
 }
 
+/* The disk is not waited for where it has nothing new to keep. */
+static void what_is_durable_is_not_saved_again(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	assert_int_equal(unlinkat(state_fd, PINFOLD_STRANGERS_FILE, 0), 0);
+	write_from_outside(20, "0-7");
+	repair("4-5");
+	expect_cpus(20, "0-3,6-7");
+	assert_int_equal(report.nr_reverted, 1);
+	assert_false(has_file());
+	write_from_outside(20, "2-5");
+	repair("4-5");
+	expect_cpus(20, "2-3");
+	assert_true(has_file());
+}
+
 static void opponents_are_met_ever_more_rarely(void **state)
 {
 	put_process(20, "fighter", 1, USER, 20, "user.slice", "0-7");
@@ -522,6 +539,7 @@ int main(void)
 		ROW(kernel_threads_move_if_they_may),
 		ROW(children_are_restored_with_their_parents),
 		ROW(a_choice_of_allowed_cpus_is_respected),
+		ROW(what_is_durable_is_not_saved_again),
 		ROW(opponents_are_met_ever_more_rarely),
 		ROW(observing_changes_nothing_but_what_was_changed),
 		ROW(originals_survive_a_restart),

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +33,13 @@ struct noise_counter {
 	struct noise_owner *wanted; /* by CPU; epoch 0 = it is not exclusive */
 	uint32_t nr_wanted;
 	uint32_t epoch; /* the last one that was given out */
+
+	/* Strangers are told while something is counted. */
+	bool tells_strangers;
+	sd_event *event; /* NULL = nobody listens */
+	const struct noise_sink *sink;
+	struct ring_buffer *ring;
+	sd_event_source *source;
 
 	struct noise *skeleton; /* NULL = nothing is loaded */
 	struct noise_cpu *cpus; /* shared with the programs */
@@ -181,6 +189,63 @@ static void publish_owners(struct noise_counter *counter)
 			publish_owner(&counter->cpus[cpu].owner, &counter->wanted[cpu]);
 }
 
+/* --- strangers ----------------------------------------------------------------------------------- */
+
+static int take_stranger(void *self, void *data, size_t size)
+{
+	const struct noise_counter *counter = self;
+
+	if (size >= sizeof(struct noise_stranger))
+		counter->sink->stranger(counter->sink->self, data);
+	return 0;
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t events, void *self)
+{
+	const struct noise_counter *counter = self;
+	int r = ring_buffer__consume(counter->ring);
+
+	if (r < 0)
+		log_warn(r, "noise: read strangers, ignoring until the next");
+	return 0;
+}
+
+static void stop_listening(struct noise_counter *counter)
+{
+	counter->source = sd_event_source_unref(counter->source);
+	ring_buffer__free(counter->ring);
+	counter->ring = NULL;
+}
+
+/* Without it the agent's walks find strangers later. */
+static void start_listening(struct noise_counter *counter)
+{
+	int r;
+
+	if (!counter->event || counter->ring)
+		return;
+	counter->ring = ring_buffer__new(bpf_map__fd(counter->skeleton->maps.noise_strangers),
+					 take_stranger, counter, NULL);
+	r = counter->ring ? 0 : -errno;
+	if (!r)
+		r = sd_event_add_io(counter->event, &counter->source,
+				    ring_buffer__epoll_fd(counter->ring), EPOLLIN, on_readable,
+				    counter);
+	if (r < 0) {
+		log_warn(r, "noise: listen for strangers");
+		stop_listening(counter);
+	}
+}
+
+void noise_counter_listen(struct noise_counter *counter, sd_event *event,
+			  const struct noise_sink *sink)
+{
+	counter->event = event;
+	counter->sink = sink;
+	if (counter->state == NOISE_COUNTING)
+		start_listening(counter);
+}
+
 /* --- what is attached follows what is wanted ------------------------------------------------------ */
 
 static void release(struct worker_job *job)
@@ -227,8 +292,11 @@ static void follow(struct noise_counter *counter)
 		begin_job(counter, run_load);
 	} else if (counter->state == NOISE_COUNTING) {
 		publish_owners(counter);
+		counter->skeleton->bss->tells_strangers = counter->tells_strangers;
+		start_listening(counter);
 		if (counter->nr_wanted)
 			return;
+		stop_listening(counter);
 		counter->state = NOISE_ENDING;
 		begin_job(counter, run_unload);
 	}
@@ -257,6 +325,15 @@ static int watch(void *self, const struct noise_grant *grants, uint32_t nr)
 	counter->nr_wanted = nr;
 	follow(counter);
 	return 0;
+}
+
+static void tell_strangers(void *self, bool wanted)
+{
+	struct noise_counter *counter = self;
+
+	counter->tells_strangers = wanted;
+	if (counter->state == NOISE_COUNTING)
+		counter->skeleton->bss->tells_strangers = wanted;
 }
 
 static enum noise_state state(void *self)
@@ -382,6 +459,7 @@ void noise_counter_close(struct noise_counter *counter)
 {
 	if (!counter)
 		return;
+	stop_listening(counter);
 	unload(counter);
 	free(counter->wanted);
 	free(counter);
@@ -395,5 +473,6 @@ struct noise_port noise_counter_port(struct noise_counter *counter)
 		.state = state,
 		.counts = counts,
 		.read = read_cpu,
+		.tell_strangers = tell_strangers,
 	};
 }

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include <systemd/sd-event.h>
+
 #include "core/cpuset.h"
 #include "ctl/ports.h"
 #include "lib/cleanup.h"
@@ -27,6 +29,13 @@ int noise_counter_open(const struct noise_options *options, struct noise_counter
 void noise_counter_close(struct noise_counter *counter);
 DEFINE_CLEANUP(struct noise_counter, noise_counter_closep, noise_counter_close);
 #define cleanup_noise_counter cleanup(noise_counter_closep)
+
+/*
+ * Tell the sink of strangers from the event loop; both are borrowed. Strangers that run before this
+ * are told to nobody.
+ */
+void noise_counter_listen(struct noise_counter *counter, sd_event *event,
+			  const struct noise_sink *sink);
 
 /* Implements ctl/ports.h; valid until the counter is closed. Errors of its threads are logged. */
 struct noise_port noise_counter_port(struct noise_counter *counter);

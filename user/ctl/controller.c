@@ -186,6 +186,11 @@ static void on_irqs_passed(void *self, int result, struct irq_report *report)
 	ctl_end_irq_pass(self, result, report);
 }
 
+static void on_stranger_seen(void *self, const struct noise_stranger *stranger)
+{
+	ctl_see_stranger(self, stranger);
+}
+
 static void on_strangers_walked(void *self, int result, struct stranger_report *report)
 {
 	ctl_end_stranger_walk(self, result, report);
@@ -246,6 +251,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 						       on_kernel_completed, on_guard_tested};
 	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
 	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
+	controller->noise_sink = (struct noise_sink){controller, on_stranger_seen};
 	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
 	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
 	controller->faces = (struct faces_port){
@@ -308,6 +314,11 @@ const struct pressure_sink *controller_pressure_sink(struct controller *controll
 const struct irq_sink *controller_irq_sink(struct controller *controller)
 {
 	return &controller->irq_sink;
+}
+
+const struct noise_sink *controller_noise_sink(struct controller *controller)
+{
+	return &controller->noise_sink;
 }
 
 const struct stranger_sink *controller_stranger_sink(struct controller *controller)

@@ -85,6 +85,7 @@ const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
 const struct pressure_sink *controller_pressure_sink(struct controller *controller);
 const struct irq_sink *controller_irq_sink(struct controller *controller);
+const struct noise_sink *controller_noise_sink(struct controller *controller);
 const struct stranger_sink *controller_stranger_sink(struct controller *controller);
 const struct discovery_sink *controller_discovery_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);

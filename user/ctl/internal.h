@@ -82,6 +82,7 @@ struct controller {
 	struct kernel_sink kernel_sink;
 	struct pressure_sink pressure_sink;
 	struct irq_sink irq_sink;
+	struct noise_sink noise_sink;
 	struct stranger_sink stranger_sink;
 	struct discovery_sink discovery_sink;
 	struct store_sink store_sink;

@@ -583,6 +583,9 @@ static void write_strangers(const struct controller *controller, struct expositi
 {
 	const struct strangers_known *known = &controller->strangers;
 	uint64_t nr[STRANGER_STATE_NR] = {0};
+	double bounds[STRANGER_BUCKETS - 1];
+	const struct metric_histogram exposure = {bounds, ARRAY_SIZE(bounds), known->nr_exposed,
+						  known->exposed_ns};
 
 	if (!controller->ports.stranger)
 		return;
@@ -597,6 +600,12 @@ static void write_strangers(const struct controller *controller, struct expositi
 	exposition_count(page, LABELS({"result", "failed"}), known->nr_failed);
 	exposition_family(page, &stranger_set_back);
 	exposition_count(page, NO_LABELS, known->nr_reverted);
+	exposition_family(page, &stranger_seen);
+	exposition_count(page, NO_LABELS, known->nr_seen);
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+		bounds[i] = 1e-9 * (double)(STRANGER_FIRST_BUCKET_NS << i);
+	exposition_family(page, &stranger_exposure);
+	exposition_histogram(page, NO_LABELS, &exposure);
 	exposition_family(page, &stranger_walks);
 	exposition_count(page, NO_LABELS, known->nr_walks);
 	exposition_family(page, &stranger_walk_time);

@@ -375,6 +375,17 @@ struct noise_port {
 	 */
 	int (*read)(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_entry *ret_entries,
 		    uint32_t *ret_nr);
+	/*
+	 * Tell sink.stranger of tasks that get an exclusive CPU, or do not; at any time, whether or not
+	 * anything is counted. It is only a hint: some are not told.
+	 */
+	void (*tell_strangers)(void *self, bool wanted);
+};
+
+struct noise_sink {
+	void *self;
+	/* A task that is not the owner's, and could be moved, has got an exclusive CPU. */
+	void (*stranger)(void *self, const struct noise_stranger *stranger);
 };
 
 /* --- interrupts: user/irq ------------------------------------------------------------------------ */

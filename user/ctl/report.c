@@ -58,8 +58,9 @@ static struct json_object *report_node(struct controller *controller)
 	row.guard = guard_word(&guard);
 	if (!groups->status(groups->self, controller->layout.root, &status) && *status.partition)
 		snprintf(partition, sizeof(partition), "%s", status.partition);
-	snprintf(tiers, sizeof(tiers), "0%s%s", controller->tier.is_held ? " 1" : "",
-		 guard_denies(&guard, guard.cpuset_files) ? " 2" : "");
+	snprintf(tiers, sizeof(tiers), "0%s%s%s", controller->tier.is_held ? " 1" : "",
+		 guard_denies(&guard, guard.cpuset_files) ? " 2" : "",
+		 ctl_moves_strangers(controller) ? " 3" : "");
 	return view_node(controller->ledger, &row);
 }
 

@@ -16,12 +16,14 @@
 #include "lib/text.h"
 
 /*
- * A task raises no event when it gets an affinity, and one that is alone on its CPU is not switched
- * either. While CPUs are exclusive, a walk follows a second after another, which is a little less
+ * A stranger that gets an exclusive CPU is walked for at once. But one that does not run yet raises
+ * no event, and not every kernel has the programs that see it. While CPUs are exclusive, a walk follows a second after another, which is a little less
  * here because it is a tick that begins one; but all of them take 5 % of a CPU at most.
  */
 #define REWALK_NS	900000000ULL
 #define WALK_COST_SHARE 20
+/* Walks for strangers that were seen follow each other after this pause. */
+#define SEEN_REWALK_NS 10000000ULL
 /* Where nobody asked for it, `pinfold stranger show` is a minute old at most. */
 #define IDLE_REWALK_NS (60ULL * 1000000000ULL)
 
@@ -68,8 +70,10 @@ static bool has_work(const struct strangers_known *known, const struct stranger_
 static bool is_due(struct strangers_known *known, const struct stranger_request *request,
 		   enum enforcement enforcement)
 {
-	const uint64_t pause_ns = enforcement == ENFORCEMENT_OFF ? IDLE_REWALK_NS : REWALK_NS;
+	uint64_t pause_ns = enforcement == ENFORCEMENT_OFF ? IDLE_REWALK_NS : REWALK_NS;
 
+	if (known->seen.time_ns)
+		pause_ns = SEEN_REWALK_NS;
 	if (known->since_ns)
 		return false;
 	/* The first walk restores what an earlier agent changed. */
@@ -124,6 +128,9 @@ void ctl_find_strangers(struct controller *controller)
 	if (!port)
 		return;
 	fill_request(controller, &request);
+	if (controller->ports.noise)
+		controller->ports.noise->tell_strangers(controller->ports.noise->self,
+							enforcement == ENFORCEMENT_ENFORCE);
 	if (!is_due(known, &request, enforcement))
 		return;
 	known->enforcement = enforcement;
@@ -136,6 +143,61 @@ void ctl_find_strangers(struct controller *controller)
 		r = port->walk(port->self, &request);
 	if (r)
 		ctl_end_stranger_walk(controller, r, NULL);
+}
+
+bool ctl_moves_strangers(const struct controller *controller)
+{
+	const struct strangers_known *known = &controller->strangers;
+
+	return known->nr_walks && known->enforcement == ENFORCEMENT_ENFORCE && !known->result &&
+	       !known->report.error;
+}
+
+/* --- those that were seen ------------------------------------------------------------------------- */
+
+static const struct stranger_row *find_row(const struct stranger_report *report, uint32_t thread)
+{
+	for (uint32_t i = 0; i < report->nr; i++)
+		if ((uint32_t)report->rows[i].thread == thread)
+			return &report->rows[i];
+	return NULL;
+}
+
+void ctl_see_stranger(struct controller *controller, const struct noise_stranger *stranger)
+{
+	struct strangers_known *known = &controller->strangers;
+	const struct stranger_row *row = find_row(&known->report, stranger->pid);
+
+	known->nr_seen++;
+	/* Another walk would not move it either. */
+	if (row && row->state != STRANGER_STATE_MOVED)
+		return;
+	if (!known->seen.time_ns)
+		known->seen = *stranger;
+	ctl_find_strangers(controller);
+}
+
+static void count_exposure(struct strangers_known *known, uint64_t ns)
+{
+	uint32_t bucket = 0;
+
+	while (bucket + 1 < STRANGER_BUCKETS && ns > STRANGER_FIRST_BUCKET_NS << bucket)
+		bucket++;
+	known->nr_exposed[bucket]++;
+	known->exposed_ns += ns;
+}
+
+/* The walk was begun after the stranger got its CPU, so it has been looked at. */
+static void end_exposure(struct controller *controller)
+{
+	struct strangers_known *known = &controller->strangers;
+	const struct stranger_row *row = find_row(&known->report, known->seen.pid);
+
+	if (!known->seen.time_ns || known->seen.time_ns > known->begun_ns)
+		return;
+	if (row && row->state == STRANGER_STATE_MOVED && known->report.nr_moved)
+		count_exposure(known, known->report.wrote_ns - known->seen.time_ns);
+	known->seen.time_ns = 0;
 }
 
 /* --- what an operator is told --------------------------------------------------------------------- */
@@ -300,6 +362,7 @@ void ctl_end_stranger_walk(struct controller *controller, int result,
 	const uint32_t nr_held = known->report.nr_held;
 
 	known->since_ns = 0;
+	known->result = result;
 	tell_unread(controller, result);
 	/* Of tasks that cannot be read nobody is told that they spare the exclusive CPUs. */
 	stranger_report_fini(&known->report);
@@ -319,6 +382,10 @@ void ctl_end_stranger_walk(struct controller *controller, int result,
 	tell_opponent(controller, &known->report);
 	tell_strangers(controller, &known->report);
 	record_moves(controller, &known->report);
+	end_exposure(controller);
+	/* It got its CPU during the walk. */
+	if (known->seen.time_ns)
+		ctl_find_strangers(controller);
 }
 
 /* --- rows ----------------------------------------------------------------------------------------- */

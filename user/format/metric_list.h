@@ -71,6 +71,11 @@ METRIC(stranger_moves, "pinfold_stranger_moves_total", COUNTER, NULL, "result",
        "Affinities of strangers that were written, by result.", [PER_NODE] = 3)
 METRIC(stranger_set_back, "pinfold_stranger_set_back_total", COUNTER, NULL, NULL,
        "Corrections of strangers whose affinity another process had set back.", [PER_NODE] = 1)
+METRIC(stranger_seen, "pinfold_stranger_seen_total", COUNTER, NULL, NULL,
+       "Strangers that were seen to get an exclusive CPU; one per CPU and 10 ms.", [PER_NODE] = 1)
+METRIC(stranger_exposure, "pinfold_stranger_exposure_seconds", HISTOGRAM, "seconds", NULL,
+       "Time from when a stranger was seen on an exclusive CPU until it was moved.",
+       [PER_NODE] = 17)
 METRIC(stranger_walks, "pinfold_stranger_walks_total", COUNTER, NULL, NULL,
        "Walks over the tasks of the machine.", [PER_NODE] = 1)
 METRIC(stranger_walk_time, "pinfold_stranger_walk_cpu_seconds_total", COUNTER, "seconds", NULL,

@@ -49,7 +49,8 @@ struct stranger_report {
 	uint32_t nr_held;	   /* tasks whose original affinity is to be restored some day */
 	/* Why no task was moved, or 0: the originals could not be saved. */
 	int error;
-	uint64_t cost_ns; /* of CPU time */
+	uint64_t cost_ns;  /* of CPU time */
+	uint64_t wrote_ns; /* CLOCK_MONOTONIC after the last affinity was written; 0 = none was */
 	/* In this walk: */
 	uint32_t nr_moved, nr_restored, nr_failed;
 	uint32_t nr_reverted; /* among the moved: another process had set them back */

@@ -372,6 +372,19 @@ static bool has_targets(const struct stranger_table *table)
 	return false;
 }
 
+/* A task that another process set back gets what the file has of it already. */
+static bool is_file_complete(const struct stranger_table *table)
+{
+	for (uint32_t i = 0; i < table->nr; i++) {
+		const struct stranger_task *task = &table->tasks[i];
+
+		if (task->target &&
+		    (task->target != task->written || task->new_original != task->original))
+			return false;
+	}
+	return true;
+}
+
 static int save(const struct walk *walk)
 {
 	return stranger_saved_save(walk->place->state_fd, walk->place->boot_id, walk->now);
@@ -389,6 +402,14 @@ static void give_up(struct stranger_table *table)
 	}
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
 static void write_targets(struct walk *walk)
 {
 	for (uint32_t i = 0; i < walk->now->nr; i++) {
@@ -402,15 +423,19 @@ static void write_targets(struct walk *walk)
 
 static void change(struct walk *walk)
 {
+	const bool is_complete = is_file_complete(walk->now);
+
 	if (!has_targets(walk->now))
 		return;
-	walk->report->error = save(walk);
+	if (!is_complete)
+		walk->report->error = save(walk);
 	if (walk->report->error && walk->request->mode == STRANGER_REPAIR) {
 		give_up(walk->now);
 		return;
 	}
 	write_targets(walk);
-	if (!walk->report->error)
+	walk->report->wrote_ns = now_ns();
+	if (!walk->report->error && !is_complete)
 		walk->report->error = save(walk);
 }
 
