@@ -49,7 +49,7 @@ static struct {
 	pid_t thread;
 	struct cpuset cpus;
 	int error;
-	unsigned int nr_writes;
+	unsigned int nr_writes, nr_tries;
 } tasks[MAX_TASKS];
 static struct cpuset online;
 
@@ -60,6 +60,10 @@ static unsigned int index_of(pid_t thread)
 			return i;
 	return MAX_TASKS;
 }
+
+/* What a crash at the first write of a walk would leave. */
+static char *crashed_file;
+static size_t crashed_len;
 
 static int get_cpus(void *self, pid_t thread, struct cpuset *ret_cpus)
 {
@@ -79,6 +83,9 @@ static int set_cpus(void *self, pid_t thread, const struct cpuset *cpus)
 
 	if (i == MAX_TASKS)
 		return -ESRCH;
+	if (!crashed_file)
+		file_read_all(state_fd, PINFOLD_STRANGERS_FILE, 65536, &crashed_file, &crashed_len);
+	tasks[i].nr_tries++;
 	if (tasks[i].error)
 		return tasks[i].error;
 	tasks[i].nr_writes++;
@@ -123,7 +130,7 @@ static void put_thread(pid_t process, pid_t thread, const char *comm, pid_t pare
 	put(path, text);
 	assert_true(i < MAX_TASKS);
 	tasks[i].thread = thread;
-	tasks[i].nr_writes = 0;
+	tasks[i].nr_writes = tasks[i].nr_tries = 0;
 	tasks[i].cpus = cpuset_of_text(cpus);
 }
 
@@ -261,6 +268,8 @@ static int tear_down(void **state)
 {
 	strangers_close(strangers);
 	stranger_report_fini(&report);
+	free(crashed_file);
+	crashed_file = NULL;
 	close(state_fd);
 	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -320,6 +329,8 @@ static void kernel_threads_move_if_they_may(void **state)
 	repair("4-5");
 	expect_state(11, STRANGER_STATE_BOUND);
 	assert_int_equal(report.nr_failed, 0);
+	/* It is not asked again. */
+	assert_int_equal(tasks[index_of(11)].nr_tries, 1);
 }
 
 static void children_are_restored_with_their_parents(void **state)
@@ -447,6 +458,24 @@ static void a_crash_leaves_either_affinity(void **state)
 	expect_cpus(21, "0-7");
 }
 
+/* Else whoever was restored would be held for ever. */
+static void a_crash_while_restoring_leaves_nobody_held(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	free(crashed_file);
+	crashed_file = NULL;
+	repair("");
+	expect_cpus(20, "0-7");
+	assert_non_null(crashed_file);
+	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, crashed_file, crashed_len),
+			 0);
+	restart();
+	repair("");
+	assert_int_equal(report.nr_held, 0);
+	assert_int_equal(report.nr_restored, 0);
+}
+
 static void an_id_may_be_given_to_another_task(void **state)
 {
 	put_process(20, "first", 1, USER, 20, "system.slice", "0-7");
@@ -457,6 +486,14 @@ static void an_id_may_be_given_to_another_task(void **state)
 	repair("");
 	expect_cpus(20, "0-3,6-7");
 	assert_int_equal(tasks[index_of(20)].nr_writes, 0);
+	put_process(20, "third", 1, USER, 1000, "system.slice", "0-7");
+	repair("4-5");
+	end_process(20);
+	put_process(20, "fourth", 1, USER, 2000, "system.slice", "0-7");
+	repair("4-5");
+	expect_cpus(20, "0-3,6-7");
+	/* Nobody has set it back. */
+	assert_int_equal(report.nr_reverted, 0);
 }
 
 static void nothing_moves_without_a_durable_original(void **state)
@@ -544,6 +581,7 @@ int main(void)
 		ROW(observing_changes_nothing_but_what_was_changed),
 		ROW(originals_survive_a_restart),
 		ROW(a_crash_leaves_either_affinity),
+		ROW(a_crash_while_restoring_leaves_nobody_held),
 		ROW(an_id_may_be_given_to_another_task),
 		ROW(nothing_moves_without_a_durable_original),
 		ROW(what_the_kernel_refuses_is_tried_later),
