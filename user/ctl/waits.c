@@ -126,10 +126,12 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		add_wait(ret_waiting, &other);
 	}
 	if (controller->strangers.since_ns) {
+		/* Very many tasks take some seconds without anything that blocks. */
 		other = wait_since(controller, controller->strangers.since_ns,
 				   "the search for strangers", "a walk over the tasks");
 		other.kind = WAIT_FOR_STRANGERS;
-		add_wait(ret_waiting, &other);
+		if (other.longest_ns >= WAIT_DEADLINE_NS)
+			add_wait(ret_waiting, &other);
 	}
 	if (controller->waits.scan_since_ns) {
 		other = wait_since(controller, controller->waits.scan_since_ns,

@@ -49,6 +49,21 @@ static enum stranger_action follow(const struct stranger_cpus *cpus,
 	return STRANGER_WRITE;
 }
 
+/* Another process has chosen CPUs that are nobody's, or a cpuset has become smaller. */
+static enum stranger_action give_way(const struct stranger_cpus *cpus,
+				     const struct stranger_facts *facts,
+				     const struct cpuset *usable)
+{
+	struct cpuset target = *facts->original;
+
+	if (facts->repairs)
+		stranger_target(cpus, facts->original, &target);
+	/* Nothing would have to be restored. */
+	if (cpuset_equal(&target, facts->original))
+		return STRANGER_FORGET;
+	return cpuset_is_subset(facts->affinity, usable) ? STRANGER_NARROWED : STRANGER_FORGET;
+}
+
 /* Of a task below the workload root and a bound thread nothing is ever written. */
 static bool is_movable(enum stranger_kind kind)
 {
@@ -72,8 +87,7 @@ enum stranger_action stranger_decide(const struct stranger_cpus *cpus,
 		if (cpuset_equal(&usable, facts->affinity))
 			return follow(cpus, facts, ret_original, ret_target);
 		if (!reaches)
-			return cpuset_is_subset(facts->affinity, &usable) ? STRANGER_NARROWED
-									  : STRANGER_FORGET;
+			return give_way(cpus, facts, &usable);
 	}
 	if (!reaches)
 		return STRANGER_ABSENT;
