@@ -72,14 +72,15 @@ LIBS_source  := -lsystemd
 LIBS_discover := -lsystemd
 LIBS_serve   := -lmicrohttpd -ljson-c -lsystemd
 LIBS_nri     := -lprotobuf-c
+LIBS_runtime := -lsystemd
 LIBS_ctl     := -ljson-c -lsystemd
 LIBS_core    := -lm
 # not a room: for tests that parse JSON without one
 LIBS_json    := -ljson-c
 
-ROOMS := core format kubelet ctl machine irq stranger cgroup bpf source discover nri serve lib
+ROOMS := core format kubelet ctl machine irq stranger cgroup bpf source discover runtime nri serve lib
 # link order: wirers first, what they need after
-LINK_ORDER := serve ctl source discover cgroup bpf nri irq stranger machine kubelet format core lib
+LINK_ORDER := serve ctl source discover runtime cgroup bpf nri irq stranger machine kubelet format core lib
 
 room_sources = $(wildcard user/$(1)/*.c user/$(1)/*/*.c)
 # what a room has beside its sources, made in $(O)/gen
@@ -89,8 +90,8 @@ BUILT_ROOMS := $(foreach r,$(ROOMS),$(if $(call room_sources,$(r)),$(r)))
 archives = $(foreach r,$(filter $(1),$(LINK_ORDER)),$(if $(filter $(r),$(BUILT_ROOMS)),$(O)/lib$(r).a))
 libraries = $(foreach r,$(1),$(LIBS_$(r)))
 
-# nri is not connected yet: only tests link it, and a build of the programs alone does not make it
-AGENT_ROOMS := $(filter-out nri,$(filter $(BUILT_ROOMS),$(LINK_ORDER)))
+# not connected yet: only tests link these, and a build of the programs alone does not make them
+AGENT_ROOMS := $(filter-out nri runtime,$(filter $(BUILT_ROOMS),$(LINK_ORDER)))
 TOOL_ROOMS  := machine kubelet format core lib
 
 BPF_SOURCES := $(wildcard bpf/*.bpf.c)
