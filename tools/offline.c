@@ -50,7 +50,7 @@ static struct json_object *offline_state(const struct snapshot *snapshot)
 		.file = snapshot->state.file,
 		.present = snapshot->state.present,
 		.writable = -1,
-		.version = state ? STATE_VERSION : -1,
+		.version = state ? state_version(snapshot->ledger) : -1,
 		.boot_id = state ? state->boot_id : NULL,
 		.written_ns = snapshot->state.written_ns,
 		.nr_pods = state ? (int64_t)state->nr_pods : -1,

@@ -141,9 +141,8 @@ static struct state *decode(const char *text, size_t len, const struct topology 
 	return decoded;
 }
 
-static void every_field_comes_back(void **state)
+static void every_field_of(struct fixture *fixture, uint32_t nr_pods)
 {
-	struct fixture *fixture = *state;
 	struct state *decoded cleanup_state =
 		decode(fixture->text, fixture->len, fixture->topology);
 
@@ -155,7 +154,7 @@ static void every_field_comes_back(void **state)
 	assert_int_equal(decoded->policy.scope, ALIGN_SCOPE_POD);
 	assert_int_equal(decoded->policy.reserved_mcpu, 500);
 	assert_true(cpuset_equal(&decoded->policy.excluded, &fixture->policy.excluded));
-	assert_int_equal(decoded->nr_pods, 3);
+	assert_int_equal(decoded->nr_pods, nr_pods);
 	for (uint32_t i = 0; i < decoded->nr_pods; i++) {
 		const struct ledger_pod *is = &decoded->pods[i].pod;
 		const struct ledger_pod *was = ledger_pod_at(fixture->ledger, i);
@@ -179,6 +178,11 @@ static void every_field_comes_back(void **state)
 	}
 }
 
+static void every_field_comes_back(void **state)
+{
+	every_field_of(*state, 3);
+}
+
 /* The whole circle: what a new ledger makes of the file writes the same file. */
 static void a_new_ledger_writes_the_same(void **state)
 {
@@ -197,6 +201,26 @@ static void a_new_ledger_writes_the_same(void **state)
 			fail_msg("%s", sentence);
 	state_encode(ledger, decoded->boot_id, &text);
 	assert_string_equal(text.data, fixture->text);
+}
+
+/* Its class is in the file, because it does not follow from its containers. */
+static void a_runtimes_pod_comes_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ledger_pod pod = *ledger_find(fixture->ledger, "u-2");
+	struct pod_spec spec = *pod.spec;
+	char sentence[256];
+
+	assert_int_equal(state_version(fixture->ledger), 1);
+	spec.is_of_runtime = true;
+	spec.stated_qos = QOS_GUARANTEED;
+	snprintf(spec.uid, sizeof(spec.uid), "u-9");
+	pod.spec = &spec;
+	assert_int_equal(ledger_restore(fixture->ledger, &pod, sentence, sizeof(sentence)), 0);
+	assert_int_equal(state_version(fixture->ledger), 2);
+	free(fixture->text);
+	encode(fixture);
+	every_field_of(fixture, 4);
 }
 
 static int try_decode(const char *text, size_t len)
@@ -238,7 +262,7 @@ static void every_flipped_byte_is_damage(void **state)
 
 static void newer_is_not_damage(void **state)
 {
-	static const char newer[] = "{\"version\":2,\"anything\":";
+	static const char newer[] = "{\"version\":3,\"anything\":";
 
 	assert_int_equal(try_decode(newer, sizeof(newer) - 1), -EPROTONOSUPPORT);
 	assert_non_null(strstr(error.message, "newer pinfold"));
@@ -366,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_field_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_new_ledger_writes_the_same, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_runtimes_pod_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_truncation_is_damage, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_flipped_byte_is_damage, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_detail_of_any_bytes, set_up, tear_down),

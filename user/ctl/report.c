@@ -133,7 +133,7 @@ static struct json_object *report_state(struct controller *controller)
 		.file = PINFOLD_STATE_FILE,
 		.present = controller->record.written_ns > 0,
 		.writable = controller->record.is_writable,
-		.version = STATE_VERSION,
+		.version = state_version(controller->ledger),
 		.boot_id = controller->options.boot_id,
 		.written_ns = controller->record.written_ns ? controller->record.written_ns : -1,
 		.nr_pods = ledger_nr_pods(controller->ledger),

@@ -67,6 +67,8 @@ static void write_pod(struct writer *writer, const struct ledger_pod *pod)
 	emit_text(emitter, "name", spec->name);
 	emit_text(emitter, "state", pod_state_name(pod->state));
 	emit_text(emitter, "detail", pod->detail);
+	if (spec->is_of_runtime)
+		emit_text(emitter, "runtime_class", qos_class_name(spec->stated_qos));
 	if (spec->has_pod_resources) {
 		emit_map(emitter, "resources");
 		resources_emit(emitter, "requests", &spec->request);
@@ -107,6 +109,14 @@ static void write_content(struct writer *writer, const char *boot_id, struct tex
 	emit_end(emitter);
 }
 
+int state_version(const struct ledger *ledger)
+{
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
+		if (ledger_pod_at(ledger, i)->spec->is_of_runtime)
+			return 2;
+	return 1;
+}
+
 void state_encode(const struct ledger *ledger, const char *boot_id, struct text *out)
 {
 	struct text content cleanup_text = {0};
@@ -122,8 +132,8 @@ void state_encode(const struct ledger *ledger, const char *boot_id, struct text 
 		out->error = content.error;
 		return;
 	}
-	text_printf(out, STATE_HEAD "%d" STATE_SUM "%016" PRIx64 STATE_CONTENT, STATE_VERSION,
-		    state_checksum(content.data, content.len));
+	text_printf(out, STATE_HEAD "%d" STATE_SUM "%016" PRIx64 STATE_CONTENT,
+		    state_version(ledger), state_checksum(content.data, content.len));
 	text_append_len(out, content.data, content.len);
 	text_append(out, STATE_TAIL);
 }

@@ -15,7 +15,11 @@
 #include "format/error.h"
 #include "lib/text.h"
 
-#define STATE_VERSION	  1
+/*
+ * The newest version that can be read. Pods of a container runtime came with 2. A file without
+ * any is written as 1, so that an older agent can still take over.
+ */
+#define STATE_VERSION	  2
 #define STATE_MAX_BYTES	  (16U << 20)
 #define STATE_MAX_PODS	  8192
 #define STATE_BOOT_ID_MAX 40
@@ -40,6 +44,8 @@ void state_free(struct state *state);
 DEFINE_CLEANUP(struct state, state_freep, state_free);
 #define cleanup_state cleanup(state_freep)
 
+/* The version that state_encode() writes for this ledger. */
+int state_version(const struct ledger *ledger);
 /* Append the whole file to `out`; errors stick there. */
 void state_encode(const struct ledger *ledger, const char *boot_id, struct text *out);
 

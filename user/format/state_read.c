@@ -302,6 +302,26 @@ static int read_names(const struct reader *reader, const struct yaml_value *map,
 	return 0;
 }
 
+/* Only a runtime's pod has a class in the file. */
+static int read_class(const struct reader *reader, const struct yaml_value *map, const char *field,
+		      struct pod_spec *spec)
+{
+	const char *words[QOS_NR];
+	unsigned int word;
+	int err;
+
+	if (!yaml_get(map, "runtime_class"))
+		return 0;
+	for (enum qos_class qos = 0; qos < QOS_NR; qos++)
+		words[qos] = qos_class_name(qos);
+	err = want_word(reader, map, field, "runtime_class", words, QOS_NR, &word);
+	if (err)
+		return err;
+	spec->is_of_runtime = true;
+	spec->stated_qos = word;
+	return 0;
+}
+
 static int read_totals(const struct reader *reader, const struct yaml_value *map, const char *field,
 		       struct state_pod *pod)
 {
@@ -334,6 +354,8 @@ static int read_pod(struct reader *reader, const struct yaml_value *map, const c
 		return -ENOMEM;
 	pod->pod.has_bubble = yaml_get(map, "bubble") != NULL;
 	err = read_names(reader, map, field, pod);
+	if (!err)
+		err = read_class(reader, map, field, pod->pod.spec);
 	if (!err)
 		err = read_totals(reader, map, field, pod);
 	if (!err && pod->pod.has_bubble)

@@ -73,7 +73,8 @@ struct plan_layout {
 };
 
 /*
- * Build the desired tree. Values have the form in which the kernel prints them.
+ * Build the desired tree, which has no pod of a container runtime. Values have the form in
+ * which the kernel prints them.
  *
  * Quotas: an exclusive container and its pod have cpu.max "max 100000". If the pod itself
  * has a CPU limit, its other containers live in a separate group whose quota is the limit

@@ -489,8 +489,13 @@ int plan_desired(const struct ledger *ledger, const struct plan_layout *layout,
 	build->online = online;
 	list_memory_nodes(ledger_topology(ledger), build->all_mems, sizeof(build->all_mems));
 	build_root(build);
-	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
-		build_pod(build, ledger_pod_at(ledger, i));
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+
+		/* Its cgroups are the runtime's, and are neither made nor written here. */
+		if (!pod->spec->is_of_runtime)
+			build_pod(build, pod);
+	}
 	if (!build->error)
 		check_names(build);
 	if (build->error) {

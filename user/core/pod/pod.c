@@ -70,6 +70,7 @@ bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b)
 {
 	if (strcmp(a->uid, b->uid) || strcmp(a->namespace, b->namespace) ||
 	    strcmp(a->name, b->name) || a->has_pod_resources != b->has_pod_resources ||
+	    a->is_of_runtime != b->is_of_runtime || a->stated_qos != b->stated_qos ||
 	    a->nr_containers != b->nr_containers)
 		return false;
 	if (!resources_equal(&a->request, &b->request) || !resources_equal(&a->limit, &b->limit) ||
@@ -206,6 +207,8 @@ enum qos_class pod_qos(const struct pod_spec *spec)
 {
 	struct qos_sums sums = {.every_limit = true};
 
+	if (spec->is_of_runtime)
+		return spec->stated_qos;
 	if (spec->has_pod_resources) {
 		add_to_sums(&sums, &spec->request, &spec->limit);
 	} else {

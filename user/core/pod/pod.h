@@ -49,7 +49,13 @@ struct pod_spec {
 	char uid[POD_UID_MAX];
 	char namespace[POD_NAME_MAX];
 	char name[POD_NAME_MAX];
-	bool has_pod_resources; /* pod.spec.resources given */
+	/*
+	 * A container runtime makes the cgroups of the pod and starts its containers, which
+	 * become known one by one. Its class is therefore stated instead of derived.
+	 */
+	bool is_of_runtime;
+	enum qos_class stated_qos; /* if is_of_runtime */
+	bool has_pod_resources;	   /* pod.spec.resources given */
 	struct resources request, limit, overhead;
 	/* Init containers and sidecars first, in their order, then app containers in theirs. */
 	uint32_t nr_containers;
@@ -71,8 +77,8 @@ bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b);
 void pod_spec_default(struct pod_spec *spec);
 
 /*
- * The QoS class, derived from the pod-level resources if given, otherwise from all
- * containers. A pod is Guaranteed if each has cpu and memory with request == limit > 0.
+ * The QoS class: the stated one of a runtime's pod; otherwise derived from the pod-level
+ * resources if given, and from all containers if not. A pod is Guaranteed if each has cpu and memory with request == limit > 0.
  * Source: kubelet v1.36, qos.ComputePodQOS.
  */
 enum qos_class pod_qos(const struct pod_spec *spec);
