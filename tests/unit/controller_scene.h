@@ -57,6 +57,8 @@ static inline int tear_down(void **state)
 
 /* The BPF backend of the next controller; NULL = none. */
 static const struct kernel_port *scene_kernel;
+/* The container runtime's; NULL = none. */
+static const struct runtime_port *scene_runtime;
 
 static inline struct controller *start_controller(void)
 {
@@ -71,7 +73,8 @@ static inline struct controller *start_controller(void)
 					       .loop = &fake_loop,
 					       .groups = &fake_groups,
 					       .kernel = scene_kernel,
-					       .store = &fake_store};
+					       .store = &fake_store,
+					       .runtime = scene_runtime};
 	struct controller *controller = NULL;
 	char error[256] = "";
 

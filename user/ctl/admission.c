@@ -91,6 +91,20 @@ static void count_assignments(struct controller *controller, const struct ledger
 		controller->admission.nr_assigned[admission_assignment(pod, &pod->grants[i])]++;
 }
 
+void admission_count_grant(struct admission *admission, const struct ledger_pod *pod,
+			   const char *container)
+{
+	const struct grant *grant = ledger_find_grant(pod, container);
+
+	admission->nr_assigned[admission_assignment(pod, grant)]++;
+	admission->nr_admitted += pod->nr_grants == 1;
+}
+
+void admission_count_release(struct admission *admission)
+{
+	admission->nr_released++;
+}
+
 /* Huge pages are granted only out of those that the kernel has free at this moment. */
 static void learn_free_pages(struct controller *controller)
 {
@@ -113,17 +127,6 @@ static void observe_admission(struct controller *controller, uint64_t duration_n
 	controller->admission.duration_sum_ns += duration_ns;
 }
 
-static void refuse_unsaved(struct decision *decision, int r)
-{
-	*decision = (struct decision){.refusal = REFUSAL_STATE, .wanted = -1, .available = -1};
-	snprintf(decision->reason, sizeof(decision->reason), "UnexpectedAdmissionError");
-	snprintf(decision->message, sizeof(decision->message),
-		 "the state file cannot be written: %s; no new pod is admitted until it can be",
-		 strerror(-r));
-	snprintf(decision->suggestion, sizeof(decision->suggestion),
-		 "make stateDirectory writable and give it free space");
-}
-
 /*
  * A decision takes effect only once the state file contains it: after a crash in between, the
  * agent must find either no pod or the whole pod. A failed save reverts the decision.
@@ -138,7 +141,7 @@ static int keep_or_take_back(struct controller *controller, struct decision *dec
 	}
 	ledger_abort(controller->ledger);
 	if (r != -EINPROGRESS)
-		refuse_unsaved(decision, r);
+		refusals_say_unsaved(decision, r);
 	return r;
 }
 
@@ -208,6 +211,15 @@ static void admit(struct controller *controller, const struct source_pod *source
 			revive(controller, pod, name);
 		return;
 	}
+	if (pod && pod->spec->is_of_runtime) {
+		decision =
+			(struct decision){.refusal = REFUSAL_SPEC, .wanted = -1, .available = -1};
+		snprintf(decision.reason, sizeof(decision.reason), "InvalidPod");
+		snprintf(decision.message, sizeof(decision.message),
+			 "metadata.uid is that of a pod of the container runtime");
+		refuse(controller, source, name, &decision);
+		return;
+	}
 	learn_free_pages(controller);
 	r = pod && adopt_is_wanted(pod) ? adopt_prepare(controller->ledger, pod, source->spec)
 					: -ENOTSUP;
@@ -259,7 +271,7 @@ void ctl_admission_resume(struct controller *controller, int result)
 	if (!result) {
 		admit(controller, &source, deferred.since_ns);
 	} else {
-		refuse_unsaved(&decision, result);
+		refusals_say_unsaved(&decision, result);
 		lookup_pod_label(deferred.spec, name, sizeof(name));
 		refuse(controller, &source, name, &decision);
 	}
@@ -352,7 +364,7 @@ static void end_unnamed(struct controller *controller, const struct source_pod *
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
-		if (!is_named(pods, nr_pods, pod->spec->uid) &&
+		if (!pod->spec->is_of_runtime && !is_named(pods, nr_pods, pod->spec->uid) &&
 		    !is_obscured(pods, nr_pods, pod->spec))
 			end(controller, pod);
 	}

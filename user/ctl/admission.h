@@ -41,6 +41,11 @@ struct admission {
 int admission_init(struct admission *admission);
 void admission_fini(struct admission *admission);
 
+/* Count the new grant of a container whose pod is not decided here, and the end of such a pod. */
+void admission_count_grant(struct admission *admission, const struct ledger_pod *pod,
+			   const char *container);
+void admission_count_release(struct admission *admission);
+
 /* A scan that is `complete` names every pod that exists at its moment. */
 void ctl_admit_scanned(struct controller *controller, const struct source_pod *pods,
 		       uint32_t nr_pods, bool complete);

@@ -151,6 +151,7 @@ static void on_state_saved(void *self, int result)
 
 	ctl_end_save(controller, result);
 	ctl_admission_resume(controller, result);
+	ctl_runtime_resume(controller, result);
 	ctl_tell_waits(controller);
 	/* Pause before a retry, or a disk that fails slowly would be kept busy all the time. */
 	wakes_schedule(&controller->wakes, result ? WAKES_RETRY_NS : 0);
@@ -254,6 +255,16 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->noise_sink = (struct noise_sink){controller, on_stranger_seen};
 	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
 	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
+	controller->runtime_sink = (struct runtime_sink){
+		controller,
+		ctl_runtime_synchronized,
+		ctl_runtime_created,
+		ctl_runtime_resized,
+		ctl_runtime_stopped,
+		ctl_runtime_removed,
+		ctl_runtime_pod_stopped,
+		ctl_runtime_ended,
+	};
 	controller->faces = (struct faces_port){
 		.self = controller,
 		.query = ctl_query,
@@ -272,6 +283,7 @@ void controller_free(struct controller *controller)
 {
 	if (!controller)
 		return;
+	runtime_fini(&controller->runtimes);
 	admission_fini(&controller->admission);
 	chains_fini(&controller->chains);
 	operations_fini(&controller->operations);
@@ -350,6 +362,11 @@ void controller_finding(struct controller *controller, const char *name, const c
 void controller_clear_finding(struct controller *controller, const char *name)
 {
 	findings_clear(&controller->findings, name);
+}
+
+const struct runtime_sink *controller_runtime_sink(struct controller *controller)
+{
+	return &controller->runtime_sink;
 }
 
 int controller_start(struct controller *controller)

@@ -33,6 +33,7 @@ struct controller_ports {
 	const struct noise_port *noise;	      /* NULL = noise is unknown */
 	const struct irq_port *irq;	      /* NULL = interrupts are unknown */
 	const struct stranger_port *stranger; /* NULL = nobody looks for strangers */
+	const struct runtime_port *runtime;   /* NULL = no container runtime is asked */
 };
 
 struct controller;
@@ -89,6 +90,7 @@ const struct noise_sink *controller_noise_sink(struct controller *controller);
 const struct stranger_sink *controller_stranger_sink(struct controller *controller);
 const struct discovery_sink *controller_discovery_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
+const struct runtime_sink *controller_runtime_sink(struct controller *controller);
 const struct faces_port *controller_faces(struct controller *controller);
 
 /* A finding that main raises; it remains until cleared. */

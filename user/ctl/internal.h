@@ -30,6 +30,7 @@
 #include "ctl/reconcile.h"
 #include "ctl/record.h"
 #include "ctl/runs.h"
+#include "ctl/runtime.h"
 #include "ctl/stranger.h"
 #include "ctl/tier.h"
 #include "ctl/waits.h"
@@ -75,6 +76,7 @@ struct controller {
 	struct runs runs;
 	struct reconciler reconciler;
 	struct admission admission;
+	struct runtimes runtimes;
 
 	/* The interfaces that other rooms call. */
 	struct source_sink source_sink;
@@ -86,6 +88,7 @@ struct controller {
 	struct stranger_sink stranger_sink;
 	struct discovery_sink discovery_sink;
 	struct store_sink store_sink;
+	struct runtime_sink runtime_sink;
 	struct faces_port faces;
 };
 

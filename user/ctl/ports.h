@@ -481,6 +481,71 @@ struct source_sink {
 	void (*waiting)(void *self, bool is_waiting);
 };
 
+/* --- container runtime: user/runtime ------------------------------------------------------------ */
+/* A sandbox of a pod. When it is made anew, a pod has two of them for a while. */
+struct runtime_pod {
+	const char *id;
+	const struct pod_spec *spec; /* without containers; NULL: not valid */
+	const char *error;	     /* if spec is NULL: a sentence */
+};
+
+struct runtime_container {
+	const char *id;
+	const struct runtime_pod *pod;	   /* never NULL */
+	const struct container_spec *spec; /* NULL: not valid */
+	const char *error;		   /* if spec is NULL: a sentence */
+	const char *cpus;		   /* that the runtime has recorded for it; "" = none */
+};
+
+/* All sandboxes, and the containers that have not exited. */
+struct runtime_snapshot {
+	const struct runtime_pod *pods;
+	uint32_t nr_pods;
+	const struct runtime_container *containers;
+	uint32_t nr_containers;
+};
+
+/* Other CPUs for a container that exists. */
+struct runtime_change {
+	const char *container_id, *cpus;
+};
+
+struct runtime_answer {
+	const char *cpus; /* of the container that is created; "" = none */
+	const struct runtime_change *changes;
+	uint32_t nr_changes;
+	const char *refusal; /* a creation fails with this sentence; NULL = it does not */
+};
+
+struct runtime_port {
+	void *self;
+	/*
+	 * Answer a request. -ENOTCONN, -ENOENT: nobody waits for this answer any more. The
+	 * runtime carries out the changes in order, before it goes on with the request; a
+	 * change that fails is not reported.
+	 */
+	int (*answer)(void *self, uint32_t request, const struct runtime_answer *answer);
+};
+
+/*
+ * A runtime waits for the answer to each `request`, for some seconds and with all pods of the
+ * node; without one it goes on as if there were no plugin. Everything is borrowed for the call.
+ */
+struct runtime_sink {
+	void *self;
+	/* A session began. What was known of the runtime before does not count any more. */
+	void (*synchronized)(void *self, uint32_t request, const struct runtime_snapshot *snapshot);
+	void (*created)(void *self, uint32_t request, const struct runtime_container *container);
+	/* The runtime is about to change a container, perhaps its CPUs as well. */
+	void (*resized)(void *self, uint32_t request, const char *container_id);
+	void (*stopped)(void *self, uint32_t request, const char *container_id);
+	void (*removed)(void *self, const char *container_id);
+	/* The sandbox and its containers have no processes any more. May come twice. */
+	void (*pod_stopped)(void *self, const char *pod_id);
+	/* The session has ended: its requests cannot be answered any more. */
+	void (*ended)(void *self);
+};
+
 /* --- discovery: user/discover ------------------------------------------------------------------- */
 struct discovery_sink {
 	void *self;

@@ -81,6 +81,13 @@ static enum pod_condition find_problem(const struct controller *controller,
 		snprintf(ret_why, ROW_DETAIL_MAX, "%s", retry->error);
 		return retry->progress == CHAIN_HELD ? CONDITION_WAITING : CONDITION_FAILED;
 	}
+	/* Whether its cgroups have their CPUs is known only while the runtime answers. */
+	if (pod->spec->is_of_runtime) {
+		if (controller->runtimes.is_synchronized)
+			return CONDITION_RUNNING;
+		snprintf(ret_why, ROW_DETAIL_MAX, "its container runtime is not connected");
+		return CONDITION_UNKNOWN;
+	}
 	/* The groups last written are those of the ledger at that time. */
 	if (!lookup_group(&controller->desired, uid, "")) {
 		snprintf(ret_why, ROW_DETAIL_MAX, "its cgroups have not been made yet");

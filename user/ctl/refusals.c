@@ -39,6 +39,24 @@ struct refused_pod *refusals_find(const struct refusals *refusals, const char *n
 	return NULL;
 }
 
+void refusals_count(struct refusals *refusals, enum refusal refusal)
+{
+	refusals->nr_ever[refusal]++;
+}
+
+void refusals_say_unsaved(struct decision *ret_decision, int error_code)
+{
+	struct decision *decision = ret_decision;
+
+	*decision = (struct decision){.refusal = REFUSAL_STATE, .wanted = -1, .available = -1};
+	snprintf(decision->reason, sizeof(decision->reason), "UnexpectedAdmissionError");
+	snprintf(decision->message, sizeof(decision->message),
+		 "the state file cannot be written: %s; no new pod is admitted until it can be",
+		 strerror(-error_code));
+	snprintf(decision->suggestion, sizeof(decision->suggestion),
+		 "make stateDirectory writable and give it free space");
+}
+
 void refusals_drop(struct refusals *refusals, struct refused_pod *refused)
 {
 	pod_spec_free(refused->spec);

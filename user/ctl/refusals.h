@@ -34,6 +34,10 @@ struct refused_pod *refusals_find(const struct refusals *refusals, const char *n
 /* Remember the refusal. True = it is new: another answer, or another document. */
 bool refusals_note(struct refusals *refusals, const struct source_pod *source, const char *name,
 		   const struct decision *decision);
+/* Count a refusal that is not to be remembered, because nobody decides it again. */
+void refusals_count(struct refusals *refusals, enum refusal refusal);
+/* Fill in the refusal of whoever would need a state file that cannot be written. */
+void refusals_say_unsaved(struct decision *ret_decision, int error_code);
 /* Moves the last row into its place. */
 void refusals_drop(struct refusals *refusals, struct refused_pod *refused);
 /* Drop the refusals that a scan of the sources no longer names. */

@@ -172,6 +172,11 @@ int ctl_advance_run(struct controller *controller, struct run_request *run, stru
 	if (!grant)
 		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
 				    pod->spec->namespace, pod->spec->name, run->container);
+	if (pod->spec->is_of_runtime)
+		return answer_error(answer, STATUS_CONFLICT,
+				    "pod %s/%s is a container runtime's: start processes in it "
+				    "with the runtime",
+				    pod->spec->namespace, pod->spec->name);
 	if (pod->state == POD_ENDING)
 		return answer_error(answer, STATUS_CONFLICT, "pod %s/%s is ending: %s",
 				    pod->spec->namespace, pod->spec->name, pod->detail);

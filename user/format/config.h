@@ -30,6 +30,8 @@ enum host_tasks {
 };
 enum partitions { PARTITIONS_AUTO, PARTITIONS_ISOLATED, PARTITIONS_OFF, PARTITIONS_NR };
 enum interrupts { INTERRUPTS_LEAVE, INTERRUPTS_STEER, INTERRUPTS_NR };
+/* What becomes of a runtime's container that cannot have the CPUs it is entitled to. */
+enum runtime_refusals { RUNTIME_REFUSALS_DENY, RUNTIME_REFUSALS_SHARE, RUNTIME_REFUSALS_NR };
 enum runtime_writes { RUNTIME_WRITES_REPAIR, RUNTIME_WRITES_DENY, RUNTIME_WRITES_NR };
 enum metrics_level { METRICS_NODE, METRICS_POD, METRICS_CONTAINER, METRICS_LEVEL_NR };
 
@@ -54,6 +56,7 @@ struct config {
 	enum partitions partitions;
 	enum interrupts interrupts;
 	enum runtime_writes runtime_writes;
+	enum runtime_refusals runtime_refusals;
 	uint64_t guard_expiry_ns; /* 0 = never */
 	uint32_t max_containers;
 	struct {

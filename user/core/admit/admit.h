@@ -7,6 +7,7 @@
 #define CORE_ADMIT_ADMIT_H
 
 #include "core/admit/change.h"
+#include "core/admit/container.h"
 #include "core/admit/decision.h"
 #include "core/ledger/ledger.h"
 

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * Containers of a runtime: what it is answered, when a grant counts, and when it ends. The
+ * machine has CPUs 0 to 15, of which 0 and 1 are reserved.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+
+#define GIB (1LL << 30)
+
+/* --- a runtime that does what it is answered ---------------------------------------------------- */
+
+static struct {
+	struct {
+		char id[32], cpus[64];
+	} containers[16];
+	uint32_t nr;
+	char creating[32];
+	char refusal[512];
+	uint32_t request, nr_answers;
+	int error; /* what it answers to an answer */
+} node;
+
+static const char *cpus_at(const char *id)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		if (!strcmp(node.containers[i].id, id))
+			return node.containers[i].cpus;
+	fail_msg("no container %s", id);
+	return NULL;
+}
+
+/* A runtime ignores a change of a container that it does not have. */
+static void set_cpus(const char *id, const char *cpus)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		if (!strcmp(node.containers[i].id, id)) {
+			snprintf(node.containers[i].cpus, sizeof(node.containers[i].cpus), "%s",
+				 cpus);
+			return;
+		}
+}
+
+static bool is_exclusive(const char *id)
+{
+	return strstr(id, "excl");
+}
+
+/* In no step does anybody have a CPU of an exclusive container. */
+static void assert_apart(void)
+{
+	for (uint32_t i = 0; i < node.nr; i++) {
+		struct cpuset own = cpuset_of_text(node.containers[i].cpus), other;
+
+		for (uint32_t j = 0; j < node.nr && is_exclusive(node.containers[i].id); j++) {
+			other = cpuset_of_text(node.containers[j].cpus);
+			if (j != i && *node.containers[j].cpus && cpuset_intersects(&own, &other))
+				fail_msg("%s has CPUs of %s", node.containers[j].id,
+					 node.containers[i].id);
+		}
+	}
+}
+
+static int take_answer(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	if (node.error)
+		return node.error;
+	assert_int_equal(request, node.request);
+	node.nr_answers++;
+	for (uint32_t i = 0; i < answer->nr_changes; i++) {
+		set_cpus(answer->changes[i].container_id, answer->changes[i].cpus);
+		assert_apart();
+	}
+	snprintf(node.refusal, sizeof(node.refusal), "%s", answer->refusal ? answer->refusal : "");
+	if (!*node.creating || answer->refusal)
+		return 0;
+	snprintf(node.containers[node.nr].id, sizeof(node.containers[0].id), "%s", node.creating);
+	snprintf(node.containers[node.nr].cpus, sizeof(node.containers[0].cpus), "%s",
+		 answer->cpus);
+	node.nr++;
+	*node.creating = '\0';
+	assert_apart();
+	return 0;
+}
+
+static const struct runtime_port port = {NULL, take_answer};
+
+/* --- what it reports ---------------------------------------------------------------------------- */
+
+static struct pod_spec pod_of(const char *uid, enum qos_class qos)
+{
+	struct pod_spec spec = {.is_of_runtime = true, .stated_qos = qos};
+
+	snprintf(spec.uid, sizeof(spec.uid), "%s", uid);
+	snprintf(spec.name, sizeof(spec.name), "%s", uid);
+	snprintf(spec.namespace, sizeof(spec.namespace), "default");
+	spec.request = spec.limit = spec.overhead = RESOURCES_UNSET;
+	return spec;
+}
+
+static struct container_spec container_of(const char *name, int64_t mcpu)
+{
+	struct container_spec spec = {.kind = CONTAINER_APP};
+
+	snprintf(spec.name, sizeof(spec.name), "%s", name);
+	spec.request = spec.limit = RESOURCES_UNSET;
+	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = mcpu;
+	spec.request.memory_bytes = spec.limit.memory_bytes = GIB;
+	return spec;
+}
+
+static const struct runtime_sink *sink_of(struct controller *controller)
+{
+	return controller_runtime_sink(controller);
+}
+
+/* Pod UID's only sandbox is called like it. Returns whether an answer came at once. */
+static bool create(struct controller *controller, const char *uid, const char *name, const char *id,
+		   int64_t mcpu)
+{
+	const struct pod_spec pod = pod_of(uid, mcpu % 1000 ? QOS_BURSTABLE : QOS_GUARANTEED);
+	const struct container_spec spec = container_of(name, mcpu);
+	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = ""};
+	uint32_t nr_answers = node.nr_answers;
+
+	snprintf(node.creating, sizeof(node.creating), "%s", id);
+	node.request++;
+	sink_of(controller)->created(controller, node.request, &container);
+	return node.nr_answers > nr_answers;
+}
+
+static void forget(const char *id)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		if (!strcmp(node.containers[i].id, id))
+			node.containers[i] = node.containers[--node.nr];
+}
+
+static void stop(struct controller *controller, const char *id)
+{
+	node.request++;
+	sink_of(controller)->stopped(controller, node.request, id);
+}
+
+static void remove_container(struct controller *controller, const char *id)
+{
+	forget(id);
+	sink_of(controller)->removed(controller, id);
+}
+
+static void synchronize(struct controller *controller, const struct runtime_pod *pods,
+			uint32_t nr_pods, const struct runtime_container *containers,
+			uint32_t nr_containers)
+{
+	const struct runtime_snapshot snapshot = {pods, nr_pods, containers, nr_containers};
+
+	node.request++;
+	*node.creating = '\0';
+	sink_of(controller)->synchronized(controller, node.request, &snapshot);
+}
+
+static struct controller *start(void)
+{
+	struct controller *controller;
+
+	memset(&node, 0, sizeof(node));
+	scene_runtime = &port;
+	controller = start_controller();
+	synchronize(controller, NULL, 0, NULL, 0);
+	return controller;
+}
+
+/* The member of the named pod's row; "" if there is no such pod. */
+static const char *pod_member(struct controller *controller, const char *name, const char *key)
+{
+	struct json_object *pods = query(controller, "pod");
+	static char text[256];
+
+	*text = '\0';
+	for (size_t i = 0; i < json_object_array_length(pods); i++) {
+		struct json_object *row = json_object_array_get_idx(pods, i);
+
+		if (!strcmp(json_object_get_string(json_object_object_get(row, "name")), name))
+			snprintf(text, sizeof(text), "%s",
+				 json_object_get_string(json_object_object_get(row, key)));
+	}
+	json_object_put(pods);
+	return text;
+}
+
+/* --- creation ----------------------------------------------------------------------------------- */
+
+static void who_shares_shrinks_before_the_owner_starts(void **state)
+{
+	struct controller *controller = start();
+
+	assert_true(create(controller, "a", "main", "shared-1", 500));
+	assert_string_equal(cpus_at("shared-1"), "2-15");
+	assert_true(create(controller, "b", "main", "excl-1", 4000));
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_string_equal(cpus_at("shared-1"), "6-15");
+	assert_true(create(controller, "b", "log", "shared-2", 500));
+	assert_string_equal(cpus_at("shared-2"), "6-15");
+	assert_true(create(controller, "c", "main", "excl-2", 2000));
+	assert_string_equal(cpus_at("shared-1"), "8-15");
+	assert_string_equal(cpus_at("shared-2"), "8-15");
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_string_equal(pod_member(controller, "b", "state"), "running");
+	controller_free(controller);
+}
+
+/* pinfold makes no cgroup for them, and the pods of manifests leave their CPUs. */
+static void pods_of_manifests_leave_the_cpus(void **state)
+{
+	struct pod_spec *spec = calloc(1, sizeof(*spec));
+	struct controller *controller = start();
+
+	assert_non_null(spec);
+	*spec = pod_of("m", QOS_BURSTABLE);
+	spec->is_of_runtime = false;
+	spec->stated_qos = 0;
+	spec->nr_containers = 1;
+	spec->containers = calloc(1, sizeof(*spec->containers));
+	spec->containers[0] = container_of("web", 500);
+	scan(controller, &spec, 1);
+	create(controller, "b", "main", "excl-1", 4000);
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_null(group_of(GROUP_POD, "podb"));
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	/* A scan that does not name the runtime's pod does not end it. */
+	scan(controller, &spec, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
+static void a_restarted_container_keeps_its_cpus(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	create(controller, "b", "main", "excl-2", 2000);
+	stop(controller, "excl-1");
+	forget("excl-1");
+	assert_true(create(controller, "a", "main", "excl-1b", 4000));
+	assert_string_equal(cpus_at("excl-1b"), "2-5");
+	/* The remains of the first instance are removed later. */
+	remove_container(controller, "excl-1");
+	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
+	controller_free(controller);
+}
+
+static void the_last_instance_releases_the_cpus(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	create(controller, "a", "log", "shared-1", 500);
+	remove_container(controller, "excl-1");
+	assert_string_equal(pod_member(controller, "a", "held"), "");
+	/* Whoever shares grows with the next answer. */
+	assert_string_equal(cpus_at("shared-1"), "6-15");
+	stop(controller, "shared-1");
+	assert_string_equal(cpus_at("shared-1"), "2-15");
+	remove_container(controller, "shared-1");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+static void a_stopped_pod_releases_everything(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	create(controller, "a", "two", "excl-2", 4000);
+	sink_of(controller)->pod_stopped(controller, "unknown");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	node.nr = 0;
+	sink_of(controller)->pod_stopped(controller, "a");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	sink_of(controller)->pod_stopped(controller, "a");
+	remove_container(controller, "excl-1");
+	assert_true(create(controller, "b", "main", "excl-3", 12000));
+	assert_string_equal(cpus_at("excl-3"), "2-5,8-15");
+	controller_free(controller);
+}
+
+/* The kubelet's request for other CPUs is overridden. */
+static void an_update_is_answered_with_the_grant(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	set_cpus("excl-1", "0-15");
+	node.request++;
+	sink_of(controller)->resized(controller, node.request, "excl-1");
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	controller_free(controller);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------- */
+
+static void what_does_not_fit_is_denied_with_the_reason(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 12000);
+	assert_true(create(controller, "b", "main", "excl-2", 4000));
+	assert_string_equal(
+		node.refusal,
+		"pinfold: UnexpectedAdmissionError: container main asks for 4 exclusive "
+		"CPUs, but only 2 are free (of 16 CPUs: 2 reserved, 12 held by other pods)");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_int_equal(node.nr, 1);
+	controller_free(controller);
+}
+
+static void it_shares_if_the_operator_prefers_that(void **state)
+{
+	struct controller *controller;
+
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start();
+	create(controller, "a", "main", "excl-1", 12000);
+	assert_true(create(controller, "b", "main", "sharing", 4000));
+	assert_string_equal(node.refusal, "");
+	assert_string_equal(cpus_at("sharing"), "6-7");
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	controller_free(controller);
+}
+
+static void an_invalid_pod_is_denied_or_shares(void **state)
+{
+	const struct runtime_pod sandbox = {.id = "a", .error = "unknown annotation"};
+	const struct runtime_container container = {.id = "c", .pod = &sandbox, .cpus = ""};
+
+	for (int shares = 0; shares < 2; shares++) {
+		struct controller *controller;
+
+		config.runtime_refusals = shares ? RUNTIME_REFUSALS_SHARE : RUNTIME_REFUSALS_DENY;
+		controller = start();
+		snprintf(node.creating, sizeof(node.creating), "c");
+		node.request++;
+		sink_of(controller)->created(controller, node.request, &container);
+		assert_string_equal(node.refusal,
+				    shares ? "" : "pinfold: InvalidPod: unknown annotation");
+		if (shares) {
+			assert_string_equal(cpus_at("c"), "2-15");
+			/* It shrinks like others. */
+			create(controller, "b", "main", "excl-1", 4000);
+			assert_string_equal(cpus_at("c"), "6-15");
+		}
+		controller_free(controller);
+	}
+}
+
+/* --- durability --------------------------------------------------------------------------------- */
+
+static void an_exclusive_grant_waits_for_the_state_file(void **state)
+{
+	struct controller *controller = start();
+
+	fake->slow_save = true;
+	assert_false(create(controller, "a", "main", "excl-1", 4000));
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	fake_end_save(controller, 0);
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+}
+
+static void a_shared_container_does_not_wait(void **state)
+{
+	struct controller *controller = start();
+
+	fake->slow_save = true;
+	assert_true(create(controller, "a", "main", "shared-1", 500));
+	assert_string_equal(cpus_at("shared-1"), "2-15");
+	controller_free(controller);
+}
+
+static void a_grant_that_cannot_be_saved_is_denied(void **state)
+{
+	struct controller *controller = start();
+
+	fake->slow_save = true;
+	assert_false(create(controller, "a", "main", "excl-1", 4000));
+	fake_end_save(controller, -EIO);
+	assert_non_null(strstr(node.refusal, "the state file cannot be written"));
+	fake->slow_save = false;
+	fake->save_error = -ENOSPC;
+	assert_true(create(controller, "b", "main", "excl-2", 4000));
+	assert_non_null(strstr(node.refusal, "the state file cannot be written"));
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+static void nobody_is_answered_after_the_session(void **state)
+{
+	struct controller *controller = start();
+	uint32_t nr_answers;
+
+	fake->slow_save = true;
+	create(controller, "a", "main", "excl-1", 4000);
+	nr_answers = node.nr_answers;
+	sink_of(controller)->ended(controller);
+	fake_end_save(controller, 0);
+	assert_int_equal(node.nr_answers, nr_answers);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+/* --- a new session ------------------------------------------------------------------------------ */
+
+static void put_container(const char *id, const char *cpus)
+{
+	snprintf(node.containers[node.nr].id, sizeof(node.containers[0].id), "%s", id);
+	snprintf(node.containers[node.nr].cpus, sizeof(node.containers[0].cpus), "%s", cpus);
+	node.nr++;
+}
+
+static void a_restarted_agent_compares(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container container = {
+		.id = "excl-1", .pod = &sandbox, .spec = &spec, .cpus = "0-15"};
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	create(controller, "gone", "main", "excl-2", 2000);
+	controller_free(controller);
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	assert_string_equal(pod_member(controller, "a", "state"), "unknown");
+	forget("excl-2");
+	set_cpus("excl-1", "0-15");
+	synchronize(controller, &sandbox, 1, &container, 1);
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_string_equal(pod_member(controller, "a", "state"), "running");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+}
+
+/* Without a record: CPUs that fit the request are kept, and others are chosen around them. */
+static void running_containers_are_adopted(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "b", .spec = &b}};
+	const struct runtime_container containers[] = {
+		{.id = "excl-1", .pod = &pods[0], .spec = &spec, .cpus = ""},
+		{.id = "excl-2", .pod = &pods[1], .spec = &spec, .cpus = "4-7"},
+	};
+	struct controller *controller = start();
+
+	put_container("excl-1", "");
+	put_container("excl-2", "4-7");
+	synchronize(controller, pods, 2, containers, 2);
+	assert_string_equal(cpus_at("excl-2"), "4-7");
+	assert_string_equal(cpus_at("excl-1"), "2-3,8-9");
+	controller_free(controller);
+}
+
+static void a_running_container_that_does_not_fit_shares(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 64000);
+	const struct runtime_pod pod = {.id = "a", .spec = &a};
+	const struct runtime_container container = {
+		.id = "c", .pod = &pod, .spec = &spec, .cpus = ""};
+	struct controller *controller = start();
+
+	put_container("c", "");
+	synchronize(controller, &pod, 1, &container, 1);
+	assert_string_equal(cpus_at("c"), "2-15");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+}
+
+/* The next answer repeats what did not arrive. */
+static void a_lost_answer_is_made_good(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "shared-1", 500);
+	node.error = -ENOTCONN;
+	create(controller, "b", "main", "excl-1", 4000);
+	node.error = 0;
+	*node.creating = '\0';
+	stop(controller, "nobody");
+	assert_string_equal(cpus_at("shared-1"), "6-15");
+	controller_free(controller);
+}
+
+/* Offline CPUs would make the runtime's write fail. */
+static void offline_cpus_are_left_out(void **state)
+{
+	struct controller *controller = start();
+
+	tell_online(controller, "0-13");
+	create(controller, "a", "main", "shared-1", 500);
+	assert_string_equal(cpus_at("shared-1"), "2-13");
+	controller_free(controller);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(who_shares_shrinks_before_the_owner_starts),
+		TEST(pods_of_manifests_leave_the_cpus),
+		TEST(a_restarted_container_keeps_its_cpus),
+		TEST(the_last_instance_releases_the_cpus),
+		TEST(a_stopped_pod_releases_everything),
+		TEST(an_update_is_answered_with_the_grant),
+		TEST(what_does_not_fit_is_denied_with_the_reason),
+		TEST(it_shares_if_the_operator_prefers_that),
+		TEST(an_invalid_pod_is_denied_or_shares),
+		TEST(an_exclusive_grant_waits_for_the_state_file),
+		TEST(a_shared_container_does_not_wait),
+		TEST(a_grant_that_cannot_be_saved_is_denied),
+		TEST(nobody_is_answered_after_the_session),
+		TEST(a_restarted_agent_compares),
+		TEST(running_containers_are_adopted),
+		TEST(a_running_container_that_does_not_fit_shares),
+		TEST(a_lost_answer_is_made_good),
+		TEST(offline_cpus_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

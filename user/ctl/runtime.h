@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods of a container runtime: what the runtime reports becomes grants, and grants become
+ * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. An
+ * exclusive grant is durable before the runtime learns of it. A container on the shared pool
+ * waits for nothing, because the next Synchronize brings it back.
+ *
+ * A container keeps its grant over restarts: it is released when the last instance with its
+ * name is removed, or when the pod's last sandbox has stopped.
+ */
+#ifndef CTL_RUNTIME_H
+#define CTL_RUNTIME_H
+
+#include "ctl/ports.h"
+
+#define RUNTIME_ID_MAX	    129 /* runtimes use 64 digits */
+#define RUNTIME_MAX_WAITING 64	/* a runtime sends one request at a time */
+
+struct controller;
+
+/* A container that the runtime has. */
+struct runtime_row {
+	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX];
+	char uid[POD_UID_MAX], name[POD_CONTAINER_NAME]; /* "": it is not in the ledger */
+	struct cpuset told; /* the CPUs that the runtime was told; empty = none */
+};
+
+struct runtime_sandbox {
+	char id[RUNTIME_ID_MAX], uid[POD_UID_MAX];
+};
+
+/* A creation whose grant is being written to the state file. */
+struct runtime_waiting {
+	uint32_t request;
+	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX];
+	struct pod_spec *pod; /* owned */
+	struct container_spec container;
+};
+
+struct runtimes {
+	bool is_synchronized;
+	uint32_t nr_rows, max_rows;
+	struct runtime_row *rows; /* owned, in no order */
+	uint32_t nr_sandboxes, max_sandboxes;
+	struct runtime_sandbox *sandboxes; /* owned, in no order */
+	uint32_t nr_waiting;
+	struct runtime_waiting waiting[RUNTIME_MAX_WAITING];
+};
+
+void runtime_fini(struct runtimes *runtimes);
+
+/* The members of runtime_sink. */
+void ctl_runtime_synchronized(void *self, uint32_t request,
+			      const struct runtime_snapshot *snapshot);
+void ctl_runtime_created(void *self, uint32_t request, const struct runtime_container *container);
+void ctl_runtime_resized(void *self, uint32_t request, const char *container_id);
+void ctl_runtime_stopped(void *self, uint32_t request, const char *container_id);
+void ctl_runtime_removed(void *self, const char *container_id);
+void ctl_runtime_pod_stopped(void *self, const char *pod_id);
+void ctl_runtime_ended(void *self);
+
+/* A save of the state has ended: decide the creations again that waited for it. */
+void ctl_runtime_resume(struct controller *controller, int result);
+
+#endif
