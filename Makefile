@@ -90,8 +90,7 @@ BUILT_ROOMS := $(foreach r,$(ROOMS),$(if $(call room_sources,$(r)),$(r)))
 archives = $(foreach r,$(filter $(1),$(LINK_ORDER)),$(if $(filter $(r),$(BUILT_ROOMS)),$(O)/lib$(r).a))
 libraries = $(foreach r,$(1),$(LIBS_$(r)))
 
-# not connected yet: only tests link these, and a build of the programs alone does not make them
-AGENT_ROOMS := $(filter-out nri runtime,$(filter $(BUILT_ROOMS),$(LINK_ORDER)))
+AGENT_ROOMS := $(filter $(BUILT_ROOMS),$(LINK_ORDER))
 TOOL_ROOMS  := machine kubelet format core lib
 
 BPF_SOURCES := $(wildcard bpf/*.bpf.c)

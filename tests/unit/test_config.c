@@ -86,6 +86,7 @@ static const char everything[] =
 	"partitions: isolated\n"
 	"interrupts: steer\n"
 	"runtimeWrites: deny\n"
+	"runtimeRefusals: share\n"
 	"guardExpiry: 1h30m\n"
 	"maxContainers: 77\n"
 	"sources: {manifestDirectory: '', kubepods: true, nri: /run/nri.sock}\n"
@@ -134,6 +135,7 @@ static void every_field(void **state)
 	assert_int_equal(config.partitions, PARTITIONS_ISOLATED);
 	assert_int_equal(config.interrupts, INTERRUPTS_STEER);
 	assert_int_equal(config.runtime_writes, RUNTIME_WRITES_DENY);
+	assert_int_equal(config.runtime_refusals, RUNTIME_REFUSALS_SHARE);
 	assert_true(config.guard_expiry_ns == 5400 * 1000000000ULL);
 	assert_int_equal(config.max_containers, 77);
 	assert_string_equal(config.sources.manifest_directory, "");
@@ -365,6 +367,7 @@ static void every_word_has_a_name(void **state)
 	assert_string_equal(partitions_name(PARTITIONS_OFF), "off");
 	assert_string_equal(interrupts_name(INTERRUPTS_STEER), "steer");
 	assert_string_equal(runtime_writes_name(RUNTIME_WRITES_DENY), "deny");
+	assert_string_equal(runtime_refusals_name(RUNTIME_REFUSALS_SHARE), "share");
 }
 
 static void parse_over_default(const char *text, struct config *ret_config)

@@ -531,7 +531,6 @@ static void a_write_without_effect_is_detected(void **state)
 		const char *name, *option;
 	} findings[] = {
 		{"kubepods_not_built", "sources.kubepods"},
-		{"nri_not_built", "sources.nri"},
 		{"isolated_not_built", "partitions: isolated"},
 		{"irq_masks_not_built", "enforcement.irqMasks"},
 		{"runtime_writes_not_built", "runtimeWrites: deny"},
@@ -545,7 +544,6 @@ static void a_write_without_effect_is_detected(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
 		assert_int_equal(nr_findings(controller, findings[i].name, ""), 0);
 	config.sources.kubepods = true;
-	strcpy(config.sources.nri, "/run/nri.sock");
 	config.partitions = PARTITIONS_ISOLATED;
 	config.enforcement.irq_masks = ENFORCEMENT_AUDIT;
 	config.runtime_writes = RUNTIME_WRITES_DENY;

@@ -241,12 +241,38 @@ static void another_class_is_never_guaranteed(void **state)
 	assert_int_equal(class_of(read_container(BEST_EFFORT, 2, 0, 0)), QOS_BEST_EFFORT);
 }
 
-static void without_a_kubelet_the_class_follows_from_the_values(void **state)
+static struct pod_spec read_pod(const char *parent)
 {
-	assert_int_equal(class_of(read_container(NO_KUBELET, 2048, 200000, MIB)), QOS_GUARANTEED);
-	assert_int_equal(class_of(read_container(NO_KUBELET, 2048, 0, MIB)), QOS_BURSTABLE);
-	assert_int_equal(class_of(read_container(NO_KUBELET, 2048, 100000, MIB)), QOS_BURSTABLE);
-	assert_int_equal(class_of(read_container(NO_KUBELET, 0, 0, 0)), QOS_BEST_EFFORT);
+	const struct nri_pod pod = make_pod(parent);
+	char error[REQUEST_ERROR_MAX];
+	struct pod_spec spec;
+
+	assert_int_equal(request_of_pod(&pod, &spec, error), 0);
+	return spec;
+}
+
+static void the_class_of_a_pod_is_stated(void **state)
+{
+	const struct pod_spec guaranteed = read_pod(GUARANTEED), other = read_pod(NO_KUBELET);
+	const struct pod_spec best_effort = read_pod(BEST_EFFORT);
+
+	assert_true(guaranteed.is_of_runtime && other.is_of_runtime);
+	assert_int_equal(pod_qos(&guaranteed), QOS_GUARANTEED);
+	assert_int_equal(pod_qos(&best_effort), QOS_BEST_EFFORT);
+	assert_int_equal(pod_qos(&other), QOS_BURSTABLE);
+}
+
+static void containers_show_pod_level_resources(void **state)
+{
+	const struct nri_pod guaranteed = make_pod(GUARANTEED), burstable = make_pod(BURSTABLE);
+	const struct nri_container fitting = make_container("app", 2048, 200000, MIB);
+	const struct nri_container limited = make_container("app", 1024, 200000, MIB);
+	const struct nri_container unlimited = make_container("app", 2, 0, 0);
+
+	assert_false(request_shows_pod_level(&guaranteed, &fitting));
+	assert_true(request_shows_pod_level(&guaranteed, &limited));
+	assert_true(request_shows_pod_level(&guaranteed, &unlimited));
+	assert_false(request_shows_pod_level(&burstable, &limited));
 }
 
 /* --- annotations ------------------------------------------------------------------------------ */
@@ -515,7 +541,8 @@ int main(void)
 		cmocka_unit_test(a_guaranteed_container_has_equal_requests_and_limits),
 		cmocka_unit_test(what_does_not_fit_the_class_is_left_as_it_is),
 		cmocka_unit_test(another_class_is_never_guaranteed),
-		cmocka_unit_test(without_a_kubelet_the_class_follows_from_the_values),
+		cmocka_unit_test(the_class_of_a_pod_is_stated),
+		cmocka_unit_test(containers_show_pod_level_resources),
 		cmocka_unit_test(annotations_state_the_kind_of_a_container),
 		cmocka_unit_test(pod_level_resources_are_read_if_the_pod_has_any),
 		cmocka_unit_test(a_wrong_annotation_is_named),

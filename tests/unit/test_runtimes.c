@@ -506,6 +506,24 @@ static void a_lost_answer_is_made_good(void **state)
 }
 
 /* Offline CPUs would make the runtime's write fail. */
+/* The node may have no manifests at all. */
+static void pods_need_the_runtime_to_be_ready(void **state)
+{
+	struct controller *controller;
+	char reason[ROW_DETAIL_MAX] = "";
+
+	*config.sources.manifest_directory = '\0';
+	controller = start();
+	create(controller, "a", "main", "excl-1", 4000);
+	controller_wake(controller);
+	assert_true(controller_faces(controller)->ready(controller, reason, sizeof(reason)));
+	sink_of(controller)->ended(controller);
+	assert_false(controller_faces(controller)->ready(controller, reason, sizeof(reason)));
+	assert_string_equal(reason, "pod default/a is not enforced: its container runtime is not "
+				    "connected");
+	controller_free(controller);
+}
+
 static void offline_cpus_are_left_out(void **state)
 {
 	struct controller *controller = start();
@@ -537,6 +555,7 @@ int main(void)
 		TEST(running_containers_are_adopted),
 		TEST(a_running_container_that_does_not_fit_shares),
 		TEST(a_lost_answer_is_made_good),
+		TEST(pods_need_the_runtime_to_be_ready),
 		TEST(offline_cpus_are_left_out),
 	};
 

@@ -20,6 +20,7 @@
 #include "irq/irqs.h"
 #include "machine/machine.h"
 #include "machine/pages.h"
+#include "runtime/source.h"
 #include "serve/server.h"
 #include "source/manifests.h"
 #include "stranger/strangers.h"
@@ -80,6 +81,7 @@ struct agent {
 	struct controller *controller;
 	struct manifests *manifests;
 	struct discover *discover; /* NULL = the mode does not ask for it */
+	struct source *runtime;	   /* NULL = no container runtime is asked */
 	struct server *server;
 
 	struct clock_port clock;
@@ -93,6 +95,7 @@ struct agent {
 	struct irq_port irq_port;
 	struct stranger_port stranger_port;
 	struct store_port store_port;
+	struct runtime_port runtime_port;
 };
 
 /* --- options.c: the command line ----------------------------------------------------------------- */
@@ -159,6 +162,8 @@ int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
 /* Pods and containers of others, in mode observe. */
 int build_start_discovery(struct agent *agent);
+/* As a plugin of a container runtime, if there is one to ask. It need not run yet. */
+int build_start_runtime(struct agent *agent);
 int build_start_server(struct agent *agent);
 
 /* --- what the program is asked to do, other than to serve; these return the exit code ------------- */

@@ -173,6 +173,13 @@ void build_open_strangers(struct agent *agent)
 		agent->stranger_port = strangers_port(agent->strangers);
 }
 
+static int answer_runtime(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	const struct agent *agent = self;
+
+	return source_answer(agent->runtime, request, answer);
+}
+
 int build_new_controller(struct agent *agent)
 {
 	const struct controller_options options =
@@ -187,12 +194,14 @@ int build_new_controller(struct agent *agent)
 		.irq = agent->irqs ? &agent->irq_port : NULL,
 		.stranger = agent->strangers ? &agent->stranger_port : NULL,
 		.store = &agent->store_port,
+		.runtime = &agent->runtime_port,
 		/* of a machine that is only described nobody knows what is free */
 		.machine = agent->options.topology ? NULL : &agent->machine_port,
 	};
 	char error[512] = "";
 	int r;
 
+	agent->runtime_port = (struct runtime_port){agent, answer_runtime};
 	r = controller_new(agent->machine.topology, &agent->settings[agent->current].policy,
 			   &options, &ports, error, sizeof(error), &agent->controller);
 	if (r)
@@ -237,6 +246,34 @@ int build_start_discovery(struct agent *agent)
 	if (!r)
 		r = discover_scan(agent->discover);
 	return r ? log_err(r, "discover: cannot scan the cgroups") : 0;
+}
+
+static void tell_runtime(void *data, const struct plugin_status *status)
+{
+	struct agent *agent = data;
+
+	if (status->state == PLUGIN_READY)
+		controller_clear_finding(agent->controller, "runtime_not_connected");
+	else
+		controller_finding(agent->controller, "runtime_not_connected", status->message,
+				   status->remedy);
+}
+
+int build_start_runtime(struct agent *agent)
+{
+	const struct source_options options = {
+		.event = agent->event,
+		.socket = settings_config(agent)->sources.nri,
+		.sink = controller_runtime_sink(agent->controller),
+		.changed = tell_runtime,
+		.data = agent,
+	};
+	int r;
+
+	if (!*options.socket || is_observing(agent))
+		return 0;
+	r = source_open(&options, &agent->runtime);
+	return r ? log_err(r, "nri: cannot use the socket %s", options.socket) : 0;
 }
 
 int build_start_server(struct agent *agent)

@@ -48,6 +48,8 @@ int reload_on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 		own_cpus_apply(agent);
 		if (agent->manifests)
 			manifests_scan(agent->manifests);
+		if (agent->runtime)
+			source_connect(agent->runtime);
 		log_info("configuration reloaded");
 	}
 	manager_tell_ready(agent);

@@ -203,7 +203,8 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 		snprintf(reason, size, "the cgroups have not been read yet");
 	else if (ctl_is_overdue(controller, WAIT_DEADLINE_NS, reason, size))
 		return false;
-	else if (!controller->options.discovers && !controller->admission.is_source_complete)
+	else if (*controller->options.config->sources.manifest_directory &&
+		 !controller->options.discovers && !controller->admission.is_source_complete)
 		snprintf(reason, size, "the manifests have not been read completely yet");
 	else if (!controller->record.is_writable)
 		snprintf(reason, size, "the state file cannot be written: %s",

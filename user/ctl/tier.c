@@ -26,6 +26,16 @@ void ctl_choose_tier(struct controller *controller)
 		controller->layout.root_partition = false;
 		return;
 	}
+	/* A partition takes its CPUs from everybody outside the workload root. */
+	if (*config->sources.nri) {
+		findings_put(
+			&controller->findings, "tier1_not_in_use",
+			"pods of the container runtime run outside the workload root, so it is "
+			"not a partition; tasks of the host may run on CPUs of pods",
+			"remove sources.nri if the node has no container runtime");
+		controller->layout.root_partition = false;
+		return;
+	}
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
 		findings_put(&controller->findings, "tier1_not_in_use",

@@ -22,6 +22,7 @@ static const char *const host_tasks_words[HOST_TASKS_NR] = {"auto", "reserved", 
 static const char *const partitions_words[PARTITIONS_NR] = {"auto", "isolated", "off"};
 static const char *const interrupts_words[INTERRUPTS_NR] = {"leave", "steer"};
 static const char *const runtime_writes_words[RUNTIME_WRITES_NR] = {"repair", "deny"};
+static const char *const runtime_refusals_words[RUNTIME_REFUSALS_NR] = {"deny", "share"};
 static const char *const metrics_level_words[METRICS_LEVEL_NR] = {"node", "pod", "container"};
 /* Capital letters as the kubelet writes them here, and only here. */
 static const char *const memory_policy_words[MEMORY_POLICY_NR] = {
@@ -67,6 +68,11 @@ const char *interrupts_name(enum interrupts interrupts)
 const char *runtime_writes_name(enum runtime_writes writes)
 {
 	return runtime_writes_words[writes];
+}
+
+const char *runtime_refusals_name(enum runtime_refusals refusals)
+{
+	return runtime_refusals_words[refusals];
 }
 
 const char *metrics_level_name(enum metrics_level level)
@@ -160,6 +166,7 @@ static const struct key top_keys[] = {
 	WORD("partitions", partitions, partitions_words, 0),
 	WORD("interrupts", interrupts, interrupts_words, 0),
 	WORD("runtimeWrites", runtime_writes, runtime_writes_words, 0),
+	WORD("runtimeRefusals", runtime_refusals, runtime_refusals_words, 0),
 	KEY("guardExpiry", config_duration, guard_expiry_ns, 0),
 	{.name = "maxContainers",
 	 .type = &config_count,

@@ -147,6 +147,7 @@ const char *host_tasks_name(enum host_tasks tasks);
 const char *partitions_name(enum partitions partitions);
 const char *interrupts_name(enum interrupts interrupts);
 const char *runtime_writes_name(enum runtime_writes writes);
+const char *runtime_refusals_name(enum runtime_refusals refusals);
 const char *metrics_level_name(enum metrics_level level);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/admit/admit.h"
 #include "core/ledger/ledger.h"
 #include "format/config.h"
 
@@ -30,7 +31,8 @@ void config_list_unbuilt(const struct config *config,
 	} options[] = {
 		{config->sources.kubepods && config->mode != MODE_OBSERVE, "kubepods_not_built",
 		 "sources.kubepods"},
-		{*config->sources.nri, "nri_not_built", "sources.nri"},
+		{*config->sources.nri && config->mode == MODE_OBSERVE, "nri_not_built",
+		 "sources.nri in mode observe"},
 		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
 		 "partitions: isolated"},
 		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
@@ -123,6 +125,20 @@ static void relax_policy(const struct config *config, struct policy *policy)
 		policy->cpu = CPU_POLICY_NONE;
 }
 
+/* --- container runtimes ---------------------------------------------------------------------- */
+
+static int check_runtime(const struct config *config, const struct policy *policy, char *error,
+			 size_t error_size)
+{
+	char sentence[256] = "";
+
+	if (!*config->sources.nri || config->mode != MODE_ALLOCATE ||
+	    !container_check_policy(policy, sentence, sizeof(sentence)))
+		return 0;
+	snprintf(error, error_size, "sources.nri: %s", sentence);
+	return -EINVAL;
+}
+
 /* --- the whole -------------------------------------------------------------------------------- */
 
 int config_check(const struct config *config, const struct topology *topology,
@@ -143,6 +159,8 @@ int config_check(const struct config *config, const struct topology *topology,
 		r = policy_check(policy, topology, error, error_size);
 	if (!r)
 		r = check_reserved_memory(config, topology, error, error_size);
+	if (!r)
+		r = check_runtime(config, policy, error, error_size);
 	if (!r)
 		r = ledger_new(topology, policy, error, error_size, &ledger);
 	if (!r)

@@ -253,12 +253,17 @@ int request_of_pod(const struct nri_pod *pod, struct pod_spec *ret_spec,
 		.request = RESOURCES_UNSET,
 		.limit = RESOURCES_UNSET,
 		.overhead = RESOURCES_UNSET,
+		.is_of_runtime = true,
+		.stated_qos = QOS_BURSTABLE,
 		.has_pod_resources = !strcmp(find_annotation(pod, POD_LEVEL), "true"),
 	};
 	struct resources overhead_limit;
 	enum qos_class qos;
+	bool is_known = request_qos(pod->cgroup_parent, &qos);
 	int r;
 
+	if (is_known)
+		spec.stated_qos = qos;
 	r = copy_name("pod uid", pod->uid, "-", spec.uid, sizeof(spec.uid), error);
 	if (!r)
 		r = copy_name("namespace", pod->namespace, "-.", spec.namespace,
@@ -272,7 +277,7 @@ int request_of_pod(const struct nri_pod *pod, struct pod_spec *ret_spec,
 	/* Without the annotation these are only the sums over the containers. */
 	if (spec.has_pod_resources) {
 		read_resources(&pod->resources, &spec.request, &spec.limit);
-		if (request_qos(pod->cgroup_parent, &qos) && qos == QOS_GUARANTEED)
+		if (spec.stated_qos == QOS_GUARANTEED)
 			spec.request.memory_bytes = spec.limit.memory_bytes;
 	}
 	read_resources(&pod->overhead, &spec.overhead, &overhead_limit);
@@ -288,22 +293,31 @@ int request_of_pod(const struct nri_pod *pod, struct pod_spec *ret_spec,
  * May the limits be taken for the requests? A kubelet writes no quota for a container with
  * exclusive CPUs (since 1.33) or with cpuCFSQuota off, and not less than 1000 us for a small one.
  */
-static bool is_guaranteed(const struct nri_pod *pod, const struct nri_resources *resources,
-			  const struct resources *request, const struct resources *limit)
+static bool is_guaranteed(const struct nri_resources *resources, const struct resources *request,
+			  const struct resources *limit)
 {
 	const bool is_small = value_of(resources->quota_us) == MIN_QUOTA_US;
-	enum qos_class qos;
-	bool is_known = request_qos(pod->cgroup_parent, &qos);
 
-	if (is_known && qos != QOS_GUARANTEED)
-		return false;
 	if (request->cpu_mcpu == RESOURCE_UNSET || limit->memory_bytes == RESOURCE_UNSET)
 		return false;
-	if (limit->cpu_mcpu == RESOURCE_UNSET)
-		return is_known;
-	return limit->cpu_mcpu == request->cpu_mcpu ||
+	return limit->cpu_mcpu == RESOURCE_UNSET || limit->cpu_mcpu == request->cpu_mcpu ||
 	       (is_small && request->cpu_mcpu < limit->cpu_mcpu) ||
 	       (value_of(resources->shares) >= MAX_SHARES && limit->cpu_mcpu > request->cpu_mcpu);
+}
+
+static bool is_in_guaranteed_pod(const struct nri_pod *pod)
+{
+	enum qos_class qos;
+
+	return request_qos(pod->cgroup_parent, &qos) && qos == QOS_GUARANTEED;
+}
+
+bool request_shows_pod_level(const struct nri_pod *pod, const struct nri_container *container)
+{
+	struct resources request, limit;
+
+	read_resources(&container->resources, &request, &limit);
+	return is_in_guaranteed_pod(pod) && !is_guaranteed(&container->resources, &request, &limit);
 }
 
 static void equate(const struct nri_resources *resources, struct resources *request,
@@ -338,7 +352,7 @@ int request_of_container(const struct nri_pod *pod, const struct nri_container *
 	if (r)
 		return r;
 	read_resources(resources, &spec.request, &spec.limit);
-	if (is_guaranteed(pod, resources, &spec.request, &spec.limit))
+	if (is_in_guaranteed_pod(pod) && is_guaranteed(resources, &spec.request, &spec.limit))
 		equate(resources, &spec.request, &spec.limit);
 	*ret_container = spec;
 	return 0;

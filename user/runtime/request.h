@@ -16,7 +16,8 @@
  *	pinfold.dev/sidecar-containers: proxy
  *	pinfold.dev/pod-level-resources: "true"
  *
- * Without these every container is an ordinary one and the pod has no pod-level resources.
+ * Without these every container is an ordinary one, and a pod has pod-level resources only if
+ * one of its containers shows that its class cannot come from the containers.
  * Another annotation under pinfold.dev/ is an error, because it is most likely a misspelt one.
  *
  * Pure functions: no I/O, no clock, no state.
@@ -34,8 +35,7 @@
 
 /*
  * The class that the cgroup parent states: a path (cgroupfs driver) or the name of a slice
- * (systemd driver), also below a kubelet's --cgroup-root. False = no kubelet made this pod, and
- * its class can only follow from its containers.
+ * (systemd driver), also below a kubelet's --cgroup-root. False = no kubelet made this pod.
  */
 bool request_qos(const char *cgroup_parent, enum qos_class *ret_qos);
 
@@ -54,18 +54,23 @@ int64_t request_mcpu_of_quota(int64_t quota_us, int64_t period_us);
 
 /*
  * Fill in everything of the pod except its containers, of which *ret_spec then has none.
+ * A pod that no kubelet made is Burstable: it gets no exclusive CPUs.
  * -EINVAL with a sentence for operators if an identity or an annotation is not valid;
  * *ret_spec is untouched then.
  */
 int request_of_pod(const struct nri_pod *pod, struct pod_spec *ret_spec,
 		   char error[REQUEST_ERROR_MAX]);
 /*
- * One container of this pod. Its CPU and memory requests equal its limits only if the pod is
- * Guaranteed, or its class unknown, and its values permit it; therefore pod_qos() of a pod made
- * of these is Guaranteed only if the kubelet's class is. Do not call pod_spec_default() on it.
+ * One container of this pod. Its requests equal its limits if the pod is Guaranteed and the
+ * values permit it; the memory request is unset otherwise. Do not call pod_spec_default() on it.
  * -EINVAL as above.
  */
 int request_of_container(const struct nri_pod *pod, const struct nri_container *container,
 			 struct container_spec *ret_container, char error[REQUEST_ERROR_MAX]);
+/*
+ * Is the pod Guaranteed although this container is not, so that pod-level resources must be the
+ * reason?
+ */
+bool request_shows_pod_level(const struct nri_pod *pod, const struct nri_container *container);
 
 #endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: runtime nri ctl kubelet format core lib
+/*
+ * From the socket to the decision and back: recorded frames of containerd reach a controller,
+ * whose answers are decoded. The machine has CPUs 0 to 15, of which 0 and 1 are reserved.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+#include "nri.pb-c.h"
+#include "nri/wire.h"
+#include "runtime/source.h"
+
+#include "../lib/nri_recording.h"
+
+struct scene {
+	char directory[64], path[96];
+	sd_event *event;
+	int listener, fd; /* the runtime's */
+	struct controller *controller;
+	struct source *source;
+	struct nri_reader reader;
+	bool is_ready;
+};
+
+static struct scene *scene;
+
+static int take_answer(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	return source_answer(scene->source, request, answer);
+}
+
+static void changed(void *data, const struct plugin_status *status)
+{
+	scene->is_ready = status->state == PLUGIN_READY;
+}
+
+static int open_scene(void **state)
+{
+	static const struct runtime_port port = {NULL, take_answer};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct source_options options = {.changed = changed};
+
+	set_up(state);
+	scene = calloc(1, sizeof(*scene));
+	assert_non_null(scene);
+	strcpy(scene->directory, "/tmp/pinfold-source-XXXXXX");
+	assert_non_null(mkdtemp(scene->directory));
+	snprintf(scene->path, sizeof(scene->path), "%s/nri.sock", scene->directory);
+	text_copy(address.sun_path, sizeof(address.sun_path), scene->path);
+	scene->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(scene->listener, (const struct sockaddr *)&address, sizeof(address)),
+			 0);
+	assert_int_equal(listen(scene->listener, 1), 0);
+	assert_true(sd_event_new(&scene->event) >= 0);
+	scene_runtime = &port;
+	scene->controller = start_controller();
+	options.event = scene->event;
+	options.socket = scene->path;
+	options.sink = controller_runtime_sink(scene->controller);
+	assert_int_equal(source_open(&options, &scene->source), 0);
+	scene->fd = accept4(scene->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(scene->fd >= 0);
+	return 0;
+}
+
+static int close_scene(void **state)
+{
+	source_close(scene->source);
+	controller_free(scene->controller);
+	sd_event_unref(scene->event);
+	nri_reader_fini(&scene->reader);
+	close(scene->fd);
+	close(scene->listener);
+	unlink(scene->path);
+	rmdir(scene->directory);
+	free(scene);
+	return tear_down(state);
+}
+
+/* The plugin's next message that answers this stream of the runtime. */
+static void receive_answer(uint32_t stream, Nri__Response **ret_response)
+{
+	for (;;) {
+		struct nri_message message;
+		uint8_t byte;
+		const uint8_t *data = &byte;
+		size_t len = 1;
+
+		if (recv(scene->fd, &byte, 1, MSG_DONTWAIT) != 1) {
+			assert_true(sd_event_run(scene->event, UINT64_MAX) > 0);
+			continue;
+		}
+		if (nri_reader_next(&scene->reader, &data, &len, &message) != 1 ||
+		    message.connection != NRI_CONNECTION_PLUGIN || message.stream != stream)
+			continue;
+		*ret_response = nri__response__unpack(NULL, message.len, message.data);
+		assert_non_null(*ret_response);
+		return;
+	}
+}
+
+/* The stream of the request that a frame of the recording holds; 0 = another frame. */
+static uint32_t stream_of(const struct recorded_frame *frame, const char *method)
+{
+	if (!frame->by_runtime || frame->data[3] != NRI_CONNECTION_PLUGIN || frame->len < 18 ||
+	    !memmem(frame->data, frame->len, method, strlen(method)))
+		return 0;
+	return (uint32_t)frame->data[12] << 24 | (uint32_t)frame->data[13] << 16 |
+	       (uint32_t)frame->data[14] << 8 | frame->data[15];
+}
+
+static void send_frame(const struct recorded_frame *frame)
+{
+	assert_int_equal(send(scene->fd, frame->data, frame->len, 0), frame->len);
+	while (sd_event_run(scene->event, 0) > 0)
+		;
+}
+
+/* Play the runtime's frames up to the first request of this method, and return its answer. */
+static Nri__Response *play_until(const char *runtime, char session, const char *method)
+{
+	struct recording recording;
+	Nri__Response *response = NULL;
+	uint32_t stream = 0;
+
+	recording_read(runtime, session, &recording);
+	for (size_t i = 0; i < recording.nr && !response; i++) {
+		const struct recorded_frame *frame = &recording.frames[i];
+
+		/* A long request takes two frames. */
+		if (!frame->by_runtime && stream) {
+			receive_answer(stream, &response);
+		} else if (frame->by_runtime) {
+			stream = stream ? stream : stream_of(frame, method);
+			send_frame(frame);
+		}
+	}
+	recording_free(&recording);
+	assert_non_null(response);
+	return response;
+}
+
+static void a_guaranteed_container_gets_its_cpus(void **state)
+{
+	Nri__Response *response = play_until("containerd-2.1.9", 'A', "CreateContainer");
+	Nri__CreateContainerResponse *answer;
+
+	assert_null(response->status);
+	answer = nri__create_container_response__unpack(NULL, response->payload.len,
+							response->payload.data);
+	assert_string_equal(answer->adjust->on_linux->resources->cpu->cpus, "2-3");
+	assert_string_equal(answer->adjust->on_linux->resources->cpu->mems, "");
+	assert_int_equal(nr_rows(scene->controller, "pod"), 1);
+	nri__create_container_response__free_unpacked(answer, NULL);
+	nri__response__free_unpacked(response, NULL);
+}
+
+/* The recorded plugin had moved both to CPUs 6 and 7. Each is Guaranteed with 2 CPUs. */
+static void running_containers_are_compared(void **state)
+{
+	Nri__Response *response = play_until("containerd-1.7.24", 'B', "Synchronize");
+	Nri__Updates *answer;
+
+	assert_null(response->status);
+	assert_true(scene->is_ready);
+	answer = nri__updates__unpack(NULL, response->payload.len, response->payload.data);
+	assert_true(answer->n_update > 0);
+	for (size_t i = 0; i < answer->n_update; i++)
+		assert_true(answer->update[i]->ignore_failure);
+	assert_int_equal(nr_rows(scene->controller, "pod"), 1);
+	nri__updates__free_unpacked(answer, NULL);
+	nri__response__free_unpacked(response, NULL);
+}
+
+static void a_pod_that_stops_is_released(void **state)
+{
+	nri__response__free_unpacked(play_until("containerd-2.1.9", 'B', "Synchronize"), NULL);
+	assert_int_equal(nr_rows(scene->controller, "pod"), 1);
+	close_scene(state);
+	open_scene(state);
+	{
+		struct recording recording;
+
+		recording_read("containerd-2.1.9", 'B', &recording);
+		for (size_t i = 0; i < recording.nr; i++)
+			if (recording.frames[i].by_runtime)
+				send_frame(&recording.frames[i]);
+		recording_free(&recording);
+	}
+	assert_int_equal(nr_rows(scene->controller, "pod"), 0);
+}
+
+static void a_refusal_is_a_status_with_the_reason(void **state)
+{
+	Nri__Response *response;
+
+	/* Fewer CPUs than the container of session A asks for. */
+	tell_online(scene->controller, "0-2");
+	response = play_until("containerd-2.1.9", 'A', "CreateContainer");
+	assert_non_null(response->status);
+	assert_non_null(strstr(response->status->message, "pinfold: "));
+	assert_non_null(strstr(response->status->message, "2 exclusive CPUs"));
+	assert_int_equal(nr_rows(scene->controller, "pod"), 0);
+	nri__response__free_unpacked(response, NULL);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
+	const struct CMUnitTest tests[] = {
+		TEST(a_guaranteed_container_gets_its_cpus),
+		TEST(running_containers_are_compared),
+		TEST(a_pod_that_stops_is_released),
+		TEST(a_refusal_is_a_status_with_the_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Translates both ways between NRI's messages and the controller's. Decides nothing. */
+#include "runtime/source.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "runtime/request.h"
+
+#define EVENTS                                                                                   \
+	(NRI_EVENT_BIT(NRI_EVENT_STOP_POD) | NRI_EVENT_BIT(NRI_EVENT_REMOVE_POD) |               \
+	 NRI_EVENT_BIT(NRI_EVENT_CREATE_CONTAINER) | NRI_EVENT_BIT(NRI_EVENT_UPDATE_CONTAINER) | \
+	 NRI_EVENT_BIT(NRI_EVENT_STOP_CONTAINER) | NRI_EVENT_BIT(NRI_EVENT_REMOVE_CONTAINER))
+
+struct source {
+	const struct runtime_sink *sink;
+	void (*changed)(void *data, const struct plugin_status *status);
+	void *data;
+	struct plugin_sink plugin_sink;
+	struct plugin *plugin;
+};
+
+/* --- what the runtime says -------------------------------------------------------------------- */
+
+/* A translated pod or container, with what it points to. */
+struct read_pod {
+	struct runtime_pod pod;
+	struct pod_spec spec;
+	char error[REQUEST_ERROR_MAX];
+};
+
+struct read_container {
+	struct container_spec spec;
+	char error[REQUEST_ERROR_MAX];
+};
+
+static void read_pod(const struct nri_pod *from, struct read_pod *to)
+{
+	to->pod = (struct runtime_pod){.id = from->id, .error = to->error};
+	if (!request_of_pod(from, &to->spec, to->error))
+		to->pod.spec = &to->spec;
+}
+
+static void read_container(const struct nri_pod *pod, const struct nri_container *from,
+			   struct read_pod *read, struct read_container *to,
+			   struct runtime_container *ret_container)
+{
+	*ret_container = (struct runtime_container){
+		.id = from->id,
+		.pod = &read->pod,
+		.error = to->error,
+		.cpus = from->resources.cpus,
+	};
+	if (!request_of_container(pod, from, &to->spec, to->error))
+		ret_container->spec = &to->spec;
+	if (request_shows_pod_level(pod, from))
+		read->spec.has_pod_resources = true;
+}
+
+static void create_container(void *data, uint32_t request, const struct nri_pod *pod,
+			     const struct nri_container *container)
+{
+	struct source *source = data;
+	struct runtime_container read;
+	struct read_container own;
+	struct read_pod sandbox;
+
+	read_pod(pod, &sandbox);
+	read_container(pod, container, &sandbox, &own, &read);
+	source->sink->created(source->sink->self, request, &read);
+}
+
+/* --- the whole state -------------------------------------------------------------------------- */
+
+struct read_snapshot {
+	struct read_pod *pods;
+	struct runtime_pod *rows; /* the same, as the sink takes them */
+	struct read_container *read;
+	struct runtime_container *containers;
+};
+
+static void read_snapshot_fini(struct read_snapshot *read)
+{
+	free(read->pods);
+	free(read->rows);
+	free(read->read);
+	free(read->containers);
+}
+
+static size_t find_pod(const struct nri_snapshot *snapshot, const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < snapshot->nr_pods; i++)
+		if (!strcmp(snapshot->pods[i].id, id))
+			break;
+	return i;
+}
+
+/* The last pod is for containers whose sandbox is not listed. */
+static int read_all(const struct nri_snapshot *snapshot, struct read_snapshot *read)
+{
+	static const struct nri_pod unlisted = {.id = "",
+						.name = "",
+						.uid = "",
+						.namespace = "",
+						.cgroup_parent = "",
+						.cgroups_path = "",
+						.runtime_handler = ""};
+
+	read->pods = calloc(snapshot->nr_pods + 1, sizeof(*read->pods));
+	read->rows = calloc(snapshot->nr_pods + 1, sizeof(*read->rows));
+	read->read = calloc(snapshot->nr_containers + 1, sizeof(*read->read));
+	read->containers = calloc(snapshot->nr_containers + 1, sizeof(*read->containers));
+	if (!read->pods || !read->rows || !read->read || !read->containers)
+		return -ENOMEM;
+	for (size_t i = 0; i <= snapshot->nr_pods; i++)
+		read_pod(i < snapshot->nr_pods ? &snapshot->pods[i] : &unlisted, &read->pods[i]);
+	for (size_t i = 0; i < snapshot->nr_containers; i++) {
+		size_t pod = find_pod(snapshot, snapshot->containers[i].pod_id);
+
+		read_container(pod < snapshot->nr_pods ? &snapshot->pods[pod] : &unlisted,
+			       &snapshot->containers[i], &read->pods[pod], &read->read[i],
+			       &read->containers[i]);
+	}
+	for (size_t i = 0; i < snapshot->nr_pods; i++)
+		read->rows[i] = read->pods[i].pod;
+	return 0;
+}
+
+static void synchronize(void *data, uint32_t request, const struct nri_snapshot *snapshot)
+{
+	struct source *source = data;
+	struct read_snapshot read cleanup(read_snapshot_fini) = {0};
+	int r = read_all(snapshot, &read);
+
+	if (r) {
+		log_err(r, "nri: the containers of the runtime are not followed");
+		plugin_answer(source->plugin, request, &(struct nri_answer){0});
+		return;
+	}
+	source->sink->synchronized(source->sink->self, request,
+				   &(struct runtime_snapshot){
+					   .pods = read.rows,
+					   .nr_pods = (uint32_t)snapshot->nr_pods,
+					   .containers = read.containers,
+					   .nr_containers = (uint32_t)snapshot->nr_containers,
+				   });
+}
+
+/* --- the other callbacks ---------------------------------------------------------------------- */
+
+static uint32_t configure(void *data, const struct nri_runtime *runtime)
+{
+	log_info("nri: the container runtime is %.64s %.64s", runtime->name, runtime->version);
+	return EVENTS & runtime->known_events;
+}
+
+static void update_container(void *data, uint32_t request, const struct nri_pod *pod,
+			     const struct nri_container *container,
+			     const struct nri_resources *wanted)
+{
+	struct source *source = data;
+
+	source->sink->resized(source->sink->self, request, container->id);
+}
+
+static void stop_container(void *data, uint32_t request, const struct nri_pod *pod,
+			   const struct nri_container *container)
+{
+	struct source *source = data;
+
+	source->sink->stopped(source->sink->self, request, container->id);
+}
+
+static void container_event(void *data, enum nri_event event, const struct nri_pod *pod,
+			    const struct nri_container *container)
+{
+	struct source *source = data;
+
+	if (event == NRI_EVENT_REMOVE_CONTAINER)
+		source->sink->removed(source->sink->self, container->id);
+}
+
+static void pod_event(void *data, enum nri_event event, const struct nri_pod *pod)
+{
+	struct source *source = data;
+
+	if (event == NRI_EVENT_STOP_POD || event == NRI_EVENT_REMOVE_POD)
+		source->sink->pod_stopped(source->sink->self, pod->id);
+}
+
+/* Nothing calls nri_session_update(): all changes are in answers. */
+static void updated(void *data, int32_t code, const char *text)
+{
+}
+
+static void ended(void *self)
+{
+	struct source *source = self;
+
+	source->sink->ended(source->sink->self);
+}
+
+static void changed(void *self, const struct plugin_status *status)
+{
+	struct source *source = self;
+
+	source->changed(source->data, status);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+int source_answer(struct source *source, uint32_t request, const struct runtime_answer *answer)
+{
+	struct nri_update *updates cleanup_free = calloc(answer->nr_changes + 1, sizeof(*updates));
+	const struct nri_adjustment adjustment = {.cpus = answer->cpus, .mems = ""};
+	struct nri_answer given = {
+		.adjustment = *answer->cpus ? &adjustment : NULL,
+		.updates = updates,
+		.nr_updates = answer->nr_changes,
+		.refusal = answer->refusal,
+	};
+	int r;
+
+	if (!updates)
+		return -ENOMEM;
+	/* A container that has just exited must not make the creation of another one fail. */
+	for (uint32_t i = 0; i < answer->nr_changes; i++)
+		updates[i] = (struct nri_update){answer->changes[i].container_id,
+						 answer->changes[i].cpus, "", true};
+	r = plugin_answer(source->plugin, request, &given);
+	/* Too long: without any answer the runtime would give up the session. */
+	if (r == -EMSGSIZE || r == -ENOBUFS)
+		plugin_answer(source->plugin, request, &(struct nri_answer){0});
+	return r;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void source_connect(struct source *source)
+{
+	plugin_connect(source->plugin);
+}
+
+void source_close(struct source *source)
+{
+	if (!source)
+		return;
+	plugin_close(source->plugin);
+	free(source);
+}
+
+int source_open(const struct source_options *options, struct source **ret_source)
+{
+	struct source *source cleanup(source_closep) = calloc(1, sizeof(*source));
+	int r;
+
+	if (!source)
+		return -ENOMEM;
+	*source = (struct source){
+		.sink = options->sink,
+		.changed = options->changed,
+		.data = options->data,
+		.plugin_sink = {.self = source,
+				.callbacks = {configure, synchronize, create_container,
+					      update_container, stop_container, container_event,
+					      pod_event, updated},
+				.ended = ended,
+				.changed = changed},
+	};
+	r = plugin_open(&(struct plugin_options){.event = options->event,
+						 .socket = options->socket,
+						 .nri = {.name = SOURCE_PLUGIN_NAME,
+							 .index = SOURCE_PLUGIN_INDEX,
+							 .nri_version = ""},
+						 .sink = &source->plugin_sink},
+			&source->plugin);
+	if (r)
+		return r;
+	*ret_source = TAKE_PTR(source);
+	return 0;
+}
