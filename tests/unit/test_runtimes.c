@@ -436,7 +436,7 @@ static void a_restarted_agent_compares(void **state)
 	const struct container_spec spec = container_of("main", 4000);
 	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
 	const struct runtime_container container = {
-		.id = "excl-1", .pod = &sandbox, .spec = &spec, .cpus = "0-15"};
+		.id = "excl-1", .pod = &sandbox, .spec = &spec, .cpus = "2-5"};
 	struct controller *controller = start();
 
 	create(controller, "a", "main", "excl-1", 4000);
@@ -446,6 +446,7 @@ static void a_restarted_agent_compares(void **state)
 	assert_int_equal(nr_rows(controller, "pod"), 2);
 	assert_string_equal(pod_member(controller, "a", "state"), "unknown");
 	forget("excl-2");
+	/* Somebody wrote the cgroup, and the runtime does not know. */
 	set_cpus("excl-1", "0-15");
 	synchronize(controller, &sandbox, 1, &container, 1);
 	assert_string_equal(cpus_at("excl-1"), "2-5");

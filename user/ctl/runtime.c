@@ -183,8 +183,10 @@ static int compose_changes(const struct controller *controller, const char *crea
 		for (uint32_t i = 0; !r && i < runtimes->nr_rows; i++) {
 			const struct runtime_row *row = &runtimes->rows[i];
 			struct cpuset cpus = wanted_cpus(controller, row);
-			bool is_growth = !cpuset_is_empty(&row->told) &&
-					 cpuset_is_subset(&row->told, &cpus);
+			const struct grant *grant = find_grant(controller, row);
+			bool is_owner = grant && grant->isolation == ISOLATION_CONTAINER;
+			bool is_growth = is_owner || (!cpuset_is_empty(&row->told) &&
+						      cpuset_is_subset(&row->told, &cpus));
 
 			if (is_growth != grows || cpuset_is_empty(&cpus) ||
 			    (created_id && !strcmp(row->id, created_id)))
@@ -618,7 +620,15 @@ static void note_found(struct controller *controller, const struct runtime_conta
 						 is_known ? container->pod->spec->uid : "",
 						 is_known ? container->spec->name : "");
 
-	if (row && cpuset_parse(container->cpus, strlen(container->cpus), &row->told))
+	if (!row)
+		return;
+	/*
+	 * Somebody may have written the cgroup behind the runtime's back. An owner's CPUs are
+	 * therefore stated again; for the others the record will do, since each change costs the
+	 * runtime a process.
+	 */
+	if (is_exclusive(controller, row->uid, row->name) ||
+	    cpuset_parse(container->cpus, strlen(container->cpus), &row->told))
 		row->told = CPUSET_EMPTY;
 }
 
