@@ -198,6 +198,20 @@ static const char *pod_member(struct controller *controller, const char *name, c
 	return text;
 }
 
+static unsigned int nr_events(struct controller *controller, const char *kind)
+{
+	struct json_object *events = query(controller, "event");
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *row = json_object_array_get_idx(events, i);
+
+		nr += !strcmp(json_object_get_string(json_object_object_get(row, "kind")), kind);
+	}
+	json_object_put(events);
+	return nr;
+}
+
 /* --- creation ----------------------------------------------------------------------------------- */
 
 static void who_shares_shrinks_before_the_owner_starts(void **state)
@@ -216,6 +230,31 @@ static void who_shares_shrinks_before_the_owner_starts(void **state)
 	assert_string_equal(cpus_at("shared-2"), "8-15");
 	assert_string_equal(cpus_at("excl-1"), "2-5");
 	assert_string_equal(pod_member(controller, "b", "state"), "running");
+	controller_free(controller);
+}
+
+/* What is in force in cgroups that pinfold does not know is not claimed. */
+static void the_report_says_whose_the_cgroups_are(void **state)
+{
+	struct controller *controller = start();
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+	struct json_object *containers;
+
+	create(controller, "a", "main", "excl-1", 4000);
+	controller_wake(controller);
+	assert_string_equal(pod_member(controller, "a", "detail"),
+			    "the container runtime made its cgroups; pinfold sets their CPUs "
+			    "through NRI, and neither the partition nor the guard covers them");
+	containers = query(controller, "container");
+	assert_int_equal(json_object_array_length(containers), 1);
+	assert_null(
+		json_object_object_get(json_object_array_get_idx(containers, 0), "effective_cpus"));
+	json_object_put(containers);
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	assert_non_null(strstr(page.data, "pinfold_cpus{state=\"exclusive\"} 4\n"));
+	assert_non_null(strstr(page.data, "pinfold_admissions_total{result=\"admitted\","
+					  "reason=\"none\"} 1\n"));
 	controller_free(controller);
 }
 
@@ -323,6 +362,7 @@ static void what_does_not_fit_is_denied_with_the_reason(void **state)
 		"CPUs, but only 2 are free (of 16 CPUs: 2 reserved, 12 held by other pods)");
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	assert_int_equal(node.nr, 1);
+	assert_int_equal(nr_events(controller, "refuse"), 1);
 	controller_free(controller);
 }
 
@@ -337,6 +377,7 @@ static void it_shares_if_the_operator_prefers_that(void **state)
 	assert_string_equal(node.refusal, "");
 	assert_string_equal(cpus_at("sharing"), "6-7");
 	assert_int_equal(nr_rows(controller, "pod"), 2);
+	assert_int_equal(nr_events(controller, "refuse"), 1);
 	controller_free(controller);
 }
 
@@ -540,6 +581,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(who_shares_shrinks_before_the_owner_starts),
+		TEST(the_report_says_whose_the_cgroups_are),
 		TEST(pods_of_manifests_leave_the_cpus),
 		TEST(a_restarted_container_keeps_its_cpus),
 		TEST(the_last_instance_releases_the_cpus),
