@@ -166,7 +166,7 @@ $(O)/fuzzed/gen/%.pb-c.o: $(O)/gen/%.pb-c.c
 	$(call say,FUZZ,$@)
 	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
 
-NRI_USERS := $(patsubst %.c,%.o,$(wildcard user/nri/*.c tests/unit/test_nri*.c tests/unit/test_runtime*.c tests/fuzz/fuzz_nri*.c))
+NRI_USERS := $(patsubst %.c,%.o,$(wildcard user/nri/*.c tests/unit/test_nri*.c tests/unit/test_runtime*.c tests/fuzz/fuzz_nri*.c tests/guest/nri_play.c))
 $(NRI_USERS:%=$(O)/%) $(NRI_USERS:%=$(O)/fuzzed/%) $(NRI_USERS:tests/fuzz/%=$(O)/tests/fuzz-objects/%): \
 	| $(O)/gen/nri.pb-c.c
 
