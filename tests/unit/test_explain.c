@@ -666,6 +666,16 @@ static struct pod_spec *two_cpus_three_gib_and_pages(void)
 	return spec;
 }
 
+static struct pod_spec *seven_gib_there(unsigned int index)
+{
+	return index ? NULL : pod_with("a", 1, 7 * GIB);
+}
+
+static struct pod_spec *fourteen_cpus_three_gib(void)
+{
+	return pod_with("p", 14, 3 * GIB);
+}
+
 static struct pod_spec *with_pages(uint64_t page_bytes, int64_t bytes)
 {
 	struct pod_spec *spec = pod_with("p", 1, GIB);
@@ -1062,6 +1072,17 @@ static const struct scene scenes[] = {
 	 CPU_OK,
 	 MEMORY_OK,
 	 KIND(CONTAINER_MEMORY) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
+	/* The numbers of the refusal do not say that the other node has five CPUs. */
+	{"far fewer CPUs beside the memory",
+	 {2, 16, 1, 8, 0, UNKNOWN, 1},
+	 "16-26",
+	 memory_single,
+	 seven_gib_there,
+	 fourteen_cpus_three_gib,
+	 REFUSAL_TOPOLOGY,
+	 CPU_OK,
+	 MEMORY_OK,
+	 KIND(CONTAINER_MEMORY) | KIND(CONTAINER_CPUS) | KIND(ALIGN_POLICY) | KIND(POD_LEAVES)},
 	{"CPUs of two nodes beside the memory",
 	 {3, 4, 1, 8, 0, UNKNOWN, 1},
 	 "0,8-10",
