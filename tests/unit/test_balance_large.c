@@ -330,13 +330,14 @@ static void subsets_are_paid_for(void **state)
 /* The fullest nodes are the last ones in order, but they are looked at first. */
 static void steps_are_enough_for_the_fullest_nodes(void **state)
 {
-	enum { NR = 40, NR_USED = 20 };
-	struct balance_problem problem = alike(NR, 10, NULL);
+	enum { NR = 60, NR_USED = 38 };
+	struct balance_problem problem = alike(NR, 4, NULL);
 	struct balance got;
 
 	(void)state;
 	problem.max_sockets = 0;
-	problem.nr_used = problem.count = NR_USED;
+	problem.nr_used = NR_USED;
+	problem.count = 50;
 	for (unsigned int i = 0; i < NR; i++)
 		problem.free[i] += i;
 	assert_true(balance_find(&problem, &got));
