@@ -161,11 +161,20 @@ static void it_is_read_every_two_seconds(void **state)
 	scan(controller, pods, 1);
 	controller_tick(controller);
 	assert_int_equal(fake_pressure.nr_passes, 1);
+	for (uint32_t i = 0; i < fake_pressure.nr; i++)
+		assert_true(fake_pressure.rows[i].cgroup_id != 0);
 	for (int i = 0; i < 10; i++) {
 		fake->now_ns += S;
 		controller_tick(controller);
 	}
 	assert_int_equal(fake_pressure.nr_passes, 6);
+	/* A tick may come early by half a second, and no more. */
+	fake->now_ns += 3 * S / 2 - 1;
+	controller_tick(controller);
+	assert_int_equal(fake_pressure.nr_passes, 6);
+	fake->now_ns++;
+	controller_tick(controller);
+	assert_int_equal(fake_pressure.nr_passes, 7);
 	controller_free(controller);
 }
 
@@ -330,6 +339,7 @@ static void figures_that_cannot_be_read_any_more_are_unknown(void **state)
 static void figures_stay_if_a_pass_fails(void **state)
 {
 	struct controller *controller = start_with_pressure();
+	unsigned int nr_before;
 
 	scan(controller, pods, 1);
 	for (int i = 0; i < 4; i++)
@@ -343,7 +353,9 @@ static void figures_stay_if_a_pass_fails(void **state)
 	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
 	expect_row(controller, "a", "exclusive", "cpu", "state", "measured");
 	fake_pressure.error = 0;
+	nr_before = fake_pressure.nr_passes;
 	pass(controller, 40);
+	assert_int_equal(fake_pressure.nr_passes, nr_before + 1);
 	expect_row(controller, "a", "exclusive", "cpu", "some_10", "40.00");
 	controller_free(controller);
 }
