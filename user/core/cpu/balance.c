@@ -591,7 +591,7 @@ static void set_rest(const struct leaf *leaf, uint64_t subset, struct balance *b
 
 /*
  * The next subset of {0 .. nr-1} with the same size, in lexicographic order of positions;
- * 0 after the last one.
+ * 0 after the last one. Only an exact search asks, so nr is at most TAKE_EXACT_NODES.
  */
 static uint64_t next_subset(uint64_t subset, unsigned int nr)
 {
@@ -600,7 +600,7 @@ static uint64_t next_subset(uint64_t subset, unsigned int nr)
 	/* Members that are already at the end cannot move. */
 	while (trailing < nr && subset & (1ULL << (nr - 1 - trailing)))
 		trailing++;
-	subset &= nr - trailing < 64 ? (1ULL << (nr - trailing)) - 1 : ~0ULL;
+	subset &= (1ULL << (nr - trailing)) - 1;
 	if (!subset)
 		return 0;
 	moved = 63 - (unsigned int)__builtin_clzll(subset);
