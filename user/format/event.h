@@ -83,9 +83,9 @@ struct event_record {
 		} refusal; /* EVENT_REFUSE */
 		struct {
 			char wanted[144], found[144];
-		} difference;		      /* EVENT_DIFFERENCE */
-		char value[288];	      /* EVENT_REPAIR */
-		bool is_released;	      /* EVENT_GUARD_RELEASE */
+		} difference;	  /* EVENT_DIFFERENCE */
+		char value[288];  /* EVENT_REPAIR */
+		bool is_released; /* EVENT_GUARD_RELEASE */
 		struct {
 			uint32_t nr;
 			char cpus[144];

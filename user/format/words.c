@@ -150,12 +150,9 @@ const char *irq_state_name(enum irq_state state)
 const char *stranger_state_name(enum stranger_state state)
 {
 	static const char *const names[STRANGER_STATE_NR] = {
-		[STRANGER_STATE_MOVED] = "moved",
-		[STRANGER_STATE_REACHES] = "reaches",
-		[STRANGER_STATE_BOUND] = "bound",
-		[STRANGER_STATE_CPUSET] = "cpuset",
-		[STRANGER_STATE_CONTENDED] = "contended",
-		[STRANGER_STATE_FAILED] = "failed",
+		[STRANGER_STATE_MOVED] = "moved",	  [STRANGER_STATE_REACHES] = "reaches",
+		[STRANGER_STATE_BOUND] = "bound",	  [STRANGER_STATE_CPUSET] = "cpuset",
+		[STRANGER_STATE_CONTENDED] = "contended", [STRANGER_STATE_FAILED] = "failed",
 	};
 
 	return names[state];
