@@ -132,6 +132,19 @@ static void a_ledger_must_be_possible(void **state)
 		"NUMA node 0 has 8589934592 bytes");
 }
 
+/* Its containers become known one by one. */
+static void a_runtime_excludes_policies_for_whole_pods(void **state)
+{
+#define NRI "reservedSystemCPUs: \"0\"\nsources: {nri: /run/nri.sock}\n"
+	assert_string_equal(verdict(NRI), "");
+	assert_string_equal(verdict(NRI "topologyManagerPolicy: restricted\n"), "");
+	refuses(NRI "topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n",
+		"sources.nri: topologyManagerScope: pod is not supported");
+	assert_string_equal(verdict("mode: observe\n" NRI "topologyManagerPolicy: restricted\n"
+				    "topologyManagerScope: pod\n"),
+			    "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +153,7 @@ int main(void)
 		cmocka_unit_test(memory_sums_up),
 		cmocka_unit_test(eviction_counts),
 		cmocka_unit_test(a_ledger_must_be_possible),
+		cmocka_unit_test(a_runtime_excludes_policies_for_whole_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
