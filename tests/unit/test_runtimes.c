@@ -548,6 +548,20 @@ static void a_lost_answer_is_made_good(void **state)
 }
 
 /* Offline CPUs would make the runtime's write fail. */
+/* A partition would take its CPUs from the runtime's pods, which are not below it. */
+static void the_workload_root_is_not_a_partition(void **state)
+{
+	struct controller *controller = start();
+
+	assert_string_equal(group_of(GROUP_ROOT, "")->files[GROUP_CPUSET_PARTITION], "root");
+	controller_free(controller);
+	strcpy(config.sources.nri, "/run/nri.sock");
+	controller = start();
+	assert_string_equal(group_of(GROUP_ROOT, "")->files[GROUP_CPUSET_PARTITION], "member");
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "container runtime"), 1);
+	controller_free(controller);
+}
+
 /* The node may have no manifests at all. */
 static void pods_need_the_runtime_to_be_ready(void **state)
 {
@@ -598,6 +612,7 @@ int main(void)
 		TEST(running_containers_are_adopted),
 		TEST(a_running_container_that_does_not_fit_shares),
 		TEST(a_lost_answer_is_made_good),
+		TEST(the_workload_root_is_not_a_partition),
 		TEST(pods_need_the_runtime_to_be_ready),
 		TEST(offline_cpus_are_left_out),
 	};
