@@ -20,7 +20,7 @@
 /* The node of page.prom, counted by hand in test_metrics_page.c. */
 static const uint64_t recorded[PER_NR] = {
 	[PER_NODE] = 1, [PER_NUMA_NODE] = 2,	 [PER_FEATURE] = 3,
-	[PER_HOOK] = 2, [PER_PROGRAM] = 2,	 [PER_FINDING] = 1,
+	[PER_HOOK] = 2, [PER_PROGRAM] = 2,	 [PER_FINDING] = 2,
 	[PER_POD] = 4,	[PER_EXCLUSIVE_POD] = 2, [PER_CONTAINER] = 6,
 };
 
@@ -88,7 +88,7 @@ static void each_metric_has_the_series_of_the_page(void **state)
 static void a_level_leaves_series_out(void **state)
 {
 	static const uint64_t small[PER_NR] = {
-		[PER_NODE] = 1, [PER_NUMA_NODE] = 2, [PER_FINDING] = 0,
+		[PER_NODE] = 1, [PER_NUMA_NODE] = 2, [PER_FINDING] = 1,
 		[PER_POD] = 1,	[PER_CONTAINER] = 1,
 	};
 	char *page = read_page("tests/data/metrics/no-bpf.prom");
