@@ -86,8 +86,8 @@ static int metrics_list(struct session *session, int argc, char **argv)
 #define AS_MANY_AS_PODS UINT64_MAX
 
 /*
- * The words of a budget. What nobody names is that of a large node, and of an agent of this
- * version on a kernel that has everything; tests/guest/agent compares it with a page.
+ * The words of a budget with their defaults: a large node, and an agent of this version on a kernel
+ * with every feature; tests/guest/agent compares them with a page.
  */
 static const struct {
 	const char *word;
@@ -147,6 +147,11 @@ static int metrics_budget_show(struct session *session, int argc, char **argv)
 		return r;
 	if (population[PER_EXCLUSIVE_POD] == AS_MANY_AS_PODS)
 		population[PER_EXCLUSIVE_POD] = population[PER_POD];
+	if (population[PER_EXCLUSIVE_POD] > population[PER_POD])
+		return out_fail(
+			session, STATUS_USAGE,
+			"invalid number of exclusive pods %ju: expected at most the %ju pods",
+			(uintmax_t)population[PER_EXCLUSIVE_POD], (uintmax_t)population[PER_POD]);
 	budget = view_budget(population);
 	return budget ? out_object(session, &view_budget_desc, budget) : out_no_memory(session);
 }
@@ -158,8 +163,8 @@ static const struct command metrics_commands[] = {
 	 "List the metrics that an agent of this version has, or those whose names begin with PREFIX.",
 	 metrics_list},
 	{"budget", NULL,
-	 "[nodes N] [pods N] [exclusive N] [containers N] [features N] [hooks N] [programs N] "
-	 "[findings N]",
+	 "[nodes COUNT] [pods COUNT] [exclusive COUNT] [containers COUNT] [features COUNT] "
+	 "[hooks COUNT] [programs COUNT] [findings COUNT]",
 	 "Compute how many series the page has on a node of this size, at each metrics.level.",
 	 metrics_budget_show},
 	{0},

@@ -13,6 +13,7 @@ static const struct {
 	{"CPUS", "CPU list in the kernel's format, e.g. 0-3,8"},
 	{"CMD", "a program and its arguments"},
 	{"N", "a number, at least 1"},
+	{"COUNT", "a number from 0 to 1000000"},
 	{"KIND", "kind of event, e.g. deny, drift, admit"},
 	{"PREFIX", "prefix of a metric's name"},
 	{"OBJECT", NULL},

@@ -40,7 +40,7 @@ METRIC(drift_repaired, "pinfold_drift_repaired_total", COUNTER, NULL, "attribute
 METRIC(drift_open, "pinfold_drift_open", GAUGE, NULL, "attribute",
        "Differences that are not repaired yet.", [PER_NODE] = 6)
 METRIC(guard_up, "pinfold_guard_active", GAUGE, NULL, NULL,
-       "1 if the guard denied the operation of its last self-test, as expected.", [PER_NODE] = 1)
+       "1 while the guard is active; 0 if it is inactive, partial or unknown.", [PER_NODE] = 1)
 METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",
        "1 while the guard denies, by aspect; read from the kernel.", [PER_NODE] = 3)
 METRIC(guard_mended, "pinfold_guard_mended_total", COUNTER, NULL, "what",
@@ -104,7 +104,8 @@ METRIC(cpu_wait, "pinfold_cpu_wait_seconds_total", COUNTER, "seconds",
        [PER_CONTAINER] = 8)
 METRIC(throttled, "pinfold_throttled_seconds_total", COUNTER, "seconds",
        "namespace, pod, container",
-       "Time a container's cgroup was throttled by its own quota.", [PER_CONTAINER] = 1)
+       "Time a container's cgroup was throttled by its own quota, summed over CPUs.",
+       [PER_CONTAINER] = 1)
 METRIC(pressure_cpu_waiting, "pinfold_pressure_cpu_waiting_seconds_total", COUNTER, "seconds",
        "namespace, pod, container", "Time in which at least one task waited for a CPU (PSI some).",
        [PER_POD] = 1, [PER_CONTAINER] = 1)
