@@ -106,6 +106,25 @@ static void walks_follow_the_ledger(void **state)
 	controller_free(controller);
 }
 
+/* Somebody may have been made while a walk wrote, whatever else there is to do. */
+static void a_walk_that_wrote_is_followed_by_another(void **state)
+{
+	static const struct stranger_report wrote[] = {{.nr_moved = 1}, {.nr_restored = 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrote); i++) {
+		struct controller *controller = start(ENFORCEMENT_OFF);
+
+		fake_stranger.nr_walks = 0;
+		fake_stranger.counts = wrote[i];
+		tick(controller, 1);
+		assert_int_equal(fake_stranger.nr_walks, 1);
+		fake_stranger.counts = (struct stranger_report){0};
+		tick(controller, 70);
+		assert_int_equal(fake_stranger.nr_walks, 2);
+		controller_free(controller);
+	}
+}
+
 /* A walk of 200 ms is followed by the next one 4 s later. */
 static void walks_take_a_twentieth_of_a_cpu(void **state)
 {
@@ -446,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(walks_follow_the_ledger),
+		ROW(a_walk_that_wrote_is_followed_by_another),
 		ROW(walks_take_a_twentieth_of_a_cpu),
 		ROW(one_walk_at_a_time),
 		ROW(the_option_decides_what_a_walk_may_do),

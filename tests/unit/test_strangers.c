@@ -65,6 +65,10 @@ static unsigned int index_of(pid_t thread)
 static char *crashed_file;
 static size_t crashed_len;
 
+/* What happens between the look at a task and the write to it; once. */
+static pid_t write_to;
+static void (*before_write)(void);
+
 static int get_cpus(void *self, pid_t thread, struct cpuset *ret_cpus)
 {
 	const unsigned int i = index_of(thread);
@@ -83,6 +87,10 @@ static int set_cpus(void *self, pid_t thread, const struct cpuset *cpus)
 
 	if (i == MAX_TASKS)
 		return -ESRCH;
+	if (write_to == thread) {
+		write_to = 0;
+		before_write();
+	}
 	if (!crashed_file)
 		file_read_all(state_fd, PINFOLD_STRANGERS_FILE, 65536, &crashed_file, &crashed_len);
 	tasks[i].nr_tries++;
@@ -352,6 +360,45 @@ static void children_are_restored_with_their_parents(void **state)
 	assert_int_equal(tasks[index_of(22)].nr_writes, 0);
 }
 
+static void fork_from_sshd(void)
+{
+	put_process(40, "child", 20, USER, ticks + 1, "system.slice", "0-3,6-7");
+}
+
+static void meanwhile(pid_t thread, void (*act)(void))
+{
+	write_to = thread;
+	before_write = act;
+}
+
+/* It has what its parent had until that moment. */
+static void a_child_made_before_its_parent_is_restored_is_restored(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	meanwhile(20, fork_from_sshd);
+	repair("");
+	expect_cpus(40, "0-3,6-7");
+	repair("");
+	expect_cpus(40, "0-7");
+	assert_int_equal(report.nr_restored, 1);
+	repair("");
+	assert_int_equal(tasks[index_of(40)].nr_writes, 1);
+}
+
+static void a_child_made_before_its_parent_changes_follows_it(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	meanwhile(20, fork_from_sshd);
+	repair("4");
+	repair("4");
+	expect_cpus(40, "0-3,5-7");
+	assert_string_equal(row_of(40)->original, "0-7");
+	repair("");
+	expect_cpus(40, "0-7");
+}
+
 static void a_choice_of_allowed_cpus_is_respected(void **state)
 {
 	put_process(20, "a", 1, USER, 20, "system.slice", "0-7");
@@ -552,18 +599,32 @@ static void a_name_may_contain_anything(void **state)
 	assert_int_equal(thread_stat_parse("", &stat), -EINVAL);
 }
 
-static void an_uninstall_restores_everybody(void **state)
+static int uninstall(void)
 {
 	const struct strangers_options options = {
 		.root = root, .state_fd = state_fd, .boot_id = BOOT, .calls = &calls};
 	struct topology topology = {.all = cpuset_of_text("0-7")};
 
+	return strangers_restore(&options, &topology, ROOT);
+}
+
+static void an_uninstall_restores_everybody(void **state)
+{
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
 	repair("4-5");
-	assert_int_equal(strangers_restore(&options, &topology, ROOT), 0);
+	assert_int_equal(uninstall(), 0);
 	expect_cpus(20, "0-7");
 	expect_cpus(1, "0-7");
 	expect_cpus(50, "4-5");
+}
+
+static void an_uninstall_restores_who_is_made_meanwhile(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	meanwhile(20, fork_from_sshd);
+	assert_int_equal(uninstall(), 0);
+	expect_cpus(40, "0-7");
 }
 
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -575,6 +636,8 @@ int main(void)
 		ROW(the_owner_is_never_touched),
 		ROW(kernel_threads_move_if_they_may),
 		ROW(children_are_restored_with_their_parents),
+		ROW(a_child_made_before_its_parent_is_restored_is_restored),
+		ROW(a_child_made_before_its_parent_changes_follows_it),
 		ROW(a_choice_of_allowed_cpus_is_respected),
 		ROW(what_is_durable_is_not_saved_again),
 		ROW(opponents_are_met_ever_more_rarely),
@@ -588,6 +651,7 @@ int main(void)
 		ROW(a_damaged_file_stops_nothing),
 		ROW(a_name_may_contain_anything),
 		ROW(an_uninstall_restores_everybody),
+		ROW(an_uninstall_restores_who_is_made_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

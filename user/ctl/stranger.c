@@ -61,19 +61,29 @@ static void fill_request(const struct controller *controller, struct stranger_re
 	cpuset_intersect(&request->cpus.allowed, &controller->online);
 }
 
+/* Tasks that were made while the last walk wrote may have what their makers had before. */
+static bool has_written(const struct strangers_known *known)
+{
+	return known->report.nr_moved || known->report.nr_restored;
+}
+
 /* Is there anything that another walk could find or restore? */
 static bool has_work(const struct strangers_known *known, const struct stranger_request *request)
 {
-	return known->report.nr_held || !cpuset_is_empty(&request->cpus.exclusive);
+	return has_written(known) || known->report.nr_held ||
+	       !cpuset_is_empty(&request->cpus.exclusive);
+}
+
+static uint64_t pause_before_walk(const struct strangers_known *known, enum enforcement enforcement)
+{
+	if (known->seen.time_ns)
+		return SEEN_REWALK_NS;
+	return enforcement == ENFORCEMENT_OFF && !has_written(known) ? IDLE_REWALK_NS : REWALK_NS;
 }
 
 static bool is_due(struct strangers_known *known, const struct stranger_request *request,
 		   enum enforcement enforcement)
 {
-	uint64_t pause_ns = enforcement == ENFORCEMENT_OFF ? IDLE_REWALK_NS : REWALK_NS;
-
-	if (known->seen.time_ns)
-		pause_ns = SEEN_REWALK_NS;
 	if (known->since_ns)
 		return false;
 	/* The first walk restores what an earlier agent changed. */
@@ -84,7 +94,7 @@ static bool is_due(struct strangers_known *known, const struct stranger_request 
 		return false;
 	if (!cpuset_equal(&known->allowed, &request->cpus.allowed))
 		return true;
-	return request->now_ns - known->begun_ns >= pause_ns &&
+	return request->now_ns - known->begun_ns >= pause_before_walk(known, enforcement) &&
 	       !token_bucket_delay_ns(&known->budget, request->now_ns);
 }
 

@@ -243,8 +243,12 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 	request->mode = STRANGER_OBSERVE;
 	request->cpus.allowed = request->cpus.online = topology->all;
 	request->workload_root = workload_root;
-	r = stranger_walk(&place, request, &table, &report);
-	if (r)
-		return log_warn(r, "stranger: cannot walk over the tasks");
+	/* The second walk finds what was made by others while the first one wrote. */
+	for (unsigned int i = 0; i < 2; i++) {
+		stranger_report_fini(&report);
+		r = stranger_walk(&place, request, &table, &report);
+		if (r)
+			return log_warn(r, "stranger: cannot walk over the tasks");
+	}
 	return say_unrestored(&report);
 }

@@ -77,16 +77,29 @@ void stranger_table_sort(struct stranger_table *table)
 		qsort(table->tasks, table->nr, sizeof(*table->tasks), by_thread);
 }
 
-bool stranger_is_as_written(const struct stranger_task *task, const struct cpuset *affinity,
-			    const struct cpuset *online)
+/* Does a task to which this set was written show this affinity? NULL = nothing was written. */
+static bool shows(const struct cpuset *written, const struct cpuset *affinity,
+		  const struct cpuset *online)
 {
 	struct cpuset usable;
 
-	if (!task->written)
+	if (!written)
 		return false;
-	usable = *task->written;
+	usable = *written;
 	cpuset_intersect(&usable, online);
 	return cpuset_equal(&usable, affinity);
+}
+
+bool stranger_is_as_written(const struct stranger_task *task, const struct cpuset *affinity,
+			    const struct cpuset *online)
+{
+	return shows(task->written, affinity, online);
+}
+
+bool stranger_is_as_past(const struct stranger_task *task, const struct cpuset *affinity,
+			 const struct cpuset *online)
+{
+	return shows(task->past_written, affinity, online);
 }
 
 const struct stranger_task *stranger_table_find(const struct stranger_table *table, pid_t thread,
@@ -112,15 +125,18 @@ const struct stranger_task *stranger_table_find(const struct stranger_table *tab
 bool stranger_table_wrote(const struct stranger_table *table, const struct cpuset *affinity,
 			  const struct cpuset *online)
 {
-	const struct cpuset *last = NULL;
+	const struct cpuset *last = NULL, *last_past = NULL;
 
 	for (uint32_t i = 0; i < table->nr; i++) {
+		const struct stranger_task *task = &table->tasks[i];
+
 		/* Each set is kept once, so most tasks need no comparison of sets. */
-		if (table->tasks[i].written == last)
-			continue;
-		last = table->tasks[i].written;
-		if (stranger_is_as_written(&table->tasks[i], affinity, online))
+		if (task->written != last && stranger_is_as_written(task, affinity, online))
 			return true;
+		if (task->past_written != last_past && stranger_is_as_past(task, affinity, online))
+			return true;
+		last = task->written;
+		last_past = task->past_written;
 	}
 	return false;
 }

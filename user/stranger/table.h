@@ -26,6 +26,11 @@ struct stranger_task {
 	const struct cpuset *affinity;
 	/* Both NULL unless we changed its affinity: what it was, and what we wrote last. */
 	const struct cpuset *original, *written;
+	/*
+	 * The same as the last walk found it, if that walk changed it: a child that the task made
+	 * between the look and the write began with these. Both NULL otherwise.
+	 */
+	const struct cpuset *past_original, *past_written;
 	/* Children that were made since then began with what we wrote. */
 	uint64_t since_ticks;
 	struct stranger_pause pause;
@@ -57,7 +62,7 @@ void stranger_table_sort(struct stranger_table *table);
 const struct stranger_task *stranger_table_find(const struct stranger_table *table, pid_t thread,
 						const struct cpuset *affinity,
 						const struct cpuset *online);
-/* Did we write this affinity to any task? */
+/* Did we write this affinity to any task, or had we until the last walk? */
 bool stranger_table_wrote(const struct stranger_table *table, const struct cpuset *affinity,
 			  const struct cpuset *online);
 /* The number of tasks whose affinity was changed by us. */
@@ -66,5 +71,8 @@ uint32_t stranger_table_nr_held(const struct stranger_table *table);
 /* Is this affinity what we wrote to the task, as far as these CPUs are online? */
 bool stranger_is_as_written(const struct stranger_task *task, const struct cpuset *affinity,
 			    const struct cpuset *online);
+/* The same for what we had written until the last walk changed it. */
+bool stranger_is_as_past(const struct stranger_task *task, const struct cpuset *affinity,
+			 const struct cpuset *online);
 
 #endif

@@ -84,17 +84,50 @@ static bool is_as_written(const struct walk *walk, const struct stranger_task *t
 	return stranger_is_as_written(task, affinity, &walk->request->cpus.online);
 }
 
-/* What is remembered of a task goes on to the next table. */
+static int keep_sets(struct walk *walk, const struct cpuset *original, const struct cpuset *written,
+		     struct stranger_task *task)
+{
+	task->original = stranger_table_keep(walk->now, original);
+	task->written = stranger_table_keep(walk->now, written);
+	return task->original && task->written ? 0 : -ENOMEM;
+}
+
+/* What is remembered of a task goes on to the next table, except for its past. */
 static int inherit(struct walk *walk, const struct stranger_task *known, struct stranger_task *task)
 {
 	task->pause = known->pause;
 	task->since_ticks = known->since_ticks;
 	task->error = known->error;
-	if (!known->written)
-		return 0;
-	task->original = stranger_table_keep(walk->now, known->original);
-	task->written = stranger_table_keep(walk->now, known->written);
-	return task->original && task->written ? 0 : -ENOMEM;
+	return known->written ? keep_sets(walk, known->original, known->written, task) : 0;
+}
+
+/* The task that made a new one, and whether it did so before the last walk changed it. */
+struct maker {
+	const struct stranger_task *known; /* NULL = nobody whose affinity we changed */
+	bool is_past;
+};
+
+static int inherit_from_maker(struct walk *walk, const struct maker *maker,
+			      struct stranger_task *task)
+{
+	const struct stranger_task *known = maker->known;
+
+	task->since_ticks = known->since_ticks;
+	return maker->is_past ? keep_sets(walk, known->past_original, known->past_written, task)
+			      : keep_sets(walk, known->original, known->written, task);
+}
+
+static bool has_made(const struct walk *walk, const struct stranger_task *known,
+		     const struct stranger_task *task, struct maker *ret_maker)
+{
+	const struct cpuset *online = &walk->request->cpus.online;
+	const bool is_past = !stranger_is_as_written(known, task->affinity, online);
+
+	if (task->start_ticks < known->since_ticks ||
+	    (is_past && !stranger_is_as_past(known, task->affinity, online)))
+		return false;
+	*ret_maker = (struct maker){known, is_past};
+	return true;
 }
 
 /*
@@ -103,16 +136,17 @@ static int inherit(struct walk *walk, const struct stranger_task *known, struct 
  * its parent was restricted to cannot be told from it, and is restored with it. The opposite
  * mistake would leave every daemon that is started meanwhile narrow for ever.
  */
-static const struct stranger_task *
-maker_of(const struct walk *walk, const struct stranger_task *task, const struct thread_stat *stat)
+static struct maker maker_of(const struct walk *walk, const struct stranger_task *task,
+			     pid_t parent)
 {
-	const pid_t maker = task->thread == task->process ? stat->parent : task->process;
-	const struct stranger_task *known = stranger_table_find(walk->before, maker, task->affinity,
-								&walk->request->cpus.online);
+	const pid_t thread = task->thread == task->process ? parent : task->process;
+	const struct stranger_task *known = stranger_table_find(
+		walk->before, thread, task->affinity, &walk->request->cpus.online);
+	struct maker maker = {0};
 
-	if (!known || !is_as_written(walk, known, task->affinity))
-		return NULL;
-	return stat->start_ticks >= known->since_ticks ? known : NULL;
+	if (known)
+		has_made(walk, known, task, &maker);
+	return maker;
 }
 
 /* --- looking at one task ------------------------------------------------------------------------- */
@@ -136,7 +170,7 @@ static int copy_known(struct walk *walk, const struct stranger_task *known,
 static int identify(struct walk *walk, const struct stranger_task *known,
 		    struct stranger_task *task)
 {
-	const struct stranger_task *maker;
+	struct maker maker = {0};
 	struct thread_stat stat;
 	const char *cgroup;
 	int r;
@@ -151,12 +185,12 @@ static int identify(struct walk *walk, const struct stranger_task *known,
 	if (known && known->start_ticks == stat.start_ticks) {
 		r = inherit(walk, known, task);
 	} else {
-		maker = reaches_exclusive(walk, task->affinity) ? NULL
-								: maker_of(walk, task, &stat);
-		if (!maker && !reaches_exclusive(walk, task->affinity))
-			return 1;
-		r = maker ? inherit(walk, maker, task) : 0;
-		task->pause = (struct stranger_pause){0};
+		if (!reaches_exclusive(walk, task->affinity)) {
+			maker = maker_of(walk, task, stat.parent);
+			if (!maker.known)
+				return 1;
+		}
+		r = maker.known ? inherit_from_maker(walk, &maker, task) : 0;
 	}
 	if (r)
 		return r;
@@ -310,6 +344,8 @@ static void note_written(struct walk *walk, struct stranger_task *task)
 	const bool is_restored = task->target == task->new_original;
 
 	task->error = 0;
+	task->past_original = task->original;
+	task->past_written = task->written;
 	if (is_restored) {
 		walk->report->nr_restored++;
 		forget(task);
