@@ -125,6 +125,31 @@ static void a_walk_that_wrote_is_followed_by_another(void **state)
 	}
 }
 
+/* When their cpuset grows again nobody is told, but that is no reason to look all the time. */
+static void narrowed_tasks_are_looked_at_once_a_minute(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.counts.nr_held = fake_stranger.counts.nr_narrowed = 3;
+	tick(controller, 1);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 180);
+	assert_int_equal(fake_stranger.nr_walks, 3);
+	/* One that can be restored is not kept waiting. */
+	fake_stranger.counts.nr_narrowed = 2;
+	tick(controller, 60);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 10);
+	assert_int_equal(fake_stranger.nr_walks, 10);
+	fake_stranger.counts.nr_narrowed = 3;
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 10);
+	assert_int_equal(fake_stranger.nr_walks, 10);
+	controller_free(controller);
+}
+
 /* A walk of 200 ms is followed by the next one 4 s later. */
 static void walks_take_a_twentieth_of_a_cpu(void **state)
 {
@@ -466,6 +491,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(walks_follow_the_ledger),
 		ROW(a_walk_that_wrote_is_followed_by_another),
+		ROW(narrowed_tasks_are_looked_at_once_a_minute),
 		ROW(walks_take_a_twentieth_of_a_cpu),
 		ROW(one_walk_at_a_time),
 		ROW(the_option_decides_what_a_walk_may_do),

@@ -399,6 +399,27 @@ static void a_child_made_before_its_parent_changes_follows_it(void **state)
 	expect_cpus(40, "0-7");
 }
 
+/* The kernel shows what we wrote without the CPUs that a partition took away. */
+static void what_a_partition_hid_is_restored_when_it_ends(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	write_from_outside(20, "0-1");
+	repair("4-5");
+	assert_int_equal(report.nr_narrowed, 1);
+	repair("");
+	walk(STRANGER_OBSERVE, "");
+	restart();
+	repair("");
+	assert_int_equal(report.nr_held, 1);
+	expect_cpus(20, "0-1");
+	write_from_outside(20, "0-3,6-7");
+	repair("");
+	expect_cpus(20, "0-7");
+	assert_int_equal(report.nr_held, 0);
+	assert_int_equal(report.nr_narrowed, 0);
+}
+
 static void a_choice_of_allowed_cpus_is_respected(void **state)
 {
 	put_process(20, "a", 1, USER, 20, "system.slice", "0-7");
@@ -618,6 +639,19 @@ static void an_uninstall_restores_everybody(void **state)
 	expect_cpus(50, "4-5");
 }
 
+/* The second call is the one after the partition has been removed. */
+static void an_uninstall_restores_what_a_partition_hid(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	write_from_outside(20, "0-1");
+	assert_int_equal(uninstall(), 0);
+	expect_cpus(20, "0-1");
+	write_from_outside(20, "0-3,6-7");
+	assert_int_equal(uninstall(), 0);
+	expect_cpus(20, "0-7");
+}
+
 static void an_uninstall_restores_who_is_made_meanwhile(void **state)
 {
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
@@ -638,6 +672,7 @@ int main(void)
 		ROW(children_are_restored_with_their_parents),
 		ROW(a_child_made_before_its_parent_is_restored_is_restored),
 		ROW(a_child_made_before_its_parent_changes_follows_it),
+		ROW(what_a_partition_hid_is_restored_when_it_ends),
 		ROW(a_choice_of_allowed_cpus_is_respected),
 		ROW(what_is_durable_is_not_saved_again),
 		ROW(opponents_are_met_ever_more_rarely),
@@ -651,6 +686,7 @@ int main(void)
 		ROW(a_damaged_file_stops_nothing),
 		ROW(a_name_may_contain_anything),
 		ROW(an_uninstall_restores_everybody),
+		ROW(an_uninstall_restores_what_a_partition_hid),
 		ROW(an_uninstall_restores_who_is_made_meanwhile),
 	};
 

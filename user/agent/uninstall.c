@@ -69,7 +69,11 @@ static int uninstall_irqs(struct agent *agent)
 	return r ? r : irqs_restore(&options, agent->machine.topology);
 }
 
-/* The same for the affinities of tasks that were kept off exclusive CPUs; uninstall_irqs went before. */
+/*
+ * The same for the affinities of tasks that were kept off exclusive CPUs; uninstall_irqs went before.
+ * While a partition exists, what we wrote to a task may be hidden behind its cpuset, so this is
+ * called again when the groups are gone.
+ */
 static int uninstall_strangers(struct agent *agent)
 {
 	const struct strangers_options options = {
@@ -107,7 +111,7 @@ int uninstall_run(struct agent *agent)
 		return EXIT_KERNEL_LACKS;
 	store_open(&agent->store, config->state_directory);
 	irq_error = uninstall_irqs(agent);
-	stranger_error = uninstall_strangers(agent);
+	uninstall_strangers(agent);
 	has_originals = load_originals(agent, &originals);
 	r = uninstall_groups(agent, has_originals ? &originals : groups_originals(agent->groups),
 			     &nr_left, error);
@@ -115,6 +119,7 @@ int uninstall_run(struct agent *agent)
 		log_err(0, "uninstall: %s; the state is kept for another attempt", error);
 		return EXIT_OTHER;
 	}
+	stranger_error = uninstall_strangers(agent);
 	if (nr_left)
 		log_warn(0,
 			 "uninstall: the processes of %u cgroup%s are still running; the cgroups "

@@ -24,7 +24,10 @@
 #define WALK_COST_SHARE 20
 /* Walks for strangers that were seen follow each other after this pause. */
 #define SEEN_REWALK_NS 10000000ULL
-/* Where nobody asked for it, `pinfold stranger show` is a minute old at most. */
+/*
+ * Where nobody asked for it, `pinfold stranger show` is a minute old at most. This is also how
+ * long a task whose cpuset grows keeps what we wrote to it, when nothing is exclusive any more.
+ */
 #define IDLE_REWALK_NS (60ULL * 1000000000ULL)
 
 void stranger_init(struct strangers_known *known)
@@ -74,11 +77,21 @@ static bool has_work(const struct strangers_known *known, const struct stranger_
 	       !cpuset_is_empty(&request->cpus.exclusive);
 }
 
+/* Are there none but tasks that another process, or a cpuset, gave a part of what we wrote? */
+static bool has_only_narrowed(const struct strangers_known *known)
+{
+	return known->report.nr_held == known->report.nr_narrowed &&
+	       cpuset_is_empty(&known->exclusive);
+}
+
 static uint64_t pause_before_walk(const struct strangers_known *known, enum enforcement enforcement)
 {
 	if (known->seen.time_ns)
 		return SEEN_REWALK_NS;
-	return enforcement == ENFORCEMENT_OFF && !has_written(known) ? IDLE_REWALK_NS : REWALK_NS;
+	if (has_written(known))
+		return REWALK_NS;
+	return enforcement == ENFORCEMENT_OFF || has_only_narrowed(known) ? IDLE_REWALK_NS
+									  : REWALK_NS;
 }
 
 static bool is_due(struct strangers_known *known, const struct stranger_request *request,
@@ -369,7 +382,7 @@ void ctl_end_stranger_walk(struct controller *controller, int result,
 			   struct stranger_report *report)
 {
 	struct strangers_known *known = &controller->strangers;
-	const uint32_t nr_held = known->report.nr_held;
+	const uint32_t nr_held = known->report.nr_held, nr_narrowed = known->report.nr_narrowed;
 
 	known->since_ns = 0;
 	known->result = result;
@@ -377,6 +390,7 @@ void ctl_end_stranger_walk(struct controller *controller, int result,
 	/* Of tasks that cannot be read nobody is told that they spare the exclusive CPUs. */
 	stranger_report_fini(&known->report);
 	known->report.nr_held = nr_held;
+	known->report.nr_narrowed = nr_narrowed;
 	if (result)
 		return;
 	known->nr_walks++;

@@ -47,6 +47,7 @@ struct stranger_report {
 	uint32_t nr;
 	struct stranger_row *rows; /* owned; by thread */
 	uint32_t nr_held;	   /* tasks whose original affinity is to be restored some day */
+	uint32_t nr_narrowed;	   /* those of them that use only a part of what was written */
 	/* Why no task was moved, or 0: the originals could not be saved. */
 	int error;
 	uint64_t cost_ns;  /* of CPU time */

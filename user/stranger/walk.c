@@ -268,6 +268,7 @@ static int decide(struct walk *walk, struct stranger_task *task)
 		stranger_note_calm(&task->pause, walk->request->now_ns);
 		return 0;
 	case STRANGER_NARROWED:
+		walk->report->nr_narrowed++;
 		return 0;
 	case STRANGER_LEAVE:
 		task->state = state_of_stranger(task);

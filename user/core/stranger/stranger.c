@@ -49,18 +49,14 @@ static enum stranger_action follow(const struct stranger_cpus *cpus,
 	return STRANGER_WRITE;
 }
 
-/* Another process has chosen CPUs that are nobody's, or a cpuset has become smaller. */
-static enum stranger_action give_way(const struct stranger_cpus *cpus,
-				     const struct stranger_facts *facts,
+/*
+ * Another process has chosen CPUs that are nobody's, or a cpuset has become smaller. The kernel keeps
+ * the mask that was asked for behind a cpuset, so ours may show again when the cpuset grows. The
+ * two cannot be told apart, also not when nothing is exclusive any more.
+ */
+static enum stranger_action give_way(const struct stranger_facts *facts,
 				     const struct cpuset *usable)
 {
-	struct cpuset target = *facts->original;
-
-	if (facts->repairs)
-		stranger_target(cpus, facts->original, &target);
-	/* Nothing would have to be restored. */
-	if (cpuset_equal(&target, facts->original))
-		return STRANGER_FORGET;
 	return cpuset_is_subset(facts->affinity, usable) ? STRANGER_NARROWED : STRANGER_FORGET;
 }
 
@@ -87,7 +83,7 @@ enum stranger_action stranger_decide(const struct stranger_cpus *cpus,
 		if (cpuset_equal(&usable, facts->affinity))
 			return follow(cpus, facts, ret_original, ret_target);
 		if (!reaches)
-			return give_way(cpus, facts, &usable);
+			return give_way(facts, &usable);
 	}
 	if (!reaches)
 		return STRANGER_ABSENT;

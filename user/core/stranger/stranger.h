@@ -47,7 +47,10 @@ enum stranger_action {
 	 * has an original that could be restored.
 	 */
 	STRANGER_FORGET,
-	/* The same, but they are some of those we wrote: a cpuset may have become smaller. */
+	/*
+	 * The same, but they are some of those we wrote: a cpuset may have become smaller. What we
+	 * wrote is undone if it shows again.
+	 */
 	STRANGER_NARROWED,
 };
 
