@@ -341,6 +341,28 @@ static void kernel_threads_move_if_they_may(void **state)
 	assert_int_equal(tasks[index_of(11)].nr_tries, 1);
 }
 
+static void join_a_pod(void)
+{
+	put("proc/20/cgroup", "0::/" ROOT "/pod2/web\n");
+}
+
+static void meanwhile(pid_t thread, void (*act)(void))
+{
+	write_to = thread;
+	before_write = act;
+}
+
+/* Nobody would ever restore it there. */
+static void who_joins_a_pod_before_the_write_is_left_alone(void **state)
+{
+	put_process(20, "job", 1, USER, 20, "user.slice", "0-7");
+	meanwhile(1, join_a_pod);
+	repair("4-5");
+	expect_cpus(20, "0-7");
+	assert_int_equal(tasks[index_of(20)].nr_tries, 0);
+	assert_null(row_of(20));
+}
+
 static void children_are_restored_with_their_parents(void **state)
 {
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
@@ -363,12 +385,6 @@ static void children_are_restored_with_their_parents(void **state)
 static void fork_from_sshd(void)
 {
 	put_process(40, "child", 20, USER, ticks + 1, "system.slice", "0-3,6-7");
-}
-
-static void meanwhile(pid_t thread, void (*act)(void))
-{
-	write_to = thread;
-	before_write = act;
 }
 
 /* It has what its parent had until that moment. */
@@ -669,6 +685,7 @@ int main(void)
 		ROW(strangers_leave_and_come_back),
 		ROW(the_owner_is_never_touched),
 		ROW(kernel_threads_move_if_they_may),
+		ROW(who_joins_a_pod_before_the_write_is_left_alone),
 		ROW(children_are_restored_with_their_parents),
 		ROW(a_child_made_before_its_parent_is_restored_is_restored),
 		ROW(a_child_made_before_its_parent_changes_follows_it),

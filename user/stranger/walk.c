@@ -319,13 +319,19 @@ static int look_at(void *self, pid_t process, pid_t thread)
 
 /* --- writing ------------------------------------------------------------------------------------- */
 
-/* Between two looks the id may have been given to another task. */
+/* Since the look, the id may have been given to another task, and the task to a container. */
 static bool is_still(const struct walk *walk, const struct stranger_task *task)
 {
+	char *cgroup cleanup_free = NULL;
 	struct thread_stat stat;
 
-	return !thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) &&
-	       stat.start_ticks == task->start_ticks;
+	if (thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) ||
+	    stat.start_ticks != task->start_ticks)
+		return false;
+	if (stat.is_kernel)
+		return true;
+	return !process_cgroup(walk->place->proc_fd, task->process, &cgroup) &&
+	       !is_below(cgroup, walk->request->workload_root);
 }
 
 /*
