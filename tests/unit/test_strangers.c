@@ -382,6 +382,33 @@ static void children_are_restored_with_their_parents(void **state)
 	assert_int_equal(tasks[index_of(22)].nr_writes, 0);
 }
 
+/* Only the process is known of a parent, not which thread it was. */
+static void children_of_any_thread_are_restored(void **state)
+{
+	put_process(20, "leader", 1, USER, 20, "system.slice", "0");
+	put_thread(20, 21, "worker", 1, USER, 21, "0-7");
+	repair("4-5");
+	put_process(40, "child", 20, USER, ticks + 1, "system.slice", "0-3,6-7");
+	repair("4-5");
+	expect_state(40, STRANGER_STATE_MOVED);
+	assert_string_equal(row_of(40)->original, "0-7");
+	repair("");
+	expect_cpus(40, "0-7");
+	expect_cpus(20, "0");
+}
+
+/* Its parent made it and ended, so that one without our mask is its parent now. */
+static void daemons_are_restored(void **state)
+{
+	put_process(1, "systemd", 0, USER, 1, "init.scope", "0-1");
+	put_process(20, "shell", 1, USER, 20, "user.slice", "0-7");
+	repair("4-5");
+	put_process(40, "daemon", 1, USER, ticks + 1, "user.slice", "0-3,6-7");
+	repair("4-5");
+	repair("");
+	expect_cpus(40, "0-7");
+}
+
 static void fork_from_sshd(void)
 {
 	put_process(40, "child", 20, USER, ticks + 1, "system.slice", "0-3,6-7");
@@ -687,6 +714,8 @@ int main(void)
 		ROW(kernel_threads_move_if_they_may),
 		ROW(who_joins_a_pod_before_the_write_is_left_alone),
 		ROW(children_are_restored_with_their_parents),
+		ROW(children_of_any_thread_are_restored),
+		ROW(daemons_are_restored),
 		ROW(a_child_made_before_its_parent_is_restored_is_restored),
 		ROW(a_child_made_before_its_parent_changes_follows_it),
 		ROW(what_a_partition_hid_is_restored_when_it_ends),

@@ -101,7 +101,7 @@ static int inherit(struct walk *walk, const struct stranger_task *known, struct 
 	return known->written ? keep_sets(walk, known->original, known->written, task) : 0;
 }
 
-/* The task that made a new one, and whether it did so before the last walk changed it. */
+/* The task that may have made a new one, and whether it did so before the last walk changed it. */
 struct maker {
 	const struct stranger_task *known; /* NULL = nobody whose affinity we changed */
 	bool is_past;
@@ -117,8 +117,8 @@ static int inherit_from_maker(struct walk *walk, const struct maker *maker,
 			      : keep_sets(walk, known->original, known->written, task);
 }
 
-static bool has_made(const struct walk *walk, const struct stranger_task *known,
-		     const struct stranger_task *task, struct maker *ret_maker)
+static bool may_have_made(const struct walk *walk, const struct stranger_task *known,
+			  const struct stranger_task *task, struct maker *ret_maker)
 {
 	const struct cpuset *online = &walk->request->cpus.online;
 	const bool is_past = !stranger_is_as_written(known, task->affinity, online);
@@ -132,9 +132,10 @@ static bool has_made(const struct walk *walk, const struct stranger_task *known,
 
 /*
  * A task begins with the affinity of the one that made it. If that one had what we wrote, so has
- * the new one, and its original is the same. One that another process gave exactly the CPUs that
- * its parent was restricted to cannot be told from it, and is restored with it. The opposite
- * mistake would leave every daemon that is started meanwhile narrow for ever.
+ * the new one, and its original is the same. Which thread of the parent it was is not known, and
+ * the parent may have ended, so any task that had this affinity when the new one began will do.
+ * One that another process gave exactly these CPUs cannot be told from it, and is restored as well.
+ * The opposite mistake would leave every daemon that is started meanwhile narrow for ever.
  */
 static struct maker maker_of(const struct walk *walk, const struct stranger_task *task,
 			     pid_t parent)
@@ -144,8 +145,11 @@ static struct maker maker_of(const struct walk *walk, const struct stranger_task
 		walk->before, thread, task->affinity, &walk->request->cpus.online);
 	struct maker maker = {0};
 
-	if (known)
-		has_made(walk, known, task, &maker);
+	if (known && may_have_made(walk, known, task, &maker))
+		return maker;
+	for (uint32_t i = 0; i < walk->before->nr; i++)
+		if (may_have_made(walk, &walk->before->tasks[i], task, &maker))
+			break;
 	return maker;
 }
 
