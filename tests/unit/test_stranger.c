@@ -146,6 +146,26 @@ static void offline_cpus_are_no_foreign_change(void **state)
 	assert_int_equal(stranger_decide(&cpus, &facts, &new_original, &target), STRANGER_KEEP);
 }
 
+/* The kernel may show a CPU that came online before we were told. */
+static void cpus_that_come_are_no_foreign_change(void **state)
+{
+	const struct stranger_cpus cpus = {set("4-7"), set("0-2"), set("0-2,4-7")};
+	const struct cpuset original = set("0-7"), written = set("0-3"), less = set("0-2");
+	const struct cpuset ours = set("0-3"), part = set("1,3"), foreign = set("0-3");
+	struct stranger_facts facts = {
+		.kind = STRANGER_TASK, .original = &original, .repairs = true};
+	struct cpuset new_original, target;
+
+	facts.affinity = &ours;
+	facts.written = &written;
+	assert_int_equal(stranger_decide(&cpus, &facts, &new_original, &target), STRANGER_KEEP);
+	facts.affinity = &part;
+	assert_int_equal(stranger_decide(&cpus, &facts, &new_original, &target), STRANGER_NARROWED);
+	facts.affinity = &foreign;
+	facts.written = &less;
+	assert_int_equal(stranger_decide(&cpus, &facts, &new_original, &target), STRANGER_FORGET);
+}
+
 /* A mask that would not change is not written again and again. */
 static void nothing_is_written_without_an_allowed_cpu(void **state)
 {
@@ -206,6 +226,7 @@ int main(void)
 		cmocka_unit_test(targets_spare_exclusive_cpus),
 		cmocka_unit_test(decisions_follow_the_facts),
 		cmocka_unit_test(offline_cpus_are_no_foreign_change),
+		cmocka_unit_test(cpus_that_come_are_no_foreign_change),
 		cmocka_unit_test(nothing_is_written_without_an_allowed_cpu),
 		cmocka_unit_test(an_opponent_is_met_ever_more_rarely),
 		cmocka_unit_test(a_pause_is_forgotten_in_calm),

@@ -51,7 +51,8 @@ static struct {
 	int error;
 	unsigned int nr_writes, nr_tries;
 } tasks[MAX_TASKS];
-static struct cpuset online;
+/* Those of the kernel, and of the request, which may be behind it. */
+static struct cpuset online, known_online;
 
 static unsigned int index_of(pid_t thread)
 {
@@ -220,7 +221,7 @@ static void walk(enum stranger_mode mode, const char *exclusive)
 
 	ticks += 100;
 	request.cpus.exclusive = owner.cpus;
-	request.cpus.online = request.cpus.allowed = online;
+	request.cpus.online = request.cpus.allowed = known_online;
 	cpuset_subtract(&request.cpus.allowed, &owner.cpus);
 	assert_int_equal(port.walk(port.self, &request), 0);
 	assert_int_equal(result, 0);
@@ -253,7 +254,7 @@ static bool has_file(void)
 static int set_up(void **state)
 {
 	memset(tasks, 0, sizeof(tasks));
-	online = cpuset_of_text("0-7");
+	online = known_online = cpuset_of_text("0-7");
 	now_ns = S;
 	ticks = 1000;
 	snprintf(root, sizeof(root), "/tmp/strangers.XXXXXX");
@@ -461,6 +462,26 @@ static void what_a_partition_hid_is_restored_when_it_ends(void **state)
 	expect_cpus(20, "0-7");
 	assert_int_equal(report.nr_held, 0);
 	assert_int_equal(report.nr_narrowed, 0);
+}
+
+static void a_cpu_that_comes_back_is_no_foreign_change(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	online = known_online = cpuset_of_text("0-6");
+	repair("4-5");
+	assert_int_equal(report.nr_held, 2);
+	/* The walk may see it before the agent is told. */
+	online = cpuset_of_text("0-7");
+	repair("4-5");
+	assert_int_equal(report.nr_held, 2);
+	/* Somebody else's choice is not taken for ours because of it. */
+	write_from_outside(1, "0-2,7");
+	repair("4-5");
+	known_online = online;
+	repair("");
+	expect_cpus(20, "0-7");
+	expect_cpus(1, "0-2,7");
 }
 
 static void a_choice_of_allowed_cpus_is_respected(void **state)
@@ -719,6 +740,7 @@ int main(void)
 		ROW(a_child_made_before_its_parent_is_restored_is_restored),
 		ROW(a_child_made_before_its_parent_changes_follows_it),
 		ROW(what_a_partition_hid_is_restored_when_it_ends),
+		ROW(a_cpu_that_comes_back_is_no_foreign_change),
 		ROW(a_choice_of_allowed_cpus_is_respected),
 		ROW(what_is_durable_is_not_saved_again),
 		ROW(opponents_are_met_ever_more_rarely),

@@ -77,29 +77,16 @@ void stranger_table_sort(struct stranger_table *table)
 		qsort(table->tasks, table->nr, sizeof(*table->tasks), by_thread);
 }
 
-/* Does a task to which this set was written show this affinity? NULL = nothing was written. */
-static bool shows(const struct cpuset *written, const struct cpuset *affinity,
-		  const struct cpuset *online)
-{
-	struct cpuset usable;
-
-	if (!written)
-		return false;
-	usable = *written;
-	cpuset_intersect(&usable, online);
-	return cpuset_equal(&usable, affinity);
-}
-
 bool stranger_is_as_written(const struct stranger_task *task, const struct cpuset *affinity,
 			    const struct cpuset *online)
 {
-	return shows(task->written, affinity, online);
+	return task->written && stranger_shows(affinity, task->written, online);
 }
 
 bool stranger_is_as_past(const struct stranger_task *task, const struct cpuset *affinity,
 			 const struct cpuset *online)
 {
-	return shows(task->past_written, affinity, online);
+	return task->past_written && stranger_shows(affinity, task->past_written, online);
 }
 
 const struct stranger_task *stranger_table_find(const struct stranger_table *table, pid_t thread,

@@ -26,12 +26,15 @@ static bool is_stranger(const struct stranger_cpus *cpus, const struct stranger_
 	return cpuset_intersects(facts->affinity, &foreign);
 }
 
-/* CPUs that are offline are in what we wrote, but not in what can be read. */
-static void usable_of(const struct stranger_cpus *cpus, const struct cpuset *written,
-		      struct cpuset *ret_usable)
+bool stranger_shows(const struct cpuset *affinity, const struct cpuset *written,
+		    const struct cpuset *online)
 {
-	*ret_usable = *written;
-	cpuset_intersect(ret_usable, &cpus->online);
+	struct cpuset usable = *written;
+
+	/* CPUs that are offline are in what we wrote, but not in what can be read. */
+	cpuset_intersect(&usable, online);
+	/* The kernel may show a CPU that came online before the caller knew. */
+	return cpuset_is_subset(&usable, affinity) && cpuset_is_subset(affinity, written);
 }
 
 static enum stranger_action follow(const struct stranger_cpus *cpus,
@@ -54,10 +57,10 @@ static enum stranger_action follow(const struct stranger_cpus *cpus,
  * the mask that was asked for behind a cpuset, so ours may show again when the cpuset grows. The
  * two cannot be told apart, also not when nothing is exclusive any more.
  */
-static enum stranger_action give_way(const struct stranger_facts *facts,
-				     const struct cpuset *usable)
+static enum stranger_action give_way(const struct stranger_facts *facts)
 {
-	return cpuset_is_subset(facts->affinity, usable) ? STRANGER_NARROWED : STRANGER_FORGET;
+	return cpuset_is_subset(facts->affinity, facts->written) ? STRANGER_NARROWED
+								 : STRANGER_FORGET;
 }
 
 /* Of a task below the workload root and a bound thread nothing is ever written. */
@@ -71,7 +74,7 @@ enum stranger_action stranger_decide(const struct stranger_cpus *cpus,
 				     struct cpuset *ret_original, struct cpuset *ret_target)
 {
 	const bool reaches = is_stranger(cpus, facts);
-	struct cpuset usable, target;
+	struct cpuset target;
 
 	if (!is_movable(facts->kind)) {
 		if (reaches)
@@ -79,11 +82,10 @@ enum stranger_action stranger_decide(const struct stranger_cpus *cpus,
 		return facts->written ? STRANGER_FORGET : STRANGER_ABSENT;
 	}
 	if (facts->written) {
-		usable_of(cpus, facts->written, &usable);
-		if (cpuset_equal(&usable, facts->affinity))
+		if (stranger_shows(facts->affinity, facts->written, &cpus->online))
 			return follow(cpus, facts, ret_original, ret_target);
 		if (!reaches)
-			return give_way(facts, &usable);
+			return give_way(facts);
 	}
 	if (!reaches)
 		return STRANGER_ABSENT;

@@ -62,6 +62,13 @@ void stranger_target(const struct stranger_cpus *cpus, const struct cpuset *orig
 		     struct cpuset *ret_target);
 
 /*
+ * Does a task have this affinity because this set was written to it? `online` may lag behind the
+ * kernel's.
+ */
+bool stranger_shows(const struct cpuset *affinity, const struct cpuset *written,
+		    const struct cpuset *online);
+
+/*
  * What to do about a task. *ret_original and *ret_target are set if the answer is to write: what
  * to restore later, and what to write. If they are equal, nothing is ours after the write.
  */
