@@ -150,6 +150,21 @@ static void narrowed_tasks_are_looked_at_once_a_minute(void **state)
 	controller_free(controller);
 }
 
+/* Nobody knows then whether there is anything to restore. */
+static void a_walk_that_failed_is_repeated(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.nr_walks = 0;
+	fake_stranger.result = -EIO;
+	tick(controller, 1);
+	fake_stranger.result = 0;
+	tick(controller, 120);
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	assert_int_equal(nr_findings(controller, "strangers_unknown", ""), 0);
+	controller_free(controller);
+}
+
 /* A walk of 200 ms is followed by the next one 4 s later. */
 static void walks_take_a_twentieth_of_a_cpu(void **state)
 {
@@ -492,6 +507,7 @@ int main(void)
 		ROW(walks_follow_the_ledger),
 		ROW(a_walk_that_wrote_is_followed_by_another),
 		ROW(narrowed_tasks_are_looked_at_once_a_minute),
+		ROW(a_walk_that_failed_is_repeated),
 		ROW(walks_take_a_twentieth_of_a_cpu),
 		ROW(one_walk_at_a_time),
 		ROW(the_option_decides_what_a_walk_may_do),

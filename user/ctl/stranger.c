@@ -73,7 +73,7 @@ static bool has_written(const struct strangers_known *known)
 /* Is there anything that another walk could find or restore? */
 static bool has_work(const struct strangers_known *known, const struct stranger_request *request)
 {
-	return has_written(known) || known->report.nr_held ||
+	return known->result || has_written(known) || known->report.nr_held ||
 	       !cpuset_is_empty(&request->cpus.exclusive);
 }
 
