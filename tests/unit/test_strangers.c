@@ -410,6 +410,19 @@ static void daemons_are_restored(void **state)
 	expect_cpus(40, "0-7");
 }
 
+/* It does not lose its original because what it inherited is to be changed itself. */
+static void children_that_reach_exclusive_cpus_are_restored(void **state)
+{
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	put_process(40, "child", 20, USER, ticks + 1, "system.slice", "0-3,6-7");
+	repair("2-3");
+	expect_cpus(40, "0-1,4-7");
+	assert_string_equal(row_of(40)->original, "0-7");
+	repair("");
+	expect_cpus(40, "0-7");
+}
+
 static void fork_from_sshd(void)
 {
 	put_process(40, "child", 20, USER, ticks + 1, "system.slice", "0-3,6-7");
@@ -737,6 +750,7 @@ int main(void)
 		ROW(children_are_restored_with_their_parents),
 		ROW(children_of_any_thread_are_restored),
 		ROW(daemons_are_restored),
+		ROW(children_that_reach_exclusive_cpus_are_restored),
 		ROW(a_child_made_before_its_parent_is_restored_is_restored),
 		ROW(a_child_made_before_its_parent_changes_follows_it),
 		ROW(what_a_partition_hid_is_restored_when_it_ends),

@@ -174,8 +174,8 @@ static int copy_known(struct walk *walk, const struct stranger_task *known,
 static int identify(struct walk *walk, const struct stranger_task *known,
 		    struct stranger_task *task)
 {
-	struct maker maker = {0};
 	struct thread_stat stat;
+	struct maker maker;
 	const char *cgroup;
 	int r;
 
@@ -189,11 +189,9 @@ static int identify(struct walk *walk, const struct stranger_task *known,
 	if (known && known->start_ticks == stat.start_ticks) {
 		r = inherit(walk, known, task);
 	} else {
-		if (!reaches_exclusive(walk, task->affinity)) {
-			maker = maker_of(walk, task, stat.parent);
-			if (!maker.known)
-				return 1;
-		}
+		maker = maker_of(walk, task, stat.parent);
+		if (!maker.known && !reaches_exclusive(walk, task->affinity))
+			return 1;
 		r = maker.known ? inherit_from_maker(walk, &maker, task) : 0;
 	}
 	if (r)
