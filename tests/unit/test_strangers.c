@@ -716,6 +716,13 @@ static void an_uninstall_restores_everybody(void **state)
 	expect_cpus(50, "4-5");
 }
 
+/* It would be as damaged at the next attempt. */
+static void an_uninstall_gives_up_a_damaged_file(void **state)
+{
+	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
+	assert_int_equal(uninstall(), 0);
+}
+
 /* The second call is the one after the partition has been removed. */
 static void an_uninstall_restores_what_a_partition_hid(void **state)
 {
@@ -768,6 +775,7 @@ int main(void)
 		ROW(a_damaged_file_stops_nothing),
 		ROW(a_name_may_contain_anything),
 		ROW(an_uninstall_restores_everybody),
+		ROW(an_uninstall_gives_up_a_damaged_file),
 		ROW(an_uninstall_restores_what_a_partition_hid),
 		ROW(an_uninstall_restores_who_is_made_meanwhile),
 	};

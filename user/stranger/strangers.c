@@ -238,6 +238,9 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 	if (proc_fd < 0)
 		return log_warn(proc_fd, "stranger: cannot open %s/proc", options->root);
 	r = load(options->state_fd, options->boot_id, &table);
+	/* Another attempt would find the file as damaged, which has been reported. */
+	if (r == -EBADMSG)
+		return 0;
 	if (r || !table.nr)
 		return r;
 	request->mode = STRANGER_OBSERVE;

@@ -30,8 +30,8 @@ struct stranger_port strangers_port(struct strangers *strangers);
 
 /*
  * Restore the affinities that agents of this boot changed, on the caller's thread. Returns 0, or the
- * errno of what could not be restored; reported. The file of originals stays. Nothing below the
- * workload root is changed.
+ * errno of what could not be restored; reported. Of a damaged file nothing can be restored, so that is
+ * 0 as well. The file of originals stays. Nothing below the workload root is changed.
  */
 int strangers_restore(const struct strangers_options *options, const struct topology *topology,
 		      const char *workload_root);
