@@ -17,8 +17,9 @@
 
 /*
  * A stranger that gets an exclusive CPU is walked for at once. But one that does not run yet raises
- * no event, and not every kernel has the programs that see it. While CPUs are exclusive, a walk follows a second after another, which is a little less
- * here because it is a tick that begins one; but all of them take 5 % of a CPU at most.
+ * no event, and not every kernel has the programs that see it. While CPUs are exclusive, a walk
+ * follows a second after another, which is a little less here because it is a tick that begins one;
+ * but these walks take 5 % of a CPU at most. A change of the exclusive CPUs does not wait for that.
  */
 #define REWALK_NS	900000000ULL
 #define WALK_COST_SHARE 20

@@ -338,7 +338,7 @@ static bool is_still(const struct walk *walk, const struct stranger_task *task)
 
 /*
  * An affinity of all CPUs is written as such, so that the task follows its cpuset and may use CPUs
- * that come later.
+ * that come later. Of a task that had all CPUs before another one came online, only those are known.
  */
 static void widen_to_all(const struct walk *walk, struct cpuset *cpus)
 {
