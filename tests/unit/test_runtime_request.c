@@ -378,6 +378,25 @@ static void a_wrong_annotation_is_named(void **state)
 	}
 }
 
+/* A pod's author may write 256 KiB of names, and a name costs a comparison with every other. */
+static void a_list_has_no_more_names_than_a_pod_has_containers(void **state)
+{
+	char names[POD_MAX_CONTAINERS * 2 + 2], error[REQUEST_ERROR_MAX] = "";
+	const struct nri_pair pair = {"pinfold.dev/sidecar-containers", names};
+	struct container_spec container;
+	struct pod_spec pod;
+
+	for (size_t i = 0; i < sizeof(names); i++)
+		names[i] = i % 2 ? ',' : 'a';
+	names[POD_MAX_CONTAINERS * 2 - 1] = '\0';
+	assert_int_equal(read_annotated(&pair, 1, "app", &pod, &container, error), 0);
+	names[POD_MAX_CONTAINERS * 2 - 1] = ',';
+	names[POD_MAX_CONTAINERS * 2 + 1] = '\0';
+	assert_int_equal(read_annotated(&pair, 1, "app", &pod, &container, error), -EINVAL);
+	assert_string_equal(error, "annotation pinfold.dev/sidecar-containers names more than 128 "
+				   "containers; remove some");
+}
+
 /* --- identities ------------------------------------------------------------------------------- */
 
 static void assert_pod_error(struct nri_pod pod, const char *expected)
@@ -546,6 +565,7 @@ int main(void)
 		cmocka_unit_test(annotations_state_the_kind_of_a_container),
 		cmocka_unit_test(pod_level_resources_are_read_if_the_pod_has_any),
 		cmocka_unit_test(a_wrong_annotation_is_named),
+		cmocka_unit_test(a_list_has_no_more_names_than_a_pod_has_containers),
 		cmocka_unit_test(an_identity_that_cannot_be_kept_is_refused),
 		cmocka_unit_test(recorded_containers_are_read),
 	};

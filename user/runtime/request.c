@@ -183,6 +183,8 @@ static bool is_listed(const char *list, const char *name, size_t len)
 
 static int check_list(const char *key, const char *list, char *error)
 {
+	uint32_t nr = 0;
+
 	for (const char *at = list;;) {
 		const size_t len = strcspn(at, ",");
 
@@ -191,6 +193,11 @@ static int check_list(const char *key, const char *list, char *error)
 				      "invalid annotation %s '%.64s': expected names of containers "
 				      "separated by commas",
 				      key, list);
+		/* The author of a pod writes it, and check_disjoint() compares each with each. */
+		if (++nr > POD_MAX_CONTAINERS)
+			return refuse(error,
+				      "annotation %s names more than %d containers; remove some",
+				      key, POD_MAX_CONTAINERS);
 		if (!at[len])
 			return 0;
 		at += len + 1;
