@@ -165,6 +165,37 @@ static void a_walk_that_failed_is_repeated(void **state)
 	controller_free(controller);
 }
 
+/* The cgroups of their owners are not known here, so the owners themselves would be found. */
+static void cpus_of_a_runtimes_pods_are_not_looked_at(void **state)
+{
+	const struct container_spec main_container = {.name = "main",
+						      .kind = CONTAINER_APP,
+						      .request = {4000, 1 << 30},
+						      .limit = {4000, 1 << 30}};
+	const struct pod_spec pod = {.uid = "r",
+				     .name = "r",
+				     .namespace = "default",
+				     .is_of_runtime = true,
+				     .stated_qos = QOS_GUARANTEED,
+				     .request = RESOURCES_UNSET,
+				     .limit = RESOURCES_UNSET,
+				     .overhead = RESOURCES_UNSET};
+	const struct runtime_pod sandbox = {.id = "r", .spec = &pod};
+	const struct runtime_container container = {
+		.id = "main", .pod = &sandbox, .spec = &main_container, .cpus = ""};
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+	char text[128];
+
+	controller_runtime_sink(controller)->created(controller, 1, &container);
+	scan(controller, pods, 2);
+	controller_wake(controller);
+	cpuset_format(&fake_stranger.request.cpus.exclusive, text, sizeof(text));
+	assert_string_equal(text, "6-9");
+	cpuset_format(&fake_stranger.request.cpus.allowed, text, sizeof(text));
+	assert_string_equal(text, "0-1,10-15");
+	controller_free(controller);
+}
+
 /* A walk of 200 ms is followed by the next one 4 s later. */
 static void walks_take_a_twentieth_of_a_cpu(void **state)
 {
@@ -508,6 +539,7 @@ int main(void)
 		ROW(a_walk_that_wrote_is_followed_by_another),
 		ROW(narrowed_tasks_are_looked_at_once_a_minute),
 		ROW(a_walk_that_failed_is_repeated),
+		ROW(cpus_of_a_runtimes_pods_are_not_looked_at),
 		ROW(walks_take_a_twentieth_of_a_cpu),
 		ROW(one_walk_at_a_time),
 		ROW(the_option_decides_what_a_walk_may_do),

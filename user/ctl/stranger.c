@@ -48,6 +48,24 @@ static enum enforcement wanted_enforcement(const struct config *config)
 	return config->mode == MODE_ALLOCATE ? config->enforcement.strangers : ENFORCEMENT_OFF;
 }
 
+/*
+ * Without those of a runtime's pods. Their cgroups are outside of the workload root and nowhere
+ * recorded, so their own tasks could not be told from strangers.
+ */
+static struct cpuset watched_cpus(const struct controller *controller,
+				  const struct cpuset *exclusive)
+{
+	struct cpuset cpus = *exclusive;
+
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
+
+		if (pod->spec->is_of_runtime)
+			cpuset_subtract(&cpus, &pod->held);
+	}
+	return cpus;
+}
+
 static void fill_request(const struct controller *controller, struct stranger_request *request)
 {
 	struct cpu_states states;
@@ -59,7 +77,7 @@ static void fill_request(const struct controller *controller, struct stranger_re
 	request->now_ns = clock_now_ns(controller->ports.clock);
 	request->workload_root = controller->layout.root;
 	request->cpus.online = controller->online;
-	request->cpus.exclusive = states.exclusive;
+	request->cpus.exclusive = watched_cpus(controller, &states.exclusive);
 	request->cpus.allowed = states.reserved;
 	cpuset_union(&request->cpus.allowed, &states.shared);
 	cpuset_intersect(&request->cpus.allowed, &controller->online);
