@@ -117,6 +117,21 @@ static struct container_spec container_of(const char *name, int64_t mcpu)
 	return spec;
 }
 
+/* A pod of a manifest, with a container "web". */
+static struct pod_spec *manifest_pod(const char *uid, int64_t mcpu)
+{
+	struct pod_spec *spec = calloc(1, sizeof(*spec));
+
+	assert_non_null(spec);
+	*spec = pod_of(uid, 0);
+	spec->is_of_runtime = false;
+	spec->nr_containers = 1;
+	spec->containers = calloc(1, sizeof(*spec->containers));
+	assert_non_null(spec->containers);
+	spec->containers[0] = container_of("web", mcpu);
+	return spec;
+}
+
 static const struct runtime_sink *sink_of(struct controller *controller)
 {
 	return controller_runtime_sink(controller);
@@ -261,16 +276,9 @@ static void the_report_says_whose_the_cgroups_are(void **state)
 /* pinfold makes no cgroup for them, and the pods of manifests leave their CPUs. */
 static void pods_of_manifests_leave_the_cpus(void **state)
 {
-	struct pod_spec *spec = calloc(1, sizeof(*spec));
+	struct pod_spec *spec = manifest_pod("m", 500);
 	struct controller *controller = start();
 
-	assert_non_null(spec);
-	*spec = pod_of("m", QOS_BURSTABLE);
-	spec->is_of_runtime = false;
-	spec->stated_qos = 0;
-	spec->nr_containers = 1;
-	spec->containers = calloc(1, sizeof(*spec->containers));
-	spec->containers[0] = container_of("web", 500);
 	scan(controller, &spec, 1);
 	create(controller, "b", "main", "excl-1", 4000);
 	controller_wake(controller);
@@ -532,6 +540,31 @@ static void a_running_container_that_does_not_fit_shares(void **state)
 	controller_free(controller);
 }
 
+/* Its cgroups are pinfold's, and only its source ends it. */
+static void a_pod_of_a_manifest_with_the_same_uid_is_left_alone(void **state)
+{
+	const struct pod_spec of_runtime = pod_of("m", QOS_GUARANTEED);
+	const struct container_spec container_spec = container_of("web", 4000);
+	const struct runtime_pod pod = {.id = "m", .spec = &of_runtime};
+	const struct runtime_container container = {
+		.id = "c", .pod = &pod, .spec = &container_spec, .cpus = ""};
+	struct controller *controller = start();
+	struct pod_spec *spec = manifest_pod("m", 4000);
+
+	spec->containers = reallocarray(spec->containers, 2, sizeof(*spec->containers));
+	assert_non_null(spec->containers);
+	spec->containers[spec->nr_containers++] = container_of("log", 500);
+	scan(controller, &spec, 1);
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	put_container("c", "");
+	synchronize(controller, &pod, 1, &container, 1);
+	assert_string_equal(cpus_at("c"), "6-15");
+	remove_container(controller, "c");
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
 /* The next answer repeats what did not arrive. */
 static void a_lost_answer_is_made_good(void **state)
 {
@@ -547,7 +580,6 @@ static void a_lost_answer_is_made_good(void **state)
 	controller_free(controller);
 }
 
-/* Offline CPUs would make the runtime's write fail. */
 /* A partition would take its CPUs from the runtime's pods, which are not below it. */
 static void the_workload_root_is_not_a_partition(void **state)
 {
@@ -580,6 +612,7 @@ static void pods_need_the_runtime_to_be_ready(void **state)
 	controller_free(controller);
 }
 
+/* Offline CPUs would make the runtime's write fail. */
 static void offline_cpus_are_left_out(void **state)
 {
 	struct controller *controller = start();
@@ -611,6 +644,7 @@ int main(void)
 		TEST(a_restarted_agent_compares),
 		TEST(running_containers_are_adopted),
 		TEST(a_running_container_that_does_not_fit_shares),
+		TEST(a_pod_of_a_manifest_with_the_same_uid_is_left_alone),
 		TEST(a_lost_answer_is_made_good),
 		TEST(the_workload_root_is_not_a_partition),
 		TEST(pods_need_the_runtime_to_be_ready),

@@ -108,15 +108,30 @@ static bool has_instance(const struct runtimes *runtimes, const char *uid, const
 	return false;
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
-
-static const struct grant *find_grant(const struct controller *controller,
-				      const struct runtime_row *row)
+/* NULL also if the pod is of another source, whatever its uid. */
+static const struct ledger_pod *find_pod(const struct controller *controller, const char *uid)
 {
-	const struct ledger_pod *pod = *row->uid ? ledger_find(controller->ledger, row->uid) : NULL;
+	const struct ledger_pod *pod = *uid ? ledger_find(controller->ledger, uid) : NULL;
 
-	return pod ? ledger_find_grant(pod, row->name) : NULL;
+	return pod && pod->spec->is_of_runtime ? pod : NULL;
 }
+
+static const struct grant *find_grant(const struct controller *controller, const char *uid,
+				      const char *name)
+{
+	const struct ledger_pod *pod = find_pod(controller, uid);
+
+	return pod ? ledger_find_grant(pod, name) : NULL;
+}
+
+static bool is_exclusive(const struct controller *controller, const char *uid, const char *name)
+{
+	const struct grant *grant = find_grant(controller, uid, name);
+
+	return grant && grant->isolation == ISOLATION_CONTAINER;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /*
  * The CPUs that a container is to have. A CPU that is offline would make the runtime's write
@@ -124,7 +139,7 @@ static const struct grant *find_grant(const struct controller *controller,
  */
 static struct cpuset wanted_cpus(const struct controller *controller, const struct runtime_row *row)
 {
-	const struct grant *grant = find_grant(controller, row);
+	const struct grant *grant = find_grant(controller, row->uid, row->name);
 	struct cpuset cpus = grant ? *ledger_effective(controller->ledger, grant)
 				   : *ledger_shared_pool(controller->ledger);
 
@@ -183,8 +198,7 @@ static int compose_changes(const struct controller *controller, const char *crea
 		for (uint32_t i = 0; !r && i < runtimes->nr_rows; i++) {
 			const struct runtime_row *row = &runtimes->rows[i];
 			struct cpuset cpus = wanted_cpus(controller, row);
-			const struct grant *grant = find_grant(controller, row);
-			bool is_owner = grant && grant->isolation == ISOLATION_CONTAINER;
+			bool is_owner = is_exclusive(controller, row->uid, row->name);
 			bool is_growth = is_owner || (!cpuset_is_empty(&row->told) &&
 						      cpuset_is_subset(&row->told, &cpus));
 
@@ -291,14 +305,6 @@ static void follow_up(struct controller *controller)
 	wakes_schedule(&controller->wakes, 0);
 }
 
-static bool is_exclusive(const struct controller *controller, const char *uid, const char *name)
-{
-	const struct ledger_pod *pod = ledger_find(controller->ledger, uid);
-	const struct grant *grant = pod ? ledger_find_grant(pod, name) : NULL;
-
-	return grant && grant->isolation == ISOLATION_CONTAINER;
-}
-
 /*
  * End the open transaction. 0 = the grant is in the ledger. -EINPROGRESS: it is not, and is
  * decided again when the save has ended. Another errno: it cannot be saved.
@@ -323,8 +329,7 @@ static int keep(struct controller *controller, const struct pod_spec *pod, const
 static int decide(struct controller *controller, const struct pod_spec *pod,
 		  const struct container_spec *container, struct decision *decision)
 {
-	const struct ledger_pod *known = ledger_find(controller->ledger, pod->uid);
-	bool is_new = !known || !ledger_find_grant(known, container->name);
+	bool is_new = !find_grant(controller, pod->uid, container->name);
 	struct event_record event = EVENT_RECORD(EVENT_ADMIT);
 	int r = container_prepare(controller->ledger, pod, container, decision);
 
@@ -507,10 +512,10 @@ static void note_release(struct controller *controller)
 
 static void end_pod(struct controller *controller, const char *uid)
 {
-	const struct ledger_pod *pod = ledger_find(controller->ledger, uid);
+	const struct ledger_pod *pod = find_pod(controller, uid);
 	struct pod_spec *spec cleanup_pod_spec = NULL;
 
-	if (!pod || !pod->spec->is_of_runtime)
+	if (!pod)
 		return;
 	spec = pod_spec_copy(pod->spec);
 	if (ledger_remove(controller->ledger, uid))
@@ -532,7 +537,7 @@ void ctl_runtime_removed(void *self, const char *container_id)
 		return;
 	row = *found;
 	drop_row(runtimes, found);
-	pod = *row.uid ? ledger_find(controller->ledger, row.uid) : NULL;
+	pod = find_pod(controller, row.uid);
 	if (!pod || has_instance(runtimes, row.uid, row.name))
 		return;
 	if (pod->nr_grants == 1) {
@@ -578,10 +583,9 @@ void ctl_runtime_resized(void *self, uint32_t request, const char *container_id)
 /* CPUs that the runtime has recorded for it stay as they are, if it is entitled to so many. */
 static void adopt(struct controller *controller, const struct runtime_container *container)
 {
-	const struct ledger_pod *known = ledger_find(controller->ledger, container->pod->spec->uid);
 	struct cpuset cpus;
 
-	if (known && ledger_find_grant(known, container->spec->name))
+	if (find_grant(controller, container->pod->spec->uid, container->spec->name))
 		return;
 	if (cpuset_parse(container->cpus, strlen(container->cpus), &cpus) ||
 	    cpuset_is_empty(&cpus) ||
