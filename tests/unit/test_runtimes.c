@@ -521,6 +521,7 @@ static void running_containers_are_adopted(void **state)
 	synchronize(controller, pods, 2, containers, 2);
 	assert_string_equal(cpus_at("excl-2"), "4-7");
 	assert_string_equal(cpus_at("excl-1"), "2-3,8-9");
+	assert_string_not_equal(pod_member(controller, "b", "detail"), "");
 	controller_free(controller);
 }
 
@@ -537,6 +538,30 @@ static void a_running_container_that_does_not_fit_shares(void **state)
 	synchronize(controller, &pod, 1, &container, 1);
 	assert_string_equal(cpus_at("c"), "2-15");
 	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+}
+
+/* Its new request counts when it is created anew. */
+static void a_container_that_was_resized_in_place_keeps_its_cpus(void **state)
+{
+	const struct pod_spec b = pod_of("b", QOS_GUARANTEED);
+	struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod pod = {.id = "b", .spec = &b};
+	const struct runtime_container container = {
+		.id = "excl-2", .pod = &pod, .spec = &spec, .cpus = "6-9"};
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	create(controller, "b", "main", "excl-2", 4000);
+	remove_container(controller, "excl-1");
+	spec.limit.memory_bytes = spec.request.memory_bytes = 2 * GIB;
+	synchronize(controller, &pod, 1, &container, 1);
+	assert_string_equal(cpus_at("excl-2"), "6-9");
+	spec.limit.cpu_mcpu = spec.request.cpu_mcpu = 16000;
+	synchronize(controller, &pod, 1, &container, 1);
+	assert_string_equal(cpus_at("excl-2"), "6-9");
+	assert_string_equal(pod_member(controller, "b", "held"), "6-9");
+	assert_int_equal(nr_events(controller, "refuse"), 0);
 	controller_free(controller);
 }
 
@@ -644,6 +669,7 @@ int main(void)
 		TEST(a_restarted_agent_compares),
 		TEST(running_containers_are_adopted),
 		TEST(a_running_container_that_does_not_fit_shares),
+		TEST(a_container_that_was_resized_in_place_keeps_its_cpus),
 		TEST(a_pod_of_a_manifest_with_the_same_uid_is_left_alone),
 		TEST(a_lost_answer_is_made_good),
 		TEST(the_workload_root_is_not_a_partition),

@@ -595,6 +595,19 @@ static void adopt(struct controller *controller, const struct runtime_container 
 	ledger_commit(controller->ledger);
 }
 
+/* Then it keeps them until it is created anew, although it may have been resized in place. */
+static bool has_its_cpus(const struct controller *controller,
+			 const struct runtime_container *container)
+{
+	const struct grant *grant =
+		find_grant(controller, container->pod->spec->uid, container->spec->name);
+	struct cpuset cpus;
+
+	return grant && grant->isolation == ISOLATION_CONTAINER &&
+	       !cpuset_parse(container->cpus, strlen(container->cpus), &cpus) &&
+	       cpuset_equal(&cpus, &grant->cpus);
+}
+
 /* A container that runs is not denied anything any more: it shares if it cannot have its CPUs. */
 static void take_over(struct controller *controller, const struct runtime_container *container)
 {
@@ -604,6 +617,10 @@ static void take_over(struct controller *controller, const struct runtime_contai
 
 	if (!decision)
 		return;
+	if (has_its_cpus(controller, container)) {
+		ledger_set_state(controller->ledger, pod->uid, POD_RUNNING, DETAIL);
+		return;
+	}
 	r = container_prepare(controller->ledger, pod, container->spec, decision);
 	if (!r && decision->admitted) {
 		r = ledger_set_state(controller->ledger, pod->uid, POD_RUNNING, DETAIL);
