@@ -541,6 +541,33 @@ static void a_running_container_that_does_not_fit_shares(void **state)
 	controller_free(controller);
 }
 
+/* Whoever shares for lack of CPUs is asked about again, and may be denied, with each creation. */
+static void a_container_that_had_to_share_is_decided_again(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), big = pod_of("big", QOS_GUARANTEED);
+	const struct container_spec small_spec = container_of("main", 4000),
+				    big_spec = container_of("main", 12000);
+	const struct runtime_pod pods[] = {{.id = "big", .spec = &big}, {.id = "a", .spec = &a}};
+	const struct runtime_container containers[] = {
+		{.id = "excl-big", .pod = &pods[0], .spec = &big_spec, .cpus = "2-13"},
+		{.id = "c", .pod = &pods[1], .spec = &small_spec, .cpus = ""},
+	};
+	struct controller *controller = start();
+
+	put_container("excl-big", "2-13");
+	put_container("c", "");
+	synchronize(controller, pods, 2, containers, 2);
+	assert_string_equal(cpus_at("c"), "14-15");
+	forget("c");
+	create(controller, "a", "main", "c2", 4000);
+	assert_non_null(strstr(node.refusal, "asks for 4 exclusive CPUs, but only 2 are free"));
+	remove_container(controller, "excl-big");
+	create(controller, "a", "main", "excl-c3", 4000);
+	assert_string_equal(node.refusal, "");
+	assert_string_equal(cpus_at("excl-c3"), "2-5");
+	controller_free(controller);
+}
+
 /* Its new request counts when it is created anew. */
 static void a_container_that_was_resized_in_place_keeps_its_cpus(void **state)
 {
@@ -661,6 +688,7 @@ int main(void)
 		TEST(an_update_is_answered_with_the_grant),
 		TEST(what_does_not_fit_is_denied_with_the_reason),
 		TEST(it_shares_if_the_operator_prefers_that),
+		TEST(a_container_that_had_to_share_is_decided_again),
 		TEST(an_invalid_pod_is_denied_or_shares),
 		TEST(an_exclusive_grant_waits_for_the_state_file),
 		TEST(a_shared_container_does_not_wait),

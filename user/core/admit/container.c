@@ -123,13 +123,30 @@ static struct ledger_pod *edit_pod(struct ledger *ledger, const struct pod_spec 
 	return edited;
 }
 
+/* The number of exclusive CPUs that it is to have; 0 = it belongs on the shared pool. */
+static uint32_t entitlement(const struct ledger *ledger, const struct ledger_pod *pod,
+			    uint32_t index)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
+
+	if (pod->spec->has_pod_resources && !manager->policy->pod_level_managers)
+		return 0;
+	return cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+}
+
+/* If not, it shares because it could not have its CPUs earlier. */
+static bool has_its_cpus(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index)
+{
+	return pod->grants[index].isolation != ISOLATION_HOST || !entitlement(ledger, pod, index);
+}
+
 /*
  * Extend the pod by the container, which then is on the shared pool. 1 = the ledger has it like
- * this already, and nothing was changed.
+ * this already, and nothing was changed; unless `may_share`, it has its CPUs as well.
  */
 static int begin(struct ledger *ledger, const struct pod_spec *pod,
-		 const struct container_spec *container, struct ledger_pod **ret_pod,
-		 uint32_t *ret_index)
+		 const struct container_spec *container, bool may_share,
+		 struct ledger_pod **ret_pod, uint32_t *ret_index)
 {
 	const struct ledger_pod *known = ledger_find(ledger, pod->uid);
 	uint32_t index = known ? find_container(known, container->name) : UINT32_MAX;
@@ -139,7 +156,8 @@ static int begin(struct ledger *ledger, const struct pod_spec *pod,
 	if (!is_valid(pod, container) || (known && !known->spec->is_of_runtime) ||
 	    container_check_policy(ledger_policy(ledger), why, sizeof(why)))
 		return -EINVAL;
-	if (index != UINT32_MAX && is_same(&known->spec->containers[index], container))
+	if (index != UINT32_MAX && is_same(&known->spec->containers[index], container) &&
+	    (may_share || has_its_cpus(ledger, known, index)))
 		return 1;
 	edited = edit_pod(ledger, pod);
 	if (!edited)
@@ -203,7 +221,7 @@ int container_prepare(struct ledger *ledger, const struct pod_spec *pod,
 	r = ledger_begin(ledger);
 	if (r)
 		return r;
-	r = begin(ledger, pod, container, &edited, &index);
+	r = begin(ledger, pod, container, false, &edited, &index);
 	if (r == 1)
 		decision->admitted = true;
 	else if (!r)
@@ -227,11 +245,8 @@ static bool are_free(const struct ledger *ledger, const struct cpuset *cpus)
 static int grant_as(struct ledger *ledger, struct ledger_pod *pod, uint32_t index,
 		    const struct cpuset *cpus)
 {
-	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
-	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+	const uint32_t nr = entitlement(ledger, pod, index);
 
-	if (pod->spec->has_pod_resources && !manager->policy->pod_level_managers)
-		nr = 0;
 	if (!nr || nr != cpuset_count(cpus) || !are_free(ledger, cpus))
 		return -ENOTSUP;
 	pod->grants[index].isolation = ISOLATION_CONTAINER;
@@ -250,7 +265,7 @@ static int prepare_without_choice(struct ledger *ledger, const struct pod_spec *
 
 	if (r)
 		return r;
-	r = begin(ledger, pod, container, &edited, &index);
+	r = begin(ledger, pod, container, true, &edited, &index);
 	if (!r && cpus)
 		r = grant_as(ledger, edited, index, cpus);
 	if (r < 0)

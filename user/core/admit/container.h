@@ -19,9 +19,10 @@ int container_check_policy(const struct policy *policy, char *error, size_t erro
  * Decide on one container of `pod`, whose own containers are ignored. Like admit_prepare(): an
  * admission leaves the transaction open; after a refusal or an error none is open and the
  * ledger is unchanged. A container that the ledger has with equal values is admitted without
- * any change, and one with other values is decided anew. A refusal has no trace and no
- * suggestion, since these concern whole pods. -EINVAL: a name is not valid, the pod has too many
- * containers, or the ledger has the pod from another source. -ENOMEM.
+ * any change. One with other values is decided anew, and so is one that shares although it is
+ * to have CPUs of its own. A refusal has no trace and no suggestion, since these concern whole
+ * pods. -EINVAL: a name is not valid, the pod has too many containers, or the ledger has the pod
+ * from another source. -ENOMEM.
  */
 int container_prepare(struct ledger *ledger, const struct pod_spec *pod,
 		      const struct container_spec *container, struct decision *ret_decision);
