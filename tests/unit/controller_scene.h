@@ -59,14 +59,15 @@ static inline int tear_down(void **state)
 static const struct kernel_port *scene_kernel;
 /* The container runtime's; NULL = none. */
 static const struct runtime_port *scene_runtime;
+static const char *scene_boot_id = "boot";
 
 static inline struct controller *start_controller(void)
 {
-	static const struct controller_options options = {
+	const struct controller_options options = {
 		.config = &config,
 		.config_file = "",
 		.kernel_release = "6.1",
-		.boot_id = "boot",
+		.boot_id = scene_boot_id,
 		.revision = "test",
 	};
 	const struct controller_ports ports = {.clock = &fake_clock,

@@ -646,6 +646,28 @@ static void the_workload_root_is_not_a_partition(void **state)
 	controller_free(controller);
 }
 
+/* Nobody says when they end, and a partition would take their CPUs. A reboot ends them. */
+static void pods_of_a_source_that_was_removed_are_told(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	controller_free(controller);
+	scene_runtime = NULL;
+	controller = start_controller();
+	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
+	assert_string_equal(group_of(GROUP_ROOT, "")->files[GROUP_CPUSET_PARTITION], "member");
+	assert_int_equal(nr_findings(controller, "runtime_pods_remain", "1 pod "), 1);
+	controller_free(controller);
+	scene_boot_id = "the next one";
+	controller = start_controller();
+	scene_boot_id = "boot";
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	assert_string_equal(group_of(GROUP_ROOT, "")->files[GROUP_CPUSET_PARTITION], "root");
+	assert_int_equal(nr_findings(controller, "runtime_pods_remain", ""), 0);
+	controller_free(controller);
+}
+
 /* The node may have no manifests at all. */
 static void pods_need_the_runtime_to_be_ready(void **state)
 {
@@ -701,6 +723,7 @@ int main(void)
 		TEST(a_pod_of_a_manifest_with_the_same_uid_is_left_alone),
 		TEST(a_lost_answer_is_made_good),
 		TEST(the_workload_root_is_not_a_partition),
+		TEST(pods_of_a_source_that_was_removed_are_told),
 		TEST(pods_need_the_runtime_to_be_ready),
 		TEST(offline_cpus_are_left_out),
 	};

@@ -60,6 +60,14 @@ static void restore_pod(struct controller *controller, const struct state_pod *s
 		log_warn(0, "state: %s", message);
 }
 
+/* Without its source, nobody would say that a pod of a runtime has not survived a reboot. */
+static bool has_ended(const struct controller *controller, const struct state *state,
+		      const struct state_pod *saved)
+{
+	return saved->pod.spec->is_of_runtime && !*controller->options.config->sources.nri &&
+	       strcmp(state->boot_id, controller->options.boot_id) != 0;
+}
+
 static int restore_state(struct controller *controller, const struct state *state)
 {
 	char message[ROW_DETAIL_MAX], then[96], now[96];
@@ -74,7 +82,8 @@ static int restore_state(struct controller *controller, const struct state *stat
 			     "the agent decides the pods again whose CPUs are gone");
 	}
 	for (uint32_t i = 0; i < state->nr_pods; i++)
-		restore_pod(controller, &state->pods[i], &nr_lost);
+		if (!has_ended(controller, state, &state->pods[i]))
+			restore_pod(controller, &state->pods[i], &nr_lost);
 	if (nr_lost > MAX_LOST_NAMED) {
 		snprintf(message, sizeof(message), "%u more pod%s could not keep %s",
 			 nr_lost - MAX_LOST_NAMED, nr_lost - MAX_LOST_NAMED == 1 ? "" : "s",

@@ -12,12 +12,39 @@
 #include "ctl/tier.h"
 #include "lib/log.h"
 
+/*
+ * Without the source, pods that a runtime named earlier keep their CPUs, because they may still
+ * run, but nobody would say when they end.
+ */
+static uint32_t count_remaining(struct controller *controller)
+{
+	const bool has_source = *controller->options.config->sources.nri;
+	char message[ROW_DETAIL_MAX];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; !has_source && i < ledger_nr_pods(controller->ledger); i++)
+		nr += ledger_pod_at(controller->ledger, i)->spec->is_of_runtime;
+	if (!nr) {
+		findings_clear(&controller->findings, "runtime_pods_remain");
+		return 0;
+	}
+	snprintf(
+		message, sizeof(message),
+		"%u pod%s of the container runtime still hold%s CPUs, but sources.nri is not set, so "
+		"nobody says when they end",
+		nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
+	findings_put(&controller->findings, "runtime_pods_remain", message,
+		     "set sources.nri again until these pods are gone, or reboot the node");
+	return nr;
+}
+
 void ctl_choose_tier(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct config *config = controller->options.config;
 	char scope[GROUP_PATH_MAX] = "", message[ROW_DETAIL_MAX];
 	uint32_t nr_tasks = 0;
+	const uint32_t nr_remaining = count_remaining(controller);
 	int r;
 
 	/* Nothing is enforced, so nothing is missing. */
@@ -27,12 +54,13 @@ void ctl_choose_tier(struct controller *controller)
 		return;
 	}
 	/* A partition takes its CPUs from everybody outside the workload root. */
-	if (*config->sources.nri) {
+	if (*config->sources.nri || nr_remaining) {
 		findings_put(
 			&controller->findings, "tier1_not_in_use",
 			"pods of the container runtime run outside the workload root, so it is "
 			"not a partition; tasks of the host may run on CPUs of pods",
-			"remove sources.nri if the node has no container runtime");
+			nr_remaining ? "see the finding runtime_pods_remain"
+				     : "remove sources.nri if the node has no container runtime");
 		controller->layout.root_partition = false;
 		return;
 	}
