@@ -26,7 +26,8 @@ static struct {
 	char creating[32];
 	char refusal[512];
 	uint32_t request, nr_answers;
-	int error; /* what it answers to an answer */
+	uint32_t nr_strange; /* changes of containers that it does not have */
+	int error;	     /* what it answers to an answer */
 } node;
 
 static const char *cpus_at(const char *id)
@@ -47,6 +48,7 @@ static void set_cpus(const char *id, const char *cpus)
 				 cpus);
 			return;
 		}
+	node.nr_strange++;
 }
 
 static bool is_exclusive(const char *id)
@@ -414,6 +416,30 @@ static void an_invalid_pod_is_denied_or_shares(void **state)
 	}
 }
 
+/* The record has no room for its id, so that it cannot be told to shrink later. */
+static void a_container_with_a_long_id_starts_on_the_shared_pool(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	char id[200] = "";
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = ""};
+	struct controller *controller;
+
+	memset(id, 'x', sizeof(id) - 1);
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start();
+	snprintf(node.creating, sizeof(node.creating), "c");
+	node.request++;
+	sink_of(controller)->created(controller, node.request, &container);
+	assert_string_equal(cpus_at("c"), "2-15");
+	/* Nobody is told about the part of an id that would fit. */
+	create(controller, "b", "main", "x", 500);
+	assert_int_equal(node.nr_strange, 0);
+	controller_free(controller);
+}
+
 /* --- durability --------------------------------------------------------------------------------- */
 
 static void an_exclusive_grant_waits_for_the_state_file(void **state)
@@ -712,6 +738,7 @@ int main(void)
 		TEST(it_shares_if_the_operator_prefers_that),
 		TEST(a_container_that_had_to_share_is_decided_again),
 		TEST(an_invalid_pod_is_denied_or_shares),
+		TEST(a_container_with_a_long_id_starts_on_the_shared_pool),
 		TEST(an_exclusive_grant_waits_for_the_state_file),
 		TEST(a_shared_container_does_not_wait),
 		TEST(a_grant_that_cannot_be_saved_is_denied),

@@ -226,16 +226,15 @@ static void note_told(struct controller *controller)
 	}
 }
 
-static void send_answer(struct controller *controller, uint32_t request,
-			const struct runtime_answer *answer)
+static int send_answer(struct controller *controller, uint32_t request,
+		       const struct runtime_answer *answer)
 {
 	const struct runtime_port *port = controller->ports.runtime;
 	int r = port ? port->answer(port->self, request, answer) : -ENOTCONN;
 
 	if (r)
 		log_warn(r, "runtime: an answer could not be given; the next session repeats it");
-	else if (!answer->refusal)
-		note_told(controller);
+	return r;
 }
 
 /* `created_id` is the container that is being created, or NULL. */
@@ -243,26 +242,30 @@ static void answer_changes(struct controller *controller, uint32_t request, cons
 			   const char *always_id)
 {
 	struct composition composition cleanup(composition_fini) = {0};
-	const struct runtime_row *row = created_id ? find_row(&controller->runtimes, created_id)
-						   : NULL;
+	/* Whoever has no row, for lack of memory or since its id is too long, shares. */
+	const struct runtime_row nobody = {.uid = ""}, *row = NULL;
 	struct runtime_answer answer = {.cpus = ""};
 	struct cpuset cpus;
 	int r = compose_changes(controller, created_id, always_id, &composition);
 
-	if (!r && row) {
-		cpus = wanted_cpus(controller, row);
+	if (created_id)
+		row = find_row(&controller->runtimes, created_id);
+	if (!r && created_id) {
+		cpus = wanted_cpus(controller, row ? row : &nobody);
 		composition.own = format_cpus(&cpus);
 		r = composition.own ? 0 : -ENOMEM;
 	}
 	/* The runtime goes on without an answer. An empty one at least does not cost the session. */
 	if (r) {
-		log_err(r, "runtime: a container goes without its CPUs");
-	} else {
-		answer.cpus = composition.own ? composition.own : "";
-		answer.changes = composition.changes;
-		answer.nr_changes = composition.nr_changes;
+		log_err(r, "runtime: a container goes without its CPUs until the next answer");
+		send_answer(controller, request, &answer);
+		return;
 	}
-	send_answer(controller, request, &answer);
+	answer.cpus = composition.own ? composition.own : "";
+	answer.changes = composition.changes;
+	answer.nr_changes = composition.nr_changes;
+	if (!send_answer(controller, request, &answer))
+		note_told(controller);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -296,6 +299,17 @@ static void decide_invalid(struct decision *decision, const char *error)
 	*decision = (struct decision){.refusal = REFUSAL_SPEC, .wanted = -1, .available = -1};
 	snprintf(decision->reason, sizeof(decision->reason), "InvalidPod");
 	text_copy(decision->message, sizeof(decision->message), error);
+}
+
+/* Neither admitted nor refused by the ledger: an error came between. */
+static void decide_failed(struct decision *decision, int error)
+{
+	refusals_say_unsaved(decision, error);
+	if (error != -ENOMEM)
+		return;
+	text_copy(decision->message, sizeof(decision->message),
+		  "the agent has no memory to decide it");
+	*decision->suggestion = '\0';
 }
 
 /* What has changed in the ledger is to be saved, published and applied to the other pods. */
@@ -343,7 +357,7 @@ static int decide(struct controller *controller, const struct pod_spec *pod,
 	if (r == -EINPROGRESS)
 		return r;
 	if (r) {
-		refusals_say_unsaved(decision, r);
+		decide_failed(decision, r);
 	} else if (decision->admitted && is_new) {
 		admission_count_grant(&controller->admission,
 				      ledger_find(controller->ledger, pod->uid), container->name);
@@ -469,7 +483,8 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 	if (!refuse(controller, request, container->pod->spec ? container->pod->spec : &nobody,
 		    NULL, &decision))
 		return;
-	note_container(&controller->runtimes, container->id, container->pod->id, "", "");
+	if (strlen(container->id) < RUNTIME_ID_MAX)
+		note_container(&controller->runtimes, container->id, container->pod->id, "", "");
 	answer_changes(controller, request, container->id, NULL);
 }
 
@@ -488,7 +503,7 @@ void ctl_runtime_resume(struct controller *controller, int result)
 			create(controller, &creation);
 			continue;
 		}
-		refusals_say_unsaved(&decision, result);
+		decide_failed(&decision, result);
 		if (refuse(controller, creation.request, pod, &creation.container, &decision))
 			finish(controller, &creation);
 	}
