@@ -643,6 +643,25 @@ static void a_pod_of_a_manifest_with_the_same_uid_is_left_alone(void **state)
 	controller_free(controller);
 }
 
+/* pinfold does not call the runtime; it answers. */
+static void who_has_not_left_the_cpus_of_a_manifest_pod_is_told(void **state)
+{
+	struct controller *controller = start();
+	struct pod_spec *spec = manifest_pod("m", 4000);
+
+	create(controller, "a", "main", "shared-1", 500);
+	create(controller, "b", "main", "excl-1", 2000);
+	assert_int_equal(nr_findings(controller, "runtime_behind", ""), 0);
+	scan(controller, &spec, 1);
+	assert_string_equal(cpus_at("shared-1"), "4-15");
+	assert_int_equal(nr_findings(controller, "runtime_behind", "1 container "), 1);
+	stop(controller, "nobody");
+	assert_string_equal(cpus_at("shared-1"), "8-15");
+	assert_int_equal(nr_findings(controller, "runtime_behind", ""), 0);
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
 /* The next answer repeats what did not arrive. */
 static void a_lost_answer_is_made_good(void **state)
 {
@@ -748,6 +767,7 @@ int main(void)
 		TEST(a_running_container_that_does_not_fit_shares),
 		TEST(a_container_that_was_resized_in_place_keeps_its_cpus),
 		TEST(a_pod_of_a_manifest_with_the_same_uid_is_left_alone),
+		TEST(who_has_not_left_the_cpus_of_a_manifest_pod_is_told),
 		TEST(a_lost_answer_is_made_good),
 		TEST(the_workload_root_is_not_a_partition),
 		TEST(pods_of_a_source_that_was_removed_are_told),

@@ -416,6 +416,7 @@ void controller_wake(struct controller *controller)
 	ctl_reconcile(controller);
 	ctl_steer_interrupts(controller);
 	ctl_find_strangers(controller);
+	ctl_runtime_check(controller);
 	wakes_end(&controller->wakes, &wake);
 }
 

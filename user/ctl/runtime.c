@@ -213,6 +213,40 @@ static int compose_changes(const struct controller *controller, const char *crea
 	return r;
 }
 
+/* Of its own pod's CPUs init containers and others may have the same ones. */
+static bool is_behind(const struct controller *controller, const struct runtime_row *row,
+		      const struct cpuset *exclusive)
+{
+	const struct ledger_pod *pod = find_pod(controller, row->uid);
+	struct cpuset cpus = row->told;
+
+	if (pod)
+		cpuset_subtract(&cpus, &pod->held);
+	return cpuset_intersects(&cpus, exclusive);
+}
+
+void ctl_runtime_check(struct controller *controller)
+{
+	const struct runtimes *runtimes = &controller->runtimes;
+	char message[ROW_DETAIL_MAX];
+	struct cpu_states states;
+	uint32_t nr = 0;
+
+	ledger_cpu_states(controller->ledger, &states);
+	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
+		nr += is_behind(controller, &runtimes->rows[i], &states.exclusive);
+	if (!nr) {
+		findings_clear(&controller->findings, "runtime_behind");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "%u container%s of the runtime may run on exclusive CPUs of other pods until the "
+		 "runtime asks about any container again",
+		 nr, nr == 1 ? "" : "s");
+	findings_update(&controller->findings, "runtime_behind", message,
+			"update or restart any container of the runtime");
+}
+
 /* The runtime carries them out now. */
 static void note_told(struct controller *controller)
 {
@@ -224,6 +258,7 @@ static void note_told(struct controller *controller)
 		if (!cpuset_is_empty(&cpus))
 			runtimes->rows[i].told = cpus;
 	}
+	ctl_runtime_check(controller);
 }
 
 static int send_answer(struct controller *controller, uint32_t request,
@@ -552,6 +587,7 @@ void ctl_runtime_removed(void *self, const char *container_id)
 		return;
 	row = *found;
 	drop_row(runtimes, found);
+	ctl_runtime_check(controller);
 	pod = find_pod(controller, row.uid);
 	if (!pod || has_instance(runtimes, row.uid, row.name))
 		return;
@@ -572,6 +608,7 @@ void ctl_runtime_pod_stopped(void *self, const char *pod_id)
 	for (uint32_t i = runtimes->nr_rows; i-- > 0;)
 		if (!strcmp(runtimes->rows[i].pod_id, pod_id))
 			drop_row(runtimes, &runtimes->rows[i]);
+	ctl_runtime_check(controller);
 	for (uint32_t i = runtimes->nr_sandboxes; i-- > 0;) {
 		if (strcmp(runtimes->sandboxes[i].id, pod_id))
 			continue;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of a container runtime: what the runtime reports becomes grants, and grants become
- * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. An
- * exclusive grant is durable before the runtime learns of it. A container on the shared pool
- * waits for nothing, because the next Synchronize brings it back.
+ * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. When a
+ * container is created, its exclusive grant is durable before the runtime learns of it. A
+ * container on the shared pool waits for nothing, because the next Synchronize brings it back.
+ * Nor does the answer to Synchronize wait: the runtime records the CPUs of grants made there,
+ * and the next Synchronize adopts them, unless somebody else was given them before it.
  *
  * A container keeps its grant over restarts: it is released when the last instance with its
  * name is removed, or when the pod's last sandbox has stopped.
@@ -61,5 +63,10 @@ void ctl_runtime_ended(void *self);
 
 /* A save of the state has ended: decide the creations again that waited for it. */
 void ctl_runtime_resume(struct controller *controller, int result);
+/*
+ * Raise or clear the finding about containers that were last told CPUs which are exclusive to
+ * others now. pinfold cannot call the runtime, so that lasts until its next request.
+ */
+void ctl_runtime_check(struct controller *controller);
 
 #endif
