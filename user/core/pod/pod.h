@@ -78,7 +78,8 @@ void pod_spec_default(struct pod_spec *spec);
 
 /*
  * The QoS class: the stated one of a runtime's pod; otherwise derived from the pod-level
- * resources if given, and from all containers if not. A pod is Guaranteed if each has cpu and memory with request == limit > 0.
+ * resources if given, and from all containers if not. A pod is Guaranteed if each has cpu and
+ * memory with request == limit > 0.
  * Source: kubelet v1.36, qos.ComputePodQOS.
  */
 enum qos_class pod_qos(const struct pod_spec *spec);
