@@ -88,6 +88,15 @@ static void wait_so(uint64_t seconds, unsigned int percent)
 		update(2 * S, percent, passed % 3 * 600 * MS);
 }
 
+/* The kernel updates nothing, and we look all the same. */
+static void look_on(uint64_t seconds)
+{
+	for (uint64_t passed = 0; passed < seconds; passed += 2) {
+		kernel_ns += 2 * S;
+		add_row(0);
+	}
+}
+
 static int share(uint64_t window_seconds)
 {
 	return pressure_history_share(&history, kernel_ns + APART, window_seconds * S,
@@ -157,7 +166,7 @@ static void without_updates_the_share_falls(void **state)
 static void the_first_update_after_a_pause_counts_late(void **state)
 {
 	wait_so(20, 0);
-	wait_for_cpu(3600 * S, 0);
+	look_on(3600);
 	row.total_ns[PRESSURE_CPU_SOME] += 2 * S;
 	update(0, 0, 0);
 	assert_near(share(10), 2000, 1);
@@ -168,11 +177,39 @@ static void the_first_update_after_a_pause_counts_late(void **state)
 static void a_pause_right_after_pressure_is_a_pause(void **state)
 {
 	wait_so(20, 50);
-	wait_for_cpu(3600 * S, 0);
+	look_on(3600);
 	row.total_ns[PRESSURE_CPU_SOME] += 2 * S;
 	update(0, 0, 0);
 	assert_near(share(10), 2000, 1);
 	assert_near(share(60), 333, 1);
+}
+
+/* Tasks woke while we did not look: when, and how hard they were pressed, nobody knows. */
+static void whoever_was_held_up_begins_anew(void **state)
+{
+	static const unsigned int idle_s[] = {2, 40};
+
+	for (size_t i = 0; i < sizeof(idle_s) / sizeof(*idle_s); i++) {
+		wait_so(20, 0);
+		kernel_ns += idle_s[i] * S;
+		wait_for_cpu(10 * S, 80);
+		update(0, 0, 0);
+		assert_int_equal(share(10), -1);
+		wait_so(4, 80);
+		assert_near(share(10), 8000, 1);
+		assert_near(share(300), 8000, 1);
+		wait_so(10, 0);
+	}
+}
+
+/* While tasks are pressed all the time, it does not matter how often we look. */
+static void whoever_looks_seldom_knows_all_the_same(void **state)
+{
+	wait_so(10, 80);
+	for (int i = 0; i < 5; i++)
+		update(12 * S, 80, 0);
+	assert_near(share(10), 8000, 1);
+	assert_near(share(60), 8000, 1);
 }
 
 static void what_is_known_is_told(void **state)
@@ -192,6 +229,7 @@ static void the_same_figures_twice_change_nothing(void **state)
 	struct pressure_history before;
 
 	wait_so(10, 30);
+	add_row(5 * S);
 	before = history;
 	add_row(5 * S);
 	assert_memory_equal(&before, &history, sizeof(history));
@@ -333,6 +371,8 @@ int main(void)
 		TEST(without_updates_the_share_falls),
 		TEST(the_first_update_after_a_pause_counts_late),
 		TEST(a_pause_right_after_pressure_is_a_pause),
+		TEST(whoever_was_held_up_begins_anew),
+		TEST(whoever_looks_seldom_knows_all_the_same),
 		TEST(what_is_known_is_told),
 		TEST(the_same_figures_twice_change_nothing),
 		TEST(totals_that_begin_anew_forget_the_past),

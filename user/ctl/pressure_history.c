@@ -5,7 +5,6 @@
  */
 #include "ctl/pressure_history.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define SECOND_NS 1000000000ULL
@@ -21,6 +20,8 @@
 #define WAKE_NS (2 * PRESSURE_PERIOD_NS)
 /* A pause that is longer is recognised even if the idle period before it was not seen. */
 #define LATE_NS (20 * SECOND_NS)
+/* Whoever looks less often than this cannot tell when the tasks woke. */
+#define HELD_UP_NS (2 * PRESSURE_PERIOD_NS)
 /* A period is at most 1 % longer than PRESSURE_PERIOD_NS (HZ=100): so many can be counted. */
 #define PERIODS_MAX 99
 
@@ -138,33 +139,42 @@ static bool went_back(const struct pressure_history *history, const struct press
 	return false;
 }
 
-/* Did anything wait between the last two points? */
-static bool was_active(const struct pressure_history *history)
+/* Has anything waited since the newest point? */
+static bool has_grown(const struct pressure_history *history,
+		      const uint64_t total_ns[PRESSURE_KIND_NR])
 {
 	const struct pressure_point *last = &history->points[history->nr - 1];
 
-	for (int kind = 0; history->nr > 1 && kind < PRESSURE_KIND_NR; kind++)
-		if (last->total_ns[kind] != last[-1].total_ns[kind])
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		if (total_ns[kind] != last->total_ns[kind])
 			return true;
 	return false;
 }
 
 /*
  * After a pause, what an update adds belongs to the time since tasks woke. The kernel pauses
- * only when a whole period was idle; otherwise the update is late.
+ * only when a whole period was idle; otherwise the update is late. If we were held up, this may
+ * be one of several updates since they woke, and nobody knows when that was: what was before is
+ * then forgotten.
  */
-static void mark_pause(struct pressure_history *history, uint64_t updated_ns,
+static void mark_pause(struct pressure_history *history, uint64_t now_ns, uint64_t updated_ns,
 		       const uint64_t total_ns[PRESSURE_KIND_NR])
 {
 	const struct pressure_point last = history->points[history->nr - 1];
 	const uint64_t passed_ns = updated_ns - last.time_ns;
-	uint64_t active_ns = WAKE_NS;
+	uint64_t active_ns = 0;
 
-	if (was_active(history) && passed_ns <= LATE_NS)
+	if (history->is_active && passed_ns <= LATE_NS)
 		return;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		if (total_ns[kind] - last.total_ns[kind] > active_ns)
 			active_ns = total_ns[kind] - last.total_ns[kind];
+	if (active_ns && now_ns - history->looked_ns > HELD_UP_NS) {
+		history->nr = 0;
+		return;
+	}
+	if (active_ns < WAKE_NS)
+		active_ns = WAKE_NS;
 	if (passed_ns > active_ns)
 		append(history, updated_ns - active_ns, last.total_ns);
 }
@@ -173,20 +183,25 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
 			  const struct pressure_row *row)
 {
 	uint64_t total_ns[PRESSURE_KIND_NR], left_ns[PRESSURE_KIND_NR];
+	bool is_active;
 
 	/* That should not happen; then nothing before can be compared with it. */
 	if (history->nr && went_back(history, row))
 		history->nr = 0;
-	if (history->nr && row->updated_ns == history->points[history->nr - 1].time_ns)
+	if (history->nr && row->updated_ns == history->points[history->nr - 1].time_ns) {
+		history->looked_ns = now_ns;
 		return;
+	}
 	reckon(history, row, total_ns, left_ns);
+	is_active = history->nr && has_grown(history, total_ns);
 	if (history->nr)
-		mark_pause(history, row->updated_ns, total_ns);
+		mark_pause(history, now_ns, row->updated_ns, total_ns);
 	append(history, row->updated_ns, total_ns);
 	memcpy(history->left_ns, left_ns, sizeof(left_ns));
 	memcpy(history->updated_total_ns, row->updated_total_ns, sizeof(row->updated_total_ns));
+	history->is_active = is_active;
 	history->due_ns = row->due_ns;
-	history->seen_ns = now_ns;
+	history->seen_ns = history->looked_ns = now_ns;
 }
 
 static uint64_t total_at(const struct pressure_history *history, uint64_t time_ns,

@@ -10,6 +10,7 @@
 #ifndef CTL_PRESSURE_HISTORY_H
 #define CTL_PRESSURE_HISTORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <pinfold/pressure.h>
@@ -26,7 +27,9 @@ struct pressure_point {
 
 /* All zero = empty. */
 struct pressure_history {
-	uint64_t seen_ns; /* when the newest point arrived */
+	uint64_t seen_ns;   /* when the newest point arrived */
+	uint64_t looked_ns; /* when the kernel's figures were last looked at */
+	bool is_active;	    /* something waited between the two newest points */
 	/* Of the newest point: the kernel's figures, and what its update left to the next ones. */
 	uint64_t due_ns;
 	uint64_t updated_total_ns[PRESSURE_KIND_NR];
