@@ -229,16 +229,22 @@ static void count_exposure(struct strangers_known *known, uint64_t ns)
 	known->exposed_ns += ns;
 }
 
-/* The walk was begun after the stranger got its CPU, so it has been looked at. */
+/*
+ * A walk that was begun after the stranger got its CPU has looked at it. One that was begun before
+ * may have moved it all the same.
+ */
 static void end_exposure(struct controller *controller)
 {
 	struct strangers_known *known = &controller->strangers;
 	const struct stranger_row *row = find_row(&known->report, known->seen.pid);
 
-	if (!known->seen.time_ns || known->seen.time_ns > known->begun_ns)
+	if (!known->seen.time_ns)
 		return;
-	if (row && row->state == STRANGER_STATE_MOVED && known->report.nr_moved)
+	if (row && row->state == STRANGER_STATE_MOVED && known->report.nr_moved &&
+	    known->report.wrote_ns >= known->seen.time_ns)
 		count_exposure(known, known->report.wrote_ns - known->seen.time_ns);
+	else if (known->seen.time_ns > known->begun_ns)
+		return;
 	known->seen.time_ns = 0;
 }
 
