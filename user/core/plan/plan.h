@@ -140,7 +140,7 @@ void plan_fini(struct plan *plan);
  * one CPU that it cannot leave, and the plan breaks each cycle of owners with one write
  * that adds a conflict. (This assumes that sharing is transitive, as it is within a pool.
  * It is not transitive for init containers, whose CPUs later containers reuse;
- * tests/unit/test_plan.c covers them with random plans.)
+ * tests/unit/test_random_plans.c covers them.)
  *
  * Conflicts in the initial state were caused by another writer. The writes that are
  * needed anyway resolve them, or an additional write does where those would have to wait.
