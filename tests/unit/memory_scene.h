@@ -109,4 +109,38 @@ static inline void memory_pod_fini(struct memory_pod *pod)
 	memory_blocks_free(pod->blocks);
 }
 
+/* Hints, and what becomes of a container with one. */
+static const struct hint anywhere = {.any = true};
+
+static inline struct hint on(node_mask_t nodes, bool preferred)
+{
+	return (struct hint){.nodes = nodes, .preferred = preferred};
+}
+
+static inline enum memory_result give(struct memory_scene *scene, struct memory_pod *pod,
+				      uint32_t index, struct hint hint)
+{
+	return memory_allocate(&scene->manager, &scene->state, pod, index, &hint, NULL,
+			       &scene->shortage);
+}
+
+static inline void reserve(struct memory_scene *scene, uint32_t node_id, uint64_t page,
+			   int64_t bytes)
+{
+	scene->policy.memory_reservations[scene->policy.nr_memory_reservations++] =
+		(struct memory_reservation){node_id, page, (uint64_t)bytes};
+}
+
+/* One container requests 12 GiB of the budget, and one shares what is left. */
+static inline struct pod_spec *budget_pod(int64_t budget)
+{
+	struct pod_spec *spec = scene_pod("a");
+
+	set_budget(spec, 4);
+	spec->request.memory_bytes = spec->limit.memory_bytes = budget;
+	ask(spec, "database", CONTAINER_APP, 12 * GIB);
+	add_container(spec, "exporter", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	return spec;
+}
+
 #endif

@@ -40,7 +40,6 @@ static void every_page_size(void **state)
 	struct memory_offer offer;
 	struct hint *hints = NULL;
 	struct memory_pod pod;
-	const struct hint anywhere = {.any = true};
 	uint32_t nr;
 
 	(void)state;
@@ -67,9 +66,7 @@ static void every_page_size(void **state)
 	assert_int_equal(memory_offer_list(&offer, &hints, &nr), 0);
 	/* One list for each type. */
 	assert_int_equal(memory_offer_lists(&offer, hints, nr, lists), MEMORY_MAX_TYPES);
-	assert_int_equal(memory_allocate(&scene.manager, &scene.state, &pod, 0, &anywhere, NULL,
-					 &scene.shortage),
-			 MEMORY_OK);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
 	assert_int_equal(scene.state.nodes[0].nr_assignments, MEMORY_MAX_TYPES);
 	all[0] = pod.blocks;
 	assert_int_equal(memory_check_state(&scene.manager, &scene.state, all, 1), 0);
