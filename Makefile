@@ -105,7 +105,7 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check property mutants prove mutation coverage test test-guest bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-guest bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -298,6 +298,12 @@ unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) $(MONITORING) ## build the unit, e
 
 check: all unit corpus $(O)/tests/guest/rows ## run the tests that need no root and no guest, less than three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
+
+# the tests first: the inspector is run on the objects that they record
+GOLDEN := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(shell grep -lE 'golden\.h|view_scene\.h' tests/unit/test_*.c))
+golden: all $(GOLDEN) ## write the golden files anew after an intended change; read the diff
+	$(Q)for test in $(GOLDEN); do UPDATE_GOLDEN=1 $$test || exit 1; done
+	$(Q)UPDATE_GOLDEN=1 O=$(O) tests/check/golden
 
 property: $(PROPERTY) ## run a million random events; PINFOLD_STEPS, PINFOLD_SEED
 	$(Q)PINFOLD_STEPS=$${PINFOLD_STEPS:-1000000} $(PROPERTY)

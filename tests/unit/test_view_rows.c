@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: format core lib
+/* Rows that the rooms of the agent fill in become objects with the described keys. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "format/event.h"
+#include "view_scene.h"
+
+static void events_become_objects(void **state)
+{
+	const struct event_row rows[] = {
+		{.record = {.kind = EVENT_GUARD,
+			    .aspect = ASPECT_NR,
+			    .action = ACTION_DENY,
+			    .pid = 42,
+			    .comm = "bad\xff\xc0name",
+			    .guard = {.hook = HOOK_NONE}},
+		 .time_ns = 5,
+		 .cgroup = "user.slice"},
+		{.record = {.kind = EVENT_GUARD,
+			    .aspect = ASPECT_CPUSET_FILES,
+			    .action = ACTION_UNKNOWN,
+			    .suppressed = 3,
+			    .guard = {.hook = HOOK_NONE, .file = "cpuset.cpus"}},
+		 .sequence = 7,
+		 .time_ns = 1700000000123456789,
+		 .target = "pinfold.slice/x",
+		 .pod = "prod/db",
+		 .container = "main"},
+	};
+	struct json_object *json = view_events(rows, ARRAY_SIZE(rows));
+
+	check("events", &view_event_desc, json);
+	/* a process may call itself anything; JSON may not */
+	expect(json, "/0/comm", "bad\xef\xbf\xbd\xef\xbf\xbdname");
+	expect(json, "/0/target", "null");
+	json_object_put(json);
+}
+
+static void drift_becomes_objects(void **state)
+{
+	const struct drift_row rows[] = {
+		{.path = "pinfold.slice/x",
+		 .attribute = GROUP_CPUSET_CPUS,
+		 .wanted = "1-2",
+		 .found = "0-15",
+		 .action = ACTION_NONE,
+		 .since_ns = 9},
+		{.path = "pinfold.slice/y",
+		 .attribute = GROUP_CPUSET_MEMS,
+		 .cause = CAUSE_USER,
+		 .pid = 43,
+		 .comm = "sh",
+		 .cgroup = "user.slice",
+		 .since_ns = 1700000000000000000,
+		 .repaired_ns = 1700000000001000000,
+		 .action = ACTION_REPAIR},
+	};
+	struct json_object *json = view_drifts(rows, ARRAY_SIZE(rows));
+
+	check("drifts", &view_drift_desc, json);
+	expect(json, "/0/open", "true");
+	expect(json, "/0/pid", "null");
+	json_object_put(json);
+}
+
+static void pressure_becomes_objects(void **state)
+{
+	const struct view_pressure rows[] = {
+		{.namespace = "prod",
+		 .pod = "db",
+		 .uid = "u1",
+		 .resource = PRESSURE_CPU,
+		 .state = PRESSURE_MEASURED,
+		 .some_10 = 10000,
+		 .some_60 = 1234,
+		 .some_300 = 205,
+		 .some_ns = 123456789012},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .resource = PRESSURE_IO,
+		 .state = PRESSURE_OFF_CGROUP,
+		 .some_10 = -1,
+		 .some_60 = -1,
+		 .some_300 = -1,
+		 .full_10 = -1,
+		 .full_60 = -1,
+		 .full_300 = -1,
+		 .some_ns = -1,
+		 .full_ns = -1},
+	};
+	struct json_object *json = view_pressures(rows, ARRAY_SIZE(rows));
+
+	check("pressures", &view_pressure_desc, json);
+	expect(json, "/0/some_60", "12.34");
+	expect(json, "/0/some_300", "2.05");
+	expect(json, "/0/container", "null");
+	expect(json, "/1/some_10", "null");
+	json_object_put(json);
+}
+
+static void latencies_become_objects(void **state)
+{
+	const struct view_latency_bucket buckets[] = {
+		{.above_ns = 0, .up_to_ns = 1024, .count = 3},
+		{.above_ns = 1024, .up_to_ns = 2048, .count = 0},
+		{.above_ns = 2048, .up_to_ns = 4096, .count = 12345},
+		{.above_ns = 4096, .up_to_ns = 8192, .count = 6000},
+		{.above_ns = 8192, .up_to_ns = -1, .count = 1},
+	};
+	const struct view_latency rows[] = {
+		{.namespace = "prod",
+		 .pod = "db",
+		 .uid = "u1",
+		 .count = 18349,
+		 .p50_ns = 4096,
+		 .p50_least_ns = 2048,
+		 .p90_ns = 8192,
+		 .p90_least_ns = 4096,
+		 .p99_ns = 8192,
+		 .p99_least_ns = 4096,
+		 .p999_ns = 8192,
+		 .p999_least_ns = 4096,
+		 .longest_ns = 1234567890,
+		 .sum_ns = 1313131313,
+		 .nr_buckets = ARRAY_SIZE(buckets),
+		 .buckets = buckets,
+		 .state = LATENCY_COUNTED},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .p50_ns = -1,
+		 .p50_least_ns = -1,
+		 .p90_ns = -1,
+		 .p90_least_ns = -1,
+		 .p99_ns = -1,
+		 .p99_least_ns = -1,
+		 .p999_ns = -1,
+		 .p999_least_ns = -1,
+		 .nr_buckets = 1,
+		 .buckets = buckets + 1,
+		 .state = LATENCY_COUNTED},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "late",
+		 .uid = "u1",
+		 .count = -1,
+		 .p50_ns = -1,
+		 .p50_least_ns = -1,
+		 .p90_ns = -1,
+		 .p90_least_ns = -1,
+		 .p99_ns = -1,
+		 .p99_least_ns = -1,
+		 .p999_ns = -1,
+		 .p999_least_ns = -1,
+		 .longest_ns = -1,
+		 .sum_ns = -1},
+	};
+	struct json_object *json = view_latencies(rows, ARRAY_SIZE(rows));
+
+	check("latencies", &view_latency_desc, json);
+	expect(json, "/0/container", "null");
+	expect(json, "/0/buckets/4/up_to_seconds", "null");
+	expect(json, "/1/count", "0");
+	expect(json, "/1/p99_seconds", "null");
+	expect(json, "/2/count", "null");
+	expect(json, "/2/state", "unknown");
+	json_object_put(json);
+}
+
+static void noise_becomes_objects(void **state)
+{
+	const struct view_noise rows[] = {
+		{.cpu = 2,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .source = NOISE_HARDIRQ,
+		 .irq = 33,
+		 .name = "eth0",
+		 .count = 12345,
+		 .total_ns = 1500000000,
+		 .longest_ns = 42000},
+		{.cpu = 2,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .source = NOISE_HOST_TASK,
+		 .irq = -1,
+		 .name = "bash",
+		 .cgroup = "user.slice",
+		 .pid = 4242,
+		 .count = 1,
+		 .total_ns = 70,
+		 .longest_ns = 70},
+		{.cpu = 2,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .source = NOISE_KTHREAD,
+		 .irq = -1,
+		 .count = 3,
+		 .total_ns = 60,
+		 .longest_ns = 30},
+		{.cpu = 3,
+		 .namespace = "prod",
+		 .pod = "db",
+		 .uid = "u1",
+		 .source = NOISE_TIMER,
+		 .irq = -1,
+		 .count = -1,
+		 .total_ns = -1,
+		 .longest_ns = -1,
+		 .state = NOISE_ROW_UNSUPPORTED},
+	};
+	struct json_object *json = view_noises(rows, ARRAY_SIZE(rows));
+
+	check("noises", &view_noise_desc, json);
+	expect(json, "/0/irq", "33");
+	expect(json, "/1/irq", "null");
+	expect(json, "/2/name", "null");
+	expect(json, "/3/count", "null");
+	expect(json, "/3/container", "null");
+	json_object_put(json);
+}
+
+static void interrupts_become_objects(void **state)
+{
+	const struct view_irq rows[] = {
+		{.kind = IRQ_KIND_DEFAULT,
+		 .irq = -1,
+		 .name = "new interrupts",
+		 .state = IRQ_STATE_STEERED,
+		 .affinity = "0-1,6-15",
+		 .original = "0-15",
+		 .fired = -1},
+		{.kind = IRQ_KIND_INTERRUPT,
+		 .irq = 24,
+		 .name = "virtio0-config",
+		 .state = IRQ_STATE_ALLOWED,
+		 .affinity = "0",
+		 .effective = "0"},
+		{.kind = IRQ_KIND_INTERRUPT,
+		 .irq = 25,
+		 .name = "nvme0q3",
+		 .state = IRQ_STATE_MANAGED,
+		 .affinity = "2-3",
+		 .effective = "2",
+		 .exclusive_cpus = "2",
+		 .fired = 1234,
+		 .remedy = "boot with isolcpus=managed_irq,2"},
+	};
+	struct json_object *json = view_irqs(rows, ARRAY_SIZE(rows));
+
+	check("irqs", &view_irq_desc, json);
+	expect(json, "/0/irq", "null");
+	expect(json, "/1/exclusive_cpus", "null");
+	expect(json, "/2/fired", "1234");
+	json_object_put(json);
+}
+
+static void strangers_become_objects(void **state)
+{
+	const struct view_stranger rows[] = {
+		{.pid = 812,
+		 .process = 812,
+		 .name = "sshd",
+		 .kind = STRANGER_TASK,
+		 .state = STRANGER_STATE_MOVED,
+		 .cause = STRANGER_CAUSE_DEFAULT,
+		 .cgroup = "/system.slice/ssh.service",
+		 .unit = "ssh.service",
+		 .affinity = "0-1,6-15",
+		 .original = "0-15"},
+		{.pid = 31,
+		 .process = 31,
+		 .name = "migration/2",
+		 .kind = STRANGER_BOUND,
+		 .state = STRANGER_STATE_BOUND,
+		 .cause = STRANGER_CAUSE_CHOSEN,
+		 .cgroup = "/",
+		 .affinity = "2",
+		 .exclusive_cpus = "2",
+		 .remedy = "nobody can move it"},
+		{.pid = 4712,
+		 .process = 4711,
+		 .name = "fighter",
+		 .kind = STRANGER_TASK,
+		 .state = STRANGER_STATE_CONTENDED,
+		 .cause = STRANGER_CAUSE_SET_BACK,
+		 .affinity = "0-15",
+		 .original = "0-15",
+		 .exclusive_cpus = "2-5",
+		 .set_back = 7,
+		 .remedy = "find out what calls sched_setaffinity(2) for it"},
+	};
+	struct json_object *json = view_strangers(rows, ARRAY_SIZE(rows));
+
+	check("strangers", &view_stranger_desc, json);
+	expect(json, "/0/exclusive_cpus", "null");
+	expect(json, "/1/kind", "bound");
+	expect(json, "/2/cause", "set_back");
+	json_object_put(json);
+}
+
+static void discoveries_become_objects(void **state)
+{
+	const struct view_discovery rows[] = {
+		{.kind = "pod",
+		 .uid = "0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42",
+		 .qos = "Burstable",
+		 .driver = "cgroupfs",
+		 .cpu_weight = -1,
+		 .tasks = -1,
+		 .run_ns = -1,
+		 .throttled_ns = -1,
+		 .cgroup = "kubepods/burstable/pod0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42"},
+		{.kind = "container",
+		 .id = "3f4e5d6c7b8a",
+		 .runtime = "podman",
+		 .driver = "systemd",
+		 .cpus = "",
+		 .effective_cpus = "0-15",
+		 .mems = "",
+		 .effective_mems = "0",
+		 .cpu_max = "200000 100000",
+		 .memory_max = "max",
+		 .cpu_weight = 79,
+		 .tasks = 5,
+		 .run_ns = 1234567890,
+		 .throttled_ns = 20000000,
+		 .cgroup = "machine.slice/libpod-3f4e5d6c7b8a.scope"},
+	};
+	struct json_object *json = view_discoveries(rows, ARRAY_SIZE(rows));
+
+	check("discoveries", &view_discovery_desc, json);
+	expect(json, "/0/id", "null");
+	expect(json, "/0/run_seconds", "null");
+	expect(json, "/1/cpus", "");
+	expect(json, "/1/run_seconds", "1.234567890");
+	json_object_put(json);
+}
+
+static void features_become_objects(void **state)
+{
+	const struct feature_row rows[] = {
+		{.name = "bpf_lsm", .state = FEATURE_UNKNOWN, .error = -EPERM, .reason = "why"},
+		{.name = "cpuset", .state = FEATURE_YES},
+		{.name = "psi", .state = FEATURE_NO, .error = ENOENT, .remedy = "boot with psi=1"},
+	};
+	struct json_object *json = view_features(rows, ARRAY_SIZE(rows));
+
+	check("features", &view_feature_desc, json);
+	expect(json, "/0/state", "unknown");
+	expect(json, "/0/errno", "1");
+	expect(json, "/0/error", "EPERM");
+	json_object_put(json);
+}
+
+static void programs_become_objects(void **state)
+{
+	const struct prog_row rows[] = {
+		{.name = "p", .type = "lsm", .object = "guard", .id = 3},
+		{.name = "q",
+		 .type = "tp_btf",
+		 .object = "watch",
+		 .attached = true,
+		 .pinned = true,
+		 .run_time_ns = 1234,
+		 .run_count = 2,
+		 .recursion_misses = 1},
+	};
+	struct json_object *json = view_progs(rows, ARRAY_SIZE(rows));
+
+	check("progs", &view_prog_desc, json);
+	expect(json, "/0/run_count", "null");
+	json_object_put(json);
+}
+
+static void the_state_file_becomes_an_object(void **state)
+{
+	const char *const set_aside[] = {"state.json.bad-1"};
+	const struct view_state state_file = {.file = "/s",
+					      .version = -1,
+					      .writable = -1,
+					      .written_ns = -1,
+					      .nr_pods = -1,
+					      .nr_containers = -1,
+					      .nr_set_aside = 1,
+					      .set_aside = set_aside};
+	const struct view_state good_file = {.file = "/s",
+					     .present = 1,
+					     .version = 1,
+					     .boot_id = "boot",
+					     .written_ns = 1700000000000000000,
+					     .nr_pods = 2,
+					     .problem = "none really"};
+	struct json_object *good = view_state(&good_file), *unusable = view_state(&state_file);
+
+	check("state", &view_state_desc, good);
+	check("state-unusable", &view_state_desc, unusable);
+	expect(unusable, "/present", "false");
+	expect(unusable, "/set_aside/0", "state.json.bad-1");
+	json_object_put(good);
+	json_object_put(unusable);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_become_objects),
+		cmocka_unit_test(drift_becomes_objects),
+		cmocka_unit_test(pressure_becomes_objects),
+		cmocka_unit_test(latencies_become_objects),
+		cmocka_unit_test(noise_becomes_objects),
+		cmocka_unit_test(interrupts_become_objects),
+		cmocka_unit_test(strangers_become_objects),
+		cmocka_unit_test(discoveries_become_objects),
+		cmocka_unit_test(features_become_objects),
+		cmocka_unit_test(programs_become_objects),
+		cmocka_unit_test(the_state_file_becomes_an_object),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
