@@ -152,4 +152,26 @@ static inline void expect_failure(int wanted, int r, const char *error, const ch
 		fail_msg("'%s' does not say '%s'", error, part);
 }
 
+/* The workload root with two pods, one of which has a container and a shared level. */
+static inline void put_pod(void)
+{
+	put_group("pinfold.slice", "2-15\n", "2-15\n", true);
+	put_group("pinfold.slice/podb", "2-15\n", "2-15\n", false);
+	put_group("pinfold.slice/poda", "2-15\n", "2-15\n", true);
+	put_group("pinfold.slice/poda/main", "4-7\n", "4-7\n", true);
+	put_group("pinfold.slice/poda/main/inner", "", "4-7\n", true);
+	put_group("pinfold.slice/poda/shared", "8-9\n", "8-9\n", false);
+	put_group("pinfold.slice/poda/shared/side", "8-9\n", "8-9\n", false);
+}
+
+static inline uint64_t inode_of(const char *path)
+{
+	char whole[512];
+	struct stat info;
+
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	assert_int_equal(stat(whole, &info), 0);
+	return info.st_ino;
+}
+
 #endif

@@ -61,16 +61,6 @@ static int do_step(enum step_kind kind, const char *path, enum group_file file, 
 	return port.apply(port.self, &step, error);
 }
 
-static ino_t inode_of(const char *path)
-{
-	char whole[512];
-	struct stat info;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	assert_int_equal(stat(whole, &info), 0);
-	return info.st_ino;
-}
-
 static ino_t inode_behind(int fd)
 {
 	struct stat info;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: cgroup format core lib
 /*
- * The cgroup room on a plain directory below the configured root: what it finds, refuses
- * and reads. What only a kernel can answer is tests/guest/cgroup's.
+ * The tree of cgroups as it is read: paths that stay below the root, the role and the owner
+ * of each group, its status and surroundings, and a pod that is left out because it waits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,126 +10,16 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "cgroup/apply.h"
+#include "cgroup/port.h"
 #include "cgroup/read_tree.h"
 #include "cgroup/status.h"
-#include "cgroup/port.h"
 #include "cgroup/tasks.h"
-#include "cgroup/watch.h"
 #include "cgroup_scene.h"
 #include "lib/file.h"
 #include "lib/worker.h"
-
-/* --- refusals --------------------------------------------------------------------------------- */
-
-static void expect_problem(enum dir_problem wanted, const char *word)
-{
-	struct dir dir = DIR_CLOSED;
-	enum dir_problem problem = DIR_FINE;
-	char error[GROUP_ERROR_MAX] = "";
-
-	assert_true(dir_open(root, DIR_TO_MANAGE, &dir, &problem, error) < 0);
-	assert_string_equal(dir_problem_name(problem), dir_problem_name(wanted));
-	if (!strstr(error, word))
-		fail_msg("'%s' does not say '%s'", error, word);
-	assert_int_equal(dir.mount_fd, -1);
-}
-
-static void test_refusals(void **state)
-{
-	put("cg/cgroup.events", "populated 1\n");
-	expect_problem(DIR_OWN_NAMESPACE, "namespace");
-	assert_int_equal(tear_down(NULL), 0);
-	assert_int_equal(set_up(NULL), 0);
-
-	put("cg/cgroup.controllers", "cpu io memory pids\n");
-	expect_problem(DIR_NO_CPUSET, "CONFIG_CPUSETS");
-	put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t0\t1\t0\n");
-	expect_problem(DIR_NO_CPUSET, "cgroup_disable=cpuset");
-	put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t4\t1\t1\n");
-	expect_problem(DIR_NO_CPUSET, "cgroup_no_v1=all");
-
-	put("proc/self/mountinfo", "30 25 0:26 / /gone rw - cgroup2 cgroup2 rw\n");
-	expect_problem(DIR_UNREADABLE, "/gone");
-	put("proc/self/mountinfo", "34 25 0:30 / /v1 rw - cgroup cgroup rw,cpuset\n");
-	expect_problem(DIR_V1, "version 1");
-}
-
-static void test_cpuset_not_enabled(void **state)
-{
-	struct groups_options options = {.root = root,
-					 .workload_root = "pinfold.slice",
-					 .layout = GROUPS_LAYOUT_CGROUPFS,
-					 .may_write = true};
-	struct groups *groups = NULL;
-	enum dir_problem problem;
-	char error[GROUP_ERROR_MAX] = "", path[128];
-
-	put("cg/cgroup.subtree_control", "memory\n");
-	if (geteuid() != 0) {
-		assert_int_equal(groups_open(&options, &groups, &problem, error), -EPERM);
-		assert_int_equal(problem, DIR_NOT_PERMITTED);
-		return;
-	}
-	/* A directory in its place cannot be written even by root. */
-	snprintf(path, sizeof(path), "%s/cg/cgroup.subtree_control", root);
-	groups = open_fake(true);
-	assert_string_equal(groups_originals(groups)->items[0].value, "memory");
-	assert_non_null(strstr(get("cg/cgroup.subtree_control"), "+cpu"));
-	groups_close(groups);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mkdir(path, 0755), 0);
-	groups = NULL;
-	assert_true(groups_open(&options, &groups, &problem, error) < 0);
-	assert_null(groups);
-}
-
-static void test_workload_root_name(void **state)
-{
-	static const char *const bad[] = {"", "a/b", "/"};
-	char name[129];
-	struct groups_options options = {.root = root, .layout = GROUPS_LAYOUT_CGROUPFS};
-	struct groups *groups = NULL;
-	enum dir_problem problem;
-	char error[GROUP_ERROR_MAX];
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		options.workload_root = bad[i];
-		problem = DIR_FINE;
-		assert_int_equal(groups_open(&options, &groups, &problem, error), -EINVAL);
-		assert_non_null(strstr(error, "expected the name of a top-level group"));
-		assert_int_not_equal(problem, DIR_FINE);
-		assert_null(groups);
-	}
-	/* As long as there is room for, and one more. */
-	options.workload_root = name;
-	memset(name, 'x', sizeof(name));
-	for (size_t len = 127; len <= 128; len++) {
-		struct plan_layout layout;
-
-		name[len] = '\0';
-		assert_int_equal(groups_open(&options, &groups, &problem, error),
-				 len > 127 ? -EINVAL : 0);
-		if (len > 127)
-			continue;
-		groups_port(groups).layout(groups, &layout);
-		assert_string_equal(layout.root, name);
-		groups_close(groups);
-		name[len] = 'x';
-	}
-}
-
-/* --- paths ------------------------------------------------------------------------------------ */
 
 static void test_paths_stay_inside(void **state)
 {
@@ -170,19 +60,6 @@ static void test_split(void **state)
 	assert_int_equal(dir_split("a/..", parent, sizeof(parent), &name), -EINVAL);
 	assert_int_equal(dir_split("0123456789abcdef/x", parent, sizeof(parent), &name),
 			 -ENAMETOOLONG);
-}
-
-/* --- observing -------------------------------------------------------------------------------- */
-
-static void put_pod(void)
-{
-	put_group("pinfold.slice", "2-15\n", "2-15\n", true);
-	put_group("pinfold.slice/podb", "2-15\n", "2-15\n", false);
-	put_group("pinfold.slice/poda", "2-15\n", "2-15\n", true);
-	put_group("pinfold.slice/poda/main", "4-7\n", "4-7\n", true);
-	put_group("pinfold.slice/poda/main/inner", "", "4-7\n", true);
-	put_group("pinfold.slice/poda/shared", "8-9\n", "8-9\n", false);
-	put_group("pinfold.slice/poda/shared/side", "8-9\n", "8-9\n", false);
 }
 
 /* What waits is a pod: its path has one slash. */
@@ -360,16 +237,6 @@ static void test_status(void **state)
 	groups_close(groups);
 }
 
-static uint64_t inode_of(const char *path)
-{
-	char whole[128];
-	struct stat info;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	assert_int_equal(stat(whole, &info), 0);
-	return info.st_ino;
-}
-
 static void test_surroundings(void **state)
 {
 	struct groups *groups = open_fake(false);
@@ -397,327 +264,6 @@ static void test_surroundings(void **state)
 	assert_int_equal(nr, 0);
 	assert_int_equal(around[0].cgroup_id, 0);
 	groups_close(groups);
-}
-
-/* --- tasks ------------------------------------------------------------------------------------ */
-
-static void test_tasks(void **state)
-{
-	struct groups *groups = open_fake(false);
-	pid_t *pids = NULL;
-	uint32_t nr = 0;
-
-	put_pod();
-	put("cg/pinfold.slice/poda/main/cgroup.procs", "1\n0\n13\n");
-	put("cg/pinfold.slice/poda/main/inner/cgroup.procs", "14\n");
-	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
-	assert_int_equal(nr, 3);
-	assert_int_equal(pids[0], 1);
-	assert_int_equal(pids[1], 13);
-	assert_int_equal(pids[2], 14);
-	free(pids);
-	assert_int_equal(tasks_list(groups, "none", &pids, &nr), -ENOENT);
-	groups_close(groups);
-}
-
-/* Groups inside groups are walked as deep as the kernel's own, and no deeper than that. */
-static void test_tasks_of_deep_groups(void **state)
-{
-	struct groups *groups = open_fake(false);
-	char path[GROUP_PATH_MAX] = "cg/pinfold.slice/poda";
-	pid_t *pids = NULL;
-	uint32_t nr = 0;
-
-	put_group("pinfold.slice/poda", "", "2-15\n", true);
-	for (int depth = 0; depth < 40; depth++) {
-		size_t len = strlen(path);
-
-		snprintf(path + len, sizeof(path) - len, "/cgroup.procs");
-		put(path, "12\n");
-		snprintf(path + len, sizeof(path) - len, "/d");
-	}
-	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
-	/* The group itself and 32 levels below it. */
-	assert_int_equal(nr, 33);
-	free(pids);
-	groups_close(groups);
-}
-
-/* As many as a machine may have, whatever the groups they are in, and not one more. */
-static void test_tasks_have_a_limit(void **state)
-{
-	struct groups *groups = open_fake(false);
-	char *text cleanup_free = malloc(TASKS_MAX + 1);
-	pid_t *pids = NULL;
-	uint32_t nr = 0;
-
-	assert_non_null(text);
-	for (uint32_t i = 0; i < TASKS_MAX; i += 2)
-		memcpy(text + i, "7\n", 2);
-	text[TASKS_MAX] = '\0';
-	put_pod();
-	put("cg/pinfold.slice/poda/cgroup.procs", text);
-	put("cg/pinfold.slice/poda/main/cgroup.procs", text);
-	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), 0);
-	assert_int_equal(nr, TASKS_MAX);
-	assert_int_equal(pids[TASKS_MAX - 1], 7);
-	free(pids);
-	pids = NULL;
-	put("cg/pinfold.slice/poda/main/inner/cgroup.procs", "7\n");
-	assert_int_equal(tasks_list(groups, "pinfold.slice/poda", &pids, &nr), -E2BIG);
-	assert_null(pids);
-	assert_int_equal(nr, TASKS_MAX);
-	groups_close(groups);
-}
-
-static void test_outsiders(void **state)
-{
-	struct groups *groups = open_fake(false);
-	char scope[64] = "x";
-	uint32_t nr = 0;
-
-	put_pod();
-	/* Who lives in a group of ours is none. */
-	put("cg/pinfold.slice/cgroup.procs", "11\n");
-	put("cg/pinfold.slice/poda/main/cgroup.procs", "12\n");
-	put("proc/11/stat", "11 (sh) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
-	put("proc/12/stat", "12 (sh) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
-	put("cg/cgroup.procs", "2\n20\n");
-	put_group("system.slice", "", "0-15\n", true);
-	put("cg/system.slice/cgroup.procs", "21\n22\n");
-	/* 2 is a kernel thread, 22 has ended. */
-	put("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 1\n");
-	put("proc/20/stat", "20 (sh) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
-	put("proc/21/stat", "21 (sshd) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 1\n");
-	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
-	assert_int_equal(nr, 2);
-	assert_string_equal(scope, "");
-	put_group("system.slice/docker-12.scope", "", "0-15\n", true);
-	put_group("machine.slice", "", "0-15\n", false);
-	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
-	assert_string_equal(scope, "system.slice/docker-12.scope");
-	assert_int_equal(nr, 2);
-	/* Of two that are populated one is named, and inside the first there may be more. */
-	put_group("system.slice/docker-12.scope/crio-1", "", "0-15\n", true);
-	put("cg/system.slice/docker-12.scope/crio-1/cgroup.procs", "21\n");
-	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
-	assert_string_equal(scope, "system.slice/docker-12.scope");
-	assert_int_equal(nr, 3);
-	groups_close(groups);
-}
-
-/* --- applying --------------------------------------------------------------------------------- */
-
-static int apply(struct groups *groups, const char *path, enum group_file file, const char *value,
-		 char *error)
-{
-	struct step step = {.kind = STEP_WRITE, .file = file, .value = (char *)value};
-
-	snprintf(step.path, sizeof(step.path), "%s", path);
-	error[0] = '\0';
-	return apply_step(groups, &step, error);
-}
-
-static void test_apply_reads_back(void **state)
-{
-	char error[GROUP_ERROR_MAX];
-	struct groups *groups;
-
-	if (geteuid() != 0)
-		skip();
-	groups = open_fake(true);
-	put_group("g", "", "4-7\n", true);
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
-	/* As the kernel does if the parent has none of the wanted CPUs. */
-	put_group("g", "", "2-15\n", true);
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "0-1", error), -EREMOTEIO);
-	assert_non_null(strstr(error, "2-15"));
-	assert_non_null(strstr(error, "0-1"));
-	put_group("g", "", "4-5\n", true);
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), -EREMOTEIO);
-	/* CPUs that are offline or taken by a child partition are not missing. */
-	put("sys/devices/system/cpu/online", "0-5\n");
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
-	put("sys/devices/system/cpu/online", "0-15\n");
-	put_group("g/child", "6-7\n", "6-7\n", true);
-	put("cg/g/child/cpuset.cpus.partition", "isolated\n");
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), 0);
-	groups_close(groups);
-}
-
-static void test_apply_refuses(void **state)
-{
-	char error[GROUP_ERROR_MAX];
-	struct groups *groups;
-
-	if (geteuid() != 0)
-		skip();
-	groups = open_fake(true);
-	put_group("g", "4-7\n", "4-7\n", true);
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "", error), -EINVAL);
-	assert_string_equal(get("cg/g/cpuset.cpus"), "4-7\n");
-	assert_int_equal(apply(groups, "none", GROUP_CPUSET_CPUS, "4", error), -ENOENT);
-	assert_non_null(strstr(error, "none"));
-	groups_close(groups);
-	groups = open_fake(false);
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_CPUS, "4-7", error), -EROFS);
-	groups_close(groups);
-}
-
-static void test_partition_is_not_left_invalid(void **state)
-{
-	char error[GROUP_ERROR_MAX];
-	struct groups *groups;
-
-	if (geteuid() != 0)
-		skip();
-	groups = open_fake(true);
-	put_group("g", "4-7\n", "4-7\n", true);
-	put_group("stranger", "6-9\n", "6-9\n", true);
-	/* The plain file keeps the tail: the "kernel" answers "root invalid (why)". */
-	put("cg/g/cpuset.cpus.partition", "xxxx invalid (why)\n");
-	assert_int_equal(apply(groups, "g", GROUP_CPUSET_PARTITION, "root", error), -EREMOTEIO);
-	assert_non_null(strstr(error, "why"));
-	assert_non_null(strstr(error, "stranger"));
-	assert_non_null(strstr(error, "6-9"));
-	assert_memory_equal(get("cg/g/cpuset.cpus.partition"), "member", 6);
-	groups_close(groups);
-}
-
-/* --- watching --------------------------------------------------------------------------------- */
-
-static char changed_path[64], changed_file[64];
-static unsigned int nr_changed;
-static int populated_told = -1;
-
-static void on_changed(void *self, const char *path, const char *file)
-{
-	snprintf(changed_path, sizeof(changed_path), "%s", path);
-	snprintf(changed_file, sizeof(changed_file), "%s", file);
-	nr_changed++;
-}
-
-static void on_populated(void *self, const char *path, bool populated)
-{
-	populated_told = populated;
-}
-
-/* What has happened, and the pause after it; false = nothing had. */
-static bool turn(sd_event *event)
-{
-	bool any = false;
-
-	while (sd_event_run(event, 50000) > 0)
-		any = true;
-	return any;
-}
-
-static void test_watch(void **state)
-{
-	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
-	struct groups *groups = open_fake(false);
-	struct groups_port port = groups_port(groups);
-	sd_event *event = NULL;
-
-	put_pod();
-	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(read_tree(groups, NULL, &tree), 0);
-	assert_int_equal(port.rewatch(port.self, &tree), -ENOTCONN);
-	assert_int_equal(groups_watch(groups, event, &sink), 0);
-	assert_int_equal(port.rewatch(port.self, &tree), 0);
-	assert_int_equal(sd_event_run(event, 0), 0);
-	put("cg/pinfold.slice/poda/main/cpuset.cpus", "0-15\n");
-	assert_true(turn(event));
-	assert_string_equal(changed_path, "pinfold.slice/poda/main");
-	assert_string_equal(changed_file, "cpuset.cpus");
-	put("cg/pinfold.slice/poda/main/cgroup.events", "populated 0\nfrozen 0\n");
-	assert_true(turn(event));
-	assert_int_equal(populated_told, 0);
-	/* Events of a group that is no longer in the tree are ignored. */
-	tree.nr_groups = 1;
-	assert_int_equal(port.rewatch(port.self, &tree), 0);
-	turn(event);
-	changed_path[0] = '\0';
-	put("cg/pinfold.slice/poda/main/cpuset.cpus", "0-14\n");
-	assert_false(turn(event));
-	put("cg/pinfold.slice/cpuset.cpus", "0-14\n");
-	assert_true(turn(event));
-	assert_string_equal(changed_path, "pinfold.slice");
-	tree.nr_groups = 6;
-	groups_close(groups);
-	sd_event_unref(event);
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* A process that writes continuously causes at most one report every five milliseconds. */
-static void test_watch_is_not_kept_busy(void **state)
-{
-	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
-	struct groups *groups = open_fake(false);
-	struct groups_port port = groups_port(groups);
-	unsigned int nr_written = 0;
-	sd_event *event = NULL;
-	char path[256];
-	uint64_t began;
-	int fd;
-
-	put_pod();
-	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(read_tree(groups, NULL, &tree), 0);
-	assert_int_equal(groups_watch(groups, event, &sink), 0);
-	assert_int_equal(port.rewatch(port.self, &tree), 0);
-	turn(event);
-	nr_changed = 0;
-	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/poda/main/cgroup.procs", root);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	for (began = now_ms(); nr_written < 1000 || now_ms() - began < 300; nr_written++) {
-		assert_int_equal(pwrite(fd, "1\n", 2, 0), 2);
-		assert_true(sd_event_run(event, 0) >= 0);
-	}
-	close(fd);
-	/* At most one read per 5 ms, however long the writes took. */
-	assert_in_range(nr_changed, 1, (now_ms() - began) / 5 + 2);
-	/* The last write is not lost. */
-	turn(event);
-	nr_changed = 0;
-	put("cg/pinfold.slice/poda/main/cpuset.cpus", "0-13\n");
-	assert_true(turn(event));
-	assert_true(nr_changed > 0);
-	groups_close(groups);
-	sd_event_unref(event);
-}
-
-/* The mount's path must still refer to the hierarchy that was opened. */
-static void test_check(void **state)
-{
-	struct groups *groups cleanup_groups = open_fake(false);
-	const struct groups_port port = groups_port(groups);
-	struct group_obstacle obstacle = {0};
-	char place[96], aside[96];
-
-	snprintf(place, sizeof(place), "%s/cg", root);
-	snprintf(aside, sizeof(aside), "%s/aside", root);
-	assert_int_equal(port.check(port.self, &obstacle), 0);
-	assert_int_equal(rename(place, aside), 0);
-	assert_int_equal(port.check(port.self, &obstacle), -ENOENT);
-	assert_non_null(strstr(obstacle.message, "/cg: cannot be looked up"));
-	assert_int_equal(mkdir(place, 0755), 0);
-	assert_int_equal(port.check(port.self, &obstacle), -EXDEV);
-	assert_non_null(strstr(obstacle.message, "/cg: another file system is mounted over"));
-	assert_non_null(strstr(obstacle.remedy, "unmount"));
-	assert_int_equal(rmdir(place), 0);
-	assert_int_equal(rename(aside, place), 0);
-	assert_int_equal(port.check(port.self, &obstacle), 0);
 }
 
 /* --- what waits ------------------------------------------------------------------------------- */
@@ -807,9 +353,6 @@ static void test_a_chain_that_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_cpuset_not_enabled, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_workload_root_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_paths_stay_inside, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_split, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_observe, set_up, tear_down),
@@ -819,17 +362,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_chain_that_waits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_tasks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_tasks_of_deep_groups, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_tasks_have_a_limit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_outsiders, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_apply_reads_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_apply_refuses, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_partition_is_not_left_invalid, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_watch, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_watch_is_not_kept_busy, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
