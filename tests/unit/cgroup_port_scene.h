@@ -60,7 +60,7 @@ static inline void empty_directory(const char *path)
 /* What procfs would say of it, with a name that is hard to parse. */
 static inline void show_process(pid_t pid, unsigned int flags, const char *cgroup)
 {
-	char name[64], text[256];
+	char name[64], text[2 * GROUP_PATH_MAX];
 
 	snprintf(name, sizeof(name), "proc/%d/stat", pid);
 	snprintf(text, sizeof(text),
