@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: nri lib
 // COVERS: user/nri/session.c
+// COVERS: user/nri/session_send.c
+// COVERS: user/nri/session_events.c
+// COVERS: user/nri/session_calls.c
 // COVERS: user/nri/wire.c
 // COVERS: user/nri/decode.c
 /*
