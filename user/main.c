@@ -46,6 +46,7 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	build_open_kernel(agent);
 	build_open_pressure(agent);
+	build_open_resident(agent);
 	build_open_noise(agent);
 	build_open_irqs(agent);
 	build_open_strangers(agent);
@@ -59,6 +60,8 @@ static int serve(struct agent *agent)
 	if (agent->pressure)
 		pressure_reader_listen(agent->pressure,
 				       controller_pressure_sink(agent->controller));
+	if (agent->resident)
+		numa_stat_listen(agent->resident, controller_resident_sink(agent->controller));
 	if (agent->irqs)
 		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
 	if (agent->noise)
@@ -96,6 +99,7 @@ static void take_down(struct agent *agent, int status)
 	controller_free(agent->controller);
 	bpf_backend_close(agent->kernel);
 	pressure_reader_close(agent->pressure);
+	numa_stat_close(agent->resident);
 	noise_counter_close(agent->noise);
 	irqs_close(agent->irqs);
 	strangers_close(agent->strangers);

@@ -21,6 +21,7 @@
 #include "../lib/fake_irq.h"
 #include "../lib/fake_stranger.h"
 #include "../lib/fake_pressure.h"
+#include "../lib/fake_resident.h"
 #include "../lib/golden.h"
 #include "controller_scene.h"
 #include "ctl/internal.h"
@@ -73,6 +74,7 @@ static struct controller *make(bool with_kernel)
 					       .groups = &groups,
 					       .kernel = with_kernel ? &fake_side_port : NULL,
 					       .pressure = with_kernel ? &fake_pressure_port : NULL,
+					       .resident = with_kernel ? &fake_resident_port : NULL,
 					       .noise = with_kernel ? &fake_noise_port : NULL,
 					       .irq = &fake_irq_port,
 					       .stranger = &fake_stranger_port,
@@ -87,6 +89,7 @@ static struct controller *make(bool with_kernel)
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);
+	fake_resident.sink = controller_resident_sink(controller);
 	fake_irq.sink = controller_irq_sink(controller);
 	fake_stranger.sink = controller_stranger_sink(controller);
 	return controller;
@@ -124,12 +127,16 @@ static int set_up_page(void **state)
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		fake_pressure.all.total_ns[kind] = (uint64_t)(kind + 1) * 1000000001;
+	memset(&fake_resident, 0, sizeof(fake_resident));
 	fake_noise_reset();
 	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
 		fake_noise_add(source, "", 1, (uint64_t)(source + 1) * 1000000001);
 	save_ns = read_ns = 0;
 	status_error = 0;
-	return set_up(state);
+	if (set_up(state))
+		return -1;
+	fake_resident.topology = topology;
+	return 0;
 }
 
 /* --- what happens ---------------------------------------------------------------------------------- */

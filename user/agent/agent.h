@@ -12,6 +12,7 @@
 #include "bpf/bpf_backend.h"
 #include "bpf/noise.h"
 #include "bpf/pressure.h"
+#include "cgroup/numa_stat.h"
 #include "cgroup/port.h"
 #include "ctl/controller.h"
 #include "ctl/instance.h"
@@ -75,6 +76,7 @@ struct agent {
 	struct groups *groups;
 	struct bpf_backend *kernel;
 	struct pressure_reader *pressure;
+	struct numa_stat *resident; /* NULL = the topology is not this machine's */
 	struct noise_counter *noise;
 	struct irqs *irqs;
 	struct strangers *strangers; /* NULL = the mode changes nothing */
@@ -91,6 +93,7 @@ struct agent {
 	struct groups_port groups_port;
 	struct kernel_port kernel_port;
 	struct pressure_port pressure_port;
+	struct resident_port resident_port;
 	struct noise_port noise_port;
 	struct irq_port irq_port;
 	struct stranger_port stranger_port;
@@ -155,6 +158,7 @@ void build_open_pressure(struct agent *agent);
 /* Loads nothing yet; without it the agent does all but show noise. */
 void build_open_noise(struct agent *agent);
 /* Without it interrupts are neither steered nor shown. */
+void build_open_resident(struct agent *agent);
 void build_open_irqs(struct agent *agent);
 /* Without it nobody looks for tasks on exclusive CPUs. */
 void build_open_strangers(struct agent *agent);

@@ -143,6 +143,19 @@ void build_open_noise(struct agent *agent)
 		agent->noise_port = noise_counter_port(agent->noise);
 }
 
+void build_open_resident(struct agent *agent)
+{
+	const struct numa_stat_options options = {
+		.groups = agent->groups,
+		.topology = agent->machine.topology,
+		.pool = agent->pool,
+	};
+
+	/* The kernel's NUMA nodes are not those of a machine that is only described. */
+	if (!agent->options.topology && !numa_stat_open(&options, &agent->resident))
+		agent->resident_port = numa_stat_port(agent->resident);
+}
+
 void build_open_irqs(struct agent *agent)
 {
 	const struct irqs_options options = {
@@ -190,6 +203,7 @@ int build_new_controller(struct agent *agent)
 		.groups = &agent->groups_port,
 		.kernel = agent->kernel ? &agent->kernel_port : NULL,
 		.pressure = agent->pressure ? &agent->pressure_port : NULL,
+		.resident = agent->resident ? &agent->resident_port : NULL,
 		.noise = agent->noise ? &agent->noise_port : NULL,
 		.irq = agent->irqs ? &agent->irq_port : NULL,
 		.stranger = agent->strangers ? &agent->stranger_port : NULL,

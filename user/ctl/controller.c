@@ -182,6 +182,11 @@ static void on_pressure_sampled(void *self, int result, const struct pressure_ro
 	ctl_end_pressure(self, result, rows, nr);
 }
 
+static void on_resident_sampled(void *self, int result, struct resident_report *report)
+{
+	ctl_end_resident(self, result, report);
+}
+
 static void on_irqs_passed(void *self, int result, struct irq_report *report)
 {
 	ctl_end_irq_pass(self, result, report);
@@ -251,6 +256,7 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event,
 						       on_kernel_completed, on_guard_tested};
 	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
+	controller->resident_sink = (struct resident_sink){controller, on_resident_sampled};
 	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
 	controller->noise_sink = (struct noise_sink){controller, on_stranger_seen};
 	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
@@ -293,6 +299,7 @@ void controller_free(struct controller *controller)
 	runs_fini(&controller->runs);
 	publisher_fini(&controller->publisher);
 	pressure_fini(&controller->pressures);
+	resident_fini(&controller->resident);
 	noise_fini(&controller->noise);
 	irq_fini(&controller->steering);
 	stranger_fini(&controller->strangers);
@@ -321,6 +328,11 @@ const struct kernel_sink *controller_kernel_sink(struct controller *controller)
 const struct pressure_sink *controller_pressure_sink(struct controller *controller)
 {
 	return &controller->pressure_sink;
+}
+
+const struct resident_sink *controller_resident_sink(struct controller *controller)
+{
+	return &controller->resident_sink;
 }
 
 const struct irq_sink *controller_irq_sink(struct controller *controller)
@@ -433,6 +445,7 @@ void controller_tick(struct controller *controller)
 	ctl_check_reach(controller);
 	ctl_check_state(controller);
 	ctl_sample_pressure(controller);
+	ctl_sample_resident(controller);
 	ctl_tell_noise(controller);
 	ctl_steer_interrupts(controller);
 	ctl_find_strangers(controller);

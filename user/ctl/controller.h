@@ -30,6 +30,7 @@ struct controller_ports {
 	const struct store_port *store;
 	const struct machine_port *machine;   /* NULL = free huge pages are unknown */
 	const struct pressure_port *pressure; /* NULL = pressure is unknown */
+	const struct resident_port *resident; /* NULL = nobody knows where memory is */
 	const struct noise_port *noise;	      /* NULL = noise is unknown */
 	const struct irq_port *irq;	      /* NULL = interrupts are unknown */
 	const struct stranger_port *stranger; /* NULL = nobody looks for strangers */
@@ -85,6 +86,7 @@ const struct source_sink *controller_source_sink(struct controller *controller);
 const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
 const struct pressure_sink *controller_pressure_sink(struct controller *controller);
+const struct resident_sink *controller_resident_sink(struct controller *controller);
 const struct irq_sink *controller_irq_sink(struct controller *controller);
 const struct noise_sink *controller_noise_sink(struct controller *controller);
 const struct stranger_sink *controller_stranger_sink(struct controller *controller);

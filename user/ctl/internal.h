@@ -29,6 +29,7 @@
 #include "ctl/publisher.h"
 #include "ctl/reconcile.h"
 #include "ctl/record.h"
+#include "ctl/resident.h"
 #include "ctl/runs.h"
 #include "ctl/runtime.h"
 #include "ctl/stranger.h"
@@ -66,6 +67,7 @@ struct controller {
 	struct guard guard;
 	struct tier tier;
 	struct pressures pressures;
+	struct resident resident;
 	struct noise noise;
 	struct steering steering;
 	struct strangers_known strangers;
@@ -83,6 +85,7 @@ struct controller {
 	struct groups_sink groups_sink;
 	struct kernel_sink kernel_sink;
 	struct pressure_sink pressure_sink;
+	struct resident_sink resident_sink;
 	struct irq_sink irq_sink;
 	struct noise_sink noise_sink;
 	struct stranger_sink stranger_sink;

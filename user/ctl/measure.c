@@ -529,6 +529,26 @@ static int write_noise(const struct controller *controller, struct exposition *p
 	return 0;
 }
 
+static int write_memory(const struct controller *controller, struct exposition *page)
+{
+	struct pod_memory *rows cleanup_free = NULL;
+	uint32_t nr;
+	int r = ctl_pod_memories(controller, &rows, &nr);
+
+	if (r)
+		return r;
+	exposition_family(page, &pod_memory);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!find_shown(controller, rows[i].pod->spec->uid))
+			continue;
+		exposition_count(page, POD_LABELS(&rows[i], {"placement", "local_numa"}),
+				 rows[i].local_bytes);
+		exposition_count(page, POD_LABELS(&rows[i], {"placement", "remote_numa"}),
+				 rows[i].remote_bytes);
+	}
+	return 0;
+}
+
 static int write_workloads(struct controller *controller, struct exposition *page)
 {
 	const enum metrics_level level = controller->options.config->metrics.level;
@@ -551,6 +571,8 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 	if (level < METRICS_POD)
 		return 0;
 	r = controller->ports.pressure ? write_pressure(controller, page) : 0;
+	if (!r && controller->ports.resident)
+		r = write_memory(controller, page);
 	if (!r && controller->ports.noise)
 		r = write_noise(controller, page);
 	return r;

@@ -22,6 +22,7 @@
 #include "format/event.h"
 #include "format/irq_report.h"
 #include "format/latency.h"
+#include "format/resident_report.h"
 #include "format/rows.h"
 #include "format/stranger_report.h"
 #include "kubelet/discovery.h"
@@ -338,6 +339,28 @@ struct pressure_sink {
 	 * negative errno as the result there are none.
 	 */
 	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr);
+};
+
+/* --- resident memory: user/cgroup/numa_stat.c ---------------------------------------------------- */
+struct resident_port {
+	void *self;
+	/*
+	 * Read how much memory the cgroups at these paths have on each NUMA node. 0 = sink.sampled
+	 * gets the result, in the same order, perhaps before this call returns. -EBUSY: an earlier
+	 * pass has not ended yet. -ENOMEM.
+	 */
+	int (*sample)(void *self, const char *const *paths, uint32_t nr);
+	/* The kernel function in which the pass is blocked; "" = unknown. */
+	void (*waits_in)(void *self, char *ret_text, size_t size);
+};
+
+struct resident_sink {
+	void *self;
+	/*
+	 * A pass has ended. A negative errno: nothing could be read, and the report is empty.
+	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
+	 */
+	void (*sampled)(void *self, int result, struct resident_report *report);
 };
 
 /* --- noise: user/bpf/noise.c -------------------------------------------------------------------- */

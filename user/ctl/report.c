@@ -422,6 +422,7 @@ static const struct {
 	{"ledger", report_ledger},
 	{"pressure", report_pressure},
 	{"latency", ctl_report_latency},
+	{"memory", ctl_report_memory},
 	{"noise", ctl_report_noise},
 	{"irq", report_irqs},
 	{"stranger", ctl_report_strangers},

@@ -119,6 +119,12 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		other.kind = WAIT_FOR_PRESSURE;
 		add_wait(ret_waiting, &other);
 	}
+	if (controller->resident.since_ns) {
+		other = wait_since(controller, controller->resident.since_ns,
+				   "the read of the containers' memory", "their memory.numa_stat");
+		other.kind = WAIT_FOR_RESIDENT;
+		add_wait(ret_waiting, &other);
+	}
 	if (controller->steering.since_ns) {
 		other = wait_since(controller, controller->steering.since_ns,
 				   "the masks of interrupts", "a pass over them");
@@ -155,6 +161,7 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct store_port *store = controller->ports.store;
 	const struct pressure_port *pressure = controller->ports.pressure;
+	const struct resident_port *resident = controller->ports.resident;
 	const struct irq_port *irq = controller->ports.irq;
 	const struct stranger_port *stranger = controller->ports.stranger;
 
@@ -165,6 +172,8 @@ static void waits_in(const struct controller *controller, const struct waiting *
 		kernel->self_test_waits_in(kernel->self, text, size);
 	else if (waiting->kind == WAIT_FOR_PRESSURE)
 		pressure->waits_in(pressure->self, text, size);
+	else if (waiting->kind == WAIT_FOR_RESIDENT)
+		resident->waits_in(resident->self, text, size);
 	else if (waiting->kind == WAIT_FOR_IRQS)
 		irq->waits_in(irq->self, text, size);
 	else if (waiting->kind == WAIT_FOR_STRANGERS)
@@ -182,6 +191,9 @@ static const char *remedy_for(const struct waiting *waiting)
 		return "check the disk of manifestDirectory; running pods remain enforced";
 	if (waiting->kind == WAIT_FOR_PRESSURE)
 		return "all pods remain enforced; their pressure is unknown until the walk ends";
+	if (waiting->kind == WAIT_FOR_RESIDENT)
+		return "all pods remain enforced; on which NUMA nodes their memory is stays unknown "
+		       "until the read ends";
 	if (waiting->kind == WAIT_FOR_IRQS)
 		return "all pods remain enforced; interrupts may fire on exclusive CPUs until the "
 		       "pass ends";

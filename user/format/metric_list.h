@@ -125,6 +125,9 @@ METRIC(pressure_io_waiting, "pinfold_pressure_io_waiting_seconds_total", COUNTER
 METRIC(pressure_io_stalled, "pinfold_pressure_io_stalled_seconds_total", COUNTER, "seconds",
        "namespace, pod, container", "Time in which tasks waited for IO and none ran (PSI full).",
        [PER_POD] = 1, [PER_CONTAINER] = 1)
+METRIC(pod_memory, "pinfold_pod_memory_bytes", GAUGE, "bytes", "namespace, pod, placement",
+       "Memory of a pod by whether its containers were granted memory on the NUMA node where it is.",
+       [PER_POD] = 2)
 METRIC(noise, "pinfold_noise_seconds_total", COUNTER, "seconds", "namespace, pod, source",
        "Time that others took on CPUs that containers of the pod have exclusively, by source.",
        [PER_EXCLUSIVE_POD] = 9)

@@ -165,6 +165,17 @@ struct view_latency {
 	enum latency_state state;
 };
 
+enum resident_state { RESIDENT_UNKNOWN, RESIDENT_UNSUPPORTED, RESIDENT_READ, RESIDENT_STATE_NR };
+
+/* A container's memory on one NUMA node; -1 = not known. */
+struct view_memory {
+	const char *namespace, *pod, *container, *uid;
+	int64_t numa;
+	int local;
+	int64_t anon_bytes, file_bytes, kernel_bytes;
+	enum resident_state state;
+};
+
 enum noise_row_state {
 	NOISE_ROW_COUNTED,
 	NOISE_ROW_LOADING,

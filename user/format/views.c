@@ -15,6 +15,7 @@ const struct object_desc *const view_descs[] = {
 	&view_drift_desc,
 	&view_pressure_desc,
 	&view_latency_desc,
+	&view_memory_desc,
 	&view_noise_desc,
 	&view_irq_desc,
 	&view_stranger_desc,

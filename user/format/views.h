@@ -32,6 +32,7 @@ struct view_node; /* view_objects.h */
 struct view_container;
 struct view_pressure;
 struct view_latency;
+struct view_memory;
 struct view_noise;
 struct view_irq;
 struct view_stranger;
@@ -42,7 +43,7 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_noise_desc, view_irq_desc, view_stranger_desc, view_discovery_desc, view_event_desc,
 	view_feature_desc, view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc,
 	view_version_desc, view_run_desc, view_metric_desc, view_budget_desc, view_error_desc,
-	view_latency_desc, view_latency_bucket_desc;
+	view_latency_desc, view_latency_bucket_desc, view_memory_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -108,6 +109,8 @@ struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_latencies(const struct view_latency *rows, size_t nr_rows);
+/* In the order of the rows. */
+struct json_object *view_memories(const struct view_memory *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows);
 struct json_object *view_irqs(const struct view_irq *rows, size_t nr_rows);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: cgroup format core lib
+/* Reading memory.numa_stat of cgroups: what is known of those that are there, and of others. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cgroup/numa_stat.h"
+#include "cgroup_scene.h"
+
+#define FILES "file N0=0\nkernel_stack N0=0\nslab_reclaimable N0=0\nslab_unreclaimable N0=0\n"
+
+static struct topology *topology;
+static struct groups *groups;
+static struct numa_stat *stat_reader;
+static int nr_passes;
+static int errors[4];
+static uint64_t anon_bytes[4];
+
+static void sampled(void *self, int result, struct resident_report *report)
+{
+	assert_int_equal(result, 0);
+	assert_in_range(report->nr, 0, 4);
+	for (uint32_t i = 0; i < report->nr; i++) {
+		errors[i] = report->rows[i].error;
+		anon_bytes[i] = report->rows[i].nodes[0].bytes[MEMORY_ANON];
+	}
+	nr_passes++;
+}
+
+static const struct resident_sink sink = {NULL, sampled};
+
+static int set_up_reader(void **state)
+{
+	const struct topology_cpu cpu = {0};
+	const struct topology_facts facts = {.cpus = &cpu, .nr_cpus = 1, TOPOLOGY_COUNT_ALL};
+	const struct groups_options options = {
+		.root = root, .workload_root = "pinfold.slice", .layout = GROUPS_LAYOUT_CGROUPFS};
+	struct numa_stat_options reader = {0};
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX];
+
+	if (set_up(state) || topology_new(&facts, error, sizeof(error), &topology) ||
+	    groups_open(&options, &groups, &problem, error))
+		return -1;
+	reader.groups = groups;
+	reader.topology = topology;
+	nr_passes = 0;
+	return numa_stat_open(&reader, &stat_reader);
+}
+
+static int tear_down_reader(void **state)
+{
+	numa_stat_close(stat_reader);
+	groups_close(groups);
+	topology_free(topology);
+	return tear_down(state);
+}
+
+static void each_cgroup_is_read_for_itself(void **state)
+{
+	static const char *const paths[] = {"pods/one", "pods/two", "pods/gone", "pods/odd"};
+	struct resident_port port = numa_stat_port(stat_reader);
+
+	(void)state;
+	put("cg/pods/one/memory.numa_stat", "anon N0=4096\n" FILES);
+	put("cg/pods/two/cgroup.procs", "");
+	put("cg/pods/odd/memory.numa_stat", "anon N7=4096\n" FILES);
+	/* Before somebody listens, a pass is nobody's. */
+	assert_int_equal(port.sample(port.self, paths, 4), 0);
+	numa_stat_listen(stat_reader, &sink);
+	assert_int_equal(port.sample(port.self, paths, 4), 0);
+	assert_int_equal(nr_passes, 1);
+	assert_int_equal(errors[0], 0);
+	assert_int_equal(anon_bytes[0], 4096);
+	assert_int_equal(errors[1], -EOPNOTSUPP);
+	assert_int_equal(errors[2], -ENOENT);
+	assert_int_equal(errors[3], -ERANGE);
+	assert_int_equal(anon_bytes[3], 0);
+}
+
+static void nothing_to_read_is_a_pass_too(void **state)
+{
+	struct resident_port port = numa_stat_port(stat_reader);
+
+	(void)state;
+	numa_stat_listen(stat_reader, &sink);
+	assert_int_equal(port.sample(port.self, NULL, 0), 0);
+	assert_int_equal(nr_passes, 1);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up_reader, tear_down_reader)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_cgroup_is_read_for_itself),
+		TEST(nothing_to_read_is_a_pass_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

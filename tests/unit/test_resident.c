@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * Where the memory of containers is, as the agent reports it: when it is read, which nodes are
+ * local, and that what nobody knows is not 0.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_resident.h"
+#include "lib/text.h"
+#include "node_scene.h"
+
+static struct controller *controller;
+static struct pod_spec *pods[2];
+
+static int set_up_pods(void **state)
+{
+	struct controller_ports ports = {.clock = &fake_clock,
+					 .loop = &fake_loop,
+					 .groups = &groups,
+					 .store = &fake_store,
+					 .resident = &fake_resident_port};
+	char error[256] = "";
+
+	if (set_up_node(state))
+		return -1;
+	memset(&fake_resident, 0, sizeof(fake_resident));
+	fake_resident.topology = topology;
+	pods[0] = fake_pod("a", "exclusive", 2000, true);
+	pods[1] = fake_pod("b", "web", 500, false);
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	fake_resident.sink = controller_resident_sink(controller);
+	assert_int_equal(controller_start(controller), 0);
+	scan(controller, pods, 2);
+	return 0;
+}
+
+static int tear_down_pods(void **state)
+{
+	controller_free(controller);
+	free_pods(pods, 2);
+	return tear_down(state);
+}
+
+static void tick_after(uint64_t ns)
+{
+	fake->now_ns += ns;
+	controller_tick(controller);
+}
+
+/* "pod/container numa local anon file kernel state", a line each. */
+static void expect_rows(const char *wanted)
+{
+	static const char *const keys[] = {"numa",	 "local",	 "anon_bytes",
+					   "file_bytes", "kernel_bytes", "state"};
+	struct json_object *rows = query(controller, "memory");
+	struct text text cleanup_text = {0};
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		text_append(&text, member(row, "pod"));
+		text_append(&text, "/");
+		text_append(&text, member(row, "container"));
+		for (size_t j = 0; j < ARRAY_SIZE(keys); j++) {
+			text_append(&text, " ");
+			text_append(&text, member(row, keys[j]));
+		}
+		text_append(&text, "\n");
+	}
+	json_object_put(rows);
+	assert_string_equal(text.data, wanted);
+}
+
+static void expect_metrics(const char *wanted)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0}, found cleanup_text = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	for (const char *line = page.data; *line;) {
+		const char *end = strchrnul(line, '\n');
+
+		if (!strncmp(line, "pinfold_pod_memory_bytes{", 25))
+			text_printf(&found, "%.*s\n", (int)(end - line), line);
+		line = *end ? end + 1 : end;
+	}
+	assert_string_equal(found.data ? found.data : "", wanted);
+}
+
+#define SERIES(pod, placement)                                                                  \
+	"pinfold_pod_memory_bytes{namespace=\"default\",pod=\"" pod "\",placement=\"" placement \
+	"\"} "
+
+static void memory_is_local_where_it_was_granted_or_where_the_cpus_are(void **state)
+{
+	(void)state;
+	tick_after(S);
+	/* One has CPUs of the first node, the other one of both. */
+	expect_rows("a/exclusive 0 true 4096 4096 4096 read\n"
+		    "a/exclusive 1 false 8192 8192 8192 read\n"
+		    "b/web 0 true 8192 8192 8192 read\n"
+		    "b/web 1 true 16384 16384 16384 read\n");
+	expect_metrics(
+		SERIES("a", "local_numa") "12288\n" SERIES("a", "remote_numa") "24576\n" SERIES(
+			"b", "local_numa") "73728\n" SERIES("b", "remote_numa") "0\n");
+}
+
+static void expect_unknown(void)
+{
+	expect_rows("a/exclusive null null null null null unknown\n"
+		    "b/web null null null null null unknown\n");
+	expect_metrics("");
+}
+
+static void it_is_read_every_ten_seconds(void **state)
+{
+	(void)state;
+	expect_unknown();
+	for (int i = 0; i < 30; i++)
+		tick_after(S);
+	assert_int_equal(fake_resident.nr_passes, 3);
+}
+
+static void one_pass_at_a_time(void **state)
+{
+	struct json_object *node;
+
+	(void)state;
+	fake_resident.is_slow = true;
+	for (int i = 0; i < 12; i++)
+		tick_after(S);
+	assert_int_equal(fake_resident.nr_passes, 1);
+	expect_unknown();
+	node = query(controller, "node");
+	assert_non_null(
+		strstr(json_object_to_json_string(node),
+		       "the read of the containers' memory has waited 11 s in the kernel for "
+		       "their memory.numa_stat (in mem_cgroup_flush_stats)"));
+	json_object_put(node);
+	fake_resident_end();
+	fake_resident.is_slow = false;
+	tick_after(S);
+	assert_int_equal(fake_resident.nr_passes, 2);
+	node = query(controller, "node");
+	assert_null(strstr(json_object_to_json_string(node), "mem_cgroup_flush_stats"));
+	json_object_put(node);
+}
+
+static void old_figures_are_not_shown(void **state)
+{
+	(void)state;
+	tick_after(S);
+	fake_resident.error = -ENOMEM;
+	tick_after(29 * S);
+	expect_metrics(
+		SERIES("a", "local_numa") "12288\n" SERIES("a", "remote_numa") "24576\n" SERIES(
+			"b", "local_numa") "73728\n" SERIES("b", "remote_numa") "0\n");
+	tick_after(2 * S);
+	expect_unknown();
+	fake_resident.error = 0;
+	tick_after(10 * S);
+	assert_int_equal(fake_resident.nr_passes, 3);
+	expect_metrics(
+		SERIES("a", "local_numa") "12288\n" SERIES("a", "remote_numa") "24576\n" SERIES(
+			"b", "local_numa") "73728\n" SERIES("b", "remote_numa") "0\n");
+}
+
+static void a_failed_pass_keeps_the_figures(void **state)
+{
+	(void)state;
+	tick_after(S);
+	fake_resident.result = -EIO;
+	tick_after(10 * S);
+	assert_int_equal(fake_resident.nr_passes, 2);
+	expect_rows("a/exclusive 0 true 4096 4096 4096 read\n"
+		    "a/exclusive 1 false 8192 8192 8192 read\n"
+		    "b/web 0 true 8192 8192 8192 read\n"
+		    "b/web 1 true 16384 16384 16384 read\n");
+}
+
+static void a_container_that_cannot_be_read_leaves_its_pod_unknown(void **state)
+{
+	(void)state;
+	fake_resident.unread = "exclusive";
+	fake_resident.unread_error = -EOPNOTSUPP;
+	tick_after(S);
+	expect_rows("a/exclusive null null null null null unsupported\n"
+		    "b/web 0 true 8192 8192 8192 read\n"
+		    "b/web 1 true 16384 16384 16384 read\n");
+	expect_metrics(SERIES("b", "local_numa") "73728\n" SERIES("b", "remote_numa") "0\n");
+	fake_resident.unread_error = -ENOENT;
+	tick_after(10 * S);
+	expect_rows("a/exclusive null null null null null unknown\n"
+		    "b/web 0 true 8192 8192 8192 read\n"
+		    "b/web 1 true 16384 16384 16384 read\n");
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up_pods, tear_down_pods)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(memory_is_local_where_it_was_granted_or_where_the_cpus_are),
+		TEST(it_is_read_every_ten_seconds),
+		TEST(one_pass_at_a_time),
+		TEST(old_figures_are_not_shown),
+		TEST(a_failed_pass_keeps_the_figures),
+		TEST(a_container_that_cannot_be_read_leaves_its_pod_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

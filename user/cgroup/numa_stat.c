@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reading the file makes the kernel sum up the counters of all CPUs, for which it may have to wait.
+ * `is_busy` belongs to the loop's thread, which begins a pass and is told of its end.
+ */
+#include "cgroup/numa_stat.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cgroup/manager.h"
+#include "lib/file.h"
+#include "lib/log.h"
+#include "lib/worker.h"
+
+/* Paths of groups, which are the keys of other jobs, do not begin with a slash. */
+#define RESIDENT_KEY "/resident"
+
+struct numa_stat {
+	const struct groups *groups;
+	const struct topology *topology;
+	struct worker_pool *pool;
+	const struct resident_sink *sink;
+	bool is_busy;
+};
+
+struct sample_job {
+	struct worker_job job; /* first */
+	struct numa_stat *stat;
+	struct resident_report report;
+};
+
+static int read_group(const struct numa_stat *stat, struct resident_row *row)
+{
+	char *text cleanup_free = NULL;
+	int fd cleanup_close = -1;
+	int r;
+
+	r = dir_open_group(&stat->groups->dir, row->path, &fd);
+	if (r)
+		return r;
+	r = file_read_line(fd, "memory.numa_stat", &text);
+	if (r)
+		return r == -ENOENT ? -EOPNOTSUPP : r;
+	return resident_parse(text, stat->topology, row->nodes);
+}
+
+static int run_sample(struct worker_job *base)
+{
+	struct sample_job *job = (struct sample_job *)base;
+
+	for (uint32_t i = 0; i < job->report.nr; i++)
+		job->report.rows[i].error = read_group(job->stat, &job->report.rows[i]);
+	return 0;
+}
+
+static void sample_ended(struct worker_job *base, int result)
+{
+	struct sample_job *job = (struct sample_job *)base;
+
+	job->stat->is_busy = false;
+	if (job->stat->sink)
+		job->stat->sink->sampled(job->stat->sink->self, result, &job->report);
+}
+
+static void release(struct worker_job *base)
+{
+	struct sample_job *job = (struct sample_job *)base;
+
+	resident_report_fini(&job->report);
+	free(job);
+}
+
+static int sample(void *self, const char *const *paths, uint32_t nr)
+{
+	struct numa_stat *stat = self;
+	struct sample_job *job cleanup_free = NULL;
+	int r;
+
+	if (stat->is_busy)
+		return -EBUSY;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->job = (struct worker_job){
+		.run = run_sample, .completed = sample_ended, .release = release};
+	job->stat = stat;
+	r = resident_report_new(paths, nr, stat->topology, &job->report);
+	if (r)
+		return r;
+	stat->is_busy = true;
+	r = worker_run(stat->pool, RESIDENT_KEY, &job->job);
+	if (r != -EINPROGRESS) {
+		sample_ended(&job->job, r);
+		resident_report_fini(&job->report);
+		return 0;
+	}
+	(void)TAKE_PTR(job);
+	return 0;
+}
+
+static void waits_in(void *self, char *ret_text, size_t size)
+{
+	const struct numa_stat *stat = self;
+
+	worker_where(stat->pool, RESIDENT_KEY, ret_text, size);
+}
+
+int numa_stat_open(const struct numa_stat_options *options, struct numa_stat **ret_stat)
+{
+	struct numa_stat *stat = calloc(1, sizeof(*stat));
+
+	if (!stat)
+		return log_err(-ENOMEM, "cgroup: resident memory");
+	stat->groups = options->groups;
+	stat->topology = options->topology;
+	stat->pool = options->pool;
+	*ret_stat = stat;
+	return 0;
+}
+
+void numa_stat_close(struct numa_stat *stat)
+{
+	free(stat);
+}
+
+void numa_stat_listen(struct numa_stat *stat, const struct resident_sink *sink)
+{
+	stat->sink = sink;
+}
+
+struct resident_port numa_stat_port(struct numa_stat *stat)
+{
+	return (struct resident_port){.self = stat, .sample = sample, .waits_in = waits_in};
+}

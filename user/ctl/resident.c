@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Figures belong to a path, which has the uid of the pod and the name of the container. No BPF
+ * program is needed for them.
+ */
+#include "ctl/resident.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/internal.h"
+#include "format/view_objects.h"
+#include "format/views.h"
+#include "lib/log.h"
+
+/*
+ * The kernel sums up the counters of all CPUs for each cgroup that is read, and memory moves
+ * slowly. The tick comes each second; half of one is room for a tick that comes early.
+ */
+#define PAUSE_NS (10 * 1000000000ULL - 500000000ULL)
+/* Older figures are not shown. */
+#define STALE_NS (30 * 1000000000ULL)
+
+void resident_fini(struct resident *resident)
+{
+	resident_report_fini(&resident->report);
+}
+
+/* --- a pass -------------------------------------------------------------------------------------- */
+
+/* A pass that keeps failing is logged once. */
+static void note_error(struct resident *resident, int error)
+{
+	if (error && error != resident->error)
+		log_warn(error, "ctl: cannot read on which NUMA nodes the memory of containers is; "
+				"it is unknown until that succeeds");
+	resident->error = error;
+}
+
+void ctl_end_resident(struct controller *controller, int result, struct resident_report *report)
+{
+	struct resident *resident = &controller->resident;
+
+	resident->since_ns = 0;
+	note_error(resident, result);
+	if (result)
+		return;
+	resident->read_ns = clock_now_ns(controller->ports.clock);
+	resident_report_fini(&resident->report);
+	resident->report = *report;
+	*report = (struct resident_report){0};
+}
+
+static bool is_due(const struct resident *resident, uint64_t now_ns)
+{
+	return !resident->since_ns &&
+	       (!resident->sampled_ns || now_ns - resident->sampled_ns >= PAUSE_NS);
+}
+
+static int request(struct controller *controller)
+{
+	const struct resident_port *port = controller->ports.resident;
+	const struct group_tree *desired = &controller->desired;
+	const char **paths cleanup_free = calloc(desired->nr_groups + 1, sizeof(*paths));
+	uint32_t nr = 0;
+
+	if (!paths)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < desired->nr_groups; i++)
+		if (desired->groups[i].role == GROUP_CONTAINER)
+			paths[nr++] = desired->groups[i].path;
+	return port->sample(port->self, paths, nr);
+}
+
+void ctl_sample_resident(struct controller *controller)
+{
+	struct resident *resident = &controller->resident;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	int r;
+
+	if (!controller->ports.resident || !is_due(resident, now_ns))
+		return;
+	resident->sampled_ns = resident->since_ns = now_ns;
+	r = request(controller);
+	if (!r)
+		return;
+	resident->since_ns = 0;
+	note_error(resident, r);
+}
+
+/* --- what is known of the containers ------------------------------------------------------------- */
+
+/*
+ * Both ascend in the order of the tree, unless it has changed since: the search begins behind the
+ * row that was found last, and so ends at once. *cursor begins with 0.
+ */
+static const struct resident_row *find_row(const struct resident_report *report, const char *path,
+					   uint32_t *cursor)
+{
+	for (uint32_t i = 0; i < report->nr; i++) {
+		const uint32_t at = (*cursor + i) % report->nr;
+
+		if (strcmp(report->rows[at].path, path))
+			continue;
+		*cursor = at + 1;
+		return &report->rows[at];
+	}
+	return NULL;
+}
+
+static node_mask_t local_nodes(const struct topology *topology, const struct grant *grant,
+			       const char *cpu_list)
+{
+	const struct cpuset cpus = cpuset_of_text(cpu_list);
+	node_mask_t mask = 0;
+
+	if (grant && grant->mems)
+		return grant->mems;
+	for (uint32_t i = 0; i < topology->nodes.nr; i++)
+		if (cpuset_intersects(&topology->nodes.cpus[i], &cpus))
+			mask |= 1ULL << topology->memory_index[i];
+	return mask;
+}
+
+uint32_t ctl_container_memories(const struct controller *controller,
+				struct container_memory *ret_rows)
+{
+	const struct resident *resident = &controller->resident;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	const bool are_known = resident->read_ns && now_ns - resident->read_ns <= STALE_NS;
+	uint32_t nr = 0, cursor = 0;
+
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+
+		if (!pod || group->role != GROUP_CONTAINER)
+			continue;
+		ret_rows[nr++] = (struct container_memory){
+			.pod = pod,
+			.container = group->container,
+			.local = local_nodes(controller->topology,
+					     ledger_find_grant(pod, group->container),
+					     group->files[GROUP_CPUSET_CPUS]),
+			.row = are_known ? find_row(&resident->report, group->path, &cursor) : NULL,
+		};
+	}
+	return nr;
+}
+
+static uint64_t sum_of(const struct resident_node *node)
+{
+	uint64_t sum = 0;
+
+	for (enum memory_use use = 0; use < MEMORY_USE_NR; use++)
+		sum += node->bytes[use];
+	return sum;
+}
+
+/* False: nothing is known of this container. */
+static bool add_container(const struct topology *topology, const struct container_memory *container,
+			  struct pod_memory *sum)
+{
+	if (!container->row || container->row->error)
+		return false;
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		const uint64_t bytes = sum_of(&container->row->nodes[i]);
+
+		if (container->local >> i & 1)
+			sum->local_bytes += bytes;
+		else
+			sum->remote_bytes += bytes;
+	}
+	return true;
+}
+
+int ctl_pod_memories(const struct controller *controller, struct pod_memory **ret_rows,
+		     uint32_t *ret_nr)
+{
+	const uint32_t nr_groups = controller->desired.nr_groups;
+	struct container_memory *containers cleanup_free =
+		calloc(nr_groups + 1, sizeof(*containers));
+	struct pod_memory *pods cleanup_free = calloc(nr_groups + 1, sizeof(*pods));
+	uint32_t nr_containers, nr = 0;
+
+	if (!containers || !pods)
+		return -ENOMEM;
+	nr_containers = ctl_container_memories(controller, containers);
+	for (uint32_t i = 0; i < nr_containers;) {
+		struct pod_memory sum = {.pod = containers[i].pod};
+		bool is_whole = true;
+
+		for (; i < nr_containers && containers[i].pod == sum.pod; i++)
+			is_whole &= add_container(controller->topology, &containers[i], &sum);
+		if (is_whole)
+			pods[nr++] = sum;
+	}
+	*ret_rows = TAKE_PTR(pods);
+	*ret_nr = nr;
+	return 0;
+}
+
+/* --- rows for the inspector ---------------------------------------------------------------------- */
+
+static struct view_memory unknown_row(const struct container_memory *container)
+{
+	return (struct view_memory){
+		.namespace = container->pod->spec->namespace,
+		.pod = container->pod->spec->name,
+		.container = container->container,
+		.uid = container->pod->spec->uid,
+		.numa = -1,
+		.local = -1,
+		.anon_bytes = -1,
+		.file_bytes = -1,
+		.kernel_bytes = -1,
+		.state = container->row && container->row->error == -EOPNOTSUPP
+				 ? RESIDENT_UNSUPPORTED
+				 : RESIDENT_UNKNOWN,
+	};
+}
+
+/* One row for each node that has memory of the container, or should. Returns the number. */
+static size_t add_rows(const struct topology *topology, const struct container_memory *container,
+		       struct view_memory *rows)
+{
+	size_t nr = 0;
+
+	if (!container->row || container->row->error) {
+		rows[0] = unknown_row(container);
+		return 1;
+	}
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		const struct resident_node *node = &container->row->nodes[i];
+		const bool is_local = container->local >> i & 1;
+
+		if (!is_local && !sum_of(node))
+			continue;
+		rows[nr] = unknown_row(container);
+		rows[nr].numa = topology->memory_nodes[i].id;
+		rows[nr].local = is_local;
+		rows[nr].anon_bytes = (int64_t)node->bytes[MEMORY_ANON];
+		rows[nr].file_bytes = (int64_t)node->bytes[MEMORY_FILE];
+		rows[nr].kernel_bytes = (int64_t)node->bytes[MEMORY_KERNEL];
+		rows[nr++].state = RESIDENT_READ;
+	}
+	return nr;
+}
+
+struct json_object *ctl_report_memory(struct controller *controller)
+{
+	const struct topology *topology = controller->topology;
+	const uint32_t nr_groups = controller->desired.nr_groups;
+	struct container_memory *containers cleanup_free =
+		calloc(nr_groups + 1, sizeof(*containers));
+	struct view_memory *rows cleanup_free = NULL;
+	uint32_t nr_containers;
+	size_t nr = 0;
+
+	if (!containers)
+		return NULL;
+	nr_containers = ctl_container_memories(controller, containers);
+	/* Each container has a row at least. */
+	rows = calloc((size_t)nr_containers * (topology->nr_memory_nodes + 1) + 1, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	for (uint32_t i = 0; i < nr_containers; i++)
+		nr += add_rows(topology, &containers[i], &rows[nr]);
+	return view_memories(rows, nr);
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* On which NUMA nodes the memory of containers is. */
+#include "format/object_table.h"
+#include "format/view_private.h"
+#include "format/views.h"
+
+static const struct field_desc memory_fields[] = {
+	TEXT(view_memory, namespace, NULL, 0, "Namespace of the pod."),
+	TEXT(view_memory, pod, NULL, SLASH, "Name of the pod."),
+	TEXT(view_memory, container, NULL, SLASH, "Name of the container."),
+	TEXT(view_memory, uid, NULL, HIDDEN, "Identity of the pod."),
+	COUNT(view_memory, numa, NULL, OR_NULL,
+	      "NUMA node; a container has a row for each node that has memory of it, or should. Null "
+	      "in the only row of a container whose memory is not known."),
+	ANSWER(view_memory, local, NULL, OR_NULL,
+	       "Whether the container was granted memory there, or, with unrestricted memory, has "
+	       "CPUs there."),
+	BYTES(view_memory, anon_bytes, "anon", OR_NULL,
+	      "Anonymous memory: heap, stacks, private mappings."),
+	BYTES(view_memory, file_bytes, "file", OR_NULL,
+	      "Page cache, with shared memory and tmpfs; charged to whoever touched a page first."),
+	BYTES(view_memory, kernel_bytes, "kernel", OR_NULL, "Page tables, kernel stacks and slab."),
+	WORD(view_memory, state, NULL, 0,
+	     "Whether the figures are known: unknown until the first read, up to ten seconds after "
+	     "the start of a container, and if reads fail; unsupported without the memory "
+	     "controller.",
+	     [RESIDENT_UNKNOWN] = "unknown", [RESIDENT_UNSUPPORTED] = "unsupported",
+	     [RESIDENT_READ] = "read"),
+};
+DESCRIBE(
+	view_memory, memory_fields, "memory",
+	"How much memory a container has on each NUMA node, from memory.numa_stat, without the huge "
+	"pages of hugetlbfs.",
+	.is_list = true, .layout = OBJECT_TABLE);
+
+struct json_object *view_memories(const struct view_memory *rows, size_t nr_rows)
+{
+	return object_json(&view_memory_desc, rows, nr_rows);
+}
