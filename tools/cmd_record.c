@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drift, pressure, latency, noise, event, feature, prog: lists of what was observed. */
+/* drift, pressure, latency, memory, noise, event, feature, prog: lists of what was observed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ const struct noun noun_drift = {
 	.changing = {"repair"},
 };
 
-/* --- pressure, latency, noise ----------------------------------------------------------------- */
+/* --- pressure, latency, memory, noise ----------------------------------------------------------------- */
 
 /* The rows of an object, or those of one pod; `missing` ends the sentence if there are none. */
 static int show_of_pod(struct session *session, int argc, char **argv,
@@ -236,6 +236,34 @@ const struct noun noun_latency = {
 	.name = "latency",
 	.help = "How long tasks of pods and containers waited for a CPU.",
 	.commands = latency_commands,
+};
+
+static bool memory_wanted(struct json_object *item, const void *ref)
+{
+	struct view_memory row;
+
+	object_read(&view_memory_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.pod);
+}
+
+static int memory_show(struct session *session, int argc, char **argv)
+{
+	return show_of_pod(session, argc, argv, &view_memory_desc,
+			   "is not in the ledger; see 'pinfold pod show'", memory_wanted);
+}
+
+static const struct command memory_commands[] = {
+	{"show", "list", "[POD]",
+	 "Show how much memory each container has on each NUMA node, and whether it was granted "
+	 "memory there.",
+	 memory_show},
+	{0},
+};
+
+const struct noun noun_memory = {
+	.name = "memory",
+	.help = "On which NUMA nodes the memory of containers is.",
+	.commands = memory_commands,
 };
 
 static bool noise_wanted(struct json_object *item, const void *ref)
