@@ -177,6 +177,48 @@ static void latencies_become_objects(void **state)
 	json_object_put(json);
 }
 
+static void memory_becomes_objects(void **state)
+{
+	const struct view_memory rows[] = {
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .local = 1,
+		 .anon_bytes = 1073741824,
+		 .file_bytes = 4096,
+		 .kernel_bytes = 95096,
+		 .state = RESIDENT_READ},
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .numa = 1,
+		 .anon_bytes = 16777216,
+		 .state = RESIDENT_READ},
+		{.namespace = "prod",
+		 .pod = "web",
+		 .container = "main",
+		 .uid = "u2",
+		 .numa = -1,
+		 .local = -1,
+		 .anon_bytes = -1,
+		 .file_bytes = -1,
+		 .kernel_bytes = -1,
+		 .state = RESIDENT_UNSUPPORTED},
+	};
+	struct json_object *json = view_memories(rows, ARRAY_SIZE(rows));
+
+	check("memories", &view_memory_desc, json);
+	expect(json, "/0/local", "true");
+	expect(json, "/1/local", "false");
+	expect(json, "/1/file_bytes", "0");
+	expect(json, "/2/numa", "null");
+	expect(json, "/2/local", "null");
+	expect(json, "/2/anon_bytes", "null");
+	json_object_put(json);
+}
+
 static void noise_becomes_objects(void **state)
 {
 	const struct view_noise rows[] = {
@@ -424,6 +466,7 @@ int main(void)
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
 		cmocka_unit_test(latencies_become_objects),
+		cmocka_unit_test(memory_becomes_objects),
 		cmocka_unit_test(noise_becomes_objects),
 		cmocka_unit_test(interrupts_become_objects),
 		cmocka_unit_test(strangers_become_objects),
