@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* node and cpu: the machine and whom its CPUs are for. */
+/* node, cpu and numa: the machine, and whom its CPUs and memory are for. */
 #include <errno.h>
 #include <string.h>
 
@@ -152,5 +152,130 @@ const struct noun noun_cpu = {
 	.name = "cpu",
 	.help = "CPUs, their locations and their owners.",
 	.commands = cpu_commands,
+	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
+};
+
+/* --- numa ------------------------------------------------------------------------------------- */
+
+static bool numa_wanted(struct json_object *item, const void *data)
+{
+	struct view_numa row;
+
+	object_read(&view_numa_desc, item, &row);
+	return row.numa == *(const uint32_t *)data;
+}
+
+/* The node must exist, as above. */
+static int select_node(struct session *session, const char *word, struct json_object *all,
+		       struct json_object **ret_some)
+{
+	struct json_object *some;
+	struct cpuset wanted;
+	uint32_t id;
+
+	/* An id as in a list of nodes, of which there is one. */
+	if (cpuset_parse(word, strlen(word), &wanted) || cpuset_count(&wanted) != 1 ||
+	    strpbrk(word, ",-"))
+		return out_fail(
+			session, STATUS_USAGE,
+			"invalid NUMA node '%.60s': expected its number, e.g. 'numa show 1'", word);
+	id = cpuset_next(&wanted, 0);
+	some = json_filter(all, numa_wanted, &id);
+	if (!some)
+		return out_no_memory(session);
+	*ret_some = some;
+	if (!json_object_array_length(some)) {
+		json_object_put(some);
+		return out_fail(session, STATUS_INPUT,
+				"this machine has no NUMA node %u; see 'pinfold numa show'", id);
+	}
+	return STATUS_DONE;
+}
+
+static int numa_show(struct session *session, int argc, char **argv)
+{
+	struct json_object *all cleanup_json = NULL;
+	struct json_object *some = NULL;
+	int r;
+
+	if (argc > 1)
+		return unexpected(session, argv[1], "no more arguments");
+	r = fetch_noun(session, "numa", &all);
+	if (r || !argc)
+		return r ? r : out_object(session, &view_numa_desc, TAKE_PTR(all));
+	r = select_node(session, argv[0], all, &some);
+	return r ? r : out_object(session, &view_numa_desc, some);
+}
+
+/* A line for each node, as numactl --hardware draws it. */
+static void draw_distances(struct json_object *nodes, struct text *text)
+{
+	const size_t nr = json_object_array_length(nodes);
+	struct view_numa_distance to;
+	struct view_numa row;
+
+	text_printf(text, "numa");
+	for (size_t i = 0; i < nr; i++) {
+		object_read(&view_numa_desc, json_object_array_get_idx(nodes, i), &row);
+		text_printf(text, " %4u", row.numa);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		struct json_object *node = json_object_array_get_idx(nodes, i);
+		struct json_object *list =
+			object_list(&view_numa_desc, node, &view_numa_distance_desc);
+
+		object_read(&view_numa_desc, node, &row);
+		text_printf(text, "\n%4u", row.numa);
+		for (size_t j = 0; j < json_object_array_length(list); j++) {
+			object_read(&view_numa_distance_desc, json_object_array_get_idx(list, j),
+				    &to);
+			text_printf(text, " %4u", to.distance);
+		}
+	}
+	text_printf(text, "\n");
+}
+
+static bool has_distances(struct json_object *nodes)
+{
+	struct json_object *first = json_object_array_get_idx(nodes, 0);
+	struct json_object *list =
+		first ? object_list(&view_numa_desc, first, &view_numa_distance_desc) : NULL;
+
+	return list && json_object_array_length(list);
+}
+
+static int numa_distance(struct session *session, int argc, char **argv)
+{
+	struct json_object *nodes cleanup_json = NULL;
+	struct text text cleanup_text = {0};
+	int r;
+
+	if (argc)
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, "numa", &nodes);
+	if (r)
+		return r;
+	if (session->options.json)
+		return out_object(session, &view_numa_desc, TAKE_PTR(nodes));
+	if (!has_distances(nodes))
+		return out_fail(
+			session, STATUS_FAILED,
+			"the distances between NUMA nodes are not known: the firmware has no "
+			"table of them, or the topology was described without it");
+	draw_distances(nodes, &text);
+	return text.error ? out_no_memory(session) : out_text(session, "distances", text.data);
+}
+
+static const struct command numa_commands[] = {
+	{"show", "list", "[NODE]",
+	 "Show each NUMA node with its CPUs and its memory, and who holds them.", numa_show},
+	{"distance", NULL, "", "Draw how far the nodes are from each other.", numa_distance},
+	{0},
+};
+
+const struct noun noun_numa = {
+	.name = "numa",
+	.help = "The NUMA nodes, their CPUs, their memory and their distances.",
+	.commands = numa_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };

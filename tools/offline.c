@@ -73,6 +73,11 @@ static struct json_object *offline_cpus(const struct snapshot *snapshot)
 	return view_cpus(snapshot->ledger);
 }
 
+static struct json_object *offline_numa_nodes(const struct snapshot *snapshot)
+{
+	return view_numas(snapshot->ledger, NULL);
+}
+
 static struct json_object *offline_pods(const struct snapshot *snapshot)
 {
 	return view_pods(snapshot->ledger, NULL, 0);
@@ -90,6 +95,7 @@ static const struct {
 } builders[] = {
 	{"node", offline_node, SNAPSHOT_POLICY_OF_STATE},
 	{"cpu", offline_cpus, SNAPSHOT_POLICY_OF_STATE},
+	{"numa", offline_numa_nodes, SNAPSHOT_POLICY_OF_STATE},
 	{"pod", offline_pods, SNAPSHOT_POLICY_OF_STATE},
 	{"explain", offline_explanations, SNAPSHOT_POLICY_OF_STATE},
 	{"container", offline_containers, SNAPSHOT_POLICY_OF_STATE},

@@ -333,6 +333,16 @@ static struct json_object *report_cpus(struct controller *controller)
 	return view_cpus(controller->ledger);
 }
 
+static struct json_object *report_numa_nodes(struct controller *controller)
+{
+	const struct machine_port *machine = controller->ports.machine;
+	struct topology_node now[TOPOLOGY_MAX_NODES];
+
+	if (machine)
+		machine->free_pages(machine->self, now);
+	return view_numas(controller->ledger, machine ? now : NULL);
+}
+
 static struct json_object *report_pods(struct controller *controller)
 {
 	uint32_t nr = ledger_nr_pods(controller->ledger);
@@ -409,6 +419,7 @@ static const struct {
 } reports[] = {
 	{"node", report_node},
 	{"cpu", report_cpus},
+	{"numa", report_numa_nodes},
 	{"pod", report_pods},
 	{"container", report_containers},
 	{"policy", report_policy},

@@ -48,6 +48,27 @@ struct view_cpu {
 	const char *owner, *owner_uid;
 };
 
+/* One type of a NUMA node's memory, in bytes; -1 = not known. */
+struct numa_memory_row {
+	const char *type;
+	uint64_t total_bytes, reserved_bytes, granted_bytes, free_bytes;
+	int64_t kernel_free_bytes, missing_bytes;
+};
+
+struct view_numa_distance {
+	uint32_t numa, distance;
+};
+
+struct view_numa {
+	uint32_t numa;
+	const struct cpuset *cpus, *reserved, *shared, *exclusive;
+	uint32_t free_cores, largest_request;
+	struct numa_memory_row *memory;
+	size_t nr_memory;
+	const struct view_numa_distance *distances;
+	size_t nr_distances;
+};
+
 struct view_node {
 	int schema_version;
 	/* "agent", "state", "options", "simulate": who says this */

@@ -7,6 +7,7 @@
 const struct object_desc *const view_descs[] = {
 	&view_node_desc,
 	&view_cpu_desc,
+	&view_numa_desc,
 	&view_pod_desc,
 	&view_refusal_desc,
 	&view_explain_desc,

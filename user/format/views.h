@@ -43,7 +43,8 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_noise_desc, view_irq_desc, view_stranger_desc, view_discovery_desc, view_event_desc,
 	view_feature_desc, view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc,
 	view_version_desc, view_run_desc, view_metric_desc, view_budget_desc, view_error_desc,
-	view_latency_desc, view_latency_bucket_desc, view_memory_desc;
+	view_latency_desc, view_latency_bucket_desc, view_memory_desc, view_numa_desc,
+	view_numa_distance_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -55,6 +56,8 @@ const struct object_desc *view_find(const char *name);
 /* `said` has what the ledger does not know of the node; the rest of it is not looked at. */
 struct json_object *view_node(const struct ledger *ledger, const struct view_node *said);
 struct json_object *view_cpus(const struct ledger *ledger);
+/* `now` has the huge pages free in the kernel, by index of the topology's memory_nodes; NULL = unknown. */
+struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now);
 
 /* A pod of the ledger that is not held as decided, or of which nobody can tell. */
 struct pod_problem {
