@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long tasks waited for a CPU, as a histogram whose bounds double. Plain values and
- * arithmetic; bpf/observe.bpf.c counts.
+ * arithmetic; bpf/observe_latency.bpf.h counts.
  */
 #ifndef FORMAT_LATENCY_H
 #define FORMAT_LATENCY_H
