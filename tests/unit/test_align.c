@@ -455,7 +455,11 @@ static void options_take_numbers_of_nodes(void **state)
 		{"-8", 0, "less than 8"},
 		{"-64", 0, "less than 8"},
 		{"999999999", 999999999, ""},
-		{"4294967304", 0, "strconv.Atoi"},
+		/* more than any machine has is no limit */
+		{"4294967304", INT32_MAX, ""},
+		{"0000000000012", 12, ""},
+		{"9223372036854775808", 0,
+		 "strconv.Atoi: parsing \"9223372036854775808\": value out of range"},
 		{"", 0, "strconv.Atoi"},
 		{"+", 0, "strconv.Atoi"},
 		{"--8", 0, "strconv.Atoi"},

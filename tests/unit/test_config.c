@@ -230,6 +230,25 @@ static void kubelet_import(void **state)
 	assert_int_equal(config.policy.reserved_mcpu, 1000);
 }
 
+/* Both files take what the kubelet takes, and only ours takes blanks. */
+static void reserved_cpus_have_the_kubelets_form(void **state)
+{
+	static const char go[] = "reservedSystemCPUs: \"+1-03\"";
+	static const char blank[] = "reservedSystemCPUs: \"0-1, 3\"";
+	struct config config;
+
+	(void)state;
+	config_default(&config);
+	parse(go, &config);
+	assert_int_equal(cpuset_count(&config.policy.reserved_list), 3);
+	parse(blank, &config);
+	assert_int_equal(cpuset_count(&config.policy.reserved_list), 3);
+	assert_true(cpuset_has(&config.policy.reserved_list, 0));
+	assert_int_equal(kubelet_config_import(go, strlen(go), &error, &config), 0);
+	assert_false(cpuset_has(&config.policy.reserved_list, 0));
+	assert_int_equal(kubelet_config_import(blank, strlen(blank), &error, &config), -EINVAL);
+}
+
 /* A name missing on the list of the kubelet's fields would be ignored in silence. */
 static void each_kubelet_field_is_read(void **state)
 {
@@ -430,6 +449,7 @@ int main(void)
 		cmocka_unit_test(the_example_is_the_default),
 		cmocka_unit_test(kubelet_import),
 		cmocka_unit_test(each_kubelet_field_is_read),
+		cmocka_unit_test(reserved_cpus_have_the_kubelets_form),
 		cmocka_unit_test(failure_changes_nothing),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(listen_addresses),

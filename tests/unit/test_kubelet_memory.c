@@ -106,6 +106,36 @@ static void changed(void **state)
 	assert_int_equal(read_text(text, &given), KUBELET_FAULT_CHECKSUM);
 }
 
+/* Go decodes the keys of a map of numbers with ParseInt. */
+static void keys_of_nodes(void **state)
+{
+	static const struct {
+		const char *nodes;
+		enum kubelet_fault fault;
+	} cases[] = {
+		{"\"+1\":{}", KUBELET_FAULT_NONE},
+		{"\"001\":{}", KUBELET_FAULT_NONE},
+		{"\" 1\":{}", KUBELET_FAULT_UNREADABLE},
+		{"\"\":{}", KUBELET_FAULT_UNREADABLE},
+		/* stricter than Go: the first has no machine, the second no order */
+		{"\"-1\":{}", KUBELET_FAULT_UNREADABLE},
+		{"\"1\":{},\"+1\":{}", KUBELET_FAULT_UNREADABLE},
+	};
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct kubelet_memory_state got cleanup_kubelet_memory_state = {0};
+
+		snprintf(text, sizeof(text),
+			 "{\"policyName\":\"Static\",\"machineState\":{%s},\"checksum\":0}",
+			 cases[i].nodes);
+		assert_int_equal(read_text(text, &got), cases[i].fault);
+		if (cases[i].fault == KUBELET_FAULT_NONE)
+			assert_int_equal(got.nodes[0].id, 1);
+	}
+}
+
 /* A kubelet that was downgraded passes over what the newer one added. */
 static void members_of_a_newer_kubelet(void **state)
 {
@@ -145,7 +175,7 @@ static void faults(void **state)
 		{"{\"policyName\":\"None\",\"checksum\":0}", KUBELET_FAULT_POLICY},
 		{"{" MACHINE ",\"checksum\":5}", KUBELET_FAULT_CHECKSUM},
 		{"{" MACHINE ",\"checksum\":\"5\"}", KUBELET_FAULT_UNREADABLE},
-		{"{\"policyName\":\"Static\",\"machineState\":{\"01\":{}},\"checksum\":0}",
+		{"{\"policyName\":\"Static\",\"machineState\":{\"1x\":{}},\"checksum\":0}",
 		 KUBELET_FAULT_UNREADABLE},
 		{"{\"policyName\":\"Static\",\"machineState\":{\"1\":null},\"checksum\":0}",
 		 KUBELET_FAULT_UNREADABLE},
@@ -287,10 +317,15 @@ static void refusals_of_1_37(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unchecked),	 cmocka_unit_test(layouts),
-		cmocka_unit_test(changed),	 cmocka_unit_test(members_of_a_newer_kubelet),
-		cmocka_unit_test(faults),	 cmocka_unit_test(files_of_1_37),
-		cmocka_unit_test(files_of_1_36), cmocka_unit_test(refusals_of_1_37),
+		cmocka_unit_test(unchecked),
+		cmocka_unit_test(layouts),
+		cmocka_unit_test(keys_of_nodes),
+		cmocka_unit_test(changed),
+		cmocka_unit_test(members_of_a_newer_kubelet),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(files_of_1_37),
+		cmocka_unit_test(files_of_1_36),
+		cmocka_unit_test(refusals_of_1_37),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,21 @@ static void cpu_lists_are_strict(void **state)
 	}
 }
 
+/* Go's numbers may have a plus sign and leading zeros. */
+static void cpu_lists_are_as_liberal_as_go(void **state)
+{
+	struct kubelet_cpu_state got cleanup_kubelet_cpu_state = {0};
+
+	(void)state;
+	assert_int_equal(read_text("{\"policyName\":\"static\",\"defaultCpuSet\":\"+1-03,+8\","
+				   "\"entries\":{\"p\":{\"a\":\"+4\"}},\"checksum\":0}",
+				   false, &got),
+			 KUBELET_FAULT_NONE);
+	assert_int_equal(cpuset_count(&got.default_cpus), 4);
+	assert_true(cpuset_has(&got.default_cpus, 8));
+	assert_true(cpuset_has(&got.containers.entries[0].cpus, 4));
+}
+
 /* Without the runtime's ids nobody knows whose these are; the kubelet does not start either. */
 static void version_1_by_container_id(void **state)
 {
@@ -535,6 +550,7 @@ int main(void)
 		cmocka_unit_test(an_empty_file_is_called_empty),
 		cmocka_unit_test(members_of_a_newer_kubelet),
 		cmocka_unit_test(cpu_lists_are_strict),
+		cmocka_unit_test(cpu_lists_are_as_liberal_as_go),
 		cmocka_unit_test(version_1_by_container_id),
 		cmocka_unit_test(pod_sets_survive_checksum_zero),
 		cmocka_unit_test(bad_pod_sets_fall_back),

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/go_text.h"
 #include "core/quantity.h"
 #include "format/resources.h"
 
@@ -27,7 +28,10 @@ static int read_reserved_cpus(struct reader *reader, const struct yaml_value *va
 		return yaml_refuse(value, field, reader->error,
 				   "expected a CPU list such as \"0-1,32\", not %s",
 				   yaml_kind_name(value->kind));
-	err = cpuset_parse(value->text, value->len, &policy->reserved_list);
+	err = go_parse_cpus(value->text, value->len, &policy->reserved_list);
+	/* In our own file there may be blanks beside the commas. */
+	if (err == -EINVAL && !reader->fields)
+		err = cpuset_parse(value->text, value->len, &policy->reserved_list);
 	if (err)
 		return yaml_refuse(
 			value, field, reader->error,

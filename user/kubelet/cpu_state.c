@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/go_text.h"
 #include "kubelet/state_file.h"
 
 static int compare_entries(const void *a, const void *b)
@@ -207,7 +208,7 @@ static int read_pods(struct kubelet_reader *reader, struct json_object *root,
 			return r;
 		/* Pod sets are parsed while decoding, so a bad one spoils the whole version. */
 		list = kubelet_plain_string(kubelet_member(value, "cpuSet"));
-		if (!list || kubelet_parse_cpus(list, &cpus) < 0)
+		if (!list || go_parse_cpus(list, strlen(list), &cpus) < 0)
 			return kubelet_refuse(reader, KUBELET_FAULT_UNREADABLE,
 					      "pod '%.40s': '%.40s' is not a CPU list", pod,
 					      list ? list : "(not a string)");
@@ -362,7 +363,8 @@ static int refuse_list(struct kubelet_reader *reader, const struct kubelet_entry
 
 static int parse_lists(struct kubelet_reader *reader, struct kubelet_cpu_state *state)
 {
-	if (kubelet_parse_cpus(state->default_list, &state->default_cpus) < 0)
+	if (go_parse_cpus(state->default_list, strlen(state->default_list), &state->default_cpus) <
+	    0)
 		return kubelet_refuse(
 			reader, KUBELET_FAULT_CPUSET,
 			reader->kubelet->release == KUBELET_1_37
@@ -373,7 +375,7 @@ static int parse_lists(struct kubelet_reader *reader, struct kubelet_cpu_state *
 	for (uint32_t i = 0; i < state->containers.nr; i++) {
 		struct kubelet_entry *entry = &state->containers.entries[i];
 
-		if (kubelet_parse_cpus(entry->list, &entry->cpus) < 0)
+		if (go_parse_cpus(entry->list, strlen(entry->list), &entry->cpus) < 0)
 			return refuse_list(reader, entry);
 	}
 	return 0;

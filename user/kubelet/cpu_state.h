@@ -74,6 +74,9 @@ enum kubelet_fault {
  *   kubelet's own reason.
  * - any: as 1.36, but a file with the text of version 4 is that or nothing.
  *
+ * CPU lists are parsed by go_parse_cpus: an id that no Linux machine has is a fault already
+ * here, while the kubelet finds that the machine lacks the CPU.
+ *
  * Members that no version has are ignored, as by a kubelet that was downgraded, where
  * a checksum covers the rest, by 1.37 in any case; `error` is then a warning, else empty.
  * -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then

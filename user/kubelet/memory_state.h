@@ -80,6 +80,9 @@ struct kubelet_memory_state {
  *   kubelet's own reason.
  * - any: whichever layout has a checksum that is right, from 3 to 1.
  *
+ * Keys of machineState are parsed as Go does, except that a negative id and a node that two
+ * keys name ("1" and "+1") are faults.
+ *
  * Members that no version has are ignored, as by a kubelet that was
  * downgraded, where a checksum covers the rest, by 1.37 in any case; `error` is then a
  * warning, else empty. -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/go_text.h"
 #include "kubelet/state_file.h"
 
 static int unreadable(struct kubelet_reader *reader, const char *what)
@@ -123,15 +124,11 @@ static int read_node(struct kubelet_reader *reader, const char *key, struct json
 		     struct kubelet_memory_node *node)
 {
 	struct json_object *assignments = kubelet_member(value, "numberOfAssignments");
-	unsigned long id;
-	char again[24];
-	char *end;
+	int64_t id;
 	int r;
 
-	errno = 0;
-	id = strtoul(key, &end, 10);
-	snprintf(again, sizeof(again), "%lu", id);
-	if (strcmp(again, key) != 0 || id > INT32_MAX)
+	/* Go would take a negative id as well, but no machine has such a node. */
+	if (go_parse_int(key, strlen(key), &id) || id < 0 || id > INT32_MAX)
 		return unreadable(reader, "a key of machineState");
 	if (assignments && !json_object_is_type(assignments, json_type_int))
 		return unreadable(reader, "numberOfAssignments");
@@ -170,6 +167,11 @@ static int read_nodes(struct kubelet_reader *reader, struct json_object *map,
 			return r;
 	}
 	qsort(state->nodes, state->nr_nodes, sizeof(*state->nodes), compare_nodes);
+	/* "1" and "+1" are one key to Go, which keeps the last of them. No kubelet writes that. */
+	for (uint32_t i = 1; i < state->nr_nodes; i++) {
+		if (state->nodes[i].id == state->nodes[i - 1].id)
+			return unreadable(reader, "machineState, which has a node twice,");
+	}
 	return 0;
 }
 

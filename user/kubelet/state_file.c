@@ -162,13 +162,6 @@ int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, c
 	return 0;
 }
 
-int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus)
-{
-	size_t len = strlen(list);
-
-	return strspn(list, "0123456789,-") == len ? cpuset_parse(list, len, ret_cpus) : -EINVAL;
-}
-
 static uint32_t sum_of_data(const char *data)
 {
 	return kubelet_sum(kubelet_sum(KUBELET_SUM_START, "(string)"), data);

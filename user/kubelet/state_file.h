@@ -49,8 +49,6 @@ void kubelet_note_unknown(struct kubelet_reader *reader, struct json_object *obj
  * for the rest (`verified`) it is no more than a warning; otherwise -EINVAL.
  */
 int kubelet_judge_unknown(struct kubelet_reader *reader, int r, bool verified, const char *newest);
-/* As the kubelet parses a CPU list: unlike the kernel it takes no blanks and no newline. */
-int kubelet_parse_cpus(const char *list, struct cpuset *ret_cpus);
 /*
  * The object that member "data" holds as text under member "dataChecksum": how the
  * kubelet 1.37 writes both files. `what` is "cpu manager" or "memory manager". The caller

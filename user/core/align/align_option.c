@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/align/align.h"
+#include "core/go_text.h"
 
 /* The kubelet rejects a smaller value and only warns about a larger one. */
 #define LEAST_MAX_NODES 8
@@ -29,26 +30,11 @@ static int parse_bool(const char *text, bool *ret_value)
 	return -EINVAL;
 }
 
-/* Parse up to nine digits, which is enough for any number of nodes. */
-static int parse_number(const char *text, int32_t *ret_value)
-{
-	bool negative = *text == '-';
-	const char *digits = text + (*text == '-' || *text == '+');
-	size_t len = strlen(digits);
-	int32_t value = 0;
-
-	if (len == 0 || len > 9 || strspn(digits, "0123456789") != len)
-		return -EINVAL;
-	for (size_t i = 0; i < len; i++)
-		value = value * 10 + (digits[i] - '0');
-	*ret_value = negative ? -value : value;
-	return 0;
-}
-
 int align_option_set(const char *name, const char *value, bool *prefer_closest, uint32_t *max_nodes,
 		     char *error, size_t error_size)
 {
-	int32_t number;
+	int64_t number;
+	int r;
 
 	if (strcmp(name, "prefer-closest-numa-nodes") == 0) {
 		if (parse_bool(value, prefer_closest) == 0)
@@ -63,11 +49,12 @@ int align_option_set(const char *name, const char *value, bool *prefer_closest, 
 		snprintf(error, error_size, "unknown Topology Manager Policy option: \"%s\"", name);
 		return -EINVAL;
 	}
-	if (parse_number(value, &number) < 0) {
+	r = go_parse_int(value, strlen(value), &number);
+	if (r < 0) {
 		snprintf(error, error_size,
 			 "unable to convert policy option to integer \"%s\": strconv.Atoi: "
-			 "parsing \"%s\": invalid syntax",
-			 name, value);
+			 "parsing \"%s\": %s",
+			 name, value, r == -ERANGE ? "value out of range" : "invalid syntax");
 		return -EINVAL;
 	}
 	if (number < LEAST_MAX_NODES) {
@@ -76,6 +63,7 @@ int align_option_set(const char *name, const char *value, bool *prefer_closest, 
 			 LEAST_MAX_NODES);
 		return -EINVAL;
 	}
-	*max_nodes = (uint32_t)number;
+	/* No machine has as many nodes, so a larger number makes no difference. */
+	*max_nodes = number < INT32_MAX ? (uint32_t)number : INT32_MAX;
 	return 0;
 }
