@@ -55,8 +55,9 @@ static int serve(struct agent *agent)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
 	own_cpus_apply(agent);
 	agent->store.sink = controller_store_sink(agent->controller);
-	if (controller_start(agent->controller))
-		return EXIT_OTHER;
+	r = controller_start(agent->controller);
+	if (r)
+		return r == -EINTR ? loop_end_start() : EXIT_OTHER;
 	if (agent->pressure)
 		pressure_reader_listen(agent->pressure,
 				       controller_pressure_sink(agent->controller));
@@ -114,6 +115,8 @@ static void take_down(struct agent *agent, int status)
 	sd_event_source_unref(agent->sigint);
 	sd_event_source_unref(agent->sighup);
 	sd_event_unref(agent->event);
+	if (agent->stop_fd >= 0)
+		close(agent->stop_fd);
 	instance_release(&agent->instance);
 }
 
@@ -124,6 +127,7 @@ int main(int argc, char **argv)
 		.store = {.dir_fd = -1},
 		.clock = {NULL, clock_now, clock_wall},
 		.loop = {&agent, loop_wake},
+		.stop_fd = -1,
 	};
 	enum log_level level;
 	int status;

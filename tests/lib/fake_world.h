@@ -65,6 +65,7 @@ struct fake_world {
 	char slow_path[GROUP_PATH_MAX];
 	enum group_file slow_file;
 	bool slow_join, slow_kill, slow_save, slow_look, stuck_look, slow_name;
+	bool is_stopping;	/* ends a wait for a slow look */
 	uint64_t awaited_ns;	/* the limit of the last await_tree */
 	uint64_t naming, named; /* the cgroup whose name is looked up, and was */
 	/* What goes on now; one step, one join or kill. */
@@ -212,6 +213,8 @@ static inline int fake_read_tree(void *self, struct group_tree *ret_tree)
 static inline int fake_await_tree(void *self, uint64_t limit_ns)
 {
 	fake->awaited_ns = limit_ns;
+	if (fake->look == FAKE_LOOKING && fake->is_stopping)
+		return -EINTR;
 	if (fake->look == FAKE_LOOKING && fake->stuck_look)
 		return -ETIMEDOUT;
 	if (fake->look == FAKE_LOOKING)

@@ -374,6 +374,18 @@ static void the_limit_of_a_pod_remains(void **state)
 	}
 }
 
+/* The state file may be missing, but whoever runs keeps its CPUs, and the next start waits again. */
+static void a_start_that_is_stopped_changes_nothing(void **state)
+{
+	(void)state;
+	fake->slow_look = fake->is_stopping = true;
+	controller = make_node(&fake_side_port);
+	assert_int_equal(controller_start(controller), -EINTR);
+	assert_int_equal(fake->nr_groups, 0);
+	assert_int_equal(fake_side.nr_starts, 0);
+	assert_false(fake->has_state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_scene, end_scene)
 
 int main(void)
@@ -392,6 +404,7 @@ int main(void)
 		TEST(memory_limits_are_found_if_there_are_any),
 		TEST(a_request_is_not_above_its_limit),
 		TEST(the_limit_of_a_pod_remains),
+		TEST(a_start_that_is_stopped_changes_nothing),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -203,6 +204,30 @@ static void late_job_can_be_awaited(void **state)
 	assert_int_equal(worker_await(NULL, "k", LONG_NS), 0);
 }
 
+/* A readable descriptor ends the wait and nothing else; nobody reads from it. */
+static void a_wait_ends_if_the_caller_is_to_stop(void **state)
+{
+	struct worker_pool *pool = make_pool(1, 1);
+	struct held_job *job = make_job('a', true, -EIO);
+	int stop_fd = eventfd(0, EFD_CLOEXEC);
+
+	assert_int_equal(worker_run(pool, "k", &job->job), -EINPROGRESS);
+	worker_pool_set_stop(pool, stop_fd);
+	assert_int_equal(worker_await(pool, "k", 1000000), -ETIMEDOUT);
+	assert_int_equal(eventfd_write(stop_fd, 1), 0);
+	assert_int_equal(worker_await(pool, "k", LONG_NS), -EINTR);
+	assert_int_equal(worker_await(pool, "k", LONG_NS), -EINTR);
+	assert_true(worker_is_busy(pool, "k"));
+	assert_string_equal(completed_text, "");
+	worker_pool_set_stop(pool, -1);
+	let_go(job);
+	assert_int_equal(worker_await(pool, "k", LONG_NS), 0);
+	worker_pool_set_stop(pool, stop_fd);
+	assert_int_equal(worker_await(pool, "k", LONG_NS), 0);
+	assert_int_equal(worker_pool_free(pool), 0);
+	close(stop_fd);
+}
+
 static void jobs_of_a_key_run_in_order(void **state)
 {
 	struct worker_pool *pool = make_pool(4, 1);
@@ -346,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
 		cmocka_unit_test_setup(late_job_is_reported_later, set_up),
 		cmocka_unit_test_setup(late_job_can_be_awaited, set_up),
+		cmocka_unit_test_setup(a_wait_ends_if_the_caller_is_to_stop, set_up),
 		cmocka_unit_test_setup(jobs_of_a_key_run_in_order, set_up),
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
 		cmocka_unit_test_setup(submitting_a_job_creates_no_thread, set_up),

@@ -69,6 +69,7 @@ struct agent {
 	uint64_t watchdog_usec; /* between two signs of life */
 	char status[512];	/* as systemd was last told */
 	bool owes_ready;	/* systemd did not read when it was to be told */
+	int stop_fd;		/* readable while SIGTERM or SIGINT is pending; -1 = not open */
 
 	struct worker_pool *pool;
 	struct instance instance;
@@ -140,8 +141,13 @@ void own_cpus_apply(const struct agent *agent);
 int reload_on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *data);
 /* The port that the loop fills. */
 void loop_wake(void *self, uint64_t delay_ns);
-/* The event loop with its timers, signals and the pool's descriptor. Reported. */
+/*
+ * The event loop with its timers, signals and the pool's descriptor, and stop_fd, which ends the
+ * waits of a start: the loop itself serves signals only when it runs. Reported.
+ */
 int loop_open(struct agent *agent);
+/* Tell the log and systemd that a signal ended the start. Returns the exit code. */
+int loop_end_start(void);
 
 /* --- build.c: the steps of a start; each reports its failure ------------------------------------- */
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The event loop: timers, signals and the ends of jobs, and the clock and loop ports. */
+#include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/signalfd.h>
 
 #include "agent/agent.h"
 #include "lib/log.h"
@@ -63,6 +65,29 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
 	return sd_event_exit(agent->event, EXIT_DONE);
 }
 
+int loop_end_start(void)
+{
+	log_info("stopping on a signal before the start was complete; no cgroup was changed");
+	notify_manager("STOPPING=1");
+	return EXIT_DONE;
+}
+
+/* Nobody reads from it, so the signal stays pending for the loop. */
+static int open_stop_fd(struct agent *agent)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	agent->stop_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (agent->stop_fd < 0)
+		return -errno;
+	if (agent->pool)
+		worker_pool_set_stop(agent->pool, agent->stop_fd);
+	return 0;
+}
+
 int loop_open(struct agent *agent)
 {
 	sigset_t signals;
@@ -74,7 +99,9 @@ int loop_open(struct agent *agent)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	r = sd_event_default(&agent->event);
+	r = open_stop_fd(agent);
+	if (r >= 0)
+		r = sd_event_default(&agent->event);
 	if (r >= 0)
 		r = sd_event_add_signal(agent->event, &agent->sigterm, SIGTERM, on_terminate,
 					agent);

@@ -108,8 +108,8 @@ struct groups_port {
 	int (*read_tree)(void *self, struct group_tree *ret_tree);
 	/*
 	 * Block until a read_tree in progress has ended, at most `limit_ns`, so that the next
-	 * call returns its result. 0 or -ETIMEDOUT. For a start only: nothing else is served
-	 * meanwhile.
+	 * call returns its result. 0, -ETIMEDOUT, or -EINTR if the agent is to stop. For a
+	 * start only: nothing else is served meanwhile.
 	 */
 	int (*await_tree)(void *self, uint64_t limit_ns);
 	/* Read the files of one group into `group`, whose path is set. -ENOENT = gone. */

@@ -250,6 +250,8 @@ static int read_live_tree(struct controller *controller, struct group_tree *ret_
 			 "up to %llu s",
 			 *where ? ": " : "", where, AWAIT_TREE_NS / 1000000000);
 		r = groups->await_tree(groups->self, AWAIT_TREE_NS);
+		if (r == -EINTR)
+			return r;
 		if (!r)
 			r = groups->read_tree(groups->self, ret_tree);
 	}

@@ -36,6 +36,7 @@ struct worker_pool {
 	unsigned int nr_users; /* threads and the owner; the last one frees the pool */
 	uint64_t grace_ns;
 	int event_fd;
+	int stop_fd; /* borrowed; -1 = none */
 	bool is_closed;
 };
 
@@ -177,6 +178,7 @@ int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool)
 	pthread_cond_init(&pool->work, &attributes);
 	pthread_cond_init(&pool->ended, &attributes);
 	pthread_condattr_destroy(&attributes);
+	pool->stop_fd = -1;
 	pool->last = &pool->first;
 	pool->nr_users = 1;
 	while (!r && pool->nr_threads < nr_threads)
@@ -260,6 +262,11 @@ unsigned int worker_pool_free(struct worker_pool *pool)
 void worker_pool_set_grace(struct worker_pool *pool, uint64_t grace_ns)
 {
 	pool->grace_ns = grace_ns;
+}
+
+void worker_pool_set_stop(struct worker_pool *pool, int stop_fd)
+{
+	pool->stop_fd = stop_fd;
 }
 
 int worker_pool_fd(const struct worker_pool *pool)
@@ -359,7 +366,8 @@ int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns)
 	const uint64_t begin = now_ns();
 
 	while (worker_is_busy(pool, key)) {
-		struct pollfd ended = {.fd = pool->event_fd, .events = POLLIN};
+		struct pollfd fds[] = {{.fd = pool->event_fd, .events = POLLIN},
+				       {.fd = pool->stop_fd, .events = POLLIN}};
 		const uint64_t passed = now_ns() - begin;
 		struct timespec left;
 
@@ -368,8 +376,10 @@ int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns)
 		left.tv_sec = (time_t)((limit_ns - passed) / 1000000000);
 		left.tv_nsec = (long)((limit_ns - passed) % 1000000000);
 		/* Whatever ends it, the loop looks at the job and the time again. */
-		(void)ppoll(&ended, 1, &left, NULL);
+		(void)ppoll(fds, ARRAY_SIZE(fds), &left, NULL);
 		worker_pool_dispatch(pool);
+		if (fds[1].revents && worker_is_busy(pool, key))
+			return -EINTR;
 	}
 	return 0;
 }

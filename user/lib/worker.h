@@ -65,6 +65,12 @@ unsigned int worker_pool_free(struct worker_pool *pool);
 void worker_pool_set_grace(struct worker_pool *pool, uint64_t grace_ns);
 
 /*
+ * Set a descriptor that is readable once the caller of worker_await is to stop; -1 = none, as
+ * at first. It is borrowed and never read from.
+ */
+void worker_pool_set_stop(struct worker_pool *pool, int stop_fd);
+
+/*
  * Run a job. If it ends within the grace period, this returns its result and the caller
  * owns the job again. -EINPROGRESS: the job continues and belongs to the pool, which
  * calls `completed` and then `release`. Without a pool (NULL) the job runs synchronously
@@ -84,9 +90,9 @@ void worker_pool_dispatch(struct worker_pool *pool);
 bool worker_is_busy(struct worker_pool *pool, const char *key);
 /*
  * Block the loop's thread until no job with this key is late, at most `limit_ns`; late
- * jobs of any key that end meanwhile are completed as by worker_pool_dispatch. 0 or
- * -ETIMEDOUT. For a start, which cannot go on without the result: signals that the caller
- * has blocked are served only afterwards.
+ * jobs of any key that end meanwhile are completed as by worker_pool_dispatch. 0,
+ * -ETIMEDOUT, or -EINTR if the descriptor of worker_pool_set_stop is readable. For a start,
+ * which cannot go on without the result.
  */
 int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns);
 /*
