@@ -69,6 +69,7 @@ struct agent {
 	uint64_t watchdog_usec; /* between two signs of life */
 	char status[512];	/* as systemd was last told */
 	bool owes_ready;	/* systemd did not read when it was to be told */
+	bool reloads_again;	/* SIGHUP came while the configuration was being read */
 	int stop_fd;		/* readable while SIGTERM or SIGINT is pending; -1 = not open */
 
 	struct worker_pool *pool;
@@ -109,7 +110,10 @@ int options_parse(int argc, char **argv, struct agent_options *options, int *ret
 
 /* --- settings.c: the configuration --------------------------------------------------------------- */
 
-/* Whole and valid, or *ret_config untouched. The default file may be missing, but not unreadable. */
+/*
+ * Whole and valid, or *ret_config untouched. Reports failures; may run on any thread. The default
+ * file may be missing, but not unreadable.
+ */
 int settings_load(const struct agent_options *options, struct config *ret_config);
 /* Does the configuration fit the machine? Asked before anything is touched; fills the policy. */
 int settings_check(const struct agent *agent, struct settings *settings);
@@ -137,7 +141,10 @@ uint64_t clock_wall(void *self);
  * this is all that does. Threads created later inherit this.
  */
 void own_cpus_apply(const struct agent *agent);
-/* SIGHUP: put a new configuration in force, or refuse it whole. */
+/*
+ * SIGHUP: put a new configuration in force, or refuse it whole. A thread reads the files, so this
+ * may return before; however many signals come meanwhile, one reading follows.
+ */
 int reload_on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *data);
 /* The port that the loop fills. */
 void loop_wake(void *self, uint64_t delay_ns);
