@@ -25,32 +25,19 @@
  */
 #include "core/plan/migrate.h"
 
+#include "core/plan/uses.h"
+
 static bool is_settled(const struct migration *migration)
 {
 	return !migration->is_unlisted && !migration->is_unbounded &&
 	       cpuset_equal(&migration->now, &migration->target);
 }
 
-/*
- * Containers that share CPUs in the final state may share CPUs in between; all others are apart.
- * None is apart from itself, because no target is empty.
- */
-static bool are_apart(const struct migration *a, const struct migration *b)
-{
-	return !cpuset_intersects(&a->target, &b->target);
-}
-
-static bool are_in_conflict(const struct migration *a, const struct migration *b)
-{
-	return cpuset_intersects(&a->now, &b->now) && are_apart(a, b);
-}
-
 static void move_to(struct planner *planner, struct migration *migration, const struct cpuset *cpus)
 {
 	planner_write_set(planner, migration->group, GROUP_CPUSET_CPUS, cpus, migration->old);
-	migration->now = *cpus;
+	uses_move(planner, migration, cpus);
 	migration->is_unlisted = migration->is_unbounded = false;
-	migration->is_astray = !cpuset_is_subset(&migration->now, &migration->target);
 }
 
 /*
@@ -60,51 +47,30 @@ static void move_to(struct planner *planner, struct migration *migration, const 
 static void open_target(const struct planner *planner, const struct migration *migration,
 			struct cpuset *ret_cpus)
 {
-	*ret_cpus = migration->target;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
+	struct cpuset occupied;
 
-		if (other->is_astray && are_apart(other, migration))
-			cpuset_subtract(ret_cpus, &other->now);
-	}
+	uses_of_others(planner, migration, USE_ASTRAY, &occupied);
+	*ret_cpus = migration->target;
+	cpuset_subtract(ret_cpus, &occupied);
 }
 
 static void open_room(const struct planner *planner, const struct migration *migration,
 		      struct cpuset *ret_cpus)
 {
-	*ret_cpus = planner->room;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
+	struct cpuset occupied;
 
-		if (are_apart(other, migration))
-			cpuset_subtract(ret_cpus, &other->now);
-	}
+	uses_of_others(planner, migration, USE_NOW, &occupied);
+	*ret_cpus = planner->room;
+	cpuset_subtract(ret_cpus, &occupied);
 }
 
-/* Is `other` on a CPU that `migration` lacks of its target, and may not share? */
-static bool blocks(const struct migration *other, const struct migration *migration)
+/* Is an astray migration on a CPU that `migration` lacks of its target, and may not share? */
+static bool is_blocked(const struct planner *planner, const struct migration *migration)
 {
 	struct cpuset lacking = migration->target;
 
-	if (!other || !other->is_astray || !are_apart(other, migration))
-		return false;
 	cpuset_subtract(&lacking, &migration->now);
-	return cpuset_intersects(&other->now, &lacking);
-}
-
-/*
- * The one that was found last is asked first: in a large circle nearly all are asked in each
- * round, and nearly all are still blocked by it.
- */
-static bool is_blocked(const struct planner *planner, struct migration *migration)
-{
-	if (blocks(migration->blocker, migration))
-		return true;
-	migration->blocker = NULL;
-	for (uint32_t i = 0; i < planner->nr_migrations && !migration->blocker; i++)
-		if (blocks(&planner->migrations[i], migration))
-			migration->blocker = &planner->migrations[i];
-	return migration->blocker;
+	return uses_meet(planner, migration, USE_ASTRAY, &lacking);
 }
 
 /* Move to the target, unless that adds a conflict. */
@@ -127,37 +93,16 @@ static bool arrive_all(struct planner *planner, bool astray)
 	return progress;
 }
 
+/* Is it in conflict? */
 static bool is_met(const struct planner *planner, const struct migration *migration)
 {
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		if (are_in_conflict(migration, &planner->migrations[i]))
-			return true;
-	}
-	return false;
+	return uses_meet(planner, migration, USE_NOW, &migration->now);
 }
 
-/*
- * The targets of astray migrations that are apart from `migration`. On these CPUs it
- * blocks them.
- */
-static void wanted_by_others(const struct planner *planner, const struct migration *migration,
-			     struct cpuset *ret_cpus)
-{
-	*ret_cpus = CPUSET_EMPTY;
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
-
-		if (other->is_astray && are_apart(other, migration))
-			cpuset_union(ret_cpus, &other->target);
-	}
-}
-
+/* Is it on a CPU that an astray migration wants that is apart from it? */
 static bool is_in_the_way(const struct planner *planner, const struct migration *migration)
 {
-	struct cpuset wanted;
-
-	wanted_by_others(planner, migration, &wanted);
-	return cpuset_intersects(&migration->now, &wanted);
+	return uses_meet(planner, migration, USE_WANTED, &migration->now);
 }
 
 /* Keep at most `nr` CPUs, so that others find room too. */
@@ -192,7 +137,7 @@ static void find_clear(const struct planner *planner, const struct migration *mi
 	struct cpuset wanted;
 
 	open_room(planner, migration, ret_cpus);
-	wanted_by_others(planner, migration, &wanted);
+	uses_of_others(planner, migration, USE_WANTED, &wanted);
 	cpuset_subtract(ret_cpus, &wanted);
 	if (keep_common(ret_cpus, &migration->now))
 		return;
@@ -207,7 +152,7 @@ static void find_one_cpu(const struct planner *planner, const struct migration *
 	struct cpuset wanted;
 
 	*ret_cpus = migration->now;
-	wanted_by_others(planner, migration, &wanted);
+	uses_of_others(planner, migration, USE_WANTED, &wanted);
 	cpuset_subtract(ret_cpus, &wanted);
 	if (cpuset_is_empty(ret_cpus))
 		open_room(planner, migration, ret_cpus);
@@ -233,24 +178,8 @@ static bool find_parking(const struct planner *planner, const struct migration *
 }
 
 /*
- * The number of astray migrations that may share CPUs with `migration` and must be parked
- * with it.
- */
-static uint32_t count_company(const struct planner *planner, const struct migration *migration)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *other = &planner->migrations[i];
-
-		nr += other->is_astray && other != migration && !are_apart(other, migration);
-	}
-	return nr;
-}
-
-/*
  * Of the migrations that block others or are in conflict, park the one with the smallest
- * company.
+ * company: the astray migrations that may share CPUs with it and must be parked with it.
  */
 static bool park_one(struct planner *planner, enum parking parking)
 {
@@ -266,7 +195,7 @@ static bool park_one(struct planner *planner, enum parking parking)
 		if (!migration->is_astray ||
 		    !(is_met(planner, migration) || is_in_the_way(planner, migration)))
 			continue;
-		nr = count_company(planner, migration);
+		nr = uses_count_company(planner, migration);
 		if (nr >= fewest || !find_parking(planner, migration, parking, &found))
 			continue;
 		fewest = nr;
@@ -294,15 +223,6 @@ static bool find_without(const struct planner *planner, const struct migration *
 		keep_first(&cpus, 1);
 	*ret_cpus = cpus;
 	return !cpuset_is_empty(&cpus);
-}
-
-static uint32_t count_on(const struct planner *planner, unsigned int cpu)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < planner->nr_migrations; i++)
-		nr += cpuset_has(&planner->migrations[i].now, cpu);
-	return nr;
 }
 
 static bool can_all_leave(const struct planner *planner, unsigned int cpu)
@@ -344,7 +264,7 @@ static bool make_room(struct planner *planner)
 			cpuset_subtract(&candidates, &planner->migrations[i].target);
 	}
 	cpuset_for_each (cpu, &candidates) {
-		uint32_t nr = count_on(planner, cpu);
+		uint32_t nr = uses_count_on(planner, cpu);
 
 		if (nr < fewest && can_all_leave(planner, cpu)) {
 			fewest = nr;
@@ -380,7 +300,7 @@ static void force(struct planner *planner)
 
 		if (is_settled(migration))
 			continue;
-		nr = migration->is_astray ? count_company(planner, migration)
+		nr = migration->is_astray ? uses_count_company(planner, migration)
 					  : planner->nr_migrations;
 		if (nr < fewest) {
 			fewest = nr;
@@ -415,6 +335,9 @@ void migrate_all(struct planner *planner)
 	 */
 	uint32_t rounds = planner->nr_migrations * 8 + 8;
 
+	if (is_done(planner))
+		return;
+	uses_init(planner);
 	while (!planner->error && !is_done(planner)) {
 		if (rounds && move_one(planner))
 			rounds--;

@@ -5,15 +5,35 @@
 
 #include "core/plan/plan.h"
 
+/* More peers than a pod's init containers normally have; a pool has more. */
+#define PEERS_MAX  8
+#define PEERS_MANY UINT32_MAX
+
 /* The migration of a container from its current to its desired CPUs. */
 struct migration {
-	const struct group *group;	 /* whose path and owner the steps name */
-	const char *old;		 /* the kernel's list, NULL = none */
-	struct cpuset now, target;	 /* now: its CPUs after the steps so far */
-	const struct migration *blocker; /* which kept it from its target last, NULL = none known */
+	const struct group *group; /* whose path and owner the steps name */
+	const char *old;	   /* the kernel's list, NULL = none */
+	struct cpuset now, target; /* now: its CPUs after the steps so far */
+	/* Those that are not apart from it, itself included (uses.h). PEERS_MANY = too many. */
+	uint32_t nr_peers;
+	const struct migration *peers[PEERS_MAX];
 	bool is_unlisted;  /* its file differs from `now`, so the target must be written */
 	bool is_unbounded; /* has tasks and no list */
 	bool is_astray;	   /* runs on a CPU outside its target */
+};
+
+/* How a migration uses a CPU. */
+enum use {
+	USE_NOW,    /* has it now */
+	USE_ASTRAY, /* has it now and is astray */
+	USE_WANTED, /* has it in its target and is astray */
+	USE_TARGET, /* has it in its target */
+	USE_NR
+};
+
+struct use_count {
+	uint32_t nr[CPUSET_MAX]; /* of migrations */
+	struct cpuset cpus;	 /* those with at least one */
 };
 
 struct planner {
@@ -26,6 +46,7 @@ struct planner {
 	struct cpuset bound;	 /* the root's list while containers move */
 	struct cpuset home;	 /* CPUs for containers in the final state */
 	struct cpuset room;	 /* CPUs that containers may use in between; includes `home` */
+	struct use_count uses[USE_NR];
 	char text[CPUSET_TEXT_MAX];
 	int error;
 };
