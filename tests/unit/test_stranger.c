@@ -74,6 +74,8 @@ static void decisions_follow_the_facts(void **state)
 		{STRANGER_TASK, "6", NULL, NULL, NULL, true, true, STRANGER_WRITE, "6", "0-3"},
 		{STRANGER_KTHREAD, "0-7", NULL, NULL, NULL, true, true, STRANGER_WRITE, "0-7",
 		 "0-3"},
+		/* A pause after a refusal of the kernel is no sign of an opponent. */
+		{STRANGER_TASK, "0-7", NULL, NULL, NULL, true, false, STRANGER_WRITE, "0-7", "0-3"},
 		/* Nothing is moved where strangers are only reported. */
 		{STRANGER_TASK, "0-7", NULL, NULL, NULL, false, true, STRANGER_LEAVE, NULL, NULL},
 		/* Nobody can move these, or should. */
@@ -202,22 +204,47 @@ static void an_opponent_is_met_ever_more_rarely(void **state)
 	assert_int_equal(corrections_in(S / 100, 64 * S + 640 * S) - 9, 10);
 }
 
-static void a_pause_is_forgotten_in_calm(void **state)
+/* The third correction in a row, at 1000 s, is followed by a pause of one second. */
+static struct stranger_pause corrected(void)
 {
 	struct stranger_pause pause = {0};
 
-	stranger_note_calm(&pause, S);
 	for (unsigned int i = 0; i < STRANGER_PATIENCE; i++) {
 		assert_false(stranger_is_contended(&pause));
-		stranger_note_revert(&pause, S);
+		assert_true(stranger_may_contend(&pause, 1000 * S));
+		stranger_note_revert(&pause, 1000 * S);
 	}
 	assert_true(stranger_is_contended(&pause));
-	assert_false(stranger_may_contend(&pause, S));
-	stranger_note_calm(&pause, 60 * S);
+	return pause;
+}
+
+static void a_pause_ends_when_it_says(void **state)
+{
+	const struct stranger_pause pause = corrected();
+
+	assert_false(stranger_may_contend(&pause, 1000 * S));
+	assert_false(stranger_may_contend(&pause, 1001 * S - 1));
+	assert_true(stranger_may_contend(&pause, 1001 * S));
+}
+
+static void corrections_are_forgotten_two_minutes_after_the_pause(void **state)
+{
+	struct stranger_pause pause = corrected();
+
+	stranger_note_calm(&pause, 1121 * S - 1);
 	assert_true(stranger_is_contended(&pause));
-	stranger_note_calm(&pause, 122 * S);
+	stranger_note_calm(&pause, 1121 * S);
 	assert_false(stranger_is_contended(&pause));
-	assert_true(stranger_may_contend(&pause, 122 * S));
+	assert_true(stranger_may_contend(&pause, 1121 * S));
+}
+
+/* Such a pause follows a refusal of the kernel, which calm says nothing about. */
+static void a_pause_without_corrections_is_not_forgotten(void **state)
+{
+	struct stranger_pause pause = {.until_ns = 1000 * S};
+
+	stranger_note_calm(&pause, 999 * S);
+	assert_false(stranger_may_contend(&pause, 999 * S));
 }
 
 int main(void)
@@ -229,7 +256,9 @@ int main(void)
 		cmocka_unit_test(cpus_that_come_are_no_foreign_change),
 		cmocka_unit_test(nothing_is_written_without_an_allowed_cpu),
 		cmocka_unit_test(an_opponent_is_met_ever_more_rarely),
-		cmocka_unit_test(a_pause_is_forgotten_in_calm),
+		cmocka_unit_test(a_pause_ends_when_it_says),
+		cmocka_unit_test(corrections_are_forgotten_two_minutes_after_the_pause),
+		cmocka_unit_test(a_pause_without_corrections_is_not_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
