@@ -26,7 +26,7 @@
 #define KTHREAD	  "2129984"  /* PF_KTHREAD and others */
 #define BOUND	  "69238848" /* and PF_NO_SETAFFINITY */
 #define USER	  "4194560"
-#define MAX_TASKS 16
+#define MAX_TASKS 128
 #define ROOT	  "pinfold.slice"
 #define OWNER	  ROOT "/pod1/db"
 
@@ -42,6 +42,7 @@ static uint64_t now_ns, ticks;
 static struct {
 	pid_t thread;
 	struct cpuset cpus;
+	struct cpuset asked; /* what the last write asked for, with CPUs that do not exist */
 	int error;
 	unsigned int nr_writes, nr_tries;
 } tasks[MAX_TASKS];
@@ -89,6 +90,7 @@ static inline int set_cpus(void *self, pid_t thread, const struct cpuset *cpus)
 	if (!crashed_file)
 		file_read_all(state_fd, PINFOLD_STRANGERS_FILE, 65536, &crashed_file, &crashed_len);
 	tasks[i].nr_tries++;
+	tasks[i].asked = *cpus;
 	if (tasks[i].error)
 		return tasks[i].error;
 	tasks[i].nr_writes++;

@@ -31,13 +31,12 @@ struct walk {
 
 /* --- who a task is ------------------------------------------------------------------------------- */
 
-/* Is the cgroup this one, or below it? Paths begin with a slash here, names of groups do not. */
+/* Is the cgroup this one, or below it? Its path begins with a slash, the name of a group does not. */
 static bool is_below(const char *cgroup, const char *group)
 {
 	const size_t len = strlen(group);
 
-	return *cgroup == '/' && !strncmp(cgroup + 1, group, len) &&
-	       (cgroup[1 + len] == '/' || !cgroup[1 + len]);
+	return !strncmp(cgroup + 1, group, len) && (cgroup[1 + len] == '/' || !cgroup[1 + len]);
 }
 
 static const char *cgroup_of(struct walk *walk, pid_t process)
@@ -52,9 +51,10 @@ static const char *cgroup_of(struct walk *walk, pid_t process)
 	return walk->cgroup;
 }
 
+/* What the container of this cgroup holds; NULL = nothing. */
 static const struct cpuset *own_cpus(const struct walk *walk, const char *cgroup)
 {
-	for (uint32_t i = 0; i < walk->request->nr_owners; i++)
+	for (uint32_t i = 0; cgroup && i < walk->request->nr_owners; i++)
 		if (is_below(cgroup, walk->request->owners[i].path))
 			return &walk->request->owners[i].cpus;
 	return NULL;
@@ -63,12 +63,16 @@ static const struct cpuset *own_cpus(const struct walk *walk, const char *cgroup
 static enum stranger_kind kind_of(const struct walk *walk, const struct thread_stat *stat,
 				  const char *cgroup)
 {
+	/*
+	 * A kernel thread may belong to a container too: vhost attaches those of its threads that
+	 * are kernel threads, all before Linux 6.4, to the cgroup of the virtual machine.
+	 */
+	if (cgroup && is_below(cgroup, walk->request->workload_root))
+		return STRANGER_POD;
 	if (stat->is_kernel)
 		return stat->is_bound ? STRANGER_BOUND : STRANGER_KTHREAD;
 	/* Somebody whose cgroup is not known may belong to a container. */
-	if (!cgroup || is_below(cgroup, walk->request->workload_root))
-		return STRANGER_POD;
-	return STRANGER_TASK;
+	return cgroup ? STRANGER_TASK : STRANGER_POD;
 }
 
 /* --- what was known ------------------------------------------------------------------------------ */
@@ -249,8 +253,7 @@ static int decide(struct walk *walk, struct stranger_task *task)
 	const struct stranger_facts facts = {
 		.kind = task->kind,
 		.affinity = task->affinity,
-		.own = task->kind == STRANGER_POD && task->cgroup ? own_cpus(walk, task->cgroup)
-								  : NULL,
+		.own = own_cpus(walk, task->cgroup),
 		.original = task->original,
 		.written = task->written,
 		.repairs = walk->request->mode == STRANGER_REPAIR,
@@ -262,9 +265,7 @@ static int decide(struct walk *walk, struct stranger_task *task)
 	task->state = STRANGER_STATE_MOVED;
 	switch (stranger_decide(&walk->request->cpus, &facts, &original, &target)) {
 	case STRANGER_ABSENT:
-		return 1;
 	case STRANGER_FORGET:
-		forget(task);
 		return 1;
 	case STRANGER_KEEP:
 		stranger_note_calm(&task->pause, walk->request->now_ns);
@@ -330,8 +331,6 @@ static bool is_still(const struct walk *walk, const struct stranger_task *task)
 	if (thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) ||
 	    stat.start_ticks != task->start_ticks)
 		return false;
-	if (stat.is_kernel)
-		return true;
 	return !process_cgroup(walk->place->proc_fd, task->process, &cgroup) &&
 	       !is_below(cgroup, walk->request->workload_root);
 }
@@ -499,8 +498,7 @@ static int describe(const struct walk *walk, const struct stranger_task *task,
 		    struct stranger_row *row)
 {
 	struct cpuset reached = walk->request->cpus.exclusive;
-	const struct cpuset *own =
-		task->kind == STRANGER_POD && task->cgroup ? own_cpus(walk, task->cgroup) : NULL;
+	const struct cpuset *own = own_cpus(walk, task->cgroup);
 
 	*row = (struct stranger_row){
 		.thread = task->thread,
