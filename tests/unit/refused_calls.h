@@ -148,6 +148,11 @@ int openat(int fd, const char *path, int flags, ...)
 	return is_refused("openat", path) ? -1 : LIBC(openat)(fd, path, flags, mode);
 }
 
+DIR *fdopendir(int fd)
+{
+	return is_refused("fdopendir", NULL) ? NULL : LIBC(fdopendir)(fd);
+}
+
 int mkdirat(int fd, const char *path, mode_t mode)
 {
 	return is_refused("mkdirat", path) ? -1 : LIBC(mkdirat)(fd, path, mode);

@@ -60,13 +60,13 @@ const struct affinity_calls affinity_system_calls = {
 int thread_stat_parse(const char *text, struct thread_stat *ret_stat)
 {
 	/* The name may contain blanks and parentheses, so start at the last closing one. */
-	const char *name = strchr(text, '('), *rest = strrchr(text, ')');
+	const char *name = strchr(text, '('), *rest = name ? strrchr(name, ')') : NULL;
 	struct thread_stat stat = {0};
 	unsigned long long start;
 	unsigned int flags;
 
 	/* fields 3 to 22: state ppid pgrp session tty tpgid flags … starttime */
-	if (!name || !rest || rest < name ||
+	if (!rest ||
 	    sscanf(rest + 1,
 		   " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
 		   "%llu",

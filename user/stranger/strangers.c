@@ -55,7 +55,8 @@ static int open_proc(const char *root)
 
 /*
  * The tasks that a damaged file named keep what they have: nobody knows what they had before. Those
- * that may run on exclusive CPUs are still found.
+ * that may run on exclusive CPUs are still found. Damage lasts, so this is 0 like an absent file; an
+ * error is worth another attempt.
  */
 static int load(int state_fd, const char *boot_id, struct stranger_table *table)
 {
@@ -72,7 +73,7 @@ static int load(int state_fd, const char *boot_id, struct stranger_table *table)
 		"stranger: %s; tasks that an earlier agent kept off exclusive CPUs keep the CPUs they "
 		"have, until they are restarted",
 		format_error_text(&error, PINFOLD_STRANGERS_FILE, sentence, sizeof(sentence)));
-	return -EBADMSG;
+	return 0;
 }
 
 static int run_walk(struct worker_job *base)
@@ -85,8 +86,7 @@ static int run_walk(struct worker_job *base)
 
 	if (!strangers->is_loaded) {
 		r = load(strangers->state_fd, strangers->boot_id, &strangers->table);
-		/* Only damage lasts; a file that cannot be read now is tried again by the next. */
-		if (r && r != -EBADMSG)
+		if (r)
 			return r;
 		strangers->is_loaded = true;
 	}
@@ -238,9 +238,6 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 	if (proc_fd < 0)
 		return log_warn(proc_fd, "stranger: cannot open %s/proc", options->root);
 	r = load(options->state_fd, options->boot_id, &table);
-	/* Another attempt would find the file as damaged, which has been reported. */
-	if (r == -EBADMSG)
-		return 0;
 	if (r || !table.nr)
 		return r;
 	request->mode = STRANGER_OBSERVE;
