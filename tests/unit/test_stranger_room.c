@@ -242,11 +242,15 @@ static void what_could_not_be_restored_is_said(void **state)
 
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
 	put_process(21, "other", 1, USER, 20, "system.slice", "0-7");
+	put_process(22, "narrowed", 1, USER, 20, "system.slice", "0-7");
 	repair("4-5");
+	/* A cpuset hides a part of what was written, so it cannot be restored now. */
+	write_from_outside(22, "0-1");
 	tasks[index_of(20)].error = -EPERM;
 	said = uninstall_says(-EPERM);
 	expect_said(said, "cannot restore thread 20 (sshd) to CPUs 0-7, it may use 0-3,6-7");
 	assert_null(strstr(said, "(other)"));
+	assert_null(strstr(said, "(narrowed)"));
 	expect_cpus(21, "0-7");
 	tasks[index_of(20)].error = 0;
 	assert_string_equal(uninstall_says(0), "");
@@ -261,6 +265,9 @@ static void an_uninstall_without_originals_changes_nothing(void **state)
 	replace_file(FILE_OF_BOOT("another"));
 	assert_string_equal(uninstall_says(0), "");
 	assert_int_equal(tasks[index_of(20)].nr_tries, 0);
+	/* So it does not matter whether the tasks can be read. */
+	put("proc/77", "not a directory");
+	assert_string_equal(uninstall_says(0), "");
 }
 
 static void an_uninstall_reports_what_it_cannot_read(void **state)
