@@ -23,7 +23,7 @@ struct walk {
 	struct stranger_table *now;
 	struct stranger_report *report;
 	uint64_t begun_ticks;
-	uint32_t nr_held;
+	uint32_t nr_held; /* before the walk, and what is added to it */
 	/* The cgroup of the process that was asked for last. */
 	pid_t process;
 	char *cgroup; /* owned; NULL = not known */
@@ -43,9 +43,8 @@ static const char *cgroup_of(struct walk *walk, pid_t process)
 {
 	if (walk->process == process)
 		return walk->cgroup;
-	free(walk->cgroup);
-	walk->cgroup = NULL;
 	walk->process = process;
+	free(walk->cgroup);
 	if (process_cgroup(walk->place->proc_fd, process, &walk->cgroup))
 		walk->cgroup = NULL;
 	return walk->cgroup;
@@ -261,7 +260,6 @@ static int decide(struct walk *walk, struct stranger_task *task)
 	};
 	struct cpuset original, target;
 
-	walk->nr_held += task->written != NULL;
 	task->state = STRANGER_STATE_MOVED;
 	switch (stranger_decide(&walk->request->cpus, &facts, &original, &target)) {
 	case STRANGER_ABSENT:
@@ -565,6 +563,7 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 		.before = table,
 		.now = &now,
 		.report = &report,
+		.nr_held = stranger_table_nr_held(table),
 		.begun_ticks = place->calls->now_ticks(place->calls->self),
 	};
 	int r;
