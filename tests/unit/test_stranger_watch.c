@@ -12,64 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/fake_noise.h"
-#include "../lib/fake_stranger.h"
-#include "lib/text.h"
-#include "node_scene.h"
-
-static struct config changed;
-static struct pod_spec *pods[2];
-
-static struct controller *start(enum enforcement enforcement)
-{
-	const struct controller_ports ports = {.clock = &fake_clock,
-					       .loop = &fake_loop,
-					       .groups = &groups,
-					       .kernel = &fake_side_port,
-					       .store = &fake_store,
-					       .noise = &fake_noise_port,
-					       .stranger = &fake_stranger_port};
-	struct controller *controller = NULL;
-	char error[256] = "";
-
-	changed = config;
-	changed.enforcement.strangers = enforcement;
-	options.config = &changed;
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		fail_msg("controller_new: %s", error);
-	fake_stranger.sink = controller_stranger_sink(controller);
-	assert_int_equal(controller_start(controller), 0);
-	return controller;
-}
-
-static int set_up_watch(void **state)
-{
-	memset(&fake_stranger, 0, sizeof(fake_stranger));
-	fake_noise_reset();
-	pods[0] = fake_pod("a", "exclusive", 4000, true);
-	pods[1] = fake_pod("b", "web", 500, false);
-	return set_up_node(state);
-}
-
-static int tear_down_watch(void **state)
-{
-	free_pods(pods, 2);
-	return tear_down(state);
-}
-
-static void tick(struct controller *controller, unsigned int seconds)
-{
-	for (unsigned int i = 0; i < seconds; i++) {
-		fake->now_ns += S;
-		controller_tick(controller);
-	}
-}
-
-static void show_rows(void)
-{
-	fake_stranger.rows = fake_stranger_rows;
-	fake_stranger.nr = ARRAY_SIZE(fake_stranger_rows);
-}
+#include "watch_scene.h"
 
 static void walks_follow_the_ledger(void **state)
 {
@@ -270,17 +213,6 @@ static void without_the_option_they_are_shown_only(void **state)
 	controller_free(controller);
 }
 
-static const char *of_row(struct json_object *rows, const char *pid, const char *key)
-{
-	for (size_t i = 0; i < json_object_array_length(rows); i++) {
-		struct json_object *row = json_object_array_get_idx(rows, i);
-
-		if (!strcmp(member(row, "pid"), pid))
-			return member(row, key);
-	}
-	return "no row";
-}
-
 static void strangers_are_shown(void **state)
 {
 	struct controller *controller = start(ENFORCEMENT_ENFORCE);
@@ -359,16 +291,6 @@ static void obstacles_are_found(void **state)
 	controller_free(controller);
 }
 
-static void has_line(struct controller *controller, const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	if (!strstr(page.data, line))
-		fail_msg("the page lacks %s", line);
-}
-
 static void walks_are_counted(void **state)
 {
 	struct controller *controller = start(ENFORCEMENT_ENFORCE);
@@ -410,14 +332,6 @@ static void moves_are_an_event(void **state)
 			    "3 tasks were moved off the exclusive CPUs 2-5; this is the first");
 	json_object_put(rows);
 	controller_free(controller);
-}
-
-static void see(struct controller *controller, uint32_t pid, uint64_t ago_ns)
-{
-	const struct noise_sink *sink = controller_noise_sink(controller);
-	const struct noise_stranger stranger = {.time_ns = fake->now_ns - ago_ns, .pid = pid};
-
-	sink->stranger(sink->self, &stranger);
 }
 
 static void a_stranger_that_is_seen_is_walked_for_at_once(void **state)
@@ -476,15 +390,6 @@ static void a_stranger_seen_during_a_walk_gets_another_one(void **state)
 	controller_free(controller);
 }
 
-static bool has_tier(struct controller *controller)
-{
-	struct json_object *node = query(controller, "node");
-	const bool is_listed = strchr(member(node, "tiers"), '3') != NULL;
-
-	json_object_put(node);
-	return is_listed;
-}
-
 static void tier_3_is_in_force_while_strangers_are_moved(void **state)
 {
 	struct controller *controller = start(ENFORCEMENT_ENFORCE);
@@ -529,8 +434,6 @@ static void without_the_port_there_is_nothing(void **state)
 	assert_int_equal(nr_rows(controller, "stranger"), 0);
 	controller_free(controller);
 }
-
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up_watch, tear_down_watch)
 
 int main(void)
 {
