@@ -101,6 +101,32 @@ static void a_walk_that_wrote_is_not_followed_at_once(void **state)
 	controller_free(controller);
 }
 
+/* What is held has to be restored, so it is not forgotten with the report. */
+static void a_walk_that_failed_forgets_nobody_who_is_held(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.counts.nr_held = 3;
+	tick(controller, 1);
+	fake_stranger.result = -EIO;
+	tick(controller, 1);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 3);
+	assert_int_equal(fake_stranger.nr_walks, 3);
+	fake_stranger.result = 0;
+	fake_stranger.counts.nr_narrowed = 3;
+	tick(controller, 1);
+	/* When only cpusets that grow could help, once a minute is enough. */
+	fake_stranger.result = -EIO;
+	tick(controller, 60);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 59);
+	assert_int_equal(fake_stranger.nr_walks, 0);
+	tick(controller, 1);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	controller_free(controller);
+}
+
 /* It may have been moved, and set back since. */
 static void who_was_moved_and_is_seen_is_walked_for(void **state)
 {
@@ -209,11 +235,12 @@ static void only_who_was_moved_by_the_walk_was_exposed(void **state)
 
 /* --- what an operator is told -------------------------------------------------------------------- */
 
-static void expect_remedy(struct controller *controller, const char *pid, const char *wanted)
+static void expect_member(struct controller *controller, const char *pid, const char *key,
+			  const char *wanted)
 {
 	struct json_object *rows = query(controller, "stranger");
 
-	assert_string_equal(of_row(rows, pid, "remedy"), wanted);
+	assert_string_equal(of_row(rows, pid, key), wanted);
 	json_object_put(rows);
 }
 
@@ -229,14 +256,17 @@ static void each_state_has_its_remedy(void **state)
 	fake_stranger.nr = ARRAY_SIZE(rows);
 	scan(controller, pods, 1);
 	tick(controller, 1);
-	expect_remedy(controller, "50",
+	expect_member(controller, "50", "remedy",
 		      "find out what calls sched_setaffinity(2) for it: the task itself, or a "
 		      "program that manages it");
-	expect_remedy(controller, "20", "null");
-	expect_remedy(controller, "31", "leave CPUs to the host: none is reserved or shared");
+	expect_member(controller, "20", "remedy", "null");
+	expect_member(controller, "31", "remedy",
+		      "leave CPUs to the host: none is reserved or shared");
+	expect_member(controller, "20", "exclusive_cpus", "null");
+	expect_member(controller, "31", "exclusive_cpus", "2");
 	fake_stranger.counts.error = -EROFS;
 	tick(controller, 1);
-	expect_remedy(controller, "31", "see the finding strangers_unsaved");
+	expect_member(controller, "31", "remedy", "see the finding strangers_unsaved");
 	controller_free(controller);
 }
 
@@ -272,6 +302,61 @@ static void the_worst_opponent_is_named(void **state)
 	controller_free(controller);
 }
 
+/* A task that is about to reach exclusive CPUs, or did, reaches none now. */
+static void only_who_reaches_cpus_is_told(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_AUDIT);
+	struct stranger_row rows[] = {fake_stranger_rows[STRANGER_STATE_REACHES],
+				      fake_stranger_rows[STRANGER_STATE_FAILED]};
+	struct json_object *node, *findings;
+	const char *remedy = "";
+
+	fake_stranger.rows = rows;
+	fake_stranger.nr = 2;
+	rows[1].exclusive = (char *)"";
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	assert_int_equal(nr_findings(controller, "strangers_on_exclusive_cpus",
+				     "1 task may run on exclusive CPUs without belonging there; "
+				     "the first is thread 31 (pinned), CPUs 2"),
+			 1);
+	node = query(controller, "node");
+	findings = json_object_object_get(node, "findings");
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *row = json_object_array_get_idx(findings, i);
+
+		if (!strcmp(member(row, "name"), "strangers_on_exclusive_cpus"))
+			remedy = member(row, "remedy");
+	}
+	assert_string_equal(remedy, "set 'enforcement: {strangers: enforce}'");
+	json_object_put(node);
+	rows[0].exclusive = (char *)"";
+	tick(controller, 1);
+	tick(controller, 60);
+	assert_int_equal(nr_findings(controller, "strangers_on_exclusive_cpus", ""), 0);
+	controller_free(controller);
+}
+
+static void the_event_names_the_first_task_that_moved(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+	struct json_object *events, *found = NULL;
+
+	fake_stranger.counts = (struct stranger_report){
+		.nr_moved = 1, .nr_held = 1, .first = {.thread = 20, .comm = "sshd"}};
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	events = query(controller, "event");
+	for (size_t i = 0; i < json_object_array_length(events); i++)
+		if (!strcmp(member(json_object_array_get_idx(events, i), "kind"), "stranger"))
+			found = json_object_array_get_idx(events, i);
+	assert_non_null(found);
+	assert_string_equal(member(found, "pid"), "20");
+	assert_string_equal(member(found, "action"), "repair");
+	json_object_put(events);
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,12 +364,15 @@ int main(void)
 		ROW(strangers_of_released_cpus_are_shown_no_more),
 		ROW(walks_for_what_was_seen_have_a_pause),
 		ROW(a_walk_that_wrote_is_not_followed_at_once),
+		ROW(a_walk_that_failed_forgets_nobody_who_is_held),
 		ROW(who_was_moved_and_is_seen_is_walked_for),
 		ROW(tier_3_waits_for_the_first_walk),
 		ROW(exposure_is_counted_in_buckets_that_double),
 		ROW(only_who_was_moved_by_the_walk_was_exposed),
 		ROW(each_state_has_its_remedy),
 		ROW(the_worst_opponent_is_named),
+		ROW(only_who_reaches_cpus_is_told),
+		ROW(the_event_names_the_first_task_that_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
