@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * Answers to a container runtime, one by one: to creations that wait for the state file, to many
+ * containers, and what each of them changes.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/runtime.h"
+#include "runtime_scene.h"
+
+/* --- a runtime that only writes down what it is answered ---------------------------------------- */
+
+#define MAX_ANSWERS 256
+
+static struct {
+	uint32_t request;
+	char cpus[64], refusal[256];
+	char changes[4096]; /* "ID=CPUS " for each, in their order */
+} answers[MAX_ANSWERS];
+static uint32_t nr_answers;
+
+static int write_down(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	size_t at = 0;
+
+	assert_true(nr_answers < MAX_ANSWERS);
+	answers[nr_answers].request = request;
+	snprintf(answers[nr_answers].cpus, sizeof(answers->cpus), "%s", answer->cpus);
+	snprintf(answers[nr_answers].refusal, sizeof(answers->refusal), "%s",
+		 answer->refusal ? answer->refusal : "");
+	*answers[nr_answers].changes = '\0';
+	for (uint32_t i = 0; i < answer->nr_changes; i++)
+		at += (size_t)snprintf(answers[nr_answers].changes + at,
+				       sizeof(answers->changes) - at, "%s=%s ",
+				       answer->changes[i].container_id, answer->changes[i].cpus);
+	nr_answers++;
+	return 0;
+}
+
+static const struct runtime_port recorder = {NULL, write_down};
+
+static struct controller *start_recorded(void)
+{
+	struct controller *controller;
+
+	nr_answers = 0;
+	scene_runtime = &recorder;
+	controller = start_controller();
+	synchronize(controller, NULL, 0, NULL, 0);
+	assert_int_equal(nr_answers, 1);
+	nr_answers = 0;
+	return controller;
+}
+
+/* A request for a container of pod UID in this sandbox; Guaranteed if it asks for whole CPUs. */
+static void ask_in(struct controller *controller, uint32_t request, const char *sandbox_id,
+		   const char *uid, const char *name, const char *id, int64_t mcpu)
+{
+	const struct pod_spec pod = pod_of(uid, mcpu % 1000 ? QOS_BURSTABLE : QOS_GUARANTEED);
+	const struct container_spec spec = container_of(name, mcpu);
+	const struct runtime_pod sandbox = {.id = sandbox_id, .spec = &pod};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = ""};
+
+	sink_of(controller)->created(controller, request, &container);
+}
+
+static void ask(struct controller *controller, uint32_t request, const char *uid, const char *id,
+		int64_t mcpu)
+{
+	ask_in(controller, request, uid, uid, "main", id, mcpu);
+}
+
+static void expect_answer(uint32_t index, uint32_t request, const char *cpus, const char *changes)
+{
+	assert_true(index < nr_answers);
+	assert_int_equal(answers[index].request, request);
+	assert_string_equal(answers[index].refusal, "");
+	assert_string_equal(answers[index].cpus, cpus);
+	assert_string_equal(answers[index].changes, changes);
+}
+
+static void expect_denial(uint32_t index, uint32_t request, const char *part)
+{
+	assert_true(index < nr_answers);
+	assert_int_equal(answers[index].request, request);
+	if (!strstr(answers[index].refusal, part))
+		fail_msg("'%s' does not say '%s'", answers[index].refusal, part);
+}
+
+/* --- waiting for the state file ----------------------------------------------------------------- */
+
+static void end_all_saves(struct controller *controller, int result)
+{
+	while (fake->is_saving)
+		fake_end_save(controller, result);
+}
+
+static void creations_that_wait_are_answered_in_their_order(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	fake->slow_save = true;
+	ask(controller, 11, "a", "excl-a", 4000);
+	ask(controller, 12, "b", "excl-b", 2000);
+	ask(controller, 13, "c", "excl-c", 4000);
+	assert_int_equal(nr_answers, 0);
+	end_all_saves(controller, 0);
+	assert_int_equal(nr_answers, 3);
+	expect_answer(0, 11, "2-5", "");
+	expect_answer(1, 12, "6-7", "");
+	expect_answer(2, 13, "8-11", "");
+	assert_string_equal(pod_member(controller, "c", "held"), "8-11");
+	controller_free(controller);
+}
+
+static void creations_that_wait_are_denied_if_the_save_fails(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	fake->slow_save = true;
+	ask(controller, 11, "a", "excl-a", 4000);
+	ask(controller, 12, "b", "excl-b", 2000);
+	fake_end_save(controller, -EIO);
+	assert_int_equal(nr_answers, 2);
+	expect_denial(0, 11, "the state file cannot be written: Input/output error");
+	expect_denial(1, 12, "the state file cannot be written: Input/output error");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+static void who_still_waits_at_the_end_is_not_answered(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	fake->slow_save = true;
+	ask(controller, 11, "a", "excl-a", 4000);
+	ask(controller, 12, "b", "excl-b", 2000);
+	controller_free(controller);
+	assert_int_equal(nr_answers, 0);
+}
+
+static void only_so_many_creations_wait(void **state)
+{
+	struct controller *controller = start_recorded();
+	char uid[16], id[16];
+
+	fake->slow_save = true;
+	for (uint32_t i = 0; i < RUNTIME_MAX_WAITING; i++) {
+		snprintf(uid, sizeof(uid), "p%u", i);
+		snprintf(id, sizeof(id), "excl-%u", i);
+		ask(controller, i, uid, id, 1000);
+	}
+	assert_int_equal(nr_answers, 0);
+	ask(controller, 1000, "late", "excl-late", 1000);
+	assert_int_equal(nr_answers, 1);
+	expect_denial(0, 1000, "Device or resource busy");
+	end_all_saves(controller, 0);
+	assert_int_equal(nr_answers, 1 + RUNTIME_MAX_WAITING);
+	/* CPUs 2 to 15 */
+	expect_answer(14, 13, "15", "");
+	expect_denial(15, 14, "only 0 are free");
+	controller_free(controller);
+}
+
+/* --- many containers ---------------------------------------------------------------------------- */
+
+#define MANY 100
+
+static void everybody_who_shares_shrinks(void **state)
+{
+	struct controller *controller = start_recorded();
+	char uid[16], id[16], wanted[32];
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(uid, sizeof(uid), "p%u", i);
+		snprintf(id, sizeof(id), "c%u", i);
+		ask(controller, i, uid, id, 10 + i % 2);
+		expect_answer(i, i, "2-15", "");
+	}
+	ask(controller, 500, "excl", "excl-1", 4000);
+	assert_string_equal(answers[MANY].cpus, "2-5");
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(wanted, sizeof(wanted), "c%u=6-15 ", i);
+		assert_non_null(strstr(answers[MANY].changes, wanted));
+	}
+	/* Each is told once. */
+	sink_of(controller)->stopped(controller, 501, "c0");
+	expect_answer(MANY + 1, 501, "", "");
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(uid, sizeof(uid), "p%u", i);
+		sink_of(controller)->pod_stopped(controller, uid);
+	}
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+}
+
+/* --- who is told what --------------------------------------------------------------------------- */
+
+static void who_has_ended_is_not_told_anything(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "c1", 500);
+	ask(controller, 2, "b", "c2", 500);
+	ask(controller, 3, "d", "c3", 500);
+	sink_of(controller)->pod_stopped(controller, "a");
+	sink_of(controller)->removed(controller, "c2");
+	ask(controller, 4, "x", "excl-1", 4000);
+	expect_answer(3, 4, "2-5", "c3=6-15 ");
+	controller_free(controller);
+}
+
+static void only_the_container_that_is_updated_is_told_again(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "c1", 500);
+	ask(controller, 2, "b", "excl-1", 4000);
+	sink_of(controller)->resized(controller, 3, "excl-1");
+	expect_answer(2, 3, "", "excl-1=2-5 ");
+	sink_of(controller)->resized(controller, 4, "c1");
+	expect_answer(3, 4, "", "c1=6-15 ");
+	sink_of(controller)->resized(controller, 5, "unknown");
+	expect_answer(4, 5, "", "");
+	controller_free(controller);
+}
+
+/* An empty list would not take them away. */
+static void who_has_no_cpu_online_keeps_what_it_has(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	ask(controller, 2, "b", "c1", 500);
+	tell_online(controller, "0-1,6-12");
+	sink_of(controller)->stopped(controller, 3, "none");
+	expect_answer(2, 3, "", "c1=6-12 ");
+	sink_of(controller)->resized(controller, 4, "excl-1");
+	expect_answer(3, 4, "", "");
+	tell_online(controller, "0-15");
+	sink_of(controller)->resized(controller, 5, "excl-1");
+	expect_answer(4, 5, "", "excl-1=2-5 c1=6-15 ");
+	controller_free(controller);
+}
+
+/* --- sandboxes ---------------------------------------------------------------------------------- */
+
+/* A sandbox that was restarted is another one of the same pod. */
+static void a_pod_ends_with_its_last_sandbox(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask_in(controller, 1, "sandbox-1", "a", "main", "excl-1", 4000);
+	ask_in(controller, 2, "sandbox-1", "a", "log", "excl-2", 2000);
+	ask_in(controller, 3, "other", "b", "main", "excl-3", 2000);
+	ask_in(controller, 4, "sandbox-2", "a", "main", "excl-1b", 4000);
+	expect_answer(3, 4, "2-5", "");
+	sink_of(controller)->pod_stopped(controller, "sandbox-1");
+	assert_string_equal(pod_member(controller, "a", "held"), "2-7");
+	sink_of(controller)->pod_stopped(controller, "other");
+	assert_string_equal(pod_member(controller, "a", "held"), "2-7");
+	assert_string_equal(pod_member(controller, "b", "held"), "");
+	sink_of(controller)->pod_stopped(controller, "sandbox-2");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+/* --- a new session ------------------------------------------------------------------------------ */
+
+/* Whatever the order in which the runtime lists them. */
+static void cpus_are_taken_away_before_they_are_given(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_BURSTABLE);
+	const struct container_spec whole = container_of("main", 4000),
+				    part = container_of("main", 500);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "b", .spec = &b}};
+	const struct runtime_container containers[] = {
+		{.id = "excl-1", .pod = &pods[0], .spec = &whole, .cpus = ""},
+		{.id = "wide", .pod = &pods[1], .spec = &part, .cpus = "0-15"},
+		{.id = "narrow", .pod = &pods[1], .spec = &part, .cpus = "7"},
+		{.id = "fitting", .pod = &pods[1], .spec = &part, .cpus = "6-15"},
+		{.id = "unset", .pod = &pods[1], .spec = &part, .cpus = ""},
+	};
+	struct controller *controller = start_recorded();
+
+	synchronize(controller, pods, 2, containers, 5);
+	assert_string_equal(answers[0].changes, "wide=6-15 unset=6-15 excl-1=2-5 narrow=6-15 ");
+	controller_free(controller);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(creations_that_wait_are_answered_in_their_order),
+		TEST(creations_that_wait_are_denied_if_the_save_fails),
+		TEST(who_still_waits_at_the_end_is_not_answered),
+		TEST(only_so_many_creations_wait),
+		TEST(everybody_who_shares_shrinks),
+		TEST(who_has_ended_is_not_told_anything),
+		TEST(only_the_container_that_is_updated_is_told_again),
+		TEST(who_has_no_cpu_online_keeps_what_it_has),
+		TEST(a_pod_ends_with_its_last_sandbox),
+		TEST(cpus_are_taken_away_before_they_are_given),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
