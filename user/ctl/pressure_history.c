@@ -204,17 +204,16 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
 	history->seen_ns = history->looked_ns = now_ns;
 }
 
+/* The time is not before the first point. */
 static uint64_t total_at(const struct pressure_history *history, uint64_t time_ns,
 			 enum pressure_kind kind)
 {
 	const struct pressure_point *points = history->points;
-	uint32_t after = 0;
+	uint32_t after = 1;
 	double part;
 
 	while (after < history->nr && points[after].time_ns <= time_ns)
 		after++;
-	if (!after)
-		return points[0].total_ns[kind];
 	if (after == history->nr)
 		return points[after - 1].total_ns[kind];
 	part = (double)(time_ns - points[after - 1].time_ns) /
