@@ -15,16 +15,17 @@
 #include "../lib/fake_pressure.h"
 #include "lib/log.h"
 #include "lib/text.h"
+#include "mixed_pod.h"
 #include "node_scene.h"
 
 static struct pod_spec *pods[2];
 
-static struct controller *start_with_pressure(void)
+static struct controller *start_with(const struct kernel_port *kernel)
 {
 	const struct controller_ports ports = {.clock = &fake_clock,
 					       .loop = &fake_loop,
 					       .groups = &groups,
-					       .kernel = &fake_side_port,
+					       .kernel = kernel,
 					       .store = &fake_store,
 					       .pressure = &fake_pressure_port};
 	struct controller *controller = NULL;
@@ -35,6 +36,11 @@ static struct controller *start_with_pressure(void)
 	fake_pressure.sink = controller_pressure_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
+}
+
+static struct controller *start_with_pressure(void)
+{
+	return start_with(&fake_side_port);
 }
 
 static int set_up_pressure(void **state)
@@ -219,6 +225,24 @@ static void a_cgroup_is_switched_on_again(void **state)
 	controller_free(controller);
 }
 
+/* Not even that nothing waited, although the totals are the same as before. */
+static void what_was_before_is_forgotten(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	pass(controller, 0);
+	pass(controller, 0);
+	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
+	for (int i = 0; i < 10; i++)
+		pass(controller, 0);
+	fake_pressure.all.state = PRESSURE_MEASURED;
+	pass(controller, 0);
+	pass(controller, 10);
+	expect_row(controller, "a", "exclusive", "cpu", "some_60", "10.00");
+	controller_free(controller);
+}
+
 /* The history belongs to the cgroup, whoever else comes and goes. */
 static void others_come_and_go(void **state)
 {
@@ -379,6 +403,49 @@ static void without_the_port_pressure_is_unknown(void **state)
 	controller_free(controller);
 }
 
+/* Nor is there anything to ask for. */
+static void nothing_is_read_until_cgroups_are_published(void **state)
+{
+	struct controller *controller = start_with(NULL);
+
+	scan(controller, pods, 1);
+	pass(controller, 40);
+	assert_int_equal(fake_pressure.nr_passes, 0);
+	controller_free(controller);
+}
+
+static void only_pods_and_containers_have_rows(void **state)
+{
+	struct controller *controller = start_with_pressure();
+	struct pod_spec *full[NR_FULL_TREE_PODS];
+
+	make_full_tree(full);
+	scan(controller, full, NR_FULL_TREE_PODS);
+	pass(controller, 40);
+	pass(controller, 40);
+	assert_int_equal(fake->nr_groups, 16);
+	assert_non_null(group_of(GROUP_SHARED, ""));
+	assert_int_equal(nr_rows(controller, "pressure"), (16 - 2) * 3);
+	expect_row(controller, "m", "rest", "cpu", "some_10", "40.00");
+	expect_row(controller, "p5", "web", "cpu", "some_10", "40.00");
+	controller_free(controller);
+	free_pods(full, NR_FULL_TREE_PODS);
+}
+
+/* Its cgroups go with the next reconcile. */
+static void a_released_pod_has_no_rows(void **state)
+{
+	struct controller *controller = start_with_pressure();
+	const struct source_sink *sink = controller_source_sink(controller);
+
+	scan(controller, pods, 1);
+	pass(controller, 40);
+	sink->scanned(sink->self, NULL, 0, true);
+	assert_non_null(group_of(GROUP_POD, "uid-a"));
+	assert_int_equal(nr_rows(controller, "pressure"), 0);
+	controller_free(controller);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pressure)
 
 int main(void)
@@ -389,6 +456,7 @@ int main(void)
 		TEST(it_is_read_every_two_seconds),
 		TEST(what_is_not_measured_has_no_figures),
 		TEST(a_cgroup_is_switched_on_again),
+		TEST(what_was_before_is_forgotten),
 		TEST(others_come_and_go),
 		TEST(a_blocked_walk_is_told),
 		TEST(slow_passes_are_rare),
@@ -396,6 +464,9 @@ int main(void)
 		TEST(figures_that_cannot_be_read_any_more_are_unknown),
 		TEST(figures_stay_if_a_pass_fails),
 		TEST(without_the_port_pressure_is_unknown),
+		TEST(nothing_is_read_until_cgroups_are_published),
+		TEST(only_pods_and_containers_have_rows),
+		TEST(a_released_pod_has_no_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

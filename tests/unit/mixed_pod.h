@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods with a cgroup between pod and containers, and a node whose desired tree is full. Include it
+ * after fake_world.h.
+ */
+#ifndef TESTS_MIXED_POD_H
+#define TESTS_MIXED_POD_H
+
+#include "../lib/fake_world.h"
+
+/*
+ * One exclusive CPU for the container `container`, and limits of the pod for the other one, "rest": the
+ * pod has four cgroups, and that of role GROUP_SHARED is neither a pod nor a container.
+ */
+static inline struct pod_spec *mixed_pod(const char *name, const char *container)
+{
+	struct pod_spec *spec = fake_pod(name, container, 1000, true);
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+
+	if (!containers)
+		abort();
+	containers[0] = containers[1] = spec->containers[0];
+	snprintf(containers[1].name, sizeof(containers[1].name), "rest");
+	containers[1].request.cpu_mcpu = 500;
+	containers[1].limit = RESOURCES_UNSET;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 2;
+	spec->has_pod_resources = true;
+	spec->request.cpu_mcpu = 2000;
+	spec->request.memory_bytes = 256 << 20;
+	spec->limit = spec->request;
+	return spec;
+}
+
+/* With the root they have 16 cgroups, so that the array of the desired tree has no spare element. */
+#define NR_FULL_TREE_PODS 6
+
+static inline void make_full_tree(struct pod_spec *pods[NR_FULL_TREE_PODS])
+{
+	char name[8];
+
+	pods[0] = mixed_pod("m", "exclusive");
+	for (int i = 1; i < NR_FULL_TREE_PODS; i++) {
+		snprintf(name, sizeof(name), "p%d", i);
+		pods[i] = fake_pod(name, "web", 100, false);
+	}
+	pods[1]->containers = realloc(pods[1]->containers, 2 * sizeof(*pods[1]->containers));
+	if (!pods[1]->containers)
+		abort();
+	pods[1]->containers[1] = pods[1]->containers[0];
+	snprintf(pods[1]->containers[1].name, sizeof(pods[1]->containers[1].name), "second");
+	pods[1]->nr_containers = 2;
+}
+
+#endif
