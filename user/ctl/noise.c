@@ -14,8 +14,6 @@
 void noise_fini(struct noise *noise)
 {
 	free(noise->grants);
-	noise->grants = NULL;
-	noise->nr = 0;
 }
 
 /* --- whose the CPUs are --------------------------------------------------------------------------- */
@@ -89,8 +87,8 @@ static uint32_t find_cpus(const struct controller *controller, struct noisy_cpu 
 			above = (struct above){.root = published};
 		else if (group->role == GROUP_POD)
 			above.pod = published;
-		if (group->role != GROUP_CONTAINER || !grant ||
-		    grant->isolation != ISOLATION_CONTAINER)
+		/* Nothing is granted to the groups above containers. */
+		if (!grant || grant->isolation != ISOLATION_CONTAINER)
 			continue;
 		row.grant.owner = owner_of(&above, published);
 		cpuset_for_each (cpu, &grant->cpus) {
@@ -105,8 +103,7 @@ static uint32_t find_cpus(const struct controller *controller, struct noisy_cpu 
 int ctl_noisy_cpus(const struct controller *controller, struct noisy_cpu **ret_rows,
 		   uint32_t *ret_nr)
 {
-	struct noisy_cpu *rows =
-		calloc(cpuset_count(&controller->topology->all) + 1, sizeof(*rows));
+	struct noisy_cpu *rows = calloc(cpuset_count(&controller->topology->all), sizeof(*rows));
 
 	if (!rows)
 		return -ENOMEM;
@@ -252,7 +249,7 @@ int ctl_pod_noises(const struct controller *controller, struct pod_noise **ret_r
 	pods = calloc(nr_cpus + 1, sizeof(*pods));
 	if (!pods)
 		return -ENOMEM;
-	for (uint32_t i = 0; port && i < nr_cpus; i++) {
+	for (uint32_t i = 0; i < nr_cpus; i++) {
 		pods[nr] = (struct pod_noise){.pod = cpus[i].pod};
 		if (!has_earlier_row(cpus, i) && sum_pod(port, cpus, nr_cpus, &pods[nr]))
 			nr++;

@@ -56,7 +56,8 @@ int ctl_noisy_cpus(const struct controller *controller, struct noisy_cpu **ret_r
 const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id);
 /*
  * The totals of each pod with exclusive CPUs, as long as all of them are counted: the sum of the
- * others would look like a counter that decreased. The caller owns *ret_rows. -ENOMEM.
+ * others would look like a counter that decreased. There must be a port. The caller owns *ret_rows.
+ * -ENOMEM.
  */
 int ctl_pod_noises(const struct controller *controller, struct pod_noise **ret_rows,
 		   uint32_t *ret_nr);
