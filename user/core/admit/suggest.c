@@ -140,7 +140,7 @@ static bool is_admitted_by(struct change_search *search, const struct change *ch
 		return false;
 	search->error = try_change(search, change, &admitted);
 	ledger_abort(search->ledger);
-	return admitted && !search->error;
+	return admitted;
 }
 
 static void keep(struct change_search *search, const struct change *change)
@@ -156,6 +156,22 @@ static void keep(struct change_search *search, const struct change *change)
 }
 
 /* --- amounts ---------------------------------------------------------------------------------- */
+
+static uint64_t sub_saturating(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * How much less than requested is available, in the unit of the decision. 0 if that is not a
+ * number, as where CPUs and memory are not on the same nodes.
+ */
+static uint64_t missing_of(const struct decision *decision)
+{
+	if (decision->available < 0)
+		return 0;
+	return sub_saturating((uint64_t)decision->wanted, (uint64_t)decision->available);
+}
 
 /* Set the amount of a change, in the unit of its search. */
 static void set_value(struct change *change, uint64_t value)
@@ -181,27 +197,19 @@ static bool fits_with(struct change_search *search, struct change *change, uint6
 static bool find_less(struct change_search *search, struct change *change, uint64_t from,
 		      uint64_t was, uint64_t step)
 {
-	uint64_t value, fails, jump = step, fits = 0;
+	uint64_t most = sub_saturating(was, 1), jump = step;
+	uint64_t fits = (from < most ? from : most) / step * step, fails = fits + step;
 
-	if (was <= step)
-		return false;
-	value = (from < was - 1 ? from : was - 1) / step * step;
-	fails = value + step;
-	while (value && !fits && !is_over(search)) {
-		if (fits_with(search, change, value)) {
-			fits = value;
-			break;
-		}
-		fails = value;
-		value = value > jump ? (value - jump) / step * step : 0;
+	while (fits && !fits_with(search, change, fits)) {
+		fails = fits;
+		fits = sub_saturating(fits, jump) / step * step;
 		jump *= 2;
-		if (!value && fails > step)
-			value = step;
+		if (!fits && fails > step)
+			fits = step;
 	}
-	while (fits && fails - fits > step && !is_over(search)) {
-		value = (fits + (fails - fits) / 2) / step * step;
-		if (value <= fits)
-			break;
+	while (fails - fits > step) {
+		uint64_t value = (fits + (fails - fits) / 2) / step * step;
+
 		if (fits_with(search, change, value))
 			fits = value;
 		else
@@ -217,23 +225,18 @@ static bool find_more(struct change_search *search, struct change *change, uint6
 {
 	uint64_t value = (from + step - 1) / step * step;
 
-	for (uint32_t i = 0; i < 4 && !is_over(search); i++, value += step) {
+	for (uint32_t i = 0; i < 4; i++, value += step) {
 		if (fits_with(search, change, value))
 			return true;
 	}
 	return false;
 }
 
-static uint64_t sub_saturating(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
 static uint64_t cpus_of(const struct resources *resources)
 {
-	return resources->cpu_mcpu > 0 ? (uint64_t)resources->cpu_mcpu / 1000 : 0;
+	return (uint64_t)(resources->cpu_mcpu / 1000); /* RESOURCE_UNSET is less than one CPU */
 }
 
 /* Values above the machine's size need not be tried and might not fit into a change. */
@@ -285,10 +288,8 @@ static bool find_container_cpus(struct change_search *search,
 
 	memcpy(change.container, container->name, sizeof(change.container));
 	/* If the budget is the limit, its total says nothing about one container. */
-	if (!decision->is_memory && decision->wanted >= 0 && decision->available >= 0 &&
-	    decision->cpu_result != CPU_EMPTY_POD_POOL)
-		from = sub_saturating(was, sub_saturating((uint64_t)decision->wanted,
-							  (uint64_t)decision->available));
+	if (decision->available >= 0 && decision->cpu_result != CPU_EMPTY_POD_POOL)
+		from = sub_saturating(was, missing_of(decision));
 	allow_tries(search, TRIES_CPUS);
 	if (decision->refusal == REFUSAL_SMT && was % step && was == bound_cpus(search, was) &&
 	    find_more(search, &change, was, step)) {
@@ -310,7 +311,7 @@ static void try_container_cpus(struct change_search *search)
 
 	if (failed && find_container_cpus(search, failed))
 		return;
-	if (largest && largest != failed)
+	if (largest != failed)
 		find_container_cpus(search, largest);
 }
 
@@ -320,25 +321,21 @@ static void try_pod_cpus(struct change_search *search)
 	const struct decision *decision = search->decision;
 	struct change change = {.kind = CHANGE_POD_CPUS};
 	uint64_t was = cpus_of(&search->spec->request), step = cpu_step(search), from = was;
-	uint64_t missing = 0;
+	uint64_t missing = decision->container[0] ? missing_of(decision) : 0;
 	bool is_short = decision->refusal == REFUSAL_POD_BUDGET ||
 			!cpu_pod_pool_is_enough(manager, search->spec, search->qos);
 
 	if (!search->is_bubble)
 		return;
-	/* -1 = not a number; for memory the value is not a number of CPUs. */
-	if (!decision->is_memory && decision->wanted >= 0 && decision->available >= 0)
-		missing = sub_saturating((uint64_t)decision->wanted, (uint64_t)decision->available);
 	allow_tries(search, TRIES_CPUS);
 	/* If the budget is too small, the missing amount is only known for a container. */
 	if ((is_short || was % step) && was == bound_cpus(search, was)) {
-		if (find_more(search, &change,
-			      was + (missing && decision->container[0] ? missing : 1), step))
+		if (find_more(search, &change, was + (missing ? missing : 1), step))
 			keep(search, &change);
 	}
 	if (is_short)
 		return;
-	if (!decision->is_memory && !decision->container[0] && decision->available >= 0)
+	if (!decision->container[0] && decision->available >= 0)
 		from = (uint64_t)decision->available;
 	if (find_less(search, &change, bound_cpus(search, from), was, step))
 		keep(search, &change);
@@ -535,7 +532,7 @@ static void try_memory(struct change_search *search, uint64_t page_bytes)
 		return;
 	if (failed && find_container_memory(search, page_bytes, failed))
 		return;
-	if (largest && largest != failed)
+	if (largest != failed)
 		find_container_memory(search, page_bytes, largest);
 }
 
@@ -639,10 +636,7 @@ static uint64_t memory_held(const struct change_search *search, const struct led
 static uint32_t list_candidates(const struct change_search *search, struct candidate *candidates)
 {
 	const struct decision *decision = search->decision;
-	bool is_number = decision->wanted >= 0 && decision->available >= 0 && !decision->is_both;
-	uint64_t missing = is_number ? sub_saturating((uint64_t)decision->wanted,
-						      (uint64_t)decision->available)
-				     : 0;
+	uint64_t missing = missing_of(decision);
 	bool anyone = decision->refusal == REFUSAL_LAST_SHARED_CPU;
 	uint32_t nr = 0;
 
