@@ -66,6 +66,32 @@ static void qos_by_pod_level(void **state)
 	assert_int_equal(pod_qos(spec), QOS_BEST_EFFORT);
 }
 
+/* Two containers that limit only memory, and all of what they request: there is no CPU limit. */
+static void guaranteed_pods_limit_both(void **state)
+{
+	static const int64_t none[] = {RESOURCE_UNSET, 0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
+
+		add_container(spec, "one", CONTAINER_APP, 1000, 1000);
+		add_container(spec, "two", CONTAINER_APP, none[i], 1000);
+		spec->containers[1].limit.cpu_mcpu = none[i];
+		assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+	}
+}
+
+/* A container runtime knows the class, but not all that it follows from. */
+static void runtimes_state_the_class(void **state)
+{
+	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 2);
+
+	spec->stated_qos = QOS_BURSTABLE;
+	assert_int_equal(pod_qos(spec), QOS_GUARANTEED);
+	spec->is_of_runtime = true;
+	assert_int_equal(pod_qos(spec), QOS_BURSTABLE);
+}
+
 static void limits_become_requests(void **state)
 {
 	struct pod_spec *spec cleanup_pod_spec = scene_pod("p");
@@ -331,6 +357,12 @@ static void every_field_distinguishes_pods(void **state)
 	copy->has_pod_resources = !copy->has_pod_resources;
 	assert_differ(spec, copy);
 	copy->has_pod_resources = spec->has_pod_resources;
+	copy->is_of_runtime = !copy->is_of_runtime;
+	assert_differ(spec, copy);
+	copy->is_of_runtime = spec->is_of_runtime;
+	copy->stated_qos++;
+	assert_differ(spec, copy);
+	copy->stated_qos = spec->stated_qos;
 	last->kind = CONTAINER_SIDECAR;
 	assert_differ(spec, copy);
 	last->kind = CONTAINER_APP;
@@ -354,6 +386,8 @@ int main(void)
 		cmocka_unit_test(qos_by_containers),
 		cmocka_unit_test(one_quantity_makes_a_pod_burstable),
 		cmocka_unit_test(qos_by_pod_level),
+		cmocka_unit_test(guaranteed_pods_limit_both),
+		cmocka_unit_test(runtimes_state_the_class),
 		cmocka_unit_test(limits_become_requests),
 		cmocka_unit_test(pod_level_requests_default),
 		cmocka_unit_test(pod_level_requests_need_a_limit),
