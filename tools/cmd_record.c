@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drift, pressure, latency, memory, noise, event, feature, prog: lists of what was observed. */
+/* drift, pressure, latency, memory, noise, event, feature: lists of what was observed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +400,7 @@ const struct noun noun_event = {
 	.commands = event_commands,
 };
 
-/* --- feature and prog ------------------------------------------------------------------------- */
+/* --- feature ---------------------------------------------------------------------------------- */
 
 static int feature_show(struct session *session, int argc, char **argv)
 {
@@ -447,21 +447,4 @@ const struct noun noun_feature = {
 	.name = "feature",
 	.help = "Kernel features, and why any are missing.",
 	.commands = feature_commands,
-};
-
-static int prog_show(struct session *session, int argc, char **argv)
-{
-	return show_all(session, &view_prog_desc, argc, argv);
-}
-
-static const struct command prog_commands[] = {
-	{"show", "list", "", "Show whether each program is attached and pinned, and its cost.",
-	 prog_show},
-	{0},
-};
-
-const struct noun noun_prog = {
-	.name = "prog",
-	.help = "The BPF programs of pinfold.",
-	.commands = prog_commands,
 };

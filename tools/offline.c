@@ -153,6 +153,8 @@ int offline_fetch(struct session *session, const char *noun, struct json_object 
 	}
 	if (!strcmp(noun, "prog"))
 		return pins_fetch_progs(session, ret_json);
+	if (!strcmp(noun, "map"))
+		return pins_fetch_maps(session, ret_json);
 	if (!strcmp(noun, "feature"))
 		return pins_fetch_features(session, ret_json);
 	socket = source_socket(session);

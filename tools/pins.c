@@ -11,14 +11,17 @@
 #include <string.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include <pinfold/names.h>
 
 #include "format/words.h"
+#include "lib/bpf_fd.h"
 #include "lib/file.h"
 
 #define MAX_PROGS 256
+#define MAX_MAPS  256
 
 char *pins_path(const struct session *session, const char *name)
 {
@@ -119,23 +122,46 @@ static const char *type_name(__u32 prog_type, __u32 attach_type)
 	}
 }
 
-static int fill_prog(__u32 prog_id, struct prog_row *row)
+/*
+ * The kernel tells the hook only as a type of its BTF. Without BTF, or for a function of a module,
+ * it stays unknown.
+ */
+static void fill_hook(const struct btf *btf, __u32 type_id, struct prog_row *row)
+{
+	static const char *const prefixes[] = {"btf_trace_", "bpf_lsm_", "bpf_iter_"};
+	const struct btf_type *type = btf ? btf__type_by_id(btf, type_id) : NULL;
+	const char *name = type ? btf__name_by_offset(btf, type->name_off) : NULL;
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			name += strlen(prefixes[i]);
+	if (name)
+		snprintf(row->hook, sizeof(row->hook), "%.63s", name);
+}
+
+static int fill_prog(__u32 prog_id, bool is_timed, const struct btf *btf, struct prog_row *row)
 {
 	int fd cleanup_close = bpf_prog_get_fd_by_id(prog_id);
 	struct bpf_prog_info info = {0};
 	__u32 info_len = sizeof(info);
+	struct bpf_fd_prog found;
 
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &info_len))
+	if (fd < 0 || bpf_fd_read_prog(fd, is_timed, &found) ||
+	    bpf_obj_get_info_by_fd(fd, &info, &info_len))
 		return -errno;
-	row->id = info.id;
-	row->run_time_ns = info.run_time_ns;
-	row->run_count = info.run_cnt;
-	row->recursion_misses = info.recursion_misses;
+	row->id = found.id;
+	memcpy(row->tag, found.tag, sizeof(row->tag));
+	row->run_time_ns = found.run_ns;
+	row->run_count = found.nr_runs;
+	row->recursion_misses = found.recursion_misses;
+	row->memory_bytes = found.memory_bytes;
+	fill_hook(btf, info.attach_btf_id, row);
 	return 0;
 }
 
 /* A pin is called "<object>_<program>"; the kernel cuts a program's own name to 15 bytes. */
-static int fill_link(const char *path, const char *pin, struct prog_row *row)
+static int fill_link(const char *path, const char *pin, bool is_timed, const struct btf *btf,
+		     struct prog_row *row)
 {
 	int fd cleanup_close = bpf_obj_get(path);
 	struct bpf_link_info info = {0};
@@ -153,28 +179,32 @@ static int fill_link(const char *path, const char *pin, struct prog_row *row)
 		snprintf(row->type, sizeof(row->type), "other");
 	if (info.type == BPF_LINK_TYPE_TRACING && info.tracing.attach_type == BPF_LSM_MAC)
 		snprintf(row->type, sizeof(row->type), "lsm");
-	return fill_prog(info.prog_id, row);
+	return fill_prog(info.prog_id, is_timed, btf, row);
 }
 
 static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t *ret_nr)
 {
+	struct btf *btf = btf__load_vmlinux_btf();
+	const bool is_timed = bpf_fd_is_timed();
 	const struct dirent *entry;
+	int r = 0;
 
 	*ret_nr = 0;
-	while ((entry = readdir(dir)) && *ret_nr < MAX_PROGS) {
+	while (!r && (entry = readdir(dir)) && *ret_nr < MAX_PROGS) {
 		char *pin cleanup_free = NULL;
 
 		if (entry->d_name[0] == '.')
 			continue;
 		if (asprintf(&pin, "%s/%s", path, entry->d_name) < 0) {
 			pin = NULL;
-			return -ENOMEM;
-		}
-		/* a link that goes while we look is no failure */
-		if (!fill_link(pin, entry->d_name, &rows[*ret_nr]))
+			r = -ENOMEM;
+		} else if (!fill_link(pin, entry->d_name, is_timed, btf, &rows[*ret_nr])) {
+			/* a link that goes while we look is no failure */
 			++*ret_nr;
+		}
 	}
-	return 0;
+	btf__free(btf);
+	return r;
 }
 
 int pins_fetch_progs(struct session *session, struct json_object **ret_json)
@@ -193,6 +223,68 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 	if (read_links(dir, path, rows, &nr))
 		return out_no_memory(session);
 	*ret_json = view_progs(rows, nr);
+	return *ret_json ? STATUS_DONE : out_no_memory(session);
+}
+
+/* --- maps ---------------------------------------------------------------------------------------- */
+
+/* A map that goes while we look is left out. */
+static bool fill_map(const char *path, const char *name, struct map_row *row)
+{
+	int fd cleanup_close = bpf_obj_get(path);
+	struct bpf_fd_map found;
+
+	if (fd < 0 || bpf_fd_read_map(fd, &found))
+		return false;
+	*row = (struct map_row){
+		.id = found.id,
+		.pinned = true,
+		.used = found.nr_used,
+		.max_entries = found.max_entries,
+		.memory_bytes = found.memory_bytes,
+	};
+	snprintf(row->name, sizeof(row->name), "%.63s", name);
+	snprintf(row->type, sizeof(row->type), "%s", found.type ? found.type : "");
+	return true;
+}
+
+static int read_maps(DIR *dir, const char *path, struct map_row *rows, size_t *ret_nr)
+{
+	const struct dirent *entry;
+
+	*ret_nr = 0;
+	while ((entry = readdir(dir)) && *ret_nr < MAX_MAPS) {
+		char *pin cleanup_free = NULL;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&pin, "%s/%s", path, entry->d_name) < 0) {
+			pin = NULL;
+			return -ENOMEM;
+		}
+		*ret_nr += fill_map(pin, entry->d_name, &rows[*ret_nr]);
+	}
+	return 0;
+}
+
+int pins_fetch_maps(struct session *session, struct json_object **ret_json)
+{
+	struct map_row *rows cleanup_free = calloc(MAX_MAPS + 1, sizeof(*rows));
+	char *path cleanup_free = pins_path(session, "maps");
+	char *meta cleanup_free = pins_path(session, "meta");
+	DIR *dir cleanup_dir = NULL;
+	size_t nr;
+
+	if (!rows || !path || !meta)
+		return out_no_memory(session);
+	dir = opendir(path);
+	if (!dir)
+		return report_pin(session, path, errno);
+	out_note("no agent answers; these are the maps pinned in %s", path);
+	if (read_maps(dir, path, rows, &nr))
+		return out_no_memory(session);
+	nr += fill_map(meta, "meta", &rows[nr]);
+	*ret_json = view_maps(rows, nr);
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }
 

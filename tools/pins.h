@@ -9,6 +9,8 @@
 
 /* Programs behind the pinned links. Reported; enum status. */
 int pins_fetch_progs(struct session *session, struct json_object **ret_json);
+/* Pinned maps. Reported; enum status. */
+int pins_fetch_maps(struct session *session, struct json_object **ret_json);
 /* Which objects are in force. Reported; enum status. */
 int pins_fetch_features(struct session *session, struct json_object **ret_json);
 

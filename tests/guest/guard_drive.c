@@ -237,10 +237,9 @@ static int run_programs(char **args)
 	uint32_t nr = drive.port.programs(drive.backend, &rows);
 
 	for (uint32_t i = 0; i < nr; i++)
-		printf("object=%s program=%s type=%s id=%u time=%llu runs=%llu misses=%llu\n",
+		printf("object=%s program=%s type=%s id=%u time=%lld runs=%lld misses=%llu\n",
 		       rows[i].object, rows[i].name, rows[i].type, rows[i].id,
-		       (unsigned long long)rows[i].run_time_ns,
-		       (unsigned long long)rows[i].run_count,
+		       (long long)rows[i].run_time_ns, (long long)rows[i].run_count,
 		       (unsigned long long)rows[i].recursion_misses);
 	return 0;
 }

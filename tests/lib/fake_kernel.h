@@ -166,6 +166,17 @@ static inline uint32_t side_programs(void *self, const struct prog_row **ret_row
 	return ARRAY_SIZE(rows);
 }
 
+static inline void side_list(void *self, struct bpf_inventory *inventory)
+{
+	const struct prog_row *rows;
+
+	inventory->is_timed = true;
+	inventory->nr_progs = side_programs(self, &rows);
+	memcpy(inventory->progs, rows, inventory->nr_progs * sizeof(*rows));
+	inventory->maps[inventory->nr_maps++] =
+		(struct map_row){.name = "managed", .type = "hash", .objects = "guard,watch"};
+}
+
 static inline uint32_t side_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	static const struct hook_count counts[] = {
@@ -194,6 +205,7 @@ static const struct kernel_port fake_side_port = {
 	.tick = side_tick,
 	.features = side_features,
 	.programs = side_programs,
+	.list = side_list,
 	.hook_counts = side_hook_counts,
 	.events_lost = side_events_lost,
 };

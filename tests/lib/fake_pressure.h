@@ -66,8 +66,17 @@ static inline void fake_pressure_waits_in(void *self, char *ret_text, size_t siz
 	snprintf(ret_text, size, "cgroup_iter_seq_start");
 }
 
+static inline void fake_pressure_list(void *self, struct bpf_inventory *inventory)
+{
+	inventory->progs[inventory->nr_progs++] =
+		(struct prog_row){.object = "pressure", .name = "read_pressure"};
+	inventory->maps[inventory->nr_maps++] =
+		(struct map_row){.name = "pressure_rows", .objects = "pressure"};
+}
+
 static const struct pressure_port fake_pressure_port = {
 	.sample = fake_pressure_sample,
+	.list = fake_pressure_list,
 	.waits_in = fake_pressure_waits_in,
 };
 

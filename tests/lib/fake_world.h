@@ -564,6 +564,14 @@ static inline uint32_t fake_programs(void *self, const struct prog_row **ret_row
 	return ARRAY_SIZE(rows);
 }
 
+static inline void fake_list(void *self, struct bpf_inventory *inventory)
+{
+	const struct prog_row *rows;
+
+	inventory->nr_progs = fake_programs(self, &rows);
+	memcpy(inventory->progs, rows, inventory->nr_progs * sizeof(*rows));
+}
+
 static inline uint32_t fake_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	static const struct hook_count counts[] = {{"file_permission", {1, 2, 3}}};
@@ -680,6 +688,7 @@ static const struct kernel_port fake_kernel = {
 	.tick = fake_kernel_tick,
 	.features = fake_features,
 	.programs = fake_programs,
+	.list = fake_list,
 	.hook_counts = fake_hook_counts,
 	.events_lost = fake_events_lost,
 };

@@ -92,7 +92,7 @@ static uint32_t moving_programs(void *self, const struct prog_row **ret_rows)
 {
 	static struct prog_row row = {.name = "on_switch", .type = "tp_btf", .object = "observe"};
 
-	row.run_time_ns = grown(PROGRAM_PERCENT);
+	row.run_time_ns = (int64_t)grown(PROGRAM_PERCENT);
 	row.run_count = row.run_time_ns / 500;
 	*ret_rows = &row;
 	return 1;

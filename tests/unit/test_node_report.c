@@ -515,7 +515,7 @@ static void other_objects_are_there(void **state)
 
 	assert_int_equal(nr_rows(controller, "cpu"), 16);
 	assert_int_equal(nr_rows(controller, "feature"), 3);
-	assert_int_equal(nr_rows(controller, "prog"), 2);
+	assert_int_equal(nr_rows(controller, "prog"), 4);
 	json = query(controller, "policy");
 	assert_string_equal(member(json, "cpu_manager_policy"), "static");
 	json_object_put(json);

@@ -414,7 +414,15 @@ static void features_become_objects(void **state)
 static void programs_become_objects(void **state)
 {
 	const struct prog_row rows[] = {
-		{.name = "p", .type = "lsm", .object = "guard", .id = 3},
+		{.name = "p",
+		 .type = "lsm",
+		 .hook = "file_open",
+		 .object = "guard",
+		 .tag = "0123456789abcdef",
+		 .id = 3,
+		 .run_time_ns = -1,
+		 .run_count = -1,
+		 .memory_bytes = -1},
 		{.name = "q",
 		 .type = "tp_btf",
 		 .object = "watch",
@@ -422,12 +430,45 @@ static void programs_become_objects(void **state)
 		 .pinned = true,
 		 .run_time_ns = 1234,
 		 .run_count = 2,
-		 .recursion_misses = 1},
+		 .recursion_misses = 1,
+		 .memory_bytes = 8192},
+		{.object = "noise",
+		 .run_time_ns = -1,
+		 .run_count = -1,
+		 .memory_bytes = -1,
+		 .reason = "no CPU is exclusive"},
 	};
 	struct json_object *json = view_progs(rows, ARRAY_SIZE(rows));
 
 	check("progs", &view_prog_desc, json);
 	expect(json, "/0/run_count", "null");
+	expect(json, "/2/name", "null");
+	json_object_put(json);
+}
+
+static void maps_become_objects(void **state)
+{
+	const struct map_row rows[] = {
+		{.id = 4,
+		 .name = "managed",
+		 .type = "hash",
+		 .objects = "guard,watch",
+		 .pinned = true,
+		 .used = 0,
+		 .max_entries = 1024,
+		 .memory_bytes = 123456},
+		{.id = 5,
+		 .name = "events",
+		 .type = "ringbuf",
+		 .used = -1,
+		 .max_entries = 262144,
+		 .memory_bytes = -1},
+	};
+	struct json_object *json = view_maps(rows, ARRAY_SIZE(rows));
+
+	check("maps", &view_map_desc, json);
+	expect(json, "/0/used", "0");
+	expect(json, "/1/used", "null");
 	json_object_put(json);
 }
 
@@ -473,6 +514,7 @@ int main(void)
 		cmocka_unit_test(discoveries_become_objects),
 		cmocka_unit_test(features_become_objects),
 		cmocka_unit_test(programs_become_objects),
+		cmocka_unit_test(maps_become_objects),
 		cmocka_unit_test(the_state_file_becomes_an_object),
 	};
 

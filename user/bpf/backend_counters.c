@@ -7,6 +7,9 @@
 #include <bpf/bpf.h>
 
 #include "bpf/backend_private.h"
+#include "bpf/inventory.h"
+#include "format/words.h"
+#include "lib/bpf_fd.h"
 #include "lib/file.h"
 
 static const char *const hook_names[HOOK_NR] = {
@@ -18,68 +21,87 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_TASK_SETSCHEDULER] = "task_setscheduler",
 };
 
-static void read_program(int fd, uint32_t id, struct prog_row *row)
-{
-	int own cleanup_close = fd < 0 ? bpf_prog_get_fd_by_id(id) : -1;
-	struct bpf_prog_info info = {0};
-	__u32 len = sizeof(info);
-
-	row->id = id;
-	if (bpf_obj_get_info_by_fd(fd < 0 ? own : fd, &info, &len))
-		return;
-	if (!row->name[0])
-		snprintf(row->name, sizeof(row->name), "%s", info.name);
-	row->run_time_ns = info.run_time_ns;
-	row->run_count = info.run_cnt;
-	row->recursion_misses = info.recursion_misses;
-}
-
 uint64_t backend_recursion_misses(const struct bpf_backend *backend)
 {
 	const struct bpf_object_handle *guard = backend_guard(backend);
 	uint64_t misses = 0;
 
 	for (uint32_t i = 0; guard && i < guard->nr_programs; i++) {
-		struct prog_row row = {0};
+		struct bpf_fd_prog found;
 
-		read_program(guard->programs[i].prog_fd, guard->programs[i].id, &row);
-		misses += row.recursion_misses;
+		if (!bpf_fd_read_prog(guard->programs[i].prog_fd, false, &found))
+			misses += found.recursion_misses;
 	}
 	return misses;
 }
 
-/* "fmod_ret/security_file_open" → "fmod_ret" */
-static void fill_type(struct prog_row *row, const char *section)
+static bool is_timed(const struct bpf_backend *backend)
 {
-	snprintf(row->type, sizeof(row->type), "%.*s", (int)strcspn(section, "/"), section);
+	return backend->stats_fd >= 0 || bpf_fd_is_timed();
 }
 
-static uint32_t list_object(const struct bpf_object_handle *handle, struct prog_row *rows)
+static void fill_program(const struct bpf_backend *backend, const struct bpf_object_handle *handle,
+			 const struct bpf_object_program *program, bool timed, struct prog_row *row)
 {
-	uint32_t nr = handle ? handle->nr_programs : 0;
-
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct bpf_object_program *program = &handle->programs[i];
-
-		rows[i] = (struct prog_row){.attached = true, .pinned = true};
-		snprintf(rows[i].name, sizeof(rows[i].name), "%s", program->name);
-		snprintf(rows[i].object, sizeof(rows[i].object), "%s", handle->name);
-		fill_type(&rows[i], program->section);
-		read_program(program->prog_fd, program->id, &rows[i]);
-	}
-	return nr;
+	inventory_fill_prog(row, handle->name, program->name, program->section, program->prog_fd,
+			    timed);
+	row->attached = true;
+	row->pinned = backend->options.bpffs_dir;
 }
 
 uint32_t backend_programs(void *self, const struct prog_row **ret_rows)
 {
 	struct bpf_backend *backend = self;
+	const bool timed = is_timed(backend);
 	uint32_t nr = 0;
 
-	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++)
-		nr += list_object(bpf_objects_handle(&backend->objects, id),
-				  backend->programs + nr);
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const struct bpf_object_handle *handle = bpf_objects_handle(&backend->objects, id);
+
+		for (uint32_t i = 0; handle && i < handle->nr_programs; i++)
+			fill_program(backend, handle, &handle->programs[i], timed,
+				     &backend->programs[nr++]);
+	}
 	*ret_rows = backend->programs;
 	return nr;
+}
+
+static void list_object(const struct bpf_backend *backend, const struct bpf_object_handle *handle,
+			struct bpf_inventory *inventory)
+{
+	const bool is_pinned = backend->options.bpffs_dir;
+
+	for (uint32_t i = 0; i < handle->nr_programs; i++) {
+		struct prog_row *row = inventory_add_prog(inventory);
+
+		if (row)
+			fill_program(backend, handle, &handle->programs[i], inventory->is_timed,
+				     row);
+	}
+	for (uint32_t i = 0; i < handle->nr_maps; i++)
+		inventory_add_map(inventory, handle->name, handle->maps[i].name, handle->maps[i].fd,
+				  is_pinned);
+	if (handle->meta_fd >= 0)
+		inventory_add_map(inventory, handle->name, "meta", handle->meta_fd, is_pinned);
+	for (uint32_t i = 0; i < handle->nr_programs; i++)
+		inventory_add_maps_of(inventory, handle->name, handle->programs[i].prog_fd,
+				      is_pinned);
+}
+
+void backend_list(void *self, struct bpf_inventory *inventory)
+{
+	const struct bpf_backend *backend = self;
+
+	inventory->is_timed = is_timed(backend);
+	for (enum bpf_object_id id = 0; id < BPF_OBJECT_NR; id++) {
+		const struct bpf_object_handle *handle = bpf_objects_handle(&backend->objects, id);
+
+		if (handle)
+			list_object(backend, handle, inventory);
+		else if (bpf_object_row(id))
+			inventory_add_missing(inventory, bpf_object_name(id),
+					      backend->objects.rows[id].reason);
+	}
 }
 
 /* The sum of a per-CPU counter over all CPUs; 0 if it cannot be read. */

@@ -76,6 +76,7 @@ void backend_guard_status(void *self, struct guard_status *ret_status);
 uint64_t backend_recursion_misses(const struct bpf_backend *backend);
 /* Members of kernel_port. */
 uint32_t backend_programs(void *self, const struct prog_row **ret_rows);
+void backend_list(void *self, struct bpf_inventory *inventory);
 uint32_t backend_hook_counts(void *self, const struct hook_count **ret_counts);
 uint64_t backend_events_lost(void *self);
 int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage);

@@ -225,6 +225,7 @@ struct kernel_port bpf_backend_port(struct bpf_backend *backend)
 		.tick = backend_tick,
 		.features = get_features,
 		.programs = backend_programs,
+		.list = backend_list,
 		.hook_counts = backend_hook_counts,
 		.events_lost = backend_events_lost,
 	};

@@ -15,6 +15,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/inventory.h"
 #include "bpf/noise.h"
 #include "lib/log.h"
 #include "lib/worker.h"
@@ -465,6 +466,31 @@ void noise_counter_close(struct noise_counter *counter)
 	free(counter);
 }
 
+static const char *why_not_loaded(enum noise_state state)
+{
+	switch (state) {
+	case NOISE_LOADING:
+		return "it is being loaded, because a container has exclusive CPUs";
+	case NOISE_ENDING:
+		return "it is being detached, because no CPU is exclusive any more";
+	case NOISE_FAILED:
+		return "it could not be loaded; see the agent's log";
+	default:
+		return "no CPU is exclusive; it is attached while a container has exclusive CPUs";
+	}
+}
+
+/* In other states the skeleton belongs to a thread. */
+static void list(void *self, struct bpf_inventory *inventory)
+{
+	const struct noise_counter *counter = self;
+
+	if (counter->state == NOISE_COUNTING)
+		inventory_add_object(inventory, "noise", counter->skeleton->obj, "");
+	else
+		inventory_add_missing(inventory, "noise", why_not_loaded(counter->state));
+}
+
 struct noise_port noise_counter_port(struct noise_counter *counter)
 {
 	return (struct noise_port){
@@ -474,5 +500,6 @@ struct noise_port noise_counter_port(struct noise_counter *counter)
 		.counts = counts,
 		.read = read_cpu,
 		.tell_strangers = tell_strangers,
+		.list = list,
 	};
 }

@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 
 #include "bpf/bpf_object.h"
+#include "bpf/inventory.h"
 #include "bpf/pressure.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -152,6 +153,14 @@ static void waits_in(void *self, char *ret_text, size_t size)
 	worker_where(reader->pool, PRESSURE_KEY, ret_text, size);
 }
 
+static void list(void *self, struct bpf_inventory *inventory)
+{
+	const struct pressure_reader *reader = self;
+
+	inventory_add_object(inventory, "pressure", reader->skeleton->obj,
+			     "it runs only while the agent reads pressure, every 2 seconds");
+}
+
 /* --- life ---------------------------------------------------------------------------------------- */
 
 static int load(struct pressure_reader *reader)
@@ -221,5 +230,6 @@ void pressure_reader_listen(struct pressure_reader *reader, const struct pressur
 
 struct pressure_port pressure_reader_port(struct pressure_reader *reader)
 {
-	return (struct pressure_port){.self = reader, .sample = sample, .waits_in = waits_in};
+	return (struct pressure_port){
+		.self = reader, .sample = sample, .list = list, .waits_in = waits_in};
 }

@@ -169,6 +169,12 @@ static void write_drift(struct controller *controller, struct exposition *page)
 				 drift_list_nr_open(&drift->list, file));
 }
 
+/* The counters stay at 0 until the kernel measures run times. */
+static uint64_t counted(int64_t number)
+{
+	return number < 0 ? 0 : (uint64_t)number;
+}
+
 static void write_guard(struct controller *controller, struct exposition *page)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
@@ -204,11 +210,11 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_family(page, &program_seconds);
 	for (uint32_t i = 0; i < nr_programs; i++)
 		exposition_seconds(page, LABELS({"program", programs[i].name}),
-				   programs[i].run_time_ns);
+				   counted(programs[i].run_time_ns));
 	exposition_family(page, &program_runs);
 	for (uint32_t i = 0; i < nr_programs; i++)
 		exposition_count(page, LABELS({"program", programs[i].name}),
-				 programs[i].run_count);
+				 counted(programs[i].run_count));
 	exposition_family(page, &events_lost);
 	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
 }

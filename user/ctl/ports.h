@@ -304,7 +304,13 @@ struct kernel_port {
 	void (*tick)(void *self);
 	/* Rows are owned by the port, valid until the next call. */
 	uint32_t (*features)(void *self, const struct feature_row **ret_rows);
+	/* Those that are in force. */
 	uint32_t (*programs)(void *self, const struct prog_row **ret_rows);
+	/*
+	 * Add all objects with their programs and maps, also objects that are not loaded; says
+	 * whether run times are measured. Walks maps, so it is not for every scrape.
+	 */
+	void (*list)(void *self, struct bpf_inventory *inventory);
 	uint32_t (*hook_counts)(void *self, const struct hook_count **ret_counts);
 	uint64_t (*events_lost)(void *self);
 };
@@ -328,6 +334,8 @@ struct pressure_port {
 	 * more cgroups than the port was made for.
 	 */
 	int (*sample)(void *self, const uint64_t *cgroup_ids, uint32_t nr);
+	/* Add the program and its maps. */
+	void (*list)(void *self, struct bpf_inventory *inventory);
 	/* The kernel function in which the pass is blocked; "" = unknown. */
 	void (*waits_in)(void *self, char *ret_text, size_t size);
 };
@@ -403,6 +411,8 @@ struct noise_port {
 	 * anything is counted. It is only a hint: some are not told.
 	 */
 	void (*tell_strangers)(void *self, bool wanted);
+	/* Add the programs and maps, or why they are not loaded now. */
+	void (*list)(void *self, struct bpf_inventory *inventory);
 };
 
 struct noise_sink {

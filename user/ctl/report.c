@@ -10,6 +10,7 @@
 
 #include <pinfold/names.h>
 
+#include "ctl/bpf_report.h"
 #include "ctl/internal.h"
 #include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
@@ -318,16 +319,6 @@ static struct json_object *report_features(struct controller *controller)
 	return view_features(rows, nr);
 }
 
-static struct json_object *report_progs(struct controller *controller)
-{
-	const struct prog_row *rows = NULL;
-	uint32_t nr = 0;
-
-	if (controller->ports.kernel)
-		nr = controller->ports.kernel->programs(controller->ports.kernel->self, &rows);
-	return view_progs(rows, nr);
-}
-
 static struct json_object *report_cpus(struct controller *controller)
 {
 	return view_cpus(controller->ledger);
@@ -427,7 +418,8 @@ static const struct {
 	{"drift", report_drift},
 	{"event", report_events},
 	{"feature", report_features},
-	{"prog", report_progs},
+	{"prog", ctl_report_progs},
+	{"map", ctl_report_maps},
 	{"refusal", report_refusals},
 	{"explain", report_explanations},
 	{"ledger", report_ledger},

@@ -24,14 +24,41 @@ struct feature_row {
 	char remedy[ROW_DETAIL_MAX];
 };
 
+/* A BPF program, or an object that is not loaded: then only `object` and `reason` are set. */
 struct prog_row {
 	char name[ROW_NAME_MAX];
-	char type[24];	 /* lsm fmod_ret tp_btf fexit iter */
-	char object[24]; /* observe guard watch */
+	char type[24];		 /* lsm fmod_ret tp_btf fexit iter */
+	char hook[ROW_NAME_MAX]; /* what it is attached to: file_open, sched_switch */
+	char object[24];	 /* observe guard watch pressure noise */
+	char tag[17];
 	uint32_t id;
 	bool attached, pinned;
-	uint64_t run_time_ns, run_count; /* 0 unless kernel.bpf_stats_enabled */
+	int64_t run_time_ns, run_count; /* -1 unless kernel.bpf_stats_enabled */
 	uint64_t recursion_misses;
+	int64_t memory_bytes;	     /* -1 = unknown */
+	char reason[ROW_DETAIL_MAX]; /* why it is not loaded or not attached */
+};
+
+struct map_row {
+	char name[ROW_NAME_MAX];
+	char type[24];		    /* hash array ringbuf task_storage */
+	char objects[ROW_NAME_MAX]; /* that use it: "guard,watch" */
+	uint32_t id;
+	bool pinned;
+	int64_t used; /* entries; -1 = they cannot be counted */
+	uint32_t max_entries;
+	int64_t memory_bytes; /* -1 = unknown */
+};
+
+#define INVENTORY_PROGS_MAX 96
+#define INVENTORY_MAPS_MAX  96
+
+/* What is loaded into the kernel's BPF. What does not fit any more is left out. */
+struct bpf_inventory {
+	bool is_timed; /* the kernel measures run times */
+	uint32_t nr_progs, nr_maps;
+	struct prog_row progs[INVENTORY_PROGS_MAX];
+	struct map_row maps[INVENTORY_MAPS_MAX];
 };
 
 /* What a mask of CPUs is for. */

@@ -227,7 +227,7 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows)
 	return object_json(&view_event_desc, events, nr_rows);
 }
 
-/* --- feature, prog ---------------------------------------------------------------------------- */
+/* --- feature, prog, map ----------------------------------------------------------------------- */
 
 static const struct field_desc feature_fields[] = {
 	TEXT(view_feature, name, "feature", 0, "Feature of this machine."),
@@ -267,9 +267,12 @@ struct json_object *view_features(const struct feature_row *rows, size_t nr_rows
 
 static const struct field_desc prog_fields[] = {
 	COUNT(prog_row, id, NULL, OR_NULL, "The kernel's id of the program."),
-	TEXT(prog_row, name, NULL, 0, "Name of the program."),
-	TEXT(prog_row, type, NULL, 0, "lsm, fmod_ret, tp_btf, fexit, iter, …"),
+	TEXT(prog_row, name, NULL, OR_NULL,
+	     "Name of the program; null for an object that is not loaded."),
+	TEXT(prog_row, type, NULL, OR_NULL, "lsm, fmod_ret, tp_btf, fexit, iter, …"),
+	TEXT(prog_row, hook, NULL, OR_NULL, "What it is attached to."),
 	TEXT_AS(prog_row, object, "part", NULL, 0, "Object it belongs to."),
+	TEXT(prog_row, tag, NULL, OR_NULL, "Digest of its instructions, as bpftool shows it."),
 	ANSWER(prog_row, attached, NULL, 0, "It runs at its hook."),
 	ANSWER(prog_row, pinned, NULL, 0, "Its link outlives the agent."),
 	COUNT(prog_row, run_time_ns, "run ns", OR_NULL,
@@ -278,6 +281,8 @@ static const struct field_desc prog_fields[] = {
 	COUNT(prog_row, recursion_misses, "missed", 0,
 	      "Number of times that the kernel skipped "
 	      "it."),
+	BYTES(prog_row, memory_bytes, "memory", OR_NULL, "Memory of its instructions."),
+	TEXT(prog_row, reason, NULL, OR_NULL, "Why it is not loaded or not attached."),
 };
 
 const struct object_desc view_prog_desc = {
@@ -291,6 +296,35 @@ const struct object_desc view_prog_desc = {
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows)
 {
 	return object_json(&view_prog_desc, rows, nr_rows);
+}
+
+static const struct field_desc map_fields[] = {
+	COUNT(map_row, id, NULL, 0, "The kernel's id of the map."),
+	TEXT(map_row, name, NULL, 0, "Name of the map."),
+	TEXT(map_row, type, NULL, OR_NULL,
+	     "hash, array, ringbuf, …; null for a type that this version does not know."),
+	TEXT_AS(map_row, objects, "parts", NULL, OR_NULL,
+		"Objects that use it; null without the agent, which knows them."),
+	ANSWER(map_row, pinned, NULL, 0,
+	       "It outlives the agent: it is pinned, or a program that uses it is."),
+	COUNT(map_row, used, NULL, OR_NULL,
+	      "Entries in use; null where they cannot be counted: those of an array all exist."),
+	COUNT(map_row, max_entries, "max", 0,
+	      "Number of entries it has room for; bytes in a ringbuf, 0 where there is no limit."),
+	BYTES(map_row, memory_bytes, "memory", OR_NULL, "Memory that the kernel counts for it."),
+};
+
+const struct object_desc view_map_desc = {
+	.name = "map",
+	.help = "The BPF maps of pinfold.",
+	.is_list = true,
+	.layout = OBJECT_TABLE,
+	TABLE(map_row, map_fields),
+};
+
+struct json_object *view_maps(const struct map_row *rows, size_t nr_rows)
+{
+	return object_json(&view_map_desc, rows, nr_rows);
 }
 
 /* --- ledger ----------------------------------------------------------------------------------- */

@@ -41,10 +41,10 @@ struct view_discovery;
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
 	view_noise_desc, view_irq_desc, view_stranger_desc, view_discovery_desc, view_event_desc,
-	view_feature_desc, view_prog_desc, view_refusal_desc, view_explain_desc, view_simulate_desc,
-	view_version_desc, view_run_desc, view_metric_desc, view_budget_desc, view_error_desc,
-	view_latency_desc, view_latency_bucket_desc, view_memory_desc, view_numa_desc,
-	view_numa_distance_desc;
+	view_feature_desc, view_prog_desc, view_map_desc, view_refusal_desc, view_explain_desc,
+	view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc, view_budget_desc,
+	view_error_desc, view_latency_desc, view_latency_bucket_desc, view_memory_desc,
+	view_numa_desc, view_numa_distance_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -123,6 +123,7 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
 /* Run time and count are null where the kernel did not count (both zero). */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
+struct json_object *view_maps(const struct map_row *rows, size_t nr_rows);
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl bpf kubelet format core lib
+/* What is loaded into the kernel's BPF: who is asked, and what stands for an object that is not. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_noise.h"
+#include "../lib/fake_pressure.h"
+#include "bpf/inventory.h"
+#include "node_scene.h"
+
+static struct controller *start_with(const struct kernel_port *kernel,
+				     const struct pressure_port *pressure,
+				     const struct noise_port *noise)
+{
+	const struct controller_ports ports = {.clock = &fake_clock,
+					       .loop = &fake_loop,
+					       .groups = &groups,
+					       .kernel = kernel,
+					       .store = &fake_store,
+					       .pressure = pressure,
+					       .noise = noise};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	assert_int_equal(controller_start(controller), 0);
+	return controller;
+}
+
+static int set_up_report(void **state)
+{
+	fake_noise_reset();
+	return set_up_node(state);
+}
+
+static void expect(struct json_object *rows, size_t index, const char *key, const char *value)
+{
+	assert_string_equal(member(json_object_array_get_idx(rows, index), key), value);
+}
+
+static void every_port_is_asked(void **state)
+{
+	struct controller *controller =
+		start_with(&fake_side_port, &fake_pressure_port, &fake_noise_port);
+	struct json_object *progs = query(controller, "prog"), *maps = query(controller, "map");
+
+	assert_int_equal(json_object_array_length(progs), 4);
+	expect(progs, 0, "name", "on_file_permission");
+	expect(progs, 2, "name", "read_pressure");
+	expect(progs, 3, "name", "noise_switch");
+	/* the kernel's port has said that run times are measured */
+	expect(progs, 3, "run_count", "0");
+	assert_int_equal(json_object_array_length(maps), 2);
+	expect(maps, 0, "parts", "guard,watch");
+	expect(maps, 1, "name", "pressure_rows");
+	json_object_put(progs);
+	json_object_put(maps);
+	controller_free(controller);
+}
+
+static void what_is_not_loaded_says_why(void **state)
+{
+	struct controller *controller = start_with(&fake_side_port, NULL, &fake_noise_port);
+	struct json_object *progs;
+
+	fake_noise.state = NOISE_OFF;
+	progs = query(controller, "prog");
+	assert_int_equal(json_object_array_length(progs), 4);
+	expect(progs, 2, "part", "pressure");
+	expect(progs, 2, "name", "null");
+	expect(progs, 2, "attached", "false");
+	expect(progs, 2, "reason", "it could not be loaded; see the agent's log");
+	expect(progs, 3, "part", "noise");
+	expect(progs, 3, "id", "null");
+	expect(progs, 3, "reason", "no CPU is exclusive");
+	json_object_put(progs);
+	controller_free(controller);
+}
+
+static void mode_observe_is_a_reason(void **state)
+{
+	struct controller *controller;
+	struct json_object *progs;
+
+	config.mode = MODE_OBSERVE;
+	controller = start_with(&fake_side_port, NULL, NULL);
+	progs = query(controller, "prog");
+	expect(progs, 2, "reason", "it is not loaded in mode observe");
+	expect(progs, 3, "reason", "it is not loaded in mode observe");
+	json_object_put(progs);
+	controller_free(controller);
+}
+
+static void without_bpf_nothing_is_listed(void **state)
+{
+	struct controller *controller = start_with(NULL, NULL, NULL);
+
+	assert_int_equal(nr_rows(controller, "prog"), 0);
+	assert_int_equal(nr_rows(controller, "map"), 0);
+	controller_free(controller);
+}
+
+static void a_section_names_type_and_hook(void **state)
+{
+	struct prog_row row;
+
+	inventory_fill_prog(&row, "guard", "guard_open", "fmod_ret/security_file_open", -1, true);
+	assert_string_equal(row.type, "fmod_ret");
+	assert_string_equal(row.hook, "security_file_open");
+	assert_string_equal(row.object, "guard");
+	/* the kernel has told nothing of it */
+	assert_int_equal(row.id, 0);
+	assert_int_equal(row.run_count, -1);
+	assert_int_equal(row.memory_bytes, -1);
+	inventory_fill_prog(&row, "carry", "carry_counters", "syscall", -1, true);
+	assert_string_equal(row.type, "syscall");
+	assert_string_equal(row.hook, "");
+}
+
+static void a_full_list_stays_as_it_is(void **state)
+{
+	struct bpf_inventory *inventory = calloc(1, sizeof(*inventory));
+
+	assert_non_null(inventory);
+	while (inventory_add_prog(inventory))
+		continue;
+	assert_int_equal(inventory->nr_progs, INVENTORY_PROGS_MAX);
+	inventory_add_missing(inventory, "noise", "no CPU is exclusive");
+	assert_int_equal(inventory->nr_progs, INVENTORY_PROGS_MAX);
+	inventory_add_map(inventory, "noise", "noise_cpus", -1, false);
+	assert_int_equal(inventory->nr_maps, 0);
+	free(inventory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_port_is_asked, set_up_report, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_not_loaded_says_why, set_up_report,
+						tear_down),
+		cmocka_unit_test_setup_teardown(mode_observe_is_a_reason, set_up_report, tear_down),
+		cmocka_unit_test_setup_teardown(without_bpf_nothing_is_listed, set_up_report,
+						tear_down),
+		cmocka_unit_test(a_section_names_type_and_hook),
+		cmocka_unit_test(a_full_list_stays_as_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
