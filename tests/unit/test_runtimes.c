@@ -240,6 +240,33 @@ static void an_exclusive_grant_waits_for_the_state_file(void **state)
 	controller_free(controller);
 }
 
+static bool is_on_page(struct controller *controller, const char *line)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	return strstr(page.data, line) != NULL;
+}
+
+/* The runtime holds up all its calls for so long. */
+static void the_time_of_a_creation_is_counted(void **state)
+{
+	struct controller *controller = start();
+
+	fake->slow_save = true;
+	assert_false(create(controller, "a", "main", "excl-1", 4000));
+	assert_true(is_on_page(controller, "pinfold_admission_duration_seconds_count 0\n"));
+	fake->now_ns += 1500000000;
+	fake_end_save(controller, 0);
+	assert_true(is_on_page(controller, "pinfold_admission_duration_seconds_count 1\n"));
+	assert_true(is_on_page(controller, "pinfold_admission_duration_seconds_sum 1.500000000\n"));
+	assert_true(create(controller, "b", "main", "excl-2", 12000));
+	assert_true(*node.refusal);
+	assert_true(is_on_page(controller, "pinfold_admission_duration_seconds_count 2\n"));
+	controller_free(controller);
+}
+
 static void a_shared_container_does_not_wait(void **state)
 {
 	struct controller *controller = start();
@@ -537,6 +564,7 @@ int main(void)
 		TEST(an_invalid_pod_is_denied_or_shares),
 		TEST(a_container_with_a_long_id_starts_on_the_shared_pool),
 		TEST(an_exclusive_grant_waits_for_the_state_file),
+		TEST(the_time_of_a_creation_is_counted),
 		TEST(a_shared_container_does_not_wait),
 		TEST(a_grant_that_cannot_be_saved_is_denied),
 		TEST(nobody_is_answered_after_the_session),

@@ -116,15 +116,15 @@ static void learn_free_pages(struct controller *controller)
 				       machine->free_pages(machine->self, nodes));
 }
 
-static void observe_admission(struct controller *controller, uint64_t duration_ns)
+void admission_observe(struct admission *admission, uint64_t duration_ns)
 {
 	uint32_t bucket = 0;
 
 	for (uint64_t bound = 50000; bucket < ADMISSION_BUCKETS - 1 && duration_ns > bound;
 	     bound *= 2)
 		bucket++;
-	controller->admission.duration_ns[bucket]++;
-	controller->admission.duration_sum_ns += duration_ns;
+	admission->duration_ns[bucket]++;
+	admission->duration_sum_ns += duration_ns;
 }
 
 /*
@@ -237,7 +237,7 @@ static void admit(struct controller *controller, const struct source_pod *source
 		defer(controller, source, !was_saving, started);
 		return;
 	}
-	observe_admission(controller, clock_now_ns(controller->ports.clock) - started);
+	admission_observe(&controller->admission, clock_now_ns(controller->ports.clock) - started);
 	if (!decision.admitted) {
 		if (changed)
 			note_unchanged(controller, source->spec->uid, &decision);

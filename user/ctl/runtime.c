@@ -91,6 +91,8 @@ static void create(struct controller *controller, const struct runtime_waiting *
 
 	if (r == -EINPROGRESS)
 		return wait_for_save(controller, creation);
+	admission_observe(&controller->admission,
+			  clock_now_ns(controller->ports.clock) - creation->since_ns);
 	if (!r && !decision->admitted &&
 	    !refuse(controller, creation->request, pod, &creation->container, decision))
 		return;
@@ -106,6 +108,7 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 	const char *error;
 
 	if (runtime_decide_is_valid(container, &error)) {
+		creation.since_ns = clock_now_ns(controller->ports.clock);
 		creation.pod = (struct pod_spec *)(uintptr_t)container->pod->spec;
 		creation.container = *container->spec;
 		text_copy(creation.id, sizeof(creation.id), container->id);

@@ -34,6 +34,7 @@ struct runtime_sandbox {
 /* A creation whose grant is being written to the state file. */
 struct runtime_waiting {
 	uint32_t request;
+	uint64_t since_ns;
 	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX];
 	struct pod_spec *pod; /* owned */
 	struct container_spec container;

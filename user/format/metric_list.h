@@ -29,7 +29,8 @@ METRIC(refused_pods, "pinfold_refused_pods", GAUGE, NULL, "listed",
        "Pods that are refused at present, by whether they are listed with the reason.",
        [PER_NODE] = 2)
 METRIC(admission_duration, "pinfold_admission_duration_seconds", HISTOGRAM, "seconds", NULL,
-       "Time to decide a pod and make the decision durable.", [PER_NODE] = 17)
+       "Time to decide a pod, or a runtime's container, and make the decision durable.",
+       [PER_NODE] = 17)
 METRIC(state_writes, "pinfold_state_writes_total", COUNTER, NULL, "result",
        "Writes of the state file.", [PER_NODE] = 2)
 METRIC(drift_detected, "pinfold_drift_detected_total", COUNTER, NULL, "attribute",
