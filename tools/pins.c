@@ -190,7 +190,7 @@ static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t 
 	int r = 0;
 
 	*ret_nr = 0;
-	while (!r && (entry = readdir(dir)) && *ret_nr < MAX_PROGS) {
+	while (*ret_nr < MAX_PROGS && (r = file_next_entry(dir, &entry)) > 0) {
 		char *pin cleanup_free = NULL;
 
 		if (entry->d_name[0] == '.')
@@ -198,13 +198,15 @@ static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t 
 		if (asprintf(&pin, "%s/%s", path, entry->d_name) < 0) {
 			pin = NULL;
 			r = -ENOMEM;
-		} else if (!fill_link(pin, entry->d_name, is_timed, btf, &rows[*ret_nr])) {
+			break;
+		}
+		if (!fill_link(pin, entry->d_name, is_timed, btf, &rows[*ret_nr])) {
 			/* a link that goes while we look is no failure */
 			++*ret_nr;
 		}
 	}
 	btf__free(btf);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int pins_fetch_progs(struct session *session, struct json_object **ret_json)
@@ -213,6 +215,7 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 	char *path cleanup_free = pins_path(session, "links");
 	DIR *dir cleanup_dir = NULL;
 	size_t nr;
+	int r;
 
 	if (!rows || !path)
 		return out_no_memory(session);
@@ -220,8 +223,9 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 	if (!dir)
 		return report_pin(session, path, errno);
 	out_note("no agent answers; these are the programs pinned in %s", path);
-	if (read_links(dir, path, rows, &nr))
-		return out_no_memory(session);
+	r = read_links(dir, path, rows, &nr);
+	if (r)
+		return r == -ENOMEM ? out_no_memory(session) : report_pin(session, path, -r);
 	*ret_json = view_progs(rows, nr);
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }

@@ -121,15 +121,16 @@ static void add_pinned(struct inherited *inherited, const char *pin_dir, const c
 	add_link(inherited, pin, true, info.id, info.prog_id, TAKE_FD(fd), &program);
 }
 
+/* If not all can be listed, find_unpinned finds the others by what they use. */
 static void find_pinned(struct inherited *inherited, const char *pin_dir)
 {
 	DIR *dir cleanup_dir = NULL;
 	char path[PIN_PATH_MAX];
-	struct dirent *entry;
+	const struct dirent *entry;
 
 	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PIN_PATH_MAX)
 		dir = opendir(path);
-	while (dir && (entry = readdir(dir)) != NULL)
+	while (dir && file_next_entry(dir, &entry) > 0)
 		if (entry->d_name[0] != '.')
 			add_pinned(inherited, pin_dir, entry->d_name);
 }

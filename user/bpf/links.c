@@ -107,22 +107,22 @@ static int drop_links(const char *pin_dir, const char *object_name,
 {
 	DIR *dir cleanup_dir = NULL;
 	char path[PIN_PATH_MAX];
-	struct dirent *entry;
-	int failed = 0;
+	const struct dirent *entry;
+	int failed = 0, r;
 
 	if (snprintf(path, sizeof(path), "%s/links", pin_dir) >= PIN_PATH_MAX)
 		return -ENAMETOOLONG;
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(dir)) != NULL) {
+	while ((r = file_next_entry(dir, &entry)) > 0) {
 		bool is_dropped = object_name ? is_leftover(entry->d_name, object_name, handle)
 					      : is_unknown(entry->d_name);
 
 		if (is_dropped && unlinkat(dirfd(dir), entry->d_name, 0) && !failed)
 			failed = -errno;
 	}
-	return failed;
+	return failed ? failed : r;
 }
 
 int links_drop_unknown(const char *pin_dir)
@@ -137,18 +137,21 @@ int links_drop_others(const struct bpf_object_handle *handle, const char *pin_di
 
 /* --- release --------------------------------------------------------------------------------------- */
 
-/* Ids of the programs behind the pinned links of an object. */
+/*
+ * Ids of the programs behind the pinned links of an object. If not all can be listed, drop_links
+ * fails as well.
+ */
 static uint32_t list_pinned(const char *pin_dir, const char *name,
 			    __u32 ids[BPF_OBJECT_PROGRAMS_MAX])
 {
 	DIR *dir cleanup_dir = NULL;
 	char path[PIN_PATH_MAX];
-	struct dirent *entry;
+	const struct dirent *entry;
 	uint32_t nr = 0;
 
 	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PIN_PATH_MAX)
 		dir = opendir(path);
-	while (dir && nr < BPF_OBJECT_PROGRAMS_MAX && (entry = readdir(dir)) != NULL) {
+	while (dir && nr < BPF_OBJECT_PROGRAMS_MAX && file_next_entry(dir, &entry) > 0) {
 		int fd cleanup_close = -1;
 		struct bpf_link_info info = {0};
 		__u32 len = sizeof(info);

@@ -295,17 +295,19 @@ static int empty_folder(const char *pin_dir, const char *name)
 {
 	DIR *dir cleanup_dir = NULL;
 	char path[PIN_PATH_MAX];
-	struct dirent *entry;
-	int failed = 0;
+	const struct dirent *entry;
+	int failed = 0, r;
 
 	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, name) >= PIN_PATH_MAX)
 		return -ENAMETOOLONG;
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(dir)) != NULL)
+	while ((r = file_next_entry(dir, &entry)) > 0)
 		if (entry->d_name[0] != '.' && remove_entry(dirfd(dir), entry->d_name) && !failed)
 			failed = -errno;
+	if (!failed)
+		failed = r;
 	if (!failed && rmdir(path))
 		failed = -errno;
 	return failed;

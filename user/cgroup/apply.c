@@ -39,6 +39,7 @@ static bool find_overlap(const struct dir *dir, const char *path, const struct c
 	const char *name;
 	int fd;
 	DIR *entries cleanup_dir = NULL;
+	const struct dirent *entry;
 
 	if (dir_split(path, parent, sizeof(parent), &name) || dir_open_group(dir, parent, &fd))
 		return false;
@@ -47,7 +48,7 @@ static bool find_overlap(const struct dir *dir, const char *path, const struct c
 		close(fd);
 		return false;
 	}
-	for (struct dirent *entry; (entry = readdir(entries));) {
+	while (file_next_entry(entries, &entry) > 0) {
 		char file[sizeof(entry->d_name) + 16];
 
 		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, name))
@@ -105,14 +106,18 @@ static int check_partition(struct groups *groups, const struct step *step, int f
 	return -EREMOTEIO;
 }
 
-/* CPUs of child partitions are rightly missing from this group's effective set. */
+/*
+ * CPUs of child partitions are rightly missing from this group's effective set. One that cannot be
+ * listed makes the write fail, as if its CPUs were missing for another reason.
+ */
 static void add_child_partitions(int fd, struct cpuset *set)
 {
 	DIR *entries cleanup_dir = NULL;
+	const struct dirent *entry;
 
 	if (dir_entries(fd, &entries))
 		return;
-	for (struct dirent *entry; (entry = readdir(entries));) {
+	while (file_next_entry(entries, &entry) > 0) {
 		char file[sizeof(entry->d_name) + 32];
 		char *state cleanup_free = NULL;
 		struct cpuset cpus;

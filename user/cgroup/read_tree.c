@@ -130,17 +130,20 @@ static int names_add(struct names *names, const char *name)
 static int list_children(int fd, struct names *names)
 {
 	DIR *entries cleanup_dir = NULL;
+	const struct dirent *entry;
 	int err = dir_entries(fd, &entries);
 
 	if (err)
 		return err;
-	for (struct dirent *entry; (entry = readdir(entries));) {
+	while ((err = file_next_entry(entries, &entry)) > 0) {
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
 		err = names_add(names, entry->d_name);
 		if (err)
 			return err;
 	}
+	if (err)
+		return err;
 	if (names->nr)
 		qsort(names->names, names->nr, sizeof(*names->names), by_name);
 	return 0;

@@ -63,12 +63,13 @@ static int out_of_steps(const struct walk *walk, char *error)
 static int remove_leaves(struct walk *walk, char *error)
 {
 	DIR *entries cleanup_dir = NULL;
+	const struct dirent *entry;
 	int err = dir_entries(walk->fd, &entries);
 
 	/* Somebody else removed the current group. */
 	if (err)
 		return err == -ENOENT ? 0 : resists(walk, err, strerror(-err), error);
-	for (struct dirent *entry; (entry = readdir(entries));) {
+	while ((err = file_next_entry(entries, &entry)) > 0) {
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
 		snprintf(walk->name, sizeof(walk->name), "%s", entry->d_name);
@@ -82,7 +83,7 @@ static int remove_leaves(struct walk *walk, char *error)
 			return resists(walk, -errno, strerror(errno), error);
 		}
 	}
-	return 0;
+	return err ? resists(walk, err, strerror(-err), error) : 0;
 }
 
 /* Descend into the group that could not be removed, if it has children and no processes. */

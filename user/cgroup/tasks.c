@@ -79,6 +79,7 @@ typedef bool (*visit_func)(void *self, int fd, const char *path, int *ret_err);
 static int walk(int fd, const char *path, unsigned int depth, visit_func visit, void *self)
 {
 	DIR *entries cleanup_dir = NULL;
+	const struct dirent *entry;
 	int err = 0;
 
 	if (!visit(self, fd, path, &err) || err || !depth)
@@ -86,7 +87,7 @@ static int walk(int fd, const char *path, unsigned int depth, visit_func visit, 
 	err = dir_entries(fd, &entries);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	for (struct dirent *entry; !err && (entry = readdir(entries));) {
+	while ((err = file_next_entry(entries, &entry)) > 0) {
 		char child[GROUP_PATH_MAX];
 		int child_fd cleanup_close = -1;
 
@@ -97,8 +98,9 @@ static int walk(int fd, const char *path, unsigned int depth, visit_func visit, 
 			continue;
 		child_fd = openat(dirfd(entries), entry->d_name,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (child_fd >= 0)
-			err = walk(child_fd, child, depth - 1, visit, self);
+		err = child_fd < 0 ? 0 : walk(child_fd, child, depth - 1, visit, self);
+		if (err)
+			break;
 	}
 	return err;
 }

@@ -123,14 +123,14 @@ static void waits_in(void *self, char *ret_text, size_t size)
 	worker_where(store->pool, STATE_KEY, ret_text, size);
 }
 
-/* The oldest file sorts first, because the names contain the time with a fixed number of digits. */
+/* If not all names are known, nothing is removed. The oldest file sorts first, because the names contain the time with a fixed number of digits. */
 static void drop_oldest(int dir_fd)
 {
 	DIR *dir cleanup_dir = NULL;
 	char oldest_file[256] = "";
 	const struct dirent *entry;
 	unsigned int nr = 0;
-	int fd = dup(dir_fd);
+	int fd = dup(dir_fd), r;
 
 	if (fd < 0)
 		return;
@@ -140,14 +140,14 @@ static void drop_oldest(int dir_fd)
 		return;
 	}
 	rewinddir(dir);
-	while ((entry = readdir(dir))) {
+	while ((r = file_next_entry(dir, &entry)) > 0) {
 		if (strncmp(entry->d_name, ASIDE_PREFIX, strlen(ASIDE_PREFIX)))
 			continue;
 		nr++;
 		if (!*oldest_file || strcmp(entry->d_name, oldest_file) < 0)
 			snprintf(oldest_file, sizeof(oldest_file), "%s", entry->d_name);
 	}
-	if (nr > STORE_SET_ASIDE)
+	if (!r && nr > STORE_SET_ASIDE)
 		unlinkat(dir_fd, oldest_file, 0);
 }
 

@@ -262,6 +262,7 @@ static void list(struct walk *walk, int fd, unsigned int depth)
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory cleanup_dir = copy >= 0 ? fdopendir(copy) : NULL;
 	const struct dirent *entry;
+	int r = 0;
 
 	if (!directory) {
 		note_error(walk, "cannot list", -errno);
@@ -269,7 +270,7 @@ static void list(struct walk *walk, int fd, unsigned int depth)
 			close(copy);
 		return;
 	}
-	while (!walk->error && (entry = readdir(directory))) {
+	while (!walk->error && (r = file_next_entry(directory, &entry)) > 0) {
 		/* cgroupfs has files, directories and no links. */
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
@@ -281,6 +282,8 @@ static void list(struct walk *walk, int fd, unsigned int depth)
 		walk->nr_visits++;
 		visit_child(walk, fd, entry->d_name, depth);
 	}
+	if (r < 0)
+		note_error(walk, "cannot list", r);
 }
 
 static void note_unknown(struct walk *walk)

@@ -72,26 +72,30 @@ static void banned_cpus(int root_fd, const char *pid, struct cpuset *ret_banned)
 		mask_parse(MASK_HEX, value, ret_banned);
 }
 
-enum irqbalance_state irqbalance_look(int root_fd, const struct cpuset *exclusive)
+int irqbalance_look(int root_fd, const struct cpuset *exclusive, enum irqbalance_state *ret_state)
 {
 	int fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
 	enum irqbalance_state state = IRQBALANCE_ABSENT;
 	const struct dirent *entry;
 	struct cpuset banned;
+	int r;
 
 	if (!dir) {
+		r = -errno;
 		if (fd >= 0)
 			close(fd);
-		return IRQBALANCE_ABSENT;
+		return r;
 	}
-	while ((entry = readdir(dir))) {
+	while (state != IRQBALANCE_CONTENDS && (r = file_next_entry(dir, &entry)) > 0) {
 		if (!is_irqbalance(root_fd, entry->d_name))
 			continue;
 		banned_cpus(root_fd, entry->d_name, &banned);
-		if (!cpuset_is_subset(exclusive, &banned))
-			return IRQBALANCE_CONTENDS;
-		state = IRQBALANCE_SPARES;
+		state = cpuset_is_subset(exclusive, &banned) ? IRQBALANCE_SPARES
+							     : IRQBALANCE_CONTENDS;
 	}
-	return state;
+	if (r < 0)
+		return r;
+	*ret_state = state;
+	return 0;
 }

@@ -8,8 +8,9 @@
 /*
  * Looks through all processes, so it belongs on a thread of the pool. What an operator set in
  * irqbalance's environment is known; what irqbalance was told over its socket is not. Processes
- * of other users than root do not count; of several, one that contends decides.
+ * of other users than root do not count; of several, one that contends decides. Negative errno if
+ * the processes cannot be listed.
  */
-enum irqbalance_state irqbalance_look(int root_fd, const struct cpuset *exclusive);
+int irqbalance_look(int root_fd, const struct cpuset *exclusive, enum irqbalance_state *ret_state);
 
 #endif

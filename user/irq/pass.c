@@ -347,7 +347,9 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 	irq_table_fini(table);
 	*table = fresh;
 	if (!cpuset_is_empty(&request->cpus.exclusive))
-		report.irqbalance = irqbalance_look(place->root_fd, &request->cpus.exclusive);
+		r = irqbalance_look(place->root_fd, &request->cpus.exclusive, &report.irqbalance);
+	if (r)
+		return r;
 	if (request->mode == IRQ_RESTORE)
 		pass.cpus.exclusive = CPUSET_EMPTY;
 	r = request->mode == IRQ_OBSERVE ? 0 : change(&pass);

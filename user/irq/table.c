@@ -227,7 +227,7 @@ static int read_interrupts(int root_fd, const struct irq_table *known, struct ir
 			close(fd);
 		return r;
 	}
-	while ((entry = readdir(dir))) {
+	while ((r = file_next_entry(dir, &entry)) > 0) {
 		char *end;
 		unsigned long number = strtoul(entry->d_name, &end, 10);
 
@@ -237,7 +237,7 @@ static int read_interrupts(int root_fd, const struct irq_table *known, struct ir
 		if (r)
 			return r;
 	}
-	return 0;
+	return r;
 }
 
 /* A mask that this kernel does not have is left out. */

@@ -217,12 +217,20 @@ drop:
 	return err;
 }
 
+int file_next_entry(DIR *dir, const struct dirent **ret_entry)
+{
+	errno = 0;
+	*ret_entry = readdir(dir);
+	return *ret_entry ? 1 : -errno;
+}
+
 int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const char *name),
 			  char *ret_other, size_t size)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
+	int r;
 
 	*ret_other = '\0';
 	if (!dir) {
@@ -232,7 +240,7 @@ int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const ch
 			close(fd);
 		return err;
 	}
-	while ((entry = readdir(dir))) {
+	while ((r = file_next_entry(dir, &entry)) > 0) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
 		if (is_ours(entry->d_name) && !unlinkat(fd, entry->d_name, 0))
@@ -241,5 +249,7 @@ int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const ch
 	}
 	if (*ret_other)
 		return -ENOTEMPTY;
+	if (r < 0)
+		return r;
 	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
 }

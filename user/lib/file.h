@@ -92,6 +92,13 @@ int file_write_text(int dir_fd, const char *name, const char *text);
 int file_replace(int dir_fd, const char *name, const void *data, size_t len);
 
 /*
+ * Read the next entry of a directory, "." and ".." included. Returns 1 with *ret_entry, which is
+ * valid until the next call, 0 after the last one, or a negative errno if the rest cannot be
+ * listed; *ret_entry is then NULL. Use it instead of readdir(3), which returns NULL in both cases.
+ */
+int file_next_entry(DIR *dir, const struct dirent **ret_entry);
+
+/*
  * Remove the files below `dir_fd` whose names `is_ours` accepts, then the directory,
  * which was opened as `path`. -ENOTEMPTY: other files keep the directory; ret_other names
  * one of them and is otherwise "". -EBUSY or another errno: the directory cannot be

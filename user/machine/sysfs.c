@@ -95,9 +95,9 @@ static int compare_sizes(const void *left, const void *right)
 int sysfs_read_hugepages(int root_fd, struct topology_node *node)
 {
 	DIR *directory cleanup_dir = NULL;
-	struct dirent *entry;
+	const struct dirent *entry;
 	char path[128];
-	int fd;
+	int fd, r;
 
 	snprintf(path, sizeof(path), SYSTEM_DIR "/node/node%u/hugepages", node->id);
 	fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -109,8 +109,10 @@ int sysfs_read_hugepages(int root_fd, struct topology_node *node)
 		return -ENOMEM;
 	}
 	node->nr_hugepages = 0;
-	while ((entry = readdir(directory)))
+	while ((r = file_next_entry(directory, &entry)) > 0)
 		add_page_size(fd, entry->d_name, node);
+	if (r < 0)
+		return r;
 	qsort(node->hugepages, node->nr_hugepages, sizeof(node->hugepages[0]), compare_sizes);
 	return 0;
 }

@@ -119,8 +119,9 @@ static int open_directory(struct scan *scan)
 static int list_files(struct scan *scan, int directory_fd)
 {
 	DIR *directory cleanup_dir = NULL;
+	const struct dirent *found;
 	bool complete = true;
-	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
 	directory = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!directory) {
@@ -130,15 +131,10 @@ static int list_files(struct scan *scan, int directory_fd)
 		scan->complete = false;
 		return 0;
 	}
-	for (;;) {
-		struct dirent *found;
+	while ((r = file_next_entry(directory, &found)) > 0) {
 		struct entry *entry;
 		int err;
 
-		errno = 0;
-		found = readdir(directory);
-		if (!found)
-			break;
 		if (scan_ignores(found->d_name))
 			continue;
 		err = table_want(scan->table, found->d_name, &entry);
@@ -149,9 +145,9 @@ static int list_files(struct scan *scan, int directory_fd)
 		else
 			entry->seen = true;
 	}
-	if (errno || !complete)
-		set_problem(scan, errno ? strerror(errno) : "more than 1024 files");
-	scan->complete = complete && !errno;
+	if (r || !complete)
+		set_problem(scan, r ? strerror(-r) : "more than 1024 files");
+	scan->complete = complete && !r;
 	return 0;
 }
 

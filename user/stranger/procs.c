@@ -129,7 +129,7 @@ static int walk_threads(int proc_fd, pid_t process, visit_thread visit, void *se
 	DIR *threads cleanup_dir = NULL;
 	const struct dirent *entry;
 	char name[32];
-	int fd, r = 0;
+	int fd, r;
 
 	snprintf(name, sizeof(name), "%d/task", (int)process);
 	fd = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -141,11 +141,12 @@ static int walk_threads(int proc_fd, pid_t process, visit_thread visit, void *se
 		close(fd);
 		return r;
 	}
-	while (!r && (entry = readdir(threads))) {
+	while ((r = file_next_entry(threads, &entry)) > 0) {
 		const pid_t thread = number_of(entry);
 
-		if (thread)
-			r = visit(self, process, thread);
+		r = thread ? visit(self, process, thread) : 0;
+		if (r)
+			break;
 	}
 	return r;
 }
@@ -155,7 +156,7 @@ int procs_walk(int proc_fd, visit_thread visit, void *self)
 	const int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *processes cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	int r = 0;
+	int r;
 
 	if (fd < 0)
 		return -errno;
@@ -164,11 +165,12 @@ int procs_walk(int proc_fd, visit_thread visit, void *self)
 		close(fd);
 		return r;
 	}
-	while (!r && (entry = readdir(processes))) {
+	while ((r = file_next_entry(processes, &entry)) > 0) {
 		const pid_t process = number_of(entry);
 
-		if (process)
-			r = walk_threads(proc_fd, process, visit, self);
+		r = process ? walk_threads(proc_fd, process, visit, self) : 0;
+		if (r)
+			break;
 	}
 	return r;
 }
