@@ -151,31 +151,43 @@ static bool has_grown(const struct pressure_history *history,
 	return false;
 }
 
+/* The most that any kind has grown by since the newest point. */
+static uint64_t most_grown(const struct pressure_history *history,
+			   const uint64_t total_ns[PRESSURE_KIND_NR])
+{
+	const struct pressure_point *last = &history->points[history->nr - 1];
+	uint64_t most_ns = 0;
+
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		if (total_ns[kind] - last->total_ns[kind] > most_ns)
+			most_ns = total_ns[kind] - last->total_ns[kind];
+	return most_ns;
+}
+
+/* The kernel pauses only when a whole period was idle; otherwise the update is late. */
+static bool was_paused(const struct pressure_history *history, uint64_t updated_ns)
+{
+	const struct pressure_point *last = &history->points[history->nr - 1];
+
+	return !history->is_active || updated_ns - last->time_ns > LATE_NS;
+}
+
 /*
- * After a pause, what an update adds belongs to the time since tasks woke. The kernel pauses
- * only when a whole period was idle; otherwise the update is late. If we were held up, this may
- * be one of several updates since they woke, and nobody knows when that was: what was before is
- * then forgotten.
+ * If we were held up, the update that ended a pause may be one of several since the tasks woke,
+ * and nobody knows when that was.
  */
-static void mark_pause(struct pressure_history *history, uint64_t now_ns, uint64_t updated_ns,
-		       const uint64_t total_ns[PRESSURE_KIND_NR])
+static bool missed_wake(const struct pressure_history *history, uint64_t now_ns, uint64_t grown_ns)
+{
+	return grown_ns && now_ns - history->looked_ns > HELD_UP_NS;
+}
+
+/* After a pause, what an update adds belongs to the time since the tasks woke. */
+static void append_wake(struct pressure_history *history, uint64_t updated_ns, uint64_t grown_ns)
 {
 	const struct pressure_point last = history->points[history->nr - 1];
-	const uint64_t passed_ns = updated_ns - last.time_ns;
-	uint64_t active_ns = 0;
+	const uint64_t active_ns = grown_ns > WAKE_NS ? grown_ns : WAKE_NS;
 
-	if (history->is_active && passed_ns <= LATE_NS)
-		return;
-	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
-		if (total_ns[kind] - last.total_ns[kind] > active_ns)
-			active_ns = total_ns[kind] - last.total_ns[kind];
-	if (active_ns && now_ns - history->looked_ns > HELD_UP_NS) {
-		history->nr = 0;
-		return;
-	}
-	if (active_ns < WAKE_NS)
-		active_ns = WAKE_NS;
-	if (passed_ns > active_ns)
+	if (updated_ns - last.time_ns > active_ns)
 		append(history, updated_ns - active_ns, last.total_ns);
 }
 
@@ -194,8 +206,15 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
 	}
 	reckon(history, row, total_ns, left_ns);
 	is_active = history->nr && has_grown(history, total_ns);
-	if (history->nr)
-		mark_pause(history, now_ns, row->updated_ns, total_ns);
+	if (history->nr && was_paused(history, row->updated_ns)) {
+		const uint64_t grown_ns = most_grown(history, total_ns);
+
+		/* Then nothing before can be compared with it either. */
+		if (missed_wake(history, now_ns, grown_ns))
+			history->nr = 0;
+		else
+			append_wake(history, row->updated_ns, grown_ns);
+	}
 	append(history, row->updated_ns, total_ns);
 	memcpy(history->left_ns, left_ns, sizeof(left_ns));
 	memcpy(history->updated_total_ns, row->updated_total_ns, sizeof(row->updated_total_ns));
