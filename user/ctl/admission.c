@@ -100,11 +100,6 @@ void admission_count_grant(struct admission *admission, const struct ledger_pod 
 	admission->nr_admitted += pod->nr_grants == 1;
 }
 
-void admission_count_release(struct admission *admission)
-{
-	admission->nr_released++;
-}
-
 /* Huge pages are granted only out of those that the kernel has free at this moment. */
 static void learn_free_pages(struct controller *controller)
 {

@@ -41,10 +41,9 @@ struct admission {
 int admission_init(struct admission *admission);
 void admission_fini(struct admission *admission);
 
-/* Count the new grant of a container whose pod is not decided here, and the end of such a pod. */
+/* Count the new grant of a container whose pod is not decided here. */
 void admission_count_grant(struct admission *admission, const struct ledger_pod *pod,
 			   const char *container);
-void admission_count_release(struct admission *admission);
 /* Count a decision, and the time since it was asked for, with the write of the state file. */
 void admission_observe(struct admission *admission, uint64_t duration_ns);
 

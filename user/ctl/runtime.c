@@ -168,7 +168,6 @@ void ctl_runtime_end_pod(struct controller *controller, const char *uid)
 	if (ledger_remove(controller->ledger, uid))
 		return;
 	note_release(controller);
-	admission_count_release(&controller->admission);
 	if (spec)
 		ctl_runtime_record(controller, EVENT_RECORD(EVENT_POD_RELEASE), spec, "");
 }
