@@ -147,6 +147,28 @@ static void several_containers_may_be_behind(void **state)
 	controller_free(controller);
 }
 
+/* Pods of manifests leave the CPUs in the next round, which begins at once. */
+static void a_grant_is_followed_by_a_reconcile(void **state)
+{
+	char reason[ROW_DETAIL_MAX] = "";
+	struct controller *controller;
+
+	*config.sources.manifest_directory = '\0';
+	controller = start();
+	controller_wake(controller);
+	assert_true(controller_faces(controller)->ready(controller, reason, sizeof(reason)));
+	fake->wake_ns = 0;
+	create(controller, "a", "main", "excl-1", 4000);
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	assert_false(controller_faces(controller)->ready(controller, reason, sizeof(reason)));
+	controller_wake(controller);
+	assert_true(controller_faces(controller)->ready(controller, reason, sizeof(reason)));
+	fake->wake_ns = 0;
+	remove_container(controller, "excl-1");
+	assert_int_equal(fake->wake_ns, fake->now_ns);
+	controller_free(controller);
+}
+
 /* A pod of a manifest that was refused may fit when a runtime's pod has ended. */
 static void refused_pods_of_manifests_are_decided_again(void **state)
 {
@@ -230,6 +252,7 @@ int main(void)
 		TEST(a_refusal_says_what_became_of_the_container),
 		TEST(a_pod_of_another_source_is_not_taken_over),
 		TEST(several_containers_may_be_behind),
+		TEST(a_grant_is_followed_by_a_reconcile),
 		TEST(refused_pods_of_manifests_are_decided_again),
 		TEST(an_id_has_to_fit_its_record),
 		TEST(an_invalid_container_is_denied_with_its_reason),
