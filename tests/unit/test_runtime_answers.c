@@ -296,6 +296,125 @@ static void cpus_are_taken_away_before_they_are_given(void **state)
 	controller_free(controller);
 }
 
+/* A row of a snapshot. */
+static struct runtime_container found(const char *id, const struct runtime_pod *pod,
+				      const struct container_spec *spec, const char *cpus)
+{
+	return (struct runtime_container){.id = id, .pod = pod, .spec = spec, .cpus = cpus};
+}
+
+static void recorded_cpus_are_kept_if_they_are_as_many_as_requested(void **state)
+{
+	static const struct {
+		const char *cpus, *granted;
+	} rows[] = {
+		{"8-11", "8-11"}, {"4-6", "2-5"}, {"8-12", "2-5"},  {"", "2-5"},
+		{"x", "2-5"},	  {"0-3", "2-5"}, {"12-16", "2-5"},
+	};
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct runtime_container row = found("excl-1", &sandbox, &spec, rows[i].cpus);
+		const struct runtime_container later = found("excl-1", &sandbox, &spec, "12-15");
+		struct controller *controller = start_recorded();
+		char wanted[32];
+
+		synchronize(controller, &sandbox, 1, &row, 1);
+		snprintf(wanted, sizeof(wanted), "excl-1=%s ", rows[i].granted);
+		assert_string_equal(answers[0].changes, wanted);
+		assert_string_equal(pod_member(controller, "a", "held"), rows[i].granted);
+		/* What was granted counts, whatever the runtime has recorded since. */
+		synchronize(controller, &sandbox, 1, &later, 1);
+		assert_string_equal(answers[1].changes, wanted);
+		controller_free(controller);
+	}
+}
+
+/* They shrink like others, and their CPUs are recorded like those of others. */
+static void invalid_containers_share(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &pod},
+					   {.id = "b", .error = "unknown annotation"}};
+	const struct runtime_container rows[] = {
+		found("excl-1", &pods[0], &spec, "2-5"),
+		{.id = "invalid", .pod = &pods[0], .error = "invalid name", .cpus = "0-15"},
+		found("strange", &pods[1], &spec, "6-15"),
+	};
+	struct controller *controller = start_recorded();
+
+	synchronize(controller, pods, 2, rows, 3);
+	assert_string_equal(answers[0].changes, "invalid=6-15 excl-1=2-5 ");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	sink_of(controller)->resized(controller, 70, "strange");
+	expect_answer(1, 70, "", "strange=6-15 ");
+	controller_free(controller);
+}
+
+static void what_a_session_does_not_list_has_ended(void **state)
+{
+	struct pod_spec *spec = manifest_pod("m", 500);
+	struct controller *controller = start_recorded();
+
+	scan(controller, &spec, 1);
+	ask(controller, 1, "a", "c1", 500);
+	ask(controller, 2, "b", "excl-1", 4000);
+	assert_int_equal(nr_rows(controller, "pod"), 3);
+	synchronize(controller, NULL, 0, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	/* Nobody is left who would have to shrink. */
+	ask(controller, 3, "d", "excl-2", 4000);
+	expect_answer(3, 3, "2-5", "");
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
+static void who_waits_is_not_answered_in_the_next_session(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	fake->slow_save = true;
+	ask(controller, 11, "a", "excl-a", 4000);
+	node.request = 20;
+	synchronize(controller, NULL, 0, NULL, 0);
+	end_all_saves(controller, 0);
+	assert_int_equal(nr_answers, 1);
+	expect_answer(0, 21, "", "");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+/* They are not recorded, so nobody can be told of them later. */
+static void ids_that_are_too_long_are_left_out_of_a_session(void **state)
+{
+	char id[RUNTIME_ID_MAX + 1] = "", longest[RUNTIME_ID_MAX] = "", wanted[256];
+	const struct pod_spec pod = pod_of("a", QOS_BURSTABLE);
+	const struct container_spec spec = container_of("main", 500);
+	const struct runtime_pod sandboxes[] = {
+		{.id = "a", .spec = &pod}, {.id = id, .spec = &pod}, {.id = longest, .spec = &pod}};
+	const struct runtime_container rows[] = {
+		found(id, &sandboxes[0], &spec, "0-15"),
+		found("in-long", &sandboxes[1], &spec, "0-15"),
+		found(longest, &sandboxes[2], &spec, "0-15"),
+	};
+	struct controller *controller = start_recorded();
+
+	memset(id, 'x', RUNTIME_ID_MAX);
+	memset(longest, 'y', RUNTIME_ID_MAX - 1);
+	synchronize(controller, sandboxes, 3, rows, 3);
+	snprintf(wanted, sizeof(wanted), "in-long=2-15 %s=2-15 ", longest);
+	assert_string_equal(answers[0].changes, wanted);
+	/* The pod ends with its last sandbox that is recorded. */
+	sink_of(controller)->pod_stopped(controller, "a");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	sink_of(controller)->pod_stopped(controller, longest);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -310,6 +429,11 @@ int main(void)
 		TEST(who_has_no_cpu_online_keeps_what_it_has),
 		TEST(a_pod_ends_with_its_last_sandbox),
 		TEST(cpus_are_taken_away_before_they_are_given),
+		TEST(recorded_cpus_are_kept_if_they_are_as_many_as_requested),
+		TEST(invalid_containers_share),
+		TEST(what_a_session_does_not_list_has_ended),
+		TEST(who_waits_is_not_answered_in_the_next_session),
+		TEST(ids_that_are_too_long_are_left_out_of_a_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
