@@ -136,6 +136,26 @@ static void creations_that_wait_are_denied_if_the_save_fails(void **state)
 	controller_free(controller);
 }
 
+/* If the operator prefers that, the container is not denied for the state file either. */
+static void creations_that_wait_may_share_if_the_save_fails(void **state)
+{
+	struct controller *controller;
+
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start_recorded();
+	fake->slow_save = true;
+	ask(controller, 11, "a", "c1", 4000);
+	fake_end_save(controller, -EIO);
+	assert_int_equal(nr_answers, 1);
+	expect_answer(0, 11, "2-15", "");
+	/* It is followed like others. */
+	end_all_saves(controller, 0);
+	fake->slow_save = false;
+	ask(controller, 12, "b", "excl-1", 4000);
+	expect_answer(1, 12, "2-5", "c1=6-15 ");
+	controller_free(controller);
+}
+
 static void who_still_waits_at_the_end_is_not_answered(void **state)
 {
 	struct controller *controller = start_recorded();
@@ -252,6 +272,23 @@ static void who_has_no_cpu_online_keeps_what_it_has(void **state)
 }
 
 /* --- sandboxes ---------------------------------------------------------------------------------- */
+
+/* Otherwise an agent that is restarted would hold the CPUs until the next session. */
+static void the_end_of_containers_and_pods_is_saved(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask_in(controller, 1, "a", "a", "main", "excl-1", 4000);
+	ask_in(controller, 2, "a", "a", "log", "c1", 500);
+	ask(controller, 3, "b", "excl-2", 2000);
+	sink_of(controller)->removed(controller, "excl-1");
+	sink_of(controller)->removed(controller, "excl-2");
+	controller_free(controller);
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(pod_member(controller, "a", "held"), "");
+	controller_free(controller);
+}
 
 /* A sandbox that was restarted is another one of the same pod. */
 static void a_pod_ends_with_its_last_sandbox(void **state)
@@ -421,12 +458,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(creations_that_wait_are_answered_in_their_order),
 		TEST(creations_that_wait_are_denied_if_the_save_fails),
+		TEST(creations_that_wait_may_share_if_the_save_fails),
 		TEST(who_still_waits_at_the_end_is_not_answered),
 		TEST(only_so_many_creations_wait),
 		TEST(everybody_who_shares_shrinks),
 		TEST(who_has_ended_is_not_told_anything),
 		TEST(only_the_container_that_is_updated_is_told_again),
 		TEST(who_has_no_cpu_online_keeps_what_it_has),
+		TEST(the_end_of_containers_and_pods_is_saved),
 		TEST(a_pod_ends_with_its_last_sandbox),
 		TEST(cpus_are_taken_away_before_they_are_given),
 		TEST(recorded_cpus_are_kept_if_they_are_as_many_as_requested),
