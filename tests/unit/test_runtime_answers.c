@@ -362,11 +362,73 @@ static void recorded_cpus_are_kept_if_they_are_as_many_as_requested(void **state
 		snprintf(wanted, sizeof(wanted), "excl-1=%s ", rows[i].granted);
 		assert_string_equal(answers[0].changes, wanted);
 		assert_string_equal(pod_member(controller, "a", "held"), rows[i].granted);
+		assert_string_equal(pod_member(controller, "a", "state"), "running");
+		assert_non_null(strstr(pod_member(controller, "a", "detail"), "through NRI"));
+		assert_int_equal(nr_events(controller, "refuse"), 0);
 		/* What was granted counts, whatever the runtime has recorded since. */
 		synchronize(controller, &sandbox, 1, &later, 1);
 		assert_string_equal(answers[1].changes, wanted);
 		controller_free(controller);
 	}
+}
+
+static void each_container_of_a_session_is_decided(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "b", .spec = &b}};
+	const struct runtime_container rows[] = {found("excl-1", &pods[0], &spec, ""),
+						 found("excl-2", &pods[1], &spec, "")};
+	struct controller *controller = start_recorded();
+
+	synchronize(controller, pods, 2, rows, 2);
+	assert_string_equal(answers[0].changes, "excl-1=2-5 excl-2=6-9 ");
+	controller_free(controller);
+	/* It is saved, and an agent that is restarted says so. */
+	controller = start_controller();
+	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
+	assert_string_equal(pod_member(controller, "b", "held"), "6-9");
+	synchronize(controller, pods, 2, rows, 2);
+	assert_string_equal(pod_member(controller, "b", "state"), "running");
+	assert_non_null(strstr(pod_member(controller, "b", "detail"), "through NRI"));
+	controller_free(controller);
+}
+
+/* A request that has changed counts as soon as the runtime has lost the CPUs that were granted. */
+static void without_its_cpus_a_resized_container_is_decided_again(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec smaller = container_of("main", 2000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container kept = found("excl-1", &sandbox, &smaller, "2-5"),
+				       lost = found("excl-1", &sandbox, &smaller, "");
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	synchronize(controller, &sandbox, 1, &kept, 1);
+	assert_string_equal(answers[1].changes, "excl-1=2-5 ");
+	synchronize(controller, &sandbox, 1, &lost, 1);
+	assert_string_equal(answers[2].changes, "excl-1=2-3 ");
+	controller_free(controller);
+}
+
+static void who_had_to_share_is_decided_again_in_a_new_session(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), big = pod_of("big", QOS_GUARANTEED);
+	const struct container_spec four = container_of("main", 4000),
+				    twelve = container_of("main", 12000);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "big", .spec = &big}};
+	const struct runtime_container rows[] = {found("c", &pods[0], &four, ""),
+						 found("excl-big", &pods[1], &twelve, "2-13")};
+	struct controller *controller = start_recorded();
+
+	synchronize(controller, pods, 2, rows, 2);
+	assert_string_equal(answers[0].changes, "c=14-15 excl-big=2-13 ");
+	assert_int_equal(nr_events(controller, "refuse"), 1);
+	synchronize(controller, pods, 1, rows, 1);
+	assert_string_equal(answers[1].changes, "c=2-5 ");
+	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
+	controller_free(controller);
 }
 
 /* They shrink like others, and their CPUs are recorded like those of others. */
@@ -400,8 +462,12 @@ static void what_a_session_does_not_list_has_ended(void **state)
 	ask(controller, 1, "a", "c1", 500);
 	ask(controller, 2, "b", "excl-1", 4000);
 	assert_int_equal(nr_rows(controller, "pod"), 3);
+	controller_wake(controller);
+	fake->wake_ns = 0;
 	synchronize(controller, NULL, 0, NULL, 0);
 	assert_int_equal(nr_rows(controller, "pod"), 1);
+	/* Pods of manifests may use the CPUs at once. */
+	assert_int_equal(fake->wake_ns, fake->now_ns);
 	/* Nobody is left who would have to shrink. */
 	ask(controller, 3, "d", "excl-2", 4000);
 	expect_answer(3, 3, "2-5", "");
@@ -469,6 +535,9 @@ int main(void)
 		TEST(a_pod_ends_with_its_last_sandbox),
 		TEST(cpus_are_taken_away_before_they_are_given),
 		TEST(recorded_cpus_are_kept_if_they_are_as_many_as_requested),
+		TEST(each_container_of_a_session_is_decided),
+		TEST(without_its_cpus_a_resized_container_is_decided_again),
+		TEST(who_had_to_share_is_decided_again_in_a_new_session),
 		TEST(invalid_containers_share),
 		TEST(what_a_session_does_not_list_has_ended),
 		TEST(who_waits_is_not_answered_in_the_next_session),

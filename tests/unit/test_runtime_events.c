@@ -123,6 +123,26 @@ static void a_pod_of_another_source_is_not_taken_over(void **state)
 	controller_free(controller);
 }
 
+/* It runs already, so it is not refused; it shares. */
+static void a_running_container_of_another_sources_pod_is_no_refusal(void **state)
+{
+	const struct pod_spec pod = pod_of("m", QOS_GUARANTEED);
+	const struct container_spec container_spec = container_of("web", 4000);
+	const struct runtime_pod sandbox = {.id = "m", .spec = &pod};
+	const struct runtime_container container = {
+		.id = "c", .pod = &sandbox, .spec = &container_spec, .cpus = ""};
+	struct pod_spec *spec = manifest_pod("m", 4000);
+	struct controller *controller = start();
+
+	scan(controller, &spec, 1);
+	put_container("c", "");
+	synchronize(controller, &sandbox, 1, &container, 1);
+	assert_string_equal(cpus_at("c"), "6-15");
+	assert_int_equal(nr_events(controller, "refuse"), 0);
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
 static void several_containers_may_be_behind(void **state)
 {
 	struct controller *controller = start();
@@ -251,6 +271,7 @@ int main(void)
 		TEST(a_release_is_told_once),
 		TEST(a_refusal_says_what_became_of_the_container),
 		TEST(a_pod_of_another_source_is_not_taken_over),
+		TEST(a_running_container_of_another_sources_pod_is_no_refusal),
 		TEST(several_containers_may_be_behind),
 		TEST(a_grant_is_followed_by_a_reconcile),
 		TEST(refused_pods_of_manifests_are_decided_again),
