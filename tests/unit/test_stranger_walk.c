@@ -72,7 +72,10 @@ static void only_cpus_of_others_are_reached(void **state)
 static void who_has_no_known_cgroup_is_left_alone(void **state)
 {
 	put_thread(20, 20, "unknown", 1, USER, 20, "0-7");
+	/* Its cgroup is not taken for that of the unknown one, which is read next on some systems. */
+	put_process(30, "known", 1, USER, 30, "user.slice", "0-7");
 	repair("4-5");
+	expect_cpus(30, "0-3,6-7");
 	expect_state(20, STRANGER_STATE_CPUSET);
 	assert_null(row_of(20)->cgroup);
 	assert_string_equal(row_of(20)->exclusive, "4-5");
