@@ -166,6 +166,20 @@ static void steps_are_limited(void **state)
 	expect_removed(top);
 }
 
+/* Nor is the way down to the first leaf without end. */
+static void steps_may_run_out_on_the_way_down(void **state)
+{
+	char error[GROUP_ERROR_MAX] = "";
+	int top cleanup_close = open_top();
+	uint64_t steps = 5;
+
+	make_deep(top, 10);
+	assert_int_equal(remove_inside(top, "some/group", &steps, error), -EAGAIN);
+	assert_int_equal(steps, 0);
+	assert_non_null(strstr(error, "6 levels below it (0 removed so far): more groups"));
+	expect_removed(top);
+}
+
 static void nineteen_steps_suffice(void **state)
 {
 	char error[GROUP_ERROR_MAX] = "";
@@ -408,6 +422,7 @@ int main(void)
 		PLACE(bushy_tree_is_removed),
 		PLACE(huge_tree_is_removed_in_passes),
 		PLACE(steps_are_limited),
+		PLACE(steps_may_run_out_on_the_way_down),
 		PLACE(nineteen_steps_suffice),
 		PLACE(processes_are_named_as_the_reason),
 		PLACE(failing_group_is_named),
