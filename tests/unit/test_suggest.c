@@ -230,6 +230,62 @@ static void invalid_policies_are_not_proposed(void **state)
 	topology_free(topology);
 }
 
+/* Without whole cores other CPUs would be reserved, some of which pods may have. */
+static void reserved_cpus_stay_where_they_are(void **state)
+{
+	struct topology *topology = even_machine(2, 2, 2, 8);
+
+	(void)state;
+	for (int is_listed = 0; is_listed < 2; is_listed++) {
+		struct policy policy = strict_policy("0-2,4-6");
+		struct ledger *ledger;
+
+		policy.has_reserved_list = is_listed;
+		policy.reserved_mcpu = 6000;
+		policy.cpu_options.full_pcpus_only = true;
+		policy.cpu_options.distribute_across_numa = true;
+		ledger = scene_ledger(topology, &policy);
+		assert_int_equal(cpuset_count(ledger_reserved(ledger)), 6);
+		assert_int_equal(proposed(ledger, guaranteed_pod("p", 1), CHANGE_ANY_CORES).kind,
+				 is_listed ? CHANGE_ANY_CORES : CHANGE_NONE);
+		ledger_free(ledger);
+	}
+	topology_free(topology);
+}
+
+/*
+ * The kubelet expects as many CPUs in each of these three sockets, 1, and takes both of a socket,
+ * one of which is reserved. Under the repaired rules no pod may hold that.
+ */
+static void policies_must_suit_all_pods(void **state)
+{
+	struct topology_cpu cpus[5];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct policy policy = strict_policy("0,4");
+	struct topology *topology = NULL;
+	struct ledger *ledger;
+	char error[256];
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = i, .socket = i / 2, .uncore = i};
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	policy.compatibility = COMPATIBILITY_KUBELET_1_36;
+	policy.cpu_options.strict_reservation = false;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, guaranteed_pod("a", 3)).admitted);
+	assert_true(cpuset_intersects(&ledger_find(ledger, "a")->held, ledger_reserved(ledger)));
+	assert_int_equal(proposed(ledger, guaranteed_pod("p", 2), CHANGE_REPAIRED).kind,
+			 CHANGE_NONE);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +296,8 @@ int main(void)
 		cmocka_unit_test(larger_budgets_are_tried),
 		cmocka_unit_test(twelve_departures_are_tried),
 		cmocka_unit_test(invalid_policies_are_not_proposed),
+		cmocka_unit_test(reserved_cpus_stay_where_they_are),
+		cmocka_unit_test(policies_must_suit_all_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
