@@ -16,7 +16,7 @@ static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t
 {
 	uint32_t nr_cores = nr_nodes * cores;
 	struct topology_cpu cpus[128] = {{0}};
-	struct topology_node nodes[5];
+	struct topology_node nodes[9];
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr_cores * threads,
@@ -144,6 +144,85 @@ static void immense_numbers_are_not_cut(void **state)
 	ledger = scene_ledger(topology, &policy);
 	assert_int_equal(
 		proposed(ledger, guaranteed_pod("p", 4294967299), CHANGE_CONTAINER_CPUS).cpus, 14);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+static void memory_by_node(struct policy *policy)
+{
+	policy->memory = MEMORY_POLICY_STATIC;
+	policy->align = ALIGN_SINGLE_NUMA_NODE;
+}
+
+/* The free memory of one node and that of several are nine totals, of which one is refused. */
+static void totals_of_nodes_are_tried(void **state)
+{
+	struct topology *topology = even_machine(9, 2, 1, 2);
+	struct policy policy = strict_policy("0");
+	struct change change;
+	struct ledger *ledger;
+
+	(void)state;
+	memory_by_node(&policy);
+	ledger = scene_ledger(topology, &policy);
+	change = proposed(ledger, with_memory("p", 1, 18 * GIB), CHANGE_CONTAINER_MEMORY);
+	assert_int_equal(change.bytes, 2 * GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/* Of two containers that request the same amount, the first one is to request less. */
+static void the_first_of_equals_gives_way(void **state)
+{
+	struct topology *topology = even_machine(1, 8, 1, 8);
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec = scene_pod("p");
+	struct change change;
+	struct ledger *ledger;
+
+	(void)state;
+	memory_by_node(&policy);
+	ledger = scene_ledger(topology, &policy);
+	ask(spec, "first", CONTAINER_APP, 4 * GIB);
+	ask(spec, "second", CONTAINER_APP, 4 * GIB);
+	ask(spec, "third", CONTAINER_APP, GIB);
+	change = proposed(ledger, spec, CHANGE_CONTAINER_MEMORY);
+	assert_string_equal(change.container, "first");
+	assert_int_equal(change.bytes, 3 * GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/* The node has pages of another size. Ten smaller amounts of the requested size are tried first. */
+static void page_sizes_have_their_own_tries(void **state)
+{
+	struct topology_cpu cpus[2] = {{.id = 0}, {.id = 1, .core = 1}};
+	struct topology_node node = {
+		.memory_bytes = 8 * GIB,
+		.nr_hugepages = 1,
+		.hugepages = {{PAGE_1G, 2, UINT64_MAX}},
+	};
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		.nodes = &node,
+		.nr_nodes = 1,
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec = guaranteed_pod("p", 1);
+	struct topology *topology = NULL;
+	struct ledger *ledger;
+	struct change change;
+	char error[256];
+
+	(void)state;
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	policy.memory = MEMORY_POLICY_STATIC;
+	ledger = scene_ledger(topology, &policy);
+	ask_pages(&spec->containers[0], PAGE_2M, 2 * GIB);
+	change = proposed(ledger, spec, CHANGE_PAGE_SIZE);
+	assert_int_equal(change.to_page_bytes, PAGE_1G);
 	ledger_free(ledger);
 	topology_free(topology);
 }
@@ -296,6 +375,9 @@ int main(void)
 		cmocka_unit_test(known_numbers_are_found),
 		cmocka_unit_test(the_largest_container_gives_way),
 		cmocka_unit_test(immense_numbers_are_not_cut),
+		cmocka_unit_test(totals_of_nodes_are_tried),
+		cmocka_unit_test(the_first_of_equals_gives_way),
+		cmocka_unit_test(page_sizes_have_their_own_tries),
 		cmocka_unit_test(larger_budgets_are_tried),
 		cmocka_unit_test(twelve_departures_are_tried),
 		cmocka_unit_test(invalid_policies_are_not_proposed),

@@ -352,7 +352,7 @@ static uint64_t asked(const struct resources *resources, uint64_t page_bytes)
 {
 	const int64_t *amount = change_amount((struct resources *)resources, page_bytes);
 
-	return amount && *amount > 0 ? (uint64_t)*amount : 0;
+	return amount ? (uint64_t)*amount : 0;
 }
 
 static const struct container_spec *memory_container(const struct change_search *search,
@@ -384,7 +384,7 @@ static uint64_t free_of(const struct ledger *ledger, uint32_t node, uint64_t pag
 	if (type == manager->nr_types)
 		return 0;
 	free = ledger_memory_state(ledger)->nodes[node].free_bytes[type];
-	if (type && manager->kernel_free_bytes[node][type] < free)
+	if (manager->kernel_free_bytes[node][type] < free)
 		return manager->kernel_free_bytes[node][type];
 	return free;
 }
@@ -402,7 +402,7 @@ static void add_seed(struct seeds *seeds, uint64_t total, uint64_t rest, uint64_
 	uint64_t value = sub_saturating(total, rest);
 	uint32_t at = 0;
 
-	if (!value || value >= was)
+	if (value >= was)
 		return;
 	while (at < seeds->nr && seeds->values[at] > value)
 		at++;
@@ -424,8 +424,8 @@ static int compare_bytes(const void *a, const void *b)
 }
 
 /*
- * Collect the amount available per decision, the free memory of each node, and the sums
- * over the nodes with the most free memory.
+ * Collect the request without what is missing per decision, the free memory of each
+ * node, and the sums over the nodes with the most free memory.
  */
 static void gather_seeds(const struct change_search *search, uint64_t page_bytes, uint64_t rest,
 			 uint64_t was, struct seeds *ret_seeds)
@@ -435,8 +435,7 @@ static void gather_seeds(const struct change_search *search, uint64_t page_bytes
 	uint64_t free[TOPOLOGY_MAX_NODES], sum = 0;
 
 	ret_seeds->nr = 0;
-	if (decision->available > 0)
-		add_seed(ret_seeds, (uint64_t)decision->available, rest, was);
+	add_seed(ret_seeds, was, missing_of(decision), was);
 	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
 		free[i] = free_of(search->ledger, i, page_bytes);
 	qsort(free, topology->nr_memory_nodes, sizeof(free[0]), compare_bytes);
@@ -490,7 +489,7 @@ static bool try_pod_memory(struct change_search *search, uint64_t page_bytes)
 	uint64_t was = asked(&search->spec->request, page_bytes);
 	uint64_t missing;
 
-	if (!was || !memory_is_whole(ledger_memory_manager(search->ledger), search->spec))
+	if (!memory_is_whole(ledger_memory_manager(search->ledger), search->spec))
 		return false;
 	allow_tries(search, TRIES_MEMORY);
 	if (find_budget_gap(search, &missing)) {
@@ -507,7 +506,6 @@ static bool find_container_memory(struct change_search *search, uint64_t page_by
 				  const struct container_spec *container)
 {
 	struct change change = {.kind = CHANGE_CONTAINER_MEMORY, .page_bytes = page_bytes};
-	uint64_t total = search->decision->wanted > 0 ? (uint64_t)search->decision->wanted : 0;
 	uint64_t was = asked(&container->request, page_bytes), missing;
 	bool found;
 
@@ -517,7 +515,7 @@ static bool find_container_memory(struct change_search *search, uint64_t page_by
 		found = find_less(search, &change, sub_saturating(was, missing), was,
 				  grain_of(page_bytes));
 	else
-		found = find_less_memory(search, &change, was, total > was ? total : was);
+		found = find_less_memory(search, &change, was, (uint64_t)search->decision->wanted);
 	if (found)
 		keep(search, &change);
 	return found;
@@ -575,7 +573,7 @@ static void try_alignment(struct change_search *search)
 		.kind = CHANGE_ALIGN_SCOPE,
 		.scope = policy->scope == ALIGN_SCOPE_POD ? ALIGN_SCOPE_CONTAINER : ALIGN_SCOPE_POD,
 	};
-	if (policy->align != ALIGN_NONE && is_admitted_by(search, &change))
+	if (is_admitted_by(search, &change))
 		keep(search, &change);
 }
 
@@ -585,8 +583,7 @@ static void try_other_rules(struct change_search *search)
 	struct change cores = {.kind = CHANGE_ANY_CORES}, repaired = {.kind = CHANGE_REPAIRED};
 
 	allow_tries(search, 2);
-	if (search->decision->refusal == REFUSAL_SMT && policy->cpu_options.full_pcpus_only &&
-	    is_admitted_by(search, &cores))
+	if (search->decision->refusal == REFUSAL_SMT && is_admitted_by(search, &cores))
 		keep(search, &cores);
 	if (compatibility_is_kubelet(policy->compatibility) && is_admitted_by(search, &repaired))
 		keep(search, &repaired);
