@@ -11,12 +11,13 @@
 
 #include "memory_scene.h"
 
-static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t threads,
-				     uint32_t gib)
+/* Nodes of `cores` cores each, and of as many bytes as listed. */
+static struct topology *machine_with(uint32_t nr_nodes, uint32_t cores, uint32_t threads,
+				     const int64_t *bytes)
 {
 	uint32_t nr_cores = nr_nodes * cores;
 	struct topology_cpu cpus[128] = {{0}};
-	struct topology_node nodes[9];
+	struct topology_node nodes[10];
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr_cores * threads,
@@ -27,7 +28,7 @@ static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t
 	struct topology *topology = NULL;
 	char error[256] = "";
 
-	assert_true(facts.nr_cpus <= ARRAY_SIZE(cpus));
+	assert_true(facts.nr_cpus <= ARRAY_SIZE(cpus) && nr_nodes <= ARRAY_SIZE(nodes));
 	for (uint32_t i = 0; i < facts.nr_cpus; i++) {
 		uint32_t core = i % nr_cores, node = core / cores;
 
@@ -35,9 +36,19 @@ static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t
 			.id = i, .core = core, .node = node, .socket = node, .uncore = node};
 	}
 	for (uint32_t i = 0; i < nr_nodes; i++)
-		nodes[i] = (struct topology_node){.id = i, .memory_bytes = (uint64_t)gib * GIB};
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = (uint64_t)bytes[i]};
 	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
 	return topology;
+}
+
+static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t threads,
+				     uint32_t gib)
+{
+	int64_t bytes[10];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
+		bytes[i] = gib * GIB;
+	return machine_with(nr_nodes, cores, threads, bytes);
 }
 
 /* Takes `spec`. The change of this kind that its refusal proposes; CHANGE_NONE = none. */
@@ -132,18 +143,99 @@ static void the_largest_container_gives_way(void **state)
 	topology_free(topology);
 }
 
+/* The same for a pod with a budget, one CPU of which is its container's. */
+static void unknown_budgets_are_found(void **state)
+{
+	(void)state;
+	for (uint32_t nr_free = 1; nr_free <= 28; nr_free++) {
+		struct topology *topology = even_machine(2, 64, 1, 20);
+		struct policy policy = strict_policy("0");
+		struct ledger *ledger;
+
+		for (uint32_t cpu = 64 + nr_free; cpu < 128; cpu++)
+			cpuset_add(&policy.reserved_list, cpu);
+		policy.memory = MEMORY_POLICY_STATIC;
+		policy.align = ALIGN_SINGLE_NUMA_NODE;
+		policy.scope = ALIGN_SCOPE_POD;
+		ledger = scene_ledger(topology, &policy);
+		assert_true(admit_and_free(ledger, with_memory("a", 1, 7 * GIB)).admitted);
+		for (uint32_t below = 1; below <= 32; below++) {
+			struct pod_spec *spec = scene_pod("p");
+
+			set_budget(spec, nr_free + below);
+			add_container(spec, "main", CONTAINER_APP, 1000, 1000);
+			assert_int_equal(proposed(ledger, spec, CHANGE_POD_CPUS).cpus, nr_free);
+		}
+		ledger_free(ledger);
+		topology_free(topology);
+	}
+}
+
+/* Exclusive containers need 7 of a budget of 4, and a shared one needs the eighth. */
+static void budgets_grow_for_shared_containers(void **state)
+{
+	struct topology *topology = even_machine(1, 32, 1, 64);
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec = scene_pod("p");
+	struct ledger *ledger;
+
+	(void)state;
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	ledger = scene_ledger(topology, &policy);
+	set_budget(spec, 4);
+	add_container(spec, "side", CONTAINER_SIDECAR, RESOURCE_UNSET, RESOURCE_UNSET);
+	add_container(spec, "first", CONTAINER_APP, 4000, 4000);
+	add_container(spec, "second", CONTAINER_APP, 3000, 3000);
+	assert_int_equal(proposed(ledger, spec, CHANGE_POD_CPUS).cpus, 8);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/* Counts that the kubelet was given may say that a core has less than one CPU. */
+static void cores_may_have_no_size(void **state)
+{
+	struct topology_cpu cpus[4] = {{0}};
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct policy policy = strict_policy("0");
+	struct topology *topology = NULL;
+	struct ledger *ledger;
+	char error[256];
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i].id = cpus[i].core = i;
+	facts.num_cores = 2 * ARRAY_SIZE(cpus);
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	policy.cpu_options.full_pcpus_only = true;
+	ledger = scene_ledger(topology, &policy);
+	assert_int_equal(proposed(ledger, guaranteed_pod("p", 9), CHANGE_CONTAINER_CPUS).cpus, 3);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* Of the billions, the lowest 32 bits say 3, and 4 is the next number of whole cores. */
 static void immense_numbers_are_not_cut(void **state)
 {
-	struct topology *topology = even_machine(1, 8, 2, 8);
+	struct topology *topology = even_machine(1, 8, 2, 64);
 	struct policy policy = strict_policy("0,8");
+	struct pod_spec *spec = scene_pod("p");
 	struct ledger *ledger;
 
 	(void)state;
 	policy.cpu_options.full_pcpus_only = true;
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
 	ledger = scene_ledger(topology, &policy);
 	assert_int_equal(
 		proposed(ledger, guaranteed_pod("p", 4294967299), CHANGE_CONTAINER_CPUS).cpus, 14);
+	set_budget(spec, 4294967299);
+	add_container(spec, "main", CONTAINER_APP, 2000, 2000);
+	assert_int_equal(proposed(ledger, spec, CHANGE_POD_CPUS).cpus, 14);
 	ledger_free(ledger);
 	topology_free(topology);
 }
@@ -154,19 +246,75 @@ static void memory_by_node(struct policy *policy)
 	policy->align = ALIGN_SINGLE_NUMA_NODE;
 }
 
-/* The free memory of one node and that of several are nine totals, of which one is refused. */
+/*
+ * The free memory of one node and that of several are totals that may fit. The eight largest
+ * ones below the request are tried, then halves of the request.
+ */
 static void totals_of_nodes_are_tried(void **state)
 {
-	struct topology *topology = even_machine(9, 2, 1, 2);
-	struct policy policy = strict_policy("0");
+	static const struct {
+		uint32_t nr_nodes;
+		int64_t bytes[10];
+		int64_t wanted, fits; /* on one node */
+	} rows[] = {
+		{9,
+		 {2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB},
+		 18 * GIB,
+		 2 * GIB},
+		{10, {16 * GIB, GIB, GIB, GIB, GIB, GIB, GIB, GIB, GIB, GIB}, 32 * GIB, 16 * GIB},
+		{2, {2 * GIB + 12345, GIB}, 8 * GIB, 2 * GIB + 12345},
+		{2, {GIB, 2 * GIB + 12345}, 8 * GIB, 2 * GIB + 12345},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct topology *topology = machine_with(rows[i].nr_nodes, 2, 1, rows[i].bytes);
+		struct policy policy = strict_policy("0");
+		struct change change;
+		struct ledger *ledger;
+
+		memory_by_node(&policy);
+		ledger = scene_ledger(topology, &policy);
+		change = proposed(ledger, with_memory("p", 1, rows[i].wanted),
+				  CHANGE_CONTAINER_MEMORY);
+		assert_int_equal(change.bytes, rows[i].fits);
+		ledger_free(ledger);
+		topology_free(topology);
+	}
+}
+
+/* The 16 CPUs are on nodes 1 and 2, whose memory is what fits; node 0 makes smaller totals. */
+static void totals_begin_with_the_largest_nodes(void **state)
+{
+	static const int64_t bytes[] = {2 * GIB, 8 * GIB, 8 * GIB};
+	struct topology *topology = machine_with(3, 8, 1, bytes);
+	struct policy policy = strict_policy("0-7");
 	struct change change;
+	struct ledger *ledger;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.align = ALIGN_RESTRICTED;
+	ledger = scene_ledger(topology, &policy);
+	change = proposed(ledger, with_memory("p", 16, 18 * GIB), CHANGE_CONTAINER_MEMORY);
+	assert_int_equal(change.bytes, 16 * GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/* All memory is taken: less is no help, and nothing at all is no proposal. */
+static void nothing_is_not_proposed(void **state)
+{
+	struct topology *topology = even_machine(1, 4, 1, 8);
+	struct policy policy = strict_policy("0");
 	struct ledger *ledger;
 
 	(void)state;
 	memory_by_node(&policy);
 	ledger = scene_ledger(topology, &policy);
-	change = proposed(ledger, with_memory("p", 1, 18 * GIB), CHANGE_CONTAINER_MEMORY);
-	assert_int_equal(change.bytes, 2 * GIB);
+	assert_true(admit_and_free(ledger, with_memory("a", 1, 8 * GIB)).admitted);
+	assert_int_equal(proposed(ledger, with_memory("p", 1, GIB), CHANGE_CONTAINER_MEMORY).kind,
+			 CHANGE_NONE);
 	ledger_free(ledger);
 	topology_free(topology);
 }
@@ -372,13 +520,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_numbers_are_found),
+		cmocka_unit_test(unknown_budgets_are_found),
 		cmocka_unit_test(known_numbers_are_found),
 		cmocka_unit_test(the_largest_container_gives_way),
 		cmocka_unit_test(immense_numbers_are_not_cut),
+		cmocka_unit_test(cores_may_have_no_size),
 		cmocka_unit_test(totals_of_nodes_are_tried),
+		cmocka_unit_test(nothing_is_not_proposed),
+		cmocka_unit_test(totals_begin_with_the_largest_nodes),
 		cmocka_unit_test(the_first_of_equals_gives_way),
 		cmocka_unit_test(page_sizes_have_their_own_tries),
 		cmocka_unit_test(larger_budgets_are_tried),
+		cmocka_unit_test(budgets_grow_for_shared_containers),
 		cmocka_unit_test(twelve_departures_are_tried),
 		cmocka_unit_test(invalid_policies_are_not_proposed),
 		cmocka_unit_test(reserved_cpus_stay_where_they_are),

@@ -288,11 +288,10 @@ static bool find_container_cpus(struct change_search *search,
 
 	memcpy(change.container, container->name, sizeof(change.container));
 	/* If the budget is the limit, its total says nothing about one container. */
-	if (decision->available >= 0 && decision->cpu_result != CPU_EMPTY_POD_POOL)
+	if (decision->cpu_result != CPU_EMPTY_POD_POOL)
 		from = sub_saturating(was, missing_of(decision));
 	allow_tries(search, TRIES_CPUS);
-	if (decision->refusal == REFUSAL_SMT && was % step && was == bound_cpus(search, was) &&
-	    find_more(search, &change, was, step)) {
+	if (was % step && was == bound_cpus(search, was) && find_more(search, &change, was, step)) {
 		keep(search, &change);
 		found = true;
 	}
@@ -320,8 +319,8 @@ static void try_pod_cpus(struct change_search *search)
 	const struct cpu_manager *manager = ledger_cpu_manager(search->ledger);
 	const struct decision *decision = search->decision;
 	struct change change = {.kind = CHANGE_POD_CPUS};
-	uint64_t was = cpus_of(&search->spec->request), step = cpu_step(search), from = was;
-	uint64_t missing = decision->container[0] ? missing_of(decision) : 0;
+	uint64_t was = cpus_of(&search->spec->request), step = cpu_step(search);
+	uint64_t missing = decision->container[0] ? missing_of(decision) : 1;
 	bool is_short = decision->refusal == REFUSAL_POD_BUDGET ||
 			!cpu_pod_pool_is_enough(manager, search->spec, search->qos);
 
@@ -335,9 +334,9 @@ static void try_pod_cpus(struct change_search *search)
 	}
 	if (is_short)
 		return;
-	if (!decision->container[0] && decision->available >= 0)
-		from = (uint64_t)decision->available;
-	if (find_less(search, &change, bound_cpus(search, from), was, step))
+	/* -1, an unknown number, is bounded like an immense one. */
+	if (find_less(search, &change, bound_cpus(search, (uint64_t)decision->available), was,
+		      step))
 		keep(search, &change);
 }
 
@@ -428,21 +427,20 @@ static int compare_bytes(const void *a, const void *b)
  * node, and the sums over the nodes with the most free memory.
  */
 static void gather_seeds(const struct change_search *search, uint64_t page_bytes, uint64_t rest,
-			 uint64_t was, struct seeds *ret_seeds)
+			 uint64_t was, struct seeds *seeds)
 {
 	const struct decision *decision = search->decision;
 	const struct topology *topology = ledger_topology(search->ledger);
 	uint64_t free[TOPOLOGY_MAX_NODES], sum = 0;
 
-	ret_seeds->nr = 0;
-	add_seed(ret_seeds, was, missing_of(decision), was);
+	add_seed(seeds, was, missing_of(decision), was);
 	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
 		free[i] = free_of(search->ledger, i, page_bytes);
 	qsort(free, topology->nr_memory_nodes, sizeof(free[0]), compare_bytes);
 	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
 		sum += free[i];
-		add_seed(ret_seeds, free[i], rest, was);
-		add_seed(ret_seeds, sum, rest, was);
+		add_seed(seeds, free[i], rest, was);
+		add_seed(seeds, sum, rest, was);
 	}
 }
 
@@ -451,7 +449,7 @@ static bool find_less_memory(struct change_search *search, struct change *change
 			     uint64_t total)
 {
 	uint64_t grain = grain_of(change->page_bytes);
-	struct seeds seeds;
+	struct seeds seeds = {0};
 
 	gather_seeds(search, change->page_bytes, sub_saturating(total, was), was, &seeds);
 	for (uint32_t i = 0; i < seeds.nr; i++) {
@@ -461,8 +459,7 @@ static bool find_less_memory(struct change_search *search, struct change *change
 		if (value && fits_with(search, change, value))
 			return true;
 	}
-	for (uint64_t value = was / 2 / grain * grain; value && !is_over(search);
-	     value = value / 2 / grain * grain) {
+	for (uint64_t value = was / 2 / grain * grain; value; value = value / 2 / grain * grain) {
 		if (fits_with(search, change, value))
 			return true;
 	}
