@@ -302,6 +302,25 @@ static void totals_begin_with_the_largest_nodes(void **state)
 	topology_free(topology);
 }
 
+/* Only node 0 has CPUs, and the least memory. The same total of many nodes is tried once. */
+static void equal_totals_are_tried_once(void **state)
+{
+	static const int64_t bytes[] = {GIB,	 8 * GIB, 8 * GIB, 8 * GIB,
+					8 * GIB, 8 * GIB, 8 * GIB, 8 * GIB};
+	struct topology *topology = machine_with(8, 2, 1, bytes);
+	struct policy policy = strict_policy("2-15");
+	struct change change;
+	struct ledger *ledger;
+
+	(void)state;
+	memory_by_node(&policy);
+	ledger = scene_ledger(topology, &policy);
+	change = proposed(ledger, with_memory("p", 1, 30 * GIB), CHANGE_CONTAINER_MEMORY);
+	assert_int_equal(change.bytes, GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* All memory is taken: less is no help, and nothing at all is no proposal. */
 static void nothing_is_not_proposed(void **state)
 {
@@ -526,6 +545,7 @@ int main(void)
 		cmocka_unit_test(immense_numbers_are_not_cut),
 		cmocka_unit_test(cores_may_have_no_size),
 		cmocka_unit_test(totals_of_nodes_are_tried),
+		cmocka_unit_test(equal_totals_are_tried_once),
 		cmocka_unit_test(nothing_is_not_proposed),
 		cmocka_unit_test(totals_begin_with_the_largest_nodes),
 		cmocka_unit_test(the_first_of_equals_gives_way),
