@@ -17,7 +17,7 @@ static struct topology *machine_with(uint32_t nr_nodes, uint32_t cores, uint32_t
 {
 	uint32_t nr_cores = nr_nodes * cores;
 	struct topology_cpu cpus[128] = {{0}};
-	struct topology_node nodes[10];
+	struct topology_node nodes[TOPOLOGY_MAX_NODES];
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr_cores * threads,
@@ -44,7 +44,7 @@ static struct topology *machine_with(uint32_t nr_nodes, uint32_t cores, uint32_t
 static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t threads,
 				     uint32_t gib)
 {
-	int64_t bytes[10];
+	int64_t bytes[TOPOLOGY_MAX_NODES];
 
 	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
 		bytes[i] = gib * GIB;
@@ -321,6 +321,24 @@ static void equal_totals_are_tried_once(void **state)
 	topology_free(topology);
 }
 
+/* As many nodes as there may be. */
+static void all_nodes_make_a_total(void **state)
+{
+	struct topology *topology = even_machine(TOPOLOGY_MAX_NODES, 2, 1, 1);
+	struct policy policy = strict_policy("0");
+	struct change change;
+	struct ledger *ledger;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	ledger = scene_ledger(topology, &policy);
+	change = proposed(ledger, with_memory("p", 1, (TOPOLOGY_MAX_NODES + 1) * GIB),
+			  CHANGE_CONTAINER_MEMORY);
+	assert_int_equal(change.bytes, TOPOLOGY_MAX_NODES * GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* All memory is taken: less is no help, and nothing at all is no proposal. */
 static void nothing_is_not_proposed(void **state)
 {
@@ -546,6 +564,7 @@ int main(void)
 		cmocka_unit_test(cores_may_have_no_size),
 		cmocka_unit_test(totals_of_nodes_are_tried),
 		cmocka_unit_test(equal_totals_are_tried_once),
+		cmocka_unit_test(all_nodes_make_a_total),
 		cmocka_unit_test(nothing_is_not_proposed),
 		cmocka_unit_test(totals_begin_with_the_largest_nodes),
 		cmocka_unit_test(the_first_of_equals_gives_way),
