@@ -408,10 +408,41 @@ static void changes_work_and_are_near(void **state)
 			 counts.more_than_needed, counts.others);
 }
 
+/*
+ * The improved rules are chosen for their answers, and not by mistake. A random machine and pod
+ * for which the repaired ones have another answer, which is rare.
+ */
+static void improved_rules_are_kept(void **state)
+{
+	static const enum compatibility rules[] = {COMPATIBILITY_REPAIRED, COMPATIBILITY_IMPROVED};
+	struct chance chance = {95108};
+	struct topology *topology = chance_machine(&chance);
+	struct policy policy = chance_policy(&chance, topology);
+	struct pod_spec *spec cleanup_pod_spec =
+		chance_pod(&chance, "p", 1 + topology->num_cpus / 2);
+
+	(void)state;
+	policy.may_empty_shared_pool = true;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		struct ledger *ledger cleanup_ledger = NULL;
+		struct decision decision;
+
+		policy.compatibility = rules[i];
+		ledger = scene_ledger(topology, &policy);
+		assert_int_equal(admit_pod(ledger, spec, &decision), 0);
+		assert_int_equal(decision.admitted, rules[i] == COMPATIBILITY_REPAIRED);
+		assert_int_not_equal(decision.change.kind, CHANGE_REPAIRED);
+		for (uint32_t j = 0; !decision.admitted && j < decision.nr_others; j++)
+			assert_int_not_equal(decision.others[j].kind, CHANGE_REPAIRED);
+	}
+	topology_free(topology);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_work_and_are_near),
+		cmocka_unit_test(improved_rules_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
