@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../lib/fake_world.h"
+#include "lib/text.h"
 
 static struct topology *topology;
 
@@ -228,6 +229,25 @@ static inline unsigned int nr_findings(struct controller *controller, const char
 	}
 	json_object_put(node);
 	return nr;
+}
+
+/* How often `part` is on the page of metrics. */
+static inline unsigned int nr_series(struct controller *controller, const char *part)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+	unsigned int nr = 0;
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	for (const char *at = strstr(page.data, part); at; at = strstr(at + 1, part))
+		nr++;
+	return nr;
+}
+
+static inline void expect_metric(struct controller *controller, const char *line)
+{
+	if (!nr_series(controller, line))
+		fail_msg("the page of metrics lacks %s", line);
 }
 
 #endif

@@ -69,15 +69,6 @@ static uint32_t nr_events(const char *kind, const char *word)
 	return nr;
 }
 
-static bool page_has(const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	return strstr(page.data, line) != NULL;
-}
-
 static void tick(uint64_t seconds)
 {
 	fake->now_ns += seconds * 1000000000;
@@ -91,11 +82,11 @@ static void test_the_mode_in_force_is_reported(void **state)
 	for (enum enforcement mode = 0; mode < ENFORCEMENT_NR; mode++) {
 		fake_side.guard.cpuset_files = mode;
 		node_says(modes[mode], mode == ENFORCEMENT_ENFORCE ? "0 1 2" : "0 1");
-		assert_true(
-			page_has(mode == ENFORCEMENT_ENFORCE
-					 ? "pinfold_guard_enforcing{aspect=\"cpuset_files\"} 1\n"
-					 : "pinfold_guard_enforcing{aspect=\"cpuset_files\"} 0\n"));
-		assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 1\n"));
+		expect_metric(controller,
+			      mode == ENFORCEMENT_ENFORCE
+				      ? "pinfold_guard_enforcing{aspect=\"cpuset_files\"} 1\n"
+				      : "pinfold_guard_enforcing{aspect=\"cpuset_files\"} 0\n");
+		expect_metric(controller, "pinfold_guard_enforcing{aspect=\"affinity\"} 1\n");
 	}
 	fake_side.guard.state = GUARD_PARTIAL;
 	node_says("partial", "0 1 2");
@@ -103,7 +94,7 @@ static void test_the_mode_in_force_is_reported(void **state)
 	node_says("audit", "0 1");
 	fake_side.guard.state = GUARD_INACTIVE;
 	node_says("absent", "0 1");
-	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
+	expect_metric(controller, "pinfold_guard_enforcing{aspect=\"affinity\"} 0\n");
 }
 
 static void test_a_release_and_its_end_are_reported(void **state)
@@ -147,8 +138,8 @@ static void test_a_change_is_reported_and_reverted(void **state)
 	assert_int_equal(fake_side.nr_published, nr_published + 1);
 	assert_true(has_finding("guard_changed", "expiry 1 instead of 0"));
 	assert_int_equal(nr_events("finding", "expiry 1 instead of 0"), 1);
-	assert_true(page_has("pinfold_guard_mended_total{what=\"config\"} 1\n"));
-	assert_true(page_has("pinfold_guard_mended_total{what=\"pins\"} 0\n"));
+	expect_metric(controller, "pinfold_guard_mended_total{what=\"config\"} 1\n");
+	expect_metric(controller, "pinfold_guard_mended_total{what=\"pins\"} 0\n");
 	tick(1);
 	assert_int_equal(fake_side.nr_published, nr_published + 1);
 	assert_int_equal(nr_events("finding", "expiry 1 instead of 0"), 1);
@@ -168,7 +159,7 @@ static void test_changed_pins_are_reported(void **state)
 	tick(1);
 	assert_true(has_finding("guard_pins", "maps/managed lost"));
 	assert_int_equal(nr_events("finding", "maps/managed lost"), 1);
-	assert_true(page_has("pinfold_guard_mended_total{what=\"pins\"} 1\n"));
+	expect_metric(controller, "pinfold_guard_mended_total{what=\"pins\"} 1\n");
 	/* A pin holds a map, and changes nothing in it. */
 	assert_int_equal(fake_side.nr_published, nr_published);
 	snprintf(fake_side.guard.unpinned, ROW_DETAIL_MAX, "maps/managed: why not");
@@ -205,7 +196,7 @@ static void test_a_blocked_self_test_delays_nothing(void **state)
 	fake_side.self_test_answer = -EINPROGRESS;
 	tick(60);
 	assert_int_equal(fake_side.nr_self_tests, nr + 1);
-	assert_true(page_has("pinfold_operations_waiting 1\n"));
+	expect_metric(controller, "pinfold_operations_waiting 1\n");
 	node_says("enforce", "0 1 2");
 	tick(2);
 	assert_true(has_finding("operation_waiting",
@@ -215,7 +206,7 @@ static void test_a_blocked_self_test_delays_nothing(void **state)
 	assert_int_equal(fake_side.nr_self_tests, nr + 1);
 	fake_end_self_test(controller);
 	assert_false(has_finding("operation_waiting", ""));
-	assert_true(page_has("pinfold_operations_waiting 0\n"));
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	tick(60);
 	assert_int_equal(fake_side.nr_self_tests, nr + 2);
 }
@@ -304,13 +295,13 @@ static void test_a_guard_that_cannot_be_tested_is_unknown(void **state)
 	assert_true(has_finding("guard_not_active", "it is unknown whether the guard denies"));
 	assert_true(
 		has_finding("guard_not_active", "the finding operation_waiting names the place"));
-	assert_true(page_has("pinfold_guard_active 0\n"));
-	assert_true(page_has("pinfold_guard_enforcing{aspect=\"affinity\"} 0\n"));
+	expect_metric(controller, "pinfold_guard_active 0\n");
+	expect_metric(controller, "pinfold_guard_enforcing{aspect=\"affinity\"} 0\n");
 	assert_true(is_ready());
 	fake_end_self_test(controller);
 	node_says("enforce", "0 1 2");
 	assert_false(has_finding("guard_not_active", ""));
-	assert_true(page_has("pinfold_guard_active 1\n"));
+	expect_metric(controller, "pinfold_guard_active 1\n");
 }
 
 /* One that never denied is not made unknown by a test that does not end. */
@@ -333,7 +324,7 @@ static void test_a_blocked_scan_is_reported(void **state)
 	assert_true(has_finding("operation_waiting",
 				"every change to a manifest has waited 2 s in the kernel for a "
 				"scan of manifestDirectory"));
-	assert_true(page_has("pinfold_operations_waiting 1\n"));
+	expect_metric(controller, "pinfold_operations_waiting 1\n");
 	tick(60);
 	node_says("enforce", "0 1 2");
 	sink->waiting(sink->self, false);

@@ -79,26 +79,6 @@ static void expect_row(struct controller *controller, const char *source, const 
 	json_object_put(rows);
 }
 
-static char *page_of(struct controller *controller)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	return page.data;
-}
-
-static unsigned int nr_series(struct controller *controller, const char *part)
-{
-	char *page = page_of(controller);
-	unsigned int nr = 0;
-
-	for (const char *at = strstr(page, part); at; at = strstr(at + 1, part))
-		nr++;
-	free(page);
-	return nr;
-}
-
 /* --- what is watched ------------------------------------------------------------------------------- */
 
 static void only_exclusive_cpus_are_watched(void **state)

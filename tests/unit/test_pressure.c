@@ -100,18 +100,6 @@ static void expect_row(struct controller *controller, const char *pod, const cha
 	json_object_put(rows);
 }
 
-static unsigned int nr_series(struct controller *controller, const char *part)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-	unsigned int nr = 0;
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	for (const char *at = strstr(page.data, part); at; at = strstr(at + 1, part))
-		nr++;
-	return nr;
-}
-
 static void shares_and_totals_are_shown(void **state)
 {
 	struct controller *controller = start_with_pressure();

@@ -41,17 +41,6 @@ static void expect_not_ready(struct controller *controller, const char *why)
 	json_object_put(node);
 }
 
-/* The page of metrics says so, too. */
-static void expect_sample(struct controller *controller, const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	if (!strstr(page.data, line))
-		fail_msg("no line '%s' on the page", line);
-}
-
 /* Of the pod's row, and of its explanation. */
 static void expect_state(struct controller *controller, const char *name, const char *state,
 			 const char *why)
@@ -148,8 +137,8 @@ static void a_grant_that_is_offline_counts(void **state)
 	expect_state(controller, "a", "failed", "CPUs 2-5 of container exclusive are offline");
 	expect_state(controller, "b", "running", NULL);
 	expect_state(controller, "c", "running", NULL);
-	expect_sample(controller, "\npinfold_ready 0\n");
-	expect_sample(controller, "\npinfold_pods{state=\"failed\"} 1\n");
+	expect_metric(controller, "\npinfold_ready 0\n");
+	expect_metric(controller, "\npinfold_pods{state=\"failed\"} 1\n");
 	/* Of two pods the first is named; of each what it lacks. */
 	tell_online(controller, "0-3,5-6,8-15");
 	controller_wake(controller);
@@ -160,7 +149,7 @@ static void a_grant_that_is_offline_counts(void **state)
 	controller_wake(controller);
 	expect_ready(controller);
 	expect_state(controller, "a", "running", NULL);
-	expect_sample(controller, "\npinfold_ready 1\n");
+	expect_metric(controller, "\npinfold_ready 1\n");
 	controller_free(controller);
 	free_pods(pods, 3);
 }
@@ -280,15 +269,15 @@ static void a_pod_without_a_cgroup_is_not_running(void **state)
 			 "pod default/b is not enforced: " ROOT "/poduid-b/web: injected");
 	expect_state(controller, "b", "failed", "web: injected");
 	expect_state(controller, "a", "running", NULL);
-	expect_sample(controller, "\npinfold_ready 0\n");
-	expect_sample(controller, "\npinfold_pods{state=\"running\"} 1\n");
-	expect_sample(controller, "\npinfold_pods{state=\"failed\"} 1\n");
+	expect_metric(controller, "\npinfold_ready 0\n");
+	expect_metric(controller, "\npinfold_pods{state=\"running\"} 1\n");
+	expect_metric(controller, "\npinfold_pods{state=\"failed\"} 1\n");
 	fake->create_error = 0;
 	wake_later(controller);
 	expect_ready(controller);
 	expect_state(controller, "b", "running", NULL);
-	expect_sample(controller, "\npinfold_ready 1\n");
-	expect_sample(controller, "\npinfold_pods{state=\"running\"} 2\n");
+	expect_metric(controller, "\npinfold_ready 1\n");
+	expect_metric(controller, "\npinfold_pods{state=\"running\"} 2\n");
 	controller_free(controller);
 	free_pods(pods, 2);
 }
@@ -350,7 +339,7 @@ static void an_ending_pod_counts(void **state)
 	populate(true);
 	scan(controller, NULL, 0);
 	expect_state(controller, "a", "ending", "some of its processes are still alive");
-	expect_sample(controller, "\npinfold_pods{state=\"ending\"} 1\n");
+	expect_metric(controller, "\npinfold_pods{state=\"ending\"} 1\n");
 	expect_ready(controller);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	fake->apply_error = -EBUSY;

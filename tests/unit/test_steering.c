@@ -297,16 +297,6 @@ static void obstacles_are_found(void **state)
 	controller_free(controller);
 }
 
-static void has_line(struct controller *controller, const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	if (!strstr(page.data, line))
-		fail_msg("the page lacks %s", line);
-}
-
 static void passes_are_counted(void **state)
 {
 	struct controller *controller = start_steering();
@@ -316,13 +306,13 @@ static void passes_are_counted(void **state)
 	fake_irq.counts = (struct irq_report){
 		.nr_written = 3, .nr_refused = 2, .nr_failed = 1, .nr_foreign = 4, .nr_fired = 5};
 	tick(controller, 11);
-	has_line(controller, "\npinfold_irq_writes_total{result=\"done\"} 6\n");
-	has_line(controller, "\npinfold_irq_writes_total{result=\"managed\"} 4\n");
-	has_line(controller, "\npinfold_irq_writes_total{result=\"failed\"} 2\n");
-	has_line(controller, "\npinfold_irq_foreign_changes_total 8\n");
-	has_line(controller, "\npinfold_exclusive_cpu_interrupts_total 10\n");
-	has_line(controller, "\npinfold_irqs{state=\"steered\"} 1\n");
-	has_line(controller, "\npinfold_irqs{state=\"exclusive\"} 1\n");
+	expect_metric(controller, "\npinfold_irq_writes_total{result=\"done\"} 6\n");
+	expect_metric(controller, "\npinfold_irq_writes_total{result=\"managed\"} 4\n");
+	expect_metric(controller, "\npinfold_irq_writes_total{result=\"failed\"} 2\n");
+	expect_metric(controller, "\npinfold_irq_foreign_changes_total 8\n");
+	expect_metric(controller, "\npinfold_exclusive_cpu_interrupts_total 10\n");
+	expect_metric(controller, "\npinfold_irqs{state=\"steered\"} 1\n");
+	expect_metric(controller, "\npinfold_irqs{state=\"exclusive\"} 1\n");
 	controller_free(controller);
 }
 

@@ -304,12 +304,12 @@ static void walks_are_counted(void **state)
 							.nr_reverted = 4,
 							.cost_ns = S / 1000};
 	tick(controller, 2);
-	has_line(controller, "\npinfold_stranger_moves_total{result=\"moved\"} 6\n");
-	has_line(controller, "\npinfold_stranger_moves_total{result=\"restored\"} 4\n");
-	has_line(controller, "\npinfold_stranger_moves_total{result=\"failed\"} 2\n");
-	has_line(controller, "\npinfold_stranger_set_back_total 8\n");
-	has_line(controller, "\npinfold_stranger_walk_cpu_seconds_total 0.002000000\n");
-	has_line(controller, "\npinfold_strangers{state=\"contended\"} 1\n");
+	expect_metric(controller, "\npinfold_stranger_moves_total{result=\"moved\"} 6\n");
+	expect_metric(controller, "\npinfold_stranger_moves_total{result=\"restored\"} 4\n");
+	expect_metric(controller, "\npinfold_stranger_moves_total{result=\"failed\"} 2\n");
+	expect_metric(controller, "\npinfold_stranger_set_back_total 8\n");
+	expect_metric(controller, "\npinfold_stranger_walk_cpu_seconds_total 0.002000000\n");
+	expect_metric(controller, "\npinfold_strangers{state=\"contended\"} 1\n");
 	controller_free(controller);
 }
 
@@ -349,15 +349,15 @@ static void a_stranger_that_is_seen_is_walked_for_at_once(void **state)
 	see(controller, 20, S / 4000);
 	assert_int_equal(fake_stranger.nr_walks, 1);
 	/* It ran for 0.3 ms. */
-	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0002\"} 0\n");
-	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0004\"} 1\n");
-	has_line(controller, "\npinfold_stranger_exposure_seconds_count 1\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0002\"} 0\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0004\"} 1\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_count 1\n");
 	/* Whoever is met ever more rarely, or cannot be moved, is seen all the time. */
 	fake->now_ns += S / 2;
 	see(controller, 50, 0);
 	see(controller, 60, 0);
 	assert_int_equal(fake_stranger.nr_walks, 1);
-	has_line(controller, "\npinfold_stranger_seen_total 3\n");
+	expect_metric(controller, "\npinfold_stranger_seen_total 3\n");
 	/* A walk of 2 ms is followed by the next one 40 ms later. */
 	see(controller, 21, 0);
 	assert_int_equal(fake_stranger.nr_walks, 2);

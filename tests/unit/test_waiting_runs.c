@@ -325,11 +325,11 @@ static void a_slow_kill_comes_before_the_join(void **state)
 	fake->slow_kill = true;
 	assert_int_equal(run(controller, 2, "default/a", "exclusive", &status), -EINPROGRESS);
 	assert_false(group_of(GROUP_CONTAINER, "exclusive")->populated);
-	assert_true(metric(controller, "pinfold_operations_waiting 1\n"));
+	expect_metric(controller, "pinfold_operations_waiting 1\n");
 	fake->wake_ns = 0;
 	fake_end_kill(controller);
 	assert_int_equal(fake->wake_ns, fake->now_ns);
-	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	controller_wake(controller);
 	assert_int_equal(answered_status, 200);
 	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
@@ -349,7 +349,7 @@ static void a_kill_that_is_done_at_once_is_not_waited_for(void **state)
 	assert_int_equal(run(controller, 2, "default/a", "exclusive", &status), 0);
 	assert_int_equal(status, 200);
 	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
-	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -382,7 +382,7 @@ static void a_kill_that_fails_late_is_tried_once(void **state)
 	fake_tell_end(controller, fake->killing, -EIO);
 	controller_wake(controller);
 	assert_int_equal(answered_status, 200);
-	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	controller_free(controller);
 	free_pods(pods, 1);
 }

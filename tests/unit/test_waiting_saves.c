@@ -40,7 +40,7 @@ static void a_grant_waits_for_the_disk(void **state)
 	fake->slow_save = false;
 	fake_end_save(controller, 0);
 	/* How long it took is from when it was asked for first. */
-	assert_true(metric(controller, "pinfold_admission_duration_seconds_sum 6.000000000\n"));
+	expect_metric(controller, "pinfold_admission_duration_seconds_sum 6.000000000\n");
 	/* It had the second pod; the third one's turn is at the next scan, asked for now. */
 	assert_int_equal(nr_rows(controller, "pod"), 2);
 	assert_true(controller_wants_scan(controller));

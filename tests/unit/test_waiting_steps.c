@@ -234,12 +234,12 @@ static void a_wait_is_reported_and_cleared(void **state)
 	char reason[512];
 
 	scan(controller, NULL, 0);
-	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	be_slow_with("uid-a", GROUP_CPUSET_MEMS);
 	scan(controller, pods, 1);
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
-	assert_true(metric(controller, "pinfold_operations_waiting 1\n"));
+	expect_metric(controller, "pinfold_operations_waiting 1\n");
 	/* "running" would say that they were written and read back. */
 	expect_pod(controller, "waiting", "its cgroups are being written");
 	assert_true(is_ready(controller, reason));
@@ -258,12 +258,12 @@ static void a_wait_is_reported_and_cleared(void **state)
 	assert_int_equal(nr_findings(controller, "operation_waiting", "waited 6 s"), 1);
 	assert_false(is_ready(controller, reason));
 	assert_non_null(strstr(reason, "pod default/a has waited 6 s"));
-	assert_true(metric(controller, "pinfold_operation_longest_wait_seconds 6"));
+	expect_metric(controller, "pinfold_operation_longest_wait_seconds 6");
 	be_fast();
 	fake_end_step(controller, 0);
 	assert_int_equal(nr_findings(controller, "operation_waiting", ""), 0);
 	assert_true(is_ready(controller, reason));
-	assert_true(metric(controller, "pinfold_operations_waiting 0\n"));
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	controller_wake(controller);
 	expect_pod(controller, "running", "none");
 	controller_free(controller);

@@ -10,7 +10,6 @@
 
 #include "controller_scene.h"
 #include "lib/log.h"
-#include "lib/text.h"
 
 #define SECOND 1000000000ULL
 
@@ -31,15 +30,6 @@ static inline bool is_ready(struct controller *controller, char reason[512])
 
 	*reason = '\0';
 	return faces->ready(faces->self, reason, 512);
-}
-
-static inline unsigned int metric(struct controller *controller, const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	return strstr(page.data, line) != NULL;
 }
 
 /* web runs on all CPUs; then an exclusive pod and one that has nothing to do with it come. */
