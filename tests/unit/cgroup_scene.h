@@ -1,61 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plain directory in place of the machine's root, with a cgroup2 mount, procfs and
- * sysfs as far as the cgroup room reads them. Include it after cmocka.
+ * The root of root_scene.h with a cgroup2 mount, procfs and sysfs as far as the cgroup room
+ * reads them. Include it after cmocka.
  */
 #ifndef TESTS_CGROUP_SCENE_H
 #define TESTS_CGROUP_SCENE_H
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cgroup/port.h"
-
-static char root[64];
-
-static inline void put(const char *path, const char *text)
-{
-	char whole[768], *slash;
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	for (slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(whole, 0755);
-		*slash = '/';
-	}
-	file = fopen(whole, "we");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
-static inline const char *get(const char *path)
-{
-	static char text[256];
-	char whole[512];
-	FILE *file;
-	size_t len;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	file = fopen(whole, "re");
-	assert_non_null(file);
-	len = fread(text, 1, sizeof(text) - 1, file);
-	text[len] = '\0';
-	fclose(file);
-	return text;
-}
+#include "root_scene.h"
 
 static inline int set_up(void **state)
 {
-	snprintf(root, sizeof(root), "/tmp/cgroup-test-XXXXXX");
-	if (!mkdtemp(root))
+	if (make_root("cgroup-test"))
 		return -1;
 	put("proc/self/mountinfo", "30 25 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	put("cg/cgroup.controllers", "cpuset cpu io memory pids\n");
@@ -65,16 +27,11 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-static inline int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static inline int tear_down(void **state)
 {
 	/* A descriptor that was never opened must not be 0, so that it is not closed. */
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
-	return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	return remove_root();
 }
 
 /* A group as the kernel would show it. */

@@ -1,70 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plain directory in place of the machine's root, with the files of interrupts. CPUs 0-7 are on
- * NUMA node 0, 8-15 on node 1. Include it after cmocka.
+ * The root of root_scene.h with the files of interrupts. CPUs 0-7 are on NUMA node 0, 8-15 on
+ * node 1. Include it after cmocka.
  */
 #ifndef TESTS_IRQ_SCENE_H
 #define TESTS_IRQ_SCENE_H
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "irq/irqs.h"
 #include "lib/file.h"
+#include "root_scene.h"
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 
-static char root[64];
 static int state_fd;
 static struct topology *topology;
 /* The end of the last pass. */
 static struct irq_report report;
 static int result;
 
-/* Files are as long as what was written to them, as in procfs. */
-static inline void put(const char *path, const char *text)
-{
-	char whole[512], *slash;
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	for (slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(whole, 0755);
-		*slash = '/';
-	}
-	file = fopen(whole, "we");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 /* The first line of a file. */
-static inline const char *get(const char *path)
-{
-	static char text[8192];
-	char whole[512];
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	file = fopen(whole, "re");
-	assert_non_null(file);
-	*text = '\0';
-	if (!fgets(text, sizeof(text), file))
-		*text = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	fclose(file);
-	return text;
-}
-
 static inline void expect_file(const char *path, const char *wanted)
 {
-	assert_string_equal(get(path), wanted);
+	char *text = get(path);
+
+	text[strcspn(text, "\n")] = '\0';
+	assert_string_equal(text, wanted);
 }
 
 static inline void expect_irq(uint32_t number, const char *wanted)
@@ -110,8 +76,7 @@ static inline int set_up(void **state)
 
 	for (uint32_t i = 0; i < 16; i++)
 		rows[i] = (struct topology_cpu){.id = i, .core = i, .node = i / 8, .uncore = i / 8};
-	snprintf(root, sizeof(root), "/tmp/irq-test-XXXXXX");
-	if (!mkdtemp(root) || topology_new(&facts, error, sizeof(error), &topology))
+	if (make_root("irq-test") || topology_new(&facts, error, sizeof(error), &topology))
 		return -1;
 	snprintf(path, sizeof(path), "%s/state", root);
 	mkdir(path, 0700);
@@ -126,17 +91,12 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-static inline int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static inline int tear_down(void **state)
 {
 	irq_report_fini(&report);
 	topology_free(topology);
 	close(state_fd);
-	return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	return remove_root();
 }
 
 static inline void passed(void *self, int r, struct irq_report *taken)
