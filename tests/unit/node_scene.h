@@ -57,19 +57,24 @@ static inline int set_up_node(void **state)
 	return set_up(state);
 }
 
-static inline struct controller *make_node(const struct kernel_port *kernel)
+/* A controller that is not started: with these ports, and those of the node. */
+static inline struct controller *make_node_with(struct controller_ports ports)
 {
-	const struct controller_ports ports = {.clock = &fake_clock,
-					       .loop = &fake_loop,
-					       .groups = &groups,
-					       .kernel = kernel,
-					       .store = &fake_store};
 	struct controller *controller = NULL;
 	char error[256] = "";
 
+	ports.clock = &fake_clock;
+	ports.loop = &fake_loop;
+	ports.groups = &groups;
+	ports.store = &fake_store;
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	return controller;
+}
+
+static inline struct controller *make_node(const struct kernel_port *kernel)
+{
+	return make_node_with((struct controller_ports){.kernel = kernel});
 }
 
 static inline struct controller *start_node(const struct kernel_port *kernel)

@@ -14,28 +14,17 @@
 
 #include "../lib/fake_irq.h"
 #include "lib/text.h"
-#include "node_scene.h"
-
-static struct config changed;
-static struct pod_spec *pods[2];
+#include "two_pods_scene.h"
 
 static struct controller *start_with_irqs(enum interrupts interrupts, enum run_mode mode)
 {
-	const struct controller_ports ports = {.clock = &fake_clock,
-					       .loop = &fake_loop,
-					       .groups = &groups,
-					       .kernel = &fake_side_port,
-					       .store = &fake_store,
-					       .irq = &fake_irq_port};
-	struct controller *controller = NULL;
-	char error[256] = "";
+	struct controller *controller;
 
 	changed = config;
 	changed.interrupts = interrupts;
 	changed.mode = mode;
-	options.config = &changed;
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		fail_msg("controller_new: %s", error);
+	controller = make_node_with(
+		(struct controller_ports){.kernel = &fake_side_port, .irq = &fake_irq_port});
 	fake_irq.sink = controller_irq_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
@@ -49,23 +38,7 @@ static struct controller *start_steering(void)
 static int set_up_steering(void **state)
 {
 	memset(&fake_irq, 0, sizeof(fake_irq));
-	pods[0] = fake_pod("a", "exclusive", 4000, true);
-	pods[1] = fake_pod("b", "web", 500, false);
-	return set_up_node(state);
-}
-
-static int tear_down_steering(void **state)
-{
-	free_pods(pods, 2);
-	return tear_down(state);
-}
-
-static void tick(struct controller *controller, unsigned int seconds)
-{
-	for (unsigned int i = 0; i < seconds; i++) {
-		fake->now_ns += S;
-		controller_tick(controller);
-	}
+	return set_up_pods(state);
 }
 
 static void expect_request(enum irq_mode mode, const char *exclusive, const char *allowed)
@@ -325,7 +298,7 @@ static void without_the_port_there_is_nothing(void **state)
 	controller_free(controller);
 }
 
-#define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up_steering, tear_down_steering)
+#define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up_steering, tear_down_pods)
 
 int main(void)
 {
