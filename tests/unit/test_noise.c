@@ -22,17 +22,9 @@ static struct pod_spec *pods[2];
 
 static struct controller *start_with(const struct noise_port *noise)
 {
-	const struct controller_ports ports = {.clock = &fake_clock,
-					       .loop = &fake_loop,
-					       .groups = &groups,
-					       .kernel = &fake_side_port,
-					       .store = &fake_store,
-					       .noise = noise};
-	struct controller *controller = NULL;
-	char error[256] = "";
+	struct controller *controller = make_node_with(
+		(struct controller_ports){.kernel = &fake_side_port, .noise = noise});
 
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		fail_msg("controller_new: %s", error);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }

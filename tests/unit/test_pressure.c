@@ -16,23 +16,13 @@
 #include "lib/log.h"
 #include "lib/text.h"
 #include "mixed_pod.h"
-#include "node_scene.h"
-
-static struct pod_spec *pods[2];
+#include "two_pods_scene.h"
 
 static struct controller *start_with(const struct kernel_port *kernel)
 {
-	const struct controller_ports ports = {.clock = &fake_clock,
-					       .loop = &fake_loop,
-					       .groups = &groups,
-					       .kernel = kernel,
-					       .store = &fake_store,
-					       .pressure = &fake_pressure_port};
-	struct controller *controller = NULL;
-	char error[256] = "";
+	struct controller *controller = make_node_with(
+		(struct controller_ports){.kernel = kernel, .pressure = &fake_pressure_port});
 
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
@@ -48,15 +38,7 @@ static int set_up_pressure(void **state)
 	memset(&fake_pressure, 0, sizeof(fake_pressure));
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	fake_pressure.all.updated_ns = 100 * S;
-	pods[0] = fake_pod("a", "exclusive", 4000, true);
-	pods[1] = fake_pod("b", "web", 500, false);
-	return set_up_node(state);
-}
-
-static int tear_down_pressure(void **state)
-{
-	free_pods(pods, 2);
-	return tear_down(state);
+	return set_up_pods(state);
 }
 
 /* Two seconds in which every cgroup waited for a CPU this many percent of the time. */
@@ -434,7 +416,7 @@ static void a_released_pod_has_no_rows(void **state)
 	controller_free(controller);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pressure)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pods)
 
 int main(void)
 {
