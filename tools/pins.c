@@ -255,9 +255,10 @@ static bool fill_map(const char *path, const char *name, struct map_row *row)
 static int read_maps(DIR *dir, const char *path, struct map_row *rows, size_t *ret_nr)
 {
 	const struct dirent *entry;
+	int r = 0;
 
 	*ret_nr = 0;
-	while ((entry = readdir(dir)) && *ret_nr < MAX_MAPS) {
+	while (*ret_nr < MAX_MAPS && (r = file_next_entry(dir, &entry)) > 0) {
 		char *pin cleanup_free = NULL;
 
 		if (entry->d_name[0] == '.')
@@ -268,7 +269,7 @@ static int read_maps(DIR *dir, const char *path, struct map_row *rows, size_t *r
 		}
 		*ret_nr += fill_map(pin, entry->d_name, &rows[*ret_nr]);
 	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 int pins_fetch_maps(struct session *session, struct json_object **ret_json)

@@ -177,6 +177,67 @@ static void what_is_not_measured_has_no_figures(void **state)
 	controller_free(controller);
 }
 
+static void a_kernel_without_pressure_is_a_finding(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	fake_pressure.all.state = PRESSURE_OFF;
+	pass(controller, 0);
+	assert_int_equal(nr_findings(controller, "pressure_off", "booted with psi=0"), 1);
+	assert_int_equal(nr_findings(controller, "pressure_off_cgroup", ""), 0);
+	expect_row(controller, "a", "exclusive", "io", "remedy", "boot with psi=1");
+	fake_pressure.all.state = PRESSURE_MEASURED;
+	pass(controller, 0);
+	assert_int_equal(nr_findings(controller, "pressure_off", ""), 0);
+	expect_row(controller, "a", "exclusive", "io", "remedy", "null");
+	controller_free(controller);
+}
+
+static void a_cgroup_without_pressure_is_a_finding(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 2);
+	fake_pressure.of.cgroup_id = id_of("web");
+	fake_pressure.of.state = PRESSURE_OFF_CGROUP;
+	pass(controller, 0);
+	assert_int_equal(nr_findings(controller, "pressure_off_cgroup",
+				     "container web of pod default/b is unknown"),
+			 1);
+	assert_int_equal(nr_findings(controller, "pressure_off", ""), 0);
+	expect_row(controller, "b", "null", "cpu", "remedy", "null");
+	/* the workload root, which has no row, is not among the others */
+	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
+	pass(controller, 0);
+	assert_int_equal(nr_findings(controller, "pressure_off_cgroup",
+				     "of pod default/a and 3 other cgroups is unknown"),
+			 1);
+	fake_pressure.all.state = fake_pressure.of.state = PRESSURE_MEASURED;
+	pass(controller, 0);
+	assert_int_equal(nr_findings(controller, "pressure_off_cgroup", ""), 0);
+	controller_free(controller);
+}
+
+/* Whoever follows the remedy must not be denied the write. */
+static void the_remedy_takes_the_guard_into_account(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	fake_side.guard.cpuset_files = ENFORCEMENT_ENFORCE;
+	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
+	pass(controller, 0);
+	expect_row(controller, "a", "null", "cpu", "remedy",
+		   "run 'pinfold guard release', write 1 to "
+		   "/sys/fs/cgroup/pinfold.slice/poduid-a/cgroup.pressure, "
+		   "then run 'pinfold guard arm'");
+	fake_side.guard.cpuset_files = ENFORCEMENT_AUDIT;
+	expect_row(controller, "a", "null", "cpu", "remedy",
+		   "write 1 to /sys/fs/cgroup/pinfold.slice/poduid-a/cgroup.pressure");
+	controller_free(controller);
+}
+
 /* Nobody knows what happened meanwhile; the seconds since are all there are. */
 static void a_cgroup_is_switched_on_again(void **state)
 {
@@ -425,6 +486,9 @@ int main(void)
 		TEST(each_resource_has_its_own_figures),
 		TEST(it_is_read_every_two_seconds),
 		TEST(what_is_not_measured_has_no_figures),
+		TEST(a_kernel_without_pressure_is_a_finding),
+		TEST(a_cgroup_without_pressure_is_a_finding),
+		TEST(the_remedy_takes_the_guard_into_account),
 		TEST(a_cgroup_is_switched_on_again),
 		TEST(what_was_before_is_forgotten),
 		TEST(others_come_and_go),

@@ -95,7 +95,8 @@ static void pressure_becomes_objects(void **state)
 		 .full_60 = -1,
 		 .full_300 = -1,
 		 .some_ns = -1,
-		 .full_ns = -1},
+		 .full_ns = -1,
+		 .remedy = "write 1 to /sys/fs/cgroup/x/cgroup.pressure"},
 	};
 	struct json_object *json = view_pressures(rows, ARRAY_SIZE(rows));
 

@@ -11,6 +11,7 @@
 #include "ctl/apply.h"
 #include "ctl/command.h"
 #include "ctl/internal.h"
+#include "ctl/pressure_report.h"
 #include "ctl/ready.h"
 #include "ctl/recover.h"
 #include "ctl/report.h"
@@ -180,6 +181,7 @@ static void on_pressure_sampled(void *self, int result, const struct pressure_ro
 				uint32_t nr)
 {
 	ctl_end_pressure(self, result, rows, nr);
+	ctl_tell_pressure(self);
 }
 
 static void on_resident_sampled(void *self, int result, struct resident_report *report)

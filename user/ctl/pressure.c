@@ -188,6 +188,7 @@ uint32_t ctl_pressures(const struct controller *controller, struct group_pressur
 		ret_rows[nr++] = (struct group_pressure){
 			.pod = pod,
 			.container = group->role == GROUP_POD ? "" : group->container,
+			.path = group->path,
 			.track = published && !are_unknown
 					 ? find_track(pressures, published->cgroup_id)
 					 : NULL,

@@ -30,6 +30,7 @@ struct pressures {
 struct group_pressure {
 	const struct ledger_pod *pod;
 	const char *container;
+	const char *path;		    /* of its cgroup, below the mount */
 	const struct pressure_track *track; /* NULL = unknown: not read, or too long ago */
 	uint64_t read_ns;		    /* of the track's figures */
 };

@@ -14,6 +14,7 @@
 #include "ctl/internal.h"
 #include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
+#include "ctl/pressure_report.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
 #include "format/state.h"
@@ -157,69 +158,6 @@ static struct json_object *report_ledger(struct controller *controller)
 static struct json_object *report_drift(struct controller *controller)
 {
 	return view_drifts(controller->drift.list.rows, controller->drift.list.nr_rows);
-}
-
-/* The windows end with the last pass: what has happened since, nobody knows. */
-static int percent_of(const struct group_pressure *group, uint64_t seconds, enum pressure_kind kind)
-{
-	if (!group->track || group->track->state != PRESSURE_MEASURED)
-		return -1;
-	return pressure_history_share(&group->track->history, group->read_ns, seconds * 1000000000,
-				      kind);
-}
-
-/* One row for each resource. */
-static void fill_pressure(const struct group_pressure *group,
-			  struct view_pressure rows[PRESSURE_RESOURCE_NR])
-{
-	static const struct {
-		enum pressure_kind some, full;
-	} kinds[PRESSURE_RESOURCE_NR] = {
-		[PRESSURE_CPU] = {PRESSURE_CPU_SOME, PRESSURE_CPU_FULL},
-		[PRESSURE_MEMORY] = {PRESSURE_MEMORY_SOME, PRESSURE_MEMORY_FULL},
-		[PRESSURE_IO] = {PRESSURE_IO_SOME, PRESSURE_IO_FULL},
-	};
-	const struct pressure_track *track = group->track;
-	const bool is_measured = track && track->state == PRESSURE_MEASURED;
-
-	for (int i = 0; i < PRESSURE_RESOURCE_NR; i++) {
-		const enum pressure_kind some = kinds[i].some, full = kinds[i].full;
-
-		rows[i] = (struct view_pressure){
-			.namespace = group->pod->spec->namespace,
-			.pod = group->pod->spec->name,
-			.container = *group->container ? group->container : NULL,
-			.uid = group->pod->spec->uid,
-			.resource = (enum pressure_resource)i,
-			.state = track ? track->state : PRESSURE_UNKNOWN,
-			.some_10 = percent_of(group, 10, some),
-			.some_60 = percent_of(group, 60, some),
-			.some_300 = percent_of(group, 300, some),
-			.full_10 = percent_of(group, 10, full),
-			.full_60 = percent_of(group, 60, full),
-			.full_300 = percent_of(group, 300, full),
-			.some_ns = is_measured ? (int64_t)track->total_ns[some] : -1,
-			.full_ns = is_measured ? (int64_t)track->total_ns[full] : -1,
-		};
-	}
-}
-
-static struct json_object *report_pressure(struct controller *controller)
-{
-	const uint32_t nr_groups = controller->desired.nr_groups;
-	struct group_pressure *groups cleanup_free = calloc(nr_groups + 1, sizeof(*groups));
-	struct view_pressure *rows cleanup_free = NULL;
-	uint32_t nr;
-
-	if (!groups)
-		return NULL;
-	nr = ctl_pressures(controller, groups);
-	rows = calloc(nr * PRESSURE_RESOURCE_NR + 1, sizeof(*rows));
-	if (!rows)
-		return NULL;
-	for (uint32_t i = 0; i < nr; i++)
-		fill_pressure(&groups[i], &rows[i * PRESSURE_RESOURCE_NR]);
-	return view_pressures(rows, nr * PRESSURE_RESOURCE_NR);
 }
 
 struct irq_text {
@@ -423,7 +361,7 @@ static const struct {
 	{"refusal", report_refusals},
 	{"explain", report_explanations},
 	{"ledger", report_ledger},
-	{"pressure", report_pressure},
+	{"pressure", ctl_report_pressure},
 	{"latency", ctl_report_latency},
 	{"memory", ctl_report_memory},
 	{"noise", ctl_report_noise},

@@ -163,6 +163,7 @@ struct view_pressure {
 	/* Hundredths of a percent of the last 10, 60 and 300 s; -1 = not known */
 	int some_10, some_60, some_300, full_10, full_60, full_300;
 	int64_t some_ns, full_ns; /* -1 = not known */
+	const char *remedy;	  /* NULL = it is measured, or will be known soon */
 };
 
 enum latency_state { LATENCY_UNKNOWN, LATENCY_COUNTED, LATENCY_STATE_NR };

@@ -110,11 +110,12 @@ static const struct field_desc pressure_fields[] = {
 	SECONDS(view_pressure, full_ns, "full_seconds", NULL, OR_NULL | HIDDEN,
 		"Time since the cgroup was created in which " FULL "."),
 	WORD(view_pressure, state, NULL, 0,
-	     "Whether the kernel measures it: off with the boot parameter psi=0, off_cgroup if "
+	     "Whether the kernel measures it: off if it was booted with psi=0, off_cgroup if "
 	     "cgroup.pressure is 0, unknown if it was not read lately or the agent could not load "
 	     "the program that reads it.",
 	     [PRESSURE_UNKNOWN] = "unknown", [PRESSURE_MEASURED] = "measured",
 	     [PRESSURE_OFF] = "off", [PRESSURE_OFF_CGROUP] = "off_cgroup"),
+	TEXT(view_pressure, remedy, NULL, OR_NULL, "What makes the kernel measure it."),
 };
 DESCRIBE(view_pressure, pressure_fields, "pressure",
 	 "How long the tasks of a pod or container waited for CPU, memory or IO, as the kernel "

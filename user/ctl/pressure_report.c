@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where the kernel does not measure pressure, nothing stands in for it: the observer adds up the
+ * waits of all tasks, while the time of several tasks that wait at once counts once here.
+ */
+#include "ctl/pressure_report.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <pinfold/names.h>
+
+#include "ctl/guard.h"
+#include "ctl/internal.h"
+#include "format/view_objects.h"
+#include "format/views.h"
+#include "lib/log.h"
+
+struct remedy {
+	char text[ROW_DETAIL_MAX];
+};
+
+/* The guard denies the operator the file that has to be written. */
+static bool is_guarded(struct controller *controller)
+{
+	struct guard_status guard = {.state = GUARD_INACTIVE};
+
+	ctl_guard_status(controller, &guard);
+	return guard_denies(&guard, guard.cpuset_files);
+}
+
+static void find_remedy(const struct group_pressure *group, bool guarded, struct remedy *ret_remedy)
+{
+	const enum pressure_state state = group->track ? group->track->state : PRESSURE_UNKNOWN;
+	char *text = ret_remedy->text;
+	const size_t size = sizeof(ret_remedy->text);
+
+	*text = '\0';
+	if (state == PRESSURE_OFF)
+		snprintf(text, size, "boot with psi=1");
+	else if (state == PRESSURE_OFF_CGROUP)
+		snprintf(text, size,
+			 "%swrite 1 to " PINFOLD_CGROUP_MOUNT "/%.200s/cgroup.pressure%s",
+			 guarded ? "run 'pinfold guard release', " : "", group->path,
+			 guarded ? ", then run 'pinfold guard arm'" : "");
+}
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+/* The windows end with the last pass: what has happened since, nobody knows. */
+static int percent_of(const struct group_pressure *group, uint64_t seconds, enum pressure_kind kind)
+{
+	if (!group->track || group->track->state != PRESSURE_MEASURED)
+		return -1;
+	return pressure_history_share(&group->track->history, group->read_ns, seconds * 1000000000,
+				      kind);
+}
+
+/* One row for each resource; they borrow the remedy, "" = there is none. */
+static void fill_rows(const struct group_pressure *group, const char *remedy,
+		      struct view_pressure rows[PRESSURE_RESOURCE_NR])
+{
+	static const struct {
+		enum pressure_kind some, full;
+	} kinds[PRESSURE_RESOURCE_NR] = {
+		[PRESSURE_CPU] = {PRESSURE_CPU_SOME, PRESSURE_CPU_FULL},
+		[PRESSURE_MEMORY] = {PRESSURE_MEMORY_SOME, PRESSURE_MEMORY_FULL},
+		[PRESSURE_IO] = {PRESSURE_IO_SOME, PRESSURE_IO_FULL},
+	};
+	const struct pressure_track *track = group->track;
+	const bool is_measured = track && track->state == PRESSURE_MEASURED;
+
+	for (int i = 0; i < PRESSURE_RESOURCE_NR; i++) {
+		const enum pressure_kind some = kinds[i].some, full = kinds[i].full;
+
+		rows[i] = (struct view_pressure){
+			.namespace = group->pod->spec->namespace,
+			.pod = group->pod->spec->name,
+			.container = *group->container ? group->container : NULL,
+			.uid = group->pod->spec->uid,
+			.resource = (enum pressure_resource)i,
+			.state = track ? track->state : PRESSURE_UNKNOWN,
+			.some_10 = percent_of(group, 10, some),
+			.some_60 = percent_of(group, 60, some),
+			.some_300 = percent_of(group, 300, some),
+			.full_10 = percent_of(group, 10, full),
+			.full_60 = percent_of(group, 60, full),
+			.full_300 = percent_of(group, 300, full),
+			.some_ns = is_measured ? (int64_t)track->total_ns[some] : -1,
+			.full_ns = is_measured ? (int64_t)track->total_ns[full] : -1,
+			.remedy = *remedy ? remedy : NULL,
+		};
+	}
+}
+
+/* The caller frees it; NULL = no memory. */
+static struct group_pressure *list_groups(const struct controller *controller, uint32_t *ret_nr)
+{
+	struct group_pressure *groups = calloc(controller->desired.nr_groups + 1, sizeof(*groups));
+
+	if (groups)
+		*ret_nr = ctl_pressures(controller, groups);
+	return groups;
+}
+
+struct json_object *ctl_report_pressure(struct controller *controller)
+{
+	uint32_t nr = 0;
+	struct group_pressure *groups cleanup_free = list_groups(controller, &nr);
+	struct remedy *remedies cleanup_free = calloc(nr + 1, sizeof(*remedies));
+	struct view_pressure *rows cleanup_free =
+		calloc(nr * PRESSURE_RESOURCE_NR + 1, sizeof(*rows));
+	const bool guarded = is_guarded(controller);
+
+	if (!groups || !remedies || !rows)
+		return NULL;
+	for (uint32_t i = 0; i < nr; i++) {
+		find_remedy(&groups[i], guarded, &remedies[i]);
+		fill_rows(&groups[i], remedies[i].text, &rows[i * PRESSURE_RESOURCE_NR]);
+	}
+	return view_pressures(rows, nr * PRESSURE_RESOURCE_NR);
+}
+
+/* --- findings ------------------------------------------------------------------------------------ */
+
+static uint32_t count_tracks(const struct pressures *pressures, enum pressure_state state)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < pressures->nr; i++)
+		nr += pressures->tracks[i]->state == state;
+	return nr;
+}
+
+static void put_off_cgroups(struct controller *controller, const struct group_pressure *first,
+			    uint32_t nr)
+{
+	char message[ROW_DETAIL_MAX], container[96] = "", others[64] = "";
+	struct remedy remedy;
+
+	if (*first->container)
+		snprintf(container, sizeof(container), "container %.63s of ", first->container);
+	if (nr > 1)
+		snprintf(others, sizeof(others), " and %u other cgroup%s", nr - 1,
+			 nr > 2 ? "s" : "");
+	snprintf(message, sizeof(message),
+		 "cgroup.pressure is 0, so the pressure of %spod %.80s/%.80s%s is unknown",
+		 container, first->pod->spec->namespace, first->pod->spec->name, others);
+	find_remedy(first, is_guarded(controller), &remedy);
+	findings_put(&controller->findings, "pressure_off_cgroup", message, remedy.text);
+}
+
+static void tell_off_cgroups(struct controller *controller)
+{
+	struct group_pressure *groups cleanup_free = NULL;
+	const struct group_pressure *first = NULL;
+	uint32_t nr = 0, nr_off = 0;
+
+	/* Hardly ever, so the walk over all groups after each pass is saved. */
+	if (count_tracks(&controller->pressures, PRESSURE_OFF_CGROUP)) {
+		groups = list_groups(controller, &nr);
+		if (!groups) {
+			log_err(-ENOMEM, "ctl: pressure");
+			return;
+		}
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!groups[i].track || groups[i].track->state != PRESSURE_OFF_CGROUP)
+			continue;
+		first = first ? first : &groups[i];
+		nr_off++;
+	}
+	if (first)
+		put_off_cgroups(controller, first, nr_off);
+	else
+		findings_clear(&controller->findings, "pressure_off_cgroup");
+}
+
+void ctl_tell_pressure(struct controller *controller)
+{
+	if (count_tracks(&controller->pressures, PRESSURE_OFF))
+		findings_put(&controller->findings, "pressure_off",
+			     "the kernel does not measure pressure: it was booted with psi=0 or "
+			     "cgroup_disable=pressure, or built so",
+			     "boot with psi=1; 'pinfold latency show' has the waits for a CPU");
+	else
+		findings_clear(&controller->findings, "pressure_off");
+	tell_off_cgroups(controller);
+}

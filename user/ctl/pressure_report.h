@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is shown of pressure, and what is said where the kernel does not measure it. */
+#ifndef CTL_PRESSURE_REPORT_H
+#define CTL_PRESSURE_REPORT_H
+
+struct controller;
+struct json_object;
+
+/* The caller owns the result; NULL = no memory. */
+struct json_object *ctl_report_pressure(struct controller *controller);
+/* Raise or clear the findings; called after each pass. */
+void ctl_tell_pressure(struct controller *controller);
+
+#endif
