@@ -279,6 +279,7 @@ int pins_fetch_maps(struct session *session, struct json_object **ret_json)
 	char *meta cleanup_free = pins_path(session, "meta");
 	DIR *dir cleanup_dir = NULL;
 	size_t nr;
+	int r;
 
 	if (!rows || !path || !meta)
 		return out_no_memory(session);
@@ -286,8 +287,9 @@ int pins_fetch_maps(struct session *session, struct json_object **ret_json)
 	if (!dir)
 		return report_pin(session, path, errno);
 	out_note("no agent answers; these are the maps pinned in %s", path);
-	if (read_maps(dir, path, rows, &nr))
-		return out_no_memory(session);
+	r = read_maps(dir, path, rows, &nr);
+	if (r)
+		return r == -ENOMEM ? out_no_memory(session) : report_pin(session, path, -r);
 	nr += fill_map(meta, "meta", &rows[nr]);
 	*ret_json = view_maps(rows, nr);
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
