@@ -7,16 +7,11 @@
 #define TESTS_STRANGER_SCENE_H
 
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <pinfold/names.h>
 
 #include "lib/file.h"
+#include "root_scene.h"
 #include "stranger/procs.h"
 #include "stranger/saved.h"
 #include "stranger/strangers.h"
@@ -30,7 +25,6 @@
 #define ROOT	  "pinfold.slice"
 #define OWNER	  ROOT "/pod1/db"
 
-static char root[64];
 static int state_fd;
 static struct strangers *strangers;
 static struct stranger_report report;
@@ -106,23 +100,6 @@ static inline uint64_t get_ticks(void *self)
 
 static const struct affinity_calls calls = {.get = get_cpus, .set = set_cpus, get_ticks};
 
-static inline void put(const char *path, const char *text)
-{
-	char whole[512], *slash;
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	for (slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(whole, 0755);
-		*slash = '/';
-	}
-	file = fopen(whole, "we");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 static inline void put_thread(pid_t process, pid_t thread, const char *comm, pid_t parent,
 			      const char *flags, uint64_t start, const char *cpus)
 {
@@ -150,17 +127,12 @@ static inline void put_process(pid_t process, const char *comm, pid_t parent, co
 	put(path, text);
 }
 
-static inline int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
-{
-	return remove(path);
-}
-
 static inline void end_process(pid_t process)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/proc/%d", root, (int)process);
-	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 	tasks[index_of(process)].thread = 0;
 }
 
@@ -253,8 +225,8 @@ static inline int set_up(void **state)
 	online = known_online = cpuset_of_text("0-7");
 	now_ns = S;
 	ticks = 1000;
-	snprintf(root, sizeof(root), "/tmp/strangers.XXXXXX");
-	assert_non_null(mkdtemp(root));
+	if (make_root("strangers"))
+		return -1;
 	put("proc/uptime", "1 1\n");
 	put("state/x", "");
 	{
@@ -276,7 +248,7 @@ static inline int tear_down(void **state)
 	free(crashed_file);
 	crashed_file = NULL;
 	close(state_fd);
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_root();
 }
 
 /* The walk's write to this thread is preceded by this. */

@@ -21,7 +21,7 @@ static const char *path_of(const char *path)
 	return whole;
 }
 
-static void put_pod(void)
+static void put_small_pod(void)
 {
 	put_group("pinfold.slice", "0-15\n", "0-15\n", true);
 	put_group("pinfold.slice/poda", "\n", "0-15\n", true);
@@ -35,7 +35,7 @@ static void no_pod_is_missed(void **state)
 	struct groups_port port;
 	struct group_tree tree = {0};
 
-	put_pod();
+	put_small_pod();
 	groups = open_fake(true);
 	port = groups_port(groups);
 	cut_listing(path_of("cg/pinfold.slice"), 0);
@@ -56,7 +56,7 @@ static void no_task_is_missed(void **state)
 	pid_t *pids cleanup_free = NULL;
 	uint32_t nr = 0;
 
-	put_pod();
+	put_small_pod();
 	put("cg/pinfold.slice/poda/main/cgroup.procs", "77\n");
 	groups = open_fake(true);
 	port = groups_port(groups);

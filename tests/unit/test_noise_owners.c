@@ -102,18 +102,6 @@ static void expect_rows(struct controller *controller, size_t nr, const char *ke
 	json_object_put(rows);
 }
 
-static unsigned int nr_series(struct controller *controller, const char *part)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-	unsigned int nr = 0;
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	for (const char *at = strstr(page.data, part); at; at = strstr(at + 1, part))
-		nr++;
-	return nr;
-}
-
 /* --- whose a CPU is ---------------------------------------------------------------------------------- */
 
 static void a_cpu_without_a_known_owner_is_not_watched(void **state)

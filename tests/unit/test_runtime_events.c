@@ -15,16 +15,6 @@
 #include "ctl/runtime.h"
 #include "runtime_scene.h"
 
-static void has_line(struct controller *controller, const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	if (!strstr(page.data, line))
-		fail_msg("the page lacks %s", line);
-}
-
 /* The last event of this kind. */
 static void expect_event(struct controller *controller, const char *kind, const char *pod,
 			 const char *container, const char *detail)
@@ -62,11 +52,12 @@ static void a_container_is_admitted_once(void **state)
 	create(controller, "a", "log", "shared-1", 500);
 	assert_int_equal(nr_events(controller, "admit"), 2);
 	/* of pods, and of containers */
-	has_line(controller, "\npinfold_admissions_total{result=\"admitted\",reason=\"none\"} 1\n");
-	has_line(controller, "\npinfold_container_assignments_total{resource_name=\"cpu\","
-			     "assignment_type=\"node_exclusive\"} 1\n");
-	has_line(controller, "\npinfold_container_assignments_total{resource_name=\"cpu\","
-			     "assignment_type=\"node_shared\"} 1\n");
+	expect_metric(controller,
+		      "\npinfold_admissions_total{result=\"admitted\",reason=\"none\"} 1\n");
+	expect_metric(controller, "\npinfold_container_assignments_total{resource_name=\"cpu\","
+				  "assignment_type=\"node_exclusive\"} 1\n");
+	expect_metric(controller, "\npinfold_container_assignments_total{resource_name=\"cpu\","
+				  "assignment_type=\"node_shared\"} 1\n");
 	controller_free(controller);
 }
 
@@ -101,8 +92,9 @@ static void a_refusal_says_what_became_of_the_container(void **state)
 		snprintf(detail, sizeof(detail), "%s%s", reason,
 			 shares ? "; it runs on the shared pool instead" : "");
 		expect_event(controller, "refuse", "default/b", "main", detail);
-		has_line(controller,
-			 "\npinfold_admissions_total{result=\"rejected\",reason=\"cpus\"} 1\n");
+		expect_metric(
+			controller,
+			"\npinfold_admissions_total{result=\"rejected\",reason=\"cpus\"} 1\n");
 		controller_free(controller);
 	}
 }

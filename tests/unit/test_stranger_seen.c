@@ -190,12 +190,12 @@ static void exposure_is_counted_in_buckets_that_double(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		expose(controller, rows[i].exposed_ns);
 		snprintf(line, sizeof(line), "\npinfold_stranger_exposure_seconds%s", rows[i].line);
-		has_line(controller, line);
+		expect_metric(controller, line);
 	}
-	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0001\"} 2\n");
-	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.4096\"} 4\n");
-	has_line(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.8192\"} 5\n");
-	has_line(controller, "\npinfold_stranger_exposure_seconds_sum 1001.638800002\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.0001\"} 2\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.4096\"} 4\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_bucket{le=\"0.8192\"} 5\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_sum 1001.638800002\n");
 	controller_free(controller);
 }
 
@@ -212,13 +212,13 @@ static void only_who_was_moved_by_the_walk_was_exposed(void **state)
 	fake_stranger.counts =
 		(struct stranger_report){.nr_moved = 1, .wrote_ns = fake->now_ns + MS};
 	see(controller, 31, 0);
-	has_line(controller, "\npinfold_stranger_exposure_seconds_count 0\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_count 0\n");
 	/* The walk only restores others; thread 20 was moved before. */
 	fake->now_ns += S;
 	fake_stranger.counts =
 		(struct stranger_report){.nr_restored = 1, .wrote_ns = fake->now_ns + MS};
 	see(controller, 20, 0);
-	has_line(controller, "\npinfold_stranger_exposure_seconds_count 0\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_count 0\n");
 	/* It gets the CPU after the walk has written, so it is walked for again. */
 	fake_stranger.is_slow = true;
 	tick(controller, 1);
@@ -228,7 +228,7 @@ static void only_who_was_moved_by_the_walk_was_exposed(void **state)
 	see(controller, 20, 0);
 	fake_stranger.nr_walks = 0;
 	fake_stranger_end();
-	has_line(controller, "\npinfold_stranger_exposure_seconds_count 0\n");
+	expect_metric(controller, "\npinfold_stranger_exposure_seconds_count 0\n");
 	assert_int_equal(fake_stranger.nr_walks, 1);
 	controller_free(controller);
 }

@@ -8,29 +8,17 @@
 
 #include "../lib/fake_noise.h"
 #include "../lib/fake_stranger.h"
-#include "lib/text.h"
-#include "node_scene.h"
-
-static struct config changed;
-static struct pod_spec *pods[2];
+#include "two_pods_scene.h"
 
 static inline struct controller *start(enum enforcement enforcement)
 {
-	const struct controller_ports ports = {.clock = &fake_clock,
-					       .loop = &fake_loop,
-					       .groups = &groups,
-					       .kernel = &fake_side_port,
-					       .store = &fake_store,
-					       .noise = &fake_noise_port,
-					       .stranger = &fake_stranger_port};
-	struct controller *controller = NULL;
-	char error[256] = "";
+	struct controller *controller;
 
 	changed = config;
 	changed.enforcement.strangers = enforcement;
-	options.config = &changed;
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		fail_msg("controller_new: %s", error);
+	controller = make_node_with((struct controller_ports){.kernel = &fake_side_port,
+							      .noise = &fake_noise_port,
+							      .stranger = &fake_stranger_port});
 	fake_stranger.sink = controller_stranger_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
@@ -40,23 +28,7 @@ static inline int set_up_watch(void **state)
 {
 	memset(&fake_stranger, 0, sizeof(fake_stranger));
 	fake_noise_reset();
-	pods[0] = fake_pod("a", "exclusive", 4000, true);
-	pods[1] = fake_pod("b", "web", 500, false);
-	return set_up_node(state);
-}
-
-static inline int tear_down_watch(void **state)
-{
-	free_pods(pods, 2);
-	return tear_down(state);
-}
-
-static inline void tick(struct controller *controller, unsigned int seconds)
-{
-	for (unsigned int i = 0; i < seconds; i++) {
-		fake->now_ns += S;
-		controller_tick(controller);
-	}
+	return set_up_pods(state);
 }
 
 static inline void show_rows(void)
@@ -76,16 +48,6 @@ static inline const char *of_row(struct json_object *rows, const char *pid, cons
 	return "no row";
 }
 
-static inline void has_line(struct controller *controller, const char *line)
-{
-	const struct faces_port *faces = controller_faces(controller);
-	struct text page cleanup_text = {0};
-
-	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
-	if (!strstr(page.data, line))
-		fail_msg("the page lacks %s", line);
-}
-
 static inline void see(struct controller *controller, uint32_t pid, uint64_t ago_ns)
 {
 	const struct noise_sink *sink = controller_noise_sink(controller);
@@ -103,6 +65,6 @@ static inline bool has_tier(struct controller *controller)
 	return is_listed;
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up_watch, tear_down_watch)
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up_watch, tear_down_pods)
 
 #endif
