@@ -418,15 +418,16 @@ static void larger_budgets_are_tried(void **state)
 	struct topology *topology = even_machine(1, 32, 1, 64);
 	struct policy policy = strict_policy("0");
 	struct ledger *ledger;
+	struct pod_spec *spec;
 
 	(void)state;
 	policy.align = ALIGN_BEST_EFFORT;
 	policy.scope = ALIGN_SCOPE_POD;
 	ledger = scene_ledger(topology, &policy);
 	for (uint32_t nr = 1; nr <= 4; nr++) {
-		struct pod_spec *spec = scene_pod("p");
 		struct change change;
 
+		spec = scene_pod("p");
 		set_budget(spec, 4);
 		add_container(spec, "first", CONTAINER_APP, 3000, 3000);
 		add_container(spec, "second", CONTAINER_APP, 2000, 2000);
@@ -436,6 +437,12 @@ static void larger_budgets_are_tried(void **state)
 		assert_int_equal(change.kind, nr < 4 ? CHANGE_POD_CPUS : CHANGE_NONE);
 		assert_int_equal(change.cpus, nr < 4 ? 5 + nr : 0);
 	}
+	/* What the second container lacks, here five, is the first number. */
+	spec = scene_pod("p");
+	set_budget(spec, 4);
+	add_container(spec, "first", CONTAINER_APP, 3000, 3000);
+	add_container(spec, "second", CONTAINER_APP, 6000, 6000);
+	assert_int_equal(proposed(ledger, spec, CHANGE_POD_CPUS).cpus, 9);
 	ledger_free(ledger);
 	topology_free(topology);
 }

@@ -190,7 +190,7 @@ static bool fits_with(struct change_search *search, struct change *change, uint6
 
 /*
  * Find the largest multiple of `step` below `was` that fits, starting at `from`: go down
- * in doubling steps until a value fits, then up in halving steps. Fitting need not be
+ * in doubling steps until a value or 0 fits, then up in halving steps. Fitting need not be
  * monotonic, so the result is always a value that was tried. It is the nearest one if
  * fitting is monotonic.
  */
@@ -204,8 +204,6 @@ static bool find_less(struct change_search *search, struct change *change, uint6
 		fails = fits;
 		fits = sub_saturating(fits, jump) / step * step;
 		jump *= 2;
-		if (!fits && fails > step)
-			fits = step;
 	}
 	while (fails - fits > step) {
 		uint64_t value = (fits + (fails - fits) / 2) / step * step;
@@ -329,7 +327,7 @@ static void try_pod_cpus(struct change_search *search)
 	allow_tries(search, TRIES_CPUS);
 	/* If the budget is too small, the missing amount is only known for a container. */
 	if ((is_short || was % step) && was == bound_cpus(search, was)) {
-		if (find_more(search, &change, was + (missing ? missing : 1), step))
+		if (find_more(search, &change, was + missing, step))
 			keep(search, &change);
 	}
 	if (is_short)
@@ -652,7 +650,7 @@ static void try_departures(struct change_search *search)
 	uint32_t nr_pods = ledger_nr_pods(search->ledger), nr;
 	struct candidate *candidates cleanup_free = NULL;
 
-	if (search->error || !nr_pods)
+	if (!nr_pods)
 		return;
 	candidates = calloc(nr_pods, sizeof(*candidates));
 	if (!candidates) {
