@@ -209,8 +209,9 @@ static bool park_one(struct planner *planner, enum parking parking)
 }
 
 /*
- * The CPUs that remain for `migration` without `cpu`, preferably from its target. Returns
- * false if there are none.
+ * The CPUs that remain for `migration` without `cpu`: the others that it has. If that was its
+ * only one, those of containers with which it may share, because all free CPUs serve for parking
+ * before one is made free. Returns false if there are none.
  */
 static bool find_without(const struct planner *planner, const struct migration *migration,
 			 unsigned int cpu, struct cpuset *ret_cpus)
@@ -219,8 +220,7 @@ static bool find_without(const struct planner *planner, const struct migration *
 
 	open_room(planner, migration, &cpus);
 	cpuset_remove(&cpus, cpu);
-	if (!keep_common(&cpus, &migration->target) && !keep_common(&cpus, &migration->now))
-		keep_first(&cpus, 1);
+	keep_common(&cpus, &migration->now);
 	*ret_cpus = cpus;
 	return !cpuset_is_empty(&cpus);
 }
