@@ -248,10 +248,48 @@ static void orders_are_safe_and_short(void **state)
 	}
 }
 
+/*
+ * Two containers exchange their only CPUs, and all others are in use. To make room, the container
+ * that has two CPUs alone leaves one for a while. That takes one write there and one back, while
+ * each of those that share two CPUs would have to be written.
+ */
+static void room_is_made_by_the_fewest_writes(void **state)
+{
+	static const char *const places[][2] = {{"2-3", "4-5"}, {"4-5", "2-3"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct world world = {.nr = 5, .nr_cpus = 6, .room = cpus_of("0-5")};
+		const char *const now[] = {places[i][0], places[i][0], places[i][1], "0", "1"};
+		const char *const target[] = {places[i][0], places[i][0], places[i][1], "1", "0"};
+		struct planner planner;
+		uint32_t nr_alone = 0;
+
+		for (uint32_t j = 0; j < world.nr; j++) {
+			snprintf(world.containers[j].group.path, GROUP_PATH_MAX, "%u", j);
+			world.containers[j].now = cpus_of(now[j]);
+			world.containers[j].target = cpus_of(target[j]);
+		}
+		planner = make_planner(&world);
+		migrate_all(&planner);
+		assert_int_equal(planner.error, 0);
+		for (uint32_t j = 0; j < planner.plan.nr_steps; j++) {
+			int at = atoi(planner.plan.steps[j].path);
+
+			assert_true(at > 1);
+			nr_alone += at == 2;
+		}
+		assert_int_equal(nr_alone, 2);
+		plan_fini(&planner.plan);
+		free(planner.migrations);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(orders_are_safe_and_short),
+		cmocka_unit_test(room_is_made_by_the_fewest_writes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

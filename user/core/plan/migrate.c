@@ -238,32 +238,28 @@ static bool can_all_leave(const struct planner *planner, unsigned int cpu)
 	return true;
 }
 
-static bool is_any_in_the_way(const struct planner *planner)
+static bool is_any_astray(const struct planner *planner)
 {
 	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		const struct migration *migration = &planner->migrations[i];
-
-		if (migration->is_astray && is_in_the_way(planner, migration))
+		if (planner->migrations[i].is_astray)
 			return true;
 	}
 	return false;
 }
 
-/* Free the CPU that takes the fewest writes, and park a blocking migration there. */
+/*
+ * Free the CPU that takes the fewest writes, and park a blocking migration there. All astray
+ * migrations are blocked here, and those that block them have no other CPU that they could keep,
+ * so this never frees a CPU for which another one waits.
+ */
 static bool make_room(struct planner *planner)
 {
-	struct cpuset candidates = planner->room;
 	unsigned int chosen = CPUSET_MAX;
 	uint32_t fewest = UINT32_MAX;
 
-	if (!is_any_in_the_way(planner))
+	if (!is_any_astray(planner))
 		return false;
-	/* Do not park on CPUs that others wait for. */
-	for (uint32_t i = 0; i < planner->nr_migrations; i++) {
-		if (planner->migrations[i].is_astray)
-			cpuset_subtract(&candidates, &planner->migrations[i].target);
-	}
-	cpuset_for_each (cpu, &candidates) {
+	cpuset_for_each (cpu, &planner->room) {
 		uint32_t nr = uses_count_on(planner, cpu);
 
 		if (nr < fewest && can_all_leave(planner, cpu)) {
