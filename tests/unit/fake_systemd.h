@@ -230,10 +230,15 @@ static inline void fake_stop(sd_bus_message *call)
 {
 	const char *unit, *mode;
 	char path[FAKE_PATH_MAX], whole[FAKE_PATH_MAX + 80];
+	const char *partition = "member";
 
 	sd_bus_message_read(call, "ss", &unit, &mode);
-	fake_note("StopUnit %s %s\n", unit, mode);
 	fake_unit_path(unit, NULL, path, sizeof(path));
+	snprintf(whole, sizeof(whole), "cg/%s/cpuset.cpus.partition", path);
+	if (exists(whole))
+		partition = get(whole);
+	fake_note("StopUnit %s %s%s\n", unit, mode,
+		  strncmp(partition, "member", 6) ? " of a partition" : "");
 	snprintf(whole, sizeof(whole), "%s/cg/%s", root, path);
 	nftw(whole, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	fake_answer_job(call, unit);

@@ -238,7 +238,6 @@ static void systemd_close(struct groups *groups)
 	systemd_bus_fini(&groups->systemd->bus);
 	noted_fini(&groups->systemd->noted);
 	free(groups->systemd);
-	groups->systemd = NULL;
 }
 
 static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
