@@ -91,6 +91,7 @@ static void waits_of_no_time_are_waits(void **state)
 	add_wait(&latency, 0);
 	assert_int_equal(latency_count(&latency), 1);
 	assert_int_equal(quantile(&latency, 500), 0);
+	assert_int_equal(range_of(&latency, 500).least_ns, 0);
 }
 
 static void the_last_bucket_is_bounded_by_the_longest_wait(void **state)
@@ -132,6 +133,8 @@ static void sums_are_those_of_all_waits(void **state)
 	assert_int_equal(one.longest_ns, 7000);
 	latency_add(&other, &one);
 	assert_int_equal(other.longest_ns, 7000);
+	assert_int_equal(other.counts[0], 1);
+	assert_int_equal(other.counts[1], 2);
 }
 
 static int by_length(const void *left, const void *right)
