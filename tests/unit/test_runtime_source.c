@@ -213,6 +213,25 @@ static void a_refusal_is_a_status_with_the_reason(void **state)
 	nri__response__free_unpacked(response, NULL);
 }
 
+/* Every other event would delay the start of pods for nothing. */
+static void only_events_that_lead_to_a_decision_are_subscribed_to(void **state)
+{
+	static const enum nri_event wanted[] = {
+		NRI_EVENT_STOP_POD,	    NRI_EVENT_REMOVE_POD,     NRI_EVENT_CREATE_CONTAINER,
+		NRI_EVENT_UPDATE_CONTAINER, NRI_EVENT_STOP_CONTAINER, NRI_EVENT_REMOVE_CONTAINER,
+	};
+	Nri__Response *response = play_until("containerd-2.1.9", 'A', "Configure");
+	Nri__ConfigureResponse *answer = nri__configure_response__unpack(
+		NULL, response->payload.len, response->payload.data);
+	uint32_t mask = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		mask |= NRI_EVENT_BIT(wanted[i]);
+	assert_int_equal(answer->events, mask);
+	nri__configure_response__free_unpacked(answer, NULL);
+	nri__response__free_unpacked(response, NULL);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
@@ -221,6 +240,7 @@ int main(void)
 		TEST(running_containers_are_compared),
 		TEST(a_pod_that_stops_is_released),
 		TEST(a_refusal_is_a_status_with_the_reason),
+		TEST(only_events_that_lead_to_a_decision_are_subscribed_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
