@@ -29,12 +29,35 @@ struct scene {
 	struct source *source;
 	struct nri_reader reader;
 	bool is_ready;
+	bool is_verbose; /* answers have more changes than a message */
 };
 
 static struct scene *scene;
 
+#define NR_CHANGES 60000
+
+/* More than 4 MiB. */
+static int answer_too_much(uint32_t request)
+{
+	static const char id[] = "0123456789012345678901234567890123456789012345678901234567890123";
+	struct runtime_change *changes = calloc(NR_CHANGES, sizeof(*changes));
+	const struct runtime_answer answer = {
+		.cpus = "", .changes = changes, .nr_changes = NR_CHANGES};
+	int r;
+
+	assert_non_null(changes);
+	for (uint32_t i = 0; i < NR_CHANGES; i++)
+		changes[i] = (struct runtime_change){id, "2-15"};
+	r = source_answer(scene->source, request, &answer);
+	free(changes);
+	assert_int_equal(r, -EMSGSIZE);
+	return r;
+}
+
 static int take_answer(void *self, uint32_t request, const struct runtime_answer *answer)
 {
+	if (scene->is_verbose)
+		return answer_too_much(request);
 	return source_answer(scene->source, request, answer);
 }
 
@@ -232,6 +255,18 @@ static void only_events_that_lead_to_a_decision_are_subscribed_to(void **state)
 	nri__response__free_unpacked(response, NULL);
 }
 
+/* Without any, the runtime would give up the session. */
+static void instead_of_an_answer_that_is_too_long_an_empty_one_is_sent(void **state)
+{
+	Nri__Response *response;
+
+	scene->is_verbose = true;
+	response = play_until("containerd-2.1.9", 'A', "CreateContainer");
+	assert_null(response->status);
+	assert_int_equal(response->payload.len, 0);
+	nri__response__free_unpacked(response, NULL);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
@@ -240,6 +275,7 @@ int main(void)
 		TEST(running_containers_are_compared),
 		TEST(a_pod_that_stops_is_released),
 		TEST(a_refusal_is_a_status_with_the_reason),
+		TEST(instead_of_an_answer_that_is_too_long_an_empty_one_is_sent),
 		TEST(only_events_that_lead_to_a_decision_are_subscribed_to),
 	};
 
