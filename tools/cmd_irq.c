@@ -31,23 +31,9 @@ static int fetch_irqs(struct session *session, struct json_object **ret_json)
 
 static int irq_show(struct session *session, int argc, char **argv)
 {
-	struct json_object *all cleanup_json = NULL, *some;
-	const bool is_some = argc;
-	struct cpuset cpus;
-	int r;
+	static const struct selection selection = {&view_irq_desc, reaches_cpus, fetch_irqs};
 
-	if (argc > 1)
-		return unexpected(session, argv[1], "no more arguments");
-	if (is_some) {
-		r = ref_parse_cpus(session, argv[0], &cpus);
-		if (r)
-			return r;
-	}
-	r = fetch_irqs(session, &all);
-	if (r || !is_some)
-		return r ? r : out_object(session, &view_irq_desc, TAKE_PTR(all));
-	some = json_filter(all, reaches_cpus, &cpus);
-	return some ? out_object(session, &view_irq_desc, some) : out_no_memory(session);
+	return select_of_cpus(session, &selection, argc, argv);
 }
 
 static bool reaches_exclusive(struct json_object *item, const void *data)
@@ -60,23 +46,9 @@ static bool reaches_exclusive(struct json_object *item, const void *data)
 
 static int irq_check(struct session *session, int argc, char **argv)
 {
-	struct json_object *all cleanup_json = NULL, *exposed;
-	bool is_exposed;
-	int r;
+	static const struct selection selection = {&view_irq_desc, reaches_exclusive, fetch_irqs};
 
-	if (argc)
-		return unexpected(session, argv[0], "no more arguments");
-	r = fetch_irqs(session, &all);
-	if (r)
-		return r;
-	exposed = json_filter(all, reaches_exclusive, NULL);
-	if (!exposed)
-		return out_no_memory(session);
-	is_exposed = json_object_array_length(exposed);
-	r = out_object(session, &view_irq_desc, exposed);
-	if (r)
-		return r;
-	return is_exposed ? STATUS_FINDING : STATUS_DONE;
+	return select_findings(session, &selection, argc, argv);
 }
 
 static const struct command irq_commands[] = {

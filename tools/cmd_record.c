@@ -53,22 +53,9 @@ static bool drift_is_open(struct json_object *item, const void *data)
 
 static int drift_check(struct session *session, int argc, char **argv)
 {
-	struct json_object *all cleanup_json = NULL;
-	struct json_object *open;
-	bool found;
-	int r;
+	static const struct selection selection = {&view_drift_desc, drift_is_open, NULL};
 
-	if (argc)
-		return unexpected(session, argv[0], "no more arguments");
-	r = fetch_noun(session, "drift", &all);
-	if (r)
-		return r;
-	open = json_filter(all, drift_is_open, NULL);
-	found = open && json_object_array_length(open);
-	r = out_object(session, &view_drift_desc, open);
-	if (r)
-		return r;
-	return found ? STATUS_FINDING : STATUS_DONE;
+	return select_findings(session, &selection, argc, argv);
 }
 
 static int drift_repair(struct session *session, int argc, char **argv)
@@ -417,22 +404,9 @@ static bool feature_is_missing(struct json_object *item, const void *data)
 
 static int feature_check(struct session *session, int argc, char **argv)
 {
-	struct json_object *all cleanup_json = NULL;
-	struct json_object *missing;
-	bool found;
-	int r;
+	static const struct selection selection = {&view_feature_desc, feature_is_missing, NULL};
 
-	if (argc)
-		return unexpected(session, argv[0], "no more arguments");
-	r = fetch_noun(session, "feature", &all);
-	if (r)
-		return r;
-	missing = json_filter(all, feature_is_missing, NULL);
-	found = missing && json_object_array_length(missing);
-	r = out_object(session, &view_feature_desc, missing);
-	if (r)
-		return r;
-	return found ? STATUS_FINDING : STATUS_DONE;
+	return select_findings(session, &selection, argc, argv);
 }
 
 static const struct command feature_commands[] = {

@@ -16,23 +16,9 @@ static bool has_had_cpus(struct json_object *item, const void *data)
 
 static int stranger_show(struct session *session, int argc, char **argv)
 {
-	struct json_object *all cleanup_json = NULL, *some;
-	const bool is_some = argc;
-	struct cpuset cpus;
-	int r;
+	static const struct selection selection = {&view_stranger_desc, has_had_cpus, NULL};
 
-	if (argc > 1)
-		return unexpected(session, argv[1], "no more arguments");
-	if (is_some) {
-		r = ref_parse_cpus(session, argv[0], &cpus);
-		if (r)
-			return r;
-	}
-	r = fetch_noun(session, "stranger", &all);
-	if (r || !is_some)
-		return r ? r : out_object(session, &view_stranger_desc, TAKE_PTR(all));
-	some = json_filter(all, has_had_cpus, &cpus);
-	return some ? out_object(session, &view_stranger_desc, some) : out_no_memory(session);
+	return select_of_cpus(session, &selection, argc, argv);
 }
 
 /* Kernel threads that nobody can move are on every machine, and are no fault of this one. */
@@ -46,23 +32,9 @@ static bool could_be_moved(struct json_object *item, const void *data)
 
 static int stranger_check(struct session *session, int argc, char **argv)
 {
-	struct json_object *all cleanup_json = NULL, *found;
-	bool is_found;
-	int r;
+	static const struct selection selection = {&view_stranger_desc, could_be_moved, NULL};
 
-	if (argc)
-		return unexpected(session, argv[0], "no more arguments");
-	r = fetch_noun(session, "stranger", &all);
-	if (r)
-		return r;
-	found = json_filter(all, could_be_moved, NULL);
-	if (!found)
-		return out_no_memory(session);
-	is_found = json_object_array_length(found);
-	r = out_object(session, &view_stranger_desc, found);
-	if (r)
-		return r;
-	return is_found ? STATUS_FINDING : STATUS_DONE;
+	return select_findings(session, &selection, argc, argv);
 }
 
 static const struct command stranger_commands[] = {

@@ -261,4 +261,20 @@ int offline_fetch(struct session *session, const char *noun, struct json_object 
  */
 int fetch_noun(struct session *session, const char *noun, struct json_object **ret_json);
 
+/* --- select.c: some of a noun's objects --------------------------------------------------------- */
+
+struct selection {
+	const struct object_desc *desc;
+	bool (*keep)(struct json_object *item, const void *data);
+	/* As fetch_noun; NULL = that for the noun of `desc`. */
+	int (*fetch)(struct session *session, struct json_object **ret_json);
+};
+
+/* A command without arguments: show what keep(item, NULL) selects; STATUS_FINDING if anything. */
+int select_findings(struct session *session, const struct selection *selection, int argc,
+		    char **argv);
+/* A command with [CPUS]: show all, or what keep() selects with this struct cpuset. */
+int select_of_cpus(struct session *session, const struct selection *selection, int argc,
+		   char **argv);
+
 #endif
