@@ -79,11 +79,9 @@ void originals_encode(const struct originals *originals, struct text *out)
 static int read_member(const struct yaml_value *map, const char *key, struct format_error *error,
 		       char *ret_text, size_t size)
 {
-	const struct yaml_value *member = yaml_get(map, key);
+	const struct yaml_value *member = yaml_need(map, key, error);
 
-	if (!member)
-		return yaml_refuse(map, key, error, "it is missing");
-	return yaml_read_text(member, key, error, ret_text, size);
+	return member ? yaml_read_text(member, key, error, ret_text, size) : -EINVAL;
 }
 
 static int decode_item(const struct yaml_value *map, struct format_error *error,

@@ -498,6 +498,16 @@ const struct yaml_value *yaml_get(const struct yaml_value *map, const char *key)
 	return NULL;
 }
 
+const struct yaml_value *yaml_need(const struct yaml_value *map, const char *key,
+				   struct format_error *error)
+{
+	const struct yaml_value *member = yaml_get(map, key);
+
+	if (!member)
+		yaml_refuse(map, key, error, "it is missing");
+	return member;
+}
+
 const char *yaml_kind_name(enum yaml_kind kind)
 {
 	switch (kind) {

@@ -77,6 +77,9 @@ bool yaml_next_piece(const char *data, size_t len, size_t *offset, unsigned int 
 
 /* The member of a map; NULL when it is absent, null, or `map` is NULL or no map. */
 const struct yaml_value *yaml_get(const struct yaml_value *map, const char *key);
+/* The same, but NULL is an error: the sentence says that the member is missing. */
+const struct yaml_value *yaml_need(const struct yaml_value *map, const char *key,
+				   struct format_error *error);
 /* Plain ~, null or nothing. */
 bool yaml_is_null(const struct yaml_value *value);
 /* "a mapping", "a list", "text": for sentences. */

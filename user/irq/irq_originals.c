@@ -38,16 +38,6 @@ void irq_originals_encode(const struct irq_table *table, const char *boot_id, st
 	emit_end(&emitter);
 }
 
-static const struct yaml_value *need(const struct yaml_value *map, const char *key,
-				     struct format_error *error)
-{
-	const struct yaml_value *member = yaml_get(map, key);
-
-	if (!member)
-		yaml_refuse(map, key, error, "it is missing");
-	return member;
-}
-
 static int read_set(const struct yaml_value *member, const char *key, struct format_error *error,
 		    char **ret_list)
 {
@@ -67,10 +57,10 @@ static int read_set(const struct yaml_value *member, const char *key, struct for
 static int decode_mask(const struct yaml_value *map, struct format_error *error,
 		       struct irq_table *table)
 {
-	const struct yaml_value *kind = need(map, "kind", error);
-	const struct yaml_value *number = kind ? need(map, "number", error) : NULL;
-	const struct yaml_value *identity = number ? need(map, "identity", error) : NULL;
-	const struct yaml_value *original = identity ? need(map, "original", error) : NULL;
+	const struct yaml_value *kind = yaml_need(map, "kind", error);
+	const struct yaml_value *number = kind ? yaml_need(map, "number", error) : NULL;
+	const struct yaml_value *identity = number ? yaml_need(map, "identity", error) : NULL;
+	const struct yaml_value *original = identity ? yaml_need(map, "original", error) : NULL;
 	char identity_text[256];
 	const struct yaml_value *written = yaml_get(map, "written");
 	unsigned int kind_index;
@@ -126,9 +116,9 @@ int irq_originals_decode(const char *data, size_t len, const char *boot_id,
 		r = yaml_read_map(tree->root, "", error);
 	if (r)
 		return r == -ENOMEM ? r : -EBADMSG;
-	version = need(tree->root, "version", error);
-	boot = version ? need(tree->root, "boot_id", error) : NULL;
-	masks = boot ? need(tree->root, "masks", error) : NULL;
+	version = yaml_need(tree->root, "version", error);
+	boot = version ? yaml_need(tree->root, "boot_id", error) : NULL;
+	masks = boot ? yaml_need(tree->root, "masks", error) : NULL;
 	if (!masks || yaml_read_uint(version, "version", error, 1, 1, &number) ||
 	    yaml_read_text(boot, "boot_id", error, saved_boot, sizeof(saved_boot)))
 		return -EBADMSG;

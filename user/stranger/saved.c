@@ -105,20 +105,10 @@ void stranger_saved_encode(const struct stranger_table *table, const char *boot_
 
 /* --- reading ------------------------------------------------------------------------------------- */
 
-static const struct yaml_value *need(const struct yaml_value *map, const char *key,
-				     struct format_error *error)
-{
-	const struct yaml_value *member = yaml_get(map, key);
-
-	if (!member)
-		yaml_refuse(map, key, error, "it is missing");
-	return member;
-}
-
 static int read_set(const struct yaml_value *map, const char *key, struct format_error *error,
 		    struct stranger_table *table, const struct cpuset **ret_set)
 {
-	const struct yaml_value *member = need(map, key, error);
+	const struct yaml_value *member = yaml_need(map, key, error);
 	char list[CPUSET_TEXT_MAX];
 	struct cpuset set;
 
@@ -165,7 +155,7 @@ static int decode_affinity(const struct yaml_value *map, struct format_error *er
 		r = read_set(map, "written", error, table, &written);
 	if (r)
 		return r;
-	tasks = need(map, "tasks", error);
+	tasks = yaml_need(map, "tasks", error);
 	if (!tasks || yaml_read_list(tasks, "tasks", error))
 		return -EBADMSG;
 	yaml_for_each(row, tasks)
@@ -203,9 +193,9 @@ int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 		r = yaml_read_map(tree->root, "", error);
 	if (r)
 		return r == -ENOMEM ? r : -EBADMSG;
-	version = need(tree->root, "version", error);
-	boot = version ? need(tree->root, "boot_id", error) : NULL;
-	affinities = boot ? need(tree->root, "affinities", error) : NULL;
+	version = yaml_need(tree->root, "version", error);
+	boot = version ? yaml_need(tree->root, "boot_id", error) : NULL;
+	affinities = boot ? yaml_need(tree->root, "affinities", error) : NULL;
 	if (!affinities || yaml_read_uint(version, "version", error, 1, 1, &number) ||
 	    yaml_read_text(boot, "boot_id", error, saved_boot, sizeof(saved_boot)))
 		return -EBADMSG;
