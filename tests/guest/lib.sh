@@ -94,10 +94,11 @@ background()
 }
 
 # until_true SECONDS COMMAND...: a bounded wait for a state to come. What the command said last is
-# shown when it has not come. Waits may stand in each other, so each has a file of its own.
+# shown when it has not come. Waits may stand in each other, so each has a file of its own. To ask
+# takes an emulated guest about as long as the first pause, so what takes longer is asked less often.
 until_true()
 {
-	local limit=$1 end=$((SECONDS + $1)) log=/tmp/until.$BASHPID.${#FUNCNAME[@]} status=0
+	local limit=$1 end=$((SECONDS + $1)) log=/tmp/until.$BASHPID.${#FUNCNAME[@]} status=0 ms=100
 
 	shift
 	until "$@" >"$log" 2>&1; do
@@ -107,7 +108,8 @@ until_true()
 			status=1
 			break
 		fi
-		pause 0.1
+		pause "0.$ms"
+		ms=$((ms < 400 ? ms * 5 / 4 : 500))
 	done
 	rm "$log"
 	return $status
