@@ -8,7 +8,10 @@ TRIPLE=x86_64-linux-gnu
 GUEST_LINES="ttyS0 ttyS1 ttyS2 ttyS3"
 # On a loaded machine the emulated timer may not tick within the ten jiffies in which the kernel
 # looks for it, and it panics: "IO-APIC + timer doesn't work".
-EMULATED_APPEND=no_timer_check
+#
+# On such a machine the kernel also takes late readings of its clocks for a fault of the TSC, and reads
+# the time from the emulated HPET from then on, which the emulator has to be called for each time.
+EMULATED_APPEND="no_timer_check tsc=nowatchdog"
 
 # Arguments of qemu for the machine and its processor. On a real AMD model threads of a core are
 # only visible with topoext.
