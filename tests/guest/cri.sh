@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# For guest tests with a real container runtime, sourced by bash: the few calls of the Container
+# Runtime Interface that a kubelet makes, as gRPC requests that curl carries. Messages are composed
+# as hexadecimal digits; fields are given by their numbers in the protocol's api.proto.
+
+CRI_SOCKET=/run/containerd/containerd.sock
+
+# varint NUMBER: its digits are in HEX
+varint()
+{
+	local number=$1
+
+	HEX=
+	while ((number > 127)); do
+		printf -v HEX '%s%02x' "$HEX" $((number & 127 | 128))
+		number=$((number >> 7))
+	done
+	printf -v HEX '%s%02x' "$HEX" "$number"
+}
+
+# The next ones append a field to MESSAGE.
+
+# number FIELD VALUE
+number()
+{
+	varint $(($1 << 3))
+	MESSAGE+=$HEX
+	varint "$2"
+	MESSAGE+=$HEX
+}
+
+# nested FIELD DIGITS
+nested()
+{
+	varint $(($1 << 3 | 2))
+	MESSAGE+=$HEX
+	varint $((${#2} / 2))
+	MESSAGE+=$HEX$2
+}
+
+# text FIELD TEXT
+text()
+{
+	local digits= i digit
+
+	for ((i = 0; i < ${#2}; i++)); do
+		printf -v digit '%02x' "'${2:i:1}"
+		digits+=$digit
+	done
+	nested "$1" "$digits"
+}
+
+# build COMMAND...: the message that the command composes is in BUILT.
+build()
+{
+	local MESSAGE=
+
+	"$@"
+	BUILT=$MESSAGE
+}
+
+# call SERVICE/METHOD: sends MESSAGE. Fails with the runtime's words, which are also in SAID; what
+# the answer has of lower-case hexadecimal digits, an id, is in ID.
+call()
+{
+	local length
+
+	printf -v length '%08x' $((${#MESSAGE} / 2))
+	xxd -r -p <<<"00$length$MESSAGE" >/tmp/cri.request
+	SAID= ID=
+	curl --silent --show-error --max-time 120 --http2-prior-knowledge --unix-socket $CRI_SOCKET \
+		--header 'content-type: application/grpc' --header 'te: trailers' \
+		--data-binary @/tmp/cri.request --dump-header /tmp/cri.headers --output /tmp/cri.answer \
+		"http://localhost/runtime.v1.$1" || return
+	SAID=$(sed -n 's/\r$//; s/^grpc-message: //p' /tmp/cri.headers)
+	grep -q '^grpc-status: 0' /tmp/cri.headers || { echo "${1#*/}: ${SAID:-no status}"; return 1; }
+	ID=$(tr -cd 0-9a-f </tmp/cri.answer)
+}
+
+runtime()
+{
+	call "RuntimeService/$1"
+}
+
+# --- pods -------------------------------------------------------------------------------------
+
+pod_metadata()
+{
+	text 1 "$1"
+	text 2 "uid-$1"
+	text 3 default
+}
+
+on_host_network()
+{
+	number 1 2
+}
+
+pod_security()
+{
+	build on_host_network
+	nested 1 "$BUILT"
+}
+
+# cgroup parent, security context
+pod_linux()
+{
+	text 1 "$1"
+	build pod_security
+	nested 2 "$BUILT"
+}
+
+# pod_config NAME PARENT
+pod_config()
+{
+	build pod_metadata "$1"
+	nested 1 "$BUILT"
+	build pod_linux "$2"
+	nested 8 "$BUILT"
+}
+
+# run_pod NAME PARENT: its sandbox's id is in ID
+run_pod()
+{
+	local MESSAGE=
+
+	build pod_config "$1" "$2"
+	nested 1 "$BUILT"
+	runtime RunPodSandbox
+}
+
+# --- containers -------------------------------------------------------------------------------
+
+named()
+{
+	text 1 "$1"
+}
+
+# resources SHARES QUOTA MEMORY: 0 is not stated
+resources()
+{
+	((!$2)) || number 1 100000
+	((!$2)) || number 2 "$2"
+	number 3 "$1"
+	((!$3)) || number 4 "$3"
+}
+
+container_linux()
+{
+	build resources "$@"
+	nested 1 "$BUILT"
+}
+
+# container_config NAME IMAGE SHARES QUOTA MEMORY
+container_config()
+{
+	local word
+
+	build named "$1"
+	nested 1 "$BUILT"
+	build named "$2"
+	nested 2 "$BUILT"
+	for word in sleep 1000000; do
+		text 3 "$word"
+	done
+	shift 2
+	build container_linux "$@"
+	nested 15 "$BUILT"
+}
+
+# create_container SANDBOX POD PARENT NAME IMAGE SHARES QUOTA MEMORY: its id is in ID
+create_container()
+{
+	local MESSAGE= sandbox=$1 pod=$2 parent=$3
+
+	shift 3
+	text 1 "$sandbox"
+	build container_config "$@"
+	nested 2 "$BUILT"
+	build pod_config "$pod" "$parent"
+	nested 3 "$BUILT"
+	runtime CreateContainer
+}
+
+# update_container ID CPUS: as a kubelet whose own policy assigns CPUs
+update_container()
+{
+	local MESSAGE=
+
+	text 1 "$1"
+	build text 6 "$2"
+	nested 2 "$BUILT"
+	runtime UpdateContainerResources
+}
+
+# Where only an id is needed: StartContainer, StopContainer (at once), RemoveContainer,
+# StopPodSandbox, RemovePodSandbox.
+with_id()
+{
+	local MESSAGE=
+
+	text 1 "$2"
+	runtime "$1"
+}
