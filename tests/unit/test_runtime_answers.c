@@ -253,6 +253,22 @@ static void only_the_container_that_is_updated_is_told_again(void **state)
 	controller_free(controller);
 }
 
+/* The part of its id that would fit may be another container's. */
+static void who_has_an_id_that_is_too_long_shares_and_is_told_nothing(void **state)
+{
+	char id[RUNTIME_ID_MAX + 1] = "";
+	struct controller *controller;
+
+	memset(id, 'x', RUNTIME_ID_MAX);
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start_recorded();
+	ask(controller, 1, "a", id, 500);
+	expect_answer(0, 1, "2-15", "");
+	ask(controller, 2, "b", "excl-1", 4000);
+	expect_answer(1, 2, "2-5", "");
+	controller_free(controller);
+}
+
 /* An empty list would not take them away. */
 static void who_has_no_cpu_online_keeps_what_it_has(void **state)
 {
@@ -530,6 +546,7 @@ int main(void)
 		TEST(everybody_who_shares_shrinks),
 		TEST(who_has_ended_is_not_told_anything),
 		TEST(only_the_container_that_is_updated_is_told_again),
+		TEST(who_has_an_id_that_is_too_long_shares_and_is_told_nothing),
 		TEST(who_has_no_cpu_online_keeps_what_it_has),
 		TEST(the_end_of_containers_and_pods_is_saved),
 		TEST(a_pod_ends_with_its_last_sandbox),

@@ -181,6 +181,19 @@ static void a_grant_is_followed_by_a_reconcile(void **state)
 	controller_free(controller);
 }
 
+static void a_denial_changes_nothing(void **state)
+{
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 12000);
+	controller_wake(controller);
+	fake->wake_ns = 0;
+	create(controller, "b", "main", "excl-2", 4000);
+	assert_string_not_equal(node.refusal, "");
+	assert_int_equal(fake->wake_ns, 0);
+	controller_free(controller);
+}
+
 /* A pod of a manifest that was refused may fit when a runtime's pod has ended. */
 static void refused_pods_of_manifests_are_decided_again(void **state)
 {
@@ -266,6 +279,7 @@ int main(void)
 		TEST(a_running_container_of_another_sources_pod_is_no_refusal),
 		TEST(several_containers_may_be_behind),
 		TEST(a_grant_is_followed_by_a_reconcile),
+		TEST(a_denial_changes_nothing),
 		TEST(refused_pods_of_manifests_are_decided_again),
 		TEST(an_id_has_to_fit_its_record),
 		TEST(an_invalid_container_is_denied_with_its_reason),
