@@ -167,6 +167,32 @@ static void who_still_waits_at_the_end_is_not_answered(void **state)
 	assert_int_equal(nr_answers, 0);
 }
 
+static struct controller *ending;
+
+static int write_down_and_end(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	write_down(self, request, answer);
+	sink_of(ending)->ended(ending);
+	return 0;
+}
+
+/* The connection may end while the first of them is answered. */
+static void who_waits_at_the_end_of_a_session_is_not_answered(void **state)
+{
+	static const struct runtime_port port_that_ends = {NULL, write_down_and_end};
+
+	nr_answers = 0;
+	scene_runtime = &port_that_ends;
+	ending = start_controller();
+	fake->slow_save = true;
+	ask(ending, 11, "a", "excl-a", 4000);
+	ask(ending, 12, "b", "excl-b", 2000);
+	fake_end_save(ending, -EIO);
+	assert_int_equal(nr_answers, 1);
+	expect_denial(0, 11, "the state file cannot be written");
+	controller_free(ending);
+}
+
 static void only_so_many_creations_wait(void **state)
 {
 	struct controller *controller = start_recorded();
@@ -542,6 +568,7 @@ int main(void)
 		TEST(creations_that_wait_are_denied_if_the_save_fails),
 		TEST(creations_that_wait_may_share_if_the_save_fails),
 		TEST(who_still_waits_at_the_end_is_not_answered),
+		TEST(who_waits_at_the_end_of_a_session_is_not_answered),
 		TEST(only_so_many_creations_wait),
 		TEST(everybody_who_shares_shrinks),
 		TEST(who_has_ended_is_not_told_anything),
