@@ -323,8 +323,8 @@ static void the_end_of_containers_and_pods_is_saved(void **state)
 	ask_in(controller, 1, "a", "a", "main", "excl-1", 4000);
 	ask_in(controller, 2, "a", "a", "log", "c1", 500);
 	ask(controller, 3, "b", "excl-2", 2000);
-	sink_of(controller)->removed(controller, "excl-1");
 	sink_of(controller)->removed(controller, "excl-2");
+	sink_of(controller)->removed(controller, "excl-1");
 	controller_free(controller);
 	controller = start_controller();
 	assert_int_equal(nr_rows(controller, "pod"), 1);
