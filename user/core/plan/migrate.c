@@ -209,20 +209,16 @@ static bool park_one(struct planner *planner, enum parking parking)
 }
 
 /*
- * The CPUs that remain for `migration` without `cpu`: the others that it has. If that was its
- * only one, those of containers with which it may share, because all free CPUs serve for parking
- * before one is made free. Returns false if there are none.
+ * The CPUs that remain for `migration` without `cpu`: its others, and those of containers with
+ * which it may share. All free CPUs serve for parking before one is made free. Returns false if
+ * none remains.
  */
 static bool find_without(const struct planner *planner, const struct migration *migration,
 			 unsigned int cpu, struct cpuset *ret_cpus)
 {
-	struct cpuset cpus;
-
-	open_room(planner, migration, &cpus);
-	cpuset_remove(&cpus, cpu);
-	keep_common(&cpus, &migration->now);
-	*ret_cpus = cpus;
-	return !cpuset_is_empty(&cpus);
+	open_room(planner, migration, ret_cpus);
+	cpuset_remove(ret_cpus, cpu);
+	return !cpuset_is_empty(ret_cpus);
 }
 
 static bool can_all_leave(const struct planner *planner, unsigned int cpu)
