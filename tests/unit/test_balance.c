@@ -17,8 +17,9 @@
 
 #include "core/cpu/balance.h"
 
-#define MAX_NR 7
-#define ROUNDS 20000
+#define MAX_NR	7 /* of random problems */
+#define MOST_NR 14
+#define ROUNDS	20000
 
 static uint32_t draw(uint32_t bound)
 {
@@ -82,7 +83,7 @@ static bool is_before(unsigned int a, unsigned int b)
 static long score_rest(const struct balance_problem *problem, const uint32_t *after,
 		       unsigned int subset, uint32_t groups)
 {
-	uint32_t left[MAX_NR];
+	uint32_t left[MOST_NR];
 	uint32_t whole = 0;
 
 	memcpy(left, after, problem->nr * sizeof(left[0]));
@@ -129,7 +130,7 @@ static struct expectation judge(const struct balance_problem *problem, unsigned 
 {
 	uint32_t groups = problem->count / problem->group, share = groups / problem->nr_used;
 	struct expectation candidate = {.used = used};
-	uint32_t after[MAX_NR];
+	uint32_t after[MOST_NR];
 	uint64_t sockets = 0;
 	uint32_t whole = 0;
 
@@ -235,6 +236,43 @@ static void limited_shares_follow_the_rules(void **state)
 		      nr_one_socket, nr_large);
 	assert_true(nr_found > ROUNDS / 4 && nr_one_socket > ROUNDS / 10 && nr_large > 50);
 	assert_true(nr_one_socket < nr_found);
+}
+
+/* Larger problems, of which few random ones ask for a subset that is not among the first. */
+static void late_subsets_follow_the_rules(void **state)
+{
+	const struct balance_problem problems[] = {
+		{.nr = 10,
+		 .nr_used = 8,
+		 .count = 60,
+		 .group = 4,
+		 .free = {2, 11, 5, 10, 10, 12, 6, 3, 15, 12}},
+		{.nr = 10,
+		 .nr_used = 7,
+		 .count = 13,
+		 .group = 1,
+		 .free = {3, 4, 3, 2, 5, 3, 2, 2, 2, 2}},
+		{.nr = 14,
+		 .nr_used = 6,
+		 .count = 28,
+		 .group = 1,
+		 .free = {6, 3, 7, 6, 1, 8, 7, 10, 8, 4, 1, 2, 7, 7}},
+		{.nr = 12,
+		 .nr_used = 5,
+		 .count = 24,
+		 .group = 1,
+		 .free = {12, 2, 2, 3, 5, 16, 18, 16, 3, 15, 13, 10}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(problems); i++) {
+		struct expectation expected = expect(&problems[i]);
+		struct balance got = {0};
+
+		assert_true(balance_find(&problems[i], &got) && expected.found);
+		assert_int_equal(mask_of(got.used, got.nr_used), expected.used);
+		assert_int_equal(mask_of(got.rest, got.nr_rest), expected.rest);
+	}
 }
 
 /* Without limited shares: a node that lacks its share excludes its combination. */
@@ -516,6 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limited_shares_follow_the_rules),
+		cmocka_unit_test(late_subsets_follow_the_rules),
 		cmocka_unit_test(even_shares_follow_the_rules),
 		cmocka_unit_test(combinations_are_mixed_up_as_in_go),
 		cmocka_unit_test(remainders_are_mixed_up_as_in_go),
