@@ -423,8 +423,12 @@ static void each_container_of_a_session_is_decided(void **state)
 						 found("excl-2", &pods[1], &spec, "")};
 	struct controller *controller = start_recorded();
 
+	controller_wake(controller);
+	fake->wake_ns = 0;
 	synchronize(controller, pods, 2, rows, 2);
 	assert_string_equal(answers[0].changes, "excl-1=2-5 excl-2=6-9 ");
+	/* Pods of manifests have to leave these CPUs. */
+	assert_int_equal(fake->wake_ns, fake->now_ns);
 	controller_free(controller);
 	/* It is saved, and an agent that is restarted says so. */
 	controller = start_controller();
