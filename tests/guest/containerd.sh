@@ -5,6 +5,9 @@
 
 RUNTIME_ROOT=/guest/container-runtime
 IMAGE=localhost/test:1
+# Who makes the cgroups: runc itself, or systemd at its request
+DRIVER=cgroupfs
+[[ ! -d /run/systemd/system ]] || DRIVER=systemd
 CONTAINERD=
 declare -A SANDBOX CONTAINER PARENT
 LOGS+=(/tmp/containerd.log)
@@ -26,6 +29,10 @@ configure_containerd()
 		  sandbox_image = "$IMAGE"
 		[plugins."io.containerd.grpc.v1.cri".containerd]
 		  snapshotter = "native"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+		  runtime_type = "io.containerd.runc.v2"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+		  SystemdCgroup = $([[ $DRIVER == systemd ]] && echo true || echo false)
 		[plugins."io.containerd.nri.v1.nri"]
 		  disable = false
 	CONFIG
@@ -118,7 +125,11 @@ import_image()
 # start_pod NAME [CLASS]: as a kubelet names the cgroup of a pod with uid "uid-NAME"
 start_pod()
 {
-	PARENT[$1]=/kubepods${2:+/$2}/poduid-$1
+	if [[ $DRIVER == systemd ]]; then
+		PARENT[$1]=kubepods${2:+-$2}-poduid_$1.slice
+	else
+		PARENT[$1]=/kubepods${2:+/$2}/poduid-$1
+	fi
 	run_pod "$1" "${PARENT[$1]}" && SANDBOX[$1]=$ID
 }
 
@@ -155,9 +166,10 @@ remove_pod()
 	with_id StopPodSandbox "${SANDBOX[$1]}" && with_id RemovePodSandbox "${SANDBOX[$1]}"
 }
 
+# Both drivers make the id a part of the name.
 cgroup_of()
 {
-	echo "$CG${PARENT[$1]}/${CONTAINER[$1]}"
+	find $CG -type d -name "*${CONTAINER[$1]}*"
 }
 
 # runs_on POD CPUS: by the runtime's file, and by the process's own mask
