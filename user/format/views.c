@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* clang-format off: one a line */
 const struct object_desc *const view_descs[] = {
 	&view_node_desc,
 	&view_cpu_desc,
@@ -34,6 +35,7 @@ const struct object_desc *const view_descs[] = {
 	&view_budget_desc,
 	NULL,
 };
+/* clang-format on */
 
 const struct object_desc *view_find(const char *name)
 {
