@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* clang-format off: one a line */
+/* clang-format off */
 const struct object_desc *const view_descs[] = {
 	&view_node_desc,
 	&view_cpu_desc,
