@@ -3,6 +3,7 @@
  * hold_memory NODE MIB [NODE MIB]...: has this much anonymous memory on each of these NUMA nodes until
  * it is killed. Prints "held" when all of it is there.
  */
+#include <errno.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +18,21 @@ static void die(const char *what)
 	exit(1);
 }
 
+/* khugepaged would gather pages of both mappings on one node, if they were one and had huge pages. */
 static void hold(unsigned int node, size_t mib)
 {
 	const unsigned long mask = 1UL << node;
+	const size_t len = mib << 20;
 	char *memory;
 
-	if (syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 8 * sizeof(mask)))
-		die("set_mempolicy");
-	memory = mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		die("mmap");
-	memset(memory, 1, mib << 20);
+	if (madvise(memory, len, MADV_NOHUGEPAGE) && errno != EINVAL)
+		die("madvise");
+	if (syscall(SYS_mbind, memory, len, MPOL_BIND, &mask, 8 * sizeof(mask), 0))
+		die("mbind");
+	memset(memory, 1, len);
 }
 
 int main(int argc, char **argv)

@@ -70,10 +70,11 @@ status_is()
 	[[ $status == "$wanted" ]] || { echo "exit status $status, wanted $wanted"; return 1; }
 }
 
-# comment FILE: its lines, as TAP has them
+# comment FILE: its lines, as TAP has them; not more of each than a console takes at once, because
+# the result behind a line whose end was lost would be lost, too
 comment()
 {
-	sed 's/^/#   /' "$1"
+	cut -b -2000 "$1" | sed 's/^/#   /'
 }
 
 # quietly COMMAND...: what it says is shown if it fails, and its status is kept.

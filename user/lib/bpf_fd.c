@@ -19,11 +19,15 @@ bool bpf_fd_is_timed(void)
 	return fd >= 0 && read(fd, &digit, 1) == 1 && digit == '1';
 }
 
+/*
+ * Before Linux 6.4 the kernel computed the memory of every map from the size and the number of its
+ * entries, and got 0 for a ring buffer and for the storage of tasks, which do not say them.
+ */
 static int64_t memory_of(int fd)
 {
 	uint64_t bytes;
 
-	return fdinfo_number(fd, "memlock", &bytes) ? -1 : (int64_t)bytes;
+	return fdinfo_number(fd, "memlock", &bytes) || !bytes ? -1 : (int64_t)bytes;
 }
 
 int bpf_fd_read_prog(int fd, bool is_timed, struct bpf_fd_prog *ret_prog)
