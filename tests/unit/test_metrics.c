@@ -35,11 +35,11 @@ static char *read_page(const char *path)
 static bool is_sample_of(const char *line, const struct metric *metric)
 {
 	static const char *const suffixes[] = {"_bucket", "_sum", "_count"};
-	size_t len = strlen(metric->family.name);
+	size_t len = strlen(metric->family->name);
 
-	if (strncmp(line, metric->family.name, len))
+	if (strncmp(line, metric->family->name, len))
 		return false;
-	for (size_t i = 0; metric->family.type == METRIC_HISTOGRAM && i < ARRAY_SIZE(suffixes); i++)
+	for (size_t i = 0; metric->family->type == METRIC_HISTOGRAM && i < ARRAY_SIZE(suffixes); i++)
 		if (!strncmp(line + len, suffixes[i], strlen(suffixes[i])))
 			return true;
 	return line[len] == '{' || line[len] == ' ';
@@ -76,7 +76,7 @@ static void each_metric_has_the_series_of_the_page(void **state)
 		uint64_t count = count_samples(page, &metrics[i]);
 
 		if (count != metric_count(&metrics[i], recorded, METRICS_CONTAINER))
-			fail_msg("%s has %ju series", metrics[i].family.name, (uintmax_t)count);
+			fail_msg("%s has %ju series", metrics[i].family->name, (uintmax_t)count);
 		all += count;
 	}
 	assert_int_equal(metrics_budget(recorded, METRICS_CONTAINER), all);
@@ -157,8 +157,8 @@ static void the_order_is_that_of_the_page(void **state)
 	for (size_t i = 0; i < nr; i++) {
 		const char *found;
 
-		snprintf(line, sizeof(line), "# TYPE %s %s\n", metrics[i].family.name,
-			 metric_type_name(metrics[i].family.type));
+		snprintf(line, sizeof(line), "# TYPE %s %s\n", metrics[i].family->name,
+			 metric_type_name(metrics[i].family->type));
 		found = strstr(page, line);
 		assert_non_null(found);
 		assert_true(found > last);

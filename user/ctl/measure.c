@@ -14,12 +14,7 @@
 #include "ctl/publisher.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
-#include "format/exposition.h"
-
-#define METRIC(variable, metric, kind, unit_name, labels, text, ...) \
-	static const struct metric_family variable = {metric, METRIC_##kind, unit_name, text};
-#include "format/metric_list.h"
-#undef METRIC
+#include "format/metrics.h"
 
 static const char *const assignment_types[] = {
 	[ASSIGNMENT_NODE_EXCLUSIVE] = "node_exclusive",
@@ -39,7 +34,7 @@ static void write_identity(struct controller *controller, struct exposition *pag
 	char cpu_options[POLICY_OPTIONS_TEXT_MAX];
 	uint32_t nr = 0;
 
-	exposition_family(page, &build_info);
+	exposition_family(page, &metric_families.build_info);
 	exposition_count(page,
 			 LABELS({"version", PINFOLD_VERSION},
 				{"revision", controller->options.revision},
@@ -48,13 +43,13 @@ static void write_identity(struct controller *controller, struct exposition *pag
 	if (controller->ports.kernel)
 		nr = controller->ports.kernel->features(controller->ports.kernel->self, &rows);
 	if (nr)
-		exposition_family(page, &feature_info);
+		exposition_family(page, &metric_families.feature_info);
 	for (uint32_t i = 0; i < nr; i++)
 		exposition_count(
 			page, LABELS({"feature", rows[i].name}, {"state", states[rows[i].state]}),
 			1);
 	policy_options_text(&policy->cpu_options, cpu_options);
-	exposition_family(page, &policy_info);
+	exposition_family(page, &metric_families.policy_info);
 	exposition_count(page,
 			 LABELS({"policy", cpu_policy_name(policy->cpu)},
 				{"scope", policy->scope == ALIGN_SCOPE_POD ? "pod" : "container"},
@@ -80,14 +75,14 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 	};
 
 	ledger_cpu_states(controller->ledger, &states);
-	exposition_family(page, &cpus);
+	exposition_family(page, &metric_families.cpus);
 	exposition_count(page, LABELS({"state", "online"}),
 			 cpuset_count(&controller->topology->all));
 	exposition_count(page, LABELS({"state", "isolated"}),
 			 cpuset_count(&controller->policy->excluded));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		exposition_count(page, LABELS({"state", rows[i].name}), cpuset_count(rows[i].set));
-	exposition_family(page, &numa_cpus);
+	exposition_family(page, &metric_families.numa_cpus);
 	for (uint32_t node = 0; node < nodes->nr; node++)
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 			char id[16];
@@ -114,16 +109,16 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 		for (uint32_t j = 0; j < pod->nr_grants; j++)
 			held[admission_assignment(pod, &pod->grants[j])]++;
 	}
-	exposition_family(page, &containers);
+	exposition_family(page, &metric_families.containers);
 	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
 		exposition_count(page, LABELS({"assignment_type", assignment_types[i]}), held[i]);
-	exposition_family(page, &assignments);
+	exposition_family(page, &metric_families.assignments);
 	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
 		exposition_count(page,
 				 LABELS({"resource_name", "cpu"},
 					{"assignment_type", assignment_types[i]}),
 				 admission->nr_assigned[i]);
-	exposition_family(page, &admissions);
+	exposition_family(page, &metric_families.admissions);
 	exposition_count(page, LABELS({"result", "admitted"}, {"reason", "none"}),
 			 admission->nr_admitted);
 	for (int reason = REFUSAL_NONE + 1; reason < REFUSAL_NR; reason++)
@@ -131,15 +126,15 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 				 LABELS({"result", "rejected"},
 					{"reason", refusal_name((enum refusal)reason)}),
 				 admission->refusals.nr_ever[reason]);
-	exposition_family(page, &refused_pods);
+	exposition_family(page, &metric_families.refused_pods);
 	exposition_count(page, LABELS({"listed", "yes"}), controller->admission.refusals.nr);
 	exposition_count(page, LABELS({"listed", "no"}),
 			 controller->admission.refusals.nr_unlisted);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		bounds[i] = 50e-6 * (double)(1U << i);
-	exposition_family(page, &admission_duration);
+	exposition_family(page, &metric_families.admission_duration);
 	exposition_histogram(page, NO_LABELS, &duration);
-	exposition_family(page, &state_writes);
+	exposition_family(page, &metric_families.state_writes);
 	exposition_count(page, LABELS({"result", "ok"}), controller->record.nr_written);
 	exposition_count(page, LABELS({"result", "failed"}), controller->record.nr_failed);
 }
@@ -150,11 +145,11 @@ static void write_drift(struct controller *controller, struct exposition *page)
 {
 	const struct drift *drift = &controller->drift;
 
-	exposition_family(page, &drift_detected);
+	exposition_family(page, &metric_families.drift_detected);
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
 				 drift->nr_detected[file]);
-	exposition_family(page, &drift_repaired);
+	exposition_family(page, &metric_families.drift_repaired);
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
 		exposition_count(page,
 				 LABELS({"attribute", attribute_name(file)}, {"result", "ok"}),
@@ -163,7 +158,7 @@ static void write_drift(struct controller *controller, struct exposition *page)
 				 LABELS({"attribute", attribute_name(file)}, {"result", "failed"}),
 				 drift->nr_failed[file]);
 	}
-	exposition_family(page, &drift_open);
+	exposition_family(page, &metric_families.drift_open);
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
 				 drift_list_nr_open(&drift->list, file));
@@ -184,22 +179,22 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	uint32_t nr_hooks, nr_programs;
 
 	ctl_guard_status(controller, &status);
-	exposition_family(page, &guard_up);
+	exposition_family(page, &metric_families.guard_up);
 	exposition_count(page, NO_LABELS, status.state == GUARD_ACTIVE);
 	if (!kernel)
 		return;
-	exposition_family(page, &guard_enforcing);
+	exposition_family(page, &metric_families.guard_enforcing);
 	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_CPUSET_FILES)}),
 			 guard_denies(&status, status.cpuset_files));
 	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_AFFINITY)}),
 			 guard_denies(&status, status.affinity));
 	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_CGROUP_MOVES)}),
 			 guard_denies(&status, status.cgroup_moves));
-	exposition_family(page, &guard_mended);
+	exposition_family(page, &metric_families.guard_mended);
 	exposition_count(page, LABELS({"what", "config"}), status.nr_mended[MENDED_CONFIG]);
 	exposition_count(page, LABELS({"what", "pins"}), status.nr_mended[MENDED_PINS]);
 	nr_hooks = kernel->hook_counts(kernel->self, &hooks);
-	exposition_family(page, &enforcement_actions);
+	exposition_family(page, &metric_families.enforcement_actions);
 	for (uint32_t i = 0; i < nr_hooks; i++)
 		for (uint32_t action = 0; action < ACTION_NR; action++)
 			exposition_count(page,
@@ -207,15 +202,15 @@ static void write_guard(struct controller *controller, struct exposition *page)
 						{"action", action_name(action)}),
 					 hooks[i].counts[action]);
 	nr_programs = kernel->programs(kernel->self, &programs);
-	exposition_family(page, &program_seconds);
+	exposition_family(page, &metric_families.program_seconds);
 	for (uint32_t i = 0; i < nr_programs; i++)
 		exposition_seconds(page, LABELS({"program", programs[i].name}),
 				   counted(programs[i].run_time_ns));
-	exposition_family(page, &program_runs);
+	exposition_family(page, &metric_families.program_runs);
 	for (uint32_t i = 0; i < nr_programs; i++)
 		exposition_count(page, LABELS({"program", programs[i].name}),
 				 counted(programs[i].run_count));
-	exposition_family(page, &events_lost);
+	exposition_family(page, &metric_families.events_lost);
 	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
 }
 
@@ -230,10 +225,10 @@ static bool is_first_of_name(const struct findings *list, uint32_t index)
 /* Several findings may have one name, which has one series. */
 static void write_findings(const struct findings *list, struct exposition *page)
 {
-	exposition_family(page, &findings);
+	exposition_family(page, &metric_families.findings);
 	exposition_count(page, NO_LABELS, list->nr);
 	if (list->nr)
-		exposition_family(page, &finding_info);
+		exposition_family(page, &metric_families.finding_info);
 	for (uint32_t i = 0; i < list->nr; i++)
 		if (is_first_of_name(list, i))
 			exposition_count(page, LABELS({"name", list->rows[i].name}), 1);
@@ -246,9 +241,9 @@ static void write_readiness(struct controller *controller, struct exposition *pa
 
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++)
 		nr[ctl_pod_condition(controller, ledger_pod_at(controller->ledger, i))]++;
-	exposition_family(page, &readiness);
+	exposition_family(page, &metric_families.readiness);
 	exposition_count(page, NO_LABELS, ctl_is_ready(controller, reason, sizeof(reason)));
-	exposition_family(page, &pods);
+	exposition_family(page, &metric_families.pods);
 	for (enum pod_condition i = 0; i < CONDITION_NR; i++)
 		exposition_count(page, LABELS({"state", ready_condition_name(i)}), nr[i]);
 	write_findings(&controller->findings, page);
@@ -374,7 +369,7 @@ static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_su
 
 static void write_pods(const struct pod_sum *sums, uint32_t nr, struct exposition *page)
 {
-	exposition_family(page, &pod_cpu);
+	exposition_family(page, &metric_families.pod_cpu);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct usage *usage = &sums[i].usage;
 		const struct measured *row = sums[i].row;
@@ -386,7 +381,7 @@ static void write_pods(const struct pod_sum *sums, uint32_t nr, struct expositio
 		exposition_seconds(page, POD_LABELS(row, {"placement", "outside"}),
 				   usage->run_outside_ns);
 	}
-	exposition_family(page, &migrations);
+	exposition_family(page, &metric_families.migrations);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct usage *usage = &sums[i].usage;
 		const struct measured *row = sums[i].row;
@@ -407,7 +402,7 @@ static void write_latencies(const struct pod_sum *sums, uint32_t nr, struct expo
 
 	for (uint32_t i = 0; i < LATENCY_BOUNDS; i++)
 		bounds[i] = (double)latency_bound(2 * i) / 1e9;
-	exposition_family(page, &runqueue_latency);
+	exposition_family(page, &metric_families.runqueue_latency);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct latency *latency = &sums[i].latency;
 		uint64_t counts[LATENCY_BOUNDS + 1] = {0};
@@ -449,11 +444,11 @@ static void write_waits(const struct measured *row, struct exposition *page)
 
 static void write_containers(const struct measured *rows, uint32_t nr, struct exposition *page)
 {
-	exposition_family(page, &cpu_wait);
+	exposition_family(page, &metric_families.cpu_wait);
 	for (uint32_t i = 0; i < nr; i++)
 		if (rows[i].has_usage)
 			write_waits(&rows[i], page);
-	exposition_family(page, &throttled);
+	exposition_family(page, &metric_families.throttled);
 	for (uint32_t i = 0; i < nr; i++)
 		if (rows[i].has_throttled)
 			exposition_seconds(page,
@@ -465,12 +460,12 @@ static const struct {
 	const struct metric_family *family;
 	enum pressure_kind kind;
 } pressure_families[] = {
-	{&pressure_cpu_waiting, PRESSURE_CPU_SOME},
-	{&pressure_cpu_stalled, PRESSURE_CPU_FULL},
-	{&pressure_memory_waiting, PRESSURE_MEMORY_SOME},
-	{&pressure_memory_stalled, PRESSURE_MEMORY_FULL},
-	{&pressure_io_waiting, PRESSURE_IO_SOME},
-	{&pressure_io_stalled, PRESSURE_IO_FULL},
+	{&metric_families.pressure_cpu_waiting, PRESSURE_CPU_SOME},
+	{&metric_families.pressure_cpu_stalled, PRESSURE_CPU_FULL},
+	{&metric_families.pressure_memory_waiting, PRESSURE_MEMORY_SOME},
+	{&metric_families.pressure_memory_stalled, PRESSURE_MEMORY_FULL},
+	{&metric_families.pressure_io_waiting, PRESSURE_IO_SOME},
+	{&metric_families.pressure_io_stalled, PRESSURE_IO_FULL},
 };
 
 /* Where the kernel does not measure there is no series: 0 would say that nobody waited. */
@@ -521,7 +516,7 @@ static int write_noise(const struct controller *controller, struct exposition *p
 
 	if (r)
 		return r;
-	exposition_family(page, &noise);
+	exposition_family(page, &metric_families.noise);
 	for (uint32_t i = 0; i < nr; i++) {
 		if (!find_shown(controller, rows[i].pod->spec->uid))
 			continue;
@@ -543,7 +538,7 @@ static int write_memory(const struct controller *controller, struct exposition *
 
 	if (r)
 		return r;
-	exposition_family(page, &pod_memory);
+	exposition_family(page, &metric_families.pod_memory);
 	for (uint32_t i = 0; i < nr; i++) {
 		if (!find_shown(controller, rows[i].pod->spec->uid))
 			continue;
@@ -594,16 +589,16 @@ static void write_irqs(const struct controller *controller, struct exposition *p
 	for (uint32_t i = 0; i < steering->report.nr; i++)
 		nr[steering->report.rows[i].state]++;
 	if (steering->report.nr)
-		exposition_family(page, &irqs);
+		exposition_family(page, &metric_families.irqs);
 	for (enum irq_state state = 0; steering->report.nr && state < IRQ_STATE_NR; state++)
 		exposition_count(page, LABELS({"state", irq_state_name(state)}), nr[state]);
-	exposition_family(page, &irq_writes);
+	exposition_family(page, &metric_families.irq_writes);
 	exposition_count(page, LABELS({"result", "done"}), steering->nr_written);
 	exposition_count(page, LABELS({"result", "managed"}), steering->nr_refused);
 	exposition_count(page, LABELS({"result", "failed"}), steering->nr_failed);
-	exposition_family(page, &irq_foreign);
+	exposition_family(page, &metric_families.irq_foreign);
 	exposition_count(page, NO_LABELS, steering->nr_foreign);
-	exposition_family(page, &irq_fired);
+	exposition_family(page, &metric_families.irq_fired);
 	exposition_count(page, NO_LABELS, steering->nr_fired);
 }
 
@@ -619,24 +614,24 @@ static void write_strangers(const struct controller *controller, struct expositi
 		return;
 	for (uint32_t i = 0; i < known->report.nr; i++)
 		nr[known->report.rows[i].state]++;
-	exposition_family(page, &strangers);
+	exposition_family(page, &metric_families.strangers);
 	for (enum stranger_state state = 0; state < STRANGER_STATE_NR; state++)
 		exposition_count(page, LABELS({"state", stranger_state_name(state)}), nr[state]);
-	exposition_family(page, &stranger_moves);
+	exposition_family(page, &metric_families.stranger_moves);
 	exposition_count(page, LABELS({"result", "moved"}), known->nr_moved);
 	exposition_count(page, LABELS({"result", "restored"}), known->nr_restored);
 	exposition_count(page, LABELS({"result", "failed"}), known->nr_failed);
-	exposition_family(page, &stranger_set_back);
+	exposition_family(page, &metric_families.stranger_set_back);
 	exposition_count(page, NO_LABELS, known->nr_reverted);
-	exposition_family(page, &stranger_seen);
+	exposition_family(page, &metric_families.stranger_seen);
 	exposition_count(page, NO_LABELS, known->nr_seen);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		bounds[i] = 1e-9 * (double)(STRANGER_FIRST_BUCKET_NS << i);
-	exposition_family(page, &stranger_exposure);
+	exposition_family(page, &metric_families.stranger_exposure);
 	exposition_histogram(page, NO_LABELS, &exposure);
-	exposition_family(page, &stranger_walks);
+	exposition_family(page, &metric_families.stranger_walks);
 	exposition_count(page, NO_LABELS, known->nr_walks);
-	exposition_family(page, &stranger_walk_time);
+	exposition_family(page, &metric_families.stranger_walk_time);
 	exposition_seconds(page, NO_LABELS, known->cost_ns);
 }
 
@@ -657,17 +652,17 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	write_irqs(controller, &page);
 	write_strangers(controller, &page);
 	ctl_longest_wait(controller, &waiting);
-	exposition_family(&page, &operations_waiting);
+	exposition_family(&page, &metric_families.operations_waiting);
 	exposition_count(&page, NO_LABELS, waiting.nr);
-	exposition_family(&page, &operation_wait);
+	exposition_family(&page, &metric_families.operation_wait);
 	exposition_seconds(&page, NO_LABELS, waiting.longest_ns);
 	write_readiness(controller, &page);
 	r = write_workloads(controller, &page);
 	if (r)
 		return r;
-	exposition_family(&page, &scrape_duration);
+	exposition_family(&page, &metric_families.scrape_duration);
 	exposition_seconds(&page, NO_LABELS, clock_now_ns(controller->ports.clock) - started);
-	exposition_family(&page, &scrape_series);
+	exposition_family(&page, &metric_families.scrape_series);
 	exposition_count(&page, NO_LABELS, page.nr_series + 1);
 	exposition_finish(&page);
 	return out->error;

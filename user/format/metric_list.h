@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every metric of the agent, once: METRIC(VARIABLE, NAME, TYPE, UNIT, LABELS, HELP, SERIES...), in
- * the order of the page. Whoever includes this file defines METRIC first: the page's families, which
- * a static variable names there, and the table of format/metrics.h come from these lines. SERIES says
- * how many series there are for each of what enum metric_per lists.
+ * the order of the page. Whoever includes this file defines METRIC first: the families, which are the
+ * members of metric_families, and the table of format/metrics.h come from these lines. SERIES says how
+ * many series there are for each of what enum metric_per lists.
  *
  * docs/metrics.md has the same metrics with their meaning; tests/check/metrics compares them, and
  * tests/unit/test_metrics.c compares this list with the recorded page.

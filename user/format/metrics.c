@@ -5,7 +5,14 @@
 #include "format/metrics.h"
 
 #define METRIC(variable, metric, kind, unit_name, label_names, text, ...) \
-	{{metric, METRIC_##kind, unit_name, text}, label_names, {__VA_ARGS__}},
+	.variable = {metric, METRIC_##kind, unit_name, text},
+const struct metric_families metric_families = {
+#include "format/metric_list.h"
+};
+#undef METRIC
+
+#define METRIC(variable, metric, kind, unit_name, label_names, text, ...) \
+	{&metric_families.variable, label_names, {__VA_ARGS__}},
 static const struct metric table[] = {
 #include "format/metric_list.h"
 };

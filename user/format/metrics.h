@@ -23,8 +23,16 @@ enum metric_per {
 	PER_NR
 };
 
+/* The family of each metric, by its first word in the list, for those who write the page. */
+#define METRIC(variable, ...) struct metric_family variable;
+struct metric_families {
+#include "format/metric_list.h"
+};
+#undef METRIC
+extern const struct metric_families metric_families;
+
 struct metric {
-	struct metric_family family;
+	const struct metric_family *family;
 	const char *labels; /* in the page's order, with ", " between them; NULL = none */
 	uint32_t series[PER_NR];
 };

@@ -49,15 +49,15 @@ struct json_object *view_metrics(const char *prefix)
 	for (size_t i = 0; i < nr_metrics; i++) {
 		const struct metric *metric = &metrics[i];
 
-		if (strncmp(metric->family.name, prefix, strlen(prefix)))
+		if (strncmp(metric->family->name, prefix, strlen(prefix)))
 			continue;
-		rows[nr++] = (struct view_metric){.name = metric->family.name,
-						  .type = metric->family.type,
-						  .unit = metric->family.unit,
+		rows[nr++] = (struct view_metric){.name = metric->family->name,
+						  .type = metric->family->type,
+						  .unit = metric->family->unit,
 						  .labels = metric->labels,
 						  .level = metric_level(metric),
 						  .series = formula_of(&arena, metric),
-						  .help = metric->family.help};
+						  .help = metric->family->help};
 	}
 	return view_finish(&arena, &view_metric_desc, rows, nr);
 }
@@ -111,7 +111,7 @@ static struct budget_row *budget_rows(struct arena *arena, const uint64_t *popul
 
 	for (size_t i = 0; rows && i < nr; i++)
 		rows[i] = (struct budget_row){
-			metrics[i].family.name, formula_of(arena, &metrics[i]),
+			metrics[i].family->name, formula_of(arena, &metrics[i]),
 			metric_count(&metrics[i], population, METRICS_CONTAINER)};
 	*ret_nr = rows ? nr : 0;
 	return rows;
