@@ -95,6 +95,7 @@ static const struct {
 	uint64_t usual;
 } budget_words[] = {
 	{"nodes", PER_NUMA_NODE, 2},
+	{"hugepages", PER_HUGEPAGES, 2},
 	{"pods", PER_POD, 110},
 	{"exclusive", PER_EXCLUSIVE_POD, AS_MANY_AS_PODS},
 	{"containers", PER_CONTAINER, 330},
@@ -125,8 +126,8 @@ static int parse_population(struct session *session, const char *word, const cha
 		return STATUS_DONE;
 	}
 	return unexpected(session, word,
-			  "nodes, pods, exclusive, containers, features, hooks, programs or "
-			  "findings, each with a number");
+			  "nodes, hugepages, pods, exclusive, containers, features, hooks, "
+			  "programs or findings, each with a number");
 }
 
 static int metrics_budget_show(struct session *session, int argc, char **argv)
@@ -163,8 +164,8 @@ static const struct command metrics_commands[] = {
 	 "List the metrics that an agent of this version has, or those whose names begin with PREFIX.",
 	 metrics_list},
 	{"budget", NULL,
-	 "[nodes COUNT] [pods COUNT] [exclusive COUNT] [containers COUNT] [features COUNT] "
-	 "[hooks COUNT] [programs COUNT] [findings COUNT]",
+	 "[nodes COUNT] [hugepages COUNT] [pods COUNT] [exclusive COUNT] [containers COUNT] "
+	 "[features COUNT] [hooks COUNT] [programs COUNT] [findings COUNT]",
 	 "Compute how many series the page has on a node of this size, at each metrics.level.",
 	 metrics_budget_show},
 	{0},

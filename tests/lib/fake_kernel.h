@@ -193,6 +193,13 @@ static inline uint64_t side_events_lost(void *self)
 	return 5;
 }
 
+static inline int side_observer_space(void *self, struct observer_space *ret_space)
+{
+	*ret_space = (struct observer_space){
+		.nr_slots = 256, .nr_used = 6, .nr_refused = 3, .nr_forgotten = 4};
+	return 0;
+}
+
 static const struct kernel_port fake_side_port = {
 	.start = side_start,
 	.enter_actor = side_enter,
@@ -208,6 +215,7 @@ static const struct kernel_port fake_side_port = {
 	.list = side_list,
 	.hook_counts = side_hook_counts,
 	.events_lost = side_events_lost,
+	.observer_space = side_observer_space,
 };
 
 /* As after a start that went well. */

@@ -585,6 +585,11 @@ static inline uint64_t fake_events_lost(void *self)
 	return 0;
 }
 
+static inline int fake_observer_space(void *self, struct observer_space *ret_space)
+{
+	return -EAGAIN;
+}
+
 /* --- state --------------------------------------------------------------------------------------- */
 
 static inline int fake_load(void *self, char **ret_data, size_t *ret_len)
@@ -691,6 +696,7 @@ static const struct kernel_port fake_kernel = {
 	.list = fake_list,
 	.hook_counts = fake_hook_counts,
 	.events_lost = fake_events_lost,
+	.observer_space = fake_observer_space,
 };
 static const struct store_port fake_store = {NULL,	     fake_load,	   fake_save,
 					     fake_set_aside, fake_problem, fake_save_waits_in};
@@ -726,15 +732,21 @@ static inline void fake_world_clear(void)
 
 /* --- machine and pods ------------------------------------------------------------------------------ */
 
-/* Threads of a core are numbered far apart, as on most x86 servers. */
-static inline struct topology *fake_machine(uint32_t nodes, uint32_t cores_per_node,
-					    uint32_t threads)
+/*
+ * Threads of a core are numbered far apart, as on most x86 servers. `memory` has a row for each
+ * node, or is NULL.
+ */
+static inline struct topology *fake_machine_with(uint32_t nodes, uint32_t cores_per_node,
+						 uint32_t threads,
+						 const struct topology_node *memory)
 {
 	uint32_t nr_cores = nodes * cores_per_node;
 	struct topology_cpu *cpus = calloc(nr_cores * threads, sizeof(*cpus));
 	struct topology_facts facts = {
 		.cpus = cpus,
 		.nr_cpus = nr_cores * threads,
+		.nodes = memory,
+		.nr_nodes = memory ? nodes : 0,
 		TOPOLOGY_COUNT_ALL,
 	};
 	struct topology *topology = NULL;
@@ -749,6 +761,12 @@ static inline struct topology *fake_machine(uint32_t nodes, uint32_t cores_per_n
 		abort();
 	free(cpus);
 	return topology;
+}
+
+static inline struct topology *fake_machine(uint32_t nodes, uint32_t cores_per_node,
+					    uint32_t threads)
+{
+	return fake_machine_with(nodes, cores_per_node, threads, NULL);
 }
 
 /* One container; Guaranteed with whole CPUs is exclusive. */

@@ -19,9 +19,9 @@
 
 /* The node of page.prom, counted by hand in test_metrics_page.c. */
 static const uint64_t recorded[PER_NR] = {
-	[PER_NODE] = 1, [PER_NUMA_NODE] = 2,	 [PER_FEATURE] = 3,
-	[PER_HOOK] = 2, [PER_PROGRAM] = 2,	 [PER_FINDING] = 2,
-	[PER_POD] = 4,	[PER_EXCLUSIVE_POD] = 2, [PER_CONTAINER] = 6,
+	[PER_HUGEPAGES] = 1,	 [PER_NODE] = 1,      [PER_NUMA_NODE] = 2, [PER_FEATURE] = 3,
+	[PER_HOOK] = 2,		 [PER_PROGRAM] = 2,   [PER_FINDING] = 2,   [PER_POD] = 4,
+	[PER_EXCLUSIVE_POD] = 2, [PER_CONTAINER] = 6,
 };
 
 static char *read_page(const char *path)
@@ -39,7 +39,8 @@ static bool is_sample_of(const char *line, const struct metric *metric)
 
 	if (strncmp(line, metric->family->name, len))
 		return false;
-	for (size_t i = 0; metric->family->type == METRIC_HISTOGRAM && i < ARRAY_SIZE(suffixes); i++)
+	for (size_t i = 0; metric->family->type == METRIC_HISTOGRAM && i < ARRAY_SIZE(suffixes);
+	     i++)
 		if (!strncmp(line + len, suffixes[i], strlen(suffixes[i])))
 			return true;
 	return line[len] == '{' || line[len] == ' ';
@@ -88,8 +89,8 @@ static void each_metric_has_the_series_of_the_page(void **state)
 static void a_level_leaves_series_out(void **state)
 {
 	static const uint64_t small[PER_NR] = {
-		[PER_NODE] = 1, [PER_NUMA_NODE] = 2, [PER_FINDING] = 1,
-		[PER_POD] = 1,	[PER_CONTAINER] = 1,
+		[PER_HUGEPAGES] = 1, [PER_NODE] = 1, [PER_NUMA_NODE] = 2,
+		[PER_FINDING] = 1,   [PER_POD] = 1,  [PER_CONTAINER] = 1,
 	};
 	char *page = read_page("tests/data/metrics/no-bpf.prom");
 	size_t nr, nr_found = 0;

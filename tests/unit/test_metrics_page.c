@@ -58,6 +58,45 @@ static int late_status(void *self, const char *path, struct group_status *ret_st
 	return status_error ? status_error : throttled_status(self, path, ret_status);
 }
 
+#define MIB (1ULL << 20)
+
+/* 64 huge pages of 2 MiB on the first node, none on the second. */
+static const struct topology_node memory[] = {
+	{.id = 0,
+	 .memory_bytes = 4096 * MIB,
+	 .nr_hugepages = 1,
+	 .hugepages = {{.size_bytes = 2 * MIB, .total_pages = 64}}},
+	{.id = 1, .memory_bytes = 2048 * MIB},
+};
+
+/* Somebody took 14 of the huge pages without asking. */
+static uint32_t free_pages(void *self, struct topology_node *ret_nodes)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(memory); i++)
+		ret_nodes[i] = topology->memory_nodes[i];
+	ret_nodes[0].hugepages[0].free_pages = 50;
+	return ARRAY_SIZE(memory);
+}
+
+static const struct machine_port machine_port = {.free_pages = free_pages};
+
+static int process_error;
+
+static int usage_of_process(void *self, struct process_usage *ret_usage)
+{
+	*ret_usage = (struct process_usage){
+		.cpu_ns = 1234567890,
+		.resident_bytes = 9 * MIB,
+		.virtual_bytes = 90 * MIB,
+		.nr_fds = 61,
+		.max_fds = 1024,
+		.started_ns = 1700000000123456789,
+	};
+	return process_error;
+}
+
+static const struct process_port process_port = {.usage = usage_of_process};
+
 static struct controller *make(bool with_kernel)
 {
 	static const struct controller_options options = {
@@ -73,6 +112,8 @@ static struct controller *make(bool with_kernel)
 					       .loop = &fake_loop,
 					       .groups = &groups,
 					       .kernel = with_kernel ? &fake_side_port : NULL,
+					       .machine = &machine_port,
+					       .process = &process_port,
 					       .pressure = with_kernel ? &fake_pressure_port : NULL,
 					       .resident = with_kernel ? &fake_resident_port : NULL,
 					       .noise = with_kernel ? &fake_noise_port : NULL,
@@ -132,9 +173,15 @@ static int set_up_page(void **state)
 	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
 		fake_noise_add(source, "", 1, (uint64_t)(source + 1) * 1000000001);
 	save_ns = read_ns = 0;
-	status_error = 0;
+	status_error = process_error = 0;
 	if (set_up(state))
 		return -1;
+	topology_free(topology);
+	topology = fake_machine_with(2, 4, 2, memory);
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.nr_memory_reservations = 1;
+	policy.memory_reservations[0] =
+		(struct memory_reservation){.node_id = 0, .bytes = 100 * MIB};
 	fake_resident.topology = topology;
 	return 0;
 }
@@ -357,6 +404,18 @@ static void unreadable_values_are_left_out(void **state)
 	free_pods(pods, 1);
 }
 
+static void what_is_not_known_of_the_agent_is_left_out(void **state)
+{
+	struct controller *controller = start(true);
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+
+	process_error = -EMFILE;
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	assert_null(strstr(page.data, "process_"));
+	controller_free(controller);
+}
+
 /* The observer counts on, whoever keeps us from the cgroup's files. */
 static void a_blocked_cgroup_keeps_its_cpu_time(void **state)
 {
@@ -475,6 +534,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_bpf_its_families_are_absent, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(levels_bound_the_series, set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_not_known_of_the_agent_is_left_out,
+						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_blocked_cgroup_keeps_its_cpu_time, set_up_page,

@@ -401,8 +401,8 @@ static void small_answers(void **state)
 static void metrics_and_their_budget(void **state)
 {
 	static const uint64_t population[PER_NR] = {
-		[PER_NODE] = 1,		 [PER_NUMA_NODE] = 2,  [PER_POD] = 30,
-		[PER_EXCLUSIVE_POD] = 4, [PER_CONTAINER] = 60,
+		[PER_NODE] = 1, [PER_NUMA_NODE] = 2,	 [PER_HUGEPAGES] = 3,
+		[PER_POD] = 30, [PER_EXCLUSIVE_POD] = 4, [PER_CONTAINER] = 60,
 	};
 	struct json_object *some = view_metrics("pinfold_p"), *none = view_metrics("frob"),
 			   *budget = view_budget(population);

@@ -58,6 +58,7 @@ struct settings {
 
 struct agent {
 	struct agent_options options;
+	uint64_t started_ns;	     /* CLOCK_REALTIME of the process */
 	struct settings settings[2]; /* one in force, one to try at a reload */
 	unsigned int current;
 	struct machine machine;
@@ -92,6 +93,7 @@ struct agent {
 	struct loop_port loop;
 	struct pages pages;
 	struct machine_port machine_port;
+	struct process_port process_port;
 	struct groups_port groups_port;
 	struct kernel_port kernel_port;
 	struct pressure_port pressure_port;
@@ -131,11 +133,14 @@ void manager_tell_status(struct agent *agent);
 /* Feed the watchdog from the event loop, if systemd asks for it. Negative errno. */
 int manager_open_watchdog(struct agent *agent);
 
-/* --- clock.c, own_cpus.c, reload.c, loop.c ---------------------------------------------------------------- */
+/* --- clock.c, process.c, own_cpus.c, reload.c, loop.c ---------------------------------------------------------------- */
 
 /* The clock port, in ns. `self` is not used. */
 uint64_t clock_now(void *self);
 uint64_t clock_wall(void *self);
+/* Note when the process started, for process_usage(); the port's `self` is the agent. */
+int process_note_start(struct agent *agent);
+int process_usage(void *self, struct process_usage *ret_usage);
 /*
  * Keep off the pods' CPUs ourselves. Under a root partition the kernel sees to it; without one
  * this is all that does. Threads created later inherit this.

@@ -195,6 +195,7 @@ static int answer_runtime(void *self, uint32_t request, const struct runtime_ans
 
 int build_new_controller(struct agent *agent)
 {
+	int r = process_note_start(agent);
 	const struct controller_options options =
 		settings_controller_options(agent, settings_config(agent));
 	const struct controller_ports ports = {
@@ -202,6 +203,7 @@ int build_new_controller(struct agent *agent)
 		.loop = &agent->loop,
 		.groups = &agent->groups_port,
 		.kernel = agent->kernel ? &agent->kernel_port : NULL,
+		.process = agent->started_ns ? &agent->process_port : NULL,
 		.pressure = agent->pressure ? &agent->pressure_port : NULL,
 		.resident = agent->resident ? &agent->resident_port : NULL,
 		.noise = agent->noise ? &agent->noise_port : NULL,
@@ -213,9 +215,13 @@ int build_new_controller(struct agent *agent)
 		.machine = agent->options.topology ? NULL : &agent->machine_port,
 	};
 	char error[512] = "";
-	int r;
 
+	if (r)
+		log_warn(
+			r,
+			"agent: cannot read its own start time, so metrics of the process are missing");
 	agent->runtime_port = (struct runtime_port){agent, answer_runtime};
+	agent->process_port = (struct process_port){agent, process_usage};
 	r = controller_new(agent->machine.topology, &agent->settings[agent->current].policy,
 			   &options, &ports, error, sizeof(error), &agent->controller);
 	if (r)

@@ -141,6 +141,24 @@ uint64_t backend_events_lost(void *self)
 	return read_counter(bpf_objects_map_fd(&backend->objects, "event_counters"), EVENTS_LOST);
 }
 
+int backend_observer_space(void *self, struct observer_space *ret_space)
+{
+	const struct bpf_backend *backend = self;
+	const struct observer *observer = backend_observer(backend);
+	struct observe_status status;
+
+	if (!observer)
+		return -EAGAIN;
+	observe_status(observer, &status);
+	*ret_space = (struct observer_space){
+		.nr_slots = status.nr_slots,
+		.nr_used = status.nr_used,
+		.nr_refused = status.exhausted,
+		.nr_forgotten = status.forgotten,
+	};
+	return 0;
+}
+
 int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
 	const struct bpf_backend *backend = self;

@@ -228,6 +228,7 @@ struct kernel_port bpf_backend_port(struct bpf_backend *backend)
 		.list = backend_list,
 		.hook_counts = backend_hook_counts,
 		.events_lost = backend_events_lost,
+		.observer_space = backend_observer_space,
 	};
 }
 

@@ -29,6 +29,7 @@ struct controller_ports {
 	const struct kernel_port *kernel; /* NULL = no BPF on this machine; findings say why */
 	const struct store_port *store;
 	const struct machine_port *machine;   /* NULL = free huge pages are unknown */
+	const struct process_port *process;   /* NULL = the agent's own cost is unknown */
 	const struct pressure_port *pressure; /* NULL = pressure is unknown */
 	const struct resident_port *resident; /* NULL = nobody knows where memory is */
 	const struct noise_port *noise;	      /* NULL = noise is unknown */

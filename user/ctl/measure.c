@@ -11,6 +11,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/measure_node.h"
 #include "ctl/publisher.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
@@ -646,9 +647,11 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	exposition_init(&page, out, openmetrics);
 	write_identity(controller, &page);
 	write_cpus(controller, &page);
+	measure_node_memory(controller, &page);
 	write_decisions(controller, &page);
 	write_drift(controller, &page);
 	write_guard(controller, &page);
+	measure_node_observer(controller, &page);
 	write_irqs(controller, &page);
 	write_strangers(controller, &page);
 	ctl_longest_wait(controller, &waiting);
@@ -660,6 +663,7 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	r = write_workloads(controller, &page);
 	if (r)
 		return r;
+	measure_node_agent(controller, &page);
 	exposition_family(&page, &metric_families.scrape_duration);
 	exposition_seconds(&page, NO_LABELS, clock_now_ns(controller->ports.clock) - started);
 	exposition_family(&page, &metric_families.scrape_series);

@@ -37,6 +37,20 @@ struct clock_port {
 	uint64_t (*wall_ns)(void *self); /* CLOCK_REALTIME */
 };
 
+/* --- the agent's own cost: user/agent/process.c ------------------------------------------------ */
+struct process_usage {
+	uint64_t cpu_ns; /* of all threads, in user space and in the kernel */
+	uint64_t resident_bytes, virtual_bytes;
+	uint64_t nr_fds, max_fds;
+	uint64_t started_ns; /* CLOCK_REALTIME; the same in each answer */
+};
+
+struct process_port {
+	void *self;
+	/* 0 or a negative errno; then nothing is known. */
+	int (*usage)(void *self, struct process_usage *ret_usage);
+};
+
 /* --- the loop: main ---------------------------------------------------------------------------- */
 struct loop_port {
 	void *self;
@@ -273,6 +287,13 @@ struct hook_count {
 	uint64_t counts[ACTION_NR]; /* by enum event_action */
 };
 
+/* The observer's places for containers, and what it could not count for want of space. */
+struct observer_space {
+	uint32_t nr_slots, nr_used;
+	uint64_t nr_refused;   /* containers, since the observer was loaded */
+	uint64_t nr_forgotten; /* tasks whose record another task took over */
+};
+
 struct kernel_port {
 	void *self;
 	/* Load, attach and pin, or adopt what is pinned; may take seconds under emulation. */
@@ -313,6 +334,8 @@ struct kernel_port {
 	void (*list)(void *self, struct bpf_inventory *inventory);
 	uint32_t (*hook_counts)(void *self, const struct hook_count **ret_counts);
 	uint64_t (*events_lost)(void *self);
+	/* -EAGAIN: the observer is not loaded. */
+	int (*observer_space)(void *self, struct observer_space *ret_space);
 };
 
 struct kernel_sink {

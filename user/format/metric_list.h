@@ -17,6 +17,12 @@ METRIC(policy_info, "pinfold_policy_info", GAUGE, NULL, "policy, scope, topology
 METRIC(cpus, "pinfold_cpus", GAUGE, NULL, "state", "CPUs by state.", [PER_NODE] = 6)
 METRIC(numa_cpus, "pinfold_numa_cpus", GAUGE, NULL, "numa_node, state",
        "CPUs by NUMA node and state.", [PER_NUMA_NODE] = 4)
+METRIC(numa_memory, "pinfold_numa_memory_bytes", GAUGE, "bytes", "numa_node, type, state",
+       "Memory of NUMA nodes by type and state; the states add up to what can be used.",
+       [PER_NUMA_NODE] = 3, [PER_HUGEPAGES] = 3)
+METRIC(hugepages_missing, "pinfold_numa_hugepages_missing_bytes", GAUGE, "bytes", "numa_node, type",
+       "Huge pages that are free in the ledger but not in the kernel, because others use them.",
+       [PER_HUGEPAGES] = 1)
 METRIC(containers, "pinfold_containers", GAUGE, NULL, "assignment_type",
        "Containers with a grant, by where their CPUs come from.", [PER_NODE] = 4)
 METRIC(assignments, "pinfold_container_assignments_total", COUNTER, NULL,
@@ -57,6 +63,11 @@ METRIC(program_runs, "pinfold_bpf_program_runs_total", COUNTER, NULL, "program",
 METRIC(events_lost, "pinfold_bpf_events_lost_total", COUNTER, NULL, "map",
        "Events dropped because the ring buffer was full, and calls that could not be tracked.",
        [PER_NODE] = 1)
+METRIC(slots, "pinfold_observer_slots", GAUGE, NULL, "state",
+       "Places for containers in the maps of the observer, by state.", [PER_NODE] = 2)
+METRIC(observer_lost, "pinfold_observer_lost_total", COUNTER, NULL, "what",
+       "Containers for which there was no slot, and tasks whose record another task took over.",
+       [PER_NODE] = 2)
 METRIC(irqs, "pinfold_irqs", GAUGE, NULL, "state",
        "Interrupts and masks of kernel work, by whether they reach exclusive CPUs.", [PER_NODE] = 4)
 METRIC(irq_writes, "pinfold_irq_writes_total", COUNTER, NULL, "result",
@@ -132,6 +143,18 @@ METRIC(pod_memory, "pinfold_pod_memory_bytes", GAUGE, "bytes", "namespace, pod, 
 METRIC(noise, "pinfold_noise_seconds_total", COUNTER, "seconds", "namespace, pod, source",
        "Time that others took on CPUs that containers of the pod have exclusively, by source.",
        [PER_EXCLUSIVE_POD] = 9)
+METRIC(process_cpu, "process_cpu_seconds_total", COUNTER, "seconds", NULL,
+       "CPU time of the agent, in user space and in the kernel.", [PER_NODE] = 1)
+METRIC(process_resident, "process_resident_memory_bytes", GAUGE, "bytes", NULL,
+       "Resident memory of the agent.", [PER_NODE] = 1)
+METRIC(process_virtual, "process_virtual_memory_bytes", GAUGE, "bytes", NULL,
+       "Address space of the agent.", [PER_NODE] = 1)
+METRIC(process_open_fds, "process_open_fds", GAUGE, NULL, NULL,
+       "File descriptors that the agent has open.", [PER_NODE] = 1)
+METRIC(process_max_fds, "process_max_fds", GAUGE, NULL, NULL,
+       "File descriptors that the agent may have open.", [PER_NODE] = 1)
+METRIC(process_start, "process_start_time_seconds", GAUGE, "seconds", NULL,
+       "When the agent was started, since the epoch.", [PER_NODE] = 1)
 METRIC(scrape_duration, "pinfold_scrape_duration_seconds", GAUGE, "seconds", NULL,
        "Time to build this page up to this line.", [PER_NODE] = 1)
 METRIC(scrape_series, "pinfold_scrape_series", GAUGE, NULL, NULL,

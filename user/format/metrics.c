@@ -24,6 +24,7 @@ static const struct {
 } things[PER_NR] = {
 	[PER_NODE] = {"node", METRICS_NODE},
 	[PER_NUMA_NODE] = {"NUMA node", METRICS_NODE},
+	[PER_HUGEPAGES] = {"size of huge pages", METRICS_NODE},
 	[PER_FEATURE] = {"feature", METRICS_NODE},
 	[PER_HOOK] = {"hook", METRICS_NODE},
 	[PER_PROGRAM] = {"program", METRICS_NODE},

@@ -69,7 +69,7 @@ struct budget_row {
 
 /* A member for each of enum metric_per but the node. */
 struct view_budget {
-	uint64_t numa_nodes, features, hooks, programs, findings;
+	uint64_t numa_nodes, hugepages, features, hooks, programs, findings;
 	uint64_t pods, exclusive_pods, containers;
 	uint64_t level_node, level_pod, level_container;
 	struct budget_row *metrics;
@@ -89,6 +89,8 @@ static const struct field_desc budget_fields[] = {
 	COUNT(view_budget, level_container, "level container", HEAD,
 	      "Series with metrics.level: container."),
 	COUNT(view_budget, numa_nodes, "numa nodes", LINE, "NUMA nodes that were assumed."),
+	COUNT(view_budget, hugepages, NULL, 0,
+	      "Sizes of huge pages that were assumed, counted on each NUMA node."),
 	COUNT(view_budget, pods, NULL, 0, "Pods that were assumed."),
 	COUNT(view_budget, exclusive_pods, "exclusive pods", 0,
 	      "Pods among them that have exclusive CPUs."),
@@ -122,6 +124,7 @@ struct json_object *view_budget(const uint64_t *population)
 	struct arena arena cleanup_arena = {0};
 	const struct view_budget row = {
 		.numa_nodes = population[PER_NUMA_NODE],
+		.hugepages = population[PER_HUGEPAGES],
 		.features = population[PER_FEATURE],
 		.hooks = population[PER_HOOK],
 		.programs = population[PER_PROGRAM],

@@ -43,36 +43,28 @@ static const struct field_desc numa_fields[] = {
 DESCRIBE(view_numa, numa_fields, "numa", "A NUMA node, and who holds its CPUs and memory.",
 	 .is_list = true);
 
-static int64_t kernel_free(const struct topology_node *node, uint64_t page_bytes)
-{
-	for (uint32_t i = 0; node && page_bytes && i < node->nr_hugepages; i++)
-		if (node->hugepages[i].size_bytes == page_bytes &&
-		    node->hugepages[i].free_pages != UINT64_MAX)
-			return (int64_t)(node->hugepages[i].free_pages * page_bytes);
-	return -1;
-}
-
 /* `now` NULL = the kernel was not asked. */
 static void fill_memory(struct arena *arena, const struct ledger *ledger, uint32_t index,
 			const struct topology_node *now, struct view_numa *row)
 {
 	const struct memory_manager *manager = ledger_memory_manager(ledger);
-	const struct memory_node *node = &ledger_memory_state(ledger)->nodes[index];
+	const struct memory_state *state = ledger_memory_state(ledger);
 	struct numa_memory_row *rows = arena_array(arena, manager->nr_types, sizeof(*rows));
 
 	row->memory = rows;
 	memory_for_each_type(type, rows ? manager->types[index] : 0)
 	{
 		struct numa_memory_row *memory = &rows[row->nr_memory++];
-		const int64_t kernel = kernel_free(now, manager->page_bytes[type]);
+		const struct memory_figures figures = memory_figures(manager, state, index, type);
+		const int64_t kernel =
+			now ? topology_free_hugepages(now, manager->page_bytes[type]) : -1;
 
 		*memory = (struct numa_memory_row){
 			.type = memory_type(arena, manager, type),
 			.total_bytes = manager->total_bytes[index][type],
-			.reserved_bytes = manager->reserved_bytes[index][type],
-			.granted_bytes =
-				manager->allocatable_bytes[index][type] - node->free_bytes[type],
-			.free_bytes = node->free_bytes[type],
+			.reserved_bytes = figures.reserved_bytes,
+			.granted_bytes = figures.granted_bytes,
+			.free_bytes = figures.free_bytes,
 			.kernel_free_bytes = kernel,
 			.missing_bytes = kernel,
 		};

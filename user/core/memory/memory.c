@@ -373,3 +373,16 @@ void memory_result_text(const struct memory_manager *manager, enum memory_result
 	else
 		snprintf(buffer, size, "ok");
 }
+
+struct memory_figures memory_figures(const struct memory_manager *manager,
+				     const struct memory_state *state, uint32_t node,
+				     uint32_t type)
+{
+	uint64_t free_bytes = state->nodes[node].free_bytes[type];
+
+	return (struct memory_figures){
+		.reserved_bytes = manager->reserved_bytes[node][type],
+		.granted_bytes = manager->allocatable_bytes[node][type] - free_bytes,
+		.free_bytes = free_bytes,
+	};
+}

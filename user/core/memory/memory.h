@@ -59,6 +59,14 @@ struct memory_state {
 	struct memory_node nodes[TOPOLOGY_MAX_NODES];
 };
 
+/* One type of a node's memory: what can be used of it is reserved, granted, or free. */
+struct memory_figures {
+	uint64_t reserved_bytes, granted_bytes, free_bytes;
+};
+struct memory_figures memory_figures(const struct memory_manager *manager,
+				     const struct memory_state *state, uint32_t node,
+				     uint32_t type);
+
 /* What a container or a pod holds. Every type is on the same nodes. */
 struct memory_share {
 	bool present;	/* false: nothing was assigned */

@@ -447,3 +447,12 @@ uint32_t topology_fewest_nodes(const struct topology *topology, uint32_t nr_cpus
 	}
 	return nodes->nr;
 }
+
+int64_t topology_free_hugepages(const struct topology_node *node, uint64_t page_bytes)
+{
+	for (uint32_t i = 0; page_bytes && i < node->nr_hugepages; i++)
+		if (node->hugepages[i].size_bytes == page_bytes &&
+		    node->hugepages[i].free_pages != UINT64_MAX)
+			return (int64_t)(node->hugepages[i].free_pages * page_bytes);
+	return -1;
+}

@@ -40,6 +40,9 @@ struct topology_node {
 	struct hugepages hugepages[TOPOLOGY_MAX_HUGEPAGES];
 };
 
+/* Bytes of this size of huge pages that are free on the node; -1 = not known. */
+int64_t topology_free_hugepages(const struct topology_node *node, uint64_t page_bytes);
+
 /* Input of topology_new; arrays are borrowed for the call. */
 struct topology_facts {
 	const struct topology_cpu *cpus;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The part of the page of metrics that is about the machine's memory and about the agent itself:
+ * what it can still count, and what it costs.
+ */
+#include <stdio.h>
+
+#include "ctl/internal.h"
+#include "ctl/measure_node.h"
+#include "format/metrics.h"
+
+/* --- memory of the NUMA nodes ------------------------------------------------------------------ */
+
+static void write_memory_of(const struct ledger *ledger, uint32_t index, struct exposition *page)
+{
+	const struct memory_manager *manager = ledger_memory_manager(ledger);
+	const struct memory_state *state = ledger_memory_state(ledger);
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", ledger_topology(ledger)->memory_nodes[index].id);
+	memory_for_each_type(type, manager->types[index])
+	{
+		const struct memory_figures figures = memory_figures(manager, state, index, type);
+		const struct {
+			const char *name;
+			uint64_t bytes;
+		} states[] = {
+			{"reserved", figures.reserved_bytes},
+			{"granted", figures.granted_bytes},
+			{"free", figures.free_bytes},
+		};
+		char name[MEMORY_NAME_MAX];
+
+		memory_type_name(manager, type, name, sizeof(name));
+		for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+			exposition_count(page,
+					 LABELS({"numa_node", id}, {"type", name},
+						{"state", states[i].name}),
+					 states[i].bytes);
+	}
+}
+
+static void write_missing_of(const struct ledger *ledger, uint32_t index,
+			     const struct topology_node *now, struct exposition *page)
+{
+	const struct memory_manager *manager = ledger_memory_manager(ledger);
+	const struct memory_node *node = &ledger_memory_state(ledger)->nodes[index];
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", now->id);
+	memory_for_each_type(type, manager->types[index])
+	{
+		int64_t kernel = topology_free_hugepages(now, manager->page_bytes[type]);
+		char name[MEMORY_NAME_MAX];
+
+		if (kernel < 0)
+			continue;
+		memory_type_name(manager, type, name, sizeof(name));
+		exposition_count(page, LABELS({"numa_node", id}, {"type", name}),
+				 node->free_bytes[type] > (uint64_t)kernel
+					 ? node->free_bytes[type] - (uint64_t)kernel
+					 : 0);
+	}
+}
+
+static bool has_hugepages(const struct ledger *ledger)
+{
+	const struct memory_manager *manager = ledger_memory_manager(ledger);
+
+	for (uint32_t i = 0; i < ledger_topology(ledger)->nr_memory_nodes; i++)
+		if (manager->types[i] & ~1U)
+			return true;
+	return false;
+}
+
+void measure_node_memory(struct controller *controller, struct exposition *page)
+{
+	const struct machine_port *machine = controller->ports.machine;
+	const struct ledger *ledger = controller->ledger;
+	const uint32_t nr = ledger_topology(ledger)->nr_memory_nodes;
+	struct topology_node now[TOPOLOGY_MAX_NODES];
+
+	/* without a memory manager there is no account of it */
+	if (!ledger_memory_manager(ledger)->nr_types)
+		return;
+	exposition_family(page, &metric_families.numa_memory);
+	for (uint32_t i = 0; i < nr; i++)
+		write_memory_of(ledger, i, page);
+	if (!machine || !has_hugepages(ledger))
+		return;
+	machine->free_pages(machine->self, now);
+	exposition_family(page, &metric_families.hugepages_missing);
+	for (uint32_t i = 0; i < nr; i++)
+		write_missing_of(ledger, i, &now[i], page);
+}
+
+/* --- the agent ----------------------------------------------------------------------------------- */
+
+void measure_node_observer(struct controller *controller, struct exposition *page)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	struct observer_space space;
+
+	if (!kernel || kernel->observer_space(kernel->self, &space))
+		return;
+	exposition_family(page, &metric_families.slots);
+	exposition_count(page, LABELS({"state", "used"}), space.nr_used);
+	exposition_count(page, LABELS({"state", "free"}), space.nr_slots - space.nr_used);
+	exposition_family(page, &metric_families.observer_lost);
+	exposition_count(page, LABELS({"what", "containers"}), space.nr_refused);
+	exposition_count(page, LABELS({"what", "tasks"}), space.nr_forgotten);
+}
+
+void measure_node_agent(struct controller *controller, struct exposition *page)
+{
+	const struct process_port *process = controller->ports.process;
+	struct process_usage usage;
+
+	if (!process || process->usage(process->self, &usage))
+		return;
+	exposition_family(page, &metric_families.process_cpu);
+	exposition_seconds(page, NO_LABELS, usage.cpu_ns);
+	exposition_family(page, &metric_families.process_resident);
+	exposition_count(page, NO_LABELS, usage.resident_bytes);
+	exposition_family(page, &metric_families.process_virtual);
+	exposition_count(page, NO_LABELS, usage.virtual_bytes);
+	exposition_family(page, &metric_families.process_open_fds);
+	exposition_count(page, NO_LABELS, usage.nr_fds);
+	exposition_family(page, &metric_families.process_max_fds);
+	exposition_count(page, NO_LABELS, usage.max_fds);
+	exposition_family(page, &metric_families.process_start);
+	exposition_seconds(page, NO_LABELS, usage.started_ns);
+}
