@@ -163,6 +163,43 @@ static void without_a_pool_a_job_just_runs(void **state)
 	release_held(&job->job);
 }
 
+static void a_begun_job_is_handed_over_at_once_if_it_is_fast(void **state)
+{
+	struct worker_pool *pool = make_pool(2, LONG_NS);
+
+	assert_int_equal(worker_begin(pool, "k", &make_job('a', false, -ENOSPC)->job), 0);
+	assert_string_equal(completed_text, "a");
+	assert_int_equal(last_result, -ENOSPC);
+	assert_int_equal(nr_released, 1);
+	assert_int_equal(worker_begin(NULL, "k", &make_job('b', false, 0)->job), 0);
+	assert_string_equal(completed_text, "ab");
+	assert_int_equal(last_result, 0);
+	assert_int_equal(nr_released, 2);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
+static void a_begun_job_that_is_late_refuses_the_next_one(void **state)
+{
+	struct worker_pool *pool = make_pool(2, 1);
+	struct held_job *job = make_job('a', true, -EIO);
+
+	assert_int_equal(worker_begin(pool, "k", &job->job), 0);
+	assert_int_equal(worker_begin(pool, "k", &make_job('b', false, 0)->job), -EBUSY);
+	assert_string_equal(completed_text, "");
+	assert_int_equal(nr_released, 1);
+	let_go(job);
+	dispatch(pool, 1);
+	assert_string_equal(completed_text, "a");
+	assert_string_equal(log_text, "a");
+	assert_int_equal(last_result, -EIO);
+	assert_int_equal(nr_released, 2);
+	/* Its end makes room for another one. */
+	assert_int_equal(worker_begin(pool, "k", &make_job('c', false, 0)->job), 0);
+	dispatch(pool, 2);
+	assert_string_equal(completed_text, "ac");
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 static void late_job_is_reported_later(void **state)
 {
 	struct worker_pool *pool = make_pool(2, 1);
@@ -369,6 +406,8 @@ int main(void)
 		cmocka_unit_test_setup(a_fast_job_answers_its_caller, set_up),
 		cmocka_unit_test_setup(job_cannot_return_einprogress, set_up),
 		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
+		cmocka_unit_test_setup(a_begun_job_is_handed_over_at_once_if_it_is_fast, set_up),
+		cmocka_unit_test_setup(a_begun_job_that_is_late_refuses_the_next_one, set_up),
 		cmocka_unit_test_setup(late_job_is_reported_later, set_up),
 		cmocka_unit_test_setup(late_job_can_be_awaited, set_up),
 		cmocka_unit_test_setup(a_wait_ends_if_the_caller_is_to_stop, set_up),

@@ -267,8 +267,7 @@ static void job_ended(struct worker_job *base, int result)
 
 static void begin_job(struct noise_counter *counter, int (*run)(struct worker_job *job))
 {
-	struct noise_job *job cleanup_free = calloc(1, sizeof(*job));
-	int r;
+	struct noise_job *job = calloc(1, sizeof(*job));
 
 	if (!job) {
 		log_err(-ENOMEM, "noise");
@@ -277,11 +276,8 @@ static void begin_job(struct noise_counter *counter, int (*run)(struct worker_jo
 	}
 	job->job = (struct worker_job){.run = run, .completed = job_ended, .release = release};
 	job->counter = counter;
-	r = worker_run(counter->pool, NOISE_KEY, &job->job);
-	if (r == -EINPROGRESS)
-		(void)TAKE_PTR(job);
-	else
-		job_ended(&job->job, r);
+	/* Never refused: while a job runs, the state is NOISE_LOADING or NOISE_ENDING. */
+	(void)worker_begin(counter->pool, NOISE_KEY, &job->job);
 }
 
 static void follow(struct noise_counter *counter)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The rows are memory that this process shares with the program. One pass at a time uses
- * them, on a thread of the pool; `is_busy` belongs to the loop's thread, which begins a pass
- * and is told of its end.
+ * them, on a thread of the pool (worker_begin).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +31,6 @@ struct pressure_reader {
 	uint32_t max_cgroups;
 	struct worker_pool *pool;
 	const struct pressure_sink *sink;
-	bool is_busy;
 };
 
 struct pass {
@@ -98,7 +96,6 @@ static void pass_ended(struct worker_job *base, int result)
 	const struct pass *pass = (struct pass *)base;
 	struct pressure_reader *reader = pass->reader;
 
-	reader->is_busy = false;
 	if (reader->sink)
 		reader->sink->sampled(reader->sink->self, result, pass->rows,
 				      result ? 0 : pass->nr);
@@ -119,11 +116,8 @@ static int by_id(const void *left, const void *right)
 static int sample(void *self, const uint64_t *cgroup_ids, uint32_t nr)
 {
 	struct pressure_reader *reader = self;
-	struct pass *pass cleanup_free = NULL;
-	int r;
+	struct pass *pass;
 
-	if (reader->is_busy)
-		return -EBUSY;
 	if (nr > reader->max_cgroups)
 		return -E2BIG;
 	pass = calloc(1, sizeof(*pass) + nr * sizeof(*pass->rows));
@@ -136,14 +130,7 @@ static int sample(void *self, const uint64_t *cgroup_ids, uint32_t nr)
 	for (uint32_t i = 0; i < nr; i++)
 		pass->rows[i].cgroup_id = cgroup_ids[i];
 	qsort(pass->rows, nr, sizeof(*pass->rows), by_id);
-	reader->is_busy = true;
-	r = worker_run(reader->pool, PRESSURE_KEY, &pass->job);
-	if (r == -EINPROGRESS) {
-		(void)TAKE_PTR(pass);
-		return 0;
-	}
-	pass_ended(&pass->job, r);
-	return 0;
+	return worker_begin(reader->pool, PRESSURE_KEY, &pass->job);
 }
 
 static void waits_in(void *self, char *ret_text, size_t size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reading the file makes the kernel sum up the counters of all CPUs, for which it may have to wait.
- * `is_busy` belongs to the loop's thread, which begins a pass and is told of its end.
+ * Reading the file makes the kernel sum up the counters of all CPUs, for which it may have to wait,
+ * so a pass runs on a thread of the pool.
  */
 #include "cgroup/numa_stat.h"
 
@@ -21,7 +21,6 @@ struct numa_stat {
 	const struct topology *topology;
 	struct worker_pool *pool;
 	const struct resident_sink *sink;
-	bool is_busy;
 };
 
 struct sample_job {
@@ -58,7 +57,6 @@ static void sample_ended(struct worker_job *base, int result)
 {
 	struct sample_job *job = (struct sample_job *)base;
 
-	job->stat->is_busy = false;
 	if (job->stat->sink)
 		job->stat->sink->sampled(job->stat->sink->self, result, &job->report);
 }
@@ -74,29 +72,20 @@ static void release(struct worker_job *base)
 static int sample(void *self, const char *const *paths, uint32_t nr)
 {
 	struct numa_stat *stat = self;
-	struct sample_job *job cleanup_free = NULL;
+	struct sample_job *job = calloc(1, sizeof(*job));
 	int r;
 
-	if (stat->is_busy)
-		return -EBUSY;
-	job = calloc(1, sizeof(*job));
 	if (!job)
 		return -ENOMEM;
 	job->job = (struct worker_job){
 		.run = run_sample, .completed = sample_ended, .release = release};
 	job->stat = stat;
 	r = resident_report_new(paths, nr, stat->topology, &job->report);
-	if (r)
+	if (r) {
+		release(&job->job);
 		return r;
-	stat->is_busy = true;
-	r = worker_run(stat->pool, RESIDENT_KEY, &job->job);
-	if (r != -EINPROGRESS) {
-		sample_ended(&job->job, r);
-		resident_report_fini(&job->report);
-		return 0;
 	}
-	(void)TAKE_PTR(job);
-	return 0;
+	return worker_begin(stat->pool, RESIDENT_KEY, &job->job);
 }
 
 static void waits_in(void *self, char *ret_text, size_t size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table of masks belongs to the pass while one runs, and to nobody between two passes:
- * `is_busy` belongs to the loop's thread, which begins a pass and is told of its end.
+ * The table of masks belongs to the pass while one runs, and to nobody between two passes: the
+ * loop's thread begins a pass (worker_begin) and is told of its end.
  */
 #include "irq/irqs.h"
 
@@ -27,7 +27,6 @@ struct irqs {
 	char boot_id[64];
 	struct worker_pool *pool;
 	const struct irq_sink *sink;
-	bool is_busy;
 
 	/* The pass's: */
 	bool is_loaded;		      /* the file of originals was read */
@@ -89,7 +88,6 @@ static void pass_ended(struct worker_job *base, int result)
 {
 	struct pass_job *job = (struct pass_job *)base;
 
-	job->irqs->is_busy = false;
 	if (job->irqs->sink)
 		job->irqs->sink->passed(job->irqs->sink->self, result, &job->report);
 }
@@ -105,25 +103,15 @@ static void release(struct worker_job *base)
 static int pass(void *self, const struct irq_request *request)
 {
 	struct irqs *irqs = self;
-	struct pass_job *job;
-	int r;
+	struct pass_job *job = calloc(1, sizeof(*job));
 
-	if (irqs->is_busy)
-		return -EBUSY;
-	job = calloc(1, sizeof(*job));
 	if (!job)
 		return -ENOMEM;
 	job->job =
 		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
 	job->irqs = irqs;
 	job->request = *request;
-	irqs->is_busy = true;
-	r = worker_run(irqs->pool, IRQ_KEY, &job->job);
-	if (r == -EINPROGRESS)
-		return 0;
-	pass_ended(&job->job, r);
-	release(&job->job);
-	return 0;
+	return worker_begin(irqs->pool, IRQ_KEY, &job->job);
 }
 
 static void waits_in(void *self, char *ret_text, size_t size)

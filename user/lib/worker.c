@@ -353,6 +353,22 @@ bool worker_is_busy(struct worker_pool *pool, const char *key)
 	return busy;
 }
 
+int worker_begin(struct worker_pool *pool, const char *key, struct worker_job *job)
+{
+	int r;
+
+	if (worker_is_busy(pool, key)) {
+		job->release(job);
+		return -EBUSY;
+	}
+	r = worker_run(pool, key, job);
+	if (r == -EINPROGRESS)
+		return 0;
+	job->completed(job, r);
+	job->release(job);
+	return 0;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec time;

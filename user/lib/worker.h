@@ -78,6 +78,15 @@ void worker_pool_set_stop(struct worker_pool *pool, int stop_fd);
  */
 int worker_run(struct worker_pool *pool, const char *key, struct worker_job *job);
 
+/*
+ * Run a job whose result is handed over in the same way however long it takes: `completed` and
+ * then `release` are called on this thread, before this returns if the job ends within the grace
+ * period. Takes the job. 0, or -EBUSY while an earlier job with this key is late: the job is then
+ * released without having run. Jobs that are only begun with this function can therefore share data
+ * with each other, one at a time.
+ */
+int worker_begin(struct worker_pool *pool, const char *key, struct worker_job *job);
+
 /* A descriptor that is readable if worker_pool_dispatch has something to do. */
 int worker_pool_fd(const struct worker_pool *pool);
 /* Call `completed` for all late jobs that have ended, on the calling thread. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table of tasks belongs to the walk while one runs, and to nobody between two walks:
- * `is_busy` belongs to the loop's thread, which begins a walk and is told of its end.
+ * The table of tasks belongs to the walk while one runs, and to nobody between two walks: the
+ * loop's thread begins a walk (worker_begin) and is told of its end.
  */
 #include "stranger/strangers.h"
 
@@ -30,7 +30,6 @@ struct strangers {
 	struct worker_pool *pool;
 	const struct affinity_calls *calls;
 	const struct stranger_sink *sink;
-	bool is_busy;
 
 	/* The walk's: */
 	bool is_loaded; /* the file of originals was read */
@@ -97,7 +96,6 @@ static void walk_ended(struct worker_job *base, int result)
 {
 	struct walk_job *job = (struct walk_job *)base;
 
-	job->strangers->is_busy = false;
 	if (job->strangers->sink)
 		job->strangers->sink->walked(job->strangers->sink->self, result, &job->report);
 }
@@ -129,12 +127,9 @@ static int copy_request(const struct stranger_request *request, struct stranger_
 static int begin_walk(void *self, const struct stranger_request *request)
 {
 	struct strangers *strangers = self;
-	struct walk_job *job;
+	struct walk_job *job = calloc(1, sizeof(*job));
 	int r;
 
-	if (strangers->is_busy)
-		return -EBUSY;
-	job = calloc(1, sizeof(*job));
 	if (!job)
 		return -ENOMEM;
 	job->job =
@@ -145,13 +140,7 @@ static int begin_walk(void *self, const struct stranger_request *request)
 		release(&job->job);
 		return r;
 	}
-	strangers->is_busy = true;
-	r = worker_run(strangers->pool, STRANGER_KEY, &job->job);
-	if (r == -EINPROGRESS)
-		return 0;
-	walk_ended(&job->job, r);
-	release(&job->job);
-	return 0;
+	return worker_begin(strangers->pool, STRANGER_KEY, &job->job);
 }
 
 static void waits_in(void *self, char *ret_text, size_t size)
