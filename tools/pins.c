@@ -16,12 +16,10 @@
 
 #include <pinfold/names.h>
 
+#include "format/bpf_inventory.h"
 #include "format/words.h"
 #include "lib/bpf_fd.h"
 #include "lib/file.h"
-
-#define MAX_PROGS 256
-#define MAX_MAPS  256
 
 char *pins_path(const struct session *session, const char *name)
 {
@@ -182,16 +180,17 @@ static int fill_link(const char *path, const char *pin, bool is_timed, const str
 	return fill_prog(info.prog_id, is_timed, btf, row);
 }
 
-static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t *ret_nr)
+/* A link that goes while we look is left out. */
+static int read_links(DIR *dir, const char *path, struct bpf_inventory *inventory)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const bool is_timed = bpf_fd_is_timed();
 	const struct dirent *entry;
 	int r = 0;
 
-	*ret_nr = 0;
-	while (*ret_nr < MAX_PROGS && (r = file_next_entry(dir, &entry)) > 0) {
+	while (!inventory->error && (r = file_next_entry(dir, &entry)) > 0) {
 		char *pin cleanup_free = NULL;
+		struct prog_row found, *row;
 
 		if (entry->d_name[0] == '.')
 			continue;
@@ -200,46 +199,50 @@ static int read_links(DIR *dir, const char *path, struct prog_row *rows, size_t 
 			r = -ENOMEM;
 			break;
 		}
-		if (!fill_link(pin, entry->d_name, is_timed, btf, &rows[*ret_nr])) {
-			/* a link that goes while we look is no failure */
-			++*ret_nr;
-		}
+		if (fill_link(pin, entry->d_name, is_timed, btf, &found))
+			continue;
+		row = bpf_inventory_add_prog(inventory);
+		if (row)
+			*row = found;
 	}
 	btf__free(btf);
-	return r < 0 ? r : 0;
+	return r < 0 ? r : inventory->error;
 }
 
 int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 {
-	struct prog_row *rows cleanup_free = calloc(MAX_PROGS, sizeof(*rows));
+	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
 	char *path cleanup_free = pins_path(session, "links");
 	DIR *dir cleanup_dir = NULL;
-	size_t nr;
 	int r;
 
-	if (!rows || !path)
+	if (!path)
 		return out_no_memory(session);
 	dir = opendir(path);
 	if (!dir)
 		return report_pin(session, path, errno);
 	out_note("no agent answers; these are the programs pinned in %s", path);
-	r = read_links(dir, path, rows, &nr);
+	r = read_links(dir, path, &inventory);
 	if (r)
 		return r == -ENOMEM ? out_no_memory(session) : report_pin(session, path, -r);
-	*ret_json = view_progs(rows, nr);
+	*ret_json = view_progs(inventory.progs, inventory.nr_progs);
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }
 
 /* --- maps ---------------------------------------------------------------------------------------- */
 
 /* A map that goes while we look is left out. */
-static bool fill_map(const char *path, const char *name, struct map_row *row)
+static void add_map(const char *path, const char *name, struct bpf_inventory *inventory)
 {
 	int fd cleanup_close = bpf_obj_get(path);
 	struct bpf_fd_map found;
+	struct map_row *row;
 
 	if (fd < 0 || bpf_fd_read_map(fd, &found))
-		return false;
+		return;
+	row = bpf_inventory_add_map(inventory);
+	if (!row)
+		return;
 	*row = (struct map_row){
 		.id = found.id,
 		.pinned = true,
@@ -249,16 +252,14 @@ static bool fill_map(const char *path, const char *name, struct map_row *row)
 	};
 	snprintf(row->name, sizeof(row->name), "%.63s", name);
 	snprintf(row->type, sizeof(row->type), "%s", found.type ? found.type : "");
-	return true;
 }
 
-static int read_maps(DIR *dir, const char *path, struct map_row *rows, size_t *ret_nr)
+static int read_maps(DIR *dir, const char *path, struct bpf_inventory *inventory)
 {
 	const struct dirent *entry;
 	int r = 0;
 
-	*ret_nr = 0;
-	while (*ret_nr < MAX_MAPS && (r = file_next_entry(dir, &entry)) > 0) {
+	while (!inventory->error && (r = file_next_entry(dir, &entry)) > 0) {
 		char *pin cleanup_free = NULL;
 
 		if (entry->d_name[0] == '.')
@@ -267,31 +268,30 @@ static int read_maps(DIR *dir, const char *path, struct map_row *rows, size_t *r
 			pin = NULL;
 			return -ENOMEM;
 		}
-		*ret_nr += fill_map(pin, entry->d_name, &rows[*ret_nr]);
+		add_map(pin, entry->d_name, inventory);
 	}
-	return r < 0 ? r : 0;
+	return r < 0 ? r : inventory->error;
 }
 
 int pins_fetch_maps(struct session *session, struct json_object **ret_json)
 {
-	struct map_row *rows cleanup_free = calloc(MAX_MAPS + 1, sizeof(*rows));
+	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
 	char *path cleanup_free = pins_path(session, "maps");
 	char *meta cleanup_free = pins_path(session, "meta");
 	DIR *dir cleanup_dir = NULL;
-	size_t nr;
 	int r;
 
-	if (!rows || !path || !meta)
+	if (!path || !meta)
 		return out_no_memory(session);
 	dir = opendir(path);
 	if (!dir)
 		return report_pin(session, path, errno);
 	out_note("no agent answers; these are the maps pinned in %s", path);
-	r = read_maps(dir, path, rows, &nr);
+	r = read_maps(dir, path, &inventory);
 	if (r)
 		return r == -ENOMEM ? out_no_memory(session) : report_pin(session, path, -r);
-	nr += fill_map(meta, "meta", &rows[nr]);
-	*ret_json = view_maps(rows, nr);
+	add_map(meta, "meta", &inventory);
+	*ret_json = inventory.error ? NULL : view_maps(inventory.maps, inventory.nr_maps);
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }
 

@@ -171,9 +171,9 @@ static inline void side_list(void *self, struct bpf_inventory *inventory)
 	const struct prog_row *rows;
 
 	inventory->is_timed = true;
-	inventory->nr_progs = side_programs(self, &rows);
-	memcpy(inventory->progs, rows, inventory->nr_progs * sizeof(*rows));
-	inventory->maps[inventory->nr_maps++] =
+	for (uint32_t i = 0, nr = side_programs(self, &rows); i < nr; i++)
+		*bpf_inventory_add_prog(inventory) = rows[i];
+	*bpf_inventory_add_map(inventory) =
 		(struct map_row){.name = "managed", .type = "hash", .objects = "guard,watch"};
 }
 

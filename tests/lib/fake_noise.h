@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ctl/ports.h"
+#include "format/bpf_inventory.h"
 
 #define FAKE_NOISE_CPUS 16
 
@@ -88,7 +89,7 @@ static inline void fake_noise_tell_strangers(void *self, bool wanted)
 /* One program while it counts; whether that is timed, the kernel's port has said before. */
 static inline void fake_noise_list(void *self, struct bpf_inventory *inventory)
 {
-	struct prog_row *row = &inventory->progs[inventory->nr_progs++];
+	struct prog_row *row = bpf_inventory_add_prog(inventory);
 
 	*row = (struct prog_row){.object = "noise", .run_time_ns = -1, .run_count = -1};
 	if (fake_noise.state == NOISE_COUNTING) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ctl/ports.h"
+#include "format/bpf_inventory.h"
 
 #define FAKE_PRESSURE_ROWS 64
 
@@ -68,9 +69,9 @@ static inline void fake_pressure_waits_in(void *self, char *ret_text, size_t siz
 
 static inline void fake_pressure_list(void *self, struct bpf_inventory *inventory)
 {
-	inventory->progs[inventory->nr_progs++] =
+	*bpf_inventory_add_prog(inventory) =
 		(struct prog_row){.object = "pressure", .name = "read_pressure"};
-	inventory->maps[inventory->nr_maps++] =
+	*bpf_inventory_add_map(inventory) =
 		(struct map_row){.name = "pressure_rows", .objects = "pressure"};
 }
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "ctl/controller.h"
+#include "format/bpf_inventory.h"
 
 #define FAKE_GROUPS 2048 /* a power of two; half of it is used at most */
 #define FAKE_VALUE  96
@@ -568,8 +569,8 @@ static inline void fake_list(void *self, struct bpf_inventory *inventory)
 {
 	const struct prog_row *rows;
 
-	inventory->nr_progs = fake_programs(self, &rows);
-	memcpy(inventory->progs, rows, inventory->nr_progs * sizeof(*rows));
+	for (uint32_t i = 0, nr = fake_programs(self, &rows); i < nr; i++)
+		*bpf_inventory_add_prog(inventory) = rows[i];
 }
 
 static inline uint32_t fake_hook_counts(void *self, const struct hook_count **ret_counts)

@@ -124,19 +124,47 @@ static void a_section_names_type_and_hook(void **state)
 	assert_string_equal(row.hook, "");
 }
 
-static void a_full_list_stays_as_it_is(void **state)
-{
-	struct bpf_inventory *inventory = calloc(1, sizeof(*inventory));
+#define MANY 300
 
-	assert_non_null(inventory);
-	while (inventory_add_prog(inventory))
-		continue;
-	assert_int_equal(inventory->nr_progs, INVENTORY_PROGS_MAX);
-	inventory_add_missing(inventory, "noise", "no CPU is exclusive");
-	assert_int_equal(inventory->nr_progs, INVENTORY_PROGS_MAX);
-	inventory_add_map(inventory, "noise", "noise_cpus", -1, false);
-	assert_int_equal(inventory->nr_maps, 0);
-	free(inventory);
+static void list_many(void *self, struct bpf_inventory *inventory)
+{
+	for (uint32_t i = 1; i <= MANY; i++) {
+		bpf_inventory_add_prog(inventory)->id = i;
+		bpf_inventory_add_map(inventory)->id = i;
+	}
+}
+
+/* A row that is missing would look like a program that is not loaded. */
+static void nothing_is_left_out_of_a_long_list(void **state)
+{
+	struct kernel_port kernel = fake_side_port;
+	struct controller *controller;
+	struct json_object *progs, *maps;
+
+	kernel.list = list_many;
+	controller = start_with(&kernel, NULL, &fake_noise_port);
+	progs = query(controller, "prog");
+	maps = query(controller, "map");
+	assert_int_equal(json_object_array_length(progs), MANY + 2);
+	expect(progs, MANY - 1, "id", "300");
+	expect(progs, MANY - 1, "run_count", "null");
+	expect(progs, MANY, "part", "pressure");
+	expect(progs, MANY + 1, "part", "noise");
+	assert_int_equal(json_object_array_length(maps), MANY);
+	expect(maps, MANY - 1, "id", "300");
+	json_object_put(progs);
+	json_object_put(maps);
+	controller_free(controller);
+}
+
+static void a_map_that_the_kernel_does_not_answer_for_is_not_listed(void **state)
+{
+	struct bpf_inventory inventory = {0};
+
+	inventory_add_map(&inventory, "noise", "noise_cpus", -1, false);
+	assert_int_equal(inventory.nr_maps, 0);
+	assert_int_equal(inventory.error, 0);
+	bpf_inventory_fini(&inventory);
 }
 
 int main(void)
@@ -149,7 +177,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_bpf_nothing_is_listed, set_up_report,
 						tear_down),
 		cmocka_unit_test(a_section_names_type_and_hook),
-		cmocka_unit_test(a_full_list_stays_as_it_is),
+		cmocka_unit_test_setup_teardown(nothing_is_left_out_of_a_long_list, set_up_report,
+						tear_down),
+		cmocka_unit_test(a_map_that_the_kernel_does_not_answer_for_is_not_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

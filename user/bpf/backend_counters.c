@@ -72,7 +72,7 @@ static void list_object(const struct bpf_backend *backend, const struct bpf_obje
 	const bool is_pinned = backend->options.bpffs_dir;
 
 	for (uint32_t i = 0; i < handle->nr_programs; i++) {
-		struct prog_row *row = inventory_add_prog(inventory);
+		struct prog_row *row = bpf_inventory_add_prog(inventory);
 
 		if (row)
 			fill_program(backend, handle, &handle->programs[i], inventory->is_timed,
@@ -99,8 +99,8 @@ void backend_list(void *self, struct bpf_inventory *inventory)
 		if (handle)
 			list_object(backend, handle, inventory);
 		else if (bpf_object_row(id))
-			inventory_add_missing(inventory, bpf_object_name(id),
-					      backend->objects.rows[id].reason);
+			bpf_inventory_add_missing(inventory, bpf_object_name(id),
+						  backend->objects.rows[id].reason);
 	}
 }
 

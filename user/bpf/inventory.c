@@ -9,6 +9,9 @@
 #include "lib/bpf_fd.h"
 #include "lib/file.h"
 
+/* A program uses no more maps than this (the kernel's MAX_USED_MAPS). */
+#define PROG_MAPS_MAX 64
+
 /* "fmod_ret/security_file_open": the type, and what it is attached to. */
 static void split_section(struct prog_row *row, const char *section)
 {
@@ -36,17 +39,6 @@ void inventory_fill_prog(struct prog_row *row, const char *object, const char *n
 	row->run_count = found.nr_runs;
 	row->recursion_misses = found.recursion_misses;
 	row->memory_bytes = found.memory_bytes;
-}
-
-struct prog_row *inventory_add_prog(struct bpf_inventory *inventory)
-{
-	struct prog_row *row = &inventory->progs[inventory->nr_progs];
-
-	if (inventory->nr_progs == INVENTORY_PROGS_MAX)
-		return NULL;
-	inventory->nr_progs++;
-	*row = (struct prog_row){.run_time_ns = -1, .run_count = -1, .memory_bytes = -1};
-	return row;
 }
 
 static struct map_row *find_map(struct bpf_inventory *inventory, uint32_t id)
@@ -81,9 +73,9 @@ void inventory_add_map(struct bpf_inventory *inventory, const char *object, cons
 		add_user(row, object);
 		return;
 	}
-	if (inventory->nr_maps == INVENTORY_MAPS_MAX)
+	row = bpf_inventory_add_map(inventory);
+	if (!row)
 		return;
-	row = &inventory->maps[inventory->nr_maps++];
 	*row = (struct map_row){
 		.id = found.id,
 		.pinned = is_pinned,
@@ -99,7 +91,7 @@ void inventory_add_map(struct bpf_inventory *inventory, const char *object, cons
 void inventory_add_maps_of(struct bpf_inventory *inventory, const char *object, int prog_fd,
 			   bool is_pinned)
 {
-	uint32_t ids[INVENTORY_MAPS_MAX], nr = 0;
+	uint32_t ids[PROG_MAPS_MAX], nr = 0;
 
 	if (bpf_fd_maps_of(prog_fd, ids, ARRAY_SIZE(ids), &nr))
 		return;
@@ -122,7 +114,7 @@ void inventory_add_object(struct bpf_inventory *inventory, const char *name,
 
 	bpf_object__for_each_program (program, object) {
 		struct prog_row *row =
-			bpf_program__autoload(program) ? inventory_add_prog(inventory) : NULL;
+			bpf_program__autoload(program) ? bpf_inventory_add_prog(inventory) : NULL;
 
 		if (!row)
 			continue;
@@ -134,14 +126,4 @@ void inventory_add_object(struct bpf_inventory *inventory, const char *name,
 	}
 	bpf_object__for_each_map (map, object)
 		inventory_add_map(inventory, name, bpf_map__name(map), bpf_map__fd(map), false);
-}
-
-void inventory_add_missing(struct bpf_inventory *inventory, const char *object, const char *reason)
-{
-	struct prog_row *row = inventory_add_prog(inventory);
-
-	if (!row)
-		return;
-	snprintf(row->object, sizeof(row->object), "%s", object);
-	snprintf(row->reason, sizeof(row->reason), "%s", reason);
 }

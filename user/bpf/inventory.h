@@ -10,14 +10,12 @@
 
 #include <bpf/libbpf.h>
 
-#include "format/rows.h"
+#include "format/bpf_inventory.h"
 
 /* `section` as in the object file: "lsm/file_open". Neither attached nor pinned yet. */
 void inventory_fill_prog(struct prog_row *row, const char *object, const char *name,
 			 const char *section, int fd, bool is_timed);
 
-/* An empty row at the end; NULL: there is no more room. */
-struct prog_row *inventory_add_prog(struct bpf_inventory *inventory);
 /* A map that is listed already gets another user. `name` NULL: as the kernel calls it. */
 void inventory_add_map(struct bpf_inventory *inventory, const char *object, const char *name,
 		       int fd, bool is_pinned);
@@ -27,7 +25,5 @@ void inventory_add_maps_of(struct bpf_inventory *inventory, const char *object, 
 /* All that is loaded of an object that is not pinned. `why_not_attached` is "" if it is attached. */
 void inventory_add_object(struct bpf_inventory *inventory, const char *name,
 			  const struct bpf_object *object, const char *why_not_attached);
-/* An object that is not loaded, and why. */
-void inventory_add_missing(struct bpf_inventory *inventory, const char *object, const char *reason);
 
 #endif

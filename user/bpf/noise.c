@@ -484,7 +484,7 @@ static void list(void *self, struct bpf_inventory *inventory)
 	if (counter->state == NOISE_COUNTING)
 		inventory_add_object(inventory, "noise", counter->skeleton->obj, "");
 	else
-		inventory_add_missing(inventory, "noise", why_not_loaded(counter->state));
+		bpf_inventory_add_missing(inventory, "noise", why_not_loaded(counter->state));
 }
 
 struct noise_port noise_counter_port(struct noise_counter *counter)

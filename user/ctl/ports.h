@@ -27,6 +27,7 @@
 #include "format/stranger_report.h"
 #include "kubelet/discovery.h"
 
+struct bpf_inventory;
 struct json_object;
 struct text;
 

@@ -50,17 +50,6 @@ struct map_row {
 	int64_t memory_bytes; /* -1 = unknown */
 };
 
-#define INVENTORY_PROGS_MAX 96
-#define INVENTORY_MAPS_MAX  96
-
-/* What is loaded into the kernel's BPF. What does not fit any more is left out. */
-struct bpf_inventory {
-	bool is_timed; /* the kernel measures run times */
-	uint32_t nr_progs, nr_maps;
-	struct prog_row progs[INVENTORY_PROGS_MAX];
-	struct map_row maps[INVENTORY_MAPS_MAX];
-};
-
 /* What a mask of CPUs is for. */
 enum irq_kind {
 	IRQ_KIND_DEFAULT,    /* where new interrupts fire */
