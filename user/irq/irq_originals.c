@@ -6,8 +6,7 @@
 
 #include <pinfold/names.h>
 
-#include "format/emit.h"
-#include "format/yaml.h"
+#include "format/boot_file.h"
 #include "lib/file.h"
 
 static const char *const kind_words[IRQ_KIND_NR] = {"default", "workqueues", "interrupt"};
@@ -16,10 +15,7 @@ void irq_originals_encode(const struct irq_table *table, const char *boot_id, st
 {
 	struct emitter emitter;
 
-	emit_begin(&emitter, out, EMIT_JSON_PRETTY);
-	emit_number(&emitter, "version", 1);
-	emit_text(&emitter, "boot_id", boot_id);
-	emit_list(&emitter, "masks");
+	boot_file_begin(&emitter, out, boot_id, "masks");
 	for (uint32_t i = 0; i < table->nr; i++) {
 		const struct irq_entry *entry = &table->entries[i];
 
@@ -34,23 +30,18 @@ void irq_originals_encode(const struct irq_table *table, const char *boot_id, st
 			emit_text(&emitter, "written", entry->written);
 		emit_close(&emitter);
 	}
-	emit_close(&emitter);
-	emit_end(&emitter);
+	boot_file_end(&emitter);
 }
 
 static int read_set(const struct yaml_value *member, const char *key, struct format_error *error,
 		    char **ret_list)
 {
-	char list[CPUSET_TEXT_MAX];
 	struct cpuset set;
-	int r;
+	int r = boot_file_read_cpus(member, key, error, &set);
 
-	r = yaml_read_text(member, key, error, list, sizeof(list));
-	if (!r && (cpuset_parse(list, strlen(list), &set) || cpuset_is_empty(&set)))
-		r = yaml_refuse(member, key, error, "'%.40s' is not a list of CPUs", list);
 	if (r)
 		return r;
-	*ret_list = strdup(list);
+	*ret_list = strdup(member->text);
 	return *ret_list ? 0 : -ENOMEM;
 }
 
@@ -85,48 +76,24 @@ static int decode_mask(const struct yaml_value *map, struct format_error *error,
 	return r;
 }
 
-static int decode_masks(const struct yaml_value *masks, struct format_error *error,
-			struct irq_table *table)
-{
-	int r = yaml_read_list(masks, "masks", error);
-
-	yaml_for_each(mask, r ? NULL : masks)
-	{
-		r = decode_mask(mask, error, table);
-		if (r)
-			return r;
-	}
-	irq_table_sort(table);
-	return r;
-}
-
 int irq_originals_decode(const char *data, size_t len, const char *boot_id,
 			 struct format_error *error, struct irq_table *ret_table)
 {
-	static const struct yaml_limits limits = {IRQ_ORIGINALS_MAX_BYTES, 8, 1U << 17};
 	struct irq_table table cleanup(irq_table_fini) = {0};
-	const struct yaml_value *version, *boot, *masks;
 	struct yaml_tree *tree cleanup_yaml = NULL;
-	char saved_boot[64];
-	uint64_t number;
+	const struct yaml_value *masks;
 	int r;
 
-	r = yaml_parse_one(data, len, &limits, error, &tree);
-	if (!r)
-		r = yaml_read_map(tree->root, "", error);
+	r = boot_file_parse(data, len, boot_id, "masks", error, &tree, &masks);
+	yaml_for_each(mask, r ? NULL : masks)
+	{
+		r = decode_mask(mask, error, &table);
+		if (r)
+			break;
+	}
 	if (r)
-		return r == -ENOMEM ? r : -EBADMSG;
-	version = yaml_need(tree->root, "version", error);
-	boot = version ? yaml_need(tree->root, "boot_id", error) : NULL;
-	masks = boot ? yaml_need(tree->root, "masks", error) : NULL;
-	if (!masks || yaml_read_uint(version, "version", error, 1, 1, &number) ||
-	    yaml_read_text(boot, "boot_id", error, saved_boot, sizeof(saved_boot)))
-		return -EBADMSG;
-	if (strcmp(saved_boot, boot_id))
-		return -ESTALE;
-	r = decode_masks(masks, error, &table);
-	if (r)
-		return r == -ENOMEM ? r : -EBADMSG;
+		return r;
+	irq_table_sort(&table);
 	*ret_table = table;
 	table = (struct irq_table){0};
 	return 0;
@@ -152,6 +119,6 @@ int irq_originals_load(int dir_fd, const char *boot_id, struct format_error *err
 
 	if (dir_fd < 0)
 		return -ENOENT;
-	r = file_read_all(dir_fd, PINFOLD_IRQS_FILE, IRQ_ORIGINALS_MAX_BYTES, &data, &len);
+	r = file_read_all(dir_fd, PINFOLD_IRQS_FILE, BOOT_FILE_MAX_BYTES, &data, &len);
 	return r ? r : irq_originals_decode(data, len, boot_id, error, ret_table);
 }

@@ -13,8 +13,6 @@
 
 #include "irq/table.h"
 
-#define IRQ_ORIGINALS_MAX_BYTES (4U << 20)
-
 struct format_error;
 struct text;
 

@@ -7,8 +7,7 @@
 
 #include <pinfold/names.h>
 
-#include "format/emit.h"
-#include "format/yaml.h"
+#include "format/boot_file.h"
 #include "lib/file.h"
 
 /* --- writing ------------------------------------------------------------------------------------- */
@@ -94,13 +93,9 @@ void stranger_saved_encode(const struct stranger_table *table, const char *boot_
 			add_saved(rows, &nr, task, task->new_original, task->target);
 	}
 	qsort(rows, nr, sizeof(*rows), by_sets);
-	emit_begin(&emitter, out, EMIT_JSON_PRETTY);
-	emit_number(&emitter, "version", 1);
-	emit_text(&emitter, "boot_id", boot_id);
-	emit_list(&emitter, "affinities");
+	boot_file_begin(&emitter, out, boot_id, "affinities");
 	emit_rows(&emitter, rows, nr);
-	emit_close(&emitter);
-	emit_end(&emitter);
+	boot_file_end(&emitter);
 }
 
 /* --- reading ------------------------------------------------------------------------------------- */
@@ -109,15 +104,10 @@ static int read_set(const struct yaml_value *map, const char *key, struct format
 		    struct stranger_table *table, const struct cpuset **ret_set)
 {
 	const struct yaml_value *member = yaml_need(map, key, error);
-	char list[CPUSET_TEXT_MAX];
 	struct cpuset set;
 
-	if (!member || yaml_read_text(member, key, error, list, sizeof(list)))
+	if (!member || boot_file_read_cpus(member, key, error, &set))
 		return -EBADMSG;
-	if (cpuset_parse(list, strlen(list), &set) || cpuset_is_empty(&set)) {
-		yaml_refuse(member, key, error, "'%.40s' is not a list of CPUs", list);
-		return -EBADMSG;
-	}
 	*ret_set = stranger_table_keep(table, &set);
 	return *ret_set ? 0 : -ENOMEM;
 }
@@ -180,35 +170,20 @@ static int decode_affinity(const struct yaml_value *map, struct format_error *er
 int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 			  struct format_error *error, struct stranger_table *ret_table)
 {
-	static const struct yaml_limits limits = {STRANGER_SAVED_MAX_BYTES, 8, 1U << 19};
 	struct stranger_table table cleanup(stranger_table_fini) = {0};
-	const struct yaml_value *version, *boot, *affinities;
 	struct yaml_tree *tree cleanup_yaml = NULL;
-	char saved_boot[64];
-	uint64_t number;
+	const struct yaml_value *affinities;
 	int r;
 
-	r = yaml_parse_one(data, len, &limits, error, &tree);
-	if (!r)
-		r = yaml_read_map(tree->root, "", error);
-	if (r)
-		return r == -ENOMEM ? r : -EBADMSG;
-	version = yaml_need(tree->root, "version", error);
-	boot = version ? yaml_need(tree->root, "boot_id", error) : NULL;
-	affinities = boot ? yaml_need(tree->root, "affinities", error) : NULL;
-	if (!affinities || yaml_read_uint(version, "version", error, 1, 1, &number) ||
-	    yaml_read_text(boot, "boot_id", error, saved_boot, sizeof(saved_boot)))
-		return -EBADMSG;
-	if (strcmp(saved_boot, boot_id))
-		return -ESTALE;
-	if (yaml_read_list(affinities, "affinities", error))
-		return -EBADMSG;
-	yaml_for_each(affinity, affinities)
+	r = boot_file_parse(data, len, boot_id, "affinities", error, &tree, &affinities);
+	yaml_for_each(affinity, r ? NULL : affinities)
 	{
 		r = decode_affinity(affinity, error, &table);
 		if (r)
-			return r;
+			break;
 	}
+	if (r)
+		return r;
 	stranger_table_sort(&table);
 	*ret_table = table;
 	table = (struct stranger_table){0};
@@ -235,6 +210,6 @@ int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *er
 
 	if (dir_fd < 0)
 		return -ENOENT;
-	r = file_read_all(dir_fd, PINFOLD_STRANGERS_FILE, STRANGER_SAVED_MAX_BYTES, &data, &len);
+	r = file_read_all(dir_fd, PINFOLD_STRANGERS_FILE, BOOT_FILE_MAX_BYTES, &data, &len);
 	return r ? r : stranger_saved_decode(data, len, boot_id, error, ret_table);
 }

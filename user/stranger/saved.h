@@ -10,8 +10,6 @@
 
 #include "stranger/table.h"
 
-#define STRANGER_SAVED_MAX_BYTES (4U << 20)
-
 struct format_error;
 struct text;
 
