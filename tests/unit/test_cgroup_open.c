@@ -16,6 +16,7 @@
 #include "cgroup/dir.h"
 #include "cgroup/status.h"
 #include "cgroup_scene.h"
+#include "lib/file.h"
 #include "lib/log.h"
 #include "lib/worker.h"
 
@@ -120,11 +121,11 @@ static void a_failure_leaves_nothing_open(void **state)
 	open_dir(&dir);
 	nr = nr_open();
 	fdopendir_error = ENOMEM;
-	assert_int_equal(dir_entries(dir.mount_fd, &entries), -ENOMEM);
+	assert_int_equal(file_open_dir(dir.mount_fd, ".", &entries), -ENOMEM);
 	assert_null(entries);
 	assert_int_equal(nr_open(), nr);
 	fdopendir_error = 0;
-	assert_int_equal(dir_entries(dir.mount_fd, &entries), 0);
+	assert_int_equal(file_open_dir(dir.mount_fd, ".", &entries), 0);
 	closedir(entries);
 	assert_int_equal(nr_open(), nr);
 	/* Nor does it close what it has not opened. */

@@ -86,7 +86,7 @@ static void entries_need_a_directory_and_a_descriptor(void **state)
 	DIR *entries = NULL;
 	uint64_t id = 7;
 
-	assert_int_equal(dir_entries(-1, &entries), -EBADF);
+	assert_int_equal(file_open_dir(-1, ".", &entries), -EBADF);
 	assert_null(entries);
 	assert_int_equal(dir_group_id(-1, &id), -EBADF);
 	assert_int_equal(id, 7);

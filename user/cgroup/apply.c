@@ -37,17 +37,13 @@ static bool find_overlap(const struct dir *dir, const char *path, const struct c
 {
 	char parent[GROUP_PATH_MAX];
 	const char *name;
-	int fd;
+	int fd cleanup_close = -1;
 	DIR *entries cleanup_dir = NULL;
 	const struct dirent *entry;
 
-	if (dir_split(path, parent, sizeof(parent), &name) || dir_open_group(dir, parent, &fd))
+	if (dir_split(path, parent, sizeof(parent), &name) || dir_open_group(dir, parent, &fd) ||
+	    file_open_dir(fd, ".", &entries))
 		return false;
-	entries = fdopendir(fd);
-	if (!entries) {
-		close(fd);
-		return false;
-	}
 	while (file_next_entry(entries, &entry) > 0) {
 		char file[sizeof(entry->d_name) + 16];
 
@@ -115,7 +111,7 @@ static void add_child_partitions(int fd, struct cpuset *set)
 	DIR *entries cleanup_dir = NULL;
 	const struct dirent *entry;
 
-	if (dir_entries(fd, &entries))
+	if (file_open_dir(fd, ".", &entries))
 		return;
 	while (file_next_entry(entries, &entry) > 0) {
 		char file[sizeof(entry->d_name) + 32];

@@ -181,19 +181,6 @@ int dir_open_below(int fd, const char *name, int *ret_fd)
 	return open_beneath(fd, name, 0, ret_fd);
 }
 
-int dir_entries(int fd, DIR **ret_entries)
-{
-	int copy cleanup_close = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
-
-	if (!entries)
-		return -errno;
-	/* closedir(3) closes it. */
-	(void)TAKE_FD(copy);
-	*ret_entries = entries;
-	return 0;
-}
-
 int dir_group_id(int group_fd, uint64_t *ret_id)
 {
 	struct stat info;

@@ -85,13 +85,6 @@ int dir_open_below(int fd, const char *name, int *ret_fd);
 int dir_open_cached(const struct dir *dir, const char *path, int *ret_fd);
 
 /*
- * Open a stream over the entries of an open group. The caller owns the stream and keeps
- * `fd`, whose file offset does not change. Open entries relative to dirfd() of the
- * stream.
- */
-int dir_entries(int fd, DIR **ret_entries);
-
-/*
  * Split a path into its parent ("" for a top-level group) and its last component. -EINVAL
  * for "".
  */

@@ -131,7 +131,7 @@ static int list_children(int fd, struct names *names)
 {
 	DIR *entries cleanup_dir = NULL;
 	const struct dirent *entry;
-	int err = dir_entries(fd, &entries);
+	int err = file_open_dir(fd, ".", &entries);
 
 	if (err)
 		return err;

@@ -64,7 +64,7 @@ static int remove_leaves(struct walk *walk, char *error)
 {
 	DIR *entries cleanup_dir = NULL;
 	const struct dirent *entry;
-	int err = dir_entries(walk->fd, &entries);
+	int err = file_open_dir(walk->fd, ".", &entries);
 
 	/* Somebody else removed the current group. */
 	if (err)

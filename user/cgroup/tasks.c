@@ -84,7 +84,7 @@ static int walk(int fd, const char *path, unsigned int depth, visit_func visit, 
 
 	if (!visit(self, fd, path, &err) || err || !depth)
 		return err;
-	err = dir_entries(fd, &entries);
+	err = file_open_dir(fd, ".", &entries);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	while ((err = file_next_entry(entries, &entry)) > 0) {

@@ -123,23 +123,20 @@ static void waits_in(void *self, char *ret_text, size_t size)
 	worker_where(store->pool, STATE_KEY, ret_text, size);
 }
 
-/* If not all names are known, nothing is removed. The oldest file sorts first, because the names contain the time with a fixed number of digits. */
+/*
+ * If not all names are known, nothing is removed. The oldest file sorts first, because the names
+ * contain the time with a fixed number of digits.
+ */
 static void drop_oldest(int dir_fd)
 {
 	DIR *dir cleanup_dir = NULL;
 	char oldest_file[256] = "";
 	const struct dirent *entry;
 	unsigned int nr = 0;
-	int fd = dup(dir_fd), r;
+	int r;
 
-	if (fd < 0)
+	if (file_open_dir(dir_fd, ".", &dir))
 		return;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return;
-	}
-	rewinddir(dir);
 	while ((r = file_next_entry(dir, &entry)) > 0) {
 		if (strncmp(entry->d_name, ASIDE_PREFIX, strlen(ASIDE_PREFIX)))
 			continue;

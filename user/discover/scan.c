@@ -259,15 +259,12 @@ static void visit_child(struct walk *walk, int parent_fd, const char *name, unsi
 
 static void list(struct walk *walk, int fd, unsigned int depth)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory cleanup_dir = copy >= 0 ? fdopendir(copy) : NULL;
+	DIR *directory cleanup_dir = NULL;
 	const struct dirent *entry;
-	int r = 0;
+	int r = file_open_dir(fd, ".", &directory);
 
-	if (!directory) {
-		note_error(walk, "cannot list", -errno);
-		if (copy >= 0)
-			close(copy);
+	if (r) {
+		note_error(walk, "cannot list", r);
 		return;
 	}
 	while (!walk->error && (r = file_next_entry(directory, &entry)) > 0) {

@@ -74,19 +74,14 @@ static void banned_cpus(int root_fd, const char *pid, struct cpuset *ret_banned)
 
 int irqbalance_look(int root_fd, const struct cpuset *exclusive, enum irqbalance_state *ret_state)
 {
-	int fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir cleanup_dir = NULL;
 	enum irqbalance_state state = IRQBALANCE_ABSENT;
 	const struct dirent *entry;
 	struct cpuset banned;
-	int r;
+	int r = file_open_dir(root_fd, "proc", &dir);
 
-	if (!dir) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
+	if (r)
 		return r;
-	}
 	while (state != IRQBALANCE_CONTENDS && (r = file_next_entry(dir, &entry)) > 0) {
 		if (!is_irqbalance(root_fd, entry->d_name))
 			continue;

@@ -216,17 +216,12 @@ static int read_interrupt(int root_fd, uint32_t number, const struct irq_table *
 
 static int read_interrupts(int root_fd, const struct irq_table *known, struct irq_table *table)
 {
-	int fd = openat(root_fd, "proc/irq", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir cleanup_dir = NULL;
 	const struct dirent *entry;
-	int r;
+	int r = file_open_dir(root_fd, "proc/irq", &dir);
 
-	if (!dir) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
+	if (r)
 		return r;
-	}
 	while ((r = file_next_entry(dir, &entry)) > 0) {
 		char *end;
 		unsigned long number = strtoul(entry->d_name, &end, 10);

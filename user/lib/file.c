@@ -217,6 +217,19 @@ drop:
 	return err;
 }
 
+int file_open_dir(int dir_fd, const char *name, DIR **ret_dir)
+{
+	int fd cleanup_close = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		return -errno;
+	/* closedir(3) closes it. */
+	(void)TAKE_FD(fd);
+	*ret_dir = dir;
+	return 0;
+}
+
 int file_next_entry(DIR *dir, const struct dirent **ret_entry)
 {
 	errno = 0;
@@ -227,23 +240,17 @@ int file_next_entry(DIR *dir, const struct dirent **ret_entry)
 int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const char *name),
 			  char *ret_other, size_t size)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir cleanup_dir = NULL;
 	const struct dirent *entry;
-	int r;
+	int r = file_open_dir(dir_fd, ".", &dir);
 
 	*ret_other = '\0';
-	if (!dir) {
-		int err = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
+	if (r)
+		return r;
 	while ((r = file_next_entry(dir, &entry)) > 0) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (is_ours(entry->d_name) && !unlinkat(fd, entry->d_name, 0))
+		if (is_ours(entry->d_name) && !unlinkat(dir_fd, entry->d_name, 0))
 			continue;
 		snprintf(ret_other, size, "%s", entry->d_name);
 	}

@@ -92,6 +92,13 @@ int file_write_text(int dir_fd, const char *name, const char *text);
 int file_replace(int dir_fd, const char *name, const void *data, size_t len);
 
 /*
+ * Open the directory `name` below `dir_fd` (may be AT_FDCWD) for file_next_entry; "." is the
+ * directory itself, whose descriptor keeps its offset. Symbolic links are followed. The caller owns
+ * *ret_dir and can open entries relative to its dirfd(3). 0 or a negative errno.
+ */
+int file_open_dir(int dir_fd, const char *name, DIR **ret_dir);
+
+/*
  * Read the next entry of a directory, "." and ".." included. Returns 1 with *ret_entry, which is
  * valid until the next call, 0 after the last one, or a negative errno if the rest cannot be
  * listed; *ret_entry is then NULL. Use it instead of readdir(3), which returns NULL in both cases.

@@ -97,20 +97,15 @@ int sysfs_read_hugepages(int root_fd, struct topology_node *node)
 	DIR *directory cleanup_dir = NULL;
 	const struct dirent *entry;
 	char path[128];
-	int fd, r;
+	int r;
 
 	snprintf(path, sizeof(path), SYSTEM_DIR "/node/node%u/hugepages", node->id);
-	fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	directory = fdopendir(fd);
-	if (!directory) {
-		close(fd);
-		return -ENOMEM;
-	}
+	r = file_open_dir(root_fd, path, &directory);
+	if (r)
+		return r;
 	node->nr_hugepages = 0;
 	while ((r = file_next_entry(directory, &entry)) > 0)
-		add_page_size(fd, entry->d_name, node);
+		add_page_size(dirfd(directory), entry->d_name, node);
 	if (r < 0)
 		return r;
 	qsort(node->hugepages, node->nr_hugepages, sizeof(node->hugepages[0]), compare_sizes);

@@ -121,13 +121,10 @@ static int list_files(struct scan *scan, int directory_fd)
 	DIR *directory cleanup_dir = NULL;
 	const struct dirent *found;
 	bool complete = true;
-	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+	int r = file_open_dir(directory_fd, ".", &directory);
 
-	directory = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!directory) {
-		set_problem(scan, strerror(errno));
-		if (fd >= 0)
-			close(fd);
+	if (r) {
+		set_problem(scan, strerror(-r));
 		scan->complete = false;
 		return 0;
 	}

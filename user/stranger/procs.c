@@ -129,18 +129,12 @@ static int walk_threads(int proc_fd, pid_t process, visit_thread visit, void *se
 	DIR *threads cleanup_dir = NULL;
 	const struct dirent *entry;
 	char name[32];
-	int fd, r;
+	int r;
 
 	snprintf(name, sizeof(name), "%d/task", (int)process);
-	fd = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return has_ended(-errno) ? 0 : -errno;
-	threads = fdopendir(fd);
-	if (!threads) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
+	r = file_open_dir(proc_fd, name, &threads);
+	if (r)
+		return has_ended(r) ? 0 : r;
 	while ((r = file_next_entry(threads, &entry)) > 0) {
 		const pid_t thread = number_of(entry);
 
@@ -153,18 +147,12 @@ static int walk_threads(int proc_fd, pid_t process, visit_thread visit, void *se
 
 int procs_walk(int proc_fd, visit_thread visit, void *self)
 {
-	const int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *processes cleanup_dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *processes cleanup_dir = NULL;
 	const struct dirent *entry;
-	int r;
+	int r = file_open_dir(proc_fd, ".", &processes);
 
-	if (fd < 0)
-		return -errno;
-	if (!processes) {
-		r = -errno;
-		close(fd);
+	if (r)
 		return r;
-	}
 	while ((r = file_next_entry(processes, &entry)) > 0) {
 		const pid_t process = number_of(entry);
 
