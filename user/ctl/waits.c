@@ -56,22 +56,27 @@ static void add_wait(struct waiting *longest, const struct waiting *other)
 	longest->nr = nr;
 }
 
-static struct waiting wait_since(const struct controller *controller, uint64_t since_ns,
-				 const char *who, const char *what)
+/* Add what is known to have waited since then; 0 = it does not wait. */
+static void add_since(const struct controller *controller, uint64_t since_ns, enum wait_kind kind,
+		      const char *who, const char *what, struct waiting *longest)
 {
-	struct waiting waiting = {.nr = 1,
-				  .longest_ns = clock_now_ns(controller->ports.clock) - since_ns};
+	struct waiting other = {
+		.nr = 1,
+		.longest_ns = clock_now_ns(controller->ports.clock) - since_ns,
+		.kind = kind,
+	};
 
-	snprintf(waiting.who, sizeof(waiting.who), "%s", who);
-	snprintf(waiting.what, sizeof(waiting.what), "%s", what);
-	return waiting;
+	if (!since_ns)
+		return;
+	snprintf(other.who, sizeof(other.who), "%s", who);
+	snprintf(other.what, sizeof(other.what), "%s", what);
+	add_wait(longest, &other);
 }
 
 /* The longest wait among those that delay something that was promised. */
 static void longest_of_promised(const struct controller *controller, struct waiting *ret_waiting)
 {
 	const struct operation *longest = NULL;
-	struct waiting other;
 	char look[160];
 
 	*ret_waiting = (struct waiting){0};
@@ -82,76 +87,55 @@ static void longest_of_promised(const struct controller *controller, struct wait
 		ctl_describe_wait(controller, longest, ret_waiting);
 		ret_waiting->nr = controller->operations.nr;
 	}
-	if (controller->look.since_ns) {
-		snprintf(look, sizeof(look), "a read of the cgroups below %.100s",
-			 controller->layout.root);
-		other = wait_since(controller, controller->look.since_ns, "every pod", look);
-		add_wait(ret_waiting, &other);
-	}
-	if (controller->record.saving_since_ns) {
-		other = wait_since(controller, controller->record.saving_since_ns,
-				   "every new grant", "the write of the state file");
-		other.kind = WAIT_FOR_SAVE;
-		add_wait(ret_waiting, &other);
-	}
+	snprintf(look, sizeof(look), "a read of the cgroups below %.100s", controller->layout.root);
+	add_since(controller, controller->look.since_ns, WAIT_FOR_GROUP, "every pod", look,
+		  ret_waiting);
+	add_since(controller, controller->record.saving_since_ns, WAIT_FOR_SAVE, "every new grant",
+		  "the write of the state file", ret_waiting);
+}
+
+static void add_name(const struct controller *controller, struct waiting *longest)
+{
+	const struct unnamed *first = controller->culprits.rows;
+	char what[GROUP_PATH_MAX];
+
+	if (!controller->culprits.nr)
+		return;
+	snprintf(what, sizeof(what), "the name of cgroup %llu",
+		 (unsigned long long)(first->nr_named ? first->event.target_id
+						      : first->event.culprit_id));
+	add_since(controller, first->since_ns, WAIT_FOR_NAME, "every event", what, longest);
+}
+
+static void add_self_test(const struct controller *controller, struct waiting *longest)
+{
+	char path[GROUP_PATH_MAX], what[GROUP_PATH_MAX];
+
+	lookup_self_test(&controller->layout, path);
+	snprintf(what, sizeof(what), "its self-test in %.200s", path);
+	add_since(controller, controller->guard.testing_since_ns, WAIT_FOR_SELF_TEST, "the guard",
+		  what, longest);
 }
 
 void ctl_longest_wait(const struct controller *controller, struct waiting *ret_waiting)
 {
-	char path[GROUP_PATH_MAX], what[GROUP_PATH_MAX];
-	struct waiting other;
+	const uint64_t walking_since_ns = controller->strangers.since_ns;
 
 	longest_of_promised(controller, ret_waiting);
-	if (controller->culprits.nr) {
-		snprintf(what, sizeof(what), "the name of cgroup %llu",
-			 (unsigned long long)(controller->culprits.rows->nr_named
-						      ? controller->culprits.rows->event.target_id
-						      : controller->culprits.rows->event
-								.culprit_id));
-		other = wait_since(controller, controller->culprits.rows->since_ns, "every event",
-				   what);
-		other.kind = WAIT_FOR_NAME;
-		add_wait(ret_waiting, &other);
-	}
-	if (controller->pressures.since_ns) {
-		other = wait_since(controller, controller->pressures.since_ns,
-				   "the read of pressure", "a walk over the cgroups");
-		other.kind = WAIT_FOR_PRESSURE;
-		add_wait(ret_waiting, &other);
-	}
-	if (controller->resident.since_ns) {
-		other = wait_since(controller, controller->resident.since_ns,
-				   "the read of the containers' memory", "their memory.numa_stat");
-		other.kind = WAIT_FOR_RESIDENT;
-		add_wait(ret_waiting, &other);
-	}
-	if (controller->steering.since_ns) {
-		other = wait_since(controller, controller->steering.since_ns,
-				   "the masks of interrupts", "a pass over them");
-		other.kind = WAIT_FOR_IRQS;
-		add_wait(ret_waiting, &other);
-	}
-	if (controller->strangers.since_ns) {
-		/* Very many tasks take some seconds without anything that blocks. */
-		other = wait_since(controller, controller->strangers.since_ns,
-				   "the search for strangers", "a walk over the tasks");
-		other.kind = WAIT_FOR_STRANGERS;
-		if (other.longest_ns >= WAIT_DEADLINE_NS)
-			add_wait(ret_waiting, &other);
-	}
-	if (controller->waits.scan_since_ns) {
-		other = wait_since(controller, controller->waits.scan_since_ns,
-				   "every change to a manifest", "a scan of manifestDirectory");
-		other.kind = WAIT_FOR_SCAN;
-		add_wait(ret_waiting, &other);
-	}
-	if (!controller->guard.testing_since_ns)
-		return;
-	lookup_self_test(&controller->layout, path);
-	snprintf(what, sizeof(what), "its self-test in %.200s", path);
-	other = wait_since(controller, controller->guard.testing_since_ns, "the guard", what);
-	other.kind = WAIT_FOR_SELF_TEST;
-	add_wait(ret_waiting, &other);
+	add_name(controller, ret_waiting);
+	add_since(controller, controller->pressures.since_ns, WAIT_FOR_PRESSURE,
+		  "the read of pressure", "a walk over the cgroups", ret_waiting);
+	add_since(controller, controller->resident.since_ns, WAIT_FOR_RESIDENT,
+		  "the read of the containers' memory", "their memory.numa_stat", ret_waiting);
+	add_since(controller, controller->steering.since_ns, WAIT_FOR_IRQS,
+		  "the masks of interrupts", "a pass over them", ret_waiting);
+	/* Very many tasks take some seconds without anything that blocks. */
+	if (clock_now_ns(controller->ports.clock) - walking_since_ns >= WAIT_DEADLINE_NS)
+		add_since(controller, walking_since_ns, WAIT_FOR_STRANGERS,
+			  "the search for strangers", "a walk over the tasks", ret_waiting);
+	add_since(controller, controller->waits.scan_since_ns, WAIT_FOR_SCAN,
+		  "every change to a manifest", "a scan of manifestDirectory", ret_waiting);
+	add_self_test(controller, ret_waiting);
 }
 
 static void waits_in(const struct controller *controller, const struct waiting *waiting, char *text,
@@ -166,42 +150,50 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct stranger_port *stranger = controller->ports.stranger;
 
 	*text = '\0';
-	if (waiting->kind == WAIT_FOR_SAVE)
-		store->waits_in(store->self, text, size);
-	else if (waiting->kind == WAIT_FOR_SELF_TEST)
-		kernel->self_test_waits_in(kernel->self, text, size);
-	else if (waiting->kind == WAIT_FOR_PRESSURE)
-		pressure->waits_in(pressure->self, text, size);
-	else if (waiting->kind == WAIT_FOR_RESIDENT)
-		resident->waits_in(resident->self, text, size);
-	else if (waiting->kind == WAIT_FOR_IRQS)
-		irq->waits_in(irq->self, text, size);
-	else if (waiting->kind == WAIT_FOR_STRANGERS)
-		stranger->waits_in(stranger->self, text, size);
-	else if (waiting->kind == WAIT_FOR_GROUP)
-		groups->waits_in(groups->self, waiting->path, text, size);
+	switch (waiting->kind) {
+	case WAIT_FOR_GROUP:
+		return groups->waits_in(groups->self, waiting->path, text, size);
+	case WAIT_FOR_SAVE:
+		return store->waits_in(store->self, text, size);
+	case WAIT_FOR_SELF_TEST:
+		return kernel->self_test_waits_in(kernel->self, text, size);
+	case WAIT_FOR_PRESSURE:
+		return pressure->waits_in(pressure->self, text, size);
+	case WAIT_FOR_RESIDENT:
+		return resident->waits_in(resident->self, text, size);
+	case WAIT_FOR_IRQS:
+		return irq->waits_in(irq->self, text, size);
+	case WAIT_FOR_STRANGERS:
+		return stranger->waits_in(stranger->self, text, size);
+	case WAIT_FOR_NAME:
+	case WAIT_FOR_SCAN:
+		return;
+	}
 }
 
 static const char *remedy_for(const struct waiting *waiting)
 {
-	if (waiting->kind == WAIT_FOR_SAVE)
+	switch (waiting->kind) {
+	case WAIT_FOR_SAVE:
 		return "check the disk of stateDirectory, and whether its file system is frozen; "
 		       "running pods remain enforced";
-	if (waiting->kind == WAIT_FOR_SCAN)
+	case WAIT_FOR_SCAN:
 		return "check the disk of manifestDirectory; running pods remain enforced";
-	if (waiting->kind == WAIT_FOR_PRESSURE)
+	case WAIT_FOR_PRESSURE:
 		return "all pods remain enforced; their pressure is unknown until the walk ends";
-	if (waiting->kind == WAIT_FOR_RESIDENT)
+	case WAIT_FOR_RESIDENT:
 		return "all pods remain enforced; on which NUMA nodes their memory is stays unknown "
 		       "until the read ends";
-	if (waiting->kind == WAIT_FOR_IRQS)
+	case WAIT_FOR_IRQS:
 		return "all pods remain enforced; interrupts may fire on exclusive CPUs until the "
 		       "pass ends";
-	if (waiting->kind == WAIT_FOR_STRANGERS)
+	case WAIT_FOR_STRANGERS:
 		return "all pods remain enforced; other tasks may run on exclusive CPUs until the "
 		       "walk ends";
-	return "the operation cannot be cancelled; other pods remain enforced. If pinfoldd(8) "
-	       "lists the function under WAITING, it also gives a remedy";
+	default:
+		return "the operation cannot be cancelled; other pods remain enforced. If "
+		       "pinfoldd(8) lists the function under WAITING, it also gives a remedy";
+	}
 }
 
 void ctl_wait_sentence(const struct controller *controller, const struct waiting *waiting,

@@ -15,23 +15,25 @@ struct controller;
 #define WAIT_TOLD_NS	 (1ULL * 1000000000ULL)
 #define WAIT_DEADLINE_NS (5ULL * 1000000000ULL)
 
+enum wait_kind {
+	WAIT_FOR_GROUP,
+	WAIT_FOR_SAVE,
+	WAIT_FOR_SELF_TEST,
+	WAIT_FOR_NAME,
+	WAIT_FOR_PRESSURE,
+	WAIT_FOR_RESIDENT,
+	WAIT_FOR_IRQS,
+	WAIT_FOR_STRANGERS,
+	WAIT_FOR_SCAN
+};
+
 /* The longest of all waits, and their number. */
 struct waiting {
 	uint32_t nr;
 	uint64_t longest_ns;
 	char who[176], what[GROUP_PATH_MAX];
 	char path[GROUP_PATH_MAX];
-	enum {
-		WAIT_FOR_GROUP,
-		WAIT_FOR_SAVE,
-		WAIT_FOR_SELF_TEST,
-		WAIT_FOR_NAME,
-		WAIT_FOR_PRESSURE,
-		WAIT_FOR_RESIDENT,
-		WAIT_FOR_IRQS,
-		WAIT_FOR_STRANGERS,
-		WAIT_FOR_SCAN
-	} kind;
+	enum wait_kind kind;
 };
 
 struct waits {
