@@ -48,6 +48,14 @@ static void copies_what_fits(void **state)
 	assert_string_equal(buffer, "");
 }
 
+static void hides_what_is_not_printable(void **state)
+{
+	char text[] = "a\x1b[2J \xc3\xa4\n~\x7f";
+
+	text_make_printable(text);
+	assert_string_equal(text, "a?[2J ???~?");
+}
+
 static void detects_repeated_sentences(void **state)
 {
 	assert_true(text_is_news("", "a"));
@@ -180,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grows),
 		cmocka_unit_test(copies_what_fits),
+		cmocka_unit_test(hides_what_is_not_printable),
 		cmocka_unit_test(detects_repeated_sentences),
 		cmocka_unit_test(large_piece),
 		cmocka_unit_test(empty_text_is_an_empty_string),

@@ -102,6 +102,13 @@ void text_copy(char *buffer, size_t size, const char *string)
 	buffer[len] = '\0';
 }
 
+void text_make_printable(char *string)
+{
+	for (; *string; string++)
+		if (*string < ' ' || *string > '~')
+			*string = '?';
+}
+
 bool text_is_news(const char *told, const char *sentence)
 {
 	return strcmp(told, sentence) != 0;

@@ -34,6 +34,8 @@ int text_take(struct text *text, char **ret_string);
 
 /* Copy as much of `string` as fits into a buffer of fixed size; always NUL-terminated. */
 void text_copy(char *buffer, size_t size, const char *string);
+/* Replace what is not printable ASCII by '?', in a message that quotes somebody else. */
+void text_make_printable(char *string);
 /* Does `sentence` differ from `told`, the last reported sentence of its kind? */
 bool text_is_news(const char *told, const char *sentence);
 

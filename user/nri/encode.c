@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/text.h"
 #include "nri.pb-c.h"
 
 /* The messages that nest around the two lists of one update. */
@@ -54,8 +55,8 @@ int nri_encode_failure(int32_t code, const char *text, struct nri_memory *memory
 	if (!printable)
 		return -ENOMEM;
 	/* A peer in Go rejects a message whose strings are not UTF-8. */
-	for (size_t i = 0; i + 1 < size; i++)
-		printable[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+	memcpy(printable, text, size);
+	text_make_printable(printable);
 	status.code = code;
 	status.message = printable;
 	response.status = &status;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/text.h"
 #include "nri/encode.h"
 #include "nri/session_private.h"
 
@@ -21,10 +22,7 @@ int nri_session_fail(struct nri_session *session, int err, const char *format, .
 	vsnprintf(session->text, sizeof(session->text), format, args);
 	va_end(args);
 	/* It may quote the runtime. */
-	for (char *character = session->text; *character; character++) {
-		if (*character < ' ' || *character > '~')
-			*character = '?';
-	}
+	text_make_printable(session->text);
 	return err;
 }
 

@@ -30,9 +30,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char *error, const char 
 	vsnprintf(error, REQUEST_ERROR_MAX, format, args);
 	va_end(args);
 	/* It quotes what a user wrote, and ends in a log. */
-	for (char *at = error; *at; at++)
-		if (*at < ' ' || *at > '~')
-			*at = '?';
+	text_make_printable(error);
 	return -EINVAL;
 }
 
