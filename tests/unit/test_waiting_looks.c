@@ -13,6 +13,23 @@
 
 #include "waiting_scene.h"
 
+/* Nothing runs in "exclusive", so its pod ends as soon as its manifest is gone. */
+static void scan_with_idle_exclusive(struct controller *controller, struct pod_spec **pods)
+{
+	scan(controller, pods, 2);
+	populate(true);
+	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
+	group_of(GROUP_POD, "uid-a")->populated = false;
+}
+
+/* The two containers have their own CPUs and never had one in common. */
+static void expect_separated(void)
+{
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
+	assert_false(fake->overlap_seen);
+}
+
 static void a_slow_look_delays_no_pod_forever(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
@@ -44,9 +61,7 @@ static void a_slow_look_delays_no_pod_forever(void **state)
 	}
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 /* Drift that nobody tells of by name, and that the look which goes on has passed already. */
@@ -63,8 +78,7 @@ static void a_request_during_a_look_triggers_another(void **state)
 	sink->changed(sink->self, "", "");
 	controller_wake(controller);
 	fake->slow_look = false;
-	fake_end_look(controller);
-	controller_wake(controller);
+	end_look(controller);
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "7");
 	assert_int_not_equal(fake->wake_ns, 0);
 	fake->wake_ns = 0;
@@ -74,9 +88,7 @@ static void a_request_during_a_look_triggers_another(void **state)
 	assert_int_not_equal(fake->wake_ns, 0);
 	controller_wake(controller);
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* Each look is late, and during each a process joins a pod. Drift of another pod is mended. */
@@ -98,15 +110,12 @@ static void joins_without_end_do_not_starve_a_look(void **state)
 				 -EINPROGRESS);
 		fake_end_join(controller, 0);
 		assert_int_equal(answered_status, 200);
-		fake_end_look(controller);
-		controller_wake(controller);
+		end_look(controller);
 		if (fake->look != FAKE_LOOKING)
 			controller_wake(controller);
 	}
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 /*
@@ -119,10 +128,7 @@ static void a_step_that_ended_during_a_look_is_known(void **state)
 				   fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
 
-	scan(controller, pods, 2);
-	populate(true);
-	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
-	group_of(GROUP_POD, "uid-a")->populated = false;
+	scan_with_idle_exclusive(controller, pods);
 	be_slow_with("web", GROUP_CPUSET_CPUS);
 	scan(controller, pods, 1);
 	controller_wake(controller);
@@ -134,16 +140,11 @@ static void a_step_that_ended_during_a_look_is_known(void **state)
 	be_fast();
 	fake_end_step(controller, 0);
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
-	fake_end_look(controller);
-	controller_wake(controller);
-	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
-	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	assert_false(fake->overlap_seen);
+	end_look(controller);
+	expect_separated();
 	/* What we wrote ourselves is not somebody's drift. */
 	assert_int_equal(nr_rows(controller, "drift"), 0);
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 /* The same, but the kernel took the CPUs and says that it failed: nobody knows what web has. */
@@ -153,10 +154,7 @@ static void a_step_that_failed_during_a_look_holds(void **state)
 				   fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
 
-	scan(controller, pods, 2);
-	populate(true);
-	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
-	group_of(GROUP_POD, "uid-a")->populated = false;
+	scan_with_idle_exclusive(controller, pods);
 	be_slow_with("web", GROUP_CPUSET_CPUS);
 	scan(controller, pods, 1);
 	controller_wake(controller);
@@ -165,8 +163,7 @@ static void a_step_that_failed_during_a_look_holds(void **state)
 	be_fast();
 	tamper("web", GROUP_CPUSET_CPUS, "2-15");
 	fake_end_step(controller, -EREMOTEIO);
-	fake_end_look(controller);
-	controller_wake(controller);
+	end_look(controller);
 	/* The look saw web on 6-15. */
 	assert_false(fake->overlap_seen);
 	fake->slow_look = false;
@@ -175,12 +172,8 @@ static void a_step_that_failed_during_a_look_holds(void **state)
 		fake_end_look(controller);
 	controller_wake(controller);
 	controller_wake(controller);
-	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
-	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 2);
+	expect_separated();
+	end(controller, pods, 2);
 }
 
 static void a_cgroup_made_during_a_look_is_known(void **state)
@@ -199,18 +192,14 @@ static void a_cgroup_made_during_a_look_is_known(void **state)
 	controller_wake(controller);
 	be_fast();
 	fake_end_step(controller, 0);
-	fake_end_look(controller);
-	controller_wake(controller);
+	end_look(controller);
 	/* Made a second time it would have failed. */
 	for (int i = 0; i < 3 && fake->look == FAKE_LOOKING; i++) {
-		fake_end_look(controller);
-		controller_wake(controller);
+		end_look(controller);
 	}
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
 	assert_true(is_ready(controller, reason));
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 /*
@@ -223,10 +212,7 @@ static void the_last_write_of_a_blocked_pod_is_known(void **state)
 				   fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
 
-	scan(controller, pods, 2);
-	populate(true);
-	group_of(GROUP_CONTAINER, "exclusive")->populated = false;
-	group_of(GROUP_POD, "uid-a")->populated = false;
+	scan_with_idle_exclusive(controller, pods);
 	be_slow_with("web", GROUP_CPU_WEIGHT);
 	tamper("web", GROUP_CPU_WEIGHT, "7");
 	scan(controller, pods, 1);
@@ -238,11 +224,8 @@ static void the_last_write_of_a_blocked_pod_is_known(void **state)
 	fake_end_step(controller, 0);
 	controller_wake(controller);
 	controller_wake(controller);
-	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
-	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	free_pods(pods, 2);
+	expect_separated();
+	end(controller, pods, 2);
 }
 
 /* The same where a repair by name waits, with no look since the pod was all right. */
@@ -264,11 +247,8 @@ static void a_pod_whose_repair_waits_is_known(void **state)
 	fake_end_step(controller, 0);
 	controller_wake(controller);
 	controller_wake(controller);
-	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
-	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	free_pods(pods, 2);
+	expect_separated();
+	end(controller, pods, 2);
 }
 
 /* Requests go on while the cgroups cannot be looked at: what they need is known without. */
@@ -291,8 +271,7 @@ static void a_run_continues_while_looks_fail(void **state)
 	assert_int_equal(nr_answers, 1);
 	assert_int_equal(answered_status, 200);
 	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void a_run_continues_while_a_look_is_blocked(void **state)
@@ -312,9 +291,7 @@ static void a_run_continues_while_a_look_is_blocked(void **state)
 	controller_wake(controller);
 	assert_int_equal(fake->look, FAKE_LOOKING);
 	assert_int_equal(answered_status, 200);
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 int main(void)

@@ -36,8 +36,7 @@ static void a_join_under_way_is_answered_at_its_end(void **state)
 	fake_end_join(controller, -ESRCH);
 	assert_int_equal(answered_status, 500);
 	assert_non_null(strstr(answered_text, "injected at the end"));
-	controller_free(controller);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 /* What is longer than any name there can be is not cut to one that there is. */
@@ -58,8 +57,7 @@ static void a_longer_name_is_another_container(void **state)
 	assert_int_equal(status, 200);
 	assert_int_equal(run(controller, 2, "default/a", longer, &status), 0);
 	assert_int_equal(status, 404);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* An init container and one that follows it. */
@@ -94,8 +92,7 @@ static void a_run_waits_for_its_pod(void **state)
 	/* Once. */
 	controller_wake(controller);
 	assert_int_equal(nr_answers, 1);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static unsigned int nr_descriptors(void)
@@ -141,8 +138,7 @@ static void an_answer_that_nobody_takes_is_dropped(void **state)
 	fake_end_join(controller, 0);
 	assert_int_equal(nr_answers, 0);
 	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* Whatever happens to the pod meanwhile, and whatever is tried again: one answer, at the end. */
@@ -190,13 +186,10 @@ static void a_run_waits_for_the_look_after_its_grant(void **state)
 	/* It has no cgroup yet, and will have one. */
 	assert_int_equal(run(controller, 1, "default/a", "init", &status), -EINPROGRESS);
 	fake->slow_look = false;
-	fake_end_look(controller);
-	controller_wake(controller);
+	end_look(controller);
 	assert_int_equal(nr_answers, 1);
 	assert_int_equal(answered_status, 200);
-	controller_free(controller);
-	group_tree_fini(&fake_seen);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* Nothing tells when it will have one. */
@@ -210,8 +203,7 @@ static void without_a_look_there_is_no_cgroup_to_join(void **state)
 	scan(controller, pods, 1);
 	assert_int_equal(run(controller, 1, "default/a", "init", &status), 0);
 	assert_int_equal(status, 503);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* The pod that is asked for, not the one that has waited longest. */
@@ -235,8 +227,7 @@ static void who_stops_waiting_is_told_of_the_own_pod(void **state)
 	assert_non_null(strstr(why, "pod default/w has waited 0 s"));
 	fake_end_join(controller, 0);
 	fake_end_step(controller, 0);
-	controller_free(controller);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 static void systemd_layout(void *self, struct plan_layout *ret_layout)
@@ -275,8 +266,7 @@ static void a_new_scope_asks_for_a_wake(void **state)
 	controller_wake(controller);
 	assert_int_equal(answered_status, 200);
 	assert_int_equal(fake->wake_ns, fake->now_ns);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void a_client_that_gives_up_gets_the_reason(void **state)
@@ -309,8 +299,7 @@ static void a_client_that_gives_up_gets_the_reason(void **state)
 	controller_wake(controller);
 	assert_int_equal(nr_answers, 0);
 	assert_string_equal(fake->joining, "");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void a_slow_kill_comes_before_the_join(void **state)
@@ -334,8 +323,7 @@ static void a_slow_kill_comes_before_the_join(void **state)
 	assert_int_equal(answered_status, 200);
 	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
 	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void a_kill_that_is_done_at_once_is_not_waited_for(void **state)
@@ -350,8 +338,7 @@ static void a_kill_that_is_done_at_once_is_not_waited_for(void **state)
 	assert_int_equal(status, 200);
 	assert_false(group_of(GROUP_CONTAINER, "init")->populated);
 	expect_metric(controller, "pinfold_operations_waiting 0\n");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void an_empty_init_container_is_not_waited_for(void **state)
@@ -364,8 +351,7 @@ static void an_empty_init_container_is_not_waited_for(void **state)
 	fake->slow_kill = true;
 	assert_int_equal(run(controller, 1, "default/a", "exclusive", &status), 0);
 	assert_int_equal(status, 200);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* As one that fails at once: the log has it, and it is not tried without end. */
@@ -383,8 +369,7 @@ static void a_kill_that_fails_late_is_tried_once(void **state)
 	controller_wake(controller);
 	assert_int_equal(answered_status, 200);
 	expect_metric(controller, "pinfold_operations_waiting 0\n");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 int main(void)

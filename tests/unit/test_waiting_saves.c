@@ -51,8 +51,7 @@ static void a_grant_waits_for_the_disk(void **state)
 	controller_free(controller);
 	controller = start_controller();
 	assert_int_equal(nr_rows(controller, "pod"), 3);
-	controller_free(controller);
-	free_pods(pods, 3);
+	end(controller, pods, 3);
 }
 
 /* What was decided is not looked for in the manifests again. */
@@ -67,8 +66,7 @@ static void a_grant_that_is_durable_needs_no_scan(void **state)
 	fake_end_save(controller, 0);
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	assert_false(controller_wants_scan(controller));
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void a_save_that_fails_late_refuses(void **state)
@@ -99,8 +97,7 @@ static void a_save_that_fails_late_refuses(void **state)
 	assert_int_equal(nr_rows(controller, "refusal"), 0);
 	controller_wake(controller);
 	assert_true(is_ready(controller, reason));
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* A disk that fails slowly is not asked again in the same moment, for ever. */
@@ -119,8 +116,7 @@ static void a_save_that_fails_late_is_not_repeated_at_once(void **state)
 	fake->now_ns += SECOND;
 	controller_wake(controller);
 	assert_true(fake->is_saving);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* The ledger moved on while the file was written: the file follows, without being asked. */
@@ -144,8 +140,7 @@ static void a_release_during_a_save_reaches_the_file(void **state)
 	controller_free(controller);
 	controller = start_controller();
 	assert_int_equal(nr_rows(controller, "pod"), 0);
-	controller_free(controller);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 /* No pod before the record is there, the whole pod after it, whenever the agent dies. */
@@ -173,8 +168,7 @@ static void a_crash_while_a_save_waits(void **state)
 	controller = start_controller();
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 int main(void)

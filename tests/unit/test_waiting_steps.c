@@ -54,8 +54,7 @@ static void a_waiting_step_stops_its_pod_only(void **state)
 	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-5");
 	assert_string_equal(file_of("uid-a", GROUP_MEMORY_MAX), "67108864");
 	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	free_pods(pods, 2);
+	end(controller, pods, 2);
 }
 
 static void a_step_that_fails_late_is_tried_again(void **state)
@@ -72,8 +71,7 @@ static void a_step_that_fails_late_is_tried_again(void **state)
 	fake->now_ns += SECOND;
 	controller_wake(controller);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 static void a_repair_that_takes_long_is_a_repair(void **state)
@@ -95,8 +93,7 @@ static void a_repair_that_takes_long_is_a_repair(void **state)
 	json_object_object_get_ex(json_object_array_get_idx(drift, 0), "action", &action);
 	assert_string_equal(json_object_get_string(action), "repair");
 	json_object_put(drift);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* What was not written yet, because an earlier step waited, nobody else has changed. */
@@ -122,8 +119,7 @@ static void a_delayed_write_is_not_drift(void **state)
 	strcpy(group_of(GROUP_POD, "uid-a")->files[GROUP_MEMORY_MAX], "max");
 	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "drift"), 1);
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* What the kernel did not tell before the agent died is compared anew by the next one. */
@@ -141,8 +137,7 @@ static void a_crash_while_a_step_waits_loses_nothing(void **state)
 	controller = start_controller();
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 /* --- CPUs that are not free yet ------------------------------------------------------------------- */
@@ -168,8 +163,7 @@ static void a_waiting_release_holds_the_next_owner(void **state)
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	free_pods(pods, 3);
+	end(controller, pods, 3);
 }
 
 static void a_failed_release_holds_the_next_owner(void **state)
@@ -192,8 +186,7 @@ static void a_failed_release_holds_the_next_owner(void **state)
 	controller_wake(controller);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	free_pods(pods, 3);
+	end(controller, pods, 3);
 }
 
 /* The growth was right when it began; the CPUs have another owner by now. */
@@ -221,8 +214,7 @@ static void a_growth_under_way_holds_the_next_owner(void **state)
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
 	assert_string_equal(file_of("exclusive-too", GROUP_CPUSET_CPUS), "2-5");
 	assert_false(fake->overlap_seen);
-	controller_free(controller);
-	free_pods(pods, 3);
+	end(controller, pods, 3);
 }
 
 /* --- telling ------------------------------------------------------------------------------------- */
@@ -266,8 +258,7 @@ static void a_wait_is_reported_and_cleared(void **state)
 	expect_metric(controller, "pinfold_operations_waiting 0\n");
 	controller_wake(controller);
 	expect_pod(controller, "running", "none");
-	controller_free(controller);
-	free_pods(pods, 1);
+	end(controller, pods, 1);
 }
 
 int main(void)

@@ -32,6 +32,19 @@ static inline bool is_ready(struct controller *controller, char reason[512])
 	return faces->ready(faces->self, reason, 512);
 }
 
+static inline void end(struct controller *controller, struct pod_spec **pods, uint32_t nr)
+{
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+	free_pods(pods, nr);
+}
+
+static inline void end_look(struct controller *controller)
+{
+	fake_end_look(controller);
+	controller_wake(controller);
+}
+
 /* web runs on all CPUs; then an exclusive pod and one that has nothing to do with it come. */
 static inline struct controller *start_with_web(struct pod_spec **pods)
 {
