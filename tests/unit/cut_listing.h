@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A directory whose listing the kernel ends with an error, as a failing disk or a kernel without
- * memory does. Include it after cmocka, once: it takes the place of libc's readdir.
+ * memory does. Include it after cmocka, once: it takes the place of libc's readdir. The scene that is
+ * included with it has the functions that each test begins and ends with.
  */
 #ifndef TESTS_CUT_LISTING_H
 #define TESTS_CUT_LISTING_H
@@ -50,5 +51,22 @@ struct dirent *readdir(DIR *dir)
 	errno = 0;
 	return next(dir);
 }
+
+static inline int set_up(void **state);
+static inline int tear_down(void **state);
+
+static inline int set_up_listing(void **state)
+{
+	cut_nothing();
+	return set_up(state);
+}
+
+static inline int tear_down_listing(void **state)
+{
+	cut_nothing();
+	return tear_down(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_listing, tear_down_listing)
 
 #endif

@@ -38,6 +38,46 @@ static inline struct topology *memory_machine(const struct topology_node *nodes,
 	return topology;
 }
 
+/* Nodes of `cores` cores each, and of as many bytes as listed. */
+static inline struct topology *memory_machine_with(uint32_t nr_nodes, uint32_t cores,
+						   uint32_t threads, const int64_t *bytes)
+{
+	uint32_t nr_cores = nr_nodes * cores;
+	struct topology_cpu cpus[128] = {{0}};
+	struct topology_node nodes[TOPOLOGY_MAX_NODES];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = nr_cores * threads,
+		.nodes = nodes,
+		.nr_nodes = nr_nodes,
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	assert_true(facts.nr_cpus <= ARRAY_SIZE(cpus) && nr_nodes <= ARRAY_SIZE(nodes));
+	for (uint32_t i = 0; i < facts.nr_cpus; i++) {
+		uint32_t core = i % nr_cores, node = core / cores;
+
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = core, .node = node, .socket = node, .uncore = node};
+	}
+	for (uint32_t i = 0; i < nr_nodes; i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = (uint64_t)bytes[i]};
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+	return topology;
+}
+
+static inline struct topology *memory_machine_even(uint32_t nr_nodes, uint32_t cores,
+						   uint32_t threads, uint32_t gib)
+{
+	int64_t bytes[TOPOLOGY_MAX_NODES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
+		bytes[i] = gib * GIB;
+	return memory_machine_with(nr_nodes, cores, threads, bytes);
+}
+
 /* Takes `topology`; false with scene->error when the manager does not start. */
 static inline bool memory_scene_init(struct memory_scene *scene, struct topology *topology)
 {

@@ -9,12 +9,13 @@
 #include "../lib/fake_world.h"
 
 /*
- * One exclusive CPU for the container `container`, and limits of the pod for the other one, "rest": the
- * pod has four cgroups, and that of role GROUP_SHARED is neither a pod nor a container.
+ * Exclusive CPUs for the container `container`, and what they leave of the pod's limits for the other
+ * one, "rest": the pod has four cgroups, and that of role GROUP_SHARED is neither a pod nor a container.
  */
-static inline struct pod_spec *mixed_pod(const char *name, const char *container)
+static inline struct pod_spec *mixed_pod(const char *name, const char *container, int64_t own_mcpu,
+					 int64_t pod_mcpu)
 {
-	struct pod_spec *spec = fake_pod(name, container, 1000, true);
+	struct pod_spec *spec = fake_pod(name, container, own_mcpu, true);
 	struct container_spec *containers = calloc(2, sizeof(*containers));
 
 	if (!containers)
@@ -27,7 +28,7 @@ static inline struct pod_spec *mixed_pod(const char *name, const char *container
 	spec->containers = containers;
 	spec->nr_containers = 2;
 	spec->has_pod_resources = true;
-	spec->request.cpu_mcpu = 2000;
+	spec->request.cpu_mcpu = pod_mcpu;
 	spec->request.memory_bytes = 256 << 20;
 	spec->limit = spec->request;
 	return spec;
@@ -40,7 +41,7 @@ static inline void make_full_tree(struct pod_spec *pods[NR_FULL_TREE_PODS])
 {
 	char name[8];
 
-	pods[0] = mixed_pod("m", "exclusive");
+	pods[0] = mixed_pod("m", "exclusive", 1000, 2000);
 	for (int i = 1; i < NR_FULL_TREE_PODS; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
 		pods[i] = fake_pod(name, "web", 100, false);

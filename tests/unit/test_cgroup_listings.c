@@ -68,20 +68,6 @@ static void no_task_is_missed(void **state)
 	groups_close(groups);
 }
 
-static int set_up_listing(void **state)
-{
-	cut_nothing();
-	return set_up(state);
-}
-
-static int tear_down_listing(void **state)
-{
-	cut_nothing();
-	return tear_down(state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_listing, tear_down_listing)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -10,26 +10,11 @@
 #include <cmocka.h>
 
 #include "core/irq/irq.h"
+#include "scene.h"
 
 /* Two NUMA nodes: CPUs 0-7 on node 0, 8-15 on node 2. */
 static struct topology *topology;
 static struct irq_cpus cpus;
-
-static struct cpuset set(const char *list)
-{
-	struct cpuset result = CPUSET_EMPTY;
-
-	assert_int_equal(cpuset_parse(list, strlen(list), &result), 0);
-	return result;
-}
-
-static void expect(const struct cpuset *found, const char *wanted)
-{
-	char text[128];
-
-	cpuset_format(found, text, sizeof(text));
-	assert_string_equal(text, wanted);
-}
 
 static int set_up(void **state)
 {
@@ -51,7 +36,7 @@ static int tear_down(void **state)
 
 static void at(const char *exclusive, const char *allowed)
 {
-	cpus = (struct irq_cpus){topology, set(exclusive), set(allowed), set("0-15")};
+	cpus = (struct irq_cpus){topology, cpus_of(exclusive), cpus_of(allowed), cpus_of("0-15")};
 }
 
 static void targets_spare_exclusive_cpus(void **state)
@@ -82,12 +67,12 @@ static void targets_spare_exclusive_cpus(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct cpuset original = set(rows[i].original);
+		const struct cpuset original = cpus_of(rows[i].original);
 		struct cpuset target;
 
 		at(rows[i].exclusive, rows[i].allowed);
 		irq_target(&cpus, &original, &target);
-		expect(&target, rows[i].target);
+		assert_cpus(&target, rows[i].target);
 	}
 }
 
@@ -114,13 +99,14 @@ static void new_interrupts_get_the_original_default(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct cpuset now = set(rows[i].now), original = set(rows[i].original);
-		const struct cpuset affinity = set(rows[i].affinity);
+		const struct cpuset now = cpus_of(rows[i].now),
+				    original = cpus_of(rows[i].original);
+		const struct cpuset affinity = cpus_of(rows[i].affinity);
 		struct cpuset result;
 
 		at("4-7", "0-3,8-15");
 		irq_original_of_new(&cpus, &now, &original, rows[i].node, &affinity, &result);
-		expect(&result, rows[i].wanted);
+		assert_cpus(&result, rows[i].wanted);
 	}
 }
 
@@ -150,13 +136,13 @@ static void a_mask_is_written_once_and_not_fought_over(void **state)
 		/* before a restart: nobody knows whose it is */
 		{"5", NULL, NULL, false, IRQ_WRITE},
 	};
-	const struct cpuset original = set("0-15");
+	const struct cpuset original = cpus_of("0-15");
 
 	at("4-7", "0-3,8-15");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct cpuset affinity = set(rows[i].affinity);
-		const struct cpuset written = set(rows[i].written ? rows[i].written : "");
-		const struct cpuset refused = set(rows[i].refused ? rows[i].refused : "");
+		const struct cpuset affinity = cpus_of(rows[i].affinity);
+		const struct cpuset written = cpus_of(rows[i].written ? rows[i].written : "");
+		const struct cpuset refused = cpus_of(rows[i].refused ? rows[i].refused : "");
 		const struct irq_facts facts = {
 			.affinity = &affinity,
 			.original = &original,
@@ -167,7 +153,7 @@ static void a_mask_is_written_once_and_not_fought_over(void **state)
 		struct cpuset target;
 
 		assert_int_equal(irq_decide(&cpus, &facts, &target), rows[i].action);
-		expect(&target, "0-3,8-15");
+		assert_cpus(&target, "0-3,8-15");
 	}
 }
 

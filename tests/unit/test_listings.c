@@ -132,20 +132,6 @@ static void pins(void **state)
 	assert_int_equal(links_drop_unknown(pin_dir), 0);
 }
 
-static int set_up_listing(void **state)
-{
-	cut_nothing();
-	return set_up(state);
-}
-
-static int tear_down_listing(void **state)
-{
-	cut_nothing();
-	return tear_down(state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_listing, tear_down_listing)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -14,6 +14,7 @@
 
 #include "../lib/fake_noise.h"
 #include "lib/text.h"
+#include "mixed_pod.h"
 #include "node_scene.h"
 
 #define NR_SOURCES 9
@@ -132,22 +133,9 @@ static void nothing_is_watched_when_the_pod_is_gone(void **state)
 static void a_pods_pool_is_not_watched(void **state)
 {
 	struct controller *controller;
-	struct pod_spec *spec = fake_pod("bubble", "alone", 1000, true);
-	struct container_spec *containers = calloc(2, sizeof(*containers));
+	struct pod_spec *spec = mixed_pod("bubble", "alone", 1000, 3000);
 	struct json_object *rows;
 
-	assert_non_null(containers);
-	containers[0] = containers[1] = spec->containers[0];
-	strcpy(containers[1].name, "rest");
-	containers[1].request.cpu_mcpu = 500;
-	containers[1].limit = RESOURCES_UNSET;
-	free(spec->containers);
-	spec->containers = containers;
-	spec->nr_containers = 2;
-	spec->has_pod_resources = true;
-	spec->request.cpu_mcpu = 3000;
-	spec->request.memory_bytes = 256 << 20;
-	spec->limit = spec->request;
 	policy.align = ALIGN_RESTRICTED;
 	policy.scope = ALIGN_SCOPE_POD;
 	controller = start_with(&fake_noise_port);

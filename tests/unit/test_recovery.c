@@ -16,6 +16,7 @@
 #include "format/state.h"
 #include "lib/log.h"
 #include "lib/text.h"
+#include "mixed_pod.h"
 #include "node_scene.h"
 
 /* --- the state file ---------------------------------------------------------------------------------- */
@@ -424,30 +425,10 @@ static void a_running_pod_is_not_taken_over(void **state)
 	free_pods(pods, 2);
 }
 
-/* A pod of shared and exclusive slices. */
-static struct pod_spec *bubble_pod(void)
-{
-	struct pod_spec *spec = fake_pod("bubble", "one", 2000, true);
-	struct container_spec *containers = calloc(2, sizeof(*containers));
-
-	assert_non_null(containers);
-	containers[0] = containers[1] = spec->containers[0];
-	strcpy(containers[1].name, "rest");
-	containers[1].request.cpu_mcpu = 500;
-	containers[1].limit = RESOURCES_UNSET;
-	free(spec->containers);
-	spec->containers = containers;
-	spec->nr_containers = 2;
-	spec->has_pod_resources = true;
-	spec->request.cpu_mcpu = 4000;
-	spec->request.memory_bytes = 256 << 20;
-	spec->limit = spec->request;
-	return spec;
-}
-
 static void an_imported_bubble_keeps_its_slices(void **state)
 {
-	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true), bubble_pod()};
+	struct pod_spec *pods[] = {fake_pod("z", "gone", 2000, true),
+				   mixed_pod("bubble", "one", 2000, 4000)};
 	struct controller *controller;
 
 	policy.align = ALIGN_RESTRICTED;

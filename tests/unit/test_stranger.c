@@ -10,24 +10,9 @@
 #include <cmocka.h>
 
 #include "core/stranger/stranger.h"
+#include "scene.h"
 
 #define S 1000000000ULL
-
-static struct cpuset set(const char *list)
-{
-	struct cpuset result = CPUSET_EMPTY;
-
-	assert_int_equal(cpuset_parse(list, strlen(list), &result), 0);
-	return result;
-}
-
-static void expect(const struct cpuset *found, const char *wanted)
-{
-	char text[128];
-
-	cpuset_format(found, text, sizeof(text));
-	assert_string_equal(text, wanted);
-}
 
 static void targets_spare_exclusive_cpus(void **state)
 {
@@ -48,13 +33,14 @@ static void targets_spare_exclusive_cpus(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const struct stranger_cpus cpus = {set(rows[i].exclusive), set(rows[i].allowed),
-						   set(rows[i].online)};
-		const struct cpuset original = set(rows[i].original);
+		const struct stranger_cpus cpus = {cpus_of(rows[i].exclusive),
+						   cpus_of(rows[i].allowed),
+						   cpus_of(rows[i].online)};
+		const struct cpuset original = cpus_of(rows[i].original);
 		struct cpuset target;
 
 		stranger_target(&cpus, &original, &target);
-		expect(&target, rows[i].target);
+		assert_cpus(&target, rows[i].target);
 	}
 }
 
@@ -108,13 +94,13 @@ static void decisions_follow_the_facts(void **state)
 		/* It was moved into a container meanwhile. */
 		{STRANGER_POD, "4-5", "4-5", "0-7", "0-3", true, true, STRANGER_FORGET, NULL, NULL},
 	};
-	const struct stranger_cpus cpus = {set("4-7"), set("0-3"), set("0-7")};
+	const struct stranger_cpus cpus = {cpus_of("4-7"), cpus_of("0-3"), cpus_of("0-7")};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const struct cpuset affinity = set(rows[i].affinity);
-		const struct cpuset own = set(rows[i].own ? rows[i].own : "");
-		const struct cpuset before = set(rows[i].original ? rows[i].original : "");
-		const struct cpuset written = set(rows[i].written ? rows[i].written : "");
+		const struct cpuset affinity = cpus_of(rows[i].affinity);
+		const struct cpuset own = cpus_of(rows[i].own ? rows[i].own : "");
+		const struct cpuset before = cpus_of(rows[i].original ? rows[i].original : "");
+		const struct cpuset written = cpus_of(rows[i].written ? rows[i].written : "");
 		const struct stranger_facts facts = {
 			.kind = rows[i].kind,
 			.affinity = &affinity,
@@ -128,16 +114,17 @@ static void decisions_follow_the_facts(void **state)
 
 		if (stranger_decide(&cpus, &facts, &original, &target) != rows[i].action)
 			fail_msg("row %zu", i);
-		expect(&original, rows[i].new_original ? rows[i].new_original : "");
-		expect(&target, rows[i].target ? rows[i].target : "");
+		assert_cpus(&original, rows[i].new_original ? rows[i].new_original : "");
+		assert_cpus(&target, rows[i].target ? rows[i].target : "");
 	}
 }
 
 /* What we wrote names a CPU that went offline, which the kernel no longer shows. */
 static void offline_cpus_are_no_foreign_change(void **state)
 {
-	const struct stranger_cpus cpus = {set("4-7"), set("0-2"), set("0-2,4-7")};
-	const struct cpuset affinity = set("0-2"), original = set("0-7"), written = set("0-3");
+	const struct stranger_cpus cpus = {cpus_of("4-7"), cpus_of("0-2"), cpus_of("0-2,4-7")};
+	const struct cpuset affinity = cpus_of("0-2"), original = cpus_of("0-7"),
+			    written = cpus_of("0-3");
 	const struct stranger_facts facts = {.kind = STRANGER_TASK,
 					     .affinity = &affinity,
 					     .original = &original,
@@ -151,9 +138,10 @@ static void offline_cpus_are_no_foreign_change(void **state)
 /* The kernel may show a CPU that came online before we were told. */
 static void cpus_that_come_are_no_foreign_change(void **state)
 {
-	const struct stranger_cpus cpus = {set("4-7"), set("0-2"), set("0-2,4-7")};
-	const struct cpuset original = set("0-7"), written = set("0-3"), less = set("0-2");
-	const struct cpuset ours = set("0-3"), part = set("1,3"), foreign = set("0-3");
+	const struct stranger_cpus cpus = {cpus_of("4-7"), cpus_of("0-2"), cpus_of("0-2,4-7")};
+	const struct cpuset original = cpus_of("0-7"), written = cpus_of("0-3"),
+			    less = cpus_of("0-2");
+	const struct cpuset ours = cpus_of("0-3"), part = cpus_of("1,3"), foreign = cpus_of("0-3");
 	struct stranger_facts facts = {
 		.kind = STRANGER_TASK, .original = &original, .repairs = true};
 	struct cpuset new_original, target;
@@ -171,8 +159,8 @@ static void cpus_that_come_are_no_foreign_change(void **state)
 /* A mask that would not change is not written again and again. */
 static void nothing_is_written_without_an_allowed_cpu(void **state)
 {
-	const struct stranger_cpus cpus = {set("0-7"), CPUSET_EMPTY, set("0-7")};
-	const struct cpuset affinity = set("0-7");
+	const struct stranger_cpus cpus = {cpus_of("0-7"), CPUSET_EMPTY, cpus_of("0-7")};
+	const struct cpuset affinity = cpus_of("0-7");
 	const struct stranger_facts facts = {
 		.kind = STRANGER_TASK, .affinity = &affinity, .repairs = true};
 	struct cpuset original, target;

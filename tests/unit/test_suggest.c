@@ -11,46 +11,6 @@
 
 #include "memory_scene.h"
 
-/* Nodes of `cores` cores each, and of as many bytes as listed. */
-static struct topology *machine_with(uint32_t nr_nodes, uint32_t cores, uint32_t threads,
-				     const int64_t *bytes)
-{
-	uint32_t nr_cores = nr_nodes * cores;
-	struct topology_cpu cpus[128] = {{0}};
-	struct topology_node nodes[TOPOLOGY_MAX_NODES];
-	struct topology_facts facts = {
-		.cpus = cpus,
-		.nr_cpus = nr_cores * threads,
-		.nodes = nodes,
-		.nr_nodes = nr_nodes,
-		TOPOLOGY_COUNT_ALL,
-	};
-	struct topology *topology = NULL;
-	char error[256] = "";
-
-	assert_true(facts.nr_cpus <= ARRAY_SIZE(cpus) && nr_nodes <= ARRAY_SIZE(nodes));
-	for (uint32_t i = 0; i < facts.nr_cpus; i++) {
-		uint32_t core = i % nr_cores, node = core / cores;
-
-		cpus[i] = (struct topology_cpu){
-			.id = i, .core = core, .node = node, .socket = node, .uncore = node};
-	}
-	for (uint32_t i = 0; i < nr_nodes; i++)
-		nodes[i] = (struct topology_node){.id = i, .memory_bytes = (uint64_t)bytes[i]};
-	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
-	return topology;
-}
-
-static struct topology *even_machine(uint32_t nr_nodes, uint32_t cores, uint32_t threads,
-				     uint32_t gib)
-{
-	int64_t bytes[TOPOLOGY_MAX_NODES];
-
-	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
-		bytes[i] = gib * GIB;
-	return machine_with(nr_nodes, cores, threads, bytes);
-}
-
 /* Takes `spec`. The change of this kind that its refusal proposes; CHANGE_NONE = none. */
 static struct change proposed(struct ledger *ledger, struct pod_spec *spec, enum change_kind kind)
 {
@@ -83,7 +43,7 @@ static void unknown_numbers_are_found(void **state)
 {
 	(void)state;
 	for (uint32_t nr_free = 1; nr_free <= 28; nr_free++) {
-		struct topology *topology = even_machine(2, 64, 1, 8);
+		struct topology *topology = memory_machine_even(2, 64, 1, 8);
 		struct policy policy = strict_policy("0");
 		struct ledger *ledger;
 
@@ -109,7 +69,7 @@ static void known_numbers_are_found(void **state)
 {
 	(void)state;
 	for (uint32_t nr_free = 1; nr_free < 63; nr_free++) {
-		struct topology *topology = even_machine(1, 64, 1, 8);
+		struct topology *topology = memory_machine_even(1, 64, 1, 8);
 		struct policy policy = strict_policy("0");
 		struct ledger *ledger = scene_ledger(topology, &policy);
 		struct change change;
@@ -125,7 +85,7 @@ static void known_numbers_are_found(void **state)
 /* The container that fails finds no CPU at all, so the largest one has to leave it enough. */
 static void the_largest_container_gives_way(void **state)
 {
-	struct topology *topology = even_machine(1, 46, 1, 8);
+	struct topology *topology = memory_machine_even(1, 46, 1, 8);
 	struct policy policy = strict_policy("0");
 	struct ledger *ledger = scene_ledger(topology, &policy);
 
@@ -148,7 +108,7 @@ static void unknown_budgets_are_found(void **state)
 {
 	(void)state;
 	for (uint32_t nr_free = 1; nr_free <= 28; nr_free++) {
-		struct topology *topology = even_machine(2, 64, 1, 20);
+		struct topology *topology = memory_machine_even(2, 64, 1, 20);
 		struct policy policy = strict_policy("0");
 		struct ledger *ledger;
 
@@ -174,7 +134,7 @@ static void unknown_budgets_are_found(void **state)
 /* Exclusive containers need 7 of a budget of 4, and a shared one needs the eighth. */
 static void budgets_grow_for_shared_containers(void **state)
 {
-	struct topology *topology = even_machine(1, 32, 1, 64);
+	struct topology *topology = memory_machine_even(1, 32, 1, 64);
 	struct policy policy = strict_policy("0");
 	struct pod_spec *spec = scene_pod("p");
 	struct ledger *ledger;
@@ -221,7 +181,7 @@ static void cores_may_have_no_size(void **state)
 /* Of the billions, the lowest 32 bits say 3, and 4 is the next number of whole cores. */
 static void immense_numbers_are_not_cut(void **state)
 {
-	struct topology *topology = even_machine(1, 8, 2, 64);
+	struct topology *topology = memory_machine_even(1, 8, 2, 64);
 	struct policy policy = strict_policy("0,8");
 	struct pod_spec *spec = scene_pod("p");
 	struct ledger *ledger;
@@ -268,7 +228,8 @@ static void totals_of_nodes_are_tried(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct topology *topology = machine_with(rows[i].nr_nodes, 2, 1, rows[i].bytes);
+		struct topology *topology =
+			memory_machine_with(rows[i].nr_nodes, 2, 1, rows[i].bytes);
 		struct policy policy = strict_policy("0");
 		struct change change;
 		struct ledger *ledger;
@@ -287,7 +248,7 @@ static void totals_of_nodes_are_tried(void **state)
 static void totals_begin_with_the_largest_nodes(void **state)
 {
 	static const int64_t bytes[] = {2 * GIB, 8 * GIB, 8 * GIB};
-	struct topology *topology = machine_with(3, 8, 1, bytes);
+	struct topology *topology = memory_machine_with(3, 8, 1, bytes);
 	struct policy policy = strict_policy("0-7");
 	struct change change;
 	struct ledger *ledger;
@@ -307,7 +268,7 @@ static void equal_totals_are_tried_once(void **state)
 {
 	static const int64_t bytes[] = {GIB,	 8 * GIB, 8 * GIB, 8 * GIB,
 					8 * GIB, 8 * GIB, 8 * GIB, 8 * GIB};
-	struct topology *topology = machine_with(8, 2, 1, bytes);
+	struct topology *topology = memory_machine_with(8, 2, 1, bytes);
 	struct policy policy = strict_policy("2-15");
 	struct change change;
 	struct ledger *ledger;
@@ -324,7 +285,7 @@ static void equal_totals_are_tried_once(void **state)
 /* As many nodes as there may be. */
 static void all_nodes_make_a_total(void **state)
 {
-	struct topology *topology = even_machine(TOPOLOGY_MAX_NODES, 2, 1, 1);
+	struct topology *topology = memory_machine_even(TOPOLOGY_MAX_NODES, 2, 1, 1);
 	struct policy policy = strict_policy("0");
 	struct change change;
 	struct ledger *ledger;
@@ -342,7 +303,7 @@ static void all_nodes_make_a_total(void **state)
 /* All memory is taken: less is no help, and nothing at all is no proposal. */
 static void nothing_is_not_proposed(void **state)
 {
-	struct topology *topology = even_machine(1, 4, 1, 8);
+	struct topology *topology = memory_machine_even(1, 4, 1, 8);
 	struct policy policy = strict_policy("0");
 	struct ledger *ledger;
 
@@ -359,7 +320,7 @@ static void nothing_is_not_proposed(void **state)
 /* Of two containers that request the same amount, the first one is to request less. */
 static void the_first_of_equals_gives_way(void **state)
 {
-	struct topology *topology = even_machine(1, 8, 1, 8);
+	struct topology *topology = memory_machine_even(1, 8, 1, 8);
 	struct policy policy = strict_policy("0");
 	struct pod_spec *spec = scene_pod("p");
 	struct change change;
@@ -415,7 +376,7 @@ static void page_sizes_have_their_own_tries(void **state)
 /* The second container lacks one CPU; how many the third lacks, the refusal does not say. */
 static void larger_budgets_are_tried(void **state)
 {
-	struct topology *topology = even_machine(1, 32, 1, 64);
+	struct topology *topology = memory_machine_even(1, 32, 1, 64);
 	struct policy policy = strict_policy("0");
 	struct ledger *ledger;
 	struct pod_spec *spec;
@@ -456,7 +417,7 @@ static void twelve_departures_are_tried(void **state)
 {
 	(void)state;
 	for (uint32_t nr = 10; nr < 14; nr++) {
-		struct topology *topology = even_machine(2, 2 * nr + 2, 1, 8);
+		struct topology *topology = memory_machine_even(2, 2 * nr + 2, 1, 8);
 		struct policy policy = strict_policy("0");
 		struct ledger *ledger;
 		struct change change;
@@ -483,7 +444,7 @@ static void twelve_departures_are_tried(void **state)
  */
 static void invalid_policies_are_not_proposed(void **state)
 {
-	struct topology *topology = even_machine(5, 5, 2, 8);
+	struct topology *topology = memory_machine_even(5, 5, 2, 8);
 
 	(void)state;
 	for (int is_invalid = 0; is_invalid < 2; is_invalid++) {
@@ -507,7 +468,7 @@ static void invalid_policies_are_not_proposed(void **state)
 /* Without whole cores other CPUs would be reserved, some of which pods may have. */
 static void reserved_cpus_stay_where_they_are(void **state)
 {
-	struct topology *topology = even_machine(2, 2, 2, 8);
+	struct topology *topology = memory_machine_even(2, 2, 2, 8);
 
 	(void)state;
 	for (int is_listed = 0; is_listed < 2; is_listed++) {

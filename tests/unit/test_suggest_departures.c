@@ -10,33 +10,6 @@
 
 #define MOST_PODS 16
 
-static struct topology *machine(uint32_t nr_nodes, uint32_t cpus_per_node, uint32_t gib)
-{
-	struct topology_cpu cpus[64] = {{0}};
-	struct topology_node nodes[2];
-	struct topology_facts facts = {
-		.cpus = cpus,
-		.nr_cpus = nr_nodes * cpus_per_node,
-		.nodes = nodes,
-		.nr_nodes = nr_nodes,
-		TOPOLOGY_COUNT_ALL,
-	};
-	struct topology *topology = NULL;
-	char error[256] = "";
-
-	assert_true(facts.nr_cpus <= ARRAY_SIZE(cpus) && nr_nodes <= ARRAY_SIZE(nodes));
-	for (uint32_t i = 0; i < facts.nr_cpus; i++) {
-		uint32_t node = i / cpus_per_node;
-
-		cpus[i] = (struct topology_cpu){
-			.id = i, .core = i, .node = node, .socket = node, .uncore = node};
-	}
-	for (uint32_t i = 0; i < nr_nodes; i++)
-		nodes[i] = (struct topology_node){.id = i, .memory_bytes = (uint64_t)gib * GIB};
-	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
-	return topology;
-}
-
 static struct pod_spec *with_memory(const char *uid, int64_t cpus, int64_t bytes)
 {
 	struct pod_spec *spec = guaranteed_pod(uid, cpus);
@@ -65,7 +38,7 @@ static void assert_leaves(struct ledger *ledger, struct pod_spec *spec, const ch
 /* Of a pod with a budget, what its containers get of the budget is not counted again. */
 static void budgets_are_held_once(void **state)
 {
-	struct topology *topology = machine(1, 8, 16);
+	struct topology *topology = memory_machine_even(1, 8, 1, 16);
 	struct policy policy = strict_policy("0");
 	struct pod_spec *spec = scene_pod("budget");
 	struct ledger *ledger;
@@ -89,7 +62,7 @@ static void budgets_are_held_once(void **state)
 /* Many pods on the shared pool hold nothing, and none of them is tried. */
 static void pods_that_hold_nothing_stay(void **state)
 {
-	struct topology *topology = machine(2, 8, 8);
+	struct topology *topology = memory_machine_even(2, 8, 1, 8);
 	struct policy policy = strict_policy("0");
 	struct ledger *ledger;
 
@@ -113,7 +86,7 @@ static void pods_that_hold_nothing_stay(void **state)
 /* Many pods hold less than is missing, and none of them is tried. */
 static void pods_that_hold_too_little_stay(void **state)
 {
-	struct topology *topology = machine(1, 40, 8);
+	struct topology *topology = memory_machine_even(1, 40, 1, 8);
 	struct policy policy = strict_policy("0");
 	struct ledger *ledger = scene_ledger(topology, &policy);
 
