@@ -13,72 +13,21 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "cgroup/systemd.h"
-#include "fake_systemd.h"
 #include "lib/log.h"
 #include "refused_calls.h"
+#include "systemd_scene.h"
 
-#define POD   "pinfold.slice/pinfold-poda.slice"
-#define SCOPE POD "/pinfold-a-main.scope"
-
-static struct groups *groups;
-static struct groups_port port;
 static char error[GROUP_ERROR_MAX];
-
-static void open_groups(bool may_write)
-{
-	if (groups)
-		groups_close(groups);
-	groups = open_as(GROUPS_LAYOUT_SYSTEMD, may_write);
-	port = groups_port(groups);
-}
-
-static int set_up_scope(void **state)
-{
-	int r = set_up(state);
-
-	/* Never use the machine's own bus if the private socket is not found. */
-	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	if (r)
-		return r;
-	fake_systemd_start("run/systemd/private");
-	open_groups(true);
-	return 0;
-}
 
 static int tear_down_scope(void **state)
 {
 	refuse_nothing();
-	groups_close(groups);
-	groups = NULL;
-	fake_systemd_stop();
-	return tear_down(state);
-}
-
-static int do_step(enum step_kind kind, enum group_role role, const char *path,
-		   enum group_file file, const char *value)
-{
-	struct step step = {.kind = kind, .role = role, .file = file, .value = (char *)value};
-
-	snprintf(step.path, sizeof(step.path), "%s", path);
-	if (role != GROUP_ROOT)
-		strcpy(step.uid, "a");
-	if (role == GROUP_CONTAINER)
-		strcpy(step.container, "main");
-	error[0] = '\0';
-	return port.apply(port.self, &step, error);
-}
-
-static void create(enum group_role role, const char *path)
-{
-	if (do_step(STEP_CREATE, role, path, 0, NULL))
-		fail_msg("%s", error);
+	return tear_down_systemd(state);
 }
 
 static void note(enum group_file file, const char *value)
 {
-	if (do_step(STEP_WRITE, GROUP_CONTAINER, SCOPE, file, value))
-		fail_msg("%s", error);
+	write_file(GROUP_CONTAINER, SCOPE, file, value);
 }
 
 static void note_scope(void)
@@ -151,10 +100,11 @@ static void nothing_is_done_without_systemd(void **state)
 	fake_systemd.hang_up = true;
 	snprintf(name, sizeof(name), "%s/run/systemd/private", root);
 	assert_int_equal(unlink(name), 0);
-	assert_true(do_step(STEP_CREATE, GROUP_POD, POD, 0, NULL) < 0);
-	assert_true(do_step(STEP_CREATE, GROUP_POD, POD, 0, NULL) < 0);
+	assert_true(do_step(STEP_CREATE, GROUP_POD, POD, 0, NULL, error) < 0);
+	assert_true(do_step(STEP_CREATE, GROUP_POD, POD, 0, NULL, error) < 0);
 	assert_non_null(strstr(error, "cannot reach systemd"));
-	assert_true(do_step(STEP_WRITE, GROUP_ROOT, "pinfold.slice", GROUP_CPU_WEIGHT, "50") < 0);
+	assert_true(do_step(STEP_WRITE, GROUP_ROOT, "pinfold.slice", GROUP_CPU_WEIGHT, "50",
+			    error) < 0);
 	assert_non_null(strstr(error, "cannot reach systemd"));
 	assert_false(exists("cg/" POD));
 }
@@ -166,7 +116,8 @@ static void a_refused_value_of_a_running_scope_is_reported(void **state)
 	note(GROUP_CPUSET_CPUS, "4-5");
 	join();
 	fake_systemd.error_name = "org.freedesktop.DBus.Error.Failed";
-	assert_true(do_step(STEP_WRITE, GROUP_CONTAINER, SCOPE, GROUP_CPUSET_CPUS, "6-7") < 0);
+	assert_true(do_step(STEP_WRITE, GROUP_CONTAINER, SCOPE, GROUP_CPUSET_CPUS, "6-7", error) <
+		    0);
 	assert_non_null(strstr(error, "not today"));
 }
 
@@ -176,7 +127,8 @@ static void a_value_that_is_not_in_force_is_reported(void **state)
 	fake_systemd.properties_are_odd = true;
 	put("cg/pinfold.slice/cpuset.cpus.effective", "2\n");
 	expect_failure(-EREMOTEIO,
-		       do_step(STEP_WRITE, GROUP_ROOT, "pinfold.slice", GROUP_CPUSET_CPUS, "2-5"),
+		       do_step(STEP_WRITE, GROUP_ROOT, "pinfold.slice", GROUP_CPUSET_CPUS, "2-5",
+			       error),
 		       error, "is only 2 of the 2-5 that was written");
 }
 
@@ -241,7 +193,7 @@ static void a_removed_scope_is_forgotten(void **state)
 	note(GROUP_CPUSET_CPUS, "4-5");
 	join();
 	put("cg/" SCOPE "/cgroup.events", "populated 0\nfrozen 0\n");
-	assert_int_equal(do_step(STEP_REMOVE, GROUP_CONTAINER, SCOPE, 0, NULL), 0);
+	assert_int_equal(do_step(STEP_REMOVE, GROUP_CONTAINER, SCOPE, 0, NULL, error), 0);
 	assert_false(exists("cg/" SCOPE));
 	expect_failure(-ENOENT, join_self(), error, "not a container that pinfold holds");
 }
@@ -251,11 +203,11 @@ static void a_partition_is_dissolved_before_its_unit_stops(void **state)
 	create(GROUP_ROOT, "pinfold.slice");
 	put("cg/pinfold.slice/cpuset.cpus.partition", "root\n");
 	*fake_systemd.calls = '\0';
-	assert_int_equal(do_step(STEP_REMOVE, GROUP_ROOT, "pinfold.slice", 0, NULL), 0);
+	assert_int_equal(do_step(STEP_REMOVE, GROUP_ROOT, "pinfold.slice", 0, NULL, error), 0);
 	assert_string_equal(fake_systemd.calls, "StopUnit pinfold.slice fail\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_scope, tear_down_scope)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_systemd, tear_down_scope)
 
 int main(void)
 {

@@ -13,54 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/text.h"
-#include "runtime/request.h"
-
-#define GUARANTEED "/kubepods/podu1"
-#define BURSTABLE  "/kubepods/burstable/podu1"
-#define MIB	   (1024LL * 1024)
-
-#define NOTHING                        \
-	{                              \
-		.cpus = "", .mems = "" \
-	}
-
-static struct nri_pod make_pod(const char *parent)
-{
-	return (struct nri_pod){
-		.id = "p1",
-		.name = "web",
-		.uid = "u1",
-		.namespace = "default",
-		.runtime_handler = "",
-		.cgroup_parent = parent,
-		.cgroups_path = "",
-		.overhead = NOTHING,
-		.resources = NOTHING,
-	};
-}
-
-static struct nri_number set_to(int64_t value)
-{
-	return (struct nri_number){true, value};
-}
-
-static struct nri_container make_container(const char *name, int64_t shares, int64_t quota,
-					   int64_t memory)
-{
-	struct nri_container container = {
-		.id = "c1",
-		.pod_id = "p1",
-		.name = name,
-		.cgroups_path = "",
-		.resources = NOTHING,
-	};
-
-	container.resources.shares = set_to(shares);
-	container.resources.quota_us = set_to(quota);
-	container.resources.period_us = set_to(100000);
-	container.resources.memory_bytes = set_to(memory);
-	return container;
-}
+#include "request_scene.h"
 
 static int read_pod(const struct nri_pod *pod, char error[REQUEST_ERROR_MAX])
 {

@@ -14,12 +14,9 @@
 
 #include "lib/text.h"
 #include "nri/session.h"
-#include "runtime/request.h"
+#include "request_scene.h"
 
 #include "../lib/nri_recording.h"
-
-#define UID "11111111-2222-3333-4444-555555555555"
-#define MIB (1024LL * 1024)
 
 /* --- quantities: forwards is the kubelet's helpers_linux.go ------------------------------------- */
 
@@ -117,50 +114,6 @@ static void the_cgroup_parent_states_the_class(void **state)
 
 /* --- pods ------------------------------------------------------------------------------------- */
 
-#define SET(number)            \
-	{                      \
-		true, (number) \
-	}
-#define NOTHING                        \
-	{                              \
-		.cpus = "", .mems = "" \
-	}
-
-static struct nri_pod make_pod(const char *parent)
-{
-	return (struct nri_pod){
-		.id = "p1",
-		.name = "web",
-		.uid = UID,
-		.namespace = "default",
-		.runtime_handler = "",
-		.cgroup_parent = parent,
-		.cgroups_path = "",
-		.overhead = NOTHING,
-		.resources = NOTHING,
-	};
-}
-
-static struct nri_container make_container(const char *name, int64_t shares, int64_t quota,
-					   int64_t memory)
-{
-	struct nri_container container = {
-		.id = "c1",
-		.pod_id = "p1",
-		.name = name,
-		.cgroups_path = "",
-		.resources = NOTHING,
-	};
-
-	container.resources.shares = (struct nri_number)SET(shares);
-	if (quota)
-		container.resources.quota_us = (struct nri_number)SET(quota);
-	container.resources.period_us = (struct nri_number)SET(100000);
-	if (memory)
-		container.resources.memory_bytes = (struct nri_number)SET(memory);
-	return container;
-}
-
 static struct container_spec read_container(const char *parent, int64_t shares, int64_t quota,
 					    int64_t memory)
 {
@@ -187,11 +140,6 @@ static enum qos_class class_of(struct container_spec container)
 
 	return pod_qos(&spec);
 }
-
-#define GUARANTEED  "/kubepods/pod" UID
-#define BURSTABLE   "/kubepods/burstable/pod" UID
-#define BEST_EFFORT "/kubepods/besteffort/pod" UID
-#define NO_KUBELET  "/test"
 
 static void a_guaranteed_container_has_equal_requests_and_limits(void **state)
 {
