@@ -190,7 +190,12 @@ int build_start_server(struct agent *agent);
 
 /* --- what the program is asked to do, other than to serve; these return the exit code ------------- */
 
+/* Read the machine and check the configuration against it; what is not built yet is a warning. */
 int dry_run_check_config(struct agent *agent);
+/*
+ * Print the plan of a start to stdout, one step per line. Reads cgroups and the state file, and
+ * changes nothing.
+ */
 int dry_run_print(struct agent *agent);
 /*
  * In an order in which nothing denies what follows: a running agent ends, the guard goes,

@@ -16,7 +16,9 @@ struct event_setup {
 	struct kernel_sink sink;
 };
 
+/* Maps the ring buffer into memory. The descriptors remain the caller's. Negative errno. */
 int events_open(const struct event_setup *setup, struct event_reader **ret_reader);
+/* Events that were not dispatched remain in the ring buffer. NULL is accepted. */
 void events_close(struct event_reader *reader);
 
 /* Readable if there are events; for an event loop. Borrowed. */

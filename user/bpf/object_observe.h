@@ -8,6 +8,7 @@
 #include "bpf/bpf_objects.h"
 #include "bpf/observe.h"
 
+/* Members of its row in the table, as observe_elf(); bpf_objects.h has what they promise. */
 int observe_start(const struct bpf_object_request *request,
 		  struct bpf_object_instance *ret_instance);
 void observe_stop(struct bpf_object_instance *instance);

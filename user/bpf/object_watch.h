@@ -7,6 +7,7 @@
 
 #include "bpf/bpf_objects.h"
 
+/* The members of its row in the table; bpf_objects.h has what they promise. */
 const void *watch_elf(size_t *ret_len);
 int watch_start(const struct bpf_object_request *request, struct bpf_object_instance *ret_instance);
 

@@ -24,7 +24,9 @@ void noted_fini(struct noted *noted);
 int noted_add(struct noted *noted, const struct step *step, char *error);
 /* Record the step's value for a noted scope; has no effect on other groups. -ENOMEM. */
 int noted_set(struct noted *noted, const struct step *step, char *error);
+/* Forget the group at this path, but none below it; has no effect if it is not noted. */
 void noted_drop(struct noted *noted, const char *path);
+/* May be out of date when it returns: another thread may note or drop the group. */
 bool noted_has(struct noted *noted, const char *path);
 /* Add what is noted and not yet in the tree. -ENOMEM. */
 int noted_copy_missing(struct noted *noted, struct group_tree *tree);

@@ -16,6 +16,7 @@ enum assignment {
 	ASSIGNMENT_NR
 };
 
+/* `grant` is one of the pod's; a grant without exclusive CPUs shares the pod's or the node's. */
 enum assignment admission_assignment(const struct ledger_pod *pod, const struct grant *grant);
 
 /* A pod whose grant is being written to the state file; the grant takes effect afterwards. */
@@ -38,6 +39,7 @@ struct admission {
 	uint64_t duration_ns[ADMISSION_BUCKETS], duration_sum_ns;
 };
 
+/* 0 or -ENOMEM; after either admission_fini may be called. */
 int admission_init(struct admission *admission);
 void admission_fini(struct admission *admission);
 

@@ -5,6 +5,7 @@
 
 #include "ctl/ports.h"
 
+/* The members of faces_port that requests with a body call; ports.h has what they promise. */
 int ctl_command(void *self, uint64_t request, const char *object, const char *command,
 		struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
 		unsigned int *ret_status);

@@ -48,6 +48,11 @@ struct controller;
 int controller_new(const struct topology *topology, const struct policy *policy,
 		   const struct controller_options *options, const struct controller_ports *ports,
 		   char *error, size_t error_size, struct controller **ret_controller);
+/*
+ * Cgroups and programs remain as they are. Events that wait for a name are recorded without one,
+ * and runs that wait get no answer. Nothing may call a sink or a face of the controller any more.
+ * NULL is accepted.
+ */
 void controller_free(struct controller *controller);
 
 /*
@@ -83,6 +88,10 @@ int controller_print_plan(struct controller *controller, struct text *out);
  */
 bool controller_wants_scan(const struct controller *controller);
 
+/*
+ * What the sources and the adapters call, on the loop's thread only. All are borrowed and valid as
+ * long as the controller, whose members are behind `self`.
+ */
 const struct source_sink *controller_source_sink(struct controller *controller);
 const struct groups_sink *controller_groups_sink(struct controller *controller);
 const struct kernel_sink *controller_kernel_sink(struct controller *controller);
@@ -94,11 +103,13 @@ const struct stranger_sink *controller_stranger_sink(struct controller *controll
 const struct discovery_sink *controller_discovery_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct runtime_sink *controller_runtime_sink(struct controller *controller);
+/* What the server calls for requests, /readyz and /metrics; borrowed like the sinks. */
 const struct faces_port *controller_faces(struct controller *controller);
 
 /* A finding that main raises; it remains until cleared. */
 void controller_finding(struct controller *controller, const char *name, const char *message,
 			const char *remedy);
+/* It no longer applies; has no effect if it was not raised. */
 void controller_clear_finding(struct controller *controller, const char *name);
 
 #endif

@@ -15,7 +15,9 @@ struct dirty {
 	char paths[MAX_DIRTY][GROUP_PATH_MAX];
 };
 
+/* What was granted has changed: cgroups, backend and watch have to follow. */
 void dirty_mark_ledger(struct dirty *dirty);
+/* A cgroup was created or removed: the backend and the watch know the wrong ids. */
 void dirty_mark_groups(struct dirty *dirty);
 /* Another process wrote a file of the group at this path. */
 void dirty_mark_path(struct dirty *dirty, const char *path);

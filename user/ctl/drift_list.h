@@ -17,6 +17,7 @@ struct drift_list {
 	struct drift_row rows[DRIFT_LIST_ROWS]; /* newest last; closed ones are dropped first */
 };
 
+/* An empty list; the clock is borrowed for its life. */
 void drift_list_init(struct drift_list *list, const struct clock_port *clock);
 
 /* The open row of this cgroup and file, or NULL. */

@@ -25,6 +25,7 @@ struct event_log {
 	struct event_log_culprit culprits[EVENT_LOG_CULPRITS];
 };
 
+/* An empty log; the clock is borrowed for its life. */
 void event_log_init(struct event_log *log, const struct clock_port *clock);
 
 /*

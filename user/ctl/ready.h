@@ -20,8 +20,10 @@ enum pod_condition {
 	CONDITION_UNKNOWN,
 	CONDITION_NR
 };
+/* "running", "ending", … */
 const char *ready_condition_name(enum pod_condition condition);
 
+/* Never CONDITION_NR. A pod that ends is ENDING whatever became of its cgroups. */
 enum pod_condition ctl_pod_condition(const struct controller *controller,
 				     const struct ledger_pod *pod);
 /*

@@ -33,6 +33,7 @@ struct runs {
 	const struct answer_sink *answers; /* borrowed; NULL = there is no receiver */
 };
 
+/* Closes the pidfds of all requests that wait, without an answer. */
 void runs_fini(struct runs *runs);
 /* Set the receiver of answers; borrowed. NULL = there is no receiver any more. */
 void runs_listen(struct runs *runs, const struct answer_sink *sink);

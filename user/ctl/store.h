@@ -40,6 +40,11 @@ enum {
 	STORE_KEEP_IRQS = 2,	  /* the original masks of interrupts */
 	STORE_KEEP_STRANGERS = 4, /* the original affinities of tasks */
 };
+/*
+ * For an uninstall: remove the agent's files except those `kept` (a mask of the above), then the
+ * directory, which was opened as `path`. Files of others keep it. What remains is logged. Closes
+ * the store.
+ */
 void store_remove(struct store *store, const char *path, unsigned int kept);
 /* The port of a store; the store must outlive it. */
 struct store_port store_port(struct store *store);

@@ -22,6 +22,7 @@ struct wake {
 	uint64_t since_ns;
 };
 
+/* Nothing is scheduled yet; loop and clock are borrowed for its life. */
 void wakes_init(struct wakes *wakes, const struct loop_port *loop, const struct clock_port *clock);
 /* Schedule controller_wake after this delay, unless it is due earlier. */
 void wakes_schedule(struct wakes *wakes, uint64_t delay_ns);

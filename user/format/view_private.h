@@ -37,6 +37,7 @@ struct view_pod *pod_rows(struct arena *arena, const struct ledger *ledger,
 /* --- parts of several objects; view_node.c ---------------------------------------------------- */
 
 extern const struct object_desc machine_row_desc;
+/* Its texts are borrowed from the topology or belong to the arena. */
 struct machine_row machine_of(struct arena *arena, const struct ledger *ledger);
 
 struct numa_row {
@@ -45,6 +46,7 @@ struct numa_row {
 	const struct cpuset *cpus, *reserved, *shared, *exclusive;
 };
 extern const struct object_desc numa_row_desc;
+/* One row for each memory node, ascending by id; the arena owns them. NULL = no memory. */
 struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, size_t *ret_nr);
 
 /* --- parts of several objects; view_refusal.c ------------------------------------------------- */
@@ -52,11 +54,14 @@ struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, siz
 #define UNIT(row)                                    \
 	TEXT(row, unit, NULL, HEAD | BARE | OR_NULL, \
 	     "Of wanted and available: CPUs or bytes; null = these are none.")
+/* "bytes", "CPUs", or NULL if the refusal has no numbers. */
 const char *unit_of(const struct decision *decision);
 
 extern const struct object_desc changes_row_desc;
+/* What would admit the pod. The arena owns its texts; members that do not apply are NULL. */
 struct changes_row changes_of(struct arena *arena, const struct decision *decision);
 
+/* In the order of `refusals`; the arena owns the rows. NULL with *ret_nr 0 = no memory. */
 struct view_refusal *refusal_rows(struct arena *arena, const struct refusal_row *refusals,
 				  size_t nr_refusals, size_t *ret_nr);
 

@@ -18,6 +18,11 @@ struct step_row {
 	const char *step;
 };
 extern const struct object_desc step_row_desc;
+/*
+ * How grant `index` of the pod came to its CPUs, in sentences in the order of the decision; the
+ * arena owns them. NULL for a grant that is not exclusive. `is_same` = deciding the pod again
+ * gives the same CPUs.
+ */
 struct step_row *steps_of(struct arena *arena, const struct ledger *ledger,
 			  const struct ledger_pod *pod, uint32_t index, const struct trace *trace,
 			  bool is_same, size_t *ret_nr);

@@ -55,6 +55,7 @@ const struct object_desc *view_find(const char *name);
 
 /* `said` has what the ledger does not know of the node; the rest of it is not looked at. */
 struct json_object *view_node(const struct ledger *ledger, const struct view_node *said);
+/* Every CPU of the machine, in ascending order, with who holds it. */
 struct json_object *view_cpus(const struct ledger *ledger);
 /* `now` has the huge pages free in the kernel, by index of the topology's memory_nodes; NULL = unknown. */
 struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now);
@@ -103,10 +104,12 @@ struct view_state {
 	size_t nr_set_aside;
 	const char *const *set_aside; /* names of older files put aside */
 };
+/* One object, not an array. */
 struct json_object *view_state(const struct view_state *row);
 /* `state`: what the state file would hold now; for programs, so that they may decide on it. */
 struct json_object *view_ledger(const char *state);
 
+/* In the order of the rows; a row that was not repaired is open. */
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_rows);
@@ -119,9 +122,11 @@ struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows);
 struct json_object *view_irqs(const struct view_irq *rows, size_t nr_rows);
 struct json_object *view_strangers(const struct view_stranger *rows, size_t nr_rows);
 struct json_object *view_discoveries(const struct view_discovery *rows, size_t nr_rows);
+/* In the order of the rows; bytes of names that are not UTF-8 are replaced. */
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
+/* In the order of the rows; an errno of either sign is shown as its number and name. */
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
-/* Run time and count are null where the kernel did not count (both zero). */
+/* Figures that the kernel does not tell (-1) are null. */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
 struct json_object *view_maps(const struct map_row *rows, size_t nr_rows);
 
@@ -142,6 +147,7 @@ struct refusal_row {
 	unsigned int line;	      /* where the document begins; 0 = not known */
 	const struct decision *decision;
 };
+/* In the order of the rows, each of which has a decision that does not admit its pod. */
 struct json_object *view_refusals(const struct refusal_row *rows, size_t nr_rows);
 
 /*
@@ -187,16 +193,22 @@ struct simulate_row {
 	size_t nr_expects;
 	const struct expect_row *expects;
 };
+/*
+ * The machine and the pods of the ledger after a simulation, with what was refused, changed and
+ * expected; one object.
+ */
 struct json_object *view_simulate(const struct ledger *ledger, const struct simulate_row *row);
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
+/* `libbpf` and `revision` may be NULL, which is shown as null. */
 struct json_object *view_version(const char *program, const char *revision, const char *libbpf);
 /* The body of POST /v1/run: struct view_run_request of view_objects.h. */
 extern const struct object_desc view_run_request_desc;
 /* The agent's answer to it: the cgroup the caller now is in. */
 struct json_object *view_run(const char *namespace, const char *pod, const char *container,
 			     const char *cgroup);
+/* {"error": "<sentence>"}: the body of each answer that is a failure. */
 struct json_object *view_error(const char *sentence);
 
 #endif

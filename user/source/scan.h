@@ -18,6 +18,7 @@ struct table {
 	struct entry *entries[MANIFESTS_MAX_FILES]; /* ascending by name */
 };
 
+/* Frees the entries as well; NULL is accepted. */
 void table_free(struct table *table);
 /* -ENOSPC: the directory has more files than we look at. */
 int table_want(struct table *table, const char *name, struct entry **ret_entry);

@@ -35,6 +35,7 @@ struct capacity {
 	uint32_t fragmentation_percent;
 };
 
+/* Sets all of *ret_capacity, from the ledger as it is now; needs no memory. */
 void capacity_measure(const struct ledger *ledger, struct capacity *ret_capacity);
 
 #endif

@@ -51,6 +51,7 @@ struct cpu_states {
 	struct cpuset exclusive;  /* held by pods, including CPUs that init containers left */
 	struct cpuset pod_shared; /* in bubbles: CPUs of the pod's shared containers */
 };
+/* Costs a pass over all grants. */
 void ledger_cpu_states(const struct ledger *ledger, struct cpu_states *ret_states);
 
 /* All pods, including those that are ending. */

@@ -36,6 +36,10 @@ static inline uint32_t memory_count(node_mask_t nodes)
 /* Charge to the state, which makes `nodes` one group, and release from it. */
 void memory_charge(struct memory_state *state, node_mask_t nodes, uint32_t types,
 		   const uint64_t *bytes);
+/*
+ * Give back what the share has of each type, from the highest node down, or from the lowest up
+ * where the kubelet's answers are reproduced.
+ */
 void memory_release(const struct memory_manager *manager, struct memory_state *state,
 		    const struct memory_share *share);
 

@@ -55,11 +55,13 @@ struct group_tree {
 	struct group *groups;
 };
 
+/* Free the groups with their values; the tree is empty afterwards. */
 void group_tree_fini(struct group_tree *tree);
 /* Append an empty group. NULL = no memory. */
 struct group *group_tree_add(struct group_tree *tree, enum group_role role, const char *path);
 /* Remove a group and its whole subtree from the tree. */
 void group_tree_drop(struct group_tree *tree, const char *path);
+/* By its whole path; NULL = it is not in the tree. Valid until the tree is changed. */
 struct group *group_tree_find(const struct group_tree *tree, const char *path);
 
 /* The layout of the hierarchy that pinfold manages; user/cgroup supplies it. */
@@ -121,6 +123,7 @@ struct plan {
 	struct step *steps;
 };
 
+/* Free the steps with their values. */
 void plan_fini(struct plan *plan);
 /*
  * Compute the steps in this order: remove empty groups that are not desired; create

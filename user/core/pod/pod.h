@@ -63,6 +63,7 @@ struct pod_spec {
 };
 
 struct pod_spec *pod_spec_copy(const struct pod_spec *spec); /* NULL = no memory */
+/* Frees the spec with its containers; NULL is accepted. */
 void pod_spec_free(struct pod_spec *spec);
 DEFINE_CLEANUP(struct pod_spec, pod_spec_freep, pod_spec_free);
 #define cleanup_pod_spec cleanup(pod_spec_freep)

@@ -154,6 +154,7 @@ extern const char *const compatibility_names[COMPATIBILITY_NR];
 /* Are the defects of some kubelet release reproduced? */
 bool compatibility_is_kubelet(enum compatibility compatibility);
 
+/* The entry of the table above; constants. */
 const char *cpu_policy_name(enum cpu_policy policy);
 const char *align_policy_name(enum align_policy policy);
 const char *compatibility_name(enum compatibility compatibility);
