@@ -19,6 +19,23 @@
 #define GRACE_NS       20000000ULL
 #define START_GRACE_NS 5000000000ULL
 
+/* Those that read on their own threads tell the controller what they have found. */
+static void listen_to_readers(struct agent *agent)
+{
+	if (agent->pressure)
+		pressure_reader_listen(agent->pressure,
+				       controller_pressure_sink(agent->controller));
+	if (agent->resident)
+		numa_stat_listen(agent->resident, controller_resident_sink(agent->controller));
+	if (agent->irqs)
+		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
+	if (agent->noise)
+		noise_counter_listen(agent->noise, agent->event,
+				     controller_noise_sink(agent->controller));
+	if (agent->strangers)
+		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
+}
+
 static int serve(struct agent *agent)
 {
 	int r;
@@ -58,18 +75,7 @@ static int serve(struct agent *agent)
 	r = controller_start(agent->controller);
 	if (r)
 		return r == -EINTR ? loop_end_start() : EXIT_OTHER;
-	if (agent->pressure)
-		pressure_reader_listen(agent->pressure,
-				       controller_pressure_sink(agent->controller));
-	if (agent->resident)
-		numa_stat_listen(agent->resident, controller_resident_sink(agent->controller));
-	if (agent->irqs)
-		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
-	if (agent->noise)
-		noise_counter_listen(agent->noise, agent->event,
-				     controller_noise_sink(agent->controller));
-	if (agent->strangers)
-		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
+	listen_to_readers(agent);
 	worker_pool_set_grace(agent->pool, GRACE_NS);
 	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
 		return EXIT_OTHER;

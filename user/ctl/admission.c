@@ -189,12 +189,36 @@ static void note_unchanged(struct controller *controller, const char *uid,
 		log_err(r, "admit: cannot record for the pod with uid %s that %s", uid, detail);
 }
 
+static void refuse_uid_of_runtime(struct controller *controller, const struct source_pod *source,
+				  const char *name)
+{
+	struct decision decision = {.refusal = REFUSAL_SPEC, .wanted = -1, .available = -1};
+
+	snprintf(decision.reason, sizeof(decision.reason), "InvalidPod");
+	snprintf(decision.message, sizeof(decision.message),
+		 "metadata.uid is that of a pod of the container runtime");
+	refuse(controller, source, name, &decision);
+}
+
+static void note_admitted(struct controller *controller, const struct source_pod *source,
+			  const char *name, enum admit_reason reason)
+{
+	struct refused_pod *refused =
+		refusals_find(&controller->admission.refusals, name, source->file, source->line);
+
+	if (refused)
+		refusals_drop(&controller->admission.refusals, refused);
+	count_assignments(controller, ledger_find(controller->ledger, source->spec->uid));
+	controller->admission.nr_admitted++;
+	dirty_mark_ledger(&controller->dirty);
+	record_admission(controller, name, reason);
+}
+
 /* `started` is the time at which the decision was first requested. */
 static void admit(struct controller *controller, const struct source_pod *source, uint64_t started)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, source->spec->uid);
 	bool was_saving = controller->record.saving_since_ns;
-	struct refused_pod *refused;
 	struct decision decision;
 	bool changed = pod;
 	char name[POD_NAME_MAX * 2];
@@ -207,12 +231,7 @@ static void admit(struct controller *controller, const struct source_pod *source
 		return;
 	}
 	if (pod && pod->spec->is_of_runtime) {
-		decision =
-			(struct decision){.refusal = REFUSAL_SPEC, .wanted = -1, .available = -1};
-		snprintf(decision.reason, sizeof(decision.reason), "InvalidPod");
-		snprintf(decision.message, sizeof(decision.message),
-			 "metadata.uid is that of a pod of the container runtime");
-		refuse(controller, source, name, &decision);
+		refuse_uid_of_runtime(controller, source, name);
 		return;
 	}
 	learn_free_pages(controller);
@@ -239,14 +258,7 @@ static void admit(struct controller *controller, const struct source_pod *source
 		refuse(controller, source, name, &decision);
 		return;
 	}
-	refused = refusals_find(&controller->admission.refusals, name, source->file, source->line);
-	if (refused)
-		refusals_drop(&controller->admission.refusals, refused);
-	pod = ledger_find(controller->ledger, source->spec->uid);
-	count_assignments(controller, pod);
-	controller->admission.nr_admitted++;
-	dirty_mark_ledger(&controller->dirty);
-	record_admission(controller, name, changed ? ADMIT_CHANGED : ADMIT_NEW);
+	note_admitted(controller, source, name, changed ? ADMIT_CHANGED : ADMIT_NEW);
 }
 
 void ctl_admission_resume(struct controller *controller, int result)

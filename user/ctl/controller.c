@@ -219,36 +219,8 @@ static bool is_healthy(void *self, char *reason, size_t size)
 
 /* --- life ---------------------------------------------------------------------------------------- */
 
-int controller_new(const struct topology *topology, const struct policy *policy,
-		   const struct controller_options *options, const struct controller_ports *ports,
-		   char *error, size_t error_size, struct controller **ret_controller)
+static void fill_sinks(struct controller *controller)
 {
-	struct controller *controller = NULL;
-	int r;
-
-	r = policy_check(policy, topology, error, error_size);
-	if (r)
-		return r;
-	controller = calloc(1, sizeof(*controller));
-	if (!controller)
-		return -ENOMEM;
-	controller->topology = topology;
-	controller->online = topology->all;
-	controller->policy = policy;
-	controller->options = *options;
-	controller->ports = *ports;
-	record_init(&controller->record);
-	stranger_init(&controller->strangers);
-	r = admission_init(&controller->admission);
-	if (!r)
-		r = ledger_new(topology, policy, error, error_size, &controller->ledger);
-	if (r) {
-		controller_free(controller);
-		return r;
-	}
-	wakes_init(&controller->wakes, ports->loop, ports->clock);
-	event_log_init(&controller->events, ports->clock);
-	drift_list_init(&controller->drift.list, ports->clock);
 	controller->source_sink = (struct source_sink){controller, on_scanned, on_waiting};
 	controller->groups_sink = (struct groups_sink){
 		controller,	    on_group_changed, on_group_populated, on_hotplug,
@@ -283,6 +255,39 @@ int controller_new(const struct topology *topology, const struct policy *policy,
 		.healthy = is_healthy,
 		.ready = ctl_is_ready,
 	};
+}
+
+int controller_new(const struct topology *topology, const struct policy *policy,
+		   const struct controller_options *options, const struct controller_ports *ports,
+		   char *error, size_t error_size, struct controller **ret_controller)
+{
+	struct controller *controller = NULL;
+	int r;
+
+	r = policy_check(policy, topology, error, error_size);
+	if (r)
+		return r;
+	controller = calloc(1, sizeof(*controller));
+	if (!controller)
+		return -ENOMEM;
+	controller->topology = topology;
+	controller->online = topology->all;
+	controller->policy = policy;
+	controller->options = *options;
+	controller->ports = *ports;
+	record_init(&controller->record);
+	stranger_init(&controller->strangers);
+	r = admission_init(&controller->admission);
+	if (!r)
+		r = ledger_new(topology, policy, error, error_size, &controller->ledger);
+	if (r) {
+		controller_free(controller);
+		return r;
+	}
+	wakes_init(&controller->wakes, ports->loop, ports->clock);
+	event_log_init(&controller->events, ports->clock);
+	drift_list_init(&controller->drift.list, ports->clock);
+	fill_sinks(controller);
 	*ret_controller = controller;
 	return 0;
 }

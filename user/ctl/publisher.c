@@ -148,11 +148,32 @@ static struct managed_group *fill_policy(struct controller *controller, struct p
 	return TAKE_PTR(managed);
 }
 
+/* What is denied, and to whom: all of the policy but the groups. */
+static void fill_rules(const struct controller *controller, struct kernel_policy *policy)
+{
+	const struct config *config = controller->options.config;
+
+	/*
+	 * There are no other actors: no runtime and no kubelet has a task below pinfold.slice,
+	 * and any cgroup with the name of a unit could impersonate one.
+	 */
+	ledger_exclusive(controller->ledger, &policy->protected_cpus);
+	policy->cpuset_files = config->enforcement.cpuset_files;
+	policy->affinity = config->enforcement.affinity;
+	policy->cgroup_moves = config->enforcement.cgroup_moves;
+	if (config->mode == MODE_OBSERVE)
+		policy->cpuset_files = policy->affinity = policy->cgroup_moves = ENFORCEMENT_OFF;
+	policy->runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
+	policy->pid1_writes_cpusets = controller->layout.systemd;
+	policy->guards_siblings = controller->layout.root_partition;
+	policy->guard_expiry_ns = config->guard_expiry_ns;
+	policy->ends_release = controller->publisher.ends_release;
+}
+
 void ctl_publish(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct groups_port *groups = controller->ports.groups;
-	const struct config *config = controller->options.config;
 	uint32_t nr_desired = controller->desired.nr_groups;
 	struct managed_group *managed cleanup_free = NULL;
 	struct published *published;
@@ -177,21 +198,7 @@ void ctl_publish(struct controller *controller)
 		nr_around = 0;
 	policy.groups = managed;
 	policy.nr_groups = nr_managed + nr_around;
-	/*
-	 * There are no other actors: no runtime and no kubelet has a task below pinfold.slice,
-	 * and any cgroup with the name of a unit could impersonate one.
-	 */
-	ledger_exclusive(controller->ledger, &policy.protected_cpus);
-	policy.cpuset_files = config->enforcement.cpuset_files;
-	policy.affinity = config->enforcement.affinity;
-	policy.cgroup_moves = config->enforcement.cgroup_moves;
-	if (config->mode == MODE_OBSERVE)
-		policy.cpuset_files = policy.affinity = policy.cgroup_moves = ENFORCEMENT_OFF;
-	policy.runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
-	policy.pid1_writes_cpusets = controller->layout.systemd;
-	policy.guards_siblings = controller->layout.root_partition;
-	policy.guard_expiry_ns = config->guard_expiry_ns;
-	policy.ends_release = controller->publisher.ends_release;
+	fill_rules(controller, &policy);
 	r = kernel->publish(kernel->self, &policy);
 	controller->publisher.is_stale = r;
 	if (!r) {
