@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The object guard, for its row in bpf_objects.c. Denies operations that cross the border of a container. Attached as LSM programs, or as fmod_ret.
+ * The object guard, for its row in bpf_objects.c. Denies operations that cross the border of a
+ * container. Attached as LSM programs, or as fmod_ret.
  */
 #ifndef BPF_OBJECT_GUARD_H
 #define BPF_OBJECT_GUARD_H

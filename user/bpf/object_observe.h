@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The object observe, for its row in bpf_objects.c. Counts run time and waits. What is more than the programs and their pins is in observe.c.
+ * The object observe, for its row in bpf_objects.c. Counts run time and waits. What is more than the
+ * programs and their pins is in observe.c.
  */
 #ifndef BPF_OBJECT_OBSERVE_H
 #define BPF_OBJECT_OBSERVE_H

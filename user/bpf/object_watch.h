@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The object watch, for its row in bpf_objects.c. Reports writes, moves and the life of managed cgroups as events.
+ * The object watch, for its row in bpf_objects.c. Reports writes, moves and the life of managed
+ * cgroups as events.
  */
 #ifndef BPF_OBJECT_WATCH_H
 #define BPF_OBJECT_WATCH_H

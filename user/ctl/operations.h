@@ -34,7 +34,10 @@ struct operation *operations_find_at(const struct operations *operations, const 
 
 /* Reserve memory for one more, so that operations_begin cannot fail. -ENOMEM. */
 int operations_reserve(struct operations *operations);
-/* Copies the step, except for its old value. The result is borrowed until the next call that begins or ends an operation. */
+/*
+ * Copies the step, except for its old value. The result is borrowed until the next call that begins
+ * or ends an operation.
+ */
 struct operation *operations_begin(struct operations *operations, enum operation_kind kind,
 				   const struct step *step, uint64_t now_ns);
 void operations_end(struct operations *operations, struct operation *operation);

@@ -83,10 +83,9 @@ struct kubelet_memory_state {
  * Keys of machineState are parsed as Go does, except that a negative id and a node that two
  * keys name ("1" and "+1") are faults.
  *
- * Members that no version has are ignored, as by a kubelet that was
- * downgraded, where a checksum covers the rest, by 1.37 in any case; `error` is then a
- * warning, else empty. -EINVAL with *ret_fault and a sentence (size >= 160), or -ENOMEM; *ret_state is then
- * untouched.
+ * Members that no version has are ignored, as by a kubelet that was downgraded, where a checksum
+ * covers the rest, by 1.37 in any case; `error` is then a warning, else empty. -EINVAL with *ret_fault
+ * and a sentence (size >= 160), or -ENOMEM; *ret_state is then untouched.
  */
 int kubelet_memory_state_read(const char *data, size_t len, const struct kubelet *kubelet,
 			      struct kubelet_memory_state *ret_state, enum kubelet_fault *ret_fault,

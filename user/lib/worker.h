@@ -56,8 +56,8 @@ struct worker_job {
 int worker_pool_new(unsigned int nr_threads, struct worker_pool **ret_pool);
 /*
  * Drop all jobs that have not started, and wait up to a second for those that run. Returns
- * the number of threads that are still blocked in the kernel. They are not joined and may run until the process ends, so data
- * used by their jobs must not be freed.
+ * the number of threads that are still blocked in the kernel. They are not joined and may run until
+ * the process ends, so data used by their jobs must not be freed.
  */
 unsigned int worker_pool_free(struct worker_pool *pool);
 
