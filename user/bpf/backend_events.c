@@ -49,11 +49,6 @@ int backend_listen(struct bpf_backend *backend)
 	return r < 0 ? log_err(r, "bpf: watch the ring buffer of events") : 0;
 }
 
-int bpf_backend_fd(const struct bpf_backend *backend)
-{
-	return backend->reader ? events_fd(backend->reader) : -ENOENT;
-}
-
 int bpf_backend_dispatch(struct bpf_backend *backend, const struct kernel_sink *sink)
 {
 	backend->sink = *sink;

@@ -39,8 +39,6 @@ struct bpf_backend_options {
 int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backend **ret_backend);
 /* Pinned objects continue to guard and count. */
 void bpf_backend_close(struct bpf_backend *backend);
-DEFINE_CLEANUP(struct bpf_backend, bpf_backend_closep, bpf_backend_close);
-#define cleanup_bpf_backend cleanup(bpf_backend_closep)
 
 /*
  * The port; borrowed from `backend`. In addition to its contract in ctl/ports.h: start returns
@@ -52,8 +50,7 @@ struct kernel_port bpf_backend_port(struct bpf_backend *backend);
 /* Pass events to `sink` (borrowed) from the event loop `event`. */
 int bpf_backend_watch(struct bpf_backend *backend, struct sd_event *event,
 		      const struct kernel_sink *sink);
-/* The same without sd-event: a descriptor that polls readable, and the function to read from it. */
-int bpf_backend_fd(const struct bpf_backend *backend);
+/* The same without an event loop: pass on what has come. Returns its number or a negative errno. */
 int bpf_backend_dispatch(struct bpf_backend *backend, const struct kernel_sink *sink);
 
 /*
