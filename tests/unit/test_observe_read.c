@@ -124,6 +124,60 @@ static void test_sums(void **state)
 	assert_int_equal(usage.run_ns[2], 1000);
 }
 
+/* Each CPU by itself: all of it, what was outside, and what was far from the memory. */
+static void test_each_cpu(void **state)
+{
+	struct observe_usage usage;
+
+	(void)state;
+	*counter(1) = (struct observe_counter){.run_ns = 10, .outside_ns = 4};
+	*counter(2) = (struct observe_counter){.run_ns = 1000, .outside_ns = 300};
+	usage = read_usage();
+	assert_int_equal(usage.run_ns[0], 0);
+	assert_int_equal(usage.run_ns[1], 10);
+	assert_int_equal(usage.outside_ns[1], 4);
+	assert_int_equal(usage.remote_ns[1], 0);
+	assert_int_equal(usage.run_ns[2], 1000);
+	assert_int_equal(usage.outside_ns[2], 300);
+	assert_int_equal(usage.remote_ns[2], 700);
+	/* It gets memory there, so that CPU is not far any more. */
+	scene.slots[2].nodes = 3;
+	usage = read_usage();
+	assert_int_equal(usage.remote_ns[2], 0);
+	assert_int_equal(usage.outside_ns[2], 300);
+}
+
+/* A lone task keeps its CPU without a switch: all that passes between two looks is its own. */
+static void test_lone_task_has_its_whole_cpu(void **state)
+{
+	struct observe_usage usage;
+	uint64_t began, first, passed;
+
+	(void)state;
+	run_since(1, 5000000000ULL, 0);
+	began = now_ns();
+	first = read_usage().run_ns[1];
+	scene.observer.has_offset = false; /* as after a long time: look for it again */
+	usage = read_usage();
+	passed = now_ns() - began;
+	assert_true(usage.run_ns[1] > first);
+	assert_true(usage.run_ns[1] - first <= passed);
+	assert_int_equal(usage.outside_ns[1], 0);
+}
+
+/* The mask said that the CPU is not the group's when the task got it. */
+static void test_open_interval_outside_of_one_cpu(void **state)
+{
+	struct observe_usage usage;
+
+	(void)state;
+	*counter(2) = (struct observe_counter){.run_ns = 50, .outside_ns = 20};
+	run_since(2, 2000000000ULL, SLOT_OUTSIDE);
+	usage = read_usage();
+	assert_int_equal(usage.run_ns[2] - usage.outside_ns[2], 30);
+	assert_int_equal(usage.remote_ns[2], 30);
+}
+
 static void test_open_interval(void **state)
 {
 	struct observe_usage usage;
@@ -162,8 +216,22 @@ static void test_never_back(void **state)
 	second = read_usage();
 	assert_int_equal(second.run_local_ns, first.run_local_ns);
 	assert_int_equal(second.run_ns[0], shown);
+	assert_int_equal(second.outside_ns[0], 0);
 	counter(0)->run_ns = shown + 5000;
 	assert_int_equal(read_usage().run_local_ns, shown + 5000);
+}
+
+static void test_outside_of_one_cpu_never_goes_back(void **state)
+{
+	uint64_t shown;
+
+	(void)state;
+	run_since(1, 1000000000ULL, SLOT_OUTSIDE);
+	shown = read_usage().outside_ns[1];
+	/* It ended a little earlier than estimated, and the mask has the CPU now. */
+	*counter(1) = (struct observe_counter){.run_ns = shown - 5000, .outside_ns = shown - 5000};
+	scene.cpus[1].slot = SLOT_HOST;
+	assert_int_equal(read_usage().outside_ns[1], shown);
 }
 
 static void test_new_owner_starts_low(void **state)
@@ -231,9 +299,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sums, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_each_cpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_open_interval, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lone_task_has_its_whole_cpu, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_open_interval_outside_of_one_cpu, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_other_slot_is_not_open, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_never_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_outside_of_one_cpu_never_goes_back, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_new_owner_starts_low, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_change_in_progress, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_latency, set_up, tear_down),

@@ -179,6 +179,8 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 		.migrations_numa = usage.migrations_numa,
 		.nr_cpus = usage.nr_cpus,
 		.run_ns = usage.run_ns,
+		.outside_ns = usage.outside_ns,
+		.remote_ns = usage.remote_ns,
 	};
 	memcpy(ret_usage->wait_ns, usage.wait_ns, sizeof(ret_usage->wait_ns));
 	return 0;

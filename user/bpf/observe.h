@@ -82,8 +82,14 @@ struct observe_usage {
 	uint64_t wait_ns[WAIT_CAUSE_NR];
 	uint64_t switches;
 	uint64_t migrations_core, migrations_llc, migrations_numa;
-	uint32_t nr_cpus;	/* length of run_ns */
-	const uint64_t *run_ns; /* by CPU id; valid until the next call that names this group */
+	uint32_t nr_cpus; /* length of the arrays */
+	/*
+	 * By CPU id; valid until the next call that names this group. Of run_ns, outside_ns was
+	 * spent on a CPU while it was not the group's, and remote_ns on a CPU of the group that
+	 * is far from its memory. Whether a CPU is far is judged by the nodes of now, so
+	 * remote_ns may go back when they change.
+	 */
+	const uint64_t *run_ns, *outside_ns, *remote_ns;
 };
 
 /* All the waiting of a container: the sum of its causes. */

@@ -25,7 +25,8 @@ enum observe_map {
 struct observe_shown {
 	uint64_t cgroup_id; /* 0 = nothing shown yet */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
-	uint64_t *run_ns; /* owned; [nr_cpus] */
+	/* Owned by the first one, which has room for all three; [nr_cpus] each. */
+	uint64_t *run_ns, *outside_ns, *remote_ns;
 };
 
 /* Containers beyond this many without a slot are not told apart, so not counted. */

@@ -132,11 +132,13 @@ static int prepare_shown(struct observer *observer, uint32_t slot, struct observ
 	uint32_t nr_cpus = observer->control->nr_cpus;
 
 	if (!shown->run_ns) {
-		shown->run_ns = calloc(nr_cpus, sizeof(*shown->run_ns));
+		shown->run_ns = calloc(nr_cpus, 3 * sizeof(*shown->run_ns));
 		if (!shown->run_ns)
 			return -ENOMEM;
+		shown->outside_ns = shown->run_ns + nr_cpus;
+		shown->remote_ns = shown->outside_ns + nr_cpus;
 	} else if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
-		memset(shown->run_ns, 0, nr_cpus * sizeof(*shown->run_ns));
+		memset(shown->run_ns, 0, 3 * nr_cpus * sizeof(*shown->run_ns));
 	}
 	if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
 		shown->cgroup_id = observer->slots[slot].cgroup_id;
@@ -162,14 +164,17 @@ static void add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 {
 	uint64_t open = open_ns(observer, sample);
 	uint64_t run = max_u64(sample->counter.run_ns + open, shown->run_ns[cpu]);
-	uint64_t outside = sample->counter.outside_ns + (sample->outside ? open : 0);
+	uint64_t outside = max_u64(sample->counter.outside_ns + (sample->outside ? open : 0),
+				   shown->outside_ns[cpu]);
 
 	if (outside > run)
 		outside = run;
 	shown->run_ns[cpu] = run;
+	shown->outside_ns[cpu] = outside;
+	shown->remote_ns[cpu] = is_local(observer, slot, cpu) ? 0 : run - outside;
 	usage->run_outside_ns += outside;
-	*(is_local(observer, slot, cpu) ? &usage->run_local_ns : &usage->run_remote_ns) +=
-		run - outside;
+	usage->run_remote_ns += shown->remote_ns[cpu];
+	usage->run_local_ns += run - outside - shown->remote_ns[cpu];
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		usage->wait_ns[cause] += sample->counter.wait_ns[cause];
 	usage->switches += sample->counter.switches;
@@ -213,6 +218,8 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 	usage.run_outside_ns = shown->run_outside_ns =
 		max_u64(usage.run_outside_ns, shown->run_outside_ns);
 	usage.run_ns = shown->run_ns;
+	usage.outside_ns = shown->outside_ns;
+	usage.remote_ns = shown->remote_ns;
 	*ret_usage = usage;
 	return 0;
 }

@@ -243,8 +243,13 @@ struct usage {
 	uint64_t wait_ns[WAIT_CAUSE_NR]; /* by enum wait_cause; their sum is all its waiting */
 	uint64_t switches;
 	uint64_t migrations_core, migrations_llc, migrations_numa;
-	uint64_t nr_cpus;	/* length of run_ns */
-	const uint64_t *run_ns; /* by CPU id; borrowed until the next call; NULL = not counted */
+	uint64_t nr_cpus; /* length of the arrays */
+	/*
+	 * By CPU id, borrowed until the next call: all run time, the part of it on CPUs that
+	 * were not the container's, and the part on its own CPUs far from its memory. NULL = not
+	 * known.
+	 */
+	const uint64_t *run_ns, *outside_ns, *remote_ns;
 };
 
 /* The state of the guard according to the last self-test. */
