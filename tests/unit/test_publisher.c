@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: ctl kubelet format core lib
-/* Which modes of enforcement are published with the policy. */
+/* Which modes of enforcement, and which CPUs of each container, are published. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,6 +42,45 @@ static void an_observer_enforces_nothing(void **state)
 	expect_modes(ENFORCEMENT_OFF, ENFORCEMENT_OFF, ENFORCEMENT_OFF);
 }
 
+static const struct managed_group *published_of(const struct fake_group *group)
+{
+	for (uint32_t i = 0; i < fake_side.policy.nr_groups; i++)
+		if (fake_side.groups[i].cgroup_id == (uint64_t)(group - fake->groups) + 1)
+			return &fake_side.groups[i];
+	fail_msg("%s was not published", group->path);
+	return NULL;
+}
+
+/*
+ * Time on any other CPU counts as outside the grant. If the CPUs in force were published, drift
+ * that the agent leaves to the operator would move the grant itself.
+ */
+static void the_granted_cpus_are_published_whatever_is_in_force(void **state)
+{
+	struct pod_spec *pods[2] = {fake_pod("a", "one", 2000, true), NULL};
+	const struct managed_group *managed;
+	struct controller *controller;
+	struct cpuset granted;
+
+	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	granted = cpuset_of_text(file_of("uid-a/one", GROUP_CPUSET_CPUS));
+	assert_int_equal(cpuset_count(&granted), 2);
+	tamper("uid-a/one", GROUP_CPUSET_CPUS, "14-15");
+	/* Another pod, so that everything is published again. */
+	pods[1] = fake_pod("b", "two", 2000, true);
+	scan(controller, pods, 2);
+	assert_string_equal(file_of("uid-a/one", GROUP_CPUSET_CPUS), "14-15");
+	managed = published_of(group_of(GROUP_CONTAINER, "uid-a/one"));
+	assert_true(managed->is_container);
+	assert_true(cpuset_equal(&managed->cpus, &granted));
+	/* Its memory is not restricted, so it is near on the nodes of its CPUs. */
+	assert_int_equal(managed->nodes, 1);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
 
 int main(void)
@@ -49,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_configured_modes_are_published),
 		TEST(an_observer_enforces_nothing),
+		TEST(the_granted_cpus_are_published_whatever_is_in_force),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ struct managed_group {
 	enum managed_scope scope;
 	bool is_container;  /* has a slot: is counted, and is a border for the guard */
 	uint64_t pod;	    /* equal for the groups of one pod */
-	struct cpuset cpus; /* its CPUs; for placement */
+	struct cpuset cpus; /* granted to it; for placement */
 	uint64_t nodes;	    /* indexes of the NUMA nodes with near memory; for placement */
 };
 

@@ -86,6 +86,17 @@ const struct managed_group *ctl_published(const struct controller *controller, c
 }
 
 /*
+ * The CPUs that count as the group's: those that were granted. The kernel may have others in
+ * force, because of drift that is not repaired, and then the tasks run outside their grant.
+ */
+static struct cpuset own_cpus(const struct group *group, const struct group_status *status)
+{
+	struct cpuset granted = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+
+	return cpuset_is_empty(&granted) ? status->effective_cpus : granted;
+}
+
+/*
  * -EINPROGRESS: an operation on its pod is blocked in the kernel, or another process holds the
  * lock of its directory. The last published values are then published again: without them the
  * group would be unguarded for as long as somebody blocks the read.
@@ -119,9 +130,9 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 		.scope = MANAGED_TREE,
 		.is_container = group->role == GROUP_CONTAINER,
 		.pod = hash_add(HASH_START, group->uid, strlen(group->uid)),
-		.cpus = status.effective_cpus,
-		.nodes = near_nodes(controller, group, &status.effective_cpus),
+		.cpus = own_cpus(group, &status),
 	};
+	ret_managed->nodes = near_nodes(controller, group, &ret_managed->cpus);
 	return true;
 }
 
