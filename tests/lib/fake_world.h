@@ -395,6 +395,19 @@ static inline int fake_tasks(void *self, const char *path, pid_t **ret_pids, uin
 	return 0;
 }
 
+/* One task, which may run wherever its container may. */
+static inline int fake_affinities(void *self, const char *path, struct affinities *ret_affinities)
+{
+	struct group_status status;
+	int r = fake_status(self, path, &status);
+
+	if (r)
+		return r;
+	*ret_affinities = (struct affinities){0};
+	affinity_add(ret_affinities, 4711, &status.effective_cpus);
+	return 0;
+}
+
 static inline int fake_join_now(const char *path)
 {
 	struct fake_group *group = fake_find(path);
@@ -676,6 +689,7 @@ static const struct groups_port fake_groups = {
 	.apply = fake_apply,
 	.status = fake_status,
 	.tasks = fake_tasks,
+	.affinities = fake_affinities,
 	.join = fake_join,
 	.kill = fake_kill,
 	.outsiders = fake_outsiders,

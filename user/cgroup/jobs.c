@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cgroup/affinity.h"
 #include "cgroup/apply.h"
 #include "cgroup/read_tree.h"
 #include "cgroup/tasks.h"
@@ -50,6 +51,7 @@ struct group_job {
 	pid_t *pids;
 	uint32_t nr;
 	char scope[GROUP_PATH_MAX];
+	struct affinities *affinities;
 	struct scan *scan;
 	struct name *name;
 };
@@ -64,6 +66,7 @@ static void job_free(struct group_job *job)
 {
 	free(job->step.value);
 	free(job->pids);
+	free(job->affinities);
 	cleanup_close_fd(&job->pidfd);
 	cleanup_close_fd(&job->fd);
 	if (job->scan)
@@ -408,6 +411,30 @@ int jobs_tasks(struct groups *groups, const char *path, pid_t **ret_pids, uint32
 	*ret_pids = TAKE_PTR(job->pids);
 	*ret_nr = job->nr;
 	return 0;
+}
+
+static int run_affinities(struct worker_job *base)
+{
+	struct group_job *job = (struct group_job *)base;
+
+	return affinity_read(job->groups, job->path, job->affinities);
+}
+
+int jobs_affinities(struct groups *groups, const char *path, struct affinities *ret_affinities)
+{
+	struct group_job *job cleanup_job = NULL;
+	int err = -ENOMEM;
+
+	if (worker_is_busy(groups->pool, TASKS_KEY))
+		return -EINPROGRESS;
+	job = job_new(groups, path, run_affinities, drop);
+	if (job)
+		job->affinities = calloc(1, sizeof(*job->affinities));
+	if (job && job->affinities)
+		err = run_job(TASKS_KEY, &job);
+	if (!err)
+		*ret_affinities = *job->affinities;
+	return err;
 }
 
 static int run_outsiders(struct worker_job *base)

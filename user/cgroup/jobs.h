@@ -21,6 +21,7 @@ int jobs_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	      char error[GROUP_ERROR_MAX]);
 int jobs_kill(struct groups *groups, const char *path);
 int jobs_tasks(struct groups *groups, const char *path, pid_t **ret_pids, uint32_t *ret_nr);
+int jobs_affinities(struct groups *groups, const char *path, struct affinities *ret_affinities);
 int jobs_outsiders(struct groups *groups, uint32_t *ret_nr_tasks, char *ret_populated_scope,
 		   size_t size);
 int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,

@@ -153,6 +153,11 @@ static int port_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *
 	return jobs_tasks(self, path, ret_pids, ret_nr);
 }
 
+static int port_affinities(void *self, const char *path, struct affinities *ret_affinities)
+{
+	return jobs_affinities(self, path, ret_affinities);
+}
+
 static int port_join(void *self, const char *path, pid_t pid, int pidfd,
 		     char error[GROUP_ERROR_MAX])
 {
@@ -205,6 +210,7 @@ struct groups_port groups_port(struct groups *groups)
 		.apply = port_apply,
 		.status = port_status,
 		.tasks = port_tasks,
+		.affinities = port_affinities,
 		.join = port_join,
 		.kill = port_kill,
 		.outsiders = port_outsiders,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads cgroup.procs. A pid is trusted only while a pidfd confirms that it still refers
+ * Reads cgroup.procs and cgroup.threads. A pid is trusted only while a pidfd confirms that it still refers
  * to the same process.
  */
 #include "cgroup/tasks.h"
@@ -23,8 +23,10 @@
 /* --- lists ------------------------------------------------------------------------------------ */
 
 struct pids {
+	const char *file; /* of each group, in which the ids are */
 	pid_t *pids;
 	uint32_t nr, capacity;
+	uint32_t nr_hidden; /* outside our pid namespace */
 };
 
 static int pids_add(struct pids *pids, pid_t pid)
@@ -47,7 +49,7 @@ static int pids_add(struct pids *pids, pid_t pid)
 static int read_pids(int fd, struct pids *pids)
 {
 	char *text cleanup_free = NULL;
-	int err = file_read_line(fd, "cgroup.procs", &text);
+	int err = file_read_line(fd, pids->file, &text);
 
 	/*
 	 * The processes of a threaded group are listed in its domain root; a dying group
@@ -64,6 +66,7 @@ static int read_pids(int fd, struct pids *pids)
 		if (end == at)
 			break;
 		/* 0 stands for a process outside our pid namespace, which has no pid here. */
+		pids->nr_hidden += pid == 0;
 		if (pid > 0)
 			err = pids_add(pids, (pid_t)pid);
 		if (err)
@@ -111,20 +114,42 @@ static bool visit_collect(void *self, int fd, const char *path, int *ret_err)
 	return true;
 }
 
-int tasks_list(struct groups *groups, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+/* On failure *pids owns nothing. */
+static int collect(struct groups *groups, const char *path, struct pids *pids)
 {
-	struct pids pids = {0};
 	int fd cleanup_close = -1;
 	int err = dir_open_group(&groups->dir, path, &fd);
 
 	if (!err)
-		err = walk(fd, path, WALK_DEPTH_MAX, visit_collect, &pids);
-	if (err) {
-		free(pids.pids);
+		err = walk(fd, path, WALK_DEPTH_MAX, visit_collect, pids);
+	if (err)
+		free(pids->pids);
+	return err;
+}
+
+int tasks_list(struct groups *groups, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+{
+	struct pids pids = {.file = "cgroup.procs"};
+	int err = collect(groups, path, &pids);
+
+	if (err)
 		return err;
-	}
 	*ret_pids = pids.pids;
 	*ret_nr = pids.nr;
+	return 0;
+}
+
+int tasks_threads(struct groups *groups, const char *path, pid_t **ret_threads, uint32_t *ret_nr,
+		  uint32_t *ret_nr_hidden)
+{
+	struct pids pids = {.file = "cgroup.threads"};
+	int err = collect(groups, path, &pids);
+
+	if (err)
+		return err;
+	*ret_threads = pids.pids;
+	*ret_nr = pids.nr;
+	*ret_nr_hidden = pids.nr_hidden;
 	return 0;
 }
 
@@ -309,7 +334,7 @@ struct census {
 static bool visit_outsider(void *self, int fd, const char *path, int *ret_err)
 {
 	struct census *census = self;
-	struct pids pids = {0};
+	struct pids pids = {.file = "cgroup.procs"};
 
 	if (!strcmp(path, census->groups->workload_root))
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of groups: lists them, moves a process into a group, kills them, and
+ * The processes and threads of groups: lists them, moves a process into a group, kills them, and
  * counts the user tasks outside the workload root.
  */
 #ifndef CGROUP_TASKS_H
@@ -13,6 +13,13 @@
 
 /* Implements groups_port.tasks; -E2BIG above TASKS_MAX. */
 int tasks_list(struct groups *groups, const char *path, pid_t **ret_pids, uint32_t *ret_nr);
+
+/*
+ * The threads of the group and its descendants; the caller owns *ret_threads. *ret_nr_hidden counts
+ * those outside our pid namespace, which have no id here. -E2BIG above TASKS_MAX.
+ */
+int tasks_threads(struct groups *groups, const char *path, pid_t **ret_threads, uint32_t *ret_nr,
+		  uint32_t *ret_nr_hidden);
 
 /* Implements groups_port.join. */
 int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,

@@ -18,6 +18,7 @@
 
 #include "core/irq/irq.h"
 #include "core/plan/plan.h"
+#include "format/affinity.h"
 #include "format/config.h"
 #include "format/event.h"
 #include "format/irq_report.h"
@@ -146,6 +147,11 @@ struct groups_port {
 	 * -EINPROGRESS: unknown at present.
 	 */
 	int (*tasks)(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr);
+	/*
+	 * The affinities of the threads of the group and its descendants. -EINPROGRESS: unknown
+	 * at present.
+	 */
+	int (*affinities)(void *self, const char *path, struct affinities *ret_affinities);
 	/*
 	 * Move process `pid`, if `pidfd` still refers to it, into the group (`pinfold run`).
 	 * Under systemd this creates the container's scope. -ESRCH = the process is gone.
