@@ -97,6 +97,92 @@ static void pressure_becomes_objects(void **state)
 	json_object_put(json);
 }
 
+static void placements_become_objects(void **state)
+{
+	const struct cpuset granted = cpuset_of_text("1-2,9-10"), one = cpuset_of_text("2"),
+			    in_force = cpuset_of_text("1-2,9-11"), nodes = cpuset_of_text("0-1");
+	const struct view_placement_affinity affinities[] = {
+		{.cpus = &granted, .tasks = 12, .narrower = 1, .task = 4711},
+		{.cpus = &one, .tasks = 1, .narrower = 1, .task = 4720},
+		{.cpus = &in_force, .tasks = 2, .narrower = 0, .task = 4799},
+	};
+	const struct view_placement_cpu places[] = {
+		{.cpu = 1,
+		 .numa = 0,
+		 .granted = 1,
+		 .local = 1,
+		 .run_ns = 3600000000000,
+		 .run_percent = 9474,
+		 .window_run_ns = 15000000000,
+		 .window_percent = 10000},
+		{.cpu = 11,
+		 .numa = 0,
+		 .local = 1,
+		 .run_ns = 200000000000,
+		 .outside_ns = 200000000000,
+		 .run_percent = 526,
+		 .window_run_ns = 1234567,
+		 .window_percent = 1},
+		{.cpu = 12,
+		 .numa = -1,
+		 .local = -1,
+		 .run_ns = 1500,
+		 .window_run_ns = -1,
+		 .window_percent = -1},
+	};
+	const struct view_placement rows[] = {
+		{.namespace = "prod",
+		 .pod = "db",
+		 .container = "main",
+		 .uid = "u1",
+		 .isolation = ISOLATION_CONTAINER,
+		 .state = PLACEMENT_COUNTED,
+		 .cpus = "1-2,9-10",
+		 .mems = "0",
+		 .effective_cpus = &in_force,
+		 .effective_mems = &nodes,
+		 .run_ns = 3800000001500,
+		 .outside_ns = 200000000000,
+		 .remote_ns = 0,
+		 .window_ns = 15000000000,
+		 .window_run_ns = 15001234567,
+		 .window_outside_ns = 1234567,
+		 .window_remote_ns = 0,
+		 .tasks = 15,
+		 .narrower_tasks = 13,
+		 .tasks_left_out = 3,
+		 .nr_affinities = ARRAY_SIZE(affinities),
+		 .affinities = affinities,
+		 .nr_places = ARRAY_SIZE(places),
+		 .places = places},
+		{.namespace = "prod",
+		 .pod = "web",
+		 .container = "late",
+		 .uid = "u2",
+		 .cpus = "3-7,11-15",
+		 .run_ns = -1,
+		 .outside_ns = -1,
+		 .remote_ns = -1,
+		 .window_ns = -1,
+		 .window_run_ns = -1,
+		 .window_outside_ns = -1,
+		 .window_remote_ns = -1,
+		 .tasks = -1,
+		 .narrower_tasks = -1,
+		 .tasks_left_out = -1},
+	};
+	struct json_object *json = view_placements(rows, ARRAY_SIZE(rows));
+
+	check("placements", &view_placement_desc, json);
+	expect(json, "/0/effective_cpus", "1-2,9-11");
+	expect(json, "/0/places/0/window_percent", "100.00");
+	expect(json, "/0/places/1/run_percent", "5.26");
+	expect(json, "/0/places/2/window_run_seconds", "null");
+	expect(json, "/0/affinities/2/narrower", "false");
+	expect(json, "/1/run_seconds", "null");
+	json_object_put(json);
+}
+
 static void latencies_become_objects(void **state)
 {
 	const struct view_latency_bucket buckets[] = {
@@ -431,6 +517,7 @@ int main(void)
 		cmocka_unit_test(events_become_objects),
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
+		cmocka_unit_test(placements_become_objects),
 		cmocka_unit_test(latencies_become_objects),
 		cmocka_unit_test(memory_becomes_objects),
 		cmocka_unit_test(noise_becomes_objects),

@@ -305,6 +305,7 @@ void controller_free(struct controller *controller)
 	culprits_fini(&controller->culprits);
 	runs_fini(&controller->runs);
 	publisher_fini(&controller->publisher);
+	placement_fini(&controller->placements);
 	pressure_fini(&controller->pressures);
 	resident_fini(&controller->resident);
 	noise_fini(&controller->noise);
@@ -451,6 +452,7 @@ void controller_tick(struct controller *controller)
 	ctl_test_guard_again(controller);
 	ctl_check_reach(controller);
 	ctl_check_state(controller);
+	ctl_sample_placement(controller);
 	ctl_sample_pressure(controller);
 	ctl_sample_resident(controller);
 	ctl_tell_noise(controller);

@@ -25,6 +25,7 @@
 #include "ctl/lookup.h"
 #include "ctl/noise.h"
 #include "ctl/operations.h"
+#include "ctl/placement.h"
 #include "ctl/pressure.h"
 #include "ctl/publisher.h"
 #include "ctl/reconcile.h"
@@ -66,6 +67,7 @@ struct controller {
 	struct publisher publisher;
 	struct guard guard;
 	struct tier tier;
+	struct placements placements;
 	struct pressures pressures;
 	struct resident resident;
 	struct noise noise;

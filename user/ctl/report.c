@@ -14,6 +14,7 @@
 #include "ctl/internal.h"
 #include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
+#include "ctl/placement_report.h"
 #include "ctl/pressure_report.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
@@ -351,6 +352,7 @@ static const struct {
 	{"numa", report_numa_nodes},
 	{"pod", report_pods},
 	{"container", report_containers},
+	{"placement", ctl_report_placement},
 	{"policy", report_policy},
 	{"state", report_state},
 	{"drift", report_drift},

@@ -114,6 +114,42 @@ struct view_container {
 	const char *cgroup;		 /* relative to the cgroup mount */
 };
 
+enum placement_state { PLACEMENT_UNKNOWN, PLACEMENT_COUNTED, PLACEMENT_STATE_NR };
+
+/* Tasks of a container with the same affinity. */
+struct view_placement_affinity {
+	const struct cpuset *cpus;
+	uint32_t tasks;
+	int narrower; /* than the effective cpuset; -1 = not known */
+	uint32_t task;
+};
+
+/* A CPU on which a container ran. */
+struct view_placement_cpu {
+	uint32_t cpu;
+	int64_t numa; /* as the following, -1 = not known */
+	int granted, local;
+	int64_t run_ns, outside_ns;
+	int run_percent; /* of all its run time */
+	int64_t window_run_ns;
+	int window_percent; /* of the window */
+};
+
+/* Where a container may run, where its tasks want to, and where they did; -1 = not known. */
+struct view_placement {
+	const char *namespace, *pod, *container, *uid;
+	enum isolation isolation;
+	enum placement_state state;
+	const char *cpus, *mems; /* as they are written to the cpuset; NULL = not restricted */
+	const struct cpuset *effective_cpus, *effective_mems;
+	int64_t run_ns, outside_ns, remote_ns;
+	int64_t window_ns, window_run_ns, window_outside_ns, window_remote_ns;
+	int64_t tasks, narrower_tasks, tasks_left_out;
+	size_t nr_affinities, nr_places;
+	const struct view_placement_affinity *affinities;
+	const struct view_placement_cpu *places;
+};
+
 struct view_refusal {
 	const char *namespace, *name, *uid;
 	const char *reason, *refusal, *container;

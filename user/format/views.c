@@ -13,6 +13,7 @@ const struct object_desc *const view_descs[] = {
 	&view_refusal_desc,
 	&view_explain_desc,
 	&view_container_desc,
+	&view_placement_desc,
 	&view_policy_desc,
 	&view_drift_desc,
 	&view_pressure_desc,

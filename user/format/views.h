@@ -30,6 +30,7 @@ struct drift_row;
 struct event_row;
 struct view_node; /* view_objects.h */
 struct view_container;
+struct view_placement;
 struct view_pressure;
 struct view_latency;
 struct view_memory;
@@ -44,7 +45,7 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_feature_desc, view_prog_desc, view_map_desc, view_refusal_desc, view_explain_desc,
 	view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc, view_budget_desc,
 	view_error_desc, view_latency_desc, view_latency_bucket_desc, view_memory_desc,
-	view_numa_desc, view_numa_distance_desc;
+	view_numa_desc, view_numa_distance_desc, view_placement_desc, view_placement_cpu_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -109,6 +110,8 @@ struct json_object *view_state(const struct view_state *row);
 /* `state`: what the state file would hold now; for programs, so that they may decide on it. */
 struct json_object *view_ledger(const char *state);
 
+/* In the order of the rows. */
+struct json_object *view_placements(const struct view_placement *rows, size_t nr_rows);
 /* In the order of the rows; a row that was not repaired is open. */
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 /* In the order of the rows. */

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * Where containers may run, where their tasks want to run and where they ran, as the agent
+ * reports it: since they are counted, and in a window of the last seconds.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "node_scene.h"
+
+#define CPUS 17 /* the machine has 16; one came later */
+
+static struct kernel_port kernel;
+static struct controller *controller;
+static struct pod_spec *pods[2];
+static uint64_t run_ns[CPUS], outside_ns[CPUS], remote_ns[CPUS];
+static struct affinities affinities;
+static int affinities_answer;
+
+/* Only container "one" has counters. */
+static int usage_of_one(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	struct usage usage = {.nr_cpus = CPUS,
+			      .run_ns = run_ns,
+			      .outside_ns = outside_ns,
+			      .remote_ns = remote_ns};
+	struct group_status status;
+
+	(void)self;
+	if (fake_status(NULL, "pinfold.slice/poduid-a/one", &status) ||
+	    status.cgroup_id != cgroup_id)
+		return -ENOENT;
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		usage.run_outside_ns += outside_ns[cpu];
+		usage.run_remote_ns += remote_ns[cpu];
+		usage.run_local_ns += run_ns[cpu] - outside_ns[cpu] - remote_ns[cpu];
+	}
+	*ret_usage = usage;
+	return 0;
+}
+
+static int given_affinities(void *self, const char *path, struct affinities *ret_affinities)
+{
+	(void)self;
+	(void)path;
+	if (!affinities_answer)
+		*ret_affinities = affinities;
+	return affinities_answer;
+}
+
+/* Two pods with a container of two exclusive CPUs each: CPUs 2-3 and 4-5, on node 0. */
+static int set_up_pods(void **state)
+{
+	int r = set_up_node(state);
+
+	memset(run_ns, 0, sizeof(run_ns));
+	memset(outside_ns, 0, sizeof(outside_ns));
+	memset(remote_ns, 0, sizeof(remote_ns));
+	affinities = (struct affinities){0};
+	affinities_answer = 0;
+	groups.affinities = given_affinities;
+	kernel = fake_side_port;
+	kernel.usage = usage_of_one;
+	pods[0] = fake_pod("a", "one", 2000, true);
+	pods[1] = fake_pod("b", "two", 2000, true);
+	controller = start_node(&kernel);
+	scan(controller, pods, 2);
+	return r;
+}
+
+static int tear_down_pods(void **state)
+{
+	controller_free(controller);
+	free_pods(pods, 2);
+	return tear_down(state);
+}
+
+/* The agent's tick, so many seconds later. */
+static void tick_after(uint64_t seconds)
+{
+	fake->now_ns += seconds * S;
+	controller_tick(controller);
+}
+
+static struct json_object *row_of(struct json_object *list, const char *container)
+{
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *row = json_object_array_get_idx(list, i);
+
+		if (!strcmp(member(row, "container"), container))
+			return row;
+	}
+	fail_msg("no row for %s", container);
+	return NULL;
+}
+
+/* The item of a list whose `key` is `value`; NULL = none. */
+static struct json_object *item_of(struct json_object *row, const char *list, const char *key,
+				   const char *value)
+{
+	struct json_object *items = json_object_object_get(row, list);
+
+	for (size_t i = 0; i < json_object_array_length(items); i++)
+		if (!strcmp(member(json_object_array_get_idx(items, i), key), value))
+			return json_object_array_get_idx(items, i);
+	return NULL;
+}
+
+static void each_cpu_says_where_it_is_and_how_much_ran_there(void **state)
+{
+	struct json_object *list, *row, *place;
+
+	(void)state;
+	run_ns[2] = 6 * S;
+	run_ns[8] = 3 * S;
+	outside_ns[8] = 3 * S;
+	run_ns[16] = 1 * S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "state"), "counted");
+	assert_string_equal(member(row, "cpus"), "2-3");
+	assert_string_equal(member(row, "effective_cpus"), "2-3");
+	assert_string_equal(member(row, "run_seconds"), "10.000000000");
+	assert_string_equal(member(row, "outside_seconds"), "3.000000000");
+	assert_int_equal(json_object_array_length(json_object_object_get(row, "places")), 3);
+	place = item_of(row, "places", "cpu", "2");
+	assert_string_equal(member(place, "numa"), "0");
+	assert_string_equal(member(place, "granted"), "true");
+	assert_string_equal(member(place, "local"), "true");
+	assert_string_equal(member(place, "run_percent"), "60.00");
+	place = item_of(row, "places", "cpu", "8");
+	assert_string_equal(member(place, "numa"), "1");
+	assert_string_equal(member(place, "granted"), "false");
+	assert_string_equal(member(place, "local"), "false");
+	assert_string_equal(member(place, "outside_seconds"), "3.000000000");
+	place = item_of(row, "places", "cpu", "16");
+	assert_string_equal(member(place, "numa"), "null");
+	assert_string_equal(member(place, "local"), "null");
+	json_object_put(list);
+}
+
+/* A spinner on CPU 2 is moved to CPU 3: since its start both have it, in the window only one. */
+static void the_window_shows_where_it_runs_now(void **state)
+{
+	struct json_object *list, *row;
+
+	(void)state;
+	run_ns[2] = 100 * S;
+	tick_after(100);
+	tick_after(10);
+	tick_after(10);
+	run_ns[3] = 15 * S;
+	fake->now_ns += 5 * S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "window_seconds"), "15.000000000");
+	assert_string_equal(member(row, "window_run_seconds"), "15.000000000");
+	assert_string_equal(member(item_of(row, "places", "cpu", "3"), "window_percent"), "100.00");
+	assert_string_equal(member(item_of(row, "places", "cpu", "2"), "window_percent"), "0.00");
+	assert_string_equal(member(item_of(row, "places", "cpu", "2"), "run_percent"), "86.96");
+	json_object_put(list);
+}
+
+static void the_window_has_what_was_outside_and_far(void **state)
+{
+	struct json_object *list, *row;
+
+	(void)state;
+	run_ns[8] = outside_ns[8] = 50 * S;
+	run_ns[9] = remote_ns[9] = 7 * S;
+	tick_after(20);
+	run_ns[8] = outside_ns[8] = 52 * S;
+	run_ns[9] = remote_ns[9] = 10 * S;
+	fake->now_ns += 6 * S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "outside_seconds"), "52.000000000");
+	assert_string_equal(member(row, "remote_seconds"), "10.000000000");
+	assert_string_equal(member(row, "window_outside_seconds"), "2.000000000");
+	assert_string_equal(member(row, "window_remote_seconds"), "3.000000000");
+	assert_string_equal(member(item_of(row, "places", "cpu", "9"), "window_percent"), "50.00");
+	json_object_put(list);
+}
+
+/* Without this, a burst between two reads would look like the whole truth. */
+static void a_window_has_a_least_length(void **state)
+{
+	struct json_object *list;
+
+	(void)state;
+	run_ns[2] = S;
+	tick_after(20);
+	fake->now_ns += S / 2;
+	list = query(controller, "placement");
+	assert_string_equal(member(row_of(list, "one"), "window_seconds"), "null");
+	assert_string_equal(member(row_of(list, "one"), "run_seconds"), "1.000000000");
+	json_object_put(list);
+	/* Ticks each second do not begin a new window each second. */
+	for (int i = 0; i < 9; i++)
+		tick_after(1);
+	list = query(controller, "placement");
+	assert_string_equal(member(row_of(list, "one"), "window_seconds"), "9.500000000");
+	json_object_put(list);
+}
+
+/* What the end of an open interval was estimated too long is not shown as more than all. */
+static void no_share_is_more_than_the_whole(void **state)
+{
+	struct json_object *list;
+
+	(void)state;
+	tick_after(20);
+	run_ns[2] = 10 * S + 1000;
+	fake->now_ns += 10 * S;
+	list = query(controller, "placement");
+	assert_string_equal(member(item_of(row_of(list, "one"), "places", "cpu", "2"),
+				   "window_percent"),
+			    "100.00");
+	json_object_put(list);
+}
+
+static void counters_that_began_anew_show_no_negative_time(void **state)
+{
+	struct json_object *list, *row;
+
+	(void)state;
+	run_ns[2] = 50 * S;
+	tick_after(20);
+	run_ns[2] = 2 * S;
+	fake->now_ns += 10 * S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "window_run_seconds"), "0.000000000");
+	assert_string_equal(member(row, "run_seconds"), "2.000000000");
+	json_object_put(list);
+}
+
+static void a_container_that_is_not_counted_is_unknown(void **state)
+{
+	struct json_object *list, *row;
+
+	(void)state;
+	tick_after(20);
+	tick_after(20);
+	list = query(controller, "placement");
+	row = row_of(list, "two");
+	assert_string_equal(member(row, "state"), "unknown");
+	assert_string_equal(member(row, "run_seconds"), "null");
+	assert_string_equal(member(row, "window_seconds"), "null");
+	assert_string_equal(member(row, "effective_cpus"), "4-5");
+	json_object_put(list);
+	controller_free(controller);
+	controller = start_node(NULL);
+	scan(controller, pods, 2);
+	tick_after(20);
+	list = query(controller, "placement");
+	assert_string_equal(member(row_of(list, "one"), "state"), "unknown");
+	json_object_put(list);
+}
+
+static void affinities_are_compared_with_the_cpuset_in_force(void **state)
+{
+	const struct cpuset whole = cpuset_of_text("2-3"), part = cpuset_of_text("3");
+	struct json_object *list, *row, *item;
+
+	(void)state;
+	affinity_add(&affinities, 100, &whole);
+	affinity_add(&affinities, 101, &whole);
+	affinity_add(&affinities, 102, &part);
+	affinities.nr_left_out = 7;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "tasks"), "3");
+	assert_string_equal(member(row, "narrower_tasks"), "1");
+	assert_string_equal(member(row, "tasks_left_out"), "7");
+	item = item_of(row, "affinities", "cpus", "2-3");
+	assert_string_equal(member(item, "tasks"), "2");
+	assert_string_equal(member(item, "narrower"), "false");
+	item = item_of(row, "affinities", "cpus", "3");
+	assert_string_equal(member(item, "narrower"), "true");
+	assert_string_equal(member(item, "task"), "102");
+	json_object_put(list);
+	/* Its cpuset was narrowed, too: then the task does not keep itself from anything. */
+	tamper("uid-a/one", GROUP_CPUSET_CPUS, "3");
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "cpus"), "2-3");
+	assert_string_equal(member(row, "effective_cpus"), "3");
+	assert_string_equal(member(row, "narrower_tasks"), "0");
+	json_object_put(list);
+}
+
+static void what_cannot_be_read_is_not_known(void **state)
+{
+	struct json_object *list, *row;
+
+	(void)state;
+	affinities_answer = -EINPROGRESS;
+	unknown_path = "pinfold.slice/poduid-a/one";
+	run_ns[2] = S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "tasks"), "null");
+	assert_string_equal(member(row, "narrower_tasks"), "null");
+	assert_string_equal(member(row, "effective_cpus"), "null");
+	/* Its counters are found by the id that was published. */
+	assert_string_equal(member(row, "run_seconds"), "1.000000000");
+	json_object_put(list);
+	affinities_answer = 0;
+	affinity_add(&affinities, 100, &(struct cpuset){0});
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "tasks"), "1");
+	assert_string_equal(member(row, "narrower_tasks"), "null");
+	json_object_put(list);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up_pods, tear_down_pods)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_cpu_says_where_it_is_and_how_much_ran_there),
+		TEST(the_window_shows_where_it_runs_now),
+		TEST(the_window_has_what_was_outside_and_far),
+		TEST(a_window_has_a_least_length),
+		TEST(no_share_is_more_than_the_whole),
+		TEST(counters_that_began_anew_show_no_negative_time),
+		TEST(a_container_that_is_not_counted_is_unknown),
+		TEST(affinities_are_compared_with_the_cpuset_in_force),
+		TEST(what_cannot_be_read_is_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

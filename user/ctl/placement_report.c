@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where each container may run, where its tasks want to run and where they ran, as rows for the
+ * inspector. Affinities are read when somebody asks; nothing is kept of them.
+ */
+#include "ctl/placement_report.h"
+
+#include "ctl/internal.h"
+#include "format/view_objects.h"
+#include "format/views.h"
+#include "lib/arena.h"
+
+/* A window that is shorter says more about the two reads than about the container. */
+#define LEAST_WINDOW_NS 1000000000ULL
+#define WHOLE		10000 /* in hundredths of a percent */
+
+/* What is known of a container, in `row`, with the parts in the arena. */
+struct placing {
+	struct controller *controller;
+	struct arena *arena;
+	const struct managed_group *published; /* NULL = the kernel was not told of it yet */
+	struct view_placement *row;
+};
+
+/* --- affinities ----------------------------------------------------------------------------------- */
+
+static void add_affinities(struct placing *placing, const struct affinities *found,
+			   const struct cpuset *effective)
+{
+	struct view_placement *row = placing->row;
+	struct view_placement_affinity *rows =
+		arena_array(placing->arena, found->nr, sizeof(*rows));
+
+	if (!rows)
+		return;
+	row->tasks = found->nr_tasks;
+	row->tasks_left_out = found->nr_left_out;
+	row->narrower_tasks = effective ? 0 : -1;
+	for (uint32_t i = 0; i < found->nr; i++) {
+		const struct affinity_group *group = &found->groups[i];
+
+		rows[i] = (struct view_placement_affinity){
+			.cpus = arena_copy(placing->arena, &group->cpus, sizeof(group->cpus)),
+			.tasks = group->nr_tasks,
+			.narrower = effective ? affinity_is_narrower(&group->cpus, effective) : -1,
+			.task = (uint32_t)group->task,
+		};
+		if (rows[i].narrower > 0)
+			row->narrower_tasks += group->nr_tasks;
+	}
+	row->affinities = rows;
+	row->nr_affinities = found->nr;
+}
+
+/* --- run time ------------------------------------------------------------------------------------- */
+
+/* A slot that was given up and taken again begins with 0 once more. */
+static int64_t grown(uint64_t now, uint64_t then)
+{
+	return now > then ? (int64_t)(now - then) : 0;
+}
+
+/* The end of an open interval is an estimate, so a part may exceed the whole by some us. */
+static int percent_of(uint64_t part, uint64_t whole)
+{
+	if (!whole)
+		return 0;
+	return part >= whole ? WHOLE : (int)((double)part * WHOLE / (double)whole + 0.5);
+}
+
+static struct view_placement_cpu place_on(const struct placing *placing, const struct usage *usage,
+					  uint64_t run_ns, uint32_t cpu)
+{
+	const struct topology *topology = placing->controller->topology;
+	const struct managed_group *published = placing->published;
+	struct view_placement_cpu place = {
+		.cpu = cpu,
+		.numa = -1,
+		.granted = cpuset_has(&published->cpus, cpu),
+		.local = -1,
+		.run_ns = (int64_t)usage->run_ns[cpu],
+		.outside_ns = (int64_t)usage->outside_ns[cpu],
+		.run_percent = percent_of(usage->run_ns[cpu], run_ns),
+		.window_run_ns = -1,
+		.window_percent = -1,
+	};
+
+	/* A CPU that came after the agent's start is in no topology. */
+	if (!cpuset_has(&topology->all, cpu))
+		return place;
+	place.numa = topology->nodes.ids[topology->node_of[cpu]];
+	place.local = !published->nodes || (published->nodes >> topology->node_of[cpu] & 1);
+	return place;
+}
+
+static void add_window(const struct placing *placing, const struct usage *usage, uint64_t now_ns,
+		       struct view_placement_cpu *places, size_t nr)
+{
+	const struct placement_sample *then =
+		placement_window(&placing->controller->placements, placing->published->cgroup_id);
+	struct view_placement *row = placing->row;
+
+	if (!then || now_ns - then->taken_ns < LEAST_WINDOW_NS)
+		return;
+	row->window_ns = (int64_t)(now_ns - then->taken_ns);
+	row->window_outside_ns = grown(usage->run_outside_ns, then->outside_ns);
+	row->window_remote_ns = grown(usage->run_remote_ns, then->remote_ns);
+	row->window_run_ns = 0;
+	for (size_t i = 0; i < nr; i++) {
+		const uint32_t cpu = places[i].cpu;
+		const uint64_t before = cpu < then->nr_cpus ? then->run_ns[cpu] : 0;
+
+		places[i].window_run_ns = grown(usage->run_ns[cpu], before);
+		places[i].window_percent =
+			percent_of((uint64_t)places[i].window_run_ns, (uint64_t)row->window_ns);
+		row->window_run_ns += places[i].window_run_ns;
+	}
+}
+
+static void add_places(struct placing *placing, const struct usage *usage, uint64_t now_ns)
+{
+	struct view_placement *row = placing->row;
+	const uint64_t run_ns = usage->run_local_ns + usage->run_remote_ns + usage->run_outside_ns;
+	struct view_placement_cpu *places =
+		arena_array(placing->arena, usage->nr_cpus, sizeof(*places));
+	size_t nr = 0;
+
+	if (!places)
+		return;
+	for (uint32_t cpu = 0; cpu < usage->nr_cpus; cpu++)
+		if (usage->run_ns[cpu])
+			places[nr++] = place_on(placing, usage, run_ns, cpu);
+	row->state = PLACEMENT_COUNTED;
+	row->run_ns = (int64_t)run_ns;
+	row->outside_ns = (int64_t)usage->run_outside_ns;
+	row->remote_ns = (int64_t)usage->run_remote_ns;
+	add_window(placing, usage, now_ns, places, nr);
+	row->places = places;
+	row->nr_places = nr;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------- */
+
+static void add_observed(struct placing *placing, const struct group *group)
+{
+	struct controller *controller = placing->controller;
+	const struct groups_port *groups = controller->ports.groups;
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct cpuset *effective = NULL;
+	struct group_status status;
+	struct affinities found;
+	struct usage usage;
+	uint64_t now_ns;
+
+	if (!groups->status(groups->self, group->path, &status)) {
+		effective = arena_copy(placing->arena, &status.effective_cpus,
+				       sizeof(status.effective_cpus));
+		placing->row->effective_cpus = effective;
+		placing->row->effective_mems = arena_copy(placing->arena, &status.effective_mems,
+							  sizeof(status.effective_mems));
+	}
+	if (!groups->affinities(groups->self, group->path, &found))
+		add_affinities(placing, &found, effective);
+	if (!kernel || !placing->published)
+		return;
+	now_ns = clock_now_ns(controller->ports.clock);
+	if (!kernel->usage(kernel->self, placing->published->cgroup_id, &usage) && usage.run_ns)
+		add_places(placing, &usage, now_ns);
+}
+
+static struct view_placement row_of(const struct ledger_pod *pod, const struct group *group)
+{
+	const struct grant *grant = ledger_find_grant(pod, group->container);
+
+	return (struct view_placement){
+		.namespace = pod->spec->namespace,
+		.pod = pod->spec->name,
+		.container = group->container,
+		.uid = pod->spec->uid,
+		.isolation = grant ? grant->isolation : ISOLATION_HOST,
+		.cpus = group->files[GROUP_CPUSET_CPUS],
+		.mems = group->files[GROUP_CPUSET_MEMS],
+		.run_ns = -1,
+		.outside_ns = -1,
+		.remote_ns = -1,
+		.window_ns = -1,
+		.window_run_ns = -1,
+		.window_outside_ns = -1,
+		.window_remote_ns = -1,
+		.tasks = -1,
+		.narrower_tasks = -1,
+		.tasks_left_out = -1,
+	};
+}
+
+struct json_object *ctl_report_placement(struct controller *controller)
+{
+	struct arena arena cleanup_arena = {0};
+	const struct group_tree *desired = &controller->desired;
+	struct view_placement *rows = arena_array(&arena, desired->nr_groups, sizeof(*rows));
+	uint32_t nr = 0, cursor = 0;
+
+	for (uint32_t i = 0; rows && i < desired->nr_groups; i++) {
+		const struct group *group = &desired->groups[i];
+		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+		struct placing placing = {
+			.controller = controller, .arena = &arena, .row = &rows[nr]};
+
+		if (!pod || group->role != GROUP_CONTAINER)
+			continue;
+		placing.published = ctl_published_next(controller, group->path, &cursor);
+		rows[nr++] = row_of(pod, group);
+		add_observed(&placing, group);
+	}
+	return arena.failed ? NULL : view_placements(rows, nr);
+}
