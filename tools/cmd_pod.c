@@ -216,7 +216,20 @@ static bool container_wanted(struct json_object *item, const void *data)
 	       (!ref->container || is_same_text(row.container, ref->container));
 }
 
-static int container_show(struct session *session, int argc, char **argv)
+static bool placement_wanted(struct json_object *item, const void *data)
+{
+	const struct container_ref *ref = data;
+	struct view_placement row;
+
+	object_read(&view_placement_desc, item, &row);
+	return ref_matches(&ref->pod, row.uid, row.namespace, row.pod) &&
+	       (!ref->container || is_same_text(row.container, ref->container));
+}
+
+/* [POD | CONTAINER]: all rows of the object, those of a pod, or the one of a container. */
+static int show_of_container(struct session *session, int argc, char **argv,
+			     const struct object_desc *desc,
+			     bool (*is_wanted)(struct json_object *item, const void *ref))
 {
 	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
 	struct container_ref ref = {0};
@@ -227,24 +240,40 @@ static int container_show(struct session *session, int argc, char **argv)
 		if (r)
 			return r;
 	}
-	r = fetch_noun(session, "container", &all);
+	r = fetch_noun(session, desc->name, &all);
 	if (r || !argc)
-		return r ? r : out_object(session, &view_container_desc, TAKE_PTR(all));
-	some = json_filter(all, container_wanted, &ref);
+		return r ? r : out_object(session, desc, TAKE_PTR(all));
+	some = json_filter(all, is_wanted, &ref);
 	if (!some)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
 		return ref_missing(session, "container", &ref.pod, ref.container);
 	if (!ref.container)
-		return out_object(session, &view_container_desc, TAKE_PTR(some));
-	return out_object(session, &view_container_desc,
-			  json_object_get(json_object_array_get_idx(some, 0)));
+		return out_object(session, desc, TAKE_PTR(some));
+	return out_object(session, desc, json_object_get(json_object_array_get_idx(some, 0)));
+}
+
+static int container_show(struct session *session, int argc, char **argv)
+{
+	return show_of_container(session, argc, argv, &view_container_desc, container_wanted);
+}
+
+static int container_placement(struct session *session, int argc, char **argv)
+{
+	if (session->options.given)
+		return out_fail(session, STATUS_USAGE,
+				"container placement shows what a running agent measured; omit "
+				"--topology, --config and --state");
+	return show_of_container(session, argc, argv, &view_placement_desc, placement_wanted);
 }
 
 static const struct command container_commands[] = {
 	{"show", "list", "[POD | CONTAINER]",
 	 "Show the CPUs, memory nodes and quota that were decided, and those in the kernel.",
 	 container_show},
+	{"placement", NULL, "[POD | CONTAINER]",
+	 "Show where each container may run, the affinities of its tasks, and where they ran.",
+	 container_placement},
 	{0},
 };
 
