@@ -123,16 +123,21 @@ static int cpu_owner(struct session *session, int argc, char **argv)
 
 static int cpu_map(struct session *session, int argc, char **argv)
 {
-	struct json_object *cpus cleanup_json = NULL;
+	struct json_object *cpus cleanup_json = NULL, *placements cleanup_json = NULL;
+	struct map_request request = {.is_coloured = out_has_colours(session)};
 	struct text text cleanup_text = {0};
 	int r;
 
 	if (argc)
 		return unexpected(session, argv[0], "no more arguments");
 	r = fetch_noun(session, "cpu", &cpus);
+	if (!r)
+		r = source_add(session, "placement", &placements);
 	if (r)
 		return r;
-	r = map_draw(cpus, &text);
+	request.cpus = cpus;
+	request.placements = placements;
+	r = map_draw(&request, &text);
 	if (r == -EPROTO)
 		return out_fail(session, STATUS_FAILED, "the list of CPUs is invalid");
 	if (r)
@@ -144,7 +149,9 @@ static const struct command cpu_commands[] = {
 	{"show", "list", "[CPUS]", "Show each CPU with its location, its use and its owner.",
 	 cpu_show},
 	{"owner", NULL, "CPUS", "Show who holds these CPUs.", cpu_owner},
-	{"map", NULL, "", "Draw the machine on one screen, a letter per CPU.", cpu_map},
+	{"map", NULL, "",
+	 "Draw the machine on one screen: whom each CPU is for, and how much containers use it.",
+	 cpu_map},
 	{0},
 };
 

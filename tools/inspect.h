@@ -95,6 +95,11 @@ extern const struct noun noun_node, noun_cpu, noun_numa, noun_pod, noun_containe
 int out_object(struct session *session, const struct object_desc *desc, struct json_object *json);
 /* Text as it is in plain mode; {key: text} in JSON mode. */
 int out_text(struct session *session, const char *key, const char *string);
+/*
+ * May text have colours? Only for a terminal that has them, and unless the user does not want any
+ * (no-color.org). Never in JSON.
+ */
+bool out_has_colours(const struct session *session);
 /* JSON null; in plain mode nothing. */
 int out_null(struct session *session);
 /*
@@ -233,8 +238,14 @@ static inline void cleanup_json_put(struct json_object **json)
 
 /* --- map.c ------------------------------------------------------------------------------------ */
 
-/* One picture of the machine from the array of `cpu show`. */
-int map_draw(struct json_object *cpus, struct text *text);
+struct map_request {
+	struct json_object *cpus;	/* the array of `cpu show` */
+	struct json_object *placements; /* that of `container placement`; NULL = not known */
+	bool is_coloured;
+};
+
+/* One picture of the machine. -EPROTO: there are no such CPUs. -ENOMEM. */
+int map_draw(const struct map_request *request, struct text *text);
 
 /* --- histogram.c ------------------------------------------------------------------------------ */
 

@@ -2,7 +2,8 @@
 /*
  * The machine on one screen: a paragraph per NUMA node, a column per core, a
  * row per hardware thread, a letter for whom the CPU is for. Small machines
- * show CPU ids; big ones only letters.
+ * show CPU ids; big ones only letters. Below the letters is how much of its
+ * time containers had each CPU, if the agent knows; colours tell the pods apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +19,21 @@
 /* No R and no x: these are states. */
 static const char owner_letters[] = "ABCDEFGHIJKLMNOPQSTUVWYZabcdefghijklmnopqrstuvwyz";
 #define LETTER_OF_MANY '+'
+/*
+ * Parameters of SGR that are readable on dark and light backgrounds. Like the letters they are
+ * given out in the order of the CPUs, and begin again when there are more pods.
+ */
+static const char *const colours[] = {"32", "36", "33", "35", "34", "1;32", "1;36", "1;35", "1;34"};
+#define COLOUR_OF_RESERVED "31"
+#define COLOUR_OF_NONE	   ""
+#define USE_UNKNOWN	   -1
 
 struct map_cpu {
 	unsigned int cpu, core, uncore, node, socket;
 	unsigned int thread; /* which of its core's */
 	char letter;
+	const char *colour;
+	int use; /* percent of the time, or USE_UNKNOWN */
 };
 
 struct owner {
@@ -37,12 +48,17 @@ struct map {
 	struct owner *owners;
 	struct cpuset reserved, shared, excluded;
 	bool reserved_in_pool;
+	bool is_coloured;
+	bool has_use;
+	int64_t window_ns; /* the longest of those that `use` is of */
+	double *use;	   /* owned; by CPU id: how many CPUs' worth of time; NULL = not known */
 };
 
 static void map_fini(struct map *map)
 {
 	free(map->cpus);
 	free(map->owners);
+	free(map->use);
 }
 
 static int compare(const void *a, const void *b)
@@ -84,6 +100,11 @@ static char owner_letter(struct map *map, const char *name, unsigned int cpu)
 	return i < sizeof(owner_letters) - 1 ? owner_letters[i] : LETTER_OF_MANY;
 }
 
+static const char *owner_colour(size_t owner)
+{
+	return colours[owner % ARRAY_SIZE(colours)];
+}
+
 static char letter_of(struct map *map, const struct view_cpu *row)
 {
 	if (row->state == CPU_EXCLUDED) {
@@ -99,6 +120,58 @@ static char letter_of(struct map *map, const struct view_cpu *row)
 		return owner_letter(map, row->owner, row->cpu);
 	cpuset_add(&map->shared, row->cpu);
 	return '.';
+}
+
+static const char *colour_of(const struct map *map, char letter, uint32_t cpu)
+{
+	if (letter == 'R')
+		return COLOUR_OF_RESERVED;
+	for (size_t i = 0; i < map->nr_owners; i++)
+		if (cpuset_has(&map->owners[i].cpus, cpu))
+			return owner_colour(i);
+	return COLOUR_OF_NONE;
+}
+
+/* Of several containers on one CPU the windows may differ a little, so the sum may exceed 100. */
+static int use_of(const struct map *map, uint32_t cpu)
+{
+	if (!map->has_use)
+		return USE_UNKNOWN;
+	return map->use[cpu] >= 1 ? 100 : (int)(map->use[cpu] * 100 + 0.5);
+}
+
+/* How much of its window one container had each CPU. */
+static void add_use(struct map *map, struct json_object *item)
+{
+	struct json_object *places =
+		object_list(&view_placement_desc, item, &view_placement_cpu_desc);
+	struct view_placement row;
+
+	object_read(&view_placement_desc, item, &row);
+	if (row.window_ns <= 0)
+		return;
+	map->has_use = true;
+	if (row.window_ns > map->window_ns)
+		map->window_ns = row.window_ns;
+	for (size_t i = 0; i < json_object_array_length(places); i++) {
+		struct view_placement_cpu place;
+
+		object_read(&view_placement_cpu_desc, json_object_array_get_idx(places, i), &place);
+		if (place.cpu < CPUSET_MAX && place.window_run_ns > 0)
+			map->use[place.cpu] += (double)place.window_run_ns / (double)row.window_ns;
+	}
+}
+
+static int fill_use(struct map *map, struct json_object *placements)
+{
+	if (!json_object_is_type(placements, json_type_array))
+		return 0;
+	map->use = calloc(CPUSET_MAX, sizeof(*map->use));
+	if (!map->use)
+		return -ENOMEM;
+	for (size_t i = 0; i < json_object_array_length(placements); i++)
+		add_use(map, json_object_array_get_idx(placements, i));
+	return 0;
 }
 
 static int map_fill(struct map *map, struct json_object *json)
@@ -122,8 +195,11 @@ static int map_fill(struct map *map, struct json_object *json)
 			.node = row.numa,
 			.socket = row.socket,
 			.letter = letter_of(map, &row),
+			.use = use_of(map, row.cpu),
 		};
 	}
+	for (size_t i = 0; i < map->nr_cpus; i++)
+		map->cpus[i].colour = colour_of(map, map->cpus[i].letter, map->cpus[i].cpu);
 	qsort(map->cpus, map->nr_cpus, sizeof(*map->cpus), compare);
 	for (size_t i = 1; i < map->nr_cpus; i++) {
 		const struct map_cpu *before = &map->cpus[i - 1];
@@ -164,41 +240,89 @@ static struct band cut_band(const struct map_cpu *cpus, size_t nr_cpus, unsigned
 	return band;
 }
 
-enum cell { CELL_ID, CELL_WIDE_LETTER, CELL_LETTER };
+enum cell { CELL_ID, CELL_WIDE_LETTER, CELL_LETTER, CELL_WIDE_USE, CELL_USE };
+
+static bool is_wide(enum cell cell)
+{
+	return cell != CELL_LETTER && cell != CELL_USE;
+}
+
+/* Tenths, cut; a CPU without any is told from one with a little. */
+static char digit_of(int use)
+{
+	if (use <= 0)
+		return '-';
+	return use >= 100 ? '9' : (char)('0' + use / 10);
+}
+
+static void draw_cell(const struct map_cpu *cpu, enum cell cell, struct text *text)
+{
+	switch (cell) {
+	case CELL_ID:
+		text_printf(text, "%4u", cpu->cpu);
+		break;
+	case CELL_WIDE_LETTER:
+		text_printf(text, "   %c", cpu->letter);
+		break;
+	case CELL_LETTER:
+		text_append_len(text, &cpu->letter, 1);
+		break;
+	case CELL_WIDE_USE:
+		text_printf(text, "%4d", cpu->use);
+		break;
+	case CELL_USE:
+		text_printf(text, "%c", digit_of(cpu->use));
+		break;
+	}
+}
+
+static void begin_colour(const char *colour, struct text *text)
+{
+	if (*colour)
+		text_printf(text, "\033[%sm", colour);
+}
+
+static void end_colour(const char *colour, struct text *text)
+{
+	if (*colour)
+		text_append(text, "\033[0m");
+}
 
 /* One thread's row; a bar stands where another uncore cache begins. */
-static void draw_row(const struct band *band, unsigned int thread, enum cell cell,
-		     struct text *text)
+static void draw_row(const struct map *map, const struct band *band, unsigned int thread,
+		     enum cell cell, struct text *text)
 {
+	const bool is_coloured = map->is_coloured && cell != CELL_ID;
 	const struct map_cpu *before = NULL;
 
 	text_append(text, "  ");
 	for (size_t i = 0; i < band->nr_cpus; i++) {
 		const struct map_cpu *cpu = &band->first[i];
+		const char *colour = is_coloured ? cpu->colour : COLOUR_OF_NONE;
 
 		if (cpu->thread == 0) {
 			if (before && before->uncore != cpu->uncore)
-				text_append(text, cell == CELL_LETTER ? "|" : " |");
+				text_append(text, is_wide(cell) ? " |" : "|");
 			before = cpu;
 		}
 		if (cpu->thread != thread)
 			continue;
-		if (cell == CELL_ID)
-			text_printf(text, "%4u", cpu->cpu);
-		else if (cell == CELL_WIDE_LETTER)
-			text_printf(text, "   %c", cpu->letter);
-		else
-			text_append_len(text, &cpu->letter, 1);
+		begin_colour(colour, text);
+		draw_cell(cpu, cell, text);
+		end_colour(colour, text);
 	}
 	text_append(text, "\n");
 }
 
-static void draw_band(const struct band *band, bool with_ids, struct text *text)
+static void draw_band(const struct map *map, const struct band *band, bool with_ids,
+		      struct text *text)
 {
 	for (unsigned int thread = 0; thread < band->nr_threads; thread++) {
 		if (with_ids)
-			draw_row(band, thread, CELL_ID, text);
-		draw_row(band, thread, with_ids ? CELL_WIDE_LETTER : CELL_LETTER, text);
+			draw_row(map, band, thread, CELL_ID, text);
+		draw_row(map, band, thread, with_ids ? CELL_WIDE_LETTER : CELL_LETTER, text);
+		if (map->has_use)
+			draw_row(map, band, thread, with_ids ? CELL_WIDE_USE : CELL_USE, text);
 	}
 }
 
@@ -218,46 +342,78 @@ static void draw_node_head(const struct map *map, size_t at, struct text *text)
 		    map->cpus[at].node, nr_cores, list);
 }
 
-static void legend_line(char letter, const char *meaning, int meaning_len,
-			const struct cpuset *cpus, struct text *text)
+struct legend {
+	char letter;
+	const char *colour;
+	const char *meaning;
+	int meaning_len;
+	const struct cpuset *cpus;
+};
+
+static void legend_line(const struct map *map, const struct legend *line, struct text *text)
 {
+	const char *colour = map->is_coloured ? line->colour : COLOUR_OF_NONE;
 	char *list cleanup_free = malloc(CPUSET_TEXT_MAX);
 
 	if (!list) {
 		text->error = -ENOMEM;
 		return;
 	}
-	cpuset_format(cpus, list, CPUSET_TEXT_MAX);
-	text_printf(text, "  %c %-24.*s %4u  %s\n", letter, meaning_len, meaning,
-		    cpuset_count(cpus), list);
+	cpuset_format(line->cpus, list, CPUSET_TEXT_MAX);
+	text_append(text, "  ");
+	begin_colour(colour, text);
+	text_append_len(text, &line->letter, 1);
+	end_colour(colour, text);
+	text_printf(text, " %-24.*s %4u  %s\n", line->meaning_len, line->meaning,
+		    cpuset_count(line->cpus), list);
+}
+
+static void draw_use_legend(const struct map *map, bool with_ids, struct text *text)
+{
+	text_printf(text, "\nbelow a letter: %s of the last ", with_ids ? "percent" : "tenths");
+	object_append_seconds(text, (double)map->window_ns / 1e9);
+	text_printf(text, " in which containers ran there%s\n", with_ids ? "" : ", - none");
 }
 
 static void draw_legend(const struct map *map, struct text *text)
 {
+	const struct legend reserved = {
+		'R', COLOUR_OF_RESERVED,
+		map->reserved_in_pool ? "reserved, pods allowed" : "reserved", 24, &map->reserved};
+	const struct legend shared = {'.', COLOUR_OF_NONE, "shared pool", 24, &map->shared};
+	const struct legend excluded = {'x', COLOUR_OF_NONE, "excluded", 24, &map->excluded};
+
 	text_append(text, "\n");
 	if (!cpuset_is_empty(&map->reserved))
-		legend_line('R', map->reserved_in_pool ? "reserved, pods allowed" : "reserved", 24,
-			    &map->reserved, text);
-	legend_line('.', "shared pool", 24, &map->shared, text);
+		legend_line(map, &reserved, text);
+	legend_line(map, &shared, text);
 	if (!cpuset_is_empty(&map->excluded))
-		legend_line('x', "excluded", 24, &map->excluded, text);
+		legend_line(map, &excluded, text);
 	for (size_t i = 0; i < map->nr_owners; i++) {
 		const struct owner *owner = &map->owners[i];
+		const struct legend line = {
+			.letter = i < sizeof(owner_letters) - 1 ? owner_letters[i] : LETTER_OF_MANY,
+			.colour = owner_colour(i),
+			.meaning = owner->name,
+			.meaning_len = (int)owner->len,
+			.cpus = &owner->cpus,
+		};
 
-		legend_line(i < sizeof(owner_letters) - 1 ? owner_letters[i] : LETTER_OF_MANY,
-			    owner->name, (int)owner->len, &owner->cpus, text);
+		legend_line(map, &line, text);
 	}
 }
 
-int map_draw(struct json_object *cpus, struct text *text)
+int map_draw(const struct map_request *request, struct text *text)
 {
-	struct map map cleanup(map_fini) = {0};
+	struct map map cleanup(map_fini) = {.is_coloured = request->is_coloured};
 	bool with_ids;
 	int r;
 
-	if (!json_object_is_type(cpus, json_type_array))
+	if (!json_object_is_type(request->cpus, json_type_array))
 		return -EPROTO;
-	r = map_fill(&map, cpus);
+	r = fill_use(&map, request->placements);
+	if (!r)
+		r = map_fill(&map, request->cpus);
 	if (r)
 		return r;
 	with_ids = map.nr_cpus <= CPUS_WITH_IDS;
@@ -267,9 +423,11 @@ int map_draw(struct json_object *cpus, struct text *text)
 
 		if (!i || !same_node(&map.cpus[i], &map.cpus[i - 1]))
 			draw_node_head(&map, i, text);
-		draw_band(&band, with_ids, text);
+		draw_band(&map, &band, with_ids, text);
 		i += band.nr_cpus;
 	}
 	draw_legend(&map, text);
+	if (map.has_use)
+		draw_use_legend(&map, with_ids, text);
 	return text->error;
 }
