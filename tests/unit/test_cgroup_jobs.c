@@ -176,6 +176,24 @@ static int end_of(int r, char *error)
 
 /* --- lists of processes ----------------------------------------------------------------------- */
 
+static void affinities_do_not_wait_for_a_list(void **state)
+{
+	struct affinities found = {.nr_tasks = 99};
+
+	put("cg/pinfold.slice/podb/c/cgroup.threads", "");
+	put_pipe("pinfold.slice/poda/c/cgroup.threads");
+	assert_int_equal(port.affinities(port.self, "pinfold.slice/poda/c", &found), -EINPROGRESS);
+	/* One waits; nobody else does meanwhile. */
+	assert_int_equal(port.affinities(port.self, "pinfold.slice/podb/c", &found), -EINPROGRESS);
+	assert_int_equal(found.nr_tasks, 99);
+	give_to_read("pinfold.slice/poda/c/cgroup.threads", "");
+	dispatch();
+	assert_int_equal(found.nr_tasks, 99);
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	assert_int_equal(port.affinities(port.self, "pinfold.slice/podb/c", &found), 0);
+	assert_int_equal(found.nr_tasks, 0);
+}
+
 static void only_one_task_list_waits(void **state)
 {
 	pid_t *pids = NULL;
@@ -750,6 +768,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(only_one_task_list_waits),
+		TEST(affinities_do_not_wait_for_a_list),
 		TEST(only_one_outsider_count_waits),
 		TEST(late_scan_is_fetched_once),
 		TEST(late_scan_can_be_awaited),
