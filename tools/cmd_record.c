@@ -58,6 +58,27 @@ static int drift_check(struct session *session, int argc, char **argv)
 	return select_findings(session, &selection, argc, argv);
 }
 
+/* A write that the kernel reported but that changed nothing has a row without values. */
+static bool drift_is_past(struct json_object *item, const void *data)
+{
+	struct view_drift drift;
+
+	object_read(&view_drift_desc, item, &drift);
+	return !drift.open && drift.wanted && *drift.wanted;
+}
+
+static int drift_history(struct session *session, int argc, char **argv)
+{
+	struct json_object *all cleanup_json = NULL;
+	int r;
+
+	if (argc)
+		return unexpected(session, argv[0], "no more arguments");
+	r = fetch_noun(session, "drift", &all);
+	return r ? r
+		 : out_object(session, &view_drift_desc, json_filter(all, drift_is_past, NULL));
+}
+
 static int drift_repair(struct session *session, int argc, char **argv)
 {
 	struct json_object *list = NULL;
@@ -74,6 +95,9 @@ static const struct command drift_commands[] = {
 	 "Show where the kernel differs, or differed, from the ledger, and who changed it.",
 	 drift_show},
 	{"check", NULL, "", "Show open drift; exit with 1 if there is any.", drift_check},
+	{"history", NULL, "",
+	 "Show the drift that is over: what was found, what was put back, and how long it lasted.",
+	 drift_history},
 	{"repair", NULL, "", "Have the agent repair all drift now, even where it only audits.",
 	 drift_repair},
 	{0},

@@ -61,6 +61,8 @@ static void drift_becomes_objects(void **state)
 		 .since_ns = 9},
 		{.path = "pinfold.slice/y",
 		 .attribute = GROUP_CPUSET_MEMS,
+		 .wanted = "0",
+		 .found = "0-1",
 		 .cause = CAUSE_USER,
 		 .pid = 43,
 		 .comm = "sh",
@@ -68,12 +70,23 @@ static void drift_becomes_objects(void **state)
 		 .since_ns = 1700000000000000000,
 		 .repaired_ns = 1700000000001000000,
 		 .action = ACTION_REPAIR},
+		/* The clock was set back before the repair. */
+		{.path = "pinfold.slice/y",
+		 .attribute = GROUP_CPUSET_CPUS,
+		 .wanted = "2",
+		 .found = "3",
+		 .since_ns = 1700000000000000000,
+		 .repaired_ns = 1600000000000000000,
+		 .action = ACTION_REPAIR},
 	};
 	struct json_object *json = view_drifts(rows, ARRAY_SIZE(rows));
 
 	check("drifts", &view_drift_desc, json);
 	expect(json, "/0/open", "true");
 	expect(json, "/0/pid", "null");
+	expect(json, "/0/lasted_seconds", "null");
+	expect(json, "/1/lasted_seconds", "0.001000000");
+	expect(json, "/2/lasted_seconds", "null");
 	json_object_put(json);
 }
 

@@ -185,6 +185,7 @@ struct view_drift {
 	const char *cgroup, *attribute, *wanted, *found, *action, *cause;
 	bool open;
 	uint64_t since_ns, repaired_ns;
+	int64_t lasted_ns; /* -1 = not known: still open, or the clock was set back meanwhile */
 	uint32_t pid;
 	const char *comm, *writer_cgroup;
 };

@@ -41,7 +41,10 @@ static const struct field_desc drift_fields[] = {
 	     "cpus, mems, quota, weight, memory, partition or affinity."),
 	ANSWER(view_drift, open, NULL, HEAD, "The kernel still differs."),
 	TIME(view_drift, since_ns, "since", HEAD, "When it was first seen."),
-	TIME(view_drift, repaired_ns, "repaired", HEAD | OR_NULL, "When it was repaired."),
+	TIME(view_drift, repaired_ns, "repaired", HEAD | OR_NULL,
+	     "When it was repaired, or when the kernel no longer differed."),
+	SECONDS(view_drift, lasted_ns, "lasted_seconds", "lasted", HEAD | OR_NULL,
+		"How long it lasted; null while it is open."),
 	TEXT(view_drift, wanted, NULL, LINE, "The value in the ledger."),
 	TEXT(view_drift, found, NULL, 0, "The value in the kernel."),
 	TEXT(view_drift, action, NULL, OR_NULL, "What the agent did: repair or audit."),
@@ -53,6 +56,12 @@ static const struct field_desc drift_fields[] = {
 };
 DESCRIBE(view_drift, drift_fields, "drift",
 	 "Where the kernel differs, or differed, from the ledger.", .is_list = true);
+
+/* -1 while it is open, and where the clock was set back meanwhile. */
+static int64_t duration_of(const struct drift_row *row)
+{
+	return row->repaired_ns >= row->since_ns ? (int64_t)(row->repaired_ns - row->since_ns) : -1;
+}
 
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows)
 {
@@ -69,6 +78,7 @@ struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows)
 			.open = !row->repaired_ns,
 			.since_ns = row->since_ns,
 			.repaired_ns = row->repaired_ns,
+			.lasted_ns = duration_of(row),
 			.wanted = row->wanted,
 			.found = row->found,
 			.action = given(action_name(row->action)),
