@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drift, pressure, latency, memory, noise, event, feature: lists of what was observed. */
-#include <errno.h>
-#include <stdlib.h>
+/* drift, pressure, latency, memory, noise, feature: lists of what was observed. */
 #include <string.h>
-#include <time.h>
 
 #include "inspect.h"
 
@@ -16,24 +13,6 @@ static int show_all(struct session *session, const struct object_desc *desc, int
 		return unexpected(session, argv[0], "no more arguments");
 	r = fetch_noun(session, desc->name, &list);
 	return r ? r : out_object(session, desc, list);
-}
-
-/* A number of at least 1; reported. */
-static int parse_number(struct session *session, const char *name, const char *word,
-			int64_t *ret_value)
-{
-	char *end;
-	long long value;
-
-	errno = 0;
-	value = strtoll(word, &end, 10);
-	if (errno || end == word || *end || value < 1)
-		return out_fail(session, STATUS_USAGE,
-				"invalid %s '%.60s': expected a number, "
-				"at least 1",
-				name, word);
-	*ret_value = value;
-	return STATUS_DONE;
 }
 
 /* --- drift ------------------------------------------------------------------------------------ */
@@ -75,8 +54,7 @@ static int drift_history(struct session *session, int argc, char **argv)
 	if (argc)
 		return unexpected(session, argv[0], "no more arguments");
 	r = fetch_noun(session, "drift", &all);
-	return r ? r
-		 : out_object(session, &view_drift_desc, json_filter(all, drift_is_past, NULL));
+	return r ? r : out_object(session, &view_drift_desc, json_filter(all, drift_is_past, NULL));
 }
 
 static int drift_repair(struct session *session, int argc, char **argv)
@@ -98,6 +76,8 @@ static const struct command drift_commands[] = {
 	{"history", NULL, "",
 	 "Show the drift that is over: what was found, what was put back, and how long it lasted.",
 	 drift_history},
+	{"watch", NULL, "[since N] [count N] [pod POD]",
+	 "Print events of drift and its repair as they come, one per line.", drift_watch},
 	{"repair", NULL, "", "Have the agent repair all drift now, even where it only audits.",
 	 drift_repair},
 	{0},
@@ -303,112 +283,6 @@ const struct noun noun_noise = {
 	.name = "noise",
 	.help = "Who disturbs the CPUs that containers have exclusively.",
 	.commands = noise_commands,
-};
-
-/* --- event ------------------------------------------------------------------------------------ */
-
-struct event_filter {
-	uint64_t since_ns; /* 0 = all */
-	int64_t last;	   /* 0 = all */
-	const char *kind;
-	bool by_pod;
-	struct pod_ref pod;
-	char pod_name[2 * POD_NAME_MAX];
-};
-
-static bool event_wanted(struct json_object *item, const void *data)
-{
-	const struct event_filter *filter = data;
-	struct view_event event;
-
-	object_read(&view_event_desc, item, &event);
-	if (event.time_ns < filter->since_ns)
-		return false;
-	if (filter->kind && !is_same_text(event.kind, filter->kind))
-		return false;
-	return !filter->by_pod || is_same_text(event.pod, filter->pod_name);
-}
-
-static int64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int parse_event_word(struct session *session, int *argc, char ***argv,
-			    struct event_filter *filter)
-{
-	const char *word = (*argv)[0];
-	int64_t seconds;
-	int r;
-
-	if (is_prefix(word, "pod")) {
-		--*argc;
-		++*argv;
-		filter->by_pod = true;
-		r = ref_parse_pod(session, argc, argv, &filter->pod);
-		if (!r && filter->pod.uid)
-			return out_fail(session, STATUS_USAGE,
-					"events identify pods by name; write 'pod "
-					"[NAMESPACE/]NAME'");
-		ref_text(&filter->pod, filter->pod_name, sizeof(filter->pod_name));
-		return r;
-	}
-	if (*argc < 2)
-		return unexpected(session, word, "since N, last N, kind KIND, pod POD");
-	*argc -= 2;
-	*argv += 2;
-	if (is_prefix(word, "since")) {
-		r = parse_number(session, "since", (*argv)[-1], &seconds);
-		if (!r)
-			filter->since_ns = wall_ns() - seconds * 1000000000;
-		return r;
-	}
-	if (is_prefix(word, "last"))
-		return parse_number(session, "last", (*argv)[-1], &filter->last);
-	if (!is_prefix(word, "kind"))
-		return unexpected(session, word, "since N, last N, kind KIND, pod POD");
-	filter->kind = (*argv)[-1];
-	return STATUS_DONE;
-}
-
-static int event_show(struct session *session, int argc, char **argv)
-{
-	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
-	struct event_filter filter = {0};
-	int64_t length;
-	int r;
-
-	while (argc) {
-		r = parse_event_word(session, &argc, &argv, &filter);
-		if (r)
-			return r;
-	}
-	r = fetch_noun(session, "event", &all);
-	if (r)
-		return r;
-	some = json_filter(all, event_wanted, &filter);
-	if (!some)
-		return out_no_memory(session);
-	length = (int64_t)json_object_array_length(some);
-	if (filter.last && length > filter.last)
-		json_object_array_del_idx(some, 0, (size_t)(length - filter.last));
-	return out_object(session, &view_event_desc, TAKE_PTR(some));
-}
-
-static const struct command event_commands[] = {
-	{"show", "list", "[since N] [last N] [kind KIND] [pod POD]",
-	 "Show decisions, attempts, drift and repairs, oldest first; since takes seconds.",
-	 event_show},
-	{0},
-};
-
-const struct noun noun_event = {
-	.name = "event",
-	.help = "Decisions, and changes that others attempted.",
-	.commands = event_commands,
 };
 
 /* --- feature ---------------------------------------------------------------------------------- */

@@ -192,6 +192,12 @@ int source_ask_until(struct session *session, const char *path, const char *body
 int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
 		size_t *ret_len);
 
+/*
+ * For those who ask again and again: an array, or a negative errno, and nothing is said. -EPROTO
+ * and -EAGAIN: an answer came, but not this one.
+ */
+int source_poll(const struct session *session, const char *path, struct json_object **ret_json);
+
 /* --- ref.c: typed references ------------------------------------------------------------------ */
 
 /* POD := { [NAMESPACE/]NAME | name [NAMESPACE/]NAME | uid UID }. Borrows the words. */
@@ -271,6 +277,23 @@ int offline_fetch(struct session *session, const char *noun, struct json_object 
  * *ret_json untouched. Returns enum status.
  */
 int fetch_noun(struct session *session, const char *noun, struct json_object **ret_json);
+
+/* --- watch.c: events as they come -------------------------------------------------------------- */
+
+struct watch {
+	bool (*is_wanted)(struct json_object *event, const void *data);
+	const void *data;
+	bool begins_in_log; /* with the events that the agent has already */
+	int64_t count;	    /* end after so many events; 0 = never */
+};
+
+/*
+ * Print each event that is wanted on a line, until SIGINT, SIGTERM or the count. What was lost, and
+ * that the agent does not answer or was restarted, is a line as well. Returns enum status.
+ */
+int watch_events(struct session *session, const struct watch *watch);
+/* 'drift watch', which is part of 'event watch'. cmd_event.c */
+int drift_watch(struct session *session, int argc, char **argv);
 
 /* --- select.c: some of a noun's objects --------------------------------------------------------- */
 

@@ -238,6 +238,28 @@ int source_ask_until(struct session *session, const char *path, const char *body
 	return r < 0 ? report_unreachable(session, socket, r) : r;
 }
 
+int source_poll(const struct session *session, const char *path, struct json_object **ret_json)
+{
+	char *socket cleanup_free = source_socket(session);
+	struct answer_text answer cleanup_answer = {0};
+	struct json_object *json cleanup_json = NULL;
+	const char *error;
+	int r;
+
+	if (!socket)
+		return -ENOMEM;
+	r = client_ask(socket, path, NULL, &answer);
+	if (r)
+		return r;
+	if (answer.status >= 300)
+		return answer.status == HTTP_NOT_YET ? -EAGAIN : -EPROTO;
+	json = parse_answer(&answer.body, &error);
+	if (!json_object_is_type(json, json_type_array))
+		return -EPROTO;
+	*ret_json = TAKE_PTR(json);
+	return 0;
+}
+
 int source_try(struct session *session, const char *noun, struct json_object **ret_json)
 {
 	char *socket cleanup_free = source_socket(session);

@@ -179,6 +179,42 @@ static void the_ring_overwrites_the_oldest(void **state)
 	assert_null(event_log_at(&events, EVENT_LOG_ROWS));
 }
 
+/* Whoever asks again names the last event it knows, and gets the later ones alone. */
+static void an_event_is_found_by_its_number(void **state)
+{
+	const struct event_row event = {.record = EVENT_RECORD(EVENT_SUPPRESSED)};
+
+	assert_int_equal(event_log_find(&events, 0), 0);
+	assert_int_equal(event_log_find(&events, 5), 0);
+	record(&event);
+	record(&event);
+	assert_int_equal(event_log_find(&events, 0), 0);
+	assert_int_equal(event_log_find(&events, 1), 1);
+	assert_int_equal(event_log_find(&events, 2), 2);
+	assert_int_equal(event_log_find(&events, UINT64_MAX), 2);
+	for (int i = 0; i < EVENT_LOG_ROWS + 5; i++)
+		record(&event);
+	/* The numbers 0 to 6 were overwritten: the oldest that is left comes first. */
+	assert_int_equal(event_log_find(&events, 3), 0);
+	assert_int_equal(event_log_find(&events, 7), 0);
+	assert_int_equal(event_log_find(&events, 9), 2);
+	assert_int_equal(event_log_at(&events, 2)->sequence, 9);
+	assert_int_equal(event_log_find(&events, EVENT_LOG_ROWS + 7), EVENT_LOG_ROWS);
+}
+
+/* Numbers begin anew with each agent; the beginning of its log tells them apart. */
+static void an_event_names_its_log(void **state)
+{
+	const struct event_row event = {.record = EVENT_RECORD(EVENT_START)};
+
+	wall_ns = 9 * S;
+	record(&event);
+	assert_int_equal(event_log_at(&events, 0)->log_ns, 7 * S);
+	event_log_init(&events, &test_clock);
+	record(&event);
+	assert_int_equal(event_log_at(&events, 0)->log_ns, 9 * S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +222,8 @@ int main(void)
 		cmocka_unit_test_setup(levels_follow_the_kind, set_up),
 		cmocka_unit_test_setup(a_culprit_gets_one_line_per_minute, set_up),
 		cmocka_unit_test_setup(the_ring_overwrites_the_oldest, set_up),
+		cmocka_unit_test_setup(an_event_is_found_by_its_number, set_up),
+		cmocka_unit_test_setup(an_event_names_its_log, set_up),
 	};
 
 	log_open("test", LOG_LEVEL_INFO);

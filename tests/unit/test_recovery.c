@@ -503,6 +503,7 @@ static void a_reload_is_accepted_as_a_whole_or_refused(void **state)
 static void a_reload_is_in_the_log(void **state)
 {
 	struct controller *controller = start_node(NULL);
+	const struct faces_port *faces = controller_faces(controller);
 	struct json_object *events;
 	char error[256];
 
@@ -514,6 +515,19 @@ static void a_reload_is_in_the_log(void **state)
 	assert_string_equal(member(json_object_array_get_idx(events, 1), "detail"),
 			    "a new configuration is in force");
 	json_object_put(events);
+	events = query(controller, "event/1");
+	assert_int_equal(json_object_array_length(events), 1);
+	assert_string_equal(member(json_object_array_get_idx(events, 0), "kind"), "reload");
+	json_object_put(events);
+	events = query(controller, "event/2");
+	assert_int_equal(json_object_array_length(events), 0);
+	json_object_put(events);
+	assert_int_equal(faces->query(faces->self, "event/", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "event/-1", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "event/1x", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "event/99999999999999999999", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "node/1", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "eve", &events), -ENOENT);
 	controller_free(controller);
 }
 

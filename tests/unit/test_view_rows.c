@@ -35,6 +35,7 @@ static void events_become_objects(void **state)
 			    .action = ACTION_UNKNOWN,
 			    .suppressed = 3,
 			    .guard = {.hook = HOOK_NONE, .file = "cpuset.cpus"}},
+		 .log_ns = 1700000000000000000,
 		 .sequence = 7,
 		 .time_ns = 1700000000123456789,
 		 .target = "pinfold.slice/x",
@@ -48,6 +49,30 @@ static void events_become_objects(void **state)
 	expect(json, "/0/comm", "bad\xef\xbf\xbd\xef\xbf\xbdname");
 	expect(json, "/0/target", "null");
 	json_object_put(json);
+}
+
+static void watch_lines_become_objects(void **state)
+{
+	const struct view_watch lost = {.time_ns = 1700000000123456789,
+					.watch = WATCH_LOST,
+					.nr_lost = 12,
+					.detail = "the agent overwrote 12 events"};
+	const struct view_watch back = {.time_ns = 1700000000123456789,
+					.watch = WATCH_BACK,
+					.nr_lost = -1,
+					.detail = "the agent answers again"};
+	struct text line cleanup_text = {0};
+	struct json_object *json = view_watch(&lost), *other = view_watch(&back);
+
+	check("watch", &view_watch_desc, json);
+	expect(other, "/nr_lost", "null");
+	object_render_line(&view_watch_desc, json, &line);
+	object_render_line(&view_watch_desc, other, &line);
+	assert_string_equal(line.data,
+			    "2023-11-14T22:13:20.123Z  lost  12  the agent overwrote 12 events\n"
+			    "2023-11-14T22:13:20.123Z  back  -  the agent answers again\n");
+	json_object_put(json);
+	json_object_put(other);
 }
 
 static void drift_becomes_objects(void **state)
@@ -528,6 +553,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_become_objects),
+		cmocka_unit_test(watch_lines_become_objects),
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
 		cmocka_unit_test(placements_become_objects),

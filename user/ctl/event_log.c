@@ -15,6 +15,7 @@ void event_log_init(struct event_log *log, const struct clock_port *clock)
 {
 	memset(log, 0, sizeof(*log));
 	log->clock = clock;
+	log->began_ns = clock->wall_ns(clock->self);
 }
 
 /* Identifies a culprit well enough for a rate limit. */
@@ -64,6 +65,7 @@ void event_log_add(struct event_log *log, const struct event_row *event)
 	struct event_row *row = &log->ring[log->next_sequence % EVENT_LOG_ROWS];
 
 	*row = *event;
+	row->log_ns = log->began_ns;
 	row->sequence = log->next_sequence++;
 	if (!row->time_ns)
 		row->time_ns = log->clock->wall_ns(log->clock->self);
@@ -87,4 +89,14 @@ const struct event_row *event_log_at(const struct event_log *log, uint32_t index
 	if (index >= event_log_nr(log))
 		return NULL;
 	return &log->ring[(log->next_sequence - event_log_nr(log) + index) % EVENT_LOG_ROWS];
+}
+
+uint32_t event_log_find(const struct event_log *log, uint64_t sequence)
+{
+	const uint32_t nr = event_log_nr(log);
+	const uint64_t oldest = log->next_sequence - nr;
+
+	if (sequence >= log->next_sequence)
+		return nr;
+	return sequence > oldest ? (uint32_t)(sequence - oldest) : 0;
 }

@@ -20,6 +20,7 @@ struct event_log_culprit {
 
 struct event_log {
 	const struct clock_port *clock;
+	uint64_t began_ns; /* CLOCK_REALTIME; tells this log from that of the agent before */
 	uint64_t next_sequence;
 	struct event_row ring[EVENT_LOG_ROWS];
 	struct event_log_culprit culprits[EVENT_LOG_CULPRITS];
@@ -37,6 +38,12 @@ void event_log_add(struct event_log *log, const struct event_row *event);
 
 /* The same for an event without cgroup and pod. */
 void event_log_record(struct event_log *log, const struct event_record *record);
+
+/*
+ * The index of the first event with this sequence number or a later one; event_log_nr() if there
+ * is none yet.
+ */
+uint32_t event_log_find(const struct event_log *log, uint64_t sequence);
 
 /* Oldest first; NULL beyond the last. `index` counts from 0. */
 const struct event_row *event_log_at(const struct event_log *log, uint32_t index);

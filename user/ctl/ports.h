@@ -663,7 +663,7 @@ struct faces_port {
 	void *self;
 	/*
 	 * The object behind GET /v1/<object>; the caller owns *ret_json. -ENOENT = unknown
-	 * object.
+	 * object. "event/NUMBER" = the events from this sequence number on.
 	 */
 	int (*query)(void *self, const char *object, struct json_object **ret_json);
 	/*

@@ -4,6 +4,7 @@
  * the builders of format/views. No key is written here.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
@@ -236,16 +237,22 @@ static struct json_object *report_discovery(struct controller *controller)
 	return view_discoveries(rows, discovery->nr);
 }
 
-static struct json_object *report_events(struct controller *controller)
+static struct json_object *events_from(struct controller *controller, uint64_t sequence)
 {
-	uint32_t nr = event_log_nr(&controller->events);
+	const uint32_t first = event_log_find(&controller->events, sequence);
+	const uint32_t nr = event_log_nr(&controller->events) - first;
 	struct event_row *rows cleanup_free = calloc(nr + 1, sizeof(*rows));
 
 	if (!rows)
 		return NULL;
 	for (uint32_t i = 0; i < nr; i++)
-		rows[i] = *event_log_at(&controller->events, i);
+		rows[i] = *event_log_at(&controller->events, first + i);
 	return view_events(rows, nr);
+}
+
+static struct json_object *report_events(struct controller *controller)
+{
+	return events_from(controller, 0);
 }
 
 static struct json_object *report_features(struct controller *controller)
@@ -372,8 +379,55 @@ static const struct {
 	{"discovery", report_discovery},
 };
 
+/* Behind "object/NUMBER": only what follows, for those who ask again and again. */
+static const struct {
+	const char *object;
+	struct json_object *(*build)(struct controller *controller, uint64_t number);
+} reports_from[] = {
+	{"event", events_from},
+};
+
+/* Decimal digits and nothing else. */
+static bool parse_number(const char *digits, uint64_t *ret_number)
+{
+	/* strtoull also takes signs and blanks */
+	for (const char *at = digits; *at; at++)
+		if (*at < '0' || *at > '9')
+			return false;
+	errno = 0;
+	*ret_number = strtoull(digits, NULL, 10);
+	return *digits && !errno;
+}
+
+static int query_from(struct controller *controller, const char *object, const char *slash,
+		      struct json_object **ret_json)
+{
+	const size_t len = (size_t)(slash - object);
+	uint64_t number;
+
+	if (!parse_number(slash + 1, &number))
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(reports_from); i++) {
+		struct json_object *json;
+
+		if (strlen(reports_from[i].object) != len ||
+		    memcmp(object, reports_from[i].object, len))
+			continue;
+		json = reports_from[i].build(controller, number);
+		if (!json)
+			return -ENOMEM;
+		*ret_json = json;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int ctl_query(void *self, const char *object, struct json_object **ret_json)
 {
+	const char *slash = strchr(object, '/');
+
+	if (slash)
+		return query_from(self, object, slash, ret_json);
 	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
 		if (!strcmp(object, reports[i].object)) {
 			struct json_object *json = reports[i].build(self);

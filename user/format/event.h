@@ -108,7 +108,8 @@ struct event_record {
 /* A record in the event log: when it was recorded, and the names behind its ids. */
 struct event_row {
 	struct event_record record;
-	uint64_t sequence;	   /* ascending without gaps while the agent lives */
+	uint64_t log_ns;	   /* CLOCK_REALTIME when the log began: an agent's start */
+	uint64_t sequence;	   /* ascending without gaps in one log */
 	uint64_t time_ns;	   /* CLOCK_REALTIME */
 	char cgroup[ROW_PATH_MAX]; /* of the culprit, "" = not known */
 	char target[ROW_PATH_MAX]; /* the managed cgroup, "" = none */

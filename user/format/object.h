@@ -135,6 +135,13 @@ struct json_object *object_schema(const struct object_desc *desc);
  */
 void object_render(const struct object_desc *desc, struct json_object *json, struct text *text);
 
+/*
+ * The same of one object as a single line: a row of a table without its heads and without
+ * columns, for objects that come one by one.
+ */
+void object_render_line(const struct object_desc *desc, struct json_object *json,
+			struct text *text);
+
 /* A duration as plain text shows it: three digits and a unit. */
 void object_append_seconds(struct text *text, double seconds);
 

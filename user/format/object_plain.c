@@ -391,6 +391,18 @@ static void render_any(const struct object_desc *desc, struct json_object *json,
 		render_block(desc, json_object_array_get_idx(json, i), indent, text);
 }
 
+void object_render_line(const struct object_desc *desc, struct json_object *json, struct text *text)
+{
+	size_t *widths cleanup_free = calloc(desc->nr_fields, sizeof(*widths));
+
+	if (!widths) {
+		text->error = -ENOMEM;
+		return;
+	}
+	measure_row(desc, json, widths);
+	render_row(desc, json, widths, 0, text);
+}
+
 void object_render(const struct object_desc *desc, struct json_object *json, struct text *text)
 {
 	if (json)

@@ -288,11 +288,21 @@ struct view_discovery {
 };
 
 struct view_event {
-	uint64_t time_ns, sequence;
+	uint64_t time_ns, log_ns, sequence;
 	const char *kind, *action, *aspect;
 	uint32_t pid;
 	const char *comm, *cgroup, *target, *pod, *container;
 	uint32_t suppressed;
+	const char *detail;
+};
+
+/* What a watch has to say besides the events. */
+enum watch_note { WATCH_LOST, WATCH_RESTARTED, WATCH_UNREACHABLE, WATCH_BACK, WATCH_NOTE_NR };
+
+struct view_watch {
+	uint64_t time_ns;
+	enum watch_note watch;
+	int64_t nr_lost; /* -1 = it is about something else */
 	const char *detail;
 };
 

@@ -188,7 +188,10 @@ struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows)
 
 static const struct field_desc event_fields[] = {
 	TIME(view_event, time_ns, "time", 0, "When."),
-	COUNT(view_event, sequence, NULL, HIDDEN, "Increases without gaps while the agent runs."),
+	TIME(view_event, log_ns, NULL, HIDDEN,
+	     "When the log with this event began, which is when the agent started."),
+	COUNT(view_event, sequence, NULL, HIDDEN,
+	      "Increases without gaps within one log; a gap is a lost event."),
 	TEXT(view_event, kind, NULL, 0,
 	     "admit, refuse, release, deny, audit, drift, repair, pin, start, stop, reload, …"),
 	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, move, repair."),
@@ -221,6 +224,7 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows)
 		event_words(row, &words[i]);
 		events[i] = (struct view_event){
 			.time_ns = row->time_ns,
+			.log_ns = row->log_ns,
 			.sequence = row->sequence,
 			.kind = words[i].kind,
 			.action = given(words[i].action),
@@ -236,6 +240,24 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows)
 		};
 	}
 	return object_json(&view_event_desc, events, nr_rows);
+}
+
+static const struct field_desc watch_fields[] = {
+	TIME(view_watch, time_ns, "time", 0, "When the inspector noticed it."),
+	WORD(view_watch, watch, NULL, 0,
+	     "lost: events were overwritten before they were read; restarted: the agent was, and its "
+	     "log began anew; unreachable: it does not answer; back: it answers again.",
+	     [WATCH_LOST] = "lost", [WATCH_RESTARTED] = "restarted",
+	     [WATCH_UNREACHABLE] = "unreachable", [WATCH_BACK] = "back"),
+	COUNT(view_watch, nr_lost, "lost", OR_NULL, "How many events."),
+	TEXT(view_watch, detail, NULL, 0, "The same in a sentence."),
+};
+DESCRIBE(view_watch, watch_fields, "watch",
+	 "A line of 'event watch' or 'drift watch' that is not an event.", .layout = OBJECT_TABLE);
+
+struct json_object *view_watch(const struct view_watch *row)
+{
+	return object_json(&view_watch_desc, row, 1);
 }
 
 /* --- feature, prog, map ----------------------------------------------------------------------- */

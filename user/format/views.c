@@ -24,6 +24,7 @@ const struct object_desc *const view_descs[] = {
 	&view_stranger_desc,
 	&view_discovery_desc,
 	&view_event_desc,
+	&view_watch_desc,
 	&view_feature_desc,
 	&view_prog_desc,
 	&view_map_desc,

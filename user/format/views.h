@@ -38,14 +38,16 @@ struct view_noise;
 struct view_irq;
 struct view_stranger;
 struct view_discovery;
+struct view_watch;
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
 	view_noise_desc, view_irq_desc, view_stranger_desc, view_discovery_desc, view_event_desc,
-	view_feature_desc, view_prog_desc, view_map_desc, view_refusal_desc, view_explain_desc,
-	view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc, view_budget_desc,
-	view_error_desc, view_latency_desc, view_latency_bucket_desc, view_memory_desc,
-	view_numa_desc, view_numa_distance_desc, view_placement_desc, view_placement_cpu_desc;
+	view_watch_desc, view_feature_desc, view_prog_desc, view_map_desc, view_refusal_desc,
+	view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc,
+	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
+	view_memory_desc, view_numa_desc, view_numa_distance_desc, view_placement_desc,
+	view_placement_cpu_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -127,6 +129,7 @@ struct json_object *view_strangers(const struct view_stranger *rows, size_t nr_r
 struct json_object *view_discoveries(const struct view_discovery *rows, size_t nr_rows);
 /* In the order of the rows; bytes of names that are not UTF-8 are replaced. */
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
+struct json_object *view_watch(const struct view_watch *row);
 /* In the order of the rows; an errno of either sign is shown as its number and name. */
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
 /* Figures that the kernel does not tell (-1) are null. */
