@@ -188,6 +188,15 @@ $(O)/pinfoldd: $(AGENT_OBJECTS) $(call archives,$(AGENT_ROOMS))
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
 		-Wl,--end-group $(call libraries,$(AGENT_ROOMS)) -lpthread -lm
 
+# the words that a redacted bundle keeps
+LEXICON_SOURCES := $(wildcard user/*/*.[ch] user/core/*/*.[ch] tools/*.[ch] include/*/*.h)
+$(O)/gen/tools/lexicon.h: tools/lexicon $(LEXICON_SOURCES)
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)tools/lexicon >$@
+$(O)/tools/redact.o: $(O)/gen/tools/lexicon.h
+$(O)/tools/redact.o: EXTRA_CFLAGS += -I$(O)/gen/tools
+
 $(O)/pinfold: $(patsubst %.c,$(O)/%.o,$(TOOL_SOURCES)) $(call archives,$(TOOL_ROOMS))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
