@@ -106,10 +106,12 @@ static int find_whole(const struct noun *noun, int argc, char **argv)
 
 static int check_options(struct session *session, const struct noun *noun)
 {
-	static const char *const names[] = {"--topology", "--config", "--state", "--dry-run",
-					    "--wait"};
+	static const char *const names[] = {"--topology", "--config",	 "--state",
+					    "--dry-run",  "--wait",	 "--output",
+					    "--redact",	  "--no-redact", "--force"};
 	unsigned int dry_run = session->options.dry_run ? OPTION_DRY_RUN : 0;
-	unsigned int wrong = (session->options.given | dry_run) & ~noun->options;
+	unsigned int wrong = (session->options.given | session->options.flags | dry_run) &
+			     ~noun->options;
 
 	if (!wrong)
 		return STATUS_DONE;

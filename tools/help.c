@@ -71,6 +71,9 @@ static void append_definitions(struct text *text, const struct noun *noun)
 		text_append(text, " | --dry-run");
 	if (noun->options & OPTION_WAIT)
 		text_append(text, " | --wait SECONDS");
+	if (noun->options & OPTION_OUTPUT)
+		text_append(text, " |\n                    --output FILE | --redact | --no-redact |"
+				  " --force");
 	text_append(text, " }\n");
 }
 

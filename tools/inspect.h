@@ -37,6 +37,10 @@ enum noun_option {
 	OPTION_STATE = 1 << 2,
 	OPTION_DRY_RUN = 1 << 3,
 	OPTION_WAIT = 1 << 4,
+	OPTION_OUTPUT = 1 << 5,
+	OPTION_REDACT = 1 << 6,
+	OPTION_NO_REDACT = 1 << 7,
+	OPTION_FORCE = 1 << 8,
 };
 
 struct options {
@@ -48,7 +52,9 @@ struct options {
 	const char *topology, *config, *state;
 	bool dry_run;
 	const char *wait;   /* seconds */
-	unsigned int given; /* of enum noun_option */
+	const char *output; /* NULL = a name with the time */
+	unsigned int given; /* of enum noun_option: those that name what to look at */
+	unsigned int flags; /* of enum noun_option: the others */
 };
 
 /* One command line being worked on. All of it is borrowed but result and owned. */
@@ -86,8 +92,8 @@ struct noun {
 extern const struct noun noun_node, noun_cpu, noun_numa, noun_pod, noun_container, noun_policy,
 	noun_drift, noun_pressure, noun_latency, noun_memory, noun_noise, noun_irq, noun_stranger,
 	noun_discovery, noun_event, noun_feature, noun_prog, noun_topology, noun_state,
-	noun_simulate, noun_run, noun_guard, noun_metrics, noun_schema, noun_version, noun_batch,
-	noun_help;
+	noun_simulate, noun_run, noun_guard, noun_metrics, noun_bundle, noun_schema, noun_version,
+	noun_batch, noun_help;
 
 /* --- out.c: what a command says --------------------------------------------------------------- */
 

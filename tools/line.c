@@ -13,7 +13,11 @@ enum {
 	LONG_CONFIG,
 	LONG_STATE,
 	LONG_DRY_RUN,
-	LONG_WAIT
+	LONG_WAIT,
+	LONG_OUTPUT,
+	LONG_REDACT,
+	LONG_NO_REDACT,
+	LONG_FORCE
 };
 
 static const struct option long_options[] = {
@@ -30,6 +34,10 @@ static const struct option long_options[] = {
 	{"state", required_argument, NULL, LONG_STATE},
 	{"dry-run", no_argument, NULL, LONG_DRY_RUN},
 	{"wait", required_argument, NULL, LONG_WAIT},
+	{"output", required_argument, NULL, LONG_OUTPUT},
+	{"redact", no_argument, NULL, LONG_REDACT},
+	{"no-redact", no_argument, NULL, LONG_NO_REDACT},
+	{"force", no_argument, NULL, LONG_FORCE},
 	{0},
 };
 
@@ -78,6 +86,19 @@ static int take_option(struct options *options, int option)
 		return 0;
 	case LONG_WAIT:
 		take_noun_option(options, OPTION_WAIT, &options->wait);
+		return 0;
+	case LONG_OUTPUT:
+		options->output = optarg;
+		options->flags |= OPTION_OUTPUT;
+		return 0;
+	case LONG_REDACT:
+		options->flags |= OPTION_REDACT;
+		return 0;
+	case LONG_NO_REDACT:
+		options->flags |= OPTION_NO_REDACT;
+		return 0;
+	case LONG_FORCE:
+		options->flags |= OPTION_FORCE;
 		return 0;
 	case LONG_DRY_RUN:
 		options->dry_run = true;

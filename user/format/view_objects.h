@@ -323,6 +323,26 @@ struct view_run_request {
 	const char *pod, *container;
 };
 
+struct view_bundle_member {
+	const char *name;
+	uint64_t bytes;
+};
+
+struct view_bundle_gap {
+	const char *name, *reason;
+};
+
+struct view_bundle {
+	const char *file; /* NULL in the bundle itself */
+	uint64_t created_ns;
+	bool redacted;
+	const char *version, *revision;
+	int schema_version;
+	size_t nr_members, nr_missing;
+	struct view_bundle_member *members;
+	struct view_bundle_gap *missing;
+};
+
 struct view_error {
 	const char *error;
 };

@@ -35,6 +35,7 @@ const struct object_desc *const view_descs[] = {
 	&view_run_desc,
 	&view_metric_desc,
 	&view_budget_desc,
+	&view_bundle_desc,
 	NULL,
 };
 /* clang-format on */

@@ -39,6 +39,7 @@ struct view_irq;
 struct view_stranger;
 struct view_discovery;
 struct view_watch;
+struct view_bundle;
 
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
@@ -47,7 +48,7 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc,
 	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
 	view_memory_desc, view_numa_desc, view_numa_distance_desc, view_placement_desc,
-	view_placement_cpu_desc;
+	view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc, view_bundle_gap_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -130,6 +131,8 @@ struct json_object *view_discoveries(const struct view_discovery *rows, size_t n
 /* In the order of the rows; bytes of names that are not UTF-8 are replaced. */
 struct json_object *view_events(const struct event_row *rows, size_t nr_rows);
 struct json_object *view_watch(const struct view_watch *row);
+/* The versions are filled in here. */
+struct json_object *view_bundle(const struct view_bundle *row);
 /* In the order of the rows; an errno of either sign is shown as its number and name. */
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
 /* Figures that the kernel does not tell (-1) are null. */

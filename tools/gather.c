@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gather.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/file.h"
+
+#define MAX_CGROUPS 4096
+
+extern char **environ;
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static int start(char *const argv[], int stdout_fd, pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t actions;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r)
+		return -r;
+	r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(&actions, stdout_fd, STDOUT_FILENO);
+	if (!r)
+		r = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
+						     0);
+	if (!r)
+		r = posix_spawnp(ret_pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Until the writer has closed it; 0, or why that was not waited for. */
+static int read_output(int fd, struct text *output)
+{
+	const int64_t deadline_ms = now_ms() + GATHER_TIMEOUT_S * 1000;
+	char buffer[16 * 1024];
+
+	for (;;) {
+		struct pollfd readable = {.fd = fd, .events = POLLIN};
+		const int64_t left_ms = deadline_ms - now_ms();
+		ssize_t n = left_ms > 0 ? poll(&readable, 1, (int)left_ms) : 0;
+
+		if (!n)
+			return -ETIMEDOUT;
+		if (n > 0)
+			n = read(fd, buffer, sizeof(buffer));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : output->error;
+		text_append_len(output, buffer, (size_t)n);
+		if (output->len > GATHER_MAX_BYTES)
+			return -EFBIG;
+	}
+}
+
+int gather_command(char *const argv[], struct text *output, int *ret_status)
+{
+	int read_fd cleanup_close = -1, write_fd cleanup_close = -1;
+	int ends[2], status, r;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	read_fd = ends[0];
+	write_fd = ends[1];
+	r = start(argv, write_fd, &pid);
+	if (r)
+		return r;
+	close(TAKE_FD(write_fd));
+	r = read_output(read_fd, output);
+	if (r)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (!r)
+		*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return r;
+}
+
+/* --- cgroups ---------------------------------------------------------------------------------- */
+
+static int add_text(struct json_object *object, const char *key, const char *value)
+{
+	struct json_object *string = json_object_new_string(value);
+
+	if (string && !json_object_object_add(object, key, string))
+		return 0;
+	json_object_put(string);
+	return -ENOMEM;
+}
+
+/* The files that pinfold decides by or writes; those that are not there are left out. */
+static struct json_object *read_cgroup(const char *path)
+{
+	static const char *const files[] = {
+		"cgroup.type",
+		"cgroup.controllers",
+		"cgroup.subtree_control",
+		"cgroup.events",
+		"cgroup.freeze",
+		"cgroup.pressure",
+		"cpuset.cpus",
+		"cpuset.cpus.effective",
+		"cpuset.cpus.exclusive",
+		"cpuset.cpus.partition",
+		"cpuset.mems",
+		"cpuset.mems.effective",
+		"cpu.max",
+		"cpu.weight",
+		"cpu.stat",
+		"memory.min",
+		"memory.low",
+		"memory.high",
+		"memory.max",
+		"memory.current",
+		"pids.current",
+	};
+	struct json_object *object = json_object_new_object();
+	int fd cleanup_close = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; object && i < ARRAY_SIZE(files); i++) {
+		char *value cleanup_free = NULL;
+
+		if (file_read_line(fd, files[i], &value))
+			continue;
+		if (!add_text(object, files[i], value))
+			continue;
+		json_object_put(object);
+		object = NULL;
+	}
+	return object;
+}
+
+static int add_cgroups(FTS *walk, size_t mount_len, struct json_object *all)
+{
+	size_t nr = 0;
+
+	for (FTSENT *entry = fts_read(walk); entry && nr < MAX_CGROUPS; entry = fts_read(walk)) {
+		struct json_object *values;
+
+		if (entry->fts_info != FTS_D)
+			continue;
+		values = read_cgroup(entry->fts_path);
+		if (!values ||
+		    json_object_object_add(all, entry->fts_path + mount_len + 1, values)) {
+			json_object_put(values);
+			return -ENOMEM;
+		}
+		nr++;
+	}
+	return 0;
+}
+
+struct json_object *gather_cgroups(const char *mount, const char *root)
+{
+	struct json_object *all = json_object_new_object();
+	char *path cleanup_free = NULL;
+	FTS *walk;
+	int r = -ENOMEM;
+
+	if (asprintf(&path, "%s/%s", mount, root) < 0)
+		path = NULL;
+	/* a cgroup that ends meanwhile is an entry without values */
+	walk = path ? fts_open((char *[]){path, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+	if (all && walk)
+		r = add_cgroups(walk, strlen(mount), all);
+	if (walk)
+		fts_close(walk);
+	if (!r)
+		return all;
+	json_object_put(all);
+	return NULL;
+}
+
+struct json_object *gather_kernel(void)
+{
+	struct json_object *object = json_object_new_object();
+	struct utsname name;
+
+	if (!object || uname(&name))
+		return object;
+	if (!add_text(object, "sysname", name.sysname) &&
+	    !add_text(object, "release", name.release) &&
+	    !add_text(object, "version", name.version) &&
+	    !add_text(object, "machine", name.machine))
+		return object;
+	json_object_put(object);
+	return NULL;
+}
