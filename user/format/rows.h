@@ -50,6 +50,9 @@ struct map_row {
 	int64_t memory_bytes; /* -1 = unknown */
 };
 
+/* How far back the pressure of a pod is shown: in samples of 2 s, or of a minute. */
+enum pressure_span { PRESSURE_SPAN_10M, PRESSURE_SPAN_24H, PRESSURE_SPAN_NR };
+
 /* What a mask of CPUs is for. */
 enum irq_kind {
 	IRQ_KIND_DEFAULT,    /* where new interrupts fire */
