@@ -362,6 +362,87 @@ static void a_total_behind_its_update_is_no_rest(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
+/* What is settled now: the moment, and how long tasks waited for a CPU until then. */
+struct settled {
+	bool is_known;
+	uint64_t time_ns, total_ns;
+};
+
+static struct settled settled_after(uint64_t later_ns)
+{
+	uint64_t total_ns[PRESSURE_KIND_NR] = {0};
+	struct settled settled = {0};
+
+	settled.is_known = pressure_history_settled(&history, kernel_ns + APART + later_ns,
+						    &settled.time_ns, total_ns);
+	settled.total_ns = total_ns[PRESSURE_CPU_SOME];
+	return settled;
+}
+
+static void what_is_settled_is_two_periods_old(void **state)
+{
+	assert_false(settled_after(0).is_known);
+	wait_so(2, 0);
+	assert_false(settled_after(0).is_known);
+	wait_so(2, 0);
+	assert_true(settled_after(0).is_known);
+	assert_int_equal(settled_after(0).total_ns, 0);
+	update(2 * S, 50, 0);
+	assert_int_equal(settled_after(0).time_ns, kernel_ns - 4 * S);
+	assert_int_equal(settled_after(0).total_ns, 0);
+	/* Half of the two seconds in which tasks waited half of the time. */
+	assert_int_equal(settled_after(3 * S).total_ns, S / 2);
+	assert_int_equal(settled_after(4 * S).total_ns, S);
+	assert_int_equal(settled_after(400 * S).total_ns, S);
+	assert_int_equal(settled_after(400 * S).time_ns, kernel_ns + 396 * S);
+}
+
+static void steady_pressure_settles_steadily(void **state)
+{
+	struct settled before;
+
+	wait_so(20, 37);
+	before = settled_after(0);
+	for (int i = 0; i < 100; i++) {
+		struct settled now;
+
+		update(2 * S, 37, 0);
+		now = settled_after(0);
+		assert_int_equal(now.time_ns - before.time_ns, 2 * S);
+		assert_near((int)((now.total_ns - before.total_ns) / 200000), 3700, 1);
+		before = now;
+	}
+}
+
+/* An update that ends a pause changes the past, but not what was settled. */
+static void a_wake_does_not_change_what_is_settled(void **state)
+{
+	struct settled before;
+
+	wait_so(10, 50);
+	wait_so(2, 0);
+	look_on(30);
+	before = settled_after(0);
+	update(2 * S, 100, 0);
+	assert_int_equal(settled_after(0).total_ns, before.total_ns);
+	assert_true(settled_after(0).time_ns >= before.time_ns);
+	assert_int_equal(settled_after(4 * S).total_ns, before.total_ns + 2 * S);
+}
+
+static void what_was_settled_before_a_break_cannot_be_compared(void **state)
+{
+	const uint64_t since_ns = history.since_ns;
+
+	wait_so(100, 50);
+	assert_int_equal(history.since_ns, since_ns);
+	memset(row.total_ns, 0, sizeof(row.total_ns));
+	update(2 * S, 0, 0);
+	assert_false(settled_after(0).is_known);
+	wait_so(10, 50);
+	assert_true(settled_after(0).is_known);
+	assert_true(history.since_ns > since_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +465,10 @@ int main(void)
 		TEST(what_the_kernel_loses_is_not_lost),
 		TEST(readers_of_the_files_change_nothing),
 		TEST(a_total_behind_its_update_is_no_rest),
+		cmocka_unit_test_setup(what_is_settled_is_two_periods_old, set_up),
+		cmocka_unit_test_setup(steady_pressure_settles_steadily, set_up),
+		cmocka_unit_test_setup(a_wake_does_not_change_what_is_settled, set_up),
+		cmocka_unit_test_setup(what_was_settled_before_a_break_cannot_be_compared, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,8 @@ static void append(struct pressure_history *history, uint64_t time_ns,
 	/* Not with updates every two seconds; others may come faster one day. */
 	if (history->nr == PRESSURE_HISTORY_LIMIT)
 		drop(history, 0, 1);
+	if (!history->nr)
+		history->since_ns = time_ns;
 	point = &history->points[history->nr++];
 	point->time_ns = time_ns;
 	memcpy(point->total_ns, total_ns, sizeof(point->total_ns));
@@ -267,4 +269,26 @@ int pressure_history_share(const struct pressure_history *history, uint64_t now_
 	grown_ns = last->total_ns[kind] - total_at(history, begin_ns, kind);
 	return (int)(grown_ns >= end_ns - begin_ns ? 10000
 						   : grown_ns * 10000 / (end_ns - begin_ns));
+}
+
+/*
+ * The kernel's clock has passed at least what ours has since the last update was seen. An update
+ * that ends a pause changes the totals of WAKE_NS before it, or of more if more was waited.
+ */
+bool pressure_history_settled(const struct pressure_history *history, uint64_t now_ns,
+			      uint64_t *ret_time_ns, uint64_t ret_total_ns[PRESSURE_KIND_NR])
+{
+	uint64_t passed_ns, time_ns;
+
+	if (!history->nr)
+		return false;
+	passed_ns = now_ns > history->seen_ns ? now_ns - history->seen_ns : 0;
+	time_ns = history->points[history->nr - 1].time_ns + passed_ns;
+	if (time_ns < history->points[0].time_ns + WAKE_NS)
+		return false;
+	time_ns -= WAKE_NS;
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		ret_total_ns[kind] = total_at(history, time_ns, (enum pressure_kind)kind);
+	*ret_time_ns = time_ns;
+	return true;
 }

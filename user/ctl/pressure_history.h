@@ -29,6 +29,7 @@ struct pressure_point {
 struct pressure_history {
 	uint64_t seen_ns;   /* when the newest point arrived */
 	uint64_t looked_ns; /* when the kernel's figures were last looked at */
+	uint64_t since_ns;  /* the first point since which everything is known */
 	bool is_active;	    /* something waited between the two newest points */
 	/* Of the newest point: the kernel's figures, and what its update left to the next ones. */
 	uint64_t due_ns;
@@ -49,5 +50,13 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
  */
 int pressure_history_share(const struct pressure_history *history, uint64_t now_ns,
 			   uint64_t window_ns, enum pressure_kind kind);
+
+/*
+ * The latest moment of the kernel's clock whose totals no later update changes, two periods before
+ * now, and these totals, which never fall. Unless nothing is known of that moment; then false. The
+ * totals of two moments can be compared if `history->since_ns` is the same.
+ */
+bool pressure_history_settled(const struct pressure_history *history, uint64_t now_ns,
+			      uint64_t *ret_time_ns, uint64_t ret_total_ns[PRESSURE_KIND_NR]);
 
 #endif
