@@ -221,6 +221,64 @@ static void placements_become_objects(void **state)
 	json_object_put(json);
 }
 
+/* Samples of which only a part is known, and a gap. */
+static void history_becomes_an_object(void **state)
+{
+	struct view_history_sample samples[4];
+	const struct view_history row = {
+		.namespace = "prod",
+		.pod = "db",
+		.container = "main",
+		.uid = "u1",
+		.span = PRESSURE_SPAN_10M,
+		.memory_bytes = 97968,
+		.histories = 500,
+		.histories_bytes = 48984000,
+		.nr_samples = ARRAY_SIZE(samples),
+		.samples = samples,
+	};
+	struct json_object *json;
+
+	samples[0] = (struct view_history_sample){
+		.time_ns = 1700000002000000000,
+		.length_ns = 2000000000,
+		.cpu_some = 4250,
+		.cpu_full = 100,
+		.io_some = 10000,
+		.pressure_length_ns = 2004000000,
+		.waited_ns = {[PRESSURE_CPU_SOME] = 851700000,
+			      [PRESSURE_CPU_FULL] = 20040000,
+			      [PRESSURE_IO_SOME] = 2004000000},
+		.run_ns = 1500000000,
+		.cause_ns = {[WAIT_OWN_QUOTA] = 12340000, [WAIT_HOST] = 1000000},
+	};
+	samples[1] = samples[0];
+	samples[1].time_ns += 2000000000;
+	samples[1].run_ns = -1;
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		samples[1].cause_ns[cause] = -1;
+	samples[2] = samples[1];
+	samples[2].kind = HISTORY_GAP;
+	samples[2].time_ns += 120000000000;
+	samples[2].length_ns = 120000000000;
+	samples[2].cpu_some = samples[2].cpu_full = -1;
+	samples[2].memory_some = samples[2].memory_full = -1;
+	samples[2].io_some = samples[2].io_full = -1;
+	samples[2].pressure_length_ns = -1;
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		samples[2].waited_ns[kind] = -1;
+	samples[3] = samples[0];
+	samples[3].time_ns = samples[2].time_ns + 2000000000;
+	json = view_history(&row);
+	check("history", &view_history_desc, json);
+	expect(json, "/span", "10m");
+	expect(json, "/samples/0/cpu_some", "42.50");
+	expect(json, "/samples/1/run_seconds", "null");
+	expect(json, "/samples/2/kind", "gap");
+	expect(json, "/samples/2/io_some", "null");
+	json_object_put(json);
+}
+
 static void latencies_become_objects(void **state)
 {
 	const struct view_latency_bucket buckets[] = {
@@ -557,6 +615,10 @@ int main(void)
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
 		cmocka_unit_test(placements_become_objects),
+	json_object_put(json);
+}
+
+		cmocka_unit_test(history_becomes_an_object),
 		cmocka_unit_test(latencies_become_objects),
 		cmocka_unit_test(memory_becomes_objects),
 		cmocka_unit_test(noise_becomes_objects),

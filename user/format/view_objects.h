@@ -203,6 +203,36 @@ struct view_pressure {
 	const char *remedy;	  /* NULL = it is measured, or will be known soon */
 };
 
+enum history_kind { HISTORY_SAMPLE, HISTORY_GAP, HISTORY_KIND_NR };
+
+/* A sample of the recent past, or a gap; -1 = not known. */
+struct view_history_sample {
+	uint64_t time_ns;  /* of its end */
+	int64_t length_ns; /* for run time and waits; of a gap, its own */
+	enum history_kind kind;
+	/* Hundredths of a percent of pressure_length_ns */
+	int cpu_some, cpu_full, memory_some, memory_full, io_some, io_full;
+	int64_t pressure_length_ns;
+	int64_t waited_ns[PRESSURE_KIND_NR]; /* by enum pressure_kind */
+	int64_t run_ns;
+	int64_t cause_ns[WAIT_CAUSE_NR]; /* by enum wait_cause */
+};
+
+/* The recent past of a pod, or of the container if that is not NULL. */
+struct view_history {
+	const char *namespace, *pod, *container, *uid;
+	enum pressure_span span;
+	uint64_t memory_bytes, histories, histories_bytes;
+	size_t nr_samples;
+	const struct view_history_sample *samples; /* oldest first */
+};
+
+/* What the body of POST /v1/pressure/history asks for. */
+struct view_history_request {
+	const char *pod, *container; /* container NULL = the pod itself */
+	enum pressure_span span;
+};
+
 enum latency_state { LATENCY_UNKNOWN, LATENCY_COUNTED, LATENCY_STATE_NR };
 
 /* Waits of more than above_ns, and of up to up_to_ns; -1 = however long. */

@@ -17,6 +17,7 @@ const struct object_desc *const view_descs[] = {
 	&view_policy_desc,
 	&view_drift_desc,
 	&view_pressure_desc,
+	&view_history_desc,
 	&view_latency_desc,
 	&view_memory_desc,
 	&view_noise_desc,

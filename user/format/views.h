@@ -32,6 +32,7 @@ struct view_node; /* view_objects.h */
 struct view_container;
 struct view_placement;
 struct view_pressure;
+struct view_history;
 struct view_latency;
 struct view_memory;
 struct view_noise;
@@ -48,7 +49,8 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc,
 	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
 	view_memory_desc, view_numa_desc, view_numa_distance_desc, view_placement_desc,
-	view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc, view_bundle_gap_desc;
+	view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc, view_bundle_gap_desc,
+	view_history_desc, view_history_sample_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -119,6 +121,9 @@ struct json_object *view_placements(const struct view_placement *rows, size_t nr
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_rows);
+/* The body of POST /v1/pressure/history: struct view_history_request of view_objects.h. */
+extern const struct object_desc view_history_request_desc;
+struct json_object *view_history(const struct view_history *row);
 /* In the order of the rows. */
 struct json_object *view_latencies(const struct view_latency *rows, size_t nr_rows);
 /* In the order of the rows. */
