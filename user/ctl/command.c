@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests that change something: join a container, repair drift now. The kernel identifies
- * the peer; the body of its request only names the target.
+ * Requests with a body: join a container, repair drift now, show the history of one pod. The
+ * kernel identifies the peer; the body of its request only names the target.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ctl/command.h"
+#include "ctl/history_report.h"
 #include "ctl/internal.h"
 #include "format/view_objects.h"
 #include "format/views.h"
@@ -104,6 +105,30 @@ static int repair(struct controller *controller, const struct request *request,
 						 controller->drift.list.nr_rows));
 }
 
+/* One pod only: those of all pods together would be some ten megabytes. */
+static int history(struct controller *controller, const struct request *request,
+		   struct answer *answer)
+{
+	struct view_history_request wanted;
+	const struct ledger_pod *pod;
+
+	object_read(&view_history_request_desc, request->body, &wanted);
+	if (!wanted.pod)
+		return answer_error(answer, STATUS_REJECTED,
+				    /* key: shown to the client that omitted it */
+				    "pressure history: the body must name a pod: {\"pod\": "
+				    "\"NAMESPACE/NAME\"}");
+	pod = lookup_pod(controller->ledger, wanted.pod);
+	if (!pod)
+		return ctl_answer_no_pod(controller, wanted.pod, answer);
+	if (wanted.container && !ledger_find_grant(pod, wanted.container))
+		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
+				    pod->spec->namespace, pod->spec->name, wanted.container);
+	return answer_object(answer, ctl_report_history(controller, pod,
+							wanted.container ? wanted.container : "",
+							wanted.span));
+}
+
 static const struct {
 	const char *object, *command;
 	int (*run)(struct controller *controller, const struct request *request,
@@ -111,6 +136,7 @@ static const struct {
 } commands[] = {
 	{"run", "", run},
 	{"drift", "repair", repair},
+	{"pressure", "history", history},
 };
 
 static int run_command(struct controller *controller, const char *object, const char *command,

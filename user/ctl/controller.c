@@ -180,7 +180,8 @@ static void on_guard_tested(void *self)
 static void on_pressure_sampled(void *self, int result, const struct pressure_row *rows,
 				uint32_t nr)
 {
-	ctl_end_pressure(self, result, rows, nr);
+	if (!ctl_end_pressure(self, result, rows, nr))
+		ctl_add_pressure_samples(self);
 	ctl_tell_pressure(self);
 }
 
@@ -307,6 +308,7 @@ void controller_free(struct controller *controller)
 	publisher_fini(&controller->publisher);
 	placement_fini(&controller->placements);
 	pressure_fini(&controller->pressures);
+	pressure_samples_fini(&controller->samples);
 	resident_fini(&controller->resident);
 	noise_fini(&controller->noise);
 	irq_fini(&controller->steering);

@@ -27,6 +27,7 @@
 #include "ctl/operations.h"
 #include "ctl/placement.h"
 #include "ctl/pressure.h"
+#include "ctl/pressure_samples.h"
 #include "ctl/publisher.h"
 #include "ctl/reconcile.h"
 #include "ctl/record.h"
@@ -69,6 +70,7 @@ struct controller {
 	struct tier tier;
 	struct placements placements;
 	struct pressures pressures;
+	struct pressure_samples samples;
 	struct resident resident;
 	struct noise noise;
 	struct steering steering;

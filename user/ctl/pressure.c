@@ -35,7 +35,7 @@ void pressure_fini(struct pressures *pressures)
 	*pressures = (struct pressures){0};
 }
 
-static struct pressure_track *find_track(const struct pressures *pressures, uint64_t cgroup_id)
+const struct pressure_track *pressure_find(const struct pressures *pressures, uint64_t cgroup_id)
 {
 	uint32_t low = 0, high = pressures->nr;
 
@@ -76,7 +76,7 @@ static int take_rows(struct pressures *pressures, const struct pressure_row *row
 		return -ENOMEM;
 	/* New ones first: until all are there, nothing of the old state has changed. */
 	for (uint32_t i = 0; i < nr; i++) {
-		if (find_track(pressures, rows[i].cgroup_id))
+		if (pressure_find(pressures, rows[i].cgroup_id))
 			continue;
 		tracks[i] = calloc(1, sizeof(*tracks[i]));
 		if (!tracks[i]) {
@@ -109,8 +109,8 @@ static void note_error(struct pressures *pressures, int error)
 	pressures->error = error;
 }
 
-void ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
-		      uint32_t nr)
+int ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
+		     uint32_t nr)
 {
 	struct pressures *pressures = &controller->pressures;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
@@ -127,6 +127,7 @@ void ctl_end_pressure(struct controller *controller, int result, const struct pr
 	if (!result)
 		pressures->read_ns = now_ns;
 	note_error(pressures, result);
+	return result;
 }
 
 static bool is_due(const struct pressures *pressures, uint64_t now_ns)
@@ -190,7 +191,7 @@ uint32_t ctl_pressures(const struct controller *controller, struct group_pressur
 			.container = group->role == GROUP_POD ? "" : group->container,
 			.path = group->path,
 			.track = published && !are_unknown
-					 ? find_track(pressures, published->cgroup_id)
+					 ? pressure_find(pressures, published->cgroup_id)
 					 : NULL,
 			.read_ns = pressures->read_ns,
 		};

@@ -39,9 +39,11 @@ void pressure_fini(struct pressures *pressures);
 
 /* Read the pressure if it is time to; called each second. */
 void ctl_sample_pressure(struct controller *controller);
-/* Take over the result of a pass; see pressure_sink. */
-void ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
-		      uint32_t nr);
+/* Take over the result of a pass; see pressure_sink. 0, or why nothing new is known. */
+int ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
+		     uint32_t nr);
+/* What is known of a cgroup; NULL = it was not read in the last pass. Borrowed until the next one. */
+const struct pressure_track *pressure_find(const struct pressures *pressures, uint64_t cgroup_id);
 /*
  * The pods and containers of the desired tree, each pod before its containers. ret_rows has room for as
  * many rows as the desired tree has groups. Borrowed until the next pass. Returns the number.

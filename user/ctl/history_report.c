@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Samples have times of CLOCK_MONOTONIC. They are shown as the wall clock would have shown them if
+ * it had not been set since.
+ */
+#include "ctl/history_report.h"
+
+#include "ctl/internal.h"
+#include "format/view_objects.h"
+#include "format/views.h"
+
+#define SECOND_NS 1000000000ULL
+#define MINUTE_NS (60 * SECOND_NS)
+/* Passes do not come at the same fraction of each second. */
+#define JITTER_NS SECOND_NS
+/* The next sample may be so late without anything being wrong. */
+#define FINE_DUE_NS    (5 * SECOND_NS)
+#define MINUTES_DUE_NS (MINUTE_NS + FINE_DUE_NS)
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+/* In hundredths of a percent. */
+static int share_of(const struct pressure_growth *growth, enum pressure_kind kind)
+{
+	const uint64_t length_ns = growth->pressure_ns;
+	const uint64_t waited_ns = growth->waited_ns[kind];
+
+	if (!length_ns)
+		return -1;
+	/* What was waited before a pass may become known with the next one. */
+	return (int)(waited_ns >= length_ns ? 10000 : waited_ns * 10000 / length_ns);
+}
+
+static struct view_history_sample row_of(const struct pressure_reading *reading, uint64_t offset_ns)
+{
+	const struct pressure_growth *growth = &reading->growth;
+	struct view_history_sample row = {
+		.time_ns = reading->time_ns + offset_ns,
+		.length_ns = (int64_t)(growth->usage_ns ? growth->usage_ns : growth->pressure_ns),
+		.kind = HISTORY_SAMPLE,
+		.cpu_some = share_of(growth, PRESSURE_CPU_SOME),
+		.cpu_full = share_of(growth, PRESSURE_CPU_FULL),
+		.memory_some = share_of(growth, PRESSURE_MEMORY_SOME),
+		.memory_full = share_of(growth, PRESSURE_MEMORY_FULL),
+		.io_some = share_of(growth, PRESSURE_IO_SOME),
+		.io_full = share_of(growth, PRESSURE_IO_FULL),
+		.pressure_length_ns = growth->pressure_ns ? (int64_t)growth->pressure_ns : -1,
+		.run_ns = growth->usage_ns ? (int64_t)growth->run_ns : -1,
+	};
+
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		row.waited_ns[kind] = growth->pressure_ns ? (int64_t)growth->waited_ns[kind] : -1;
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		row.cause_ns[cause] = growth->usage_ns ? (int64_t)growth->wait_ns[cause] : -1;
+	return row;
+}
+
+static struct view_history_sample gap_row(uint64_t begin_ns, uint64_t end_ns, uint64_t offset_ns)
+{
+	return (struct view_history_sample){
+		.time_ns = end_ns + offset_ns,
+		.length_ns = (int64_t)(end_ns - begin_ns),
+		.kind = HISTORY_GAP,
+		.cpu_some = -1,
+		.cpu_full = -1,
+		.memory_some = -1,
+		.memory_full = -1,
+		.io_some = -1,
+		.io_full = -1,
+		.pressure_length_ns = -1,
+		.waited_ns = {[0 ... PRESSURE_KIND_NR - 1] = -1},
+		.run_ns = -1,
+		.cause_ns = {[0 ... WAIT_CAUSE_NR - 1] = -1},
+	};
+}
+
+/* Where a sample begins: a minute is a whole one, also if only a part of it is known. */
+static uint64_t begin_of(const struct pressure_reading *reading, enum pressure_span span)
+{
+	const struct pressure_growth *growth = &reading->growth;
+
+	if (span == PRESSURE_SPAN_24H)
+		return reading->time_ns - MINUTE_NS;
+	return reading->time_ns - (growth->usage_ns ? growth->usage_ns : growth->pressure_ns);
+}
+
+/* `rows` has room for twice as many. Returns the number. */
+static size_t fill_rows(const struct pressure_reading *readings, uint32_t nr,
+			enum pressure_span span, const struct controller *controller,
+			struct view_history_sample *rows)
+{
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	const uint64_t offset_ns = clock_wall_ns(controller->ports.clock) - now_ns;
+	const uint64_t due_ns = span == PRESSURE_SPAN_10M ? FINE_DUE_NS : MINUTES_DUE_NS;
+	size_t nr_rows = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint64_t begin_ns = begin_of(&readings[i], span);
+
+		if (i && begin_ns > readings[i - 1].time_ns + JITTER_NS)
+			rows[nr_rows++] = gap_row(readings[i - 1].time_ns, begin_ns, offset_ns);
+		rows[nr_rows++] = row_of(&readings[i], offset_ns);
+	}
+	if (nr && now_ns > readings[nr - 1].time_ns + due_ns + controller->samples.pause_ns)
+		rows[nr_rows++] = gap_row(readings[nr - 1].time_ns, now_ns, offset_ns);
+	return nr_rows;
+}
+
+struct json_object *ctl_report_history(struct controller *controller, const struct ledger_pod *pod,
+				       const char *container, enum pressure_span span)
+{
+	const struct pressure_samples *samples = &controller->samples;
+	const struct sampled_group *sampled =
+		pressure_samples_find(samples, pod->spec->uid, container);
+	const uint32_t room = pressure_ring_room(span);
+	struct pressure_reading *readings cleanup_free = calloc(room, sizeof(*readings));
+	struct view_history_sample *rows cleanup_free = calloc(2 * room, sizeof(*rows));
+	struct view_history history = {
+		.namespace = pod->spec->namespace,
+		.pod = pod->spec->name,
+		.container = *container ? container : NULL,
+		.uid = pod->spec->uid,
+		.span = span,
+		.memory_bytes = sampled ? sizeof(*sampled) : 0,
+		.histories = samples->nr,
+		.histories_bytes = samples->nr * sizeof(struct sampled_group),
+		.samples = rows,
+	};
+	uint32_t nr = 0;
+
+	if (!readings || !rows)
+		return NULL;
+	if (sampled)
+		nr = pressure_ring_read(&sampled->ring, span, clock_now_ns(controller->ports.clock),
+					readings);
+	history.nr_samples = fill_rows(readings, nr, span, controller, rows);
+	return view_history(&history);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer to POST /v1/pressure/history. */
+#ifndef CTL_HISTORY_REPORT_H
+#define CTL_HISTORY_REPORT_H
+
+#include "core/ledger/ledger.h"
+#include "format/rows.h"
+
+struct controller;
+struct json_object;
+
+/*
+ * The samples of a pod, or of its container if that is not "", and the gaps between them; without
+ * any if it has no ring. The caller owns the result; NULL = no memory.
+ */
+struct json_object *ctl_report_history(struct controller *controller, const struct ledger_pod *pod,
+				       const char *container, enum pressure_span span);
+
+#endif
