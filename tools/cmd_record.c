@@ -141,6 +141,10 @@ static const struct command pressure_commands[] = {
 	 "Show the share of the last 10, 60 and 300 seconds in which tasks waited for CPU, memory "
 	 "or IO, for each pod and container.",
 	 pressure_show},
+	{"history", NULL, "POD [container NAME] [span { 10m | 24h }]",
+	 "Show the pressure, run time and waits of a pod or container in the last 10 minutes, every "
+	 "two seconds, or in the last 24 hours, every minute.",
+	 pressure_history},
 	{0},
 };
 

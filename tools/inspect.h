@@ -267,6 +267,11 @@ int map_draw(const struct map_request *request, struct text *text);
  */
 void histogram_draw(struct json_object *row, struct text *text);
 
+/* --- cmd_history.c ---------------------------------------------------------------------------- */
+
+/* The command `pressure history`; returns enum status. */
+int pressure_history(struct session *session, int argc, char **argv);
+
 /* The source revision this was built from. revision.c */
 extern const char program_revision[];
 
