@@ -230,11 +230,12 @@ static uint64_t total_at(const struct pressure_history *history, uint64_t time_n
 			 enum pressure_kind kind)
 {
 	const struct pressure_point *points = history->points;
-	uint32_t after = 1;
+	uint32_t after = history->nr;
 	double part;
 
-	while (after < history->nr && points[after].time_ns <= time_ns)
-		after++;
+	/* Most who ask want to know of the last seconds. */
+	while (points[after - 1].time_ns > time_ns)
+		after--;
 	if (after == history->nr)
 		return points[after - 1].total_ns[kind];
 	part = (double)(time_ns - points[after - 1].time_ns) /
