@@ -9,7 +9,8 @@
 
 static int print_schema(struct session *session, struct json_object *schema)
 {
-	const char *text;
+	struct text text cleanup_text = {0};
+	const char *string;
 
 	if (!schema)
 		return out_no_memory(session);
@@ -19,12 +20,12 @@ static int print_schema(struct session *session, struct json_object *schema)
 		return STATUS_DONE;
 	}
 	/* a schema has no other form than JSON */
-	text = json_object_to_json_string_ext(schema, JSON_C_TO_STRING_PRETTY |
-							      JSON_C_TO_STRING_SPACED |
-							      JSON_C_TO_STRING_NOSLASHESCAPE);
-	puts(text ? text : "null");
+	string = json_object_to_json_string_ext(schema, JSON_C_TO_STRING_PRETTY |
+								JSON_C_TO_STRING_SPACED |
+								JSON_C_TO_STRING_NOSLASHESCAPE);
+	text_printf(&text, "%s\n", string ? string : "null");
 	json_object_put(schema);
-	return STATUS_DONE;
+	return text.error ? out_no_memory(session) : out_text(session, "schema", text.data);
 }
 
 static struct json_object *all_schemas(void)

@@ -116,6 +116,13 @@ int out_fail(struct session *session, enum status status, const char *format, ..
 	__attribute__((format(printf, 3, 4)));
 /* Something to know that is no failure; stderr in every mode, so stdout stays one document. */
 void out_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * From now on plain text and JSON go to `text`, and failures in plain mode and notes to `errors`,
+ * instead of to stdout and stderr; NULL = to those again. Both are borrowed.
+ */
+void out_redirect(struct text *text, struct text *errors);
+/* Print the document that JSON mode collected and forget it; there may be none. */
+void out_result(struct session *session);
 /* Print what JSON mode collected; returns `status`, or STATUS_FAILED when stdout failed. */
 int out_finish(struct session *session, int status);
 /* out_fail() for lack of memory; returns STATUS_FAILED. */

@@ -11,6 +11,32 @@
 
 #include "inspect.h"
 
+/* Where text goes instead of stdout and stderr; NULL = to them. A process has only one of each. */
+static struct text *redirected, *redirected_errors;
+
+void out_redirect(struct text *text, struct text *errors)
+{
+	redirected = text;
+	redirected_errors = errors;
+}
+
+static void say(const char *string)
+{
+	if (redirected)
+		text_append(redirected, string);
+	else
+		fputs(string, stdout);
+}
+
+/* A line to stderr. */
+static void say_error(const char *kind, const char *sentence)
+{
+	if (redirected_errors)
+		text_printf(redirected_errors, "%s: %s\n", kind, sentence);
+	else
+		fprintf(stderr, "%s: %s\n", kind, sentence);
+}
+
 int out_no_memory(struct session *session)
 {
 	return out_fail(session, STATUS_FAILED, "out of memory");
@@ -36,7 +62,7 @@ int out_object(struct session *session, const struct object_desc *desc, struct j
 	object_render(desc, json, &text);
 	if (text.error)
 		return out_no_memory(session);
-	fputs(text.data ? text.data : "", stdout);
+	say(text.data ? text.data : "");
 	return STATUS_DONE;
 }
 
@@ -45,7 +71,7 @@ int out_text(struct session *session, const char *key, const char *string)
 	struct json_object *object, *value;
 
 	if (!session->options.json) {
-		fputs(string, stdout);
+		say(string);
 		return STATUS_DONE;
 	}
 	object = json_object_new_object();
@@ -85,7 +111,7 @@ int out_fail(struct session *session, enum status status, const char *format, ..
 	if (session->options.json)
 		keep_result(session, view_error(sentence));
 	else
-		fprintf(stderr, "Error: %s\n", sentence);
+		say_error("Error", sentence);
 	return (int)status;
 }
 
@@ -99,16 +125,16 @@ int unexpected(struct session *session, const char *word, const char *expected)
 
 void out_note(const char *format, ...)
 {
+	struct text sentence cleanup_text = {0};
 	va_list args;
 
-	fputs("Note: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	text_vprintf(&sentence, format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	say_error("Note", sentence.data ? sentence.data : "out of memory");
 }
 
-int out_finish(struct session *session, int status)
+void out_result(struct session *session)
 {
 	if (session->options.json && session->has_result) {
 		int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
@@ -118,12 +144,19 @@ int out_finish(struct session *session, int status)
 			flags |= JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED;
 		string = json_object_to_json_string_ext(session->result, flags);
 		if (string)
-			puts(string);
+			say(string);
 		else
-			puts("{\"error\":\"out of memory\"}"); /* key: no memory to build it */
+			say("{\"error\":\"out of memory\"}"); /* key: no memory to build it */
+		say("\n");
 	}
 	json_object_put(session->result);
 	session->result = NULL;
+	session->has_result = false;
+}
+
+int out_finish(struct session *session, int status)
+{
+	out_result(session);
 	/* a full disk or a closed pipe must not look like success */
 	if (fflush(stdout) || ferror(stdout)) {
 		fputs("Error: writing to stdout failed\n", stderr);
