@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "live.h"
 
 /* --- matching --------------------------------------------------------------------------------- */
 
@@ -119,6 +120,17 @@ static int check_options(struct session *session, const struct noun *noun)
 			names[__builtin_ctz(wrong)], noun->name, noun->name);
 }
 
+static int run_command(struct session *session, const struct noun *noun,
+		       const struct command *command, int argc, char **argv)
+{
+	if (live_check(session, noun, command))
+		return STATUS_USAGE;
+	/* `top` repeats itself */
+	if (session->options.watch && !strcmp(command->name, "show"))
+		return live_watch(session, noun, command, argc, argv);
+	return command->run(session, argc, argv);
+}
+
 static int dispatch_noun(struct session *session, const struct noun *noun, int argc, char **argv)
 {
 	int row = 0, eaten = 0;
@@ -137,7 +149,7 @@ static int dispatch_noun(struct session *session, const struct noun *noun, int a
 		return -row;
 	if (!noun->commands[row].name)
 		return help_noun(session, noun);
-	return noun->commands[row].run(session, argc - eaten, argv + eaten);
+	return run_command(session, noun, &noun->commands[row], argc - eaten, argv + eaten);
 }
 
 int dispatch(struct session *session, int argc, char **argv)

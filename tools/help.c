@@ -44,6 +44,15 @@ static void append_usage(struct text *text, const struct noun *noun, const struc
 	text_printf(text, "%s%s\n", *command->args ? " " : "", command->args);
 }
 
+static bool has_command(const struct noun *noun, const char *name)
+{
+	for (const struct command *command = noun->commands; command->name; command++) {
+		if (!strcmp(command->name, name))
+			return true;
+	}
+	return false;
+}
+
 static void append_definitions(struct text *text, const struct noun *noun)
 {
 	struct text args cleanup_text = {0};
@@ -74,6 +83,8 @@ static void append_definitions(struct text *text, const struct noun *noun)
 	if (noun->options & OPTION_OUTPUT)
 		text_append(text, " |\n                    --output FILE | --redact | --no-redact |"
 				  " --force");
+	if (has_command(noun, "show"))
+		text_append(text, " |\n                    -w[SECONDS] | --count N");
 	text_append(text, " }\n");
 }
 
@@ -132,15 +143,19 @@ int help_general(struct session *session)
 			   "       pinfold version\n\n       OBJECT :=\n");
 	for (int i = 0; nouns[i]; i++)
 		text_printf(&text, "         %-10s %s\n", nouns[i]->name, nouns[i]->help);
-	text_append(&text, "\n       OPTIONS :=\n"
-			   "         -j, --json       print JSON, one document per call\n"
-			   "         -p, --pretty     print indented JSON\n"
-			   "         -d, --debug      print more details to stderr\n"
-			   "         -S, --root DIR   look for all files of pinfold below DIR\n"
-			   "         --socket FILE    use this socket of the agent\n"
-			   "         --bpffs DIR      use the BPF objects pinned in DIR\n"
-			   "         -V, --version    same as 'version'\n"
-			   "         -h, --help       print this text\n");
+	text_append(&text,
+		    "\n       OPTIONS :=\n"
+		    "         -j, --json       print JSON, one document per call\n"
+		    "         -p, --pretty     print indented JSON\n"
+		    "         -d, --debug      print more details to stderr\n"
+		    "         -w, --watch[=SECONDS]\n"
+		    "                          repeat a 'show' command, by default every 2 s\n"
+		    "         --count N        end after N times\n"
+		    "         -S, --root DIR   look for all files of pinfold below DIR\n"
+		    "         --socket FILE    use this socket of the agent\n"
+		    "         --bpffs DIR      use the BPF objects pinned in DIR\n"
+		    "         -V, --version    same as 'version'\n"
+		    "         -h, --help       print this text\n");
 	append_changing(nouns, &text);
 	text_append(
 		&text,

@@ -53,6 +53,10 @@ struct options {
 	bool dry_run;
 	const char *wait;   /* seconds */
 	const char *output; /* NULL = a name with the time */
+	bool watch;	    /* the command is repeated, */
+	const char *period; /* after so many seconds; NULL = the usual time */
+	const char *count;  /* so many times; NULL = until something ends it */
+	const char *sort;   /* key by which `top` orders its rows; NULL = the usual one */
 	unsigned int given; /* of enum noun_option: those that name what to look at */
 	unsigned int flags; /* of enum noun_option: the others */
 };

@@ -17,7 +17,8 @@ enum {
 	LONG_OUTPUT,
 	LONG_REDACT,
 	LONG_NO_REDACT,
-	LONG_FORCE
+	LONG_FORCE,
+	LONG_COUNT,
 };
 
 static const struct option long_options[] = {
@@ -26,6 +27,8 @@ static const struct option long_options[] = {
 	{"debug", no_argument, NULL, 'd'},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
+	{"watch", optional_argument, NULL, 'w'},
+	{"count", required_argument, NULL, LONG_COUNT},
 	{"root", required_argument, NULL, 'S'},
 	{"socket", required_argument, NULL, LONG_SOCKET},
 	{"bpffs", required_argument, NULL, LONG_BPFFS},
@@ -65,6 +68,13 @@ static int take_option(struct options *options, int option)
 		return 0;
 	case 'h':
 		options->help = true;
+		return 0;
+	case 'w':
+		options->watch = true;
+		options->period = optarg;
+		return 0;
+	case LONG_COUNT:
+		options->count = optarg;
 		return 0;
 	case 'S':
 		options->root = optarg;
@@ -129,7 +139,7 @@ int dispatch_line(struct session *session, int argc, char **argv)
 	for (;;) {
 		int at = optind ? optind : 1;
 
-		option = getopt_long(argc, argv, ":jpdVhS:", long_options, NULL);
+		option = getopt_long(argc, argv, ":jpdVhS:w::", long_options, NULL);
 		if (option < 0)
 			break;
 		if (take_option(&session->options, option) && !wrong) {
