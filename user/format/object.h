@@ -43,6 +43,10 @@ enum field_flag {
 	FIELD_LINE = 1 << 3,   /* begins a new detail line */
 	FIELD_SLASH = 1 << 4,  /* joined to the field before it by "/" ("namespace/name") */
 	FIELD_HIDDEN = 1 << 5, /* in JSON only */
+	/* For a table that is refreshed (object_top.h): */
+	FIELD_IDENTITY = 1 << 6, /* rows that agree in all of these are the same row */
+	FIELD_TOTAL = 1 << 7,	 /* only grows while the row exists, so that it has a rate */
+	FIELD_RANK = 1 << 8,	 /* rows are ordered by it unless another field is asked for */
 };
 
 /* The C type of the member that holds the value. */

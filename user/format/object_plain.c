@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/quantity.h"
+#include "format/object_private.h"
 
 /* Detail lines are broken before this column where a field allows it. */
 #define PLAIN_COLUMNS 100
@@ -136,7 +137,7 @@ static void append_value(struct text *text, const struct field_desc *field,
 	}
 }
 
-static const char *title_of(const struct field_desc *field)
+const char *object_title(const struct field_desc *field)
 {
 	return field->title ? field->title : field->key;
 }
@@ -175,7 +176,7 @@ static void line_add(struct line *line, const struct field_desc *field, struct j
 	struct text word cleanup_text = {0};
 
 	if (!(field->flags & FIELD_BARE))
-		text_printf(&word, "%s ", title_of(field));
+		text_printf(&word, "%s ", object_title(field));
 	append_value(&word, field, value);
 	if (word.error) {
 		line->text->error = word.error;
@@ -230,7 +231,7 @@ static void render_nested(const struct field_desc *field, struct json_object *va
 	if (!(field->flags & FIELD_BARE)) {
 		for (unsigned int i = 0; i < indent; i++)
 			text_append(text, "\t");
-		text_printf(text, "%s:\n", title_of(field));
+		text_printf(text, "%s:\n", object_title(field));
 		indent++;
 	}
 	render_any(field->object, value, indent, text);
@@ -268,15 +269,14 @@ static void render_block(const struct object_desc *desc, struct json_object *jso
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static bool is_number(const struct field_desc *field)
+bool object_is_number(const struct field_desc *field)
 {
 	return field->type == FIELD_COUNT || field->type == FIELD_BYTES ||
 	       field->type == FIELD_SECONDS || field->type == FIELD_PERCENT;
 }
 
-/* The column starting at field i; *ret_next is the field after it. */
-static void build_cell(const struct object_desc *desc, struct json_object *row, size_t i,
-		       struct text *cell, size_t *ret_next)
+void object_append_cell(const struct object_desc *desc, struct json_object *row, size_t i,
+			struct text *cell, size_t *ret_next)
 {
 	size_t last = i;
 
@@ -292,15 +292,14 @@ static void build_cell(const struct object_desc *desc, struct json_object *row, 
 		if (row)
 			append_value(cell, field, value);
 		else
-			text_append(cell, title_of(field));
+			text_append(cell, object_title(field));
 	}
 	if (!cell->len)
 		text_append(cell, "-");
 	*ret_next = last + 1;
 }
 
-/* Columns as a terminal counts them: bytes that begin a UTF-8 character. */
-static size_t width_of(const struct text *cell)
+size_t object_width(const struct text *cell)
 {
 	size_t width = 0;
 
@@ -316,13 +315,13 @@ static void measure_row(const struct object_desc *desc, struct json_object *row,
 	for (size_t i = 0; i < desc->nr_fields; i = next) {
 		struct text cell cleanup_text = {0};
 
-		build_cell(desc, row, i, &cell, &next);
-		if (width_of(&cell) > widths[i])
-			widths[i] = width_of(&cell);
+		object_append_cell(desc, row, i, &cell, &next);
+		if (object_width(&cell) > widths[i])
+			widths[i] = object_width(&cell);
 	}
 }
 
-static bool column_shown(const struct field_desc *field)
+bool object_column_shown(const struct field_desc *field)
 {
 	return !(field->flags & FIELD_HIDDEN) && !is_nested(field);
 }
@@ -339,13 +338,13 @@ static void render_row(const struct object_desc *desc, struct json_object *row,
 		struct text cell cleanup_text = {0};
 		size_t fill;
 
-		build_cell(desc, row, i, &cell, &next);
-		if (!column_shown(&desc->fields[i]))
+		object_append_cell(desc, row, i, &cell, &next);
+		if (!object_column_shown(&desc->fields[i]))
 			continue;
-		fill = widths[i] - width_of(&cell);
+		fill = widths[i] - object_width(&cell);
 		/* blanks are held back, so that no line ends in them */
 		text_printf(text, "%*s", (int)(pending + (first ? 0 : 2)), "");
-		if (is_number(&desc->fields[i])) {
+		if (object_is_number(&desc->fields[i])) {
 			text_printf(text, "%*s", (int)fill, "");
 			fill = 0;
 		}

@@ -19,6 +19,9 @@ enum {
 	LINE = FIELD_LINE,
 	SLASH = FIELD_SLASH,
 	HIDDEN = FIELD_HIDDEN,
+	IDENTITY = FIELD_IDENTITY,
+	TOTAL = FIELD_TOTAL,
+	RANK = FIELD_RANK,
 };
 
 #define TABLE_MEMBER(row, member) (&((struct row *)NULL)->member)

@@ -99,13 +99,13 @@ struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows)
 static const struct field_desc pressure_fields[] = {
 	TEXT(view_pressure, namespace, NULL, 0, "Namespace of the pod."),
 	TEXT(view_pressure, pod, NULL, SLASH, "Name of the pod."),
-	TEXT(view_pressure, container, NULL, OR_NULL | SLASH,
+	TEXT(view_pressure, container, NULL, OR_NULL | SLASH | IDENTITY,
 	     "Name of the container; null for the pod as a whole, which is not the sum of its "
 	     "containers."),
-	TEXT(view_pressure, uid, NULL, HIDDEN, "Identity of the pod."),
-	WORD(view_pressure, resource, NULL, 0, "What its tasks waited for.", [PRESSURE_CPU] = "cpu",
+	TEXT(view_pressure, uid, NULL, HIDDEN | IDENTITY, "Identity of the pod."),
+	WORD(view_pressure, resource, NULL, IDENTITY, "What its tasks waited for.", [PRESSURE_CPU] = "cpu",
 	     [PRESSURE_MEMORY] = "memory", [PRESSURE_IO] = "io"),
-	PERCENT(view_pressure, some_10, "some 10s", OR_NULL,
+	PERCENT(view_pressure, some_10, "some 10s", OR_NULL | RANK,
 		"Share of the last 10 seconds in which " SOME "."),
 	PERCENT(view_pressure, some_60, "some 60s", OR_NULL, "The same for the last 60 seconds."),
 	PERCENT(view_pressure, some_300, "some 300s", OR_NULL,
@@ -115,9 +115,9 @@ static const struct field_desc pressure_fields[] = {
 	PERCENT(view_pressure, full_60, "full 60s", OR_NULL, "The same for the last 60 seconds."),
 	PERCENT(view_pressure, full_300, "full 300s", OR_NULL,
 		"The same for the last 300 seconds."),
-	SECONDS(view_pressure, some_ns, "some_seconds", NULL, OR_NULL | HIDDEN,
+	SECONDS(view_pressure, some_ns, "some_seconds", "some", OR_NULL | HIDDEN | TOTAL,
 		"Time since the cgroup was created in which " SOME "."),
-	SECONDS(view_pressure, full_ns, "full_seconds", NULL, OR_NULL | HIDDEN,
+	SECONDS(view_pressure, full_ns, "full_seconds", "full", OR_NULL | HIDDEN | TOTAL,
 		"Time since the cgroup was created in which " FULL "."),
 	WORD(view_pressure, state, NULL, 0,
 	     "Whether the kernel measures it: off if it was booted with psi=0, off_cgroup if "
@@ -140,31 +140,31 @@ struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_r
 /* --- noise ------------------------------------------------------------------------------------ */
 
 static const struct field_desc noise_fields[] = {
-	COUNT(view_noise, cpu, NULL, 0, "The exclusive CPU."),
+	COUNT(view_noise, cpu, NULL, IDENTITY, "The exclusive CPU."),
 	TEXT(view_noise, namespace, NULL, 0, "Namespace of the pod that owns it."),
 	TEXT(view_noise, pod, NULL, SLASH, "Name of that pod."),
-	TEXT(view_noise, container, NULL, OR_NULL | SLASH,
+	TEXT(view_noise, container, NULL, OR_NULL | SLASH | IDENTITY,
 	     "The container that owns it; null if several containers of the pod use it one after "
 	     "the other."),
-	TEXT(view_noise, uid, NULL, HIDDEN, "Identity of the pod."),
-	ENUM(view_noise, source, NULL, 0,
+	TEXT(view_noise, uid, NULL, HIDDEN | IDENTITY, "Identity of the pod."),
+	ENUM(view_noise, source, NULL, IDENTITY,
 	     "Who disturbs: an interrupt line (hardirq), a softirq, the interrupt of the CPU's "
 	     "timer, an interrupt that another CPU sends (reschedule, call_function), a kernel "
 	     "thread (kthread), or a task of the host, of another container of the pod, or of "
 	     "another pod.",
 	     noise_source_name, NOISE_SOURCE_NR),
-	COUNT(view_noise, irq, NULL, OR_NULL, "Number of the interrupt line."),
-	TEXT(view_noise, name, NULL, OR_NULL,
+	COUNT(view_noise, irq, NULL, OR_NULL | IDENTITY, "Number of the interrupt line."),
+	TEXT(view_noise, name, NULL, OR_NULL | IDENTITY,
 	     "Name of the interrupt's handler, the softirq, the kernel thread or the task; null for "
 	     "the timer and for interrupts of other CPUs, and for the sum of all that are too many "
 	     "to be listed one by one."),
 	COUNT(view_noise, pid, NULL, OR_NULL, "The thread or task; the last one of that name."),
-	TEXT(view_noise, cgroup, NULL, OR_NULL,
+	TEXT(view_noise, cgroup, NULL, OR_NULL | IDENTITY,
 	     "Cgroup of the task, below the cgroup mount; null if it is gone, or until its name has "
 	     "been looked up."),
-	COUNT(view_noise, count, NULL, OR_NULL,
+	COUNT(view_noise, count, NULL, OR_NULL | TOTAL,
 	      "How often since the container has the CPU; null if that is not known."),
-	SECONDS(view_noise, total_ns, "seconds", "total", OR_NULL,
+	SECONDS(view_noise, total_ns, "seconds", "total", OR_NULL | TOTAL | RANK,
 		"How long altogether, without interrupts that have rows of their own."),
 	SECONDS(view_noise, longest_ns, "longest_seconds", "longest", OR_NULL,
 		"The longest single disturbance."),
