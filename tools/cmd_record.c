@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "live.h"
 
 static int show_all(struct session *session, const struct object_desc *desc, int argc, char **argv)
 {
@@ -136,11 +137,21 @@ static int pressure_show(struct session *session, int argc, char **argv)
 			   "is not in the ledger; see 'pinfold pod show'", pressure_wanted);
 }
 
+static int pressure_top(struct session *session, int argc, char **argv)
+{
+	static const struct top_source source = {&view_pressure_desc, pressure_wanted};
+
+	return top_run(session, &source, argc, argv);
+}
+
 static const struct command pressure_commands[] = {
 	{"show", "list", "[POD]",
 	 "Show the share of the last 10, 60 and 300 seconds in which tasks waited for CPU, memory "
 	 "or IO, for each pod and container.",
 	 pressure_show},
+	{"top", NULL, "[POD]",
+	 "Refresh the same like top(1), with the time of waiting per second since the last refresh.",
+	 pressure_top},
 	{"history", NULL, "POD [container NAME] [span { 10m | 24h }]",
 	 "Show the pressure, run time and waits of a pod or container in the last 10 minutes, every "
 	 "two seconds, or in the last 24 hours, every minute.",
@@ -217,11 +228,22 @@ static int latency_histogram(struct session *session, int argc, char **argv)
 	return show_histogram(session, json_object_array_get_idx(some, 0));
 }
 
+static int latency_top(struct session *session, int argc, char **argv)
+{
+	static const struct top_source source = {&view_latency_desc, latency_wanted};
+
+	return top_run(session, &source, argc, argv);
+}
+
 static const struct command latency_commands[] = {
 	{"show", "list", "[POD]",
 	 "Show how long the tasks of each pod and container waited for a CPU: upper bounds of "
 	 "quantiles, which are less than twice too large, and the longest wait.",
 	 latency_show},
+	{"top", NULL, "[POD]",
+	 "Refresh the same like top(1), with waits and time of waiting per second since the last "
+	 "refresh.",
+	 latency_top},
 	{"histogram", NULL, "POD | CONTAINER", "Draw the waits of a pod or container by length.",
 	 latency_histogram},
 	{0},
@@ -276,10 +298,21 @@ static int noise_show(struct session *session, int argc, char **argv)
 			   noise_wanted);
 }
 
+static int noise_top(struct session *session, int argc, char **argv)
+{
+	static const struct top_source source = {&view_noise_desc, noise_wanted};
+
+	return top_run(session, &source, argc, argv);
+}
+
 static const struct command noise_commands[] = {
 	{"show", "list", "[POD]",
 	 "Show who took time on each exclusive CPU, how often, how long and the longest time.",
 	 noise_show},
+	{"top", NULL, "[POD]",
+	 "Refresh the same like top(1), with disturbances and their time per second since the last "
+	 "refresh.",
+	 noise_top},
 	{0},
 };
 

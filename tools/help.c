@@ -85,6 +85,8 @@ static void append_definitions(struct text *text, const struct noun *noun)
 				  " --force");
 	if (has_command(noun, "show"))
 		text_append(text, " |\n                    -w[SECONDS] | --count N");
+	if (has_command(noun, "top"))
+		text_append(text, " | --sort KEY");
 	text_append(text, " }\n");
 }
 
@@ -149,8 +151,10 @@ int help_general(struct session *session)
 		    "         -p, --pretty     print indented JSON\n"
 		    "         -d, --debug      print more details to stderr\n"
 		    "         -w, --watch[=SECONDS]\n"
-		    "                          repeat a 'show' command, by default every 2 s\n"
+		    "                          repeat a 'show' command, or refresh 'top', "
+		    "by default every 2 s\n"
 		    "         --count N        end after N times\n"
+		    "         --sort KEY       order the rows of 'top' by this key of its JSON\n"
 		    "         -S, --root DIR   look for all files of pinfold below DIR\n"
 		    "         --socket FILE    use this socket of the agent\n"
 		    "         --bpffs DIR      use the BPF objects pinned in DIR\n"

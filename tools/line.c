@@ -19,6 +19,7 @@ enum {
 	LONG_NO_REDACT,
 	LONG_FORCE,
 	LONG_COUNT,
+	LONG_SORT,
 };
 
 static const struct option long_options[] = {
@@ -29,6 +30,7 @@ static const struct option long_options[] = {
 	{"help", no_argument, NULL, 'h'},
 	{"watch", optional_argument, NULL, 'w'},
 	{"count", required_argument, NULL, LONG_COUNT},
+	{"sort", required_argument, NULL, LONG_SORT},
 	{"root", required_argument, NULL, 'S'},
 	{"socket", required_argument, NULL, LONG_SOCKET},
 	{"bpffs", required_argument, NULL, LONG_BPFFS},
@@ -75,6 +77,9 @@ static int take_option(struct options *options, int option)
 		return 0;
 	case LONG_COUNT:
 		options->count = optarg;
+		return 0;
+	case LONG_SORT:
+		options->sort = optarg;
 		return 0;
 	case 'S':
 		options->root = optarg;

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "terminal.h"
-
 #define USUAL_PERIOD_MS 2000
 #define LEAST_PERIOD_S	0.1
 #define MOST_PERIOD_S	86400
@@ -143,15 +141,15 @@ static int show_screen(struct live *live, int64_t period_ms, const struct text *
 }
 
 /* Without a screen: an empty line before each block but the first, and documents are lines. */
-static int show_block(struct session *session, struct live *live, bool *is_first,
-		      const struct text *said)
+static int show_block(struct session *session, struct live *live, unsigned int columns,
+		      bool *is_first, const struct text *said)
 {
 	struct text block cleanup_text = {0};
 	int r = 0;
 
 	text_append(&block, said->data ? said->data : "");
 	if (live->draw)
-		live->draw(live, 0, &block);
+		live->draw(live, columns, &block);
 	if (block.error || !block.len)
 		return block.error;
 	if (!*is_first && !session->options.json)
@@ -197,12 +195,14 @@ static bool wait_for_turn(struct live *live, bool is_screen, int64_t period_ms,
 static void leave_behind(struct session *session, struct live *live, int status,
 			 const struct text *said)
 {
+	unsigned int rows, columns;
 	bool is_first = true;
 
+	terminal_size(&rows, &columns);
 	if (status == STATUS_USAGE)
 		fputs(said->data ? said->data : "", stderr);
 	else
-		show_block(session, live, &is_first, said);
+		show_block(session, live, columns, &is_first, said);
 }
 
 int live_run(struct session *session, struct live *live)
@@ -220,7 +220,7 @@ int live_run(struct session *session, struct live *live)
 		status = take(session, live, is_screen, &said);
 		nr++;
 		r = is_screen ? show_screen(live, period_ms, &said)
-			      : show_block(session, live, &is_first, &said);
+			      : show_block(session, live, 0, &is_first, &said);
 		if (status == STATUS_USAGE || r || nr == count ||
 		    !wait_for_turn(live, is_screen, period_ms, &said))
 			break;

@@ -4,6 +4,7 @@
 #define TOOLS_LIVE_H
 
 #include "inspect.h"
+#include "terminal.h"
 
 /* What is repeated. */
 struct live {
@@ -18,8 +19,8 @@ struct live {
 	 * Append the figures, a line of column heads first, for this many columns; 0 = as wide as
 	 * they are. NULL = take() says all.
 	 */
-	void (*draw)(struct live *live, unsigned int columns, struct text *text);
-	/* A key that the loop does not know; NULL = none does anything. */
+	void (*draw)(const struct live *live, unsigned int columns, struct text *text);
+	/* A byte or enum terminal_key that the loop does not know; NULL = none does anything. */
 	void (*key)(struct live *live, int key);
 	void *data; /* of the three */
 };
@@ -36,6 +37,14 @@ int live_check(struct session *session, const struct noun *noun, const struct co
  * with --count that of the last turn.
  */
 int live_run(struct session *session, struct live *live);
+
+/* The rows of a noun that is a list, and which of them belong to a pod (struct pod_ref). */
+struct top_source {
+	const struct object_desc *desc;
+	bool (*is_wanted)(struct json_object *item, const void *ref);
+};
+/* `top [POD]`: see top.c. */
+int top_run(struct session *session, const struct top_source *source, int argc, char **argv);
 
 /* Repeat a command that shows something: --watch. */
 int live_watch(struct session *session, const struct noun *noun, const struct command *command,

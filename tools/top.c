@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The refreshing view of a noun's rows, like top(1): ordered, with rates since the last refresh.
+ * The table is that of `show` (format/object_top.h); only a running agent has such figures.
+ */
+#include <time.h>
+
+#include "format/object_top.h"
+#include "live.h"
+
+#define NS_PER_SECOND 1000000000LL
+
+struct view {
+	const struct top_source *source;
+	struct pod_ref ref;
+	bool is_one; /* only the pod that `ref` names */
+	bool is_current;
+	struct object_top top;
+	struct text keys;
+};
+
+static void view_fini(struct view *view)
+{
+	object_top_fini(&view->top);
+	text_fini(&view->keys);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
+}
+
+/* Rows of an agent that does not answer are not shown, but the next rates begin with them. */
+static int take(struct live *live, struct session *session)
+{
+	struct view *view = live->data;
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
+	int r;
+
+	view->is_current = false;
+	r = fetch_noun(session, view->source->desc->name, &all);
+	if (r)
+		return r;
+	some = view->is_one ? json_filter(all, view->source->is_wanted, &view->ref)
+			    : json_object_get(all);
+	if (!some || object_top_take(&view->top, some, now_ns()))
+		return out_no_memory(session);
+	view->is_current = true;
+	return STATUS_DONE;
+}
+
+static void draw(const struct live *live, unsigned int columns, struct text *text)
+{
+	const struct view *view = live->data;
+
+	if (view->is_current)
+		object_top_render(&view->top, columns, text);
+}
+
+static void name_keys(struct live *live)
+{
+	struct view *view = live->data;
+
+	text_fini(&view->keys);
+	text_append(&view->keys, "< > sort column: ");
+	object_top_append_sort(&view->top, &view->keys);
+	text_printf(&view->keys, "%s  R reverse", view->top.is_reversed ? " reversed" : "");
+	live->keys = view->keys.data;
+}
+
+static void key(struct live *live, int key)
+{
+	struct view *view = live->data;
+
+	if (key == '<' || key == KEY_LEFT)
+		object_top_sort_by_next(&view->top, false);
+	else if (key == '>' || key == KEY_RIGHT)
+		object_top_sort_by_next(&view->top, true);
+	else if (key == 'R' || key == 'r')
+		object_top_reverse(&view->top);
+	name_keys(live);
+}
+
+static int sort(struct session *session, struct object_top *top)
+{
+	struct text keys cleanup_text = {0};
+
+	if (!session->options.sort || !object_top_sort_by(top, session->options.sort))
+		return STATUS_DONE;
+	object_top_append_keys(top, &keys);
+	return out_fail(session, STATUS_USAGE, "invalid --sort '%.60s': expected one of %s",
+			session->options.sort, keys.data ? keys.data : "the keys");
+}
+
+int top_run(struct session *session, const struct top_source *source, int argc, char **argv)
+{
+	struct view view cleanup(view_fini) = {.source = source, .is_one = argc};
+	struct live live = {.take = take, .draw = draw, .key = key, .data = &view};
+	struct text title cleanup_text = {0};
+	int r;
+
+	if (session->options.json)
+		return out_fail(session, STATUS_USAGE,
+				"'%s top' has no JSON; use '%s show --watch', whose totals rates "
+				"can be computed from",
+				source->desc->name, source->desc->name);
+	live_title(&title, source->desc->name, "top", argc, argv);
+	r = argc ? ref_parse_pod(session, &argc, &argv, &view.ref) : STATUS_DONE;
+	if (!r && argc)
+		r = unexpected(session, argv[0], "no more arguments");
+	object_top_init(&view.top, source->desc);
+	if (!r)
+		r = sort(session, &view.top);
+	if (r)
+		return r;
+	name_keys(&live);
+	if (title.error || view.keys.error)
+		return out_no_memory(session);
+	live.title = title.data;
+	return live_run(session, &live);
+}
