@@ -141,9 +141,9 @@ static enum enforcement mode_named(const char *name)
 
 static int run_modes(char **args)
 {
-	drive.policy.cpuset_files = mode_named(args[0]);
-	drive.policy.affinity = mode_named(args[1]);
-	drive.policy.cgroup_moves = mode_named(args[2]);
+	drive.policy.modes[ASPECT_CPUSET_FILES] = mode_named(args[0]);
+	drive.policy.modes[ASPECT_AFFINITY] = mode_named(args[1]);
+	drive.policy.modes[ASPECT_CGROUP_MOVES] = mode_named(args[2]);
 	return 0;
 }
 

@@ -46,9 +46,7 @@ static inline int side_publish(void *self, const struct kernel_policy *policy)
 	fake_side.policy = *policy;
 	memcpy(fake_side.groups, policy->groups, policy->nr_groups * sizeof(*policy->groups));
 	fake_side.policy.groups = fake_side.groups;
-	fake_side.guard.cpuset_files = policy->cpuset_files;
-	fake_side.guard.affinity = policy->affinity;
-	fake_side.guard.cgroup_moves = policy->cgroup_moves;
+	memcpy(fake_side.guard.modes, policy->modes, sizeof(policy->modes));
 	return 0;
 }
 

@@ -528,10 +528,9 @@ static inline void fake_guard_status(void *self, struct guard_status *ret_status
 	*ret_status = (struct guard_status){
 		.state = GUARD_ACTIVE,
 		.mechanism = "lsm",
-		.cpuset_files = ENFORCEMENT_ENFORCE,
-		.affinity = ENFORCEMENT_ENFORCE,
-		.cgroup_moves = ENFORCEMENT_ENFORCE,
 	};
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		ret_status->modes[aspect] = ENFORCEMENT_ENFORCE;
 }
 
 static inline int fake_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)

@@ -389,7 +389,7 @@ static void an_operator_may_repair_audited_drift(void **state)
 	struct controller *controller;
 	struct json_object *json;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(NULL);
 	scan(controller, pods, 1);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");

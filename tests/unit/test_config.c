@@ -129,8 +129,8 @@ static void every_field(void **state)
 	assert_int_equal(policy->memory_reservations[2].size_bytes, 2 << 20);
 	assert_false(policy->pod_level_managers);
 	assert_int_equal(policy->compatibility, COMPATIBILITY_KUBELET_1_36);
-	assert_int_equal(config.enforcement.cpuset_files, ENFORCEMENT_AUDIT);
-	assert_int_equal(config.enforcement.affinity, ENFORCEMENT_OFF);
+	assert_int_equal(config.enforcement.guard[ASPECT_CPUSET_FILES], ENFORCEMENT_AUDIT);
+	assert_int_equal(config.enforcement.guard[ASPECT_AFFINITY], ENFORCEMENT_OFF);
 	assert_int_equal(config.host_tasks, HOST_TASKS_RESERVED);
 	assert_int_equal(config.partitions, PARTITIONS_ISOLATED);
 	assert_int_equal(config.interrupts, INTERRUPTS_STEER);

@@ -174,7 +174,7 @@ static void audit_records_and_leaves_it(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_controller();
 	scan(controller, pods, 1);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");

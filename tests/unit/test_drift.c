@@ -102,7 +102,7 @@ static void audit_leaves_more_drift_than_the_list_has_rows(void **state)
 		snprintf(name, sizeof(name), "%zu", i);
 		pods[i] = fake_pod(name, "web", 10, false);
 	}
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(NULL);
 	scan(controller, pods, ARRAY_SIZE(pods));
 	tamper("web", GROUP_CPUSET_CPUS, "2-3");
@@ -127,7 +127,7 @@ static void a_failed_step_hides_no_drift(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(&fake_side_port);
 	fake->refuses = refuses_memory;
 	scan(controller, pods, 1);
@@ -160,7 +160,7 @@ static void audit_writes_what_a_waiting_step_delayed(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(&fake_side_port);
 	snprintf(fake->slow_path, sizeof(fake->slow_path), "uid-a");
 	fake->slow_file = GROUP_CPUSET_MEMS;
@@ -198,7 +198,7 @@ static void audit_writes_what_the_ledger_has_changed(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(&fake_side_port);
 	scan(controller, pods, 1);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");

@@ -80,7 +80,7 @@ static void test_the_mode_in_force_is_reported(void **state)
 	static const char *const modes[] = {"off", "audit", "enforce"};
 
 	for (enum enforcement mode = 0; mode < ENFORCEMENT_NR; mode++) {
-		fake_side.guard.cpuset_files = mode;
+		fake_side.guard.modes[ASPECT_CPUSET_FILES] = mode;
 		node_says(modes[mode], mode == ENFORCEMENT_ENFORCE ? "0 1 2" : "0 1");
 		expect_metric(controller,
 			      mode == ENFORCEMENT_ENFORCE
@@ -90,7 +90,7 @@ static void test_the_mode_in_force_is_reported(void **state)
 	}
 	fake_side.guard.state = GUARD_PARTIAL;
 	node_says("partial", "0 1 2");
-	fake_side.guard.cpuset_files = ENFORCEMENT_AUDIT;
+	fake_side.guard.modes[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	node_says("audit", "0 1");
 	fake_side.guard.state = GUARD_INACTIVE;
 	node_says("absent", "0 1");
@@ -250,11 +250,10 @@ static void test_a_guard_switched_off_is_not_ready(void **state)
 	assert_true(has_finding("guard_not_active", "a switch is off"));
 	assert_true(has_finding("guard_not_active", "switch it on"));
 	/* where nothing is to be denied nothing promised is broken */
-	for (unsigned int aspects = 0; aspects < 8; aspects++) {
-		fake_side.guard.cpuset_files = aspects & 1 ? ENFORCEMENT_ENFORCE
-							   : ENFORCEMENT_AUDIT;
-		fake_side.guard.affinity = aspects & 2 ? ENFORCEMENT_ENFORCE : ENFORCEMENT_OFF;
-		fake_side.guard.cgroup_moves = aspects & 4 ? ENFORCEMENT_ENFORCE : ENFORCEMENT_OFF;
+	for (unsigned int aspects = 0; aspects < 1u << ASPECT_NR; aspects++) {
+		for (int aspect = 0; aspect < ASPECT_NR; aspect++)
+			fake_side.guard.modes[aspect] = aspects >> aspect & 1 ? ENFORCEMENT_ENFORCE
+									      : ENFORCEMENT_AUDIT;
 		assert_int_equal(is_ready(), !aspects);
 	}
 	/* one that stays off is not tried before its time */

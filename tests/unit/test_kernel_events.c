@@ -477,8 +477,8 @@ static void the_policy_names_each_group(void **state)
 	const struct managed_group *group;
 	char cpus[64];
 
-	config.enforcement.affinity = ENFORCEMENT_AUDIT;
-	config.enforcement.cgroup_moves = ENFORCEMENT_OFF;
+	config.enforcement.guard[ASPECT_AFFINITY] = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CGROUP_MOVES] = ENFORCEMENT_OFF;
 	config.runtime_writes = RUNTIME_WRITES_DENY;
 	config.guard_expiry_ns = 42;
 	groups.surroundings = surroundings;
@@ -505,9 +505,9 @@ static void the_policy_names_each_group(void **state)
 	assert_int_equal(fake_side.groups[6].cgroup_id, 5002);
 	cpuset_format(&fake_side.policy.protected_cpus, cpus, sizeof(cpus));
 	assert_string_equal(cpus, "2-3,8-15");
-	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_ENFORCE);
-	assert_int_equal(fake_side.policy.affinity, ENFORCEMENT_AUDIT);
-	assert_int_equal(fake_side.policy.cgroup_moves, ENFORCEMENT_OFF);
+	assert_int_equal(fake_side.policy.modes[ASPECT_CPUSET_FILES], ENFORCEMENT_ENFORCE);
+	assert_int_equal(fake_side.policy.modes[ASPECT_AFFINITY], ENFORCEMENT_AUDIT);
+	assert_int_equal(fake_side.policy.modes[ASPECT_CGROUP_MOVES], ENFORCEMENT_OFF);
 	assert_true(fake_side.policy.runtime_writes_deny);
 	assert_true(fake_side.policy.guards_siblings);
 	assert_false(fake_side.policy.pid1_writes_cpusets);
@@ -678,9 +678,9 @@ static void observing_enforces_nothing(void **state)
 	config.policy.cpu_options.strict_reservation = false;
 	policy = config.policy;
 	controller = start_node(&fake_side_port);
-	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_OFF);
-	assert_int_equal(fake_side.policy.affinity, ENFORCEMENT_OFF);
-	assert_int_equal(fake_side.policy.cgroup_moves, ENFORCEMENT_OFF);
+	assert_int_equal(fake_side.policy.modes[ASPECT_CPUSET_FILES], ENFORCEMENT_OFF);
+	assert_int_equal(fake_side.policy.modes[ASPECT_AFFINITY], ENFORCEMENT_OFF);
+	assert_int_equal(fake_side.policy.modes[ASPECT_CGROUP_MOVES], ENFORCEMENT_OFF);
 	assert_false(fake_side.policy.runtime_writes_deny);
 	assert_false(fake_side.policy.guards_siblings);
 	controller_free(controller);

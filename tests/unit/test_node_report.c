@@ -67,7 +67,7 @@ static void a_guard_that_only_records_is_not_a_tier(void **state)
 {
 	struct controller *controller;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(&fake_side_port);
 	expect_node(controller, "guard", "audit");
 	expect_node(controller, "tiers", "0 1");

@@ -225,14 +225,14 @@ static void the_remedy_takes_the_guard_into_account(void **state)
 	struct controller *controller = start_with_pressure();
 
 	scan(controller, pods, 1);
-	fake_side.guard.cpuset_files = ENFORCEMENT_ENFORCE;
+	fake_side.guard.modes[ASPECT_CPUSET_FILES] = ENFORCEMENT_ENFORCE;
 	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
 	pass(controller, 0);
 	expect_row(controller, "a", "null", "cpu", "remedy",
 		   "run 'pinfold guard release', write 1 to "
 		   "/sys/fs/cgroup/pinfold.slice/poduid-a/cgroup.pressure, "
 		   "then run 'pinfold guard arm'");
-	fake_side.guard.cpuset_files = ENFORCEMENT_AUDIT;
+	fake_side.guard.modes[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	expect_row(controller, "a", "null", "cpu", "remedy",
 		   "write 1 to /sys/fs/cgroup/pinfold.slice/poduid-a/cgroup.pressure");
 	controller_free(controller);

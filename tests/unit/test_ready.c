@@ -401,7 +401,7 @@ static void a_partition_that_is_wanted_counts(void **state)
 
 	config.host_tasks = HOST_TASKS_RESERVED;
 	/* What others change is left, so the partition stays lost. */
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_with(NULL, 0);
 	expect_ready(controller);
 	strcpy(group_of(GROUP_ROOT, ROOT)->files[GROUP_CPUSET_PARTITION], "root invalid (x)");

@@ -481,7 +481,7 @@ static void a_reload_is_accepted_as_a_whole_or_refused(void **state)
 	assert_int_equal(cpuset_count(controller_reserved(controller)), 2);
 	/* A reservation that spares it is in force at once, for the shared pool and the file. */
 	cpuset_parse("0-1,14-15", 9, &next.reserved_list);
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	assert_int_equal(controller_reload(controller, &next, &options, error, sizeof(error)), 0);
 	assert_int_equal(cpuset_count(controller_reserved(controller)), 4);
 	assert_non_null(strstr(fake->state, "0-1,14-15"));
@@ -491,7 +491,7 @@ static void a_reload_is_accepted_as_a_whole_or_refused(void **state)
 		assert_string_equal(member(shown, "reserved_system_cpus"), "0-1,14-15");
 		json_object_put(shown);
 	}
-	assert_int_equal(fake_side.policy.cpuset_files, ENFORCEMENT_AUDIT);
+	assert_int_equal(fake_side.policy.modes[ASPECT_CPUSET_FILES], ENFORCEMENT_AUDIT);
 	assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_CPUS], "2-13");
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
 	controller_wake(controller);

@@ -348,7 +348,7 @@ static void policy_lists_what_is_on(void **state)
 	policy.memory_reservations[0] =
 		(struct memory_reservation){.node_id = 1, .size_bytes = 2 << 20, .bytes = GIB};
 	config_default(&config);
-	config.enforcement.affinity = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_AFFINITY] = ENFORCEMENT_AUDIT;
 	json = view_policy(&config, "config.yaml", &policy, ledger_reserved(stage->ledger));
 	check("policy", &view_policy_desc, json);
 	json_object_put(json);

@@ -203,8 +203,7 @@ void backend_guard_status(void *self, struct guard_status *ret_status)
 		return;
 	}
 	ret_status->released = release_stands(&found);
-	ret_status->cpuset_files = enforcement_of(found.aspect_modes[ASPECT_CPUSET_FILES]);
-	ret_status->affinity = enforcement_of(found.aspect_modes[ASPECT_AFFINITY]);
-	ret_status->cgroup_moves = enforcement_of(found.aspect_modes[ASPECT_CGROUP_MOVES]);
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		ret_status->modes[aspect] = enforcement_of(found.aspect_modes[aspect]);
 	add_switch(backend, ret_status);
 }

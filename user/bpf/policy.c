@@ -318,9 +318,8 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 		r = add_actors(maps, policy, &actor_levels);
 	if (r)
 		return r;
-	config.aspect_modes[ASPECT_CPUSET_FILES] = mode_of(policy->cpuset_files);
-	config.aspect_modes[ASPECT_AFFINITY] = mode_of(policy->affinity);
-	config.aspect_modes[ASPECT_CGROUP_MOVES] = mode_of(policy->cgroup_moves);
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		config.aspect_modes[aspect] = mode_of(policy->modes[aspect]);
 	config.expiry_ns = policy->guard_expiry_ns;
 	config.pid1_rights = RIGHTS_SYSTEM | (policy->pid1_writes_cpusets ? RIGHT_CPUSET : 0);
 	config.sibling_level = policy->guards_siblings ? 1 : 0;

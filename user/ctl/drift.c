@@ -26,7 +26,8 @@ void drift_end_round(struct drift *drift)
 
 bool ctl_may_repair(const struct controller *controller)
 {
-	return controller->options.config->enforcement.cpuset_files == ENFORCEMENT_ENFORCE ||
+	return controller->options.config->enforcement.guard[ASPECT_CPUSET_FILES] ==
+		       ENFORCEMENT_ENFORCE ||
 	       controller->drift.is_repairing;
 }
 

@@ -115,6 +115,14 @@ static void tell_frozen(struct controller *controller, const struct guard_status
 		     "restart pinfoldd, which replaces the map and its programs without a gap");
 }
 
+static bool is_to_deny(const struct guard_status *status)
+{
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		if (status->modes[aspect] == ENFORCEMENT_ENFORCE)
+			return true;
+	return false;
+}
+
 bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size)
 {
 	struct guard_status status;
@@ -125,9 +133,7 @@ bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t 
 		word_frozen(&status, reason, size);
 		return true;
 	}
-	if (!status.is_switched_off ||
-	    (status.cpuset_files != ENFORCEMENT_ENFORCE && status.affinity != ENFORCEMENT_ENFORCE &&
-	     status.cgroup_moves != ENFORCEMENT_ENFORCE))
+	if (!status.is_switched_off || !is_to_deny(&status))
 		return false;
 	snprintf(reason, size, "%s", status.reason);
 	return true;

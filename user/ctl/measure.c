@@ -185,12 +185,9 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	if (!kernel)
 		return;
 	exposition_family(page, &metric_families.guard_enforcing);
-	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_CPUSET_FILES)}),
-			 guard_denies(&status, status.cpuset_files));
-	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_AFFINITY)}),
-			 guard_denies(&status, status.affinity));
-	exposition_count(page, LABELS({"aspect", aspect_name(ASPECT_CGROUP_MOVES)}),
-			 guard_denies(&status, status.cgroup_moves));
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		exposition_count(page, LABELS({"aspect", aspect_name(aspect)}),
+				 guard_denies(&status, status.modes[aspect]));
 	exposition_family(page, &metric_families.guard_mended);
 	exposition_count(page, LABELS({"what", "config"}), status.nr_mended[MENDED_CONFIG]);
 	exposition_count(page, LABELS({"what", "pins"}), status.nr_mended[MENDED_PINS]);

@@ -225,7 +225,7 @@ struct kernel_policy {
 	uint32_t nr_actors;
 	const struct actor_unit *actors; /* borrowed for the call */
 	struct cpuset protected_cpus;	 /* CPUs granted exclusively */
-	enum enforcement cpuset_files, affinity, cgroup_moves;
+	enum enforcement modes[ASPECT_NR];
 	bool runtime_writes_deny;
 	/*
 	 * If systemd creates the cgroups, it rewrites their files at each daemon-reload with
@@ -280,7 +280,7 @@ struct guard_status {
 	char reason[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
 	uint64_t recursion_misses;
 	/* As read from the kernel; all off if there is no guard. */
-	enum enforcement cpuset_files, affinity, cgroup_moves;
+	enum enforcement modes[ASPECT_NR];
 	/* By `pinfold guard release`. Nothing is denied until an operator ends the release. */
 	bool released;
 	/* The kernel does not call the programs, and this cannot be changed; `reason` says why. */

@@ -26,7 +26,7 @@ static bool is_guarded(struct controller *controller)
 	struct guard_status guard = {.state = GUARD_INACTIVE};
 
 	ctl_guard_status(controller, &guard);
-	return guard_denies(&guard, guard.cpuset_files);
+	return guard_denies(&guard, guard.modes[ASPECT_CPUSET_FILES]);
 }
 
 static void find_remedy(const struct group_pressure *group, bool guarded, struct remedy *ret_remedy)

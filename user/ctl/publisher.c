@@ -169,11 +169,10 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	 * and any cgroup with the name of a unit could impersonate one.
 	 */
 	ledger_exclusive(controller->ledger, &policy->protected_cpus);
-	policy->cpuset_files = config->enforcement.cpuset_files;
-	policy->affinity = config->enforcement.affinity;
-	policy->cgroup_moves = config->enforcement.cgroup_moves;
-	if (config->mode == MODE_OBSERVE)
-		policy->cpuset_files = policy->affinity = policy->cgroup_moves = ENFORCEMENT_OFF;
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		policy->modes[aspect] = config->mode == MODE_OBSERVE
+						? ENFORCEMENT_OFF
+						: config->enforcement.guard[aspect];
 	policy->runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
 	policy->pid1_writes_cpusets = controller->layout.systemd;
 	policy->guards_siblings = controller->layout.root_partition;

@@ -33,9 +33,10 @@ static const char *guard_word(const struct guard_status *status)
 		return "absent";
 	if (status->state == GUARD_UNKNOWN)
 		return "unknown";
-	if (status->cpuset_files == ENFORCEMENT_ENFORCE && status->state == GUARD_PARTIAL)
+	if (status->modes[ASPECT_CPUSET_FILES] == ENFORCEMENT_ENFORCE &&
+	    status->state == GUARD_PARTIAL)
 		return "partial";
-	return enforcement_name(status->cpuset_files);
+	return enforcement_name(status->modes[ASPECT_CPUSET_FILES]);
 }
 
 static struct json_object *report_node(struct controller *controller)
@@ -63,7 +64,7 @@ static struct json_object *report_node(struct controller *controller)
 	if (!groups->status(groups->self, controller->layout.root, &status) && *status.partition)
 		snprintf(partition, sizeof(partition), "%s", status.partition);
 	snprintf(tiers, sizeof(tiers), "0%s%s%s", controller->tier.is_held ? " 1" : "",
-		 guard_denies(&guard, guard.cpuset_files) ? " 2" : "",
+		 guard_denies(&guard, guard.modes[ASPECT_CPUSET_FILES]) ? " 2" : "",
 		 ctl_moves_strangers(controller) ? " 3" : "");
 	return view_node(controller->ledger, &row);
 }

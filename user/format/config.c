@@ -123,9 +123,10 @@ static const struct key_type group_type = {read_group, emit_group};
 	}
 
 static const struct key enforcement_keys[] = {
-	WORD("cpusetFiles", enforcement.cpuset_files, enforcement_words, 0),
-	WORD("affinity", enforcement.affinity, enforcement_words, 0),
-	WORD("cgroupMoves", enforcement.cgroup_moves, enforcement_words, 0),
+	/* The names are those of aspect_option(). */
+	WORD("cpusetFiles", enforcement.guard[ASPECT_CPUSET_FILES], enforcement_words, 0),
+	WORD("affinity", enforcement.guard[ASPECT_AFFINITY], enforcement_words, 0),
+	WORD("cgroupMoves", enforcement.guard[ASPECT_CGROUP_MOVES], enforcement_words, 0),
 	WORD("strangers", enforcement.strangers, enforcement_words, 0),
 	WORD("irqMasks", enforcement.irq_masks, enforcement_words, 0),
 	{0},
@@ -265,8 +266,9 @@ void config_default(struct config *ret_config)
 		.kube_reserved = RESOURCES_UNSET,
 		.system_reserved = RESOURCES_UNSET,
 		.eviction_memory = {.bytes = 100LL << 20},
-		.enforcement = {ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE, ENFORCEMENT_ENFORCE,
-				ENFORCEMENT_OFF, ENFORCEMENT_OFF},
+		.enforcement = {.guard = {[ASPECT_CPUSET_FILES] = ENFORCEMENT_ENFORCE,
+					  [ASPECT_AFFINITY] = ENFORCEMENT_ENFORCE,
+					  [ASPECT_CGROUP_MOVES] = ENFORCEMENT_ENFORCE}},
 		.max_containers = 1024,
 		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR,
 			    .kubelet_directory = PINFOLD_KUBELET_DIR},

@@ -7,6 +7,8 @@
 #ifndef FORMAT_CONFIG_H
 #define FORMAT_CONFIG_H
 
+#include <pinfold/abi.h>
+
 #include "core/pod/pod.h"
 #include "core/policy/policy.h"
 #include "format/emit.h"
@@ -50,7 +52,7 @@ struct config {
 		uint32_t percent_thousandths;
 	} eviction_memory;
 	struct {
-		enum enforcement cpuset_files, affinity, cgroup_moves, strangers, irq_masks;
+		enum enforcement guard[ASPECT_NR], strangers, irq_masks;
 	} enforcement;
 	enum host_tasks host_tasks;
 	enum partitions partitions;

@@ -49,7 +49,7 @@ METRIC(drift_open, "pinfold_drift_open", GAUGE, NULL, "attribute",
 METRIC(guard_up, "pinfold_guard_active", GAUGE, NULL, NULL,
        "1 while the guard is active; 0 if it is inactive, partial or unknown.", [PER_NODE] = 1)
 METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",
-       "1 while the guard denies, by aspect; read from the kernel.", [PER_NODE] = 3)
+       "1 while the guard denies, by aspect; read from the kernel.", [PER_NODE] = ASPECT_NR)
 METRIC(guard_mended, "pinfold_guard_mended_total", COUNTER, NULL, "what",
        "Changes to the guard by other processes that the agent reverted.", [PER_NODE] = 2)
 METRIC(enforcement_actions, "pinfold_enforcement_actions_total", COUNTER, NULL, "hook, action",

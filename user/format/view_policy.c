@@ -3,6 +3,7 @@
 #include "format/config.h"
 #include "format/object_table.h"
 #include "format/view_private.h"
+#include "format/words.h"
 
 #include "core/quantity.h"
 
@@ -128,16 +129,27 @@ static void fill_reservations(struct arena *arena, const struct policy *policy,
 	}
 }
 
+/* Returns how many there are; `rows` has room for each aspect of the guard and two more. */
+static size_t fill_enforcement(const struct config *config, struct enforcement_row *rows)
+{
+	size_t nr = 0;
+
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		rows[nr++] = (struct enforcement_row){
+			aspect_option(aspect),
+			enforcement_name(config->enforcement.guard[aspect]),
+		};
+	rows[nr++] = (struct enforcement_row){"strangers",
+					      enforcement_name(config->enforcement.strangers)};
+	rows[nr++] = (struct enforcement_row){"irqMasks",
+					      enforcement_name(config->enforcement.irq_masks)};
+	return nr;
+}
+
 struct json_object *view_policy(const struct config *config, const char *file,
 				const struct policy *policy, const struct cpuset *reserved)
 {
-	const struct enforcement_row enforcement[] = {
-		{"cpusetFiles", enforcement_name(config->enforcement.cpuset_files)},
-		{"affinity", enforcement_name(config->enforcement.affinity)},
-		{"cgroupMoves", enforcement_name(config->enforcement.cgroup_moves)},
-		{"strangers", enforcement_name(config->enforcement.strangers)},
-		{"irqMasks", enforcement_name(config->enforcement.irq_masks)},
-	};
+	struct enforcement_row enforcement[ASPECT_NR + 2];
 	struct arena arena cleanup_arena = {0};
 	const char *options[MAX_CPU_OPTIONS];
 	struct view_policy row = {
@@ -162,7 +174,7 @@ struct json_object *view_policy(const struct config *config, const char *file,
 		.interrupts = interrupts_name(config->interrupts),
 		.runtime_writes = runtime_writes_name(config->runtime_writes),
 		.enforcement = enforcement,
-		.nr_enforcement = ARRAY_SIZE(enforcement),
+		.nr_enforcement = fill_enforcement(config, enforcement),
 	};
 
 	fill_reservations(&arena, policy, &row);
