@@ -24,7 +24,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include <pinfold/abi.h>
+#include <pinfold/guard_modes.h>
 
 #include "event.bpf.h"
 #include "policy.bpf.h"
@@ -115,7 +115,7 @@ static __always_inline void count_operation(__u32 hook, __u32 action)
 
 static __always_inline __u32 mode_of(const struct guard_config *config, __u32 aspect)
 {
-	__u32 mode = config->modes[aspect & 3], zero = 0;
+	__u32 mode = guard_mode_of(config, aspect), zero = 0;
 	__u64 *heartbeat;
 
 	if (mode != GUARD_ENFORCE || !config->expiry_ns)
@@ -475,7 +475,7 @@ static __always_inline int check_change(struct task_struct *task, const struct g
 	begin_operation(&op, HOOK_TASK_SETSCHEDULER, config);
 	find_place(cgroup_of(task), config, &op.target);
 	op.aspect = ASPECT_AFFINITY;
-	op.right = RIGHT_AFFINITY;
+	op.right = RIGHT_TASKS;
 	op.target_pid = task->pid;
 	return is_inner_change(&op) ? 0 : judge(&op);
 }

@@ -45,7 +45,7 @@ static int show_config(struct session *session, const struct guard_config *confi
 
 	for (enum aspect i = 0; i < ASPECT_NR; i++)
 		text_printf(&text, "%s%s %s", i ? "  " : "", aspect_option(i),
-			    guard_mode_name(config->aspect_modes[i]));
+			    guard_mode_name(guard_mode_of(config, i)));
 	text_append(&text, release_stands(config) ? "  (released)\n" : "\n");
 	if (text.error)
 		return out_no_memory(session);

@@ -47,6 +47,9 @@ enum aspect {
 	ASPECT_NR,
 };
 
+/* The modes of these aspects are a word each; see guard_modes.h for those of later ones. */
+#define ASPECTS_WITH_WORD 3
+
 enum guard_mode {
 	GUARD_OFF,     /* neither denied nor recorded */
 	GUARD_AUDIT,   /* allowed and recorded */
@@ -84,13 +87,13 @@ ABI_ASSERT(struct managed, 16, flags, 12);
 #define RIGHT_CPUSET_FIRST (1u << 1) /* write each cpuset file of a cgroup once */
 #define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, cgroup.subtree_control, cgroup.type */
 #define RIGHT_MOVES	   (1u << 3) /* create cgroups, put tasks in and take them out */
-#define RIGHT_AFFINITY	   (1u << 4) /* change affinity and policy of containers' tasks */
+#define RIGHT_TASKS	   (1u << 4) /* what the aspects about containers' tasks concern */
 #define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, cgroup.freeze, rmdir; every actor has it */
 #define RIGHT_AGENT	   (1u << 6) /* is the agent: its writes are no drift */
 #define RIGHTS_AGENT \
-	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE | RIGHT_AGENT)
+	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE | RIGHT_AGENT)
 /* PID 1 and the kubelet */
-#define RIGHTS_SYSTEM (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_AFFINITY | RIGHT_LIFE)
+#define RIGHTS_SYSTEM (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE)
 /* a container runtime whose later cpuset writes are denied / allowed and repaired */
 #define RIGHTS_RUNTIME_DENY   (RIGHTS_SYSTEM | RIGHT_CPUSET_FIRST)
 #define RIGHTS_RUNTIME_REPAIR (RIGHTS_SYSTEM | RIGHT_CPUSET)
@@ -133,7 +136,7 @@ struct guard_config {
 	union {
 		__u32 modes[4]; /* for programs, which mask the index with 3 for the verifier */
 		struct {
-			__u32 aspect_modes[ASPECT_NR]; /* enum guard_mode by enum aspect */
+			__u32 aspect_modes[ASPECTS_WITH_WORD]; /* enum guard_mode */
 			/*
 			 * 0, or GUARD_RELEASED and the modes an operator's release took away. Between
 			 * inspector and agent; programs do not look. The word was 0 in every policy
@@ -144,7 +147,13 @@ struct guard_config {
 	};
 	__u32 managed_levels; /* bit n: a managed cgroup at level n exists */
 	__u32 actor_levels;   /* bit n: an actor's cgroup at level n exists */
-	__u32 pid1_rights;    /* of the init process, wherever its cgroup is */
+	__u16 pid1_rights;    /* of the init process, wherever its cgroup is */
+	/*
+	 * The modes of the later aspects, two bits each. These bits were 0 in every policy before
+	 * they had this meaning, that is GUARD_OFF, and no right of process 1 to programs that read
+	 * both halves as one word. So ABI_VERSION has not moved.
+	 */
+	__u16 later_modes;
 	/*
 	 * Depth of the workload root, 0 = none: every other cgroup of that depth, made now or
 	 * later, is its sibling, whose cpuset could take the root's CPUs. Only depth 1, where

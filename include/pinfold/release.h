@@ -9,9 +9,10 @@
 
 #include <stdbool.h>
 
-#include <pinfold/abi.h>
+#include <pinfold/guard_modes.h>
 
-_Static_assert(ASPECT_NR == 3, "guard_config.released lies behind the last aspect's mode");
+_Static_assert(GUARD_RELEASED_SHIFT(ASPECT_NR) <= 31,
+	       "guard_config.released has two bits for each aspect");
 
 static inline bool release_stands(const struct guard_config *config)
 {
@@ -24,10 +25,10 @@ static inline void release_make(struct guard_config *config)
 	if (release_stands(config))
 		return;
 	config->released = GUARD_RELEASED;
-	for (int i = 0; i < ASPECT_NR; i++) {
-		config->released |= config->aspect_modes[i] << GUARD_RELEASED_SHIFT(i);
-		if (config->aspect_modes[i] == GUARD_ENFORCE)
-			config->aspect_modes[i] = GUARD_AUDIT;
+	for (__u32 i = 0; i < ASPECT_NR; i++) {
+		config->released |= guard_mode_of(config, i) << GUARD_RELEASED_SHIFT(i);
+		if (guard_mode_of(config, i) == GUARD_ENFORCE)
+			guard_set_mode(config, i, GUARD_AUDIT);
 	}
 }
 
@@ -36,8 +37,8 @@ static inline void release_end(struct guard_config *config)
 {
 	if (!release_stands(config))
 		return;
-	for (int i = 0; i < ASPECT_NR; i++)
-		config->aspect_modes[i] = config->released >> GUARD_RELEASED_SHIFT(i) & 3;
+	for (__u32 i = 0; i < ASPECT_NR; i++)
+		guard_set_mode(config, i, config->released >> GUARD_RELEASED_SHIFT(i) & 3);
 	config->released = 0;
 }
 

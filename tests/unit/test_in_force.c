@@ -56,6 +56,8 @@ static void test_each_field_is_named(void **state)
 	differs_is(&set, &found, "expiry 1 instead of 1000");
 	found = set, found.pid1_rights |= RIGHT_CPUSET;
 	differs_is(&set, &found, "rights of process 1 0x3d instead of 0x3c");
+	found = set, found.later_modes = 2u << GUARD_LATER_SHIFT(ASPECT_NR);
+	differs_is(&set, &found, "modes of unknown aspects 0x2 instead of 0");
 	found = set, found.managed_levels = 0;
 	differs_is(&set, &found, "levels of managed cgroups 0 instead of 0x6");
 	found = set, found.actor_levels = 3;
@@ -95,26 +97,64 @@ static void test_words_are_cut(void **state)
 	}
 }
 
+static struct guard_config policy_of(const __u32 modes[ASPECT_NR])
+{
+	struct guard_config config = policy(GUARD_OFF, GUARD_OFF, GUARD_OFF);
+
+	for (__u32 aspect = 0; aspect < ASPECT_NR; aspect++)
+		guard_set_mode(&config, aspect, modes[aspect]);
+	return config;
+}
+
+/* To the next combination of modes; false after the last one. */
+static bool count_up(__u32 modes[ASPECT_NR])
+{
+	for (__u32 aspect = 0; aspect < ASPECT_NR; aspect++) {
+		if (++modes[aspect] < GUARD_MODE_NR)
+			return true;
+		modes[aspect] = GUARD_OFF;
+	}
+	return false;
+}
+
+/* Setting one mode changes no other and nothing else, whatever was there before. */
+static void test_modes_are_set_one_by_one(void **state)
+{
+	for (__u32 aspect = 0; aspect < ASPECT_NR; aspect++) {
+		for (__u32 mode = 0; mode < GUARD_MODE_NR; mode++) {
+			struct guard_config config;
+
+			memset(&config, 0xff, sizeof(config));
+			guard_set_mode(&config, aspect, mode);
+			assert_int_equal(guard_mode_of(&config, aspect), mode);
+			for (__u32 other = 0; other < ASPECT_NR; other++)
+				assert_true(other == aspect || guard_mode_of(&config, other) >= 3);
+			assert_int_equal(config.pid1_rights, 0xffff);
+			assert_int_equal(config.released, 0xffffffff);
+		}
+	}
+}
+
 static void test_release_and_back(void **state)
 {
-	for (__u32 i = 0; i < GUARD_MODE_NR * GUARD_MODE_NR * GUARD_MODE_NR; i++) {
-		struct guard_config set = policy(i % 3, i / 3 % 3, i / 9), config = set;
+	__u32 modes[ASPECT_NR] = {0};
+
+	do {
+		struct guard_config set = policy_of(modes), config = set;
 
 		release_make(&config);
 		assert_true(release_stands(&config));
-		for (int aspect = 0; aspect < ASPECT_NR; aspect++) {
-			bool denied = set.aspect_modes[aspect] == GUARD_ENFORCE;
-
-			assert_int_equal(config.aspect_modes[aspect],
-					 denied ? GUARD_AUDIT : set.aspect_modes[aspect]);
-		}
+		for (__u32 aspect = 0; aspect < ASPECT_NR; aspect++)
+			assert_int_equal(guard_mode_of(&config, aspect),
+					 modes[aspect] == GUARD_ENFORCE ? GUARD_AUDIT
+									: modes[aspect]);
 		/* a second release does not forget what the first took away */
 		release_make(&config);
 		release_end(&config);
 		assert_memory_equal(&config, &set, sizeof(set));
 		release_end(&config);
 		assert_memory_equal(&config, &set, sizeof(set));
-	}
+	} while (count_up(modes));
 }
 
 static void test_a_release_is_not_a_difference(void **state)
@@ -144,6 +184,7 @@ int main(void)
 		cmocka_unit_test(test_each_field_is_named),
 		cmocka_unit_test(test_every_byte_is_compared),
 		cmocka_unit_test(test_words_are_cut),
+		cmocka_unit_test(test_modes_are_set_one_by_one),
 		cmocka_unit_test(test_release_and_back),
 		cmocka_unit_test(test_a_release_is_not_a_difference),
 	};

@@ -204,6 +204,6 @@ void backend_guard_status(void *self, struct guard_status *ret_status)
 	}
 	ret_status->released = release_stands(&found);
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
-		ret_status->modes[aspect] = enforcement_of(found.aspect_modes[aspect]);
+		ret_status->modes[aspect] = enforcement_of(guard_mode_of(&found, aspect));
 	add_switch(backend, ret_status);
 }

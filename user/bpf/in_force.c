@@ -62,9 +62,12 @@ bool guard_config_differs(const struct guard_config *expected, const struct guar
 
 	*text = '\0';
 	for (enum aspect i = 0; i < ASPECT_NR; i++)
-		if (found->aspect_modes[i] != expected->aspect_modes[i])
-			add(&words, aspect_option(i), guard_mode_name(found->aspect_modes[i]),
-			    guard_mode_name(expected->aspect_modes[i]));
+		if (guard_mode_of(found, i) != guard_mode_of(expected, i))
+			add(&words, aspect_option(i), guard_mode_name(guard_mode_of(found, i)),
+			    guard_mode_name(guard_mode_of(expected, i)));
+	add_bits(&words, "modes of unknown aspects",
+		 found->later_modes >> GUARD_LATER_SHIFT(ASPECT_NR),
+		 expected->later_modes >> GUARD_LATER_SHIFT(ASPECT_NR));
 	add_bits(&words, "release", found->released, expected->released);
 	add_number(&words, "expiry", found->expiry_ns, expected->expiry_ns);
 	add_bits(&words, "rights of process 1", found->pid1_rights, expected->pid1_rights);

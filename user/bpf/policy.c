@@ -12,6 +12,8 @@
 
 #include <bpf/bpf.h>
 
+#include <pinfold/guard_modes.h>
+
 #include "bpf/in_force.h"
 #include "bpf/policy.h"
 #include "lib/file.h"
@@ -319,7 +321,7 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	if (r)
 		return r;
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
-		config.aspect_modes[aspect] = mode_of(policy->modes[aspect]);
+		guard_set_mode(&config, aspect, mode_of(policy->modes[aspect]));
 	config.expiry_ns = policy->guard_expiry_ns;
 	config.pid1_rights = RIGHTS_SYSTEM | (policy->pid1_writes_cpusets ? RIGHT_CPUSET : 0);
 	config.sibling_level = policy->guards_siblings ? 1 : 0;
