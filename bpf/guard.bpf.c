@@ -8,9 +8,9 @@
  * same CPU; the loader reports that.
  *
  * What is denied (the border rule): writes from outside to the cpuset, cpu and membership
- * files of managed cgroups, moves in and out, and affinity changes of a container's tasks from
- * outside. Inside its own container a task may do anything except write the container's own
- * cpuset and cpu files.
+ * files of managed cgroups, moves in and out, and changes from outside to a container's
+ * processes: their affinity and where their memory is. Inside its own container a task may do
+ * anything except write the container's own cpuset and cpu files.
  *
  * Not covered: a move out of a container whose target has the same effective CPUs and memory
  * nodes does not reach task_setscheduler on 6.12 and later (watch reports it). File creation
@@ -525,6 +525,50 @@ static __always_inline int check_task(struct task_struct *task)
 	return to && is_mover(to) ? check_move(task, to, config) : check_change(task, config);
 }
 
+/*
+ * Judge what the current task does to another process, whose task is at address `task`: 0 or
+ * -EPERM. A target outside the managed cgroups leaves before anything about the caller is
+ * looked up. Fails open for kernel threads, like check_task. Global, like enter_level: several
+ * hooks share it.
+ */
+__noinline int judge_process(__u64 task, __u32 hook, __u32 aspect)
+{
+	const struct guard_config *config = read_config();
+	struct operation op = {};
+
+	if (!config || !task || (BPF_CORE_READ(bpf_get_current_task_btf(), flags) & PF_KTHREAD))
+		return 0;
+	find_place(cgroup_of((struct task_struct *)task), config, &op.target);
+	if (!op.target.tree)
+		return 0;
+	begin_operation(&op, hook, config);
+	op.aspect = aspect;
+	op.right = RIGHT_TASKS;
+	op.target_pid = BPF_CORE_READ((struct task_struct *)task, pid);
+	return is_inner_change(&op) ? 0 : judge(&op);
+}
+
+/* What a process does to itself leaves after one comparison. */
+static __always_inline int check_process(struct task_struct *task, __u32 hook, __u32 aspect)
+{
+	struct task_struct *plain = NULL;
+
+	if ((__u32)task->tgid == bpf_get_current_pid_tgid() >> 32)
+		return 0;
+	bpf_probe_read_kernel(&plain, sizeof(plain), &task);
+	/* the verifier knows only that the result of a global function is a number */
+	return judge_process((__u64)plain, hook, aspect) ? -EPERM : 0;
+}
+
+/*
+ * migrate_pages(2) and move_pages(2), also if the latter only asks where pages are. The kernel
+ * calls no hook when it moves memory itself, as after a write to cpuset.mems.
+ */
+static __always_inline int check_memory(struct task_struct *task)
+{
+	return check_process(task, HOOK_TASK_MOVEMEMORY, ASPECT_MEMORY_MOVES);
+}
+
 /* --- the hooks, twice ------------------------------------------------------------------------ */
 
 /* `ret` is the result of earlier programs: a refusal is never turned into a permission. */
@@ -611,4 +655,16 @@ SEC("fmod_ret/security_task_setscheduler")
 int BPF_PROG(mod_task_sched, struct task_struct *task, int ret)
 {
 	return ret ? ret : check_task(task);
+}
+
+SEC("lsm/task_movememory")
+int BPF_PROG(lsm_memory, struct task_struct *task, int ret)
+{
+	return ret ? ret : check_memory(task);
+}
+
+SEC("fmod_ret/security_task_movememory")
+int BPF_PROG(mod_memory, struct task_struct *task, int ret)
+{
+	return ret ? ret : check_memory(task);
 }

@@ -44,6 +44,7 @@ enum aspect {
 	ASPECT_CPUSET_FILES, /* cpuset.*, cpu.*, cgroup.subtree_control of managed cgroups */
 	ASPECT_AFFINITY,     /* affinity and policy of a managed container's tasks */
 	ASPECT_CGROUP_MOVES, /* who is in a managed cgroup, and its life */
+	ASPECT_MEMORY_MOVES, /* on which NUMA nodes the memory of a container's processes is */
 	ASPECT_NR,
 };
 
@@ -194,6 +195,7 @@ enum guard_hook {
 	HOOK_INODE_MKDIR,
 	HOOK_INODE_RMDIR,
 	HOOK_TASK_SETSCHEDULER,
+	HOOK_TASK_MOVEMEMORY, /* migrate_pages, move_pages */
 	HOOK_NR,
 	HOOK_NONE = HOOK_NR, /* events of watch */
 };

@@ -168,6 +168,37 @@ static int attack_rmdir(char **args)
 	return answer(rmdir(args[0]));
 }
 
+/* --- what concerns a process --------------------------------------------------------------- */
+
+#define NODES (8 * sizeof(unsigned long))
+
+/* Everything of process args[0] that is on NUMA node 0 goes to node 1. */
+static int attack_migrate(char **args)
+{
+	const unsigned long from = 1, to = 2;
+
+	return answer(syscall(SYS_migrate_pages, atoi(args[0]), NODES, &from, &to) < 0);
+}
+
+/* One page of process args[0], its program's first, goes to NUMA node 1. */
+static int attack_page(char **args)
+{
+	char path[64];
+	unsigned long address;
+	int node = 1, status;
+	FILE *maps;
+	void *page;
+
+	snprintf(path, sizeof(path), "/proc/%s/maps", args[0]);
+	maps = fopen(path, "re");
+	if (!maps || fscanf(maps, "%lx-", &address) != 1)
+		return cannot(path);
+	fclose(maps);
+	page = (void *)address;
+	return answer(syscall(SYS_move_pages, atoi(args[0]), 1UL, &page, &node, &status,
+			      1 << 1 /* MPOL_MF_MOVE */) < 0);
+}
+
 /* The same refused call args[1] times in a row. */
 static int attack_flood(char **args)
 {
@@ -466,6 +497,8 @@ static const struct {
 	{"fork", 0, attack_fork},
 	{"pin", 2, attack_pin},
 	{"team", 1, attack_team},
+	{"migrate", 1, attack_migrate},
+	{"page", 1, attack_page},
 	{"mkdir", 1, attack_mkdir},
 	{"rmdir", 1, attack_rmdir},
 	{"flood", 2, attack_flood},
@@ -481,6 +514,6 @@ int main(int argc, char **argv)
 		"usage: guard_attack write|late|splice|handle FILE TEXT | handle-in DIR NAME TEXT |\n"
 		"       handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
 		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
-		"       pin PID CPU,CPU… | team CPU,CPU… | flood DIR N | join DIR PROGRAM…\n");
+		"       pin PID CPU,CPU… | team CPU,CPU… | migrate|page PID | flood DIR N | join DIR PROGRAM…\n");
 	return 2;
 }

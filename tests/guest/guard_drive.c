@@ -10,7 +10,7 @@
  *   group tree|self|overlap PATH  one managed cgroup, PATH below the mount
  *   container PATH CPUS
  *   actor PARENT_PATH NAME runtime|system
- *   protect CPUS · modes CPUSET_FILES AFFINITY CGROUP_MOVES · expiry MS
+ *   protect CPUS · modes MODE (of every aspect) · expiry MS
  *   publish · selftest PATH · tick · sync · status · counts · programs · features
  *   write PATH FILE TEXT          as the agent
  *   mkdir PATH
@@ -141,9 +141,8 @@ static enum enforcement mode_named(const char *name)
 
 static int run_modes(char **args)
 {
-	drive.policy.modes[ASPECT_CPUSET_FILES] = mode_named(args[0]);
-	drive.policy.modes[ASPECT_AFFINITY] = mode_named(args[1]);
-	drive.policy.modes[ASPECT_CGROUP_MOVES] = mode_named(args[2]);
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		drive.policy.modes[aspect] = mode_named(args[0]);
 	return 0;
 }
 
@@ -290,7 +289,7 @@ static const struct {
 	{"pins", 2, run_pins},	       {"start", 0, run_start},
 	{"group", 2, run_group},       {"container", 2, run_container},
 	{"actor", 3, run_actor},       {"protect", 1, run_protect},
-	{"modes", 3, run_modes},       {"expiry", 1, run_expiry},
+	{"modes", 1, run_modes},       {"expiry", 1, run_expiry},
 	{"deny-runtime", 1, run_deny}, {"publish", 0, run_publish},
 	{"selftest", 1, run_selftest}, {"tick", 0, run_tick},
 	{"sync", 0, run_sync},	       {"status", 0, run_status},

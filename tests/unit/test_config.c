@@ -14,6 +14,7 @@
 #include <pinfold/names.h>
 
 #include "format/config.h"
+#include "format/words.h"
 #include "kubelet/config.h"
 #include "lib/text.h"
 
@@ -80,8 +81,8 @@ static const char everything[] =
 	"- {numaNode: 1, limits: {hugepages-2Mi: 64Mi}}\n"
 	"featureGates: {PodLevelResourceManagers: false}\n"
 	"compatibility: kubelet-1.36\n"
-	"enforcement: {cpusetFiles: audit, affinity: off, cgroupMoves: audit, strangers: off,\n"
-	"  irqMasks: audit}\n"
+	"enforcement: {cpusetFiles: audit, affinity: off, cgroupMoves: audit, memoryMoves: audit,\n"
+	"  strangers: off, irqMasks: audit}\n"
 	"hostTasks: reserved\n"
 	"partitions: isolated\n"
 	"interrupts: steer\n"
@@ -145,6 +146,24 @@ static void every_field(void **state)
 	assert_int_equal(config.metrics.level, METRICS_NODE);
 	assert_string_equal(config.state_directory, "/s");
 	assert_string_equal(config.runtime_directory, "/r");
+}
+
+/* Each aspect of the guard has its own option, with the name that messages use for it. */
+static void each_aspect_has_its_option(void **state)
+{
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++) {
+		struct config config, expected;
+		char text[80];
+
+		config_default(&config);
+		config_default(&expected);
+		assert_int_not_equal(config.enforcement.guard[aspect], ENFORCEMENT_OFF);
+		snprintf(text, sizeof(text), "enforcement: {%s: 'off'}\n", aspect_option(aspect));
+		parse(text, &config);
+		expected.enforcement.guard[aspect] = ENFORCEMENT_OFF;
+		assert_memory_equal(&config.enforcement, &expected.enforcement,
+				    sizeof(config.enforcement));
+	}
 }
 
 static void rendering_reads_back(void **state)
@@ -445,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(every_field),
+		cmocka_unit_test(each_aspect_has_its_option),
 		cmocka_unit_test(rendering_reads_back),
 		cmocka_unit_test(the_example_is_the_default),
 		cmocka_unit_test(kubelet_import),

@@ -40,6 +40,8 @@ static const struct {
 	 "change affinity or policy of pid 99", true},
 	{GUARD(HOOK_TASK_SETSCHEDULER, ASPECT_CGROUP_MOVES, .target_pid = 99), "deny",
 	 "move of pid 99", true},
+	{GUARD(HOOK_TASK_MOVEMEMORY, ASPECT_MEMORY_MOVES, .target_pid = 99), "deny",
+	 "move or locate memory of pid 99", true},
 	{GUARD(HOOK_NONE, ASPECT_CGROUP_MOVES, .file = "new"), "deny", "new", true},
 	{{.kind = EVENT_GUARD,
 	  .action = ACTION_AUDIT,
@@ -293,8 +295,10 @@ static void the_longest_arguments_fit(void **state)
 /* The other tables of names; JSON, metrics and the journal share them. */
 static void values_have_their_names(void **state)
 {
-	static const char *const aspects[] = {"cpuset_files", "affinity", "cgroup_moves", ""};
-	static const char *const options[] = {"cpusetFiles", "affinity", "cgroupMoves"};
+	static const char *const aspects[] = {"cpuset_files", "affinity", "cgroup_moves",
+					      "memory_moves", ""};
+	static const char *const options[] = {"cpusetFiles", "affinity", "cgroupMoves",
+					      "memoryMoves"};
 	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
 	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
 	static const char *const attributes[] = {"mems",   "cpus",  "partition",

@@ -19,6 +19,7 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_INODE_MKDIR] = "inode_mkdir",
 	[HOOK_INODE_RMDIR] = "inode_rmdir",
 	[HOOK_TASK_SETSCHEDULER] = "task_setscheduler",
+	[HOOK_TASK_MOVEMEMORY] = "task_movememory",
 };
 
 uint64_t backend_recursion_misses(const struct bpf_backend *backend)

@@ -15,6 +15,19 @@ static const char *name_guard(const struct event_record *record)
 	return record->action == ACTION_DENY ? "deny" : "audit";
 }
 
+/* What was to be done to a task; NULL for the hooks of files and cgroups. */
+static const char *task_operation(const struct event_record *record)
+{
+	switch (record->guard.hook) {
+	case HOOK_TASK_SETSCHEDULER:
+		return record->aspect == ASPECT_AFFINITY ? "change affinity or policy" : "move";
+	case HOOK_TASK_MOVEMEMORY:
+		return "move or locate memory";
+	default:
+		return NULL;
+	}
+}
+
 static void write_guard(const struct event_record *record, char *text, size_t size)
 {
 	static const char *const operations[HOOK_NR] = {
@@ -24,16 +37,17 @@ static void write_guard(const struct event_record *record, char *text, size_t si
 		[HOOK_INODE_RMDIR] = "remove cgroup",
 	};
 
+	const char *task = task_operation(record);
+
+	if (task) {
+		snprintf(text, size, "%s of pid %u", task, record->guard.target_pid);
+		return;
+	}
 	switch (record->guard.hook) {
 	case HOOK_INODE_PERMISSION:
 		/* A child made elsewhere leaves its maker's cgroup, which then is the target. */
 		snprintf(text, size, "clone3 %s the cgroup",
 			 record->target_id == record->culprit_id ? "out of" : "into");
-		break;
-	case HOOK_TASK_SETSCHEDULER:
-		snprintf(text, size, "%s of pid %u",
-			 record->aspect == ASPECT_AFFINITY ? "change affinity or policy" : "move",
-			 record->guard.target_pid);
 		break;
 	case HOOK_NONE:
 		snprintf(text, size, "%s", record->guard.file);

@@ -13,6 +13,7 @@ const char *aspect_name(uint32_t aspect)
 		[ASPECT_CPUSET_FILES] = "cpuset_files",
 		[ASPECT_AFFINITY] = "affinity",
 		[ASPECT_CGROUP_MOVES] = "cgroup_moves",
+		[ASPECT_MEMORY_MOVES] = "memory_moves",
 	};
 
 	return aspect < ASPECT_NR ? names[aspect] : "";
@@ -24,6 +25,7 @@ const char *aspect_option(enum aspect aspect)
 		[ASPECT_CPUSET_FILES] = "cpusetFiles",
 		[ASPECT_AFFINITY] = "affinity",
 		[ASPECT_CGROUP_MOVES] = "cgroupMoves",
+		[ASPECT_MEMORY_MOVES] = "memoryMoves",
 	};
 
 	return names[aspect];
