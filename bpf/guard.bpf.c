@@ -9,7 +9,7 @@
  *
  * What is denied (the border rule): writes from outside to the cpuset, cpu and membership
  * files of managed cgroups, moves in and out, and changes from outside to a container's
- * processes: their affinity and where their memory is. Inside its own container a task may do
+ * processes: their affinity, priorities, limits, and where their memory is. Inside its own container a task may do
  * anything except write the container's own cpuset and cpu files.
  *
  * Not covered: a move out of a container whose target has the same effective CPUs and memory
@@ -569,6 +569,15 @@ static __always_inline int check_memory(struct task_struct *task)
 	return check_process(task, HOOK_TASK_MOVEMEMORY, ASPECT_MEMORY_MOVES);
 }
 
+/*
+ * setpriority(2), ioprio_set(2), and prlimit(2) if it sets a limit. The last runs with the
+ * target's alloc_lock held.
+ */
+static __always_inline int check_priority(struct task_struct *task, __u32 hook)
+{
+	return check_process(task, hook, ASPECT_PRIORITIES);
+}
+
 /* --- the hooks, twice ------------------------------------------------------------------------ */
 
 /* `ret` is the result of earlier programs: a refusal is never turned into a permission. */
@@ -667,4 +676,42 @@ SEC("fmod_ret/security_task_movememory")
 int BPF_PROG(mod_memory, struct task_struct *task, int ret)
 {
 	return ret ? ret : check_memory(task);
+}
+
+SEC("lsm/task_setnice")
+int BPF_PROG(lsm_nice, struct task_struct *task, int nice, int ret)
+{
+	return ret ? ret : check_priority(task, HOOK_TASK_SETNICE);
+}
+
+SEC("fmod_ret/security_task_setnice")
+int BPF_PROG(mod_nice, struct task_struct *task, int nice, int ret)
+{
+	return ret ? ret : check_priority(task, HOOK_TASK_SETNICE);
+}
+
+SEC("lsm/task_setioprio")
+int BPF_PROG(lsm_ioprio, struct task_struct *task, int ioprio, int ret)
+{
+	return ret ? ret : check_priority(task, HOOK_TASK_SETIOPRIO);
+}
+
+SEC("fmod_ret/security_task_setioprio")
+int BPF_PROG(mod_ioprio, struct task_struct *task, int ioprio, int ret)
+{
+	return ret ? ret : check_priority(task, HOOK_TASK_SETIOPRIO);
+}
+
+SEC("lsm/task_setrlimit")
+int BPF_PROG(lsm_limit, struct task_struct *task, unsigned int resource, struct rlimit *limit,
+	     int ret)
+{
+	return ret ? ret : check_priority(task, HOOK_TASK_SETRLIMIT);
+}
+
+SEC("fmod_ret/security_task_setrlimit")
+int BPF_PROG(mod_limit, struct task_struct *task, unsigned int resource, struct rlimit *limit,
+	     int ret)
+{
+	return ret ? ret : check_priority(task, HOOK_TASK_SETRLIMIT);
 }

@@ -88,6 +88,7 @@ struct sched_info {
 };
 
 struct task_struct;
+struct rlimit;
 
 struct rq {
 	u64 clock; /* ns */

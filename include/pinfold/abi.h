@@ -45,6 +45,7 @@ enum aspect {
 	ASPECT_AFFINITY,     /* affinity and policy of a managed container's tasks */
 	ASPECT_CGROUP_MOVES, /* who is in a managed cgroup, and its life */
 	ASPECT_MEMORY_MOVES, /* on which NUMA nodes the memory of a container's processes is */
+	ASPECT_PRIORITIES,   /* nice values, I/O priorities and resource limits of its processes */
 	ASPECT_NR,
 };
 
@@ -196,6 +197,9 @@ enum guard_hook {
 	HOOK_INODE_RMDIR,
 	HOOK_TASK_SETSCHEDULER,
 	HOOK_TASK_MOVEMEMORY, /* migrate_pages, move_pages */
+	HOOK_TASK_SETNICE,
+	HOOK_TASK_SETIOPRIO,
+	HOOK_TASK_SETRLIMIT,
 	HOOK_NR,
 	HOOK_NONE = HOOK_NR, /* events of watch */
 };

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -197,6 +198,25 @@ static int attack_page(char **args)
 	page = (void *)address;
 	return answer(syscall(SYS_move_pages, atoi(args[0]), 1UL, &page, &node, &status,
 			      1 << 1 /* MPOL_MF_MOVE */) < 0);
+}
+
+static int attack_nice(char **args)
+{
+	return answer(setpriority(PRIO_PROCESS, (id_t)atoi(args[0]), 5) < 0);
+}
+
+/* The idle class, which waits for everybody else's requests. */
+static int attack_ioprio(char **args)
+{
+	return answer(syscall(SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, atoi(args[0]), 3 << 13) <
+		      0);
+}
+
+static int attack_limit(char **args)
+{
+	const struct rlimit limit = {.rlim_cur = 64, .rlim_max = 64};
+
+	return answer(prlimit(atoi(args[0]), RLIMIT_NOFILE, &limit, NULL) < 0);
 }
 
 /* The same refused call args[1] times in a row. */
@@ -499,6 +519,9 @@ static const struct {
 	{"team", 1, attack_team},
 	{"migrate", 1, attack_migrate},
 	{"page", 1, attack_page},
+	{"nice", 1, attack_nice},
+	{"ioprio", 1, attack_ioprio},
+	{"limit", 1, attack_limit},
 	{"mkdir", 1, attack_mkdir},
 	{"rmdir", 1, attack_rmdir},
 	{"flood", 2, attack_flood},
@@ -514,6 +537,6 @@ int main(int argc, char **argv)
 		"usage: guard_attack write|late|splice|handle FILE TEXT | handle-in DIR NAME TEXT |\n"
 		"       handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
 		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
-		"       pin PID CPU,CPU… | team CPU,CPU… | migrate|page PID | flood DIR N | join DIR PROGRAM…\n");
+		"       pin PID CPU,CPU… | team CPU,CPU… | migrate|page|nice|ioprio|limit PID | flood DIR N | join DIR PROGRAM…\n");
 	return 2;
 }

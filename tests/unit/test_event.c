@@ -42,6 +42,12 @@ static const struct {
 	 "move of pid 99", true},
 	{GUARD(HOOK_TASK_MOVEMEMORY, ASPECT_MEMORY_MOVES, .target_pid = 99), "deny",
 	 "move or locate memory of pid 99", true},
+	{GUARD(HOOK_TASK_SETNICE, ASPECT_PRIORITIES, .target_pid = 99), "deny",
+	 "change the nice value of pid 99", true},
+	{GUARD(HOOK_TASK_SETIOPRIO, ASPECT_PRIORITIES, .target_pid = 99), "deny",
+	 "change the I/O priority of pid 99", true},
+	{GUARD(HOOK_TASK_SETRLIMIT, ASPECT_PRIORITIES, .target_pid = 99), "deny",
+	 "change a resource limit of pid 99", true},
 	{GUARD(HOOK_NONE, ASPECT_CGROUP_MOVES, .file = "new"), "deny", "new", true},
 	{{.kind = EVENT_GUARD,
 	  .action = ACTION_AUDIT,
@@ -295,10 +301,10 @@ static void the_longest_arguments_fit(void **state)
 /* The other tables of names; JSON, metrics and the journal share them. */
 static void values_have_their_names(void **state)
 {
-	static const char *const aspects[] = {"cpuset_files", "affinity", "cgroup_moves",
-					      "memory_moves", ""};
+	static const char *const aspects[] = {"cpuset_files", "affinity",   "cgroup_moves",
+					      "memory_moves", "priorities", ""};
 	static const char *const options[] = {"cpusetFiles", "affinity", "cgroupMoves",
-					      "memoryMoves"};
+					      "memoryMoves", "priorities"};
 	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
 	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
 	static const char *const attributes[] = {"mems",   "cpus",  "partition",

@@ -20,6 +20,9 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_INODE_RMDIR] = "inode_rmdir",
 	[HOOK_TASK_SETSCHEDULER] = "task_setscheduler",
 	[HOOK_TASK_MOVEMEMORY] = "task_movememory",
+	[HOOK_TASK_SETNICE] = "task_setnice",
+	[HOOK_TASK_SETIOPRIO] = "task_setioprio",
+	[HOOK_TASK_SETRLIMIT] = "task_setrlimit",
 };
 
 uint64_t backend_recursion_misses(const struct bpf_backend *backend)

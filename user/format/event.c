@@ -23,6 +23,12 @@ static const char *task_operation(const struct event_record *record)
 		return record->aspect == ASPECT_AFFINITY ? "change affinity or policy" : "move";
 	case HOOK_TASK_MOVEMEMORY:
 		return "move or locate memory";
+	case HOOK_TASK_SETNICE:
+		return "change the nice value";
+	case HOOK_TASK_SETIOPRIO:
+		return "change the I/O priority";
+	case HOOK_TASK_SETRLIMIT:
+		return "change a resource limit";
 	default:
 		return NULL;
 	}
