@@ -13,6 +13,7 @@
 #define MAY_OPEN	     0x20
 #define PF_KTHREAD	     0x00200000
 #define PF_NO_SETAFFINITY    0x04000000
+#define PTRACE_MODE_ATTACH   0x2
 #define CLONE_INTO_CGROUP    0x200000000ULL
 #define TASK_ON_RQ_MIGRATING 2
 #define EPERM		     1

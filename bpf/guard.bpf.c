@@ -9,8 +9,9 @@
  *
  * What is denied (the border rule): writes from outside to the cpuset, cpu and membership
  * files of managed cgroups, moves in and out, and changes from outside to a container's
- * processes: their affinity, priorities, limits, and where their memory is. Inside its own container a task may do
- * anything except write the container's own cpuset and cpu files.
+ * processes: their affinity, priorities and limits, where their memory is, and attaching to
+ * them. Inside its own container a task may do anything except write the container's own cpuset
+ * and cpu files. Nobody may attach to the agent either.
  *
  * Not covered: a move out of a container whose target has the same effective CPUs and memory
  * nodes does not reach task_setscheduler on 6.12 and later (watch reports it). File creation
@@ -528,24 +529,27 @@ static __always_inline int check_task(struct task_struct *task)
 /*
  * Judge what the current task does to another process, whose task is at address `task`: 0 or
  * -EPERM. A target outside the managed cgroups leaves before anything about the caller is
- * looked up. Fails open for kernel threads, like check_task. Global, like enter_level: several
- * hooks share it.
+ * looked up, except for the agent, to which nobody attaches. Fails open for kernel threads, like
+ * check_task. Global, like enter_level: several hooks share it.
  */
 __noinline int judge_process(__u64 task, __u32 hook, __u32 aspect)
 {
 	const struct guard_config *config = read_config();
 	struct operation op = {};
+	bool is_agent;
 
 	if (!config || !task || (BPF_CORE_READ(bpf_get_current_task_btf(), flags) & PF_KTHREAD))
 		return 0;
 	find_place(cgroup_of((struct task_struct *)task), config, &op.target);
-	if (!op.target.tree)
+	is_agent = aspect == ASPECT_DEBUGGING &&
+		   (rights_of_process((struct task_struct *)task) & RIGHT_AGENT);
+	if (!op.target.tree && !is_agent)
 		return 0;
 	begin_operation(&op, hook, config);
 	op.aspect = aspect;
 	op.right = RIGHT_TASKS;
 	op.target_pid = BPF_CORE_READ((struct task_struct *)task, pid);
-	return is_inner_change(&op) ? 0 : judge(&op);
+	return !is_agent && is_inner_change(&op) ? 0 : judge(&op);
 }
 
 /* What a process does to itself leaves after one comparison. */
@@ -576,6 +580,19 @@ static __always_inline int check_memory(struct task_struct *task)
 static __always_inline int check_priority(struct task_struct *task, __u32 hook)
 {
 	return check_process(task, hook, ASPECT_PRIORITIES);
+}
+
+/*
+ * Whatever the kernel permits only to those who may trace the process: ptrace(2) itself, its memory,
+ * process_vm_readv(2), pidfd_getfd(2), /proc/PID/stack and others. To look at a process, as ps
+ * and monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and leaves after one
+ * comparison. Runs with the target's alloc_lock held.
+ */
+static __always_inline int check_trace(struct task_struct *task, unsigned int mode)
+{
+	if (!(mode & PTRACE_MODE_ATTACH))
+		return 0;
+	return check_process(task, HOOK_PTRACE_ACCESS_CHECK, ASPECT_DEBUGGING);
 }
 
 /* --- the hooks, twice ------------------------------------------------------------------------ */
@@ -714,4 +731,16 @@ int BPF_PROG(mod_limit, struct task_struct *task, unsigned int resource, struct 
 	     int ret)
 {
 	return ret ? ret : check_priority(task, HOOK_TASK_SETRLIMIT);
+}
+
+SEC("lsm/ptrace_access_check")
+int BPF_PROG(lsm_trace, struct task_struct *task, unsigned int mode, int ret)
+{
+	return ret ? ret : check_trace(task, mode);
+}
+
+SEC("fmod_ret/security_ptrace_access_check")
+int BPF_PROG(mod_trace, struct task_struct *task, unsigned int mode, int ret)
+{
+	return ret ? ret : check_trace(task, mode);
 }

@@ -151,18 +151,26 @@ __noinline __u32 rights_of_cgroup(__u64 cgrp, __u32 levels)
 	return rights;
 }
 
+/* The rights that the process of `task` has by itself, wherever its cgroup is. */
+static __always_inline __u32 rights_of_process(struct task_struct *task)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	struct actor_task *process = bpf_map_lookup_elem(&actor_tasks, &tgid);
+
+	/* a process id that another process reuses has another start time */
+	if (!process ||
+	    process->start_ticks != BPF_CORE_READ(task, group_leader, start_boottime) / 10000000)
+		return 0;
+	return process->rights;
+}
+
 /* The rights of the current task: through its process, through its cgroup, as the init process. */
 static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 					       const struct guard_config *config)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32, rights = 0;
-	struct actor_task *process = bpf_map_lookup_elem(&actor_tasks, &tgid);
+	__u32 rights = rights_of_process(bpf_get_current_task_btf());
 
-	if (process &&
-	    process->start_ticks == BPF_CORE_READ(task, group_leader, start_boottime) / 10000000)
-		rights |= process->rights;
-	if (tgid == 1)
+	if (bpf_get_current_pid_tgid() >> 32 == 1)
 		rights |= config->pid1_rights;
 	if (cgrp && config->actor_levels)
 		rights |= rights_of_cgroup((__u64)cgrp, config->actor_levels);

@@ -46,6 +46,7 @@ enum aspect {
 	ASPECT_CGROUP_MOVES, /* who is in a managed cgroup, and its life */
 	ASPECT_MEMORY_MOVES, /* on which NUMA nodes the memory of a container's processes is */
 	ASPECT_PRIORITIES,   /* nice values, I/O priorities and resource limits of its processes */
+	ASPECT_DEBUGGING,    /* attaching to its processes, and to the agent */
 	ASPECT_NR,
 };
 
@@ -200,6 +201,7 @@ enum guard_hook {
 	HOOK_TASK_SETNICE,
 	HOOK_TASK_SETIOPRIO,
 	HOOK_TASK_SETRLIMIT,
+	HOOK_PTRACE_ACCESS_CHECK,
 	HOOK_NR,
 	HOOK_NONE = HOOK_NR, /* events of watch */
 };

@@ -10,7 +10,7 @@ LOGS+=(/tmp/agent.log)
 # What an earlier test of this boot left.
 rm -rf /etc/pinfold /var/lib/pinfold
 
-# configure [MODE]: enforcement of all three aspects; further lines from stdin.
+# configure [MODE]: enforcement of all aspects; further lines from stdin.
 configure()
 {
 	mkdir -p "$PODS"
@@ -23,6 +23,9 @@ configure()
 		  cpusetFiles: ${1:-enforce}
 		  affinity: ${1:-enforce}
 		  cgroupMoves: ${1:-enforce}
+		  memoryMoves: ${1:-enforce}
+		  priorities: ${1:-enforce}
+		  debugging: ${1:-enforce}
 	CONFIG
 }
 

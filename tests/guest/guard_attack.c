@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -181,21 +182,27 @@ static int attack_migrate(char **args)
 	return answer(syscall(SYS_migrate_pages, atoi(args[0]), NODES, &from, &to) < 0);
 }
 
-/* One page of process args[0], its program's first, goes to NUMA node 1. */
-static int attack_page(char **args)
+/* The address of the first page of a process, which is its program's. */
+static void *first_page(const char *pid)
 {
 	char path[64];
 	unsigned long address;
-	int node = 1, status;
 	FILE *maps;
-	void *page;
 
-	snprintf(path, sizeof(path), "/proc/%s/maps", args[0]);
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
 	maps = fopen(path, "re");
 	if (!maps || fscanf(maps, "%lx-", &address) != 1)
-		return cannot(path);
+		exit(cannot(path));
 	fclose(maps);
-	page = (void *)address;
+	return (void *)address;
+}
+
+/* One page of process args[0] goes to NUMA node 1. */
+static int attack_page(char **args)
+{
+	void *page = first_page(args[0]);
+	int node = 1, status;
+
 	return answer(syscall(SYS_move_pages, atoi(args[0]), 1UL, &page, &node, &status,
 			      1 << 1 /* MPOL_MF_MOVE */) < 0);
 }
@@ -217,6 +224,41 @@ static int attack_limit(char **args)
 	const struct rlimit limit = {.rlim_cur = 64, .rlim_max = 64};
 
 	return answer(prlimit(atoi(args[0]), RLIMIT_NOFILE, &limit, NULL) < 0);
+}
+
+static int attack_trace(char **args)
+{
+	const pid_t pid = atoi(args[0]);
+
+	return answer(ptrace(PTRACE_SEIZE, pid, 0, 0) < 0);
+}
+
+static int attack_memory(char **args)
+{
+	char bytes[16];
+	const struct iovec here = {bytes, sizeof(bytes)};
+	const struct iovec there = {first_page(args[0]), sizeof(bytes)};
+
+	return answer(process_vm_readv(atoi(args[0]), &here, 1, &there, 1, 0) < 0);
+}
+
+/* What ps and monitoring agents do: no attack, and permitted in every mode. */
+static int attack_look(char **args)
+{
+	static const char *const files[] = {"stat", "status", "maps", "environ", "io", "cmdline"};
+	char path[64], text[512];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%s/%s", args[0], files[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || read(fd, text, sizeof(text)) < 0)
+			return answer(1);
+		close(fd);
+	}
+	snprintf(path, sizeof(path), "/proc/%s/exe", args[0]);
+	return answer(readlink(path, text, sizeof(text)) < 0);
 }
 
 /* The same refused call args[1] times in a row. */
@@ -522,6 +564,9 @@ static const struct {
 	{"nice", 1, attack_nice},
 	{"ioprio", 1, attack_ioprio},
 	{"limit", 1, attack_limit},
+	{"trace", 1, attack_trace},
+	{"memory", 1, attack_memory},
+	{"look", 1, attack_look},
 	{"mkdir", 1, attack_mkdir},
 	{"rmdir", 1, attack_rmdir},
 	{"flood", 2, attack_flood},
@@ -537,6 +582,6 @@ int main(int argc, char **argv)
 		"usage: guard_attack write|late|splice|handle FILE TEXT | handle-in DIR NAME TEXT |\n"
 		"       handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
 		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
-		"       pin PID CPU,CPU… | team CPU,CPU… | migrate|page|nice|ioprio|limit PID | flood DIR N | join DIR PROGRAM…\n");
+		"       pin PID CPU,CPU… | team CPU,CPU… | migrate|page|nice|ioprio|limit|trace|memory|look PID | flood DIR N | join DIR PROGRAM…\n");
 	return 2;
 }

@@ -82,7 +82,7 @@ static const char everything[] =
 	"featureGates: {PodLevelResourceManagers: false}\n"
 	"compatibility: kubelet-1.36\n"
 	"enforcement: {cpusetFiles: audit, affinity: off, cgroupMoves: audit, memoryMoves: audit,\n"
-	"  priorities: off, strangers: off, irqMasks: audit}\n"
+	"  priorities: off, debugging: enforce, strangers: off, irqMasks: audit}\n"
 	"hostTasks: reserved\n"
 	"partitions: isolated\n"
 	"interrupts: steer\n"

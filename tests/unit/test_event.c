@@ -48,6 +48,8 @@ static const struct {
 	 "change the I/O priority of pid 99", true},
 	{GUARD(HOOK_TASK_SETRLIMIT, ASPECT_PRIORITIES, .target_pid = 99), "deny",
 	 "change a resource limit of pid 99", true},
+	{GUARD(HOOK_PTRACE_ACCESS_CHECK, ASPECT_DEBUGGING, .target_pid = 99), "deny",
+	 "trace, or access the memory of pid 99", true},
 	{GUARD(HOOK_NONE, ASPECT_CGROUP_MOVES, .file = "new"), "deny", "new", true},
 	{{.kind = EVENT_GUARD,
 	  .action = ACTION_AUDIT,
@@ -301,10 +303,11 @@ static void the_longest_arguments_fit(void **state)
 /* The other tables of names; JSON, metrics and the journal share them. */
 static void values_have_their_names(void **state)
 {
-	static const char *const aspects[] = {"cpuset_files", "affinity",   "cgroup_moves",
-					      "memory_moves", "priorities", ""};
-	static const char *const options[] = {"cpusetFiles", "affinity", "cgroupMoves",
-					      "memoryMoves", "priorities"};
+	static const char *const aspects[] = {
+		"cpuset_files", "affinity", "cgroup_moves", "memory_moves", "priorities",
+		"debugging",	""};
+	static const char *const options[] = {"cpusetFiles", "affinity",   "cgroupMoves",
+					      "memoryMoves", "priorities", "debugging"};
 	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
 	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
 	static const char *const attributes[] = {"mems",   "cpus",  "partition",

@@ -23,6 +23,7 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_TASK_SETNICE] = "task_setnice",
 	[HOOK_TASK_SETIOPRIO] = "task_setioprio",
 	[HOOK_TASK_SETRLIMIT] = "task_setrlimit",
+	[HOOK_PTRACE_ACCESS_CHECK] = "ptrace_access_check",
 };
 
 uint64_t backend_recursion_misses(const struct bpf_backend *backend)

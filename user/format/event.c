@@ -29,6 +29,8 @@ static const char *task_operation(const struct event_record *record)
 		return "change the I/O priority";
 	case HOOK_TASK_SETRLIMIT:
 		return "change a resource limit";
+	case HOOK_PTRACE_ACCESS_CHECK:
+		return "trace, or access the memory";
 	default:
 		return NULL;
 	}

@@ -196,7 +196,7 @@ static const struct field_desc event_fields[] = {
 	     "admit, refuse, release, deny, audit, drift, repair, pin, start, stop, reload, …"),
 	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, move, repair."),
 	TEXT(view_event, aspect, NULL, OR_NULL,
-	     "cpuset_files, affinity, cgroup_moves, memory_moves, priorities, partition."),
+	     "cpuset_files, affinity, cgroup_moves, memory_moves, priorities, debugging, partition."),
 	COUNT(view_event, pid, NULL, OR_NULL, "Process that did it."),
 	TEXT(view_event, comm, NULL, OR_NULL, "Its name."),
 	TEXT(view_event, cgroup, NULL, OR_NULL, "Its cgroup."),

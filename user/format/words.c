@@ -12,7 +12,7 @@ const char *aspect_name(uint32_t aspect)
 	static const char *const names[ASPECT_NR] = {
 		[ASPECT_CPUSET_FILES] = "cpuset_files", [ASPECT_AFFINITY] = "affinity",
 		[ASPECT_CGROUP_MOVES] = "cgroup_moves", [ASPECT_MEMORY_MOVES] = "memory_moves",
-		[ASPECT_PRIORITIES] = "priorities",
+		[ASPECT_PRIORITIES] = "priorities",	[ASPECT_DEBUGGING] = "debugging",
 	};
 
 	return aspect < ASPECT_NR ? names[aspect] : "";
@@ -23,7 +23,7 @@ const char *aspect_option(enum aspect aspect)
 	static const char *const names[ASPECT_NR] = {
 		[ASPECT_CPUSET_FILES] = "cpusetFiles", [ASPECT_AFFINITY] = "affinity",
 		[ASPECT_CGROUP_MOVES] = "cgroupMoves", [ASPECT_MEMORY_MOVES] = "memoryMoves",
-		[ASPECT_PRIORITIES] = "priorities",
+		[ASPECT_PRIORITIES] = "priorities",    [ASPECT_DEBUGGING] = "debugging",
 	};
 
 	return names[aspect];
