@@ -7,11 +7,11 @@
  * fmod_ret program, which allows the call, while another instance of it is preempted on the
  * same CPU; the loader reports that.
  *
- * What is denied (the border rule): writes from outside to the cpuset, cpu and membership
- * files of managed cgroups, moves in and out, and changes from outside to a container's
+ * What is denied (the border rule): writes from outside to the cpuset, cpu, memory and
+ * membership files of managed cgroups, moves in and out, and changes from outside to a container's
  * processes: their affinity, priorities and limits, where their memory is, and attaching to
- * them. Inside its own container a task may do anything except write the container's own cpuset
- * and cpu files. Nobody may attach to the agent either.
+ * them. Inside its own container a task may do anything except write the container's own cpuset,
+ * cpu and memory files. Nobody may attach to the agent either.
  *
  * Not covered: a move out of a container whose target has the same effective CPUs and memory
  * nodes does not reach task_setscheduler on 6.12 and later (watch reports it). File creation
@@ -210,13 +210,15 @@ static __always_inline bool is_guarded(const struct place *target, __u64 class)
 	case FILE_CPUSET:
 		return target->tree || target->self || target->overlap;
 	case FILE_CONTROL:
+	case FILE_MEMORY:
 		return target->tree || target->self;
 	default:
 		/*
 		 * Moves by the host outside managed trees, for example into the root cgroup,
 		 * are the host's business. So are the controllers that it enables for the root
 		 * cgroup's children: the kernel does not disable a controller that a child
-		 * passes on (EBUSY), and the file of that child is in the tree.
+		 * passes on (EBUSY), and the file of that child is in the tree. And so is the
+		 * memory that it reclaims from the whole machine.
 		 */
 		return target->tree;
 	}
@@ -228,6 +230,8 @@ static __always_inline __u32 right_for(__u64 class)
 	case FILE_CPUSET:
 		return RIGHT_CPUSET;
 	case FILE_CONTROL:
+	case FILE_MEMORY:
+	case FILE_RECLAIM:
 	case FILE_CONTROLLERS:
 		return RIGHT_CONTROL;
 	case FILE_MEMBERS:
@@ -583,9 +587,9 @@ static __always_inline int check_priority(struct task_struct *task, __u32 hook)
 }
 
 /*
- * Whatever the kernel permits only to those who may trace the process: ptrace(2) itself, its memory,
- * process_vm_readv(2), pidfd_getfd(2), /proc/PID/stack and others. To look at a process, as ps
- * and monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and leaves after one
+ * What the kernel permits only to those who may trace the process: ptrace(2) itself, access to
+ * its memory, pidfd_getfd(2), /proc/PID/stack and others. To look at a process, as ps and
+ * monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and leaves after one
  * comparison. Runs with the target's alloc_lock held.
  */
 static __always_inline int check_trace(struct task_struct *task, unsigned int mode)

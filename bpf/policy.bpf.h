@@ -180,9 +180,11 @@ static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 /* --- files ---------------------------------------------------------------------------------- */
 
 enum file_class {
-	FILE_OTHER,	  /* not guarded */
-	FILE_CPUSET,	  /* where a container may run */
-	FILE_CONTROL,	  /* would undo the placement, starve the container or hide its state */
+	FILE_OTHER,   /* not guarded */
+	FILE_CPUSET,  /* where a container may run */
+	FILE_CONTROL, /* would undo the placement, starve the container or hide its state */
+	FILE_MEMORY,  /* memory limits and protections: would starve or stall the container */
+	FILE_RECLAIM, /* swaps its pages out; the root cgroup has it too, for the whole machine */
 	FILE_CONTROLLERS, /* the controllers of its children */
 	FILE_MEMBERS,	  /* membership */
 	FILE_LIFE,	  /* freezes or kills all of it */
@@ -220,6 +222,16 @@ static const struct guarded_file guarded_files[] = {
 	{"cpu.idle", FILE_CONTROL},
 	{"cpu.uclamp.min", FILE_CONTROL},
 	{"cpu.uclamp.max", FILE_CONTROL},
+	{"memory.min", FILE_MEMORY},
+	{"memory.low", FILE_MEMORY},
+	{"memory.high", FILE_MEMORY},
+	{"memory.max", FILE_MEMORY},
+	{"memory.swap.high", FILE_MEMORY},
+	{"memory.swap.max", FILE_MEMORY},
+	{"memory.zswap.max", FILE_MEMORY},
+	{"memory.zswap.writeback", FILE_MEMORY},
+	{"memory.oom.group", FILE_MEMORY | FILE_DELEGATED},
+	{"memory.reclaim", FILE_RECLAIM | FILE_DELEGATED},
 	{"cgroup.kill", FILE_LIFE},
 	{"cgroup.freeze", FILE_LIFE},
 };

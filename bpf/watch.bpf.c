@@ -203,6 +203,10 @@ static __always_inline bool is_watched(const struct place *place, __u64 class, c
 	case FILE_CONTROLLERS:
 		return place->tree || (place->self && takes_controller(buf, nbytes));
 	default:
+		/*
+		 * systemd writes all memory files of a unit whenever it writes one, so they would
+		 * fill the log; the look compares memory.max.
+		 */
 		return false;
 	}
 }

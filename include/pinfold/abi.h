@@ -41,7 +41,7 @@
 
 /* Which part of the promise an operation touches; each has its own mode. */
 enum aspect {
-	ASPECT_CPUSET_FILES, /* cpuset.*, cpu.*, cgroup.subtree_control of managed cgroups */
+	ASPECT_CPUSET_FILES, /* cpuset.*, cpu.*, memory limits, cgroup.subtree_control of managed cgroups */
 	ASPECT_AFFINITY,     /* affinity and policy of a managed container's tasks */
 	ASPECT_CGROUP_MOVES, /* who is in a managed cgroup, and its life */
 	ASPECT_MEMORY_MOVES, /* on which NUMA nodes the memory of a container's processes is */
@@ -88,7 +88,7 @@ ABI_ASSERT(struct managed, 16, flags, 12);
 /* Rights of actors. */
 #define RIGHT_CPUSET	   (1u << 0) /* write cpuset.* of managed cgroups */
 #define RIGHT_CPUSET_FIRST (1u << 1) /* write each cpuset file of a cgroup once */
-#define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, cgroup.subtree_control, cgroup.type */
+#define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, memory.*, cgroup.subtree_control, cgroup.type */
 #define RIGHT_MOVES	   (1u << 3) /* create cgroups, put tasks in and take them out */
 #define RIGHT_TASKS	   (1u << 4) /* what the aspects about containers' tasks concern */
 #define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, cgroup.freeze, rmdir; every actor has it */
