@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two forms of a table share: the one that is printed once and the one that is refreshed. */
+/* What the renderers of objects share: the words of a value, and which fields make a column. */
 #ifndef FORMAT_OBJECT_PRIVATE_H
 #define FORMAT_OBJECT_PRIVATE_H
 
 #include "format/object.h"
 
-/* The column head of a field. */
-const char *object_title(const struct field_desc *field);
-/* Is it a column of numbers, which are aligned at the right? */
-bool object_is_number(const struct field_desc *field);
-/* Is it a column of its table? Also true for those that are joined to the one before them. */
-bool object_column_shown(const struct field_desc *field);
+/* The value as text, "-" for null. Control bytes are written as \xNN; nothing else is escaped. */
+void object_append_value(struct text *text, const struct field_desc *field,
+			 struct json_object *json);
+const char *object_field_title(const struct field_desc *field);
+/* Borrowed from `object`; NULL = null, or the field is not there. */
+struct json_object *object_field_value(struct json_object *object, const struct field_desc *field);
+
+/* Objects within objects, which stand below the values. */
+bool object_field_is_nested(const struct field_desc *field);
+/* Numbers are compared by their last digits, so columns of them are aligned to the right. */
+bool object_field_is_number(const struct field_desc *field);
+bool object_field_is_column(const struct field_desc *field);
+
 /*
- * The cell of `row`, or of the heads if it is NULL, in the column that begins with field i; "-" =
- * it has no value. *ret_next is the field after the column, set also where `cell` fails.
+ * The cell of the column that starts at field i, with the fields that are joined to it by "/";
+ * of its head if `row` is NULL. *ret_next is the field after it.
  */
 void object_append_cell(const struct object_desc *desc, struct json_object *row, size_t i,
 			struct text *cell, size_t *ret_next);

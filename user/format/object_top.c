@@ -51,7 +51,7 @@ static bool is_total(const struct field_desc *field)
 
 static bool is_column_field(const struct field_desc *field)
 {
-	return object_column_shown(field) || is_total(field);
+	return object_field_is_column(field) || is_total(field);
 }
 
 static bool begins_column(const struct field_desc *field)
@@ -70,7 +70,7 @@ static int compare_numbers(double one, double other)
 static int compare_values(const struct field_desc *field, struct json_object *one,
 			  struct json_object *other)
 {
-	if (object_is_number(field) || field->type == FIELD_TIME || field->type == FIELD_BOOL)
+	if (object_field_is_number(field) || field->type == FIELD_TIME || field->type == FIELD_BOOL)
 		return compare_numbers(json_object_get_double(other), json_object_get_double(one));
 	return strcmp(json_object_get_string(one), json_object_get_string(other));
 }
@@ -162,7 +162,7 @@ void object_top_append_sort(const struct object_top *top, struct text *text)
 {
 	const struct field_desc *field = &top->desc->fields[top->sort];
 
-	text_printf(text, "%s%s", object_title(field), is_total(field) ? "/s" : "");
+	text_printf(text, "%s%s", object_field_title(field), is_total(field) ? "/s" : "");
 }
 
 /* --- rates ------------------------------------------------------------------------------------ */
@@ -287,7 +287,7 @@ struct column {
 
 static bool is_text(const struct object_top *top, const struct column *column)
 {
-	return !object_is_number(&top->desc->fields[column->field]);
+	return !object_field_is_number(&top->desc->fields[column->field]);
 }
 
 static void append_rate(struct text *text, const struct field_desc *field, double rate)
