@@ -170,6 +170,15 @@ NRI_USERS := $(patsubst %.c,%.o,$(wildcard user/nri/*.c tests/unit/test_nri*.c t
 $(NRI_USERS:%=$(O)/%) $(NRI_USERS:%=$(O)/fuzzed/%) $(NRI_USERS:tests/fuzz/%=$(O)/tests/fuzz-objects/%): \
 	| $(O)/gen/nri.pb-c.c
 
+# --- the page for people: its style and script as text --------------------------------------------
+PAGE_ASSETS := user/format/page.css user/format/page.js
+$(O)/gen/page_assets.h: tools/page-assets $(PAGE_ASSETS)
+	@mkdir -p $(@D)
+	$(call say,PAGE,$@)
+	$(Q)tools/page-assets $(PAGE_ASSETS) > $@
+
+$(O)/user/format/page.o $(O)/fuzzed/user/format/page.o: | $(O)/gen/page_assets.h
+
 # --- rooms --------------------------------------------------------------------------------------
 define room_rule
 $(O)/lib$(1).a: $(call room_objects,$(1))

@@ -183,7 +183,7 @@ static const struct field_desc finding_fields[] = {
 	TEXT(finding_row, message, NULL, BARE, "The condition and its cause."),
 	TEXT(finding_row, remedy, NULL, OR_NULL | LINE, "What to do about it."),
 };
-static DESCRIBE_PART(finding_row, finding_fields);
+DESCRIBE_PART(finding_row, finding_fields);
 
 static const struct field_desc node_fields[] = {
 	SCHEMA_VERSION(view_node),

@@ -49,6 +49,9 @@ extern const struct object_desc numa_row_desc;
 /* One row for each memory node, ascending by id; the arena owns them. NULL = no memory. */
 struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, size_t *ret_nr);
 
+/* The findings of the node. */
+extern const struct object_desc finding_row_desc;
+
 /* --- parts of several objects; view_refusal.c ------------------------------------------------- */
 
 #define UNIT(row)                                    \
