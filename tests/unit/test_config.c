@@ -91,7 +91,7 @@ static const char everything[] =
 	"guardExpiry: 1h30m\n"
 	"maxContainers: 77\n"
 	"sources: {manifestDirectory: '', kubepods: true, nri: /run/nri.sock}\n"
-	"metrics: {listen: '[::1]:80', level: node}\n"
+	"metrics: {listen: '[::1]:80', level: node, page: false}\n"
 	"stateDirectory: /s\n"
 	"runtimeDirectory: /r\n";
 
@@ -144,6 +144,7 @@ static void every_field(void **state)
 	assert_string_equal(config.sources.nri, "/run/nri.sock");
 	assert_string_equal(config.metrics.listen, "[::1]:80");
 	assert_int_equal(config.metrics.level, METRICS_NODE);
+	assert_false(config.metrics.page);
 	assert_string_equal(config.state_directory, "/s");
 	assert_string_equal(config.runtime_directory, "/r");
 }
@@ -420,7 +421,7 @@ static void says_what_a_reload_cannot_change(void **state)
 		const char *text, *field;
 	} rows[] = {
 		{"", ""},
-		{"topologyManagerPolicy: restricted\nmetrics: {level: node}\n", ""},
+		{"topologyManagerPolicy: restricted\nmetrics: {level: node, page: false}\n", ""},
 		{"enforcement: {affinity: audit}\nguardExpiry: 1h\n", ""},
 		{"mode: observe\n", "mode"},
 		{"maxContainers: 7\n", "maxContainers"},

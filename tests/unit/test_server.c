@@ -127,6 +127,17 @@ static int fake_metrics(void *self, bool openmetrics, struct text *out)
 	return out->error;
 }
 
+/* Of the servers that are started next. */
+static bool is_page_off;
+
+static int fake_page(void *self, struct text *out)
+{
+	if (is_page_off)
+		return -ENOENT;
+	text_append(out, "<!doctype html>\n");
+	return out->error;
+}
+
 static bool fake_healthy(void *self, char *reason, size_t size)
 {
 	snprintf(reason, size, "ok");
@@ -147,6 +158,7 @@ static void serve_forever(int ready_fd, unsigned int timeout_ms)
 		.listen = fake_listen,
 		.withdraw = fake_withdraw,
 		.metrics = fake_metrics,
+		.page = fake_page,
 		.healthy = fake_healthy,
 		.ready = fake_ready,
 	};
@@ -206,6 +218,16 @@ static int start_hasty(void **state)
 static int start_patient(void **state)
 {
 	return start(NEVER_MS);
+}
+
+static int start_without_page(void **state)
+{
+	int r;
+
+	is_page_off = true;
+	r = start(NEVER_MS);
+	is_page_off = false;
+	return r;
 }
 
 static int stop(void **state)
@@ -292,7 +314,7 @@ static int ask(int fd, const char *request, char *answer, size_t size)
 	"POST " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " length \
 	"\r\n\r\n" body
 
-static void tcp_serves_three_paths(void **state)
+static void tcp_serves_metrics_and_probes(void **state)
 {
 	char answer[4096];
 
@@ -313,6 +335,65 @@ static void tcp_serves_nothing_else(void **state)
 			 405);
 	assert_int_equal(ask(connect_tcp(), POST("/v1/run", "2", "{}"), answer, sizeof(answer)),
 			 405);
+}
+
+static void expect_headers(const char *answer)
+{
+	static const char *const wanted[] = {
+		"\r\nContent-Type: text/html; charset=utf-8\r\n",
+		"\r\nContent-Security-Policy: default-src 'none'; ",
+		"; frame-ancestors 'none'\r\n",
+		"\r\nX-Content-Type-Options: nosniff\r\n",
+		"\r\nReferrer-Policy: no-referrer\r\n",
+		"\r\nCache-Control: no-store\r\n",
+		"\r\nConnection: close\r\n",
+	};
+	/* Nor may somebody else's page read this one. */
+	static const char *const unwanted[] = {"Set-Cookie", "Access-Control", "unsafe-inline"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (!strstr(answer, wanted[i]))
+			fail_msg("no '%s' in: %s", wanted[i], answer);
+	for (size_t i = 0; i < ARRAY_SIZE(unwanted); i++)
+		if (strstr(answer, unwanted[i]))
+			fail_msg("'%s' in: %s", unwanted[i], answer);
+}
+
+static void tcp_serves_the_page(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/"), answer, sizeof(answer)), 200);
+	expect_headers(answer);
+	assert_non_null(strstr(answer, "\r\n\r\n<!doctype html>\n"));
+	assert_int_equal(ask(connect_tcp(), "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", answer,
+			     sizeof(answer)),
+			 200);
+	expect_headers(answer);
+	assert_null(strstr(answer, "<!doctype"));
+	/* Nothing is asked for behind a question mark, and nothing of it comes back. */
+	assert_int_equal(ask(connect_tcp(), GET("/?q=%3Cscript%3E"), answer, sizeof(answer)), 200);
+	assert_null(strstr(answer, "script>"));
+}
+
+static void the_page_is_only_read_and_only_on_tcp(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), POST("/", "0", ""), answer, sizeof(answer)), 405);
+	assert_int_equal(ask(connect_tcp(), GET("//"), answer, sizeof(answer)), 404);
+	assert_int_equal(ask(connect_tcp(), GET("/index.html"), answer, sizeof(answer)), 404);
+	assert_int_equal(ask(connect_unix(), GET("/"), answer, sizeof(answer)), 404);
+}
+
+static void without_the_page_its_path_is_unknown(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/"), answer, sizeof(answer)), 404);
+	assert_non_null(strstr(answer, "no such path; use /metrics, /healthz or /readyz"));
+	assert_null(strstr(answer, "doctype"));
+	assert_int_equal(ask(connect_tcp(), GET("/metrics"), answer, sizeof(answer)), 200);
 }
 
 #define PUT(path) "PUT " path " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
@@ -653,8 +734,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_parse),
-		PATIENT(tcp_serves_three_paths),
+		PATIENT(tcp_serves_metrics_and_probes),
 		PATIENT(tcp_serves_nothing_else),
+		PATIENT(tcp_serves_the_page),
+		PATIENT(the_page_is_only_read_and_only_on_tcp),
+		cmocka_unit_test_setup_teardown(without_the_page_its_path_is_unknown,
+						start_without_page, stop),
 		PATIENT(a_wrong_method_is_told_the_right_ones),
 		PATIENT(head_is_get_without_the_body),
 		PATIENT(openmetrics_on_request),

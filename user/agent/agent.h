@@ -62,7 +62,7 @@ struct agent {
 	struct settings settings[2]; /* one in force, one to try at a reload */
 	unsigned int current;
 	struct machine machine;
-	char boot_id[64], kernel_release[65];
+	char boot_id[64], kernel_release[65], host[65];
 
 	sd_event *event;
 	sd_event_source *wake, *tick, *work, *watchdog, *sigterm, *sigint, *sighup;

@@ -22,6 +22,7 @@ int build_read_identity(struct agent *agent)
 	if (uname(&name))
 		return log_err(-errno, "uname");
 	snprintf(agent->kernel_release, sizeof(agent->kernel_release), "%.64s", name.release);
+	snprintf(agent->host, sizeof(agent->host), "%.64s", name.nodename);
 	r = file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot_id);
 	if (r)
 		return log_err(r, "cannot read the boot id");

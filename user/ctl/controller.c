@@ -253,6 +253,7 @@ static void fill_sinks(struct controller *controller)
 		.listen = ctl_listen,
 		.withdraw = ctl_withdraw,
 		.metrics = ctl_metrics,
+		.page = ctl_page,
 		.healthy = is_healthy,
 		.ready = ctl_is_ready,
 	};

@@ -684,6 +684,8 @@ struct faces_port {
 	void (*withdraw)(void *self, uint64_t request, char *ret_why, size_t size);
 	/* The page of metrics in one of the two formats. */
 	int (*metrics)(void *self, bool openmetrics, struct text *out);
+	/* The page for people, as HTML (format/page.h). -ENOENT = it is switched off. */
+	int (*page)(void *self, struct text *out);
 	/* Live and ready; `reason` is a sentence if not. */
 	bool (*healthy)(void *self, char *reason, size_t size);
 	bool (*ready)(void *self, char *reason, size_t size);

@@ -75,7 +75,8 @@ struct observed_text {
 };
 
 static void observe_container(struct controller *controller, const struct group *group,
-			      struct view_container *row, struct observed_text *text)
+			      bool with_processes, struct view_container *row,
+			      struct observed_text *text)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct kernel_port *kernel = controller->ports.kernel;
@@ -93,7 +94,7 @@ static void observe_container(struct controller *controller, const struct group 
 	cpuset_format(&status.effective_mems, text->mems, sizeof(text->mems));
 	row->effective_cpus = text->cpus;
 	row->effective_mems = text->mems;
-	if (!groups->tasks(groups->self, group->path, &pids, &nr_pids))
+	if (with_processes && !groups->tasks(groups->self, group->path, &pids, &nr_pids))
 		row->processes = nr_pids;
 	if (!kernel || kernel->usage(kernel->self, status.cgroup_id, &usage))
 		return;
@@ -107,7 +108,7 @@ static void observe_container(struct controller *controller, const struct group 
 	row->migrations_across_nodes = (int64_t)usage.migrations_numa;
 }
 
-static struct json_object *report_containers(struct controller *controller)
+struct json_object *ctl_report_containers(struct controller *controller, bool with_processes)
 {
 	uint32_t nr_groups = controller->desired.nr_groups, nr = 0;
 	struct view_container *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
@@ -120,10 +121,15 @@ static struct json_object *report_containers(struct controller *controller)
 
 		if (group->role != GROUP_CONTAINER)
 			continue;
-		observe_container(controller, group, &rows[nr], &texts[nr]);
+		observe_container(controller, group, with_processes, &rows[nr], &texts[nr]);
 		nr++;
 	}
 	return view_containers(controller->ledger, &controller->desired, rows, nr);
+}
+
+static struct json_object *report_containers(struct controller *controller)
+{
+	return ctl_report_containers(controller, true);
 }
 
 static struct json_object *report_policy(struct controller *controller)

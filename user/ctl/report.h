@@ -5,8 +5,17 @@
 
 #include "ctl/ports.h"
 
+struct controller;
+
 /* report.c: the objects of GET /v1/<object> */
 int ctl_query(void *self, const char *object, struct json_object **ret_json);
+/*
+ * The object container. Without the number of processes, which is read on a thread for each of
+ * them, it takes as long as a page of metrics. NULL = no memory.
+ */
+struct json_object *ctl_report_containers(struct controller *controller, bool with_processes);
+/* page.c: the page for people */
+int ctl_page(void *self, struct text *out);
 /* measure.c: the page of metrics */
 int ctl_metrics(void *self, bool openmetrics, struct text *out);
 

@@ -147,6 +147,7 @@ static const struct key source_keys[] = {
 static const struct key metrics_keys[] = {
 	TEXT_KEY("listen", config_listen, metrics.listen, KEY_RESTART),
 	WORD("level", metrics.level, metrics_level_words, 0),
+	KEY("page", config_flag, metrics.page, 0),
 	{0},
 };
 
@@ -278,7 +279,9 @@ void config_default(struct config *ret_config)
 		.max_containers = 1024,
 		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR,
 			    .kubelet_directory = PINFOLD_KUBELET_DIR},
-		.metrics = {.listen = PINFOLD_METRICS_ADDRESS, .level = METRICS_CONTAINER},
+		.metrics = {.listen = PINFOLD_METRICS_ADDRESS,
+			    .level = METRICS_CONTAINER,
+			    .page = true},
 		.state_directory = PINFOLD_STATE_DIR,
 		.runtime_directory = PINFOLD_RUNTIME_DIR,
 	};

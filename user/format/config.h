@@ -70,6 +70,7 @@ struct config {
 	struct {
 		char listen[CONFIG_LISTEN_MAX]; /* ADDRESS:PORT or [ADDRESS]:PORT; "" = off */
 		enum metrics_level level;
+		bool page; /* HTML for people at / of the same address */
 	} metrics;
 	char state_directory[CONFIG_PATH_MAX];
 	char runtime_directory[CONFIG_RUNTIME_PATH_MAX];

@@ -43,6 +43,26 @@ enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, 
 	return response ? MHD_queue_response(connection, status, response) : MHD_NO;
 }
 
+enum MHD_Result respond_page(struct MHD_Connection *connection, const char *security_policy,
+			     const char *data, size_t len)
+{
+	struct MHD_Response *response cleanup(free_response) =
+		make_response("text/html; charset=utf-8", data, len);
+
+	if (!response)
+		return MHD_NO;
+	/* A page without its policy must not be served. */
+	if (MHD_add_response_header(response, "Content-Security-Policy", security_policy) !=
+		    MHD_YES ||
+	    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") != MHD_YES ||
+	    MHD_add_response_header(response, "Referrer-Policy", "no-referrer") != MHD_YES ||
+	    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin") !=
+		    MHD_YES ||
+	    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") != MHD_YES)
+		return MHD_NO;
+	return MHD_queue_response(connection, MHD_HTTP_OK, response);
+}
+
 enum MHD_Result respond_method(struct MHD_Connection *connection, const char *method,
 			       const char *allowed)
 {

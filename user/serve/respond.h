@@ -15,6 +15,9 @@ struct json_object;
 /* `type`: the media type of `data`, of `len` bytes. */
 enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, const char *type,
 			const char *data, size_t len);
+/* HTML for a browser, which may do with it what `security_policy` permits, and keep no copy. */
+enum MHD_Result respond_page(struct MHD_Connection *connection, const char *security_policy,
+			     const char *data, size_t len);
 /* `object` stays the caller's. */
 enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
 			     struct json_object *object);

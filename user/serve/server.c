@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "format/exposition.h"
+#include "format/page.h"
 #include "format/views.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -116,6 +117,22 @@ static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connecti
 	return respond(connection, MHD_HTTP_OK,
 		       openmetrics ? EXPOSITION_TYPE_OPENMETRICS : EXPOSITION_TYPE_TEXT, page.data,
 		       page.len);
+}
+
+/* Switched off, it is a path like any other that does not exist. */
+static enum MHD_Result answer_page(struct server *server, struct MHD_Connection *connection,
+				   bool *ret_found)
+{
+	struct text page cleanup_text = {0};
+	int r = server->faces->page(server->faces->self, &page);
+
+	*ret_found = r != -ENOENT;
+	if (r == -ENOENT)
+		return MHD_NO;
+	if (r)
+		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "page: %s",
+				     strerror(-r));
+	return respond_page(connection, page_security_policy, page.data, page.len);
 }
 
 static enum MHD_Result answer_probe(struct MHD_Connection *connection,
@@ -335,6 +352,11 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	}
 	if (listener->kind == LISTENER_API)
 		return answer_api(listener->server, connection, url, method, request);
+	if (!strcmp(url, "/")) {
+		result = answer_page(listener->server, connection, &found);
+		if (found)
+			return result;
+	}
 	return respond_error(connection, MHD_HTTP_NOT_FOUND,
 			     "%.64s: no such path; use /metrics, /healthz or /readyz", url);
 }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/* What of the controller goes into the page for people, and what is not done for it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "controller_scene.h"
+#include "ctl/internal.h"
+#include "lib/log.h"
+
+static unsigned int nr_task_lists;
+
+static int counted_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+{
+	nr_task_lists++;
+	return fake_groups.tasks(self, path, ret_pids, ret_nr);
+}
+
+static struct controller *start(void)
+{
+	static const struct controller_options options = {
+		.config = &config,
+		.config_file = "",
+		.kernel_release = "6.1",
+		.boot_id = "boot",
+		.revision = "test",
+		.host = "node-<1>",
+	};
+	static struct groups_port groups;
+	const struct controller_ports ports = {
+		.clock = &fake_clock, .loop = &fake_loop, .groups = &groups, .store = &fake_store};
+	struct controller *controller = NULL;
+	char error[256] = "";
+
+	groups = fake_groups;
+	groups.tasks = counted_tasks;
+	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
+		fail_msg("controller_new: %s", error);
+	assert_int_equal(controller_start(controller), 0);
+	nr_task_lists = 0;
+	return controller;
+}
+
+static int read_page(struct controller *controller, struct text *text)
+{
+	const struct faces_port *faces = controller_faces(controller);
+
+	return faces->page(faces->self, text);
+}
+
+static void expect(const struct text *page, const char *wanted)
+{
+	if (!strstr(page->data, wanted))
+		fail_msg("no '%s' in: %s", wanted, strstr(page->data, "<main>"));
+}
+
+static void the_page_has_pods_refusals_and_drift(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("b<i>", "web", 500, false),
+				   fake_pod("c", "big", 64000, true)};
+	struct controller *controller = start();
+	struct text page cleanup_text = {0};
+
+	scan(controller, pods, ARRAY_SIZE(pods));
+	fake->apply_error = -EIO;
+	strcpy(fake->apply_path, group_of(GROUP_CONTAINER, "exclusive")->path);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
+	controller_wake(controller);
+	assert_int_equal(read_page(controller, &page), 0);
+	expect(&page, "<title>pinfold node-&lt;1&gt;</title>");
+	expect(&page, "title=\"CPU 2, core 2: exclusive, default/a/exclusive\">2</i>");
+	expect(&page, "<th scope=row>default/a/exclusive<td");
+	expect(&page, "<th scope=row>default/b&lt;i&gt;<td");
+	expect(&page, "<a href=\"#refused\" class=bad><b>1</b> refused pod</a>");
+	expect(&page, "<a href=\"#drift\" class=bad><b>1</b> open drift</a>");
+	expect(&page, "<td>2-3<td>2-9<td>");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* Each would be a job on a thread, and anybody who reaches the port could ask for them. */
+static void no_processes_are_listed_for_it(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start();
+	struct text page cleanup_text = {0};
+	struct json_object *json;
+
+	scan(controller, pods, ARRAY_SIZE(pods));
+	nr_task_lists = 0;
+	assert_int_equal(read_page(controller, &page), 0);
+	assert_int_equal(nr_task_lists, 0);
+	/* The inspector's request does list them. */
+	json = query(controller, "container");
+	assert_int_equal(nr_task_lists, 1);
+	json_object_put(json);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+static void the_page_can_be_switched_off(void **state)
+{
+	struct controller *controller = start();
+	struct text page cleanup_text = {0};
+
+	config.metrics.page = false;
+	assert_int_equal(read_page(controller, &page), -ENOENT);
+	assert_int_equal(page.len, 0);
+	/* A reload may switch it on again. */
+	config.metrics.page = true;
+	assert_int_equal(read_page(controller, &page), 0);
+	controller_free(controller);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_page_has_pods_refusals_and_drift, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(no_processes_are_listed_for_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_page_can_be_switched_off, set_up, tear_down),
+	};
+
+	/* What goes wrong here does so on purpose. */
+	log_open("test", LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
