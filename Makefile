@@ -100,6 +100,7 @@ EXHAUSTIVE  := $(patsubst tests/exhaustive/%.c,$(O)/tests/exhaustive/%,$(wildcar
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES     := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
 MONITORING  := $(O)/tests/monitoring/agent
+BROWSER     := $(O)/tests/browser/node
 GUEST_PROGRAMS := $(patsubst tests/guest/%.c,$(O)/tests/guest/%,$(wildcard tests/guest/*.c))
 TOOL_SOURCES := $(wildcard tools/*.c)
 
@@ -226,6 +227,7 @@ $(O)/tests/unit/test_no_memory: private LDFLAGS += \
 $(foreach t,$(EXHAUSTIVE),$(eval $(call test_rule,$(notdir $(t)),exhaustive,)))
 $(foreach t,$(BENCHES),$(eval $(call test_rule,$(notdir $(t)),bench,)))
 $(foreach t,$(MONITORING),$(eval $(call test_rule,$(notdir $(t)),monitoring,-lcmocka)))
+$(foreach t,$(BROWSER),$(eval $(call test_rule,$(notdir $(t)),browser,)))
 $(foreach t,$(GUEST_PROGRAMS),$(eval $(call test_rule,$(notdir $(t)),guest,)))
 
 # Tests start it hundreds of times, and loading its libraries takes an emulated guest longer than the
@@ -312,7 +314,7 @@ $(O)/tests/fuzz-objects/%.o: tests/fuzz/%.c
 
 corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
-unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) $(MONITORING) ## build the unit, exhaustive and property tests
+unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) $(MONITORING) $(BROWSER) ## build the unit, exhaustive and property tests
 
 check: all unit corpus $(O)/tests/guest/rows ## run the tests that need no root and no guest, less than three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
