@@ -14,7 +14,16 @@
 #include "ctl/internal.h"
 #include "lib/log.h"
 
-static unsigned int nr_task_lists;
+static unsigned int nr_task_lists, nr_reads;
+/* What reading one cgroup takes. */
+static uint64_t read_ns;
+
+static int slow_status(void *self, const char *path, struct group_status *ret_status)
+{
+	nr_reads++;
+	fake->now_ns += read_ns;
+	return fake_status(self, path, ret_status);
+}
 
 static int counted_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
 {
@@ -40,6 +49,8 @@ static struct controller *start(void)
 
 	groups = fake_groups;
 	groups.tasks = counted_tasks;
+	groups.status = slow_status;
+	read_ns = 0;
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	assert_int_equal(controller_start(controller), 0);
@@ -105,6 +116,55 @@ static void no_processes_are_listed_for_it(void **state)
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
+/* Whoever asks all the time gets the same page until it has cost a twentieth of the time. */
+static void asking_often_costs_a_share_of_the_time(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start();
+	uint64_t begun_ns, spent_ns;
+
+	scan(controller, pods, ARRAY_SIZE(pods));
+	read_ns = 1000000;
+	begun_ns = fake->now_ns;
+	nr_reads = 0;
+	while (fake->now_ns < begun_ns + 1000 * read_ns) {
+		struct text page cleanup_text = {0};
+
+		assert_int_equal(read_page(controller, &page), 0);
+		expect(&page, "default/a/exclusive");
+		fake->now_ns += read_ns / 10;
+	}
+	spent_ns = nr_reads * read_ns;
+	assert_true(spent_ns > 0);
+	assert_true(spent_ns <= (fake->now_ns - begun_ns) / PAGE_SHARE + 4 * read_ns);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* Who comes back later gets what is true then. */
+static void a_later_page_is_a_new_one(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller = start();
+	struct text before cleanup_text = {0}, soon cleanup_text = {0}, later cleanup_text = {0};
+
+	scan(controller, pods, 1);
+	read_ns = 1000000;
+	assert_int_equal(read_page(controller, &before), 0);
+	scan(controller, pods, 2);
+	assert_int_equal(read_page(controller, &soon), 0);
+	assert_string_equal(soon.data, before.data);
+	fake->now_ns += 1000 * read_ns;
+	assert_int_equal(read_page(controller, &later), 0);
+	expect(&later, "default/b/web");
+	/* A copy is not given out either once the page is off. */
+	config.metrics.page = false;
+	assert_int_equal(read_page(controller, &later), -ENOENT);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
 static void the_page_can_be_switched_off(void **state)
 {
 	struct controller *controller = start();
@@ -125,6 +185,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_page_has_pods_refusals_and_drift, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(no_processes_are_listed_for_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(asking_often_costs_a_share_of_the_time, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_later_page_is_a_new_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_page_can_be_switched_off, set_up, tear_down),
 	};
 

@@ -316,6 +316,7 @@ void controller_free(struct controller *controller)
 	stranger_fini(&controller->strangers);
 	discovered_fini(&controller->discovered);
 	record_fini(&controller->record);
+	page_fini(&controller->page);
 	group_tree_fini(&controller->desired);
 	ledger_free(controller->ledger);
 	free(controller);

@@ -25,6 +25,7 @@
 #include "ctl/lookup.h"
 #include "ctl/noise.h"
 #include "ctl/operations.h"
+#include "ctl/page.h"
 #include "ctl/placement.h"
 #include "ctl/pressure.h"
 #include "ctl/pressure_samples.h"
@@ -83,6 +84,8 @@ struct controller {
 	struct reconciler reconciler;
 	struct admission admission;
 	struct runtimes runtimes;
+
+	struct page_copy page; /* for people */
 
 	/* The interfaces that other rooms call. */
 	struct source_sink source_sink;

@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 
 #include "ctl/internal.h"
+#include "ctl/page.h"
 #include "ctl/report.h"
 
 static void put_objects(struct page *page)
@@ -26,16 +27,13 @@ static int read_object(struct controller *controller, enum page_object object,
 	return *ret_json ? 0 : -ENOMEM;
 }
 
-int ctl_page(void *self, struct text *out)
+static int build(struct controller *controller, struct text *out)
 {
-	struct controller *controller = self;
 	struct page page cleanup(put_objects) = {
 		.host = controller->options.host ? controller->options.host : "",
 		.written_ns = clock_wall_ns(controller->ports.clock),
 	};
 
-	if (!controller->options.config->metrics.page)
-		return -ENOENT;
 	for (enum page_object i = 0; i < PAGE_OBJECT_NR; i++) {
 		int r = read_object(controller, i, &page.objects[i]);
 
@@ -44,4 +42,43 @@ int ctl_page(void *self, struct text *out)
 	}
 	page_render(&page, out);
 	return out->error;
+}
+
+static int renew(struct controller *controller)
+{
+	struct page_copy *copy = &controller->page;
+	struct text text cleanup_text = {0};
+	const uint64_t begun_ns = clock_now_ns(controller->ports.clock);
+	uint64_t ended_ns;
+	int r = build(controller, &text);
+
+	if (r)
+		return r;
+	ended_ns = clock_now_ns(controller->ports.clock);
+	page_fini(copy);
+	copy->text = text;
+	copy->fresh_until_ns = ended_ns + (ended_ns - begun_ns) * (PAGE_SHARE - 1);
+	text = (struct text){0};
+	return 0;
+}
+
+int ctl_page(void *self, struct text *out)
+{
+	struct controller *controller = self;
+	const struct page_copy *copy = &controller->page;
+	int r = 0;
+
+	if (!controller->options.config->metrics.page)
+		return -ENOENT;
+	if (!copy->text.len || clock_now_ns(controller->ports.clock) >= copy->fresh_until_ns)
+		r = renew(controller);
+	if (r)
+		return r;
+	text_append_len(out, copy->text.data, copy->text.len);
+	return out->error;
+}
+
+void page_fini(struct page_copy *copy)
+{
+	text_fini(&copy->text);
 }

@@ -173,6 +173,18 @@ static void render_row(const struct object_desc *desc, struct json_object *row,
 	text_append(text, "\n");
 }
 
+void object_render_line(const struct object_desc *desc, struct json_object *json, struct text *text)
+{
+	size_t *widths cleanup_free = calloc(desc->nr_fields, sizeof(*widths));
+
+	if (!widths) {
+		text->error = -ENOMEM;
+		return;
+	}
+	measure_row(desc, json, widths);
+	render_row(desc, json, widths, 0, text);
+}
+
 static void render_table(const struct object_desc *desc, struct json_object *rows,
 			 unsigned int indent, struct text *text)
 {
