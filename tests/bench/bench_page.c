@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * What the page for people costs with 250 pods of three containers on 256 CPUs and 8 NUMA nodes: its
+ * bytes, the time from objects to HTML with something in every table, and the whole answer of a
+ * controller, beside its page of metrics. The kernel's side is stubbed, so neither has what BPF
+ * counts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/fake_world.h"
+#include "../lib/page_scene.h"
+#include "bench.h"
+#include "lib/log.h"
+
+#define NR_PODS	      250
+#define NR_CONTAINERS 3
+#define PARAMS	      "{\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8}"
+
+static struct config config;
+static struct policy policy;
+static struct topology *topology;
+static struct pod_spec *specs[NR_PODS];
+static struct controller *controller;
+static struct page scene;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench_page: %s\n", what);
+	exit(1);
+}
+
+/* Three containers; every fourth pod has CPUs of its own. */
+static struct pod_spec *make_pod(int i)
+{
+	static const char *const names[NR_CONTAINERS] = {"main", "proxy", "logs"};
+	struct container_spec *containers = calloc(NR_CONTAINERS, sizeof(*containers));
+	struct pod_spec *spec;
+	char name[32];
+
+	snprintf(name, sizeof(name), "pod-%03d", i);
+	spec = fake_pod(name, "main", i % 4 ? 100 : 3000, i % 4 == 0);
+	if (!containers)
+		die("no memory");
+	for (int c = 0; c < NR_CONTAINERS; c++) {
+		containers[c] = spec->containers[0];
+		strcpy(containers[c].name, names[c]);
+		if (c) {
+			containers[c].request.cpu_mcpu = 100;
+			containers[c].limit = i % 4 ? RESOURCES_UNSET : containers[c].request;
+		}
+	}
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = NR_CONTAINERS;
+	return spec;
+}
+
+static void start(void)
+{
+	static const struct controller_options options = {
+		.config = &config,
+		.config_file = "",
+		.kernel_release = "6.12",
+		.boot_id = "boot",
+		.revision = "bench",
+		.host = "node",
+	};
+	struct source_pod *pods = calloc(NR_PODS, sizeof(*pods));
+	const struct source_sink *sink;
+	char error[256] = "";
+
+	fake_world_make();
+	topology = fake_machine(8, 16, 2);
+	config_default(&config);
+	config.policy.cpu_options.strict_reservation = true;
+	config.policy.has_reserved_list = true;
+	cpuset_add(&config.policy.reserved_list, 0);
+	cpuset_add(&config.policy.reserved_list, 128);
+	policy = config.policy;
+	if (!pods || controller_new(topology, &policy, &options, &fake_ports, error, sizeof(error),
+				    &controller))
+		die(error);
+	if (controller_start(controller))
+		die("controller_start");
+	for (int i = 0; i < NR_PODS; i++) {
+		specs[i] = make_pod(i);
+		pods[i] = (struct source_pod){
+			.spec = specs[i], .file = "pods.yaml", .line = 1, .name = specs[i]->name};
+	}
+	sink = controller_source_sink(controller);
+	sink->scanned(sink->self, pods, NR_PODS, true);
+	controller_wake(controller);
+	free(pods);
+}
+
+static void render(void *len)
+{
+	struct text text cleanup_text = {0};
+
+	page_render(&scene, &text);
+	*(size_t *)len = text.len;
+}
+
+static void answer(void *len)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text text cleanup_text = {0};
+
+	if (faces->page(faces->self, &text) || !strstr(text.data, "pod-249/logs"))
+		die("the page is not whole");
+	*(size_t *)len = text.len;
+}
+
+static void scrape(void *len)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text text cleanup_text = {0};
+
+	if (faces->metrics(faces->self, false, &text))
+		die("the page of metrics is not whole");
+	*(size_t *)len = text.len;
+}
+
+static void print_bytes(const char *name, size_t bytes)
+{
+	printf("{\"name\": \"%s\", \"params\": " PARAMS
+	       ", \"unit\": \"bytes\", \"median\": %zu, \"p99\": %zu, \"n\": 1}\n",
+	       name, bytes, bytes);
+}
+
+int main(void)
+{
+	static const struct page_scene_size size = {256, 8, NR_PODS, NR_CONTAINERS};
+	size_t len = 0;
+
+	log_open("bench_page", LOG_LEVEL_ERR);
+	scene = page_scene_make(&size);
+	bench_run("page_render", PARAMS, render, &len);
+	print_bytes("page_render_bytes", len);
+	page_scene_free(&scene);
+	start();
+	bench_run("page_answer", PARAMS, answer, &len);
+	print_bytes("page_answer_bytes", len);
+	bench_run("page_metrics", PARAMS, scrape, &len);
+	print_bytes("page_metrics_bytes", len);
+	controller_free(controller);
+	for (int i = 0; i < NR_PODS; i++)
+		pod_spec_free(specs[i]);
+	topology_free(topology);
+	fake_world_clear();
+	return 0;
+}
