@@ -29,8 +29,11 @@ static struct cpuset some_cpus(struct chance *chance, uint32_t most)
 	return cpus;
 }
 
-/* The first nr_pooled have one target; the others have few CPUs, which may be the same. */
-static void make_migrations(struct chance *chance, uint32_t nr_pooled)
+/*
+ * From `first` on, nr_pooled of them have one target; the others have few CPUs, which may be the
+ * same.
+ */
+static void make_migrations(struct chance *chance, uint32_t first, uint32_t nr_pooled)
 {
 	struct cpuset pool = some_cpus(chance, 60);
 
@@ -40,7 +43,7 @@ static void make_migrations(struct chance *chance, uint32_t nr_pooled)
 
 		*migration = (struct migration){
 			.now = some_cpus(chance, 4),
-			.target = i < nr_pooled ? pool : some_cpus(chance, 2),
+			.target = i >= first && i < first + nr_pooled ? pool : some_cpus(chance, 2),
 		};
 		if (chance_percent(chance, 20))
 			migration->now = migration->target;
@@ -111,12 +114,21 @@ static void compare(struct chance *chance)
 
 static void answers_follow_the_definition(void **state)
 {
-	static const uint32_t pools[] = {0, 2, PEERS_MAX, PEERS_MAX + 1, NR_MIGRATIONS};
+	static const struct {
+		uint32_t first, nr;
+	} pools[] = {
+		{0, 0},
+		{0, 2},
+		{0, PEERS_MAX},
+		{0, PEERS_MAX + 1},
+		{1, PEERS_MAX + 1},
+		{0, NR_MIGRATIONS},
+	};
 	struct chance chance = {1};
 
 	(void)state;
 	for (size_t row = 0; row < ARRAY_SIZE(pools); row++) {
-		make_migrations(&chance, pools[row]);
+		make_migrations(&chance, pools[row].first, pools[row].nr);
 		for (int i = 0; i < 100; i++) {
 			struct migration *migration =
 				&planner->migrations[chance_below(&chance, NR_MIGRATIONS)];

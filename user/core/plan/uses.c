@@ -63,7 +63,6 @@ static bool is_alone(const struct planner *planner, const struct migration *migr
 
 static void find_peers(const struct planner *planner, struct migration *migration)
 {
-	migration->nr_peers = 0;
 	if (is_alone(planner, migration)) {
 		migration->peers[migration->nr_peers++] = migration;
 		return;

@@ -16,7 +16,10 @@
  */
 bool uses_are_apart(const struct migration *a, const struct migration *b);
 
-/* Count all migrations and find their peers. Their targets must not change afterwards. */
+/*
+ * Count all migrations and find their peers. The caller provides zeroed counts and nr_peers, and
+ * must not change the targets afterwards.
+ */
 void uses_init(struct planner *planner);
 /* Give `migration` these CPUs. */
 void uses_move(struct planner *planner, struct migration *migration, const struct cpuset *cpus);
