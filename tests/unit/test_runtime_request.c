@@ -63,6 +63,8 @@ static void a_quota_gives_back_the_limit(void **state)
 				 milli);
 	assert_int_equal(request_mcpu_of_quota(kubelet_quota(3, 100000), 100000), 10);
 	assert_int_equal(request_mcpu_of_quota(200000, 0), 2000);
+	assert_int_equal(request_mcpu_of_quota(1, 100000), 1);
+	assert_int_equal(request_mcpu_of_quota(2, 1), 2000);
 	assert_int_equal(request_mcpu_of_quota(0, 100000), RESOURCE_UNSET);
 	assert_int_equal(request_mcpu_of_quota(-1, 100000), RESOURCE_UNSET);
 	assert_int_equal(request_mcpu_of_quota(INT64_MAX, 1), INT64_MAX);
@@ -97,8 +99,14 @@ static void the_cgroup_parent_states_the_class(void **state)
 		"kubepods",
 		"/kubepods/pod..",
 		"kubepods-burstable.slice",
+		"-kubepods-pod11111111_2222.slice",
+		/* cut by the length of ".slice", it would be a pod's */
+		"kubepods-pod11111111_2222.scope",
+		/* a pod of podman */
+		"/machine.slice/machine-libpod_pod_"
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.slice",
 	};
-	char long_name[300];
+	char long_name[2100];
 	enum qos_class qos;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
@@ -109,6 +117,10 @@ static void the_cgroup_parent_states_the_class(void **state)
 		assert_false(request_qos(strange[i], &qos));
 	memset(long_name, '-', sizeof(long_name));
 	strcpy(long_name + sizeof(long_name) - 7, ".slice");
+	assert_false(request_qos(long_name, &qos));
+	/* The first 2047 bytes of its path are the path of a pod. */
+	memset(long_name, 'a', 667);
+	strcpy(long_name + 667, "-kubepods-pod123.slice.slice");
 	assert_false(request_qos(long_name, &qos));
 }
 
@@ -162,6 +174,9 @@ static void a_guaranteed_container_has_equal_requests_and_limits(void **state)
 	spec = read_container(GUARANTEED, 262144, 30000000, 64 * MIB);
 	assert_int_equal(spec.request.cpu_mcpu, 300000);
 	assert_int_equal(class_of(spec), QOS_GUARANTEED);
+	spec = read_container(GUARANTEED, 262144, 0, 64 * MIB);
+	assert_int_equal(spec.request.cpu_mcpu, 256000);
+	assert_int_equal(spec.limit.cpu_mcpu, 256000);
 }
 
 /* Pod-level resources can make a pod Guaranteed whose containers are not. */
@@ -174,6 +189,9 @@ static void what_does_not_fit_the_class_is_left_as_it_is(void **state)
 	assert_int_equal(class_of(spec), QOS_BURSTABLE);
 	assert_int_equal(class_of(read_container(GUARANTEED, 2048, 200000, 0)), QOS_BURSTABLE);
 	assert_int_equal(class_of(read_container(GUARANTEED, 2, 0, 0)), QOS_BEST_EFFORT);
+	spec = read_container(GUARANTEED, 2, 0, 64 * MIB);
+	assert_int_equal(spec.request.memory_bytes, RESOURCE_UNSET);
+	assert_int_equal(spec.limit.memory_bytes, 64 * MIB);
 }
 
 /* One container of a Burstable pod may look Guaranteed, and gets no exclusive CPUs for it. */
@@ -216,10 +234,14 @@ static void containers_show_pod_level_resources(void **state)
 	const struct nri_container fitting = make_container("app", 2048, 200000, MIB);
 	const struct nri_container limited = make_container("app", 1024, 200000, MIB);
 	const struct nri_container unlimited = make_container("app", 2, 0, 0);
+	const struct nri_container without_cpu = make_container("app", 2, 0, MIB);
+	const struct nri_container without_memory = make_container("app", 2048, 200000, 0);
 
 	assert_false(request_shows_pod_level(&guaranteed, &fitting));
 	assert_true(request_shows_pod_level(&guaranteed, &limited));
 	assert_true(request_shows_pod_level(&guaranteed, &unlimited));
+	assert_true(request_shows_pod_level(&guaranteed, &without_cpu));
+	assert_true(request_shows_pod_level(&guaranteed, &without_memory));
 	assert_false(request_shows_pod_level(&burstable, &limited));
 }
 
@@ -273,6 +295,7 @@ static void annotations_state_the_kind_of_a_container(void **state)
 static void pod_level_resources_are_read_if_the_pod_has_any(void **state)
 {
 	static const struct nri_pair pair = {"pinfold.dev/pod-level-resources", "true"};
+	static const struct nri_pair none = {"pinfold.dev/pod-level-resources", "false"};
 	char error[REQUEST_ERROR_MAX];
 	struct pod_spec pod;
 	struct container_spec container;
@@ -286,6 +309,8 @@ static void pod_level_resources_are_read_if_the_pod_has_any(void **state)
 	assert_int_equal(pod.overhead.cpu_mcpu, 250);
 	assert_int_equal(pod.overhead.memory_bytes, 16 * MIB);
 	assert_int_equal(pod_qos(&pod), QOS_GUARANTEED);
+	assert_int_equal(read_annotated(&none, 1, "app", &pod, &container, error), 0);
+	assert_false(pod.has_pod_resources);
 }
 
 static void a_wrong_annotation_is_named(void **state)
