@@ -6,16 +6,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cgroup/numa_stat.h"
 #include "cgroup_scene.h"
+#include "lib/worker.h"
 
 #define FILES "file N0=0\nkernel_stack N0=0\nslab_reclaimable N0=0\nslab_unreclaimable N0=0\n"
 
 static struct topology *topology;
 static struct groups *groups;
+static struct worker_pool *pool; /* NULL = passes run on the test's thread */
 static struct numa_stat *stat_reader;
 static int nr_passes;
 static int errors[4];
@@ -49,6 +52,7 @@ static int set_up_reader(void **state)
 		return -1;
 	reader.groups = groups;
 	reader.topology = topology;
+	reader.pool = pool;
 	nr_passes = 0;
 	return numa_stat_open(&reader, &stat_reader);
 }
@@ -59,6 +63,21 @@ static int tear_down_reader(void **state)
 	groups_close(groups);
 	topology_free(topology);
 	return tear_down(state);
+}
+
+static int set_up_threaded(void **state)
+{
+	if (worker_pool_new(1, &pool))
+		return -1;
+	worker_pool_set_grace(pool, 1);
+	return set_up_reader(state);
+}
+
+static int tear_down_threaded(void **state)
+{
+	unsigned int nr_blocked = worker_pool_free(TAKE_PTR(pool));
+
+	return tear_down_reader(state) || nr_blocked ? -1 : 0;
 }
 
 static void each_cgroup_is_read_for_itself(void **state)
@@ -93,6 +112,58 @@ static void nothing_to_read_is_a_pass_too(void **state)
 	assert_int_equal(nr_passes, 1);
 }
 
+/* A job that keeps the only thread until somebody writes to the pipe. */
+struct blocker {
+	struct worker_job job; /* first */
+	int pipe[2];
+};
+
+static int wait_for_byte(struct worker_job *job)
+{
+	char byte;
+
+	return read(((struct blocker *)job)->pipe[0], &byte, 1) == 1 ? 0 : -EIO;
+}
+
+static void ignore_result(struct worker_job *job, int result)
+{
+}
+
+static void keep(struct worker_job *job)
+{
+}
+
+static void one_pass_at_a_time_waits(void **state)
+{
+	static const char *const paths[] = {"pods/one"};
+	struct resident_port port = numa_stat_port(stat_reader);
+	struct blocker blocker = {
+		.job = {.run = wait_for_byte, .completed = ignore_result, .release = keep}};
+	char where[128] = "untouched";
+
+	(void)state;
+	put("cg/pods/one/memory.numa_stat", "anon N0=4096\n" FILES);
+	numa_stat_listen(stat_reader, &sink);
+	assert_int_equal(pipe(blocker.pipe), 0);
+	assert_int_equal(worker_run(pool, "another", &blocker.job), -EINPROGRESS);
+	assert_int_equal(port.sample(port.self, paths, 1), 0);
+	assert_int_equal(nr_passes, 0);
+	assert_int_equal(port.sample(port.self, paths, 1), -EBUSY);
+	port.waits_in(port.self, where, sizeof(where));
+	assert_string_equal(where, "the queue of a thread pool of size 1");
+	assert_int_equal(write(blocker.pipe[1], "", 1), 1);
+	assert_int_equal(worker_await(pool, "/resident", UINT64_MAX / 4), 0);
+	assert_int_equal(nr_passes, 1);
+	assert_int_equal(errors[0], 0);
+	assert_int_equal(anon_bytes[0], 4096);
+	/* The next pass may begin. */
+	assert_int_equal(port.sample(port.self, paths, 1), 0);
+	assert_int_equal(worker_await(pool, "/resident", UINT64_MAX / 4), 0);
+	assert_int_equal(nr_passes, 2);
+	close(blocker.pipe[0]);
+	close(blocker.pipe[1]);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up_reader, tear_down_reader)
 
 int main(void)
@@ -100,6 +171,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_cgroup_is_read_for_itself),
 		TEST(nothing_to_read_is_a_pass_too),
+		cmocka_unit_test_setup_teardown(one_pass_at_a_time_waits, set_up_threaded,
+						tear_down_threaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
