@@ -59,13 +59,25 @@ static struct json_object *find_row(struct json_object *list, const char *pod,
 	return NULL;
 }
 
-static uint64_t count_of(struct json_object *row, size_t bucket)
+static struct json_object *bucket_of(struct json_object *row, size_t bucket)
 {
 	struct json_object *buckets = NULL;
 
 	assert_true(json_object_object_get_ex(row, "buckets", &buckets));
 	assert_int_equal(json_object_array_length(buckets), 24);
-	return strtoull(member(json_object_array_get_idx(buckets, bucket), "count"), NULL, 10);
+	return json_object_array_get_idx(buckets, bucket);
+}
+
+static uint64_t count_of(struct json_object *row, size_t bucket)
+{
+	return strtoull(member(bucket_of(row, bucket), "count"), NULL, 10);
+}
+
+static void expect_bounds(struct json_object *row, size_t bucket, const char *above,
+			  const char *up_to)
+{
+	assert_string_equal(member(bucket_of(row, bucket), "above_seconds"), above);
+	assert_string_equal(member(bucket_of(row, bucket), "up_to_seconds"), up_to);
 }
 
 static void a_container_has_quantiles_with_both_bounds(void **state)
@@ -79,11 +91,17 @@ static void a_container_has_quantiles_with_both_bounds(void **state)
 	assert_string_equal(member(row, "count"), "354321");
 	assert_string_equal(member(row, "p50_least_seconds"), "1.073741824");
 	assert_string_equal(member(row, "p50_seconds"), "2.147483648");
+	assert_string_equal(member(row, "p90_least_seconds"), "4.294967296");
+	assert_string_equal(member(row, "p90_seconds"), "8.000000008");
 	assert_string_equal(member(row, "p999_least_seconds"), "4.294967296");
 	assert_string_equal(member(row, "p999_seconds"), "8.000000008");
 	assert_string_equal(member(row, "longest_seconds"), "8.000000008");
 	assert_string_equal(member(row, "sum_seconds"), "9.000000009");
 	assert_int_equal(count_of(row, 5), 4000);
+	expect_bounds(row, 0, "0.000000000", "0.000001024");
+	expect_bounds(row, 1, "0.000001024", "0.000002048");
+	expect_bounds(row, 22, "2.147483648", "4.294967296");
+	expect_bounds(row, 23, "4.294967296", "null");
 	json_object_put(list);
 }
 
@@ -131,6 +149,41 @@ static void a_container_that_is_not_counted_leaves_its_pod_unknown(void **state)
 	json_object_put(list);
 }
 
+static int fail_to_read_tree(void *self, struct group_tree *ret_tree)
+{
+	return -EIO;
+}
+
+/* Its cgroups remain in the desired tree until that can be made anew. */
+static void a_pod_that_left_has_no_rows(void **state)
+{
+	struct json_object *list;
+
+	(void)state;
+	groups.read_tree = fail_to_read_tree;
+	scan(controller, pods, 1);
+	list = query(controller, "latency");
+	assert_int_equal(json_object_array_length(list), 3);
+	find_row(list, "a", NULL);
+	json_object_put(list);
+}
+
+/* Its cgroup could not be published, so the BPF side does not count in it. */
+static void a_container_that_is_not_published_is_not_counted(void **state)
+{
+	struct json_object *list;
+
+	(void)state;
+	controller_free(controller);
+	unknown_path = "pinfold.slice/poduid-a/two";
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 2);
+	list = query(controller, "latency");
+	expect_unknown(find_row(list, "a", "two"));
+	assert_string_equal(member(find_row(list, "a", "one"), "state"), "counted");
+	json_object_put(list);
+}
+
 static void without_bpf_nothing_is_counted(void **state)
 {
 	struct json_object *list;
@@ -152,6 +205,8 @@ int main(void)
 		TEST(a_container_has_quantiles_with_both_bounds),
 		TEST(a_pod_is_the_sum_of_its_containers),
 		TEST(a_container_that_is_not_counted_leaves_its_pod_unknown),
+		TEST(a_pod_that_left_has_no_rows),
+		TEST(a_container_that_is_not_published_is_not_counted),
 		TEST(without_bpf_nothing_is_counted),
 	};
 
