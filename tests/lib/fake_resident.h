@@ -19,8 +19,9 @@ static struct {
 	const struct topology *topology;
 	const char *unread; /* of cgroups with this in their path nothing can be read */
 	int unread_error;
-	int error;  /* of the call */
-	int result; /* of the pass */
+	const char *empty; /* cgroups with this in their path have no memory */
+	int error;	   /* of the call */
+	int result;	   /* of the pass */
 	bool is_slow;
 	struct resident_report report; /* of the pass that has not ended */
 	unsigned int nr_passes;
@@ -35,6 +36,8 @@ static inline void fake_resident_end(void)
 
 static inline void fake_resident_fill(struct resident_row *row, uint64_t pages)
 {
+	if (fake_resident.empty && strstr(row->path, fake_resident.empty))
+		pages = 0;
 	for (int use = 0; use < MEMORY_USE_NR; use++)
 		for (uint64_t node = 0; node < fake_resident.topology->nr_memory_nodes; node++)
 			row->nodes[node].bytes[use] = (node + 1) * pages * FAKE_RESIDENT_PAGE;

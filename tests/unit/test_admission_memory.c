@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/fake_resident.h"
 #include "controller_scene.h"
 #include "lib/log.h"
 
@@ -85,12 +86,15 @@ static struct controller *start_on(const struct machine_port *machine)
 	kernel.publish = publish;
 	ports.kernel = &kernel;
 	ports.machine = machine;
+	ports.resident = &fake_resident_port;
 	policy.memory = MEMORY_POLICY_STATIC;
 	policy.nr_memory_reservations = 1;
 	policy.memory_reservations[0] =
 		(struct memory_reservation){.node_id = 0, .bytes = 100 * MIB};
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
+	fake_resident.sink = controller_resident_sink(controller);
+	fake_resident.topology = topology;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -190,6 +194,31 @@ static void granted_memory_nodes_are_near(void **state)
 	free_pods(pods, 1);
 }
 
+/* As above: what it has on the node of its CPUs is remote. */
+static void memory_is_local_on_the_nodes_of_its_grant(void **state)
+{
+	struct pod_spec *pods[] = {hugepages_pod("a", 16)};
+	struct controller *controller = start();
+	static const char *const local[] = {"false", "true"};
+	struct json_object *rows;
+
+	free_now[0] = 0;
+	free_now[1] = 64;
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	rows = query(controller, "memory");
+	assert_int_equal(json_object_array_length(rows), 2);
+	for (size_t node = 0; node < 2; node++) {
+		struct json_object *row = json_object_array_get_idx(rows, node), *value = NULL;
+
+		assert_true(json_object_object_get_ex(row, "local", &value));
+		assert_string_equal(json_object_get_string(value), local[node]);
+	}
+	json_object_put(rows);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* Memory of node 0, and after that of both. */
 static void near_are_all_nodes_of_the_memory(void **state)
 {
@@ -271,6 +300,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_machine_to_ask_the_ledger_decides, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(granted_memory_nodes_are_near, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(memory_is_local_on_the_nodes_of_its_grant, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(near_are_all_nodes_of_the_memory, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_grant_on_a_node_that_is_gone_is_told, set_up,

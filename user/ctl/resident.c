@@ -127,7 +127,7 @@ uint32_t ctl_container_memories(const struct controller *controller,
 {
 	const struct resident *resident = &controller->resident;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
-	const bool are_known = resident->read_ns && now_ns - resident->read_ns <= STALE_NS;
+	const bool are_known = now_ns - resident->read_ns <= STALE_NS;
 	uint32_t nr = 0, cursor = 0;
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
