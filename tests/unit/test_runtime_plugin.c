@@ -2,6 +2,7 @@
 // LIBS: runtime nri format core lib
 /* The plugin against a runtime that is played on the other end of a real socket. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -262,6 +264,8 @@ static void a_recorded_session_passes_through_the_socket(void **state)
 		play(&scene, 'B', pieces[i], SIZE_MAX);
 		assert_int_equal(plugin_status(scene.plugin)->state, PLUGIN_READY);
 		hang_up(&scene);
+		/* Of an earlier call: at the end recv() does not set it. */
+		errno = EAGAIN;
 		run_until_logged(&scene, "ended: ");
 		assert_string_equal(scene.log.data, "synchronize 2\nready\nended\n" AT_END
 						    "the runtime closed the connection\n");
@@ -327,6 +331,9 @@ static void each_reason_is_reported_once(void **state)
 	assert_string_equal(plugin_status(scene.plugin)->remedy,
 			    "start the runtime and enable NRI in its configuration, or remove "
 			    "sources.nri");
+	assert_int_equal(plugin_status(scene.plugin)->nr_failures, 5);
+	/* The next attempt is due after 16 s. */
+	run_what_is_due(&scene);
 	assert_int_equal(plugin_status(scene.plugin)->nr_failures, 5);
 }
 
@@ -407,6 +414,49 @@ static void an_answer_that_is_never_given_ends_the_session(void **state)
 	assert_non_null(strstr(scene.log.data, "create c9\nended\n" AT_END));
 	assert_int_equal(plugin_answer(scene.plugin, scene.request, &(struct nri_answer){0}),
 			 -ENOTCONN);
+}
+
+static void the_plugin_closes_its_end_once(void **state)
+{
+	uint8_t byte;
+	ssize_t got;
+	int next;
+	SCENE(scene);
+
+	/* 0 is a number that a mistake can close. */
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+	start(&scene);
+	send_create(&scene, 1000000);
+	run_until_logged(&scene, "ended: ");
+	do
+		got = recv(scene.fd, &byte, 1, MSG_DONTWAIT);
+	while (got == 1);
+	assert_int_equal(got, 0);
+	/* The lowest free number, which was the plugin's. */
+	next = dup(scene.listener);
+	assert_true(next >= 0);
+	plugin_close(TAKE_PTR(scene.plugin));
+	assert_true(fcntl(next, F_GETFD) >= 0);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	close(next);
+}
+
+static void a_runtime_that_does_not_read_is_left(void **state)
+{
+	SCENE(scene);
+
+	start(&scene);
+	send_create(&scene, 0);
+	run_until_logged(&scene, "create c9");
+	text_fini(&scene.log);
+	assert_int_equal(shutdown(scene.fd, SHUT_RD), 0);
+	assert_int_equal(plugin_answer(scene.plugin, scene.request, &(struct nri_answer){0}), 0);
+	run_until_logged(&scene, "pipe");
+	assert_string_equal(scene.log.data, "ended\ncannot write to the container runtime at PATH: "
+					    "Broken pipe\n");
+	assert_string_equal(plugin_status(scene.plugin)->remedy,
+			    "see the runtime's log; the agent connects again");
 }
 
 static void a_later_answer_is_sent_by_the_loop(void **state)
@@ -498,6 +548,8 @@ int main(void)
 		cmocka_unit_test(a_refused_registration_is_reported),
 		cmocka_unit_test(the_pause_doubles_up_to_its_limit),
 		cmocka_unit_test(an_answer_that_is_never_given_ends_the_session),
+		cmocka_unit_test(the_plugin_closes_its_end_once),
+		cmocka_unit_test(a_runtime_that_does_not_read_is_left),
 		cmocka_unit_test(a_later_answer_is_sent_by_the_loop),
 		cmocka_unit_test(a_large_answer_is_sent_in_parts),
 		cmocka_unit_test(a_path_must_fit_a_socket),
