@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -337,6 +338,24 @@ static void each_reason_is_reported_once(void **state)
 	assert_int_equal(plugin_status(scene.plugin)->nr_failures, 5);
 }
 
+static void without_a_free_descriptor_it_says_so(void **state)
+{
+	struct rlimit before, now;
+	SCENE(scene);
+
+	open_plugin(&scene, "probe", "10");
+	text_fini(&scene.log);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	now = before;
+	now.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	plugin_connect(scene.plugin);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_string_equal(
+		scene.log.data,
+		"cannot connect to the container runtime at PATH: Too many open files\n");
+}
+
 static void a_refused_registration_is_reported(void **state)
 {
 	SCENE(scene);
@@ -545,6 +564,7 @@ int main(void)
 		cmocka_unit_test(it_connects_again_and_synchronizes_anew),
 		cmocka_unit_test(it_connects_by_itself_after_the_pause),
 		cmocka_unit_test(each_reason_is_reported_once),
+		cmocka_unit_test(without_a_free_descriptor_it_says_so),
 		cmocka_unit_test(a_refused_registration_is_reported),
 		cmocka_unit_test(the_pause_doubles_up_to_its_limit),
 		cmocka_unit_test(an_answer_that_is_never_given_ends_the_session),
