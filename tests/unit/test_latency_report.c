@@ -128,6 +128,7 @@ static void expect_unknown(struct json_object *row)
 	assert_string_equal(member(row, "count"), "null");
 	assert_string_equal(member(row, "p99_seconds"), "null");
 	assert_string_equal(member(row, "longest_seconds"), "null");
+	assert_string_equal(member(row, "sum_seconds"), "null");
 	assert_true(json_object_object_get_ex(row, "buckets", &buckets));
 	assert_int_equal(json_object_array_length(buckets), 0);
 }
