@@ -246,6 +246,13 @@ static void play(struct scene *scene, char session, size_t piece, size_t nr_fram
 	recording_free(&recording);
 }
 
+/* 0 is a number that a mistake can close. */
+static void open_input(void)
+{
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+}
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
 #define AT_END "the session with the container runtime at PATH ended: "
@@ -313,7 +320,9 @@ static void each_reason_is_reported_once(void **state)
 {
 	SCENE(scene);
 
+	open_input();
 	open_plugin(&scene, "probe", "10");
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 	plugin_connect(scene.plugin);
 	plugin_connect(scene.plugin);
 	assert_int_equal(plugin_status(scene.plugin)->nr_failures, 3);
@@ -442,9 +451,7 @@ static void the_plugin_closes_its_end_once(void **state)
 	int next;
 	SCENE(scene);
 
-	/* 0 is a number that a mistake can close. */
-	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
-		assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+	open_input();
 	start(&scene);
 	send_create(&scene, 1000000);
 	run_until_logged(&scene, "ended: ");
@@ -544,7 +551,7 @@ static void a_large_answer_is_sent_in_parts(void **state)
 
 static void a_path_must_fit_a_socket(void **state)
 {
-	char path[200];
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
 	struct plugin *plugin = NULL;
 	struct plugin_options options = {.socket = path};
 	SCENE(scene);
