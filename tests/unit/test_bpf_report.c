@@ -76,6 +76,8 @@ static void what_is_not_loaded_says_why(void **state)
 	expect(progs, 2, "part", "pressure");
 	expect(progs, 2, "name", "null");
 	expect(progs, 2, "attached", "false");
+	expect(progs, 2, "run_count", "null");
+	expect(progs, 2, "run_time_ns", "null");
 	expect(progs, 2, "reason", "it could not be loaded; see the agent's log");
 	expect(progs, 3, "part", "noise");
 	expect(progs, 3, "id", "null");
