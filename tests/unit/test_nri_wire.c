@@ -282,6 +282,96 @@ static void an_end_of_input_may_cut_something_off(void **state)
 	}
 }
 
+static void an_empty_frame_is_whole(void **state)
+{
+	static const uint8_t empty[] = {0, 0, 0, 1, 0, 0, 0, 0};
+	struct nri_reader reader = {0};
+	struct heard heard = {0};
+
+	assert_int_equal(hear(&reader, empty, sizeof(empty), &heard), 0);
+	assert_int_equal(heard.nr, 0);
+	assert_false(nri_reader_is_amid(&reader));
+	assert_int_equal(hear(&reader, two_in_one_frame, sizeof(two_in_one_frame), &heard), 0);
+	assert_int_equal(heard.nr, 2);
+	heard_free(&heard);
+	nri_reader_fini(&reader);
+}
+
+/* Wherever the bytes are cut, the first message takes none of the second. */
+static void messages_of_one_frame_do_not_take_bytes_of_each_other(void **state)
+{
+	static const uint8_t frame[] = {0, 0, 0, 1, 0, 0, 0,   28,  0,	 0,   0,   4,
+					0, 0, 0, 1, 1, 0, 'a', 'b', 'c', 'd', 0,   0,
+					0, 4, 0, 0, 0, 3, 1,   0,   'e', 'f', 'g', 'h'};
+
+	for (size_t cut = 0; cut <= sizeof(frame); cut++) {
+		struct nri_reader reader = {0};
+		struct heard heard = {0};
+
+		assert_int_equal(hear(&reader, frame, cut, &heard), 0);
+		assert_int_equal(hear(&reader, frame + cut, sizeof(frame) - cut, &heard), 0);
+		assert_int_equal(heard.nr, 2);
+		assert_int_equal(heard.messages[0].len, 4);
+		assert_memory_equal(heard.messages[0].data, "abcd", 4);
+		assert_int_equal(heard.messages[1].stream, 3);
+		assert_int_equal(heard.messages[1].len, 4);
+		assert_memory_equal(heard.messages[1].data, "efgh", 4);
+		heard_free(&heard);
+		nri_reader_fini(&reader);
+	}
+}
+
+static void a_message_that_was_given_is_whole(void **state)
+{
+	static const uint8_t frame[] = {0, 0, 0, 1, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0};
+	const uint8_t *data = frame;
+	size_t len = sizeof(frame);
+	struct nri_reader reader = {0};
+	struct nri_message message;
+
+	assert_int_equal(nri_reader_next(&reader, &data, &len, &message), 1);
+	assert_false(nri_reader_is_amid(&reader));
+	nri_reader_fini(&reader);
+}
+
+static void output_keeps_what_was_not_written(void **state)
+{
+	const struct nri_message first = {NRI_CONNECTION_PLUGIN, 1, NRI_MESSAGE_RESPONSE,
+					  (const uint8_t *)"abcd", 4};
+	const struct nri_message second = {NRI_CONNECTION_PLUGIN, 3, NRI_MESSAGE_RESPONSE,
+					   (const uint8_t *)"efgh", 4};
+	struct nri_output cut = {0}, whole = {0};
+
+	assert_int_equal(nri_output_add(&whole, &first), 0);
+	assert_int_equal(nri_output_add(&whole, &second), 0);
+	assert_int_equal(nri_output_add(&cut, &first), 0);
+	nri_output_drop(&cut, 5);
+	assert_int_equal(nri_output_add(&cut, &second), 0);
+	assert_int_equal(cut.end - cut.start, whole.end - 5);
+	assert_memory_equal(cut.data + cut.start, whole.data + 5, whole.end - 5);
+	nri_output_fini(&cut);
+	nri_output_fini(&whole);
+}
+
+/* Two frames have 16 bytes around a message, and its header has 10. */
+static void output_may_be_full_to_its_last_byte(void **state)
+{
+	uint8_t *data = calloc(1, NRI_WRITE_MAX);
+	struct nri_message message = {NRI_CONNECTION_PLUGIN, 1, NRI_MESSAGE_RESPONSE, data,
+				      NRI_WRITE_MAX};
+	struct nri_output output = {0};
+
+	assert_non_null(data);
+	assert_int_equal(nri_output_add(&output, &message), 0);
+	message.len = NRI_OUTPUT_MAX - NRI_WRITE_MAX - 2 * 26 + 1;
+	assert_int_equal(nri_output_add(&output, &message), -ENOBUFS);
+	message.len--;
+	assert_int_equal(nri_output_add(&output, &message), 0);
+	assert_int_equal(output.end, NRI_OUTPUT_MAX);
+	nri_output_fini(&output);
+	free(data);
+}
+
 static void a_message_is_written_in_two_frames_at_most(void **state)
 {
 	static const struct {
@@ -347,6 +437,11 @@ int main(void)
 		cmocka_unit_test(a_message_above_the_limit_is_an_error),
 		cmocka_unit_test(a_message_at_the_limit_is_read),
 		cmocka_unit_test(an_end_of_input_may_cut_something_off),
+		cmocka_unit_test(an_empty_frame_is_whole),
+		cmocka_unit_test(messages_of_one_frame_do_not_take_bytes_of_each_other),
+		cmocka_unit_test(a_message_that_was_given_is_whole),
+		cmocka_unit_test(output_keeps_what_was_not_written),
+		cmocka_unit_test(output_may_be_full_to_its_last_byte),
 		cmocka_unit_test(a_message_is_written_in_two_frames_at_most),
 		cmocka_unit_test(what_is_written_has_limits),
 	};
