@@ -103,6 +103,7 @@ static void what_is_no_such_file_is_refused(void **state)
 		{"anon 0=1" REST, -EBADMSG},
 		{"anon N0=1x" REST, -EBADMSG},
 		{"anon N0=1,N2=1" REST, -EBADMSG},
+		{"anon N0=1N2=1" REST, -EBADMSG},
 		{"file N0=1\nkernel_stack N0=0\nslab_reclaimable N0=0\nslab_unreclaimable N0=0\n",
 		 -EBADMSG},
 		{"anon N0=1" REST, 0},
