@@ -108,6 +108,32 @@ static void an_update_that_is_too_long_is_not_begun(void **state)
 	free(list);
 }
 
+static void a_start_whose_answer_is_too_long_goes_on(void **state)
+{
+	struct nri_update large = {"c", "", "", true};
+	struct scene *scene = *state;
+	char *list = malloc(NRI_WRITE_MAX + 1);
+
+	assert_non_null(list);
+	memset(list, '1', NRI_WRITE_MAX);
+	list[NRI_WRITE_MAX] = '\0';
+	large.cpus = list;
+	scene->keeps_requests = true;
+	assert_int_equal(call(scene, "Configure", NULL), 0);
+	assert_int_equal(respond(scene, 1, 0, NULL), 0);
+	assert_int_equal(call(scene, "Synchronize", NULL), 0);
+	assert_int_equal(
+		nri_session_answer(scene->session, scene->stream,
+				   &(struct nri_answer){.updates = &large, .nr_updates = 1}),
+		-EMSGSIZE);
+	assert_false(nri_session_is_ready(scene->session));
+	assert_int_equal(nri_session_answer(scene->session, scene->stream,
+					    &(struct nri_answer){.updates = NULL}),
+			 0);
+	assert_true(nri_session_is_ready(scene->session));
+	free(list);
+}
+
 static void what_the_runtime_says_is_quoted_without_control_characters(void **state)
 {
 	struct scene *scene = *state;
@@ -123,6 +149,7 @@ int main(void)
 		STARTED(an_event_without_room_for_its_answer_ends_the_session),
 		STARTED(a_rejection_without_room_ends_the_session),
 		NEW(an_update_that_is_too_long_is_not_begun),
+		STARTING(a_start_whose_answer_is_too_long_goes_on),
 		STARTING(what_the_runtime_says_is_quoted_without_control_characters),
 	};
 
