@@ -349,6 +349,11 @@ static void output_keeps_what_was_not_written(void **state)
 	assert_int_equal(nri_output_add(&cut, &second), 0);
 	assert_int_equal(cut.end - cut.start, whole.end - 5);
 	assert_memory_equal(cut.data + cut.start, whole.data + 5, whole.end - 5);
+	/* More than there is, of which some was written before. */
+	nri_output_drop(&cut, 5);
+	nri_output_drop(&cut, 1000);
+	assert_int_equal(cut.start, 0);
+	assert_int_equal(cut.end, 0);
 	nri_output_fini(&cut);
 	nri_output_fini(&whole);
 }
