@@ -15,7 +15,8 @@ static struct groups_port groups;
 static struct controller_options options;
 static char foreign_scope[64];
 static bool partition_invalid;
-static const char *unknown_path; /* of this group nothing can be told now */
+static const char *unknown_path; /* of this group nothing can be told now, */
+static int unknown_error;	 /* for this reason */
 
 static inline int outsiders(void *self, uint32_t *ret_nr, char *ret_scope, size_t size)
 {
@@ -31,7 +32,7 @@ static inline int status_of(void *self, const char *path, struct group_status *r
 	int r = fake_status(self, path, ret_status);
 
 	if (unknown_path && !strcmp(path, unknown_path))
-		return -EINPROGRESS;
+		return unknown_error;
 	if (!r && partition_invalid && is_root) {
 		ret_status->is_root_partition = false;
 		snprintf(ret_status->partition, sizeof(ret_status->partition),
@@ -46,6 +47,7 @@ static inline int set_up_node(void **state)
 	*foreign_scope = '\0';
 	partition_invalid = false;
 	unknown_path = NULL;
+	unknown_error = -EINPROGRESS;
 	groups = fake_groups;
 	groups.outsiders = outsiders;
 	groups.status = status_of;

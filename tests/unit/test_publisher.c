@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "ctl/publisher.h"
 #include "node_scene.h"
 
 /* Each aspect has its own mode. */
@@ -53,7 +54,7 @@ static void the_granted_cpus_are_published_whatever_is_in_force(void **state)
 	struct controller *controller;
 	struct cpuset granted;
 
-	config.enforcement.cpuset_files = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(&fake_side_port);
 	scan(controller, pods, 1);
 	granted = cpuset_of_text(file_of("uid-a/one", GROUP_CPUSET_CPUS));
@@ -72,6 +73,52 @@ static void the_granted_cpus_are_published_whatever_is_in_force(void **state)
 	free_pods(pods, 2);
 }
 
+static bool is_published(const char *path)
+{
+	struct group_status status;
+
+	assert_int_equal(fake_status(NULL, path, &status), 0);
+	for (uint32_t i = 0; i < fake_side.policy.nr_groups; i++)
+		if (fake_side.groups[i].cgroup_id == status.cgroup_id)
+			return true;
+	return false;
+}
+
+/*
+ * What an agent cannot read when it begins stays as its predecessor published it. Once it has read
+ * everything, it knows what to publish for a group that it cannot read, and drops what is gone.
+ */
+static void a_start_that_cannot_read_a_group_keeps_what_is_in_force(void **state)
+{
+	static const int errors[] = {-EINPROGRESS, -EIO};
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller;
+	char path[GROUP_PATH_MAX];
+
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	assert_false(fake_side.policy.keeps_others);
+	controller_free(controller);
+	snprintf(path, sizeof(path), "%s", group_of(GROUP_CONTAINER, "uid-a/one")->path);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		unknown_path = path;
+		unknown_error = errors[i];
+		controller = start_node(&fake_side_port);
+		assert_false(is_published(path));
+		assert_true(fake_side.policy.keeps_others);
+		unknown_path = NULL;
+		ctl_publish(controller);
+		assert_true(is_published(path));
+		assert_false(fake_side.policy.keeps_others);
+		unknown_path = path;
+		ctl_publish(controller);
+		assert_true(is_published(path));
+		assert_false(fake_side.policy.keeps_others);
+		controller_free(controller);
+	}
+	free_pods(pods, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
 
 int main(void)
@@ -79,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_configured_modes_are_published),
 		TEST(an_observer_enforces_nothing),
+		TEST(a_start_that_cannot_read_a_group_keeps_what_is_in_force),
 		TEST(the_granted_cpus_are_published_whatever_is_in_force),
 	};
 

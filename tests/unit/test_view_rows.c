@@ -615,9 +615,6 @@ int main(void)
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
 		cmocka_unit_test(placements_become_objects),
-	json_object_put(json);
-}
-
 		cmocka_unit_test(history_becomes_an_object),
 		cmocka_unit_test(latencies_become_objects),
 		cmocka_unit_test(memory_becomes_objects),

@@ -79,7 +79,8 @@ static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *
 	}
 	if (!backend_observer(backend))
 		return keep_slots(backend, policy);
-	observe_retain(backend_observer(backend), ids, nr_ids);
+	if (!policy->keeps_others)
+		observe_retain(backend_observer(backend), ids, nr_ids);
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {.cgroup_id = group->cgroup_id,
@@ -113,7 +114,7 @@ int backend_publish(void *self, const struct kernel_policy *policy)
 	if (!r && backend->maps.config >= 0) {
 		read_online(&online);
 		r = policy_publish(&backend->maps, policy, backend->slots, &online, &backend->set);
-	} else if (!r && backend->maps.managed >= 0) {
+	} else if (!r && backend->maps.managed >= 0 && !policy->keeps_others) {
 		r = policy_drop_groups(&backend->maps, policy);
 	}
 	backend->publish_error = r;

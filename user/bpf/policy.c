@@ -332,8 +332,9 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	r = policy_heartbeat(maps);
 	if (!r)
 		r = set_config(maps, &config, policy->ends_release, set);
-	if (!r)
-		r = drop_groups(maps, policy, &managed_levels);
+	if (r || policy->keeps_others)
+		return r;
+	r = drop_groups(maps, policy, &managed_levels);
 	if (!r)
 		r = drop_units(maps, policy);
 	if (r)

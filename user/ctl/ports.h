@@ -241,6 +241,11 @@ struct kernel_policy {
 	 * in force.
 	 */
 	bool ends_release;
+	/*
+	 * Not every group could be read, and what an earlier agent published is still in force:
+	 * everything that this policy does not name stays managed, guarded and counted.
+	 */
+	bool keeps_others;
 };
 
 /* Counters of one container since its slot was assigned, including the open interval. */

@@ -97,9 +97,10 @@ static struct cpuset own_cpus(const struct group *group, const struct group_stat
 }
 
 /*
- * -EINPROGRESS: an operation on its pod is blocked in the kernel, or another process holds the
- * lock of its directory. The last published values are then published again: without them the
- * group would be unguarded for as long as somebody blocks the read.
+ * A group that cannot be read (-EINPROGRESS: an operation on its pod is blocked in the kernel, or
+ * another process holds the lock of its directory) is published as it was last time: without that it
+ * would be unguarded for as long as somebody blocks the read. An agent that has just begun has
+ * published nothing yet; it then leaves in force what its predecessor published (keeps_others).
  */
 static bool fill_managed(struct controller *controller, const struct group *group,
 			 struct managed_group *ret_managed)
@@ -109,20 +110,21 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 	struct group_status status;
 	int r = groups->status(groups->self, group->path, &status);
 
-	if (r == -EINPROGRESS) {
+	if (r == -ENOENT)
+		return false;
+	if (r) {
+		if (r == -EINPROGRESS)
+			controller->publisher.is_waiting = true;
+		else
+			log_warn(r,
+				 "ctl: cannot read %s, so the guard covers it as before, if it "
+				 "did, until the next reconcile",
+				 group->path);
 		controller->publisher.is_unsure = true;
 		before = ctl_published(controller, group->path);
 		if (before)
 			*ret_managed = *before;
 		return before;
-	}
-	if (r) {
-		if (r != -ENOENT)
-			log_warn(r,
-				 "ctl: cannot read %s, so the guard does not cover it until the "
-				 "next reconcile",
-				 group->path);
-		return false;
 	}
 	*ret_managed = (struct managed_group){
 		.cgroup_id = status.cgroup_id,
@@ -144,7 +146,7 @@ static struct managed_group *fill_policy(struct controller *controller, struct p
 	struct managed_group *managed cleanup_free =
 		calloc(nr_groups + MAX_SURROUNDINGS, sizeof(*managed));
 
-	controller->publisher.is_unsure = false;
+	controller->publisher.is_unsure = controller->publisher.is_waiting = false;
 	for (uint32_t i = 0; managed && i < nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
 
@@ -178,6 +180,7 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	policy->guards_siblings = controller->layout.root_partition;
 	policy->guard_expiry_ns = config->guard_expiry_ns;
 	policy->ends_release = controller->publisher.ends_release;
+	policy->keeps_others = controller->publisher.is_unsure && !controller->publisher.is_whole;
 }
 
 void ctl_publish(struct controller *controller)
@@ -213,12 +216,13 @@ void ctl_publish(struct controller *controller)
 	controller->publisher.is_stale = r;
 	if (!r) {
 		controller->publisher.ends_release = false;
+		controller->publisher.is_whole |= !controller->publisher.is_unsure;
 		free_published(controller->publisher.rows, controller->publisher.nr);
 		controller->publisher.rows = TAKE_PTR(published);
 		controller->publisher.nr = nr_managed;
 	}
 	free_published(published, nr_managed);
-	if (controller->publisher.is_unsure)
+	if (controller->publisher.is_waiting)
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 	if (r)
 		findings_put(&controller->findings, "guard_policy_old",

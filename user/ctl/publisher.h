@@ -17,7 +17,9 @@ struct publisher {
 	uint32_t nr;
 	struct published *rows; /* owned, in the order of the tree */
 	bool is_stale;		/* the last change could not be published */
-	bool is_unsure;		/* old values were published for a group that waits */
+	bool is_waiting;	/* one of the groups waits, and may be read soon */
+	bool is_unsure;		/* not every group could be read for the last policy */
+	bool is_whole;		/* a policy was published for which every group could be read */
 	bool ends_release;	/* set by a start and a reload, for the next policy */
 };
 
