@@ -119,6 +119,30 @@ static void a_start_that_cannot_read_a_group_keeps_what_is_in_force(void **state
 	free_pods(pods, 1);
 }
 
+/* The observer is loaded before the first look ends. There is no desired tree yet to be published. */
+static void nothing_is_published_before_the_first_look(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	const struct kernel_sink *sink;
+
+	scan(controller, pods, 1);
+	controller_free(controller);
+	fake_side.nr_published = 0;
+	fake->slow_look = fake->stuck_look = true;
+	controller = start_node(&fake_side_port);
+	sink = controller_kernel_sink(controller);
+	sink->completed(sink->self);
+	assert_int_equal(fake_side.nr_published, 0);
+	fake->slow_look = fake->stuck_look = false;
+	fake_end_look(controller);
+	controller_wake(controller);
+	assert_true(fake_side.nr_published > 0);
+	assert_true(is_published(group_of(GROUP_CONTAINER, "uid-a/one")->path));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
 
 int main(void)
@@ -126,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_configured_modes_are_published),
 		TEST(an_observer_enforces_nothing),
+		TEST(nothing_is_published_before_the_first_look),
 		TEST(a_start_that_cannot_read_a_group_keeps_what_is_in_force),
 		TEST(the_granted_cpus_are_published_whatever_is_in_force),
 	};

@@ -196,6 +196,14 @@ void ctl_publish(struct controller *controller)
 
 	if (!kernel)
 		return;
+	/*
+	 * Until the first look at the cgroups has ended, which may take long, the desired tree is
+	 * empty, and publishing it would end the guard that an earlier agent left.
+	 */
+	if (!controller->reconciler.has_compared) {
+		controller->publisher.is_stale = true;
+		return;
+	}
 	published = calloc(nr_desired + 1, sizeof(*published));
 	if (published)
 		managed = fill_policy(controller, published, &nr_managed);

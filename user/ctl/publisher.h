@@ -26,7 +26,10 @@ struct publisher {
 void publisher_fini(struct publisher *publisher);
 /* The next policy ends an operator's release. */
 void publisher_end_release(struct publisher *publisher);
-/* Publish the whole policy. Raises a finding if that fails. */
+/*
+ * Publish the whole policy. Raises a finding if that fails. Before the first comparison with the
+ * kernel there is none yet, and what is in force stays.
+ */
 void ctl_publish(struct controller *controller);
 /*
  * The values last published for the group at `path`; NULL if there are none. Borrowed until

@@ -161,6 +161,7 @@ static void hold_all(struct controller *controller)
 	tell_leftovers(controller);
 	group_tree_fini(&controller->desired);
 	controller->desired = desired;
+	controller->reconciler.has_compared = true;
 	ctl_check_tier(controller);
 	bring_up_to_date(controller);
 }

@@ -12,6 +12,7 @@ struct text;
 struct reconciler {
 	uint64_t resynced_ns; /* when everything was last compared */
 	bool is_watch_stale;  /* not every cgroup is watched */
+	bool has_compared;    /* at least once since the start: the desired tree is known */
 };
 
 /* Compare everything, apply the differences, publish them and advance the requests. */
