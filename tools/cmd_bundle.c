@@ -216,7 +216,7 @@ static void gather_metrics(struct bundle *bundle)
 	member->json = NULL;
 }
 
-/* Each object has its `show`, so a new one is in the bundle without a line here. */
+/* A new object with a `show` is in the bundle without a line here. */
 static void gather_objects(struct bundle *bundle)
 {
 	for (const struct noun *const *noun = bundle->session->nouns; *noun; noun++) {
@@ -228,6 +228,7 @@ static void gather_objects(struct bundle *bundle)
 		gather_object(bundle, (*noun)->name, "show");
 	}
 	gather_object(bundle, "prog", "maps");
+	gather_object(bundle, "container", "placement");
 	gather_object(bundle, "pod", "refused");
 	gather_metrics(bundle);
 }
@@ -585,14 +586,14 @@ static int bundle_create(struct session *session, int argc, char **argv)
 
 static const struct command bundle_commands[] = {
 	{"create", NULL, "",
-	 "Write all that describes this node into a .tar.gz, names replaced by pseudonyms.",
+	 "Write everything that describes this node to a .tar.gz, with pseudonyms for names.",
 	 bundle_create},
 	{0},
 };
 
 const struct noun noun_bundle = {
 	.name = "bundle",
-	.help = "A file for whoever is to help with this node.",
+	.help = "A support bundle: the state of this node in one file.",
 	.commands = bundle_commands,
 	.options = OPTION_OUTPUT | OPTION_REDACT | OPTION_NO_REDACT | OPTION_FORCE,
 };

@@ -104,8 +104,8 @@ static void an_empty_node_says_so(void **state)
 	struct text text cleanup_text = {0};
 
 	render(&none, &text);
-	assert_non_null(strstr(text.data, "There are no pods."));
-	assert_non_null(strstr(text.data, "There are no containers."));
+	assert_non_null(strstr(text.data, "No pod is known."));
+	assert_non_null(strstr(text.data, "No container is known."));
 	assert_non_null(strstr(text.data, "No container waited"));
 }
 

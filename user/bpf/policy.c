@@ -332,9 +332,11 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	r = policy_heartbeat(maps);
 	if (!r)
 		r = set_config(maps, &config, policy->ends_release, set);
-	if (r || policy->keeps_others)
-		return r;
-	r = drop_groups(maps, policy, &managed_levels);
+	/* Actors are known without a look, so an entry that nobody published ends here in any case. */
+	if (policy->keeps_others)
+		managed_levels = config.managed_levels;
+	else if (!r)
+		r = drop_groups(maps, policy, &managed_levels);
 	if (!r)
 		r = drop_units(maps, policy);
 	if (r)

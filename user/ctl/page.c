@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The objects that the page for people is made of. Anybody who reaches the metrics port may ask for
- * it, so it starts nothing that a page of metrics does not start: no list of processes is read.
+ * it, so no list of processes is read for it, and its cost is limited: see PAGE_SHARE.
  */
 #include "format/page.h"
 
@@ -52,12 +52,13 @@ static int renew(struct controller *controller)
 	uint64_t ended_ns;
 	int r = build(controller, &text);
 
+	ended_ns = clock_now_ns(controller->ports.clock);
+	copy->fresh_until_ns = ended_ns + (ended_ns - begun_ns) * (PAGE_SHARE - 1);
+	copy->error = r;
 	if (r)
 		return r;
-	ended_ns = clock_now_ns(controller->ports.clock);
 	page_fini(copy);
 	copy->text = text;
-	copy->fresh_until_ns = ended_ns + (ended_ns - begun_ns) * (PAGE_SHARE - 1);
 	text = (struct text){0};
 	return 0;
 }
@@ -66,11 +67,11 @@ int ctl_page(void *self, struct text *out)
 {
 	struct controller *controller = self;
 	const struct page_copy *copy = &controller->page;
-	int r = 0;
+	int r = copy->error;
 
 	if (!controller->options.config->metrics.page)
 		return -ENOENT;
-	if (!copy->text.len || clock_now_ns(controller->ports.clock) >= copy->fresh_until_ns)
+	if (clock_now_ns(controller->ports.clock) >= copy->fresh_until_ns)
 		r = renew(controller);
 	if (r)
 		return r;

@@ -16,6 +16,7 @@
 
 struct page_copy {
 	struct text text;	 /* its size is bounded, see format/page.h */
+	int error;		 /* of the last try, which counts against the share as well */
 	uint64_t fresh_until_ns; /* CLOCK_MONOTONIC */
 };
 

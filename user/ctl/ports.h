@@ -243,7 +243,7 @@ struct kernel_policy {
 	bool ends_release;
 	/*
 	 * Not every group could be read, and what an earlier agent published is still in force:
-	 * everything that this policy does not name stays managed, guarded and counted.
+	 * groups that this policy does not name stay managed, guarded and counted.
 	 */
 	bool keeps_others;
 };

@@ -35,15 +35,6 @@ static size_t count_rows(const struct object_top *top)
 	return top->rows ? json_object_array_length(top->rows) : 0;
 }
 
-static struct json_object *value_of(struct json_object *row, const struct field_desc *field)
-{
-	struct json_object *value = NULL;
-
-	if (field->key)
-		json_object_object_get_ex(row, field->key, &value);
-	return value;
-}
-
 static bool is_total(const struct field_desc *field)
 {
 	return field->flags & FIELD_TOTAL;
@@ -87,7 +78,8 @@ static int compare_rows(const void *one, const void *other, void *data)
 	int r;
 
 	for (int i = 0; i < 2; i++) {
-		values[i] = value_of(json_object_array_get_idx(top->rows, rows[i]), field);
+		values[i] =
+			object_field_value(json_object_array_get_idx(top->rows, rows[i]), field);
 		rates[i] = top->rates[rows[i] * top->desc->nr_fields + top->sort];
 		is_known[i] = is_total(field) ? rates[i] >= 0 : values[i] != NULL;
 	}
@@ -176,7 +168,7 @@ static int build_identity(const struct object_desc *desc, struct json_object *ro
 
 		if (!(desc->fields[i].flags & FIELD_IDENTITY))
 			continue;
-		value = value_of(row, &desc->fields[i]);
+		value = object_field_value(row, &desc->fields[i]);
 		text_append(identity,
 			    value ? json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN)
 				  : "null");
@@ -211,8 +203,8 @@ static struct json_object *index_rows(const struct object_desc *desc, struct jso
 static double rate_of(const struct field_desc *field, struct json_object *row,
 		      struct json_object *before, int64_t elapsed_ns)
 {
-	struct json_object *total = value_of(row, field);
-	struct json_object *total_before = before ? value_of(before, field) : NULL;
+	struct json_object *total = object_field_value(row, field);
+	struct json_object *total_before = before ? object_field_value(before, field) : NULL;
 	double growth;
 
 	if (!total || !total_before || elapsed_ns <= 0)

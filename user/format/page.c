@@ -133,18 +133,17 @@ struct section {
 
 static const struct section sections[] = {
 	{PAGE_REFUSAL, "refused", "Refused pods", rank_equally, PAGE_ROWS_MAX,
-	 "Every pod was admitted."},
-	{PAGE_POD, "pods", "Pods", rank_equally, PAGE_ROWS_MAX, "There are no pods."},
+	 "No refused pod is known."},
+	{PAGE_POD, "pods", "Pods", rank_equally, PAGE_ROWS_MAX, "No pod is known."},
 	{PAGE_CONTAINER, "containers", "Containers", rank_equally, PAGE_ROWS_MAX,
-	 "There are no containers."},
+	 "No container is known."},
 	{PAGE_DISCOVERY, "discovery", "Pods and containers of others", rank_equally, PAGE_ROWS_MAX,
 	 NULL},
 	{PAGE_PRESSURE, "pressure", "Pressure", rank_pods_only, PAGE_ROWS_MAX,
-	 "There are no pods."},
+	 "No pressure is known."},
 	{PAGE_NOISE, "noise", "Noise", rank_by_time, NOISE_ROWS_MAX,
 	 "Nothing was seen to disturb an exclusive CPU, or nothing is counted."},
-	{PAGE_DRIFT, "drift", "Drift", rank_equally, PAGE_ROWS_MAX,
-	 "The kernel has what the ledger says."},
+	{PAGE_DRIFT, "drift", "Drift", rank_equally, PAGE_ROWS_MAX, "No drift is known."},
 };
 
 static void open_section(const char *id, const char *title, const char *help, struct text *text)

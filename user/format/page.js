@@ -43,8 +43,11 @@
 			return;
 		try {
 			const answer = await fetch(location.pathname, {cache: "no-store", credentials: "omit"});
-			if (!answer.ok)
-				throw new Error("status " + answer.status);
+			if (!answer.ok) {
+				status.textContent =
+					`The agent answered with status ${answer.status}; this is its last page.`;
+				return;
+			}
 			const page = new DOMParser().parseFromString(await answer.text(), "text/html");
 			adopt(document.adoptNode(page.querySelector("main")));
 			status.textContent = "";

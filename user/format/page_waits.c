@@ -124,7 +124,7 @@ void page_append_waits(struct json_object *containers, struct text *text)
 	text_append(text, "</ol>\n");
 	if (nr > nr_shown)
 		text_printf(text,
-			    "<p class=more>The %zu of %zu containers that waited longest since "
-			    "their start; the table of containers has the others.</p>\n",
+			    "<p class=more>Shown are the %zu of %zu containers that waited longest "
+			    "since their start.</p>\n",
 			    nr_shown, nr);
 }

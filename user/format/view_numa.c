@@ -56,8 +56,8 @@ static void fill_memory(struct arena *arena, const struct ledger *ledger, uint32
 	{
 		struct numa_memory_row *memory = &rows[row->nr_memory++];
 		const struct memory_figures figures = memory_figures(manager, state, index, type);
-		const int64_t kernel =
-			now ? topology_free_hugepages(now, manager->page_bytes[type]) : -1;
+		const int64_t kernel = now ? topology_free_hugepages(now, manager->page_bytes[type])
+					   : -1;
 
 		*memory = (struct numa_memory_row){
 			.type = memory_type(arena, manager, type),

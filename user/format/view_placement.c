@@ -24,7 +24,7 @@ static const struct field_desc cpu_fields[] = {
 	       "Whether the container is granted memory on its NUMA node, or, with unrestricted memory, "
 	       "CPUs."),
 	SECONDS(view_placement_cpu, run_ns, "run_seconds", "run", 0,
-		"CPU time on it since the container is counted."),
+		"CPU time on it since the agent began to count it."),
 	PERCENT(view_placement_cpu, run_percent, "of all", 0,
 		"Its share of all CPU time of the container."),
 	SECONDS(view_placement_cpu, outside_ns, "outside_seconds", "outside", 0,
@@ -55,7 +55,7 @@ static const struct field_desc placement_fields[] = {
 	CPUS(view_placement, effective_mems, "effective", OR_NULL,
 	     "NUMA nodes that its cpuset has according to the kernel."),
 	SECONDS(view_placement, run_ns, "run_seconds", "run", LINE | OR_NULL,
-		"CPU time since the container is counted."),
+		"CPU time since the agent began to count it."),
 	SECONDS(view_placement, outside_ns, "outside_seconds", "outside", OR_NULL,
 		"Part of run_seconds: on CPUs that were not granted to it."),
 	SECONDS(view_placement, remote_ns, "remote_seconds", "remote", OR_NULL,
@@ -75,7 +75,7 @@ static const struct field_desc placement_fields[] = {
 	COUNT(view_placement, narrower_tasks, "narrower than the cpuset", OR_NULL,
 	      "Those of them that may run on fewer CPUs than the effective cpuset has."),
 	COUNT(view_placement, tasks_left_out, "left out", OR_NULL,
-	      "Further tasks, that are in no row of affinities: at most 4096 are asked, and at most "
+	      "Tasks that appear in no row of affinities: at most 4096 are asked, and at most "
 	      "32 different affinities are kept."),
 	LIST(view_placement, affinities, view_placement_affinity, NULL, 0,
 	     "The affinities of its tasks."),

@@ -103,8 +103,8 @@ static const struct field_desc pressure_fields[] = {
 	     "Name of the container; null for the pod as a whole, which is not the sum of its "
 	     "containers."),
 	TEXT(view_pressure, uid, NULL, HIDDEN | IDENTITY, "Identity of the pod."),
-	WORD(view_pressure, resource, NULL, IDENTITY, "What its tasks waited for.", [PRESSURE_CPU] = "cpu",
-	     [PRESSURE_MEMORY] = "memory", [PRESSURE_IO] = "io"),
+	WORD(view_pressure, resource, NULL, IDENTITY, "What its tasks waited for.",
+	     [PRESSURE_CPU] = "cpu", [PRESSURE_MEMORY] = "memory", [PRESSURE_IO] = "io"),
 	PERCENT(view_pressure, some_10, "some 10s", OR_NULL | RANK,
 		"Share of the last 10 seconds in which " SOME "."),
 	PERCENT(view_pressure, some_60, "some 60s", OR_NULL, "The same for the last 60 seconds."),
