@@ -358,7 +358,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 			return result;
 	}
 	return respond_error(connection, MHD_HTTP_NOT_FOUND,
-			     "%.64s: no such path; use /, /metrics, /healthz or /readyz", url);
+			     "%.64s: no such path; use /metrics, /healthz or /readyz", url);
 }
 
 /* --- places and deadlines --------------------------------------------------------------------- */
