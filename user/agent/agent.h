@@ -8,6 +8,7 @@
 #define AGENT_AGENT_H
 
 #include <systemd/sd-event.h>
+#include <time.h>
 
 #include "bpf/bpf_backend.h"
 #include "bpf/noise.h"
@@ -135,6 +136,8 @@ int manager_open_watchdog(struct agent *agent);
 
 /* --- clock.c, process.c, own_cpus.c, reload.c, loop.c ---------------------------------------------------------------- */
 
+/* Any clock of the kernel, in ns. */
+uint64_t clock_read(clockid_t id);
 /* The clock port, in ns. `self` is not used. */
 uint64_t clock_now(void *self);
 uint64_t clock_wall(void *self);

@@ -4,7 +4,7 @@
 
 #include "agent/agent.h"
 
-static uint64_t read_clock(clockid_t id)
+uint64_t clock_read(clockid_t id)
 {
 	struct timespec now;
 
@@ -14,10 +14,10 @@ static uint64_t read_clock(clockid_t id)
 
 uint64_t clock_now(void *self)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return clock_read(CLOCK_MONOTONIC);
 }
 
 uint64_t clock_wall(void *self)
 {
-	return read_clock(CLOCK_REALTIME);
+	return clock_read(CLOCK_REALTIME);
 }

@@ -7,19 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "lib/file.h"
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 /* Field 22 of /proc/PID/stat, in clock ticks since the boot. The name before it may hold anything. */
 static int read_start(uint64_t *ret_ticks)
@@ -48,7 +39,7 @@ int process_note_start(struct agent *agent)
 	if (r)
 		return r;
 	since_boot = ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
-	agent->started_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + since_boot;
+	agent->started_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_BOOTTIME) + since_boot;
 	return 0;
 }
 
@@ -91,7 +82,7 @@ int process_usage(void *self, struct process_usage *ret_usage)
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
 	usage.max_fds = limit.rlim_cur;
-	usage.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	usage.cpu_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 	*ret_usage = usage;
 	return 0;
 }
