@@ -336,22 +336,43 @@ static void sums_are_what_the_totals_grew_by(void **state)
 
 /* --- gaps ---------------------------------------------------------------------------------------- */
 
-static void a_pass_that_fails_is_a_gap(void **state)
+static void passes_that_fail(struct controller *controller, int nr)
+{
+	fake_pressure.result = -EIO;
+	pass_times(controller, nr);
+	fake_pressure.result = 0;
+}
+
+static void after_a_pass_that_fails_the_sample_is_longer(void **state)
 {
 	struct controller *controller = start_counting();
 
 	scan(controller, pods, 1);
 	pass_times(controller, 5);
-	fake_pressure.result = -EIO;
-	pass(controller);
-	fake_pressure.result = 0;
+	passes_that_fail(controller, 1);
 	pass_times(controller, 3);
 	read_fine(controller, "a", "exclusive");
-	/* Four samples; the failed pass and the first one after it; two samples. */
+	assert_int_equal(nr_samples, 4 + 1 + 2);
+	assert_int_equal(nr_gaps, 0);
+	assert_int_equal(samples[4].length_ns, 4 * S);
+	assert_int_equal(samples[4].run_ns, 2 * S);
+	controller_free(controller);
+}
+
+static void passes_that_keep_failing_are_a_gap(void **state)
+{
+	struct controller *controller = start_counting();
+
+	scan(controller, pods, 1);
+	pass_times(controller, 5);
+	passes_that_fail(controller, 8);
+	pass_times(controller, 3);
+	read_fine(controller, "a", "exclusive");
+	/* Four samples; the failed passes and the first one after them; two samples. */
 	assert_int_equal(nr_samples, 4 + 1 + 2);
 	assert_int_equal(nr_gaps, 1);
 	assert_int_equal(samples[4].kind, HISTORY_GAP);
-	assert_int_equal(samples[4].length_ns, 4 * S);
+	assert_int_equal(samples[4].length_ns, 18 * S);
 	assert_int_equal(samples[4].run_ns, -1);
 	assert_int_equal(samples[4].cause_ns[WAIT_HOST], -1);
 	assert_int_equal(samples[4].waited_ns[PRESSURE_IO_SOME], -1);
@@ -365,13 +386,13 @@ static void a_late_pass_is_a_gap(void **state)
 
 	scan(controller, pods, 1);
 	pass_times(controller, 5);
-	fake->now_ns += 1500 * MS;
+	fake->now_ns += 15 * S;
 	pass(controller);
 	read_fine(controller, "a", "exclusive");
 	assert_int_equal(nr_samples, 5);
 	assert_int_equal(nr_gaps, 0);
-	assert_int_equal(samples[4].length_ns, 3500 * MS);
-	fake->now_ns += 1501 * MS;
+	assert_int_equal(samples[4].length_ns, 17 * S);
+	fake->now_ns += 15 * S + 1;
 	pass(controller);
 	pass(controller);
 	read_fine(controller, "a", "exclusive");
@@ -598,7 +619,8 @@ int main(void)
 		TEST(the_kernel_updates_at_other_moments),
 		TEST(minutes_are_added_up),
 		TEST(sums_are_what_the_totals_grew_by),
-		TEST(a_pass_that_fails_is_a_gap),
+		TEST(after_a_pass_that_fails_the_sample_is_longer),
+		TEST(passes_that_keep_failing_are_a_gap),
 		TEST(a_late_pass_is_a_gap),
 		TEST(the_time_since_the_last_sample_may_be_a_gap),
 		TEST(what_is_not_measured_is_not_known),

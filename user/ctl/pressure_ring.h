@@ -4,8 +4,9 @@
  * and the last 24 hours in samples of a minute, each the exact sum of those samples that ended in
  * it. Pure: it reads no clock and calls nothing, and a ring never allocates.
  *
- * A sample says what grew while it lasted. What is not known, because a pass failed, came late or
- * was the first one, is not in any sample: there is a gap then, and nothing is put into it.
+ * A sample says what grew while it lasted. What is not known, because a pass was the first one or
+ * came too late after the one before, is not in any sample: there is a gap then, and nothing is put
+ * into it.
  *
  * Lengths and pressure are stored in units of 2 ms in 16 bits, run time and waits in units of 10 us
  * in 32 bits. Rests of less than a unit are carried to the next sample, so sums agree with the

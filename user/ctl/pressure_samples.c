@@ -13,8 +13,11 @@
 #include "ctl/publisher.h"
 #include "lib/log.h"
 
-/* A pass begins with the first tick after it is due, and a tick may be half a second late. */
-#define TICK_ROOM_NS (3 * 1000000000ULL / 2)
+/*
+ * A pass that ends later than this after it was due leaves a gap, because a sample that long says
+ * too little about when. On a busy machine passes are late by seconds.
+ */
+#define LATE_NS (15 * 1000000000ULL)
 
 void pressure_samples_fini(struct pressure_samples *samples)
 {
@@ -247,11 +250,11 @@ static void sample_container(struct pass *pass, const struct group *group,
 		add_container(sum, &growth);
 }
 
-/* A pass that comes later than this after the one before is late, as it is after one that failed. */
+/* What grew is one sample only if two passes are at most so far apart. */
 static uint64_t longest_of(const struct pressure_samples *samples)
 {
-	return samples->pause_ns > PRESSURE_PERIOD_NS ? samples->pause_ns + TICK_ROOM_NS
-						      : PRESSURE_PERIOD_NS + TICK_ROOM_NS;
+	return samples->pause_ns > PRESSURE_PERIOD_NS ? samples->pause_ns + LATE_NS
+						      : PRESSURE_PERIOD_NS + LATE_NS;
 }
 
 void ctl_add_pressure_samples(struct controller *controller)

@@ -28,7 +28,7 @@ static const struct field_desc sample_fields[] = {
 		"How long it took. For a minute of which only a part is known, that part."),
 	WORD(view_history_sample, kind, NULL, 0,
 	     "gap: nothing is known of this time, because the agent did not run, the pressure "
-	     "could not be read or was read late, or the container was restarted.",
+	     "could not be read for more than 15 s, or the container was restarted.",
 	     [HISTORY_SAMPLE] = "sample", [HISTORY_GAP] = "gap"),
 	PERCENT(view_history_sample, cpu_some, "cpu some", OR_NULL,
 		"Share of the time in which at least one of its tasks waited for a CPU."),
