@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
+ * Runs the program of bpf/pressure.bpf.c, which reads the figures, and hands its rows to user/ctl.
+ *
  * The rows are memory that this process shares with the program. One pass at a time uses
  * them, on a thread of the pool (worker_begin).
  */

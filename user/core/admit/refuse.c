@@ -2,7 +2,8 @@
 /*
  * Writes the message of a refusal: the rule, who requested how much, and what is
  * available. For a failed alignment it determines whether the CPUs, the memory or the
- * combination of both is the cause. suggest.c finds the changes that would help.
+ * combination of both is the cause. suggest.c finds the changes that would help,
+ * and change.c words them.
  */
 #include "core/admit/refuse.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Orders the steps between two trees, so that no two owners share a CPU at any time.
- * plan.h defines the order and the terms.
+ * plan.h defines the order and the terms; migrate.c orders the moves between CPUs.
  */
 #include "core/plan/plan.h"
 
