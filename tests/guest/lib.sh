@@ -175,6 +175,9 @@ filled()
 	read -r text <"$1"
 }
 
+# The lines of a file of the kernel are read as "done <<<"$(<file)"", at once: between two lines bash
+# seeks back to where the next one began, and the kernel has written the file anew by then.
+
 # joined CGROUP COMMAND: is a process there that has become the command? It is
 # there before. Its pid is in JOINED.
 joined()
@@ -182,8 +185,8 @@ joined()
 	local name
 
 	while read -r JOINED; do
-		read -r name <"/proc/$JOINED/comm" && [[ $name == "$2" ]] && return
-	done <"$1/cgroup.procs"
+		[[ -n $JOINED ]] && read -r name <"/proc/$JOINED/comm" && [[ $name == "$2" ]] && return
+	done <<<"$(<"$1/cgroup.procs")"
 	return 1
 }
 
