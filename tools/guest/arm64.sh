@@ -7,7 +7,12 @@ QEMU_PROGRAM=qemu-system-aarch64
 TRIPLE=aarch64-linux-gnu
 # The machine has one serial line of its own; the others are PCI cards.
 GUEST_LINES="ttyAMA0 ttyS0 ttyS1 ttyS2"
-EMULATED_APPEND=
+
+# emulated_append: see amd64.sh
+emulated_append()
+{
+	:
+}
 
 # Arguments of qemu for the machine and its processor. The second version of the interrupt
 # controller ends at eight CPUs. The model has atomic instructions (LSE), as servers have, and
