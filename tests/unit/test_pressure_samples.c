@@ -31,11 +31,21 @@ static struct {
 
 static int count_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
+	uint64_t run_ns;
+
 	if (cgroup_id == counted.unknown)
 		return -ENOENT;
+	/* A quarter of the run time each far from its memory and on the CPUs of others. */
+	run_ns = cgroup_id == counted.of ? counted.of_run_ns : counted.run_ns;
 	*ret_usage = (struct usage){
-		.run_local_ns = cgroup_id == counted.of ? counted.of_run_ns : counted.run_ns,
-		.wait_ns = {[WAIT_HOST] = counted.wait_ns},
+		.run_local_ns = run_ns / 2,
+		.run_remote_ns = run_ns / 4,
+		.run_outside_ns = run_ns / 4,
+		.wait_ns =
+			{
+				[WAIT_UNATTRIBUTED] = counted.wait_ns / 2,
+				[WAIT_HOST] = counted.wait_ns,
+			},
 	};
 	return 0;
 }
@@ -65,8 +75,8 @@ static int set_up_history(void **state)
 }
 
 /*
- * Two seconds in which every container ran one second, waited 20 ms for the host, and every cgroup
- * waited half of the time for IO.
+ * Two seconds in which every container ran one second, waited 20 ms for the host and 10 ms for
+ * nobody knows whom, and every cgroup waited half of the time for IO.
  */
 static void pass(struct controller *controller)
 {
@@ -210,6 +220,7 @@ static void a_pod_is_the_sum_of_its_containers(void **state)
 	for (size_t i = 0; i < nr_samples; i++) {
 		assert_int_equal(samples[i].run_ns, nr_containers * S);
 		assert_int_equal(samples[i].cause_ns[WAIT_HOST], nr_containers * 20 * MS);
+		assert_int_equal(samples[i].cause_ns[WAIT_UNATTRIBUTED], nr_containers * 10 * MS);
 	}
 	assert_int_equal(samples[4].waited_ns[PRESSURE_IO_SOME], S);
 	read_fine(controller, "p5", NULL);
@@ -218,8 +229,8 @@ static void a_pod_is_the_sum_of_its_containers(void **state)
 	free_pods(full, NR_FULL_TREE_PODS);
 }
 
-/* The container whose row of the last publication is lost: it has no cgroup. */
-static void take_cgroup_of(struct controller *controller, const char *container)
+/* A container's path in the last publication: with another first character it has no cgroup. */
+static char *published_path(struct controller *controller, const char *container)
 {
 	const struct group *group = lookup_group(&controller->desired, "uid-m", container);
 	struct publisher *publisher = &controller->publisher;
@@ -227,7 +238,9 @@ static void take_cgroup_of(struct controller *controller, const char *container)
 	assert_non_null(group);
 	for (uint32_t i = 0; i < publisher->nr; i++)
 		if (!strcmp(publisher->rows[i].path, group->path))
-			publisher->rows[i].path[0] = '-';
+			return publisher->rows[i].path;
+	fail_msg("%s is not published", container);
+	return NULL;
 }
 
 static void a_sum_needs_all_containers_that_run(void **state)
@@ -235,6 +248,7 @@ static void a_sum_needs_all_containers_that_run(void **state)
 	struct pod_spec *full[NR_FULL_TREE_PODS];
 	struct controller *controller = start_counting();
 	size_t nr_containers;
+	char *path, begin;
 
 	make_full_tree(full);
 	nr_containers = full[0]->nr_containers;
@@ -252,12 +266,27 @@ static void a_sum_needs_all_containers_that_run(void **state)
 	assert_int_equal(samples[3].run_ns, -1);
 	assert_int_equal(samples[4].run_ns, nr_containers * S);
 	/* One that ends leaves a gap, and then the others are all. */
-	take_cgroup_of(controller, full[0]->containers[0].name);
+	path = published_path(controller, full[0]->containers[0].name);
+	begin = *path;
+	*path = '-';
 	pass_times(controller, 2);
 	read_fine(controller, "m", NULL);
 	assert_int_equal(nr_samples, 7);
 	assert_int_equal(samples[5].run_ns, -1);
 	assert_int_equal(samples[6].run_ns, (nr_containers - 1) * S);
+	/* So does one that starts. */
+	*path = begin;
+	pass_times(controller, 2);
+	read_fine(controller, "m", NULL);
+	assert_int_equal(nr_samples, 9);
+	assert_int_equal(samples[7].run_ns, -1);
+	assert_int_equal(samples[8].run_ns, nr_containers * S);
+	/* A minute has the waits of just the passes whose run time it has. */
+	pass_times(controller, 60);
+	read_history(controller, "m", NULL, PRESSURE_SPAN_24H);
+	assert_in_range(nr_samples, 2, 3);
+	for (size_t i = 0; i < nr_samples; i++)
+		assert_int_equal(samples[i].cause_ns[WAIT_HOST], samples[i].run_ns / 50);
 	controller_free(controller);
 	free_pods(full, NR_FULL_TREE_PODS);
 }
@@ -402,6 +431,29 @@ static void a_late_pass_is_a_gap(void **state)
 	controller_free(controller);
 }
 
+/* After a pass that took long the agent pauses, and what grows meanwhile is known all the same. */
+static void a_long_pause_is_a_long_sample(void **state)
+{
+	struct controller *controller = start_counting();
+
+	scan(controller, pods, 1);
+	pass_times(controller, 3);
+	fake_pressure.is_slow = true;
+	pass(controller);
+	fake->now_ns += S;
+	fake_pressure_end();
+	fake_pressure.is_slow = false;
+	pass_times(controller, 12);
+	read_fine(controller, "a", "exclusive");
+	assert_int_equal(nr_gaps, 0);
+	/* After a pass that took a second the next one begins not before 20 s have passed. */
+	assert_int_equal(nr_samples, 2 + 1 + 3);
+	assert_int_equal(samples[2].length_ns, 3 * S);
+	assert_int_equal(samples[3].length_ns, 20 * S);
+	assert_int_equal(samples[3].run_ns, 10 * S);
+	controller_free(controller);
+}
+
 static void the_time_since_the_last_sample_may_be_a_gap(void **state)
 {
 	struct controller *controller = start_counting();
@@ -541,18 +593,132 @@ static void memory_is_bounded(void **state)
 	controller_free(controller);
 }
 
-/* The pods that the controller is to keep, by their numbers; nothing else of them is looked at. */
-static void want_pods(struct controller *controller, uint32_t first, uint32_t end)
+/*
+ * The desired tree of the tests below has only the root and what they add. Of a pod only its
+ * number matters.
+ */
+static void want_nothing(struct controller *controller)
 {
 	group_tree_fini(&controller->desired);
-	for (uint32_t i = first; i < end; i++) {
-		struct group *group = group_tree_add(&controller->desired, GROUP_POD, "x");
+	assert_non_null(group_tree_add(&controller->desired, GROUP_ROOT, "root"));
+}
 
-		assert_non_null(group);
-		snprintf(group->uid, sizeof(group->uid), "uid-%u", i);
-	}
+static void want(struct controller *controller, enum group_role role, const char *path,
+		 uint32_t pod, const char *container)
+{
+	struct group *group = group_tree_add(&controller->desired, role, path);
+
+	assert_non_null(group);
+	snprintf(group->uid, sizeof(group->uid), "uid-%u", pod);
+	snprintf(group->container, sizeof(group->container), "%s", container);
+}
+
+static void want_pod(struct controller *controller, uint32_t pod)
+{
+	want(controller, GROUP_POD, "x", pod, "");
+}
+
+static void sample(struct controller *controller)
+{
 	fake->now_ns += 2 * S;
 	ctl_add_pressure_samples(controller);
+}
+
+static void want_pods(struct controller *controller, uint32_t first, uint32_t end)
+{
+	want_nothing(controller);
+	for (uint32_t i = first; i < end; i++)
+		want_pod(controller, i);
+	sample(controller);
+}
+
+static const struct sampled_group *ring_of(const struct controller *controller, uint32_t pod,
+					   const char *container)
+{
+	char uid[POD_UID_MAX];
+
+	snprintf(uid, sizeof(uid), "uid-%u", pod);
+	return pressure_samples_find(&controller->samples, uid, container);
+}
+
+static void rings_follow_their_pods(void **state)
+{
+	struct controller *controller = start_counting();
+	const struct pressure_samples *all = &controller->samples;
+	struct group_tree before = controller->desired;
+	const struct sampled_group *second, *third, *fourth;
+
+	memset(&controller->desired, 0, sizeof(controller->desired));
+	want_pods(controller, 0, 3);
+	second = ring_of(controller, 1, "");
+	third = ring_of(controller, 2, "");
+	/* The first one leaves. */
+	want_pods(controller, 1, 3);
+	assert_int_equal(all->nr, 2);
+	assert_null(ring_of(controller, 0, ""));
+	assert_ptr_equal(ring_of(controller, 1, ""), second);
+	assert_ptr_equal(ring_of(controller, 2, ""), third);
+	/* Another one comes after them. */
+	want_pods(controller, 1, 4);
+	assert_int_equal(all->nr, 3);
+	assert_ptr_equal(ring_of(controller, 1, ""), second);
+	assert_ptr_equal(ring_of(controller, 2, ""), third);
+	fourth = ring_of(controller, 3, "");
+	assert_non_null(fourth);
+	/* The one in the middle leaves. */
+	want_nothing(controller);
+	want_pod(controller, 1);
+	want_pod(controller, 3);
+	sample(controller);
+	assert_int_equal(all->nr, 2);
+	assert_ptr_equal(ring_of(controller, 1, ""), second);
+	assert_ptr_equal(ring_of(controller, 3, ""), fourth);
+	/* As many others take their places. */
+	want_pods(controller, 4, 6);
+	assert_int_equal(all->nr, 2);
+	assert_null(ring_of(controller, 1, ""));
+	assert_non_null(ring_of(controller, 4, ""));
+	assert_non_null(ring_of(controller, 5, ""));
+	/* The last one leaves. */
+	want_pods(controller, 4, 5);
+	assert_int_equal(all->nr, 1);
+	want_pods(controller, 5, 5);
+	assert_int_equal(all->nr, 0);
+	group_tree_fini(&controller->desired);
+	controller->desired = before;
+	controller_free(controller);
+}
+
+static void rings_follow_their_containers(void **state)
+{
+	struct controller *controller = start_counting();
+	struct group_tree before = controller->desired;
+	const struct sampled_group *first, *last;
+
+	memset(&controller->desired, 0, sizeof(controller->desired));
+	want_nothing(controller);
+	want_pod(controller, 0);
+	want(controller, GROUP_CONTAINER, "x", 0, "first");
+	want(controller, GROUP_CONTAINER, "x", 0, "last");
+	sample(controller);
+	first = ring_of(controller, 0, "first");
+	last = ring_of(controller, 0, "last");
+	assert_string_equal(first->container, "first");
+	assert_string_equal(last->container, "last");
+	/* One between them takes nobody's. */
+	want_nothing(controller);
+	want_pod(controller, 0);
+	want(controller, GROUP_CONTAINER, "x", 0, "first");
+	want(controller, GROUP_CONTAINER, "x", 0, "new");
+	want(controller, GROUP_CONTAINER, "x", 0, "last");
+	sample(controller);
+	assert_int_equal(controller->samples.nr, 4);
+	assert_ptr_equal(ring_of(controller, 0, "first"), first);
+	assert_ptr_equal(ring_of(controller, 0, "last"), last);
+	assert_non_null(ring_of(controller, 0, "new"));
+	group_tree_fini(&controller->desired);
+	controller->desired = before;
+	controller_free(controller);
 }
 
 static void more_groups_than_rings_are_left_out(void **state)
@@ -565,6 +731,12 @@ static void more_groups_than_rings_are_left_out(void **state)
 	want_pods(controller, 3, 3 + PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr, PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr_left_out, 0);
+	/* New ones that come last get none. */
+	want_pods(controller, 3, 5 + PRESSURE_SAMPLES_MAX);
+	assert_int_equal(all->nr, PRESSURE_SAMPLES_MAX);
+	assert_int_equal(all->nr_left_out, 2);
+	want_pods(controller, 3, 4 + PRESSURE_SAMPLES_MAX);
+	assert_int_equal(all->nr_left_out, 1);
 	/* New ones that come first take nobody's ring. */
 	for (int i = 0; i < 3; i++) {
 		want_pods(controller, 0, 3 + PRESSURE_SAMPLES_MAX);
@@ -579,6 +751,60 @@ static void more_groups_than_rings_are_left_out(void **state)
 	assert_non_null(pressure_samples_find(all, "uid-1", ""));
 	assert_null(pressure_samples_find(all, "uid-2", ""));
 	assert_null(pressure_samples_find(all, "uid-1026", ""));
+	group_tree_fini(&controller->desired);
+	controller->desired = before;
+	controller_free(controller);
+}
+
+static void only_pods_and_containers_take_a_ring(void **state)
+{
+	struct controller *controller = start_counting();
+	struct group_tree before = controller->desired;
+
+	memset(&controller->desired, 0, sizeof(controller->desired));
+	want_pods(controller, 0, PRESSURE_SAMPLES_MAX - 1);
+	/* Its uid is that of the first pod. */
+	want(controller, GROUP_SHARED, "x", 0, "");
+	want_pod(controller, PRESSURE_SAMPLES_MAX);
+	sample(controller);
+	assert_int_equal(controller->samples.nr, PRESSURE_SAMPLES_MAX);
+	assert_int_equal(controller->samples.nr_left_out, 0);
+	assert_non_null(ring_of(controller, PRESSURE_SAMPLES_MAX, ""));
+	group_tree_fini(&controller->desired);
+	controller->desired = before;
+	controller_free(controller);
+}
+
+/* Pod 0 and the second container of pod 1 come too late to have a ring. */
+static void those_without_a_ring_change_no_others(void **state)
+{
+	struct controller *controller = start_counting();
+	struct group_tree before;
+	const char *path;
+
+	scan(controller, pods, 1);
+	path = group_of(GROUP_CONTAINER, "exclusive")->path;
+	before = controller->desired;
+	memset(&controller->desired, 0, sizeof(controller->desired));
+	for (int i = 0; i < 3; i++) {
+		want_nothing(controller);
+		if (i)
+			want_pod(controller, 0);
+		want_pod(controller, 1);
+		want(controller, GROUP_CONTAINER, path, 1, "first");
+		if (i)
+			want(controller, GROUP_CONTAINER, path, 1, "second");
+		for (uint32_t pod = 2; pod < PRESSURE_SAMPLES_MAX; pod++)
+			want_pod(controller, pod);
+		sample(controller);
+		assert_int_equal(controller->samples.nr, PRESSURE_SAMPLES_MAX);
+	}
+	assert_int_equal(controller->samples.nr_left_out, 2);
+	assert_int_equal(ring_of(controller, 1, "first")->last.cgroup_id,
+			 id_of(GROUP_CONTAINER, "exclusive"));
+	assert_int_equal(ring_of(controller, 1, "first")->ring.newest_ns, fake->now_ns);
+	/* What the second one ran is not known, and so the pod's sum is not. */
+	assert_int_equal(ring_of(controller, 1, "")->ring.newest_ns, 0);
 	group_tree_fini(&controller->desired);
 	controller->desired = before;
 	controller_free(controller);
@@ -622,12 +848,17 @@ int main(void)
 		TEST(after_a_pass_that_fails_the_sample_is_longer),
 		TEST(passes_that_keep_failing_are_a_gap),
 		TEST(a_late_pass_is_a_gap),
+		TEST(a_long_pause_is_a_long_sample),
 		TEST(the_time_since_the_last_sample_may_be_a_gap),
 		TEST(what_is_not_measured_is_not_known),
 		TEST(counters_that_begin_anew_are_not_a_sample),
 		TEST(pods_come_and_go),
 		TEST(memory_is_bounded),
+		TEST(rings_follow_their_pods),
+		TEST(rings_follow_their_containers),
 		TEST(more_groups_than_rings_are_left_out),
+		TEST(only_pods_and_containers_take_a_ring),
+		TEST(those_without_a_ring_change_no_others),
 		TEST(who_is_not_there_has_no_history),
 	};
 
