@@ -151,12 +151,13 @@ struct pass {
 	uint32_t published; /* cursor */
 };
 
+/* Only what was published has a cgroup here, so there is a kernel port that it was published to. */
 static void read_usage(const struct pass *pass, struct pressure_totals *totals)
 {
 	const struct kernel_port *kernel = pass->controller->ports.kernel;
 	struct usage usage;
 
-	totals->has_usage = kernel && !kernel->usage(kernel->self, totals->cgroup_id, &usage);
+	totals->has_usage = !kernel->usage(kernel->self, totals->cgroup_id, &usage);
 	if (!totals->has_usage)
 		return;
 	totals->run_ns = usage.run_local_ns + usage.run_remote_ns + usage.run_outside_ns;
@@ -166,8 +167,8 @@ static void read_usage(const struct pass *pass, struct pressure_totals *totals)
 /* The phase of the kernel's updates moves by some ms, and what was settled remains so. */
 static void keep_settled(const struct pressure_totals *last, struct pressure_totals *totals)
 {
-	if (last->cgroup_id != totals->cgroup_id || !last->has_pressure ||
-	    last->since_ns != totals->since_ns || last->until_ns <= totals->until_ns)
+	if (last->cgroup_id != totals->cgroup_id || last->since_ns != totals->since_ns ||
+	    last->until_ns <= totals->until_ns)
 		return;
 	totals->until_ns = last->until_ns;
 	memcpy(totals->waited_ns, last->waited_ns, sizeof(totals->waited_ns));
@@ -179,7 +180,7 @@ static void read_pressure(const struct pass *pass, const struct pressure_totals 
 	const struct pressure_track *track =
 		pressure_find(&pass->controller->pressures, totals->cgroup_id);
 
-	if (!track || track->state != PRESSURE_MEASURED)
+	if (!track)
 		return;
 	totals->has_pressure = pressure_history_settled(&track->history, pass->now_ns,
 							&totals->until_ns, totals->waited_ns);
