@@ -395,6 +395,9 @@ static void what_is_settled_is_two_periods_old(void **state)
 	assert_int_equal(settled_after(4 * S).total_ns, S);
 	assert_int_equal(settled_after(400 * S).total_ns, S);
 	assert_int_equal(settled_after(400 * S).time_ns, kernel_ns + 396 * S);
+	/* Of an empty history nothing is. */
+	memset(&history, 0, sizeof(history));
+	assert_false(settled_after(400 * S).is_known);
 }
 
 static void steady_pressure_settles_steadily(void **state)

@@ -52,6 +52,14 @@ static int count_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 
 static struct kernel_port kernel;
 
+/* The wall clock is ahead of CLOCK_MONOTONIC. */
+static uint64_t wall_now(void *self)
+{
+	return fake->now_ns + 1000000 * S;
+}
+
+static const struct clock_port clock_port = {NULL, fake_now, wall_now};
+
 static struct controller *start_counting(void)
 {
 	struct controller *controller;
@@ -60,6 +68,7 @@ static struct controller *start_counting(void)
 	kernel.usage = count_usage;
 	controller = make_node_with(
 		(struct controller_ports){.kernel = &kernel, .pressure = &fake_pressure_port});
+	controller->ports.clock = &clock_port;
 	fake_pressure.sink = controller_pressure_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
@@ -71,7 +80,11 @@ static int set_up_history(void **state)
 	memset(&fake_pressure, 0, sizeof(fake_pressure));
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	fake_pressure.all.updated_ns = 100 * S;
-	return set_up_pods(state);
+	if (set_up_pods(state))
+		return -1;
+	/* Long after the node started. */
+	fake->now_ns += 1000 * S;
+	return 0;
 }
 
 /*
@@ -125,7 +138,35 @@ static struct json_object *ask(struct controller *controller, const char *pod,
 }
 
 static struct view_history_sample samples[2 * PRESSURE_RING_MINUTES];
+static int nr_shares[2 * PRESSURE_RING_MINUTES]; /* that are not null */
 static size_t nr_samples, nr_gaps;
+
+/* Unknown is not 0. */
+static void expect_no_pressure(size_t i)
+{
+	assert_int_equal(nr_shares[i], 0);
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		assert_int_equal(samples[i].waited_ns[kind], -1);
+	assert_int_equal(samples[i].pressure_length_ns, -1);
+}
+
+static void expect_no_usage(size_t i)
+{
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		assert_int_equal(samples[i].cause_ns[cause], -1);
+	assert_int_equal(samples[i].run_ns, -1);
+}
+
+static int count_shares(struct json_object *sample)
+{
+	static const char *const shares[] = {"cpu_some",    "cpu_full", "memory_some",
+					     "memory_full", "io_some",	"io_full"};
+	int nr = 0;
+
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		nr += strcmp(member(sample, shares[i]), "null") != 0;
+	return nr;
+}
 
 /* Read them into `samples`. */
 static void read_history(struct controller *controller, const char *pod, const char *container,
@@ -139,6 +180,7 @@ static void read_history(struct controller *controller, const char *pod, const c
 	for (size_t i = 0; i < nr_samples; i++) {
 		object_read(&view_history_sample_desc, json_object_array_get_idx(list, i),
 			    &samples[i]);
+		nr_shares[i] = count_shares(json_object_array_get_idx(list, i));
 		nr_gaps += samples[i].kind == HISTORY_GAP;
 	}
 	json_object_put(json);
@@ -176,7 +218,8 @@ static void each_pass_adds_a_sample(void **state)
 		assert_int_equal(samples[i].waited_ns[PRESSURE_IO_SOME], S);
 		assert_int_equal(samples[i].waited_ns[PRESSURE_IO_FULL], 0);
 	}
-	assert_int_equal(samples[9].time_ns, clock_wall_ns(&fake_clock));
+	assert_int_equal(nr_shares[9], 6);
+	assert_int_equal(samples[9].time_ns, wall_now(NULL));
 	controller_free(controller);
 }
 
@@ -402,10 +445,45 @@ static void passes_that_keep_failing_are_a_gap(void **state)
 	assert_int_equal(nr_gaps, 1);
 	assert_int_equal(samples[4].kind, HISTORY_GAP);
 	assert_int_equal(samples[4].length_ns, 18 * S);
-	assert_int_equal(samples[4].run_ns, -1);
-	assert_int_equal(samples[4].cause_ns[WAIT_HOST], -1);
-	assert_int_equal(samples[4].waited_ns[PRESSURE_IO_SOME], -1);
+	expect_no_usage(4);
+	expect_no_pressure(4);
 	assert_int_equal(samples[5].run_ns, S);
+	controller_free(controller);
+}
+
+static void minutes_without_a_sample_are_a_gap(void **state)
+{
+	struct controller *controller = start_counting();
+
+	scan(controller, pods, 1);
+	pass_times(controller, 2 * 30);
+	passes_that_fail(controller, 5 * 30);
+	pass_times(controller, 2 * 30);
+	read_history(controller, "a", "exclusive", PRESSURE_SPAN_24H);
+	assert_int_equal(nr_gaps, 1);
+	for (size_t i = 0; i < nr_samples; i++)
+		if (samples[i].kind == HISTORY_GAP)
+			assert_in_range(samples[i].length_ns, 4 * 60 * S, 5 * 60 * S);
+	controller_free(controller);
+}
+
+/* Where only the pressure is known, the kernel's period is the length of a sample. */
+static void up_to_a_second_is_not_a_gap(void **state)
+{
+	struct controller *controller = start_counting();
+
+	scan(controller, pods, 1);
+	counted.unknown = id_of(GROUP_CONTAINER, "exclusive");
+	pass_times(controller, 6);
+	fake_pressure.all.updated_ns -= S;
+	pass(controller);
+	read_fine(controller, "a", "exclusive");
+	assert_int_equal(samples[nr_samples - 1].length_ns, S);
+	assert_int_equal(nr_gaps, 0);
+	fake_pressure.all.updated_ns -= S + 2 * MS;
+	pass(controller);
+	read_fine(controller, "a", "exclusive");
+	assert_int_equal(nr_gaps, 1);
 	controller_free(controller);
 }
 
@@ -443,7 +521,10 @@ static void a_long_pause_is_a_long_sample(void **state)
 	fake->now_ns += S;
 	fake_pressure_end();
 	fake_pressure.is_slow = false;
-	pass_times(controller, 12);
+	pass_times(controller, 9);
+	read_fine(controller, "a", "exclusive");
+	assert_int_equal(nr_gaps, 0);
+	pass_times(controller, 3);
 	read_fine(controller, "a", "exclusive");
 	assert_int_equal(nr_gaps, 0);
 	/* After a pass that took a second the next one begins not before 20 s have passed. */
@@ -466,7 +547,8 @@ static void the_time_since_the_last_sample_may_be_a_gap(void **state)
 	fake->now_ns++;
 	read_fine(controller, "a", "exclusive");
 	assert_int_equal(nr_gaps, 1);
-	assert_int_equal(samples[nr_samples - 1].time_ns, clock_wall_ns(&fake_clock));
+	assert_int_equal(samples[nr_samples - 1].time_ns, wall_now(NULL));
+	assert_int_equal(samples[nr_samples - 1].length_ns, 5 * S + 1);
 	controller_free(controller);
 }
 
@@ -480,13 +562,12 @@ static void what_is_not_measured_is_not_known(void **state)
 	read_fine(controller, "a", "exclusive");
 	assert_int_equal(nr_samples, 4);
 	assert_int_equal(samples[3].run_ns, S);
-	assert_int_equal(samples[3].waited_ns[PRESSURE_IO_SOME], -1);
-	assert_int_equal(samples[3].pressure_length_ns, -1);
+	expect_no_pressure(3);
 	fake_pressure.all.state = PRESSURE_MEASURED;
 	counted.unknown = id_of(GROUP_CONTAINER, "exclusive");
 	pass_times(controller, 5);
 	read_fine(controller, "a", "exclusive");
-	assert_int_equal(samples[nr_samples - 1].run_ns, -1);
+	expect_no_usage(nr_samples - 1);
 	assert_int_equal(samples[nr_samples - 1].waited_ns[PRESSURE_IO_SOME], S);
 	/* Nor is the sum of its pod. */
 	read_fine(controller, "a", NULL);
@@ -827,9 +908,16 @@ static void who_is_not_there_has_no_history(void **state)
 		faces->command(faces->self, 1, "pressure", "history", NULL, 1, &json, &status), 0);
 	assert_int_equal(status, 400);
 	json_object_put(json);
-	/* Before the first pass it is empty. */
+	/* Before the first pass it is empty, and takes no memory. */
 	read_fine(controller, "a", NULL);
 	assert_int_equal(nr_samples, 0);
+	json = ask(controller, "a", NULL, PRESSURE_SPAN_10M, 200);
+	assert_string_equal(member(json, "memory_bytes"), "0");
+	json_object_put(json);
+	pass(controller);
+	json = ask(controller, "a", NULL, PRESSURE_SPAN_10M, 200);
+	assert_int_equal(atoi(member(json, "memory_bytes")), sizeof(struct sampled_group));
+	json_object_put(json);
 	controller_free(controller);
 }
 
@@ -847,6 +935,8 @@ int main(void)
 		TEST(sums_are_what_the_totals_grew_by),
 		TEST(after_a_pass_that_fails_the_sample_is_longer),
 		TEST(passes_that_keep_failing_are_a_gap),
+		TEST(minutes_without_a_sample_are_a_gap),
+		TEST(up_to_a_second_is_not_a_gap),
 		TEST(a_late_pass_is_a_gap),
 		TEST(a_long_pause_is_a_long_sample),
 		TEST(the_time_since_the_last_sample_may_be_a_gap),
