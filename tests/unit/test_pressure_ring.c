@@ -27,7 +27,7 @@
 
 static struct pressure_ring ring;
 static uint64_t now_ns;
-static struct pressure_reading readings[PRESSURE_RING_MINUTES + 1];
+static struct pressure_reading readings[PRESSURE_RING_MINUTES];
 
 static int set_up(void **state)
 {
@@ -93,6 +93,7 @@ static void the_fine_samples_are_the_last_ten_minutes(void **state)
 	for (uint64_t i = 0; i < 1000; i++)
 		add(2 * S, i * MS, 0);
 	assert_int_equal(read_fine(), PRESSURE_RING_FINE);
+	assert_int_equal(pressure_ring_room(PRESSURE_SPAN_10M), PRESSURE_RING_FINE);
 	for (uint64_t i = 0; i < PRESSURE_RING_FINE; i++) {
 		assert_int_equal(readings[i].growth.run_ns, (700 + i) * MS);
 		assert_int_equal(readings[i].time_ns, now_ns - (299 - i) * 2 * S);
@@ -133,7 +134,7 @@ static void a_full_day_has_1440_minutes(void **state)
 		assert_int_equal(readings[i].growth.usage_ns, MINUTE);
 		assert_int_equal(readings[i].growth.run_ns, 30 * MS);
 	}
-	assert_true(pressure_ring_room(PRESSURE_SPAN_24H) <= PRESSURE_RING_MINUTES + 1);
+	assert_int_equal(pressure_ring_room(PRESSURE_SPAN_24H), PRESSURE_RING_MINUTES);
 }
 
 /* --- minutes ------------------------------------------------------------------------------------- */
@@ -228,6 +229,12 @@ static void a_minute_is_shown_when_it_has_ended(void **state)
 	add(2 * S, S, 0);
 	assert_int_equal(read_minutes(), 1);
 	assert_int_equal(readings[0].growth.run_ns, 30 * S);
+	/* And until a day after its end. */
+	now_ns = 1002 * MINUTE + 24 * HOUR - 1;
+	assert_int_equal(read_minutes(), 1);
+	assert_int_equal(readings[0].time_ns, 1002 * MINUTE);
+	now_ns++;
+	assert_int_equal(read_minutes(), 0);
 }
 
 /* --- rests and limits ------------------------------------------------------------------------------ */
@@ -311,6 +318,14 @@ static void old_samples_do_not_come_back(void **state)
 		now_ns += 48 * HOUR;
 	}
 	memset(&ring, 0, sizeof(ring));
+	/* A gap of almost a day drops nothing of it. */
+	now_ns = BEGIN;
+	add(2 * S, S, 0);
+	now_ns += 24 * HOUR - 30 * S;
+	add(2 * S, S, 0);
+	assert_int_equal(read_minutes(), 1);
+	assert_int_equal(readings[0].time_ns, 1001 * MINUTE);
+	memset(&ring, 0, sizeof(ring));
 	/* Samples that are rare, but never a day apart. */
 	for (int i = 0; i < 100; i++) {
 		add(2 * S, S, 0);
@@ -337,23 +352,25 @@ static const struct pressure_totals before = {
 	.cgroup_id = 7,
 	.has_usage = true,
 	.run_ns = 50 * S,
-	.wait_ns = {[WAIT_HOST] = 3 * S},
+	.wait_ns = {[0 ... WAIT_CAUSE_NR - 1] = 3 * S},
 	.has_pressure = true,
 	.since_ns = 10 * S,
 	.until_ns = 90 * S,
-	.waited_ns = {[PRESSURE_IO_FULL] = 4 * S},
+	.waited_ns = {[0 ... PRESSURE_KIND_NR - 1] = 4 * S},
 };
 
-/* Two seconds later. */
+/* Two seconds later: of each cause and kind it has grown by another number of ms. */
 static struct pressure_totals after_it(void)
 {
 	struct pressure_totals after = before;
 
 	after.time_ns += 2 * S;
 	after.run_ns += S;
-	after.wait_ns[WAIT_HOST] += 2 * MS;
+	for (uint64_t cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		after.wait_ns[cause] += (1 + cause) * MS;
 	after.until_ns += 2004 * MS;
-	after.waited_ns[PRESSURE_IO_FULL] += 3 * MS;
+	for (uint64_t kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		after.waited_ns[kind] += (20 + kind) * MS;
 	return after;
 }
 
@@ -376,16 +393,15 @@ static void expect_nothing(const struct pressure_totals *after)
 static void growth_is_the_difference(void **state)
 {
 	const struct pressure_totals after = after_it();
-	const struct pressure_growth growth = growth_until(&after),
-				     wanted = {
-					     .usage_ns = 2 * S,
-					     .run_ns = S,
-					     .wait_ns = {[WAIT_HOST] = 2 * MS},
-					     .pressure_ns = 2004 * MS,
-					     .waited_ns = {[PRESSURE_IO_FULL] = 3 * MS},
-				     };
+	const struct pressure_growth growth = growth_until(&after);
 
-	assert_memory_equal(&growth, &wanted, sizeof(wanted));
+	assert_int_equal(growth.usage_ns, 2 * S);
+	assert_int_equal(growth.run_ns, S);
+	for (uint64_t cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		assert_int_equal(growth.wait_ns[cause], (1 + cause) * MS);
+	assert_int_equal(growth.pressure_ns, 2004 * MS);
+	for (uint64_t kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		assert_int_equal(growth.waited_ns[kind], (20 + kind) * MS);
 }
 
 static void a_late_pass_is_a_gap(void **state)
@@ -395,6 +411,16 @@ static void a_late_pass_is_a_gap(void **state)
 	after.time_ns = before.time_ns + LONGEST;
 	assert_int_equal(growth_until(&after).usage_ns, LONGEST);
 	after.time_ns++;
+	expect_nothing(&after);
+}
+
+static void no_time_is_a_gap(void **state)
+{
+	struct pressure_totals after = after_it();
+
+	after.time_ns = before.time_ns;
+	expect_nothing(&after);
+	after.time_ns--;
 	expect_nothing(&after);
 }
 
@@ -429,14 +455,18 @@ static void counters_that_go_back_are_a_gap(void **state)
 	assert_int_equal(growth_until(&after).run_ns, 0);
 	assert_int_equal(growth_until(&after).wait_ns[WAIT_HOST], 0);
 	assert_int_equal(growth_until(&after).pressure_ns, 2004 * MS);
-	after = after_it();
-	after.wait_ns[WAIT_HOST] = before.wait_ns[WAIT_HOST] - 1;
-	assert_int_equal(growth_until(&after).usage_ns, 0);
-	after = after_it();
-	after.waited_ns[PRESSURE_IO_FULL] = 0;
-	assert_int_equal(growth_until(&after).pressure_ns, 0);
-	assert_int_equal(growth_until(&after).waited_ns[PRESSURE_IO_FULL], 0);
-	assert_int_equal(growth_until(&after).usage_ns, 2 * S);
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++) {
+		after = after_it();
+		after.wait_ns[cause] = before.wait_ns[cause] - 1;
+		assert_int_equal(growth_until(&after).usage_ns, 0);
+	}
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++) {
+		after = after_it();
+		after.waited_ns[kind] = before.waited_ns[kind] - 1;
+		assert_int_equal(growth_until(&after).pressure_ns, 0);
+		assert_int_equal(growth_until(&after).waited_ns[PRESSURE_IO_FULL], 0);
+		assert_int_equal(growth_until(&after).usage_ns, 2 * S);
+	}
 	after = after_it();
 	after.until_ns = before.until_ns - 1;
 	assert_int_equal(growth_until(&after).pressure_ns, 0);
@@ -476,6 +506,7 @@ int main(void)
 		cmocka_unit_test_setup(times_survive_the_wrap_of_the_clock, set_up),
 		cmocka_unit_test(growth_is_the_difference),
 		cmocka_unit_test(a_late_pass_is_a_gap),
+		cmocka_unit_test(no_time_is_a_gap),
 		cmocka_unit_test(a_restarted_container_is_a_gap),
 		cmocka_unit_test(the_first_totals_are_a_gap),
 		cmocka_unit_test(counters_that_go_back_are_a_gap),

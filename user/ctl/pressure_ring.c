@@ -16,8 +16,8 @@
 static bool can_compare(const struct pressure_totals *before, const struct pressure_totals *now,
 			uint64_t longest_ns)
 {
-	return before->cgroup_id && before->cgroup_id == now->cgroup_id &&
-	       now->time_ns > before->time_ns && now->time_ns - before->time_ns <= longest_ns;
+	return before->cgroup_id == now->cgroup_id && now->time_ns > before->time_ns &&
+	       now->time_ns - before->time_ns <= longest_ns;
 }
 
 static bool usage_went_back(const struct pressure_totals *before, const struct pressure_totals *now)
@@ -151,7 +151,7 @@ void pressure_ring_add(struct pressure_ring *ring, uint64_t now_ns,
 	if (!growth->usage_ns && !growth->pressure_ns)
 		return;
 	/* No span reaches what was before so long a gap, and its times would wrap around. */
-	if (ring->newest_ns && now_ns - ring->newest_ns > DAY_MS * MS_NS + MINUTE_NS)
+	if (now_ns - ring->newest_ns > DAY_MS * MS_NS + MINUTE_NS)
 		*ring = (struct pressure_ring){0};
 	if (ring->newest_ns && minute_end_ns(ring->newest_ns) != end_ns) {
 		push(ring->minutes, PRESSURE_RING_MINUTES, &ring->minutes_end, &ring->minute);
@@ -173,8 +173,8 @@ static uint64_t length_ns(enum pressure_span span)
 
 uint32_t pressure_ring_room(enum pressure_span span)
 {
-	/* The last minute may have ended without a sample after it. */
-	return span == PRESSURE_SPAN_10M ? PRESSURE_RING_FINE : PRESSURE_RING_MINUTES + 1;
+	/* Also with the minute that ended last, because then the first one is a day ago. */
+	return span == PRESSURE_SPAN_10M ? PRESSURE_RING_FINE : PRESSURE_RING_MINUTES;
 }
 
 /* The time of a sample that ended at most 49 days before `newest_ms`. */
@@ -210,12 +210,11 @@ uint32_t pressure_ring_read(const struct pressure_ring *ring, enum pressure_span
 	const struct pressure_sample *samples = is_fine ? ring->fine : ring->minutes;
 	const uint32_t size = is_fine ? PRESSURE_RING_FINE : PRESSURE_RING_MINUTES;
 	const uint64_t minute_ns = minute_end_ns(ring->newest_ns);
-	const uint64_t newest_ms = (is_fine ? ring->newest_ns : minute_ns) / MS_NS;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < end->nr; i++) {
 		const struct pressure_sample *sample = &samples[(oldest_of(end, size) + i) % size];
-		const uint64_t time_ns = time_of(sample, newest_ms);
+		const uint64_t time_ns = time_of(sample, ring->newest_ns / MS_NS);
 
 		if (time_ns + length_ns(span) > now_ns)
 			ret_readings[nr++] = read_sample(sample, time_ns);
