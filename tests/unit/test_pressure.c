@@ -168,6 +168,7 @@ static void what_is_not_measured_has_no_figures(void **state)
 	expect_row(controller, "b", "web", "cpu", "state", "off_cgroup");
 	expect_row(controller, "b", "web", "cpu", "some_10", "null");
 	expect_row(controller, "b", "web", "cpu", "some_seconds", "null");
+	expect_row(controller, "b", "web", "cpu", "full_seconds", "null");
 	expect_row(controller, "b", "null", "cpu", "some_10", "50.00");
 	assert_int_equal(nr_series(controller, "\npinfold_pressure_cpu_waiting"), 3);
 	fake_pressure.all.state = PRESSURE_OFF;
@@ -177,12 +178,42 @@ static void what_is_not_measured_has_no_figures(void **state)
 	controller_free(controller);
 }
 
+static void before_the_first_reconcile_there_are_no_rows(void **state)
+{
+	struct controller *controller = make_node(&fake_side_port);
+
+	assert_int_equal(nr_rows(controller, "pressure"), 0);
+	controller_free(controller);
+}
+
+/* What a finding says is to be done. */
+static void expect_remedy(struct controller *controller, const char *name, const char *wanted)
+{
+	struct json_object *node = query(controller, "node");
+	struct json_object *findings = json_object_object_get(node, "findings");
+	const char *found = NULL;
+
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *row = json_object_array_get_idx(findings, i);
+
+		if (!strcmp(member(row, "name"), name))
+			found = member(row, "remedy");
+	}
+	assert_non_null(found);
+	assert_string_equal(found, wanted);
+	json_object_put(node);
+}
+
 static void a_kernel_without_pressure_is_a_finding(void **state)
 {
 	struct controller *controller = start_with_pressure();
 
-	scan(controller, pods, 1);
+	/* Before the first pod there is only the workload root. */
+	scan(controller, pods, 0);
 	fake_pressure.all.state = PRESSURE_OFF;
+	pass(controller, 0);
+	assert_int_equal(nr_findings(controller, "pressure_off", "booted with psi=0"), 1);
+	scan(controller, pods, 1);
 	pass(controller, 0);
 	assert_int_equal(nr_findings(controller, "pressure_off", "booted with psi=0"), 1);
 	assert_int_equal(nr_findings(controller, "pressure_off_cgroup", ""), 0);
@@ -216,6 +247,25 @@ static void a_cgroup_without_pressure_is_a_finding(void **state)
 	fake_pressure.all.state = fake_pressure.of.state = PRESSURE_MEASURED;
 	pass(controller, 0);
 	assert_int_equal(nr_findings(controller, "pressure_off_cgroup", ""), 0);
+	controller_free(controller);
+}
+
+static void a_pod_that_came_during_the_pass_is_not_counted(void **state)
+{
+	struct controller *controller = start_with_pressure();
+
+	scan(controller, pods, 1);
+	fake_pressure.all.state = PRESSURE_OFF_CGROUP;
+	fake_pressure.is_slow = true;
+	pass(controller, 0);
+	scan(controller, pods, 2);
+	fake_side.guard.modes[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	fake_pressure_end();
+	assert_int_equal(nr_findings(controller, "pressure_off_cgroup",
+				     "of pod default/a and 1 other cgroup is unknown"),
+			 1);
+	expect_remedy(controller, "pressure_off_cgroup",
+		      "write 1 to /sys/fs/cgroup/pinfold.slice/poduid-a/cgroup.pressure");
 	controller_free(controller);
 }
 
@@ -480,8 +530,10 @@ int main(void)
 		TEST(each_resource_has_its_own_figures),
 		TEST(it_is_read_every_two_seconds),
 		TEST(what_is_not_measured_has_no_figures),
+		TEST(before_the_first_reconcile_there_are_no_rows),
 		TEST(a_kernel_without_pressure_is_a_finding),
 		TEST(a_cgroup_without_pressure_is_a_finding),
+		TEST(a_pod_that_came_during_the_pass_is_not_counted),
 		TEST(the_remedy_takes_the_guard_into_account),
 		TEST(a_cgroup_is_switched_on_again),
 		TEST(what_was_before_is_forgotten),

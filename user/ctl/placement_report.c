@@ -60,11 +60,9 @@ static int64_t grown(uint64_t now, uint64_t then)
 	return now > then ? (int64_t)(now - then) : 0;
 }
 
-/* The end of an open interval is an estimate, so a part may exceed the whole by some us. */
+/* The end of an open interval is an estimate, so a part may exceed the whole (not 0) by some us. */
 static int percent_of(uint64_t part, uint64_t whole)
 {
-	if (!whole)
-		return 0;
 	return part >= whole ? WHOLE : (int)((double)part * WHOLE / (double)whole + 0.5);
 }
 
@@ -161,7 +159,8 @@ static void add_observed(struct placing *placing, const struct group *group)
 	}
 	if (!groups->affinities(groups->self, group->path, &found))
 		add_affinities(placing, &found, effective);
-	if (!kernel || !placing->published)
+	/* What was published went to the kernel port, so there is one. */
+	if (!placing->published)
 		return;
 	now_ns = clock_now_ns(controller->ports.clock);
 	if (!kernel->usage(kernel->self, placing->published->cgroup_id, &usage) && usage.run_ns)

@@ -47,10 +47,13 @@ static void find_remedy(const struct group_pressure *group, bool guarded, struct
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-/* The windows end with the last pass: what has happened since, nobody knows. */
+/*
+ * The windows end with the last pass: what has happened since, nobody knows. While a cgroup is not
+ * measured, its history is empty.
+ */
 static int percent_of(const struct group_pressure *group, uint64_t seconds, enum pressure_kind kind)
 {
-	if (!group->track || group->track->state != PRESSURE_MEASURED)
+	if (!group->track)
 		return -1;
 	return pressure_history_share(&group->track->history, group->read_ns, seconds * 1000000000,
 				      kind);
@@ -123,13 +126,12 @@ struct json_object *ctl_report_pressure(struct controller *controller)
 
 /* --- findings ------------------------------------------------------------------------------------ */
 
-static uint32_t count_tracks(const struct pressures *pressures, enum pressure_state state)
+static bool is_any(const struct pressures *pressures, enum pressure_state state)
 {
-	uint32_t nr = 0;
-
 	for (uint32_t i = 0; i < pressures->nr; i++)
-		nr += pressures->tracks[i]->state == state;
-	return nr;
+		if (pressures->tracks[i]->state == state)
+			return true;
+	return false;
 }
 
 static void put_off_cgroups(struct controller *controller, const struct group_pressure *first,
@@ -157,7 +159,7 @@ static void tell_off_cgroups(struct controller *controller)
 	uint32_t nr = 0, nr_off = 0;
 
 	/* Hardly ever, so the walk over all groups after each pass is saved. */
-	if (count_tracks(&controller->pressures, PRESSURE_OFF_CGROUP)) {
+	if (is_any(&controller->pressures, PRESSURE_OFF_CGROUP)) {
 		groups = list_groups(controller, &nr);
 		if (!groups) {
 			log_err(-ENOMEM, "ctl: pressure");
@@ -178,7 +180,7 @@ static void tell_off_cgroups(struct controller *controller)
 
 void ctl_tell_pressure(struct controller *controller)
 {
-	if (count_tracks(&controller->pressures, PRESSURE_OFF))
+	if (is_any(&controller->pressures, PRESSURE_OFF))
 		findings_put(&controller->findings, "pressure_off",
 			     "the kernel does not measure pressure: it was booted with psi=0 or "
 			     "cgroup_disable=pressure, or built so",
