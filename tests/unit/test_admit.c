@@ -609,6 +609,103 @@ static void sixty_four_nodes(void **state)
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "2-9,130-137");
 }
 
+/* Four nodes of four CPUs; nodes 1 and 3 are close to each other. */
+static struct topology *machine_with_distances(void)
+{
+	static const uint32_t distances[] = {10, 20, 20, 20, 20, 10, 20, 11,
+					     20, 20, 10, 20, 20, 11, 20, 10};
+	struct topology_cpu cpus[16];
+	struct topology_node nodes[4];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = 16,
+		.nodes = nodes,
+		.nr_nodes = 4,
+		.distances = distances,
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	for (uint32_t i = 0; i < 16; i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = i / 4, .socket = i / 4, .uncore = i / 4};
+	for (uint32_t i = 0; i < 4; i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	return topology;
+}
+
+/* Without the option the lowest two nodes win; node 0 has a reserved CPU. */
+static void the_closest_nodes_are_an_option(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const bool closest = i & 1, with_memory = i & 2;
+		struct policy policy = strict_policy("0");
+		struct pod_spec *spec = guaranteed_pod("p", 8);
+		struct container_spec *container = &spec->containers[0];
+		struct node *node cleanup_node = NULL;
+
+		container->request.memory_bytes = container->limit.memory_bytes = 12 * GIB;
+		policy.align = ALIGN_RESTRICTED;
+		policy.prefer_closest_nodes = closest;
+		policy.memory = with_memory ? MEMORY_POLICY_STATIC : MEMORY_POLICY_NONE;
+		node = make_node(machine_with_distances(), policy);
+		assert_true(admit_and_free(node->ledger, spec).admitted);
+		assert_int_equal(grant_of(node, "p", "main")->affinity.nodes, closest ? 0xa : 0x6);
+	}
+}
+
+/*
+ * Four CPUs are free on nodes 0 and 4 of two sockets, and on nodes 4 and 5 of one. Each socket has
+ * more nodes with free CPUs, but two are enough.
+ */
+static void aligned_by_socket_on_few_nodes(void **state)
+{
+	struct policy policy = strict_policy("0-1,4-6,8-10,12-14,16-17,20-21,24-26,28-30");
+	struct node *node cleanup_node = NULL;
+
+	(void)state;
+	policy.align = ALIGN_RESTRICTED;
+	policy.cpu_options.align_by_socket = true;
+	node = make_node(scene_machine(2, 4, 4, 1), policy);
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 4)).admitted);
+	assert_int_equal(grant_of(node, "p", "main")->affinity.nodes, 0x30);
+}
+
+/* Alignment numbers the nodes with those that have no CPUs, such as memory of a device. */
+static void the_first_node_may_have_no_cpus(void **state)
+{
+	struct topology_cpu cpus[8];
+	struct topology_node nodes[3];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = 8,
+		.nodes = nodes,
+		.nr_nodes = 3,
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct policy policy = strict_policy("0");
+	struct topology *topology = NULL;
+	struct node *node cleanup_node = NULL;
+	char error[256] = "";
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = 1 + i / 4, .socket = i / 4, .uncore = i / 4};
+	for (uint32_t i = 0; i < 3; i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	policy.align = ALIGN_SINGLE_NUMA_NODE;
+	node = make_node(topology, policy);
+	assert_true(admit_and_free(node->ledger, guaranteed_pod("p", 4)).admitted);
+	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "4-7");
+}
+
 static void bad_specs_are_errors(void **state)
 {
 	struct node *node cleanup_node = small_node();
@@ -747,6 +844,9 @@ int main(void)
 		cmocka_unit_test(another_policy_is_suggested),
 		cmocka_unit_test(pod_scope_keeps_containers_together),
 		cmocka_unit_test(sixty_four_nodes),
+		cmocka_unit_test(the_closest_nodes_are_an_option),
+		cmocka_unit_test(aligned_by_socket_on_few_nodes),
+		cmocka_unit_test(the_first_node_may_have_no_cpus),
 		cmocka_unit_test(bad_specs_are_errors),
 		cmocka_unit_test(unbounded_names_are_errors),
 		cmocka_unit_test(as_many_containers_as_a_pod_may_have),

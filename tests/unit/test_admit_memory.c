@@ -582,6 +582,122 @@ static void nothing_in_common(void **state)
 	assert_int_equal(decision.others[0].cpus, 1);
 }
 
+/*
+ * On more than 16 nodes each provider lists a few sets only. 12 CPUs and 20 GiB need three nodes.
+ * These are the nodes that get them; 0 = refused.
+ */
+static node_mask_t three_of_many(const int64_t gib[20], const char *reserved)
+{
+	int64_t bytes[20];
+	struct topology *topology cleanup_topology = NULL;
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = NULL;
+	const struct grant *grant;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
+		bytes[i] = gib[i] * GIB;
+	topology = memory_machine_with(20, 4, 1, bytes);
+	policy.reserved_list = cpus_of(reserved);
+	ledger = scene_ledger(topology, &policy);
+	if (!admit_and_free(ledger, pod_of("p", 12, 20)).admitted)
+		return 0;
+	grant = &ledger_find(ledger, "p")->grants[0];
+	assert_int_equal(grant->affinity.nodes, grant->mems);
+	return grant->mems;
+}
+
+static void a_set_that_only_one_provider_lists_is_found(void **state)
+{
+	int64_t gib[20] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
+
+	(void)state;
+	/* The memory manager begins with node 0, which has only three CPUs. */
+	assert_int_equal(three_of_many(gib, "0"), 0xe);
+	/* The CPU manager lists nodes 0 to 2, but node 1 has little memory. */
+	gib[1] = 1;
+	assert_int_equal(three_of_many(gib, "79"), 0xd);
+}
+
+static void what_neither_provider_accepts_is_refused(void **state)
+{
+	/* Only nodes 0, 2 and 3 have the memory, and they have 11 CPUs. */
+	static const int64_t gib[20] = {8, 1, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+	(void)state;
+	assert_int_equal(three_of_many(gib, "0"), 0);
+	assert_int_equal(three_of_many(gib, "79"), 0xd);
+}
+
+/* The two CPUs fit on one node and the memory takes two: one without CPUs does not help. */
+static void many_nodes_of_which_one_has_no_cpus(void **state)
+{
+	struct topology_cpu cpus[68];
+	struct topology_node nodes[18];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		.nodes = nodes,
+		.nr_nodes = ARRAY_SIZE(nodes),
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology cleanup_topology = NULL;
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = NULL;
+	char error[256] = "";
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = 1 + i / 4, .socket = i / 4, .uncore = i / 4};
+	for (uint32_t i = 0; i < ARRAY_SIZE(nodes); i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	policy.reserved_list = cpus_of("67");
+	ledger = scene_ledger(topology, &policy);
+	assert_false(admit_and_free(ledger, pod_of("p", 2, 12)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("p", 2, 6)).admitted);
+}
+
+/*
+ * Two sockets of 10 nodes of 4 CPUs: 2 are free on nodes 1 and 2, and 1 on the others. Aligned by
+ * socket, nodes 1 and 2 are as good as one node that had 4, and the memory takes two.
+ */
+static void many_nodes_aligned_by_socket(void **state)
+{
+	struct topology_cpu cpus[80];
+	struct topology_node nodes[20];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		.nodes = nodes,
+		.nr_nodes = ARRAY_SIZE(nodes),
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology cleanup_topology = NULL;
+	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = NULL;
+	char error[256] = "";
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++) {
+		const uint32_t node = i / 4;
+
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = node, .socket = node / 10, .uncore = node};
+		if (i % 4 < (node == 1 || node == 2 ? 2 : 3))
+			cpuset_add(&policy.reserved_list, i);
+	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(nodes); i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	policy.cpu_options.align_by_socket = true;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, pod_of("p", 4, 12)).admitted);
+	assert_int_equal(mems_of(ledger, "p", 0), 0x6);
+}
+
 /* Both providers name only a few of the sets here, and must still find a common one. */
 static void sixty_four_nodes(void **state)
 {
@@ -621,6 +737,10 @@ int main(void)
 		cmocka_unit_test(many_nodes_of_which_one_lacks_memory),
 		cmocka_unit_test(many_nodes_without_the_cpus),
 		cmocka_unit_test(nothing_in_common),
+		cmocka_unit_test(a_set_that_only_one_provider_lists_is_found),
+		cmocka_unit_test(what_neither_provider_accepts_is_refused),
+		cmocka_unit_test(many_nodes_of_which_one_has_no_cpus),
+		cmocka_unit_test(many_nodes_aligned_by_socket),
 		cmocka_unit_test(sixty_four_nodes),
 	};
 

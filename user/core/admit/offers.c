@@ -73,28 +73,19 @@ static bool both_have(const struct topology *topology, const struct cpu_offer *c
 {
 	node_mask_t on_cpus = topology_to_cpu_mask(topology, nodes);
 
-	return on_cpus && topology_to_memory_mask(topology, on_cpus) == nodes &&
-	       cpu_offer_has(cpu, on_cpus) && memory_offer_has(memory, nodes);
-}
-
-static bool lists_nodes(const struct hint *hints, uint32_t nr, node_mask_t nodes)
-{
-	for (uint32_t i = 0; i < nr; i++) {
-		if (hints[i].nodes == nodes)
-			return true;
-	}
-	return false;
+	return topology_to_memory_mask(topology, on_cpus) == nodes && cpu_offer_has(cpu, on_cpus) &&
+	       memory_offer_has(memory, nodes);
 }
 
 /*
  * Brief lists of two providers may have no set in common. Add the sets of each list that
- * the other provider accepts as well to both lists.
+ * the other provider accepts as well to both lists. A set that is listed twice counts once.
  */
 static int share_hints(const struct topology *topology, const struct cpu_offer *cpu,
 		       const struct memory_offer *memory, struct hint **hints, uint32_t *nr_hints,
 		       struct hint_list *cpu_list, struct hint **storage)
 {
-	uint32_t room = cpu_list->nr + *nr_hints, nr = cpu_list->nr, nr_memory = *nr_hints;
+	uint32_t room = cpu_list->nr + *nr_hints, nr_memory = *nr_hints;
 	struct hint *mine = reallocarray(*storage, room, sizeof(*mine)), *theirs;
 
 	if (!mine)
@@ -106,15 +97,13 @@ static int share_hints(const struct topology *topology, const struct cpu_offer *
 		return -ENOMEM;
 	*hints = theirs;
 	for (uint32_t i = 0; i < cpu_list->nr; i++) {
-		if (both_have(topology, cpu, memory, mine[i].nodes) &&
-		    !lists_nodes(theirs, nr_memory, mine[i].nodes))
+		if (both_have(topology, cpu, memory, mine[i].nodes))
 			theirs[(*nr_hints)++] = (struct hint){
 				.nodes = mine[i].nodes,
 				.preferred = memory_offer_prefers(memory, mine[i].nodes)};
 	}
 	for (uint32_t i = 0; i < nr_memory; i++) {
-		if (both_have(topology, cpu, memory, theirs[i].nodes) &&
-		    !lists_nodes(mine, nr, theirs[i].nodes))
+		if (both_have(topology, cpu, memory, theirs[i].nodes))
 			mine[cpu_list->nr++] = (struct hint){
 				.nodes = theirs[i].nodes,
 				.preferred = cpu_offer_prefers(
