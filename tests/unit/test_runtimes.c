@@ -448,6 +448,30 @@ static void a_pod_of_a_manifest_with_the_same_uid_is_left_alone(void **state)
 	controller_free(controller);
 }
 
+/* Otherwise the manifest would take over what the runtime's containers hold. */
+static void a_manifest_with_the_uid_of_a_running_pod_is_refused(void **state)
+{
+	struct controller *controller = start();
+	struct pod_spec *spec = manifest_pod("b", 2000);
+	struct json_object *rows, *row;
+
+	create(controller, "b", "main", "excl-1", 4000);
+	scan(controller, &spec, 1);
+	rows = query(controller, "refusal");
+	assert_int_equal(json_object_array_length(rows), 1);
+	row = json_object_array_get_idx(rows, 0);
+	assert_string_equal(json_object_get_string(json_object_object_get(row, "reason")),
+			    "InvalidPod");
+	assert_string_equal(json_object_get_string(json_object_object_get(row, "refusal")), "spec");
+	assert_string_equal(json_object_get_string(json_object_object_get(row, "message")),
+			    "metadata.uid is that of a pod of the container runtime");
+	assert_null(json_object_object_get(row, "wanted"));
+	json_object_put(rows);
+	assert_string_equal(pod_member(controller, "b", "held"), "2-5");
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
 /* pinfold does not call the runtime; it answers. */
 static void who_has_not_left_the_cpus_of_a_manifest_pod_is_told(void **state)
 {
@@ -573,6 +597,7 @@ int main(void)
 		TEST(a_running_container_that_does_not_fit_shares),
 		TEST(a_container_that_was_resized_in_place_keeps_its_cpus),
 		TEST(a_pod_of_a_manifest_with_the_same_uid_is_left_alone),
+		TEST(a_manifest_with_the_uid_of_a_running_pod_is_refused),
 		TEST(who_has_not_left_the_cpus_of_a_manifest_pod_is_told),
 		TEST(a_lost_answer_is_made_good),
 		TEST(the_workload_root_is_not_a_partition),
