@@ -59,18 +59,48 @@ static void write_escapes(const char *escapes, size_t len)
 	while (n < 0 && errno == EINTR);
 }
 
-/* A signal between two of the calls has the handler undo more than was done, which is harmless. */
-static void enter(void)
+/* A terminal that is not the one of our session has no background for us: ENOTTY. */
+static bool is_in_background(void)
 {
+	const pid_t foreground = tcgetpgrp(STDOUT_FILENO);
+
+	return foreground > 0 && foreground != getpgrp();
+}
+
+/*
+ * The kernel stops a job in the background that changes the modes of its terminal, even to what they
+ * are, and repeats the call when the job goes on. So the call returns in the foreground, or with EIO
+ * where no shell could bring the process there.
+ */
+static int wait_for_foreground(void)
+{
+	struct termios modes;
+
+	if (!is_in_background())
+		return 0;
+	if (tcgetattr(STDOUT_FILENO, &modes) || tcsetattr(STDOUT_FILENO, TCSANOW, &modes))
+		return -errno;
+	return 0;
+}
+
+/* A signal between two of the calls has the handler undo more than was done, which is harmless. */
+static int enter(void)
+{
+	const int r = wait_for_foreground();
+
+	if (r)
+		return r;
 	terminal.is_entered = true;
 	if (terminal.has_keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal.raw);
 	write_escapes(ENTER_SCREEN, strlen(ENTER_SCREEN));
+	return 0;
 }
 
+/* In the background the terminal is the shell's, which has restored it. */
 static void leave(void)
 {
-	if (!terminal.is_entered)
+	if (!terminal.is_entered || is_in_background())
 		return;
 	write_escapes(LEAVE_SCREEN, strlen(LEAVE_SCREEN));
 	if (terminal.has_keys)
@@ -85,16 +115,39 @@ static void handle_end(int signal)
 	_exit(0);
 }
 
-/* Ctrl-Z: the shell gets its terminal back until the process goes on. */
+/*
+ * Stop as if the signal were not handled. Unlike SIGSTOP, the kernel ignores it in an orphaned
+ * process group, in which no shell could continue the process.
+ */
+static void stop(void)
+{
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
+	struct sigaction ours;
+	sigset_t stops, before;
+
+	sigaction(SIGTSTP, &usual, &ours);
+	raise(SIGTSTP);
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTSTP);
+	/* here the process stops, and here it goes on */
+	sigprocmask(SIG_UNBLOCK, &stops, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	sigaction(SIGTSTP, &ours, NULL);
+}
+
+/*
+ * Ctrl-Z: the shell gets its terminal back until the process goes on, and terminal_draw() enters the
+ * screen again, for which it may have to wait. The flag is for a poll that has returned: the shell may
+ * have read the key. SIGWINCH is for the next one, and remains pending until terminal_wait() lets it in.
+ */
 static void handle_stop(int signal)
 {
 	const int saved_errno = errno;
 
 	(void)signal;
 	leave();
-	kill(getpid(), SIGSTOP);
-	enter();
-	/* remains pending until terminal_wait() lets it in; a flag might be set just before */
+	stop();
+	must_redraw = true;
 	raise(SIGWINCH);
 	errno = saved_errno;
 }
@@ -137,7 +190,8 @@ void terminal_open(bool is_screen)
 	sigaddset(&resized, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &resized, NULL);
 	handle(SIGWINCH, handle_resize);
-	enter();
+	/* a failure is that of terminal_draw() as well, which returns it */
+	(void)enter();
 }
 
 void terminal_close(void)
@@ -307,7 +361,10 @@ int terminal_draw(const char *text, int nr_highlighted)
 {
 	struct text frame cleanup_text = {0};
 	unsigned int nr_lines = count_lines(text), rows, columns, nr_shown;
+	int r = terminal.is_entered && !is_in_background() ? 0 : enter();
 
+	if (r)
+		return r;
 	terminal_size(&rows, &columns);
 	rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
 	nr_shown = nr_lines <= rows ? nr_lines : rows - 1;

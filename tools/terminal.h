@@ -27,7 +27,8 @@ bool terminal_is_screen(void);
 /*
  * From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process with status 0, unless they
  * were ignored, and SIGPIPE is ignored. With `is_screen` keys are read one at a time without echo,
- * and an alternate screen is shown; every way out but SIGKILL restores what was there before.
+ * and an alternate screen is shown; every way out but SIGKILL restores what was there before. A job
+ * of a shell stops here, and in terminal_draw(), until it is in the foreground.
  */
 void terminal_open(bool is_screen);
 /* Restore the screen. The signals remain as they are. */
@@ -42,7 +43,7 @@ void terminal_size(unsigned int *ret_rows, unsigned int *ret_columns);
 /*
  * Draw as many lines of `text` as fit, each cut at the right edge; where lines are left out the
  * last one says how many. Line `nr_highlighted`, counted from 0, is drawn in reverse video;
- * -1 = none. Returns 0 or a negative errno.
+ * -1 = none. Returns 0 or a negative errno; -EIO: in the background, and no shell to change that.
  */
 int terminal_draw(const char *text, int nr_highlighted);
 
