@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "clock.h"
 #include "inspect.h"
 #include "lib/file.h"
 
@@ -47,20 +48,12 @@ enum status client_status(unsigned int http_status)
 	}
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int wait_for(int fd, short events, int64_t deadline_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = events};
 
 	for (;;) {
-		int64_t left_ms = deadline_ms - now_ms();
+		int64_t left_ms = deadline_ms - clock_ms();
 		int r = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
 
 		if (r > 0)
@@ -89,7 +82,7 @@ static int connect_to(const char *socket_path, int64_t deadline_ms, int *ret_fd)
 
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		if (now_ms() >= deadline_ms)
+		if (clock_ms() >= deadline_ms)
 			return -ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}
@@ -243,7 +236,7 @@ static int read_answer(int fd, int64_t deadline_ms, struct answer_text *answer)
 int client_ask(const char *socket, const char *path, const char *body,
 	       struct answer_text *ret_answer)
 {
-	const int64_t deadline_ms = now_ms() + CLIENT_TIMEOUT_S * 1000;
+	const int64_t deadline_ms = clock_ms() + CLIENT_TIMEOUT_S * 1000;
 	struct answer_text answer cleanup_answer = {0};
 	struct text request cleanup_text = {0};
 	int fd cleanup_close = -1;

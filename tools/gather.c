@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
 
@@ -43,23 +43,15 @@ static int start(char *const argv[], int stdout_fd, pid_t *ret_pid)
 	return -r;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until the writer has closed it; 0, or why that was not waited for. */
 static int read_output(int fd, struct text *output)
 {
-	const int64_t deadline_ms = now_ms() + GATHER_TIMEOUT_S * 1000;
+	const int64_t deadline_ms = clock_ms() + GATHER_TIMEOUT_S * 1000;
 	char buffer[16 * 1024];
 
 	for (;;) {
 		struct pollfd readable = {.fd = fd, .events = POLLIN};
-		const int64_t left_ms = deadline_ms - now_ms();
+		const int64_t left_ms = deadline_ms - clock_ms();
 		ssize_t n = left_ms > 0 ? poll(&readable, 1, (int)left_ms) : 0;
 
 		if (!n)

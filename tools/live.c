@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
+
 #define USUAL_PERIOD_MS 2000
 #define LEAST_PERIOD_S	0.1
 #define MOST_PERIOD_S	86400
@@ -101,14 +103,6 @@ void live_title(struct text *title, const char *noun, const char *command, int a
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void append_clock(struct text *text)
 {
 	const time_t now = time(NULL);
@@ -175,7 +169,7 @@ static int take(struct session *session, struct live *live, bool is_screen, stru
 static bool wait_for_turn(struct live *live, bool is_screen, int64_t period_ms,
 			  const struct text *said)
 {
-	const int64_t deadline_ms = now_ms() + period_ms;
+	const int64_t deadline_ms = clock_ms() + period_ms;
 
 	for (;;) {
 		const int event = terminal_wait(deadline_ms);

@@ -9,6 +9,7 @@
 
 #include <pinfold/names.h>
 
+#include "clock.h"
 #include "inspect.h"
 #include "lib/file.h"
 
@@ -154,14 +155,6 @@ static int report_unreachable(struct session *session, const char *socket, int e
 			strerror(-error));
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /*
  * The agent cannot do it yet. Most of the time it has waited itself before it said so; where
  * it answers at once it is not asked without pause.
@@ -183,7 +176,7 @@ static void ask_later(unsigned int nr_tries)
 static int ask(struct session *session, const char *socket, const char *path, const char *body,
 	       unsigned int wait_s, struct json_object **ret_json)
 {
-	const uint64_t deadline_ms = now_ms() + (uint64_t)wait_s * 1000;
+	const int64_t deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
 	struct answer_text answer cleanup_answer = {0};
 	struct json_object *json cleanup_json = NULL;
 	const char *error;
@@ -191,11 +184,11 @@ static int ask(struct session *session, const char *socket, const char *path, co
 
 	for (unsigned int nr_tries = 0;; nr_tries++) {
 		r = client_ask(socket, path, body, &answer);
-		if (r && (r != -ETIMEDOUT || now_ms() >= deadline_ms))
+		if (r && (r != -ETIMEDOUT || clock_ms() >= deadline_ms))
 			return r;
 		if (!r) {
 			json = parse_answer(&answer.body, &error);
-			if (answer.status != HTTP_NOT_YET || now_ms() >= deadline_ms)
+			if (answer.status != HTTP_NOT_YET || clock_ms() >= deadline_ms)
 				break;
 		}
 		if (!nr_tries)

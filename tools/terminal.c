@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define ENTER_SCREEN  "\033[?1049h\033[?25l" /* alternate screen, no cursor */
 #define LEAVE_SCREEN  "\033[?25h\033[?1049l"
 #define REVERSE	      "\033[7m"
@@ -201,14 +203,6 @@ void terminal_close(void)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / (NS_PER_SECOND / 1000);
-}
-
 /* The next byte if there is one at once, as within an escape sequence; 0 = none. */
 static char next_byte(void)
 {
@@ -261,7 +255,7 @@ int terminal_wait(int64_t deadline_ms)
 	sigprocmask(SIG_SETMASK, NULL, &all_open);
 	sigdelset(&all_open, SIGWINCH);
 	for (;;) {
-		const int64_t now = now_ms(), left = deadline_ms > now ? deadline_ms - now : 0;
+		const int64_t now = clock_ms(), left = deadline_ms > now ? deadline_ms - now : 0;
 		const struct timespec timeout = {left / 1000, left % 1000 * (NS_PER_SECOND / 1000)};
 		const int r = ppoll(fds, 2, &timeout, &all_open);
 

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	FUZZ_CHECK(write(pair[0], data, size) == (ssize_t)size);
 	close(pair[0]);
-	r = read_answer(pair[1], now_ms() + 1000, &answer);
+	r = read_answer(pair[1], clock_ms() + 1000, &answer);
 	close(pair[1]);
 	FUZZ_CHECK(r == 0 || r == -EPROTO || r == -EFBIG);
 	if (r)
