@@ -310,8 +310,9 @@ struct watch {
 };
 
 /*
- * Print each event that is wanted on a line, until SIGINT, SIGTERM or the count. What was lost, and
- * that the agent does not answer or was restarted, is a line as well. Returns enum status.
+ * Print each event that is wanted on a line, until a signal, the count, or the end of whoever reads
+ * stdout. What was lost, and that the agent does not answer or was restarted, is a line as well.
+ * Returns enum status.
  */
 int watch_events(struct session *session, const struct watch *watch);
 /* 'drift watch', which is part of 'event watch'. cmd_event.c */

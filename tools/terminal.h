@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terminal of a command that repeats itself, and the signals that end it. It knows nothing of
- * what is shown. One at a time: a process has one terminal.
+ * The terminal or pipe of a command that goes on until somebody ends it, and the signals that do. It
+ * knows nothing of what is shown. One at a time: a process has one terminal.
  */
 #ifndef TOOLS_TERMINAL_H
 #define TOOLS_TERMINAL_H

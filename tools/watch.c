@@ -4,14 +4,16 @@
  * connection of its own each time, so a watcher holds nothing in the agent: one that reads slowly
  * finds that the log, a ring, has overwritten what it did not read, and says how many that were.
  */
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "inspect.h"
+#include "terminal.h"
 
-#define PAUSE_S 1
+#define PAUSE_MS 1000
 
 struct position {
 	bool is_known;
@@ -24,32 +26,15 @@ struct follower {
 	struct position at;
 	bool is_unreachable;
 	bool is_skipping; /* the events that were there before the watch began */
+	bool is_unread;	  /* whoever read stdout is gone */
 	int64_t nr_shown;
 };
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	is_interrupted = 1;
-}
-
-/* A second signal kills: the first one waits for a request, or for whoever reads stdout. */
-static void catch_signals(void)
-{
-	const struct sigaction action = {.sa_handler = interrupt,
-					 .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
-static int show(const struct follower *follower, const struct object_desc *desc,
-		struct json_object *json)
+static int show(struct follower *follower, const struct object_desc *desc, struct json_object *json)
 {
 	struct text text cleanup_text = {0};
 	const char *line;
+	int r;
 
 	if (!json)
 		return out_no_memory(follower->session);
@@ -62,12 +47,15 @@ static int show(const struct follower *follower, const struct object_desc *desc,
 	}
 	if (text.error)
 		return out_no_memory(follower->session);
-	fputs(text.data, stdout);
-	/* a reader that is gone ends the watch; main says so */
-	return fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
+	r = terminal_write(text.data, text.len);
+	follower->is_unread = r == -EPIPE;
+	if (r && !follower->is_unread)
+		return out_fail(follower->session, STATUS_FAILED, "writing to stdout failed: %s",
+				strerror(-r));
+	return STATUS_DONE;
 }
 
-static int note(const struct follower *follower, enum watch_note watch, int64_t nr_lost,
+static int note(struct follower *follower, enum watch_note watch, int64_t nr_lost,
 		const char *detail)
 {
 	struct timespec now;
@@ -83,7 +71,7 @@ static int note(const struct follower *follower, enum watch_note watch, int64_t 
 	return show(follower, &view_watch_desc, json);
 }
 
-static int note_lost(const struct follower *follower, uint64_t nr)
+static int note_lost(struct follower *follower, uint64_t nr)
 {
 	char detail[96];
 
@@ -106,9 +94,11 @@ static bool is_other_log(const struct follower *follower, struct json_object *ro
 	return first.log_ns != follower->at.log_ns;
 }
 
+/* Also if nobody sees what would be shown. */
 static bool has_enough(const struct follower *follower)
 {
-	return follower->watch->count && follower->nr_shown == follower->watch->count;
+	return follower->is_unread ||
+	       (follower->watch->count && follower->nr_shown == follower->watch->count);
 }
 
 static int take_event(struct follower *follower, struct json_object *json)
@@ -209,7 +199,6 @@ static int begin(struct follower *follower)
 
 int watch_events(struct session *session, const struct watch *watch)
 {
-	const struct timespec pause = {.tv_sec = PAUSE_S};
 	struct follower follower = {.session = session, .watch = watch};
 	int r;
 
@@ -217,12 +206,10 @@ int watch_events(struct session *session, const struct watch *watch)
 		return out_fail(session, STATUS_USAGE,
 				"a batch cannot contain 'watch', which prints more than one "
 				"document; run it by itself");
-	catch_signals();
+	terminal_open(false);
 	r = begin(&follower);
-	while (!r && !is_interrupted && !has_enough(&follower)) {
-		nanosleep(&pause, NULL);
-		if (!is_interrupted)
-			r = ask_again(&follower);
-	}
+	while (!r && !has_enough(&follower) &&
+	       terminal_wait(clock_ms() + PAUSE_MS) != TERMINAL_CLOSED)
+		r = ask_again(&follower);
 	return r;
 }
