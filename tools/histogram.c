@@ -46,10 +46,13 @@ static void draw_bucket(struct json_object *json, int64_t most, struct text *tex
 
 static void draw_head(const struct view_latency *row, struct text *text)
 {
-	text_printf(text, "%s/%s", row->namespace ? row->namespace : "-",
-		    row->pod ? row->pod : "-");
-	if (row->container)
-		text_printf(text, "/%s", row->container);
+	text_append_shown(text, row->namespace ? row->namespace : "-");
+	text_append(text, "/");
+	text_append_shown(text, row->pod ? row->pod : "-");
+	if (row->container) {
+		text_append(text, "/");
+		text_append_shown(text, row->container);
+	}
 	if (row->count <= 0) {
 		text_append(text, ": no wait is over yet\n");
 		return;

@@ -125,6 +125,11 @@ void out_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * instead of to stdout and stderr; NULL = to those again. Both are borrowed.
  */
 void out_redirect(struct text *text, struct text *errors);
+/*
+ * Append a document and the end of its line. Strings have DEL and C1 as \u00NN, which JSON permits
+ * and json-c does not do: a terminal acts on them.
+ */
+void out_append_json(struct json_object *json, bool is_pretty, struct text *text);
 /* Print the document that JSON mode collected and forget it; there may be none. */
 void out_result(struct session *session);
 /* Print what JSON mode collected; returns `status`, or STATUS_FAILED when stdout failed. */

@@ -354,18 +354,20 @@ static void legend_line(const struct map *map, const struct legend *line, struct
 {
 	const char *colour = map->is_coloured ? line->colour : COLOUR_OF_NONE;
 	char *list cleanup_free = malloc(CPUSET_TEXT_MAX);
+	char meaning[2 * POD_NAME_MAX];
 
 	if (!list) {
 		text->error = -ENOMEM;
 		return;
 	}
 	cpuset_format(line->cpus, list, CPUSET_TEXT_MAX);
+	snprintf(meaning, sizeof(meaning), "%.*s", line->meaning_len, line->meaning);
+	text_hide_controls(meaning);
 	text_append(text, "  ");
 	begin_colour(colour, text);
 	text_append_len(text, &line->letter, 1);
 	end_colour(colour, text);
-	text_printf(text, " %-24.*s %4u  %s\n", line->meaning_len, line->meaning,
-		    cpuset_count(line->cpus), list);
+	text_printf(text, " %-24s %4u  %s\n", meaning, cpuset_count(line->cpus), list);
 }
 
 static void draw_use_legend(const struct map *map, bool with_ids, struct text *text)

@@ -3,6 +3,7 @@
  * What the inspector says: one object, text or failure per command, in plain
  * text at once, in JSON collected so that stdout is exactly one document.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,17 @@ static void say(const char *string)
 /* A line to stderr. */
 static void say_error(const char *kind, const char *sentence)
 {
-	if (redirected_errors)
-		text_printf(redirected_errors, "%s: %s\n", kind, sentence);
+	struct text line cleanup_text = {0};
+
+	text_printf(&line, "%s: ", kind);
+	text_append_shown(&line, sentence);
+	text_append(&line, "\n");
+	if (line.error)
+		fputs("Error: out of memory\n", stderr);
+	else if (redirected_errors)
+		text_append(redirected_errors, line.data);
 	else
-		fprintf(stderr, "%s: %s\n", kind, sentence);
+		fputs(line.data, stderr);
 }
 
 int out_no_memory(struct session *session)
@@ -134,20 +142,43 @@ void out_note(const char *format, ...)
 	say_error("Note", sentence.data ? sentence.data : "out of memory");
 }
 
+void out_append_json(struct json_object *json, bool is_pretty, struct text *text)
+{
+	const int flags = JSON_C_TO_STRING_NOSLASHESCAPE |
+			  (is_pretty ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED : 0);
+	const char *string = json_object_to_json_string_ext(json, flags), *begin = string;
+	uint32_t character;
+
+	if (!string) {
+		text->error = -ENOMEM;
+		return;
+	}
+	while (*string) {
+		const unsigned int len = text_decode(string, &character);
+
+		if (!len || character < 0x7f || !text_is_control(character)) {
+			string += len ? len : 1;
+			continue;
+		}
+		text_append_len(text, begin, (size_t)(string - begin));
+		text_printf(text, "\\u%04x", character);
+		string += len;
+		begin = string;
+	}
+	text_append_len(text, begin, (size_t)(string - begin));
+	text_append(text, "\n");
+}
+
 void out_result(struct session *session)
 {
 	if (session->options.json && session->has_result) {
-		int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
-		const char *string;
+		struct text text cleanup_text = {0};
 
-		if (session->options.pretty)
-			flags |= JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED;
-		string = json_object_to_json_string_ext(session->result, flags);
-		if (string)
-			say(string);
+		out_append_json(session->result, session->options.pretty, &text);
+		if (text.error)
+			say("{\"error\":\"out of memory\"}\n"); /* key: no memory to build it */
 		else
-			say("{\"error\":\"out of memory\"}"); /* key: no memory to build it */
-		say("\n");
+			say(text.data);
 	}
 	json_object_put(session->result);
 	session->result = NULL;

@@ -312,25 +312,23 @@ int terminal_write(const char *text, size_t len)
 /* Up to `columns` of a line, without its end. Error texts may have bytes of others in them. */
 static void append_line(struct text *frame, const char *line, size_t len, unsigned int columns)
 {
-	unsigned int column = 0;
+	const char *end = line + len;
 
-	for (size_t i = 0; i < len; i++) {
-		const unsigned char byte = (unsigned char)line[i];
+	for (unsigned int column = 0; line < end && column < columns; column++) {
+		uint32_t character;
+		const unsigned int bytes = text_decode(line, &character);
 
-		/* bytes that continue a character of UTF-8 take no column */
-		if ((byte & 0xc0) != 0x80 && column == columns)
-			return;
-		if (byte == '\t') {
-			do
+		if (*line == '\t') {
+			/* the loop adds the last blank's column */
+			for (; (column + 1) % TAB_COLUMNS && column + 1 < columns; column++)
 				text_append(frame, " ");
-			while (++column % TAB_COLUMNS && column < columns);
-			continue;
-		}
-		if (byte < 0x20 || byte == 0x7f)
+			text_append(frame, " ");
+		} else if (!bytes || text_is_control(character)) {
 			text_append(frame, "?");
-		else
-			text_append_len(frame, line + i, 1);
-		column += (byte & 0xc0) != 0x80;
+		} else {
+			text_append_len(frame, line, bytes);
+		}
+		line += bytes ? bytes : 1;
 	}
 }
 

@@ -33,18 +33,15 @@ struct follower {
 static int show(struct follower *follower, const struct object_desc *desc, struct json_object *json)
 {
 	struct text text cleanup_text = {0};
-	const char *line;
 	int r;
 
 	if (!json)
 		return out_no_memory(follower->session);
-	if (follower->session->options.json) {
-		line = json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN |
-								    JSON_C_TO_STRING_NOSLASHESCAPE);
-		text_printf(&text, "%s\n", line ? line : "");
-	} else {
+	/* an event is a line, also with --pretty */
+	if (follower->session->options.json)
+		out_append_json(json, false, &text);
+	else
 		object_render_line(desc, json, &text);
-	}
 	if (text.error)
 		return out_no_memory(follower->session);
 	r = terminal_write(text.data, text.len);

@@ -56,6 +56,39 @@ static void hides_what_is_not_printable(void **state)
 	assert_string_equal(text, "a?[2J ???~?");
 }
 
+static void shows_what_a_terminal_would_act_on(void **state)
+{
+	static const struct {
+		const char *text, *shown, *hidden;
+	} cases[] = {
+		{"plain \xc3\xa4 \xf0\x9f\x98\x80\xc2\xa0",
+		 "plain \xc3\xa4 \xf0\x9f\x98\x80\xc2\xa0",
+		 "plain \xc3\xa4 \xf0\x9f\x98\x80\xc2\xa0"},
+		{"\x1b[2J\n\x7f", "\\x1b[2J\\x0a\\x7f", "?[2J??"},
+		/* CSI and the end of C1, as UTF-8 and as bytes of a terminal without it */
+		{"a\xc2\x9b"
+		 "2J\xc2\x9f",
+		 "a\\x9b2J\\x9f", "a??2J??"},
+		{"a\x9b"
+		 "2J\x80",
+		 "a\\x9b2J\\x80", "a?2J?"},
+		/* the same byte in and behind a character */
+		{"\xe2\x9b\x84\x9b", "\xe2\x9b\x84\\x9b", "\xe2\x9b\x84?"},
+		{"\xe2\x9b", "\\xe2\\x9b", "??"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct text text cleanup_text = {0};
+		char copy[40];
+
+		text_append_shown(&text, cases[i].text);
+		assert_string_equal(text.data, cases[i].shown);
+		text_copy(copy, sizeof(copy), cases[i].text);
+		text_hide_controls(copy);
+		assert_string_equal(copy, cases[i].hidden);
+	}
+}
+
 static void detects_repeated_sentences(void **state)
 {
 	assert_true(text_is_news("", "a"));
@@ -189,6 +222,7 @@ int main(void)
 		cmocka_unit_test(grows),
 		cmocka_unit_test(copies_what_fits),
 		cmocka_unit_test(hides_what_is_not_printable),
+		cmocka_unit_test(shows_what_a_terminal_would_act_on),
 		cmocka_unit_test(detects_repeated_sentences),
 		cmocka_unit_test(large_piece),
 		cmocka_unit_test(empty_text_is_an_empty_string),

@@ -13,48 +13,19 @@ static void indent(struct emitter *emitter, unsigned int steps)
 		text_append(emitter->out, "  ");
 }
 
-/* Length of the UTF-8 sequence at `text` and its character; 0 = it is none. */
-static unsigned int decode_character(const unsigned char *text, uint32_t *ret_character)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned int len = 2;
-	uint32_t character;
-
-	if (text[0] < 0x80)
-		len = 1;
-	else if (text[0] >= 0xf0)
-		len = 4;
-	else if (text[0] >= 0xe0)
-		len = 3;
-	character = len == 1 ? text[0] : text[0] & (0x7f >> len);
-	if ((text[0] >= 0x80 && text[0] < 0xc0) || text[0] >= 0xf8)
-		return 0;
-	for (unsigned int i = 1; i < len; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		character = character << 6 | (text[i] & 0x3f);
-	}
-	if (character < least[len] || character > 0x10ffff ||
-	    (character >= 0xd800 && character < 0xe000))
-		return 0;
-	*ret_character = character;
-	return len;
-}
-
 /* Names of files and processes may hold any byte; what we write must stay readable to us. */
 static void append_quoted(struct text *out, const char *value)
 {
 	text_append(out, "\"");
 	while (*value) {
 		uint32_t character;
-		unsigned int len = decode_character((const unsigned char *)value, &character);
+		const unsigned int len = text_decode(value, &character);
 
 		if (len == 0)
 			text_append(out, "\\ufffd");
 		else if (character == '"' || character == '\\')
 			text_printf(out, "\\%c", (char)character);
-		else if (character < 0x20 || (character >= 0x7f && character < 0xa0) ||
-			 (character & ~1U) == 0xfffe)
+		else if (text_is_control(character) || (character & ~1U) == 0xfffe)
 			text_printf(out, "\\u%04x", character);
 		else
 			text_append_len(out, value, len);

@@ -14,19 +14,6 @@
 
 /* --- single values ---------------------------------------------------------------------------- */
 
-static void append_clean(struct text *text, const char *string)
-{
-	for (const unsigned char *c = (const unsigned char *)string; *c; c++) {
-		/* C1 control codes are two UTF-8 bytes, the first of them 0xc2 */
-		if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-			text_printf(text, "\\x%02x", *++c);
-		else if (*c < 0x20 || *c == 0x7f)
-			text_printf(text, "\\x%02x", *c);
-		else
-			text_append_len(text, (const char *)c, 1);
-	}
-}
-
 void object_append_seconds(struct text *text, double seconds)
 {
 	if (seconds >= 100)
@@ -86,7 +73,7 @@ static void append_texts(struct text *text, struct json_object *json)
 		const char *item = json_object_get_string(json_object_array_get_idx(json, i));
 
 		text_append(text, i ? "; " : "");
-		append_clean(text, item ? item : "");
+		text_append_shown(text, item ? item : "");
 	}
 }
 
@@ -94,7 +81,7 @@ static void append_string(struct text *text, struct json_object *json)
 {
 	const char *string = json_object_get_string(json);
 
-	append_clean(text, string && *string ? string : "-");
+	text_append_shown(text, string && *string ? string : "-");
 }
 
 void object_append_value(struct text *text, const struct field_desc *field,

@@ -4,6 +4,7 @@
  * once. Each message is a single write, so lines of different threads never mix.
  */
 #include "lib/log.h"
+#include "lib/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -71,14 +72,6 @@ int log_level_parse(const char *name, enum log_level *ret_level)
 	return -EINVAL;
 }
 
-/* Names in messages are external input and must not forge lines or terminal escape sequences. */
-static void hide_control_bytes(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
-
 static void send_journal(enum log_level level, const char *const *fields, const char *message)
 {
 	char text[MESSAGE_MAX + sizeof("MESSAGE=")], priority[16], identifier[80];
@@ -122,7 +115,8 @@ __attribute__((format(printf, 4, 0))) static void send_line(enum log_level level
 	len = vsnprintf(message, sizeof(message), format, args);
 	if (len >= 0 && len < (int)sizeof(message) && code < 0)
 		snprintf(message + len, sizeof(message) - len, ": %s", strerror(-code));
-	hide_control_bytes(message);
+	/* names in it are external input and must not forge lines or terminal escape sequences */
+	text_hide_controls(message);
 	if (to_journal)
 		send_journal(level, fields, message);
 	else

@@ -109,6 +109,74 @@ void text_make_printable(char *string)
 			*string = '?';
 }
 
+unsigned int text_decode(const char *string, uint32_t *ret_character)
+{
+	const unsigned char *text = (const unsigned char *)string;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned int len = 2;
+	uint32_t character;
+
+	if (text[0] < 0x80)
+		len = 1;
+	else if (text[0] >= 0xf0)
+		len = 4;
+	else if (text[0] >= 0xe0)
+		len = 3;
+	character = len == 1 ? text[0] : text[0] & (0x7f >> len);
+	if ((text[0] >= 0x80 && text[0] < 0xc0) || text[0] >= 0xf8)
+		return 0;
+	for (unsigned int i = 1; i < len; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3f);
+	}
+	if (character < least[len] || character > 0x10ffff ||
+	    (character >= 0xd800 && character < 0xe000))
+		return 0;
+	*ret_character = character;
+	return len;
+}
+
+bool text_is_control(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7f && character < 0xa0);
+}
+
+void text_append_shown(struct text *text, const char *string)
+{
+	const char *begin = string;
+
+	while (*string) {
+		uint32_t character = (unsigned char)*string;
+		const unsigned int len = text_decode(string, &character);
+
+		if (len && !text_is_control(character)) {
+			string += len;
+			continue;
+		}
+		text_append_len(text, begin, (size_t)(string - begin));
+		text_printf(text, "\\x%02x", character);
+		string += len ? len : 1;
+		begin = string;
+	}
+	text_append_len(text, begin, (size_t)(string - begin));
+}
+
+void text_hide_controls(char *string)
+{
+	while (*string) {
+		uint32_t character;
+		unsigned int len = text_decode(string, &character);
+
+		if (len && !text_is_control(character)) {
+			string += len;
+			continue;
+		}
+		for (len = len ? len : 1; len; len--)
+			*string++ = '?';
+	}
+}
+
 bool text_is_news(const char *told, const char *sentence)
 {
 	return strcmp(told, sentence) != 0;

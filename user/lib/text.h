@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/cleanup.h"
 
@@ -36,6 +37,19 @@ int text_take(struct text *text, char **ret_string);
 void text_copy(char *buffer, size_t size, const char *string);
 /* Replace what is not printable ASCII by '?', in a message that quotes somebody else. */
 void text_make_printable(char *string);
+
+/* Bytes of the UTF-8 character that `string` begins with; 0 = it does not begin with one. */
+unsigned int text_decode(const char *string, uint32_t *ret_character);
+/* Is it C0, DEL or C1, on which a terminal acts? */
+bool text_is_control(uint32_t character);
+/*
+ * Append text of others for a terminal: control characters become \xNN, and so do bytes that are not
+ * UTF-8, because a terminal without UTF-8 takes those from 0x80 to 0x9f for C1.
+ */
+void text_append_shown(struct text *text, const char *string);
+/* Replace the same by '?', byte by byte. */
+void text_hide_controls(char *string);
+
 /* Does `sentence` differ from `told`, the last reported sentence of its kind? */
 bool text_is_news(const char *told, const char *sentence);
 
