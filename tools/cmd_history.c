@@ -103,6 +103,20 @@ static void draw_line(struct json_object *samples, const struct axis *axis, cons
 		text_printf(text, "|  at most %.2f %%\n", largest * 100);
 }
 
+static void explain_nothing(const struct view_history *row, struct text *text)
+{
+	if (row->state == HISTORY_LEFT_OUT)
+		text_printf(
+			text,
+			"\tno history is kept of it: the agent keeps at most %ju, and all are in "
+			"use; it begins one when another pod or container ends\n",
+			(uintmax_t)row->histories_max);
+	else
+		text_printf(text, "\tno samples yet; the first %s\n",
+			    row->span == PRESSURE_SPAN_10M ? "ones take some seconds"
+							   : "one takes a minute or two");
+}
+
 static void draw(struct json_object *json, struct text *text)
 {
 	struct json_object *samples =
@@ -112,9 +126,7 @@ static void draw(struct json_object *json, struct text *text)
 
 	object_read(&view_history_desc, json, &row);
 	if (!samples || !json_object_array_length(samples)) {
-		text_printf(text, "\tno samples yet; the first %s\n",
-			    row.span == PRESSURE_SPAN_10M ? "ones take some seconds"
-							  : "one takes a minute or two");
+		explain_nothing(&row, text);
 		return;
 	}
 	axis = axis_of(samples, row.span);

@@ -93,13 +93,12 @@ const struct noun noun_drift = {
 
 /* --- pressure, latency, memory, noise ----------------------------------------------------------------- */
 
-/* The rows of an object, or those of one pod; `missing` ends the sentence if there are none. */
-static int show_of_pod(struct session *session, int argc, char **argv,
-		       const struct object_desc *desc, const char *missing,
-		       bool (*is_wanted)(struct json_object *item, const void *ref))
+#define NOT_IN_LEDGER "is not in the ledger; see 'pinfold pod show'"
+
+/* The rows of an object, or those of one pod. */
+static int show_of_pod(struct session *session, int argc, char **argv, const struct noun_rows *rows)
 {
 	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
-	char name[2 * POD_NAME_MAX + 8];
 	struct pod_ref ref = {0};
 	const bool is_one = argc;
 	int r;
@@ -111,16 +110,15 @@ static int show_of_pod(struct session *session, int argc, char **argv,
 		if (argc)
 			return unexpected(session, argv[0], "no more arguments");
 	}
-	r = fetch_noun(session, desc->name, &all);
+	r = fetch_noun(session, rows->desc->name, &all);
 	if (r || !is_one)
-		return r ? r : out_object(session, desc, TAKE_PTR(all));
-	some = json_filter(all, is_wanted, &ref);
+		return r ? r : out_object(session, rows->desc, TAKE_PTR(all));
+	some = json_filter(all, rows->is_wanted, &ref);
 	if (!some)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
-		return out_fail(session, STATUS_INPUT, "pod %s %s",
-				ref_text(&ref, name, sizeof(name)), missing);
-	return out_object(session, desc, TAKE_PTR(some));
+		return ref_no_rows(session, &ref, rows->missing);
+	return out_object(session, rows->desc, TAKE_PTR(some));
 }
 
 static bool pressure_wanted(struct json_object *item, const void *ref)
@@ -131,17 +129,16 @@ static bool pressure_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
+static const struct noun_rows pressure_rows = {&view_pressure_desc, pressure_wanted, NOT_IN_LEDGER};
+
 static int pressure_show(struct session *session, int argc, char **argv)
 {
-	return show_of_pod(session, argc, argv, &view_pressure_desc,
-			   "is not in the ledger; see 'pinfold pod show'", pressure_wanted);
+	return show_of_pod(session, argc, argv, &pressure_rows);
 }
 
 static int pressure_top(struct session *session, int argc, char **argv)
 {
-	static const struct top_source source = {&view_pressure_desc, pressure_wanted};
-
-	return top_run(session, &source, argc, argv);
+	return top_run(session, &pressure_rows, argc, argv);
 }
 
 static const struct command pressure_commands[] = {
@@ -173,10 +170,11 @@ static bool latency_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
+static const struct noun_rows latency_rows = {&view_latency_desc, latency_wanted, NOT_IN_LEDGER};
+
 static int latency_show(struct session *session, int argc, char **argv)
 {
-	return show_of_pod(session, argc, argv, &view_latency_desc,
-			   "is not in the ledger; see 'pinfold pod show'", latency_wanted);
+	return show_of_pod(session, argc, argv, &latency_rows);
 }
 
 /* The pod's own row, or that of the container. */
@@ -230,9 +228,7 @@ static int latency_histogram(struct session *session, int argc, char **argv)
 
 static int latency_top(struct session *session, int argc, char **argv)
 {
-	static const struct top_source source = {&view_latency_desc, latency_wanted};
-
-	return top_run(session, &source, argc, argv);
+	return top_run(session, &latency_rows, argc, argv);
 }
 
 static const struct command latency_commands[] = {
@@ -263,10 +259,11 @@ static bool memory_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
+static const struct noun_rows memory_rows = {&view_memory_desc, memory_wanted, NOT_IN_LEDGER};
+
 static int memory_show(struct session *session, int argc, char **argv)
 {
-	return show_of_pod(session, argc, argv, &view_memory_desc,
-			   "is not in the ledger; see 'pinfold pod show'", memory_wanted);
+	return show_of_pod(session, argc, argv, &memory_rows);
 }
 
 static const struct command memory_commands[] = {
@@ -291,18 +288,18 @@ static bool noise_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
+static const struct noun_rows noise_rows = {
+	&view_noise_desc, noise_wanted,
+	"has no exclusive CPU that anybody disturbed; see 'pinfold pod show'"};
+
 static int noise_show(struct session *session, int argc, char **argv)
 {
-	return show_of_pod(session, argc, argv, &view_noise_desc,
-			   "has no exclusive CPU that anybody disturbed; see 'pinfold pod show'",
-			   noise_wanted);
+	return show_of_pod(session, argc, argv, &noise_rows);
 }
 
 static int noise_top(struct session *session, int argc, char **argv)
 {
-	static const struct top_source source = {&view_noise_desc, noise_wanted};
-
-	return top_run(session, &source, argc, argv);
+	return top_run(session, &noise_rows, argc, argv);
 }
 
 static const struct command noise_commands[] = {

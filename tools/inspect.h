@@ -246,6 +246,8 @@ int ref_parse_cpus(struct session *session, const char *word, struct cpuset *ret
 /* out_fail(): no such `what`; `container` NULL = the pod itself. Returns STATUS_INPUT. */
 int ref_missing(struct session *session, const char *what, const struct pod_ref *ref,
 		const char *container);
+/* out_fail(): the pod has no rows, `missing` says why. Returns STATUS_INPUT. */
+int ref_no_rows(struct session *session, const struct pod_ref *ref, const char *missing);
 const char *ref_text(const struct pod_ref *ref, char *buffer, size_t size);
 /* Texts as object_read gives them: either may be NULL, and then they differ. */
 static inline bool is_same_text(const char *one, const char *other)

@@ -39,12 +39,13 @@ int live_check(struct session *session, const struct noun *noun, const struct co
 int live_run(struct session *session, struct live *live);
 
 /* The rows of a noun that is a list, and which of them belong to a pod (struct pod_ref). */
-struct top_source {
+struct noun_rows {
 	const struct object_desc *desc;
 	bool (*is_wanted)(struct json_object *item, const void *ref);
+	const char *missing; /* the end of the sentence about a pod without any */
 };
 /* `top [POD]`: see top.c. */
-int top_run(struct session *session, const struct top_source *source, int argc, char **argv);
+int top_run(struct session *session, const struct noun_rows *rows, int argc, char **argv);
 
 /* Repeat a command that shows something: --watch. */
 int live_watch(struct session *session, const struct noun *noun, const struct command *command,

@@ -121,6 +121,14 @@ int ref_missing(struct session *session, const char *what, const struct pod_ref 
 			container ? container : "", what);
 }
 
+int ref_no_rows(struct session *session, const struct pod_ref *ref, const char *missing)
+{
+	char buffer[2 * POD_NAME_MAX + 8];
+
+	return out_fail(session, STATUS_INPUT, "pod %s %s", ref_text(ref, buffer, sizeof(buffer)),
+			missing);
+}
+
 int ref_parse_cpus(struct session *session, const char *word, struct cpuset *ret_cpus)
 {
 	int r = cpuset_parse(word, strlen(word), ret_cpus);

@@ -11,7 +11,7 @@
 #define NS_PER_SECOND 1000000000LL
 
 struct view {
-	const struct top_source *source;
+	const struct noun_rows *rows;
 	struct pod_ref ref;
 	bool is_one; /* only the pod that `ref` names */
 	bool is_current;
@@ -41,13 +41,16 @@ static int take(struct live *live, struct session *session)
 	int r;
 
 	view->is_current = false;
-	r = fetch_noun(session, view->source->desc->name, &all);
+	r = fetch_noun(session, view->rows->desc->name, &all);
 	if (r)
 		return r;
-	some = view->is_one ? json_filter(all, view->source->is_wanted, &view->ref)
+	some = view->is_one ? json_filter(all, view->rows->is_wanted, &view->ref)
 			    : json_object_get(all);
 	if (!some || object_top_take(&view->top, some, now_ns()))
 		return out_no_memory(session);
+	/* it may have some the next time */
+	if (view->is_one && !json_object_array_length(some))
+		return ref_no_rows(session, &view->ref, view->rows->missing);
 	view->is_current = true;
 	return STATUS_DONE;
 }
@@ -95,9 +98,9 @@ static int sort(struct session *session, struct object_top *top)
 			session->options.sort, keys.data ? keys.data : "the keys");
 }
 
-int top_run(struct session *session, const struct top_source *source, int argc, char **argv)
+int top_run(struct session *session, const struct noun_rows *rows, int argc, char **argv)
 {
-	struct view view cleanup(view_fini) = {.source = source, .is_one = argc};
+	struct view view cleanup(view_fini) = {.rows = rows, .is_one = argc};
 	struct live live = {.take = take, .draw = draw, .key = key, .data = &view};
 	struct text title cleanup_text = {0};
 	int r;
@@ -106,12 +109,12 @@ int top_run(struct session *session, const struct top_source *source, int argc, 
 		return out_fail(session, STATUS_USAGE,
 				"'%s top' has no JSON; use '%s show --watch', whose totals rates "
 				"can be computed from",
-				source->desc->name, source->desc->name);
-	live_title(&title, source->desc->name, "top", argc, argv);
+				rows->desc->name, rows->desc->name);
+	live_title(&title, rows->desc->name, "top", argc, argv);
 	r = argc ? ref_parse_pod(session, &argc, &argv, &view.ref) : STATUS_DONE;
 	if (!r && argc)
 		r = unexpected(session, argv[0], "no more arguments");
-	object_top_init(&view.top, source->desc);
+	object_top_init(&view.top, rows->desc);
 	if (!r)
 		r = sort(session, &view.top);
 	if (r)

@@ -802,6 +802,36 @@ static void rings_follow_their_containers(void **state)
 	controller_free(controller);
 }
 
+static enum history_state state_of(struct controller *controller, const char *pod)
+{
+	struct json_object *json = ask(controller, pod, NULL, PRESSURE_SPAN_10M, 200);
+	struct view_history row;
+
+	object_read(&view_history_desc, json, &row);
+	assert_int_equal(row.histories_max, PRESSURE_SAMPLES_MAX);
+	json_object_put(json);
+	return row.state;
+}
+
+/* A pod without a ring, first because no pass has been made, then because there is none left. */
+static void why_there_is_no_history(void **state)
+{
+	struct controller *controller = start_counting();
+	struct group_tree before;
+
+	scan(controller, pods, 1);
+	assert_int_equal(state_of(controller, "a"), HISTORY_AWAITED);
+	before = controller->desired;
+	memset(&controller->desired, 0, sizeof(controller->desired));
+	want_pods(controller, 0, PRESSURE_SAMPLES_MAX);
+	assert_int_equal(state_of(controller, "a"), HISTORY_LEFT_OUT);
+	group_tree_fini(&controller->desired);
+	controller->desired = before;
+	ctl_add_pressure_samples(controller);
+	assert_int_equal(state_of(controller, "a"), HISTORY_KEPT);
+	controller_free(controller);
+}
+
 static void more_groups_than_rings_are_left_out(void **state)
 {
 	struct controller *controller = start_counting();
@@ -949,6 +979,7 @@ int main(void)
 		TEST(more_groups_than_rings_are_left_out),
 		TEST(only_pods_and_containers_take_a_ring),
 		TEST(those_without_a_ring_change_no_others),
+		TEST(why_there_is_no_history),
 		TEST(who_is_not_there_has_no_history),
 	};
 

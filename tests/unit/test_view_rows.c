@@ -233,6 +233,7 @@ static void history_becomes_an_object(void **state)
 		.span = PRESSURE_SPAN_10M,
 		.memory_bytes = 97968,
 		.histories = 500,
+		.histories_max = 1024,
 		.histories_bytes = 48984000,
 		.nr_samples = ARRAY_SIZE(samples),
 		.samples = samples,

@@ -106,6 +106,14 @@ static size_t fill_rows(const struct pressure_reading *readings, uint32_t nr,
 	return nr_rows;
 }
 
+static enum history_state state_of(const struct pressure_samples *samples,
+				   const struct sampled_group *sampled)
+{
+	if (sampled)
+		return HISTORY_KEPT;
+	return samples->nr < PRESSURE_SAMPLES_MAX ? HISTORY_AWAITED : HISTORY_LEFT_OUT;
+}
+
 struct json_object *ctl_report_history(struct controller *controller, const struct ledger_pod *pod,
 				       const char *container, enum pressure_span span)
 {
@@ -122,7 +130,9 @@ struct json_object *ctl_report_history(struct controller *controller, const stru
 		.uid = pod->spec->uid,
 		.span = span,
 		.memory_bytes = sampled ? sizeof(*sampled) : 0,
+		.state = state_of(samples, sampled),
 		.histories = samples->nr,
+		.histories_max = PRESSURE_SAMPLES_MAX,
 		.histories_bytes = samples->nr * sizeof(struct sampled_group),
 		.samples = rows,
 	};

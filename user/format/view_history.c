@@ -81,11 +81,19 @@ static const struct field_desc history_fields[] = {
 	TEXT(view_history, uid, NULL, HIDDEN, "Identity of the pod."),
 	WORD(view_history, span, NULL, HEAD, "How far back: 10m in samples of 2 s, 24h in minutes.",
 	     [PRESSURE_SPAN_10M] = "10m", [PRESSURE_SPAN_24H] = "24h"),
+	WORD(view_history, state, NULL, HIDDEN,
+	     "awaited: the next pass over the cgroups begins it. left_out: the agent already keeps "
+	     "as many histories as it can; one is kept of this pod or container as soon as another "
+	     "one ends.",
+	     [HISTORY_KEPT] = "kept", [HISTORY_AWAITED] = "awaited",
+	     [HISTORY_LEFT_OUT] = "left_out"),
 	BYTES(view_history, memory_bytes, "memory", HEAD,
 	      "What the agent has allocated for the history of this pod or container, of both "
 	      "spans."),
 	COUNT(view_history, histories, NULL, HEAD,
 	      "Pods and containers of which a history is kept."),
+	COUNT(view_history, histories_max, NULL, HIDDEN,
+	      "Pods and containers of which one can be kept."),
 	BYTES(view_history, histories_bytes, "in", HEAD, "What it has allocated for all of them."),
 	LIST(view_history, samples, view_history_sample, NULL, BARE,
 	     "Samples and the gaps between them, oldest first."),

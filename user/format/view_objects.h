@@ -203,6 +203,7 @@ struct view_pressure {
 	const char *remedy;	  /* NULL = it is measured, or will be known soon */
 };
 
+enum history_state { HISTORY_KEPT, HISTORY_AWAITED, HISTORY_LEFT_OUT, HISTORY_STATE_NR };
 enum history_kind { HISTORY_SAMPLE, HISTORY_GAP, HISTORY_KIND_NR };
 
 /* A sample of the recent past, or a gap; -1 = not known. */
@@ -222,7 +223,8 @@ struct view_history_sample {
 struct view_history {
 	const char *namespace, *pod, *container, *uid;
 	enum pressure_span span;
-	uint64_t memory_bytes, histories, histories_bytes;
+	enum history_state state;
+	uint64_t memory_bytes, histories, histories_max, histories_bytes;
 	size_t nr_samples;
 	const struct view_history_sample *samples; /* oldest first */
 };
