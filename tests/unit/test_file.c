@@ -12,12 +12,26 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/crash.h"
 #include "lib/file.h"
 #include "lib/log.h"
+
+/* In front of libc's: a file system that cannot rename without replacing. */
+static bool has_noreplace = true;
+
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned int flags)
+{
+	if (flags && !has_noreplace) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+}
 
 static char directory[64];
 static int dir_fd = -1;
@@ -188,6 +202,42 @@ static void log_to_stderr(void **state)
 	assert_int_equal(level, LOG_LEVEL_WARN);
 }
 
+static int write_whole(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		return -errno;
+	fputs(text, file);
+	return fclose(file);
+}
+
+static void rename_to_a_new_name(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		char from[80], to[80], *data cleanup_free = NULL;
+		size_t len;
+
+		has_noreplace = i == 0;
+		snprintf(from, sizeof(from), "%s/a", directory);
+		snprintf(to, sizeof(to), "%s/k", directory);
+		assert_int_equal(write_whole(from, "first"), 0);
+		assert_int_equal(file_rename_new(from, to), 0);
+		assert_int_equal(access(from, F_OK), -1);
+		/* neither of the two is touched if the name is taken */
+		assert_int_equal(write_whole(from, "second"), 0);
+		assert_int_equal(file_rename_new(from, to), -EEXIST);
+		assert_int_equal(file_read_path(to, 100, &data, &len), 0);
+		assert_string_equal(data, "first");
+		assert_int_equal(unlink(from), 0);
+		assert_int_equal(unlink(to), 0);
+		/* nothing is left of an attempt that failed */
+		assert_int_equal(file_rename_new(from, to), -ENOENT);
+		assert_int_equal(access(to, F_OK), -1);
+	}
+	has_noreplace = true;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +247,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kill_leaves_the_old_or_the_new_file, make_directory,
 						remove_directory),
 		cmocka_unit_test_setup_teardown(log_to_stderr, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(rename_to_a_new_name, make_directory,
+						remove_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

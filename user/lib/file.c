@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -215,6 +216,24 @@ int file_replace(int dir_fd, const char *name, const void *data, size_t len)
 drop:
 	unlinkat(dir_fd, temporary, 0);
 	return err;
+}
+
+int file_rename_new(const char *from, const char *to)
+{
+	int fd cleanup_close = -1, r;
+
+	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (!rename(from, to))
+		return 0;
+	r = -errno;
+	unlink(to);
+	return r;
 }
 
 int file_open_dir(int dir_fd, const char *name, DIR **ret_dir)

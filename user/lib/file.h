@@ -115,4 +115,10 @@ int file_next_entry(DIR *dir, const struct dirent **ret_entry);
 int file_remove_directory(int dir_fd, const char *path, bool (*is_ours)(const char *name),
 			  char *ret_other, size_t size);
 
+/*
+ * Rename a file to a name that must not exist yet: -EEXIST. Some file systems cannot do that in one
+ * step (NFS, 9p, FAT); there the name is first taken by an empty file, which a crash leaves behind.
+ */
+int file_rename_new(const char *from, const char *to);
+
 #endif
