@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <pinfold/names.h>
 
 #include "archive.h"
+#include "clock.h"
 #include "gather.h"
 #include "inspect.h"
 #include "lib/file.h"
@@ -25,6 +27,15 @@
 #define MAX_MEMBERS 64
 #define MAX_TOTAL   (64U << 20) /* before compression */
 #define LOG_LINES   "5000"
+/* A question to the agent, and journalctl. */
+#define TIMEOUT_MS 15000
+/*
+ * All questions together, first to the agent and then to files: an agent that takes ten seconds for
+ * each is as bad as one that hangs.
+ */
+#define TOTAL_MS 60000
+/* Not a socket, so nobody listens there. */
+#define NO_SOCKET "/dev/null"
 
 struct member {
 	char name[64];
@@ -46,6 +57,8 @@ struct bundle {
 	struct gap missing[MAX_MEMBERS];
 	size_t nr_missing;
 	uint64_t created_ns;
+	int64_t deadline_ms; /* of all questions */
+	bool is_hung;	     /* the agent did not answer, and is not asked any more */
 };
 
 static void bundle_free(struct bundle **bundle)
@@ -147,22 +160,25 @@ static struct member *take_output(struct bundle *bundle, const char *name, int r
 	return NULL;
 }
 
-/* What this program prints for these words. */
-static struct member *gather_own(struct bundle *bundle, const char *name, const char *noun,
-				 const char *command)
+/* What this program prints for these words; -ETIMEDOUT. Without the agent it reads files. */
+static int ask(const struct bundle *bundle, const char *noun, const char *command,
+	       struct text *output, int *ret_status)
 {
+	const int64_t left_ms = bundle->deadline_ms - clock_ms();
 	const struct options *options = &bundle->session->options;
-	struct text output cleanup_text = {0};
+	const char *socket = bundle->is_hung ? NO_SOCKET : options->socket;
 	const char *argv[12] = {"/proc/self/exe"};
-	int nr = 1, status = 0, r;
+	int nr = 1;
 
+	if (left_ms <= 0)
+		return -ETIMEDOUT;
 	if (options->root) {
 		argv[nr++] = "--root";
 		argv[nr++] = options->root;
 	}
-	if (options->socket) {
+	if (socket) {
 		argv[nr++] = "--socket";
-		argv[nr++] = options->socket;
+		argv[nr++] = socket;
 	}
 	if (options->bpffs) {
 		argv[nr++] = "--bpffs";
@@ -171,7 +187,37 @@ static struct member *gather_own(struct bundle *bundle, const char *name, const 
 	argv[nr++] = "--json";
 	argv[nr++] = noun;
 	argv[nr] = command;
-	r = gather_command((char *const *)argv, &output, &status);
+	return gather_command((char *const *)argv, left_ms < TIMEOUT_MS ? left_ms : TIMEOUT_MS,
+			      output, ret_status);
+}
+
+/* Once: whatever else is asked would wait as long. */
+static void give_up_agent(struct bundle *bundle)
+{
+	static const char reason[] = "it did not answer in time, so it was not asked any more; "
+				     "what is here comes from files";
+
+	bundle->is_hung = true;
+	bundle->deadline_ms = clock_ms() + TOTAL_MS;
+	miss(bundle, "agent", reason);
+	out_note("agent: %s", reason);
+}
+
+static struct member *gather_own(struct bundle *bundle, const char *name, const char *noun,
+				 const char *command)
+{
+	struct text output cleanup_text = {0};
+	int status = 0, r = ask(bundle, noun, command, &output, &status);
+
+	if (r == -ETIMEDOUT && !bundle->is_hung) {
+		give_up_agent(bundle);
+		text_fini(&output);
+		r = ask(bundle, noun, command, &output, &status);
+	}
+	if (!r && bundle->is_hung && status == STATUS_UNREACHABLE) {
+		miss(bundle, name, "only the agent knows it");
+		return NULL;
+	}
 	return take_output(bundle, name, r, status, &output);
 }
 
@@ -310,18 +356,26 @@ static void gather_log(struct bundle *bundle)
 	    asprintf(&root, "--root=%s", bundle->session->options.root) < 0)
 		root = NULL;
 	argv[7] = root;
-	r = gather_command((char *const *)argv, &output, &status);
+	r = gather_command((char *const *)argv, TIMEOUT_MS, &output, &status);
 	take_output(bundle, "journal.txt", r, status, &output);
 }
 
 static void gather_tree(struct bundle *bundle)
 {
 	char *mount cleanup_free = source_path(bundle->session, PINFOLD_CGROUP_MOUNT);
-	struct json_object *values cleanup_json =
-		mount ? gather_cgroups(mount, PINFOLD_WORKLOAD_ROOT) : NULL;
+	size_t nr_left_out = 0;
+	struct json_object *values cleanup_json = mount ? gather_cgroups(mount, &nr_left_out)
+							: NULL;
+	char reason[96];
 
+	if (nr_left_out) {
+		snprintf(reason, sizeof(reason), "only %u of %zu cgroups are in it",
+			 GATHER_MAX_CGROUPS, GATHER_MAX_CGROUPS + nr_left_out);
+		miss(bundle, "cgroups.json", reason);
+		out_note("cgroups.json: %s", reason);
+	}
 	if (values && !json_object_object_length(values))
-		miss(bundle, "cgroups.json", "there is no cgroup " PINFOLD_WORKLOAD_ROOT);
+		miss(bundle, "cgroups.json", "there is no cgroup of pinfold, a pod or a container");
 	else
 		add_json(bundle, "cgroups.json", TAKE_PTR(values));
 }
@@ -330,6 +384,7 @@ static void gather_all(struct bundle *bundle)
 {
 	struct member *kernel = add_json(bundle, "kernel.json", gather_kernel());
 
+	bundle->deadline_ms = clock_ms() + TOTAL_MS;
 	if (kernel)
 		kernel->is_own_all = true;
 	gather_objects(bundle);
@@ -505,10 +560,28 @@ static int write_file(const struct bundle *bundle, const char *file, bool force)
 	if (fd < 0)
 		return -errno;
 	r = write_to(fd, bundle);
-	if (!r && renameat2(AT_FDCWD, temporary, AT_FDCWD, file, force ? 0 : RENAME_NOREPLACE))
-		r = -errno;
+	if (!r && force)
+		r = rename(temporary, file) ? -errno : 0;
+	else if (!r)
+		r = file_rename_new(temporary, file);
 	if (r)
 		unlink(temporary);
+	return r;
+}
+
+/* A signal that would end the process waits for the file, so that no temporary one is left behind. */
+static int write_whole(const struct bundle *bundle, const char *file, bool force)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t blocked, before;
+	int r;
+
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		sigaddset(&blocked, ends[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	r = write_file(bundle, file, force);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 
@@ -559,7 +632,7 @@ static int make(struct session *session, const char *file)
 	if (!r)
 		r = finish_members(bundle);
 	if (!r)
-		r = write_file(bundle, file, session->options.flags & OPTION_FORCE);
+		r = write_whole(bundle, file, session->options.flags & OPTION_FORCE);
 	if (r)
 		return report_write(session, file, r);
 	return out_object(session, &view_bundle_desc, describe(bundle, file));

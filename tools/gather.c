@@ -14,11 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <pinfold/names.h>
+
 #include "clock.h"
+#include "format/kubepods.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
-
-#define MAX_CGROUPS 4096
 
 extern char **environ;
 
@@ -44,9 +45,9 @@ static int start(char *const argv[], int stdout_fd, pid_t *ret_pid)
 }
 
 /* Until the writer has closed it; 0, or why that was not waited for. */
-static int read_output(int fd, struct text *output)
+static int read_output(int fd, int64_t timeout_ms, struct text *output)
 {
-	const int64_t deadline_ms = clock_ms() + GATHER_TIMEOUT_S * 1000;
+	const int64_t deadline_ms = clock_ms() + timeout_ms;
 	char buffer[16 * 1024];
 
 	for (;;) {
@@ -68,7 +69,7 @@ static int read_output(int fd, struct text *output)
 	}
 }
 
-int gather_command(char *const argv[], struct text *output, int *ret_status)
+int gather_command(char *const argv[], int64_t timeout_ms, struct text *output, int *ret_status)
 {
 	int read_fd cleanup_close = -1, write_fd cleanup_close = -1;
 	int ends[2], status, r;
@@ -82,7 +83,7 @@ int gather_command(char *const argv[], struct text *output, int *ret_status)
 	if (r)
 		return r;
 	close(TAKE_FD(write_fd));
-	r = read_output(read_fd, output);
+	r = read_output(read_fd, timeout_ms, output);
 	if (r)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0)
@@ -147,39 +148,57 @@ static struct json_object *read_cgroup(const char *path)
 	return object;
 }
 
-static int add_cgroups(FTS *walk, size_t mount_len, struct json_object *all)
+static bool is_managed(const char *path)
 {
-	size_t nr = 0;
+	const size_t len = strlen(PINFOLD_WORKLOAD_ROOT);
 
-	for (FTSENT *entry = fts_read(walk); entry && nr < MAX_CGROUPS; entry = fts_read(walk)) {
+	return !strncmp(path, PINFOLD_WORKLOAD_ROOT, len) && (!path[len] || path[len] == '/');
+}
+
+/* Cgroups within a container are its own business, unless pinfold manages the container. */
+static bool is_wanted(const char *path)
+{
+	struct kubepods_name name;
+	const enum kubepods_kind kind = kubepods_parse(path, &name);
+
+	return is_managed(path) || (kind != KUBEPODS_NONE && kind != KUBEPODS_INSIDE);
+}
+
+static int add_cgroups(FTS *walk, size_t mount_len, struct json_object *all, size_t *ret_left_out)
+{
+	size_t nr = 0, nr_left_out = 0;
+
+	for (FTSENT *entry = fts_read(walk); entry; entry = fts_read(walk)) {
+		const char *path = entry->fts_path + mount_len;
 		struct json_object *values;
 
-		if (entry->fts_info != FTS_D)
+		path += *path == '/';
+		if (entry->fts_info != FTS_D || !is_wanted(path))
 			continue;
+		if (nr == GATHER_MAX_CGROUPS) {
+			nr_left_out++;
+			continue;
+		}
 		values = read_cgroup(entry->fts_path);
-		if (!values ||
-		    json_object_object_add(all, entry->fts_path + mount_len + 1, values)) {
+		if (!values || json_object_object_add(all, path, values)) {
 			json_object_put(values);
 			return -ENOMEM;
 		}
 		nr++;
 	}
+	*ret_left_out = nr_left_out;
 	return 0;
 }
 
-struct json_object *gather_cgroups(const char *mount, const char *root)
+struct json_object *gather_cgroups(const char *mount, size_t *ret_left_out)
 {
 	struct json_object *all = json_object_new_object();
-	char *path cleanup_free = NULL;
-	FTS *walk;
+	/* a cgroup that ends meanwhile is an entry without values */
+	FTS *walk = fts_open((char *[]){(char *)mount, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	int r = -ENOMEM;
 
-	if (asprintf(&path, "%s/%s", mount, root) < 0)
-		path = NULL;
-	/* a cgroup that ends meanwhile is an entry without values */
-	walk = path ? fts_open((char *[]){path, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
 	if (all && walk)
-		r = add_cgroups(walk, strlen(mount), all);
+		r = add_cgroups(walk, strlen(mount), all, ret_left_out);
 	if (walk)
 		fts_close(walk);
 	if (!r)
