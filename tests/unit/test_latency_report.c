@@ -13,10 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/log.h"
-#include "node_scene.h"
-
-static struct controller *controller;
-static struct pod_spec *pods[2];
+#include "started_pods_scene.h"
 
 /* A pod with two containers, and one with a single container. */
 static int set_up_pods(void **state)
@@ -35,13 +32,6 @@ static int set_up_pods(void **state)
 	controller = start_node(&fake_side_port);
 	scan(controller, pods, 2);
 	return r;
-}
-
-static int tear_down_pods(void **state)
-{
-	controller_free(controller);
-	free_pods(pods, 2);
-	return tear_down(state);
 }
 
 /* The row of a container, or of the pod itself (NULL); borrowed from `list`. */

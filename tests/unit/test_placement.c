@@ -14,14 +14,11 @@
 
 #include "ctl/internal.h"
 #include "lib/log.h"
-#include "mixed_pod.h"
-#include "node_scene.h"
+#include "started_pods_scene.h"
 
 #define CPUS 17 /* the machine has 16; one came later */
 
 static struct kernel_port kernel;
-static struct controller *controller;
-static struct pod_spec *pods[2];
 static uint64_t run_ns[CPUS], outside_ns[CPUS], remote_ns[CPUS];
 static uint64_t nr_cpus;
 static bool hides_cpus; /* of the run time only the sum is known */
@@ -90,13 +87,6 @@ static int set_up_pods(void **state)
 	controller = start_node(&kernel);
 	scan(controller, pods, 2);
 	return r;
-}
-
-static int tear_down_pods(void **state)
-{
-	controller_free(controller);
-	free_pods(pods, 2);
-	return tear_down(state);
 }
 
 /* The agent's tick, so many seconds later. */

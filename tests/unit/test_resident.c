@@ -14,39 +14,21 @@
 
 #include "../lib/fake_resident.h"
 #include "lib/text.h"
-#include "node_scene.h"
-
-static struct controller *controller;
-static struct pod_spec *pods[2];
+#include "started_pods_scene.h"
 
 static int set_up_pods(void **state)
 {
-	struct controller_ports ports = {.clock = &fake_clock,
-					 .loop = &fake_loop,
-					 .groups = &groups,
-					 .store = &fake_store,
-					 .resident = &fake_resident_port};
-	char error[256] = "";
-
 	if (set_up_node(state))
 		return -1;
 	memset(&fake_resident, 0, sizeof(fake_resident));
 	fake_resident.topology = topology;
 	pods[0] = fake_pod("a", "exclusive", 2000, true);
 	pods[1] = fake_pod("b", "web", 500, false);
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		fail_msg("controller_new: %s", error);
+	controller = make_node_with((struct controller_ports){.resident = &fake_resident_port});
 	fake_resident.sink = controller_resident_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	scan(controller, pods, 2);
 	return 0;
-}
-
-static int tear_down_pods(void **state)
-{
-	controller_free(controller);
-	free_pods(pods, 2);
-	return tear_down(state);
 }
 
 static void tick_after(uint64_t ns)
