@@ -5,6 +5,7 @@
 
 #include "core/cpuset.h"
 #include "inspect.h"
+#include "terminal.h"
 
 /* --- node ------------------------------------------------------------------------------------- */
 
@@ -124,7 +125,8 @@ static int cpu_owner(struct session *session, int argc, char **argv)
 static int cpu_map(struct session *session, int argc, char **argv)
 {
 	struct json_object *cpus cleanup_json = NULL, *placements cleanup_json = NULL;
-	struct map_request request = {.is_coloured = out_has_colours(session)};
+	struct map_request request = {.is_coloured = !session->options.json &&
+						     terminal_has_colours()};
 	struct text text cleanup_text = {0};
 	int r;
 

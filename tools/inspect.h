@@ -105,11 +105,6 @@ extern const struct noun noun_node, noun_cpu, noun_numa, noun_pod, noun_containe
 int out_object(struct session *session, const struct object_desc *desc, struct json_object *json);
 /* Text as it is in plain mode; {key: text} in JSON mode. */
 int out_text(struct session *session, const char *key, const char *string);
-/*
- * May text have colours? Only for a terminal that has them, and unless the user does not want any
- * (no-color.org). Never in JSON.
- */
-bool out_has_colours(const struct session *session);
 /* JSON null; in plain mode nothing. */
 int out_null(struct session *session);
 /*

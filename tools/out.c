@@ -6,9 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "inspect.h"
 
@@ -90,14 +88,6 @@ int out_text(struct session *session, const char *key, const char *string)
 		return out_no_memory(session);
 	}
 	return keep_result(session, object);
-}
-
-bool out_has_colours(const struct session *session)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return !session->options.json && !(no_color && *no_color) && term && strcmp(term, "dumb") &&
-	       isatty(STDOUT_FILENO);
 }
 
 int out_null(struct session *session)

@@ -49,6 +49,13 @@ bool terminal_is_screen(void)
 	return isatty(STDOUT_FILENO) && type && *type && strcmp(type, "dumb") != 0;
 }
 
+bool terminal_has_colours(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	return terminal_is_screen() && !(no_color && *no_color);
+}
+
 /* --- entering and leaving, also in handlers --------------------------------------------------- */
 
 /* A handler can do nothing about a terminal that is gone. */
@@ -341,14 +348,6 @@ static unsigned int count_lines(const char *text)
 	return nr;
 }
 
-/* https://no-color.org: any value that is not empty. */
-static bool is_plain(void)
-{
-	const char *no_color = getenv("NO_COLOR");
-
-	return no_color && *no_color;
-}
-
 int terminal_draw(const char *text, int nr_highlighted)
 {
 	struct text frame cleanup_text = {0};
@@ -363,7 +362,7 @@ int terminal_draw(const char *text, int nr_highlighted)
 	text_append(&frame, HOME);
 	for (unsigned int i = 0; i < nr_shown; i++) {
 		const char *end = strchrnul(text, '\n');
-		const bool is_highlighted = (int)i == nr_highlighted && !is_plain();
+		const bool is_highlighted = (int)i == nr_highlighted && terminal_has_colours();
 
 		/* the line is cleared first: behind its last column that would clear this one */
 		text_printf(&frame, "%s" CLEAR_LINE "%s", i ? "\n" : "",

@@ -23,6 +23,8 @@ enum terminal_key { KEY_LEFT = 256, KEY_RIGHT };
 
 /* Is stdout a terminal on which a screen can be drawn? Not if TERM is unset or "dumb". */
 bool terminal_is_screen(void);
+/* And may text on it have colours? Not if NO_COLOR is set and not empty (https://no-color.org). */
+bool terminal_has_colours(void);
 
 /*
  * From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process with status 0, unless they
