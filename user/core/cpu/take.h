@@ -72,6 +72,18 @@ enum take_status take_packed(const struct topology *topology, const struct cpuse
 			     struct cpuset *ret_cpus);
 
 /*
+ * In-place resize (KEP-5554): the `count` CPUs of a container that keeps `held`, and takes the
+ * others out of `free` as close to these as possible. At each level members that contain held
+ * CPUs come first, and a member is whole if each of its CPUs is free or held. `free` and
+ * `held` may overlap and are subsets of topology->all; *ret_cpus contains `held`.
+ * TAKE_NOT_ENOUGH also if `count` is less than what is held. No released kubelet does this, so
+ * the rule is that of "repaired" whatever options->compatibility says.
+ */
+enum take_status take_packed_near(const struct topology *topology, const struct cpuset *held,
+				  const struct cpuset *free, unsigned int count,
+				  const struct take_options *options, struct cpuset *ret_cpus);
+
+/*
  * distribute-cpus-across-numa: take CPUs evenly from as few NUMA nodes as can hold the
  * request in groups, packed within each node. If that is not possible, take them packed
  * from all nodes. The result is exact on machines with up to TAKE_EXACT_NODES NUMA nodes.

@@ -43,13 +43,30 @@ static uint32_t whole_size(const struct take *take, const struct level *level, u
 	return level->members->nr_cpus[index];
 }
 
+/* Claim the free CPUs of a member if each of its CPUs is free or near. */
+static void take_rest(struct take *take, const struct level *level, uint32_t index,
+		      const struct counts *counts)
+{
+	uint32_t nr_near = cpuset_count_common(&level->members->cpus[index], &take->near);
+	uint32_t nr_free = counts->free[index];
+	struct cpuset cpus = level->members->cpus[index];
+
+	if (take->need < nr_free || nr_free + nr_near != level->members->nr_cpus[index])
+		return;
+	cpuset_subtract(&cpus, &take->near);
+	take_claim(take, &cpus, nr_free);
+}
+
 void take_whole(struct take *take, const struct level *level, const struct take_order *list,
 		const struct counts *counts)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
 		uint32_t index = list->index[i], size = level->members->nr_cpus[index];
 
-		if (take->need >= size && counts->free[index] == whole_size(take, level, index))
+		if (take->held)
+			take_rest(take, level, index, counts);
+		else if (take->need >= size &&
+			 counts->free[index] == whole_size(take, level, index))
 			take_claim(take, &level->members->cpus[index], size);
 	}
 }
@@ -69,7 +86,7 @@ void take_whole_groups(struct take *take, const struct level *level)
 	struct take_order list;
 	struct counts counts;
 
-	if (!has_member_of_at_most(level, take->need))
+	if (!take->held && !has_member_of_at_most(level, take->need))
 		return;
 	if (level->members == take->outer.members)
 		take_order_outer(take, &list);
@@ -86,14 +103,14 @@ static void take_whole_cores(struct take *take)
 	struct take_order groups, list;
 	struct counts counts;
 
-	if (!has_member_of_at_most(&cores, take->need))
+	if (!take->held && !has_member_of_at_most(&cores, take->need))
 		return;
 	take_order_inner(take, &groups);
 	take_count_free(&cores, &snapshot, &counts);
 	for (uint32_t i = 0; i < groups.nr && !satisfied(take); i++) {
 		list.nr = 0;
-		take_append_members(&cores, &snapshot, &take->inner.members->cpus[groups.index[i]],
-				    &counts, &list);
+		take_append_near(take, &cores, &snapshot,
+				 &take->inner.members->cpus[groups.index[i]], &counts, &list);
 		take_whole(take, &cores, &list, &counts);
 	}
 }
@@ -121,8 +138,8 @@ static void take_cpus_packed(struct take *take)
 	take_count_free(&cores, &snapshot, &counts);
 	for (uint32_t i = 0; i < groups.nr && !satisfied(take); i++) {
 		list.nr = 0;
-		take_append_members(&cores, &snapshot, &take->inner.members->cpus[groups.index[i]],
-				    &counts, &list);
+		take_append_near(take, &cores, &snapshot,
+				 &take->inner.members->cpus[groups.index[i]], &counts, &list);
 		for (uint32_t j = 0; j < list.nr && !satisfied(take); j++)
 			take_cpus_of(take, &snapshot, &cores.members->cpus[list.index[j]]);
 	}
@@ -132,6 +149,7 @@ void take_by_cores(struct take *take)
 {
 	if (!satisfied(take))
 		take_whole_cores(take);
+	take_note_near(take);
 	if (!satisfied(take))
 		take_cpus_packed(take);
 }

@@ -24,6 +24,7 @@ void take_begin(struct take *take, const struct topology *topology, const struct
 	take->numa_first = topology->num_sockets >= topology->num_nodes;
 	take->outer = take->numa_first ? nodes : sockets;
 	take->inner = take->numa_first ? sockets : nodes;
+	take->held = NULL;
 	take->free = *free;
 	take->result = CPUSET_EMPTY;
 	take->need = need;
@@ -127,13 +128,48 @@ void take_append_members(const struct level *level, const struct cpuset *free,
 	list->nr += nr_found;
 }
 
+void take_note_near(struct take *take)
+{
+	if (!take->held)
+		return;
+	take->near = *take->held;
+	cpuset_union(&take->near, &take->result);
+}
+
+/* All CPUs of the members that contain one of these CPUs. */
+static void widen_to_members(const struct level *level, const struct cpuset *cpus,
+			     struct cpuset *ret_wide)
+{
+	*ret_wide = CPUSET_EMPTY;
+	cpuset_for_each (cpu, cpus)
+		cpuset_union(ret_wide, &level->members->cpus[level->index_of[cpu]]);
+}
+
+void take_append_near(const struct take *take, const struct level *level, const struct cpuset *free,
+		      const struct cpuset *within, const struct counts *counts,
+		      struct take_order *list)
+{
+	struct cpuset near, part = *within;
+
+	if (!take->held) {
+		take_append_members(level, free, within, counts, list);
+		return;
+	}
+	widen_to_members(level, &take->near, &near);
+	cpuset_intersect(&part, &near);
+	take_append_members(level, free, &part, counts, list);
+	part = *within;
+	cpuset_subtract(&part, &near);
+	take_append_members(level, free, &part, counts, list);
+}
+
 void take_order_outer(const struct take *take, struct take_order *ret_list)
 {
 	struct counts counts;
 
 	take_count_free(&take->outer, &take->free, &counts);
 	ret_list->nr = 0;
-	take_append_members(&take->outer, &take->free, &take->free, &counts, ret_list);
+	take_append_near(take, &take->outer, &take->free, &take->free, &counts, ret_list);
 }
 
 void take_order_inner(const struct take *take, struct take_order *ret_list)
@@ -145,8 +181,8 @@ void take_order_inner(const struct take *take, struct take_order *ret_list)
 	take_count_free(&take->inner, &take->free, &counts);
 	ret_list->nr = 0;
 	for (uint32_t i = 0; i < outer.nr; i++)
-		take_append_members(&take->inner, &take->free,
-				    &take->outer.members->cpus[outer.index[i]], &counts, ret_list);
+		take_append_near(take, &take->inner, &take->free,
+				 &take->outer.members->cpus[outer.index[i]], &counts, ret_list);
 }
 
 void take_order_nodes(const struct take *take, struct take_order *ret_list)

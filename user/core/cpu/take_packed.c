@@ -46,10 +46,34 @@ static void claim_all(struct take *take, const struct cpuset *cpus)
 	take_claim(take, cpus, cpuset_count(cpus));
 }
 
+/*
+ * In-place resize: claim what is free of the cores of this cache that are partly held, in
+ * order, up to the first one that exceeds the need. The proposal judges by the machine's
+ * average whether this makes the core whole, and so do its vectors.
+ */
+static void complete_held_cores(struct take *take, uint32_t uncore)
+{
+	const struct topology *topology = take->topology;
+	const struct cpuset *cache = &topology->uncores.cpus[uncore];
+
+	for (uint32_t i = 0; i < topology->cores.nr; i++) {
+		uint32_t nr_near = cpuset_count_common(&topology->cores.cpus[i], &take->near);
+		struct cpuset cpus = topology->cores.cpus[i];
+
+		cpuset_intersect(&cpus, cache);
+		cpuset_intersect(&cpus, &take->free);
+		if (!nr_near || nr_near + cpuset_count(&cpus) != topology->cpus_per_core)
+			continue;
+		if (cpuset_count(&cpus) > take->need)
+			return;
+		claim_all(take, &cpus);
+	}
+}
+
 static void take_uncores(struct take *take, uint32_t group)
 {
 	const struct topology *topology = take->topology;
-	bool whole_may_fit = take->need >= topology->cpus_per_uncore;
+	bool whole_may_fit = take->held || take->need >= topology->cpus_per_uncore;
 	struct level uncores = {&topology->uncores, topology->uncore_of};
 	struct cpuset snapshot = take->free;
 	struct take_order nodes, list;
@@ -63,8 +87,8 @@ static void take_uncores(struct take *take, uint32_t group)
 	 */
 	for (uint32_t i = 0; i < nodes.nr && whole_may_fit; i++) {
 		list.nr = 0;
-		take_append_members(&uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
-				    &counts, &list);
+		take_append_near(take, &uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
+				 &counts, &list);
 		take_whole(take, &uncores, &list, &counts);
 	}
 	if (satisfied(take))
@@ -78,9 +102,11 @@ static void take_uncores(struct take *take, uint32_t group)
 	}
 	for (uint32_t i = 0; i < nodes.nr; i++) {
 		list.nr = 0;
-		take_append_members(&uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
-				    &counts, &list);
+		take_append_near(take, &uncores, &snapshot, &topology->nodes.cpus[nodes.index[i]],
+				 &counts, &list);
 		for (uint32_t j = 0; j < list.nr; j++) {
+			if (take->held)
+				complete_held_cores(take, list.index[j]);
 			if (take_part_of_uncore(take, list.index[j]))
 				return;
 		}
@@ -102,6 +128,24 @@ static void take_cpus_spread(struct take *take)
 		take_cpus_of(take, &snapshot, &take->topology->sockets.cpus[groups.index[i]]);
 }
 
+static void take_all(struct take *take, const struct take_options *options)
+{
+	take_note_near(take);
+	if (!satisfied(take))
+		take_whole_groups(take, &take->outer);
+	take_note_near(take);
+	if (!satisfied(take))
+		take_whole_groups(take, &take->inner);
+	take_note_near(take);
+	if (options->uncore)
+		take_uncores(take, options->group);
+	take_note_near(take);
+	if (options->sorting == TAKE_PACKED)
+		take_by_cores(take);
+	else if (!satisfied(take))
+		take_cpus_spread(take);
+}
+
 enum take_status take_packed(const struct topology *topology, const struct cpuset *free,
 			     unsigned int count, const struct take_options *options,
 			     struct cpuset *ret_cpus)
@@ -111,16 +155,26 @@ enum take_status take_packed(const struct topology *topology, const struct cpuse
 	if (count > cpuset_count(free))
 		return TAKE_NOT_ENOUGH;
 	take_begin(&take, topology, free, count, options->compatibility);
-	if (!satisfied(&take))
-		take_whole_groups(&take, &take.outer);
-	if (!satisfied(&take))
-		take_whole_groups(&take, &take.inner);
-	if (options->uncore)
-		take_uncores(&take, options->group);
-	if (options->sorting == TAKE_PACKED)
-		take_by_cores(&take);
-	else if (!satisfied(&take))
-		take_cpus_spread(&take);
+	take_all(&take, options);
 	*ret_cpus = take.result;
+	return TAKE_OK;
+}
+
+enum take_status take_packed_near(const struct topology *topology, const struct cpuset *held,
+				  const struct cpuset *free, unsigned int count,
+				  const struct take_options *options, struct cpuset *ret_cpus)
+{
+	uint32_t nr_held = cpuset_count(held);
+	struct cpuset pool = *free;
+	struct take take;
+
+	cpuset_subtract(&pool, held);
+	if (count < nr_held || count - nr_held > cpuset_count(&pool))
+		return TAKE_NOT_ENOUGH;
+	take_begin(&take, topology, &pool, count - nr_held, COMPATIBILITY_REPAIRED);
+	take.held = held;
+	take_all(&take, options);
+	*ret_cpus = take.result;
+	cpuset_union(ret_cpus, held);
 	return TAKE_OK;
 }

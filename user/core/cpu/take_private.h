@@ -21,6 +21,13 @@ struct take {
 	bool repaired, improved;
 	struct level outer, inner; /* the hierarchy: node and socket, or the reverse */
 	bool numa_first;
+	/*
+	 * In-place resize: CPUs that the result will be used together with. They are not in
+	 * `free` and not part of the need. NULL = none. `near` is these and what was claimed
+	 * before the current step.
+	 */
+	const struct cpuset *held;
+	struct cpuset near;
 	struct cpuset free, result;
 	/* CPUs still needed. Negative if the kubelet claims CPUs twice. */
 	int64_t need;
@@ -55,6 +62,12 @@ void take_count_free(const struct level *level, const struct cpuset *free,
 void take_append_members(const struct level *level, const struct cpuset *free,
 			 const struct cpuset *within, const struct counts *counts,
 			 struct take_order *list);
+/* Begin a step of a resize: what was claimed so far is now near, too. */
+void take_note_near(struct take *take);
+/* Like take_append_members, but members that contain CPUs of `near` come before all others. */
+void take_append_near(const struct take *take, const struct level *level, const struct cpuset *free,
+		      const struct cpuset *within, const struct counts *counts,
+		      struct take_order *list);
 
 /* The inner order lists the members of each outer member in turn, so a member may appear twice. */
 void take_order_outer(const struct take *take, struct take_order *ret_list);
@@ -77,7 +90,10 @@ const struct topology_level *take_order_of(const struct topology *topology,
 void take_claim(struct take *take, const struct cpuset *cpus, unsigned int count);
 /* Claim CPUs of `group` that are in the snapshot, in ascending order, until the need is met. */
 void take_cpus_of(struct take *take, const struct cpuset *snapshot, const struct cpuset *group);
-/* Claim the members on the list that are entirely free and not larger than the need. */
+/*
+ * Claim the members on the list that are entirely free and not larger than the need. Of a
+ * member that is otherwise held, the free CPUs count.
+ */
 void take_whole(struct take *take, const struct level *level, const struct take_order *list,
 		const struct counts *counts);
 /* The same for the outer or the inner level, in its order. */
