@@ -26,11 +26,17 @@ static const char *const option_names[OPTION_NR] = {
 };
 
 static const char *const event_names[EVENT_NR] = {
-	[EVENT_ADMIT] = "new pod",	     [EVENT_CHANGE] = "changed pod",
-	[EVENT_AGAIN] = "same again",	     [EVENT_REMOVE] = "removal",
-	[EVENT_ENDING] = "ending",	     [EVENT_ABORT] = "abort",
-	[EVENT_RESTART] = "restart",	     [EVENT_STALE] = "stale record",
-	[EVENT_OFFLINE] = "CPUs off and on", [EVENT_RELOAD] = "other alignment",
+	[EVENT_ADMIT] = "new pod",
+	[EVENT_CHANGE] = "changed pod",
+	[EVENT_RESIZE] = "resized pod",
+	[EVENT_AGAIN] = "same again",
+	[EVENT_REMOVE] = "removal",
+	[EVENT_ENDING] = "ending",
+	[EVENT_ABORT] = "abort",
+	[EVENT_RESTART] = "restart",
+	[EVENT_STALE] = "stale record",
+	[EVENT_OFFLINE] = "CPUs off and on",
+	[EVENT_RELOAD] = "other alignment",
 };
 
 static const char *const feature_names[FEATURE_NR] = {

@@ -113,6 +113,7 @@ enum option {
 enum property_event {
 	EVENT_ADMIT,
 	EVENT_CHANGE, /* the same pod with another request */
+	EVENT_RESIZE, /* the same pod with other numbers of exclusive CPUs */
 	EVENT_AGAIN,  /* the same request again */
 	EVENT_REMOVE,
 	EVENT_ENDING,
@@ -218,14 +219,31 @@ bool rules_hold_memory(const struct stage *stage);
 /* The CPUs that a pod may get, including all that the given pod (NULL = none) holds. */
 void rules_candidates(const struct stage *stage, const char *uid, struct cpuset *ret_cpus);
 
+/* What a pod has before it is decided again, if that is a resize in place. */
+struct pod_before {
+	bool is_resize;
+	struct cpuset bubble, bubble_baseline;
+	uint32_t nr;
+	struct grant *grants; /* owned */
+};
+
 /* After every step. */
 void check_rules(struct stage *stage);
-/* Check a pod that was just assigned, from these candidates. */
+/* Check a pod that was just assigned, from these candidates; `was` may be empty. */
 void check_admitted(struct stage *stage, const struct pod_spec *spec,
-		    const struct cpuset *candidates);
+		    const struct cpuset *candidates, const struct pod_before *was);
 /* Was the refusal correct? Checked only if the rule compares two counts. */
 void check_refused(struct stage *stage, const struct pod_spec *spec,
-		   const struct decision *decision);
+		   const struct decision *decision, const struct pod_before *was);
+
+/* `spec` is what it will be decided with. */
+struct pod_before before_decision(const struct stage *stage, const struct pod_spec *spec);
+void before_fini(struct pod_before *was);
+/* rules_resize.c: growing keeps, shrinking stays within, the CPUs of the admission stay. */
+void check_resized(struct stage *stage, const struct pod_spec *spec, const struct pod_before *was);
+/* Is a container, or the budget, to have fewer CPUs than at the admission, or than it must keep? */
+bool is_below_baseline(const struct stage *stage, const struct pod_spec *spec,
+		       const struct pod_before *was);
 
 /* --- mirror.c --------------------------------------------------------------------------------- */
 

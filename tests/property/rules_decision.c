@@ -73,7 +73,27 @@ static bool has_init(const struct pod_spec *spec)
 	return false;
 }
 
-static void check_alignment(struct stage *stage, const struct ledger_pod *pod)
+/* A resize aligns only what grows; the rest was aligned under the policy of its time. */
+static bool has_grown(const struct ledger_pod *pod, uint32_t index, const struct pod_before *was)
+{
+	const struct cpuset *cpus = &pod->grants[index].cpus;
+
+	return !was->is_resize || cpuset_count(cpus) > cpuset_count(&was->grants[index].cpus);
+}
+
+static bool pod_has_grown(const struct ledger_pod *pod, const struct pod_before *was)
+{
+	bool has = !was->is_resize;
+
+	if (pod->has_bubble)
+		return has || cpuset_count(&pod->bubble) > cpuset_count(&was->bubble);
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		has |= has_grown(pod, i, was);
+	return has;
+}
+
+static void check_alignment(struct stage *stage, const struct ledger_pod *pod,
+			    const struct pod_before *was)
 {
 	const struct policy *policy = &stage->policy;
 	struct bits all = bits_of(&pod->held);
@@ -86,37 +106,48 @@ static void check_alignment(struct stage *stage, const struct ledger_pod *pod)
 		mems |= pod->grants[i].mems;
 	if (policy->scope == ALIGN_SCOPE_POD) {
 		/* Later containers may not be able to use the CPUs that init containers leave. */
-		if (pod->has_bubble || !has_init(pod->spec))
+		if (pod_has_grown(pod, was) && (pod->has_bubble || !has_init(pod->spec)))
 			check_nodes(stage, pod->spec->uid, &all, mems);
 		return;
 	}
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		struct bits cpus = bits_of(&pod->grants[i].cpus);
 
-		check_nodes(stage, pod->grants[i].container, &cpus, pod->grants[i].mems);
+		if (has_grown(pod, i, was))
+			check_nodes(stage, pod->grants[i].container, &cpus, pod->grants[i].mems);
 	}
 }
 
+/* A resize of something else: cores may have had another size when this was decided. */
+static bool keeps_count(const struct pod_before *was, const struct cpuset *old,
+			const struct cpuset *cpus)
+{
+	return was->is_resize && cpuset_count(old) == cpuset_count(cpus);
+}
+
 /* full-pcpus-only: whole cores, counted by the average core as the kubelet does. */
-static void check_whole_cores(struct stage *stage, const struct ledger_pod *pod)
+static void check_whole_cores(struct stage *stage, const struct ledger_pod *pod,
+			      const struct pod_before *was)
 {
 	uint32_t per_core = stage->topology->num_cpus / stage->topology->num_cores;
 	struct bits cpus = bits_of(&pod->bubble);
 
 	if (!stage->policy.cpu_options.full_pcpus_only)
 		return;
-	if (bits_count(&cpus) % per_core)
+	if (bits_count(&cpus) % per_core && !keeps_count(was, &was->bubble, &pod->bubble))
 		complain(stage, "cores: pod %s holds a part of a core", pod->spec->uid);
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++) {
 		cpus = bits_of(&pod->grants[i].cpus);
-		if (bits_count(&cpus) % per_core)
+		if (bits_count(&cpus) % per_core &&
+		    !(was->is_resize &&
+		      keeps_count(was, &was->grants[i].cpus, &pod->grants[i].cpus)))
 			complain(stage, "cores: pod %s container %s holds a part of a core",
 				 pod->spec->uid, pod->grants[i].container);
 	}
 }
 
 void check_admitted(struct stage *stage, const struct pod_spec *spec,
-		    const struct cpuset *candidates)
+		    const struct cpuset *candidates, const struct pod_before *was)
 {
 	const struct ledger_pod *pod = ledger_find(stage->ledger, spec->uid);
 	struct bits given, allowed = bits_of(candidates);
@@ -134,12 +165,13 @@ void check_admitted(struct stage *stage, const struct pod_spec *spec,
 	    cpuset_is_empty(ledger_shared_pool(stage->ledger)) &&
 	    ledger_nr_host_containers(stage->ledger))
 		complain(stage, "shared pool: the last CPU was given away to pod %s", spec->uid);
-	check_whole_cores(stage, pod);
-	check_alignment(stage, pod);
+	check_whole_cores(stage, pod, was);
+	check_alignment(stage, pod, was);
+	check_resized(stage, spec, was);
 }
 
 void check_refused(struct stage *stage, const struct pod_spec *spec,
-		   const struct decision *decision)
+		   const struct decision *decision, const struct pod_before *was)
 {
 	const struct policy *policy = &stage->policy;
 	struct bits shared = bits_of(ledger_shared_pool(stage->ledger)), free, mine = {{0}};
@@ -164,7 +196,7 @@ void check_refused(struct stage *stage, const struct pod_spec *spec,
 		wanted += entitled_cpus(stage, spec, i);
 		nr_host += !entitled_cpus(stage, spec, i);
 	}
-	if (wanted > bits_count(&free))
+	if (wanted > bits_count(&free) || is_below_baseline(stage, spec, was))
 		return;
 	if (!compatibility_is_kubelet(policy->compatibility) && nr_host &&
 	    wanted == bits_count(&shared))

@@ -204,9 +204,9 @@ static void check_suggestion(struct stage *stage, const struct pod_spec *spec,
 }
 
 static void after_refusal(struct stage *stage, struct chance *chance, const struct pod_spec *spec,
-			  const struct decision *decision)
+			  const struct decision *decision, const struct pod_before *was)
 {
-	check_refused(stage, spec, decision);
+	check_refused(stage, spec, decision, was);
 	stage->coverage->change[decision->change.kind]++;
 	/* Restoring needs a ledger without the kubelet's defects. */
 	if (decision->change.kind == CHANGE_NONE || !chance_percent(chance, 10) ||
@@ -221,6 +221,7 @@ static void after_refusal(struct stage *stage, struct chance *chance, const stru
 
 static void decide(struct stage *stage, struct chance *chance, const struct pod_spec *spec)
 {
+	struct pod_before was cleanup(before_fini) = before_decision(stage, spec);
 	uint64_t before = ledger_digest(stage->ledger);
 	struct cpuset candidates;
 	struct decision decision;
@@ -236,9 +237,9 @@ static void decide(struct stage *stage, struct chance *chance, const struct pod_
 		if (ledger_digest(stage->ledger) != before)
 			complain(stage, "transaction: the refusal of pod %s changed something",
 				 spec->uid);
-		return after_refusal(stage, chance, spec, &decision);
+		return after_refusal(stage, chance, spec, &decision, &was);
 	}
-	check_admitted(stage, spec, &candidates);
+	check_admitted(stage, spec, &candidates, &was);
 	if (!chance_percent(chance, 8)) {
 		ledger_commit(stage->ledger);
 		return remember(stage, spec->uid);
@@ -259,6 +260,38 @@ static void step_admit(struct stage *stage, struct chance *chance, const char *u
 		generate_pod(chance, stage->hardware, &stage->policy, uid, plainness);
 
 	stage->coverage->event[ledger_find(stage->ledger, uid) ? EVENT_CHANGE : EVENT_ADMIT]++;
+	decide(stage, chance, spec);
+}
+
+/* Up to twice as many CPUs as before and two more, or fewer. */
+static void resize_at_random(struct chance *chance, struct resources *request,
+			     struct resources *limit)
+{
+	int64_t cpus = request->cpu_mcpu / 1000;
+
+	if (cpus <= 0 || request->cpu_mcpu != limit->cpu_mcpu || cpus > MAX_CPUS)
+		return;
+	cpus = 1 + chance_below(chance, (uint32_t)cpus * 2 + 2);
+	request->cpu_mcpu = limit->cpu_mcpu = cpus * 1000;
+}
+
+static void step_resize(struct stage *stage, struct chance *chance, const char *uid)
+{
+	struct known_pod *known = known_of(stage, uid);
+	struct pod_spec *spec cleanup_pod_spec = known->spec ? pod_spec_copy(known->spec) : NULL;
+
+	if (!spec)
+		return;
+	if (spec->has_pod_resources && chance_percent(chance, 70))
+		resize_at_random(chance, &spec->request, &spec->limit);
+	for (uint32_t i = 0; i < spec->nr_containers; i++) {
+		if (chance_percent(chance, 60))
+			resize_at_random(chance, &spec->containers[i].request,
+					 &spec->containers[i].limit);
+	}
+	if (pod_spec_equal(spec, known->spec))
+		return;
+	stage->coverage->event[EVENT_RESIZE]++;
 	decide(stage, chance, spec);
 }
 
@@ -534,10 +567,12 @@ static void play_step(struct stage *stage, const struct action *step)
 	stage->coverage->steps++;
 	cover_policy(stage->coverage, &stage->scenario->shape, &stage->policy);
 	snprintf(uid, sizeof(uid), "p%u", chance_below(&chance, NR_NAMES));
-	if ((what >= 55 && what < 87) || what == 93 || what == 94)
+	if ((what >= 48 && what < 87) || what == 93 || what == 94)
 		choose_pod(stage, &chance, uid);
-	if (what < 55)
+	if (what < 48)
 		step_admit(stage, &chance, uid, step->plainness);
+	else if (what < 55)
+		step_resize(stage, &chance, uid);
 	else if (what < 63)
 		step_again(stage, uid);
 	else if (what < 83)

@@ -117,6 +117,12 @@ static inline struct pod_spec *four_cpus(unsigned int index)
 	return index ? NULL : guaranteed_pod("a", 4);
 }
 
+/* The pod of three(), larger: what comes is a resize. */
+static inline struct pod_spec *four_of_the_same(unsigned int index)
+{
+	return index ? NULL : guaranteed_pod("p", 4);
+}
+
 static inline struct pod_spec *web(unsigned int index)
 {
 	return index ? NULL : burstable_pod("web");

@@ -391,8 +391,14 @@ static void check_knows_who_may_share_a_cpu(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pod_spec *spec cleanup_pod_spec = scene_pod("a");
 		struct grant grants[2] = {
-			{"one", cases[i].first_kind, cases[i].first, cpus_of("1"), 0, {0}},
-			{"two", cases[i].second_kind, cases[i].second, cpus_of("1"), 0, {0}},
+			{.container = "one",
+			 .kind = cases[i].first_kind,
+			 .isolation = cases[i].first,
+			 .cpus = cpus_of("1")},
+			{.container = "two",
+			 .kind = cases[i].second_kind,
+			 .isolation = cases[i].second,
+			 .cpus = cpus_of("1")},
 		};
 		struct ledger_pod pod = {.spec = spec,
 					 .has_bubble = true,

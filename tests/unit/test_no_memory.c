@@ -343,7 +343,8 @@ static void memory_runs_out(void **state)
 			with_memory("p", 2, 3 * GIB, GIB),   with_memory("p", 2, 10 * GIB, 0),
 			with_memory("a", 1, 2 * GIB, 0),     with_memory("p", 3, 7 * GIB, GIB),
 			with_memory("p", 500, GIB, 0),	     with_memory("p", 1, 500 * GIB, 0),
-			with_memory("p", 1, GIB, 500 * GIB),
+			with_memory("p", 1, GIB, 500 * GIB), with_memory("a", 4, 7 * GIB, 0),
+			with_memory("a", 500, 7 * GIB, 0),   with_memory("a", 1, 7 * GIB, 0),
 		};
 		struct world world;
 

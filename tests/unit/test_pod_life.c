@@ -107,10 +107,10 @@ static void a_change_that_does_not_fit_is_rejected(void **state)
 		json_object_put(list);
 	}
 	/* One that fits is. */
-	pods[0]->containers->request.cpu_mcpu = 2000;
+	pods[0]->containers->request.cpu_mcpu = 6000;
 	pods[0]->containers->limit = pods[0]->containers->request;
 	scan(controller, pods, 1);
-	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-7");
 	assert_int_equal(nr_rows(controller, "refusal"), 0);
 	assert_non_null(strstr(events_of(controller, "admit"), "changed manifest was accepted"));
 	controller_free(controller);

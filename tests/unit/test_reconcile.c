@@ -105,12 +105,12 @@ static void a_container_whose_ledger_has_changed_waits_for_the_look(void **state
 	scan(controller, &pods[1], 1);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
 	changed("pinfold.slice/poduid-a/exclusive");
-	pods[1]->containers->request.cpu_mcpu = pods[1]->containers->limit.cpu_mcpu = 2000;
+	pods[1]->containers->request.cpu_mcpu = pods[1]->containers->limit.cpu_mcpu = 5000;
 	sink->scanned(sink->self, &source, 1, true);
 	wake_without_look();
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
 	controller_wake(controller);
-	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-3");
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-6");
 }
 
 static void observing_mends_no_container(void **state)

@@ -416,9 +416,8 @@ static void a_running_pod_is_not_taken_over(void **state)
 	scan(controller, pods, 2);
 	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "4-5");
 	scan(controller, pods + 1, 1);
-	/* Changed: decided anew, so the free CPUs below are taken. */
-	pods[1]->containers->request.memory_bytes = 32 << 20;
-	pods[1]->containers->limit = pods[1]->containers->request;
+	/* Another kind of container: decided anew, so the free CPUs below are taken. */
+	pods[1]->containers->kind = CONTAINER_SIDECAR;
 	scan(controller, pods + 1, 1);
 	assert_string_equal(file_of("uid-a", GROUP_CPUSET_CPUS), "2-3");
 	controller_free(controller);

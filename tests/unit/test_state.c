@@ -173,6 +173,8 @@ static void every_field_of(struct fixture *fixture, uint32_t nr_pods)
 			assert_int_equal(is->grants[j].kind, was->grants[j].kind);
 			assert_int_equal(is->grants[j].isolation, was->grants[j].isolation);
 			assert_true(cpuset_equal(&is->grants[j].cpus, &was->grants[j].cpus));
+			/* Written only if it differs from the CPUs. */
+			assert_true(cpuset_is_empty(&is->grants[j].baseline));
 			assert_true(is->grants[j].mems == was->grants[j].mems);
 		}
 	}

@@ -62,6 +62,7 @@ static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *kno
 	if (held) {
 		grant->mems = held->mems;
 		grant->cpus = held->cpus;
+		grant->baseline = held->baseline;
 	}
 	if (memory_is_pinned(ledger_memory_manager(ledger), pod->spec, pod->qos))
 		memory_container_request(ledger_memory_manager(ledger), pod->spec, index, &memory);
@@ -87,6 +88,7 @@ static bool fill_pod(const struct ledger *ledger, const struct ledger_pod *known
 	pod->has_bubble = cpu_is_bubble_pod(manager, pod->spec, pod->qos) &&
 			  cpu_bubble_count(pod->spec, pod->qos);
 	pod->bubble = known->bubble;
+	pod->bubble_baseline = known->bubble_baseline;
 	if (pod->has_bubble != known->has_bubble || !names_all(known, pod->spec))
 		return false;
 	for (uint32_t i = 0; i < pod->nr_grants; i++)

@@ -170,6 +170,21 @@ static void translate_mems(const struct reader *reader, const struct cpuset *ids
 	*ret_mems = mems;
 }
 
+/* Written only for what was resized; `cpus` are those that it is a part of. */
+static int read_baseline(const struct reader *reader, const struct yaml_value *map,
+			 const char *field, const char *key, const struct cpuset *cpus,
+			 struct cpuset *ret_baseline)
+{
+	int err;
+
+	if (!yaml_get(map, key))
+		return 0;
+	err = want_set(reader, map, field, key, ret_baseline);
+	if (err || cpuset_is_subset(ret_baseline, cpus))
+		return err;
+	return yaml_refuse(map, field, reader->error, "%s is not a part of the CPUs", key);
+}
+
 static int read_grant(struct reader *reader, const struct yaml_value *map, const char *field,
 		      struct state_pod *pod, struct grant *grant)
 {
@@ -182,6 +197,8 @@ static int read_grant(struct reader *reader, const struct yaml_value *map, const
 	_Static_assert(ISOLATION_NR == 3, "a word for each isolation");
 	if (!err)
 		err = want_set(reader, map, field, "cpus", &grant->cpus);
+	if (!err)
+		err = read_baseline(reader, map, field, "baseline", &grant->cpus, &grant->baseline);
 	if (!err)
 		err = want_set(reader, map, field, "mems", &mems);
 	if (err)
@@ -360,6 +377,9 @@ static int read_pod(struct reader *reader, const struct yaml_value *map, const c
 		err = read_totals(reader, map, field, pod);
 	if (!err && pod->pod.has_bubble)
 		err = want_set(reader, map, field, "bubble", &pod->pod.bubble);
+	if (!err)
+		err = read_baseline(reader, map, field, "bubble_baseline", &pod->pod.bubble,
+				    &pod->pod.bubble_baseline);
 	if (!err)
 		err = want_set(reader, map, field, "held", &pod->pod.held);
 	if (!err)

@@ -14,6 +14,7 @@
 
 #include "core/admit/assign.h"
 #include "core/admit/refuse.h"
+#include "core/admit/resize.h"
 #include "core/admit/suggest.h"
 
 /* Reject names without a terminating NUL, because they are compared and printed. */
@@ -81,6 +82,7 @@ int admit_prepare(struct ledger *ledger, const struct pod_spec *spec, struct dec
 {
 	struct decision decision = {.wanted = -1, .available = -1};
 	const struct ledger_pod *known;
+	bool is_resize = false;
 	int r;
 
 	if (!is_bounded(spec))
@@ -91,12 +93,15 @@ int admit_prepare(struct ledger *ledger, const struct pod_spec *spec, struct dec
 	known = ledger_find(ledger, spec->uid);
 	if (known && pod_spec_equal(known->spec, spec))
 		r = admit_again(ledger, known, &decision);
+	else if ((is_resize = known && resize_is_wanted(ledger, known, spec)))
+		r = resize_decide(ledger, spec, &decision);
 	else
 		r = decide(ledger, spec, &decision);
 	if (r || !decision.admitted)
 		ledger_abort(ledger);
 	if (!r && !decision.admitted)
-		r = explain(ledger, spec, &decision);
+		r = is_resize ? resize_suggest(ledger, spec, &decision)
+			      : explain(ledger, spec, &decision);
 	if (r)
 		return r;
 	*ret_decision = decision;

@@ -13,10 +13,11 @@
 
 /*
  * Decide on a pod and, if it is admitted, commit its grants to the ledger. A pod that is
- * in the ledger with an equal spec is admitted again without any change. For a pod with a
- * different spec, the old grant is released before the new one is tried; a refusal keeps
- * the old grant. Returns -EINVAL if the spec exceeds the limits of pod.h, or -ENOMEM. The
- * ledger is unchanged on error and on refusal. No transaction may be open.
+ * in the ledger with an equal spec is admitted again without any change. If its spec differs
+ * only in amounts, it is resized in place (resize.h). With any other difference the old grant
+ * is released before the new one is tried. A refusal keeps the old grant. Returns -EINVAL if
+ * the spec exceeds the limits of pod.h, or -ENOMEM. The ledger is unchanged on error and on
+ * refusal. No transaction may be open.
  */
 int admit_pod(struct ledger *ledger, const struct pod_spec *spec, struct decision *ret_decision);
 

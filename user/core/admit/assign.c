@@ -26,6 +26,7 @@ void assign_begin(struct assignment *assignment, struct ledger *ledger, struct l
 	assignment->memory_reuse.nr = 0;
 	assignment->is_whole = policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD;
 	assignment->nr_steps = assignment->is_whole ? 1 : pod->nr_grants;
+	assignment->is_resize = false;
 	assignment->nr_done = 0;
 	assignment->outcome = ASSIGN_OK;
 	assignment->cpu_result = CPU_OK;
@@ -188,11 +189,7 @@ static bool allocate_whole(struct assignment *assignment)
 	return true;
 }
 
-/*
- * Containers on the shared pool must have a CPU. The kubelet accepts an empty shared
- * pool, but an empty cpuset cannot be written to a cgroup.
- */
-static bool leaves_no_shared_cpu(const struct assignment *assignment)
+bool assign_leaves_no_shared_cpu(const struct assignment *assignment)
 {
 	const struct ledger *ledger = assignment->ledger;
 	const struct policy *policy = ledger_policy(ledger);
@@ -214,7 +211,7 @@ void assign_allocate(struct assignment *assignment)
 	is_allocated = assignment->is_whole ? allocate_whole(assignment)
 					    : allocate_container(assignment, assignment->container);
 	if (is_allocated && ++assignment->nr_done == assignment->nr_steps &&
-	    leaves_no_shared_cpu(assignment))
+	    assign_leaves_no_shared_cpu(assignment))
 		assignment->outcome = ASSIGN_LAST_SHARED_CPU;
 }
 

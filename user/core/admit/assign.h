@@ -37,6 +37,8 @@ struct assignment {
 	struct cpu_reuse *reuse; /* borrowed */
 	struct memory_reuse memory_reuse;
 	bool is_whole; /* the pod is aligned as a whole */
+	/* resize.c: the pod keeps what it has, and the request includes it. */
+	bool is_resize;
 	uint32_t nr_steps, nr_done;
 
 	/* The last step. */
@@ -75,6 +77,12 @@ int assign_align(struct assignment *assignment);
  * refusal the pod keeps what it was given before.
  */
 void assign_allocate(struct assignment *assignment);
+
+/*
+ * Would the containers on the shared pool have no CPU left? The kubelet accepts an empty shared
+ * pool, but an empty cpuset cannot be written to a cgroup.
+ */
+bool assign_leaves_no_shared_cpu(const struct assignment *assignment);
 
 /* Run all remaining steps. Returns 0 or -ENOMEM. */
 int assign_finish(struct assignment *assignment);

@@ -251,6 +251,7 @@ static int grant_as(struct ledger *ledger, struct ledger_pod *pod, uint32_t inde
 		return -ENOTSUP;
 	pod->grants[index].isolation = ISOLATION_CONTAINER;
 	pod->grants[index].cpus = *cpus;
+	pod->grants[index].baseline = *cpus;
 	cpuset_union(&pod->held, cpus);
 	cpuset_subtract(ledger_edit_shared_pool(ledger), cpus);
 	return 0;

@@ -81,7 +81,8 @@ struct decision {
 	/* The result of the manager that refused; _OK = alignment or the other manager refused. */
 	enum cpu_result cpu_result;
 	enum memory_result memory_result;
-	struct trace trace; /* of a refusal: the last choice of nodes */
+	/* Of a refusal: the last choice of nodes. Empty for a resize, which keeps its nodes. */
+	struct trace trace;
 };
 
 /* Names used in JSON and metric labels: "cpus", "smt", …; "container_cpus", … */

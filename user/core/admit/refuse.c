@@ -162,6 +162,14 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 			"the pod's exclusive containers use its whole budget of %lld CPUs and leave "
 			"none for its other containers",
 			wanted);
+	case CPU_BELOW_BASELINE:
+		refuse_pod(decision, REFUSAL_CPUS, container,
+			   "%s, but a resize in place keeps %u: those of the admission%s", asked,
+			   shortage->available,
+			   *container ? "" : ", and those of its exclusive containers");
+		snprintf(decision->reason, sizeof(decision->reason),
+			 "prohibitedCPUAllocationError");
+		return;
 	case CPU_NOT_ENOUGH:
 		if (pod->has_bubble)
 			return refuse_pod(decision, REFUSAL_POD_BUDGET, container,
@@ -440,6 +448,34 @@ static void refuse_together(const struct assignment *assignment, struct decision
 	refuse_pod(decision, REFUSAL_TOPOLOGY, container, "%s", sentence);
 }
 
+/*
+ * A resize in place keeps the NUMA nodes of the CPUs that are held, and those of the memory, so
+ * the only question is what is free there.
+ */
+static void refuse_resize_alignment(const struct assignment *assignment, struct decision *decision)
+{
+	const struct topology *topology = ledger_topology(assignment->ledger);
+	const struct cpu_offer *offer = &assignment->offers.cpu;
+	const char *name = container_name(assignment->pod, assignment->container);
+	char asked[ASKED_MAX], nodes[256] = "";
+	struct text_buffer text = {nodes, sizeof(nodes), 0};
+
+	decision->wanted = cpu_asked(assignment->pod->spec, assignment->container, offer->request);
+	decision->available = offer->nr_reusable;
+	for (node_mask_t rest = offer->required; rest; rest &= rest - 1)
+		decision->available += offer->available[__builtin_ctzll(rest)];
+	append_nodes(&text, topology, topology_to_memory_mask(topology, offer->required), "");
+	say_asked(name, decision->wanted, asked, sizeof(asked));
+	refuse_pod(
+		decision, REFUSAL_TOPOLOGY, name,
+		"topologyManagerPolicy %s: %s, but a resize in place keeps the NUMA nodes of its "
+		"%u CPU%s, and%s %s %u more free",
+		align_policy_name(ledger_policy(assignment->ledger)->align), asked,
+		offer->nr_reusable, offer->nr_reusable == 1 ? "" : "s", nodes,
+		offer->required & (offer->required - 1) ? "have" : "has",
+		(uint32_t)decision->available - offer->nr_reusable);
+}
+
 /* Try memory first, then CPUs. If each can be aligned alone, the combination is the cause. */
 static int refuse_unaligned(const struct assignment *assignment, struct decision *decision)
 {
@@ -499,6 +535,10 @@ int refuse_assignment(const struct assignment *assignment, struct decision *deci
 {
 	switch (assignment->outcome) {
 	case ASSIGN_UNALIGNED:
+		if (assignment->is_resize) {
+			refuse_resize_alignment(assignment, decision);
+			break;
+		}
 		return refuse_unaligned(assignment, decision);
 	case ASSIGN_NO_CPUS:
 		refuse_cpus(assignment, decision);

@@ -30,6 +30,7 @@ const char *cpu_result_name(enum cpu_result result)
 		[CPU_SMT_NOT_MULTIPLE] = "smt-not-multiple",
 		[CPU_SMT_NO_FREE_CORES] = "smt-no-free-cores",
 		[CPU_EMPTY_POD_POOL] = "empty-pod-shared-pool",
+		[CPU_BELOW_BASELINE] = "below-baseline",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == CPU_RESULT_NR, "a name for each result");
@@ -371,6 +372,7 @@ enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *s
 		if (result)
 			return result;
 		grant->isolation = ISOLATION_CONTAINER;
+		grant->baseline = grant->cpus;
 		cpuset_union(&pod->held, &grant->cpus);
 	}
 	update_reuse(reuse, pod->spec->uid, grant);
@@ -403,6 +405,7 @@ static void grant_set(struct grant *grant, enum isolation isolation, const struc
 {
 	grant->isolation = isolation;
 	grant->cpus = *cpus;
+	grant->baseline = isolation == ISOLATION_CONTAINER ? *cpus : CPUSET_EMPTY;
 }
 
 /*
@@ -471,6 +474,7 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 		return result;
 	pod->has_bubble = true;
 	pod->bubble = bubble;
+	pod->bubble_baseline = bubble;
 	pod->held = bubble;
 	/*
 	 * The kubelet first stores the bubble and then all containers' sets at once.
@@ -505,7 +509,7 @@ void cpu_remove(struct cpuset *shared, struct ledger_pod *pod, uint32_t index)
 			return;
 		cpuset_union(shared, &pod->bubble);
 		pod->has_bubble = false;
-		pod->bubble = pod->held = CPUSET_EMPTY;
+		pod->bubble = pod->bubble_baseline = pod->held = CPUSET_EMPTY;
 		return;
 	}
 	pod->held = CPUSET_EMPTY;

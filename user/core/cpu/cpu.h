@@ -49,6 +49,7 @@ enum cpu_result {
 	CPU_SMT_NOT_MULTIPLE, /* full-pcpus-only: not a whole number of cores */
 	CPU_SMT_NO_FREE_CORES,
 	CPU_EMPTY_POD_POOL, /* pod level: no CPU left for the pod's shared containers */
+	CPU_BELOW_BASELINE, /* resize: fewer than those that are kept */
 	CPU_RESULT_NR
 };
 const char *cpu_result_name(enum cpu_result result); /* "not-enough-cpus", … */
@@ -139,6 +140,26 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 /* Release the CPUs that only container `index` holds; the last container releases the bubble. */
 void cpu_remove(struct cpuset *shared, struct ledger_pod *pod, uint32_t index);
 
+/*
+ * cpu_resize.c: another number of CPUs for a pod that runs (KEP-5554). What grows keeps all of
+ * its CPUs, what shrinks stays within them and keeps its baseline. Call these after `pod->spec`
+ * has the new values, for a container or bubble that had CPUs and is still entitled to some.
+ * Each sets *ret_shortage as cpu_allocate does; on failure nothing is changed.
+ *
+ * cpu_resize is for a container that holds its CPUs itself, cpu_resize_slice for one that has a
+ * slice of a bubble. Slices have to shrink before their bubble does, and to grow after it.
+ */
+enum cpu_result cpu_resize(const struct cpu_manager *manager, struct cpuset *shared,
+			   struct ledger_pod *pod, uint32_t index,
+			   const struct cpu_affinity *affinity, struct cpu_shortage *ret_shortage);
+enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpuset *shared,
+				  struct ledger_pod *pod, const struct cpu_affinity *affinity,
+				  struct cpu_shortage *ret_shortage);
+enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledger_pod *pod,
+				 uint32_t index, struct cpu_shortage *ret_shortage);
+/* Bubble and slices have their sizes: give the rest to the pod's shared containers. */
+void cpu_resize_finish(struct ledger_pod *pod);
+
 /* What the CPU manager can offer to a container or pod before a node is chosen. */
 enum cpu_opinion { CPU_NO_OPINION, CPU_IMPOSSIBLE, CPU_OFFERS };
 
@@ -173,6 +194,9 @@ void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset 
 void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *shared,
 		   const struct ledger_pod *pod, const struct cpu_reuse *reuse,
 		   struct cpu_offer *ret_offer);
+/* The offer for `request` CPUs that include all of `held`, which are not in the shared pool. */
+void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *shared,
+		      const struct cpuset *held, uint32_t request, struct cpu_offer *ret_offer);
 /* Is this set of nodes a hint? None is unless the opinion is CPU_OFFERS. */
 bool cpu_offer_has(const struct cpu_offer *offer, node_mask_t nodes);
 /* Is this hint preferred, because it has offer->min_nodes nodes or is aligned by socket? */

@@ -94,6 +94,15 @@ void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset 
 	}
 }
 
+void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *shared,
+		      const struct cpuset *held, uint32_t request, struct cpu_offer *ret_offer)
+{
+	struct cpuset available;
+
+	cpu_grantable(manager, shared, &available);
+	offer_from(manager, &available, held, request, ret_offer);
+}
+
 /* The maximum number of exclusive CPUs that are needed at the same time. */
 static uint32_t exclusive_total(const struct cpu_manager *manager, const struct ledger_pod *pod)
 {

@@ -41,6 +41,11 @@ struct grant {
 	 * ISOLATION_HOST: empty, because the container follows ledger_shared_pool().
 	 */
 	struct cpuset cpus;
+	/*
+	 * ISOLATION_CONTAINER: those of its CPUs that it was admitted with. A resize in place
+	 * never takes them away. Otherwise empty.
+	 */
+	struct cpuset baseline;
 	node_mask_t mems; /* over topology->memory_nodes; 0 = unrestricted */
 	/* The alignment at the time of the decision; not known after a restart. */
 	struct cpu_affinity affinity;
@@ -51,8 +56,9 @@ struct ledger_pod {
 	enum qos_class qos;
 	enum pod_state state;
 	bool has_bubble;
-	struct cpuset bubble; /* pod scope: all CPUs of the pod */
-	uint32_t nr_grants;   /* = spec->nr_containers, same order */
+	struct cpuset bubble;	       /* pod scope: all CPUs of the pod */
+	struct cpuset bubble_baseline; /* those that it was admitted with; see struct grant */
+	uint32_t nr_grants;	       /* = spec->nr_containers, same order */
 	struct grant *grants;
 	struct memory_blocks *memory; /* owned; NULL if its memory is not pinned */
 	/*

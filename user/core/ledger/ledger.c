@@ -564,6 +564,29 @@ static int restore_memory(struct ledger *ledger, struct ledger_pod *pod)
 	return 0;
 }
 
+/*
+ * A record without a baseline is of a pod that was never resized, or found without its history.
+ * One that is not a part of the CPUs says nothing about them.
+ */
+static void fill_baseline(const struct cpuset *cpus, struct cpuset *baseline)
+{
+	if (cpuset_is_empty(baseline) || !cpuset_is_subset(baseline, cpus))
+		*baseline = *cpus;
+}
+
+static void fill_baselines(struct ledger_pod *pod)
+{
+	fill_baseline(&pod->bubble, &pod->bubble_baseline);
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		struct grant *grant = &pod->grants[i];
+
+		if (grant->isolation == ISOLATION_CONTAINER)
+			fill_baseline(&grant->cpus, &grant->baseline);
+		else
+			grant->baseline = CPUSET_EMPTY;
+	}
+}
+
 static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, char *error,
 		       size_t error_size)
 {
@@ -574,6 +597,7 @@ static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, ch
 		return -ENOMEM;
 	pod->qos = pod_qos(pod->spec);
 	memory_blocks_free(TAKE_PTR(pod->memory));
+	fill_baselines(pod);
 	pod->held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
 		cpuset_union(&pod->held, &pod->grants[i].cpus);

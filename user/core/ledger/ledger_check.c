@@ -200,15 +200,33 @@ static int check_pools(const struct cpu_manager *manager, const struct cpuset *s
 	return 0;
 }
 
+/* Nothing that a resize did took away a CPU of the admission. */
+static int check_baselines(const struct ledger_pod *pod, const struct violation_report *report)
+{
+	if (pod->has_bubble && !cpuset_is_subset(&pod->bubble_baseline, &pod->bubble))
+		return violated(report, "pod %s does not have all CPUs of its admission",
+				pod->spec->uid);
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (!cpuset_is_subset(&pod->grants[i].baseline, &pod->grants[i].cpus))
+			return violated(
+				report,
+				"pod %s container %s does not have all CPUs of its admission",
+				pod->spec->uid, pod->grants[i].container);
+	}
+	return 0;
+}
+
 int ledger_check_pods(const struct cpu_manager *manager, struct ledger_pod *const *pods,
 		      uint32_t nr_pods, const struct cpuset *shared, char *error, size_t error_size)
 {
 	const struct violation_report report = {error, error_size};
 	struct cpuset held = CPUSET_EMPTY;
+	int r;
 
 	for (uint32_t i = 0; i < nr_pods; i++) {
 		const struct ledger_pod *pod = pods[i];
-		int r = ledger_check_pod(manager, pod, error, error_size);
+
+		r = ledger_check_pod(manager, pod, error, error_size);
 
 		if (r)
 			return r;
@@ -223,5 +241,8 @@ int ledger_check_pods(const struct cpu_manager *manager, struct ledger_pod *cons
 	}
 	if (compatibility_is_kubelet(manager->policy->compatibility))
 		return 0;
-	return check_pools(manager, shared, &held, &report);
+	r = check_pools(manager, shared, &held, &report);
+	for (uint32_t i = 0; !r && i < nr_pods; i++)
+		r = check_baselines(pods[i], &report);
+	return r;
 }

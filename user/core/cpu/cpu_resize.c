@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * In-place resize (KEP-5554): another number of CPUs for a pod that runs. A container that grows
+ * keeps all of its CPUs and gets others close to them; one that shrinks stays within its CPUs and
+ * keeps its baseline, those of its admission. resize.c in core/admit aligns, orders the steps of
+ * a pod and explains refusals.
+ *
+ * With distribute-cpus-across-numa, too, CPUs are taken as close as possible: the distributed
+ * take of the proposal is not implemented.
+ *
+ * Cost: at most two packed takes for each container or bubble that changes.
+ */
+#include "core/cpu/cpu.h"
+
+#include "core/cpu/take.h"
+
+static enum cpu_result refuse(enum cpu_result result, struct cpu_shortage *ret_shortage,
+			      uint32_t available)
+{
+	ret_shortage->available = available;
+	return result;
+}
+
+/* Add CPUs of `pool` to `held` until there are `nr`, those on the aligned nodes first. */
+static enum cpu_result take_near(const struct cpu_manager *manager, const struct cpuset *held,
+				 const struct cpuset *pool, uint32_t nr,
+				 const struct cpu_affinity *affinity, struct cpuset *ret_cpus)
+{
+	const struct cpu_options *policy = &manager->policy->cpu_options;
+	const struct take_options options = {
+		.sorting = policy->distribute_across_cores ? TAKE_SPREAD : TAKE_PACKED,
+		.uncore = policy->prefer_uncore && !policy->distribute_across_numa,
+		.group = policy->full_pcpus_only ? manager->topology->cpus_per_core : 1,
+	};
+	struct cpuset kept = *held, aligned;
+	uint32_t nr_aligned;
+
+	if (affinity && affinity->known) {
+		topology_cpus_of_nodes(manager->topology, affinity->nodes, &aligned);
+		cpuset_intersect(&aligned, pool);
+		cpuset_subtract(&aligned, held);
+		nr_aligned = cpuset_count(held) + cpuset_count(&aligned);
+		if (take_packed_near(manager->topology, held, &aligned,
+				     nr < nr_aligned ? nr : nr_aligned, &options, &kept))
+			return CPU_NOT_ENOUGH;
+	}
+	return take_packed_near(manager->topology, &kept, pool, nr, &options, ret_cpus)
+		       ? CPU_NOT_ENOUGH
+		       : CPU_OK;
+}
+
+/* What has `cpus`, of which it keeps `kept` when it shrinks, and may grow out of `pool`. */
+struct resizing {
+	const struct cpuset *cpus, *kept, *pool;
+};
+
+/* full-pcpus-only requires a whole number of cores, and that many free ones to grow. */
+static enum cpu_result check_size(const struct cpu_manager *manager,
+				  const struct resizing *resizing, uint32_t nr,
+				  struct cpu_shortage *ret_shortage)
+{
+	uint32_t per_core = manager->topology->cpus_per_core;
+	uint32_t nr_kept = cpuset_count(resizing->kept), available;
+	struct cpuset within = *resizing->pool;
+
+	if (nr < nr_kept)
+		return refuse(CPU_BELOW_BASELINE, ret_shortage, nr_kept);
+	if (manager->policy->cpu_options.full_pcpus_only)
+		cpuset_subtract(&within, &manager->reserved_cores);
+	cpuset_union(&within, resizing->cpus);
+	available = cpuset_count(&within);
+	if (manager->policy->cpu_options.full_pcpus_only && per_core && nr % per_core)
+		return refuse(CPU_SMT_NOT_MULTIPLE, ret_shortage, available);
+	if (nr <= available)
+		return CPU_OK;
+	return refuse(manager->policy->cpu_options.full_pcpus_only ? CPU_SMT_NO_FREE_CORES
+								   : CPU_NOT_ENOUGH,
+		      ret_shortage, available);
+}
+
+static enum cpu_result choose(const struct cpu_manager *manager, const struct resizing *resizing,
+			      uint32_t nr, const struct cpu_affinity *affinity,
+			      struct cpu_shortage *ret_shortage, struct cpuset *ret_cpus)
+{
+	enum cpu_result result = check_size(manager, resizing, nr, ret_shortage);
+
+	if (result)
+		return result;
+	if (nr <= cpuset_count(resizing->cpus))
+		return take_near(manager, resizing->kept, resizing->cpus, nr, NULL, ret_cpus);
+	return take_near(manager, resizing->cpus, resizing->pool, nr, affinity, ret_cpus);
+}
+
+/* What the pod holds has become `held`: the difference comes from the shared pool or goes there. */
+static void update_held(struct cpuset *shared, struct ledger_pod *pod, const struct cpuset *held)
+{
+	struct cpuset released = pod->held;
+
+	cpuset_subtract(&released, held);
+	cpuset_subtract(shared, held);
+	cpuset_union(shared, &released);
+	pod->held = *held;
+}
+
+enum cpu_result cpu_resize(const struct cpu_manager *manager, struct cpuset *shared,
+			   struct ledger_pod *pod, uint32_t index,
+			   const struct cpu_affinity *affinity, struct cpu_shortage *ret_shortage)
+{
+	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+	struct grant *grant = &pod->grants[index];
+	struct cpuset pool, cpus, held = CPUSET_EMPTY;
+	const struct resizing resizing = {&grant->cpus, &grant->baseline, &pool};
+	enum cpu_result result;
+
+	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
+	if (nr == cpuset_count(&grant->cpus))
+		return CPU_OK;
+	cpu_grantable(manager, shared, &pool);
+	result = choose(manager, &resizing, nr, affinity, ret_shortage, &cpus);
+	if (result)
+		return result;
+	grant->cpus = cpus;
+	for (uint32_t i = 0; i < pod->nr_grants; i++)
+		cpuset_union(&held, &pod->grants[i].cpus);
+	update_held(shared, pod, &held);
+	return CPU_OK;
+}
+
+enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpuset *shared,
+				  struct ledger_pod *pod, const struct cpu_affinity *affinity,
+				  struct cpu_shortage *ret_shortage)
+{
+	uint32_t nr = cpu_bubble_count(pod->spec, pod->qos);
+	struct cpuset pool, bubble, kept = pod->bubble_baseline;
+	const struct resizing resizing = {&pod->bubble, &kept, &pool};
+	enum cpu_result result;
+
+	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = UINT32_MAX};
+	if (nr == cpuset_count(&pod->bubble))
+		return CPU_OK;
+	/* A slice that grew may have CPUs beyond the baseline, and it must not lose them. */
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (pod->grants[i].isolation == ISOLATION_CONTAINER)
+			cpuset_union(&kept, &pod->grants[i].cpus);
+	}
+	cpu_grantable(manager, shared, &pool);
+	result = choose(manager, &resizing, nr, affinity, ret_shortage, &bubble);
+	if (result)
+		return result;
+	pod->bubble = bubble;
+	update_held(shared, pod, &bubble);
+	return CPU_OK;
+}
+
+/*
+ * Take the slices out of `cpus` that container `index` must not have a CPU of. An ordinary init
+ * container ends before the app containers start, so it only avoids the sidecars before it.
+ */
+static void subtract_others(const struct ledger_pod *pod, uint32_t index, struct cpuset *cpus)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *other = &pod->grants[i];
+		bool is_before = i < index;
+
+		if (i == index || other->isolation != ISOLATION_CONTAINER)
+			continue;
+		if (is_before ? other->kind == CONTAINER_INIT
+			      : pod->grants[index].kind == CONTAINER_INIT)
+			continue;
+		cpuset_subtract(cpus, &other->cpus);
+	}
+}
+
+enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledger_pod *pod,
+				 uint32_t index, struct cpu_shortage *ret_shortage)
+{
+	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+	struct grant *grant = &pod->grants[index];
+	struct cpuset pool = pod->bubble, cpus;
+	const struct resizing resizing = {&grant->cpus, &grant->baseline, &pool};
+	enum cpu_result result;
+
+	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
+	if (nr == cpuset_count(&grant->cpus))
+		return CPU_OK;
+	subtract_others(pod, index, &pool);
+	result = choose(manager, &resizing, nr, NULL, ret_shortage, &cpus);
+	if (!result)
+		grant->cpus = cpus;
+	return result;
+}
+
+void cpu_resize_finish(struct ledger_pod *pod)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		struct grant *grant = &pod->grants[i];
+		bool is_init = grant->kind == CONTAINER_INIT;
+
+		if (grant->isolation != ISOLATION_POD)
+			continue;
+		grant->cpus = pod->bubble;
+		for (uint32_t j = 0; j < (is_init ? i : pod->nr_grants); j++) {
+			const struct grant *other = &pod->grants[j];
+
+			if (other->isolation == ISOLATION_CONTAINER &&
+			    other->kind != CONTAINER_INIT)
+				cpuset_subtract(&grant->cpus, &other->cpus);
+		}
+	}
+}
