@@ -175,6 +175,29 @@ static void revive(struct controller *controller, const struct ledger_pod *pod, 
 	record_admission(controller, name, ADMIT_MANIFEST_BACK);
 }
 
+/*
+ * The document is again what the pod has. A change that was refused before must not be decided
+ * again when there is room for it, because nobody asks for it any more.
+ */
+static void withdraw_change(struct controller *controller, const struct source_pod *source,
+			    const char *name)
+{
+	struct refusals *refusals = &controller->admission.refusals;
+	struct refused_pod *refused = refusals_find(refusals, name, source->file, source->line);
+	int r;
+
+	/* Another document of this name may be refused as well. */
+	if (!refused || !refused->spec || strcmp(refused->spec->uid, source->spec->uid) ||
+	    strcmp(refused->file, source->file))
+		return;
+	refusals_drop(refusals, refused);
+	r = ledger_set_state(controller->ledger, source->spec->uid, POD_RUNNING, NULL);
+	if (r)
+		log_err(r, "admit: cannot record that the change of %s was withdrawn", name);
+	else
+		ctl_save_state(controller);
+}
+
 /* If a changed spec does not fit, the old grant remains in force, and the pod's detail says so. */
 static void note_unchanged(struct controller *controller, const char *uid,
 			   const struct decision *decision)
@@ -228,6 +251,8 @@ static void admit(struct controller *controller, const struct source_pod *source
 	if (pod && pod_spec_equal(pod->spec, source->spec)) {
 		if (pod->state == POD_ENDING)
 			revive(controller, pod, name);
+		else
+			withdraw_change(controller, source, name);
 		return;
 	}
 	if (pod && pod->spec->is_of_runtime) {
