@@ -3,7 +3,7 @@
  * simulate: the grammar of its steps, on the command line and in scripts.
  *
  * A script has one step per line: pod file FILE [times N], policy file FILE,
- * drain POD, offline CPUS, and expectations:
+ * resize POD [CONTAINER] cpu=N, drain POD, offline CPUS, and expectations:
  *   expect admitted POD            expect refused POD [REASON]
  *   expect cpus POD CONTAINER CPUS expect mems POD CONTAINER NODES
  *   expect shared CPUS             expect fits CPUS
@@ -71,6 +71,27 @@ static int step_policy(struct simulation *simulation, int argc, char **argv)
 				"invalid arguments: expected "
 				"'policy file FILE'");
 	return simulation_policy(simulation, argv[1]);
+}
+
+/* POD [CONTAINER] cpu=N: without a container, it is the pod's budget. */
+static int step_resize(struct simulation *simulation, int argc, char **argv)
+{
+	struct session *session = simulation->session;
+	const char *container = "";
+	struct pod_ref ref;
+	unsigned int cpus;
+	int r = ref_parse_pod(session, &argc, &argv, &ref);
+
+	if (r)
+		return r;
+	if (argc == 2)
+		container = *argv++;
+	if (argc < 1 || argc > 2 || strncmp(argv[0], "cpu=", strlen("cpu=")) ||
+	    strlen(container) >= POD_CONTAINER_NAME)
+		return out_fail(session, STATUS_USAGE,
+				"invalid arguments: expected 'resize POD [CONTAINER] cpu=N'");
+	r = parse_number(session, "cpu", argv[0] + strlen("cpu="), CPUSET_MAX, &cpus);
+	return r ? r : simulation_resize(simulation, &ref, container, cpus);
 }
 
 static int step_drain(struct simulation *simulation, int argc, char **argv)
@@ -226,10 +247,8 @@ static int do_script_line(struct simulation *simulation, const struct script_lin
 		const char *name;
 		int (*step)(struct simulation *simulation, int argc, char **argv);
 	} steps[] = {
-		{"pod", step_pods},
-		{"policy", step_policy},
-		{"drain", step_drain},
-		{"offline", step_offline},
+		{"pod", step_pods},    {"policy", step_policy},	  {"resize", step_resize},
+		{"drain", step_drain}, {"offline", step_offline},
 	};
 
 	if (!strcmp(line->argv[0], "expect"))
@@ -239,7 +258,7 @@ static int do_script_line(struct simulation *simulation, const struct script_lin
 			return steps[i].step(simulation, line->argc - 1, (char **)line->argv + 1);
 	}
 	return unexpected(simulation->session, line->argv[0],
-			  "pod, policy, drain, offline, expect");
+			  "pod, policy, resize, drain, offline, expect");
 }
 
 static int run_script_line(struct simulation *simulation, char *text, unsigned int number)
@@ -326,6 +345,11 @@ int simulate_policy(struct session *session, int argc, char **argv)
 	return simulate(session, argc, argv, step_policy);
 }
 
+static int simulate_resize(struct session *session, int argc, char **argv)
+{
+	return simulate(session, argc, argv, step_resize);
+}
+
 static int simulate_drain(struct session *session, int argc, char **argv)
 {
 	return simulate(session, argc, argv, step_drain);
@@ -346,6 +370,8 @@ static const struct command simulate_commands[] = {
 	 "Admit the pods of these files; exit with 1 if one is refused.", simulate_pods},
 	{"policy", NULL, "file FILE", "Apply another configuration to the running pods.",
 	 simulate_policy},
+	{"resize", NULL, "POD [CONTAINER] cpu=N",
+	 "Give a running container, or the pod's budget, N CPUs in place.", simulate_resize},
 	{"drain", NULL, "POD", "Remove a pod.", simulate_drain},
 	{"offline", NULL, "CPUS", "Take these CPUs offline.", simulate_offline},
 	{"script", NULL, "file FILE",

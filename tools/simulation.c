@@ -259,18 +259,71 @@ const struct refused *simulation_find_refused(const struct simulation *simulatio
 	return NULL;
 }
 
-int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)
+/* The pod that a step is about; NULL = there is none, and that is reported. */
+static const struct ledger_pod *need_pod(const struct simulation *simulation, const char *step,
+					 const struct pod_ref *ref)
 {
 	const struct ledger_pod *pod = simulation_find(simulation, ref);
-	struct ledger *ledger = simulation->snapshot.ledger;
-	char buffer[2 * POD_NAME_MAX + 8], uid[POD_UID_MAX];
+	char buffer[2 * POD_NAME_MAX + 8];
 
 	if (!pod)
-		return out_fail(
-			simulation->session, STATUS_INPUT,
-			"drain %s: there is no such pod; give a state file with --state, or let "
-			"a script admit it first",
-			ref_text(ref, buffer, sizeof(buffer)));
+		out_fail(simulation->session, STATUS_INPUT,
+			 "%s %s: there is no such pod; give a state file with --state, or let a "
+			 "script admit it first",
+			 step, ref_text(ref, buffer, sizeof(buffer)));
+	return pod;
+}
+
+/* Why the container, or with "" the budget, cannot be resized in place; NULL = it can. */
+static const char *why_not_resizable(const struct ledger_pod *pod, const char *container)
+{
+	const struct grant *grant = *container ? ledger_find_grant(pod, container) : NULL;
+
+	if (pod->spec->is_of_runtime)
+		return "the container runtime made it, and its CPUs stay until it is made anew";
+	if (!*container && !pod->has_bubble)
+		return "it has no budget of exclusive CPUs; name a container";
+	if (*container && !grant)
+		return "it has no container of this name; see pinfold container show";
+	if (grant && grant->isolation != ISOLATION_CONTAINER)
+		return "this container has no exclusive CPUs";
+	return NULL;
+}
+
+int simulation_resize(struct simulation *simulation, const struct pod_ref *ref,
+		      const char *container, unsigned int cpus)
+{
+	const struct ledger_pod *pod = need_pod(simulation, "resize", ref);
+	struct pod_spec *spec cleanup_pod_spec = pod ? pod_spec_copy(pod->spec) : NULL;
+	struct change change = {
+		.kind = *container ? CHANGE_CONTAINER_CPUS : CHANGE_POD_CPUS,
+		.cpus = cpus,
+	};
+	char buffer[2 * POD_NAME_MAX + 8];
+	const char *why;
+
+	if (!pod)
+		return STATUS_INPUT;
+	if (!spec)
+		return out_no_memory(simulation->session);
+	why = why_not_resizable(pod, container);
+	if (why)
+		return out_fail(simulation->session, STATUS_INPUT, "resize %s%s%s: %s",
+				ref_text(ref, buffer, sizeof(buffer)), *container ? " " : "",
+				container, why);
+	snprintf(change.container, sizeof(change.container), "%s", container);
+	change_apply(&change, spec);
+	return admit_one(simulation, spec, (struct origin){0});
+}
+
+int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)
+{
+	const struct ledger_pod *pod = need_pod(simulation, "drain", ref);
+	struct ledger *ledger = simulation->snapshot.ledger;
+	char uid[POD_UID_MAX];
+
+	if (!pod)
+		return STATUS_INPUT;
 	snprintf(uid, sizeof(uid), "%s", pod->spec->uid);
 	if (ledger_begin(ledger))
 		return out_no_memory(simulation->session);

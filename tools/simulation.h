@@ -53,6 +53,12 @@ void simulation_fini(struct simulation *simulation);
 
 /* Admit all pods of a file, `times` times; the second and later copies are called NAME-2, … */
 int simulation_pods(struct simulation *simulation, const char *file, unsigned int times);
+/*
+ * A container of the pod, or with "" the pod's budget, is to have `cpus` CPUs; decided as the
+ * agent decides on a changed manifest.
+ */
+int simulation_resize(struct simulation *simulation, const struct pod_ref *ref,
+		      const char *container, unsigned int cpus);
 /* The pod leaves. */
 int simulation_drain(struct simulation *simulation, const struct pod_ref *ref);
 /* These CPUs go; pods that lose any are admitted anew, the others stay where they are. */
