@@ -22,6 +22,7 @@
 #define PINFOLD_CGROUP_MOUNT	"/sys/fs/cgroup"
 #define PINFOLD_WORKLOAD_ROOT	"pinfold.slice"
 #define PINFOLD_KUBELET_DIR	"/var/lib/kubelet"
+#define PINFOLD_RUNTIMES_DIR	"/run" /* has containerd's and CRI-O's state directories */
 #define PINFOLD_METRICS_ADDRESS "127.0.0.1:9417"
 
 #endif

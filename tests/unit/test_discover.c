@@ -27,8 +27,11 @@
 #define UID	"0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42"
 #define UID_	"0e8c1f5e_6f61_4c77_a0d2_1f5f3a6d9b42"
 #define ID	"3f4e5d6c7b8a99887766554433221100ffeeddccbbaa00112233445566778899"
+#define ID_TAIL "4e5d6c7b8a99887766554433221100ffeeddccbbaa00112233445566778899"
 #define POD	"kubepods/burstable/pod" UID
 #define KUBELET "/var/lib/kubelet"
+#define TASKS	"/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+#define STORAGE "/run/containers/storage/overlay-containers"
 
 struct scene {
 	char root[64];
@@ -128,15 +131,17 @@ static int tear_down(void **state)
 
 static void open_room(struct scene *scene, sd_event *event)
 {
-	char kubelet_dir[128];
+	char kubelet_dir[128], runtime_dir[128];
 	struct discover_options options = {
 		.event = event,
 		.root = scene->root,
 		.kubelet_dir = kubelet_dir,
+		.runtime_dir = runtime_dir,
 		.sink = &scene->sink,
 	};
 
 	snprintf(kubelet_dir, sizeof(kubelet_dir), "%s" KUBELET, scene->root);
+	snprintf(runtime_dir, sizeof(runtime_dir), "%s/run", scene->root);
 	assert_int_equal(discover_open(&options, &scene->discover), 0);
 }
 
@@ -337,6 +342,203 @@ static void the_pause_container_is_the_sandbox(void **state)
 	}
 }
 
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* What containerd states of a container, without the rest of its bundle. */
+static void write_bundle(struct scene *scene, const char *directory, const char *id,
+			 const char *kind, const char *uid, const char *container)
+{
+	char path[256], text[1024];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, id);
+	make(scene, path);
+	strcat(path, "/config.json");
+	snprintf(text, sizeof(text),
+		 "{\"annotations\": {\"io.kubernetes.cri.container-type\": \"%s\","
+		 "\"io.kubernetes.cri.container-name\": \"%s\","
+		 "\"io.kubernetes.cri.sandbox-name\": \"web-0\","
+		 "\"io.kubernetes.cri.sandbox-namespace\": \"shop\","
+		 "\"io.kubernetes.cri.sandbox-uid\": \"%s\"}}\n",
+		 kind, container, uid);
+	put(scene, path, text);
+}
+
+static void assert_named(struct scene *scene, const char *path, const char *container)
+{
+	const struct discovered_cgroup *row = find(scene, path);
+
+	assert_int_equal(row->names, DISCOVERED_NAMES_READ);
+	assert_string_equal(row->namespace, "shop");
+	assert_string_equal(row->pod, "web-0");
+	if (container)
+		assert_string_equal(row->container, container);
+	else
+		assert_null(row->container);
+}
+
+static void assert_unnamed(struct scene *scene, const char *path, enum discovered_names names)
+{
+	const struct discovered_cgroup *row = find(scene, path);
+
+	assert_int_equal(row->names, names);
+	assert_null(row->namespace);
+	assert_null(row->pod);
+	assert_null(row->container);
+}
+
+/* A pod has no bundle; its containers name it. The sandbox is one by its bundle, without a process. */
+static void containerd_names_pods_and_containers(void **state)
+{
+	static const char sandbox[] = "44" ID_TAIL;
+	struct scene *scene = *state;
+
+	cgroup(scene, POD "/" ID);
+	cgroup(scene, POD "/44" ID_TAIL);
+	write_bundle(scene, TASKS, ID, "container", UID, "nginx");
+	write_bundle(scene, TASKS, sandbox, "sandbox", UID, "");
+	scan(scene);
+	assert_named(scene, POD "/" ID, "nginx");
+	assert_named(scene, POD "/44" ID_TAIL, NULL);
+	assert_int_equal(find(scene, POD "/44" ID_TAIL)->name.kind, KUBEPODS_SANDBOX);
+	assert_named(scene, POD, NULL);
+}
+
+/* Of containerd, of the containerd in k3s and rke2, and of CRI-O. */
+static void each_layout_of_a_runtime_is_found(void **state)
+{
+	static const char *const directories[] = {
+		TASKS,
+		"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io",
+		STORAGE,
+	};
+	struct scene *scene = *state;
+	char path[256];
+
+	cgroup(scene, POD "/" ID);
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directories[i], ID);
+		make(scene, path);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+		bool is_storage = !strcmp(directories[i], STORAGE);
+		char directory[256], file[640];
+
+		/* A new room, because one remembers what it has read. */
+		discover_close(scene->discover);
+		scene->discover = NULL;
+		scan(scene);
+		assert_unnamed(scene, POD "/" ID, DISCOVERED_NAMES_UNKNOWN);
+		snprintf(directory, sizeof(directory), "%s/" ID "%s", directories[i],
+			 is_storage ? "/userdata" : "");
+		make(scene, directory);
+		write_bundle(scene, directory, "", "container", UID, "nginx");
+		scan(scene);
+		assert_named(scene, POD "/" ID, "nginx");
+		snprintf(file, sizeof(file), "%s%s/config.json", scene->root, directory);
+		assert_int_equal(unlink(file), 0);
+	}
+}
+
+/* Unknown is not none: a kubelet's container has names, and those of podman and docker do not. */
+static void names_that_are_not_known_differ_from_none(void **state)
+{
+	static const char path[] = POD "/" ID;
+	struct scene *scene = *state;
+
+	cgroup(scene, path);
+	cgroup(scene, "docker/" ID);
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+	assert_unnamed(scene, POD, DISCOVERED_NAMES_UNKNOWN);
+	assert_unnamed(scene, "docker/" ID, DISCOVERED_NAMES_NONE);
+	/* of another pod, and without a name */
+	write_bundle(scene, TASKS, ID, "container", "another-pod", "nginx");
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+	put(scene, TASKS "/" ID "/config.json", "{");
+	discover_close(scene->discover);
+	scene->discover = NULL;
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+	/* What was damaged is read again. */
+	write_bundle(scene, TASKS, ID, "container", UID, "nginx");
+	scan(scene);
+	assert_named(scene, path, "nginx");
+}
+
+/* The file of a container is never written again, so a running container keeps its name. */
+static void a_bundle_is_read_once(void **state)
+{
+	static const char path[] = POD "/" ID;
+	struct scene *scene = *state;
+	char file[256];
+
+	cgroup(scene, path);
+	write_bundle(scene, TASKS, ID, "container", UID, "nginx");
+	scan(scene);
+	snprintf(file, sizeof(file), "%s" TASKS "/" ID "/config.json", scene->root);
+	assert_int_equal(unlink(file), 0);
+	scan(scene);
+	assert_named(scene, path, "nginx");
+	snprintf(file, sizeof(file), "%s" PINFOLD_CGROUP_MOUNT "/%s", scene->root, path);
+	assert_int_equal(rmdir(file), 0);
+	scan(scene);
+	/* Forgotten with the container. */
+	cgroup(scene, path);
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+}
+
+/* One scan reads so many files, and the next one reads the others. */
+static void a_scan_reads_a_limited_number_of_bundles(void **state)
+{
+	struct scene *scene = *state;
+	uint32_t nr_named = 0;
+	char id[KUBEPODS_ID_MAX], path[256];
+
+	for (int i = 0; i <= BUNDLES_MAX_READS; i++) {
+		snprintf(id, sizeof(id), "%064x", (unsigned int)i);
+		snprintf(path, sizeof(path), POD "/%s", id);
+		cgroup(scene, path);
+		write_bundle(scene, TASKS, id, "container", UID, "nginx");
+	}
+	scan(scene);
+	for (uint32_t i = 0; i < scene->found.nr; i++)
+		nr_named += scene->found.rows[i].names == DISCOVERED_NAMES_READ;
+	/* with the pod */
+	assert_int_equal(nr_named, BUNDLES_MAX_READS + 1);
+	scan(scene);
+	for (uint32_t i = 0; i < scene->found.nr; i++)
+		assert_int_equal(scene->found.rows[i].names, DISCOVERED_NAMES_READ);
+}
+
+/* What must not block or fill the memory: a FIFO, a link and a file that is too large. */
+static void a_file_that_is_no_bundle_is_not_read(void **state)
+{
+	static const char path[] = POD "/" ID;
+	struct scene *scene = *state;
+	char file[256], other[256];
+
+	cgroup(scene, path);
+	write_bundle(scene, TASKS, ID, "container", UID, "nginx");
+	snprintf(file, sizeof(file), "%s" TASKS "/" ID "/config.json", scene->root);
+	snprintf(other, sizeof(other), "%s/other", scene->root);
+	assert_int_equal(truncate(file, BUNDLE_MAX_BYTES + 1), 0);
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+	write_bundle(scene, TASKS, ID, "container", UID, "nginx");
+	assert_int_equal(rename(file, other), 0);
+	assert_int_equal(symlink(other, file), 0);
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(mkfifo(file, 0600), 0);
+	scan(scene);
+	assert_unnamed(scene, path, DISCOVERED_NAMES_UNKNOWN);
+}
+
+/* --- the kubelet's file and the host's tasks -------------------------------------------------- */
+
 #define STATE(cpus)                                                              \
 	"{\"policyName\":\"static\",\"defaultCpuSet\":\"0\",\"entries\":{\"" UID \
 	"\":{\"c\":\"" cpus "\"}},\"checksum\":0}"
@@ -471,6 +673,12 @@ int main(void)
 		TEST(nesting_beyond_the_limit_is_told),
 		TEST(a_missing_tree_is_told),
 		TEST(the_pause_container_is_the_sandbox),
+		TEST(containerd_names_pods_and_containers),
+		TEST(each_layout_of_a_runtime_is_found),
+		TEST(names_that_are_not_known_differ_from_none),
+		TEST(a_bundle_is_read_once),
+		TEST(a_scan_reads_a_limited_number_of_bundles),
+		TEST(a_file_that_is_no_bundle_is_not_read),
 		TEST(the_kubelets_state_is_read),
 		TEST(a_state_that_is_no_file_is_unusable),
 		TEST(host_tasks_on_exclusive_cpus_are_counted),

@@ -257,6 +257,7 @@ int build_start_discovery(struct agent *agent)
 		.pool = agent->pool,
 		.root = agent->options.root,
 		.kubelet_dir = settings_config(agent)->sources.kubelet_directory,
+		.runtime_dir = settings_config(agent)->sources.runtime_state_directory,
 		.sink = controller_discovery_sink(agent->controller),
 	};
 	int r;

@@ -14,6 +14,7 @@
 #include "discover/scan.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 /* One starting container makes and writes several cgroups. */
 #define SETTLE_USEC (100 * 1000ULL)
@@ -33,7 +34,9 @@ struct discover {
 	struct worker_pool *pool;
 	sd_event_source *watch, *settle, *rescan;
 	int inotify_fd;
-	char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir;
+	char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir, *runtime_dir;
+	struct bundles bundles;
+	char bundle_problem[ROW_DETAIL_MAX]; /* as last reported */
 	bool is_scanning, again;
 	int watch_error; /* as last reported */
 	uint64_t began_usec, ended_usec, took_usec;
@@ -57,6 +60,16 @@ static void tell_watch(struct discover *discover, int error)
 	discover->watch_error = error;
 }
 
+static void tell_bundles(struct discover *discover)
+{
+	const char *problem = discover->bundles.problem;
+
+	if (*problem && text_is_news(discover->bundle_problem, problem))
+		log_warn(0, "discover: the names of a container are unknown: cannot use %s",
+			 problem);
+	text_copy(discover->bundle_problem, sizeof(discover->bundle_problem), problem);
+}
+
 static void end_scan(struct scan *scan, int result)
 {
 	struct discover *discover = scan->discover;
@@ -65,6 +78,7 @@ static void end_scan(struct scan *scan, int result)
 	discover->ended_usec = now_usec();
 	discover->took_usec = discover->ended_usec - discover->began_usec;
 	tell_watch(discover, scan->watch_error);
+	tell_bundles(discover);
 	if (result)
 		log_err(result, "discover: waiting for the next scan");
 	else
@@ -129,6 +143,7 @@ static int start_scan(struct discover *discover)
 		.online_file = discover->online_file,
 		.kubelet_dir = discover->kubelet_dir,
 		.inotify_fd = discover->inotify_fd,
+		.bundles = &discover->bundles,
 	};
 	discover->is_scanning = true;
 	discover->began_usec = now_usec();
@@ -211,6 +226,8 @@ void discover_close(struct discover *discover)
 	free(discover->proc_dir);
 	free(discover->online_file);
 	free(discover->kubelet_dir);
+	bundles_fini(&discover->bundles);
+	free(discover->runtime_dir);
 	free(discover);
 }
 DEFINE_CLEANUP(struct discover, discover_closep, discover_close);
@@ -238,8 +255,10 @@ int discover_open(const struct discover_options *options, struct discover **ret_
 	discover->proc_dir = below(options->root, "/proc");
 	discover->online_file = below(options->root, "/sys/devices/system/cpu/online");
 	discover->kubelet_dir = strdup(options->kubelet_dir);
+	discover->runtime_dir = strdup(options->runtime_dir);
+	discover->bundles.state_dir = discover->runtime_dir;
 	if (!discover->cgroup_dir || !discover->proc_dir || !discover->online_file ||
-	    !discover->kubelet_dir)
+	    !discover->kubelet_dir || !discover->runtime_dir)
 		return -ENOMEM;
 	r = discover->event ? add_sources(discover) : 0;
 	if (r)

@@ -24,6 +24,8 @@ struct discover_options {
 	struct worker_pool *pool; /* NULL = scans run on the caller's thread */
 	const char *root;	  /* of /sys and /proc: "/", or a test's directory */
 	const char *kubelet_dir;  /* has cpu_manager_state; "" = there is no kubelet */
+	/* Has the state of container runtimes, normally /run; "" = names are not read. */
+	const char *runtime_dir;
 	const struct discovery_sink *sink;
 };
 

@@ -136,6 +136,42 @@ static bool is_sandbox(struct walk *walk, int fd)
 	return pid > 0 && has_comm(walk, pid, "pause");
 }
 
+/* NULL with the walk's error set = no memory. */
+static char *copy(struct walk *walk, const char *text)
+{
+	char *copied = strdup(text);
+
+	if (!copied)
+		walk->error = -ENOMEM;
+	return copied;
+}
+
+/*
+ * The bundle is trusted only if it states the pod that the cgroup is in. It also says what the
+ * sandbox is, which is otherwise seen from its process.
+ */
+static void read_bundle(struct walk *walk, struct discovered_cgroup *row)
+{
+	const struct bundle *bundle = NULL;
+
+	if (!row->name.has_qos)
+		return;
+	row->names = DISCOVERED_NAMES_UNKNOWN;
+	if (row->name.kind == KUBEPODS_CONTAINER)
+		bundle = bundles_find(walk->scan->bundles, row->name.id);
+	if (!bundle || strcmp(bundle->uid, row->name.uid) || !*bundle->namespace || !*bundle->pod)
+		return;
+	if (bundle->kind == BUNDLE_SANDBOX)
+		row->name.kind = KUBEPODS_SANDBOX;
+	else if (!*bundle->container)
+		return;
+	else
+		row->container = copy(walk, bundle->container);
+	row->namespace = copy(walk, bundle->namespace);
+	row->pod = copy(walk, bundle->pod);
+	row->names = DISCOVERED_NAMES_READ;
+}
+
 static void read_cgroup(struct walk *walk, int fd, const struct kubepods_name *name)
 {
 	struct discovered_cgroup *row;
@@ -148,7 +184,9 @@ static void read_cgroup(struct walk *walk, int fd, const struct kubepods_name *n
 	}
 	row->name = *name;
 	row->cgroup_id = fstat(fd, &status) ? 0 : status.st_ino;
-	if (name->kind == KUBEPODS_CONTAINER && is_sandbox(walk, fd))
+	read_bundle(walk, row);
+	if (name->kind == KUBEPODS_CONTAINER && row->names != DISCOVERED_NAMES_READ &&
+	    is_sandbox(walk, fd))
 		row->name.kind = KUBEPODS_SANDBOX;
 	row->cpus = read_text(walk, fd, "cpuset.cpus");
 	row->effective_cpus = read_text(walk, fd, "cpuset.cpus.effective");
@@ -370,6 +408,7 @@ int cgroup_scan_run(struct worker_job *job)
 
 	if (!mask)
 		return -ENOMEM;
+	bundles_begin(scan->bundles);
 	walk.error = read_state(scan);
 	read_online(scan);
 	walk.exclusive = discovery_exclusive(&scan->found);
@@ -377,8 +416,9 @@ int cgroup_scan_run(struct worker_job *job)
 		note_problem(&walk, "cannot open %.200s: %s", scan->cgroup_dir, strerror(errno));
 	else if (!walk.error)
 		visit(&walk, fd, 0);
+	bundles_end(scan->bundles);
 	discovery_sort(&scan->found);
-	return walk.error;
+	return walk.error ? walk.error : discovery_name_pods(&scan->found);
 }
 
 void cgroup_scan_release(struct worker_job *job)

@@ -6,6 +6,7 @@
 #ifndef DISCOVER_SCAN_H
 #define DISCOVER_SCAN_H
 
+#include "discover/bundles.h"
 #include "kubelet/discovery.h"
 #include "lib/worker.h"
 
@@ -22,6 +23,7 @@ struct scan {
 	/* Constant for the life of the room, so a thread may read them. */
 	const char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir; /* kubelet_dir "" = none */
 	int inotify_fd;						       /* -1 = nothing is watched */
+	struct bundles *bundles; /* nobody else uses them while a scan runs */
 
 	/* Its output. */
 	struct discovery found; /* owned, until the result is taken */

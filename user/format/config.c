@@ -141,6 +141,8 @@ static const struct key source_keys[] = {
 	KEY("kubepods", config_flag, sources.kubepods, KEY_RESTART),
 	TEXT_KEY("nri", config_optional_path, sources.nri, KEY_RESTART),
 	TEXT_KEY("kubeletDirectory", config_optional_path, sources.kubelet_directory, KEY_RESTART),
+	TEXT_KEY("runtimeStateDirectory", config_optional_path, sources.runtime_state_directory,
+		 KEY_RESTART),
 	{0},
 };
 
@@ -278,7 +280,8 @@ void config_default(struct config *ret_config)
 					  [ASPECT_DEBUGGING] = ENFORCEMENT_AUDIT}},
 		.max_containers = 1024,
 		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR,
-			    .kubelet_directory = PINFOLD_KUBELET_DIR},
+			    .kubelet_directory = PINFOLD_KUBELET_DIR,
+			    .runtime_state_directory = PINFOLD_RUNTIMES_DIR},
 		.metrics = {.listen = PINFOLD_METRICS_ADDRESS,
 			    .level = METRICS_CONTAINER,
 			    .page = true},

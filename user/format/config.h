@@ -66,6 +66,8 @@ struct config {
 		bool kubepods;
 		char nri[CONFIG_PATH_MAX];		 /* socket; "" = off */
 		char kubelet_directory[CONFIG_PATH_MAX]; /* has its state file; "" = off */
+		/* Has the state directories of container runtimes; "" = off. */
+		char runtime_state_directory[CONFIG_PATH_MAX];
 	} sources;
 	struct {
 		char listen[CONFIG_LISTEN_MAX]; /* ADDRESS:PORT or [ADDRESS]:PORT; "" = off */

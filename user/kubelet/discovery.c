@@ -9,6 +9,9 @@
 static void row_fini(struct discovered_cgroup *row)
 {
 	free(row->path);
+	free(row->namespace);
+	free(row->pod);
+	free(row->container);
 	free(row->cpus);
 	free(row->effective_cpus);
 	free(row->mems);
@@ -70,6 +73,45 @@ void discovery_sort(struct discovery *discovery)
 {
 	if (discovery->nr)
 		qsort(discovery->rows, discovery->nr, sizeof(discovery->rows[0]), compare_paths);
+}
+
+static bool is_below(const char *path, const char *parent)
+{
+	const size_t len = strlen(parent);
+
+	return !strncmp(path, parent, len) && path[len] == '/';
+}
+
+static int name_pod(struct discovered_cgroup *pod, const struct discovered_cgroup *container)
+{
+	char *namespace cleanup_free = strdup(container->namespace);
+	char *name cleanup_free = strdup(container->pod);
+
+	if (!namespace || !name)
+		return -ENOMEM;
+	pod->namespace = TAKE_PTR(namespace);
+	pod->pod = TAKE_PTR(name);
+	pod->names = DISCOVERED_NAMES_READ;
+	return 0;
+}
+
+int discovery_name_pods(struct discovery *discovery)
+{
+	struct discovered_cgroup *pod = NULL;
+
+	for (uint32_t i = 0; i < discovery->nr; i++) {
+		struct discovered_cgroup *row = &discovery->rows[i];
+		int r = 0;
+
+		if (row->name.kind == KUBEPODS_POD)
+			pod = row;
+		else if (pod && pod->names == DISCOVERED_NAMES_UNKNOWN &&
+			 row->names == DISCOVERED_NAMES_READ && is_below(row->path, pod->path))
+			r = name_pod(pod, row);
+		if (r)
+			return r;
+	}
+	return 0;
 }
 
 int discovery_read_state(struct discovery *discovery, const char *data, size_t len)

@@ -13,9 +13,20 @@
 /* A kubelet has 110 pods by default; pods, containers and sandboxes count. */
 #define DISCOVERY_MAX_ROWS 4096
 
+/* What is known of the names that Kubernetes has for a pod or container. */
+enum discovered_names {
+	DISCOVERED_NAMES_NONE,	  /* no kubelet made it, so it has none */
+	DISCOVERED_NAMES_UNKNOWN, /* the runtime's file could not be found or read */
+	DISCOVERED_NAMES_READ,
+	DISCOVERED_NAMES_NR
+};
+
 /* A pod, container or sandbox. */
 struct discovered_cgroup {
 	struct kubepods_name name;
+	enum discovered_names names;
+	/* Owned. NULL unless the names were read; `container` also for a pod and a sandbox. */
+	char *namespace, *pod, *container;
 	char *path; /* below the cgroup mount, without a leading slash */
 	uint64_t cgroup_id;
 	/* The files' contents; NULL = the cgroup has no such file, or it could not be read. */
@@ -67,6 +78,11 @@ int discovery_add(struct discovery *discovery, const char *path,
 		  struct discovered_cgroup **ret_row);
 /* Sort by path. */
 void discovery_sort(struct discovery *discovery);
+/*
+ * Name the pods, which have no file of their own, as their containers are named. The rows must
+ * be sorted. -ENOMEM.
+ */
+int discovery_name_pods(struct discovery *discovery);
 /* Parse the state file whatever its policy, and note what is wrong with it. -ENOMEM. */
 int discovery_read_state(struct discovery *discovery, const char *data, size_t len);
 /*
