@@ -263,6 +263,10 @@ static inline struct json_object *page_scene_discovery(const struct page_scene_s
 	for (uint32_t i = 0; i < size->pods; i++)
 		rows[i] = (struct view_discovery){
 			.kind = "container",
+			.namespace = "shop",
+			.pod = page_scene_text("web-%u", i),
+			.container = "nginx",
+			.names = "read",
 			.id = page_scene_text("%064x", i),
 			.uid = page_scene_text("5f2c7a31-94be-4d0c-b7a5-%012u", i),
 			.qos = "Burstable",

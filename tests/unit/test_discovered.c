@@ -52,6 +52,18 @@ static void add(const char *path, uint64_t id)
 	row->cgroup_id = id;
 }
 
+static void add_named(const char *path, uint64_t id, const char *pod, const char *container)
+{
+	struct discovered_cgroup *row;
+
+	add(path, id);
+	row = &found.rows[found.nr - 1];
+	row->names = DISCOVERED_NAMES_READ;
+	row->namespace = strdup("shop");
+	row->pod = strdup(pod);
+	row->container = container ? strdup(container) : NULL;
+}
+
 /* Everything added since; the controller takes it. */
 static void deliver(struct controller *controller)
 {
@@ -134,6 +146,48 @@ static void what_came_and_went_is_an_event(void **state)
 	assert_true(sequence_of(controller, "vanish", "pod kubepods/podb") >= 0);
 	assert_true(sequence_of(controller, "vanish", "pod kubepods/podb") <
 		    sequence_of(controller, "discover", "pod kubepods/podb"));
+	controller_free(controller);
+}
+
+static const char *text_of(struct json_object *rows, size_t i, const char *key)
+{
+	return json_object_get_string(
+		json_object_object_get(json_object_array_get_idx(rows, i), key));
+}
+
+static void names_are_shown_and_told(void **state)
+{
+	static const char path[] = "kubepods/podb/3f4e5d6c7b8a9988776655443322110"
+				   "0ffeeddccbbaa00112233445566778899";
+	struct controller *controller = start_observer();
+	struct json_object *rows;
+	size_t last;
+
+	add("docker", 1);
+	add("kubepods/poda", 2);
+	found.rows[1].names = DISCOVERED_NAMES_UNKNOWN;
+	deliver(controller);
+	rows = query(controller, "discovery");
+	assert_string_equal(text_of(rows, 0, "names"), "none");
+	assert_string_equal(text_of(rows, 1, "names"), "unknown");
+	assert_null(text_of(rows, 1, "pod"));
+	json_object_put(rows);
+	add_named(path, 3, "web-0", "nginx");
+	deliver(controller);
+	rows = query(controller, "discovery");
+	assert_string_equal(text_of(rows, 0, "names"), "read");
+	assert_string_equal(text_of(rows, 0, "namespace"), "shop");
+	assert_string_equal(text_of(rows, 0, "pod"), "web-0");
+	assert_string_equal(text_of(rows, 0, "container"), "nginx");
+	json_object_put(rows);
+	rows = query(controller, "event");
+	last = json_object_array_length(rows) - 1;
+	assert_string_equal(text_of(rows, last, "kind"), "discover");
+	assert_string_equal(text_of(rows, last, "pod"), "shop/web-0");
+	assert_string_equal(text_of(rows, last, "container"), "nginx");
+	assert_string_equal(text_of(rows, last - 1, "kind"), "vanish");
+	assert_null(text_of(rows, last - 1, "pod"));
+	json_object_put(rows);
 	controller_free(controller);
 }
 
@@ -267,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(what_came_and_went_is_an_event),
+		TEST(names_are_shown_and_told),
 		TEST(what_was_not_read_did_not_vanish),
 		TEST(an_incomplete_scan_hides_no_change),
 		TEST(an_incomplete_start_makes_no_events),

@@ -475,6 +475,7 @@ static void discoveries_become_objects(void **state)
 {
 	const struct view_discovery rows[] = {
 		{.kind = "pod",
+		 .names = "unknown",
 		 .uid = "0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42",
 		 .qos = "Burstable",
 		 .driver = "cgroupfs",
@@ -484,6 +485,24 @@ static void discoveries_become_objects(void **state)
 		 .throttled_ns = -1,
 		 .cgroup = "kubepods/burstable/pod0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42"},
 		{.kind = "container",
+		 .namespace = "shop",
+		 .pod = "web-0",
+		 .container = "nginx",
+		 .names = "read",
+		 .id = "4e5d6c7b8a3f",
+		 .uid = "0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42",
+		 .qos = "Burstable",
+		 .runtime = "containerd",
+		 .driver = "cgroupfs",
+		 .cpus = "2-3",
+		 .cpu_weight = -1,
+		 .tasks = 3,
+		 .run_ns = -1,
+		 .throttled_ns = -1,
+		 .cgroup =
+			 "kubepods/burstable/pod0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42/4e5d6c7b8a3f"},
+		{.kind = "container",
+		 .names = "none",
 		 .id = "3f4e5d6c7b8a",
 		 .runtime = "podman",
 		 .driver = "systemd",
@@ -504,8 +523,12 @@ static void discoveries_become_objects(void **state)
 	check("discoveries", &view_discovery_desc, json);
 	expect(json, "/0/id", "null");
 	expect(json, "/0/run_seconds", "null");
-	expect(json, "/1/cpus", "");
-	expect(json, "/1/run_seconds", "1.234567890");
+	expect(json, "/0/pod", "null");
+	expect(json, "/0/names", "unknown");
+	expect(json, "/1/pod", "web-0");
+	expect(json, "/2/cpus", "");
+	expect(json, "/2/names", "none");
+	expect(json, "/2/run_seconds", "1.234567890");
 	json_object_put(json);
 }
 

@@ -8,6 +8,7 @@
 #include "ctl/internal.h"
 #include "kubelet/compare.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 /* A scan is made every 10 s. After this long one is blocked in the kernel, or its thread is. */
 #define OUTDATED_NS (30ULL * 1000000000ULL)
@@ -25,13 +26,17 @@ void discovered_fini(struct discovered *discovered)
 static void record_event(struct controller *controller, enum agent_event kind,
 			 const struct discovered_cgroup *row, uint32_t *nr_events)
 {
-	struct event_record event = EVENT_RECORD(kind);
+	struct event_row event = {.record = EVENT_RECORD(kind)};
 
 	if ((*nr_events)++ >= MAX_EVENTS)
 		return;
-	event.discovery.kind = row->name.kind;
-	snprintf(event.discovery.path, sizeof(event.discovery.path), "%s", row->path);
-	event_log_record(&controller->events, &event);
+	event.record.discovery.kind = row->name.kind;
+	snprintf(event.record.discovery.path, sizeof(event.record.discovery.path), "%s", row->path);
+	if (row->pod)
+		snprintf(event.pod, sizeof(event.pod), "%s/%s", row->namespace, row->pod);
+	if (row->container)
+		text_copy(event.container, sizeof(event.container), row->container);
+	event_log_add(&controller->events, &event);
 }
 
 static int compare_rows(const struct discovered_cgroup *a, const struct discovered_cgroup *b)

@@ -209,10 +209,19 @@ static struct json_object *report_irqs(struct controller *controller)
 
 static struct view_discovery discovery_row(const struct discovered_cgroup *found)
 {
+	static const char *const names[DISCOVERED_NAMES_NR] = {
+		[DISCOVERED_NAMES_NONE] = "none",
+		[DISCOVERED_NAMES_UNKNOWN] = "unknown",
+		[DISCOVERED_NAMES_READ] = "read",
+	};
 	const struct kubepods_name *name = &found->name;
 
 	return (struct view_discovery){
 		.kind = kubepods_kind_name(name->kind),
+		.namespace = found->namespace,
+		.pod = found->pod,
+		.container = found->container,
+		.names = names[found->names],
 		.id = unless_empty(name->id),
 		.uid = unless_empty(name->uid),
 		.qos = name->has_qos ? qos_class_name(name->qos) : NULL,
