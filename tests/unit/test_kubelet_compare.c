@@ -278,6 +278,70 @@ static void a_part_of_the_pods_own_cpus_is_given(void **state)
 	assert_says(scene, FOUND_CPUS_DIFFER, "; and 2 more");
 }
 
+static struct discovered_cgroup *add_named(struct scene *scene, const char *uid, const char *id,
+					   const char *effective, const char *container)
+{
+	struct discovered_cgroup *row = add(scene, KUBEPODS_CONTAINER, uid, id, effective);
+
+	row->names = DISCOVERED_NAMES_READ;
+	row->namespace = strdup("shop");
+	row->pod = strdup("db-0");
+	row->container = strdup(container);
+	return row;
+}
+
+#define TWO_ENTRIES "\"" DB "\":{\"postgres\":\"2-3\",\"backup\":\"4\"}"
+
+/* By name it is known which entry is whose; the default set is not enough for its owner. */
+static void a_named_container_has_to_have_its_own_cpus(void **state)
+{
+	static const struct {
+		const char *container, *effective;
+		bool differs;
+	} cases[] = {
+		{"postgres", "2-3", false},  {"postgres", "4", true}, {"postgres", "0-1,5-7", true},
+		{"postgres", "2", true},     {"backup", "4", false},  {"backup", "2-3", true},
+		{"shell", "0-1,5-7", false}, {"shell", "4", true},
+	};
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,5-7", TWO_ENTRIES);
+	scene->discovery.online = cpuset_of_text("0-7");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct discovered_cgroup *row =
+			add_named(scene, DB, ID("2"), cases[i].effective, cases[i].container);
+
+		assert_found(scene, cases[i].differs ? 1U << FOUND_CPUS_DIFFER : 0);
+		/* For the next case it is nobody's container. */
+		row->name.kind = KUBEPODS_SANDBOX;
+	}
+}
+
+static void an_offline_cpu_of_its_own_is_no_difference(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,5-7", TWO_ENTRIES);
+	scene->discovery.online = cpuset_of_text("0-2,4-7");
+	add_named(scene, DB, ID("2"), "2", "postgres");
+	assert_found(scene, 0);
+}
+
+static void a_named_container_is_named_in_findings(void **state)
+{
+	struct scene *scene = *state;
+
+	read_state(scene, "static", "0-1,5-7", TWO_ENTRIES);
+	add_named(scene, DB, ID("2"), "0-1,5-7", "postgres");
+	assert_found(scene, 1U << FOUND_CPUS_DIFFER);
+	assert_says(scene, FOUND_CPUS_DIFFER,
+		    "container postgres of pod shop/db-0 (containerd 20123456789a) runs on CPUs "
+		    "0-1,5-7, and the kubelet's state file gives it CPUs 2-3");
+	add_named(scene, WEB, ID("3"), "2-3", "nginx");
+	assert_found(scene, 1U << FOUND_CPUS_DIFFER | 1U << FOUND_EXCLUSIVE_SHARED);
+	assert_says(scene, FOUND_EXCLUSIVE_SHARED, "container nginx of pod shop/db-0 (containerd ");
+}
+
 static void an_empty_default_set_is_found(void **state)
 {
 	struct scene *scene = *state;
@@ -411,6 +475,9 @@ int main(void)
 		TEST(lists_are_cut_at_their_limit),
 		TEST(a_pod_without_the_kubelet_has_a_short_id),
 		TEST(a_part_of_the_pods_own_cpus_is_given),
+		TEST(a_named_container_has_to_have_its_own_cpus),
+		TEST(an_offline_cpu_of_its_own_is_no_difference),
+		TEST(a_named_container_is_named_in_findings),
 		TEST(an_empty_default_set_is_found),
 		TEST(without_the_static_policy_nothing_is_compared),
 		TEST(a_damaged_state_file_is_found),

@@ -60,14 +60,23 @@ static void tell_others(struct judge *judge, enum discovery_finding finding, uin
 		snprintf(row->message + len, sizeof(row->message) - len, "; and %u more", nr - 1);
 }
 
-/* "containerd container 0123456789ab of pod UID" */
+/*
+ * "container nginx of pod shop/web-0 (containerd 0123456789ab)", or, without names, "containerd
+ * container 0123456789ab of pod UID". Long names are cut, because the sentence has to fit.
+ */
 static void name_container(const struct discovered_cgroup *row, char *text, size_t size)
 {
 	const struct kubepods_name *name = &row->name;
 
-	snprintf(text, size, "%s container %.*s%s%.*s", kubepods_runtime_name(name->runtime),
-		 SHORT_ID, name->id, *name->uid ? " of pod " : "",
-		 name->has_qos ? POD_UID_MAX : SHORT_ID, name->uid);
+	if (row->container)
+		snprintf(text, size, "container %.40s of pod %.32s/%.40s (%s %.*s)", row->container,
+			 row->namespace, row->pod, kubepods_runtime_name(name->runtime), SHORT_ID,
+			 name->id);
+	else
+		snprintf(text, size, "%s container %.*s%s%.*s",
+			 kubepods_runtime_name(name->runtime), SHORT_ID, name->id,
+			 *name->uid ? " of pod " : "", name->has_qos ? POD_UID_MAX : SHORT_ID,
+			 name->uid);
 }
 
 /* --- what was not read ------------------------------------------------------------------------ */
@@ -166,7 +175,7 @@ static void judge_overlap(struct judge *judge)
 	for (uint32_t i = 0; i < discovery->nr; i++) {
 		const struct kubelet_entry *owner = NULL;
 		struct cpuset foreign;
-		char name[160], list[LIST_MAX];
+		char name[192], list[LIST_MAX];
 
 		if (discovery->rows[i].name.kind != KUBEPODS_CONTAINER)
 			continue;
@@ -206,15 +215,34 @@ static bool is_same_online(const struct discovery *discovery, const struct cpuse
 	return cpuset_equal(&left, &right);
 }
 
-/* Did the kubelet give these CPUs to this pod, in one of the ways that it has? */
+/* The container's entry; NULL if it has none, or its name is not known. */
+static const struct kubelet_entry *find_entry(const struct discovery *discovery,
+					      const struct discovered_cgroup *row)
+{
+	const struct kubelet_entries *containers = &discovery->state.containers;
+
+	for (uint32_t i = 0; row->container && i < containers->nr; i++)
+		if (!strcmp(containers->entries[i].pod, row->name.uid) &&
+		    !strcmp(containers->entries[i].container, row->container))
+			return &containers->entries[i];
+	return NULL;
+}
+
+/*
+ * Did the kubelet give these CPUs to this container, in one of the ways that it has? Without a
+ * name it may be any container of its pod.
+ */
 static bool is_given(const struct discovery *discovery, const struct discovered_cgroup *row,
 		     const struct cpuset *cpus)
 {
 	const struct kubelet_cpu_state *state = &discovery->state;
+	const struct kubelet_entry *own = find_entry(discovery, row);
 
+	if (own)
+		return is_same_online(discovery, cpus, &own->cpus);
 	if (is_same_online(discovery, cpus, &state->default_cpus))
 		return true;
-	for (uint32_t i = 0; i < state->containers.nr; i++)
+	for (uint32_t i = 0; !row->container && i < state->containers.nr; i++)
 		if (!strcmp(state->containers.entries[i].pod, row->name.uid) &&
 		    is_same_online(discovery, cpus, &state->containers.entries[i].cpus))
 			return true;
@@ -226,6 +254,30 @@ static bool is_given(const struct discovery *discovery, const struct discovered_
 	return false;
 }
 
+static void tell_difference(struct judge *judge, uint32_t i)
+{
+	static const char remedy[] =
+		"the kubelet corrects a new container within 10 s; if this stays, find out what "
+		"writes its cpuset.cpus and restart the pod";
+	const struct discovered_cgroup *row = &judge->discovery->rows[i];
+	const struct kubelet_entry *own = find_entry(judge->discovery, row);
+	char name[192], list[LIST_MAX], owned[LIST_MAX];
+
+	write_list(&judge->effective[i], list);
+	name_container(row, name, sizeof(name));
+	if (own) {
+		write_list(&own->cpus, owned);
+		tell(judge, FOUND_CPUS_DIFFER, remedy,
+		     "%s runs on CPUs %s, and the kubelet's state file gives it CPUs %s", name,
+		     list, owned);
+		return;
+	}
+	tell(judge, FOUND_CPUS_DIFFER, remedy,
+	     "%s runs on CPUs %s, which the kubelet's state file gives neither to %s nor to the "
+	     "shared pool",
+	     name, list, row->container ? "it" : "a container of that pod");
+}
+
 static void judge_difference(struct judge *judge)
 {
 	const struct discovery *discovery = judge->discovery;
@@ -233,20 +285,12 @@ static void judge_difference(struct judge *judge)
 
 	for (uint32_t i = 0; i < discovery->nr; i++) {
 		const struct discovered_cgroup *row = &discovery->rows[i];
-		char name[160], list[LIST_MAX];
 
 		/* Containers that the kubelet did not start are not in its file. */
 		if (row->name.kind != KUBEPODS_CONTAINER || !row->name.has_qos ||
 		    !row->effective_cpus || is_given(discovery, row, &judge->effective[i]) || nr++)
 			continue;
-		write_list(&judge->effective[i], list);
-		name_container(row, name, sizeof(name));
-		tell(judge, FOUND_CPUS_DIFFER,
-		     "the kubelet corrects a new container within 10 s; if this stays, find out "
-		     "what writes its cpuset.cpus and restart the pod",
-		     "%s runs on CPUs %s, which the kubelet's state file gives neither to a "
-		     "container of that pod nor to the shared pool",
-		     name, list);
+		tell_difference(judge, i);
 	}
 	tell_others(judge, FOUND_CPUS_DIFFER, nr);
 }
