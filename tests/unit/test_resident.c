@@ -233,6 +233,114 @@ static void a_container_that_cannot_be_read_leaves_its_pod_unknown(void **state)
 		    "b/web 1 true 16384 16384 16384 read\n");
 }
 
+/* --- pods of others --------------------------------------------------------------------------- */
+
+static struct discovery found;
+
+static struct discovered_cgroup *discover(const char *path, uint64_t id, const char *uid,
+					  const char *pod, const char *container)
+{
+	struct discovered_cgroup *row;
+
+	assert_int_equal(discovery_add(&found, path, &row), 0);
+	row->name.kind = container ? KUBEPODS_CONTAINER : KUBEPODS_POD;
+	row->cgroup_id = id;
+	text_copy(row->name.uid, sizeof(row->name.uid), uid);
+	if (!pod)
+		return row;
+	row->names = DISCOVERED_NAMES_READ;
+	row->namespace = strdup("default");
+	row->pod = strdup(pod);
+	row->container = container ? strdup(container) : NULL;
+	return row;
+}
+
+static void deliver(void)
+{
+	const struct discovery_sink *sink = controller_discovery_sink(controller);
+
+	sink->discovered(sink->self, &found);
+}
+
+#define OWN_ROWS                                    \
+	"a/exclusive 0 true 4096 4096 4096 read\n"  \
+	"a/exclusive 1 false 8192 8192 8192 read\n" \
+	"b/web 0 true 8192 8192 8192 read\n"        \
+	"b/web 1 true 16384 16384 16384 read\n"
+#define OWN_SERIES                                                                                 \
+	SERIES("a", "local_numa")                                                                  \
+	"12288\n" SERIES("a", "remote_numa") "24576\n" SERIES("b", "local_numa") "73728\n" SERIES( \
+		"b", "remote_numa") "0\n"
+
+/* Local are the nodes of cpuset.mems, or without it those of its CPUs, or without these all. */
+static void a_discovered_containers_memory_is_shown(void **state)
+{
+	struct discovered_cgroup *row;
+
+	(void)state;
+	discover("kubepods/podx", 1, "x", "x", NULL);
+	row = discover("kubepods/podx/1", 2, "x", "x", "bound");
+	row->effective_cpus = strdup("0-7");
+	row->mems = strdup("1");
+	row = discover("kubepods/podx/2", 3, "x", "x", "pinned");
+	row->effective_cpus = strdup("0");
+	row->mems = strdup("");
+	discover("kubepods/podx/3", 4, "x", "x", "free");
+	deliver();
+	tick_after(S);
+	expect_rows(OWN_ROWS "x/bound 0 false 12288 12288 12288 read\n"
+			     "x/bound 1 true 24576 24576 24576 read\n"
+			     "x/pinned 0 true 16384 16384 16384 read\n"
+			     "x/pinned 1 false 32768 32768 32768 read\n"
+			     "x/free 0 true 20480 20480 20480 read\n"
+			     "x/free 1 true 40960 40960 40960 read\n");
+	/* 3 uses each: 6, 4 and 15 pages are local, 3 and 8 are not. */
+	expect_metrics(OWN_SERIES SERIES("x", "local_numa") "307200\n" SERIES(
+		"x", "remote_numa") "135168\n");
+	deliver();
+	expect_rows(OWN_ROWS);
+	expect_metrics(OWN_SERIES);
+}
+
+/* A series without names would be one for all of them. */
+static void a_container_without_names_is_left_out(void **state)
+{
+	(void)state;
+	discover("docker/1", 1, "", NULL, "unnamed");
+	discover("kubepods/podx/1", 2, "x", NULL, "unnamed")->names = DISCOVERED_NAMES_UNKNOWN;
+	deliver();
+	tick_after(S);
+	expect_rows(OWN_ROWS);
+	expect_metrics(OWN_SERIES);
+}
+
+/* The sum of the others would be too small. */
+static void a_pod_with_a_container_without_names_has_no_series(void **state)
+{
+	(void)state;
+	discover("kubepods/podx/1", 2, "x", "x", "named");
+	discover("kubepods/podx/2", 3, "x", NULL, "unnamed")->names = DISCOVERED_NAMES_UNKNOWN;
+	discover("kubepods/pody/1", 4, "y", "y", "named");
+	deliver();
+	tick_after(S);
+	expect_metrics(
+		OWN_SERIES SERIES("y", "local_numa") "184320\n" SERIES("y", "remote_numa") "0\n");
+}
+
+/* Two series with the same labels would make the whole page invalid. */
+static void of_pods_with_one_name_the_newest_has_the_series(void **state)
+{
+	(void)state;
+	discover("kubepods/podx/1", 9, "x", "same", "new");
+	discover("kubepods/pody/1", 5, "y", "same", "old");
+	discover("kubepods/podz/1", 20, "z", "a", "of_ours");
+	deliver();
+	tick_after(S);
+	/* 9 pages on node 0 and 18 on node 1 */
+	expect_metrics(OWN_SERIES SERIES("same", "local_numa") "110592\n" SERIES(
+		"same", "remote_numa") "0\n");
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up_pods, tear_down_pods)
 
 int main(void)
@@ -246,6 +354,10 @@ int main(void)
 		TEST(figures_are_found_again_when_a_pod_has_left),
 		TEST(a_container_without_memory_has_its_local_nodes),
 		TEST(a_container_that_cannot_be_read_leaves_its_pod_unknown),
+		TEST(a_discovered_containers_memory_is_shown),
+		TEST(a_container_without_names_is_left_out),
+		TEST(a_pod_with_a_container_without_names_has_no_series),
+		TEST(of_pods_with_one_name_the_newest_has_the_series),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -538,12 +538,18 @@ static int write_memory(const struct controller *controller, struct exposition *
 		return r;
 	exposition_family(page, &metric_families.pod_memory);
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!find_shown(controller, rows[i].pod->spec->uid))
+		const struct pod_memory *row = &rows[i];
+
+		if (!row->discovered_id && !find_shown(controller, row->uid))
 			continue;
-		exposition_count(page, POD_LABELS(&rows[i], {"placement", "local_numa"}),
-				 rows[i].local_bytes);
-		exposition_count(page, POD_LABELS(&rows[i], {"placement", "remote_numa"}),
-				 rows[i].remote_bytes);
+		exposition_count(page,
+				 LABELS({"namespace", row->namespace}, {"pod", row->name},
+					{"placement", "local_numa"}),
+				 row->local_bytes);
+		exposition_count(page,
+				 LABELS({"namespace", row->namespace}, {"pod", row->name},
+					{"placement", "remote_numa"}),
+				 row->remote_bytes);
 	}
 	return 0;
 }

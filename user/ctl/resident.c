@@ -21,9 +21,57 @@
 /* Older figures are not shown. */
 #define STALE_NS (30 * 1000000000ULL)
 
+/*
+ * Containers of others whose memory is read: ten times as many as a kubelet runs pods. Finding the
+ * rows again is a comparison of all with all if nearly all of them are new.
+ */
+#define MAX_DISCOVERED 1024
+
+/* A container, with what is known of its memory. Borrowed until something changes. */
+struct container_memory {
+	const char *uid, *namespace, *pod, *container; /* NULL = not known, except the uid */
+	uint64_t discovered_id;			       /* of its cgroup; 0 = it is in the ledger */
+	/*
+	 * The nodes on which its memory is local: those it was granted, or for unrestricted memory
+	 * those of its CPUs. Indexes of topology->memory_nodes.
+	 */
+	node_mask_t local;
+	const struct resident_row *row; /* NULL = unknown: not read, or too long ago */
+};
+
 void resident_fini(struct resident *resident)
 {
 	resident_report_fini(&resident->report);
+}
+
+/* --- containers of others ------------------------------------------------------------------------ */
+
+/* Those that have names, whether or not these are known. */
+static bool is_followed(const struct discovered_cgroup *found)
+{
+	return found->name.kind == KUBEPODS_CONTAINER && found->cgroup_id &&
+	       found->names != DISCOVERED_NAMES_NONE;
+}
+
+/* The next one that is followed; *cursor begins with 0. NULL = there are no more. */
+static const struct discovered_cgroup *next_discovered(const struct controller *controller,
+						       uint32_t *cursor)
+{
+	const struct discovery *discovery = &controller->discovered.last;
+
+	while (*cursor < discovery->nr) {
+		const struct discovered_cgroup *found = &discovery->rows[(*cursor)++];
+
+		if (is_followed(found))
+			return found;
+	}
+	return NULL;
+}
+
+/* How many containers there may be, of the ledger and of others. */
+static uint32_t max_containers(const struct controller *controller)
+{
+	return controller->desired.nr_groups + MAX_DISCOVERED;
 }
 
 /* --- a pass -------------------------------------------------------------------------------------- */
@@ -61,14 +109,17 @@ static int request(struct controller *controller)
 {
 	const struct resident_port *port = controller->ports.resident;
 	const struct group_tree *desired = &controller->desired;
-	const char **paths cleanup_free = calloc(desired->nr_groups + 1, sizeof(*paths));
-	uint32_t nr = 0;
+	const char **paths cleanup_free = calloc(max_containers(controller), sizeof(*paths));
+	const struct discovered_cgroup *found;
+	uint32_t nr = 0, cursor = 0;
 
 	if (!paths)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < desired->nr_groups; i++)
 		if (desired->groups[i].role == GROUP_CONTAINER)
 			paths[nr++] = desired->groups[i].path;
+	while (nr < max_containers(controller) && (found = next_discovered(controller, &cursor)))
+		paths[nr++] = found->path;
 	return port->sample(port->self, paths, nr);
 }
 
@@ -108,43 +159,72 @@ static const struct resident_row *find_row(const struct resident_report *report,
 	return NULL;
 }
 
-static node_mask_t local_nodes(const struct topology *topology, const struct grant *grant,
-			       const char *cpu_list)
+static node_mask_t nodes_of_cpus(const struct topology *topology, const char *cpu_list)
 {
 	const struct cpuset cpus = cpuset_of_text(cpu_list);
 	node_mask_t mask = 0;
 
-	if (grant && grant->mems)
-		return grant->mems;
 	for (uint32_t i = 0; i < topology->nodes.nr; i++)
 		if (cpuset_intersects(&topology->nodes.cpus[i], &cpus))
 			mask |= 1ULL << topology->memory_index[i];
 	return mask;
 }
 
-uint32_t ctl_container_memories(const struct controller *controller,
+/* What is not restricted is local wherever it runs; without a cpuset it may run everywhere. */
+static node_mask_t discovered_nodes(const struct topology *topology,
+				    const struct discovered_cgroup *found)
+{
+	const struct cpuset mems = cpuset_of_text(found->mems);
+	node_mask_t mask = 0;
+
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
+		if (cpuset_has(&mems, topology->memory_nodes[i].id))
+			mask |= 1ULL << i;
+	if (!mask && found->effective_cpus)
+		mask = nodes_of_cpus(topology, found->effective_cpus);
+	return mask ? mask : ~(node_mask_t)0;
+}
+
+/* ret_rows has room for max_containers(). First those of the ledger, pod by pod. */
+static uint32_t list_containers(const struct controller *controller,
 				struct container_memory *ret_rows)
 {
 	const struct resident *resident = &controller->resident;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
 	const bool are_known = now_ns - resident->read_ns <= STALE_NS;
-	uint32_t nr = 0, cursor = 0;
+	const struct topology *topology = controller->topology;
+	const struct discovered_cgroup *found;
+	uint32_t nr = 0, cursor = 0, next = 0;
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
 		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+		const struct grant *grant;
 
 		if (!pod || group->role != GROUP_CONTAINER)
 			continue;
+		grant = ledger_find_grant(pod, group->container);
 		ret_rows[nr++] = (struct container_memory){
-			.pod = pod,
+			.uid = pod->spec->uid,
+			.namespace = pod->spec->namespace,
+			.pod = pod->spec->name,
 			.container = group->container,
-			.local = local_nodes(controller->topology,
-					     ledger_find_grant(pod, group->container),
-					     group->files[GROUP_CPUSET_CPUS]),
+			.local = grant && grant->mems
+					 ? grant->mems
+					 : nodes_of_cpus(topology, group->files[GROUP_CPUSET_CPUS]),
 			.row = are_known ? find_row(&resident->report, group->path, &cursor) : NULL,
 		};
 	}
+	while (nr < max_containers(controller) && (found = next_discovered(controller, &next)))
+		ret_rows[nr++] = (struct container_memory){
+			.uid = found->name.uid,
+			.namespace = found->namespace,
+			.pod = found->pod,
+			.container = found->container,
+			.discovered_id = found->cgroup_id,
+			.local = discovered_nodes(topology, found),
+			.row = are_known ? find_row(&resident->report, found->path, &cursor) : NULL,
+		};
 	return nr;
 }
 
@@ -174,29 +254,70 @@ static bool add_container(const struct topology *topology, const struct containe
 	return true;
 }
 
+/* By name; of two pods with one name the newer is first, since ids of cgroups ascend. */
+static int compare_pods(const void *left, const void *right)
+{
+	const struct pod_memory *a = left, *b = right;
+	int order = strcmp(a->namespace, b->namespace);
+
+	if (!order)
+		order = strcmp(a->name, b->name);
+	if (!order)
+		order = (a->discovered_id < b->discovered_id) -
+			(a->discovered_id > b->discovered_id);
+	return order;
+}
+
+static bool is_same_name(const struct pod_memory *a, const struct pod_memory *b)
+{
+	return !strcmp(a->namespace, b->namespace) && !strcmp(a->name, b->name);
+}
+
+/* Leave one pod of others for each name that is not in the ledger. Returns how many are left. */
+static uint32_t keep_names(const struct controller *controller, struct pod_memory *pods,
+			   uint32_t nr)
+{
+	uint32_t nr_kept = 0;
+
+	if (nr)
+		qsort(pods, nr, sizeof(*pods), compare_pods);
+	for (uint32_t i = 0; i < nr; i++)
+		if (!ledger_find_name(controller->ledger, pods[i].namespace, pods[i].name) &&
+		    (!nr_kept || !is_same_name(&pods[nr_kept - 1], &pods[i])))
+			pods[nr_kept++] = pods[i];
+	return nr_kept;
+}
+
 int ctl_pod_memories(const struct controller *controller, struct pod_memory **ret_rows,
 		     uint32_t *ret_nr)
 {
-	const uint32_t nr_groups = controller->desired.nr_groups;
 	struct container_memory *containers cleanup_free =
-		calloc(nr_groups + 1, sizeof(*containers));
-	struct pod_memory *pods cleanup_free = calloc(nr_groups + 1, sizeof(*pods));
-	uint32_t nr_containers, nr = 0;
+		calloc(max_containers(controller), sizeof(*containers));
+	struct pod_memory *pods cleanup_free = calloc(max_containers(controller), sizeof(*pods));
+	uint32_t nr_containers, nr = 0, nr_own = 0;
 
 	if (!containers || !pods)
 		return -ENOMEM;
-	nr_containers = ctl_container_memories(controller, containers);
+	nr_containers = list_containers(controller, containers);
 	for (uint32_t i = 0; i < nr_containers;) {
-		struct pod_memory sum = {.pod = containers[i].pod};
+		struct pod_memory sum = {
+			.uid = containers[i].uid,
+			.namespace = containers[i].namespace,
+			.name = containers[i].pod,
+			.discovered_id = containers[i].discovered_id,
+		};
 		bool is_whole = true;
 
-		for (; i < nr_containers && containers[i].pod == sum.pod; i++)
-			is_whole &= add_container(controller->topology, &containers[i], &sum);
+		for (; i < nr_containers && !strcmp(containers[i].uid, sum.uid); i++)
+			is_whole &= containers[i].container &&
+				    add_container(controller->topology, &containers[i], &sum);
 		if (is_whole)
 			pods[nr++] = sum;
+		if (!sum.discovered_id)
+			nr_own = nr;
 	}
+	*ret_nr = nr_own + keep_names(controller, pods + nr_own, nr - nr_own);
 	*ret_rows = TAKE_PTR(pods);
-	*ret_nr = nr;
 	return 0;
 }
 
@@ -205,10 +326,10 @@ int ctl_pod_memories(const struct controller *controller, struct pod_memory **re
 static struct view_memory unknown_row(const struct container_memory *container)
 {
 	return (struct view_memory){
-		.namespace = container->pod->spec->namespace,
-		.pod = container->pod->spec->name,
+		.namespace = container->namespace,
+		.pod = container->pod,
 		.container = container->container,
-		.uid = container->pod->spec->uid,
+		.uid = container->uid,
 		.numa = -1,
 		.local = -1,
 		.anon_bytes = -1,
@@ -250,21 +371,21 @@ static size_t add_rows(const struct topology *topology, const struct container_m
 struct json_object *ctl_report_memory(struct controller *controller)
 {
 	const struct topology *topology = controller->topology;
-	const uint32_t nr_groups = controller->desired.nr_groups;
 	struct container_memory *containers cleanup_free =
-		calloc(nr_groups + 1, sizeof(*containers));
+		calloc(max_containers(controller), sizeof(*containers));
 	struct view_memory *rows cleanup_free = NULL;
 	uint32_t nr_containers;
 	size_t nr = 0;
 
 	if (!containers)
 		return NULL;
-	nr_containers = ctl_container_memories(controller, containers);
+	nr_containers = list_containers(controller, containers);
 	/* Each container has a row at least. */
 	rows = calloc((size_t)nr_containers * (topology->nr_memory_nodes + 1) + 1, sizeof(*rows));
 	if (!rows)
 		return NULL;
 	for (uint32_t i = 0; i < nr_containers; i++)
-		nr += add_rows(topology, &containers[i], &rows[nr]);
+		if (containers[i].container)
+			nr += add_rows(topology, &containers[i], &rows[nr]);
 	return view_memories(rows, nr);
 }

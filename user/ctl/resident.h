@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On which NUMA nodes the containers' memory is, read from the kernel every ten seconds. */
+/*
+ * On which NUMA nodes the containers' memory is, read from the kernel every ten seconds: of the
+ * ledger's containers, and of those that others made, if their names are known.
+ */
 #ifndef CTL_RESIDENT_H
 #define CTL_RESIDENT_H
 
@@ -16,21 +19,11 @@ struct resident {
 	int error;		       /* of the last pass */
 };
 
-/* A container of the ledger, with what is known of its memory. */
-struct container_memory {
-	const struct ledger_pod *pod;
-	const char *container;
-	/*
-	 * The nodes on which its memory is local: those it was granted, or for unrestricted memory
-	 * those of its CPUs. Indexes of topology->memory_nodes.
-	 */
-	node_mask_t local;
-	const struct resident_row *row; /* NULL = unknown: not read, or too long ago */
-};
-
-/* A pod's memory on local and on other nodes. */
+/* A pod's memory on local and on other nodes. The texts are borrowed until something changes. */
 struct pod_memory {
-	const struct ledger_pod *pod;
+	const char *uid, *namespace, *name;
+	/* The cgroup of a container of a pod that others made; 0 = the pod is in the ledger. */
+	uint64_t discovered_id;
 	uint64_t local_bytes, remote_bytes;
 };
 
@@ -41,14 +34,10 @@ void ctl_sample_resident(struct controller *controller);
 /* Take over the result of a pass; see resident_sink. */
 void ctl_end_resident(struct controller *controller, int result, struct resident_report *report);
 /*
- * The containers of the desired tree, pod by pod. ret_rows has room for as many rows as the
- * desired tree has groups. Borrowed until the next pass. Returns the number.
- */
-uint32_t ctl_container_memories(const struct controller *controller,
-				struct container_memory *ret_rows);
-/*
- * The pods of whose containers all is known: the sum of the others would be too small. The caller
- * owns *ret_rows. -ENOMEM.
+ * The pods of whose containers all is known: the sum of the others would be too small. First those
+ * of the ledger, then those that others made and whose names are known, in the order of their
+ * names; each of these names is neither in the ledger nor listed twice. The caller owns *ret_rows.
+ * -ENOMEM.
  */
 int ctl_pod_memories(const struct controller *controller, struct pod_memory **ret_rows,
 		     uint32_t *ret_nr);
