@@ -341,6 +341,74 @@ static void of_pods_with_one_name_the_newest_has_the_series(void **state)
 		"same", "remote_numa") "0\n");
 }
 
+/* --- pods of a runtime ------------------------------------------------------------------------- */
+
+static void create(const char *name, const char *id, const char *cgroup)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	struct pod_spec pod = {.uid = "r",
+			       .namespace = "default",
+			       .name = "r",
+			       .is_of_runtime = true,
+			       .stated_qos = QOS_BURSTABLE,
+			       .request = RESOURCES_UNSET,
+			       .limit = RESOURCES_UNSET,
+			       .overhead = RESOURCES_UNSET};
+	struct container_spec spec = {
+		.kind = CONTAINER_APP, .request = RESOURCES_UNSET, .limit = RESOURCES_UNSET};
+	const struct runtime_pod sandbox = {.id = "sandbox", .spec = &pod};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = cgroup};
+
+	text_copy(spec.name, sizeof(spec.name), name);
+	sink->created(sink->self, 1, &container);
+}
+
+/* They are read in the order of the pods: the agent's own first. */
+static void a_runtimes_containers_memory_is_shown(void **state)
+{
+	(void)state;
+	create("web", "1", "kubepods/podr/1");
+	create("log", "2", "kubepods/podr/2");
+	tick_after(S);
+	expect_rows(OWN_ROWS "r/web 0 true 12288 12288 12288 read\n"
+			     "r/web 1 true 24576 24576 24576 read\n"
+			     "r/log 0 true 16384 16384 16384 read\n"
+			     "r/log 1 true 32768 32768 32768 read\n");
+	expect_metrics(
+		OWN_SERIES SERIES("r", "local_numa") "258048\n" SERIES("r", "remote_numa") "0\n");
+}
+
+/* The runtime keeps the container that was restarted until a kubelet removes it. */
+static void a_container_that_has_ended_is_left_out(void **state)
+{
+	(void)state;
+	create("web", "1", "kubepods/podr/ended");
+	create("web", "2", "kubepods/podr/2");
+	fake_resident.unread = "ended";
+	fake_resident.unread_error = -ENOENT;
+	tick_after(S);
+	expect_rows(OWN_ROWS "r/web 0 true 16384 16384 16384 read\n"
+			     "r/web 1 true 32768 32768 32768 read\n");
+	expect_metrics(
+		OWN_SERIES SERIES("r", "local_numa") "147456\n" SERIES("r", "remote_numa") "0\n");
+	fake_resident.unread_error = -EIO;
+	tick_after(10 * S);
+	expect_metrics(OWN_SERIES);
+}
+
+static void a_container_whose_cgroup_is_not_known_leaves_its_pod_unknown(void **state)
+{
+	(void)state;
+	create("web", "1", "kubepods/podr/1");
+	create("log", "2", NULL);
+	tick_after(S);
+	expect_rows(OWN_ROWS "r/web 0 true 12288 12288 12288 read\n"
+			     "r/web 1 true 24576 24576 24576 read\n"
+			     "r/log null null null null null unknown\n");
+	expect_metrics(OWN_SERIES);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up_pods, tear_down_pods)
 
 int main(void)
@@ -357,6 +425,9 @@ int main(void)
 		TEST(a_discovered_containers_memory_is_shown),
 		TEST(a_container_without_names_is_left_out),
 		TEST(a_pod_with_a_container_without_names_has_no_series),
+		TEST(a_runtimes_containers_memory_is_shown),
+		TEST(a_container_that_has_ended_is_left_out),
+		TEST(a_container_whose_cgroup_is_not_known_leaves_its_pod_unknown),
 		TEST(of_pods_with_one_name_the_newest_has_the_series),
 	};
 

@@ -61,6 +61,8 @@ static void hear_container(const struct runtime_container *container)
 {
 	text_printf(&scene->heard, "container '%s' %s on '%s' in ", container->id,
 		    container->spec ? container->spec->name : container->error, container->cpus);
+	if (container->cgroup)
+		text_printf(&scene->heard, "%s of ", container->cgroup);
 	hear_pod(container->pod);
 }
 
@@ -360,6 +362,33 @@ static void each_container_is_told_with_its_pod(void **state)
 		"container 'c5' app on '4' in pod 'p2' second\n");
 }
 
+static void the_path_of_a_cgroup_is_told_if_it_is_known(void **state)
+{
+	struct pod pod;
+	struct container containers[3];
+	Nri__PodSandbox *pods[] = {make_pod(&pod, "p", "first", BURSTABLE)};
+	Nri__Container *rows[] = {
+		make_container(&containers[0], "c1", "p", "app", ""),
+		make_container(&containers[1], "c2", "p", "app", ""),
+		make_container(&containers[2], "c3", "p", "app", ""),
+	};
+
+	containers[0].on_linux.cgroups_path = word("/kubepods/burstable/pod1111/c1");
+	containers[1].on_linux.cgroups_path =
+		word("kubepods-burstable-pod1111.slice:cri-containerd:c2");
+	containers[2].on_linux.cgroups_path = word("/a/../b");
+	play_beginning();
+	synchronize(pods, 1, rows, 3);
+	assert_string_equal(
+		scene->heard.data,
+		"synchronized\n"
+		"pod 'p' first\n"
+		"container 'c1' app on '' in kubepods/burstable/pod1111/c1 of pod 'p' first\n"
+		"container 'c2' app on '' in kubepods.slice/kubepods-burstable.slice/"
+		"kubepods-burstable-pod1111.slice/cri-containerd-c2.scope of pod 'p' first\n"
+		"container 'c3' app on '' in pod 'p' first\n");
+}
+
 /* A Guaranteed pod with a container that is not must have resources itself. */
 static void a_container_shows_that_its_pod_has_resources(void **state)
 {
@@ -492,6 +521,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
 	const struct CMUnitTest tests[] = {
 		TEST(each_container_is_told_with_its_pod),
+		TEST(the_path_of_a_cgroup_is_told_if_it_is_known),
 		TEST(a_container_shows_that_its_pod_has_resources),
 		TEST(the_life_of_a_container_is_told),
 		TEST(the_end_of_a_pod_is_told),

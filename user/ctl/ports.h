@@ -568,6 +568,7 @@ struct runtime_container {
 	const struct container_spec *spec; /* NULL: not valid */
 	const char *error;		   /* if spec is NULL: a sentence */
 	const char *cpus;		   /* that the runtime has recorded for it; "" = none */
+	const char *cgroup;		   /* its path below the mount; NULL = not known */
 };
 
 /* All sandboxes, and the containers that have not exited. */

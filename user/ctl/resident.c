@@ -30,6 +30,7 @@
 /* A container, with what is known of its memory. Borrowed until something changes. */
 struct container_memory {
 	const char *uid, *namespace, *pod, *container; /* NULL = not known, except the uid */
+	const char *path;			       /* of its cgroup; "" = not known */
 	uint64_t discovered_id;			       /* of its cgroup; 0 = it is in the ledger */
 	/*
 	 * The nodes on which its memory is local: those it was granted, or for unrestricted memory
@@ -44,8 +45,6 @@ void resident_fini(struct resident *resident)
 	resident_report_fini(&resident->report);
 }
 
-/* --- containers of others ------------------------------------------------------------------------ */
-
 /* Those that have names, whether or not these are known. */
 static bool is_followed(const struct discovered_cgroup *found)
 {
@@ -53,25 +52,131 @@ static bool is_followed(const struct discovered_cgroup *found)
 	       found->names != DISCOVERED_NAMES_NONE;
 }
 
-/* The next one that is followed; *cursor begins with 0. NULL = there are no more. */
-static const struct discovered_cgroup *next_discovered(const struct controller *controller,
-						       uint32_t *cursor)
-{
-	const struct discovery *discovery = &controller->discovered.last;
-
-	while (*cursor < discovery->nr) {
-		const struct discovered_cgroup *found = &discovery->rows[(*cursor)++];
-
-		if (is_followed(found))
-			return found;
-	}
-	return NULL;
-}
-
-/* How many containers there may be, of the ledger and of others. */
+/* How many containers there may be: of manifests, of a runtime and of others. */
 static uint32_t max_containers(const struct controller *controller)
 {
-	return controller->desired.nr_groups + MAX_DISCOVERED;
+	return controller->desired.nr_groups + controller->runtimes.nr_rows + MAX_DISCOVERED;
+}
+
+/* --- the containers ------------------------------------------------------------------------------ */
+
+static node_mask_t nodes_of_cpus(const struct topology *topology, const struct cpuset *cpus)
+{
+	node_mask_t mask = 0;
+
+	for (uint32_t i = 0; i < topology->nodes.nr; i++)
+		if (cpuset_intersects(&topology->nodes.cpus[i], cpus))
+			mask |= 1ULL << topology->memory_index[i];
+	return mask;
+}
+
+/* What is not restricted is local wherever it runs; without a cpuset it may run everywhere. */
+static node_mask_t discovered_nodes(const struct topology *topology,
+				    const struct discovered_cgroup *found)
+{
+	const struct cpuset mems = cpuset_of_text(found->mems);
+	const struct cpuset cpus = cpuset_of_text(found->effective_cpus);
+	node_mask_t mask = 0;
+
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
+		if (cpuset_has(&mems, topology->memory_nodes[i].id))
+			mask |= 1ULL << i;
+	if (!mask)
+		mask = nodes_of_cpus(topology, &cpus);
+	return mask ? mask : ~(node_mask_t)0;
+}
+
+/* A container of the ledger that has these CPUs. */
+static struct container_memory ledger_row(const struct controller *controller,
+					  const struct ledger_pod *pod, const char *container,
+					  const struct cpuset *cpus, const char *path)
+{
+	const struct grant *grant = ledger_find_grant(pod, container);
+
+	return (struct container_memory){
+		.uid = pod->spec->uid,
+		.namespace = pod->spec->namespace,
+		.pod = pod->spec->name,
+		.container = container,
+		.path = path,
+		.local = grant && grant->mems ? grant->mems
+					      : nodes_of_cpus(controller->topology, cpus),
+	};
+}
+
+/* Those whose cgroups the agent makes, pod by pod. */
+static uint32_t list_own(const struct controller *controller, struct container_memory *ret_rows)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
+		const struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+
+		if (pod && group->role == GROUP_CONTAINER)
+			ret_rows[nr++] =
+				ledger_row(controller, pod, group->container, &cpus, group->path);
+	}
+	return nr;
+}
+
+/* Those of a runtime, pod by pod. One that was restarted has several rows until the old one goes. */
+static uint32_t list_of_runtime(const struct controller *controller,
+				struct container_memory *ret_rows)
+{
+	const struct runtimes *runtimes = &controller->runtimes;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
+
+		for (uint32_t j = 0; pod->spec->is_of_runtime && j < runtimes->nr_rows; j++) {
+			const struct runtime_row *row = &runtimes->rows[j];
+			const struct grant *grant = strcmp(row->uid, pod->spec->uid)
+							    ? NULL
+							    : ledger_find_grant(pod, row->name);
+
+			if (grant)
+				ret_rows[nr++] = ledger_row(
+					controller, pod, grant->container,
+					ledger_effective(controller->ledger, grant), row->cgroup);
+		}
+	}
+	return nr;
+}
+
+static uint32_t list_discovered(const struct controller *controller,
+				struct container_memory *ret_rows)
+{
+	const struct discovery *discovery = &controller->discovered.last;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < discovery->nr && nr < MAX_DISCOVERED; i++) {
+		const struct discovered_cgroup *found = &discovery->rows[i];
+
+		if (is_followed(found))
+			ret_rows[nr++] = (struct container_memory){
+				.uid = found->name.uid,
+				.namespace = found->namespace,
+				.pod = found->pod,
+				.container = found->container,
+				.path = found->path,
+				.discovered_id = found->cgroup_id,
+				.local = discovered_nodes(controller->topology, found),
+			};
+	}
+	return nr;
+}
+
+/* All of them, without figures. ret_rows has room for max_containers(). */
+static uint32_t list_containers(const struct controller *controller,
+				struct container_memory *ret_rows)
+{
+	uint32_t nr = list_own(controller, ret_rows);
+
+	nr += list_of_runtime(controller, ret_rows + nr);
+	return nr + list_discovered(controller, ret_rows + nr);
 }
 
 /* --- a pass -------------------------------------------------------------------------------------- */
@@ -108,19 +213,18 @@ static bool is_due(const struct resident *resident, uint64_t now_ns)
 static int request(struct controller *controller)
 {
 	const struct resident_port *port = controller->ports.resident;
-	const struct group_tree *desired = &controller->desired;
+	struct container_memory *rows cleanup_free =
+		calloc(max_containers(controller), sizeof(*rows));
 	const char **paths cleanup_free = calloc(max_containers(controller), sizeof(*paths));
-	const struct discovered_cgroup *found;
-	uint32_t nr = 0, cursor = 0;
+	uint32_t nr, nr_paths = 0;
 
-	if (!paths)
+	if (!rows || !paths)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < desired->nr_groups; i++)
-		if (desired->groups[i].role == GROUP_CONTAINER)
-			paths[nr++] = desired->groups[i].path;
-	while (nr < max_containers(controller) && (found = next_discovered(controller, &cursor)))
-		paths[nr++] = found->path;
-	return port->sample(port->self, paths, nr);
+	nr = list_containers(controller, rows);
+	for (uint32_t i = 0; i < nr; i++)
+		if (*rows[i].path)
+			paths[nr_paths++] = rows[i].path;
+	return port->sample(port->self, paths, nr_paths);
 }
 
 void ctl_sample_resident(struct controller *controller)
@@ -159,73 +263,36 @@ static const struct resident_row *find_row(const struct resident_report *report,
 	return NULL;
 }
 
-static node_mask_t nodes_of_cpus(const struct topology *topology, const char *cpu_list)
+/*
+ * A container of a runtime whose cgroup is gone has ended, and is kept by the runtime for its log:
+ * it has no memory. The others of its pod are complete without it.
+ */
+static bool has_ended(const struct controller *controller, const struct container_memory *container)
 {
-	const struct cpuset cpus = cpuset_of_text(cpu_list);
-	node_mask_t mask = 0;
+	const struct ledger_pod *pod = ledger_find(controller->ledger, container->uid);
 
-	for (uint32_t i = 0; i < topology->nodes.nr; i++)
-		if (cpuset_intersects(&topology->nodes.cpus[i], &cpus))
-			mask |= 1ULL << topology->memory_index[i];
-	return mask;
+	return pod && pod->spec->is_of_runtime && container->row &&
+	       container->row->error == -ENOENT;
 }
 
-/* What is not restricted is local wherever it runs; without a cpuset it may run everywhere. */
-static node_mask_t discovered_nodes(const struct topology *topology,
-				    const struct discovered_cgroup *found)
-{
-	const struct cpuset mems = cpuset_of_text(found->mems);
-	node_mask_t mask = 0;
-
-	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
-		if (cpuset_has(&mems, topology->memory_nodes[i].id))
-			mask |= 1ULL << i;
-	if (!mask && found->effective_cpus)
-		mask = nodes_of_cpus(topology, found->effective_cpus);
-	return mask ? mask : ~(node_mask_t)0;
-}
-
-/* ret_rows has room for max_containers(). First those of the ledger, pod by pod. */
-static uint32_t list_containers(const struct controller *controller,
-				struct container_memory *ret_rows)
+/* The same with figures, and without those that have ended. */
+static uint32_t measure_containers(const struct controller *controller,
+				   struct container_memory *ret_rows)
 {
 	const struct resident *resident = &controller->resident;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
-	const bool are_known = now_ns - resident->read_ns <= STALE_NS;
-	const struct topology *topology = controller->topology;
-	const struct discovered_cgroup *found;
-	uint32_t nr = 0, cursor = 0, next = 0;
+	const uint32_t nr = list_containers(controller, ret_rows);
+	uint32_t nr_kept = 0, cursor = 0;
 
-	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
-		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
-		const struct grant *grant;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct container_memory row = ret_rows[i];
 
-		if (!pod || group->role != GROUP_CONTAINER)
-			continue;
-		grant = ledger_find_grant(pod, group->container);
-		ret_rows[nr++] = (struct container_memory){
-			.uid = pod->spec->uid,
-			.namespace = pod->spec->namespace,
-			.pod = pod->spec->name,
-			.container = group->container,
-			.local = grant && grant->mems
-					 ? grant->mems
-					 : nodes_of_cpus(topology, group->files[GROUP_CPUSET_CPUS]),
-			.row = are_known ? find_row(&resident->report, group->path, &cursor) : NULL,
-		};
+		if (now_ns - resident->read_ns <= STALE_NS)
+			row.row = find_row(&resident->report, row.path, &cursor);
+		if (!has_ended(controller, &row))
+			ret_rows[nr_kept++] = row;
 	}
-	while (nr < max_containers(controller) && (found = next_discovered(controller, &next)))
-		ret_rows[nr++] = (struct container_memory){
-			.uid = found->name.uid,
-			.namespace = found->namespace,
-			.pod = found->pod,
-			.container = found->container,
-			.discovered_id = found->cgroup_id,
-			.local = discovered_nodes(topology, found),
-			.row = are_known ? find_row(&resident->report, found->path, &cursor) : NULL,
-		};
-	return nr;
+	return nr_kept;
 }
 
 static uint64_t sum_of(const struct resident_node *node)
@@ -298,7 +365,7 @@ int ctl_pod_memories(const struct controller *controller, struct pod_memory **re
 
 	if (!containers || !pods)
 		return -ENOMEM;
-	nr_containers = list_containers(controller, containers);
+	nr_containers = measure_containers(controller, containers);
 	for (uint32_t i = 0; i < nr_containers;) {
 		struct pod_memory sum = {
 			.uid = containers[i].uid,
@@ -379,7 +446,7 @@ struct json_object *ctl_report_memory(struct controller *controller)
 
 	if (!containers)
 		return NULL;
-	nr_containers = list_containers(controller, containers);
+	nr_containers = measure_containers(controller, containers);
 	/* Each container has a row at least. */
 	rows = calloc((size_t)nr_containers * (topology->nr_memory_nodes + 1) + 1, sizeof(*rows));
 	if (!rows)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * On which NUMA nodes the containers' memory is, read from the kernel every ten seconds: of the
- * ledger's containers, and of those that others made, if their names are known.
+ * ledger's containers, also those of a runtime, and of those that others made, if their names are
+ * known.
  */
 #ifndef CTL_RESIDENT_H
 #define CTL_RESIDENT_H

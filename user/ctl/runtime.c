@@ -61,6 +61,7 @@ static void finish(struct controller *controller, const struct runtime_waiting *
 	if (!runtime_rows_note(runtimes, creation->id, creation->pod_id, uid,
 			       creation->container.name))
 		log_err(-ENOMEM, "runtime: a container is not followed");
+	runtime_rows_place(runtimes, creation->id, creation->cgroup);
 	ctl_runtime_answer(controller, creation->request, creation->id, NULL);
 }
 
@@ -113,6 +114,8 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 		creation.container = *container->spec;
 		text_copy(creation.id, sizeof(creation.id), container->id);
 		text_copy(creation.pod_id, sizeof(creation.pod_id), container->pod->id);
+		if (container->cgroup && strlen(container->cgroup) < sizeof(creation.cgroup))
+			text_copy(creation.cgroup, sizeof(creation.cgroup), container->cgroup);
 		create(controller, &creation);
 		return;
 	}

@@ -16,6 +16,7 @@
 #include "ctl/ports.h"
 
 #define RUNTIME_ID_MAX	    129 /* runtimes use 64 digits */
+#define RUNTIME_CGROUP_MAX  512 /* the kubelet's are below 250 */
 #define RUNTIME_MAX_WAITING 64	/* a runtime sends one request at a time */
 
 struct controller;
@@ -24,7 +25,8 @@ struct controller;
 struct runtime_row {
 	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX];
 	char uid[POD_UID_MAX], name[POD_CONTAINER_NAME]; /* "": it is not in the ledger */
-	struct cpuset told; /* the CPUs that the runtime was told; empty = none */
+	char cgroup[RUNTIME_CGROUP_MAX]; /* its path below the mount; "" = not known */
+	struct cpuset told;		 /* the CPUs that the runtime was told; empty = none */
 };
 
 struct runtime_sandbox {
@@ -35,7 +37,7 @@ struct runtime_sandbox {
 struct runtime_waiting {
 	uint32_t request;
 	uint64_t since_ns;
-	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX];
+	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX], cgroup[RUNTIME_CGROUP_MAX];
 	struct pod_spec *pod; /* owned */
 	struct container_spec container;
 };

@@ -57,6 +57,15 @@ struct runtime_row *runtime_rows_note(struct runtimes *runtimes, const char *id,
 	return row;
 }
 
+void runtime_rows_place(const struct runtimes *runtimes, const char *id, const char *cgroup)
+{
+	struct runtime_row *row = runtime_rows_find(runtimes, id);
+	bool is_known = cgroup && strlen(cgroup) < sizeof(row->cgroup);
+
+	if (row)
+		text_copy(row->cgroup, sizeof(row->cgroup), is_known ? cgroup : "");
+}
+
 void runtime_rows_drop(struct runtimes *runtimes, struct runtime_row *row)
 {
 	*row = runtimes->rows[--runtimes->nr_rows];

@@ -73,6 +73,7 @@ static void note_found(struct controller *controller, const struct runtime_conta
 
 	if (!row)
 		return;
+	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
 	/*
 	 * Somebody may have written the cgroup behind the runtime's back. An owner's CPUs are
 	 * therefore stated again; for the others the record will do, since each change costs the

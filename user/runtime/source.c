@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "runtime/cgroup_path.h"
 #include "runtime/request.h"
 
 #define EVENTS                                                                                   \
@@ -30,8 +31,12 @@ struct read_pod {
 	char error[REQUEST_ERROR_MAX];
 };
 
+/* Longer paths, which no runtime makes, are not known. */
+#define SOURCE_CGROUP_MAX 512
+
 struct read_container {
 	struct container_spec spec;
+	char cgroup[SOURCE_CGROUP_MAX];
 	char error[REQUEST_ERROR_MAX];
 };
 
@@ -54,6 +59,8 @@ static void read_container(const struct nri_pod *pod, const struct nri_container
 	};
 	if (!request_of_container(pod, from, &to->spec, to->error))
 		ret_container->spec = &to->spec;
+	if (!cgroup_path_of_runtime(from->cgroups_path, to->cgroup, sizeof(to->cgroup)))
+		ret_container->cgroup = to->cgroup;
 	if (request_shows_pod_level(pod, from))
 		read->spec.has_pod_resources = true;
 }
