@@ -521,6 +521,65 @@ static void what_a_session_does_not_list_has_ended(void **state)
 	controller_free(controller);
 }
 
+/* What a session changed, as the file has it: an agent that starts now knows the pod "kept" alone. */
+static void expect_saved_session(struct controller *controller)
+{
+	controller_free(controller);
+	controller = start_controller();
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(pod_member(controller, "kept", "held"), "8-11");
+	controller_free(controller);
+}
+
+static void begin_session(struct controller *controller)
+{
+	const struct pod_spec pod = pod_of("kept", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "kept", .spec = &pod};
+	const struct runtime_container row = found("excl-1", &sandbox, &spec, "8-11");
+
+	synchronize(controller, &sandbox, 1, &row, 1);
+}
+
+/* The release is being written when the adoption has to be. */
+static void a_session_is_saved_in_its_last_state(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "gone", "excl-2", 4000);
+	fake->slow_save = true;
+	begin_session(controller);
+	for (int i = 0; i < 4 && fake->is_saving; i++) {
+		fake->wake_ns = 0;
+		fake_end_save(controller, 0);
+		assert_int_equal(fake->wake_ns, fake->now_ns);
+		controller_wake(controller);
+	}
+	assert_false(fake->is_saving);
+	fake->slow_save = false;
+	expect_saved_session(controller);
+}
+
+static void a_session_is_saved_when_the_file_can_be_written_again(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "gone", "excl-2", 4000);
+	fake->save_error = -ENOSPC;
+	begin_session(controller);
+	assert_string_equal(pod_member(controller, "kept", "held"), "8-11");
+	for (int i = 0; i < 5; i++) {
+		fake->now_ns += 1000000000;
+		controller_tick(controller);
+	}
+	fake->save_error = 0;
+	for (int i = 0; i < 120; i++) {
+		fake->now_ns += 1000000000;
+		controller_tick(controller);
+	}
+	expect_saved_session(controller);
+}
+
 static void who_waits_is_not_answered_in_the_next_session(void **state)
 {
 	struct controller *controller = start_recorded();
@@ -588,6 +647,8 @@ int main(void)
 		TEST(who_had_to_share_is_decided_again_in_a_new_session),
 		TEST(invalid_containers_share),
 		TEST(what_a_session_does_not_list_has_ended),
+		TEST(a_session_is_saved_in_its_last_state),
+		TEST(a_session_is_saved_when_the_file_can_be_written_again),
 		TEST(who_waits_is_not_answered_in_the_next_session),
 		TEST(ids_that_are_too_long_are_left_out_of_a_session),
 	};
