@@ -341,6 +341,27 @@ static void of_pods_with_one_name_the_newest_has_the_series(void **state)
 		"same", "remote_numa") "0\n");
 }
 
+/* The pod at the limit would have a sum that is too small. */
+static void beyond_the_limit_whole_pods_are_left_out(void **state)
+{
+	struct json_object *rows;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1026; i++) {
+		char path[32], pod[16];
+
+		snprintf(pod, sizeof(pod), "p%03u", i / 3);
+		snprintf(path, sizeof(path), "kubepods/%s/%u", pod, i % 3);
+		discover(path, i + 1, pod, pod, "c");
+	}
+	deliver();
+	tick_after(S);
+	rows = query(controller, "memory");
+	/* on two nodes each */
+	assert_int_equal(json_object_array_length(rows), 2 * (2 + 1023));
+	json_object_put(rows);
+}
+
 /* --- pods of a runtime ------------------------------------------------------------------------- */
 
 static void create(const char *name, const char *id, const char *cgroup)
@@ -425,6 +446,7 @@ int main(void)
 		TEST(a_discovered_containers_memory_is_shown),
 		TEST(a_container_without_names_is_left_out),
 		TEST(a_pod_with_a_container_without_names_has_no_series),
+		TEST(beyond_the_limit_whole_pods_are_left_out),
 		TEST(a_runtimes_containers_memory_is_shown),
 		TEST(a_container_that_has_ended_is_left_out),
 		TEST(a_container_whose_cgroup_is_not_known_leaves_its_pod_unknown),

@@ -146,15 +146,26 @@ static uint32_t list_of_runtime(const struct controller *controller,
 	return nr;
 }
 
+/* The rows without those of the pod with this uid, which are the last ones. */
+static uint32_t drop_pod(const struct container_memory *rows, uint32_t nr, const char *uid)
+{
+	while (nr && !strcmp(rows[nr - 1].uid, uid))
+		nr--;
+	return nr;
+}
+
+/* Pod by pod. At the limit the last pod is whole. */
 static uint32_t list_discovered(const struct controller *controller,
 				struct container_memory *ret_rows)
 {
 	const struct discovery *discovery = &controller->discovered.last;
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < discovery->nr && nr < MAX_DISCOVERED; i++) {
+	for (uint32_t i = 0; i < discovery->nr; i++) {
 		const struct discovered_cgroup *found = &discovery->rows[i];
 
+		if (is_followed(found) && nr == MAX_DISCOVERED)
+			return drop_pod(ret_rows, nr, found->name.uid);
 		if (is_followed(found))
 			ret_rows[nr++] = (struct container_memory){
 				.uid = found->name.uid,
