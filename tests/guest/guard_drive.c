@@ -183,6 +183,7 @@ static int run_publish(char **args)
 {
 	drive.policy.groups = drive.groups;
 	drive.policy.actors = drive.actors;
+	drive.policy.may_be_empty = true;
 	return drive.port.publish(drive.backend, &drive.policy);
 }
 

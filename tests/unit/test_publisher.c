@@ -106,17 +106,66 @@ static void a_start_that_cannot_read_a_group_keeps_what_is_in_force(void **state
 		controller = start_node(&fake_side_port);
 		assert_false(is_published(path));
 		assert_true(fake_side.policy.keeps_others);
+		assert_int_equal(nr_findings(controller, "guard_policy_partial", path), 1);
 		unknown_path = NULL;
 		ctl_publish(controller);
 		assert_true(is_published(path));
 		assert_false(fake_side.policy.keeps_others);
+		assert_int_equal(nr_findings(controller, "guard_policy_partial", ""), 0);
 		unknown_path = path;
 		ctl_publish(controller);
 		assert_true(is_published(path));
 		assert_false(fake_side.policy.keeps_others);
+		assert_int_equal(nr_findings(controller, "guard_policy_partial", ""), 0);
 		controller_free(controller);
 	}
 	free_pods(pods, 1);
+}
+
+/* An operation that is blocked hides a group as well, and a policy that fails leaves it hidden. */
+static void the_finding_remains_until_everything_was_published(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	char path[GROUP_PATH_MAX];
+
+	scan(controller, pods, 1);
+	controller_free(controller);
+	snprintf(path, sizeof(path), "%s", group_of(GROUP_CONTAINER, "uid-a/one")->path);
+	unknown_path = path;
+	controller = start_node(&fake_side_port);
+	assert_int_equal(nr_findings(controller, "guard_policy_partial", path), 1);
+	ctl_publish(controller);
+	assert_int_equal(nr_findings(controller, "guard_policy_partial", path), 1);
+	fake_side.publish_error = -EIO;
+	ctl_publish(controller);
+	assert_int_equal(nr_findings(controller, "guard_policy_partial", path), 1);
+	fake_side.publish_error = 0;
+	unknown_path = NULL;
+	ctl_publish(controller);
+	assert_int_equal(nr_findings(controller, "guard_policy_partial", ""), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* If all cgroups seem to be gone, the tree is out of reach, and what is guarded stays guarded. */
+static void only_an_observer_may_empty_the_policy(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	assert_true(fake_side.policy.nr_groups > 0);
+	assert_false(fake_side.policy.may_be_empty);
+	unknown_path = group_of(GROUP_ROOT, "")->path;
+	unknown_error = -ENOENT;
+	ctl_publish(controller);
+	assert_int_equal(fake_side.policy.nr_groups, 0);
+	assert_false(fake_side.policy.may_be_empty);
+	controller_free(controller);
+	config.mode = MODE_OBSERVE;
+	controller = start_node(&fake_side_port);
+	assert_int_equal(fake_side.policy.nr_groups, 0);
+	assert_true(fake_side.policy.may_be_empty);
+	controller_free(controller);
 }
 
 /* The observer is loaded before the first look ends. There is no desired tree yet to be published. */
@@ -152,6 +201,8 @@ int main(void)
 		TEST(an_observer_enforces_nothing),
 		TEST(nothing_is_published_before_the_first_look),
 		TEST(a_start_that_cannot_read_a_group_keeps_what_is_in_force),
+		TEST(the_finding_remains_until_everything_was_published),
+		TEST(only_an_observer_may_empty_the_policy),
 		TEST(the_granted_cpus_are_published_whatever_is_in_force),
 	};
 

@@ -24,6 +24,7 @@ struct bpf_backend {
 	struct policy_maps maps; /* of the objects in force */
 	/* the configuration last set, without a release; compared each second */
 	struct guard_config set;
+	struct earlier_groups earlier;
 	struct event_reader *reader;
 	struct kernel_sink sink; /* the function is NULL until bpf_backend_watch is called */
 	struct sd_event *event;	 /* borrowed; NULL until bpf_backend_watch is called */

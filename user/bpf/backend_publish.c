@@ -64,7 +64,8 @@ static int keep_slots(struct bpf_backend *backend, const struct kernel_policy *p
  */
 static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *policy)
 {
-	uint64_t *ids cleanup_free = calloc(policy->nr_groups + 1, sizeof(*ids));
+	const struct earlier_groups *earlier = &backend->earlier;
+	uint64_t *ids cleanup_free = calloc(policy->nr_groups + earlier->nr + 1, sizeof(*ids));
 	uint32_t *slots = realloc(backend->slots, (policy->nr_groups + 1) * sizeof(*slots));
 	uint32_t nr_ids = 0;
 
@@ -79,8 +80,9 @@ static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *
 	}
 	if (!backend_observer(backend))
 		return keep_slots(backend, policy);
-	if (!policy->keeps_others)
-		observe_retain(backend_observer(backend), ids, nr_ids);
+	for (uint32_t i = 0; i < earlier->nr; i++)
+		ids[nr_ids++] = earlier->ids[i];
+	observe_retain(backend_observer(backend), ids, nr_ids);
 	for (uint32_t i = 0; i < policy->nr_groups; i++) {
 		const struct managed_group *group = &policy->groups[i];
 		const struct observe_group observed = {.cgroup_id = group->cgroup_id,
@@ -109,13 +111,19 @@ int backend_publish(void *self, const struct kernel_policy *policy)
 {
 	struct bpf_backend *backend = self;
 	struct cpuset online;
-	int before = backend->publish_error, r = claim_slots(backend, policy);
+	struct policy_extras extras = {.online = &online, .earlier = &backend->earlier};
+	int before = backend->publish_error, r = policy_validate(policy);
 
+	if (!r && backend->maps.managed >= 0)
+		r = policy_update_earlier(&backend->maps, policy, &backend->earlier);
+	if (!r)
+		r = claim_slots(backend, policy);
+	extras.slots = backend->slots;
 	if (!r && backend->maps.config >= 0) {
 		read_online(&online);
-		r = policy_publish(&backend->maps, policy, backend->slots, &online, &backend->set);
-	} else if (!r && backend->maps.managed >= 0 && !policy->keeps_others) {
-		r = policy_drop_groups(&backend->maps, policy);
+		r = policy_publish(&backend->maps, policy, &extras, &backend->set);
+	} else if (!r && backend->maps.managed >= 0) {
+		r = policy_drop_groups(&backend->maps, policy, &backend->earlier);
 	}
 	backend->publish_error = r;
 	backend_note_frozen(backend, r);

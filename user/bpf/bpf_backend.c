@@ -93,6 +93,7 @@ void bpf_backend_close(struct bpf_backend *backend)
 	cleanup_close_fd(&backend->load.done_fd);
 	cleanup_close_fd(&backend->stats_fd);
 	free(backend->slots);
+	earlier_groups_fini(&backend->earlier);
 	free(backend);
 }
 

@@ -99,8 +99,11 @@ static __u32 unit_rights(const struct actor_unit *unit, bool runtime_writes_deny
 	return runtime_writes_deny ? RIGHTS_RUNTIME_DENY : RIGHTS_RUNTIME_REPAIR;
 }
 
-static int check_policy(const struct kernel_policy *policy)
+int policy_validate(const struct kernel_policy *policy)
 {
+	/* Nothing may be guarded by mistake, so an empty policy must be meant. */
+	if (!policy->nr_groups && !policy->may_be_empty)
+		return -EINVAL;
 	for (uint32_t i = 0; i < policy->nr_groups; i++)
 		if (policy->groups[i].level >= MANAGED_LEVELS_MAX)
 			return -EINVAL;
@@ -127,14 +130,16 @@ static int write_mask(int map_fd, uint32_t first, uint32_t words, const struct c
 }
 
 static int write_masks(const struct policy_maps *maps, const struct kernel_policy *policy,
-		       const uint32_t *slots, const struct cpuset *online)
+		       const struct policy_extras *extras)
 {
+	const uint32_t *slots = extras->slots;
 	int r = 0;
 
 	if (maps->watch_masks >= 0)
 		r = write_mask(maps->watch_masks, 0, maps->mask_words, &policy->protected_cpus);
 	if (!r && maps->watch_masks >= 0)
-		r = write_mask(maps->watch_masks, maps->mask_words, maps->mask_words, online);
+		r = write_mask(maps->watch_masks, maps->mask_words, maps->mask_words,
+			       extras->online);
 	for (uint32_t i = 0; !r && maps->slot_masks >= 0 && i < policy->nr_groups; i++)
 		if (policy->groups[i].is_container && slots[i] < maps->nr_slots)
 			r = write_mask(maps->slot_masks, slots[i] * maps->mask_words,
@@ -224,22 +229,65 @@ static bool is_unit(const struct kernel_policy *policy, const struct actor_key *
 	return false;
 }
 
+void earlier_groups_fini(struct earlier_groups *earlier)
+{
+	free(earlier->ids);
+	*earlier = (struct earlier_groups){0};
+}
+
+static bool is_earlier(const struct earlier_groups *earlier, uint64_t id)
+{
+	for (uint32_t i = 0; i < earlier->nr; i++)
+		if (earlier->ids[i] == id)
+			return true;
+	return false;
+}
+
+int policy_update_earlier(const struct policy_maps *maps, const struct kernel_policy *policy,
+			  struct earlier_groups *earlier)
+{
+	uint32_t nr = 0;
+
+	if (!policy->keeps_others) {
+		earlier_groups_fini(earlier);
+		earlier->is_read = true;
+		return 0;
+	}
+	if (!earlier->is_read) {
+		void *ids = NULL;
+		int r = collect_keys(maps->managed, sizeof(__u64), &ids, &earlier->nr);
+
+		if (r)
+			return r;
+		earlier->ids = ids;
+		earlier->is_read = true;
+	}
+	for (uint32_t i = 0; i < earlier->nr; i++)
+		if (!is_group(policy, earlier->ids[i]))
+			earlier->ids[nr++] = earlier->ids[i];
+	earlier->nr = nr;
+	return 0;
+}
+
 /*
- * The level of a self-test's cgroup, which no policy names: a self-test may be running. 0 = it
- * is not one.
+ * The level of a group that stays although the policy does not name it: that of an earlier agent,
+ * or the cgroup of a self-test, which may be running. 0 = it does not stay.
  */
-static __u32 self_test_levels(const struct policy_maps *maps, __u64 id)
+static __u32 kept_levels(const struct policy_maps *maps, const struct earlier_groups *earlier,
+			 __u64 id)
 {
 	struct managed entry;
 
-	if (bpf_map_lookup_elem(maps->managed, &id, &entry) || !(entry.flags & MANAGED_SELFTEST))
+	if (bpf_map_lookup_elem(maps->managed, &id, &entry))
+		return 0;
+	if (!(entry.flags & MANAGED_SELFTEST) && !is_earlier(earlier, id))
 		return 0;
 	return 1U << entry.level;
 }
 
 /* Adds to `levels` the levels of groups that remain although the policy does not name them. */
 static int drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
-		       __u32 *levels)
+		       const struct earlier_groups *earlier, __u32 *levels)
 {
 	void *ids cleanup_free = NULL;
 	uint32_t nr = 0;
@@ -247,7 +295,7 @@ static int drop_groups(const struct policy_maps *maps, const struct kernel_polic
 
 	for (uint32_t i = 0; !r && i < nr; i++) {
 		const __u64 id = ((__u64 *)ids)[i];
-		__u32 kept = is_group(policy, id) ? 0 : self_test_levels(maps, id);
+		__u32 kept = is_group(policy, id) ? 0 : kept_levels(maps, earlier, id);
 
 		*levels |= kept;
 		if (!kept && !is_group(policy, id) && bpf_map_delete_elem(maps->managed, &id) &&
@@ -257,11 +305,13 @@ static int drop_groups(const struct policy_maps *maps, const struct kernel_polic
 	return r;
 }
 
-int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy)
+int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
+		       const struct earlier_groups *earlier)
 {
 	__u32 levels = 0;
+	int r = policy_validate(policy);
 
-	return drop_groups(maps, policy, &levels);
+	return r ? r : drop_groups(maps, policy, earlier, &levels);
 }
 
 static int drop_units(const struct policy_maps *maps, const struct kernel_policy *policy)
@@ -306,16 +356,16 @@ int policy_mark_slots(const struct policy_maps *maps, bool *used, uint32_t nr_sl
 /* --- publication ------------------------------------------------------------------------------------ */
 
 int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
-		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set)
+		   const struct policy_extras *extras, struct guard_config *set)
 {
 	struct guard_config config = *set;
 	__u32 managed_levels = 0, actor_levels = 0;
-	int r = check_policy(policy);
+	int r = policy_validate(policy);
 
 	if (!r)
-		r = write_masks(maps, policy, slots, online);
+		r = write_masks(maps, policy, extras);
 	if (!r)
-		r = add_groups(maps, policy, slots, &managed_levels);
+		r = add_groups(maps, policy, extras->slots, &managed_levels);
 	if (!r)
 		r = add_actors(maps, policy, &actor_levels);
 	if (r)
@@ -332,11 +382,9 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	r = policy_heartbeat(maps);
 	if (!r)
 		r = set_config(maps, &config, policy->ends_release, set);
+	if (!r)
+		r = drop_groups(maps, policy, extras->earlier, &managed_levels);
 	/* Actors are known without a look, so an entry that nobody published ends here in any case. */
-	if (policy->keeps_others)
-		managed_levels = config.managed_levels;
-	else if (!r)
-		r = drop_groups(maps, policy, &managed_levels);
 	if (!r)
 		r = drop_units(maps, policy);
 	if (r)

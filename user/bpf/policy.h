@@ -24,6 +24,32 @@ struct policy_maps {
 };
 
 /*
+ * The groups that an earlier agent published and that no policy of this one has named yet. They
+ * are read from the map once, so the number only decreases. Begin with {0}.
+ */
+struct earlier_groups {
+	bool is_read;
+	uint32_t nr;
+	uint64_t *ids; /* owned */
+};
+
+void earlier_groups_fini(struct earlier_groups *earlier);
+/*
+ * Call before each publication, and before anything of it is written: at the first call the map
+ * holds only what an earlier agent published. Then drops what the policy names, and everything if
+ * the policy is complete. 0, -ENOMEM, or the errno of the map; `earlier` is unchanged on failure.
+ */
+int policy_update_earlier(const struct policy_maps *maps, const struct kernel_policy *policy,
+			  struct earlier_groups *earlier);
+
+/* What the backend adds to a policy. All borrowed for the call. */
+struct policy_extras {
+	const uint32_t *slots;		      /* of policy->groups[i]; SLOT_NONE = no slot */
+	const struct cpuset *online;	      /* the CPUs that are online */
+	const struct earlier_groups *earlier; /* stay managed beside the policy's groups */
+};
+
+/*
  * The configuration that was set last, without a release. It is the argument `set` of the
  * calls below, and the kernel's configuration is compared with it. Initialise it from the
  * kernel.
@@ -33,20 +59,25 @@ int policy_read(const struct policy_maps *maps, struct guard_config *ret_config)
 int policy_rewrite(const struct policy_maps *maps, const struct guard_config *set);
 
 /*
- * Publish the whole policy; slots[i] belongs to policy->groups[i] (SLOT_NONE = no slot).
- * `online` are the CPUs that are online. -EINVAL for a level above MANAGED_LEVELS_MAX or a
- * unit name that is too long, before anything is written; otherwise the errno of the map
- * update that failed, with at least the old policy still in force. A release remains in force
- * unless the policy ends it.
+ * -EINVAL for a level above MANAGED_LEVELS_MAX, a unit name that is too long, or no groups in a
+ * policy that does not say that it may be empty.
  */
-int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
-		   const uint32_t *slots, const struct cpuset *online, struct guard_config *set);
+int policy_validate(const struct kernel_policy *policy);
 
 /*
- * Remove entries of `managed` that the policy does not name. This is sufficient without guard
- * and watch.
+ * Publish the whole policy. The errors of policy_validate, before anything is written; otherwise the
+ * errno of the map update that failed, with at least the old policy still in force. A release
+ * remains in force unless the policy ends it.
  */
-int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy);
+int policy_publish(const struct policy_maps *maps, const struct kernel_policy *policy,
+		   const struct policy_extras *extras, struct guard_config *set);
+
+/*
+ * Remove entries of `managed` that neither the policy nor `earlier` names. This is sufficient
+ * without guard and watch. The errors of policy_validate, or the errno of the map.
+ */
+int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
+		       const struct earlier_groups *earlier);
 
 /* The slot of the cgroup in `managed`, or SLOT_NONE. */
 uint32_t policy_slot(const struct policy_maps *maps, uint64_t cgroup_id);

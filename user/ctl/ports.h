@@ -243,9 +243,11 @@ struct kernel_policy {
 	bool ends_release;
 	/*
 	 * Not every group could be read, and what an earlier agent published is still in force:
-	 * groups that this policy does not name stay managed, guarded and counted.
+	 * groups that no policy of this agent has named stay managed, guarded and counted.
 	 */
 	bool keeps_others;
+	/* Nothing is managed any more. Without this, a policy without groups is refused. */
+	bool may_be_empty;
 };
 
 /* Counters of one container since its slot was assigned, including the open interval. */
@@ -319,7 +321,7 @@ struct kernel_port {
 	int (*enter_actor)(void *self);
 	/*
 	 * Publish the complete set, generation last. Slots of groups that are not in it are
-	 * freed.
+	 * freed. -EINVAL: there are no groups in it, and it does not say that it may be empty.
 	 */
 	int (*publish)(void *self, const struct kernel_policy *policy);
 	/*

@@ -4,12 +4,14 @@
  * cgroups around the workload root.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
 #include "lib/hash.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 #define MAX_SURROUNDINGS 256
 
@@ -43,6 +45,12 @@ static node_mask_t near_nodes(const struct controller *controller, const struct 
 		if (mems >> topology->memory_index[i] & 1)
 			mask |= 1ULL << i;
 	return mask;
+}
+
+/* Nothing is dropped for lack of a policy that is known to be complete. */
+static bool keeps_others(const struct publisher *publisher)
+{
+	return publisher->nr_unread && !publisher->is_whole;
 }
 
 static void free_published(struct published *published, uint32_t nr)
@@ -96,6 +104,12 @@ static struct cpuset own_cpus(const struct group *group, const struct group_stat
 	return cpuset_is_empty(&granted) ? status->effective_cpus : granted;
 }
 
+static void note_unread(struct publisher *publisher, const char *path)
+{
+	if (!publisher->nr_unread++)
+		text_copy(publisher->unread, sizeof(publisher->unread), path);
+}
+
 /*
  * A group that cannot be read (-EINPROGRESS: an operation on its pod is blocked in the kernel, or
  * another process holds the lock of its directory) is published as it was last time: without that it
@@ -120,7 +134,7 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 				 "ctl: cannot read %s, so the guard covers it as before, if it "
 				 "did, until the next reconcile",
 				 group->path);
-		controller->publisher.is_unsure = true;
+		note_unread(&controller->publisher, group->path);
 		before = ctl_published(controller, group->path);
 		if (before)
 			*ret_managed = *before;
@@ -146,7 +160,8 @@ static struct managed_group *fill_policy(struct controller *controller, struct p
 	struct managed_group *managed cleanup_free =
 		calloc(nr_groups + MAX_SURROUNDINGS, sizeof(*managed));
 
-	controller->publisher.is_unsure = controller->publisher.is_waiting = false;
+	controller->publisher.nr_unread = 0;
+	controller->publisher.is_waiting = false;
 	for (uint32_t i = 0; managed && i < nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
 
@@ -180,7 +195,30 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	policy->guards_siblings = controller->layout.root_partition;
 	policy->guard_expiry_ns = config->guard_expiry_ns;
 	policy->ends_release = controller->publisher.ends_release;
-	policy->keeps_others = controller->publisher.is_unsure && !controller->publisher.is_whole;
+	policy->keeps_others = keeps_others(&controller->publisher);
+	/* An observer makes no cgroups. Otherwise all being gone is a fault, for example of a mount. */
+	policy->may_be_empty = config->mode == MODE_OBSERVE || !controller->desired.nr_groups;
+}
+
+/* Of a state that may last as long as another process holds a lock. */
+static void tell_unread(struct controller *controller)
+{
+	const struct publisher *publisher = &controller->publisher;
+	char text[ROW_DETAIL_MAX];
+
+	if (!keeps_others(publisher)) {
+		findings_clear(&controller->findings, "guard_policy_partial");
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "%u %s not been readable since the agent started, first %.80s: the guard keeps "
+		 "everything there that the previous agent guarded, also cgroups of pods that have "
+		 "ended",
+		 publisher->nr_unread, publisher->nr_unread == 1 ? "cgroup has" : "cgroups have",
+		 publisher->unread);
+	findings_update(&controller->findings, "guard_policy_partial", text,
+			"end the process that holds the cgroup's directory, if the finding "
+			"operation_waiting or the log names one; the agent retries");
 }
 
 void ctl_publish(struct controller *controller)
@@ -224,12 +262,13 @@ void ctl_publish(struct controller *controller)
 	controller->publisher.is_stale = r;
 	if (!r) {
 		controller->publisher.ends_release = false;
-		controller->publisher.is_whole |= !controller->publisher.is_unsure;
+		controller->publisher.is_whole |= !controller->publisher.nr_unread;
 		free_published(controller->publisher.rows, controller->publisher.nr);
 		controller->publisher.rows = TAKE_PTR(published);
 		controller->publisher.nr = nr_managed;
 	}
 	free_published(published, nr_managed);
+	tell_unread(controller);
 	if (controller->publisher.is_waiting)
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 	if (r)

@@ -15,12 +15,13 @@ struct published {
 
 struct publisher {
 	uint32_t nr;
-	struct published *rows; /* owned, in the order of the tree */
-	bool is_stale;		/* the last change could not be published */
-	bool is_waiting;	/* one of the groups waits, and may be read soon */
-	bool is_unsure;		/* not every group could be read for the last policy */
-	bool is_whole;		/* a policy was published for which every group could be read */
-	bool ends_release;	/* set by a start and a reload, for the next policy */
+	struct published *rows;	     /* owned, in the order of the tree */
+	bool is_stale;		     /* the last change could not be published */
+	bool is_waiting;	     /* one of the groups waits, and may be read soon */
+	uint32_t nr_unread;	     /* groups that could not be read for the last policy */
+	char unread[GROUP_PATH_MAX]; /* the first of them */
+	bool is_whole;	   /* a policy was published for which every group could be read */
+	bool ends_release; /* set by a start and a reload, for the next policy */
 };
 
 void publisher_fini(struct publisher *publisher);

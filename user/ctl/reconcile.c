@@ -123,7 +123,7 @@ static void bring_up_to_date(struct controller *controller)
 	const struct dirty *dirty = &controller->dirty;
 
 	if (dirty->ledger || dirty->groups || controller->publisher.is_stale ||
-	    controller->publisher.is_unsure)
+	    controller->publisher.nr_unread)
 		ctl_publish(controller);
 	if (dirty->ledger || dirty->groups || controller->reconciler.is_watch_stale) {
 		rewatch(controller);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: bpf format core lib
+/*
+ * Which groups the guard's map has after a policy was published. The map is an array here, behind
+ * the calls of libbpf; all other maps accept everything.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/policy.h"
+
+enum { MANAGED_FD = 100, CONFIG_FD, HEARTBEAT_FD, ACTORS_FD };
+
+#define ENTRIES 8
+
+static struct {
+	uint32_t nr;
+	__u64 ids[ENTRIES];
+	struct managed entries[ENTRIES];
+	__u64 refused; /* an id that cannot be added; 0 = none */
+} map;
+
+static uint32_t index_of(__u64 id)
+{
+	uint32_t at = 0;
+
+	while (at < map.nr && map.ids[at] != id)
+		at++;
+	return at;
+}
+
+int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
+{
+	__u64 id;
+	uint32_t at;
+
+	if (fd != MANAGED_FD)
+		return 0;
+	memcpy(&id, key, sizeof(id));
+	at = index_of(id);
+	if (at == ENTRIES || id == map.refused) {
+		errno = E2BIG;
+		return -1;
+	}
+	map.ids[at] = id;
+	memcpy(&map.entries[at], value, sizeof(map.entries[at]));
+	map.nr += at == map.nr;
+	return 0;
+}
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	uint32_t at;
+	__u64 id;
+
+	if (fd == CONFIG_FD) {
+		memset(value, 0, sizeof(struct guard_config));
+		return 0;
+	}
+	memcpy(&id, key, sizeof(id));
+	at = index_of(id);
+	if (fd != MANAGED_FD || at == map.nr) {
+		errno = ENOENT;
+		return -1;
+	}
+	memcpy(value, &map.entries[at], sizeof(map.entries[at]));
+	return 0;
+}
+
+int bpf_map_delete_elem(int fd, const void *key)
+{
+	uint32_t at;
+	__u64 id;
+
+	assert_int_equal(fd, MANAGED_FD);
+	memcpy(&id, key, sizeof(id));
+	at = index_of(id);
+	assert_true(at < map.nr);
+	map.nr--;
+	map.ids[at] = map.ids[map.nr];
+	map.entries[at] = map.entries[map.nr];
+	return 0;
+}
+
+int bpf_map_get_next_key(int fd, const void *key, void *next_key)
+{
+	uint32_t at = 0;
+	__u64 id;
+
+	if (key) {
+		memcpy(&id, key, sizeof(id));
+		at = index_of(id) + 1;
+	}
+	if (fd != MANAGED_FD || at >= map.nr) {
+		errno = ENOENT;
+		return -1;
+	}
+	memcpy(next_key, &map.ids[at], sizeof(map.ids[at]));
+	return 0;
+}
+
+int bpf_obj_get_info_by_fd(int fd, void *info, __u32 *info_len)
+{
+	((struct bpf_map_info *)info)->max_entries = ENTRIES;
+	return 0;
+}
+
+static const struct policy_maps maps = {
+	.managed = MANAGED_FD,
+	.actors = ACTORS_FD,
+	.actor_tasks = -1,
+	.config = CONFIG_FD,
+	.heartbeat = HEARTBEAT_FD,
+	.watch_masks = -1,
+	.slot_masks = -1,
+};
+
+static struct earlier_groups earlier;
+static struct guard_config set;
+
+/* Groups are at level 1, those that an earlier agent published at level 3. */
+static void begin_with(const __u64 *ids, uint32_t nr)
+{
+	memset(&map, 0, sizeof(map));
+	memset(&set, 0, sizeof(set));
+	for (uint32_t i = 0; i < nr; i++) {
+		map.ids[i] = ids[i];
+		map.entries[i] = (struct managed){.kind = MANAGED_KIND_TREE, .level = 3};
+	}
+	map.nr = nr;
+}
+
+static int end(void **state)
+{
+	earlier_groups_fini(&earlier);
+	return 0;
+}
+
+/* The policy has groups `first` to `last`; none if `last` is smaller. */
+static int publish(__u64 first, __u64 last, bool keeps_others, bool may_be_empty)
+{
+	static const uint32_t slots[ENTRIES];
+	struct managed_group groups[ENTRIES] = {0};
+	struct kernel_policy policy = {
+		.groups = groups,
+		.keeps_others = keeps_others,
+		.may_be_empty = may_be_empty,
+	};
+	const struct cpuset online = CPUSET_EMPTY;
+	const struct policy_extras extras = {slots, &online, &earlier};
+	int r;
+
+	for (__u64 id = first; id <= last; id++) {
+		groups[policy.nr_groups].scope = MANAGED_TREE;
+		groups[policy.nr_groups].level = 1;
+		groups[policy.nr_groups++].cgroup_id = id;
+	}
+	r = policy_update_earlier(&maps, &policy, &earlier);
+	return r ? r : policy_publish(&maps, &policy, &extras, &set);
+}
+
+static bool has(__u64 id)
+{
+	return index_of(id) < map.nr;
+}
+
+static void the_map_has_what_the_policy_names(void **state)
+{
+	begin_with((__u64[]){50, 51}, 2);
+	assert_int_equal(publish(1, 3, false, false), 0);
+	assert_int_equal(map.nr, 3);
+	assert_true(has(1) && has(2) && has(3));
+	assert_int_equal(set.managed_levels, 1U << 1);
+	assert_int_equal(publish(2, 2, false, false), 0);
+	assert_int_equal(map.nr, 1);
+	assert_true(has(2));
+}
+
+/* As long as a cgroup cannot be read, pods begin and end all the same. */
+static void an_incomplete_policy_keeps_only_what_an_earlier_agent_published(void **state)
+{
+	begin_with((__u64[]){50, 51}, 2);
+	assert_int_equal(publish(1, 2, true, false), 0);
+	assert_true(has(1) && has(2) && has(50) && has(51));
+	assert_int_equal(set.managed_levels, 1U << 1 | 1U << 3);
+	for (__u64 id = 2; id < 40; id++) {
+		assert_int_equal(publish(id, id + 1, true, false), 0);
+		assert_true(has(id) && has(id + 1) && has(50) && has(51));
+		assert_int_equal(map.nr, 4);
+	}
+	assert_int_equal(publish(1, 1, false, false), 0);
+	assert_int_equal(map.nr, 1);
+	assert_int_equal(set.managed_levels, 1U << 1);
+}
+
+/* A group of the earlier agent that can be read after all is this agent's from then on. */
+static void a_group_that_was_read_is_dropped_when_it_leaves(void **state)
+{
+	begin_with((__u64[]){50, 51, 52}, 3);
+	assert_int_equal(publish(51, 51, true, false), 0);
+	assert_int_equal(map.nr, 3);
+	assert_int_equal(publish(1, 1, true, false), 0);
+	assert_true(has(1) && has(50) && !has(51) && has(52));
+}
+
+/* What a failed publication has written is not taken for the earlier agent's. */
+static void a_failed_publication_leaves_nothing_to_keep(void **state)
+{
+	begin_with((__u64[]){50}, 1);
+	map.refused = 3;
+	assert_int_equal(publish(1, 3, true, false), -E2BIG);
+	assert_true(has(1) && has(2) && has(50));
+	map.refused = 0;
+	assert_int_equal(publish(3, 3, true, false), 0);
+	assert_int_equal(map.nr, 2);
+	assert_true(has(3) && has(50));
+}
+
+static void an_empty_policy_must_be_meant(void **state)
+{
+	begin_with((__u64[]){50}, 1);
+	assert_int_equal(publish(1, 2, false, false), 0);
+	assert_int_equal(publish(1, 0, false, false), -EINVAL);
+	assert_true(has(1) && has(2));
+	assert_int_equal(set.managed_levels, 1U << 1);
+	assert_int_equal(publish(1, 0, false, true), 0);
+	assert_int_equal(map.nr, 0);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_map_has_what_the_policy_names),
+		TEST(an_incomplete_policy_keeps_only_what_an_earlier_agent_published),
+		TEST(a_group_that_was_read_is_dropped_when_it_leaves),
+		TEST(a_failed_publication_leaves_nothing_to_keep),
+		TEST(an_empty_policy_must_be_meant),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
