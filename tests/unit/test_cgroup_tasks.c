@@ -11,22 +11,6 @@
 #include "cgroup/tasks.h"
 #include "cgroup_scene.h"
 
-static void a_stat_line_is_read_from_its_end(void **state)
-{
-	unsigned int flags = 0;
-	uint64_t start = 0;
-
-	assert_int_equal(tasks_parse_stat("5 (x) y) R 1 2 3 4 5 77 6 7 8 9 10 11 12 13 14 15 16 17 "
-					  "4711 1 2",
-					  &flags, &start),
-			 0);
-	assert_int_equal(flags, 77);
-	assert_int_equal(start, 4711);
-	assert_int_equal(tasks_parse_stat("5 x R 1 2", &flags, &start), -EINVAL);
-	assert_int_equal(tasks_parse_stat("5 (x) R 1 2", &flags, &start), -EINVAL);
-	assert_int_equal(flags, 77);
-}
-
 static void foreign_scopes_are_known_by_name(void **state)
 {
 	static const char *const foreign[] = {
@@ -161,7 +145,6 @@ static void test_outsiders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stat_line_is_read_from_its_end),
 		cmocka_unit_test(foreign_scopes_are_known_by_name),
 		cmocka_unit_test_setup_teardown(test_tasks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tasks_of_deep_groups, set_up, tear_down),

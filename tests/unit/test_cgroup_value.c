@@ -122,22 +122,6 @@ static void test_effective(void **state)
 	assert_int_equal(value_effective(&wanted, &half, NULL), EFFECTIVE_FOREIGN);
 }
 
-static void test_stat(void **state)
-{
-	unsigned int flags = 0;
-	uint64_t start = 0;
-
-	assert_int_equal(
-		tasks_parse_stat("17 (a) b (c)) S 1 17 17 0 -1 4194560 120 0 1 0 5 6 0 0 20 0 "
-				 "3 0 987654 1000 50 18446744073709551615",
-				 &flags, &start),
-		0);
-	assert_int_equal(flags, 4194560);
-	assert_int_equal(start, 987654);
-	assert_int_equal(tasks_parse_stat("17 (a) S 1 17", &flags, &start), -EINVAL);
-	assert_int_equal(tasks_parse_stat("", &flags, &start), -EINVAL);
-}
-
 static void test_foreign_scopes(void **state)
 {
 	assert_true(tasks_is_foreign_scope("machine.slice"));
@@ -252,13 +236,13 @@ static void test_quota(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_cpu_max),
-		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_weight),
-		cmocka_unit_test(test_partition), cmocka_unit_test(test_effective),
-		cmocka_unit_test(test_stat),	  cmocka_unit_test(test_foreign_scopes),
-		cmocka_unit_test(test_flat),	  cmocka_unit_test(test_uevent),
-		cmocka_unit_test(test_units),	  cmocka_unit_test(test_masks),
-		cmocka_unit_test(test_quota),	  cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_lists),	       cmocka_unit_test(test_cpu_max),
+		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_weight),
+		cmocka_unit_test(test_partition),      cmocka_unit_test(test_effective),
+		cmocka_unit_test(test_foreign_scopes), cmocka_unit_test(test_flat),
+		cmocka_unit_test(test_uevent),	       cmocka_unit_test(test_units),
+		cmocka_unit_test(test_masks),	       cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

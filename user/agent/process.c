@@ -11,34 +11,18 @@
 
 #include "agent/agent.h"
 #include "lib/file.h"
-
-/* Field 22 of /proc/PID/stat, in clock ticks since the boot. The name before it may hold anything. */
-static int read_start(uint64_t *ret_ticks)
-{
-	char *stat cleanup_free = NULL;
-	const char *name_end;
-	int r = file_read_line(AT_FDCWD, "/proc/self/stat", &stat);
-
-	if (r)
-		return r;
-	name_end = strrchr(stat, ')');
-	if (!name_end || sscanf(name_end + 1,
-				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-				"%*d %*d %*d %" SCNu64,
-				ret_ticks) != 1)
-		return -EBADMSG;
-	return 0;
-}
+#include "lib/proc_stat.h"
 
 /* The boot's wall clock time moves when the clock is set, so it is asked for once. */
 int process_note_start(struct agent *agent)
 {
-	uint64_t ticks, since_boot;
-	int r = read_start(&ticks);
+	struct proc_stat stat;
+	uint64_t since_boot;
+	int r = proc_stat_read(AT_FDCWD, "/proc/self/stat", &stat);
 
 	if (r)
 		return r;
-	since_boot = ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	since_boot = stat.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	agent->started_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_BOOTTIME) + since_boot;
 	return 0;
 }

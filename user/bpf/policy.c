@@ -16,7 +16,7 @@
 
 #include "bpf/in_force.h"
 #include "bpf/policy.h"
-#include "lib/file.h"
+#include "lib/proc_stat.h"
 
 int policy_read(const struct policy_maps *maps, struct guard_config *ret_config)
 {
@@ -409,35 +409,22 @@ int policy_heartbeat(const struct policy_maps *maps)
 
 /* --- the agent ---------------------------------------------------------------------------------------- */
 
-/* Field 22 of /proc/PID/stat; the name before it may contain blanks and parentheses. */
-static int read_start_ticks(pid_t pid, __u64 *ret_ticks)
-{
-	char *stat cleanup_free = NULL;
-	char path[32], *field;
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	r = file_read_line(AT_FDCWD, path, &stat);
-	if (r)
-		return r == -ENOENT ? -ESRCH : r;
-	field = strrchr(stat, ')');
-	for (int i = 2; field && i < 22; i++)
-		field = strchr(field + 1, ' ');
-	if (!field)
-		return -EPROTO;
-	*ret_ticks = strtoull(field + 1, NULL, 10);
-	return 0;
-}
-
 int policy_enter_agent(const struct policy_maps *maps, pid_t pid)
 {
 	struct actor_task agent = {.rights = RIGHTS_AGENT};
 	void *tasks cleanup_free = NULL;
 	__u32 tgid = (__u32)pid;
+	struct proc_stat stat;
+	char path[32];
 	uint32_t nr;
-	int r = read_start_ticks(pid, &agent.start_ticks);
+	int r;
 
-	if (!r && bpf_map_update_elem(maps->actor_tasks, &tgid, &agent, BPF_ANY))
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	r = proc_stat_read(AT_FDCWD, path, &stat);
+	if (r)
+		return r == -ENOENT ? -ESRCH : r;
+	agent.start_ticks = stat.start_ticks;
+	if (bpf_map_update_elem(maps->actor_tasks, &tgid, &agent, BPF_ANY))
 		r = -errno;
 	if (!r)
 		r = collect_keys(maps->actor_tasks, sizeof(__u32), &tasks, &nr);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #include "lib/file.h"
+#include "lib/proc_stat.h"
 
 /* include/linux/sched.h: the flag of kernel threads, in field 9 of /proc/PID/stat. */
 #define PF_KTHREAD 0x00200000
@@ -163,34 +164,12 @@ int tasks_kill(struct groups *groups, const char *path)
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-int tasks_parse_stat(const char *text, unsigned int *ret_flags, uint64_t *ret_start_ticks)
+static int read_stat(const struct dir *dir, pid_t pid, struct proc_stat *ret_stat)
 {
-	/* The name may contain blanks and parentheses, so start at the last closing one. */
-	const char *rest = strrchr(text, ')');
-	unsigned long long start;
-	unsigned int flags;
-
-	/* fields 3 to 22: state ppid pgrp session tty tpgid flags … starttime */
-	if (!rest || sscanf(rest + 1,
-			    " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			    "%*d %*d %llu",
-			    &flags, &start) != 2)
-		return -EINVAL;
-	*ret_flags = flags;
-	*ret_start_ticks = start;
-	return 0;
-}
-
-static int read_stat(const struct dir *dir, pid_t pid, unsigned int *ret_flags,
-		     uint64_t *ret_start_ticks)
-{
-	char *text cleanup_free = NULL;
 	char name[32];
-	int err;
 
 	snprintf(name, sizeof(name), "proc/%d/stat", (int)pid);
-	err = file_read_line(dir->root_fd, name, &text);
-	return err ? err : tasks_parse_stat(text, ret_flags, ret_start_ticks);
+	return proc_stat_read(dir->root_fd, name, ret_stat);
 }
 
 /* A pidfd becomes readable when its process has exited, reaped or not. */
@@ -277,24 +256,22 @@ static int check_joined(struct groups *groups, const char *path, pid_t pid, char
 int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	       char error[GROUP_ERROR_MAX])
 {
-	uint64_t start_before, start_after;
-	unsigned int flags;
+	struct proc_stat before, after;
 	int err;
 
 	if (!groups->may_write)
 		return failure(error, -EROFS, "%s: the agent changes no cgroups in this mode",
 			       path);
-	if (!means_pid(pidfd, pid) || !is_alive(pidfd) ||
-	    read_stat(&groups->dir, pid, &flags, &start_before))
+	if (!means_pid(pidfd, pid) || !is_alive(pidfd) || read_stat(&groups->dir, pid, &before))
 		return failure(error, -ESRCH, "process %d has ended; nothing was moved", (int)pid);
-	if (flags & PF_KTHREAD)
+	if (before.flags & PF_KTHREAD)
 		return failure(error, -EINVAL, "process %d is a kernel thread", (int)pid);
 	err = groups->manager->join(groups, path, pid, error);
 	if (err)
 		return err;
 	/* The process is alive after the move, so the pid cannot have been reused in between. */
-	if (!is_alive(pidfd) || read_stat(&groups->dir, pid, &flags, &start_after) ||
-	    start_after != start_before)
+	if (!is_alive(pidfd) || read_stat(&groups->dir, pid, &after) ||
+	    after.start_ticks != before.start_ticks)
 		return failure(error, -ESRCH, "process %d ended while it was moved into %s",
 			       (int)pid, path);
 	return check_joined(groups, path, pid, error);
@@ -342,12 +319,11 @@ static bool visit_outsider(void *self, int fd, const char *path, int *ret_err)
 		snprintf(census->scope, census->scope_size, "%s", path);
 	*ret_err = read_pids(fd, &pids);
 	for (uint32_t i = 0; !*ret_err && i < pids.nr; i++) {
-		unsigned int flags;
-		uint64_t start;
+		struct proc_stat stat;
 
 		/* Do not count kernel threads; ignore processes that have ended. */
-		if (!read_stat(&census->groups->dir, pids.pids[i], &flags, &start))
-			census->nr_tasks += !(flags & PF_KTHREAD);
+		if (!read_stat(&census->groups->dir, pids.pids[i], &stat))
+			census->nr_tasks += !(stat.flags & PF_KTHREAD);
 	}
 	free(pids.pids);
 	return true;

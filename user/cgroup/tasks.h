@@ -32,9 +32,6 @@ int tasks_kill(struct groups *groups, const char *path);
 int tasks_outsiders(struct groups *groups, uint32_t *ret_nr_tasks, char *ret_populated_scope,
 		    size_t size);
 
-/* Parse /proc/PID/stat: the kernel's task flags and the start time in ticks since boot. -EINVAL. */
-int tasks_parse_stat(const char *text, unsigned int *ret_flags, uint64_t *ret_start_ticks);
-
 /*
  * Does this path look like machine.slice or like the scope of a foreign container or
  * virtual machine?

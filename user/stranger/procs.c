@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lib/file.h"
+#include "lib/proc_stat.h"
 #include "lib/text.h"
 
 /* include/linux/sched.h: flags of field 9 of /proc/PID/stat. */
@@ -59,24 +60,18 @@ const struct affinity_calls affinity_system_calls = {
 
 int thread_stat_parse(const char *text, struct thread_stat *ret_stat)
 {
-	/* The name may contain blanks and parentheses, so start at the last closing one. */
-	const char *name = strchr(text, '('), *rest = name ? strrchr(name, ')') : NULL;
-	struct thread_stat stat = {0};
-	unsigned long long start;
-	unsigned int flags;
+	struct proc_stat stat;
+	int r = proc_stat_parse(text, &stat);
 
-	/* fields 3 to 22: state ppid pgrp session tty tpgid flags … starttime */
-	if (!rest ||
-	    sscanf(rest + 1,
-		   " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%llu",
-		   &stat.parent, &flags, &start) != 3)
-		return -EINVAL;
-	snprintf(stat.comm, sizeof(stat.comm), "%.*s", (int)(rest - name - 1), name + 1);
-	stat.start_ticks = start;
-	stat.is_kernel = flags & PF_KTHREAD;
-	stat.is_bound = flags & PF_NO_SETAFFINITY;
-	*ret_stat = stat;
+	if (r)
+		return r;
+	*ret_stat = (struct thread_stat){
+		.parent = stat.parent,
+		.start_ticks = stat.start_ticks,
+		.is_kernel = stat.flags & PF_KTHREAD,
+		.is_bound = stat.flags & PF_NO_SETAFFINITY,
+	};
+	text_copy(ret_stat->comm, sizeof(ret_stat->comm), stat.comm);
 	return 0;
 }
 
