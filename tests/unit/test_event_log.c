@@ -31,7 +31,7 @@ static uint64_t wall(void *self)
 	return wall_ns;
 }
 
-static const struct clock_port test_clock = {NULL, now, wall};
+static const struct clock_port test_clock = {.now_ns = now, .wall_ns = wall};
 
 static int set_up(void **state)
 {
@@ -153,28 +153,28 @@ static void a_culprit_gets_one_line_per_minute(void **state)
 
 static void the_ring_overwrites_the_oldest(void **state)
 {
-	struct event_row event = {.record = EVENT_RECORD(EVENT_SUPPRESSED)};
+	struct event_row event = {.record = EVENT_RECORD(EVENT_UNJUDGED)};
 	uint32_t last = EVENT_LOG_ROWS - 1;
 
 	assert_int_equal(event_log_nr(&events), 0);
 	assert_null(event_log_at(&events, 0));
 	for (uint32_t i = 0; i < EVENT_LOG_ROWS; i++) {
-		event.record.nr_suppressed = i;
+		event.record.nr_unjudged = i;
 		wall_ns++;
 		record(&event);
 	}
 	assert_int_equal(event_log_nr(&events), EVENT_LOG_ROWS);
 	assert_int_equal(event_log_at(&events, 0)->sequence, 0);
-	assert_int_equal(event_log_at(&events, 0)->record.nr_suppressed, 0);
+	assert_int_equal(event_log_at(&events, 0)->record.nr_unjudged, 0);
 	assert_int_equal(event_log_at(&events, 0)->time_ns, 7 * S + 1);
 	assert_int_equal(event_log_at(&events, last)->sequence, last);
-	assert_int_equal(event_log_at(&events, last)->record.nr_suppressed, last);
+	assert_int_equal(event_log_at(&events, last)->record.nr_unjudged, last);
 	assert_null(event_log_at(&events, EVENT_LOG_ROWS));
-	event.record.nr_suppressed = 9999;
+	event.record.nr_unjudged = 9999;
 	record(&event);
 	assert_int_equal(event_log_nr(&events), EVENT_LOG_ROWS);
 	assert_int_equal(event_log_at(&events, 0)->sequence, 1);
-	assert_int_equal(event_log_at(&events, last)->record.nr_suppressed, 9999);
+	assert_int_equal(event_log_at(&events, last)->record.nr_unjudged, 9999);
 	assert_int_equal(event_log_at(&events, last)->sequence, EVENT_LOG_ROWS);
 	assert_null(event_log_at(&events, EVENT_LOG_ROWS));
 }
@@ -182,7 +182,7 @@ static void the_ring_overwrites_the_oldest(void **state)
 /* Whoever asks again names the last event it knows, and gets the later ones alone. */
 static void an_event_is_found_by_its_number(void **state)
 {
-	const struct event_row event = {.record = EVENT_RECORD(EVENT_SUPPRESSED)};
+	const struct event_row event = {.record = EVENT_RECORD(EVENT_UNJUDGED)};
 
 	assert_int_equal(event_log_find(&events, 0), 0);
 	assert_int_equal(event_log_find(&events, 5), 0);
@@ -200,6 +200,128 @@ static void an_event_is_found_by_its_number(void **state)
 	assert_int_equal(event_log_find(&events, 9), 2);
 	assert_int_equal(event_log_at(&events, 2)->sequence, 9);
 	assert_int_equal(event_log_find(&events, EVENT_LOG_ROWS + 7), EVENT_LOG_ROWS);
+}
+
+/* --- what is only counted ----------------------------------------------------------------------- */
+
+/* `comm` traces a process of `target`. */
+static struct event_row traced(const char *comm, const char *target)
+{
+	struct event_row event = {.record = EVENT_RECORD(EVENT_GUARD)};
+	static uint32_t pid = 100;
+
+	event.record.action = ACTION_AUDIT;
+	event.record.aspect = ASPECT_DEBUGGING;
+	event.record.pid = 12;
+	event.record.guard.hook = HOOK_PTRACE_ACCESS_CHECK;
+	event.record.guard.target_pid = pid++;
+	strcpy(event.record.comm, comm);
+	strcpy(event.cgroup, "system.slice");
+	strcpy(event.target, target);
+	return event;
+}
+
+static void record_traced(const char *comm, const char *target)
+{
+	const struct event_row event = traced(comm, target);
+
+	record(&event);
+}
+
+static void a_repeated_audit_is_counted_in_one_row(void **state)
+{
+	struct event_row repeated = traced("monitor", "a");
+
+	for (int i = 0; i < 1000; i++) {
+		wall_ns += S;
+		record_traced("monitor", "a");
+	}
+	assert_int_equal(event_log_nr(&events), 1);
+	assert_int_equal(event_log_at(&events, 0)->time_ns, 8 * S);
+	assert_int_equal(event_log_at(&events, 0)->record.suppressed, 999);
+	assert_int_equal(event_log_at(&events, 0)->last_ns, wall_ns);
+	/* What the budget of the programs has refused before it is counted as well. */
+	repeated.record.suppressed = 5;
+	record(&repeated);
+	assert_int_equal(event_log_at(&events, 0)->record.suppressed, 1005);
+	/* Another aspect, hook, file, target, culprit or place is another row. */
+	repeated.record.aspect = ASPECT_AFFINITY;
+	record(&repeated);
+	repeated.record.guard.hook = HOOK_FILE_OPEN;
+	record(&repeated);
+	strcpy(repeated.record.guard.file, "cpuset.mems");
+	record(&repeated);
+	strcpy(repeated.target, "b");
+	record(&repeated);
+	strcpy(repeated.record.comm, "gdb");
+	record(&repeated);
+	strcpy(repeated.cgroup, "user.slice");
+	record(&repeated);
+	assert_int_equal(event_log_nr(&events), 7);
+}
+
+/* A watcher hears again of what goes on for hours. */
+static void after_an_hour_it_is_a_new_row(void **state)
+{
+	record_traced("monitor", "a");
+	wall_ns += EVENT_LOG_MERGE_NS - 1;
+	record_traced("monitor", "a");
+	assert_int_equal(event_log_nr(&events), 1);
+	wall_ns++;
+	record_traced("monitor", "a");
+	assert_int_equal(event_log_nr(&events), 2);
+	assert_int_equal(event_log_at(&events, 1)->record.suppressed, 0);
+	assert_int_equal(event_log_at(&events, 1)->last_ns, 0);
+	record_traced("monitor", "a");
+	assert_int_equal(event_log_at(&events, 0)->record.suppressed, 1);
+	assert_int_equal(event_log_at(&events, 1)->record.suppressed, 1);
+}
+
+/* However many containers somebody looks into, what others did stays in the log. */
+static void a_caller_has_a_bounded_number_of_rows(void **state)
+{
+	struct event_row deny = denied(12, "bash", "user.slice");
+	uint64_t counted = 0;
+	char target[32];
+
+	record(&deny);
+	for (int i = 0; i < 3 * EVENT_LOG_ROWS; i++) {
+		snprintf(target, sizeof(target), "pod%d", i);
+		record_traced("monitor", target);
+	}
+	assert_int_equal(event_log_nr(&events), 1 + EVENT_LOG_CALLER_ROWS);
+	assert_int_equal(event_log_at(&events, 0)->record.action, ACTION_DENY);
+	for (uint32_t i = 0; i < event_log_nr(&events); i++)
+		counted += event_log_at(&events, i)->record.suppressed;
+	assert_int_equal(counted, 3 * EVENT_LOG_ROWS - EVENT_LOG_CALLER_ROWS);
+	/* Another caller has rows of its own. */
+	record_traced("gdb", "pod7");
+	assert_int_equal(event_log_nr(&events), 2 + EVENT_LOG_CALLER_ROWS);
+}
+
+static void what_is_denied_is_always_a_row(void **state)
+{
+	struct event_row deny = denied(12, "bash", "user.slice");
+
+	for (int i = 0; i < 20; i++)
+		record(&deny);
+	assert_int_equal(event_log_nr(&events), 20);
+}
+
+/* Bursts beyond the budget of the programs are reported each second. */
+static void the_sums_of_a_cgroup_add_up(void **state)
+{
+	struct event_row sum = {.record = EVENT_RECORD(EVENT_SUPPRESSED), .cgroup = "a"};
+
+	sum.record.nr_suppressed = 7;
+	record(&sum);
+	record(&sum);
+	assert_int_equal(event_log_nr(&events), 1);
+	assert_int_equal(event_log_at(&events, 0)->record.nr_suppressed, 14);
+	assert_int_equal(event_log_at(&events, 0)->last_ns, wall_ns);
+	strcpy(sum.cgroup, "b");
+	record(&sum);
+	assert_int_equal(event_log_nr(&events), 2);
 }
 
 /* Numbers begin anew with each agent; the beginning of its log tells them apart. */
@@ -224,6 +346,11 @@ int main(void)
 		cmocka_unit_test_setup(the_ring_overwrites_the_oldest, set_up),
 		cmocka_unit_test_setup(an_event_is_found_by_its_number, set_up),
 		cmocka_unit_test_setup(an_event_names_its_log, set_up),
+		cmocka_unit_test_setup(a_repeated_audit_is_counted_in_one_row, set_up),
+		cmocka_unit_test_setup(after_an_hour_it_is_a_new_row, set_up),
+		cmocka_unit_test_setup(a_caller_has_a_bounded_number_of_rows, set_up),
+		cmocka_unit_test_setup(what_is_denied_is_always_a_row, set_up),
+		cmocka_unit_test_setup(the_sums_of_a_cgroup_add_up, set_up),
 	};
 
 	log_open("test", LOG_LEVEL_INFO);

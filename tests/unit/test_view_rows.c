@@ -38,6 +38,7 @@ static void events_become_objects(void **state)
 		 .log_ns = 1700000000000000000,
 		 .sequence = 7,
 		 .time_ns = 1700000000123456789,
+		 .last_ns = 1700000060123456789,
 		 .target = "pinfold.slice/x",
 		 .pod = "prod/db",
 		 .container = "main"},

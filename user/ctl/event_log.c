@@ -60,15 +60,79 @@ static void write_journal(struct event_log *log, const struct event_row *event)
 		   journal.message);
 }
 
+/* --- what is only counted in an earlier row --------------------------------------------------- */
+
+/* What is denied or changed is always a row: it is why the log is read. */
+static bool may_be_merged(const struct event_record *record)
+{
+	return record->kind == EVENT_SUPPRESSED ||
+	       (record->kind == EVENT_GUARD && record->action == ACTION_AUDIT);
+}
+
+static bool is_same_culprit(const struct event_row *a, const struct event_row *b)
+{
+	return a->record.kind == b->record.kind && a->record.action == b->record.action &&
+	       !strcmp(a->record.comm, b->record.comm) && !strcmp(a->cgroup, b->cgroup);
+}
+
+/* Of the same culprit. The process that it was done to is not compared: a target has many. */
+static bool is_same_operation(const struct event_row *a, const struct event_row *b)
+{
+	if (a->record.aspect != b->record.aspect || strcmp(a->target, b->target))
+		return false;
+	return a->record.kind != EVENT_GUARD ||
+	       (a->record.guard.hook == b->record.guard.hook &&
+		!strcmp(a->record.guard.file, b->record.guard.file));
+}
+
+/* The row in which the event is only counted; NULL = it becomes a row itself. */
+static struct event_row *find_counting(struct event_log *log, const struct event_row *event,
+				       uint64_t now_ns)
+{
+	const uint64_t oldest = log->next_sequence - event_log_nr(log);
+	struct event_row *latest = NULL;
+	uint32_t nr_rows = 0;
+
+	if (!may_be_merged(&event->record))
+		return NULL;
+	for (uint64_t sequence = log->next_sequence; sequence-- > oldest;) {
+		struct event_row *row = &log->ring[sequence % EVENT_LOG_ROWS];
+
+		if (!is_same_culprit(row, event) || row->time_ns + EVENT_LOG_MERGE_NS <= now_ns)
+			continue;
+		if (is_same_operation(row, event))
+			return row;
+		latest = latest ? latest : row;
+		nr_rows++;
+	}
+	return nr_rows >= EVENT_LOG_CALLER_ROWS ? latest : NULL;
+}
+
+static void count_in(struct event_row *row, const struct event_row *event, uint64_t now_ns)
+{
+	if (event->record.kind == EVENT_SUPPRESSED)
+		row->record.nr_suppressed += event->record.nr_suppressed;
+	else
+		row->record.suppressed += 1 + event->record.suppressed;
+	row->last_ns = now_ns;
+}
+
 void event_log_add(struct event_log *log, const struct event_row *event)
 {
-	struct event_row *row = &log->ring[log->next_sequence % EVENT_LOG_ROWS];
+	const uint64_t now_ns = event->time_ns ? event->time_ns
+					       : log->clock->wall_ns(log->clock->self);
+	struct event_row *row = find_counting(log, event, now_ns);
 
+	if (row) {
+		count_in(row, event, now_ns);
+		write_journal(log, event);
+		return;
+	}
+	row = &log->ring[log->next_sequence % EVENT_LOG_ROWS];
 	*row = *event;
 	row->log_ns = log->began_ns;
 	row->sequence = log->next_sequence++;
-	if (!row->time_ns)
-		row->time_ns = log->clock->wall_ns(log->clock->self);
+	row->time_ns = now_ns;
 	write_journal(log, row);
 }
 

@@ -51,7 +51,7 @@ struct event_record {
 	char comm[EVENT_COMM_LEN];
 	uint64_t culprit_id;
 	uint64_t target_id;  /* the managed cgroup it was done to, 0 = none */
-	uint32_t suppressed; /* earlier events of the same culprit that were only counted */
+	uint32_t suppressed; /* other events of the same culprit that were only counted */
 	union {
 		struct {
 			enum guard_hook hook; /* HOOK_NONE = not known */
@@ -111,6 +111,7 @@ struct event_row {
 	uint64_t log_ns;	   /* CLOCK_REALTIME when the log began: an agent's start */
 	uint64_t sequence;	   /* ascending without gaps in one log */
 	uint64_t time_ns;	   /* CLOCK_REALTIME */
+	uint64_t last_ns;	   /* of the last event that the log only counted here; 0 = none */
 	char cgroup[ROW_PATH_MAX]; /* of the culprit, "" = not known */
 	char target[ROW_PATH_MAX]; /* the managed cgroup, "" = none */
 	char pod[ROW_PATH_MAX];	   /* namespace/name, "" = none */

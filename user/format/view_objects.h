@@ -325,6 +325,7 @@ struct view_event {
 	uint32_t pid;
 	const char *comm, *cgroup, *target, *pod, *container;
 	uint32_t suppressed;
+	uint64_t last_ns; /* 0 = none */
 	const char *detail;
 };
 

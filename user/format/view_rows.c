@@ -205,6 +205,9 @@ static const struct field_desc event_fields[] = {
 	TEXT(view_event, container, NULL, OR_NULL | SLASH, "Container concerned."),
 	COUNT(view_event, suppressed, "more", 0,
 	      "Events of the same culprit that were only counted."),
+	TIME(view_event, last_ns, "last", OR_NULL,
+	     "When the last of the audited operations was that are only counted here; null = there "
+	     "are none."),
 	TEXT(view_event, detail, NULL, OR_NULL, "Details."),
 };
 DESCRIBE(view_event, event_fields, "event",
@@ -237,6 +240,7 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows)
 			.pod = given(row->pod),
 			.container = given(row->container),
 			.suppressed = row->record.suppressed,
+			.last_ns = row->last_ns,
 			.detail = given(words[i].detail),
 		};
 	}
