@@ -124,7 +124,7 @@ static int cpu_owner(struct session *session, int argc, char **argv)
 
 static int cpu_map(struct session *session, int argc, char **argv)
 {
-	struct json_object *cpus cleanup_json = NULL, *placements cleanup_json = NULL;
+	struct json_object *cpus cleanup_json = NULL, *uses cleanup_json = NULL;
 	struct map_request request = {.is_coloured = !session->options.json &&
 						     terminal_has_colours()};
 	struct text text cleanup_text = {0};
@@ -134,11 +134,11 @@ static int cpu_map(struct session *session, int argc, char **argv)
 		return unexpected(session, argv[0], "no more arguments");
 	r = fetch_noun(session, "cpu", &cpus);
 	if (!r)
-		r = source_add(session, "placement", &placements);
+		r = source_add(session, "cpu_use", &uses);
 	if (r)
 		return r;
 	request.cpus = cpus;
-	request.placements = placements;
+	request.uses = uses;
 	r = map_draw(&request, &text);
 	if (r == -EPROTO)
 		return out_fail(session, STATUS_FAILED, "the list of CPUs is invalid");

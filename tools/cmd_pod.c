@@ -226,45 +226,80 @@ static bool placement_wanted(struct json_object *item, const void *data)
 	       (!ref->container || is_same_text(row.container, ref->container));
 }
 
-/* [POD | CONTAINER]: all rows of the object, those of a pod, or the one of a container. */
-static int show_of_container(struct session *session, int argc, char **argv,
-			     const struct object_desc *desc,
+/* Of the rows those of a pod, or the one of a container. */
+static int show_of_container(struct session *session, const struct container_ref *ref,
+			     const struct object_desc *desc, struct json_object *all,
 			     bool (*is_wanted)(struct json_object *item, const void *ref))
 {
-	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
-	struct container_ref ref = {0};
-	int r;
+	struct json_object *some cleanup_json = json_filter(all, is_wanted, ref);
 
-	if (argc) {
-		r = ref_parse_container(session, argc, argv, &ref);
-		if (r)
-			return r;
-	}
-	r = fetch_noun(session, desc->name, &all);
-	if (r || !argc)
-		return r ? r : out_object(session, desc, TAKE_PTR(all));
-	some = json_filter(all, is_wanted, &ref);
 	if (!some)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
-		return ref_missing(session, "container", &ref.pod, ref.container);
-	if (!ref.container)
+		return ref_missing(session, "container", &ref->pod, ref->container);
+	if (!ref->container)
 		return out_object(session, desc, TAKE_PTR(some));
 	return out_object(session, desc, json_object_get(json_object_array_get_idx(some, 0)));
 }
 
 static int container_show(struct session *session, int argc, char **argv)
 {
-	return show_of_container(session, argc, argv, &view_container_desc, container_wanted);
+	struct json_object *all cleanup_json = NULL;
+	struct container_ref ref = {0};
+	int r = argc ? ref_parse_container(session, argc, argv, &ref) : STATUS_DONE;
+
+	if (!r)
+		r = fetch_noun(session, "container", &all);
+	if (r)
+		return r;
+	if (!argc)
+		return out_object(session, &view_container_desc, TAKE_PTR(all));
+	return show_of_container(session, &ref, &view_container_desc, all, container_wanted);
+}
+
+static int ask_placement(struct session *session, const struct container_ref *ref,
+			 struct json_object **ret_json)
+{
+	char name[2 * POD_NAME_MAX + 8];
+	const struct view_placement_request request = {
+		ref->pod.uid ? ref->pod.uid : ref_text(&ref->pod, name, sizeof(name)),
+		ref->container};
+	struct json_object *body cleanup_json =
+		object_json(&view_placement_request_desc, &request, 1);
+	struct json_object *json cleanup_json = NULL;
+	int r;
+
+	if (!body)
+		return out_no_memory(session);
+	r = source_ask(session, "/v1/container/placement", json_object_to_json_string(body), &json);
+	if (r)
+		return r;
+	if (!json_object_is_type(json, json_type_array))
+		return out_fail(session, STATUS_FAILED,
+				"the agent's answer to container placement is not a valid array");
+	*ret_json = TAKE_PTR(json);
+	return STATUS_DONE;
 }
 
 static int container_placement(struct session *session, int argc, char **argv)
 {
+	struct json_object *rows cleanup_json = NULL;
+	struct container_ref ref;
+	int r;
+
 	if (session->options.given)
 		return out_fail(session, STATUS_USAGE,
 				"container placement shows what a running agent measured; omit "
 				"--topology, --config and --state");
-	return show_of_container(session, argc, argv, &view_placement_desc, placement_wanted);
+	if (!argc) {
+		r = fetch_noun(session, "placement", &rows);
+		return r ? r : out_object(session, &view_placement_desc, TAKE_PTR(rows));
+	}
+	r = ref_parse_container(session, argc, argv, &ref);
+	if (!r)
+		r = ask_placement(session, &ref, &rows);
+	return r ? r
+		 : show_of_container(session, &ref, &view_placement_desc, rows, placement_wanted);
 }
 
 static const struct command container_commands[] = {

@@ -264,8 +264,8 @@ static inline void cleanup_json_put(struct json_object **json)
 /* --- map.c ------------------------------------------------------------------------------------ */
 
 struct map_request {
-	struct json_object *cpus;	/* the array of `cpu show` */
-	struct json_object *placements; /* that of `container placement`; NULL = not known */
+	struct json_object *cpus; /* the array of `cpu show` */
+	struct json_object *uses; /* the agent's array of cpu_use; NULL = not known */
 	bool is_coloured;
 };
 

@@ -50,8 +50,8 @@ struct map {
 	bool reserved_in_pool;
 	bool is_coloured;
 	bool has_use;
-	int64_t window_ns; /* the longest of those that `use` is of */
-	double *use;	   /* owned; by CPU id: how many CPUs' worth of time; NULL = not known */
+	int64_t window_ns; /* that `use` is of */
+	int *use;	   /* owned; by CPU id, in percent; NULL = not known */
 };
 
 static void map_fini(struct map *map)
@@ -133,44 +133,35 @@ static const char *colour_of(const struct map *map, char letter, uint32_t cpu)
 }
 
 /* Of several containers on one CPU the windows may differ a little, so the sum may exceed 100. */
+static int percent_of(int64_t run_ns, int64_t window_ns)
+{
+	return run_ns >= window_ns ? 100 : (int)((double)run_ns * 100 / (double)window_ns + 0.5);
+}
+
 static int use_of(const struct map *map, uint32_t cpu)
 {
 	if (!map->has_use)
 		return USE_UNKNOWN;
-	return map->use[cpu] >= 1 ? 100 : (int)(map->use[cpu] * 100 + 0.5);
+	return map->use[cpu];
 }
 
-/* How much of its window one container had each CPU. */
-static void add_use(struct map *map, struct json_object *item)
+static int fill_use(struct map *map, struct json_object *uses)
 {
-	struct json_object *places =
-		object_list(&view_placement_desc, item, &view_placement_cpu_desc);
-	struct view_placement row;
-
-	object_read(&view_placement_desc, item, &row);
-	if (row.window_ns <= 0)
-		return;
-	map->has_use = true;
-	if (row.window_ns > map->window_ns)
-		map->window_ns = row.window_ns;
-	for (size_t i = 0; i < json_object_array_length(places); i++) {
-		struct view_placement_cpu place;
-
-		object_read(&view_placement_cpu_desc, json_object_array_get_idx(places, i), &place);
-		if (place.cpu < CPUSET_MAX && place.window_run_ns > 0)
-			map->use[place.cpu] += (double)place.window_run_ns / (double)row.window_ns;
-	}
-}
-
-static int fill_use(struct map *map, struct json_object *placements)
-{
-	if (!json_object_is_type(placements, json_type_array))
+	if (!json_object_is_type(uses, json_type_array))
 		return 0;
 	map->use = calloc(CPUSET_MAX, sizeof(*map->use));
 	if (!map->use)
 		return -ENOMEM;
-	for (size_t i = 0; i < json_object_array_length(placements); i++)
-		add_use(map, json_object_array_get_idx(placements, i));
+	for (size_t i = 0; i < json_object_array_length(uses); i++) {
+		struct view_cpu_use row;
+
+		object_read(&view_cpu_use_desc, json_object_array_get_idx(uses, i), &row);
+		if (row.cpu >= CPUSET_MAX || row.window_ns <= 0)
+			continue;
+		map->has_use = true;
+		map->window_ns = row.window_ns;
+		map->use[row.cpu] = percent_of(row.run_ns, row.window_ns);
+	}
 	return 0;
 }
 
@@ -413,7 +404,7 @@ int map_draw(const struct map_request *request, struct text *text)
 
 	if (!json_object_is_type(request->cpus, json_type_array))
 		return -EPROTO;
-	r = fill_use(&map, request->placements);
+	r = fill_use(&map, request->uses);
 	if (!r)
 		r = map_fill(&map, request->cpus);
 	if (r)

@@ -190,6 +190,7 @@ static void placements_become_objects(void **state)
 		 .tasks = 15,
 		 .narrower_tasks = 13,
 		 .tasks_left_out = 3,
+		 .places_left_out = 0,
 		 .nr_affinities = ARRAY_SIZE(affinities),
 		 .affinities = affinities,
 		 .nr_places = ARRAY_SIZE(places),
@@ -208,7 +209,8 @@ static void placements_become_objects(void **state)
 		 .window_remote_ns = -1,
 		 .tasks = -1,
 		 .narrower_tasks = -1,
-		 .tasks_left_out = -1},
+		 .tasks_left_out = -1,
+		 .places_left_out = 256},
 	};
 	struct json_object *json = view_placements(rows, ARRAY_SIZE(rows));
 
@@ -219,6 +221,21 @@ static void placements_become_objects(void **state)
 	expect(json, "/0/places/2/window_run_seconds", "null");
 	expect(json, "/0/affinities/2/narrower", "false");
 	expect(json, "/1/run_seconds", "null");
+	json_object_put(json);
+}
+
+static void uses_of_cpus_become_objects(void **state)
+{
+	const struct view_cpu_use rows[] = {
+		{.cpu = 1, .run_ns = 15007500000, .window_ns = 15000000000},
+		{.cpu = 9, .run_ns = 0, .window_ns = 15000000000},
+		{.cpu = 11, .run_ns = 1234567, .window_ns = 15000000000},
+		{.cpu = 12, .run_ns = 6000000, .window_ns = 15000000000},
+	};
+	struct json_object *json = view_cpu_uses(rows, ARRAY_SIZE(rows));
+
+	check("cpu-uses", &view_cpu_use_desc, json);
+	expect(json, "/0/run_seconds", "15.007500000");
 	json_object_put(json);
 }
 
@@ -640,6 +657,7 @@ int main(void)
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
 		cmocka_unit_test(placements_become_objects),
+		cmocka_unit_test(uses_of_cpus_become_objects),
 		cmocka_unit_test(history_becomes_an_object),
 		cmocka_unit_test(latencies_become_objects),
 		cmocka_unit_test(memory_becomes_objects),

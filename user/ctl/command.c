@@ -12,6 +12,7 @@
 
 #include "ctl/command.h"
 #include "ctl/history_report.h"
+#include "ctl/placement_report.h"
 #include "ctl/internal.h"
 #include "format/view_objects.h"
 #include "format/views.h"
@@ -129,6 +130,28 @@ static int history(struct controller *controller, const struct request *request,
 							wanted.span));
 }
 
+/* All rows, which the answer about all containers may not have room for. */
+static int placement(struct controller *controller, const struct request *request,
+		     struct answer *answer)
+{
+	struct view_placement_request wanted;
+	const struct ledger_pod *pod;
+
+	object_read(&view_placement_request_desc, request->body, &wanted);
+	if (!wanted.pod)
+		return answer_error(answer, STATUS_REJECTED,
+				    /* key: shown to the client that omitted it */
+				    "container placement: the body must name a pod: {\"pod\": "
+				    "\"NAMESPACE/NAME\"}");
+	pod = lookup_pod(controller->ledger, wanted.pod);
+	if (!pod)
+		return ctl_answer_no_pod(controller, wanted.pod, answer);
+	if (wanted.container && !ledger_find_grant(pod, wanted.container))
+		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
+				    pod->spec->namespace, pod->spec->name, wanted.container);
+	return answer_object(answer, ctl_report_placement_of(controller, pod, wanted.container));
+}
+
 static const struct {
 	const char *object, *command;
 	int (*run)(struct controller *controller, const struct request *request,
@@ -137,6 +160,7 @@ static const struct {
 	{"run", "", run},
 	{"drift", "repair", repair},
 	{"pressure", "history", history},
+	{"container", "placement", placement},
 };
 
 static int run_command(struct controller *controller, const char *object, const char *command,

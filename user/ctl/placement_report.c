@@ -5,6 +5,9 @@
  */
 #include "ctl/placement_report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "ctl/internal.h"
 #include "format/view_objects.h"
 #include "format/views.h"
@@ -20,9 +23,21 @@ struct placing {
 	struct arena *arena;
 	const struct managed_group *published; /* NULL = the kernel was not told of it yet */
 	struct view_placement *row;
+	uint32_t *rows_left; /* of places and affinities; NULL = any number */
 };
 
 /* --- affinities ----------------------------------------------------------------------------------- */
+
+/* Takes as many rows from those that are left; false = there are not so many. */
+static bool take_rows(const struct placing *placing, uint64_t nr)
+{
+	if (!placing->rows_left)
+		return true;
+	if (nr > *placing->rows_left)
+		return false;
+	*placing->rows_left -= (uint32_t)nr;
+	return true;
+}
 
 static void add_affinities(struct placing *placing, const struct affinities *found,
 			   const struct cpuset *effective)
@@ -48,6 +63,8 @@ static void add_affinities(struct placing *placing, const struct affinities *fou
 		if (rows[i].narrower > 0)
 			row->narrower_tasks += group->nr_tasks;
 	}
+	if (!take_rows(placing, found->nr))
+		return;
 	row->affinities = rows;
 	row->nr_affinities = found->nr;
 }
@@ -91,24 +108,39 @@ static struct view_placement_cpu place_on(const struct placing *placing, const s
 	return place;
 }
 
+/* With which sample a window that ends now begins; NULL = none is long enough. */
+static const struct placement_sample *window_of(const struct controller *controller,
+						const struct managed_group *published,
+						uint64_t now_ns)
+{
+	const struct placement_sample *then =
+		placement_window(&controller->placements, published->cgroup_id);
+
+	return then && now_ns - then->taken_ns >= LEAST_WINDOW_NS ? then : NULL;
+}
+
+/* Run time on the CPU in the window that began with `then`. */
+static int64_t window_run(const struct placement_sample *then, const struct usage *usage,
+			  uint32_t cpu)
+{
+	return grown(usage->run_ns[cpu], cpu < then->nr_cpus ? then->run_ns[cpu] : 0);
+}
+
 static void add_window(const struct placing *placing, const struct usage *usage, uint64_t now_ns,
 		       struct view_placement_cpu *places, size_t nr)
 {
 	const struct placement_sample *then =
-		placement_window(&placing->controller->placements, placing->published->cgroup_id);
+		window_of(placing->controller, placing->published, now_ns);
 	struct view_placement *row = placing->row;
 
-	if (!then || now_ns - then->taken_ns < LEAST_WINDOW_NS)
+	if (!then)
 		return;
 	row->window_ns = (int64_t)(now_ns - then->taken_ns);
 	row->window_outside_ns = grown(usage->run_outside_ns, then->outside_ns);
 	row->window_remote_ns = grown(usage->run_remote_ns, then->remote_ns);
 	row->window_run_ns = 0;
 	for (size_t i = 0; i < nr; i++) {
-		const uint32_t cpu = places[i].cpu;
-		const uint64_t before = cpu < then->nr_cpus ? then->run_ns[cpu] : 0;
-
-		places[i].window_run_ns = grown(usage->run_ns[cpu], before);
+		places[i].window_run_ns = window_run(then, usage, places[i].cpu);
 		places[i].window_percent =
 			percent_of((uint64_t)places[i].window_run_ns, (uint64_t)row->window_ns);
 		row->window_run_ns += places[i].window_run_ns;
@@ -133,8 +165,13 @@ static void add_places(struct placing *placing, const struct usage *usage, uint6
 	row->outside_ns = (int64_t)usage->run_outside_ns;
 	row->remote_ns = (int64_t)usage->run_remote_ns;
 	add_window(placing, usage, now_ns, places, nr);
-	row->places = places;
-	row->nr_places = nr;
+	row->places_left_out = 0;
+	if (take_rows(placing, nr)) {
+		row->places = places;
+		row->nr_places = nr;
+	} else {
+		row->places_left_out = (int64_t)nr;
+	}
 }
 
 /* --- rows ----------------------------------------------------------------------------------------- */
@@ -157,14 +194,15 @@ static void add_observed(struct placing *placing, const struct group *group)
 		placing->row->effective_mems = arena_copy(placing->arena, &status.effective_mems,
 							  sizeof(status.effective_mems));
 	}
-	if (!groups->affinities(groups->self, group->path, &found))
-		add_affinities(placing, &found, effective);
-	/* What was published went to the kernel port, so there is one. */
-	if (!placing->published)
-		return;
 	now_ns = clock_now_ns(controller->ports.clock);
-	if (!kernel->usage(kernel->self, placing->published->cgroup_id, &usage) && usage.run_ns)
+	/* What was published went to the kernel port, so there is one. */
+	if (placing->published &&
+	    !kernel->usage(kernel->self, placing->published->cgroup_id, &usage) && usage.run_ns)
 		add_places(placing, &usage, now_ns);
+	/* Reading them takes a job for each container, so not for rows without details. */
+	if (placing->row->places_left_out <= 0 &&
+	    !groups->affinities(groups->self, group->path, &found))
+		add_affinities(placing, &found, effective);
 }
 
 static struct view_placement row_of(const struct ledger_pod *pod, const struct group *group)
@@ -189,10 +227,26 @@ static struct view_placement row_of(const struct ledger_pod *pod, const struct g
 		.tasks = -1,
 		.narrower_tasks = -1,
 		.tasks_left_out = -1,
+		.places_left_out = -1,
 	};
 }
 
-struct json_object *ctl_report_placement(struct controller *controller)
+/* Which containers are asked for, and how many rows of places and affinities there may be. */
+struct wanted {
+	const struct ledger_pod *pod; /* NULL = any */
+	const char *container;	      /* NULL = any */
+	uint32_t *rows_left;	      /* NULL = any number */
+};
+
+static bool is_wanted(const struct wanted *wanted, const struct ledger_pod *pod,
+		      const struct group *group)
+{
+	if (!pod || group->role != GROUP_CONTAINER || (wanted->pod && wanted->pod != pod))
+		return false;
+	return !wanted->container || !strcmp(wanted->container, group->container);
+}
+
+static struct json_object *report(struct controller *controller, const struct wanted *wanted)
 {
 	struct arena arena cleanup_arena = {0};
 	const struct group_tree *desired = &controller->desired;
@@ -202,14 +256,92 @@ struct json_object *ctl_report_placement(struct controller *controller)
 	for (uint32_t i = 0; rows && i < desired->nr_groups; i++) {
 		const struct group *group = &desired->groups[i];
 		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
-		struct placing placing = {
-			.controller = controller, .arena = &arena, .row = &rows[nr]};
+		struct placing placing = {.controller = controller,
+					  .arena = &arena,
+					  .row = &rows[nr],
+					  .rows_left = wanted->rows_left};
 
-		if (!pod || group->role != GROUP_CONTAINER)
+		if (!is_wanted(wanted, pod, group))
 			continue;
 		placing.published = ctl_published_next(controller, group->path, &cursor);
 		rows[nr++] = row_of(pod, group);
 		add_observed(&placing, group);
 	}
 	return arena.failed ? NULL : view_placements(rows, nr);
+}
+
+struct json_object *ctl_report_placement(struct controller *controller)
+{
+	uint32_t rows_left = PLACEMENT_ROWS_MAX;
+
+	return report(controller, &(struct wanted){.rows_left = &rows_left});
+}
+
+struct json_object *ctl_report_placement_of(struct controller *controller,
+					    const struct ledger_pod *pod, const char *container)
+{
+	return report(controller, &(struct wanted){.pod = pod, .container = container});
+}
+
+/* --- all containers together ---------------------------------------------------------------------- */
+
+struct cpu_sums {
+	double shares[CPUSET_MAX]; /* of the time of each CPU, by CPU id */
+	int64_t window_ns;	   /* the longest; 0 = nothing is known */
+};
+
+static void add_container(struct controller *controller, const struct managed_group *published,
+			  struct cpu_sums *sums)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	const struct placement_sample *then = window_of(controller, published, now_ns);
+	struct usage usage;
+	int64_t window_ns;
+
+	if (!then || kernel->usage(kernel->self, published->cgroup_id, &usage) || !usage.run_ns)
+		return;
+	window_ns = (int64_t)(now_ns - then->taken_ns);
+	if (window_ns > sums->window_ns)
+		sums->window_ns = window_ns;
+	for (uint32_t cpu = 0; cpu < usage.nr_cpus && cpu < CPUSET_MAX; cpu++)
+		sums->shares[cpu] += (double)window_run(then, &usage, cpu) / (double)window_ns;
+}
+
+static struct json_object *view_sums(const struct topology *topology, const struct cpu_sums *sums)
+{
+	struct arena arena cleanup_arena = {0};
+	struct view_cpu_use *rows = arena_array(&arena, CPUSET_MAX, sizeof(*rows));
+	uint32_t nr = 0;
+
+	if (!rows)
+		return NULL;
+	for (uint32_t cpu = 0; sums->window_ns && cpu < CPUSET_MAX; cpu++)
+		if (sums->shares[cpu] > 0 || cpuset_has(&topology->all, cpu))
+			rows[nr++] = (struct view_cpu_use){
+				.cpu = cpu,
+				.run_ns = (int64_t)(sums->shares[cpu] * (double)sums->window_ns +
+						    0.5),
+				.window_ns = sums->window_ns};
+	return view_cpu_uses(rows, nr);
+}
+
+struct json_object *ctl_report_cpu_use(struct controller *controller)
+{
+	struct cpu_sums *sums cleanup_free = calloc(1, sizeof(*sums));
+	uint32_t cursor = 0;
+
+	if (!sums)
+		return NULL;
+	for (uint32_t i = 0; controller->ports.kernel && i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+		const struct managed_group *published;
+
+		if (group->role != GROUP_CONTAINER)
+			continue;
+		published = ctl_published_next(controller, group->path, &cursor);
+		if (published)
+			add_container(controller, published, sums);
+	}
+	return view_sums(controller->topology, sums);
 }

@@ -376,6 +376,7 @@ static const struct {
 	{"pod", report_pods},
 	{"container", report_containers},
 	{"placement", ctl_report_placement},
+	{"cpu_use", ctl_report_cpu_use},
 	{"policy", report_policy},
 	{"state", report_state},
 	{"drift", report_drift},

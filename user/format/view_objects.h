@@ -144,10 +144,21 @@ struct view_placement {
 	const struct cpuset *effective_cpus, *effective_mems;
 	int64_t run_ns, outside_ns, remote_ns;
 	int64_t window_ns, window_run_ns, window_outside_ns, window_remote_ns;
-	int64_t tasks, narrower_tasks, tasks_left_out;
+	int64_t tasks, narrower_tasks, tasks_left_out, places_left_out;
 	size_t nr_affinities, nr_places;
 	const struct view_placement_affinity *affinities;
 	const struct view_placement_cpu *places;
+};
+
+/* Whose placement is asked for: the body of POST /v1/container/placement. */
+struct view_placement_request {
+	const char *pod, *container; /* container NULL = all of the pod */
+};
+
+/* How much of a CPU all containers together had. */
+struct view_cpu_use {
+	uint32_t cpu;
+	int64_t run_ns, window_ns;
 };
 
 struct view_refusal {

@@ -77,6 +77,10 @@ static const struct field_desc placement_fields[] = {
 	COUNT(view_placement, tasks_left_out, "left out", OR_NULL,
 	      "Tasks that appear in no row of affinities: at most 4096 are asked, and at most "
 	      "32 different affinities are kept."),
+	COUNT(view_placement, places_left_out, "CPUs left out", OR_NULL,
+	      "CPUs on which it ran that appear in no row of places, and then affinities has no rows "
+	      "either, because the answer about all containers has at most 8192 rows of both; that "
+	      "about one pod or container has all of them."),
 	LIST(view_placement, affinities, view_placement_affinity, NULL, 0,
 	     "The affinities of its tasks."),
 	LIST(view_placement, places, view_placement_cpu, "ran on", 0,
@@ -90,4 +94,31 @@ DESCRIBE(view_placement, placement_fields, "placement",
 struct json_object *view_placements(const struct view_placement *rows, size_t nr_rows)
 {
 	return object_json(&view_placement_desc, rows, nr_rows);
+}
+
+static const struct field_desc request_fields[] = {
+	TEXT(view_placement_request, pod, NULL, 0,
+	     "namespace/name, name in namespace default, or uid."),
+	TEXT(view_placement_request, container, NULL, OR_NULL,
+	     "Name of the container; null for all of the pod."),
+};
+DESCRIBE(view_placement_request, request_fields, "placement request",
+	 "The request for the placement of a pod or container.");
+
+static const struct field_desc use_fields[] = {
+	COUNT(view_cpu_use, cpu, NULL, 0, "The CPU."),
+	SECONDS(view_cpu_use, run_ns, "run_seconds", "run", 0,
+		"CPU time of containers on it in the window. The windows of several containers differ "
+		"a little: their shares are added up, so this may exceed the window."),
+	SECONDS(view_cpu_use, window_ns, "window_seconds", "window", 0,
+		"Length of the window, the longest of all containers, which ends now: usually 10 to 20 "
+		"seconds."),
+};
+DESCRIBE(view_cpu_use, use_fields, "cpu_use",
+	 "How much all containers together use a CPU; no rows while that is not known.",
+	 .is_list = true, .layout = OBJECT_TABLE);
+
+struct json_object *view_cpu_uses(const struct view_cpu_use *rows, size_t nr_rows)
+{
+	return object_json(&view_cpu_use_desc, rows, nr_rows);
 }

@@ -14,6 +14,7 @@ const struct object_desc *const view_descs[] = {
 	&view_explain_desc,
 	&view_container_desc,
 	&view_placement_desc,
+	&view_cpu_use_desc,
 	&view_policy_desc,
 	&view_drift_desc,
 	&view_pressure_desc,

@@ -31,6 +31,7 @@ struct event_row;
 struct view_node; /* view_objects.h */
 struct view_container;
 struct view_placement;
+struct view_cpu_use;
 struct view_pressure;
 struct view_history;
 struct view_latency;
@@ -50,7 +51,7 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
 	view_memory_desc, view_numa_desc, view_numa_distance_desc, view_placement_desc,
 	view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc, view_bundle_gap_desc,
-	view_history_desc, view_history_sample_desc;
+	view_history_desc, view_history_sample_desc, view_cpu_use_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -117,6 +118,10 @@ struct json_object *view_ledger(const char *state);
 
 /* In the order of the rows. */
 struct json_object *view_placements(const struct view_placement *rows, size_t nr_rows);
+/* The body of POST /v1/container/placement: struct view_placement_request of view_objects.h. */
+extern const struct object_desc view_placement_request_desc;
+/* In the order of the rows. */
+struct json_object *view_cpu_uses(const struct view_cpu_use *rows, size_t nr_rows);
 /* In the order of the rows; a row that was not repaired is open. */
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 /* In the order of the rows. */
