@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	struct agent agent = {
 		.instance = INSTANCE_CLOSED,
 		.store = {.dir_fd = -1},
-		.clock = {NULL, clock_now, clock_wall},
+		.clock = {NULL, clock_now, clock_wall, clock_cpu},
 		.loop = {&agent, loop_wake},
 		.stop_fd = -1,
 	};

@@ -107,11 +107,11 @@ static void render(void *len)
 static void answer(void *len)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	struct text text cleanup_text = {0};
+	struct face_page page;
 
-	if (faces->page(faces->self, &text) || !strstr(text.data, "pod-249/logs"))
+	if (faces->page(faces->self, &page) || !strstr(page.data, "pod-249/logs"))
 		die("the page is not whole");
-	*(size_t *)len = text.len;
+	*(size_t *)len = page.len;
 }
 
 static void scrape(void *len)

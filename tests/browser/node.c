@@ -14,11 +14,16 @@
 
 static struct page page;
 
-static int next_page(void *self, struct text *out)
+static int next_page(void *self, struct face_page *ret_page)
 {
+	static struct text text;
+	static uint64_t version;
+
 	page.written_ns += 1000000000;
-	page_render(&page, out);
-	return out->error;
+	text_fini(&text);
+	page_render(&page, &text);
+	*ret_page = (struct face_page){text.data, text.len, ++version};
+	return text.error;
 }
 
 static int no_metrics(void *self, bool openmetrics, struct text *out)

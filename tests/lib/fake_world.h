@@ -44,7 +44,7 @@ struct fake_world {
 	size_t state_len;
 	bool has_state;
 	uint32_t nr_aside;
-	uint64_t now_ns;
+	uint64_t now_ns, cpu_ns;
 	uint64_t wake_ns; /* when the controller wants to be woken; 0 = not */
 
 	/* What a test asks for. */
@@ -115,6 +115,11 @@ static inline struct fake_group *fake_find(const char *path)
 static inline uint64_t fake_now(void *self)
 {
 	return fake->now_ns += fake->reading_ns;
+}
+
+static inline uint64_t fake_cpu(void *self)
+{
+	return fake->cpu_ns;
 }
 
 static inline void fake_wake(void *self, uint64_t delay_ns)
@@ -677,7 +682,7 @@ static inline const char *fake_problem(void *self)
 	return fake->save_error == -EPERM ? "the directory is not ours" : NULL;
 }
 
-static const struct clock_port fake_clock = {NULL, fake_now, fake_now};
+static const struct clock_port fake_clock = {NULL, fake_now, fake_now, fake_cpu};
 static const struct loop_port fake_loop = {NULL, fake_wake};
 static const struct groups_port fake_groups = {
 	.layout = fake_layout,

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/fake_noise.h"
+#include "ctl/noise_report.h"
 #include "lib/text.h"
 #include "mixed_pod.h"
 #include "node_scene.h"
@@ -379,6 +380,55 @@ static void a_pods_time_is_the_sum_of_its_cpus(void **state)
 	controller_free(controller);
 }
 
+/* --- names for the page for people -------------------------------------------------------------- */
+
+static unsigned int nr_lookups;
+
+static int counted_path_of(void *self, uint64_t cgroup_id, char *ret_path, size_t size)
+{
+	nr_lookups++;
+	if (cgroup_id == 100)
+		return -ENOENT;
+	snprintf(ret_path, size, "host/%ju", (uintmax_t)cgroup_id);
+	return 0;
+}
+
+static unsigned int nr_named_rows(struct controller *controller)
+{
+	struct json_object *rows = ctl_report_noise_from_memory(controller);
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++)
+		nr += strcmp(member(json_object_array_get_idx(rows, i), "cgroup"), "null") != 0;
+	json_object_put(rows);
+	return nr;
+}
+
+/* Anybody may ask for the page, and a look-up may hold the loop. One has no name any more. */
+static void a_report_from_memory_learns_a_name_each_second(void **state)
+{
+	struct controller *controller;
+
+	groups.path_of = counted_path_of;
+	controller = start_with(&fake_noise_port);
+	scan(controller, pods, 1);
+	controller_tick(controller);
+	for (uint64_t id = 99; id < 104; id++)
+		fake_noise_add(NOISE_HOST_TASK, "spinner", 1, 500)->id = id;
+	nr_lookups = 0;
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(nr_named_rows(controller), 0);
+	assert_int_equal(nr_lookups, 0);
+	for (unsigned int i = 1; i <= 10; i++) {
+		nr_named_rows(controller);
+		controller_tick(controller);
+		assert_true(nr_lookups <= i);
+	}
+	/* Each of the two CPUs has the four. */
+	assert_int_equal(nr_named_rows(controller), 2 * 4);
+	controller_free(controller);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_noise, tear_down_noise)
 
 int main(void)
@@ -401,6 +451,7 @@ int main(void)
 		TEST(a_source_that_the_kernel_lacks_is_said),
 		TEST(a_failure_is_a_finding_until_it_is_over),
 		TEST(a_pods_time_is_the_sum_of_its_cpus),
+		TEST(a_report_from_memory_learns_a_name_each_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

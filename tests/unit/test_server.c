@@ -130,12 +130,20 @@ static int fake_metrics(void *self, bool openmetrics, struct text *out)
 /* Of the servers that are started next. */
 static bool is_page_off;
 
-static int fake_page(void *self, struct text *out)
+static bool is_page_large; /* more than the kernel keeps for a peer that does not read */
+
+/* Each time another version. */
+static int fake_page(void *self, struct face_page *ret_page)
 {
+	static char page[16 << 20];
+	static uint64_t version;
+
 	if (is_page_off)
 		return -ENOENT;
-	text_append(out, "<!doctype html>\n");
-	return out->error;
+	memset(page, ' ', sizeof(page));
+	snprintf(page, sizeof(page), "<!doctype html>\nversion %ju\n", (uintmax_t)++version);
+	*ret_page = (struct face_page){page, is_page_large ? sizeof(page) : strlen(page), version};
+	return 0;
 }
 
 static bool fake_healthy(void *self, char *reason, size_t size)
@@ -227,6 +235,16 @@ static int start_without_page(void **state)
 	is_page_off = true;
 	r = start(NEVER_MS);
 	is_page_off = false;
+	return r;
+}
+
+static int start_with_large_page(void **state)
+{
+	int r;
+
+	is_page_large = true;
+	r = start(NEVER_MS);
+	is_page_large = false;
 	return r;
 }
 
@@ -384,6 +402,34 @@ static void the_page_is_only_read_and_only_on_tcp(void **state)
 	assert_int_equal(ask(connect_tcp(), GET("//"), answer, sizeof(answer)), 404);
 	assert_int_equal(ask(connect_tcp(), GET("/index.html"), answer, sizeof(answer)), 404);
 	assert_int_equal(ask(connect_unix(), GET("/"), answer, sizeof(answer)), 404);
+}
+
+static bool has_version(int version)
+{
+	char answer[4096], line[32];
+
+	assert_int_equal(ask(connect_tcp(), GET("/"), answer, sizeof(answer)), 200);
+	snprintf(line, sizeof(line), "\nversion %d\n", version);
+	return strstr(answer, line);
+}
+
+/* What peers make the agent hold does not grow with their number. */
+static void peers_that_do_not_read_hold_three_pages_at_most(void **state)
+{
+	int deaf[8];
+	char byte;
+
+	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++) {
+		deaf[i] = connect_tcp();
+		send(deaf[i], GET("/"), strlen(GET("/")), MSG_NOSIGNAL);
+		assert_int_equal(read(deaf[i], &byte, 1), 1);
+	}
+	assert_true(has_version(3));
+	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++)
+		close(deaf[i]);
+	/* Nobody holds the old ones any more once the server has read that they are gone. */
+	while (has_version(3))
+		;
 }
 
 static void without_the_page_its_path_is_unknown(void **state)
@@ -738,6 +784,8 @@ int main(void)
 		PATIENT(tcp_serves_nothing_else),
 		PATIENT(tcp_serves_the_page),
 		PATIENT(the_page_is_only_read_and_only_on_tcp),
+		cmocka_unit_test_setup_teardown(peers_that_do_not_read_hold_three_pages_at_most,
+						start_with_large_page, stop),
 		cmocka_unit_test_setup_teardown(without_the_page_its_path_is_unknown,
 						start_without_page, stop),
 		PATIENT(a_wrong_method_is_told_the_right_ones),

@@ -27,7 +27,7 @@ static void note_wake(void *self, uint64_t delay)
 
 static int set_up(void **state)
 {
-	static const struct clock_port clock = {NULL, read_clock, read_clock};
+	static const struct clock_port clock = {.now_ns = read_clock, .wall_ns = read_clock};
 	static const struct loop_port loop = {NULL, note_wake};
 
 	now_ns = 100 * SECOND_NS;

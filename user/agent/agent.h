@@ -141,6 +141,7 @@ uint64_t clock_read(clockid_t id);
 /* The clock port, in ns. `self` is not used. */
 uint64_t clock_now(void *self);
 uint64_t clock_wall(void *self);
+uint64_t clock_cpu(void *self);
 /* Note when the process started, for process_usage(); the port's `self` is the agent. */
 int process_note_start(struct agent *agent);
 int process_usage(void *self, struct process_usage *ret_usage);

@@ -21,3 +21,8 @@ uint64_t clock_wall(void *self)
 {
 	return clock_read(CLOCK_REALTIME);
 }
+
+uint64_t clock_cpu(void *self)
+{
+	return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -17,4 +17,10 @@ static inline uint64_t clock_wall_ns(const struct clock_port *clock)
 	return clock->wall_ns(clock->self);
 }
 
+/* CLOCK_THREAD_CPUTIME_ID: what the event loop itself has used. */
+static inline uint64_t clock_cpu_ns(const struct clock_port *clock)
+{
+	return clock->cpu_ns(clock->self);
+}
+
 #endif

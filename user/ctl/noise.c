@@ -112,6 +112,52 @@ int ctl_noisy_cpus(const struct controller *controller, struct noisy_cpu **ret_r
 	return 0;
 }
 
+/* --- names ---------------------------------------------------------------------------------------- */
+
+static const char *find_name(const struct noise *noise, uint64_t cgroup_id)
+{
+	for (uint32_t i = 0; i < NOISE_NAMES; i++)
+		if (noise->names[i].cgroup_id == cgroup_id)
+			return noise->names[i].path;
+	return NULL;
+}
+
+/*
+ * The number that follows the one tried last is next, and after the highest the lowest: one that has
+ * no name any more does not keep the others from theirs.
+ */
+static bool is_before(const struct noise *noise, uint64_t cgroup_id)
+{
+	return cgroup_id - noise->tried - 1 < noise->wanted - noise->tried - 1;
+}
+
+const char *noise_cgroup_in_memory(struct noise *noise, uint64_t cgroup_id)
+{
+	const char *path = find_name(noise, cgroup_id);
+
+	if (!path && (!noise->wanted || is_before(noise, cgroup_id)))
+		noise->wanted = cgroup_id;
+	return path;
+}
+
+const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct noise *noise = &controller->noise;
+	struct noise_name *name = &noise->names[noise->nr_names % NOISE_NAMES];
+	const char *known = find_name(noise, cgroup_id);
+	char path[sizeof(name->path)];
+
+	if (known)
+		return known;
+	if (groups->path_of(groups->self, cgroup_id, path, sizeof(path)))
+		return NULL;
+	name->cgroup_id = cgroup_id;
+	text_copy(name->path, sizeof(name->path), *path ? path : "/");
+	noise->nr_names++;
+	return name->path;
+}
+
 /* --- what the port is told ------------------------------------------------------------------------ */
 
 /* The ids of cgroups are never used twice, so their levels need no look. */
@@ -167,6 +213,17 @@ static void tell_failure(struct controller *controller)
 		findings_clear(&controller->findings, "noise_absent");
 }
 
+static void look_up_wanted(struct controller *controller)
+{
+	struct noise *noise = &controller->noise;
+
+	if (!noise->wanted)
+		return;
+	noise->tried = noise->wanted;
+	noise->wanted = 0;
+	ctl_noise_cgroup(controller, noise->tried);
+}
+
 void ctl_tell_noise(struct controller *controller)
 {
 	struct noisy_cpu *rows cleanup_free = NULL;
@@ -176,26 +233,7 @@ void ctl_tell_noise(struct controller *controller)
 		return;
 	tell(controller, rows, nr);
 	tell_failure(controller);
-}
-
-/* --- names ---------------------------------------------------------------------------------------- */
-
-const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id)
-{
-	const struct groups_port *groups = controller->ports.groups;
-	struct noise *noise = &controller->noise;
-	struct noise_name *name = &noise->names[noise->nr_names % NOISE_NAMES];
-	char path[sizeof(name->path)];
-
-	for (uint32_t i = 0; i < NOISE_NAMES; i++)
-		if (noise->names[i].cgroup_id == cgroup_id)
-			return noise->names[i].path;
-	if (groups->path_of(groups->self, cgroup_id, path, sizeof(path)))
-		return NULL;
-	name->cgroup_id = cgroup_id;
-	text_copy(name->path, sizeof(name->path), *path ? path : "/");
-	noise->nr_names++;
-	return name->path;
+	look_up_wanted(controller);
 }
 
 /* --- totals of pods ------------------------------------------------------------------------------- */

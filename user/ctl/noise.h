@@ -23,6 +23,8 @@ struct noise {
 		char path[ROW_PATH_MAX]; /* "/" = the root */
 	} names[NOISE_NAMES];
 	uint32_t nr_names; /* ever; the next one takes the place nr_names % NOISE_NAMES */
+	uint64_t wanted;   /* a cgroup whose name is looked up at the next tick; 0 = none */
+	uint64_t tried;	   /* the last one for which that was done */
 };
 
 /* An exclusive CPU with its owner. */
@@ -41,7 +43,10 @@ struct pod_noise {
 
 void noise_fini(struct noise *noise);
 
-/* Tell the port which CPUs are exclusive, if that has changed; called each second. */
+/*
+ * Tell the port which CPUs are exclusive, if that has changed, and look up a name that was missing;
+ * called each second.
+ */
 void ctl_tell_noise(struct controller *controller);
 /*
  * The exclusive CPUs by ascending number. The caller owns *ret_rows, whose pods and names are
@@ -54,6 +59,11 @@ int ctl_noisy_cpus(const struct controller *controller, struct noisy_cpu **ret_r
  * a later call may know it. Borrowed until NOISE_NAMES others have been named.
  */
 const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id);
+/*
+ * The same from memory: NULL also if the name was not looked up yet. One of those that were asked for
+ * is looked up each second, so a caller that anybody can cause to ask has most names after a while.
+ */
+const char *noise_cgroup_in_memory(struct noise *noise, uint64_t cgroup_id);
 /*
  * The totals of each pod with exclusive CPUs, as long as all of them are counted: the sum of the
  * others would look like a counter that decreased. There must be a port. The caller owns *ret_rows.

@@ -10,6 +10,7 @@
 #include "lib/arena.h"
 
 struct noise_rows {
+	bool looks_up;	     /* names that are not in memory */
 	struct arena *arena; /* has the rows and their texts */
 	struct view_noise *rows;
 	size_t nr;
@@ -48,11 +49,13 @@ static bool is_user_task(uint32_t source)
 }
 
 /* Copied, because the names that are kept are fewer than the rows may be. */
-static const char *path_of(struct controller *controller, uint64_t cgroup_id, struct arena *arena)
+static const char *path_of(struct controller *controller, uint64_t cgroup_id,
+			   const struct noise_rows *rows)
 {
-	const char *path = ctl_noise_cgroup(controller, cgroup_id);
+	const char *path = rows->looks_up ? ctl_noise_cgroup(controller, cgroup_id)
+					  : noise_cgroup_in_memory(&controller->noise, cgroup_id);
 
-	return path ? arena_printf(arena, "%s", path) : NULL;
+	return path ? arena_printf(rows->arena, "%s", path) : NULL;
 }
 
 static void add_entry(struct controller *controller, struct noise_rows *rows,
@@ -72,7 +75,7 @@ static void add_entry(struct controller *controller, struct noise_rows *rows,
 	if (entry->source == NOISE_HARDIRQ && *entry->name)
 		row->irq = (int64_t)entry->id;
 	if (is_user_task(entry->source) && entry->id)
-		row->cgroup = path_of(controller, entry->id, rows->arena);
+		row->cgroup = path_of(controller, entry->id, rows);
 }
 
 static int by_time(const void *left, const void *right)
@@ -117,11 +120,11 @@ static void add_cpu(struct controller *controller, struct noise_rows *rows,
 			add_entry(controller, rows, cpu, &entries[i]);
 }
 
-struct json_object *ctl_report_noise(struct controller *controller)
+static struct json_object *report(struct controller *controller, bool looks_up)
 {
 	struct arena arena cleanup_arena = {0};
 	struct noisy_cpu *cpus cleanup_free = NULL;
-	struct noise_rows rows = {.arena = &arena};
+	struct noise_rows rows = {.looks_up = looks_up, .arena = &arena};
 	uint32_t nr;
 
 	if (ctl_noisy_cpus(controller, &cpus, &nr))
@@ -133,4 +136,14 @@ struct json_object *ctl_report_noise(struct controller *controller)
 	for (uint32_t i = 0; i < nr; i++)
 		add_cpu(controller, &rows, &cpus[i]);
 	return arena.failed ? NULL : view_noises(rows.rows, rows.nr);
+}
+
+struct json_object *ctl_report_noise(struct controller *controller)
+{
+	return report(controller, true);
+}
+
+struct json_object *ctl_report_noise_from_memory(struct controller *controller)
+{
+	return report(controller, false);
 }

@@ -6,7 +6,9 @@
 struct controller;
 struct json_object;
 
-/* NULL = no memory. The caller owns the result. */
+/* Both return NULL = no memory; the caller owns the result. */
 struct json_object *ctl_report_noise(struct controller *controller);
+/* Without looking up a name, which may have to wait: names that are not in memory are left out. */
+struct json_object *ctl_report_noise_from_memory(struct controller *controller);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The objects that the page for people is made of. Anybody who reaches the metrics port may ask for
- * it, so no list of processes is read for it, and its cost is limited: see PAGE_SHARE.
+ * it, so no list of processes is read for it and no name of a cgroup looked up, and its cost is
+ * limited: see PAGE_SHARE.
  */
 #include "format/page.h"
 
@@ -9,6 +10,7 @@
 #include <json-c/json.h>
 
 #include "ctl/internal.h"
+#include "ctl/noise_report.h"
 #include "ctl/page.h"
 #include "ctl/report.h"
 
@@ -18,12 +20,20 @@ static void put_objects(struct page *page)
 		json_object_put(page->objects[i]);
 }
 
+/* What the inspector gets, without what might have to wait: see above. */
 static int read_object(struct controller *controller, enum page_object object,
 		       struct json_object **ret_json)
 {
-	if (object != PAGE_CONTAINER)
+	switch (object) {
+	case PAGE_CONTAINER:
+		*ret_json = ctl_report_containers(controller, false);
+		break;
+	case PAGE_NOISE:
+		*ret_json = ctl_report_noise_from_memory(controller);
+		break;
+	default:
 		return ctl_query(controller, page_descs[object]->name, ret_json);
-	*ret_json = ctl_report_containers(controller, false);
+	}
 	return *ret_json ? 0 : -ENOMEM;
 }
 
@@ -48,22 +58,23 @@ static int renew(struct controller *controller)
 {
 	struct page_copy *copy = &controller->page;
 	struct text text cleanup_text = {0};
-	const uint64_t begun_ns = clock_now_ns(controller->ports.clock);
-	uint64_t ended_ns;
+	const uint64_t begun_ns = clock_cpu_ns(controller->ports.clock);
 	int r = build(controller, &text);
+	/* Time in which something else ran is nobody's cost. */
+	const uint64_t cost_ns = clock_cpu_ns(controller->ports.clock) - begun_ns;
 
-	ended_ns = clock_now_ns(controller->ports.clock);
-	copy->fresh_until_ns = ended_ns + (ended_ns - begun_ns) * (PAGE_SHARE - 1);
+	copy->fresh_until_ns = clock_now_ns(controller->ports.clock) + cost_ns * (PAGE_SHARE - 1);
 	copy->error = r;
 	if (r)
 		return r;
 	page_fini(copy);
 	copy->text = text;
+	copy->version++;
 	text = (struct text){0};
 	return 0;
 }
 
-int ctl_page(void *self, struct text *out)
+int ctl_page(void *self, struct face_page *ret_page)
 {
 	struct controller *controller = self;
 	const struct page_copy *copy = &controller->page;
@@ -75,8 +86,8 @@ int ctl_page(void *self, struct text *out)
 		r = renew(controller);
 	if (r)
 		return r;
-	text_append_len(out, copy->text.data, copy->text.len);
-	return out->error;
+	*ret_page = (struct face_page){copy->text.data, copy->text.len, copy->version};
+	return 0;
 }
 
 void page_fini(struct page_copy *copy)

@@ -11,12 +11,13 @@
 
 #include "lib/text.h"
 
-/* Of the agent's time at most one part in so many. */
+/* Of the time of a CPU at most one part in so many; what is measured is CPU time of the event loop. */
 #define PAGE_SHARE 20
 
 struct page_copy {
 	struct text text;	 /* its size is bounded, see format/page.h */
 	int error;		 /* of the last try, which counts against the share as well */
+	uint64_t version;	 /* how often `text` was built */
 	uint64_t fresh_until_ns; /* CLOCK_MONOTONIC */
 };
 

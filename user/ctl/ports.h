@@ -37,6 +37,7 @@ struct clock_port {
 	void *self;
 	uint64_t (*now_ns)(void *self);	 /* CLOCK_MONOTONIC */
 	uint64_t (*wall_ns)(void *self); /* CLOCK_REALTIME */
+	uint64_t (*cpu_ns)(void *self);	 /* CLOCK_THREAD_CPUTIME_ID */
 };
 
 /* --- the agent's own cost: user/agent/process.c ------------------------------------------------ */
@@ -667,6 +668,13 @@ struct answer_sink {
 			 struct json_object *json);
 };
 
+/* Borrowed until the next call. The version is another one whenever the bytes are. */
+struct face_page {
+	const char *data;
+	size_t len;
+	uint64_t version;
+};
+
 struct faces_port {
 	void *self;
 	/*
@@ -693,7 +701,7 @@ struct faces_port {
 	/* The page of metrics in one of the two formats. */
 	int (*metrics)(void *self, bool openmetrics, struct text *out);
 	/* The page for people, as HTML (format/page.h). -ENOENT = it is switched off. */
-	int (*page)(void *self, struct text *out);
+	int (*page)(void *self, struct face_page *ret_page);
 	/* Live and ready; `reason` is a sentence if not. */
 	bool (*healthy)(void *self, char *reason, size_t size);
 	bool (*ready)(void *self, char *reason, size_t size);

@@ -15,7 +15,7 @@ int ctl_query(void *self, const char *object, struct json_object **ret_json);
  */
 struct json_object *ctl_report_containers(struct controller *controller, bool with_processes);
 /* page.c: the page for people */
-int ctl_page(void *self, struct text *out);
+int ctl_page(void *self, struct face_page *ret_page);
 /* measure.c: the page of metrics */
 int ctl_metrics(void *self, bool openmetrics, struct text *out);
 

@@ -22,16 +22,20 @@ static void put_json(struct json_object **object)
 	json_object_put(*object);
 }
 
+static void add_common_headers(struct MHD_Response *response, const char *type)
+{
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	/* A connection kept for a next request would hold a place that somebody else needs. */
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
 static struct MHD_Response *make_response(const char *type, const char *data, size_t len)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		len, (void *)(uintptr_t)data, MHD_RESPMEM_MUST_COPY);
 
-	if (!response)
-		return NULL;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	/* A connection kept for a next request would hold a place that somebody else needs. */
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	if (response)
+		add_common_headers(response, type);
 	return response;
 }
 
@@ -43,14 +47,18 @@ enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, 
 	return response ? MHD_queue_response(connection, status, response) : MHD_NO;
 }
 
-enum MHD_Result respond_page(struct MHD_Connection *connection, const char *security_policy,
-			     const char *data, size_t len)
+struct MHD_Response *respond_make_page(const char *security_policy, const char *data, size_t len,
+				       void (*free_data)(void *self), void *self)
 {
 	struct MHD_Response *response cleanup(free_response) =
-		make_response("text/html; charset=utf-8", data, len);
+		MHD_create_response_from_buffer_with_free_callback_cls(len, (void *)(uintptr_t)data,
+								       free_data, self);
 
-	if (!response)
-		return MHD_NO;
+	if (!response) {
+		free_data(self);
+		return NULL;
+	}
+	add_common_headers(response, "text/html; charset=utf-8");
 	/* A page without its policy must not be served. */
 	if (MHD_add_response_header(response, "Content-Security-Policy", security_policy) !=
 		    MHD_YES ||
@@ -59,8 +67,8 @@ enum MHD_Result respond_page(struct MHD_Connection *connection, const char *secu
 	    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin") !=
 		    MHD_YES ||
 	    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") != MHD_YES)
-		return MHD_NO;
-	return MHD_queue_response(connection, MHD_HTTP_OK, response);
+		return NULL;
+	return TAKE_PTR(response);
 }
 
 enum MHD_Result respond_method(struct MHD_Connection *connection, const char *method,

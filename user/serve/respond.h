@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers as libmicrohttpd wants them. Each copies what it is given, asks the client to close
- * the connection, and returns what a handler has to return: MHD_NO, which ends the connection,
+ * Answers as libmicrohttpd wants them. Each asks the client to close the connection. Those that are
+ * sent at once copy what they are given, and return what a handler has to return: MHD_NO, which ends the connection,
  * if there is no memory.
  */
 #ifndef SERVE_RESPOND_H
@@ -15,9 +15,13 @@ struct json_object;
 /* `type`: the media type of `data`, of `len` bytes. */
 enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, const char *type,
 			const char *data, size_t len);
-/* HTML for a browser, which may do with it what `security_policy` permits, and keep no copy. */
-enum MHD_Result respond_page(struct MHD_Connection *connection, const char *security_policy,
-			     const char *data, size_t len);
+/*
+ * HTML for a browser, which may do with it what `security_policy` permits, and keep no copy. `data` is
+ * not copied: `free_data` is called with `self` when nobody uses the response any more, and also if
+ * there is no memory for it (NULL). The caller destroys the response.
+ */
+struct MHD_Response *respond_make_page(const char *security_policy, const char *data, size_t len,
+				       void (*free_data)(void *self), void *self);
 /* `object` stays the caller's. */
 enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int status,
 			     struct json_object *object);

@@ -14,10 +14,10 @@
 #include <time.h>
 
 #include "format/exposition.h"
-#include "format/page.h"
 #include "format/views.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "serve/page_copies.h"
 #include "serve/respond.h"
 #include "serve/server.h"
 #include "serve/socket.h"
@@ -60,6 +60,7 @@ struct server {
 	struct answer_sink answers;
 	uint64_t next_request;
 	struct listener metrics, api;
+	struct page_copies page;
 	int runtime_dir_fd; /* borrowed */
 	char socket_name[64];
 	bool bound;
@@ -117,22 +118,6 @@ static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connecti
 	return respond(connection, MHD_HTTP_OK,
 		       openmetrics ? EXPOSITION_TYPE_OPENMETRICS : EXPOSITION_TYPE_TEXT, page.data,
 		       page.len);
-}
-
-/* Switched off, it is a path like any other that does not exist. */
-static enum MHD_Result answer_page(struct server *server, struct MHD_Connection *connection,
-				   bool *ret_found)
-{
-	struct text page cleanup_text = {0};
-	int r = server->faces->page(server->faces->self, &page);
-
-	*ret_found = r != -ENOENT;
-	if (r == -ENOENT)
-		return MHD_NO;
-	if (r)
-		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "page: %s",
-				     strerror(-r));
-	return respond_page(connection, page_security_policy, page.data, page.len);
 }
 
 static enum MHD_Result answer_probe(struct MHD_Connection *connection,
@@ -353,7 +338,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (listener->kind == LISTENER_API)
 		return answer_api(listener->server, connection, url, method, request);
 	if (!strcmp(url, "/")) {
-		result = answer_page(listener->server, connection, &found);
+		/* Switched off, it is a path like any other that does not exist. */
+		result = page_copies_answer(&listener->server->page, connection,
+					    listener->server->faces, &found);
 		if (found)
 			return result;
 	}
@@ -668,6 +655,7 @@ void server_close(struct server *server)
 		return;
 	listener_stop(&server->metrics);
 	listener_stop(&server->api);
+	page_copies_drop(&server->page);
 	if (server->faces->listen)
 		server->faces->listen(server->faces->self, NULL);
 	if (server->bound)
