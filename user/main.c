@@ -53,10 +53,11 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	}
 	worker_pool_set_grace(agent->pool, START_GRACE_NS);
-	if (build_open_groups(agent))
-		return EXIT_KERNEL_LACKS;
 	agent->store.pool = agent->pool;
 	store_open(&agent->store, settings_config(agent)->state_directory);
+	r = build_open_groups(agent);
+	if (r)
+		return r == -EBUSY ? EXIT_OTHER : EXIT_KERNEL_LACKS;
 	build_keep_originals(agent);
 	agent->store_port = store_port(&agent->store);
 	if (loop_open(agent))

@@ -119,6 +119,17 @@ static void put_pipe(const char *path)
 	assert_int_equal(mkfifo(whole, 0600), 0);
 }
 
+/* Replace a pipe with a file. */
+static void put_file(const char *path, const char *text)
+{
+	char whole[512], name[512];
+
+	snprintf(whole, sizeof(whole), "%s/cg/%s", root, path);
+	unlink(whole);
+	snprintf(name, sizeof(name), "cg/%s", path);
+	put(name, text);
+}
+
 /* Open the other end; returns when both ends are open. */
 static int open_end(const char *path, int flags)
 {
@@ -172,6 +183,39 @@ static int end_of(int r, char *error)
 		dispatch();
 	memcpy(error, completed_error, GROUP_ERROR_MAX);
 	return completed_result;
+}
+
+/* --- a start ------------------------------------------------------------------------------------ */
+
+/* The values are read once; any later start does without. */
+static void a_start_does_not_wait_for_the_workload_root(void **state)
+{
+	struct groups_options options = {.root = root,
+					 .workload_root = "pinfold.slice",
+					 .layout = GROUPS_LAYOUT_CGROUPFS,
+					 .may_write = true,
+					 .pool = groups->pool};
+	char error[GROUP_ERROR_MAX] = "";
+	enum dir_problem problem;
+	struct groups *others = NULL;
+
+	put_pipe("pinfold.slice/cpuset.mems");
+	assert_int_equal(groups_open(&options, &others, &problem, error), -EBUSY);
+	assert_non_null(strstr(error, "pinfold.slice: another process holds the lock"));
+	options.without_originals = true;
+	assert_int_equal(groups_open(&options, &others, &problem, error), 0);
+	assert_int_equal(groups_originals(others)->nr, 0);
+	groups_close(TAKE_PTR(others));
+	/* The one that gave up finds its files again and is told to nobody. */
+	give_to_read("pinfold.slice/cpuset.mems", "0-1\n");
+	wait_for_jobs("/originals");
+	put_file("pinfold.slice/cpuset.mems", "0-1\n");
+	options.without_originals = false;
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	assert_int_equal(groups_open(&options, &others, &problem, error), 0);
+	assert_true(groups_originals(others)->nr > 1);
+	groups_close(others);
+	assert_int_equal(nr_completed, 0);
 }
 
 /* --- lists of processes ----------------------------------------------------------------------- */
@@ -767,6 +811,7 @@ static void sink_is_optional(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_start_does_not_wait_for_the_workload_root),
 		TEST(only_one_task_list_waits),
 		TEST(affinities_do_not_wait_for_a_list),
 		TEST(only_one_outsider_count_waits),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "cgroup/manager.h"
 #include "cgroup_port_scene.h"
 
 /* A plain directory with empty files, so that written values have no old tail. */
@@ -126,7 +127,7 @@ static void existing_values_are_captured(void **state)
 	/* A missing file has no value to restore. */
 	snprintf(path, sizeof(path), "%s/cg/pinfold.slice/cpu.weight", root);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(originals_capture(groups, &originals), 0);
+	assert_int_equal(originals_capture(&groups->dir, groups->workload_root, &originals), 0);
 	assert_int_equal(originals.nr, GROUP_FILE_NR);
 	assert_string_equal(originals.items[0].path, "");
 	assert_string_equal(originals.items[0].file, "cgroup.subtree_control");
@@ -141,7 +142,8 @@ static void existing_values_are_captured(void **state)
 	}
 	/* A partial file would restore only some values. */
 	put("cg/pinfold.slice/cpu.weight/x", "");
-	assert_int_equal(originals_capture(groups, &originals), -EISDIR);
+	assert_int_equal(originals_capture(&groups->dir, groups->workload_root, &originals),
+			 -EISDIR);
 	assert_int_equal(originals.nr, GROUP_FILE_NR);
 }
 

@@ -60,6 +60,10 @@ int build_open_groups(struct agent *agent)
 		.may_write = agent->options.task == TASK_UNINSTALL ||
 			     (agent->options.task == TASK_SERVE &&
 			      settings_config(agent)->mode == MODE_ALLOCATE),
+		/* An observer changes nothing that an uninstall should set back. */
+		.without_originals =
+			agent->options.task == TASK_SERVE &&
+			(is_observing(agent) || originals_are_kept(agent->store.dir_fd)),
 		.pool = agent->pool,
 	};
 	enum dir_problem problem = DIR_FINE;
@@ -78,9 +82,6 @@ void build_keep_originals(struct agent *agent)
 	const struct originals *originals = groups_originals(agent->groups);
 	int r = 0;
 
-	/* Whoever only observes has changed nothing that an uninstall should set back. */
-	if (is_observing(agent))
-		return;
 	if (originals && agent->store.dir_fd >= 0)
 		r = originals_keep(agent->store.dir_fd, originals);
 	if (r)

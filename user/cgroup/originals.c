@@ -21,13 +21,13 @@ void originals_fini(struct originals *originals)
 	*originals = (struct originals){0};
 }
 
-static int capture(struct groups *groups, const char *path, const char *file,
+static int capture(const struct dir *dir, const char *path, const char *file,
 		   struct originals *originals)
 {
 	struct original *bigger, *item;
 	char *value cleanup_free = NULL;
 	int fd cleanup_close = -1;
-	int err = dir_open_group(&groups->dir, path, &fd);
+	int err = dir_open_group(dir, path, &fd);
 
 	if (!err)
 		err = file_read_line(fd, file, &value);
@@ -44,13 +44,14 @@ static int capture(struct groups *groups, const char *path, const char *file,
 	return 0;
 }
 
-int originals_capture(struct groups *groups, struct originals *ret_originals)
+int originals_capture(const struct dir *dir, const char *workload_root,
+		      struct originals *ret_originals)
 {
 	struct originals originals cleanup(originals_fini) = {0};
-	int err = capture(groups, "", "cgroup.subtree_control", &originals);
+	int err = capture(dir, "", "cgroup.subtree_control", &originals);
 
 	for (int file = 0; !err && file < GROUP_FILE_NR; file++)
-		err = capture(groups, groups->workload_root, group_file_name(file), &originals);
+		err = capture(dir, workload_root, group_file_name(file), &originals);
 	if (err)
 		return err;
 	*ret_originals = originals;
@@ -193,11 +194,16 @@ static int restore(struct groups *groups, const struct original *item, char *err
 		   : 0;
 }
 
+bool originals_are_kept(int dir_fd)
+{
+	return !faccessat(dir_fd, PINFOLD_ORIGINALS_FILE, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
 int originals_keep(int dir_fd, const struct originals *originals)
 {
 	struct text text cleanup_text = {0};
 
-	if (!faccessat(dir_fd, PINFOLD_ORIGINALS_FILE, F_OK, AT_SYMLINK_NOFOLLOW))
+	if (!originals->nr || originals_are_kept(dir_fd))
 		return 0;
 	originals_encode(originals, &text);
 	return text.error ? text.error

@@ -10,6 +10,7 @@
 
 #include "ctl/ports.h"
 
+struct dir;
 struct groups;
 
 struct original {
@@ -29,7 +30,8 @@ void originals_fini(struct originals *originals);
  * Read the original values. An existing workload root is captured too, because somebody
  * else created it.
  */
-int originals_capture(struct groups *groups, struct originals *ret_originals);
+int originals_capture(const struct dir *dir, const char *workload_root,
+		      struct originals *ret_originals);
 #define ORIGINALS_MAX_BYTES (64 * 1024)
 
 struct text;
@@ -43,9 +45,12 @@ void originals_encode(const struct originals *originals, struct text *out);
 int originals_decode(const char *data, size_t len, struct format_error *error,
 		     struct originals *ret_originals);
 
+/* Did an earlier start save them in the state directory `dir_fd`? */
+bool originals_are_kept(int dir_fd);
+
 /*
- * Save the values in the state directory `dir_fd` unless the file exists: a later start
- * would capture values that pinfold has written. Returns 0 or a negative errno; logs
+ * Save the values, if there are any, in the state directory `dir_fd` unless the file exists: a
+ * later start would capture values that pinfold has written. Returns 0 or a negative errno; logs
  * nothing.
  */
 int originals_keep(int dir_fd, const struct originals *originals);

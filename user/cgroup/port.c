@@ -11,6 +11,7 @@
 #include "cgroup/watch.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/worker.h"
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -42,6 +43,62 @@ static enum dir_problem prepare(struct groups *groups, char *error)
 	return err ? DIR_CPUSET_NOT_ENABLED : DIR_FINE;
 }
 
+/*
+ * Whoever makes a cgroup in the workload root holds the lock of its directory, perhaps for long,
+ * and a file that nobody has opened yet is looked up there. The job owns all that it uses,
+ * because it may go on after a start that has given up.
+ */
+struct capture_job {
+	struct worker_job job; /* first */
+	struct dir dir;	       /* borrowed descriptors; a late job uses them no more */
+	char workload_root[128];
+	struct originals originals;
+};
+
+static int run_capture(struct worker_job *base)
+{
+	struct capture_job *job = (struct capture_job *)base;
+
+	return originals_capture(&job->dir, job->workload_root, &job->originals);
+}
+
+static void capture_ended(struct worker_job *base, int result)
+{
+}
+
+static void release_capture(struct worker_job *base)
+{
+	struct capture_job *job = (struct capture_job *)base;
+
+	originals_fini(&job->originals);
+	free(job);
+}
+
+static int capture_originals(struct groups *groups, char *error)
+{
+	struct capture_job *job = calloc(1, sizeof(*job));
+	int err;
+
+	if (!job)
+		return failure(error, -ENOMEM, "no memory");
+	job->job = (struct worker_job){
+		.run = run_capture, .completed = capture_ended, .release = release_capture};
+	job->dir = groups->dir;
+	memcpy(job->workload_root, groups->workload_root, sizeof(job->workload_root));
+	err = worker_run(groups->pool, "/originals", &job->job);
+	if (err == -EINPROGRESS)
+		return failure(error, -EBUSY,
+			       "cannot read the original values of %s: another process holds the "
+			       "lock of its directory; end that process and start pinfoldd again",
+			       groups->workload_root);
+	groups->originals = job->originals;
+	job->originals = (struct originals){0};
+	release_capture(&job->job);
+	return err ? failure(error, err, "cannot read the original cgroup values: %s",
+			     strerror(-err))
+		   : 0;
+}
+
 int groups_open(const struct groups_options *options, struct groups **ret_groups,
 		enum dir_problem *ret_problem, char error[GROUP_ERROR_MAX])
 {
@@ -65,10 +122,9 @@ int groups_open(const struct groups_options *options, struct groups **ret_groups
 		return err;
 	groups->manager = choose_manager(groups, options->layout);
 	/* This must precede the first write, which prepare() may perform. */
-	err = originals_capture(groups, &groups->originals);
+	err = options->without_originals ? 0 : capture_originals(groups, error);
 	if (err)
-		return failure(error, err, "cannot read the original cgroup values: %s",
-			       strerror(-err));
+		return err;
 	groups->may_write = options->may_write;
 	if (options->may_write) {
 		*ret_problem = prepare(groups, error);

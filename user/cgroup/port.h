@@ -22,13 +22,15 @@ struct groups_options {
 	enum groups_layout layout; /* auto: systemd if it is PID 1 */
 	enum dir_purpose purpose;  /* whether the mounts must permit writes */
 	bool may_write;		   /* false: read only (--dry-run, observe mode) */
+	bool without_originals;	   /* nobody needs them, because an earlier start saved them */
 	struct worker_pool
 		*pool; /* for blocking calls; borrowed. NULL: everything runs synchronously */
 };
 
 /*
  * Find the hierarchy and, if may_write, enable the cpuset controller below its root. On
- * failure, returns a negative errno, the problem and a message.
+ * failure, returns a negative errno, the problem and a message. -EBUSY: another process holds
+ * the lock of the workload root's directory, so the original values cannot be read now.
  */
 int groups_open(const struct groups_options *options, struct groups **ret_groups,
 		enum dir_problem *ret_problem, char error[GROUP_ERROR_MAX]);
