@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -93,6 +96,109 @@ static int attack_splice(char **args)
 	return answer(splice(ends[0], NULL, fd, NULL, strlen(args[1]), 0) < 0);
 }
 
+/* One write(2) for the kernel, from two places of our memory. */
+static int attack_writev(char **args)
+{
+	size_t len = strlen(args[1]), half = len / 2;
+	struct iovec parts[] = {{args[1], half}, {args[1] + half, len - half}};
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC);
+
+	return answer(fd < 0 || writev(fd, parts, 2) < 0);
+}
+
+static int attack_sendfile(char **args)
+{
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC), memory;
+	off_t from = 0;
+
+	if (fd < 0)
+		return answer(1);
+	memory = memfd_create("text", MFD_CLOEXEC);
+	if (memory < 0 || write_text(memory, args[1]))
+		return cannot("memfd_create");
+	return answer(sendfile(fd, memory, &from, strlen(args[1])) < 0);
+}
+
+/* --- descriptors that are older than the guard ------------------------------------------------ */
+
+#define HELD_MAX 16
+
+/* The files that `serve` opened when it began. */
+static struct {
+	const char *path;
+	int fd;
+} held[HELD_MAX];
+
+static int held_fd(const char *path)
+{
+	for (size_t i = 0; i < HELD_MAX && held[i].path; i++)
+		if (!strcmp(held[i].path, path))
+			return held[i].fd;
+	errno = ENOENT;
+	exit(cannot(path));
+}
+
+static int attack_held(char **args)
+{
+	return answer(write_text(held_fd(args[0]), args[1]));
+}
+
+union control {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+static int send_fd(int socket, int fd)
+{
+	union control control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+					    .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS}};
+	struct iovec byte = {"", 1};
+	struct msghdr message = {.msg_iov = &byte,
+				 .msg_iovlen = 1,
+				 .msg_control = control.space,
+				 .msg_controllen = sizeof(control.space)};
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(socket, &message, 0) == 1 ? 0 : -1;
+}
+
+static int receive_fd(int socket)
+{
+	union control control = {0};
+	char text;
+	struct iovec byte = {&text, 1};
+	struct msghdr message = {.msg_iov = &byte,
+				 .msg_iovlen = 1,
+				 .msg_control = control.space,
+				 .msg_controllen = sizeof(control.space)};
+	int fd = -1;
+
+	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1 &&
+	    control.header.cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	return fd;
+}
+
+/* Somebody who opened the file before the guard hands the descriptor over. */
+static int attack_passed(char **args)
+{
+	int pair[2], fd = held_fd(args[0]);
+	pid_t sender;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return cannot("socketpair");
+	sender = fork();
+	if (!sender)
+		_exit(send_fd(pair[1], fd) ? 2 : 0);
+	close(fd);
+	fd = sender < 0 ? -1 : receive_fd(pair[0]);
+	if (fd < 0)
+		return cannot("SCM_RIGHTS");
+	waitpid(sender, NULL, 0);
+	return answer(write_text(fd, args[1]));
+}
+
 /* A child that ends at once: in the cgroup of directory `cgroup_fd`, or, if that is -1, in ours. */
 static long clone_child(int cgroup_fd)
 {
@@ -131,6 +237,29 @@ static int attack_pin(char **args)
 	for (char *cpu = strtok(args[1], ","); cpu; cpu = strtok(NULL, ","))
 		CPU_SET((size_t)atoi(cpu), &set);
 	return answer(sched_setaffinity(atoi(args[0]), sizeof(set), &set));
+}
+
+/* Write a file, then pin oneself to CPUs that this was to open: FILE TEXT CPU,CPU… */
+static int attack_write_pin(char **args)
+{
+	char itself[] = "0", *pin[] = {itself, args[2]};
+	int fd = open(args[0], O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write_text(fd, args[1]) ? answer(1) : attack_pin(pin);
+}
+
+/* Another scheduling policy, with sched_setattr(2), which glibc does not wrap. */
+static int attack_attr(char **args)
+{
+	const struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} batch = {.size = sizeof(batch), .policy = SCHED_BATCH};
+
+	return answer(syscall(SYS_sched_setattr, atoi(args[0]), &batch, 0) < 0);
 }
 
 static void *pin_itself(void *cpu)
@@ -182,19 +311,28 @@ static int attack_migrate(char **args)
 	return answer(syscall(SYS_migrate_pages, atoi(args[0]), NODES, &from, &to) < 0);
 }
 
-/* The address of the first page of a process, which is its program's. */
-static void *first_page(const char *pid)
+/* The address of the mapping of a process whose line in its list has `name`. */
+static void *address_of(const char *pid, const char *name)
 {
-	char path[64];
-	unsigned long address;
+	char path[64], line[512];
+	unsigned long address = 0;
 	FILE *maps;
 
 	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
 	maps = fopen(path, "re");
-	if (!maps || fscanf(maps, "%lx-", &address) != 1)
+	while (maps && !address && fgets(line, sizeof(line), maps))
+		if (strstr(line, name))
+			address = strtoul(line, NULL, 16);
+	if (!address)
 		exit(cannot(path));
 	fclose(maps);
 	return (void *)address;
+}
+
+/* The address of the first page of a process, which is its program's. */
+static void *first_page(const char *pid)
+{
+	return address_of(pid, "-");
 }
 
 /* One page of process args[0] goes to NUMA node 1. */
@@ -240,6 +378,26 @@ static int attack_memory(char **args)
 	const struct iovec there = {first_page(args[0]), sizeof(bytes)};
 
 	return answer(process_vm_readv(atoi(args[0]), &here, 1, &there, 1, 0) < 0);
+}
+
+/* Swap a page out, from outside; it may come back on another node. */
+static int attack_pageout(char **args)
+{
+	struct iovec page = {address_of(args[0], "[stack]"), (size_t)sysconf(_SC_PAGESIZE)};
+	int pidfd = (int)syscall(SYS_pidfd_open, atoi(args[0]), 0);
+
+	if (pidfd < 0)
+		return cannot("pidfd_open");
+	return answer(syscall(SYS_process_madvise, pidfd, &page, 1, MADV_PAGEOUT, 0) < 0);
+}
+
+/* Stop a process, and let it go on at once. */
+static int attack_stop(char **args)
+{
+	const pid_t pid = atoi(args[0]);
+	int failed = kill(pid, SIGSTOP);
+
+	return answer(failed || kill(pid, SIGCONT));
 }
 
 /* What ps and monitoring agents do: no attack, and permitted in every mode. */
@@ -528,6 +686,103 @@ static int attack_uring(char **args)
 	return answer(result < 0);
 }
 
+/* --- what is not about cgroups ----------------------------------------------------------------- */
+
+static int attack_unlink(char **args)
+{
+	return answer(unlink(args[0]));
+}
+
+static int attack_unmount(char **args)
+{
+	return answer(umount2(args[0], MNT_DETACH));
+}
+
+/* PROGRAM ARGUMENT…: "ok" if it succeeds; what it says goes to standard error. */
+static int attack_run(char **args)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	int status = 0;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+	errno = posix_spawnp(&pid, args[0], &actions, NULL, args, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (errno || waitpid(pid, &status, 0) != pid)
+		return cannot(args[0]);
+	errno = ECANCELED;
+	return answer(status);
+}
+
+/* --- the attacked and the attacker -------------------------------------------------------------- */
+
+static void *sleep_on(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/*
+ * A container's process with two threads that uses a little CPU time all the while: enough to
+ * see that it goes on, too little to keep a core of the host busy.
+ */
+static int hold(char **args)
+{
+	const struct timespec rest = {.tv_nsec = 100000000};
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, sleep_on, NULL);
+	if (errno)
+		return cannot("pthread_create");
+	for (;;)
+		nanosleep(&rest, NULL);
+	return args == NULL;
+}
+
+static int run_command(int nr_words, char **words);
+
+/* Try one line of words in a child: its pid and the outcome, a line each. */
+static void serve_line(char *line)
+{
+	char *words[16] = {NULL};
+	int nr = 0, status = 0;
+	pid_t pid;
+
+	for (char *word = strtok(line, " \n"); word && nr < 15; word = strtok(NULL, " \n"))
+		words[nr++] = word;
+	pid = fork();
+	if (!pid) {
+		printf("%d\n", getpid());
+		fflush(stdout);
+		exit(run_command(nr, words));
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) == 2)
+		puts("untried");
+	fflush(stdout);
+}
+
+/* [FILE]…: open the files, say "ready", then try each line of standard input. */
+static int serve(char **args)
+{
+	char line[1024];
+
+	for (size_t i = 0; args[i] && i < HELD_MAX; i++) {
+		held[i].path = args[i];
+		held[i].fd = open(args[i], O_WRONLY);
+		if (held[i].fd < 0)
+			return cannot(args[i]);
+	}
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin))
+		serve_line(line);
+	return 0;
+}
+
 /* Become a member of a cgroup, then something else: for workloads, before the guard. */
 static int join_and_run(char **args)
 {
@@ -550,6 +805,10 @@ static const struct {
 	{"write", 2, attack_write},
 	{"late", 2, attack_late},
 	{"splice", 2, attack_splice},
+	{"writev", 2, attack_writev},
+	{"sendfile", 2, attack_sendfile},
+	{"held", 2, attack_held},
+	{"passed", 2, attack_passed},
 	{"handle", 2, attack_handle},
 	{"handle-in", 3, attack_handle_in},
 	{"handle-mkdir", 2, attack_handle_mkdir},
@@ -558,6 +817,8 @@ static const struct {
 	{"clone", 1, attack_clone},
 	{"fork", 0, attack_fork},
 	{"pin", 2, attack_pin},
+	{"write-pin", 3, attack_write_pin},
+	{"attr", 1, attack_attr},
 	{"team", 1, attack_team},
 	{"migrate", 1, attack_migrate},
 	{"page", 1, attack_page},
@@ -566,22 +827,37 @@ static const struct {
 	{"limit", 1, attack_limit},
 	{"trace", 1, attack_trace},
 	{"memory", 1, attack_memory},
+	{"pageout", 1, attack_pageout},
+	{"stop", 1, attack_stop},
 	{"look", 1, attack_look},
 	{"mkdir", 1, attack_mkdir},
 	{"rmdir", 1, attack_rmdir},
 	{"flood", 2, attack_flood},
+	{"unlink", 1, attack_unlink},
+	{"unmount", 1, attack_unmount},
+	{"run", 1, attack_run},
+	{"hold", 0, hold},
+	{"serve", 0, serve},
 	{"join", 2, join_and_run},
 };
 
+static int run_command(int nr_words, char **words)
+{
+	for (size_t i = 0; nr_words > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(words[0], commands[i].name) && nr_words - 1 >= commands[i].nr_args)
+			return commands[i].run(words + 1);
+	fprintf(stderr,
+		"usage: guard_attack write|writev|sendfile|late|splice|handle FILE TEXT |\n"
+		"       handle-in DIR NAME TEXT | handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
+		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
+		"       pin PID CPU,CPU… | write-pin FILE TEXT CPU,CPU… | team CPU,CPU… |\n"
+		"       attr|migrate|page|nice|ioprio|limit|trace|memory|pageout|stop|look PID |\n"
+		"       flood DIR N | unlink FILE | unmount DIR | run PROGRAM… | hold | join DIR PROGRAM… |\n"
+		"       serve [FILE]… (then one of these lines at a time, and held|passed FILE TEXT)\n");
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(argv[1], commands[i].name) && argc - 2 >= commands[i].nr_args)
-			return commands[i].run(argv + 2);
-	fprintf(stderr,
-		"usage: guard_attack write|late|splice|handle FILE TEXT | handle-in DIR NAME TEXT |\n"
-		"       handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
-		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
-		"       pin PID CPU,CPU… | team CPU,CPU… | migrate|page|nice|ioprio|limit|trace|memory|look PID | flood DIR N | join DIR PROGRAM…\n");
-	return 2;
+	return run_command(argc - 1, argv + 1);
 }
