@@ -106,7 +106,7 @@ TOOL_SOURCES := $(wildcard tools/*.c)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-guest bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-guest attacks bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
@@ -364,6 +364,9 @@ guest-programs: $(GUEST_PROGRAMS)
 
 test-guest: all guest-programs ## run the guest tests; select with KERNEL=oldest|stable|newest, TEST=name, ARCH=arm64
 	$(Q)O=$(O) PINFOLD_ARCH=$(ARCH) tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TEST),--test $(TEST))
+
+attacks: all guest-programs ## try the attack table in a guest of each kernel; select with KERNEL=oldest|stable|newest
+	$(Q)O=$(O) tests/attacks/run $(KERNEL)
 
 bench: all $(BENCHES) ## run the benchmarks; JSON lines in $(O)/bench/
 	$(Q)O=$(O) tests/bench/run

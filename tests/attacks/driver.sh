@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tries every row of tests/attacks/table three times, with the guard off, auditing and enforcing, on
+# one container of the whole agent; sourced by tests/guest/attacks. After each try it checks what the
+# container was promised. With the guard off or auditing the agent repairs nothing, so the driver
+# undoes what an attack has done; with the guard enforcing nobody but the agent may.
+
+TABLE=../attacks/table
+PINS=/sys/fs/bpf/pinfold
+CPUS=2-5
+# Each cgroup may report ten events a second, and an attack is worth two at most.
+PACE=0.3
+# How long the agent may take to notice what is right again; no promise, and the machine may be loaded.
+LONG=120
+
+# --- the table ------------------------------------------------------------------------------------
+
+ROWS=()
+declare -A ACTOR ATTACKS TARGET RESULT WHY
+
+# trim TEXT: without blanks at both ends, in TRIMMED
+trim()
+{
+	read -r TRIMMED <<<"$1" || :
+}
+
+read_table()
+{
+	local line fields id i
+
+	while read -r line; do
+		[[ $line == [a-z]* ]] || continue
+		IFS='|' read -ra fields <<<"$line"
+		for i in "${!fields[@]}"; do
+			trim "${fields[i]}"
+			fields[i]=$TRIMMED
+		done
+		id=${fields[0]}
+		ROWS+=("$id")
+		ACTOR[$id]=${fields[2]} ATTACKS[$id]=${fields[3]}
+		TARGET[$id]=${fields[4]} RESULT[$id]=${fields[5]}
+	done <"$TABLE"
+}
+
+# broken ID MODE TEXT
+broken()
+{
+	WHY[$1]+="$2: $3"$'\n'
+	comment - <<<"$1, $2: $3"
+}
+
+# --- the scene ------------------------------------------------------------------------------------
+
+declare -A GROUP_OF ASK ANSWER_OF
+
+# start_actor NAME CGROUP COMMAND…: a command that brings `guard_attack serve` into the cgroup. The
+# descriptors it opens are older than the guard.
+start_actor()
+{
+	local name=$1 in out word
+
+	GROUP_OF[$name]=$2
+	shift 2
+	mkfifo "/tmp/$name.in" "/tmp/$name.out"
+	"$@" /guest/guard_attack serve "$DB/cpuset.cpus" "$DB/memory.max" "$DB/cgroup.procs" \
+		<"/tmp/$name.in" >"/tmp/$name.out" 2>>"$BACKGROUND_LOG" &
+	exec {in}>"/tmp/$name.in" {out}<"/tmp/$name.out"
+	ASK[$name]=$in ANSWER_OF[$name]=$out
+	read -r -t $LONG word <&"$out" && same "$word" ready
+}
+
+# The first start is one without BPF, so that descriptors can be opened before there is a guard.
+set_scene()
+{
+	AGENT_OPTIONS=--no-bpf
+	configure off
+	ok "an agent without a guard gets ready" start_ready
+	pod db main 4 exclusive
+	ok "a pod has four CPUs" eventually has_pods 1
+	pod priv main 1
+	ok "a privileged pod runs beside it" eventually has_pods 2
+	DB=$(path_of db main) POD=$ROOT/poduid-db PRIV=$(path_of priv main) SUB=$DB/sub
+	ok "the container has its CPUs" eventually file_is "$DB/cpuset.cpus.effective" $CPUS
+	background pinfold run default/db main -- /guest/guard_attack hold
+	ok "its process runs" eventually joined "$DB" guard_attack
+	VICTIM=$JOINED
+	eventually has_two_threads
+	mkdir "$SUB" /tmp/mount2 /tmp/bind
+	mount -t cgroup2 none /tmp/mount2
+	mount --bind "$CG" /tmp/bind
+	MOUNT2=/tmp/mount2${DB#"$CG"} BIND=/tmp/bind${DB#"$CG"}
+	SIBLING=$CG/other.slice
+	mkdir -p $CG/system.slice/{shell,containerd}.service $SIBLING
+	local join=("/guest/guard_attack" join)
+	ok "a root shell waits" start_actor host $CG/system.slice/shell.service \
+		"${join[@]}" $CG/system.slice/shell.service
+	ok "a container runtime waits" start_actor runtime $CG/system.slice/containerd.service \
+		"${join[@]}" $CG/system.slice/containerd.service
+	ok "a privileged pod waits" start_actor pod "$PRIV" pinfold run default/priv main --
+	background /guest/guard_attack join $CG/system.slice/shell.service sleep 100000
+	ok "a process of the host runs" eventually joined $CG/system.slice/shell.service sleep
+	STRANGER=$JOINED
+	kill_agent
+	AGENT_OPTIONS=
+	ok "an agent with a guard gets ready" start_ready
+	ok "all its programs are loaded" eventually all_loaded
+	local links=("$PINS"/links/guard_*_file_perm)
+	LINK=${links[0]}
+	MEMBERS=$(<"$DB/cgroup.procs")
+}
+
+has_two_threads()
+{
+	local threads=(/proc/"$VICTIM"/task/*)
+
+	THREAD=${threads[1]##*/}
+	[[ -n $THREAD ]]
+}
+
+enter_mode()
+{
+	configure "$1"
+	kill -HUP "$AGENT"
+	ok "$1 is in force" eventually mode_is "$1"
+}
+
+# --- what must be so after each attack --------------------------------------------------------------
+
+# What the kernel has of the container.
+is_whole()
+{
+	file_is "$DB/cpuset.cpus" $CPUS && file_is "$DB/cpuset.cpus.effective" $CPUS &&
+		file_is "$ROOT/cpuset.cpus.partition" root && same "$(<"$DB/cgroup.procs")" "$MEMBERS"
+}
+
+# What the agent says of itself: the guard is active, and no difference is left to repair.
+is_sound()
+{
+	answer_to /metrics <>/dev/tcp/127.0.0.1/9417 || return
+	grep -q '^pinfold_guard_active 1' <<<"$ANSWER" || { echo "the guard is not active"; return 1; }
+	! grep '^pinfold_drift_open{.*} [1-9]' <<<"$ANSWER"
+}
+
+used_us()
+{
+	local key value
+
+	while read -r key value; do
+		[[ $key != usage_usec ]] || echo "$value"
+	done <"$DB/cpu.stat"
+}
+
+# used_more THAN
+used_more()
+{
+	(($(used_us) > $1))
+}
+
+# --- one attack -------------------------------------------------------------------------------------
+
+# The file that a command writes, in FILE; none if it writes none.
+find_file()
+{
+	FILE=
+	case $1 in
+	write | writev | sendfile | splice | handle | held | passed | write-pin) FILE=$2 ;;
+	uring) FILE=$3 ;;
+	linked) FILE=$4 ;;
+	handle-in) FILE=$2/$3 ;;
+	esac
+}
+
+# saved_value FILE: what to write to have it again; some files can only be written
+saved_value()
+{
+	SAVED=
+	case $1 in
+	*/cgroup.procs | */cgroup.kill | */memory.reclaim | */cgroup.subtree_control) ;;
+	*) [[ -z $1 ]] || read -r SAVED <"$1" ;;
+	esac
+	# the kernel does not let the nodes of a cpuset with tasks become empty again
+	[[ -n $SAVED || $1 != */cpuset.mems ]] || read -r SAVED <"$1.effective"
+}
+
+# go_home PID CGROUP: back to it
+go_home()
+{
+	[[ $'\n'$(<"$2/cgroup.procs")$'\n' == *$'\n'"$1"$'\n'* ]] || echo "$1" >"$2/cgroup.procs"
+}
+
+# undo COMMAND…: what it has changed, perhaps before it failed
+undo()
+{
+	case $1 in
+	mkdir) [[ ! -d $2 ]] || rmdir "$2" ;;
+	handle-mkdir) [[ ! -d $2/$3 ]] || rmdir "$2/$3" ;;
+	rmdir) mkdir -p "$2" ;;
+	unlink | unmount) until_true $LONG is_reverted "$@" ;;
+	run) quietly pinfold guard arm ;;
+	esac
+	case $FILE in
+	"" | */cgroup.kill | */memory.reclaim | */cgroup.subtree_control) ;;
+	*/cgroup.procs) go_home "$VICTIM" "$DB"; go_home "$STRANGER" "${GROUP_OF[host]}" ;;
+	*) echo "$SAVED" >"$FILE" ;;
+	esac
+}
+
+is_reverted()
+{
+	case $1 in
+	unlink) [[ -e $2 ]] ;;
+	unmount) [[ -e $PINS/meta ]] ;;
+	*) file_is "$FILE" "$SAVED" ;;
+	esac
+}
+
+# as_actor NAME COMMAND…: its pid in CULPRIT, its outcome in WORD
+as_actor()
+{
+	local name=$1
+
+	shift
+	WORD=
+	echo "$*" >&"${ASK[$name]}"
+	read -r -t $LONG CULPRIT <&"${ANSWER_OF[$name]}" && read -r -t $LONG WORD <&"${ANSWER_OF[$name]}"
+}
+
+# The record's columns are kind, pid, name, cgroup and target. Threads of io_uring have names of
+# their own.
+is_recorded()
+{
+	local kind=$1 pids=$2 from=$3 to=$4 pid
+
+	ask event show | rows "kind=$kind" pid comm cgroup target >/tmp/records || return
+	for pid in $pids; do
+		grep -Eq "^$pid"$'\t'"(guard_attack|iou-wrk-[0-9]+)"$'\t'"$from"$'\t'"$to\$" /tmp/records || {
+			echo "no $kind by $pid in $from on $to in:"
+			tail -n 4 /tmp/records
+			return 1
+		}
+	done
+}
+
+# of_group PATH: as records name it
+of_group()
+{
+	local path=${1#"$CG"}
+
+	path=${path#/}
+	echo "${path:-/}"
+}
+
+finding_is_raised()
+{
+	ask node show | rows -p /findings "name=$1" message
+}
+
+# --- one row in one mode ------------------------------------------------------------------------------
+
+# try_attack ID MODE COMMAND…
+try_attack()
+{
+	local id=$1 mode=$2 before=
+	shift 2
+
+	case $1 in
+	killed) shift; kill_agent; before=start_ready ;;
+	stopped) shift; kill -STOP "$AGENT"; before="kill -CONT $AGENT" ;;
+	esac
+	find_file "$@"
+	saved_value "$FILE"
+	as_actor "${ACTOR[$id]}" "$@"
+	[[ $mode == off ]] || pause $PACE
+	case $mode,${RESULT[$id]} in
+	enforce,denied)
+		[[ $WORD == EPERM ]] || broken "$id" "$mode" "$*: $WORD"
+		;;
+	*)
+		[[ $WORD == ok ]] || broken "$id" "$mode" "$*: ${WORD:-no answer}"
+		;;
+	esac
+	case $mode,${RESULT[$id]} in
+	enforce,denied) ;;
+	off,* | audit,denied | *,open*)
+		# a dead agent puts nothing back
+		[[ $before == start_ready && $1 == unlink ]] || undo "$@"
+		;;
+	*) check_reverted "$id" "$mode" "$@" ;;
+	esac
+	[[ -z $before ]] || quietly $before || broken "$id" "$mode" "the agent does not come back"
+}
+
+# check_reverted ID MODE COMMAND…: within the row's limit, while the container goes on
+check_reverted()
+{
+	local id=$1 mode=$2 limit finding used
+	shift 2
+
+	read -r _ limit finding <<<"${RESULT[$id]}"
+	used=$(used_us)
+	until_true "$limit" is_reverted "$@" >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	until_true $LONG finding_is_raised "$finding" >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	until_true "$limit" used_more "$used" >/tmp/why || broken "$id" "$mode" "the container stands still"
+}
+
+# exists COMMAND…: has this kernel the file that it writes?
+exists()
+{
+	[[ $1 != killed && $1 != stopped ]] || shift
+	find_file "$@"
+	[[ -z $FILE || -e $FILE ]]
+}
+
+try_row()
+{
+	local id=$1 mode=$2 attacks attack pids= kind from to
+
+	IFS=';' read -ra attacks <<<"${ATTACKS[$id]}"
+	for attack in "${attacks[@]}"; do
+		eval "set -- $attack"
+		exists "$@" || continue
+		try_attack "$id" "$mode" "$@"
+		pids+=" $CULPRIT"
+	done
+	[[ -n $pids ]] || broken "$id" "$mode" "the kernel has none of its files"
+	if [[ $mode != off && ${RESULT[$id]} == denied ]]; then
+		[[ $mode == audit ]] && kind=audit || kind=deny
+		eval "to=${TARGET[$id]}"
+		from=$(of_group "${GROUP_OF[${ACTOR[$id]}]}") to=$(of_group "$to")
+		until_true 20 is_recorded $kind "$pids" "$from" "$to" >/tmp/why ||
+			broken "$id" "$mode" "$(</tmp/why)"
+	fi
+	until_true 60 is_whole >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	[[ $mode != enforce ]] || until_true $LONG is_sound >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+}
+
+# --- all of them --------------------------------------------------------------------------------------
+
+try_table()
+{
+	local mode id
+
+	for mode in off audit enforce; do
+		enter_mode $mode
+		for id in "${ROWS[@]}"; do
+			[[ ${ACTOR[$id]} != pid1 ]] || continue
+			try_row "$id" $mode
+			echo "# $mode $id: tried, $SECONDS s"
+		done
+	done
+}
+
+# explain ID: fails, and says why, if the row is broken
+explain()
+{
+	[[ -z ${WHY[$1]:-} ]] || { printf %s "${WHY[$1]}"; return 1; }
+}
+
+# One result a row. tests/attacks/run reads these lines.
+print_rows()
+{
+	local id word
+
+	for id in "${ROWS[@]}"; do
+		case ${WHY[$id]:-},${RESULT[$id]} in
+		,open*) word="open, ${RESULT[$id]#open }" ;;
+		,*) word=held ;;
+		*) word=broken ;;
+		esac
+		ok "$id: $word" explain "$id"
+	done
+}
