@@ -225,15 +225,15 @@ as_actor()
 	read -r -t $LONG CULPRIT <&"${ANSWER_OF[$name]}" && read -r -t $LONG WORD <&"${ANSWER_OF[$name]}"
 }
 
-# The record's columns are kind, pid, name, cgroup and target. Threads of io_uring have names of
-# their own.
+# is_recorded KIND PIDS FROM TO: by each of them, from that cgroup, on a cgroup that the regular
+# expression TO matches. Threads of io_uring have their own names.
 is_recorded()
 {
 	local kind=$1 pids=$2 from=$3 to=$4 pid
 
 	ask event show | rows "kind=$kind" pid comm cgroup target >/tmp/records || return
 	for pid in $pids; do
-		grep -Eq "^$pid"$'\t'"(guard_attack|iou-wrk-[0-9]+)"$'\t'"$from"$'\t'"$to\$" /tmp/records || {
+		grep -Eq "^$pid"$'\t'"(guard_attack|iou-wrk-[0-9]+)"$'\t'"$from"$'\t'"($to)\$" /tmp/records || {
 			echo "no $kind by $pid in $from on $to in:"
 			tail -n 4 /tmp/records
 			return 1
@@ -315,6 +315,10 @@ try_row()
 {
 	local id=$1 mode=$2 attacks attack pids= kind from to
 
+	eval "to=${TARGET[$id]}"
+	from=$(of_group "${GROUP_OF[${ACTOR[$id]}]}")
+	# a cgroup that is no more has only a number
+	[[ $to == - ]] || to="$(of_group "$to")|\(gone, id $(stat -c %i "$to")\)"
 	IFS=';' read -ra attacks <<<"${ATTACKS[$id]}"
 	for attack in "${attacks[@]}"; do
 		eval "set -- $attack"
@@ -325,8 +329,6 @@ try_row()
 	[[ -n $pids ]] || broken "$id" "$mode" "the kernel has none of its files"
 	if [[ $mode != off && ${RESULT[$id]} == denied ]]; then
 		[[ $mode == audit ]] && kind=audit || kind=deny
-		eval "to=${TARGET[$id]}"
-		from=$(of_group "${GROUP_OF[${ACTOR[$id]}]}") to=$(of_group "$to")
 		until_true 20 is_recorded $kind "$pids" "$from" "$to" >/tmp/why ||
 			broken "$id" "$mode" "$(</tmp/why)"
 	fi
