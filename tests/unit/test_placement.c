@@ -16,6 +16,7 @@
 #include "format/view_objects.h"
 #include "format/views.h"
 #include "lib/log.h"
+#include "mixed_pod.h"
 #include "started_pods_scene.h"
 
 #define CPUS 17 /* the machine has 16; one came later */

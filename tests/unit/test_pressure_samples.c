@@ -58,7 +58,7 @@ static uint64_t wall_now(void *self)
 	return fake->now_ns + 1000000 * S;
 }
 
-static const struct clock_port clock_port = {NULL, fake_now, wall_now};
+static const struct clock_port clock_port = {.now_ns = fake_now, .wall_ns = wall_now, .cpu_ns = fake_cpu};
 
 static struct controller *start_counting(void)
 {
