@@ -376,6 +376,11 @@ static void only_containers_have_a_row(void **state)
 	list = query(controller, "placement");
 	assert_int_equal(json_object_array_length(list), NR_FULL_TREE_PODS + 2);
 	json_object_put(list);
+	/* The desired tree has a pod that left until the next reconcile. */
+	assert_int_equal(ledger_remove(controller->ledger, "uid-p2"), 0);
+	list = query(controller, "placement");
+	assert_int_equal(json_object_array_length(list), NR_FULL_TREE_PODS + 1);
+	json_object_put(list);
 	free_pods(full, NR_FULL_TREE_PODS);
 }
 
