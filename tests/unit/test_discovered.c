@@ -146,6 +146,12 @@ static void what_came_and_went_is_an_event(void **state)
 	assert_true(sequence_of(controller, "vanish", "pod kubepods/podb") >= 0);
 	assert_true(sequence_of(controller, "vanish", "pod kubepods/podb") <
 		    sequence_of(controller, "discover", "pod kubepods/podb"));
+	/* The last one went after another one came in front of it. */
+	add("kubepods/podb", 4);
+	add("kubepods/podbb", 5);
+	deliver(controller);
+	assert_int_equal(nr_events(controller, "discover", "pod kubepods/podbb"), 1);
+	assert_int_equal(nr_events(controller, "vanish", "pod kubepods/podc"), 1);
 	controller_free(controller);
 }
 
