@@ -194,6 +194,7 @@ static void a_start_does_not_wait_for_the_workload_root(void **state)
 					 .workload_root = "pinfold.slice",
 					 .layout = GROUPS_LAYOUT_CGROUPFS,
 					 .may_write = true,
+					 .wait_ns = 1000000,
 					 .pool = groups->pool};
 	char error[GROUP_ERROR_MAX] = "";
 	enum dir_problem problem;

@@ -230,6 +230,7 @@ static void looks_are_jobs_of_the_pool(void **state)
 	assert_int_equal(worker_pool_new(1, &pool), 0);
 	worker_pool_set_grace(pool, 1);
 	options.pool = pool;
+	options.wait_ns = UINT64_MAX;
 	assert_int_equal(groups_open(&options, &groups, &problem, error), 0);
 	assert_int_equal(sd_event_new(&event), 0);
 	assert_int_equal(groups_watch(groups, event, &sink), 0);

@@ -13,6 +13,9 @@
 #include "lib/file.h"
 #include "lib/log.h"
 
+/* Below the 90 s that systemd gives a service to start. */
+#define START_WAIT_NS 30000000000ULL
+
 int build_read_identity(struct agent *agent)
 {
 	char *boot_id cleanup_free = NULL;
@@ -64,6 +67,7 @@ int build_open_groups(struct agent *agent)
 		.without_originals =
 			agent->options.task == TASK_SERVE &&
 			(is_observing(agent) || originals_are_kept(agent->store.dir_fd)),
+		.wait_ns = START_WAIT_NS,
 		.pool = agent->pool,
 	};
 	enum dir_problem problem = DIR_FINE;

@@ -43,6 +43,8 @@ static enum dir_problem prepare(struct groups *groups, char *error)
 	return err ? DIR_CPUSET_NOT_ENABLED : DIR_FINE;
 }
 
+#define CAPTURE_KEY "/originals"
+
 /*
  * Whoever makes a cgroup in the workload root holds the lock of its directory, perhaps for long,
  * and a file that nobody has opened yet is looked up there. The job owns all that it uses,
@@ -53,6 +55,14 @@ struct capture_job {
 	struct dir dir;	       /* borrowed descriptors; a late job uses them no more */
 	char workload_root[128];
 	struct originals originals;
+	struct capture *capture; /* NULL = nobody waits for it any more */
+};
+
+/* What a start waits for. */
+struct capture {
+	struct originals originals;
+	int error;
+	bool has_ended;
 };
 
 static int run_capture(struct worker_job *base)
@@ -64,6 +74,13 @@ static int run_capture(struct worker_job *base)
 
 static void capture_ended(struct worker_job *base, int result)
 {
+	struct capture_job *job = (struct capture_job *)base;
+
+	if (!job->capture)
+		return;
+	*job->capture =
+		(struct capture){.originals = job->originals, .error = result, .has_ended = true};
+	job->originals = (struct originals){0};
 }
 
 static void release_capture(struct worker_job *base)
@@ -74,9 +91,10 @@ static void release_capture(struct worker_job *base)
 	free(job);
 }
 
-static int capture_originals(struct groups *groups, char *error)
+static int capture_originals(struct groups *groups, uint64_t wait_ns, char *error)
 {
 	struct capture_job *job = calloc(1, sizeof(*job));
+	struct capture capture = {0};
 	int err;
 
 	if (!job)
@@ -85,18 +103,24 @@ static int capture_originals(struct groups *groups, char *error)
 		.run = run_capture, .completed = capture_ended, .release = release_capture};
 	job->dir = groups->dir;
 	memcpy(job->workload_root, groups->workload_root, sizeof(job->workload_root));
-	err = worker_run(groups->pool, "/originals", &job->job);
-	if (err == -EINPROGRESS)
-		return failure(error, -EBUSY,
+	job->capture = &capture;
+	err = worker_begin(groups->pool, CAPTURE_KEY, &job->job);
+	if (err)
+		return failure(error, err, "the original cgroup values are being read already");
+	if (!capture.has_ended)
+		err = worker_await(groups->pool, CAPTURE_KEY, wait_ns);
+	if (!capture.has_ended) {
+		job->capture = NULL;
+		return failure(error, err == -EINTR ? -EINTR : -EBUSY,
 			       "cannot read the original values of %s: another process holds the "
 			       "lock of its directory; end that process and start pinfoldd again",
 			       groups->workload_root);
-	groups->originals = job->originals;
-	job->originals = (struct originals){0};
-	release_capture(&job->job);
-	return err ? failure(error, err, "cannot read the original cgroup values: %s",
-			     strerror(-err))
-		   : 0;
+	}
+	groups->originals = capture.originals;
+	return capture.error
+		       ? failure(error, capture.error, "cannot read the original cgroup values: %s",
+				 strerror(-capture.error))
+		       : 0;
 }
 
 int groups_open(const struct groups_options *options, struct groups **ret_groups,
@@ -122,7 +146,7 @@ int groups_open(const struct groups_options *options, struct groups **ret_groups
 		return err;
 	groups->manager = choose_manager(groups, options->layout);
 	/* This must precede the first write, which prepare() may perform. */
-	err = options->without_originals ? 0 : capture_originals(groups, error);
+	err = options->without_originals ? 0 : capture_originals(groups, options->wait_ns, error);
 	if (err)
 		return err;
 	groups->may_write = options->may_write;

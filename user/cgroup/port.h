@@ -23,6 +23,7 @@ struct groups_options {
 	enum dir_purpose purpose;  /* whether the mounts must permit writes */
 	bool may_write;		   /* false: read only (--dry-run, observe mode) */
 	bool without_originals;	   /* nobody needs them, because an earlier start saved them */
+	uint64_t wait_ns;	   /* how long to wait for the original values */
 	struct worker_pool
 		*pool; /* for blocking calls; borrowed. NULL: everything runs synchronously */
 };
