@@ -557,6 +557,37 @@ static void the_kubelets_state_is_read(void **state)
 	assert_string_not_equal(scene->found.state_problem, "");
 }
 
+/* What the kubelet decided stands, whatever somebody does to its file; only its absence is news. */
+static void an_unusable_state_leaves_the_one_before(void **state)
+{
+	static const char *const damaged[] = {"", "{\"policyName\":\"static\",\"defa", STATE("2-")};
+	struct scene *scene = *state;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s" KUBELET "/cpu_manager_state", scene->root);
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		put(scene, KUBELET "/cpu_manager_state", STATE("2-3"));
+		scan(scene);
+		assert_false(scene->found.is_state_kept);
+		put(scene, KUBELET "/cpu_manager_state", damaged[i]);
+		for (int again = 0; again < 2; again++) {
+			scan(scene);
+			assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
+			assert_true(scene->found.is_state_kept);
+			assert_int_equal(scene->found.state.containers.nr, 1);
+			assert_string_equal(scene->found.state.containers.entries[0].list, "2-3");
+		}
+	}
+	assert_int_equal(unlink(path), 0);
+	scan(scene);
+	assert_int_equal(scene->found.presence, KUBELET_STATE_ABSENT);
+	assert_false(discovery_has_state(&scene->found));
+	put(scene, KUBELET "/cpu_manager_state", "{");
+	scan(scene);
+	assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
+	assert_false(discovery_has_state(&scene->found));
+}
+
 static void a_state_that_is_no_file_is_unusable(void **state)
 {
 	struct scene *scene = *state;
@@ -593,8 +624,13 @@ static void host_tasks_on_exclusive_cpus_are_counted(void **state)
 	assert_int_equal(scene->found.host_tasks.pid, getpid());
 	assert_string_equal(scene->found.host_tasks.cgroup, "system.slice/ssh.service");
 	assert_true(cpuset_has(&scene->found.host_tasks.cpus, (unsigned int)cpu));
-	/* Without exclusive CPUs nobody is on them. */
+	/* A file that cannot be used does not make them anybody's. */
 	put(scene, KUBELET "/cpu_manager_state", "{");
+	scan(scene);
+	assert_int_equal(scene->found.host_tasks.nr, 1);
+	/* Without exclusive CPUs nobody is on them. */
+	put(scene, KUBELET "/cpu_manager_state",
+	    "{\"policyName\":\"none\",\"defaultCpuSet\":\"\",\"checksum\":0}");
 	scan(scene);
 	assert_int_equal(scene->found.host_tasks.nr, 0);
 }
@@ -680,6 +716,7 @@ int main(void)
 		TEST(a_scan_reads_a_limited_number_of_bundles),
 		TEST(a_file_that_is_no_bundle_is_not_read),
 		TEST(the_kubelets_state_is_read),
+		TEST(an_unusable_state_leaves_the_one_before),
 		TEST(a_state_that_is_no_file_is_unusable),
 		TEST(host_tasks_on_exclusive_cpus_are_counted),
 		TEST(a_slow_scan_is_followed_by_a_pause),

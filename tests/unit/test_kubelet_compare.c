@@ -388,6 +388,23 @@ static void a_damaged_state_file_is_found(void **state)
 	}
 }
 
+static void an_unusable_file_is_compared_as_it_was(void **state)
+{
+	static const char now[] = "{";
+	static const char before[] = "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1,4-7\","
+				     "\"entries\":{" DB_ENTRY "},\"checksum\":0}";
+	struct scene *scene = *state;
+
+	assert_int_equal(discovery_read_state(&scene->discovery, now, strlen(now)), 0);
+	assert_int_equal(discovery_keep_state(&scene->discovery, before, strlen(before)), 0);
+	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "2-3");
+	assert_found(scene, 1 << FOUND_STATE_UNUSABLE);
+	assert_says(scene, FOUND_STATE_UNUSABLE, "; compared with what it said before");
+	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-7");
+	assert_found(scene, 1 << FOUND_STATE_UNUSABLE | 1 << FOUND_EXCLUSIVE_SHARED |
+				    1 << FOUND_CPUS_DIFFER);
+}
+
 static void what_was_not_read_is_found(void **state)
 {
 	struct scene *scene = *state;
@@ -481,6 +498,7 @@ int main(void)
 		TEST(an_empty_default_set_is_found),
 		TEST(without_the_static_policy_nothing_is_compared),
 		TEST(a_damaged_state_file_is_found),
+		TEST(an_unusable_file_is_compared_as_it_was),
 		TEST(what_was_not_read_is_found),
 		TEST(rows_beyond_the_limit_are_counted),
 		TEST(host_tasks_are_found_with_an_example),

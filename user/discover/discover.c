@@ -40,6 +40,9 @@ struct discover {
 	bool is_scanning, again;
 	int watch_error; /* as last reported */
 	uint64_t began_usec, ended_usec, took_usec;
+	/* Owned between two scans; see struct scan. */
+	char *kept;
+	size_t kept_len;
 };
 
 static uint64_t now_usec(void)
@@ -77,6 +80,8 @@ static void end_scan(struct scan *scan, int result)
 	discover->is_scanning = false;
 	discover->ended_usec = now_usec();
 	discover->took_usec = discover->ended_usec - discover->began_usec;
+	discover->kept = TAKE_PTR(scan->kept);
+	discover->kept_len = scan->kept_len;
 	tell_watch(discover, scan->watch_error);
 	tell_bundles(discover);
 	if (result)
@@ -144,6 +149,8 @@ static int start_scan(struct discover *discover)
 		.kubelet_dir = discover->kubelet_dir,
 		.inotify_fd = discover->inotify_fd,
 		.bundles = &discover->bundles,
+		.kept = TAKE_PTR(discover->kept),
+		.kept_len = discover->kept_len,
 	};
 	discover->is_scanning = true;
 	discover->began_usec = now_usec();
@@ -228,6 +235,7 @@ void discover_close(struct discover *discover)
 	free(discover->kubelet_dir);
 	bundles_fini(&discover->bundles);
 	free(discover->runtime_dir);
+	free(discover->kept);
 	free(discover);
 }
 DEFINE_CLEANUP(struct discover, discover_closep, discover_close);

@@ -362,6 +362,27 @@ static void visit(struct walk *walk, int fd, unsigned int depth)
 
 /* --- the kubelet's file ----------------------------------------------------------------------- */
 
+static void keep_data(struct scan *scan, char *data, size_t len)
+{
+	free(scan->kept);
+	scan->kept = data;
+	scan->kept_len = len;
+}
+
+/* The kubelet renames a new file over the old one; an editor may write to it in place. */
+static void watch_kubelet(struct scan *scan)
+{
+	if (scan->inotify_fd >= 0 &&
+	    inotify_add_watch(scan->inotify_fd, scan->kubelet_dir,
+			      IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE | IN_ONLYDIR) < 0 &&
+	    errno != ENOENT && !scan->watch_error)
+		scan->watch_error = -errno;
+}
+
+/*
+ * Only ENOENT means that there is no file. One that is half written, damaged or unreadable says
+ * nothing about what the kubelet decided, so what it said before stands until it says otherwise.
+ */
 static int read_state(struct scan *scan)
 {
 	struct discovery *found = &scan->found;
@@ -371,22 +392,27 @@ static int read_state(struct scan *scan)
 
 	if (!*scan->kubelet_dir)
 		return 0;
-	/* The kubelet renames a new file over the old one. */
-	if (scan->inotify_fd >= 0 &&
-	    inotify_add_watch(scan->inotify_fd, scan->kubelet_dir,
-			      IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) < 0 &&
-	    errno != ENOENT && !scan->watch_error)
-		scan->watch_error = -errno;
+	watch_kubelet(scan);
 	snprintf(path, sizeof(path), "%s/cpu_manager_state", scan->kubelet_dir);
 	text_copy(found->state_file, sizeof(found->state_file), path);
 	r = file_read_path(path, KUBELET_STATE_MAX_BYTES, &data, &len);
+	if (r == -ENOENT)
+		keep_data(scan, NULL, 0);
 	if (r == -ENOENT || r == -ENOMEM)
 		return r == -ENOENT ? 0 : r;
-	if (!r)
-		return discovery_read_state(found, data, len);
-	found->presence = KUBELET_STATE_UNUSABLE;
-	snprintf(found->state_problem, sizeof(found->state_problem), "cannot read it: %s",
-		 strerror(-r));
+	if (r) {
+		found->presence = KUBELET_STATE_UNUSABLE;
+		snprintf(found->state_problem, sizeof(found->state_problem), "cannot read it: %s",
+			 strerror(-r));
+	} else {
+		r = discovery_read_state(found, data, len);
+		if (r)
+			return r;
+	}
+	if (found->presence == KUBELET_STATE_READ)
+		keep_data(scan, TAKE_PTR(data), len);
+	else if (scan->kept)
+		return discovery_keep_state(found, scan->kept, scan->kept_len);
 	return 0;
 }
 
@@ -426,5 +452,6 @@ void cgroup_scan_release(struct worker_job *job)
 	struct scan *scan = (struct scan *)job;
 
 	discovery_fini(&scan->found);
+	free(scan->kept);
 	free(scan);
 }

@@ -25,6 +25,13 @@ struct scan {
 	int inotify_fd;						       /* -1 = nothing is watched */
 	struct bundles *bundles; /* nobody else uses them while a scan runs */
 
+	/*
+	 * What the state file contained when it last could be used; NULL = never, or it is absent.
+	 * Owned; the scan replaces it, and it is handed to the next one.
+	 */
+	char *kept;
+	size_t kept_len;
+
 	/* Its output. */
 	struct discovery found; /* owned, until the result is taken */
 	int watch_error;	/* the errno of the first watch that could not be added, 0 = none */

@@ -116,15 +116,15 @@ static void judge_state(struct judge *judge)
 		tell(judge, FOUND_STATE_UNUSABLE,
 		     "look at the kubelet's log; it refuses to start with a damaged file, and "
 		     "makes a new one if the node is drained and the file removed",
-		     "cannot use %.96s: %.190s", discovery->state_file, discovery->state_problem);
+		     "cannot use %.96s: %.190s%s", discovery->state_file, discovery->state_problem,
+		     discovery->is_state_kept ? "; compared with what it said before" : "");
 }
 
 /* --- the kubelet's static policy -------------------------------------------------------------- */
 
 static bool is_static(const struct discovery *discovery)
 {
-	return discovery->presence == KUBELET_STATE_READ &&
-	       !strcmp(discovery->state.policy, "static");
+	return discovery_has_state(discovery) && !strcmp(discovery->state.policy, "static");
 }
 
 static void judge_default(struct judge *judge)

@@ -114,19 +114,30 @@ int discovery_name_pods(struct discovery *discovery)
 	return 0;
 }
 
-int discovery_read_state(struct discovery *discovery, const char *data, size_t len)
+/* The kubelet's file, whatever its policy; -EINVAL with a sentence. */
+static int parse_state(const char *data, size_t len, struct kubelet_cpu_state *ret_state,
+		       enum kubelet_fault *ret_fault, char *error, size_t error_size)
 {
 	static const char *const policies[] = {"static", "none"};
-	enum kubelet_fault fault = KUBELET_FAULT_POLICY;
-	char error[ROW_DETAIL_MAX - 64] = "";
 	int r = -EINVAL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(policies) && r && fault == KUBELET_FAULT_POLICY; i++) {
+	*ret_fault = KUBELET_FAULT_POLICY;
+	for (size_t i = 0; i < ARRAY_SIZE(policies) && r && *ret_fault == KUBELET_FAULT_POLICY;
+	     i++) {
 		const struct kubelet kubelet = {KUBELET_ANY, true, policies[i]};
 
-		r = kubelet_cpu_state_read(data, len, &kubelet, &discovery->state, &fault, error,
-					   sizeof(error));
+		r = kubelet_cpu_state_read(data, len, &kubelet, ret_state, ret_fault, error,
+					   error_size);
 	}
+	return r;
+}
+
+int discovery_read_state(struct discovery *discovery, const char *data, size_t len)
+{
+	enum kubelet_fault fault;
+	char error[ROW_DETAIL_MAX - 64] = "";
+	int r = parse_state(data, len, &discovery->state, &fault, error, sizeof(error));
+
 	if (r == -ENOMEM)
 		return r;
 	discovery->presence = r ? KUBELET_STATE_UNUSABLE : KUBELET_STATE_READ;
@@ -136,13 +147,30 @@ int discovery_read_state(struct discovery *discovery, const char *data, size_t l
 	return 0;
 }
 
+int discovery_keep_state(struct discovery *discovery, const char *data, size_t len)
+{
+	enum kubelet_fault fault;
+	char error[ROW_DETAIL_MAX - 64] = "";
+	int r = parse_state(data, len, &discovery->state, &fault, error, sizeof(error));
+
+	if (r == -ENOMEM)
+		return r;
+	discovery->is_state_kept = !r;
+	return 0;
+}
+
+bool discovery_has_state(const struct discovery *discovery)
+{
+	return discovery->presence == KUBELET_STATE_READ || discovery->is_state_kept;
+}
+
 struct cpuset discovery_exclusive(const struct discovery *discovery)
 {
 	const struct kubelet_entries *const lists[] = {&discovery->state.containers,
 						       &discovery->state.pods};
 	struct cpuset cpus = CPUSET_EMPTY;
 
-	if (discovery->presence != KUBELET_STATE_READ)
+	if (!discovery_has_state(discovery))
 		return cpus;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		for (uint32_t j = 0; j < lists[i]->nr; j++)

@@ -65,7 +65,9 @@ struct discovery {
 	char state_file[ROW_PATH_MAX]; /* "" = none was to be read */
 	enum kubelet_state_presence presence;
 	char state_problem[ROW_DETAIL_MAX];
-	struct kubelet_cpu_state state; /* if presence is KUBELET_STATE_READ */
+	/* The file is unusable now, and `state` is what it said when it last could be read. */
+	bool is_state_kept;
+	struct kubelet_cpu_state state; /* see discovery_has_state */
 	struct discovered_tasks host_tasks;
 };
 
@@ -85,6 +87,13 @@ void discovery_sort(struct discovery *discovery);
 int discovery_name_pods(struct discovery *discovery);
 /* Parse the state file whatever its policy, and note what is wrong with it. -ENOMEM. */
 int discovery_read_state(struct discovery *discovery, const char *data, size_t len);
+/*
+ * If that found the file unusable: take the state from what it contained before, which could be
+ * read. A kubelet goes on with what it decided whatever happens to its file. -ENOMEM.
+ */
+int discovery_keep_state(struct discovery *discovery, const char *data, size_t len);
+/* Is `state` known, from the file as it is or as it was before? */
+bool discovery_has_state(const struct discovery *discovery);
 /*
  * The CPUs that the state file gives to single containers or pods; empty without one or under
  * a policy other than static.
