@@ -24,12 +24,13 @@ static int node_show(struct session *session, int argc, char **argv)
 #define CHECK_UNKNOWN 2
 
 /*
- * An agent that only observes has promised nothing that could fail to be in force: if it is
- * not ready, it has not read everything, so its list of findings may be incomplete.
+ * An agent that only observes or compares has promised nothing that could fail to be in force: if
+ * it is not ready, it has not read everything, so its list of findings may be incomplete.
  */
 static int judge_node(const struct view_node *node)
 {
-	if (!node->ready && is_same_text(node->mode, "observe"))
+	if (!node->ready &&
+	    (is_same_text(node->mode, "observe") || is_same_text(node->mode, "guard")))
 		return CHECK_UNKNOWN;
 	return node->nr_findings || !node->ready ? STATUS_FINDING : STATUS_DONE;
 }

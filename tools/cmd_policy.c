@@ -27,6 +27,7 @@ static int policy_validate(struct session *session, int argc, char **argv)
 	struct config *config cleanup_free = NULL;
 	struct ledger *ledger cleanup_ledger = NULL;
 	struct config_unbuilt options[CONFIG_UNBUILT_NR];
+	const char *unbuilt_mode;
 	int r;
 
 	if (argc != 2 || !is_prefix(argv[0], "file"))
@@ -43,6 +44,9 @@ static int policy_validate(struct session *session, int argc, char **argv)
 					&ledger);
 	if (r)
 		return r;
+	unbuilt_mode = config_unbuilt_mode(config);
+	if (unbuilt_mode)
+		out_note("%s: %s", argv[1], unbuilt_mode);
 	config_list_unbuilt(config, options);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (options[i].is_asked)

@@ -45,8 +45,9 @@ static int serve(struct agent *agent)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	if (build_read_identity(agent) || build_read_machine(agent))
 		return EXIT_OTHER;
-	if (settings_check(agent, &agent->settings[agent->current]))
+	if (settings_check(agent, &agent->settings[agent->current]) || beside_check(agent))
 		return EXIT_CONFIG;
+	settings_tell_mode(agent);
 	r = worker_pool_new(WORKER_THREADS, &agent->pool);
 	if (r) {
 		log_err(r, "cannot create the pool of threads");

@@ -8,7 +8,7 @@ PODS=/etc/pinfold/pods.d
 AGENT=
 LOGS+=(/tmp/agent.log)
 # What an earlier test of this boot left.
-rm -rf /etc/pinfold /var/lib/pinfold
+rm -rf /etc/pinfold /var/lib/pinfold /var/lib/kubelet/{cpu,memory}_manager_state
 
 # configure [MODE]: enforcement of all aspects; further lines from stdin.
 configure()

@@ -64,9 +64,19 @@ static void refuses(const char *text, const char *says)
 static void mode_and_reservation(void **state)
 {
 	assert_string_equal(verdict("reservedSystemCPUs: \"0\""), "");
-	refuses("reservedSystemCPUs: \"0\"\nmode: guard", "mode 'guard'");
 	refuses("{}", "reservedSystemCPUs");
 	refuses("reservedSystemCPUs: \"9\"", "9");
+}
+
+/* It needs the kubelet's files, and it must not decide anything itself. */
+static void guarding_needs_a_plan(void **state)
+{
+	assert_string_equal(verdict("mode: guard"), "");
+	assert_string_equal(verdict("mode: guard\nreservedSystemCPUs: \"0\""), "");
+	refuses("mode: guard\nreservedSystemCPUs: \"9\"", "9");
+	refuses("mode: guard\nsources: {kubeletDirectory: \"\"}",
+		"set the directory, or use mode: observe");
+	refuses("mode: guard\nsources: {nri: /run/nri.sock}", "remove sources.nri");
 }
 
 /* Nothing is granted, so nothing need be kept; what the file does say is still checked. */
@@ -149,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mode_and_reservation),
+		cmocka_unit_test(guarding_needs_a_plan),
 		cmocka_unit_test(observing_needs_no_reservation),
 		cmocka_unit_test(memory_sums_up),
 		cmocka_unit_test(eviction_counts),

@@ -17,7 +17,7 @@
 
 static struct discovery found;
 
-static struct controller *start_observer(void)
+static struct controller *start_mode(enum run_mode mode)
 {
 	static const struct controller_options observer = {
 		.config = &config,
@@ -34,13 +34,18 @@ static struct controller *start_observer(void)
 	struct controller *controller = NULL;
 	char error[256] = "";
 
-	config.mode = MODE_OBSERVE;
+	config.mode = mode;
 	assert_int_equal(controller_new(topology, &policy, &observer, &ports, error, sizeof(error),
 					&controller),
 			 0);
 	assert_int_equal(controller_start(controller), 0);
 	/* No manifests are scanned: an observer grants nothing, so it need not know them. */
 	return controller;
+}
+
+static struct controller *start_observer(void)
+{
+	return start_mode(MODE_OBSERVE);
 }
 
 static void add(const char *path, uint64_t id)
@@ -322,6 +327,64 @@ static void an_observed_node_has_no_findings_of_ours(void **state)
 	controller_free(controller);
 }
 
+#define STATE(policy)                                                                  \
+	"{\"policyName\":\"" policy "\",\"defaultCpuSet\":\"0-1\",\"entries\":{\"u\":" \
+	"{\"c\":\"2-3\"}},\"checksum\":0}"
+
+/* A scan that found this state file; NULL = none. */
+static void deliver_state(struct controller *controller, const char *text)
+{
+	strcpy(found.state_file, "/var/lib/kubelet/cpu_manager_state");
+	if (text)
+		assert_int_equal(discovery_read_state(&found, text, strlen(text)), 0);
+	deliver(controller);
+}
+
+static void guarding_without_a_plan_is_a_finding(void **state)
+{
+	struct controller *controller = start_mode(MODE_GUARD);
+
+	deliver_state(controller, NULL);
+	assert_int_equal(nr_findings(controller, "guard_without_plan", "does not exist"), 1);
+	assert_true(is_ready(controller, ""));
+	deliver_state(controller, STATE("static"));
+	assert_int_equal(nr_findings(controller, "guard_without_plan", ""), 0);
+	assert_true(is_ready(controller, ""));
+	deliver_state(controller, STATE("none"));
+	assert_int_equal(nr_findings(controller, "guard_without_plan", "is none"), 1);
+	controller_free(controller);
+}
+
+/* A file that cannot be used is not one that does not exist: what the kubelet decided is unknown. */
+static void a_plan_that_cannot_be_read_is_unknown(void **state)
+{
+	struct controller *controller = start_mode(MODE_GUARD);
+	const char *before = STATE("static");
+
+	deliver_state(controller, "{");
+	assert_int_equal(nr_findings(controller, "guard_without_plan", ""), 0);
+	assert_int_equal(nr_findings(controller, "kubelet_state_unusable", ""), 1);
+	assert_false(is_ready(controller, "the kubelet's state file cannot be used"));
+	/* What it said before is known. */
+	assert_int_equal(discovery_keep_state(&found, before, strlen(before)), 0);
+	deliver_state(controller, "{");
+	assert_int_equal(nr_findings(controller, "guard_without_plan", ""), 0);
+	assert_true(is_ready(controller, ""));
+	controller_free(controller);
+}
+
+/* An observer does not need a kubelet. */
+static void observing_without_a_kubelet_is_fine(void **state)
+{
+	struct controller *controller = start_observer();
+
+	deliver_state(controller, NULL);
+	assert_int_equal(nr_findings(controller, "guard_without_plan", ""), 0);
+	deliver_state(controller, "{");
+	assert_true(is_ready(controller, ""));
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +398,9 @@ int main(void)
 		TEST(an_unknown_node_is_not_ready),
 		TEST(without_discovery_nothing_is_lacking),
 		TEST(an_observed_node_has_no_findings_of_ours),
+		TEST(guarding_without_a_plan_is_a_finding),
+		TEST(a_plan_that_cannot_be_read_is_unknown),
+		TEST(observing_without_a_kubelet_is_fine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,10 +120,21 @@ int options_parse(int argc, char **argv, struct agent_options *options, int *ret
 int settings_load(const struct agent_options *options, struct config *ret_config);
 /* Does the configuration fit the machine? Asked before anything is touched; fills the policy. */
 int settings_check(const struct agent *agent, struct settings *settings);
+/* Warn if the mode promises more than this version does. */
+void settings_tell_mode(const struct agent *agent);
 /* The configuration in force. */
 const struct config *settings_config(const struct agent *agent);
 struct controller_options settings_controller_options(const struct agent *agent,
 						      const struct config *config);
+
+/* --- beside.c: a kubelet on the same node ---------------------------------------------------------- */
+
+/*
+ * Does another allocator own the CPUs of this node? -EBUSY, reported with the remedy, if the agent
+ * is to allocate while a kubelet's state file says that the kubelet does, or cannot be read; 0
+ * if there is no such file, or its policy is none. Asked once, before anything is touched. -ENOMEM.
+ */
+int beside_check(const struct agent *agent);
 
 /* --- manager.c: what systemd is told ------------------------------------------------------------- */
 

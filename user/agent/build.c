@@ -49,7 +49,7 @@ int build_read_machine(struct agent *agent)
 
 static bool is_observing(const struct agent *agent)
 {
-	return settings_config(agent)->mode == MODE_OBSERVE;
+	return !run_mode_writes(settings_config(agent)->mode);
 }
 
 int build_open_groups(struct agent *agent)
@@ -247,6 +247,9 @@ int build_start_sources(struct agent *agent)
 
 	/* Who only observes a node need not have made the directory. */
 	if (!*directory || (is_observing(agent) && access(directory, F_OK)))
+		return 0;
+	/* The pods of this mode are the kubelet's. */
+	if (settings_config(agent)->mode == MODE_GUARD)
 		return 0;
 	r = manifests_new(agent->event, agent->pool, directory,
 			  controller_source_sink(agent->controller), &agent->manifests);

@@ -15,6 +15,7 @@ int dry_run_check_config(struct agent *agent)
 		return EXIT_OTHER;
 	if (settings_check(agent, &agent->settings[agent->current]))
 		return EXIT_CONFIG;
+	settings_tell_mode(agent);
 	config_list_unbuilt(settings_config(agent), options);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (options[i].is_asked)

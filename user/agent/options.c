@@ -14,8 +14,9 @@ static const char usage_text[] =
 	"\n"
 	"  -c, --config FILE         read this configuration (default " PINFOLD_CONFIG_FILE ")\n"
 	"      --kubelet-config FILE import the fields of a kubelet's configuration first\n"
-	"      --mode MODE           allocate, or observe: discover what runs and change nothing;\n"
-	"                            takes precedence over the configuration\n"
+	"      --mode MODE           allocate; guard: compare what runs with a kubelet's state\n"
+	"                            files; or observe: discover what runs and change nothing.\n"
+	"                            Takes precedence over the configuration\n"
 	"      --check-config        validate the configuration and exit\n"
 	"      --dry-run             print the plan without changing anything and exit\n"
 	"      --uninstall           stop the agent, remove everything pinfold created and exit\n"
@@ -46,7 +47,8 @@ static int choose_mode(struct agent_options *options, const char *word)
 	enum run_mode mode;
 
 	if (run_mode_parse(word, &mode)) {
-		fprintf(stderr, "pinfoldd: invalid --mode '%s': expected allocate or observe\n",
+		fprintf(stderr,
+			"pinfoldd: invalid --mode '%s': expected allocate, guard or observe\n",
 			word);
 		return EXIT_USAGE;
 	}

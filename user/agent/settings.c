@@ -72,6 +72,14 @@ int settings_check(const struct agent *agent, struct settings *settings)
 	return r ? log_err(0, "config: %s", *error ? error : strerror(-r)), r : 0;
 }
 
+void settings_tell_mode(const struct agent *agent)
+{
+	const char *unbuilt = config_unbuilt_mode(settings_config(agent));
+
+	if (unbuilt)
+		log_warn(0, "config: %s", unbuilt);
+}
+
 const struct config *settings_config(const struct agent *agent)
 {
 	return &agent->settings[agent->current].config;
@@ -87,7 +95,7 @@ struct controller_options settings_controller_options(const struct agent *agent,
 		.host = agent->host,
 		.boot_id = agent->boot_id,
 		.revision = PINFOLD_REVISION,
-		.discovers = agent->options.task == TASK_SERVE && config->mode == MODE_OBSERVE,
+		.discovers = agent->options.task == TASK_SERVE && config->mode != MODE_ALLOCATE,
 		.dry_run = agent->options.task == TASK_DRY_RUN,
 	};
 }

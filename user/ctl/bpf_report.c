@@ -2,6 +2,8 @@
 /* Asks each port that loads BPF objects; an object whose port is absent gets a row that says so. */
 #include "ctl/bpf_report.h"
 
+#include <stdio.h>
+
 #include "ctl/internal.h"
 #include "format/bpf_inventory.h"
 #include "format/views.h"
@@ -9,10 +11,12 @@
 static void add_absent(const struct controller *controller, const char *object,
 		       struct bpf_inventory *inventory)
 {
-	bpf_inventory_add_missing(inventory, object,
-				  controller->options.config->mode == MODE_OBSERVE
-					  ? "it is not loaded in mode observe"
-					  : "it could not be loaded; see the agent's log");
+	const enum run_mode mode = controller->options.config->mode;
+	char why[64] = "it could not be loaded; see the agent's log";
+
+	if (!run_mode_writes(mode))
+		snprintf(why, sizeof(why), "it is not loaded in mode %s", run_mode_name(mode));
+	bpf_inventory_add_missing(inventory, object, why);
 }
 
 static void list_all(struct controller *controller, struct bpf_inventory *inventory)

@@ -98,6 +98,35 @@ static void tell_findings(struct controller *controller)
 	}
 }
 
+/*
+ * Mode guard has nobody's plan but the kubelet's. A file that cannot be used is another finding,
+ * and leaves it open whether there is a plan.
+ */
+static void tell_plan(struct controller *controller)
+{
+	static const char name[] = "guard_without_plan";
+	const struct discovery *last = &controller->discovered.last;
+	char message[ROW_DETAIL_MAX];
+
+	if (controller->options.config->mode != MODE_GUARD || discovery_is_static(last) ||
+	    last->presence == KUBELET_STATE_UNUSABLE) {
+		findings_clear(&controller->findings, name);
+		return;
+	}
+	if (last->presence == KUBELET_STATE_ABSENT)
+		snprintf(message, sizeof(message),
+			 "%.200s does not exist, so there is nothing to compare with",
+			 last->state_file);
+	else
+		snprintf(message, sizeof(message),
+			 "the kubelet's policy in %.180s is %.16s: it gives no container exclusive "
+			 "CPUs, so there is nothing to compare with",
+			 last->state_file, last->state.policy);
+	findings_put(&controller->findings, name, message,
+		     "set cpuManagerPolicy: static in the kubelet's configuration and "
+		     "sources.kubeletDirectory to its root directory, or use another mode");
+}
+
 void ctl_take_discovery(struct controller *controller, struct discovery *found)
 {
 	struct discovered *discovered = &controller->discovered;
@@ -116,6 +145,7 @@ void ctl_take_discovery(struct controller *controller, struct discovery *found)
 	*found = (struct discovery){0};
 	discovered->found_ns = clock_now_ns(controller->ports.clock);
 	tell_findings(controller);
+	tell_plan(controller);
 }
 
 bool ctl_lacks_discovery(const struct controller *controller, char *reason, size_t size)
@@ -133,6 +163,11 @@ bool ctl_lacks_discovery(const struct controller *controller, char *reason, size
 	else if (*discovered->last.problem)
 		snprintf(reason, size, "not all cgroups of pods could be read: %s",
 			 discovered->last.problem);
+	else if (controller->options.config->mode == MODE_GUARD &&
+		 discovered->last.presence == KUBELET_STATE_UNUSABLE &&
+		 !discovery_has_state(&discovered->last))
+		snprintf(reason, size, "the kubelet's state file cannot be used: %s",
+			 discovered->last.state_problem);
 	else
 		return false;
 	return true;

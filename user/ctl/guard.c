@@ -147,7 +147,7 @@ bool guard_denies(const struct guard_status *status, enum enforcement mode)
 
 static bool is_observing(const struct controller *controller)
 {
-	return controller->options.config->mode == MODE_OBSERVE;
+	return !run_mode_writes(controller->options.config->mode);
 }
 
 void ctl_tell_guard(struct controller *controller)

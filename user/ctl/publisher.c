@@ -187,9 +187,9 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	 */
 	ledger_exclusive(controller->ledger, &policy->protected_cpus);
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
-		policy->modes[aspect] = config->mode == MODE_OBSERVE
-						? ENFORCEMENT_OFF
-						: config->enforcement.guard[aspect];
+		policy->modes[aspect] = run_mode_writes(config->mode)
+						? config->enforcement.guard[aspect]
+						: ENFORCEMENT_OFF;
 	policy->runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
 	policy->pid1_writes_cpusets = controller->layout.systemd;
 	policy->guards_siblings = controller->layout.root_partition;

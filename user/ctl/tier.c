@@ -48,7 +48,7 @@ void ctl_choose_tier(struct controller *controller)
 	int r;
 
 	/* Nothing is enforced, so nothing is missing. */
-	if (config->mode == MODE_OBSERVE) {
+	if (!run_mode_writes(config->mode)) {
 		findings_clear(&controller->findings, "tier1_not_in_use");
 		controller->layout.root_partition = false;
 		return;

@@ -34,6 +34,11 @@ const char *run_mode_name(enum run_mode mode)
 	return run_mode_words[mode];
 }
 
+bool run_mode_writes(enum run_mode mode)
+{
+	return mode == MODE_ALLOCATE;
+}
+
 int run_mode_parse(const char *name, enum run_mode *ret_mode)
 {
 	for (enum run_mode mode = 0; mode < MODE_NR; mode++) {

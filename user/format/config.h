@@ -123,6 +123,12 @@ struct config_unbuilt {
 void config_list_unbuilt(const struct config *config,
 			 struct config_unbuilt ret_options[CONFIG_UNBUILT_NR]);
 
+/*
+ * What the configured mode promises by its name and this version does not do, as a sentence;
+ * NULL = nothing.
+ */
+const char *config_unbuilt_mode(const struct config *config);
+
 /* The effective configuration, all fields; config_parse reads it back to an equal one. */
 void config_render(const struct config *config, enum emit_style style, struct text *out);
 
@@ -143,6 +149,11 @@ void config_emit_policy(struct emitter *emitter, const char *key, const struct p
 int config_read_policy(const struct yaml_value *map, const char *field, struct format_error *error,
 		       struct policy *ret_policy);
 
+/*
+ * Does an agent in this mode make or write cgroups, load BPF programs, or change anything else of
+ * the machine?
+ */
+bool run_mode_writes(enum run_mode mode);
 /* -EINVAL, and *ret_mode untouched, if no mode has this name. */
 int run_mode_parse(const char *name, enum run_mode *ret_mode);
 /* Each value by its word in the configuration file; never NULL for a valid one. */

@@ -11,15 +11,32 @@
 #include "core/ledger/ledger.h"
 #include "format/config.h"
 
+/* In mode guard, others decide; so somebody has to say what they decided. */
 static int check_mode(const struct config *config, char *error, size_t error_size)
 {
+	const char *problem = NULL;
+
 	if (config->mode != MODE_GUARD)
 		return 0;
-	snprintf(error, error_size,
-		 "mode 'guard' is not supported: this version cannot follow the state files of a "
-		 "running kubelet; use allocate or observe, or take over the node with 'pinfold "
-		 "state import kubelet'");
+	if (!*config->sources.kubelet_directory)
+		problem = "sources.kubeletDirectory is empty: mode guard takes the kubelet's state "
+			  "files as its plan; set the directory, or use mode: observe";
+	else if (*config->sources.nri)
+		problem =
+			"sources.nri is set: mode guard allocates nothing; remove sources.nri, or "
+			"use mode: allocate";
+	if (!problem)
+		return 0;
+	snprintf(error, error_size, "%s", problem);
 	return -EINVAL;
+}
+
+const char *config_unbuilt_mode(const struct config *config)
+{
+	if (config->mode != MODE_GUARD)
+		return NULL;
+	return "mode guard compares and reports in this version: a change that does not come from "
+	       "the kubelet or its runtime is neither denied nor reverted";
 }
 
 void config_list_unbuilt(const struct config *config,
@@ -29,7 +46,7 @@ void config_list_unbuilt(const struct config *config,
 		bool is_asked;
 		const char *finding, *option;
 	} options[] = {
-		{config->sources.kubepods && config->mode != MODE_OBSERVE, "kubepods_not_built",
+		{config->sources.kubepods && config->mode == MODE_ALLOCATE, "kubepods_not_built",
 		 "sources.kubepods"},
 		{*config->sources.nri && config->mode == MODE_OBSERVE, "nri_not_built",
 		 "sources.nri in mode observe"},
@@ -112,15 +129,15 @@ static int check_reserved_memory(const struct config *config, const struct topol
 	return -EINVAL;
 }
 
-/* --- observing ------------------------------------------------------------------------------- */
+/* --- without allocating ----------------------------------------------------------------------- */
 
 /*
- * An agent that only observes grants no CPUs, so it need not know which ones to keep for the
+ * An agent that does not allocate grants no CPUs, so it need not know which ones to keep for the
  * system. Without this it would need a configuration file.
  */
 static void relax_policy(const struct config *config, struct policy *policy)
 {
-	if (config->mode == MODE_OBSERVE && policy->cpu == CPU_POLICY_STATIC &&
+	if (config->mode != MODE_ALLOCATE && policy->cpu == CPU_POLICY_STATIC &&
 	    !policy_reserved_count(policy))
 		policy->cpu = CPU_POLICY_NONE;
 }

@@ -45,7 +45,7 @@ static const struct field_desc discovery_fields[] = {
 };
 DESCRIBE(view_discovery, discovery_fields, "discovery",
 	 "A pod or container that others made, found by its cgroup. Only an agent with mode: "
-	 "observe looks for them.",
+	 "observe or guard looks for them.",
 	 .is_list = true);
 
 struct json_object *view_discoveries(const struct view_discovery *rows, size_t nr_rows)

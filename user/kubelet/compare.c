@@ -122,11 +122,6 @@ static void judge_state(struct judge *judge)
 
 /* --- the kubelet's static policy -------------------------------------------------------------- */
 
-static bool is_static(const struct discovery *discovery)
-{
-	return discovery_has_state(discovery) && !strcmp(discovery->state.policy, "static");
-}
-
 static void judge_default(struct judge *judge)
 {
 	const struct discovery *discovery = judge->discovery;
@@ -331,7 +326,7 @@ int discovery_compare(const struct discovery *discovery, struct finding_row ret_
 	judge_bounds(&judge);
 	judge_names(&judge);
 	judge_state(&judge);
-	if (!is_static(discovery))
+	if (!discovery_is_static(discovery))
 		return 0;
 	note_owners(&judge, &discovery->state.containers);
 	note_owners(&judge, &discovery->state.pods);

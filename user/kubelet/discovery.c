@@ -164,6 +164,11 @@ bool discovery_has_state(const struct discovery *discovery)
 	return discovery->presence == KUBELET_STATE_READ || discovery->is_state_kept;
 }
 
+bool discovery_is_static(const struct discovery *discovery)
+{
+	return discovery_has_state(discovery) && !strcmp(discovery->state.policy, "static");
+}
+
 struct cpuset discovery_exclusive(const struct discovery *discovery)
 {
 	const struct kubelet_entries *const lists[] = {&discovery->state.containers,

@@ -94,6 +94,8 @@ int discovery_read_state(struct discovery *discovery, const char *data, size_t l
 int discovery_keep_state(struct discovery *discovery, const char *data, size_t len);
 /* Is `state` known, from the file as it is or as it was before? */
 bool discovery_has_state(const struct discovery *discovery);
+/* Is it known, and does it say that the kubelet allocates exclusive CPUs? */
+bool discovery_is_static(const struct discovery *discovery);
 /*
  * The CPUs that the state file gives to single containers or pods; empty without one or under
  * a policy other than static.
