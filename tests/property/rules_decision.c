@@ -146,6 +146,18 @@ static void check_whole_cores(struct stage *stage, const struct ledger_pod *pod,
 	}
 }
 
+/* Is it a resize after which the pod has no more CPUs than before? */
+static bool takes_none(const struct pod_before *was, const struct ledger_pod *pod)
+{
+	uint32_t nr_before = cpuset_count(&was->bubble);
+
+	for (uint32_t i = 0; !pod->has_bubble && i < was->nr; i++) {
+		if (was->grants[i].isolation == ISOLATION_CONTAINER)
+			nr_before += cpuset_count(&was->grants[i].cpus);
+	}
+	return was->is_resize && cpuset_count(&pod->held) <= nr_before;
+}
+
 void check_admitted(struct stage *stage, const struct pod_spec *spec,
 		    const struct cpuset *candidates, const struct pod_before *was)
 {
@@ -161,7 +173,7 @@ void check_admitted(struct stage *stage, const struct pod_spec *spec,
 	given = bits_of(&pod->held);
 	if (!bits_within(&given, &allowed))
 		complain(stage, "candidates: pod %s was given a CPU that was none", spec->uid);
-	if (!compatibility_is_kubelet(stage->policy.compatibility) &&
+	if (!compatibility_is_kubelet(stage->policy.compatibility) && !takes_none(was, pod) &&
 	    cpuset_is_empty(ledger_shared_pool(stage->ledger)) &&
 	    ledger_nr_host_containers(stage->ledger))
 		complain(stage, "shared pool: the last CPU was given away to pod %s", spec->uid);

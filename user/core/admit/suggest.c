@@ -18,6 +18,7 @@
 
 #include "core/admit/assign.h"
 #include "core/admit/change.h"
+#include "core/admit/resize.h"
 
 #define TRIES_CPUS	 10
 #define TRIES_MEMORY	 10
@@ -72,12 +73,31 @@ static bool is_possible_policy(const struct ledger *ledger, const struct policy 
 	return true;
 }
 
+static int try_resize(struct ledger *ledger, const struct pod_spec *spec, bool *ret_admitted)
+{
+	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
+	int r = decision ? resize_decide(ledger, spec, decision) : -ENOMEM;
+
+	if (!r)
+		*ret_admitted = decision->admitted;
+	return r;
+}
+
+/* As admit_prepare() would decide: what a change turns into a resize keeps its CPUs. */
 static int try_assign(struct ledger *ledger, const struct pod_spec *spec, bool *ret_admitted)
 {
+	const struct ledger_pod *known = ledger_find(ledger, spec->uid);
 	struct cpu_reuse reuse = {.uid = ""};
 	struct assignment assignment;
-	int r = assign_new(&assignment, ledger, spec, &reuse);
+	int r;
 
+	if (known && pod_spec_equal(known->spec, spec)) {
+		*ret_admitted = true;
+		return 0;
+	}
+	if (known && resize_is_wanted(ledger, known, spec))
+		return try_resize(ledger, spec, ret_admitted);
+	r = assign_new(&assignment, ledger, spec, &reuse);
 	if (!r)
 		r = assign_finish(&assignment);
 	if (!r)
