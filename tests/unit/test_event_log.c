@@ -244,12 +244,10 @@ static void a_repeated_audit_is_counted_in_one_row(void **state)
 	repeated.record.suppressed = 5;
 	record(&repeated);
 	assert_int_equal(event_log_at(&events, 0)->record.suppressed, 1005);
-	/* Another aspect, hook, file, target, culprit or place is another row. */
-	repeated.record.aspect = ASPECT_AFFINITY;
+	/* Another process, hook, target, culprit or place is another row. */
+	repeated.record.pid++;
 	record(&repeated);
 	repeated.record.guard.hook = HOOK_FILE_OPEN;
-	record(&repeated);
-	strcpy(repeated.record.guard.file, "cpuset.mems");
 	record(&repeated);
 	strcpy(repeated.target, "b");
 	record(&repeated);
@@ -257,7 +255,7 @@ static void a_repeated_audit_is_counted_in_one_row(void **state)
 	record(&repeated);
 	strcpy(repeated.cgroup, "user.slice");
 	record(&repeated);
-	assert_int_equal(event_log_nr(&events), 7);
+	assert_int_equal(event_log_nr(&events), 6);
 }
 
 /* A watcher hears again of what goes on for hours. */
@@ -299,13 +297,22 @@ static void a_caller_has_a_bounded_number_of_rows(void **state)
 	assert_int_equal(event_log_nr(&events), 2 + EVENT_LOG_CALLER_ROWS);
 }
 
-static void what_is_denied_is_always_a_row(void **state)
+static void what_is_denied_or_changed_is_always_a_row(void **state)
 {
 	struct event_row deny = denied(12, "bash", "user.slice");
+	struct event_row write = traced("bash", "a");
 
 	for (int i = 0; i < 20; i++)
 		record(&deny);
 	assert_int_equal(event_log_nr(&events), 20);
+	write.record.aspect = ASPECT_CPUSET_FILES;
+	for (int i = 0; i < 2 * EVENT_LOG_CALLER_ROWS; i++)
+		record(&write);
+	assert_int_equal(event_log_nr(&events), 20 + 2 * EVENT_LOG_CALLER_ROWS);
+	/* They leave the rows for debugging to it. */
+	record_traced("bash", "a");
+	record_traced("bash", "b");
+	assert_int_equal(event_log_nr(&events), 22 + 2 * EVENT_LOG_CALLER_ROWS);
 }
 
 /* Bursts beyond the budget of the programs are reported each second. */
@@ -349,7 +356,7 @@ int main(void)
 		cmocka_unit_test_setup(a_repeated_audit_is_counted_in_one_row, set_up),
 		cmocka_unit_test_setup(after_an_hour_it_is_a_new_row, set_up),
 		cmocka_unit_test_setup(a_caller_has_a_bounded_number_of_rows, set_up),
-		cmocka_unit_test_setup(what_is_denied_is_always_a_row, set_up),
+		cmocka_unit_test_setup(what_is_denied_or_changed_is_always_a_row, set_up),
 		cmocka_unit_test_setup(the_sums_of_a_cgroup_add_up, set_up),
 	};
 

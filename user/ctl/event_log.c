@@ -62,27 +62,30 @@ static void write_journal(struct event_log *log, const struct event_row *event)
 
 /* --- what is only counted in an earlier row --------------------------------------------------- */
 
-/* What is denied or changed is always a row: it is why the log is read. */
+/*
+ * What is denied or changed is always a row: it is why the log is read. Looking into a process is
+ * what monitors do all day.
+ */
 static bool may_be_merged(const struct event_record *record)
 {
 	return record->kind == EVENT_SUPPRESSED ||
-	       (record->kind == EVENT_GUARD && record->action == ACTION_AUDIT);
+	       (record->kind == EVENT_GUARD && record->action == ACTION_AUDIT &&
+		record->aspect == ASPECT_DEBUGGING);
 }
 
 static bool is_same_culprit(const struct event_row *a, const struct event_row *b)
 {
-	return a->record.kind == b->record.kind && a->record.action == b->record.action &&
+	return may_be_merged(&a->record) && a->record.kind == b->record.kind &&
 	       !strcmp(a->record.comm, b->record.comm) && !strcmp(a->cgroup, b->cgroup);
 }
 
-/* Of the same culprit. The process that it was done to is not compared: a target has many. */
+/* By the same culprit. The process that it was done to is not compared: a target has many. */
 static bool is_same_operation(const struct event_row *a, const struct event_row *b)
 {
-	if (a->record.aspect != b->record.aspect || strcmp(a->target, b->target))
+	if (strcmp(a->target, b->target))
 		return false;
-	return a->record.kind != EVENT_GUARD ||
-	       (a->record.guard.hook == b->record.guard.hook &&
-		!strcmp(a->record.guard.file, b->record.guard.file));
+	return a->record.kind != EVENT_GUARD || (a->record.pid == b->record.pid &&
+						 a->record.guard.hook == b->record.guard.hook);
 }
 
 /* The row in which the event is only counted; NULL = it becomes a row itself. */

@@ -11,7 +11,7 @@
 
 #define EVENT_LOG_ROWS	   512
 #define EVENT_LOG_CULPRITS 64 /* number of culprits with a rate limit for journal lines */
-/* New rows that one caller gets for audited operations in each EVENT_LOG_MERGE_NS. */
+/* New rows that one caller gets for audited debugging in each EVENT_LOG_MERGE_NS. */
 #define EVENT_LOG_CALLER_ROWS 32
 #define EVENT_LOG_MERGE_NS    (3600ULL * 1000000000ULL)
 
@@ -37,9 +37,9 @@ void event_log_init(struct event_log *log, const struct clock_port *clock);
  * has none. The journal gets at most one line per minute for each culprit (cgroup and command)
  * and kind.
  *
- * An operation that the guard only audits goes on for as long as somebody does it. If the ring has
- * a row of the last hour for the same operation of the same culprit on the same target, the event
- * is only counted there (`suppressed`, `last_ns`), and so it is in the culprit's latest row if the
+ * Debugging that the guard only audits goes on for as long as a monitor runs. If the ring has a row
+ * of the last hour for the same operation of the same process on the same target, the event is
+ * only counted there (`suppressed`, `last_ns`), and so it is in the culprit's latest row if the
  * culprit has EVENT_LOG_CALLER_ROWS rows of the last hour. Events of kind "suppressed" add up in
  * the same way.
  */
