@@ -226,7 +226,7 @@ static void what_has_no_file_is_unknown(void **state)
 	assert_int_equal(row->tasks, -1);
 	assert_int_equal(row->run_ns, -1);
 	assert_string_equal(scene->found.problem, "");
-	assert_int_equal(scene->found.presence, KUBELET_STATE_ABSENT);
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_ABSENT);
 }
 
 static void both_drivers_and_all_runtimes_are_walked(void **state)
@@ -549,12 +549,12 @@ static void the_kubelets_state_is_read(void **state)
 
 	put(scene, KUBELET "/cpu_manager_state", STATE("2-3"));
 	scan(scene);
-	assert_int_equal(scene->found.presence, KUBELET_STATE_READ);
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_READ);
 	assert_int_equal(scene->found.state.containers.nr, 1);
 	put(scene, KUBELET "/cpu_manager_state", "{");
 	scan(scene);
-	assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
-	assert_string_not_equal(scene->found.state_problem, "");
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_UNUSABLE);
+	assert_string_not_equal(scene->found.cpu_file.problem, "");
 }
 
 /* What the kubelet decided stands, whatever somebody does to its file; only its absence is news. */
@@ -568,24 +568,47 @@ static void an_unusable_state_leaves_the_one_before(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
 		put(scene, KUBELET "/cpu_manager_state", STATE("2-3"));
 		scan(scene);
-		assert_false(scene->found.is_state_kept);
+		assert_false(scene->found.cpu_file.is_kept);
 		put(scene, KUBELET "/cpu_manager_state", damaged[i]);
 		for (int again = 0; again < 2; again++) {
 			scan(scene);
-			assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
-			assert_true(scene->found.is_state_kept);
+			assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_UNUSABLE);
+			assert_true(scene->found.cpu_file.is_kept);
 			assert_int_equal(scene->found.state.containers.nr, 1);
 			assert_string_equal(scene->found.state.containers.entries[0].list, "2-3");
 		}
 	}
 	assert_int_equal(unlink(path), 0);
 	scan(scene);
-	assert_int_equal(scene->found.presence, KUBELET_STATE_ABSENT);
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_ABSENT);
 	assert_false(discovery_has_state(&scene->found));
 	put(scene, KUBELET "/cpu_manager_state", "{");
 	scan(scene);
-	assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_UNUSABLE);
 	assert_false(discovery_has_state(&scene->found));
+}
+
+#define MEMORY                                                                                   \
+	"{\"policyName\":\"Static\",\"machineState\":{},\"entries\":{\"" UID "\":{\"postgres\":" \
+	"[{\"numaAffinity\":[0],\"type\":\"memory\",\"size\":1}]}},\"checksum\":0}"
+
+static void the_memory_managers_state_is_read(void **state)
+{
+	struct scene *scene = *state;
+
+	put(scene, KUBELET "/memory_manager_state", MEMORY);
+	scan(scene);
+	assert_int_equal(scene->found.memory_file.presence, KUBELET_STATE_READ);
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_ABSENT);
+	assert_int_equal(scene->found.memory.containers.nr, 1);
+	put(scene, KUBELET "/memory_manager_state", "{");
+	put(scene, KUBELET "/cpu_manager_state", "{");
+	scan(scene);
+	assert_int_equal(scene->found.memory_file.presence, KUBELET_STATE_UNUSABLE);
+	assert_true(scene->found.memory_file.is_kept);
+	assert_int_equal(scene->found.memory.containers.nr, 1);
+	/* What the one file said is nothing that the other one says. */
+	assert_false(scene->found.cpu_file.is_kept);
 }
 
 static void a_state_that_is_no_file_is_unusable(void **state)
@@ -594,8 +617,8 @@ static void a_state_that_is_no_file_is_unusable(void **state)
 
 	make(scene, KUBELET "/cpu_manager_state");
 	scan(scene);
-	assert_int_equal(scene->found.presence, KUBELET_STATE_UNUSABLE);
-	assert_non_null(strstr(scene->found.state_problem, "Is a directory"));
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_UNUSABLE);
+	assert_non_null(strstr(scene->found.cpu_file.problem, "Is a directory"));
 }
 
 /* This process stands for a service that may run on the first CPU it has. */
@@ -693,7 +716,7 @@ static void changes_make_another_scan(void **state)
 		assert_int_equal(rename(path, to), 0);
 	}
 	wait_for_report(scene, nr + 1);
-	assert_int_equal(scene->found.presence, KUBELET_STATE_READ);
+	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_READ);
 }
 
 int main(void)
@@ -717,6 +740,7 @@ int main(void)
 		TEST(a_file_that_is_no_bundle_is_not_read),
 		TEST(the_kubelets_state_is_read),
 		TEST(an_unusable_state_leaves_the_one_before),
+		TEST(the_memory_managers_state_is_read),
 		TEST(a_state_that_is_no_file_is_unusable),
 		TEST(host_tasks_on_exclusive_cpus_are_counted),
 		TEST(a_slow_scan_is_followed_by_a_pause),

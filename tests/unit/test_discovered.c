@@ -334,7 +334,7 @@ static void an_observed_node_has_no_findings_of_ours(void **state)
 /* A scan that found this state file; NULL = none. */
 static void deliver_state(struct controller *controller, const char *text)
 {
-	strcpy(found.state_file, "/var/lib/kubelet/cpu_manager_state");
+	strcpy(found.cpu_file.path, "/var/lib/kubelet/cpu_manager_state");
 	if (text)
 		assert_int_equal(discovery_read_state(&found, text, strlen(text)), 0);
 	deliver(controller);

@@ -32,7 +32,7 @@ static void read_state(struct scene *scene, const char *policy, const char *cpus
 		 "{\"policyName\":\"%s\",\"defaultCpuSet\":\"%s\",\"entries\":{%s},\"checksum\":0}",
 		 policy, cpus, entries);
 	assert_int_equal(discovery_read_state(&scene->discovery, text, strlen(text)), 0);
-	strcpy(scene->discovery.state_file, "/var/lib/kubelet/cpu_manager_state");
+	strcpy(scene->discovery.cpu_file.path, "/var/lib/kubelet/cpu_manager_state");
 }
 
 static struct discovered_cgroup *add(struct scene *scene, enum kubepods_kind kind, const char *uid,
@@ -377,15 +377,80 @@ static void a_damaged_state_file_is_found(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
 		struct scene scene = {0};
 
-		strcpy(scene.discovery.state_file, "/var/lib/kubelet/cpu_manager_state");
+		strcpy(scene.discovery.cpu_file.path, "/var/lib/kubelet/cpu_manager_state");
 		assert_int_equal(
 			discovery_read_state(&scene.discovery, damaged[i], strlen(damaged[i])), 0);
-		assert_int_equal(scene.discovery.presence, KUBELET_STATE_UNUSABLE);
+		assert_int_equal(scene.discovery.cpu_file.presence, KUBELET_STATE_UNUSABLE);
 		add(&scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-7");
 		assert_found(&scene, 1 << FOUND_STATE_UNUSABLE);
 		assert_says(&scene, FOUND_STATE_UNUSABLE, "/var/lib/kubelet/cpu_manager_state: ");
 		discovery_fini(&scene.discovery);
 	}
+}
+
+/* The memory manager's file as of layout 1, with a block for the container postgres of DB. */
+#define MEMORY(policy, nodes)                                                                 \
+	"{\"policyName\":\"" policy "\",\"machineState\":{},\"entries\":{\"" DB               \
+	"\":{\"postgres\":[{\"numaAffinity\":[" nodes "],\"type\":\"memory\",\"size\":4096}," \
+	"{\"numaAffinity\":[1],\"type\":\"hugepages-2Mi\",\"size\":0}]}},\"checksum\":0}"
+
+static void read_memory(struct scene *scene, const char *text)
+{
+	assert_int_equal(discovery_read_memory(&scene->discovery, text, strlen(text)), 0);
+	strcpy(scene->discovery.memory_file.path, "/var/lib/kubelet/memory_manager_state");
+}
+
+static void add_with_nodes(struct scene *scene, const char *id, const char *container,
+			   const char *nodes)
+{
+	struct discovered_cgroup *row = container ? add_named(scene, DB, id, "0-7", container)
+						  : add(scene, KUBEPODS_CONTAINER, DB, id, "0-7");
+
+	row->effective_mems = strdup(nodes);
+}
+
+static void the_memory_managers_nodes_are_no_finding(void **state)
+{
+	struct scene *scene = *state;
+
+	read_memory(scene, MEMORY("Static", "0"));
+	assert_int_equal(scene->discovery.memory_file.presence, KUBELET_STATE_READ);
+	/* the nodes of all its blocks */
+	add_with_nodes(scene, ID("2"), "postgres", "0-1");
+	/* without an entry, or a name, any nodes may be right */
+	add_with_nodes(scene, ID("3"), "exporter", "0-3");
+	add_with_nodes(scene, ID("4"), NULL, "0-3");
+	assert_found(scene, 0);
+}
+
+static void other_nodes_than_the_memory_managers_are_found(void **state)
+{
+	struct scene *scene = *state;
+
+	read_memory(scene, MEMORY("Static", "0"));
+	add_with_nodes(scene, ID("2"), "postgres", "0-3");
+	assert_found(scene, 1 << FOUND_NODES_DIFFER);
+	assert_says(scene, FOUND_NODES_DIFFER,
+		    "container postgres of pod shop/db-0 (containerd 20123456789a) may use memory of "
+		    "NUMA nodes 0-3");
+	assert_says(scene, FOUND_NODES_DIFFER, "gives it 0-1");
+	/* Under policy None the entries are of another time. */
+	kubelet_memory_state_fini(&scene->discovery.memory);
+	read_memory(scene, MEMORY("None", "0"));
+	assert_found(scene, 0);
+}
+
+static void a_damaged_memory_file_is_found(void **state)
+{
+	struct scene *scene = *state;
+	const char *before = MEMORY("Static", "0");
+
+	read_memory(scene, "{");
+	assert_found(scene, 1 << FOUND_MEMORY_UNUSABLE);
+	assert_says(scene, FOUND_MEMORY_UNUSABLE, "/var/lib/kubelet/memory_manager_state: ");
+	assert_int_equal(discovery_keep_memory(&scene->discovery, before, strlen(before)), 0);
+	add_with_nodes(scene, ID("2"), "postgres", "2");
+	assert_found(scene, 1 << FOUND_MEMORY_UNUSABLE | 1 << FOUND_NODES_DIFFER);
 }
 
 static void an_unusable_file_is_compared_as_it_was(void **state)
@@ -498,6 +563,9 @@ int main(void)
 		TEST(an_empty_default_set_is_found),
 		TEST(without_the_static_policy_nothing_is_compared),
 		TEST(a_damaged_state_file_is_found),
+		TEST(the_memory_managers_nodes_are_no_finding),
+		TEST(other_nodes_than_the_memory_managers_are_found),
+		TEST(a_damaged_memory_file_is_found),
 		TEST(an_unusable_file_is_compared_as_it_was),
 		TEST(what_was_not_read_is_found),
 		TEST(rows_beyond_the_limit_are_counted),

@@ -13,13 +13,13 @@
 
 static int judge(const char *path, const struct discovery *found)
 {
-	if (found->presence == KUBELET_STATE_UNUSABLE)
+	if (found->cpu_file.presence == KUBELET_STATE_UNUSABLE)
 		return log_err(
 			-EBUSY,
 			"refusing to allocate: cannot use %s, so a kubelet may allocate CPUs "
 			"as well: %s; remove the file if no kubelet runs here, or use mode: "
 			"guard or observe",
-			path, found->state_problem);
+			path, found->cpu_file.problem);
 	if (discovery_is_static(found))
 		return log_err(
 			-EBUSY,
@@ -51,8 +51,9 @@ int beside_check(const struct agent *agent)
 	if (r == -ENOMEM)
 		return log_err(r, "cannot read %s", path);
 	if (r) {
-		found.presence = KUBELET_STATE_UNUSABLE;
-		snprintf(found.state_problem, sizeof(found.state_problem), "%s", strerror(-r));
+		found.cpu_file.presence = KUBELET_STATE_UNUSABLE;
+		snprintf(found.cpu_file.problem, sizeof(found.cpu_file.problem), "%s",
+			 strerror(-r));
 	}
 	return judge(path, &found);
 }

@@ -109,19 +109,19 @@ static void tell_plan(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 
 	if (controller->options.config->mode != MODE_GUARD || discovery_is_static(last) ||
-	    last->presence == KUBELET_STATE_UNUSABLE) {
+	    last->cpu_file.presence == KUBELET_STATE_UNUSABLE) {
 		findings_clear(&controller->findings, name);
 		return;
 	}
-	if (last->presence == KUBELET_STATE_ABSENT)
+	if (last->cpu_file.presence == KUBELET_STATE_ABSENT)
 		snprintf(message, sizeof(message),
 			 "%.200s does not exist, so there is nothing to compare with",
-			 last->state_file);
+			 last->cpu_file.path);
 	else
 		snprintf(message, sizeof(message),
 			 "the kubelet's policy in %.180s is %.16s: it gives no container exclusive "
 			 "CPUs, so there is nothing to compare with",
-			 last->state_file, last->state.policy);
+			 last->cpu_file.path, last->state.policy);
 	findings_put(&controller->findings, name, message,
 		     "set cpuManagerPolicy: static in the kubelet's configuration and "
 		     "sources.kubeletDirectory to its root directory, or use another mode");
@@ -164,10 +164,10 @@ bool ctl_lacks_discovery(const struct controller *controller, char *reason, size
 		snprintf(reason, size, "not all cgroups of pods could be read: %s",
 			 discovered->last.problem);
 	else if (controller->options.config->mode == MODE_GUARD &&
-		 discovered->last.presence == KUBELET_STATE_UNUSABLE &&
+		 discovered->last.cpu_file.presence == KUBELET_STATE_UNUSABLE &&
 		 !discovery_has_state(&discovered->last))
 		snprintf(reason, size, "the kubelet's state file cannot be used: %s",
-			 discovered->last.state_problem);
+			 discovered->last.cpu_file.problem);
 	else
 		return false;
 	return true;

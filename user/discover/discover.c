@@ -40,9 +40,7 @@ struct discover {
 	bool is_scanning, again;
 	int watch_error; /* as last reported */
 	uint64_t began_usec, ended_usec, took_usec;
-	/* Owned between two scans; see struct scan. */
-	char *kept;
-	size_t kept_len;
+	struct scan_kept kept[SCAN_FILE_NR]; /* between two scans */
 };
 
 static uint64_t now_usec(void)
@@ -73,6 +71,12 @@ static void tell_bundles(struct discover *discover)
 	text_copy(discover->bundle_problem, sizeof(discover->bundle_problem), problem);
 }
 
+static void move_kept(struct scan_kept to[SCAN_FILE_NR], struct scan_kept from[SCAN_FILE_NR])
+{
+	for (size_t i = 0; i < SCAN_FILE_NR; i++)
+		to[i] = (struct scan_kept){TAKE_PTR(from[i].data), from[i].len};
+}
+
 static void end_scan(struct scan *scan, int result)
 {
 	struct discover *discover = scan->discover;
@@ -80,8 +84,7 @@ static void end_scan(struct scan *scan, int result)
 	discover->is_scanning = false;
 	discover->ended_usec = now_usec();
 	discover->took_usec = discover->ended_usec - discover->began_usec;
-	discover->kept = TAKE_PTR(scan->kept);
-	discover->kept_len = scan->kept_len;
+	move_kept(discover->kept, scan->kept);
 	tell_watch(discover, scan->watch_error);
 	tell_bundles(discover);
 	if (result)
@@ -149,9 +152,8 @@ static int start_scan(struct discover *discover)
 		.kubelet_dir = discover->kubelet_dir,
 		.inotify_fd = discover->inotify_fd,
 		.bundles = &discover->bundles,
-		.kept = TAKE_PTR(discover->kept),
-		.kept_len = discover->kept_len,
 	};
+	move_kept(scan->kept, discover->kept);
 	discover->is_scanning = true;
 	discover->began_usec = now_usec();
 	r = worker_run(discover->pool, SCAN_KEY, &scan->job);
@@ -235,7 +237,8 @@ void discover_close(struct discover *discover)
 	free(discover->kubelet_dir);
 	bundles_fini(&discover->bundles);
 	free(discover->runtime_dir);
-	free(discover->kept);
+	for (size_t i = 0; i < SCAN_FILE_NR; i++)
+		free(discover->kept[i].data);
 	free(discover);
 }
 DEFINE_CLEANUP(struct discover, discover_closep, discover_close);

@@ -360,14 +360,15 @@ static void visit(struct walk *walk, int fd, unsigned int depth)
 	list(walk, fd, depth);
 }
 
-/* --- the kubelet's file ----------------------------------------------------------------------- */
+/* --- the kubelet's files ---------------------------------------------------------------------- */
 
-static void keep_data(struct scan *scan, char *data, size_t len)
-{
-	free(scan->kept);
-	scan->kept = data;
-	scan->kept_len = len;
-}
+struct file_reader {
+	const char *name;
+	enum scan_file index;
+	struct discovered_file *file;
+	int (*read)(struct discovery *found, const char *data, size_t len);
+	int (*keep)(struct discovery *found, const char *data, size_t len);
+};
 
 /* The kubelet renames a new file over the old one; an editor may write to it in place. */
 static void watch_kubelet(struct scan *scan)
@@ -379,41 +380,62 @@ static void watch_kubelet(struct scan *scan)
 		scan->watch_error = -errno;
 }
 
+static void keep_data(struct scan_kept *kept, char *data, size_t len)
+{
+	free(kept->data);
+	*kept = (struct scan_kept){data, len};
+}
+
 /*
  * Only ENOENT means that there is no file. One that is half written, damaged or unreadable says
  * nothing about what the kubelet decided, so what it said before stands until it says otherwise.
  */
-static int read_state(struct scan *scan)
+static int read_state(struct scan *scan, const struct file_reader *reader)
 {
-	struct discovery *found = &scan->found;
+	struct discovered_file *file = reader->file;
+	struct scan_kept *kept = &scan->kept[reader->index];
 	char path[PATH_SIZE], *data cleanup_free = NULL;
 	size_t len;
 	int r;
 
-	if (!*scan->kubelet_dir)
-		return 0;
-	watch_kubelet(scan);
-	snprintf(path, sizeof(path), "%s/cpu_manager_state", scan->kubelet_dir);
-	text_copy(found->state_file, sizeof(found->state_file), path);
+	snprintf(path, sizeof(path), "%s/%s", scan->kubelet_dir, reader->name);
+	text_copy(file->path, sizeof(file->path), path);
 	r = file_read_path(path, KUBELET_STATE_MAX_BYTES, &data, &len);
 	if (r == -ENOENT)
-		keep_data(scan, NULL, 0);
+		keep_data(kept, NULL, 0);
 	if (r == -ENOENT || r == -ENOMEM)
 		return r == -ENOENT ? 0 : r;
 	if (r) {
-		found->presence = KUBELET_STATE_UNUSABLE;
-		snprintf(found->state_problem, sizeof(found->state_problem), "cannot read it: %s",
-			 strerror(-r));
+		file->presence = KUBELET_STATE_UNUSABLE;
+		snprintf(file->problem, sizeof(file->problem), "cannot read it: %s", strerror(-r));
 	} else {
-		r = discovery_read_state(found, data, len);
+		r = reader->read(&scan->found, data, len);
 		if (r)
 			return r;
 	}
-	if (found->presence == KUBELET_STATE_READ)
-		keep_data(scan, TAKE_PTR(data), len);
-	else if (scan->kept)
-		return discovery_keep_state(found, scan->kept, scan->kept_len);
+	if (file->presence == KUBELET_STATE_READ)
+		keep_data(kept, TAKE_PTR(data), len);
+	else if (kept->data)
+		return reader->keep(&scan->found, kept->data, kept->len);
 	return 0;
+}
+
+static int read_states(struct scan *scan)
+{
+	const struct file_reader readers[] = {
+		{"cpu_manager_state", SCAN_CPU_STATE, &scan->found.cpu_file, discovery_read_state,
+		 discovery_keep_state},
+		{"memory_manager_state", SCAN_MEMORY_STATE, &scan->found.memory_file,
+		 discovery_read_memory, discovery_keep_memory},
+	};
+	int r = 0;
+
+	if (!*scan->kubelet_dir)
+		return 0;
+	watch_kubelet(scan);
+	for (size_t i = 0; i < ARRAY_SIZE(readers) && !r; i++)
+		r = read_state(scan, &readers[i]);
+	return r;
 }
 
 /* Without the file the CPUs are unknown, and none is taken to be offline. */
@@ -435,7 +457,7 @@ int cgroup_scan_run(struct worker_job *job)
 	if (!mask)
 		return -ENOMEM;
 	bundles_begin(scan->bundles);
-	walk.error = read_state(scan);
+	walk.error = read_states(scan);
 	read_online(scan);
 	walk.exclusive = discovery_exclusive(&scan->found);
 	if (fd < 0)
@@ -452,6 +474,7 @@ void cgroup_scan_release(struct worker_job *job)
 	struct scan *scan = (struct scan *)job;
 
 	discovery_fini(&scan->found);
-	free(scan->kept);
+	for (size_t i = 0; i < SCAN_FILE_NR; i++)
+		free(scan->kept[i].data);
 	free(scan);
 }

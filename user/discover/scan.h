@@ -17,6 +17,14 @@ struct discover;
 #define SCAN_MAX_DEPTH	24
 #define SCAN_MAX_TASKS	262144
 
+enum scan_file { SCAN_CPU_STATE, SCAN_MEMORY_STATE, SCAN_FILE_NR };
+
+/* What a state file contained when it last could be used; owned. NULL = never, or it is absent. */
+struct scan_kept {
+	char *data;
+	size_t len;
+};
+
 struct scan {
 	struct worker_job job; /* first */
 	struct discover *discover;
@@ -25,12 +33,7 @@ struct scan {
 	int inotify_fd;						       /* -1 = nothing is watched */
 	struct bundles *bundles; /* nobody else uses them while a scan runs */
 
-	/*
-	 * What the state file contained when it last could be used; NULL = never, or it is absent.
-	 * Owned; the scan replaces it, and it is handed to the next one.
-	 */
-	char *kept;
-	size_t kept_len;
+	struct scan_kept kept[SCAN_FILE_NR]; /* handed from scan to scan */
 
 	/* Its output. */
 	struct discovery found; /* owned, until the result is taken */

@@ -108,16 +108,15 @@ static void judge_names(struct judge *judge)
 	tell_others(judge, FOUND_UNKNOWN_NAME, discovery->nr_unknown);
 }
 
-static void judge_state(struct judge *judge)
+static void judge_file(struct judge *judge, enum discovery_finding finding,
+		       const struct discovered_file *file)
 {
-	const struct discovery *discovery = judge->discovery;
-
-	if (discovery->presence == KUBELET_STATE_UNUSABLE)
-		tell(judge, FOUND_STATE_UNUSABLE,
+	if (file->presence == KUBELET_STATE_UNUSABLE)
+		tell(judge, finding,
 		     "look at the kubelet's log; it refuses to start with a damaged file, and "
 		     "makes a new one if the node is drained and the file removed",
-		     "cannot use %.96s: %.190s%s", discovery->state_file, discovery->state_problem,
-		     discovery->is_state_kept ? "; compared with what it said before" : "");
+		     "cannot use %.96s: %.150s%s", file->path, file->problem,
+		     file->is_kept ? "; compared with what it said before" : "");
 }
 
 /* --- the kubelet's static policy -------------------------------------------------------------- */
@@ -131,7 +130,7 @@ static void judge_default(struct judge *judge)
 		     "set reservedSystemCPUs, or let fewer pods ask for exclusive CPUs",
 		     "the default CPU set in %.200s is empty: containers without exclusive CPUs "
 		     "have none",
-		     discovery->state_file);
+		     discovery->cpu_file.path);
 }
 
 /* Entries of one pod may share CPUs: a container takes over those of an init container. */
@@ -290,6 +289,36 @@ static void judge_difference(struct judge *judge)
 	tell_others(judge, FOUND_CPUS_DIFFER, nr);
 }
 
+/*
+ * Containers without an entry may use all nodes, so only those with one are compared, and only if
+ * their name is known.
+ */
+static void judge_nodes(struct judge *judge)
+{
+	const struct discovery *discovery = judge->discovery;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < discovery->nr; i++) {
+		const struct discovered_cgroup *row = &discovery->rows[i];
+		struct cpuset given, nodes = cpuset_of_text(row->effective_mems);
+		char name[192], is[LIST_MAX], wanted[LIST_MAX];
+
+		if (row->name.kind != KUBEPODS_CONTAINER || !row->effective_mems ||
+		    !discovery_given_nodes(discovery, row, &given) ||
+		    cpuset_equal(&given, &nodes) || nr++)
+			continue;
+		write_list(&nodes, is);
+		write_list(&given, wanted);
+		name_container(row, name, sizeof(name));
+		tell(judge, FOUND_NODES_DIFFER,
+		     "find out what writes its cpuset.mems and restart the pod, as memory may stay "
+		     "on other nodes",
+		     "%s may use memory of NUMA nodes %s, and the kubelet's state file gives it %s",
+		     name, is, wanted);
+	}
+	tell_others(judge, FOUND_NODES_DIFFER, nr);
+}
+
 static void judge_host_tasks(struct judge *judge)
 {
 	const struct discovered_tasks *tasks = &judge->discovery->host_tasks;
@@ -325,7 +354,9 @@ int discovery_compare(const struct discovery *discovery, struct finding_row ret_
 		effective[i] = cpuset_of_text(discovery->rows[i].effective_cpus);
 	judge_bounds(&judge);
 	judge_names(&judge);
-	judge_state(&judge);
+	judge_file(&judge, FOUND_STATE_UNUSABLE, &discovery->cpu_file);
+	judge_file(&judge, FOUND_MEMORY_UNUSABLE, &discovery->memory_file);
+	judge_nodes(&judge);
 	if (!discovery_is_static(discovery))
 		return 0;
 	note_owners(&judge, &discovery->state.containers);
@@ -343,9 +374,11 @@ const char *discovery_finding_name(enum discovery_finding finding)
 		[FOUND_CUT] = "discovery_incomplete",
 		[FOUND_UNKNOWN_NAME] = "cgroup_name_unknown",
 		[FOUND_STATE_UNUSABLE] = "kubelet_state_unusable",
+		[FOUND_MEMORY_UNUSABLE] = "kubelet_memory_state_unusable",
 		[FOUND_DEFAULT_EMPTY] = "default_cpus_empty",
 		[FOUND_EXCLUSIVE_SHARED] = "exclusive_cpus_shared",
 		[FOUND_CPUS_DIFFER] = "cpus_differ_from_kubelet",
+		[FOUND_NODES_DIFFER] = "mems_differ_from_kubelet",
 		[FOUND_HOST_TASKS] = "host_tasks_on_exclusive_cpus",
 	};
 

@@ -16,10 +16,12 @@ enum discovery_finding {
 	FOUND_CUT,		/* not all cgroups are shown */
 	FOUND_UNKNOWN_NAME,	/* a name of no known form in a place of pods */
 	FOUND_STATE_UNUSABLE,	/* the state file is damaged or unreadable */
+	FOUND_MEMORY_UNUSABLE,	/* so is the memory manager's */
 	FOUND_DEFAULT_EMPTY,	/* no CPU is left for containers without exclusive ones */
 	FOUND_EXCLUSIVE_SHARED, /* a container may use CPUs that are another pod's alone */
 	FOUND_CPUS_DIFFER,	/* a container's CPUs are none that the kubelet gave its pod */
-	FOUND_HOST_TASKS,	/* tasks of the host may use exclusive CPUs */
+	FOUND_NODES_DIFFER, /* a container's NUMA nodes are not those that the kubelet gave it */
+	FOUND_HOST_TASKS,   /* tasks of the host may use exclusive CPUs */
 	FOUND_NR
 };
 

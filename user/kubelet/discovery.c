@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rows of a discovery and its state file. */
+/* The rows of a discovery and its state files. */
 #include "kubelet/discovery.h"
 
 #include <errno.h>
@@ -26,6 +26,7 @@ void discovery_fini(struct discovery *discovery)
 		row_fini(&discovery->rows[i]);
 	free(discovery->rows);
 	kubelet_cpu_state_fini(&discovery->state);
+	kubelet_memory_state_fini(&discovery->memory);
 	*discovery = (struct discovery){0};
 }
 
@@ -132,19 +133,52 @@ static int parse_state(const char *data, size_t len, struct kubelet_cpu_state *r
 	return r;
 }
 
+/* The same of the other file. */
+static int parse_memory(const char *data, size_t len, struct kubelet_memory_state *ret_memory,
+			enum kubelet_fault *ret_fault, char *error, size_t error_size)
+{
+	static const char *const policies[] = {"Static", "None"};
+	int r = -EINVAL;
+
+	*ret_fault = KUBELET_FAULT_POLICY;
+	for (size_t i = 0; i < ARRAY_SIZE(policies) && r && *ret_fault == KUBELET_FAULT_POLICY;
+	     i++) {
+		const struct kubelet kubelet = {KUBELET_ANY, true, policies[i]};
+
+		r = kubelet_memory_state_read(data, len, &kubelet, ret_memory, ret_fault, error,
+					      error_size);
+	}
+	return r;
+}
+
+static int note_read(struct discovered_file *file, int result, enum kubelet_fault fault,
+		     const char *error)
+{
+	if (result == -ENOMEM)
+		return result;
+	file->presence = result ? KUBELET_STATE_UNUSABLE : KUBELET_STATE_READ;
+	if (result)
+		snprintf(file->problem, sizeof(file->problem), "%s: %.240s",
+			 kubelet_fault_name(fault), error);
+	return 0;
+}
+
 int discovery_read_state(struct discovery *discovery, const char *data, size_t len)
 {
 	enum kubelet_fault fault;
 	char error[ROW_DETAIL_MAX - 64] = "";
 	int r = parse_state(data, len, &discovery->state, &fault, error, sizeof(error));
 
-	if (r == -ENOMEM)
-		return r;
-	discovery->presence = r ? KUBELET_STATE_UNUSABLE : KUBELET_STATE_READ;
-	if (r)
-		snprintf(discovery->state_problem, sizeof(discovery->state_problem), "%s: %s",
-			 kubelet_fault_name(fault), error);
-	return 0;
+	return note_read(&discovery->cpu_file, r, fault, error);
+}
+
+int discovery_read_memory(struct discovery *discovery, const char *data, size_t len)
+{
+	enum kubelet_fault fault;
+	char error[ROW_DETAIL_MAX - 64] = "";
+	int r = parse_memory(data, len, &discovery->memory, &fault, error, sizeof(error));
+
+	return note_read(&discovery->memory_file, r, fault, error);
 }
 
 int discovery_keep_state(struct discovery *discovery, const char *data, size_t len)
@@ -153,20 +187,60 @@ int discovery_keep_state(struct discovery *discovery, const char *data, size_t l
 	char error[ROW_DETAIL_MAX - 64] = "";
 	int r = parse_state(data, len, &discovery->state, &fault, error, sizeof(error));
 
-	if (r == -ENOMEM)
-		return r;
-	discovery->is_state_kept = !r;
-	return 0;
+	discovery->cpu_file.is_kept = !r;
+	return r == -ENOMEM ? r : 0;
+}
+
+int discovery_keep_memory(struct discovery *discovery, const char *data, size_t len)
+{
+	enum kubelet_fault fault;
+	char error[ROW_DETAIL_MAX - 64] = "";
+	int r = parse_memory(data, len, &discovery->memory, &fault, error, sizeof(error));
+
+	discovery->memory_file.is_kept = !r;
+	return r == -ENOMEM ? r : 0;
 }
 
 bool discovery_has_state(const struct discovery *discovery)
 {
-	return discovery->presence == KUBELET_STATE_READ || discovery->is_state_kept;
+	return discovery->cpu_file.presence == KUBELET_STATE_READ || discovery->cpu_file.is_kept;
 }
 
 bool discovery_is_static(const struct discovery *discovery)
 {
 	return discovery_has_state(discovery) && !strcmp(discovery->state.policy, "static");
+}
+
+/* Without a usable file the state has no entries, and under another policy than Static none count. */
+static const struct kubelet_memory_entries *memory_entries(const struct discovery *discovery)
+{
+	static const struct kubelet_memory_entries none;
+
+	return discovery->memory.policy && !strcmp(discovery->memory.policy, "Static")
+		       ? &discovery->memory.containers
+		       : &none;
+}
+
+bool discovery_given_nodes(const struct discovery *discovery, const struct discovered_cgroup *row,
+			   struct cpuset *ret_nodes)
+{
+	const struct kubelet_memory_entries *memory = memory_entries(discovery);
+	struct cpuset nodes = CPUSET_EMPTY;
+
+	for (uint32_t i = 0; row->container && i < memory->nr; i++) {
+		const struct kubelet_memory_entry *entry = &memory->entries[i];
+
+		if (strcmp(entry->pod, row->name.uid) || strcmp(entry->container, row->container))
+			continue;
+		for (uint32_t j = 0; j < entry->nr_blocks; j++)
+			for (uint32_t k = 0; k < entry->blocks[j].nr_nodes; k++)
+				if (entry->blocks[j].nodes[k] < CPUSET_MAX)
+					cpuset_add(&nodes, entry->blocks[j].nodes[k]);
+	}
+	if (cpuset_is_empty(&nodes))
+		return false;
+	*ret_nodes = nodes;
+	return true;
 }
 
 struct cpuset discovery_exclusive(const struct discovery *discovery)

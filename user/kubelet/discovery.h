@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one scan found on a node: the cgroups of pods and containers, and the state file of the
- * kubelet that made them. Plain data; user/discover fills it, kubelet/compare.h judges it.
+ * What one scan found on a node: the cgroups of pods and containers, and the state files of
+ * the kubelet that made them. Plain data; user/discover fills it, kubelet/compare.h judges it.
  */
 #ifndef KUBELET_DISCOVERY_H
 #define KUBELET_DISCOVERY_H
@@ -9,6 +9,7 @@
 #include "format/kubepods.h"
 #include "format/rows.h"
 #include "kubelet/cpu_state.h"
+#include "kubelet/memory_state.h"
 
 /* A kubelet has 110 pods by default; pods, containers and sandboxes count. */
 #define DISCOVERY_MAX_ROWS 4096
@@ -38,7 +39,16 @@ struct discovered_cgroup {
 enum kubelet_state_presence {
 	KUBELET_STATE_ABSENT,
 	KUBELET_STATE_READ,
-	KUBELET_STATE_UNUSABLE, /* it exists; `state_problem` says why it was not read */
+	KUBELET_STATE_UNUSABLE, /* it exists; `problem` says why it was not read */
+};
+
+/* One of the kubelet's two state files. */
+struct discovered_file {
+	char path[ROW_PATH_MAX]; /* "" = none was to be read */
+	enum kubelet_state_presence presence;
+	char problem[ROW_DETAIL_MAX];
+	/* It is unusable now, and what is known is what it said when it last could be read. */
+	bool is_kept;
 };
 
 /* User tasks of system.slice and user.slice that may run on CPUs of containers. */
@@ -62,12 +72,9 @@ struct discovery {
 
 	struct cpuset online; /* CPUs; empty = unknown */
 
-	char state_file[ROW_PATH_MAX]; /* "" = none was to be read */
-	enum kubelet_state_presence presence;
-	char state_problem[ROW_DETAIL_MAX];
-	/* The file is unusable now, and `state` is what it said when it last could be read. */
-	bool is_state_kept;
-	struct kubelet_cpu_state state; /* see discovery_has_state */
+	struct discovered_file cpu_file, memory_file;
+	struct kubelet_cpu_state state;	    /* see discovery_has_state */
+	struct kubelet_memory_state memory; /* of memory_file, under the same condition */
 	struct discovered_tasks host_tasks;
 };
 
@@ -92,8 +99,14 @@ int discovery_read_state(struct discovery *discovery, const char *data, size_t l
  * read. A kubelet goes on with what it decided whatever happens to its file. -ENOMEM.
  */
 int discovery_keep_state(struct discovery *discovery, const char *data, size_t len);
+/* The same for the memory manager's file. */
+int discovery_read_memory(struct discovery *discovery, const char *data, size_t len);
+int discovery_keep_memory(struct discovery *discovery, const char *data, size_t len);
 /* Is `state` known, from the file as it is or as it was before? */
 bool discovery_has_state(const struct discovery *discovery);
+/* The nodes of this container's entry in the memory manager's file; false = it has none. */
+bool discovery_given_nodes(const struct discovery *discovery, const struct discovered_cgroup *row,
+			   struct cpuset *ret_nodes);
 /* Is it known, and does it say that the kubelet allocates exclusive CPUs? */
 bool discovery_is_static(const struct discovery *discovery);
 /*
