@@ -373,6 +373,65 @@ static void a_plan_that_cannot_be_read_is_unknown(void **state)
 	controller_free(controller);
 }
 
+/* The value of `key` in the row of this CPU; NULL = null. */
+static const char *cpu_says(struct json_object *cpus, size_t cpu, const char *key)
+{
+	struct json_object *row = json_object_array_get_idx(cpus, cpu);
+
+	assert_int_equal(json_object_get_int64(json_object_object_get(row, "cpu")), cpu);
+	return json_object_get_string(json_object_object_get(row, key));
+}
+
+static void the_kubelets_cpus_have_its_owners(void **state)
+{
+	struct controller *controller = start_mode(MODE_GUARD);
+	struct json_object *cpus;
+
+	deliver_state(controller, STATE("static"));
+	cpus = query(controller, "cpu");
+	assert_string_equal(cpu_says(cpus, 2, "state"), "exclusive");
+	assert_string_equal(cpu_says(cpus, 3, "owner"), "u/c");
+	assert_string_equal(cpu_says(cpus, 3, "in_shared_pool"), "false");
+	assert_string_equal(cpu_says(cpus, 1, "in_shared_pool"), "true");
+	/* neither in the default set nor an entry's */
+	assert_string_equal(cpu_says(cpus, 4, "in_shared_pool"), "false");
+	assert_null(cpu_says(cpus, 4, "owner"));
+	json_object_put(cpus);
+	deliver_state(controller, NULL);
+	cpus = query(controller, "cpu");
+	assert_null(cpu_says(cpus, 3, "owner"));
+	json_object_put(cpus);
+	controller_free(controller);
+}
+
+static void a_containers_cpus_stand_beside_the_kubelets(void **state)
+{
+	struct controller *controller = start_mode(MODE_GUARD);
+	struct json_object *rows, *row;
+
+	add("kubepods/podu/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 2);
+	found.rows[0].names = DISCOVERED_NAMES_READ;
+	found.rows[0].namespace = strdup("shop");
+	found.rows[0].pod = strdup("web-0");
+	found.rows[0].container = strdup("c");
+	found.rows[0].effective_cpus = strdup("0-1");
+	deliver_state(controller, STATE("static"));
+	rows = query(controller, "discovery");
+	row = json_object_array_get_idx(rows, 0);
+	assert_string_equal(json_object_get_string(json_object_object_get(row, "container")), "c");
+	assert_string_equal(json_object_get_string(json_object_object_get(row, "kubelet_cpus")),
+			    "2-3");
+	assert_int_equal(nr_findings(controller, "cpus_differ_from_kubelet", "gives it CPUs 2-3"),
+			 1);
+	json_object_put(rows);
+	/* The owner has the pod's names, where they are known. */
+	rows = query(controller, "cpu");
+	assert_string_equal(cpu_says(rows, 3, "owner"), "shop/web-0/c");
+	assert_string_equal(cpu_says(rows, 3, "owner_uid"), "u");
+	json_object_put(rows);
+	controller_free(controller);
+}
+
 /* An observer does not need a kubelet. */
 static void observing_without_a_kubelet_is_fine(void **state)
 {
@@ -400,6 +459,8 @@ int main(void)
 		TEST(an_observed_node_has_no_findings_of_ours),
 		TEST(guarding_without_a_plan_is_a_finding),
 		TEST(a_plan_that_cannot_be_read_is_unknown),
+		TEST(the_kubelets_cpus_have_its_owners),
+		TEST(a_containers_cpus_stand_beside_the_kubelets),
 		TEST(observing_without_a_kubelet_is_fine),
 	};
 

@@ -388,6 +388,37 @@ static void a_damaged_state_file_is_found(void **state)
 	}
 }
 
+static void assert_given(const struct scene *scene, const struct discovered_cgroup *row,
+			 const char *wanted)
+{
+	const char *given = discovery_given(&scene->discovery, row);
+
+	if (!wanted)
+		assert_null(given);
+	else
+		assert_string_equal(given, wanted);
+}
+
+static void what_is_given_is_known_or_not(void **state)
+{
+	struct scene *scene = *state;
+	struct discovered_cgroup *row;
+
+	assert_given(scene, add_named(scene, DB, ID("1"), "2-3", "postgres"), NULL);
+	read_state(scene, "static", "0-1,4-7", DB_ENTRY);
+	assert_given(scene, add_named(scene, DB, ID("2"), "2-3", "postgres"), "2-3");
+	assert_given(scene, add_named(scene, DB, ID("3"), "0-1", "exporter"), "0-1,4-7");
+	/* Without a name it could be either. */
+	assert_given(scene, add(scene, KUBEPODS_CONTAINER, DB, ID("4"), "2-3"), NULL);
+	/* A pod without entries has only containers on the shared pool. */
+	assert_given(scene, add(scene, KUBEPODS_CONTAINER, WEB, ID("5"), "0-1"), "0-1,4-7");
+	assert_given(scene, add(scene, KUBEPODS_POD, WEB, "", "0-1"), NULL);
+	assert_given(scene, add(scene, KUBEPODS_SANDBOX, WEB, ID("6"), "0-1"), NULL);
+	row = add(scene, KUBEPODS_CONTAINER, "", ID("7"), "0-1");
+	row->name.has_qos = false;
+	assert_given(scene, row, NULL);
+}
+
 /* The memory manager's file as of layout 1, with a block for the container postgres of DB. */
 #define MEMORY(policy, nodes)                                                                 \
 	"{\"policyName\":\"" policy "\",\"machineState\":{},\"entries\":{\"" DB               \
@@ -430,9 +461,10 @@ static void other_nodes_than_the_memory_managers_are_found(void **state)
 	read_memory(scene, MEMORY("Static", "0"));
 	add_with_nodes(scene, ID("2"), "postgres", "0-3");
 	assert_found(scene, 1 << FOUND_NODES_DIFFER);
-	assert_says(scene, FOUND_NODES_DIFFER,
-		    "container postgres of pod shop/db-0 (containerd 20123456789a) may use memory of "
-		    "NUMA nodes 0-3");
+	assert_says(
+		scene, FOUND_NODES_DIFFER,
+		"container postgres of pod shop/db-0 (containerd 20123456789a) may use memory of "
+		"NUMA nodes 0-3");
 	assert_says(scene, FOUND_NODES_DIFFER, "gives it 0-1");
 	/* Under policy None the entries are of another time. */
 	kubelet_memory_state_fini(&scene->discovery.memory);
@@ -563,6 +595,7 @@ int main(void)
 		TEST(an_empty_default_set_is_found),
 		TEST(without_the_static_policy_nothing_is_compared),
 		TEST(a_damaged_state_file_is_found),
+		TEST(what_is_given_is_known_or_not),
 		TEST(the_memory_managers_nodes_are_no_finding),
 		TEST(other_nodes_than_the_memory_managers_are_found),
 		TEST(a_damaged_memory_file_is_found),

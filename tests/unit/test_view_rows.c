@@ -513,6 +513,7 @@ static void discoveries_become_objects(void **state)
 		 .runtime = "containerd",
 		 .driver = "cgroupfs",
 		 .cpus = "2-3",
+		 .kubelet_cpus = "2-3",
 		 .cpu_weight = -1,
 		 .tasks = 3,
 		 .run_ns = -1,
@@ -543,7 +544,9 @@ static void discoveries_become_objects(void **state)
 	expect(json, "/0/run_seconds", "null");
 	expect(json, "/0/pod", "null");
 	expect(json, "/0/names", "unknown");
+	expect(json, "/0/kubelet_cpus", "null");
 	expect(json, "/1/pod", "web-0");
+	expect(json, "/1/kubelet_cpus", "2-3");
 	expect(json, "/2/cpus", "");
 	expect(json, "/2/names", "none");
 	expect(json, "/2/run_seconds", "1.234567890");

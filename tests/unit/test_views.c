@@ -41,6 +41,36 @@ static void cpus_have_place_and_owner(void **state)
 	json_object_put(json);
 }
 
+/* The ledger of this stage has pods of its own, which mode guard and observe do not have. */
+static void a_kubelets_cpus_have_its_owners(void **state)
+{
+	const struct stage *stage = *state;
+	struct cpuset pod = cpuset_of_text("2-5,999"), container = cpuset_of_text("2-3"),
+		      nameless = cpuset_of_text("6"), shared = cpuset_of_text("0-1,7");
+	const struct cpu_claim claims[] = {
+		{.uid = "u1", .namespace = "shop", .pod = "db-0", .container = "", .cpus = &pod},
+		{.uid = "u1",
+		 .namespace = "shop",
+		 .pod = "db-0",
+		 .container = "main",
+		 .cpus = &container},
+		{.uid = "u2", .container = "web", .cpus = &nameless},
+	};
+	struct json_object *json =
+		view_kubelet_cpus(stage->ledger, claims, ARRAY_SIZE(claims), &shared);
+
+	assert_int_equal(json_object_array_length(json), 16);
+	expect(json, "/3/state", "exclusive");
+	expect(json, "/3/owner", "shop/db-0/main");
+	expect(json, "/3/owner_uid", "u1");
+	expect(json, "/5/state", "pod_shared");
+	expect(json, "/5/owner", "shop/db-0");
+	expect(json, "/6/owner", "u2/web");
+	expect(json, "/6/in_shared_pool", "false");
+	expect(json, "/7/in_shared_pool", "true");
+	json_object_put(json);
+}
+
 static void node_sums_up(void **state)
 {
 	const struct stage *stage = *state;
@@ -419,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpus_have_place_and_owner),
+		cmocka_unit_test(a_kubelets_cpus_have_its_owners),
 		cmocka_unit_test(node_sums_up),
 		cmocka_unit_test(pods_and_containers_say_what_is_held),
 		cmocka_unit_test(pods_say_what_keeps_them_from_running),

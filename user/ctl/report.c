@@ -207,7 +207,8 @@ static struct json_object *report_irqs(struct controller *controller)
 	return view_irqs(rows, report->nr);
 }
 
-static struct view_discovery discovery_row(const struct discovered_cgroup *found)
+static struct view_discovery discovery_row(const struct discovery *discovery,
+					   const struct discovered_cgroup *found)
 {
 	static const char *const names[DISCOVERED_NAMES_NR] = {
 		[DISCOVERED_NAMES_NONE] = "none",
@@ -229,6 +230,7 @@ static struct view_discovery discovery_row(const struct discovered_cgroup *found
 		.driver = name->is_systemd ? "systemd" : "cgroupfs",
 		.cpus = found->cpus,
 		.effective_cpus = found->effective_cpus,
+		.kubelet_cpus = discovery_given(discovery, found),
 		.mems = found->mems,
 		.effective_mems = found->effective_mems,
 		.cpu_max = found->cpu_max,
@@ -249,7 +251,7 @@ static struct json_object *report_discovery(struct controller *controller)
 	if (!rows)
 		return NULL;
 	for (uint32_t i = 0; i < discovery->nr; i++)
-		rows[i] = discovery_row(&discovery->rows[i]);
+		rows[i] = discovery_row(discovery, &discovery->rows[i]);
 	return view_discoveries(rows, discovery->nr);
 }
 
@@ -281,9 +283,39 @@ static struct json_object *report_features(struct controller *controller)
 	return view_features(rows, nr);
 }
 
+static uint32_t add_claims(struct cpu_claim *claims, const struct discovery *discovery,
+			   const struct kubelet_entries *entries)
+{
+	for (uint32_t i = 0; i < entries->nr; i++) {
+		const struct kubelet_entry *entry = &entries->entries[i];
+		const struct discovered_cgroup *pod = discovery_named_pod(discovery, entry->pod);
+
+		claims[i] = (struct cpu_claim){
+			.uid = entry->pod,
+			.namespace = pod ? pod->namespace : NULL,
+			.pod = pod ? pod->pod : NULL,
+			.container = entry->container,
+			.cpus = &entry->cpus,
+		};
+	}
+	return entries->nr;
+}
+
 static struct json_object *report_cpus(struct controller *controller)
 {
-	return view_cpus(controller->ledger);
+	const struct discovery *discovery = &controller->discovered.last;
+	const struct kubelet_cpu_state *state = &discovery->state;
+	struct cpu_claim *claims cleanup_free = NULL;
+	uint32_t nr;
+
+	if (!discovery_is_static(discovery))
+		return view_cpus(controller->ledger);
+	claims = calloc((size_t)state->pods.nr + state->containers.nr + 1, sizeof(*claims));
+	if (!claims)
+		return NULL;
+	nr = add_claims(claims, discovery, &state->pods);
+	nr += add_claims(claims + nr, discovery, &state->containers);
+	return view_kubelet_cpus(controller->ledger, claims, nr, &state->default_cpus);
 }
 
 static struct json_object *report_numa_nodes(struct controller *controller)

@@ -26,6 +26,9 @@ static const struct field_desc discovery_fields[] = {
 	     "cpuset.cpus; \"\" = not restricted here; null, as for the following, = there is no "
 	     "such file."),
 	TEXT(view_discovery, effective_cpus, "effective", OR_NULL, "CPUs that are in force."),
+	TEXT(view_discovery, kubelet_cpus, "kubelet", OR_NULL,
+	     "CPUs that the kubelet's static policy gives to the container, as its state file "
+	     "lists them; null if that is unknown, or if it is not a kubelet's container."),
 	TEXT(view_discovery, mems, NULL, OR_NULL, "cpuset.mems."),
 	TEXT(view_discovery, effective_mems, "effective", OR_NULL, "NUMA nodes in force."),
 	TEXT(view_discovery, cpu_max, "cpu.max", OR_NULL, "Quota and period."),

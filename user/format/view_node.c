@@ -20,7 +20,9 @@ static const struct field_desc cpu_fields[] = {
 	     [CPU_POD_SHARED] = "pod_shared", [CPU_EXCLUDED] = "excluded"),
 	ANSWER(view_cpu, in_shared_pool, "pool", 0, "Containers without exclusive CPUs run here."),
 	TEXT(view_cpu, owner, NULL, OR_NULL,
-	     "namespace/pod/container that holds it, or namespace/pod."),
+	     "namespace/pod/container that holds it, or namespace/pod. In mode guard and observe it "
+	     "is the one to which the kubelet gave the CPU, with the pod's uid in place of "
+	     "namespace/pod where the names are unknown."),
 	TEXT(view_cpu, owner_uid, NULL, OR_NULL | HIDDEN, "uid of the pod that holds it."),
 };
 DESCRIBE(view_cpu, cpu_fields, "cpu", "A CPU, its location in the machine and its owner.",
@@ -61,12 +63,11 @@ static void mark_pod(struct arena *arena, struct view_cpu *rows, const struct to
 	}
 }
 
-struct json_object *view_cpus(const struct ledger *ledger)
+/* By the id of the CPU, with what the ledger says of each. */
+static struct view_cpu *cpu_rows(struct arena *arena, const struct ledger *ledger)
 {
 	const struct topology *topology = ledger_topology(ledger);
-	struct arena arena cleanup_arena = {0};
-	struct view_cpu *rows = arena_array(&arena, topology->nr_cpu_ids + 1, sizeof(*rows));
-	size_t nr = 0;
+	struct view_cpu *rows = arena_array(arena, topology->nr_cpu_ids + 1, sizeof(*rows));
 
 	if (!rows)
 		return NULL;
@@ -74,7 +75,15 @@ struct json_object *view_cpus(const struct ledger *ledger)
 	mark(rows, topology, &ledger_policy(ledger)->excluded, CPU_EXCLUDED, NULL, NULL);
 	mark(rows, topology, ledger_reserved(ledger), CPU_RESERVED, NULL, NULL);
 	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
-		mark_pod(&arena, rows, topology, ledger_pod_at(ledger, i));
+		mark_pod(arena, rows, topology, ledger_pod_at(ledger, i));
+	return rows;
+}
+
+static struct json_object *finish_cpus(struct arena *arena, const struct topology *topology,
+				       struct view_cpu *rows, const struct cpuset *shared)
+{
+	size_t nr = 0;
+
 	/* ids may have holes: what is there moves together, nr never passes the id */
 	cpuset_for_each (cpu, &topology->all) {
 		struct view_cpu row = rows[cpu];
@@ -84,10 +93,47 @@ struct json_object *view_cpus(const struct ledger *ledger)
 		row.uncore = topology->uncores.ids[topology->uncore_of[cpu]];
 		row.numa = topology->nodes.ids[topology->node_of[cpu]];
 		row.socket = topology->sockets.ids[topology->socket_of[cpu]];
-		row.in_shared_pool = cpuset_has(ledger_shared_pool(ledger), cpu);
+		row.in_shared_pool = cpuset_has(shared, cpu);
 		rows[nr++] = row;
 	}
-	return view_finish(&arena, &view_cpu_desc, rows, nr);
+	return view_finish(arena, &view_cpu_desc, rows, nr);
+}
+
+struct json_object *view_cpus(const struct ledger *ledger)
+{
+	struct arena arena cleanup_arena = {0};
+	struct view_cpu *rows = cpu_rows(&arena, ledger);
+
+	return rows ? finish_cpus(&arena, ledger_topology(ledger), rows, ledger_shared_pool(ledger))
+		    : NULL;
+}
+
+static const char *claim_owner(struct arena *arena, const struct cpu_claim *claim)
+{
+	const char *pod = claim->uid;
+
+	if (claim->pod)
+		pod = arena_printf(arena, "%s/%s", claim->namespace, claim->pod);
+	return *claim->container ? arena_printf(arena, "%s/%s", pod, claim->container) : pod;
+}
+
+struct json_object *view_kubelet_cpus(const struct ledger *ledger, const struct cpu_claim *claims,
+				      size_t nr_claims, const struct cpuset *shared)
+{
+	const struct topology *topology = ledger_topology(ledger);
+	struct arena arena cleanup_arena = {0};
+	struct view_cpu *rows = cpu_rows(&arena, ledger);
+
+	if (!rows)
+		return NULL;
+	for (size_t i = 0; i < nr_claims; i++) {
+		const struct cpu_claim *claim = &claims[i];
+
+		mark(rows, topology, claim->cpus,
+		     *claim->container ? CPU_EXCLUSIVE : CPU_POD_SHARED, claim_owner(&arena, claim),
+		     claim->uid);
+	}
+	return finish_cpus(&arena, topology, rows, shared);
 }
 
 /* --- what node and simulate share ------------------------------------------------------------- */

@@ -325,7 +325,8 @@ struct view_stranger {
 /* Of a pod or container that others made. What is NULL or -1 is not known. */
 struct view_discovery {
 	const char *kind, *namespace, *pod, *container, *names, *id, *uid, *qos, *runtime, *driver;
-	const char *cpus, *effective_cpus, *mems, *effective_mems, *cpu_max, *memory_max;
+	const char *cpus, *effective_cpus, *kubelet_cpus, *mems, *effective_mems, *cpu_max,
+		*memory_max;
 	int64_t cpu_weight, tasks, run_ns, throttled_ns;
 	const char *cgroup; /* relative to the cgroup mount */
 };

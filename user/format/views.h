@@ -64,6 +64,20 @@ const struct object_desc *view_find(const char *name);
 struct json_object *view_node(const struct ledger *ledger, const struct view_node *said);
 /* Every CPU of the machine, in ascending order, with who holds it. */
 struct json_object *view_cpus(const struct ledger *ledger);
+/* CPUs that a kubelet gave to one of its containers alone, or to a pod. All is borrowed. */
+struct cpu_claim {
+	const char *uid;
+	const char *namespace, *pod; /* NULL = unknown */
+	const char *container;	     /* "" = the pod as a whole */
+	const struct cpuset *cpus;
+};
+/*
+ * The same where a kubelet decides and the ledger grants nothing: the claims hold CPUs, and
+ * containers without exclusive ones run on `shared`. Claims of pods must precede those of their
+ * containers, which are parts of them.
+ */
+struct json_object *view_kubelet_cpus(const struct ledger *ledger, const struct cpu_claim *claims,
+				      size_t nr_claims, const struct cpuset *shared);
 /* `now` has the huge pages free in the kernel, by index of the topology's memory_nodes; NULL = unknown. */
 struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now);
 

@@ -209,19 +209,6 @@ static bool is_same_online(const struct discovery *discovery, const struct cpuse
 	return cpuset_equal(&left, &right);
 }
 
-/* The container's entry; NULL if it has none, or its name is not known. */
-static const struct kubelet_entry *find_entry(const struct discovery *discovery,
-					      const struct discovered_cgroup *row)
-{
-	const struct kubelet_entries *containers = &discovery->state.containers;
-
-	for (uint32_t i = 0; row->container && i < containers->nr; i++)
-		if (!strcmp(containers->entries[i].pod, row->name.uid) &&
-		    !strcmp(containers->entries[i].container, row->container))
-			return &containers->entries[i];
-	return NULL;
-}
-
 /*
  * Did the kubelet give these CPUs to this container, in one of the ways that it has? Without a
  * name it may be any container of its pod.
@@ -230,7 +217,7 @@ static bool is_given(const struct discovery *discovery, const struct discovered_
 		     const struct cpuset *cpus)
 {
 	const struct kubelet_cpu_state *state = &discovery->state;
-	const struct kubelet_entry *own = find_entry(discovery, row);
+	const struct kubelet_entry *own = discovery_entry(discovery, row);
 
 	if (own)
 		return is_same_online(discovery, cpus, &own->cpus);
@@ -254,7 +241,7 @@ static void tell_difference(struct judge *judge, uint32_t i)
 		"the kubelet corrects a new container within 10 s; if this stays, find out what "
 		"writes its cpuset.cpus and restart the pod";
 	const struct discovered_cgroup *row = &judge->discovery->rows[i];
-	const struct kubelet_entry *own = find_entry(judge->discovery, row);
+	const struct kubelet_entry *own = discovery_entry(judge->discovery, row);
 	char name[192], list[LIST_MAX], owned[LIST_MAX];
 
 	write_list(&judge->effective[i], list);

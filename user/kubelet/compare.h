@@ -3,9 +3,10 @@
  * What a discovery says is wrong on a node: the kernel's cpusets against the kubelet's state
  * file, and what could not be read. Pure.
  *
- * A state file names containers, and a cgroup has only an id, so a container is compared with
- * all entries of its pod: its CPUs must be those of one of them, or the default set. A container
- * that has the default set instead of its own entry is therefore not noticed.
+ * A state file names containers, and a cgroup has only an id. A container whose name the runtime
+ * tells is compared with its own entry, or with the default set if it has none. Without a name it is
+ * compared with all entries of its pod: its CPUs must be those of one of them, or the default set.
+ * One that has the default set instead of its own entry is then not noticed.
  */
 #ifndef KUBELET_COMPARE_H
 #define KUBELET_COMPARE_H

@@ -115,6 +115,16 @@ int discovery_name_pods(struct discovery *discovery)
 	return 0;
 }
 
+const struct discovered_cgroup *discovery_named_pod(const struct discovery *discovery,
+						    const char *uid)
+{
+	for (uint32_t i = 0; i < discovery->nr; i++)
+		if (discovery->rows[i].names == DISCOVERED_NAMES_READ &&
+		    !strcmp(discovery->rows[i].name.uid, uid))
+			return &discovery->rows[i];
+	return NULL;
+}
+
 /* The kubelet's file, whatever its policy; -EINVAL with a sentence. */
 static int parse_state(const char *data, size_t len, struct kubelet_cpu_state *ret_state,
 		       enum kubelet_fault *ret_fault, char *error, size_t error_size)
@@ -209,6 +219,45 @@ bool discovery_has_state(const struct discovery *discovery)
 bool discovery_is_static(const struct discovery *discovery)
 {
 	return discovery_has_state(discovery) && !strcmp(discovery->state.policy, "static");
+}
+
+static bool has_pod(const struct kubelet_entries *entries, const char *uid)
+{
+	for (uint32_t i = 0; i < entries->nr; i++)
+		if (!strcmp(entries->entries[i].pod, uid))
+			return true;
+	return false;
+}
+
+const struct kubelet_entry *discovery_entry(const struct discovery *discovery,
+					    const struct discovered_cgroup *row)
+{
+	const struct kubelet_entries *entries = &discovery->state.containers;
+
+	if (!row->container || !discovery_is_static(discovery))
+		return NULL;
+	for (uint32_t i = 0; i < entries->nr; i++)
+		if (!strcmp(entries->entries[i].pod, row->name.uid) &&
+		    !strcmp(entries->entries[i].container, row->container))
+			return &entries->entries[i];
+	return NULL;
+}
+
+const char *discovery_given(const struct discovery *discovery, const struct discovered_cgroup *row)
+{
+	const struct kubelet_entry *entry = discovery_entry(discovery, row);
+
+	if (row->name.kind != KUBEPODS_CONTAINER || !row->name.has_qos ||
+	    !discovery_is_static(discovery))
+		return NULL;
+	if (entry)
+		return entry->list;
+	/* What such a pod's exclusive containers leave to the others is not in the file. */
+	if (has_pod(&discovery->state.pods, row->name.uid))
+		return NULL;
+	if (!row->container && has_pod(&discovery->state.containers, row->name.uid))
+		return NULL;
+	return discovery->state.default_list;
 }
 
 /* Without a usable file the state has no entries, and under another policy than Static none count. */

@@ -104,6 +104,17 @@ int discovery_read_memory(struct discovery *discovery, const char *data, size_t 
 int discovery_keep_memory(struct discovery *discovery, const char *data, size_t len);
 /* Is `state` known, from the file as it is or as it was before? */
 bool discovery_has_state(const struct discovery *discovery);
+/* A row of this pod that has the names of the pod; NULL = they are unknown. */
+const struct discovered_cgroup *discovery_named_pod(const struct discovery *discovery,
+						    const char *uid);
+/* The entry of this container, by the name of both; NULL = none, or its name is unknown. */
+const struct kubelet_entry *discovery_entry(const struct discovery *discovery,
+					    const struct discovered_cgroup *row);
+/*
+ * The CPUs that the kubelet's static policy gives to a container, as the file has them; NULL =
+ * unknown, or it is not the kubelet's. Borrowed from the discovery.
+ */
+const char *discovery_given(const struct discovery *discovery, const struct discovered_cgroup *row);
 /* The nodes of this container's entry in the memory manager's file; false = it has none. */
 bool discovery_given_nodes(const struct discovery *discovery, const struct discovered_cgroup *row,
 			   struct cpuset *ret_nodes);
