@@ -11,7 +11,7 @@
  * membership files of managed cgroups, moves in and out, and changes from outside to a container's
  * processes: their affinity, priorities and limits, where their memory is, and attaching to
  * them. Inside its own container a task may do anything except write the container's own cpuset,
- * cpu and memory files. The same holds for attaching to the agent.
+ * cpu and memory files. Attaching to the agent is guarded as well.
  *
  * Not covered: a move out of a container whose target has the same effective CPUs and memory
  * nodes does not reach task_setscheduler on 6.12 and later (watch reports it). File creation

@@ -106,25 +106,43 @@ static int repair(struct controller *controller, const struct request *request,
 						 controller->drift.list.nr_rows));
 }
 
+/*
+ * The pod that a question names, and whether it has the container if that is named, too. On 0 an
+ * absent pod has been answered already, with an error that begins with `what`.
+ */
+static int find_asked(const struct controller *controller, const char *what, const char *name,
+		      const char *container, struct answer *answer,
+		      const struct ledger_pod **ret_pod)
+{
+	const struct ledger_pod *pod = name ? lookup_pod(controller->ledger, name) : NULL;
+
+	*ret_pod = NULL;
+	if (!name)
+		return answer_error(answer, STATUS_REJECTED,
+				    /* key: shown to the client that omitted it */
+				    "%s: the body must name a pod: {\"pod\": \"NAMESPACE/NAME\"}",
+				    what);
+	if (!pod)
+		return ctl_answer_no_pod(controller, name, answer);
+	if (container && !ledger_find_grant(pod, container))
+		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
+				    pod->spec->namespace, pod->spec->name, container);
+	*ret_pod = pod;
+	return 0;
+}
+
 /* One pod only: those of all pods together would be some ten megabytes. */
 static int history(struct controller *controller, const struct request *request,
 		   struct answer *answer)
 {
 	struct view_history_request wanted;
 	const struct ledger_pod *pod;
+	int r;
 
 	object_read(&view_history_request_desc, request->body, &wanted);
-	if (!wanted.pod)
-		return answer_error(answer, STATUS_REJECTED,
-				    /* key: shown to the client that omitted it */
-				    "pressure history: the body must name a pod: {\"pod\": "
-				    "\"NAMESPACE/NAME\"}");
-	pod = lookup_pod(controller->ledger, wanted.pod);
-	if (!pod)
-		return ctl_answer_no_pod(controller, wanted.pod, answer);
-	if (wanted.container && !ledger_find_grant(pod, wanted.container))
-		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
-				    pod->spec->namespace, pod->spec->name, wanted.container);
+	r = find_asked(controller, "pressure history", wanted.pod, wanted.container, answer, &pod);
+	if (r || !pod)
+		return r;
 	return answer_object(answer, ctl_report_history(controller, pod,
 							wanted.container ? wanted.container : "",
 							wanted.span));
@@ -136,19 +154,13 @@ static int placement(struct controller *controller, const struct request *reques
 {
 	struct view_placement_request wanted;
 	const struct ledger_pod *pod;
+	int r;
 
 	object_read(&view_placement_request_desc, request->body, &wanted);
-	if (!wanted.pod)
-		return answer_error(answer, STATUS_REJECTED,
-				    /* key: shown to the client that omitted it */
-				    "container placement: the body must name a pod: {\"pod\": "
-				    "\"NAMESPACE/NAME\"}");
-	pod = lookup_pod(controller->ledger, wanted.pod);
-	if (!pod)
-		return ctl_answer_no_pod(controller, wanted.pod, answer);
-	if (wanted.container && !ledger_find_grant(pod, wanted.container))
-		return answer_error(answer, STATUS_UNKNOWN, "pod %s/%s has no container '%.63s'",
-				    pod->spec->namespace, pod->spec->name, wanted.container);
+	r = find_asked(controller, "container placement", wanted.pod, wanted.container, answer,
+		       &pod);
+	if (r || !pod)
+		return r;
 	return answer_object(answer, ctl_report_placement_of(controller, pod, wanted.container));
 }
 

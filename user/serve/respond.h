@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers as libmicrohttpd wants them. Each asks the client to close the connection. Those that are
- * sent at once copy what they are given, and return what a handler has to return: MHD_NO, which ends the connection,
- * if there is no memory.
+ * Answers as libmicrohttpd wants them. Each asks the client to close the connection. Those that
+ * are sent at once copy what they are given, and return what a handler has to return: MHD_NO,
+ * which ends the connection, if there is no memory.
  */
 #ifndef SERVE_RESPOND_H
 #define SERVE_RESPOND_H
