@@ -117,17 +117,11 @@ has_two_threads()
 	[[ -n $THREAD ]]
 }
 
-# The guard learns of a new configuration after the next look at the cgroups; then the agent is ready.
-in_force()
-{
-	mode_is "$1" && ready
-}
-
 enter_mode()
 {
 	configure "$1"
 	kill -HUP "$AGENT"
-	ok "$1 is in force" eventually in_force "$1"
+	ok "$1 is in force" eventually mode_is "$1"
 }
 
 # --- what must be so after each attack --------------------------------------------------------------

@@ -64,11 +64,23 @@ start_agent()
 	AGENT=$!
 }
 
-# How long a start may take is the crash test's claim; others give a loaded machine time.
+ready_or_gone()
+{
+	[[ ! -e /proc/$AGENT/exe ]] || ready
+}
+
+# How long a start may take is the crash test's claim; others give a loaded machine time. One that
+# does not succeed shows what the agent said, or where its threads are.
 start_ready()
 {
+	local before=0
+
+	[[ ! -e /tmp/agent.log ]] || before=$(wc -l </tmp/agent.log)
 	start_agent
-	eventually ready || { tail -n 20 /tmp/agent.log; return 1; }
+	eventually ready_or_gone && [[ -e /proc/$AGENT/exe ]] && return
+	tail -n "+$((before + 1))" /tmp/agent.log | head -n 20
+	[[ ! -e /proc/$AGENT/exe ]] || cat /proc/"$AGENT"/task/*/stack
+	return 1
 }
 
 kill_agent()
@@ -98,7 +110,11 @@ occupy()
 
 has_pods()
 {
-	same "$(ask pod show | rows)" "$1"
+	local pods
+
+	# an error is an object too, and would count as a pod
+	pods=$(ask pod show) || { echo "$pods"; return 1; }
+	same "$(rows <<<"$pods")" "$1"
 }
 
 # What the agent says of its ledger, asked and taken apart once, in LEDGER: a line
@@ -187,7 +203,9 @@ all_loaded()
 	same "$(ask feature show | rows error=EINPROGRESS)" 0
 }
 
+# mode_is MODE: for the guard too, which learns of a new configuration after the next look at the
+# cgroups; then the agent is ready.
 mode_is()
 {
-	same "$(ask policy show | rows -p /enforcement what=cpusetFiles level)" "$1"
+	same "$(ask policy show | rows -p /enforcement what=cpusetFiles level)" "$1" && ready
 }
