@@ -10,8 +10,6 @@ PINS=/sys/fs/bpf/pinfold
 CPUS=2-5
 # Each cgroup may report ten events a second, and an attack is worth two at most.
 PACE=0.3
-# How long the agent may take to notice what is right again; no promise, and the machine may be loaded.
-LONG=120
 
 # --- the table ------------------------------------------------------------------------------------
 
@@ -195,7 +193,7 @@ undo()
 	mkdir) [[ ! -d $2 ]] || rmdir "$2" ;;
 	handle-mkdir) [[ ! -d $2/$3 ]] || rmdir "$2/$3" ;;
 	rmdir) mkdir -p "$2" ;;
-	unlink | unmount) until_true $LONG is_reverted "$@" ;;
+	unlink | unmount) eventually is_reverted "$@" ;;
 	run) quietly pinfold guard arm ;;
 	esac
 	case $FILE in
@@ -299,7 +297,7 @@ check_reverted()
 	read -r _ limit finding <<<"${RESULT[$id]}"
 	used=$(used_us)
 	until_true "$limit" is_reverted "$@" >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
-	until_true $LONG finding_is_raised "$finding" >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	eventually finding_is_raised "$finding" >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
 	until_true "$limit" used_more "$used" >/tmp/why || broken "$id" "$mode" "the container stands still"
 }
 
@@ -329,11 +327,11 @@ try_row()
 	[[ -n $pids ]] || broken "$id" "$mode" "the kernel has none of its files"
 	if [[ $mode != off && ${RESULT[$id]} == denied ]]; then
 		[[ $mode == audit ]] && kind=audit || kind=deny
-		until_true 20 is_recorded $kind "$pids" "$from" "$to" >/tmp/why ||
+		eventually is_recorded $kind "$pids" "$from" "$to" >/tmp/why ||
 			broken "$id" "$mode" "$(</tmp/why)"
 	fi
-	until_true 60 is_whole >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
-	[[ $mode != enforce ]] || until_true $LONG is_sound >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	eventually is_whole >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	[[ $mode != enforce ]] || eventually is_sound >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
 }
 
 # --- all of them --------------------------------------------------------------------------------------

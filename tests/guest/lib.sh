@@ -116,10 +116,12 @@ until_true()
 	return $status
 }
 
-# eventually COMMAND...: how long it takes is no promise of anybody's, and the machine may be loaded.
+# How long to wait, in seconds, for what comes at a time that nobody promises: the machine may be loaded.
+LONG=300
+
 eventually()
 {
-	until_true 300 "$@"
+	until_true $LONG "$@"
 }
 
 # read_answer SECONDS: all that comes on standard input, in ANSWER, without the line feed at its end. With
