@@ -628,31 +628,40 @@ static void what_neither_provider_accepts_is_refused(void **state)
 	assert_int_equal(three_of_many(gib, "79"), 0xd);
 }
 
+/* These CPUs, and so many nodes of 8 GiB. */
+static struct topology *machine_of(struct topology_cpu *cpus, uint32_t nr_cpus, uint32_t nr_nodes)
+{
+	struct topology_node nodes[20];
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = nr_cpus,
+		.nodes = nodes,
+		.nr_nodes = nr_nodes,
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology;
+	char error[256] = "";
+
+	for (uint32_t i = 0; i < nr_nodes; i++)
+		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	return topology;
+}
+
 /* The two CPUs fit on one node and the memory takes two: one without CPUs does not help. */
 static void many_nodes_of_which_one_has_no_cpus(void **state)
 {
 	struct topology_cpu cpus[68];
-	struct topology_node nodes[18];
-	struct topology_facts facts = {
-		.cpus = cpus,
-		.nr_cpus = ARRAY_SIZE(cpus),
-		.nodes = nodes,
-		.nr_nodes = ARRAY_SIZE(nodes),
-		TOPOLOGY_COUNT_ALL,
-	};
 	struct topology *topology cleanup_topology = NULL;
 	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
 	struct ledger *ledger cleanup_ledger = NULL;
-	char error[256] = "";
 
 	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
 		cpus[i] = (struct topology_cpu){
 			.id = i, .core = i, .node = 1 + i / 4, .socket = i / 4, .uncore = i / 4};
-	for (uint32_t i = 0; i < ARRAY_SIZE(nodes); i++)
-		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
-	if (topology_new(&facts, error, sizeof(error), &topology))
-		fail_msg("machine: %s", error);
+	topology = machine_of(cpus, ARRAY_SIZE(cpus), 18);
 	policy.reserved_list = cpus_of("67");
 	ledger = scene_ledger(topology, &policy);
 	assert_false(admit_and_free(ledger, pod_of("p", 2, 12)).admitted);
@@ -666,18 +675,9 @@ static void many_nodes_of_which_one_has_no_cpus(void **state)
 static void many_nodes_aligned_by_socket(void **state)
 {
 	struct topology_cpu cpus[80];
-	struct topology_node nodes[20];
-	struct topology_facts facts = {
-		.cpus = cpus,
-		.nr_cpus = ARRAY_SIZE(cpus),
-		.nodes = nodes,
-		.nr_nodes = ARRAY_SIZE(nodes),
-		TOPOLOGY_COUNT_ALL,
-	};
 	struct topology *topology cleanup_topology = NULL;
 	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
 	struct ledger *ledger cleanup_ledger = NULL;
-	char error[256] = "";
 
 	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++) {
@@ -688,10 +688,7 @@ static void many_nodes_aligned_by_socket(void **state)
 		if (i % 4 < (node == 1 || node == 2 ? 2 : 3))
 			cpuset_add(&policy.reserved_list, i);
 	}
-	for (uint32_t i = 0; i < ARRAY_SIZE(nodes); i++)
-		nodes[i] = (struct topology_node){.id = i, .memory_bytes = 8 * GIB};
-	if (topology_new(&facts, error, sizeof(error), &topology))
-		fail_msg("machine: %s", error);
+	topology = machine_of(cpus, ARRAY_SIZE(cpus), 20);
 	policy.cpu_options.align_by_socket = true;
 	ledger = scene_ledger(topology, &policy);
 	assert_true(admit_and_free(ledger, pod_of("p", 4, 12)).admitted);
