@@ -52,6 +52,10 @@ static const struct command prog_commands[] = {
 	 "Show each program: its hook, whether it is attached and pinned, its cost and memory; and "
 	 "why an object is not loaded.",
 	 prog_show},
+	{"cost", NULL, "[SECONDS]",
+	 "Let the kernel measure the programs for so many seconds (5 by default), and show what each "
+	 "of them and the agent use of the machine.",
+	 prog_cost},
 	{"maps", NULL, "", "Show each map: its type, entries in use, and memory.", prog_maps},
 	{0},
 };

@@ -285,6 +285,11 @@ void histogram_draw(struct json_object *row, struct text *text);
 /* The command `pressure history`; returns enum status. */
 int pressure_history(struct session *session, int argc, char **argv);
 
+/* --- cmd_cost.c ------------------------------------------------------------------------------- */
+
+/* The command `prog cost`; returns enum status. */
+int prog_cost(struct session *session, int argc, char **argv);
+
 /* The source revision this was built from. revision.c */
 extern const char program_revision[];
 

@@ -12,6 +12,7 @@
 #include "../lib/fake_noise.h"
 #include "../lib/fake_pressure.h"
 #include "bpf/inventory.h"
+#include "ctl/internal.h"
 #include "node_scene.h"
 
 static struct controller *start_with(const struct kernel_port *kernel,
@@ -159,6 +160,62 @@ static void nothing_is_left_out_of_a_long_list(void **state)
 	controller_free(controller);
 }
 
+static int usage_of_process(void *self, struct process_usage *ret_usage)
+{
+	*ret_usage = (struct process_usage){.cpu_ns = 123000000, .resident_bytes = 9000000};
+	return 0;
+}
+
+static void list_two(void *self, struct bpf_inventory *inventory)
+{
+	struct prog_row *row = bpf_inventory_add_prog(inventory);
+
+	snprintf(row->name, sizeof(row->name), "on_file_permission");
+	snprintf(row->object, sizeof(row->object), "guard");
+	snprintf(row->hook, sizeof(row->hook), "file_permission");
+	row->id = 31;
+	row = bpf_inventory_add_prog(inventory);
+	snprintf(row->name, sizeof(row->name), "carry_counters");
+	row->id = 32;
+	row->run_time_ns = 4500;
+	row->run_count = 3;
+}
+
+/* Programs that are loaded, and what the agent has used; pressure and noise are not loaded here. */
+static void usage_is_of_what_is_loaded(void **state)
+{
+	static const struct process_port process = {.usage = usage_of_process};
+	struct kernel_port kernel = fake_side_port;
+	struct controller *controller;
+	struct json_object *usage, *programs;
+
+	kernel.list = list_two;
+	controller = start_with(&kernel, NULL, &fake_noise_port);
+	usage = query(controller, "usage");
+	programs = json_object_object_get(usage, "programs");
+	assert_int_equal(json_object_array_length(programs), 2);
+	expect(programs, 0, "name", "on_file_permission");
+	expect(programs, 0, "part", "guard");
+	expect(programs, 0, "hook", "file_permission");
+	expect(programs, 0, "run_time_ns", "null");
+	expect(programs, 1, "id", "32");
+	expect(programs, 1, "hook", "null");
+	expect(programs, 1, "run_time_ns", "4500");
+	expect(programs, 1, "run_count", "3");
+	assert_int_equal(atoi(member(usage, "cpus")), cpuset_count(&topology->all));
+	assert_string_equal(member(usage, "agent_ns"), "null");
+	assert_string_equal(member(usage, "agent_memory_bytes"), "null");
+	assert_int_equal(json_object_get_int64(json_object_object_get(usage, "time_ns")),
+			 fake->now_ns);
+	json_object_put(usage);
+	controller->ports.process = &process;
+	usage = query(controller, "usage");
+	assert_string_equal(member(usage, "agent_ns"), "123000000");
+	assert_string_equal(member(usage, "agent_memory_bytes"), "9000000");
+	json_object_put(usage);
+	controller_free(controller);
+}
+
 static void a_map_that_the_kernel_does_not_answer_for_is_not_listed(void **state)
 {
 	struct bpf_inventory inventory = {0};
@@ -180,6 +237,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test(a_section_names_type_and_hook),
 		cmocka_unit_test_setup_teardown(nothing_is_left_out_of_a_long_list, set_up_report,
+						tear_down),
+		cmocka_unit_test_setup_teardown(usage_is_of_what_is_loaded, set_up_report,
 						tear_down),
 		cmocka_unit_test(a_map_that_the_kernel_does_not_answer_for_is_not_listed),
 	};

@@ -239,6 +239,72 @@ static void uses_of_cpus_become_objects(void **state)
 	json_object_put(json);
 }
 
+/* One grew, one was first measured in between, one is new, and one did not run. */
+static void readings_become_a_cost(void **state)
+{
+	struct view_usage_prog earlier[] = {
+		{7, "on_switch", "observe", "sched_switch", 1000000, 2000},
+		{8, "on_open", "guard", "file_open", -1, -1},
+		{9, "read_pressure", "pressure", NULL, -1, -1},
+	};
+	struct view_usage_prog later[] = {
+		{9, "read_pressure", "pressure", NULL, -1, -1},
+		{8, "on_open", "guard", "file_open", 30000, 10},
+		{7, "on_switch", "observe", "sched_switch", 401000000, 22000},
+		{12, "on_irq", "noise", "irq_handler_entry", 20000, 4},
+	};
+	const struct view_usage before = {.time_ns = 5000000000,
+					  .cpus = 4,
+					  .agent_ns = 100000000,
+					  .agent_memory_bytes = 9000000,
+					  .programs = earlier,
+					  .nr_programs = ARRAY_SIZE(earlier)};
+	const struct view_usage after = {.time_ns = 7000000000,
+					 .cpus = 4,
+					 .agent_ns = 140000000,
+					 .agent_memory_bytes = 9437184,
+					 .programs = later,
+					 .nr_programs = ARRAY_SIZE(later)};
+	struct json_object *json = view_usage(&after);
+
+	(void)state;
+	check("usage", &view_usage_desc, json);
+	json_object_put(json);
+	json = view_cost(&before, &after);
+	check("cost", &view_cost_desc, json);
+	expect(json, "/measured_seconds", "2.000000000");
+	expect(json, "/agent_ns_per_second", "20000000");
+	expect(json, "/agent_percent", "0.50");
+	expect(json, "/programs_ns_per_second", "200025000");
+	expect(json, "/programs_percent", "5.00");
+	expect(json, "/programs/0/name", "on_switch");
+	expect(json, "/programs/0/runs_per_second", "10000");
+	expect(json, "/programs/0/ns_per_run", "20000");
+	expect(json, "/programs/1/name", "on_open");
+	expect(json, "/programs/1/ns_per_second", "15000");
+	expect(json, "/programs/2/name", "on_irq");
+	expect(json, "/programs/2/runs_per_second", "2");
+	expect(json, "/programs/3/runs_per_second", "0");
+	expect(json, "/programs/3/ns_per_run", "null");
+	json_object_put(json);
+}
+
+/* Nobody knows the agent's own use, or it has begun anew. */
+static void an_agent_that_is_not_known_costs_nothing_known(void **state)
+{
+	const struct view_usage unknown = {
+		.time_ns = 1, .cpus = 2, .agent_ns = -1, .agent_memory_bytes = -1};
+	const struct view_usage after = {
+		.time_ns = 1000000001, .cpus = 2, .agent_ns = 5, .agent_memory_bytes = -1};
+	struct json_object *json = view_cost(&unknown, &after);
+
+	(void)state;
+	expect(json, "/agent_percent", "null");
+	expect(json, "/agent_memory_bytes", "null");
+	expect(json, "/programs_percent", "0.00");
+	json_object_put(json);
+}
+
 /* Samples of which only a part is known, and a gap. */
 static void history_becomes_an_object(void **state)
 {
@@ -661,6 +727,8 @@ int main(void)
 		cmocka_unit_test(pressure_becomes_objects),
 		cmocka_unit_test(placements_become_objects),
 		cmocka_unit_test(uses_of_cpus_become_objects),
+		cmocka_unit_test(readings_become_a_cost),
+		cmocka_unit_test(an_agent_that_is_not_known_costs_nothing_known),
 		cmocka_unit_test(history_becomes_an_object),
 		cmocka_unit_test(latencies_become_objects),
 		cmocka_unit_test(memory_becomes_objects),

@@ -416,6 +416,7 @@ static const struct {
 	{"feature", report_features},
 	{"prog", ctl_report_progs},
 	{"map", ctl_report_maps},
+	{"usage", ctl_report_usage},
 	{"refusal", report_refusals},
 	{"explain", report_explanations},
 	{"ledger", report_ledger},

@@ -161,6 +161,36 @@ struct view_cpu_use {
 	int64_t run_ns, window_ns;
 };
 
+/* Totals of the agent and of its BPF programs at one moment; -1 = not known. */
+struct view_usage_prog {
+	uint32_t id;
+	const char *name, *object, *hook; /* hook: NULL = none */
+	int64_t run_time_ns, run_count;
+};
+struct view_usage {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t cpus;
+	int64_t agent_ns, agent_memory_bytes;
+	struct view_usage_prog *programs;
+	size_t nr_programs;
+};
+/* What they grew by from one moment to another; -1 = not known, percentages in hundredths. */
+struct view_cost_prog {
+	const char *name, *object, *hook;
+	int64_t runs_per_second, ns_per_run, ns_per_second;
+	int machine_percent;
+};
+struct view_cost {
+	int64_t measured_ns;
+	uint32_t cpus;
+	int64_t agent_ns_per_second;
+	int agent_percent;
+	int64_t agent_memory_bytes, programs_ns_per_second;
+	int programs_percent;
+	struct view_cost_prog *programs;
+	size_t nr_programs;
+};
+
 struct view_refusal {
 	const char *namespace, *name, *uid;
 	const char *reason, *refusal, *container;

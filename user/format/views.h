@@ -32,6 +32,7 @@ struct view_node; /* view_objects.h */
 struct view_container;
 struct view_placement;
 struct view_cpu_use;
+struct view_usage;
 struct view_pressure;
 struct view_history;
 struct view_latency;
@@ -51,7 +52,8 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
 	view_memory_desc, view_numa_desc, view_numa_distance_desc, view_placement_desc,
 	view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc, view_bundle_gap_desc,
-	view_history_desc, view_history_sample_desc, view_cpu_use_desc;
+	view_history_desc, view_history_sample_desc, view_cpu_use_desc, view_usage_desc,
+	view_usage_prog_desc, view_cost_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -162,6 +164,12 @@ struct json_object *view_features(const struct feature_row *rows, size_t nr_rows
 /* Figures that the kernel does not tell (-1) are null. */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
 struct json_object *view_maps(const struct map_row *rows, size_t nr_rows);
+struct json_object *view_usage(const struct view_usage *usage);
+/*
+ * The growth from one reading to a later one of the same agent, per second and as a share of the time
+ * of all CPUs. The kernel measured run times all the while, so a total that is not known is 0.
+ */
+struct json_object *view_cost(const struct view_usage *before, const struct view_usage *after);
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 

@@ -19,6 +19,13 @@ bool bpf_fd_is_timed(void)
 	return fd >= 0 && read(fd, &digit, 1) == 1 && digit == '1';
 }
 
+int bpf_fd_time_programs(void)
+{
+	const int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /*
  * Before Linux 6.4 the kernel computed the memory of every map from the size and the number of its
  * entries, and got 0 for a ring buffer and for the storage of tasks, which do not say them.

@@ -32,6 +32,11 @@ struct bpf_fd_map {
 
 /* Is kernel.bpf_stats_enabled set? A process that measures by bpf(2) is not seen here. */
 bool bpf_fd_is_timed(void);
+/*
+ * Let the kernel measure run times, of all programs on the machine, until the returned descriptor is
+ * closed. -EPERM without CAP_SYS_ADMIN; -errno.
+ */
+int bpf_fd_time_programs(void);
 /* `is_timed`: a program without runs has run 0 times; otherwise that is not known. -errno. */
 int bpf_fd_read_prog(int fd, bool is_timed, struct bpf_fd_prog *ret_prog);
 /* The maps that a program uses; ret_ids has room for `max`, and further ones are left out. -errno. */
