@@ -171,7 +171,8 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 			 "prohibitedCPUAllocationError");
 		return;
 	case CPU_NOT_ENOUGH:
-		if (pod->has_bubble)
+		/* A budget that is to grow itself comes from the node. */
+		if (pod->has_bubble && *container)
 			return refuse_pod(decision, REFUSAL_POD_BUDGET, container,
 					  "%s, but the pod's budget of %u has %u left for it",
 					  asked, cpuset_count(&pod->bubble), shortage->available);
