@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: core
 /*
- * In-place resize where not every CPU can be used.
+ * In-place resize where not every CPU can be used: cores with a reserved thread, CPUs that are
+ * offline, the budget of a pod.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,6 +38,79 @@ static struct decision decide(struct scene *scene, struct pod_spec *spec)
 	return admit_and_free(scene->ledger, spec);
 }
 
+static void assert_has(const struct scene *scene, uint32_t index, const char *cpus)
+{
+	const struct ledger_pod *pod = ledger_find(scene->ledger, "p");
+
+	assert_non_null(pod);
+	assert_cpus(&pod->grants[index].cpus, cpus);
+	assert_sound(scene->ledger);
+}
+
+static void set_offline(struct scene *scene, const char *cpus)
+{
+	const struct cpuset offline = cpuset_of_text(cpus);
+
+	ledger_set_offline(scene->ledger, &offline);
+}
+
+/* Node 0 has two CPUs that are free, but they are the other threads of reserved cores. */
+static void halves_of_reserved_cores_are_not_taken(void **state)
+{
+	(void)state;
+	for (enum align_policy align = 0; align < ALIGN_NR; align++) {
+		struct scene scene cleanup_scene = {0};
+		struct decision decision;
+
+		set_up(&scene, "0,1", align);
+		scene.policy.cpu_options.full_pcpus_only = true;
+		assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
+		assert_true(decide(&scene, guaranteed_pod("q", 10)).admitted);
+		assert_has(&scene, 0, "2,18");
+		decision = decide(&scene, guaranteed_pod("p", 4));
+		if (align == ALIGN_NONE || align == ALIGN_BEST_EFFORT) {
+			assert_true(decision.admitted);
+			assert_has(&scene, 0, "2,8,18,24");
+			continue;
+		}
+		assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+		assert_non_null(strstr(decision.message, "and 0 has 0 more free"));
+		assert_has(&scene, 0, "2,18");
+	}
+}
+
+static void what_shrinks_gives_up_offline_cpus_first(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, "0,16", ALIGN_NONE);
+	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_true(decide(&scene, guaranteed_pod("p", 8)).admitted);
+	assert_has(&scene, 0, "1-4,17-20");
+	set_offline(&scene, "2,18");
+	assert_true(decide(&scene, guaranteed_pod("p", 6)).admitted);
+	assert_has(&scene, 0, "1,3-4,17,19-20");
+}
+
+/* The CPUs of the admission are kept, wherever they are, and so is what has to make up the number. */
+static void offline_cpus_stay_if_there_are_not_enough_others(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, "0,16", ALIGN_NONE);
+	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_true(decide(&scene, guaranteed_pod("p", 6)).admitted);
+	set_offline(&scene, "1-2,17-18");
+	assert_true(decide(&scene, guaranteed_pod("p", 5)).admitted);
+	assert_has(&scene, 0, "1-3,17,19");
+	assert_true(decide(&scene, guaranteed_pod("p", 4)).admitted);
+	assert_has(&scene, 0, "1,3,17,19");
+	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_has(&scene, 0, "1,17");
+}
+
 /* A pod with a budget, an exclusive container and one that shares the rest. */
 static struct pod_spec *budget(int64_t pod, int64_t exclusive)
 {
@@ -66,10 +140,34 @@ static void a_budget_that_the_node_does_not_have(void **state)
 	assert_string_equal(decision.suggestion, "fits with a pod budget of 10 CPUs");
 }
 
+/* full-pcpus-only is a rule for the budget; how it is divided is the pod's own matter. */
+static void slices_need_no_whole_cores(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+	struct decision decision;
+
+	(void)state;
+	set_up(&scene, "0,16", ALIGN_BEST_EFFORT);
+	scene.policy.scope = ALIGN_SCOPE_POD;
+	scene.policy.cpu_options.full_pcpus_only = true;
+	assert_true(decide(&scene, budget(6, 3)).admitted);
+	assert_has(&scene, 0, "1-2,17");
+	assert_true(decide(&scene, budget(8, 5)).admitted);
+	assert_has(&scene, 0, "1-3,17-18");
+	assert_has(&scene, 1, "4,19-20");
+	decision = decide(&scene, budget(9, 5));
+	assert_int_equal(decision.refusal, REFUSAL_SMT);
+	assert_string_equal(decision.container, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(halves_of_reserved_cores_are_not_taken),
+		cmocka_unit_test(what_shrinks_gives_up_offline_cpus_first),
+		cmocka_unit_test(offline_cpus_stay_if_there_are_not_enough_others),
 		cmocka_unit_test(a_budget_that_the_node_does_not_have),
+		cmocka_unit_test(slices_need_no_whole_cores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,13 @@ void cpu_grantable(const struct cpu_manager *manager, const struct cpuset *share
 		   struct cpuset *ret_cpus);
 
 /*
+ * Those that something may grow by in place: with full-pcpus-only without the other threads of
+ * reserved cores, of which nobody can get a whole core.
+ */
+void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared,
+		  struct cpuset *ret_cpus);
+
+/*
  * The number of exclusive CPUs that container `index` is entitled to; 0 = it runs in a
  * shared pool.
  */

@@ -99,7 +99,7 @@ void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *sh
 {
 	struct cpuset available;
 
-	cpu_grantable(manager, shared, &available);
+	cpu_growable(manager, shared, &available);
 	offer_from(manager, &available, held, request, ret_offer);
 }
 

@@ -21,10 +21,16 @@ static enum cpu_result refuse(enum cpu_result result, struct cpu_shortage *ret_s
 	return result;
 }
 
-/* Add CPUs of `pool` to `held` until there are `nr`, those on the aligned nodes first. */
+/* What has `cpus`, of which it keeps `kept` when it shrinks, and may grow out of `pool`. */
+struct resizing {
+	const struct cpuset *cpus, *kept, *pool;
+	bool is_slice; /* of a bubble */
+};
+
+/* Add CPUs of `pool` to `held` until there are `nr`, those in `first` before the others. */
 static enum cpu_result take_near(const struct cpu_manager *manager, const struct cpuset *held,
-				 const struct cpuset *pool, uint32_t nr,
-				 const struct cpu_affinity *affinity, struct cpuset *ret_cpus)
+				 const struct cpuset *first, const struct cpuset *pool, uint32_t nr,
+				 struct cpuset *ret_cpus)
 {
 	const struct cpu_options *policy = &manager->policy->cpu_options;
 	const struct take_options options = {
@@ -32,16 +38,15 @@ static enum cpu_result take_near(const struct cpu_manager *manager, const struct
 		.uncore = policy->prefer_uncore && !policy->distribute_across_numa,
 		.group = policy->full_pcpus_only ? manager->topology->cpus_per_core : 1,
 	};
-	struct cpuset kept = *held, aligned;
-	uint32_t nr_aligned;
+	struct cpuset kept = *held, some = *first;
+	uint32_t nr_first;
 
-	if (affinity && affinity->known) {
-		topology_cpus_of_nodes(manager->topology, affinity->nodes, &aligned);
-		cpuset_intersect(&aligned, pool);
-		cpuset_subtract(&aligned, held);
-		nr_aligned = cpuset_count(held) + cpuset_count(&aligned);
-		if (take_packed_near(manager->topology, held, &aligned,
-				     nr < nr_aligned ? nr : nr_aligned, &options, &kept))
+	if (!cpuset_is_subset(pool, first)) {
+		cpuset_intersect(&some, pool);
+		cpuset_subtract(&some, held);
+		nr_first = cpuset_count(held) + cpuset_count(&some);
+		if (take_packed_near(manager->topology, held, &some, nr < nr_first ? nr : nr_first,
+				     &options, &kept))
 			return CPU_NOT_ENOUGH;
 	}
 	return take_packed_near(manager->topology, &kept, pool, nr, &options, ret_cpus)
@@ -49,33 +54,26 @@ static enum cpu_result take_near(const struct cpu_manager *manager, const struct
 		       : CPU_OK;
 }
 
-/* What has `cpus`, of which it keeps `kept` when it shrinks, and may grow out of `pool`. */
-struct resizing {
-	const struct cpuset *cpus, *kept, *pool;
-};
-
-/* full-pcpus-only requires a whole number of cores, and that many free ones to grow. */
+/* full-pcpus-only requires a whole number of cores; how a bubble is divided does not matter. */
 static enum cpu_result check_size(const struct cpu_manager *manager,
 				  const struct resizing *resizing, uint32_t nr,
 				  struct cpu_shortage *ret_shortage)
 {
+	bool whole_cores = manager->policy->cpu_options.full_pcpus_only && !resizing->is_slice;
 	uint32_t per_core = manager->topology->cpus_per_core;
 	uint32_t nr_kept = cpuset_count(resizing->kept), available;
 	struct cpuset within = *resizing->pool;
 
 	if (nr < nr_kept)
 		return refuse(CPU_BELOW_BASELINE, ret_shortage, nr_kept);
-	if (manager->policy->cpu_options.full_pcpus_only)
-		cpuset_subtract(&within, &manager->reserved_cores);
 	cpuset_union(&within, resizing->cpus);
 	available = cpuset_count(&within);
-	if (manager->policy->cpu_options.full_pcpus_only && per_core && nr % per_core)
+	if (whole_cores && per_core && nr % per_core)
 		return refuse(CPU_SMT_NOT_MULTIPLE, ret_shortage, available);
 	if (nr <= available)
 		return CPU_OK;
-	return refuse(manager->policy->cpu_options.full_pcpus_only ? CPU_SMT_NO_FREE_CORES
-								   : CPU_NOT_ENOUGH,
-		      ret_shortage, available);
+	return refuse(whole_cores ? CPU_SMT_NO_FREE_CORES : CPU_NOT_ENOUGH, ret_shortage,
+		      available);
 }
 
 static enum cpu_result choose(const struct cpu_manager *manager, const struct resizing *resizing,
@@ -83,12 +81,20 @@ static enum cpu_result choose(const struct cpu_manager *manager, const struct re
 			      struct cpu_shortage *ret_shortage, struct cpuset *ret_cpus)
 {
 	enum cpu_result result = check_size(manager, resizing, nr, ret_shortage);
+	bool grows = nr > cpuset_count(resizing->cpus);
+	const struct cpuset *pool = grows ? resizing->pool : resizing->cpus;
+	struct cpuset first = *pool, aligned;
 
 	if (result)
 		return result;
-	if (nr <= cpuset_count(resizing->cpus))
-		return take_near(manager, resizing->kept, resizing->cpus, nr, NULL, ret_cpus);
-	return take_near(manager, resizing->cpus, resizing->pool, nr, affinity, ret_cpus);
+	/* What went offline is given up first. Out of the node's pool it is no candidate. */
+	cpuset_subtract(&first, &manager->withheld);
+	if (grows && affinity && affinity->known) {
+		topology_cpus_of_nodes(manager->topology, affinity->nodes, &aligned);
+		cpuset_intersect(&first, &aligned);
+	}
+	return take_near(manager, grows ? resizing->cpus : resizing->kept, &first, pool, nr,
+			 ret_cpus);
 }
 
 /* What the pod holds has become `held`: the difference comes from the shared pool or goes there. */
@@ -109,13 +115,14 @@ enum cpu_result cpu_resize(const struct cpu_manager *manager, struct cpuset *sha
 	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
 	struct grant *grant = &pod->grants[index];
 	struct cpuset pool, cpus, held = CPUSET_EMPTY;
-	const struct resizing resizing = {&grant->cpus, &grant->baseline, &pool};
+	const struct resizing resizing = {
+		.cpus = &grant->cpus, .kept = &grant->baseline, .pool = &pool};
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
 	if (nr == cpuset_count(&grant->cpus))
 		return CPU_OK;
-	cpu_grantable(manager, shared, &pool);
+	cpu_growable(manager, shared, &pool);
 	result = choose(manager, &resizing, nr, affinity, ret_shortage, &cpus);
 	if (result)
 		return result;
@@ -132,7 +139,7 @@ enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpus
 {
 	uint32_t nr = cpu_bubble_count(pod->spec, pod->qos);
 	struct cpuset pool, bubble, kept = pod->bubble_baseline;
-	const struct resizing resizing = {&pod->bubble, &kept, &pool};
+	const struct resizing resizing = {.cpus = &pod->bubble, .kept = &kept, .pool = &pool};
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = UINT32_MAX};
@@ -143,7 +150,7 @@ enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpus
 		if (pod->grants[i].isolation == ISOLATION_CONTAINER)
 			cpuset_union(&kept, &pod->grants[i].cpus);
 	}
-	cpu_grantable(manager, shared, &pool);
+	cpu_growable(manager, shared, &pool);
 	result = choose(manager, &resizing, nr, affinity, ret_shortage, &bubble);
 	if (result)
 		return result;
@@ -177,7 +184,8 @@ enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledge
 	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
 	struct grant *grant = &pod->grants[index];
 	struct cpuset pool = pod->bubble, cpus;
-	const struct resizing resizing = {&grant->cpus, &grant->baseline, &pool};
+	const struct resizing resizing = {
+		.cpus = &grant->cpus, .kept = &grant->baseline, .pool = &pool, .is_slice = true};
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
