@@ -85,6 +85,23 @@ static void a_name_is_enough(void **state)
 	assert_int_equal(refusals.nr, 0);
 }
 
+/* Its pod may be admitted long since; then nothing else drops the row. */
+static void a_document_that_can_be_read_again_is_not_refused(void **state)
+{
+	const struct source_pod broken = document("a.yaml", 1, "default/a");
+	struct pod_spec *spec = fake_pod("a", "main", 1000, true);
+	struct source_pod pods[] = {document("a.yaml", 1, ""), broken};
+
+	pods[0].spec = spec;
+	assert_true(note(&broken, "default/a", "no"));
+	/* Another document of this name still cannot be read. */
+	refusals_forget(&refusals, pods, 2);
+	assert_int_equal(refusals.nr, 1);
+	refusals_forget(&refusals, pods, 1);
+	assert_int_equal(refusals.nr, 0);
+	pod_spec_free(spec);
+}
+
 static void the_same_answer_is_not_new_but_its_suggestion_is(void **state)
 {
 	struct decision decision = decision_of(REFUSAL_CPUS, "too few CPUs", "fits with 4");
@@ -153,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(documents_without_a_name_are_told_by_file_and_line),
 		TEST(a_name_is_enough),
+		TEST(a_document_that_can_be_read_again_is_not_refused),
 		TEST(the_same_answer_is_not_new_but_its_suggestion_is),
 		TEST(an_unreadable_document_is_new_once),
 		TEST(a_refusal_may_only_be_counted),

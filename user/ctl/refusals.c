@@ -113,6 +113,9 @@ static bool is_same(const struct refused_pod *refused, const struct source_pod *
 {
 	char name[POD_NAME_MAX * 2];
 
+	/* What could not be read can be read now: it is decided, and refused anew if need be. */
+	if (pod->spec && !refused->spec)
+		return false;
 	if (pod->spec)
 		lookup_pod_label(pod->spec, name, sizeof(name));
 	else
