@@ -148,6 +148,33 @@ static void a_refused_resize_waits_for_room(void **state)
 	free_pods(large, 3);
 }
 
+/* The manifest went back while no agent ran. */
+static void a_refusal_does_not_outlive_its_change(void **state)
+{
+	struct controller *controller = start_controller();
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 15000, true),
+				   fake_pod("b", "web", 500, false),
+				   fake_pod("c", "new", 1000, true)};
+
+	(void)state;
+	scan_with(controller, 4);
+	scan_with(controller, 15);
+	expect_detail(controller, "the changed manifest was rejected");
+	/* The state is saved for another pod. */
+	scan(controller, pods, 3);
+	expect_detail(controller, "the changed manifest was rejected");
+	populate(true);
+	controller_free(controller);
+	controller = start_controller();
+	scan_with(controller, 4);
+	expect_detail(controller, NULL);
+	/* It is said again as long as the change stands. */
+	scan_with(controller, 15);
+	expect_detail(controller, "the changed manifest was rejected");
+	controller_free(controller);
+	free_pods(pods, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, watch_overlap, tear_down)
 
 int main(void)
@@ -158,6 +185,7 @@ int main(void)
 		TEST(a_refused_resize_changes_nothing),
 		TEST(a_withdrawn_change_is_not_decided_again),
 		TEST(a_refused_resize_waits_for_room),
+		TEST(a_refusal_does_not_outlive_its_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

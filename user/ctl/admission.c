@@ -180,22 +180,24 @@ static void revive(struct controller *controller, const struct ledger_pod *pod, 
  * again when there is room for it, because nobody asks for it any more.
  */
 static void withdraw_change(struct controller *controller, const struct source_pod *source,
-			    const char *name)
+			    const struct ledger_pod *pod, const char *name)
 {
 	struct refusals *refusals = &controller->admission.refusals;
 	struct refused_pod *refused = refusals_find(refusals, name, source->file, source->line);
 	int r;
 
 	/* Another document of this name may be refused as well. */
-	if (!refused || !refused->spec || strcmp(refused->spec->uid, source->spec->uid) ||
-	    strcmp(refused->file, source->file))
+	if (refused && (!refused->spec || strcmp(refused->spec->uid, source->spec->uid) ||
+			strcmp(refused->file, source->file)))
 		return;
-	refusals_drop(refusals, refused);
+	/* The list may have had no room for it. */
+	if (refused)
+		refusals_drop(refusals, refused);
+	if (!pod->is_change_refused)
+		return;
 	r = ledger_set_state(controller->ledger, source->spec->uid, POD_RUNNING, NULL);
 	if (r)
 		log_err(r, "admit: cannot record that the change of %s was withdrawn", name);
-	else
-		ctl_save_state(controller);
 }
 
 /* If a changed spec does not fit, the old grant remains in force, and the pod's detail says so. */
@@ -207,7 +209,7 @@ static void note_unchanged(struct controller *controller, const char *uid,
 
 	snprintf(detail, sizeof(detail), "the changed manifest was rejected: %.120s",
 		 decision->message);
-	r = ledger_set_state(controller->ledger, uid, POD_RUNNING, detail);
+	r = ledger_note_refused_change(controller->ledger, uid, detail);
 	if (r)
 		log_err(r, "admit: cannot record for the pod with uid %s that %s", uid, detail);
 }
@@ -252,7 +254,7 @@ static void admit(struct controller *controller, const struct source_pod *source
 		if (pod->state == POD_ENDING)
 			revive(controller, pod, name);
 		else
-			withdraw_change(controller, source, name);
+			withdraw_change(controller, source, pod, name);
 		return;
 	}
 	if (pod && pod->spec->is_of_runtime) {

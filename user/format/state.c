@@ -68,7 +68,7 @@ static void write_pod(struct writer *writer, const struct ledger_pod *pod)
 	emit_text(emitter, "namespace", spec->namespace);
 	emit_text(emitter, "name", spec->name);
 	emit_text(emitter, "state", pod_state_name(pod->state));
-	emit_text(emitter, "detail", pod->detail);
+	emit_text(emitter, "detail", pod->is_change_refused ? "" : pod->detail);
 	if (spec->is_of_runtime)
 		emit_text(emitter, "runtime_class", qos_class_name(spec->stated_qos));
 	if (spec->has_pod_resources) {

@@ -256,6 +256,7 @@ static struct ledger_pod *edit_pod(struct ledger *ledger, const struct pod_spec 
 	pod->spec = TAKE_PTR(copy);
 	pod->state = POD_RUNNING;
 	pod->detail[0] = '\0';
+	pod->is_change_refused = false;
 	return pod;
 }
 

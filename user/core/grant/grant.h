@@ -67,6 +67,8 @@ struct ledger_pod {
 	 */
 	struct cpuset held;
 	char detail[160]; /* why it is ending, or why a changed spec was rejected */
+	/* The latter: it is not saved, because whoever asks for the change asks again. */
+	bool is_change_refused;
 };
 
 /* The grant of the pod's container with this name, or NULL. */

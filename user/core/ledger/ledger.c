@@ -470,8 +470,8 @@ int ledger_remove(struct ledger *ledger, const char *uid)
 	return end_if_own(ledger, own, remove_pod(ledger, uid));
 }
 
-int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
-		     const char *detail)
+static int set_state(struct ledger *ledger, const char *uid, enum pod_state state,
+		     const char *detail, bool is_change_refused)
 {
 	bool own;
 	struct ledger_pod *pod;
@@ -483,8 +483,20 @@ int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state stat
 	if (!pod)
 		return end_if_own(ledger, own, -ENOMEM);
 	pod->state = state;
+	pod->is_change_refused = is_change_refused;
 	snprintf(pod->detail, sizeof(pod->detail), "%s", detail ? detail : "");
 	return end_if_own(ledger, own, 0);
+}
+
+int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
+		     const char *detail)
+{
+	return set_state(ledger, uid, state, detail, false);
+}
+
+int ledger_note_refused_change(struct ledger *ledger, const char *uid, const char *detail)
+{
+	return set_state(ledger, uid, POD_RUNNING, detail, true);
 }
 
 /* The uid of a pod that has one of these CPUs; for messages only. */

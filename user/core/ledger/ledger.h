@@ -97,6 +97,8 @@ int ledger_remove(struct ledger *ledger, const char *uid);
  */
 int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
 		     const char *detail);
+/* The pod runs on as it was, because a changed spec was rejected. Otherwise as above. */
+int ledger_note_refused_change(struct ledger *ledger, const char *uid, const char *detail);
 
 /*
  * For the managers, and only inside a transaction. A new pod holds nothing and has every
