@@ -197,7 +197,7 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	policy->ends_release = controller->publisher.ends_release;
 	policy->keeps_others = keeps_others(&controller->publisher);
 	/* An observer makes no cgroups. Otherwise all being gone is a fault, for example of a mount. */
-	policy->may_be_empty = config->mode == MODE_OBSERVE || !controller->desired.nr_groups;
+	policy->may_be_empty = !run_mode_writes(config->mode) || !controller->desired.nr_groups;
 }
 
 /* Of a state that may last as long as another process holds a lock. */
