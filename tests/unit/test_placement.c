@@ -24,7 +24,7 @@
 static struct kernel_port kernel;
 static uint64_t run_ns[CPUS], outside_ns[CPUS], remote_ns[CPUS];
 static uint64_t nr_cpus;
-static bool hides_cpus; /* of the run time only the sum is known */
+static bool hides_cpus;	      /* of the run time only the sum is known */
 static uint64_t published_id; /* of container "one" */
 static struct affinities affinities;
 static int affinities_answer;

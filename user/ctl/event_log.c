@@ -84,8 +84,8 @@ static bool is_same_operation(const struct event_row *a, const struct event_row 
 {
 	if (strcmp(a->target, b->target))
 		return false;
-	return a->record.kind != EVENT_GUARD || (a->record.pid == b->record.pid &&
-						 a->record.guard.hook == b->record.guard.hook);
+	return a->record.kind != EVENT_GUARD ||
+	       (a->record.pid == b->record.pid && a->record.guard.hook == b->record.guard.hook);
 }
 
 /* The row in which the event is only counted; NULL = it becomes a row itself. */

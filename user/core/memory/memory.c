@@ -375,8 +375,7 @@ void memory_result_text(const struct memory_manager *manager, enum memory_result
 }
 
 struct memory_figures memory_figures(const struct memory_manager *manager,
-				     const struct memory_state *state, uint32_t node,
-				     uint32_t type)
+				     const struct memory_state *state, uint32_t node, uint32_t type)
 {
 	uint64_t free_bytes = state->nodes[node].free_bytes[type];
 
