@@ -275,6 +275,24 @@ static void after_an_hour_it_is_a_new_row(void **state)
 	assert_int_equal(event_log_at(&events, 1)->record.suppressed, 1);
 }
 
+/* Rows from before the clock was set back are not of the last hour until it has caught up. */
+static void a_clock_that_is_set_back_begins_a_new_row(void **state)
+{
+	wall_ns += 24 * EVENT_LOG_MERGE_NS;
+	record_traced("monitor", "a");
+	/* An event may be recorded after a later one. */
+	wall_ns -= S;
+	record_traced("monitor", "a");
+	assert_int_equal(event_log_nr(&events), 1);
+	wall_ns -= 24 * EVENT_LOG_MERGE_NS;
+	record_traced("monitor", "a");
+	record_traced("monitor", "a");
+	assert_int_equal(event_log_nr(&events), 2);
+	assert_int_equal(event_log_at(&events, 0)->record.suppressed, 1);
+	assert_int_equal(event_log_at(&events, 1)->record.suppressed, 1);
+	assert_int_equal(event_log_at(&events, 1)->time_ns, wall_ns);
+}
+
 /* However many containers somebody looks into, what others did stays in the log. */
 static void a_caller_has_a_bounded_number_of_rows(void **state)
 {
@@ -355,6 +373,7 @@ int main(void)
 		cmocka_unit_test_setup(an_event_names_its_log, set_up),
 		cmocka_unit_test_setup(a_repeated_audit_is_counted_in_one_row, set_up),
 		cmocka_unit_test_setup(after_an_hour_it_is_a_new_row, set_up),
+		cmocka_unit_test_setup(a_clock_that_is_set_back_begins_a_new_row, set_up),
 		cmocka_unit_test_setup(a_caller_has_a_bounded_number_of_rows, set_up),
 		cmocka_unit_test_setup(what_is_denied_or_changed_is_always_a_row, set_up),
 		cmocka_unit_test_setup(the_sums_of_a_cgroup_add_up, set_up),

@@ -88,6 +88,15 @@ static bool is_same_operation(const struct event_row *a, const struct event_row 
 	       (a->record.pid == b->record.pid && a->record.guard.hook == b->record.guard.hook);
 }
 
+/* Also one that seems to be later, but not if the wall clock was set back by much. */
+static bool is_of_last_hour(const struct event_row *row, uint64_t now_ns)
+{
+	const uint64_t apart_ns = now_ns > row->time_ns ? now_ns - row->time_ns
+							: row->time_ns - now_ns;
+
+	return apart_ns < EVENT_LOG_MERGE_NS;
+}
+
 /* The row in which the event is only counted; NULL = it becomes a row itself. */
 static struct event_row *find_counting(struct event_log *log, const struct event_row *event,
 				       uint64_t now_ns)
@@ -101,7 +110,7 @@ static struct event_row *find_counting(struct event_log *log, const struct event
 	for (uint64_t sequence = log->next_sequence; sequence-- > oldest;) {
 		struct event_row *row = &log->ring[sequence % EVENT_LOG_ROWS];
 
-		if (!is_same_culprit(row, event) || row->time_ns + EVENT_LOG_MERGE_NS <= now_ns)
+		if (!is_same_culprit(row, event) || !is_of_last_hour(row, now_ns))
 			continue;
 		if (is_same_operation(row, event))
 			return row;
