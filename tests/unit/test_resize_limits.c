@@ -2,7 +2,7 @@
 // LIBS: core
 /*
  * In-place resize where not every CPU can be used: cores with a reserved thread, CPUs that are
- * offline, the budget of a pod.
+ * offline, the budget of a pod, CPUs that an init container left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,6 +160,52 @@ static void slices_need_no_whole_cores(void **state)
 	assert_string_equal(decision.container, "");
 }
 
+/* An exclusive init container, and a sidecar that runs beside it and all others. */
+static struct pod_spec *after_init(int64_t init, int64_t sidecar, int64_t app)
+{
+	struct pod_spec *spec = scene_pod("p");
+
+	if (sidecar)
+		add_container(spec, "sidecar", CONTAINER_SIDECAR, sidecar * 1000, sidecar * 1000);
+	add_container(spec, "init", CONTAINER_INIT, init * 1000, init * 1000);
+	add_container(spec, "app", CONTAINER_APP, app * 1000, app * 1000);
+	return spec;
+}
+
+/* The pod has them anyway, and nobody else can get them. */
+static void what_init_containers_left_is_used(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2 * ALIGN_NR; i++) {
+		struct scene scene cleanup_scene = {0};
+
+		set_up(&scene, "0,16", (enum align_policy)(i / 2));
+		scene.policy.scope = i % 2 ? ALIGN_SCOPE_POD : ALIGN_SCOPE_CONTAINER;
+		assert_true(decide(&scene, after_init(8, 0, 2)).admitted);
+		assert_has(&scene, 1, "1,17");
+		/* The rest of the node. */
+		assert_true(decide(&scene, guaranteed_pod("q", 6)).admitted);
+		assert_true(decide(&scene, after_init(8, 0, 8)).admitted);
+		assert_has(&scene, 1, "1-4,17-20");
+		assert_cpus(&ledger_find(scene.ledger, "p")->held, "1-4,17-20");
+	}
+}
+
+/* A sidecar runs while the init container after it does. */
+static void a_sidecar_gets_nothing_of_a_later_init_container(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, "0,16", ALIGN_NONE);
+	assert_true(decide(&scene, after_init(8, 2, 2)).admitted);
+	assert_has(&scene, 0, "1,17");
+	assert_has(&scene, 1, "2-5,18-21");
+	assert_true(decide(&scene, after_init(8, 4, 6)).admitted);
+	assert_has(&scene, 0, "1,6,17,22");
+	assert_has(&scene, 2, "2-4,18-20");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +214,8 @@ int main(void)
 		cmocka_unit_test(offline_cpus_stay_if_there_are_not_enough_others),
 		cmocka_unit_test(a_budget_that_the_node_does_not_have),
 		cmocka_unit_test(slices_need_no_whole_cores),
+		cmocka_unit_test(what_init_containers_left_is_used),
+		cmocka_unit_test(a_sidecar_gets_nothing_of_a_later_init_container),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,7 @@ static int align(struct assignment *assignment, uint32_t container, const struct
 {
 	struct ledger *ledger = assignment->ledger;
 	struct offers *offers = &assignment->offers;
+	struct cpuset available;
 	int r;
 
 	*ret_affinity = (struct cpu_affinity){.known = false};
@@ -137,8 +138,9 @@ static int align(struct assignment *assignment, uint32_t container, const struct
 		return 0;
 	offers_make(ledger, assignment->pod, container, assignment->reuse,
 		    &assignment->memory_reuse, offers);
-	cpu_offer_resize(ledger_cpu_manager(ledger), ledger_shared_pool(ledger), held, request,
-			 &offers->cpu);
+	cpu_growable(ledger_cpu_manager(ledger), ledger_shared_pool(ledger), assignment->pod,
+		     container, &available);
+	cpu_offer_resize(ledger_cpu_manager(ledger), &available, held, request, &offers->cpu);
 	keep_memory(assignment->pod, container, &offers->memory);
 	r = offers_align(ledger, offers, &assignment->alignment);
 	if (r)
@@ -184,14 +186,49 @@ static void shrink_containers(struct assignment *assignment)
 	}
 }
 
-/* What all containers that still have to grow get in addition. */
-static uint32_t total_growth(const struct assignment *assignment)
+/* How many CPUs all containers of this kind that still have to grow get in addition. */
+static uint32_t growth_of_kind(const struct assignment *assignment, enum container_kind kind)
 {
+	const struct ledger_pod *pod = assignment->pod;
 	int64_t growth = 0;
 
-	for (uint32_t i = 0; i < assignment->pod->nr_grants; i++)
-		growth += growth_of(assignment, i) > 0 ? growth_of(assignment, i) : 0;
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (pod->grants[i].kind == kind && growth_of(assignment, i) > 0)
+			growth += growth_of(assignment, i);
+	}
 	return (uint32_t)growth;
+}
+
+/* The CPUs that only init containers of the pod have: each of its app containers may get them. */
+static uint32_t count_left(const struct ledger_pod *pod)
+{
+	struct cpuset left = pod->held;
+
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		if (pod->grants[i].kind != CONTAINER_INIT)
+			cpuset_subtract(&left, &pod->grants[i].cpus);
+	}
+	return cpuset_count(&left);
+}
+
+/* How many CPUs the pod will have at most; as many as now if nothing grows. */
+static uint32_t count_grown(const struct assignment *assignment)
+{
+	const uint32_t left = count_left(assignment->pod);
+	const uint32_t of_apps = growth_of_kind(assignment, CONTAINER_APP);
+
+	return cpuset_count(&assignment->pod->held) + growth_of_kind(assignment, CONTAINER_INIT) +
+	       growth_of_kind(assignment, CONTAINER_SIDECAR) +
+	       (of_apps > left ? of_apps - left : 0);
+}
+
+static bool has_to_grow(const struct assignment *assignment)
+{
+	for (uint32_t i = 0; i < assignment->pod->nr_grants; i++) {
+		if (growth_of(assignment, i) > 0)
+			return true;
+	}
+	return false;
 }
 
 /* With pod scope one alignment is for all containers of the pod. */
@@ -201,9 +238,8 @@ static int grow_containers(struct assignment *assignment)
 	struct cpu_affinity affinity = {.known = false};
 	int r = 0;
 
-	if (assignment->is_whole && total_growth(assignment))
-		r = align(assignment, UINT32_MAX, &pod->held,
-			  cpuset_count(&pod->held) + total_growth(assignment), &affinity);
+	if (assignment->is_whole && has_to_grow(assignment))
+		r = align(assignment, UINT32_MAX, &pod->held, count_grown(assignment), &affinity);
 	for (uint32_t i = 0; i < pod->nr_grants && !r && !assignment->outcome; i++) {
 		if (growth_of(assignment, i) <= 0)
 			continue;

@@ -186,14 +186,6 @@ void cpu_grantable(const struct cpu_manager *manager, const struct cpuset *share
 	cpuset_subtract(ret_cpus, &manager->withheld);
 }
 
-void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared,
-		  struct cpuset *ret_cpus)
-{
-	cpu_grantable(manager, shared, ret_cpus);
-	if (manager->policy->cpu_options.full_pcpus_only)
-		cpuset_subtract(ret_cpus, &manager->reserved_cores);
-}
-
 static enum cpu_result refuse(enum cpu_result result, struct cpu_shortage *ret_shortage,
 			      uint32_t wanted, uint32_t available)
 {

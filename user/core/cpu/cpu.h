@@ -89,13 +89,6 @@ void cpu_grantable(const struct cpu_manager *manager, const struct cpuset *share
 		   struct cpuset *ret_cpus);
 
 /*
- * Those that something may grow by in place: with full-pcpus-only without the other threads of
- * reserved cores, of which nobody can get a whole core.
- */
-void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared,
-		  struct cpuset *ret_cpus);
-
-/*
  * The number of exclusive CPUs that container `index` is entitled to; 0 = it runs in a
  * shared pool.
  */
@@ -164,6 +157,13 @@ enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpus
 				  struct cpu_shortage *ret_shortage);
 enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledger_pod *pod,
 				 uint32_t index, struct cpu_shortage *ret_shortage);
+/*
+ * The CPUs out of which container `index`, or with UINT32_MAX the pod as a whole, may grow. With
+ * full-pcpus-only the other threads of reserved cores are not among them, because nobody can get the
+ * whole core. A container also gets what ordinary init containers before it left to the pod.
+ */
+void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared,
+		  const struct ledger_pod *pod, uint32_t index, struct cpuset *ret_cpus);
 /* Bubble and slices have their sizes: give the rest to the pod's shared containers. */
 void cpu_resize_finish(struct ledger_pod *pod);
 
@@ -201,8 +201,8 @@ void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset 
 void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *shared,
 		   const struct ledger_pod *pod, const struct cpu_reuse *reuse,
 		   struct cpu_offer *ret_offer);
-/* The offer for `request` CPUs that include all of `held`, which are not in the shared pool. */
-void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *shared,
+/* The offer for `request` CPUs that include all of `held`; the others are in `available`. */
+void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *available,
 		      const struct cpuset *held, uint32_t request, struct cpu_offer *ret_offer);
 /* Is this set of nodes a hint? None is unless the opinion is CPU_OFFERS. */
 bool cpu_offer_has(const struct cpu_offer *offer, node_mask_t nodes);

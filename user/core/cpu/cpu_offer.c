@@ -94,13 +94,10 @@ void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset 
 	}
 }
 
-void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *shared,
+void cpu_offer_resize(const struct cpu_manager *manager, const struct cpuset *available,
 		      const struct cpuset *held, uint32_t request, struct cpu_offer *ret_offer)
 {
-	struct cpuset available;
-
-	cpu_growable(manager, shared, &available);
-	offer_from(manager, &available, held, request, ret_offer);
+	offer_from(manager, available, held, request, ret_offer);
 }
 
 /* The maximum number of exclusive CPUs that are needed at the same time. */

@@ -97,6 +97,41 @@ static enum cpu_result choose(const struct cpu_manager *manager, const struct re
 			 ret_cpus);
 }
 
+/*
+ * Take out of `cpus` what container `index` must not share with others of its pod. An ordinary init
+ * container ends before the app containers start, so it only avoids the sidecars before it.
+ */
+static void subtract_others(const struct ledger_pod *pod, uint32_t index, struct cpuset *cpus)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *other = &pod->grants[i];
+		bool is_before = i < index;
+
+		if (i == index || other->isolation != ISOLATION_CONTAINER)
+			continue;
+		if (is_before ? other->kind == CONTAINER_INIT
+			      : pod->grants[index].kind == CONTAINER_INIT)
+			continue;
+		cpuset_subtract(cpus, &other->cpus);
+	}
+}
+
+void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared,
+		  const struct ledger_pod *pod, uint32_t index, struct cpuset *ret_cpus)
+{
+	struct cpuset left = pod->held;
+
+	cpu_grantable(manager, shared, ret_cpus);
+	if (index < pod->nr_grants) {
+		cpuset_subtract(&left, &pod->grants[index].cpus);
+		cpuset_subtract(&left, &manager->withheld);
+		subtract_others(pod, index, &left);
+		cpuset_union(ret_cpus, &left);
+	}
+	if (manager->policy->cpu_options.full_pcpus_only)
+		cpuset_subtract(ret_cpus, &manager->reserved_cores);
+}
+
 /* What the pod holds has become `held`: the difference comes from the shared pool or goes there. */
 static void update_held(struct cpuset *shared, struct ledger_pod *pod, const struct cpuset *held)
 {
@@ -122,7 +157,7 @@ enum cpu_result cpu_resize(const struct cpu_manager *manager, struct cpuset *sha
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
 	if (nr == cpuset_count(&grant->cpus))
 		return CPU_OK;
-	cpu_growable(manager, shared, &pool);
+	cpu_growable(manager, shared, pod, index, &pool);
 	result = choose(manager, &resizing, nr, affinity, ret_shortage, &cpus);
 	if (result)
 		return result;
@@ -150,32 +185,13 @@ enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpus
 		if (pod->grants[i].isolation == ISOLATION_CONTAINER)
 			cpuset_union(&kept, &pod->grants[i].cpus);
 	}
-	cpu_growable(manager, shared, &pool);
+	cpu_growable(manager, shared, pod, UINT32_MAX, &pool);
 	result = choose(manager, &resizing, nr, affinity, ret_shortage, &bubble);
 	if (result)
 		return result;
 	pod->bubble = bubble;
 	update_held(shared, pod, &bubble);
 	return CPU_OK;
-}
-
-/*
- * Take the slices out of `cpus` that container `index` must not have a CPU of. An ordinary init
- * container ends before the app containers start, so it only avoids the sidecars before it.
- */
-static void subtract_others(const struct ledger_pod *pod, uint32_t index, struct cpuset *cpus)
-{
-	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		const struct grant *other = &pod->grants[i];
-		bool is_before = i < index;
-
-		if (i == index || other->isolation != ISOLATION_CONTAINER)
-			continue;
-		if (is_before ? other->kind == CONTAINER_INIT
-			      : pod->grants[index].kind == CONTAINER_INIT)
-			continue;
-		cpuset_subtract(cpus, &other->cpus);
-	}
 }
 
 enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledger_pod *pod,
