@@ -49,6 +49,12 @@ int archive_new(int fd, time_t modified, struct archive **ret_archive)
 	return 0;
 }
 
+/* Z_ERRNO is what failed in a system call, such as a write to a full disk. */
+static int negative_errno(int zlib_error)
+{
+	return zlib_error == Z_ERRNO && errno ? -errno : -EIO;
+}
+
 static int write_all(struct archive *archive, const void *data, size_t len)
 {
 	/* gzwrite takes an unsigned int, and 0 is its error */
@@ -56,9 +62,12 @@ static int write_all(struct archive *archive, const void *data, size_t len)
 		const size_t rest = len - done;
 		const int n = gzwrite(archive->file, (const char *)data + done,
 				      rest > 1 << 20 ? 1 << 20 : (unsigned int)rest);
+		int error = Z_OK;
 
-		if (n <= 0)
-			return -EIO;
+		if (n <= 0) {
+			gzerror(archive->file, &error);
+			return negative_errno(error);
+		}
 		done += (size_t)n;
 	}
 	return 0;
@@ -110,13 +119,14 @@ int archive_add(struct archive *archive, const char *name, const char *data, siz
 int archive_close(struct archive *archive)
 {
 	static const char end[2 * BLOCK];
-	int r;
+	int r, error;
 
 	if (!archive)
 		return 0;
 	r = write_all(archive, end, sizeof(end));
-	if (gzclose(archive->file) != Z_OK)
-		r = -EIO;
+	error = gzclose(archive->file);
+	if (!r && error != Z_OK)
+		r = negative_errno(error);
 	free(archive);
 	return r;
 }

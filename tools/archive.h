@@ -10,9 +10,9 @@ struct archive;
 
 /* Begin an archive on `fd`, which is duplicated. 0, -ENOMEM or the errno of dup. */
 int archive_new(int fd, time_t modified, struct archive **ret_archive);
-/* Add a member; `name` has up to 99 bytes. -ENAMETOOLONG, -EFBIG (8 GiB), -EIO. */
+/* Add a member; `name` has up to 99 bytes. -ENAMETOOLONG, -EFBIG (8 GiB), a write's errno. */
 int archive_add(struct archive *archive, const char *name, const char *data, size_t len);
-/* Write the end and free. 0 only if all of it was written; NULL is fine. */
+/* Write the end and free. 0 only if all of it was written, or a write's errno; NULL is fine. */
 int archive_close(struct archive *archive);
 
 #endif

@@ -638,11 +638,31 @@ static int make(struct session *session, const char *file)
 	return out_object(session, &view_bundle_desc, describe(bundle, file));
 }
 
+/*
+ * Before all is gathered; the rename decides. The rename would replace a device, such as /dev/null, or
+ * a link, such as /dev/stdout, by a file, so --force is for regular files.
+ */
+static int check_file(struct session *session, const char *file)
+{
+	struct stat status;
+
+	if (lstat(file, &status))
+		return errno == ENOENT ? STATUS_DONE : report_write(session, file, -errno);
+	if (!S_ISREG(status.st_mode))
+		return out_fail(session, STATUS_INPUT,
+				"%s: not a regular file, so it is not replaced; name another file "
+				"with --output",
+				file);
+	return session->options.flags & OPTION_FORCE ? STATUS_DONE
+						     : report_write(session, file, -EEXIST);
+}
+
 static int bundle_create(struct session *session, int argc, char **argv)
 {
 	const unsigned int both = OPTION_REDACT | OPTION_NO_REDACT;
 	char usual[64];
 	const char *file = session->options.output;
+	int r;
 
 	if (argc)
 		return unexpected(session, argv[0], "no more arguments");
@@ -651,10 +671,8 @@ static int bundle_create(struct session *session, int argc, char **argv)
 				"--redact and --no-redact exclude each other; give one of them");
 	usual_name(usual, sizeof(usual));
 	file = file ? file : usual;
-	/* before all is gathered; the rename decides */
-	if (!(session->options.flags & OPTION_FORCE) && !faccessat(AT_FDCWD, file, F_OK, 0))
-		return report_write(session, file, -EEXIST);
-	return make(session, file);
+	r = check_file(session, file);
+	return r ? r : make(session, file);
 }
 
 static const struct command bundle_commands[] = {
