@@ -112,22 +112,44 @@ static struct member *add_json(struct bundle *bundle, const char *name, struct j
 	return member;
 }
 
-/* *takes* the text. JSON becomes a document, so that names are found by its keys. */
-static struct member *add_text(struct bundle *bundle, const char *name, struct text *text)
+/* *takes* the text, which stays as it is. */
+static struct member *add_plain(struct bundle *bundle, const char *name, struct text *text)
 {
-	struct json_object *json = NULL;
-	struct member *member;
+	struct member *member = add(bundle, name);
 
-	if (text->data && strchr("[{", *text->data))
-		json = json_tokener_parse(text->data);
-	if (json)
-		return add_json(bundle, name, json);
-	member = add(bundle, name);
 	if (!member)
 		return NULL;
 	member->text = *text;
 	*text = (struct text){0};
 	return member;
+}
+
+/* NULL = the text is not one document, or has more than that: a damaged file must not look sound. */
+static struct json_object *parse_document(const struct text *text)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	struct json_object *json;
+	size_t end;
+
+	if (!tokener)
+		return NULL;
+	json = json_tokener_parse_ex(tokener, text->data, (int)text->len);
+	end = json_tokener_get_parse_end(tokener);
+	json_tokener_free(tokener);
+	if (!json || end + strspn(text->data + end, " \t\r\n") == text->len)
+		return json;
+	json_object_put(json);
+	return NULL;
+}
+
+/* *takes* the text. JSON becomes a document, so that names are found by its keys. */
+static struct member *add_text(struct bundle *bundle, const char *name, struct text *text)
+{
+	struct json_object *json = NULL;
+
+	if (text->len && strchr("[{", *text->data))
+		json = parse_document(text);
+	return json ? add_json(bundle, name, json) : add_plain(bundle, name, text);
 }
 
 /* --- what is gathered ------------------------------------------------------------------------- */
@@ -291,7 +313,7 @@ static void gather_file(struct bundle *bundle, const char *name, const char *pat
 		return;
 	}
 	text.len = len;
-	member = add_text(bundle, name, &text);
+	member = bundle->redaction ? add_text(bundle, name, &text) : add_plain(bundle, name, &text);
 	if (member)
 		member->has_names = has_names;
 }
@@ -411,19 +433,30 @@ static int learn_host(struct redaction *redaction)
 	return redaction_add(redaction, "host", host);
 }
 
-static int redact_member(struct redaction *redaction, struct member *member)
+/* A damaged file may have zeros, which stay. */
+static int redact_text(struct redaction *redaction, struct text *original)
 {
 	struct text text = {0};
+
+	for (size_t i = 0; i < original->len; i++) {
+		redaction_text(redaction, original->data + i, &text);
+		i += strlen(original->data + i);
+		if (i < original->len)
+			text_append_len(&text, "", 1);
+	}
+	text_fini(original);
+	*original = text;
+	return text.error;
+}
+
+static int redact_member(struct redaction *redaction, struct member *member)
+{
 	struct json_object *json;
 
 	if (member->is_own_all)
 		return 0;
-	if (!member->json) {
-		redaction_text(redaction, member->text.data ? member->text.data : "", &text);
-		text_fini(&member->text);
-		member->text = text;
-		return text.error;
-	}
+	if (!member->json)
+		return redact_text(redaction, &member->text);
 	json = redaction_json(redaction, member->json, member->has_names);
 	if (!json)
 		return -ENOMEM;
