@@ -100,6 +100,9 @@ static void order_rows(struct object_top *top)
 {
 	const size_t nr = count_rows(top);
 
+	/* before the first rows there is no array, and qsort_r() takes no null pointer */
+	if (!nr)
+		return;
 	for (size_t i = 0; i < nr; i++)
 		top->order[i] = i;
 	qsort_r(top->order, nr, sizeof(*top->order), compare_rows, top);
