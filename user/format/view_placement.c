@@ -78,9 +78,9 @@ static const struct field_desc placement_fields[] = {
 	      "Tasks that appear in no row of affinities: at most 4096 are asked, and at most "
 	      "32 different affinities are kept."),
 	COUNT(view_placement, places_left_out, "CPUs left out", OR_NULL,
-	      "CPUs on which it ran that appear in no row of places, and then affinities has no rows "
-	      "either, because the answer about all containers has at most 8192 rows of both; that "
-	      "about one pod or container has all of them."),
+	      "CPUs on which it ran that are missing in places. The answer about all containers has at "
+	      "most 8192 rows of places and affinities; a container whose rows do not fit has "
+	      "neither. Ask for its pod to see them."),
 	LIST(view_placement, affinities, view_placement_affinity, NULL, 0,
 	     "The affinities of its tasks."),
 	LIST(view_placement, places, view_placement_cpu, "ran on", 0,

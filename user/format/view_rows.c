@@ -44,7 +44,7 @@ static const struct field_desc drift_fields[] = {
 	TIME(view_drift, repaired_ns, "repaired", HEAD | OR_NULL,
 	     "When it was repaired, or when the kernel no longer differed."),
 	SECONDS(view_drift, lasted_ns, "lasted_seconds", "lasted", HEAD | OR_NULL,
-		"How long it lasted; null while it is open."),
+		"How long it lasted; null while it is open, and if the clock was set back meanwhile."),
 	TEXT(view_drift, wanted, NULL, LINE, "The value in the ledger."),
 	TEXT(view_drift, found, NULL, 0, "The value in the kernel."),
 	TEXT(view_drift, action, NULL, OR_NULL, "What the agent did: repair or audit."),
@@ -206,8 +206,7 @@ static const struct field_desc event_fields[] = {
 	COUNT(view_event, suppressed, "more", 0,
 	      "Events of the same culprit that were only counted."),
 	TIME(view_event, last_ns, "last", OR_NULL,
-	     "When the last of the audited operations was that are only counted here; null = there "
-	     "are none."),
+	     "Time of the last audited operation that is only counted here; null if there is none."),
 	TEXT(view_event, detail, NULL, OR_NULL, "Details."),
 };
 DESCRIBE(view_event, event_fields, "event",
