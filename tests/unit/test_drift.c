@@ -91,29 +91,111 @@ static void a_removed_cgroup_has_not_drifted(void **state)
 	free_pods(pods, 1);
 }
 
+/* More pods than the list of drift has rows; the last one is called "last". */
+static struct pod_spec *many[DRIFT_LIST_ROWS + 8];
+
+static void make_many(void)
+{
+	char name[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		many[i] = fake_pod(name, i + 1 < ARRAY_SIZE(many) ? "web" : "last", 10, false);
+	}
+}
+
 /* The list forgets the oldest of too many rows; auditing must not write their files for that. */
 static void audit_leaves_more_drift_than_the_list_has_rows(void **state)
 {
-	struct pod_spec *pods[DRIFT_LIST_ROWS + 8];
 	struct controller *controller;
-	char name[16];
 
-	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
-		snprintf(name, sizeof(name), "%zu", i);
-		pods[i] = fake_pod(name, "web", 10, false);
-	}
+	make_many();
 	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(NULL);
-	scan(controller, pods, ARRAY_SIZE(pods));
+	scan(controller, many, ARRAY_SIZE(many));
 	tamper("web", GROUP_CPUSET_CPUS, "2-3");
 	for (int look = 0; look < 3; look++)
 		controller_wake(controller);
 	for (uint32_t i = 0; i < fake->nr_groups; i++)
-		if (fake_at(i)->role == GROUP_CONTAINER)
+		if (strstr(fake_at(i)->path, "/web"))
 			assert_string_equal(fake_at(i)->files[GROUP_CPUSET_CPUS], "2-3");
 	assert_int_equal(nr_rows(controller, "drift"), DRIFT_LIST_ROWS);
 	controller_free(controller);
-	free_pods(pods, ARRAY_SIZE(pods));
+	free_pods(many, ARRAY_SIZE(many));
+}
+
+static bool refuses_memory_of_last(const struct step *step)
+{
+	return step->file == GROUP_MEMORY_MAX && strstr(step->path, "/last");
+}
+
+/* What the agent itself could not write yet is written nevertheless. */
+static void a_forgotten_row_hides_no_failed_step(void **state)
+{
+	struct controller *controller;
+
+	make_many();
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	many[ARRAY_SIZE(many) - 1]->containers->limit.memory_bytes = 64 << 20;
+	controller = start_node(NULL);
+	fake->refuses = refuses_memory_of_last;
+	scan(controller, many, ARRAY_SIZE(many));
+	tamper("last", GROUP_MEMORY_MAX, "max");
+	tamper("web", GROUP_CPUSET_CPUS, "2-3");
+	for (int look = 0; look < 3; look++)
+		controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), DRIFT_LIST_ROWS);
+	assert_string_equal(file_of("last", GROUP_MEMORY_MAX), "max");
+	fake->refuses = NULL;
+	fake->now_ns += 60 * S;
+	controller_wake(controller);
+	assert_string_equal(file_of("last", GROUP_MEMORY_MAX), "67108864");
+	controller_free(controller);
+	free_pods(many, ARRAY_SIZE(many));
+}
+
+static bool refuses_cpus(const struct step *step)
+{
+	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS;
+}
+
+static size_t nr_rows_of(struct controller *controller, const char *path)
+{
+	struct json_object *list = query(controller, "drift");
+	size_t nr = 0;
+
+	for (size_t i = 0; i < json_object_array_length(list); i++)
+		nr += strstr(member(json_object_array_get_idx(list, i), "cgroup"), path) != NULL;
+	json_object_put(list);
+	return nr;
+}
+
+/* An agent that repairs writes everything, so it need not guess what has drifted. */
+static void a_forgotten_row_makes_no_drift_of_a_value_never_written(void **state)
+{
+	struct controller *controller;
+
+	make_many();
+	controller = start_node(NULL);
+	scan(controller, many, ARRAY_SIZE(many));
+	fake->refuses = refuses_cpus;
+	tamper("web", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	fake->refuses = NULL;
+	fake->now_ns += 60 * S;
+	controller_wake(controller);
+	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "2-15");
+	config.mode = MODE_OBSERVE;
+	reload(controller);
+	tamper("last", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	assert_string_equal(file_of("last", GROUP_CPUSET_CPUS), "2-3");
+	config.mode = MODE_ALLOCATE;
+	reload(controller);
+	assert_string_equal(file_of("last", GROUP_CPUSET_CPUS), "2-15");
+	assert_int_equal(nr_rows_of(controller, "/last"), 0);
+	controller_free(controller);
+	free_pods(many, ARRAY_SIZE(many));
 }
 
 static bool refuses_memory(const struct step *step)
@@ -187,11 +269,6 @@ static void audit_writes_what_a_waiting_step_delayed(void **state)
 	free_pods(pods, 1);
 }
 
-static bool refuses_cpus(const struct step *step)
-{
-	return step->kind == STEP_WRITE && step->file == GROUP_CPUSET_CPUS;
-}
-
 /* The file differs from an older value, too: that is drift, and yet the new one is written. */
 static void audit_writes_what_the_ledger_has_changed(void **state)
 {
@@ -212,6 +289,30 @@ static void audit_writes_what_the_ledger_has_changed(void **state)
 	fake->now_ns += 60 * S;
 	controller_wake(controller);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-6");
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* The value before the last change is wanted again, which is a change as well. */
+static void audit_writes_a_change_that_was_taken_back(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
+	controller_wake(controller);
+	expect_drift(controller, 0, "wanted", "2-5");
+	fake->refuses = refuses_cpus;
+	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 5000;
+	scan(controller, pods, 1);
+	fake->refuses = NULL;
+	fake->now_ns += 60 * S;
+	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 4000;
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -483,9 +584,12 @@ int main(void)
 		TEST(values_that_were_never_written_have_not_drifted),
 		TEST(a_removed_cgroup_has_not_drifted),
 		TEST(audit_leaves_more_drift_than_the_list_has_rows),
+		TEST(a_forgotten_row_hides_no_failed_step),
+		TEST(a_forgotten_row_makes_no_drift_of_a_value_never_written),
 		TEST(a_failed_step_hides_no_drift),
 		TEST(audit_writes_what_a_waiting_step_delayed),
 		TEST(audit_writes_what_the_ledger_has_changed),
+		TEST(audit_writes_a_change_that_was_taken_back),
 		TEST(a_repair_may_succeed_at_the_second_attempt),
 		TEST(a_container_that_is_not_wanted_has_not_drifted),
 		TEST(a_list_that_is_managed_from_now_on_has_not_drifted),
