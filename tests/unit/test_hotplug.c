@@ -61,6 +61,24 @@ static void a_pod_is_not_admitted_because_others_go_away(void **state)
 	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	/* Nor was it decided again: it can only fit less. */
+	expect_metric(controller, "pinfold_admission_duration_seconds_count 1\n");
+	controller_free(controller);
+}
+
+/* A file that cannot be read says nothing about the pods of the others. */
+static void cpus_come_back_while_the_manifests_are_incomplete(void **state)
+{
+	struct controller *controller = start_controller();
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod known = {.spec = pods[0], .file = "pods.yaml", .name = ""};
+
+	tell_online(controller, "0-7");
+	sink->scanned(sink->self, &known, 1, false);
+	assert_int_equal(nr_rows(controller, "refusal"), 1);
+	tell_online(controller, "0-9");
+	assert_int_equal(nr_rows(controller, "refusal"), 0);
+	expect_cpus(controller, 0, "2-9");
 	controller_free(controller);
 }
 
@@ -93,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_refused_pod_is_admitted_when_cpus_come_back),
 		TEST(a_pod_is_not_admitted_because_others_go_away),
+		TEST(cpus_come_back_while_the_manifests_are_incomplete),
 		TEST(a_reload_keeps_offline_cpus_from_new_pods),
 	};
 

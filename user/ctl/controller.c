@@ -103,7 +103,7 @@ static void use_online(struct controller *controller, const struct cpuset *onlin
 
 	controller->online = *online;
 	tell_ledger(controller, controller->ledger);
-	if (came_back && controller->admission.is_source_complete)
+	if (came_back)
 		ctl_decide_refused(controller);
 }
 
