@@ -14,6 +14,7 @@
 
 #include "../lib/fake_resident.h"
 #include "lib/text.h"
+#include "mixed_pod.h"
 #include "started_pods_scene.h"
 
 static int set_up_pods(void **state)
@@ -233,6 +234,53 @@ static void a_container_that_cannot_be_read_leaves_its_pod_unknown(void **state)
 		    "b/web 1 true 16384 16384 16384 read\n");
 }
 
+/* The cgroups of a pod are there until the next reconcile. */
+static void a_released_pod_has_no_figures(void **state)
+{
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod left = {.spec = pods[1], .file = "pods.yaml", .name = ""};
+
+	(void)state;
+	tick_after(S);
+	sink->scanned(sink->self, &left, 1, true);
+	assert_non_null(group_of(GROUP_CONTAINER, "exclusive"));
+	expect_rows("b/web 0 true 8192 8192 8192 read\n"
+		    "b/web 1 true 16384 16384 16384 read\n");
+}
+
+/* And so is the container that a changed pod had before. */
+static void a_container_without_a_grant_is_local_where_it_runs(void **state)
+{
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod changed[] = {
+		{.spec = pods[0], .file = "pods.yaml", .line = 1, .name = ""},
+		{.spec = pods[1], .file = "pods.yaml", .line = 2, .name = ""},
+	};
+
+	(void)state;
+	tick_after(S);
+	snprintf(pods[1]->containers->name, sizeof(pods[1]->containers->name), "next");
+	sink->scanned(sink->self, changed, ARRAY_SIZE(changed), true);
+	expect_rows("a/exclusive 0 true 4096 4096 4096 read\n"
+		    "a/exclusive 1 false 8192 8192 8192 read\n"
+		    "b/web 0 true 8192 8192 8192 read\n"
+		    "b/web 1 true 16384 16384 16384 read\n");
+}
+
+/* The memory behind a full list of cgroups is not of the list. */
+static void every_container_of_a_full_tree_is_read(void **state)
+{
+	struct pod_spec *full[NR_FULL_TREE_PODS];
+
+	(void)state;
+	make_full_tree(full);
+	scan(controller, full, NR_FULL_TREE_PODS);
+	tick_after(10 * S);
+	assert_int_equal(fake->nr_groups, 16);
+	assert_int_equal(nr_rows(controller, "memory"), 2 * (NR_FULL_TREE_PODS + 2));
+	free_pods(full, NR_FULL_TREE_PODS);
+}
+
 /* --- pods of others --------------------------------------------------------------------------- */
 
 static struct discovery found;
@@ -286,6 +334,9 @@ static void a_discovered_containers_memory_is_shown(void **state)
 	row->effective_cpus = strdup("0");
 	row->mems = strdup("");
 	discover("kubepods/podx/3", 4, "x", "x", "free");
+	row = discover("kubepods/pody/1", 5, "y", "y", "first");
+	row->effective_cpus = strdup("8");
+	row->mems = strdup("0");
 	deliver();
 	tick_after(S);
 	expect_rows(OWN_ROWS "x/bound 0 false 12288 12288 12288 read\n"
@@ -293,10 +344,14 @@ static void a_discovered_containers_memory_is_shown(void **state)
 			     "x/pinned 0 true 16384 16384 16384 read\n"
 			     "x/pinned 1 false 32768 32768 32768 read\n"
 			     "x/free 0 true 20480 20480 20480 read\n"
-			     "x/free 1 true 40960 40960 40960 read\n");
-	/* 3 uses each: 6, 4 and 15 pages are local, 3 and 8 are not. */
-	expect_metrics(OWN_SERIES SERIES("x", "local_numa") "307200\n" SERIES(
-		"x", "remote_numa") "135168\n");
+			     "x/free 1 true 40960 40960 40960 read\n"
+			     "y/first 0 true 24576 24576 24576 read\n"
+			     "y/first 1 false 49152 49152 49152 read\n");
+	/* 3 uses each: 6, 4 and 15 pages are local, 3 and 8 are not; of the other pod 6 and 12. */
+	expect_metrics(
+		OWN_SERIES
+			SERIES("x", "local_numa") "307200\n" SERIES("x", "remote_numa") "135168\n" SERIES(
+				"y", "local_numa") "73728\n" SERIES("y", "remote_numa") "147456\n");
 	deliver();
 	expect_rows(OWN_ROWS);
 	expect_metrics(OWN_SERIES);
@@ -308,10 +363,16 @@ static void a_container_without_names_is_left_out(void **state)
 	(void)state;
 	discover("docker/1", 1, "", NULL, "unnamed");
 	discover("kubepods/podx/1", 2, "x", NULL, "unnamed")->names = DISCOVERED_NAMES_UNKNOWN;
+	discover("kubepods/pody/1", 3, "y", "y", "named");
+	/* Gone before its number was read. */
+	discover("kubepods/podz/1", 0, "z", "z", "gone");
 	deliver();
 	tick_after(S);
-	expect_rows(OWN_ROWS);
-	expect_metrics(OWN_SERIES);
+	/* The fourth that is read: nobody could be told of the memory of docker/1. */
+	expect_rows(OWN_ROWS "y/named 0 true 16384 16384 16384 read\n"
+			     "y/named 1 true 32768 32768 32768 read\n");
+	expect_metrics(
+		OWN_SERIES SERIES("y", "local_numa") "147456\n" SERIES("y", "remote_numa") "0\n");
 }
 
 /* The sum of the others would be too small. */
@@ -341,34 +402,85 @@ static void of_pods_with_one_name_the_newest_has_the_series(void **state)
 		"same", "remote_numa") "0\n");
 }
 
-/* The pod at the limit would have a sum that is too small. */
-static void beyond_the_limit_whole_pods_are_left_out(void **state)
+#define SERIES_IN(namespace, pod, placement)                              \
+	"pinfold_pod_memory_bytes{namespace=\"" namespace "\",pod=\"" pod \
+							  "\",placement=\"" placement "\"} "
+
+/* Whatever the order in which they are found. */
+static void pods_are_listed_by_their_names(void **state)
 {
-	struct json_object *rows;
+	static const struct {
+		const char *path, *uid, *namespace, *pod;
+		uint64_t id;
+	} rows[] = {
+		{"kubepods/p1/1", "1", "web", "b", 5},	 {"kubepods/p2/1", "2", "db", "b", 7},
+		{"kubepods/p3/1", "3", "web", "z", 8},	 {"kubepods/p4/1", "4", "web", "b", 9},
+		{"kubepods/p5/1", "5", "cache", "b", 6},
+	};
 
 	(void)state;
-	for (unsigned int i = 0; i < 1026; i++) {
-		char path[32], pod[16];
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct discovered_cgroup *row =
+			discover(rows[i].path, rows[i].id, rows[i].uid, rows[i].pod, "c");
 
-		snprintf(pod, sizeof(pod), "p%03u", i / 3);
-		snprintf(path, sizeof(path), "kubepods/%s/%u", pod, i % 3);
-		discover(path, i + 1, pod, pod, "c");
+		free(row->namespace);
+		row->namespace = strdup(rows[i].namespace);
 	}
 	deliver();
 	tick_after(S);
-	rows = query(controller, "memory");
+	/* Nine pages for the first that is read after the two of the agent, nine more for the next. */
+	expect_metrics(OWN_SERIES SERIES_IN("cache", "b", "local_numa") "258048\n" SERIES_IN("cache", "b", "remote_numa") "0\n" SERIES_IN("db", "b", "local_numa") "147456\n" SERIES_IN(
+		"db", "b",
+		"remote_numa") "0\n" SERIES_IN("web", "b",
+					       "local_numa") "221184\n" SERIES_IN("web", "b",
+										  "remote_numa") "0\n" SERIES_IN("web",
+														 "z",
+														 "local_numa") "184320\n" SERIES_IN("web",
+																		    "z",
+																		    "remote_numa") "0\n");
+}
+
+static void discover_pods(unsigned int nr_containers, unsigned int each)
+{
+	for (unsigned int i = 0; i < nr_containers; i++) {
+		char path[64], pod[16];
+
+		snprintf(pod, sizeof(pod), "p%03u", i / each);
+		snprintf(path, sizeof(path), "kubepods/%s/%u", pod, i % each);
+		discover(path, i + 1, pod, pod, "c");
+	}
+}
+
+/* Without a pod in the ledger, and without a whole pod below the limit. */
+static void a_pod_beyond_the_limit_is_left_out(void **state)
+{
+	(void)state;
+	scan(controller, NULL, 0);
+	discover_pods(1025, 1025);
+	deliver();
+	tick_after(S);
+	assert_int_equal(nr_rows(controller, "memory"), 0);
+	expect_metrics("");
+}
+
+/* The sandbox of the last pod is not one more container. */
+static void up_to_the_limit_all_are_shown(void **state)
+{
+	(void)state;
+	discover_pods(1024, 2);
+	discover("kubepods/p511/sandbox", 2000, "p511", "p511", NULL)->name.kind = KUBEPODS_SANDBOX;
+	deliver();
+	tick_after(S);
 	/* on two nodes each */
-	assert_int_equal(json_object_array_length(rows), 2 * (2 + 1023));
-	json_object_put(rows);
+	assert_int_equal(nr_rows(controller, "memory"), 2 * (2 + 1024));
 }
 
 /* --- pods of a runtime ------------------------------------------------------------------------- */
 
-static void create(const char *name, const char *id, const char *cgroup)
+static void create_in(const char *uid, const char *name, const char *id, const char *cgroup)
 {
 	const struct runtime_sink *sink = controller_runtime_sink(controller);
-	struct pod_spec pod = {.uid = "r",
-			       .namespace = "default",
+	struct pod_spec pod = {.namespace = "default",
 			       .name = "r",
 			       .is_of_runtime = true,
 			       .stated_qos = QOS_BURSTABLE,
@@ -381,8 +493,14 @@ static void create(const char *name, const char *id, const char *cgroup)
 	const struct runtime_container container = {
 		.id = id, .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = cgroup};
 
+	text_copy(pod.uid, sizeof(pod.uid), uid);
 	text_copy(spec.name, sizeof(spec.name), name);
 	sink->created(sink->self, 1, &container);
+}
+
+static void create(const char *name, const char *id, const char *cgroup)
+{
+	create_in("r", name, id, cgroup);
 }
 
 /* They are read in the order of the pods: the agent's own first. */
@@ -398,6 +516,24 @@ static void a_runtimes_containers_memory_is_shown(void **state)
 			     "r/log 1 true 32768 32768 32768 read\n");
 	expect_metrics(
 		OWN_SERIES SERIES("r", "local_numa") "258048\n" SERIES("r", "remote_numa") "0\n");
+}
+
+/* The pod at the limit would have a sum that is too small. Those of a runtime are not limited. */
+static void beyond_the_limit_whole_pods_are_left_out(void **state)
+{
+	char id[16], cgroup[64];
+
+	(void)state;
+	discover_pods(1026, 3);
+	deliver();
+	for (int i = 0; i < 64; i++) {
+		snprintf(id, sizeof(id), "%d", i);
+		snprintf(cgroup, sizeof(cgroup), "kubepods/podr/%d", i);
+		create("web", id, cgroup);
+	}
+	tick_after(S);
+	/* on two nodes each */
+	assert_int_equal(nr_rows(controller, "memory"), 2 * (2 + 64 + 1023));
 }
 
 /* The runtime keeps the container that was restarted until a kubelet removes it. */
@@ -416,6 +552,15 @@ static void a_container_that_has_ended_is_left_out(void **state)
 	fake_resident.unread_error = -EIO;
 	tick_after(10 * S);
 	expect_metrics(OWN_SERIES);
+}
+
+/* The uid of a pod is in its manifest, where a runtime's pod may have it from. */
+static void a_runtime_adds_nothing_to_a_pod_of_a_manifest(void **state)
+{
+	(void)state;
+	create_in("uid-b", "web", "1", "kubepods/podr/1");
+	tick_after(S);
+	expect_rows(OWN_ROWS);
 }
 
 static void a_container_whose_cgroup_is_not_known_leaves_its_pod_unknown(void **state)
@@ -443,12 +588,19 @@ int main(void)
 		TEST(figures_are_found_again_when_a_pod_has_left),
 		TEST(a_container_without_memory_has_its_local_nodes),
 		TEST(a_container_that_cannot_be_read_leaves_its_pod_unknown),
+		TEST(a_released_pod_has_no_figures),
+		TEST(a_container_without_a_grant_is_local_where_it_runs),
+		TEST(every_container_of_a_full_tree_is_read),
 		TEST(a_discovered_containers_memory_is_shown),
 		TEST(a_container_without_names_is_left_out),
 		TEST(a_pod_with_a_container_without_names_has_no_series),
+		TEST(pods_are_listed_by_their_names),
+		TEST(a_pod_beyond_the_limit_is_left_out),
+		TEST(up_to_the_limit_all_are_shown),
 		TEST(beyond_the_limit_whole_pods_are_left_out),
 		TEST(a_runtimes_containers_memory_is_shown),
 		TEST(a_container_that_has_ended_is_left_out),
+		TEST(a_runtime_adds_nothing_to_a_pod_of_a_manifest),
 		TEST(a_container_whose_cgroup_is_not_known_leaves_its_pod_unknown),
 		TEST(of_pods_with_one_name_the_newest_has_the_series),
 	};
