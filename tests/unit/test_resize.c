@@ -10,59 +10,7 @@
 #include <cmocka.h>
 
 #include "random.h"
-#include "scene.h"
-
-#include "core/admit/resize.h"
-
-/* 2 sockets with one node each, 8 cores of 2 threads: cores N/N+16. CPU 0 and 16 are reserved. */
-struct scene {
-	struct topology *topology;
-	struct policy policy;
-	struct ledger *ledger;
-};
-
-static void set_up(struct scene *scene, enum align_policy align)
-{
-	scene->topology = scene_machine(2, 1, 8, 2);
-	scene->policy = strict_policy("0,16");
-	scene->policy.align = align;
-	scene->ledger = scene_ledger(scene->topology, &scene->policy);
-}
-
-static void tear_down(struct scene *scene)
-{
-	ledger_free(scene->ledger);
-	topology_free(scene->topology);
-}
-#define cleanup_scene cleanup(tear_down)
-
-static struct decision admit_pods(struct scene *scene, struct pod_spec *spec)
-{
-	return admit_and_free(scene->ledger, spec);
-}
-
-static const struct grant *grant_of(const struct scene *scene, const char *uid, uint32_t index)
-{
-	const struct ledger_pod *pod = ledger_find(scene->ledger, uid);
-
-	assert_non_null(pod);
-	return &pod->grants[index];
-}
-
-static void assert_has(const struct scene *scene, const char *uid, uint32_t index, const char *cpus)
-{
-	assert_cpus(&grant_of(scene, uid, index)->cpus, cpus);
-}
-
-/* Two containers of which each may be resized. */
-static struct pod_spec *two(int64_t first, int64_t second)
-{
-	struct pod_spec *spec = scene_pod("p");
-
-	add_container(spec, "first", CONTAINER_APP, first * 1000, first * 1000);
-	add_container(spec, "second", CONTAINER_APP, second * 1000, second * 1000);
-	return spec;
-}
+#include "resize_scene.h"
 
 static void what_grows_keeps_its_cpus(void **state)
 {
@@ -194,17 +142,6 @@ static void whole_cores_stay_whole(void **state)
 	assert_string_equal(decision.suggestion, "fits with 6 CPUs for container main");
 	assert_true(admit_pods(&scene, guaranteed_pod("p", 6)).admitted);
 	assert_has(&scene, "p", 0, "1-3,17-19");
-}
-
-/* A pod with a budget, an exclusive container and one that shares the rest. */
-static struct pod_spec *budget(int64_t pod, int64_t exclusive)
-{
-	struct pod_spec *spec = scene_pod("p");
-
-	add_container(spec, "db", CONTAINER_APP, exclusive * 1000, exclusive * 1000);
-	add_container(spec, "log", CONTAINER_APP, 500, RESOURCE_UNSET);
-	set_budget(spec, pod);
-	return spec;
 }
 
 static void a_budget_is_resized_with_its_slices(void **state)

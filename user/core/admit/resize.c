@@ -17,25 +17,14 @@
 
 /* --- is it a resize? -------------------------------------------------------------------------- */
 
-static bool is_same_memory(const struct resources *a, const struct resources *b)
-{
-	if (a->memory_bytes != b->memory_bytes || a->nr_hugepages != b->nr_hugepages)
-		return false;
-	for (uint32_t i = 0; i < a->nr_hugepages; i++) {
-		if (a->hugepages[i].size_bytes != b->hugepages[i].size_bytes ||
-		    a->hugepages[i].bytes != b->hugepages[i].bytes)
-			return false;
-	}
-	return true;
-}
-
 static bool has_same_memory(const struct pod_spec *a, const struct pod_spec *b)
 {
-	if (!is_same_memory(&a->request, &b->request) || !is_same_memory(&a->limit, &b->limit))
+	if (!resources_same_memory(&a->request, &b->request) ||
+	    !resources_same_memory(&a->limit, &b->limit))
 		return false;
 	for (uint32_t i = 0; i < a->nr_containers; i++) {
-		if (!is_same_memory(&a->containers[i].request, &b->containers[i].request) ||
-		    !is_same_memory(&a->containers[i].limit, &b->containers[i].limit))
+		if (!resources_same_memory(&a->containers[i].request, &b->containers[i].request) ||
+		    !resources_same_memory(&a->containers[i].limit, &b->containers[i].limit))
 			return false;
 	}
 	return true;

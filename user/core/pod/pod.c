@@ -45,11 +45,9 @@ static const int64_t *find_hugepages(const struct resources *resources, uint64_t
 	return NULL;
 }
 
-/* The order of the page sizes is irrelevant. */
-static bool resources_equal(const struct resources *a, const struct resources *b)
+bool resources_same_memory(const struct resources *a, const struct resources *b)
 {
-	if (a->cpu_mcpu != b->cpu_mcpu || a->memory_bytes != b->memory_bytes ||
-	    a->nr_hugepages != b->nr_hugepages)
+	if (a->memory_bytes != b->memory_bytes || a->nr_hugepages != b->nr_hugepages)
 		return false;
 	for (uint32_t i = 0; i < a->nr_hugepages; i++) {
 		const int64_t *bytes = find_hugepages(b, a->hugepages[i].size_bytes);
@@ -58,6 +56,11 @@ static bool resources_equal(const struct resources *a, const struct resources *b
 			return false;
 	}
 	return true;
+}
+
+static bool resources_equal(const struct resources *a, const struct resources *b)
+{
+	return a->cpu_mcpu == b->cpu_mcpu && resources_same_memory(a, b);
 }
 
 static bool container_equal(const struct container_spec *a, const struct container_spec *b)

@@ -68,6 +68,8 @@ void pod_spec_free(struct pod_spec *spec);
 DEFINE_CLEANUP(struct pod_spec, pod_spec_freep, pod_spec_free);
 #define cleanup_pod_spec cleanup(pod_spec_freep)
 bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b);
+/* The same memory and huge pages, in whatever order the page sizes are listed? */
+bool resources_same_memory(const struct resources *a, const struct resources *b);
 
 /*
  * Apply the API's defaults, once, after the spec is filled. A missing request is set to
