@@ -363,6 +363,52 @@ static void memory_runs_out(void **state)
 	}
 }
 
+/*
+ * Two containers, or a budget of `cpus` in which one is exclusive; resizing such a pod aligns each
+ * container or all of them.
+ */
+static struct pod_spec *resized(int64_t cpus, bool has_budget)
+{
+	struct pod_spec *spec = scene_pod("p");
+
+	add_container(spec, "first", CONTAINER_APP, cpus * 500, cpus * 500);
+	add_container(spec, "second", CONTAINER_APP, has_budget ? 500 : cpus * 500,
+		      has_budget ? RESOURCE_UNSET : cpus * 500);
+	if (has_budget)
+		set_budget(spec, cpus);
+	return spec;
+}
+
+/* A pod that grows, one that shrinks again, and sizes that are refused. */
+static void memory_runs_out_in_a_resize(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * (size_t)ALIGN_NR * ALIGN_SCOPE_NR; i++) {
+		static const int64_t sizes[] = {6, 2, 10, 40};
+		bool has_budget = i / ALIGN_NR / ALIGN_SCOPE_NR;
+		struct policy policy = strict_policy("0");
+		struct world world;
+		uint32_t nr_refused = 0;
+
+		policy.align = (enum align_policy)(i % ALIGN_NR);
+		policy.scope = (enum align_scope)(i / ALIGN_NR % ALIGN_SCOPE_NR);
+		world = open_world(machine(3), &policy);
+		world.ledger = scene_ledger(world.topology, &world.policy);
+		assert_true(admit_and_free(world.ledger, resized(2, has_budget)).admitted);
+		assert_true(admit_and_free(world.ledger, burstable_pod("web")).admitted);
+		/* Refused where that is more than one node has. */
+		admit_and_free(world.ledger, resized(4, has_budget));
+		for (size_t j = 0; j < ARRAY_SIZE(sizes); j++) {
+			struct pod_spec *spec cleanup_pod_spec = resized(sizes[j], has_budget);
+
+			world.spec = spec;
+			nr_refused += run_out(&world, prepare);
+		}
+		assert_true(nr_refused > 0);
+		close_world(&world);
+	}
+}
+
 /* Random machines, policies and pods, some of which are refused. */
 static void memory_runs_out_anywhere(void **state)
 {
@@ -399,6 +445,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_runs_out),
+		cmocka_unit_test(memory_runs_out_in_a_resize),
 		cmocka_unit_test(memory_runs_out_anywhere),
 	};
 

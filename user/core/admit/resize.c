@@ -158,7 +158,6 @@ static void resize_container(struct assignment *assignment, uint32_t container,
 	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
 	struct ledger_pod *pod = assignment->pod;
 
-	assignment->container = container;
 	if (pod->has_bubble)
 		note_result(assignment,
 			    cpu_resize_slice(manager, pod, container, &assignment->cpu_shortage));
@@ -257,7 +256,6 @@ static int resize_bubble(struct assignment *assignment)
 		r = align(assignment, UINT32_MAX, &pod->bubble, nr, &affinity);
 	if (r || assignment->outcome)
 		return r;
-	assignment->container = UINT32_MAX;
 	note_result(assignment, cpu_resize_bubble(manager, ledger_edit_shared_pool(ledger), pod,
 						  &affinity, &assignment->cpu_shortage));
 	for (uint32_t i = 0; i < pod->nr_grants && !assignment->outcome; i++) {
@@ -285,20 +283,19 @@ static struct ledger_pod *edit_pod(struct ledger *ledger, const struct pod_spec 
 	return pod;
 }
 
-/* Do the containers that share the pod's budget keep a CPU of it? */
-static bool leaves_pod_pool(struct assignment *assignment)
+/* The containers that share the pod's budget must keep a CPU of it. */
+static void check_pod_pool(struct assignment *assignment)
 {
 	const struct cpu_manager *manager = ledger_cpu_manager(assignment->ledger);
 	const struct ledger_pod *pod = assignment->pod;
 
 	if (!pod->has_bubble || cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
-		return true;
+		return;
 	assignment->cpu_shortage = (struct cpu_shortage){
 		.wanted = cpu_bubble_count(pod->spec, pod->qos),
 		.container = UINT32_MAX,
 	};
 	note_result(assignment, CPU_EMPTY_POD_POOL);
-	return false;
 }
 
 /* On 0 the outcome says whether the pod has its new size. */
@@ -314,16 +311,16 @@ static int run(struct assignment *assignment, struct ledger *ledger, const struc
 	nr_held = cpuset_count(&pod->held);
 	assign_begin(assignment, ledger, pod, reuse);
 	assignment->is_resize = true;
-	if (!leaves_pod_pool(assignment))
-		return 0;
+	check_pod_pool(assignment);
 	shrink_containers(assignment);
 	if (assignment->outcome)
 		return 0;
 	r = pod->has_bubble ? resize_bubble(assignment) : grow_containers(assignment);
-	if (!r && !assignment->outcome && cpuset_count(&pod->held) > nr_held &&
-	    assign_leaves_no_shared_cpu(assignment))
+	if (r || assignment->outcome)
+		return r;
+	if (cpuset_count(&pod->held) > nr_held && assign_leaves_no_shared_cpu(assignment))
 		assignment->outcome = ASSIGN_LAST_SHARED_CPU;
-	return r;
+	return 0;
 }
 
 int resize_decide(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
@@ -358,10 +355,6 @@ static int try_size(struct ledger *ledger, const struct pod_spec *spec, const st
 	if (!changed)
 		return -ENOMEM;
 	change_apply(change, changed);
-	if (!resize_is_wanted(ledger, ledger_find(ledger, spec->uid), changed)) {
-		*ret_fits = false;
-		return 0;
-	}
 	r = ledger_begin(ledger);
 	if (r)
 		return r;
@@ -373,17 +366,18 @@ static int try_size(struct ledger *ledger, const struct pod_spec *spec, const st
 }
 
 /*
- * The container whose size was refused. If the pod was refused as a whole, it is the first one
- * that grows, or UINT32_MAX for the pod's budget.
+ * The container whose size was refused. If the pod was refused as a whole, it is the first
+ * exclusive one that grows, or UINT32_MAX for the pod's budget.
  */
 static uint32_t find_container(const struct ledger_pod *pod, const struct pod_spec *spec,
 			       const char *name)
 {
 	for (uint32_t i = 0; i < spec->nr_containers; i++) {
 		int64_t present = pod->spec->containers[i].request.cpu_mcpu;
+		bool grows = pod->grants[i].isolation == ISOLATION_CONTAINER &&
+			     spec->containers[i].request.cpu_mcpu > present;
 
-		if (*name ? !strcmp(spec->containers[i].name, name)
-			  : !pod->has_bubble && spec->containers[i].request.cpu_mcpu > present)
+		if (*name ? !strcmp(spec->containers[i].name, name) : !pod->has_bubble && grows)
 			return i;
 	}
 	return UINT32_MAX;
@@ -402,18 +396,17 @@ static int64_t first_size(const struct ledger *ledger, const struct decision *de
 			  int64_t refused, int64_t present, int64_t *ret_step)
 {
 	const bool whole_cores = ledger_policy(ledger)->cpu_options.full_pcpus_only;
-	const uint32_t per_core = ledger_topology(ledger)->cpus_per_core;
-	const int64_t step = whole_cores && per_core ? per_core : 1;
+	const int64_t step = whole_cores ? ledger_topology(ledger)->cpus_per_core : 1;
 	int64_t first = decision->available;
 
 	if (refused < present) {
 		*ret_step = step;
-		if (first <= refused || first > present)
+		if (first <= refused || first >= present)
 			first = refused + 1;
 		return (first + step - 1) / step * step;
 	}
 	*ret_step = -step;
-	if (first < present || first >= refused)
+	if (first >= refused)
 		first = refused - 1;
 	return first / step * step;
 }
