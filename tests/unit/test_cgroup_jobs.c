@@ -52,6 +52,87 @@ static void a_start_does_not_wait_for_the_workload_root(void **state)
 	assert_int_equal(nr_completed, 0);
 }
 
+/* Give the reader of a pipe its text from another process, as soon as somebody reads. */
+static pid_t give_from_aside(const char *path, const char *text)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		/* A child that was forgotten ends by itself. */
+		alarm(60);
+		give_to_read(path, text);
+		_exit(0);
+	}
+	return child;
+}
+
+static void a_start_waits_as_long_as_it_may(void **state)
+{
+	const struct groups_options options = {.root = root,
+					       .workload_root = "pinfold.slice",
+					       .layout = GROUPS_LAYOUT_CGROUPFS,
+					       .wait_ns = TO_THE_END,
+					       .pool = groups->pool};
+	char error[GROUP_ERROR_MAX] = "";
+	enum dir_problem problem;
+	struct groups *others = NULL;
+	pid_t child;
+
+	put_pipe("pinfold.slice/cpuset.mems");
+	child = give_from_aside("pinfold.slice/cpuset.mems", "0-1\n");
+	assert_int_equal(groups_open(&options, &others, &problem, error), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(groups_originals(others)->nr, 1 + GROUP_FILE_NR);
+	groups_close(others);
+}
+
+static void a_start_that_waits_can_be_stopped(void **state)
+{
+	const struct groups_options options = {.root = root,
+					       .workload_root = "pinfold.slice",
+					       .layout = GROUPS_LAYOUT_CGROUPFS,
+					       .wait_ns = TO_THE_END,
+					       .pool = groups->pool};
+	char error[GROUP_ERROR_MAX] = "";
+	enum dir_problem problem;
+	struct groups *others = NULL;
+	int stop[2];
+
+	assert_int_equal(pipe2(stop, O_CLOEXEC), 0);
+	assert_int_equal(write(stop[1], "", 1), 1);
+	worker_pool_set_stop(groups->pool, stop[0]);
+	put_pipe("pinfold.slice/cpuset.mems");
+	assert_int_equal(groups_open(&options, &others, &problem, error), -EINTR);
+	/* The next one does not wait twice for the same. */
+	assert_int_equal(groups_open(&options, &others, &problem, error), -EBUSY);
+	assert_string_equal(error, "the original cgroup values are being read already");
+	assert_null(others);
+	give_to_read("pinfold.slice/cpuset.mems", "0-1\n");
+	worker_pool_set_stop(groups->pool, -1);
+	wait_for_jobs("/originals");
+	close(stop[0]);
+	close(stop[1]);
+}
+
+/* Half of the values would restore half of what was there. */
+static void a_start_needs_all_original_values(void **state)
+{
+	const struct groups_options options = {.root = root,
+					       .workload_root = "pinfold.slice",
+					       .layout = GROUPS_LAYOUT_CGROUPFS,
+					       .wait_ns = TO_THE_END,
+					       .pool = groups->pool};
+	char error[GROUP_ERROR_MAX] = "";
+	enum dir_problem problem;
+	struct groups *others = NULL;
+
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	refuse("openat", "cpuset.mems", EIO);
+	assert_int_equal(groups_open(&options, &others, &problem, error), -EIO);
+	assert_string_equal(error, "cannot read the original cgroup values: Input/output error");
+	assert_null(others);
+}
+
 /* --- while a pod waits ------------------------------------------------------------------------ */
 
 /* A job of poda that has opened its group and waits for the other end of a pipe in it. */
@@ -367,6 +448,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_start_does_not_wait_for_the_workload_root),
+		TEST(a_start_waits_as_long_as_it_may),
+		TEST(a_start_that_waits_can_be_stopped),
+		TEST(a_start_needs_all_original_values),
 		TEST(busy_pod_is_opened_from_the_cache_only),
 		TEST(late_open_leaves_nothing_behind),
 		TEST(busy_pod_stays_watched),
