@@ -134,6 +134,8 @@ long syscall(long number, ...)
 		return -1;
 	if (number == SYS_sched_setaffinity && is_refused("sched_setaffinity", NULL))
 		return -1;
+	if (number == SYS_sched_getaffinity && is_refused("sched_getaffinity", NULL))
+		return -1;
 	return LIBC(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "refused_calls.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -155,6 +158,25 @@ static void tasks_beyond_the_limit_are_counted(void **state)
 	groups_close(groups);
 }
 
+/* Only a task that has ended has no affinity; of any other it is not known. */
+static void what_the_kernel_does_not_say_is_counted(void **state)
+{
+	struct groups *groups = open_fake(false);
+	struct affinities found;
+	char text[32];
+
+	(void)state;
+	put_pod();
+	snprintf(text, sizeof(text), "%d\n%d\n", (int)getpid(), (int)getpid());
+	put("cg/pinfold.slice/poda/main/cgroup.threads", text);
+	refuse_some("sched_getaffinity", NULL, EPERM, 0, 1);
+	assert_int_equal(affinity_read(groups, "pinfold.slice/poda/main", &found), 0);
+	refuse_nothing();
+	assert_int_equal(found.nr_tasks, 1);
+	assert_int_equal(found.nr_left_out, 1);
+	groups_close(groups);
+}
+
 static void a_group_that_is_gone_leaves_the_answer_untouched(void **state)
 {
 	struct groups *groups = open_fake(false);
@@ -180,6 +202,7 @@ int main(void)
 		TEST(narrower_means_that_a_cpu_of_the_cpuset_is_missing),
 		TEST(affinities_are_those_of_the_kernel),
 		TEST(tasks_beyond_the_limit_are_counted),
+		TEST(what_the_kernel_does_not_say_is_counted),
 		TEST(a_group_that_is_gone_leaves_the_answer_untouched),
 	};
 
