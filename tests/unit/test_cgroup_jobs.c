@@ -204,6 +204,21 @@ static void late_open_leaves_nothing_behind(void **state)
 	assert_int_equal(nr_completed, 0);
 }
 
+/* A thread looks up what the kernel's cache does not have, and what it has opened is the result. */
+static void a_name_that_is_not_cached_is_opened_in_time(void **state)
+{
+	struct stat info;
+	int fd = -1;
+
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	refuse_some("openat2", "pinfold.slice/poda", EAGAIN, 0, 1);
+	assert_int_equal(jobs_open(groups, "pinfold.slice/poda", &fd), 0);
+	assert_int_equal(nr_refused(), 1);
+	assert_int_equal(fstat(fd, &info), 0);
+	assert_int_equal(info.st_ino, inode_of("cg/pinfold.slice/poda"));
+	close(fd);
+}
+
 static char changed[64];
 
 static void on_changed(void *self, const char *path, const char *file)
@@ -452,6 +467,7 @@ int main(void)
 		TEST(a_start_that_waits_can_be_stopped),
 		TEST(a_start_needs_all_original_values),
 		TEST(busy_pod_is_opened_from_the_cache_only),
+		TEST(a_name_that_is_not_cached_is_opened_in_time),
 		TEST(late_open_leaves_nothing_behind),
 		TEST(busy_pod_stays_watched),
 		TEST(new_group_of_busy_pod_is_watched_later),
