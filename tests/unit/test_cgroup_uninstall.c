@@ -152,14 +152,20 @@ static void original_values_are_saved_once(void **state)
 {
 	struct original items[] = {
 		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"memory"}};
-	const struct originals first = {1, items}, second = {0, NULL};
+	struct original later[] = {
+		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"cpu memory"}};
+	const struct originals none = {0, NULL}, first = {1, items}, second = {1, later};
 	struct originals loaded cleanup(originals_fini) = {0};
 	struct format_error problem = {0};
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
+	/* A start that changes nothing has none, and must not keep the next one from saving them. */
+	assert_int_equal(originals_keep(fd, &none), 0);
 	assert_int_equal(originals_load(fd, &problem, &loaded), -ENOENT);
+	assert_false(originals_are_kept(fd));
 	assert_int_equal(originals_keep(fd, &first), 0);
+	assert_true(originals_are_kept(fd));
 	assert_int_equal(originals_keep(fd, &second), 0);
 	assert_int_equal(originals_load(fd, &problem, &loaded), 0);
 	assert_int_equal(loaded.nr, 1);
