@@ -178,6 +178,27 @@ static void an_obstacle_is_named_with_its_remedy(void **state)
 	assert_string_equal(dir_open_cause(-EACCES), strerror(EACCES));
 }
 
+static void an_observer_needs_no_writable_mount(void **state)
+{
+	const struct groups_options options = {.root = root,
+					       .workload_root = "pinfold.slice",
+					       .layout = GROUPS_LAYOUT_CGROUPFS,
+					       .purpose = DIR_TO_OBSERVE};
+	struct group_obstacle obstacle = {0};
+	char error[GROUP_ERROR_MAX] = "";
+	struct groups *others = NULL;
+	enum dir_problem problem;
+	struct groups_port other;
+
+	assert_int_equal(groups_open(&options, &others, &problem, error), 0);
+	other = groups_port(others);
+	mount_flags = ST_RDONLY;
+	assert_int_equal(port.check(port.self, &obstacle), -EROFS);
+	assert_int_equal(other.check(other.self, &obstacle), 0);
+	mount_flags = 0;
+	groups_close(others);
+}
+
 /* --- lists of processes ----------------------------------------------------------------------- */
 
 /* The processes of a threaded group are its root's, and a dying group has none. */
@@ -336,6 +357,7 @@ int main(void)
 		REFUSED_TEST(a_group_is_opened_at_once),
 		REFUSED_TEST(online_cpus_are_read_or_unknown),
 		REFUSED_TEST(an_obstacle_is_named_with_its_remedy),
+		REFUSED_TEST(an_observer_needs_no_writable_mount),
 		REFUSED_TEST(a_group_without_a_list_has_no_processes),
 		REFUSED_TEST(too_many_groups_are_not_ours),
 		REFUSED_TEST(a_group_is_named_by_its_id),
