@@ -102,7 +102,7 @@ static void what_is_not_stated_is_empty(void **state)
 static void what_cannot_be_a_name_is_not_stated(void **state)
 {
 	char longest[POD_CONTAINER_NAME + 1] = {0};
-	const char *const names[] = {"",	   "a b",	"a/b",	       "a\\\"b",
+	const char *const names[] = {"",	   "a b",	"a/b",	       "/ab",  "a\\\"b",
 				     "\\u001b[0m", "a\\u0000b", "n\xc3\xa4me", longest};
 	struct bundle bundle;
 	char text[512];
@@ -121,6 +121,35 @@ static void what_cannot_be_a_name_is_not_stated(void **state)
 		assert_string_equal(bundle.pod, "web-0");
 		assert_string_equal(bundle.container, fits ? longest : "");
 	}
+}
+
+/* Each end of the ranges of characters that names consist of, and what is next to them. */
+static void names_have_letters_digits_and_three_signs(void **state)
+{
+	static const char beside[] = "`{@[/:,^";
+	struct bundle bundle;
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(beside); i++) {
+		/* In the last turn none of these. */
+		const int nr = beside[i] != '\0';
+
+		snprintf(text, sizeof(text),
+			 "{\"annotations\": {\"" CRI "container-type\": \"container\","
+			 "\"" CRI "container-name\": \"azAZ09-._%.*s\"}}",
+			 nr, beside + i);
+		assert_int_equal(parse(text, &bundle), 0);
+		assert_string_equal(bundle.container, nr ? "" : "azAZ09-._");
+	}
+}
+
+/* json-c counts in an int, in which this is the number of bytes that are there. */
+static void a_length_of_gigabytes_is_refused(void **state)
+{
+	struct bundle bundle = {.pod = "untouched"};
+
+	assert_int_equal(bundle_parse("{}", (1ULL << 32) + 2, &bundle), -EINVAL);
+	assert_string_equal(bundle.pod, "untouched");
 }
 
 static void what_is_not_a_bundle_is_refused(void **state)
@@ -145,6 +174,8 @@ int main(void)
 		cmocka_unit_test(a_sandbox_has_no_containers_name),
 		cmocka_unit_test(what_is_not_stated_is_empty),
 		cmocka_unit_test(what_cannot_be_a_name_is_not_stated),
+		cmocka_unit_test(names_have_letters_digits_and_three_signs),
+		cmocka_unit_test(a_length_of_gigabytes_is_refused),
 		cmocka_unit_test(what_is_not_a_bundle_is_refused),
 	};
 

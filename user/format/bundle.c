@@ -37,17 +37,16 @@ static int parse_object(const char *data, size_t len, struct json_object **ret_r
 {
 	struct json_tokener *tokener;
 	struct json_object *root;
-	enum json_tokener_error problem;
 
 	if (len > INT_MAX)
 		return -EINVAL;
 	tokener = json_tokener_new_ex(MAX_DEPTH);
 	if (!tokener)
 		return -ENOMEM;
+	/* NULL also if there is an error, or no end. */
 	root = json_tokener_parse_ex(tokener, data, (int)len);
-	problem = json_tokener_get_error(tokener);
 	json_tokener_free(tokener);
-	if (problem != json_tokener_success || !json_object_is_type(root, json_type_object)) {
+	if (!json_object_is_type(root, json_type_object)) {
 		json_object_put(root);
 		return -EINVAL;
 	}
@@ -81,10 +80,10 @@ static const char *find_text(struct json_object *annotations, const char *key, s
 
 static void read_name(struct json_object *annotations, const char *key, char *name, size_t size)
 {
-	size_t len;
+	size_t len = 0; /* of no text, which is no name either */
 	const char *text = find_text(annotations, key, &len);
 
-	if (text && len < size && is_name(text, len))
+	if (len < size && is_name(text, len))
 		text_copy(name, size, text);
 }
 
