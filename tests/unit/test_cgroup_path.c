@@ -25,6 +25,8 @@ static void both_drivers_are_understood(void **state)
 		 "cri-containerd-3f4e.scope"},
 		{"kubepods.slice:crio:3f4e", "kubepods.slice/crio-3f4e.scope"},
 		{"system.slice::3f4e", "system.slice/3f4e.scope"},
+		{"/a/...", "a/..."},
+		{"/.a/..b", ".a/..b"},
 	};
 	char path[256];
 
@@ -44,6 +46,8 @@ static void other_forms_are_refused(void **state)
 		"a/",
 		"a/../b",
 		"a/./b",
+		"a/.",
+		"a/..",
 		"..",
 		".slice:a:b",
 		"-.slice:a:b",
@@ -51,6 +55,7 @@ static void other_forms_are_refused(void **state)
 		"a-.slice:c:d",
 		"-a.slice:c:d",
 		"a:b:c",
+		"kubepods.service:b:c",
 		"a.slice:b",
 		"a.slice:b:",
 		"a.slice:b:c:d",

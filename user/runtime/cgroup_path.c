@@ -17,7 +17,8 @@ static bool is_sound(const char *path)
 	for (const char *at = path;; at++) {
 		const size_t len = strcspn(at, "/");
 
-		if (!len || (len <= 2 && !strncmp(at, "..", len)))
+		/* Nothing, a dot and two dots are what ".." begins with. */
+		if (!strncmp(at, "..", len))
 			return false;
 		at += len;
 		if (!*at)
@@ -46,12 +47,11 @@ static int append_slices(const char *slice, size_t len, struct text *path)
 static int append_scope(const char *prefix, struct text *path)
 {
 	const char *id = strchr(prefix, ':');
-	const size_t len = id ? (size_t)(id - prefix) : 0;
 
 	if (!id || !id[1] || strchr(id + 1, ':') || strchr(prefix, '/'))
 		return -EINVAL;
-	if (len) {
-		text_append_len(path, prefix, len);
+	if (id > prefix) {
+		text_append_len(path, prefix, (size_t)(id - prefix));
 		text_append(path, "-");
 	}
 	text_append(path, id + 1);
@@ -63,21 +63,18 @@ int cgroup_path_of_runtime(const char *cgroups_path, char *ret_path, size_t size
 {
 	const char *colon = strchr(cgroups_path, ':');
 	struct text path cleanup_text = {0};
-	int r = 0;
 
 	if (!colon)
 		text_append(&path, cgroups_path + (*cgroups_path == '/'));
-	else
-		r = append_slices(cgroups_path, (size_t)(colon - cgroups_path), &path);
-	if (!r && colon)
-		r = append_scope(colon + 1, &path);
-	if (!r)
-		r = path.error;
-	if (!r && !is_sound(path.data))
-		r = -EINVAL;
-	if (!r && path.len >= size)
-		r = -ENAMETOOLONG;
-	if (!r)
-		text_copy(ret_path, size, path.data);
-	return r;
+	else if (append_slices(cgroups_path, (size_t)(colon - cgroups_path), &path) ||
+		 append_scope(colon + 1, &path))
+		return -EINVAL;
+	if (path.error)
+		return path.error;
+	if (!is_sound(path.data))
+		return -EINVAL;
+	if (path.len >= size)
+		return -ENAMETOOLONG;
+	text_copy(ret_path, size, path.data);
+	return 0;
 }
