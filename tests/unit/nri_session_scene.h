@@ -132,6 +132,7 @@ static inline int send_raw(struct scene *scene, const struct nri_message *messag
 
 	assert_int_equal(nri_output_add(&output, message), 0);
 	err = nri_session_receive(scene->session, output.data, output.end, NOW);
+	assert_int_equal(err, nri_session_error(scene->session, NULL));
 	nri_output_fini(&output);
 	return err;
 }
@@ -227,6 +228,15 @@ static inline void logged(struct scene *scene, const char *expected)
 {
 	assert_string_equal(scene->log.data ? scene->log.data : "", expected);
 	text_fini(&scene->log);
+}
+
+/* A sentence about an error comes only with one. */
+static inline void has_no_error(struct scene *scene)
+{
+	const char *text;
+
+	assert_int_equal(nri_session_error(scene->session, &text), 0);
+	assert_string_equal(text, "");
 }
 
 static inline void ended(struct scene *scene, int error, const char *expected)

@@ -145,6 +145,15 @@ static void no_answer_at_all_ends_the_session(void **state)
 	assert_int_equal(nri_session_check(scene->session, NOW + 2 * SECOND + 1), -ETIMEDOUT);
 }
 
+/* However short it is, it is not over before it began. */
+static void the_shortest_timeout_is_kept(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(call_create(scene, 1), 0);
+	assert_int_equal(hear(scene), 0);
+}
+
 /* The runtime has given up already. It is answered all the same. */
 static void a_negative_timeout_has_expired(void **state)
 {
@@ -213,9 +222,10 @@ static void an_update_ends_with_its_response(void **state)
 	assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), 0);
 	assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), -EBUSY);
 	hear(scene);
-	respond(scene, 5, 0, NULL); /* not ours yet */
-	respond(scene, 3, 0, NULL);
-	respond(scene, 3, 2, "again");
+	assert_int_equal(respond(scene, 5, 0, NULL), 0); /* not ours yet */
+	logged(scene, "");
+	assert_int_equal(respond(scene, 3, 0, NULL), 0);
+	assert_int_equal(respond(scene, 3, 2, "again"), 0);
 	logged(scene, "updated 0 \n");
 	assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), 0);
 	hear(scene);
@@ -236,12 +246,68 @@ static void failed_updates_in_a_response_are_a_failure(void **state)
 	logged(scene, "updated 2 the runtime could not update some containers\n");
 }
 
+/* The runtime's own code says more. */
+static void a_response_may_have_a_code_and_failed_updates(void **state)
+{
+	Nri__Response response = NRI__RESPONSE__INIT;
+	Nri__Status status = NRI__STATUS__INIT;
+	struct scene *scene = *state;
+
+	status.code = 5;
+	status.message = (char *)(uintptr_t) "no";
+	response.status = &status;
+	response.payload = (ProtobufCBinaryData){5, (uint8_t *)(uintptr_t) "\x0a\x03\x0a\x01"
+									   "c"};
+	assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), 0);
+	send_packed(scene, NRI_CONNECTION_RUNTIME, NRI_MESSAGE_RESPONSE, 3, &response.base);
+	logged(scene, "updated 5 no\n");
+}
+
+/* Neither the response itself nor what is in it. */
+static void a_response_that_is_not_protobuf_ends_the_session(void **state)
+{
+	static const struct {
+		const char *data;
+		const char *sentence;
+	} rows[] = {
+		{"\x12\x05xy", "a response cannot be decoded"},
+		{"\x12\x02\x0a\x05", "the answer to UpdateContainers cannot be decoded"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct nri_message message = {NRI_CONNECTION_RUNTIME, 3, NRI_MESSAGE_RESPONSE,
+						    (const uint8_t *)rows[i].data,
+						    strlen(rows[i].data)};
+		struct scene *scene;
+
+		set_up_new(state);
+		scene = *state;
+		assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), 0);
+		assert_int_equal(send_raw(scene, &message), -EBADMSG);
+		ended(scene, -EBADMSG, rows[i].sentence);
+		logged(scene, "");
+		tear_down(state);
+	}
+}
+
+/* What ends the session first is the earliest of all that it waits for. */
+static void an_answer_may_be_due_before_an_update_ends(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->keeps_requests = true;
+	assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), 0);
+	call_create(scene, 2 * SECOND);
+	assert_true(nri_session_deadline(scene->session) == NOW + 2 * SECOND);
+}
+
 static void an_update_without_response_ends_the_session(void **state)
 {
 	struct scene *scene = *state;
 
 	assert_int_equal(nri_session_update(scene->session, &one_update, 1, NOW), 0);
 	assert_true(nri_session_deadline(scene->session) == NOW + 30 * SECOND);
+	assert_int_equal(nri_session_check(scene->session, NOW + 30 * SECOND), 0);
 	assert_int_equal(nri_session_check(scene->session, NOW + 30 * SECOND + 1), -ETIMEDOUT);
 	ended(scene, -ETIMEDOUT, "the runtime did not answer UpdateContainers");
 }
@@ -257,6 +323,7 @@ int main(void)
 		STARTED(a_late_answer_ends_the_session),
 		STARTED(an_answer_that_leaves_in_part_is_late),
 		STARTED(no_answer_at_all_ends_the_session),
+		STARTED(the_shortest_timeout_is_kept),
 		STARTED(a_negative_timeout_has_expired),
 		STARTED(no_timeout_and_a_huge_one_never_expire),
 		STARTED(an_update_is_refused_where_it_can_deadlock),
@@ -264,6 +331,9 @@ int main(void)
 		cmocka_unit_test(the_versions_with_the_fix_are_known),
 		NEW(an_update_ends_with_its_response),
 		NEW(failed_updates_in_a_response_are_a_failure),
+		NEW(a_response_may_have_a_code_and_failed_updates),
+		cmocka_unit_test(a_response_that_is_not_protobuf_ends_the_session),
+		NEW(an_answer_may_be_due_before_an_update_ends),
 		NEW(an_update_without_response_ends_the_session),
 	};
 

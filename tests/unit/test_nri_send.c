@@ -23,6 +23,25 @@ static void answer_with(struct scene *scene, const char *value)
 			 0);
 }
 
+static void what_has_not_left_is_still_to_be_written(void **state)
+{
+	struct scene *scene = *state;
+	size_t len, left;
+	uint8_t *before;
+	const void *after;
+
+	assert_int_equal(call_create(scene, 0), 0);
+	after = nri_session_output(scene->session, &len);
+	before = malloc(len);
+	assert_non_null(before);
+	memcpy(before, after, len);
+	assert_int_equal(nri_session_sent(scene->session, 5, NOW), 0);
+	after = nri_session_output(scene->session, &left);
+	assert_int_equal(left, len - 5);
+	assert_memory_equal(after, before + 5, left);
+	free(before);
+}
+
 /* Also if others were in part before it in the output. */
 static void an_answer_has_left_with_its_last_byte(void **state)
 {
@@ -145,6 +164,7 @@ static void what_the_runtime_says_is_quoted_without_control_characters(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		STARTED(what_has_not_left_is_still_to_be_written),
 		STARTED(an_answer_has_left_with_its_last_byte),
 		STARTED(an_event_without_room_for_its_answer_ends_the_session),
 		STARTED(a_rejection_without_room_ends_the_session),

@@ -13,6 +13,52 @@
 
 #include "nri_session_scene.h"
 
+static void the_registration_says_who_asks(void **state)
+{
+	static const struct nri_options options = {"pinfold", "10", "0.12.1", false};
+	struct nri_session *session = NULL;
+	struct nri_reader reader = {0};
+	struct nri_message message;
+	Nri__RegisterPluginRequest *registration;
+	Nri__Request *request;
+	const uint8_t *data;
+	size_t len;
+
+	assert_int_equal(nri_session_new(&options, &callbacks, NULL, NOW, &session), 0);
+	data = nri_session_output(session, &len);
+	assert_int_equal(nri_reader_next(&reader, &data, &len, &message), 1);
+	assert_int_equal(message.connection, NRI_CONNECTION_RUNTIME);
+	assert_int_equal(message.stream, 1);
+	request = nri__request__unpack(NULL, message.len, message.data);
+	assert_non_null(request);
+	assert_string_equal(request->service, "nri.pkg.api.v1alpha1.Runtime");
+	assert_string_equal(request->method, "RegisterPlugin");
+	registration = nri__register_plugin_request__unpack(NULL, request->payload.len,
+							    request->payload.data);
+	assert_non_null(registration);
+	assert_string_equal(registration->plugin_name, "pinfold");
+	assert_string_equal(registration->plugin_idx, "10");
+	assert_string_equal(registration->nri_version, "0.12.1");
+	nri__register_plugin_request__free_unpacked(registration, NULL);
+	nri__request__free_unpacked(request, NULL);
+	nri_reader_fini(&reader);
+	nri_session_free(session);
+}
+
+static void a_registration_that_is_too_long_makes_no_session(void **state)
+{
+	char *name = malloc(NRI_WRITE_MAX + 1);
+	const struct nri_options options = {name, "10", "", false};
+	struct nri_session *session = NULL;
+
+	assert_non_null(name);
+	memset(name, 'x', NRI_WRITE_MAX);
+	name[NRI_WRITE_MAX] = '\0';
+	assert_int_equal(nri_session_new(&options, &callbacks, NULL, NOW, &session), -EMSGSIZE);
+	assert_null(session);
+	free(name);
+}
+
 static void configure_may_come_before_the_registration_is_answered(void **state)
 {
 	struct scene *scene = *state;
@@ -24,6 +70,23 @@ static void configure_may_come_before_the_registration_is_answered(void **state)
 	respond(scene, 1, 0, NULL);
 	assert_true(nri_session_is_ready(scene->session));
 	logged(scene, "configure 0x7ff\nsynchronize;\nanswer 1: 10 cf 0f\nanswer 3:\n");
+	has_no_error(scene);
+}
+
+/* A status with the code 0 is a success, like none. */
+static void the_registration_may_be_accepted_with_a_status(void **state)
+{
+	Nri__Response response = NRI__RESPONSE__INIT;
+	Nri__Status status = NRI__STATUS__INIT;
+	struct scene *scene = *state;
+
+	response.status = &status;
+	call(scene, "Configure", NULL);
+	call(scene, "Synchronize", NULL);
+	assert_int_equal(send_packed(scene, NRI_CONNECTION_RUNTIME, NRI_MESSAGE_RESPONSE, 1,
+				     &response.base),
+			 0);
+	assert_true(nri_session_is_ready(scene->session));
 }
 
 static void the_registration_may_be_refused(void **state)
@@ -32,6 +95,7 @@ static void the_registration_may_be_refused(void **state)
 
 	assert_int_equal(respond(scene, 1, 2, "no\033[31m way"), -EACCES);
 	ended(scene, -EACCES, "the runtime refused the registration: no?[31m way");
+	assert_int_equal(nri_session_check(scene->session, NOW), -EACCES);
 }
 
 static void events_before_the_start_end_the_session(void **state)
@@ -69,6 +133,9 @@ static void configure_comes_once(void **state)
 
 	assert_int_equal(call(scene, "Configure", NULL), -EPROTO);
 	ended(scene, -EPROTO, "the runtime sent Configure twice");
+	/* Nothing is heard any more. */
+	assert_int_equal(call_create(scene, 0), -EPROTO);
+	logged(scene, "");
 }
 
 static void synchronize_waits_for_its_answer(void **state)
@@ -123,6 +190,22 @@ static void synchronize_comes_in_pieces(void **state)
 	logged(scene, "synchronize p3;\nanswer 11:\n");
 }
 
+/* What one Synchronize took is given back before the next. */
+static void synchronizes_have_no_limit_together(void **state)
+{
+	char *id = malloc(3U << 20);
+	struct scene *scene = *state;
+
+	assert_non_null(id);
+	memset(id, 'x', (3U << 20) - 1);
+	id[(3U << 20) - 1] = '\0';
+	for (unsigned int nr = 0; nr < 25; nr++) {
+		assert_int_equal(send_piece(scene, id, NULL, false), 0);
+		assert_int_equal(hear(scene), 0);
+	}
+	free(id);
+}
+
 /* The pieces of one Synchronize may be any number. */
 static void pieces_have_a_limit_together(void **state)
 {
@@ -166,6 +249,18 @@ static void a_synchronize_that_never_ends_has_the_same_limit(void **state)
 	ended(scene, -ETIMEDOUT, "the runtime did not synchronize the plugin");
 }
 
+/* What ends the session first is the earliest of all that it waits for. */
+static void a_question_may_end_before_the_start_does(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->keeps_requests = true;
+	call(scene, "Configure", NULL);
+	assert_int_equal(hear(scene), 0);
+	assert_int_equal(call(scene, "Synchronize", NULL), 0);
+	assert_true(nri_session_deadline(scene->session) == NOW + 2 * SECOND);
+}
+
 static void a_new_runtime_knows_more_events(void **state)
 {
 	Nri__ConfigureRequest request = NRI__CONFIGURE_REQUEST__INIT;
@@ -197,6 +292,26 @@ static void a_shutdown_in_time_is_an_orderly_end(void **state)
 	assert_int_equal(nri_session_end_of_input(scene->session), -ESHUTDOWN);
 }
 
+static void a_shutdown_may_come_at_any_time(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(call(scene, "Shutdown", NULL), 0);
+	assert_int_equal(hear(scene), -ESHUTDOWN);
+	logged(scene, "answer 1:\n");
+}
+
+static void a_shutdown_ends_with_the_last_byte_of_its_answer(void **state)
+{
+	struct scene *scene = *state;
+	size_t len;
+
+	call(scene, "Shutdown", NULL);
+	nri_session_output(scene->session, &len);
+	assert_int_equal(nri_session_sent(scene->session, len - 1, NOW), 0);
+	assert_int_equal(nri_session_sent(scene->session, 1, NOW), -ESHUTDOWN);
+}
+
 static void an_end_within_a_message_is_told(void **state)
 {
 	struct scene *scene = *state;
@@ -221,6 +336,9 @@ static void requests_are_lost_with_the_session(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_registration_says_who_asks),
+		cmocka_unit_test(a_registration_that_is_too_long_makes_no_session),
+		STARTING(the_registration_may_be_accepted_with_a_status),
 		STARTING(configure_may_come_before_the_registration_is_answered),
 		STARTING(the_registration_may_be_refused),
 		STARTING(events_before_the_start_end_the_session),
@@ -229,10 +347,14 @@ int main(void)
 		STARTED(configure_comes_once),
 		STARTING(synchronize_waits_for_its_answer),
 		STARTING(synchronize_comes_in_pieces),
+		STARTED(synchronizes_have_no_limit_together),
 		STARTING(pieces_have_a_limit_together),
 		STARTING(the_start_has_a_limit),
 		STARTING(a_synchronize_that_never_ends_has_the_same_limit),
+		STARTING(a_question_may_end_before_the_start_does),
 		STARTING(a_new_runtime_knows_more_events),
+		STARTING(a_shutdown_may_come_at_any_time),
+		STARTED(a_shutdown_ends_with_the_last_byte_of_its_answer),
 		STARTED(a_shutdown_is_answered_first),
 		STARTED(a_shutdown_in_time_is_an_orderly_end),
 		STARTED(an_end_within_a_message_is_told),

@@ -31,7 +31,6 @@ static int queue_registration(struct nri_session *session, const struct nri_opti
 	if (!err)
 		err = nri_session_request(session, "RegisterPlugin", payload, &session->memory,
 					  &stream);
-	nri_memory_clear(&session->memory);
 	return err;
 }
 
@@ -73,9 +72,10 @@ int nri_session_receive(struct nri_session *session, const void *bytes, size_t l
 {
 	const uint8_t *data = bytes;
 	struct nri_message message;
+	int err = session->error;
 
 	/* After Shutdown only its answer is left to do. */
-	while (!session->error && !session->is_shut_down) {
+	while (!err && !session->is_shut_down) {
 		int found = nri_reader_next(&session->reader, &data, &len, &message);
 
 		if (found < 0)
@@ -83,9 +83,9 @@ int nri_session_receive(struct nri_session *session, const void *bytes, size_t l
 						strerror(-found));
 		if (!found)
 			break;
-		nri_session_handle(session, &message, now_ns);
+		err = nri_session_handle(session, &message, now_ns);
 	}
-	return session->error;
+	return err;
 }
 
 int nri_session_end_of_input(struct nri_session *session)
