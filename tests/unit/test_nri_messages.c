@@ -91,6 +91,7 @@ static void both_forms_of_an_event_are_the_same(void **state)
 			logged(scene, expected);
 		}
 	}
+	has_no_error(scene);
 }
 
 /* Neither those that have their own request, nor those that are newer than we. */
@@ -140,6 +141,18 @@ static void an_event_has_an_id(void **state)
 	logged(scene, "");
 }
 
+static void an_event_of_a_pod_has_its_id(void **state)
+{
+	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
+	struct scene *scene = *state;
+
+	change.event = NRI_EVENT_RUN_POD;
+	change.container = &container_c;
+	assert_int_equal(call(scene, "StateChange", &change.base), -EBADMSG);
+	ended(scene, -EBADMSG, "StateChange has event 1 without an id");
+	logged(scene, "");
+}
+
 static void a_container_has_an_id(void **state)
 {
 	struct scene *scene = *state;
@@ -153,8 +166,8 @@ static void a_container_has_an_id(void **state)
 
 static void a_payload_that_is_not_protobuf_ends_the_session(void **state)
 {
-	static const char *const names[] = {"StateChange", "RunPodSandbox", "StartContainer",
-					    "CreateContainer", "Synchronize"};
+	static const char *const names[] = {"StateChange",     "RunPodSandbox", "StartContainer",
+					    "CreateContainer", "Configure",	"Synchronize"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		Nri__Request request = NRI__REQUEST__INIT;
@@ -175,14 +188,145 @@ static void a_payload_that_is_not_protobuf_ends_the_session(void **state)
 	}
 }
 
+/* --- what takes too much memory ------------------------------------------------------------ */
+
+/* Labels are small on the wire and large when they are decoded. */
+static void with_labels(Nri__PodSandbox *pod, Nri__Pair **labels, size_t nr)
+{
+	static Nri__Pair label = NRI__PAIR__INIT;
+
+	for (size_t i = 0; i < nr; i++)
+		labels[i] = &label;
+	*pod = pod_p;
+	pod->labels = labels;
+	pod->n_labels = nr;
+}
+
+/*
+ * So many that the message can be decoded, but not what is made of it: the first number that does
+ * not fit, in steps that are smaller than the difference.
+ */
+#define FIRST_LABELS 500000
+#define MOST_LABELS  700000
+#define STEP_LABELS  20000
+
+/* Without an answer, which would be wrong for the containers that it leaves out. */
+static void too_many_labels_end_the_session(void **state)
+{
+	Nri__Pair **labels = calloc(MOST_LABELS, sizeof(Nri__Pair *));
+	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
+	Nri__ContainerRequest creation = NRI__CONTAINER_REQUEST__INIT;
+	Nri__PodSandbox pod;
+
+	assert_non_null(labels);
+	change.event = NRI_EVENT_RUN_POD;
+	change.pod = creation.pod = &pod;
+	creation.container = &container_c;
+	for (int creates = 0; creates < 2; creates++) {
+		const char *method = creates ? "CreateContainer" : "StateChange";
+		struct scene *scene;
+		char expected[64];
+		int err = 0;
+
+		set_up_started(state);
+		scene = *state;
+		for (size_t nr = FIRST_LABELS; !err && nr <= MOST_LABELS; nr += STEP_LABELS) {
+			with_labels(&pod, labels, nr);
+			err = call(scene, method, creates ? &creation.base : &change.base);
+			hear(scene);
+			text_fini(&scene->log);
+		}
+		snprintf(expected, sizeof(expected), "no memory for %s", method);
+		ended(scene, -ENOMEM, expected);
+		tear_down(state);
+	}
+	free(labels);
+}
+
+/* One message of so many pods, or so many containers. */
+static int send_snapshot(struct scene *scene, size_t nr_pods, size_t nr_containers)
+{
+	const size_t most = nr_pods > nr_containers ? nr_pods : nr_containers;
+	Nri__PodSandbox **pods = calloc(most, sizeof(Nri__PodSandbox *));
+	Nri__Container **containers = calloc(most, sizeof(Nri__Container *));
+	Nri__SynchronizeRequest request = NRI__SYNCHRONIZE_REQUEST__INIT;
+	int err;
+
+	assert_non_null(pods);
+	assert_non_null(containers);
+	for (size_t i = 0; i < most; i++) {
+		pods[i] = &pod_p;
+		containers[i] = &container_c;
+	}
+	request.pods = pods;
+	request.n_pods = nr_pods;
+	request.containers = containers;
+	request.n_containers = nr_containers;
+	err = call(scene, "Synchronize", &request.base);
+	free(pods);
+	free(containers);
+	return err;
+}
+
+/*
+ * With more and more of them it is first what the message becomes that does not fit, and then
+ * the message itself.
+ */
+static void too_large_a_snapshot_ends_the_session(void **state)
+{
+	for (int of_containers = 0; of_containers < 2; of_containers++) {
+		unsigned int nr_decoded = 0;
+		int err = 0;
+
+		for (size_t nr = 40000; err != -EBADMSG; nr += 40000) {
+			struct scene *scene;
+
+			set_up_started(state);
+			scene = *state;
+			err = send_snapshot(scene, of_containers ? 0 : nr, of_containers ? nr : 0);
+			if (err == -ENOMEM)
+				ended(scene, -ENOMEM,
+				      "no memory for the pods and containers of Synchronize");
+			nr_decoded += err == -ENOMEM;
+			tear_down(state);
+		}
+		assert_true(nr_decoded > 1);
+	}
+}
+
+/* What can be decoded after it does not make up for it. */
+static void one_pod_that_is_too_large_ends_the_session(void **state)
+{
+	Nri__Pair **labels = calloc(MOST_LABELS, sizeof(Nri__Pair *));
+	Nri__SynchronizeRequest request = NRI__SYNCHRONIZE_REQUEST__INIT;
+	Nri__PodSandbox large, *pods[] = {&large, &pod_p};
+	Nri__Container *containers[] = {&container_c};
+	struct scene *scene = *state;
+	int err = 0;
+
+	assert_non_null(labels);
+	request.pods = pods;
+	request.n_pods = 2;
+	request.containers = containers;
+	request.n_containers = 1;
+	for (size_t nr = FIRST_LABELS; !err && nr <= MOST_LABELS; nr += STEP_LABELS) {
+		with_labels(&large, labels, nr);
+		err = call(scene, "Synchronize", &request.base);
+		hear(scene);
+		text_fini(&scene->log);
+	}
+	ended(scene, -ENOMEM, "no memory for the pods and containers of Synchronize");
+	free(labels);
+}
+
 /* --- unknown calls -------------------------------------------------------------------------- */
 
 static void unknown_calls_are_not_implemented(void **state)
 {
 	struct scene *scene = *state;
 
-	call(scene, "Hover\x80\n", NULL);
-	call_as(scene, "nri.pkg.api.v1alpha1.Host", "Configure", 0, NULL);
+	assert_int_equal(call(scene, "Hover\x80\n", NULL), 0);
+	assert_int_equal(call_as(scene, "nri.pkg.api.v1alpha1.Host", "Configure", 0, NULL), 0);
 	hear(scene);
 	logged(scene, "answer 5: code 12 method Hover?? is not implemented\n"
 		      "answer 7: code 12 service nri.pkg.api.v1alpha1.Host is not implemented\n");
@@ -201,9 +345,9 @@ static void a_validation_passes(void **state)
 static void messages_of_the_wrong_side_are_ignored(void **state)
 {
 	static const struct nri_message messages[] = {
-		{NRI_CONNECTION_PLUGIN, 5, NRI_MESSAGE_RESPONSE, (const uint8_t *)"\xff", 1},
+		{NRI_CONNECTION_PLUGIN, 1, NRI_MESSAGE_RESPONSE, (const uint8_t *)"\xff", 1},
 		{NRI_CONNECTION_PLUGIN, 5, 3, (const uint8_t *)"\xff", 1},
-		{NRI_CONNECTION_RUNTIME, 5, NRI_MESSAGE_REQUEST, (const uint8_t *)"\xff", 1},
+		{NRI_CONNECTION_RUNTIME, 1, NRI_MESSAGE_REQUEST, (const uint8_t *)"\xff", 1},
 		{NRI_CONNECTION_RUNTIME, 0, NRI_MESSAGE_RESPONSE, (const uint8_t *)"\xff", 1},
 		{NRI_CONNECTION_RUNTIME, 77, NRI_MESSAGE_RESPONSE, (const uint8_t *)"\xff", 1},
 	};
@@ -269,6 +413,10 @@ int main(void)
 		STARTED(other_state_changes_are_only_answered),
 		STARTED(a_late_event_may_have_no_pod),
 		STARTED(an_event_has_an_id),
+		cmocka_unit_test(too_many_labels_end_the_session),
+		cmocka_unit_test(too_large_a_snapshot_ends_the_session),
+		STARTED(one_pod_that_is_too_large_ends_the_session),
+		STARTED(an_event_of_a_pod_has_its_id),
 		STARTED(a_container_has_an_id),
 		cmocka_unit_test(a_payload_that_is_not_protobuf_ends_the_session),
 		STARTED(unknown_calls_are_not_implemented),

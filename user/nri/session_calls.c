@@ -95,10 +95,11 @@ static int handle_synchronize(struct nri_session *session, const struct method *
 
 	if (nri_pendings_has(&session->pendings, NRI_REQUEST_SYNCHRONIZE))
 		return nri_session_fail(session, -EPROTO, "the runtime sent Synchronize twice");
-	message = nri_session_unpack(&nri__synchronize_request__descriptor, incoming->payload,
-				     memory);
 	piece = nri_memory_array(memory, 1, sizeof(*piece));
-	if (!message || !piece)
+	message = piece ? nri_session_unpack(&nri__synchronize_request__descriptor,
+					     incoming->payload, memory)
+			: NULL;
+	if (!message)
 		return nri_session_fail_unpack(session, method);
 	*piece = (struct piece){session->pieces, message};
 	session->pieces = piece;
