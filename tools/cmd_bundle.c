@@ -27,7 +27,7 @@
 #define MAX_MEMBERS 64
 #define MAX_TOTAL   (64U << 20) /* before compression */
 #define LOG_LINES   "5000"
-/* A question to the agent, and journalctl. */
+/* A question to the agent, journalctl, and reading the cgroups. */
 #define TIMEOUT_MS 15000
 /*
  * All questions together, first to the agent and then to files: an agent that takes ten seconds for
@@ -386,17 +386,24 @@ static void gather_tree(struct bundle *bundle)
 {
 	char *mount cleanup_free = source_path(bundle->session, PINFOLD_CGROUP_MOUNT);
 	size_t nr_left_out = 0;
-	struct json_object *values cleanup_json = mount ? gather_cgroups(mount, &nr_left_out)
-							: NULL;
+	struct json_object *values cleanup_json = NULL;
+	int r = mount ? gather_cgroups(mount, TIMEOUT_MS, &values, &nr_left_out) : -ENOMEM;
 	char reason[96];
 
+	if (r) {
+		miss(bundle, "cgroups.json",
+		     r == -ETIMEDOUT ? "they could not be read in time; another process may hold "
+				       "the lock of a cgroup's directory"
+				     : strerror(-r));
+		return;
+	}
 	if (nr_left_out) {
 		snprintf(reason, sizeof(reason), "only %u of %zu cgroups are in it",
 			 GATHER_MAX_CGROUPS, GATHER_MAX_CGROUPS + nr_left_out);
 		miss(bundle, "cgroups.json", reason);
 		out_note("cgroups.json: %s", reason);
 	}
-	if (values && !json_object_object_length(values))
+	if (!json_object_object_length(values))
 		miss(bundle, "cgroups.json", "there is no cgroup of pinfold, a pod or a container");
 	else
 		add_json(bundle, "cgroups.json", TAKE_PTR(values));

@@ -69,10 +69,27 @@ static int read_output(int fd, int64_t timeout_ms, struct text *output)
 	}
 }
 
+/* Not waited for if it is killed: it may be where the kernel does not let it end. */
+static int end(pid_t pid, int result, int *ret_status)
+{
+	int status;
+
+	if (result) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, WNOHANG);
+		return result;
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return 0;
+}
+
 int gather_command(char *const argv[], int64_t timeout_ms, struct text *output, int *ret_status)
 {
 	int read_fd cleanup_close = -1, write_fd cleanup_close = -1;
-	int ends[2], status, r;
+	int ends[2], r;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -83,15 +100,7 @@ int gather_command(char *const argv[], int64_t timeout_ms, struct text *output, 
 	if (r)
 		return r;
 	close(TAKE_FD(write_fd));
-	r = read_output(read_fd, timeout_ms, output);
-	if (r)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	if (!r)
-		*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	return r;
+	return end(pid, read_output(read_fd, timeout_ms, output), ret_status);
 }
 
 /* --- cgroups ---------------------------------------------------------------------------------- */
@@ -190,7 +199,8 @@ static int add_cgroups(FTS *walk, size_t mount_len, struct json_object *all, siz
 	return 0;
 }
 
-struct json_object *gather_cgroups(const char *mount, size_t *ret_left_out)
+/* NULL = no memory. */
+static struct json_object *walk_cgroups(const char *mount, size_t *ret_left_out)
 {
 	struct json_object *all = json_object_new_object();
 	/* a cgroup that ends meanwhile is an entry without values */
@@ -205,6 +215,46 @@ struct json_object *gather_cgroups(const char *mount, size_t *ret_left_out)
 		return all;
 	json_object_put(all);
 	return NULL;
+}
+
+/* To `fd`: the number that is left out, the end of the line, and the document. */
+static int write_cgroups(int fd, const char *mount)
+{
+	size_t nr_left_out = 0;
+	struct json_object *all = walk_cgroups(mount, &nr_left_out);
+
+	if (!all || dprintf(fd, "%zu\n", nr_left_out) < 0)
+		return 1;
+	return json_object_to_fd(fd, all, JSON_C_TO_STRING_PLAIN) ? 1 : 0;
+}
+
+int gather_cgroups(const char *mount, int64_t timeout_ms, struct json_object **ret_json,
+		   size_t *ret_left_out)
+{
+	int read_fd cleanup_close = -1, write_fd cleanup_close = -1;
+	struct text output cleanup_text = {0};
+	int ends[2], status, r;
+	char *document;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	read_fd = ends[0];
+	write_fd = ends[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		_exit(write_cgroups(write_fd, mount));
+	close(TAKE_FD(write_fd));
+	r = end(pid, read_output(read_fd, timeout_ms, &output), &status);
+	if (r)
+		return r;
+	if (status)
+		return -ENOMEM;
+	*ret_left_out = strtoul(output.data, &document, 10);
+	*ret_json = json_tokener_parse(document);
+	return *ret_json ? 0 : -ENOMEM;
 }
 
 struct json_object *gather_kernel(void)

@@ -20,9 +20,11 @@ int gather_command(char *const argv[], int64_t timeout_ms, struct text *output, 
 /*
  * {PATH: {FILE: VALUE}} of the cgroups that pinfold manages below the cgroup mount, and of those whose
  * paths are a pod's or a container's, or have such below them. *ret_left_out are the others of these
- * beyond GATHER_MAX_CGROUPS. NULL = no memory.
+ * beyond GATHER_MAX_CGROUPS. A process of its own reads them, because whoever makes a cgroup holds the
+ * lock of its directory, perhaps for long. -ETIMEDOUT: it took longer; -EFBIG, -ENOMEM, -errno.
  */
-struct json_object *gather_cgroups(const char *mount, size_t *ret_left_out);
+int gather_cgroups(const char *mount, int64_t timeout_ms, struct json_object **ret_json,
+		   size_t *ret_left_out);
 
 /* The running kernel, in the words of uname, without the name of the host. NULL = no memory. */
 struct json_object *gather_kernel(void);
