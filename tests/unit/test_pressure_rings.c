@@ -334,6 +334,25 @@ static void those_without_a_ring_change_no_others(void **state)
 	controller_free(controller);
 }
 
+/* As if there had been no memory for its ring. */
+static void who_got_no_memory_gets_a_ring_later(void **state)
+{
+	struct controller *controller = start_counting();
+	struct pressure_samples *all = &controller->samples;
+	uint32_t nr;
+
+	scan(controller, pods, 1);
+	pass(controller);
+	nr = all->nr;
+	assert_true(nr > 1);
+	free(all->groups[--all->nr]);
+	all->nr_left_out++;
+	pass(controller);
+	assert_int_equal(all->nr, nr);
+	assert_int_equal(all->nr_left_out, 0);
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +363,7 @@ int main(void)
 		HISTORY_TEST(more_groups_than_rings_are_left_out),
 		HISTORY_TEST(only_pods_and_containers_take_a_ring),
 		HISTORY_TEST(those_without_a_ring_change_no_others),
+		HISTORY_TEST(who_got_no_memory_gets_a_ring_later),
 		HISTORY_TEST(why_there_is_no_history),
 	};
 

@@ -41,7 +41,10 @@ static bool is_of(const struct sampled_group *sampled, const struct group *group
 	       !strcmp(sampled->container, group->container);
 }
 
-/* Are the rings those of the desired tree, in its order, but for those that were left out? */
+/*
+ * Are the rings those of the desired tree, in its order, but for those that there is no room for?
+ * Whoever was left out for lack of memory gets another try.
+ */
 static bool is_current(const struct pressure_samples *samples, const struct group_tree *desired)
 {
 	uint32_t nr = 0, nr_others = 0;
@@ -54,7 +57,8 @@ static bool is_current(const struct pressure_samples *samples, const struct grou
 		else
 			nr_others++;
 	}
-	return nr == samples->nr && nr_others == samples->nr_left_out;
+	return nr == samples->nr && nr_others == samples->nr_left_out &&
+	       (!nr_others || nr == PRESSURE_SAMPLES_MAX);
 }
 
 /*
