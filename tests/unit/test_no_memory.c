@@ -392,6 +392,8 @@ static void memory_runs_out_in_a_resize(void **state)
 
 		policy.align = (enum align_policy)(i % ALIGN_NR);
 		policy.scope = (enum align_scope)(i / ALIGN_NR % ALIGN_SCOPE_NR);
+		/* All sets of nodes are listed, for which memory is needed. */
+		policy.prefer_closest_nodes = true;
 		world = open_world(machine(3), &policy);
 		world.ledger = scene_ledger(world.topology, &world.policy);
 		assert_true(admit_and_free(world.ledger, resized(2, has_budget)).admitted);

@@ -301,6 +301,30 @@ static void a_pod_is_aligned_with_the_memory_of_all(void **state)
 	}
 }
 
+/* A restart with another policy leaves the nodes in the record, but memory is not pinned there. */
+static void memory_that_is_not_pinned_has_no_nodes(void **state)
+{
+	struct scene scene cleanup_scene = {0}, later cleanup_scene = {0};
+	struct ledger_pod record;
+	struct grant grants[2];
+	char error[256] = "";
+
+	(void)state;
+	set_up_memory(&scene, 10, with_memory(with_memory(two(2, 2), 0, 2), 1, 2));
+	record = *pod_of(&scene, "p");
+	memcpy(grants, record.grants, sizeof(grants));
+	record.grants = grants;
+	later.topology = memory_machine_even(2, 8, 1, 16);
+	later.policy = strict_policy("0");
+	later.policy.align = ALIGN_SINGLE_NUMA_NODE;
+	later.ledger = scene_ledger(later.topology, &later.policy);
+	grants[0].mems = grants[1].mems = 2;
+	if (ledger_restore(later.ledger, &record, error, sizeof(error)))
+		fail_msg("restore: %s", error);
+	assert_true(resize_with_memory(&later, 3, 2).admitted);
+	assert_has(&later, "p", 0, "1-3");
+}
+
 /* The app container uses the memory that the init container leaves, and the node stays. */
 static void an_init_container_is_aligned_with_its_memory(void **state)
 {
@@ -489,6 +513,8 @@ static void a_budget_shrinks_less(void **state)
 
 		assert_int_equal(decision.refusal, REFUSAL_EMPTY_SHARED_POOL);
 		assert_string_equal(decision.suggestion, rows[i].suggestion);
+		assert_int_equal(decision.change.kind,
+				 rows[i].suggestion[0] ? CHANGE_POD_CPUS : CHANGE_NONE);
 	}
 }
 
@@ -504,6 +530,10 @@ static void the_nearest_size_is_granted(void **state)
 	assert_true(admit_pods(&scene, guaranteed_pod("p", 4)).admitted);
 	decision = admit_pods(&scene, guaranteed_pod("p", 12));
 	assert_string_equal(decision.suggestion, "fits with 11 CPUs for container main");
+	assert_string_equal(decision.change.text, decision.suggestion);
+	assert_int_equal(decision.change.kind, CHANGE_CONTAINER_CPUS);
+	assert_string_equal(decision.change.container, "main");
+	assert_int_equal(decision.change.cpus, 11);
 	assert_int_equal(ledger_remove(scene.ledger, "other"), 0);
 	assert_true(admit_pods(&scene, guaranteed_pod("other", 22)).admitted);
 	scene.policy.cpu_options.full_pcpus_only = true;
@@ -562,6 +592,7 @@ int main(void)
 		cmocka_unit_test(a_slice_grows_in_its_bubble),
 		cmocka_unit_test(a_container_is_aligned_with_its_memory),
 		cmocka_unit_test(a_pod_is_aligned_with_the_memory_of_all),
+		cmocka_unit_test(memory_that_is_not_pinned_has_no_nodes),
 		cmocka_unit_test(an_init_container_is_aligned_with_its_memory),
 		cmocka_unit_test(the_first_container_that_does_not_fit_is_named),
 		cmocka_unit_test(half_a_core_is_named_before_alignment),

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: core
+/* Which CPUs a resize in place takes: caches, whole cores, and the slices of a bubble. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "memory_scene.h"
+#include "resize_scene.h"
+
+/* --- caches ----------------------------------------------------------------------------------- */
+
+/* One node of 16 CPUs without threads, in caches of four; CPU 15 is reserved. */
+static void set_up_caches(struct scene *scene)
+{
+	struct topology_cpu cpus[16] = {{0}};
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		TOPOLOGY_COUNT_ALL,
+	};
+	char error[256] = "";
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){.id = i, .core = i, .uncore = i / 4};
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &scene->topology), 0);
+	scene->policy = strict_policy("15");
+	scene->ledger = scene_ledger(scene->topology, &scene->policy);
+}
+
+static void a_whole_cache_is_preferred_if_wanted(void **state)
+{
+	static const struct {
+		bool prefer_uncore, distribute;
+		const char *cpus;
+	} rows[] = {
+		{true, false, "0,8-11"},
+		{false, false, "0,6-9"},
+		/* The distributed take of the proposal has no caches. */
+		{true, true, "0,6-9"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scene scene cleanup_scene = {0};
+
+		set_up_caches(&scene);
+		assert_true(admit_pods(&scene, guaranteed_pod("p", 1)).admitted);
+		/* Nothing else of its cache is free, and two CPUs of the next one. */
+		assert_true(admit_pods(&scene, guaranteed_pod("other", 5)).admitted);
+		assert_has(&scene, "p", 0, "0");
+		assert_has(&scene, "other", 0, "1-5");
+		scene.policy.cpu_options.prefer_uncore = rows[i].prefer_uncore;
+		scene.policy.cpu_options.distribute_across_numa = rows[i].distribute;
+		assert_true(admit_pods(&scene, guaranteed_pod("p", 5)).admitted);
+		assert_has(&scene, "p", 0, rows[i].cpus);
+	}
+}
+
+/* --- alignment -------------------------------------------------------------------------------- */
+
+/* The memory is on one node, which is also used if it has too few CPUs. */
+static void what_the_aligned_nodes_lack_comes_from_others(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	scene.topology = memory_machine_even(2, 8, 1, 16);
+	scene.policy = strict_policy("0");
+	scene.policy.memory = MEMORY_POLICY_STATIC;
+	scene.policy.align = ALIGN_BEST_EFFORT;
+	scene.ledger = scene_ledger(scene.topology, &scene.policy);
+	assert_true(admit_pods(&scene, two(2, 2)).admitted);
+	assert_cpus(&ledger_find(scene.ledger, "p")->held, "1-4");
+	assert_true(admit_pods(&scene, two(7, 2)).admitted);
+	assert_has(&scene, "p", 0, "1-2,5-9");
+	assert_int_equal(grant_of(&scene, "p", 0)->affinity.nodes, 1);
+}
+
+/* --- whole cores ------------------------------------------------------------------------------ */
+
+/* The other thread of a reserved CPU's core is granted only where half a core may be. */
+static void half_of_a_reserved_core(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+	struct decision decision;
+
+	(void)state;
+	scene.topology = scene_machine(1, 1, 8, 2);
+	scene.policy = strict_policy("0");
+	scene.policy.cpu_options.full_pcpus_only = true;
+	scene.ledger = scene_ledger(scene.topology, &scene.policy);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+	decision = admit_pods(&scene, guaranteed_pod("p", 16));
+	assert_int_equal(decision.cpu_result, CPU_SMT_NO_FREE_CORES);
+	assert_int_equal(decision.available, 14);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 14)).admitted);
+	assert_has(&scene, "p", 0, "1-7,9-15");
+	scene.policy.cpu_options.full_pcpus_only = false;
+	decision = admit_pods(&scene, guaranteed_pod("p", 16));
+	assert_int_equal(decision.cpu_result, CPU_NOT_ENOUGH);
+	assert_int_equal(decision.available, 15);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 15)).admitted);
+	assert_has(&scene, "p", 0, "1-15");
+}
+
+/* A policy that came after the admission concerns only what changes. */
+static void half_a_core_that_stays_is_left_alone(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, ALIGN_NONE);
+	assert_true(admit_pods(&scene, two(3, 4)).admitted);
+	scene.policy.cpu_options.full_pcpus_only = true;
+	assert_true(admit_pods(&scene, two(3, 6)).admitted);
+	assert_true(admit_pods(&scene, two(3, 4)).admitted);
+	assert_int_equal(admit_pods(&scene, two(5, 4)).refusal, REFUSAL_SMT);
+}
+
+static void half_a_core_of_a_bubble_is_left_alone(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, ALIGN_BEST_EFFORT);
+	scene.policy.scope = ALIGN_SCOPE_POD;
+	assert_true(admit_pods(&scene, budget(7, 3)).admitted);
+	scene.policy.cpu_options.full_pcpus_only = true;
+	assert_true(admit_pods(&scene, budget(7, 4)).admitted);
+	assert_int_equal(admit_pods(&scene, budget(9, 4)).refusal, REFUSAL_SMT);
+}
+
+/* --- slices of a bubble ----------------------------------------------------------------------- */
+
+struct member {
+	enum container_kind kind;
+	int64_t cpus; /* 0 = it shares the rest */
+};
+
+/* A pod "p" with a budget, and containers that are named after their number. */
+static struct pod_spec *bubble_of(int64_t cpus, const struct member *members, uint32_t nr)
+{
+	struct pod_spec *spec = scene_pod("p");
+
+	for (uint32_t i = 0; i < nr; i++) {
+		char name[16];
+		int64_t mcpu = members[i].cpus * 1000;
+
+		snprintf(name, sizeof(name), "c%u", i);
+		add_container(spec, name, members[i].kind, mcpu ? mcpu : 500,
+			      mcpu ? mcpu : RESOURCE_UNSET);
+	}
+	set_budget(spec, cpus);
+	return spec;
+}
+#define BUBBLE(cpus, ...)                                       \
+	bubble_of((cpus), (const struct member[]){__VA_ARGS__}, \
+		  ARRAY_SIZE(((const struct member[]){__VA_ARGS__})))
+
+#define INIT(cpus)                     \
+	{                              \
+		CONTAINER_INIT, (cpus) \
+	}
+#define SIDECAR(cpus)                     \
+	{                                 \
+		CONTAINER_SIDECAR, (cpus) \
+	}
+#define APP(cpus)                     \
+	{                             \
+		CONTAINER_APP, (cpus) \
+	}
+
+static void set_up_bubbles(struct scene *scene)
+{
+	set_up(scene, ALIGN_BEST_EFFORT);
+	scene->policy.scope = ALIGN_SCOPE_POD;
+}
+
+static void assert_slices(const struct scene *scene, const char *const *cpus, uint32_t nr)
+{
+	const struct ledger_pod *pod = ledger_find(scene->ledger, "p");
+
+	assert_non_null(pod);
+	assert_int_equal(pod->nr_grants, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_cpus(&pod->grants[i].cpus, cpus[i]);
+}
+#define ASSERT_SLICES(scene, ...)                                  \
+	assert_slices((scene), (const char *const[]){__VA_ARGS__}, \
+		      ARRAY_SIZE(((const char *const[]){__VA_ARGS__})))
+
+/* A slice has a core that the bubble was not admitted with, and a nearer one is free. */
+static void a_bubble_that_shrinks_keeps_the_slices(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up_bubbles(&scene);
+	assert_true(admit_pods(&scene, BUBBLE(8, APP(2), APP(2), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,17", "2,18", "3-4,19-20");
+	assert_true(admit_pods(&scene, BUBBLE(14, APP(2), APP(8), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,17", "2-5,18-21", "6-7,22-23");
+	assert_true(admit_pods(&scene, BUBBLE(14, APP(4), APP(8), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,6,17,22", "2-5,18-21", "7,23");
+	assert_true(admit_pods(&scene, BUBBLE(10, APP(4), APP(2), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,6,17,22", "2,18", "3-4,19-20");
+	assert_cpus(&ledger_find(scene.ledger, "p")->bubble, "1-4,6,17-20,22");
+}
+
+/* As of a container without a bubble, and of the bubble itself. */
+static void half_a_core_of_a_slice_is_left_alone(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up_bubbles(&scene);
+	assert_true(admit_pods(&scene, BUBBLE(8, APP(3), APP(2), APP(0))).admitted);
+	scene.policy.cpu_options.full_pcpus_only = true;
+	assert_true(admit_pods(&scene, BUBBLE(8, APP(3), APP(4), APP(0))).admitted);
+	assert_int_equal(admit_pods(&scene, BUBBLE(10, APP(5), APP(4), APP(0))).refusal,
+			 REFUSAL_SMT);
+}
+
+/* An init container has ended when those after it start, so they use its CPUs. */
+static void a_slice_may_have_cpus_of_an_init_container(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up_bubbles(&scene);
+	assert_true(admit_pods(&scene, BUBBLE(6, INIT(4), APP(2), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1-2,17-18", "1,17", "2-3,18-19");
+	assert_true(admit_pods(&scene, BUBBLE(6, INIT(4), APP(4), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1-2,17-18", "1-2,17-18", "3,19");
+	/* The init container may have those of the app container, too. */
+	assert_true(admit_pods(&scene, BUBBLE(8, INIT(8), APP(6), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1-4,17-20", "1-3,17-19", "4,20");
+	assert_true(admit_pods(&scene, BUBBLE(8, INIT(6), APP(6), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1-3,17-19", "1-3,17-19", "4,20");
+}
+
+/* A sidecar runs on, so nobody after it gets its CPUs, and it gets none of theirs. */
+static void a_slice_has_no_cpu_of_a_sidecar(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+	struct decision decision;
+
+	(void)state;
+	set_up_bubbles(&scene);
+	assert_true(admit_pods(&scene, BUBBLE(10, SIDECAR(2), INIT(2), APP(2), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,17", "2,18", "2,18", "3-5,19-21");
+	assert_true(admit_pods(&scene, BUBBLE(10, SIDECAR(2), INIT(4), APP(2), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,17", "2-3,18-19", "2,18", "3-5,19-21");
+	assert_true(admit_pods(&scene, BUBBLE(10, SIDECAR(4), INIT(4), APP(2), APP(0))).admitted);
+	ASSERT_SLICES(&scene, "1,4,17,20", "2-3,18-19", "2,18", "3,5,19,21");
+	decision = admit_pods(&scene, BUBBLE(10, SIDECAR(4), INIT(8), APP(2), APP(0)));
+	assert_int_equal(decision.refusal, REFUSAL_POD_BUDGET);
+	assert_string_equal(decision.message, "container c1 asks for 8 exclusive CPUs, but the "
+					      "pod's budget of 10 has 6 left for it");
+	assert_string_equal(decision.suggestion, "fits with 6 CPUs for container c1");
+}
+
+/* What a container shares is what the exclusive ones that run beside it leave. */
+static void the_rest_goes_to_whom_shares_it(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up_bubbles(&scene);
+	assert_true(
+		admit_pods(&scene, BUBBLE(8, INIT(0), SIDECAR(2), INIT(2), INIT(0), APP(2), APP(0)))
+			.admitted);
+	ASSERT_SLICES(&scene, "1-4,17-20", "1,17", "2,18", "2-4,18-20", "2,18", "3-4,19-20");
+	assert_true(admit_pods(&scene,
+			       BUBBLE(12, INIT(0), SIDECAR(2), INIT(4), INIT(0), APP(2), APP(0)))
+			    .admitted);
+	ASSERT_SLICES(&scene, "1-6,17-22", "1,17", "2-3,18-19", "2-6,18-22", "2,18", "3-6,19-22");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_cache_is_preferred_if_wanted),
+		cmocka_unit_test(what_the_aligned_nodes_lack_comes_from_others),
+		cmocka_unit_test(half_of_a_reserved_core),
+		cmocka_unit_test(half_a_core_that_stays_is_left_alone),
+		cmocka_unit_test(half_a_core_of_a_bubble_is_left_alone),
+		cmocka_unit_test(a_bubble_that_shrinks_keeps_the_slices),
+		cmocka_unit_test(half_a_core_of_a_slice_is_left_alone),
+		cmocka_unit_test(a_slice_may_have_cpus_of_an_init_container),
+		cmocka_unit_test(a_slice_has_no_cpu_of_a_sidecar),
+		cmocka_unit_test(the_rest_goes_to_whom_shares_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
