@@ -407,6 +407,37 @@ static void combinations_with_too_few_groups_are_not_visited(void **state)
 	assert_true(steps > 0 && steps < STEPS);
 }
 
+/*
+ * The CPUs that the second node would leave deviate by 25.3905 exactly and those of the first by a
+ * little more, so both are 25.391 when rounded, and the first node wins. A half is only met on as
+ * many nodes as this.
+ */
+static void half_a_thousandth_is_rounded_up(void **state)
+{
+	uint64_t steps = TAKE_SEARCH_STEPS;
+	struct balance_problem problem = {
+		.nr = BALANCE_MAX,
+		.free = {76, 77, 1,  1,	 1,  51, 1,  20, 49, 37, 1,  1,	 1,  24, 1,  5,
+			 8,  1,	 1,  17, 71, 1,	 20, 1,	 1,  1,	 54, 1,	 23, 20, 1,  1,
+			 1,  1,	 7,  71, 1,  1,	 1,  34, 24, 8,	 1,  1,	 13, 1,	 1,  1,
+			 1,  44, 69, 26, 1,  52, 67, 12, 3,  46, 1,  68, 1,  1,	 70, 64},
+		.nr_used = 1,
+		.count = 1,
+		.group = 1,
+		.steps = &steps,
+	};
+	struct balance got;
+
+	(void)state;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.used[0], 0);
+	assert_true(steps > 0);
+	/* One CPU more, and the first is no longer as good. */
+	problem.free[1] = 78;
+	assert_true(balance_find(&problem, &got));
+	assert_int_equal(got.used[0], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +452,7 @@ int main(void)
 		cmocka_unit_test(combinations_that_cannot_be_better_are_not_visited),
 		cmocka_unit_test(search_ends_with_the_best_so_far),
 		cmocka_unit_test(combinations_with_too_few_groups_are_not_visited),
+		cmocka_unit_test(half_a_thousandth_is_rounded_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
