@@ -9,6 +9,8 @@
 #include "memory_scene.h"
 #include "resize_scene.h"
 
+#include "core/cpu/take.h"
+
 /* --- caches ----------------------------------------------------------------------------------- */
 
 /* One node of 16 CPUs without threads, in caches of four; CPU 15 is reserved. */
@@ -58,6 +60,31 @@ static void a_whole_cache_is_preferred_if_wanted(void **state)
 	}
 }
 
+/* The other thread of the first core, and then its cache, although another has a whole core free. */
+static void a_core_that_is_held_in_part_is_completed(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+	struct topology_cpu cpus[16] = {{0}};
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = ARRAY_SIZE(cpus),
+		TOPOLOGY_COUNT_ALL,
+	};
+	char error[256] = "";
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){.id = i, .core = i % 8, .uncore = i % 8 / 4};
+	assert_int_equal(topology_new(&facts, error, sizeof(error), &scene.topology), 0);
+	scene.policy = strict_policy("7,15");
+	scene.ledger = scene_ledger(scene.topology, &scene.policy);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 1)).admitted);
+	assert_has(&scene, "p", 0, "0");
+	scene.policy.cpu_options.prefer_uncore = true;
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 3)).admitted);
+	assert_has(&scene, "p", 0, "0-1,8");
+}
+
 /* --- alignment -------------------------------------------------------------------------------- */
 
 /* The memory is on one node, which is also used if it has too few CPUs. */
@@ -103,6 +130,22 @@ static void half_of_a_reserved_core(void **state)
 	assert_int_equal(decision.available, 15);
 	assert_true(admit_pods(&scene, guaranteed_pod("p", 15)).admitted);
 	assert_has(&scene, "p", 0, "1-15");
+}
+
+/*
+ * Two of the four threads of core 0 and of core 1 are held. Core 1 can be completed; of core 0
+ * somebody else has one, although it has fewer free ones.
+ */
+static void a_core_that_becomes_whole_comes_first(void **state)
+{
+	struct topology *topology = scene_machine(1, 1, 4, 4);
+	struct cpuset held = cpus_of("0-1,4-5"), free_cpus = cpus_of("2,6,9-10,12-14"), got;
+	const struct take_options options = {.sorting = TAKE_PACKED};
+
+	(void)state;
+	assert_int_equal(take_packed_near(topology, &held, &free_cpus, 6, &options, &got), TAKE_OK);
+	assert_cpus(&got, "0-1,4-5,9,13");
+	topology_free(topology);
 }
 
 /* A policy that came after the admission concerns only what changes. */
@@ -283,8 +326,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_cache_is_preferred_if_wanted),
+		cmocka_unit_test(a_core_that_is_held_in_part_is_completed),
 		cmocka_unit_test(what_the_aligned_nodes_lack_comes_from_others),
 		cmocka_unit_test(half_of_a_reserved_core),
+		cmocka_unit_test(a_core_that_becomes_whole_comes_first),
 		cmocka_unit_test(half_a_core_that_stays_is_left_alone),
 		cmocka_unit_test(half_a_core_of_a_bubble_is_left_alone),
 		cmocka_unit_test(a_bubble_that_shrinks_keeps_the_slices),
