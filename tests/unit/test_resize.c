@@ -4,6 +4,7 @@
  * In-place resize: which CPUs a pod keeps, gets and gives back, and what is said if it cannot.
  * The rule for the choice of CPUs is tested with recorded answers (tests/vectors/resize-cpu-*).
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,6 +201,54 @@ static void another_kind_of_cpus_is_no_resize(void **state)
 	assert_true(resize_is_wanted(scene.ledger, ledger_find(scene.ledger, "p"), larger));
 }
 
+/* --- what the ledger checks ------------------------------------------------------------------- */
+
+static void assert_unsound(const struct scene *scene, const char *words)
+{
+	char error[256] = "";
+
+	assert_int_equal(ledger_check(scene->ledger, error, sizeof(error)), -EUCLEAN);
+	assert_string_equal(error, words);
+}
+
+static void a_lost_cpu_of_the_admission_is_seen(void **state)
+{
+	static const char *const words[] = {
+		"pod p container first does not have all CPUs of its admission",
+		"pod p container second does not have all CPUs of its admission",
+	};
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, ALIGN_NONE);
+	assert_true(admit_pods(&scene, two(2, 2)).admitted);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(ledger_begin(scene.ledger), 0);
+		cpuset_add(&ledger_edit_pod(scene.ledger, "p")->grants[i].baseline, 9);
+		assert_unsound(&scene, words[i]);
+		ledger_abort(scene.ledger);
+	}
+	/* Without a bubble its baseline says nothing. */
+	assert_int_equal(ledger_begin(scene.ledger), 0);
+	cpuset_add(&ledger_edit_pod(scene.ledger, "p")->bubble_baseline, 9);
+	assert_sound(scene.ledger);
+	ledger_abort(scene.ledger);
+}
+
+static void a_lost_cpu_of_a_bubble_is_seen(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, ALIGN_RESTRICTED);
+	scene.policy.scope = ALIGN_SCOPE_POD;
+	assert_true(admit_pods(&scene, budget(6, 4)).admitted);
+	assert_int_equal(ledger_begin(scene.ledger), 0);
+	cpuset_add(&ledger_edit_pod(scene.ledger, "p")->bubble_baseline, 9);
+	assert_unsound(&scene, "pod p does not have all CPUs of its admission");
+	ledger_abort(scene.ledger);
+}
+
 /* --- property --------------------------------------------------------------------------------- */
 
 static void assert_same_pod(const struct ledger_pod *a, const struct ledger_pod *b)
@@ -307,6 +356,8 @@ int main(void)
 		cmocka_unit_test(whole_cores_stay_whole),
 		cmocka_unit_test(a_budget_is_resized_with_its_slices),
 		cmocka_unit_test(another_kind_of_cpus_is_no_resize),
+		cmocka_unit_test(a_lost_cpu_of_the_admission_is_seen),
+		cmocka_unit_test(a_lost_cpu_of_a_bubble_is_seen),
 		cmocka_unit_test(any_sequence_of_resizes_keeps_the_rules),
 	};
 
