@@ -433,6 +433,24 @@ static void the_last_shared_cpu_is_not_taken(void **state)
 	assert_string_equal(decision.container, "second");
 }
 
+static void nodes_and_cpus_are_counted(void **state)
+{
+	struct scene scene cleanup_scene = {0}, spread cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, ALIGN_SINGLE_NUMA_NODE);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 1)).admitted);
+	assert_string_equal(admit_pods(&scene, guaranteed_pod("p", 15)).message,
+			    "topologyManagerPolicy single-numa-node: container main asks for 15 "
+			    "exclusive CPUs, but a resize in place keeps the NUMA nodes of its 1 "
+			    "CPU, and 0 has 13 more free");
+	set_up_spread(&spread, ALIGN_SCOPE_CONTAINER);
+	assert_string_equal(admit_pods(&spread, two(11, 2)).message,
+			    "topologyManagerPolicy single-numa-node: container first asks for 11 "
+			    "exclusive CPUs, but a resize in place keeps the NUMA nodes of its 10 "
+			    "CPUs, and 0-1 have 18 more free");
+}
+
 /* --- the nearest size ------------------------------------------------------------------------- */
 
 /* Of the containers that grow, the first exclusive one is to be smaller. */
@@ -598,6 +616,7 @@ int main(void)
 		cmocka_unit_test(half_a_core_is_named_before_alignment),
 		cmocka_unit_test(a_bubble_that_does_not_fit_is_named),
 		cmocka_unit_test(the_last_shared_cpu_is_not_taken),
+		cmocka_unit_test(nodes_and_cpus_are_counted),
 		cmocka_unit_test(an_exclusive_container_is_to_be_smaller),
 		cmocka_unit_test(a_pod_that_does_not_fit_grows_less),
 		cmocka_unit_test(a_budget_shrinks_less),
