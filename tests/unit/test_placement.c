@@ -348,6 +348,87 @@ static void a_container_that_is_not_counted_is_unknown(void **state)
 	json_object_put(list);
 }
 
+/* Only "two" has counters, which is published after the other one. */
+static int usage_of_two(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	struct group_status status;
+
+	if (fake_status(NULL, "pinfold.slice/poduid-b/two", &status) ||
+	    status.cgroup_id != cgroup_id)
+		return -ENOENT;
+	return usage_of_one(self, published_id, ret_usage);
+}
+
+static void one_that_is_not_counted_hides_no_other(void **state)
+{
+	struct group_status status;
+	struct json_object *list;
+
+	(void)state;
+	assert_int_equal(fake_status(NULL, "pinfold.slice/poduid-a/one", &status), 0);
+	published_id = status.cgroup_id;
+	kernel.usage = usage_of_two;
+	tick_after(20);
+	run_ns[2] += S;
+	fake->now_ns += 5 * S;
+	list = query(controller, "placement");
+	assert_string_equal(member(row_of(list, "two"), "window_run_seconds"), "1.000000000");
+	expect_no_window(row_of(list, "one"));
+	json_object_put(list);
+}
+
+static void expect_window(const char *seconds)
+{
+	struct json_object *list = query(controller, "placement");
+
+	assert_string_equal(member(row_of(list, "one"), "window_seconds"), seconds);
+	json_object_put(list);
+}
+
+/* While nothing is known, samples before that must not look like the last seconds. */
+static void a_gap_in_the_counters_begins_a_new_window(void **state)
+{
+	(void)state;
+	tick_after(20);
+	tick_after(10);
+	hides_cpus = true;
+	tick_after(10);
+	hides_cpus = false;
+	fake->now_ns += 5 * S;
+	expect_window("null");
+	fake->now_ns += 5 * S;
+	controller_tick(controller);
+	fake->now_ns += 5 * S;
+	expect_window("5.000000000");
+}
+
+static unsigned int nr_usages;
+
+static int counted_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	nr_usages++;
+	return usage_of_one(self, cgroup_id, ret_usage);
+}
+
+/* The first tick takes samples, and then each tick after ten seconds, or half of one less. */
+static void containers_are_sampled_every_ten_seconds(void **state)
+{
+	(void)state;
+	controller_free(controller);
+	controller = start_node(&kernel);
+	kernel.usage = counted_usage;
+	nr_usages = 0;
+	controller_tick(controller);
+	/* Of the pods and the root nothing is shown. */
+	assert_int_equal(nr_usages, 2);
+	fake->now_ns += 9 * S + S / 2 - 1;
+	controller_tick(controller);
+	assert_int_equal(nr_usages, 2);
+	fake->now_ns++;
+	controller_tick(controller);
+	assert_int_equal(nr_usages, 4);
+}
+
 /* The guard does not cover it yet, so nothing is counted of it. */
 static void a_container_that_is_not_published_is_unknown(void **state)
 {
@@ -609,6 +690,9 @@ int main(void)
 		TEST(no_share_is_more_than_the_whole),
 		TEST(counters_that_began_anew_show_no_negative_time),
 		TEST(a_container_that_is_not_counted_is_unknown),
+		TEST(one_that_is_not_counted_hides_no_other),
+		TEST(a_gap_in_the_counters_begins_a_new_window),
+		TEST(containers_are_sampled_every_ten_seconds),
 		TEST(a_container_that_is_not_published_is_unknown),
 		TEST(only_containers_have_a_row),
 		TEST(affinities_are_compared_with_the_cpuset_in_force),

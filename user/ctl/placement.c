@@ -20,7 +20,7 @@
 
 static void free_tracks(struct placement_track *tracks, uint32_t nr)
 {
-	for (uint32_t i = 0; tracks && i < nr; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		free(tracks[i].newer);
 		free(tracks[i].older);
 	}
@@ -123,7 +123,8 @@ void ctl_sample_placement(struct controller *controller)
 	uint32_t nr = 0;
 	int r = -ENOMEM;
 
-	if (!controller->ports.kernel || !controller->publisher.nr)
+	/* Without a BPF side nothing is published. */
+	if (!controller->publisher.nr)
 		return;
 	if (placements->sampled_ns && now_ns - placements->sampled_ns < PERIOD_NS - EARLY_NS)
 		return;
