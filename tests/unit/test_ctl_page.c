@@ -89,6 +89,7 @@ static void the_page_has_pods_refusals_and_drift(void **state)
 	struct text page cleanup_text = {0};
 
 	scan(controller, pods, ARRAY_SIZE(pods));
+	tell_online(controller, "0-14");
 	fake->apply_error = -EIO;
 	strcpy(fake->apply_path, group_of(GROUP_CONTAINER, "exclusive")->path);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
@@ -101,6 +102,7 @@ static void the_page_has_pods_refusals_and_drift(void **state)
 	expect(&page, "<a href=\"#refused\" class=bad><b>1</b> refused pod</a>");
 	expect(&page, "<a href=\"#drift\" class=bad><b>1</b> open drift</a>");
 	expect(&page, "<td>2-3<td>2-9<td>");
+	expect(&page, "cpus_changed");
 	controller_free(controller);
 	free_pods(pods, ARRAY_SIZE(pods));
 }
@@ -160,6 +162,8 @@ static void a_later_page_is_a_new_one(void **state)
 
 	scan(controller, pods, 1);
 	read_ns = 1000000;
+	/* The agent has run for long, which is nothing that the page has cost. */
+	fake->cpu_ns = 3600000000000;
 	assert_int_equal(read_page(controller, &before), 0);
 	scan(controller, pods, 2);
 	assert_int_equal(read_page(controller, &soon), 0);
@@ -174,6 +178,30 @@ static void a_later_page_is_a_new_one(void **state)
 	assert_int_equal(read_page(controller, &later), -ENOENT);
 	controller_free(controller);
 	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* A copy is given out for nineteen times as long as it took to build. */
+static void a_page_is_renewed_when_its_cost_is_a_share_of_the_time(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start();
+	struct text page cleanup_text = {0};
+	uint64_t before_ns, cost_ns;
+
+	scan(controller, pods, 1);
+	read_ns = 1000000;
+	before_ns = fake->cpu_ns;
+	assert_int_equal(read_page(controller, &page), 0);
+	cost_ns = fake->cpu_ns - before_ns;
+	assert_true(cost_ns > 0);
+	fake->now_ns += cost_ns * (PAGE_SHARE - 1) - 1;
+	assert_int_equal(read_page(controller, &page), 0);
+	assert_int_equal(version, 1);
+	fake->now_ns++;
+	assert_int_equal(read_page(controller, &page), 0);
+	assert_int_equal(version, 2);
+	controller_free(controller);
+	free_pods(pods, 1);
 }
 
 /* On a busy machine building it takes long, but costs no more. */
@@ -218,6 +246,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(asking_often_costs_a_share_of_the_time, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_later_page_is_a_new_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_page_is_renewed_when_its_cost_is_a_share_of_the_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(time_of_others_is_not_charged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_page_can_be_switched_off, set_up, tear_down),
 	};
