@@ -235,6 +235,7 @@ static void a_repeated_audit_is_counted_in_one_row(void **state)
 	for (int i = 0; i < 1000; i++) {
 		wall_ns += S;
 		record_traced("monitor", "a");
+		assert_int_equal(!*journal, i > 0);
 	}
 	assert_int_equal(event_log_nr(&events), 1);
 	assert_int_equal(event_log_at(&events, 0)->time_ns, 8 * S);
@@ -244,6 +245,10 @@ static void a_repeated_audit_is_counted_in_one_row(void **state)
 	repeated.record.suppressed = 5;
 	record(&repeated);
 	assert_int_equal(event_log_at(&events, 0)->record.suppressed, 1005);
+	/* The journal says each minute that it goes on. */
+	monotonic_ns += 60 * S;
+	assert_non_null(strstr(record(&repeated), "more events of this kind"));
+	assert_int_equal(event_log_nr(&events), 1);
 	/* Another process, hook, target, culprit or place is another row. */
 	repeated.record.pid++;
 	record(&repeated);
@@ -331,15 +336,27 @@ static void what_is_denied_or_changed_is_always_a_row(void **state)
 	record_traced("bash", "a");
 	record_traced("bash", "b");
 	assert_int_equal(event_log_nr(&events), 22 + 2 * EVENT_LOG_CALLER_ROWS);
+	/* What is denied or drifts is a row even if it is about debugging. */
+	deny = traced("bash", "a");
+	deny.record.action = ACTION_DENY;
+	record(&deny);
+	record(&deny);
+	write = traced("bash", "a");
+	write.record.kind = EVENT_DRIFT;
+	record(&write);
+	record(&write);
+	assert_int_equal(event_log_nr(&events), 26 + 2 * EVENT_LOG_CALLER_ROWS);
 }
 
 /* Bursts beyond the budget of the programs are reported each second. */
 static void the_sums_of_a_cgroup_add_up(void **state)
 {
-	struct event_row sum = {.record = EVENT_RECORD(EVENT_SUPPRESSED), .cgroup = "a"};
+	struct event_row sum = {.record = EVENT_RECORD(EVENT_SUPPRESSED), .cgroup = "a"}, audit;
 
 	sum.record.nr_suppressed = 7;
 	record(&sum);
+	/* By another process of the cgroup. */
+	sum.record.pid = 13;
 	record(&sum);
 	assert_int_equal(event_log_nr(&events), 1);
 	assert_int_equal(event_log_at(&events, 0)->record.nr_suppressed, 14);
@@ -347,6 +364,14 @@ static void the_sums_of_a_cgroup_add_up(void **state)
 	strcpy(sum.cgroup, "b");
 	record(&sum);
 	assert_int_equal(event_log_nr(&events), 2);
+	/* An audit in the same cgroup is something else. */
+	audit = traced("", "");
+	strcpy(audit.cgroup, "b");
+	record(&audit);
+	assert_int_equal(event_log_nr(&events), 3);
+	record(&sum);
+	assert_int_equal(event_log_nr(&events), 3);
+	assert_int_equal(event_log_at(&events, 1)->record.nr_suppressed, 14);
 }
 
 /* Numbers begin anew with each agent; the beginning of its log tells them apart. */
