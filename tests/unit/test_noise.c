@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/fake_noise.h"
+#include "ctl/internal.h"
 #include "ctl/noise_report.h"
 #include "lib/text.h"
 #include "mixed_pod.h"
@@ -419,6 +420,11 @@ static void a_report_from_memory_learns_a_name_each_second(void **state)
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(nr_named_rows(controller), 0);
 	assert_int_equal(nr_lookups, 0);
+	/* One of them, and then nothing, because nobody has asked since. */
+	controller_tick(controller);
+	controller_tick(controller);
+	assert_int_equal(nr_lookups, 1);
+	nr_lookups = 0;
 	for (unsigned int i = 1; i <= 10; i++) {
 		nr_named_rows(controller);
 		controller_tick(controller);
@@ -426,7 +432,34 @@ static void a_report_from_memory_learns_a_name_each_second(void **state)
 	}
 	/* Each of the two CPUs has the four. */
 	assert_int_equal(nr_named_rows(controller), 2 * 4);
+	/* What nobody asks for any more is not looked up. */
+	controller_tick(controller);
+	nr_lookups = 0;
+	controller_tick(controller);
+	assert_int_equal(nr_lookups, 0);
 	controller_free(controller);
+}
+
+/* Whatever the order in which names are asked for. */
+static void the_number_after_the_last_one_is_looked_up_next(void **state)
+{
+	static const uint64_t orders[][3] = {{7, 3, 5}, {3, 5, 7}, {5, 7, 3}};
+	static const struct {
+		uint64_t tried, next;
+	} cases[] = {{0, 3}, {2, 3}, {3, 5}, {4, 5}, {5, 7}, {6, 7}, {7, 3}, {8, 3}};
+	static struct noise noise;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(orders); i++) {
+		const uint64_t *ids = orders[i % ARRAY_SIZE(orders)];
+
+		noise = (struct noise){.tried = cases[i / ARRAY_SIZE(orders)].tried};
+		for (size_t j = 0; j < ARRAY_SIZE(orders[0]); j++)
+			assert_null(noise_cgroup_in_memory(&noise, ids[j]));
+		assert_int_equal(noise.wanted, cases[i / ARRAY_SIZE(orders)].next);
+	}
+	noise = (struct noise){.names = {{.cgroup_id = 7, .path = "a"}}};
+	assert_string_equal(noise_cgroup_in_memory(&noise, 7), "a");
+	assert_int_equal(noise.wanted, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_noise, tear_down_noise)
@@ -452,6 +485,7 @@ int main(void)
 		TEST(a_failure_is_a_finding_until_it_is_over),
 		TEST(a_pods_time_is_the_sum_of_its_cpus),
 		TEST(a_report_from_memory_learns_a_name_each_second),
+		TEST(the_number_after_the_last_one_is_looked_up_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
