@@ -13,7 +13,7 @@
 static struct fake_side {
 	/* What a test asks for. */
 	struct guard_status guard;
-	int start_error, enter_error, publish_error, usage_error;
+	int start_error, enter_error, publish_error, usage_error, latency_error;
 	uint64_t uncounted;   /* a cgroup that has no counters */
 	int self_test_answer; /* -EINPROGRESS: it goes on until fake_end_self_test */
 
@@ -109,8 +109,8 @@ static inline int side_usage(void *self, uint64_t cgroup_id, struct usage *ret_u
 /* 3 us, 30 us and 8 s among others; the sum is that of no such waits, but different again. */
 static inline int side_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency)
 {
-	if (fake_side.usage_error)
-		return fake_side.usage_error;
+	if (fake_side.usage_error || fake_side.latency_error)
+		return fake_side.usage_error ? fake_side.usage_error : fake_side.latency_error;
 	if (cgroup_id == fake_side.uncounted)
 		return -ENOENT;
 	*ret_latency = (struct latency){.counts = {[0] = 1,

@@ -69,12 +69,14 @@ static const struct topology_node memory[] = {
 	{.id = 1, .memory_bytes = 2048 * MIB},
 };
 
-/* Somebody took 14 of the huge pages without asking. */
+/* Somebody took some of the huge pages without asking. */
+static uint64_t nr_free_pages;
+
 static uint32_t free_pages(void *self, struct topology_node *ret_nodes)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(memory); i++)
 		ret_nodes[i] = topology->memory_nodes[i];
-	ret_nodes[0].hugepages[0].free_pages = 50;
+	ret_nodes[0].hugepages[0].free_pages = nr_free_pages;
 	return ARRAY_SIZE(memory);
 }
 
@@ -173,6 +175,7 @@ static int set_up_page(void **state)
 	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
 		fake_noise_add(source, "", 1, (uint64_t)(source + 1) * 1000000001);
 	save_ns = read_ns = 0;
+	nr_free_pages = 50;
 	status_error = process_error = 0;
 	if (set_up(state))
 		return -1;
@@ -398,10 +401,78 @@ static void unreadable_values_are_left_out(void **state)
 	fake_side.usage_error = -ENOENT;
 	check_series(controller, false, true);
 	fake_side.usage_error = 0;
+	/* A pod has all of its series or none; its containers have what is known. */
+	fake_side.latency_error = -ENOENT;
+	assert_int_equal(nr_series(controller, CPU_SERIES), 0);
+	assert_int_equal(nr_series(controller, LATENCY_SERIES), 0);
+	assert_true(nr_series(controller, WAIT_SERIES) > 0);
+	fake_side.latency_error = 0;
 	fake_remove("pinfold.slice/poduid-a/exclusive");
 	check_series(controller, false, false);
 	controller_free(controller);
 	free_pods(pods, 1);
+}
+
+#define MISSING "pinfold_numa_hugepages_missing_bytes{numa_node=\"0\",type=\"hugepages-2Mi\"}"
+
+/* Up to all of them. */
+static void huge_pages_that_others_took_are_counted(void **state)
+{
+	static const struct {
+		uint64_t nr_free;
+		const char *line;
+	} rows[] = {{64, MISSING " 0\n"}, {63, MISSING " 2097152\n"}, {0, MISSING " 134217728\n"}};
+	struct controller *controller = start(true);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		nr_free_pages = rows[i].nr_free;
+		expect_metric(controller, rows[i].line);
+	}
+	controller_free(controller);
+	/* Without the machine's port nobody knows. */
+	controller = start_controller();
+	assert_true(nr_series(controller, "pinfold_numa_memory_bytes{") > 0);
+	assert_int_equal(nr_series(controller, "pinfold_numa_hugepages_missing_bytes"), 0);
+	controller_free(controller);
+}
+
+static void without_huge_pages_none_can_be_missing(void **state)
+{
+	static const struct topology_node plain[] = {{.id = 0, .memory_bytes = 4096 * MIB},
+						     {.id = 1, .memory_bytes = 2048 * MIB}};
+	struct controller *controller;
+
+	topology_free(topology);
+	topology = fake_machine_with(2, 4, 2, plain);
+	controller = start(true);
+	assert_true(nr_series(controller, "pinfold_numa_memory_bytes{") > 0);
+	assert_int_equal(nr_series(controller, "pinfold_numa_hugepages_missing_bytes"), 0);
+	controller_free(controller);
+}
+
+static uint32_t untimed_programs(void *self, const struct prog_row **ret_rows)
+{
+	static const struct prog_row rows[] = {
+		{.name = "on_switch", .type = "tp_btf", .run_time_ns = -1, .run_count = -1}};
+
+	*ret_rows = rows;
+	return ARRAY_SIZE(rows);
+}
+
+/* The kernel measures run times only if it is told to. */
+static void programs_that_are_not_timed_show_no_time(void **state)
+{
+	struct kernel_port untimed = fake_side_port;
+	struct controller *controller;
+
+	untimed.programs = untimed_programs;
+	scene_kernel = &untimed;
+	controller = start_controller();
+	scene_kernel = NULL;
+	expect_metric(controller,
+		      "pinfold_bpf_program_run_seconds_total{program=\"on_switch\"} 0.0");
+	expect_metric(controller, "pinfold_bpf_program_runs_total{program=\"on_switch\"} 0\n");
+	controller_free(controller);
 }
 
 static void what_is_not_known_of_the_agent_is_left_out(void **state)
@@ -487,6 +558,32 @@ static void a_pod_that_was_released_is_left_out(void **state)
 	free_pods(pods, 1);
 }
 
+/* The pod that ends keeps its CPUs while its processes run. Each name has one set of series. */
+static void of_pods_with_one_name_the_newer_is_shown(void **state)
+{
+	static const char *const series[] = {
+		CPU_SERIES "namespace=\"default\",pod=\"a\",placement=\"local_numa\"}",
+		PRESSURE_SERIES "\"exclusive\"}",
+		"pinfold_pod_memory_bytes{namespace=\"default\",pod=\"a\",placement=\"local_numa\"}",
+		"pinfold_noise_seconds_total{namespace=\"default\",pod=\"a\",source=\"hardirq\"}",
+	};
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+
+	snprintf(pods[1]->uid, sizeof(pods[1]->uid), "uid-newer");
+	scan(controller, pods, 1);
+	populate(true);
+	scan(controller, &pods[1], 1);
+	assert_int_equal(nr_rows(controller, "pod"), 2);
+	fake->now_ns += 20 * 1000 * MS;
+	controller_tick(controller);
+	for (size_t i = 0; i < ARRAY_SIZE(series); i++)
+		assert_int_equal(nr_series(controller, series[i]), 1);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 /* Nothing is wanted before the first look; and 16 cgroups fill what the tree has room for. */
 static void any_number_of_cgroups_is_measured(void **state)
 {
@@ -534,6 +631,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_bpf_its_families_are_absent, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(levels_bound_the_series, set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(huge_pages_that_others_took_are_counted,
+						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(without_huge_pages_none_can_be_missing, set_up_page,
+						tear_down),
+		cmocka_unit_test_setup_teardown(programs_that_are_not_timed_show_no_time,
+						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_known_of_the_agent_is_left_out,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,
@@ -546,6 +649,8 @@ int main(void)
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(a_pod_that_was_released_is_left_out, set_up_page,
 						tear_down),
+		cmocka_unit_test_setup_teardown(of_pods_with_one_name_the_newer_is_shown,
+						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(any_number_of_cgroups_is_measured, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(findings_of_one_name_have_one_series, set_up_page,

@@ -257,7 +257,7 @@ struct measured {
 	struct latency latency;
 	uint64_t throttled_ns;
 	bool has_usage;
-	bool has_latency;
+	bool has_latency; /* only if it has its usage */
 	bool has_throttled;
 };
 
@@ -294,7 +294,7 @@ static void measure_container(struct controller *controller, const struct group 
 		row->throttled_ns = status->throttled_usec * 1000;
 	row->has_usage = kernel && cgroup_id &&
 			 !kernel->usage(kernel->self, cgroup_id, &row->usage);
-	row->has_latency = kernel && cgroup_id &&
+	row->has_latency = row->has_usage &&
 			   !kernel->latency(kernel->self, cgroup_id, &row->latency);
 }
 
@@ -351,7 +351,7 @@ static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_su
 		bool is_whole = true;
 
 		for (; i < nr && rows[i].pod == sum.row->pod; i++) {
-			is_whole &= rows[i].has_usage && rows[i].has_latency;
+			is_whole &= rows[i].has_latency;
 			add_usage(&sum.usage, &rows[i].usage);
 			latency_add(&sum.latency, &rows[i].latency);
 		}
@@ -592,10 +592,11 @@ static void write_irqs(const struct controller *controller, struct exposition *p
 		return;
 	for (uint32_t i = 0; i < steering->report.nr; i++)
 		nr[steering->report.rows[i].state]++;
-	if (steering->report.nr)
+	if (steering->report.nr) {
 		exposition_family(page, &metric_families.irqs);
-	for (enum irq_state state = 0; steering->report.nr && state < IRQ_STATE_NR; state++)
-		exposition_count(page, LABELS({"state", irq_state_name(state)}), nr[state]);
+		for (enum irq_state state = 0; state < IRQ_STATE_NR; state++)
+			exposition_count(page, LABELS({"state", irq_state_name(state)}), nr[state]);
+	}
 	exposition_family(page, &metric_families.irq_writes);
 	exposition_count(page, LABELS({"result", "done"}), steering->nr_written);
 	exposition_count(page, LABELS({"result", "managed"}), steering->nr_refused);
