@@ -231,6 +231,16 @@ static inline unsigned int nr_findings(struct controller *controller, const char
 	return nr;
 }
 
+/* Is `part` in the object "node": in a message, or in a remedy? */
+static inline bool node_has(struct controller *controller, const char *part)
+{
+	struct json_object *node = query(controller, "node");
+	bool has = strstr(json_object_to_json_string(node), part);
+
+	json_object_put(node);
+	return has;
+}
+
 /* How often `part` is on the page of metrics. */
 static inline unsigned int nr_series(struct controller *controller, const char *part)
 {

@@ -360,6 +360,7 @@ static void a_blocked_walk_is_told(void **state)
 				     "the read of pressure has waited 20 s in the kernel for a "
 				     "walk over the cgroups (in cgroup_iter_seq_start)"),
 			 1);
+	assert_true(node_has(controller, "their pressure is unknown until the walk ends"));
 	assert_true(controller_faces(controller)
 			    ->ready(controller_faces(controller)->self, reason, sizeof(reason)));
 	/* Nor does anybody know who waits meanwhile. */

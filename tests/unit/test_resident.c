@@ -133,6 +133,7 @@ static void one_pass_at_a_time(void **state)
 		       "the read of the containers' memory has waited 11 s in the kernel for "
 		       "their memory.numa_stat (in mem_cgroup_flush_stats)"));
 	json_object_put(node);
+	assert_true(node_has(controller, "on which NUMA nodes their memory is stays unknown"));
 	fake_resident_end();
 	fake_resident.is_slow = false;
 	tick_after(S);

@@ -121,6 +121,8 @@ static void one_pass_at_a_time(void **state)
 	assert_int_equal(fake_irq.nr_passes, 1);
 	assert_int_equal(nr_findings(controller, "operation_waiting", "the masks of interrupts"),
 			 1);
+	assert_true(node_has(controller, "a pass over them (in wq_pool_mutex)"));
+	assert_true(node_has(controller, "may fire on exclusive CPUs until the pass ends"));
 	fake_irq_end();
 	tick(controller, 1);
 	assert_int_equal(fake_irq.nr_passes, 2);

@@ -161,10 +161,18 @@ static void one_walk_at_a_time(void **state)
 	fake_stranger.is_slow = true;
 	scan(controller, pods, 1);
 	controller_wake(controller);
-	tick(controller, 20);
+	/* It may take some seconds. */
+	tick(controller, 4);
+	expect_metric(controller, "pinfold_operations_waiting 0\n");
+	tick(controller, 1);
+	expect_metric(controller, "pinfold_operations_waiting 1\n");
+	tick(controller, 15);
 	assert_int_equal(fake_stranger.nr_walks, 2);
 	assert_int_equal(nr_findings(controller, "operation_waiting", "the search for strangers"),
 			 1);
+	assert_true(node_has(controller, "a walk over the tasks (in proc_pid_readdir)"));
+	assert_true(
+		node_has(controller, "other tasks may run on exclusive CPUs until the walk ends"));
 	fake_stranger_end();
 	tick(controller, 1);
 	assert_int_equal(fake_stranger.nr_walks, 3);

@@ -149,7 +149,6 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct irq_port *irq = controller->ports.irq;
 	const struct stranger_port *stranger = controller->ports.stranger;
 
-	*text = '\0';
 	switch (waiting->kind) {
 	case WAIT_FOR_GROUP:
 		return groups->waits_in(groups->self, waiting->path, text, size);
@@ -199,7 +198,7 @@ static const char *remedy_for(const struct waiting *waiting)
 void ctl_wait_sentence(const struct controller *controller, const struct waiting *waiting,
 		       char *text, size_t size)
 {
-	char where[160];
+	char where[160] = "";
 	int len;
 
 	waits_in(controller, waiting, where, sizeof(where));
