@@ -107,11 +107,17 @@ static void a_start_that_cannot_read_a_group_keeps_what_is_in_force(void **state
 		assert_false(is_published(path));
 		assert_true(fake_side.policy.keeps_others);
 		assert_int_equal(nr_findings(controller, "guard_policy_partial", path), 1);
+		assert_int_equal(nr_findings(controller, "guard_policy_partial",
+					     "1 cgroup has not been readable"),
+				 1);
 		unknown_path = NULL;
+		fake->wake_ns = 0;
 		ctl_publish(controller);
 		assert_true(is_published(path));
 		assert_false(fake_side.policy.keeps_others);
 		assert_int_equal(nr_findings(controller, "guard_policy_partial", ""), 0);
+		/* There is nothing to be read again. */
+		assert_int_equal(fake->wake_ns, 0);
 		unknown_path = path;
 		ctl_publish(controller);
 		assert_true(is_published(path));
@@ -120,6 +126,42 @@ static void a_start_that_cannot_read_a_group_keeps_what_is_in_force(void **state
 		controller_free(controller);
 	}
 	free_pods(pods, 1);
+}
+
+static int status_of_others(void *self, const char *path, struct group_status *ret_status)
+{
+	return strstr(path, "uid-a") ? -EIO : status_of(self, path, ret_status);
+}
+
+static void all_unreadable_groups_are_counted(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	controller_free(controller);
+	groups.status = status_of_others;
+	controller = start_node(&fake_side_port);
+	assert_int_equal(nr_findings(controller, "guard_policy_partial",
+				     "2 cgroups have not been readable"),
+			 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+static void systemd_layout(void *self, struct plan_layout *ret_layout)
+{
+	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .systemd = true};
+}
+
+/* systemd writes the cpusets of its units when it reloads. */
+static void pid_1_may_write_where_it_makes_the_cgroups(void **state)
+{
+	controller_free(start_node(&fake_side_port));
+	assert_false(fake_side.policy.pid1_writes_cpusets);
+	groups.layout = systemd_layout;
+	controller_free(start_node(&fake_side_port));
+	assert_true(fake_side.policy.pid1_writes_cpusets);
 }
 
 /* An operation that is blocked hides a group as well, and a policy that fails leaves it hidden. */
@@ -203,6 +245,8 @@ int main(void)
 		TEST(an_observer_enforces_nothing),
 		TEST(nothing_is_published_before_the_first_look),
 		TEST(a_start_that_cannot_read_a_group_keeps_what_is_in_force),
+		TEST(all_unreadable_groups_are_counted),
+		TEST(pid_1_may_write_where_it_makes_the_cgroups),
 		TEST(the_finding_remains_until_everything_was_published),
 		TEST(only_an_observer_may_empty_the_policy),
 		TEST(the_granted_cpus_are_published_whatever_is_in_force),

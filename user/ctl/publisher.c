@@ -197,7 +197,7 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	policy->ends_release = controller->publisher.ends_release;
 	policy->keeps_others = keeps_others(&controller->publisher);
 	/* An observer makes no cgroups. Otherwise all being gone is a fault, for example of a mount. */
-	policy->may_be_empty = !run_mode_writes(config->mode) || !controller->desired.nr_groups;
+	policy->may_be_empty = !run_mode_writes(config->mode);
 }
 
 /* Of a state that may last as long as another process holds a lock. */
@@ -236,12 +236,11 @@ void ctl_publish(struct controller *controller)
 		return;
 	/*
 	 * Until the first look at the cgroups has ended, which may take long, the desired tree is
-	 * empty, and publishing it would end the guard that an earlier agent left.
+	 * empty, and publishing it would end the guard that an earlier agent left. The look
+	 * publishes when it ends.
 	 */
-	if (!controller->reconciler.has_compared) {
-		controller->publisher.is_stale = true;
+	if (!controller->reconciler.has_compared)
 		return;
-	}
 	published = calloc(nr_desired + 1, sizeof(*published));
 	if (published)
 		managed = fill_policy(controller, published, &nr_managed);
