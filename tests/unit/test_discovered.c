@@ -444,12 +444,43 @@ static void observing_without_a_kubelet_is_fine(void **state)
 	controller_free(controller);
 }
 
+/* The form of the path says all of this. */
+static void what_a_path_says_is_shown(void **state)
+{
+	struct controller *controller = start_observer();
+	struct json_object *rows;
+
+	add("kubepods/poda", 1);
+	found.rows[0].name = (struct kubepods_name){.kind = KUBEPODS_POD, .uid = "a"};
+	add("kubepods/poda/1", 2);
+	found.rows[1].name = (struct kubepods_name){.kind = KUBEPODS_CONTAINER,
+						    .uid = "a",
+						    .id = "1",
+						    .has_qos = true,
+						    .qos = QOS_BURSTABLE,
+						    .runtime = RUNTIME_CRIO,
+						    .is_systemd = true};
+	deliver(controller);
+	rows = query(controller, "discovery");
+	assert_null(text_of(rows, 0, "qos"));
+	assert_null(text_of(rows, 0, "runtime"));
+	assert_null(text_of(rows, 0, "id"));
+	assert_string_equal(text_of(rows, 0, "driver"), "cgroupfs");
+	assert_string_equal(text_of(rows, 1, "qos"), "Burstable");
+	assert_string_equal(text_of(rows, 1, "runtime"), "cri-o");
+	assert_string_equal(text_of(rows, 1, "id"), "1");
+	assert_string_equal(text_of(rows, 1, "driver"), "systemd");
+	json_object_put(rows);
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(what_came_and_went_is_an_event),
 		TEST(names_are_shown_and_told),
+		TEST(what_a_path_says_is_shown),
 		TEST(what_was_not_read_did_not_vanish),
 		TEST(an_incomplete_scan_hides_no_change),
 		TEST(an_incomplete_start_makes_no_events),

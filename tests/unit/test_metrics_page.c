@@ -423,16 +423,27 @@ static void huge_pages_that_others_took_are_counted(void **state)
 		const char *line;
 	} rows[] = {{64, MISSING " 0\n"}, {63, MISSING " 2097152\n"}, {0, MISSING " 134217728\n"}};
 	struct controller *controller = start(true);
+	struct json_object *nodes;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		nr_free_pages = rows[i].nr_free;
 		expect_metric(controller, rows[i].line);
 	}
+	nodes = query(controller, "numa");
+	assert_non_null(strstr(json_object_to_json_string_ext(nodes, JSON_C_TO_STRING_PLAIN),
+			       "\"type\":\"hugepages-2Mi\""));
+	assert_non_null(strstr(json_object_to_json_string_ext(nodes, JSON_C_TO_STRING_PLAIN),
+			       "\"kernel_free_bytes\":0"));
+	json_object_put(nodes);
 	controller_free(controller);
 	/* Without the machine's port nobody knows. */
 	controller = start_controller();
 	assert_true(nr_series(controller, "pinfold_numa_memory_bytes{") > 0);
 	assert_int_equal(nr_series(controller, "pinfold_numa_hugepages_missing_bytes"), 0);
+	nodes = query(controller, "numa");
+	assert_null(strstr(json_object_to_json_string_ext(nodes, JSON_C_TO_STRING_PLAIN),
+			   "\"kernel_free_bytes\":0"));
+	json_object_put(nodes);
 	controller_free(controller);
 }
 

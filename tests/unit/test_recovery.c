@@ -526,6 +526,13 @@ static void a_reload_is_in_the_log(void **state)
 	assert_int_equal(faces->query(faces->self, "event/1x", &events), -ENOENT);
 	assert_int_equal(faces->query(faces->self, "event/99999999999999999999", &events), -ENOENT);
 	assert_int_equal(faces->query(faces->self, "node/1", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "even/1", &events), -ENOENT);
+	assert_int_equal(faces->query(faces->self, "drift/1", &events), -ENOENT);
+	/* Whatever failed before, a number of any digits is one. */
+	errno = ERANGE;
+	events = query(controller, "event/9876543210");
+	assert_int_equal(json_object_array_length(events), 0);
+	json_object_put(events);
 	assert_int_equal(faces->query(faces->self, "eve", &events), -ENOENT);
 	controller_free(controller);
 }

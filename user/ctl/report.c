@@ -175,7 +175,7 @@ struct irq_text {
 
 static const char *unless_empty(const char *text)
 {
-	return text && *text ? text : NULL;
+	return *text ? text : NULL;
 }
 
 static struct json_object *report_irqs(struct controller *controller)
