@@ -50,8 +50,21 @@ int fstatvfs(int fd, struct statvfs *ret_about)
 	return r;
 }
 
+/* How a directory ends that cannot be read to its end; 0 = whole. */
+static int end_error;
+
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *entry = ((typeof(&readdir))dlsym(RTLD_NEXT, "readdir"))(dir);
+
+	if (!entry && end_error)
+		errno = end_error;
+	return entry;
+}
+
 static int make_store(void **state)
 {
+	end_error = 0;
 	other_device = 0;
 	mount_flags = 0;
 	log_open("test", LOG_LEVEL_ERR);
@@ -138,6 +151,22 @@ static void five_unusable_files_are_kept(void **state)
 	assert_false(has(first));
 	store_remove(&store, path, 0);
 	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A name that was not read may be that of the oldest. */
+static void nothing_is_dropped_if_not_all_names_are_known(void **state)
+{
+	const struct store_port port = store_port(&store);
+	char name[128];
+
+	end_error = EIO;
+	for (int i = 0; i < STORE_SET_ASIDE + 1; i++) {
+		assert_int_equal(port.save(port.self, "bad", 3), 0);
+		assert_int_equal(port.set_aside(port.self, name, sizeof(name)), 0);
+	}
+	end_error = 0;
+	assert_int_equal(nr_files(), STORE_SET_ASIDE + 1);
+	store_remove(&store, path, 0);
 }
 
 /* store_remove() says this, or nothing if it is NULL. */
@@ -465,6 +494,8 @@ int main(void)
 						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(five_unusable_files_are_kept, make_store,
 						remove_store),
+		cmocka_unit_test_setup_teardown(nothing_is_dropped_if_not_all_names_are_known,
+						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(all_files_of_the_agent_are_removed, make_store,
 						remove_store),
 		cmocka_unit_test_setup_teardown(original_values_may_be_kept, make_store,
