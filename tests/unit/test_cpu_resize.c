@@ -252,20 +252,6 @@ static void a_bubble_that_shrinks_keeps_the_slices(void **state)
 	assert_cpus(&ledger_find(scene.ledger, "p")->bubble, "1-4,6,17-20,22");
 }
 
-/* As of a container without a bubble, and of the bubble itself. */
-static void half_a_core_of_a_slice_is_left_alone(void **state)
-{
-	struct scene scene cleanup_scene = {0};
-
-	(void)state;
-	set_up_bubbles(&scene);
-	assert_true(admit_pods(&scene, BUBBLE(8, APP(3), APP(2), APP(0))).admitted);
-	scene.policy.cpu_options.full_pcpus_only = true;
-	assert_true(admit_pods(&scene, BUBBLE(8, APP(3), APP(4), APP(0))).admitted);
-	assert_int_equal(admit_pods(&scene, BUBBLE(10, APP(5), APP(4), APP(0))).refusal,
-			 REFUSAL_SMT);
-}
-
 /* An init container has ended when those after it start, so they use its CPUs. */
 static void a_slice_may_have_cpus_of_an_init_container(void **state)
 {
@@ -333,7 +319,6 @@ int main(void)
 		cmocka_unit_test(half_a_core_that_stays_is_left_alone),
 		cmocka_unit_test(half_a_core_of_a_bubble_is_left_alone),
 		cmocka_unit_test(a_bubble_that_shrinks_keeps_the_slices),
-		cmocka_unit_test(half_a_core_of_a_slice_is_left_alone),
 		cmocka_unit_test(a_slice_may_have_cpus_of_an_init_container),
 		cmocka_unit_test(a_slice_has_no_cpu_of_a_sidecar),
 		cmocka_unit_test(the_rest_goes_to_whom_shares_it),
