@@ -498,6 +498,20 @@ static void what_is_not_known_of_the_agent_is_left_out(void **state)
 	controller_free(controller);
 }
 
+/* `pinfold container show` of the only container */
+static void check_container(struct controller *controller, bool has_time, bool has_files)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct json_object *rows = NULL, *row;
+
+	assert_int_equal(faces->query(faces->self, "container", &rows), 0);
+	row = json_object_array_get_idx(rows, 0);
+	assert_int_equal(json_object_object_get(row, "run_seconds") != NULL, has_time);
+	assert_int_equal(json_object_object_get(row, "wait_seconds") != NULL, has_time);
+	assert_int_equal(json_object_object_get(row, "effective_cpus") != NULL, has_files);
+	json_object_put(rows);
+}
+
 /* The observer counts on, whoever keeps us from the cgroup's files. */
 static void a_blocked_cgroup_keeps_its_cpu_time(void **state)
 {
@@ -509,9 +523,13 @@ static void a_blocked_cgroup_keeps_its_cpu_time(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		status_error = errors[i];
 		check_series(controller, true, false);
+		check_container(controller, true, false);
 	}
+	status_error = -ENOENT;
+	check_container(controller, false, false);
 	status_error = 0;
 	check_series(controller, true, true);
+	check_container(controller, true, true);
 	controller_free(controller);
 	free_pods(pods, 1);
 }

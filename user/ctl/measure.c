@@ -273,7 +273,6 @@ static const struct ledger_pod *find_shown(const struct controller *controller, 
 }
 
 /*
- * A cgroup that cannot be read at present is counted under the id that was last published.
  * Unknown values are marked as such, because a counter that shows 0, or that is missing from
  * one page, looks like a container that was restarted.
  */
@@ -281,13 +280,8 @@ static void measure_container(struct controller *controller, const struct group 
 			      const struct group_status *status, struct measured *row)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
-	const struct managed_group *published = NULL;
-	uint64_t cgroup_id = status ? status->cgroup_id : 0;
+	uint64_t cgroup_id = ctl_cgroup_id(controller, group->path, status);
 
-	if (!status)
-		published = ctl_published(controller, group->path);
-	if (published)
-		cgroup_id = published->cgroup_id;
 	row->container = group->container;
 	row->has_throttled = status;
 	if (status)

@@ -70,6 +70,16 @@ void publisher_end_release(struct publisher *publisher)
 	publisher->ends_release = true;
 }
 
+uint64_t ctl_cgroup_id(const struct controller *controller, const char *path,
+		       const struct group_status *status)
+{
+	const struct managed_group *published = status ? NULL : ctl_published(controller, path);
+
+	if (status)
+		return status->cgroup_id;
+	return published ? published->cgroup_id : 0;
+}
+
 const struct managed_group *ctl_published_next(const struct controller *controller,
 					       const char *path, uint32_t *cursor)
 {

@@ -38,7 +38,13 @@ void ctl_publish(struct controller *controller);
  */
 const struct managed_group *ctl_published(const struct controller *controller, const char *path);
 /*
- * The same for a caller that goes through the desired tree: the search begins where the last
+ * The id of the cgroup at `path`, whose counters go on while an operation on its pod keeps it from
+ * being read: that of its status, or with NULL the one last published. 0 = neither is known.
+ */
+uint64_t ctl_cgroup_id(const struct controller *controller, const char *path,
+		       const struct group_status *status);
+/*
+ * As ctl_published, for a caller that goes through the desired tree: the search begins where the last
  * one ended, and so ends at once. *cursor begins with 0.
  */
 const struct managed_group *ctl_published_next(const struct controller *controller,

@@ -74,29 +74,13 @@ struct observed_text {
 	char cpus[CPUSET_TEXT_MAX], mems[CPUSET_TEXT_MAX];
 };
 
-static void observe_container(struct controller *controller, const struct group *group,
-			      bool with_processes, struct view_container *row,
-			      struct observed_text *text)
+static void observe_usage(struct controller *controller, uint64_t cgroup_id,
+			  struct view_container *row)
 {
-	const struct groups_port *groups = controller->ports.groups;
 	const struct kernel_port *kernel = controller->ports.kernel;
-	pid_t *pids cleanup_free = NULL;
-	struct group_status status;
 	struct usage usage;
-	uint32_t nr_pids;
 
-	*row = view_container_unknown;
-	row->uid = group->uid;
-	row->container = group->container;
-	if (groups->status(groups->self, group->path, &status))
-		return;
-	cpuset_format(&status.effective_cpus, text->cpus, sizeof(text->cpus));
-	cpuset_format(&status.effective_mems, text->mems, sizeof(text->mems));
-	row->effective_cpus = text->cpus;
-	row->effective_mems = text->mems;
-	if (with_processes && !groups->tasks(groups->self, group->path, &pids, &nr_pids))
-		row->processes = nr_pids;
-	if (!kernel || kernel->usage(kernel->self, status.cgroup_id, &usage))
+	if (!kernel || !cgroup_id || kernel->usage(kernel->self, cgroup_id, &usage))
 		return;
 	row->run_ns = (int64_t)(usage.run_local_ns + usage.run_remote_ns + usage.run_outside_ns);
 	row->wait_ns = 0;
@@ -106,6 +90,33 @@ static void observe_container(struct controller *controller, const struct group 
 	}
 	row->migrations_within_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
 	row->migrations_across_nodes = (int64_t)usage.migrations_numa;
+}
+
+static void observe_container(struct controller *controller, const struct group *group,
+			      bool with_processes, struct view_container *row,
+			      struct observed_text *text)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	pid_t *pids cleanup_free = NULL;
+	struct group_status status;
+	uint32_t nr_pids;
+	int r;
+
+	*row = view_container_unknown;
+	row->uid = group->uid;
+	row->container = group->container;
+	r = groups->status(groups->self, group->path, &status);
+	if (r == -ENOENT)
+		return;
+	observe_usage(controller, ctl_cgroup_id(controller, group->path, r ? NULL : &status), row);
+	if (r)
+		return;
+	cpuset_format(&status.effective_cpus, text->cpus, sizeof(text->cpus));
+	cpuset_format(&status.effective_mems, text->mems, sizeof(text->mems));
+	row->effective_cpus = text->cpus;
+	row->effective_mems = text->mems;
+	if (with_processes && !groups->tasks(groups->self, group->path, &pids, &nr_pids))
+		row->processes = nr_pids;
 }
 
 struct json_object *ctl_report_containers(struct controller *controller, bool with_processes)
