@@ -52,7 +52,8 @@ static enum dir_problem prepare(struct groups *groups, char *error)
  */
 struct capture_job {
 	struct worker_job job; /* first */
-	struct dir dir;	       /* borrowed descriptors; a late job uses them no more */
+	struct dir dir;
+	bool owns_dir; /* otherwise that of the groups, which wait for the job */
 	char workload_root[128];
 	struct originals originals;
 	struct capture *capture; /* NULL = nobody waits for it any more */
@@ -88,6 +89,8 @@ static void release_capture(struct worker_job *base)
 	struct capture_job *job = (struct capture_job *)base;
 
 	originals_fini(&job->originals);
+	if (job->owns_dir)
+		dir_close(&job->dir);
 	free(job);
 }
 
@@ -111,6 +114,9 @@ static int capture_originals(struct groups *groups, uint64_t wait_ns, char *erro
 		err = worker_await(groups->pool, CAPTURE_KEY, wait_ns);
 	if (!capture.has_ended) {
 		job->capture = NULL;
+		/* The thread reads on below it, however soon the groups are closed. */
+		job->owns_dir = true;
+		groups->dir = DIR_CLOSED;
 		return failure(error, err == -EINTR ? -EINTR : -EBUSY,
 			       "cannot read the original values of %s: another process holds the "
 			       "lock of its directory; end that process and start pinfoldd again",
