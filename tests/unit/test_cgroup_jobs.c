@@ -66,13 +66,19 @@ static pid_t give_from_aside(const char *path, const char *text)
 	return child;
 }
 
+/* Another agent's, which waits for original values until they come. */
+static struct groups_options patient_start(void)
+{
+	return (struct groups_options){.root = root,
+				       .workload_root = "pinfold.slice",
+				       .layout = GROUPS_LAYOUT_CGROUPFS,
+				       .wait_ns = TO_THE_END,
+				       .pool = groups->pool};
+}
+
 static void a_start_waits_as_long_as_it_may(void **state)
 {
-	const struct groups_options options = {.root = root,
-					       .workload_root = "pinfold.slice",
-					       .layout = GROUPS_LAYOUT_CGROUPFS,
-					       .wait_ns = TO_THE_END,
-					       .pool = groups->pool};
+	const struct groups_options options = patient_start();
 	char error[GROUP_ERROR_MAX] = "";
 	enum dir_problem problem;
 	struct groups *others = NULL;
@@ -88,11 +94,7 @@ static void a_start_waits_as_long_as_it_may(void **state)
 
 static void a_start_that_waits_can_be_stopped(void **state)
 {
-	const struct groups_options options = {.root = root,
-					       .workload_root = "pinfold.slice",
-					       .layout = GROUPS_LAYOUT_CGROUPFS,
-					       .wait_ns = TO_THE_END,
-					       .pool = groups->pool};
+	const struct groups_options options = patient_start();
 	char error[GROUP_ERROR_MAX] = "";
 	enum dir_problem problem;
 	struct groups *others = NULL;
@@ -117,11 +119,7 @@ static void a_start_that_waits_can_be_stopped(void **state)
 /* Half of the values would restore half of what was there. */
 static void a_start_needs_all_original_values(void **state)
 {
-	const struct groups_options options = {.root = root,
-					       .workload_root = "pinfold.slice",
-					       .layout = GROUPS_LAYOUT_CGROUPFS,
-					       .wait_ns = TO_THE_END,
-					       .pool = groups->pool};
+	const struct groups_options options = patient_start();
 	char error[GROUP_ERROR_MAX] = "";
 	enum dir_problem problem;
 	struct groups *others = NULL;

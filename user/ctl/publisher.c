@@ -73,10 +73,11 @@ void publisher_end_release(struct publisher *publisher)
 uint64_t ctl_cgroup_id(const struct controller *controller, const char *path,
 		       const struct group_status *status)
 {
-	const struct managed_group *published = status ? NULL : ctl_published(controller, path);
+	const struct managed_group *published;
 
 	if (status)
 		return status->cgroup_id;
+	published = ctl_published(controller, path);
 	return published ? published->cgroup_id : 0;
 }
 
@@ -206,7 +207,7 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	policy->guard_expiry_ns = config->guard_expiry_ns;
 	policy->ends_release = controller->publisher.ends_release;
 	policy->keeps_others = keeps_others(&controller->publisher);
-	/* An observer makes no cgroups. Otherwise all being gone is a fault, for example of a mount. */
+	/* Modes observe and guard make no cgroups. Otherwise all being gone is a fault, for example of a mount. */
 	policy->may_be_empty = !run_mode_writes(config->mode);
 }
 
