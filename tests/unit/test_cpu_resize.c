@@ -13,20 +13,29 @@
 
 /* --- caches ----------------------------------------------------------------------------------- */
 
+static struct topology *machine_of(const struct topology_cpu *cpus, size_t nr)
+{
+	struct topology_facts facts = {
+		.cpus = cpus,
+		.nr_cpus = nr,
+		TOPOLOGY_COUNT_ALL,
+	};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	return topology;
+}
+
 /* One node of 16 CPUs without threads, in caches of four; CPU 15 is reserved. */
 static void set_up_caches(struct scene *scene)
 {
 	struct topology_cpu cpus[16] = {{0}};
-	struct topology_facts facts = {
-		.cpus = cpus,
-		.nr_cpus = ARRAY_SIZE(cpus),
-		TOPOLOGY_COUNT_ALL,
-	};
-	char error[256] = "";
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
 		cpus[i] = (struct topology_cpu){.id = i, .core = i, .uncore = i / 4};
-	assert_int_equal(topology_new(&facts, error, sizeof(error), &scene->topology), 0);
+	scene->topology = machine_of(cpus, ARRAY_SIZE(cpus));
 	scene->policy = strict_policy("15");
 	scene->ledger = scene_ledger(scene->topology, &scene->policy);
 }
@@ -65,17 +74,11 @@ static void a_core_that_is_held_in_part_is_completed(void **state)
 {
 	struct scene scene cleanup_scene = {0};
 	struct topology_cpu cpus[16] = {{0}};
-	struct topology_facts facts = {
-		.cpus = cpus,
-		.nr_cpus = ARRAY_SIZE(cpus),
-		TOPOLOGY_COUNT_ALL,
-	};
-	char error[256] = "";
 
 	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
 		cpus[i] = (struct topology_cpu){.id = i, .core = i % 8, .uncore = i % 8 / 4};
-	assert_int_equal(topology_new(&facts, error, sizeof(error), &scene.topology), 0);
+	scene.topology = machine_of(cpus, ARRAY_SIZE(cpus));
 	scene.policy = strict_policy("7,15");
 	scene.ledger = scene_ledger(scene.topology, &scene.policy);
 	assert_true(admit_pods(&scene, guaranteed_pod("p", 1)).admitted);
@@ -83,6 +86,67 @@ static void a_core_that_is_held_in_part_is_completed(void **state)
 	scene.policy.cpu_options.prefer_uncore = true;
 	assert_true(admit_pods(&scene, guaranteed_pod("p", 3)).admitted);
 	assert_has(&scene, "p", 0, "0-1,8");
+}
+
+/*
+ * Cores N/N+9, three in each cache. The free core of the first cache is less than is needed at
+ * first. Once the second cache has completed half a core, it would be enough, but each cache is
+ * tried once.
+ */
+static void a_cache_is_tried_once(void **state)
+{
+	struct topology_cpu cpus[18] = {{0}};
+	struct topology *topology cleanup_topology = NULL;
+	struct cpuset held = cpus_of("0,3,9"), free_cpus = cpus_of("1,4,6-7,10,12,15-16"), got;
+	const struct take_options options = {.sorting = TAKE_PACKED, .uncore = true};
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){.id = i, .core = i % 9, .uncore = i % 9 / 3};
+	topology = machine_of(cpus, ARRAY_SIZE(cpus));
+	assert_int_equal(take_packed_near(topology, &held, &free_cpus, 6, &options, &got), TAKE_OK);
+	assert_cpus(&got, "0,3,6,9,12,15");
+}
+
+/*
+ * Nodes of twelve CPUs in caches of four. The node that is held has none left. After the whole
+ * cache of the second node the rest comes from there, although the third has fewer free CPUs.
+ */
+static void the_rest_is_near_a_cache_that_was_taken(void **state)
+{
+	struct topology_cpu cpus[36] = {{0}};
+	struct topology *topology cleanup_topology = NULL;
+	struct cpuset held = cpus_of("0"), free_cpus = cpus_of("12-16,20,24"), got;
+	const struct take_options options = {.sorting = TAKE_PACKED, .uncore = true};
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .uncore = i / 4, .node = i / 12, .socket = i / 12};
+	topology = machine_of(cpus, ARRAY_SIZE(cpus));
+	assert_int_equal(take_packed_near(topology, &held, &free_cpus, 7, &options, &got), TAKE_OK);
+	assert_cpus(&got, "0,12-16,20");
+}
+
+/*
+ * Of the CPUs 0-8, node 0 has 0-3, and the sockets have 0-1, 2-5 and 6-8. With node 0 half of
+ * socket 1 is taken, so its other half makes it whole and comes before socket 2, which is held.
+ */
+static void a_socket_that_a_node_makes_whole_comes_first(void **state)
+{
+	static const uint32_t sockets[] = {0, 0, 1, 1, 1, 1, 2, 2, 2};
+	struct topology_cpu cpus[ARRAY_SIZE(sockets)] = {{0}};
+	struct topology *topology cleanup_topology = NULL;
+	struct cpuset held = cpus_of("6"), free_cpus = cpus_of("0-5,8"), got;
+	const struct take_options options = {.sorting = TAKE_PACKED};
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = i / 4 ? 1 : 0, .socket = sockets[i]};
+	topology = machine_of(cpus, ARRAY_SIZE(cpus));
+	assert_int_equal(take_packed_near(topology, &held, &free_cpus, 7, &options, &got), TAKE_OK);
+	assert_cpus(&got, "0-6");
 }
 
 /* --- alignment -------------------------------------------------------------------------------- */
@@ -313,6 +377,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_cache_is_preferred_if_wanted),
 		cmocka_unit_test(a_core_that_is_held_in_part_is_completed),
+		cmocka_unit_test(a_cache_is_tried_once),
+		cmocka_unit_test(the_rest_is_near_a_cache_that_was_taken),
+		cmocka_unit_test(a_socket_that_a_node_makes_whole_comes_first),
 		cmocka_unit_test(what_the_aligned_nodes_lack_comes_from_others),
 		cmocka_unit_test(half_of_a_reserved_core),
 		cmocka_unit_test(a_core_that_becomes_whole_comes_first),
