@@ -133,6 +133,31 @@ static void restores_what_was_decided(void **state)
 	assert_non_null(strstr(error, "a"));
 }
 
+/* The baseline is what a container was admitted with alone; a record of another kind has none. */
+static void only_exclusive_containers_have_a_baseline(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ledger *again cleanup_ledger = scene_ledger(fixture->topology, &fixture->policy);
+	struct ledger_pod pod;
+	struct grant grant;
+	char error[256] = "";
+
+	for (const char *uid = "ab"; *uid; uid++) {
+		const char name[] = {*uid, 0};
+		bool exclusive = *uid == 'a';
+
+		assert_true(admit_and_free(fixture->ledger, exclusive ? guaranteed_pod(name, 2)
+								      : burstable_pod(name))
+				    .admitted);
+		pod = *ledger_find(fixture->ledger, name);
+		grant = pod.grants[0];
+		grant.baseline = cpus_of("9");
+		pod.grants = &grant;
+		assert_int_equal(ledger_restore(again, &pod, error, sizeof(error)), 0);
+		assert_cpus(&ledger_find(again, name)->grants[0].baseline, exclusive ? "9" : "");
+	}
+}
+
 static void refuses_to_restore_invalid_pods(void **state)
 {
 	struct fixture *fixture = *state;
@@ -677,6 +702,7 @@ int main(void)
 		with_fixture(abort_restores),
 		with_fixture(removal_releases),
 		with_fixture(restores_what_was_decided),
+		with_fixture(only_exclusive_containers_have_a_baseline),
 		with_fixture(refuses_to_restore_invalid_pods),
 		with_fixture(kubelet_slices_outside_the_bubble_survive_a_restart),
 		with_fixture(cpus_of_no_pod_are_not_restored),

@@ -39,6 +39,34 @@ static void capacity(void **state)
 	memory_scene_fini(&scene);
 }
 
+/* Of 512 pages a quarter is reserved, and another one is granted. */
+static void figures_of_a_node(void **state)
+{
+	struct memory_scene scene = {.policy = policy_default()};
+	struct topology_node node = {
+		.id = 0,
+		.memory_bytes = 4 * GIB,
+		.nr_hugepages = 1,
+		.hugepages = {{PAGE_2M, 512, UINT64_MAX}},
+	};
+	struct pod_spec *spec = scene_pod("a");
+	struct memory_figures figures;
+	struct memory_pod pod;
+
+	(void)state;
+	reserve(&scene, 0, PAGE_2M, GIB / 4);
+	assert_true(memory_scene_init(&scene, memory_machine(&node, 1)));
+	ask_pages(ask(spec, "main", CONTAINER_APP, GIB), PAGE_2M, GIB / 4);
+	pod = memory_pod_of(spec);
+	assert_int_equal(give(&scene, &pod, 0, anywhere), MEMORY_OK);
+	figures = memory_figures(&scene.manager, &scene.state, 0, 1);
+	assert_int_equal(figures.reserved_bytes, GIB / 4);
+	assert_int_equal(figures.granted_bytes, GIB / 4);
+	assert_int_equal(figures.free_bytes, GIB / 2);
+	memory_pod_fini(&pod);
+	memory_scene_fini(&scene);
+}
+
 static void refused_capacity(void **state)
 {
 	static const struct {
@@ -180,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capacity),
+		cmocka_unit_test(figures_of_a_node),
 		cmocka_unit_test(refused_capacity),
 		cmocka_unit_test(pages_are_reserved_where_they_are),
 		cmocka_unit_test(reservations_are_summed_by_type),
