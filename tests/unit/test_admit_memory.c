@@ -606,6 +606,53 @@ static node_mask_t three_of_many(const int64_t gib[20], const char *reserved)
 	return grant->mems;
 }
 
+/* As above, but the last type that the container asks for is not the one that is short. */
+static void the_type_that_is_short_is_named(void **state)
+{
+	struct topology *topology cleanup_topology = machine(2, 4, 8);
+	struct policy policy = policy_of(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct pod_spec *spec = pod_of("c", 2, 3);
+
+	(void)state;
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 7)).admitted);
+	assert_true(admit_and_free(ledger, pod_of("b", 3, 2)).admitted);
+	ask_pages(&spec->containers[0], PAGE_2M, GIB / 2);
+	assert_string_equal(
+		admit_and_free(ledger, spec).message,
+		"topologyManagerPolicy single-numa-node: container main asks for 2 exclusive "
+		"CPUs and 3221225472 bytes of memory, 536870912 bytes of hugepages-2Mi; each "
+		"alone would fit, but no nodes have both: the CPUs are on NUMA node 0, which does "
+		"not have enough memory free");
+}
+
+/* Node 0 is short of memory, node 2 of pages, and node 4 has no CPUs left. */
+static void no_type_is_short_everywhere(void **state)
+{
+	struct topology *topology cleanup_topology = machine(3, 4, 8);
+	struct policy policy = policy_of(ALIGN_SINGLE_NUMA_NODE, ALIGN_SCOPE_CONTAINER);
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct pod_spec *pages = pod_of("b", 1, 2), *spec = pod_of("d", 2, 3);
+	struct decision decision;
+
+	(void)state;
+	ask_pages(&pages->containers[0], PAGE_2M, GIB);
+	ask_pages(&spec->containers[0], PAGE_2M, GIB / 2);
+	assert_true(admit_and_free(ledger, pod_of("a", 1, 7)).admitted);
+	assert_true(admit_and_free(ledger, pages).admitted);
+	assert_int_equal(mems_of(ledger, "b", 0), 2);
+	assert_true(admit_and_free(ledger, pod_of("c", 4, 2)).admitted);
+	assert_int_equal(mems_of(ledger, "c", 0), 4);
+	decision = admit_and_free(ledger, spec);
+	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+	assert_true(decision.is_both);
+	assert_string_equal(
+		decision.message,
+		"topologyManagerPolicy single-numa-node: container main asks for 2 exclusive "
+		"CPUs and 3221225472 bytes of memory, 536870912 bytes of hugepages-2Mi; each "
+		"alone would fit, but no nodes have both");
+}
+
 static void a_set_that_only_one_provider_lists_is_found(void **state)
 {
 	int64_t gib[20] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
@@ -734,6 +781,8 @@ int main(void)
 		cmocka_unit_test(many_nodes_of_which_one_lacks_memory),
 		cmocka_unit_test(many_nodes_without_the_cpus),
 		cmocka_unit_test(nothing_in_common),
+		cmocka_unit_test(the_type_that_is_short_is_named),
+		cmocka_unit_test(no_type_is_short_everywhere),
 		cmocka_unit_test(a_set_that_only_one_provider_lists_is_found),
 		cmocka_unit_test(what_neither_provider_accepts_is_refused),
 		cmocka_unit_test(many_nodes_of_which_one_has_no_cpus),
