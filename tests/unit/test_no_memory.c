@@ -411,6 +411,23 @@ static void memory_runs_out_in_a_resize(void **state)
 	}
 }
 
+/* With the memory that it has, the pod would be resized, which is tried as a suggestion. */
+static void memory_runs_out_in_a_suggested_resize(void **state)
+{
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec cleanup_pod_spec = with_memory("a", 3, 9 * GIB, 0);
+	struct world world;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	world = open_world(machine(1), &policy);
+	world.ledger = scene_ledger(world.topology, &world.policy);
+	world.spec = spec;
+	assert_true(admit_and_free(world.ledger, with_memory("a", 2, 8 * GIB, 0)).admitted);
+	assert_true(run_out(&world, prepare) > 0);
+	close_world(&world);
+}
+
 /* Random machines, policies and pods, some of which are refused. */
 static void memory_runs_out_anywhere(void **state)
 {
@@ -448,6 +465,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_runs_out),
 		cmocka_unit_test(memory_runs_out_in_a_resize),
+		cmocka_unit_test(memory_runs_out_in_a_suggested_resize),
 		cmocka_unit_test(memory_runs_out_anywhere),
 	};
 

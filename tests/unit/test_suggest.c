@@ -521,6 +521,57 @@ static void policies_must_suit_all_pods(void **state)
 	topology_free(topology);
 }
 
+/*
+ * The pod has all of the node's memory and asks for more. With the memory that it has, it is the
+ * pod that runs already.
+ */
+static void what_a_pod_has_is_proposed(void **state)
+{
+	struct topology *topology = memory_machine_even(1, 8, 1, 8);
+	struct policy policy = strict_policy("0");
+	struct ledger *ledger;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, with_memory("p", 2, 8 * GIB)).admitted);
+	assert_int_equal(
+		proposed(ledger, with_memory("p", 2, 9 * GIB), CHANGE_CONTAINER_MEMORY).bytes,
+		8 * GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
+/*
+ * A pod with another amount of memory is admitted anew; with the memory that it has, it is resized,
+ * which keeps its node. Node 0 has 8 GiB and seven CPUs for pods.
+ */
+static void a_resize_is_proposed_if_it_succeeds(void **state)
+{
+	static const struct {
+		int64_t cpus, bytes;
+	} rows[] = {{3, 8 * GIB}, {7, 8 * GIB}, {8, 9 * GIB / 2}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct topology *topology = memory_machine_even(2, 8, 1, 8);
+		struct policy policy = strict_policy("0");
+		struct ledger *ledger;
+
+		policy.memory = MEMORY_POLICY_STATIC;
+		policy.align = ALIGN_SINGLE_NUMA_NODE;
+		ledger = scene_ledger(topology, &policy);
+		assert_true(admit_and_free(ledger, with_memory("p", 2, 8 * GIB)).admitted);
+		assert_int_equal(ledger_find(ledger, "p")->grants[0].mems, 1);
+		assert_int_equal(proposed(ledger, with_memory("p", rows[i].cpus, 9 * GIB),
+					  CHANGE_CONTAINER_MEMORY)
+					 .bytes,
+				 rows[i].bytes);
+		ledger_free(ledger);
+		topology_free(topology);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,6 +594,8 @@ int main(void)
 		cmocka_unit_test(invalid_policies_are_not_proposed),
 		cmocka_unit_test(reserved_cpus_stay_where_they_are),
 		cmocka_unit_test(policies_must_suit_all_pods),
+		cmocka_unit_test(what_a_pod_has_is_proposed),
+		cmocka_unit_test(a_resize_is_proposed_if_it_succeeds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
