@@ -11,11 +11,18 @@
 
 #include "memory_scene.h"
 
-/* Takes `spec`. The change of this kind that its refusal proposes; CHANGE_NONE = none. */
+/*
+ * Takes `spec`. The change of this kind that its refusal proposes; CHANGE_NONE = none. A copy has
+ * no room behind its last container, so a build with sanitizers sees whether that is read.
+ */
 static struct change proposed(struct ledger *ledger, struct pod_spec *spec, enum change_kind kind)
 {
-	struct decision decision = admit_and_free(ledger, spec);
+	struct pod_spec *copy = pod_spec_copy(spec);
+	struct decision decision;
 
+	assert_non_null(copy);
+	pod_spec_free(spec);
+	decision = admit_and_free(ledger, copy);
 	assert_false(decision.admitted);
 	if (decision.change.kind == kind)
 		return decision.change;
