@@ -749,6 +749,7 @@ static void sixty_four_nodes(void **state)
 	struct policy policy = policy_of(ALIGN_RESTRICTED, ALIGN_SCOPE_CONTAINER);
 	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
 	const struct grant *grant;
+	struct decision decision;
 
 	(void)state;
 	assert_true(admit_and_free(ledger, pod_of("one", 2, 6)).admitted);
@@ -756,6 +757,10 @@ static void sixty_four_nodes(void **state)
 	grant = &ledger_find(ledger, "few")->grants[0];
 	assert_int_equal(__builtin_popcountll(grant->mems), 3);
 	assert_int_equal(grant->affinity.nodes, grant->mems);
+	/* CPU 0 is reserved, and the two pods have 14. */
+	decision = admit_and_free(ledger, pod_of("all", 256, 5));
+	assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
+	assert_int_equal(decision.available, 256 - 1 - 14);
 }
 
 int main(void)
