@@ -309,8 +309,10 @@ static bool play_step(struct player *player, size_t step, struct json_object *ob
 		played = play_admit(player, step, uid, want);
 	else if (!strcmp(op, "restart"))
 		played = play_restart(player, step, want);
-	else
+	else if (!strcmp(op, "remove_pod"))
 		played = play_remove(player, step, uid, want);
+	else
+		played = expect(player, step, "op", op, NULL);
 	return played && expect_gauges(player, step, field_of(want, "gauges"));
 }
 

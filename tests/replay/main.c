@@ -288,6 +288,8 @@ static enum outcome play_case(struct replay *replay, const struct kind *kind,
 
 	if (!kind->run)
 		return OUTCOME_SKIPPED;
+	if (!replay_has_shape(replay, kind->name, line))
+		return OUTCOME_FAILED;
 	if (stated && parse_compatibility(stated, &replay->compatibility) < 0)
 		return replay_fail(replay, "compatibility '%s' is unknown", stated);
 	outcome = kind->run(replay, line);
@@ -306,7 +308,9 @@ static void play_line(struct replay *replay, const char *text, const char *file,
 	if (!line) {
 		count_case(find_kind("unknown"), OUTCOME_FAILED, place, "this line is not JSON");
 	} else if (strcmp(name, "topology") == 0) {
-		if (add_topology(replay, line, error, sizeof(error)) < 0)
+		if (!replay_has_shape(replay, name, line))
+			count_case(find_kind("unknown"), OUTCOME_FAILED, place, replay->why);
+		else if (add_topology(replay, line, error, sizeof(error)) < 0)
 			count_case(find_kind("unknown"), OUTCOME_FAILED, place, error);
 	} else {
 		enum outcome outcome;

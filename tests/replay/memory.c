@@ -376,6 +376,8 @@ static void play_pod_step(struct player *player, const char *op, struct json_obj
 		memory_remove(&memory->manager, &memory->state, pod, index);
 	else if (!strcmp(op, "remove_pod"))
 		memory_remove_pod(&memory->manager, &memory->state, pod);
+	else
+		put_text(answer, "unknown", op);
 	json_object_object_add(answer, "blocks", memory_case_blocks(memory, pod));
 	json_object_object_add(answer, "state", memory_case_state(memory));
 }

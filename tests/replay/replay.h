@@ -48,6 +48,12 @@ enum outcome replay_fail(struct replay *replay, const char *format, ...)
 enum outcome replay_skip(struct replay *replay, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * Has a line of this kind the members that its family reads, and one answer for each step?
+ * `why` says what is missing.
+ */
+bool replay_has_shape(struct replay *replay, const char *kind, struct json_object *line);
+
 /* The topology that `line` names in its field "topo"; NULL when it was not in the file. */
 const struct topology *replay_topology(const struct replay *replay, struct json_object *line);
 
