@@ -128,6 +128,50 @@ static void test_what_is_not_a_pin(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* The path is valid until the next call. */
+static const char *below(const char *folder, const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void make_file(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Root may put a link where a directory of pins was; what it leads to is not pinfold's. */
+static void test_removal_follows_no_symbolic_link(void **state)
+{
+	char other[] = "/tmp/pinfold-other.XXXXXX", folder[] = "/tmp/pinfold-pins.XXXXXX";
+
+	assert_non_null(mkdtemp(other));
+	assert_non_null(mkdtemp(folder));
+	make_file(below(other, "file"));
+	assert_int_equal(symlink(other, below(folder, "links")), 0);
+	assert_int_equal(mkdir(below(folder, "maps"), 0700), 0);
+	make_file(below(folder, "maps/managed"));
+	assert_int_equal(symlink(other, below(folder, "maps/guard_config")), 0);
+	assert_int_equal(pins_remove(folder), 0);
+	assert_int_not_equal(access(folder, F_OK), 0);
+
+	assert_int_equal(mkdir(below(other, "links"), 0700), 0);
+	make_file(below(other, "links/file"));
+	assert_int_equal(symlink(other, folder), 0);
+	assert_int_equal(pins_remove(folder), 0);
+	assert_int_not_equal(access(folder, F_OK), 0);
+
+	assert_int_equal(unlink(below(other, "links/file")), 0);
+	assert_int_equal(rmdir(below(other, "links")), 0);
+	assert_int_equal(unlink(below(other, "file")), 0);
+	assert_int_equal(rmdir(other), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
@@ -139,6 +183,7 @@ int main(void)
 		TEST(test_a_mixture_does_not_fit),
 		TEST(test_pins_are_named_as_far_as_there_is_room),
 		TEST(test_what_is_not_a_pin),
+		TEST(test_removal_follows_no_symbolic_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

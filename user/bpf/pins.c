@@ -291,18 +291,25 @@ static int remove_entry(int dir_fd, const char *name)
 	return errno == EISDIR ? unlinkat(dir_fd, name, AT_REMOVEDIR) : -1;
 }
 
-static int empty_folder(const char *pin_dir, const char *name)
+/*
+ * Remove the directory `path` with its entries. A symbolic link in its place is removed and not
+ * followed: pinfold never makes one, so what it leads to belongs to somebody else.
+ */
+static int remove_folder(const char *path)
 {
 	DIR *dir cleanup_dir = NULL;
-	char path[PIN_PATH_MAX];
 	const struct dirent *entry;
+	int fd cleanup_close = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = 0, r;
 
-	if (snprintf(path, sizeof(path), "%s/%s", pin_dir, name) >= PIN_PATH_MAX)
-		return -ENAMETOOLONG;
-	dir = opendir(path);
-	if (!dir)
+	if (fd < 0 && errno == ENOTDIR)
+		return unlink(path) ? -errno : 0;
+	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
+	dir = fdopendir(fd);
+	if (!dir)
+		return -errno;
+	TAKE_FD(fd);
 	while ((r = file_next_entry(dir, &entry)) > 0)
 		if (entry->d_name[0] != '.' && remove_entry(dirfd(dir), entry->d_name) && !failed)
 			failed = -errno;
@@ -315,15 +322,24 @@ static int empty_folder(const char *pin_dir, const char *name)
 
 int pins_remove(const char *pin_dir)
 {
+	static const char *const folders[] = {"links", "maps"};
 	char path[PIN_PATH_MAX];
-	int r = empty_folder(pin_dir, "links");
+	struct stat info;
+	int r = 0;
 
+	if (lstat(pin_dir, &info))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISDIR(info.st_mode))
+		return unlink(pin_dir) ? -errno : 0;
+	for (size_t i = 0; !r && i < ARRAY_SIZE(folders); i++) {
+		r = pin_path(pin_dir, folders[i], "", path);
+		if (!r)
+			r = remove_folder(path);
+	}
 	if (!r)
-		r = empty_folder(pin_dir, "maps");
+		r = pin_path(pin_dir, "meta", "", path);
 	if (r)
 		return r;
-	if (snprintf(path, sizeof(path), "%s/meta", pin_dir) >= PIN_PATH_MAX)
-		return -ENAMETOOLONG;
 	if (unlink(path) && errno != ENOENT)
 		return -errno;
 	return rmdir(pin_dir) && errno != ENOENT ? -errno : 0;

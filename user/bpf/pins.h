@@ -70,7 +70,10 @@ void pins_report_add(struct pins_report *report, const struct pins_report *other
 void pins_restore(const char *pin_dir, const struct pin *pins, uint32_t nr,
 		  struct pins_report *report);
 
-/* Remove every pin of every object, and the directories. */
+/*
+ * Remove every pin of every object, and the directories. No symbolic link is followed, whoever put
+ * it there. 0 also if nothing is pinned.
+ */
 int pins_remove(const char *pin_dir);
 
 #endif
