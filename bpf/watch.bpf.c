@@ -258,7 +258,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 
 /* --- moves ----------------------------------------------------------------------------------- */
 
-static __always_inline void remember_subject(struct task_struct *task)
+static __always_inline void save_subject(struct task_struct *task)
 {
 	const struct guard_config *config = read_config();
 	struct subject *subject;
@@ -282,7 +282,7 @@ static __always_inline void remember_subject(struct task_struct *task)
 SEC("fentry/cgroup_attach_task")
 int BPF_PROG(move_before, struct cgroup *cgrp, struct task_struct *leader)
 {
-	remember_subject(leader);
+	save_subject(leader);
 	return 0;
 }
 
@@ -381,7 +381,7 @@ SEC("fentry/security_task_setscheduler")
 int BPF_PROG(attempt_before, struct task_struct *task)
 {
 	if (!is_own_fork(task) && !migration_of(task))
-		remember_subject(task);
+		save_subject(task);
 	return 0;
 }
 

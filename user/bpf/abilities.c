@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bpf/abilities.h"
-#include "bpf/remember.h"
+#include "bpf/probe_cache.h"
 #include "lib/log.h"
 
 void abilities_begin(struct abilities *abilities, const char *identity, int dir_fd)
@@ -11,25 +11,25 @@ void abilities_begin(struct abilities *abilities, const char *identity, int dir_
 	probe_begin(abilities->rows);
 }
 
-void abilities_recall(struct abilities *abilities)
+void abilities_load(struct abilities *abilities)
 {
-	char key[REMEMBER_KEY_MAX];
+	char key[PROBE_CACHE_KEY_MAX];
 
-	if (abilities->identity && !remember_key(abilities->identity, key))
-		remember_load(abilities->dir_fd, key, abilities->rows, &abilities->nr_known);
+	if (abilities->identity && !probe_cache_key(abilities->identity, key))
+		probe_cache_load(abilities->dir_fd, key, abilities->rows, &abilities->nr_known);
 }
 
 /* If the results cannot be saved, the next start only has to probe again. */
 static void save(const struct abilities *abilities)
 {
-	char key[REMEMBER_KEY_MAX];
+	char key[PROBE_CACHE_KEY_MAX];
 	int r;
 
 	if (!abilities->identity)
 		return;
-	r = remember_key(abilities->identity, key);
+	r = probe_cache_key(abilities->identity, key);
 	if (!r)
-		r = remember_save(abilities->dir_fd, key, abilities->rows, abilities->nr_known);
+		r = probe_cache_save(abilities->dir_fd, key, abilities->rows, abilities->nr_known);
 	if (r)
 		log_debug("bpf: the results of the probes cannot be saved: %s", strerror(-r));
 }
@@ -43,10 +43,10 @@ void abilities_probe(struct abilities *abilities, uint32_t end)
 	save(abilities);
 }
 
-void abilities_probe_again(struct abilities *abilities)
+void abilities_reprobe(struct abilities *abilities)
 {
 	if (abilities->identity)
-		remember_forget(abilities->dir_fd);
+		probe_cache_forget(abilities->dir_fd);
 	probe_begin(abilities->rows);
 	abilities->nr_known = 0;
 	abilities_probe(abilities, ABILITY_NR);

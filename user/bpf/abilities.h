@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What this kernel permits, probed as far as somebody needs it (probe.h) and saved for the boot
- * (remember.h).
+ * (probe_cache.h).
  */
 #ifndef BPF_ABILITIES_H
 #define BPF_ABILITIES_H
@@ -18,7 +18,7 @@ struct abilities {
 /* Nothing is known. */
 void abilities_begin(struct abilities *abilities, const char *identity, int dir_fd);
 /* Load the results that were saved on this boot, if there are any. */
-void abilities_recall(struct abilities *abilities);
+void abilities_load(struct abilities *abilities);
 /* Probe those before `end` that are not known yet, and save them. */
 void abilities_probe(struct abilities *abilities, uint32_t end);
 /*
@@ -26,6 +26,6 @@ void abilities_probe(struct abilities *abilities, uint32_t end);
  * those results came from the file, the kernel may have changed (ftrace switched off, for
  * example), and the table must be correct: forget them and probe all again.
  */
-void abilities_probe_again(struct abilities *abilities);
+void abilities_reprobe(struct abilities *abilities);
 
 #endif

@@ -71,7 +71,7 @@ static void say_status(struct bpf_backend *backend, enum guard_state state, cons
 }
 
 /* fmod_ret is as reliable as lsm only if tasks cannot be preempted inside the kernel. */
-void backend_say_denied(struct bpf_backend *backend)
+void backend_update_guard_status(struct bpf_backend *backend)
 {
 	const char *remedy = backend->objects.abilities.rows[ABILITY_BPF_LSM].remedy;
 
@@ -111,7 +111,7 @@ static void say_tested(struct bpf_backend *backend, const char *path, int error_
 		return;
 	}
 	if (found->write_denied && found->open_denied) {
-		backend_say_denied(backend);
+		backend_update_guard_status(backend);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "the self-test was not denied (%s%s%s)",

@@ -63,7 +63,7 @@ void backend_say_pins(struct bpf_backend *backend, const struct pins_report *rep
 /* If a write failed (`error`), check whether a map is frozen: only replacing it helps then. */
 void backend_note_frozen(struct bpf_backend *backend, int error);
 /* The self-test was denied: active, or partial if the mechanism may skip programs. */
-void backend_say_denied(struct bpf_backend *backend);
+void backend_update_guard_status(struct bpf_backend *backend);
 void backend_self_test_ended(void *self, const char *path, int result,
 			     const struct selftest_result *found);
 /* Members of kernel_port. */

@@ -102,7 +102,7 @@ static void say_skipped(struct bpf_backend *backend, uint64_t nr)
 	event.nr_unjudged = nr;
 	backend_relay_event(backend, &event);
 	if (backend->status.state == GUARD_ACTIVE)
-		backend_say_denied(backend);
+		backend_update_guard_status(backend);
 }
 
 void backend_tick(void *self)

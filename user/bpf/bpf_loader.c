@@ -109,11 +109,11 @@ static int start_awaited(const struct bpf_loader *loader, struct bpf_objects *ob
 			 enum bpf_object_id id)
 {
 	uint64_t begin_ms = now_ms();
-	bool remembered = objects->abilities.nr_known > 0;
+	bool cached = objects->abilities.nr_known > 0;
 	int r = start_object(loader, objects, id, false);
 
-	if (r && r != -ESTALE && remembered) {
-		abilities_probe_again(&objects->abilities);
+	if (r && r != -ESTALE && cached) {
+		abilities_reprobe(&objects->abilities);
 		r = start_object(loader, objects, id, false);
 	}
 	if (r == -ESTALE)
@@ -174,7 +174,7 @@ int bpf_loader_start_awaited(const struct bpf_loader *loader, struct bpf_objects
 	r = meta_check_pinned(loader->options->bpffs_dir);
 	if (r == -ESTALE)
 		return r;
-	abilities_recall(&objects->abilities);
+	abilities_load(&objects->abilities);
 	r = 0;
 	for (enum bpf_object_id id = 0; !r && id < BPF_OBJECT_NR; id++) {
 		if (!bpf_object_row(id) || !bpf_object_row(id)->is_awaited)
@@ -223,7 +223,7 @@ int bpf_loader_adopt_rest(const struct bpf_loader *loader, struct bpf_objects *o
 
 int bpf_loader_start_rest(const struct bpf_loader *loader, struct bpf_objects *objects)
 {
-	bool remembered = objects->abilities.nr_known == ABILITY_NR;
+	bool cached = objects->abilities.nr_known == ABILITY_NR;
 	uint64_t begin_ms = now_ms();
 	int r;
 
@@ -232,7 +232,7 @@ int bpf_loader_start_rest(const struct bpf_loader *loader, struct bpf_objects *o
 	r = start_others(loader, objects, false);
 	if (r == -ESTALE)
 		return r;
-	if (r && remembered)
-		abilities_probe_again(&objects->abilities);
+	if (r && cached)
+		abilities_reprobe(&objects->abilities);
 	return 0;
 }

@@ -357,7 +357,7 @@ static int reserve_room(struct ledger *ledger, bool new_pod)
 	return r;
 }
 
-static void remember(struct ledger *ledger, struct ledger_pod *before, struct ledger_pod *after)
+static void push_undo(struct ledger *ledger, struct ledger_pod *before, struct ledger_pod *after)
 {
 	ledger->undo[ledger->nr_undo++] = (struct undo){before, after};
 }
@@ -374,7 +374,7 @@ static int insert_pod(struct ledger *ledger, struct ledger_pod *pod)
 	r = reserve_room(ledger, true);
 	if (r)
 		return r;
-	remember(ledger, NULL, pod);
+	push_undo(ledger, NULL, pod);
 	put_in(ledger, position, pod);
 	return 0;
 }
@@ -417,7 +417,7 @@ struct ledger_pod *ledger_edit_pod(struct ledger *ledger, const char *uid)
 	copy = copy_pod(ledger->pods[position]);
 	if (!copy)
 		return NULL;
-	remember(ledger, ledger->pods[position], copy);
+	push_undo(ledger, ledger->pods[position], copy);
 	ledger->pods[position] = copy;
 	return copy;
 }
@@ -458,7 +458,7 @@ static int remove_pod(struct ledger *ledger, const char *uid)
 	cpuset_union(&ledger->shared, &pod->held);
 	if (pod->memory)
 		memory_uncharge(&ledger->memory, &ledger->memory_state, pod->memory);
-	remember(ledger, pod, NULL);
+	push_undo(ledger, pod, NULL);
 	take_out(ledger, position);
 	return 0;
 }

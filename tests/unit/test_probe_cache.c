@@ -17,11 +17,11 @@
 
 #include <pinfold/names.h>
 
-#include "bpf/remember.h"
+#include "bpf/probe_cache.h"
 
-static char directory[] = "/tmp/pinfold-remember-XXXXXX";
+static char directory[] = "/tmp/pinfold-probe-cache-XXXXXX";
 static int dir_fd;
-static const char key[REMEMBER_KEY_MAX] = "build 1\nboot 2\nkernel 3";
+static const char key[PROBE_CACHE_KEY_MAX] = "build 1\nboot 2\nkernel 3";
 
 static void fill(struct feature_row rows[ABILITY_NR])
 {
@@ -38,16 +38,16 @@ static int begin(void **state)
 	struct feature_row rows[ABILITY_NR];
 
 	fill(rows);
-	remember_forget(dir_fd);
-	return remember_save(dir_fd, key, rows, ABILITY_NR);
+	probe_cache_forget(dir_fd);
+	return probe_cache_save(dir_fd, key, rows, ABILITY_NR);
 }
 
 static int load(const char *with_key, struct feature_row rows[ABILITY_NR], uint32_t *ret_nr)
 {
-	char padded[REMEMBER_KEY_MAX] = "";
+	char padded[PROBE_CACHE_KEY_MAX] = "";
 
 	snprintf(padded, sizeof(padded), "%s", with_key);
-	return remember_load(dir_fd, padded, rows, ret_nr);
+	return probe_cache_load(dir_fd, padded, rows, ret_nr);
 }
 
 static void test_saved_rows_are_loaded(void **state)
@@ -68,7 +68,7 @@ static void test_first_rows_only(void **state)
 	uint32_t nr = 0;
 
 	fill(rows);
-	assert_int_equal(remember_save(dir_fd, key, rows, 2), 0);
+	assert_int_equal(probe_cache_save(dir_fd, key, rows, 2), 0);
 	memset(rows, 7, sizeof(rows));
 	memset(untouched, 7, sizeof(untouched));
 	assert_int_equal(load(key, rows, &nr), 0);
@@ -122,7 +122,7 @@ static void test_unknown_is_not_saved(void **state)
 
 	fill(rows);
 	rows[1].state = FEATURE_UNKNOWN;
-	assert_int_equal(remember_save(dir_fd, key, rows, ABILITY_NR), -EINVAL);
+	assert_int_equal(probe_cache_save(dir_fd, key, rows, ABILITY_NR), -EINVAL);
 	/* what was kept before stays */
 	assert_int_equal(load(key, rows, &nr), 0);
 	assert_int_equal(rows[1].state, FEATURE_YES);
@@ -133,20 +133,20 @@ static void test_forgotten(void **state)
 	struct feature_row rows[ABILITY_NR];
 	uint32_t nr = 0;
 
-	remember_forget(dir_fd);
+	probe_cache_forget(dir_fd);
 	assert_int_equal(load(key, rows, &nr), -ENOENT);
 }
 
 static void test_key_names_the_build_and_the_boot(void **state)
 {
-	char one[REMEMBER_KEY_MAX], two[REMEMBER_KEY_MAX], boot_id[64] = "";
+	char one[PROBE_CACHE_KEY_MAX], two[PROBE_CACHE_KEY_MAX], boot_id[64] = "";
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%63s", boot_id), 1);
 	fclose(file);
-	assert_int_equal(remember_key("build 1", one), 0);
-	assert_int_equal(remember_key("build 2", two), 0);
+	assert_int_equal(probe_cache_key("build 1", one), 0);
+	assert_int_equal(probe_cache_key("build 2", two), 0);
 	assert_string_not_equal(one, two);
 	assert_non_null(strstr(one, boot_id));
 }
@@ -161,7 +161,7 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	remember_forget(dir_fd);
+	probe_cache_forget(dir_fd);
 	close(dir_fd);
 	return rmdir(directory);
 }
