@@ -72,7 +72,7 @@ struct {
 } errands SEC(".maps");
 
 /* Everything known about one operation on a managed cgroup when it is judged. */
-struct operation {
+struct guarded_operation {
 	const struct guard_config *config;
 	struct cgroup *caller_cgrp;
 	struct place caller, target;
@@ -96,7 +96,7 @@ static __always_inline const struct guard_config *read_config(void)
  * Set the fields of `op` that describe the current task. The caller zeroes `op` before and
  * fills in the rest.
  */
-static __always_inline void begin_operation(struct operation *op, __u32 hook,
+static __always_inline void begin_operation(struct guarded_operation *op, __u32 hook,
 					    const struct guard_config *config)
 {
 	op->config = config;
@@ -127,7 +127,7 @@ static __always_inline __u32 mode_of(const struct guard_config *config, __u32 as
 	return mode;
 }
 
-static __noinline void report_operation(const struct operation *op, __u32 action)
+static __noinline void report_operation(const struct guarded_operation *op, __u32 action)
 {
 	struct event *event = begin_event(EVENT_GUARD, op->caller.id, op->caller.id);
 
@@ -148,7 +148,7 @@ static __noinline void report_operation(const struct operation *op, __u32 action
  * A runtime's first write to each cpuset file of a new cgroup is part of creating a container
  * and is allowed; opening the file does not count as a write.
  */
-static __always_inline bool is_first_write(const struct operation *op)
+static __always_inline bool is_first_write(const struct guarded_operation *op)
 {
 	struct first_write key = {.cgroup = op->target.id};
 	__u8 written = 1;
@@ -163,7 +163,7 @@ static __always_inline bool is_first_write(const struct operation *op)
  * Judge an operation that crosses a border: 0 or -EPERM. Fails open: an event that cannot be
  * sent changes nothing, and without a readable policy this function is not called.
  */
-static __noinline int judge(const struct operation *op)
+static __noinline int judge(const struct guarded_operation *op)
 {
 	__u32 rights = rights_of_current(op->caller_cgrp, op->config);
 	__u32 mode = mode_of(op->config, op->aspect);
@@ -193,7 +193,7 @@ static __noinline int judge(const struct operation *op)
  * container between its creation and its entry into the policy), the caller's own cgroup is
  * the border, so a starting container is not blocked.
  */
-static __always_inline bool stays_inside(const struct operation *op, struct cgroup *target,
+static __always_inline bool stays_inside(const struct guarded_operation *op, struct cgroup *target,
 					 bool delegated)
 {
 	if (op->target.border)
@@ -270,7 +270,7 @@ static __always_inline bool begin_errand(__u64 destination, bool clones)
  * the host fail. Of these, only a clone3 into a container is missed, because a write to a
  * container's files is judged as such; it is counted as an event that was not reported.
  */
-static __always_inline int judge_unfollowed(struct operation *op)
+static __always_inline int judge_unfollowed(struct guarded_operation *op)
 {
 	op->aspect = ASPECT_CGROUP_MOVES;
 	op->right = RIGHT_MOVES;
@@ -283,7 +283,8 @@ static __always_inline int judge_unfollowed(struct operation *op)
 }
 
 /* Judge a write by the current task to file `name` of `cgrp`. */
-static __always_inline int judge_file(struct cgroup *cgrp, struct operation *op, __u64 class)
+static __always_inline int judge_file(struct cgroup *cgrp, struct guarded_operation *op,
+				      __u64 class)
 {
 	op->aspect = aspect_for(class);
 	op->right = right_for(class);
@@ -308,7 +309,7 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct operation *op,
 static __always_inline int check_file(struct file *file, __u32 hook)
 {
 	const struct guard_config *config;
-	struct operation op;
+	struct guarded_operation op;
 	struct kernfs_node *kn;
 	__u64 class;
 
@@ -346,7 +347,7 @@ static __always_inline int check_open(struct file *file)
 static __always_inline int check_fork(__u64 clone_flags)
 {
 	const struct guard_config *config;
-	struct operation op;
+	struct guarded_operation op;
 
 	if (!(clone_flags & CLONE_INTO_CGROUP))
 		return 0;
@@ -381,7 +382,7 @@ static __always_inline int check_clone(struct inode *inode, int mask)
 {
 	const struct guard_config *config;
 	struct kernfs_node *kn;
-	struct operation op;
+	struct guarded_operation op;
 	struct cgroup *cgrp;
 
 	if ((mask & (MAY_WRITE | MAY_OPEN)) != MAY_WRITE)
@@ -414,7 +415,7 @@ static __always_inline int check_directory(struct kernfs_node *kn, struct dentry
 					   __u32 hook)
 {
 	const struct guard_config *config = read_config();
-	struct operation op;
+	struct guarded_operation op;
 	struct cgroup *cgrp;
 
 	if (!config)
@@ -451,7 +452,7 @@ static __always_inline int check_rmdir(struct inode *dir, struct dentry *dentry)
 }
 
 /* May the current task, which is not an actor, move the target to `destination`? */
-static __always_inline bool is_inner_move(const struct operation *op,
+static __always_inline bool is_inner_move(const struct guarded_operation *op,
 					  const struct place *destination)
 {
 	if (op->target.border)
@@ -466,7 +467,7 @@ static __always_inline bool is_inner_move(const struct operation *op,
 	return op->caller.id == op->target.id && destination->tree && !destination->border;
 }
 
-static __always_inline bool is_inner_change(const struct operation *op)
+static __always_inline bool is_inner_change(const struct guarded_operation *op)
 {
 	if (op->target.border)
 		return op->caller.border == op->target.border;
@@ -475,7 +476,7 @@ static __always_inline bool is_inner_change(const struct operation *op)
 
 static __always_inline int check_change(struct task_struct *task, const struct guard_config *config)
 {
-	struct operation op = {};
+	struct guarded_operation op = {};
 
 	begin_operation(&op, HOOK_TASK_SETSCHEDULER, config);
 	find_place(cgroup_of(task), config, &op.target);
@@ -488,7 +489,7 @@ static __always_inline int check_change(struct task_struct *task, const struct g
 static __always_inline int check_move(struct task_struct *task, struct cgroup *to,
 				      const struct guard_config *config)
 {
-	struct operation op = {};
+	struct guarded_operation op = {};
 	struct place destination;
 
 	begin_operation(&op, HOOK_TASK_SETSCHEDULER, config);
@@ -539,7 +540,7 @@ static __always_inline int check_task(struct task_struct *task)
 __noinline int judge_process(__u64 task, __u32 hook, __u32 aspect)
 {
 	const struct guard_config *config = read_config();
-	struct operation op = {};
+	struct guarded_operation op = {};
 	bool is_agent;
 
 	if (!config || !task || (BPF_CORE_READ(bpf_get_current_task_btf(), flags) & PF_KTHREAD))

@@ -118,7 +118,7 @@ static __always_inline void take_snapshot(struct observe_cpu *here,
  * Anything else that was folded is the beginning of this wait.
  */
 static __always_inline void account_wait(struct observe_cpu *here, struct observe_counter *counter,
-					 struct task_struct *task, struct waiting *waiting,
+					 struct task_struct *task, struct task_wait *waiting,
 					 __u32 open)
 {
 	__u64 queued = task->sched_info.last_queued;
@@ -209,7 +209,7 @@ static __always_inline void count_switch(struct observe_cpu *here, __u32 cpu,
 	if (counter && prev->__state == 0)
 		take_snapshot(here, counter, prev, cpu, clock);
 	if (slot != SLOT_HOST) {
-		struct waiting waiting = {
+		struct task_wait waiting = {
 			.cpu = cpu, .slot = slot, .pod = found->pod, .until = clock};
 
 		next_kind = WAIT_OTHER_POD;
@@ -300,10 +300,10 @@ static __always_inline void account_moved(struct task_struct *task, __u32 from_c
 	struct task_struct *running = BPF_CORE_READ(task, se.cfs_rq, rq, curr);
 	__u64 clock = rq->clock, delay = task->sched_info.run_delay, part = delay;
 	__u32 kind = kind_of(BPF_CORE_READ(running, flags), BPF_CORE_READ(running, pid));
-	struct waiting waiting = {.cpu = from_cpu,
-				  .slot = found->slot & ~SLOT_OUTSIDE,
-				  .pod = found->pod,
-				  .until = clock};
+	struct task_wait waiting = {.cpu = from_cpu,
+				    .slot = found->slot & ~SLOT_OUTSIDE,
+				    .pod = found->pod,
+				    .until = clock};
 	struct observe_cpu *there = record_of(from_cpu);
 	struct observe_counter *counter = counter_of(waiting.slot, from_cpu), *running_counter;
 	__u32 pid = task->pid;

@@ -9,27 +9,27 @@
 #include "observe_maps.bpf.h"
 
 /* A task's wait on one CPU, or that part of it that is explained now. */
-struct waiting {
+struct task_wait {
 	__u32 cpu, slot, pod;
 	__u64 from, until;
 };
 
 /* Branches would be mispredicted, so two comparisons are subtracted: other, sibling, own. */
-static __always_inline __u32 class_of(const struct waiting *waiting, __u32 kind, __u32 pod,
+static __always_inline __u32 class_of(const struct task_wait *waiting, __u32 kind, __u32 pod,
 				      __u32 slot)
 {
 	return (kind - (pod == waiting->pod) - (slot == waiting->slot)) & (WAIT_CAUSE_NR - 1);
 }
 
 /* A way back through the intervals of a CPU: who ran from `start` to `until` is of class `open`. */
-struct walk {
-	struct waiting waiting;
+struct wait_walk {
+	struct task_wait waiting;
 	__u64 start, until;
 	__u32 open;
 };
 
 /* Count the part in `open`, and go on to the interval that is `back` before the open one. */
-static __always_inline bool walk_to(struct walk *walk, struct observe_cpu *here,
+static __always_inline bool walk_to(struct wait_walk *walk, struct observe_cpu *here,
 				    struct observe_counter *counter, __u32 back)
 {
 	__u64 index = (here->next_interval - back) & (OBSERVE_INTERVALS - 1);
@@ -56,7 +56,7 @@ static __always_inline bool walk_to(struct walk *walk, struct observe_cpu *here,
 /* The context holds plain numbers, which every kernel's verifier can follow; hence the lookups. */
 static long walk_far(__u32 i, void *context)
 {
-	struct walk *walk = context;
+	struct wait_walk *walk = context;
 	struct observe_cpu *here = record_of(walk->waiting.cpu);
 	struct observe_counter *counter = counter_of(walk->waiting.slot, walk->waiting.cpu);
 
@@ -67,11 +67,11 @@ static long walk_far(__u32 i, void *context)
  * Who ran, from the intervals of the CPU: the open one, of class `open`, then those that are
  * over, backwards. What is older than they reach is unattributed.
  */
-__noinline int walk_intervals(struct waiting *waiting, __u32 open)
+__noinline int walk_intervals(struct task_wait *waiting, __u32 open)
 {
 	struct observe_counter *counter;
 	struct observe_cpu *here;
-	struct walk walk;
+	struct wait_walk walk;
 
 	if (!waiting)
 		return 0;
@@ -79,10 +79,10 @@ __noinline int walk_intervals(struct waiting *waiting, __u32 open)
 	counter = counter_of(waiting->slot, waiting->cpu);
 	if (!here || !counter)
 		return 0;
-	walk = (struct walk){.waiting = *waiting,
-			     .start = here->since_clock,
-			     .until = waiting->until,
-			     .open = open};
+	walk = (struct wait_walk){.waiting = *waiting,
+				  .start = here->since_clock,
+				  .until = waiting->until,
+				  .open = open};
 	for (__u32 back = 1; back <= INTERVALS_NEAR; back++)
 		if (!walk_to(&walk, here, counter, back))
 			return 0;
@@ -115,7 +115,7 @@ static __always_inline __u64 take_part(struct observe_counter *counter, __u32 ca
 static __always_inline bool explain_by_totals(struct observe_cpu *here,
 					      struct observe_counter *counter,
 					      struct task_record *record,
-					      const struct waiting *waiting)
+					      const struct task_wait *waiting)
 {
 	__u64 own = counter->run_ns - record->own_ns;
 	__u64 pods = here->pods_ns - record->pods_ns;
@@ -157,8 +157,8 @@ static __always_inline __u64 quota_part(const struct task_record *record, __u32 
  * quota, up to that wait; one that waited on a CPU it had not been on before is not charged.
  */
 static __always_inline void explain(struct observe_cpu *here, struct observe_counter *counter,
-				    struct task_record *record, struct waiting *waiting, __u32 open,
-				    __u64 throttled)
+				    struct task_record *record, struct task_wait *waiting,
+				    __u32 open, __u64 throttled)
 {
 	__u64 quota = quota_part(record, waiting->cpu, throttled, waiting->until - waiting->from);
 	bool has_totals = record->left_clock == waiting->from && record->cpu == waiting->cpu &&

@@ -47,7 +47,7 @@ struct {
  * the fexit of sched_setaffinity. The reader zeroes `pid`, so that a leftover of an incomplete
  * operation is not used.
  */
-struct subject {
+struct event_subject {
 	__u64 cgroup, tree, border;
 	__u32 slot;
 	__u32 pid; /* 0 = empty */
@@ -57,7 +57,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct subject);
+	__type(value, struct event_subject);
 } subjects SEC(".maps");
 
 static __always_inline const struct guard_config *read_config(void)
@@ -261,7 +261,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 static __always_inline void save_subject(struct task_struct *task)
 {
 	const struct guard_config *config = read_config();
-	struct subject *subject;
+	struct event_subject *subject;
 	struct place place;
 
 	if (!config)
@@ -291,7 +291,7 @@ int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool t
 	     int result)
 {
 	const struct guard_config *config = read_config();
-	struct subject *from;
+	struct event_subject *from;
 	struct place to;
 	struct event *event;
 	__u32 pid;
@@ -393,7 +393,7 @@ SEC("fexit/sched_setaffinity")
 int BPF_PROG(attempt_after, pid_t pid, struct cpumask *mask, long result)
 {
 	const struct guard_config *config = read_config();
-	struct subject *subject;
+	struct event_subject *subject;
 	struct event *event;
 	struct wish wish;
 

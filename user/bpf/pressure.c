@@ -35,7 +35,7 @@ struct pressure_reader {
 	const struct pressure_sink *sink;
 };
 
-struct pass {
+struct pressure_pass {
 	struct worker_job job; /* first */
 	struct pressure_reader *reader;
 	uint32_t nr;
@@ -82,7 +82,7 @@ static int walk(const struct pressure_reader *reader)
 
 static int run_pass(struct worker_job *base)
 {
-	struct pass *pass = (struct pass *)base;
+	struct pressure_pass *pass = (struct pressure_pass *)base;
 	struct pressure_reader *reader = pass->reader;
 	int r;
 
@@ -95,7 +95,7 @@ static int run_pass(struct worker_job *base)
 
 static void pass_ended(struct worker_job *base, int result)
 {
-	const struct pass *pass = (struct pass *)base;
+	const struct pressure_pass *pass = (struct pressure_pass *)base;
 	struct pressure_reader *reader = pass->reader;
 
 	if (reader->sink)
@@ -118,7 +118,7 @@ static int by_id(const void *left, const void *right)
 static int sample(void *self, const uint64_t *cgroup_ids, uint32_t nr)
 {
 	struct pressure_reader *reader = self;
-	struct pass *pass;
+	struct pressure_pass *pass;
 
 	if (nr > reader->max_cgroups)
 		return -E2BIG;
