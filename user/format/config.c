@@ -87,13 +87,13 @@ const char *metrics_level_name(enum metrics_level level)
 
 /* --- groups and the tables -------------------------------------------------------------------- */
 
-static int read_members(struct reader *reader, const struct yaml_value *map, const char *field,
-			const struct key *keys, unsigned int wanted_flags);
+static int read_members(struct config_reader *reader, const struct yaml_value *map,
+			const char *field, const struct key *keys, unsigned int wanted_flags);
 static void emit_members(struct emitter *emitter, const struct config *config,
 			 const struct key *keys, unsigned int wanted_flags);
 
-static int read_group(struct reader *reader, const struct yaml_value *value, const char *field,
-		      const struct key *key)
+static int read_group(struct config_reader *reader, const struct yaml_value *value,
+		      const char *field, const struct key *key)
 {
 	return read_members(reader, value, field, key->members, 0);
 }
@@ -194,8 +194,8 @@ static const struct key top_keys[] = {
 
 /* --- walking the tables ----------------------------------------------------------------------- */
 
-static int refuse_key(struct reader *reader, const struct yaml_value *value, const char *field,
-		      const struct key *keys)
+static int refuse_key(struct config_reader *reader, const struct yaml_value *value,
+		      const char *field, const struct key *keys)
 {
 	const struct key *nearest = NULL;
 	unsigned int best = FORMAT_SLIPS_MAX + 1;
@@ -232,8 +232,8 @@ static bool is_listed(const char *const *fields, const char *name)
 	return false;
 }
 
-static int read_members(struct reader *reader, const struct yaml_value *map, const char *field,
-			const struct key *keys, unsigned int wanted_flags)
+static int read_members(struct config_reader *reader, const struct yaml_value *map,
+			const char *field, const struct key *keys, unsigned int wanted_flags)
 {
 	char child_field[FORMAT_FIELD_MAX];
 	int err = yaml_read_map(map, field, reader->error);
@@ -350,7 +350,7 @@ static int64_t cpu_of(const struct resources *resources)
 }
 
 /* What no single field shows. */
-static int finish(struct reader *reader, const struct yaml_value *root)
+static int finish(struct config_reader *reader, const struct yaml_value *root)
 {
 	struct config *config = reader->config;
 	const struct yaml_value *at = yaml_get(root, "hostTasks");
@@ -376,7 +376,7 @@ int config_parse_fields(const char *data, size_t len, const char *const *fields,
 	const struct yaml_limits limits = {CONFIG_MAX_BYTES, 16, 1U << 14};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	struct config *changed cleanup_free = malloc(sizeof(*changed));
-	struct reader reader = {error, changed, fields};
+	struct config_reader reader = {error, changed, fields};
 	size_t used;
 	int err;
 
@@ -435,7 +435,7 @@ int config_read_policy(const struct yaml_value *map, const char *field, struct f
 		       struct policy *ret_policy)
 {
 	struct config *config cleanup_free = malloc(sizeof(*config));
-	struct reader reader = {error, config, NULL};
+	struct config_reader reader = {error, config, NULL};
 	int err;
 
 	if (!config)

@@ -17,7 +17,7 @@
 
 /* --- the kubelet's types ---------------------------------------------------------------------- */
 
-static int read_reserved_cpus(struct reader *reader, const struct yaml_value *value,
+static int read_reserved_cpus(struct config_reader *reader, const struct yaml_value *value,
 			      const char *field, const struct key *key)
 {
 	struct policy *policy = &reader->config->policy;
@@ -57,7 +57,7 @@ static void emit_reserved_cpus(struct emitter *emitter, const struct config *con
 
 const struct key_type config_reserved_cpus = {read_reserved_cpus, emit_reserved_cpus};
 
-static int read_reservation(struct reader *reader, const struct yaml_value *value,
+static int read_reservation(struct config_reader *reader, const struct yaml_value *value,
 			    const char *field, const struct key *key)
 {
 	struct resources resources = RESOURCES_UNSET;
@@ -88,7 +88,7 @@ static const struct {
 	{"prefer-align-cpus-by-uncorecache", offsetof(struct cpu_options, prefer_uncore)},
 };
 
-static int read_cpu_options(struct reader *reader, const struct yaml_value *value,
+static int read_cpu_options(struct config_reader *reader, const struct yaml_value *value,
 			    const char *field, const struct key *key)
 {
 	/* All six are offered here whatever the kubelet's feature gates say. */
@@ -146,7 +146,7 @@ static int read_option_bool(const struct yaml_value *value, const char *field,
 	return err;
 }
 
-static int read_align_options(struct reader *reader, const struct yaml_value *value,
+static int read_align_options(struct config_reader *reader, const struct yaml_value *value,
 			      const char *field, const struct key *key)
 {
 	struct policy *policy = &reader->config->policy;
@@ -199,8 +199,8 @@ const struct key_type config_align_options = {read_align_options, emit_align_opt
 
 /* --- reservedMemory --------------------------------------------------------------------------- */
 
-static int add_reservation(struct reader *reader, const struct yaml_value *value, const char *field,
-			   uint32_t node_id, uint64_t size_bytes, int64_t bytes)
+static int add_reservation(struct config_reader *reader, const struct yaml_value *value,
+			   const char *field, uint32_t node_id, uint64_t size_bytes, int64_t bytes)
 {
 	struct policy *policy = &reader->config->policy;
 
@@ -222,7 +222,7 @@ static int add_reservation(struct reader *reader, const struct yaml_value *value
 	return 0;
 }
 
-static int read_node_limits(struct reader *reader, const struct yaml_value *limits,
+static int read_node_limits(struct config_reader *reader, const struct yaml_value *limits,
 			    const char *field, uint32_t node_id)
 {
 	struct resources resources = RESOURCES_UNSET;
@@ -250,7 +250,7 @@ static int read_node_limits(struct reader *reader, const struct yaml_value *limi
 	return err;
 }
 
-static int read_node_reservation(struct reader *reader, const struct yaml_value *entry,
+static int read_node_reservation(struct config_reader *reader, const struct yaml_value *entry,
 				 const char *field)
 {
 	const struct yaml_value *node, *limits;
@@ -279,7 +279,7 @@ static int read_node_reservation(struct reader *reader, const struct yaml_value 
 				node_id);
 }
 
-static int read_reserved_memory(struct reader *reader, const struct yaml_value *value,
+static int read_reserved_memory(struct config_reader *reader, const struct yaml_value *value,
 				const char *field, const struct key *key)
 {
 	char child_field[FORMAT_FIELD_MAX];
@@ -345,8 +345,8 @@ const struct key_type config_reserved_memory = {read_reserved_memory, emit_reser
 
 #define POD_LEVEL_GATE "PodLevelResourceManagers"
 
-static int read_gates(struct reader *reader, const struct yaml_value *value, const char *field,
-		      const struct key *key)
+static int read_gates(struct config_reader *reader, const struct yaml_value *value,
+		      const char *field, const struct key *key)
 {
 	char child_field[FORMAT_FIELD_MAX];
 	int err = yaml_read_map(value, field, reader->error);
@@ -408,7 +408,8 @@ static bool parse_percent(const char *text, uint32_t *ret_thousandths)
 	return true;
 }
 
-static int read_threshold(struct reader *reader, const struct yaml_value *value, const char *field)
+static int read_threshold(struct config_reader *reader, const struct yaml_value *value,
+			  const char *field)
 {
 	struct config *config = reader->config;
 	char text[32], shown[FORMAT_SHOW_MAX];
@@ -432,8 +433,8 @@ static int read_threshold(struct reader *reader, const struct yaml_value *value,
 }
 
 /* The other signals evict for reasons that are none of ours; given at all, no default stands. */
-static int read_eviction(struct reader *reader, const struct yaml_value *value, const char *field,
-			 const struct key *key)
+static int read_eviction(struct config_reader *reader, const struct yaml_value *value,
+			 const char *field, const struct key *key)
 {
 	static const char *const others[] = {
 		"nodefs.available",

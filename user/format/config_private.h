@@ -8,7 +8,7 @@
 
 #include "format/config.h"
 
-struct reader {
+struct config_reader {
 	struct format_error *error;
 	struct config *config;
 	/* NULL = all, and unknown keys are errors; see config_parse_fields */
@@ -18,7 +18,7 @@ struct reader {
 struct key;
 
 struct key_type {
-	int (*read)(struct reader *reader, const struct yaml_value *value, const char *field,
+	int (*read)(struct config_reader *reader, const struct yaml_value *value, const char *field,
 		    const struct key *key);
 	void (*emit)(struct emitter *emitter, const struct config *config, const struct key *key);
 };
@@ -38,7 +38,7 @@ struct key {
 	const struct key *members; /* group; ends with a NULL name */
 };
 
-static inline void *member_of(const struct reader *reader, const struct key *key)
+static inline void *member_of(const struct config_reader *reader, const struct key *key)
 {
 	return (char *)reader->config + key->offset;
 }

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_word(struct reader *reader, const struct yaml_value *value, const char *field,
-		     const struct key *key)
+static int read_word(struct config_reader *reader, const struct yaml_value *value,
+		     const char *field, const struct key *key)
 {
 	/* All enums of struct config begin at 0, so their type is unsigned int. */
 	return yaml_read_word(value, field, reader->error, key->words, key->max,
@@ -29,8 +29,8 @@ const struct key_type config_word = {read_word, emit_word};
 
 /* --- plain types ------------------------------------------------------------------------------ */
 
-static int read_flag(struct reader *reader, const struct yaml_value *value, const char *field,
-		     const struct key *key)
+static int read_flag(struct config_reader *reader, const struct yaml_value *value,
+		     const char *field, const struct key *key)
 {
 	return yaml_read_bool(value, field, reader->error, member_of(reader, key));
 }
@@ -44,8 +44,8 @@ static void emit_flag(struct emitter *emitter, const struct config *config, cons
 
 const struct key_type config_flag = {read_flag, emit_flag};
 
-static int read_count(struct reader *reader, const struct yaml_value *value, const char *field,
-		      const struct key *key)
+static int read_count(struct config_reader *reader, const struct yaml_value *value,
+		      const char *field, const struct key *key)
 {
 	uint32_t *count = member_of(reader, key);
 	uint64_t number;
@@ -74,8 +74,8 @@ static bool has_dot_dot(const char *path)
 }
 
 /* An absolute path; "" only where the table says that it switches something off. */
-static int read_path(struct reader *reader, const struct yaml_value *value, const char *field,
-		     const struct key *key, bool may_be_empty)
+static int read_path(struct config_reader *reader, const struct yaml_value *value,
+		     const char *field, const struct key *key, bool may_be_empty)
 {
 	char path[CONFIG_PATH_MAX], shown[FORMAT_SHOW_MAX];
 	int err = yaml_read_text(value, field, reader->error, path, key->max);
@@ -90,13 +90,13 @@ static int read_path(struct reader *reader, const struct yaml_value *value, cons
 	return 0;
 }
 
-static int read_directory(struct reader *reader, const struct yaml_value *value, const char *field,
-			  const struct key *key)
+static int read_directory(struct config_reader *reader, const struct yaml_value *value,
+			  const char *field, const struct key *key)
 {
 	return read_path(reader, value, field, key, false);
 }
 
-static int read_optional_path(struct reader *reader, const struct yaml_value *value,
+static int read_optional_path(struct config_reader *reader, const struct yaml_value *value,
 			      const char *field, const struct key *key)
 {
 	return read_path(reader, value, field, key, true);
@@ -139,8 +139,8 @@ static bool is_listen_address(const char *text)
 	return inet_pton(AF_INET6, host + 1, address) == 1;
 }
 
-static int read_listen(struct reader *reader, const struct yaml_value *value, const char *field,
-		       const struct key *key)
+static int read_listen(struct config_reader *reader, const struct yaml_value *value,
+		       const char *field, const struct key *key)
 {
 	char listen[CONFIG_LISTEN_MAX], shown[FORMAT_SHOW_MAX];
 	int err = yaml_read_text(value, field, reader->error, listen, sizeof(listen));
@@ -203,8 +203,8 @@ static bool parse_duration(const char *text, uint64_t *ret_ns)
 	return true;
 }
 
-static int read_duration(struct reader *reader, const struct yaml_value *value, const char *field,
-			 const struct key *key)
+static int read_duration(struct config_reader *reader, const struct yaml_value *value,
+			 const char *field, const struct key *key)
 {
 	char text[32], shown[FORMAT_SHOW_MAX];
 	int err = yaml_read_text(value, field, reader->error, text, sizeof(text));

@@ -27,7 +27,7 @@ struct part {
 	size_t len;
 };
 
-struct reader {
+struct name_reader {
 	enum place place;
 	struct part parent; /* the component before; len 0 = none */
 	struct kubepods_name *name;
@@ -84,7 +84,7 @@ static bool is_uid_byte(char byte)
  * A pod's uid, in which `dash` stands for "-": the systemd driver writes "_", because "-" in
  * the name of a slice is a level of nesting. The uid of a static pod has no dashes at all.
  */
-static bool take_uid(struct reader *reader, struct part part, char dash)
+static bool take_uid(struct name_reader *reader, struct part part, char dash)
 {
 	if (!part.len || part.len >= POD_UID_MAX)
 		return false;
@@ -99,18 +99,19 @@ static bool take_uid(struct reader *reader, struct part part, char dash)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static void lead_to(struct reader *reader, enum place place, enum kubepods_kind kind)
+static void lead_to(struct name_reader *reader, enum place place, enum kubepods_kind kind)
 {
 	reader->place = place;
 	reader->name->kind = kind;
 }
 
-static void find_unknown(struct reader *reader)
+static void find_unknown(struct name_reader *reader)
 {
 	lead_to(reader, PLACE_LEAF, KUBEPODS_UNKNOWN);
 }
 
-static void find_container(struct reader *reader, enum kubepods_runtime runtime, struct part id)
+static void find_container(struct name_reader *reader, enum kubepods_runtime runtime,
+			   struct part id)
 {
 	memcpy(reader->name->id, id.at, id.len);
 	reader->name->id[id.len] = '\0';
@@ -135,7 +136,7 @@ static const struct {
 };
 
 /* True if the component is a container or a runtime's helper, which is then the result. */
-static bool read_prefixed(struct reader *reader, struct part part)
+static bool read_prefixed(struct name_reader *reader, struct part part)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(container_forms); i++) {
 		struct part id = part;
@@ -151,7 +152,7 @@ static bool read_prefixed(struct reader *reader, struct part part)
 	return false;
 }
 
-static bool read_scope(struct reader *reader, struct part part)
+static bool read_scope(struct name_reader *reader, struct part part)
 {
 	if (!cut_suffix(&part, ".scope") || !read_prefixed(reader, part))
 		return false;
@@ -160,7 +161,7 @@ static bool read_scope(struct reader *reader, struct part part)
 }
 
 /* In a pod's cgroup: a container, whichever driver made the pod. */
-static void read_in_pod(struct reader *reader, struct part part)
+static void read_in_pod(struct name_reader *reader, struct part part)
 {
 	if (is_id(part))
 		find_container(reader, reader->name->has_qos ? RUNTIME_CONTAINERD : RUNTIME_PODMAN,
@@ -174,7 +175,7 @@ static void read_in_pod(struct reader *reader, struct part part)
 /* --- kubepods --------------------------------------------------------------------------------- */
 
 /* systemd nests a slice below the one whose name is this one's up to the last dash. */
-static bool is_nested_slice(const struct reader *reader, struct part slice)
+static bool is_nested_slice(const struct name_reader *reader, struct part slice)
 {
 	struct part parent = reader->parent;
 	const char *dash = memrchr(slice.at, '-', slice.len);
@@ -184,7 +185,7 @@ static bool is_nested_slice(const struct reader *reader, struct part slice)
 }
 
 /* Below a class there are pods, as below kubepods itself. */
-static bool read_qos(struct reader *reader, struct part word)
+static bool read_qos(struct name_reader *reader, struct part word)
 {
 	if (part_is(word, "burstable"))
 		reader->name->qos = QOS_BURSTABLE;
@@ -199,7 +200,7 @@ static bool read_qos(struct reader *reader, struct part word)
  * Below kubepods each level adds a word to the name of its slice. A class that was read
  * already cannot be followed by another.
  */
-static bool read_kubepods_slice(struct reader *reader, struct part part)
+static bool read_kubepods_slice(struct name_reader *reader, struct part part)
 {
 	struct part slice = part, word;
 
@@ -215,7 +216,7 @@ static bool read_kubepods_slice(struct reader *reader, struct part part)
 	return true;
 }
 
-static bool read_kubepods_directory(struct reader *reader, struct part part)
+static bool read_kubepods_directory(struct name_reader *reader, struct part part)
 {
 	if (reader->name->qos == QOS_GUARANTEED && read_qos(reader, part))
 		return true;
@@ -225,7 +226,7 @@ static bool read_kubepods_directory(struct reader *reader, struct part part)
 	return true;
 }
 
-static void read_in_kubepods(struct reader *reader, struct part part)
+static void read_in_kubepods(struct name_reader *reader, struct part part)
 {
 	if (!(reader->name->is_systemd ? read_kubepods_slice(reader, part)
 				       : read_kubepods_directory(reader, part)))
@@ -234,7 +235,7 @@ static void read_in_kubepods(struct reader *reader, struct part part)
 
 /* --- podman and docker ------------------------------------------------------------------------ */
 
-static bool take_podman_pod(struct reader *reader, struct part id)
+static bool take_podman_pod(struct name_reader *reader, struct part id)
 {
 	if (!is_id(id))
 		return false;
@@ -245,7 +246,7 @@ static bool take_podman_pod(struct reader *reader, struct part id)
 }
 
 /* systemd-machined keeps virtual machines here as well: what is not podman's is not odd. */
-static void read_in_machine(struct reader *reader, struct part part)
+static void read_in_machine(struct name_reader *reader, struct part part)
 {
 	struct part id = part;
 
@@ -256,7 +257,7 @@ static void read_in_machine(struct reader *reader, struct part part)
 		lead_to(reader, PLACE_LEAF, KUBEPODS_NONE);
 }
 
-static void read_in_libpod(struct reader *reader, struct part part)
+static void read_in_libpod(struct name_reader *reader, struct part part)
 {
 	if (take_podman_pod(reader, part) || read_prefixed(reader, part))
 		return;
@@ -266,7 +267,7 @@ static void read_in_libpod(struct reader *reader, struct part part)
 		find_unknown(reader);
 }
 
-static void read_in_docker(struct reader *reader, struct part part)
+static void read_in_docker(struct name_reader *reader, struct part part)
 {
 	if (is_id(part))
 		find_container(reader, RUNTIME_DOCKER, part);
@@ -276,7 +277,7 @@ static void read_in_docker(struct reader *reader, struct part part)
 
 /* --- from the root ---------------------------------------------------------------------------- */
 
-static bool is_kubepods_slice(const struct reader *reader, struct part part)
+static bool is_kubepods_slice(const struct name_reader *reader, struct part part)
 {
 	struct part slice = part;
 
@@ -286,7 +287,7 @@ static bool is_kubepods_slice(const struct reader *reader, struct part part)
 	return cut_suffix(&part, "-kubepods.slice") && is_nested_slice(reader, slice);
 }
 
-static void enter_kubepods(struct reader *reader, bool is_systemd)
+static void enter_kubepods(struct name_reader *reader, bool is_systemd)
 {
 	reader->name->has_qos = true;
 	reader->name->qos = QOS_GUARANTEED; /* it has no level of its own */
@@ -294,7 +295,7 @@ static void enter_kubepods(struct reader *reader, bool is_systemd)
 	lead_to(reader, PLACE_KUBEPODS, KUBEPODS_PARENT);
 }
 
-static void read_outside(struct reader *reader, struct part part)
+static void read_outside(struct name_reader *reader, struct part part)
 {
 	const bool is_top = !reader->parent.len;
 
@@ -316,7 +317,7 @@ static void read_outside(struct reader *reader, struct part part)
 }
 
 /* crun moves the processes to a child of the scope, and a container may make its own. */
-static void read_in_leaf(struct reader *reader, struct part part)
+static void read_in_leaf(struct name_reader *reader, struct part part)
 {
 	if (reader->name->kind == KUBEPODS_CONTAINER)
 		reader->name->kind = KUBEPODS_INSIDE;
@@ -324,9 +325,9 @@ static void read_in_leaf(struct reader *reader, struct part part)
 		reader->name->kind = KUBEPODS_NONE;
 }
 
-static void read_part(struct reader *reader, struct part part)
+static void read_part(struct name_reader *reader, struct part part)
 {
-	static void (*const readers[PLACE_NR])(struct reader *, struct part) = {
+	static void (*const readers[PLACE_NR])(struct name_reader *, struct part) = {
 		[PLACE_OUTSIDE] = read_outside,	   [PLACE_KUBEPODS] = read_in_kubepods,
 		[PLACE_MACHINE] = read_in_machine, [PLACE_LIBPOD] = read_in_libpod,
 		[PLACE_DOCKER] = read_in_docker,   [PLACE_POD] = read_in_pod,
@@ -351,7 +352,7 @@ static bool is_sound(const char *path)
 enum kubepods_kind kubepods_parse(const char *path, struct kubepods_name *ret_name)
 {
 	struct kubepods_name name = {.kind = KUBEPODS_NONE};
-	struct reader reader = {.place = PLACE_OUTSIDE, .name = &name};
+	struct name_reader reader = {.place = PLACE_OUTSIDE, .name = &name};
 	bool is_refused = !is_sound(path);
 
 	for (const char *at = path; !is_refused && *at;) {

@@ -41,13 +41,13 @@ void html_append(struct text *text, const char *string)
 /* --- columns ---------------------------------------------------------------------------------- */
 
 /* A field, with those that are joined to it. A part's fields are columns like the object's own. */
-struct column {
+struct html_column {
 	const struct object_desc *desc;
 	size_t field;
 	bool is_used; /* a row has a value for it */
 };
 
-static const struct field_desc *field_of(const struct column *column)
+static const struct field_desc *field_of(const struct html_column *column)
 {
 	return &column->desc->fields[column->field];
 }
@@ -62,7 +62,7 @@ static size_t count_fields(const struct object_desc *desc)
 	return nr;
 }
 
-static size_t list_columns(const struct object_desc *desc, struct column *columns)
+static size_t list_columns(const struct object_desc *desc, struct html_column *columns)
 {
 	size_t nr = 0;
 
@@ -72,15 +72,16 @@ static size_t list_columns(const struct object_desc *desc, struct column *column
 		if (field->type == FIELD_PART)
 			nr += list_columns(field->object, columns + nr);
 		else if (object_field_is_column(field) && (!i || !(field->flags & FIELD_SLASH)))
-			columns[nr++] = (struct column){desc, i, false};
+			columns[nr++] = (struct html_column){desc, i, false};
 	}
 	return nr;
 }
 
 /* The caller frees it; NULL = no memory, which `text` then says. */
-static struct column *columns_of(const struct object_desc *desc, struct text *text, size_t *ret_nr)
+static struct html_column *columns_of(const struct object_desc *desc, struct text *text,
+				      size_t *ret_nr)
 {
-	struct column *columns = calloc(count_fields(desc) + 1, sizeof(*columns));
+	struct html_column *columns = calloc(count_fields(desc) + 1, sizeof(*columns));
 
 	if (columns)
 		*ret_nr = list_columns(desc, columns);
@@ -89,7 +90,7 @@ static struct column *columns_of(const struct object_desc *desc, struct text *te
 	return columns;
 }
 
-static bool has_value(const struct column *column, struct json_object *row)
+static bool has_value(const struct html_column *column, struct json_object *row)
 {
 	size_t i = column->field;
 
@@ -102,7 +103,8 @@ static bool has_value(const struct column *column, struct json_object *row)
 }
 
 /* The words of a cell, or of the column's head if `row` is NULL, not escaped yet. */
-static void make_words(const struct column *column, struct json_object *row, struct text *words)
+static void make_words(const struct html_column *column, struct json_object *row,
+		       struct text *words)
 {
 	size_t next;
 
@@ -117,7 +119,7 @@ static void append_words(const struct text *words, struct text *text)
 		html_append(text, words->data);
 }
 
-static void append_head(const struct column *column, struct text *text)
+static void append_head(const struct html_column *column, struct text *text)
 {
 	struct text words cleanup_text = {0};
 
@@ -145,7 +147,8 @@ static bool is_long(const struct field_desc *field, const struct text *words)
 }
 
 /* The class and the words of a cell, which end its start tag. */
-static void append_cell(const struct column *column, struct json_object *row, struct text *text)
+static void append_cell(const struct html_column *column, struct json_object *row,
+			struct text *text)
 {
 	const struct field_desc *field = field_of(column);
 	struct json_object *value = object_field_value(row, field);
@@ -169,7 +172,7 @@ static void append_cell(const struct column *column, struct json_object *row, st
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void append_heads(const struct column *columns, size_t nr, struct text *text)
+static void append_heads(const struct html_column *columns, size_t nr, struct text *text)
 {
 	text_append(text, "<thead><tr>");
 	for (size_t i = 0; i < nr; i++) {
@@ -187,7 +190,7 @@ static void append_heads(const struct column *columns, size_t nr, struct text *t
 }
 
 /* End tags that HTML lets us omit are a fifth of a large page. */
-static void append_row(const struct column *columns, size_t nr, struct json_object *row,
+static void append_row(const struct html_column *columns, size_t nr, struct json_object *row,
 		       struct text *text)
 {
 	bool first = true;
@@ -206,7 +209,7 @@ static void append_row(const struct column *columns, size_t nr, struct json_obje
 void object_html_table(const struct object_desc *desc, struct json_object *rows, struct text *text)
 {
 	size_t nr, nr_rows = rows ? json_object_array_length(rows) : 0;
-	struct column *columns cleanup_free = columns_of(desc, text, &nr);
+	struct html_column *columns cleanup_free = columns_of(desc, text, &nr);
 
 	if (!columns || !nr_rows)
 		return;
@@ -228,7 +231,7 @@ void object_html_facts(const struct object_desc *desc, struct json_object *objec
 		       struct text *text)
 {
 	size_t nr;
-	struct column *columns cleanup_free = columns_of(desc, text, &nr);
+	struct html_column *columns cleanup_free = columns_of(desc, text, &nr);
 
 	if (!columns)
 		return;

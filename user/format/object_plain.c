@@ -16,21 +16,22 @@ static void render_any(const struct object_desc *desc, struct json_object *json,
 		       unsigned int indent, struct text *text);
 
 /* The line being written: where it started and what stands between fields. */
-struct line {
+struct plain_line {
 	struct text *text;
 	unsigned int indent;
 	size_t start;
 	bool open;
 };
 
-static void line_end(struct line *line)
+static void line_end(struct plain_line *line)
 {
 	if (line->open)
 		text_append(line->text, "\n");
 	line->open = false;
 }
 
-static void line_add(struct line *line, const struct field_desc *field, struct json_object *value)
+static void line_add(struct plain_line *line, const struct field_desc *field,
+		     struct json_object *value)
 {
 	struct text word cleanup_text = {0};
 
@@ -58,7 +59,7 @@ static void line_add(struct line *line, const struct field_desc *field, struct j
 
 /* The fields of an object on one indent, `with` or without the head ones. */
 static void add_fields(const struct object_desc *desc, struct json_object *json, bool head,
-		       struct line *line)
+		       struct plain_line *line)
 {
 	for (size_t i = 0; i < desc->nr_fields; i++) {
 		const struct field_desc *field = &desc->fields[i];
@@ -107,7 +108,7 @@ static void render_parts(const struct object_desc *desc, struct json_object *jso
 static void render_block(const struct object_desc *desc, struct json_object *json,
 			 unsigned int indent, struct text *text)
 {
-	struct line line = {.text = text, .indent = indent};
+	struct plain_line line = {.text = text, .indent = indent};
 	size_t before = text->len;
 
 	add_fields(desc, json, true, &line);

@@ -274,13 +274,13 @@ int object_top_take(struct object_top *top, struct json_object *rows, int64_t ti
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-struct column {
+struct top_column {
 	size_t field; /* its first one */
 	size_t width;
 	bool has_value, must_stay, is_shown;
 };
 
-static bool is_text(const struct object_top *top, const struct column *column)
+static bool is_text(const struct object_top *top, const struct top_column *column)
 {
 	return !object_field_is_number(&top->desc->fields[column->field]);
 }
@@ -312,7 +312,7 @@ static void build_cell(const struct object_top *top, size_t row, size_t i, struc
 		text_append(cell, "/s");
 }
 
-static void measure(const struct object_top *top, struct column *column)
+static void measure(const struct object_top *top, struct top_column *column)
 {
 	struct text head cleanup_text = {0};
 
@@ -338,14 +338,14 @@ static bool is_sorted(const struct object_top *top, size_t first)
 	return column == first;
 }
 
-static size_t find_columns(const struct object_top *top, struct column *ret_columns)
+static size_t find_columns(const struct object_top *top, struct top_column *ret_columns)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < top->desc->nr_fields; i++) {
 		if (!begins_column(&top->desc->fields[i]))
 			continue;
-		ret_columns[nr] = (struct column){
+		ret_columns[nr] = (struct top_column){
 			.field = i,
 			.must_stay = !nr || is_total(&top->desc->fields[i]) || is_sorted(top, i),
 			.is_shown = true,
@@ -355,7 +355,7 @@ static size_t find_columns(const struct object_top *top, struct column *ret_colu
 	return nr;
 }
 
-static size_t line_width(const struct column *columns, size_t nr)
+static size_t line_width(const struct top_column *columns, size_t nr)
 {
 	size_t width = 0;
 
@@ -367,10 +367,10 @@ static size_t line_width(const struct column *columns, size_t nr)
 }
 
 /* The widest text that can still be cut; NULL = none. */
-static struct column *find_widest_text(const struct object_top *top, struct column *columns,
-				       size_t nr)
+static struct top_column *find_widest_text(const struct object_top *top, struct top_column *columns,
+					   size_t nr)
 {
-	struct column *widest = NULL;
+	struct top_column *widest = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (columns[i].is_shown && is_text(top, &columns[i]) &&
@@ -381,9 +381,9 @@ static struct column *find_widest_text(const struct object_top *top, struct colu
 }
 
 /* The rule is in the header. */
-static void fit(const struct object_top *top, struct column *columns, size_t nr, size_t most)
+static void fit(const struct object_top *top, struct top_column *columns, size_t nr, size_t most)
 {
-	struct column *widest;
+	struct top_column *widest;
 
 	for (size_t i = 0; i < nr; i++)
 		columns[i].is_shown = columns[i].has_value || columns[i].must_stay;
@@ -423,7 +423,7 @@ static void append_cut(struct text *text, const struct text *cell, size_t width)
 	text_append(text, cell->data + bytes_of(cell->data, length - (width - 1 - head)));
 }
 
-static void render_line(const struct object_top *top, size_t row, const struct column *columns,
+static void render_line(const struct object_top *top, size_t row, const struct top_column *columns,
 			size_t nr, struct text *text)
 {
 	size_t pending = 0;
@@ -451,7 +451,7 @@ static void render_line(const struct object_top *top, size_t row, const struct c
 
 void object_top_render(const struct object_top *top, size_t most_columns, struct text *text)
 {
-	struct column *columns cleanup_free = calloc(top->desc->nr_fields, sizeof(*columns));
+	struct top_column *columns cleanup_free = calloc(top->desc->nr_fields, sizeof(*columns));
 	size_t nr;
 
 	if (!columns) {

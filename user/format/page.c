@@ -77,14 +77,14 @@ static int64_t rank_by_time(struct json_object *row)
 	return noise.total_ns > 0 ? noise.total_ns : -1;
 }
 
-struct ranked {
+struct ranked_row {
 	int64_t rank;
 	size_t index; /* of the row; rows of one rank keep their order */
 };
 
 static int by_rank(const void *left, const void *right)
 {
-	const struct ranked *a = left, *b = right;
+	const struct ranked_row *a = left, *b = right;
 
 	if (a->rank != b->rank)
 		return a->rank > b->rank ? -1 : 1;
@@ -99,13 +99,13 @@ static struct json_object *choose(struct json_object *rows, rank_function *rank,
 				  size_t *ret_nr)
 {
 	struct json_object *chosen cleanup(put_json) = json_object_new_array();
-	struct ranked *ranked cleanup_free = calloc(count(rows) + 1, sizeof(*ranked));
+	struct ranked_row *ranked cleanup_free = calloc(count(rows) + 1, sizeof(*ranked));
 	size_t nr = 0;
 
 	if (!chosen || !ranked)
 		return NULL;
 	for (size_t i = 0; i < count(rows); i++) {
-		ranked[nr] = (struct ranked){rank(json_object_array_get_idx(rows, i)), i};
+		ranked[nr] = (struct ranked_row){rank(json_object_array_get_idx(rows, i)), i};
 		nr += ranked[nr].rank >= 0;
 	}
 	qsort(ranked, nr, sizeof(*ranked), by_rank);

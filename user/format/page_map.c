@@ -16,21 +16,21 @@
 /* As many as page.css has classes owner0, owner1, … */
 #define COLOURS 12
 
-struct owner {
+struct page_map_owner {
 	const char *name;     /* borrowed from the JSON */
 	enum cpu_state state; /* of its first CPU */
 	struct cpuset cpus;
 };
 
-struct map_cpu {
+struct page_map_cpu {
 	struct view_cpu row;
 	size_t owner; /* of the map's; only if row.owner is not NULL */
 };
 
-struct map {
-	struct map_cpu *cpus; /* by NUMA node, then core */
+struct page_map {
+	struct page_map_cpu *cpus; /* by NUMA node, then core */
 	size_t nr_cpus;
-	struct owner *owners; /* in the order of their first CPU */
+	struct page_map_owner *owners; /* in the order of their first CPU */
 	size_t nr_owners;
 };
 
@@ -44,7 +44,7 @@ static const struct {
 	[CPU_EXCLUDED] = {"excluded", "excluded"},
 };
 
-static void map_fini(struct map *map)
+static void map_fini(struct page_map *map)
 {
 	free(map->cpus);
 	free(map->owners);
@@ -52,8 +52,8 @@ static void map_fini(struct map *map)
 
 static int by_place(const void *left, const void *right)
 {
-	const struct view_cpu *a = &((const struct map_cpu *)left)->row;
-	const struct view_cpu *b = &((const struct map_cpu *)right)->row;
+	const struct view_cpu *a = &((const struct page_map_cpu *)left)->row;
+	const struct view_cpu *b = &((const struct page_map_cpu *)right)->row;
 
 	if (a->numa != b->numa)
 		return a->numa < b->numa ? -1 : 1;
@@ -65,7 +65,7 @@ static int by_place(const void *left, const void *right)
 }
 
 /* The owner that came last is tried first: CPUs of one owner mostly are neighbours. */
-static size_t find_owner(struct map *map, const struct view_cpu *cpu)
+static size_t find_owner(struct page_map *map, const struct view_cpu *cpu)
 {
 	for (size_t i = map->nr_owners; i > 0; i--)
 		if (!strcmp(map->owners[i - 1].name, cpu->owner))
@@ -75,7 +75,7 @@ static size_t find_owner(struct map *map, const struct view_cpu *cpu)
 	return map->nr_owners++;
 }
 
-static int map_read(struct json_object *cpus, struct map *ret_map)
+static int map_read(struct json_object *cpus, struct page_map *ret_map)
 {
 	size_t nr = json_object_array_length(cpus);
 
@@ -89,7 +89,7 @@ static int map_read(struct json_object *cpus, struct map *ret_map)
 	ret_map->nr_cpus = nr;
 	qsort(ret_map->cpus, nr, sizeof(*ret_map->cpus), by_place);
 	for (size_t i = 0; i < nr; i++) {
-		struct map_cpu *cpu = &ret_map->cpus[i];
+		struct page_map_cpu *cpu = &ret_map->cpus[i];
 
 		if (!cpu->row.owner)
 			continue;
@@ -105,7 +105,7 @@ static const char *class_of(enum cpu_state state)
 	return state < ARRAY_SIZE(states) ? states[state].class : "excluded";
 }
 
-static void append_cpu(const struct map_cpu *cpu, struct text *text)
+static void append_cpu(const struct page_map_cpu *cpu, struct text *text)
 {
 	const struct view_cpu *row = &cpu->row;
 
@@ -121,7 +121,7 @@ static void append_cpu(const struct map_cpu *cpu, struct text *text)
 	text_printf(text, "\">%u</i>", row->cpu);
 }
 
-static void append_nodes(const struct map *map, struct text *text)
+static void append_nodes(const struct page_map *map, struct text *text)
 {
 	text_append(text, "<div class=nodes>\n");
 	for (size_t i = 0; i < map->nr_cpus; i++) {
@@ -146,7 +146,7 @@ static void append_nodes(const struct map *map, struct text *text)
 }
 
 /* Only what occurs: most machines exclude nothing. */
-static void append_legend(const struct map *map, struct text *text)
+static void append_legend(const struct page_map *map, struct text *text)
 {
 	text_append(text, "<ul class=legend>");
 	for (size_t state = 0; state < ARRAY_SIZE(states); state++) {
@@ -161,7 +161,7 @@ static void append_legend(const struct map *map, struct text *text)
 	text_append(text, "</ul>\n");
 }
 
-static void append_owners(const struct map *map, struct text *text)
+static void append_owners(const struct page_map *map, struct text *text)
 {
 	char list[CPUSET_TEXT_MAX];
 
@@ -170,7 +170,7 @@ static void append_owners(const struct map *map, struct text *text)
 	text_printf(text, "<details id=owners open><summary>%zu owner%s of CPUs</summary>\n<ul>\n",
 		    map->nr_owners, map->nr_owners == 1 ? "" : "s");
 	for (size_t i = 0; i < map->nr_owners && i < PAGE_ROWS_MAX; i++) {
-		const struct owner *owner = &map->owners[i];
+		const struct page_map_owner *owner = &map->owners[i];
 
 		text_printf(text, "<li><i class=\"cpu %s owner%zu\"></i> <b>",
 			    class_of(owner->state), i % COLOURS);
@@ -183,7 +183,7 @@ static void append_owners(const struct map *map, struct text *text)
 
 void page_append_map(struct json_object *cpus, struct text *text)
 {
-	struct map map cleanup(map_fini) = {0};
+	struct page_map map cleanup(map_fini) = {0};
 
 	if (map_read(cpus, &map)) {
 		text->error = -ENOMEM;

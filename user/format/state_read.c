@@ -14,7 +14,7 @@
 #include "format/state.h"
 #include "format/state_private.h"
 
-struct reader {
+struct state_reader {
 	struct format_error *error;
 	const struct topology *topology;
 	struct state *state;
@@ -40,7 +40,7 @@ void state_free(struct state *state)
 /* --- fields ----------------------------------------------------------------------------------- */
 
 /* The member `key`, or an error that it is missing. */
-static int want(const struct reader *reader, const struct yaml_value *map, const char *field,
+static int want(const struct state_reader *reader, const struct yaml_value *map, const char *field,
 		const char *key, const struct yaml_value **ret_value)
 {
 	char child_field[FORMAT_FIELD_MAX];
@@ -52,8 +52,8 @@ static int want(const struct reader *reader, const struct yaml_value *map, const
 			   "this field is missing");
 }
 
-static int want_text(const struct reader *reader, const struct yaml_value *map, const char *field,
-		     const char *key, char *ret_text, size_t size)
+static int want_text(const struct state_reader *reader, const struct yaml_value *map,
+		     const char *field, const char *key, char *ret_text, size_t size)
 {
 	const struct yaml_value *value;
 	char child_field[FORMAT_FIELD_MAX];
@@ -64,8 +64,8 @@ static int want_text(const struct reader *reader, const struct yaml_value *map, 
 				    ret_text, size);
 }
 
-static int want_set(const struct reader *reader, const struct yaml_value *map, const char *field,
-		    const char *key, struct cpuset *ret_set)
+static int want_set(const struct state_reader *reader, const struct yaml_value *map,
+		    const char *field, const char *key, struct cpuset *ret_set)
 {
 	const struct yaml_value *value;
 	char child_field[FORMAT_FIELD_MAX], shown[FORMAT_SHOW_MAX];
@@ -82,9 +82,9 @@ static int want_set(const struct reader *reader, const struct yaml_value *map, c
 				   : yaml_kind_name(value->kind));
 }
 
-static int want_word(const struct reader *reader, const struct yaml_value *map, const char *field,
-		     const char *key, const char *const *words, unsigned int nr_words,
-		     unsigned int *ret_word)
+static int want_word(const struct state_reader *reader, const struct yaml_value *map,
+		     const char *field, const char *key, const char *const *words,
+		     unsigned int nr_words, unsigned int *ret_word)
 {
 	const struct yaml_value *value;
 	char child_field[FORMAT_FIELD_MAX];
@@ -95,7 +95,7 @@ static int want_word(const struct reader *reader, const struct yaml_value *map, 
 				    words, nr_words, ret_word);
 }
 
-static int want_resources(const struct reader *reader, const struct yaml_value *map,
+static int want_resources(const struct state_reader *reader, const struct yaml_value *map,
 			  const char *field, const char *key, struct resources *ret_resources)
 {
 	struct resources resources = RESOURCES_UNSET;
@@ -112,8 +112,8 @@ static int want_resources(const struct reader *reader, const struct yaml_value *
 }
 
 /* Letters, digits, "-" and ".": what the sources let through, and no path. */
-static int want_name(const struct reader *reader, const struct yaml_value *map, const char *field,
-		     const char *key, char *ret_name, size_t size)
+static int want_name(const struct state_reader *reader, const struct yaml_value *map,
+		     const char *field, const char *key, char *ret_name, size_t size)
 {
 	char child_field[FORMAT_FIELD_MAX];
 	int err = want_text(reader, map, field, key, ret_name, size);
@@ -144,7 +144,7 @@ static unsigned int rank_in(const struct cpuset *set, unsigned int id)
 }
 
 /* Ids to a mask over the topology's memory nodes, or over the file's without one. */
-static void translate_mems(const struct reader *reader, const struct cpuset *ids,
+static void translate_mems(const struct state_reader *reader, const struct cpuset *ids,
 			   struct state_pod *pod, node_mask_t *ret_mems)
 {
 	node_mask_t mems = 0;
@@ -171,7 +171,7 @@ static void translate_mems(const struct reader *reader, const struct cpuset *ids
 }
 
 /* Written only for what was resized; `cpus` are those that it is a part of. */
-static int read_baseline(const struct reader *reader, const struct yaml_value *map,
+static int read_baseline(const struct state_reader *reader, const struct yaml_value *map,
 			 const char *field, const char *key, const struct cpuset *cpus,
 			 struct cpuset *ret_baseline)
 {
@@ -185,7 +185,7 @@ static int read_baseline(const struct reader *reader, const struct yaml_value *m
 	return yaml_refuse(map, field, reader->error, "%s is not a part of the CPUs", key);
 }
 
-static int read_grant(struct reader *reader, const struct yaml_value *map, const char *field,
+static int read_grant(struct state_reader *reader, const struct yaml_value *map, const char *field,
 		      struct state_pod *pod, struct grant *grant)
 {
 	const char *const words[] = {isolation_name(ISOLATION_HOST), isolation_name(ISOLATION_POD),
@@ -214,9 +214,9 @@ static int read_grant(struct reader *reader, const struct yaml_value *map, const
 	return 0;
 }
 
-static int read_container(struct reader *reader, const struct yaml_value *map, const char *field,
-			  struct state_pod *pod, struct container_spec *container,
-			  struct grant *grant)
+static int read_container(struct state_reader *reader, const struct yaml_value *map,
+			  const char *field, struct state_pod *pod,
+			  struct container_spec *container, struct grant *grant)
 {
 	const char *const words[] = {container_kind_name(CONTAINER_INIT),
 				     container_kind_name(CONTAINER_SIDECAR),
@@ -241,7 +241,7 @@ static int read_container(struct reader *reader, const struct yaml_value *map, c
 	return 0;
 }
 
-static int check_unique(const struct reader *reader, const struct yaml_value *list,
+static int check_unique(const struct state_reader *reader, const struct yaml_value *list,
 			const char *field, const struct pod_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->nr_containers; i++)
@@ -253,8 +253,8 @@ static int check_unique(const struct reader *reader, const struct yaml_value *li
 	return 0;
 }
 
-static int read_containers(struct reader *reader, const struct yaml_value *map, const char *field,
-			   struct state_pod *pod)
+static int read_containers(struct state_reader *reader, const struct yaml_value *map,
+			   const char *field, struct state_pod *pod)
 {
 	struct pod_spec *spec = pod->pod.spec;
 	const struct yaml_value *list;
@@ -291,8 +291,8 @@ static int read_containers(struct reader *reader, const struct yaml_value *map, 
 
 /* --- pods ------------------------------------------------------------------------------------- */
 
-static int read_names(const struct reader *reader, const struct yaml_value *map, const char *field,
-		      struct state_pod *pod)
+static int read_names(const struct state_reader *reader, const struct yaml_value *map,
+		      const char *field, struct state_pod *pod)
 {
 	const char *const words[] = {pod_state_name(POD_RUNNING), pod_state_name(POD_ENDING)};
 	struct pod_spec *spec = pod->pod.spec;
@@ -320,8 +320,8 @@ static int read_names(const struct reader *reader, const struct yaml_value *map,
 }
 
 /* Only a runtime's pod has a class in the file. */
-static int read_class(const struct reader *reader, const struct yaml_value *map, const char *field,
-		      struct pod_spec *spec)
+static int read_class(const struct state_reader *reader, const struct yaml_value *map,
+		      const char *field, struct pod_spec *spec)
 {
 	const char *words[QOS_NR];
 	unsigned int word;
@@ -339,8 +339,8 @@ static int read_class(const struct reader *reader, const struct yaml_value *map,
 	return 0;
 }
 
-static int read_totals(const struct reader *reader, const struct yaml_value *map, const char *field,
-		       struct state_pod *pod)
+static int read_totals(const struct state_reader *reader, const struct yaml_value *map,
+		       const char *field, struct state_pod *pod)
 {
 	const struct yaml_value *resources = yaml_get(map, "resources");
 	struct pod_spec *spec = pod->pod.spec;
@@ -359,7 +359,7 @@ static int read_totals(const struct reader *reader, const struct yaml_value *map
 	return err;
 }
 
-static int read_pod(struct reader *reader, const struct yaml_value *map, const char *field,
+static int read_pod(struct state_reader *reader, const struct yaml_value *map, const char *field,
 		    struct state_pod *pod)
 {
 	int err = yaml_read_map(map, field, reader->error);
@@ -389,7 +389,7 @@ static int read_pod(struct reader *reader, const struct yaml_value *map, const c
 	return err;
 }
 
-static int read_pods(struct reader *reader, const struct yaml_value *root)
+static int read_pods(struct state_reader *reader, const struct yaml_value *root)
 {
 	struct state *state = reader->state;
 	const struct yaml_value *list;
@@ -426,7 +426,7 @@ static int read_pods(struct reader *reader, const struct yaml_value *root)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static int read_machine(struct reader *reader, const struct yaml_value *root)
+static int read_machine(struct state_reader *reader, const struct yaml_value *root)
 {
 	struct state *state = reader->state;
 	int err = want_text(reader, root, "", "boot_id", state->boot_id, sizeof(state->boot_id));
@@ -445,7 +445,7 @@ static int read_machine(struct reader *reader, const struct yaml_value *root)
 	return err;
 }
 
-static int read_content(struct reader *reader, const struct yaml_value *root)
+static int read_content(struct state_reader *reader, const struct yaml_value *root)
 {
 	const struct yaml_value *policy;
 	int err = yaml_read_map(root, NULL, reader->error);
@@ -535,7 +535,7 @@ int state_decode(const char *data, size_t len, const struct topology *topology,
 	const struct yaml_limits limits = {STATE_MAX_BYTES, 12, 1U << 19};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	struct state *state cleanup_state = calloc(1, sizeof(*state));
-	struct reader reader = {.error = error, .topology = topology, .state = state};
+	struct state_reader reader = {.error = error, .topology = topology, .state = state};
 	const char *content;
 	size_t content_len;
 	int err;

@@ -144,7 +144,7 @@ DESCRIBE(view_explain, explain_fields, "explain", "Why a pod has its CPUs, or wh
 	 .is_list = true);
 
 /* What explains one pod; refusal NULL = none, pod NULL = not in the ledger. */
-struct subject {
+struct explained_pod {
 	struct arena *arena;
 	const struct ledger *ledger;
 	const struct group_tree *desired;
@@ -211,7 +211,7 @@ static const char *spread_of(struct arena *arena, const char *title,
 /* --- containers ------------------------------------------------------------------------------- */
 
 /* Why the CPU manager gives it none of its own; the order is that of cpu_exclusive_count(). */
-static const char *why_shared(const struct subject *subject, uint32_t index)
+static const char *why_shared(const struct explained_pod *subject, uint32_t index)
 {
 	const struct policy *policy = ledger_policy(subject->ledger);
 	const struct pod_spec *spec = subject->pod->spec;
@@ -250,7 +250,7 @@ static uint32_t nr_in_pod_pool(const struct ledger_pod *pod)
 	return nr;
 }
 
-static const char *why_of(const struct subject *subject, uint32_t index)
+static const char *why_of(const struct explained_pod *subject, uint32_t index)
 {
 	const struct ledger_pod *pod = subject->pod;
 	const struct grant *grant = &pod->grants[index];
@@ -284,7 +284,7 @@ static const char *why_of(const struct subject *subject, uint32_t index)
 	}
 }
 
-static const struct group *find_group(const struct subject *subject, enum group_role role,
+static const struct group *find_group(const struct explained_pod *subject, enum group_role role,
 				      const char *container)
 {
 	for (uint32_t i = 0; subject->desired && i < subject->desired->nr_groups; i++) {
@@ -302,7 +302,7 @@ static const char *quota_of(const struct group *group)
 	return group ? group->files[GROUP_CPU_MAX] : NULL;
 }
 
-static void fill_quotas(const struct subject *subject, const struct grant *grant,
+static void fill_quotas(const struct explained_pod *subject, const struct grant *grant,
 			struct explain_container_row *row)
 {
 	const struct group *own = find_group(subject, GROUP_CONTAINER, grant->container);
@@ -317,7 +317,7 @@ static void fill_quotas(const struct subject *subject, const struct grant *grant
 }
 
 /* Under pod scope the first trace is everybody's. */
-static void fill_account(const struct subject *subject, uint32_t index,
+static void fill_account(const struct explained_pod *subject, uint32_t index,
 			 struct explain_container_row *row)
 {
 	const struct policy *policy = ledger_policy(subject->ledger);
@@ -331,7 +331,7 @@ static void fill_account(const struct subject *subject, uint32_t index,
 		row->hints = hints_of(subject->arena, subject->ledger, trace);
 }
 
-static void fill_container(const struct subject *subject, uint32_t index,
+static void fill_container(const struct explained_pod *subject, uint32_t index,
 			   struct explain_container_row *row)
 {
 	static const char *const pools[ISOLATION_NR] = {
@@ -366,7 +366,7 @@ static void fill_container(const struct subject *subject, uint32_t index,
 }
 
 /* The kubelet's quotas, kept in its compatibility mode, bind the whole pod. */
-static const char *warning_of(const struct subject *subject)
+static const char *warning_of(const struct explained_pod *subject)
 {
 	const struct ledger_pod *pod = subject->pod;
 	const char *quota = pod ? quota_of(find_group(subject, GROUP_POD, "")) : NULL;
@@ -399,7 +399,7 @@ static void push_option(struct view_explain *row, const char *option, const char
 	row->options[row->nr_options++] = (struct option_row){option, value, rule, outcome};
 }
 
-static void push_cpu_options(struct view_explain *row, const struct subject *subject,
+static void push_cpu_options(struct view_explain *row, const struct explained_pod *subject,
 			     const struct cpuset *held)
 {
 	const struct topology *topology = ledger_topology(subject->ledger);
@@ -437,7 +437,7 @@ static void push_cpu_options(struct view_explain *row, const struct subject *sub
 	}
 }
 
-static void push_alignment(struct view_explain *row, const struct subject *subject,
+static void push_alignment(struct view_explain *row, const struct explained_pod *subject,
 			   const struct cpuset *held)
 {
 	static const char *const rules[ALIGN_NR] = {
@@ -468,7 +468,7 @@ static void push_alignment(struct view_explain *row, const struct subject *subje
 }
 
 /* Only where CPUs are held or were asked for; a pod in the shared pool has no say in them. */
-static void fill_options(struct view_explain *row, const struct subject *subject)
+static void fill_options(struct view_explain *row, const struct explained_pod *subject)
 {
 	const struct policy *policy = ledger_policy(subject->ledger);
 	struct cpuset held = CPUSET_EMPTY;
@@ -493,7 +493,7 @@ static void fill_options(struct view_explain *row, const struct subject *subject
 /* --- refusals --------------------------------------------------------------------------------- */
 
 /* Where CPUs that could still be granted alone lie. */
-static void fill_free(struct view_explain *row, const struct subject *subject)
+static void fill_free(struct view_explain *row, const struct explained_pod *subject)
 {
 	const struct topology *topology = ledger_topology(subject->ledger);
 	struct cpuset free = *ledger_shared_pool(subject->ledger);
@@ -517,7 +517,7 @@ static void fill_free(struct view_explain *row, const struct subject *subject)
 	}
 }
 
-static void fill_refusal(struct view_explain *row, const struct subject *subject)
+static void fill_refusal(struct view_explain *row, const struct explained_pod *subject)
 {
 	const struct refusal_row *refusal = subject->refusal;
 	const struct decision *decision = refusal->decision;
@@ -541,7 +541,7 @@ static void fill_refusal(struct view_explain *row, const struct subject *subject
 
 /* --- pods ------------------------------------------------------------------------------------- */
 
-static const char *summary_of(const struct subject *subject)
+static const char *summary_of(const struct explained_pod *subject)
 {
 	const struct ledger_pod *pod = subject->pod;
 	uint32_t nr_exclusive = 0;
@@ -557,7 +557,7 @@ static const char *summary_of(const struct subject *subject)
 				 : "");
 }
 
-static void fill_pod(struct view_explain *row, const struct subject *subject)
+static void fill_pod(struct view_explain *row, const struct explained_pod *subject)
 {
 	const struct ledger_pod *pod = subject->pod;
 	const struct pod_problem *problem = subject->problem;
@@ -577,7 +577,7 @@ static void fill_pod(struct view_explain *row, const struct subject *subject)
 		fill_container(subject, i, &row->containers[row->nr_containers++]);
 }
 
-static void fill_explanation(const struct subject *subject, struct view_explain *row)
+static void fill_explanation(const struct explained_pod *subject, struct view_explain *row)
 {
 	const struct warning_row warning = {warning_of(subject)};
 
@@ -599,7 +599,7 @@ static void fill_explanation(const struct subject *subject, struct view_explain 
 }
 
 /* How the pod would come by its CPUs now is found by deciding again. */
-static void find_traces(struct ledger *ledger, struct subject *subject)
+static void find_traces(struct ledger *ledger, struct explained_pod *subject)
 {
 	char uid[POD_UID_MAX]; /* the pod itself is put away meanwhile */
 	struct trace *traces =
@@ -638,7 +638,8 @@ struct json_object *view_explains(struct ledger *ledger, const struct group_tree
 	struct arena arena cleanup_arena = {0};
 	const uint32_t nr_pods = ledger_nr_pods(ledger);
 	struct view_explain *rows = arena_array(&arena, nr_pods + nr_refusals, sizeof(*rows));
-	struct subject *subjects = arena_array(&arena, nr_pods + nr_refusals, sizeof(*subjects));
+	struct explained_pod *subjects =
+		arena_array(&arena, nr_pods + nr_refusals, sizeof(*subjects));
 	size_t nr = 0;
 
 	if (!rows || !subjects)
@@ -650,7 +651,7 @@ struct json_object *view_explains(struct ledger *ledger, const struct group_tree
 		find_traces(ledger, &subjects[i]);
 	}
 	for (uint32_t i = 0; i < nr_pods; i++) {
-		struct subject *subject = &subjects[nr++];
+		struct explained_pod *subject = &subjects[nr++];
 
 		subject->pod = ledger_pod_at(ledger, i);
 		subject->problem = problem_of(subject->pod, problems, nr_problems);

@@ -76,7 +76,7 @@ struct claim {
 	bool binding; /* from a list that does not also accept any node */
 };
 
-struct ranked {
+struct ranked_mask {
 	node_mask_t mask;
 	unsigned int rank; /* masks with a lower rank are kept longer */
 };
@@ -92,7 +92,7 @@ static int compare_claims(const void *a, const void *b)
 
 static int compare_ranked(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct ranked_mask *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
@@ -180,7 +180,7 @@ static unsigned int rank_of(const struct merge *merge, node_mask_t mask)
 }
 
 /* Sort, remove duplicates and keep the best. Returns true if masks had to be dropped. */
-static bool trim(struct ranked *masks, size_t *nr)
+static bool trim(struct ranked_mask *masks, size_t *nr)
 {
 	size_t kept = 0;
 
@@ -199,7 +199,7 @@ static bool trim(struct ranked *masks, size_t *nr)
 }
 
 static size_t collect_allowed(const struct merge *merge, const struct hint_list *list,
-			      struct ranked *ret_masks)
+			      struct ranked_mask *ret_masks)
 {
 	size_t nr = 0;
 
@@ -207,7 +207,7 @@ static size_t collect_allowed(const struct merge *merge, const struct hint_list 
 		node_mask_t mask = allowed_nodes(merge, &list->hints[i]);
 
 		if (mask && is_considered(merge, &list->hints[i]))
-			ret_masks[nr++] = (struct ranked){mask, rank_of(merge, mask)};
+			ret_masks[nr++] = (struct ranked_mask){mask, rank_of(merge, mask)};
 	}
 	return nr;
 }
@@ -217,9 +217,9 @@ static int merge_imperfect(const struct merge *merge, node_mask_t *ret_mask, boo
 	const struct align_problem *problem = merge->problem;
 	size_t most = total_hints(problem);
 	size_t nr = 1, nr_allowed, nr_pairs;
-	struct ranked reachable[ALIGN_LARGE_MASKS] = {{merge->all, 0}};
-	struct ranked *allowed cleanup_free = malloc((most + 1) * sizeof(*allowed));
-	struct ranked *pairs cleanup_free =
+	struct ranked_mask reachable[ALIGN_LARGE_MASKS] = {{merge->all, 0}};
+	struct ranked_mask *allowed cleanup_free = malloc((most + 1) * sizeof(*allowed));
+	struct ranked_mask *pairs cleanup_free =
 		malloc((size_t)ALIGN_LARGE_MASKS * ALIGN_LARGE_MASKS * sizeof(*pairs));
 	node_mask_t best = 0;
 
@@ -236,7 +236,7 @@ static int merge_imperfect(const struct merge *merge, node_mask_t *ret_mask, boo
 
 				if (mask)
 					pairs[nr_pairs++] =
-						(struct ranked){mask, rank_of(merge, mask)};
+						(struct ranked_mask){mask, rank_of(merge, mask)};
 			}
 		}
 		if (trim(pairs, &nr_pairs))
