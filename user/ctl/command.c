@@ -18,7 +18,7 @@
 #include "format/views.h"
 #include "lib/file.h"
 
-struct request {
+struct command_request {
 	uint64_t id;
 	struct json_object *body; /* borrowed; may be NULL */
 	pid_t peer_pid;
@@ -51,7 +51,8 @@ void ctl_withdraw(void *self, uint64_t request, char *ret_why, size_t size)
 	runs_drop(&controller->runs, run);
 }
 
-static int run(struct controller *controller, const struct request *request, struct answer *answer)
+static int run(struct controller *controller, const struct command_request *request,
+	       struct answer *answer)
 {
 	struct view_run_request wanted;
 	struct run_request run;
@@ -96,7 +97,7 @@ static int run(struct controller *controller, const struct request *request, str
 	return r;
 }
 
-static int repair(struct controller *controller, const struct request *request,
+static int repair(struct controller *controller, const struct command_request *request,
 		  struct answer *answer)
 {
 	/* An operator asked for it: this round repairs even if the policy only audits. */
@@ -132,7 +133,7 @@ static int find_asked(const struct controller *controller, const char *what, con
 }
 
 /* One pod only: those of all pods together would be some ten megabytes. */
-static int history(struct controller *controller, const struct request *request,
+static int history(struct controller *controller, const struct command_request *request,
 		   struct answer *answer)
 {
 	struct view_history_request wanted;
@@ -149,7 +150,7 @@ static int history(struct controller *controller, const struct request *request,
 }
 
 /* All rows, which the answer about all containers may not have room for. */
-static int placement(struct controller *controller, const struct request *request,
+static int placement(struct controller *controller, const struct command_request *request,
 		     struct answer *answer)
 {
 	struct view_placement_request wanted;
@@ -166,7 +167,7 @@ static int placement(struct controller *controller, const struct request *reques
 
 static const struct {
 	const char *object, *command;
-	int (*run)(struct controller *controller, const struct request *request,
+	int (*run)(struct controller *controller, const struct command_request *request,
 		   struct answer *answer);
 } commands[] = {
 	{"run", "", run},
@@ -176,7 +177,7 @@ static const struct {
 };
 
 static int run_command(struct controller *controller, const char *object, const char *command,
-		       const struct request *request, struct answer *answer)
+		       const struct command_request *request, struct answer *answer)
 {
 	if (!controller->started)
 		return answer_error(answer, STATUS_NOT_READY, "the agent is starting; try again");
@@ -190,7 +191,7 @@ int ctl_command(void *self, uint64_t request, const char *object, const char *co
 		struct json_object *body, pid_t peer_pid, struct json_object **ret_json,
 		unsigned int *ret_status)
 {
-	const struct request received = {request, body, peer_pid};
+	const struct command_request received = {request, body, peer_pid};
 	struct answer answer;
 	int r = run_command(self, object, command, &received, &answer);
 

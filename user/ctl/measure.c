@@ -326,7 +326,7 @@ static void add_usage(struct usage *sum, const struct usage *usage)
 }
 
 /* The sum of a pod's containers, and a row that has the pod's labels. */
-struct pod_sum {
+struct pod_usage {
 	const struct measured *row;
 	struct usage usage;
 	struct latency latency;
@@ -336,12 +336,12 @@ struct pod_sum {
  * The rows of a pod are adjacent. If a value of one container is unknown, the pod has no sum,
  * because the sum of the others would look like a counter that decreased.
  */
-static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_sum *sums)
+static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_usage *sums)
 {
 	uint32_t nr_sums = 0;
 
 	for (uint32_t i = 0; i < nr;) {
-		struct pod_sum sum = {.row = &rows[i]};
+		struct pod_usage sum = {.row = &rows[i]};
 		bool is_whole = true;
 
 		for (; i < nr && rows[i].pod == sum.row->pod; i++) {
@@ -359,7 +359,7 @@ static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_su
 	LABELS({"namespace", (row)->pod->spec->namespace}, {"pod", (row)->pod->spec->name}, \
 	       __VA_ARGS__)
 
-static void write_pods(const struct pod_sum *sums, uint32_t nr, struct exposition *page)
+static void write_pods(const struct pod_usage *sums, uint32_t nr, struct exposition *page)
 {
 	exposition_family(page, &metric_families.pod_cpu);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -388,7 +388,7 @@ static void write_pods(const struct pod_sum *sums, uint32_t nr, struct expositio
 #define LATENCY_BOUNDS 11
 
 /* Every second bound of the histogram: half as many series, for a factor of four. */
-static void write_latencies(const struct pod_sum *sums, uint32_t nr, struct exposition *page)
+static void write_latencies(const struct pod_usage *sums, uint32_t nr, struct exposition *page)
 {
 	double bounds[LATENCY_BOUNDS];
 
@@ -553,7 +553,7 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 	const enum metrics_level level = controller->options.config->metrics.level;
 	const uint32_t nr_groups = controller->desired.nr_groups;
 	struct measured *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
-	struct pod_sum *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
+	struct pod_usage *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
 	uint32_t nr, nr_sums;
 	int r;
 

@@ -149,14 +149,14 @@ const struct sampled_group *pressure_samples_find(const struct pressure_samples 
 /* --- what is added ------------------------------------------------------------------------------- */
 
 /* What does not depend on the group. */
-struct pass {
+struct sample_pass {
 	struct controller *controller;
 	uint64_t now_ns, longest_ns;
 	uint32_t published; /* cursor */
 };
 
 /* Only what was published has a cgroup here, so there is a kernel port that it was published to. */
-static void read_usage(const struct pass *pass, struct pressure_totals *totals)
+static void read_usage(const struct sample_pass *pass, struct pressure_totals *totals)
 {
 	const struct kernel_port *kernel = pass->controller->ports.kernel;
 	struct usage usage;
@@ -178,7 +178,7 @@ static void keep_settled(const struct pressure_totals *last, struct pressure_tot
 	memcpy(totals->waited_ns, last->waited_ns, sizeof(totals->waited_ns));
 }
 
-static void read_pressure(const struct pass *pass, const struct pressure_totals *last,
+static void read_pressure(const struct sample_pass *pass, const struct pressure_totals *last,
 			  struct pressure_totals *totals)
 {
 	const struct pressure_track *track =
@@ -194,7 +194,7 @@ static void read_pressure(const struct pass *pass, const struct pressure_totals 
 }
 
 /* What grew since the last pass. Nothing is known of a group that has no cgroup. */
-static struct pressure_growth measure(struct pass *pass, const struct group *group,
+static struct pressure_growth measure(struct sample_pass *pass, const struct group *group,
 				      struct sampled_group *sampled)
 {
 	const struct managed_group *published =
@@ -214,13 +214,13 @@ static struct pressure_growth measure(struct pass *pass, const struct group *gro
 }
 
 /* A pod and what is known of its containers so far. */
-struct pod_sum {
+struct pod_pressure {
 	struct sampled_group *pod; /* NULL = it has no ring */
 	struct pressure_growth growth;
 	bool is_partial; /* of a container nothing is known */
 };
 
-static void add_container(struct pod_sum *sum, const struct pressure_growth *growth)
+static void add_container(struct pod_pressure *sum, const struct pressure_growth *growth)
 {
 	sum->is_partial |= !growth->usage_ns;
 	sum->growth.usage_ns = growth->usage_ns;
@@ -229,7 +229,7 @@ static void add_container(struct pod_sum *sum, const struct pressure_growth *gro
 		sum->growth.wait_ns[cause] += growth->wait_ns[cause];
 }
 
-static void end_pod(const struct pass *pass, struct pod_sum *sum)
+static void end_pod(const struct sample_pass *pass, struct pod_pressure *sum)
 {
 	if (sum->is_partial) {
 		sum->growth.usage_ns = sum->growth.run_ns = 0;
@@ -237,11 +237,11 @@ static void end_pod(const struct pass *pass, struct pod_sum *sum)
 	}
 	if (sum->pod)
 		pressure_ring_add(&sum->pod->ring, pass->now_ns, &sum->growth);
-	*sum = (struct pod_sum){0};
+	*sum = (struct pod_pressure){0};
 }
 
-static void sample_container(struct pass *pass, const struct group *group,
-			     struct sampled_group *sampled, struct pod_sum *sum)
+static void sample_container(struct sample_pass *pass, const struct group *group,
+			     struct sampled_group *sampled, struct pod_pressure *sum)
 {
 	const bool had_cgroup = sampled && sampled->last.cgroup_id;
 	struct pressure_growth growth = {0};
@@ -266,12 +266,12 @@ void ctl_add_pressure_samples(struct controller *controller)
 {
 	struct pressure_samples *samples = &controller->samples;
 	const struct group_tree *desired = &controller->desired;
-	struct pass pass = {
+	struct sample_pass pass = {
 		.controller = controller,
 		.now_ns = clock_now_ns(controller->ports.clock),
 		.longest_ns = longest_of(samples),
 	};
-	struct pod_sum sum = {0};
+	struct pod_pressure sum = {0};
 	uint32_t at = 0;
 
 	if (!is_current(samples, desired) && follow(samples, desired))
