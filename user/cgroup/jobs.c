@@ -25,7 +25,7 @@
 #define NAME_KEY      "/name"
 #define OPEN_KEY      "/open"
 
-struct scan {
+struct tree_scan {
 	struct group_tree tree;
 	struct managed_group around[MAX_AROUND];
 	uint32_t nr_around;
@@ -52,11 +52,11 @@ struct group_job {
 	uint32_t nr;
 	char scope[GROUP_PATH_MAX];
 	struct affinities *affinities;
-	struct scan *scan;
+	struct tree_scan *scan;
 	struct name *name;
 };
 
-static void scan_free(struct scan *scan)
+static void scan_free(struct tree_scan *scan)
 {
 	group_tree_fini(&scan->tree);
 	free(scan);
@@ -237,7 +237,7 @@ static void keep_name(struct groups *groups, struct name *name)
 	groups->name = name;
 }
 
-static void keep_scan(struct groups *groups, struct scan *scan)
+static void keep_scan(struct groups *groups, struct tree_scan *scan)
 {
 	if (groups->scan)
 		scan_free(groups->scan);
@@ -258,7 +258,7 @@ static void scan_ended(struct worker_job *base, int result)
 int jobs_read_tree(struct groups *groups, struct group_tree *ret_tree)
 {
 	struct group_job *job cleanup_job = NULL;
-	struct scan *scan = groups->scan;
+	struct tree_scan *scan = groups->scan;
 	int err;
 
 	if (!groups->scan_is_fresh) {
@@ -291,7 +291,7 @@ int jobs_await_tree(struct groups *groups, uint64_t limit_ns)
 int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr)
 {
-	const struct scan *scan = groups->scan;
+	const struct tree_scan *scan = groups->scan;
 
 	if (!scan)
 		return read_surroundings(groups, ret_groups, max, ret_nr);

@@ -41,7 +41,7 @@ extern const struct manager manager_systemd;
 struct watch;
 struct systemd;
 struct worker_pool;
-struct scan;
+struct tree_scan;
 struct name;
 
 struct groups {
@@ -56,7 +56,7 @@ struct groups {
 	/* Used by the loop's thread only: */
 	struct worker_pool *pool;	/* borrowed; NULL = everything runs synchronously */
 	const struct groups_sink *sink; /* borrowed; NULL until watched */
-	struct scan *scan;		/* the last scan; NULL before the first one */
+	struct tree_scan *scan;		/* the last scan; NULL before the first one */
 	bool scan_is_fresh;		/* it ended late and has not been fetched yet */
 	struct name *name;		/* found late and not fetched yet, or NULL */
 };

@@ -149,13 +149,13 @@ static int list_children(int fd, struct names *names)
 	return 0;
 }
 
-struct reading {
+struct tree_reading {
 	struct groups *groups;
 	bool (*is_busy)(struct groups *groups, const char *path);
 	struct group_tree *tree;
 };
 
-static int add_unseen(const struct reading *reading, enum group_role role, const char *path,
+static int add_unseen(const struct tree_reading *reading, enum group_role role, const char *path,
 		      uint32_t parent)
 {
 	struct group *group = group_tree_add(reading->tree, role, path);
@@ -168,8 +168,8 @@ static int add_unseen(const struct reading *reading, enum group_role role, const
 }
 
 /* `parent` is the parent's index in the tree; it is ignored for the root. */
-static int read_below(const struct reading *reading, int fd, const char *path, enum group_role role,
-		      uint32_t parent)
+static int read_below(const struct tree_reading *reading, int fd, const char *path,
+		      enum group_role role, uint32_t parent)
 {
 	struct names names cleanup(names_fini) = {0};
 	struct group_tree *tree = reading->tree;
@@ -217,7 +217,7 @@ int read_tree(struct groups *groups, bool (*is_busy)(struct groups *groups, cons
 	      struct group_tree *ret_tree)
 {
 	struct group_tree tree cleanup(group_tree_fini) = {0};
-	const struct reading reading = {groups, is_busy, &tree};
+	const struct tree_reading reading = {groups, is_busy, &tree};
 	int fd cleanup_close = -1;
 	int err = dir_open_group(&groups->dir, groups->workload_root, &fd);
 

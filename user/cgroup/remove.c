@@ -25,7 +25,7 @@
 	"more groups are inside than one pass removes, or new ones are being created; stop what " \
 	"creates them; the next pass continues"
 
-struct walk {
+struct removal {
 	const char *path; /* of the top, for messages */
 	int fd;		  /* the current group */
 	unsigned int depth;
@@ -34,7 +34,7 @@ struct walk {
 	char name[NAME_MAX + 1]; /* the last group that could not be removed */
 };
 
-static bool take_step(struct walk *walk)
+static bool take_step(struct removal *walk)
 {
 	if (!*walk->steps_left)
 		return false;
@@ -42,7 +42,7 @@ static bool take_step(struct walk *walk)
 	return true;
 }
 
-static int resists(const struct walk *walk, int code, const char *why, char *error)
+static int resists(const struct removal *walk, int code, const char *why, char *error)
 {
 	return failure(error, code,
 		       "%s: cannot remove the group '%.64s' %u level%s below it (%llu removed so "
@@ -51,7 +51,7 @@ static int resists(const struct walk *walk, int code, const char *why, char *err
 		       (unsigned long long)walk->nr_removed, why);
 }
 
-static int out_of_steps(const struct walk *walk, char *error)
+static int out_of_steps(const struct removal *walk, char *error)
 {
 	return resists(walk, -EAGAIN, MORE_ARE_LEFT, error);
 }
@@ -60,7 +60,7 @@ static int out_of_steps(const struct walk *walk, char *error)
  * Remove every child that is a leaf. Returns 1 if a child could not be removed, with its
  * name in the walk, and 0 if no child is left.
  */
-static int remove_leaves(struct walk *walk, char *error)
+static int remove_leaves(struct removal *walk, char *error)
 {
 	DIR *entries cleanup_dir = NULL;
 	const struct dirent *entry;
@@ -87,7 +87,7 @@ static int remove_leaves(struct walk *walk, char *error)
 }
 
 /* Descend into the group that could not be removed, if it has children and no processes. */
-static int descend(struct walk *walk, char *error)
+static int descend(struct removal *walk, char *error)
 {
 	int child = -1;
 	int err = dir_open_below(walk->fd, walk->name, &child);
@@ -106,7 +106,7 @@ static int descend(struct walk *walk, char *error)
 	return 0;
 }
 
-static int ascend(struct walk *walk, char *error)
+static int ascend(struct removal *walk, char *error)
 {
 	int parent = openat(walk->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -120,7 +120,7 @@ static int ascend(struct walk *walk, char *error)
 
 int remove_inside(int fd, const char *path, uint64_t *steps_left, char error[GROUP_ERROR_MAX])
 {
-	struct walk walk = {.path = path, .steps_left = steps_left};
+	struct removal walk = {.path = path, .steps_left = steps_left};
 	int result;
 
 	walk.fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -35,7 +35,7 @@ static const char *const watched_files[WATCH_FILE_NR] = {
 	"cpu.weight",		"memory.max",
 };
 
-struct watched {
+struct watched_group {
 	char *path;
 	uint64_t id;
 	uint32_t generation; /* of the last watch_tree that contained it */
@@ -51,7 +51,7 @@ struct watch {
 	sd_event_source *inotify_source, *uevent_source, *pause;
 	uint32_t generation;
 	uint32_t nr, capacity;
-	struct watched *groups;
+	struct watched_group *groups;
 };
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static int open_uevents(struct watch *watch, sd_event *event)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-static struct watched *find_wd(struct watch *watch, int wd, int *ret_file)
+static struct watched_group *find_wd(struct watch *watch, int wd, int *ret_file)
 {
 	for (uint32_t i = 0; i < watch->nr; i++)
 		for (int file = 0; file < WATCH_FILE_NR; file++)
@@ -139,7 +139,7 @@ static struct watched *find_wd(struct watch *watch, int wd, int *ret_file)
 	return NULL;
 }
 
-static void tell_populated(struct watch *watch, struct watched *group)
+static void tell_populated(struct watch *watch, struct watched_group *group)
 {
 	int fd cleanup_close = -1;
 	int populated;
@@ -155,7 +155,7 @@ static void tell_populated(struct watch *watch, struct watched *group)
 
 static void handle(struct watch *watch, const struct inotify_event *event)
 {
-	struct watched *group;
+	struct watched_group *group;
 	int file;
 
 	if (event->mask & IN_Q_OVERFLOW) {
@@ -205,7 +205,7 @@ static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata)
 	return sd_event_source_set_enabled(watch->inotify_source, SD_EVENT_ON);
 }
 
-static void forget(struct watch *watch, struct watched *group)
+static void forget(struct watch *watch, struct watched_group *group)
 {
 	for (int file = 0; file < WATCH_FILE_NR; file++)
 		if (group->wds[file] >= 0)
@@ -222,7 +222,7 @@ static uint32_t mask_of(enum group_role role, int file)
 }
 
 static int add_watches(struct watch *watch, int group_fd, enum group_role role,
-		       struct watched *group)
+		       struct watched_group *group)
 {
 	int err = 0;
 
@@ -240,11 +240,11 @@ static int add_watches(struct watch *watch, int group_fd, enum group_role role,
 
 static int add_group(struct watch *watch, int group_fd, uint64_t id, const struct group *group)
 {
-	struct watched *watched;
+	struct watched_group *watched;
 
 	if (watch->nr == watch->capacity) {
 		uint32_t capacity = watch->capacity ? watch->capacity * 2 : 16;
-		struct watched *bigger = realloc(watch->groups, capacity * sizeof(*bigger));
+		struct watched_group *bigger = realloc(watch->groups, capacity * sizeof(*bigger));
 
 		if (!bigger)
 			return -ENOMEM;
@@ -252,10 +252,10 @@ static int add_group(struct watch *watch, int group_fd, uint64_t id, const struc
 		watch->capacity = capacity;
 	}
 	watched = &watch->groups[watch->nr];
-	*watched = (struct watched){.path = strdup(group->path),
-				    .id = id,
-				    .generation = watch->generation,
-				    .populated = dir_populated(group_fd)};
+	*watched = (struct watched_group){.path = strdup(group->path),
+					  .id = id,
+					  .generation = watch->generation,
+					  .populated = dir_populated(group_fd)};
 	if (!watched->path)
 		return -ENOMEM;
 	watch->nr++;
