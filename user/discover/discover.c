@@ -77,7 +77,7 @@ static void move_kept(struct scan_kept to[SCAN_FILE_NR], struct scan_kept from[S
 		to[i] = (struct scan_kept){TAKE_PTR(from[i].data), from[i].len};
 }
 
-static void end_scan(struct scan *scan, int result)
+static void end_scan(struct node_scan *scan, int result)
 {
 	struct discover *discover = scan->discover;
 
@@ -122,7 +122,7 @@ static void scan_soon(struct discover *discover)
 
 static void scan_ended(struct worker_job *job, int result)
 {
-	struct scan *scan = (struct scan *)job;
+	struct node_scan *scan = (struct node_scan *)job;
 	struct discover *discover = scan->discover;
 
 	end_scan(scan, result);
@@ -136,12 +136,12 @@ static void scan_ended(struct worker_job *job, int result)
 
 static int start_scan(struct discover *discover)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
+	struct node_scan *scan = calloc(1, sizeof(*scan));
 	int r;
 
 	if (!scan)
 		return -ENOMEM;
-	*scan = (struct scan){
+	*scan = (struct node_scan){
 		.job = {.run = cgroup_scan_run,
 			.completed = scan_ended,
 			.release = cgroup_scan_release},

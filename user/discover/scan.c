@@ -24,8 +24,8 @@
 
 #define PATH_SIZE 2048
 
-struct walk {
-	struct scan *scan;
+struct scan_walk {
+	struct node_scan *scan;
 	struct cpuset exclusive; /* tasks of the host that may use them are counted */
 	cpu_set_t *mask;	 /* CPUSET_MAX bits */
 	uint32_t nr_visits, nr_tasks;
@@ -43,7 +43,7 @@ static bool is_gone(int error)
 
 /* Only the first is told: the others have most likely the same cause. */
 static void __attribute__((format(printf, 2, 3)))
-note_problem(struct walk *walk, const char *format, ...)
+note_problem(struct scan_walk *walk, const char *format, ...)
 {
 	struct discovery *found = &walk->scan->found;
 	va_list args;
@@ -55,7 +55,7 @@ note_problem(struct walk *walk, const char *format, ...)
 	va_end(args);
 }
 
-static void note_error(struct walk *walk, const char *what, int error)
+static void note_error(struct scan_walk *walk, const char *what, int error)
 {
 	if (error == -ENOMEM)
 		walk->error = error;
@@ -66,7 +66,7 @@ static void note_error(struct walk *walk, const char *what, int error)
 /* --- files of a cgroup ------------------------------------------------------------------------ */
 
 /* NULL if there is no such file, which is normal where a controller is not enabled. */
-static char *read_text(struct walk *walk, int fd, const char *name)
+static char *read_text(struct scan_walk *walk, int fd, const char *name)
 {
 	char *text = NULL;
 	int r = file_read_line(fd, name, &text);
@@ -77,7 +77,7 @@ static char *read_text(struct walk *walk, int fd, const char *name)
 }
 
 /* -1 if there is no such file or it has no number. */
-static int64_t read_number(struct walk *walk, int fd, const char *name)
+static int64_t read_number(struct scan_walk *walk, int fd, const char *name)
 {
 	char *text cleanup_free = read_text(walk, fd, name);
 
@@ -96,7 +96,7 @@ static int64_t stat_ns(const char *text, const char *key)
 	return -1;
 }
 
-static void read_stat(struct walk *walk, int fd, struct discovered_cgroup *row)
+static void read_stat(struct scan_walk *walk, int fd, struct discovered_cgroup *row)
 {
 	char *text cleanup_free = read_text(walk, fd, "cpu.stat");
 
@@ -106,7 +106,7 @@ static void read_stat(struct walk *walk, int fd, struct discovered_cgroup *row)
 	row->throttled_ns = stat_ns(text, "throttled_usec");
 }
 
-static bool has_comm(struct walk *walk, long pid, const char *wanted)
+static bool has_comm(struct scan_walk *walk, long pid, const char *wanted)
 {
 	char path[PATH_SIZE], *comm cleanup_free = NULL;
 
@@ -118,7 +118,7 @@ static bool has_comm(struct walk *walk, long pid, const char *wanted)
  * The sandbox holds the pod's namespaces: one process named pause, which only sleeps. Nothing
  * in the cgroup's name tells it from other containers, and the kubelet does not pin it.
  */
-static bool is_sandbox(struct walk *walk, int fd)
+static bool is_sandbox(struct scan_walk *walk, int fd)
 {
 	static const char *const files[] = {"cgroup.procs", "container/cgroup.procs"};
 	long pid = 0;
@@ -137,7 +137,7 @@ static bool is_sandbox(struct walk *walk, int fd)
 }
 
 /* NULL with the walk's error set = no memory. */
-static char *copy(struct walk *walk, const char *text)
+static char *copy(struct scan_walk *walk, const char *text)
 {
 	char *copied = strdup(text);
 
@@ -150,7 +150,7 @@ static char *copy(struct walk *walk, const char *text)
  * The bundle is trusted only if it states the pod that the cgroup is in. It also says what the
  * sandbox is, which is otherwise seen from its process.
  */
-static void read_bundle(struct walk *walk, struct discovered_cgroup *row)
+static void read_bundle(struct scan_walk *walk, struct discovered_cgroup *row)
 {
 	const struct bundle *bundle = NULL;
 
@@ -172,7 +172,7 @@ static void read_bundle(struct walk *walk, struct discovered_cgroup *row)
 	row->names = DISCOVERED_NAMES_READ;
 }
 
-static void read_cgroup(struct walk *walk, int fd, const struct kubepods_name *name)
+static void read_cgroup(struct scan_walk *walk, int fd, const struct kubepods_name *name)
 {
 	struct discovered_cgroup *row;
 	struct stat status;
@@ -201,7 +201,7 @@ static void read_cgroup(struct walk *walk, int fd, const struct kubepods_name *n
 
 /* --- tasks of the host ------------------------------------------------------------------------ */
 
-static void judge_task(struct walk *walk, long pid)
+static void judge_task(struct scan_walk *walk, long pid)
 {
 	struct discovered_tasks *tasks = &walk->scan->found.host_tasks;
 	const size_t size = CPU_ALLOC_SIZE(CPUSET_MAX);
@@ -235,7 +235,7 @@ static bool is_host_slice(const char *path)
 }
 
 /* cgroup.threads has the threads of the cgroup itself, one id per line. */
-static void count_tasks(struct walk *walk, int fd)
+static void count_tasks(struct scan_walk *walk, int fd)
 {
 	char *text cleanup_free = NULL;
 
@@ -261,7 +261,7 @@ static void count_tasks(struct walk *walk, int fd)
  * the directory is listed, so nothing appears unnoticed between the two. Adding it again
  * changes nothing, and the kernel removes it with the directory, so none is remembered here.
  */
-static void watch(struct walk *walk, int fd)
+static void watch(struct scan_walk *walk, int fd)
 {
 	char path[64];
 
@@ -274,10 +274,10 @@ static void watch(struct walk *walk, int fd)
 		walk->scan->watch_error = -errno;
 }
 
-static void visit(struct walk *walk, int fd, unsigned int depth);
+static void visit(struct scan_walk *walk, int fd, unsigned int depth);
 
 /* What is in the directory open as `fd`; `name` follows the walk's path. */
-static void visit_child(struct walk *walk, int parent_fd, const char *name, unsigned int depth)
+static void visit_child(struct scan_walk *walk, int parent_fd, const char *name, unsigned int depth)
 {
 	const size_t len = strlen(walk->path);
 	int fd cleanup_close = -1;
@@ -295,7 +295,7 @@ static void visit_child(struct walk *walk, int parent_fd, const char *name, unsi
 	walk->path[len] = '\0';
 }
 
-static void list(struct walk *walk, int fd, unsigned int depth)
+static void list(struct scan_walk *walk, int fd, unsigned int depth)
 {
 	DIR *directory cleanup_dir = NULL;
 	const struct dirent *entry;
@@ -321,7 +321,7 @@ static void list(struct walk *walk, int fd, unsigned int depth)
 		note_error(walk, "cannot list", r);
 }
 
-static void note_unknown(struct walk *walk)
+static void note_unknown(struct scan_walk *walk)
 {
 	struct discovery *found = &walk->scan->found;
 
@@ -329,7 +329,7 @@ static void note_unknown(struct walk *walk)
 		text_copy(found->unknown, sizeof(found->unknown), walk->path);
 }
 
-static void visit(struct walk *walk, int fd, unsigned int depth)
+static void visit(struct scan_walk *walk, int fd, unsigned int depth)
 {
 	struct kubepods_name name;
 
@@ -371,7 +371,7 @@ struct file_reader {
 };
 
 /* The kubelet renames a new file over the old one; an editor may write to it in place. */
-static void watch_kubelet(struct scan *scan)
+static void watch_kubelet(struct node_scan *scan)
 {
 	if (scan->inotify_fd >= 0 &&
 	    inotify_add_watch(scan->inotify_fd, scan->kubelet_dir,
@@ -390,7 +390,7 @@ static void keep_data(struct scan_kept *kept, char *data, size_t len)
  * Only ENOENT means that there is no file. One that is half written, damaged or unreadable says
  * nothing about what the kubelet decided, so what it said before stands until it says otherwise.
  */
-static int read_state(struct scan *scan, const struct file_reader *reader)
+static int read_state(struct node_scan *scan, const struct file_reader *reader)
 {
 	struct discovered_file *file = reader->file;
 	struct scan_kept *kept = &scan->kept[reader->index];
@@ -420,7 +420,7 @@ static int read_state(struct scan *scan, const struct file_reader *reader)
 	return 0;
 }
 
-static int read_states(struct scan *scan)
+static int read_states(struct node_scan *scan)
 {
 	const struct file_reader readers[] = {
 		{"cpu_manager_state", SCAN_CPU_STATE, &scan->found.cpu_file, discovery_read_state,
@@ -439,7 +439,7 @@ static int read_states(struct scan *scan)
 }
 
 /* Without the file the CPUs are unknown, and none is taken to be offline. */
-static void read_online(struct scan *scan)
+static void read_online(struct node_scan *scan)
 {
 	char *text cleanup_free = NULL;
 
@@ -449,9 +449,9 @@ static void read_online(struct scan *scan)
 
 int cgroup_scan_run(struct worker_job *job)
 {
-	struct scan *scan = (struct scan *)job;
+	struct node_scan *scan = (struct node_scan *)job;
 	cpu_set_t *mask cleanup_free = calloc(1, CPU_ALLOC_SIZE(CPUSET_MAX));
-	struct walk walk = {.scan = scan, .mask = mask};
+	struct scan_walk walk = {.scan = scan, .mask = mask};
 	int fd cleanup_close = open(scan->cgroup_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (!mask)
@@ -471,7 +471,7 @@ int cgroup_scan_run(struct worker_job *job)
 
 void cgroup_scan_release(struct worker_job *job)
 {
-	struct scan *scan = (struct scan *)job;
+	struct node_scan *scan = (struct node_scan *)job;
 
 	discovery_fini(&scan->found);
 	for (size_t i = 0; i < SCAN_FILE_NR; i++)

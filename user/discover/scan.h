@@ -25,7 +25,7 @@ struct scan_kept {
 	size_t len;
 };
 
-struct scan {
+struct node_scan {
 	struct worker_job job; /* first */
 	struct discover *discover;
 	/* Constant for the life of the room, so a thread may read them. */

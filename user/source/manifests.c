@@ -308,7 +308,7 @@ static int start_scan(struct manifests *manifests, bool always, bool wants_watch
 static void watch_directory(struct manifests *manifests, int fd);
 static void take_marks(struct manifests *manifests);
 
-static int tell_result(struct manifests *manifests, const struct scan *scan)
+static int tell_result(struct manifests *manifests, const struct manifest_scan *scan)
 {
 	if (scan->has_problem)
 		tell_problem(manifests, scan->problem);
@@ -325,7 +325,7 @@ static int tell_result(struct manifests *manifests, const struct scan *scan)
 }
 
 /* Watch first, then list: what comes in between would be seen by neither. */
-static int watch_and_scan(struct manifests *manifests, const struct scan *scan)
+static int watch_and_scan(struct manifests *manifests, const struct manifest_scan *scan)
 {
 	manifests->watched_device = scan->status.st_dev;
 	manifests->watched_inode = scan->status.st_ino;
@@ -334,7 +334,7 @@ static int watch_and_scan(struct manifests *manifests, const struct scan *scan)
 }
 
 /* Take the table back, and what came of the scan. */
-static int end_scan(struct scan *scan, int result)
+static int end_scan(struct manifest_scan *scan, int result)
 {
 	struct manifests *manifests = scan->manifests;
 
@@ -356,7 +356,7 @@ static void tell_late(struct manifests *manifests, bool is_late)
 
 static void scan_ended(struct worker_job *job, int result)
 {
-	struct scan *scan = (struct scan *)job;
+	struct manifest_scan *scan = (struct manifest_scan *)job;
 	struct manifests *manifests = scan->manifests;
 	bool always;
 	int err = end_scan(scan, result);
@@ -375,12 +375,12 @@ static void scan_ended(struct worker_job *job, int result)
 
 static int start_scan(struct manifests *manifests, bool always, bool wants_watch)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
+	struct manifest_scan *scan = calloc(1, sizeof(*scan));
 	int err;
 
 	if (!scan)
 		return -ENOMEM;
-	*scan = (struct scan){
+	*scan = (struct manifest_scan){
 		.job = {.run = scan_run, .completed = scan_ended, .release = scan_release},
 		.manifests = manifests,
 		.directory = manifests->directory,

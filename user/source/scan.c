@@ -90,14 +90,14 @@ bool scan_ignores(const char *name)
 
 /* --- scanning --------------------------------------------------------------------------------- */
 
-static void set_problem(struct scan *scan, const char *problem)
+static void set_problem(struct manifest_scan *scan, const char *problem)
 {
 	scan->has_problem = true;
 	snprintf(scan->problem, sizeof(scan->problem), "%s", problem);
 }
 
 /* The directory's descriptor, or -1 when it is not there or not to be trusted. */
-static int open_directory(struct scan *scan)
+static int open_directory(struct manifest_scan *scan)
 {
 	int fd cleanup_close =
 		open(scan->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -116,7 +116,7 @@ static int open_directory(struct scan *scan)
 }
 
 /* Mark the files that are there. False = not all of them could be listed. */
-static int list_files(struct scan *scan, int directory_fd)
+static int list_files(struct manifest_scan *scan, int directory_fd)
 {
 	DIR *directory cleanup_dir = NULL;
 	const struct dirent *found;
@@ -149,7 +149,7 @@ static int list_files(struct scan *scan, int directory_fd)
 }
 
 /* Look at every entry; tells whether anything is other than before. */
-static int refresh_entries(struct scan *scan, int directory_fd)
+static int refresh_entries(struct manifest_scan *scan, int directory_fd)
 {
 	const bool listed = scan->complete;
 	struct table *table = scan->table;
@@ -181,7 +181,7 @@ static int refresh_entries(struct scan *scan, int directory_fd)
 
 int scan_run(struct worker_job *job)
 {
-	struct scan *scan = (struct scan *)job;
+	struct manifest_scan *scan = (struct manifest_scan *)job;
 	int fd cleanup_close = open_directory(scan);
 	int err;
 
@@ -201,7 +201,7 @@ int scan_run(struct worker_job *job)
 
 void scan_release(struct worker_job *job)
 {
-	struct scan *scan = (struct scan *)job;
+	struct manifest_scan *scan = (struct manifest_scan *)job;
 
 	cleanup_close_fd(&scan->fd);
 	table_free(scan->table);

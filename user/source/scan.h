@@ -25,7 +25,7 @@ int table_want(struct table *table, const char *name, struct entry **ret_entry);
 /* Is a file of this name no manifest? */
 bool scan_ignores(const char *name);
 
-struct scan {
+struct manifest_scan {
 	struct worker_job job; /* first */
 	struct manifests *manifests;
 	const char *directory; /* never changes; stays while a scan runs */
