@@ -14,7 +14,7 @@
 
 #define READ_KEY "configuration"
 
-struct reading {
+struct config_reading {
 	struct worker_job job; /* first */
 	struct agent *agent;
 	struct config config;
@@ -70,7 +70,7 @@ static void end_reload(struct agent *agent, int result, const struct config *con
 
 static int run_reading(struct worker_job *job)
 {
-	struct reading *reading = (struct reading *)job;
+	struct config_reading *reading = (struct config_reading *)job;
 
 	return settings_load(&reading->agent->options, &reading->config);
 }
@@ -85,7 +85,7 @@ static void begin_reading(struct agent *agent);
 /* What was read may be older than a signal that came meanwhile, so it is read once more. */
 static void reading_ended(struct worker_job *job, int result)
 {
-	struct reading *reading = (struct reading *)job;
+	struct config_reading *reading = (struct config_reading *)job;
 	struct agent *agent = reading->agent;
 
 	if (agent->reloads_again) {
@@ -98,7 +98,7 @@ static void reading_ended(struct worker_job *job, int result)
 
 static void begin_reading(struct agent *agent)
 {
-	struct reading *reading = calloc(1, sizeof(*reading));
+	struct config_reading *reading = calloc(1, sizeof(*reading));
 	int r;
 
 	if (!reading) {

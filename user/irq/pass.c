@@ -19,7 +19,7 @@
 #define PAUSE_NS	  (10 * 1000000000ULL)
 #define LONGEST_PAUSE_LOG 6
 
-struct pass {
+struct irq_pass {
 	const struct irq_place *place;
 	const struct irq_request *request;
 	struct irq_table *table;
@@ -55,7 +55,7 @@ static void drop_list(char **list)
  * exactly what our default yields is widened later. The opposite mistake would leave interrupts
  * that appeared while no agent ran narrow for ever.
  */
-static void find_original(const struct pass *pass, const struct irq_entry *entry,
+static void find_original(const struct irq_pass *pass, const struct irq_entry *entry,
 			  const struct cpuset *affinity, struct cpuset *ret_original)
 {
 	const struct irq_entry *first = pass->table->entries;
@@ -75,7 +75,7 @@ static uint64_t pause_after(unsigned int nr_reverts)
 	return PAUSE_NS << (nr_reverts < LONGEST_PAUSE_LOG ? nr_reverts : LONGEST_PAUSE_LOG);
 }
 
-static bool may_contend(const struct pass *pass, const struct irq_entry *entry)
+static bool may_contend(const struct irq_pass *pass, const struct irq_entry *entry)
 {
 	return pass->report->irqbalance != IRQBALANCE_CONTENDS &&
 	       pass->request->now_ns >= entry->contend_ns;
@@ -93,7 +93,7 @@ static void say_reverted(const struct irq_entry *entry)
 		entry->affinity, path, entry->name);
 }
 
-static void note_foreign(struct pass *pass, struct irq_entry *entry, enum irq_action action)
+static void note_foreign(struct irq_pass *pass, struct irq_entry *entry, enum irq_action action)
 {
 	const bool is_foreign = action == IRQ_FOREIGN || action == IRQ_REVERT;
 
@@ -115,7 +115,7 @@ static bool writes(const struct irq_entry *entry)
 	return entry->action == IRQ_WRITE || entry->action == IRQ_REVERT;
 }
 
-static int decide(struct pass *pass, struct irq_entry *entry)
+static int decide(struct irq_pass *pass, struct irq_entry *entry)
 {
 	const struct cpuset affinity = cpuset_of_text(entry->affinity);
 	const struct cpuset written = cpuset_of_text(entry->written);
@@ -154,7 +154,7 @@ static int decide(struct pass *pass, struct irq_entry *entry)
 /* --- writing ------------------------------------------------------------------------------------- */
 
 /* Sets the list anew from what the kernel has now. */
-static void read_back(const struct pass *pass, struct irq_entry *entry)
+static void read_back(const struct irq_pass *pass, struct irq_entry *entry)
 {
 	char path[96];
 	const enum mask_form form = irq_entry_file(entry, path, sizeof(path));
@@ -164,7 +164,7 @@ static void read_back(const struct pass *pass, struct irq_entry *entry)
 		set_list(&entry->affinity, &now);
 }
 
-static void write_target(const struct pass *pass, struct irq_entry *entry)
+static void write_target(const struct irq_pass *pass, struct irq_entry *entry)
 {
 	const struct cpuset target = cpuset_of_text(entry->target);
 	char path[96];
@@ -192,7 +192,7 @@ static void write_target(const struct pass *pass, struct irq_entry *entry)
  * Forget the original of a mask that is the original again, whether it was restored or could never
  * be changed, and of one that another process chose since, when it need not be narrowed any more.
  */
-static void forget(const struct pass *pass, struct irq_entry *entry)
+static void forget(const struct irq_pass *pass, struct irq_entry *entry)
 {
 	const struct cpuset affinity = cpuset_of_text(entry->affinity);
 	const struct cpuset original = cpuset_of_text(entry->original);
@@ -219,7 +219,7 @@ static bool holds_masks(const struct irq_table *table)
 }
 
 /* Without the file the next agent would take our masks for the original ones. */
-static void look_for_file(const struct pass *pass)
+static void look_for_file(const struct irq_pass *pass)
 {
 	if (pass->table->is_unsaved || !holds_masks(pass->table) ||
 	    !faccessat(pass->place->state_fd, PINFOLD_IRQS_FILE, F_OK, 0) || errno != ENOENT)
@@ -229,7 +229,7 @@ static void look_for_file(const struct pass *pass)
 	pass->table->is_unsaved = true;
 }
 
-static int save(const struct pass *pass)
+static int save(const struct irq_pass *pass)
 {
 	int r;
 
@@ -241,7 +241,7 @@ static int save(const struct pass *pass)
 	return r;
 }
 
-static int change(struct pass *pass)
+static int change(struct irq_pass *pass)
 {
 	struct irq_table *table = pass->table;
 
@@ -310,7 +310,7 @@ static int describe(const struct irq_entry *entry, const struct cpuset *exclusiv
 	return 0;
 }
 
-static int describe_all(const struct pass *pass)
+static int describe_all(const struct irq_pass *pass)
 {
 	struct irq_report *report = pass->report;
 
@@ -331,7 +331,7 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 {
 	struct irq_report report cleanup(irq_report_fini) = {0};
 	struct irq_table fresh = {0};
-	struct pass pass = {
+	struct irq_pass pass = {
 		.place = place,
 		.request = request,
 		.table = table,

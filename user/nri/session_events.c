@@ -11,14 +11,14 @@
 #include "nri/session_private.h"
 
 /* The subject of an event, decoded; borrows from the message. */
-struct subject {
+struct nri_subject {
 	struct nri_pod pod;
 	struct nri_container container;
 };
 
 static int decode_subject(struct nri_session *session, const struct method *method,
 			  const Nri__PodSandbox *pod, const Nri__Container *container,
-			  struct subject *ret_subject)
+			  struct nri_subject *ret_subject)
 {
 	int err = nri_decode_pod(pod, &session->memory, &ret_subject->pod);
 
@@ -47,7 +47,7 @@ static int report_event(struct nri_session *session, const struct method *method
 			const struct incoming *incoming, int32_t event, const Nri__PodSandbox *pod,
 			const Nri__Container *container)
 {
-	struct subject subject;
+	struct nri_subject subject;
 	int err = decode_subject(session, method, pod, container, &subject);
 
 	if (err)
@@ -109,7 +109,7 @@ static int ask(struct nri_session *session, const struct method *method,
 	const struct nri_callbacks *callbacks = session->callbacks;
 	struct nri_pending *pending = incoming->pending;
 	struct nri_resources wanted;
-	struct subject subject;
+	struct nri_subject subject;
 	int err = decode_subject(session, method, pod, container, &subject);
 
 	if (err)

@@ -43,7 +43,7 @@ struct peer {
 	bool ended;	   /* shut down by us; libmicrohttpd has yet to close it */
 	struct sockaddr_storage address;
 	uint64_t deadline_usec;
-	struct request *suspended; /* NULL: libmicrohttpd has the connection */
+	struct http_request *suspended; /* NULL: libmicrohttpd has the connection */
 };
 
 struct listener {
@@ -67,7 +67,7 @@ struct server {
 };
 
 /* What arrives of one request before it is answered. */
-struct request {
+struct http_request {
 	struct text body;
 	bool too_large;
 	/* Suspended: under this number the answer comes. */
@@ -220,7 +220,7 @@ static uint64_t clock_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static enum MHD_Result suspend(struct MHD_Connection *connection, struct request *request)
+static enum MHD_Result suspend(struct MHD_Connection *connection, struct http_request *request)
 {
 	request->peer = peer_at(connection);
 	if (!request->peer)
@@ -235,8 +235,8 @@ static enum MHD_Result suspend(struct MHD_Connection *connection, struct request
  * *takes* answer. The handler is called once more and finds it. The answer has a time of its
  * own: where the loop was kept from running, the connection's has passed already.
  */
-static void resume(const struct listener *listener, struct request *request, unsigned int status,
-		   struct json_object *answer)
+static void resume(const struct listener *listener, struct http_request *request,
+		   unsigned int status, struct json_object *answer)
 {
 	request->peer->suspended = NULL;
 	request->peer->deadline_usec = clock_usec() + listener->timeout_usec;
@@ -246,7 +246,8 @@ static void resume(const struct listener *listener, struct request *request, uns
 }
 
 static enum MHD_Result answer_command(struct server *server, struct MHD_Connection *connection,
-				      const char *path, struct request *pending, pid_t peer_pid)
+				      const char *path, struct http_request *pending,
+				      pid_t peer_pid)
 {
 	struct json_object *request cleanup(put_json) = NULL;
 	const struct text *body = &pending->body;
@@ -278,7 +279,7 @@ static enum MHD_Result answer_command(struct server *server, struct MHD_Connecti
 }
 
 static enum MHD_Result answer_api(struct server *server, struct MHD_Connection *connection,
-				  const char *url, const char *method, struct request *request)
+				  const char *url, const char *method, struct http_request *request)
 {
 	struct ucred peer;
 	int r;
@@ -307,7 +308,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 				  size_t *upload_len, void **state)
 {
 	struct listener *listener = data;
-	struct request *request = *state;
+	struct http_request *request = *state;
 	bool read = is_read(method), found;
 	enum MHD_Result result;
 
@@ -381,7 +382,7 @@ static unsigned int count_of_host(const struct listener *listener, const struct 
 }
 
 /* Its answer does not come in time: the peer is told what it waits for. */
-static void give_up(struct listener *listener, struct request *request)
+static void give_up(struct listener *listener, struct http_request *request)
 {
 	const struct faces_port *faces = listener->server->faces;
 	char why[512];
@@ -473,7 +474,7 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 static void on_completed(void *data, struct MHD_Connection *connection, void **state,
 			 enum MHD_RequestTerminationCode code)
 {
-	struct request *request = *state;
+	struct http_request *request = *state;
 
 	if (!request)
 		return;
@@ -528,7 +529,7 @@ static void run_daemon(struct listener *listener)
 				    due_usec == UINT64_MAX ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
-static struct request *find_suspended(const struct listener *listener, uint64_t id)
+static struct http_request *find_suspended(const struct listener *listener, uint64_t id)
 {
 	for (struct peer *peer = listener->peers; peer; peer = peer->next)
 		if (peer->suspended && peer->suspended->id == id)
@@ -539,7 +540,7 @@ static struct request *find_suspended(const struct listener *listener, uint64_t 
 static void on_answered(void *self, uint64_t id, unsigned int status, struct json_object *json)
 {
 	struct server *server = self;
-	struct request *request = find_suspended(&server->api, id);
+	struct http_request *request = find_suspended(&server->api, id);
 
 	if (!request) {
 		json_object_put(json);

@@ -16,7 +16,7 @@
 /* After the kernel refused an affinity, it is tried again. */
 #define RETRY_NS (10 * 1000000000ULL)
 
-struct walk {
+struct stranger_walk {
 	const struct stranger_place *place;
 	const struct stranger_request *request;
 	const struct stranger_table *before;
@@ -39,7 +39,7 @@ static bool is_below(const char *cgroup, const char *group)
 	return !strncmp(cgroup + 1, group, len) && (cgroup[1 + len] == '/' || !cgroup[1 + len]);
 }
 
-static const char *cgroup_of(struct walk *walk, pid_t process)
+static const char *cgroup_of(struct stranger_walk *walk, pid_t process)
 {
 	if (walk->process == process)
 		return walk->cgroup;
@@ -51,7 +51,7 @@ static const char *cgroup_of(struct walk *walk, pid_t process)
 }
 
 /* What the container of this cgroup holds; NULL = nothing. */
-static const struct cpuset *own_cpus(const struct walk *walk, const char *cgroup)
+static const struct cpuset *own_cpus(const struct stranger_walk *walk, const char *cgroup)
 {
 	for (uint32_t i = 0; cgroup && i < walk->request->nr_owners; i++)
 		if (is_below(cgroup, walk->request->owners[i].path))
@@ -59,7 +59,7 @@ static const struct cpuset *own_cpus(const struct walk *walk, const char *cgroup
 	return NULL;
 }
 
-static enum stranger_kind kind_of(const struct walk *walk, const struct thread_stat *stat,
+static enum stranger_kind kind_of(const struct stranger_walk *walk, const struct thread_stat *stat,
 				  const char *cgroup)
 {
 	/*
@@ -76,19 +76,19 @@ static enum stranger_kind kind_of(const struct walk *walk, const struct thread_s
 
 /* --- what was known ------------------------------------------------------------------------------ */
 
-static bool reaches_exclusive(const struct walk *walk, const struct cpuset *affinity)
+static bool reaches_exclusive(const struct stranger_walk *walk, const struct cpuset *affinity)
 {
 	return cpuset_intersects(affinity, &walk->request->cpus.exclusive);
 }
 
-static bool is_as_written(const struct walk *walk, const struct stranger_task *task,
+static bool is_as_written(const struct stranger_walk *walk, const struct stranger_task *task,
 			  const struct cpuset *affinity)
 {
 	return stranger_is_as_written(task, affinity, &walk->request->cpus.online);
 }
 
-static int keep_sets(struct walk *walk, const struct cpuset *original, const struct cpuset *written,
-		     struct stranger_task *task)
+static int keep_sets(struct stranger_walk *walk, const struct cpuset *original,
+		     const struct cpuset *written, struct stranger_task *task)
 {
 	task->original = stranger_table_keep(walk->now, original);
 	task->written = stranger_table_keep(walk->now, written);
@@ -96,7 +96,8 @@ static int keep_sets(struct walk *walk, const struct cpuset *original, const str
 }
 
 /* What is remembered of a task goes on to the next table, except for its past. */
-static int inherit(struct walk *walk, const struct stranger_task *known, struct stranger_task *task)
+static int inherit(struct stranger_walk *walk, const struct stranger_task *known,
+		   struct stranger_task *task)
 {
 	task->pause = known->pause;
 	task->since_ticks = known->since_ticks;
@@ -110,7 +111,7 @@ struct maker {
 	bool is_past;
 };
 
-static int inherit_from_maker(struct walk *walk, const struct maker *maker,
+static int inherit_from_maker(struct stranger_walk *walk, const struct maker *maker,
 			      struct stranger_task *task)
 {
 	const struct stranger_task *known = maker->known;
@@ -120,7 +121,7 @@ static int inherit_from_maker(struct walk *walk, const struct maker *maker,
 			      : keep_sets(walk, known->original, known->written, task);
 }
 
-static bool may_have_made(const struct walk *walk, const struct stranger_task *known,
+static bool may_have_made(const struct stranger_walk *walk, const struct stranger_task *known,
 			  const struct stranger_task *task, struct maker *ret_maker)
 {
 	const struct cpuset *online = &walk->request->cpus.online;
@@ -140,7 +141,7 @@ static bool may_have_made(const struct walk *walk, const struct stranger_task *k
  * One that another process gave exactly these CPUs cannot be told from it, and is restored as well.
  * The opposite mistake would leave every daemon that is started meanwhile narrow for ever.
  */
-static struct maker maker_of(const struct walk *walk, const struct stranger_task *task,
+static struct maker maker_of(const struct stranger_walk *walk, const struct stranger_task *task,
 			     pid_t parent)
 {
 	const pid_t thread = task->thread == task->process ? parent : task->process;
@@ -159,7 +160,7 @@ static struct maker maker_of(const struct walk *walk, const struct stranger_task
 /* --- looking at one task ------------------------------------------------------------------------- */
 
 /* A task that has what we wrote needs no file, as long as nothing is to be written. */
-static int copy_known(struct walk *walk, const struct stranger_task *known,
+static int copy_known(struct stranger_walk *walk, const struct stranger_task *known,
 		      struct stranger_task *task)
 {
 	task->start_ticks = known->start_ticks;
@@ -174,7 +175,7 @@ static int copy_known(struct walk *walk, const struct stranger_task *known,
 }
 
 /* 1: the task has ended, or is of no interest. */
-static int identify(struct walk *walk, const struct stranger_task *known,
+static int identify(struct stranger_walk *walk, const struct stranger_task *known,
 		    struct stranger_task *task)
 {
 	struct thread_stat stat;
@@ -221,8 +222,8 @@ static enum stranger_state state_of_stranger(const struct stranger_task *task)
 	return STRANGER_STATE_REACHES;
 }
 
-static int plan_write(struct walk *walk, struct stranger_task *task, const struct cpuset *original,
-		      const struct cpuset *target)
+static int plan_write(struct stranger_walk *walk, struct stranger_task *task,
+		      const struct cpuset *original, const struct cpuset *target)
 {
 	if (!task->written && walk->nr_held >= STRANGER_MAX_HELD) {
 		task->state = STRANGER_STATE_FAILED;
@@ -247,7 +248,7 @@ static void forget(struct stranger_task *task)
 }
 
 /* 1: nothing has to be remembered of the task. */
-static int decide(struct walk *walk, struct stranger_task *task)
+static int decide(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct stranger_facts facts = {
 		.kind = task->kind,
@@ -289,7 +290,7 @@ static int decide(struct walk *walk, struct stranger_task *task)
 
 static int look_at(void *self, pid_t process, pid_t thread)
 {
-	struct walk *walk = self;
+	struct stranger_walk *walk = self;
 	const struct stranger_task *known;
 	struct stranger_task *task;
 	struct cpuset affinity;
@@ -321,7 +322,7 @@ static int look_at(void *self, pid_t process, pid_t thread)
 /* --- writing ------------------------------------------------------------------------------------- */
 
 /* Since the look, the id may have been given to another task, and the task to a container. */
-static bool is_still(const struct walk *walk, const struct stranger_task *task)
+static bool is_still(const struct stranger_walk *walk, const struct stranger_task *task)
 {
 	char *cgroup cleanup_free = NULL;
 	struct thread_stat stat;
@@ -337,7 +338,7 @@ static bool is_still(const struct walk *walk, const struct stranger_task *task)
  * An affinity of all CPUs is written as such, so that the task follows its cpuset and may use CPUs
  * that come later. Of a task that had all CPUs before another one came online, only those are known.
  */
-static void widen_to_all(const struct walk *walk, struct cpuset *cpus)
+static void widen_to_all(const struct stranger_walk *walk, struct cpuset *cpus)
 {
 	if (!cpuset_is_subset(&walk->request->cpus.online, cpus))
 		return;
@@ -345,7 +346,7 @@ static void widen_to_all(const struct walk *walk, struct cpuset *cpus)
 	cpus->nr_words = CPUSET_MAX / CPUSET_WORD_BITS;
 }
 
-static void note_written(struct walk *walk, struct stranger_task *task)
+static void note_written(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const bool is_restored = task->target == task->new_original;
 
@@ -370,7 +371,7 @@ static void note_written(struct walk *walk, struct stranger_task *task)
 		task->state = STRANGER_STATE_CONTENDED;
 }
 
-static void write_target(struct walk *walk, struct stranger_task *task)
+static void write_target(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct affinity_calls *calls = walk->place->calls;
 	struct cpuset cpus = *task->target;
@@ -427,7 +428,7 @@ static bool is_file_complete(const struct stranger_table *table)
 	return true;
 }
 
-static int save(const struct walk *walk)
+static int save(const struct stranger_walk *walk)
 {
 	return stranger_saved_save(walk->place->state_fd, walk->place->boot_id, walk->now);
 }
@@ -452,7 +453,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-static void write_targets(struct walk *walk)
+static void write_targets(struct stranger_walk *walk)
 {
 	for (uint32_t i = 0; i < walk->now->nr; i++) {
 		struct stranger_task *task = &walk->now->tasks[i];
@@ -463,7 +464,7 @@ static void write_targets(struct walk *walk)
 	}
 }
 
-static void change(struct walk *walk)
+static void change(struct stranger_walk *walk)
 {
 	const bool is_complete = is_file_complete(walk->now);
 
@@ -492,7 +493,7 @@ static int list_of(const struct cpuset *set, char **ret_list)
 	return *ret_list ? 0 : -ENOMEM;
 }
 
-static int describe(const struct walk *walk, const struct stranger_task *task,
+static int describe(const struct stranger_walk *walk, const struct stranger_task *task,
 		    struct stranger_row *row)
 {
 	struct cpuset reached = walk->request->cpus.exclusive;
@@ -528,7 +529,7 @@ static bool is_shown(const struct stranger_task *task)
 	return task->written || task->state != STRANGER_STATE_MOVED;
 }
 
-static int describe_all(const struct walk *walk)
+static int describe_all(const struct stranger_walk *walk)
 {
 	struct stranger_report *report = walk->report;
 
@@ -557,7 +558,7 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 	struct stranger_report report cleanup(stranger_report_fini) = {0};
 	struct stranger_table now cleanup(stranger_table_fini) = {0};
 	const uint64_t begun_ns = thread_time_ns();
-	struct walk walk = {
+	struct stranger_walk walk = {
 		.place = place,
 		.request = request,
 		.before = table,
