@@ -12,7 +12,7 @@
 #define MAX_LINE_BYTES 65536
 #define MAX_WORDS      4096
 
-struct line {
+struct batch_line {
 	char *words[MAX_WORDS + 2]; /* [0] is the program's name */
 	int nr_words;
 };
@@ -54,7 +54,7 @@ static int read_line(FILE *file, struct text *text, unsigned int *number)
 }
 
 /* Takes nothing; adds what the line gave. */
-static int collect(struct json_object *all, const struct line *line, struct session *one)
+static int collect(struct json_object *all, const struct batch_line *line, struct session *one)
 {
 	struct json_object *entry = json_object_new_object(), *words = json_object_new_array();
 
@@ -66,7 +66,7 @@ static int collect(struct json_object *all, const struct line *line, struct sess
 	return json_object_array_add(all, entry) ? -ENOMEM : 0;
 }
 
-static int do_line(struct session *session, struct line *line, struct json_object *all)
+static int do_line(struct session *session, struct batch_line *line, struct json_object *all)
 {
 	struct session one = {.nouns = session->nouns, .options = session->options, .nested = true};
 	/* getopt permutes its argument */
@@ -88,7 +88,7 @@ static int do_line(struct session *session, struct line *line, struct json_objec
 static int run_lines(struct session *session, FILE *file, const char *name, struct json_object *all)
 {
 	struct text text cleanup_text = {0};
-	struct line *line cleanup_free = calloc(1, sizeof(*line));
+	struct batch_line *line cleanup_free = calloc(1, sizeof(*line));
 	unsigned int number = 0, nr_done = 0;
 	int r;
 

@@ -49,7 +49,7 @@ struct gap {
 	char name[64], reason[512];
 };
 
-struct bundle {
+struct support_bundle {
 	struct session *session;
 	struct redaction *redaction; /* NULL = all as it is */
 	struct member members[MAX_MEMBERS];
@@ -61,7 +61,7 @@ struct bundle {
 	bool is_hung;	     /* the agent did not answer, and is not asked any more */
 };
 
-static void bundle_free(struct bundle **bundle)
+static void bundle_free(struct support_bundle **bundle)
 {
 	if (!*bundle)
 		return;
@@ -73,7 +73,7 @@ static void bundle_free(struct bundle **bundle)
 	free(*bundle);
 }
 
-static void miss(struct bundle *bundle, const char *name, const char *reason)
+static void miss(struct support_bundle *bundle, const char *name, const char *reason)
 {
 	struct gap *gap = &bundle->missing[bundle->nr_missing];
 
@@ -85,7 +85,7 @@ static void miss(struct bundle *bundle, const char *name, const char *reason)
 }
 
 /* NULL = there are too many, which is noted. */
-static struct member *add(struct bundle *bundle, const char *name)
+static struct member *add(struct support_bundle *bundle, const char *name)
 {
 	struct member *member = &bundle->members[bundle->nr_members];
 
@@ -99,7 +99,8 @@ static struct member *add(struct bundle *bundle, const char *name)
 }
 
 /* *takes* json. */
-static struct member *add_json(struct bundle *bundle, const char *name, struct json_object *json)
+static struct member *add_json(struct support_bundle *bundle, const char *name,
+			       struct json_object *json)
 {
 	struct member *member = json ? add(bundle, name) : NULL;
 
@@ -113,7 +114,7 @@ static struct member *add_json(struct bundle *bundle, const char *name, struct j
 }
 
 /* *takes* the text, which stays as it is. */
-static struct member *add_plain(struct bundle *bundle, const char *name, struct text *text)
+static struct member *add_plain(struct support_bundle *bundle, const char *name, struct text *text)
 {
 	struct member *member = add(bundle, name);
 
@@ -143,7 +144,7 @@ static struct json_object *parse_document(const struct text *text)
 }
 
 /* *takes* the text. JSON becomes a document, so that names are found by its keys. */
-static struct member *add_text(struct bundle *bundle, const char *name, struct text *text)
+static struct member *add_text(struct support_bundle *bundle, const char *name, struct text *text)
 {
 	struct json_object *json = NULL;
 
@@ -155,7 +156,7 @@ static struct member *add_text(struct bundle *bundle, const char *name, struct t
 /* --- what is gathered ------------------------------------------------------------------------- */
 
 /* Why there is nothing to take: what the inspector says itself, or the status. */
-static void miss_output(struct bundle *bundle, const char *name, int status,
+static void miss_output(struct support_bundle *bundle, const char *name, int status,
 			const struct text *output)
 {
 	struct json_object *json cleanup_json =
@@ -170,8 +171,8 @@ static void miss_output(struct bundle *bundle, const char *name, int status,
 }
 
 /* Exit status 1 is a finding, and its output as good as any. */
-static struct member *take_output(struct bundle *bundle, const char *name, int r, int status,
-				  struct text *output)
+static struct member *take_output(struct support_bundle *bundle, const char *name, int r,
+				  int status, struct text *output)
 {
 	if (!r && status <= STATUS_FINDING && output->len)
 		return add_text(bundle, name, output);
@@ -183,7 +184,7 @@ static struct member *take_output(struct bundle *bundle, const char *name, int r
 }
 
 /* What this program prints for these words; -ETIMEDOUT. Without the agent it reads files. */
-static int ask(const struct bundle *bundle, const char *noun, const char *command,
+static int ask(const struct support_bundle *bundle, const char *noun, const char *command,
 	       struct text *output, int *ret_status)
 {
 	const int64_t left_ms = bundle->deadline_ms - clock_ms();
@@ -214,7 +215,7 @@ static int ask(const struct bundle *bundle, const char *noun, const char *comman
 }
 
 /* Once: whatever else is asked would wait as long. */
-static void give_up_agent(struct bundle *bundle)
+static void give_up_agent(struct support_bundle *bundle)
 {
 	static const char reason[] = "it did not answer in time, so it was not asked any more; "
 				     "what is here comes from files";
@@ -225,7 +226,7 @@ static void give_up_agent(struct bundle *bundle)
 	out_note("agent: %s", reason);
 }
 
-static struct member *gather_own(struct bundle *bundle, const char *name, const char *noun,
+static struct member *gather_own(struct support_bundle *bundle, const char *name, const char *noun,
 				 const char *command)
 {
 	struct text output cleanup_text = {0};
@@ -255,7 +256,7 @@ static bool is_one_of(const char *word, const char *const *words, size_t nr)
 	return false;
 }
 
-static void gather_object(struct bundle *bundle, const char *noun, const char *command)
+static void gather_object(struct support_bundle *bundle, const char *noun, const char *command)
 {
 	struct member *member;
 	char name[64];
@@ -269,7 +270,7 @@ static void gather_object(struct bundle *bundle, const char *noun, const char *c
 }
 
 /* As Prometheus reads it: a text within the JSON that also says why there is none. */
-static void gather_metrics(struct bundle *bundle)
+static void gather_metrics(struct support_bundle *bundle)
 {
 	struct member *member = gather_own(bundle, "metrics.prom", "metrics", "show");
 	struct json_object *page;
@@ -285,7 +286,7 @@ static void gather_metrics(struct bundle *bundle)
 }
 
 /* A new object with a `show` is in the bundle without a line here. */
-static void gather_objects(struct bundle *bundle)
+static void gather_objects(struct support_bundle *bundle)
 {
 	for (const struct noun *const *noun = bundle->session->nouns; *noun; noun++) {
 		const struct command *command = (*noun)->commands;
@@ -301,7 +302,8 @@ static void gather_objects(struct bundle *bundle)
 	gather_metrics(bundle);
 }
 
-static void gather_file(struct bundle *bundle, const char *name, const char *path, bool has_names)
+static void gather_file(struct support_bundle *bundle, const char *name, const char *path,
+			bool has_names)
 {
 	struct text text cleanup_text = {0};
 	struct member *member;
@@ -319,7 +321,7 @@ static void gather_file(struct bundle *bundle, const char *name, const char *pat
 }
 
 /* The directory that the configuration names; the usual one if that cannot be read. */
-static char *find_state_directory(const struct bundle *bundle)
+static char *find_state_directory(const struct support_bundle *bundle)
 {
 	struct session session = {.nouns = bundle->session->nouns,
 				  .options = bundle->session->options};
@@ -338,7 +340,7 @@ static char *find_state_directory(const struct bundle *bundle)
 	return TAKE_PTR(file);
 }
 
-static void gather_files(struct bundle *bundle)
+static void gather_files(struct support_bundle *bundle)
 {
 	static const char *const files[] = {PINFOLD_STATE_FILE, PINFOLD_ORIGINALS_FILE,
 					    PINFOLD_IRQS_FILE, PINFOLD_STRANGERS_FILE};
@@ -359,7 +361,7 @@ static void gather_files(struct bundle *bundle)
 	}
 }
 
-static void gather_log(struct bundle *bundle)
+static void gather_log(struct support_bundle *bundle)
 {
 	struct text output cleanup_text = {0};
 	const char *argv[] = {"journalctl",
@@ -382,7 +384,7 @@ static void gather_log(struct bundle *bundle)
 	take_output(bundle, "journal.txt", r, status, &output);
 }
 
-static void gather_tree(struct bundle *bundle)
+static void gather_tree(struct support_bundle *bundle)
 {
 	char *mount cleanup_free = source_path(bundle->session, PINFOLD_CGROUP_MOUNT);
 	size_t nr_left_out = 0;
@@ -409,7 +411,7 @@ static void gather_tree(struct bundle *bundle)
 		add_json(bundle, "cgroups.json", TAKE_PTR(values));
 }
 
-static void gather_all(struct bundle *bundle)
+static void gather_all(struct support_bundle *bundle)
 {
 	struct member *kernel = add_json(bundle, "kernel.json", gather_kernel());
 
@@ -473,7 +475,7 @@ static int redact_member(struct redaction *redaction, struct member *member)
 }
 
 /* All names first: a word in the first member may be a name in the last one. */
-static int redact_all(struct bundle *bundle)
+static int redact_all(struct support_bundle *bundle)
 {
 	int r = learn_host(bundle->redaction);
 
@@ -498,7 +500,7 @@ static int redact_all(struct bundle *bundle)
 /* --- the file --------------------------------------------------------------------------------- */
 
 /* JSON becomes text, and what does not fit is left out. */
-static int finish_members(struct bundle *bundle)
+static int finish_members(struct support_bundle *bundle)
 {
 	size_t total = 0, kept = 0;
 
@@ -529,7 +531,7 @@ static int finish_members(struct bundle *bundle)
 }
 
 /* `file` NULL = as the bundle itself has it. NULL = no memory. */
-static struct json_object *describe(const struct bundle *bundle, const char *file)
+static struct json_object *describe(const struct support_bundle *bundle, const char *file)
 {
 	struct view_bundle_member members[MAX_MEMBERS];
 	struct view_bundle_gap missing[MAX_MEMBERS];
@@ -552,7 +554,7 @@ static struct json_object *describe(const struct bundle *bundle, const char *fil
 	});
 }
 
-static int write_members(struct archive *archive, const struct bundle *bundle)
+static int write_members(struct archive *archive, const struct support_bundle *bundle)
 {
 	struct json_object *manifest cleanup_json = describe(bundle, NULL);
 	const char *text = manifest ? json_object_to_json_string_ext(
@@ -572,7 +574,7 @@ static int write_members(struct archive *archive, const struct bundle *bundle)
 	return r;
 }
 
-static int write_to(int fd, const struct bundle *bundle)
+static int write_to(int fd, const struct support_bundle *bundle)
 {
 	struct archive *archive = NULL;
 	int r = archive_new(fd, (time_t)(bundle->created_ns / 1000000000), &archive), end;
@@ -587,7 +589,7 @@ static int write_to(int fd, const struct bundle *bundle)
 }
 
 /* Complete and with its name, or not at all; a file of that name stays unless `force`. */
-static int write_file(const struct bundle *bundle, const char *file, bool force)
+static int write_file(const struct support_bundle *bundle, const char *file, bool force)
 {
 	char *temporary cleanup_free = NULL;
 	int fd cleanup_close = -1;
@@ -610,7 +612,7 @@ static int write_file(const struct bundle *bundle, const char *file, bool force)
 }
 
 /* A signal that would end the process waits for the file, so that no temporary one is left behind. */
-static int write_whole(const struct bundle *bundle, const char *file, bool force)
+static int write_whole(const struct support_bundle *bundle, const char *file, bool force)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	sigset_t blocked, before;
@@ -652,7 +654,7 @@ static void usual_name(char *name, size_t size)
 
 static int make(struct session *session, const char *file)
 {
-	struct bundle *bundle cleanup(bundle_free) = calloc(1, sizeof(*bundle));
+	struct support_bundle *bundle cleanup(bundle_free) = calloc(1, sizeof(*bundle));
 	struct timespec now;
 	int r = 0;
 

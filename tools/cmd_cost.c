@@ -12,18 +12,18 @@
 #define MOST_SECONDS  3600
 
 /* One reading; the texts of the programs are borrowed from the JSON. */
-struct reading {
+struct cost_reading {
 	struct json_object *json;
 	struct view_usage usage;
 };
 
-static void reading_fini(struct reading *reading)
+static void reading_fini(struct cost_reading *reading)
 {
 	json_object_put(reading->json);
 	free(reading->usage.programs);
 }
 
-static int take_reading(struct session *session, struct reading *reading)
+static int take_reading(struct session *session, struct cost_reading *reading)
 {
 	struct json_object *list;
 	size_t nr;
@@ -91,7 +91,7 @@ static void wait_for(unsigned int seconds)
 
 int prog_cost(struct session *session, int argc, char **argv)
 {
-	struct reading before cleanup(reading_fini) = {0}, after cleanup(reading_fini) = {0};
+	struct cost_reading before cleanup(reading_fini) = {0}, after cleanup(reading_fini) = {0};
 	int timing cleanup_close = -1;
 	unsigned int seconds = 0;
 	int r = parse_seconds(session, argc, argv, &seconds);

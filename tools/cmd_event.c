@@ -186,7 +186,7 @@ static int event_show(struct session *session, int argc, char **argv)
 
 static int follow(struct session *session, const struct event_filter *filter)
 {
-	const struct watch watch = {
+	const struct event_watch watch = {
 		.is_wanted = event_wanted,
 		.data = filter,
 		.begins_in_log = filter->since_ns != 0,

@@ -309,7 +309,7 @@ int fetch_noun(struct session *session, const char *noun, struct json_object **r
 
 /* --- watch.c: events as they come -------------------------------------------------------------- */
 
-struct watch {
+struct event_watch {
 	bool (*is_wanted)(struct json_object *event, const void *data);
 	const void *data;
 	bool begins_in_log; /* with the events that the agent has already */
@@ -321,7 +321,7 @@ struct watch {
  * stdout. What was lost, and that the agent does not answer or was restarted, is a line as well.
  * Returns enum status.
  */
-int watch_events(struct session *session, const struct watch *watch);
+int watch_events(struct session *session, const struct event_watch *watch);
 /* 'drift watch', which is part of 'event watch'. cmd_event.c */
 int drift_watch(struct session *session, int argc, char **argv);
 

@@ -231,7 +231,7 @@ int live_run(struct session *session, struct live *live)
 
 /* --- watch ------------------------------------------------------------------------------------ */
 
-struct watched {
+struct watched_command {
 	const struct command *command;
 	int argc;
 	char **argv;
@@ -239,7 +239,7 @@ struct watched {
 
 static int take_watched(struct live *live, struct session *session)
 {
-	const struct watched *watched = live->data;
+	const struct watched_command *watched = live->data;
 
 	return watched->command->run(session, watched->argc, watched->argv);
 }
@@ -247,7 +247,7 @@ static int take_watched(struct live *live, struct session *session)
 int live_watch(struct session *session, const struct noun *noun, const struct command *command,
 	       int argc, char **argv)
 {
-	struct watched watched = {.command = command, .argc = argc, .argv = argv};
+	struct watched_command watched = {.command = command, .argc = argc, .argv = argv};
 	struct text title cleanup_text = {0};
 	struct live live = {.take = take_watched, .data = &watched};
 

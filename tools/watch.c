@@ -22,7 +22,7 @@ struct position {
 
 struct follower {
 	struct session *session;
-	const struct watch *watch;
+	const struct event_watch *watch;
 	struct position at;
 	bool is_unreachable;
 	bool is_skipping; /* the events that were there before the watch began */
@@ -100,7 +100,7 @@ static bool has_enough(const struct follower *follower)
 
 static int take_event(struct follower *follower, struct json_object *json)
 {
-	const struct watch *watch = follower->watch;
+	const struct event_watch *watch = follower->watch;
 	struct position *at = &follower->at;
 	const uint64_t next = at->is_known ? at->sequence + 1 : 0;
 	struct view_event event;
@@ -194,7 +194,7 @@ static int begin(struct follower *follower)
 	return r;
 }
 
-int watch_events(struct session *session, const struct watch *watch)
+int watch_events(struct session *session, const struct event_watch *watch)
 {
 	struct follower follower = {.session = session, .watch = watch};
 	int r;
