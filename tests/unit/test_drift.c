@@ -269,10 +269,16 @@ static void audit_writes_what_a_waiting_step_delayed(void **state)
 	free_pods(pods, 1);
 }
 
-/* The file differs from an older value, too: that is drift, and yet the new one is written. */
-static void audit_writes_what_the_ledger_has_changed(void **state)
+static void resize(struct controller *controller, struct pod_spec **pods, int64_t cpu_mcpu)
 {
-	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	pods[0]->containers->request.cpu_mcpu = cpu_mcpu;
+	pods[0]->containers->limit.cpu_mcpu = cpu_mcpu;
+	scan(controller, pods, 1);
+}
+
+/* Auditing: its CPUs have drifted, and then the kernel refuses those of a resize to five. */
+static struct controller *start_with_drift_and_refused_resize(struct pod_spec **pods)
+{
 	struct controller *controller;
 
 	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
@@ -282,8 +288,16 @@ static void audit_writes_what_the_ledger_has_changed(void **state)
 	controller_wake(controller);
 	expect_drift(controller, 0, "wanted", "2-5");
 	fake->refuses = refuses_cpus;
-	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 5000;
-	scan(controller, pods, 1);
+	resize(controller, pods, 5000);
+	return controller;
+}
+
+/* The file differs from an older value, too: that is drift, and yet the new one is written. */
+static void audit_writes_what_the_ledger_has_changed(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_with_drift_and_refused_resize(pods);
+
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-15");
 	fake->refuses = NULL;
 	fake->now_ns += 60 * S;
@@ -297,21 +311,11 @@ static void audit_writes_what_the_ledger_has_changed(void **state)
 static void audit_writes_a_change_that_was_taken_back(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
-	struct controller *controller;
+	struct controller *controller = start_with_drift_and_refused_resize(pods);
 
-	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
-	controller = start_node(&fake_side_port);
-	scan(controller, pods, 1);
-	tamper("exclusive", GROUP_CPUSET_CPUS, "2-15");
-	controller_wake(controller);
-	expect_drift(controller, 0, "wanted", "2-5");
-	fake->refuses = refuses_cpus;
-	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 5000;
-	scan(controller, pods, 1);
 	fake->refuses = NULL;
 	fake->now_ns += 60 * S;
-	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 4000;
-	scan(controller, pods, 1);
+	resize(controller, pods, 4000);
 	assert_string_equal(file_of("exclusive", GROUP_CPUSET_CPUS), "2-5");
 	controller_free(controller);
 	free_pods(pods, 1);
