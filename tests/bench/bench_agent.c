@@ -15,6 +15,7 @@
 
 #include "../lib/fake_world.h"
 #include "bench.h"
+#include "bench_controller.h"
 #include "lib/log.h"
 #include "lib/text.h"
 #include "lib/worker.h"
@@ -111,19 +112,7 @@ static void make_threads(void)
 
 static void start(void *unused)
 {
-	static const struct controller_options options = {
-		.config = &config,
-		.config_file = "",
-		.kernel_release = "6.12",
-		.boot_id = "boot",
-		.revision = "bench",
-	};
-	char error[256] = "";
-
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		die(error);
-	if (controller_start(controller))
-		die("controller_start");
+	controller = bench_controller_start(topology, &policy, &config, &ports);
 }
 
 static void start_and_stop(void *unused)

@@ -13,6 +13,7 @@
 #include "../lib/fake_world.h"
 #include "../lib/page_scene.h"
 #include "bench.h"
+#include "bench_controller.h"
 #include "lib/log.h"
 
 #define NR_PODS	      250
@@ -60,17 +61,8 @@ static struct pod_spec *make_pod(int i)
 
 static void start(void)
 {
-	static const struct controller_options options = {
-		.config = &config,
-		.config_file = "",
-		.kernel_release = "6.12",
-		.boot_id = "boot",
-		.revision = "bench",
-		.host = "node",
-	};
 	struct source_pod *pods = calloc(NR_PODS, sizeof(*pods));
 	const struct source_sink *sink;
-	char error[256] = "";
 
 	fake_world_make();
 	topology = fake_machine(8, 16, 2);
@@ -80,11 +72,9 @@ static void start(void)
 	cpuset_add(&config.policy.reserved_list, 0);
 	cpuset_add(&config.policy.reserved_list, 128);
 	policy = config.policy;
-	if (!pods || controller_new(topology, &policy, &options, &fake_ports, error, sizeof(error),
-				    &controller))
-		die(error);
-	if (controller_start(controller))
-		die("controller_start");
+	if (!pods)
+		die("no memory");
+	controller = bench_controller_start(topology, &policy, &config, &fake_ports);
 	for (int i = 0; i < NR_PODS; i++) {
 		specs[i] = make_pod(i);
 		pods[i] = (struct source_pod){

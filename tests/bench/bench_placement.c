@@ -13,6 +13,7 @@
 
 #include "../lib/fake_world.h"
 #include "bench.h"
+#include "bench_controller.h"
 #include "format/view_objects.h"
 #include "format/views.h"
 #include "lib/log.h"
@@ -55,19 +56,11 @@ static void run_for(uint64_t ns)
 
 static void start(void)
 {
-	static const struct controller_options options = {
-		.config = &config,
-		.config_file = "",
-		.kernel_release = "6.12",
-		.boot_id = "boot",
-		.revision = "bench",
-		.host = "node",
-	};
 	static struct controller_ports ports;
 	static struct kernel_port kernel;
 	static struct source_pod pods[NR_PODS];
 	const struct source_sink *sink;
-	char error[256] = "", name[32];
+	char name[32];
 
 	fake_world_make();
 	ports = fake_ports;
@@ -79,10 +72,7 @@ static void start(void)
 	config.policy.has_reserved_list = true;
 	cpuset_add(&config.policy.reserved_list, 0);
 	policy = config.policy;
-	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
-		die(error);
-	if (controller_start(controller))
-		die("controller_start");
+	controller = bench_controller_start(topology, &policy, &config, &ports);
 	for (int i = 0; i < NR_PODS; i++) {
 		snprintf(name, sizeof(name), "pod-%03d", i);
 		specs[i] = fake_pod(name, "main", 100, false);

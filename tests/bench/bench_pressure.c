@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/cgroup_mount.h"
 #include "bench.h"
 #include "bpf/pressure.h"
 #include "lib/file.h"
@@ -25,20 +26,6 @@ struct scene {
 	struct pressure_port port;
 	uint32_t nr_measured; /* of the last pass */
 };
-
-static int find_mount(char *path, size_t size)
-{
-	FILE *mounts cleanup_file = fopen("/proc/self/mounts", "re");
-	char line[1024], where[512], type[64];
-
-	while (mounts && fgets(line, sizeof(line), mounts)) {
-		if (sscanf(line, "%*s %511s %63s", where, type) == 2 && !strcmp(type, "cgroup2")) {
-			snprintf(path, size, "%s", where);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
 
 static void name_cgroup(int number, char ret_name[16])
 {
@@ -138,7 +125,7 @@ int main(void)
 	int r;
 
 	log_open("bench", LOG_LEVEL_WARN);
-	if (find_mount(mount, sizeof(mount)))
+	if (cgroup_mount_path(mount, sizeof(mount)))
 		return -log_err(-ENOENT, "bench: needs a cgroup2 mount") ? 1 : 0;
 	snprintf(scene.root, sizeof(scene.root), "%s/pinfold-bench-pressure", mount);
 	r = make_cgroups(&scene);

@@ -29,6 +29,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "../lib/cgroup_mount.h"
 #include "../lib/places.h"
 #include "bpf/observe.h"
 #include "lib/file.h"
@@ -163,20 +164,6 @@ static void detach(struct attached *attached)
 }
 
 /* --- a container's cgroup to be in ------------------------------------------------------------------ */
-
-static int cgroup_mount(char *path, size_t size)
-{
-	FILE *mounts cleanup_file = fopen("/proc/self/mounts", "re");
-	char line[1024], where[512], type[64];
-
-	while (mounts && fgets(line, sizeof(line), mounts)) {
-		if (sscanf(line, "%*s %511s %63s", where, type) == 2 && !strcmp(type, "cgroup2")) {
-			snprintf(path, size, "%s", where);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
 
 static int join(const char *directory)
 {
@@ -321,7 +308,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench_sched [ROUNDS 1-%d [SWITCHES >= 100]]\n", MAX_ROUNDS);
 		return 2;
 	}
-	if (places_open(&bench.topology) || pin_to_last_cpu() || cgroup_mount(mount, sizeof(mount)))
+	if (places_open(&bench.topology) || pin_to_last_cpu() ||
+	    cgroup_mount_path(mount, sizeof(mount)))
 		return -log_err(-ENOENT, "bench: needs sysfs and a cgroup2 mount") ? 1 : 0;
 	snprintf(group, sizeof(group), "%s/pinfold-bench", mount);
 	if ((mkdir(group, 0755) && errno != EEXIST) || stat(group, &status) || join(group)) {
