@@ -406,7 +406,7 @@ static void gather_tree(struct support_bundle *bundle)
 		out_note("cgroups.json: %s", reason);
 	}
 	if (!json_object_object_length(values))
-		miss(bundle, "cgroups.json", "there is no cgroup of pinfold, a pod or a container");
+		miss(bundle, "cgroups.json", "no cgroup of pinfold, a pod or a container exists");
 	else
 		add_json(bundle, "cgroups.json", TAKE_PTR(values));
 }

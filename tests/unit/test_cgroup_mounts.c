@@ -178,9 +178,10 @@ static void test_namespace(void **state)
 
 	assert_int_equal(judge("30 25 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", error),
 			 DIR_OWN_NAMESPACE);
-	assert_string_equal(error, "this process is in a cgroup namespace of its own (the mount at "
-				   "/sys/fs/cgroup shows /../.. from it): a container; run on the "
-				   "host or with the host's cgroup namespace");
+	assert_string_equal(error,
+			    "this process has its own cgroup namespace, like a container (the "
+			    "mount at /sys/fs/cgroup shows /../.. from it); run on the host "
+			    "or with the host's cgroup namespace");
 }
 
 /* An observer in a container sees the machine's cgroups through a mount from outside. */

@@ -192,8 +192,8 @@ enum dir_problem mounts_judge(const struct mounts *mounts, enum dir_purpose purp
 	 */
 	if (!observe && !strncmp(mounts->v2_root, "/..", 3)) {
 		failure(error, 0,
-			"this process is in a cgroup namespace of its own (the mount at %s shows %s "
-			"from it): a container; run on the host or with the host's cgroup namespace",
+			"this process has its own cgroup namespace, like a container (the mount at %s "
+			"shows %s from it); run on the host or with the host's cgroup namespace",
 			mounts->v2_path, mounts->v2_root);
 		return DIR_OWN_NAMESPACE;
 	}

@@ -31,7 +31,7 @@ static uint32_t count_remaining(struct controller *controller)
 	snprintf(
 		message, sizeof(message),
 		"%u pod%s of the container runtime still hold%s CPUs, but sources.nri is not set, so "
-		"nobody says when they end",
+		"the agent does not learn when they end",
 		nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
 	findings_put(&controller->findings, "runtime_pods_remain", message,
 		     "set sources.nri again until these pods are gone, or reboot the node");
