@@ -404,6 +404,29 @@ static void the_kubelets_cpus_have_its_owners(void **state)
 	controller_free(controller);
 }
 
+/* With pod-level managers a pod has CPUs, and its containers have some of them. */
+static void a_pods_cpus_are_its_containers_or_shared_in_it(void **state)
+{
+	struct controller *controller = start_mode(MODE_GUARD);
+	struct json_object *cpus;
+
+	deliver_state(controller,
+		      "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1\",\"entries\":{"
+		      "\"p\":{\"a\":\"4\",\"b\":\"5\"},\"q\":{\"c\":\"7\"}},\"podEntries\":{"
+		      "\"p\":{\"cpuSet\":\"3-5\"},\"q\":{\"cpuSet\":\"6-7\"}},\"checksum\":0}");
+	cpus = query(controller, "cpu");
+	assert_string_equal(cpu_says(cpus, 3, "state"), "pod_shared");
+	assert_string_equal(cpu_says(cpus, 3, "owner"), "p");
+	assert_string_equal(cpu_says(cpus, 4, "state"), "exclusive");
+	assert_string_equal(cpu_says(cpus, 4, "owner"), "p/a");
+	assert_string_equal(cpu_says(cpus, 5, "owner"), "p/b");
+	assert_string_equal(cpu_says(cpus, 6, "owner"), "q");
+	assert_string_equal(cpu_says(cpus, 7, "state"), "exclusive");
+	assert_string_equal(cpu_says(cpus, 7, "owner"), "q/c");
+	json_object_put(cpus);
+	controller_free(controller);
+}
+
 static void a_containers_cpus_stand_beside_the_kubelets(void **state)
 {
 	struct controller *controller = start_mode(MODE_GUARD);
@@ -491,6 +514,7 @@ int main(void)
 		TEST(guarding_without_a_plan_is_a_finding),
 		TEST(a_plan_that_cannot_be_read_is_unknown),
 		TEST(the_kubelets_cpus_have_its_owners),
+		TEST(a_pods_cpus_are_its_containers_or_shared_in_it),
 		TEST(a_containers_cpus_stand_beside_the_kubelets),
 		TEST(observing_without_a_kubelet_is_fine),
 	};
