@@ -216,6 +216,59 @@ static void usage_is_of_what_is_loaded(void **state)
 	controller_free(controller);
 }
 
+static void list_and_lack_memory(void *self, struct bpf_inventory *inventory)
+{
+	list_two(self, inventory);
+	inventory->error = -ENOMEM;
+}
+
+/* Part of a list would look like all of it. */
+static void a_list_with_missing_rows_is_no_answer(void **state)
+{
+	static const char *const objects[] = {"prog", "map", "usage"};
+	struct kernel_port kernel = fake_side_port;
+	struct controller *controller;
+	const struct faces_port *faces;
+
+	kernel.list = list_and_lack_memory;
+	controller = start_with(&kernel, NULL, &fake_noise_port);
+	faces = controller_faces(controller);
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+		struct json_object *json = NULL;
+
+		assert_int_equal(faces->query(faces->self, objects[i], &json), -ENOMEM);
+		assert_null(json);
+	}
+	controller_free(controller);
+}
+
+static void list_loaded(void *self, struct bpf_inventory *inventory)
+{
+	bpf_inventory_add_prog(inventory)->id = 33;
+}
+
+/* No row is left over for a program that is not loaded. */
+static void usage_lists_each_program_when_all_are_loaded(void **state)
+{
+	struct kernel_port kernel = fake_side_port;
+	struct pressure_port pressure = fake_pressure_port;
+	struct noise_port noise = fake_noise_port;
+	struct controller *controller;
+	struct json_object *usage, *programs;
+
+	kernel.list = list_two;
+	pressure.list = list_loaded;
+	noise.list = list_loaded;
+	controller = start_with(&kernel, &pressure, &noise);
+	usage = query(controller, "usage");
+	programs = json_object_object_get(usage, "programs");
+	assert_int_equal(json_object_array_length(programs), 4);
+	expect(programs, 0, "id", "31");
+	expect(programs, 3, "id", "33");
+	json_object_put(usage);
+	controller_free(controller);
+}
+
 static void a_map_that_the_kernel_does_not_answer_for_is_not_listed(void **state)
 {
 	struct bpf_inventory inventory = {0};
@@ -240,6 +293,10 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(usage_is_of_what_is_loaded, set_up_report,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_list_with_missing_rows_is_no_answer,
+						set_up_report, tear_down),
+		cmocka_unit_test_setup_teardown(usage_lists_each_program_when_all_are_loaded,
+						set_up_report, tear_down),
 		cmocka_unit_test(a_map_that_the_kernel_does_not_answer_for_is_not_listed),
 	};
 
