@@ -344,6 +344,23 @@ static void any_sequence_of_resizes_keeps_the_rules(void **state)
 	}
 }
 
+/* The refusal of an earlier size says nothing of the pod with its new size. */
+static void a_resize_ends_the_refusal_of_the_one_before(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+	const struct ledger_pod *pod;
+
+	(void)state;
+	set_up(&scene, ALIGN_NONE);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_int_equal(ledger_note_refused_change(scene.ledger, "p", "not enough CPUs"), 0);
+	assert_true(ledger_find(scene.ledger, "p")->is_change_refused);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 4)).admitted);
+	pod = ledger_find(scene.ledger, "p");
+	assert_false(pod->is_change_refused);
+	assert_string_equal(pod->detail, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +373,7 @@ int main(void)
 		cmocka_unit_test(whole_cores_stay_whole),
 		cmocka_unit_test(a_budget_is_resized_with_its_slices),
 		cmocka_unit_test(another_kind_of_cpus_is_no_resize),
+		cmocka_unit_test(a_resize_ends_the_refusal_of_the_one_before),
 		cmocka_unit_test(a_lost_cpu_of_the_admission_is_seen),
 		cmocka_unit_test(a_lost_cpu_of_a_bubble_is_seen),
 		cmocka_unit_test(any_sequence_of_resizes_keeps_the_rules),
