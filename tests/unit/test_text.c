@@ -75,6 +75,13 @@ static void shows_what_a_terminal_would_act_on(void **state)
 		/* the same byte in and behind a character */
 		{"\xe2\x9b\x84\x9b", "\xe2\x9b\x84\\x9b", "\xe2\x9b\x84?"},
 		{"\xe2\x9b", "\\xe2\\x9b", "??"},
+		/* the direction of text; the characters beside each range stay */
+		{"a\xe2\x80\xae"
+		 "b\xe2\x81\xa6",
+		 "a\\x202eb\\x2066", "a???b???"},
+		{"\xd8\x9c\xe2\x80\x8e\xe2\x80\xa8", "\\x61c\\x200e\\x2028", "????????"},
+		{"\xe2\x80\x8d\xe2\x80\xaf\xe2\x81\xaa", "\xe2\x80\x8d\xe2\x80\xaf\xe2\x81\xaa",
+		 "\xe2\x80\x8d\xe2\x80\xaf\xe2\x81\xaa"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -139,7 +139,17 @@ unsigned int text_decode(const char *string, uint32_t *ret_character)
 
 bool text_is_control(uint32_t character)
 {
-	return character < 0x20 || (character >= 0x7f && character < 0xa0);
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0, 0x1f},	  {0x7f, 0x9f},	    {0x61c, 0x61c},
+		{0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (character >= ranges[i].first && character <= ranges[i].last)
+			return true;
+	return false;
 }
 
 void text_append_shown(struct text *text, const char *string)

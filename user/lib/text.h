@@ -40,7 +40,10 @@ void text_make_printable(char *string);
 
 /* Bytes of the UTF-8 character that `string` begins with; 0 = it does not begin with one. */
 unsigned int text_decode(const char *string, uint32_t *ret_character);
-/* Is it C0, DEL or C1, on which a terminal acts? */
+/*
+ * Does a terminal act on it: C0, DEL, C1, the ends of lines and paragraphs of Unicode, or a change of
+ * the direction of text, which would show a name with its letters in another order?
+ */
 bool text_is_control(uint32_t character);
 /*
  * Append text of others for a terminal: control characters become \xNN, and so do bytes that are not
