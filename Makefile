@@ -379,7 +379,7 @@ fuzz: $(FUZZERS) ## fuzz every parser: T seconds each, J at a time
 
 demo: ## run the demo in a guest machine: set-up, build, boot, show (needs root)
 	$(Q)tools/install-deps demo
-	$(Q)$(MAKE) --no-print-directory O=$(O) all
+	$(Q)$(MAKE) --no-print-directory O=$(O) all $(O)/tests/guest/spin
 	$(Q)O=$(O) tools/demo
 
 fresh: ## test README's two commands on a minimal Debian root (needs root)
