@@ -93,6 +93,21 @@ static void what_shrinks_gives_up_offline_cpus_first(void **state)
 	assert_has(&scene, 0, "1,3-4,17,19-20");
 }
 
+/* Four are online, two of them since the admission, so one that is offline makes up the number. */
+static void an_offline_cpu_makes_up_the_number(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+
+	(void)state;
+	set_up(&scene, "0,16", ALIGN_NONE);
+	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_true(decide(&scene, guaranteed_pod("p", 6)).admitted);
+	assert_has(&scene, 0, "1-3,17-19");
+	set_offline(&scene, "2,18");
+	assert_true(decide(&scene, guaranteed_pod("p", 5)).admitted);
+	assert_has(&scene, 0, "1-3,17,19");
+}
+
 /* The CPUs of the admission are kept, wherever they are, and so is what has to make up the number. */
 static void offline_cpus_stay_if_there_are_not_enough_others(void **state)
 {
@@ -191,6 +206,25 @@ static void what_init_containers_left_is_used(void **state)
 	}
 }
 
+/* What went offline since is nothing to grow with. */
+static void an_offline_cpu_of_an_init_container_is_not_used(void **state)
+{
+	struct scene scene cleanup_scene = {0};
+	struct decision decision;
+
+	(void)state;
+	set_up(&scene, "0,16", ALIGN_NONE);
+	assert_true(decide(&scene, after_init(8, 0, 2)).admitted);
+	assert_true(decide(&scene, guaranteed_pod("q", 22)).admitted);
+	set_offline(&scene, "4,20");
+	decision = decide(&scene, after_init(8, 0, 8));
+	assert_int_equal(decision.cpu_result, CPU_NOT_ENOUGH);
+	assert_int_equal(decision.available, 6);
+	assert_true(decide(&scene, after_init(8, 0, 6)).admitted);
+	assert_has(&scene, 0, "1-4,17-20");
+	assert_has(&scene, 1, "1-3,17-19");
+}
+
 /* A sidecar runs while the init container after it does. */
 static void a_sidecar_gets_nothing_of_a_later_init_container(void **state)
 {
@@ -211,10 +245,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(halves_of_reserved_cores_are_not_taken),
 		cmocka_unit_test(what_shrinks_gives_up_offline_cpus_first),
+		cmocka_unit_test(an_offline_cpu_makes_up_the_number),
 		cmocka_unit_test(offline_cpus_stay_if_there_are_not_enough_others),
 		cmocka_unit_test(a_budget_that_the_node_does_not_have),
 		cmocka_unit_test(slices_need_no_whole_cores),
 		cmocka_unit_test(what_init_containers_left_is_used),
+		cmocka_unit_test(an_offline_cpu_of_an_init_container_is_not_used),
 		cmocka_unit_test(a_sidecar_gets_nothing_of_a_later_init_container),
 	};
 
