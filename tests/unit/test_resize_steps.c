@@ -120,6 +120,42 @@ static void only_what_grows_counts(void **state)
 	assert_cpus(&grant_of(&scene, "p", 3)->cpus, "");
 }
 
+/*
+ * The nodes are chosen for the CPUs that the pod will have: five or seven, for which two nodes are
+ * the smallest set in each row.
+ */
+static void all_kinds_of_containers_count(void **state)
+{
+	static const struct {
+		enum container_kind kind; /* of the first container; the second is an app's */
+		int64_t small[2], large[2];
+		uint32_t grown; /* the container that grows */
+	} rows[] = {
+		{CONTAINER_INIT, {1, 3}, {5, 3}, 0},
+		{CONTAINER_SIDECAR, {1, 2}, {3, 2}, 0},
+		/* The init container leaves two, so the pod needs five CPUs and not nine. */
+		{CONTAINER_INIT, {3, 1}, {3, 5}, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scene scene cleanup_scene = {0};
+		struct pod_spec *small = two(rows[i].small[0], rows[i].small[1]);
+		struct pod_spec *large = two(rows[i].large[0], rows[i].large[1]);
+		const struct grant *grant;
+
+		small->containers[0].kind = large->containers[0].kind = rows[i].kind;
+		set_up_nodes(&scene, ALIGN_RESTRICTED, ALIGN_SCOPE_POD);
+		assert_true(admit_pods(&scene, small).admitted);
+		assert_cpus(&pod_of(&scene, "p")->held, "1-3");
+		assert_true(admit_pods(&scene, large).admitted);
+		grant = grant_of(&scene, "p", rows[i].grown);
+		assert_int_equal(cpuset_count(&grant->cpus), rows[i].large[rows[i].grown]);
+		assert_true(grant->affinity.known);
+		assert_int_equal(grant->affinity.nodes, 3);
+	}
+}
+
 static void containers_keep_their_own_nodes(void **state)
 {
 	struct scene scene cleanup_scene = {0};
@@ -603,6 +639,7 @@ int main(void)
 		cmocka_unit_test(without_alignment_any_node_is_used),
 		cmocka_unit_test(a_pod_is_aligned_as_a_whole),
 		cmocka_unit_test(only_what_grows_counts),
+		cmocka_unit_test(all_kinds_of_containers_count),
 		cmocka_unit_test(containers_keep_their_own_nodes),
 		cmocka_unit_test(what_shrinks_is_not_aligned_again),
 		cmocka_unit_test(what_keeps_its_size_is_not_aligned_again),
