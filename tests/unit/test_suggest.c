@@ -307,6 +307,28 @@ static void all_nodes_make_a_total(void **state)
 	topology_free(topology);
 }
 
+/* The budget is more than the node has, and its container asks for little of it. */
+static void a_budget_of_memory_shrinks(void **state)
+{
+	struct topology *topology = memory_machine_even(1, 8, 1, 16);
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec = scene_pod("p");
+	struct ledger *ledger;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.align = ALIGN_RESTRICTED;
+	policy.scope = ALIGN_SCOPE_POD;
+	ledger = scene_ledger(topology, &policy);
+	set_budget(spec, 2);
+	spec->request.memory_bytes = spec->limit.memory_bytes = 20 * GIB;
+	ask(spec, "main", CONTAINER_APP, 2 * GIB);
+	add_container(spec, "side", CONTAINER_APP, RESOURCE_UNSET, RESOURCE_UNSET);
+	assert_int_equal(proposed(ledger, spec, CHANGE_POD_MEMORY).bytes, 16 * GIB);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* All memory is taken: less is no help, and nothing at all is no proposal. */
 static void nothing_is_not_proposed(void **state)
 {
@@ -591,6 +613,7 @@ int main(void)
 		cmocka_unit_test(totals_of_nodes_are_tried),
 		cmocka_unit_test(equal_totals_are_tried_once),
 		cmocka_unit_test(all_nodes_make_a_total),
+		cmocka_unit_test(a_budget_of_memory_shrinks),
 		cmocka_unit_test(nothing_is_not_proposed),
 		cmocka_unit_test(totals_begin_with_the_largest_nodes),
 		cmocka_unit_test(the_first_of_equals_gives_way),
