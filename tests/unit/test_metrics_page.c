@@ -568,6 +568,7 @@ static void a_cgroup_that_was_never_read_is_not_counted(void **state)
 	status_error = -EIO;
 	scan(controller, pods, 1);
 	check_series(controller, false, false);
+	check_container(controller, false, false);
 	controller_free(controller);
 	free_pods(pods, 1);
 }
