@@ -124,6 +124,19 @@ eventually()
 	until_true $LONG "$@"
 }
 
+# busy_tasks: those that run or that no signal wakes, kernel threads too, and where in the kernel they are.
+busy_tasks()
+{
+	local task stat
+
+	for task in /proc/[0-9]*/task/[0-9]*; do
+		# it may have ended
+		stat=$(<"$task/stat") && [[ $stat == *') '[RD]' '* ]] || continue
+		echo "${stat%%) *}), ${stat##*) }" | cut -d ' ' -f 1-3
+		sed 's/^/  /' "$task/stack"
+	done
+}
+
 # read_answer SECONDS: all that comes on standard input, in ANSWER, without the line feed at its end. With
 # a number of characters bash reads blocks. To look for a delimiter in a connection it reads byte by
 # byte, which takes an emulated guest longer than anything else about a page of metrics.
