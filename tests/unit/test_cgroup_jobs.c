@@ -13,12 +13,25 @@
 
 #include "cgroup_jobs_scene.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "cgroup/watch.h"
 
 /* --- a start ------------------------------------------------------------------------------------ */
+
+static int nr_open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int nr = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
 
 /* The values are read once; any later start does without. */
 static void a_start_does_not_wait_for_the_workload_root(void **state)
@@ -32,10 +45,13 @@ static void a_start_does_not_wait_for_the_workload_root(void **state)
 	char error[GROUP_ERROR_MAX] = "";
 	enum dir_problem problem;
 	struct groups *others = NULL;
+	const int nr_before = nr_open_files();
 
 	put_pipe("pinfold.slice/cpuset.mems");
 	assert_int_equal(groups_open(&options, &others, &problem, error), -EBUSY);
 	assert_non_null(strstr(error, "pinfold.slice: another process holds the lock"));
+	/* The thread reads on below the directories of the start that gave up, and closes them. */
+	assert_true(nr_open_files() >= nr_before + 2);
 	options.without_originals = true;
 	assert_int_equal(groups_open(&options, &others, &problem, error), 0);
 	assert_int_equal(groups_originals(others)->nr, 0);
@@ -43,6 +59,7 @@ static void a_start_does_not_wait_for_the_workload_root(void **state)
 	/* The one that gave up finds its files again and is told to nobody. */
 	give_to_read("pinfold.slice/cpuset.mems", "0-1\n");
 	wait_for_jobs("/originals");
+	assert_int_equal(nr_open_files(), nr_before);
 	put_file("pinfold.slice/cpuset.mems", "0-1\n");
 	options.without_originals = false;
 	worker_pool_set_grace(groups->pool, TO_THE_END);

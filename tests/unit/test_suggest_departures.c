@@ -103,12 +103,63 @@ static void pods_that_hold_too_little_stay(void **state)
 	topology_free(topology);
 }
 
+/* Two nodes of four CPUs; only the second has huge pages. */
+static struct topology *machine_with_pages_on_the_second_node(void)
+{
+	struct topology_cpu cpus[8];
+	struct topology_node nodes[] = {
+		{.id = 0,
+		 .memory_bytes = 16 * GIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {{PAGE_2M, 0, UINT64_MAX}}},
+		{.id = 1,
+		 .memory_bytes = 16 * GIB,
+		 .nr_hugepages = 1,
+		 .hugepages = {{PAGE_2M, 64, UINT64_MAX}}},
+	};
+	struct topology_facts facts = {.cpus = cpus,
+				       .nr_cpus = ARRAY_SIZE(cpus),
+				       .nodes = nodes,
+				       .nr_nodes = ARRAY_SIZE(nodes),
+				       TOPOLOGY_COUNT_ALL};
+	struct topology *topology = NULL;
+	char error[256] = "";
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpus[i] = (struct topology_cpu){
+			.id = i, .core = i, .node = i / 4, .socket = i / 4, .uncore = i / 4};
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		fail_msg("machine: %s", error);
+	return topology;
+}
+
+/* Where the pages are, all CPUs are taken by a pod that has no such pages. */
+static void a_pod_without_the_memory_may_hold_the_cpus(void **state)
+{
+	struct topology *topology = machine_with_pages_on_the_second_node();
+	struct policy policy = strict_policy("0");
+	struct pod_spec *spec = with_memory("p", 1, GIB);
+	struct ledger *ledger;
+
+	(void)state;
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.align = ALIGN_SINGLE_NUMA_NODE;
+	ledger = scene_ledger(topology, &policy);
+	/* The first node has only three CPUs that are not reserved. */
+	assert_true(admit_and_free(ledger, with_memory("x", 4, GIB)).admitted);
+	ask_pages(&spec->containers[0], PAGE_2M, (int64_t)PAGE_2M);
+	assert_leaves(ledger, spec, "x");
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(budgets_are_held_once),
 		cmocka_unit_test(pods_that_hold_nothing_stay),
 		cmocka_unit_test(pods_that_hold_too_little_stay),
+		cmocka_unit_test(a_pod_without_the_memory_may_hold_the_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
