@@ -103,13 +103,16 @@ MONITORING  := $(O)/tests/monitoring/agent
 BROWSER     := $(O)/tests/browser/node
 GUEST_PROGRAMS := $(patsubst tests/guest/%.c,$(O)/tests/guest/%,$(wildcard tests/guest/*.c))
 TOOL_SOURCES := $(wildcard tools/*.c)
+# A program for clusters with topology-aware schedulers; what else there is needs no libcurl.
+HAS_CURL := $(if $(filter $(ARCH),$(NATIVE)),$(shell pkg-config --exists libcurl && echo yes))
+PUBLISHER := $(if $(HAS_CURL),$(O)/pinfold-publisher)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-guest attacks bench \
 	bench-core fuzz demo fresh install clean format format-check
 
-all: pinfoldd pinfold replay ## build the agent, the inspector and the vector player
+all: pinfoldd pinfold replay $(PUBLISHER) ## build the agent, the inspector and the vector player
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -211,6 +214,10 @@ $(O)/pinfold: $(patsubst %.c,$(O)/%.o,$(TOOL_SOURCES)) $(call archives,$(TOOL_RO
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
 		-Wl,--end-group $(call libraries,$(TOOL_ROOMS)) -lbpf -lelf -lz -lm
+
+$(O)/pinfold-publisher: $(patsubst %.c,$(O)/%.o,$(wildcard tools/publisher/*.c)) $(call archives,lib)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcurl -ljson-c
 
 # --- tests: each test names the archives it links on a line "// LIBS: core lib" ------------------
 test_rooms = $(shell sed -n 's,^// LIBS: ,,p' $(1))
@@ -389,6 +396,7 @@ PREFIX ?= /usr/local
 install: all ## install below DESTDIR and PREFIX
 	install -D -m 755 $(O)/pinfoldd $(DESTDIR)$(PREFIX)/sbin/pinfoldd
 	install -D -m 755 $(O)/pinfold $(DESTDIR)$(PREFIX)/sbin/pinfold
+	$(if $(PUBLISHER),install -D -m 755 $(PUBLISHER) $(DESTDIR)$(PREFIX)/bin/pinfold-publisher)
 	for page in docs/man/*.8; do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/}; done
 	install -D -m 644 docs/completion/pinfold \

@@ -6,8 +6,15 @@
 #ifndef COMPAT_BPF_H
 #define COMPAT_BPF_H
 
-/* linux/magic.h, include/linux/fs.h, include/linux/sched.h: constants that BTF does not contain. */
+/* linux/magic.h, linux/stat.h, linux/fs.h, linux/sched.h: constants that BTF does not contain. */
 #define CGROUP2_SUPER_MAGIC  0x63677270
+#define BPF_FS_MAGIC	     0xcafe4a11
+#define MS_REMOUNT	     0x20
+#define MS_BIND		     0x1000
+#define MS_PROPAGATION	     (0xfUL << 17) /* MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED */
+#define S_IFMT		     0170000
+#define S_IFDIR		     0040000
+#define MNT_DETACH	     0x2
 #define FMODE_WRITE	     0x2
 #define MAY_WRITE	     0x2
 #define MAY_OPEN	     0x20
@@ -18,6 +25,17 @@
 #define TASK_ON_RQ_MIGRATING 2
 #define EPERM		     1
 #define ENOMEM		     12
+
+/*
+ * Which way the usual event takes: clang then saves registers on the other one. libbpf has these
+ * since 1.5.
+ */
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#endif
+#ifndef unlikely
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
 
 /* kernfs_node.parent became RCU-protected and was renamed in 6.15. */
 static __always_inline struct kernfs_node *parent_of(struct kernfs_node *kn)
@@ -63,6 +81,35 @@ static __always_inline struct cgroup *migration_of(struct task_struct *task)
 	struct css_set *to = BPF_CORE_READ(task, cgroups, mg_dst_cset);
 
 	return to ? BPF_CORE_READ(to, dfl_cgrp) : NULL;
+}
+
+#define NR_WRITE_AMD64 1
+#define NR_WRITE_ARM64 64
+
+/*
+ * The bytes that the current task passes to write(2), the one system call it is in; false for any other
+ * call. Registers differ between processors.
+ */
+static __always_inline bool find_written(const char **ret_bytes, __u64 *ret_nr)
+{
+	void *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct pt_regs___amd64 *amd64 = registers;
+	struct pt_regs___arm64 *arm64 = registers;
+
+	if (bpf_core_field_exists(amd64->orig_ax)) {
+		*ret_bytes = (const char *)BPF_CORE_READ(amd64, si);
+		*ret_nr = BPF_CORE_READ(amd64, dx);
+		return BPF_CORE_READ(amd64, orig_ax) == NR_WRITE_AMD64;
+	}
+	*ret_bytes = (const char *)BPF_CORE_READ(arm64, regs[1]);
+	*ret_nr = BPF_CORE_READ(arm64, regs[2]);
+	return BPF_CORE_READ(arm64, regs[8]) == NR_WRITE_ARM64;
+}
+
+/* The mount that the system has in place of `mnt`, which is a part of it. */
+static __always_inline struct mount *mount_of(struct vfsmount *mnt)
+{
+	return (void *)((__u64)mnt - bpf_core_field_offset(struct mount, mnt));
 }
 
 /* Is the task on its way from one run queue to another? task_struct.on_rq is a u8 since 7.2. */

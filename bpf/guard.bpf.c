@@ -11,7 +11,8 @@
  * membership files of managed cgroups, moves in and out, and changes from outside to a container's
  * processes: their affinity, priorities and limits, where their memory is, and attaching to
  * them. Inside its own container a task may do anything except write the container's own cpuset,
- * cpu and memory files. Attaching to the agent is guarded as well.
+ * cpu and memory files. Attaching to the agent is guarded as well. So are the guard's pins, which
+ * keep it in force without an agent, and the mounts of bpffs and cgroup2.
  *
  * Not covered: a move out of a container whose target has the same effective CPUs and memory
  * nodes does not reach task_setscheduler on 6.12 and later (watch reports it). File creation
@@ -52,6 +53,30 @@ struct {
 	__type(value, __u8);
 } first_writes SEC(".maps");
 
+#define TEXT_WORDS 12
+
+struct written_text {
+	__u64 words[TEXT_WORDS]; /* NUL-padded */
+};
+
+struct written_file {
+	__u64 cgroup;
+	char name[FILE_NAME_LEN];
+};
+
+/*
+ * What process 1 wrote last to the files of managed cgroups while it acted for the agent, unless somebody
+ * else with the right to has written there since. systemd writes all files of a unit again when a unit
+ * beside or below it starts or ends, or at a reload, with nobody who asks for a change; it may repeat this.
+ * LRU: what is lost is denied.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192); /* set at load from maxContainers */
+	__type(key, struct written_file);
+	__type(value, struct written_text);
+} pid1_writes SEC(".maps");
+
 /*
  * The operation that the thread began last, for the hook that is called in its course. No hook
  * is called at its end, so this alone decides nothing: a write to a membership file counts
@@ -71,6 +96,13 @@ struct {
 	__type(value, struct errand);
 } errands SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_FILES_MAX);
+	__type(key, struct guard_file_key);
+	__type(value, __u32);
+} guard_files SEC(".maps");
+
 /* Everything known about one operation on a managed cgroup when it is judged. */
 struct guarded_operation {
 	const struct guard_config *config;
@@ -79,7 +111,9 @@ struct guarded_operation {
 	__u32 hook;
 	__u32 aspect;
 	__u32 right; /* the right that would allow it */
+	__u32 class; /* enum file_class of a file, or 0 */
 	__u32 target_pid;
+	__u32 nr_below; /* cgroups below the target, of a file */
 	char name[FILE_NAME_LEN];
 };
 
@@ -119,6 +153,9 @@ static __always_inline __u32 mode_of(const struct guard_config *config, __u32 as
 	__u32 mode = guard_mode_of(config, aspect), zero = 0;
 	__u64 *heartbeat;
 
+	/* an older inspector does not know the aspect, but its release must open the pins as well */
+	if (aspect == ASPECT_GUARD_FILES && (config->released & GUARD_RELEASED))
+		return mode == GUARD_OFF ? GUARD_OFF : GUARD_AUDIT;
 	if (mode != GUARD_ENFORCE || !config->expiry_ns)
 		return mode;
 	heartbeat = bpf_map_lookup_elem(&guard_heartbeat, &zero);
@@ -159,6 +196,8 @@ static __always_inline bool is_first_write(const struct guarded_operation *op)
 	return bpf_map_update_elem(&first_writes, &key, &written, BPF_NOEXIST) == 0;
 }
 
+#include "guard_repeat.bpf.h"
+
 /*
  * Judge an operation that crosses a border: 0 or -EPERM. Fails open: an event that cannot be
  * sent changes nothing, and without a readable policy this function is not called.
@@ -169,10 +208,16 @@ static __noinline int judge(const struct guarded_operation *op)
 	__u32 mode = mode_of(op->config, op->aspect);
 
 	if (op->target.self_test)
-		/* closed by design: this cgroup exists to show that the guard denies */
-		return rights & RIGHT_AGENT ? 0 : -EPERM;
+		/*
+		 * Closed by design: this cgroup exists to show that the guard denies. But it must not
+		 * keep systemd from removing the workload root at a shutdown.
+		 */
+		return rights & (RIGHT_AGENT | (op->right & RIGHT_LIFE)) ? 0 : -EPERM;
+	if ((rights & op->right) && sets_value(op))
+		note_text(op);
 	if (mode == GUARD_OFF || (rights & op->right) ||
-	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op))) {
+	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op)) ||
+	    is_repetition(op)) {
 		count_operation(op->hook, ACTION_ALLOW);
 		return 0;
 	}
@@ -233,6 +278,7 @@ static __always_inline __u32 right_for(__u64 class)
 	case FILE_MEMORY:
 	case FILE_RECLAIM:
 	case FILE_CONTROLLERS:
+	case FILE_FREEZE:
 		return RIGHT_CONTROL;
 	case FILE_MEMBERS:
 		return RIGHT_MOVES;
@@ -244,8 +290,14 @@ static __always_inline __u32 right_for(__u64 class)
 static __always_inline __u32 aspect_for(__u64 class)
 {
 	class &= ~FILE_DELEGATED;
-	return class == FILE_MEMBERS || class == FILE_LIFE ? ASPECT_CGROUP_MOVES
-							   : ASPECT_CPUSET_FILES;
+	switch (class) {
+	case FILE_MEMBERS:
+	case FILE_FREEZE:
+	case FILE_LIFE:
+		return ASPECT_CGROUP_MOVES;
+	default:
+		return ASPECT_CPUSET_FILES;
+	}
 }
 
 /* Returns false if there is no memory for it. */
@@ -288,6 +340,8 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct guarded_operat
 {
 	op->aspect = aspect_for(class);
 	op->right = right_for(class);
+	op->class = class & ~FILE_DELEGATED;
+	op->nr_below = BPF_CORE_READ(cgrp, nr_descendants);
 	find_place(cgrp, op->config, &op->target);
 	if (op->hook == HOOK_FILE_PERMISSION && (class & ~FILE_DELEGATED) == FILE_MEMBERS &&
 	    !begin_errand(op->target.id, false) && op->caller.tree)
@@ -337,10 +391,15 @@ static __always_inline int check_permission(struct file *file, int mask)
 	return mask & MAY_WRITE ? check_file(file, HOOK_FILE_PERMISSION) : 0;
 }
 
-/* Every open. Denying the open as well fails earlier and gives a clearer error. */
+/*
+ * Every open. Denying the open as well fails earlier and gives a clearer error; but what process 1 may
+ * write depends on the text.
+ */
 static __always_inline int check_open(struct file *file)
 {
-	return file->f_mode & FMODE_WRITE ? check_file(file, HOOK_FILE_OPEN) : 0;
+	if (!(file->f_mode & FMODE_WRITE) || is_process_1())
+		return 0;
+	return check_file(file, HOOK_FILE_OPEN);
 }
 
 /* Every fork and thread creation. Those that name a cgroup reach check_clone next. */
@@ -435,170 +494,8 @@ static __always_inline int check_directory(struct kernfs_node *kn, struct dentry
 	return judge(&op);
 }
 
-/* Creation of a cgroup below `dir`. Fails open like check_file. */
-static __always_inline int check_mkdir(struct inode *dir, struct dentry *dentry)
-{
-	if (dir->i_sb->s_magic != CGROUP2_SUPER_MAGIC)
-		return 0;
-	return check_directory(dir->i_private, dentry, HOOK_INODE_MKDIR);
-}
-
-/* Removal of the cgroup behind `dentry`. Fails open like check_file. */
-static __always_inline int check_rmdir(struct inode *dir, struct dentry *dentry)
-{
-	if (dir->i_sb->s_magic != CGROUP2_SUPER_MAGIC)
-		return 0;
-	return check_directory(BPF_CORE_READ(dentry, d_inode, i_private), dentry, HOOK_INODE_RMDIR);
-}
-
-/* May the current task, which is not an actor, move the target to `destination`? */
-static __always_inline bool is_inner_move(const struct guarded_operation *op,
-					  const struct place *destination)
-{
-	if (op->target.border)
-		return op->caller.border == op->target.border &&
-		       destination->border == op->target.border;
-	/*
-	 * a task from outside: it may not be moved into a container, not even by the container
-	 * itself
-	 */
-	if (!op->target.tree)
-		return !destination->tree;
-	return op->caller.id == op->target.id && destination->tree && !destination->border;
-}
-
-static __always_inline bool is_inner_change(const struct guarded_operation *op)
-{
-	if (op->target.border)
-		return op->caller.border == op->target.border;
-	return !op->target.tree || op->caller.id == op->target.id;
-}
-
-static __always_inline int check_change(struct task_struct *task, const struct guard_config *config)
-{
-	struct guarded_operation op = {};
-
-	begin_operation(&op, HOOK_TASK_SETSCHEDULER, config);
-	find_place(cgroup_of(task), config, &op.target);
-	op.aspect = ASPECT_AFFINITY;
-	op.right = RIGHT_TASKS;
-	op.target_pid = task->pid;
-	return is_inner_change(&op) ? 0 : judge(&op);
-}
-
-static __always_inline int check_move(struct task_struct *task, struct cgroup *to,
-				      const struct guard_config *config)
-{
-	struct guarded_operation op = {};
-	struct place destination;
-
-	begin_operation(&op, HOOK_TASK_SETSCHEDULER, config);
-	find_place(cgroup_of(task), config, &op.target);
-	find_place(to, config, &destination);
-	op.aspect = ASPECT_CGROUP_MOVES;
-	op.right = RIGHT_MOVES;
-	op.target_pid = task->pid;
-	return is_inner_move(&op, &destination) ? 0 : judge(&op);
-}
-
-/*
- * Is the current task moving a task to `to`, and not another task at the same moment? If so,
- * it wrote the membership file of that cgroup last. A task mistaken for the mover is only
- * judged more strictly: is_inner_move permits nothing that is_inner_change does not.
- */
-static __always_inline bool is_mover(struct cgroup *to)
-{
-	struct errand *errand = bpf_task_storage_get(&errands, bpf_get_current_task_btf(), NULL, 0);
-
-	return errand && errand->destination && errand->destination == id_of(to);
-}
-
-/*
- * Affinity, policy and parameters of a task, and migrations: `task` is still in the cgroup it
- * comes from. check_clone has already judged the child of a fork. Fails open for kernel
- * threads, because the kernel's own work must not fail.
- */
-static __always_inline int check_task(struct task_struct *task)
-{
-	const struct guard_config *config = read_config();
-	struct cgroup *to;
-
-	if (!config || (BPF_CORE_READ(bpf_get_current_task_btf(), flags) & PF_KTHREAD))
-		return 0;
-	if (is_own_fork(task))
-		return 0;
-	to = migration_of(task);
-	return to && is_mover(to) ? check_move(task, to, config) : check_change(task, config);
-}
-
-/*
- * Judge what the current task does to another process, whose task is at address `task`: 0 or
- * -EPERM. A target outside the managed cgroups leaves before anything about the caller is
- * looked up, except for the agent, to which nobody attaches. Fails open for kernel threads, like
- * check_task. Global, like enter_level: several hooks share it.
- */
-__noinline int judge_process(__u64 task, __u32 hook, __u32 aspect)
-{
-	const struct guard_config *config = read_config();
-	struct guarded_operation op = {};
-	bool is_agent;
-
-	if (!config || !task || (BPF_CORE_READ(bpf_get_current_task_btf(), flags) & PF_KTHREAD))
-		return 0;
-	find_place(cgroup_of((struct task_struct *)task), config, &op.target);
-	is_agent = aspect == ASPECT_DEBUGGING &&
-		   (rights_of_process((struct task_struct *)task) & RIGHT_AGENT);
-	if (!op.target.tree && !is_agent)
-		return 0;
-	begin_operation(&op, hook, config);
-	op.aspect = aspect;
-	op.right = RIGHT_TASKS;
-	op.target_pid = BPF_CORE_READ((struct task_struct *)task, pid);
-	return !is_agent && is_inner_change(&op) ? 0 : judge(&op);
-}
-
-/* What a process does to itself leaves after one comparison. */
-static __always_inline int check_process(struct task_struct *task, __u32 hook, __u32 aspect)
-{
-	struct task_struct *plain = NULL;
-
-	if ((__u32)task->tgid == bpf_get_current_pid_tgid() >> 32)
-		return 0;
-	bpf_probe_read_kernel(&plain, sizeof(plain), &task);
-	/* the verifier knows only that the result of a global function is a number */
-	return judge_process((__u64)plain, hook, aspect) ? -EPERM : 0;
-}
-
-/*
- * migrate_pages(2) and move_pages(2), also if the latter only asks where pages are. The kernel
- * calls no hook when it moves memory itself, as after a write to cpuset.mems.
- */
-static __always_inline int check_memory(struct task_struct *task)
-{
-	return check_process(task, HOOK_TASK_MOVEMEMORY, ASPECT_MEMORY_MOVES);
-}
-
-/*
- * setpriority(2), ioprio_set(2), and prlimit(2) if it sets a limit. The last runs with the
- * target's alloc_lock held.
- */
-static __always_inline int check_priority(struct task_struct *task, __u32 hook)
-{
-	return check_process(task, hook, ASPECT_PRIORITIES);
-}
-
-/*
- * What the kernel permits only to those who may trace the process: ptrace(2) itself, access to
- * its memory, pidfd_getfd(2), /proc/PID/stack and others. To look at a process, as ps and
- * monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and leaves after one
- * comparison. Runs with the target's alloc_lock held.
- */
-static __always_inline int check_trace(struct task_struct *task, unsigned int mode)
-{
-	if (!(mode & PTRACE_MODE_ATTACH))
-		return 0;
-	return check_process(task, HOOK_PTRACE_ACCESS_CHECK, ASPECT_DEBUGGING);
-}
+#include "guard_own.bpf.h"
+#include "guard_tasks.bpf.h"
 
 /* --- the hooks, twice ------------------------------------------------------------------------ */
 
@@ -674,6 +571,82 @@ SEC("fmod_ret/security_inode_rmdir")
 int BPF_PROG(mod_rmdir, struct inode *dir, struct dentry *dentry, int ret)
 {
 	return ret ? ret : check_rmdir(dir, dentry);
+}
+
+SEC("lsm/inode_unlink")
+int BPF_PROG(lsm_unlink, struct inode *dir, struct dentry *dentry, int ret)
+{
+	return ret ? ret : check_unlink(dir, dentry);
+}
+
+SEC("fmod_ret/security_inode_unlink")
+int BPF_PROG(mod_unlink, struct inode *dir, struct dentry *dentry, int ret)
+{
+	return ret ? ret : check_unlink(dir, dentry);
+}
+
+SEC("lsm/inode_rename")
+int BPF_PROG(lsm_rename, struct inode *old_dir, struct dentry *old_dentry, struct inode *new_dir,
+	     struct dentry *new_dentry, int ret)
+{
+	return ret ? ret : check_rename(old_dir, old_dentry, new_dir, new_dentry);
+}
+
+SEC("fmod_ret/security_inode_rename")
+int BPF_PROG(mod_rename, struct inode *old_dir, struct dentry *old_dentry, struct inode *new_dir,
+	     struct dentry *new_dentry, unsigned int flags, int ret)
+{
+	return ret ? ret : check_rename(old_dir, old_dentry, new_dir, new_dentry);
+}
+
+SEC("lsm/sb_mount")
+int BPF_PROG(lsm_mount, const char *dev_name, const struct path *path, const char *type,
+	     unsigned long flags, void *data, int ret)
+{
+	return ret ? ret : check_mount(path, flags);
+}
+
+SEC("fmod_ret/security_sb_mount")
+int BPF_PROG(mod_mount, const char *dev_name, const struct path *path, const char *type,
+	     unsigned long flags, void *data, int ret)
+{
+	return ret ? ret : check_mount(path, flags);
+}
+
+SEC("lsm/move_mount")
+int BPF_PROG(lsm_move_mount, const struct path *from, const struct path *to, int ret)
+{
+	return ret ? ret : check_move_mount(from, to);
+}
+
+SEC("fmod_ret/security_move_mount")
+int BPF_PROG(mod_move_mount, const struct path *from, const struct path *to, int ret)
+{
+	return ret ? ret : check_move_mount(from, to);
+}
+
+SEC("lsm/sb_umount")
+int BPF_PROG(lsm_umount, struct vfsmount *mnt, int flags, int ret)
+{
+	return ret ? ret : check_umount(mnt, flags);
+}
+
+SEC("fmod_ret/security_sb_umount")
+int BPF_PROG(mod_umount, struct vfsmount *mnt, int flags, int ret)
+{
+	return ret ? ret : check_umount(mnt, flags);
+}
+
+SEC("lsm/sb_remount")
+int BPF_PROG(lsm_remount, struct super_block *sb, void *options, int ret)
+{
+	return ret ? ret : check_remount(sb);
+}
+
+SEC("fmod_ret/security_sb_remount")
+int BPF_PROG(mod_remount, struct super_block *sb, void *options, int ret)
+{
+	return ret ? ret : check_remount(sb);
 }
 
 SEC("lsm/task_setscheduler")

@@ -39,6 +39,14 @@ struct {
 	__type(value, __u64);
 } guard_heartbeat SEC(".maps");
 
+/* Until when process 1 acts for the agent. An old deadline that stays behind ends by itself. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} guard_lease SEC(".maps");
+
 /* From the programs to the agent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

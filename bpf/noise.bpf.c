@@ -11,6 +11,9 @@
  * and the idle CPU are nobody's disturbance, but an interrupt is counted whoever it interrupts,
  * even if the owner's own system call caused it.
  *
+ * What runs on another thread of an exclusive CPU's core takes no time from the owner but slows it
+ * down. It is counted apart, by that thread, while both have their CPUs; interrupts are in both.
+ *
  * Not counted: other interrupt vectors (NMI, irq_work, thermal events), what firmware and
  * hypervisor take, and the time between the interrupt and the first of these programs. On
  * PREEMPT_RT a softirq may be preempted, and is charged with what preempted it.
@@ -36,6 +39,21 @@ struct {
 } noise_cpus SEC(".maps");
 
 /*
+ * Indexed by CPU * `nr_siblings` and up: of a CPU that shares its core with exclusive CPUs of others,
+ * a record for each of these.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, __u32);
+	__type(value, struct noise_cpu);
+} noise_siblings SEC(".maps");
+
+/* Other threads of a core, at most. */
+const volatile __u32 nr_siblings = 0;
+
+/*
  * Strangers, for the agent. If the buffer is full, one is not told, and the agent's next walk over
  * all tasks finds it.
  */
@@ -57,12 +75,24 @@ struct identity {
 	__u32 source, table;
 };
 
-static __always_inline struct noise_cpu *exclusive_cpu(void)
+static __always_inline struct noise_cpu *this_cpu(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct noise_cpu *here = bpf_map_lookup_elem(&noise_cpus, &cpu);
 
-	return here && *(volatile __u32 *)&here->owner.epoch ? here : NULL;
+	return bpf_map_lookup_elem(&noise_cpus, &cpu);
+}
+
+/* The agent may change it at any time; 0 = there is no owner. */
+static __always_inline __u32 epoch_of_owner(const struct noise_cpu *here)
+{
+	return *(volatile __u32 *)&here->owner.epoch;
+}
+
+static __always_inline struct noise_cpu *exclusive_cpu(void)
+{
+	struct noise_cpu *here = this_cpu();
+
+	return here && epoch_of_owner(here) ? here : NULL;
 }
 
 static __always_inline struct noise_entry *entry_at(struct noise_cpu *here, __u32 index)
@@ -200,8 +230,12 @@ static __always_inline void tell_stranger(struct noise_cpu *here, struct task_st
 		return;
 	here->told_ns = now;
 	stranger->time_ns = now;
+	stranger->start_ns = task->start_boottime;
 	stranger->pid = task->pid;
+	stranger->process = task->tgid;
 	stranger->cpu = bpf_get_smp_processor_id();
+	stranger->source = source;
+	bpf_probe_read_kernel_str(stranger->comm, sizeof(stranger->comm), task->comm);
 	bpf_ringbuf_submit(stranger, 0);
 }
 
@@ -238,15 +272,14 @@ static __noinline int change_hands(struct noise_cpu *here, struct task_struct *t
  * The CPU has a new owner: all entries of an earlier epoch count as empty. Those with a fixed
  * place are emptied here, so softirqs, which interrupts may interrupt, need not.
  */
-static __noinline int begin_epoch(struct noise_cpu *here)
+static __noinline int begin_epoch(struct noise_cpu *here, __u32 epoch)
 {
-	__u32 epoch = *(volatile __u32 *)&here->owner.epoch;
-
 	/* the owner is read after its epoch; the agent writes it before */
 	arch_order_loads(&here->sequence);
 	arch_bump_ordered(&here->sequence);
 	here->epoch = epoch;
 	here->running = NOISE_NOBODY;
+	here->since_ns = 0;
 	here->is_seen = false;
 	here->hard_start_ns = 0;
 	here->soft_start_ns = 0;
@@ -260,24 +293,124 @@ static __noinline int begin_epoch(struct noise_cpu *here)
 	return 0;
 }
 
+/* --- siblings -------------------------------------------------------------------------------- */
+
+/* Of an exclusive CPU: for those that share its core. */
+static __always_inline void keep_owner_time(struct noise_cpu *here, bool runs)
+{
+	__u32 share = *(volatile __u32 *)&here->share;
+
+	if (!share)
+		return;
+	if (here->shared != share) {
+		here->owner_time = 0;
+		/* whoever sees the share sees its time */
+		arch_bump_ordered(&here->sequence);
+		here->shared = share;
+		arch_bump_ordered(&here->sequence);
+	}
+	if ((here->owner_time & 1) != runs)
+		*(volatile __u64 *)&here->owner_time =
+			noise_owner_time(here->owner_time, bpf_ktime_get_ns(), runs);
+}
+
+/*
+ * change_hands() for a record of a sibling. A stay counts when it is over and the owner has run in
+ * it. The other CPU may have read its clock before we did and write later, so its time may seem to
+ * go back.
+ */
+static __noinline int change_sibling(struct noise_cpu *here, struct task_struct *task, __u32 source,
+				     __u64 owner_ns)
+{
+	__u64 ns = owner_ns - here->since_ns;
+	__u32 place = NOISE_NOBODY;
+
+	if ((__s64)ns < 0)
+		ns = 0;
+	if (source != NOISE_SOURCE_NR)
+		place = place_of_task(here, task, source);
+	arch_bump_ordered(&here->sequence);
+	if (here->running != NOISE_NOBODY && ns) {
+		struct noise_entry *entry = entry_at(here, here->running);
+
+		entry->count++;
+		add_time(entry, ns);
+	}
+	if (place != NOISE_NOBODY)
+		entry_at(here, place)->pid = task->pid;
+	here->since_ns += ns;
+	here->running = place;
+	arch_bump_ordered(&here->sequence);
+	return 0;
+}
+
+/* The task has this CPU from now on, or may have changed its cgroup since it has it. */
+static __noinline int see_sibling(struct noise_cpu *here, struct task_struct *task, bool is_switch)
+{
+	__u32 other_cpu = here->other, share = epoch_of_owner(here), source;
+	struct noise_cpu *other = bpf_map_lookup_elem(&noise_cpus, &other_cpu);
+
+	/* its owner's time begins anew when something happens there */
+	if (!share || !other || *(volatile __u32 *)&other->shared != share)
+		return 0;
+	arch_order_loads(&here->sequence);
+	if (here->epoch != share)
+		begin_epoch(here, share);
+	source = source_of(here, task);
+	if (is_switch ? source == NOISE_SOURCE_NR && here->running == NOISE_NOBODY
+		      : source == running_source(here))
+		return 0;
+	change_sibling(here, task, source,
+		       noise_owner_ns(*(volatile __u64 *)&other->owner_time, bpf_ktime_get_ns()));
+	return 0;
+}
+
+static __always_inline void see_siblings(const struct noise_cpu *here, struct task_struct *task,
+					 bool is_switch)
+{
+	__u32 first = bpf_get_smp_processor_id() * nr_siblings;
+
+	if (!*(volatile __u32 *)&here->has_siblings)
+		return;
+	for (__u32 i = 0; i < nr_siblings && i < NOISE_SIBLINGS_MAX; i++) {
+		__u32 index = first + i;
+		struct noise_cpu *record = bpf_map_lookup_elem(&noise_siblings, &index);
+
+		if (record)
+			see_sibling(record, task, is_switch);
+	}
+}
+
+/* --- switches -------------------------------------------------------------------------------- */
+
+static __always_inline void switch_owned(struct noise_cpu *here, struct task_struct *next)
+{
+	__u32 epoch = epoch_of_owner(here), source;
+
+	if (!epoch)
+		return;
+	if (here->epoch != epoch)
+		begin_epoch(here, epoch);
+	source = source_of(here, next);
+	if (source != NOISE_SOURCE_NR || here->running != NOISE_NOBODY)
+		change_hands(here, next, source);
+	keep_owner_time(here, source == NOISE_SOURCE_NR && next->pid);
+}
+
 /*
  * Hook: every context switch, under the run queue lock with interrupts off; not sleepable.
- * Reads the next task; writes this CPU's record. Between tasks of the owner and the idle task
- * it does not even read a clock.
+ * Reads the next task; writes this CPU's records. Between tasks of the owner and the idle task
+ * it does not even read a clock, unless others may run on the same core.
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(noise_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct noise_cpu *here = exclusive_cpu();
-	__u32 source;
+	struct noise_cpu *here = this_cpu();
 
 	if (!here)
 		return 0;
-	if (here->epoch != here->owner.epoch)
-		begin_epoch(here);
-	source = source_of(here, next);
-	if (source != NOISE_SOURCE_NR || here->running != NOISE_NOBODY)
-		change_hands(here, next, source);
+	switch_owned(here, next);
+	see_siblings(here, next, true);
 	return 0;
 }
 
@@ -291,16 +424,21 @@ int BPF_PROG(noise_switch, bool preempt, struct task_struct *prev, struct task_s
 static __always_inline int enter_hard(void)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	struct noise_cpu *here = exclusive_cpu();
-	__u32 source;
+	struct noise_cpu *here = this_cpu();
+	__u32 epoch, source;
 
 	if (!here)
 		return 0;
-	if (here->epoch != here->owner.epoch)
-		begin_epoch(here);
+	see_siblings(here, current, false);
+	epoch = epoch_of_owner(here);
+	if (!epoch)
+		return 0;
+	if (here->epoch != epoch)
+		begin_epoch(here, epoch);
 	source = source_of(here, current);
 	if (source != running_source(here))
 		change_hands(here, current, source);
+	keep_owner_time(here, source == NOISE_SOURCE_NR && current->pid);
 	here->hard_start_ns = bpf_ktime_get_ns();
 	return 0;
 }

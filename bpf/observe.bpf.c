@@ -39,6 +39,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define CALIBRATE_NS 1000000000ULL
 
+/* For how long running time may be left uncounted while one container has the CPU. */
+#define UNCOUNTED_NS 1000000ULL
+
 /*
  * How long this task's queue has been throttled, by its own cgroup's quota or
  * one above. Before 6.6 the kernel keeps it only on the load-tracking clock,
@@ -224,12 +227,73 @@ static __always_inline void count_switch(struct observe_cpu *here, __u32 cpu,
 	begin_interval(here, kind, found, next_kind, clock);
 }
 
+/* Updated by the scheduler just before a switch; prev's queue is always this CPU's. */
+static __always_inline __u64 clock_of(struct task_struct *prev)
+{
+	return prev->se.cfs_rq->rq->clock;
+}
+
 static __always_inline void pair_clocks(struct observe_cpu *here, __u64 clock)
 {
 	if (clock - here->clock > CALIBRATE_NS) {
 		here->clock = clock;
 		here->monotonic_ns = bpf_ktime_get_ns();
 	}
+}
+
+/* Where nothing else is to be written. */
+static __always_inline void pair_clocks_alone(struct observe_cpu *here, __u32 cpu, __u64 clock)
+{
+	if (clock - here->clock <= CALIBRATE_NS || !has_turn(cpu))
+		return;
+	arch_bump_ordered(&here->sequence);
+	pair_clocks(here, clock);
+	arch_bump_ordered(&here->sequence);
+}
+
+/*
+ * The usual switch of a busy container, which costs half of what count_switch() does: a task goes
+ * to sleep, and another one of the container gets the CPU that it has waited for on this CPU,
+ * where nobody but the container ran meanwhile. The running time of both is one interval, so it
+ * is added when the interval ends; readers add an open one themselves.
+ *
+ * False, and nothing is written: any of this is not so.
+ */
+static __always_inline bool count_usual(struct observe_cpu *here, __u32 cpu,
+					struct task_struct *prev, struct task_struct *next,
+					const struct observe_lookup *found, __u64 clock)
+{
+	const __u64 queued = next->sched_info.last_queued;
+	const __u64 waited = clock - queued;
+	__u32 pid = next->pid;
+	struct observe_counter *counter;
+	struct task_record *record;
+	__u64 delay;
+
+	/* a task that is still runnable leaves a snapshot of the totals, so they must be whole */
+	if (unlikely(found->slot != here->slot || found->pod != here->pod ||
+		     found->slot == SLOT_HOST || !prev->__state))
+		return false;
+	if (unlikely(queued < here->since_clock || (__s64)waited <= 0 ||
+		     clock - here->start_clock > UNCOUNTED_NS))
+		return false;
+	record = record_of_task(pid);
+	if (unlikely(!record || record->pid != pid || record->cpu != cpu))
+		return false;
+	delay = next->sched_info.run_delay;
+	if (unlikely(record->run_delay_ns != delay ||
+		     record->throttled_ns != throttled_total(next->se.cfs_rq)))
+		return false;
+	counter = counter_of(found->slot & ~SLOT_OUTSIDE, cpu);
+	if (unlikely(!counter))
+		return false;
+	arch_bump_ordered(&here->sequence);
+	counter->switches++;
+	counter->wait_ns[WAIT_OWN_CONTAINER] += waited;
+	count_latency(counter, waited);
+	record->run_delay_ns = delay + waited;
+	arch_bump_ordered(&here->sequence);
+	return true;
 }
 
 /*
@@ -261,28 +325,26 @@ int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task
 	struct observe_cpu *here = record_of(cpu);
 	const struct observe_lookup *found = &found_nothing;
 	__u32 next_kind = kind_of(next->flags, next->pid);
-	bool is_left;
 	__u64 clock;
 
-	if (!here)
+	if (unlikely(!here))
 		return 0;
 	/* the idle task is in the root cgroup; it is asked for most often */
 	if (next_kind != WAIT_IDLE)
 		found = slot_of(here, cpu, next);
-	is_left = here->slot == SLOT_HOST && found->slot == SLOT_HOST &&
-		  is_left_out(prev, next, next_kind);
-	if (is_left && next_kind == WAIT_HOST)
+	if (!(here->slot | found->slot) && is_left_out(prev, next, next_kind)) {
+		if (next_kind != WAIT_HOST)
+			pair_clocks_alone(here, cpu, clock_of(prev));
 		return 0;
-	if (!has_turn(cpu))
+	}
+	if (unlikely(!has_turn(cpu)))
 		return 0;
-	/* updated by the scheduler just before this; prev's queue is always this CPU's */
-	clock = prev->se.cfs_rq->rq->clock;
-	if (is_left && clock - here->clock <= CALIBRATE_NS)
+	clock = clock_of(prev);
+	if (likely(count_usual(here, cpu, prev, next, found, clock)))
 		return 0;
 	/* odd while the record changes: take_sample() in user/bpf/observe_read.c reads it again */
 	arch_bump_ordered(&here->sequence);
-	if (!is_left)
-		count_switch(here, cpu, prev, next, found, next_kind, clock);
+	count_switch(here, cpu, prev, next, found, next_kind, clock);
 	pair_clocks(here, clock);
 	arch_bump_ordered(&here->sequence);
 	return 0;

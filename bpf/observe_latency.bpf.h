@@ -30,7 +30,7 @@ static __always_inline __u32 bucket_of(__u64 ns)
 {
 	__u64 units = (ns - (ns != 0)) >> LATENCY_FIRST_SHIFT; /* bounds are inclusive */
 
-	if (units < 1U << 8)
+	if (likely(units < 1U << 8))
 		return bit_length(units);
 	if (units < 1U << 16)
 		return 8 + bit_length(units >> 8);

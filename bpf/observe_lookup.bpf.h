@@ -106,11 +106,14 @@ static __always_inline struct observe_lookup *slot_of(struct observe_cpu *here, 
 	__u32 generation = *(volatile __u32 *)&control.generation;
 	__u64 address, found;
 
-	if (here->generation != generation)
+	if (unlikely(here->generation != generation))
 		forget_lookups(cpu, generation);
-	if (lookup->serial == serial)
+	if (likely(lookup->serial == serial))
 		return lookup;
+	/* The task may be moved meanwhile: what is kept under a number is of the cgroup that has it. */
 	bpf_probe_read_kernel(&address, sizeof(address), &task->cgroups->dfl_cgrp);
+	serial = BPF_CORE_READ((struct cgroup *)address, self.serial_nr);
+	lookup = &here->lookups[serial & (OBSERVE_LOOKUPS - 1)];
 	found = look_up(address, cpu);
 	lookup->slot = found;
 	lookup->pod = found >> 32;

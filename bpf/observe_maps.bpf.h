@@ -89,12 +89,14 @@ struct {
 
 /*
  * clang moves the arithmetic on the address to before the comparison, where the verifier
- * does not know the bound yet; it cannot move it across the asm.
+ * does not know the bound yet; it cannot move it across the asm. The first one keeps it from
+ * comparing one copy of the number and using another, which 6.1 does not see through.
  */
 static __always_inline struct observe_cpu *record_of(__u32 cpu)
 {
 	__u64 index = cpu;
 
+	__asm__ volatile("" : "+r"(index));
 	if (index >= nr_cpus)
 		return NULL;
 	__asm__ volatile("" : "+r"(index));

@@ -164,14 +164,38 @@ static __always_inline __u32 rights_of_process(struct task_struct *task)
 	return process->rights;
 }
 
+/*
+ * Does process 1 carry out something that the agent asked for? Whoever has it do something else at
+ * that moment is not told apart. Fails closed: without a lease process 1 is as everybody else.
+ */
+static __always_inline bool lease_is_open(void)
+{
+	__u32 zero = 0;
+	__u64 *lease = bpf_map_lookup_elem(&guard_lease, &zero);
+	__u64 until_ns = lease ? *(volatile __u64 *)lease : 0, now_ns;
+
+	if (!until_ns)
+		return false;
+	now_ns = bpf_ktime_get_ns();
+	return now_ns < until_ns && until_ns - now_ns <= GUARD_LEASE_MAX_NS;
+}
+
+static __always_inline bool is_process_1(void)
+{
+	return bpf_get_current_pid_tgid() >> 32 == 1;
+}
+
 /* The rights of the current task: through its process, through its cgroup, as the init process. */
 static __always_inline __u32 rights_of_current(struct cgroup *cgrp,
 					       const struct guard_config *config)
 {
 	__u32 rights = rights_of_process(bpf_get_current_task_btf());
 
-	if (bpf_get_current_pid_tgid() >> 32 == 1)
+	if (is_process_1()) {
 		rights |= config->pid1_rights;
+		if (lease_is_open())
+			rights |= RIGHTS_PID1_LEASE;
+	}
 	if (cgrp && config->actor_levels)
 		rights |= rights_of_cgroup((__u64)cgrp, config->actor_levels);
 	return rights;
@@ -187,7 +211,8 @@ enum file_class {
 	FILE_RECLAIM, /* swaps its pages out; the root cgroup has it too, for the whole machine */
 	FILE_CONTROLLERS, /* the controllers of its children */
 	FILE_MEMBERS,	  /* membership */
-	FILE_LIFE,	  /* freezes or kills all of it */
+	FILE_FREEZE,	  /* stops all of it */
+	FILE_LIFE,	  /* ends all of it */
 };
 
 #define FILE_NAME_LEN 24
@@ -233,7 +258,7 @@ static const struct guarded_file guarded_files[] = {
 	{"memory.oom.group", FILE_MEMORY | FILE_DELEGATED},
 	{"memory.reclaim", FILE_RECLAIM | FILE_DELEGATED},
 	{"cgroup.kill", FILE_LIFE},
-	{"cgroup.freeze", FILE_LIFE},
+	{"cgroup.freeze", FILE_FREEZE},
 };
 
 #define NR_GUARDED_FILES (sizeof(guarded_files) / sizeof(guarded_files[0]))

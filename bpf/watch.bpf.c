@@ -6,6 +6,7 @@
  *   drift       successful writes to managed cpuset and cpu files by others
  *   moves       tasks moved across a container's border by others
  *   attempts    sched_setaffinity onto protected CPUs from outside, with result
+ *   clients     processes that connect to process 1, which then acts for them
  *
  * Life cycle needs only tracepoints; the rest needs fentry and fexit, which some kernels lack:
  * the loader then leaves those programs out.
@@ -90,6 +91,8 @@ static __always_inline bool is_agent(const struct guard_config *config)
 {
 	return writer_rights(config) & RIGHT_AGENT;
 }
+
+#include "watch_clients.bpf.h"
 
 /* --- life cycle ------------------------------------------------------------------------------ */
 
@@ -212,6 +215,15 @@ static __always_inline bool is_watched(const struct place *place, __u64 class, c
 }
 
 /*
+ * The agent writes itself, or asks process 1 to write and holds a lease for it meanwhile. What others ask
+ * of process 1 at that time is found by the look that follows each call of the agent.
+ */
+static __always_inline bool is_for_agent(const struct guard_config *config)
+{
+	return is_agent(config) || (is_process_1() && lease_is_open());
+}
+
+/*
  * Runs after every write to a cgroup file. It is the only place with file, text and result
  * together, and is reached only for cgroup files. For some files the handler has cut the text
  * at its first separator, so only that part is shown.
@@ -240,7 +252,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 		return 0;
 	find_place(cgrp, config, &place);
 	if (!is_watched(&place, class, buf, nbytes) || place.self_test ||
-	    is_own_subgroup(&place, config) || is_agent(config))
+	    is_own_subgroup(&place, config) || is_for_agent(config))
 		return 0;
 	count_kind(EVENT_DRIFT);
 	event = begin_event(EVENT_DRIFT, writer_id(), writer_id());

@@ -186,6 +186,18 @@ static int parse_head(char *head, unsigned int *ret_status, size_t *ret_length)
 	return 0;
 }
 
+/*
+ * The peer closed early. An agent does so at its own deadline, which a busy machine may reach; another
+ * program would have begun its answer in another way.
+ */
+static int closed_early(const struct text *received)
+{
+	static const char first[] = "HTTP/1.";
+	const size_t len = received->len < sizeof(first) - 1 ? received->len : sizeof(first) - 1;
+
+	return len && memcmp(received->data, first, len) ? -EPROTO : -ECONNRESET;
+}
+
 static int read_head(int fd, struct text *text, int64_t deadline_ms, char **ret_body)
 {
 	for (;;) {
@@ -199,7 +211,9 @@ static int read_head(int fd, struct text *text, int64_t deadline_ms, char **ret_
 			*ret_body = end + 4;
 			return 0;
 		}
-		if (!n || text->len > MAX_HEAD)
+		if (!n)
+			return closed_early(text);
+		if (text->len > MAX_HEAD)
 			return -EPROTO;
 	}
 }
@@ -226,7 +240,7 @@ static int read_answer(int fd, int64_t deadline_ms, struct answer_text *answer)
 		if (answer->body.len > CLIENT_MAX_ANSWER)
 			return -EFBIG;
 		if (!n)
-			return length == SIZE_MAX ? 0 : -EPROTO;
+			return length == SIZE_MAX ? 0 : -ECONNRESET;
 	}
 	if (answer->body.error)
 		return answer->body.error;

@@ -343,9 +343,11 @@ static char *find_state_directory(const struct support_bundle *bundle)
 static void gather_files(struct support_bundle *bundle)
 {
 	static const char *const files[] = {PINFOLD_STATE_FILE, PINFOLD_ORIGINALS_FILE,
-					    PINFOLD_IRQS_FILE, PINFOLD_STRANGERS_FILE};
+					    PINFOLD_IRQS_FILE};
 	char *config cleanup_free = source_path(bundle->session, PINFOLD_CONFIG_FILE);
 	char *directory cleanup_free = find_state_directory(bundle);
+	char *strangers cleanup_free =
+		source_path(bundle->session, PINFOLD_RUNTIME_DIR "/" PINFOLD_STRANGERS_FILE);
 
 	if (config)
 		gather_file(bundle, "config.yaml", config, false);
@@ -359,6 +361,8 @@ static void gather_files(struct support_bundle *bundle)
 		if (path)
 			gather_file(bundle, name, path, i == 0);
 	}
+	if (strangers)
+		gather_file(bundle, "run/" PINFOLD_STRANGERS_FILE, strangers, false);
 }
 
 static void gather_log(struct support_bundle *bundle)

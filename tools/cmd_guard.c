@@ -39,6 +39,24 @@ static int open_config(struct session *session, struct guard_config *ret_config,
 	return STATUS_DONE;
 }
 
+/* How long ago the agent showed a sign of life, which it does each second. "" if nobody knows. */
+static void write_heartbeat(struct session *session, struct text *text)
+{
+	char *path cleanup_free = pins_path(session, "maps/guard_heartbeat");
+	int fd cleanup_close = path ? bpf_obj_get(path) : -1;
+	const __u32 key = 0;
+	struct timespec now;
+	__u64 beat_ns, now_ns;
+
+	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &beat_ns) || !beat_ns ||
+	    clock_gettime(CLOCK_MONOTONIC, &now))
+		return;
+	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
+	if (now_ns >= beat_ns)
+		text_printf(text, "the agent's last heartbeat %llu s ago\n",
+			    (unsigned long long)((now_ns - beat_ns) / 1000000000ULL));
+}
+
 static int show_config(struct session *session, const struct guard_config *config)
 {
 	struct text text cleanup_text = {0};
@@ -47,6 +65,7 @@ static int show_config(struct session *session, const struct guard_config *confi
 		text_printf(&text, "%s%s %s", i ? "  " : "", aspect_option(i),
 			    guard_mode_name(guard_mode_of(config, i)));
 	text_append(&text, release_stands(config) ? "  (released)\n" : "\n");
+	write_heartbeat(session, &text);
 	if (text.error)
 		return out_no_memory(session);
 	return out_text(session, "guard", text.data);

@@ -141,6 +141,22 @@ static int pressure_top(struct session *session, int argc, char **argv)
 	return top_run(session, &pressure_rows, argc, argv);
 }
 
+static bool pressure_numa_wanted(struct json_object *item, const void *ref)
+{
+	struct view_pressure_part row;
+
+	object_read(&view_pressure_numa_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.pod);
+}
+
+static int pressure_numa(struct session *session, int argc, char **argv)
+{
+	static const struct noun_rows rows = {&view_pressure_numa_desc, pressure_numa_wanted,
+					      NOT_IN_LEDGER};
+
+	return show_of_pod(session, argc, argv, &rows);
+}
+
 static const struct command pressure_commands[] = {
 	{"show", "list", "[POD]",
 	 "Show the share of the last 10, 60 and 300 seconds in which tasks waited for CPU, memory "
@@ -153,6 +169,13 @@ static const struct command pressure_commands[] = {
 	 "Show the pressure, run time and waits of a pod or container in the last 10 minutes, every "
 	 "two seconds, or in the last 24 hours, every minute.",
 	 pressure_history},
+	{"cpu", NULL, "POD [container NAME]",
+	 "Show the same for each CPU of the grants of a pod and its containers.", pressure_cpu},
+	{"numa", NULL, "[POD]", "Show the same for the CPUs of each NUMA node.", pressure_numa},
+	{"watch", NULL, "[POD]",
+	 "Show the share of the last second, again and again, until it is ended. Only while "
+	 "somebody watches does the agent read the pressure so often.",
+	 pressure_watch},
 	{0},
 };
 
@@ -160,6 +183,8 @@ const struct noun noun_pressure = {
 	.name = "pressure",
 	.help = "How long pods and containers wait for CPU, memory and IO.",
 	.commands = pressure_commands,
+	.views = {"cpu", "numa"},
+	.live = "watch",
 };
 
 static bool latency_wanted(struct json_object *item, const void *ref)
@@ -271,12 +296,16 @@ static const struct command memory_commands[] = {
 	 "Show how much memory each container has on each NUMA node, and whether it was granted "
 	 "memory there.",
 	 memory_show},
+	{"process", NULL, "PID",
+	 "Show how many resident pages one process has on each NUMA node. It needs no agent, but "
+	 "root, or the right to trace that process.",
+	 memory_process},
 	{0},
 };
 
 const struct noun noun_memory = {
 	.name = "memory",
-	.help = "On which NUMA nodes the memory of containers is.",
+	.help = "On which NUMA nodes the memory of containers, or of a process, is.",
 	.commands = memory_commands,
 };
 

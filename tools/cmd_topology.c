@@ -6,29 +6,8 @@
 #include <unistd.h>
 
 #include "format/node_topology.h"
+#include "lib/node_name.h"
 #include "snapshot.h"
-
-/* A DNS subdomain has at most 253 characters (RFC 1123). */
-#define NODE_NAME_MAX 254
-
-/* RFC 1123, which a Kubernetes name has to follow: lower-case labels with dots between them. */
-static bool is_node_name(const char *name)
-{
-	char before = '.';
-	size_t len = 0;
-
-	for (; name[len]; before = name[len++]) {
-		const bool is_inner = name[len] == '-' || name[len] == '.';
-
-		if (!is_inner && !islower((unsigned char)name[len]) &&
-		    !isdigit((unsigned char)name[len]))
-			return false;
-		if ((name[len] == '.' && (before == '.' || before == '-')) ||
-		    (name[len] == '-' && before == '.'))
-			return false;
-	}
-	return len && len < NODE_NAME_MAX && before != '.' && before != '-';
-}
 
 /* The kubelet's own choice: the host's name in lower case. */
 static int name_of_host(struct session *session, char ret_name[NODE_NAME_MAX])
@@ -90,7 +69,7 @@ static int topology_export(struct session *session, int argc, char **argv)
 		return r;
 	if (argc)
 		snprintf(name, sizeof(name), "%.*s", NODE_NAME_MAX - 1, argv[0]);
-	if (!is_node_name(argc ? argv[0] : name))
+	if (!node_name_is_valid(argc ? argv[0] : name))
 		return out_fail(session, STATUS_INPUT,
 				"invalid node name '%.80s': expected the name of the Kubernetes "
 				"node, in lower-case letters, digits, '-' and '.'",

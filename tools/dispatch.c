@@ -126,7 +126,7 @@ static int run_command(struct session *session, const struct noun *noun,
 	if (live_check(session, noun, command))
 		return STATUS_USAGE;
 	/* `top` repeats itself */
-	if (session->options.watch && !strcmp(command->name, "show"))
+	if (session->options.watch && live_is_view(noun, command))
 		return live_watch(session, noun, command, argc, argv);
 	return command->run(session, argc, argv);
 }

@@ -91,6 +91,8 @@ struct noun {
 	 */
 	bool bare;
 	const char *changing[3]; /* commands that change anything; ends with NULL */
+	const char *views[3];	 /* those that --watch repeats as it does "show"; ends with NULL */
+	const char *live;	 /* the one that repeats itself as "top" does, or NULL */
 };
 
 extern const struct noun noun_node, noun_cpu, noun_numa, noun_pod, noun_container, noun_policy,
@@ -172,7 +174,8 @@ void answer_fini(struct answer_text *answer);
  * One request on a connection of its own, made by the calling process: the
  * agent takes the peer's pid for the asker's. `body` NULL = GET, else POST.
  * -ENOENT, -ECONNREFUSED: nobody listens; -EACCES, -EPERM: not allowed;
- * -ETIMEDOUT; -EPROTO: the answer is no HTTP; -EFBIG.
+ * -ETIMEDOUT; -ECONNRESET: the peer closed before the answer was complete; -EPROTO: the answer is no
+ * HTTP; -EFBIG.
  */
 int client_ask(const char *socket, const char *path, const char *body,
 	       struct answer_text *ret_answer);
@@ -280,10 +283,16 @@ int map_draw(const struct map_request *request, struct text *text);
  */
 void histogram_draw(struct json_object *row, struct text *text);
 
-/* --- cmd_history.c ---------------------------------------------------------------------------- */
+/* --- cmd_history.c, cmd_pressure.c, cmd_memory.c ------------------------------------------------ */
 
-/* The command `pressure history`; returns enum status. */
+/*
+ * The commands `pressure history`, `pressure cpu`, `pressure watch` and `memory process`; each
+ * returns enum status.
+ */
 int pressure_history(struct session *session, int argc, char **argv);
+int pressure_cpu(struct session *session, int argc, char **argv);
+int pressure_watch(struct session *session, int argc, char **argv);
+int memory_process(struct session *session, int argc, char **argv);
 
 /* --- cmd_cost.c ------------------------------------------------------------------------------- */
 

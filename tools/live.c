@@ -22,13 +22,13 @@
 /* --- options ---------------------------------------------------------------------------------- */
 
 /* Milliseconds; 0 = not such a time. */
-static int64_t parse_period(const char *word)
+static int64_t parse_period(const char *word, int64_t usual_ms)
 {
 	char *end;
 	double seconds;
 
 	if (!word)
-		return USUAL_PERIOD_MS;
+		return usual_ms;
 	seconds = strtod(word, &end);
 	/* also false for "nan" */
 	if (end == word || *end || !(seconds >= LEAST_PERIOD_S && seconds <= MOST_PERIOD_S))
@@ -53,7 +53,7 @@ static int check_values(struct session *session)
 {
 	const struct options *options = &session->options;
 
-	if (!parse_period(options->period))
+	if (!parse_period(options->period, USUAL_PERIOD_MS))
 		return out_fail(session, STATUS_USAGE,
 				"invalid --watch '%.60s': expected seconds from 0.1 to 86400",
 				options->period);
@@ -64,33 +64,42 @@ static int check_values(struct session *session)
 	return STATUS_DONE;
 }
 
+bool live_is_view(const struct noun *noun, const struct command *command)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(noun->views) && noun->views[i]; i++)
+		if (!strcmp(command->name, noun->views[i]))
+			return true;
+	return !strcmp(command->name, "show");
+}
+
 int live_check(struct session *session, const struct noun *noun, const struct command *command)
 {
 	const struct options *options = &session->options;
 	const bool is_top = !strcmp(command->name, "top");
-	const bool is_watched = options->watch && !strcmp(command->name, "show");
+	const bool is_live = is_top || (noun->live && !strcmp(command->name, noun->live));
+	const bool is_watched = options->watch && live_is_view(noun, command);
 	/* as the user wrote it */
 	const bool is_wordless = noun->bare && command == noun->commands;
 	const char *blank = is_wordless ? "" : " ", *word = is_wordless ? "" : command->name;
 
-	if (options->watch && !is_top && !is_watched)
-		return out_fail(
-			session, STATUS_USAGE,
-			"--watch is not an option of '%s%s%s': it repeats the commands 'show' "
-			"and 'top'",
-			noun->name, blank, word);
-	if (options->count && !is_top && !is_watched)
+	if (options->watch && !is_live && !is_watched)
 		return out_fail(session, STATUS_USAGE,
-				"--count is not an option of '%s%s%s': it belongs to 'top' and to "
-				"'show' with --watch",
+				"--watch is not an option of '%s%s%s': it repeats the commands "
+				"'show' and 'top', and those of 'pressure' but 'history'",
+				noun->name, blank, word);
+	if (options->count && !is_live && !is_watched)
+		return out_fail(session, STATUS_USAGE,
+				"--count is not an option of '%s%s%s': it belongs to 'top', to "
+				"'pressure watch' and to commands with --watch",
 				noun->name, blank, word);
 	if (options->sort && !is_top)
 		return out_fail(session, STATUS_USAGE,
 				"--sort is not an option of '%s%s%s': it belongs to 'top'",
 				noun->name, blank, word);
-	if (session->nested && (is_top || is_watched))
-		return out_fail(session, STATUS_USAGE,
-				"a batch cannot contain 'top' or --watch: they do not end");
+	if (session->nested && (is_live || is_watched))
+		return out_fail(
+			session, STATUS_USAGE,
+			"a batch cannot contain 'top', 'watch' or --watch: they do not end");
 	return check_values(session);
 }
 
@@ -202,7 +211,8 @@ static void leave_behind(struct session *session, struct live *live, int status,
 int live_run(struct session *session, struct live *live)
 {
 	const bool is_screen = !session->options.json && terminal_is_screen();
-	const int64_t period_ms = parse_period(session->options.period);
+	const int64_t period_ms = parse_period(session->options.period,
+					       live->usual_ms ? live->usual_ms : USUAL_PERIOD_MS);
 	const long count = parse_count(session->options.count);
 	struct text said cleanup_text = {0};
 	bool is_first = true;

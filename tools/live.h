@@ -22,11 +22,15 @@ struct live {
 	void (*draw)(const struct live *live, unsigned int columns, struct text *text);
 	/* A byte or enum terminal_key that the loop does not know; NULL = none does anything. */
 	void (*key)(struct live *live, int key);
-	void *data; /* of the three */
+	void *data;	  /* of the three */
+	int64_t usual_ms; /* between two turns if --watch does not say; 0 = two seconds */
 };
 
 /* The words of a command line as live.title shows them. */
 void live_title(struct text *title, const char *noun, const char *command, int argc, char **argv);
+
+/* Does --watch repeat this command? */
+bool live_is_view(const struct noun *noun, const struct command *command);
 
 /* Are the options that the loop takes those of this command, and valid? Reported. */
 int live_check(struct session *session, const struct noun *noun, const struct command *command);

@@ -279,8 +279,6 @@ static const char *why_not_resizable(const struct ledger_pod *pod, const char *c
 {
 	const struct grant *grant = *container ? ledger_find_grant(pod, container) : NULL;
 
-	if (pod->spec->is_of_runtime)
-		return "the container runtime made it, and its CPUs stay until it is made anew";
 	if (!*container && !pod->has_bubble)
 		return "it has no budget of exclusive CPUs; name a container";
 	if (*container && !grant)
@@ -288,6 +286,29 @@ static const char *why_not_resizable(const struct ledger_pod *pod, const char *c
 	if (grant && grant->isolation != ISOLATION_CONTAINER)
 		return "this container has no exclusive CPUs";
 	return NULL;
+}
+
+/* A container runtime has each container resized by itself. */
+static int resize_one(struct simulation *simulation, const struct pod_spec *spec,
+		      const char *container)
+{
+	struct ledger *ledger = simulation->snapshot.ledger;
+	struct decision decision;
+	uint32_t index = 0;
+	int r;
+
+	while (strcmp(spec->containers[index].name, container))
+		index++;
+	r = container_prepare_resize(ledger, spec->uid, &spec->containers[index], &decision);
+	if (r == -ENOMEM)
+		return out_no_memory(simulation->session);
+	if (r)
+		return out_fail(simulation->session, STATUS_FAILED, "cannot decide pod %s/%s: %s",
+				spec->namespace, spec->name, strerror(-r));
+	if (decision.admitted)
+		ledger_commit(ledger);
+	return decision.admitted ? STATUS_DONE
+				 : add_refused(simulation, spec, (struct origin){0}, &decision);
 }
 
 int simulation_resize(struct simulation *simulation, const struct pod_ref *ref,
@@ -313,7 +334,8 @@ int simulation_resize(struct simulation *simulation, const struct pod_ref *ref,
 				container, why);
 	snprintf(change.container, sizeof(change.container), "%s", container);
 	change_apply(&change, spec);
-	return admit_one(simulation, spec, (struct origin){0});
+	return pod->spec->is_of_runtime ? resize_one(simulation, spec, container)
+					: admit_one(simulation, spec, (struct origin){0});
 }
 
 int simulation_drain(struct simulation *simulation, const struct pod_ref *ref)

@@ -151,6 +151,17 @@ static int report_unreachable(struct session *session, const char *socket, int e
 				socket, strerror(-error));
 	if (error == -ENOMEM)
 		return out_no_memory(session);
+	if (error == -ETIMEDOUT)
+		return out_fail(session, STATUS_UNREACHABLE,
+				"the agent on %s did not answer within %d s; try again, and see "
+				"whether the machine is overloaded",
+				socket, CLIENT_TIMEOUT_S);
+	if (error == -ECONNRESET)
+		return out_fail(session, STATUS_UNREACHABLE,
+				"the agent on %s closed the connection before its answer was "
+				"complete, as it does when it could not answer in time; try again, "
+				"and see whether the machine is overloaded",
+				socket);
 	return out_fail(session, STATUS_UNREACHABLE, "the agent on %s does not answer: %s", socket,
 			strerror(-error));
 }
@@ -184,7 +195,7 @@ static int ask(struct session *session, const char *socket, const char *path, co
 
 	for (unsigned int nr_tries = 0;; nr_tries++) {
 		r = client_ask(socket, path, body, &answer);
-		if (r && (r != -ETIMEDOUT || clock_ms() >= deadline_ms))
+		if (r && ((r != -ETIMEDOUT && r != -ECONNRESET) || clock_ms() >= deadline_ms))
 			return r;
 		if (!r) {
 			json = parse_answer(&answer.body, &error);

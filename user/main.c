@@ -27,13 +27,20 @@ static void listen_to_readers(struct agent *agent)
 				       controller_pressure_sink(agent->controller));
 	if (agent->resident)
 		numa_stat_listen(agent->resident, controller_resident_sink(agent->controller));
+	if (agent->cpusets)
+		cpuset_writer_listen(agent->cpusets, controller_cpuset_sink(agent->controller));
 	if (agent->irqs)
 		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
 	if (agent->noise)
 		noise_counter_listen(agent->noise, agent->event,
+				     &(struct noise_corrector){agent->strangers,
+							       agent->strangers ? strangers_correct
+										: NULL},
 				     controller_noise_sink(agent->controller));
 	if (agent->strangers)
 		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
+	if (agent->host_groups)
+		host_listen(agent->host_groups, controller_host_sink(agent->controller));
 }
 
 static int serve(struct agent *agent)
@@ -63,12 +70,16 @@ static int serve(struct agent *agent)
 	agent->store_port = store_port(&agent->store);
 	if (loop_open(agent))
 		return EXIT_OTHER;
-	build_open_kernel(agent);
+	if (build_open_kernel(agent))
+		return EXIT_OTHER;
 	build_open_pressure(agent);
 	build_open_resident(agent);
 	build_open_noise(agent);
 	build_open_irqs(agent);
 	build_open_strangers(agent);
+	build_open_host(agent);
+	if (build_open_cpusets(agent))
+		return EXIT_OTHER;
 	r = build_new_controller(agent);
 	if (r)
 		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
@@ -112,6 +123,8 @@ static void take_down(struct agent *agent, int status)
 	noise_counter_close(agent->noise);
 	irqs_close(agent->irqs);
 	strangers_close(agent->strangers);
+	host_close(agent->host_groups);
+	cpuset_writer_close(agent->cpusets);
 	groups_close(agent->groups);
 	store_close(&agent->store);
 	machine_fini(&agent->machine);
@@ -166,6 +179,8 @@ int main(int argc, char **argv)
 		log_err(0, "pinfoldd needs root to write cgroups and load BPF programs; run it "
 			   "as root, or use --dry-run or 'pinfold simulate', which do not need it");
 		status = EXIT_NOT_ROOT;
+	} else if (namespace_enter_host(&agent)) {
+		status = EXIT_KERNEL_LACKS;
 	} else {
 		status = agent.options.task == TASK_UNINSTALL ? uninstall_run(&agent)
 							      : serve(&agent);

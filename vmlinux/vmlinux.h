@@ -167,8 +167,28 @@ struct cgroup_subsys_state {
 	u64 serial_nr; /* unique for as long as the machine runs */
 };
 
+enum psi_states {
+	PSI_NONIDLE = 6, /* 7 with CONFIG_IRQ_TIME_ACCOUNTING */
+};
+
+struct psi_group_cpu {
+	u32 state_mask;	 /* bits by enum psi_states */
+	u32 times[7];	 /* ns, by enum psi_states; really NR_PSI_STATES long */
+	u64 state_start; /* ns of the scheduler's clock */
+};
+
+struct seqcount {
+	unsigned int sequence; /* odd during a write */
+};
+
+/* Later kernels have one for all groups of a CPU, which no type leads to. */
+struct psi_group_cpu___seq {
+	struct seqcount seq; /* optional */
+};
+
 struct psi_group {
 	bool enabled;
+	struct psi_group_cpu *pcpu; /* per CPU */
 	u64 avg_total[6];    /* ns, by enum psi_states: up to avg_last_update */
 	u64 avg_last_update; /* ns of the scheduler's clock */
 	u64 avg_next_update; /* the same */
@@ -186,6 +206,7 @@ struct psi_group___nested {
 struct cgroup {
 	struct cgroup_subsys_state self;
 	int level;
+	int nr_descendants; /* that are not removed */
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
 	struct psi_group *psi; /* NULL with psi=0 */
@@ -197,6 +218,12 @@ struct css_set {
 	struct css_set *mg_dst_cset; /* while its tasks migrate: where to; else NULL */
 };
 
+/* --- maps --------------------------------------------------------------------- */
+
+struct bpf_array {
+	void *pptrs[0]; /* of a per-CPU array: per CPU, one for each key */
+};
+
 /* --- files -------------------------------------------------------------------- */
 
 struct qstr {
@@ -204,17 +231,48 @@ struct qstr {
 };
 
 struct super_block {
+	u32 s_dev;
 	unsigned long s_magic;
+	struct dentry *s_root;
 };
 
 struct inode {
+	umode_t i_mode;
 	struct super_block *i_sb;
+	unsigned long i_ino;
 	void *i_private;
 };
 
 struct dentry {
+	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
+	struct super_block *d_sb;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct list_head mnt_mounts; /* those on it, through their mnt_child */
+	struct list_head mnt_child;
+	struct list_head mnt_share; /* circular, of the mounts that share */
+	int mnt_id;
+	int mnt_group_id; /* 0: not shared */
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
 };
 
 struct file {
@@ -222,10 +280,38 @@ struct file {
 	struct inode *f_inode;
 };
 
+/* --- registers of a system call (guard) --------------------------------------- */
+
+struct pt_regs___amd64 {
+	unsigned long si;
+	unsigned long dx;
+	unsigned long orig_ax; /* the call's number */
+};
+
+struct pt_regs___arm64 {
+	u64 regs[31]; /* the call's number is in the ninth */
+};
+
 /* --- writes to cgroup files (guard and watch) -------------------------------- */
 
 struct kernfs_open_file {
 	struct kernfs_node *kn;
+};
+
+/* --- Unix sockets (watch) ------------------------------------------------------ */
+
+struct sock;
+
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr; /* optional: CONFIG_UNIX may be a module */
 };
 
 #pragma clang attribute pop

@@ -16,15 +16,17 @@
 #include <stddef.h>
 #endif
 
-#define ABI_VERSION 4
+#define ABI_VERSION 5
 
 /*
  * The oldest version whose agent can take over what this version has pinned, as after a
  * downgrade. It exchanges the programs on the maps in force, so a map that both versions have
  * must mean the same to it; of a map with another layout it makes its own. Where that is not
  * so, raise this to ABI_VERSION: an older agent then refuses to start and changes nothing.
+ *
+ * Agents before 5 do not enter themselves before they change pins, which guardFiles denies.
  */
-#define ABI_OLDEST 3
+#define ABI_OLDEST 5
 
 #define ABI_ASSERT(type, size, last, offset)                               \
 	_Static_assert(sizeof(type) == (size), #type " has another size"); \
@@ -47,6 +49,7 @@ enum aspect {
 	ASPECT_MEMORY_MOVES, /* on which NUMA nodes the memory of a container's processes is */
 	ASPECT_PRIORITIES,   /* nice values, I/O priorities and resource limits of its processes */
 	ASPECT_DEBUGGING,    /* attaching to its processes, and to the agent */
+	ASPECT_GUARD_FILES,  /* the guard's pins, and the mounts that they and the cgroups are on */
 	ASPECT_NR,
 };
 
@@ -61,7 +64,7 @@ enum guard_mode {
 };
 
 enum managed_kind {
-	MANAGED_KIND_NONE,
+	MANAGED_KIND_NONE, /* not guarded; it may be counted */
 	MANAGED_KIND_TREE, /* this cgroup and all below */
 	MANAGED_KIND_SELF, /* its own control files only: the root, ancestors of a workload root */
 	MANAGED_KIND_OVERLAP, /* its own cpuset files only: siblings of a workload root */
@@ -88,18 +91,29 @@ ABI_ASSERT(struct managed, 16, flags, 12);
 /* Rights of actors. */
 #define RIGHT_CPUSET	   (1u << 0) /* write cpuset.* of managed cgroups */
 #define RIGHT_CPUSET_FIRST (1u << 1) /* write each cpuset file of a cgroup once */
-#define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, memory.*, cgroup.subtree_control, cgroup.type */
+#define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, memory.*, cgroup.freeze, .subtree_control, .type */
 #define RIGHT_MOVES	   (1u << 3) /* create cgroups, put tasks in and take them out */
 #define RIGHT_TASKS	   (1u << 4) /* what the aspects about containers' tasks concern */
-#define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, cgroup.freeze, rmdir; every actor has it */
+#define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, rmdir; every actor has it */
 #define RIGHT_AGENT	   (1u << 6) /* is the agent: its writes are no drift */
 #define RIGHTS_AGENT \
 	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE | RIGHT_AGENT)
-/* PID 1 and the kubelet */
+/* the kubelet */
 #define RIGHTS_SYSTEM (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE)
 /* a container runtime whose later cpuset writes are denied / allowed and repaired */
 #define RIGHTS_RUNTIME_DENY   (RIGHTS_SYSTEM | RIGHT_CPUSET_FIRST)
 #define RIGHTS_RUNTIME_REPAIR (RIGHTS_SYSTEM | RIGHT_CPUSET)
+
+/* PID 1 at any time, and in addition while it carries out what the agent asked for: guard_lease */
+#define RIGHTS_PID1	  RIGHT_LIFE
+#define RIGHTS_PID1_LEASE (RIGHTS_SYSTEM | RIGHT_CPUSET)
+
+/*
+ * map `guard_lease`, one entry: until when the init process has RIGHTS_PID1_LEASE, in ns of
+ * CLOCK_MONOTONIC; 0 = it does not. The agent's leases are shorter than this, and programs take no
+ * notice of a longer one.
+ */
+#define GUARD_LEASE_MAX_NS 10000000000ULL
 
 #define ACTOR_NAME_MAX 64
 
@@ -150,7 +164,7 @@ struct guard_config {
 	};
 	__u32 managed_levels; /* bit n: a managed cgroup at level n exists */
 	__u32 actor_levels;   /* bit n: an actor's cgroup at level n exists */
-	__u16 pid1_rights;    /* of the init process, wherever its cgroup is */
+	__u16 pid1_rights;    /* of the init process at any time, wherever its cgroup is */
 	/*
 	 * The modes of the later aspects, two bits each. These bits were 0 in every policy before
 	 * they had this meaning, that is GUARD_OFF, and no right of process 1 to programs that read
@@ -165,6 +179,29 @@ struct guard_config {
 	__u32 sibling_level;
 };
 ABI_ASSERT(struct guard_config, 48, sibling_level, 44);
+
+/*
+ * map `guard_files`: what ASPECT_GUARD_FILES protects -> marks. Mounts are known by the numbers
+ * that /proc/PID/mountinfo has for them, which no other mount of the machine has at that time.
+ */
+enum guard_file_kind {
+	GUARD_FILE_DIRECTORY, /* of pins: its device and inode number */
+	GUARD_FILE_SUPER,     /* a file system: its device */
+	GUARD_FILE_MOUNT,     /* a mount's number */
+	/* 3 was the number of a peer group, which changes with the propagation: never again */
+};
+
+struct guard_file_key {
+	__u32 kind; /* enum guard_file_kind */
+	__u32 dev;  /* as the kernel has it: major << 20 | minor; 0 = none */
+	__u64 id;
+};
+ABI_ASSERT(struct guard_file_key, 16, id, 8);
+
+#define GUARD_FILE_OURS	 (1u << 0) /* pins, the file system with them, or with the cgroups */
+#define GUARD_FILE_HOLDS (1u << 1) /* such a file system is mounted on it */
+#define GUARD_FILE_ABOVE (1u << 2) /* or further below it */
+#define GUARD_FILES_MAX	 64
 
 /* ============================ guard and watch: events and counters ============================ */
 
@@ -202,6 +239,12 @@ enum guard_hook {
 	HOOK_TASK_SETIOPRIO,
 	HOOK_TASK_SETRLIMIT,
 	HOOK_PTRACE_ACCESS_CHECK,
+	HOOK_INODE_UNLINK,
+	HOOK_INODE_RENAME,
+	HOOK_SB_MOUNT, /* mount(2) */
+	HOOK_MOVE_MOUNT,
+	HOOK_SB_UMOUNT,
+	HOOK_SB_REMOUNT,
 	HOOK_NR,
 	HOOK_NONE = HOOK_NR, /* events of watch */
 };
@@ -240,6 +283,25 @@ struct event {
 	};
 };
 ABI_ASSERT(struct event, 392, text, 136);
+
+/* map `pid1_clients`, one entry: the last processes that connected to process 1 or the system bus. */
+#define PID1_CLIENTS 16 /* a power of two */
+
+struct pid1_client {
+	__u64 time_ns; /* CLOCK_BOOTTIME; 0 = none, or being written */
+	__u64 cgroup;  /* its id */
+	__u32 pid;     /* thread group id, initial pid namespace */
+	char comm[EVENT_COMM_LEN];
+	__u32 reserved;
+};
+ABI_ASSERT(struct pid1_client, 40, reserved, 36);
+
+struct pid1_clients {
+	__u32 next; /* modulo PID1_CLIENTS, the oldest */
+	__u32 reserved;
+	struct pid1_client rows[PID1_CLIENTS];
+};
+ABI_ASSERT(struct pid1_clients, 648, rows, 8);
 
 /* Events one cgroup may put into the ring buffer per second; the rest is counted. */
 #define EVENT_BUDGET_PER_S 10

@@ -10,6 +10,7 @@
 #include "vmlinux.h"
 #else
 #include <linux/types.h>
+#include <stdbool.h>
 #endif
 
 enum noise_source {
@@ -22,6 +23,8 @@ enum noise_source {
 	NOISE_HOST_TASK,   /* a user task of no pod */
 	NOISE_POD_SIBLING, /* a task of another container of the owner's pod */
 	NOISE_OTHER_POD,
+	/* A task on another thread of the core while the owner ran; it took no time from this CPU. */
+	NOISE_SMT_SIBLING,
 	NOISE_SOURCE_NR,
 };
 
@@ -54,7 +57,8 @@ struct noise_entry {
 	__u32 epoch;  /* of the owner for whom it counts; of any other epoch it is empty */
 	__u32 source; /* enum noise_source */
 	__u32 pid;    /* of a thread or task: the last one */
-	__u32 reserved;
+	/* Of NOISE_SMT_SIBLING, set by the reader: the sibling, and the source that the task is there. */
+	__u16 sibling, by;
 	char name[16]; /* of the interrupt, the thread or the task; "" = those without a place */
 };
 _Static_assert(sizeof(struct noise_entry) == 64, "the same on both sides");
@@ -92,18 +96,62 @@ struct noise_cpu {
 	/* What these were at the two beginnings above. */
 	__u64 since_taken_ns, soft_taken_ns;
 	__u64 told_ns; /* when the agent was told of a stranger on this CPU */
-	__u64 reserved[7];
+	/*
+	 * Of a CPU that is exclusive while other threads of its core are not its owner's. The agent
+	 * writes `share`, a number that begins the owner's time anew; 0 = nobody asks for it.
+	 */
+	__u32 share, shared; /* `shared`: of the time below */
+	__u64 owner_time;    /* see noise_owner_ns() */
+	/* Written by the agent: this CPU has records in noise_siblings that are somebody's. */
+	__u32 has_siblings;
+	__u32 other; /* of a record in noise_siblings: the CPU whose owner it is about */
+	__u64 reserved[4];
 	struct noise_entry entries[NOISE_ENTRIES];
 };
 _Static_assert(sizeof(struct noise_cpu) == 192 + sizeof(struct noise_entry) * NOISE_ENTRIES,
 	       "the same on both sides");
 
+/*
+ * How long the owner has had a CPU by `now_ns`. One word, which its CPU alone writes, tells that to
+ * other CPUs without a lock. If it is even, half of it is the time so far. If it is odd, the owner is
+ * running, and half of it is when it would have begun to if it had never paused.
+ */
+static inline __u64 noise_owner_ns(__u64 word, __u64 now_ns)
+{
+	return word & 1 ? now_ns - (word >> 1) : word >> 1;
+}
+
+/* The word from now on, with the owner running or not. */
+static inline __u64 noise_owner_time(__u64 word, __u64 now_ns, bool runs)
+{
+	bool ran = word & 1;
+
+	return ran == runs ? word : (now_ns - (word >> 1)) << 1 | runs;
+}
+
+/*
+ * A sibling is another thread of an exclusive CPU's core that is not its owner's. What runs there is
+ * counted in a record of the same form, of which only programs on the sibling write what is below the
+ * owner: `epoch` is the owner's share, and times are those of the owner. A task is in it as the
+ * source that it would be on the owner's CPU.
+ */
+#define NOISE_SIBLINGS_MAX 3 /* of a CPU, on processors of up to four threads a core */
+
+/* Only threads and tasks are counted there. */
+#define NOISE_SIBLING_ENTRIES (2 * NOISE_TABLE + NOISE_SOURCE_NR)
+/* Entries of one CPU and its siblings. */
+#define NOISE_READ_MAX (NOISE_ENTRIES + NOISE_SIBLINGS_MAX * NOISE_SIBLING_ENTRIES)
+
 /* A task that got an exclusive CPU without belonging there, and that could be moved. */
 struct noise_stranger {
-	__u64 time_ns; /* CLOCK_MONOTONIC, when it got the CPU */
-	__u32 pid;     /* of the thread */
+	__u64 time_ns;	/* CLOCK_MONOTONIC, when it got the CPU */
+	__u64 start_ns; /* CLOCK_BOOTTIME, the start of the thread */
+	__u32 pid;	/* of the thread */
+	__u32 process;
 	__u32 cpu;
+	__u32 source; /* enum noise_source: NOISE_HOST_TASK is not below the workload root */
+	char comm[16];
 };
-_Static_assert(sizeof(struct noise_stranger) == 16, "the same on both sides");
+_Static_assert(sizeof(struct noise_stranger) == 48, "the same on both sides");
 
 #endif

@@ -35,10 +35,36 @@ enum pressure_state {
 	PRESSURE_STATE_NR,
 };
 
+/* What the kernel counts for a cgroup on each CPU: the kinds above, and when it was active. */
+#define PRESSURE_ACTIVE	     PRESSURE_KIND_NR /* a task of it ran or waited for something there */
+#define PRESSURE_CPU_KIND_NR (PRESSURE_KIND_NR + 1)
+
+/* Is what the cells of a row say what the kernel says? */
+enum pressure_cells {
+	PRESSURE_CELLS_UNREAD, /* there are none, or the row was not measured */
+	PRESSURE_CELLS_READ,
+	PRESSURE_CELLS_TORN,	   /* one of them changed at each try to read it */
+	PRESSURE_CELLS_UNREADABLE, /* this kernel's state of a CPU, or its clock, cannot be found */
+};
+
+/*
+ * A cgroup on one CPU. The times are in ns modulo 2^32, as the kernel keeps them, up to the moment
+ * of the read: what happens at that moment is included. They wrap after 4.29 s, so two reads that
+ * are further apart cannot be compared.
+ */
+struct pressure_cell {
+	__u32 cpu; /* input */
+	__u32 time_ns[PRESSURE_CPU_KIND_NR];
+};
+_Static_assert(sizeof(struct pressure_cell) == 32, "the same on both sides");
+
 struct pressure_row {
 	__u64 cgroup_id;
-	__u32 state; /* enum pressure_state */
-	__u32 reserved;
+	__u32 state;	  /* enum pressure_state */
+	__u32 cells;	  /* enum pressure_cells */
+	__u32 first_cell; /* input: its cells among all */
+	__u32 nr_cells;	  /* input */
+	__u64 read_ns;	  /* CLOCK_MONOTONIC, of the cells */
 	/* What the cgroup's files show as "total". Reading such a file brings it up to date. */
 	__u64 total_ns[PRESSURE_KIND_NR];
 	/*
@@ -53,10 +79,19 @@ struct pressure_row {
 	__u64 due_ns;
 	__u64 updated_total_ns[PRESSURE_KIND_NR];
 };
-_Static_assert(sizeof(struct pressure_row) == 128, "the same on both sides");
+_Static_assert(sizeof(struct pressure_row) == 144, "the same on both sides");
 
 /* Steps of the binary search among the rows: no reader may ask for more cgroups. */
 #define PRESSURE_SEARCH_STEPS 16
 #define PRESSURE_ROWS_MAX     ((1u << PRESSURE_SEARCH_STEPS) - 1)
+
+/*
+ * So many cells are read in one pass at most: 2,048 cgroups with eight CPUs each. It holds
+ * cgroup_mutex for the pass, which takes 0.1 us for each of them.
+ */
+#define PRESSURE_CELLS_MAX 16384
+
+/* CPUs that can be found; others have no cells. The most that Linux supports. */
+#define PRESSURE_CPUS_MAX 8192
 
 #endif

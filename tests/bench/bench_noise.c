@@ -3,9 +3,9 @@
 /*
  * What the programs that count noise cost: a datagram that this process sends to itself over the
  * loopback device, which is one softirq, and a pipe's ping-pong of two threads, which is two
- * switches. Each without the programs, with them while another CPU is exclusive, and while this
- * one is. All on one CPU; the exclusive CPU's owner is a cgroup that does not exist, so the bench
- * itself is what disturbs, the most expensive case.
+ * switches. Each without the programs, with them while another CPU is exclusive, while one is whose
+ * core this one is said to share, and while this one is. All on one CPU; the exclusive CPU's owner is
+ * a cgroup that does not exist, so the bench itself is what disturbs, the most expensive case.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -107,32 +107,58 @@ static int make_exclusive(const struct scene *scene, uint32_t cpu)
 	return r;
 }
 
-int main(void)
+/* Both CPUs are threads of one core, or have a core each. */
+static struct topology *make_topology(bool is_one_core)
+{
+	const struct topology_cpu cpus[] = {{.id = HERE, .core = 0},
+					    {.id = ELSEWHERE, .core = is_one_core ? 0 : 1}};
+	const struct topology_facts facts = {.cpus = cpus, .nr_cpus = 2, TOPOLOGY_COUNT_ALL};
+	struct topology *topology = NULL;
+	char error[256];
+
+	if (topology_new(&facts, error, sizeof(error), &topology))
+		abort();
+	return topology;
+}
+
+static int measure_with(struct scene *scene, bool is_one_core)
 {
 	struct noise_counter *counter cleanup_noise_counter = NULL;
+	struct topology *topology cleanup_topology = make_topology(is_one_core);
 	struct cpuset possible = CPUSET_EMPTY;
-	struct noise_options options = {.possible = &possible};
+	struct noise_options options = {.possible = &possible, .topology = topology};
+	int r;
+
+	cpuset_add(&possible, ELSEWHERE);
+	r = noise_counter_open(&options, &counter);
+	if (r)
+		return r;
+	scene->port = noise_counter_port(counter);
+	r = make_exclusive(scene, ELSEWHERE);
+	if (!r)
+		measure(scene, is_one_core ? "{\"exclusive\": \"sibling\"}"
+					   : "{\"exclusive\": \"another\"}");
+	if (!r && !is_one_core)
+		r = make_exclusive(scene, HERE);
+	if (!r && !is_one_core)
+		measure(scene, "{\"exclusive\": \"this\"}");
+	return r;
+}
+
+int main(void)
+{
 	struct scene scene = {0};
 	int r;
 
 	log_open("bench", LOG_LEVEL_WARN);
-	cpuset_add(&possible, ELSEWHERE);
 	r = set_up(&scene);
-	if (!r)
-		r = noise_counter_open(&options, &counter);
 	if (r)
 		return log_err(r, "bench: set up") ? 1 : 0;
-	scene.port = noise_counter_port(counter);
 	for (int round = 0; round < 3 && !r; round++) {
 		measure(&scene, "{\"exclusive\": \"none\"}");
-		r = make_exclusive(&scene, ELSEWHERE);
+		r = measure_with(&scene, false);
 		if (!r)
-			measure(&scene, "{\"exclusive\": \"another\"}");
-		if (!r)
-			r = make_exclusive(&scene, HERE);
-		if (!r)
-			measure(&scene, "{\"exclusive\": \"this\"}");
-		scene.port.watch(scene.port.self, NULL, 0);
+			r = measure_with(&scene, true);
 	}
 	return r ? log_err(r, "bench: count noise") && 1 : 0;
 }

@@ -2,8 +2,9 @@
 // LIBS: bpf format core lib
 /*
  * What reading the pressure of 1,000 cgroups costs: one pass of the iterator, as the agent does
- * it every two seconds, and beside it what three files for each of them cost to read. The
- * cgroups are empty, so this is the cost of finding and copying the figures.
+ * it every two seconds, without and with the state of eight CPUs for each, and beside it what
+ * three files for each of them cost to read. The cgroups are empty, so this is the cost of finding
+ * and copying the figures. On a machine with fewer CPUs each of them is read several times.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +19,16 @@
 #include "lib/log.h"
 
 #define NR_CGROUPS 1000
+#define NR_CPUS	   8
 
 struct scene {
 	char root[560];
 	int root_fd;
-	uint64_t ids[NR_CGROUPS];
+	struct pressure_row rows[NR_CGROUPS];
+	struct pressure_cell cells[NR_CGROUPS * NR_CPUS];
+	struct pressure_wanted wanted;
 	struct pressure_port port;
-	uint32_t nr_measured; /* of the last pass */
+	uint32_t nr_measured, nr_with_cells; /* of the last pass */
 };
 
 static void name_cgroup(int number, char ret_name[16])
@@ -47,7 +51,7 @@ static int make_cgroups(struct scene *scene)
 		if ((mkdirat(scene->root_fd, name, 0755) && errno != EEXIST) ||
 		    fstatat(scene->root_fd, name, &stat, 0))
 			return -errno;
-		scene->ids[i] = stat.st_ino;
+		scene->rows[i].cgroup_id = stat.st_ino;
 	}
 	return 0;
 }
@@ -63,20 +67,36 @@ static void remove_cgroups(const struct scene *scene)
 	rmdir(scene->root);
 }
 
-static void take(void *self, int result, const struct pressure_row *rows, uint32_t nr)
+static void take(void *self, int result, const struct pressure_row *rows, uint32_t nr,
+		 const struct pressure_cell *cells)
 {
 	struct scene *scene = self;
 
-	scene->nr_measured = 0;
-	for (uint32_t i = 0; !result && i < nr; i++)
+	scene->nr_measured = scene->nr_with_cells = 0;
+	for (uint32_t i = 0; !result && i < nr; i++) {
 		scene->nr_measured += rows[i].state == PRESSURE_MEASURED;
+		scene->nr_with_cells += rows[i].cells == PRESSURE_CELLS_READ;
+	}
+}
+
+static void want_cells(struct scene *scene)
+{
+	const uint32_t nr_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+
+	for (uint32_t i = 0; i < NR_CGROUPS; i++) {
+		scene->rows[i].first_cell = i * NR_CPUS;
+		scene->rows[i].nr_cells = NR_CPUS;
+	}
+	for (uint32_t i = 0; i < NR_CGROUPS * NR_CPUS; i++)
+		scene->cells[i].cpu = i % NR_CPUS % nr_cpus;
+	scene->wanted.nr_cells = NR_CGROUPS * NR_CPUS;
 }
 
 static void pass(void *arg)
 {
 	struct scene *scene = arg;
 
-	scene->port.sample(scene->port.self, scene->ids, NR_CGROUPS);
+	scene->port.sample(scene->port.self, &scene->wanted);
 }
 
 static void read_files(void *arg)
@@ -100,7 +120,9 @@ static void read_files(void *arg)
 
 static int measure(struct scene *scene)
 {
-	const struct pressure_options options = {.root_dir = scene->root, .max_containers = 1024};
+	/* The more containers, the more cells there are room for, also on a machine with two CPUs. */
+	const struct pressure_options options = {.root_dir = scene->root,
+						 .max_containers = NR_CGROUPS * NR_CPUS};
 	struct pressure_reader *reader cleanup_pressure_reader = NULL;
 	const struct pressure_sink sink = {scene, take};
 	int r = pressure_reader_open(&options, &reader);
@@ -109,18 +131,26 @@ static int measure(struct scene *scene)
 		return r;
 	pressure_reader_listen(reader, &sink);
 	scene->port = pressure_reader_port(reader);
+	scene->wanted = (struct pressure_wanted){
+		.nr_rows = NR_CGROUPS, .rows = scene->rows, .cells = scene->cells};
 	pass(scene);
 	if (scene->nr_measured != NR_CGROUPS)
 		return log_err(-ENODATA, "bench: the kernel measures the pressure of %u of %d",
 			       scene->nr_measured, NR_CGROUPS);
 	bench_run("pressure_pass", "{\"cgroups\": 1000}", pass, scene);
+	want_cells(scene);
+	pass(scene);
+	if (scene->nr_with_cells != NR_CGROUPS)
+		return log_err(-ENODATA, "bench: the pressure per CPU of %u of %d could be read",
+			       scene->nr_with_cells, NR_CGROUPS);
+	bench_run("pressure_pass_per_cpu", "{\"cgroups\": 1000, \"cpus\": 8}", pass, scene);
 	bench_run("pressure_files", "{\"cgroups\": 1000}", read_files, scene);
 	return 0;
 }
 
 int main(void)
 {
-	struct scene scene = {.root_fd = -1};
+	static struct scene scene = {.root_fd = -1};
 	char mount[512];
 	int r;
 

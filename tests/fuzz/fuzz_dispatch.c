@@ -63,6 +63,11 @@ int live_check(struct session *session, const struct noun *noun, const struct co
 	return STATUS_DONE;
 }
 
+bool live_is_view(const struct noun *noun, const struct command *command)
+{
+	return true;
+}
+
 int live_watch(struct session *session, const struct noun *noun, const struct command *command,
 	       int argc, char **argv)
 {

@@ -217,7 +217,8 @@ static void check_output(const uint8_t *data, size_t len)
 /* Feed in pieces; what the session sent goes to `ret_output`. */
 static int run(const uint8_t *data, size_t size, size_t piece, struct text *ret_output)
 {
-	static const struct nri_options options = {"pinfold", "10", "0.12.1", false};
+	static const struct nri_options options = {"pinfold", "10", "0.12.1", false,
+						   "pinfold.dev/"};
 	struct plugin plugin = {0};
 	const char *text;
 	size_t len;

@@ -15,6 +15,7 @@ static struct fake_side {
 	struct guard_status guard;
 	int start_error, enter_error, publish_error, usage_error, latency_error;
 	uint64_t uncounted;   /* a cgroup that has no counters */
+	uint32_t nr_left_out; /* of the policy */
 	int self_test_answer; /* -EINPROGRESS: it goes on until fake_end_self_test */
 
 	/* What happened. */
@@ -191,10 +192,15 @@ static inline uint64_t side_events_lost(void *self)
 	return 5;
 }
 
+static inline uint32_t side_groups_left_out(void *self)
+{
+	return fake_side.nr_left_out;
+}
+
 static inline int side_observer_space(void *self, struct observer_space *ret_space)
 {
 	*ret_space = (struct observer_space){
-		.nr_slots = 256, .nr_used = 6, .nr_refused = 3, .nr_forgotten = 4};
+		.nr_slots = 256, .nr_used = 6, .nr_refused = 3, .nr_forgotten = 4, .nr_wrapped = 2};
 	return 0;
 }
 
@@ -214,6 +220,7 @@ static const struct kernel_port fake_side_port = {
 	.hook_counts = side_hook_counts,
 	.events_lost = side_events_lost,
 	.observer_space = side_observer_space,
+	.groups_left_out = side_groups_left_out,
 };
 
 /* As after a start that went well. */

@@ -14,7 +14,9 @@
 #include "ctl/ports.h"
 #include "format/bpf_inventory.h"
 
-#define FAKE_PRESSURE_ROWS 64
+#define FAKE_PRESSURE_ROWS  64
+#define FAKE_PRESSURE_CPUS  1024
+#define FAKE_PRESSURE_CELLS PRESSURE_CELLS_MAX
 
 static struct {
 	const struct pressure_sink *sink;
@@ -25,6 +27,10 @@ static struct {
 	bool is_slow;
 	struct pressure_row rows[FAKE_PRESSURE_ROWS];
 	uint32_t nr;
+	struct pressure_cell cells[FAKE_PRESSURE_CELLS];
+	uint32_t nr_cells;
+	/* What the kernel has of each CPU, for all cgroups; `cells` and `read_ns` are in the rows. */
+	uint32_t cpus[FAKE_PRESSURE_CPUS][PRESSURE_CPU_KIND_NR];
 	unsigned int nr_passes;
 } fake_pressure;
 
@@ -38,24 +44,40 @@ static inline int fake_pressure_compare(const void *left, const void *right)
 static inline void fake_pressure_end(void)
 {
 	fake_pressure.sink->sampled(fake_pressure.sink->self, fake_pressure.result,
-				    fake_pressure.rows,
-				    fake_pressure.result ? 0 : fake_pressure.nr);
+				    fake_pressure.rows, fake_pressure.result ? 0 : fake_pressure.nr,
+				    fake_pressure.cells);
 }
 
-static inline int fake_pressure_sample(void *self, const uint64_t *cgroup_ids, uint32_t nr)
+static inline void fake_pressure_fill(const struct pressure_row *wanted, struct pressure_row *row)
+{
+	const bool is_of = wanted->cgroup_id == fake_pressure.of.cgroup_id;
+
+	*row = is_of ? fake_pressure.of : fake_pressure.all;
+	row->cgroup_id = wanted->cgroup_id;
+	row->first_cell = wanted->first_cell;
+	row->nr_cells = wanted->nr_cells;
+	if (!row->nr_cells || row->state != PRESSURE_MEASURED)
+		row->cells = PRESSURE_CELLS_UNREAD;
+	for (uint32_t i = 0; i < row->nr_cells; i++) {
+		struct pressure_cell *cell = &fake_pressure.cells[row->first_cell + i];
+
+		memcpy(cell->time_ns, fake_pressure.cpus[cell->cpu], sizeof(cell->time_ns));
+	}
+}
+
+static inline int fake_pressure_sample(void *self, const struct pressure_wanted *wanted)
 {
 	if (fake_pressure.error)
 		return fake_pressure.error;
-	if (nr > FAKE_PRESSURE_ROWS)
+	if (wanted->nr_rows > FAKE_PRESSURE_ROWS || wanted->nr_cells > FAKE_PRESSURE_CELLS)
 		abort();
-	for (uint32_t i = 0; i < nr; i++) {
-		fake_pressure.rows[i] = cgroup_ids[i] == fake_pressure.of.cgroup_id
-						? fake_pressure.of
-						: fake_pressure.all;
-		fake_pressure.rows[i].cgroup_id = cgroup_ids[i];
-	}
-	qsort(fake_pressure.rows, nr, sizeof(*fake_pressure.rows), fake_pressure_compare);
-	fake_pressure.nr = nr;
+	memcpy(fake_pressure.cells, wanted->cells, wanted->nr_cells * sizeof(*wanted->cells));
+	for (uint32_t i = 0; i < wanted->nr_rows; i++)
+		fake_pressure_fill(&wanted->rows[i], &fake_pressure.rows[i]);
+	qsort(fake_pressure.rows, wanted->nr_rows, sizeof(*fake_pressure.rows),
+	      fake_pressure_compare);
+	fake_pressure.nr = wanted->nr_rows;
+	fake_pressure.nr_cells = wanted->nr_cells;
 	fake_pressure.nr_passes++;
 	if (!fake_pressure.is_slow)
 		fake_pressure_end();

@@ -51,6 +51,7 @@ struct fake_world {
 	int calls_left;	   /* the process dies at 0; negative = never */
 	int check_error;   /* whether the cgroups can be reached */
 	int read_error;	   /* what a whole look answers */
+	int status_error;  /* what the status of a group answers */
 	int create_error;  /* what making the cgroup `apply_path` answers */
 	int publish_error; /* what the BPF backend answers to a policy */
 	int save_error;	   /* what a save of the state answers; -EPERM: and always will */
@@ -378,6 +379,8 @@ static inline int fake_status(void *self, const char *path, struct group_status 
 	const struct fake_group *group = fake_find(path);
 	const char *cpus;
 
+	if (fake->status_error)
+		return fake->status_error;
 	if (!group)
 		return -ENOENT;
 	cpus = group->files[GROUP_CPUSET_CPUS];

@@ -273,6 +273,7 @@ static inline struct json_object *page_scene_discovery(const struct page_scene_s
 			.runtime = "containerd",
 			.driver = "systemd",
 			.effective_cpus = "0-255",
+			.cpu_request_mcpu = 2000,
 			.cpu_weight = 79,
 			.tasks = 12,
 			.run_ns = (int64_t)i * 1000000000,
@@ -312,6 +313,11 @@ static inline struct json_object *page_scene_pressure(const struct page_scene_si
 			.full_300 = share / 4,
 			.some_ns = share,
 			.full_ns = share,
+			.task_wait_10_ns = i % PRESSURE_RESOURCE_NR == PRESSURE_CPU
+						   ? (int64_t)share * 1000000
+						   : -1,
+			.task_wait_60_ns = -1,
+			.task_wait_300_ns = -1,
 		};
 	}
 	json = object_json(&view_pressure_desc, rows, size->pods * per_pod);
@@ -337,6 +343,7 @@ static inline struct json_object *page_scene_noise(const struct page_scene_size 
 			.uid = "uid",
 			.source = (enum noise_source)(i % NOISE_SOURCE_NR),
 			.irq = i % NOISE_SOURCE_NR ? -1 : 40 + (int64_t)i,
+			.sibling = i % NOISE_SOURCE_NR == NOISE_SMT_SIBLING ? (int64_t)i : -1,
 			.name = names[i % ARRAY_SIZE(names)],
 			.pid = i,
 			.count = i * 3,

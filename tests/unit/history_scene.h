@@ -57,18 +57,28 @@ static inline uint64_t wall_now(void *self)
 static const struct clock_port clock_port = {
 	.now_ns = fake_now, .wall_ns = wall_now, .cpu_ns = fake_cpu};
 
-static inline struct controller *start_counting(void)
+/* space_of: NULL = as the fake has it. */
+static inline struct controller *
+start_counting_with(int (*usage_of)(void *self, uint64_t cgroup_id, struct usage *ret_usage),
+		    int (*space_of)(void *self, struct observer_space *ret_space))
 {
 	struct controller *controller;
 
 	kernel = fake_side_port;
-	kernel.usage = count_usage;
+	kernel.usage = usage_of;
+	if (space_of)
+		kernel.observer_space = space_of;
 	controller = make_node_with(
 		(struct controller_ports){.kernel = &kernel, .pressure = &fake_pressure_port});
 	controller->ports.clock = &clock_port;
 	fake_pressure.sink = controller_pressure_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
+}
+
+static inline struct controller *start_counting(void)
+{
+	return start_counting_with(count_usage, NULL);
 }
 
 static inline int set_up_history(void **state)

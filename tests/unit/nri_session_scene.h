@@ -249,9 +249,12 @@ static inline void ended(struct scene *scene, int error, const char *expected)
 	assert_true(nri_session_deadline(scene->session) == UINT64_MAX);
 }
 
+/* Of the next session; see struct nri_options. */
+static const char *pair_prefix;
+
 static inline int set_up_version(void **state, const char *nri_version, bool is_started)
 {
-	static const struct nri_options options = {"pinfold", "10", "0.12.1", false};
+	const struct nri_options options = {"pinfold", "10", "0.12.1", false, pair_prefix};
 	Nri__ConfigureRequest request = NRI__CONFIGURE_REQUEST__INIT;
 	struct scene *scene = calloc(1, sizeof(*scene));
 

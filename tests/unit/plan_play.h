@@ -24,6 +24,9 @@ static inline void copy_tree(const struct group_tree *from, bool populated,
 		group->populated = populated && source->role == GROUP_CONTAINER;
 		for (int file = 0; file < GROUP_FILE_NR; file++)
 			group->files[file] = copy_text(source->files[file]);
+		/* As the kernel shows it. */
+		if (!group->files[GROUP_CPUSET_PARTITION])
+			group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
 	}
 	*ret_tree = tree;
 }
@@ -121,6 +124,78 @@ static inline void assert_apart(const struct stage *stage, const struct group *g
 	}
 }
 
+static inline bool is_child(const char *path, const char *parent)
+{
+	size_t length = strlen(parent);
+
+	return !strncmp(path, parent, length) && path[length] == '/' &&
+	       !strchr(path + length + 1, '/');
+}
+
+static inline struct group *parent_of(struct group_tree *tree, const struct group *group)
+{
+	for (uint32_t i = 0; i < tree->nr_groups; i++)
+		if (is_child(group->path, tree->groups[i].path))
+			return &tree->groups[i];
+	return NULL;
+}
+
+static inline bool is_valid(const struct group *group)
+{
+	const char *state = group->files[GROUP_CPUSET_PARTITION];
+
+	return state && (!strcmp(state, "root") || !strcmp(state, "isolated"));
+}
+
+/* With all below it? Tasks that are not desired may have no CPU but another's to go to. */
+static inline bool is_desired(const struct stage *stage, const char *path)
+{
+	size_t length = strlen(path);
+
+	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
+		const char *below = stage->now.groups[i].path;
+
+		if (!strncmp(below, path, length) && (below[length] == '/' || !below[length]) &&
+		    !group_tree_find(stage->desired, below))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The kernel's rules for a nested partition, after each step: below a valid one, with no more
+ * than that has, and no sibling's list overlaps. A group that has a list has all that its
+ * children list.
+ */
+static inline void assert_nested(struct stage *stage)
+{
+	for (uint32_t i = 0; i < stage->now.nr_groups; i++) {
+		const struct group *group = &stage->now.groups[i];
+		const struct group *parent = parent_of(&stage->now, group);
+		struct cpuset cpus = list_of(group), bound = list_of(parent);
+
+		if (!parent || group->role == GROUP_ROOT)
+			continue;
+		if (parent->role == GROUP_POD && !cpuset_is_empty(&bound) &&
+		    !cpuset_is_subset(&cpus, &bound) &&
+		    group_tree_find(stage->desired, group->path))
+			fail_msg("%s has CPUs that its pod lacks", group->path);
+		if (!is_valid(group))
+			continue;
+		if (!is_valid(parent))
+			fail_msg("%s is a partition below none", group->path);
+		for (uint32_t j = 0; j < stage->now.nr_groups; j++) {
+			const struct group *other = &stage->now.groups[j];
+			struct cpuset others = list_of(other);
+
+			if (other != group && is_child(other->path, parent->path) &&
+			    is_desired(stage, other->path) && cpuset_intersects(&others, &cpus))
+				fail_msg("%s overlaps with the partition %s", other->path,
+					 group->path);
+		}
+	}
+}
+
 static inline void play_write(struct stage *stage, const struct step *step)
 {
 	struct group *group = group_tree_find(&stage->now, step->path);
@@ -150,6 +225,9 @@ static inline void play_write(struct stage *stage, const struct step *step)
 		nr_moves++;
 		assert_apart(stage, group, &after);
 	}
+	/* Whose list changes is no partition meanwhile. */
+	if (step->file == GROUP_CPUSET_CPUS && group->role != GROUP_ROOT)
+		assert_false(is_valid(group));
 	free(group->files[step->file]);
 	group->files[step->file] = copy_text(step->value);
 }
@@ -170,8 +248,7 @@ static inline void play_create(struct stage *stage, const struct step *step)
 	group = group_tree_add(&stage->now, step->role, step->path);
 	assert_non_null(group);
 	/* As the kernel makes it. */
-	if (step->role == GROUP_ROOT)
-		group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
+	group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
 }
 
 static inline void play_remove(struct stage *stage, const struct step *step)
@@ -227,6 +304,9 @@ static inline uint32_t play_plan(struct group_tree *observed, const struct group
 
 	assert_int_equal(plan_make(desired, observed, &plan), 0);
 	copy_tree(observed, false, &stage.before);
+	for (uint32_t i = 0; i < observed->nr_groups; i++)
+		if (!observed->groups[i].files[GROUP_CPUSET_PARTITION])
+			observed->groups[i].files[GROUP_CPUSET_PARTITION] = copy_text("member");
 	stage.now = *observed;
 	*observed = (struct group_tree){0};
 	for (uint32_t i = 0; i < plan.nr_steps; i++) {
@@ -239,6 +319,7 @@ static inline uint32_t play_plan(struct group_tree *observed, const struct group
 			play_remove(&stage, step);
 		else
 			play_write(&stage, step);
+		assert_nested(&stage);
 	}
 	assert_arrived(&stage);
 	assert_int_equal(plan_make(desired, &stage.now, &again), 0);

@@ -14,10 +14,11 @@
 
 static struct {
 	struct {
-		char id[32], cpus[64];
+		char id[32], cpus[64], mems[64];
 	} containers[16];
 	uint32_t nr;
-	char creating[32];
+	char creating[32], updating[32];
+	bool cannot_update; /* it fails to change the container that it is asked to update */
 	char refusal[512];
 	uint32_t request, nr_answers;
 	uint32_t nr_strange; /* changes of containers that it does not have */
@@ -45,6 +46,24 @@ static inline void set_cpus(const char *id, const char *cpus)
 	node.nr_strange++;
 }
 
+static inline const char *mems_at(const char *id)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		if (!strcmp(node.containers[i].id, id))
+			return node.containers[i].mems;
+	fail_msg("no container %s", id);
+	return NULL;
+}
+
+/* Without them it keeps those that it has. */
+static inline void set_mems(const char *id, const char *mems)
+{
+	for (uint32_t i = 0; i < node.nr && mems; i++)
+		if (!strcmp(node.containers[i].id, id))
+			snprintf(node.containers[i].mems, sizeof(node.containers[i].mems), "%s",
+				 mems);
+}
+
 static inline bool is_exclusive(const char *id)
 {
 	return strstr(id, "excl");
@@ -67,12 +86,25 @@ static inline void assert_apart(void)
 
 static inline int take_answer(void *self, uint32_t request, const struct runtime_answer *answer)
 {
+	char own[64] = "";
+
 	if (node.error)
 		return node.error;
 	assert_int_equal(request, node.request);
 	node.nr_answers++;
 	for (uint32_t i = 0; i < answer->nr_changes; i++) {
-		set_cpus(answer->changes[i].container_id, answer->changes[i].cpus);
+		const struct runtime_change *change = &answer->changes[i];
+
+		/* The container that is updated comes last, wherever the answer has it. */
+		if (!strcmp(change->container_id, node.updating))
+			snprintf(own, sizeof(own), "%s", change->cpus);
+		else
+			set_cpus(change->container_id, change->cpus);
+		set_mems(change->container_id, change->mems);
+		assert_apart();
+	}
+	if (*own && !answer->refusal && !node.cannot_update) {
+		set_cpus(node.updating, own);
 		assert_apart();
 	}
 	snprintf(node.refusal, sizeof(node.refusal), "%s", answer->refusal ? answer->refusal : "");
@@ -81,6 +113,8 @@ static inline int take_answer(void *self, uint32_t request, const struct runtime
 	snprintf(node.containers[node.nr].id, sizeof(node.containers[0].id), "%s", node.creating);
 	snprintf(node.containers[node.nr].cpus, sizeof(node.containers[0].cpus), "%s",
 		 answer->cpus);
+	snprintf(node.containers[node.nr].mems, sizeof(node.containers[0].mems), "%s",
+		 answer->mems ? answer->mems : "");
 	node.nr++;
 	*node.creating = '\0';
 	assert_apart();
@@ -161,6 +195,45 @@ static inline void stop(struct controller *controller, const char *id)
 {
 	node.request++;
 	sink_of(controller)->stopped(controller, node.request, id);
+}
+
+/* Pod UID's container is to have so many CPUs, and a kubelet states all amounts. */
+static inline bool resize(struct controller *controller, const char *uid, const char *name,
+			  const char *id, int64_t mcpu)
+{
+	const struct pod_spec pod = pod_of(uid, QOS_GUARANTEED);
+	const struct container_spec spec = container_of(name, mcpu);
+	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = ""};
+	uint32_t nr_answers = node.nr_answers;
+
+	snprintf(node.updating, sizeof(node.updating), "%s", id);
+	node.request++;
+	sink_of(controller)->resized(controller, node.request, &container, true);
+	return node.nr_answers > nr_answers;
+}
+
+/* The runtime has changed what it was asked to update, if it could. */
+static inline void end_update(struct controller *controller)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "%s", node.updating);
+	*node.updating = '\0';
+	if (!node.cannot_update)
+		sink_of(controller)->updated(controller, id);
+	node.cannot_update = false;
+}
+
+/* An update of something else than amounts. */
+static inline void update_otherwise(struct controller *controller, uint32_t request, const char *id)
+{
+	static const struct runtime_pod sandbox = {.id = "", .error = "not stated"};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .error = "not stated", .cpus = ""};
+
+	sink_of(controller)->resized(controller, request, &container, false);
 }
 
 static inline void remove_container(struct controller *controller, const char *id)

@@ -115,12 +115,27 @@ static inline int fake_command(void *self, uint64_t request, const char *object,
 /* More than a socket's buffers hold, so that a peer who does not read keeps the server waiting. */
 #define LARGE_PAGE (8 * 1024 * 1024)
 
+static inline uint64_t clock_of_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* What the text costs to build: so much that it may be answered for as long as possible. */
+#define METRICS_COST_NS 60000000ULL
+
 static inline int fake_metrics(void *self, bool openmetrics, struct text *out)
 {
 	static char filling[LARGE_PAGE];
+	static unsigned int nr_built;
+	const uint64_t begun_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	if (!openmetrics) {
-		text_append(out, "pinfold_up 1\n");
+		while (clock_of_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns < METRICS_COST_NS)
+			;
+		text_printf(out, "pinfold_up 1\npinfold_built %u\n", ++nr_built);
 		return out->error;
 	}
 	memset(filling, '\n', sizeof(filling));
@@ -131,6 +146,15 @@ static inline int fake_metrics(void *self, bool openmetrics, struct text *out)
 
 /* Of the servers that are started next. */
 static bool is_page_off;
+static bool is_topology_unknown;
+
+static inline int fake_topology(void *self, struct text *out)
+{
+	if (is_topology_unknown)
+		return -ENOENT;
+	text_append(out, "{\"kind\":\"NodeResourceTopology\"}");
+	return out->error;
+}
 
 static bool is_page_large; /* more than the kernel keeps for a peer that does not read */
 
@@ -168,6 +192,7 @@ static inline void serve_forever(int ready_fd, unsigned int timeout_ms)
 		.listen = fake_listen,
 		.withdraw = fake_withdraw,
 		.metrics = fake_metrics,
+		.topology = fake_topology,
 		.page = fake_page,
 		.healthy = fake_healthy,
 		.ready = fake_ready,
@@ -228,6 +253,16 @@ static inline int start_hasty(void **state)
 static inline int start_patient(void **state)
 {
 	return start(NEVER_MS);
+}
+
+static inline int start_without_topology(void **state)
+{
+	int r;
+
+	is_topology_unknown = true;
+	r = start_patient(state);
+	is_topology_unknown = false;
+	return r;
 }
 
 static inline int start_without_page(void **state)

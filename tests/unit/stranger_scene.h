@@ -25,7 +25,7 @@
 #define ROOT	  "pinfold.slice"
 #define OWNER	  ROOT "/pod1/db"
 
-static int state_fd;
+static int run_fd;
 static struct strangers *strangers;
 static struct stranger_report report;
 static int result;
@@ -82,7 +82,7 @@ static inline int set_cpus(void *self, pid_t thread, const struct cpuset *cpus)
 		before_write();
 	}
 	if (!crashed_file)
-		file_read_all(state_fd, PINFOLD_STRANGERS_FILE, 65536, &crashed_file, &crashed_len);
+		file_read_all(run_fd, PINFOLD_STRANGERS_FILE, 65536, &crashed_file, &crashed_len);
 	tasks[i].nr_tries++;
 	tasks[i].asked = *cpus;
 	if (tasks[i].error)
@@ -164,7 +164,7 @@ static const struct stranger_sink sink = {.walked = on_walked};
 static inline void open_room(void)
 {
 	const struct strangers_options options = {
-		.root = root, .state_fd = state_fd, .boot_id = BOOT, .calls = &calls};
+		.root = root, .run_fd = run_fd, .boot_id = BOOT, .calls = &calls};
 
 	assert_int_equal(strangers_open(&options, &strangers), 0);
 	strangers_listen(strangers, &sink);
@@ -216,7 +216,7 @@ static inline void expect_state(pid_t thread, enum stranger_state state)
 
 static inline bool has_file(void)
 {
-	return !faccessat(state_fd, PINFOLD_STRANGERS_FILE, F_OK, 0);
+	return !faccessat(run_fd, PINFOLD_STRANGERS_FILE, F_OK, 0);
 }
 
 static inline int set_up(void **state)
@@ -233,7 +233,7 @@ static inline int set_up(void **state)
 		char path[128];
 
 		snprintf(path, sizeof(path), "%s/state", root);
-		state_fd = open(path, O_DIRECTORY | O_CLOEXEC);
+		run_fd = open(path, O_DIRECTORY | O_CLOEXEC);
 	}
 	put_process(1, "systemd", 0, USER, 1, "init.scope", "0-7");
 	put_process(50, "postgres", 1, USER, 50, OWNER "/inner", "4-5");
@@ -247,7 +247,7 @@ static inline int tear_down(void **state)
 	stranger_report_fini(&report);
 	free(crashed_file);
 	crashed_file = NULL;
-	close(state_fd);
+	close(run_fd);
 	return remove_root();
 }
 
@@ -261,7 +261,7 @@ static inline void meanwhile(pid_t thread, void (*act)(void))
 static inline int uninstall(void)
 {
 	const struct strangers_options options = {
-		.root = root, .state_fd = state_fd, .boot_id = BOOT, .calls = &calls};
+		.root = root, .run_fd = run_fd, .boot_id = BOOT, .calls = &calls};
 	struct topology topology = {.all = cpuset_of_text("0-7")};
 
 	return strangers_restore(&options, &topology, ROOT);

@@ -174,12 +174,12 @@ static void cpus_that_a_container_has_are_adopted(void **state)
 	create(&fixture, "b", QOS_GUARANTEED, "x", CONTAINER_APP, 3000);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		cpus = cpus_of(wrong[i]);
-		assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus),
+		assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 0),
 				 -ENOTSUP);
 		assert_null(ledger_find(fixture.ledger, "a"));
 	}
 	cpus = cpus_of("5-6");
-	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus), 0);
+	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 0), 0);
 	ledger_commit(fixture.ledger);
 	assert_holds(&fixture, "a", "one", "5-6");
 	assert_cpus(ledger_shared_pool(fixture.ledger), "4,7");
@@ -244,10 +244,6 @@ static void policies_that_need_whole_pods_are_named(void **state)
 	assert_string_equal(error, "topologyManagerScope: pod is not supported for pods of a "
 				   "container runtime: it needs to know all containers of a pod, "
 				   "and a runtime names them one by one");
-	policy.scope = ALIGN_SCOPE_CONTAINER;
-	policy.memory = MEMORY_POLICY_STATIC;
-	assert_int_equal(container_check_policy(&policy, error, sizeof(error)), -EINVAL);
-	assert_non_null(strstr(error, "memoryManagerPolicy: Static is not supported"));
 }
 
 /* Its CPUs are taken from the pool of the pods whose cgroups are planned, and that is all. */
@@ -269,6 +265,153 @@ static void the_plan_has_no_cgroup_of_the_pod(void **state)
 	group_tree_fini(&tree);
 }
 
+/* --- resize in place -------------------------------------------------------------------------- */
+
+static struct decision resize(struct fixture *fixture, const char *uid, const char *name,
+			      int64_t mcpu)
+{
+	const struct container_spec container = container_of(name, CONTAINER_APP, mcpu);
+	struct decision decision;
+
+	assert_int_equal(container_prepare_resize(fixture->ledger, uid, &container, &decision), 0);
+	if (decision.admitted)
+		ledger_commit(fixture->ledger);
+	assert_sound(fixture->ledger);
+	return decision;
+}
+
+static void a_resize_keeps_what_is_there(void **state)
+{
+	struct decision decision;
+	FIXTURE(fixture);
+
+	create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 2000);
+	create(&fixture, "a", QOS_GUARANTEED, "two", CONTAINER_APP, 1000);
+	assert_true(resize(&fixture, "a", "one", 4000).admitted);
+	assert_holds(&fixture, "a", "one", "1-2,4-5");
+	assert_holds(&fixture, "a", "two", "3");
+	assert_cpus(ledger_shared_pool(fixture.ledger), "6-7");
+	assert_true(resize(&fixture, "a", "one", 3000).admitted);
+	assert_holds(&fixture, "a", "one", "1-2,4");
+	/* The same size again changes nothing. */
+	assert_true(resize(&fixture, "a", "one", 3000).admitted);
+	assert_holds(&fixture, "a", "one", "1-2,4");
+	decision = resize(&fixture, "a", "one", 1000);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.cpu_result, CPU_BELOW_BASELINE);
+	assert_int_equal(decision.change.cpus, 2);
+	decision = resize(&fixture, "a", "one", 9000);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.wanted, 9);
+	assert_int_equal(decision.available, 6);
+	assert_string_equal(decision.suggestion, "fits with 6 CPUs for container one");
+	assert_holds(&fixture, "a", "one", "1-2,4");
+	/* What it was resized to counts for its successor. */
+	assert_true(create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 3000).admitted);
+	assert_holds(&fixture, "a", "one", "1-2,4");
+}
+
+static void the_last_shared_cpu_is_not_taken_by_a_resize(void **state)
+{
+	struct decision decision;
+	FIXTURE(fixture);
+
+	create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 2000);
+	create(&fixture, "b", QOS_BURSTABLE, "web", CONTAINER_APP, 500);
+	decision = resize(&fixture, "a", "one", 7000);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_LAST_SHARED_CPU);
+	assert_string_equal(decision.suggestion, "fits with 6 CPUs for container one");
+}
+
+/* Only the container that is named changes, although the other one would get CPUs now. */
+static void who_had_to_share_is_not_resized_with_others(void **state)
+{
+	const struct pod_spec pod = runtime_pod("a", QOS_GUARANTEED);
+	const struct container_spec two = container_of("two", CONTAINER_APP, 2000);
+	FIXTURE(fixture);
+
+	create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 2000);
+	assert_int_equal(container_prepare_shared(fixture.ledger, &pod, &two), 0);
+	ledger_commit(fixture.ledger);
+	assert_true(resize(&fixture, "a", "one", 3000).admitted);
+	assert_holds(&fixture, "a", "one", "1-3");
+	assert_holds(&fixture, "a", "two", "4-7");
+	assert_true(resize(&fixture, "a", "two", 1000).admitted);
+	assert_holds(&fixture, "a", "two", "4");
+}
+
+/* What shows a pod's resources may come later than a container that would not be exclusive then. */
+static void an_older_container_is_not_resized_with_others(void **state)
+{
+	struct pod_spec pod = runtime_pod("a", QOS_GUARANTEED);
+	struct container_spec one = container_of("one", CONTAINER_APP, 2000);
+	const struct container_spec two = container_of("two", CONTAINER_APP, 1000);
+	struct decision decision;
+	FIXTURE(fixture);
+
+	fixture.policy.pod_level_managers = true;
+	ledger_free(fixture.ledger);
+	fixture.ledger = scene_ledger(fixture.topology, &fixture.policy);
+	one.limit.memory_bytes = 2 * GIB;
+	assert_int_equal(container_prepare(fixture.ledger, &pod, &one, &decision), 0);
+	assert_true(decision.admitted);
+	ledger_commit(fixture.ledger);
+	pod.has_pod_resources = true;
+	assert_int_equal(container_prepare(fixture.ledger, &pod, &two, &decision), 0);
+	assert_true(decision.admitted);
+	ledger_commit(fixture.ledger);
+	assert_true(resize(&fixture, "a", "two", 2000).admitted);
+	assert_holds(&fixture, "a", "one", "1-2");
+	assert_holds(&fixture, "a", "two", "3-4");
+}
+
+static void a_resize_keeps_the_kind_of_cpus(void **state)
+{
+	struct decision decision;
+	FIXTURE(fixture);
+
+	create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 2000);
+	create(&fixture, "a", QOS_GUARANTEED, "log", CONTAINER_APP, 500);
+	decision = resize(&fixture, "a", "one", 4500);
+	assert_false(decision.admitted);
+	assert_string_equal(decision.reason, "inconsistentCPUAllocationError");
+	assert_string_equal(decision.message,
+			    "container one asks for 4500m CPU, which would put it on the shared "
+			    "pool, but a resize in place keeps its 2 exclusive CPUs");
+	assert_string_equal(decision.suggestion, "fits with 2 CPUs for container one");
+	decision = resize(&fixture, "a", "one", RESOURCE_UNSET);
+	assert_non_null(strstr(decision.message, "asks for no CPU"));
+	decision = resize(&fixture, "a", "log", 1000);
+	assert_false(decision.admitted);
+	assert_string_equal(decision.reason, "inconsistentCPUAllocationError");
+	assert_string_equal(decision.suggestion, "");
+	assert_true(resize(&fixture, "a", "log", 700).admitted);
+	assert_holds(&fixture, "a", "one", "1-2");
+	assert_int_equal(ledger_find(fixture.ledger, "a")->spec->containers[1].request.cpu_mcpu,
+			 700);
+}
+
+static void only_known_containers_of_a_runtime_are_resized(void **state)
+{
+	const struct container_spec container = container_of("one", CONTAINER_APP, 2000);
+	struct pod_spec *spec = scene_pod("m");
+	struct decision decision;
+	FIXTURE(fixture);
+
+	add_container(spec, "one", CONTAINER_APP, 1000, 1000);
+	assert_int_equal(admit_pod(fixture.ledger, spec, &decision), 0);
+	pod_spec_free(spec);
+	create(&fixture, "a", QOS_GUARANTEED, "two", CONTAINER_APP, 2000);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const uids[] = {"a", "m", "unknown"};
+
+		assert_int_equal(container_prepare_resize(fixture.ledger, uids[i], &container,
+							  &decision),
+				 -ENOENT);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +427,12 @@ int main(void)
 		cmocka_unit_test(a_pod_of_another_source_is_left_alone),
 		cmocka_unit_test(policies_that_need_whole_pods_are_named),
 		cmocka_unit_test(the_plan_has_no_cgroup_of_the_pod),
+		cmocka_unit_test(a_resize_keeps_what_is_there),
+		cmocka_unit_test(the_last_shared_cpu_is_not_taken_by_a_resize),
+		cmocka_unit_test(who_had_to_share_is_not_resized_with_others),
+		cmocka_unit_test(an_older_container_is_not_resized_with_others),
+		cmocka_unit_test(a_resize_keeps_the_kind_of_cpus),
+		cmocka_unit_test(only_known_containers_of_a_runtime_are_resized),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,6 +230,48 @@ static void test_digest(void **state)
 	assert_true(hash_add(HASH_START, "a", 1) == 0xaf63dc4c8601ec8cULL);
 }
 
+static struct pid1_client client_at(__u64 time_ns, __u32 pid)
+{
+	return (struct pid1_client){
+		.time_ns = time_ns, .cgroup = 100 + pid, .pid = pid, .comm = "systemctl"};
+}
+
+static uint32_t client_of(const struct pid1_clients *clients, uint64_t time_ns)
+{
+	struct event event = guard_event();
+	struct event_record record;
+
+	event_read(&event, &record);
+	event_name_client(clients, time_ns, &record);
+	if (record.client.pid) {
+		assert_int_equal(record.client.cgroup_id, 100 + record.client.pid);
+		assert_string_equal(record.client.comm, "systemctl");
+	}
+	return record.client.pid;
+}
+
+/* Only the one that can have asked: who came later, long before or beside others is not blamed. */
+static void test_client_of_process_1(void **state)
+{
+	const __u64 now_ns = 50000000000ULL, window_ns = 5000000000ULL;
+	struct pid1_clients clients = {0};
+
+	assert_int_equal(client_of(&clients, now_ns), 0);
+	clients.rows[3] = client_at(now_ns, 12);
+	assert_int_equal(client_of(&clients, now_ns), 12);
+	assert_int_equal(client_of(&clients, now_ns - 1), 0);
+	assert_int_equal(client_of(&clients, now_ns + window_ns - 1), 12);
+	assert_int_equal(client_of(&clients, now_ns + window_ns), 0);
+	/* It connects again, and process 1 itself does. */
+	clients.rows[4] = client_at(now_ns - 1, 12);
+	clients.rows[5] = client_at(now_ns, 1);
+	assert_int_equal(client_of(&clients, now_ns), 12);
+	clients.rows[0] = client_at(now_ns - 2, 13);
+	assert_int_equal(client_of(&clients, now_ns), 0);
+	clients.rows[0].time_ns = now_ns - window_ns;
+	assert_int_equal(client_of(&clients, now_ns), 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_drift_names_the_file_that_changes),
 		cmocka_unit_test(test_full_arrays),
 		cmocka_unit_test(test_unknown_numbers),
+		cmocka_unit_test(test_client_of_process_1),
 		cmocka_unit_test(test_digest),
 	};
 

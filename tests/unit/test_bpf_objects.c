@@ -111,7 +111,8 @@ static void maps_of_one_name_are_the_same_in_all_objects(void **state)
 
 static void the_features_are_in_order(void **state)
 {
-	static const char *const expected[] = {"guard", "watch", "watch_traces", "observe"};
+	static const char *const expected[] = {"guard", "guard_files", "watch", "watch_traces",
+					       "observe"};
 	const struct bpf_backend_options options = {.runtime_dir_fd = -1};
 	struct feature_row rows[BPF_FEATURES_MAX];
 	struct bpf_objects objects;

@@ -143,6 +143,31 @@ static void names_have_letters_digits_and_three_signs(void **state)
 	}
 }
 
+static void the_shares_are_read_where_they_are_a_number(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t shares;
+	} cases[] = {
+		{"{\"linux\": {\"resources\": {\"cpu\": {\"shares\": 1536, \"quota\": 1}}}}", 1536},
+		{"{\"linux\": {\"resources\": {\"cpu\": {\"shares\": 99999999999999999999}}}}",
+		 INT64_MAX},
+		{"{\"linux\": {\"resources\": {\"cpu\": {\"shares\": \"1536\"}}}}", 0},
+		{"{\"linux\": {\"resources\": {\"cpu\": {}}}}", 0},
+		{"{\"linux\": {\"resources\": {\"cpu\": [1536]}}}", 0},
+		{"{\"linux\": {\"resources\": null}}", 0},
+		{"{\"linux\": 1536}", 0},
+		{"{}", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bundle bundle;
+
+		assert_int_equal(parse(cases[i].text, &bundle), 0);
+		assert_int_equal(bundle.cpu_shares, cases[i].shares);
+	}
+}
+
 /* json-c counts in an int, in which this is the number of bytes that are there. */
 static void a_length_of_gigabytes_is_refused(void **state)
 {
@@ -175,6 +200,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_stated_is_empty),
 		cmocka_unit_test(what_cannot_be_a_name_is_not_stated),
 		cmocka_unit_test(names_have_letters_digits_and_three_signs),
+		cmocka_unit_test(the_shares_are_read_where_they_are_a_number),
 		cmocka_unit_test(a_length_of_gigabytes_is_refused),
 		cmocka_unit_test(what_is_not_a_bundle_is_refused),
 	};

@@ -121,13 +121,13 @@ static void each_job_has_its_own_result(void **state)
 	struct systemd_session *session = take();
 	char error[GROUP_ERROR_MAX] = "";
 
-	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", true, error), 0);
+	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", SYSTEMD_JOB, error), 0);
 	fake_systemd.job_result = "failed";
-	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", true, error),
+	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", SYSTEMD_JOB, error),
 			 -ECANCELED);
 	assert_non_null(strstr(error, "job ended with 'failed'"));
 	fake_systemd.job_result = "done";
-	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", true, error), 0);
+	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", SYSTEMD_JOB, error), 0);
 	systemd_return_session(&bus, session);
 }
 
@@ -139,7 +139,7 @@ static void a_job_may_end_late(void **state)
 
 	fake_systemd.is_late = true;
 	fake_systemd.job_result = "failed";
-	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", true, error),
+	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", SYSTEMD_JOB, error),
 			 -ECANCELED);
 	systemd_return_session(&bus, session);
 }
@@ -151,12 +151,12 @@ static void a_connection_that_systemd_closed_is_not_used_again(void **state)
 	char error[GROUP_ERROR_MAX] = "";
 
 	fake_systemd.leaves = true;
-	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", true, error), 0);
+	assert_int_equal(systemd_call_unit(session, "StopUnit", "a.slice", SYSTEMD_JOB, error), 0);
 	systemd_return_session(&bus, session);
 	sem_wait(&fake_systemd.has_left);
 	fake_systemd.leaves = false;
 	session = take();
-	if (systemd_call_unit(session, "StopUnit", "a.slice", true, error))
+	if (systemd_call_unit(session, "StopUnit", "a.slice", SYSTEMD_JOB, error))
 		fail_msg("%s", error);
 	systemd_return_session(&bus, session);
 }

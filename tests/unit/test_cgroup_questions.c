@@ -8,9 +8,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
+#include "cgroup/cpuset_writer.h"
 #include "cgroup_jobs_scene.h"
 
 /* --- lists of processes ----------------------------------------------------------------------- */
@@ -78,6 +80,10 @@ static void only_one_outsider_count_waits(void **state)
 	give_to_read("cgroup.procs", "");
 	dispatch();
 	assert_false(worker_is_busy(groups->pool, "/outsiders"));
+	/* Who asks again gets what was found late, once. */
+	assert_int_equal(port.outsiders(port.self, &nr, scope, sizeof(scope)), 0);
+	assert_int_equal(nr, 0);
+	assert_string_equal(scope, "machine.slice");
 	assert_int_equal(unlinkat(groups->dir.mount_fd, "cgroup.procs", 0), 0);
 	put("cg/cgroup.procs", "31\n");
 	worker_pool_set_grace(groups->pool, TO_THE_END);
@@ -89,6 +95,61 @@ static void only_one_outsider_count_waits(void **state)
 	refuse("openat", "cgroup.procs", EIO);
 	assert_int_equal(port.outsiders(port.self, &nr, scope, sizeof(scope)), -EIO);
 	assert_int_equal(nr, 99);
+}
+
+/* --- cpusets of others -------------------------------------------------------------------------- */
+
+static int results[2];
+
+static void note_results(void *self, const struct cpuset_write *rows, uint32_t nr)
+{
+	assert_int_equal(nr, 2);
+	for (uint32_t i = 0; i < nr; i++)
+		results[i] = rows[i].result;
+}
+
+static void fill(struct cpuset_write *row, const char *path)
+{
+	struct stat status;
+	char whole[512];
+
+	snprintf(whole, sizeof(whole), "%s/cg/%s", root, path);
+	assert_int_equal(stat(whole, &status), 0);
+	*row = (struct cpuset_write){.cgroup_id = status.st_ino, .file = GROUP_CPUSET_CPUS};
+	snprintf(row->path, sizeof(row->path), "%s", path);
+	assert_int_equal(cpuset_parse("3", 1, &row->value), 0);
+}
+
+/* One is being written when nobody wants them any more. */
+static void a_cancelled_pass_leaves_the_rest_alone(void **state)
+{
+	static const struct cpuset_sink listener = {NULL, note_results};
+	const struct cpuset_writer_options options = {.groups = groups, .pool = groups->pool};
+	struct cpuset_write *rows = calloc(2, sizeof(*rows));
+	struct cpuset_writer *writer = NULL;
+	struct cpuset_port writes;
+	char text[8];
+	int fd;
+
+	assert_non_null(rows);
+	assert_int_equal(cpuset_writer_open(&options, &writer), 0);
+	cpuset_writer_listen(writer, &listener);
+	writes = cpuset_writer_port(writer);
+	put_pipe("pinfold.slice/poda/c/cpuset.cpus");
+	fill(&rows[0], "pinfold.slice/poda/c");
+	fill(&rows[1], "pinfold.slice/podb/c");
+	results[0] = results[1] = 1;
+	assert_int_equal(writes.write(writes.self, rows, 2), 0);
+	/* From here on the first file is open. */
+	fd = open_end("pinfold.slice/poda/c/cpuset.cpus", O_RDONLY);
+	writes.cancel(writes.self);
+	assert_int_equal(read(fd, text, sizeof(text)), 1);
+	close(fd);
+	give_to_read("pinfold.slice/poda/c/cpuset.cpus", "3\n");
+	wait_for_jobs("/cpusets");
+	assert_int_equal(results[0], 0);
+	assert_int_equal(results[1], -ECANCELED);
+	cpuset_writer_close(writer);
 }
 
 /* --- the look --------------------------------------------------------------------------------- */
@@ -302,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(only_one_task_list_waits),
 		TEST(affinities_do_not_wait_for_a_list),
+		TEST(a_cancelled_pass_leaves_the_rest_alone),
 		TEST(only_one_outsider_count_waits),
 		TEST(late_scan_is_fetched_once),
 		TEST(late_scan_can_be_awaited),

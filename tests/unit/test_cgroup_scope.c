@@ -198,6 +198,32 @@ static void a_removed_scope_is_forgotten(void **state)
 	expect_failure(-ENOENT, join_self(), error, "not a container that pinfold holds");
 }
 
+/* A group that cannot be opened is not one that does not exist. */
+static void what_cannot_be_opened_is_not_taken_for_gone(void **state)
+{
+	note_scope();
+	note(GROUP_CPUSET_CPUS, "4-5");
+	join();
+	put("cg/" SCOPE "/cgroup.events", "populated 0\nfrozen 0\n");
+	*fake_systemd.calls = '\0';
+	refuse("openat2", SCOPE, EMFILE);
+	expect_failure(-EMFILE, do_step(STEP_CREATE, GROUP_CONTAINER, SCOPE, 0, NULL, error), error,
+		       SCOPE);
+	expect_failure(-EMFILE,
+		       do_step(STEP_WRITE, GROUP_CONTAINER, SCOPE, GROUP_CPUSET_CPUS, "4", error),
+		       error, SCOPE);
+	expect_failure(-EMFILE, join_self(), error, SCOPE);
+	expect_failure(-EMFILE, do_step(STEP_REMOVE, GROUP_CONTAINER, SCOPE, 0, NULL, error), error,
+		       SCOPE);
+	assert_string_equal(fake_systemd.calls, "");
+	refuse_nothing();
+	/* It is still noted: the next one is tried as if nothing had happened. */
+	note(GROUP_CPUSET_CPUS, "4");
+	assert_string_equal(get("cg/" SCOPE "/cpuset.cpus"), "4");
+	assert_int_equal(do_step(STEP_REMOVE, GROUP_CONTAINER, SCOPE, 0, NULL, error), 0);
+	assert_false(exists("cg/" SCOPE));
+}
+
 static void a_partition_is_dissolved_before_its_unit_stops(void **state)
 {
 	create(GROUP_ROOT, "pinfold.slice");
@@ -223,6 +249,7 @@ int main(void)
 		TEST(every_noted_value_is_put_into_force),
 		TEST(a_noted_value_that_cannot_be_in_force_is_reported),
 		TEST(a_removed_scope_is_forgotten),
+		TEST(what_cannot_be_opened_is_not_taken_for_gone),
 		TEST(a_partition_is_dissolved_before_its_unit_stops),
 	};
 

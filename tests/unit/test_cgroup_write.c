@@ -162,6 +162,15 @@ static void overlapping_sibling_is_named(void **state)
 		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-7", error),
 		       error,
 		       "not valid: x; pinfold.slice/other has cpuset.cpus 7-9, which overlaps");
+	/* Since 6.7 CPUs may be claimed without being listed there. */
+	put("cg/pinfold.slice/other/cpuset.cpus", "8-9\n");
+	put("cg/pinfold.slice/other/cpuset.cpus.exclusive", "6\n");
+	expect_failure(-EREMOTEIO,
+		       do_step(STEP_WRITE, "pinfold.slice/g", GROUP_CPUSET_CPUS, "4-7", error),
+		       error,
+		       "not valid: x; pinfold.slice/other has cpuset.cpus.exclusive 6, which "
+		       "overlaps");
+	put("cg/pinfold.slice/other/cpuset.cpus.exclusive", "\n");
 	put_group("system.slice", "0-3\n", "0-3\n", true);
 	put("cg/pinfold.slice/cpuset.cpus.partition", "root invalid (y)\n");
 	expect_failure(-EREMOTEIO,

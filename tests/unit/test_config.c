@@ -50,11 +50,12 @@ static void defaults(void **state)
 	assert_int_equal(config.mode, MODE_ALLOCATE);
 	assert_int_equal(config.policy.cpu, CPU_POLICY_STATIC);
 	assert_int_equal(config.enforcement.irq_masks, ENFORCEMENT_OFF);
+	assert_int_equal(config.enforcement.kubelet, KUBELET_REPORT);
 	assert_int_equal(config.max_containers, 1024);
 	assert_true(config.guard_expiry_ns == 0);
 	assert_string_equal(config.sources.manifest_directory, PINFOLD_MANIFEST_DIR);
 	assert_string_equal(config.metrics.listen, PINFOLD_METRICS_ADDRESS);
-	assert_int_equal(config_host_tasks(&config), HOST_TASKS_SHARED);
+	assert_int_equal(config_host_tasks(&config), HOST_TASKS_FREE);
 	parse("cpuManagerPolicyOptions: {strict-cpu-reservation: 'true'}", &config);
 	assert_int_equal(config_host_tasks(&config), HOST_TASKS_RESERVED);
 	parse("hostTasks: free", &config);
@@ -164,6 +165,35 @@ static void each_aspect_has_its_option(void **state)
 		expected.enforcement.guard[aspect] = ENFORCEMENT_OFF;
 		assert_memory_equal(&config.enforcement, &expected.enforcement,
 				    sizeof(config.enforcement));
+	}
+}
+
+/* Cgroups of others are written in one mode only, and only if the file asks for it. */
+static void who_repairs_a_kubelets_containers(void **state)
+{
+	static const struct {
+		const char *text;
+		bool repairs, is_unbuilt;
+	} files[] = {
+		{"mode: guard\nenforcement: {kubelet: repair}", true, false},
+		{"mode: guard\nenforcement: {kubelet: report}", false, true},
+		{"mode: guard", false, true},
+		{"mode: observe\nenforcement: {kubelet: repair}", false, false},
+		{"mode: allocate\nenforcement: {kubelet: repair}", false, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct config config, next;
+		char field[FORMAT_FIELD_MAX];
+
+		config_default(&config);
+		parse(files[i].text, &config);
+		assert_int_equal(config_repairs_kubelet(&config), files[i].repairs);
+		assert_int_equal(config_unbuilt_mode(&config) != NULL, files[i].is_unbuilt);
+		next = config;
+		next.enforcement.kubelet = !config.enforcement.kubelet;
+		assert_true(config_needs_restart(&config, &next, field));
+		assert_string_equal(field, "enforcement.kubelet");
 	}
 }
 
@@ -466,6 +496,7 @@ int main(void)
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(every_field),
 		cmocka_unit_test(each_aspect_has_its_option),
+		cmocka_unit_test(who_repairs_a_kubelets_containers),
 		cmocka_unit_test(rendering_reads_back),
 		cmocka_unit_test(the_example_is_the_default),
 		cmocka_unit_test(kubelet_import),

@@ -51,6 +51,27 @@ static void the_ledger_is_served_as_a_state(void **state)
 	free_pods(pods, 1);
 }
 
+/* For schedulers: what is left of the reserved 0-1, and of the pod's 2-5. */
+static void what_is_available_is_told(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	const struct faces_port *faces = controller_faces(controller);
+	struct text before cleanup_text = {0}, after cleanup_text = {0},
+			   observed cleanup_text = {0};
+
+	assert_int_equal(faces->topology(faces->self, &before), 0);
+	scan(controller, pods, 1);
+	assert_int_equal(faces->topology(faces->self, &after), 0);
+	assert_non_null(strstr(before.data, "\"allocatable\":\"6\",\"available\":\"6\""));
+	assert_non_null(strstr(after.data, "\"allocatable\":\"6\",\"available\":\"2\""));
+	config.mode = MODE_OBSERVE;
+	assert_int_equal(faces->topology(faces->self, &observed), -ENOENT);
+	config.mode = MODE_ALLOCATE;
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static void releases_what_no_source_names(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
@@ -531,9 +552,9 @@ static void a_write_without_effect_is_detected(void **state)
 		const char *name, *option;
 	} findings[] = {
 		{"kubepods_not_built", "sources.kubepods"},
-		{"isolated_not_built", "partitions: isolated"},
 		{"irq_masks_not_built", "enforcement.irqMasks"},
 		{"runtime_writes_not_built", "runtimeWrites: deny"},
+		{"kubelet_repair_not_built", "enforcement.kubelet: repair without mode guard has"},
 	};
 	const struct config plain = config;
 	const struct controller_options options = {
@@ -544,9 +565,9 @@ static void a_write_without_effect_is_detected(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
 		assert_int_equal(nr_findings(controller, findings[i].name, ""), 0);
 	config.sources.kubepods = true;
-	config.partitions = PARTITIONS_ISOLATED;
 	config.enforcement.irq_masks = ENFORCEMENT_AUDIT;
 	config.runtime_writes = RUNTIME_WRITES_DENY;
+	config.enforcement.kubelet = KUBELET_REPAIR;
 	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
 		assert_int_equal(nr_findings(controller, findings[i].name, findings[i].option), 1);
@@ -685,6 +706,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(admits_and_applies, watch_overlap, tear_down),
 		cmocka_unit_test_setup_teardown(the_ledger_is_served_as_a_state, watch_overlap,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_is_available_is_told, watch_overlap,
 						tear_down),
 		cmocka_unit_test_setup_teardown(releases_what_no_source_names, watch_overlap,
 						tear_down),

@@ -234,20 +234,28 @@ static enum cpu_result allocate_bubble(struct cpu_scene *scene, struct ledger_po
 	return cpu_allocate_pod(&scene->manager, &scene->shared, pod, &affinity, &scene->shortage);
 }
 
-/* The last container to go releases the bubble, and the pod then holds nothing. */
-static void the_last_container_releases_the_bubble(void **state)
+/* Container `web` shares a bubble of four CPUs with `own`, which has two of them to itself. */
+static struct ledger_pod start_with_bubble(struct cpu_scene *scene)
 {
-	struct cpu_scene scene;
 	struct pod_spec *spec = scene_pod("a");
 	struct ledger_pod pod;
 
-	(void)state;
-	scene_init(&scene, bubble_policy());
+	scene_init(scene, bubble_policy());
 	add_container(spec, "web", CONTAINER_APP, 500, 1000);
 	add_container(spec, "own", CONTAINER_APP, 2000, 2000);
 	set_budget(spec, 4);
 	pod = pod_of(spec);
-	assert_int_equal(allocate_bubble(&scene, &pod, 1), CPU_OK);
+	assert_int_equal(allocate_bubble(scene, &pod, 1), CPU_OK);
+	return pod;
+}
+
+/* The last container to go releases the bubble, and the pod then holds nothing. */
+static void the_last_container_releases_the_bubble(void **state)
+{
+	struct cpu_scene scene;
+	struct ledger_pod pod = start_with_bubble(&scene);
+
+	(void)state;
 	assert_cpus(&pod.bubble, "1-2,9-10");
 	cpu_remove(&scene.shared, &pod, 0);
 	assert_true(pod.has_bubble);
@@ -265,16 +273,9 @@ static void the_last_container_releases_the_bubble(void **state)
 static void a_second_bubble_replaces_the_first(void **state)
 {
 	struct cpu_scene scene;
-	struct pod_spec *spec = scene_pod("a");
-	struct ledger_pod pod;
+	struct ledger_pod pod = start_with_bubble(&scene);
 
 	(void)state;
-	scene_init(&scene, bubble_policy());
-	add_container(spec, "web", CONTAINER_APP, 500, 1000);
-	add_container(spec, "own", CONTAINER_APP, 2000, 2000);
-	set_budget(spec, 4);
-	pod = pod_of(spec);
-	assert_int_equal(allocate_bubble(&scene, &pod, 1), CPU_OK);
 	assert_int_equal(allocate_bubble(&scene, &pod, 2), CPU_OK);
 	assert_cpus(&pod.bubble, "4-5,12-13");
 	assert_cpus(&pod.grants[1].cpus, "4,12");

@@ -147,6 +147,75 @@ static void offline_cpus_are_replaced(void **state)
 	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPUSET_CPUS, "4,12");
 }
 
+static enum isolation_gap gap_of(const struct group_tree *tree, const char *path)
+{
+	const struct group *group = group_tree_find(tree, path);
+
+	assert_non_null(group);
+	return group->gap;
+}
+
+/* The pod has the CPUs of all its containers, and the exclusive ones are isolated in it. */
+static void exclusive_containers_are_isolated(void **state)
+{
+	const struct plan_layout isolated = {
+		.root = "pinfold.slice", .root_partition = true, .isolated = true};
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = NULL;
+	struct group_tree tree cleanup_tree = {0};
+	struct cpuset online = cpuset_of_text("0-2,4-15");
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	ledger = scene_ledger(topology, &policy);
+	assert_true(admit_and_free(ledger, database_pod()).admitted);
+	assert_true(admit_and_free(ledger, burstable_pod("b")).admitted);
+	tree = desired_of(ledger, &isolated);
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_CPUSET_CPUS, "1-4,9-12");
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_CPUSET_PARTITION, "root");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_CPUS, "1-3,9-11");
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_PARTITION, "isolated");
+	assert_file(&tree, "pinfold.slice/podd-b/shared/backup-agent", GROUP_CPUSET_PARTITION,
+		    "member");
+	assert_file(&tree, "pinfold.slice/podb", GROUP_CPUSET_CPUS, NULL);
+	assert_file(&tree, "pinfold.slice/podb", GROUP_CPUSET_PARTITION, "member");
+	assert_int_equal(gap_of(&tree, "pinfold.slice/podd-b/database"), ISOLATION_GAP_NONE);
+	group_tree_fini(&tree);
+	assert_int_equal(plan_desired(ledger, &isolated, &online, &tree), 0);
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_PARTITION, "member");
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_CPUSET_PARTITION, "member");
+	assert_int_equal(gap_of(&tree, "pinfold.slice/podd-b/database"), ISOLATION_GAP_OFFLINE);
+	/* Without the option nothing of it is managed. */
+	group_tree_fini(&tree);
+	tree = desired_of(ledger, &partitioned);
+	assert_file(&tree, "pinfold.slice/podd-b/database", GROUP_CPUSET_PARTITION, NULL);
+	assert_file(&tree, "pinfold.slice/podd-b", GROUP_CPUSET_PARTITION, NULL);
+}
+
+/* An init container has CPUs that an ordinary one gets later. */
+static void cpus_that_are_used_again_are_not_isolated(void **state)
+{
+	const struct plan_layout isolated = {
+		.root = "pinfold.slice", .root_partition = true, .isolated = true};
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct pod_spec *spec = scene_pod("i");
+	struct group_tree tree cleanup_tree = {0};
+
+	add_container(spec, "first", CONTAINER_INIT, 2000, 2000);
+	add_container(spec, "then", CONTAINER_APP, 2000, 2000);
+	add_container(spec, "beside", CONTAINER_APP, 1000, 1000);
+	assert_true(admit_and_free(ledger, spec).admitted);
+	tree = desired_of(ledger, &isolated);
+	assert_int_equal(gap_of(&tree, "pinfold.slice/podi/first"), ISOLATION_GAP_REUSED);
+	assert_int_equal(gap_of(&tree, "pinfold.slice/podi/then"), ISOLATION_GAP_REUSED);
+	assert_file(&tree, "pinfold.slice/podi/then", GROUP_CPUSET_PARTITION, "member");
+	assert_file(&tree, "pinfold.slice/podi/beside", GROUP_CPUSET_PARTITION, "isolated");
+	assert_file(&tree, "pinfold.slice/podi", GROUP_CPUSET_PARTITION, "root");
+}
+
 static void ordinary_quotas(void **state)
 {
 	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
@@ -340,6 +409,8 @@ int main(void)
 		cmocka_unit_test(container_scope_quotas),
 		cmocka_unit_test(kubelet_quotas),
 		cmocka_unit_test(offline_cpus_are_replaced),
+		cmocka_unit_test(exclusive_containers_are_isolated),
+		cmocka_unit_test(cpus_that_are_used_again_are_not_isolated),
 		cmocka_unit_test(ordinary_quotas),
 		cmocka_unit_test(units_nest_by_their_names),
 		cmocka_unit_test(colliding_names_are_refused),

@@ -40,6 +40,7 @@ struct scene {
 	unsigned int nr_reports;
 	struct discover *discover;
 	sd_event *event;
+	bool watches_cpusets;
 };
 
 static void keep_report(void *self, struct discovery *found)
@@ -137,6 +138,7 @@ static void open_room(struct scene *scene, sd_event *event)
 		.root = scene->root,
 		.kubelet_dir = kubelet_dir,
 		.runtime_dir = runtime_dir,
+		.watches_cpusets = scene->watches_cpusets,
 		.sink = &scene->sink,
 	};
 
@@ -358,7 +360,8 @@ static void write_bundle(struct scene *scene, const char *directory, const char 
 		 "\"io.kubernetes.cri.container-name\": \"%s\","
 		 "\"io.kubernetes.cri.sandbox-name\": \"web-0\","
 		 "\"io.kubernetes.cri.sandbox-namespace\": \"shop\","
-		 "\"io.kubernetes.cri.sandbox-uid\": \"%s\"}}\n",
+		 "\"io.kubernetes.cri.sandbox-uid\": \"%s\"},"
+		 "\"linux\": {\"resources\": {\"cpu\": {\"shares\": 1536}}}}\n",
 		 kind, container, uid);
 	put(scene, path, text);
 }
@@ -401,6 +404,10 @@ static void containerd_names_pods_and_containers(void **state)
 	assert_named(scene, POD "/44" ID_TAIL, NULL);
 	assert_int_equal(find(scene, POD "/44" ID_TAIL)->name.kind, KUBEPODS_SANDBOX);
 	assert_named(scene, POD, NULL);
+	/* The weight, to which several requests round, does not tell it. Only a container has one. */
+	assert_int_equal(find(scene, POD "/" ID)->cpu_request_mcpu, 1500);
+	assert_int_equal(find(scene, POD "/44" ID_TAIL)->cpu_request_mcpu, RESOURCE_UNSET);
+	assert_int_equal(find(scene, POD)->cpu_request_mcpu, RESOURCE_UNSET);
 }
 
 /* Of containerd, of the containerd in k3s and rke2, and of CRI-O. */
@@ -719,6 +726,60 @@ static void changes_make_another_scan(void **state)
 	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_READ);
 }
 
+/* A scan that was due would come after the settling time, much earlier than this. */
+static void expect_no_report(struct scene *scene)
+{
+	const unsigned int nr = scene->nr_reports;
+
+	for (int i = 0; i < 5; i++)
+		assert_true(sd_event_run(scene->event, 100000) >= 0);
+	assert_int_equal(scene->nr_reports, nr);
+}
+
+static void who_writes_a_cpuset_makes_another_scan(void **state)
+{
+	struct scene *scene = *state;
+	const char *file = "cpuset.cpus";
+	struct discovery_port port;
+
+	cgroup(scene, "kubepods");
+	cgroup(scene, POD);
+	cgroup(scene, POD "/" ID);
+	attribute(scene, POD "/" ID, file, "0-15\n");
+	attribute(scene, POD "/" ID, "memory.events", "oom 0\n");
+	assert_int_equal(sd_event_new(&scene->event), 0);
+	scene->watches_cpusets = true;
+	open_room(scene, scene->event);
+	assert_int_equal(discover_scan(scene->discover), 0);
+	assert_string_equal(find(scene, POD "/" ID)->cpus, "0-15");
+	/* A container that is short of memory is no news. */
+	attribute(scene, POD "/" ID, "memory.events", "oom 1\n");
+	expect_no_report(scene);
+	attribute(scene, POD "/" ID, file, "2-3\n");
+	while (strcmp(find(scene, POD "/" ID)->cpus, "2-3"))
+		wait_for_report(scene, scene->nr_reports + 1);
+	while (sd_event_run(scene->event, 0) > 0)
+		;
+	port = discover_port(scene->discover);
+	port.scan_soon(port.self);
+	wait_for_report(scene, scene->nr_reports + 1);
+}
+
+static void cpusets_are_watched_only_if_asked_for(void **state)
+{
+	struct scene *scene = *state;
+
+	cgroup(scene, "kubepods");
+	cgroup(scene, POD);
+	cgroup(scene, POD "/" ID);
+	attribute(scene, POD "/" ID, "cpuset.cpus", "0-15\n");
+	assert_int_equal(sd_event_new(&scene->event), 0);
+	open_room(scene, scene->event);
+	assert_int_equal(discover_scan(scene->discover), 0);
+	attribute(scene, POD "/" ID, "cpuset.cpus", "2-3\n");
+	expect_no_report(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -745,6 +806,8 @@ int main(void)
 		TEST(host_tasks_on_exclusive_cpus_are_counted),
 		TEST(a_slow_scan_is_followed_by_a_pause),
 		TEST(changes_make_another_scan),
+		TEST(who_writes_a_cpuset_makes_another_scan),
+		TEST(cpusets_are_watched_only_if_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

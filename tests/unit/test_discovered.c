@@ -11,33 +11,18 @@
 
 #include <cmocka.h>
 
-#include "controller_scene.h"
-
-#define SECOND_NS 1000000000ULL
+#include "observer_scene.h"
 
 static struct discovery found;
 
 static struct controller *start_mode(enum run_mode mode)
 {
-	static const struct controller_options observer = {
-		.config = &config,
-		.config_file = "",
-		.kernel_release = "6.1",
-		.boot_id = "boot",
-		.revision = "test",
-		.discovers = true,
-	};
 	const struct controller_ports ports = {.clock = &fake_clock,
 					       .loop = &fake_loop,
 					       .groups = &fake_groups,
 					       .store = &fake_store};
-	struct controller *controller = NULL;
-	char error[256] = "";
+	struct controller *controller = observer_new(mode, &ports);
 
-	config.mode = mode;
-	assert_int_equal(controller_new(topology, &policy, &observer, &ports, error, sizeof(error),
-					&controller),
-			 0);
 	assert_int_equal(controller_start(controller), 0);
 	/* No manifests are scanned: an observer grants nothing, so it need not know them. */
 	return controller;

@@ -50,6 +50,20 @@ static const struct {
 	 "change a resource limit of pid 99", true},
 	{GUARD(HOOK_PTRACE_ACCESS_CHECK, ASPECT_DEBUGGING, .target_pid = 99), "deny",
 	 "trace, or access the memory of pid 99", true},
+	{GUARD(HOOK_INODE_UNLINK, ASPECT_GUARD_FILES, .file = "managed"), "deny",
+	 "remove the pin managed", true},
+	{GUARD(HOOK_INODE_RENAME, ASPECT_GUARD_FILES, .file = "managed"), "deny",
+	 "move or replace the pin managed", true},
+	{GUARD(HOOK_INODE_RMDIR, ASPECT_GUARD_FILES, .file = "links"), "deny",
+	 "remove the folder of pins links", true},
+	{GUARD(HOOK_INODE_MKDIR, ASPECT_GUARD_FILES, .file = "guard_x"), "deny",
+	 "make among the pins the folder guard_x", true},
+	{GUARD(HOOK_SB_MOUNT, ASPECT_GUARD_FILES, .file = "/"), "deny",
+	 "mount over, or change the mount of, /", true},
+	{GUARD(HOOK_MOVE_MOUNT, ASPECT_GUARD_FILES, .file = "bpf"), "deny",
+	 "mount over, or move the mount of, bpf", true},
+	{GUARD(HOOK_SB_UMOUNT, ASPECT_GUARD_FILES, .file = "bpf"), "deny", "unmount bpf", true},
+	{GUARD(HOOK_SB_REMOUNT, ASPECT_GUARD_FILES, .file = "/"), "deny", "remount /", true},
 	{GUARD(HOOK_NONE, ASPECT_CGROUP_MOVES, .file = "new"), "deny", "new", true},
 	{{.kind = EVENT_GUARD,
 	  .action = ACTION_AUDIT,
@@ -106,6 +120,7 @@ static const struct {
 	 "admit",
 	 "its manifest has returned",
 	 false},
+	{{.kind = EVENT_ADMIT, .admit_reason = ADMIT_RESIZED}, "admit", "resized in place", false},
 	{{.kind = EVENT_REFUSE, .refusal = {"UnexpectedAdmissionError", "9 CPUs asked, 4 free"}},
 	 "refuse",
 	 "UnexpectedAdmissionError: 9 CPUs asked, 4 free",
@@ -258,6 +273,13 @@ static void the_journal_gets_fields_and_a_sentence(void **state)
 	event_journal(&row, 0, &journal);
 	assert_string_equal(journal.message,
 			    "drift: sh (pid 7, cgroup /) on a/b/cpu.max: expected '1', found '2'");
+	row.record.client.pid = 8;
+	strcpy(row.record.client.comm, "systemctl");
+	strcpy(row.client, "user.slice");
+	event_journal(&row, 0, &journal);
+	assert_string_equal(journal.message,
+			    "drift: sh (pid 7, cgroup /), probably for systemctl (pid 8, cgroup "
+			    "/user.slice), on a/b/cpu.max: expected '1', found '2'");
 }
 
 static void fill(char *text, size_t size)
@@ -303,11 +325,13 @@ static void the_longest_arguments_fit(void **state)
 /* The other tables of names; JSON, metrics and the journal share them. */
 static void values_have_their_names(void **state)
 {
-	static const char *const aspects[] = {
-		"cpuset_files", "affinity", "cgroup_moves", "memory_moves", "priorities",
-		"debugging",	""};
+	static const char *const aspects[] = {"cpuset_files", "affinity",
+					      "cgroup_moves", "memory_moves",
+					      "priorities",   "debugging",
+					      "guard_files",  ""};
 	static const char *const options[] = {"cpusetFiles", "affinity",   "cgroupMoves",
-					      "memoryMoves", "priorities", "debugging"};
+					      "memoryMoves", "priorities", "debugging",
+					      "guardFiles"};
 	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
 	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
 	static const char *const attributes[] = {"mems",   "cpus",  "partition",

@@ -170,6 +170,31 @@ static void test_changed_pins_are_reported(void **state)
 	assert_false(has_finding("guard_not_pinned", ""));
 }
 
+static void test_an_outage_is_reported_afterwards(void **state)
+{
+	tick(1);
+	expect_metric(controller, "pinfold_agent_outage_seconds_total 0.000000000\n");
+	fake_side.guard.nr_outages = 1;
+	fake_side.guard.outage_ns = fake_side.guard.last_outage_ns = 7900000000;
+	tick(1);
+	assert_true(has_finding("agent_outage", "stood still for 7 s; the guard stayed in force"));
+	assert_int_equal(nr_events("finding", "stood still for 7 s"), 1);
+	expect_metric(controller, "pinfold_agent_outage_seconds_total 7.900000000\n");
+	tick(15 * 60 - 1);
+	assert_true(has_finding("agent_outage", "7 s"));
+	/* another one, which was longer than guardExpiry, begins the quarter of an hour again */
+	fake_side.guard.nr_outages = 2;
+	fake_side.guard.last_outage_ns = 30000000000;
+	fake_side.guard.last_expired_ns = 20000000000;
+	tick(1);
+	assert_true(has_finding("agent_outage", "30 s, of which the guard only recorded for 20 s"));
+	tick(15 * 60 - 1);
+	assert_true(has_finding("agent_outage", "30 s"));
+	tick(1);
+	assert_false(has_finding("agent_outage", ""));
+	assert_int_equal(nr_events("finding", "stood still"), 2);
+}
+
 static const char *not_ready_because(void)
 {
 	const struct faces_port *faces = controller_faces(controller);
@@ -279,6 +304,27 @@ static void test_a_frozen_map_is_reported_with_its_remedy(void **state)
 	tick(1);
 	assert_true(is_ready());
 	assert_false(has_finding("guard_frozen", ""));
+}
+
+static void test_unprotected_files_are_reported(void **state)
+{
+	scan(controller, NULL, 0);
+	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected),
+		 "the kernel refuses it: Invalid argument");
+	tick(1);
+	assert_true(has_finding("guard_files_unprotected", "Invalid argument"));
+	assert_true(is_ready());
+	*fake_side.guard.unprotected = '\0';
+	tick(1);
+	assert_false(has_finding("guard_files_unprotected", ""));
+}
+
+static void test_nobody_misses_a_protection_that_is_off(void **state)
+{
+	config.enforcement.guard[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
+	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected), "refused");
+	tick(1);
+	assert_false(has_finding("guard_files_unprotected", ""));
 }
 
 /* The guard stays in force, so nothing promised is broken; but nobody knows that it denies. */
@@ -442,9 +488,12 @@ int main(void)
 		TEST(test_a_release_ends_with_a_start_and_a_reload),
 		TEST(test_a_change_is_reported_and_reverted),
 		TEST(test_changed_pins_are_reported),
+		TEST(test_an_outage_is_reported_afterwards),
 		TEST(test_a_blocked_self_test_delays_nothing),
 		TEST(test_a_change_is_followed_by_a_self_test),
 		TEST(test_a_frozen_map_is_reported_with_its_remedy),
+		TEST(test_unprotected_files_are_reported),
+		TEST(test_nobody_misses_a_protection_that_is_off),
 		TEST(test_a_guard_switched_off_is_not_ready),
 		TEST(test_a_guard_that_cannot_be_tested_is_unknown),
 		TEST(test_a_guard_known_to_be_inactive_remains_so),

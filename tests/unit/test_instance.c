@@ -193,7 +193,9 @@ static void the_lock_holder_is_stopped(void **state)
 
 static void all_files_of_the_agent_are_removed(void **state)
 {
-	static const char *const names[] = {"api.sock", ".api.sock.new", "abilities"};
+	static const char *const names[] = {"api.sock",	      ".api.sock.new",
+					    "abilities",      "strangers.json",
+					    "strangers.note", ".strangers.json.tmp"};
 	struct instance instance = INSTANCE_CLOSED;
 
 	assert_int_equal(instance_take(path, &instance), 0);

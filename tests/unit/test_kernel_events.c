@@ -95,6 +95,10 @@ static void an_event_is_named(void **state)
 	culprit = make_stranger("user.slice");
 	target = id_of("pinfold.slice/poduid-a/exclusive");
 	event = denied(culprit, target, "cpuset.cpus");
+	/* As if process 1 had done it. */
+	event.client.pid = 12;
+	event.client.cgroup_id = make_stranger("app.slice");
+	strcpy(event.client.comm, "systemctl");
 	tell(controller, &event);
 	list = query(controller, "event");
 	row = last_of(list);
@@ -104,6 +108,9 @@ static void an_event_is_named(void **state)
 	assert_string_equal(member(row, "pid"), "77");
 	assert_string_equal(member(row, "comm"), "culprit");
 	assert_string_equal(member(row, "cgroup"), "user.slice");
+	assert_string_equal(member(row, "client_pid"), "12");
+	assert_string_equal(member(row, "client_comm"), "systemctl");
+	assert_string_equal(member(row, "client_cgroup"), "app.slice");
 	assert_string_equal(member(row, "target"), "pinfold.slice/poduid-a/exclusive");
 	assert_string_equal(member(row, "pod"), "default/a");
 	assert_string_equal(member(row, "container"), "exclusive");
@@ -126,6 +133,9 @@ static void a_removed_cgroup_keeps_its_number(void **state)
 	list = query(controller, "event");
 	row = last_of(list);
 	assert_string_equal(member(row, "cgroup"), "(gone, id 1999)");
+	assert_string_equal(member(row, "client_pid"), "null");
+	assert_string_equal(member(row, "client_comm"), "null");
+	assert_string_equal(member(row, "client_cgroup"), "null");
 	assert_string_equal(member(row, "target"), "null");
 	assert_string_equal(member(row, "pod"), "null");
 	json_object_put(list);
@@ -510,7 +520,6 @@ static void the_policy_names_each_group(void **state)
 	assert_int_equal(fake_side.policy.modes[ASPECT_CGROUP_MOVES], ENFORCEMENT_OFF);
 	assert_true(fake_side.policy.runtime_writes_deny);
 	assert_true(fake_side.policy.guards_siblings);
-	assert_false(fake_side.policy.pid1_writes_cpusets);
 	assert_int_equal(fake_side.policy.guard_expiry_ns, 42);
 	assert_int_equal(fake_side.policy.nr_actors, 0);
 	controller_free(controller);

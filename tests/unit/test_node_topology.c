@@ -199,6 +199,24 @@ static void isolated_cpus_are_not_allocatable(void **state)
 	topology_free(topology);
 }
 
+/* They may come back, so they remain allocatable. */
+static void offline_cpus_are_not_available(void **state)
+{
+	struct topology *topology = machine();
+	struct policy policy = pinning_policy();
+	struct ledger *ledger = scene_ledger(topology, &policy);
+	const struct cpuset offline = cpus_of("1,6-7");
+	struct json_object *json;
+
+	ledger_set_offline(ledger, &offline);
+	json = exported(ledger);
+	expect_resource(zone_at(json, 0), "cpu", "8", "6", "4");
+	expect_resource(zone_at(json, 1), "cpu", "8", "8", "8");
+	json_object_put(json);
+	ledger_free(ledger);
+	topology_free(topology);
+}
+
 /* Neither does it offer CPUs that it does not have, nor pages of a size that it does not know. */
 static void a_node_has_what_it_has(void **state)
 {
@@ -236,6 +254,7 @@ int main(void)
 		cmocka_unit_test(a_zone_has_its_distances_under_the_kernels_ids),
 		cmocka_unit_test(what_is_granted_is_not_available),
 		cmocka_unit_test(isolated_cpus_are_not_allocatable),
+		cmocka_unit_test(offline_cpus_are_not_available),
 		cmocka_unit_test(a_node_has_what_it_has),
 		cmocka_unit_test(unknown_distances_are_left_out),
 	};

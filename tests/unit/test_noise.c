@@ -19,7 +19,7 @@
 #include "mixed_pod.h"
 #include "node_scene.h"
 
-#define NR_SOURCES 9
+#define NR_SOURCES 10
 
 static struct pod_spec *pods[2];
 
@@ -208,6 +208,35 @@ static void figures_are_shown_with_their_source(void **state)
 	expect_row(controller, "hardirq", "cgroup", "null");
 	expect_row(controller, "other_pod", "pid", "4242");
 	expect_row(controller, "other_pod", "cgroup", group_of(GROUP_CONTAINER, "web")->path);
+	controller_free(controller);
+}
+
+/* What runs on another thread of the core is told with whose it is, besides what took the CPU. */
+static void a_sibling_is_shown_with_its_thread(void **state)
+{
+	struct controller *controller = start_with(&fake_noise_port);
+	struct noise_entry *entry;
+
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	fake_noise_add(NOISE_HOST_TASK, "bash", 1, 1000);
+	entry = fake_noise_add(NOISE_SMT_SIBLING, "thief", 3, 1500000000);
+	entry->sibling = 7;
+	entry->by = NOISE_OTHER_POD;
+	entry->id = status_at(GROUP_CONTAINER, "web").cgroup_id;
+	assert_int_equal(nr_rows(controller, "noise"), 2 * 2);
+	expect_row(controller, "smt_sibling", "sibling", "7");
+	expect_row(controller, "smt_sibling", "by", "other_pod");
+	expect_row(controller, "smt_sibling", "cgroup", group_of(GROUP_CONTAINER, "web")->path);
+	expect_row(controller, "smt_sibling", "seconds", "1.500000000");
+	expect_row(controller, "host_task", "sibling", "null");
+	expect_row(controller, "host_task", "by", "null");
+	assert_int_equal(nr_series(controller, "source=\"smt_sibling\"} 3.000000000\n"), 1);
+	assert_int_equal(nr_series(controller, "source=\"other_pod\"} 0.000000000\n"), 1);
+	/* of a kernel thread the number is no cgroup's */
+	fake_noise.entries[1].by = NOISE_KTHREAD;
+	expect_row(controller, "smt_sibling", "by", "kthread");
+	expect_row(controller, "smt_sibling", "cgroup", "null");
 	controller_free(controller);
 }
 
@@ -473,6 +502,7 @@ int main(void)
 		TEST(a_pods_pool_is_not_watched),
 		TEST(cpus_that_containers_share_belong_to_the_pod),
 		TEST(figures_are_shown_with_their_source),
+		TEST(a_sibling_is_shown_with_its_thread),
 		TEST(a_cgroup_is_named_when_its_name_is_known),
 		TEST(those_that_have_no_place_have_no_name),
 		TEST(a_name_of_full_length_is_shown),

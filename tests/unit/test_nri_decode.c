@@ -112,6 +112,33 @@ static void each_part_of_the_resources_may_be_missing(void **state)
 	assert_false(resources.memory_bytes.is_set);
 }
 
+static void limits_of_huge_pages_are_read(void **state)
+{
+	struct full_resources full;
+	struct nri_resources resources;
+	Nri__HugepageLimit limits[NRI_MAX_HUGEPAGES + 2], *pointers[NRI_MAX_HUGEPAGES + 2];
+
+	make_resources(&full, 10);
+	for (size_t i = 0; i < NRI_MAX_HUGEPAGES + 2; i++) {
+		nri__hugepage_limit__init(&limits[i]);
+		limits[i].page_size = (char *)(uintptr_t)(i ? "2MB" : "1GB");
+		limits[i].limit = i * 100;
+		pointers[i] = &limits[i];
+	}
+	full.row.hugepage_limits = pointers;
+	full.row.n_hugepage_limits = 2;
+	nri_decode_resources(&full.row, &resources);
+	/* One of 0 says that the container does not use them. */
+	assert_int_equal(resources.nr_hugepages, 1);
+	assert_string_equal(resources.hugepages[0].page_size, "2MB");
+	assert_int_equal(resources.hugepages[0].bytes, 100);
+	/* Those that do not fit are counted. */
+	full.row.n_hugepage_limits = NRI_MAX_HUGEPAGES + 2;
+	nri_decode_resources(&full.row, &resources);
+	assert_int_equal(resources.nr_hugepages, NRI_MAX_HUGEPAGES + 1);
+	assert_int_equal(resources.hugepages[NRI_MAX_HUGEPAGES - 1].bytes, NRI_MAX_HUGEPAGES * 100);
+}
+
 static void a_number_that_is_too_large_is_the_largest(void **state)
 {
 	struct full_resources full;
@@ -352,6 +379,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(each_part_of_the_resources_may_be_missing),
+		TEST(limits_of_huge_pages_are_read),
 		TEST(a_number_that_is_too_large_is_the_largest),
 		TEST(a_pod_is_decoded_whole),
 		TEST(a_container_is_decoded_whole),

@@ -15,7 +15,7 @@
 
 static void the_registration_says_who_asks(void **state)
 {
-	static const struct nri_options options = {"pinfold", "10", "0.12.1", false};
+	static const struct nri_options options = {"pinfold", "10", "0.12.1", false, NULL};
 	struct nri_session *session = NULL;
 	struct nri_reader reader = {0};
 	struct nri_message message;
@@ -48,7 +48,7 @@ static void the_registration_says_who_asks(void **state)
 static void a_registration_that_is_too_long_makes_no_session(void **state)
 {
 	char *name = malloc(NRI_WRITE_MAX + 1);
-	const struct nri_options options = {name, "10", "", false};
+	const struct nri_options options = {name, "10", "", false, NULL};
 	struct nri_session *session = NULL;
 
 	assert_non_null(name);
@@ -188,6 +188,80 @@ static void synchronize_comes_in_pieces(void **state)
 	send_piece(scene, "p3", NULL, false);
 	hear(scene);
 	logged(scene, "synchronize p3;\nanswer 11:\n");
+}
+
+/* A Synchronize with containers that have `nr` times this variable, each in its own piece. */
+static void play_environments(struct scene *scene, size_t nr, const char *variable,
+			      unsigned int nr_containers)
+{
+	enum { FIELD_ENV = 8 };
+	ProtobufCMessageUnknownField *env = calloc(nr, sizeof(*env));
+	Nri__SynchronizeRequest request = NRI__SYNCHRONIZE_REQUEST__INIT;
+	Nri__Container container = NRI__CONTAINER__INIT, *containers = &container;
+	uint8_t data[64] = {(uint8_t)strlen(variable)};
+
+	assert_non_null(env);
+	memcpy(data + 1, variable, strlen(variable));
+	for (size_t i = 0; i < nr; i++)
+		env[i] = (ProtobufCMessageUnknownField){
+			.tag = FIELD_ENV,
+			.wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+			.len = strlen(variable) + 1,
+			.data = data,
+		};
+	container.id = "c";
+	container.base.unknown_fields = env;
+	container.base.n_unknown_fields = nr;
+	request.containers = &containers;
+	request.n_containers = 1;
+	for (unsigned int i = 1; i <= nr_containers; i++) {
+		request.more = i < nr_containers;
+		assert_int_equal(call(scene, "Synchronize", &request.base), 0);
+		assert_int_equal(hear(scene), 0);
+	}
+	free(env);
+	assert_true(nri_session_is_ready(scene->session));
+}
+
+/*
+ * A runtime sends the environment of each container, which the author of its pod chooses. Much of it
+ * for many containers is no reason to stop listening, nor are many short variables in one message.
+ */
+static void environments_do_not_end_the_session(void **state)
+{
+	play_environments(*state, 60000, "A_SERVICE_PORT=tcp", 40);
+	play_environments(*state, 800000, "A=1", 1);
+}
+
+/* Its author chooses a pod's annotations, too. 262,144 bytes of them may be 87,000 in number. */
+static void annotations_do_not_end_the_session(void **state)
+{
+	enum { NR_ANNOTATIONS = 87000, NR_PODS = 40 };
+	Nri__Pair pair = NRI__PAIR__INIT, **pairs = calloc(NR_ANNOTATIONS, sizeof(*pairs));
+	Nri__PodSandbox pod = NRI__POD_SANDBOX__INIT, *pods = &pod;
+	Nri__SynchronizeRequest request = NRI__SYNCHRONIZE_REQUEST__INIT;
+	struct scene *scene;
+
+	pair_prefix = "pinfold.dev/";
+	set_up_started(state);
+	pair_prefix = NULL;
+	scene = *state;
+	assert_non_null(pairs);
+	for (size_t i = 0; i < NR_ANNOTATIONS; i++)
+		pairs[i] = &pair;
+	pair.key = "abc";
+	pod.id = "p";
+	pod.annotations = pairs;
+	pod.n_annotations = NR_ANNOTATIONS;
+	request.pods = &pods;
+	request.n_pods = 1;
+	for (int nr = 1; nr <= NR_PODS; nr++) {
+		request.more = nr < NR_PODS;
+		assert_int_equal(call(scene, "Synchronize", &request.base), 0);
+		assert_int_equal(hear(scene), 0);
+	}
+	assert_true(nri_session_is_ready(scene->session));
+	free(pairs);
 }
 
 /* What one Synchronize took is given back before the next. */
@@ -347,6 +421,8 @@ int main(void)
 		STARTED(configure_comes_once),
 		STARTING(synchronize_waits_for_its_answer),
 		STARTING(synchronize_comes_in_pieces),
+		STARTED(environments_do_not_end_the_session),
+		cmocka_unit_test_teardown(annotations_do_not_end_the_session, tear_down),
 		STARTED(synchronizes_have_no_limit_together),
 		STARTING(pieces_have_a_limit_together),
 		STARTING(the_start_has_a_limit),

@@ -75,6 +75,7 @@ static int tear_down(void **state)
 	(void)state;
 	for (unsigned int slot = 0; slot < SLOTS; slot++)
 		free(scene.shown[slot].run_ns);
+	free(scene.observer.given.remote_ns);
 	return 0;
 }
 
@@ -122,6 +123,14 @@ static void test_sums(void **state)
 	assert_int_equal(usage.migrations_numa, 3);
 	assert_int_equal(usage.nr_cpus, CPUS);
 	assert_int_equal(usage.run_ns[2], 1000);
+	assert_int_equal(usage.cpu_wait_ns[0], 7);
+	assert_int_equal(usage.cpu_wait_ns[1], 16);
+	assert_int_equal(usage.cpu_wait_ns[3], 0);
+	assert_int_equal(usage.cpu_wait_ns[2], 0);
+	assert_int_equal(usage.cpu_switches[1], 5);
+	assert_int_equal(usage.cpu_switches[0], 0);
+	/* the sum of a CPU's causes is not added to what was read before */
+	assert_int_equal(read_usage().cpu_wait_ns[0], 7);
 }
 
 /* Each CPU by itself: all of it, what was outside, and what was far from the memory. */
@@ -280,6 +289,37 @@ static void test_latency(void **state)
 	assert_int_equal(latency.sum_ns, 5010);
 }
 
+/* A sum that more than 64 bits would hold goes back, which is counted; another owner begins with 0. */
+static void test_wrapped_latency(void **state)
+{
+	struct latency latency;
+
+	(void)state;
+	*counter(0) = (struct observe_counter){
+		.switches = 3, .latency_ns = UINT64_MAX - 10, .latencies = {[0] = 2}};
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(scene.observer.nr_wrapped, 0);
+	counter(0)->latency_ns += 20;
+	counter(0)->latencies[0]++;
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(scene.observer.nr_wrapped, 1);
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(scene.observer.nr_wrapped, 1);
+	/* two CPUs together */
+	*counter(1) = (struct observe_counter){.switches = 1, .latency_ns = UINT64_MAX - 5};
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(scene.observer.nr_wrapped, 2);
+	/* a bucket */
+	counter(0)->latencies[0] = 0;
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(scene.observer.nr_wrapped, 3);
+	scene.slots[2].claims++;
+	*counter(0) = *counter(1) = (struct observe_counter){0};
+	assert_int_equal(observe_latency(&scene.observer, GROUP, &latency), 0);
+	assert_int_equal(scene.observer.nr_wrapped, 3);
+}
+
 static void test_nodes(void **state)
 {
 	struct observe_node nodes[2];
@@ -312,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_new_owner_starts_low, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_change_in_progress, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_latency, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_wrapped_latency, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nodes, set_up, tear_down),
 	};
 

@@ -23,6 +23,7 @@
 
 static struct kernel_port kernel;
 static uint64_t run_ns[CPUS], outside_ns[CPUS], remote_ns[CPUS];
+static uint64_t wait_ns[CPUS], switches[CPUS];
 static uint64_t nr_cpus;
 static bool hides_cpus;	      /* of the run time only the sum is known */
 static uint64_t published_id; /* of container "one" */
@@ -35,7 +36,12 @@ static int usage_of_one(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 	struct usage usage = {.nr_cpus = nr_cpus,
 			      .run_ns = hides_cpus ? NULL : run_ns,
 			      .outside_ns = outside_ns,
-			      .remote_ns = remote_ns};
+			      .remote_ns = remote_ns,
+			      .cpu_wait_ns = wait_ns,
+			      .cpu_switches = switches,
+			      .migrations_core = 11,
+			      .migrations_llc = 12,
+			      .migrations_numa = 13};
 	struct group_status status;
 
 	(void)self;
@@ -43,6 +49,7 @@ static int usage_of_one(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 	    status.cgroup_id != cgroup_id)
 		return -ENOENT;
 	for (int cpu = 0; cpu < CPUS; cpu++) {
+		usage.switches += switches[cpu];
 		usage.run_outside_ns += outside_ns[cpu];
 		usage.run_remote_ns += remote_ns[cpu];
 		usage.run_local_ns += run_ns[cpu] - outside_ns[cpu] - remote_ns[cpu];
@@ -77,6 +84,8 @@ static int set_up_pods(void **state)
 
 	memset(run_ns, 0, sizeof(run_ns));
 	memset(outside_ns, 0, sizeof(outside_ns));
+	memset(wait_ns, 0, sizeof(wait_ns));
+	memset(switches, 0, sizeof(switches));
 	memset(remote_ns, 0, sizeof(remote_ns));
 	affinities = (struct affinities){0};
 	affinities_answer = 0;
@@ -133,6 +142,9 @@ static void each_cpu_says_where_it_is_and_how_much_ran_there(void **state)
 	run_ns[8] = 3 * S;
 	outside_ns[8] = 3 * S;
 	run_ns[16] = 1 * S;
+	wait_ns[2] = 5 * S;
+	switches[2] = 6;
+	switches[16] = 1;
 	list = query(controller, "placement");
 	assert_int_equal(json_object_array_length(list), 2);
 	row = row_of(list, "one");
@@ -144,8 +156,14 @@ static void each_cpu_says_where_it_is_and_how_much_ran_there(void **state)
 	assert_string_equal(member(row, "isolation"), "container");
 	assert_string_equal(member(row, "run_seconds"), "10.000000000");
 	assert_string_equal(member(row, "outside_seconds"), "3.000000000");
+	assert_string_equal(member(row, "switches"), "7");
+	assert_string_equal(member(row, "migrations_core"), "11");
+	assert_string_equal(member(row, "migrations_llc"), "12");
+	assert_string_equal(member(row, "migrations_numa"), "13");
 	assert_int_equal(json_object_array_length(json_object_object_get(row, "places")), 3);
 	place = item_of(row, "places", "cpu", "2");
+	assert_string_equal(member(place, "wait_seconds"), "5.000000000");
+	assert_string_equal(member(place, "switches"), "6");
 	assert_string_equal(member(place, "numa"), "0");
 	assert_string_equal(member(place, "granted"), "true");
 	assert_string_equal(member(place, "local"), "true");
@@ -410,6 +428,15 @@ static int counted_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage
 	return usage_of_one(self, cgroup_id, ret_usage);
 }
 
+/* Those of the look at the counters, which comes more often, are not among them. */
+static unsigned int usages_of_tick(void)
+{
+	ctl_count_node_waits(controller);
+	nr_usages = 0;
+	controller_tick(controller);
+	return nr_usages;
+}
+
 /* The first tick takes samples, and then each tick after ten seconds, or half of one less. */
 static void containers_are_sampled_every_ten_seconds(void **state)
 {
@@ -417,16 +444,49 @@ static void containers_are_sampled_every_ten_seconds(void **state)
 	controller_free(controller);
 	controller = start_node(&kernel);
 	kernel.usage = counted_usage;
-	nr_usages = 0;
-	controller_tick(controller);
 	/* Of the pods and the root nothing is shown. */
-	assert_int_equal(nr_usages, 2);
+	assert_int_equal(usages_of_tick(), 2);
 	fake->now_ns += 9 * S + S / 2 - 1;
-	controller_tick(controller);
-	assert_int_equal(nr_usages, 2);
+	assert_int_equal(usages_of_tick(), 0);
 	fake->now_ns++;
+	assert_int_equal(usages_of_tick(), 2);
+}
+
+static int usage_of_all(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	nr_usages++;
+	return fake_usage(self, cgroup_id, ret_usage);
+}
+
+static void read_metrics(void)
+{
+	const struct faces_port *faces = controller_faces(controller);
+	struct text page cleanup_text = {0};
+
+	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
+	assert_non_null(strstr(page.data, "pinfold_cpu_wait_seconds_total{"));
+}
+
+/* A page reads no counter while a look is at most 2.5 s old, and looks itself when it is older. */
+static void pages_share_a_look_at_the_counters(void **state)
+{
+	(void)state;
+	config.metrics.level = METRICS_CONTAINER;
+	controller_free(controller);
+	controller = start_node(&kernel);
+	kernel.usage = usage_of_all;
 	controller_tick(controller);
-	assert_int_equal(nr_usages, 4);
+	ctl_count_node_waits(controller);
+	nr_usages = 0;
+	fake->now_ns += 2 * S;
+	read_metrics();
+	assert_int_equal(nr_usages, 0);
+	fake->now_ns += S / 2;
+	read_metrics();
+	assert_int_equal(nr_usages, 2);
+	fake->now_ns += S;
+	read_metrics();
+	assert_int_equal(nr_usages, 2);
 }
 
 /* The guard does not cover it yet, so nothing is counted of it. */
@@ -693,6 +753,7 @@ int main(void)
 		TEST(one_that_is_not_counted_hides_no_other),
 		TEST(a_gap_in_the_counters_begins_a_new_window),
 		TEST(containers_are_sampled_every_ten_seconds),
+		TEST(pages_share_a_look_at_the_counters),
 		TEST(a_container_that_is_not_published_is_unknown),
 		TEST(only_containers_have_a_row),
 		TEST(affinities_are_compared_with_the_cpuset_in_force),

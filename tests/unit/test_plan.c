@@ -385,11 +385,12 @@ static void root_widens_before_and_narrows_after(void **state)
 		copy_text("root invalid (Cpu list in cpuset.cpus not exclusive)");
 	add_observed(&observed, GROUP_CONTAINER, "r/c", "0-1");
 	plan = plan_of(&desired, &observed);
-	assert_int_equal(plan.nr_steps, 4);
-	assert_write(&plan, 0, "r", "0-5");
-	assert_write(&plan, 1, "r/c", "4-5");
-	assert_write(&plan, 2, "r", "2-5");
-	assert_write(&plan, 3, "r", "root");
+	assert_int_equal(plan.nr_steps, 5);
+	assert_write(&plan, 0, "r", "member");
+	assert_write(&plan, 1, "r", "0-5");
+	assert_write(&plan, 2, "r/c", "4-5");
+	assert_write(&plan, 3, "r", "2-5");
+	assert_write(&plan, 4, "r", "root");
 }
 
 static void member_comes_before_the_list_changes(void **state)
@@ -452,7 +453,7 @@ static void a_partition_waits_for_its_list(void **state)
 		unsigned int nr_steps;
 	} rows[] = {
 		{"0-7", "member", 2},
-		{"0-7", "root invalid (Parent unable to distribute cpu downstream)", 2},
+		{"0-7", "root invalid (Parent unable to distribute cpu downstream)", 3},
 		{"2-5", "member", 2},
 		{"1-7", "member", 1},
 	};
@@ -473,15 +474,222 @@ static void a_partition_waits_for_its_list(void **state)
 		last = &plan.steps[plan.nr_steps - 1];
 		assert_int_equal(last->file, GROUP_CPUSET_PARTITION);
 		assert_string_equal(last->value, "root");
-		if (plan.nr_steps == 2)
-			assert_string_equal(plan.steps[0].value, "1-7");
+		if (plan.nr_steps >= 2)
+			assert_string_equal(plan.steps[plan.nr_steps - 2].value, "1-7");
 	}
+}
+
+/* --- partitions below the root ---------------------------------------------------------------- */
+
+static struct group *add_pod_group(struct group_tree *tree, const char *path, const char *cpus,
+				   const char *partition)
+{
+	struct group *group = add_observed(tree, GROUP_POD, path, cpus);
+
+	group->files[GROUP_CPUSET_PARTITION] = copy_text(partition);
+	return group;
+}
+
+static struct group *add_part(struct group_tree *tree, const char *path, const char *cpus,
+			      const char *partition)
+{
+	struct group *group = add_observed(tree, GROUP_CONTAINER, path, cpus);
+
+	group->files[GROUP_CPUSET_PARTITION] = copy_text(partition);
+	group->is_exclusive = partition && !strcmp(partition, "isolated");
+	return group;
+}
+
+static void add_root(struct group_tree *tree, const char *partition)
+{
+	add_observed(tree, GROUP_ROOT, "r", "2-15")->files[GROUP_CPUSET_PARTITION] =
+		copy_text(partition);
+}
+
+static void add_isolated(struct group_tree *tree)
+{
+	add_root(tree, "root");
+	add_pod_group(tree, "r/p", "2-4", "root");
+	add_part(tree, "r/p/x", "2-3", "isolated");
+	add_part(tree, "r/p/y", "4", "member");
+}
+
+static void a_container_is_isolated_when_all_lists_are_right(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_isolated(&desired);
+	add_part(&desired, "r/q/z", "5-15", "member");
+	add_root(&observed, "root");
+	add_pod_group(&observed, "r/p", NULL, "member");
+	add_part(&observed, "r/p/x", "2", "member");
+	add_part(&observed, "r/p/y", "4", "member");
+	add_part(&observed, "r/q/z", "3,5-15", "member");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 5);
+	assert_write(&plan, 0, "r/q/z", "5-15");
+	assert_write(&plan, 1, "r/p/x", "2-3");
+	assert_write(&plan, 2, "r/p", "2-4");
+	assert_write(&plan, 3, "r/p", "root");
+	assert_write(&plan, 4, "r/p/x", "isolated");
+}
+
+/* x grows onto a CPU of the pool; the other isolated pod keeps what it has. */
+static void a_pod_that_changes_is_no_partition_meanwhile(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_root(&desired, "root");
+	add_pod_group(&desired, "r/p", "2-5", "root");
+	add_part(&desired, "r/p/x", "2-3,5", "isolated");
+	add_part(&desired, "r/p/y", "4", "member");
+	add_pod_group(&desired, "r/o", "14-15", "root");
+	add_part(&desired, "r/o/x", "14-15", "isolated");
+	add_part(&desired, "r/q/z", "6-13", "member");
+	add_isolated(&observed);
+	add_pod_group(&observed, "r/o", "14-15", "root");
+	add_part(&observed, "r/o/x", "14-15", "isolated");
+	add_part(&observed, "r/q/z", "5-13", "member");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 7);
+	assert_write(&plan, 0, "r/p/x", "member");
+	assert_write(&plan, 1, "r/p", "member");
+	assert_write(&plan, 2, "r/p", "2-5");
+	assert_write(&plan, 3, "r/q/z", "6-13");
+	assert_write(&plan, 4, "r/p/x", "2-3,5");
+	assert_write(&plan, 5, "r/p", "root");
+	assert_write(&plan, 6, "r/p/x", "isolated");
+	for (uint32_t i = 0; i < plan.nr_steps; i++)
+		if (plan.steps[i].file == GROUP_CPUSET_PARTITION && i < 2)
+			assert_string_equal(plan.steps[i].old, i ? "root" : "isolated");
+}
+
+/* Its containers cannot do without a list that they have had, and it must overlap with no other. */
+static void a_pod_that_is_isolated_no_more_keeps_a_list(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_root(&desired, "root");
+	add_pod_group(&desired, "r/p", NULL, NULL);
+	add_part(&desired, "r/p/x", "2-3", NULL);
+	add_part(&desired, "r/p/y", "4-15", NULL);
+	add_isolated(&observed);
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 4);
+	assert_write(&plan, 0, "r/p/x", "member");
+	assert_write(&plan, 1, "r/p", "member");
+	assert_write(&plan, 2, "r/p", "2-15");
+	assert_write(&plan, 3, "r/p/y", "4-15");
+	plan_fini(&plan);
+	group_tree_fini(&observed);
+	group_tree_fini(&desired);
+	add_root(&desired, "root");
+	add_pod_group(&desired, "r/p", NULL, NULL);
+	add_part(&desired, "r/p/y", "4-15", NULL);
+	add_root(&observed, "root");
+	add_pod_group(&observed, "r/p", "2-15", "member");
+	add_part(&observed, "r/p/y", "4-15", "member");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 0);
+	/* Unless another pod is to be a partition. */
+	add_pod_group(&desired, "r/q", "2-3", "root");
+	add_part(&desired, "r/q/x", "2-3", "isolated");
+	plan_fini(&plan);
+	plan = plan_of(&desired, &observed);
+	for (uint32_t i = 0; i < plan.nr_steps; i++)
+		if (plan.steps[i].file == GROUP_CPUSET_CPUS && !strcmp(plan.steps[i].path, "r/p")) {
+			assert_write(&plan, i, "r/p", "4-15");
+			return;
+		}
+	fail_msg("the list is not narrowed");
+}
+
+/* See partitions.h for what 6.12 and 7.2 do otherwise. */
+static void nested_partitions_end_before_the_root_becomes_one_again(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_isolated(&desired);
+	add_isolated(&observed);
+	free(observed.groups[0].files[GROUP_CPUSET_PARTITION]);
+	observed.groups[0].files[GROUP_CPUSET_PARTITION] =
+		copy_text("root invalid (Cpu list in cpuset.cpus not exclusive)");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 6);
+	assert_write(&plan, 0, "r", "member");
+	assert_write(&plan, 1, "r/p/x", "member");
+	assert_write(&plan, 2, "r/p", "member");
+	assert_write(&plan, 3, "r", "root");
+	assert_write(&plan, 4, "r/p", "root");
+	assert_write(&plan, 5, "r/p/x", "isolated");
+}
+
+static void a_valid_root_outlives_its_nested_partitions(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_root(&desired, "member");
+	add_pod_group(&desired, "r/p", NULL, NULL);
+	add_part(&desired, "r/p/x", "2-3", NULL);
+	add_part(&desired, "r/p/y", "4", NULL);
+	add_isolated(&observed);
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 3);
+	assert_write(&plan, 0, "r/p/x", "member");
+	assert_write(&plan, 1, "r/p", "member");
+	assert_write(&plan, 2, "r", "member");
+}
+
+/* The kernel may leave the child valid, and would give it others' CPUs later. */
+static void an_invalid_pod_ends_before_its_containers(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_isolated(&desired);
+	add_root(&observed, "root");
+	add_pod_group(&observed, "r/p", "2-4", "root invalid");
+	add_part(&observed, "r/p/x", "2-3", "isolated");
+	add_part(&observed, "r/p/y", "4", "member");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 4);
+	assert_write(&plan, 0, "r/p", "member");
+	assert_write(&plan, 1, "r/p/x", "member");
+	assert_write(&plan, 2, "r/p", "root");
+	assert_write(&plan, 3, "r/p/x", "isolated");
+}
+
+/* A repair reads and writes the container alone. */
+static void a_container_alone_is_isolated_again(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_part(&desired, "r/p/x", "2-3", "isolated");
+	add_part(&observed, "r/p/x", "2-4", "isolated");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 3);
+	assert_write(&plan, 0, "r/p/x", "member");
+	assert_write(&plan, 1, "r/p/x", "2-3");
+	assert_write(&plan, 2, "r/p/x", "isolated");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_partition_waits_for_its_list),
+		cmocka_unit_test(a_container_is_isolated_when_all_lists_are_right),
+		cmocka_unit_test(a_pod_that_changes_is_no_partition_meanwhile),
+		cmocka_unit_test(a_pod_that_is_isolated_no_more_keeps_a_list),
+		cmocka_unit_test(nested_partitions_end_before_the_root_becomes_one_again),
+		cmocka_unit_test(a_valid_root_outlives_its_nested_partitions),
+		cmocka_unit_test(an_invalid_pod_ends_before_its_containers),
+		cmocka_unit_test(a_container_alone_is_isolated_again),
 		cmocka_unit_test(others_leave_before_the_owner_arrives),
 		cmocka_unit_test(cycles_are_broken),
 		cmocka_unit_test(owner_with_two_cpus_needs_no_spare_cpu),

@@ -119,28 +119,18 @@ static void a_change_that_does_not_fit_is_rejected(void **state)
 
 /* --- what cannot be told ----------------------------------------------------------------------------------- */
 
-static int status_error;
-
-static int failing_status(void *self, const char *path, struct group_status *ret_status)
-{
-	return status_error ? status_error : fake_status(self, path, ret_status);
-}
-
 /* Nothing is freed on a guess. */
 static void a_pod_of_unknown_state_keeps_its_cpus(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
-	struct controller *controller;
+	struct controller *controller = start_node(NULL);
 
-	groups.status = failing_status;
-	status_error = 0;
-	controller = start_node(NULL);
 	scan(controller, pods, 1);
-	status_error = -EIO;
+	fake->status_error = -EIO;
 	scan(controller, NULL, 0);
 	expect_pod(controller, "state", "ending");
 	/* Its group is gone: nobody lives there. */
-	status_error = -ENOENT;
+	fake->status_error = -ENOENT;
 	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	controller_free(controller);
@@ -157,6 +147,31 @@ static void a_pod_without_cgroups_is_released_at_once(void **state)
 	scan(controller, pods, 1);
 	assert_int_equal(nr_rows(controller, "pod"), 1);
 	scan(controller, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* Which cgroups there are is not known before the first look, and somebody may live there. */
+static void no_pod_is_released_before_the_first_look(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(NULL);
+
+	scan(controller, pods, 1);
+	populate(true);
+	controller_free(controller);
+	fake->slow_look = fake->stuck_look = true;
+	controller = start_node(NULL);
+	scan(controller, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(events_of(controller, "release"), "");
+	fake->slow_look = fake->stuck_look = false;
+	fake_end_look(controller);
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	populate(false);
+	controller_wake(controller);
 	assert_int_equal(nr_rows(controller, "pod"), 0);
 	controller_free(controller);
 	free_pods(pods, 1);
@@ -496,6 +511,7 @@ int main(void)
 		TEST(a_change_that_does_not_fit_is_rejected),
 		TEST(a_pod_of_unknown_state_keeps_its_cpus),
 		TEST(a_pod_without_cgroups_is_released_at_once),
+		TEST(no_pod_is_released_before_the_first_look),
 		TEST(each_pod_that_ends_late_is_named),
 		TEST(an_emptied_group_triggers_a_look),
 		TEST(a_document_without_a_name_is_known_by_its_place),

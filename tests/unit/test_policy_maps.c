@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: bpf format core lib
 /*
- * Which groups the guard's map has after a policy was published. The map is an array here, behind
- * the calls of libbpf; all other maps accept everything.
+ * Which groups the guard's map has after a policy was published, and which pauses between two
+ * heartbeats count as outages. The maps are behind the calls of libbpf; all others accept everything.
  */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,9 +16,14 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/fitting.h"
 #include "bpf/policy.h"
 
 enum { MANAGED_FD = 100, CONFIG_FD, HEARTBEAT_FD, ACTORS_FD };
+
+/* The entry of the map with the heartbeat. */
+static __u64 beat_ns;
+static bool is_beat_refused;
 
 #define ENTRIES 8
 
@@ -42,6 +48,12 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 	__u64 id;
 	uint32_t at;
 
+	if (fd == HEARTBEAT_FD && is_beat_refused) {
+		errno = EPERM;
+		return -1;
+	}
+	if (fd == HEARTBEAT_FD)
+		memcpy(&beat_ns, value, sizeof(beat_ns));
 	if (fd != MANAGED_FD)
 		return 0;
 	memcpy(&id, key, sizeof(id));
@@ -61,6 +73,10 @@ int bpf_map_lookup_elem(int fd, const void *key, void *value)
 	uint32_t at;
 	__u64 id;
 
+	if (fd == HEARTBEAT_FD) {
+		memcpy(value, &beat_ns, sizeof(beat_ns));
+		return 0;
+	}
 	if (fd == CONFIG_FD) {
 		memset(value, 0, sizeof(struct guard_config));
 		return 0;
@@ -124,6 +140,7 @@ static const struct policy_maps maps = {
 };
 
 static struct earlier_groups earlier;
+static struct heartbeat heartbeat;
 static struct guard_config set;
 
 /* Groups are at level 1, those that an earlier agent published at level 3. */
@@ -131,6 +148,7 @@ static void begin_with(const __u64 *ids, uint32_t nr)
 {
 	memset(&map, 0, sizeof(map));
 	memset(&set, 0, sizeof(set));
+	heartbeat = (struct heartbeat){0};
 	for (uint32_t i = 0; i < nr; i++) {
 		map.ids[i] = ids[i];
 		map.entries[i] = (struct managed){.kind = MANAGED_KIND_TREE, .level = 3};
@@ -155,7 +173,7 @@ static int publish(__u64 first, __u64 last, bool keeps_others, bool may_be_empty
 		.may_be_empty = may_be_empty,
 	};
 	const struct cpuset online = CPUSET_EMPTY;
-	const struct policy_extras extras = {slots, &online, &earlier};
+	const struct policy_extras extras = {slots, &online, &earlier, &heartbeat};
 	int r;
 
 	for (__u64 id = first; id <= last; id++) {
@@ -235,7 +253,93 @@ static void an_empty_policy_must_be_meant(void **state)
 	assert_int_equal(map.nr, 0);
 }
 
+/* A runtime has filled the map with cgroups that are only counted. */
+static void what_is_counted_makes_room_for_what_is_guarded(void **state)
+{
+	static const uint32_t slots[ENTRIES];
+	struct managed_group groups[ENTRIES] = {0};
+	struct kernel_policy policy = {.groups = groups, .nr_groups = 6};
+	const struct cpuset online = CPUSET_EMPTY;
+	const struct policy_extras extras = {
+		.slots = slots, .online = &online, .earlier = &earlier, .heartbeat = &heartbeat};
+	struct fitting fitting cleanup(fitting_fini) = {0};
+
+	begin_with((__u64[]){60, 61, 62, 63, 64, 65, 66, 67}, ENTRIES);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		map.entries[i].kind = MANAGED_KIND_NONE;
+	for (uint32_t i = 0; i < 6; i++)
+		groups[i] = (struct managed_group){
+			.cgroup_id = i < 3 ? 60 + i : i, .level = 1, .scope = MANAGED_TREE};
+	for (uint32_t i = 0; i < 3; i++)
+		groups[i].scope = MANAGED_COUNTED;
+	assert_int_equal(policy_update_earlier(&maps, &policy, &earlier), 0);
+	assert_int_equal(policy_publish(&maps, &policy, &extras, &set), -E2BIG);
+	assert_int_equal(policy_make_room(&maps, &policy, &earlier, &fitting), 0);
+	/* One place is the self-test's. */
+	assert_int_equal(fitting.nr_left_out, 0);
+	assert_int_equal(map.nr, 3);
+	assert_int_equal(policy_publish(&maps, &policy, &extras, &set), 0);
+	assert_true(has(3) && has(4) && has(5));
+	assert_true(has(60) && has(61) && has(62));
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, end)
+
+/* `ago_s` seconds after the last heartbeat in the map */
+static void beat(uint64_t ago_s, uint64_t expiry_s)
+{
+	__u64 before = beat_ns;
+
+	beat_ns -= ago_s * 1000000000;
+	assert_int_equal(policy_heartbeat(&maps, expiry_s * 1000000000, &heartbeat), 0);
+	assert_true(beat_ns >= before);
+}
+
+static void a_long_pause_between_heartbeats_is_an_outage(void **state)
+{
+	const uint64_t second = 1000000000;
+
+	heartbeat = (struct heartbeat){0};
+	/* the first ever, and one after an earlier agent, whose end is no outage */
+	beat_ns = 0;
+	assert_int_equal(policy_heartbeat(&maps, second, &heartbeat), 0);
+	assert_int_equal(heartbeat.nr_outages, 0);
+	heartbeat = (struct heartbeat){0};
+	beat(100, 0);
+	assert_int_equal(heartbeat.nr_outages, 0);
+	beat(4, 0);
+	assert_int_equal(heartbeat.nr_outages, 0);
+	beat(6, 0);
+	assert_int_equal(heartbeat.nr_outages, 1);
+	assert_int_equal(heartbeat.last_ns / second, 6);
+	assert_int_equal(heartbeat.last_expired_ns, 0);
+	beat(8, 60);
+	assert_int_equal(heartbeat.last_expired_ns, 0);
+	/* a shorter one if the guard expired meanwhile, also before this agent began */
+	beat(3, 2);
+	assert_int_equal(heartbeat.nr_outages, 3);
+	assert_int_equal(heartbeat.last_expired_ns / second, 1);
+	assert_int_equal(heartbeat.outage_ns / second, 17);
+	heartbeat = (struct heartbeat){0};
+	beat(30, 10);
+	assert_int_equal(heartbeat.nr_outages, 1);
+	assert_int_equal(heartbeat.last_expired_ns / second, 20);
+}
+
+static void an_outage_counts_once_although_its_end_cannot_be_written(void **state)
+{
+	heartbeat = (struct heartbeat){.has_begun = true};
+	beat(1, 0);
+	beat_ns -= 9000000000ULL;
+	is_beat_refused = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(policy_heartbeat(&maps, 0, &heartbeat), -EPERM);
+	is_beat_refused = false;
+	assert_int_equal(heartbeat.nr_outages, 0);
+	assert_int_equal(policy_heartbeat(&maps, 0, &heartbeat), 0);
+	assert_int_equal(heartbeat.nr_outages, 1);
+	assert_int_equal(heartbeat.last_ns / 1000000000, 9);
+}
 
 int main(void)
 {
@@ -245,6 +349,9 @@ int main(void)
 		TEST(a_group_that_was_read_is_dropped_when_it_leaves),
 		TEST(a_failed_publication_leaves_nothing_to_keep),
 		TEST(an_empty_policy_must_be_meant),
+		TEST(what_is_counted_makes_room_for_what_is_guarded),
+		TEST(a_long_pause_between_heartbeats_is_an_outage),
+		TEST(an_outage_counts_once_although_its_end_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

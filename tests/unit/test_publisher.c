@@ -149,21 +149,6 @@ static void all_unreadable_groups_are_counted(void **state)
 	free_pods(pods, 1);
 }
 
-static void systemd_layout(void *self, struct plan_layout *ret_layout)
-{
-	*ret_layout = (struct plan_layout){.root = "pinfold.slice", .systemd = true};
-}
-
-/* systemd writes the cpusets of its units when it reloads. */
-static void pid_1_may_write_where_it_makes_the_cgroups(void **state)
-{
-	controller_free(start_node(&fake_side_port));
-	assert_false(fake_side.policy.pid1_writes_cpusets);
-	groups.layout = systemd_layout;
-	controller_free(start_node(&fake_side_port));
-	assert_true(fake_side.policy.pid1_writes_cpusets);
-}
-
 /* An operation that is blocked hides a group as well, and a policy that fails leaves it hidden. */
 static void the_finding_remains_until_everything_was_published(void **state)
 {
@@ -238,6 +223,24 @@ static void nothing_is_published_before_the_first_look(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
 
+/* The map of the BPF programs has no room for all that a runtime has. */
+static void groups_without_room_are_a_finding(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	assert_int_equal(nr_findings(controller, "groups_left_out", ""), 0);
+	fake_side.nr_left_out = 2;
+	ctl_publish(controller);
+	assert_int_equal(nr_findings(controller, "groups_left_out", "2 cgroups of a container"), 1);
+	fake_side.nr_left_out = 1;
+	ctl_publish(controller);
+	assert_int_equal(nr_findings(controller, "groups_left_out", "1 cgroup of a container"), 1);
+	fake_side.nr_left_out = 0;
+	ctl_publish(controller);
+	assert_int_equal(nr_findings(controller, "groups_left_out", ""), 0);
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,10 +249,10 @@ int main(void)
 		TEST(nothing_is_published_before_the_first_look),
 		TEST(a_start_that_cannot_read_a_group_keeps_what_is_in_force),
 		TEST(all_unreadable_groups_are_counted),
-		TEST(pid_1_may_write_where_it_makes_the_cgroups),
 		TEST(the_finding_remains_until_everything_was_published),
 		TEST(only_an_observer_may_empty_the_policy),
 		TEST(the_granted_cpus_are_published_whatever_is_in_force),
+		TEST(groups_without_room_are_a_finding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,7 @@ static uint32_t play_random(struct chance *chance)
 	uint32_t nr_steps = 0;
 
 	layout.root_partition = policy.cpu_options.strict_reservation;
+	layout.isolated = chance_percent(chance, 60);
 	change_ledger(chance, ledger, 4 + chance_below(chance, 12));
 	before = desired_of(ledger, &layout);
 	nr_steps += play_plan(&observed, &before);
@@ -69,6 +70,11 @@ static uint32_t play_random(struct chance *chance)
 		if (chance_percent(chance, 30))
 			disturb(chance, &observed);
 		change_ledger(chance, ledger, 1 + chance_below(chance, 8));
+		if (chance_percent(chance, 20))
+			layout.isolated = !layout.isolated;
+		if (chance_percent(chance, 20))
+			layout.root_partition = policy.cpu_options.strict_reservation &&
+						!layout.root_partition;
 		after = desired_of(ledger, &layout);
 		nr_steps += play_plan(&observed, &after);
 		group_tree_fini(&observed);

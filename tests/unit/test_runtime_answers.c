@@ -270,11 +270,11 @@ static void only_the_container_that_is_updated_is_told_again(void **state)
 
 	ask(controller, 1, "a", "c1", 500);
 	ask(controller, 2, "b", "excl-1", 4000);
-	sink_of(controller)->resized(controller, 3, "excl-1");
+	update_otherwise(controller, 3, "excl-1");
 	expect_answer(2, 3, "", "excl-1=2-5 ");
-	sink_of(controller)->resized(controller, 4, "c1");
+	update_otherwise(controller, 4, "c1");
 	expect_answer(3, 4, "", "c1=6-15 ");
-	sink_of(controller)->resized(controller, 5, "unknown");
+	update_otherwise(controller, 5, "unknown");
 	expect_answer(4, 5, "", "");
 	controller_free(controller);
 }
@@ -305,10 +305,10 @@ static void who_has_no_cpu_online_keeps_what_it_has(void **state)
 	tell_online(controller, "0-1,6-12");
 	sink_of(controller)->stopped(controller, 3, "none");
 	expect_answer(2, 3, "", "c1=6-12 ");
-	sink_of(controller)->resized(controller, 4, "excl-1");
+	update_otherwise(controller, 4, "excl-1");
 	expect_answer(3, 4, "", "");
 	tell_online(controller, "0-15");
-	sink_of(controller)->resized(controller, 5, "excl-1");
+	update_otherwise(controller, 5, "excl-1");
 	expect_answer(4, 5, "", "excl-1=2-5 c1=6-15 ");
 	controller_free(controller);
 }
@@ -494,7 +494,7 @@ static void invalid_containers_share(void **state)
 	synchronize(controller, pods, 2, rows, 3);
 	assert_string_equal(answers[0].changes, "invalid=6-15 excl-1=2-5 ");
 	assert_int_equal(nr_rows(controller, "pod"), 1);
-	sink_of(controller)->resized(controller, 70, "strange");
+	update_otherwise(controller, 70, "strange");
 	expect_answer(1, 70, "", "strange=6-15 ");
 	controller_free(controller);
 }

@@ -5,6 +5,7 @@
  * played on the other end of a real socket; its first frames are recorded ones of containerd.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,9 +53,10 @@ static void answer(uint32_t request)
 
 static void hear_pod(const struct runtime_pod *pod)
 {
-	text_printf(&scene->heard, "pod '%s' %s%s\n", pod->id,
+	text_printf(&scene->heard, "pod '%s' %s%s%s\n", pod->id,
 		    pod->spec ? pod->spec->name : pod->error,
-		    pod->spec && pod->spec->has_pod_resources ? ", pod-level" : "");
+		    pod->spec && pod->spec->has_pod_resources ? ", pod-level" : "",
+		    pod->is_stopped ? ", stopped" : "");
 }
 
 static void hear_container(const struct runtime_container *container)
@@ -83,10 +85,20 @@ static void created(void *self, uint32_t request, const struct runtime_container
 	answer(request);
 }
 
-static void resized(void *self, uint32_t request, const char *container_id)
+static void resized(void *self, uint32_t request, const struct runtime_container *container,
+		    bool states_amounts)
 {
-	text_printf(&scene->heard, "resized %s\n", container_id);
+	const struct resources *amounts = &container->spec->limit;
+
+	text_printf(&scene->heard, "resized to %" PRId64 "m and %" PRId64 " bytes, %s ",
+		    amounts->cpu_mcpu, amounts->memory_bytes, states_amounts ? "stated" : "as is");
+	hear_container(container);
 	answer(request);
+}
+
+static void updated(void *self, const char *container_id)
+{
+	text_printf(&scene->heard, "updated %s\n", container_id);
 }
 
 static void stopped(void *self, uint32_t request, const char *container_id)
@@ -299,7 +311,7 @@ static int open_scene(void **state)
 	assert_int_equal(listen(scene->listener, 1), 0);
 	assert_true(sd_event_new(&scene->event) >= 0);
 	scene->stream = 1000001;
-	scene->sink = (struct runtime_sink){NULL,    synchronized, created,	resized,
+	scene->sink = (struct runtime_sink){NULL,    synchronized, created,	resized, updated,
 					    stopped, removed,	   pod_stopped, ended};
 	assert_int_equal(source_open(&(struct source_options){.event = scene->event,
 							      .socket = scene->path,
@@ -389,6 +401,30 @@ static void the_path_of_a_cgroup_is_told_if_it_is_known(void **state)
 		"container 'c3' app on '' in pod 'p' first\n");
 }
 
+/* A sandbox that has stopped has no process; where none has one, the runtime does not say. */
+static void a_sandbox_without_a_process_has_stopped(void **state)
+{
+	struct pod pods[2];
+	Nri__PodSandbox *rows[] = {
+		make_pod(&pods[0], "p1", "first", BURSTABLE),
+		make_pod(&pods[1], "p2", "second", BURSTABLE),
+	};
+
+	play_beginning();
+	synchronize(rows, 2, NULL, 0);
+	assert_string_equal(scene->heard.data, "synchronized\n"
+					       "pod 'p1' first\n"
+					       "pod 'p2' second\n");
+	close_scene(state);
+	open_scene(state);
+	rows[0]->pid = 4711;
+	play_beginning();
+	synchronize(rows, 2, NULL, 0);
+	assert_string_equal(scene->heard.data, "synchronized\n"
+					       "pod 'p1' first\n"
+					       "pod 'p2' second, stopped\n");
+}
+
 /* A Guaranteed pod with a container that is not must have resources itself. */
 static void a_container_shows_that_its_pod_has_resources(void **state)
 {
@@ -433,9 +469,96 @@ static void the_life_of_a_container_is_told(void **state)
 	ask("RemoveContainer", pod, container);
 	assert_string_equal(scene->heard.data,
 			    "created container 'c1' app on '' in pod 'p1' first\n"
-			    "resized c1\n"
+			    "resized to -1m and 1048576 bytes, as is "
+			    "container 'c1' app on '' in pod 'p1' first\n"
 			    "stopped c1\n"
 			    "removed c1\n");
+}
+
+/* What is asked for; 0 is stated, and stands for "as it is". */
+static void ask_for(Nri__PodSandbox *pod, Nri__Container *container, uint64_t shares, int64_t quota,
+		    uint64_t period, int64_t memory)
+{
+	Nri__ContainerRequest request = NRI__CONTAINER_REQUEST__INIT;
+	Nri__LinuxResources resources = NRI__LINUX_RESOURCES__INIT;
+	Nri__LinuxCPU cpu = NRI__LINUX_CPU__INIT;
+	Nri__LinuxMemory memories = NRI__LINUX_MEMORY__INIT;
+	Nri__OptionalUInt64 of_shares = NRI__OPTIONAL_UINT64__INIT;
+	Nri__OptionalUInt64 of_period = NRI__OPTIONAL_UINT64__INIT;
+	Nri__OptionalInt64 of_quota = NRI__OPTIONAL_INT64__INIT;
+	Nri__OptionalInt64 of_memory = NRI__OPTIONAL_INT64__INIT;
+
+	of_shares.value = shares;
+	of_quota.value = quota;
+	of_period.value = period;
+	of_memory.value = memory;
+	cpu.shares = &of_shares;
+	cpu.quota = &of_quota;
+	cpu.period = &of_period;
+	cpu.cpus = word("0-15");
+	memories.limit = &of_memory;
+	resources.cpu = &cpu;
+	resources.memory = &memories;
+	request.pod = pod;
+	request.container = container;
+	request.linux_resources = &resources;
+	send_request("UpdateContainer", &request.base);
+}
+
+static void what_an_update_does_not_state_stays(void **state)
+{
+	static const struct {
+		uint64_t shares;
+		int64_t quota;
+		uint64_t period;
+		int64_t memory;
+		const char *heard;
+	} rows[] = {
+		{0, 0, 0, 0, "resized to 1000m and 1048576 bytes, as is "},
+		{4096, 0, 0, 0, "resized to 4000m and 1048576 bytes, stated "},
+		{3072, 150000, 50000, 0, "resized to 3000m and 1048576 bytes, stated "},
+		{2048, 200000, 0, 4096, "resized to 2000m and 4096 bytes, stated "},
+		{0, 0, 0, 8192, "resized to 1000m and 8192 bytes, stated "},
+		{0, -1, 0, 0, "resized to 1000m and 1048576 bytes, stated "},
+		{0, 0, 50000, 0, "resized to 1000m and 1048576 bytes, stated "},
+	};
+	struct pod pods;
+	struct container containers;
+	Nri__PodSandbox *pod = make_pod(&pods, "p1", "first", GUARANTEED);
+	Nri__Container *container = make_container(&containers, "c1", "p1", "app", "2");
+
+	start();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char heard[160];
+
+		ask_for(pod, container, rows[i].shares, rows[i].quota, rows[i].period,
+			rows[i].memory);
+		snprintf(heard, sizeof(heard), "%scontainer 'c1' app on '2' in pod 'p1' first\n",
+			 rows[i].heard);
+		assert_string_equal(scene->heard.data, heard);
+		text_fini(&scene->heard);
+	}
+	/* Shares and quota for different numbers of CPUs */
+	ask_for(pod, container, 512, 200000, 100000, 0);
+	assert_non_null(strstr(scene->heard.data, "pod 'p1' first, pod-level\n"));
+}
+
+/* Runtimes with NRI before 0.12 have one method for all events that ask nothing. */
+static void the_end_of_an_update_is_told(void **state)
+{
+	struct pod pods;
+	struct container containers;
+	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
+
+	start();
+	change.event = NRI_EVENT_POST_UPDATE_CONTAINER;
+	change.pod = make_pod(&pods, "p1", "first", BURSTABLE);
+	change.container = make_container(&containers, "c1", "p1", "app", "");
+	send_request("StateChange", &change.base);
+	assert_string_equal(scene->heard.data, "updated c1\n");
+	text_fini(&scene->heard);
+	ask("PostUpdateContainer", change.pod, change.container);
+	assert_string_equal(scene->heard.data, "updated c1\n");
 }
 
 static void the_end_of_a_pod_is_told(void **state)
@@ -482,7 +605,9 @@ static void an_answer_that_finds_no_room_is_an_empty_one(void **state)
 	assert_non_null(changes);
 	for (uint32_t i = 0; i < NR_CHANGES; i++)
 		changes[i] = (struct runtime_change){
-			"0123456789012345678901234567890123456789012345678901234567890123", "2-15"};
+			.container_id =
+				"0123456789012345678901234567890123456789012345678901234567890123",
+			.cpus = "2-15"};
 	start();
 	scene->keeps_requests = true;
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
@@ -522,8 +647,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_container_is_told_with_its_pod),
 		TEST(the_path_of_a_cgroup_is_told_if_it_is_known),
+		TEST(a_sandbox_without_a_process_has_stopped),
 		TEST(a_container_shows_that_its_pod_has_resources),
 		TEST(the_life_of_a_container_is_told),
+		TEST(what_an_update_does_not_state_stays),
+		TEST(the_end_of_an_update_is_told),
 		TEST(the_end_of_a_pod_is_told),
 		TEST(a_session_that_ended_begins_anew),
 		TEST(an_answer_that_finds_no_room_is_an_empty_one),

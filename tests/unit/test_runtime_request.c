@@ -41,12 +41,12 @@ static int64_t kubelet_quota(int64_t milli, int64_t period_us)
 static void shares_give_back_the_request(void **state)
 {
 	for (int64_t milli = 3; milli < 256000; milli++)
-		assert_int_equal(request_mcpu_of_shares(kubelet_shares(milli)), milli);
+		assert_int_equal(pod_mcpu_of_shares(kubelet_shares(milli)), milli);
 	for (int64_t milli = 0; milli < 3; milli++)
-		assert_int_equal(request_mcpu_of_shares(kubelet_shares(milli)), RESOURCE_UNSET);
-	assert_int_equal(request_mcpu_of_shares(kubelet_shares(400000)), 256000);
-	assert_int_equal(request_mcpu_of_shares(-1), RESOURCE_UNSET);
-	assert_int_equal(request_mcpu_of_shares(INT64_MAX), 256000);
+		assert_int_equal(pod_mcpu_of_shares(kubelet_shares(milli)), RESOURCE_UNSET);
+	assert_int_equal(pod_mcpu_of_shares(kubelet_shares(400000)), 256000);
+	assert_int_equal(pod_mcpu_of_shares(-1), RESOURCE_UNSET);
+	assert_int_equal(pod_mcpu_of_shares(INT64_MAX), 256000);
 }
 
 static void a_quota_gives_back_the_limit(void **state)
@@ -524,6 +524,49 @@ static void recorded_containers_are_read(void **state)
 	}
 }
 
+static void huge_pages_are_read(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+	} sizes[] = {
+		{"64KB", 64 << 10},
+		{"2MB", 2 << 20},
+		{"1GB", 1 << 30},
+		{"429496729GB", 429496729ULL << 30},
+	};
+	static const char *const wrong[] = {"",	    "MB",   "0MB",	    "2", "2mb", "2M",
+					    "-2MB", "2MB ", "42949672900GB"};
+	const struct nri_pod pod = make_pod(GUARANTEED);
+	struct nri_container container = make_container("c1", 2048, 200000, 64 * MIB);
+	struct container_spec spec;
+	char error[REQUEST_ERROR_MAX];
+
+	container.resources.nr_hugepages = 1;
+	container.resources.hugepages[0].bytes = 128 * MIB;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		container.resources.hugepages[0].page_size = sizes[i].name;
+		assert_int_equal(request_of_container(&pod, &container, &spec, error), 0);
+		assert_int_equal(spec.request.nr_hugepages, 1);
+		assert_int_equal(spec.request.hugepages[0].size_bytes, sizes[i].bytes);
+		assert_int_equal(spec.request.hugepages[0].bytes, 128 * MIB);
+		assert_true(resources_same_memory(&spec.request, &spec.limit));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		container.resources.hugepages[0].page_size = wrong[i];
+		assert_int_equal(request_of_container(&pod, &container, &spec, error), -EINVAL);
+		assert_non_null(strstr(error, "invalid huge page size '"));
+	}
+	container.resources.hugepages[0].page_size = "2MB";
+	container.resources.hugepages[0].bytes = UINT64_MAX;
+	assert_int_equal(request_of_container(&pod, &container, &spec, error), 0);
+	assert_int_equal(spec.limit.hugepages[0].bytes, INT64_MAX);
+	container.resources.nr_hugepages = NRI_MAX_HUGEPAGES + 1;
+	assert_int_equal(request_of_container(&pod, &container, &spec, error), -EINVAL);
+	assert_string_equal(error,
+			    "the container has limits for 9 huge page sizes; expected 8 at most");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +584,7 @@ int main(void)
 		cmocka_unit_test(a_list_has_no_more_names_than_a_pod_has_containers),
 		cmocka_unit_test(an_identity_that_cannot_be_kept_is_refused),
 		cmocka_unit_test(recorded_containers_are_read),
+		cmocka_unit_test(huge_pages_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,8 @@ struct scene {
 	struct source *source;
 	struct nri_reader reader;
 	bool is_ready;
-	bool is_verbose; /* answers have more changes than a message */
+	bool is_verbose;	  /* answers have more changes than a message */
+	bool has_quota_of_shares; /* the recorded update states 4 CPUs in both */
 };
 
 static struct scene *scene;
@@ -47,7 +48,7 @@ static int answer_too_much(uint32_t request)
 
 	assert_non_null(changes);
 	for (uint32_t i = 0; i < NR_CHANGES; i++)
-		changes[i] = (struct runtime_change){id, "2-15"};
+		changes[i] = (struct runtime_change){.container_id = id, .cpus = "2-15"};
 	r = source_answer(scene->source, request, &answer);
 	free(changes);
 	assert_int_equal(r, -EMSGSIZE);
@@ -143,6 +144,12 @@ static uint32_t stream_of(const struct recorded_frame *frame, const char *method
 
 static void send_frame(const struct recorded_frame *frame)
 {
+	/* 300000 and 400000 us, as they are encoded */
+	static const uint8_t recorded[] = {0xe0, 0xa7, 0x12}, fitting[] = {0x80, 0xb5, 0x18};
+	uint8_t *quota = memmem(frame->data, frame->len, recorded, sizeof(recorded));
+
+	if (quota && scene->has_quota_of_shares)
+		memcpy(quota, fitting, sizeof(fitting));
 	assert_int_equal(send(scene->fd, frame->data, frame->len, 0), frame->len);
 	while (sd_event_run(scene->event, 0) > 0)
 		;
@@ -236,12 +243,44 @@ static void a_refusal_is_a_status_with_the_reason(void **state)
 	nri__response__free_unpacked(response, NULL);
 }
 
+/* The CPUs that the answer to the recorded update of the container with 2 CPUs has for it. */
+static void expect_recorded_update(const char *runtime, const char *cpus)
+{
+	Nri__Response *response = play_until(runtime, 'A', "UpdateContainer");
+	Nri__Updates *answer;
+
+	assert_null(response->status);
+	answer = nri__updates__unpack(NULL, response->payload.len, response->payload.data);
+	assert_int_equal(answer->n_update, 1);
+	assert_string_equal(answer->update[0]->on_linux->resources->cpu->cpus, cpus);
+	nri__updates__free_unpacked(answer, NULL);
+	nri__response__free_unpacked(response, NULL);
+}
+
+/* It was recorded with shares of 4 CPUs and the quota of 3, which no kubelet states. */
+static void a_recorded_update_is_a_resize_if_its_amounts_agree(void **state)
+{
+	static const char *const runtimes[] = {"containerd-1.7.24", "containerd-2.1.9"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes) * 2; i++) {
+		scene->has_quota_of_shares = i % 2;
+		expect_recorded_update(runtimes[i / 2], i % 2 ? "2-5" : "2-3");
+		close_scene(state);
+		open_scene(state);
+	}
+}
+
 /* Every other event would delay the start of pods for nothing. */
 static void only_events_that_lead_to_a_decision_are_subscribed_to(void **state)
 {
 	static const enum nri_event wanted[] = {
-		NRI_EVENT_STOP_POD,	    NRI_EVENT_REMOVE_POD,     NRI_EVENT_CREATE_CONTAINER,
-		NRI_EVENT_UPDATE_CONTAINER, NRI_EVENT_STOP_CONTAINER, NRI_EVENT_REMOVE_CONTAINER,
+		NRI_EVENT_STOP_POD,
+		NRI_EVENT_REMOVE_POD,
+		NRI_EVENT_CREATE_CONTAINER,
+		NRI_EVENT_UPDATE_CONTAINER,
+		NRI_EVENT_STOP_CONTAINER,
+		NRI_EVENT_REMOVE_CONTAINER,
+		NRI_EVENT_POST_UPDATE_CONTAINER,
 	};
 	Nri__Response *response = play_until("containerd-2.1.9", 'A', "Configure");
 	Nri__ConfigureResponse *answer = nri__configure_response__unpack(
@@ -276,6 +315,7 @@ int main(void)
 		TEST(a_pod_that_stops_is_released),
 		TEST(a_refusal_is_a_status_with_the_reason),
 		TEST(instead_of_an_answer_that_is_too_long_an_empty_one_is_sent),
+		TEST(a_recorded_update_is_a_resize_if_its_amounts_agree),
 		TEST(only_events_that_lead_to_a_decision_are_subscribed_to),
 	};
 

@@ -138,7 +138,7 @@ static void an_update_is_answered_with_the_grant(void **state)
 	create(controller, "a", "main", "excl-1", 4000);
 	set_cpus("excl-1", "0-15");
 	node.request++;
-	sink_of(controller)->resized(controller, node.request, "excl-1");
+	update_otherwise(controller, node.request, "excl-1");
 	assert_string_equal(cpus_at("excl-1"), "2-5");
 	controller_free(controller);
 }
@@ -335,6 +335,63 @@ static void a_restarted_agent_compares(void **state)
 	controller_free(controller);
 }
 
+/* Its sandbox is listed until the pod is removed, which may be much later. */
+static void a_pod_that_ended_unheard_releases_its_cpus(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a, .is_stopped = true},
+					   {.id = "b", .spec = &b, .is_stopped = true}};
+	const struct runtime_container container = {
+		.id = "excl-2", .pod = &pods[1], .spec = &spec, .cpus = "6-9"};
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	create(controller, "b", "main", "excl-2", 4000);
+	forget("excl-1");
+	synchronize(controller, pods, 2, &container, 1);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(pod_member(controller, "b", "state"), "running");
+	controller_free(controller);
+}
+
+/* Whose it is nobody knows, so nobody's CPUs are taken and it keeps those that it has. */
+static void a_container_without_a_sandbox_keeps_its_cpus(void **state)
+{
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod unlisted = {.id = "", .error = "no uid"};
+	const struct runtime_container container = {
+		.id = "excl-1", .pod = &unlisted, .spec = &spec, .cpus = "2-5"};
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	synchronize(controller, NULL, 0, &container, 1);
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	/* Later it is listed again. */
+	synchronize(controller, NULL, 0, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+/* CPUs that it shares are not its own: it leaves those that others get. */
+static void a_sharer_without_a_sandbox_shrinks(void **state)
+{
+	const struct container_spec spec = container_of("main", 500);
+	const struct runtime_pod unlisted = {.id = "", .error = "no uid"};
+	const struct runtime_container container = {
+		.id = "shared-1", .pod = &unlisted, .spec = &spec, .cpus = "2-15"};
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "shared-1", 500);
+	synchronize(controller, NULL, 0, &container, 1);
+	create(controller, "b", "main", "excl-1", 4000);
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_string_equal(cpus_at("shared-1"), "6-15");
+	controller_free(controller);
+}
+
 /* Without a record: CPUs that fit the request are kept, and others are chosen around them. */
 static void running_containers_are_adopted(void **state)
 {
@@ -399,7 +456,7 @@ static void a_container_that_had_to_share_is_decided_again(void **state)
 	controller_free(controller);
 }
 
-/* Its new request counts when it is created anew. */
+/* It runs with what it was resized to meanwhile, but there are not so many CPUs. */
 static void a_container_that_was_resized_in_place_keeps_its_cpus(void **state)
 {
 	const struct pod_spec b = pod_of("b", QOS_GUARANTEED);
@@ -419,7 +476,8 @@ static void a_container_that_was_resized_in_place_keeps_its_cpus(void **state)
 	synchronize(controller, &pod, 1, &container, 1);
 	assert_string_equal(cpus_at("excl-2"), "6-9");
 	assert_string_equal(pod_member(controller, "b", "held"), "6-9");
-	assert_int_equal(nr_events(controller, "refuse"), 0);
+	assert_int_equal(nr_events(controller, "refuse"), 1);
+	assert_int_equal(nr_events(controller, "admit"), 2);
 	controller_free(controller);
 }
 
@@ -593,6 +651,9 @@ int main(void)
 		TEST(a_grant_that_cannot_be_saved_is_denied),
 		TEST(nobody_is_answered_after_the_session),
 		TEST(a_restarted_agent_compares),
+		TEST(a_pod_that_ended_unheard_releases_its_cpus),
+		TEST(a_container_without_a_sandbox_keeps_its_cpus),
+		TEST(a_sharer_without_a_sandbox_shrinks),
 		TEST(running_containers_are_adopted),
 		TEST(a_running_container_that_does_not_fit_shares),
 		TEST(a_container_that_was_resized_in_place_keeps_its_cpus),

@@ -3,6 +3,12 @@
 /* What is served on which listener, and what a wrong request is told. */
 #include "server_scene.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "serve/metrics_copies.h"
+#include "serve/socket.h"
+
 static void tcp_serves_metrics_and_probes(void **state)
 {
 	char answer[4096];
@@ -13,6 +19,32 @@ static void tcp_serves_metrics_and_probes(void **state)
 	assert_int_equal(ask(connect_tcp(), GET("/healthz"), answer, sizeof(answer)), 200);
 	assert_int_equal(ask(connect_tcp(), GET("/readyz"), answer, sizeof(answer)), 503);
 	assert_non_null(strstr(answer, "\r\n\r\nstarting\n"));
+}
+
+static unsigned int built_so_far(void)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/metrics"), answer, sizeof(answer)), 200);
+	assert_non_null(strstr(answer, "pinfold_built "));
+	return (unsigned int)strtoul(strstr(answer, "pinfold_built ") + strlen("pinfold_built "),
+				     NULL, 10);
+}
+
+/* Whoever reaches the port may ask as often as they like, and the agent still does its work. */
+static void metrics_take_a_share_of_the_time(void **state)
+{
+	const uint64_t begun_ns = clock_of_ns(CLOCK_MONOTONIC);
+	const unsigned int before = built_so_far();
+	unsigned int after = before;
+	uint64_t taken_ns;
+
+	for (int i = 0; i < 50; i++)
+		after = built_so_far();
+	taken_ns = clock_of_ns(CLOCK_MONOTONIC) - begun_ns;
+	assert_true(after - before <= taken_ns / METRICS_AGE_MAX_NS + 1);
+	assert_int_equal(poll(NULL, 0, (int)(METRICS_AGE_MAX_NS / 1000000) + 1), 0);
+	assert_true(built_so_far() > after);
 }
 
 static void tcp_serves_nothing_else(void **state)
@@ -83,6 +115,26 @@ static void without_the_page_its_path_is_unknown(void **state)
 	assert_non_null(strstr(answer, "no such path; use /metrics, /healthz or /readyz"));
 	assert_null(strstr(answer, "doctype"));
 	assert_int_equal(ask(connect_tcp(), GET("/metrics"), answer, sizeof(answer)), 200);
+}
+
+static void tcp_serves_the_topology(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/topology"), answer, sizeof(answer)), 200);
+	assert_non_null(strstr(answer, "\r\nContent-Type: application/json\r\n"));
+	assert_non_null(strstr(answer, "\r\n\r\n{\"kind\":\"NodeResourceTopology\"}"));
+	assert_int_equal(ask(connect_tcp(), POST("/topology", "0", ""), answer, sizeof(answer)),
+			 405);
+	assert_int_equal(ask(connect_unix(), GET("/topology"), answer, sizeof(answer)), 404);
+}
+
+static void a_topology_that_is_unknown_is_not_served(void **state)
+{
+	char answer[4096];
+
+	assert_int_equal(ask(connect_tcp(), GET("/topology"), answer, sizeof(answer)), 404);
+	assert_non_null(strstr(answer, "the agent grants nothing in this mode"));
 }
 
 #define PUT(path) "PUT " path " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
@@ -246,6 +298,39 @@ static void large_bodies_are_refused(void **state)
 			 413);
 }
 
+/* As of a kernel that was booted with ipv6.disable=1. */
+static bool has_no_ipv6;
+
+int socket(int family, int type, int protocol)
+{
+	if (has_no_ipv6 && family == AF_INET6) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	return ((typeof(&socket))dlsym(RTLD_NEXT, "socket"))(family, type, protocol);
+}
+
+static void all_addresses_are_those_that_the_kernel_has(void **state)
+{
+	struct sockaddr_in bound = {0};
+	socklen_t len = sizeof(bound);
+	char address[32];
+	int fd;
+
+	has_no_ipv6 = true;
+	snprintf(address, sizeof(address), "[::]:%u", 20000u + (unsigned int)getpid() % 10000);
+	fd = socket_listen_tcp(address);
+	assert_true(fd >= 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&bound, &len), 0);
+	assert_int_equal(bound.sin_family, AF_INET);
+	assert_int_equal(bound.sin_addr.s_addr, INADDR_ANY);
+	assert_int_equal(ntohs(bound.sin_port), 20000 + getpid() % 10000);
+	close(fd);
+	/* Nobody would be reached at another address than the one that is configured. */
+	assert_int_equal(socket_listen_tcp("[::1]:9417"), -EAFNOSUPPORT);
+	has_no_ipv6 = false;
+}
+
 static void addresses_parse(void **state)
 {
 	char host[64];
@@ -268,9 +353,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_parse),
+		cmocka_unit_test(all_addresses_are_those_that_the_kernel_has),
 		PATIENT(tcp_serves_metrics_and_probes),
+		PATIENT(metrics_take_a_share_of_the_time),
 		PATIENT(tcp_serves_nothing_else),
 		PATIENT(tcp_serves_the_page),
+		PATIENT(tcp_serves_the_topology),
+		cmocka_unit_test_setup_teardown(a_topology_that_is_unknown_is_not_served,
+						start_without_topology, stop),
 		PATIENT(the_page_is_only_read_and_only_on_tcp),
 		cmocka_unit_test_setup_teardown(without_the_page_its_path_is_unknown,
 						start_without_page, stop),

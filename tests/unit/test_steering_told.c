@@ -191,6 +191,18 @@ static void irqbalance_is_told_the_cpus_to_spare(void **state)
 		       "moves there is not moved back",
 		       "set IRQBALANCE_BANNED_CPULIST to all CPUs that may become exclusive, now "
 		       "2-5, in the environment of irqbalance and restart it, or stop irqbalance");
+	snprintf(fake_irq.counts.irqbalance_problem, sizeof(fake_irq.counts.irqbalance_problem),
+		 "its socket refuses");
+	pass_after(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqbalance_contends",
+				     "CPUs 2-5, because its socket refuses; what it moves"),
+			 1);
+	fake_irq.counts.irqbalance_error = -EPIPE;
+	pass_after(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqbalance_not_released", "Broken pipe"), 1);
+	fake_irq.counts.irqbalance_error = 0;
+	pass_after(controller, 10);
+	assert_int_equal(nr_findings(controller, "irqbalance_not_released", ""), 0);
 	controller_free(controller);
 }
 

@@ -223,9 +223,9 @@ static void original_values_may_be_kept(void **state)
 	assert_true(has(PINFOLD_IRQS_FILE));
 	assert_int_equal(nr_files(), 1);
 	assert_int_equal(store_open(&store, path), 0);
-	make_file(PINFOLD_STRANGERS_FILE);
-	expect_removal_says(path, STORE_KEEP_STRANGERS, "remains with the original affinities");
-	assert_true(has(PINFOLD_STRANGERS_FILE));
+	make_file(PINFOLD_HOST_FILE);
+	expect_removal_says(path, STORE_KEEP_HOST, "remains with the names of the host's groups");
+	assert_true(has(PINFOLD_HOST_FILE));
 	assert_int_equal(nr_files(), 1);
 	assert_int_equal(store_open(&store, path), 0);
 	store_remove(&store, path, 0);

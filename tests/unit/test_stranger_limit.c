@@ -43,7 +43,7 @@ static void open_room_with_many(void)
 	static const struct affinity_calls many = {
 		.get = get_of_many, .set = set_of_many, .now_ticks = get_ticks};
 	const struct strangers_options options = {
-		.root = root, .state_fd = state_fd, .boot_id = BOOT, .calls = &many};
+		.root = root, .run_fd = run_fd, .boot_id = BOOT, .calls = &many};
 	char path[128];
 
 	put_process(20, "many", 1, USER, 20, "user.slice", "0-3");

@@ -55,7 +55,7 @@ static void await_walk(struct worker_pool *pool)
 
 static void a_walk_goes_on_without_its_caller(void **state)
 {
-	struct strangers_options options = {.root = root, .state_fd = state_fd, .calls = &gated};
+	struct strangers_options options = {.root = root, .run_fd = run_fd, .calls = &gated};
 	char boot_id[] = BOOT, workload_root[] = ROOT, where[64] = "x";
 	struct stranger_owner owner = {.path = OWNER, .cpus = cpuset_of_text("4-5")};
 	struct stranger_request request = {.mode = STRANGER_REPAIR,
@@ -116,8 +116,7 @@ static void a_walk_before_anybody_listens_is_nobodys(void **state)
 
 static void without_calls_those_of_the_kernel_are_used(void **state)
 {
-	const struct strangers_options options = {
-		.root = root, .state_fd = state_fd, .boot_id = BOOT};
+	const struct strangers_options options = {.root = root, .run_fd = run_fd, .boot_id = BOOT};
 	struct cpuset own;
 	char text[CPUSET_TEXT_MAX];
 
@@ -162,14 +161,14 @@ static void no_walk_begins_until_the_file_can_be_read(void **state)
 
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
 	repair("4-5");
-	assert_int_equal(file_read_all(state_fd, PINFOLD_STRANGERS_FILE, 65536, &data, &len), 0);
-	assert_int_equal(unlinkat(state_fd, PINFOLD_STRANGERS_FILE, 0), 0);
-	assert_int_equal(mkdirat(state_fd, PINFOLD_STRANGERS_FILE, 0700), 0);
+	assert_int_equal(file_read_all(run_fd, PINFOLD_STRANGERS_FILE, 65536, &data, &len), 0);
+	assert_int_equal(unlinkat(run_fd, PINFOLD_STRANGERS_FILE, 0), 0);
+	assert_int_equal(mkdirat(run_fd, PINFOLD_STRANGERS_FILE, 0700), 0);
 	restart();
 	walk_fails(-EISDIR);
 	expect_cpus(20, "0-3,6-7");
-	assert_int_equal(unlinkat(state_fd, PINFOLD_STRANGERS_FILE, AT_REMOVEDIR), 0);
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, data, len), 0);
+	assert_int_equal(unlinkat(run_fd, PINFOLD_STRANGERS_FILE, AT_REMOVEDIR), 0);
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, data, len), 0);
 	repair("");
 	expect_cpus(20, "0-7");
 }
@@ -179,7 +178,7 @@ static void the_file_is_read_once(void **state)
 {
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
 	repair("4-5");
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
 	repair("");
 	expect_cpus(20, "0-7");
 	assert_int_equal(report.nr_restored, 2);
@@ -191,7 +190,7 @@ static void the_file_is_read_once(void **state)
 
 static void replace_file(const char *text)
 {
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, text, strlen(text)), 0);
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, text, strlen(text)), 0);
 }
 
 static void tasks_of_another_boot_are_not_restored(void **state)
@@ -272,9 +271,9 @@ static void an_uninstall_without_originals_changes_nothing(void **state)
 
 static void an_uninstall_reports_what_it_cannot_read(void **state)
 {
-	assert_int_equal(mkdirat(state_fd, PINFOLD_STRANGERS_FILE, 0700), 0);
+	assert_int_equal(mkdirat(run_fd, PINFOLD_STRANGERS_FILE, 0700), 0);
 	expect_said(uninstall_says(-EISDIR), "cannot read strangers.json");
-	assert_int_equal(unlinkat(state_fd, PINFOLD_STRANGERS_FILE, AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(run_fd, PINFOLD_STRANGERS_FILE, AT_REMOVEDIR), 0);
 	replace_file(FILE_OF_BOOT(BOOT));
 	put("proc/77", "not a directory");
 	expect_said(uninstall_says(-ENOTDIR), "cannot walk over the tasks");

@@ -319,7 +319,7 @@ static uint32_t nr_saved(void)
 	struct format_error error = {0};
 	uint32_t nr;
 
-	assert_int_equal(stranger_saved_load(state_fd, BOOT, &error, &table), 0);
+	assert_int_equal(stranger_saved_load(run_fd, BOOT, &error, &table), 0);
 	nr = table.nr;
 	stranger_table_fini(&table);
 	return nr;
@@ -341,7 +341,7 @@ static void the_file_has_what_was_written(void **state)
 
 static void remove_file(void)
 {
-	assert_int_equal(unlinkat(state_fd, PINFOLD_STRANGERS_FILE, 0), 0);
+	assert_int_equal(unlinkat(run_fd, PINFOLD_STRANGERS_FILE, 0), 0);
 }
 
 /* Process 1 is the only one in the table. */
@@ -365,18 +365,18 @@ static void every_change_is_saved(void **state)
 
 static void without_a_durable_original_the_others_are_shown_as_they_are(void **state)
 {
-	const int whole_fd = state_fd;
+	const int whole_fd = run_fd;
 
 	put_process(10, "migration/4", 2, BOUND, 10, "", "4");
 	put_process(11, "pod", 1, USER, 11, ROOT "/pod2", "4-7");
-	state_fd = -1;
+	run_fd = -1;
 	restart();
 	repair("4-5");
 	expect_state(1, STRANGER_STATE_REACHES);
 	expect_state(10, STRANGER_STATE_BOUND);
 	expect_state(11, STRANGER_STATE_CPUSET);
 	assert_int_equal(report.wrote_ns, 0);
-	state_fd = whole_fd;
+	run_fd = whole_fd;
 }
 
 /* It still has what was written before, which the file has. */
@@ -413,16 +413,16 @@ static void a_failed_save_is_reported_even_if_the_next_succeeds(void **state)
 /* As many as the table of the walk has room for at first, so that there is nothing behind the last. */
 static void a_full_table_is_walked_to_its_end(void **state)
 {
-	const int whole_fd = state_fd;
+	const int whole_fd = run_fd;
 
 	put_process(20, "many", 1, USER, 20, "user.slice", "0-7");
 	for (pid_t thread = 101; thread <= 162; thread++)
 		put_thread(20, thread, "many", 1, USER, 20, "0-7");
-	state_fd = -1;
+	run_fd = -1;
 	restart();
 	repair("4-5");
 	assert_int_equal(report.nr, 64);
-	state_fd = whole_fd;
+	run_fd = whole_fd;
 	restart();
 	repair("4-5");
 	assert_int_equal(report.nr_moved, 64);

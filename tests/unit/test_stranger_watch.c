@@ -108,7 +108,7 @@ static void a_walk_that_failed_is_repeated(void **state)
 	controller_free(controller);
 }
 
-/* The cgroups of their owners are not known here, so the owners themselves would be found. */
+/* Their own tasks inherit what is written to processes of the runtime. */
 static void cpus_of_a_runtimes_pods_are_not_looked_at(void **state)
 {
 	const struct container_spec main_container = {.name = "main",
@@ -136,6 +136,17 @@ static void cpus_of_a_runtimes_pods_are_not_looked_at(void **state)
 	assert_string_equal(text, "6-9");
 	cpuset_format(&fake_stranger.request.cpus.allowed, text, sizeof(text));
 	assert_string_equal(text, "0-1,10-15");
+	/* Noise is counted on them, too, and who is seen there is walked for neither. */
+	fake_stranger.nr_walks = 0;
+	controller_noise_sink(controller)
+		->stranger(controller,
+			   &(struct noise_stranger){.time_ns = fake->now_ns, .pid = 1, .cpu = 2});
+	assert_int_equal(fake_stranger.nr_walks, 0);
+	fake->now_ns += S;
+	controller_noise_sink(controller)
+		->stranger(controller,
+			   &(struct noise_stranger){.time_ns = fake->now_ns, .pid = 1, .cpu = 6});
+	assert_int_equal(fake_stranger.nr_walks, 1);
 	controller_free(controller);
 }
 

@@ -88,6 +88,17 @@ static void who_joins_a_pod_before_the_write_is_left_alone(void **state)
 	assert_null(row_of(20));
 }
 
+static void who_joins_a_pod_during_the_write_is_widened_again(void **state)
+{
+	put_process(20, "job", 1, USER, 20, "user.slice", "0-7");
+	meanwhile(20, join_a_pod);
+	repair("4-5");
+	expect_cpus(20, "0-7");
+	assert_int_equal(tasks[index_of(20)].nr_tries, 2);
+	assert_true(cpuset_has(&tasks[index_of(20)].asked, CPUSET_MAX - 1));
+	assert_null(row_of(20));
+}
+
 static void children_are_restored_with_their_parents(void **state)
 {
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
@@ -241,7 +252,7 @@ static void what_is_durable_is_not_saved_again(void **state)
 {
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
 	repair("4-5");
-	assert_int_equal(unlinkat(state_fd, PINFOLD_STRANGERS_FILE, 0), 0);
+	assert_int_equal(unlinkat(run_fd, PINFOLD_STRANGERS_FILE, 0), 0);
 	write_from_outside(20, "0-7");
 	repair("4-5");
 	expect_cpus(20, "0-3,6-7");
@@ -315,7 +326,7 @@ static void a_crash_leaves_either_affinity(void **state)
 	put_process(21, "b", 1, USER, 21, "system.slice", "0-7");
 	repair("4-5");
 	/* As the file is after the first save of a change from 4-5 to 4-7. */
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, file, strlen(file)), 0);
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, file, strlen(file)), 0);
 	write_from_outside(21, "0-3");
 	restart();
 	repair("4-7");
@@ -337,7 +348,7 @@ static void a_crash_while_restoring_leaves_nobody_held(void **state)
 	repair("");
 	expect_cpus(20, "0-7");
 	assert_non_null(crashed_file);
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, crashed_file, crashed_len),
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, crashed_file, crashed_len),
 			 0);
 	restart();
 	repair("");
@@ -367,16 +378,16 @@ static void an_id_may_be_given_to_another_task(void **state)
 
 static void nothing_moves_without_a_durable_original(void **state)
 {
-	const int whole_fd = state_fd;
+	const int whole_fd = run_fd;
 
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
-	state_fd = -1;
+	run_fd = -1;
 	restart();
 	repair("4-5");
 	expect_cpus(20, "0-7");
 	expect_state(20, STRANGER_STATE_REACHES);
 	assert_int_equal(report.error, -EROFS);
-	state_fd = whole_fd;
+	run_fd = whole_fd;
 }
 
 static void what_the_kernel_refuses_is_tried_later(void **state)
@@ -400,7 +411,7 @@ static void what_the_kernel_refuses_is_tried_later(void **state)
 static void a_damaged_file_stops_nothing(void **state)
 {
 	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
 	repair("4-5");
 	expect_cpus(20, "0-3,6-7");
 }
@@ -434,7 +445,7 @@ static void an_uninstall_restores_everybody(void **state)
 /* It would be as damaged at the next attempt. */
 static void an_uninstall_gives_up_a_damaged_file(void **state)
 {
-	assert_int_equal(file_replace(state_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
+	assert_int_equal(file_replace(run_fd, PINFOLD_STRANGERS_FILE, "{", 1), 0);
 	assert_int_equal(uninstall(), 0);
 }
 
@@ -467,6 +478,7 @@ int main(void)
 		ROW(the_owner_is_never_touched),
 		ROW(kernel_threads_move_if_they_may),
 		ROW(who_joins_a_pod_before_the_write_is_left_alone),
+		ROW(who_joins_a_pod_during_the_write_is_widened_again),
 		ROW(children_are_restored_with_their_parents),
 		ROW(children_of_any_thread_are_restored),
 		ROW(daemons_are_restored),

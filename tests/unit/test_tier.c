@@ -89,15 +89,50 @@ static void what_is_in_force_remains_while_the_list_of_tasks_is_blocked(void **s
 	*foreign_scope = '\0';
 	outsiders_error = -EINPROGRESS;
 	expect_partition(false, "machine.slice");
-}
-
-/* Nothing is in force yet, and pods are better protected with the partition than without. */
-static void a_start_uses_the_partition_unless_it_knows_of_a_scope(void **state)
-{
-	outsiders_error = -EINPROGRESS;
-	controller = start_node(NULL);
+	/* The choice is made when the answer is there. */
+	controller_tick(controller);
+	assert_false(controller->layout.root_partition);
+	outsiders_error = 0;
+	controller_tick(controller);
 	assert_true(controller->layout.root_partition);
 	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
+}
+
+/*
+ * Nothing is in force yet, and pods are better protected with the partition than without. Whatever
+ * the reason was that nobody knew, the choice is made again when somebody does.
+ */
+static void a_start_uses_the_partition_until_it_knows_of_a_scope(void **state)
+{
+	static const int errors[] = {-EINPROGRESS, -EIO};
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		controller_free(controller);
+		snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+		outsiders_error = errors[i];
+		controller = start_node(NULL);
+		assert_true(controller->layout.root_partition);
+		assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
+		controller_tick(controller);
+		assert_true(controller->layout.root_partition);
+		outsiders_error = 0;
+		controller_tick(controller);
+		assert_false(controller->layout.root_partition);
+		assert_int_equal(nr_findings(controller, "tier1_not_in_use", "machine.slice"), 1);
+		/* It is made once: what starts later is pushed onto the reserved CPUs. */
+		*foreign_scope = '\0';
+		controller_tick(controller);
+		assert_false(controller->layout.root_partition);
+	}
+}
+
+static void an_error_changes_nothing_that_is_in_force(void **state)
+{
+	controller = start_node(NULL);
+	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+	expect_partition(false, NULL);
+	outsiders_error = -EIO;
+	expect_partition(false, "machine.slice");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_scene, end_scene)
@@ -108,7 +143,8 @@ int main(void)
 		TEST(a_foreign_scope_prevents_the_partition),
 		TEST(the_operator_may_forbid_the_partition),
 		TEST(what_is_in_force_remains_while_the_list_of_tasks_is_blocked),
-		TEST(a_start_uses_the_partition_unless_it_knows_of_a_scope),
+		TEST(a_start_uses_the_partition_until_it_knows_of_a_scope),
+		TEST(an_error_changes_nothing_that_is_in_force),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);

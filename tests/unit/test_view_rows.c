@@ -120,10 +120,12 @@ static void pressure_becomes_objects(void **state)
 {
 	const struct view_pressure rows[] = {
 		{POD_DB, .resource = PRESSURE_CPU, .state = PRESSURE_MEASURED, .some_10 = 10000,
-		 .some_60 = 1234, .some_300 = 205, .some_ns = 123456789012},
+		 .some_60 = 1234, .some_300 = 205, .some_ns = 123456789012,
+		 .task_wait_10_ns = 1534000000, .task_wait_60_ns = 250000000},
 		{POD_DB, .container = "main", .resource = PRESSURE_IO, .state = PRESSURE_OFF_CGROUP,
 		 .some_10 = -1, .some_60 = -1, .some_300 = -1, .full_10 = -1, .full_60 = -1,
-		 .full_300 = -1, .some_ns = -1, .full_ns = -1,
+		 .full_300 = -1, .some_ns = -1, .full_ns = -1, .task_wait_10_ns = -1,
+		 .task_wait_60_ns = -1, .task_wait_300_ns = -1,
 		 .remedy = "write 1 to /sys/fs/cgroup/x/cgroup.pressure"},
 	};
 	struct json_object *json = view_pressures(rows, ARRAY_SIZE(rows));
@@ -132,7 +134,60 @@ static void pressure_becomes_objects(void **state)
 	expect(json, "/0/some_60", "12.34");
 	expect(json, "/0/some_300", "2.05");
 	expect(json, "/0/container", "null");
+	expect(json, "/0/task_wait_10", "1.534000000");
 	expect(json, "/1/some_10", "null");
+	expect(json, "/1/task_wait_10", "null");
+	json_object_put(json);
+}
+
+#define PART_KNOWN                                                                            \
+	.state = PRESSURE_PART_MEASURED, .some_10 = 10000, .some_60 = 5000, .some_300 = 1000, \
+	.full_10 = 100, .full_60 = 50, .full_300 = 10, .some_ns = 30000000000,                \
+	.full_ns = 300000000, .active_ns = 31000000000, .known_ns = 120000000000,             \
+	.missed_ns = 7000000000
+#define PART_UNKNOWN                                                                   \
+	.some_10 = -1, .some_60 = -1, .some_300 = -1, .full_10 = -1, .full_60 = -1,    \
+	.full_300 = -1, .some_ns = -1, .full_ns = -1, .active_ns = -1, .known_ns = -1, \
+	.missed_ns = -1
+
+static void pressure_of_parts_becomes_objects(void **state)
+{
+	const struct view_pressure_part cpus[] = {
+		{POD_DB, .cpu = 4, .numa = 0, .resource = PRESSURE_CPU, PART_KNOWN},
+		{POD_DB, .container = "main", .cpu = 17, .numa = -1, .resource = PRESSURE_MEMORY,
+		 PART_KNOWN},
+		{POD_DB, .container = "late", .cpu = -1, .numa = -1, .resource = PRESSURE_IO,
+		 .state = PRESSURE_PART_LEFT_OUT, PART_UNKNOWN},
+	};
+	const struct view_pressure_part numas[] = {
+		{POD_DB, .numa = 1, .resource = PRESSURE_CPU, PART_KNOWN},
+		{POD_DB, .container = "main", .numa = -1, .resource = PRESSURE_IO,
+		 .state = PRESSURE_PART_UNREADABLE, PART_UNKNOWN},
+	};
+	const struct view_pressure_second seconds[] = {
+		{POD_DB, .resource = PRESSURE_CPU, .state = PRESSURE_PART_MEASURED,
+		 .window_ns = 1001000000, .some = 9950, .full = 0},
+		{POD_DB, .container = "main", .resource = PRESSURE_CPU, .state = PRESSURE_PART_OFF,
+		 .window_ns = -1, .some = -1, .full = -1},
+	};
+	struct json_object *json = view_pressure_cpus(cpus, ARRAY_SIZE(cpus));
+
+	check("pressure-cpus", &view_pressure_cpu_desc, json);
+	expect(json, "/0/missed_seconds", "7.000000000");
+	expect(json, "/1/numa", "null");
+	expect(json, "/2/cpu", "null");
+	expect(json, "/2/some_seconds", "null");
+	expect(json, "/2/state", "left_out");
+	json_object_put(json);
+	json = view_pressure_numas(numas, ARRAY_SIZE(numas));
+	check("pressure-numas", &view_pressure_numa_desc, json);
+	expect(json, "/0/numa", "1");
+	expect(json, "/1/missed_seconds", "null");
+	json_object_put(json);
+	json = view_pressure_seconds(seconds, ARRAY_SIZE(seconds));
+	check("pressure-seconds", &view_pressure_second_desc, json);
+	expect(json, "/0/some", "99.50");
+	expect(json, "/1/window_seconds", "null");
 	json_object_put(json);
 }
 
@@ -151,6 +206,8 @@ static void placements_become_objects(void **state)
 		 .granted = 1,
 		 .local = 1,
 		 .run_ns = 3600000000000,
+		 .wait_ns = 2500000000,
+		 .switches = 7200,
 		 .run_percent = 9474,
 		 .window_run_ns = 15000000000,
 		 .window_percent = 10000},
@@ -166,6 +223,8 @@ static void placements_become_objects(void **state)
 		 .numa = -1,
 		 .local = -1,
 		 .run_ns = 1500,
+		 .wait_ns = -1,
+		 .switches = -1,
 		 .window_run_ns = -1,
 		 .window_percent = -1},
 	};
@@ -183,6 +242,10 @@ static void placements_become_objects(void **state)
 		 .run_ns = 3800000001500,
 		 .outside_ns = 200000000000,
 		 .remote_ns = 0,
+		 .switches = 7201,
+		 .migrations_core = 40,
+		 .migrations_llc = 3,
+		 .migrations_numa = 2,
 		 .window_ns = 15000000000,
 		 .window_run_ns = 15001234567,
 		 .window_outside_ns = 1234567,
@@ -203,6 +266,10 @@ static void placements_become_objects(void **state)
 		 .run_ns = -1,
 		 .outside_ns = -1,
 		 .remote_ns = -1,
+		 .switches = -1,
+		 .migrations_core = -1,
+		 .migrations_llc = -1,
+		 .migrations_numa = -1,
 		 .window_ns = -1,
 		 .window_run_ns = -1,
 		 .window_outside_ns = -1,
@@ -219,6 +286,8 @@ static void placements_become_objects(void **state)
 	expect(json, "/0/places/0/window_percent", "100.00");
 	expect(json, "/0/places/1/run_percent", "5.26");
 	expect(json, "/0/places/2/window_run_seconds", "null");
+	expect(json, "/0/places/0/switches", "7200");
+	expect(json, "/0/places/2/wait_seconds", "null");
 	expect(json, "/0/affinities/2/narrower", "false");
 	expect(json, "/1/run_seconds", "null");
 	json_object_put(json);
@@ -425,6 +494,19 @@ static void memory_becomes_objects(void **state)
 	json_object_put(json);
 }
 
+static void process_memory_becomes_objects(void **state)
+{
+	const struct view_process_memory rows[] = {
+		{4242, "redis", 0, 26 << 20, 0},
+		{4242, "redis", 1, 4096, 2 << 20},
+	};
+	struct json_object *json = view_process_memories(rows, ARRAY_SIZE(rows));
+
+	check("process-memories", &view_process_memory_desc, json);
+	expect(json, "/1/hugetlb_bytes", "2097152");
+	json_object_put(json);
+}
+
 static void noise_becomes_objects(void **state)
 {
 	const struct view_noise rows[] = {
@@ -433,6 +515,7 @@ static void noise_becomes_objects(void **state)
 		 .container = "main",
 		 .source = NOISE_HARDIRQ,
 		 .irq = 33,
+		 .sibling = -1,
 		 .name = "eth0",
 		 .count = 12345,
 		 .total_ns = 1500000000,
@@ -442,6 +525,7 @@ static void noise_becomes_objects(void **state)
 		 .container = "main",
 		 .source = NOISE_HOST_TASK,
 		 .irq = -1,
+		 .sibling = -1,
 		 .name = "bash",
 		 .cgroup = "user.slice",
 		 .pid = 4242,
@@ -451,8 +535,22 @@ static void noise_becomes_objects(void **state)
 		{.cpu = 2,
 		 POD_DB,
 		 .container = "main",
+		 .source = NOISE_SMT_SIBLING,
+		 .irq = -1,
+		 .sibling = 6,
+		 .by = "other_pod",
+		 .name = "redis",
+		 .pid = 7,
+		 .cgroup = "pinfold.slice/podu2/main",
+		 .count = 2,
+		 .total_ns = 65,
+		 .longest_ns = 60},
+		{.cpu = 2,
+		 POD_DB,
+		 .container = "main",
 		 .source = NOISE_KTHREAD,
 		 .irq = -1,
+		 .sibling = -1,
 		 .count = 3,
 		 .total_ns = 60,
 		 .longest_ns = 30},
@@ -460,6 +558,7 @@ static void noise_becomes_objects(void **state)
 		 POD_DB,
 		 .source = NOISE_TIMER,
 		 .irq = -1,
+		 .sibling = -1,
 		 .count = -1,
 		 .total_ns = -1,
 		 .longest_ns = -1,
@@ -470,9 +569,12 @@ static void noise_becomes_objects(void **state)
 	check("noises", &view_noise_desc, json);
 	expect(json, "/0/irq", "33");
 	expect(json, "/1/irq", "null");
-	expect(json, "/2/name", "null");
-	expect(json, "/3/count", "null");
-	expect(json, "/3/container", "null");
+	expect(json, "/1/sibling", "null");
+	expect(json, "/2/sibling", "6");
+	expect(json, "/2/by", "other_pod");
+	expect(json, "/3/name", "null");
+	expect(json, "/4/count", "null");
+	expect(json, "/4/container", "null");
 	json_object_put(json);
 }
 
@@ -563,6 +665,7 @@ static void discoveries_become_objects(void **state)
 		 .uid = "0e8c1f5e-6f61-4c77-a0d2-1f5f3a6d9b42",
 		 .qos = "Burstable",
 		 .driver = "cgroupfs",
+		 .cpu_request_mcpu = -1,
 		 .cpu_weight = -1,
 		 .tasks = -1,
 		 .run_ns = -1,
@@ -580,6 +683,7 @@ static void discoveries_become_objects(void **state)
 		 .driver = "cgroupfs",
 		 .cpus = "2-3",
 		 .kubelet_cpus = "2-3",
+		 .cpu_request_mcpu = 1500,
 		 .cpu_weight = -1,
 		 .tasks = 3,
 		 .run_ns = -1,
@@ -597,6 +701,7 @@ static void discoveries_become_objects(void **state)
 		 .effective_mems = "0",
 		 .cpu_max = "200000 100000",
 		 .memory_max = "max",
+		 .cpu_request_mcpu = -1,
 		 .cpu_weight = 79,
 		 .tasks = 5,
 		 .run_ns = 1234567890,
@@ -611,7 +716,9 @@ static void discoveries_become_objects(void **state)
 	expect(json, "/0/pod", "null");
 	expect(json, "/0/names", "unknown");
 	expect(json, "/0/kubelet_cpus", "null");
+	expect(json, "/0/cpu_request_mcpu", "null");
 	expect(json, "/1/pod", "web-0");
+	expect(json, "/1/cpu_request_mcpu", "1500");
 	expect(json, "/1/kubelet_cpus", "2-3");
 	expect(json, "/2/cpus", "");
 	expect(json, "/2/names", "none");
@@ -725,6 +832,7 @@ int main(void)
 		cmocka_unit_test(watch_lines_become_objects),
 		cmocka_unit_test(drift_becomes_objects),
 		cmocka_unit_test(pressure_becomes_objects),
+		cmocka_unit_test(pressure_of_parts_becomes_objects),
 		cmocka_unit_test(placements_become_objects),
 		cmocka_unit_test(uses_of_cpus_become_objects),
 		cmocka_unit_test(readings_become_a_cost),
@@ -732,6 +840,7 @@ int main(void)
 		cmocka_unit_test(history_becomes_an_object),
 		cmocka_unit_test(latencies_become_objects),
 		cmocka_unit_test(memory_becomes_objects),
+		cmocka_unit_test(process_memory_becomes_objects),
 		cmocka_unit_test(noise_becomes_objects),
 		cmocka_unit_test(interrupts_become_objects),
 		cmocka_unit_test(strangers_become_objects),

@@ -402,7 +402,7 @@ static void policy_lists_what_is_on(void **state)
 	expect(json, "/cpu_manager_policy_options/0", "strict-cpu-reservation");
 	expect(json, "/reserved_system_cpus", "0,8");
 	expect(json, "/reserved_memory/0/type", "hugepages-2Mi");
-	expect(json, "/host_tasks", "shared");
+	expect(json, "/host_tasks", "free");
 	expect(json, "/enforcement/0/level", "enforce");
 	expect(json, "/enforcement/1/what", "affinity");
 	expect(json, "/enforcement/1/level", "audit");

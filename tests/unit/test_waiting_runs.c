@@ -95,6 +95,53 @@ static void a_run_waits_for_its_pod(void **state)
 	end(controller, pods, 1);
 }
 
+/* The first of its steps has ended, and the next follows in the next round. */
+static void a_run_waits_for_the_rest_of_the_chain(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	be_slow_with("uid-a", GROUP_FILE_NR);
+	scan(controller, pods, 1);
+	be_fast();
+	fake_end_step(controller, 0);
+	assert_null(group_of(GROUP_CONTAINER, "exclusive"));
+	assert_int_equal(run(controller, 3, "default/a", "exclusive", &status), -EINPROGRESS);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 1);
+	assert_int_equal(answered_status, 200);
+	assert_true(group_of(GROUP_CONTAINER, "exclusive")->populated);
+	end(controller, pods, 1);
+}
+
+/* Its CPUs are another pod's until that one has left them. */
+static void a_run_waits_for_cpus_of_others(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
+				   fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_controller();
+	const struct faces_port *faces = controller_faces(controller);
+	unsigned int status = 0;
+	char why[512];
+
+	scan(controller, pods, 1);
+	be_slow_with("uid-w", GROUP_CPUSET_CPUS);
+	scan(controller, pods, 2);
+	assert_int_equal(run(controller, 3, "default/a", "exclusive", &status), -EINPROGRESS);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 0);
+	assert_int_equal(run(controller, 4, "default/a", "exclusive", &status), -EINPROGRESS);
+	faces->withdraw(faces->self, 4, why, sizeof(why));
+	assert_non_null(strstr(why, "waits for CPUs 2-5, which pod default/w still has"));
+	be_fast();
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	assert_int_equal(nr_answers, 1);
+	assert_int_equal(answered_status, 200);
+	end(controller, pods, 2);
+}
+
 static unsigned int nr_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -326,6 +373,31 @@ static void a_slow_kill_comes_before_the_join(void **state)
 	end(controller, pods, 1);
 }
 
+/* While nobody can tell whether an init container runs, nothing starts beside it. */
+static void an_unknown_init_container_is_not_taken_for_ended(void **state)
+{
+	static const char *const others[] = {"exclusive", "init"};
+	struct pod_spec *pods[] = {init_pod()};
+	struct controller *controller = start_controller();
+	unsigned int status = 0;
+
+	scan(controller, pods, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++) {
+		fake->status_error = -EIO;
+		assert_int_equal(run(controller, 1, "default/a", others[i], &status), 0);
+		assert_int_equal(status, 503);
+		fake->status_error = -EINPROGRESS;
+		assert_int_equal(run(controller, 2, "default/a", others[i], &status), -EINPROGRESS);
+		fake->status_error = 0;
+		nr_answers = 0;
+		controller_wake(controller);
+		assert_int_equal(nr_answers, 1);
+		assert_int_equal(answered_status, 200);
+		populate(false);
+	}
+	end(controller, pods, 1);
+}
+
 static void a_kill_that_is_done_at_once_is_not_waited_for(void **state)
 {
 	struct pod_spec *pods[] = {init_pod()};
@@ -380,6 +452,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_longer_name_is_another_container, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_pod, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_waits_for_the_rest_of_the_chain, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_run_waits_for_cpus_of_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_client_that_gives_up_gets_the_reason, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_request_ends_with_the_agent, set_up, tear_down),
@@ -394,6 +469,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_stops_waiting_is_told_of_the_own_pod, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_new_scope_asks_for_a_wake, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_unknown_init_container_is_not_taken_for_ended,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_kill_that_is_done_at_once_is_not_waited_for,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_empty_init_container_is_not_waited_for, set_up,

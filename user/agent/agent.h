@@ -13,6 +13,8 @@
 #include "bpf/bpf_backend.h"
 #include "bpf/noise.h"
 #include "bpf/pressure.h"
+#include "cgroup/cpuset_writer.h"
+#include "cgroup/host.h"
 #include "cgroup/numa_stat.h"
 #include "cgroup/port.h"
 #include "ctl/controller.h"
@@ -49,6 +51,7 @@ struct agent_options {
 	const char *root;     /* movable root of /sys and /proc, for tests */
 	const char *topology; /* instead of the live machine; --dry-run and tests only */
 	bool no_bpf;
+	bool host_cgroups; /* a container's own cgroup namespace is to be left first */
 	const char *log_level;
 };
 
@@ -84,10 +87,12 @@ struct agent {
 	struct noise_counter *noise;
 	struct irqs *irqs;
 	struct strangers *strangers; /* NULL = the mode changes nothing */
+	struct host *host_groups;    /* likewise */
 	struct controller *controller;
 	struct manifests *manifests;
-	struct discover *discover; /* NULL = the mode does not ask for it */
-	struct source *runtime;	   /* NULL = no container runtime is asked */
+	struct discover *discover;     /* NULL = the mode does not ask for it */
+	struct cpuset_writer *cpusets; /* NULL = what a kubelet decided is not put back */
+	struct source *runtime;	       /* NULL = no container runtime is asked */
 	struct server *server;
 
 	struct clock_port clock;
@@ -102,8 +107,11 @@ struct agent {
 	struct noise_port noise_port;
 	struct irq_port irq_port;
 	struct stranger_port stranger_port;
+	struct host_port host_port;
 	struct store_port store_port;
 	struct runtime_port runtime_port;
+	struct cpuset_port cpuset_port;
+	struct discovery_port discovery_port;
 };
 
 /* --- options.c: the command line ----------------------------------------------------------------- */
@@ -176,6 +184,15 @@ int loop_open(struct agent *agent);
 /* Tell the log and systemd that a signal ended the start. Returns the exit code. */
 int loop_end_start(void);
 
+/* --- namespace.c: an agent in a container ----------------------------------------------------------- */
+
+/*
+ * Enter the cgroup namespace of process 1 with all later threads, if the command line asks for it;
+ * reported. Whether that is the machine's own is judged when the cgroups are opened. Called while
+ * there is one thread, because a namespace belongs to a thread.
+ */
+int namespace_enter_host(const struct agent *agent);
+
 /* --- build.c: the steps of a start; each reports its failure ------------------------------------- */
 
 /* Boot id and kernel release. */
@@ -184,8 +201,11 @@ int build_read_machine(struct agent *agent);
 int build_open_groups(struct agent *agent);
 /* What was there before the first start of an agent that may write; nothing in mode observe. */
 void build_keep_originals(struct agent *agent);
-/* BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. */
-void build_open_kernel(struct agent *agent);
+/*
+ * BPF that cannot be had is a finding, not the end: cpusets and the partition hold without. Only a guard
+ * of an earlier agent that cannot be ended then is.
+ */
+int build_open_kernel(struct agent *agent);
 /* Without it the agent does all but show pressure. */
 void build_open_pressure(struct agent *agent);
 /* Loads nothing yet; without it the agent does all but show noise. */
@@ -195,6 +215,10 @@ void build_open_resident(struct agent *agent);
 void build_open_irqs(struct agent *agent);
 /* Without it nobody looks for tasks on exclusive CPUs. */
 void build_open_strangers(struct agent *agent);
+/* Only if the cpusets of a kubelet's containers are to be put back. */
+int build_open_cpusets(struct agent *agent);
+/* Without it tasks of the host are kept off exclusive CPUs by other tiers, or not at all. */
+void build_open_host(struct agent *agent);
 int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
 /* Pods and containers of others, in mode observe. */

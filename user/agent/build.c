@@ -52,6 +52,11 @@ static bool is_observing(const struct agent *agent)
 	return !run_mode_writes(settings_config(agent)->mode);
 }
 
+static bool repairs_kubelet(const struct agent *agent)
+{
+	return config_repairs_kubelet(settings_config(agent));
+}
+
 int build_open_groups(struct agent *agent)
 {
 	const struct groups_options options = {
@@ -102,7 +107,7 @@ static bool is_pinned(void)
 	return !access(PINFOLD_BPFFS_DIR, F_OK);
 }
 
-void build_open_kernel(struct agent *agent)
+int build_open_kernel(struct agent *agent)
 {
 	const struct bpf_backend_options options = {
 		.topology = agent->machine.topology,
@@ -114,17 +119,29 @@ void build_open_kernel(struct agent *agent)
 		.identity = PINFOLD_VERSION " " PINFOLD_REVISION,
 		.runtime_dir_fd = agent->instance.dir_fd,
 	};
+	struct lease_port lease;
+	int r;
 
-	if (agent->options.no_bpf || (is_observing(agent) && !is_pinned()))
-		return;
-	if (!bpf_backend_open(&options, &agent->kernel))
-		agent->kernel_port = bpf_backend_port(agent->kernel);
+	if (is_observing(agent) && !is_pinned() && !repairs_kubelet(agent))
+		return 0;
+	if (agent->options.no_bpf || bpf_backend_open(&options, &agent->kernel)) {
+		r = guard_end_earlier(PINFOLD_BPFFS_DIR);
+		/* Whoever only observes goes on: it makes no pods that the guard could be in the way of. */
+		return is_observing(agent) ? 0 : r;
+	}
+	agent->kernel_port = bpf_backend_port(agent->kernel);
+	lease = bpf_backend_lease_port(agent->kernel);
+	groups_set_lease(agent->groups, &lease);
+	return 0;
 }
 
 void build_open_pressure(struct agent *agent)
 {
+	/* A runtime's pods are outside the workload root. */
 	const struct pressure_options options = {
-		.root_dir = PINFOLD_CGROUP_MOUNT "/" PINFOLD_WORKLOAD_ROOT,
+		.root_dir = *settings_config(agent)->sources.nri ? PINFOLD_CGROUP_MOUNT
+								 : PINFOLD_CGROUP_MOUNT
+				    "/" PINFOLD_WORKLOAD_ROOT,
 		.max_containers = settings_config(agent)->max_containers,
 		.pool = agent->pool,
 	};
@@ -139,6 +156,8 @@ void build_open_noise(struct agent *agent)
 {
 	const struct noise_options options = {
 		.possible = &agent->machine.possible,
+		/* the cores of a machine that is only described are not those of this one */
+		.topology = agent->options.topology ? NULL : agent->machine.topology,
 		.pool = agent->pool,
 	};
 
@@ -180,7 +199,7 @@ void build_open_strangers(struct agent *agent)
 {
 	const struct strangers_options options = {
 		.root = agent->options.root,
-		.state_fd = agent->store.dir_fd,
+		.run_fd = agent->instance.dir_fd,
 		.boot_id = agent->boot_id,
 		.pool = agent->pool,
 	};
@@ -190,6 +209,47 @@ void build_open_strangers(struct agent *agent)
 		return;
 	if (!strangers_open(&options, &agent->strangers))
 		agent->stranger_port = strangers_port(agent->strangers);
+}
+
+int build_open_cpusets(struct agent *agent)
+{
+	const struct cpuset_writer_options options = {.groups = agent->groups, .pool = agent->pool};
+	int r;
+
+	if (!repairs_kubelet(agent))
+		return 0;
+	r = cpuset_writer_open(&options, &agent->cpusets);
+	if (!r)
+		agent->cpuset_port = cpuset_writer_port(agent->cpusets);
+	return r;
+}
+
+/* The room that scans is opened after the controller, which its scans go to. */
+static void scan_soon(void *self)
+{
+	const struct agent *agent = self;
+	struct discovery_port port;
+
+	if (!agent->discover)
+		return;
+	port = discover_port(agent->discover);
+	port.scan_soon(port.self);
+}
+
+void build_open_host(struct agent *agent)
+{
+	const struct host_options options = {
+		.groups = agent->groups,
+		.state_fd = agent->store.dir_fd,
+		.boot_id = agent->boot_id,
+		.pool = agent->pool,
+	};
+
+	/* The CPUs of a machine that is only described are not those of its groups. */
+	if (agent->options.topology || is_observing(agent))
+		return;
+	if (!host_open(&options, &agent->host_groups))
+		agent->host_port = host_port(agent->host_groups);
 }
 
 static int answer_runtime(void *self, uint32_t request, const struct runtime_answer *answer)
@@ -215,8 +275,11 @@ int build_new_controller(struct agent *agent)
 		.noise = agent->noise ? &agent->noise_port : NULL,
 		.irq = agent->irqs ? &agent->irq_port : NULL,
 		.stranger = agent->strangers ? &agent->stranger_port : NULL,
+		.host = agent->host_groups ? &agent->host_port : NULL,
 		.store = &agent->store_port,
 		.runtime = &agent->runtime_port,
+		.cpusets = agent->cpusets ? &agent->cpuset_port : NULL,
+		.discovery = agent->cpusets ? &agent->discovery_port : NULL,
 		/* of a machine that is only described nobody knows what is free */
 		.machine = agent->options.topology ? NULL : &agent->machine_port,
 	};
@@ -227,6 +290,7 @@ int build_new_controller(struct agent *agent)
 			r,
 			"agent: cannot read its own start time, so metrics of the process are missing");
 	agent->runtime_port = (struct runtime_port){agent, answer_runtime};
+	agent->discovery_port = (struct discovery_port){agent, scan_soon};
 	agent->process_port = (struct process_port){agent, process_usage};
 	r = controller_new(agent->machine.topology, &agent->settings[agent->current].policy,
 			   &options, &ports, error, sizeof(error), &agent->controller);
@@ -266,6 +330,7 @@ int build_start_discovery(struct agent *agent)
 		.root = agent->options.root,
 		.kubelet_dir = settings_config(agent)->sources.kubelet_directory,
 		.runtime_dir = settings_config(agent)->sources.runtime_state_directory,
+		.watches_cpusets = repairs_kubelet(agent),
 		.sink = controller_discovery_sink(agent->controller),
 	};
 	int r;

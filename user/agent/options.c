@@ -21,6 +21,8 @@ static const char usage_text[] =
 	"      --dry-run             print the plan without changing anything and exit\n"
 	"      --uninstall           stop the agent, remove everything pinfold created and exit\n"
 	"      --no-bpf              enforce with cpusets only, load no BPF programs\n"
+	"      --host-cgroups        leave the container's cgroup namespace for that of process 1;\n"
+	"                            needs the host's PID namespace\n"
 	"      --topology SOURCE     decide for another machine (with --dry-run)\n"
 	"  -l, --log-level LEVEL     log at this level: err, warn, info (default) or debug\n"
 	"  -V, --version             print the version and exit\n"
@@ -58,7 +60,17 @@ static int choose_mode(struct agent_options *options, const char *word)
 
 int options_parse(int argc, char **argv, struct agent_options *options, int *ret_exit)
 {
-	enum { KUBELET = 256, MODE, CHECK, DRY_RUN, UNINSTALL, NO_BPF, ROOT, TOPOLOGY };
+	enum {
+		KUBELET = 256,
+		MODE,
+		CHECK,
+		DRY_RUN,
+		UNINSTALL,
+		NO_BPF,
+		HOST_CGROUPS,
+		ROOT,
+		TOPOLOGY
+	};
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"kubelet-config", required_argument, NULL, KUBELET},
@@ -67,6 +79,7 @@ int options_parse(int argc, char **argv, struct agent_options *options, int *ret
 		{"dry-run", no_argument, NULL, DRY_RUN},
 		{"uninstall", no_argument, NULL, UNINSTALL},
 		{"no-bpf", no_argument, NULL, NO_BPF},
+		{"host-cgroups", no_argument, NULL, HOST_CGROUPS},
 		{"root", required_argument, NULL, ROOT},
 		{"topology", required_argument, NULL, TOPOLOGY},
 		{"log-level", required_argument, NULL, 'l'},
@@ -102,6 +115,9 @@ int options_parse(int argc, char **argv, struct agent_options *options, int *ret
 			break;
 		case NO_BPF:
 			options->no_bpf = true;
+			break;
+		case HOST_CGROUPS:
+			options->host_cgroups = true;
 			break;
 		case ROOT:
 			options->root = optarg;

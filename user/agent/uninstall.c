@@ -56,21 +56,21 @@ static int uninstall_irqs(struct agent *agent)
 		.state_fd = agent->store.dir_fd,
 		.boot_id = agent->boot_id,
 	};
-	int r;
+	int r = build_read_identity(agent);
 
+	if (!r)
+		r = build_read_machine(agent);
 	if (agent->store.dir_fd < 0) {
 		log_warn(0, "uninstall: masks of interrupts cannot be restored without the state "
 			    "directory; if they were steered, restart the machine");
 		return 0;
 	}
-	r = build_read_identity(agent);
-	if (!r)
-		r = build_read_machine(agent);
 	return r ? r : irqs_restore(&options, agent->machine.topology);
 }
 
 /*
- * The same for the affinities of tasks that were kept off exclusive CPUs; uninstall_irqs went before.
+ * The same for the affinities of tasks that were kept off exclusive CPUs, which are in the runtime
+ * directory; uninstall_irqs, which reads the machine, went before.
  * While a partition exists, what we wrote to a task may be hidden behind its cpuset, so this is
  * called again when the groups are gone.
  */
@@ -78,16 +78,28 @@ static int uninstall_strangers(struct agent *agent)
 {
 	const struct strangers_options options = {
 		.root = agent->options.root,
-		.state_fd = agent->store.dir_fd,
+		.run_fd = agent->instance.dir_fd,
 		.boot_id = agent->boot_id,
 	};
 	const struct groups_port groups = groups_port(agent->groups);
 	struct plan_layout layout;
 
-	if (agent->store.dir_fd < 0 || !agent->machine.topology)
+	if (!agent->machine.topology)
 		return 0;
 	groups.layout(groups.self, &layout);
 	return strangers_restore(&options, agent->machine.topology, layout.root);
+}
+
+/* The workload root must be gone: beside its partition the groups could not get their CPUs. */
+static int uninstall_host(struct agent *agent)
+{
+	const struct host_options options = {
+		.groups = agent->groups,
+		.state_fd = agent->store.dir_fd,
+		.boot_id = agent->boot_id,
+	};
+
+	return agent->store.dir_fd < 0 || !*agent->boot_id ? 0 : host_restore(&options);
 }
 
 int uninstall_run(struct agent *agent)
@@ -97,7 +109,7 @@ int uninstall_run(struct agent *agent)
 	char error[GROUP_ERROR_MAX] = "";
 	bool has_originals;
 	uint32_t nr_left = 0;
-	int r, irq_error, stranger_error;
+	int r, irq_error, stranger_error, host_error;
 
 	r = instance_stop(config->runtime_directory);
 	if (!r)
@@ -119,6 +131,7 @@ int uninstall_run(struct agent *agent)
 		log_err(0, "uninstall: %s; the state is kept for another attempt", error);
 		return EXIT_OTHER;
 	}
+	host_error = uninstall_host(agent);
 	stranger_error = uninstall_strangers(agent);
 	if (nr_left)
 		log_warn(0,
@@ -128,8 +141,10 @@ int uninstall_run(struct agent *agent)
 	store_remove(&agent->store, config->state_directory,
 		     (nr_left && has_originals ? STORE_KEEP_ORIGINALS : 0) |
 			     (irq_error ? STORE_KEEP_IRQS : 0) |
-			     (stranger_error ? STORE_KEEP_STRANGERS : 0));
-	instance_remove(&agent->instance, config->runtime_directory);
+			     (host_error ? STORE_KEEP_HOST : 0));
+	/* Otherwise the original affinities stay there for another attempt. */
+	if (!stranger_error)
+		instance_remove(&agent->instance, config->runtime_directory);
 	if (irq_error) {
 		log_err(irq_error, "uninstall: some interrupts keep their masks; run it again, or "
 				   "restart the machine, which resets them");
@@ -138,6 +153,12 @@ int uninstall_run(struct agent *agent)
 	if (stranger_error) {
 		log_err(stranger_error, "uninstall: some tasks keep the CPUs that they were moved "
 					"to; run it again, or restart them");
+		return EXIT_OTHER;
+	}
+	if (host_error) {
+		log_err(host_error,
+			"uninstall: some cgroups of the host keep their CPU lists; run it "
+			"again, or restart the machine");
 		return EXIT_OTHER;
 	}
 	log_info("uninstalled; %s and the pods' manifests were left in place",

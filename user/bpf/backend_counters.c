@@ -24,6 +24,12 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_TASK_SETIOPRIO] = "task_setioprio",
 	[HOOK_TASK_SETRLIMIT] = "task_setrlimit",
 	[HOOK_PTRACE_ACCESS_CHECK] = "ptrace_access_check",
+	[HOOK_INODE_UNLINK] = "inode_unlink",
+	[HOOK_INODE_RENAME] = "inode_rename",
+	[HOOK_SB_MOUNT] = "sb_mount",
+	[HOOK_MOVE_MOUNT] = "move_mount",
+	[HOOK_SB_UMOUNT] = "sb_umount",
+	[HOOK_SB_REMOUNT] = "sb_remount",
 };
 
 uint64_t backend_recursion_misses(const struct bpf_backend *backend)
@@ -160,6 +166,7 @@ int backend_observer_space(void *self, struct observer_space *ret_space)
 		.nr_used = status.nr_used,
 		.nr_refused = status.exhausted,
 		.nr_forgotten = status.forgotten,
+		.nr_wrapped = status.wrapped,
 	};
 	return 0;
 }
@@ -186,6 +193,8 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 		.run_ns = usage.run_ns,
 		.outside_ns = usage.outside_ns,
 		.remote_ns = usage.remote_ns,
+		.cpu_wait_ns = usage.cpu_wait_ns,
+		.cpu_switches = usage.cpu_switches,
 	};
 	memcpy(ret_usage->wait_ns, usage.wait_ns, sizeof(ret_usage->wait_ns));
 	return 0;

@@ -20,6 +20,7 @@ int backend_open_reader(struct bpf_backend *backend)
 	const struct event_setup setup = {
 		.events_fd = bpf_objects_map_fd(&backend->objects, "events"),
 		.budgets_fd = bpf_objects_map_fd(&backend->objects, "event_budgets"),
+		.objects = &backend->objects,
 		.sink = {.self = backend, .event = backend_relay_event},
 	};
 

@@ -32,9 +32,15 @@ void backend_begin_status(struct bpf_backend *backend)
 {
 	const struct feature_row *row = &backend->objects.rows[BPF_OBJECT_GUARD];
 	const struct bpf_object_handle *guard = backend_guard(backend);
+	int left_out = backend->objects.instances[BPF_OBJECT_GUARD].left_out;
 
 	snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
 		 guard ? mechanism_name(guard->mechanism) : "");
+	if (left_out)
+		snprintf(backend->status.unprotected, sizeof(backend->status.unprotected),
+			 "the kernel refuses the programs that protect the guard's pins and "
+			 "mounts: %s",
+			 strerror(-left_out));
 	backend->status.state = guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
 	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
 		 guard ? "not tested yet" : row->reason);
@@ -203,6 +209,10 @@ void backend_guard_status(void *self, struct guard_status *ret_status)
 		return;
 	}
 	ret_status->released = release_stands(&found);
+	ret_status->nr_outages = backend->heartbeat.nr_outages;
+	ret_status->outage_ns = backend->heartbeat.outage_ns;
+	ret_status->last_outage_ns = backend->heartbeat.last_ns;
+	ret_status->last_expired_ns = backend->heartbeat.last_expired_ns;
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
 		ret_status->modes[aspect] = enforcement_of(guard_mode_of(&found, aspect));
 	add_switch(backend, ret_status);

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the backend, and what its files call of each other. Private to bpf_backend.c
- * and backend_*.c, which are a stack: bpf_backend.c uses them all; revert uses guard, counters
- * and events; publish uses guard; the others use none.
+ * and backend_*.c, which are a stack: bpf_backend.c uses them all; revert uses guard, counters,
+ * events and lease; publish uses guard and lease; lease uses guard; the others use none.
  */
 #ifndef BPF_BACKEND_PRIVATE_H
 #define BPF_BACKEND_PRIVATE_H
 
+#include <pthread.h>
+
 #include "bpf/bpf_backend.h"
 #include "bpf/events.h"
+#include "bpf/guard_files.h"
 #include "bpf/load_thread.h"
 #include "bpf/observe.h"
 #include "bpf/policy.h"
 #include "bpf/selftest.h"
 
 #define PROGRAMS_MAX (BPF_OBJECT_NR * BPF_OBJECT_PROGRAMS_MAX)
+
+/* The lease of process 1 as it was set last; other threads set it. */
+struct backend_lease {
+	pthread_mutex_t lock; /* of the other members, and of the map's value */
+	int map_fd;	      /* borrowed from an object; -1 = there is no guard */
+	uint64_t until_ns;
+	int error; /* errno of the last write of the map; 0 = none */
+};
 
 struct bpf_backend {
 	struct bpf_backend_options options;
@@ -25,15 +36,20 @@ struct bpf_backend {
 	/* the configuration last set, without a release; compared each second */
 	struct guard_config set;
 	struct earlier_groups earlier;
+	struct backend_lease lease;
+	struct guard_files files; /* last written to the map */
+	struct heartbeat heartbeat;
 	struct event_reader *reader;
 	struct kernel_sink sink; /* the function is NULL until bpf_backend_watch is called */
 	struct sd_event *event;	 /* borrowed; NULL until bpf_backend_watch is called */
 	struct sd_event_source *source, *load_source;
 	struct selftest selftest;
 	struct guard_status status;
-	int switch_error;  /* errno of setting kernel.ftrace_enabled to 1; 0 = it is 1 */
-	int config_error;  /* errno of restoring the guard's configuration; 0 = none */
-	int publish_error; /* result of the last publication */
+	int switch_error;     /* errno of setting kernel.ftrace_enabled to 1; 0 = it is 1 */
+	int config_error;     /* errno of restoring the guard's configuration; 0 = none */
+	int files_error;      /* errno of updating the map `guard_files`; 0 = none */
+	int publish_error;    /* result of the last publication */
+	uint32_t nr_left_out; /* groups that are only counted and had no room in `managed` */
 	struct feature_row features[BPF_FEATURES_MAX];
 	struct prog_row programs[PROGRAMS_MAX];
 	struct hook_count hooks[HOOK_NR];
@@ -93,11 +109,23 @@ int backend_listen(struct bpf_backend *backend);
 /* Pass on an event that the backend itself has made. */
 void backend_relay_event(void *self, const struct event_record *event);
 
+/* --- backend_lease.c: the rights of process 1 ------------------------------------------------------ */
+
+void backend_lease_init(struct bpf_backend *backend);
+void backend_lease_fini(struct bpf_backend *backend);
+/* The objects in force have this map; -1 = none. */
+void backend_lease_use(struct bpf_backend *backend, int map_fd);
+/* Member of lease_port. */
+int backend_set_lease(void *self, uint64_t until_ns);
+/* Revert a lease that another process wrote, and report it. Reports a frozen map as well. */
+void backend_mend_lease(struct bpf_backend *backend);
+
 /* --- backend_publish.c: policies ------------------------------------------------------------------- */
 
 /* Members of kernel_port. */
 int backend_enter_actor(void *self);
 int backend_publish(void *self, const struct kernel_policy *policy);
+uint32_t backend_groups_left_out(void *self);
 
 /* --- backend_revert.c: what is in force, compared with what was set ----------------------------- */
 
@@ -107,6 +135,8 @@ int backend_publish(void *self, const struct kernel_policy *policy);
  * result would be saved.
  */
 void backend_mend_switch(struct bpf_backend *backend);
+/* Bring the map `guard_files` up to date with pins and mounts. */
+void backend_mend_files(struct bpf_backend *backend);
 /* Report the pins found wrong while the objects were put in force; each object reports them once. */
 void backend_say_inherited(struct bpf_backend *backend);
 /* Member of kernel_port: compare everything. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bpf/backend_private.h"
+#include "bpf/fitting.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -20,6 +21,9 @@ int backend_enter_actor(void *self)
 	struct bpf_backend *backend = self;
 	int r = backend->maps.actor_tasks < 0 ? 0 : policy_enter_agent(&backend->maps, getpid());
 
+	/* One that an earlier agent left concerns no call of this one. */
+	if (!r)
+		r = backend_set_lease(backend, 0);
 	return r ? log_err(r, "bpf: enter the agent among the guard's actors") : 0;
 }
 
@@ -59,6 +63,48 @@ static int keep_slots(struct bpf_backend *backend, const struct kernel_policy *p
 }
 
 /*
+ * A counted container gives its slot up where the agent's own ones need it. Those that have a slot keep it
+ * before others get one, so that counters go on.
+ */
+static void yield_slots(struct bpf_backend *backend, const struct kernel_policy *policy)
+{
+	uint32_t room = fitting_counted_slots(policy, backend->sizes.nr_slots - 1);
+	struct observer *observer = backend_observer(backend);
+
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
+		const struct managed_group *group = &policy->groups[i];
+		uint32_t slot;
+
+		if (!group->is_container || group->scope != MANAGED_COUNTED ||
+		    observe_find(observer, group->cgroup_id, &slot))
+			continue;
+		if (room)
+			room--;
+		else
+			(void)observe_release(observer, group->cgroup_id);
+	}
+}
+
+/* The agent's own containers first, whatever order they come in. */
+static void claim_of_scope(struct bpf_backend *backend, const struct kernel_policy *policy,
+			   bool is_counted)
+{
+	for (uint32_t i = 0; i < policy->nr_groups; i++) {
+		const struct managed_group *group = &policy->groups[i];
+		const struct observe_group observed = {.cgroup_id = group->cgroup_id,
+						       .level = group->level,
+						       .pod = group->pod,
+						       .nodes = group->nodes,
+						       .cpus = &group->cpus,
+						       .is_only_counted = is_counted};
+
+		if (group->is_container && (group->scope == MANAGED_COUNTED) == is_counted &&
+		    observe_claim(backend_observer(backend), &observed, &backend->slots[i]))
+			backend->slots[i] = SLOT_NONE;
+	}
+}
+
+/*
  * A container without a free slot is guarded but not counted; the observer counts such
  * containers.
  */
@@ -83,18 +129,9 @@ static int claim_slots(struct bpf_backend *backend, const struct kernel_policy *
 	for (uint32_t i = 0; i < earlier->nr; i++)
 		ids[nr_ids++] = earlier->ids[i];
 	observe_retain(backend_observer(backend), ids, nr_ids);
-	for (uint32_t i = 0; i < policy->nr_groups; i++) {
-		const struct managed_group *group = &policy->groups[i];
-		const struct observe_group observed = {.cgroup_id = group->cgroup_id,
-						       .level = group->level,
-						       .pod = group->pod,
-						       .nodes = group->nodes,
-						       .cpus = &group->cpus};
-
-		if (group->is_container &&
-		    observe_claim(backend_observer(backend), &observed, &slots[i]))
-			slots[i] = SLOT_NONE;
-	}
+	yield_slots(backend, policy);
+	claim_of_scope(backend, policy, false);
+	claim_of_scope(backend, policy, true);
 	return 0;
 }
 
@@ -107,17 +144,13 @@ static void read_online(struct cpuset *ret_online)
 		cpuset_parse(list, strlen(list), ret_online);
 }
 
-int backend_publish(void *self, const struct kernel_policy *policy)
+static int publish(struct bpf_backend *backend, const struct kernel_policy *policy)
 {
-	struct bpf_backend *backend = self;
 	struct cpuset online;
-	struct policy_extras extras = {.online = &online, .earlier = &backend->earlier};
-	int before = backend->publish_error, r = policy_validate(policy);
+	struct policy_extras extras = {
+		.online = &online, .earlier = &backend->earlier, .heartbeat = &backend->heartbeat};
+	int r = claim_slots(backend, policy);
 
-	if (!r && backend->maps.managed >= 0)
-		r = policy_update_earlier(&backend->maps, policy, &backend->earlier);
-	if (!r)
-		r = claim_slots(backend, policy);
 	extras.slots = backend->slots;
 	if (!r && backend->maps.config >= 0) {
 		read_online(&online);
@@ -125,6 +158,31 @@ int backend_publish(void *self, const struct kernel_policy *policy)
 	} else if (!r && backend->maps.managed >= 0) {
 		r = policy_drop_groups(&backend->maps, policy, &backend->earlier);
 	}
+	return r;
+}
+
+int backend_publish(void *self, const struct kernel_policy *policy)
+{
+	struct bpf_backend *backend = self;
+	struct fitting fitting cleanup(fitting_fini) = {0};
+	struct kernel_policy fitted = *policy;
+	int before = backend->publish_error, r = policy_validate(policy);
+
+	if (!r && backend->maps.managed >= 0)
+		r = policy_update_earlier(&backend->maps, policy, &backend->earlier);
+	if (!r && backend->maps.managed >= 0)
+		r = policy_make_room(&backend->maps, policy, &backend->earlier, &fitting);
+	if (!r && fitting.groups) {
+		fitted.groups = fitting.groups;
+		fitted.nr_groups = fitting.nr_groups;
+	}
+	/* nothing may say that it is in force: not the agent, and not the inspector without one */
+	if (*backend->status.unprotected)
+		fitted.modes[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
+	if (!r)
+		r = publish(backend, &fitted);
+	if (!r)
+		backend->nr_left_out = fitting.nr_left_out;
 	backend->publish_error = r;
 	backend_note_frozen(backend, r);
 	if (r == -E2BIG && r != before)
@@ -132,4 +190,11 @@ int backend_publish(void *self, const struct kernel_policy *policy)
 	else if (r && r != before)
 		log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups);
 	return r;
+}
+
+uint32_t backend_groups_left_out(void *self)
+{
+	const struct bpf_backend *backend = self;
+
+	return backend->nr_left_out;
 }

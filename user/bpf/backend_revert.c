@@ -61,6 +61,24 @@ static void mend_config(struct bpf_backend *backend)
 	backend_note_frozen(backend, r);
 }
 
+void backend_mend_files(struct bpf_backend *backend)
+{
+	int map_fd = bpf_objects_map_fd(&backend->objects, "guard_files");
+	bool mended = false;
+	int r;
+
+	if (map_fd < 0 || !backend->options.bpffs_dir)
+		return;
+	r = guard_files_update(&backend->files, map_fd, backend->options.bpffs_dir,
+			       backend->options.cgroup_dir, &mended);
+	if (r && r != backend->files_error)
+		log_err(r, "bpf: tell the guard which pins and mounts it protects");
+	backend->files_error = r;
+	backend_note_frozen(backend, r);
+	if (mended)
+		backend_say_mended(backend, MENDED_CONFIG, "entries of guard_files lost");
+}
+
 /*
  * Restore pins that another process removed or replaced: without them the guard remains in
  * force, but ends with the agent. Not while the loading thread pins maps with the same names.
@@ -113,14 +131,18 @@ void backend_tick(void *self)
 
 	backend->status.recursion_misses = misses;
 	if (backend->maps.heartbeat >= 0)
-		policy_heartbeat(&backend->maps);
+		backend_note_frozen(backend,
+				    policy_heartbeat(&backend->maps, backend->set.expiry_ns,
+						     &backend->heartbeat));
 	/* the counters of reloaded programs start at zero */
 	if (misses > before)
 		say_skipped(backend, misses - before);
 	if (backend_guard(backend))
 		backend_mend_switch(backend);
 	mend_config(backend);
+	backend_mend_lease(backend);
 	restore_pins(backend);
+	backend_mend_files(backend);
 	if (backend->reader)
 		events_sweep(backend->reader);
 }

@@ -14,8 +14,10 @@
 
 #include <pinfold/release.h>
 
+#include "bpf/admit.h"
 #include "bpf/backend_private.h"
 #include "bpf/links.h"
+#include "bpf/meta.h"
 #include "format/words.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -64,7 +66,9 @@ int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backe
 	backend->sizes.nr_slots = options->max_containers + 1;
 	backend->sizes.mask_words = words_for(options->possible);
 	backend->stats_fd = -1;
+	backend->files.mounts_fd = -1;
 	backend->maps = (struct policy_maps){-1, -1, -1, -1, -1, -1, -1, 0, 0};
+	backend_lease_init(backend);
 	snprintf(backend->status.reason, sizeof(backend->status.reason), "not started");
 	backend->load.done_fd = -1;
 	backend->selftest = (struct selftest){
@@ -92,8 +96,10 @@ void bpf_backend_close(struct bpf_backend *backend)
 	bpf_objects_free(&backend->objects);
 	cleanup_close_fd(&backend->load.done_fd);
 	cleanup_close_fd(&backend->stats_fd);
+	guard_files_close(&backend->files);
 	free(backend->slots);
 	earlier_groups_fini(&backend->earlier);
+	backend_lease_fini(backend);
 	free(backend);
 }
 
@@ -112,6 +118,21 @@ static void find_maps(struct bpf_backend *backend)
 		.mask_words = backend->sizes.mask_words,
 		.nr_slots = backend->sizes.nr_slots,
 	};
+	backend_lease_use(backend, bpf_objects_map_fd(&backend->objects, "guard_lease"));
+}
+
+/*
+ * Without a guard of our own, or without rights against it: nobody would give process 1 its lease, and
+ * our own writes would be denied. A failure is logged.
+ */
+static void end_guard(struct bpf_backend *backend)
+{
+	struct bpf_object_instance *guard = &backend->objects.instances[BPF_OBJECT_GUARD];
+
+	bpf_object_free(guard->handle);
+	guard->handle = NULL;
+	find_maps(backend);
+	guard_end_earlier(backend->options.bpffs_dir);
 }
 
 static int start_reading(struct bpf_backend *backend)
@@ -127,6 +148,7 @@ static int start_reading(struct bpf_backend *backend)
 		if (r)
 			return log_err(r, "bpf: read the guard's configuration");
 		release_end(&backend->set);
+		backend_mend_files(backend);
 	}
 	r = backend_open_reader(backend);
 	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
@@ -172,14 +194,15 @@ static struct bpf_loader loader_of(const struct bpf_backend *backend)
 	return (struct bpf_loader){.options = &backend->options, .sizes = backend->sizes};
 }
 
-static int start(void *self)
+static int start_objects(struct bpf_backend *backend)
 {
-	struct bpf_backend *backend = self;
 	const struct bpf_loader loader = loader_of(backend);
 	int r;
 
 	backend_mend_switch(backend);
 	r = bpf_loader_start_awaited(&loader, &backend->objects);
+	if (!r && !backend_guard(backend))
+		end_guard(backend);
 	if (!r)
 		backend_begin_status(backend);
 	if (!r)
@@ -201,6 +224,26 @@ static int start(void *self)
 	return 0;
 }
 
+static int start(void *self)
+{
+	struct bpf_backend *backend = self;
+	int r = start_objects(backend);
+
+	/* A newer version's guard is its own business: the agent does not start. */
+	if (r && r != -EPROTO)
+		end_guard(backend);
+	return r;
+}
+
+static int enter_actor(void *self)
+{
+	int r = backend_enter_actor(self);
+
+	if (r)
+		end_guard(self);
+	return r;
+}
+
 /* --- the port ------------------------------------------------------------------------------------- */
 
 static uint32_t get_features(void *self, const struct feature_row **ret_rows)
@@ -216,7 +259,7 @@ struct kernel_port bpf_backend_port(struct bpf_backend *backend)
 	return (struct kernel_port){
 		.self = backend,
 		.start = start,
-		.enter_actor = backend_enter_actor,
+		.enter_actor = enter_actor,
 		.publish = backend_publish,
 		.self_test = backend_self_test,
 		.self_test_waits_in = backend_self_test_waits_in,
@@ -230,7 +273,13 @@ struct kernel_port bpf_backend_port(struct bpf_backend *backend)
 		.hook_counts = backend_hook_counts,
 		.events_lost = backend_events_lost,
 		.observer_space = backend_observer_space,
+		.groups_left_out = backend_groups_left_out,
 	};
+}
+
+struct lease_port bpf_backend_lease_port(struct bpf_backend *backend)
+{
+	return (struct lease_port){.self = backend, .set = backend_set_lease};
 }
 
 static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *self)
@@ -271,10 +320,48 @@ int bpf_backend_watch(struct bpf_backend *backend, struct sd_event *event,
 
 int guard_release(const char *bpffs_dir)
 {
-	return links_release(bpffs_dir, bpf_object_name(BPF_OBJECT_GUARD));
+	int r = admit_to_pinned(bpffs_dir);
+
+	return r ? r : links_release(bpffs_dir, bpf_object_name(BPF_OBJECT_GUARD));
+}
+
+int guard_end_earlier(const char *bpffs_dir)
+{
+	int meta_fd cleanup_close = -1;
+	int r;
+
+	if (!links_any(bpffs_dir, bpf_object_name(BPF_OBJECT_GUARD)))
+		return 0;
+	r = guard_release(bpffs_dir);
+	if (r)
+		return log_err(r,
+			       "bpf: end the guard pinned below %s, which denies what this agent "
+			       "does; stop pinfoldd, and remove it with pinfoldd --uninstall",
+			       bpffs_dir);
+	/* The next agent is not to take the missing pins for somebody else's doing. */
+	r = meta_open_pinned(bpffs_dir, &meta_fd);
+	if (!r)
+		r = meta_clear(meta_fd, BPF_OBJECT_GUARD);
+	if (r && r != -ENOENT)
+		log_warn(r, "bpf: record that no guard is pinned, ignoring until the next start");
+	log_warn(0, "bpf: ended the guard pinned below %s, which would deny what this agent does",
+		 bpffs_dir);
+	return 0;
 }
 
 int bpf_backend_remove(const char *bpffs_dir)
 {
+	int r = admit_to_pinned(bpffs_dir);
+
+	if (r)
+		return r;
+	/*
+	 * The kernel ends programs some time after their pins are gone, and until then they would deny
+	 * others what nobody guards any more. What cannot be removed here, pins_remove() reports.
+	 */
+	if (links_release(bpffs_dir, bpf_object_name(BPF_OBJECT_GUARD)) == -EBUSY)
+		log_warn(0,
+			 "bpf: programs of the guard have not ended yet; they may deny writes to "
+			 "cgroups for some seconds more");
 	return pins_remove(bpffs_dir);
 }

@@ -47,6 +47,9 @@ void bpf_backend_close(struct bpf_backend *backend);
  */
 struct kernel_port bpf_backend_port(struct bpf_backend *backend);
 
+/* The same for the lease of process 1; without a guard it does nothing. */
+struct lease_port bpf_backend_lease_port(struct bpf_backend *backend);
+
 /* Pass events to `sink` (borrowed) from the event loop `event`. */
 int bpf_backend_watch(struct bpf_backend *backend, struct sd_event *event,
 		      const struct kernel_sink *sink);
@@ -58,6 +61,12 @@ int bpf_backend_dispatch(struct bpf_backend *backend, const struct kernel_sink *
  * is no guard. -EBUSY: a running agent holds it and will pin it again.
  */
 int guard_release(const char *bpffs_dir);
+/*
+ * The same at the start of an agent without a guard, which could make no pods beside an earlier
+ * agent's: nobody would give process 1 its lease, and its own writes would be denied. What was done,
+ * and a failure, is logged.
+ */
+int guard_end_earlier(const char *bpffs_dir);
 /* Remove all pins of pinfold. */
 int bpf_backend_remove(const char *bpffs_dir);
 

@@ -65,8 +65,8 @@ static void say_object(struct bpf_objects *objects, enum bpf_object_id id, int e
 	else
 		say_result(&objects->rows[id], error, reason);
 	if (object->optional)
-		say_result(&objects->optional_rows[id],
-			   error || instance->is_reduced ? -ENOTSUP : 0, object->optional_reason);
+		say_result(&objects->optional_rows[id], error || instance->left_out ? -ENOTSUP : 0,
+			   object->optional_reason);
 }
 
 /* --- how long it took ---------------------------------------------------------------------------- */

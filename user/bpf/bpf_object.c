@@ -18,6 +18,7 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/admit.h"
 #include "bpf/bpf_object.h"
 #include "bpf/inherit.h"
 #include "bpf/links.h"
@@ -435,6 +436,8 @@ static int adopt_or_load(struct bpf_object_handle *handle, const struct bpf_obje
 	struct bpf_object_meta meta;
 	int r = find_inherited(handle, pin_dir, &inherited);
 
+	if (!r)
+		r = admit_agent(pin_dir, inherited);
 	if (!r)
 		r = pins_make_folders(pin_dir);
 	if (!r)

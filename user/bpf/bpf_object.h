@@ -26,7 +26,7 @@
 #include "bpf/pins.h"
 #include "lib/cleanup.h"
 
-#define BPF_OBJECT_PROGRAMS_MAX 16
+#define BPF_OBJECT_PROGRAMS_MAX 24
 #define BPF_OBJECT_MAPS_MAX	24
 
 struct bpf_object_program {

@@ -14,6 +14,10 @@ static const struct bpf_object_row rows[BPF_OBJECT_NR] = {
 		{
 			.is_awaited = true,
 			.subject = "the guard",
+			.optional = "guard_files",
+			.optional_reason =
+				"the kernel refuses the programs that protect pins and mounts: "
+				"changes are reverted while the agent runs, but not denied",
 			.elf = guard_elf,
 			.start = guard_start,
 			.find_obstacle = guard_find_obstacle,

@@ -27,7 +27,7 @@ struct bpf_object_request {
 struct bpf_object_instance {
 	struct bpf_object_handle *handle; /* NULL: not in force */
 	void *state;			  /* of the object's file; observe: struct observer */
-	bool is_reduced;		  /* without its optional programs */
+	int left_out; /* errno for which it is without its optional programs; 0 = it has them */
 };
 
 struct bpf_object_row {

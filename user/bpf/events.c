@@ -108,6 +108,51 @@ void event_read(const struct event *event, struct event_record *ret_record)
 	*ret_record = record;
 }
 
+/* --- whom process 1 acted for ------------------------------------------------------------------ */
+
+#define CLIENT_WINDOW_NS 5000000000ULL
+
+static bool is_recent(const struct pid1_client *client, __u64 now_ns)
+{
+	return client->time_ns && client->time_ns <= now_ns &&
+	       now_ns - client->time_ns < CLIENT_WINDOW_NS;
+}
+
+void event_name_client(const struct pid1_clients *clients, uint64_t time_ns,
+		       struct event_record *record)
+{
+	const struct pid1_client *found = NULL;
+
+	for (uint32_t i = 0; i < PID1_CLIENTS; i++) {
+		const struct pid1_client *client = &clients->rows[i];
+
+		if (!is_recent(client, time_ns) || client->pid == 1)
+			continue;
+		if (found && found->pid != client->pid)
+			return;
+		found = client;
+	}
+	if (!found)
+		return;
+	record->client.pid = found->pid;
+	record->client.cgroup_id = found->cgroup;
+	text_copy(record->client.comm, sizeof(record->client.comm), found->comm);
+}
+
+static void name_client(const struct event_reader *reader, const struct event *event,
+			struct event_record *record)
+{
+	struct pid1_clients clients;
+	__u32 zero = 0;
+	int fd;
+
+	if (record->pid != 1)
+		return;
+	fd = bpf_objects_map_fd(reader->setup.objects, "pid1_clients");
+	if (fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &clients))
+		event_name_client(&clients, event->time_ns, record);
+}
+
 /* --- the reader ------------------------------------------------------------------------------- */
 
 static int take_event(void *context, void *data, size_t size)
@@ -118,6 +163,7 @@ static int take_event(void *context, void *data, size_t size)
 	if (size < sizeof(struct event))
 		return 0;
 	event_read(data, &record);
+	name_client(reader, data, &record);
 	reader->setup.sink.event(reader->setup.sink.self, &record);
 	return 0;
 }

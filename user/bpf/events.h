@@ -6,6 +6,7 @@
 #ifndef BPF_EVENTS_H
 #define BPF_EVENTS_H
 
+#include "bpf/bpf_objects.h"
 #include "ctl/ports.h"
 #include "lib/cleanup.h"
 
@@ -13,6 +14,8 @@ struct event_reader;
 
 struct event_setup {
 	int events_fd, budgets_fd; /* maps, borrowed for the reader's life */
+	/* borrowed; may have the map of process 1's clients, which is loaded later */
+	const struct bpf_objects *objects;
 	struct kernel_sink sink;
 };
 
@@ -31,6 +34,12 @@ int events_dispatch(struct event_reader *reader);
  */
 void events_sweep(struct event_reader *reader);
 
+/*
+ * Name the client for which process 1 did what an event of `time_ns` (CLOCK_BOOTTIME) reports: the only
+ * one that connected within five seconds before. The record stays as it is if there is none, or several.
+ */
+void event_name_client(const struct pid1_clients *clients, uint64_t time_ns,
+		       struct event_record *record);
 /* Convert an event of the kernel to a record. Pure: numbers out of range are replaced by none. */
 void event_read(const struct event *event, struct event_record *ret_record);
 

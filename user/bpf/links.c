@@ -12,8 +12,8 @@
 #include "format/words.h"
 #include "lib/file.h"
 
-/* in units of 10 ms, for unpinned programs to end */
-#define RELEASE_TRIES 200
+/* in units of 10 ms, for unpinned programs to end; a loaded machine has long grace periods */
+#define RELEASE_TRIES 1000
 
 /* --- names of pins ------------------------------------------------------------------------------ */
 
@@ -188,6 +188,20 @@ static int wait_for_end(const __u32 *ids, uint32_t nr)
 		nanosleep(&pause, NULL);
 	}
 	return 0;
+}
+
+bool links_any(const char *pin_dir, const char *name)
+{
+	DIR *dir cleanup_dir = NULL;
+	char path[PIN_PATH_MAX];
+	const struct dirent *entry;
+
+	if (snprintf(path, sizeof(path), "%s/links", pin_dir) < PIN_PATH_MAX)
+		dir = opendir(path);
+	while (dir && file_next_entry(dir, &entry) > 0)
+		if (is_leftover(entry->d_name, name, NULL))
+			return true;
+	return false;
 }
 
 int links_release(const char *pin_dir, const char *name)

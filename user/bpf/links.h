@@ -27,9 +27,11 @@ int links_drop_others(const struct bpf_object_handle *handle, const char *pin_di
 /* Unpin the links of objects that this version does not have. */
 int links_drop_unknown(const char *pin_dir);
 
+/* Is any link of the object called `name` pinned? */
+bool links_any(const char *pin_dir, const char *name);
 /*
  * Unpin the links of the object called `name` and wait until its programs have ended. Needs
- * only bpffs. 0 also if there were none; -EBUSY after two seconds: another process, such as a
+ * only bpffs. 0 also if there were none; -EBUSY after ten seconds: another process, such as a
  * running agent, still holds them.
  */
 int links_release(const char *pin_dir, const char *name);

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 
 #include "bpf/inventory.h"
 #include "bpf/noise.h"
+#include "bpf/noise_siblings.h"
 #include "lib/log.h"
 #include "lib/worker.h"
 #include "noise.skel.h"
@@ -27,24 +27,26 @@
 /* Entries that are read while the CPU changes hands are read again; this often at most. */
 #define READ_TRIES 64
 
+/* Longer than a program runs that has read the clock. */
+#define SETTLED_NS 20000
+
 struct noise_counter {
 	uint32_t nr_cpus; /* the highest possible CPU, plus 1 */
 	struct worker_pool *pool;
 	enum noise_state state;
 	struct noise_owner *wanted; /* by CPU; epoch 0 = it is not exclusive */
 	uint32_t nr_wanted;
-	uint32_t epoch; /* the last one that was given out */
+	uint32_t epoch; /* the last one that was given out, to an owner or a share */
+	struct noise_siblings siblings;
+	bool knows_cores; /* which CPUs share a core */
 
 	/* Strangers are told while something is counted. */
 	bool tells_strangers;
-	sd_event *event; /* NULL = nobody listens */
-	const struct noise_sink *sink;
-	struct ring_buffer *ring;
-	sd_event_source *source;
+	struct noise_strangers *hearing; /* NULL = nobody listens */
 
 	struct noise *skeleton; /* NULL = nothing is loaded */
-	struct noise_cpu *cpus; /* shared with the programs */
-	size_t memory_bytes;
+	/* Shared with the programs: by CPU, and of siblings. */
+	struct noise_cpu *cpus, *records;
 	bool counts[NOISE_SOURCE_NR];
 };
 
@@ -79,6 +81,7 @@ static int choose_programs(struct noise_counter *counter)
 		return -errno;
 	for (int source = 0; source < NOISE_SOURCE_NR; source++)
 		counter->counts[source] = true;
+	counter->counts[NOISE_SMT_SIBLING] = counter->knows_cores;
 	bpf_object__for_each_program (program, counter->skeleton->obj) {
 		const char *tracepoint = bpf_program__section_name(program) + strlen("tp_btf/");
 		char type[64];
@@ -99,18 +102,28 @@ static int choose_programs(struct noise_counter *counter)
 	return 0;
 }
 
-static int map_memory(struct noise_counter *counter)
+/* A map of `nr` records, but one at least, because no map is empty. */
+static size_t bytes_of(uint32_t nr)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *memory;
+	const size_t bytes = (nr ? nr : 1) * sizeof(struct noise_cpu);
 
-	counter->memory_bytes = counter->nr_cpus * sizeof(*counter->cpus);
-	counter->memory_bytes = (counter->memory_bytes + page - 1) & ~(page - 1);
-	memory = mmap(NULL, counter->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      bpf_map__fd(counter->skeleton->maps.noise_cpus), 0);
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static uint32_t nr_records(const struct noise_counter *counter)
+{
+	return counter->nr_cpus * counter->siblings.nr;
+}
+
+static int map_memory(const struct bpf_map *map, uint32_t nr, struct noise_cpu **ret_memory)
+{
+	void *memory =
+		mmap(NULL, bytes_of(nr), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
 	if (memory == MAP_FAILED)
-		return log_err(-errno, "noise: map 'noise_cpus' into memory");
-	counter->cpus = memory;
+		return log_err(-errno, "noise: map '%s' into memory", bpf_map__name(map));
+	*ret_memory = memory;
 	return 0;
 }
 
@@ -120,8 +133,21 @@ static void unload(struct noise_counter *counter)
 	noise__destroy(counter->skeleton);
 	counter->skeleton = NULL;
 	if (counter->cpus)
-		munmap(counter->cpus, counter->memory_bytes);
-	counter->cpus = NULL;
+		munmap(counter->cpus, bytes_of(counter->nr_cpus));
+	if (counter->records)
+		munmap(counter->records, bytes_of(nr_records(counter)));
+	counter->cpus = counter->records = NULL;
+}
+
+static int set_sizes(const struct noise_counter *counter)
+{
+	const uint32_t nr = nr_records(counter);
+	int r = bpf_map__set_max_entries(counter->skeleton->maps.noise_cpus, counter->nr_cpus);
+
+	counter->skeleton->rodata->nr_siblings = counter->siblings.nr;
+	if (!r)
+		r = bpf_map__set_max_entries(counter->skeleton->maps.noise_siblings, nr ? nr : 1);
+	return r;
 }
 
 /* No CPU has an owner yet, so the programs do nothing until the loop's thread says so. */
@@ -132,14 +158,17 @@ static int load(struct noise_counter *counter)
 	counter->skeleton = noise__open();
 	if (!counter->skeleton)
 		return log_err(-errno, "noise: open the BPF object");
-	r = bpf_map__set_max_entries(counter->skeleton->maps.noise_cpus, counter->nr_cpus);
+	r = set_sizes(counter);
 	if (!r)
 		r = choose_programs(counter);
 	if (!r)
 		r = noise__load(counter->skeleton);
 	if (r)
 		return log_err(r, "noise: load the BPF programs");
-	r = map_memory(counter);
+	r = map_memory(counter->skeleton->maps.noise_cpus, counter->nr_cpus, &counter->cpus);
+	if (!r)
+		r = map_memory(counter->skeleton->maps.noise_siblings, nr_records(counter),
+			       &counter->records);
 	if (r)
 		return r;
 	r = noise__attach(counter->skeleton);
@@ -183,68 +212,64 @@ static void publish_owner(struct noise_owner *shown, const struct noise_owner *w
 	__atomic_store_n(&shown->epoch, wanted->epoch, __ATOMIC_SEQ_CST);
 }
 
+/* A share is told after its owner, so the owner's time in it is not another's. */
+static void publish_siblings(struct noise_counter *counter)
+{
+	const struct noise_siblings *siblings = &counter->siblings;
+
+	for (uint32_t cpu = 0; cpu < counter->nr_cpus; cpu++)
+		__atomic_store_n(&counter->cpus[cpu].share, siblings->shares[cpu].number,
+				 __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < nr_records(counter); i++) {
+		uint32_t other = 0, share = noise_siblings_share(siblings, i, &other);
+		struct noise_owner owner = counter->wanted[other];
+
+		owner.epoch = share;
+		counter->records[i].other = other;
+		if (counter->records[i].owner.epoch != share)
+			publish_owner(&counter->records[i].owner, &owner);
+	}
+	for (uint32_t cpu = 0; cpu < counter->nr_cpus; cpu++) {
+		uint32_t has_siblings = 0;
+
+		for (uint32_t i = 0; i < siblings->nr; i++)
+			has_siblings |= counter->records[cpu * siblings->nr + i].owner.epoch != 0;
+		__atomic_store_n(&counter->cpus[cpu].has_siblings, has_siblings, __ATOMIC_RELEASE);
+	}
+}
+
 static void publish_owners(struct noise_counter *counter)
 {
 	for (uint32_t cpu = 0; cpu < counter->nr_cpus; cpu++)
 		if (counter->cpus[cpu].owner.epoch != counter->wanted[cpu].epoch)
 			publish_owner(&counter->cpus[cpu].owner, &counter->wanted[cpu]);
+	publish_siblings(counter);
 }
 
 /* --- strangers ----------------------------------------------------------------------------------- */
 
-static int take_stranger(void *self, void *data, size_t size)
-{
-	const struct noise_counter *counter = self;
-
-	if (size >= sizeof(struct noise_stranger))
-		counter->sink->stranger(counter->sink->self, data);
-	return 0;
-}
-
-static int on_readable(sd_event_source *source, int fd, uint32_t events, void *self)
-{
-	const struct noise_counter *counter = self;
-	int r = ring_buffer__consume(counter->ring);
-
-	if (r < 0)
-		log_warn(r, "noise: read strangers, ignoring until the next");
-	return 0;
-}
-
-static void stop_listening(struct noise_counter *counter)
-{
-	counter->source = sd_event_source_unref(counter->source);
-	ring_buffer__free(counter->ring);
-	counter->ring = NULL;
-}
-
 /* Without it the agent's walks find strangers later. */
-static void start_listening(struct noise_counter *counter)
+static void hear_strangers(struct noise_counter *counter)
 {
 	int r;
 
-	if (!counter->event || counter->ring)
+	if (!counter->hearing)
 		return;
-	counter->ring = ring_buffer__new(bpf_map__fd(counter->skeleton->maps.noise_strangers),
-					 take_stranger, counter, NULL);
-	r = counter->ring ? 0 : -errno;
-	if (!r)
-		r = sd_event_add_io(counter->event, &counter->source,
-				    ring_buffer__epoll_fd(counter->ring), EPOLLIN, on_readable,
-				    counter);
-	if (r < 0) {
+	r = noise_strangers_hear(counter->hearing,
+				 bpf_map__fd(counter->skeleton->maps.noise_strangers));
+	if (r)
 		log_warn(r, "noise: listen for strangers");
-		stop_listening(counter);
-	}
 }
 
 void noise_counter_listen(struct noise_counter *counter, sd_event *event,
-			  const struct noise_sink *sink)
+			  const struct noise_corrector *corrector, const struct noise_sink *sink)
 {
-	counter->event = event;
-	counter->sink = sink;
-	if (counter->state == NOISE_COUNTING)
-		start_listening(counter);
+	int r = noise_strangers_open(event, corrector, sink, &counter->hearing);
+
+	if (r)
+		log_warn(r, "noise: cannot create the thread that listens for strangers");
+	else if (counter->state == NOISE_COUNTING)
+		hear_strangers(counter);
 }
 
 /* --- what is attached follows what is wanted ------------------------------------------------------ */
@@ -290,10 +315,11 @@ static void follow(struct noise_counter *counter)
 	} else if (counter->state == NOISE_COUNTING) {
 		publish_owners(counter);
 		counter->skeleton->bss->tells_strangers = counter->tells_strangers;
-		start_listening(counter);
+		hear_strangers(counter);
 		if (counter->nr_wanted)
 			return;
-		stop_listening(counter);
+		if (counter->hearing)
+			noise_strangers_give_up(counter->hearing);
 		counter->state = NOISE_ENDING;
 		begin_job(counter, run_unload);
 	}
@@ -320,6 +346,7 @@ static int watch(void *self, const struct noise_grant *grants, uint32_t nr)
 		next += next < nr && grants[next].cpu == cpu;
 	}
 	counter->nr_wanted = nr;
+	noise_siblings_follow(&counter->siblings, counter->wanted, &counter->epoch);
 	follow(counter);
 	return 0;
 }
@@ -363,31 +390,41 @@ static void copy_cpu(const struct noise_cpu *shown, struct noise_cpu *ret_cpu)
 	}
 }
 
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* The time of an interrupt that has not ended yet, which is in none of the sums. */
 static int64_t open_interrupt_ns(const struct noise_cpu *cpu, int64_t now_ns)
 {
+	int64_t ns = 0;
+
 	/* Of the hard interrupts in a softirq those that have ended are in hard_ns. */
 	if (cpu->soft_start_ns)
-		return now_ns - (int64_t)cpu->soft_start_ns -
-		       (int64_t)(cpu->hard_ns - cpu->soft_taken_ns);
-	return cpu->hard_start_ns ? now_ns - (int64_t)cpu->hard_start_ns : 0;
+		ns = now_ns - (int64_t)cpu->soft_start_ns -
+		     (int64_t)(cpu->hard_ns - cpu->soft_taken_ns);
+	else if (cpu->hard_start_ns)
+		ns = now_ns - (int64_t)cpu->hard_start_ns;
+	return ns > 0 ? ns : 0;
 }
 
 /*
- * Add the time of whoever has the CPU now, without the interrupts in it. One that has not ended
- * is left out as well: its time would be taken off again at its end, and a counter must not fall.
+ * Add the time of whoever has the CPU, without the interrupts in it. One that has not ended is left
+ * out as well: its time would be taken off again at its end, and a counter must not fall. Nor may
+ * `now_ns` be later than the copy, or whoever has left the CPU since would have too much.
  */
-static void add_open_time(struct noise_cpu *cpu)
+static void add_open_time(struct noise_cpu *cpu, int64_t now_ns)
 {
 	struct noise_entry *entry;
-	struct timespec now;
-	int64_t now_ns, ns;
+	int64_t ns;
 
 	if (cpu->running >= NOISE_NOBODY)
 		return;
 	entry = &cpu->entries[cpu->running];
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	ns = now_ns - (int64_t)cpu->since_ns -
 	     (int64_t)(cpu->hard_ns + cpu->soft_ns - cpu->since_taken_ns) -
 	     open_interrupt_ns(cpu, now_ns);
@@ -409,10 +446,36 @@ static void name_softirqs(struct noise_cpu *cpu)
 		memcpy(cpu->entries[NOISE_VECTORS + i].name, names[i], sizeof(names[i]));
 }
 
+/*
+ * The owner's time is read as of some time ago, so whatever it will have been then is no less: a
+ * CPU that switches has read its clock before it writes, and a counter must not fall.
+ */
+static uint32_t read_sibling(const struct noise_counter *counter, uint32_t cpu, uint32_t i,
+			     struct noise_entry *ret_entries)
+{
+	const uint64_t then_ns = clock_ns() - SETTLED_NS;
+	const struct noise_cpu *owned = &counter->cpus[cpu];
+	const uint32_t index = noise_siblings_index(&counter->siblings, cpu, i);
+	const uint32_t number = counter->siblings.shares[cpu].number;
+	struct noise_cpu copy;
+	uint64_t word;
+
+	if (index == NOISE_NO_CPU || !(counter->siblings.shares[cpu].foreign >> i & 1))
+		return 0;
+	copy_cpu(&counter->records[index], &copy);
+	word = __atomic_load_n(&owned->owner_time, __ATOMIC_ACQUIRE);
+	/* Nothing has happened there since, or not on the exclusive CPU. */
+	if (copy.epoch != number || __atomic_load_n(&owned->shared, __ATOMIC_RELAXED) != number)
+		return 0;
+	return noise_siblings_read(&copy, index / counter->siblings.nr,
+				   noise_owner_ns(word, then_ns), ret_entries);
+}
+
 static int read_cpu(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_entry *ret_entries,
 		    uint32_t *ret_nr)
 {
 	struct noise_counter *counter = self;
+	const int64_t now_ns = (int64_t)clock_ns();
 	struct noise_cpu copy;
 	uint32_t nr = 0;
 
@@ -425,11 +488,13 @@ static int read_cpu(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_e
 		*ret_nr = 0;
 		return 0;
 	}
-	add_open_time(&copy);
+	add_open_time(&copy, now_ns);
 	name_softirqs(&copy);
 	for (uint32_t i = 0; i < NOISE_ENTRIES; i++)
 		if (copy.entries[i].epoch == copy.epoch && copy.entries[i].count)
 			ret_entries[nr++] = copy.entries[i];
+	for (uint32_t i = 0; i < counter->siblings.nr; i++)
+		nr += read_sibling(counter, cpu, i, &ret_entries[nr]);
 	*ret_nr = nr;
 	return 0;
 }
@@ -446,7 +511,9 @@ int noise_counter_open(const struct noise_options *options, struct noise_counter
 		counter->nr_cpus = cpu + 1;
 	counter->pool = options->pool;
 	counter->wanted = calloc(counter->nr_cpus + 1, sizeof(*counter->wanted));
-	if (!counter->wanted)
+	counter->knows_cores = options->topology;
+	if (!counter->wanted ||
+	    noise_siblings_init(&counter->siblings, options->topology, counter->nr_cpus))
 		return log_err(-ENOMEM, "noise");
 	*ret_counter = TAKE_PTR(counter);
 	return 0;
@@ -456,8 +523,9 @@ void noise_counter_close(struct noise_counter *counter)
 {
 	if (!counter)
 		return;
-	stop_listening(counter);
+	noise_strangers_close(counter->hearing);
 	unload(counter);
+	noise_siblings_fini(&counter->siblings);
 	free(counter->wanted);
 	free(counter);
 }

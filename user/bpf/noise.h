@@ -11,6 +11,8 @@
 #include <systemd/sd-event.h>
 
 #include "core/cpuset.h"
+#include "core/topology/topology.h"
+#include "bpf/noise_strangers.h"
 #include "ctl/ports.h"
 #include "lib/cleanup.h"
 
@@ -19,6 +21,8 @@ struct worker_pool;
 
 struct noise_options {
 	const struct cpuset *possible; /* CPUs that the machine can have; not empty */
+	/* Which of them share a core; NULL = not known, so siblings are not counted. */
+	const struct topology *topology;
 	/* Threads of it load, attach and detach. NULL: the calling thread does. Borrowed. */
 	struct worker_pool *pool;
 };
@@ -31,11 +35,11 @@ DEFINE_CLEANUP(struct noise_counter, noise_counter_closep, noise_counter_close);
 #define cleanup_noise_counter cleanup(noise_counter_closep)
 
 /*
- * Tell the sink of strangers from the event loop; both are borrowed. Strangers that run before this
- * are told to nobody.
+ * Tell the corrector of strangers from a thread, and then the sink from the event loop; loop and sink
+ * are borrowed. Strangers that run before this are told to nobody.
  */
 void noise_counter_listen(struct noise_counter *counter, sd_event *event,
-			  const struct noise_sink *sink);
+			  const struct noise_corrector *corrector, const struct noise_sink *sink);
 
 /* Implements ctl/ports.h; valid until the counter is closed. Errors of its threads are logged. */
 struct noise_port noise_counter_port(struct noise_counter *counter);

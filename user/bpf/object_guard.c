@@ -4,6 +4,13 @@
 
 #include "bpf/object_guard.h"
 #include "guard.skel.h"
+#include "lib/file.h"
+
+/*
+ * systemd writes a dozen files for each container's scope and as many for its pod's slice, which
+ * have three entries of `managed` together. The map `pid1_writes` has the last text of each.
+ */
+#define TEXTS_PER_GROUP 8
 
 DEFINE_CLEANUP(struct guard, guard_closep, guard__destroy);
 
@@ -34,7 +41,24 @@ const struct feature_row *guard_find_obstacle(const struct abilities *abilities)
 							   : NULL;
 }
 
-static void choose_programs(struct guard *skeleton, enum mechanism mechanism, bool clone_guard)
+/* What protects the guard itself; it guards the containers without them. */
+static void leave_out_files(struct guard *skeleton)
+{
+	struct bpf_program *programs[] = {
+		skeleton->progs.lsm_unlink,	skeleton->progs.mod_unlink,
+		skeleton->progs.lsm_rename,	skeleton->progs.mod_rename,
+		skeleton->progs.lsm_mount,	skeleton->progs.mod_mount,
+		skeleton->progs.lsm_move_mount, skeleton->progs.mod_move_mount,
+		skeleton->progs.lsm_umount,	skeleton->progs.mod_umount,
+		skeleton->progs.lsm_remount,	skeleton->progs.mod_remount,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		bpf_program__set_autoload(programs[i], false);
+}
+
+static void choose_programs(struct guard *skeleton, enum mechanism mechanism, bool clone_guard,
+			    bool files)
 {
 	struct bpf_program *program;
 
@@ -43,6 +67,8 @@ static void choose_programs(struct guard *skeleton, enum mechanism mechanism, bo
 
 		bpf_program__set_autoload(program, is_lsm == (mechanism == MECHANISM_LSM));
 	}
+	if (!files)
+		leave_out_files(skeleton);
 	if (clone_guard)
 		return;
 	bpf_program__set_autoload(skeleton->progs.lsm_fork, false);
@@ -56,9 +82,9 @@ const void *guard_elf(size_t *ret_len)
 	return guard__elf_bytes(ret_len);
 }
 
-int guard_start(const struct bpf_object_request *request, struct bpf_object_instance *ret_instance)
+static int start_with(const struct bpf_object_request *request, enum mechanism mechanism,
+		      bool files, struct bpf_object_handle **ret_handle)
 {
-	enum mechanism mechanism = choose_mechanism(request->abilities);
 	struct bpf_object_spec spec = {
 		.id = BPF_OBJECT_GUARD,
 		.mechanism = mechanism,
@@ -66,16 +92,53 @@ int guard_start(const struct bpf_object_request *request, struct bpf_object_inst
 		.adopt_only = request->adopt_only,
 		.keeps_meta = true,
 	};
-	struct guard *skeleton cleanup(guard_closep) = NULL;
+	struct guard *skeleton cleanup(guard_closep) = guard__open();
 
-	if (mechanism == MECHANISM_NONE)
-		return -ENOTSUP;
-	skeleton = guard__open();
 	if (!skeleton)
 		return -errno;
-	choose_programs(skeleton, mechanism, !request->options->no_clone_guard);
+	choose_programs(skeleton, mechanism, !request->options->no_clone_guard, files);
+	bpf_map__set_max_entries(skeleton->maps.pid1_writes,
+				 TEXTS_PER_GROUP * bpf_object_nr_managed(request->sizes));
 	spec.object = skeleton->obj;
 	spec.digest = bpf_object_digest(request->elf, request->elf_len, request->sizes,
 					sizeof(*request->sizes), skeleton->obj);
-	return bpf_object_start(&spec, request->options->bpffs_dir, &ret_instance->handle);
+	return bpf_object_start(&spec, request->options->bpffs_dir, ret_handle);
+}
+
+/*
+ * Does the kernel refuse a program as such: no such hook, or the verifier rejects it? An unknown
+ * kernel may have other functions for mounts. 524 is its own ENOTSUPP.
+ */
+static bool is_refusal(int error)
+{
+	switch (-error) {
+	case ESRCH:
+	case EINVAL:
+	case EACCES:
+	case E2BIG:
+	case EOPNOTSUPP:
+	case 524:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int guard_start(const struct bpf_object_request *request, struct bpf_object_instance *ret_instance)
+{
+	enum mechanism mechanism = choose_mechanism(request->abilities);
+	struct bpf_object_handle *handle = NULL;
+	int left_out = 0, r;
+
+	if (mechanism == MECHANISM_NONE)
+		return -ENOTSUP;
+	r = start_with(request, mechanism, true, &handle);
+	if (is_refusal(r)) {
+		left_out = r;
+		r = start_with(request, mechanism, false, &handle);
+	}
+	if (r)
+		return r;
+	*ret_instance = (struct bpf_object_instance){.handle = handle, .left_out = left_out};
+	return 0;
 }

@@ -7,6 +7,12 @@
 
 DEFINE_CLEANUP(struct watch, watch_closep, watch__destroy);
 
+/* Not every kernel has it (CONFIG_SECURITY_NETWORK), and the other programs do without. */
+static bool has_hook_of_sockets(void)
+{
+	return libbpf_find_vmlinux_btf_id("security_unix_stream_connect", BPF_TRACE_FENTRY) > 0;
+}
+
 /* Without fentry only the programs on typed tracepoints are loaded. */
 static void choose_programs(struct watch *skeleton, bool traces)
 {
@@ -18,6 +24,8 @@ static void choose_programs(struct watch *skeleton, bool traces)
 		bpf_program__set_autoload(program, traces || !strncmp(section, "tp_btf/",
 								      strlen("tp_btf/")));
 	}
+	if (traces && !has_hook_of_sockets())
+		bpf_program__set_autoload(skeleton->progs.client_connects, false);
 }
 
 static int start_with(const struct bpf_object_request *request, bool traces,
@@ -59,6 +67,7 @@ int watch_start(const struct bpf_object_request *request, struct bpf_object_inst
 	}
 	if (r)
 		return r;
-	*ret_instance = (struct bpf_object_instance){.handle = handle, .is_reduced = !traces};
+	*ret_instance =
+		(struct bpf_object_instance){.handle = handle, .left_out = traces ? 0 : -ENOTSUP};
 	return 0;
 }

@@ -87,6 +87,7 @@ void observe_close(struct observer *observer)
 		for (uint32_t slot = 0; slot < observer->control->nr_slots; slot++)
 			free(observer->shown[slot].run_ns);
 	free(observer->shown);
+	free(observer->given.remote_ns);
 	free(observer->pods);
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
 		if (observer->memory[i])
@@ -176,14 +177,15 @@ static void publish_slots(struct observer *observer)
 	__atomic_store_n(&control->generation, control->generation + 1, __ATOMIC_RELEASE);
 }
 
-static int enter_slot(const struct observer *observer, uint32_t slot)
+/* A container that is only counted must not be guarded for a moment: its runtime writes its files. */
+static int enter_slot(const struct observer *observer, uint32_t slot, bool is_only_counted)
 {
 	const struct observe_slot *entry = &observer->slots[slot];
 	const struct managed managed = {
-		.kind = MANAGED_KIND_TREE,
+		.kind = is_only_counted ? MANAGED_KIND_NONE : MANAGED_KIND_TREE,
 		.level = entry->level,
 		.slot = slot,
-		.flags = MANAGED_BORDER,
+		.flags = is_only_counted ? 0 : MANAGED_BORDER,
 	};
 	__u64 id = entry->cgroup_id;
 
@@ -239,6 +241,16 @@ static void complete_pods(struct observer *observer)
 	}
 }
 
+/* Does the slot's cgroup have an entry that says that it is not guarded? */
+static bool is_only_counted(const struct observer *observer, uint32_t slot)
+{
+	__u64 id = observer->slots[slot].cgroup_id;
+	struct managed managed;
+
+	return !bpf_map_lookup_elem(observer->map_fds[OBSERVE_MANAGED], &id, &managed) &&
+	       managed.kind == MANAGED_KIND_NONE;
+}
+
 /*
  * A claim writes the slot before the cgroup's entry, a release takes it from the entry
  * first; and without an observer the agent gives slots as it likes. What is said here
@@ -247,7 +259,9 @@ static void complete_pods(struct observer *observer)
 static void complete_claims(struct observer *observer)
 {
 	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++) {
-		int r = observer->slots[slot].cgroup_id ? enter_slot(observer, slot) : 0;
+		int r = observer->slots[slot].cgroup_id
+				? enter_slot(observer, slot, is_only_counted(observer, slot))
+				: 0;
 
 		if (r)
 			log_warn(r, "observe: give slot %u to cgroup %llu again", slot,
@@ -455,7 +469,7 @@ int observe_claim(struct observer *observer, const struct observe_group *group, 
 				       .level = group->level,
 				       .claims = entry->claims + 1};
 	write_pod(observer, slot, group);
-	r = enter_slot(observer, slot);
+	r = enter_slot(observer, slot, group->is_only_counted);
 	if (r) {
 		entry->cgroup_id = 0;
 		return log_err(r, "observe: give slot %u to cgroup %llu", slot,

@@ -56,11 +56,13 @@ struct observe_group {
 	uint64_t pod;	/* any number, equal for the containers of one pod; 0 = a pod of its own */
 	uint64_t nodes; /* NUMA node indexes that are local to it; 0 = all */
 	const struct cpuset *cpus; /* its own CPUs; time elsewhere is "outside" */
+	bool is_only_counted;	   /* the guard must not take it for a container of ours */
 };
 
 /*
  * Slots are said in the map `managed`, which guard and watch read, too: a claim enters the
- * group there as a container's border, a release takes the slot and leaves the entry.
+ * group there as a container's border, unless it is only counted; a release takes the slot and
+ * leaves the entry.
  *
  * Give the group a slot, or update the one it has (counters go on). Slots are
  * numbered from 1; those of released groups are used again as late as possible.
@@ -84,12 +86,13 @@ struct observe_usage {
 	uint64_t migrations_core, migrations_llc, migrations_numa;
 	uint32_t nr_cpus; /* length of the arrays */
 	/*
-	 * By CPU id; valid until the next call that names this group. Of run_ns, outside_ns was
+	 * By CPU id; valid until the next call. Of run_ns, outside_ns was
 	 * spent on a CPU while it was not the group's, and remote_ns on a CPU of the group that
 	 * is far from its memory. Whether a CPU is far is judged by the nodes of now, so
-	 * remote_ns may go back when they change.
+	 * remote_ns may go back when they change. The last two are the parts of wait_ns and
+	 * switches on the CPU.
 	 */
-	const uint64_t *run_ns, *outside_ns, *remote_ns;
+	const uint64_t *run_ns, *outside_ns, *remote_ns, *cpu_wait_ns, *cpu_switches;
 };
 
 /* All the waiting of a container: the sum of its causes. */
@@ -100,10 +103,10 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 
 /*
  * The waits of one container since its slot was given. A wait counts when it is over, so one
- * that goes on is not in it yet. Values never go back while the group has its slot. -ENOENT.
+ * that goes on is not in it yet. Values never go back while the group has its slot, unless a sum is more
+ * than 64 bits hold; that is counted, see observe_status. -ENOENT.
  */
-int observe_latency(const struct observer *observer, uint64_t cgroup_id,
-		    struct latency *ret_latency);
+int observe_latency(struct observer *observer, uint64_t cgroup_id, struct latency *ret_latency);
 
 struct observe_node {
 	uint64_t run_ns, wait_ns;
@@ -117,6 +120,7 @@ struct observe_status {
 	uint32_t nr_slots, nr_used;
 	uint64_t exhausted; /* containers that found no free slot */
 	uint64_t forgotten; /* tasks, also ended ones, whose record another task took over */
+	uint64_t wrapped;   /* histograms that were read with a smaller sum than before */
 	uint64_t map_bytes; /* kernel memory of the counters, by formula */
 };
 

@@ -25,8 +25,16 @@ enum observe_map {
 struct observe_shown {
 	uint64_t cgroup_id; /* 0 = nothing shown yet */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
-	/* Owned by the first one, which has room for all three; [nr_cpus] each. */
-	uint64_t *run_ns, *outside_ns, *remote_ns;
+	/* The waits as they were read last, and of which claim of the slot that was. */
+	uint64_t waits_claim, nr_waits, waits_ns;
+	/* Owned by the first one, which has room for both; [nr_cpus] each. */
+	uint64_t *run_ns, *outside_ns;
+};
+
+/* What a reader is given besides, which nobody has to remember; [nr_cpus] each. */
+struct observe_given {
+	uint64_t *remote_ns; /* owned; has room for all */
+	uint64_t *cpu_wait_ns, *cpu_switches;
 };
 
 /* Containers beyond this many without a slot are not told apart, so not counted. */
@@ -47,9 +55,11 @@ struct observer {
 	struct observe_control *control;
 
 	struct observe_shown *shown; /* owned; [nr_slots] */
+	struct observe_given given;  /* of the group that was read last */
 	uint64_t *pods;		     /* owned; by slot: the pod as it was claimed, 0 = not yet */
 	uint64_t refused[OBSERVE_MAX_REFUSED]; /* cgroups that were counted as without a slot */
 	uint32_t nr_refused;
+	uint64_t nr_wrapped; /* histograms of which a sum went back */
 	/* CLOCK_MONOTONIC - run queue clock, and when it was last looked for */
 	bool has_offset;
 	int64_t offset_ns;

@@ -82,6 +82,23 @@ static void take_sample(const struct observer *observer, uint32_t slot, uint32_t
 }
 
 /*
+ * Did the container never run, wait, or send a task away here? Most CPUs are like this for most
+ * containers, and then there is nothing to take a sample of.
+ */
+static bool is_untouched(const struct observer *observer, uint32_t slot, uint32_t cpu)
+{
+	const struct observe_counter *counter =
+		&observer->counters[(size_t)slot * observer->control->nr_cpus + cpu];
+	const uint64_t *words = (const uint64_t *)counter;
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < offsetof(struct observe_counter, latencies) / sizeof(*words); i++)
+		any |= load(&words[i]);
+	return !any && (__atomic_load_n(&observer->cpus[cpu].slot, __ATOMIC_RELAXED) &
+			~SLOT_OUTSIDE) != slot;
+}
+
+/*
  * Each CPU keeps a pair of instants, the monotonic one read a little after the
  * other, or much after where a virtual CPU was taken away in between. So of the
  * fresh pairs the smallest difference is the true one.
@@ -126,19 +143,40 @@ static uint64_t open_ns(const struct observer *observer, const struct sample *sa
 							: 0;
 }
 
+/* Of struct observe_shown, and of struct observe_given. */
+#define SHOWN_ARRAYS 2
+#define GIVEN_ARRAYS 3
+
+/* Begins with zeros. */
+static int prepare_given(struct observer *observer)
+{
+	const uint32_t nr_cpus = observer->control->nr_cpus;
+	struct observe_given *given = &observer->given;
+
+	if (given->remote_ns) {
+		memset(given->remote_ns, 0, GIVEN_ARRAYS * nr_cpus * sizeof(*given->remote_ns));
+		return 0;
+	}
+	given->remote_ns = calloc(nr_cpus, GIVEN_ARRAYS * sizeof(*given->remote_ns));
+	if (!given->remote_ns)
+		return -ENOMEM;
+	given->cpu_wait_ns = given->remote_ns + nr_cpus;
+	given->cpu_switches = given->cpu_wait_ns + nr_cpus;
+	return 0;
+}
+
 static int prepare_shown(struct observer *observer, uint32_t slot, struct observe_shown **ret_shown)
 {
 	struct observe_shown *shown = &observer->shown[slot];
 	uint32_t nr_cpus = observer->control->nr_cpus;
 
 	if (!shown->run_ns) {
-		shown->run_ns = calloc(nr_cpus, 3 * sizeof(*shown->run_ns));
+		shown->run_ns = calloc(nr_cpus, SHOWN_ARRAYS * sizeof(*shown->run_ns));
 		if (!shown->run_ns)
 			return -ENOMEM;
 		shown->outside_ns = shown->run_ns + nr_cpus;
-		shown->remote_ns = shown->outside_ns + nr_cpus;
 	} else if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
-		memset(shown->run_ns, 0, 3 * nr_cpus * sizeof(*shown->run_ns));
+		memset(shown->run_ns, 0, SHOWN_ARRAYS * nr_cpus * sizeof(*shown->run_ns));
 	}
 	if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
 		shown->cgroup_id = observer->slots[slot].cgroup_id;
@@ -162,6 +200,7 @@ static void add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 		       const struct sample *sample, struct observe_shown *shown,
 		       struct observe_usage *usage)
 {
+	const struct observe_given *given = &observer->given;
 	uint64_t open = open_ns(observer, sample);
 	uint64_t run = max_u64(sample->counter.run_ns + open, shown->run_ns[cpu]);
 	uint64_t outside = max_u64(sample->counter.outside_ns + (sample->outside ? open : 0),
@@ -171,12 +210,16 @@ static void add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 		outside = run;
 	shown->run_ns[cpu] = run;
 	shown->outside_ns[cpu] = outside;
-	shown->remote_ns[cpu] = is_local(observer, slot, cpu) ? 0 : run - outside;
+	given->remote_ns[cpu] = is_local(observer, slot, cpu) ? 0 : run - outside;
 	usage->run_outside_ns += outside;
-	usage->run_remote_ns += shown->remote_ns[cpu];
-	usage->run_local_ns += run - outside - shown->remote_ns[cpu];
-	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+	usage->run_remote_ns += given->remote_ns[cpu];
+	usage->run_local_ns += run - outside - given->remote_ns[cpu];
+	given->cpu_wait_ns[cpu] = 0;
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++) {
 		usage->wait_ns[cause] += sample->counter.wait_ns[cause];
+		given->cpu_wait_ns[cpu] += sample->counter.wait_ns[cause];
+	}
+	given->cpu_switches[cpu] = sample->counter.switches;
 	usage->switches += sample->counter.switches;
 	usage->migrations_core += sample->counter.migrations_core;
 	usage->migrations_llc += sample->counter.migrations_llc;
@@ -203,12 +246,16 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 	if (r)
 		return r;
 	r = prepare_shown(observer, slot, &shown);
+	if (!r)
+		r = prepare_given(observer);
 	if (r)
 		return r;
 	refresh_offset(observer, monotonic_ns());
 	for (uint32_t cpu = 0; cpu < usage.nr_cpus; cpu++) {
 		struct sample sample;
 
+		if (!shown->run_ns[cpu] && is_untouched(observer, slot, cpu))
+			continue;
 		take_sample(observer, slot, cpu, &sample);
 		add_sample(observer, slot, cpu, &sample, shown, &usage);
 	}
@@ -219,7 +266,9 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 		max_u64(usage.run_outside_ns, shown->run_outside_ns);
 	usage.run_ns = shown->run_ns;
 	usage.outside_ns = shown->outside_ns;
-	usage.remote_ns = shown->remote_ns;
+	usage.remote_ns = observer->given.remote_ns;
+	usage.cpu_wait_ns = observer->given.cpu_wait_ns;
+	usage.cpu_switches = observer->given.cpu_switches;
 	*ret_usage = usage;
 	return 0;
 }
@@ -246,9 +295,22 @@ static void take_latency(const struct observe_cpu *here, const struct observe_co
 	}
 }
 
+/* All the waiting of a container in 584 years fits, but that of thousands of tasks together may not. */
+static void notice_wrap(struct observer *observer, uint32_t slot, const struct latency *now)
+{
+	struct observe_shown *shown = &observer->shown[slot];
+	const uint64_t claim = observer->slots[slot].claims, nr = latency_count(now);
+
+	/* at 0 nothing was read yet, and no sum is smaller */
+	if (shown->waits_claim == claim && (nr < shown->nr_waits || now->sum_ns < shown->waits_ns))
+		observer->nr_wrapped++;
+	shown->waits_claim = claim;
+	shown->nr_waits = nr;
+	shown->waits_ns = now->sum_ns;
+}
+
 /* Where no task of the container ever got the CPU, one cache line of the counter says so. */
-int observe_latency(const struct observer *observer, uint64_t cgroup_id,
-		    struct latency *ret_latency)
+int observe_latency(struct observer *observer, uint64_t cgroup_id, struct latency *ret_latency)
 {
 	const uint32_t nr_cpus = observer->control->nr_cpus;
 	struct latency sum = {0};
@@ -267,6 +329,7 @@ int observe_latency(const struct observer *observer, uint64_t cgroup_id,
 		take_latency(&observer->cpus[cpu], counter, &here);
 		latency_add(&sum, &here);
 	}
+	notice_wrap(observer, slot, &sum);
 	*ret_latency = sum;
 	return 0;
 }
@@ -300,7 +363,8 @@ void observe_status(const struct observer *observer, struct observe_status *ret_
 {
 	struct observe_status status = {.adopted = observer->handle->adopted,
 					.nr_slots = observer->control->nr_slots - 1,
-					.exhausted = observer->control->exhausted};
+					.exhausted = observer->control->exhausted,
+					.wrapped = observer->nr_wrapped};
 
 	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++)
 		status.nr_used += observer->slots[slot].cgroup_id != 0;

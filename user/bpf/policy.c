@@ -14,6 +14,7 @@
 
 #include <pinfold/guard_modes.h>
 
+#include "bpf/fitting.h"
 #include "bpf/in_force.h"
 #include "bpf/policy.h"
 #include "lib/proc_stat.h"
@@ -74,13 +75,14 @@ static struct managed translate_group(const struct managed_group *group, uint32_
 		[MANAGED_TREE] = MANAGED_KIND_TREE,
 		[MANAGED_SELF] = MANAGED_KIND_SELF,
 		[MANAGED_OVERLAP] = MANAGED_KIND_OVERLAP,
+		[MANAGED_COUNTED] = MANAGED_KIND_NONE,
 	};
 
 	return (struct managed){
 		.kind = kinds[group->scope],
 		.level = group->level,
 		.slot = group->is_container ? slot : SLOT_NONE,
-		.flags = group->is_container ? MANAGED_BORDER : 0,
+		.flags = group->is_container && group->scope == MANAGED_TREE ? MANAGED_BORDER : 0,
 	};
 }
 
@@ -305,6 +307,48 @@ static int drop_groups(const struct policy_maps *maps, const struct kernel_polic
 	return r;
 }
 
+/*
+ * One place is the self-test's. An entry of an earlier agent stays while its policy is not known to be
+ * replaced, whatever its kind.
+ */
+int policy_make_room(const struct policy_maps *maps, const struct kernel_policy *policy,
+		     const struct earlier_groups *earlier, struct fitting *ret_fitting)
+{
+	struct fitting fitting cleanup(fitting_fini) = {0};
+	struct fitting_entry *entries cleanup_free = NULL;
+	struct bpf_map_info info = {0};
+	__u32 len = sizeof(info);
+	void *ids cleanup_free = NULL;
+	uint32_t nr = 0;
+	int r = bpf_obj_get_info_by_fd(maps->managed, &info, &len) ? -errno : 0;
+
+	if (!r)
+		r = collect_keys(maps->managed, sizeof(__u64), &ids, &nr);
+	if (r)
+		return r;
+	entries = calloc(nr + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct managed entry;
+
+		entries[i].id = ((__u64 *)ids)[i];
+		entries[i].is_counted =
+			!is_earlier(earlier, entries[i].id) &&
+			!bpf_map_lookup_elem(maps->managed, &entries[i].id, &entry) &&
+			entry.kind == MANAGED_KIND_NONE;
+	}
+	r = fitting_choose(policy, entries, nr, info.max_entries - 1, &fitting);
+	for (uint32_t i = 0; !r && i < fitting.nr_dropped; i++)
+		if (bpf_map_delete_elem(maps->managed, &fitting.dropped[i]) && errno != ENOENT)
+			r = -errno;
+	if (r)
+		return r;
+	*ret_fitting = fitting;
+	fitting = (struct fitting){0};
+	return 0;
+}
+
 int policy_drop_groups(const struct policy_maps *maps, const struct kernel_policy *policy,
 		       const struct earlier_groups *earlier)
 {
@@ -373,13 +417,13 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
 		guard_set_mode(&config, aspect, mode_of(policy->modes[aspect]));
 	config.expiry_ns = policy->guard_expiry_ns;
-	config.pid1_rights = RIGHTS_SYSTEM | (policy->pid1_writes_cpusets ? RIGHT_CPUSET : 0);
+	config.pid1_rights = RIGHTS_PID1;
 	config.sibling_level = policy->guards_siblings ? 1 : 0;
 	config.managed_levels |= managed_levels;
 	config.actor_levels |= actor_levels;
 	/* the guard is inactive at generation 0: the first policy activates it */
 	config.generation = config.generation ? config.generation : 1;
-	r = policy_heartbeat(maps);
+	r = policy_heartbeat(maps, set->expiry_ns, extras->heartbeat);
 	if (!r)
 		r = set_config(maps, &config, policy->ends_release, set);
 	if (!r)
@@ -395,16 +439,56 @@ int policy_publish(const struct policy_maps *maps, const struct kernel_policy *p
 	return set_config(maps, &config, false, set);
 }
 
-int policy_heartbeat(const struct policy_maps *maps)
+static void count_outage(struct heartbeat *heartbeat, uint64_t pause_ns, uint64_t expiry_ns)
+{
+	uint64_t expired_ns = expiry_ns && pause_ns > expiry_ns ? pause_ns - expiry_ns : 0;
+
+	if (!expired_ns && (!heartbeat->has_begun || pause_ns < OUTAGE_NS))
+		return;
+	heartbeat->nr_outages++;
+	heartbeat->outage_ns += pause_ns;
+	heartbeat->last_ns = pause_ns;
+	heartbeat->last_expired_ns = expired_ns;
+}
+
+int policy_heartbeat(const struct policy_maps *maps, uint64_t expiry_ns,
+		     struct heartbeat *heartbeat)
 {
 	struct timespec now;
-	__u64 now_ns;
+	__u64 now_ns, before_ns;
 	__u32 zero = 0;
 
 	if (clock_gettime(CLOCK_MONOTONIC, &now))
 		return -errno;
 	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
-	return bpf_map_update_elem(maps->heartbeat, &zero, &now_ns, BPF_ANY) ? -errno : 0;
+	if (bpf_map_lookup_elem(maps->heartbeat, &zero, &before_ns))
+		before_ns = 0;
+	if (bpf_map_update_elem(maps->heartbeat, &zero, &now_ns, BPF_ANY))
+		return -errno;
+	/* not earlier: after a failed write the same outage would count again */
+	if (before_ns && before_ns < now_ns)
+		count_outage(heartbeat, now_ns - before_ns, expiry_ns);
+	heartbeat->has_begun = true;
+	return 0;
+}
+
+int policy_write_lease(int map_fd, uint64_t until_ns)
+{
+	__u64 value = until_ns;
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(map_fd, &zero, &value, BPF_ANY) ? -errno : 0;
+}
+
+int policy_read_lease(int map_fd, uint64_t *ret_until_ns)
+{
+	__u32 zero = 0;
+	__u64 value;
+
+	if (bpf_map_lookup_elem(map_fd, &zero, &value))
+		return -errno;
+	*ret_until_ns = value;
+	return 0;
 }
 
 /* --- the agent ---------------------------------------------------------------------------------------- */

@@ -42,11 +42,36 @@ void earlier_groups_fini(struct earlier_groups *earlier);
 int policy_update_earlier(const struct policy_maps *maps, const struct kernel_policy *policy,
 			  struct earlier_groups *earlier);
 
+struct fitting;
+
+/*
+ * Call before each publication, after policy_update_earlier(): says which groups have room in `managed`, and
+ * removes entries that are only counted where the others need their places. 0, -ENOMEM, or the errno of the
+ * map.
+ */
+int policy_make_room(const struct policy_maps *maps, const struct kernel_policy *policy,
+		     const struct earlier_groups *earlier, struct fitting *ret_fitting);
+
+/* A pause of the agent at least this long is reported: it looks each second. */
+#define OUTAGE_NS (5ULL * 1000000000ULL)
+
+/*
+ * The agent's heartbeat in the kernel, which tells it afterwards that it stood still: frozen,
+ * stopped, or without CPU time. Begin with {0}.
+ */
+struct heartbeat {
+	bool has_begun; /* the previous one was this agent's */
+	uint64_t nr_outages, outage_ns;
+	uint64_t last_ns,
+		last_expired_ns; /* of the last outage; how long the guard only recorded */
+};
+
 /* What the backend adds to a policy. All borrowed for the call. */
 struct policy_extras {
 	const uint32_t *slots;		      /* of policy->groups[i]; SLOT_NONE = no slot */
 	const struct cpuset *online;	      /* the CPUs that are online */
 	const struct earlier_groups *earlier; /* stay managed beside the policy's groups */
+	struct heartbeat *heartbeat;
 };
 
 /*
@@ -87,8 +112,16 @@ int policy_mark_slots(const struct policy_maps *maps, bool *used, uint32_t nr_sl
 /* Make process `pid` the agent; earlier agents lose their rights. -ESRCH: no such process. */
 int policy_enter_agent(const struct policy_maps *maps, pid_t pid);
 
-/* Heartbeat for guardExpiry. */
-int policy_heartbeat(const struct policy_maps *maps);
+/*
+ * Heartbeat for guardExpiry, and count an outage since the one before. An earlier agent's is
+ * counted only if the guard expired (`expiry_ns`, 0 = never) before this one began.
+ */
+int policy_heartbeat(const struct policy_maps *maps, uint64_t expiry_ns,
+		     struct heartbeat *heartbeat);
+
+/* The map guard_lease; from any thread. */
+int policy_write_lease(int map_fd, uint64_t until_ns);
+int policy_read_lease(int map_fd, uint64_t *ret_until_ns);
 
 /*
  * Put one cgroup under the guard for its self-test, replacing any earlier one; the modes in

@@ -2,11 +2,12 @@
 /*
  * Runs the program of bpf/pressure.bpf.c, which reads the figures, and hands its rows to user/ctl.
  *
- * The rows are memory that this process shares with the program. One pass at a time uses
+ * Rows and cells are memory that this process shares with the program. One pass at a time uses
  * them, on a thread of the pool (worker_begin).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,10 +28,12 @@
 
 struct pressure_reader {
 	struct pressure *skeleton;
-	struct pressure_row *rows; /* shared with the program */
-	size_t memory_bytes;
+	/* Shared with the program. */
+	struct pressure_row *rows;
+	struct pressure_cell *cells;
+	size_t rows_bytes, cells_bytes;
 	char *root_dir;
-	uint32_t max_cgroups;
+	uint32_t max_cgroups, max_cells;
 	struct worker_pool *pool;
 	const struct pressure_sink *sink;
 };
@@ -38,8 +41,9 @@ struct pressure_reader {
 struct pressure_pass {
 	struct worker_job job; /* first */
 	struct pressure_reader *reader;
-	uint32_t nr;
-	struct pressure_row rows[]; /* input: the ids, ascending */
+	uint32_t nr, nr_cells;
+	struct pressure_cell *cells; /* behind the rows */
+	struct pressure_row rows[];  /* by ascending id */
 };
 
 /* --- a pass -------------------------------------------------------------------------------------- */
@@ -87,9 +91,15 @@ static int run_pass(struct worker_job *base)
 	int r;
 
 	memcpy(reader->rows, pass->rows, pass->nr * sizeof(*pass->rows));
+	memcpy(reader->cells, pass->cells, pass->nr_cells * sizeof(*pass->cells));
+	reader->skeleton->bss->has_clock_offset = false;
 	__atomic_store_n(&reader->skeleton->bss->nr_rows, pass->nr, __ATOMIC_RELEASE);
+	/* The scheduler updates its clock on the way, which the program reads next. */
+	if (pass->nr_cells)
+		sched_yield();
 	r = walk(reader);
 	memcpy(pass->rows, reader->rows, pass->nr * sizeof(*pass->rows));
+	memcpy(pass->cells, reader->cells, pass->nr_cells * sizeof(*pass->cells));
 	return r;
 }
 
@@ -99,8 +109,8 @@ static void pass_ended(struct worker_job *base, int result)
 	struct pressure_reader *reader = pass->reader;
 
 	if (reader->sink)
-		reader->sink->sampled(reader->sink->self, result, pass->rows,
-				      result ? 0 : pass->nr);
+		reader->sink->sampled(reader->sink->self, result, pass->rows, result ? 0 : pass->nr,
+				      pass->cells);
 }
 
 static void release(struct worker_job *job)
@@ -115,23 +125,47 @@ static int by_id(const void *left, const void *right)
 	return (a->cgroup_id > b->cgroup_id) - (a->cgroup_id < b->cgroup_id);
 }
 
-static int sample(void *self, const uint64_t *cgroup_ids, uint32_t nr)
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of more cgroups than there is room for, the first ones are read: the others stay unknown. */
+static struct pressure_pass *make_pass(struct pressure_reader *reader,
+				       const struct pressure_wanted *wanted)
+{
+	const uint32_t nr_rows = least(wanted->nr_rows, reader->max_cgroups);
+	const uint32_t nr_cells = least(wanted->nr_cells, reader->max_cells);
+	const size_t rows_bytes = nr_rows * sizeof(*wanted->rows);
+	const size_t cells_bytes = nr_cells * sizeof(*wanted->cells);
+	struct pressure_pass *pass = calloc(1, sizeof(*pass) + rows_bytes + cells_bytes);
+
+	if (!pass)
+		return NULL;
+	pass->job =
+		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
+	pass->reader = reader;
+	pass->nr = nr_rows;
+	pass->nr_cells = nr_cells;
+	pass->cells = (struct pressure_cell *)&pass->rows[nr_rows];
+	memcpy(pass->rows, wanted->rows, rows_bytes);
+	if (cells_bytes)
+		memcpy(pass->cells, wanted->cells, cells_bytes);
+	for (uint32_t i = 0; i < nr_rows; i++)
+		if (pass->rows[i].first_cell + pass->rows[i].nr_cells > nr_cells)
+			pass->rows[i].nr_cells = 0;
+	qsort(pass->rows, pass->nr, sizeof(*pass->rows), by_id);
+	return pass;
+}
+
+static int sample(void *self, const struct pressure_wanted *wanted)
 {
 	struct pressure_reader *reader = self;
 	struct pressure_pass *pass;
 
-	if (nr > reader->max_cgroups)
-		return -E2BIG;
-	pass = calloc(1, sizeof(*pass) + nr * sizeof(*pass->rows));
+	pass = make_pass(reader, wanted);
 	if (!pass)
 		return -ENOMEM;
-	pass->job =
-		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
-	pass->reader = reader;
-	pass->nr = nr;
-	for (uint32_t i = 0; i < nr; i++)
-		pass->rows[i].cgroup_id = cgroup_ids[i];
-	qsort(pass->rows, nr, sizeof(*pass->rows), by_id);
 	return worker_begin(reader->pool, PRESSURE_KEY, &pass->job);
 }
 
@@ -152,30 +186,70 @@ static void list(void *self, struct bpf_inventory *inventory)
 
 /* --- life ---------------------------------------------------------------------------------------- */
 
+static int map_memory(const struct bpf_map *map, size_t nr, size_t size, size_t *ret_bytes,
+		      void **ret_memory)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t bytes = (nr * size + page - 1) & ~(page - 1);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return log_err(-errno, "pressure: map '%s' into memory", bpf_map__name(map));
+	*ret_bytes = bytes;
+	*ret_memory = memory;
+	return 0;
+}
+
+/* Without their offsets the cells of CPUs are unreadable, which the rows say. */
+static void find_cpus(struct pressure_reader *reader)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	const int nr = libbpf_num_possible_cpus();
+	int r = nr < 0 ? nr : 0;
+
+	if (!r) {
+		reader->skeleton->bss->nr_cpus = (uint32_t)nr;
+		r = bpf_prog_test_run_opts(bpf_program__fd(reader->skeleton->progs.find_cpus),
+					   &options);
+	}
+	if (r)
+		log_warn(r, "pressure: find the memory of the CPUs; pressure per CPU is unknown");
+}
+
 static int load(struct pressure_reader *reader)
 {
-	long page = sysconf(_SC_PAGESIZE);
-	struct bpf_map *map;
-	void *memory;
+	struct bpf_map *rows, *cells;
 	int r;
 
 	reader->skeleton = pressure__open();
 	if (!reader->skeleton)
 		return log_err(-errno, "pressure: open the BPF object");
-	map = reader->skeleton->maps.pressure_rows;
-	r = bpf_map__set_max_entries(map, reader->max_cgroups);
+	rows = reader->skeleton->maps.pressure_rows;
+	cells = reader->skeleton->maps.pressure_cells;
+	r = bpf_map__set_max_entries(rows, reader->max_cgroups);
+	if (!r)
+		r = bpf_map__set_max_entries(cells, reader->max_cells);
 	if (!r)
 		r = pressure__load(reader->skeleton);
 	if (r)
 		return log_err(r, "pressure: load the BPF program");
-	reader->memory_bytes = reader->max_cgroups * sizeof(*reader->rows);
-	reader->memory_bytes = (reader->memory_bytes + (size_t)page - 1) & ~((size_t)page - 1);
-	memory = mmap(NULL, reader->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      bpf_map__fd(map), 0);
-	if (memory == MAP_FAILED)
-		return log_err(-errno, "pressure: map 'pressure_rows' into memory");
-	reader->rows = memory;
-	return 0;
+	r = map_memory(rows, reader->max_cgroups, sizeof(*reader->rows), &reader->rows_bytes,
+		       (void **)&reader->rows);
+	if (!r)
+		r = map_memory(cells, reader->max_cells, sizeof(*reader->cells),
+			       &reader->cells_bytes, (void **)&reader->cells);
+	if (!r)
+		find_cpus(reader);
+	return r;
+}
+
+/* No more than all cgroups can have on this machine. */
+static uint32_t cells_for(uint32_t max_cgroups)
+{
+	const int nr = libbpf_num_possible_cpus();
+	const uint64_t all = (uint64_t)max_cgroups * (uint64_t)(nr > 0 ? nr : 1);
+
+	return all < PRESSURE_CELLS_MAX ? (uint32_t)all : PRESSURE_CELLS_MAX;
 }
 
 int pressure_reader_open(const struct pressure_options *options,
@@ -193,6 +267,7 @@ int pressure_reader_open(const struct pressure_options *options,
 	reader->max_cgroups = bpf_object_nr_managed(&sizes);
 	if (reader->max_cgroups > PRESSURE_ROWS_MAX)
 		reader->max_cgroups = PRESSURE_ROWS_MAX;
+	reader->max_cells = cells_for(reader->max_cgroups);
 	reader->pool = options->pool;
 	r = load(reader);
 	if (r)
@@ -206,7 +281,9 @@ void pressure_reader_close(struct pressure_reader *reader)
 	if (!reader)
 		return;
 	if (reader->rows)
-		munmap(reader->rows, reader->memory_bytes);
+		munmap(reader->rows, reader->rows_bytes);
+	if (reader->cells)
+		munmap(reader->cells, reader->cells_bytes);
 	pressure__destroy(reader->skeleton);
 	free(reader->root_dir);
 	free(reader);

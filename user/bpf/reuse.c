@@ -111,13 +111,13 @@ int reuse_memory(const struct bpf_object_memory *memory, const char *pin_dir,
 static void copy_entries(int old_fd, int new_fd, const struct bpf_map_info *info)
 {
 	char key[128], next[128], value[256];
-	bool first = true;
+	__u32 i = 0;
 
 	if (info->key_size > sizeof(key) || info->value_size > sizeof(value))
 		return;
-	while (!bpf_map_get_next_key(old_fd, first ? NULL : key, next)) {
+	/* somebody may delete a key meanwhile, with which the kernel begins again */
+	while (i < info->max_entries && !bpf_map_get_next_key(old_fd, i++ ? key : NULL, next)) {
 		memcpy(key, next, info->key_size);
-		first = false;
 		if (!bpf_map_lookup_elem(old_fd, key, value))
 			bpf_map_update_elem(new_fd, key, value, BPF_ANY);
 	}
@@ -137,7 +137,8 @@ int reuse_content(const char *pin_dir, const struct inherited *inherited, const 
 		return -errno;
 	if (before.id != now.id && before.type == now.type && before.key_size == now.key_size &&
 	    before.value_size == now.value_size &&
-	    (now.type == BPF_MAP_TYPE_HASH || now.type == BPF_MAP_TYPE_ARRAY))
-		copy_entries(before_fd, fd, &now);
+	    (now.type == BPF_MAP_TYPE_HASH || now.type == BPF_MAP_TYPE_LRU_HASH ||
+	     now.type == BPF_MAP_TYPE_ARRAY))
+		copy_entries(before_fd, fd, &before);
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "cgroup/value.h"
@@ -27,13 +28,36 @@ static const char *shown_list(const struct cpuset *set, char *buffer)
 
 /* --- read back -------------------------------------------------------------------------------- */
 
+/* Which list of the sibling overlaps; NULL = none. Linux before 6.7 has only the first one. */
+static const char *find_list(int parent_fd, const char *sibling, const struct cpuset *cpus,
+			     struct cpuset *ret_overlap)
+{
+	static const char *const names[] = {"cpuset.cpus", "cpuset.cpus.exclusive"};
+	char file[NAME_MAX + 32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(file, sizeof(file), "%s/%s", sibling, names[i]);
+		if (!dir_read_list(parent_fd, file, ret_overlap) &&
+		    cpuset_intersects(ret_overlap, cpus))
+			return names[i];
+	}
+	return NULL;
+}
+
+/* A sibling, and which of its lists overlaps. */
+struct overlap {
+	char sibling[GROUP_PATH_MAX];
+	const char *file;
+	struct cpuset cpus;
+};
+
 /*
  * Up to Linux 6.12 a partition is invalid if a sibling's list overlaps with it. Find the
  * first such sibling, for the message. It is never changed, because it belongs to
  * somebody else.
  */
 static bool find_overlap(const struct dir *dir, const char *path, const struct cpuset *cpus,
-			 char *ret_sibling, size_t size, struct cpuset *ret_overlap)
+			 struct overlap *ret_overlap)
 {
 	char parent[GROUP_PATH_MAX];
 	const char *name;
@@ -45,15 +69,15 @@ static bool find_overlap(const struct dir *dir, const char *path, const struct c
 	    file_open_dir(fd, ".", &entries))
 		return false;
 	while (file_next_entry(entries, &entry) > 0) {
-		char file[sizeof(entry->d_name) + 16];
-
 		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, name))
 			continue;
-		snprintf(file, sizeof(file), "%s/cpuset.cpus", entry->d_name);
-		if (dir_read_list(fd, file, ret_overlap) || !cpuset_intersects(ret_overlap, cpus))
+		ret_overlap->file =
+			find_list(dirfd(entries), entry->d_name, cpus, &ret_overlap->cpus);
+		if (!ret_overlap->file)
 			continue;
-		return (size_t)snprintf(ret_sibling, size, "%s%s%s", parent, *parent ? "/" : "",
-					entry->d_name) < size;
+		return (size_t)snprintf(ret_overlap->sibling, sizeof(ret_overlap->sibling),
+					"%s%s%s", parent, *parent ? "/" : "",
+					entry->d_name) < sizeof(ret_overlap->sibling);
 	}
 	return false;
 }
@@ -61,19 +85,19 @@ static bool find_overlap(const struct dir *dir, const char *path, const struct c
 static int explain_invalid(const struct dir *dir, int fd, const char *path, const char *seen,
 			   char *error)
 {
-	char reason[96], sibling[GROUP_PATH_MAX], list[LIST_SHOWN_MAX];
-	struct cpuset cpus, overlap;
+	char reason[96], list[LIST_SHOWN_MAX];
+	struct overlap overlap;
+	struct cpuset cpus;
 
 	if (!value_partition_invalid(seen, reason, sizeof(reason)))
 		snprintf(reason, sizeof(reason), "it stayed '%.64s'", seen);
-	if (!dir_read_list(fd, "cpuset.cpus", &cpus) &&
-	    find_overlap(dir, path, &cpus, sibling, sizeof(sibling), &overlap))
+	if (!dir_read_list(fd, "cpuset.cpus", &cpus) && find_overlap(dir, path, &cpus, &overlap))
 		return failure(
 			error, -EREMOTEIO,
-			"%s/cpuset.cpus.partition: not valid: %s; %s has cpuset.cpus %s, which "
-			"overlaps; remove it there (AllowedCPUs= of a unit, or the file)",
-			path, *reason ? reason : "the kernel gives no reason", sibling,
-			shown_list(&overlap, list));
+			"%s/cpuset.cpus.partition: not valid: %s; %s has %s %s, which overlaps; "
+			"remove it there (AllowedCPUs= of a unit, or the file)",
+			path, *reason ? reason : "the kernel gives no reason", overlap.sibling,
+			overlap.file, shown_list(&overlap.cpus, list));
 	return failure(
 		error, -EREMOTEIO,
 		"%s/cpuset.cpus.partition: not valid: %s; the parent must be a partition root "

@@ -38,6 +38,12 @@ struct name {
 	char path[GROUP_PATH_MAX];
 };
 
+struct outsiders {
+	uint32_t nr;
+	char scope[GROUP_PATH_MAX];
+	int result;
+};
+
 struct group_job {
 	struct worker_job job; /* first */
 	struct groups *groups;
@@ -333,6 +339,8 @@ void jobs_fini(struct groups *groups)
 {
 	keep_scan(groups, NULL);
 	keep_name(groups, NULL);
+	free(groups->outsiders);
+	groups->outsiders = NULL;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -444,15 +452,38 @@ static int run_outsiders(struct worker_job *base)
 	return tasks_outsiders(job->groups, &job->nr, job->scope, sizeof(job->scope));
 }
 
+/* On a loaded machine each count would be late, so the result of one that was is used. */
+static void outsiders_ended(struct worker_job *base, int result)
+{
+	struct group_job *job = (struct group_job *)base;
+	struct outsiders *outsiders = calloc(1, sizeof(*outsiders));
+
+	free(job->groups->outsiders);
+	job->groups->outsiders = outsiders;
+	if (!outsiders)
+		return;
+	outsiders->nr = job->nr;
+	outsiders->result = result;
+	memcpy(outsiders->scope, job->scope, sizeof(outsiders->scope));
+}
+
 int jobs_outsiders(struct groups *groups, uint32_t *ret_nr_tasks, char *ret_populated_scope,
 		   size_t size)
 {
+	struct outsiders *late cleanup_free = TAKE_PTR(groups->outsiders);
 	struct group_job *job cleanup_job = NULL;
 	int err;
 
+	if (late) {
+		if (late->result)
+			return late->result;
+		*ret_nr_tasks = late->nr;
+		snprintf(ret_populated_scope, size, "%s", late->scope);
+		return 0;
+	}
 	if (worker_is_busy(groups->pool, OUTSIDERS_KEY))
 		return -EINPROGRESS;
-	job = job_new(groups, "", run_outsiders, drop);
+	job = job_new(groups, "", run_outsiders, outsiders_ended);
 	err = job ? run_job(OUTSIDERS_KEY, &job) : -ENOMEM;
 	if (err)
 		return err;

@@ -43,6 +43,7 @@ struct systemd;
 struct worker_pool;
 struct tree_scan;
 struct name;
+struct outsiders;
 
 struct groups {
 	struct dir dir;
@@ -59,6 +60,7 @@ struct groups {
 	struct tree_scan *scan;		/* the last scan; NULL before the first one */
 	bool scan_is_fresh;		/* it ended late and has not been fetched yet */
 	struct name *name;		/* found late and not fetched yet, or NULL */
+	struct outsiders *outsiders;	/* likewise */
 };
 
 #endif

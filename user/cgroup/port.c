@@ -8,6 +8,7 @@
 #include "cgroup/jobs.h"
 #include "cgroup/read_tree.h"
 #include "cgroup/status.h"
+#include "cgroup/systemd.h"
 #include "cgroup/watch.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -184,6 +185,12 @@ void groups_close(struct groups *groups)
 const struct originals *groups_originals(const struct groups *groups)
 {
 	return &groups->originals;
+}
+
+void groups_set_lease(struct groups *groups, const struct lease_port *port)
+{
+	if (groups->systemd)
+		systemd_set_lease(groups->systemd, port);
 }
 
 int groups_watch(struct groups *groups, sd_event *event, const struct groups_sink *sink)

@@ -43,6 +43,12 @@ DEFINE_CLEANUP(struct groups, groups_closep, groups_close);
 struct groups_port groups_port(struct groups *groups);
 
 /*
+ * Through `port` (copied) the guard learns when systemd changes cgroups for us. Has no effect where it
+ * does not make them. Call it before the first change.
+ */
+void groups_set_lease(struct groups *groups, const struct lease_port *port);
+
+/*
  * Start to deliver events through `sink` (borrowed); the port's rewatch sets the groups
  * to watch.
  */

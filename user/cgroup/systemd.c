@@ -165,11 +165,7 @@ static int append_file(sd_bus_message *message, enum group_file file, const char
 	return 0;
 }
 
-/*
- * Call SetUnitProperties for this boot only; our state file keeps what must survive a
- * reboot. The second call ensures that systemd has processed its queue of cgroups to
- * realise before the file is read.
- */
+/* Call SetUnitProperties for this boot only; our state file keeps what must survive a reboot. */
 static int set_property(struct systemd_session *session, const char *unit, enum group_file file,
 			const char *value, char *error)
 {
@@ -188,11 +184,7 @@ static int set_property(struct systemd_session *session, const char *unit, enum 
 		return failure(error, err,
 			       "%s: cannot express '%s' for %s as a systemd property: %s", unit,
 			       value, group_file_name(file), strerror(-err));
-	err = systemd_call(session, message, unit, false, NULL, error);
-	if (err)
-		return err;
-	systemd_ping(session);
-	return 0;
+	return systemd_call(session, message, unit, SYSTEMD_LEASE, NULL, error);
 }
 
 /*
@@ -245,11 +237,16 @@ static int systemd_add_noted(struct groups *groups, struct group_tree *tree)
 	return groups->systemd ? noted_copy_missing(&groups->systemd->noted, tree) : 0;
 }
 
-static bool in_kernel(struct groups *groups, const char *path)
+/* Whether the kernel has the group; an error with a message if that cannot be told. */
+static int find_group(struct groups *groups, const char *path, bool *ret_exists, char *error)
 {
 	int fd cleanup_close = -1;
+	const int err = dir_open_group(&groups->dir, path, &fd);
 
-	return dir_open_group(&groups->dir, path, &fd) == 0;
+	if (err && err != -ENOENT)
+		return failure(error, err, "cannot open %s: %s", path, dir_open_cause(err));
+	*ret_exists = !err;
+	return 0;
 }
 
 static int name_unit(const char *path, char *ret_unit, char *ret_slice, char *error)
@@ -274,21 +271,26 @@ static int start_slice(struct systemd_session *session, const char *unit, char *
 					    "Description", "s", "pinfold", 0);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	err = systemd_call(session, message, unit, true, &exists, error);
+	err = systemd_call(session, message, unit, SYSTEMD_JOB | SYSTEMD_LEASE, &exists, error);
 	/*
 	 * A unit with this name is already loaded, from an administrator's unit file or
 	 * from an earlier run: start it.
 	 */
-	return exists ? systemd_call_unit(session, "StartUnit", unit, true, error) : err;
+	return exists ? systemd_call_unit(session, "StartUnit", unit, SYSTEMD_JOB | SYSTEMD_LEASE,
+					  error)
+		      : err;
 }
 
 static int systemd_create(struct groups *groups, const struct step *step, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
 	struct systemd_session *session;
+	bool exists = false;
 	int err = name_unit(step->path, unit, slice, error);
 
-	if (err || in_kernel(groups, step->path))
+	if (!err)
+		err = find_group(groups, step->path, &exists, error);
+	if (err || exists)
 		return err;
 	if (is_scope(unit)) {
 		err = noted_add(&groups->systemd->noted, step, error);
@@ -327,18 +329,47 @@ static int write_unit(struct groups *groups, const struct step *step, const char
 
 static int systemd_write(struct groups *groups, const struct step *step, char *error)
 {
-	bool noted = noted_has(&groups->systemd->noted, step->path), deferred;
+	bool noted = noted_has(&groups->systemd->noted, step->path), exists = true;
 	char unit[UNIT_MAX], slice[UNIT_MAX];
 	int err = name_unit(step->path, unit, slice, error);
 
-	if (err)
-		return err;
-	deferred = noted && !in_kernel(groups, step->path);
-	if (!deferred)
+	if (!err && noted)
+		err = find_group(groups, step->path, &exists, error);
+	if (!err && exists)
 		err = write_unit(groups, step, unit, error);
 	if (!err && noted)
 		err = noted_set(&groups->systemd->noted, step, error);
-	return !err && deferred ? MANAGER_DEFERRED : err;
+	return err || exists ? err : MANAGER_DEFERRED;
+}
+
+int systemd_reset_cpus(struct groups *groups, const char *path, char *error)
+{
+	char unit[UNIT_MAX], slice[UNIT_MAX];
+	struct systemd_session *session;
+	int err = name_unit(path, unit, slice, error);
+
+	if (!err)
+		err = systemd_take_session(&groups->systemd->bus, error, &session);
+	if (err)
+		return err;
+	err = set_property(session, unit, GROUP_CPUSET_CPUS, "", error);
+	systemd_return_session(&groups->systemd->bus, session);
+	return err;
+}
+
+int systemd_reload(struct groups *groups, char *error)
+{
+	sd_bus_message *message cleanup_message = NULL;
+	struct systemd_session *session;
+	int err = systemd_take_session(&groups->systemd->bus, error, &session);
+
+	if (err)
+		return err;
+	err = systemd_new_call(session, "Reload", &message);
+	err = err < 0 ? failure(error, err, "cannot ask systemd: %s", strerror(-err))
+		      : systemd_call(session, message, "units", SYSTEMD_LEASE, NULL, error);
+	systemd_return_session(&groups->systemd->bus, session);
+	return err;
 }
 
 /*
@@ -363,7 +394,10 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 	err = name_unit(step->path, unit, slice, error);
 	if (err)
 		return err;
-	if (dir_open_group(&groups->dir, step->path, &fd)) {
+	err = dir_open_group(&groups->dir, step->path, &fd);
+	if (err && err != -ENOENT)
+		return failure(error, err, "cannot open %s: %s", step->path, dir_open_cause(err));
+	if (err) {
 		noted_drop(&groups->systemd->noted, step->path);
 		return 0;
 	}
@@ -373,12 +407,17 @@ static int systemd_remove(struct groups *groups, const struct step *step, char *
 			       step->path);
 	(void)file_write_text(fd, "cpuset.cpus.partition", "member");
 	err = systemd_take_session(&groups->systemd->bus, error, &session);
+	/*
+	 * Process 1 may always end processes and remove a cgroup, but with a unit gone it writes the
+	 * files of the slices above it, and of those beside it, again.
+	 */
 	if (!err) {
-		err = systemd_call_unit(session, "StopUnit", unit, true, error);
+		err = systemd_call_unit(session, "StopUnit", unit, SYSTEMD_JOB | SYSTEMD_LEASE,
+					error);
 		systemd_return_session(&groups->systemd->bus, session);
 	}
-	if (err && in_kernel(groups, step->path))
-		log_debug("cgroup: %s; removing the directory", error);
+	if (err)
+		log_debug("cgroup: %s; removing the directory if it is left", error);
 	noted_drop(&groups->systemd->noted, step->path);
 	/* Remove what systemd did not know or left behind. */
 	return change_remove(&groups->dir, step->path, error);
@@ -429,7 +468,7 @@ static int try_scope(struct systemd_session *session, const char *unit, const ch
 		err = append_scope(message, unit, slice, pid, noted);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return systemd_call(session, message, unit, true, ret_exists, error);
+	return systemd_call(session, message, unit, SYSTEMD_JOB | SYSTEMD_LEASE, ret_exists, error);
 }
 
 #define SCOPE_TRIES    10
@@ -475,23 +514,31 @@ static int attach(struct systemd_session *session, const char *unit, pid_t pid, 
 		err = sd_bus_message_append(message, "ssau", unit, "", 1, (uint32_t)pid);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return systemd_call(session, message, unit, false, NULL, error);
+	return systemd_call(session, message, unit, SYSTEMD_LEASE, NULL, error);
 }
 
 static int systemd_join(struct groups *groups, const char *path, pid_t pid, char *error)
 {
 	char unit[UNIT_MAX], slice[UNIT_MAX];
 	struct systemd_session *session;
+	bool exists;
 	int err = name_unit(path, unit, slice, error);
 
+	if (!err)
+		err = find_group(groups, path, &exists, error);
 	if (!err)
 		err = systemd_take_session(&groups->systemd->bus, error, &session);
 	if (err)
 		return err;
-	err = in_kernel(groups, path) ? attach(session, unit, pid, error)
-				      : start_scope(groups, session, path, pid, error);
+	err = exists ? attach(session, unit, pid, error)
+		     : start_scope(groups, session, path, pid, error);
 	systemd_return_session(&groups->systemd->bus, session);
 	return err;
+}
+
+void systemd_set_lease(struct systemd *systemd, const struct lease_port *port)
+{
+	lease_set_port(&systemd->bus.lease, port);
 }
 
 const struct manager manager_systemd = {

@@ -18,6 +18,11 @@
 
 #include "cgroup/manager.h"
 
+struct systemd;
+
+/* Through `port` (copied) the guard learns when systemd acts for us. */
+void systemd_set_lease(struct systemd *systemd, const struct lease_port *port);
+
 /* "a/a-b.slice/x.scope" -> "x.scope" and its slice "a-b.slice" ("-.slice" at the top). Pure. */
 int systemd_unit_of(const char *path, char *ret_unit, char *ret_slice, size_t size);
 
@@ -32,5 +37,14 @@ size_t systemd_mask(const struct cpuset *set, uint8_t *ret_mask, size_t size);
  * -EINVAL. Pure.
  */
 int systemd_quota(const char *cpu_max, uint64_t *ret_usec_per_sec, uint64_t *ret_period_usec);
+
+/*
+ * Let systemd forget the CPU list of a top-level unit. The file keeps what it has, because systemd
+ * writes only lists that a unit has. Returns a negative errno with a message.
+ */
+int systemd_reset_cpus(struct groups *groups, const char *path, char *error);
+
+/* Let systemd read its units again. Returns a negative errno with a message. */
+int systemd_reload(struct groups *groups, char *error);
 
 #endif

@@ -25,6 +25,7 @@
 struct systemd_session {
 	struct systemd_session *next; /* among the idle ones */
 	int root_fd;		      /* root directory of systemd's socket; borrowed */
+	struct lease *lease;	      /* borrowed */
 	sd_bus *bus;
 	/* The pending job and its result ("done", "failed", …). */
 	char job[128];
@@ -127,7 +128,7 @@ int systemd_take_session(struct systemd_bus *bus, char *error, struct systemd_se
 	if (!session)
 		session = calloc(1, sizeof(*session));
 	if (session)
-		session->root_fd = bus->root_fd;
+		session->root_fd = bus->root_fd, session->lease = &bus->lease;
 	err = session ? have_bus(session, error) : failure(error, -ENOMEM, "no memory");
 	if (err)
 		return err;
@@ -147,6 +148,7 @@ void systemd_bus_init(struct systemd_bus *bus, int root_fd)
 {
 	*bus = (struct systemd_bus){.root_fd = root_fd};
 	pthread_mutex_init(&bus->lock, NULL);
+	lease_init(&bus->lease);
 }
 
 void systemd_bus_fini(struct systemd_bus *bus)
@@ -155,6 +157,7 @@ void systemd_bus_fini(struct systemd_bus *bus)
 		next = session->next;
 		free_session(session);
 	}
+	lease_fini(&bus->lease);
 	pthread_mutex_destroy(&bus->lock);
 }
 
@@ -216,8 +219,8 @@ static int await_job(struct systemd_session *session, sd_bus_message *reply, con
 	return 0;
 }
 
-int systemd_call(struct systemd_session *session, sd_bus_message *message, const char *unit,
-		 bool job, bool *ret_exists, char *error)
+static int call(struct systemd_session *session, sd_bus_message *message, const char *unit,
+		unsigned int needs, bool *ret_exists, char *error)
 {
 	sd_bus_error bus_error cleanup_error = SD_BUS_ERROR_NULL;
 	sd_bus_message *reply cleanup_message = NULL;
@@ -230,25 +233,51 @@ int systemd_call(struct systemd_session *session, sd_bus_message *message, const
 			       sd_bus_message_get_member(message),
 			       bus_error.message ? bus_error.message : strerror(-err));
 	}
-	return job ? await_job(session, reply, unit, error) : 0;
+	if (!(needs & SYSTEMD_JOB))
+		return 0;
+	if (needs & SYSTEMD_LEASE)
+		lease_extend(session->lease);
+	return await_job(session, reply, unit, error);
+}
+
+/*
+ * systemd answers this when it has written what earlier calls queued: it empties its queue of cgroups
+ * to realise before it takes the next message. A failure is not an error: whoever asks reads the result
+ * from the kernel.
+ */
+static void await_queue(struct systemd_session *session)
+{
+	(void)sd_bus_call_method(session->bus, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer",
+				 "Ping", NULL, NULL, NULL);
+}
+
+int systemd_call(struct systemd_session *session, sd_bus_message *message, const char *unit,
+		 unsigned int needs, bool *ret_exists, char *error)
+{
+	int err;
+
+	if (!(needs & SYSTEMD_LEASE))
+		return call(session, message, unit, needs, ret_exists, error);
+	lease_begin(session->lease);
+	err = call(session, message, unit, needs, ret_exists, error);
+	if (!err) {
+		lease_extend(session->lease);
+		await_queue(session);
+	}
+	lease_end(session->lease);
+	return err;
 }
 
 int systemd_call_unit(struct systemd_session *session, const char *method, const char *unit,
-		      bool job, char *error)
+		      unsigned int needs, char *error)
 {
 	sd_bus_message *message cleanup_message = NULL;
 	int err = systemd_new_call(session, method, &message);
 
 	if (err >= 0)
-		err = job ? sd_bus_message_append(message, "ss", unit, "fail")
-			  : sd_bus_message_append(message, "s", unit);
+		err = needs & SYSTEMD_JOB ? sd_bus_message_append(message, "ss", unit, "fail")
+					  : sd_bus_message_append(message, "s", unit);
 	if (err < 0)
 		return failure(error, err, "%s: cannot ask systemd: %s", unit, strerror(-err));
-	return systemd_call(session, message, unit, job, NULL, error);
-}
-
-void systemd_ping(struct systemd_session *session)
-{
-	(void)sd_bus_call_method(session->bus, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer",
-				 "Ping", NULL, NULL, NULL);
+	return systemd_call(session, message, unit, needs, NULL, error);
 }

@@ -11,12 +11,20 @@
 #include <stdbool.h>
 #include <systemd/sd-bus.h>
 
+#include "cgroup/lease.h"
 #include "lib/cleanup.h"
 
 struct systemd_session;
 
+/* What a call to systemd needs besides its answer. */
+enum systemd_need {
+	SYSTEMD_JOB = 1,   /* the end of the job that it returns */
+	SYSTEMD_LEASE = 2, /* rights of process 1 to move processes and to write files of cgroups */
+};
+
 struct systemd_bus {
-	int root_fd;	      /* root directory of systemd's socket; borrowed */
+	int root_fd; /* root directory of systemd's socket; borrowed */
+	struct lease lease;
 	pthread_mutex_t lock; /* of the idle sessions; never held across a call to systemd */
 	struct systemd_session *idle;
 };
@@ -44,22 +52,18 @@ void systemd_return_session(struct systemd_bus *bus, struct systemd_session *ses
 int systemd_new_call(struct systemd_session *session, const char *method,
 		     sd_bus_message **ret_message);
 /*
- * Send a message about `unit`. With `job`, wait until the job it returns has ended, at most 5 s:
- * -ETIMEDOUT, and -ECANCELED if the job did not succeed. After a failure *ret_exists (may be
- * NULL) tells whether a unit with this name is already loaded.
+ * Send a message about `unit`; `needs` are of enum systemd_need. With a job, wait until it has ended,
+ * at most 5 s: -ETIMEDOUT, and -ECANCELED if the job did not succeed. With a lease, return only when
+ * systemd has done what it queued, because it writes files of cgroups after its answer. After a failure
+ * *ret_exists (may be NULL) tells whether a unit with this name is already loaded.
  */
 int systemd_call(struct systemd_session *session, sd_bus_message *message, const char *unit,
-		 bool job, bool *ret_exists, char *error);
+		 unsigned int needs, bool *ret_exists, char *error);
 /*
  * Start, stop or reset a unit, with a method that takes "unit, mode" and returns a job,
  * or only "unit".
  */
 int systemd_call_unit(struct systemd_session *session, const char *method, const char *unit,
-		      bool job, char *error);
-/*
- * Returns when systemd has answered, and with it has done what earlier calls queued. A failure
- * is not an error: whoever asks reads the result from the kernel.
- */
-void systemd_ping(struct systemd_session *session);
+		      unsigned int needs, char *error);
 
 #endif

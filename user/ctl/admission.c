@@ -100,6 +100,15 @@ void admission_count_grant(struct admission *admission, const struct ledger_pod 
 	admission->nr_admitted += pod->nr_grants == 1;
 }
 
+void admission_count_resize(struct admission *admission, const struct ledger_pod *pod,
+			    const char *container)
+{
+	const struct grant *grant = ledger_find_grant(pod, container);
+
+	admission->nr_assigned[admission_assignment(pod, grant)]++;
+	admission->nr_admitted++;
+}
+
 /* Huge pages are granted only out of those that the kernel has free at this moment. */
 static void learn_free_pages(struct controller *controller)
 {
@@ -323,7 +332,7 @@ static bool is_populated(struct controller *controller, const struct ledger_pod 
 	int r;
 
 	if (!group)
-		return false;
+		return !controller->reconciler.has_compared;
 	r = groups->status(groups->self, group->path, &status);
 	if (r == -ENOENT)
 		return false;

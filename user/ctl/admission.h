@@ -46,6 +46,9 @@ void admission_fini(struct admission *admission);
 /* Count the new grant of a container whose pod is not decided here. */
 void admission_count_grant(struct admission *admission, const struct ledger_pod *pod,
 			   const char *container);
+/* Count the resize of a container whose pod is not decided here, like that of a manifest's pod. */
+void admission_count_resize(struct admission *admission, const struct ledger_pod *pod,
+			    const char *container);
 /* Count a decision, and the time since it was asked for, with the write of the state file. */
 void admission_observe(struct admission *admission, uint64_t duration_ns);
 

@@ -123,6 +123,53 @@ static bool is_held(struct controller *controller, const struct step *step)
 	return true;
 }
 
+/* --- partitions ------------------------------------------------------------------------------- */
+
+/*
+ * Does a partition wait for another one? Those of pods and containers wait for the root's, which
+ * is missing as long as its own chain stops, and that is reported there. The root's waits until
+ * every nested one has ended, because some kernels give the containers in those the CPUs of others
+ * when the root becomes valid above them (core/plan/partitions.h).
+ */
+static bool waits_for_partition(struct controller *controller, const struct step *step,
+				bool is_end_missing)
+{
+	char error[GROUP_ERROR_MAX];
+
+	if (!step_makes_partition(step))
+		return false;
+	if (step->role != GROUP_ROOT)
+		return chain_waits(controller, "");
+	if (!is_end_missing)
+		return false;
+	snprintf(error, sizeof(error),
+		 "%.80s/%s waits for partitions below it, which could not be ended yet", step->path,
+		 group_file_name(step->file));
+	if (!chains_wait(&controller->chains, step, error))
+		forget_chain(controller, error);
+	return true;
+}
+
+/*
+ * Where drift is not repaired, a partition does not end, and a pod's list does not change, for the
+ * sake of a write that is left out.
+ */
+static bool is_left_out(struct controller *controller, const struct round *round,
+			const struct step *step)
+{
+	if (ctl_may_repair(controller) ||
+	    !step_is_on_the_way(step, round_final_value(round, step)) ||
+	    !(step->file == GROUP_CPUSET_PARTITION || step->role == GROUP_POD))
+		return false;
+	for (uint32_t i = 0; i < round->plan->nr_steps; i++) {
+		const struct step *other = &round->plan->steps[i];
+
+		if (!strcmp(other->uid, step->uid) && ctl_is_drift(controller, round, other))
+			return true;
+	}
+	return false;
+}
+
 /* --- steps ------------------------------------------------------------------------------------ */
 
 static void step_failed(struct controller *controller, const struct step *step, bool is_repair,
@@ -139,6 +186,7 @@ void ctl_end_step(struct controller *controller, const struct operation *operati
 	const struct step *step = &operation->step;
 	struct drift_row *row = NULL;
 
+	dirty_mark_chains(&controller->dirty);
 	if (result) {
 		step_failed(controller, step, operation->is_repair, result, error);
 		return;
@@ -176,22 +224,39 @@ static int apply_step(struct controller *controller, const struct step *step,
 	return r;
 }
 
+/* Returns whether the step is carried out. */
+static bool take_step(struct controller *controller, const struct round *round,
+		      const struct step *step, bool is_end_missing)
+{
+	struct drift_row *row;
+
+	if (chain_waits(controller, step->uid)) {
+		hold_unreleased(controller, round, step);
+		return false;
+	}
+	row = ctl_find_drift(controller, round, step);
+	if (row && !ctl_may_repair(controller)) {
+		row->action = ACTION_AUDIT;
+		return false;
+	}
+	if (is_left_out(controller, round, step) ||
+	    waits_for_partition(controller, step, is_end_missing))
+		return false;
+	if (is_held(controller, step) || apply_step(controller, step, row)) {
+		hold_unreleased(controller, round, step);
+		return false;
+	}
+	return true;
+}
+
 void ctl_apply(struct controller *controller, const struct round *round)
 {
+	bool is_end_missing = false;
+
 	for (uint32_t i = 0; i < round->plan->nr_steps; i++) {
 		const struct step *step = &round->plan->steps[i];
-		struct drift_row *row;
 
-		if (chain_waits(controller, step->uid)) {
-			hold_unreleased(controller, round, step);
-			continue;
-		}
-		row = ctl_find_drift(controller, round, step);
-		if (row && !ctl_may_repair(controller)) {
-			row->action = ACTION_AUDIT;
-			continue;
-		}
-		if (is_held(controller, step) || apply_step(controller, step, row))
-			hold_unreleased(controller, round, step);
+		if (!take_step(controller, round, step, is_end_missing))
+			is_end_missing |= step_ends_partition(step) && step->role != GROUP_ROOT;
 	}
 }

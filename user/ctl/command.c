@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests with a body: join a container, repair drift now, show the history of one pod. The
- * kernel identifies the peer; the body of its request only names the target.
+ * Requests with a body: join a container, repair drift now, show the history of one pod, or where
+ * it ran and waited. The kernel identifies the peer; the body of its request only names the target.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -14,6 +14,7 @@
 #include "ctl/history_report.h"
 #include "ctl/placement_report.h"
 #include "ctl/internal.h"
+#include "ctl/pressure_cpu_report.h"
 #include "format/view_objects.h"
 #include "format/views.h"
 #include "lib/file.h"
@@ -36,15 +37,19 @@ void ctl_withdraw(void *self, uint64_t request, char *ret_why, size_t size)
 	struct controller *controller = self;
 	struct run_request *run = runs_find(&controller->runs, request);
 	const struct operation *operation;
+	const struct retry *retry;
 	struct waiting waiting;
 
 	snprintf(ret_why, size, "the agent is busy; try again");
 	if (!run)
 		return;
 	operation = operations_find(&controller->operations, run->uid);
+	retry = chains_find(&controller->chains, run->uid);
 	if (operation) {
 		ctl_describe_wait(controller, operation, &waiting);
 		ctl_wait_sentence(controller, &waiting, ret_why, size);
+	} else if (retry && retry->progress == CHAIN_HELD) {
+		snprintf(ret_why, size, "%s", retry->error);
 	} else {
 		ctl_is_overdue(controller, 0, ret_why, size);
 	}
@@ -165,6 +170,22 @@ static int placement(struct controller *controller, const struct command_request
 	return answer_object(answer, ctl_report_placement_of(controller, pod, wanted.container));
 }
 
+/* One pod only, as for the history: a container has a row for each of its CPUs and resources. */
+static int pressure_cpu(struct controller *controller, const struct command_request *request,
+			struct answer *answer)
+{
+	struct view_pressure_cpu_request wanted;
+	const struct ledger_pod *pod;
+	int r;
+
+	object_read(&view_pressure_cpu_request_desc, request->body, &wanted);
+	r = find_asked(controller, "pressure cpu", wanted.pod, wanted.container, answer, &pod);
+	if (r || !pod)
+		return r;
+	return answer_object(answer,
+			     ctl_report_pressure_cpus_of(controller, pod, wanted.container));
+}
+
 static const struct {
 	const char *object, *command;
 	int (*run)(struct controller *controller, const struct command_request *request,
@@ -173,6 +194,7 @@ static const struct {
 	{"run", "", run},
 	{"drift", "repair", repair},
 	{"pressure", "history", history},
+	{"pressure", "cpu", pressure_cpu},
 	{"container", "placement", placement},
 };
 

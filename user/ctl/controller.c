@@ -178,9 +178,9 @@ static void on_guard_tested(void *self)
 }
 
 static void on_pressure_sampled(void *self, int result, const struct pressure_row *rows,
-				uint32_t nr)
+				uint32_t nr, const struct pressure_cell *cells)
 {
-	if (!ctl_end_pressure(self, result, rows, nr))
+	if (!ctl_end_pressure(self, result, rows, nr, cells))
 		ctl_add_pressure_samples(self);
 	ctl_tell_pressure(self);
 }
@@ -205,9 +205,23 @@ static void on_strangers_walked(void *self, int result, struct stranger_report *
 	ctl_end_stranger_walk(self, result, report);
 }
 
+static void on_host_passed(void *self, int result, const struct host_report *report)
+{
+	ctl_end_host_pass(self, result, report);
+}
+
 static void on_discovered(void *self, struct discovery *found)
 {
-	ctl_take_discovery(self, found);
+	struct controller *controller = self;
+
+	ctl_take_discovery(controller, found);
+	if (ctl_judge_kubelet_drift(controller))
+		ctl_publish(controller);
+}
+
+static void on_cpusets_written(void *self, const struct cpuset_write *rows, uint32_t nr)
+{
+	ctl_end_kubelet_repair(self, rows, nr);
 }
 
 /* --- health -------------------------------------------------------------------------------------- */
@@ -235,16 +249,13 @@ static void fill_sinks(struct controller *controller)
 	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
 	controller->noise_sink = (struct noise_sink){controller, on_stranger_seen};
 	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
+	controller->host_sink = (struct host_sink){controller, on_host_passed};
 	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
+	controller->cpuset_sink = (struct cpuset_sink){controller, on_cpusets_written};
 	controller->runtime_sink = (struct runtime_sink){
-		controller,
-		ctl_runtime_synchronized,
-		ctl_runtime_created,
-		ctl_runtime_resized,
-		ctl_runtime_stopped,
-		ctl_runtime_removed,
-		ctl_runtime_pod_stopped,
-		ctl_runtime_ended,
+		controller,	     ctl_runtime_synchronized, ctl_runtime_created,
+		ctl_runtime_resized, ctl_runtime_updated,      ctl_runtime_stopped,
+		ctl_runtime_removed, ctl_runtime_pod_stopped,  ctl_runtime_ended,
 	};
 	controller->faces = (struct faces_port){
 		.self = controller,
@@ -253,6 +264,7 @@ static void fill_sinks(struct controller *controller)
 		.listen = ctl_listen,
 		.withdraw = ctl_withdraw,
 		.metrics = ctl_metrics,
+		.topology = ctl_topology,
 		.page = ctl_page,
 		.healthy = is_healthy,
 		.ready = ctl_is_ready,
@@ -308,6 +320,8 @@ void controller_free(struct controller *controller)
 	runs_fini(&controller->runs);
 	publisher_fini(&controller->publisher);
 	placement_fini(&controller->placements);
+	counters_fini(&controller->counters);
+	node_waits_fini(&controller->node_waits);
 	pressure_fini(&controller->pressures);
 	pressure_samples_fini(&controller->samples);
 	resident_fini(&controller->resident);
@@ -315,9 +329,11 @@ void controller_free(struct controller *controller)
 	irq_fini(&controller->steering);
 	stranger_fini(&controller->strangers);
 	discovered_fini(&controller->discovered);
+	kubelet_drift_fini(&controller->kubelet_drift);
 	record_fini(&controller->record);
 	page_fini(&controller->page);
 	group_tree_fini(&controller->desired);
+	measured_fini(&controller->measured);
 	ledger_free(controller->ledger);
 	free(controller);
 }
@@ -362,6 +378,11 @@ const struct stranger_sink *controller_stranger_sink(struct controller *controll
 	return &controller->stranger_sink;
 }
 
+const struct host_sink *controller_host_sink(struct controller *controller)
+{
+	return &controller->host_sink;
+}
+
 const struct discovery_sink *controller_discovery_sink(struct controller *controller)
 {
 	return &controller->discovery_sink;
@@ -370,6 +391,11 @@ const struct discovery_sink *controller_discovery_sink(struct controller *contro
 const struct faces_port *controller_faces(struct controller *controller)
 {
 	return &controller->faces;
+}
+
+const struct cpuset_sink *controller_cpuset_sink(struct controller *controller)
+{
+	return &controller->cpuset_sink;
 }
 
 const struct store_sink *controller_store_sink(struct controller *controller)
@@ -439,6 +465,7 @@ void controller_wake(struct controller *controller)
 	ctl_admission_sweep(controller);
 	ctl_reconcile(controller);
 	ctl_steer_interrupts(controller);
+	ctl_confine_host(controller);
 	ctl_find_strangers(controller);
 	ctl_runtime_check(controller);
 	wakes_end(&controller->wakes, &wake);
@@ -454,13 +481,20 @@ void controller_tick(struct controller *controller)
 	}
 	ctl_tell_waits(controller);
 	ctl_test_guard_again(controller);
+	if (ctl_decide_tier(controller))
+		ctl_reconcile(controller);
 	ctl_check_reach(controller);
 	ctl_check_state(controller);
+	ctl_publish_appeared(controller);
+	ctl_follow_kubelet_drift(controller);
+	ctl_runtime_verify(controller);
 	ctl_sample_placement(controller);
+	ctl_follow_node_waits(controller);
 	ctl_sample_pressure(controller);
 	ctl_sample_resident(controller);
 	ctl_tell_noise(controller);
 	ctl_steer_interrupts(controller);
+	ctl_confine_host(controller);
 	ctl_find_strangers(controller);
 	/* Not every change in the kernel raises an event: cpuset.cpus.effective raises none. */
 	if (now - controller->reconciler.resynced_ns >= RESYNC_NS)

@@ -36,7 +36,11 @@ struct controller_ports {
 	const struct noise_port *noise;	      /* NULL = noise is unknown */
 	const struct irq_port *irq;	      /* NULL = interrupts are unknown */
 	const struct stranger_port *stranger; /* NULL = nobody looks for strangers */
+	const struct host_port *host;	      /* NULL = the host's groups are left alone */
 	const struct runtime_port *runtime;   /* NULL = no container runtime is asked */
+	/* Both or neither; NULL = what a kubelet decided is not put back. */
+	const struct cpuset_port *cpusets;
+	const struct discovery_port *discovery;
 };
 
 struct controller;
@@ -101,7 +105,9 @@ const struct resident_sink *controller_resident_sink(struct controller *controll
 const struct irq_sink *controller_irq_sink(struct controller *controller);
 const struct noise_sink *controller_noise_sink(struct controller *controller);
 const struct stranger_sink *controller_stranger_sink(struct controller *controller);
+const struct host_sink *controller_host_sink(struct controller *controller);
 const struct discovery_sink *controller_discovery_sink(struct controller *controller);
+const struct cpuset_sink *controller_cpuset_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct runtime_sink *controller_runtime_sink(struct controller *controller);
 /* What the server calls for requests, /readyz and /metrics; borrowed like the sinks. */

@@ -63,14 +63,22 @@ static bool may_end_a_pod(const struct event_record *event)
 	       (event->kind == EVENT_POPULATED && !event->life.is_populated);
 }
 
+static uint64_t id_of_name(const struct unnamed *unnamed, enum event_name name)
+{
+	const uint64_t ids[] = {
+		[NAME_CULPRIT] = unnamed->event.culprit_id,
+		[NAME_CLIENT] = unnamed->event.client.cgroup_id,
+		[NAME_TARGET] = unnamed->event.target_id,
+	};
+
+	return ids[name];
+}
+
 static int find_names(struct controller *controller, struct unnamed *unnamed)
 {
-	const uint64_t ids[] = {unnamed->event.culprit_id, unnamed->event.target_id};
-	char *const names[] = {unnamed->culprit, unnamed->target};
-
-	for (; unnamed->nr_named < ARRAY_SIZE(ids); unnamed->nr_named++)
-		if (name_cgroup(controller, ids[unnamed->nr_named], names[unnamed->nr_named],
-				ROW_PATH_MAX))
+	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++)
+		if (name_cgroup(controller, id_of_name(unnamed, unnamed->nr_named),
+				unnamed->names[unnamed->nr_named], ROW_PATH_MAX))
 			return -EINPROGRESS;
 	return 0;
 }
@@ -78,21 +86,24 @@ static int find_names(struct controller *controller, struct unnamed *unnamed)
 /* Give up names that can no longer be waited for. */
 static void give_up_names(struct unnamed *unnamed)
 {
-	const uint64_t ids[] = {unnamed->event.culprit_id, unnamed->event.target_id};
-	char *const names[] = {unnamed->culprit, unnamed->target};
+	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++) {
+		uint64_t id = id_of_name(unnamed, unnamed->nr_named);
 
-	for (; unnamed->nr_named < ARRAY_SIZE(ids); unnamed->nr_named++)
-		if (ids[unnamed->nr_named])
-			snprintf(names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
-				 NAME_UNKNOWN, (unsigned long long)ids[unnamed->nr_named]);
+		if (id)
+			snprintf(unnamed->names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
+				 NAME_UNKNOWN, (unsigned long long)id);
+	}
 }
 
 static void tell_event(struct controller *controller, const struct unnamed *unnamed)
 {
 	struct event_row row = {.record = unnamed->event, .time_ns = unnamed->wall_ns};
 
-	memcpy(row.cgroup, unnamed->culprit, sizeof(row.cgroup));
-	memcpy(row.target, unnamed->target, sizeof(row.target));
+	memcpy(row.cgroup, unnamed->names[NAME_CULPRIT], sizeof(row.cgroup));
+	memcpy(row.client, unnamed->names[NAME_CLIENT], sizeof(row.client));
+	memcpy(row.target, unnamed->names[NAME_TARGET], sizeof(row.target));
+	if (ctl_hear_kubelet_drift(controller, &row))
+		return;
 	lookup_name_event(controller->ledger, &controller->desired, row.target, &row);
 	if (row.record.kind == EVENT_DRIFT) {
 		drift_name_culprit(&controller->drift, &row);

@@ -14,12 +14,15 @@ struct controller;
 
 #define MAX_UNNAMED 256
 
+/* The cgroups of an event. */
+enum event_name { NAME_CULPRIT, NAME_CLIENT, NAME_TARGET, NAME_NR };
+
 /* An event whose cgroups have not been named yet. */
 struct unnamed {
 	struct event_record event;
 	uint64_t since_ns, wall_ns;
-	char culprit[ROW_PATH_MAX], target[ROW_PATH_MAX];
-	uint32_t nr_named; /* how many of these two */
+	char names[NAME_NR][ROW_PATH_MAX];
+	uint32_t nr_named; /* how many of these */
 };
 
 struct culprits {

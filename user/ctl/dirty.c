@@ -15,6 +15,16 @@ void dirty_mark_groups(struct dirty *dirty)
 	dirty->groups = true;
 }
 
+void dirty_mark_chains(struct dirty *dirty)
+{
+	dirty->chains = true;
+}
+
+void dirty_clear_chains(struct dirty *dirty)
+{
+	dirty->chains = false;
+}
+
 void dirty_clear(struct dirty *dirty)
 {
 	dirty->ledger = false;

@@ -10,6 +10,7 @@
 struct dirty {
 	bool ledger; /* it has changed */
 	bool groups; /* a cgroup was created or removed, so ids have changed */
+	bool chains; /* a step has ended, and the next of its chain is due in the next round */
 	/* Containers that were written to: they are compared first. */
 	uint32_t nr_paths;
 	char paths[MAX_DIRTY][GROUP_PATH_MAX];
@@ -19,6 +20,10 @@ struct dirty {
 void dirty_mark_ledger(struct dirty *dirty);
 /* A cgroup was created or removed: the backend and the watch know the wrong ids. */
 void dirty_mark_groups(struct dirty *dirty);
+/* A step that took long has ended: its chain continues in the next round. */
+void dirty_mark_chains(struct dirty *dirty);
+/* A round has tried the steps of all chains that were due. */
+void dirty_clear_chains(struct dirty *dirty);
 /* Another process wrote a file of the group at this path. */
 void dirty_mark_path(struct dirty *dirty, const char *path);
 

@@ -56,8 +56,7 @@ static bool had_value(struct controller *controller, const struct round *round,
  * A file has drifted if its desired value is the one that the agent wrote before: the ledger
  * has not changed, so another process has. Only a write has an old value.
  */
-static bool is_drift(struct controller *controller, const struct round *round,
-		     const struct step *step)
+bool ctl_is_drift(struct controller *controller, const struct round *round, const struct step *step)
 {
 	const struct group *before;
 	const char *value;
@@ -66,6 +65,8 @@ static bool is_drift(struct controller *controller, const struct round *round,
 		return false;
 	before = group_tree_find(&controller->desired, step->path);
 	value = round_final_value(round, step);
+	if (step_is_on_the_way(step, value))
+		return false;
 	return before && value && before->files[step->file] &&
 	       !strcmp(before->files[step->file], value) &&
 	       had_value(controller, round, step, value);
@@ -112,7 +113,7 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 struct drift_row *ctl_find_drift(struct controller *controller, const struct round *round,
 				 const struct step *step)
 {
-	if (!is_drift(controller, round, step))
+	if (!ctl_is_drift(controller, round, step))
 		return NULL;
 	return note_drift(controller, step, round_final_value(round, step));
 }
@@ -134,7 +135,7 @@ void drift_close_gone(struct drift *drift, const struct plan *plan)
 
 	for (uint32_t i = 0; i < list->nr_rows; i++) {
 		struct drift_row *row = &list->rows[i];
-		bool there = row->repaired_ns;
+		bool there = row->repaired_ns || row->is_kubelets;
 
 		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
 			there = plan->steps[j].kind == STEP_WRITE &&
@@ -167,4 +168,34 @@ void drift_name_culprit(struct drift *drift, const struct event_row *event)
 	memcpy(row->comm, record->comm, sizeof(row->comm));
 	memcpy(row->cgroup, event->cgroup, sizeof(row->cgroup));
 	row->cause = drift_cause_of(record->pid, event->cgroup);
+}
+
+/* --- a kubelet's --------------------------------------------------------------------------------- */
+
+struct drift_row *drift_open_kubelets(struct drift *drift, const char *path, enum group_file file)
+{
+	struct drift_row *row;
+
+	if (drift_list_find_open(&drift->list, path, file))
+		return NULL;
+	row = drift_list_open(&drift->list, path, file);
+	row->is_kubelets = true;
+	drift->nr_detected[file]++;
+	return row;
+}
+
+void drift_close_kubelets(struct drift *drift, const char *path, enum group_file file,
+			  uint32_t action)
+{
+	struct drift_row *row = drift_list_find_open(&drift->list, path, file);
+
+	if (row)
+		drift_list_close(&drift->list, row, action);
+	if (action == ACTION_REPAIR)
+		drift->nr_repaired[file]++;
+}
+
+void drift_fail_kubelets(struct drift *drift, enum group_file file)
+{
+	drift->nr_failed[file]++;
 }

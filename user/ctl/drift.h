@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drift: a difference between the kernel and the ledger that pinfold did not cause. */
+/*
+ * Drift: a difference between the kernel and the ledger that pinfold did not cause. The list also
+ * has the differences from what a kubelet decided, which kubelet_drift.h judges.
+ */
 #ifndef CTL_DRIFT_H
 #define CTL_DRIFT_H
 
@@ -21,6 +24,9 @@ void drift_request_repair(struct drift *drift);
 /* Call these before and after the steps of a round that compares everything. */
 void drift_begin_round(struct drift *drift);
 void drift_end_round(struct drift *drift);
+/* Does this step undo a change by another process? */
+bool ctl_is_drift(struct controller *controller, const struct round *round,
+		  const struct step *step);
 /*
  * The drift row if this step undoes drift; new drift also raises an event. NULL = the step
  * carries out a change of the ledger.
@@ -33,6 +39,15 @@ bool ctl_may_repair(const struct controller *controller);
 void ctl_note_repair(struct controller *controller, const struct step *step, struct drift_row *row);
 /* Close rows without a step in the plan: another process has undone the change. */
 void drift_close_gone(struct drift *drift, const struct plan *plan);
+
+/*
+ * A file of a container of a kubelet differs from what that decided: open its row. NULL = it is
+ * open. Its end has ACTION_REPAIR if the agent wrote it; a write that failed leaves it open.
+ */
+struct drift_row *drift_open_kubelets(struct drift *drift, const char *path, enum group_file file);
+void drift_close_kubelets(struct drift *drift, const char *path, enum group_file file,
+			  uint32_t action);
+void drift_fail_kubelets(struct drift *drift, enum group_file file);
 
 /*
  * The culprit's name arrives through the ring buffer, the change itself through inotify or a

@@ -52,6 +52,40 @@ static void tell_mended(struct controller *controller, const struct guard_status
 		ctl_publish(controller);
 }
 
+static void word_outage(const struct guard_status *status, char *text, size_t size)
+{
+	const uint64_t second = 1000000000ULL;
+	int len = snprintf(text, size, "the agent stood still for %llu s",
+			   (unsigned long long)(status->last_outage_ns / second));
+
+	if (status->last_expired_ns)
+		snprintf(text + len, size - (size_t)len,
+			 ", of which the guard only recorded for %llu s (guardExpiry)",
+			 (unsigned long long)(status->last_expired_ns / second));
+	else
+		snprintf(text + len, size - (size_t)len, "; the guard stayed in force");
+}
+
+static void tell_outage(struct controller *controller, const struct guard_status *status)
+{
+	static const char name[] = "agent_outage";
+	struct event_record event = EVENT_RECORD(EVENT_FINDING);
+	uint64_t now = clock_now_ns(controller->ports.clock);
+
+	if (status->nr_outages == controller->guard.told_outages) {
+		if (now - controller->guard.outage_told_ns >= MENDED_TOLD_NS)
+			findings_clear(&controller->findings, name);
+		return;
+	}
+	controller->guard.told_outages = status->nr_outages;
+	controller->guard.outage_told_ns = now;
+	word_outage(status, event.finding, sizeof(event.finding));
+	findings_put(&controller->findings, name, event.finding,
+		     "find out who stops, freezes or throttles pinfoldd, or what keeps the node "
+		     "from running it");
+	event_log_record(&controller->events, &event);
+}
+
 static void tell_release(struct controller *controller, const struct guard_status *status)
 {
 	static const char name[] = "guard_released";
@@ -115,6 +149,25 @@ static void tell_frozen(struct controller *controller, const struct guard_status
 		     "restart pinfoldd, which replaces the map and its programs without a gap");
 }
 
+static bool is_observing(const struct controller *controller)
+{
+	return !run_mode_writes(controller->options.config->mode);
+}
+
+static void tell_unprotected(struct controller *controller, const struct guard_status *status)
+{
+	static const char name[] = "guard_files_unprotected";
+	const struct config *config = controller->options.config;
+
+	if (*status->unprotected && !is_observing(controller) &&
+	    config->enforcement.guard[ASPECT_GUARD_FILES] != ENFORCEMENT_OFF)
+		findings_put(&controller->findings, name, status->unprotected,
+			     "report this kernel, or set enforcement.guardFiles to off; while the "
+			     "agent runs, it reverts changes of the pins");
+	else
+		findings_clear(&controller->findings, name);
+}
+
 static bool is_to_deny(const struct guard_status *status)
 {
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
@@ -145,11 +198,6 @@ bool guard_denies(const struct guard_status *status, enum enforcement mode)
 	       mode == ENFORCEMENT_ENFORCE;
 }
 
-static bool is_observing(const struct controller *controller)
-{
-	return !run_mode_writes(controller->options.config->mode);
-}
-
 void ctl_tell_guard(struct controller *controller)
 {
 	struct guard_status status;
@@ -168,6 +216,8 @@ void ctl_tell_guard(struct controller *controller)
 	controller->guard.was_switched_off = status.is_switched_off;
 	tell_release(controller, &status);
 	tell_frozen(controller, &status);
+	tell_unprotected(controller, &status);
+	tell_outage(controller, &status);
 	for (enum guard_mending what = 0; what < MENDED_NR; what++)
 		tell_mended(controller, &status, what);
 	if (*status.unpinned)

@@ -12,6 +12,7 @@ struct guard {
 	uint64_t testing_since_ns; /* start of the running self-test; 0 = none */
 	/* Reverted changes that have been reported, and when the last one was reported. */
 	uint64_t told_mended[MENDED_NR], mended_ns[MENDED_NR];
+	uint64_t told_outages, outage_told_ns; /* the same for outages of the agent */
 	bool told_release;
 	bool was_switched_off; /* at the last report */
 	bool is_test_due;      /* before its time: the guard has changed since the last test */

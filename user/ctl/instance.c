@@ -141,9 +141,12 @@ static bool is_ours(const char *name)
 		PINFOLD_LOCK_FILE,
 		PINFOLD_SOCKET_FILE,
 		PINFOLD_ABILITIES_FILE,
+		PINFOLD_STRANGERS_FILE,
+		PINFOLD_STRANGERS_NOTE,
 		/* left by a start that a crash interrupted */
 		"." PINFOLD_SOCKET_FILE ".new",
 		"." PINFOLD_ABILITIES_FILE ".tmp",
+		"." PINFOLD_STRANGERS_FILE ".tmp",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)

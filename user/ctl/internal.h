@@ -13,6 +13,7 @@
 #include "ctl/chains.h"
 #include "ctl/clock.h"
 #include "ctl/controller.h"
+#include "ctl/counters.h"
 #include "ctl/culprits.h"
 #include "ctl/dirty.h"
 #include "ctl/discovered.h"
@@ -20,13 +21,17 @@
 #include "ctl/event_log.h"
 #include "ctl/findings.h"
 #include "ctl/guard.h"
+#include "ctl/host.h"
 #include "ctl/irq.h"
+#include "ctl/kubelet_drift.h"
 #include "ctl/look.h"
 #include "ctl/lookup.h"
+#include "ctl/measured.h"
 #include "ctl/noise.h"
 #include "ctl/operations.h"
 #include "ctl/page.h"
 #include "ctl/placement.h"
+#include "ctl/node_waits.h"
 #include "ctl/pressure.h"
 #include "ctl/pressure_samples.h"
 #include "ctl/publisher.h"
@@ -52,6 +57,7 @@ struct controller {
 	struct plan_layout layout;
 	/* The values last written: they distinguish drift from the agent's own changes. */
 	struct group_tree desired;
+	struct measured_groups measured;
 
 	/* These do not know any other module. */
 	struct findings findings;
@@ -70,13 +76,17 @@ struct controller {
 	struct guard guard;
 	struct tier tier;
 	struct placements placements;
+	struct counters counters;
+	struct node_waits node_waits;
 	struct pressures pressures;
 	struct pressure_samples samples;
 	struct resident resident;
 	struct noise noise;
 	struct steering steering;
 	struct strangers_known strangers;
+	struct host_groups host;
 	struct discovered discovered;
+	struct kubelet_drift kubelet_drift;
 
 	/* Decisions and requests. */
 	struct record record;
@@ -96,7 +106,9 @@ struct controller {
 	struct irq_sink irq_sink;
 	struct noise_sink noise_sink;
 	struct stranger_sink stranger_sink;
+	struct host_sink host_sink;
 	struct discovery_sink discovery_sink;
+	struct cpuset_sink cpuset_sink;
 	struct store_sink store_sink;
 	struct runtime_sink runtime_sink;
 	struct faces_port faces;

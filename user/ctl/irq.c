@@ -127,6 +127,20 @@ void ctl_irq_remedy(const struct controller *controller, const struct irq_row *r
 			 "'pinfold node show'");
 }
 
+static void tell_unreleased(struct controller *controller, int error)
+{
+	char message[ROW_DETAIL_MAX];
+
+	if (!error) {
+		findings_clear(&controller->findings, "irqbalance_not_released");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "irqbalance cannot be told which CPUs it spared before: %s", strerror(-error));
+	findings_put(&controller->findings, "irqbalance_not_released", message,
+		     "it is tried again; restart irqbalance if that does not help");
+}
+
 static void tell_irqbalance(struct controller *controller, const struct irq_report *report)
 {
 	char exclusive[128], message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
@@ -136,10 +150,12 @@ static void tell_irqbalance(struct controller *controller, const struct irq_repo
 		return;
 	}
 	cpuset_format(&controller->steering.exclusive, exclusive, sizeof(exclusive));
-	snprintf(message, sizeof(message),
-		 "irqbalance runs and may move interrupts to the exclusive CPUs %.120s; what it "
-		 "moves there is not moved back",
-		 exclusive);
+	snprintf(
+		message, sizeof(message),
+		"irqbalance runs and may move interrupts to the exclusive CPUs %.80s%s%.110s; what it "
+		"moves there is not moved back",
+		exclusive, *report->irqbalance_problem ? ", because " : "",
+		report->irqbalance_problem);
 	snprintf(remedy, sizeof(remedy),
 		 "set IRQBALANCE_BANNED_CPULIST to all CPUs that may become exclusive, now %.120s, "
 		 "in the environment of irqbalance and restart it, or stop irqbalance",
@@ -233,6 +249,7 @@ void ctl_end_irq_pass(struct controller *controller, int result, struct irq_repo
 	steering->nr_failed += report->nr_failed;
 	steering->nr_foreign += report->nr_foreign;
 	steering->nr_fired += report->nr_fired;
+	tell_unreleased(controller, report->irqbalance_error);
 	tell_irqbalance(controller, report);
 	tell_originals(controller, report);
 	tell_exposed(controller, report);

@@ -33,13 +33,13 @@ static void add_to_pod(struct latency_row *pod, const struct latency_row *contai
 	latency_add(&pod->latency, &container->latency);
 }
 
-/* `rows` has room for as many as the desired tree has groups. Returns the number. */
+/* `rows` has room for as many as there are measured groups. Returns the number. */
 static uint32_t measure_all(const struct controller *controller, struct latency_row *rows)
 {
 	uint32_t nr = 0, cursor = 0, of_pod = 0;
 
-	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
+	for (uint32_t i = 0; i < controller->measured.tree.nr_groups; i++) {
+		const struct group *group = &controller->measured.tree.groups[i];
 		const struct managed_group *published =
 			ctl_published_next(controller, group->path, &cursor);
 		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
@@ -105,7 +105,7 @@ static struct view_latency view_of(const struct latency_row *row,
 
 struct json_object *ctl_report_latency(struct controller *controller)
 {
-	const uint32_t nr_groups = controller->desired.nr_groups;
+	const uint32_t nr_groups = controller->measured.tree.nr_groups;
 	struct latency_row *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
 	struct view_latency *views cleanup_free = calloc(nr_groups + 1, sizeof(*views));
 	struct view_latency_bucket *buckets cleanup_free =

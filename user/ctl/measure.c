@@ -94,6 +94,23 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 		}
 }
 
+/* Without the observer there are no series: 0 would say that nobody waited. */
+static void write_node_waits(struct controller *controller, struct exposition *page)
+{
+	const struct topology_level *nodes = &controller->topology->nodes;
+
+	if (!controller->node_waits.has_begun)
+		return;
+	exposition_family(page, &metric_families.numa_cpu_wait);
+	for (uint32_t node = 0; node < nodes->nr; node++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "%u", nodes->ids[node]);
+		exposition_seconds(page, LABELS({"numa_node", id}),
+				   controller->node_waits.total_ns[node]);
+	}
+}
+
 /* --- decisions ----------------------------------------------------------------------------------- */
 
 static void write_decisions(struct controller *controller, struct exposition *page)
@@ -191,6 +208,8 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_family(page, &metric_families.guard_mended);
 	exposition_count(page, LABELS({"what", "config"}), status.nr_mended[MENDED_CONFIG]);
 	exposition_count(page, LABELS({"what", "pins"}), status.nr_mended[MENDED_PINS]);
+	exposition_family(page, &metric_families.agent_outage);
+	exposition_seconds(page, NO_LABELS, status.outage_ns);
 	nr_hooks = kernel->hook_counts(kernel->self, &hooks);
 	exposition_family(page, &metric_families.enforcement_actions);
 	for (uint32_t i = 0; i < nr_hooks; i++)
@@ -210,6 +229,9 @@ static void write_guard(struct controller *controller, struct exposition *page)
 				 counted(programs[i].run_count));
 	exposition_family(page, &metric_families.events_lost);
 	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
+	exposition_family(page, &metric_families.groups_left_out);
+	exposition_count(page, NO_LABELS,
+			 kernel->groups_left_out ? kernel->groups_left_out(kernel->self) : 0);
 }
 
 static bool is_first_of_name(const struct findings *list, uint32_t index)
@@ -261,15 +283,75 @@ struct measured {
 	bool has_throttled;
 };
 
-/* A pod that ends is left out if a newer pod has its name: each name has one set of series. */
-static const struct ledger_pod *find_shown(const struct controller *controller, const char *uid)
+/*
+ * A pod that ends is left out if a newer pod has its name: each name has one set of series. Such pods are
+ * listed once for a page, because looking for the name of each pod in each family would cost the square
+ * of their number.
+ */
+struct left_out {
+	uint32_t nr;
+	const struct ledger_pod **pods; /* owned */
+};
+
+static void fini_left_out(struct left_out *left_out)
+{
+	free(left_out->pods);
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct pod_spec *a = (*(const struct ledger_pod *const *)left)->spec;
+	const struct pod_spec *b = (*(const struct ledger_pod *const *)right)->spec;
+	int order = strcmp(a->namespace, b->namespace);
+
+	return order ? order : strcmp(a->name, b->name);
+}
+
+static int list_left_out(const struct ledger *ledger, struct left_out *ret_left_out)
+{
+	const uint32_t nr = ledger_nr_pods(ledger);
+	const struct ledger_pod **pods cleanup_free = calloc(nr + 1, sizeof(*pods));
+	uint32_t nr_left_out = 0;
+
+	if (!pods)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		pods[i] = ledger_pod_at(ledger, i);
+	qsort(pods, nr, sizeof(*pods), by_name);
+	for (uint32_t i = 0; i < nr;) {
+		uint32_t end = i + 1;
+
+		while (end < nr && !by_name(&pods[i], &pods[end]))
+			end++;
+		if (end > i + 1) {
+			const struct ledger_pod *shown = ledger_find_name(
+				ledger, pods[i]->spec->namespace, pods[i]->spec->name);
+
+			for (uint32_t j = i; j < end; j++)
+				if (pods[j] != shown)
+					pods[nr_left_out++] = pods[j];
+		}
+		i = end;
+	}
+	*ret_left_out = (struct left_out){nr_left_out, TAKE_PTR(pods)};
+	return 0;
+}
+
+static bool is_left_out(const struct left_out *left_out, const struct ledger_pod *pod)
+{
+	for (uint32_t i = 0; i < left_out->nr; i++)
+		if (left_out->pods[i] == pod)
+			return true;
+	return false;
+}
+
+/* NULL = no such pod, or it is left out. */
+static const struct ledger_pod *find_shown(const struct controller *controller,
+					   const struct left_out *left_out, const char *uid)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, uid);
 
-	if (pod &&
-	    ledger_find_name(controller->ledger, pod->spec->namespace, pod->spec->name) != pod)
-		return NULL;
-	return pod;
+	return pod && !is_left_out(left_out, pod) ? pod : NULL;
 }
 
 /*
@@ -281,31 +363,45 @@ static void measure_container(struct controller *controller, const struct group 
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	uint64_t cgroup_id = ctl_cgroup_id(controller, group->path, status);
+	const struct counted *counted = ctl_counted(controller, cgroup_id);
 
 	row->container = group->container;
 	row->has_throttled = status;
 	if (status)
 		row->throttled_ns = status->throttled_usec * 1000;
+	if (counted && counted->has_latency) {
+		row->has_usage = row->has_latency = true;
+		row->usage = counted->usage;
+		row->latency = counted->latency;
+		return;
+	}
+	/* Its counters may have begun since the last look. */
 	row->has_usage = kernel && cgroup_id &&
 			 !kernel->usage(kernel->self, cgroup_id, &row->usage);
 	row->has_latency = row->has_usage &&
 			   !kernel->latency(kernel->self, cgroup_id, &row->latency);
 }
 
-static uint32_t measure_containers(struct controller *controller, struct measured *rows)
+/* The groups of a pod are adjacent, so it is looked for once. */
+static uint32_t measure_containers(struct controller *controller, const struct left_out *left_out,
+				   struct measured *rows)
 {
 	const struct groups_port *groups = controller->ports.groups;
+	const struct ledger_pod *pod = NULL;
+	const char *uid = "";
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
-		const struct ledger_pod *pod;
+	for (uint32_t i = 0; i < controller->measured.tree.nr_groups; i++) {
+		const struct group *group = &controller->measured.tree.groups[i];
 		struct group_status status;
 		int r;
 
 		if (group->role != GROUP_CONTAINER)
 			continue;
-		pod = find_shown(controller, group->uid);
+		if (strcmp(uid, group->uid)) {
+			uid = group->uid;
+			pod = find_shown(controller, left_out, uid);
+		}
 		r = pod ? groups->status(groups->self, group->path, &status) : -ENOENT;
 		if (r == -ENOENT)
 			continue;
@@ -465,30 +561,39 @@ static bool has_pressure(const struct controller *controller, const struct group
 {
 	if (*group->container && controller->options.config->metrics.level < METRICS_CONTAINER)
 		return false;
-	return group->track && group->track->state == PRESSURE_MEASURED &&
-	       find_shown(controller, group->pod->spec->uid);
+	return group->track && group->track->state == PRESSURE_MEASURED;
 }
 
-static uint32_t keep_measured(const struct controller *controller, struct group_pressure *rows,
-			      uint32_t nr)
+static uint32_t keep_measured(const struct controller *controller, const struct left_out *left_out,
+			      struct group_pressure *rows, uint32_t nr)
 {
+	const struct ledger_pod *pod = NULL;
+	bool is_shown = false;
 	uint32_t nr_kept = 0;
 
-	for (uint32_t i = 0; i < nr; i++)
-		if (has_pressure(controller, &rows[i]))
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!has_pressure(controller, &rows[i]))
+			continue;
+		if (rows[i].pod != pod) {
+			pod = rows[i].pod;
+			is_shown = !is_left_out(left_out, pod);
+		}
+		if (is_shown)
 			rows[nr_kept++] = rows[i];
+	}
 	return nr_kept;
 }
 
-static int write_pressure(const struct controller *controller, struct exposition *page)
+static int write_pressure(const struct controller *controller, const struct left_out *left_out,
+			  struct exposition *page)
 {
 	struct group_pressure *rows cleanup_free =
-		calloc(controller->desired.nr_groups + 1, sizeof(*rows));
+		calloc(controller->measured.tree.nr_groups + 1, sizeof(*rows));
 	uint32_t nr;
 
 	if (!rows)
 		return -ENOMEM;
-	nr = keep_measured(controller, rows, ctl_pressures(controller, rows));
+	nr = keep_measured(controller, left_out, rows, ctl_pressures(controller, rows));
 	for (size_t i = 0; i < ARRAY_SIZE(pressure_families); i++) {
 		exposition_family(page, pressure_families[i].family);
 		for (uint32_t j = 0; j < nr; j++)
@@ -500,7 +605,8 @@ static int write_pressure(const struct controller *controller, struct exposition
 }
 
 /* A source that this kernel cannot count has no series: 0 would say that it took no time. */
-static int write_noise(const struct controller *controller, struct exposition *page)
+static int write_noise(const struct controller *controller, const struct left_out *left_out,
+		       struct exposition *page)
 {
 	struct pod_noise *rows cleanup_free = NULL;
 	uint32_t nr;
@@ -510,7 +616,7 @@ static int write_noise(const struct controller *controller, struct exposition *p
 		return r;
 	exposition_family(page, &metric_families.noise);
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!find_shown(controller, rows[i].pod->spec->uid))
+		if (is_left_out(left_out, rows[i].pod))
 			continue;
 		for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
 			if (rows[i].total_ns[source] != UINT64_MAX)
@@ -522,7 +628,8 @@ static int write_noise(const struct controller *controller, struct exposition *p
 	return 0;
 }
 
-static int write_memory(const struct controller *controller, struct exposition *page)
+static int write_memory(const struct controller *controller, const struct left_out *left_out,
+			struct exposition *page)
 {
 	struct pod_memory *rows cleanup_free = NULL;
 	uint32_t nr;
@@ -534,7 +641,7 @@ static int write_memory(const struct controller *controller, struct exposition *
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct pod_memory *row = &rows[i];
 
-		if (!row->discovered_id && !find_shown(controller, row->uid))
+		if (!row->discovered_id && !find_shown(controller, left_out, row->uid))
 			continue;
 		exposition_count(page,
 				 LABELS({"namespace", row->namespace}, {"pod", row->name},
@@ -551,15 +658,19 @@ static int write_memory(const struct controller *controller, struct exposition *
 static int write_workloads(struct controller *controller, struct exposition *page)
 {
 	const enum metrics_level level = controller->options.config->metrics.level;
-	const uint32_t nr_groups = controller->desired.nr_groups;
+	const uint32_t nr_groups = controller->measured.tree.nr_groups;
 	struct measured *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
 	struct pod_usage *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
+	struct left_out left_out cleanup(fini_left_out) = {0};
 	uint32_t nr, nr_sums;
 	int r;
 
 	if (!rows || !sums)
 		return -ENOMEM;
-	nr = measure_containers(controller, rows);
+	r = list_left_out(controller->ledger, &left_out);
+	if (r)
+		return r;
+	nr = measure_containers(controller, &left_out, rows);
 	nr_sums = sum_pods(rows, nr, sums);
 	if (level >= METRICS_POD) {
 		write_pods(sums, nr_sums, page);
@@ -569,11 +680,11 @@ static int write_workloads(struct controller *controller, struct exposition *pag
 		write_containers(rows, nr, page);
 	if (level < METRICS_POD)
 		return 0;
-	r = controller->ports.pressure ? write_pressure(controller, page) : 0;
+	r = controller->ports.pressure ? write_pressure(controller, &left_out, page) : 0;
 	if (!r && controller->ports.resident)
-		r = write_memory(controller, page);
+		r = write_memory(controller, &left_out, page);
 	if (!r && controller->ports.noise)
-		r = write_noise(controller, page);
+		r = write_noise(controller, &left_out, page);
 	return r;
 }
 
@@ -642,9 +753,11 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	struct waiting waiting;
 	int r;
 
+	ctl_follow_node_waits(controller);
 	exposition_init(&page, out, openmetrics);
 	write_identity(controller, &page);
 	write_cpus(controller, &page);
+	write_node_waits(controller, &page);
 	measure_node_memory(controller, &page);
 	write_decisions(controller, &page);
 	write_drift(controller, &page);

@@ -109,6 +109,7 @@ void measure_node_observer(struct controller *controller, struct exposition *pag
 	exposition_family(page, &metric_families.observer_lost);
 	exposition_count(page, LABELS({"what", "containers"}), space.nr_refused);
 	exposition_count(page, LABELS({"what", "tasks"}), space.nr_forgotten);
+	exposition_count(page, LABELS({"what", "histograms"}), space.nr_wrapped);
 }
 
 void measure_node_agent(struct controller *controller, struct exposition *page)

@@ -75,8 +75,8 @@ static uint32_t find_cpus(const struct controller *controller, struct noisy_cpu 
 	struct above above = {0};
 	uint32_t nr = 0, cursor = 0;
 
-	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
+	for (uint32_t i = 0; i < controller->measured.tree.nr_groups; i++) {
+		const struct group *group = &controller->measured.tree.groups[i];
 		const struct managed_group *published =
 			ctl_published_next(controller, group->path, &cursor);
 		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
@@ -242,7 +242,7 @@ void ctl_tell_noise(struct controller *controller)
 static bool add_noise(const struct noise_port *port, const struct noise_grant *grant,
 		      struct pod_noise *sum)
 {
-	struct noise_entry entries[NOISE_ENTRIES];
+	struct noise_entry entries[NOISE_READ_MAX];
 	uint32_t nr;
 
 	if (port->read(port->self, grant->cpu, grant->owner.cgroup_id, entries, &nr))

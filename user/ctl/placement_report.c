@@ -95,6 +95,8 @@ static struct view_placement_cpu place_on(const struct placing *placing, const s
 		.local = -1,
 		.run_ns = (int64_t)usage->run_ns[cpu],
 		.outside_ns = (int64_t)usage->outside_ns[cpu],
+		.wait_ns = usage->cpu_wait_ns ? (int64_t)usage->cpu_wait_ns[cpu] : -1,
+		.switches = usage->cpu_switches ? (int64_t)usage->cpu_switches[cpu] : -1,
 		.run_percent = percent_of(usage->run_ns[cpu], run_ns),
 		.window_run_ns = -1,
 		.window_percent = -1,
@@ -164,6 +166,10 @@ static void add_places(struct placing *placing, const struct usage *usage, uint6
 	row->run_ns = (int64_t)run_ns;
 	row->outside_ns = (int64_t)usage->run_outside_ns;
 	row->remote_ns = (int64_t)usage->run_remote_ns;
+	row->switches = (int64_t)usage->switches;
+	row->migrations_core = (int64_t)usage->migrations_core;
+	row->migrations_llc = (int64_t)usage->migrations_llc;
+	row->migrations_numa = (int64_t)usage->migrations_numa;
 	add_window(placing, usage, now_ns, places, nr);
 	row->places_left_out = 0;
 	if (take_rows(placing, nr)) {
@@ -220,6 +226,10 @@ static struct view_placement row_of(const struct ledger_pod *pod, const struct g
 		.run_ns = -1,
 		.outside_ns = -1,
 		.remote_ns = -1,
+		.switches = -1,
+		.migrations_core = -1,
+		.migrations_llc = -1,
+		.migrations_numa = -1,
 		.window_ns = -1,
 		.window_run_ns = -1,
 		.window_outside_ns = -1,
@@ -249,12 +259,12 @@ static bool is_wanted(const struct wanted *wanted, const struct ledger_pod *pod,
 static struct json_object *report(struct controller *controller, const struct wanted *wanted)
 {
 	struct arena arena cleanup_arena = {0};
-	const struct group_tree *desired = &controller->desired;
-	struct view_placement *rows = arena_array(&arena, desired->nr_groups, sizeof(*rows));
+	const struct group_tree *measured = &controller->measured.tree;
+	struct view_placement *rows = arena_array(&arena, measured->nr_groups, sizeof(*rows));
 	uint32_t nr = 0, cursor = 0;
 
-	for (uint32_t i = 0; rows && i < desired->nr_groups; i++) {
-		const struct group *group = &desired->groups[i];
+	for (uint32_t i = 0; rows && i < measured->nr_groups; i++) {
+		const struct group *group = &measured->groups[i];
 		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
 		struct placing placing = {.controller = controller,
 					  .arena = &arena,
@@ -333,8 +343,9 @@ struct json_object *ctl_report_cpu_use(struct controller *controller)
 
 	if (!sums)
 		return NULL;
-	for (uint32_t i = 0; controller->ports.kernel && i < controller->desired.nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
+	for (uint32_t i = 0; controller->ports.kernel && i < controller->measured.tree.nr_groups;
+	     i++) {
+		const struct group *group = &controller->measured.tree.groups[i];
 		const struct managed_group *published;
 
 		if (group->role != GROUP_CONTAINER)

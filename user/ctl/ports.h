@@ -94,13 +94,18 @@ struct group_obstacle {
 	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
 };
 
-enum managed_scope { MANAGED_TREE, MANAGED_SELF, MANAGED_OVERLAP };
+enum managed_scope {
+	MANAGED_TREE,
+	MANAGED_SELF,
+	MANAGED_OVERLAP,
+	MANAGED_COUNTED, /* measured and not guarded: a container runtime's */
+};
 
 struct managed_group {
 	uint64_t cgroup_id;
 	uint32_t level;
 	enum managed_scope scope;
-	bool is_container;  /* has a slot: is counted, and is a border for the guard */
+	bool is_container;  /* has a slot: is counted, and is a border if it is guarded */
 	uint64_t pod;	    /* equal for the groups of one pod */
 	struct cpuset cpus; /* granted to it; for placement */
 	uint64_t nodes;	    /* indexes of the NUMA nodes with near memory; for placement */
@@ -211,6 +216,17 @@ struct groups_sink {
 	void (*named)(void *self);
 };
 
+/* --- the rights of process 1: user/bpf/backend_lease.c ------------------------------------------ */
+struct lease_port {
+	void *self;
+	/*
+	 * Until `until_ns` (CLOCK_MONOTONIC; 0 = no longer) the guard lets process 1 change managed
+	 * cgroups, because it does so for the agent. May be called from any thread; one system call.
+	 * 0 or a negative errno.
+	 */
+	int (*set)(void *self, uint64_t until_ns);
+};
+
 /* --- BPF backend: user/bpf -------------------------------------------------------------------- */
 /* A unit with rights against the guard, identified by its parent cgroup and its name. */
 struct actor_unit {
@@ -228,12 +244,6 @@ struct kernel_policy {
 	struct cpuset protected_cpus;	 /* CPUs granted exclusively */
 	enum enforcement modes[ASPECT_NR];
 	bool runtime_writes_deny;
-	/*
-	 * If systemd creates the cgroups, it rewrites their files at each daemon-reload with
-	 * the values that pinfold set. PID 1 is therefore allowed to; other values are
-	 * detected as drift.
-	 */
-	bool pid1_writes_cpusets;
 	/* Guard the cpusets of all other top-level cgroups, including those created later. */
 	bool guards_siblings;
 	uint64_t guard_expiry_ns; /* 0 = never */
@@ -260,10 +270,10 @@ struct usage {
 	uint64_t nr_cpus; /* length of the arrays */
 	/*
 	 * By CPU id, borrowed until the next call: all run time, the part of it on CPUs that
-	 * were not the container's, and the part on its own CPUs far from its memory. NULL = not
-	 * known.
+	 * were not the container's, and the part on its own CPUs far from its memory; the waits
+	 * there, of all causes, and the switches. NULL = not known.
 	 */
-	const uint64_t *run_ns, *outside_ns, *remote_ns;
+	const uint64_t *run_ns, *outside_ns, *remote_ns, *cpu_wait_ns, *cpu_switches;
 };
 
 /* The state of the guard according to the last self-test. */
@@ -297,6 +307,13 @@ struct guard_status {
 	char mended[MENDED_NR][ROW_DETAIL_MAX]; /* what differed the last time */
 	/* Pins that cannot be restored, and why; "" = none. The guard then ends with the agent. */
 	char unpinned[ROW_DETAIL_MAX];
+	/*
+	 * Times for which the agent stood still, since its start: how often, how long in all, how
+	 * long the last time, and how long of that the guard only recorded (guardExpiry).
+	 */
+	uint64_t nr_outages, outage_ns, last_outage_ns, last_expired_ns;
+	/* Why nobody is kept from the guard's own pins and mounts; "" = the programs for it are in force. */
+	char unprotected[ROW_DETAIL_MAX];
 	/* A map that another process froze, so that it cannot be written any more; "" = none. */
 	char frozen_map[32];
 };
@@ -312,6 +329,7 @@ struct observer_space {
 	uint32_t nr_slots, nr_used;
 	uint64_t nr_refused;   /* containers, since the observer was loaded */
 	uint64_t nr_forgotten; /* tasks whose record another task took over */
+	uint64_t nr_wrapped; /* histograms with a sum that 64 bits did not hold, since the start */
 };
 
 struct kernel_port {
@@ -356,6 +374,8 @@ struct kernel_port {
 	uint64_t (*events_lost)(void *self);
 	/* -EAGAIN: the observer is not loaded. */
 	int (*observer_space)(void *self, struct observer_space *ret_space);
+	/* MANAGED_COUNTED groups of the policy in force that maxContainers left no room for. May be NULL. */
+	uint32_t (*groups_left_out)(void *self);
 };
 
 struct kernel_sink {
@@ -369,14 +389,22 @@ struct kernel_sink {
 };
 
 /* --- pressure: user/bpf/pressure.c -------------------------------------------------------------- */
+/* What to read: the input members of the rows and cells are set. */
+struct pressure_wanted {
+	uint32_t nr_rows, nr_cells;
+	const struct pressure_row *rows;
+	const struct pressure_cell *cells;
+};
+
 struct pressure_port {
 	void *self;
 	/*
-	 * Read the pressure of the cgroups with these ids. 0 = sink.sampled gets the result,
-	 * perhaps before this call returns. -EBUSY: an earlier pass has not ended yet. -E2BIG:
-	 * more cgroups than the port was made for.
+	 * Read the pressure of the cgroups that these rows name, in any order, and what their
+	 * cells ask for, at most PRESSURE_CELLS_MAX; borrowed for the call. 0 = sink.sampled gets
+	 * the result, perhaps before this call returns. -EBUSY: an earlier pass has not ended yet.
+	 * -E2BIG: more cgroups or cells than the port was made for.
 	 */
-	int (*sample)(void *self, const uint64_t *cgroup_ids, uint32_t nr);
+	int (*sample)(void *self, const struct pressure_wanted *wanted);
 	/* Add the program and its maps. */
 	void (*list)(void *self, struct bpf_inventory *inventory);
 	/* The kernel function in which the pass is blocked; "" = unknown. */
@@ -386,10 +414,11 @@ struct pressure_port {
 struct pressure_sink {
 	void *self;
 	/*
-	 * One row for each cgroup asked for, by ascending id; borrowed for the call. With a
-	 * negative errno as the result there are none.
+	 * One row for each cgroup asked for, by ascending id, and the cells that they refer to;
+	 * borrowed for the call. With a negative errno as the result there are none.
 	 */
-	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr);
+	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr,
+			const struct pressure_cell *cells);
 };
 
 /* --- resident memory: user/cgroup/numa_stat.c ---------------------------------------------------- */
@@ -445,7 +474,7 @@ struct noise_port {
 	/*
 	 * Who disturbed the CPU since the cgroup has it, including whoever runs there now; in
 	 * no order. Entries are complete, softirqs have the kernel's names. ret_entries has
-	 * room for NOISE_ENTRIES. -ENODATA: it is not counted for that cgroup.
+	 * room for NOISE_READ_MAX. -ENODATA: it is not counted for that cgroup.
 	 */
 	int (*read)(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_entry *ret_entries,
 		    uint32_t *ret_nr);
@@ -495,6 +524,63 @@ struct irq_sink {
 	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
 	 */
 	void (*passed)(void *self, int result, struct irq_report *report);
+};
+
+/* --- cgroups of the host: user/cgroup/host.c ------------------------------------------------------- */
+enum host_mode {
+	HOST_RESTORE, /* undo what was written earlier, and nothing else */
+	HOST_CONFINE, /* keep the host's groups off the CPUs that are taken */
+};
+
+struct host_request {
+	enum host_mode mode;
+	/* Each group of the host gets all CPUs that the machine can have, without these. */
+	struct cpuset taken;
+	struct cpuset exclusive; /* who may use these is reported */
+	/*
+	 * For HOST_RESTORE: kernels before 7.0 do not empty the list of a group with processes. It
+	 * then gets these CPUs, or all CPUs that the machine can have if the set is empty.
+	 */
+	struct cpuset rest;
+	bool has_runtime; /* the pods of a container runtime are not the host's */
+};
+
+/* What a pass found and did. */
+struct host_report {
+	/*
+	 * Why nothing was written, or 0: the names of the groups could not be saved, or the file
+	 * of an earlier agent is damaged (-EBADMSG), which `problem` explains.
+	 */
+	int error;
+	char problem[ROW_DETAIL_MAX];
+	uint32_t nr_held; /* groups whose list is ours */
+	/* Groups that may use exclusive CPUs and are left alone, the first one, and why. */
+	uint32_t nr_foreign;
+	char foreign[96];
+	const char *why_foreign; /* static */
+	/* Groups that could not be written, and the first error. */
+	uint32_t nr_failed;
+	char failure[GROUP_ERROR_MAX];
+	/* In the root cgroup, which has no list of its own, and able to use exclusive CPUs. */
+	uint32_t nr_processes, nr_kthreads;
+};
+
+struct host_port {
+	void *self;
+	/*
+	 * Look at the top-level groups that are not the workload root, and write the lists that the
+	 * mode asks for. 0 = sink.passed gets the result, perhaps before this call returns. -EBUSY:
+	 * an earlier pass has not ended yet.
+	 */
+	int (*pass)(void *self, const struct host_request *request);
+	/* The kernel function in which the pass is blocked; "" = unknown. */
+	void (*waits_in)(void *self, char *ret_text, size_t size);
+};
+
+struct host_sink {
+	void *self;
+	/* A pass has ended. A negative errno: the groups could not be read, and the report is empty. */
+	void (*passed)(void *self, int result, const struct host_report *report);
 };
 
 /* --- strangers: user/stranger -------------------------------------------------------------------- */
@@ -563,15 +649,17 @@ struct runtime_pod {
 	const char *id;
 	const struct pod_spec *spec; /* without containers; NULL: not valid */
 	const char *error;	     /* if spec is NULL: a sentence */
+	bool is_stopped;	     /* its sandbox has no process any more */
 };
 
 struct runtime_container {
 	const char *id;
-	const struct runtime_pod *pod;	   /* never NULL */
+	const struct runtime_pod *pod; /* never NULL; without an id: its sandbox is not listed */
 	const struct container_spec *spec; /* NULL: not valid */
 	const char *error;		   /* if spec is NULL: a sentence */
-	const char *cpus;		   /* that the runtime has recorded for it; "" = none */
-	const char *cgroup;		   /* its path below the mount; NULL = not known */
+	/* CPUs and memory nodes that the runtime has recorded for it; "" = none, NULL likewise. */
+	const char *cpus, *mems;
+	const char *cgroup; /* its path below the mount; NULL = not known */
 };
 
 /* All sandboxes, and the containers that have not exited. */
@@ -582,16 +670,17 @@ struct runtime_snapshot {
 	uint32_t nr_containers;
 };
 
-/* Other CPUs for a container that exists. */
+/* Other CPUs for a container that exists, and the NUMA nodes of its memory; NULL = as they are. */
 struct runtime_change {
-	const char *container_id, *cpus;
+	const char *container_id, *cpus, *mems;
 };
 
 struct runtime_answer {
 	const char *cpus; /* of the container that is created; "" = none */
+	const char *mems; /* of the same, as in runtime_change */
 	const struct runtime_change *changes;
 	uint32_t nr_changes;
-	const char *refusal; /* a creation fails with this sentence; NULL = it does not */
+	const char *refusal; /* a creation or an update fails with this sentence; NULL = neither */
 };
 
 struct runtime_port {
@@ -613,8 +702,15 @@ struct runtime_sink {
 	/* A session began. What was known of the runtime before does not count any more. */
 	void (*synchronized)(void *self, uint32_t request, const struct runtime_snapshot *snapshot);
 	void (*created)(void *self, uint32_t request, const struct runtime_container *container);
-	/* The runtime is about to change a container, perhaps its CPUs as well. */
-	void (*resized)(void *self, uint32_t request, const char *container_id);
+	/*
+	 * The runtime is about to change a container, which then has the amounts of its spec. They
+	 * are as before unless it `states_amounts`. It carries out the changes of others in the
+	 * answer first, and that of this container last.
+	 */
+	void (*resized)(void *self, uint32_t request, const struct runtime_container *container,
+			bool states_amounts);
+	/* It has carried this out. Not called if it could not. */
+	void (*updated)(void *self, const char *container_id);
 	void (*stopped)(void *self, uint32_t request, const char *container_id);
 	void (*removed)(void *self, const char *container_id);
 	/* The sandbox and its containers have no processes any more. May come twice. */
@@ -623,7 +719,48 @@ struct runtime_sink {
 	void (*ended)(void *self);
 };
 
+/* --- cpusets of others: user/cgroup/cpuset_writer.c ---------------------------------------------- */
+/* A value for a cpuset file of a cgroup that another program made. */
+struct cpuset_write {
+	char path[GROUP_PATH_MAX]; /* below the mount */
+	uint64_t cgroup_id;	   /* another cgroup at this path is left alone */
+	enum group_file file;	   /* GROUP_CPUSET_CPUS or GROUP_CPUSET_MEMS */
+	struct cpuset value;
+	/*
+	 * Set by the port: 0 = the file has the value now; -ECANCELED = it was left alone; else a negative
+	 * errno and a sentence.
+	 */
+	int result;
+	char error[GROUP_ERROR_MAX];
+};
+
+struct cpuset_port {
+	void *self;
+	/*
+	 * Write these files, in order, and read them back; *takes* the rows, which were allocated.
+	 * 0 = sink.written gets them with their results, perhaps before this call returns. -EBUSY: an
+	 * earlier call has not ended yet, and nothing is written. -ENOMEM.
+	 */
+	int (*write)(void *self, struct cpuset_write *rows, uint32_t nr);
+	/* Rows of a call that has not ended, and that are not written yet, are to be left alone. */
+	void (*cancel)(void *self);
+	/* The kernel function in which the writes are blocked; "" = unknown. */
+	void (*waits_in)(void *self, char *ret_text, size_t size);
+};
+
+struct cpuset_sink {
+	void *self;
+	/* The writes have ended; the rows are freed after the call. */
+	void (*written)(void *self, const struct cpuset_write *rows, uint32_t nr);
+};
+
 /* --- discovery: user/discover ------------------------------------------------------------------- */
+struct discovery_port {
+	void *self;
+	/* Scan again, not at once, and not so often that scans take much of the time. */
+	void (*scan_soon)(void *self);
+};
+
 struct discovery_sink {
 	void *self;
 	/*
@@ -700,6 +837,11 @@ struct faces_port {
 	void (*withdraw)(void *self, uint64_t request, char *ret_why, size_t size);
 	/* The page of metrics in one of the two formats. */
 	int (*metrics)(void *self, bool openmetrics, struct text *out);
+	/*
+	 * The NUMA nodes and what is available of them (format/node_topology.h), as JSON. -ENOENT = the
+	 * agent grants nothing, so it does not know.
+	 */
+	int (*topology)(void *self, struct text *out);
 	/* The page for people, as HTML (format/page.h). -ENOENT = it is switched off. */
 	int (*page)(void *self, struct face_page *ret_page);
 	/* Live and ready; `reason` is a sentence if not. */

@@ -5,6 +5,7 @@
 
 #include "core/ledger/ledger.h"
 #include "ctl/ports.h"
+#include "ctl/pressure_cpus.h"
 #include "ctl/pressure_history.h"
 
 struct controller;
@@ -14,6 +15,13 @@ struct pressure_track {
 	enum pressure_state state;
 	uint64_t total_ns[PRESSURE_KIND_NR]; /* as last read; only if it was measured */
 	struct pressure_history history;
+	/*
+	 * On each CPU; owned. NULL: there was no room for its CPUs (`is_left_out`), or the kernel
+	 * was not asked yet.
+	 */
+	struct pressure_cpus *cpus;
+	bool is_left_out;
+	bool is_unreadable; /* the kernel's state of a CPU cannot be read */
 };
 
 struct pressures {
@@ -24,6 +32,7 @@ struct pressures {
 	uint64_t pause_ns;		/* between the beginnings of two passes; 0 = the usual */
 	uint64_t read_ns;		/* when the last pass ended that succeeded; 0 = none has */
 	int error;			/* of the last pass */
+	uint64_t second_until_ns;	/* until then somebody wants a pass each second */
 };
 
 /* A pod (container "") or a container of the ledger, with what is known of its cgroup. */
@@ -41,12 +50,14 @@ void pressure_fini(struct pressures *pressures);
 void ctl_sample_pressure(struct controller *controller);
 /* Take over the result of a pass; see pressure_sink. 0, or why nothing new is known. */
 int ctl_end_pressure(struct controller *controller, int result, const struct pressure_row *rows,
-		     uint32_t nr);
+		     uint32_t nr, const struct pressure_cell *cells);
+/* Somebody wants windows of a second: for some seconds there is a pass each second. */
+void ctl_want_pressure_second(struct controller *controller);
 /* What is known of a cgroup; NULL = it was not read in the last pass. Borrowed until the next one. */
 const struct pressure_track *pressure_find(const struct pressures *pressures, uint64_t cgroup_id);
 /*
- * The pods and containers of the desired tree, each pod before its containers. ret_rows has room for as
- * many rows as the desired tree has groups. Borrowed until the next pass. Returns the number.
+ * The measured pods and containers, each pod before its containers. ret_rows has room for as
+ * many rows as there are measured groups. Borrowed until the next pass. Returns the number.
  */
 uint32_t ctl_pressures(const struct controller *controller, struct group_pressure *ret_rows);
 

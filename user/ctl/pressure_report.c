@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where the kernel does not measure pressure, nothing stands in for it: the observer adds up the
- * waits of all tasks, while the time of several tasks that wait at once counts once here.
+ * Where the kernel does not measure pressure, no share stands in for it: the observer adds up the
+ * waits of all tasks, while the time of several tasks that wait at once counts once in a share. What
+ * the observer has is beside the shares instead, under a name of its own.
  */
 #include "ctl/pressure_report.h"
 
@@ -59,6 +60,35 @@ static int percent_of(const struct group_pressure *group, uint64_t seconds, enum
 				      kind);
 }
 
+/*
+ * Of the samples that pressure_samples.c adds after each pass, which there are also while the kernel
+ * does not measure. -1 = less than a second of the window is known.
+ */
+static int64_t task_wait(const struct group_pressure *group, const struct sampled_group *sampled,
+			 uint64_t seconds)
+{
+	uint64_t wait_ns, length_ns;
+
+	if (!sampled || !group->track)
+		return -1;
+	pressure_ring_waits(&sampled->ring, seconds * 1000000000, group->read_ns, &wait_ns,
+			    &length_ns);
+	if (length_ns < 1000000000)
+		return -1;
+	return (int64_t)((double)wait_ns / (double)length_ns * 1e9 + 0.5);
+}
+
+static void fill_waits(const struct controller *controller, const struct group_pressure *group,
+		       struct view_pressure *row)
+{
+	const struct sampled_group *sampled = pressure_samples_find(
+		&controller->samples, group->pod->spec->uid, group->container);
+
+	row->task_wait_10_ns = task_wait(group, sampled, 10);
+	row->task_wait_60_ns = task_wait(group, sampled, 60);
+	row->task_wait_300_ns = task_wait(group, sampled, 300);
+}
+
 /* One row for each resource; they borrow the remedy, "" = there is none. */
 static void fill_rows(const struct group_pressure *group, const char *remedy,
 		      struct view_pressure rows[PRESSURE_RESOURCE_NR])
@@ -91,6 +121,9 @@ static void fill_rows(const struct group_pressure *group, const char *remedy,
 			.full_300 = percent_of(group, 300, full),
 			.some_ns = is_measured ? (int64_t)track->total_ns[some] : -1,
 			.full_ns = is_measured ? (int64_t)track->total_ns[full] : -1,
+			.task_wait_10_ns = -1,
+			.task_wait_60_ns = -1,
+			.task_wait_300_ns = -1,
 			.remedy = *remedy ? remedy : NULL,
 		};
 	}
@@ -99,7 +132,8 @@ static void fill_rows(const struct group_pressure *group, const char *remedy,
 /* The caller frees it; NULL = no memory. */
 static struct group_pressure *list_groups(const struct controller *controller, uint32_t *ret_nr)
 {
-	struct group_pressure *groups = calloc(controller->desired.nr_groups + 1, sizeof(*groups));
+	struct group_pressure *groups =
+		calloc(controller->measured.tree.nr_groups + 1, sizeof(*groups));
 
 	if (groups)
 		*ret_nr = ctl_pressures(controller, groups);
@@ -120,6 +154,7 @@ struct json_object *ctl_report_pressure(struct controller *controller)
 	for (uint32_t i = 0; i < nr; i++) {
 		find_remedy(&groups[i], guarded, &remedies[i]);
 		fill_rows(&groups[i], remedies[i].text, &rows[i * PRESSURE_RESOURCE_NR]);
+		fill_waits(controller, &groups[i], &rows[i * PRESSURE_RESOURCE_NR + PRESSURE_CPU]);
 	}
 	return view_pressures(rows, nr * PRESSURE_RESOURCE_NR);
 }
@@ -184,7 +219,8 @@ void ctl_tell_pressure(struct controller *controller)
 		findings_put(&controller->findings, "pressure_off",
 			     "the kernel does not measure pressure: it was booted with psi=0 or "
 			     "cgroup_disable=pressure, or built so",
-			     "boot with psi=1; 'pinfold latency show' has the waits for a CPU");
+			     "boot with psi=1; until then the column 'task wait/s' of 'pinfold "
+			     "pressure show' has the waits for a CPU, added up over tasks");
 	else
 		findings_clear(&controller->findings, "pressure_off");
 	tell_off_cgroups(controller);

@@ -224,3 +224,24 @@ uint32_t pressure_ring_read(const struct pressure_ring *ring, enum pressure_span
 		ret_readings[nr++] = read_sample(&ring->minute, minute_ns);
 	return nr;
 }
+
+void pressure_ring_waits(const struct pressure_ring *ring, uint64_t window_ns, uint64_t now_ns,
+			 uint64_t *ret_wait_ns, uint64_t *ret_length_ns)
+{
+	const struct pressure_ring_end *end = &ring->fine_end;
+
+	*ret_wait_ns = *ret_length_ns = 0;
+	/* From the newest one: most windows are short. */
+	for (uint32_t i = end->nr; i-- > 0;) {
+		const struct pressure_sample *sample =
+			&ring->fine[(oldest_of(end, PRESSURE_RING_FINE) + i) % PRESSURE_RING_FINE];
+		const uint64_t time_ns = time_of(sample, ring->newest_ns / MS_NS);
+		const struct pressure_reading reading = read_sample(sample, time_ns);
+
+		if (time_ns + window_ns <= now_ns)
+			return;
+		*ret_length_ns += reading.growth.usage_ns;
+		for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+			*ret_wait_ns += reading.growth.wait_ns[cause];
+	}
+}

@@ -101,4 +101,11 @@ uint32_t pressure_ring_room(enum pressure_span span);
 uint32_t pressure_ring_read(const struct pressure_ring *ring, enum pressure_span span,
 			    uint64_t now_ns, struct pressure_reading *ret_readings);
 
+/*
+ * How long tasks waited in the samples that ended in the `window_ns` before `now_ns`, and how long
+ * these samples were; gaps are left out. A window is at most the span of ten minutes.
+ */
+void pressure_ring_waits(const struct pressure_ring *ring, uint64_t window_ns, uint64_t now_ns,
+			 uint64_t *ret_wait_ns, uint64_t *ret_length_ns);
+
 #endif

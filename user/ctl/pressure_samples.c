@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ctl/internal.h"
+#include "ctl/node_waits.h"
 #include "ctl/publisher.h"
 #include "lib/log.h"
 
@@ -18,6 +19,8 @@
  * too little about when. On a busy machine passes are late by seconds.
  */
 #define LATE_NS (15 * 1000000000ULL)
+/* So many ns a sample has at least: a ring's samples last for its span only if they come so seldom. */
+#define LEAST_NS (PRESSURE_PERIOD_NS * 3 / 4)
 
 void pressure_samples_fini(struct pressure_samples *samples)
 {
@@ -42,17 +45,17 @@ static bool is_of(const struct sampled_group *sampled, const struct group *group
 }
 
 /*
- * Are the rings those of the desired tree, in its order, but for those that there is no room for?
+ * Are the rings those of the measured groups, in their order, but for those that there is no room for?
  * Whoever was left out for lack of memory gets another try.
  */
-static bool is_current(const struct pressure_samples *samples, const struct group_tree *desired)
+static bool is_current(const struct pressure_samples *samples, const struct group_tree *measured)
 {
 	uint32_t nr = 0, nr_others = 0;
 
-	for (uint32_t i = 0; i < desired->nr_groups; i++) {
-		if (!has_pressure(&desired->groups[i]))
+	for (uint32_t i = 0; i < measured->nr_groups; i++) {
+		if (!has_pressure(&measured->groups[i]))
 			continue;
-		if (nr < samples->nr && is_of(samples->groups[nr], &desired->groups[i]))
+		if (nr < samples->nr && is_of(samples->groups[nr], &measured->groups[i]))
 			nr++;
 		else
 			nr_others++;
@@ -80,13 +83,14 @@ static struct sampled_group **find_ring(const struct pressure_samples *samples,
 }
 
 /* How many new rings there is room for: none is freed while its group is wanted. */
-static uint32_t count_room(const struct pressure_samples *samples, const struct group_tree *desired)
+static uint32_t count_room(const struct pressure_samples *samples,
+			   const struct group_tree *measured)
 {
 	uint32_t nr_kept = 0, cursor = 0;
 
-	for (uint32_t i = 0; i < desired->nr_groups; i++)
-		nr_kept += has_pressure(&desired->groups[i]) &&
-			   find_ring(samples, &desired->groups[i], &cursor);
+	for (uint32_t i = 0; i < measured->nr_groups; i++)
+		nr_kept += has_pressure(&measured->groups[i]) &&
+			   find_ring(samples, &measured->groups[i], &cursor);
 	return PRESSURE_SAMPLES_MAX - nr_kept;
 }
 
@@ -102,24 +106,25 @@ static struct sampled_group *make_ring(const struct group *group)
 }
 
 /* Keep the rings of the groups that are still wanted, add new ones, and free the others. */
-static int follow(struct pressure_samples *samples, const struct group_tree *desired)
+static int follow(struct pressure_samples *samples, const struct group_tree *measured)
 {
-	struct pressure_samples next = {.pause_ns = samples->pause_ns};
-	uint32_t room = count_room(samples, desired), cursor = 0;
+	struct pressure_samples next = {.pause_ns = samples->pause_ns,
+					.added_ns = samples->added_ns};
+	uint32_t room = count_room(samples, measured), cursor = 0;
 
-	next.groups = calloc(desired->nr_groups + 1, sizeof(struct sampled_group *));
+	next.groups = calloc(measured->nr_groups + 1, sizeof(struct sampled_group *));
 	if (!next.groups)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < desired->nr_groups; i++) {
+	for (uint32_t i = 0; i < measured->nr_groups; i++) {
 		struct sampled_group **before, *sampled = NULL;
 
-		if (!has_pressure(&desired->groups[i]))
+		if (!has_pressure(&measured->groups[i]))
 			continue;
-		before = find_ring(samples, &desired->groups[i], &cursor);
+		before = find_ring(samples, &measured->groups[i], &cursor);
 		if (before)
 			sampled = TAKE_PTR(*before);
 		else if (room)
-			sampled = make_ring(&desired->groups[i]);
+			sampled = make_ring(&measured->groups[i]);
 		if (!before && sampled)
 			room--;
 		if (sampled)
@@ -155,17 +160,18 @@ struct sample_pass {
 	uint32_t published; /* cursor */
 };
 
-/* Only what was published has a cgroup here, so there is a kernel port that it was published to. */
+/* The pass begins with a look at the counters of all that was published. */
 static void read_usage(const struct sample_pass *pass, struct pressure_totals *totals)
 {
-	const struct kernel_port *kernel = pass->controller->ports.kernel;
-	struct usage usage;
+	const struct counted *counted = ctl_counted(pass->controller, totals->cgroup_id);
+	const struct usage *usage;
 
-	totals->has_usage = !kernel->usage(kernel->self, totals->cgroup_id, &usage);
+	totals->has_usage = counted && counted->has_usage;
 	if (!totals->has_usage)
 		return;
-	totals->run_ns = usage.run_local_ns + usage.run_remote_ns + usage.run_outside_ns;
-	memcpy(totals->wait_ns, usage.wait_ns, sizeof(totals->wait_ns));
+	usage = &counted->usage;
+	totals->run_ns = usage->run_local_ns + usage->run_remote_ns + usage->run_outside_ns;
+	memcpy(totals->wait_ns, usage->wait_ns, sizeof(totals->wait_ns));
 }
 
 /* The phase of the kernel's updates moves by some ms, and what was settled remains so. */
@@ -265,7 +271,7 @@ static uint64_t longest_of(const struct pressure_samples *samples)
 void ctl_add_pressure_samples(struct controller *controller)
 {
 	struct pressure_samples *samples = &controller->samples;
-	const struct group_tree *desired = &controller->desired;
+	const struct group_tree *measured = &controller->measured.tree;
 	struct sample_pass pass = {
 		.controller = controller,
 		.now_ns = clock_now_ns(controller->ports.clock),
@@ -274,10 +280,15 @@ void ctl_add_pressure_samples(struct controller *controller)
 	struct pod_pressure sum = {0};
 	uint32_t at = 0;
 
-	if (!is_current(samples, desired) && follow(samples, desired))
+	/* Passes that come each second, because somebody wants them, do not make samples shorter. */
+	if (samples->added_ns && pass.now_ns - samples->added_ns < LEAST_NS)
 		return;
-	for (uint32_t i = 0; i < desired->nr_groups; i++) {
-		const struct group *group = &desired->groups[i];
+	samples->added_ns = pass.now_ns;
+	ctl_count_node_waits(controller);
+	if (!is_current(samples, measured) && follow(samples, measured))
+		return;
+	for (uint32_t i = 0; i < measured->nr_groups; i++) {
+		const struct group *group = &measured->groups[i];
 		struct sampled_group *sampled = NULL;
 
 		if (!has_pressure(group))

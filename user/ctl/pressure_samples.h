@@ -23,9 +23,10 @@ struct sampled_group {
 
 struct pressure_samples {
 	uint32_t nr;
-	struct sampled_group **groups; /* owned; in the order of the desired tree */
+	struct sampled_group **groups; /* owned; in the order of the measured groups */
 	uint32_t nr_left_out;	       /* that have no ring */
 	uint64_t pause_ns;	       /* that followed the pass before; see struct pressures */
+	uint64_t added_ns;	       /* when samples were added last; 0 = never */
 };
 
 void pressure_samples_fini(struct pressure_samples *samples);

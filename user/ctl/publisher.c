@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The policy that is published to the BPF side: the groups of the desired tree, and the
- * cgroups around the workload root.
+ * The policy that is published to the BPF side: the groups that are measured, of which those of
+ * the desired tree are guarded as well, and the cgroups around the workload root.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <pinfold/abi.h>
 
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
@@ -74,10 +76,11 @@ uint64_t ctl_cgroup_id(const struct controller *controller, const char *path,
 		       const struct group_status *status)
 {
 	const struct managed_group *published;
+	uint32_t cursor = 0;
 
 	if (status)
 		return status->cgroup_id;
-	published = ctl_published(controller, path);
+	published = ctl_published_next(controller, path, &cursor);
 	return published ? published->cgroup_id : 0;
 }
 
@@ -95,13 +98,6 @@ const struct managed_group *ctl_published_next(const struct controller *controll
 		}
 	}
 	return NULL;
-}
-
-const struct managed_group *ctl_published(const struct controller *controller, const char *path)
-{
-	uint32_t cursor = 0;
-
-	return ctl_published_next(controller, path, &cursor);
 }
 
 /*
@@ -125,14 +121,16 @@ static void note_unread(struct publisher *publisher, const char *path)
  * A group that cannot be read (-EINPROGRESS: an operation on its pod is blocked in the kernel, or
  * another process holds the lock of its directory) is published as it was last time: without that it
  * would be unguarded for as long as somebody blocks the read. An agent that has just begun has
- * published nothing yet; it then leaves in force what its predecessor published (keeps_others).
+ * published nothing yet; it then leaves in force what its predecessor published (keeps_others). What
+ * is only counted does not make the guard's policy incomplete.
  */
-static bool fill_managed(struct controller *controller, const struct group *group,
+static bool fill_managed(struct controller *controller, const struct group *group, bool is_foreign,
 			 struct managed_group *ret_managed)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct managed_group *before = NULL;
 	struct group_status status;
+	uint32_t cursor = 0;
 	int r = groups->status(groups->self, group->path, &status);
 
 	if (r == -ENOENT)
@@ -142,11 +140,12 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 			controller->publisher.is_waiting = true;
 		else
 			log_warn(r,
-				 "ctl: cannot read %s, so the guard covers it as before, if it "
-				 "did, until the next reconcile",
+				 "ctl: cannot read %s, so the BPF programs cover it as before, if "
+				 "they did, until the next reconcile",
 				 group->path);
-		note_unread(&controller->publisher, group->path);
-		before = ctl_published(controller, group->path);
+		if (!is_foreign)
+			note_unread(&controller->publisher, group->path);
+		before = ctl_published_next(controller, group->path, &cursor);
 		if (before)
 			*ret_managed = *before;
 		return before;
@@ -154,7 +153,7 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 	*ret_managed = (struct managed_group){
 		.cgroup_id = status.cgroup_id,
 		.level = status.level,
-		.scope = MANAGED_TREE,
+		.scope = is_foreign ? MANAGED_COUNTED : MANAGED_TREE,
 		.is_container = group->role == GROUP_CONTAINER,
 		.pod = hash_add(HASH_START, group->uid, strlen(group->uid)),
 		.cpus = own_cpus(group, &status),
@@ -163,20 +162,41 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 	return true;
 }
 
+/*
+ * A kubelet's containers: who writes their cpusets is watched, and no more. The map has room for
+ * at least as many as there may be containers of ours.
+ */
+static uint32_t add_watched(const struct controller *controller, struct managed_group *managed)
+{
+	const struct kubelet_drift *drift = &controller->kubelet_drift;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < drift->nr && nr < controller->options.config->max_containers; i++)
+		if (drift->containers[i].level < MANAGED_LEVELS_MAX)
+			managed[nr++] = (struct managed_group){
+				.cgroup_id = drift->containers[i].cgroup_id,
+				.level = drift->containers[i].level,
+				.scope = MANAGED_SELF,
+			};
+	return nr;
+}
+
 /* All managed groups, followed by space for those around the root. NULL = out of memory. */
 static struct managed_group *fill_policy(struct controller *controller, struct published *published,
 					 uint32_t *ret_nr)
 {
-	uint32_t nr_groups = controller->desired.nr_groups, nr = 0;
-	struct managed_group *managed cleanup_free =
-		calloc(nr_groups + MAX_SURROUNDINGS, sizeof(*managed));
+	const struct measured_groups *measured = &controller->measured;
+	uint32_t nr_groups = measured->tree.nr_groups, nr = 0;
+	struct managed_group *managed cleanup_free = calloc(
+		nr_groups + controller->kubelet_drift.nr + MAX_SURROUNDINGS, sizeof(*managed));
 
 	controller->publisher.nr_unread = 0;
 	controller->publisher.is_waiting = false;
 	for (uint32_t i = 0; managed && i < nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
+		const struct group *group = &measured->tree.groups[i];
 
-		if (!fill_managed(controller, group, &managed[nr]))
+		if (!fill_managed(controller, group, measured_is_foreign(measured, i),
+				  &managed[nr]))
 			continue;
 		published[nr].managed = managed[nr];
 		published[nr].path = strdup(group->path);
@@ -202,7 +222,6 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 						? config->enforcement.guard[aspect]
 						: ENFORCEMENT_OFF;
 	policy->runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
-	policy->pid1_writes_cpusets = controller->layout.systemd;
 	policy->guards_siblings = controller->layout.root_partition;
 	policy->guard_expiry_ns = config->guard_expiry_ns;
 	policy->ends_release = controller->publisher.ends_release;
@@ -232,15 +251,35 @@ static void tell_unread(struct controller *controller)
 			"operation_waiting or the log names one; the agent retries");
 }
 
+/* Of the policy in force. */
+static void tell_left_out(struct controller *controller)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const uint32_t nr = kernel->groups_left_out ? kernel->groups_left_out(kernel->self) : 0;
+	char text[ROW_DETAIL_MAX];
+
+	if (!nr) {
+		findings_clear(&controller->findings, "groups_left_out");
+		return;
+	}
+	snprintf(
+		text, sizeof(text),
+		"%u %s of a container runtime's pods %s not measured, because maxContainers leaves no "
+		"room in the BPF programs' map of cgroups; pods of pinfold are guarded and measured",
+		nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "is" : "are");
+	findings_update(&controller->findings, "groups_left_out", text,
+			"raise maxContainers in the configuration and restart the agent");
+}
+
 void ctl_publish(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct groups_port *groups = controller->ports.groups;
-	uint32_t nr_desired = controller->desired.nr_groups;
+	uint32_t nr_groups = controller->measured.tree.nr_groups;
 	struct managed_group *managed cleanup_free = NULL;
 	struct published *published;
 	struct kernel_policy policy = {0};
-	uint32_t nr_managed = 0, nr_around = 0;
+	uint32_t nr_managed = 0, nr_watched, nr_around = 0;
 	int r;
 
 	if (!kernel)
@@ -252,21 +291,26 @@ void ctl_publish(struct controller *controller)
 	 */
 	if (!controller->reconciler.has_compared)
 		return;
-	published = calloc(nr_desired + 1, sizeof(*published));
+	/* What is not managed any more ends its counters with this policy. */
+	ctl_count_node_waits(controller);
+	published = calloc(nr_groups + 1, sizeof(*published));
 	if (published)
 		managed = fill_policy(controller, published, &nr_managed);
 	if (!managed) {
-		free_published(published, nr_desired);
+		free_published(published, nr_groups);
 		log_err(-ENOMEM,
 			"ctl: cannot publish the policy; the guard keeps the previous one");
 		controller->publisher.is_stale = true;
 		return;
 	}
-	if (groups->surroundings &&
-	    groups->surroundings(groups->self, managed + nr_managed, MAX_SURROUNDINGS, &nr_around))
+	nr_watched = add_watched(controller, managed + nr_managed);
+	/* Around the cgroups of a kubelet nothing is ours. */
+	if (groups->surroundings && !config_repairs_kubelet(controller->options.config) &&
+	    groups->surroundings(groups->self, managed + nr_managed + nr_watched, MAX_SURROUNDINGS,
+				 &nr_around))
 		nr_around = 0;
 	policy.groups = managed;
-	policy.nr_groups = nr_managed + nr_around;
+	policy.nr_groups = nr_managed + nr_watched + nr_around;
 	fill_rules(controller, &policy);
 	r = kernel->publish(kernel->self, &policy);
 	controller->publisher.is_stale = r;
@@ -279,6 +323,7 @@ void ctl_publish(struct controller *controller)
 	}
 	free_published(published, nr_managed);
 	tell_unread(controller);
+	tell_left_out(controller);
 	if (controller->publisher.is_waiting)
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 	if (r)
@@ -287,4 +332,26 @@ void ctl_publish(struct controller *controller)
 			     "see the log; the agent retries with each reconcile");
 	else
 		findings_clear(&controller->findings, "guard_policy_old");
+}
+
+void ctl_publish_appeared(struct controller *controller)
+{
+	const struct measured_groups *measured = &controller->measured;
+	const struct groups_port *groups = controller->ports.groups;
+	uint32_t cursor = 0;
+
+	/* What could not be published is published again by the next reconcile. */
+	if (!controller->ports.kernel || controller->publisher.is_stale)
+		return;
+	for (uint32_t i = measured->nr_own; i < measured->tree.nr_groups; i++) {
+		const struct group *group = &measured->tree.groups[i];
+		struct group_status status;
+
+		if (group->role != GROUP_CONTAINER ||
+		    ctl_published_next(controller, group->path, &cursor) ||
+		    groups->status(groups->self, group->path, &status))
+			continue;
+		ctl_publish(controller);
+		return;
+	}
 }

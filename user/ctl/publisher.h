@@ -33,10 +33,10 @@ void publisher_end_release(struct publisher *publisher);
  */
 void ctl_publish(struct controller *controller);
 /*
- * The values last published for the group at `path`; NULL if there are none. Borrowed until
- * the next publication.
+ * Call each second: a runtime makes the cgroup of a container after it was told its CPUs, and says
+ * neither when nor whether. Publishes if one is there that was not.
  */
-const struct managed_group *ctl_published(const struct controller *controller, const char *path);
+void ctl_publish_appeared(struct controller *controller);
 /*
  * The id of the cgroup at `path`, whose counters go on while an operation on its pod keeps it from
  * being read: that of its status, or with NULL the one last published. 0 = neither is known.
@@ -44,8 +44,9 @@ const struct managed_group *ctl_published(const struct controller *controller, c
 uint64_t ctl_cgroup_id(const struct controller *controller, const char *path,
 		       const struct group_status *status);
 /*
- * As ctl_published, for a caller that goes through the desired tree: the search begins where the last
- * one ended, and so ends at once. *cursor begins with 0.
+ * The values last published for the group at `path`; NULL if there are none. Borrowed until the next
+ * publication. *cursor begins with 0: a caller that goes through the desired tree passes the same one
+ * each time, and the search begins where the last one ended.
  */
 const struct managed_group *ctl_published_next(const struct controller *controller,
 					       const char *path, uint32_t *cursor);

@@ -49,7 +49,8 @@ static void mend_container(struct controller *controller, struct group *wanted)
 	const struct round round = {&desired, &observed, &controller->look.observed, &plan};
 	struct group *found = group_tree_add(&observed, GROUP_CONTAINER, wanted->path);
 
-	if (!found || groups->read_group(groups->self, found))
+	/* What makes a partition invalid is not to be seen in the container alone. */
+	if (!found || groups->read_group(groups->self, found) || group_is_invalid(found))
 		return;
 	if (!plan_make(&desired, &observed, &plan))
 		ctl_apply(controller, &round);
@@ -158,9 +159,12 @@ static void hold_all(struct controller *controller)
 		ctl_apply(controller, &round);
 	drift_end_round(drift);
 	chains_end_round(&controller->chains, &controller->operations);
+	dirty_clear_chains(&controller->dirty);
 	tell_leftovers(controller);
 	group_tree_fini(&controller->desired);
 	controller->desired = desired;
+	if (ctl_follow_measured(controller))
+		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 	controller->reconciler.has_compared = true;
 	ctl_check_tier(controller);
 	bring_up_to_date(controller);

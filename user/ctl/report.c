@@ -16,9 +16,11 @@
 #include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
 #include "ctl/placement_report.h"
+#include "ctl/pressure_cpu_report.h"
 #include "ctl/pressure_report.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
+#include "format/node_topology.h"
 #include "format/state.h"
 #include "format/view_objects.h"
 #include "format/views.h"
@@ -63,15 +65,16 @@ static struct json_object *report_node(struct controller *controller)
 	row.guard = guard_word(&guard);
 	if (!groups->status(groups->self, controller->layout.root, &status) && *status.partition)
 		snprintf(partition, sizeof(partition), "%s", status.partition);
-	snprintf(tiers, sizeof(tiers), "0%s%s%s", controller->tier.is_held ? " 1" : "",
+	snprintf(tiers, sizeof(tiers), "0%s%s%s%s", controller->tier.is_held ? " 1" : "",
+		 controller->tier.is_isolated ? " 1i" : "",
 		 guard_denies(&guard, guard.modes[ASPECT_CPUSET_FILES]) ? " 2" : "",
 		 ctl_moves_strangers(controller) ? " 3" : "");
 	return view_node(controller->ledger, &row);
 }
 
-/* Effective sets of a container as text; borrowed by the rows. */
+/* What the kernel says of a container as text; borrowed by the rows. */
 struct observed_text {
-	char cpus[CPUSET_TEXT_MAX], mems[CPUSET_TEXT_MAX];
+	char cpus[CPUSET_TEXT_MAX], mems[CPUSET_TEXT_MAX], partition[128];
 };
 
 static void observe_usage(struct controller *controller, uint64_t cgroup_id,
@@ -90,6 +93,11 @@ static void observe_usage(struct controller *controller, uint64_t cgroup_id,
 	}
 	row->migrations_within_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
 	row->migrations_across_nodes = (int64_t)usage.migrations_numa;
+}
+
+static const char *unless_empty(const char *text)
+{
+	return *text ? text : NULL;
 }
 
 static void observe_container(struct controller *controller, const struct group *group,
@@ -115,20 +123,22 @@ static void observe_container(struct controller *controller, const struct group 
 	cpuset_format(&status.effective_mems, text->mems, sizeof(text->mems));
 	row->effective_cpus = text->cpus;
 	row->effective_mems = text->mems;
+	text_copy(text->partition, sizeof(text->partition), status.partition);
+	row->partition = unless_empty(text->partition);
 	if (with_processes && !groups->tasks(groups->self, group->path, &pids, &nr_pids))
 		row->processes = nr_pids;
 }
 
 struct json_object *ctl_report_containers(struct controller *controller, bool with_processes)
 {
-	uint32_t nr_groups = controller->desired.nr_groups, nr = 0;
+	uint32_t nr_groups = controller->measured.tree.nr_groups, nr = 0;
 	struct view_container *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
 	struct observed_text *texts cleanup_free = calloc(nr_groups + 1, sizeof(*texts));
 
 	if (!rows || !texts)
 		return NULL;
 	for (uint32_t i = 0; i < nr_groups; i++) {
-		const struct group *group = &controller->desired.groups[i];
+		const struct group *group = &controller->measured.tree.groups[i];
 
 		if (group->role != GROUP_CONTAINER)
 			continue;
@@ -183,11 +193,6 @@ static struct json_object *report_drift(struct controller *controller)
 struct irq_text {
 	char remedy[ROW_DETAIL_MAX];
 };
-
-static const char *unless_empty(const char *text)
-{
-	return *text ? text : NULL;
-}
 
 static struct json_object *report_irqs(struct controller *controller)
 {
@@ -246,6 +251,7 @@ static struct view_discovery discovery_row(const struct discovery *discovery,
 		.effective_mems = found->effective_mems,
 		.cpu_max = found->cpu_max,
 		.memory_max = found->memory_max,
+		.cpu_request_mcpu = found->cpu_request_mcpu,
 		.cpu_weight = found->cpu_weight,
 		.tasks = found->tasks,
 		.run_ns = found->run_ns,
@@ -432,6 +438,8 @@ static const struct {
 	{"explain", report_explanations},
 	{"ledger", report_ledger},
 	{"pressure", ctl_report_pressure},
+	{"pressure_numa", ctl_report_pressure_numa},
+	{"pressure_second", ctl_report_pressure_second},
 	{"latency", ctl_report_latency},
 	{"memory", ctl_report_memory},
 	{"noise", ctl_report_noise},
@@ -499,4 +507,16 @@ int ctl_query(void *self, const char *object, struct json_object **ret_json)
 			return 0;
 		}
 	return -ENOENT;
+}
+
+int ctl_topology(void *self, struct text *out)
+{
+	const struct controller *controller = self;
+
+	if (controller->options.config->mode != MODE_ALLOCATE)
+		return -ENOENT;
+	node_topology_write(controller->ledger,
+			    controller->options.host ? controller->options.host : "", EMIT_JSON,
+			    out);
+	return out->error;
 }

@@ -14,6 +14,8 @@ int ctl_query(void *self, const char *object, struct json_object **ret_json);
  * them, it takes as long as a page of metrics. NULL = no memory.
  */
 struct json_object *ctl_report_containers(struct controller *controller, bool with_processes);
+/* The same object as pinfold topology export prints, named like the host. */
+int ctl_topology(void *self, struct text *out);
 /* page.c: the page for people */
 int ctl_page(void *self, struct face_page *ret_page);
 /* measure.c: the page of metrics */

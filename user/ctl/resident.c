@@ -60,29 +60,16 @@ static uint32_t max_containers(const struct controller *controller)
 
 /* --- the containers ------------------------------------------------------------------------------ */
 
-static node_mask_t nodes_of_cpus(const struct topology *topology, const struct cpuset *cpus)
-{
-	node_mask_t mask = 0;
-
-	for (uint32_t i = 0; i < topology->nodes.nr; i++)
-		if (cpuset_intersects(&topology->nodes.cpus[i], cpus))
-			mask |= 1ULL << topology->memory_index[i];
-	return mask;
-}
-
 /* What is not restricted is local wherever it runs; without a cpuset it may run everywhere. */
 static node_mask_t discovered_nodes(const struct topology *topology,
 				    const struct discovered_cgroup *found)
 {
 	const struct cpuset mems = cpuset_of_text(found->mems);
 	const struct cpuset cpus = cpuset_of_text(found->effective_cpus);
-	node_mask_t mask = 0;
+	node_mask_t mask = topology_mask_of_mems(topology, &mems);
 
-	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++)
-		if (cpuset_has(&mems, topology->memory_nodes[i].id))
-			mask |= 1ULL << i;
 	if (!mask)
-		mask = nodes_of_cpus(topology, &cpus);
+		mask = topology_memory_of_cpus(topology, &cpus);
 	return mask ? mask : ~(node_mask_t)0;
 }
 
@@ -100,7 +87,7 @@ static struct container_memory ledger_row(const struct controller *controller,
 		.container = container,
 		.path = path,
 		.local = grant && grant->mems ? grant->mems
-					      : nodes_of_cpus(controller->topology, cpus),
+					      : topology_memory_of_cpus(controller->topology, cpus),
 	};
 }
 

@@ -14,36 +14,46 @@
 #include "format/views.h"
 #include "lib/log.h"
 
-static bool is_populated(const struct controller *controller, const char *path)
+/* Fails if that is unknown, with -EINPROGRESS for the present. */
+static int find_populated(const struct controller *controller, const char *path,
+			  bool *ret_populated)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	struct group_status status;
+	int r = groups->status(groups->self, path, &status);
 
-	return !groups->status(groups->self, path, &status) && status.populated;
+	if (r && r != -ENOENT)
+		return r;
+	*ret_populated = !r && status.populated;
+	return 0;
 }
 
 /*
  * Init containers run one after another and before the others: an init container cannot start
  * while another one runs, and the start of an ordinary container ends them. *ret_running names
- * the one that runs.
+ * the one that runs, or of which that is unknown; NULL = none.
  */
-static bool may_start(const struct controller *controller, const struct ledger_pod *pod,
-		      const struct grant *grant, const char **ret_running)
+static int find_running(const struct controller *controller, const struct ledger_pod *pod,
+			const struct grant *grant, const char **ret_running)
 {
+	*ret_running = NULL;
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *other = &pod->grants[i];
 		const struct group *group;
+		bool populated = false;
+		int r;
 
 		if (other == grant || other->kind == CONTAINER_SIDECAR ||
 		    grant->kind != CONTAINER_INIT)
 			continue;
 		group = lookup_group(&controller->desired, pod->spec->uid, other->container);
-		if (group && is_populated(controller, group->path)) {
+		r = group ? find_populated(controller, group->path, &populated) : 0;
+		if (r || populated) {
 			*ret_running = other->container;
-			return false;
+			return r;
 		}
 	}
-	return true;
+	return 0;
 }
 
 /* An action on a container outside a plan, as a step that an operation can carry. */
@@ -56,7 +66,10 @@ static struct step step_at(const struct group *group)
 	return step;
 }
 
-/* -EINPROGRESS: one of them takes long, and the others follow afterwards. */
+/*
+ * -EINPROGRESS: one of them takes long, and the others follow afterwards. Other errors: whether one of
+ * them runs is unknown.
+ */
 static int end_init_containers(struct controller *controller, const struct ledger_pod *pod,
 			       struct run_request *run)
 {
@@ -64,15 +77,20 @@ static int end_init_containers(struct controller *controller, const struct ledge
 
 	/* Each of them once: a kill that failed is not tried again and again. */
 	while (run->nr_ended < pod->nr_grants) {
-		const struct grant *grant = &pod->grants[run->nr_ended++];
-		const struct group *group;
+		const struct grant *grant = &pod->grants[run->nr_ended];
+		const struct group *group = NULL;
+		bool populated = false;
 		struct step step;
 		int r;
 
-		if (grant->kind != CONTAINER_INIT)
-			continue;
-		group = lookup_group(&controller->desired, pod->spec->uid, grant->container);
-		if (!group || !is_populated(controller, group->path))
+		if (grant->kind == CONTAINER_INIT)
+			group = lookup_group(&controller->desired, pod->spec->uid,
+					     grant->container);
+		r = group ? find_populated(controller, group->path, &populated) : 0;
+		if (r)
+			return r;
+		run->nr_ended++;
+		if (!populated)
 			continue;
 		r = operations_reserve(&controller->operations);
 		if (!r)
@@ -124,6 +142,13 @@ static int answer_joined(struct controller *controller, const struct ledger_pod 
 			     view_run(pod->spec->namespace, pod->spec->name, container, path));
 }
 
+static int answer_unknown(struct answer *answer, const char *who, int error)
+{
+	return answer_error(answer, STATUS_NOT_READY,
+			    "whether %s of the pod still run is unknown (%s); try again", who,
+			    strerror(-error));
+}
+
 static int join(struct controller *controller, struct run_request *run,
 		const struct ledger_pod *pod, const struct grant *grant, struct answer *answer)
 {
@@ -142,6 +167,8 @@ static int join(struct controller *controller, struct run_request *run,
 		r = end_init_containers(controller, pod, run);
 		if (r == -EINPROGRESS)
 			return r;
+		if (r)
+			return answer_unknown(answer, "the init containers", r);
 	}
 	r = operations_reserve(&controller->operations);
 	if (!r)
@@ -159,11 +186,48 @@ static int join(struct controller *controller, struct run_request *run,
 	return answer_joined(controller, pod, grant->container, group->path, answer);
 }
 
+/* Has the container's cgroup its CPUs and memory nodes, as far as the agent knows? */
+static bool is_set_up(const struct controller *controller, const char *uid, const char *container)
+{
+	static const enum group_file files[] = {GROUP_CPUSET_CPUS, GROUP_CPUSET_MEMS};
+	const struct group *desired = lookup_group(&controller->desired, uid, container);
+	const struct group *observed =
+		desired ? group_tree_find(&controller->look.observed, desired->path) : NULL;
+
+	if (!observed)
+		return false;
+	for (uint32_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const char *wanted = desired->files[files[i]], *value = observed->files[files[i]];
+
+		if (wanted && (!value || strcmp(value, wanted)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Will the agent take another step for this container without being asked? Until then its cgroup
+ * may be missing, or have the CPUs of its parent.
+ */
+static bool is_under_way(const struct controller *controller, const char *uid,
+			 const char *container)
+{
+	const struct retry *retry = chains_find(&controller->chains, uid);
+	const struct dirty *dirty = &controller->dirty;
+
+	if (operations_find(&controller->operations, uid) ||
+	    (dirty->ledger && controller->look.since_ns))
+		return true;
+	return (dirty->chains || (retry && retry->progress == CHAIN_HELD)) &&
+	       !is_set_up(controller, uid, container);
+}
+
 int ctl_advance_run(struct controller *controller, struct run_request *run, struct answer *answer)
 {
 	const struct ledger_pod *pod = lookup_pod(controller->ledger, run->pod);
 	const struct grant *grant;
 	const char *running;
+	int r;
 
 	if (!pod)
 		return ctl_answer_no_pod(controller, run->pod, answer);
@@ -180,13 +244,17 @@ int ctl_advance_run(struct controller *controller, struct run_request *run, stru
 	if (pod->state == POD_ENDING)
 		return answer_error(answer, STATUS_CONFLICT, "pod %s/%s is ending: %s",
 				    pod->spec->namespace, pod->spec->name, pod->detail);
-	if (!may_start(controller, pod, grant, &running))
+	r = find_running(controller, pod, grant, &running);
+	if (r == -EINPROGRESS)
+		return r;
+	if (r)
+		return answer_unknown(answer, "other containers", r);
+	if (running)
 		return answer_error(answer, STATUS_CONFLICT,
 				    "init container %s cannot start while %s runs: init containers "
 				    "run one after another and before the others",
 				    run->container, running);
-	if (operations_find(&controller->operations, pod->spec->uid) ||
-	    (controller->dirty.ledger && controller->look.since_ns))
+	if (is_under_way(controller, pod->spec->uid, grant->container))
 		return -EINPROGRESS;
 	return join(controller, run, pod, grant, answer);
 }

@@ -45,7 +45,8 @@ void runs_drop(struct runs *runs, struct run_request *run);
 
 /*
  * Advance the request as far as possible; everything is checked again each time. -EINPROGRESS:
- * the pod's chain is blocked in the kernel, or no look has been made since it was admitted.
+ * the pod's chain is blocked in the kernel, continues in the next round or waits for CPUs of another
+ * pod, or no look has been made since it was admitted.
  */
 int ctl_advance_run(struct controller *controller, struct run_request *run, struct answer *answer);
 /* Retry the requests that wait for a chain or a look. */

@@ -27,9 +27,11 @@ void runtime_fini(struct runtimes *runtimes)
 
 static void deny(struct controller *controller, uint32_t request, const struct decision *decision)
 {
-	char refusal[sizeof(decision->reason) + sizeof(decision->message) + 16];
+	char refusal[sizeof(decision->reason) + sizeof(decision->message) +
+		     sizeof(decision->suggestion) + 16];
 
-	snprintf(refusal, sizeof(refusal), "pinfold: %s: %s", decision->reason, decision->message);
+	snprintf(refusal, sizeof(refusal), "pinfold: %s: %s%s%s", decision->reason,
+		 decision->message, *decision->suggestion ? "; " : "", decision->suggestion);
 	ctl_runtime_send(controller, request,
 			 &(struct runtime_answer){.cpus = "", .refusal = refusal});
 }
@@ -80,7 +82,8 @@ static void wait_for_save(struct controller *controller, const struct runtime_wa
 	if (runtimes->waiting[runtimes->nr_waiting].pod)
 		runtimes->nr_waiting++;
 	else
-		ctl_runtime_answer(controller, waiting->request, NULL, NULL);
+		ctl_runtime_answer(controller, waiting->request, NULL,
+				   waiting->is_resize ? waiting->id : NULL);
 }
 
 static void create(struct controller *controller, const struct runtime_waiting *creation)
@@ -128,24 +131,113 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 	ctl_runtime_answer(controller, request, container->id, NULL);
 }
 
+/* --- resize in place -------------------------------------------------------------------------- */
+
+/* False: it was denied. */
+static bool refuse_resize(struct controller *controller, const struct runtime_waiting *resize,
+			  const struct decision *decision)
+{
+	bool goes_on = controller->options.config->runtime_refusals == RUNTIME_REFUSALS_SHARE;
+
+	ctl_runtime_record_refusal(controller, resize->pod, resize->container.name, decision,
+				   goes_on ? "it keeps the CPUs that it has"
+					   : decision->suggestion);
+	if (!goes_on)
+		deny(controller, resize->request, decision);
+	return goes_on;
+}
+
+static void answer_resize(struct controller *controller, const struct runtime_waiting *resize)
+{
+	ctl_runtime_answer(controller, resize->request, NULL, resize->id);
+}
+
+static void resize(struct controller *controller, const struct runtime_waiting *resize)
+{
+	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
+	int r;
+
+	/* It may have ended while this waited. */
+	if (!ctl_runtime_grant(controller, resize->pod->uid, resize->container.name))
+		return answer_resize(controller, resize);
+	r = decision ? ctl_runtime_decide_resize(controller, resize->pod, &resize->container,
+						 decision)
+		     : -ENOMEM;
+	if (r == -EINPROGRESS)
+		return wait_for_save(controller, resize);
+	admission_observe(&controller->admission,
+			  clock_now_ns(controller->ports.clock) - resize->since_ns);
+	if (r || decision->admitted || refuse_resize(controller, resize, decision))
+		answer_resize(controller, resize);
+}
+
+static bool is_resize(const struct controller *controller,
+		      const struct runtime_container *container)
+{
+	const char *error;
+
+	return runtime_decide_is_valid(container, &error) &&
+	       runtime_rows_find(&controller->runtimes, container->id) &&
+	       ctl_runtime_can_resize(controller, container);
+}
+
+void ctl_runtime_resized(void *self, uint32_t request, const struct runtime_container *container,
+			 bool states_amounts)
+{
+	struct controller *controller = self;
+	struct runtime_waiting waiting = {.request = request, .is_resize = true};
+
+	/* The runtime would write the CPUs that it was asked for: state ours in any case. */
+	if (!states_amounts || !is_resize(controller, container)) {
+		ctl_runtime_answer(controller, request, NULL, container->id);
+		return;
+	}
+	waiting.since_ns = clock_now_ns(controller->ports.clock);
+	waiting.pod = (struct pod_spec *)(uintptr_t)container->pod->spec;
+	waiting.container = *container->spec;
+	text_copy(waiting.id, sizeof(waiting.id), container->id);
+	resize(controller, &waiting);
+}
+
+/* Pods of manifests that were refused may get what the container has left now. */
+void ctl_runtime_updated(void *self, const char *container_id)
+{
+	struct controller *controller = self;
+	struct runtime_row *row = runtime_rows_find(&controller->runtimes, container_id);
+	bool has_left;
+
+	if (!row || cpuset_is_empty(&row->answered))
+		return;
+	has_left = !cpuset_is_subset(&row->told, &row->answered);
+	row->told = row->answered;
+	row->answered = CPUSET_EMPTY;
+	ctl_runtime_check(controller);
+	if (has_left && controller->admission.is_source_complete)
+		ctl_decide_refused(controller);
+}
+
+/* --- after a save ----------------------------------------------------------------------------- */
+
 void ctl_runtime_resume(struct controller *controller, int result)
 {
 	struct runtimes *runtimes = &controller->runtimes;
 	uint32_t nr = runtimes->nr_waiting;
 
 	for (uint32_t i = 0; i < nr && runtimes->nr_waiting; i++) {
-		struct runtime_waiting creation = runtimes->waiting[0];
+		struct runtime_waiting waiting = runtimes->waiting[0];
 		struct pod_spec *pod cleanup_pod_spec = TAKE_PTR(runtimes->waiting[0].pod);
 		struct decision decision;
 
 		runtime_rows_drop_waiting(runtimes, 0);
 		if (!result) {
-			create(controller, &creation);
+			(waiting.is_resize ? resize : create)(controller, &waiting);
 			continue;
 		}
 		runtime_decide_failed(&decision, result);
-		if (refuse(controller, creation.request, pod, &creation.container, &decision))
-			finish(controller, &creation);
+		if (waiting.is_resize ? refuse_resize(controller, &waiting, &decision)
+				      : refuse(controller, waiting.request, pod, &waiting.container,
+					       &decision))
+			(waiting.is_resize ? answer_resize : finish)(controller, &waiting);
 	}
 }
 
@@ -221,10 +313,4 @@ void ctl_runtime_pod_stopped(void *self, const char *pod_id)
 void ctl_runtime_stopped(void *self, uint32_t request, const char *container_id)
 {
 	ctl_runtime_answer(self, request, NULL, NULL);
-}
-
-/* The runtime would write the CPUs that it was asked for: state ours in any case. */
-void ctl_runtime_resized(void *self, uint32_t request, const char *container_id)
-{
-	ctl_runtime_answer(self, request, NULL, container_id);
 }

@@ -2,10 +2,14 @@
 /*
  * Pods of a container runtime: what the runtime reports becomes grants, and grants become
  * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. When a
- * container is created, its exclusive grant is durable before the runtime learns of it. A
- * container on the shared pool waits for nothing, because the next Synchronize brings it back.
+ * container is created, its exclusive CPUs and its memory nodes are durable before the runtime learns
+ * of them. One that has neither waits for nothing, because the next Synchronize brings it back.
  * Nor does the answer to Synchronize wait: the runtime records the CPUs of grants made there,
  * and the next Synchronize adopts them, unless somebody else was given them before it.
+ *
+ * A resize in place is decided as in core/admit/resize.h, and its record is durable before the
+ * answer. What a container gives up is given to nobody in the same answer, because the runtime
+ * changes the container last.
  *
  * A container keeps its grant over restarts: it is released when the last instance with its
  * name is removed, or when the pod's last sandbox has stopped.
@@ -27,25 +31,34 @@ struct runtime_row {
 	char uid[POD_UID_MAX], name[POD_CONTAINER_NAME]; /* "": it is not in the ledger */
 	char cgroup[RUNTIME_CGROUP_MAX]; /* its path below the mount; "" = not known */
 	struct cpuset told;		 /* the CPUs that the runtime was told; empty = none */
+	node_mask_t told_nodes;		 /* and the memory nodes; 0 = none */
+	/* In the answer to its resize: told once the runtime has carried it out; empty = none. */
+	struct cpuset answered;
+	uint64_t serial;     /* later containers have higher ones */
+	uint64_t differs_ns; /* since when it has others than it was told; 0 = it has them */
+	struct cpuset found, found_mems; /* in force when it was read last */
 };
 
 struct runtime_sandbox {
 	char id[RUNTIME_ID_MAX], uid[POD_UID_MAX];
 };
 
-/* A creation whose grant is being written to the state file. */
+/* A creation or a resize whose grant is being written to the state file. */
 struct runtime_waiting {
 	uint32_t request;
 	uint64_t since_ns;
 	char id[RUNTIME_ID_MAX], pod_id[RUNTIME_ID_MAX], cgroup[RUNTIME_CGROUP_MAX];
 	struct pod_spec *pod; /* owned */
 	struct container_spec container;
+	bool is_resize;
 };
 
 struct runtimes {
 	bool is_synchronized;
 	uint32_t nr_rows, max_rows;
 	struct runtime_row *rows; /* owned, in no order */
+	uint64_t last_serial;
+	uint32_t verified; /* counts on; the row after the one that was verified last */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */
 	uint32_t nr_waiting;
@@ -58,18 +71,25 @@ void runtime_fini(struct runtimes *runtimes);
 void ctl_runtime_synchronized(void *self, uint32_t request,
 			      const struct runtime_snapshot *snapshot);
 void ctl_runtime_created(void *self, uint32_t request, const struct runtime_container *container);
-void ctl_runtime_resized(void *self, uint32_t request, const char *container_id);
+void ctl_runtime_resized(void *self, uint32_t request, const struct runtime_container *container,
+			 bool states_amounts);
+void ctl_runtime_updated(void *self, const char *container_id);
 void ctl_runtime_stopped(void *self, uint32_t request, const char *container_id);
 void ctl_runtime_removed(void *self, const char *container_id);
 void ctl_runtime_pod_stopped(void *self, const char *pod_id);
 void ctl_runtime_ended(void *self);
 
-/* A save of the state has ended: decide the creations again that waited for it. */
+/* A save of the state has ended: decide again what waited for it. */
 void ctl_runtime_resume(struct controller *controller, int result);
 /*
  * Raise or clear the finding about containers that were last told CPUs which are exclusive to
  * others now. pinfold cannot call the runtime, so that lasts until its next request.
  */
 void ctl_runtime_check(struct controller *controller);
+/*
+ * Call each second: compares some containers with what the runtime was told, all of them in turn,
+ * and raises or clears the finding about those that have had others for seconds.
+ */
+void ctl_runtime_verify(struct controller *controller);
 
 #endif

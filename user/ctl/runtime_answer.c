@@ -49,19 +49,49 @@ static struct cpuset wanted_cpus(const struct controller *controller, const stru
 	return cpus;
 }
 
+/* The memory nodes that it is pinned to; 0 = none, and then it keeps what it has. */
+static node_mask_t wanted_nodes(const struct controller *controller, const struct runtime_row *row)
+{
+	const struct grant *grant = ctl_runtime_grant(controller, row->uid, row->name);
+
+	return grant ? grant->mems : 0;
+}
+
+/*
+ * The CPUs that this answer takes from the resized container, which may run on them until the
+ * runtime has carried out the rest of the answer.
+ */
+static struct cpuset released_cpus(const struct controller *controller, const char *resized_id)
+{
+	const struct runtime_row *row =
+		resized_id ? runtime_rows_find(&controller->runtimes, resized_id) : NULL;
+	struct cpuset cpus = CPUSET_EMPTY, kept;
+
+	if (!row || !ctl_runtime_is_exclusive(controller, row->uid, row->name))
+		return cpus;
+	cpus = row->told;
+	kept = wanted_cpus(controller, row);
+	cpuset_subtract(&cpus, &kept);
+	return cpus;
+}
+
 /* An answer that is being composed. The lists are owned; text is allocated at its full size. */
 struct composition {
 	struct runtime_change *changes;
 	uint32_t nr_changes;
-	char *own; /* of the container that is created; NULL = none */
+	char *own, *own_mems;	/* of the container that is created; NULL = none */
+	struct cpuset released; /* CPUs that it gives to nobody yet */
 };
 
 static void composition_fini(struct composition *composition)
 {
-	for (uint32_t i = 0; i < composition->nr_changes; i++)
+	for (uint32_t i = 0; i < composition->nr_changes; i++) {
 		free((char *)(uintptr_t)composition->changes[i].cpus);
+		free((char *)(uintptr_t)composition->changes[i].mems);
+	}
 	free(composition->changes);
 	free(composition->own);
+	free(composition->own_mems);
 }
 
 static char *format_cpus(const struct cpuset *cpus)
@@ -72,15 +102,60 @@ static char *format_cpus(const struct cpuset *cpus)
 	return strdup(text);
 }
 
-static int add_change(struct composition *composition, const struct runtime_row *row,
+/* *ret_text is NULL if there are none. */
+static int format_nodes(const struct controller *controller, node_mask_t nodes, char **ret_text)
+{
+	struct cpuset ids;
+
+	*ret_text = NULL;
+	if (!nodes)
+		return 0;
+	topology_mems_of_mask(controller->topology, nodes, &ids);
+	*ret_text = format_cpus(&ids);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+static int add_change(const struct controller *controller, const struct runtime_row *row,
+		      const struct cpuset *cpus, struct composition *composition)
+{
+	char *text cleanup_free = format_cpus(cpus), *mems;
+	int r = text ? format_nodes(controller, wanted_nodes(controller, row), &mems) : -ENOMEM;
+
+	if (r)
+		return r;
+	composition->changes[composition->nr_changes++] =
+		(struct runtime_change){row->id, TAKE_PTR(text), mems};
+	return 0;
+}
+
+/* Does the runtime know already what the container is to have? */
+static bool is_told(const struct controller *controller, const struct runtime_row *row,
+		    const struct cpuset *cpus)
+{
+	const node_mask_t nodes = wanted_nodes(controller, row);
+
+	return cpuset_equal(cpus, &row->told) && (!nodes || nodes == row->told_nodes);
+}
+
+/* Empty: the container keeps what it has. */
+static struct cpuset due_cpus(const struct controller *controller, const struct runtime_row *row,
+			      const struct cpuset *released)
+{
+	struct cpuset cpus = wanted_cpus(controller, row);
+
+	cpuset_subtract(&cpus, released);
+	return cpus;
+}
+
+/* An owner whose CPUs are stated again counts as one that grows. */
+static bool is_growth(const struct controller *controller, const struct runtime_row *row,
 		      const struct cpuset *cpus)
 {
-	char *text = format_cpus(cpus);
+	const bool is_known = !cpuset_is_empty(&row->told);
 
-	if (!text)
-		return -ENOMEM;
-	composition->changes[composition->nr_changes++] = (struct runtime_change){row->id, text};
-	return 0;
+	if (!ctl_runtime_is_exclusive(controller, row->uid, row->name))
+		return is_known && cpuset_is_subset(&row->told, cpus);
+	return !is_known || cpuset_equal(cpus, &row->told) || !cpuset_is_subset(cpus, &row->told);
 }
 
 /*
@@ -99,17 +174,14 @@ static int compose_changes(const struct controller *controller, const char *crea
 	for (int grows = 0; grows < 2; grows++) {
 		for (uint32_t i = 0; !r && i < runtimes->nr_rows; i++) {
 			const struct runtime_row *row = &runtimes->rows[i];
-			struct cpuset cpus = wanted_cpus(controller, row);
-			bool is_owner = ctl_runtime_is_exclusive(controller, row->uid, row->name);
-			bool is_growth = is_owner || (!cpuset_is_empty(&row->told) &&
-						      cpuset_is_subset(&row->told, &cpus));
+			struct cpuset cpus = due_cpus(controller, row, &composition->released);
 
-			if (is_growth != grows || cpuset_is_empty(&cpus) ||
+			if (is_growth(controller, row, &cpus) != grows || cpuset_is_empty(&cpus) ||
 			    (created_id && !strcmp(row->id, created_id)))
 				continue;
-			if (!cpuset_equal(&cpus, &row->told) ||
+			if (!is_told(controller, row, &cpus) ||
 			    (always_id && !strcmp(row->id, always_id)))
-				r = add_change(composition, row, &cpus);
+				r = add_change(controller, row, &cpus, composition);
 		}
 	}
 	return r;
@@ -149,18 +221,35 @@ void ctl_runtime_check(struct controller *controller)
 			"update or restart any container of the runtime");
 }
 
-/* The runtime carries them out now. */
-static void note_told(struct controller *controller)
+/*
+ * The runtime carries them out now. The change of the container that it updates comes last, together
+ * with amounts that the kernel may refuse: it counts when the runtime says so, and until then the next
+ * answer repeats it. Returns whether an owner leaves CPUs with this answer.
+ */
+static bool note_told(struct controller *controller, const char *updated_id,
+		      const struct cpuset *released)
 {
 	struct runtimes *runtimes = &controller->runtimes;
+	bool has_left = false;
 
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++) {
-		struct cpuset cpus = wanted_cpus(controller, &runtimes->rows[i]);
+		struct runtime_row *row = &runtimes->rows[i];
+		struct cpuset cpus = due_cpus(controller, row, released);
+		const bool is_owner = ctl_runtime_is_exclusive(controller, row->uid, row->name);
+		bool is_last = updated_id && !strcmp(row->id, updated_id) && is_owner &&
+			       !cpuset_equal(&row->told, &cpus);
 
-		if (!cpuset_is_empty(&cpus))
-			runtimes->rows[i].told = cpus;
+		if (cpuset_is_empty(&cpus))
+			continue;
+		row->told_nodes = wanted_nodes(controller, row);
+		row->answered = is_last ? cpus : CPUSET_EMPTY;
+		if (is_last)
+			continue;
+		has_left |= is_owner && !cpuset_is_subset(&row->told, &cpus);
+		row->told = cpus;
 	}
 	ctl_runtime_check(controller);
+	return has_left;
 }
 
 int ctl_runtime_send(struct controller *controller, uint32_t request,
@@ -182,14 +271,20 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	const struct runtime_row nobody = {.uid = ""}, *row = NULL;
 	struct runtime_answer answer = {.cpus = ""};
 	struct cpuset cpus;
-	int r = compose_changes(controller, created_id, always_id, &composition);
+	int r;
 
+	composition.released = released_cpus(controller, always_id);
+	r = compose_changes(controller, created_id, always_id, &composition);
 	if (created_id)
 		row = runtime_rows_find(&controller->runtimes, created_id);
+	if (!row)
+		row = &nobody;
 	if (!r && created_id) {
-		cpus = wanted_cpus(controller, row ? row : &nobody);
+		cpus = wanted_cpus(controller, row);
 		composition.own = format_cpus(&cpus);
-		r = composition.own ? 0 : -ENOMEM;
+		r = composition.own ? format_nodes(controller, wanted_nodes(controller, row),
+						   &composition.own_mems)
+				    : -ENOMEM;
 	}
 	/* The runtime goes on without an answer. An empty one at least does not cost the session. */
 	if (r) {
@@ -198,8 +293,13 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 		return;
 	}
 	answer.cpus = composition.own ? composition.own : "";
+	answer.mems = composition.own_mems;
 	answer.changes = composition.changes;
 	answer.nr_changes = composition.nr_changes;
-	if (!ctl_runtime_send(controller, request, &answer))
-		note_told(controller);
+	if (ctl_runtime_send(controller, request, &answer))
+		return;
+	/* Pods of manifests that were refused may fit there now. */
+	if (note_told(controller, always_id, &composition.released) &&
+	    controller->admission.is_source_complete)
+		ctl_decide_refused(controller);
 }

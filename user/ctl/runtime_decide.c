@@ -74,7 +74,9 @@ int ctl_runtime_note_running(struct controller *controller, const char *uid)
  */
 static int keep(struct controller *controller, const struct pod_spec *pod, const char *name)
 {
-	bool must_last = ctl_runtime_is_exclusive(controller, pod->uid, name);
+	const struct grant *grant = ctl_runtime_grant(controller, pod->uid, name);
+	/* What the runtime is told of it, others must never get. */
+	bool must_last = grant && (grant->isolation == ISOLATION_CONTAINER || grant->mems);
 	int r = ctl_runtime_note_running(controller, pod->uid);
 
 	if (!r)
@@ -113,6 +115,55 @@ int ctl_runtime_decide(struct controller *controller, const struct pod_spec *pod
 		event.admit_reason = ADMIT_NEW;
 		ctl_runtime_record(controller, event, pod, container->name);
 	}
+	return 0;
+}
+
+static struct cpuset cpus_of(const struct controller *controller, const struct pod_spec *pod,
+			     const char *container)
+{
+	const struct grant *grant = ctl_runtime_grant(controller, pod->uid, container);
+
+	return grant ? grant->cpus : CPUSET_EMPTY;
+}
+
+void ctl_runtime_note_resize(struct controller *controller, const struct pod_spec *pod,
+			     const char *container, const struct cpuset *before)
+{
+	struct event_record event = EVENT_RECORD(EVENT_ADMIT);
+	struct cpuset cpus = cpus_of(controller, pod, container);
+
+	if (cpuset_equal(&cpus, before))
+		return;
+	admission_count_resize(&controller->admission, ledger_find(controller->ledger, pod->uid),
+			       container);
+	event.admit_reason = ADMIT_RESIZED;
+	ctl_runtime_record(controller, event, pod, container);
+}
+
+bool ctl_runtime_can_resize(const struct controller *controller,
+			    const struct runtime_container *container)
+{
+	const struct pod_spec *spec = container->pod->spec;
+	const struct ledger_pod *pod = ctl_runtime_pod(controller, spec->uid);
+
+	return pod && ledger_find_grant(pod, container->spec->name) &&
+	       (pod->spec->has_pod_resources || !spec->has_pod_resources);
+}
+
+int ctl_runtime_decide_resize(struct controller *controller, const struct pod_spec *pod,
+			      const struct container_spec *container, struct decision *decision)
+{
+	struct cpuset before = cpus_of(controller, pod, container->name);
+	int r = container_prepare_resize(controller->ledger, pod->uid, container, decision);
+
+	if (!r && decision->admitted)
+		r = keep(controller, pod, container->name);
+	if (r == -EINPROGRESS)
+		return r;
+	if (r)
+		runtime_decide_failed(decision, r);
+	else if (decision->admitted)
+		ctl_runtime_note_resize(controller, pod, container->name, &before);
 	return 0;
 }
 

@@ -3,7 +3,8 @@
  * Shared by the files about a container runtime and private to them. Each calls only those
  * above it:
  *
- *   runtime_rows.c         the tables of containers, sandboxes and waiting creations
+ *   runtime_rows.c         the tables of containers, sandboxes and waiting requests
+ *   runtime_verify.c       the CPUs that containers have
  *   runtime_answer.c       the CPUs that containers are to have, and the answers
  *   runtime_decide.c       the decision on one container
  *   runtime.c              creation, resize, stop and removal
@@ -68,6 +69,21 @@ void runtime_decide_failed(struct decision *decision, int error);
  */
 int ctl_runtime_decide(struct controller *controller, const struct pod_spec *pod,
 		       const struct container_spec *container, struct decision *decision);
+/*
+ * Does the ledger have this valid container, and can its amounts be decided on? Amounts that no
+ * kubelet states, such as other shares alone, would make its pod look like one with pod-level
+ * resources.
+ */
+bool ctl_runtime_can_resize(const struct controller *controller,
+			    const struct runtime_container *container);
+/*
+ * As ctl_runtime_decide(), for other amounts of such a container. A refusal leaves it as it is.
+ */
+int ctl_runtime_decide_resize(struct controller *controller, const struct pod_spec *pod,
+			      const struct container_spec *container, struct decision *decision);
+/* Counts and records what became of a resize: nothing if the container's CPUs were `before`. */
+void ctl_runtime_note_resize(struct controller *controller, const struct pod_spec *pod,
+			     const char *container, const struct cpuset *before);
 /* Records it as one that shares; a failure is logged. */
 void ctl_runtime_share(struct controller *controller, const struct pod_spec *pod,
 		       const struct container_spec *container);

@@ -45,11 +45,13 @@ struct runtime_row *runtime_rows_note(struct runtimes *runtimes, const char *id,
 {
 	struct runtime_row *row = runtime_rows_find(runtimes, id);
 
-	if (!row)
+	if (!row) {
 		row = add_row((void **)&runtimes->rows, &runtimes->nr_rows, &runtimes->max_rows,
 			      sizeof(*row));
-	if (!row)
-		return NULL;
+		if (!row)
+			return NULL;
+		row->serial = ++runtimes->last_serial;
+	}
 	text_copy(row->id, sizeof(row->id), id);
 	text_copy(row->pod_id, sizeof(row->pod_id), pod_id);
 	text_copy(row->uid, sizeof(row->uid), uid);

@@ -10,7 +10,21 @@
 #include "ctl/runtime_private.h"
 #include "lib/log.h"
 
-/* CPUs that the runtime has recorded for it stay as they are, if it is entitled to so many. */
+/* The memory nodes that the runtime has recorded for it; 0 = none, or it is no list of nodes. */
+static node_mask_t recorded_nodes(const struct controller *controller,
+				  const struct runtime_container *container)
+{
+	struct cpuset ids;
+
+	if (!container->mems || cpuset_parse(container->mems, strlen(container->mems), &ids))
+		return 0;
+	return topology_mask_of_mems(controller->topology, &ids);
+}
+
+/*
+ * CPUs that the runtime has recorded for it stay as they are, if it is entitled to so many, and so do
+ * the nodes of pinned memory.
+ */
 static void adopt(struct controller *controller, const struct runtime_container *container)
 {
 	struct cpuset cpus;
@@ -19,23 +33,46 @@ static void adopt(struct controller *controller, const struct runtime_container 
 		return;
 	if (cpuset_parse(container->cpus, strlen(container->cpus), &cpus) ||
 	    cpuset_is_empty(&cpus) ||
-	    container_prepare_as(controller->ledger, container->pod->spec, container->spec, &cpus))
+	    container_prepare_as(controller->ledger, container->pod->spec, container->spec, &cpus,
+				 recorded_nodes(controller, container)))
 		return;
 	/* Not yet durable, but the runtime has recorded the same. */
 	ledger_commit(controller->ledger);
 }
 
-/* Then it keeps them until it is created anew, although it may have been resized in place. */
-static bool has_its_cpus(const struct controller *controller,
-			 const struct runtime_container *container)
+/*
+ * Has it exclusive CPUs, and has the runtime a record of any? Then it is the container that the ledger
+ * has, which keeps them. Without a record it is a new one, made while nobody listened.
+ */
+static bool has_cpus(const struct controller *controller, const struct runtime_container *container)
 {
-	const struct grant *grant =
-		ctl_runtime_grant(controller, container->pod->spec->uid, container->spec->name);
-	struct cpuset cpus;
+	return ctl_runtime_is_exclusive(controller, container->pod->spec->uid,
+					container->spec->name) &&
+	       *container->cpus;
+}
 
-	return grant && grant->isolation == ISOLATION_CONTAINER &&
-	       !cpuset_parse(container->cpus, strlen(container->cpus), &cpus) &&
-	       cpuset_equal(&cpus, &grant->cpus);
+/* It may have been resized while nobody listened. If it cannot be, it keeps what it has. */
+static void resize(struct controller *controller, const struct runtime_container *container,
+		   struct decision *decision)
+{
+	const struct pod_spec *pod = container->pod->spec;
+	const char *name = container->spec->name;
+	const struct cpuset before = ctl_runtime_grant(controller, pod->uid, name)->cpus;
+	int r;
+
+	if (!ctl_runtime_can_resize(controller, container)) {
+		ctl_runtime_note_running(controller, pod->uid);
+		return;
+	}
+	r = container_prepare_resize(controller->ledger, pod->uid, container->spec, decision);
+	if (!r && decision->admitted)
+		ledger_commit(controller->ledger);
+	ctl_runtime_note_running(controller, pod->uid);
+	if (!r && decision->admitted)
+		ctl_runtime_note_resize(controller, pod, name, &before);
+	else if (!r)
+		ctl_runtime_record_refusal(controller, pod, name, decision,
+					   "it keeps the CPUs that it has");
 }
 
 /* A container that runs is not denied anything any more: it shares if it cannot have its CPUs. */
@@ -47,10 +84,8 @@ static void take_over(struct controller *controller, const struct runtime_contai
 
 	if (!decision)
 		return;
-	if (has_its_cpus(controller, container)) {
-		ctl_runtime_note_running(controller, pod->uid);
-		return;
-	}
+	if (has_cpus(controller, container))
+		return resize(controller, container, decision);
 	r = container_prepare(controller->ledger, pod, container->spec, decision);
 	if (!r && decision->admitted) {
 		r = ctl_runtime_note_running(controller, pod->uid);
@@ -63,6 +98,11 @@ static void take_over(struct controller *controller, const struct runtime_contai
 	ctl_runtime_share(controller, pod, container->spec);
 }
 
+static bool gives_up(const struct cpuset *cpus, const struct cpuset *left)
+{
+	return cpuset_is_subset(left, cpus) && !cpuset_equal(left, cpus);
+}
+
 static void note_found(struct controller *controller, const struct runtime_container *container,
 		       bool is_known)
 {
@@ -70,22 +110,59 @@ static void note_found(struct controller *controller, const struct runtime_conta
 						    container->pod->id,
 						    is_known ? container->pod->spec->uid : "",
 						    is_known ? container->spec->name : "");
+	const struct grant *grant;
+	bool is_owner;
 
 	if (!row)
 		return;
+	grant = ctl_runtime_grant(controller, row->uid, row->name);
+	is_owner = grant && grant->isolation == ISOLATION_CONTAINER;
 	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
+	row->told_nodes = recorded_nodes(controller, container);
 	/*
 	 * Somebody may have written the cgroup behind the runtime's back. An owner's CPUs are
 	 * therefore stated again; for the others the record will do, since each change costs the
-	 * runtime a process.
+	 * runtime a process. It will do as well for an owner that became smaller meanwhile, which
+	 * leaves its CPUs before others get them.
 	 */
-	if (ctl_runtime_is_exclusive(controller, row->uid, row->name) ||
-	    cpuset_parse(container->cpus, strlen(container->cpus), &row->told))
+	if (cpuset_parse(container->cpus, strlen(container->cpus), &row->told) ||
+	    (is_owner && !gives_up(&row->told, &grant->cpus)))
 		row->told = CPUSET_EMPTY;
 }
 
-static void end_unlisted(struct controller *controller)
+static bool has_container(const struct runtime_snapshot *snapshot, const char *pod_id)
 {
+	for (uint32_t i = 0; i < snapshot->nr_containers; i++)
+		if (!strcmp(snapshot->containers[i].pod->id, pod_id))
+			return true;
+	return false;
+}
+
+/* A sandbox that has stopped holds nothing: its pod has ended, or gets a new one. */
+static void note_sandboxes(struct controller *controller, const struct runtime_snapshot *snapshot)
+{
+	for (uint32_t i = 0; i < snapshot->nr_pods; i++) {
+		const struct runtime_pod *pod = &snapshot->pods[i];
+
+		if (pod->spec && strlen(pod->id) < RUNTIME_ID_MAX &&
+		    (!pod->is_stopped || has_container(snapshot, pod->id)))
+			runtime_rows_note_sandbox(&controller->runtimes, pod->id, pod->spec->uid);
+	}
+}
+
+/*
+ * Which pods have ended? A runtime that has lost sight of a sandbox does not list it, but its
+ * containers run on: whose they are is unknown then, so no pod is taken for ended.
+ */
+static void end_unlisted(struct controller *controller, const struct runtime_snapshot *snapshot)
+{
+	if (has_container(snapshot, "")) {
+		log_warn(
+			0,
+			"runtime: containers run whose sandboxes are not listed; all pods keep their "
+			"CPUs until the next session");
+		return;
+	}
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 		char uid[POD_UID_MAX];
@@ -97,6 +174,39 @@ static void end_unlisted(struct controller *controller)
 	}
 }
 
+/*
+ * Whose a container without its sandbox is, is unknown. CPUs that nobody shares may be its own, so it
+ * keeps them; otherwise it shares, and leaves the CPUs that others get.
+ */
+static bool keeps_cpus(const struct controller *controller,
+		       const struct runtime_container *container)
+{
+	struct cpuset cpus;
+
+	return !cpuset_parse(container->cpus, strlen(container->cpus), &cpus) &&
+	       !cpuset_is_empty(&cpus) &&
+	       !cpuset_intersects(&cpus, ledger_shared_pool(controller->ledger));
+}
+
+static void share(struct controller *controller, const struct runtime_container *container,
+		  const char *error)
+{
+	log_warn(0, "runtime: container %.64s runs on the shared pool: %s", container->id, error);
+	if (strlen(container->id) < RUNTIME_ID_MAX)
+		note_found(controller, container, false);
+}
+
+/* To be called before anybody else gets CPUs that they share. */
+static void share_unlisted(struct controller *controller, const struct runtime_snapshot *snapshot)
+{
+	for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
+		const struct runtime_container *container = &snapshot->containers[i];
+
+		if (!*container->pod->id && !keeps_cpus(controller, container))
+			share(controller, container, container->pod->error);
+	}
+}
+
 void ctl_runtime_synchronized(void *self, uint32_t request, const struct runtime_snapshot *snapshot)
 {
 	struct controller *controller = self;
@@ -105,26 +215,25 @@ void ctl_runtime_synchronized(void *self, uint32_t request, const struct runtime
 
 	ctl_runtime_ended(controller);
 	runtimes->nr_rows = runtimes->nr_sandboxes = 0;
-	for (uint32_t i = 0; i < snapshot->nr_pods; i++)
-		if (snapshot->pods[i].spec && strlen(snapshot->pods[i].id) < RUNTIME_ID_MAX)
-			runtime_rows_note_sandbox(runtimes, snapshot->pods[i].id,
-						  snapshot->pods[i].spec->uid);
+	note_sandboxes(controller, snapshot);
 	/* What is gone makes room, and what has its CPUs already comes before the others. */
-	end_unlisted(controller);
+	end_unlisted(controller, snapshot);
+	share_unlisted(controller, snapshot);
 	for (uint32_t i = 0; i < snapshot->nr_containers; i++)
 		if (runtime_decide_is_valid(&snapshot->containers[i], &error))
 			adopt(controller, &snapshot->containers[i]);
 	for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
 		const struct runtime_container *container = &snapshot->containers[i];
-		bool is_known = runtime_decide_is_valid(container, &error);
 
-		if (is_known)
-			take_over(controller, container);
-		else
-			log_warn(0, "runtime: container %.64s runs on the shared pool: %s",
-				 container->id, error);
+		if (!*container->pod->id)
+			continue;
+		if (!runtime_decide_is_valid(container, &error)) {
+			share(controller, container, error);
+			continue;
+		}
+		take_over(controller, container);
 		if (strlen(container->id) < RUNTIME_ID_MAX)
-			note_found(controller, container, is_known);
+			note_found(controller, container, true);
 	}
 	runtimes->is_synchronized = true;
 	ctl_save_state(controller);

@@ -230,7 +230,12 @@ static bool is_state(const char *name)
 		"." PINFOLD_STATE_FILE ".tmp",
 		"." PINFOLD_ORIGINALS_FILE ".tmp",
 		"." PINFOLD_IRQS_FILE ".tmp",
+		"." PINFOLD_HOST_FILE ".tmp",
+		/* left by earlier versions, which had it here */
+		PINFOLD_STRANGERS_FILE,
 		"." PINFOLD_STRANGERS_FILE ".tmp",
+		PINFOLD_IRQBALANCE_FILE,
+		"." PINFOLD_IRQBALANCE_FILE ".tmp",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -252,10 +257,10 @@ static void say_kept(const char *path, const char *file)
 			 "state: %s remains with the original masks of interrupts; run the "
 			 "uninstall again",
 			 path);
-	else if (!strcmp(file, PINFOLD_STRANGERS_FILE))
+	else if (!strcmp(file, PINFOLD_HOST_FILE))
 		log_warn(0,
-			 "state: %s remains with the original affinities of tasks; run the "
-			 "uninstall again",
+			 "state: %s remains with the names of the host's groups that have a CPU "
+			 "list; run the uninstall again",
 			 path);
 	else
 		log_warn(0, "state: %s remains: it contains '%s', which is not pinfold's", path,
@@ -273,8 +278,8 @@ void store_remove(struct store *store, const char *path, unsigned int kept)
 		unlinkat(store->dir_fd, PINFOLD_ORIGINALS_FILE, 0);
 	if (!(kept & STORE_KEEP_IRQS))
 		unlinkat(store->dir_fd, PINFOLD_IRQS_FILE, 0);
-	if (!(kept & STORE_KEEP_STRANGERS))
-		unlinkat(store->dir_fd, PINFOLD_STRANGERS_FILE, 0);
+	if (!(kept & STORE_KEEP_HOST))
+		unlinkat(store->dir_fd, PINFOLD_HOST_FILE, 0);
 	r = file_remove_directory(store->dir_fd, path, is_state, other_file, sizeof(other_file));
 	if (r == -ENOTEMPTY)
 		say_kept(path, other_file);

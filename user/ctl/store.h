@@ -38,7 +38,7 @@ void store_close(struct store *store);
 enum {
 	STORE_KEEP_ORIGINALS = 1, /* the original values of cgroups */
 	STORE_KEEP_IRQS = 2,	  /* the original masks of interrupts */
-	STORE_KEEP_STRANGERS = 4, /* the original affinities of tasks */
+	STORE_KEEP_HOST = 4,	  /* which groups of the host have our CPU list */
 };
 /*
  * For an uninstall: remove the agent's files except those `kept` (a mask of the above), then the

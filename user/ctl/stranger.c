@@ -49,25 +49,25 @@ static enum enforcement wanted_enforcement(const struct config *config)
 }
 
 /*
- * Without those of a runtime's pods. Their cgroups are outside of the workload root and nowhere
- * recorded, so their own tasks could not be told from strangers.
+ * Not looked at. A container inherits the affinity of the runtime's process that starts it, which is a
+ * task of the host: what the agent wrote there would keep the container off CPUs that it gets later.
  */
-static struct cpuset watched_cpus(const struct controller *controller,
-				  const struct cpuset *exclusive)
+static struct cpuset cpus_of_runtime(const struct controller *controller)
 {
-	struct cpuset cpus = *exclusive;
+	struct cpuset cpus = CPUSET_EMPTY;
 
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
 		if (pod->spec->is_of_runtime)
-			cpuset_subtract(&cpus, &pod->held);
+			cpuset_union(&cpus, &pod->held);
 	}
 	return cpus;
 }
 
 static void fill_request(const struct controller *controller, struct stranger_request *request)
 {
+	const struct cpuset of_runtime = cpus_of_runtime(controller);
 	struct cpu_states states;
 
 	ledger_cpu_states(controller->ledger, &states);
@@ -77,7 +77,8 @@ static void fill_request(const struct controller *controller, struct stranger_re
 	request->now_ns = clock_now_ns(controller->ports.clock);
 	request->workload_root = controller->layout.root;
 	request->cpus.online = controller->online;
-	request->cpus.exclusive = watched_cpus(controller, &states.exclusive);
+	request->cpus.exclusive = states.exclusive;
+	cpuset_subtract(&request->cpus.exclusive, &of_runtime);
 	request->cpus.allowed = states.reserved;
 	cpuset_union(&request->cpus.allowed, &states.shared);
 	cpuset_intersect(&request->cpus.allowed, &controller->online);
@@ -209,7 +210,11 @@ void ctl_see_stranger(struct controller *controller, const struct noise_stranger
 {
 	struct strangers_known *known = &controller->strangers;
 	const struct stranger_row *row = find_row(&known->report, stranger->pid);
+	const struct cpuset of_runtime = cpus_of_runtime(controller);
 
+	/* Noise is counted there, but nobody is moved away. */
+	if (cpuset_has(&of_runtime, stranger->cpu))
+		return;
 	known->nr_seen++;
 	/* Another walk would not move it either. */
 	if (row && row->state != STRANGER_STATE_MOVED)
@@ -315,7 +320,7 @@ static void tell_unread(struct controller *controller, int error)
 		 "cannot look for strangers on exclusive CPUs, so none is moved: %s",
 		 strerror(-error));
 	findings_put(&controller->findings, "strangers_unknown", message,
-		     "see whether /proc, and strangers.json in stateDirectory, can be read");
+		     "see whether /proc, and strangers.json in runtimeDirectory, can be read");
 }
 
 static void tell_unsaved(struct controller *controller, const struct stranger_report *report)
@@ -330,7 +335,7 @@ static void tell_unsaved(struct controller *controller, const struct stranger_re
 		 "the original affinities of strangers cannot be saved, so none is moved: %s",
 		 strerror(-report->error));
 	findings_put(&controller->findings, "strangers_unsaved", message,
-		     "check the disk and the permissions of stateDirectory");
+		     "check the space and the permissions of runtimeDirectory");
 }
 
 /* An opponent is named as long as its corrections are remembered, also while it is beaten. */

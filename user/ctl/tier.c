@@ -2,10 +2,11 @@
 /*
  * A root partition keeps the host's tasks off the CPUs of pods and pushes them onto the
  * reserved CPUs. If that is not wanted or not possible, tier 0 remains in force and a finding
- * says so.
+ * says so. The same holds for the isolated partitions below it, without which tier 1 remains.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/internal.h"
@@ -38,7 +39,7 @@ static uint32_t count_remaining(struct controller *controller)
 	return nr;
 }
 
-void ctl_choose_tier(struct controller *controller)
+static void choose_root(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct config *config = controller->options.config;
@@ -46,6 +47,8 @@ void ctl_choose_tier(struct controller *controller)
 	uint32_t nr_tasks = 0;
 	const uint32_t nr_remaining = count_remaining(controller);
 	int r;
+
+	controller->tier.is_undecided = false;
 
 	/* Nothing is enforced, so nothing is missing. */
 	if (!run_mode_writes(config->mode)) {
@@ -74,8 +77,12 @@ void ctl_choose_tier(struct controller *controller)
 		return;
 	}
 	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
-	/* If this is unknown at present, nothing that is in force changes. */
-	if (r == -EINPROGRESS && controller->started)
+	/*
+	 * If this is unknown, nothing that is in force changes, and the next tick asks again. At a
+	 * start nothing is: pods are better protected with the partition than without.
+	 */
+	controller->tier.is_undecided = r;
+	if (r && controller->started)
 		return;
 	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
 		snprintf(
@@ -88,15 +95,53 @@ void ctl_choose_tier(struct controller *controller)
 		controller->layout.root_partition = false;
 		return;
 	}
-	log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
-		 controller->layout.root);
+	if (!r)
+		log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
+			 controller->layout.root);
 	findings_clear(&controller->findings, "tier1_not_in_use");
 	controller->layout.root_partition = true;
 }
 
-void ctl_check_tier(struct controller *controller)
+void ctl_choose_tier(struct controller *controller)
+{
+	const struct config *config = controller->options.config;
+	const bool is_wanted = config->partitions == PARTITIONS_ISOLATED &&
+			       run_mode_writes(config->mode);
+
+	choose_root(controller);
+	controller->layout.isolated = is_wanted && controller->layout.root_partition;
+	if (is_wanted && !controller->layout.isolated)
+		findings_put(&controller->findings, "tier1i_not_in_use",
+			     "exclusive CPUs are not isolated, because the workload root is not a "
+			     "partition",
+			     "see the finding tier1_not_in_use");
+	else if (!is_wanted)
+		findings_clear(&controller->findings, "tier1i_not_in_use");
+}
+
+bool ctl_decide_tier(struct controller *controller)
+{
+	const bool before = controller->layout.root_partition;
+
+	if (!controller->tier.is_undecided)
+		return false;
+	ctl_choose_tier(controller);
+	if (controller->layout.root_partition == before)
+		return false;
+	dirty_mark_ledger(&controller->dirty);
+	return true;
+}
+
+/* --- what is in force ------------------------------------------------------------------------- */
+
+/*
+ * When the kernel rejects a partition, the group becomes a member again, so the kernel's reason is
+ * in the error of the chain that tried.
+ */
+static void check_root(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
+	const struct retry *retry = chains_find(&controller->chains, "");
 	struct group_status status;
 	char message[ROW_DETAIL_MAX];
 	int r;
@@ -116,9 +161,152 @@ void ctl_check_tier(struct controller *controller)
 		findings_clear(&controller->findings, "tier1_not_held");
 		return;
 	}
-	snprintf(message, sizeof(message), "%s is not a valid root partition: '%.120s'",
-		 controller->layout.root, r ? strerror(-r) : status.partition);
+	if (retry)
+		snprintf(message, sizeof(message), "%s", retry->error);
+	else
+		snprintf(message, sizeof(message), "%s is not a valid root partition: '%.120s'",
+			 controller->layout.root, r ? strerror(-r) : status.partition);
 	findings_put(&controller->findings, "tier1_not_held", message,
 		     "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
 		     "until then host tasks may run on pods' CPUs");
+}
+
+static const char *gap_text(enum isolation_gap gap)
+{
+	static const char *const texts[ISOLATION_GAP_NR] = {
+		[ISOLATION_GAP_NONE] = "",
+		[ISOLATION_GAP_POOL] = "another container of its pod uses the shared pool",
+		[ISOLATION_GAP_REUSED] = "another container of its pod has CPUs of it, too",
+		[ISOLATION_GAP_OFFLINE] = "some of its CPUs are offline",
+	};
+
+	return texts[gap];
+}
+
+/* Containers that cannot be isolated, because of their pod. No promise is broken. */
+static void tell_gaps(struct controller *controller)
+{
+	const struct group *first = NULL;
+	char message[ROW_DETAIL_MAX], others[32] = "";
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+
+		if (group->gap != ISOLATION_GAP_NONE && !nr++)
+			first = group;
+	}
+	if (!first) {
+		findings_clear(&controller->findings, "tier1i_not_in_use");
+		return;
+	}
+	if (nr > 1)
+		snprintf(others, sizeof(others), " (and %u more)", nr - 1);
+	snprintf(message, sizeof(message), "the CPUs of %.180s%s are not isolated: %s", first->path,
+		 others, gap_text(first->gap));
+	findings_put(
+		&controller->findings, "tier1i_not_in_use", message,
+		first->gap == ISOLATION_GAP_OFFLINE
+			? "bring the CPUs online"
+			: "give each container of the pod whole CPUs, or the pod resources of "
+			  "its own (pod scope); the kernel isolates no CPUs that others share");
+}
+
+static int by_path(const void *left, const void *right)
+{
+	const struct group *const *a = left, *const *b = right;
+
+	return strcmp((*a)->path, (*b)->path);
+}
+
+/*
+ * The groups as they are after the steps so far, by path: each isolated one of the desired tree is
+ * looked for, and their order is another one. NULL = no memory; freed by the caller.
+ */
+static const struct group **sort_observed(const struct group_tree *observed)
+{
+	const struct group **sorted = calloc(observed->nr_groups + 1, sizeof(*sorted));
+
+	for (uint32_t i = 0; sorted && i < observed->nr_groups; i++)
+		sorted[i] = &observed->groups[i];
+	if (sorted)
+		qsort(sorted, observed->nr_groups, sizeof(*sorted), by_path);
+	return sorted;
+}
+
+static bool is_seen_isolated(const struct group *const *sorted, uint32_t nr,
+			     const struct group *group)
+{
+	const struct group *const *found = bsearch(&group, sorted, nr, sizeof(*sorted), by_path);
+
+	return found && group_is_isolated(*found);
+}
+
+static void tell_not_isolated(struct controller *controller, const struct group *first, uint32_t nr)
+{
+	const struct retry *retry = chains_find(&controller->chains, first->uid);
+	const struct group *seen = group_tree_find(&controller->look.observed, first->path);
+	const char *state = seen ? seen->files[GROUP_CPUSET_PARTITION] : NULL;
+	char message[ROW_DETAIL_MAX], others[32] = "";
+
+	if (nr > 1)
+		snprintf(others, sizeof(others), " (and %u more)", nr - 1);
+	if (retry)
+		snprintf(message, sizeof(message), "%s", retry->error);
+	else
+		snprintf(message, sizeof(message),
+			 "the CPUs of %.120s%s are not isolated: '%.120s'", first->path, others,
+			 state ? state : "no such file");
+	findings_put(&controller->findings, "tier1i_not_held", message,
+		     "remove what overlaps; the agent tries again, and until then the kernel "
+		     "balances load and runs unbound work on these CPUs");
+}
+
+static void check_isolated(struct controller *controller)
+{
+	const struct group **sorted cleanup_free = NULL;
+	const struct group *first = NULL;
+	uint32_t nr = 0, nr_pending = 0;
+
+	controller->tier.is_isolated = false;
+	if (!controller->layout.isolated) {
+		findings_clear(&controller->findings, "tier1i_not_held");
+		return;
+	}
+	tell_gaps(controller);
+	/* Without the root's partition there are no others, and tier1_not_held says why. */
+	if (!controller->tier.is_held) {
+		findings_clear(&controller->findings, "tier1i_not_held");
+		return;
+	}
+	sorted = sort_observed(&controller->look.observed);
+	if (!sorted) {
+		log_err(-ENOMEM, "ctl: which containers are isolated is not known until the next "
+				 "reconcile");
+		return;
+	}
+	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
+		const struct group *group = &controller->desired.groups[i];
+
+		if (!group_is_isolated(group) ||
+		    is_seen_isolated(sorted, controller->look.observed.nr_groups, group))
+			continue;
+		/* Its steps have not ended yet. */
+		if (operations_find(&controller->operations, group->uid))
+			nr_pending++;
+		else if (!nr++)
+			first = group;
+	}
+	controller->tier.is_isolated = !nr && !nr_pending;
+	if (!nr) {
+		findings_clear(&controller->findings, "tier1i_not_held");
+		return;
+	}
+	tell_not_isolated(controller, first, nr);
+}
+
+void ctl_check_tier(struct controller *controller)
+{
+	check_root(controller);
+	check_isolated(controller);
 }

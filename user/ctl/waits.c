@@ -127,8 +127,12 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		  "the read of pressure", "a walk over the cgroups", ret_waiting);
 	add_since(controller, controller->resident.since_ns, WAIT_FOR_RESIDENT,
 		  "the read of the containers' memory", "their memory.numa_stat", ret_waiting);
+	add_since(controller, controller->kubelet_drift.writing_since_ns, WAIT_FOR_CPUSETS,
+		  "the repair of a kubelet's containers", "a write of their cpusets", ret_waiting);
 	add_since(controller, controller->steering.since_ns, WAIT_FOR_IRQS,
 		  "the masks of interrupts", "a pass over them", ret_waiting);
+	add_since(controller, controller->host.since_ns, WAIT_FOR_HOST, "the host's groups",
+		  "a pass over them", ret_waiting);
 	/* Very many tasks take some seconds without anything that blocks. */
 	if (clock_now_ns(controller->ports.clock) - walking_since_ns >= WAIT_DEADLINE_NS)
 		add_since(controller, walking_since_ns, WAIT_FOR_STRANGERS,
@@ -146,8 +150,10 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct store_port *store = controller->ports.store;
 	const struct pressure_port *pressure = controller->ports.pressure;
 	const struct resident_port *resident = controller->ports.resident;
+	const struct cpuset_port *cpusets = controller->ports.cpusets;
 	const struct irq_port *irq = controller->ports.irq;
 	const struct stranger_port *stranger = controller->ports.stranger;
+	const struct host_port *host = controller->ports.host;
 
 	switch (waiting->kind) {
 	case WAIT_FOR_GROUP:
@@ -160,10 +166,14 @@ static void waits_in(const struct controller *controller, const struct waiting *
 		return pressure->waits_in(pressure->self, text, size);
 	case WAIT_FOR_RESIDENT:
 		return resident->waits_in(resident->self, text, size);
+	case WAIT_FOR_CPUSETS:
+		return cpusets->waits_in(cpusets->self, text, size);
 	case WAIT_FOR_IRQS:
 		return irq->waits_in(irq->self, text, size);
 	case WAIT_FOR_STRANGERS:
 		return stranger->waits_in(stranger->self, text, size);
+	case WAIT_FOR_HOST:
+		return host->waits_in(host->self, text, size);
 	case WAIT_FOR_NAME:
 	case WAIT_FOR_SCAN:
 		return;
@@ -183,12 +193,18 @@ static const char *remedy_for(const struct waiting *waiting)
 	case WAIT_FOR_RESIDENT:
 		return "all pods remain enforced; on which NUMA nodes their memory is stays unknown "
 		       "until the read ends";
+	case WAIT_FOR_CPUSETS:
+		return "the operation cannot be cancelled; cpusets of a kubelet's containers are not "
+		       "put back until it ends";
 	case WAIT_FOR_IRQS:
 		return "all pods remain enforced; interrupts may fire on exclusive CPUs until the "
 		       "pass ends";
 	case WAIT_FOR_STRANGERS:
 		return "all pods remain enforced; other tasks may run on exclusive CPUs until the "
 		       "walk ends";
+	case WAIT_FOR_HOST:
+		return "all pods remain enforced; tasks of the host may run on exclusive CPUs until "
+		       "the pass ends";
 	default:
 		return "the operation cannot be cancelled; other pods remain enforced. If "
 		       "pinfoldd(8) lists the function under WAITING, it also gives a remedy";

@@ -2,7 +2,7 @@
 /*
  * Waits in the kernel: operations, a look, a save of the state file, the guard's self-test,
  * the name of a culprit, a read of the pressure, a pass over the masks of interrupts, a walk over the
- * tasks for strangers, and a scan of the manifests directory.
+ * tasks for strangers, a pass over the host's groups, and a scan of the manifests directory.
  */
 #ifndef CTL_WAITS_H
 #define CTL_WAITS_H
@@ -22,8 +22,10 @@ enum wait_kind {
 	WAIT_FOR_NAME,
 	WAIT_FOR_PRESSURE,
 	WAIT_FOR_RESIDENT,
+	WAIT_FOR_CPUSETS,
 	WAIT_FOR_IRQS,
 	WAIT_FOR_STRANGERS,
+	WAIT_FOR_HOST,
 	WAIT_FOR_SCAN
 };
 

@@ -18,7 +18,7 @@
 
 /* One starting container makes and writes several cgroups. */
 #define SETTLE_USEC (100 * 1000ULL)
-/* A cpuset that somebody writes raises no event here. */
+/* A cpuset that somebody writes raises no event here, unless cpusets are watched. */
 #define RESCAN_USEC (10 * 1000000ULL)
 /*
  * Pause this many times as long as the last scan took, counted from its end, but no longer than
@@ -27,6 +27,8 @@
  */
 #define PAUSE_FACTOR 19
 #define SCAN_KEY     "discover"
+/* The files whose writers matter. */
+#define CPUSET_PREFIX "cpuset."
 
 struct discover {
 	const struct discovery_sink *sink;
@@ -37,7 +39,7 @@ struct discover {
 	char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir, *runtime_dir;
 	struct bundles bundles;
 	char bundle_problem[ROW_DETAIL_MAX]; /* as last reported */
-	bool is_scanning, again;
+	bool is_scanning, again, watches_cpusets;
 	int watch_error; /* as last reported */
 	uint64_t began_usec, ended_usec, took_usec;
 	struct scan_kept kept[SCAN_FILE_NR]; /* between two scans */
@@ -151,6 +153,7 @@ static int start_scan(struct discover *discover)
 		.online_file = discover->online_file,
 		.kubelet_dir = discover->kubelet_dir,
 		.inotify_fd = discover->inotify_fd,
+		.watches_cpusets = discover->watches_cpusets,
 		.bundles = &discover->bundles,
 	};
 	move_kept(scan->kept, discover->kept);
@@ -190,13 +193,31 @@ static int on_rescan(sd_event_source *source, uint64_t usec, void *data)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+/*
+ * The kernel says that memory.events of a container was modified whenever it is short of memory,
+ * which is no reason to scan.
+ */
+static bool is_news(const struct inotify_event *event)
+{
+	return !(event->mask & IN_MODIFY) ||
+	       (event->len && !strncmp(event->name, CPUSET_PREFIX, strlen(CPUSET_PREFIX)));
+}
+
 /* Which directory changed does not matter, as everything is scanned again. */
 static int on_change(sd_event_source *source, int fd, uint32_t events, void *data)
 {
-	char buffer[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)];
+	char buffer[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)]
+		__attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t len = read(fd, buffer, sizeof(buffer)); /* the rest keeps it readable */
+	bool has_news = false;
 
-	/* What is left keeps the descriptor readable. */
-	if (read(fd, buffer, sizeof(buffer)) > 0)
+	for (ssize_t at = 0; at < len;) {
+		const struct inotify_event *event = (const struct inotify_event *)(buffer + at);
+
+		has_news |= is_news(event);
+		at += (ssize_t)(sizeof(*event) + event->len);
+	}
+	if (has_news)
 		scan_soon(data);
 	return 0;
 }
@@ -219,6 +240,24 @@ static int add_sources(struct discover *discover)
 		r = sd_event_add_io(discover->event, &discover->watch, discover->inotify_fd,
 				    EPOLLIN, on_change, discover);
 	return r < 0 ? r : 0;
+}
+
+/* --- the port --------------------------------------------------------------------------------- */
+
+static void port_scan_soon(void *self)
+{
+	struct discover *discover = self;
+
+	/* What a scan that runs has read already may be older than the request. */
+	if (discover->is_scanning)
+		discover->again = true;
+	else
+		scan_soon(discover);
+}
+
+struct discovery_port discover_port(struct discover *discover)
+{
+	return (struct discovery_port){discover, port_scan_soon};
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -262,6 +301,7 @@ int discover_open(const struct discover_options *options, struct discover **ret_
 	discover->sink = options->sink;
 	discover->event = options->event;
 	discover->pool = options->pool;
+	discover->watches_cpusets = options->watches_cpusets;
 	discover->cgroup_dir = below(options->root, PINFOLD_CGROUP_MOUNT);
 	discover->proc_dir = below(options->root, "/proc");
 	discover->online_file = below(options->root, "/sys/devices/system/cpu/online");

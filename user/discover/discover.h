@@ -26,6 +26,7 @@ struct discover_options {
 	const char *kubelet_dir;  /* has cpu_manager_state; "" = there is no kubelet */
 	/* Has the state of container runtimes, normally /run; "" = names are not read. */
 	const char *runtime_dir;
+	bool watches_cpusets; /* a cpuset that somebody writes means "scan again", too */
 	const struct discovery_sink *sink;
 };
 
@@ -40,6 +41,9 @@ void discover_close(struct discover *discover);
  * report.
  */
 int discover_scan(struct discover *discover);
+
+/* The port: scans after a change, as the room does for itself. */
+struct discovery_port discover_port(struct discover *discover);
 
 /*
  * How long after a request the next scan begins: `took_usec` is how long the last one took,

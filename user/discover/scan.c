@@ -161,12 +161,14 @@ static void read_bundle(struct scan_walk *walk, struct discovered_cgroup *row)
 		bundle = bundles_find(walk->scan->bundles, row->name.id);
 	if (!bundle || strcmp(bundle->uid, row->name.uid) || !*bundle->namespace || !*bundle->pod)
 		return;
-	if (bundle->kind == BUNDLE_SANDBOX)
+	if (bundle->kind == BUNDLE_SANDBOX) {
 		row->name.kind = KUBEPODS_SANDBOX;
-	else if (!*bundle->container)
+	} else if (!*bundle->container) {
 		return;
-	else
+	} else {
 		row->container = copy(walk, bundle->container);
+		row->cpu_request_mcpu = pod_mcpu_of_shares(bundle->cpu_shares);
+	}
 	row->namespace = copy(walk, bundle->namespace);
 	row->pod = copy(walk, bundle->pod);
 	row->names = DISCOVERED_NAMES_READ;
@@ -261,17 +263,21 @@ static void count_tasks(struct scan_walk *walk, int fd)
  * the directory is listed, so nothing appears unnoticed between the two. Adding it again
  * changes nothing, and the kernel removes it with the directory, so none is remembered here.
  */
-static void watch(struct scan_walk *walk, int fd)
+static void watch_for(struct scan_walk *walk, int fd, uint32_t events)
 {
 	char path[64];
 
 	if (walk->scan->inotify_fd < 0)
 		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (inotify_add_watch(walk->scan->inotify_fd, path, IN_CREATE | IN_DELETE | IN_ONLYDIR) <
-		    0 &&
+	if (inotify_add_watch(walk->scan->inotify_fd, path, events | IN_ONLYDIR) < 0 &&
 	    !walk->scan->watch_error)
 		walk->scan->watch_error = -errno;
+}
+
+static void watch(struct scan_walk *walk, int fd)
+{
+	watch_for(walk, fd, IN_CREATE | IN_DELETE);
 }
 
 static void visit(struct scan_walk *walk, int fd, unsigned int depth);
@@ -335,6 +341,9 @@ static void visit(struct scan_walk *walk, int fd, unsigned int depth)
 
 	switch (kubepods_parse(walk->path, &name)) {
 	case KUBEPODS_CONTAINER:
+		/* Of the directory: a watch on a file would outlive its cgroup. */
+		if (walk->scan->watches_cpusets)
+			watch_for(walk, fd, IN_MODIFY);
 		read_cgroup(walk, fd, &name);
 		return;
 	case KUBEPODS_HELPER:

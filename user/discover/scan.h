@@ -31,6 +31,7 @@ struct node_scan {
 	/* Constant for the life of the room, so a thread may read them. */
 	const char *cgroup_dir, *proc_dir, *online_file, *kubelet_dir; /* kubelet_dir "" = none */
 	int inotify_fd;						       /* -1 = nothing is watched */
+	bool watches_cpusets;	 /* the files of containers as well */
 	struct bundles *bundles; /* nobody else uses them while a scan runs */
 
 	struct scan_kept kept[SCAN_FILE_NR]; /* handed from scan to scan */

@@ -114,6 +114,17 @@ static void read_annotations(struct json_object *annotations, struct bundle *bun
 	}
 }
 
+static int64_t read_shares(struct json_object *root)
+{
+	static const char *const keys[] = {"linux", "resources", "cpu", "shares"};
+	struct json_object *value = root;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!json_object_object_get_ex(value, keys[i], &value))
+			return 0;
+	return json_object_is_type(value, json_type_int) ? json_object_get_int64(value) : 0;
+}
+
 int bundle_parse(const char *data, size_t len, struct bundle *ret_bundle)
 {
 	struct json_object *root cleanup(put_json) = NULL, *annotations = NULL;
@@ -127,6 +138,7 @@ int bundle_parse(const char *data, size_t len, struct bundle *ret_bundle)
 			return -EINVAL;
 		read_annotations(annotations, &bundle);
 	}
+	bundle.cpu_shares = read_shares(root);
 	*ret_bundle = bundle;
 	return 0;
 }

@@ -21,6 +21,7 @@ static const char *const enforcement_words[ENFORCEMENT_NR] = {"off", "audit", "e
 static const char *const host_tasks_words[HOST_TASKS_NR] = {"auto", "reserved", "shared", "free"};
 static const char *const partitions_words[PARTITIONS_NR] = {"auto", "isolated", "off"};
 static const char *const interrupts_words[INTERRUPTS_NR] = {"leave", "steer"};
+static const char *const kubelet_words[KUBELET_ENFORCEMENT_NR] = {"report", "repair"};
 static const char *const runtime_writes_words[RUNTIME_WRITES_NR] = {"repair", "deny"};
 static const char *const runtime_refusals_words[RUNTIME_REFUSALS_NR] = {"deny", "share"};
 static const char *const metrics_level_words[METRICS_LEVEL_NR] = {"node", "pod", "container"};
@@ -68,6 +69,16 @@ const char *partitions_name(enum partitions partitions)
 const char *interrupts_name(enum interrupts interrupts)
 {
 	return interrupts_words[interrupts];
+}
+
+bool config_repairs_kubelet(const struct config *config)
+{
+	return config->mode == MODE_GUARD && config->enforcement.kubelet == KUBELET_REPAIR;
+}
+
+const char *kubelet_enforcement_name(enum kubelet_enforcement enforcement)
+{
+	return kubelet_words[enforcement];
 }
 
 const char *runtime_writes_name(enum runtime_writes writes)
@@ -135,8 +146,10 @@ static const struct key enforcement_keys[] = {
 	WORD("memoryMoves", enforcement.guard[ASPECT_MEMORY_MOVES], enforcement_words, 0),
 	WORD("priorities", enforcement.guard[ASPECT_PRIORITIES], enforcement_words, 0),
 	WORD("debugging", enforcement.guard[ASPECT_DEBUGGING], enforcement_words, 0),
+	WORD("guardFiles", enforcement.guard[ASPECT_GUARD_FILES], enforcement_words, 0),
 	WORD("strangers", enforcement.strangers, enforcement_words, 0),
 	WORD("irqMasks", enforcement.irq_masks, enforcement_words, 0),
+	WORD("kubelet", enforcement.kubelet, kubelet_words, KEY_RESTART),
 	{0},
 };
 
@@ -282,7 +295,8 @@ void config_default(struct config *ret_config)
 					  [ASPECT_CGROUP_MOVES] = ENFORCEMENT_ENFORCE,
 					  [ASPECT_MEMORY_MOVES] = ENFORCEMENT_ENFORCE,
 					  [ASPECT_PRIORITIES] = ENFORCEMENT_ENFORCE,
-					  [ASPECT_DEBUGGING] = ENFORCEMENT_AUDIT}},
+					  [ASPECT_DEBUGGING] = ENFORCEMENT_AUDIT,
+					  [ASPECT_GUARD_FILES] = ENFORCEMENT_ENFORCE}},
 		.max_containers = 1024,
 		.sources = {.manifest_directory = PINFOLD_MANIFEST_DIR,
 			    .kubelet_directory = PINFOLD_KUBELET_DIR,
@@ -341,7 +355,7 @@ enum host_tasks config_host_tasks(const struct config *config)
 	if (config->host_tasks != HOST_TASKS_AUTO)
 		return config->host_tasks;
 	return config->policy.cpu_options.strict_reservation ? HOST_TASKS_RESERVED
-							     : HOST_TASKS_SHARED;
+							     : HOST_TASKS_FREE;
 }
 
 static int64_t cpu_of(const struct resources *resources)

@@ -34,6 +34,8 @@ enum partitions { PARTITIONS_AUTO, PARTITIONS_ISOLATED, PARTITIONS_OFF, PARTITIO
 enum interrupts { INTERRUPTS_LEAVE, INTERRUPTS_STEER, INTERRUPTS_NR };
 /* What becomes of a runtime's container that cannot have the CPUs it is entitled to. */
 enum runtime_refusals { RUNTIME_REFUSALS_DENY, RUNTIME_REFUSALS_SHARE, RUNTIME_REFUSALS_NR };
+/* What becomes of a cpuset that differs from what a kubelet decided (mode guard). */
+enum kubelet_enforcement { KUBELET_REPORT, KUBELET_REPAIR, KUBELET_ENFORCEMENT_NR };
 enum runtime_writes { RUNTIME_WRITES_REPAIR, RUNTIME_WRITES_DENY, RUNTIME_WRITES_NR };
 enum metrics_level { METRICS_NODE, METRICS_POD, METRICS_CONTAINER, METRICS_LEVEL_NR };
 
@@ -53,6 +55,7 @@ struct config {
 	} eviction_memory;
 	struct {
 		enum enforcement guard[ASPECT_NR], strangers, irq_masks;
+		enum kubelet_enforcement kubelet;
 	} enforcement;
 	enum host_tasks host_tasks;
 	enum partitions partitions;
@@ -113,7 +116,7 @@ int config_check(const struct config *config, const struct topology *topology,
 struct config_unbuilt {
 	bool is_asked;
 	const char *finding;
-	char message[64];
+	char message[96];
 };
 
 #define CONFIG_UNBUILT_NR     5
@@ -124,8 +127,8 @@ void config_list_unbuilt(const struct config *config,
 			 struct config_unbuilt ret_options[CONFIG_UNBUILT_NR]);
 
 /*
- * What the configured mode promises by its name and this version does not do, as a sentence;
- * NULL = nothing.
+ * What the configured mode promises by its name and the agent does not do, as a sentence; NULL =
+ * nothing.
  */
 const char *config_unbuilt_mode(const struct config *config);
 
@@ -140,7 +143,7 @@ void config_render(const struct config *config, enum emit_style style, struct te
 bool config_needs_restart(const struct config *now, const struct config *next,
 			  char ret_field[FORMAT_FIELD_MAX]);
 
-/* Never AUTO: reserved under a strict reservation, else shared. */
+/* Never AUTO: reserved under a strict reservation, else free, which changes nothing of the host's. */
 enum host_tasks config_host_tasks(const struct config *config);
 
 /* The deciding fields alone, as a mapping under `key` (`reserved_mcpu` as kubeReserved). */
@@ -154,6 +157,11 @@ int config_read_policy(const struct yaml_value *map, const char *field, struct f
  * the machine?
  */
 bool run_mode_writes(enum run_mode mode);
+/*
+ * Does the agent write the cpusets of containers that a kubelet made, and load BPF programs to learn
+ * who else does? In mode guard only, although run_mode_writes() says that it changes nothing else.
+ */
+bool config_repairs_kubelet(const struct config *config);
 /* -EINVAL, and *ret_mode untouched, if no mode has this name. */
 int run_mode_parse(const char *name, enum run_mode *ret_mode);
 /* Each value by its word in the configuration file; never NULL for a valid one. */
@@ -162,6 +170,7 @@ const char *enforcement_name(enum enforcement enforcement);
 const char *host_tasks_name(enum host_tasks tasks);
 const char *partitions_name(enum partitions partitions);
 const char *interrupts_name(enum interrupts interrupts);
+const char *kubelet_enforcement_name(enum kubelet_enforcement enforcement);
 const char *runtime_writes_name(enum runtime_writes writes);
 const char *runtime_refusals_name(enum runtime_refusals refusals);
 const char *metrics_level_name(enum metrics_level level);

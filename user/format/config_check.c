@@ -33,10 +33,10 @@ static int check_mode(const struct config *config, char *error, size_t error_siz
 
 const char *config_unbuilt_mode(const struct config *config)
 {
-	if (config->mode != MODE_GUARD)
+	if (config->mode != MODE_GUARD || config_repairs_kubelet(config))
 		return NULL;
-	return "mode guard compares and reports in this version: a change that does not come from "
-	       "the kubelet or its runtime is neither denied nor reverted";
+	return "mode guard only reports unless enforcement.kubelet is repair: a change that does "
+	       "not come from the kubelet or its runtime is neither denied nor reverted";
 }
 
 void config_list_unbuilt(const struct config *config,
@@ -50,12 +50,12 @@ void config_list_unbuilt(const struct config *config,
 		 "sources.kubepods"},
 		{*config->sources.nri && config->mode == MODE_OBSERVE, "nri_not_built",
 		 "sources.nri in mode observe"},
-		{config->partitions == PARTITIONS_ISOLATED, "isolated_not_built",
-		 "partitions: isolated"},
 		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
 		 "runtimeWrites: deny"},
 		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
 		 "enforcement.irqMasks"},
+		{config->enforcement.kubelet == KUBELET_REPAIR && config->mode != MODE_GUARD,
+		 "kubelet_repair_not_built", "enforcement.kubelet: repair without mode guard"},
 	};
 
 	_Static_assert(ARRAY_SIZE(options) == CONFIG_UNBUILT_NR, "one for each");

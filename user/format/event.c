@@ -41,8 +41,12 @@ static void write_guard(const struct event_record *record, char *text, size_t si
 	static const char *const operations[HOOK_NR] = {
 		[HOOK_FILE_PERMISSION] = "write",
 		[HOOK_FILE_OPEN] = "open for writing",
-		[HOOK_INODE_MKDIR] = "make cgroup",
-		[HOOK_INODE_RMDIR] = "remove cgroup",
+		[HOOK_INODE_UNLINK] = "remove the pin",
+		[HOOK_INODE_RENAME] = "move or replace the pin",
+		[HOOK_SB_MOUNT] = "mount over, or change the mount of,",
+		[HOOK_MOVE_MOUNT] = "mount over, or move the mount of,",
+		[HOOK_SB_UMOUNT] = "unmount",
+		[HOOK_SB_REMOUNT] = "remount",
 	};
 
 	const char *task = task_operation(record);
@@ -56,6 +60,18 @@ static void write_guard(const struct event_record *record, char *text, size_t si
 		/* A child made elsewhere leaves its maker's cgroup, which then is the target. */
 		snprintf(text, size, "clone3 %s the cgroup",
 			 record->target_id == record->culprit_id ? "out of" : "into");
+		break;
+	case HOOK_INODE_MKDIR:
+		snprintf(text, size, "%s %s",
+			 record->aspect == ASPECT_GUARD_FILES ? "make among the pins the folder"
+							      : "make cgroup",
+			 record->guard.file);
+		break;
+	case HOOK_INODE_RMDIR:
+		snprintf(text, size, "%s %s",
+			 record->aspect == ASPECT_GUARD_FILES ? "remove the folder of pins"
+							      : "remove cgroup",
+			 record->guard.file);
 		break;
 	case HOOK_NONE:
 		snprintf(text, size, "%s", record->guard.file);
@@ -117,6 +133,7 @@ static void write_admit(const struct event_record *record, char *text, size_t si
 		[ADMIT_NEW] = "granted",
 		[ADMIT_CHANGED] = "its changed manifest was accepted",
 		[ADMIT_MANIFEST_BACK] = "its manifest has returned",
+		[ADMIT_RESIZED] = "resized in place",
 	};
 
 	snprintf(text, size, "%s", reasons[record->admit_reason]);
@@ -279,15 +296,32 @@ void event_words(const struct event_row *row, struct event_words *ret_words)
 	event_detail(record, ret_words->detail, sizeof(ret_words->detail));
 }
 
-/* "bash (pid 12, cgroup /user.slice) on pinfold.slice/a: write cpuset.cpus" */
+/* "bash (pid 12, cgroup /user.slice)" */
+static void write_process(const char *comm, uint32_t pid, const char *cgroup, char *text,
+			  size_t size)
+{
+	/* The root's name is "/"; all other names are relative to it. */
+	snprintf(text, size, "%s (pid %u, cgroup %s%s)", comm, pid, *cgroup == '/' ? "" : "/",
+		 cgroup);
+}
+
+/*
+ * "bash (pid 12, cgroup /user.slice) on pinfold.slice/a: write cpuset.cpus", or "systemd (pid 1,
+ * cgroup /init.scope), probably for systemctl (pid 12, cgroup /user.slice), on …"
+ */
 static void write_culprit(const struct event_row *row, const struct event_words *words,
 			  uint32_t nr_skipped, char *text, size_t size)
 {
-	/* The root's name is "/"; all other names are relative to it. */
-	snprintf(text, size, "%s: %s (pid %u, cgroup %s%s) on %s: %s%s", words->kind,
-		 row->record.comm, row->record.pid, *row->cgroup == '/' ? "" : "/", row->cgroup,
-		 words->target, words->detail,
-		 nr_skipped ? " (more events of this kind were not logged)" : "");
+	const struct event_record *record = &row->record;
+	char culprit[ROW_PATH_MAX + 64], client[ROW_PATH_MAX + 64] = "";
+
+	write_process(record->comm, record->pid, row->cgroup, culprit, sizeof(culprit));
+	if (record->client.pid)
+		write_process(record->client.comm, record->client.pid, row->client, client,
+			      sizeof(client));
+	snprintf(text, size, "%s: %s%s%s%s on %s: %s%s", words->kind, culprit,
+		 *client ? ", probably for " : "", client, *client ? "," : "", words->target,
+		 words->detail, nr_skipped ? " (more events of this kind were not logged)" : "");
 }
 
 /* "refuse: default/a/x: pinfold.slice/a: no room", without the parts that are not known. */

@@ -39,7 +39,13 @@ enum agent_event {
 	EVENT_KINDS
 };
 
-enum admit_reason { ADMIT_NEW, ADMIT_CHANGED, ADMIT_MANIFEST_BACK, ADMIT_REASON_NR };
+enum admit_reason {
+	ADMIT_NEW,
+	ADMIT_CHANGED,
+	ADMIT_MANIFEST_BACK,
+	ADMIT_RESIZED, /* a container of a runtime, in place */
+	ADMIT_REASON_NR
+};
 
 struct event_record {
 	uint32_t kind;		   /* enum event_kind or enum agent_event */
@@ -50,6 +56,12 @@ struct event_record {
 	uint32_t pid;
 	char comm[EVENT_COMM_LEN];
 	uint64_t culprit_id;
+	/* If process 1 did it: the one process that had connected to it just before. */
+	struct {
+		uint32_t pid; /* 0 = none, or several */
+		char comm[EVENT_COMM_LEN];
+		uint64_t cgroup_id;
+	} client;
 	uint64_t target_id;  /* the managed cgroup it was done to, 0 = none */
 	uint32_t suppressed; /* other events of the same culprit that were only counted */
 	union {
@@ -113,6 +125,7 @@ struct event_row {
 	uint64_t time_ns;	   /* CLOCK_REALTIME */
 	uint64_t last_ns;	   /* of the last event that the log only counted here; 0 = none */
 	char cgroup[ROW_PATH_MAX]; /* of the culprit, "" = not known */
+	char client[ROW_PATH_MAX]; /* cgroup of process 1's client, "" = none */
 	char target[ROW_PATH_MAX]; /* the managed cgroup, "" = none */
 	char pod[ROW_PATH_MAX];	   /* namespace/name, "" = none */
 	char container[ROW_NAME_MAX];
@@ -129,6 +142,7 @@ struct drift_row {
 	char cgroup[ROW_PATH_MAX];
 	uint64_t since_ns;    /* CLOCK_REALTIME */
 	uint64_t repaired_ns; /* 0 = still open */
+	bool is_kubelets;     /* it differs from what a kubelet decided, not from the ledger */
 	uint32_t action;      /* ACTION_REPAIR, ACTION_AUDIT or ACTION_NONE */
 };
 
@@ -143,7 +157,7 @@ struct event_words {
 struct event_journal {
 	char kind[48], pod[ROW_PATH_MAX + 16], pid[32];
 	char target[ROW_PATH_MAX + EVENT_FILE_LEN + 16];
-	char message[1024];
+	char message[1536];
 };
 
 /* The kind's name for `pinfold event show` and the journal: "deny", "admit". */

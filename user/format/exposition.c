@@ -3,7 +3,6 @@
  * Exposition formats of Prometheus. The two differ in little: OpenMetrics drops
  * _total from a counter's family name, adds UNIT lines and ends with EOF.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +25,8 @@ void exposition_init(struct exposition *exposition, struct text *out, bool openm
 	*exposition = (struct exposition){.out = out, .openmetrics = openmetrics};
 }
 
-/* Help text escapes backslash and newline; label values the quote as well. */
-static void append_escaped(struct text *out, const char *string, bool quote)
+/* Help text escapes backslash and newline, that of OpenMetrics the quote as well. */
+static void append_help(struct text *out, const char *string, bool quote)
 {
 	const char *special = quote ? "\\\n\"" : "\\\n";
 
@@ -64,76 +63,155 @@ void exposition_family(struct exposition *exposition, const struct metric_family
 	exposition->family = family;
 	len = (int)family_name_length(exposition);
 	text_printf(out, "# HELP %.*s ", len, family->name);
-	append_escaped(out, family->help, exposition->openmetrics);
+	append_help(out, family->help, exposition->openmetrics);
 	text_printf(out, "\n# TYPE %.*s %s\n", len, family->name, type_names[family->type]);
 	if (exposition->openmetrics && family->unit)
 		text_printf(out, "# UNIT %.*s %s\n", len, family->name, family->unit);
 }
 
-static void begin_sample(struct exposition *exposition, const char *suffix,
-			 const struct metric_label *labels, const char *bound)
-{
-	struct text *out = exposition->out;
-	const char *separator = "{";
+/* --- samples ------------------------------------------------------------------------------------- */
 
-	text_append(out, exposition->family->name);
-	text_append(out, suffix);
-	for (; labels->name; labels++) {
-		text_append(out, separator);
-		text_append(out, labels->name);
-		text_append(out, "=\"");
-		append_escaped(out, labels->value, true);
-		text_append(out, "\"");
-		separator = ",";
-	}
-	if (bound) {
-		text_printf(out, "%sle=\"%s\"", separator, bound);
-		separator = ",";
-	}
-	text_append(out, *separator == ',' ? "} " : " ");
-	exposition->nr_series++;
+/*
+ * A page of a node full of containers has some 20,000 samples, and printf took half of its time. So a
+ * sample asks for room once, and its pieces are copied and its numbers formatted here.
+ */
+
+/* 18446744073709551615, and a line's blank and end; as seconds, of which the point makes one more. */
+#define NUMBER_MAX 24
+/* {…,le="…"} */
+#define BOUND_ROOM (EXPOSITION_BOUND_MAX + 8)
+
+/* Each byte of a value may be escaped, and a label has four bytes around its name and value. */
+static size_t sample_room(const struct exposition *exposition, const char *suffix,
+			  const struct metric_label *labels)
+{
+	size_t room = strlen(exposition->family->name) + strlen(suffix) + BOUND_ROOM + NUMBER_MAX;
+
+	for (; labels->name; labels++)
+		room += strlen(labels->name) + 2 * strlen(labels->value) + 4;
+	return room;
 }
 
-static void append_seconds(struct text *out, uint64_t nanoseconds)
+static char *put(char *to, const char *string)
 {
-	text_printf(out, "%" PRIu64 ".%09" PRIu64 "\n", nanoseconds / 1000000000,
-		    nanoseconds % 1000000000);
+	return stpcpy(to, string);
+}
+
+static char *put_value(char *to, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\\' || *value == '"' || *value == '\n')
+			*to++ = '\\';
+		*to++ = *value == '\n' ? 'n' : *value;
+	}
+	return to;
+}
+
+static char *put_number(char *to, uint64_t number)
+{
+	char digits[20];
+	unsigned int nr = 0;
+
+	do
+		digits[nr++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (nr)
+		*to++ = digits[--nr];
+	return to;
+}
+
+/* With nine digits behind the point. */
+static char *put_seconds(char *to, uint64_t nanoseconds)
+{
+	uint32_t rest = (uint32_t)(nanoseconds % 1000000000);
+
+	to = put_number(to, nanoseconds / 1000000000);
+	*to++ = '.';
+	for (int i = 8; i >= 0; i--, rest /= 10)
+		to[i] = (char)('0' + rest % 10);
+	return to + 9;
+}
+
+static char *put_labels(char *to, const struct metric_label *labels, const char *bound)
+{
+	char separator = '{';
+
+	for (; labels->name; labels++) {
+		*to++ = separator;
+		to = put(to, labels->name);
+		to = put(to, "=\"");
+		to = put_value(to, labels->value);
+		*to++ = '"';
+		separator = ',';
+	}
+	if (bound) {
+		*to++ = separator;
+		to = put(to, "le=\"");
+		to = put(to, bound);
+		*to++ = '"';
+		separator = ',';
+	}
+	return put(to, separator == ',' ? "} " : " ");
+}
+
+static void write_sample(struct exposition *exposition, const char *suffix,
+			 const struct metric_label *labels, const char *bound,
+			 char *(*put_it)(char *to, uint64_t number), uint64_t number)
+{
+	char *to = text_begin(exposition->out, sample_room(exposition, suffix, labels));
+
+	exposition->nr_series++;
+	if (!to)
+		return;
+	to = put(to, exposition->family->name);
+	to = put(to, suffix);
+	to = put_labels(to, labels, bound);
+	to = put_it(to, number);
+	*to++ = '\n';
+	text_end(exposition->out, to);
 }
 
 void exposition_count(struct exposition *exposition, const struct metric_label *labels,
 		      uint64_t value)
 {
-	begin_sample(exposition, "", labels, NULL);
-	text_printf(exposition->out, "%" PRIu64 "\n", value);
+	write_sample(exposition, "", labels, NULL, put_number, value);
 }
 
 void exposition_seconds(struct exposition *exposition, const struct metric_label *labels,
 			uint64_t nanoseconds)
 {
-	begin_sample(exposition, "", labels, NULL);
-	append_seconds(exposition->out, nanoseconds);
+	write_sample(exposition, "", labels, NULL, put_seconds, nanoseconds);
+}
+
+/* --- histograms ---------------------------------------------------------------------------------- */
+
+/* The histograms of a family have the same bounds, so a bound is formatted for the first one. */
+static const char *bound_text(struct exposition *exposition, uint32_t index, double bound)
+{
+	struct exposition_bound *kept = &exposition->bounds[index % EXPOSITION_BOUNDS];
+
+	if (!*kept->text || kept->bound < bound || kept->bound > bound) {
+		/* as many digits as a power of two has that is up to 2^30 ns */
+		snprintf(kept->text, sizeof(kept->text), "%.10g", bound);
+		kept->bound = bound;
+	}
+	return kept->text;
 }
 
 void exposition_histogram(struct exposition *exposition, const struct metric_label *labels,
 			  const struct metric_histogram *histogram)
 {
 	uint64_t total = 0;
-	char bound[32];
 
 	for (uint32_t i = 0; i < histogram->nr_bounds; i++) {
 		total += histogram->counts[i];
-		/* as many digits as a power of two has that is up to 2^30 ns */
-		snprintf(bound, sizeof(bound), "%.10g", histogram->bounds[i]);
-		begin_sample(exposition, "_bucket", labels, bound);
-		text_printf(exposition->out, "%" PRIu64 "\n", total);
+		write_sample(exposition, "_bucket", labels,
+			     bound_text(exposition, i, histogram->bounds[i]), put_number, total);
 	}
 	total += histogram->counts[histogram->nr_bounds];
-	begin_sample(exposition, "_bucket", labels, "+Inf");
-	text_printf(exposition->out, "%" PRIu64 "\n", total);
-	begin_sample(exposition, "_sum", labels, NULL);
-	append_seconds(exposition->out, histogram->sum_ns);
-	begin_sample(exposition, "_count", labels, NULL);
-	text_printf(exposition->out, "%" PRIu64 "\n", total);
+	write_sample(exposition, "_bucket", labels, "+Inf", put_number, total);
+	write_sample(exposition, "_sum", labels, NULL, put_seconds, histogram->sum_ns);
+	write_sample(exposition, "_count", labels, NULL, put_number, total);
 }
 
 void exposition_finish(struct exposition *exposition)

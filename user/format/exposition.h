@@ -25,11 +25,21 @@ struct metric_family {
 	const char *help;
 };
 
+#define EXPOSITION_BOUNDS    32
+#define EXPOSITION_BOUND_MAX 32
+
+/* The bound of a histogram's bucket, and how it was written last. */
+struct exposition_bound {
+	double bound;
+	char text[EXPOSITION_BOUND_MAX]; /* "" = not yet */
+};
+
 struct exposition {
 	struct text *out; /* borrowed; errors stick there */
 	bool openmetrics;
 	const struct metric_family *family;
 	uint64_t nr_series;
+	struct exposition_bound bounds[EXPOSITION_BOUNDS]; /* by bucket, modulo */
 };
 
 struct metric_label {

@@ -30,6 +30,8 @@ struct irq_report {
 	uint32_t nr;
 	struct irq_row *rows; /* owned; by kind and number */
 	enum irqbalance_state irqbalance;
+	char irqbalance_problem[120]; /* why it could not be told; "" = it was not asked */
+	int irqbalance_error; /* it could not be told what it spared before; a negative errno */
 	/*
 	 * Why no mask was changed, or 0: the originals could not be saved (a negative errno), or
 	 * the file with those of an earlier agent is damaged (-EBADMSG), which `problem` explains.

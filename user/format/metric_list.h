@@ -17,6 +17,9 @@ METRIC(policy_info, "pinfold_policy_info", GAUGE, NULL, "policy, scope, topology
 METRIC(cpus, "pinfold_cpus", GAUGE, NULL, "state", "CPUs by state.", [PER_NODE] = 6)
 METRIC(numa_cpus, "pinfold_numa_cpus", GAUGE, NULL, "numa_node, state",
        "CPUs by NUMA node and state.", [PER_NUMA_NODE] = 4)
+METRIC(numa_cpu_wait, "pinfold_numa_cpu_wait_seconds_total", COUNTER, "seconds", "numa_node",
+       "Time that tasks of containers waited for a CPU of the node, added up over tasks.",
+       [PER_NUMA_NODE] = 1)
 METRIC(numa_memory, "pinfold_numa_memory_bytes", GAUGE, "bytes", "numa_node, type, state",
        "Memory of NUMA nodes by type and state; the states add up to what can be used.",
        [PER_NUMA_NODE] = 3, [PER_HUGEPAGES] = 3)
@@ -52,6 +55,8 @@ METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",
        "1 while the guard denies, by aspect; read from the kernel.", [PER_NODE] = ASPECT_NR)
 METRIC(guard_mended, "pinfold_guard_mended_total", COUNTER, NULL, "what",
        "Changes to the guard by other processes that the agent reverted.", [PER_NODE] = 2)
+METRIC(agent_outage, "pinfold_agent_outage_seconds_total", COUNTER, "seconds", NULL,
+       "Time for which the agent stood still, such as stopped or frozen.", [PER_NODE] = 1)
 METRIC(enforcement_actions, "pinfold_enforcement_actions_total", COUNTER, NULL, "hook, action",
        "Operations on managed cgroups and tasks that the guard judged.", [PER_HOOK] = 3)
 METRIC(program_seconds, "pinfold_bpf_program_run_seconds_total", COUNTER, "seconds", "program",
@@ -63,11 +68,14 @@ METRIC(program_runs, "pinfold_bpf_program_runs_total", COUNTER, NULL, "program",
 METRIC(events_lost, "pinfold_bpf_events_lost_total", COUNTER, NULL, "map",
        "Events dropped because the ring buffer was full, and calls that could not be tracked.",
        [PER_NODE] = 1)
+METRIC(groups_left_out, "pinfold_bpf_groups_left_out", GAUGE, NULL, NULL,
+       "Cgroups of a runtime's containers that have no room in the BPF programs' map.",
+       [PER_NODE] = 1)
 METRIC(slots, "pinfold_observer_slots", GAUGE, NULL, "state",
        "Places for containers in the maps of the observer, by state.", [PER_NODE] = 2)
 METRIC(observer_lost, "pinfold_observer_lost_total", COUNTER, NULL, "what",
-       "Containers for which there was no slot, and tasks whose record another task took over.",
-       [PER_NODE] = 2)
+       "Containers without a slot, tasks whose record was taken over, and histograms that wrapped.",
+       [PER_NODE] = 3)
 METRIC(irqs, "pinfold_irqs", GAUGE, NULL, "state",
        "Interrupts and masks of kernel work, by whether they reach exclusive CPUs.", [PER_NODE] = 4)
 METRIC(irq_writes, "pinfold_irq_writes_total", COUNTER, NULL, "result",
@@ -142,7 +150,7 @@ METRIC(pod_memory, "pinfold_pod_memory_bytes", GAUGE, "bytes", "namespace, pod, 
        [PER_POD] = 2)
 METRIC(noise, "pinfold_noise_seconds_total", COUNTER, "seconds", "namespace, pod, source",
        "Time that others took on CPUs that containers of the pod have exclusively, by source.",
-       [PER_EXCLUSIVE_POD] = 9)
+       [PER_EXCLUSIVE_POD] = 10)
 METRIC(process_cpu, "process_cpu_seconds_total", COUNTER, "seconds", NULL,
        "CPU time of the agent, in user space and in the kernel.", [PER_NODE] = 1)
 METRIC(process_resident, "process_resident_memory_bytes", GAUGE, "bytes", NULL,

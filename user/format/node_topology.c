@@ -41,7 +41,7 @@ static void write_resource(struct emitter *emitter, const char *name, uint64_t c
 
 /*
  * The CPUs of a zone. Reserved CPUs are never granted exclusively, even if the shared pool uses
- * them too, so no aligned container can get them.
+ * them too, so no aligned container can get them. Those that are offline may come back.
  */
 static void write_cpus(struct emitter *emitter, const struct ledger *ledger,
 		       const struct cpuset *cpus)
@@ -53,6 +53,7 @@ static void write_cpus(struct emitter *emitter, const struct ledger *ledger,
 	ledger_exclusive(ledger, &exclusive);
 	available = allocatable;
 	cpuset_subtract(&available, &exclusive);
+	cpuset_subtract(&available, &ledger_cpu_manager(ledger)->withheld);
 	write_resource(emitter, "cpu", cpuset_count(cpus), cpuset_count(&allocatable),
 		       cpuset_count(&available));
 }

@@ -32,6 +32,9 @@ static const struct field_desc discovery_fields[] = {
 	TEXT(view_discovery, mems, NULL, OR_NULL, "cpuset.mems."),
 	TEXT(view_discovery, effective_mems, "effective", OR_NULL, "NUMA nodes in force."),
 	TEXT(view_discovery, cpu_max, "cpu.max", OR_NULL, "Quota and period."),
+	COUNT(view_discovery, cpu_request_mcpu, "request mcpu", OR_NULL,
+	      "CPUs that the container requested when it was made, in thousandths, by the shares in "
+	      "the runtime's file; null if that file was not read, or states no more than 2."),
 	COUNT(view_discovery, cpu_weight, "cpu.weight", OR_NULL, "Weight."),
 	TEXT(view_discovery, memory_max, "memory.max", OR_NULL, "Limit in bytes, or max."),
 	COUNT(view_discovery, tasks, NULL, LINE | OR_NULL,

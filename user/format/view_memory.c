@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* On which NUMA nodes the memory of containers is. */
+/* On which NUMA nodes the memory of containers, and of one process, is. */
 #include "format/object_table.h"
 #include "format/view_private.h"
 #include "format/views.h"
@@ -36,4 +36,25 @@ DESCRIBE(
 struct json_object *view_memories(const struct view_memory *rows, size_t nr_rows)
 {
 	return object_json(&view_memory_desc, rows, nr_rows);
+}
+
+static const struct field_desc process_memory_fields[] = {
+	COUNT(view_process_memory, pid, NULL, 0, "The process."),
+	TEXT(view_process_memory, name, NULL, OR_NULL, "Its name."),
+	COUNT(view_process_memory, numa, NULL, 0,
+	      "NUMA node; there is a row for each that has memory, whether or not the process has any "
+	      "of it."),
+	BYTES(view_process_memory, bytes, "pages", 0,
+	      "Resident pages, transparent huge pages among them. Pages that processes share are "
+	      "those of each."),
+	BYTES(view_process_memory, hugetlb_bytes, "hugetlb", 0,
+	      "Huge pages of hugetlbfs, which are not in the former."),
+};
+DESCRIBE(view_process_memory, process_memory_fields, "process_memory",
+	 "How many resident pages a process has on each NUMA node, from /proc/PID/numa_maps.",
+	 .is_list = true, .layout = OBJECT_TABLE);
+
+struct json_object *view_process_memories(const struct view_process_memory *rows, size_t nr_rows)
+{
+	return object_json(&view_process_memory_desc, rows, nr_rows);
 }

@@ -106,6 +106,7 @@ struct view_container {
 	enum isolation isolation;
 	const struct cpuset *cpus, *mems;
 	const char *effective_cpus, *effective_mems; /* text of cpuset.*.effective */
+	const char *partition;			     /* text of cpuset.cpus.partition */
 	const char *cpu_max, *memory_max;
 	int64_t cpu_weight;
 	/* -1 = not known, all of them; since the container's start */
@@ -129,7 +130,7 @@ struct view_placement_cpu {
 	uint32_t cpu;
 	int64_t numa; /* as the following, -1 = not known */
 	int granted, local;
-	int64_t run_ns, outside_ns;
+	int64_t run_ns, outside_ns, wait_ns, switches;
 	int run_percent; /* of all its run time */
 	int64_t window_run_ns;
 	int window_percent; /* of the window */
@@ -143,6 +144,7 @@ struct view_placement {
 	const char *cpus, *mems; /* as they are written to the cpuset; NULL = not restricted */
 	const struct cpuset *effective_cpus, *effective_mems;
 	int64_t run_ns, outside_ns, remote_ns;
+	int64_t switches, migrations_core, migrations_llc, migrations_numa;
 	int64_t window_ns, window_run_ns, window_outside_ns, window_remote_ns;
 	int64_t tasks, narrower_tasks, tasks_left_out, places_left_out;
 	size_t nr_affinities, nr_places;
@@ -241,7 +243,46 @@ struct view_pressure {
 	/* Hundredths of a percent of the last 10, 60 and 300 s; -1 = not known */
 	int some_10, some_60, some_300, full_10, full_60, full_300;
 	int64_t some_ns, full_ns; /* -1 = not known */
-	const char *remedy;	  /* NULL = it is measured, or will be known soon */
+	/* ns that its tasks waited for a CPU in each second of the last 10, 60 and 300; -1 = not known */
+	int64_t task_wait_10_ns, task_wait_60_ns, task_wait_300_ns;
+	const char *remedy; /* NULL = it is measured, or will be known soon */
+};
+
+enum pressure_part_state {
+	PRESSURE_PART_UNKNOWN,
+	PRESSURE_PART_MEASURED,
+	PRESSURE_PART_OFF,
+	PRESSURE_PART_OFF_CGROUP,
+	PRESSURE_PART_LEFT_OUT,
+	PRESSURE_PART_UNREADABLE,
+	PRESSURE_PART_STATE_NR
+};
+
+/*
+ * Pressure on one resource on one CPU or on the CPUs of one NUMA node, which has no `cpu`; of the pod
+ * itself if `container` is NULL. -1 = not known.
+ */
+struct view_pressure_part {
+	const char *namespace, *pod, *container, *uid;
+	int64_t cpu, numa;
+	enum pressure_resource resource;
+	enum pressure_part_state state;
+	int some_10, some_60, some_300, full_10, full_60, full_300; /* as in view_pressure */
+	int64_t some_ns, full_ns, active_ns, known_ns, missed_ns;
+};
+
+/* In the last second; -1 = not known. */
+struct view_pressure_second {
+	const char *namespace, *pod, *container, *uid;
+	enum pressure_resource resource;
+	enum pressure_part_state state;
+	int64_t window_ns;
+	int some, full;
+};
+
+/* What the body of POST /v1/pressure/cpu asks for. */
+struct view_pressure_cpu_request {
+	const char *pod, *container; /* container NULL = the pod itself and all of its containers */
 };
 
 enum history_state { HISTORY_KEPT, HISTORY_AWAITED, HISTORY_LEFT_OUT, HISTORY_STATE_NR };
@@ -308,6 +349,14 @@ struct view_memory {
 	enum resident_state state;
 };
 
+/* Pages of a process on one NUMA node. */
+struct view_process_memory {
+	uint32_t pid;
+	const char *name; /* NULL = not known */
+	uint32_t numa;
+	uint64_t bytes, hugetlb_bytes;
+};
+
 enum noise_row_state {
 	NOISE_ROW_COUNTED,
 	NOISE_ROW_LOADING,
@@ -321,7 +370,9 @@ struct view_noise {
 	uint32_t cpu;
 	const char *namespace, *pod, *container, *uid;
 	enum noise_source source;
-	int64_t irq; /* -1 = it is not an interrupt line */
+	int64_t irq;	 /* -1 = it is not an interrupt line */
+	int64_t sibling; /* -1 = it was on the CPU itself */
+	const char *by;	 /* NULL likewise */
 	const char *name, *cgroup;
 	uint32_t pid;
 	int64_t count, total_ns, longest_ns; /* -1 = not known */
@@ -357,7 +408,7 @@ struct view_discovery {
 	const char *kind, *namespace, *pod, *container, *names, *id, *uid, *qos, *runtime, *driver;
 	const char *cpus, *effective_cpus, *kubelet_cpus, *mems, *effective_mems, *cpu_max,
 		*memory_max;
-	int64_t cpu_weight, tasks, run_ns, throttled_ns;
+	int64_t cpu_request_mcpu, cpu_weight, tasks, run_ns, throttled_ns;
 	const char *cgroup; /* relative to the cgroup mount */
 };
 
@@ -365,7 +416,9 @@ struct view_event {
 	uint64_t time_ns, log_ns, sequence;
 	const char *kind, *action, *aspect;
 	uint32_t pid;
-	const char *comm, *cgroup, *target, *pod, *container;
+	const char *comm, *cgroup;
+	uint32_t client_pid;
+	const char *client_comm, *client_cgroup, *target, *pod, *container;
 	uint32_t suppressed;
 	uint64_t last_ns; /* 0 = none */
 	const char *detail;

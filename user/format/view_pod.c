@@ -175,6 +175,9 @@ static const struct field_desc container_fields[] = {
 	TEXT(view_container, effective_cpus, "effective", OR_NULL,
 	     "CPUs it has according to the "
 	     "kernel."),
+	TEXT(view_container, partition, NULL, OR_NULL,
+	     "cpuset.cpus.partition according to the kernel: isolated, member, or invalid with the "
+	     "kernel's reason."),
 	CPUS(view_container, mems, NULL, 0, "NUMA nodes decided."),
 	TEXT(view_container, effective_mems, "effective", OR_NULL,
 	     "NUMA nodes it has according to the kernel."),

@@ -28,7 +28,9 @@ struct enforcement_row {
 static const struct field_desc enforcement_fields[] = {
 	TEXT(enforcement_row, what, "enforcement", 0, "Aspect of the guard."),
 	WORD(enforcement_row, level, NULL, 0,
-	     "Denied and recorded, allowed and recorded, or neither.", "enforce", "audit", "off"),
+	     "Denied and recorded, allowed and recorded, or neither; of kubelet, whether what "
+	     "differs is put back, or only reported.",
+	     "enforce", "audit", "off", "repair", "report"),
 };
 static DESCRIBE_PART(enforcement_row, enforcement_fields, .layout = OBJECT_TABLE);
 
@@ -129,7 +131,7 @@ static void fill_reservations(struct arena *arena, const struct policy *policy,
 	}
 }
 
-/* Returns how many there are; `rows` has room for each aspect of the guard and two more. */
+/* Returns how many there are; `rows` has room for each aspect of the guard and three more. */
 static size_t fill_enforcement(const struct config *config, struct enforcement_row *rows)
 {
 	size_t nr = 0;
@@ -143,13 +145,15 @@ static size_t fill_enforcement(const struct config *config, struct enforcement_r
 					      enforcement_name(config->enforcement.strangers)};
 	rows[nr++] = (struct enforcement_row){"irqMasks",
 					      enforcement_name(config->enforcement.irq_masks)};
+	rows[nr++] = (struct enforcement_row){
+		"kubelet", kubelet_enforcement_name(config->enforcement.kubelet)};
 	return nr;
 }
 
 struct json_object *view_policy(const struct config *config, const char *file,
 				const struct policy *policy, const struct cpuset *reserved)
 {
-	struct enforcement_row enforcement[ASPECT_NR + 2];
+	struct enforcement_row enforcement[ASPECT_NR + 3];
 	struct arena arena cleanup_arena = {0};
 	const char *options[MAX_CPU_OPTIONS];
 	struct view_policy row = {

@@ -45,7 +45,7 @@ static const struct field_desc drift_fields[] = {
 	     "When it was repaired, or when the kernel no longer differed."),
 	SECONDS(view_drift, lasted_ns, "lasted_seconds", "lasted", HEAD | OR_NULL,
 		"How long it lasted; null while it is open, and if the clock was set back meanwhile."),
-	TEXT(view_drift, wanted, NULL, LINE, "The value in the ledger."),
+	TEXT(view_drift, wanted, NULL, LINE, "The value in the ledger, or what a kubelet decided."),
 	TEXT(view_drift, found, NULL, 0, "The value in the kernel."),
 	TEXT(view_drift, action, NULL, OR_NULL, "What the agent did: repair or audit."),
 	TEXT(view_drift, cause, NULL, LINE | OR_NULL,
@@ -55,7 +55,8 @@ static const struct field_desc drift_fields[] = {
 	TEXT(view_drift, writer_cgroup, "by", OR_NULL, "Its cgroup."),
 };
 DESCRIBE(view_drift, drift_fields, "drift",
-	 "Where the kernel differs, or differed, from the ledger.", .is_list = true);
+	 "Where the kernel differs, or differed, from the ledger, or from a kubelet's decisions.",
+	 .is_list = true);
 
 /* -1 while it is open, and where the clock was set back meanwhile. */
 static int64_t duration_of(const struct drift_row *row)
@@ -119,6 +120,15 @@ static const struct field_desc pressure_fields[] = {
 		"Time since the cgroup was created in which " SOME "."),
 	SECONDS(view_pressure, full_ns, "full_seconds", "full", OR_NULL | HIDDEN | TOTAL,
 		"Time since the cgroup was created in which " FULL "."),
+	SECONDS(view_pressure, task_wait_10_ns, "task_wait_10", "task wait/s", OR_NULL,
+		"Time that its tasks waited for a CPU in each second of the last 10, as the observer "
+		"counts it, whether the kernel measures pressure or not. It is not a share: tasks that "
+		"wait at the same time add up, and a wait counts when it is over. Null for memory and "
+		"IO."),
+	SECONDS(view_pressure, task_wait_60_ns, "task_wait_60", NULL, OR_NULL | HIDDEN,
+		"The same for the last 60 seconds."),
+	SECONDS(view_pressure, task_wait_300_ns, "task_wait_300", NULL, OR_NULL | HIDDEN,
+		"The same for the last 300 seconds."),
 	WORD(view_pressure, state, NULL, 0,
 	     "Whether the kernel measures it: off if it was booted with psi=0, off_cgroup if "
 	     "cgroup.pressure is 0, unknown if it was not read lately or the agent could not load "
@@ -151,8 +161,14 @@ static const struct field_desc noise_fields[] = {
 	     "Who disturbs: an interrupt line (hardirq), a softirq, the interrupt of the CPU's "
 	     "timer, an interrupt that another CPU sends (reschedule, call_function), a kernel "
 	     "thread (kthread), or a task of the host, of another container of the pod, or of "
-	     "another pod.",
+	     "another pod. Or what ran on another thread of the core while the owner ran "
+	     "(smt_sibling), which took no time from the CPU but slowed it down.",
 	     noise_source_name, NOISE_SOURCE_NR),
+	COUNT(view_noise, sibling, NULL, OR_NULL | IDENTITY,
+	      "Of smt_sibling: that thread of the core."),
+	WORD(view_noise, by, NULL, OR_NULL | IDENTITY,
+	     "Of smt_sibling: whose the task there was, in the words of the source.", "kthread",
+	     "host_task", "pod_sibling", "other_pod"),
 	COUNT(view_noise, irq, NULL, OR_NULL | IDENTITY, "Number of the interrupt line."),
 	TEXT(view_noise, name, NULL, OR_NULL | IDENTITY,
 	     "Name of the interrupt's handler, the softirq, the kernel thread or the task; null for "
@@ -165,18 +181,20 @@ static const struct field_desc noise_fields[] = {
 	COUNT(view_noise, count, NULL, OR_NULL | TOTAL,
 	      "How often since the container has the CPU; null if that is not known."),
 	SECONDS(view_noise, total_ns, "seconds", "total", OR_NULL | TOTAL | RANK,
-		"How long altogether, without interrupts that have rows of their own."),
+		"How long altogether, without interrupts that have rows of their own. Of "
+		"smt_sibling: while the owner ran, with the interrupts on both threads."),
 	SECONDS(view_noise, longest_ns, "longest_seconds", "longest", OR_NULL,
 		"The longest single disturbance."),
 	WORD(view_noise, state, NULL, 0,
 	     "Whether it is counted: loading until the programs are attached, unsupported if the "
-	     "kernel has no tracepoint for this source, unknown if they could not be loaded.",
+	     "kernel has no tracepoint for this source or the machine's cores are not known, "
+	     "unknown if they could not be loaded.",
 	     [NOISE_ROW_COUNTED] = "counted", [NOISE_ROW_LOADING] = "loading",
 	     [NOISE_ROW_UNSUPPORTED] = "unsupported", [NOISE_ROW_UNKNOWN] = "unknown"),
 };
 DESCRIBE(view_noise, noise_fields, "noise",
-	 "Who took time on a CPU that a container has exclusively. A source without a row took "
-	 "none.",
+	 "Who took time on a CPU that a container has exclusively, or ran beside it on the same "
+	 "core. A source without a row took none.",
 	 .is_list = true, .layout = OBJECT_TABLE);
 
 struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows)
@@ -196,10 +214,15 @@ static const struct field_desc event_fields[] = {
 	     "admit, refuse, release, deny, audit, drift, repair, pin, start, stop, reload, …"),
 	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, move, repair."),
 	TEXT(view_event, aspect, NULL, OR_NULL,
-	     "cpuset_files, affinity, cgroup_moves, memory_moves, priorities, debugging, partition."),
+	     "cpuset_files, affinity, cgroup_moves, memory_moves, priorities, debugging, guard_files, partition."),
 	COUNT(view_event, pid, NULL, OR_NULL, "Process that did it."),
 	TEXT(view_event, comm, NULL, OR_NULL, "Its name."),
 	TEXT(view_event, cgroup, NULL, OR_NULL, "Its cgroup."),
+	COUNT(view_event, client_pid, NULL, HIDDEN | OR_NULL,
+	      "If process 1 did it: the process for which it probably did, because no other connected "
+	      "to it within five seconds before."),
+	TEXT(view_event, client_comm, NULL, HIDDEN | OR_NULL, "Its name."),
+	TEXT(view_event, client_cgroup, NULL, HIDDEN | OR_NULL, "Its cgroup."),
 	TEXT(view_event, target, NULL, OR_NULL, "Managed cgroup or file."),
 	TEXT(view_event, pod, NULL, OR_NULL, "Pod concerned, namespace/name."),
 	TEXT(view_event, container, NULL, OR_NULL | SLASH, "Container concerned."),
@@ -235,6 +258,9 @@ struct json_object *view_events(const struct event_row *rows, size_t nr_rows)
 			.pid = row->record.pid,
 			.comm = given(row->record.comm),
 			.cgroup = given(row->cgroup),
+			.client_pid = row->record.client.pid,
+			.client_comm = given(row->record.client.comm),
+			.client_cgroup = given(row->client),
 			.target = given(words[i].target),
 			.pod = given(row->pod),
 			.container = given(row->container),

@@ -34,9 +34,12 @@ struct view_placement;
 struct view_cpu_use;
 struct view_usage;
 struct view_pressure;
+struct view_pressure_part;
+struct view_pressure_second;
 struct view_history;
 struct view_latency;
 struct view_memory;
+struct view_process_memory;
 struct view_noise;
 struct view_irq;
 struct view_stranger;
@@ -50,10 +53,11 @@ extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, vi
 	view_watch_desc, view_feature_desc, view_prog_desc, view_map_desc, view_refusal_desc,
 	view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc,
 	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
-	view_memory_desc, view_numa_desc, view_numa_distance_desc, view_placement_desc,
-	view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc, view_bundle_gap_desc,
-	view_history_desc, view_history_sample_desc, view_cpu_use_desc, view_usage_desc,
-	view_usage_prog_desc, view_cost_desc;
+	view_memory_desc, view_process_memory_desc, view_numa_desc, view_numa_distance_desc,
+	view_placement_desc, view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc,
+	view_bundle_gap_desc, view_history_desc, view_history_sample_desc, view_cpu_use_desc,
+	view_usage_desc, view_usage_prog_desc, view_cost_desc, view_pressure_cpu_desc,
+	view_pressure_numa_desc, view_pressure_second_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -142,6 +146,11 @@ struct json_object *view_cpu_uses(const struct view_cpu_use *rows, size_t nr_row
 struct json_object *view_drifts(const struct drift_row *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_pressures(const struct view_pressure *rows, size_t nr_rows);
+struct json_object *view_pressure_cpus(const struct view_pressure_part *rows, size_t nr_rows);
+struct json_object *view_pressure_numas(const struct view_pressure_part *rows, size_t nr_rows);
+struct json_object *view_pressure_seconds(const struct view_pressure_second *rows, size_t nr_rows);
+/* The body of POST /v1/pressure/cpu: struct view_pressure_cpu_request of view_objects.h. */
+extern const struct object_desc view_pressure_cpu_request_desc;
 /* The body of POST /v1/pressure/history: struct view_history_request of view_objects.h. */
 extern const struct object_desc view_history_request_desc;
 struct json_object *view_history(const struct view_history *row);
@@ -149,6 +158,7 @@ struct json_object *view_history(const struct view_history *row);
 struct json_object *view_latencies(const struct view_latency *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_memories(const struct view_memory *rows, size_t nr_rows);
+struct json_object *view_process_memories(const struct view_process_memory *rows, size_t nr_rows);
 /* In the order of the rows. */
 struct json_object *view_noises(const struct view_noise *rows, size_t nr_rows);
 struct json_object *view_irqs(const struct view_irq *rows, size_t nr_rows);

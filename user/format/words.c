@@ -13,6 +13,7 @@ const char *aspect_name(uint32_t aspect)
 		[ASPECT_CPUSET_FILES] = "cpuset_files", [ASPECT_AFFINITY] = "affinity",
 		[ASPECT_CGROUP_MOVES] = "cgroup_moves", [ASPECT_MEMORY_MOVES] = "memory_moves",
 		[ASPECT_PRIORITIES] = "priorities",	[ASPECT_DEBUGGING] = "debugging",
+		[ASPECT_GUARD_FILES] = "guard_files",
 	};
 
 	return aspect < ASPECT_NR ? names[aspect] : "";
@@ -24,6 +25,7 @@ const char *aspect_option(enum aspect aspect)
 		[ASPECT_CPUSET_FILES] = "cpusetFiles", [ASPECT_AFFINITY] = "affinity",
 		[ASPECT_CGROUP_MOVES] = "cgroupMoves", [ASPECT_MEMORY_MOVES] = "memoryMoves",
 		[ASPECT_PRIORITIES] = "priorities",    [ASPECT_DEBUGGING] = "debugging",
+		[ASPECT_GUARD_FILES] = "guardFiles",
 	};
 
 	return names[aspect];
@@ -110,6 +112,7 @@ const char *noise_source_name(enum noise_source source)
 		[NOISE_HOST_TASK] = "host_task",
 		[NOISE_POD_SIBLING] = "pod_sibling",
 		[NOISE_OTHER_POD] = "other_pod",
+		[NOISE_SMT_SIBLING] = "smt_sibling",
 	};
 
 	return names[source];
@@ -125,6 +128,11 @@ enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup)
 		{"containerd.service", CAUSE_RUNTIME},
 		{"crio.service", CAUSE_RUNTIME},
 		{"docker.service", CAUSE_RUNTIME},
+		/* The kubelet and its runtime in one. */
+		{"k3s.service", CAUSE_RUNTIME},
+		{"k3s-agent.service", CAUSE_RUNTIME},
+		{"rke2-server.service", CAUSE_RUNTIME},
+		{"rke2-agent.service", CAUSE_RUNTIME},
 	};
 
 	if (pid == 1)

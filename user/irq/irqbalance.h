@@ -1,16 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether irqbalance runs, and whether it was told to spare CPUs. */
+/*
+ * irqbalance moves interrupts, too: whether it runs, whether it spares CPUs, and telling it which
+ * ones to spare. What it spared before is kept in a file of the state directory, so that it can be
+ * told again, by whichever agent.
+ */
 #ifndef IRQ_IRQBALANCE_H
 #define IRQ_IRQBALANCE_H
 
 #include "ctl/ports.h"
 
+/* The process that was told, and what; pid 0 = none. */
+struct irqbalance_told {
+	pid_t pid;
+	uint64_t start_ticks;	/* of the process, whose id may be used again */
+	struct cpuset original; /* what it spared before */
+	struct cpuset told;	/* what it is to spare; empty = not told since this agent's start */
+	uint64_t told_ns;
+	/* It did not do so in time; until its answer shows the list, it is not believed. */
+	bool is_ignored;
+};
+
+struct irq_place;
+
 /*
- * Looks through all processes, so it belongs on a thread of the pool. What an operator set in
- * irqbalance's environment is known; what irqbalance was told over its socket is not. Processes
- * of other users than root do not count; of several, one that contends decides. Negative errno if
- * the processes cannot be listed.
+ * -ENOENT: there is no file. -ESTALE: it is of another boot. -EBADMSG for a damaged one, with `error`
+ * filled. *ret_told is then unchanged.
  */
-int irqbalance_look(int root_fd, const struct cpuset *exclusive, enum irqbalance_state *ret_state);
+int irqbalance_told_load(const struct irq_place *place, struct format_error *error,
+			 struct irqbalance_told *ret_told);
+
+/*
+ * Looks through all processes, so it belongs on a thread of the pool. Sets what of irqbalance the
+ * report has. What an operator set in its environment is known; in mode IRQ_STEER it is also asked
+ * over its socket, and told if it does not spare the exclusive CPUs. Processes of other users than
+ * root do not count; of several, one that contends decides. Negative errno if the processes cannot
+ * be listed.
+ */
+int irqbalance_look(const struct irq_place *place, const struct irq_request *request,
+		    struct irq_report *report);
+
+/* Have the one that was told spare what it did before. 0 if it has ended, or if none was told. */
+int irqbalance_release(const struct irq_place *place);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "format/error.h"
 #include "irq/irq_originals.h"
+#include "irq/irqbalance.h"
 #include "irq/pass.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -32,6 +33,7 @@ struct irqs {
 	bool is_loaded;		      /* the file of originals was read */
 	char problem[ROW_DETAIL_MAX]; /* why it cannot be used; "" = it can */
 	struct irq_table table;
+	struct irqbalance_told told;
 };
 
 struct pass_job {
@@ -41,11 +43,26 @@ struct pass_job {
 	struct irq_report report;
 };
 
+/* Of a damaged file nothing can be restored; irqbalance goes on sparing CPUs until it is restarted. */
+static void load_told(const struct irq_place *place)
+{
+	struct format_error error = {0};
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	const int r = irqbalance_told_load(place, &error, place->told);
+
+	if (r == -EBADMSG)
+		log_warn(0, "irq: %s; what irqbalance spares is not restored",
+			 format_error_text(&error, PINFOLD_IRQBALANCE_FILE, sentence,
+					   sizeof(sentence)));
+	else if (r && r != -ENOENT && r != -ESTALE)
+		log_warn(r, "irq: cannot read %s", PINFOLD_IRQBALANCE_FILE);
+}
+
 /*
  * Masks written by another agent would pass for originals if its file were ignored. Only damage
  * lasts; a file that cannot be read now is tried again by the next pass.
  */
-static int load(struct irqs *irqs)
+static int load(struct irqs *irqs, const struct irq_place *place)
 {
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
@@ -60,6 +77,7 @@ static int load(struct irqs *irqs)
 		snprintf(irqs->problem, sizeof(irqs->problem), "%.300s",
 			 format_error_text(&error, PINFOLD_IRQS_FILE, sentence, sizeof(sentence)));
 	irqs->is_loaded = true;
+	load_told(place);
 	return 0;
 }
 
@@ -67,11 +85,11 @@ static int run_pass(struct worker_job *base)
 {
 	struct pass_job *job = (struct pass_job *)base;
 	struct irqs *irqs = job->irqs;
-	const struct irq_place place = {irqs->root_fd, irqs->state_fd, irqs->boot_id};
+	const struct irq_place place = {irqs->root_fd, irqs->state_fd, irqs->boot_id, &irqs->told};
 	struct irq_request request = job->request;
 	int r;
 
-	r = load(irqs);
+	r = load(irqs, &place);
 	if (r)
 		return r;
 	if (*irqs->problem)
@@ -202,7 +220,8 @@ static int restore(const struct irq_place *place, const struct topology *topolog
 int irqs_restore(const struct irqs_options *options, const struct topology *topology)
 {
 	int root_fd cleanup_close = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const struct irq_place place = {root_fd, options->state_fd, options->boot_id};
+	struct irqbalance_told told = {0};
+	const struct irq_place place = {root_fd, options->state_fd, options->boot_id, &told};
 	struct irq_table table cleanup(irq_table_fini) = {0};
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
@@ -210,6 +229,11 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 
 	if (root_fd < 0)
 		return log_warn(-errno, "irq: cannot open %s", options->root);
+	load_told(&place);
+	r = irqbalance_release(&place);
+	if (r)
+		log_warn(r,
+			 "irq: irqbalance cannot be told which CPUs it spared before; restart it");
 	r = irq_originals_load(options->state_fd, options->boot_id, &error, &table);
 	if (r == -ENOENT || r == -ESTALE)
 		return 0;

@@ -346,8 +346,11 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 	irq_table_inherit(&fresh, table, &report.nr_fired);
 	irq_table_fini(table);
 	*table = fresh;
+	if (request->mode == IRQ_RESTORE ||
+	    (request->mode == IRQ_STEER && cpuset_is_empty(&request->cpus.exclusive)))
+		report.irqbalance_error = irqbalance_release(place);
 	if (!cpuset_is_empty(&request->cpus.exclusive))
-		r = irqbalance_look(place->root_fd, &request->cpus.exclusive, &report.irqbalance);
+		r = irqbalance_look(place, request, &report);
 	if (r)
 		return r;
 	if (request->mode == IRQ_RESTORE)

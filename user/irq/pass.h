@@ -9,11 +9,14 @@
 #include "ctl/ports.h"
 #include "irq/table.h"
 
+struct irqbalance_told;
+
 /* Where the masks and the file of originals are; borrowed. */
 struct irq_place {
 	int root_fd;
 	int state_fd; /* the state directory; -1 = there is none, and nothing can be steered */
 	const char *boot_id;
+	struct irqbalance_told *told; /* what irqbalance was told; NULL = it is told nothing */
 };
 
 /*

@@ -54,6 +54,7 @@ int discovery_add(struct discovery *discovery, const char *path, struct discover
 	row = &discovery->rows[discovery->nr++];
 	*row = (struct discovered_cgroup){
 		.path = TAKE_PTR(copy),
+		.cpu_request_mcpu = RESOURCE_UNSET,
 		.cpu_weight = -1,
 		.tasks = -1,
 		.run_ns = -1,
@@ -290,6 +291,30 @@ bool discovery_given_nodes(const struct discovery *discovery, const struct disco
 		return false;
 	*ret_nodes = nodes;
 	return true;
+}
+
+bool discovery_planned_cpus(const struct discovery *discovery, const struct discovered_cgroup *row,
+			    struct cpuset *ret_cpus, bool *ret_is_own)
+{
+	const struct kubelet_cpu_state *state = &discovery->state;
+	const struct kubelet_entry *own = discovery_entry(discovery, row);
+
+	if (row->name.kind != KUBEPODS_CONTAINER || !row->name.has_qos || !row->container ||
+	    discovery->cpu_file.presence != KUBELET_STATE_READ || !discovery_is_static(discovery))
+		return false;
+	if (!own && (has_pod(&state->pods, row->name.uid) || cpuset_is_empty(&state->default_cpus)))
+		return false;
+	*ret_cpus = own ? own->cpus : state->default_cpus;
+	*ret_is_own = own;
+	return !cpuset_is_empty(ret_cpus);
+}
+
+bool discovery_planned_nodes(const struct discovery *discovery, const struct discovered_cgroup *row,
+			     struct cpuset *ret_nodes)
+{
+	return row->name.kind == KUBEPODS_CONTAINER && row->name.has_qos &&
+	       discovery->memory_file.presence == KUBELET_STATE_READ &&
+	       discovery_given_nodes(discovery, row, ret_nodes);
 }
 
 struct cpuset discovery_exclusive(const struct discovery *discovery)

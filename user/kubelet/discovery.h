@@ -32,6 +32,11 @@ struct discovered_cgroup {
 	uint64_t cgroup_id;
 	/* The files' contents; NULL = the cgroup has no such file, or it could not be read. */
 	char *cpus, *effective_cpus, *mems, *effective_mems, *cpu_max, *memory_max;
+	/*
+	 * Of a container, in thousandths of a CPU, when it was made: the bundle is not written
+	 * again. RESOURCE_UNSET = unknown, or at most 2m.
+	 */
+	int64_t cpu_request_mcpu;
 	/* -1 = unknown. Tasks are those of the cgroup and of all below it. */
 	int64_t cpu_weight, tasks, run_ns, throttled_ns;
 };
@@ -118,6 +123,17 @@ const char *discovery_given(const struct discovery *discovery, const struct disc
 /* The nodes of this container's entry in the memory manager's file; false = it has none. */
 bool discovery_given_nodes(const struct discovery *discovery, const struct discovered_cgroup *row,
 			   struct cpuset *ret_nodes);
+/*
+ * The CPUs that the kubelet surely means this container to have now, so that they may be written
+ * for it: the state file can be read as it is, the container's name is known, and it has an entry,
+ * or the default set, which is not empty. What is left to such containers of a pod that has CPUs as
+ * a whole is not in the file. *ret_is_own: they are of its own entry.
+ */
+bool discovery_planned_cpus(const struct discovery *discovery, const struct discovered_cgroup *row,
+			    struct cpuset *ret_cpus, bool *ret_is_own);
+/* The same for the nodes of its own entry in the memory manager's file. */
+bool discovery_planned_nodes(const struct discovery *discovery, const struct discovered_cgroup *row,
+			     struct cpuset *ret_nodes);
 /* Is it known, and does it say that the kubelet allocates exclusive CPUs? */
 bool discovery_is_static(const struct discovery *discovery);
 /*

@@ -83,6 +83,17 @@ void text_printf(struct text *text, const char *format, ...)
 	va_end(args);
 }
 
+char *text_begin(struct text *text, size_t max)
+{
+	return reserve(text, max) ? NULL : text->data + text->len;
+}
+
+void text_end(struct text *text, char *end)
+{
+	*end = '\0';
+	text->len = (size_t)(end - text->data);
+}
+
 int text_take(struct text *text, char **ret_string)
 {
 	if (!text->error && !text->data)

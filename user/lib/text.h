@@ -28,6 +28,12 @@ void text_append_len(struct text *text, const char *bytes, size_t len);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vprintf(struct text *text, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
+/*
+ * Room for `max` bytes behind the string, for a writer to whom a call for each piece is too dear;
+ * text_end() says where it ended, and nothing else may be appended in between. NULL after a failure.
+ */
+char *text_begin(struct text *text, size_t max);
+void text_end(struct text *text, char *end);
 /* Transfer the string to the caller ("" if nothing was appended), or return the error. */
 int text_take(struct text *text, char **ret_string);
 

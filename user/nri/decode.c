@@ -68,6 +68,19 @@ void nri_decode_resources(const Nri__LinuxResources *message, struct nri_resourc
 	}
 	if (message && message->memory)
 		resources.memory_bytes = signed_number(message->memory->limit);
+	for (size_t i = 0; message && i < message->n_hugepage_limits; i++) {
+		const Nri__HugepageLimit *limit = message->hugepage_limits[i];
+		size_t at = resources.nr_hugepages;
+
+		/* A kubelet states 0 for each size that the container does not use. */
+		if (!limit->limit)
+			continue;
+		if (at < NRI_MAX_HUGEPAGES) {
+			resources.hugepages[at].page_size = limit->page_size;
+			resources.hugepages[at].bytes = limit->limit;
+		}
+		resources.nr_hugepages++;
+	}
 	*ret_resources = resources;
 }
 

@@ -55,10 +55,19 @@ struct nri_number {
 	int64_t value;
 };
 
+/* More page sizes than any processor has. */
+#define NRI_MAX_HUGEPAGES 8
+
 /* In a request to update a container, 0 means that nobody asked for a change. */
 struct nri_resources {
 	struct nri_number shares, quota_us, period_us, memory_bytes;
 	const char *cpus, *mems;
+	/* How many limits above 0 there are; only the first NRI_MAX_HUGEPAGES are kept. */
+	size_t nr_hugepages;
+	struct {
+		const char *page_size; /* as the kernel names it: "2MB" */
+		uint64_t bytes;
+	} hugepages[NRI_MAX_HUGEPAGES];
 };
 
 struct nri_pod {

@@ -45,6 +45,7 @@ int nri_session_new(const struct nri_options *options, const struct nri_callback
 	session->callbacks = callbacks;
 	session->data = data;
 	session->update_always = options->update_always;
+	session->pair_prefix = options->pair_prefix;
 	session->start_deadline_ns = now_ns + NRI_START_LIMIT_NS;
 	session->next_stream = REGISTRATION_STREAM;
 	nri_memory_init(&session->memory, NRI_REQUEST_MEMORY);

@@ -26,6 +26,8 @@
 
 /* What a request, or the pieces of one Synchronize, may take in memory when decoded. */
 #define NRI_REQUEST_MEMORY (64U << 20)
+/* More than a prefix has keys with a meaning, so a pod that loses some is known to have wrong ones. */
+#define NRI_PAIRS_MAX 16
 /*
  * From the connection to the end of the first Synchronize. A runtime accepts plugins one by
  * one and waits five seconds for one that says nothing, so this is not five seconds.
@@ -44,6 +46,9 @@ struct nri_options {
 	/* The runtime is known to be free of the deadlock for which nri_session_update() is
 	 * refused, although it does not state NRI 0.12.1: a release with the fix backported. */
 	bool update_always;
+	/* Of the labels and annotations in a Synchronize, only some whose keys begin with this
+	 * are kept: at most NRI_PAIRS_MAX of each list. NULL = all of them. Not copied. */
+	const char *pair_prefix;
 };
 
 /* All pods and containers, except containers that have exited. */
@@ -92,7 +97,7 @@ struct nri_answer {
 	const char *refusal;
 };
 
-/* Begins with the registration in the output. The strings of `options` are copied. */
+/* Begins with the registration in the output. The other strings of `options` are copied. */
 int nri_session_new(const struct nri_options *options, const struct nri_callbacks *callbacks,
 		    void *data, uint64_t now_ns, struct nri_session **ret_session);
 void nri_session_free(struct nri_session *session);

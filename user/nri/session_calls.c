@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "nri/decode.h"
+#include "nri/known.h"
 #include "nri/session_private.h"
 
 /* A Synchronize that came in pieces: those before the last one. */
@@ -90,14 +91,16 @@ static int handle_synchronize(struct nri_session *session, const struct method *
 {
 	struct nri_memory *memory = &session->snapshot_memory;
 	Nri__SynchronizeResponse response = NRI__SYNCHRONIZE_RESPONSE__INIT;
+	ProtobufCBinaryData bytes = incoming->payload;
 	const Nri__SynchronizeRequest *message;
 	struct piece *piece;
 
 	if (nri_pendings_has(&session->pendings, NRI_REQUEST_SYNCHRONIZE))
 		return nri_session_fail(session, -EPROTO, "the runtime sent Synchronize twice");
+	bytes.len = nri_known_keep(&nri__synchronize_request__descriptor, session->pair_prefix,
+				   bytes.data, bytes.len);
 	piece = nri_memory_array(memory, 1, sizeof(*piece));
-	message = piece ? nri_session_unpack(&nri__synchronize_request__descriptor,
-					     incoming->payload, memory)
+	message = piece ? nri_session_unpack(&nri__synchronize_request__descriptor, bytes, memory)
 			: NULL;
 	if (!message)
 		return nri_session_fail_unpack(session, method);

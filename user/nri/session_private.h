@@ -34,6 +34,7 @@ struct nri_session {
 	const struct nri_callbacks *callbacks;
 	void *data;
 	bool update_always;
+	const char *pair_prefix; /* borrowed; NULL = any */
 
 	struct nri_reader reader;
 	struct nri_output output;

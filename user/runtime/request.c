@@ -10,17 +10,14 @@
 #include "format/kubepods.h"
 #include "lib/text.h"
 
-/* The kubelet's MinShares, MaxShares, and the kernel's default period. */
-#define MIN_SHARES	  2
-#define MAX_SHARES	  262144
+/* The kernel's. */
 #define DEFAULT_PERIOD_US 100000
 /* The kubelet's MinQuotaPeriod: what a smaller quota becomes. */
 #define MIN_QUOTA_US 1000
 
-#define ANNOTATION_PREFIX "pinfold.dev/"
-#define INIT_CONTAINERS	  ANNOTATION_PREFIX "init-containers"
-#define SIDECARS	  ANNOTATION_PREFIX "sidecar-containers"
-#define POD_LEVEL	  ANNOTATION_PREFIX "pod-level-resources"
+#define INIT_CONTAINERS REQUEST_ANNOTATION_PREFIX "init-containers"
+#define SIDECARS	REQUEST_ANNOTATION_PREFIX "sidecar-containers"
+#define POD_LEVEL	REQUEST_ANNOTATION_PREFIX "pod-level-resources"
 
 __attribute__((format(printf, 2, 3))) static int refuse(char *error, const char *format, ...)
 {
@@ -47,17 +44,9 @@ static int64_t scale_up(int64_t value, int64_t factor, int64_t divisor)
 }
 
 /*
- * The kubelet computes floor(milli * 1024 / 1000), which grows by at least 1 with each milli-CPU.
- * So at most one request has these shares, and rounding up finds it.
+ * The kubelet computes floor(milli * period / 1000). With a period of at least 1 ms that grows with
+ * each milli-CPU, so at most one limit has this quota, and rounding up finds it.
  */
-int64_t request_mcpu_of_shares(int64_t shares)
-{
-	if (shares <= MIN_SHARES)
-		return RESOURCE_UNSET;
-	return scale_up(shares < MAX_SHARES ? shares : MAX_SHARES, 1000, 1024);
-}
-
-/* floor(milli * period / 1000) with a period of at least 1 ms: as above. */
 int64_t request_mcpu_of_quota(int64_t quota_us, int64_t period_us)
 {
 	if (quota_us <= 0)
@@ -76,10 +65,54 @@ static void read_resources(const struct nri_resources *from, struct resources *r
 	int64_t memory = value_of(from->memory_bytes);
 
 	*ret_request = *ret_limit = RESOURCES_UNSET;
-	ret_request->cpu_mcpu = request_mcpu_of_shares(value_of(from->shares));
+	ret_request->cpu_mcpu = pod_mcpu_of_shares(value_of(from->shares));
 	ret_limit->cpu_mcpu =
 		request_mcpu_of_quota(value_of(from->quota_us), value_of(from->period_us));
 	ret_limit->memory_bytes = memory > 0 ? memory : RESOURCE_UNSET;
+}
+
+/* "2MB", as the kernel's hugetlb controller names the sizes. False = it is none. */
+static bool parse_page_size(const char *text, uint64_t *ret_bytes)
+{
+	static const char *const units[] = {"KB", "MB", "GB"};
+	uint64_t bytes = 0;
+	const char *at = text;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		if (bytes > UINT32_MAX / 10)
+			return false;
+		bytes = bytes * 10 + (uint64_t)(*at - '0');
+	}
+	for (unsigned int i = 0; bytes && i < 3; i++) {
+		if (strcmp(at, units[i]) != 0)
+			continue;
+		*ret_bytes = bytes << (10 * (i + 1));
+		return true;
+	}
+	return false;
+}
+
+/* Requests of huge pages always equal the limits. */
+static int read_hugepages(const struct nri_resources *from, struct resources *request,
+			  struct resources *limit, char *error)
+{
+	if (from->nr_hugepages > POD_MAX_HUGEPAGES || from->nr_hugepages > NRI_MAX_HUGEPAGES)
+		return refuse(
+			error,
+			"the container has limits for %zu huge page sizes; expected %d at most",
+			from->nr_hugepages, POD_MAX_HUGEPAGES);
+	for (size_t i = 0; i < from->nr_hugepages; i++) {
+		const uint64_t bytes = from->hugepages[i].bytes;
+
+		if (!parse_page_size(from->hugepages[i].page_size, &limit->hugepages[i].size_bytes))
+			return refuse(error,
+				      "invalid huge page size '%.32s': expected one like 2MB",
+				      from->hugepages[i].page_size);
+		limit->hugepages[i].bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+		request->hugepages[i] = limit->hugepages[i];
+	}
+	request->nr_hugepages = limit->nr_hugepages = (uint32_t)from->nr_hugepages;
+	return 0;
 }
 
 /* --- the class -------------------------------------------------------------------------------- */
@@ -222,7 +255,7 @@ static int check_disjoint(const char *inits, const char *sidecars, char *error)
 
 static int check_annotation(const struct nri_pair *pair, char *error)
 {
-	if (strncmp(pair->key, ANNOTATION_PREFIX, strlen(ANNOTATION_PREFIX)))
+	if (strncmp(pair->key, REQUEST_ANNOTATION_PREFIX, strlen(REQUEST_ANNOTATION_PREFIX)))
 		return 0;
 	if (!strcmp(pair->key, INIT_CONTAINERS) || !strcmp(pair->key, SIDECARS))
 		return check_list(pair->key, pair->value, error);
@@ -307,7 +340,8 @@ static bool is_guaranteed(const struct nri_resources *resources, const struct re
 		return false;
 	return limit->cpu_mcpu == RESOURCE_UNSET || limit->cpu_mcpu == request->cpu_mcpu ||
 	       (is_small && request->cpu_mcpu < limit->cpu_mcpu) ||
-	       (value_of(resources->shares) >= MAX_SHARES && limit->cpu_mcpu > request->cpu_mcpu);
+	       (value_of(resources->shares) >= CPU_SHARES_MAX &&
+		limit->cpu_mcpu > request->cpu_mcpu);
 }
 
 static bool is_in_guaranteed_pod(const struct nri_pod *pod)
@@ -329,7 +363,7 @@ static void equate(const struct nri_resources *resources, struct resources *requ
 		   struct resources *limit)
 {
 	/* Shares end at 256 CPUs; the quota does not. */
-	if (value_of(resources->shares) >= MAX_SHARES && limit->cpu_mcpu > request->cpu_mcpu)
+	if (value_of(resources->shares) >= CPU_SHARES_MAX && limit->cpu_mcpu > request->cpu_mcpu)
 		request->cpu_mcpu = limit->cpu_mcpu;
 	limit->cpu_mcpu = request->cpu_mcpu;
 	request->memory_bytes = limit->memory_bytes;
@@ -357,6 +391,9 @@ int request_of_container(const struct nri_pod *pod, const struct nri_container *
 	if (r)
 		return r;
 	read_resources(resources, &spec.request, &spec.limit);
+	r = read_hugepages(resources, &spec.request, &spec.limit, error);
+	if (r)
+		return r;
 	if (is_in_guaranteed_pod(pod) && is_guaranteed(resources, &spec.request, &spec.limit))
 		equate(resources, &spec.request, &spec.limit);
 	*ret_container = spec;

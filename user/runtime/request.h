@@ -32,6 +32,8 @@
 #include "nri/messages.h"
 
 #define REQUEST_ERROR_MAX 256
+/* Of the annotations that are read. */
+#define REQUEST_ANNOTATION_PREFIX "pinfold.dev/"
 
 /*
  * The class that the cgroup parent states: a path (cgroupfs driver) or the name of a slice
@@ -39,12 +41,6 @@
  */
 bool request_qos(const char *cgroup_parent, enum qos_class *ret_qos);
 
-/*
- * The CPU request, in thousandths of a CPU, whose shares these are: the exact inverse of the
- * kubelet's MilliCPUToShares between 3 and 262143 shares. RESOURCE_UNSET for 2 shares or fewer,
- * which stand for every request up to 2m. 262144 shares stand for 256 CPUs and more.
- */
-int64_t request_mcpu_of_shares(int64_t shares);
 /*
  * The CPU limit, in thousandths of a CPU, whose quota this is; RESOURCE_UNSET if the quota is not
  * positive. The kubelet never sets less than 1000 us, so a limit below 10m reads as 10m. A

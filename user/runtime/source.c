@@ -12,6 +12,7 @@
 #define EVENTS                                                                                   \
 	(NRI_EVENT_BIT(NRI_EVENT_STOP_POD) | NRI_EVENT_BIT(NRI_EVENT_REMOVE_POD) |               \
 	 NRI_EVENT_BIT(NRI_EVENT_CREATE_CONTAINER) | NRI_EVENT_BIT(NRI_EVENT_UPDATE_CONTAINER) | \
+	 NRI_EVENT_BIT(NRI_EVENT_POST_UPDATE_CONTAINER) |                                        \
 	 NRI_EVENT_BIT(NRI_EVENT_STOP_CONTAINER) | NRI_EVENT_BIT(NRI_EVENT_REMOVE_CONTAINER))
 
 struct source {
@@ -56,6 +57,7 @@ static void read_container(const struct nri_pod *pod, const struct nri_container
 		.pod = &read->pod,
 		.error = to->error,
 		.cpus = from->resources.cpus,
+		.mems = from->resources.mems,
 	};
 	if (!request_of_container(pod, from, &to->spec, to->error))
 		ret_container->spec = &to->spec;
@@ -105,6 +107,20 @@ static size_t find_pod(const struct nri_snapshot *snapshot, const char *id)
 	return i;
 }
 
+/*
+ * A runtime lists sandboxes that have stopped, too, until their pods are removed. They have no process;
+ * but a runtime that tells no sandbox's (with NRI before 0.7, or another kind of sandbox) says nothing.
+ */
+static void note_stopped(const struct nri_snapshot *snapshot, struct runtime_pod *rows)
+{
+	bool tells_pids = false;
+
+	for (size_t i = 0; i < snapshot->nr_pods; i++)
+		tells_pids |= snapshot->pods[i].pid;
+	for (size_t i = 0; i < snapshot->nr_pods; i++)
+		rows[i].is_stopped = tells_pids && !snapshot->pods[i].pid;
+}
+
 /* The last pod is for containers whose sandbox is not listed. */
 static int read_all(const struct nri_snapshot *snapshot, struct read_snapshot *read)
 {
@@ -133,6 +149,7 @@ static int read_all(const struct nri_snapshot *snapshot, struct read_snapshot *r
 	}
 	for (size_t i = 0; i < snapshot->nr_pods; i++)
 		read->rows[i] = read->pods[i].pod;
+	note_stopped(snapshot, read->rows);
 	return 0;
 }
 
@@ -164,13 +181,33 @@ static uint32_t configure(void *data, const struct nri_runtime *runtime)
 	return EVENTS & runtime->known_events;
 }
 
+/* Replaces what is stated; 0 stands for "as it is". True = it was. */
+static bool replace(struct nri_number stated, struct nri_number *number)
+{
+	if (!stated.is_set || !stated.value)
+		return false;
+	*number = stated;
+	return true;
+}
+
 static void update_container(void *data, uint32_t request, const struct nri_pod *pod,
 			     const struct nri_container *container,
 			     const struct nri_resources *wanted)
 {
 	struct source *source = data;
+	struct nri_container changed = *container;
+	struct nri_resources *resources = &changed.resources;
+	struct runtime_container read;
+	struct read_container own;
+	struct read_pod sandbox;
+	bool states_amounts = replace(wanted->shares, &resources->shares);
 
-	source->sink->resized(source->sink->self, request, container->id);
+	states_amounts |= replace(wanted->quota_us, &resources->quota_us);
+	states_amounts |= replace(wanted->period_us, &resources->period_us);
+	states_amounts |= replace(wanted->memory_bytes, &resources->memory_bytes);
+	read_pod(pod, &sandbox);
+	read_container(pod, &changed, &sandbox, &own, &read);
+	source->sink->resized(source->sink->self, request, &read, states_amounts);
 }
 
 static void stop_container(void *data, uint32_t request, const struct nri_pod *pod,
@@ -188,6 +225,8 @@ static void container_event(void *data, enum nri_event event, const struct nri_p
 
 	if (event == NRI_EVENT_REMOVE_CONTAINER)
 		source->sink->removed(source->sink->self, container->id);
+	else if (event == NRI_EVENT_POST_UPDATE_CONTAINER)
+		source->sink->updated(source->sink->self, container->id);
 }
 
 static void pod_event(void *data, enum nri_event event, const struct nri_pod *pod)
@@ -222,7 +261,8 @@ static void changed(void *self, const struct plugin_status *status)
 int source_answer(struct source *source, uint32_t request, const struct runtime_answer *answer)
 {
 	struct nri_update *updates cleanup_free = calloc(answer->nr_changes + 1, sizeof(*updates));
-	const struct nri_adjustment adjustment = {.cpus = answer->cpus, .mems = ""};
+	const struct nri_adjustment adjustment = {.cpus = answer->cpus,
+						  .mems = answer->mems ? answer->mems : ""};
 	struct nri_answer given = {
 		.adjustment = *answer->cpus ? &adjustment : NULL,
 		.updates = updates,
@@ -234,9 +274,12 @@ int source_answer(struct source *source, uint32_t request, const struct runtime_
 	if (!updates)
 		return -ENOMEM;
 	/* A container that has just exited must not make the creation of another one fail. */
-	for (uint32_t i = 0; i < answer->nr_changes; i++)
-		updates[i] = (struct nri_update){answer->changes[i].container_id,
-						 answer->changes[i].cpus, "", true};
+	for (uint32_t i = 0; i < answer->nr_changes; i++) {
+		const struct runtime_change *change = &answer->changes[i];
+
+		updates[i] = (struct nri_update){change->container_id, change->cpus,
+						 change->mems ? change->mems : "", true};
+	}
 	r = plugin_answer(source->plugin, request, &given);
 	/* Too long: without any answer the runtime would give up the session. */
 	if (r == -EMSGSIZE || r == -ENOBUFS)
@@ -281,7 +324,8 @@ int source_open(const struct source_options *options, struct source **ret_source
 						 .socket = options->socket,
 						 .nri = {.name = SOURCE_PLUGIN_NAME,
 							 .index = SOURCE_PLUGIN_INDEX,
-							 .nri_version = ""},
+							 .nri_version = "",
+							 .pair_prefix = REQUEST_ANNOTATION_PREFIX},
 						 .sink = &source->plugin_sink},
 			&source->plugin);
 	if (r)

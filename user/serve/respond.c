@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <json-c/json.h>
@@ -45,6 +46,18 @@ enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, 
 	struct MHD_Response *response cleanup(free_response) = make_response(type, data, len);
 
 	return response ? MHD_queue_response(connection, status, response) : MHD_NO;
+}
+
+struct MHD_Response *respond_make_text(const char *type, char *data, size_t len)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE);
+
+	if (response)
+		add_common_headers(response, type);
+	else
+		free(data);
+	return response;
 }
 
 struct MHD_Response *respond_make_page(const char *security_policy, const char *data, size_t len,

@@ -16,6 +16,11 @@ struct json_object;
 enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, const char *type,
 			const char *data, size_t len);
 /*
+ * *takes* `data`, which is malloc()ed, also if there is no memory for the response (NULL). The caller
+ * destroys it.
+ */
+struct MHD_Response *respond_make_text(const char *type, char *data, size_t len);
+/*
  * HTML for a browser, which may do with it what `security_policy` permits, and keep no copy. `data` is
  * not copied: `free_data` is called with `self` when nobody uses the response any more, and also if
  * there is no memory for it (NULL). The caller destroys the response.

@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "format/exposition.h"
 #include "format/views.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "serve/metrics_copies.h"
 #include "serve/page_copies.h"
 #include "serve/respond.h"
 #include "serve/server.h"
@@ -60,6 +60,7 @@ struct server {
 	struct answer_sink answers;
 	uint64_t next_request;
 	struct listener metrics, api;
+	struct metrics_copies metrics_copies;
 	struct page_copies page;
 	int runtime_dir_fd; /* borrowed */
 	char socket_name[64];
@@ -103,21 +104,20 @@ static bool wants_openmetrics(struct MHD_Connection *connection)
 	return accept && strstr(accept, "application/openmetrics-text");
 }
 
-static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connection *connection)
+/* Without an agent that grants CPUs its path does not exist. */
+static enum MHD_Result answer_topology(struct server *server, struct MHD_Connection *connection)
 {
-	bool openmetrics = wants_openmetrics(connection);
-	struct text page cleanup_text = {0};
-	int r;
+	struct text object cleanup_text = {0};
+	int r = server->faces->topology(server->faces->self, &object);
 
-	r = server->faces->metrics(server->faces->self, openmetrics, &page);
-	if (!r)
-		r = page.error;
+	if (r == -ENOENT)
+		return respond_error(connection, MHD_HTTP_NOT_FOUND,
+				     "/topology: the agent grants nothing in this mode, so what is "
+				     "available is unknown");
 	if (r)
-		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "metrics: %s",
+		return respond_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "topology: %s",
 				     strerror(-r));
-	return respond(connection, MHD_HTTP_OK,
-		       openmetrics ? EXPOSITION_TYPE_OPENMETRICS : EXPOSITION_TYPE_TEXT, page.data,
-		       page.len);
+	return respond(connection, MHD_HTTP_OK, "application/json", object.data, object.len);
 }
 
 static enum MHD_Result answer_probe(struct MHD_Connection *connection,
@@ -138,7 +138,8 @@ static enum MHD_Result answer_common(struct server *server, struct MHD_Connectio
 {
 	*ret_found = true;
 	if (!strcmp(url, "/metrics"))
-		return answer_metrics(server, connection);
+		return metrics_copies_answer(&server->metrics_copies, connection, server->faces,
+					     wants_openmetrics(connection));
 	if (!strcmp(url, "/healthz"))
 		return answer_probe(connection, server->faces, server->faces->healthy);
 	if (!strcmp(url, "/readyz"))
@@ -338,6 +339,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	}
 	if (listener->kind == LISTENER_API)
 		return answer_api(listener->server, connection, url, method, request);
+	if (!strcmp(url, "/topology"))
+		return answer_topology(listener->server, connection);
 	if (!strcmp(url, "/")) {
 		/* Switched off, it is a path like any other that does not exist. */
 		result = page_copies_answer(&listener->server->page, connection,
@@ -656,6 +659,7 @@ void server_close(struct server *server)
 		return;
 	listener_stop(&server->metrics);
 	listener_stop(&server->api);
+	metrics_copies_drop(&server->metrics_copies);
 	page_copies_drop(&server->page);
 	if (server->faces->listen)
 		server->faces->listen(server->faces->self, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP: /metrics, /healthz, /readyz and a page for people, /, on TCP; the JSON API on a unix socket.
+ * HTTP: /metrics, /healthz, /readyz, /topology (the NUMA nodes for schedulers) and a page for people,
+ * /, on TCP; the JSON API on a unix socket.
  * Bytes from peers end here: bounded, checked, answered. What the answers say
  * is the controller's, behind struct faces_port.
  *
- * TCP serves GET and HEAD of those four paths only. The socket is mode 0600 and asks
+ * TCP serves GET and HEAD of those five paths only. The socket is mode 0600 and asks
  * the kernel who the peer is (SO_PEERCRED); only uid 0 is answered.
  */
 #ifndef SERVE_SERVER_H

@@ -77,6 +77,14 @@ int socket_listen_tcp(const char *address)
 			       address, host);
 	}
 	fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* A kernel that was booted with ipv6.disable=1 has all addresses of IPv4 still. */
+	if (fd < 0 && errno == EAFNOSUPPORT && IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr) &&
+	    sockaddr->sa_family == AF_INET6) {
+		in4.sin_port = in6.sin6_port;
+		sockaddr = (const struct sockaddr *)&in4;
+		len = sizeof(in4);
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	}
 	if (fd < 0)
 		return log_err(-errno, "serve: socket for metrics.listen '%s'", address);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||

@@ -4,8 +4,8 @@
 #define SERVE_SOCKET_H
 
 /*
- * Listen on "ADDRESS:PORT" (server_parse_address), an IPv4 or IPv6 address. Returns a
- * non-blocking descriptor that the caller owns, or a negative errno, logged with the option's
+ * Listen on "ADDRESS:PORT" (server_parse_address), an IPv4 or IPv6 address. "[::]" stands for all
+ * addresses of both, or of IPv4 alone where the kernel has no IPv6. Returns a non-blocking descriptor that the caller owns, or a negative errno, logged with the option's
  * name and value.
  */
 int socket_listen_tcp(const char *address);

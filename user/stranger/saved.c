@@ -2,8 +2,11 @@
 #include "stranger/saved.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <pinfold/names.h>
 
@@ -201,15 +204,96 @@ int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_t
 			  : file_replace(dir_fd, PINFOLD_STRANGERS_FILE, text.data, text.len);
 }
 
-int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *error,
-			struct stranger_table *ret_table)
+int stranger_saved_open_note(int dir_fd, int *ret_fd)
+{
+	const int fd = dir_fd < 0 ? -1
+				  : openat(dir_fd, PINFOLD_STRANGERS_NOTE,
+					   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return dir_fd < 0 ? -EROFS : -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* What an earlier note names may be in no file yet, so it is not overwritten. */
+int stranger_saved_note(int note_fd, const char *boot_id, const struct stranger_task *task)
+{
+	struct stranger_task copy = *task;
+	const struct stranger_table table = {.nr = 1, .tasks = &copy};
+	struct text text cleanup_text = {0};
+	struct stat status;
+
+	if (note_fd < 0)
+		return -EROFS;
+	if (fstat(note_fd, &status))
+		return -errno;
+	if (status.st_size)
+		return -EBUSY;
+	stranger_saved_encode(&table, boot_id, &text);
+	if (text.error)
+		return text.error;
+	return pwrite(note_fd, text.data, text.len, 0) == (ssize_t)text.len ? 0 : -EIO;
+}
+
+void stranger_saved_drop_note(int note_fd)
+{
+	/* If it cannot be dropped, tasks are corrected by walks. */
+	if (note_fd >= 0 && ftruncate(note_fd, 0))
+		return;
+}
+
+static int load_file(int dir_fd, const char *name, const char *boot_id, struct format_error *error,
+		     struct stranger_table *ret_table)
 {
 	char *data cleanup_free = NULL;
 	size_t len;
+	int r = file_read_all(dir_fd, name, BOOT_FILE_MAX_BYTES, &data, &len);
+
+	if (!r && !len)
+		r = -ENOENT;
+	return r ? r : stranger_saved_decode(data, len, boot_id, error, ret_table);
+}
+
+/* The task of the note may be in the file as well, with the same original. */
+static int add_noted(struct stranger_table *table, const struct stranger_table *note)
+{
+	for (uint32_t i = 0; i < note->nr; i++) {
+		const struct stranger_task *noted = &note->tasks[i];
+		struct stranger_task *task = stranger_table_add(table);
+
+		if (!task)
+			return -ENOMEM;
+		task->thread = noted->thread;
+		task->start_ticks = noted->start_ticks;
+		task->since_ticks = noted->since_ticks;
+		task->original = stranger_table_keep(table, noted->original);
+		task->written = stranger_table_keep(table, noted->written);
+		if (!task->original || !task->written)
+			return -ENOMEM;
+	}
+	stranger_table_sort(table);
+	return 0;
+}
+
+int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *error,
+			struct stranger_table *ret_table)
+{
+	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table note cleanup(stranger_table_fini) = {0};
+	struct format_error ignored = {0};
 	int r;
 
 	if (dir_fd < 0)
 		return -ENOENT;
-	r = file_read_all(dir_fd, PINFOLD_STRANGERS_FILE, BOOT_FILE_MAX_BYTES, &data, &len);
-	return r ? r : stranger_saved_decode(data, len, boot_id, error, ret_table);
+	r = load_file(dir_fd, PINFOLD_STRANGERS_FILE, boot_id, error, &table);
+	/* A crash may leave half a note, but then nothing was corrected yet. */
+	if (!load_file(dir_fd, PINFOLD_STRANGERS_NOTE, boot_id, &ignored, &note) &&
+	    (!r || r == -ENOENT || r == -ESTALE))
+		r = add_noted(&table, &note);
+	if (r)
+		return r;
+	*ret_table = table;
+	table = (struct stranger_table){0};
+	return 0;
 }

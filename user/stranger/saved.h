@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The original affinities, in a file of the state directory. It is written before the first
+ * The original affinities, in a file of the runtime directory. It is written before the first
  * affinity is, so that after a crash each can be restored. While affinities are being written it
- * names what a task had before and what it is to have, because a crash may leave either. Ids of
- * tasks mean something in one boot only.
+ * names what a task had before and what it is to have, because a crash may leave either. No affinity
+ * survives a boot, so the file need not either: on a tmpfs no correction waits for a disk.
  */
 #ifndef STRANGER_SAVED_H
 #define STRANGER_SAVED_H
@@ -24,9 +24,18 @@ void stranger_saved_encode(const struct stranger_table *table, const char *boot_
 int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 			  struct format_error *error, struct stranger_table *ret_table);
 
-/* Replace the file below `dir_fd` and wait for the disk. Negative errno. */
+/* Replace the file below `dir_fd`. Negative errno. */
 int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_table *table);
-/* As decode; -ENOENT = there is no file. */
+/*
+ * The same for one task that is about to be corrected, in a file that is open, so that little is done
+ * before the correction. The note counts until it is dropped, which is when the file has the task too.
+ * -EBUSY: there is an earlier note.
+ */
+int stranger_saved_open_note(int dir_fd, int *ret_fd);
+int stranger_saved_note(int note_fd, const char *boot_id, const struct stranger_task *task);
+void stranger_saved_drop_note(int note_fd);
+
+/* As decode, with the task of the note; -ENOENT = there is no file. */
 int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *error,
 			struct stranger_table *ret_table);
 

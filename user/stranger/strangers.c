@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table of tasks belongs to the walk while one runs, and to nobody between two walks: the
- * loop's thread begins a walk (worker_begin) and is told of its end.
+ * The loop's thread begins a walk (worker_begin) and is told of its end. Between two walks single
+ * tasks are corrected, on the thread that hears of them.
  */
 #include "stranger/strangers.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 
 #include "format/error.h"
 #include "lib/file.h"
+#include "lib/lock.h"
 #include "lib/log.h"
 #include "lib/worker.h"
 #include "stranger/saved.h"
@@ -24,16 +26,22 @@
 #define STRANGER_KEY "/stranger"
 
 struct strangers {
-	int proc_fd;  /* owned */
-	int state_fd; /* borrowed */
+	int proc_fd; /* owned */
+	int note_fd; /* owned; -1 = only walks correct */
+	int run_fd;  /* borrowed */
 	char boot_id[64];
 	struct worker_pool *pool;
 	const struct affinity_calls *calls;
 	const struct stranger_sink *sink;
 
-	/* The walk's: */
+	/* Whoever looks at tasks has the lock; with its priority if a real-time thread waits for it. */
+	pthread_mutex_t lock;
 	bool is_loaded; /* the file of originals was read */
 	struct stranger_table table;
+	struct stranger_request
+		request; /* of the last walk; owned, without a root = there was none */
+	struct stranger_report corrected; /* since then */
+	uint64_t busy_until_ns;		  /* corrections have used up their share until then */
 };
 
 struct walk_job {
@@ -57,11 +65,11 @@ static int open_proc(const char *root)
  * that may run on exclusive CPUs are still found. Damage lasts, so this is 0 like an absent file; an
  * error is worth another attempt.
  */
-static int load(int state_fd, const char *boot_id, struct stranger_table *table)
+static int load(int run_fd, const char *boot_id, struct stranger_table *table)
 {
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
-	int r = stranger_saved_load(state_fd, boot_id, &error, table);
+	int r = stranger_saved_load(run_fd, boot_id, &error, table);
 
 	if (!r || r == -ENOENT || r == -ESTALE)
 		return 0;
@@ -75,21 +83,86 @@ static int load(int state_fd, const char *boot_id, struct stranger_table *table)
 	return 0;
 }
 
-static int run_walk(struct worker_job *base)
+static void free_request(struct stranger_request *request)
 {
-	struct walk_job *job = (struct walk_job *)base;
+	free((char *)request->workload_root);
+	free((struct stranger_owner *)request->owners);
+	*request = (struct stranger_request){0};
+}
+
+static int copy_request(const struct stranger_request *request, struct stranger_request *copy)
+{
+	struct stranger_owner *owners = calloc(request->nr_owners + 1, sizeof(*owners));
+
+	*copy = *request;
+	copy->workload_root = strdup(request->workload_root);
+	copy->owners = owners;
+	if (!owners || !copy->workload_root)
+		return -ENOMEM;
+	if (request->nr_owners)
+		memcpy(owners, request->owners, request->nr_owners * sizeof(*owners));
+	return 0;
+}
+
+/* Without memory for it nobody is corrected before the next walk. */
+static void keep_request(struct strangers *strangers, const struct stranger_request *request)
+{
+	free_request(&strangers->request);
+	if (copy_request(request, &strangers->request))
+		free_request(&strangers->request);
+}
+
+static void add_corrected(struct stranger_report *sum, const struct stranger_report *more)
+{
+	sum->nr_moved += more->nr_moved;
+	sum->nr_failed += more->nr_failed;
+	sum->nr_reverted += more->nr_reverted;
+	sum->cost_ns += more->cost_ns;
+	if (more->wrote_ns > sum->wrote_ns)
+		sum->wrote_ns = more->wrote_ns;
+	if (!sum->first.thread)
+		sum->first = more->first;
+}
+
+static struct stranger_place place_of(const struct strangers *strangers)
+{
+	return (struct stranger_place){strangers->proc_fd, strangers->run_fd, strangers->note_fd,
+				       strangers->boot_id, strangers->calls};
+}
+
+static int walk_locked(struct walk_job *job)
+{
 	struct strangers *strangers = job->strangers;
-	const struct stranger_place place = {strangers->proc_fd, strangers->state_fd,
-					     strangers->boot_id, strangers->calls};
+	const struct stranger_place place = place_of(strangers);
 	int r;
 
 	if (!strangers->is_loaded) {
-		r = load(strangers->state_fd, strangers->boot_id, &strangers->table);
+		r = load(strangers->run_fd, strangers->boot_id, &strangers->table);
 		if (r)
 			return r;
 		strangers->is_loaded = true;
+		if (!strangers->table.nr ||
+		    !stranger_saved_save(strangers->run_fd, strangers->boot_id, &strangers->table))
+			stranger_saved_drop_note(strangers->note_fd);
 	}
-	return stranger_walk(&place, &job->request, &strangers->table, &job->report);
+	keep_request(strangers, &job->request);
+	r = stranger_walk(&place, &job->request, &strangers->table, &job->report);
+	if (!r) {
+		add_corrected(&job->report, &strangers->corrected);
+		strangers->corrected = (struct stranger_report){0};
+	}
+	return r;
+}
+
+static int run_walk(struct worker_job *base)
+{
+	struct walk_job *job = (struct walk_job *)base;
+	int r;
+
+	pthread_mutex_lock(&job->strangers->lock);
+	r = walk_locked(job);
+	pthread_mutex_unlock(&job->strangers->lock);
+	return r;
 }
 
 static void walk_ended(struct worker_job *base, int result)
@@ -105,23 +178,8 @@ static void release(struct worker_job *base)
 	struct walk_job *job = (struct walk_job *)base;
 
 	stranger_report_fini(&job->report);
-	free((char *)job->request.workload_root);
-	free((struct stranger_owner *)job->request.owners);
+	free_request(&job->request);
 	free(job);
-}
-
-static int copy_request(const struct stranger_request *request, struct stranger_request *copy)
-{
-	struct stranger_owner *owners = calloc(request->nr_owners + 1, sizeof(*owners));
-
-	*copy = *request;
-	copy->workload_root = strdup(request->workload_root);
-	copy->owners = owners;
-	if (!owners || !copy->workload_root)
-		return -ENOMEM;
-	if (request->nr_owners)
-		memcpy(owners, request->owners, request->nr_owners * sizeof(*owners));
-	return 0;
 }
 
 static int begin_walk(void *self, const struct stranger_request *request)
@@ -153,21 +211,27 @@ static void waits_in(void *self, char *ret_text, size_t size)
 int strangers_open(const struct strangers_options *options, struct strangers **ret_strangers)
 {
 	struct strangers *strangers = calloc(1, sizeof(*strangers));
+	int r;
 
 	if (!strangers)
 		return log_err(-ENOMEM, "stranger");
 	strangers->proc_fd = open_proc(options->root);
 	if (strangers->proc_fd < 0) {
-		const int r =
-			log_err(strangers->proc_fd, "stranger: cannot open %s/proc", options->root);
+		r = log_err(strangers->proc_fd, "stranger: cannot open %s/proc", options->root);
 
 		free(strangers);
 		return r;
 	}
-	strangers->state_fd = options->state_fd;
+	strangers->run_fd = options->run_fd;
 	snprintf(strangers->boot_id, sizeof(strangers->boot_id), "%s", options->boot_id);
 	strangers->pool = options->pool;
 	strangers->calls = options->calls ? options->calls : &affinity_system_calls;
+	strangers->note_fd = -1;
+	r = stranger_saved_open_note(strangers->run_fd, &strangers->note_fd);
+	if (r)
+		log_warn(r, "stranger: cannot open %s, so only walks move strangers",
+			 PINFOLD_STRANGERS_NOTE);
+	lock_init_inheriting(&strangers->lock);
 	*ret_strangers = strangers;
 	return 0;
 }
@@ -177,7 +241,11 @@ void strangers_close(struct strangers *strangers)
 	if (!strangers)
 		return;
 	stranger_table_fini(&strangers->table);
+	free_request(&strangers->request);
+	pthread_mutex_destroy(&strangers->lock);
 	close(strangers->proc_fd);
+	if (strangers->note_fd >= 0)
+		close(strangers->note_fd);
 	free(strangers);
 }
 
@@ -189,6 +257,38 @@ void strangers_listen(struct strangers *strangers, const struct stranger_sink *s
 struct stranger_port strangers_port(struct strangers *strangers)
 {
 	return (struct stranger_port){.self = strangers, .walk = begin_walk, .waits_in = waits_in};
+}
+
+/* --- those that were seen ------------------------------------------------------------------------- */
+
+/* Each correction is paid off at 5 % of a CPU; this much may be owed. */
+#define CORRECTION_SHARE 20
+#define LONGEST_DEBT_NS	 1000000000ULL
+
+static void correct_locked(struct strangers *strangers, const struct noise_stranger *stranger)
+{
+	const struct stranger_place place = place_of(strangers);
+	struct stranger_report report;
+
+	if (stranger->source != NOISE_HOST_TASK || !strangers->request.workload_root ||
+	    strangers->request.mode != STRANGER_REPAIR ||
+	    strangers->busy_until_ns > stranger->time_ns + LONGEST_DEBT_NS)
+		return;
+	strangers->request.now_ns = stranger->time_ns;
+	stranger_correct(&place, &strangers->request, stranger, &strangers->table, &report);
+	add_corrected(&strangers->corrected, &report);
+	if (strangers->busy_until_ns < stranger->time_ns)
+		strangers->busy_until_ns = stranger->time_ns;
+	strangers->busy_until_ns += report.cost_ns * CORRECTION_SHARE;
+}
+
+void strangers_correct(void *self, const struct noise_stranger *stranger)
+{
+	struct strangers *strangers = self;
+
+	pthread_mutex_lock(&strangers->lock);
+	correct_locked(strangers, stranger);
+	pthread_mutex_unlock(&strangers->lock);
 }
 
 /* --- uninstall ----------------------------------------------------------------------------------- */
@@ -214,7 +314,7 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 		      const char *workload_root)
 {
 	const int proc_fd cleanup_close = open_proc(options->root);
-	const struct stranger_place place = {proc_fd, options->state_fd, options->boot_id,
+	const struct stranger_place place = {proc_fd, options->run_fd, -1, options->boot_id,
 					     options->calls ? options->calls
 							    : &affinity_system_calls};
 	struct stranger_request *request cleanup_free = calloc(1, sizeof(*request));
@@ -226,7 +326,7 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 		return -ENOMEM;
 	if (proc_fd < 0)
 		return log_warn(proc_fd, "stranger: cannot open %s/proc", options->root);
-	r = load(options->state_fd, options->boot_id, &table);
+	r = load(options->run_fd, options->boot_id, &table);
 	if (r || !table.nr)
 		return r;
 	request->mode = STRANGER_OBSERVE;

@@ -42,6 +42,27 @@ struct stranger_task *stranger_table_add(struct stranger_table *table)
 	return task;
 }
 
+struct stranger_task *stranger_table_put(struct stranger_table *table,
+					 const struct stranger_task *task)
+{
+	struct stranger_task *at;
+	uint32_t i = table->nr;
+
+	while (i && table->tasks[i - 1].thread > task->thread)
+		i--;
+	if (i && table->tasks[i - 1].thread == task->thread) {
+		at = &table->tasks[i - 1];
+		free(at->cgroup);
+	} else if (stranger_table_add(table)) {
+		at = &table->tasks[i];
+		memmove(at + 1, at, (table->nr - 1 - i) * sizeof(*at));
+	} else {
+		return NULL;
+	}
+	*at = *task;
+	return at;
+}
+
 void stranger_table_drop(struct stranger_table *table)
 {
 	free(table->tasks[--table->nr].cgroup);

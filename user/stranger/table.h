@@ -48,6 +48,12 @@ struct stranger_table {
 void stranger_table_fini(struct stranger_table *table);
 /* Add a task without any data; NULL = no memory. Pointers to others become invalid. */
 struct stranger_task *stranger_table_add(struct stranger_table *table);
+/*
+ * Add a task whose sets are the table's and whose cgroup is not known, or replace the one with its
+ * id. The table stays sorted. NULL = no memory. Pointers to others become invalid.
+ */
+struct stranger_task *stranger_table_put(struct stranger_table *table,
+					 const struct stranger_task *task);
 /* Remove the task that was added last. */
 void stranger_table_drop(struct stranger_table *table);
 /* The table's copy of a set; NULL = no memory, or there is no `set`. */

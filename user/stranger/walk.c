@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/log.h"
 #include "stranger/saved.h"
 
@@ -334,16 +336,36 @@ static bool is_still(const struct stranger_walk *walk, const struct stranger_tas
 	       !is_below(cgroup, walk->request->workload_root);
 }
 
+static void fill_all(struct cpuset *cpus)
+{
+	memset(cpus->words, 0xff, sizeof(cpus->words));
+	cpus->nr_words = CPUSET_MAX / CPUSET_WORD_BITS;
+}
+
 /*
  * An affinity of all CPUs is written as such, so that the task follows its cpuset and may use CPUs
  * that come later. Of a task that had all CPUs before another one came online, only those are known.
  */
 static void widen_to_all(const struct stranger_walk *walk, struct cpuset *cpus)
 {
-	if (!cpuset_is_subset(&walk->request->cpus.online, cpus))
-		return;
-	memset(cpus->words, 0xff, sizeof(cpus->words));
-	cpus->nr_words = CPUSET_MAX / CPUSET_WORD_BITS;
+	if (cpuset_is_subset(&walk->request->cpus.online, cpus))
+		fill_all(cpus);
+}
+
+/*
+ * A task may join a container between the last look and the write. What was written would then keep
+ * it off CPUs that the container holds, or gets later, and nobody would undo it: the port that
+ * joins tasks has widened its affinity before.
+ */
+static bool has_joined(const struct stranger_walk *walk, const struct stranger_task *task)
+{
+	char *cgroup cleanup_free = NULL;
+	struct thread_stat stat;
+
+	return !thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) &&
+	       stat.start_ticks == task->start_ticks &&
+	       !process_cgroup(walk->place->proc_fd, task->process, &cgroup) &&
+	       is_below(cgroup, walk->request->workload_root);
 }
 
 static void note_written(struct stranger_walk *walk, struct stranger_task *task)
@@ -371,19 +393,30 @@ static void note_written(struct stranger_walk *walk, struct stranger_task *task)
 		task->state = STRANGER_STATE_CONTENDED;
 }
 
-static void write_target(struct stranger_walk *walk, struct stranger_task *task)
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static void put_affinity(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct affinity_calls *calls = walk->place->calls;
 	struct cpuset cpus = *task->target;
 	int r;
 
-	if (!is_still(walk, task)) {
-		forget(task);
-		return;
-	}
 	if (task->target == task->new_original)
 		widen_to_all(walk, &cpus);
 	r = calls->set(calls->self, task->thread, &cpus);
+	walk->report->wrote_ns = now_ns();
+	if (!r && has_joined(walk, task)) {
+		fill_all(&cpus);
+		calls->set(calls->self, task->thread, &cpus);
+		forget(task);
+		return;
+	}
 	if (!r) {
 		note_written(walk, task);
 		return;
@@ -405,6 +438,14 @@ static void write_target(struct stranger_walk *walk, struct stranger_task *task)
 	task->error = r;
 	task->pause.until_ns = walk->request->now_ns + RETRY_NS;
 	walk->report->nr_failed++;
+}
+
+static void write_target(struct stranger_walk *walk, struct stranger_task *task)
+{
+	if (is_still(walk, task))
+		put_affinity(walk, task);
+	else
+		forget(task);
 }
 
 static bool has_targets(const struct stranger_table *table)
@@ -430,7 +471,11 @@ static bool is_file_complete(const struct stranger_table *table)
 
 static int save(const struct stranger_walk *walk)
 {
-	return stranger_saved_save(walk->place->state_fd, walk->place->boot_id, walk->now);
+	int r = stranger_saved_save(walk->place->run_fd, walk->place->boot_id, walk->now);
+
+	if (!r)
+		stranger_saved_drop_note(walk->place->note_fd);
+	return r;
 }
 
 /* Nothing is written, because nobody could restore it. */
@@ -443,14 +488,6 @@ static void give_up(struct stranger_table *table)
 			task->state = STRANGER_STATE_REACHES;
 		task->target = NULL;
 	}
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
 static void write_targets(struct stranger_walk *walk)
@@ -477,7 +514,6 @@ static void change(struct stranger_walk *walk)
 		return;
 	}
 	write_targets(walk);
-	walk->report->wrote_ns = now_ns();
 	if (!walk->report->error && !is_complete)
 		walk->report->error = save(walk);
 }
@@ -586,4 +622,90 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 	*ret_report = report;
 	report = (struct stranger_report){0};
 	return 0;
+}
+
+/* --- one task ------------------------------------------------------------------------------------ */
+
+/*
+ * Is it a stranger that nobody knew, or one that another process set back? Of one that gets other CPUs
+ * than before the file would have to name both; and one that has what was written to others is
+ * probably a child of theirs, whose original only a walk finds.
+ */
+static bool is_simple(const struct stranger_task *task)
+{
+	return task->target && task->target != task->new_original &&
+	       (!task->written ||
+		(task->target == task->written && task->new_original == task->original));
+}
+
+static int look_at_seen(struct stranger_walk *walk, const struct noise_stranger *seen,
+			struct stranger_task *task)
+{
+	const struct cpuset *online = &walk->request->cpus.online;
+	const struct affinity_calls *calls = walk->place->calls;
+	const struct stranger_task *known;
+	struct cpuset affinity;
+	int r = calls->get(calls->self, (pid_t)seen->pid, &affinity);
+
+	if (r)
+		return r;
+	known = stranger_table_find(walk->before, (pid_t)seen->pid, &affinity, online);
+	*task = (struct stranger_task){
+		.thread = (pid_t)seen->pid,
+		.process = (pid_t)seen->process,
+		.start_ticks = seen->start_ns / (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)),
+		.kind = STRANGER_TASK,
+		.affinity = stranger_table_keep(walk->now, &affinity),
+	};
+	if (!task->affinity || stranger_table_wrote(walk->before, &affinity, online))
+		return -EAGAIN;
+	r = known && known->start_ticks == task->start_ticks ? inherit(walk, known, task) : 0;
+	if (!r)
+		r = decide(walk, task);
+	if (r)
+		return r;
+	return is_simple(task) ? 0 : -EAGAIN;
+}
+
+/* The walk that follows reads its name and its cgroup, because it finds none in the table. */
+static void correct(struct stranger_walk *walk, const struct noise_stranger *seen,
+		    struct stranger_task *task)
+{
+	if (!task->written && stranger_saved_note(walk->place->note_fd, walk->place->boot_id, task))
+		return;
+	task = stranger_table_put(walk->now, task);
+	if (!task)
+		return;
+	crash_point("stranger-noted");
+	put_affinity(walk, task);
+	task->target = NULL;
+	crash_point("stranger-corrected");
+	if (walk->report->first.thread)
+		memcpy(walk->report->first.comm, seen->comm, sizeof(seen->comm));
+	walk->report->error = save(walk);
+}
+
+void stranger_correct(const struct stranger_place *place, const struct stranger_request *request,
+		      const struct noise_stranger *seen, struct stranger_table *table,
+		      struct stranger_report *ret_report)
+{
+	struct stranger_report report = {0};
+	const uint64_t begun_ns = thread_time_ns();
+	struct stranger_walk walk = {
+		.place = place,
+		.request = request,
+		.before = table,
+		.now = table,
+		.report = &report,
+		.nr_held = stranger_table_nr_held(table),
+		.begun_ticks = place->calls->now_ticks(place->calls->self),
+	};
+	struct stranger_task task = {0};
+
+	if (!look_at_seen(&walk, seen, &task))
+		correct(&walk, seen, &task);
+	else
+		report = (struct stranger_report){0};
+	report.cost_ns = thread_time_ns() - begun_ns;
+	*ret_report = report;
 }

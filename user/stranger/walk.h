@@ -12,7 +12,8 @@
 
 struct stranger_place {
 	int proc_fd;
-	int state_fd; /* -1 = nothing can be changed */
+	int run_fd;  /* -1 = nothing can be changed */
+	int note_fd; /* -1 = only walks correct */
 	const char *boot_id;
 	const struct affinity_calls *calls;
 };
@@ -23,5 +24,13 @@ struct stranger_place {
  */
 int stranger_walk(const struct stranger_place *place, const struct stranger_request *request,
 		  struct stranger_table *table, struct stranger_report *ret_report);
+
+/*
+ * Look at one user task outside the workload root that got an exclusive CPU, and move it unless the next
+ * walk has to: no file of procfs is read, so little is known of it. The report has no rows.
+ */
+void stranger_correct(const struct stranger_place *place, const struct stranger_request *request,
+		      const struct noise_stranger *seen, struct stranger_table *table,
+		      struct stranger_report *ret_report);
 
 #endif

@@ -94,13 +94,13 @@ int admit_prepare(struct ledger *ledger, const struct pod_spec *spec, struct dec
 	if (known && pod_spec_equal(known->spec, spec))
 		r = admit_again(ledger, known, &decision);
 	else if ((is_resize = known && resize_is_wanted(ledger, known, spec)))
-		r = resize_decide(ledger, spec, &decision);
+		r = resize_decide(ledger, spec, UINT32_MAX, &decision);
 	else
 		r = decide(ledger, spec, &decision);
 	if (r || !decision.admitted)
 		ledger_abort(ledger);
 	if (!r && !decision.admitted)
-		r = is_resize ? resize_suggest(ledger, spec, &decision)
+		r = is_resize ? resize_suggest(ledger, spec, UINT32_MAX, &decision)
 			      : explain(ledger, spec, &decision);
 	if (r)
 		return r;

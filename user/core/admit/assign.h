@@ -39,6 +39,7 @@ struct assignment {
 	bool is_whole; /* the pod is aligned as a whole */
 	/* resize.c: the pod keeps what it has, and the request includes it. */
 	bool is_resize;
+	uint32_t resized; /* the only container whose size changes; UINT32_MAX = each may */
 	uint32_t nr_steps, nr_done;
 
 	/* The last step. */

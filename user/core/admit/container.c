@@ -8,22 +8,26 @@
 
 #include "core/admit/assign.h"
 #include "core/admit/refuse.h"
+#include "core/admit/resize.h"
 
 int container_check_policy(const struct policy *policy, char *error, size_t error_size)
 {
-	const char *field = NULL;
-
-	if (policy->memory == MEMORY_POLICY_STATIC)
-		field = "memoryManagerPolicy: Static";
-	else if (policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD)
-		field = "topologyManagerScope: pod";
-	if (!field)
-		return 0;
-	snprintf(error, error_size,
-		 "%s is not supported for pods of a container runtime: it needs to know all "
-		 "containers of a pod, and a runtime names them one by one",
-		 field);
-	return -EINVAL;
+	if (policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD) {
+		snprintf(error, error_size,
+			 "topologyManagerScope: pod is not supported for pods of a container "
+			 "runtime: it needs to know all containers of a pod, and a runtime names "
+			 "them one by one");
+		return -EINVAL;
+	}
+	/* What the kubelet leaves to later containers is forgotten between them: struct memory_reuse. */
+	if (policy->memory == MEMORY_POLICY_STATIC &&
+	    compatibility_is_kubelet(policy->compatibility)) {
+		snprintf(error, error_size,
+			 "memoryManagerPolicy: Static is supported for pods of a container runtime "
+			 "only with compatibility: repaired or improved");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* --- the pod's record ------------------------------------------------------------------------- */
@@ -66,6 +70,8 @@ static int insert_container(struct ledger_pod *pod, const struct container_spec 
 	if (!grants)
 		return -ENOMEM;
 	pod->grants = grants;
+	if (pod->memory && memory_blocks_insert(&pod->memory, index))
+		return -ENOMEM;
 	memmove(&specs[index + 1], &specs[index], (nr - index) * sizeof(*specs));
 	memmove(&grants[index + 1], &grants[index], (nr - index) * sizeof(*grants));
 	specs[index] = *container;
@@ -76,10 +82,18 @@ static int insert_container(struct ledger_pod *pod, const struct container_spec 
 	return 0;
 }
 
-static void remove_container(struct ledger_pod *pod, uint32_t index)
+/* Release what it holds, and take it out of the record. */
+static void remove_container(struct ledger *ledger, struct ledger_pod *pod, uint32_t index)
 {
 	const uint32_t left = pod->nr_grants - index - 1;
+	struct memory_pod memory = ledger_memory_pod(pod);
 
+	cpu_remove(ledger_edit_shared_pool(ledger), pod, index);
+	if (pod->memory) {
+		memory_remove(ledger_memory_manager(ledger), ledger_edit_memory_state(ledger),
+			      &memory, index);
+		memory_blocks_drop(pod->memory, index);
+	}
 	memmove(&pod->spec->containers[index], &pod->spec->containers[index + 1],
 		left * sizeof(*pod->spec->containers));
 	memmove(&pod->grants[index], &pod->grants[index + 1], left * sizeof(*pod->grants));
@@ -134,15 +148,36 @@ static uint32_t entitlement(const struct ledger *ledger, const struct ledger_pod
 	return cpu_exclusive_count(manager, pod->spec, pod->qos, index);
 }
 
-/* If not, it shares because it could not have its CPUs earlier. */
-static bool has_its_cpus(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index)
+static bool is_to_be_pinned(const struct ledger *ledger, const struct ledger_pod *pod,
+			    uint32_t index)
 {
-	return pod->grants[index].isolation != ISOLATION_HOST || !entitlement(ledger, pod, index);
+	const struct memory_manager *manager = ledger_memory_manager(ledger);
+	struct memory_request request;
+
+	if (!pod->memory || !memory_is_pinned(manager, pod->spec, pod->qos))
+		return false;
+	memory_container_request(manager, pod->spec, index, &request);
+	return request.types || request.is_unknown;
+}
+
+static bool lacks_memory(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index)
+{
+	return is_to_be_pinned(ledger, pod, index) && !pod->memory->containers[index].present;
+}
+
+/*
+ * If not, it shares because it could not have its CPUs or its memory earlier. One that has its CPUs
+ * does not lose them for its memory's sake.
+ */
+static bool has_its_share(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index)
+{
+	return pod->grants[index].isolation != ISOLATION_HOST ||
+	       (!entitlement(ledger, pod, index) && !lacks_memory(ledger, pod, index));
 }
 
 /*
  * Extend the pod by the container, which then is on the shared pool. 1 = the ledger has it like
- * this already, and nothing was changed; unless `may_share`, it has its CPUs as well.
+ * this already, and nothing was changed; unless `may_share`, it has its CPUs and its memory as well.
  */
 static int begin(struct ledger *ledger, const struct pod_spec *pod,
 		 const struct container_spec *container, bool may_share,
@@ -157,15 +192,13 @@ static int begin(struct ledger *ledger, const struct pod_spec *pod,
 	    container_check_policy(ledger_policy(ledger), why, sizeof(why)))
 		return -EINVAL;
 	if (index != UINT32_MAX && is_same(&known->spec->containers[index], container) &&
-	    (may_share || has_its_cpus(ledger, known, index)))
+	    (may_share || has_its_share(ledger, known, index)))
 		return 1;
 	edited = edit_pod(ledger, pod);
 	if (!edited)
 		return -ENOMEM;
-	if (index != UINT32_MAX) {
-		cpu_remove(ledger_edit_shared_pool(ledger), edited, index);
-		remove_container(edited, index);
-	}
+	if (index != UINT32_MAX)
+		remove_container(ledger, edited, index);
 	*ret_pod = edited;
 	return insert_container(edited, container, ret_index);
 }
@@ -207,6 +240,38 @@ static int assign_one(struct ledger *ledger, struct ledger_pod *pod, uint32_t in
 	return 0;
 }
 
+/* Pin its memory to these nodes, or to more if they do not have enough. */
+static bool pin_to(struct ledger *ledger, struct ledger_pod *pod, uint32_t index, node_mask_t nodes)
+{
+	const struct hint hint = {.nodes = nodes};
+	struct memory_pod memory = ledger_memory_pod(pod);
+	struct memory_shortage shortage;
+
+	if (!nodes ||
+	    memory_allocate(ledger_memory_manager(ledger), ledger_edit_memory_state(ledger),
+			    &memory, index, &hint, NULL, &shortage))
+		return false;
+	pod->grants[index].mems = memory_container_nodes(pod->memory, index);
+	return true;
+}
+
+/* A container that runs with its CPUs goes on without pinned memory if there is no room for it. */
+static int pin_near_cpus(struct ledger *ledger, const char *uid, const char *name)
+{
+	const struct ledger_pod *known = ledger_find(ledger, uid);
+	const uint32_t index = find_container(known, name);
+	struct ledger_pod *edited;
+
+	if (known->grants[index].isolation == ISOLATION_HOST || !lacks_memory(ledger, known, index))
+		return 0;
+	edited = ledger_edit_pod(ledger, uid);
+	if (!edited)
+		return -ENOMEM;
+	pin_to(ledger, edited, index,
+	       topology_memory_of_cpus(ledger_topology(ledger), &edited->grants[index].cpus));
+	return 0;
+}
+
 int container_prepare(struct ledger *ledger, const struct pod_spec *pod,
 		      const struct container_spec *container, struct decision *ret_decision)
 {
@@ -222,9 +287,10 @@ int container_prepare(struct ledger *ledger, const struct pod_spec *pod,
 	if (r)
 		return r;
 	r = begin(ledger, pod, container, false, &edited, &index);
-	if (r == 1)
+	if (r == 1) {
 		decision->admitted = true;
-	else if (!r)
+		r = pin_near_cpus(ledger, pod->uid, container->name);
+	} else if (!r)
 		r = assign_one(ledger, edited, index, decision);
 	if (r < 0 || !decision->admitted)
 		ledger_abort(ledger);
@@ -257,8 +323,26 @@ static int grant_as(struct ledger *ledger, struct ledger_pod *pod, uint32_t inde
 	return 0;
 }
 
+static int grant_running(struct ledger *ledger, struct ledger_pod *pod, uint32_t index,
+			 const struct cpuset *cpus, node_mask_t nodes)
+{
+	const bool is_exclusive = entitlement(ledger, pod, index);
+	int r = is_exclusive ? grant_as(ledger, pod, index, cpus) : 0;
+
+	if (r || !is_to_be_pinned(ledger, pod, index))
+		return is_exclusive ? r : -ENOTSUP;
+	if (pin_to(ledger, pod, index, nodes))
+		return 0;
+	if (!is_exclusive)
+		return -ENOTSUP;
+	pin_to(ledger, pod, index, topology_memory_of_cpus(ledger_topology(ledger), cpus));
+	return 0;
+}
+
+/* `cpus` NULL: on the shared pool. */
 static int prepare_without_choice(struct ledger *ledger, const struct pod_spec *pod,
-				  const struct container_spec *container, const struct cpuset *cpus)
+				  const struct container_spec *container, const struct cpuset *cpus,
+				  node_mask_t nodes)
 {
 	struct ledger_pod *edited;
 	uint32_t index;
@@ -268,23 +352,117 @@ static int prepare_without_choice(struct ledger *ledger, const struct pod_spec *
 		return r;
 	r = begin(ledger, pod, container, true, &edited, &index);
 	if (!r && cpus)
-		r = grant_as(ledger, edited, index, cpus);
+		r = grant_running(ledger, edited, index, cpus, nodes);
 	if (r < 0)
 		ledger_abort(ledger);
 	return r < 0 ? r : 0;
 }
 
 int container_prepare_as(struct ledger *ledger, const struct pod_spec *pod,
-			 const struct container_spec *container, const struct cpuset *cpus)
+			 const struct container_spec *container, const struct cpuset *cpus,
+			 node_mask_t nodes)
 {
-	return prepare_without_choice(ledger, pod, container, cpus);
+	return prepare_without_choice(ledger, pod, container, cpus, nodes);
 }
 
 int container_prepare_shared(struct ledger *ledger, const struct pod_spec *pod,
 			     const struct container_spec *container)
 {
-	return prepare_without_choice(ledger, pod, container, NULL);
+	return prepare_without_choice(ledger, pod, container, NULL, 0);
 }
+
+/* --- resize in place -------------------------------------------------------------------------- */
+
+/* Would it still be given the kind of CPUs that it has? `spec` has its new amounts. */
+static bool keeps_kind(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index,
+		       const struct pod_spec *spec)
+{
+	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
+	const bool is_exclusive = pod->grants[index].isolation == ISOLATION_CONTAINER;
+	/* Exclusive containers of a pod may be older than what shows its pod-level resources. */
+	const bool is_gated_off = !is_exclusive && spec->has_pod_resources &&
+				  !manager->policy->pod_level_managers;
+
+	return is_exclusive ==
+	       (!is_gated_off && cpu_exclusive_count(manager, spec, pod->qos, index));
+}
+
+/* Pinned memory stays as it was admitted. */
+static bool keeps_memory(const struct ledger_pod *pod, uint32_t index,
+			 const struct container_spec *wanted)
+{
+	const struct container_spec *present = &pod->spec->containers[index];
+
+	return !pod->memory || !pod->memory->containers[index].present ||
+	       (resources_same_memory(&present->request, &wanted->request) &&
+		resources_same_memory(&present->limit, &wanted->limit));
+}
+
+/* In an open transaction. */
+static int resize(struct ledger *ledger, const struct pod_spec *spec, uint32_t index,
+		  struct decision *decision)
+{
+	const struct ledger_pod *pod = ledger_find(ledger, spec->uid);
+
+	if (!keeps_memory(pod, index, &spec->containers[index])) {
+		refuse_memory_resize(pod, index, decision);
+		return 0;
+	}
+	if (keeps_kind(ledger, pod, index, spec))
+		return resize_decide(ledger, spec, index, decision);
+	refuse_other_kind(pod, index, &spec->containers[index], decision);
+	return 0;
+}
+
+static int prepare_resize(struct ledger *ledger, const struct pod_spec *spec, uint32_t index,
+			  struct decision *decision)
+{
+	const bool had_cpus = !cpuset_is_empty(&ledger_find(ledger, spec->uid)->grants[index].cpus);
+	int r = ledger_begin(ledger);
+
+	if (r)
+		return r;
+	r = resize(ledger, spec, index, decision);
+	if (r || !decision->admitted)
+		ledger_abort(ledger);
+	/* One that shares has no size in CPUs, and no size in CPUs makes other memory fit. */
+	if (!r && !decision->admitted && had_cpus && decision->refusal != REFUSAL_MEMORY)
+		r = resize_suggest(ledger, spec, index, decision);
+	return r;
+}
+
+int container_prepare_resize(struct ledger *ledger, const char *uid,
+			     const struct container_spec *container, struct decision *ret_decision)
+{
+	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
+	const struct ledger_pod *known = ledger_find(ledger, uid);
+	struct pod_spec *spec cleanup_pod_spec = NULL;
+	enum container_kind kind;
+	uint32_t index;
+	int r;
+
+	if (!known || !known->spec->is_of_runtime)
+		return -ENOENT;
+	index = find_container(known, container->name);
+	if (index == UINT32_MAX)
+		return -ENOENT;
+	spec = pod_spec_copy(known->spec);
+	if (!decision || !spec)
+		return -ENOMEM;
+	kind = spec->containers[index].kind;
+	spec->containers[index] = *container;
+	spec->containers[index].kind = kind;
+	if (!has_its_share(ledger, known, index) ||
+	    is_same(&known->spec->containers[index], &spec->containers[index]))
+		return container_prepare(ledger, spec, &spec->containers[index], ret_decision);
+	decision->wanted = decision->available = -1;
+	r = prepare_resize(ledger, spec, index, decision);
+	if (!r)
+		*ret_decision = *decision;
+	return r;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
 
 int container_release(struct ledger *ledger, const char *uid, const char *container)
 {
@@ -305,8 +483,7 @@ int container_release(struct ledger *ledger, const char *uid, const char *contai
 		ledger_abort(ledger);
 		return -ENOMEM;
 	}
-	cpu_remove(ledger_edit_shared_pool(ledger), pod, index);
-	remove_container(pod, index);
+	remove_container(ledger, pod, index);
 	ledger_commit(ledger);
 	return 0;
 }

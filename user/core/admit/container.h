@@ -3,8 +3,9 @@
  * Admits the containers of a runtime's pod one by one, because a container runtime names each
  * only when it is created. The containers that the pod has already keep exactly what they hold.
  *
- * Alignment of a pod as a whole needs all its containers, and so does pinned memory; neither is
- * supported here (container_check_policy).
+ * Alignment of a pod as a whole needs all its containers, and what the kubelet's memory manager
+ * leaves to later containers of a pod is not kept between them; neither is supported here
+ * (container_check_policy).
  */
 #ifndef CORE_ADMIT_CONTAINER_H
 #define CORE_ADMIT_CONTAINER_H
@@ -27,14 +28,29 @@ int container_check_policy(const struct policy *policy, char *error, size_t erro
 int container_prepare(struct ledger *ledger, const struct pod_spec *pod,
 		      const struct container_spec *container, struct decision *ret_decision);
 /*
- * The same without an own choice: the container gets these CPUs, as it has them already.
- * -ENOTSUP if it is entitled to another number of CPUs, or one of them is not free.
+ * The same without an own choice, for a container that runs: it keeps the CPUs that it has, if it is
+ * entitled to so many and they are free, and the nodes of its memory (indexes of memory nodes) if that
+ * is to be pinned. Where these have not enough, others are added; without any record (0), or without
+ * room, it is pinned near its CPUs or not at all. -ENOTSUP: neither its CPUs nor its nodes could be
+ * kept.
  */
 int container_prepare_as(struct ledger *ledger, const struct pod_spec *pod,
-			 const struct container_spec *container, const struct cpuset *cpus);
+			 const struct container_spec *container, const struct cpuset *cpus,
+			 node_mask_t nodes);
 /* The same on the shared pool, whatever the container is entitled to. */
 int container_prepare_shared(struct ledger *ledger, const struct pod_spec *pod,
 			     const struct container_spec *container);
+
+/*
+ * A container of the ledger is to have other amounts while it runs (KEP-5554, see resize.h): as
+ * container_prepare(), but an exclusive container keeps the CPUs of its admission, and one that
+ * grows all that it has. The other containers keep what they hold. A container that would change
+ * between exclusive and shared is refused, except for one that shares because it could not have
+ * its CPUs or its memory: that is decided anew. So is one whose pinned memory would change. A refusal suggests the nearest size that fits. -ENOENT: the
+ * ledger has no such container of a runtime. The kind of `container` is ignored.
+ */
+int container_prepare_resize(struct ledger *ledger, const char *uid,
+			     const struct container_spec *container, struct decision *ret_decision);
 
 /* Release what a container holds; with the last one its pod ends. -ENOENT, -ENOMEM. */
 int container_release(struct ledger *ledger, const char *uid, const char *container);

@@ -556,3 +556,38 @@ int refuse_assignment(const struct assignment *assignment, struct decision *deci
 	}
 	return 0;
 }
+
+void refuse_other_kind(const struct ledger_pod *pod, uint32_t index,
+		       const struct container_spec *wanted, struct decision *decision)
+{
+	const struct grant *grant = &pod->grants[index];
+	const uint32_t nr = cpuset_count(&grant->cpus);
+	char asked[32] = "no";
+
+	if (wanted->request.cpu_mcpu > 0)
+		snprintf(asked, sizeof(asked), "%lldm", (long long)wanted->request.cpu_mcpu);
+	decision->available = nr;
+	if (nr)
+		refuse_pod(decision, REFUSAL_CPUS, grant->container,
+			   "container %s asks for %s CPU, which would put it on the shared pool, "
+			   "but a resize in place keeps its %u exclusive CPU%s",
+			   grant->container, asked, nr, nr == 1 ? "" : "s");
+	else
+		refuse_pod(decision, REFUSAL_CPUS, grant->container,
+			   "container %s asks for %s CPU, which would be exclusive, but it shares, "
+			   "and a resize in place keeps it on the shared pool",
+			   grant->container, asked);
+	snprintf(decision->reason, sizeof(decision->reason), "inconsistentCPUAllocationError");
+}
+
+void refuse_memory_resize(const struct ledger_pod *pod, uint32_t index, struct decision *decision)
+{
+	const char *container = pod->grants[index].container;
+
+	refuse_pod(
+		decision, REFUSAL_MEMORY, container,
+		"container %s asks for other memory, but its memory is pinned to NUMA nodes, and a "
+		"resize in place keeps it; create the pod anew",
+		container);
+	snprintf(decision->reason, sizeof(decision->reason), "inconsistentMemoryAllocationError");
+}

@@ -86,8 +86,9 @@ static uint32_t wanted_of(const struct assignment *assignment, uint32_t containe
 static int64_t growth_of(const struct assignment *assignment, uint32_t container)
 {
 	const struct grant *grant = &assignment->pod->grants[container];
+	bool is_other = assignment->resized != UINT32_MAX && assignment->resized != container;
 
-	if (grant->isolation != ISOLATION_CONTAINER)
+	if (is_other || grant->isolation != ISOLATION_CONTAINER)
 		return 0;
 	return (int64_t)wanted_of(assignment, container) - cpuset_count(&grant->cpus);
 }
@@ -300,7 +301,7 @@ static void check_pod_pool(struct assignment *assignment)
 
 /* On 0 the outcome says whether the pod has its new size. */
 static int run(struct assignment *assignment, struct ledger *ledger, const struct pod_spec *spec,
-	       struct cpu_reuse *reuse)
+	       uint32_t container, struct cpu_reuse *reuse)
 {
 	struct ledger_pod *pod = edit_pod(ledger, spec);
 	uint32_t nr_held;
@@ -311,6 +312,7 @@ static int run(struct assignment *assignment, struct ledger *ledger, const struc
 	nr_held = cpuset_count(&pod->held);
 	assign_begin(assignment, ledger, pod, reuse);
 	assignment->is_resize = true;
+	assignment->resized = container;
 	check_pod_pool(assignment);
 	shrink_containers(assignment);
 	if (assignment->outcome)
@@ -323,11 +325,12 @@ static int run(struct assignment *assignment, struct ledger *ledger, const struc
 	return 0;
 }
 
-int resize_decide(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
+int resize_decide(struct ledger *ledger, const struct pod_spec *spec, uint32_t container,
+		  struct decision *decision)
 {
 	struct cpu_reuse reuse = {.uid = ""};
 	struct assignment assignment;
-	int r = run(&assignment, ledger, spec, &reuse);
+	int r = run(&assignment, ledger, spec, container, &reuse);
 
 	if (r)
 		return r;
@@ -344,8 +347,8 @@ int resize_decide(struct ledger *ledger, const struct pod_spec *spec, struct dec
 
 /* --- the nearest size ------------------------------------------------------------------------- */
 
-static int try_size(struct ledger *ledger, const struct pod_spec *spec, const struct change *change,
-		    bool *ret_fits)
+static int try_size(struct ledger *ledger, const struct pod_spec *spec, uint32_t container,
+		    const struct change *change, bool *ret_fits)
 {
 	struct pod_spec *changed cleanup_pod_spec = pod_spec_copy(spec);
 	struct cpu_reuse reuse = {.uid = ""};
@@ -358,7 +361,7 @@ static int try_size(struct ledger *ledger, const struct pod_spec *spec, const st
 	r = ledger_begin(ledger);
 	if (r)
 		return r;
-	r = run(&assignment, ledger, changed, &reuse);
+	r = run(&assignment, ledger, changed, container, &reuse);
 	ledger_abort(ledger);
 	if (!r)
 		*ret_fits = !assignment.outcome;
@@ -419,7 +422,8 @@ static void keep_change(const struct ledger *ledger, struct change *change,
 	decision->change = *change;
 }
 
-int resize_suggest(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision)
+int resize_suggest(struct ledger *ledger, const struct pod_spec *spec, uint32_t resized,
+		   struct decision *decision)
 {
 	const struct ledger_pod *pod = ledger_find(ledger, spec->uid);
 	const uint32_t container = find_container(pod, spec, decision->container);
@@ -438,7 +442,7 @@ int resize_suggest(struct ledger *ledger, const struct pod_spec *spec, struct de
 
 		is_last = nr_tried == TRIES || (step > 0 ? size >= present : size <= present);
 		change.cpus = (uint32_t)(is_last ? present : size);
-		r = try_size(ledger, spec, &change, &fits);
+		r = try_size(ledger, spec, resized, &change, &fits);
 		if (r)
 			return r;
 	}

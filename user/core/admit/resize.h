@@ -24,14 +24,18 @@
 bool resize_is_wanted(const struct ledger *ledger, const struct ledger_pod *pod,
 		      const struct pod_spec *spec);
 /*
- * Decide on a resize, which resize_is_wanted() confirmed. A transaction must be open; the caller
- * commits it, or aborts it after a refusal or an error. Returns 0 or -ENOMEM.
+ * Decide on a resize, which resize_is_wanted() confirmed. With the index of a container it changes
+ * the size of no other; UINT32_MAX = of each whose request differs from what it has. A transaction
+ * must be open; the caller commits it, or aborts it after a refusal or an error. Returns 0 or
+ * -ENOMEM.
  */
-int resize_decide(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision);
+int resize_decide(struct ledger *ledger, const struct pod_spec *spec, uint32_t container,
+		  struct decision *decision);
 /*
  * Find the size nearest to the refused one that fits, by trying; the present size is the last.
  * No transaction may be open, and none is afterwards. Returns 0 or -ENOMEM.
  */
-int resize_suggest(struct ledger *ledger, const struct pod_spec *spec, struct decision *decision);
+int resize_suggest(struct ledger *ledger, const struct pod_spec *spec, uint32_t container,
+		   struct decision *decision);
 
 #endif

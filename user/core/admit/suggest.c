@@ -76,7 +76,7 @@ static bool is_possible_policy(const struct ledger *ledger, const struct policy 
 static int try_resize(struct ledger *ledger, const struct pod_spec *spec, bool *ret_admitted)
 {
 	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
-	int r = decision ? resize_decide(ledger, spec, decision) : -ENOMEM;
+	int r = decision ? resize_decide(ledger, spec, UINT32_MAX, decision) : -ENOMEM;
 
 	if (!r)
 		*ret_admitted = decision->admitted;

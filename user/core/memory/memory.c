@@ -45,6 +45,28 @@ void memory_blocks_free(struct memory_blocks *blocks)
 	free(blocks);
 }
 
+int memory_blocks_insert(struct memory_blocks **blocks, uint32_t index)
+{
+	const uint32_t nr = (*blocks)->nr;
+	struct memory_blocks *grown = realloc(*blocks, blocks_size(nr + 1));
+
+	if (!grown)
+		return -ENOMEM;
+	memmove(&grown->containers[index + 1], &grown->containers[index],
+		(nr - index) * sizeof(*grown->containers));
+	grown->containers[index] = (struct memory_share){.present = false};
+	grown->nr = nr + 1;
+	*blocks = grown;
+	return 0;
+}
+
+void memory_blocks_drop(struct memory_blocks *blocks, uint32_t index)
+{
+	blocks->nr--;
+	memmove(&blocks->containers[index], &blocks->containers[index + 1],
+		(blocks->nr - index) * sizeof(*blocks->containers));
+}
+
 node_mask_t memory_container_nodes(const struct memory_blocks *blocks, uint32_t index)
 {
 	const struct memory_share *share = &blocks->containers[index];

@@ -87,6 +87,13 @@ struct memory_blocks *memory_blocks_new(uint32_t nr_containers);
 /* NULL = no memory. */
 struct memory_blocks *memory_blocks_copy(const struct memory_blocks *blocks);
 void memory_blocks_free(struct memory_blocks *blocks);
+/*
+ * Insert a container that holds nothing, at most at the end; the others move up. Returns 0 or
+ * -ENOMEM, which leaves *blocks as it is.
+ */
+int memory_blocks_insert(struct memory_blocks **blocks, uint32_t index);
+/* Take out a container that holds nothing (memory_remove); the others move down. */
+void memory_blocks_drop(struct memory_blocks *blocks, uint32_t index);
 DEFINE_CLEANUP(struct memory_blocks, memory_blocks_freep, memory_blocks_free);
 #define cleanup_memory_blocks cleanup(memory_blocks_freep)
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/plan/migrate.h"
+#include "core/plan/partitions.h"
 
 void plan_fini(struct plan *plan)
 {
@@ -27,52 +28,6 @@ static const char *old_value(const struct group *observed, enum group_file file)
 	return observed ? observed->files[file] : NULL;
 }
 
-/*
- * Groups of both trees are paired by sorted path instead of linear search, because a tree
- * may be as large as maxContainers allows.
- */
-struct pairing {
-	uint32_t nr;
-	const struct group **sorted;
-};
-
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group *const *x = a, *const *y = b;
-
-	return strcmp((*x)->path, (*y)->path);
-}
-
-static int compare_path(const void *path, const void *group)
-{
-	return strcmp(path, (*(const struct group *const *)group)->path);
-}
-
-static const struct group *find_pair(const struct pairing *pairing, const char *path)
-{
-	const struct group **found;
-
-	if (!pairing->nr)
-		return NULL;
-	found = bsearch(path, pairing->sorted, pairing->nr, sizeof(pairing->sorted[0]),
-			compare_path);
-	return found ? *found : NULL;
-}
-
-static int pair_groups(const struct group_tree *tree, struct pairing *ret_pairing)
-{
-	struct pairing pairing = {.nr = tree->nr_groups};
-
-	pairing.sorted = calloc(pairing.nr ? pairing.nr : 1, sizeof(pairing.sorted[0]));
-	if (!pairing.sorted)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->nr_groups; i++)
-		pairing.sorted[i] = &tree->groups[i];
-	qsort(pairing.sorted, pairing.nr, sizeof(pairing.sorted[0]), compare_groups);
-	*ret_pairing = pairing;
-	return 0;
-}
-
 /* --- removal ---------------------------------------------------------------------------------- */
 
 static bool is_below(const char *path, const char *parent)
@@ -87,7 +42,8 @@ static bool is_kept(const struct planner *planner, const struct pairing *desired
 {
 	const struct group_tree *observed = planner->observed;
 
-	if (group->role == GROUP_ROOT || group->populated || find_pair(desired_pairs, group->path))
+	if (group->role == GROUP_ROOT || group->populated ||
+	    pairing_find(desired_pairs, group->path))
 		return true;
 	for (uint32_t i = 0; i < observed->nr_groups; i++) {
 		if (observed->groups[i].populated &&
@@ -104,8 +60,10 @@ static void remove_unwanted(struct planner *planner, const struct pairing *desir
 	 * the leaves.
 	 */
 	for (uint32_t i = planner->observed->nr_groups; i-- > 0;) {
-		if (!is_kept(planner, desired_pairs, &planner->observed->groups[i]))
-			planner_add_step(planner, STEP_REMOVE, &planner->observed->groups[i]);
+		if (is_kept(planner, desired_pairs, &planner->observed->groups[i]))
+			continue;
+		planner_add_step(planner, STEP_REMOVE, &planner->observed->groups[i]);
+		planner->fates[i] = FATE_REMOVED;
 	}
 }
 
@@ -151,7 +109,7 @@ static void open_root(struct planner *planner, const struct group *root,
 
 	if (!observed)
 		planner_add_step(planner, STEP_CREATE, root);
-	if (wants_member(root))
+	if (wants_member(root) && !planner->is_root_ended)
 		write_partition(planner, root, partition);
 	both = cpuset_of_text(root->files[GROUP_CPUSET_CPUS]);
 	cpuset_union(&both, &now);
@@ -239,7 +197,8 @@ static void add_desired_migration(struct planner *planner, const struct group *g
 	struct cpuset listed = cpuset_of_text(old), now = within_bound(planner, listed);
 	struct migration *migration;
 
-	if (group->role == GROUP_ROOT || cpuset_is_empty(&target))
+	/* The lists of the root and of pods follow those of the containers. */
+	if (group->role != GROUP_CONTAINER || cpuset_is_empty(&target))
 		return;
 	migration = add_migration(planner, group, old, &now, &target);
 	migration->is_unlisted = !cpuset_equal(&now, &listed);
@@ -289,7 +248,7 @@ static void collect_migrations(struct planner *planner, const struct pairing *de
 	for (uint32_t i = 0; i < planner->desired->nr_groups; i++) {
 		const struct group *group = &planner->desired->groups[i];
 
-		add_desired_migration(planner, group, find_pair(observed, group->path));
+		add_desired_migration(planner, group, pairing_find(observed, group->path));
 		if (group->is_exclusive) {
 			struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
 
@@ -297,7 +256,7 @@ static void collect_migrations(struct planner *planner, const struct pairing *de
 		}
 	}
 	for (uint32_t i = 0; i < planner->observed->nr_groups; i++) {
-		if (!find_pair(desired, planner->observed->groups[i].path))
+		if (!pairing_find(desired, planner->observed->groups[i].path))
 			add_undesired(planner, &planner->observed->groups[i], &unavailable);
 	}
 	cpuset_union(&planner->room, &planner->home);
@@ -356,25 +315,34 @@ static void make_steps(struct planner *planner, const struct pairing *desired,
 	const struct group *root =
 		tree->nr_groups && tree->groups[0].role == GROUP_ROOT ? &tree->groups[0] : NULL;
 
+	uint32_t moves;
+
 	remove_unwanted(planner, desired);
-	if (root)
-		open_root(planner, root, find_pair(observed, root->path));
+	if (root) {
+		partitions_end_below(planner, desired, root, pairing_find(observed, root->path));
+		open_root(planner, root, pairing_find(observed, root->path));
+	}
 	for (uint32_t i = root ? 1 : 0; i < tree->nr_groups; i++) {
-		if (!find_pair(observed, tree->groups[i].path))
+		if (!pairing_find(observed, tree->groups[i].path))
 			planner_add_step(planner, STEP_CREATE, &tree->groups[i]);
 	}
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
-		grow_mems(planner, &tree->groups[i], find_pair(observed, tree->groups[i].path));
+		grow_mems(planner, &tree->groups[i], pairing_find(observed, tree->groups[i].path));
 	if (root)
-		find_bound(planner, root, find_pair(observed, root->path));
+		find_bound(planner, root, pairing_find(observed, root->path));
 	collect_migrations(planner, desired, observed);
+	moves = planner->plan.nr_steps;
 	migrate_all(planner);
+	partitions_surround(planner, desired, observed, moves);
 	if (root)
-		close_root(planner, root, find_pair(observed, root->path));
+		close_root(planner, root, pairing_find(observed, root->path));
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
-		shrink_mems(planner, &tree->groups[i], find_pair(observed, tree->groups[i].path));
+		shrink_mems(planner, &tree->groups[i],
+			    pairing_find(observed, tree->groups[i].path));
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
-		write_limits(planner, &tree->groups[i], find_pair(observed, tree->groups[i].path));
+		write_limits(planner, &tree->groups[i],
+			     pairing_find(observed, tree->groups[i].path));
+	partitions_make(planner, observed);
 }
 
 int plan_make(const struct group_tree *desired, const struct group_tree *observed,
@@ -383,17 +351,19 @@ int plan_make(const struct group_tree *desired, const struct group_tree *observe
 	struct planner *planner cleanup_free = calloc(1, sizeof(*planner));
 	size_t most = (size_t)desired->nr_groups + observed->nr_groups;
 	struct migration *migrations cleanup_free = calloc(most ? most : 1, sizeof(*migrations));
+	enum fate *fates cleanup_free = calloc(most ? most : 1, sizeof(*fates));
 	struct pairing desired_pairs = {0}, observed_pairs = {0};
-	int r = planner && migrations ? 0 : -ENOMEM;
+	int r = planner && migrations && fates ? 0 : -ENOMEM;
 
 	if (!r)
-		r = pair_groups(desired, &desired_pairs);
+		r = pairing_make(desired, &desired_pairs);
 	if (!r)
-		r = pair_groups(observed, &observed_pairs);
+		r = pairing_make(observed, &observed_pairs);
 	if (!r) {
 		planner->desired = desired;
 		planner->observed = observed;
 		planner->migrations = migrations;
+		planner->fates = fates;
 		make_steps(planner, &desired_pairs, &observed_pairs);
 		r = planner->error;
 	}

@@ -37,6 +37,15 @@ enum group_role {
 	GROUP_ROLE_NR
 };
 
+/* Why an exclusive container is no isolated partition although the layout asks for it. */
+enum isolation_gap {
+	ISOLATION_GAP_NONE,
+	ISOLATION_GAP_POOL,    /* a container of its pod uses the shared pool of the node */
+	ISOLATION_GAP_REUSED,  /* another container of its pod has some of its CPUs as well */
+	ISOLATION_GAP_OFFLINE, /* some of its CPUs are offline */
+	ISOLATION_GAP_NR
+};
+
 struct group {
 	char path[GROUP_PATH_MAX]; /* relative to the cgroup mount, no leading slash */
 	enum group_role role;
@@ -44,9 +53,10 @@ struct group {
 	char container[POD_CONTAINER_NAME]; /* "" above containers */
 	/* Owned. NULL = not managed (desired), or missing or unreadable (observed). */
 	char *files[GROUP_FILE_NR];
-	bool populated;	   /* observed only */
-	bool unseen;	   /* observed only: neither this group nor its subtree was read */
-	bool is_exclusive; /* desired only: no other container may use its CPUs */
+	bool populated;		/* observed only */
+	bool unseen;		/* observed only: neither this group nor its subtree was read */
+	bool is_exclusive;	/* desired only: no other container may use its CPUs */
+	enum isolation_gap gap; /* desired only, of an exclusive container */
 };
 
 struct group_tree {
@@ -72,6 +82,8 @@ struct plan_layout {
 	bool systemd;
 	/* True: the root is a local root partition of all CPUs except the reserved ones. */
 	bool root_partition;
+	/* True: exclusive containers are isolated partitions below it, where their pod permits. */
+	bool isolated;
 };
 
 /*
@@ -83,9 +95,16 @@ struct plan_layout {
  * minus the exclusive CPUs. The budget then limits them and never throttles the exclusive
  * containers. Compatibility kubelet-1.36 uses the kubelet's quotas and has no such group.
  *
- * Only the root and the containers have CPU lists. Pods and shared levels hold no tasks,
- * and every further list could temporarily contradict another one during an update.
- * cpuset.mems is always written.
+ * Only the root, the containers and pods that are partitions have CPU lists. Other pods and
+ * shared levels hold no tasks, and every further list could temporarily contradict another
+ * one during an update. cpuset.mems is always written.
+ *
+ * With `isolated`, an exclusive container is an isolated partition, and its pod is a root
+ * partition that has the CPUs of all its containers. A pod that uses the node's shared pool
+ * cannot be one, because its partition would take those CPUs from the others. Nor can a
+ * container be isolated that shares CPUs with another one of its pod, because partitions
+ * are exclusive, or while some of its CPUs are offline: Linux 6.12 and 7.2 do not isolate a
+ * CPU again that comes back to a partition that lost all of them. `gap` says which it is.
  *
  * A container whose CPUs are all offline gets the shared pool until one of them is `online`
  * again (NULL = all are), because the kernel would let it run on all CPUs of the root, other
@@ -118,6 +137,19 @@ struct step {
 	char *old;   /* STEP_WRITE: the observed value, NULL = none */
 };
 
+/* Is it the write that ends a partition, or that makes one? */
+bool step_ends_partition(const struct step *step);
+bool step_makes_partition(const struct step *step);
+/*
+ * Is it one of several writes of a file that has its final value already? Then it only makes
+ * another step possible.
+ */
+bool step_is_on_the_way(const struct step *step, const char *final_value);
+/* Does the kernel reject the partition, for a reason that may lie above or beside the group? */
+bool group_is_invalid(const struct group *group);
+/* Is the group an isolated partition that is valid, or is it to be one? NULL is none. */
+bool group_is_isolated(const struct group *group);
+
 struct plan {
 	uint32_t nr_steps;
 	struct step *steps;
@@ -128,8 +160,9 @@ void plan_fini(struct plan *plan);
 /*
  * Compute the steps in this order: remove empty groups that are not desired; create
  * groups, parents first; add memory nodes; move CPU sets; drop memory nodes; write
- * everything else. A populated group that is not desired is never removed. It loses the
- * CPUs that are granted exclusively, unless it would have no CPU left.
+ * everything else; make the partitions of pods and containers (partitions.h). A populated
+ * group that is not desired is never removed. It loses the CPUs that are granted
+ * exclusively, unless it would have no CPU left.
  *
  * Two containers are *apart* if their desired sets have no CPU in common. A *conflict* is
  * a CPU that two containers have although they are apart. A step adds a conflict if these

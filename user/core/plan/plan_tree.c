@@ -402,8 +402,75 @@ static bool is_below_level(const struct grant *grant, const struct pod_quota *qu
 	       grant->kind != CONTAINER_INIT;
 }
 
+static bool is_of_pod(const struct group *group, const char *uid)
+{
+	return group->role == GROUP_CONTAINER && !strcmp(group->uid, uid);
+}
+
+/* Do other containers of the pod, whose groups begin at `first`, have CPUs of this one? */
+static bool are_reused(const struct build *build, uint32_t first, const struct group *group)
+{
+	struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]), others;
+
+	for (uint32_t i = first; i < build->tree.nr_groups; i++) {
+		const struct group *other = &build->tree.groups[i];
+
+		others = cpuset_of_text(other->files[GROUP_CPUSET_CPUS]);
+		if (other != group && other->role == GROUP_CONTAINER &&
+		    cpuset_intersects(&others, &cpus))
+			return true;
+	}
+	return false;
+}
+
+static enum isolation_gap find_gap(const struct build *build, uint32_t first,
+				   const struct cpuset *of_pod, const struct group *group)
+{
+	struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+
+	if (cpuset_intersects(of_pod, ledger_shared_pool(build->ledger)))
+		return ISOLATION_GAP_POOL;
+	if (are_reused(build, first, group))
+		return ISOLATION_GAP_REUSED;
+	if (build->online && !cpuset_is_subset(&cpus, build->online))
+		return ISOLATION_GAP_OFFLINE;
+	return ISOLATION_GAP_NONE;
+}
+
+/* The groups of the pod are the last ones of the tree, from `first` on. */
+static void isolate_pod(struct build *build, uint32_t first, const char *uid)
+{
+	struct cpuset of_pod = CPUSET_EMPTY;
+	bool is_partition = false;
+
+	for (uint32_t i = first; i < build->tree.nr_groups; i++) {
+		const struct group *group = &build->tree.groups[i];
+		struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+
+		if (is_of_pod(group, uid))
+			cpuset_union(&of_pod, &cpus);
+	}
+	for (uint32_t i = first; i < build->tree.nr_groups; i++) {
+		struct group *group = &build->tree.groups[i];
+		bool is_isolated;
+
+		if (!is_of_pod(group, uid))
+			continue;
+		if (group->is_exclusive)
+			group->gap = find_gap(build, first, &of_pod, group);
+		is_isolated = group->is_exclusive && group->gap == ISOLATION_GAP_NONE;
+		is_partition |= is_isolated;
+		set_file(build, group, GROUP_CPUSET_PARTITION, is_isolated ? "isolated" : "member");
+	}
+	if (is_partition)
+		set_cpus(build, &build->tree.groups[first], &of_pod);
+	set_file(build, &build->tree.groups[first], GROUP_CPUSET_PARTITION,
+		 is_partition ? "root" : "member");
+}
+
 static void build_pod(struct build *build, const struct ledger_pod *pod)
 {
+	const uint32_t first = build->tree.nr_groups;
 	struct pod_totals totals = pod_totals(pod->spec);
 	struct pod_quota quota = quota_of(build, pod);
 	struct pod_names names;
@@ -425,6 +492,8 @@ static void build_pod(struct build *build, const struct ledger_pod *pod)
 
 		build_container(build, &names, parent, pod, i, &quota);
 	}
+	if (build->layout->root_partition && build->layout->isolated && !build->error)
+		isolate_pod(build, first, pod->spec->uid);
 }
 
 static void build_root(struct build *build)

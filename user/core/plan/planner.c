@@ -4,6 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+bool step_is_on_the_way(const struct step *step, const char *final_value)
+{
+	return step->old && final_value && !strcmp(step->old, final_value);
+}
+
 struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 			      const struct group *group)
 {

@@ -3,6 +3,7 @@
 #ifndef CORE_PLAN_PLANNER_H
 #define CORE_PLAN_PLANNER_H
 
+#include "core/plan/pairing.h"
 #include "core/plan/plan.h"
 
 /* More peers than a pod's init containers normally have; a pool has more. */
@@ -36,6 +37,13 @@ struct use_count {
 	struct cpuset cpus;	 /* those with at least one */
 };
 
+/* What becomes of an observed group and of its partition, if it is one. */
+enum fate {
+	FATE_KEPT,
+	FATE_ENDED, /* it is a member after the steps so far */
+	FATE_REMOVED,
+};
+
 struct planner {
 	const struct group_tree *desired, *observed;
 	struct plan plan;
@@ -47,6 +55,8 @@ struct planner {
 	struct cpuset home;	 /* CPUs for containers in the final state */
 	struct cpuset room;	 /* CPUs that containers may use in between; includes `home` */
 	struct use_count uses[USE_NR];
+	enum fate *fates;   /* by index in `observed` */
+	bool is_root_ended; /* a step ends the root's partition, which was invalid */
 	char text[CPUSET_TEXT_MAX];
 	int error;
 };

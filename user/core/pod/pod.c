@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* The kubelet's MinShares. */
+#define MIN_SHARES 2
+
 struct pod_spec *pod_spec_copy(const struct pod_spec *spec)
 {
 	struct pod_spec *copy cleanup_pod_spec = malloc(sizeof(*copy));
@@ -287,4 +290,15 @@ struct pod_totals pod_totals(const struct pod_spec *spec)
 		.memory_request_bytes = total_request(spec, true),
 		.memory_limit_bytes = total_limit(spec, true),
 	};
+}
+
+/*
+ * The kubelet computes floor(milli * 1024 / 1000), which grows by at least 1 with each milli-CPU.
+ * So at most one request has these shares, and rounding up finds it.
+ */
+int64_t pod_mcpu_of_shares(int64_t shares)
+{
+	if (shares <= MIN_SHARES)
+		return RESOURCE_UNSET;
+	return ((shares < CPU_SHARES_MAX ? shares : CPU_SHARES_MAX) * 1000 + 1023) / 1024;
 }

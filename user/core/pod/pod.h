@@ -27,6 +27,9 @@ enum container_kind {
 /* -1 = not specified; otherwise >= 0. */
 #define RESOURCE_UNSET (-1)
 
+/* The kubelet's MaxShares: 256 CPUs and more. */
+#define CPU_SHARES_MAX 262144
+
 struct resources {
 	int64_t cpu_mcpu;
 	int64_t memory_bytes;
@@ -99,5 +102,12 @@ struct pod_totals {
 	int64_t memory_request_bytes, memory_limit_bytes; /* limit -1 = none */
 };
 struct pod_totals pod_totals(const struct pod_spec *spec);
+
+/*
+ * The CPU request, in thousandths of a CPU, whose shares these are: the exact inverse of the
+ * kubelet's MilliCPUToShares between 3 and 262143 shares. RESOURCE_UNSET for 2 shares or fewer,
+ * which stand for every request up to 2m. 262144 shares stand for 256 CPUs and more.
+ */
+int64_t pod_mcpu_of_shares(int64_t shares);
 
 #endif

@@ -391,6 +391,28 @@ void topology_mems_of_mask(const struct topology *topology, node_mask_t memory_m
 	*ret_ids = ids;
 }
 
+node_mask_t topology_memory_of_cpus(const struct topology *topology, const struct cpuset *cpus)
+{
+	node_mask_t mask = 0;
+
+	for (uint32_t i = 0; i < topology->nodes.nr; i++) {
+		if (cpuset_intersects(&topology->nodes.cpus[i], cpus))
+			mask |= 1ULL << topology->memory_index[i];
+	}
+	return mask;
+}
+
+node_mask_t topology_mask_of_mems(const struct topology *topology, const struct cpuset *ids)
+{
+	node_mask_t mask = 0;
+
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		if (cpuset_has(ids, topology->memory_nodes[i].id))
+			mask |= 1ULL << i;
+	}
+	return mask;
+}
+
 node_mask_t topology_to_memory_mask(const struct topology *topology, node_mask_t nodes)
 {
 	node_mask_t mask = 0;

@@ -137,5 +137,9 @@ node_mask_t topology_to_cpu_mask(const struct topology *topology, node_mask_t me
  */
 void topology_mems_of_mask(const struct topology *topology, node_mask_t memory_mask,
 			   struct cpuset *ret_ids);
+/* The memory nodes of these CPUs. */
+node_mask_t topology_memory_of_cpus(const struct topology *topology, const struct cpuset *cpus);
+/* The other way round from topology_mems_of_mask(). Ids of nodes that have no memory, or do not exist, are left out. */
+node_mask_t topology_mask_of_mems(const struct topology *topology, const struct cpuset *ids);
 
 #endif

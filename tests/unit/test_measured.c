@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/* Which cgroups of a container runtime are measured, and that measuring guards none of them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/internal.h"
+#include "node_scene.h"
+
+static struct controller *controller;
+
+static int start(void **state)
+{
+	if (set_up_node(state))
+		return -1;
+	controller = start_node(&fake_side_port);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	controller_free(controller);
+	return tear_down(state);
+}
+
+/* A cgroup of others, which is in no look at ours. */
+static void make_cgroup(const char *path)
+{
+	struct fake_group *group = &fake->groups[fake_slot(path)];
+
+	text_copy(group->path, sizeof(group->path), path);
+	text_copy(group->files[GROUP_CPUSET_CPUS], FAKE_VALUE, "2-15");
+}
+
+static void create_with(const char *uid, const char *name, const char *id, const char *cgroup,
+			int64_t mcpu)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	struct pod_spec pod = {.namespace = "default",
+			       .is_of_runtime = true,
+			       .stated_qos = mcpu % 1000 ? QOS_BURSTABLE : QOS_GUARANTEED,
+			       .request = RESOURCES_UNSET,
+			       .limit = RESOURCES_UNSET,
+			       .overhead = RESOURCES_UNSET};
+	struct container_spec spec = {
+		.kind = CONTAINER_APP, .request = RESOURCES_UNSET, .limit = RESOURCES_UNSET};
+	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = cgroup};
+
+	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = mcpu;
+	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
+	text_copy(pod.uid, sizeof(pod.uid), uid);
+	text_copy(pod.name, sizeof(pod.name), uid);
+	text_copy(spec.name, sizeof(spec.name), name);
+	sink->created(sink->self, 1, &container);
+	controller_wake(controller);
+}
+
+static void create(const char *uid, const char *name, const char *id, const char *cgroup)
+{
+	create_with(uid, name, id, cgroup, 2000);
+}
+
+/* NULL = it was not published. */
+static const struct managed_group *published(const char *path)
+{
+	const struct fake_group *group = fake_find(path);
+
+	for (uint32_t i = 0; group && i < fake_side.policy.nr_groups; i++)
+		if (fake_side.groups[i].cgroup_id == (uint64_t)(group - fake->groups) + 1)
+			return &fake_side.groups[i];
+	return NULL;
+}
+
+static void expect_cpus(const char *path, const char *list)
+{
+	const struct cpuset wanted = cpuset_of_text(list);
+
+	assert_non_null(published(path));
+	assert_true(cpuset_equal(&published(path)->cpus, &wanted));
+}
+
+static void assert_counted(const char *path, bool is_container)
+{
+	assert_non_null(published(path));
+	assert_int_equal(published(path)->scope, MANAGED_COUNTED);
+	assert_int_equal(published(path)->is_container, is_container);
+}
+
+static void make_pod_a(void)
+{
+	make_cgroup("kubepods");
+	make_cgroup("kubepods/poda");
+	make_cgroup("kubepods/poda/1");
+	create("a", "main", "1", "kubepods/poda/1");
+}
+
+static void a_runtimes_container_is_counted_and_not_guarded(void **state)
+{
+	make_pod_a();
+	assert_counted("kubepods/poda/1", true);
+	assert_counted("kubepods/poda", false);
+	assert_counted("kubepods", false);
+	/* As granted, whatever its file says. */
+	expect_cpus("kubepods/poda/1", "2-3");
+	/* Our own tree is guarded as before. */
+	assert_int_equal(published("pinfold.slice")->scope, MANAGED_TREE);
+}
+
+static void it_is_counted_from_the_second_in_which_its_cgroup_appears(void **state)
+{
+	unsigned int nr_published;
+
+	create("a", "main", "1", "kubepods/poda/1");
+	controller_tick(controller);
+	nr_published = fake_side.nr_published;
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_published, nr_published);
+	make_cgroup("kubepods/poda/1");
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_published, nr_published + 1);
+	assert_counted("kubepods/poda/1", true);
+	/* And then it is known. */
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_published, nr_published + 1);
+}
+
+static void the_newest_instance_of_a_container_counts(void **state)
+{
+	make_pod_a();
+	make_cgroup("kubepods/poda/2");
+	create("a", "main", "2", "kubepods/poda/2");
+	assert_counted("kubepods/poda/2", true);
+	assert_null(published("kubepods/poda/1"));
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 3);
+}
+
+static void containers_of_several_pods_follow_their_pods(void **state)
+{
+	static const char *const paths[] = {"kubepods",	       "kubepods/poda", "kubepods/poda/1",
+					    "kubepods/poda/3", "kubepods/podb", "kubepods/podb/2",
+					    "other",	       "other/podc",	"other/podc/4"};
+	static const enum group_role roles[] = {GROUP_ROOT,	 GROUP_POD, GROUP_CONTAINER,
+						GROUP_CONTAINER, GROUP_POD, GROUP_CONTAINER,
+						GROUP_ROOT,	 GROUP_POD, GROUP_CONTAINER};
+	const struct measured_groups *measured = &controller->measured;
+
+	create("a", "main", "1", "kubepods/poda/1");
+	create("b", "main", "2", "kubepods/podb/2");
+	create("a", "side", "3", "kubepods/poda/3");
+	create("c", "main", "4", "other/podc/4");
+	assert_int_equal(measured->tree.nr_groups, measured->nr_own + ARRAY_SIZE(paths));
+	for (uint32_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const struct group *group = &measured->tree.groups[measured->nr_own + i];
+
+		assert_string_equal(group->path, paths[i]);
+		assert_int_equal(group->role, roles[i]);
+		assert_true(measured_is_foreign(measured, measured->nr_own + i));
+	}
+	assert_false(measured_is_foreign(measured, measured->nr_own - 1));
+}
+
+/* What a runtime may say, and nobody can measure. */
+static void a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone(void **state)
+{
+	char deep[128] = "kubepods";
+
+	for (int i = 0; i < 30; i++)
+		text_copy(deep + strlen(deep), sizeof(deep) - strlen(deep), "/d");
+	create("a", "main", "1", "pinfold.slice/podx/y");
+	create("b", "main", "2", "pinfold.slice");
+	create("c", "main", "3", "alone");
+	create("d", "main", "4", NULL);
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own);
+	create("e", "main", "5", deep);
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 3);
+	text_copy(deep + strlen(deep), sizeof(deep) - strlen(deep), "/d");
+	create("f", "main", "6", deep);
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 3);
+	/* Another name that begins the same is nobody's. */
+	create("g", "main", "7", "pinfold.slices/podg/7");
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 6);
+	/* A pod that would be its own root, and one that shares its cgroup with another. */
+	create("h", "main", "8", "k8s.io/8");
+	create("i", "main", "9", "pinfold.slices/podg/9");
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 6);
+}
+
+/* The guard's policy is whole without it; the reading is repeated. */
+static void one_that_cannot_be_read_now_does_not_make_the_guard_partial(void **state)
+{
+	make_pod_a();
+	unknown_path = "kubepods/poda/1";
+	create("b", "main", "2", "kubepods/podb/2");
+	assert_int_equal(controller->publisher.nr_unread, 0);
+	/* What was known stays. */
+	assert_counted("kubepods/poda/1", true);
+	expect_cpus("kubepods/poda/1", "2-3");
+}
+
+/* --- the CPUs that they have ----------------------------------------------------------------------- */
+
+static void tick_for(unsigned int seconds)
+{
+	for (unsigned int i = 0; i < seconds; i++) {
+		fake->now_ns += S;
+		controller_tick(controller);
+	}
+}
+
+static const char *finding_of(const char *name)
+{
+	for (uint32_t i = 0; i < controller->findings.nr; i++)
+		if (!strcmp(controller->findings.rows[i].name, name))
+			return controller->findings.rows[i].message;
+	return NULL;
+}
+
+static void connect_runtime(void)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+
+	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
+}
+
+static void write_cpus(const char *path, const char *list)
+{
+	text_copy(fake_find(path)->files[GROUP_CPUSET_CPUS], FAKE_VALUE, list);
+}
+
+static int take_any_answer(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	return 0;
+}
+
+static void other_cpus_than_the_runtime_was_told_are_found(void **state)
+{
+	static const struct runtime_port port = {NULL, take_any_answer};
+
+	controller->ports.runtime = &port;
+	connect_runtime();
+	make_pod_a();
+	/* The runtime takes its time. */
+	tick_for(4);
+	assert_null(finding_of("runtime_cpus_differ"));
+	tick_for(2);
+	assert_string_equal(finding_of("runtime_cpus_differ"),
+			    "1 container of the runtime has other CPUs than it was told, first "
+			    "main of pod default/a: told 2-3, has 2-15");
+	write_cpus("kubepods/poda/1", "2-3");
+	tick_for(1);
+	assert_null(finding_of("runtime_cpus_differ"));
+	/* Less than it was told is no better. */
+	write_cpus("kubepods/poda/1", "2");
+	tick_for(6);
+	assert_non_null(finding_of("runtime_cpus_differ"));
+	/* But nobody has a CPU that is offline. */
+	tell_online(controller, "0-2,4-15");
+	tick_for(1);
+	assert_null(finding_of("runtime_cpus_differ"));
+}
+
+/* Twenty containers take two seconds. */
+static void many_containers_are_compared_in_turn(void **state)
+{
+	static const struct runtime_port port = {NULL, take_any_answer};
+	char id[16], path[64];
+
+	controller->ports.runtime = &port;
+	connect_runtime();
+	for (int i = 0; i < 20; i++) {
+		snprintf(id, sizeof(id), "%d", i);
+		snprintf(path, sizeof(path), "kubepods/poda/%d", i);
+		make_cgroup(path);
+		write_cpus(path, "4-15");
+		create_with("a", id, id, path, 500);
+	}
+	tick_for(8);
+	assert_non_null(strstr(finding_of("runtime_cpus_differ"), "20 containers"));
+}
+
+static void a_pod_that_ends_is_not_counted_any_more(void **state)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+
+	make_pod_a();
+	sink->pod_stopped(sink->self, "a");
+	controller_wake(controller);
+	assert_null(published("kubepods/poda/1"));
+	assert_null(published("kubepods"));
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_runtimes_container_is_counted_and_not_guarded,
+						start, stop),
+		cmocka_unit_test_setup_teardown(
+			it_is_counted_from_the_second_in_which_its_cgroup_appears, start, stop),
+		cmocka_unit_test_setup_teardown(the_newest_instance_of_a_container_counts, start,
+						stop),
+		cmocka_unit_test_setup_teardown(containers_of_several_pods_follow_their_pods, start,
+						stop),
+		cmocka_unit_test_setup_teardown(
+			a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone, start, stop),
+		cmocka_unit_test_setup_teardown(
+			one_that_cannot_be_read_now_does_not_make_the_guard_partial, start, stop),
+		cmocka_unit_test_setup_teardown(other_cpus_than_the_runtime_was_told_are_found,
+						start, stop),
+		cmocka_unit_test_setup_teardown(many_containers_are_compared_in_turn, start, stop),
+		cmocka_unit_test_setup_teardown(a_pod_that_ends_is_not_counted_any_more, start,
+						stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that hears of strangers. It has a real-time priority, because a stranger should be gone
+ * before the event loop would get a CPU on a busy machine.
+ */
+#ifndef BPF_NOISE_STRANGERS_H
+#define BPF_NOISE_STRANGERS_H
+
+#include <systemd/sd-event.h>
+
+#include "ctl/ports.h"
+#include "lib/cleanup.h"
+
+struct noise_strangers;
+
+/* Called on the thread, before the sink is told on the loop; without `correct` nobody is. */
+struct noise_corrector {
+	void *self;
+	void (*correct)(void *self, const struct noise_stranger *stranger);
+};
+
+/*
+ * Create the thread, which hears nothing yet; without permission for it, it has an ordinary priority.
+ * The event loop and the sink are borrowed. Negative errno.
+ */
+int noise_strangers_open(sd_event *event, const struct noise_corrector *corrector,
+			 const struct noise_sink *sink, struct noise_strangers **ret_strangers);
+/* Ends the thread. */
+void noise_strangers_close(struct noise_strangers *strangers);
+DEFINE_CLEANUP(struct noise_strangers, noise_strangers_closep, noise_strangers_close);
+
+/* Hear what is in this ring buffer, until it is given up. Negative errno. */
+int noise_strangers_hear(struct noise_strangers *strangers, int map_fd);
+void noise_strangers_give_up(struct noise_strangers *strangers);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long the tasks of all containers have waited for the CPUs of each NUMA node since the agent
+ * began to count. The observer's counters end with their containers; this sum does not.
+ */
+#ifndef CTL_NODE_WAITS_H
+#define CTL_NODE_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct controller;
+
+struct node_waits {
+	bool has_begun;	      /* the observer counts, and what it had then is not in the sums */
+	uint64_t *total_ns;   /* owned; by index of the topology's nodes; NULL = nothing yet */
+	uint64_t counted_ns;  /* when they were brought up to date */
+	uint32_t nr;	      /* containers */
+	uint64_t *cgroup_ids; /* owned; ascending */
+	uint64_t *last_ns;    /* owned; what each had, [nr][nodes] */
+};
+
+void node_waits_fini(struct node_waits *waits);
+
+/*
+ * Look at the counters (see counters.h), and bring the sums up to date. Call it before containers are taken
+ * from the observer, whose waits would be lost.
+ */
+void ctl_count_node_waits(struct controller *controller);
+/* The same if it has not been done for 2.5 seconds; called each second, and before the sums are read. */
+void ctl_follow_node_waits(struct controller *controller);
+
+#endif

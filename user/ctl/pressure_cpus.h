@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pressure of one cgroup on each CPU of its grant, on each of their NUMA nodes and on all of
+ * them together, in the last five minutes and since it is counted. Pure: it reads no clock.
+ *
+ * The kernel keeps the time of a CPU in 32 bits of ns, which wrap after 4.29 s. What two reads that
+ * are further apart have between them is not known: it counts as missed and never as 0.
+ *
+ * A node has the mean of its CPUs, weighted by how long the cgroup was active on each between two
+ * reads, which is how the kernel computes the pressure of a cgroup from all CPUs of the machine.
+ */
+#ifndef CTL_PRESSURE_CPUS_H
+#define CTL_PRESSURE_CPUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pinfold/pressure.h>
+
+#include "core/topology/topology.h"
+
+#define PRESSURE_PART_POINTS 28
+
+/* In units of 1.024 us modulo 2^32: 73 minutes. */
+struct pressure_part_point {
+	uint32_t time, known;
+	uint32_t waited[PRESSURE_KIND_NR];
+};
+
+/* A CPU, a NUMA node, or all CPUs together. */
+struct pressure_part {
+	int32_t cpu, node; /* ids; -1 = none: a node has no CPU, and all together have neither */
+	/* Since it is counted: how long it was, how long it could not be, and what was waited. */
+	uint64_t known_ns, missed_ns;
+	uint64_t waited_ns[PRESSURE_CPU_KIND_NR]; /* active: of a node, the sum of its CPUs */
+	/* Of a CPU: what the kernel said last, and when; 0 = it has said nothing yet. */
+	uint64_t read_ns;
+	uint32_t last_ns[PRESSURE_CPU_KIND_NR];
+	uint32_t nr;
+	struct pressure_part_point points[PRESSURE_PART_POINTS]; /* oldest first */
+};
+
+struct pressure_cpus {
+	bool is_cut; /* it was not measured after the last read */
+	uint32_t nr_cpus, nr_parts;
+	struct pressure_part parts[]; /* CPUs, ascending; nodes, ascending; all together */
+};
+
+/*
+ * Count exactly these CPUs from now on. What is known of a CPU or node that remains is kept; what
+ * leaves is forgotten, and begins anew if it returns. -ENOMEM: as before.
+ */
+int pressure_cpus_follow(struct pressure_cpus **cpus, const struct topology *topology,
+			 const struct pressure_cell *cells, uint32_t nr);
+
+/* Add what was read of the same CPUs, in the same order. */
+void pressure_cpus_add(struct pressure_cpus *cpus, uint64_t read_ns,
+		       const struct pressure_cell *cells);
+
+/* The kernel does not measure at present: whatever the next read shows, the time until then is missed. */
+void pressure_cpus_cut(struct pressure_cpus *cpus);
+
+/* All CPUs together. */
+const struct pressure_part *pressure_cpus_whole(const struct pressure_cpus *cpus);
+
+/*
+ * The share of the `window_ns` before the last read in which tasks waited, in hundredths of a
+ * percent: 0 to 10000. Missed time is left out of it. -1 if less than half a second is known.
+ */
+int pressure_cpus_share(const struct pressure_part *part, uint64_t window_ns,
+			enum pressure_kind kind);
+
+/*
+ * How long the window between the last two reads is: 0.5 to 1.6 s, or 0 if they are further
+ * apart, or if something was missed.
+ */
+uint64_t pressure_cpus_second(const struct pressure_part *part);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Compares the CPUs and memory nodes that a runtime was told with those that its containers have.
+ * The runtime does not report a change that failed, and nothing tells when another process writes
+ * the files.
+ */
+#include <stdio.h>
+
+#include "ctl/internal.h"
+#include "ctl/runtime_private.h"
+
+/* Containers whose files are read in one second, so that many containers do not hold up the loop. */
+#define PER_TICK 16
+/* The runtime writes a while after the answer, and has other requests before. */
+#define PATIENCE_NS (5 * 1000000000ULL)
+
+/* Also if it lacks only CPUs that are offline. */
+static bool has_its_cpus(const struct controller *controller, const struct runtime_row *row,
+			 const struct cpuset *found)
+{
+	struct cpuset wanted = row->told, answered = row->answered;
+
+	cpuset_intersect(&wanted, &controller->online);
+	/* A resize that the runtime has not confirmed may or may not have been carried out. */
+	cpuset_intersect(&answered, &controller->online);
+	return cpuset_is_empty(&wanted) || cpuset_is_empty(found) || cpuset_equal(found, &wanted) ||
+	       cpuset_equal(found, &answered);
+}
+
+static bool has_its_nodes(const struct controller *controller, const struct runtime_row *row,
+			  const struct cpuset *found)
+{
+	struct cpuset wanted;
+
+	topology_mems_of_mask(controller->topology, row->told_nodes, &wanted);
+	return !row->told_nodes || cpuset_is_empty(found) || cpuset_equal(found, &wanted);
+}
+
+/* Nothing known is no difference. */
+static void verify(const struct controller *controller, struct runtime_row *row)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+
+	if (!*row->cgroup || groups->status(groups->self, row->cgroup, &status)) {
+		row->differs_ns = 0;
+		return;
+	}
+	row->found = status.effective_cpus;
+	row->found_mems = status.effective_mems;
+	if (has_its_cpus(controller, row, &row->found) &&
+	    has_its_nodes(controller, row, &row->found_mems))
+		row->differs_ns = 0;
+	else if (!row->differs_ns)
+		row->differs_ns = clock_now_ns(controller->ports.clock);
+}
+
+/* "CPUs than it was told, first web of pod default/a: told 2-3, has 0-15" */
+static void describe(const struct controller *controller, const struct runtime_row *row,
+		     char *message, size_t size)
+{
+	const bool is_about_cpus = !has_its_cpus(controller, row, &row->found);
+	const struct ledger_pod *owner = ledger_find(controller->ledger, row->uid);
+	char told_text[96], found_text[96], pod[160] = "unknown";
+	struct cpuset told = row->told;
+
+	if (!is_about_cpus)
+		topology_mems_of_mask(controller->topology, row->told_nodes, &told);
+	if (owner)
+		lookup_pod_label(owner->spec, pod, sizeof(pod));
+	cpuset_format(&told, told_text, sizeof(told_text));
+	cpuset_format(is_about_cpus ? &row->found : &row->found_mems, found_text,
+		      sizeof(found_text));
+	snprintf(message, size,
+		 "%s than it was told, first %.63s of pod %.80s: told %.40s, has %.40s",
+		 is_about_cpus ? "CPUs" : "memory nodes", *row->name ? row->name : row->id, pod,
+		 told_text, found_text);
+}
+
+static void tell(struct controller *controller)
+{
+	const struct runtimes *runtimes = &controller->runtimes;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	const struct runtime_row *first = NULL;
+	char message[ROW_DETAIL_MAX], difference[288];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < runtimes->nr_rows; i++) {
+		const struct runtime_row *row = &runtimes->rows[i];
+
+		if (!row->differs_ns || now_ns - row->differs_ns < PATIENCE_NS)
+			continue;
+		first = first ? first : row;
+		nr++;
+	}
+	if (!first) {
+		findings_clear(&controller->findings, "runtime_cpus_differ");
+		return;
+	}
+	describe(controller, first, difference, sizeof(difference));
+	snprintf(message, sizeof(message), "%u container%s of the runtime %s other %.260s", nr,
+		 nr == 1 ? "" : "s", nr == 1 ? "has" : "have", difference);
+	findings_update(&controller->findings, "runtime_cpus_differ", message,
+			"see the runtime's log for a change that failed, or find out what writes "
+			"the container's cpuset; an update of the container sets it again, and so "
+			"does a restart of the agent if its CPUs are exclusive");
+}
+
+void ctl_runtime_verify(struct controller *controller)
+{
+	struct runtimes *runtimes = &controller->runtimes;
+
+	if (!runtimes->is_synchronized)
+		return;
+	for (uint32_t i = 0; i < PER_TICK && i < runtimes->nr_rows; i++)
+		verify(controller, &runtimes->rows[runtimes->verified++ % runtimes->nr_rows]);
+	tell(controller);
+}
