@@ -83,7 +83,7 @@ set_scene()
 	ok "its process runs" eventually joined "$DB" guard_attack
 	VICTIM=$JOINED
 	eventually has_two_threads
-	mkdir "$SUB" /tmp/mount2 /tmp/bind
+	mkdir "$SUB" /tmp/mount2 /tmp/bind /tmp/bpf
 	mount -t cgroup2 none /tmp/mount2
 	mount --bind "$CG" /tmp/bind
 	MOUNT2=/tmp/mount2${DB#"$CG"} BIND=/tmp/bind${DB#"$CG"}
@@ -102,8 +102,8 @@ set_scene()
 	AGENT_OPTIONS=
 	ok "an agent with a guard gets ready" start_ready
 	ok "all its programs are loaded" eventually all_loaded
-	local links=("$PINS"/links/guard_*_file_perm)
-	LINK=${links[0]}
+	local links=("$PINS"/links/guard_*_file_perm "$PINS"/links/guard_*_file_open)
+	LINK=${links[0]} LINK2=${links[1]}
 	MEMBERS=$(<"$DB/cgroup.procs")
 }
 
@@ -117,9 +117,30 @@ has_two_threads()
 
 enter_mode()
 {
+	GUARD_FILES=
 	configure "$1"
 	kill -HUP "$AGENT"
 	ok "$1 is in force" eventually mode_is "$1"
+}
+
+# files_mode_is MODE: what the kernel has
+files_mode_is()
+{
+	mentions "$(pinfold guard show)" "guardFiles $1\b"
+}
+
+# protect_files ID MODE: before a row. An attack by handle on what is not cached remounts the cgroups
+# first, which guardFiles would deny or record itself.
+protect_files()
+{
+	local wanted=$2
+
+	[[ ${ATTACKS[$1]} != handle* ]] || wanted=off
+	[[ ${GUARD_FILES:-$2} != "$wanted" ]] || return 0
+	GUARD_FILES=$wanted
+	configure "$2"
+	kill -HUP "$AGENT"
+	eventually files_mode_is "$wanted" >/tmp/why || broken "$1" "$2" "$(</tmp/why)"
 }
 
 # --- what must be so after each attack --------------------------------------------------------------
@@ -193,7 +214,11 @@ undo()
 	mkdir) [[ ! -d $2 ]] || rmdir "$2" ;;
 	handle-mkdir) [[ ! -d $2/$3 ]] || rmdir "$2/$3" ;;
 	rmdir) mkdir -p "$2" ;;
-	unlink | unmount) eventually is_reverted "$@" ;;
+	unlink | rename | unmount) eventually is_reverted "$@" && until_true 30 guard_knows ;;
+	# the agent may be looking at it
+	cover | bind-over) eventually umount "$2" && until_true 30 guard_knows ;;
+	move-mount) quietly /guest/guard_attack move-mount "$3" "$2" ;;
+	bind-remount) mount -o remount,bind,exec "$2" ;;
 	run) quietly pinfold guard arm ;;
 	esac
 	case $FILE in
@@ -203,10 +228,21 @@ undo()
 	esac
 }
 
+# Has the agent, which looks each second, told the guard of the pins' directories and of both file
+# systems? What was covered or unmounted is nothing to protect for it.
+guard_knows()
+{
+	local files
+
+	# each key begins with its kind; a line for each
+	files=$(bpftool -j map dump pinned "$PINS/maps/guard_files" | grep -o '"key":\["0x0[01]"')
+	same "$(grep -c 0x00 <<<"$files") $(grep -c 0x01 <<<"$files")" "3 2"
+}
+
 is_reverted()
 {
 	case $1 in
-	unlink) [[ -e $2 ]] ;;
+	unlink | rename) [[ -e $2 ]] ;;
 	unmount) [[ -e $PINS/meta ]] ;;
 	*) file_is "$FILE" "$SAVED" ;;
 	esac
@@ -280,8 +316,8 @@ try_attack()
 	case $mode,${RESULT[$id]} in
 	enforce,denied) ;;
 	off,* | audit,denied | *,open*)
-		# a dead agent puts nothing back
-		[[ $before == start_ready && $1 == unlink ]] || undo "$@"
+		# a dead agent puts nothing back, the next one does
+		[[ $before == start_ready && $1 =~ ^(unlink|rename|unmount)$ ]] || undo "$@"
 		;;
 	*) check_reverted "$id" "$mode" "$@" ;;
 	esac
@@ -325,7 +361,9 @@ try_row()
 		pids+=" $CULPRIT"
 	done
 	[[ -n $pids ]] || broken "$id" "$mode" "the kernel has none of its files"
-	if [[ $mode != off && ${RESULT[$id]} == denied ]]; then
+	# without an agent, unmounting bpffs ends the programs and with them what they have recorded
+	if [[ $mode != off && ${RESULT[$id]} == denied &&
+		$mode,${ATTACKS[$id]} != "audit,killed unmount"* ]]; then
 		[[ $mode == audit ]] && kind=audit || kind=deny
 		eventually is_recorded $kind "$pids" "$from" "$to" >/tmp/why ||
 			broken "$id" "$mode" "$(</tmp/why)"
@@ -344,6 +382,7 @@ try_table()
 		enter_mode $mode
 		for id in "${ROWS[@]}"; do
 			[[ ${ACTOR[$id]} != pid1 ]] || continue
+			protect_files "$id" $mode
 			try_row "$id" $mode
 			echo "# $mode $id: tried, $SECONDS s"
 		done
@@ -356,12 +395,15 @@ explain()
 	[[ -z ${WHY[$1]:-} ]] || { printf %s "${WHY[$1]}"; return 1; }
 }
 
-# One result a row. tests/attacks/run reads these lines.
+# print_rows [pid1]: one result a row, of those that only systemd can try or of all others.
+# tests/attacks/run reads these lines.
 print_rows()
 {
 	local id word
 
 	for id in "${ROWS[@]}"; do
+		[[ ${ACTOR[$id]} == pid1 ]] && [[ ${1:-} != pid1 ]] && continue
+		[[ ${ACTOR[$id]} != pid1 ]] && [[ ${1:-} == pid1 ]] && continue
 		case ${WHY[$id]:-},${RESULT[$id]} in
 		,open*) word="open, ${RESULT[$id]#open }" ;;
 		,*) word=held ;;

@@ -10,7 +10,7 @@ LOGS+=(/tmp/agent.log)
 # What an earlier test of this boot left.
 rm -rf /etc/pinfold /var/lib/pinfold /var/lib/kubelet/{cpu,memory}_manager_state
 
-# configure [MODE]: enforcement of all aspects; further lines from stdin.
+# configure [MODE]: enforcement of all aspects, but of guardFiles as GUARD_FILES says, if set.
 configure()
 {
 	mkdir -p "$PODS"
@@ -26,6 +26,7 @@ configure()
 		  memoryMoves: ${1:-enforce}
 		  priorities: ${1:-enforce}
 		  debugging: ${1:-enforce}
+		  guardFiles: ${GUARD_FILES:-${1:-enforce}}
 	CONFIG
 }
 

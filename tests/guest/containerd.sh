@@ -88,36 +88,43 @@ add_blob()
 	mv "$1" "blobs/sha256/$digest"
 }
 
-# busybox as the one layer of an image, in the layout that the Open Container Initiative defines.
+# make_image FOLDER NAME CONFIG: FOLDER/root as the one layer of an image, in the layout that the Open
+# Container Initiative defines, in FOLDER/image.tar. CONFIG is a JSON object.
 make_image()
 {
 	local type=application/vnd.oci.image machine layer digest config
 
 	machine=$(uname -m) machine=${machine/x86_64/amd64} machine=${machine/aarch64/arm64}
-	mkdir -p /tmp/image/{blobs/sha256,root/{bin,dev,proc,sys}} && cd /tmp/image || return
-	cp /usr/bin/busybox root/bin/
-	ln -s busybox root/bin/sleep
+	cd "$1" && mkdir -p blobs/sha256 root/{dev,proc,sys} || return
 	tar -C root -cf layer . && add_blob layer || return
 	digest=${BLOB#*: } digest=${digest%%,*}
 	layer="{\"mediaType\": \"$type.layer.v1.tar\", $BLOB}"
-	echo "{\"architecture\": \"$machine\", \"os\": \"linux\"," \
-		"\"config\": {\"Env\": [\"PATH=/bin\"], \"Cmd\": [\"sleep\", \"1000000\"]}," \
+	echo "{\"architecture\": \"$machine\", \"os\": \"linux\", \"config\": $3," \
 		"\"rootfs\": {\"type\": \"layers\", \"diff_ids\": [$digest]}}" >config
 	add_blob config || return
 	config="{\"mediaType\": \"$type.config.v1+json\", $BLOB}"
 	echo "{\"schemaVersion\": 2, \"config\": $config, \"layers\": [$layer]}" >manifest
 	add_blob manifest || return
 	echo "{\"schemaVersion\": 2, \"manifests\": [{\"mediaType\": \"$type.manifest.v1+json\"," \
-		"$BLOB, \"annotations\": {\"io.containerd.image.name\": \"$IMAGE\"}}]}" >index.json
+		"$BLOB, \"annotations\": {\"io.containerd.image.name\": \"$2\"}}]}" >index.json
 	echo '{"imageLayoutVersion": "1.0.0"}' >oci-layout
-	tar -cf /tmp/image.tar oci-layout index.json blobs
+	tar -cf image.tar oci-layout index.json blobs
 }
 
-# The image serves pods as well, whose first process sleeps.
+# load_image FOLDER
+load_image()
+{
+	nsenter -t "$CONTAINERD" -m /usr/bin/ctr --namespace k8s.io images import \
+		--snapshotter native --local "$1/image.tar"
+}
+
+# The image of busybox serves pods as well, whose first process sleeps.
 import_image()
 {
-	(make_image) && nsenter -t "$CONTAINERD" -m /usr/bin/ctr --namespace k8s.io images import \
-		--snapshotter native --local /tmp/image.tar
+	mkdir -p /tmp/image/root/bin && cp /usr/bin/busybox /tmp/image/root/bin/ &&
+		ln -s busybox /tmp/image/root/bin/sleep || return
+	(make_image /tmp/image $IMAGE '{"Env": ["PATH=/bin"], "Cmd": ["sleep", "1000000"]}') &&
+		load_image /tmp/image
 }
 
 # --- pods of one container, which is "main" ---------------------------------------------------
@@ -152,6 +159,12 @@ guaranteed()
 {
 	start_pod "$1" &&
 		start_container "$1" $(($2 * 1024)) $(($2 * 100000)) $((64 << 20))
+}
+
+# resize NAME CPUS: of a Guaranteed pod
+resize()
+{
+	resize_container "${CONTAINER[$1]}" $(($2 * 1024)) $(($2 * 100000)) $((64 << 20))
 }
 
 remove_container()

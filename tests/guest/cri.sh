@@ -5,6 +5,8 @@
 # as hexadecimal digits; fields are given by their numbers in the protocol's api.proto.
 
 CRI_SOCKET=/run/containerd/containerd.sock
+# what containers say, in a file that is named like the container
+POD_LOGS=/tmp/pods
 
 # varint NUMBER: its digits are in HEX
 varint()
@@ -92,14 +94,16 @@ pod_metadata()
 	text 3 default
 }
 
-on_host_network()
+# The network is the host's, and with HOST_PID the processes' numbers too.
+namespaces()
 {
 	number 1 2
+	[[ -z ${HOST_PID:-} ]] || number 2 2
 }
 
 pod_security()
 {
-	build on_host_network
+	build namespaces
 	nested 1 "$BUILT"
 }
 
@@ -116,6 +120,7 @@ pod_config()
 {
 	build pod_metadata "$1"
 	nested 1 "$BUILT"
+	text 3 $POD_LOGS
 	build pod_linux "$2"
 	nested 8 "$BUILT"
 }
@@ -169,6 +174,93 @@ container_config()
 	nested 15 "$BUILT"
 }
 
+# What a kubelet hides from every container that is not privileged, and what it lets it only read.
+MASKED='/proc/asound /proc/acpi /proc/kcore /proc/keys /proc/latency_stats /proc/timer_list
+	/proc/timer_stats /proc/sched_debug /proc/scsi /sys/firmware /sys/devices/virtual/powercap'
+READ_ONLY='/proc/bus /proc/fs /proc/irq /proc/sys /proc/sysrq-trigger'
+
+# capabilities ADDED: all others are dropped
+capabilities()
+{
+	local word
+
+	for word in $1; do
+		text 1 "$word"
+	done
+	text 2 ALL
+}
+
+# security ADDED: of a container that is not privileged, has a read-only root and seccomp's default
+security()
+{
+	local word
+
+	build capabilities "$1"
+	nested 1 "$BUILT"
+	build namespaces
+	nested 3 "$BUILT"
+	number 7 1
+	for word in $MASKED; do
+		text 13 "$word"
+	done
+	for word in $READ_ONLY; do
+		text 14 "$word"
+	done
+	nested 15 ""
+}
+
+# host_mount CONTAINER_PATH HOST_PATH [ro]
+host_mount()
+{
+	text 1 "$1"
+	text 2 "$2"
+	[[ ${3:-} != ro ]] || number 3 1
+}
+
+agent_linux()
+{
+	build resources 51 0 0
+	nested 1 "$BUILT"
+	build security "$1"
+	nested 2 "$BUILT"
+}
+
+# agent_config NAME IMAGE ADDED MOUNTS WORD...: MOUNTS are lines for host_mount
+agent_config()
+{
+	local line word
+
+	build named "$1"
+	nested 1 "$BUILT"
+	build named "$2"
+	nested 2 "$BUILT"
+	for word in "${@:5}"; do
+		text 4 "$word"
+	done
+	while read -r line; do
+		# shellcheck disable=SC2086
+		build host_mount $line
+		nested 7 "$BUILT"
+	done <<<"$4"
+	text 11 "$1.log"
+	build agent_linux "$3"
+	nested 15 "$BUILT"
+}
+
+# create_agent SANDBOX POD PARENT NAME IMAGE ADDED MOUNTS WORD...: as a container of a DaemonSet; its id is in ID
+create_agent()
+{
+	local MESSAGE= sandbox=$1 pod=$2 parent=$3
+
+	shift 3
+	text 1 "$sandbox"
+	build agent_config "$@"
+	nested 2 "$BUILT"
+	build pod_config "$pod" "$parent"
+	nested 3 "$BUILT"
+	runtime CreateContainer
+}
+
 # create_container SANDBOX POD PARENT NAME IMAGE SHARES QUOTA MEMORY: its id is in ID
 create_container()
 {
@@ -190,6 +282,17 @@ update_container()
 
 	text 1 "$1"
 	build text 6 "$2"
+	nested 2 "$BUILT"
+	runtime UpdateContainerResources
+}
+
+# resize_container ID SHARES QUOTA MEMORY: as a kubelet resizes a container in place
+resize_container()
+{
+	local MESSAGE=
+
+	text 1 "$1"
+	build resources "${@:2}"
 	nested 2 "$BUILT"
 	runtime UpdateContainerResources
 }

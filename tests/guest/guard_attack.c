@@ -445,7 +445,8 @@ static bool is_disconnected(int fd)
 /*
  * Open `path` by its handle when nothing of it is cached: the kernel then makes a dentry
  * without name and parent. drop_caches alone leaves a dentry now and then; a remount drops
- * each that is not in use.
+ * each that is not in use. The guard denies that as well, so who wants this allows it first
+ * (guardFiles). drop_caches must be written at offset 0: the kernel ignores what is further on.
  */
 static int open_cold(const char *path, int flags)
 {
@@ -465,7 +466,7 @@ static int open_cold(const char *path, int flags)
 			usleep(10000);
 		}
 		if (mount(NULL, CGROUPS, NULL, MS_REMOUNT, NULL) || caches < 0 ||
-		    write_text(caches, "2"))
+		    pwrite(caches, "2", 1, 0) != 1)
 			exit(cannot("drop what is cached"));
 		fd = open_by_handle_at(mount_fd, handle, O_PATH | O_CLOEXEC);
 		if (fd < 0)
@@ -698,6 +699,102 @@ static int attack_unmount(char **args)
 	return answer(umount2(args[0], MNT_DETACH));
 }
 
+static int attack_rename(char **args)
+{
+	return answer(rename(args[0], args[1]));
+}
+
+/* An empty file system over it. */
+static int attack_cover(char **args)
+{
+	return answer(mount("none", args[0], "tmpfs", 0, NULL));
+}
+
+static int attack_bind_over(char **args)
+{
+	return answer(mount("/tmp", args[0], NULL, MS_BIND, NULL));
+}
+
+/* The kernel ignores the propagation beside MS_BIND. */
+static int attack_bind_private_over(char **args)
+{
+	return answer(mount("/tmp", args[0], NULL, MS_BIND | MS_PRIVATE, NULL));
+}
+
+/* Over a single file, which is not a directory. */
+static int attack_bind_file_over(char **args)
+{
+	return answer(mount("/proc/self/exe", args[0], NULL, MS_BIND, NULL));
+}
+
+/* Every mount of the file system, for all its users. */
+static int attack_read_only(char **args)
+{
+	return answer(mount(NULL, args[0], NULL, MS_REMOUNT | MS_RDONLY, NULL));
+}
+
+/* The same without read-only, which fails while a file is open for writing. */
+static int attack_remount(char **args)
+{
+	return answer(mount(NULL, args[0], NULL, MS_REMOUNT, NULL));
+}
+
+static int attack_bind_remount(char **args)
+{
+	return answer(mount(NULL, args[0], NULL, MS_REMOUNT | MS_BIND | MS_NOEXEC, NULL));
+}
+
+/* PID N: it may open no more than N files. */
+static int attack_descriptors(char **args)
+{
+	const pid_t pid = atoi(args[0]);
+	struct rlimit limit;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &limit))
+		return cannot("prlimit");
+	limit.rlim_cur = (rlim_t)atol(args[1]);
+	return answer(prlimit(pid, RLIMIT_NOFILE, &limit, NULL));
+}
+
+/* Only this mount. */
+static int attack_bind_read_only(char **args)
+{
+	return answer(mount(NULL, args[0], NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL));
+}
+
+/* The same, with a propagation, which the kernel ignores here. */
+static int attack_bind_read_only_slave(char **args)
+{
+	return answer(
+		mount(NULL, args[0], NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_SLAVE, NULL));
+}
+
+/* With move_mount(2), which glibc of bookworm wraps, but not that of older systems. */
+static int attack_move_mount(char **args)
+{
+	return answer(syscall(SYS_move_mount, AT_FDCWD, args[0], AT_FDCWD, args[1], 0) < 0);
+}
+
+/* FILE TEXT N END: N writes, and then more until the file END is there; how many passed, and all. */
+static int siege(char **args)
+{
+	const struct timespec rest = {.tv_nsec = 1000000};
+	long wanted = atol(args[2]), nr = 0, passed = 0;
+
+	while (nr < wanted || access(args[3], F_OK)) {
+		int fd = open(args[0], O_WRONLY | O_CLOEXEC);
+
+		passed += fd >= 0 && !write_text(fd, args[1]);
+		if (fd >= 0)
+			close(fd);
+		/* as fast as it can would keep the agent from coming back */
+		if (++nr % 16 == 0)
+			nanosleep(&rest, NULL);
+	}
+	printf("%ld %ld\n", passed, nr);
+	return 0;
+}
+
 /* PROGRAM ARGUMENT…: "ok" if it succeeds; what it says goes to standard error. */
 static int attack_run(char **args)
 {
@@ -835,6 +932,19 @@ static const struct {
 	{"flood", 2, attack_flood},
 	{"unlink", 1, attack_unlink},
 	{"unmount", 1, attack_unmount},
+	{"rename", 2, attack_rename},
+	{"cover", 1, attack_cover},
+	{"bind-over", 1, attack_bind_over},
+	{"bind-private-over", 1, attack_bind_private_over},
+	{"bind-file-over", 1, attack_bind_file_over},
+	{"read-only", 1, attack_read_only},
+	{"bind-read-only", 1, attack_bind_read_only},
+	{"bind-read-only-slave", 1, attack_bind_read_only_slave},
+	{"remount", 1, attack_remount},
+	{"bind-remount", 1, attack_bind_remount},
+	{"descriptors", 2, attack_descriptors},
+	{"move-mount", 2, attack_move_mount},
+	{"siege", 4, siege},
 	{"run", 1, attack_run},
 	{"hold", 0, hold},
 	{"serve", 0, serve},
@@ -852,7 +962,11 @@ static int run_command(int nr_words, char **words)
 		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
 		"       pin PID CPU,CPU… | write-pin FILE TEXT CPU,CPU… | team CPU,CPU… |\n"
 		"       attr|migrate|page|nice|ioprio|limit|trace|memory|pageout|stop|look PID |\n"
-		"       flood DIR N | unlink FILE | unmount DIR | run PROGRAM… | hold | join DIR PROGRAM… |\n"
+		"       flood DIR N | unlink FILE | rename FILE FILE |\n"
+		"       unmount|cover|bind-over|read-only|bind-read-only|remount|bind-remount DIR |\n"
+		"       bind-private-over|bind-read-only-slave DIR | bind-file-over FILE |\n"
+		"       move-mount DIR DIR | descriptors PID N |\n"
+		"       siege FILE TEXT N END | run PROGRAM… | hold | join DIR PROGRAM… |\n"
 		"       serve [FILE]… (then one of these lines at a time, and held|passed FILE TEXT)\n");
 	return 2;
 }

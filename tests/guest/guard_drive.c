@@ -10,7 +10,7 @@
  *   group tree|self|overlap PATH  one managed cgroup, PATH below the mount
  *   container PATH CPUS
  *   actor PARENT_PATH NAME runtime|system
- *   protect CPUS · modes MODE (of every aspect) · expiry MS
+ *   protect CPUS · modes MODE (of every aspect) · mode ASPECT MODE · expiry MS
  *   publish · selftest PATH · tick · sync · status · counts · programs · features
  *   write PATH FILE TEXT          as the agent
  *   mkdir PATH
@@ -144,6 +144,17 @@ static int run_modes(char **args)
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
 		drive.policy.modes[aspect] = mode_named(args[0]);
 	return 0;
+}
+
+static int run_mode(char **args)
+{
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++) {
+		if (strcmp(args[0], aspect_name(aspect)))
+			continue;
+		drive.policy.modes[aspect] = mode_named(args[1]);
+		return 0;
+	}
+	return -EINVAL;
 }
 
 static int run_expiry(char **args)
@@ -290,14 +301,14 @@ static const struct {
 	{"pins", 2, run_pins},	       {"start", 0, run_start},
 	{"group", 2, run_group},       {"container", 2, run_container},
 	{"actor", 3, run_actor},       {"protect", 1, run_protect},
-	{"modes", 1, run_modes},       {"expiry", 1, run_expiry},
-	{"deny-runtime", 1, run_deny}, {"publish", 0, run_publish},
-	{"selftest", 1, run_selftest}, {"tick", 0, run_tick},
-	{"sync", 0, run_sync},	       {"status", 0, run_status},
-	{"counts", 0, run_counts},     {"programs", 0, run_programs},
-	{"features", 0, run_features}, {"write", 3, run_write},
-	{"mkdir", 1, run_mkdir},       {"release", 0, run_release},
-	{"remove", 0, run_remove},
+	{"modes", 1, run_modes},       {"mode", 2, run_mode},
+	{"expiry", 1, run_expiry},     {"deny-runtime", 1, run_deny},
+	{"publish", 0, run_publish},   {"selftest", 1, run_selftest},
+	{"tick", 0, run_tick},	       {"sync", 0, run_sync},
+	{"status", 0, run_status},     {"counts", 0, run_counts},
+	{"programs", 0, run_programs}, {"features", 0, run_features},
+	{"write", 3, run_write},       {"mkdir", 1, run_mkdir},
+	{"release", 0, run_release},   {"remove", 0, run_remove},
 };
 
 static int run_command(char *line)

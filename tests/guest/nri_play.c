@@ -9,6 +9,7 @@
  *   create POD CONTAINER ID CLASS MCPU   class: guaranteed or burstable
  *   stop ID | remove ID | stop-pod POD
  *   update ID CPUS                   as the kubelet asks for other CPUs
+ *   resize ID MCPU                   as the kubelet resizes a container in place
  *
  * nri_play SOCKET
  */
@@ -35,7 +36,7 @@
 #define MAX_CONTAINERS 32
 
 struct container {
-	char id[80], pod[64], name[64], parent[128], cpus[64];
+	char id[80], pod[64], name[64], parent[128], cpus[64], mems[64];
 	bool is_guaranteed;
 	long mcpu;
 	pid_t pid;
@@ -111,6 +112,20 @@ static bool set_cpus(struct container *container, const char *cpus)
 	return true;
 }
 
+/* "" = they stay as they are, as in a real runtime. */
+static bool set_mems(struct container *container, const char *mems)
+{
+	char path[512];
+
+	if (!*mems)
+		return true;
+	container_file(container, "cpuset.mems", path);
+	if (!write_file(path, mems))
+		return false;
+	snprintf(container->mems, sizeof(container->mems), "%s", mems);
+	return true;
+}
+
 static void start_process(struct container *container)
 {
 	char path[512], pid[32];
@@ -166,6 +181,7 @@ struct content {
 	Nri__LinuxPodSandbox pod_linux;
 	Nri__PodSandbox pod;
 	Nri__Container container;
+	char cgroup[256];
 };
 
 static char *text_of(const char *text)
@@ -194,10 +210,13 @@ static void fill_content(struct container *from, struct content *to)
 	to->cpu.period = &to->period;
 	to->cpu.quota = &to->quota;
 	to->cpu.cpus = from->cpus;
+	to->cpu.mems = from->mems;
 	to->memory.limit = &to->limit;
 	to->resources.cpu = &to->cpu;
 	to->resources.memory = &to->memory;
 	to->on_linux.resources = &to->resources;
+	snprintf(to->cgroup, sizeof(to->cgroup), "%s/%s", from->parent, from->id);
+	to->on_linux.cgroups_path = to->cgroup;
 	to->pod_linux.cgroup_parent = from->parent;
 	to->pod.id = to->pod.name = to->pod.uid = from->pod;
 	to->pod.namespace_ = text_of("default");
@@ -276,10 +295,12 @@ static void apply_updates(size_t nr, Nri__ContainerUpdate **updates)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct container *container = find_container(updates[i]->container_id);
+		const Nri__LinuxCPU *cpu = updates[i]->on_linux->resources->cpu;
 
-		if (container && !set_cpus(container, updates[i]->on_linux->resources->cpu->cpus))
-			fprintf(stderr, "CPUs %s of %s were not taken\n",
-				updates[i]->on_linux->resources->cpu->cpus, container->id);
+		if (container &&
+		    (!set_cpus(container, cpu->cpus) || !set_mems(container, cpu->mems)))
+			fprintf(stderr, "CPUs %s and memory nodes '%s' of %s were not taken\n",
+				cpu->cpus, cpu->mems, container->id);
 	}
 }
 
@@ -366,8 +387,10 @@ static void do_create(const char *pod, const char *name, const char *id, const c
 	apply_updates(answer->n_update, answer->update);
 	make_cgroup(container);
 	nr_containers++;
-	if (answer->adjust && !set_cpus(container, answer->adjust->on_linux->resources->cpu->cpus))
-		give_up("cpuset.cpus");
+	if (answer->adjust &&
+	    (!set_cpus(container, answer->adjust->on_linux->resources->cpu->cpus) ||
+	     !set_mems(container, answer->adjust->on_linux->resources->cpu->mems)))
+		give_up("cpuset");
 	start_process(container);
 	printf("created %s %d\n", *container->cpus ? container->cpus : "-", container->pid);
 	nri__create_container_response__free_unpacked(answer, NULL);
@@ -395,7 +418,7 @@ static void send_event(int event, struct container *container)
 	fill_content(container, &content);
 	change.event = event;
 	change.pod = &content.pod;
-	change.container = event == 11 ? &content.container : NULL;
+	change.container = event == 2 ? NULL : &content.container;
 	nri__response__free_unpacked(call_plugin("StateChange", &change.base), NULL);
 }
 
@@ -440,6 +463,50 @@ static void do_update(struct container *container, const char *cpus)
 	puts("updated");
 }
 
+/* As in a real runtime, the change of the container itself comes last. */
+static void apply_resize(struct container *container, Nri__Response *response)
+{
+	Nri__Updates *updates =
+		nri__updates__unpack(NULL, response->payload.len, response->payload.data);
+
+	if (!updates)
+		give_up("updates");
+	for (int own = 0; own < 2; own++) {
+		for (size_t i = 0; i < updates->n_update; i++)
+			if ((strcmp(updates->update[i]->container_id, container->id) ? 0 : 1) ==
+			    own)
+				apply_updates(1, &updates->update[i]);
+	}
+	nri__updates__free_unpacked(updates, NULL);
+	nri__response__free_unpacked(response, NULL);
+}
+
+static void do_resize(struct container *container, const char *mcpu)
+{
+	Nri__ContainerRequest update = NRI__CONTAINER_REQUEST__INIT;
+	struct container resized = *container;
+	struct content content, wanted;
+	Nri__Response *response;
+
+	resized.mcpu = strtol(mcpu, NULL, 10);
+	*resized.cpus = '\0';
+	fill_content(container, &content);
+	fill_content(&resized, &wanted);
+	update.pod = &content.pod;
+	update.container = &content.container;
+	update.linux_resources = &wanted.resources;
+	response = call_plugin("UpdateContainer", &update.base);
+	if (response->status && response->status->code) {
+		printf("refused %s\n", response->status->message);
+		nri__response__free_unpacked(response, NULL);
+		return;
+	}
+	apply_resize(container, response);
+	container->mcpu = resized.mcpu;
+	send_event(9, container);
+	printf("resized %s\n", container->cpus);
+}
+
 static void obey(char *line)
 {
 	char word[6][64] = {0};
@@ -458,6 +525,8 @@ static void obey(char *line)
 		do_remove(container);
 	else if (!strcmp(word[0], "update") && container)
 		do_update(container, word[2]);
+	else if (!strcmp(word[0], "resize") && container)
+		do_resize(container, word[2]);
 	else if (!strcmp(word[0], "stop-pod"))
 		do_stop_pod(word[1]);
 	else
