@@ -361,11 +361,15 @@ prove: ## prove the harnesses with CBMC, minutes; FAULTS=1 plants faults that it
 # a build within a command takes all cores, unless the caller has said how many
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-test: ## run everything: set-up, build, unit, vectors, checks, guests (needs root)
+test: ## run set-up, build, unit tests, vectors, checks, and each guest test on the kernels it needs (needs root)
 	$(Q)tools/install-deps test
 	$(Q)PINFOLD_ARCH=$(OTHER) tools/guest/sysroot || echo "make: no libraries of $(OTHER), so check/cross is skipped"
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O) all unit corpus guest-programs
-	$(Q)O=$(O) tests/run all
+	$(Q)O=$(O) tests/run all $(TEST_ALL)
+
+test-kernels: private export TEST_ALL := --every-kernel
+test-kernels: ## run the same, with each guest test on every kernel that it can run on; takes about twice as long
+	$(Q)$(MAKE) --no-print-directory O=$(O) test
 
 guest-programs: $(GUEST_PROGRAMS)
 
