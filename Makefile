@@ -109,7 +109,7 @@ PUBLISHER := $(if $(HAS_CURL),$(O)/pinfold-publisher)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-guest attacks bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-kernels test-guest attacks bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay $(PUBLISHER) ## build the agent, the inspector and the vector player
