@@ -95,8 +95,8 @@ static int serve(struct agent *agent)
 	if (agent->kernel && bpf_backend_watch(agent->kernel, agent->event,
 					       controller_kernel_sink(agent->controller)))
 		return EXIT_OTHER;
-	if (build_start_sources(agent) || build_start_discovery(agent) ||
-	    build_start_runtime(agent) || build_start_server(agent))
+	if (build_start_sources(agent) || build_start_runtime(agent) ||
+	    build_start_discovery(agent) || build_start_server(agent))
 		return EXIT_OTHER;
 	manager_tell_ready(agent);
 	manager_tell_status(agent);
@@ -116,6 +116,7 @@ static void take_down(struct agent *agent, int status)
 	manifests_free(agent->manifests);
 	discover_close(agent->discover);
 	source_close(agent->runtime);
+	kubepods_close(agent->kubepods);
 	controller_free(agent->controller);
 	bpf_backend_close(agent->kernel);
 	pressure_reader_close(agent->pressure);

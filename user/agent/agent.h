@@ -24,6 +24,7 @@
 #include "irq/irqs.h"
 #include "machine/machine.h"
 #include "machine/pages.h"
+#include "runtime/kubepods.h"
 #include "runtime/source.h"
 #include "serve/server.h"
 #include "source/manifests.h"
@@ -91,8 +92,9 @@ struct agent {
 	struct controller *controller;
 	struct manifests *manifests;
 	struct discover *discover;     /* NULL = the mode does not ask for it */
-	struct cpuset_writer *cpusets; /* NULL = what a kubelet decided is not put back */
+	struct cpuset_writer *cpusets; /* NULL = only cgroups of our own are written */
 	struct source *runtime;	       /* NULL = no container runtime is asked */
+	struct kubepods *kubepods;     /* NULL = containers that are found are nobody's pods */
 	struct server *server;
 
 	struct clock_port clock;
@@ -112,6 +114,8 @@ struct agent {
 	struct runtime_port runtime_port;
 	struct cpuset_port cpuset_port;
 	struct discovery_port discovery_port;
+	struct discovery_sink discovery_sink;
+	struct cpuset_sink cpuset_sink; /* used if containers are found */
 };
 
 /* --- options.c: the command line ----------------------------------------------------------------- */

@@ -57,6 +57,11 @@ static bool repairs_kubelet(const struct agent *agent)
 	return config_repairs_kubelet(settings_config(agent));
 }
 
+static bool pins_kubepods(const struct agent *agent)
+{
+	return config_pins_kubepods(settings_config(agent));
+}
+
 int build_open_groups(struct agent *agent)
 {
 	const struct groups_options options = {
@@ -139,7 +144,7 @@ void build_open_pressure(struct agent *agent)
 {
 	/* A runtime's pods are outside the workload root. */
 	const struct pressure_options options = {
-		.root_dir = *settings_config(agent)->sources.nri ? PINFOLD_CGROUP_MOUNT
+		.root_dir = config_has_runtime(settings_config(agent)) ? PINFOLD_CGROUP_MOUNT
 								 : PINFOLD_CGROUP_MOUNT
 				    "/" PINFOLD_WORKLOAD_ROOT,
 		.max_containers = settings_config(agent)->max_containers,
@@ -216,7 +221,7 @@ int build_open_cpusets(struct agent *agent)
 	const struct cpuset_writer_options options = {.groups = agent->groups, .pool = agent->pool};
 	int r;
 
-	if (!repairs_kubelet(agent))
+	if (!repairs_kubelet(agent) && !pins_kubepods(agent))
 		return 0;
 	r = cpuset_writer_open(&options, &agent->cpusets);
 	if (!r)
@@ -256,7 +261,27 @@ static int answer_runtime(void *self, uint32_t request, const struct runtime_ans
 {
 	const struct agent *agent = self;
 
+	if (agent->kubepods)
+		return kubepods_answer(agent->kubepods, request, answer);
 	return source_answer(agent->runtime, request, answer);
+}
+
+/* A scan of the node is for the controller, and for the source that takes its containers for pods. */
+static void tell_found(void *self, struct discovery *found)
+{
+	struct agent *agent = self;
+	const struct discovery_sink *sink = controller_discovery_sink(agent->controller);
+
+	if (agent->kubepods)
+		kubepods_discovered(agent->kubepods, found);
+	sink->discovered(sink->self, found);
+}
+
+static void tell_written(void *self, const struct cpuset_write *rows, uint32_t nr)
+{
+	const struct agent *agent = self;
+
+	kubepods_written(agent->kubepods, rows, nr);
 }
 
 int build_new_controller(struct agent *agent)
@@ -289,7 +314,12 @@ int build_new_controller(struct agent *agent)
 		log_warn(
 			r,
 			"agent: cannot read its own start time, so metrics of the process are missing");
-	agent->runtime_port = (struct runtime_port){agent, answer_runtime};
+	agent->runtime_port = (struct runtime_port){
+		.self = agent,
+		.answer = answer_runtime,
+		.cannot_refuse = pins_kubepods(agent),
+		.ask_soon = pins_kubepods(agent) ? scan_soon : NULL,
+	};
 	agent->discovery_port = (struct discovery_port){agent, scan_soon};
 	agent->process_port = (struct process_port){agent, process_usage};
 	r = controller_new(agent->machine.topology, &agent->settings[agent->current].policy,
@@ -330,13 +360,14 @@ int build_start_discovery(struct agent *agent)
 		.root = agent->options.root,
 		.kubelet_dir = settings_config(agent)->sources.kubelet_directory,
 		.runtime_dir = settings_config(agent)->sources.runtime_state_directory,
-		.watches_cpusets = repairs_kubelet(agent),
-		.sink = controller_discovery_sink(agent->controller),
+		.watches_cpusets = repairs_kubelet(agent) || pins_kubepods(agent),
+		.sink = &agent->discovery_sink,
 	};
 	int r;
 
-	if (!is_observing(agent))
+	if (!is_observing(agent) && !pins_kubepods(agent))
 		return 0;
+	agent->discovery_sink = (struct discovery_sink){agent, tell_found};
 	r = discover_open(&options, &agent->discover);
 	if (!r)
 		r = discover_scan(agent->discover);
@@ -354,6 +385,22 @@ static void tell_runtime(void *data, const struct plugin_status *status)
 				   status->remedy);
 }
 
+static int start_kubepods(struct agent *agent)
+{
+	const struct kubepods_options options = {
+		.sink = controller_runtime_sink(agent->controller),
+		.cpusets = &agent->cpuset_port,
+		.discovery = &agent->discovery_port,
+	};
+	int r = kubepods_open(&options, &agent->kubepods);
+
+	if (r)
+		return log_err(r, "kubepods: cannot follow the containers of the node");
+	agent->cpuset_sink = (struct cpuset_sink){agent, tell_written};
+	cpuset_writer_listen(agent->cpusets, &agent->cpuset_sink);
+	return 0;
+}
+
 int build_start_runtime(struct agent *agent)
 {
 	const struct source_options options = {
@@ -365,7 +412,11 @@ int build_start_runtime(struct agent *agent)
 	};
 	int r;
 
-	if (!*options.socket || is_observing(agent))
+	if (is_observing(agent))
+		return 0;
+	if (pins_kubepods(agent))
+		return start_kubepods(agent);
+	if (!*options.socket)
 		return 0;
 	r = source_open(&options, &agent->runtime);
 	return r ? log_err(r, "nri: cannot use the socket %s", options.socket) : 0;

@@ -51,7 +51,7 @@ static void fill_request(const struct controller *controller, struct host_reques
 	request->exclusive = states.exclusive;
 	request->mode = wanted_mode(controller, &states, &request->taken);
 	request->rest = controller->layout.root_partition ? states.reserved : CPUSET_EMPTY;
-	request->has_runtime = *controller->options.config->sources.nri;
+	request->has_runtime = config_has_runtime(controller->options.config);
 }
 
 static bool is_due(const struct host_groups *host, const struct host_request *request,

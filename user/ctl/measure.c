@@ -150,6 +150,8 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 			 controller->admission.refusals.nr_unlisted);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		bounds[i] = 50e-6 * (double)(1U << i);
+	exposition_family(page, &metric_families.runtime_unpinned);
+	exposition_seconds(page, NO_LABELS, controller->runtimes.unpinned_ns);
 	exposition_family(page, &metric_families.admission_duration);
 	exposition_histogram(page, NO_LABELS, &duration);
 	exposition_family(page, &metric_families.state_writes);

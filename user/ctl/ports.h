@@ -691,6 +691,10 @@ struct runtime_port {
 	 * change that fails is not reported.
 	 */
 	int (*answer)(void *self, uint32_t request, const struct runtime_answer *answer);
+	/* The containers run before they are created here: one that is refused shares. */
+	bool cannot_refuse;
+	/* Changes are due to containers: ask for them soon. NULL = nobody can be made to ask. */
+	void (*ask_soon)(void *self);
 };
 
 /*
@@ -717,6 +721,14 @@ struct runtime_sink {
 	void (*pod_stopped)(void *self, const char *pod_id);
 	/* The session has ended: its requests cannot be answered any more. */
 	void (*ended)(void *self);
+	/*
+	 * Where nobody can be asked before a container starts: it has its CPUs now, and its tasks had
+	 * run for this long, in CPU time, when it was found.
+	 */
+	void (*pinned)(void *self, const char *container_id, uint64_t run_ns);
+	/* Another program wrote this file of a container; the value is written again. */
+	void (*rewritten)(void *self, const char *container_id, enum group_file file,
+			  const struct cpuset *value);
 };
 
 /* --- cpusets of others: user/cgroup/cpuset_writer.c ---------------------------------------------- */

@@ -64,7 +64,7 @@ static void restore_pod(struct controller *controller, const struct state_pod *s
 static bool has_ended(const struct controller *controller, const struct state *state,
 		      const struct state_pod *saved)
 {
-	return saved->pod.spec->is_of_runtime && !*controller->options.config->sources.nri &&
+	return saved->pod.spec->is_of_runtime && !config_has_runtime(controller->options.config) &&
 	       strcmp(state->boot_id, controller->options.boot_id) != 0;
 }
 

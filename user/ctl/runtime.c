@@ -40,7 +40,7 @@ static void deny(struct controller *controller, uint32_t request, const struct d
 static bool refuse(struct controller *controller, uint32_t request, const struct pod_spec *pod,
 		   const struct container_spec *container, const struct decision *decision)
 {
-	bool shares = controller->options.config->runtime_refusals == RUNTIME_REFUSALS_SHARE;
+	bool shares = ctl_runtime_shares_refused(controller);
 
 	ctl_runtime_record_refusal(controller, pod, container ? container->name : "", decision,
 				   shares ? "it runs on the shared pool instead" : "");
@@ -137,7 +137,7 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 static bool refuse_resize(struct controller *controller, const struct runtime_waiting *resize,
 			  const struct decision *decision)
 {
-	bool goes_on = controller->options.config->runtime_refusals == RUNTIME_REFUSALS_SHARE;
+	bool goes_on = ctl_runtime_shares_refused(controller);
 
 	ctl_runtime_record_refusal(controller, resize->pod, resize->container.name, decision,
 				   goes_on ? "it keeps the CPUs that it has"

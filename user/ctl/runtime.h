@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of a container runtime: what the runtime reports becomes grants, and grants become
- * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. When a
+ * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. Where no runtime
+ * calls, user/runtime/kubepods.c takes its part, for containers that it finds. When a
  * container is created, its exclusive CPUs and its memory nodes are durable before the runtime learns
  * of them. One that has neither waits for nothing, because the next Synchronize brings it back.
  * Nor does the answer to Synchronize wait: the runtime records the CPUs of grants made there,
@@ -59,6 +60,7 @@ struct runtimes {
 	struct runtime_row *rows; /* owned, in no order */
 	uint64_t last_serial;
 	uint32_t verified; /* counts on; the row after the one that was verified last */
+	uint64_t unpinned_ns; /* CPU time of found containers until their cpusets were written */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */
 	uint32_t nr_waiting;
@@ -78,6 +80,9 @@ void ctl_runtime_stopped(void *self, uint32_t request, const char *container_id)
 void ctl_runtime_removed(void *self, const char *container_id);
 void ctl_runtime_pod_stopped(void *self, const char *pod_id);
 void ctl_runtime_ended(void *self);
+void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns);
+void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file file,
+			   const struct cpuset *value);
 
 /* A save of the state has ended: decide again what waited for it. */
 void ctl_runtime_resume(struct controller *controller, int result);

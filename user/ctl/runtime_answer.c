@@ -27,6 +27,14 @@ const struct grant *ctl_runtime_grant(const struct controller *controller, const
 	return pod ? ledger_find_grant(pod, name) : NULL;
 }
 
+bool ctl_runtime_shares_refused(const struct controller *controller)
+{
+	const struct runtime_port *port = controller->ports.runtime;
+
+	return controller->options.config->runtime_refusals == RUNTIME_REFUSALS_SHARE ||
+	       (port && port->cannot_refuse);
+}
+
 bool ctl_runtime_is_exclusive(const struct controller *controller, const char *uid,
 			      const char *name)
 {
@@ -199,9 +207,11 @@ static bool is_behind(const struct controller *controller, const struct runtime_
 	return cpuset_intersects(&cpus, exclusive);
 }
 
+/* Where the containers can be written at any time, nothing lasts that would be worth a finding. */
 void ctl_runtime_check(struct controller *controller)
 {
 	const struct runtimes *runtimes = &controller->runtimes;
+	const struct runtime_port *port = controller->ports.runtime;
 	char message[ROW_DETAIL_MAX];
 	struct cpu_states states;
 	uint32_t nr = 0;
@@ -209,6 +219,10 @@ void ctl_runtime_check(struct controller *controller)
 	ledger_cpu_states(controller->ledger, &states);
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
 		nr += is_behind(controller, &runtimes->rows[i], &states.exclusive);
+	if (nr && port && port->ask_soon) {
+		port->ask_soon(port->self);
+		nr = 0;
+	}
 	if (!nr) {
 		findings_clear(&controller->findings, "runtime_behind");
 		return;

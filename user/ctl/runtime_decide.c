@@ -13,8 +13,8 @@
 #include "lib/log.h"
 
 #define DETAIL                                                                                      \
-	"the container runtime made its cgroups; pinfold sets their CPUs through NRI, and neither " \
-	"the partition nor the guard covers them"
+	"the container runtime made its cgroups; pinfold sets their CPUs, and neither the "          \
+	"partition nor the guard covers them"
 
 void ctl_runtime_record(struct controller *controller, struct event_record event,
 			const struct pod_spec *pod, const char *container)

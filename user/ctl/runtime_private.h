@@ -56,6 +56,9 @@ int ctl_runtime_send(struct controller *controller, uint32_t request,
 void ctl_runtime_answer(struct controller *controller, uint32_t request, const char *created_id,
 			const char *always_id);
 
+/* Does whoever is refused share, as configured or because it runs already? */
+bool ctl_runtime_shares_refused(const struct controller *controller);
+
 /* --- runtime_decide.c ------------------------------------------------------------------------- */
 
 /* Can it be decided at all? False with an error to show. */

@@ -5,6 +5,7 @@
  * the files.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/internal.h"
 #include "ctl/runtime_private.h"
@@ -104,6 +105,37 @@ static void tell(struct controller *controller)
 			"see the runtime's log for a change that failed, or find out what writes "
 			"the container's cpuset; an update of the container sets it again, and so "
 			"does a restart of the agent if its CPUs are exclusive");
+}
+
+void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns)
+{
+	struct controller *controller = self;
+
+	controller->runtimes.unpinned_ns += run_ns;
+}
+
+void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file file,
+			   const struct cpuset *value)
+{
+	struct controller *controller = self;
+	const struct runtime_row *row = runtime_rows_find(&controller->runtimes, container_id);
+	const struct ledger_pod *owner = row ? ledger_find(controller->ledger, row->uid) : NULL;
+	struct event_row event = {.record = EVENT_RECORD(EVENT_REPAIR)};
+
+	if (!row)
+		return;
+	controller->drift.nr_detected[file]++;
+	controller->drift.nr_repaired[file]++;
+	event.record.attribute = file;
+	event.record.action = ACTION_REPAIR;
+	if (cpuset_format(value, event.record.value, sizeof(event.record.value)) >=
+	    sizeof(event.record.value))
+		memcpy(event.record.value + sizeof(event.record.value) - 4, "...", 4);
+	text_copy(event.target, sizeof(event.target), row->cgroup);
+	text_copy(event.container, sizeof(event.container), row->name);
+	if (owner)
+		lookup_pod_label(owner->spec, event.pod, sizeof(event.pod));
+	event_log_add(&controller->events, &event);
 }
 
 void ctl_runtime_verify(struct controller *controller)

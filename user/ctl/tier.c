@@ -19,7 +19,7 @@
  */
 static uint32_t count_remaining(struct controller *controller)
 {
-	const bool has_source = *controller->options.config->sources.nri;
+	const bool has_source = config_has_runtime(controller->options.config);
 	char message[ROW_DETAIL_MAX];
 	uint32_t nr = 0;
 
@@ -31,11 +31,11 @@ static uint32_t count_remaining(struct controller *controller)
 	}
 	snprintf(
 		message, sizeof(message),
-		"%u pod%s of the container runtime still hold%s CPUs, but sources.nri is not set, so "
-		"the agent does not learn when they end",
+		"%u pod%s of the container runtime still hold%s CPUs, but neither sources.nri nor "
+		"sources.kubepods is set, so the agent does not learn when they end",
 		nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
 	findings_put(&controller->findings, "runtime_pods_remain", message,
-		     "set sources.nri again until these pods are gone, or reboot the node");
+		     "set it again until these pods are gone, or reboot the node");
 	return nr;
 }
 
@@ -57,13 +57,13 @@ static void choose_root(struct controller *controller)
 		return;
 	}
 	/* A partition takes its CPUs from everybody outside the workload root. */
-	if (*config->sources.nri || nr_remaining) {
+	if (config_has_runtime(config) || nr_remaining) {
 		findings_put(
 			&controller->findings, "tier1_not_in_use",
 			"pods of the container runtime run outside the workload root, so it is "
 			"not a partition; tasks of the host may run on CPUs of pods",
 			nr_remaining ? "see the finding runtime_pods_remain"
-				     : "remove sources.nri if the node has no container runtime");
+				     : "remove sources.nri and sources.kubepods if the node has no container runtime");
 		controller->layout.root_partition = false;
 		return;
 	}

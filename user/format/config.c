@@ -76,6 +76,16 @@ bool config_repairs_kubelet(const struct config *config)
 	return config->mode == MODE_GUARD && config->enforcement.kubelet == KUBELET_REPAIR;
 }
 
+bool config_pins_kubepods(const struct config *config)
+{
+	return config->mode == MODE_ALLOCATE && config->sources.kubepods;
+}
+
+bool config_has_runtime(const struct config *config)
+{
+	return *config->sources.nri || config_pins_kubepods(config);
+}
+
 const char *kubelet_enforcement_name(enum kubelet_enforcement enforcement)
 {
 	return kubelet_words[enforcement];

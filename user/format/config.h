@@ -119,7 +119,7 @@ struct config_unbuilt {
 	char message[96];
 };
 
-#define CONFIG_UNBUILT_NR     5
+#define CONFIG_UNBUILT_NR     4
 #define CONFIG_UNBUILT_REMEDY "remove it from the configuration, or do without what it asks"
 
 /* Which of the options that this version accepts, but does not follow, are asked for. */
@@ -162,6 +162,10 @@ bool run_mode_writes(enum run_mode mode);
  * who else does? In mode guard only, although run_mode_writes() says that it changes nothing else.
  */
 bool config_repairs_kubelet(const struct config *config);
+/* Does the agent write the cpusets of containers that it finds below kubepods? In mode allocate only. */
+bool config_pins_kubepods(const struct config *config);
+/* Are the pods of a container runtime among those that it decides on, however it learns of them? */
+bool config_has_runtime(const struct config *config);
 /* -EINVAL, and *ret_mode untouched, if no mode has this name. */
 int run_mode_parse(const char *name, enum run_mode *ret_mode);
 /* Each value by its word in the configuration file; never NULL for a valid one. */

@@ -46,8 +46,6 @@ void config_list_unbuilt(const struct config *config,
 		bool is_asked;
 		const char *finding, *option;
 	} options[] = {
-		{config->sources.kubepods && config->mode == MODE_ALLOCATE, "kubepods_not_built",
-		 "sources.kubepods"},
 		{*config->sources.nri && config->mode == MODE_OBSERVE, "nri_not_built",
 		 "sources.nri in mode observe"},
 		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
@@ -149,10 +147,25 @@ static int check_runtime(const struct config *config, const struct policy *polic
 {
 	char sentence[256] = "";
 
-	if (!*config->sources.nri || config->mode != MODE_ALLOCATE ||
-	    !container_check_policy(policy, sentence, sizeof(sentence)))
+	if (config->mode != MODE_ALLOCATE || !config_has_runtime(config))
 		return 0;
-	snprintf(error, error_size, "sources.nri: %s", sentence);
+	if (*config->sources.nri && config->sources.kubepods) {
+		snprintf(error, error_size,
+			 "sources.nri and sources.kubepods are both set: each decides the CPUs of the "
+			 "same containers; remove sources.kubepods if the runtime has NRI, otherwise "
+			 "sources.nri");
+		return -EINVAL;
+	}
+	if (config->sources.kubepods && !*config->sources.runtime_state_directory) {
+		snprintf(error, error_size,
+			 "sources.runtimeStateDirectory is empty: sources.kubepods reads the names and "
+			 "requests of containers there; set it, or remove sources.kubepods");
+		return -EINVAL;
+	}
+	if (!container_check_policy(policy, sentence, sizeof(sentence)))
+		return 0;
+	snprintf(error, error_size, "%s: %s",
+		 *config->sources.nri ? "sources.nri" : "sources.kubepods", sentence);
 	return -EINVAL;
 }
 

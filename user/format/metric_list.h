@@ -37,6 +37,9 @@ METRIC(admissions, "pinfold_admissions_total", COUNTER, NULL, "result, reason",
 METRIC(refused_pods, "pinfold_refused_pods", GAUGE, NULL, "listed",
        "Pods that are refused at present, by whether they are listed with the reason.",
        [PER_NODE] = 2)
+METRIC(runtime_unpinned, "pinfold_runtime_unpinned_seconds_total", COUNTER, "seconds", NULL,
+       "CPU time that containers of sources.kubepods had run before their CPUs were written.",
+       [PER_NODE] = 1)
 METRIC(admission_duration, "pinfold_admission_duration_seconds", HISTOGRAM, "seconds", NULL,
        "Time to decide a pod, or a runtime's container, and make the decision durable.",
        [PER_NODE] = 17)

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: runtime ctl kubelet format core lib
+/*
+ * Containers that are found below kubepods, the real controller, and a node whose cpuset files can be
+ * written: who gets CPUs, in which order the files are written, and what becomes of what others write.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+#include "runtime/kubepods.h"
+
+#define GIB "1073741824"
+
+/* --- a node with cgroups ------------------------------------------------------------------------ */
+
+struct node_container {
+	uint64_t id;
+	char uid[40], name[32];
+	enum qos_class qos;
+	int64_t mcpu; /* of the request, as in the bundle */
+	char cpu_max[32], cpus[64];
+	int64_t weight;
+	bool has_bundle;
+};
+
+static struct {
+	struct node_container containers[16];
+	uint32_t nr;
+	uint64_t last_id;
+	char pods[8][40]; /* uids of those whose cgroup exists */
+	enum qos_class qos[8];
+	uint32_t nr_pods;
+	/* What is being written: a pass ends when the test says so. */
+	struct cpuset_write *rows;
+	uint32_t nr_rows, nr_passes, nr_scans_wanted;
+	int write_error;
+	bool is_incomplete; /* the next scan cannot visit all cgroups */
+} node;
+
+static struct kubepods *kubepods;
+static struct controller *controller;
+
+static struct node_container *find_container(uint64_t id)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		if (node.containers[i].id == id)
+			return &node.containers[i];
+	return NULL;
+}
+
+static struct node_container *container_with(uint64_t id)
+{
+	struct node_container *container = find_container(id);
+
+	if (!container) {
+		fail_msg("no container %llu", (unsigned long long)id);
+		abort();
+	}
+	return container;
+}
+
+/* In no step has anybody but its pod a CPU of an exclusive container. Its name begins with "excl". */
+static void assert_apart(void)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		for (uint32_t j = 0; j < node.nr; j++) {
+			struct cpuset own, other;
+
+			if (i == j || strncmp(node.containers[i].name, "excl", 4) != 0 ||
+			    !*node.containers[i].cpus || !*node.containers[j].cpus ||
+			    !strcmp(node.containers[i].uid, node.containers[j].uid))
+				continue;
+			own = cpuset_of_text(node.containers[i].cpus);
+			other = cpuset_of_text(node.containers[j].cpus);
+			if (cpuset_intersects(&own, &other))
+				fail_msg("%s has CPUs of %s: %s and %s", node.containers[j].name,
+					 node.containers[i].name, node.containers[j].cpus,
+					 node.containers[i].cpus);
+		}
+}
+
+static int begin_write(void *self, struct cpuset_write *rows, uint32_t nr)
+{
+	assert_null(node.rows);
+	node.rows = rows;
+	node.nr_rows = nr;
+	return 0;
+}
+
+static void wants_scan(void *self)
+{
+	node.nr_scans_wanted++;
+}
+
+static const struct cpuset_port cpuset_port = {.write = begin_write};
+static const struct discovery_port discovery_port = {.scan_soon = wants_scan};
+
+static int answer(void *self, uint32_t request, const struct runtime_answer *given)
+{
+	return kubepods_answer(kubepods, request, given);
+}
+
+static const struct runtime_port runtime_port = {
+	.answer = answer, .cannot_refuse = true, .ask_soon = wants_scan};
+
+/* The thread has written the files, each of which is judged when it was. */
+static void end_write(void)
+{
+	struct cpuset_write *rows = node.rows;
+	const uint32_t nr = node.nr_rows;
+
+	assert_non_null(rows);
+	node.rows = NULL;
+	node.nr_passes++;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct node_container *container = find_container(rows[i].cgroup_id);
+
+		rows[i].result = container ? node.write_error : -ENOENT;
+		snprintf(rows[i].error, sizeof(rows[i].error), "cannot write: the test says so");
+		if (rows[i].result || rows[i].file != GROUP_CPUSET_CPUS)
+			continue;
+		cpuset_format(&rows[i].value, container->cpus, sizeof(container->cpus));
+		assert_apart();
+	}
+	kubepods_written(kubepods, rows, nr);
+	free(rows);
+}
+
+static void end_writes(void)
+{
+	while (node.rows)
+		end_write();
+}
+
+static char *copy_text(const char *text)
+{
+	char *copy = strdup(text);
+
+	assert_non_null(copy);
+	return copy;
+}
+
+static const char *qos_folder(enum qos_class qos)
+{
+	static const char *const folders[QOS_NR] = {
+		[QOS_GUARANTEED] = "", [QOS_BURSTABLE] = "burstable/", [QOS_BEST_EFFORT] = "besteffort/"};
+
+	return folders[qos];
+}
+
+static struct discovered_cgroup *add_row(struct discovery *found, const char *path)
+{
+	struct discovered_cgroup *row;
+
+	assert_int_equal(discovery_add(found, path, &row), 0);
+	assert_int_not_equal(kubepods_parse(path, &row->name), KUBEPODS_NONE);
+	row->cpu_request_mcpu = RESOURCE_UNSET;
+	row->run_ns = row->cpu_weight = row->tasks = row->throttled_ns = -1;
+	return row;
+}
+
+static void add_container(struct discovery *found, const struct node_container *container)
+{
+	struct discovered_cgroup *row;
+	char path[256];
+
+	snprintf(path, sizeof(path), "kubepods/%spod%s/%064llx", qos_folder(container->qos),
+		 container->uid, (unsigned long long)container->id);
+	row = add_row(found, path);
+	row->cgroup_id = container->id;
+	row->run_ns = 1000000;
+	row->cpu_weight = container->weight;
+	row->cpus = copy_text(container->cpus);
+	row->cpu_max = copy_text(container->cpu_max);
+	row->memory_max = copy_text(GIB);
+	row->names = DISCOVERED_NAMES_UNKNOWN;
+	if (!container->has_bundle)
+		return;
+	row->names = DISCOVERED_NAMES_READ;
+	row->namespace = copy_text("default");
+	row->pod = copy_text(container->uid);
+	row->container = copy_text(container->name);
+	row->cpu_request_mcpu = container->mcpu;
+}
+
+static void scan_node(void)
+{
+	struct discovery found cleanup_discovery = {0};
+	char path[256];
+
+	for (uint32_t i = 0; i < node.nr_pods; i++) {
+		snprintf(path, sizeof(path), "kubepods/%spod%s", qos_folder(node.qos[i]),
+			 node.pods[i]);
+		add_row(&found, path)->cgroup_id = 1000 + i;
+	}
+	for (uint32_t i = 0; i < node.nr; i++)
+		add_container(&found, &node.containers[i]);
+	discovery_sort(&found);
+	if (node.is_incomplete)
+		snprintf(found.problem, sizeof(found.problem), "cannot list /kubepods");
+	kubepods_discovered(kubepods, &found);
+}
+
+/* Until nothing is written or asked for any more. */
+static void settle(void)
+{
+	for (int i = 0; i < 20; i++) {
+		scan_node();
+		end_writes();
+	}
+	assert_null(node.rows);
+}
+
+/* A Guaranteed container has the request as its limit; 0 = none. */
+static uint64_t start_in(const char *uid, enum qos_class qos, const char *name, int64_t mcpu)
+{
+	struct node_container *container = &node.containers[node.nr++];
+	uint32_t at = 0;
+
+	while (at < node.nr_pods && strcmp(node.pods[at], uid) != 0)
+		at++;
+	if (at == node.nr_pods) {
+		snprintf(node.pods[at], sizeof(node.pods[at]), "%s", uid);
+		node.qos[at] = qos;
+		node.nr_pods++;
+	}
+	*container = (struct node_container){
+		.id = ++node.last_id, .qos = qos, .mcpu = mcpu, .has_bundle = true};
+	snprintf(container->uid, sizeof(container->uid), "%s", uid);
+	snprintf(container->name, sizeof(container->name), "%s", name);
+	snprintf(container->cpu_max, sizeof(container->cpu_max), "max 100000");
+	if (qos == QOS_GUARANTEED)
+		snprintf(container->cpu_max, sizeof(container->cpu_max), "%lld 100000",
+			 (long long)mcpu * 100);
+	return container->id;
+}
+
+static void stop(uint64_t id)
+{
+	struct node_container *container = container_with(id);
+
+	*container = node.containers[--node.nr];
+}
+
+static void remove_pod(const char *uid)
+{
+	for (uint32_t i = node.nr; i-- > 0;)
+		if (!strcmp(node.containers[i].uid, uid))
+			node.containers[i] = node.containers[--node.nr];
+	for (uint32_t i = 0; i < node.nr_pods; i++)
+		if (!strcmp(node.pods[i], uid)) {
+			node.nr_pods--;
+			memcpy(node.pods[i], node.pods[node.nr_pods], sizeof(node.pods[i]));
+			node.qos[i] = node.qos[node.nr_pods];
+			break;
+		}
+}
+
+static const char *cpus_of(uint64_t id)
+{
+	return container_with(id)->cpus;
+}
+
+#define A "aaaaaaaa-0000-0000-0000-000000000000"
+#define B "bbbbbbbb-0000-0000-0000-000000000000"
+#define C "cccccccc-0000-0000-0000-000000000000"
+
+static void open_source(void)
+{
+	struct kubepods_options options = {.cpusets = &cpuset_port, .discovery = &discovery_port};
+
+	scene_runtime = &runtime_port;
+	controller = start_controller();
+	options.sink = controller_runtime_sink(controller);
+	assert_int_equal(kubepods_open(&options, &kubepods), 0);
+}
+
+static int open_node(void **state)
+{
+	set_up(state);
+	config.sources.kubepods = true;
+	memset(&node, 0, sizeof(node));
+	open_source();
+	return 0;
+}
+
+static int close_node(void **state)
+{
+	free(node.rows);
+	kubepods_close(kubepods);
+	controller_free(controller);
+	scene_runtime = NULL;
+	return tear_down(state);
+}
+
+/* --- tests -------------------------------------------------------------------------------------- */
+
+static void who_is_there_gets_its_cpus_and_others_leave_first(void **state)
+{
+	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
+	const uint64_t owner = start_in(B, QOS_GUARANTEED, "excl", 4000);
+
+	settle();
+	assert_string_equal(cpus_of(owner), "2-5");
+	assert_string_equal(cpus_of(shared), "6-15");
+	assert_int_equal(node.nr_passes, 1);
+}
+
+static void a_container_that_comes_gets_cpus_and_gives_them_back(void **state)
+{
+	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
+	uint64_t owner;
+
+	settle();
+	owner = start_in(B, QOS_GUARANTEED, "excl", 2000);
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_string_equal(cpus_of(shared), "4-15");
+	remove_pod(B);
+	settle();
+	assert_string_equal(cpus_of(shared), "2-15");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+}
+
+static void a_container_that_restarts_keeps_its_cpus(void **state)
+{
+	const uint64_t first = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	uint64_t other, second;
+
+	settle();
+	assert_string_equal(cpus_of(first), "2-3");
+	stop(first);
+	settle();
+	other = start_in(B, QOS_GUARANTEED, "excl-b", 2000);
+	settle();
+	second = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	settle();
+	assert_string_equal(cpus_of(other), "4-5");
+	assert_string_equal(cpus_of(second), "2-3");
+}
+
+static void an_init_container_leaves_its_cpus_to_the_next(void **state)
+{
+	const uint64_t init = start_in(A, QOS_GUARANTEED, "excl-init", 12000);
+	uint64_t app;
+
+	settle();
+	assert_string_equal(cpus_of(init), "2-5,8-15");
+	stop(init);
+	settle();
+	app = start_in(A, QOS_GUARANTEED, "excl-app", 12000);
+	settle();
+	assert_string_equal(cpus_of(app), "2-5,8-15");
+}
+
+static void one_of_two_that_crashed_keeps_its_cpus(void **state)
+{
+	const uint64_t first = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	uint64_t second, third;
+
+	start_in(A, QOS_GUARANTEED, "excl-b", 2000);
+	settle();
+	assert_string_equal(cpus_of(first), "2-3");
+	stop(first);
+	second = start_in(A, QOS_GUARANTEED, "excl-c", 2000);
+	settle();
+	third = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	settle();
+	assert_string_equal(cpus_of(second), "6-7");
+	assert_string_equal(cpus_of(third), "2-3");
+}
+
+static void who_cannot_have_its_cpus_shares(void **state)
+{
+	const uint64_t big = start_in(A, QOS_GUARANTEED, "excl", 10000);
+	uint64_t more;
+
+	settle();
+	more = start_in(B, QOS_GUARANTEED, "too-big", 10000);
+	settle();
+	assert_string_equal(cpus_of(big), "2-3,8-15");
+	assert_string_equal(cpus_of(more), "4-7");
+}
+
+static void what_others_write_is_put_back(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+
+	settle();
+	snprintf(container_with(owner)->cpus, sizeof(container_with(owner)->cpus), "0-15");
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_int_equal(nr_rows(controller, "event"), 2); /* start, repair */
+}
+
+/* A scan that began before a write ended shows what was there before. */
+static void an_old_scan_is_no_difference(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+
+	scan_node();
+	end_writes();
+	snprintf(container_with(owner)->cpus, sizeof(container_with(owner)->cpus), "%s", "");
+	scan_node();
+	assert_null(node.rows);
+	assert_true(node.nr_scans_wanted);
+	scan_node();
+	assert_non_null(node.rows);
+	end_writes();
+	assert_string_equal(cpus_of(owner), "2-3");
+}
+
+static void a_resize_is_followed(void **state)
+{
+	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
+	const uint64_t owner = start_in(B, QOS_GUARANTEED, "excl", 2000);
+	struct node_container *container;
+
+	container_with(owner)->weight = 79; /* linear, of 2048 shares */
+	settle();
+	container = container_with(owner);
+	snprintf(container->cpu_max, sizeof(container->cpu_max), "400000 100000");
+	container->weight = 157;
+	settle();
+	assert_string_equal(cpus_of(owner), "2-5");
+	assert_string_equal(cpus_of(shared), "6-15");
+	container = container_with(owner);
+	snprintf(container->cpu_max, sizeof(container->cpu_max), "200000 100000");
+	container->weight = 79;
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_string_equal(cpus_of(shared), "4-15");
+}
+
+static void a_restart_of_the_agent_changes_nothing(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	const uint64_t second = start_in(B, QOS_GUARANTEED, "excl-b", 2000);
+	const uint64_t shared = start_in(C, QOS_BURSTABLE, "web", 500);
+
+	settle();
+	node.nr_passes = 0;
+	kubepods_close(kubepods);
+	controller_free(controller);
+	open_source();
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_string_equal(cpus_of(second), "4-5");
+	assert_string_equal(cpus_of(shared), "6-15");
+}
+
+/* Nothing is known to have ended, and an agent that begins waits. */
+static void what_was_not_visited_has_not_ended(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+	const struct node_container kept = *container_with(owner);
+	uint64_t other;
+
+	node.is_incomplete = true;
+	scan_node();
+	assert_null(node.rows);
+	node.is_incomplete = false;
+	settle();
+	node.is_incomplete = true;
+	remove_pod(A);
+	settle();
+	node.is_incomplete = false;
+	node.containers[node.nr++] = kept;
+	snprintf(node.pods[node.nr_pods++], sizeof(node.pods[0]), A);
+	other = start_in(B, QOS_GUARANTEED, "excl-b", 2000);
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_string_equal(cpus_of(other), "4-5");
+}
+
+static void without_its_bundle_a_container_shares(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+
+	container_with(owner)->has_bundle = false;
+	settle();
+	assert_string_equal(cpus_of(owner), "2-15");
+	container_with(owner)->has_bundle = true;
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+}
+
+/* Written or not, it is told once; and it is written when that works again. */
+static void a_write_that_fails_is_repeated(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+
+	node.write_error = -EBUSY;
+	settle();
+	assert_string_equal(cpus_of(owner), "");
+	node.write_error = 0;
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_int_equal(nr_rows(controller, "event"), 1); /* start */
+}
+
+/* Pods of manifests get CPUs, too: the containers that share leave them at the next scan. */
+static void a_pod_of_a_manifest_moves_containers(void **state)
+{
+	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
+	struct pod_spec *pods[] = {fake_pod("m", "main", 4000, true)};
+
+	settle();
+	scan(controller, pods, 1);
+	settle();
+	assert_string_equal(cpus_of(shared), "6-15");
+	free_pods(pods, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
+	const struct CMUnitTest tests[] = {
+		TEST(who_is_there_gets_its_cpus_and_others_leave_first),
+		TEST(a_container_that_comes_gets_cpus_and_gives_them_back),
+		TEST(a_container_that_restarts_keeps_its_cpus),
+		TEST(an_init_container_leaves_its_cpus_to_the_next),
+		TEST(one_of_two_that_crashed_keeps_its_cpus),
+		TEST(who_cannot_have_its_cpus_shares),
+		TEST(what_others_write_is_put_back),
+		TEST(an_old_scan_is_no_difference),
+		TEST(a_resize_is_followed),
+		TEST(a_restart_of_the_agent_changes_nothing),
+		TEST(what_was_not_visited_has_not_ended),
+		TEST(without_its_bundle_a_container_shares),
+		TEST(a_write_that_fails_is_repeated),
+		TEST(a_pod_of_a_manifest_moves_containers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
