@@ -121,7 +121,7 @@ static inline int take_answer(void *self, uint32_t request, const struct runtime
 	return 0;
 }
 
-static const struct runtime_port port = {NULL, take_answer};
+static const struct runtime_port port = {.answer = take_answer};
 
 /* --- what it reports ---------------------------------------------------------------------------- */
 

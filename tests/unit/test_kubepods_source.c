@@ -149,8 +149,9 @@ static char *copy_text(const char *text)
 
 static const char *qos_folder(enum qos_class qos)
 {
-	static const char *const folders[QOS_NR] = {
-		[QOS_GUARANTEED] = "", [QOS_BURSTABLE] = "burstable/", [QOS_BEST_EFFORT] = "besteffort/"};
+	static const char *const folders[QOS_NR] = {[QOS_GUARANTEED] = "",
+						    [QOS_BURSTABLE] = "burstable/",
+						    [QOS_BEST_EFFORT] = "besteffort/"};
 
 	return folders[qos];
 }

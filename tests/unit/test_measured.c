@@ -241,7 +241,7 @@ static int take_any_answer(void *self, uint32_t request, const struct runtime_an
 
 static void other_cpus_than_the_runtime_was_told_are_found(void **state)
 {
-	static const struct runtime_port port = {NULL, take_any_answer};
+	static const struct runtime_port port = {.answer = take_any_answer};
 
 	controller->ports.runtime = &port;
 	connect_runtime();
@@ -269,7 +269,7 @@ static void other_cpus_than_the_runtime_was_told_are_found(void **state)
 /* Twenty containers take two seconds. */
 static void many_containers_are_compared_in_turn(void **state)
 {
-	static const struct runtime_port port = {NULL, take_any_answer};
+	static const struct runtime_port port = {.answer = take_any_answer};
 	char id[16], path[64];
 
 	controller->ports.runtime = &port;

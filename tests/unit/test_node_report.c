@@ -397,10 +397,10 @@ static void what_is_wrong_at_the_start_is_told_at_once(void **state)
 {
 	struct controller *controller;
 
-	config.sources.kubepods = true;
+	config.runtime_writes = RUNTIME_WRITES_DENY;
 	fake->check_error = -EBUSY;
 	controller = start_node(NULL);
-	assert_int_equal(nr_findings(controller, "kubepods_not_built", ""), 1);
+	assert_int_equal(nr_findings(controller, "runtime_writes_not_built", ""), 1);
 	assert_int_equal(nr_findings(controller, "cgroups_out_of_reach", ""), 1);
 	controller_free(controller);
 }

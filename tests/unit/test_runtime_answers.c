@@ -44,7 +44,7 @@ static int write_down(void *self, uint32_t request, const struct runtime_answer 
 	return 0;
 }
 
-static const struct runtime_port recorder = {NULL, write_down};
+static const struct runtime_port recorder = {.answer = write_down};
 
 static struct controller *start_recorded(void)
 {
@@ -179,7 +179,7 @@ static int write_down_and_end(void *self, uint32_t request, const struct runtime
 /* The connection may end while the first of them is answered. */
 static void who_waits_at_the_end_of_a_session_is_not_answered(void **state)
 {
-	static const struct runtime_port port_that_ends = {NULL, write_down_and_end};
+	static const struct runtime_port port_that_ends = {.answer = write_down_and_end};
 
 	nr_answers = 0;
 	scene_runtime = &port_that_ends;
@@ -405,7 +405,8 @@ static void recorded_cpus_are_kept_if_they_are_as_many_as_requested(void **state
 		assert_string_equal(answers[0].changes, wanted);
 		assert_string_equal(pod_member(controller, "a", "held"), rows[i].granted);
 		assert_string_equal(pod_member(controller, "a", "state"), "running");
-		assert_non_null(strstr(pod_member(controller, "a", "detail"), "through NRI"));
+		assert_non_null(strstr(pod_member(controller, "a", "detail"),
+				       "the container runtime made its cgroups"));
 		assert_int_equal(nr_events(controller, "refuse"), 0);
 		/* What was granted counts, whatever the runtime has recorded since. */
 		synchronize(controller, &sandbox, 1, &later, 1);
@@ -436,7 +437,8 @@ static void each_container_of_a_session_is_decided(void **state)
 	assert_string_equal(pod_member(controller, "b", "held"), "6-9");
 	synchronize(controller, pods, 2, rows, 2);
 	assert_string_equal(pod_member(controller, "b", "state"), "running");
-	assert_non_null(strstr(pod_member(controller, "b", "detail"), "through NRI"));
+	assert_non_null(strstr(pod_member(controller, "b", "detail"),
+			       "the container runtime made its cgroups"));
 	controller_free(controller);
 }
 

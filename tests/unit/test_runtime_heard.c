@@ -311,8 +311,16 @@ static int open_scene(void **state)
 	assert_int_equal(listen(scene->listener, 1), 0);
 	assert_true(sd_event_new(&scene->event) >= 0);
 	scene->stream = 1000001;
-	scene->sink = (struct runtime_sink){NULL,    synchronized, created,	resized, updated,
-					    stopped, removed,	   pod_stopped, ended};
+	scene->sink = (struct runtime_sink){
+		.synchronized = synchronized,
+		.created = created,
+		.resized = resized,
+		.updated = updated,
+		.stopped = stopped,
+		.removed = removed,
+		.pod_stopped = pod_stopped,
+		.ended = ended,
+	};
 	assert_int_equal(source_open(&(struct source_options){.event = scene->event,
 							      .socket = scene->path,
 							      .sink = &scene->sink,

@@ -69,7 +69,7 @@ static void changed(void *data, const struct plugin_status *status)
 
 static int open_scene(void **state)
 {
-	static const struct runtime_port port = {NULL, take_answer};
+	static const struct runtime_port port = {.answer = take_answer};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct source_options options = {.changed = changed};
 

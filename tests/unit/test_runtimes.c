@@ -46,8 +46,8 @@ static void the_report_says_whose_the_cgroups_are(void **state)
 	create(controller, "a", "main", "excl-1", 4000);
 	controller_wake(controller);
 	assert_string_equal(pod_member(controller, "a", "detail"),
-			    "the container runtime made its cgroups; pinfold sets their CPUs "
-			    "through NRI, and neither the partition nor the guard covers them");
+			    "the container runtime made its cgroups; pinfold sets their CPUs, "
+			    "and neither the partition nor the guard covers them");
 	containers = query(controller, "container");
 	assert_int_equal(json_object_array_length(containers), 1);
 	assert_null(

@@ -145,7 +145,7 @@ void build_open_pressure(struct agent *agent)
 	/* A runtime's pods are outside the workload root. */
 	const struct pressure_options options = {
 		.root_dir = config_has_runtime(settings_config(agent)) ? PINFOLD_CGROUP_MOUNT
-								 : PINFOLD_CGROUP_MOUNT
+								       : PINFOLD_CGROUP_MOUNT
 				    "/" PINFOLD_WORKLOAD_ROOT,
 		.max_containers = settings_config(agent)->max_containers,
 		.pool = agent->pool,

@@ -59,7 +59,7 @@ struct runtimes {
 	uint32_t nr_rows, max_rows;
 	struct runtime_row *rows; /* owned, in no order */
 	uint64_t last_serial;
-	uint32_t verified; /* counts on; the row after the one that was verified last */
+	uint32_t verified;    /* counts on; the row after the one that was verified last */
 	uint64_t unpinned_ns; /* CPU time of found containers until their cpusets were written */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */

@@ -12,8 +12,8 @@
 #include "ctl/runtime_private.h"
 #include "lib/log.h"
 
-#define DETAIL                                                                                      \
-	"the container runtime made its cgroups; pinfold sets their CPUs, and neither the "          \
+#define DETAIL                                                                              \
+	"the container runtime made its cgroups; pinfold sets their CPUs, and neither the " \
 	"partition nor the guard covers them"
 
 void ctl_runtime_record(struct controller *controller, struct event_record event,

@@ -29,11 +29,10 @@ static uint32_t count_remaining(struct controller *controller)
 		findings_clear(&controller->findings, "runtime_pods_remain");
 		return 0;
 	}
-	snprintf(
-		message, sizeof(message),
-		"%u pod%s of the container runtime still hold%s CPUs, but neither sources.nri nor "
-		"sources.kubepods is set, so the agent does not learn when they end",
-		nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
+	snprintf(message, sizeof(message),
+		 "%u pod%s of the container runtime still hold%s CPUs, but neither sources.nri nor "
+		 "sources.kubepods is set, so the agent does not learn when they end",
+		 nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
 	findings_put(&controller->findings, "runtime_pods_remain", message,
 		     "set it again until these pods are gone, or reboot the node");
 	return nr;
@@ -62,8 +61,9 @@ static void choose_root(struct controller *controller)
 			&controller->findings, "tier1_not_in_use",
 			"pods of the container runtime run outside the workload root, so it is "
 			"not a partition; tasks of the host may run on CPUs of pods",
-			nr_remaining ? "see the finding runtime_pods_remain"
-				     : "remove sources.nri and sources.kubepods if the node has no container runtime");
+			nr_remaining
+				? "see the finding runtime_pods_remain"
+				: "remove sources.nri and sources.kubepods if the node has no container runtime");
 		controller->layout.root_partition = false;
 		return;
 	}

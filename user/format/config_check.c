@@ -150,16 +150,18 @@ static int check_runtime(const struct config *config, const struct policy *polic
 	if (config->mode != MODE_ALLOCATE || !config_has_runtime(config))
 		return 0;
 	if (*config->sources.nri && config->sources.kubepods) {
-		snprintf(error, error_size,
-			 "sources.nri and sources.kubepods are both set: each decides the CPUs of the "
-			 "same containers; remove sources.kubepods if the runtime has NRI, otherwise "
-			 "sources.nri");
+		snprintf(
+			error, error_size,
+			"sources.nri and sources.kubepods are both set: each decides the CPUs of the "
+			"same containers; remove sources.kubepods if the runtime has NRI, otherwise "
+			"sources.nri");
 		return -EINVAL;
 	}
 	if (config->sources.kubepods && !*config->sources.runtime_state_directory) {
-		snprintf(error, error_size,
-			 "sources.runtimeStateDirectory is empty: sources.kubepods reads the names and "
-			 "requests of containers there; set it, or remove sources.kubepods");
+		snprintf(
+			error, error_size,
+			"sources.runtimeStateDirectory is empty: sources.kubepods reads the names and "
+			"requests of containers there; set it, or remove sources.kubepods");
 		return -EINVAL;
 	}
 	if (!container_check_policy(policy, sentence, sizeof(sentence)))

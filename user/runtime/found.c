@@ -97,9 +97,10 @@ void found_request_read(const struct discovered_cgroup *row, struct found_reques
 
 	*ret_request = (struct found_request){0};
 	if (row->names != DISCOVERED_NAMES_READ || !row->container) {
-		snprintf(ret_request->error, sizeof(ret_request->error),
-			 "its OCI bundle cannot be read, so its name and its requests are unknown; set "
-			 "sources.runtimeStateDirectory to where the runtime has its state");
+		snprintf(
+			ret_request->error, sizeof(ret_request->error),
+			"its OCI bundle cannot be read, so its name and its requests are unknown; set "
+			"sources.runtimeStateDirectory to where the runtime has its state");
 		return;
 	}
 	/* With the slash in front: as the cgroupfs driver states a parent. */

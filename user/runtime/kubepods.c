@@ -35,11 +35,11 @@ struct container {
 	int64_t run_ns;			      /* when it was found; -1 = unknown */
 	uint32_t nr_scans;		      /* since its files were last written */
 	bool is_alive;			      /* its cgroup exists */
-	bool had_company;		      /* another container of the pod ran at the same time */
-	bool is_resized;		      /* its amounts are others than the controller knows */
+	bool had_company; /* another container of the pod ran at the same time */
+	bool is_resized;  /* its amounts are others than the controller knows */
 	bool is_pinned;
-	bool has_failed;		      /* which was logged */
-	bool repairs_cpus, repairs_mems;      /* what somebody wrote is being put back */
+	bool has_failed;		 /* which was logged */
+	bool repairs_cpus, repairs_mems; /* what somebody wrote is being put back */
 };
 
 struct kubepods {
@@ -50,9 +50,9 @@ struct kubepods {
 	char (*pods)[POD_UID_MAX]; /* owned: those that the controller knows */
 
 	bool is_synchronized;
-	bool wants_changes; /* what is due to any container is to be asked for */
-	bool is_asking;	    /* the controller is being called */
-	uint32_t request, last_request;	 /* 0 = none is open */
+	bool wants_changes;		/* what is due to any container is to be asked for */
+	bool is_asking;			/* the controller is being called */
+	uint32_t request, last_request; /* 0 = none is open */
 	/* Of the container that the open request is about; "" = about none. */
 	char asked_id[KUBEPODS_ID_MAX], asked_uid[POD_UID_MAX];
 
@@ -119,8 +119,8 @@ static void start_over(struct kubepods *kubepods, int error)
 	kubepods->options.discovery->scan_soon(kubepods->options.discovery->self);
 }
 
-static int queue(struct kubepods *kubepods, const struct container *container,
-		 enum group_file file, const struct cpuset *value)
+static int queue(struct kubepods *kubepods, const struct container *container, enum group_file file,
+		 const struct cpuset *value)
 {
 	struct cpuset_write *write;
 	int r = grow((void **)&kubepods->queue, kubepods->nr_queued, &kubepods->max_queued,
@@ -252,8 +252,8 @@ static bool has_successor(const struct kubepods *kubepods, const struct containe
 {
 	for (uint32_t i = 0; i < kubepods->nr; i++) {
 		const struct container *other = &kubepods->containers[i];
-		const bool has_name = !strcmp(other->request.container.name,
-					      ended->request.container.name);
+		const bool has_name =
+			!strcmp(other->request.container.name, ended->request.container.name);
 
 		if (!other->is_alive || !is_of(other, ended->uid))
 			continue;
@@ -444,8 +444,7 @@ static int add(struct kubepods *kubepods, const struct discovered_cgroup *row,
 	if (r)
 		return r;
 	*ret_container = &kubepods->containers[kubepods->nr++];
-	**ret_container =
-		(struct container){.cgroup_id = row->cgroup_id, .run_ns = row->run_ns};
+	**ret_container = (struct container){.cgroup_id = row->cgroup_id, .run_ns = row->run_ns};
 	text_copy((*ret_container)->id, sizeof((*ret_container)->id), row->name.id);
 	text_copy((*ret_container)->uid, sizeof((*ret_container)->uid), row->name.uid);
 	text_copy((*ret_container)->path, sizeof((*ret_container)->path), row->path);
