@@ -168,6 +168,27 @@ static void the_shares_are_read_where_they_are_a_number(void **state)
 	}
 }
 
+static void the_other_amounts_are_read_as_the_shares_are(void **state)
+{
+	struct bundle bundle;
+
+	assert_int_equal(
+		parse("{\"linux\": {\"resources\": {\"cpu\": {\"quota\": 200000, \"period\": "
+		      "100000}, \"memory\": {\"limit\": 67108864}}}}",
+		      &bundle),
+		0);
+	assert_int_equal(bundle.cpu_quota_us, 200000);
+	assert_int_equal(bundle.cpu_period_us, 100000);
+	assert_int_equal(bundle.memory_bytes, 67108864);
+	assert_int_equal(bundle.cpu_shares, 0);
+	assert_int_equal(parse("{\"linux\": {\"resources\": {\"memory\": {\"limit\": \"1\"}}}}",
+			       &bundle),
+			 0);
+	assert_int_equal(bundle.cpu_quota_us, 0);
+	assert_int_equal(bundle.cpu_period_us, 0);
+	assert_int_equal(bundle.memory_bytes, 0);
+}
+
 /* json-c counts in an int, in which this is the number of bytes that are there. */
 static void a_length_of_gigabytes_is_refused(void **state)
 {
@@ -201,6 +222,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_a_name_is_not_stated),
 		cmocka_unit_test(names_have_letters_digits_and_three_signs),
 		cmocka_unit_test(the_shares_are_read_where_they_are_a_number),
+		cmocka_unit_test(the_other_amounts_are_read_as_the_shares_are),
 		cmocka_unit_test(a_length_of_gigabytes_is_refused),
 		cmocka_unit_test(what_is_not_a_bundle_is_refused),
 	};

@@ -18,8 +18,8 @@
 #define UNSTATED RESOURCE_UNSET
 
 struct container {
-	const char *parent; /* of the pod's cgroup, with a slash behind it */
-	int64_t bundle_mcpu, weight;
+	const char *parent;			/* of the pod's cgroup, with a slash behind it */
+	int64_t shares, quota_us, memory_bytes; /* of the bundle */
 	const char *cpu_max, *memory_max;
 };
 
@@ -30,8 +30,10 @@ static struct found_request read_found(const struct container *container)
 		.namespace = (char *)(uintptr_t) "default",
 		.pod = (char *)(uintptr_t) "db",
 		.container = (char *)(uintptr_t) "main",
-		.cpu_request_mcpu = container->bundle_mcpu,
-		.cpu_weight = container->weight,
+		.made_shares = container->shares,
+		.made_quota_us = container->quota_us,
+		.made_period_us = container->quota_us ? 100000 : 0,
+		.made_memory_bytes = container->memory_bytes,
 		.cpu_max = (char *)(uintptr_t)container->cpu_max,
 		.memory_max = (char *)(uintptr_t)container->memory_max,
 	};
@@ -52,31 +54,92 @@ static void the_request_and_the_limit_are_inverted(void **state)
 		int64_t request, limit, memory_request, memory_limit;
 		bool is_pod_level;
 	} rows[] = {
-		/* as created: 2 CPUs are 2048 shares, whose weight is 79 or 174 */
-		{{"kubepods/", 2000, 79, "200000 100000", "67108864"},
-		 2000, 2000, 64 * MIB, 64 * MIB, false},
-		{{"kubepods/", 2000, 174, "200000 100000", "67108864"},
-		 2000, 2000, 64 * MIB, 64 * MIB, false},
+		/* as created */
+		{{"kubepods/", 2048, 200000, 64 * MIB, "200000 100000", "67108864"},
+		 2000,
+		 2000,
+		 64 * MIB,
+		 64 * MIB,
+		 false},
+		/* the cgroup is made, and the runtime has not written its files yet */
+		{{"kubepods/", 2048, 200000, 64 * MIB, "max 100000", "max"},
+		 2000,
+		 2000,
+		 64 * MIB,
+		 64 * MIB,
+		 false},
 		/* a kubelet writes no quota for a container with CPUs of its own */
-		{{"kubepods/", 2000, 79, "max 100000", "67108864"},
-		 2000, 2000, 64 * MIB, 64 * MIB, false},
-		/* resized to 4 CPUs, with either weight */
-		{{"kubepods/", 2000, 157, "400000 100000", "67108864"},
-		 4000, 4000, 64 * MIB, 64 * MIB, false},
-		{{"kubepods/", 2000, 303, "400000 100000", "67108864"},
-		 4000, 4000, 64 * MIB, 64 * MIB, false},
-		/* the weight is that of the bundle: the pod is Guaranteed by its own resources */
-		{{"kubepods/", 1000, 39, "400000 100000", "67108864"},
-		 1000, 4000, UNSTATED, 64 * MIB, true},
-		{{"kubepods/", 2000, 79, "200000 100000", "max"},
-		 2000, 2000, UNSTATED, UNSTATED, true},
-		{{"kubepods/burstable/", 500, 20, "max 100000", "max"},
-		 500, UNSTATED, UNSTATED, UNSTATED, false},
-		{{"kubepods/besteffort/", UNSTATED, 1, "max 100000", "max"},
-		 UNSTATED, UNSTATED, UNSTATED, UNSTATED, false},
+		{{"kubepods/", 2048, 0, 64 * MIB, "max 100000", "67108864"},
+		 2000,
+		 2000,
+		 64 * MIB,
+		 64 * MIB,
+		 false},
+		/* resized: CPUs, memory, and CPUs of a container that had no quota */
+		{{"kubepods/", 2048, 200000, 64 * MIB, "400000 100000", "67108864"},
+		 4000,
+		 4000,
+		 64 * MIB,
+		 64 * MIB,
+		 false},
+		{{"kubepods/", 2048, 200000, 64 * MIB, "200000 100000", "134217728"},
+		 2000,
+		 2000,
+		 128 * MIB,
+		 128 * MIB,
+		 false},
+		{{"kubepods/", 2048, 0, 64 * MIB, "400000 100000", "67108864"},
+		 4000,
+		 4000,
+		 64 * MIB,
+		 64 * MIB,
+		 false},
+		/* the kernel rounds down to pages */
+		{{"kubepods/", 2048, 200000, 64 * MIB + 1, "200000 100000", "67108864"},
+		 2000,
+		 2000,
+		 64 * MIB + 1,
+		 64 * MIB + 1,
+		 false},
+		/* not equal at its creation: the pod is Guaranteed by its own resources */
+		{{"kubepods/", 1024, 400000, 64 * MIB, "400000 100000", "67108864"},
+		 1000,
+		 4000,
+		 UNSTATED,
+		 64 * MIB,
+		 true},
+		{{"kubepods/", 2048, 200000, 0, "200000 100000", "max"},
+		 2000,
+		 2000,
+		 UNSTATED,
+		 UNSTATED,
+		 true},
+		{{"kubepods/burstable/", 512, 0, 0, "max 100000", "max"},
+		 500,
+		 UNSTATED,
+		 UNSTATED,
+		 UNSTATED,
+		 false},
+		/* a Burstable pod's request need not follow its limit */
+		{{"kubepods/burstable/", 512, 100000, 0, "200000 100000", "max"},
+		 500,
+		 2000,
+		 UNSTATED,
+		 UNSTATED,
+		 false},
+		{{"kubepods/besteffort/", 2, 0, 0, "max 100000", "max"},
+		 UNSTATED,
+		 UNSTATED,
+		 UNSTATED,
+		 UNSTATED,
+		 false},
 		/* files that cannot be read state nothing */
-		{{"kubepods/burstable/", 500, -1, NULL, NULL},
-		 500, UNSTATED, UNSTATED, UNSTATED, false},
+		{{"kubepods/burstable/", 512, 0, 0, NULL, NULL},
+		 500,
+		 UNSTATED,
+		 UNSTATED,
+		 UNSTATED,
+		 false},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -91,8 +154,7 @@ static void the_request_and_the_limit_are_inverted(void **state)
 		    spec->limit.memory_bytes != rows[i].memory_limit ||
 		    request.pod.has_pod_resources != rows[i].is_pod_level)
 			fail_msg("row %zu: CPU %lld to %lld, memory %lld to %lld, pod level %d", i,
-				 (long long)spec->request.cpu_mcpu,
-				 (long long)spec->limit.cpu_mcpu,
+				 (long long)spec->request.cpu_mcpu, (long long)spec->limit.cpu_mcpu,
 				 (long long)spec->request.memory_bytes,
 				 (long long)spec->limit.memory_bytes,
 				 request.pod.has_pod_resources);
@@ -102,7 +164,7 @@ static void the_request_and_the_limit_are_inverted(void **state)
 static void names_and_class_are_those_of_the_kubelet(void **state)
 {
 	const struct found_request request = read_found(
-		&(struct container){"kubepods/burstable/", 500, 20, "max 100000", "max"});
+		&(struct container){"kubepods/burstable/", 512, 0, 0, "max 100000", "max"});
 
 	assert_string_equal(request.pod.uid, POD + 3);
 	assert_string_equal(request.pod.namespace, "default");
@@ -114,8 +176,7 @@ static void names_and_class_are_those_of_the_kubelet(void **state)
 
 static void without_names_there_is_no_request(void **state)
 {
-	struct discovered_cgroup row = {.names = DISCOVERED_NAMES_UNKNOWN,
-					.cpu_request_mcpu = UNSTATED};
+	struct discovered_cgroup row = {.names = DISCOVERED_NAMES_UNKNOWN};
 	struct found_request request;
 
 	kubepods_parse("kubepods/" POD, &row.name);

@@ -26,7 +26,6 @@ struct node_container {
 	enum qos_class qos;
 	int64_t mcpu; /* of the request, as in the bundle */
 	char cpu_max[32], cpus[64];
-	int64_t weight;
 	bool has_bundle;
 };
 
@@ -177,7 +176,6 @@ static void add_container(struct discovery *found, const struct node_container *
 	row = add_row(found, path);
 	row->cgroup_id = container->id;
 	row->run_ns = 1000000;
-	row->cpu_weight = container->weight;
 	row->cpus = copy_text(container->cpus);
 	row->cpu_max = copy_text(container->cpu_max);
 	row->memory_max = copy_text(GIB);
@@ -188,7 +186,10 @@ static void add_container(struct discovery *found, const struct node_container *
 	row->namespace = copy_text("default");
 	row->pod = copy_text(container->uid);
 	row->container = copy_text(container->name);
-	row->cpu_request_mcpu = container->mcpu;
+	row->made_shares = container->mcpu * 1024 / 1000;
+	row->made_quota_us = container->qos == QOS_GUARANTEED ? container->mcpu * 100 : 0;
+	row->made_period_us = 100000;
+	row->made_memory_bytes = 1 << 30;
 }
 
 static void scan_node(void)
@@ -424,17 +425,14 @@ static void a_resize_is_followed(void **state)
 	const uint64_t owner = start_in(B, QOS_GUARANTEED, "excl", 2000);
 	struct node_container *container;
 
-	container_with(owner)->weight = 79; /* linear, of 2048 shares */
 	settle();
 	container = container_with(owner);
 	snprintf(container->cpu_max, sizeof(container->cpu_max), "400000 100000");
-	container->weight = 157;
 	settle();
 	assert_string_equal(cpus_of(owner), "2-5");
 	assert_string_equal(cpus_of(shared), "6-15");
 	container = container_with(owner);
 	snprintf(container->cpu_max, sizeof(container->cpu_max), "200000 100000");
-	container->weight = 79;
 	settle();
 	assert_string_equal(cpus_of(owner), "2-3");
 	assert_string_equal(cpus_of(shared), "4-15");
@@ -455,6 +453,21 @@ static void a_restart_of_the_agent_changes_nothing(void **state)
 	assert_string_equal(cpus_of(owner), "2-3");
 	assert_string_equal(cpus_of(second), "4-5");
 	assert_string_equal(cpus_of(shared), "6-15");
+}
+
+/* The runtime makes the cgroup, and writes its files a moment later. */
+static void a_cgroup_that_is_not_filled_yet_is_no_resize(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+	const struct node_container written = *container_with(owner);
+
+	snprintf(container_with(owner)->cpu_max, sizeof(written.cpu_max), "max 100000");
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	memcpy(container_with(owner)->cpu_max, written.cpu_max, sizeof(written.cpu_max));
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+	assert_int_equal(nr_rows(controller, "event"), 1); /* start */
 }
 
 /* Nothing is known to have ended, and an agent that begins waits. */
@@ -534,6 +547,7 @@ int main(void)
 		TEST(an_old_scan_is_no_difference),
 		TEST(a_resize_is_followed),
 		TEST(a_restart_of_the_agent_changes_nothing),
+		TEST(a_cgroup_that_is_not_filled_yet_is_no_resize),
 		TEST(what_was_not_visited_has_not_ended),
 		TEST(without_its_bundle_a_container_shares),
 		TEST(a_write_that_fails_is_repeated),

@@ -168,6 +168,10 @@ static void read_bundle(struct scan_walk *walk, struct discovered_cgroup *row)
 	} else {
 		row->container = copy(walk, bundle->container);
 		row->cpu_request_mcpu = pod_mcpu_of_shares(bundle->cpu_shares);
+		row->made_shares = bundle->cpu_shares;
+		row->made_quota_us = bundle->cpu_quota_us;
+		row->made_period_us = bundle->cpu_period_us;
+		row->made_memory_bytes = bundle->memory_bytes;
 	}
 	row->namespace = copy(walk, bundle->namespace);
 	row->pod = copy(walk, bundle->pod);

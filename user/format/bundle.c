@@ -114,9 +114,10 @@ static void read_annotations(struct json_object *annotations, struct bundle *bun
 	}
 }
 
-static int64_t read_shares(struct json_object *root)
+/* linux.resources.TYPE.NAME; 0 = it is not there, or no number. */
+static int64_t read_resource(struct json_object *root, const char *type, const char *name)
 {
-	static const char *const keys[] = {"linux", "resources", "cpu", "shares"};
+	const char *const keys[] = {"linux", "resources", type, name};
 	struct json_object *value = root;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -138,7 +139,10 @@ int bundle_parse(const char *data, size_t len, struct bundle *ret_bundle)
 			return -EINVAL;
 		read_annotations(annotations, &bundle);
 	}
-	bundle.cpu_shares = read_shares(root);
+	bundle.cpu_shares = read_resource(root, "cpu", "shares");
+	bundle.cpu_quota_us = read_resource(root, "cpu", "quota");
+	bundle.cpu_period_us = read_resource(root, "cpu", "period");
+	bundle.memory_bytes = read_resource(root, "memory", "limit");
 	*ret_bundle = bundle;
 	return 0;
 }

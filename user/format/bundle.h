@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whom a container belongs to, by the annotations that its runtime wrote into the OCI bundle:
- * containerd's io.kubernetes.cri.* and CRI-O's io.kubernetes.*; and its CPU shares. Text in, struct out; where the
- * file is and whether it belongs to the container that was looked for is not known here.
+ * containerd's io.kubernetes.cri.* and CRI-O's io.kubernetes.*; and its CPU and
+ * memory resources. Text in, struct out; where the file is and whether it belongs to the container that was looked for is not known here.
  *
  * The file is the runtime's own and in no documented format. It is written once, when the
  * container is created.
@@ -29,7 +29,8 @@ struct bundle {
 	char uid[POD_UID_MAX];
 	char namespace[POD_NAME_MAX], pod[POD_NAME_MAX];
 	char container[POD_CONTAINER_NAME];
-	int64_t cpu_shares; /* 0 = the file does not state it */
+	/* What the kubelet asked for when it was created; 0 = the file does not state it. */
+	int64_t cpu_shares, cpu_quota_us, cpu_period_us, memory_bytes;
 };
 
 /*

@@ -37,6 +37,8 @@ struct discovered_cgroup {
 	 * again. RESOURCE_UNSET = unknown, or at most 2m.
 	 */
 	int64_t cpu_request_mcpu;
+	/* Of the same file; 0 = not stated. */
+	int64_t made_shares, made_quota_us, made_period_us, made_memory_bytes;
 	/* -1 = unknown. Tasks are those of the cgroup and of all below it. */
 	int64_t cpu_weight, tasks, run_ns, throttled_ns;
 };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/found.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/text.h"
 
+/* The kubelet's. */
 #define MIN_SHARES 2
+/* The largest page of any processor: memory.max is a multiple of the page. */
+#define PAGE_MAX_BYTES 65536
 
 /* The kubelet's MilliCPUToShares. */
 static int64_t shares_of_mcpu(int64_t mcpu)
@@ -20,22 +22,7 @@ static int64_t shares_of_mcpu(int64_t mcpu)
 	return shares > CPU_SHARES_MAX ? CPU_SHARES_MAX : shares;
 }
 
-/* What runtimes make of shares: as Kubernetes did at first, and as runc 1.3.2 and crun 1.23 do. */
-static int64_t linear_weight(int64_t shares)
-{
-	return 1 + (shares - MIN_SHARES) * 9999 / (CPU_SHARES_MAX - MIN_SHARES);
-}
-
-static int64_t quadratic_weight(int64_t shares)
-{
-	const double log = log2((double)shares);
-
-	if (shares <= MIN_SHARES)
-		return 1;
-	return (int64_t)ceil(pow(10, (log * log + 125 * log) / 612.0 - 7.0 / 34.0));
-}
-
-/* "200000 100000", "max 100000". False = there is no quota, or it is not known. */
+/* "200000 100000", "max 100000". False = there is no quota, not yet, or it is not known. */
 static bool read_quota(const char *text, int64_t *ret_quota_us, int64_t *ret_period_us)
 {
 	char *end;
@@ -54,29 +41,42 @@ static struct nri_number number(int64_t value)
 	return (struct nri_number){.is_set = true, .value = value};
 }
 
-/* A resize changes the cgroup and not the bundle. */
-static bool was_resized(const struct discovered_cgroup *row, int64_t shares)
+/* A resize changes the cgroup and not the bundle. In a Guaranteed pod the request follows the limit. */
+static void read_cpu(const struct discovered_cgroup *row, struct nri_resources *resources)
 {
-	return row->cpu_weight > 0 && row->cpu_weight != linear_weight(shares) &&
-	       row->cpu_weight != quadratic_weight(shares);
+	int64_t quota_us, period_us;
+
+	resources->shares = number(row->made_shares);
+	resources->quota_us = number(row->made_quota_us);
+	resources->period_us = number(row->made_period_us);
+	if (!read_quota(row->cpu_max, &quota_us, &period_us) ||
+	    request_mcpu_of_quota(quota_us, period_us) ==
+		    request_mcpu_of_quota(row->made_quota_us, row->made_period_us))
+		return;
+	resources->quota_us = number(quota_us);
+	resources->period_us = number(period_us);
+	if (row->name.qos == QOS_GUARANTEED)
+		resources->shares =
+			number(shares_of_mcpu(request_mcpu_of_quota(quota_us, period_us)));
+}
+
+/* The kernel rounds a limit down to pages, of which the bundle has the exact number. */
+static void read_memory(const struct discovered_cgroup *row, struct nri_resources *resources)
+{
+	const int64_t made = row->made_memory_bytes;
+	const int64_t has = row->memory_max ? strtoll(row->memory_max, NULL, 10) : 0;
+	const bool is_rounded = has <= made && made - has < PAGE_MAX_BYTES;
+
+	if (has > 0 || made > 0)
+		resources->memory_bytes = number(has > 0 && !is_rounded ? has : made);
 }
 
 static struct nri_resources read_resources(const struct discovered_cgroup *row)
 {
 	struct nri_resources resources = {.cpus = "", .mems = ""};
-	int64_t shares = shares_of_mcpu(row->cpu_request_mcpu), quota_us, period_us, bytes;
 
-	if (read_quota(row->cpu_max, &quota_us, &period_us)) {
-		resources.quota_us = number(quota_us);
-		resources.period_us = number(period_us);
-		/* In a Guaranteed pod the new request is the new limit. */
-		if (row->name.qos == QOS_GUARANTEED && was_resized(row, shares))
-			shares = shares_of_mcpu(request_mcpu_of_quota(quota_us, period_us));
-	}
-	resources.shares = number(shares);
-	bytes = row->memory_max ? strtoll(row->memory_max, NULL, 10) : 0;
-	if (bytes > 0)
-		resources.memory_bytes = number(bytes);
+	read_cpu(row, &resources);
+	read_memory(row, &resources);
 	return resources;
 }
 

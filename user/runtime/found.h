@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a container whose cgroup was found to the request that admission decides on, where no
- * runtime says anything. Its OCI bundle, which is written once, has the names and the shares; its
- * cgroup has the quota and the memory limit, also after a resize in place. What the kubelet did is
- * then inverted as in runtime/request.h.
+ * runtime says anything. Its OCI bundle, which is written once and before the cgroup is made, has the
+ * names and the amounts of its creation; the cgroup has what a resize in place made of them, or
+ * nothing yet. What the kubelet did is then inverted as in runtime/request.h.
  *
  * A bundle has no annotations of the pod, so every container is an ordinary one. Huge pages are not
- * read. The memory limit is what the kernel made of it: whole pages.
+ * read.
  *
  * Pure functions: no I/O, no clock, no state.
  */

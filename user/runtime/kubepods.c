@@ -609,14 +609,14 @@ static int repair(struct kubepods *kubepods)
 	return r;
 }
 
-struct snapshot {
+struct whole_node {
 	struct runtime_pod *pods;
 	struct pod_spec *specs; /* of the pods: only their uids */
 	struct call *calls;
 	struct runtime_container *containers;
 };
 
-static void snapshot_fini(struct snapshot *snapshot)
+static void whole_node_fini(struct whole_node *snapshot)
 {
 	free(snapshot->pods);
 	free(snapshot->specs);
@@ -628,7 +628,7 @@ static void snapshot_fini(struct snapshot *snapshot)
 static int synchronize(struct kubepods *kubepods)
 {
 	const struct runtime_sink *sink = kubepods->options.sink;
-	struct snapshot snapshot cleanup(snapshot_fini) = {
+	struct whole_node snapshot cleanup(whole_node_fini) = {
 		calloc(kubepods->nr_pods + 1, sizeof(*snapshot.pods)),
 		calloc(kubepods->nr_pods + 1, sizeof(*snapshot.specs)),
 		calloc(kubepods->nr + 1, sizeof(*snapshot.calls)),
