@@ -89,6 +89,7 @@ void observe_close(struct observer *observer)
 	free(observer->shown);
 	free(observer->given.remote_ns);
 	free(observer->pods);
+	free(observer->refused);
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
 		if (observer->memory[i])
 			munmap(observer->memory[i], observer->memory_bytes[i]);
@@ -428,14 +429,22 @@ static bool is_among(uint64_t id, const uint64_t *ids, uint32_t nr)
 	return false;
 }
 
-/* Once for a container, however often it is asked for. */
+/* Once for a container, however often it is asked for; without memory, each time. */
 static void count_refused(struct observer *observer, uint64_t cgroup_id)
 {
-	if (is_among(cgroup_id, observer->refused, observer->nr_refused) ||
-	    observer->nr_refused == OBSERVE_MAX_REFUSED)
+	if (is_among(cgroup_id, observer->refused, observer->nr_refused))
 		return;
-	observer->refused[observer->nr_refused++] = cgroup_id;
 	observer->control->exhausted++;
+	if (observer->nr_refused == observer->refused_size) {
+		const uint32_t size = observer->refused_size ? 2 * observer->refused_size : 16;
+		uint64_t *refused = realloc(observer->refused, size * sizeof(*refused));
+
+		if (!refused)
+			return;
+		observer->refused = refused;
+		observer->refused_size = size;
+	}
+	observer->refused[observer->nr_refused++] = cgroup_id;
 }
 
 int observe_claim(struct observer *observer, const struct observe_group *group, uint32_t *ret_slot)

@@ -37,9 +37,6 @@ struct observe_given {
 	uint64_t *cpu_wait_ns, *cpu_switches;
 };
 
-/* Containers beyond this many without a slot are not told apart, so not counted. */
-#define OBSERVE_MAX_REFUSED 256
-
 struct observer {
 	const struct topology *topology;
 	struct bpf_object_handle *handle;
@@ -57,8 +54,12 @@ struct observer {
 	struct observe_shown *shown; /* owned; [nr_slots] */
 	struct observe_given given;  /* of the group that was read last */
 	uint64_t *pods;		     /* owned; by slot: the pod as it was claimed, 0 = not yet */
-	uint64_t refused[OBSERVE_MAX_REFUSED]; /* cgroups that were counted as without a slot */
-	uint32_t nr_refused;
+	/*
+	 * Owned: cgroups that were counted as without a slot. No more than a policy has, because
+	 * observe_retain() forgets the others, and the map `managed` has no room for more.
+	 */
+	uint64_t *refused;
+	uint32_t nr_refused, refused_size;
 	uint64_t nr_wrapped; /* histograms of which a sum went back */
 	/* CLOCK_MONOTONIC - run queue clock, and when it was last looked for */
 	bool has_offset;
