@@ -23,10 +23,31 @@ static __always_inline void count_event(__u32 what)
 }
 
 /*
- * Take one event from the budget of `cgroup`. The window and its count are not updated
- * together: at the turn of a second, two CPUs may let a few more events through, which is
- * harmless.
+ * The window and its count are not updated together: at the turn of a second, two CPUs may let
+ * a few more events through, which is harmless.
  */
+static __always_inline bool take_from(struct event_budget *budget, __u64 now_ns)
+{
+	if (now_ns - budget->window_ns >= NS_PER_S) {
+		budget->window_ns = now_ns;
+		budget->passed = 0;
+	}
+	return __sync_fetch_and_add(&budget->passed, 1) < EVENT_BUDGET_PER_S;
+}
+
+/* Of a cgroup that has no entry and gets none, because so many others have one. */
+static __always_inline bool take_shared(__u64 now_ns)
+{
+	__u32 zero = 0;
+	struct event_budget *budget = bpf_map_lookup_elem(&shared_budget, &zero);
+
+	if (budget && take_from(budget, now_ns))
+		return true;
+	count_event(EVENTS_NO_BUDGET);
+	return false;
+}
+
+/* Take one event from the budget of `cgroup`. A refusal is counted. */
 static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns)
 {
 	struct event_budget *budget = bpf_map_lookup_elem(&event_budgets, &cgroup);
@@ -35,18 +56,17 @@ static __always_inline bool take_budget(__u64 cgroup, __u64 now_ns)
 		struct event_budget first = {.window_ns = now_ns, .passed = 1};
 
 		/* BPF_NOEXIST: do not overwrite an entry that another CPU has just created */
-		bpf_map_update_elem(&event_budgets, &cgroup, &first, BPF_NOEXIST);
+		if (!bpf_map_update_elem(&event_budgets, &cgroup, &first, BPF_NOEXIST))
+			return true;
+		budget = bpf_map_lookup_elem(&event_budgets, &cgroup);
+		if (!budget)
+			return take_shared(now_ns);
+	}
+	if (take_from(budget, now_ns))
 		return true;
-	}
-	if (now_ns - budget->window_ns >= NS_PER_S) {
-		budget->window_ns = now_ns;
-		budget->passed = 0;
-	}
-	if (__sync_fetch_and_add(&budget->passed, 1) >= EVENT_BUDGET_PER_S) {
-		__sync_fetch_and_add(&budget->suppressed, 1);
-		return false;
-	}
-	return true;
+	__sync_fetch_and_add(&budget->suppressed, 1);
+	count_event(EVENTS_SUPPRESSED);
+	return false;
 }
 
 /*
@@ -77,10 +97,8 @@ static __always_inline struct event *begin_event(__u32 kind, __u64 charged, __u6
 	struct event *event;
 	__u32 zero = 0;
 
-	if (!take_budget(charged, now_ns)) {
-		count_event(EVENTS_SUPPRESSED);
+	if (!take_budget(charged, now_ns))
 		return NULL;
-	}
 	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
 		count_event(EVENTS_LOST);

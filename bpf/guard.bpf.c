@@ -28,8 +28,8 @@
 
 #include <pinfold/guard_modes.h>
 
-#include "event.bpf.h"
 #include "policy.bpf.h"
+#include "guard_notes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -39,43 +39,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } guard_counters SEC(".maps");
-
-/* The cpuset files of a new cgroup that a runtime has already written. */
-struct first_write {
-	__u64 cgroup;
-	char file[FILE_NAME_LEN];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct first_write);
-	__type(value, __u8);
-} first_writes SEC(".maps");
-
-#define TEXT_WORDS 12
-
-struct written_text {
-	__u64 words[TEXT_WORDS]; /* NUL-padded */
-};
-
-struct written_file {
-	__u64 cgroup;
-	char name[FILE_NAME_LEN];
-};
-
-/*
- * What process 1 wrote last to the files of managed cgroups while it acted for the agent, unless somebody
- * else with the right to has written there since. systemd writes all files of a unit again when a unit
- * beside or below it starts or ends, or at a reload, with nobody who asks for a change; it may repeat this.
- * LRU: what is lost is denied.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192); /* set at load from maxContainers */
-	__type(key, struct written_file);
-	__type(value, struct written_text);
-} pid1_writes SEC(".maps");
 
 /*
  * The operation that the thread began last, for the hook that is called in its course. No hook
@@ -166,7 +129,8 @@ static __always_inline __u32 mode_of(const struct guard_config *config, __u32 as
 
 static __noinline void report_operation(const struct guarded_operation *op, __u32 action)
 {
-	struct event *event = begin_event(EVENT_GUARD, op->caller.id, op->caller.id);
+	__u64 charged = op->caller.border ? op->caller.border : op->caller.id;
+	struct event *event = begin_event(EVENT_GUARD, charged, op->caller.id);
 
 	if (!event)
 		return;
@@ -181,19 +145,25 @@ static __noinline void report_operation(const struct guarded_operation *op, __u3
 	send_event(event);
 }
 
+static __always_inline void name_file(const struct guarded_operation *op,
+				      struct written_file *ret_file)
+{
+	ret_file->cgroup = op->target.id;
+	__builtin_memcpy(ret_file->name, op->name, sizeof(ret_file->name));
+}
+
 /*
  * A runtime's first write to each cpuset file of a new cgroup is part of creating a container
  * and is allowed; opening the file does not count as a write.
  */
 static __always_inline bool is_first_write(const struct guarded_operation *op)
 {
-	struct first_write key = {.cgroup = op->target.id};
-	__u8 written = 1;
+	struct written_file file;
 
 	if (op->hook == HOOK_FILE_OPEN)
 		return true;
-	__builtin_memcpy(key.file, op->name, sizeof(key.file));
-	return bpf_map_update_elem(&first_writes, &key, &written, BPF_NOEXIST) == 0;
+	name_file(op, &file);
+	return note_first_write(&file);
 }
 
 #include "guard_repeat.bpf.h"
@@ -320,14 +290,14 @@ static __always_inline bool begin_errand(__u64 destination, bool clones)
  * its rights or the mode permit any move; it is counted as a move. Fails open outside: most
  * moves by other tasks do not concern managed cgroups, and the guard must not make forks of
  * the host fail. Of these, only a clone3 into a container is missed, because a write to a
- * container's files is judged as such; it is counted as an event that was not reported.
+ * container's files is judged as such; it is counted.
  */
 static __always_inline int judge_unfollowed(struct guarded_operation *op)
 {
 	op->aspect = ASPECT_CGROUP_MOVES;
 	op->right = RIGHT_MOVES;
 	if (!op->caller.tree) {
-		count_event(EVENTS_LOST);
+		count_event(EVENTS_NO_ERRAND);
 		return 0;
 	}
 	op->target = op->caller;
@@ -496,6 +466,27 @@ static __always_inline int check_directory(struct kernfs_node *kn, struct dentry
 
 #include "guard_own.bpf.h"
 #include "guard_tasks.bpf.h"
+
+/* --- what is forgotten ----------------------------------------------------------------------- */
+
+/*
+ * After each rmdir of a cgroup, in the task that does it, with the lock of the tracepoint's path. Two
+ * look-ups in hashes for each name of a guarded file, some microseconds. Not at the release, which memory
+ * that is still charged to the cgroup may put off for days.
+ */
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(group_gone, struct cgroup *cgrp)
+{
+	struct written_file file = {.cgroup = id_of(untyped(cgrp))};
+
+	if (BPF_CORE_READ(cgrp, root, hierarchy_id) != 0)
+		return 0;
+	for (__u32 i = 0; i < NR_GUARDED_FILES; i++) {
+		__builtin_memcpy(file.name, guarded_files[i].name, sizeof(file.name));
+		forget_file(&file);
+	}
+	return 0;
+}
 
 /* --- the hooks, twice ------------------------------------------------------------------------ */
 

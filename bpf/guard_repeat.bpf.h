@@ -25,13 +25,6 @@ static __always_inline bool read_text(struct written_text *ret_text)
 	return bpf_probe_read_user(ret_text, nr, bytes) == 0;
 }
 
-static __always_inline void name_file(const struct guarded_operation *op,
-				      struct written_file *ret_file)
-{
-	ret_file->cgroup = op->target.id;
-	__builtin_memcpy(ret_file->name, op->name, sizeof(ret_file->name));
-}
-
 /* The operation is allowed by a right. */
 static __noinline int note_text(const struct guarded_operation *op)
 {
@@ -39,10 +32,10 @@ static __noinline int note_text(const struct guarded_operation *op)
 	struct written_text text;
 
 	name_file(op, &file);
-	if (is_process_1() && read_text(&text))
-		bpf_map_update_elem(&pid1_writes, &file, &text, BPF_ANY);
-	else
+	if (!is_process_1() || !read_text(&text))
 		bpf_map_delete_elem(&pid1_writes, &file);
+	else
+		note_written(&file, &text);
 	return 0;
 }
 

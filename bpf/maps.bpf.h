@@ -53,13 +53,23 @@ struct {
 	__uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-/* LRU: a flood from many cgroups costs precision, never memory. */
+/*
+ * Not LRU: a cgroup whose entry another one pushed out would have a fresh budget. The agent removes
+ * entries of an earlier second (user/bpf/events.c).
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, __u64);
 	__type(value, struct event_budget);
 } event_budgets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct event_budget);
+} shared_budget SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

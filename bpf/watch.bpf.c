@@ -164,6 +164,18 @@ int BPF_PROG(life_attach, struct cgroup *cgrp, const char *path, struct task_str
 	return report_life(EVENT_ATTACH, cgrp, path, 0, true);
 }
 
+/*
+ * Whose budget pays for what the current task did: that of its container, whatever cgroups that makes
+ * for itself, or that of its own cgroup.
+ */
+static __always_inline __u64 charged_id(const struct guard_config *config)
+{
+	struct place writer;
+
+	find_place(cgroup_of(bpf_get_current_task_btf()), config, &writer);
+	return writer.border ? writer.border : writer.id;
+}
+
 /* --- drift ----------------------------------------------------------------------------------- */
 
 static __always_inline bool is_own_subgroup(const struct place *place,
@@ -255,7 +267,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 	    is_own_subgroup(&place, config) || is_for_agent(config))
 		return 0;
 	count_kind(EVENT_DRIFT);
-	event = begin_event(EVENT_DRIFT, writer_id(), writer_id());
+	event = begin_event(EVENT_DRIFT, charged_id(config), writer_id());
 	if (!event)
 		return 0;
 	event->aspect = ASPECT_CPUSET_FILES;
@@ -280,8 +292,10 @@ static __always_inline void save_subject(struct task_struct *task)
 		return;
 	subject = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), NULL,
 				       BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!subject)
+	if (!subject) {
+		count_event(EVENTS_NO_SUBJECT);
 		return;
+	}
 	find_place(cgroup_of(task), config, &place);
 	subject->cgroup = place.id;
 	subject->tree = place.tree;
@@ -320,7 +334,7 @@ int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool t
 	    (writer_rights(config) & RIGHT_MOVES))
 		return 0;
 	count_kind(EVENT_MOVE);
-	event = begin_event(EVENT_MOVE, writer_id(), writer_id());
+	event = begin_event(EVENT_MOVE, charged_id(config), writer_id());
 	if (!event)
 		return 0;
 	event->aspect = ASPECT_CGROUP_MOVES;
@@ -418,7 +432,7 @@ int BPF_PROG(attempt_after, pid_t pid, struct cpumask *mask, long result)
 	if (!wish.foreign || (wish.all && !result) || is_agent(config))
 		return 0;
 	count_kind(EVENT_ATTEMPT);
-	event = begin_event(EVENT_ATTEMPT, writer_id(), writer_id());
+	event = begin_event(EVENT_ATTEMPT, charged_id(config), writer_id());
 	if (!event)
 		return 0;
 	event->aspect = ASPECT_AFFINITY;

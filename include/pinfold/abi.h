@@ -308,7 +308,8 @@ ABI_ASSERT(struct pid1_clients, 648, rows, 8);
 
 /*
  * map `event_budgets`: cgroup id -> ; a cgroup's life has a budget of its own, so
- * that a container flooding with refused writes does not hide its own end.
+ * that a container flooding with refused writes does not hide its own end. Cgroups for which there
+ * is no room in it have one budget together, the only entry of map `shared_budget`.
  */
 #define BUDGET_LIFE (1ULL << 63)
 struct event_budget {
@@ -321,11 +322,16 @@ ABI_ASSERT(struct event_budget, 16, suppressed, 12);
 /* map `guard_counters`, per CPU: index hook * ACTION_NR + action, of operations on managed cgroups */
 #define GUARD_COUNTERS (HOOK_NR * ACTION_NR)
 
-/* map `event_counters`, per CPU */
+/* map `event_counters`, per CPU; from EVENTS_LOST on, what is lost without any other trace */
 enum event_counter {
 	EVENTS_SENT,
-	EVENTS_SUPPRESSED, /* over the budget of their cgroup */
-	EVENTS_LOST,	   /* the ring buffer was full, or no memory to follow a clone3 */
+	EVENTS_SUPPRESSED,     /* over the budget of their cgroup, which an event reports later */
+	EVENTS_LOST,	       /* the ring buffer was full */
+	EVENTS_NO_ERRAND,      /* no memory to follow a clone3 */
+	EVENTS_NO_SUBJECT,     /* no memory to follow a move or a sched_setaffinity */
+	EVENTS_NO_BUDGET,      /* over the budget of cgroups that have none of their own */
+	EVENTS_NO_FIRST_WRITE, /* no room to note a runtime's first write, which is then denied */
+	EVENTS_NO_TEXT, /* no room to note a text of process 1, which may then not repeat it */
 	EVENTS_NR,
 };
 

@@ -17,7 +17,7 @@
 
 enum { NEW_FD = 1000, ENTRIES = 3 };
 
-static enum bpf_map_type type;
+static enum bpf_map_type type, earlier_type;
 static bool is_restless; /* somebody deletes each key that is asked about */
 static uint32_t nr_copied;
 
@@ -32,7 +32,7 @@ int bpf_obj_get_info_by_fd(int fd, void *info, __u32 *info_len)
 {
 	*(struct bpf_map_info *)info = (struct bpf_map_info){
 		.id = fd == NEW_FD ? 2 : 1,
-		.type = type,
+		.type = fd == NEW_FD ? type : earlier_type,
 		.key_size = sizeof(__u64),
 		.value_size = sizeof(__u64),
 		.max_entries = fd == NEW_FD ? 2 * ENTRIES : ENTRIES,
@@ -65,14 +65,20 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 	return 0;
 }
 
-static uint32_t copy(enum bpf_map_type map_type)
+static uint32_t copy_to(enum bpf_map_type before, enum bpf_map_type now)
 {
 	const struct inherited inherited = {0};
 
-	type = map_type;
+	earlier_type = before;
+	type = now;
 	nr_copied = 0;
 	assert_int_equal(reuse_content("/pins", &inherited, "map", NEW_FD), 0);
 	return nr_copied;
+}
+
+static uint32_t copy(enum bpf_map_type map_type)
+{
+	return copy_to(map_type, map_type);
 }
 
 static void a_hash_keeps_its_content(void **state)
@@ -80,6 +86,16 @@ static void a_hash_keeps_its_content(void **state)
 	is_restless = false;
 	assert_int_equal(copy(BPF_MAP_TYPE_HASH), ENTRIES);
 	assert_int_equal(copy(BPF_MAP_TYPE_LRU_HASH), ENTRIES);
+}
+
+/* As event_budgets and what the guard notes of writes have become. */
+static void a_hash_may_become_one_that_forgets_nothing(void **state)
+{
+	is_restless = false;
+	assert_int_equal(copy_to(BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYPE_HASH), ENTRIES);
+	assert_int_equal(copy_to(BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_LRU_HASH), ENTRIES);
+	assert_int_equal(copy_to(BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_HASH), 0);
+	assert_int_equal(copy_to(BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY), 0);
 }
 
 static void others_begin_empty(void **state)
@@ -99,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hash_keeps_its_content),
+		cmocka_unit_test(a_hash_may_become_one_that_forgets_nothing),
 		cmocka_unit_test(others_begin_empty),
 		cmocka_unit_test(changes_meanwhile_do_not_keep_it_busy),
 	};

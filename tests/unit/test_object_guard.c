@@ -40,6 +40,8 @@ int bpf_object_start(const struct bpf_object_spec *spec, const char *pin_dir,
 
 	assert_in_range(kernel.nr, 0, 1);
 	assert_true(has_program(spec->object, "lsm_file_perm"));
+	assert_true(has_program(spec->object, "group_gone"));
+	assert_false(has_program(spec->object, "mod_file_perm"));
 	assert_int_equal(
 		bpf_map__max_entries(bpf_object__find_map_by_name(spec->object, "pid1_writes")),
 		8 * GROUPS);

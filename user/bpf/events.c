@@ -205,16 +205,16 @@ int events_dispatch(struct event_reader *reader)
 }
 
 /*
- * Remove the entry. A program that adds to it at the same time creates a new one, so each
- * event is counted once, in this report or the next.
+ * Remove the entry if it is of an earlier second, which makes room for other cgroups. A program that adds
+ * to it at the same time creates a new one, so each event is counted once, in this report or the next.
  */
 static bool take_suppressed(const struct event_reader *reader, __u64 cgroup, __u64 now_ns,
 			    __u32 *ret_nr)
 {
 	struct event_budget budget;
 
-	if (bpf_map_lookup_elem(reader->setup.budgets_fd, &cgroup, &budget) || !budget.suppressed ||
-	    now_ns - budget.window_ns < 1000000000ULL ||
+	if (bpf_map_lookup_elem(reader->setup.budgets_fd, &cgroup, &budget) ||
+	    now_ns < budget.window_ns + 1000000000ULL ||
 	    bpf_map_lookup_and_delete_elem(reader->setup.budgets_fd, &cgroup, &budget))
 		return false;
 	*ret_nr = budget.suppressed;

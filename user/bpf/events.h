@@ -30,7 +30,8 @@ int events_fd(const struct event_reader *reader);
 int events_dispatch(struct event_reader *reader);
 /*
  * Report, as events of kind "suppressed", the number of events that cgroups had beyond their
- * budget and that no later event has reported. Call it about once per second.
+ * budget and that no later event has reported, and free the budgets of earlier seconds. Call it about
+ * once per second.
  */
 void events_sweep(struct event_reader *reader);
 

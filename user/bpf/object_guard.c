@@ -63,9 +63,11 @@ static void choose_programs(struct guard *skeleton, enum mechanism mechanism, bo
 	struct bpf_program *program;
 
 	bpf_object__for_each_program (program, skeleton->obj) {
-		bool is_lsm = !strncmp(bpf_program__section_name(program), "lsm/", strlen("lsm/"));
+		const char *section = bpf_program__section_name(program);
+		bool is_lsm = !strncmp(section, "lsm/", strlen("lsm/"));
 
-		bpf_program__set_autoload(program, is_lsm == (mechanism == MECHANISM_LSM));
+		if (is_lsm || !strncmp(section, "fmod_ret/", strlen("fmod_ret/")))
+			bpf_program__set_autoload(program, is_lsm == (mechanism == MECHANISM_LSM));
 	}
 	if (!files)
 		leave_out_files(skeleton);

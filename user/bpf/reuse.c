@@ -123,6 +123,18 @@ static void copy_entries(int old_fd, int new_fd, const struct bpf_map_info *info
 	}
 }
 
+static bool is_hash(__u32 type)
+{
+	return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH;
+}
+
+/* A hash that forgets what was not used for long has become one that does not, or the other way round. */
+static bool is_copied(__u32 before, __u32 now)
+{
+	return (is_hash(before) && is_hash(now)) ||
+	       (before == BPF_MAP_TYPE_ARRAY && now == BPF_MAP_TYPE_ARRAY);
+}
+
 int reuse_content(const char *pin_dir, const struct inherited *inherited, const char *name, int fd)
 {
 	struct bpf_map_info before = {0}, now = {0};
@@ -135,10 +147,8 @@ int reuse_content(const char *pin_dir, const struct inherited *inherited, const 
 	if (bpf_obj_get_info_by_fd(before_fd, &before, &before_len) ||
 	    bpf_obj_get_info_by_fd(fd, &now, &now_len))
 		return -errno;
-	if (before.id != now.id && before.type == now.type && before.key_size == now.key_size &&
-	    before.value_size == now.value_size &&
-	    (now.type == BPF_MAP_TYPE_HASH || now.type == BPF_MAP_TYPE_LRU_HASH ||
-	     now.type == BPF_MAP_TYPE_ARRAY))
+	if (before.id != now.id && before.key_size == now.key_size &&
+	    before.value_size == now.value_size && is_copied(before.type, now.type))
 		copy_entries(before_fd, fd, &before);
 	return 0;
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the guard notes of writes. A part of guard.bpf.c, which removes the notes of a cgroup when it is
+ * gone. No map is LRU: whoever fills one would decide what is forgotten. What there is no room for is
+ * counted, and denies more instead of less.
+ */
+#ifndef GUARD_NOTES_BPF_H
+#define GUARD_NOTES_BPF_H
+
+#include "event.bpf.h"
+
+struct written_file {
+	__u64 cgroup;
+	char name[FILE_NAME_LEN];
+};
+
+/* The cpuset files of a new cgroup that a runtime has already written. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct written_file);
+	__type(value, __u8);
+} first_writes SEC(".maps");
+
+#define TEXT_WORDS 12
+
+struct written_text {
+	__u64 words[TEXT_WORDS]; /* NUL-padded */
+};
+
+/*
+ * What process 1 wrote last to the files of managed cgroups while it acted for the agent, unless somebody
+ * else with the right to has written there since. systemd writes all files of a unit again when a unit
+ * beside or below it starts or ends, or at a reload, with nobody who asks for a change; it may repeat this.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192); /* set at load from maxContainers */
+	__type(key, struct written_file);
+	__type(value, struct written_text);
+} pid1_writes SEC(".maps");
+
+/*
+ * Is this the first write to the file? Fails closed: a write that cannot be noted could be repeated as
+ * often as its writer likes.
+ */
+static __always_inline bool note_first_write(const struct written_file *file)
+{
+	__u8 written = 1;
+
+	if (!bpf_map_update_elem(&first_writes, file, &written, BPF_NOEXIST))
+		return true;
+	if (!bpf_map_lookup_elem(&first_writes, file))
+		count_event(EVENTS_NO_FIRST_WRITE);
+	return false;
+}
+
+/* What was noted before must not remain: the file has another text now. */
+static __always_inline void note_written(const struct written_file *file,
+					 const struct written_text *text)
+{
+	if (!bpf_map_update_elem(&pid1_writes, file, text, BPF_ANY))
+		return;
+	count_event(EVENTS_NO_TEXT);
+	bpf_map_delete_elem(&pid1_writes, file);
+}
+
+static __always_inline void forget_file(const struct written_file *file)
+{
+	bpf_map_delete_elem(&first_writes, file);
+	bpf_map_delete_elem(&pid1_writes, file);
+}
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the guard notes of writes (bpf/guard_notes.bpf.h), compiled for this machine: a full map lets
+ * nothing through, and what has no room is counted.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- what the kernel gives to a program, as far as the header asks for it --------------------- */
+
+#undef __always_inline
+#define __always_inline	    inline __attribute__((unused))
+#define SEC(name)	    __attribute__((unused))
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) value *name
+
+#define BPF_MAP_TYPE_HASH	  1
+#define BPF_MAP_TYPE_ARRAY	  2
+#define BPF_MAP_TYPE_PERCPU_ARRAY 6
+#define BPF_MAP_TYPE_LRU_HASH	  9
+#define BPF_MAP_TYPE_RINGBUF	  27
+#define BPF_ANY			  0
+#define BPF_NOEXIST		  1
+#define FILE_NAME_LEN		  24
+
+static void *bpf_map_lookup_elem(void *map, const void *key);
+static long bpf_map_update_elem(void *map, const void *key, const void *value, uint64_t flags);
+static long bpf_map_delete_elem(void *map, const void *key);
+static void *bpf_ringbuf_reserve(void *ring, uint64_t size, uint64_t flags);
+static void bpf_ringbuf_submit(void *data, uint64_t flags);
+static uint64_t bpf_ktime_get_boot_ns(void);
+static uint64_t bpf_get_current_pid_tgid(void);
+static long bpf_get_current_comm(void *buf, uint32_t size);
+
+#include "../../bpf/guard_notes.bpf.h"
+
+#define ROOM 8
+
+struct table {
+	uint32_t nr;
+	struct {
+		struct written_file key;
+		struct written_text value;
+	} rows[ROOM];
+};
+
+static struct table first, texts;
+static __u64 counted[EVENTS_NR];
+static bool is_busy; /* as if another program on this CPU had the bucket's lock */
+
+static struct table *table_of(void *map)
+{
+	assert_true(map == &first_writes || map == &pid1_writes);
+	return map == &first_writes ? &first : &texts;
+}
+
+static uint32_t find(const struct table *table, const void *key)
+{
+	uint32_t i = 0;
+
+	while (i < table->nr && memcmp(&table->rows[i].key, key, sizeof(table->rows[i].key)))
+		i++;
+	return i;
+}
+
+static void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	struct table *table;
+	uint32_t i;
+
+	if (map == &event_counters)
+		return &counted[*(const __u32 *)key];
+	table = table_of(map);
+	i = find(table, key);
+	return i < table->nr ? &table->rows[i].value : NULL;
+}
+
+static long bpf_map_update_elem(void *map, const void *key, const void *value, uint64_t flags)
+{
+	struct table *table = table_of(map);
+	const uint32_t i = find(table, key);
+
+	if (is_busy)
+		return -EBUSY;
+	if (i < table->nr && flags == BPF_NOEXIST)
+		return -EEXIST;
+	if (i == ROOM)
+		return -E2BIG;
+	memcpy(&table->rows[i].key, key, sizeof(table->rows[i].key));
+	memcpy(&table->rows[i].value, value,
+	       table == &texts ? sizeof(table->rows[i].value) : sizeof(__u8));
+	table->nr += i == table->nr;
+	return 0;
+}
+
+static long bpf_map_delete_elem(void *map, const void *key)
+{
+	struct table *table = table_of(map);
+	const uint32_t i = find(table, key);
+
+	if (i == table->nr)
+		return -ENOENT;
+	table->rows[i] = table->rows[--table->nr];
+	return 0;
+}
+
+static void *bpf_ringbuf_reserve(void *ring, uint64_t size, uint64_t flags)
+{
+	return NULL;
+}
+
+static void bpf_ringbuf_submit(void *data, uint64_t flags)
+{
+}
+
+static uint64_t bpf_ktime_get_boot_ns(void)
+{
+	return 0;
+}
+
+static uint64_t bpf_get_current_pid_tgid(void)
+{
+	return 0;
+}
+
+static long bpf_get_current_comm(void *buf, uint32_t size)
+{
+	return 0;
+}
+
+/* --- the tests ------------------------------------------------------------------------------- */
+
+static struct written_file file_of(__u64 cgroup)
+{
+	return (struct written_file){.cgroup = cgroup, .name = "cpuset.cpus"};
+}
+
+static bool write_first(__u64 cgroup)
+{
+	const struct written_file file = file_of(cgroup);
+
+	return note_first_write(&file);
+}
+
+static void write_text(__u64 cgroup, char character)
+{
+	const struct written_file file = file_of(cgroup);
+	struct written_text text = {0};
+
+	memset(&text, character, 4);
+	note_written(&file, &text);
+}
+
+static bool has_text(__u64 cgroup, char character)
+{
+	const struct written_file file = file_of(cgroup);
+	const char *text = bpf_map_lookup_elem(&pid1_writes, &file);
+
+	return text && *text == character;
+}
+
+static void forget(__u64 cgroup)
+{
+	const struct written_file file = file_of(cgroup);
+
+	forget_file(&file);
+}
+
+static int set_up(void **state)
+{
+	first.nr = texts.nr = 0;
+	is_busy = false;
+	memset(counted, 0, sizeof(counted));
+	return 0;
+}
+
+static void a_first_write_is_one(void **state)
+{
+	assert_true(write_first(1));
+	assert_false(write_first(1));
+	assert_true(write_first(2));
+	assert_int_equal(counted[EVENTS_NO_FIRST_WRITE], 0);
+}
+
+static void many_others_do_not_make_it_the_first_again(void **state)
+{
+	uint32_t nr_allowed = 0;
+
+	assert_true(write_first(1));
+	for (__u64 cgroup = 2; cgroup < 100; cgroup++)
+		nr_allowed += write_first(cgroup);
+	assert_int_equal(nr_allowed, ROOM - 1);
+	assert_int_equal(counted[EVENTS_NO_FIRST_WRITE], 98 - (ROOM - 1));
+	assert_false(write_first(1));
+	/* nothing is lost of a write that is denied as a second one */
+	assert_int_equal(counted[EVENTS_NO_FIRST_WRITE], 98 - (ROOM - 1));
+	forget(5);
+	assert_true(write_first(200));
+	assert_false(write_first(201));
+}
+
+static void a_text_without_room_is_counted(void **state)
+{
+	for (__u64 cgroup = 1; cgroup <= ROOM + 2; cgroup++)
+		write_text(cgroup, 'a');
+	assert_int_equal(counted[EVENTS_NO_TEXT], 2);
+	assert_true(has_text(1, 'a') && has_text(ROOM, 'a'));
+	assert_false(has_text(ROOM + 1, 'a'));
+	/* what is there can be replaced */
+	write_text(1, 'b');
+	assert_true(has_text(1, 'b'));
+	assert_int_equal(counted[EVENTS_NO_TEXT], 2);
+	forget(3);
+	write_text(ROOM + 1, 'c');
+	assert_true(has_text(ROOM + 1, 'c'));
+}
+
+/* Process 1 may then not write the text that was there before. */
+static void a_text_that_could_not_be_replaced_is_gone(void **state)
+{
+	write_text(1, 'a');
+	is_busy = true;
+	write_text(1, 'b');
+	assert_false(has_text(1, 'a'));
+	assert_int_equal(counted[EVENTS_NO_TEXT], 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_first_write_is_one, set_up),
+		cmocka_unit_test_setup(many_others_do_not_make_it_the_first_again, set_up),
+		cmocka_unit_test_setup(a_text_without_room_is_counted, set_up),
+		cmocka_unit_test_setup(a_text_that_could_not_be_replaced_is_gone, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
