@@ -226,8 +226,10 @@ static __always_inline void tell_stranger(struct noise_cpu *here, struct task_st
 	    (task->flags & PF_NO_SETAFFINITY) || now - here->told_ns < TELL_NS)
 		return;
 	stranger = bpf_ringbuf_reserve(&noise_strangers, sizeof(*stranger), 0);
-	if (!stranger)
+	if (!stranger) {
+		here->untold++;
 		return;
+	}
 	here->told_ns = now;
 	stranger->time_ns = now;
 	stranger->start_ns = task->start_boottime;

@@ -105,7 +105,8 @@ struct noise_cpu {
 	/* Written by the agent: this CPU has records in noise_siblings that are somebody's. */
 	__u32 has_siblings;
 	__u32 other; /* of a record in noise_siblings: the CPU whose owner it is about */
-	__u64 reserved[4];
+	__u64 untold; /* strangers of which the agent was not told, because the ring buffer was full */
+	__u64 reserved[3];
 	struct noise_entry entries[NOISE_ENTRIES];
 };
 _Static_assert(sizeof(struct noise_cpu) == 192 + sizeof(struct noise_entry) * NOISE_ENTRIES,

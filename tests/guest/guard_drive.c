@@ -232,13 +232,19 @@ static int run_counts(char **args)
 {
 	const struct hook_count *counts;
 	uint32_t nr = drive.port.hook_counts(drive.backend, &counts);
+	struct observer_space space;
 
 	for (uint32_t i = 0; i < nr; i++)
 		printf("hook=%s allowed=%llu audited=%llu denied=%llu\n", counts[i].hook,
 		       (unsigned long long)counts[i].counts[ACTION_ALLOW],
 		       (unsigned long long)counts[i].counts[ACTION_AUDIT],
 		       (unsigned long long)counts[i].counts[ACTION_DENY]);
-	printf("lost=%llu\n", (unsigned long long)drive.port.events_lost(drive.backend));
+	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++)
+		printf("lost map=%s nr=%llu\n", event_counter_map(what),
+		       (unsigned long long)drive.port.events_lost(drive.backend, what));
+	if (!drive.port.observer_space(drive.backend, &space))
+		printf("observer slots=%u used=%u refused=%llu\n", space.nr_slots, space.nr_used,
+		       (unsigned long long)space.nr_refused);
 	return 0;
 }
 

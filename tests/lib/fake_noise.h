@@ -87,6 +87,11 @@ static inline void fake_noise_tell_strangers(void *self, bool wanted)
 }
 
 /* One program while it counts; whether that is timed, the kernel's port has said before. */
+static inline uint64_t fake_noise_untold(void *self)
+{
+	return 11;
+}
+
 static inline void fake_noise_list(void *self, struct bpf_inventory *inventory)
 {
 	struct prog_row *row = bpf_inventory_add_prog(inventory);
@@ -107,6 +112,7 @@ static const struct noise_port fake_noise_port = {
 	.counts = fake_noise_counts,
 	.read = fake_noise_read,
 	.tell_strangers = fake_noise_tell_strangers,
+	.untold = fake_noise_untold,
 	.list = fake_noise_list,
 };
 

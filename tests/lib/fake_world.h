@@ -601,7 +601,7 @@ static inline uint32_t fake_hook_counts(void *self, const struct hook_count **re
 	return ARRAY_SIZE(counts);
 }
 
-static inline uint64_t fake_events_lost(void *self)
+static inline uint64_t fake_events_lost(void *self, enum event_counter what)
 {
 	return 0;
 }

@@ -98,8 +98,10 @@ static uint32_t moving_programs(void *self, const struct prog_row **ret_rows)
 	return 1;
 }
 
-static uint64_t moving_losses(void *self)
+static uint64_t moving_losses(void *self, enum event_counter what)
 {
+	if (what != EVENTS_LOST)
+		return 0;
 	return grown(100 * LOST_PER_SECOND) / 1000000000;
 }
 

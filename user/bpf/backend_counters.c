@@ -148,11 +148,11 @@ uint32_t backend_hook_counts(void *self, const struct hook_count **ret_counts)
 	return HOOK_NR;
 }
 
-uint64_t backend_events_lost(void *self)
+uint64_t backend_events_lost(void *self, enum event_counter what)
 {
 	const struct bpf_backend *backend = self;
 
-	return read_counter(bpf_objects_map_fd(&backend->objects, "event_counters"), EVENTS_LOST);
+	return read_counter(bpf_objects_map_fd(&backend->objects, "event_counters"), what);
 }
 
 int backend_observer_space(void *self, struct observer_space *ret_space)

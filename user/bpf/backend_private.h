@@ -95,7 +95,7 @@ uint64_t backend_recursion_misses(const struct bpf_backend *backend);
 uint32_t backend_programs(void *self, const struct prog_row **ret_rows);
 void backend_list(void *self, struct bpf_inventory *inventory);
 uint32_t backend_hook_counts(void *self, const struct hook_count **ret_counts);
-uint64_t backend_events_lost(void *self);
+uint64_t backend_events_lost(void *self, enum event_counter what);
 int backend_observer_space(void *self, struct observer_space *ret_space);
 int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage);
 int backend_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency);

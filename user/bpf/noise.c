@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What is to be counted is told at any time; what is attached follows. One job at a time loads
- * or ends the programs on a thread of the pool. While it runs, `programs` and `cpus` belong to
- * it; everything else belongs to the loop's thread, which begins a job and is told of its end.
+ * or ends the programs on a thread of the pool. While it runs, `programs`, `cpus` and `untold_before`
+ * belong to it; everything else belongs to the loop's thread, which begins a job and is told of its end.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,6 +48,9 @@ struct noise_counter {
 	/* Shared with the programs: by CPU, and of siblings. */
 	struct noise_cpu *cpus, *records;
 	bool counts[NOISE_SOURCE_NR];
+
+	/* Strangers that the programs could not tell: of programs that have ended, and in all. */
+	uint64_t untold_before, untold;
 };
 
 struct noise_job {
@@ -185,9 +188,21 @@ static int run_load(struct worker_job *job)
 	return r;
 }
 
+static uint64_t sum_untold(const struct noise_counter *counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < counter->nr_cpus; cpu++)
+		sum += __atomic_load_n(&counter->cpus[cpu].untold, __ATOMIC_RELAXED);
+	return sum;
+}
+
 static int run_unload(struct worker_job *job)
 {
-	unload(((struct noise_job *)job)->counter);
+	struct noise_counter *counter = ((struct noise_job *)job)->counter;
+
+	counter->untold_before += sum_untold(counter);
+	unload(counter);
 	return 0;
 }
 
@@ -544,6 +559,16 @@ static const char *why_not_loaded(enum noise_state state)
 	}
 }
 
+/* In other states the counts belong to a thread; what was shown before is then shown again. */
+static uint64_t untold(void *self)
+{
+	struct noise_counter *counter = self;
+
+	if (counter->state == NOISE_COUNTING)
+		counter->untold = counter->untold_before + sum_untold(counter);
+	return counter->untold + (counter->hearing ? noise_strangers_untold(counter->hearing) : 0);
+}
+
 /* In other states the skeleton belongs to a thread. */
 static void list(void *self, struct bpf_inventory *inventory)
 {
@@ -564,6 +589,7 @@ struct noise_port noise_counter_port(struct noise_counter *counter)
 		.counts = counts,
 		.read = read_cpu,
 		.tell_strangers = tell_strangers,
+		.untold = untold,
 		.list = list,
 	};
 }

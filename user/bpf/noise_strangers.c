@@ -26,7 +26,8 @@ struct noise_strangers {
 	struct ring_buffer *ring;
 	int epoll_fd; /* of the ring, and of `end_fd` */
 	int end_fd;
-	int told[2]; /* a pipe to the loop's thread */
+	int told[2];	    /* a pipe to the loop's thread */
+	uint64_t nr_untold; /* there was no room in the pipe */
 	sd_event_source *source;
 	pthread_t thread;
 	bool has_thread;
@@ -34,19 +35,19 @@ struct noise_strangers {
 
 /* --- on the thread ------------------------------------------------------------------------------- */
 
-/* Of very many some are not told; the next walk finds them. */
+/* Of very many some are not told, and counted; the next walk finds them. */
 static int take_stranger(void *self, void *data, size_t size)
 {
-	const struct noise_strangers *strangers = self;
+	struct noise_strangers *strangers = self;
 	const struct noise_stranger *stranger = data;
-	ssize_t written;
 
 	if (size < sizeof(*stranger))
 		return 0;
 	if (strangers->corrector.correct)
 		strangers->corrector.correct(strangers->corrector.self, stranger);
-	written = write(strangers->told[1], stranger, sizeof(*stranger));
-	(void)written;
+	/* a pipe takes all of so little, or nothing */
+	if (write(strangers->told[1], stranger, sizeof(*stranger)) < 0)
+		__atomic_add_fetch(&strangers->nr_untold, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -195,4 +196,9 @@ void noise_strangers_give_up(struct noise_strangers *strangers)
 	strangers->ring = NULL;
 	pthread_mutex_unlock(&strangers->lock);
 	ring_buffer__free(ring);
+}
+
+uint64_t noise_strangers_untold(const struct noise_strangers *strangers)
+{
+	return __atomic_load_n(&strangers->nr_untold, __ATOMIC_RELAXED);
 }

@@ -33,4 +33,7 @@ DEFINE_CLEANUP(struct noise_strangers, noise_strangers_closep, noise_strangers_c
 int noise_strangers_hear(struct noise_strangers *strangers, int map_fd);
 void noise_strangers_give_up(struct noise_strangers *strangers);
 
+/* Strangers that the thread heard of and the sink was not told of, because it did not keep up. */
+uint64_t noise_strangers_untold(const struct noise_strangers *strangers);
+
 #endif

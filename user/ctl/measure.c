@@ -229,8 +229,7 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	for (uint32_t i = 0; i < nr_programs; i++)
 		exposition_count(page, LABELS({"program", programs[i].name}),
 				 counted(programs[i].run_count));
-	exposition_family(page, &metric_families.events_lost);
-	exposition_count(page, LABELS({"map", "events"}), kernel->events_lost(kernel->self));
+	measure_node_losses(controller, page);
 	exposition_family(page, &metric_families.groups_left_out);
 	exposition_count(page, NO_LABELS,
 			 kernel->groups_left_out ? kernel->groups_left_out(kernel->self) : 0);

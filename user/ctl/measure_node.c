@@ -8,6 +8,7 @@
 #include "ctl/internal.h"
 #include "ctl/measure_node.h"
 #include "format/metrics.h"
+#include "format/words.h"
 
 /* --- memory of the NUMA nodes ------------------------------------------------------------------ */
 
@@ -95,6 +96,19 @@ void measure_node_memory(struct controller *controller, struct exposition *page)
 }
 
 /* --- the agent ----------------------------------------------------------------------------------- */
+
+void measure_node_losses(struct controller *controller, struct exposition *page)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct noise_port *noise = controller->ports.noise;
+
+	exposition_family(page, &metric_families.events_lost);
+	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++)
+		exposition_count(page, LABELS({"map", event_counter_map(what)}),
+				 kernel->events_lost(kernel->self, what));
+	exposition_count(page, LABELS({"map", "noise_strangers"}),
+			 noise ? noise->untold(noise->self) : 0);
+}
 
 void measure_node_observer(struct controller *controller, struct exposition *page)
 {

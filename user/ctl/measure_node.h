@@ -9,6 +9,8 @@ struct controller;
 
 /* Memory by NUMA node, type and state, and the huge pages that others took. */
 void measure_node_memory(struct controller *controller, struct exposition *page);
+/* What the BPF programs had no room for. There is a kernel port. */
+void measure_node_losses(struct controller *controller, struct exposition *page);
 /* The observer's slots, and what it could not count. */
 void measure_node_observer(struct controller *controller, struct exposition *page);
 /* What the agent's process costs. */

@@ -371,7 +371,8 @@ struct kernel_port {
 	 */
 	void (*list)(void *self, struct bpf_inventory *inventory);
 	uint32_t (*hook_counts)(void *self, const struct hook_count **ret_counts);
-	uint64_t (*events_lost)(void *self);
+	/* What is lost without any other trace: EVENTS_LOST and later ones. */
+	uint64_t (*events_lost)(void *self, enum event_counter what);
 	/* -EAGAIN: the observer is not loaded. */
 	int (*observer_space)(void *self, struct observer_space *ret_space);
 	/* MANAGED_COUNTED groups of the policy in force that maxContainers left no room for. May be NULL. */
@@ -480,9 +481,11 @@ struct noise_port {
 		    uint32_t *ret_nr);
 	/*
 	 * Tell sink.stranger of tasks that get an exclusive CPU, or do not; at any time, whether or not
-	 * anything is counted. It is only a hint: some are not told.
+	 * anything is counted. It is only a hint: some are not told, see untold.
 	 */
 	void (*tell_strangers)(void *self, bool wanted);
+	/* Those that were not told since the start, for lack of room. */
+	uint64_t (*untold)(void *self);
 	/* Add the programs and maps, or why they are not loaded now. */
 	void (*list)(void *self, struct bpf_inventory *inventory);
 };

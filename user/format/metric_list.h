@@ -69,8 +69,8 @@ METRIC(program_runs, "pinfold_bpf_program_runs_total", COUNTER, NULL, "program",
        "Runs of pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.",
        [PER_PROGRAM] = 1)
 METRIC(events_lost, "pinfold_bpf_events_lost_total", COUNTER, NULL, "map",
-       "Events dropped because the ring buffer was full, and calls that could not be tracked.",
-       [PER_NODE] = 1)
+       "What the BPF programs could not report, follow or note, by the map that had no room for it.",
+       [PER_NODE] = 7)
 METRIC(groups_left_out, "pinfold_bpf_groups_left_out", GAUGE, NULL, NULL,
        "Cgroups of a runtime's containers that have no room in the BPF programs' map.",
        [PER_NODE] = 1)

@@ -40,6 +40,8 @@ const char *aspect_name(uint32_t aspect);
 const char *aspect_option(enum aspect aspect);
 /* "guard"; "" for a number that no BPF object has. */
 const char *bpf_object_name(enum bpf_object_id id);
+/* The map that had no room: "events"; "" for what is not lost. */
+const char *event_counter_map(enum event_counter counter);
 /* "lsm"; "" for MECHANISM_NONE. */
 const char *mechanism_name(enum mechanism mechanism);
 /* "deny", "repair"; "" for ACTION_UNKNOWN. */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * crowd fill DIR N: as a container runtime, write the cpuset files of one cgroup below DIR, then those of
+ * N others, then of the first one again; remove them all, and write those of a last one. One line
+ * "WHAT OUTCOME" for each, where the N are one line with the number of writes that were denied.
+ *
+ * crowd spread DIR N FILE: on a line of standard input, make N cgroups below DIR, and try from each of
+ * them to write FILE. One line "denied NUMBER".
+ *
+ * Each is one process, because starting thousands takes long under emulation.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const files[] = {"cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition"};
+
+enum { NR_FILES = sizeof(files) / sizeof(*files) };
+
+static void path_of(const char *dir, const char *name, const char *file, char path[512])
+{
+	snprintf(path, 512, "%s/%s%s%s", dir, name, *file ? "/" : "", file);
+}
+
+/* 0 or the errno. */
+static int try_write(const char *path, const char *text)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int error = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+static int write_cpus(const char *dir, const char *name)
+{
+	char path[512];
+
+	path_of(dir, name, "cpuset.cpus", path);
+	return try_write(path, "2");
+}
+
+static void make(const char *dir, const char *name)
+{
+	char path[512];
+
+	path_of(dir, name, "", path);
+	if (mkdir(path, 0755)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static void end(const char *dir, const char *name)
+{
+	char path[512];
+
+	path_of(dir, name, "", path);
+	if (rmdir(path)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static void say(const char *what, int error)
+{
+	printf("%s %s\n", what, error ? strerrorname_np(error) : "ok");
+}
+
+static int fill(const char *dir, int nr)
+{
+	int nr_denied = 0;
+	char name[32], path[512];
+
+	make(dir, "victim");
+	say("first", write_cpus(dir, "victim"));
+	for (int i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "other%d", i);
+		make(dir, name);
+		/* A text that the kernel refuses: the guard counts it as written, and it is quick. */
+		for (int k = 0; k < NR_FILES; k++) {
+			path_of(dir, name, files[k], path);
+			nr_denied += try_write(path, "?") == EPERM;
+		}
+	}
+	printf("denied %d\n", nr_denied);
+	say("again", write_cpus(dir, "victim"));
+	for (int i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "other%d", i);
+		end(dir, name);
+	}
+	end(dir, "victim");
+	make(dir, "last");
+	say("last", write_cpus(dir, "last"));
+	say("twice", write_cpus(dir, "last"));
+	end(dir, "last");
+	return 0;
+}
+
+static int spread(const char *dir, int nr, const char *file)
+{
+	int nr_denied = 0;
+
+	if (getchar() == EOF)
+		return 1;
+	for (int i = 0; i < nr; i++) {
+		char name[32], path[512];
+		int error;
+
+		snprintf(name, sizeof(name), "sub%d", i);
+		make(dir, name);
+		path_of(dir, name, "cgroup.procs", path);
+		error = try_write(path, "0");
+		if (error) {
+			fprintf(stderr, "%s: %s\n", path, strerror(error));
+			return 1;
+		}
+		nr_denied += try_write(file, "2") == EPERM;
+	}
+	printf("denied %d\n", nr_denied);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && !strcmp(argv[1], "fill"))
+		return fill(argv[2], atoi(argv[3]));
+	if (argc == 5 && !strcmp(argv[1], "spread"))
+		return spread(argv[2], atoi(argv[3]), argv[4]);
+	fprintf(stderr, "usage: crowd fill DIR N | spread DIR N FILE\n");
+	return 2;
+}
