@@ -26,6 +26,7 @@
 #include <pinfold/noise.h>
 
 #include "compat.bpf.h"
+#include "noise_tell.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -52,21 +53,6 @@ struct {
 
 /* Other threads of a core, at most. */
 const volatile __u32 nr_siblings = 0;
-
-/*
- * Strangers, for the agent. If the buffer is full, one is not told, and the agent's next walk over
- * all tasks finds it.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16384);
-} noise_strangers SEC(".maps");
-
-/* The agent wants to be told; it sets this at any time. */
-bool tells_strangers;
-
-/* A CPU tells of one stranger in this time, so that many switches do not wake the agent as often. */
-#define TELL_NS 10000000ULL
 
 /* What identifies an entry of a table. */
 struct identity {
@@ -214,31 +200,6 @@ static __always_inline __u32 place_of_task(struct noise_cpu *here, struct task_s
 	}
 	bpf_probe_read_kernel_str(identity.name, sizeof(identity.name), task->comm);
 	return place_of(here, &identity);
-}
-
-/* A thread that the kernel binds to this CPU belongs here; tasks of pods are kept off by cpusets. */
-static __always_inline void tell_stranger(struct noise_cpu *here, struct task_struct *task,
-					  __u32 source, __u64 now)
-{
-	struct noise_stranger *stranger;
-
-	if ((source != NOISE_HOST_TASK && source != NOISE_KTHREAD) || !tells_strangers ||
-	    (task->flags & PF_NO_SETAFFINITY) || now - here->told_ns < TELL_NS)
-		return;
-	stranger = bpf_ringbuf_reserve(&noise_strangers, sizeof(*stranger), 0);
-	if (!stranger) {
-		here->untold++;
-		return;
-	}
-	here->told_ns = now;
-	stranger->time_ns = now;
-	stranger->start_ns = task->start_boottime;
-	stranger->pid = task->pid;
-	stranger->process = task->tgid;
-	stranger->cpu = bpf_get_smp_processor_id();
-	stranger->source = source;
-	bpf_probe_read_kernel_str(stranger->comm, sizeof(stranger->comm), task->comm);
-	bpf_ringbuf_submit(stranger, 0);
 }
 
 /*

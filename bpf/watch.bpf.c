@@ -25,6 +25,7 @@
 #include "event.bpf.h"
 #include "policy.bpf.h"
 #include "slots.bpf.h"
+#include "watch_subject.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -41,25 +42,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } watch_counters SEC(".maps");
-
-/*
- * State that the first half of an operation passes to the second half in the same thread: from
- * fentry of cgroup_attach_task to its fexit, and from fentry of security_task_setscheduler to
- * the fexit of sched_setaffinity. The reader zeroes `pid`, so that a leftover of an incomplete
- * operation is not used.
- */
-struct event_subject {
-	__u64 cgroup, tree, border;
-	__u32 slot;
-	__u32 pid; /* 0 = empty */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct event_subject);
-} subjects SEC(".maps");
 
 static __always_inline const struct guard_config *read_config(void)
 {
@@ -290,12 +272,9 @@ static __always_inline void save_subject(struct task_struct *task)
 
 	if (!config)
 		return;
-	subject = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), NULL,
-				       BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!subject) {
-		count_event(EVENTS_NO_SUBJECT);
+	subject = make_subject();
+	if (!subject)
 		return;
-	}
 	find_place(cgroup_of(task), config, &place);
 	subject->cgroup = place.id;
 	subject->tree = place.tree;

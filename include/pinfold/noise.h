@@ -95,7 +95,7 @@ struct noise_cpu {
 	__u64 hard_ns, soft_ns;
 	/* What these were at the two beginnings above. */
 	__u64 since_taken_ns, soft_taken_ns;
-	__u64 told_ns; /* when the agent was told of a stranger on this CPU */
+	__u64 told_ns; /* when the agent was told of a stranger on this CPU, or could not be */
 	/*
 	 * Of a CPU that is exclusive while other threads of its core are not its owner's. The agent
 	 * writes `share`, a number that begins the owner's time anew; 0 = nobody asks for it.

@@ -78,9 +78,8 @@ static void come(uint32_t nr, uint64_t *ret_untold)
 	ring.event_fd = eventfd(0, EFD_CLOEXEC);
 	ring.taken_fd = eventfd(0, EFD_CLOEXEC);
 	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(noise_strangers_open(event, &(struct noise_corrector){0}, &sink,
-					      &strangers),
-			 0);
+	assert_int_equal(
+		noise_strangers_open(event, &(struct noise_corrector){0}, &sink, &strangers), 0);
 	assert_int_equal(noise_strangers_hear(strangers, -1), 0);
 	assert_int_equal(noise_strangers_untold(strangers), 0);
 	assert_int_equal(eventfd_write(ring.event_fd, 1), 0);

@@ -46,8 +46,8 @@ static struct scene {
 static int set_up(void **state)
 {
 	memset(&scene, 0, sizeof(scene));
-	scene.control = (struct observe_control){
-		.nr_cpus = CPUS, .nr_slots = SLOTS, .mask_words = 1};
+	scene.control =
+		(struct observe_control){.nr_cpus = CPUS, .nr_slots = SLOTS, .mask_words = 1};
 	scene.observer = (struct observer){.handle = &scene.handle,
 					   .counters = scene.counters,
 					   .cpus = scene.cpus,
