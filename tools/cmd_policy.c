@@ -130,7 +130,7 @@ static int state_verify(struct session *session, int argc, char **argv)
 				"%s: %u of %u pods do not fit this machine and policy",
 				snapshot.state.file, snapshot.state.nr_left_out,
 				snapshot.state.decoded->nr_pods);
-	return out_object(session, &view_pod_desc, view_pods(snapshot.ledger, NULL, 0));
+	return out_object(session, &view_pod_desc, view_pods(snapshot.ledger, NULL));
 }
 
 static int state_dump(struct session *session, int argc, char **argv)

@@ -252,7 +252,7 @@ static int write_state(struct import *import, const struct destination *destinat
 static int show_plan(const struct import *import)
 {
 	return out_object(import->session, &view_pod_desc,
-			  view_pods(import->snapshot.ledger, NULL, 0));
+			  view_pods(import->snapshot.ledger, NULL));
 }
 
 int state_import(struct session *session, int argc, char **argv)

@@ -80,7 +80,7 @@ static struct json_object *offline_numa_nodes(const struct snapshot *snapshot)
 
 static struct json_object *offline_pods(const struct snapshot *snapshot)
 {
-	return view_pods(snapshot->ledger, NULL, 0);
+	return view_pods(snapshot->ledger, NULL);
 }
 
 static struct json_object *offline_explanations(const struct snapshot *snapshot)

@@ -75,7 +75,8 @@ static void an_empty_ring_has_no_samples(void **state)
 
 static void a_sample_has_what_was_added(void **state)
 {
-	struct pressure_growth growth = {.usage_ns = 2 * S, .run_ns = 7 * S, .pressure_ns = 3 * S};
+	struct pressure_growth growth = {
+		.usage_ns = 2 * S, .run_ns = 7 * S, .outside_ns = 5 * S, .pressure_ns = 3 * S};
 
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		growth.wait_ns[cause] = (uint64_t)(cause + 1) * 10000;
@@ -345,6 +346,50 @@ static void times_survive_the_wrap_of_the_clock(void **state)
 		assert_int_equal(readings[i].time_ns, now_ns - (4 - i) * 2 * S);
 }
 
+static void a_sum_is_of_the_samples_in_its_window(void **state)
+{
+	struct pressure_growth growth = {.usage_ns = 2 * S, .run_ns = S, .outside_ns = S / 4}, sum;
+
+	growth.wait_ns[WAIT_HOST] = 20 * MS;
+	growth.wait_ns[WAIT_UNATTRIBUTED] = 10 * MS;
+	pressure_ring_sum(&ring, MINUTE, now_ns, &sum);
+	assert_int_equal(sum.usage_ns, 0);
+	/* More than there is room for. */
+	for (int i = 0; i < PRESSURE_RING_FINE + 50; i++) {
+		now_ns += 2 * S;
+		pressure_ring_add(&ring, now_ns, &growth);
+	}
+	pressure_ring_sum(&ring, MINUTE, now_ns, &sum);
+	assert_int_equal(sum.usage_ns, MINUTE);
+	assert_int_equal(sum.run_ns, 30 * S);
+	assert_int_equal(sum.outside_ns, 30 * S / 4);
+	assert_int_equal(sum.wait_ns[WAIT_HOST], 600 * MS);
+	assert_int_equal(sum.wait_ns[WAIT_UNATTRIBUTED], 300 * MS);
+	assert_int_equal(sum.wait_ns[WAIT_KERNEL], 0);
+	/* A gap is left out; the sample that ended exactly a window ago is not of it. */
+	now_ns += 58 * S;
+	pressure_ring_sum(&ring, MINUTE, now_ns, &sum);
+	assert_int_equal(sum.usage_ns, 2 * S);
+	assert_int_equal(sum.outside_ns, S / 4);
+	now_ns += 2 * S;
+	pressure_ring_sum(&ring, MINUTE, now_ns, &sum);
+	assert_int_equal(sum.usage_ns, 0);
+	assert_int_equal(sum.run_ns, 0);
+}
+
+/* Of a minute it is not kept. */
+static void a_minute_does_not_say_where_it_ran(void **state)
+{
+	const struct pressure_growth growth = {.usage_ns = 2 * S, .run_ns = S, .outside_ns = S / 4};
+
+	now_ns += 2 * S;
+	pressure_ring_add(&ring, now_ns, &growth);
+	now_ns += MINUTE;
+	assert_int_equal(read_minutes(), 1);
+	assert_int_equal(readings[0].growth.run_ns, S);
+	assert_int_equal(readings[0].growth.outside_ns, 0);
+}
+
 /* --- growth ---------------------------------------------------------------------------------------- */
 
 static const struct pressure_totals before = {
@@ -352,6 +397,7 @@ static const struct pressure_totals before = {
 	.cgroup_id = 7,
 	.has_usage = true,
 	.run_ns = 50 * S,
+	.outside_ns = 20 * S,
 	.wait_ns = {[0 ... WAIT_CAUSE_NR - 1] = 3 * S},
 	.has_pressure = true,
 	.since_ns = 10 * S,
@@ -366,6 +412,7 @@ static struct pressure_totals after_it(void)
 
 	after.time_ns += 2 * S;
 	after.run_ns += S;
+	after.outside_ns += S / 4;
 	for (uint64_t cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		after.wait_ns[cause] += (1 + cause) * MS;
 	after.until_ns += 2004 * MS;
@@ -397,6 +444,7 @@ static void growth_is_the_difference(void **state)
 
 	assert_int_equal(growth.usage_ns, 2 * S);
 	assert_int_equal(growth.run_ns, S);
+	assert_int_equal(growth.outside_ns, S / 4);
 	for (uint64_t cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		assert_int_equal(growth.wait_ns[cause], (1 + cause) * MS);
 	assert_int_equal(growth.pressure_ns, 2004 * MS);
@@ -455,6 +503,10 @@ static void counters_that_go_back_are_a_gap(void **state)
 	assert_int_equal(growth_until(&after).run_ns, 0);
 	assert_int_equal(growth_until(&after).wait_ns[WAIT_HOST], 0);
 	assert_int_equal(growth_until(&after).pressure_ns, 2004 * MS);
+	after = after_it();
+	after.outside_ns = before.outside_ns - 1;
+	assert_int_equal(growth_until(&after).usage_ns, 0);
+	assert_int_equal(growth_until(&after).outside_ns, 0);
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++) {
 		after = after_it();
 		after.wait_ns[cause] = before.wait_ns[cause] - 1;
@@ -498,6 +550,8 @@ int main(void)
 		cmocka_unit_test_setup(a_full_day_has_1440_minutes, set_up),
 		cmocka_unit_test_setup(each_minute_is_the_sum_of_its_samples, set_up),
 		cmocka_unit_test_setup(a_minute_is_shown_when_it_has_ended, set_up),
+		cmocka_unit_test_setup(a_minute_does_not_say_where_it_ran, set_up),
+		cmocka_unit_test_setup(a_sum_is_of_the_samples_in_its_window, set_up),
 		cmocka_unit_test_setup(sums_agree_with_the_totals_to_a_unit, set_up),
 		cmocka_unit_test_setup(what_is_too_large_is_the_largest, set_up),
 		cmocka_unit_test_setup(what_is_not_known_leaves_a_gap, set_up),

@@ -139,7 +139,7 @@ static void pods_and_containers_say_what_is_held(void **state)
 		 .cause_ns = {[WAIT_OWN_QUOTA] = 12000000, [WAIT_HOST] = 8000000},
 		 .migrations_across_nodes = 2},
 	};
-	struct json_object *pods = view_pods(stage->ledger, NULL, 0);
+	struct json_object *pods = view_pods(stage->ledger, NULL);
 	struct json_object *containers =
 		view_containers(stage->ledger, NULL, observed, ARRAY_SIZE(observed));
 
@@ -171,7 +171,9 @@ static void pods_say_what_keeps_them_from_running(void **state)
 	const struct stage *stage = *state;
 	const struct pod_problem problems[] = {{"uid-nobody", "failed", "not this one"},
 					       {"uid-db", "failed", "its cgroup cannot be made"}};
-	struct json_object *pods = view_pods(stage->ledger, problems, ARRAY_SIZE(problems));
+	const struct pods_observed observed = {.problems = problems,
+					       .nr_problems = ARRAY_SIZE(problems)};
+	struct json_object *pods = view_pods(stage->ledger, &observed);
 
 	check("pods-failed", &view_pod_desc, pods);
 	expect(pods, "/0/state", "failed");

@@ -67,15 +67,17 @@ static int percent_of(const struct group_pressure *group, uint64_t seconds, enum
 static int64_t task_wait(const struct group_pressure *group, const struct sampled_group *sampled,
 			 uint64_t seconds)
 {
-	uint64_t wait_ns, length_ns;
+	struct pressure_growth sum;
+	uint64_t wait_ns = 0;
 
 	if (!sampled || !group->track)
 		return -1;
-	pressure_ring_waits(&sampled->ring, seconds * 1000000000, group->read_ns, &wait_ns,
-			    &length_ns);
-	if (length_ns < 1000000000)
+	pressure_ring_sum(&sampled->ring, seconds * 1000000000, group->read_ns, &sum);
+	if (sum.usage_ns < 1000000000)
 		return -1;
-	return (int64_t)((double)wait_ns / (double)length_ns * 1e9 + 0.5);
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		wait_ns += sum.wait_ns[cause];
+	return (int64_t)((double)wait_ns / (double)sum.usage_ns * 1e9 + 0.5);
 }
 
 static void fill_waits(const struct controller *controller, const struct group_pressure *group,

@@ -25,7 +25,7 @@ static bool usage_went_back(const struct pressure_totals *before, const struct p
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		if (now->wait_ns[cause] < before->wait_ns[cause])
 			return true;
-	return now->run_ns < before->run_ns;
+	return now->run_ns < before->run_ns || now->outside_ns < before->outside_ns;
 }
 
 static bool pressure_went_back(const struct pressure_totals *before,
@@ -46,6 +46,7 @@ void pressure_ring_growth(const struct pressure_totals *before, const struct pre
 	if (before->has_usage && now->has_usage && !usage_went_back(before, now)) {
 		ret_growth->usage_ns = now->time_ns - before->time_ns;
 		ret_growth->run_ns = now->run_ns - before->run_ns;
+		ret_growth->outside_ns = now->outside_ns - before->outside_ns;
 		for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 			ret_growth->wait_ns[cause] = now->wait_ns[cause] - before->wait_ns[cause];
 	}
@@ -158,6 +159,7 @@ void pressure_ring_add(struct pressure_ring *ring, uint64_t now_ns,
 		ring->minute = (struct pressure_sample){0};
 	}
 	sample = make_sample(&ring->rest, now_ns, growth);
+	ring->outside[ring->fine_end.next] = take_usage(&ring->rest.outside_ns, growth->outside_ns);
 	push(ring->fine, PRESSURE_RING_FINE, &ring->fine_end, &sample);
 	ring->minute.time_ms = (uint32_t)(end_ns / MS_NS);
 	add_sample(&ring->minute, &sample);
@@ -202,46 +204,70 @@ static struct pressure_reading read_sample(const struct pressure_sample *sample,
 	return reading;
 }
 
+/* The fine sample `i` samples after the oldest one. */
+static struct pressure_reading read_fine(const struct pressure_ring *ring, uint32_t i)
+{
+	const uint32_t at =
+		(oldest_of(&ring->fine_end, PRESSURE_RING_FINE) + i) % PRESSURE_RING_FINE;
+	const struct pressure_sample *sample = &ring->fine[at];
+	struct pressure_reading reading =
+		read_sample(sample, time_of(sample, ring->newest_ns / MS_NS));
+
+	reading.growth.outside_ns = ring->outside[at] * USAGE_NS;
+	return reading;
+}
+
+static uint32_t read_all_fine(const struct pressure_ring *ring, uint64_t now_ns,
+			      struct pressure_reading *ret_readings)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ring->fine_end.nr; i++) {
+		const struct pressure_reading reading = read_fine(ring, i);
+
+		if (reading.time_ns + length_ns(PRESSURE_SPAN_10M) > now_ns)
+			ret_readings[nr++] = reading;
+	}
+	return nr;
+}
+
 uint32_t pressure_ring_read(const struct pressure_ring *ring, enum pressure_span span,
 			    uint64_t now_ns, struct pressure_reading *ret_readings)
 {
-	const bool is_fine = span == PRESSURE_SPAN_10M;
-	const struct pressure_ring_end *end = is_fine ? &ring->fine_end : &ring->minutes_end;
-	const struct pressure_sample *samples = is_fine ? ring->fine : ring->minutes;
-	const uint32_t size = is_fine ? PRESSURE_RING_FINE : PRESSURE_RING_MINUTES;
+	const struct pressure_ring_end *end = &ring->minutes_end;
 	const uint64_t minute_ns = minute_end_ns(ring->newest_ns);
+	const uint32_t oldest = oldest_of(end, PRESSURE_RING_MINUTES);
 	uint32_t nr = 0;
 
+	if (span == PRESSURE_SPAN_10M)
+		return read_all_fine(ring, now_ns, ret_readings);
 	for (uint32_t i = 0; i < end->nr; i++) {
-		const struct pressure_sample *sample = &samples[(oldest_of(end, size) + i) % size];
+		const struct pressure_sample *sample =
+			&ring->minutes[(oldest + i) % PRESSURE_RING_MINUTES];
 		const uint64_t time_ns = time_of(sample, ring->newest_ns / MS_NS);
 
 		if (time_ns + length_ns(span) > now_ns)
 			ret_readings[nr++] = read_sample(sample, time_ns);
 	}
-	if (!is_fine && ring->newest_ns && minute_ns <= now_ns &&
-	    minute_ns + length_ns(span) > now_ns)
+	if (ring->newest_ns && minute_ns <= now_ns && minute_ns + length_ns(span) > now_ns)
 		ret_readings[nr++] = read_sample(&ring->minute, minute_ns);
 	return nr;
 }
 
-void pressure_ring_waits(const struct pressure_ring *ring, uint64_t window_ns, uint64_t now_ns,
-			 uint64_t *ret_wait_ns, uint64_t *ret_length_ns)
+void pressure_ring_sum(const struct pressure_ring *ring, uint64_t window_ns, uint64_t now_ns,
+		       struct pressure_growth *ret_sum)
 {
-	const struct pressure_ring_end *end = &ring->fine_end;
-
-	*ret_wait_ns = *ret_length_ns = 0;
+	*ret_sum = (struct pressure_growth){0};
 	/* From the newest one: most windows are short. */
-	for (uint32_t i = end->nr; i-- > 0;) {
-		const struct pressure_sample *sample =
-			&ring->fine[(oldest_of(end, PRESSURE_RING_FINE) + i) % PRESSURE_RING_FINE];
-		const uint64_t time_ns = time_of(sample, ring->newest_ns / MS_NS);
-		const struct pressure_reading reading = read_sample(sample, time_ns);
+	for (uint32_t i = ring->fine_end.nr; i-- > 0;) {
+		const struct pressure_reading reading = read_fine(ring, i);
 
-		if (time_ns + window_ns <= now_ns)
+		if (reading.time_ns + window_ns <= now_ns)
 			return;
-		*ret_length_ns += reading.growth.usage_ns;
+		ret_sum->usage_ns += reading.growth.usage_ns;
+		ret_sum->run_ns += reading.growth.run_ns;
+		ret_sum->outside_ns += reading.growth.outside_ns;
 		for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
-			*ret_wait_ns += reading.growth.wait_ns[cause];
+			ret_sum->wait_ns[cause] += reading.growth.wait_ns[cause];
 	}
 }

@@ -8,6 +8,9 @@
  * came too late after the one before, is not in any sample: there is a gap then, and nothing is put
  * into it.
  *
+ * Of the last ten minutes it also has the run time on CPUs that were not granted. Minutes do not
+ * have it.
+ *
  * Lengths and pressure are stored in units of 2 ms in 16 bits, run time and waits in units of 10 us
  * in 32 bits. Rests of less than a unit are carried to the next sample, so sums agree with the
  * totals to a unit. Larger values are stored as the largest one: 131 s of pressure, which a minute
@@ -34,6 +37,7 @@ struct pressure_totals {
 	uint64_t cgroup_id; /* counters of different cgroups cannot be compared */
 	bool has_usage;
 	uint64_t run_ns, wait_ns[WAIT_CAUSE_NR];
+	uint64_t outside_ns; /* part of run_ns: on CPUs that were not granted */
 	bool has_pressure;
 	uint64_t since_ns; /* the kernel's clock: nothing before it is known of the pressure … */
 	uint64_t until_ns; /* … and this is the moment that the following totals belong to */
@@ -44,6 +48,7 @@ struct pressure_totals {
 struct pressure_growth {
 	uint64_t usage_ns; /* the length for run time and waits */
 	uint64_t run_ns, wait_ns[WAIT_CAUSE_NR];
+	uint64_t outside_ns;  /* part of run_ns; 0 in what is read of a minute */
 	uint64_t pressure_ns; /* the length for pressure, which the kernel updates when it wants */
 	uint64_t waited_ns[PRESSURE_KIND_NR];
 };
@@ -69,6 +74,7 @@ struct pressure_ring {
 	struct pressure_sample minute; /* the sum of the minute that has not ended */
 	struct pressure_ring_end fine_end, minutes_end;
 	struct pressure_sample fine[PRESSURE_RING_FINE];
+	uint32_t outside[PRESSURE_RING_FINE]; /* of fine; stored as run is */
 	struct pressure_sample minutes[PRESSURE_RING_MINUTES];
 };
 
@@ -102,10 +108,11 @@ uint32_t pressure_ring_read(const struct pressure_ring *ring, enum pressure_span
 			    uint64_t now_ns, struct pressure_reading *ret_readings);
 
 /*
- * How long tasks waited in the samples that ended in the `window_ns` before `now_ns`, and how long
- * these samples were; gaps are left out. A window is at most the span of ten minutes.
+ * The run time and waits of the samples that ended in the `window_ns` before `now_ns`; usage_ns is
+ * how long these samples were, for gaps are left out. Nothing is said of pressure. A window is at
+ * most the span of ten minutes.
  */
-void pressure_ring_waits(const struct pressure_ring *ring, uint64_t window_ns, uint64_t now_ns,
-			 uint64_t *ret_wait_ns, uint64_t *ret_length_ns);
+void pressure_ring_sum(const struct pressure_ring *ring, uint64_t window_ns, uint64_t now_ns,
+		       struct pressure_growth *ret_sum);
 
 #endif

@@ -171,6 +171,7 @@ static void read_usage(const struct sample_pass *pass, struct pressure_totals *t
 		return;
 	usage = &counted->usage;
 	totals->run_ns = usage->run_local_ns + usage->run_remote_ns + usage->run_outside_ns;
+	totals->outside_ns = usage->run_outside_ns;
 	memcpy(totals->wait_ns, usage->wait_ns, sizeof(totals->wait_ns));
 }
 
@@ -231,6 +232,7 @@ static void add_container(struct pod_pressure *sum, const struct pressure_growth
 	sum->is_partial |= !growth->usage_ns;
 	sum->growth.usage_ns = growth->usage_ns;
 	sum->growth.run_ns += growth->run_ns;
+	sum->growth.outside_ns += growth->outside_ns;
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		sum->growth.wait_ns[cause] += growth->wait_ns[cause];
 }
@@ -238,7 +240,7 @@ static void add_container(struct pod_pressure *sum, const struct pressure_growth
 static void end_pod(const struct sample_pass *pass, struct pod_pressure *sum)
 {
 	if (sum->is_partial) {
-		sum->growth.usage_ns = sum->growth.run_ns = 0;
+		sum->growth.usage_ns = sum->growth.run_ns = sum->growth.outside_ns = 0;
 		memset(sum->growth.wait_ns, 0, sizeof(sum->growth.wait_ns));
 	}
 	if (sum->pod)

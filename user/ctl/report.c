@@ -16,6 +16,7 @@
 #include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
 #include "ctl/placement_report.h"
+#include "ctl/pod_report.h"
 #include "ctl/pressure_cpu_report.h"
 #include "ctl/pressure_report.h"
 #include "ctl/ready.h"
@@ -345,17 +346,6 @@ static struct json_object *report_numa_nodes(struct controller *controller)
 	return view_numas(controller->ledger, machine ? now : NULL);
 }
 
-static struct json_object *report_pods(struct controller *controller)
-{
-	uint32_t nr = ledger_nr_pods(controller->ledger);
-	struct pod_problem *problems cleanup_free = calloc(nr + 1, sizeof(*problems));
-
-	if (!problems)
-		return NULL;
-	nr = ctl_pod_problems(controller, problems);
-	return view_pods(controller->ledger, problems, nr);
-}
-
 /* Names of a refused document as far as known; borrowed by the row. */
 struct refusal_text {
 	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
@@ -422,7 +412,7 @@ static const struct {
 	{"node", report_node},
 	{"cpu", report_cpus},
 	{"numa", report_numa_nodes},
-	{"pod", report_pods},
+	{"pod", ctl_report_pods},
 	{"container", report_containers},
 	{"placement", ctl_report_placement},
 	{"cpu_use", ctl_report_cpu_use},

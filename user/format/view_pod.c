@@ -19,6 +19,7 @@ struct pod_container_row {
 	struct named_grant_row grant;
 	const struct cpuset *cpus, *mems;
 	int64_t cpu_request_mcpu, memory_request_bytes;
+	struct container_use_row use;
 };
 
 static const struct field_desc pod_container_fields[] = {
@@ -29,6 +30,7 @@ static const struct field_desc pod_container_fields[] = {
 	      "Requested thousandths of a CPU."),
 	BYTES(pod_container_row, memory_request_bytes, "memory", HEAD | OR_NULL,
 	      "Requested memory."),
+	PART(pod_container_row, use, container_use_row),
 };
 static DESCRIBE_PART(pod_container_row, pod_container_fields);
 
@@ -100,9 +102,41 @@ static const struct cpuset *cpus_of(struct arena *arena, const struct ledger_pod
 	return arena_copy(arena, &cpus, sizeof(cpus));
 }
 
-static void fill_pod(struct arena *arena, const struct ledger *ledger, const struct ledger_pod *pod,
-		     const struct pod_problem *problem, struct view_pod *row)
+static const struct container_use *use_of(const struct pods_observed *observed, const char *uid,
+					  const char *container)
 {
+	static const struct container_use none = {.state = USE_NO_CGROUP};
+
+	for (size_t i = 0; i < observed->nr_uses; i++) {
+		const struct container_use *use = &observed->uses[i];
+
+		if (!strcmp(use->uid, uid) && !strcmp(use->container, container))
+			return use;
+	}
+	return &none;
+}
+
+static struct container_use_row use_row_of(struct arena *arena, const struct ledger *ledger,
+					   const struct ledger_pod *pod, uint32_t i,
+					   const struct pods_observed *observed)
+{
+	const struct container_spec *spec = &pod->spec->containers[i];
+	const struct use_subject subject = {
+		.isolation = pod->grants[i].isolation,
+		.nr_cpus = cpuset_count(ledger_effective(ledger, &pod->grants[i])),
+		.cpu_limit_mcpu = spec->limit.cpu_mcpu,
+	};
+
+	if (!observed || !observed->uses)
+		return container_use_unknown;
+	return container_use_row_of(arena, &subject, use_of(observed, pod->spec->uid, spec->name));
+}
+
+static void fill_pod(struct arena *arena, const struct ledger *ledger, const struct ledger_pod *pod,
+		     const struct pods_observed *observed, struct view_pod *row)
+{
+	const struct pod_problem *problem =
+		observed ? problem_of(pod, observed->problems, observed->nr_problems) : NULL;
 	const struct pod_totals totals = pod_totals(pod->spec);
 
 	*row = (struct view_pod){
@@ -133,31 +167,28 @@ static void fill_pod(struct arena *arena, const struct ledger *ledger, const str
 			.mems = grant_mems(arena, ledger, grant),
 			.cpu_request_mcpu = request->cpu_mcpu,
 			.memory_request_bytes = request->memory_bytes,
+			.use = use_row_of(arena, ledger, pod, i, observed),
 		};
 	}
 }
 
 struct view_pod *pod_rows(struct arena *arena, const struct ledger *ledger,
-			  const struct pod_problem *problems, size_t nr_problems, size_t *ret_nr)
+			  const struct pods_observed *observed, size_t *ret_nr)
 {
 	uint32_t nr = ledger_nr_pods(ledger);
 	struct view_pod *rows = arena_array(arena, nr, sizeof(*rows));
 
-	for (uint32_t i = 0; rows && i < nr; i++) {
-		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
-
-		fill_pod(arena, ledger, pod, problem_of(pod, problems, nr_problems), &rows[i]);
-	}
+	for (uint32_t i = 0; rows && i < nr; i++)
+		fill_pod(arena, ledger, ledger_pod_at(ledger, i), observed, &rows[i]);
 	*ret_nr = rows ? nr : 0;
 	return rows;
 }
 
-struct json_object *view_pods(const struct ledger *ledger, const struct pod_problem *problems,
-			      size_t nr_problems)
+struct json_object *view_pods(const struct ledger *ledger, const struct pods_observed *observed)
 {
 	struct arena arena cleanup_arena = {0};
 	size_t nr;
-	const struct view_pod *rows = pod_rows(&arena, ledger, problems, nr_problems, &nr);
+	const struct view_pod *rows = pod_rows(&arena, ledger, observed, &nr);
 
 	return view_finish(&arena, &view_pod_desc, rows, nr);
 }

@@ -30,9 +30,32 @@ struct named_grant_row {
 };
 extern const struct object_desc named_grant_row_desc;
 
-/* All of the ledger; NULL = no memory. */
+/* All of the ledger; NULL = no memory. `observed` as for view_pods. */
 struct view_pod *pod_rows(struct arena *arena, const struct ledger *ledger,
-			  const struct pod_problem *problems, size_t nr_problems, size_t *ret_nr);
+			  const struct pods_observed *observed, size_t *ret_nr);
+
+/* --- parts of several objects; view_use.c ------------------------------------------------------ */
+
+/* What a container ran and waited; -1 or NULL = not known. */
+struct container_use_row {
+	const char *measured, *summary;
+	int64_t window_ns, run_ns, outside_ns, wait_ns, cause_ns[WAIT_CAUSE_NR];
+};
+extern const struct object_desc container_use_row_desc;
+/* What nobody observed. */
+extern const struct container_use_row container_use_unknown;
+
+/* What the line says of the grant. */
+struct use_subject {
+	enum isolation isolation;
+	uint32_t nr_cpus;	/* that it may use */
+	int64_t cpu_limit_mcpu; /* -1 = none */
+};
+
+/* The arena owns the text. */
+struct container_use_row container_use_row_of(struct arena *arena,
+					      const struct use_subject *subject,
+					      const struct container_use *use);
 
 /* --- parts of several objects; view_node.c ---------------------------------------------------- */
 

@@ -221,7 +221,7 @@ struct json_object *view_simulate(const struct ledger *ledger, const struct simu
 
 	capacity_measure(ledger, &simulate.capacity);
 	simulate.nr_totals = simulate.capacity.nr_nodes;
-	simulate.pods = pod_rows(&arena, ledger, NULL, 0, &simulate.nr_pods);
+	simulate.pods = pod_rows(&arena, ledger, NULL, &simulate.nr_pods);
 	simulate.refusals =
 		refusal_rows(&arena, row->refusals, row->nr_refusals, &simulate.nr_refusals);
 	for (size_t i = 0; simulate.changes && i < row->nr_changes; i++)

@@ -19,6 +19,8 @@
 #ifndef FORMAT_VIEWS_H
 #define FORMAT_VIEWS_H
 
+#include <pinfold/abi.h>
+
 #include "core/admit/admit.h"
 #include "core/plan/plan.h"
 #include "format/object.h"
@@ -94,9 +96,37 @@ struct pod_problem {
 	char detail[ROW_DETAIL_MAX]; /* why, in a sentence */
 };
 
-/* `problems` in any order; without a row a pod of the ledger is held. */
-struct json_object *view_pods(const struct ledger *ledger, const struct pod_problem *problems,
-			      size_t nr_problems);
+/* Whether it is known what a container ran and waited, and if not, why. */
+enum use_state {
+	USE_MEASURED,
+	USE_AWAITED,
+	USE_NO_CGROUP,
+	USE_NO_SLOT,
+	USE_NO_OBSERVER,
+	USE_NO_BPF,
+	USE_LEFT_OUT,
+	USE_STATE_NR
+};
+
+/* What a container ran and waited in the last seconds; the numbers are of USE_MEASURED. */
+struct container_use {
+	const char *uid, *container;
+	enum use_state state;
+	int64_t window_ns, run_ns;
+	int64_t outside_ns; /* part of run_ns: on CPUs that were not granted */
+	int64_t cause_ns[WAIT_CAUSE_NR];
+};
+
+/* What the agent observed of the ledger's pods, in any order. */
+struct pods_observed {
+	const struct pod_problem *problems; /* without a row a pod is held */
+	size_t nr_problems;
+	const struct container_use *uses; /* without a row a container has no cgroup */
+	size_t nr_uses;
+};
+
+/* `observed`: NULL = nobody did. */
+struct json_object *view_pods(const struct ledger *ledger, const struct pods_observed *observed);
 
 /* What nobody observed of a container. */
 extern const struct view_container view_container_unknown;
