@@ -20,6 +20,8 @@ const volatile __u32 nr_cpus = 1;
 const volatile __u32 nr_slots = 0;	  /* to carry over; 0: the new programs have the same map */
 const volatile bool is_before_v3 = false; /* `before` holds struct observe_counter_v2 */
 const volatile bool is_before_v4 = false; /* `before` holds counters without latencies */
+const volatile bool is_before_v5 = false; /* `before` holds struct observe_counter_v4, also if
+					     is_before_v4 */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -53,8 +55,19 @@ static __always_inline void carry_v2(struct observe_counter *to,
 	__sync_fetch_and_add(&to->wait_ns[WAIT_UNATTRIBUTED], from->wait_ns - quota);
 }
 
-static __always_inline void carry_counter(struct observe_counter *to,
-					  const struct observe_counter *from)
+static __always_inline void carry_latencies(struct observe_counter *to, __u64 latency_ns,
+					    __u64 longest_ns, const __u64 *latencies)
+{
+	__sync_fetch_and_add(&to->latency_ns, latency_ns);
+	if (to->longest_ns < longest_ns)
+		to->longest_ns = longest_ns;
+	for (int bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
+		__sync_fetch_and_add(&to->latencies[bucket], latencies[bucket]);
+}
+
+/* Preemptions and migrations within a core begin with 0; the latter were migrations_core. */
+static __always_inline void carry_v4(struct observe_counter *to,
+				     const struct observe_counter_v4 *from)
 {
 	__sync_fetch_and_add(&to->run_ns, from->run_ns);
 	__sync_fetch_and_add(&to->outside_ns, from->outside_ns);
@@ -64,13 +77,24 @@ static __always_inline void carry_counter(struct observe_counter *to,
 	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		__sync_fetch_and_add(&to->wait_ns[cause], from->wait_ns[cause]);
-	if (is_before_v4)
-		return;
-	__sync_fetch_and_add(&to->latency_ns, from->latency_ns);
-	if (to->longest_ns < from->longest_ns)
-		to->longest_ns = from->longest_ns;
-	for (int bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
-		__sync_fetch_and_add(&to->latencies[bucket], from->latencies[bucket]);
+	if (!is_before_v4)
+		carry_latencies(to, from->latency_ns, from->longest_ns, from->latencies);
+}
+
+static __always_inline void carry_counter(struct observe_counter *to,
+					  const struct observe_counter *from)
+{
+	__sync_fetch_and_add(&to->run_ns, from->run_ns);
+	__sync_fetch_and_add(&to->outside_ns, from->outside_ns);
+	__sync_fetch_and_add(&to->switches, from->switches);
+	__sync_fetch_and_add(&to->preemptions, from->preemptions);
+	__sync_fetch_and_add(&to->migrations_thread, from->migrations_thread);
+	__sync_fetch_and_add(&to->migrations_core, from->migrations_core);
+	__sync_fetch_and_add(&to->migrations_llc, from->migrations_llc);
+	__sync_fetch_and_add(&to->migrations_numa, from->migrations_numa);
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		__sync_fetch_and_add(&to->wait_ns[cause], from->wait_ns[cause]);
+	carry_latencies(to, from->latency_ns, from->longest_ns, from->latencies);
 }
 
 /*
@@ -87,6 +111,8 @@ static long carry_slot(__u32 slot, void *context)
 		return 0;
 	if (is_before_v3)
 		carry_v2(to, from);
+	else if (is_before_v5)
+		carry_v4(to, from);
 	else
 		carry_counter(to, from);
 	return 0;

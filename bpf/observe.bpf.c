@@ -209,8 +209,10 @@ static __always_inline void count_switch(struct observe_cpu *here, __u32 cpu,
 		counter = counter_of(left, cpu);
 	add_run_time(here, counter, cpu, kind, clock);
 	/* the condition by which the kernel, too, lets a wait begin */
-	if (counter && prev->__state == 0)
+	if (counter && prev->__state == 0) {
+		counter->preemptions++;
 		take_snapshot(here, counter, prev, cpu, clock);
+	}
 	if (slot != SLOT_HOST) {
 		struct task_wait waiting = {
 			.cpu = cpu, .slot = slot, .pod = found->pod, .until = clock};
@@ -448,7 +450,9 @@ int BPF_PROG(observe_migrate, struct task_struct *task, int target)
 		counter->migrations_numa++;
 	else if (from->llc != to->llc)
 		counter->migrations_llc++;
-	else
+	else if (from->core != to->core)
 		counter->migrations_core++;
+	else
+		counter->migrations_thread++;
 	return 0;
 }

@@ -408,17 +408,20 @@ enum wait_cause {
 #define LATENCY_FIRST_SHIFT 10
 
 /*
- * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> five cache lines.
+ * map `observe_counters`, mmapable: index slot * nr_cpus + cpu -> six cache lines.
  * All times are ns of the run queue clock. Written under the lock of that CPU's run queue,
  * so by one at a time; but a migration is counted by the CPU that sends the task away.
+ *
+ * The last line is written seldom, and what it has is not 0 only if run_ns or switches are not
+ * either: who wants to know whether anything was counted need not touch it.
  */
 struct observe_counter {
 	__u64 run_ns;
-	__u64 outside_ns;      /* part of run_ns: this CPU was not in the slot's mask */
-	__u64 switches;	       /* a task of the slot got this CPU */
-	__u64 migrations_core; /* of a task to a CPU of the same last-level cache */
-	__u64 migrations_llc;  /* of the same NUMA node, another last-level cache */
-	__u64 migrations_numa; /* of another NUMA node */
+	__u64 migrations_thread; /* of a task to another CPU of the same core */
+	__u64 switches;		 /* a task of the slot got this CPU */
+	__u64 migrations_core;	 /* to another core of the same last-level cache */
+	__u64 migrations_llc;	 /* of the same NUMA node, another last-level cache */
+	__u64 migrations_numa;	 /* of another NUMA node */
 	/*
 	 * Waits from the wakeup, or from the switch that took the CPU away, until a task of the
 	 * slot got this CPU. A wait that went on over several CPUs counts once, where it ended.
@@ -427,8 +430,23 @@ struct observe_counter {
 	__u64 longest_ns;		  /* the longest of them */
 	__u64 wait_ns[WAIT_CAUSE_NR];	  /* runnable and not running here, waits that are over */
 	__u64 latencies[LATENCY_BUCKETS]; /* how many; 64 bits do not wrap */
+	__u64 outside_ns;		  /* part of run_ns: this CPU was not in the slot's mask */
+	/*
+	 * A task of the slot lost this CPU although it could have run on: to another task, because
+	 * its cgroup was throttled, or by sched_yield(). These are the kernel's involuntary
+	 * switches but for a task that is preempted on its way to sleep.
+	 */
+	__u64 preemptions;
+	__u64 reserved[6];
 };
-ABI_ASSERT(struct observe_counter, 320, latencies, 128);
+ABI_ASSERT(struct observe_counter, 384, reserved, 336);
+
+/* The same in ABI version 4, where migrations_core are also those within a core. */
+struct observe_counter_v4 {
+	__u64 run_ns, outside_ns, switches, migrations_core, migrations_llc, migrations_numa;
+	__u64 latency_ns, longest_ns, wait_ns[WAIT_CAUSE_NR], latencies[LATENCY_BUCKETS];
+};
+ABI_ASSERT(struct observe_counter_v4, 320, latencies, 128);
 
 /* In ABI version 3 a counter ended before `latencies`; the two words before wait_ns were 0. */
 #define OBSERVE_COUNTER_V3_SIZE 128
@@ -498,8 +516,10 @@ ABI_ASSERT(struct observe_cpu, 16640, intervals, 256);
 struct observe_place {
 	__u32 node; /* any number that is equal for CPUs of one NUMA node */
 	__u32 llc;  /* the same for one last-level cache */
+	__u32 core; /* and for one core */
+	__u32 reserved;
 };
-ABI_ASSERT(struct observe_place, 8, llc, 4);
+ABI_ASSERT(struct observe_place, 16, reserved, 12);
 
 /* map `observe_slots`, mmapable: slot -> whose it is; programs read the pod alone. */
 struct observe_slot {

@@ -154,6 +154,8 @@ static int read_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 		.run_remote_ns = usage.run_remote_ns,
 		.run_outside_ns = usage.run_outside_ns,
 		.switches = usage.switches,
+		.preemptions = usage.preemptions,
+		.migrations_thread = usage.migrations_thread,
 		.migrations_core = usage.migrations_core,
 		.migrations_llc = usage.migrations_llc,
 		.migrations_numa = usage.migrations_numa,

@@ -199,13 +199,66 @@ static void test_migrations(struct observer *observer)
 	}
 	usage = read_usage(observer, &group);
 	end_tasks(&tasks);
-	near_moves = usage.migrations_core + usage.migrations_llc - before.migrations_core -
-		     before.migrations_llc;
+	near_moves = usage.migrations_thread + usage.migrations_core + usage.migrations_llc -
+		     before.migrations_thread - before.migrations_core - before.migrations_llc;
 	far_moves = usage.migrations_numa - before.migrations_numa;
 	check((far ? far_moves : near_moves) == NR_MOVES && (far ? near_moves : far_moves) == 0,
 	      "%d moves between %s: %llu within a node, %llu across", NR_MOVES,
 	      far ? "two nodes" : "CPUs of one node", (unsigned long long)near_moves,
 	      (unsigned long long)far_moves);
+	observe_release(observer, group.id);
+}
+
+/* Another CPU of the core of `cpu`; -1 = the machine has no SMT. */
+static int sibling_of(unsigned int cpu)
+{
+	for (unsigned int i = 0; i < nr_cpus; i++)
+		if (cpus[i] != cpu && topology.core_of[cpus[i]] == topology.core_of[cpu])
+			return (int)cpus[i];
+	return -1;
+}
+
+/* A task goes to and fro between the two CPUs of a core, and then to another core and back. */
+static void test_migrations_within_a_core(struct observer *observer)
+{
+	const unsigned int own = cpus[nr_cpus - 1];
+	const int sibling = sibling_of(own);
+	struct group group;
+	struct tasks tasks = {.nr = 0};
+	struct observe_usage before, within, usage;
+
+	if (sibling < 0) {
+		printf("# no SMT: migrations within a core are not tested\n");
+		return;
+	}
+	if (make_group(&group, GROUP_ROOT "/pod/sibling", 3))
+		return check(false, "make cgroup");
+	claim(observer, &group, &topology.all);
+	add_task(&tasks, &group, nr_cpus - 1, 1);
+	pass_time(0.5);
+	before = read_usage(observer, &group);
+	for (int i = 0; i < NR_MOVES; i++) {
+		move_tasks(&tasks, i % 2 ? own : (unsigned int)sibling);
+		pass_time(0.01);
+	}
+	within = read_usage(observer, &group);
+	move_tasks(&tasks, cpus[0]);
+	pass_time(0.01);
+	move_tasks(&tasks, own);
+	pass_time(0.01);
+	usage = read_usage(observer, &group);
+	end_tasks(&tasks);
+	check(within.migrations_thread - before.migrations_thread == NR_MOVES &&
+		      within.migrations_core == before.migrations_core &&
+		      within.migrations_llc == before.migrations_llc &&
+		      within.migrations_numa == before.migrations_numa,
+	      "%d moves between the CPUs of a core: %llu within it", NR_MOVES,
+	      (unsigned long long)(within.migrations_thread - before.migrations_thread));
+	check(usage.migrations_thread == within.migrations_thread &&
+		      usage.migrations_core + usage.migrations_llc + usage.migrations_numa ==
+			      within.migrations_core + within.migrations_llc +
+				      within.migrations_numa + 2,
+	      "two moves to another core and back are none of them");
 	observe_release(observer, group.id);
 }
 
@@ -220,6 +273,59 @@ static int count_tasks(const struct group *group)
 	while (file && fscanf(file, "%d", &pid) == 1)
 		nr++;
 	return nr;
+}
+
+/* How often the kernel says that the tasks lost a CPU against their will. */
+static double count_involuntary(const struct tasks *tasks)
+{
+	double sum = 0, nr;
+
+	for (int i = 0; i < tasks->nr; i++) {
+		char path[64], line[256];
+		FILE *file cleanup_file = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/status", tasks->pids[i]);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file))
+			if (sscanf(line, "nonvoluntary_ctxt_switches: %lf", &nr) == 1)
+				sum += nr;
+	}
+	return sum;
+}
+
+/*
+ * Two busy tasks on one CPU take it from each other. Their numbers are read before and after ours,
+ * because they go on meanwhile.
+ */
+static void test_preemptions(struct observer *observer)
+{
+	struct group group;
+	struct tasks tasks = {.nr = 0};
+	struct observe_usage before, usage;
+	double least, most, ours;
+
+	if (make_group(&group, GROUP_ROOT "/pod/preempt", 3))
+		return check(false, "make cgroup");
+	claim(observer, &group, &topology.all);
+	add_task(&tasks, &group, 3, 1);
+	add_task(&tasks, &group, 3, 1);
+	while (count_tasks(&group) < tasks.nr)
+		pass_time(0.05);
+	pass_time(0.5); /* and each has had its CPU since */
+	most = -count_involuntary(&tasks);
+	before = read_usage(observer, &group);
+	least = -count_involuntary(&tasks);
+	pass_time(3);
+	least += count_involuntary(&tasks);
+	usage = read_usage(observer, &group);
+	most += count_involuntary(&tasks);
+	end_tasks(&tasks);
+	ours = (double)(usage.preemptions - before.preemptions);
+	check(least > 20, "two busy tasks on one CPU are preempted (%.0f times)", least);
+	check(ours >= 0.99 * least && ours <= most,
+	      "preemptions %.0f are the kernel's %.0f to %.0f within 1 %%", ours, least, most);
+	check(usage.preemptions <= usage.switches, "no more than switches");
+	observe_release(observer, group.id);
 }
 
 /*
@@ -308,6 +414,8 @@ int main(void)
 	check_wait(observer, "queue", 3, false);
 	check_wait(observer, "moved", 4, true);
 	test_migrations(observer);
+	test_migrations_within_a_core(observer);
+	test_preemptions(observer);
 	if (write_file(mount_path, "cgroup.subtree_control", "+cpu") == 0) {
 		check_quota(observer, "own", false, 1);
 		check_quota(observer, "above", true, 1);

@@ -95,10 +95,24 @@ static const struct observe_counter_v2 counter_v2 = {.run_ns = 1000,
 						     .migrations_llc = 3,
 						     .migrations_numa = 2};
 /* Without its last part it is a counter of ABI version 3. */
-static const struct observe_counter counter_v4 = {
+static const struct observe_counter_v4 counter_v4 = {
 	.run_ns = 1000,
 	.outside_ns = 100,
 	.switches = 5,
+	.migrations_core = 4,
+	.migrations_llc = 3,
+	.migrations_numa = 2,
+	.wait_ns = {[WAIT_UNATTRIBUTED] = 40, [WAIT_OWN_QUOTA] = 30},
+	.latency_ns = 60,
+	.longest_ns = 50,
+	.latencies = {[0] = 6, [LATENCY_BUCKETS - 1] = 7},
+};
+static const struct observe_counter counter_now = {
+	.run_ns = 1000,
+	.outside_ns = 100,
+	.switches = 5,
+	.preemptions = 9,
+	.migrations_thread = 8,
 	.migrations_core = 4,
 	.migrations_llc = 3,
 	.migrations_numa = 2,
@@ -130,7 +144,7 @@ static int pin_older_counters(uint32_t nr_slots, uint32_t machine_cpus, const vo
 static void check_carried(struct observer *observer, const struct group *group, __u32 abi_version)
 {
 	const struct observe_usage usage = read_usage(observer, group);
-	const bool has_latency = abi_version == ABI_VERSION;
+	const bool has_latency = abi_version > 3, has_preemptions = abi_version > 4;
 	const uint64_t each = usage.nr_cpus;
 	struct latency latency = {0};
 
@@ -138,6 +152,10 @@ static void check_carried(struct observer *observer, const struct group *group, 
 		      usage.switches == 5 * each && usage.migrations_core == 4 * each &&
 		      usage.migrations_llc == 3 * each && usage.migrations_numa == 2 * each,
 	      "version %u: run time, switches and migrations are carried over", abi_version);
+	check(usage.preemptions == (has_preemptions ? 9 * each : 0) &&
+		      usage.migrations_thread == (has_preemptions ? 8 * each : 0),
+	      "version %u: preemptions and migrations within a core %s", abi_version,
+	      has_preemptions ? "are carried over" : "begin with 0");
 	check(usage.wait_ns[WAIT_OWN_QUOTA] == 30 * each &&
 		      usage.wait_ns[WAIT_UNATTRIBUTED] == 40 * each &&
 		      observe_wait_ns(&usage) == 70 * each,
@@ -285,7 +303,8 @@ static struct observe_usage settle(struct observer *observer, const struct group
 
 static uint64_t migrations(const struct observe_usage *usage)
 {
-	return usage->migrations_core + usage->migrations_llc + usage->migrations_numa;
+	return usage->migrations_thread + usage->migrations_core + usage->migrations_llc +
+	       usage->migrations_numa;
 }
 
 #define NR_EXCHANGES 6
@@ -376,7 +395,8 @@ int main(void)
 	test_pins();
 	test_older_counters(2, MAX_CONTAINERS + 1, &counter_v2, sizeof(counter_v2));
 	test_older_counters(3, MAX_CONTAINERS + 1, &counter_v4, OBSERVE_COUNTER_V3_SIZE);
-	test_older_counters(ABI_VERSION, MAX_CONTAINERS + 7, &counter_v4, sizeof(counter_v4));
+	test_older_counters(4, MAX_CONTAINERS + 1, &counter_v4, sizeof(counter_v4));
+	test_older_counters(ABI_VERSION, MAX_CONTAINERS + 7, &counter_now, sizeof(counter_now));
 	test_exchange();
 	return finish();
 }

@@ -100,6 +100,8 @@ static inline int side_usage(void *self, uint64_t cgroup_id, struct usage *ret_u
 				[WAIT_OWN_QUOTA] = 22000000022,
 			},
 		.switches = 32,
+		.preemptions = 24,
+		.migrations_thread = 48,
 		.migrations_core = 64,
 		.migrations_llc = 128,
 		.migrations_numa = 256,

@@ -547,6 +547,7 @@ static inline int fake_usage(void *self, uint64_t cgroup_id, struct usage *ret_u
 		.run_local_ns = cgroup_id * 1234567891,
 		.wait_ns = {[WAIT_OWN_CONTAINER] = cgroup_id * 12345678, [WAIT_HOST] = cgroup_id},
 		.switches = cgroup_id * 321,
+		.preemptions = 2 * cgroup_id,
 		.migrations_core = cgroup_id,
 	};
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Just enough of the machine for tests and benches of the observer: which CPUs
- * there are, their NUMA node and their last-level cache, from sysfs. Linking
+ * there are, their core, last-level cache and NUMA node, from sysfs. Linking
  * the machine room instead would pull hwloc into every guest.
  */
 #ifndef TESTS_PLACES_H
@@ -46,7 +46,7 @@ static inline void places_set(const struct cpuset *cpus, uint32_t *index_of, uin
 /* Fills what the observer reads; -1 when sysfs does not say which CPUs are online. */
 static inline int places_open(struct topology *topology)
 {
-	static uint32_t node_of[CPUSET_MAX], uncore_of[CPUSET_MAX];
+	static uint32_t node_of[CPUSET_MAX], uncore_of[CPUSET_MAX], core_of[CPUSET_MAX];
 	struct cpuset cpus;
 	char name[64];
 
@@ -55,12 +55,15 @@ static inline int places_open(struct topology *topology)
 		return -1;
 	topology->node_of = node_of;
 	topology->uncore_of = uncore_of;
+	topology->core_of = core_of;
 	topology->nodes.nr = 1;
 	cpuset_for_each (cpu, &topology->all) {
 		topology->nr_cpu_ids = cpu + 1;
 		snprintf(name, sizeof(name), "cpu/cpu%u/cache/index3/shared_cpu_list", cpu);
 		if (!places_parse(name, &cpus))
 			uncore_of[cpu] = cpuset_next(&cpus, 0);
+		snprintf(name, sizeof(name), "cpu/cpu%u/topology/thread_siblings_list", cpu);
+		core_of[cpu] = places_parse(name, &cpus) ? cpu : cpuset_next(&cpus, 0);
 	}
 	for (uint32_t node = 0; node < TOPOLOGY_MAX_NODES; node++) {
 		snprintf(name, sizeof(name), "node/node%u/cpulist", node);

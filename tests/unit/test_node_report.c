@@ -465,7 +465,7 @@ static void a_container_is_shown_as_it_runs(void **state)
 	assert_string_equal(member(row, "run_seconds"), "7.000000007");
 	assert_string_equal(member(row, "wait_seconds"), "141.000000141");
 	assert_string_equal(member(row, "wait_host_seconds"), "19.000000019");
-	assert_string_equal(member(row, "migrations_within_node"), "192");
+	assert_string_equal(member(row, "migrations_within_node"), "240");
 	assert_string_equal(member(row, "migrations_across_nodes"), "256");
 	json_object_put(list);
 	/* Not counted is not zero. */

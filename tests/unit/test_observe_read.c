@@ -108,8 +108,10 @@ static void test_sums(void **state)
 					       .wait_ns = {[WAIT_OWN_QUOTA] = 3, [WAIT_HOST] = 4}};
 	*counter(1) = (struct observe_counter){
 		.run_ns = 10, .outside_ns = 4, .switches = 5, .wait_ns = {[WAIT_HOST] = 16}};
-	*counter(2) = (struct observe_counter){.run_ns = 1000, .migrations_core = 1};
-	*counter(3) = (struct observe_counter){.migrations_llc = 2, .migrations_numa = 3};
+	*counter(2) =
+		(struct observe_counter){.run_ns = 1000, .migrations_core = 1, .preemptions = 4};
+	*counter(3) = (struct observe_counter){
+		.migrations_llc = 2, .migrations_numa = 3, .migrations_thread = 5};
 	usage = read_usage();
 	assert_int_equal(usage.run_local_ns, 106);
 	assert_int_equal(usage.run_outside_ns, 4);
@@ -118,6 +120,8 @@ static void test_sums(void **state)
 	assert_int_equal(usage.wait_ns[WAIT_HOST], 20);
 	assert_int_equal(observe_wait_ns(&usage), 23);
 	assert_int_equal(usage.switches, 5);
+	assert_int_equal(usage.preemptions, 4);
+	assert_int_equal(usage.migrations_thread, 5);
 	assert_int_equal(usage.migrations_core, 1);
 	assert_int_equal(usage.migrations_llc, 2);
 	assert_int_equal(usage.migrations_numa, 3);

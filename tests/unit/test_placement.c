@@ -39,6 +39,8 @@ static int usage_of_one(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 			      .remote_ns = remote_ns,
 			      .cpu_wait_ns = wait_ns,
 			      .cpu_switches = switches,
+			      .preemptions = 9,
+			      .migrations_thread = 10,
 			      .migrations_core = 11,
 			      .migrations_llc = 12,
 			      .migrations_numa = 13};
@@ -157,6 +159,8 @@ static void each_cpu_says_where_it_is_and_how_much_ran_there(void **state)
 	assert_string_equal(member(row, "run_seconds"), "10.000000000");
 	assert_string_equal(member(row, "outside_seconds"), "3.000000000");
 	assert_string_equal(member(row, "switches"), "7");
+	assert_string_equal(member(row, "preemptions"), "9");
+	assert_string_equal(member(row, "migrations_thread"), "10");
 	assert_string_equal(member(row, "migrations_core"), "11");
 	assert_string_equal(member(row, "migrations_llc"), "12");
 	assert_string_equal(member(row, "migrations_numa"), "13");

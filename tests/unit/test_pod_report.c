@@ -55,8 +55,7 @@ static void the_line_is_of_the_last_minute(void **state)
 		counted.wait_ns -= 20 * MS;
 		pass(controller);
 	}
-	assert_string_equal(said(controller, 0, "summary"),
-			    "granted 4 CPUs, did not run in 60 s");
+	assert_string_equal(said(controller, 0, "summary"), "granted 4 CPUs, did not run in 60 s");
 	controller_free(controller);
 }
 

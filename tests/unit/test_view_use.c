@@ -27,8 +27,8 @@ static void expect_line(const struct stage *stage, const struct container_use *u
 	const struct pods_observed observed = {.uses = use, .nr_uses = 1};
 	struct json_object *pods = view_pods(stage->ledger, &observed);
 
-	expect(pods, strcmp(use->uid, "uid-db") ? "/1/containers/0/summary"
-						: "/0/containers/0/summary",
+	expect(pods,
+	       strcmp(use->uid, "uid-db") ? "/1/containers/0/summary" : "/0/containers/0/summary",
 	       line);
 	json_object_put(pods);
 }
@@ -112,8 +112,7 @@ static void what_is_not_measured_has_a_word_and_no_numbers(void **state)
 		 "maxContainers"},
 		{USE_NO_OBSERVER, "no_observer",
 		 "shares 10 CPUs, not measured: the observer is not loaded; see 'pinfold feature'"},
-		{USE_NO_BPF, "no_bpf",
-		 "shares 10 CPUs, not measured: the agent runs without BPF"},
+		{USE_NO_BPF, "no_bpf", "shares 10 CPUs, not measured: the agent runs without BPF"},
 		{USE_LEFT_OUT, "left_out",
 		 "shares 10 CPUs, not measured: no more histories are kept"},
 	};

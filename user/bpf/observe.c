@@ -150,6 +150,7 @@ static void write_places(struct observer *observer)
 			break;
 		observer->places[cpu].node = topology->node_of[cpu];
 		observer->places[cpu].llc = topology->uncore_of[cpu];
+		observer->places[cpu].core = topology->core_of[cpu];
 	}
 }
 

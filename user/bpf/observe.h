@@ -83,7 +83,8 @@ struct observe_usage {
 	/* Waits that are over, by enum wait_cause; their sum is all its waiting. */
 	uint64_t wait_ns[WAIT_CAUSE_NR];
 	uint64_t switches;
-	uint64_t migrations_core, migrations_llc, migrations_numa;
+	uint64_t preemptions;
+	uint64_t migrations_thread, migrations_core, migrations_llc, migrations_numa;
 	uint32_t nr_cpus; /* length of the arrays */
 	/*
 	 * By CPU id; valid until the next call. Of run_ns, outside_ns was

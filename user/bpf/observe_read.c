@@ -51,6 +51,8 @@ static void copy_counter(const struct observe_counter *from, struct observe_coun
 	to->run_ns = load((const uint64_t *)&from->run_ns);
 	to->outside_ns = load((const uint64_t *)&from->outside_ns);
 	to->switches = load((const uint64_t *)&from->switches);
+	to->preemptions = load((const uint64_t *)&from->preemptions);
+	to->migrations_thread = load((const uint64_t *)&from->migrations_thread);
 	to->migrations_core = load((const uint64_t *)&from->migrations_core);
 	to->migrations_llc = load((const uint64_t *)&from->migrations_llc);
 	to->migrations_numa = load((const uint64_t *)&from->migrations_numa);
@@ -83,7 +85,8 @@ static void take_sample(const struct observer *observer, uint32_t slot, uint32_t
 
 /*
  * Did the container never run, wait, or send a task away here? Most CPUs are like this for most
- * containers, and then there is nothing to take a sample of.
+ * containers, and then there is nothing to take a sample of. What stands behind the latencies is 0
+ * then, too.
  */
 static bool is_untouched(const struct observer *observer, uint32_t slot, uint32_t cpu)
 {
@@ -221,6 +224,8 @@ static void add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 	}
 	given->cpu_switches[cpu] = sample->counter.switches;
 	usage->switches += sample->counter.switches;
+	usage->preemptions += sample->counter.preemptions;
+	usage->migrations_thread += sample->counter.migrations_thread;
 	usage->migrations_core += sample->counter.migrations_core;
 	usage->migrations_llc += sample->counter.migrations_llc;
 	usage->migrations_numa += sample->counter.migrations_numa;

@@ -70,9 +70,11 @@ static int use_counters(struct carry *skeleton, const struct turn_change *change
 	/* another layout of a counter: the version that brings it brings its translation, too */
 	skeleton->rodata->is_before_v3 = before.value_size == sizeof(struct observe_counter_v2);
 	skeleton->rodata->is_before_v4 = before.value_size == OBSERVE_COUNTER_V3_SIZE;
+	skeleton->rodata->is_before_v5 = before.value_size == sizeof(struct observe_counter_v4) ||
+					 skeleton->rodata->is_before_v4;
 	if (now.value_size != sizeof(struct observe_counter) ||
 	    (before.value_size != now.value_size && !skeleton->rodata->is_before_v3 &&
-	     !skeleton->rodata->is_before_v4))
+	     !skeleton->rodata->is_before_v5))
 		return 0;
 	entries = before.max_entries < now.max_entries ? before.max_entries : now.max_entries;
 	skeleton->rodata->nr_slots = entries / change->nr_cpus;

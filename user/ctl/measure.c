@@ -417,6 +417,8 @@ static void add_usage(struct usage *sum, const struct usage *usage)
 	sum->run_local_ns += usage->run_local_ns;
 	sum->run_remote_ns += usage->run_remote_ns;
 	sum->run_outside_ns += usage->run_outside_ns;
+	sum->preemptions += usage->preemptions;
+	sum->migrations_thread += usage->migrations_thread;
 	sum->migrations_core += usage->migrations_core;
 	sum->migrations_llc += usage->migrations_llc;
 	sum->migrations_numa += usage->migrations_numa;
@@ -475,10 +477,18 @@ static void write_pods(const struct pod_usage *sums, uint32_t nr, struct exposit
 		const struct usage *usage = &sums[i].usage;
 		const struct measured *row = sums[i].row;
 
+		exposition_count(page, POD_LABELS(row, {"span", "thread"}),
+				 usage->migrations_thread);
 		exposition_count(page, POD_LABELS(row, {"span", "core"}), usage->migrations_core);
 		exposition_count(page, POD_LABELS(row, {"span", "llc"}), usage->migrations_llc);
 		exposition_count(page, POD_LABELS(row, {"span", "numa"}), usage->migrations_numa);
 	}
+	exposition_family(page, &metric_families.preemptions);
+	for (uint32_t i = 0; i < nr; i++)
+		exposition_count(page,
+				 LABELS({"namespace", sums[i].row->pod->spec->namespace},
+					{"pod", sums[i].row->pod->spec->name}),
+				 sums[i].usage.preemptions);
 }
 
 /* Bounds of the page: 1.024 us, and so on, four times as long each, up to 1.07 s. */

@@ -167,6 +167,8 @@ static void add_places(struct placing *placing, const struct usage *usage, uint6
 	row->outside_ns = (int64_t)usage->run_outside_ns;
 	row->remote_ns = (int64_t)usage->run_remote_ns;
 	row->switches = (int64_t)usage->switches;
+	row->preemptions = (int64_t)usage->preemptions;
+	row->migrations_thread = (int64_t)usage->migrations_thread;
 	row->migrations_core = (int64_t)usage->migrations_core;
 	row->migrations_llc = (int64_t)usage->migrations_llc;
 	row->migrations_numa = (int64_t)usage->migrations_numa;
@@ -227,6 +229,8 @@ static struct view_placement row_of(const struct ledger_pod *pod, const struct g
 		.outside_ns = -1,
 		.remote_ns = -1,
 		.switches = -1,
+		.preemptions = -1,
+		.migrations_thread = -1,
 		.migrations_core = -1,
 		.migrations_llc = -1,
 		.migrations_numa = -1,

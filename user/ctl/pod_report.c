@@ -79,9 +79,9 @@ struct json_object *ctl_report_pods(struct controller *controller)
 		const struct group *group = &measured->groups[i];
 
 		if (group->role == GROUP_CONTAINER)
-			uses[observed.nr_uses++] = use_of(
-				controller, group,
-				ctl_published_next(controller, group->path, &cursor));
+			uses[observed.nr_uses++] =
+				use_of(controller, group,
+				       ctl_published_next(controller, group->path, &cursor));
 	}
 	return view_pods(controller->ledger, &observed);
 }

@@ -265,8 +265,8 @@ struct kernel_policy {
 struct usage {
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
 	uint64_t wait_ns[WAIT_CAUSE_NR]; /* by enum wait_cause; their sum is all its waiting */
-	uint64_t switches;
-	uint64_t migrations_core, migrations_llc, migrations_numa;
+	uint64_t switches, preemptions;
+	uint64_t migrations_thread, migrations_core, migrations_llc, migrations_numa;
 	uint64_t nr_cpus; /* length of the arrays */
 	/*
 	 * By CPU id, borrowed until the next call: all run time, the part of it on CPUs that

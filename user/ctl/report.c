@@ -92,7 +92,8 @@ static void observe_usage(struct controller *controller, uint64_t cgroup_id,
 		row->cause_ns[cause] = (int64_t)usage.wait_ns[cause];
 		row->wait_ns += row->cause_ns[cause];
 	}
-	row->migrations_within_node = (int64_t)(usage.migrations_core + usage.migrations_llc);
+	row->migrations_within_node =
+		(int64_t)(usage.migrations_thread + usage.migrations_core + usage.migrations_llc);
 	row->migrations_across_nodes = (int64_t)usage.migrations_numa;
 }
 

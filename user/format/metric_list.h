@@ -118,7 +118,9 @@ METRIC(finding_info, "pinfold_finding_info", GAUGE, NULL, "name",
 METRIC(pod_cpu, "pinfold_pod_cpu_seconds_total", COUNTER, "seconds", "namespace, pod, placement",
        "CPU time of a pod by where it ran.", [PER_POD] = 3)
 METRIC(migrations, "pinfold_pod_migrations_total", COUNTER, NULL, "namespace, pod, span",
-       "Migrations of a pod's tasks between CPUs, by the boundary they crossed.", [PER_POD] = 3)
+       "Migrations of a pod's tasks between CPUs, by the boundary they crossed.", [PER_POD] = 4)
+METRIC(preemptions, "pinfold_pod_preemptions_total", COUNTER, NULL, "namespace, pod",
+       "How often a pod's tasks lost a CPU although they could have run on.", [PER_POD] = 1)
 METRIC(runqueue_latency, "pinfold_runqueue_latency_seconds", HISTOGRAM, "seconds", "namespace, pod",
        "Waits of a pod's tasks for a CPU that are over, by length.", [PER_POD] = 14)
 METRIC(cpu_wait, "pinfold_cpu_wait_seconds_total", COUNTER, "seconds",

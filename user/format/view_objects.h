@@ -144,7 +144,8 @@ struct view_placement {
 	const char *cpus, *mems; /* as they are written to the cpuset; NULL = not restricted */
 	const struct cpuset *effective_cpus, *effective_mems;
 	int64_t run_ns, outside_ns, remote_ns;
-	int64_t switches, migrations_core, migrations_llc, migrations_numa;
+	int64_t switches, preemptions;
+	int64_t migrations_thread, migrations_core, migrations_llc, migrations_numa;
 	int64_t window_ns, window_run_ns, window_outside_ns, window_remote_ns;
 	int64_t tasks, narrower_tasks, tasks_left_out, places_left_out;
 	size_t nr_affinities, nr_places;

@@ -32,8 +32,7 @@ static const struct field_desc use_fields[] = {
 		"window_wait_own_container_seconds", NULL, HIDDEN | OR_NULL,
 		PART_OF_WAIT "its own tasks had the CPU."),
 	SECONDS(container_use_row, cause_ns[WAIT_POD_SIBLING], "window_wait_pod_sibling_seconds",
-		NULL, HIDDEN | OR_NULL,
-		PART_OF_WAIT "another container of its pod had the CPU."),
+		NULL, HIDDEN | OR_NULL, PART_OF_WAIT "another container of its pod had the CPU."),
 	SECONDS(container_use_row, cause_ns[WAIT_OTHER_POD], "window_wait_other_pod_seconds", NULL,
 		HIDDEN | OR_NULL, PART_OF_WAIT "another pod had the CPU."),
 	SECONDS(container_use_row, cause_ns[WAIT_HOST], "window_wait_host_seconds", NULL,
@@ -41,11 +40,9 @@ static const struct field_desc use_fields[] = {
 	SECONDS(container_use_row, cause_ns[WAIT_KERNEL], "window_wait_kernel_seconds", NULL,
 		HIDDEN | OR_NULL, PART_OF_WAIT "a kernel thread had the CPU."),
 	SECONDS(container_use_row, cause_ns[WAIT_IDLE], "window_wait_idle_seconds", NULL,
-		HIDDEN | OR_NULL,
-		PART_OF_WAIT "nobody had the CPU, which still had to wake up."),
-	SECONDS(container_use_row, cause_ns[WAIT_UNATTRIBUTED],
-		"window_wait_unattributed_seconds", NULL, HIDDEN | OR_NULL,
-		PART_OF_WAIT "the cause is not known."),
+		HIDDEN | OR_NULL, PART_OF_WAIT "nobody had the CPU, which still had to wake up."),
+	SECONDS(container_use_row, cause_ns[WAIT_UNATTRIBUTED], "window_wait_unattributed_seconds",
+		NULL, HIDDEN | OR_NULL, PART_OF_WAIT "the cause is not known."),
 	TEXT(container_use_row, summary, NULL, LINE | BARE | OR_NULL,
 	     "The same in one line. Run time is in CPUs, which is seconds per second. Waiting is a "
 	     "share of the time that its tasks ran or waited."),
@@ -64,8 +61,12 @@ static const char *const unmeasured[USE_STATE_NR] = {
 };
 
 static const char *const words[USE_STATE_NR] = {
-	[USE_MEASURED] = "yes",	      [USE_AWAITED] = "awaited",	 [USE_NO_CGROUP] = "no_cgroup",
-	[USE_NO_SLOT] = "no_slot",    [USE_NO_OBSERVER] = "no_observer", [USE_NO_BPF] = "no_bpf",
+	[USE_MEASURED] = "yes",
+	[USE_AWAITED] = "awaited",
+	[USE_NO_CGROUP] = "no_cgroup",
+	[USE_NO_SLOT] = "no_slot",
+	[USE_NO_OBSERVER] = "no_observer",
+	[USE_NO_BPF] = "no_bpf",
 	[USE_LEFT_OUT] = "left_out",
 };
 
@@ -91,10 +92,14 @@ static double percent(int64_t part_ns, int64_t whole_ns)
 static void append_causes(struct text *text, const struct container_use_row *row)
 {
 	static const char *const names[WAIT_CAUSE_NR] = {
-		[WAIT_OWN_QUOTA] = "own quota",	    [WAIT_OWN_CONTAINER] = "own container",
-		[WAIT_POD_SIBLING] = "pod sibling", [WAIT_OTHER_POD] = "other pod",
-		[WAIT_HOST] = "host",		    [WAIT_KERNEL] = "kernel",
-		[WAIT_IDLE] = "idle",		    [WAIT_UNATTRIBUTED] = "unattributed",
+		[WAIT_OWN_QUOTA] = "own quota",
+		[WAIT_OWN_CONTAINER] = "own container",
+		[WAIT_POD_SIBLING] = "pod sibling",
+		[WAIT_OTHER_POD] = "other pod",
+		[WAIT_HOST] = "host",
+		[WAIT_KERNEL] = "kernel",
+		[WAIT_IDLE] = "idle",
+		[WAIT_UNATTRIBUTED] = "unattributed",
 	};
 	const int64_t wanted_ns = row->run_ns + row->wait_ns;
 	bool is_done[WAIT_CAUSE_NR] = {false};
