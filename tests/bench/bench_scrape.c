@@ -222,22 +222,35 @@ static int compare_rows(const void *left, const void *right)
 	return (a->cgroup_id > b->cgroup_id) - (a->cgroup_id < b->cgroup_id);
 }
 
-/* Nothing is known of single CPUs: their cells are handed back as they came. */
+/* Everything grows on every CPU, so whatever is kept of it is written. */
 static int sample_pressure(void *self, const struct pressure_wanted *wanted)
 {
-	static struct pressure_row rows[FAKE_GROUPS];
 	const uint32_t nr = wanted->nr_rows;
+	struct pressure_row *rows = calloc(nr + 1, sizeof(*rows));
+	struct pressure_cell *cells = calloc(wanted->nr_cells + 1, sizeof(*cells));
 
-	if (nr > ARRAY_SIZE(rows))
-		die("more cgroups than there are");
+	if (!rows || !cells)
+		die("no memory for the pressure");
+	for (uint32_t i = 0; i < wanted->nr_cells; i++) {
+		cells[i].cpu = wanted->cells[i].cpu;
+		for (int kind = 0; kind < PRESSURE_CPU_KIND_NR; kind++)
+			cells[i].time_ns[kind] = (uint32_t)(fake->now_ns / (2 + (uint64_t)kind));
+	}
 	for (uint32_t i = 0; i < nr; i++) {
 		rows[i] = wanted->rows[i];
 		rows[i].state = PRESSURE_MEASURED;
+		rows[i].cells = PRESSURE_CELLS_READ;
+		rows[i].read_ns = fake->now_ns;
 		for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
-			rows[i].total_ns[kind] = fake->now_ns / 100;
+			rows[i].total_ns[kind] = rows[i].updated_total_ns[kind] =
+				fake->now_ns / 100;
+		rows[i].updated_ns = fake->now_ns;
+		rows[i].due_ns = fake->now_ns + 2 * SECOND_NS;
 	}
 	qsort(rows, nr, sizeof(*rows), compare_rows);
-	pressure_sink->sampled(pressure_sink->self, 0, rows, nr, wanted->cells);
+	pressure_sink->sampled(pressure_sink->self, 0, rows, nr, cells);
+	free(rows);
+	free(cells);
 	return 0;
 }
 

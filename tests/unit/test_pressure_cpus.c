@@ -90,7 +90,7 @@ static const struct pressure_part *cpu_part(int32_t cpu)
 
 static int share(const struct pressure_part *part, uint64_t seconds)
 {
-	return pressure_cpus_share(part, seconds * S, PRESSURE_CPU_SOME);
+	return pressure_cpus_share(cpus, part, seconds * S, PRESSURE_CPU_SOME);
 }
 
 static void a_word_that_wraps_goes_on(void **state)
@@ -172,6 +172,19 @@ static void time_in_which_nothing_was_measured_is_missed(void **state)
 	assert_int_equal(cpu_part(0)->missed_ns, 2 * S);
 }
 
+static void a_cut_outlasts_a_change_of_the_cpus(void **state)
+{
+	want("0");
+	read_now();
+	pressure_cpus_cut(cpus);
+	want("0-1");
+	now_ns += S;
+	grow(0, S, S);
+	read_now();
+	assert_int_equal(cpu_part(0)->known_ns, 0);
+	assert_int_equal(cpu_part(0)->missed_ns, S);
+}
+
 /* A torn read is left to the next one, which has all of it. */
 static void a_torn_read_is_left_out(void **state)
 {
@@ -232,7 +245,7 @@ static void a_node_is_the_weighted_mean_of_its_cpus(void **state)
 	assert_int_equal(part_of(-1, 1)->waited_ns[PRESSURE_CPU_SOME], S / 2);
 	assert_int_equal(pressure_cpus_whole(cpus)->waited_ns[PRESSURE_CPU_SOME],
 			 (4 * S + S / 2) / 4);
-	assert_int_equal(share(part_of(-1, 0), 2), 6666);
+	assert_int_equal(share(part_of(-1, 0), 2), 6667);
 	/* Nobody is active: nobody waits, and that is known. */
 	now_ns += 2 * S;
 	read_now();
@@ -321,42 +334,39 @@ static void windows_end_with_the_last_read(void **state)
 		if (seconds >= 332)
 			assert_int_equal(share(cpu_part(0), 300), 0);
 	}
-	assert_true(cpu_part(0)->nr < PRESSURE_PART_POINTS + 1);
+	assert_true(cpus->nr_points <= PRESSURE_CPUS_POINTS);
 }
 
 static void a_second_is_what_two_reads_are_apart(void **state)
 {
 	want("0");
 	read_now();
-	assert_int_equal(pressure_cpus_second(pressure_cpus_whole(cpus)), 0);
+	assert_int_equal(pressure_cpus_second(cpus), 0);
 	now_ns += 2 * S;
 	read_now();
-	assert_int_equal(pressure_cpus_second(pressure_cpus_whole(cpus)), 0);
+	assert_int_equal(pressure_cpus_second(cpus), 0);
 	for (int i = 0; i < 100; i++) {
 		uint64_t length_ns;
 
 		now_ns += S + (uint64_t)i * MS;
 		grow(0, S, i % 2 ? S : 0);
 		read_now();
-		length_ns = pressure_cpus_second(pressure_cpus_whole(cpus));
+		length_ns = pressure_cpus_second(cpus);
 		assert_in_range(length_ns, S + (uint64_t)i * MS - 2048,
 				S + (uint64_t)i * MS + 2048);
 		if (!(i % 2))
-			assert_int_equal(pressure_cpus_share(pressure_cpus_whole(cpus), length_ns,
-							     PRESSURE_CPU_SOME),
-					 0);
+			assert_int_equal(pressure_cpus_second_share(cpus, PRESSURE_CPU_SOME), 0);
 		else
-			assert_true(pressure_cpus_share(pressure_cpus_whole(cpus), length_ns,
-							PRESSURE_CPU_SOME) > 9000);
+			assert_true(pressure_cpus_second_share(cpus, PRESSURE_CPU_SOME) > 9000);
 	}
 	/* While nobody asks, passes are further apart. */
 	now_ns += 2 * S;
 	read_now();
-	assert_int_equal(pressure_cpus_second(pressure_cpus_whole(cpus)), 0);
+	assert_int_equal(pressure_cpus_second(cpus), 0);
 	now_ns += S;
 	pressure_cpus_cut(cpus);
 	read_now();
-	assert_int_equal(pressure_cpus_second(pressure_cpus_whole(cpus)), 0);
+	assert_int_equal(pressure_cpus_second(cpus), 0);
 }
 
 /* However passes come: what is known is exact, and what is known and missed is all of the time. */
@@ -392,6 +402,189 @@ static void random_passes_lose_nothing_silently(void **state)
 	}
 }
 
+/* --- windows, against all reads ------------------------------------------------------------------ */
+
+/* What a part showed after each read since it is there. */
+struct past {
+	uint32_t nr;
+	uint64_t time_ns[600], known_ns[600], waited_ns[600];
+};
+
+/* By CPU, then by node, then all together. */
+#define PARTS (CPUS + 2 + 1)
+static struct past pasts[PARTS];
+
+static uint32_t past_of(const struct pressure_part *part)
+{
+	if (part->cpu >= 0)
+		return (uint32_t)part->cpu;
+	return part->node >= 0 ? CPUS + (uint32_t)part->node : CPUS + 2;
+}
+
+static void note_all(void)
+{
+	bool is_there[PARTS] = {0};
+
+	for (uint32_t i = 0; i < cpus->nr_parts; i++) {
+		const struct pressure_part *part = &cpus->parts[i];
+		struct past *past = &pasts[past_of(part)];
+
+		is_there[past_of(part)] = true;
+		past->time_ns[past->nr] = now_ns;
+		past->known_ns[past->nr] = part->known_ns;
+		past->waited_ns[past->nr++] = part->waited_ns[PRESSURE_CPU_SOME];
+	}
+	for (uint32_t i = 0; i < PARTS; i++)
+		if (!is_there[i])
+			pasts[i].nr = 0;
+}
+
+/* -1 = less than half a second is known. */
+static double share_of_past(const struct past *past, uint64_t seconds)
+{
+	const uint64_t begin_ns = now_ns - seconds * S;
+	const uint32_t last = past->nr - 1;
+	uint32_t at = last;
+	double known, waited, part = 0;
+
+	while (at && past->time_ns[at] > begin_ns)
+		at--;
+	if (past->time_ns[at] < begin_ns)
+		part = (double)(begin_ns - past->time_ns[at]) /
+		       (double)(past->time_ns[at + 1] - past->time_ns[at]);
+	known = (double)(past->known_ns[last] - past->known_ns[at]);
+	waited = (double)(past->waited_ns[last] - past->waited_ns[at]);
+	if (part > 0) {
+		known -= part * (double)(past->known_ns[at + 1] - past->known_ns[at]);
+		waited -= part * (double)(past->waited_ns[at + 1] - past->waited_ns[at]);
+	}
+	return known < 0.5 * (double)S ? -1 : 10000 * waited / known;
+}
+
+static void compare(uint64_t seconds, double most)
+{
+	for (uint32_t i = 0; i < cpus->nr_parts; i++) {
+		const double expected = share_of_past(&pasts[past_of(&cpus->parts[i])], seconds);
+		const double difference = share(&cpus->parts[i], seconds) - expected;
+
+		if (difference > most || difference < -most)
+			fail_msg("part %u, %u s: %d, not %.2f", i, (unsigned int)seconds,
+				 share(&cpus->parts[i], seconds), expected);
+	}
+}
+
+static void grow_randomly(struct chance *chance, uint64_t passed_ns)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		const uint64_t some_ns =
+			chance_percent(chance, 40) ? 0 : chance_next(chance) % (passed_ns + 1);
+
+		grow(cpu, passed_ns, some_ns);
+	}
+}
+
+/*
+ * Between two points so far apart, growth that is not even differs from even growth by a quarter of
+ * the distance at most.
+ */
+#define MOST(gap, seconds) ((gap) / 4.0 * 10000 / (seconds) + 1)
+
+static void windows_are_those_of_all_reads(void **state)
+{
+	struct chance chance = {number_from_environment("SEED", 11)};
+
+	memset(pasts, 0, sizeof(pasts));
+	want("0-7");
+	for (int i = 0; i < 600; i++) {
+		const uint64_t passed_ns = 1950 * MS + chance_next(&chance) % (100 * MS);
+
+		now_ns += passed_ns;
+		grow_randomly(&chance, passed_ns);
+		read_now();
+		note_all();
+		compare(10, 1);
+		compare(60, MOST(11, 60));
+		compare(300, MOST(31, 300));
+	}
+}
+
+/* Each is compared where no point between two reads is missing. */
+static void parts_that_come_and_go_have_their_own_windows(void **state)
+{
+	static const char *const lists[] = {"0-7", "0-3", "4-7", "1,5", "0-2,6", "3", "0-1,3-7"};
+	struct chance chance = {number_from_environment("SEED", 12)};
+
+	memset(pasts, 0, sizeof(pasts));
+	for (int i = 0; i < 600; i++) {
+		const bool is_late = chance_percent(&chance, 3);
+		const uint64_t passed_ns =
+			(is_late ? 5000 : 1950) * MS + chance_next(&chance) % (100 * MS);
+
+		if (i == 0 || chance_percent(&chance, 5))
+			want(lists[chance_next(&chance) % 7]);
+		if (chance_percent(&chance, 3))
+			pressure_cpus_cut(cpus);
+		now_ns += passed_ns;
+		grow_randomly(&chance, passed_ns);
+		read_now();
+		note_all();
+		compare(10, 2);
+	}
+}
+
+/* A CPU that joined has all of its time in each window, whatever points there were before. */
+static void a_cpu_that_joins_has_its_whole_time(void **state)
+{
+	want("0");
+	for (int i = 0; i < 200; i++) {
+		now_ns += 2 * S;
+		grow(0, 2 * S, 2 * S);
+		read_now();
+	}
+	want("0-1");
+	for (int i = 0; i < 100; i++) {
+		now_ns += 2 * S;
+		grow(0, 2 * S, 2 * S);
+		/* It waits for ten seconds, and then no more. */
+		grow(1, 2 * S, i && i <= 5 ? 2 * S : 0);
+		read_now();
+		assert_int_equal(share(cpu_part(0), 300), 10000);
+		if (i > 5)
+			assert_in_range(share(cpu_part(1), 300), 100000 / (2 * i) - 1,
+					100000 / (2 * i) + 1);
+	}
+}
+
+/* However passes come, no window loses a part of its time. */
+static void reads_at_odd_distances_fit(void **state)
+{
+	static const uint64_t distances_ms[] = {300, 1000, 1110, 1500, 2000, 2900, 4100};
+	struct chance chance = {number_from_environment("SEED", 13)};
+
+	for (uint32_t round = 0; round < 40; round++) {
+		want("2");
+		for (int i = 0; i < 500; i++) {
+			uint64_t passed_ns = distances_ms[round % 7] * MS;
+
+			if (round >= 7)
+				passed_ns = 200 * MS + chance_next(&chance) % (4000 * MS);
+			now_ns += passed_ns;
+			grow(2, passed_ns, passed_ns / 4);
+			read_now();
+			assert_true(cpus->nr_points <= PRESSURE_CPUS_POINTS);
+			if (cpu_part(2)->known_ns < 10 * S)
+				continue;
+			assert_in_range(share(cpu_part(2), 10), 2499, 2501);
+			assert_in_range(share(cpu_part(2), 60), 2499, 2501);
+			assert_in_range(share(cpu_part(2), 300), 2499, 2501);
+			if (cpu_part(2)->known_ns >= 300 * S)
+				assert_true(now_ns - cpus->times_ns[0] >= 300 * S);
+		}
+		free(cpus);
+		cpus = NULL;
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -401,6 +594,7 @@ int main(void)
 		TEST(a_pass_that_comes_too_late_is_missed),
 		TEST(a_pass_is_late_before_the_word_has_turned),
 		TEST(time_in_which_nothing_was_measured_is_missed),
+		TEST(a_cut_outlasts_a_change_of_the_cpus),
 		TEST(a_torn_read_is_left_out),
 		TEST(a_time_that_seems_to_fall_is_not_counted_twice),
 		TEST(a_node_is_the_weighted_mean_of_its_cpus),
@@ -409,6 +603,10 @@ int main(void)
 		TEST(windows_end_with_the_last_read),
 		TEST(a_second_is_what_two_reads_are_apart),
 		TEST(random_passes_lose_nothing_silently),
+		TEST(windows_are_those_of_all_reads),
+		TEST(parts_that_come_and_go_have_their_own_windows),
+		TEST(a_cpu_that_joins_has_its_whole_time),
+		TEST(reads_at_odd_distances_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void a_load_is_shown_on_its_cpu(void **state)
 	/* Two thirds of the time that was active. */
 	rows = query(controller, "pressure_numa");
 	assert_string_equal(member(find(rows, "exclusive", "numa", "0", "cpu"), "some_10"),
-			    "66.66");
+			    "66.67");
 	assert_string_equal(member(find(rows, "null", "numa", "0", "cpu"), "missed_seconds"),
 			    "0.000000000");
 	json_object_put(rows);
@@ -245,7 +245,7 @@ static void a_second_is_read_on_request(void **state)
 	assert_int_equal(fake_pressure.nr_passes, nr_passes + 1);
 	rows = query(controller, "pressure_second");
 	assert_string_equal(member(find(rows, "exclusive", "resource", "cpu", "cpu"), "some"),
-			    "66.66");
+			    "66.67");
 	json_object_put(rows);
 	for (int i = 0; i < 4; i++)
 		pass_after(controller, S);

@@ -55,8 +55,7 @@ static enum pressure_part_state state_of(const struct group_pressure *group)
 		return PRESSURE_PART_LEFT_OUT;
 	if (track->is_unreadable)
 		return PRESSURE_PART_UNREADABLE;
-	return track->cpus && pressure_cpus_whole(track->cpus)->read_ns ? PRESSURE_PART_MEASURED
-									: PRESSURE_PART_UNKNOWN;
+	return track->cpus && track->cpus->read_ns ? PRESSURE_PART_MEASURED : PRESSURE_PART_UNKNOWN;
 }
 
 /* NULL = nothing can be said of its CPUs. */
@@ -78,6 +77,7 @@ static struct view_pressure_part view_of(const struct group_pressure *group,
 					 enum pressure_resource resource)
 {
 	const enum pressure_kind some = kinds[resource].some, full = kinds[resource].full;
+	const struct pressure_cpus *cpus;
 	struct view_pressure_part view = {
 		.namespace = group->pod->spec->namespace,
 		.pod = group->pod->spec->name,
@@ -102,12 +102,13 @@ static struct view_pressure_part view_of(const struct group_pressure *group,
 
 	if (!part)
 		return view;
-	view.some_10 = pressure_cpus_share(part, 10 * SECOND_NS, some);
-	view.some_60 = pressure_cpus_share(part, 60 * SECOND_NS, some);
-	view.some_300 = pressure_cpus_share(part, 300 * SECOND_NS, some);
-	view.full_10 = pressure_cpus_share(part, 10 * SECOND_NS, full);
-	view.full_60 = pressure_cpus_share(part, 60 * SECOND_NS, full);
-	view.full_300 = pressure_cpus_share(part, 300 * SECOND_NS, full);
+	cpus = group->track->cpus;
+	view.some_10 = pressure_cpus_share(cpus, part, 10 * SECOND_NS, some);
+	view.some_60 = pressure_cpus_share(cpus, part, 60 * SECOND_NS, some);
+	view.some_300 = pressure_cpus_share(cpus, part, 300 * SECOND_NS, some);
+	view.full_10 = pressure_cpus_share(cpus, part, 10 * SECOND_NS, full);
+	view.full_60 = pressure_cpus_share(cpus, part, 60 * SECOND_NS, full);
+	view.full_300 = pressure_cpus_share(cpus, part, 300 * SECOND_NS, full);
 	view.some_ns = (int64_t)part->waited_ns[some];
 	view.full_ns = (int64_t)part->waited_ns[full];
 	view.active_ns = (int64_t)part->waited_ns[PRESSURE_ACTIVE];
@@ -203,8 +204,7 @@ static void fill_second(const struct group_pressure *group,
 			struct view_pressure_second rows[PRESSURE_RESOURCE_NR])
 {
 	const struct pressure_cpus *cpus = cpus_of(group);
-	const struct pressure_part *part = cpus ? pressure_cpus_whole(cpus) : NULL;
-	const uint64_t window_ns = part ? pressure_cpus_second(part) : 0;
+	const uint64_t window_ns = cpus ? pressure_cpus_second(cpus) : 0;
 
 	for (int i = 0; i < PRESSURE_RESOURCE_NR; i++) {
 		rows[i] = (struct view_pressure_second){
@@ -220,8 +220,8 @@ static void fill_second(const struct group_pressure *group,
 		};
 		if (!window_ns)
 			continue;
-		rows[i].some = pressure_cpus_share(part, window_ns, kinds[i].some);
-		rows[i].full = pressure_cpus_share(part, window_ns, kinds[i].full);
+		rows[i].some = pressure_cpus_second_share(cpus, kinds[i].some);
+		rows[i].full = pressure_cpus_second_share(cpus, kinds[i].full);
 	}
 }
 

@@ -19,31 +19,42 @@
 
 #include "core/topology/topology.h"
 
-#define PRESSURE_PART_POINTS 28
-
-/* In units of 1.024 us modulo 2^32: 73 minutes. */
-struct pressure_part_point {
-	uint32_t time, known;
-	uint32_t waited[PRESSURE_KIND_NR];
-};
+/* Earlier reads that are kept for the windows. */
+#define PRESSURE_CPUS_POINTS 22
 
 /* A CPU, a NUMA node, or all CPUs together. */
 struct pressure_part {
 	int32_t cpu, node; /* ids; -1 = none: a node has no CPU, and all together have neither */
+	/* Of a CPU: what the kernel said last. */
+	uint32_t last_ns[PRESSURE_CPU_KIND_NR];
+	bool is_read; /* at least once, also in the last read */
 	/* Since it is counted: how long it was, how long it could not be, and what was waited. */
 	uint64_t known_ns, missed_ns;
 	uint64_t waited_ns[PRESSURE_CPU_KIND_NR]; /* active: of a node, the sum of its CPUs */
-	/* Of a CPU: what the kernel said last, and when; 0 = it has said nothing yet. */
-	uint64_t read_ns;
-	uint32_t last_ns[PRESSURE_CPU_KIND_NR];
-	uint32_t nr;
-	struct pressure_part_point points[PRESSURE_PART_POINTS]; /* oldest first */
 };
 
+/* Between the last read and the one before. */
+struct pressure_last {
+	uint64_t passed_ns, known_ns; /* known: of all CPUs together, whose time was waited */
+	uint64_t waited_ns[PRESSURE_KIND_NR];
+};
+
+/*
+ * All CPUs are read at the same time, so the times of earlier reads are kept once, and so is what is
+ * known of the CPUs. What was waited until then is in `values`, 16 bits for each part and kind.
+ */
 struct pressure_cpus {
 	bool is_cut; /* it was not measured after the last read */
 	uint32_t nr_cpus, nr_parts;
-	struct pressure_part parts[]; /* CPUs, ascending; nodes, ascending; all together */
+	uint64_t read_ns;  /* the last read, which the parts have; 0 = none yet */
+	uint64_t known_ns; /* of a CPU that was there from the beginning */
+	struct pressure_last last;
+	/* Earlier reads, oldest first, and which row of `values` each of them has. */
+	uint32_t nr_points;
+	uint64_t times_ns[PRESSURE_CPUS_POINTS];
+	uint8_t rows[PRESSURE_CPUS_POINTS]; /* all of them: those that are free come last */
+	uint16_t *values;		    /* [PRESSURE_CPUS_POINTS] rows, behind the parts */
+	struct pressure_part parts[];	    /* CPUs, ascending; nodes, ascending; all together */
 };
 
 /*
@@ -65,15 +76,18 @@ const struct pressure_part *pressure_cpus_whole(const struct pressure_cpus *cpus
 
 /*
  * The share of the `window_ns` before the last read in which tasks waited, in hundredths of a
- * percent: 0 to 10000. Missed time is left out of it. -1 if less than half a second is known.
+ * percent: 0 to 10000. Missed time is left out of it. -1 if less than half a second is known. The
+ * part is one of these CPUs'.
  */
-int pressure_cpus_share(const struct pressure_part *part, uint64_t window_ns,
-			enum pressure_kind kind);
+int pressure_cpus_share(const struct pressure_cpus *cpus, const struct pressure_part *part,
+			uint64_t window_ns, enum pressure_kind kind);
 
 /*
  * How long the window between the last two reads is: 0.5 to 1.6 s, or 0 if they are further
  * apart, or if something was missed.
  */
-uint64_t pressure_cpus_second(const struct pressure_part *part);
+uint64_t pressure_cpus_second(const struct pressure_cpus *cpus);
+/* The share of that window for all CPUs together, as above. */
+int pressure_cpus_second_share(const struct pressure_cpus *cpus, enum pressure_kind kind);
 
 #endif
