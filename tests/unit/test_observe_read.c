@@ -74,8 +74,9 @@ static int tear_down(void **state)
 {
 	(void)state;
 	for (unsigned int slot = 0; slot < SLOTS; slot++)
-		free(scene.shown[slot].run_ns);
-	free(scene.observer.given.remote_ns);
+		free(scene.shown[slot].floors);
+	free(scene.observer.given.run_ns);
+	free(scene.observer.given.floors);
 	return 0;
 }
 
@@ -234,6 +235,37 @@ static void test_never_back(void **state)
 	assert_int_equal(read_usage().run_local_ns, shown + 5000);
 }
 
+/* Of several CPUs, only those whose counters have not reached what was shown are remembered. */
+static void test_floors_go_when_counters_reach_them(void **state)
+{
+	uint64_t shown[CPUS];
+
+	(void)state;
+	counter(0)->run_ns = 7000;
+	run_since(1, 1000000000ULL, 0);
+	run_since(3, 2000000000ULL, SLOT_OUTSIDE);
+	memcpy(shown, read_usage().run_ns, sizeof(shown));
+	assert_int_equal(scene.shown[2].nr_floors, 2);
+	scene.cpus[1].slot = scene.cpus[3].slot = SLOT_HOST;
+	counter(1)->run_ns = shown[1] - 100;
+	*counter(3) =
+		(struct observe_counter){.run_ns = shown[3] + 50, .outside_ns = shown[3] + 50};
+	assert_int_equal(read_usage().run_ns[1], shown[1]);
+	assert_int_equal(scene.shown[2].nr_floors, 1);
+	run_since(0, 500000000ULL, 0);
+	read_usage();
+	assert_int_equal(scene.shown[2].nr_floors, 2);
+	scene.cpus[0].slot = SLOT_HOST;
+	/* A counter that was not touched since is remembered as long as it says less. */
+	*counter(1) = (struct observe_counter){0};
+	assert_int_equal(read_usage().run_ns[1], shown[1]);
+	counter(0)->run_ns += 2000000000ULL;
+	counter(1)->run_ns = shown[1];
+	assert_int_equal(read_usage().run_ns[1], shown[1]);
+	assert_int_equal(scene.shown[2].nr_floors, 0);
+	assert_int_equal(read_usage().run_ns[3], shown[3] + 50);
+}
+
 static void test_outside_of_one_cpu_never_goes_back(void **state)
 {
 	uint64_t shown;
@@ -351,6 +383,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_other_slot_is_not_open, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_never_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_floors_go_when_counters_reach_them, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_outside_of_one_cpu_never_goes_back, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_new_owner_starts_low, set_up, tear_down),

@@ -85,9 +85,10 @@ void observe_close(struct observer *observer)
 		return;
 	if (observer->shown && observer->control)
 		for (uint32_t slot = 0; slot < observer->control->nr_slots; slot++)
-			free(observer->shown[slot].run_ns);
+			free(observer->shown[slot].floors);
 	free(observer->shown);
-	free(observer->given.remote_ns);
+	free(observer->given.run_ns);
+	free(observer->given.floors);
 	free(observer->pods);
 	free(observer->refused);
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)

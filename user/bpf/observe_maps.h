@@ -21,20 +21,31 @@ enum observe_map {
 	OBSERVE_NR_MAPS
 };
 
+/* What was shown of a slot on one CPU while its counter said less. */
+struct observe_floor {
+	uint64_t run_ns, outside_ns;
+	uint32_t cpu;
+};
+
 /* What the reader has shown of a slot: values it must not fall below. */
 struct observe_shown {
 	uint64_t cgroup_id; /* 0 = nothing shown yet */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
 	/* The waits as they were read last, and of which claim of the slot that was. */
 	uint64_t waits_claim, nr_waits, waits_ns;
-	/* Owned by the first one, which has room for both; [nr_cpus] each. */
-	uint64_t *run_ns, *outside_ns;
+	/*
+	 * Owned; by ascending CPU. A counter that has reached what was shown needs none, so there are
+	 * few: the interval of only one slot is open on a CPU, and only its end is an estimate.
+	 */
+	struct observe_floor *floors;
+	uint32_t nr_floors;
 };
 
-/* What a reader is given besides, which nobody has to remember; [nr_cpus] each. */
+/* What a reader is given, which nobody has to remember; [nr_cpus] each. */
 struct observe_given {
-	uint64_t *remote_ns; /* owned; has room for all */
-	uint64_t *cpu_wait_ns, *cpu_switches;
+	uint64_t *run_ns; /* owned; has room for all */
+	uint64_t *outside_ns, *remote_ns, *cpu_wait_ns, *cpu_switches;
+	struct observe_floor *floors; /* owned; those that the read leaves */
 };
 
 struct observer {

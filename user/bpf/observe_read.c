@@ -8,6 +8,7 @@
  * floor for what it shows later, so the results are counters all the same.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -146,9 +147,8 @@ static uint64_t open_ns(const struct observer *observer, const struct sample *sa
 							: 0;
 }
 
-/* Of struct observe_shown, and of struct observe_given. */
-#define SHOWN_ARRAYS 2
-#define GIVEN_ARRAYS 3
+/* Of struct observe_given. */
+#define GIVEN_ARRAYS 5
 
 /* Begins with zeros. */
 static int prepare_given(struct observer *observer)
@@ -156,36 +156,49 @@ static int prepare_given(struct observer *observer)
 	const uint32_t nr_cpus = observer->control->nr_cpus;
 	struct observe_given *given = &observer->given;
 
-	if (given->remote_ns) {
-		memset(given->remote_ns, 0, GIVEN_ARRAYS * nr_cpus * sizeof(*given->remote_ns));
+	if (given->run_ns) {
+		memset(given->run_ns, 0, GIVEN_ARRAYS * nr_cpus * sizeof(*given->run_ns));
 		return 0;
 	}
-	given->remote_ns = calloc(nr_cpus, GIVEN_ARRAYS * sizeof(*given->remote_ns));
-	if (!given->remote_ns)
+	if (!given->floors)
+		given->floors = calloc(nr_cpus, sizeof(*given->floors));
+	if (!given->floors)
 		return -ENOMEM;
+	given->run_ns = calloc(nr_cpus, GIVEN_ARRAYS * sizeof(*given->run_ns));
+	if (!given->run_ns)
+		return -ENOMEM;
+	given->outside_ns = given->run_ns + nr_cpus;
+	given->remote_ns = given->outside_ns + nr_cpus;
 	given->cpu_wait_ns = given->remote_ns + nr_cpus;
 	given->cpu_switches = given->cpu_wait_ns + nr_cpus;
 	return 0;
 }
 
-static int prepare_shown(struct observer *observer, uint32_t slot, struct observe_shown **ret_shown)
+static struct observe_shown *prepare_shown(struct observer *observer, uint32_t slot)
 {
 	struct observe_shown *shown = &observer->shown[slot];
-	uint32_t nr_cpus = observer->control->nr_cpus;
 
-	if (!shown->run_ns) {
-		shown->run_ns = calloc(nr_cpus, SHOWN_ARRAYS * sizeof(*shown->run_ns));
-		if (!shown->run_ns)
-			return -ENOMEM;
-		shown->outside_ns = shown->run_ns + nr_cpus;
-	} else if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
-		memset(shown->run_ns, 0, SHOWN_ARRAYS * nr_cpus * sizeof(*shown->run_ns));
-	}
 	if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
 		shown->cgroup_id = observer->slots[slot].cgroup_id;
 		shown->run_local_ns = shown->run_remote_ns = shown->run_outside_ns = 0;
+		shown->nr_floors = 0;
 	}
-	*ret_shown = shown;
+	return shown;
+}
+
+/* -ENOMEM: the old ones remain. */
+static int keep_floors(struct observe_shown *shown, const struct observe_floor *floors, uint32_t nr)
+{
+	if (nr > shown->nr_floors) {
+		struct observe_floor *grown = realloc(shown->floors, nr * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		shown->floors = grown;
+	}
+	if (nr)
+		memcpy(shown->floors, floors, nr * sizeof(*floors));
+	shown->nr_floors = nr;
 	return 0;
 }
 
@@ -199,20 +212,21 @@ static bool is_local(const struct observer *observer, uint32_t slot, uint32_t cp
 	return nodes >> topology->node_of[cpu] & 1;
 }
 
-static void add_sample(const struct observer *observer, uint32_t slot, uint32_t cpu,
-		       const struct sample *sample, struct observe_shown *shown,
+/* What is shown of one CPU. Returns false if its counter says the same. */
+static bool add_sample(const struct observer *observer, uint32_t slot, uint32_t cpu,
+		       const struct sample *sample, const struct observe_floor *floor,
 		       struct observe_usage *usage)
 {
 	const struct observe_given *given = &observer->given;
 	uint64_t open = open_ns(observer, sample);
-	uint64_t run = max_u64(sample->counter.run_ns + open, shown->run_ns[cpu]);
+	uint64_t run = max_u64(sample->counter.run_ns + open, floor->run_ns);
 	uint64_t outside = max_u64(sample->counter.outside_ns + (sample->outside ? open : 0),
-				   shown->outside_ns[cpu]);
+				   floor->outside_ns);
 
 	if (outside > run)
 		outside = run;
-	shown->run_ns[cpu] = run;
-	shown->outside_ns[cpu] = outside;
+	given->run_ns[cpu] = run;
+	given->outside_ns[cpu] = outside;
 	given->remote_ns[cpu] = is_local(observer, slot, cpu) ? 0 : run - outside;
 	usage->run_outside_ns += outside;
 	usage->run_remote_ns += given->remote_ns[cpu];
@@ -229,6 +243,7 @@ static void add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 	usage->migrations_core += sample->counter.migrations_core;
 	usage->migrations_llc += sample->counter.migrations_llc;
 	usage->migrations_numa += sample->counter.migrations_numa;
+	return run > sample->counter.run_ns || outside > sample->counter.outside_ns;
 }
 
 uint64_t observe_wait_ns(const struct observe_usage *usage)
@@ -243,34 +258,42 @@ uint64_t observe_wait_ns(const struct observe_usage *usage)
 int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_usage *ret_usage)
 {
 	struct observe_usage usage = {.nr_cpus = observer->control->nr_cpus};
+	struct observe_floor *left;
 	struct observe_shown *shown;
-	uint32_t slot;
+	uint32_t slot, nr_left = 0, at = 0;
 	int r;
 
 	r = observe_find(observer, cgroup_id, &slot);
-	if (r)
-		return r;
-	r = prepare_shown(observer, slot, &shown);
 	if (!r)
 		r = prepare_given(observer);
 	if (r)
 		return r;
+	shown = prepare_shown(observer, slot);
+	left = observer->given.floors;
 	refresh_offset(observer, monotonic_ns());
 	for (uint32_t cpu = 0; cpu < usage.nr_cpus; cpu++) {
+		const bool has_floor = at < shown->nr_floors && shown->floors[at].cpu == cpu;
+		const struct observe_floor floor = has_floor ? shown->floors[at++]
+							     : (struct observe_floor){0};
 		struct sample sample;
 
-		if (!shown->run_ns[cpu] && is_untouched(observer, slot, cpu))
+		if (!has_floor && is_untouched(observer, slot, cpu))
 			continue;
 		take_sample(observer, slot, cpu, &sample);
-		add_sample(observer, slot, cpu, &sample, shown, &usage);
+		if (add_sample(observer, slot, cpu, &sample, &floor, &usage))
+			left[nr_left++] = (struct observe_floor){
+				observer->given.run_ns[cpu], observer->given.outside_ns[cpu], cpu};
 	}
+	r = keep_floors(shown, left, nr_left);
+	if (r)
+		return r;
 	usage.run_local_ns = shown->run_local_ns = max_u64(usage.run_local_ns, shown->run_local_ns);
 	usage.run_remote_ns = shown->run_remote_ns =
 		max_u64(usage.run_remote_ns, shown->run_remote_ns);
 	usage.run_outside_ns = shown->run_outside_ns =
 		max_u64(usage.run_outside_ns, shown->run_outside_ns);
-	usage.run_ns = shown->run_ns;
-	usage.outside_ns = shown->outside_ns;
+	usage.run_ns = observer->given.run_ns;
+	usage.outside_ns = observer->given.outside_ns;
 	usage.remote_ns = observer->given.remote_ns;
 	usage.cpu_wait_ns = observer->given.cpu_wait_ns;
 	usage.cpu_switches = observer->given.cpu_switches;
