@@ -340,6 +340,44 @@ static void counters_that_began_anew_show_no_negative_time(void **state)
 	json_object_put(list);
 }
 
+/* One CPU less and another more: the slot was given up, and counts from 0 on both. */
+static void a_cpu_that_began_anew_shows_no_negative_time(void **state)
+{
+	struct json_object *list, *row;
+
+	(void)state;
+	run_ns[2] = 5 * S;
+	tick_after(20);
+	run_ns[2] = 2 * S;
+	run_ns[3] = 10 * S;
+	fake->now_ns += 10 * S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "window_run_seconds"), "10.000000000");
+	json_object_put(list);
+}
+
+/* Samples have the run time modulo 71 minutes. */
+static void a_window_goes_on_where_samples_wrap(void **state)
+{
+	const uint64_t wrap_ns = (1ULL << 32) * 1000;
+	struct json_object *list, *row;
+
+	(void)state;
+	run_ns[2] = wrap_ns - 3 * S;
+	run_ns[3] = 5 * wrap_ns;
+	tick_after(20);
+	run_ns[2] += 10 * S;
+	run_ns[3] += 4 * S;
+	fake->now_ns += 10 * S;
+	list = query(controller, "placement");
+	row = row_of(list, "one");
+	assert_string_equal(member(row, "window_run_seconds"), "14.000000000");
+	assert_string_equal(member(item_of(row, "places", "cpu", "2"), "window_percent"), "100.00");
+	assert_string_equal(member(item_of(row, "places", "cpu", "3"), "window_percent"), "40.00");
+	json_object_put(list);
+}
+
 static void a_container_that_is_not_counted_is_unknown(void **state)
 {
 	struct json_object *list, *row;
@@ -753,6 +791,8 @@ int main(void)
 		TEST(a_window_has_a_least_length),
 		TEST(no_share_is_more_than_the_whole),
 		TEST(counters_that_began_anew_show_no_negative_time),
+		TEST(a_cpu_that_began_anew_shows_no_negative_time),
+		TEST(a_window_goes_on_where_samples_wrap),
 		TEST(a_container_that_is_not_counted_is_unknown),
 		TEST(one_that_is_not_counted_hides_no_other),
 		TEST(a_gap_in_the_counters_begins_a_new_window),

@@ -59,6 +59,22 @@ const struct placement_sample *placement_window(const struct placements *placeme
 	return track->older ? track->older : track->newer;
 }
 
+static uint64_t run_of(const struct usage *usage)
+{
+	return usage->run_local_ns + usage->run_remote_ns + usage->run_outside_ns;
+}
+
+uint64_t placement_run_since(const struct placement_sample *sample, const struct usage *usage,
+			     uint32_t cpu)
+{
+	/* A CPU that came after the sample has run nothing before. */
+	const uint32_t then_us = cpu < sample->nr_cpus ? sample->run_us[cpu] : 0;
+	const uint32_t grown_us = (uint32_t)(usage->run_ns[cpu] / 1000) - then_us;
+
+	/* Half an hour on one CPU is no growth of some seconds, but a fall. */
+	return run_of(usage) < sample->run_ns || grown_us > INT32_MAX ? 0 : grown_us * 1000ULL;
+}
+
 /* *ret_sample is NULL if the container is not counted. */
 static int take_sample(const struct controller *controller, uint64_t cgroup_id,
 		       struct placement_sample **ret_sample)
@@ -72,14 +88,16 @@ static int take_sample(const struct controller *controller, uint64_t cgroup_id,
 	*ret_sample = NULL;
 	if (kernel->usage(kernel->self, cgroup_id, &usage) || !usage.run_ns)
 		return 0;
-	sample = calloc(1, sizeof(*sample) + usage.nr_cpus * sizeof(*sample->run_ns));
+	sample = calloc(1, sizeof(*sample) + usage.nr_cpus * sizeof(*sample->run_us));
 	if (!sample)
 		return -ENOMEM;
 	sample->taken_ns = now_ns;
+	sample->run_ns = run_of(&usage);
 	sample->outside_ns = usage.run_outside_ns;
 	sample->remote_ns = usage.run_remote_ns;
 	sample->nr_cpus = usage.nr_cpus;
-	memcpy(sample->run_ns, usage.run_ns, usage.nr_cpus * sizeof(*sample->run_ns));
+	for (uint64_t cpu = 0; cpu < usage.nr_cpus; cpu++)
+		sample->run_us[cpu] = (uint32_t)(usage.run_ns[cpu] / 1000);
 	*ret_sample = sample;
 	return 0;
 }

@@ -13,9 +13,10 @@ struct controller;
 /* The counters of one container at one instant. */
 struct placement_sample {
 	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+	uint64_t run_ns;   /* on all CPUs */
 	uint64_t outside_ns, remote_ns;
 	uint64_t nr_cpus;
-	uint64_t run_ns[]; /* by CPU id */
+	uint32_t run_us[]; /* by CPU id, modulo 2^32: 71 minutes */
 };
 
 /* The last two samples; owned. A window begins with the older one, so it is never very short. */
@@ -42,5 +43,12 @@ void ctl_sample_placement(struct controller *controller);
  */
 const struct placement_sample *placement_window(const struct placements *placements,
 						uint64_t cgroup_id);
+
+/*
+ * What `usage` has run on this CPU since the sample, in whole microseconds. 0 if the counters began
+ * anew: a slot that was given up and taken again begins with 0 once more.
+ */
+uint64_t placement_run_since(const struct placement_sample *sample, const struct usage *usage,
+			     uint32_t cpu);
 
 #endif

@@ -121,13 +121,6 @@ static const struct placement_sample *window_of(const struct controller *control
 	return then && now_ns - then->taken_ns >= LEAST_WINDOW_NS ? then : NULL;
 }
 
-/* Run time on the CPU in the window that began with `then`. */
-static int64_t window_run(const struct placement_sample *then, const struct usage *usage,
-			  uint32_t cpu)
-{
-	return grown(usage->run_ns[cpu], cpu < then->nr_cpus ? then->run_ns[cpu] : 0);
-}
-
 static void add_window(const struct placing *placing, const struct usage *usage, uint64_t now_ns,
 		       struct view_placement_cpu *places, size_t nr)
 {
@@ -142,7 +135,7 @@ static void add_window(const struct placing *placing, const struct usage *usage,
 	row->window_remote_ns = grown(usage->run_remote_ns, then->remote_ns);
 	row->window_run_ns = 0;
 	for (size_t i = 0; i < nr; i++) {
-		places[i].window_run_ns = window_run(then, usage, places[i].cpu);
+		places[i].window_run_ns = (int64_t)placement_run_since(then, usage, places[i].cpu);
 		places[i].window_percent =
 			percent_of((uint64_t)places[i].window_run_ns, (uint64_t)row->window_ns);
 		row->window_run_ns += places[i].window_run_ns;
@@ -319,7 +312,8 @@ static void add_container(struct controller *controller, const struct managed_gr
 	if (window_ns > sums->window_ns)
 		sums->window_ns = window_ns;
 	for (uint32_t cpu = 0; cpu < usage.nr_cpus && cpu < CPUSET_MAX; cpu++)
-		sums->shares[cpu] += (double)window_run(then, &usage, cpu) / (double)window_ns;
+		sums->shares[cpu] +=
+			(double)placement_run_since(then, &usage, cpu) / (double)window_ns;
 }
 
 static struct json_object *view_sums(const struct topology *topology, const struct cpu_sums *sums)
