@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "lib/crash.h"
+#include "lib/heap.h"
 #include "lib/log.h"
 #include "lib/worker.h"
 
@@ -154,6 +155,7 @@ int main(int argc, char **argv)
 	enum log_level level;
 	int status;
 
+	heap_set_up();
 	if (options_parse(argc, argv, &agent.options, &status))
 		return status;
 	if (log_level_parse(agent.options.log_level, &level)) {

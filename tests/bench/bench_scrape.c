@@ -33,6 +33,7 @@
 #include "ctl/pressure_ring.h"
 #include "ctl/pressure_samples.h"
 #include "format/metrics.h"
+#include "lib/heap.h"
 #include "lib/log.h"
 #include "lib/text.h"
 
@@ -550,6 +551,7 @@ static void bench_memory(void)
 /* With the argument "scrape" the memory is left out, which takes most of the time. */
 int main(int argc, char **argv)
 {
+	heap_set_up();
 	log_open("bench_scrape", LOG_LEVEL_ERR);
 	make_stage();
 	make_maps();
