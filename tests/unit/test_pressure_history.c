@@ -249,6 +249,25 @@ static void totals_that_begin_anew_forget_the_past(void **state)
 	assert_int_equal(share(60), -1);
 }
 
+/* Points have microseconds modulo 2^32, and totals go on beyond. */
+static void totals_of_more_than_an_hour_are_told_apart(void **state)
+{
+	const uint64_t wrap_ns = (1ULL << 32) * 1000;
+	uint64_t time_ns, totals[PRESSURE_KIND_NR];
+
+	wait_so(20, 10);
+	row.total_ns[PRESSURE_CPU_SOME] = 3 * wrap_ns - 5 * S;
+	update(2 * S, 0, 0);
+	/* So much cannot have been waited: nothing before can be compared with it. */
+	assert_int_equal(share(60), -1);
+	wait_so(20, 50);
+	assert_near(share(10), 5000, 1);
+	assert_near(share(20), 5000, 1);
+	assert_true(pressure_history_settled(&history, kernel_ns + APART, &time_ns, totals));
+	assert_int_equal(time_ns, kernel_ns - 4 * S);
+	assert_int_equal(totals[PRESSURE_CPU_SOME], 3 * wrap_ns + 3 * S);
+}
+
 /* However long, however irregular: never full, never without the longest window. */
 static void a_day_fits(void **state)
 {
@@ -460,6 +479,7 @@ int main(void)
 		TEST(what_is_known_is_told),
 		TEST(the_same_figures_twice_change_nothing),
 		TEST(totals_that_begin_anew_forget_the_past),
+		TEST(totals_of_more_than_an_hour_are_told_apart),
 		TEST(a_day_fits),
 		TEST(too_many_updates_cost_the_oldest),
 		TEST(a_late_update_leaves_nothing_out),

@@ -24,6 +24,8 @@
 #define HELD_UP_NS (2 * PRESSURE_PERIOD_NS)
 /* A period is at most 1 % longer than PRESSURE_PERIOD_NS (HZ=100): so many can be counted. */
 #define PERIODS_MAX 99
+/* More than this cannot have been waited in what the points are apart; they count modulo 2^32 us. */
+#define FARTHEST_NS ((1ULL << 31) * 1000)
 
 static void drop(struct pressure_history *history, uint32_t at, uint32_t nr)
 {
@@ -69,7 +71,9 @@ static void append(struct pressure_history *history, uint64_t time_ns,
 		history->since_ns = time_ns;
 	point = &history->points[history->nr++];
 	point->time_ns = time_ns;
-	memcpy(point->total_ns, total_ns, sizeof(point->total_ns));
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		point->total_us[kind] = (uint32_t)(total_ns[kind] / 1000);
+	memcpy(history->newest_ns, total_ns, sizeof(history->newest_ns));
 }
 
 /*
@@ -123,7 +127,7 @@ static void reckon(const struct pressure_history *history, const struct pressure
 		ret_left_ns[kind] = 0;
 		if (history->nr) {
 			ret_left_ns[kind] = left_by_update(history, row, kind, rest_ns);
-			least_ns = history->points[history->nr - 1].total_ns[kind];
+			least_ns = history->newest_ns[kind];
 		}
 		ret_total_ns[kind] = updated_ns + (behind_ns - rest_ns) + ret_left_ns[kind];
 		if (ret_total_ns[kind] < least_ns)
@@ -145,24 +149,18 @@ static bool went_back(const struct pressure_history *history, const struct press
 static bool has_grown(const struct pressure_history *history,
 		      const uint64_t total_ns[PRESSURE_KIND_NR])
 {
-	const struct pressure_point *last = &history->points[history->nr - 1];
-
-	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
-		if (total_ns[kind] != last->total_ns[kind])
-			return true;
-	return false;
+	return memcmp(total_ns, history->newest_ns, sizeof(history->newest_ns)) != 0;
 }
 
 /* The most that any kind has grown by since the newest point. */
 static uint64_t most_grown(const struct pressure_history *history,
 			   const uint64_t total_ns[PRESSURE_KIND_NR])
 {
-	const struct pressure_point *last = &history->points[history->nr - 1];
 	uint64_t most_ns = 0;
 
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
-		if (total_ns[kind] - last->total_ns[kind] > most_ns)
-			most_ns = total_ns[kind] - last->total_ns[kind];
+		if (total_ns[kind] - history->newest_ns[kind] > most_ns)
+			most_ns = total_ns[kind] - history->newest_ns[kind];
 	return most_ns;
 }
 
@@ -186,11 +184,13 @@ static bool missed_wake(const struct pressure_history *history, uint64_t now_ns,
 /* After a pause, what an update adds belongs to the time since the tasks woke. */
 static void append_wake(struct pressure_history *history, uint64_t updated_ns, uint64_t grown_ns)
 {
-	const struct pressure_point last = history->points[history->nr - 1];
+	const uint64_t last_ns = history->points[history->nr - 1].time_ns;
 	const uint64_t active_ns = grown_ns > WAKE_NS ? grown_ns : WAKE_NS;
+	uint64_t total_ns[PRESSURE_KIND_NR];
 
-	if (updated_ns - last.time_ns > active_ns)
-		append(history, updated_ns - active_ns, last.total_ns);
+	memcpy(total_ns, history->newest_ns, sizeof(total_ns));
+	if (updated_ns - last_ns > active_ns)
+		append(history, updated_ns - active_ns, total_ns);
 }
 
 void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
@@ -207,6 +207,8 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
 		return;
 	}
 	reckon(history, row, total_ns, left_ns);
+	if (history->nr && most_grown(history, total_ns) > FARTHEST_NS)
+		history->nr = 0;
 	is_active = history->nr && has_grown(history, total_ns);
 	if (history->nr && was_paused(history, row->updated_ns)) {
 		const uint64_t grown_ns = most_grown(history, total_ns);
@@ -225,24 +227,35 @@ void pressure_history_add(struct pressure_history *history, uint64_t now_ns,
 	history->seen_ns = history->looked_ns = now_ns;
 }
 
+/* In whole microseconds, and always the same for a point, so that no total ever falls. */
+static uint64_t point_total(const struct pressure_history *history, uint32_t at,
+			    enum pressure_kind kind)
+{
+	const uint64_t newest_us = history->newest_ns[kind] / 1000;
+
+	return (newest_us - (uint32_t)((uint32_t)newest_us - history->points[at].total_us[kind])) *
+	       1000;
+}
+
 /* The time is not before the first point. */
 static uint64_t total_at(const struct pressure_history *history, uint64_t time_ns,
 			 enum pressure_kind kind)
 {
 	const struct pressure_point *points = history->points;
 	uint32_t after = history->nr;
+	uint64_t before_ns;
 	double part;
 
 	/* Most who ask want to know of the last seconds. */
 	while (points[after - 1].time_ns > time_ns)
 		after--;
 	if (after == history->nr)
-		return points[after - 1].total_ns[kind];
+		return point_total(history, after - 1, kind);
+	before_ns = point_total(history, after - 1, kind);
 	part = (double)(time_ns - points[after - 1].time_ns) /
 	       (double)(points[after].time_ns - points[after - 1].time_ns);
-	return points[after - 1].total_ns[kind] +
-	       (uint64_t)(part * (double)(points[after].total_ns[kind] -
-					  points[after - 1].total_ns[kind]));
+	return before_ns +
+	       (uint64_t)(part * (double)(point_total(history, after, kind) - before_ns));
 }
 
 int pressure_history_share(const struct pressure_history *history, uint64_t now_ns,
@@ -267,7 +280,7 @@ int pressure_history_share(const struct pressure_history *history, uint64_t now_
 		begin_ns = history->points[0].time_ns;
 	if (end_ns - begin_ns < SECOND_NS)
 		return -1;
-	grown_ns = last->total_ns[kind] - total_at(history, begin_ns, kind);
+	grown_ns = history->newest_ns[kind] - total_at(history, begin_ns, kind);
 	return (int)(grown_ns >= end_ns - begin_ns ? 10000
 						   : grown_ns * 10000 / (end_ns - begin_ns));
 }

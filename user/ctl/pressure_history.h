@@ -18,11 +18,12 @@
 /* The kernel's own period (PSI_FREQ in kernel/sched/psi.c). */
 #define PRESSURE_PERIOD_NS     (2 * 1000000000ULL)
 #define PRESSURE_LONGEST_NS    (300 * 1000000000ULL)
-#define PRESSURE_HISTORY_LIMIT 96
+#define PRESSURE_HISTORY_LIMIT 76
 
+/* Totals are in microseconds modulo 2^32: no total grows by 71 minutes in what is kept. */
 struct pressure_point {
 	uint64_t time_ns;
-	uint64_t total_ns[PRESSURE_KIND_NR];
+	uint32_t total_us[PRESSURE_KIND_NR];
 };
 
 /* All zero = empty. */
@@ -31,7 +32,8 @@ struct pressure_history {
 	uint64_t looked_ns; /* when the kernel's figures were last looked at */
 	uint64_t since_ns;  /* the first point since which everything is known */
 	bool is_active;	    /* something waited between the two newest points */
-	/* Of the newest point: the kernel's figures, and what its update left to the next ones. */
+	/* Of the newest point: its totals, the kernel's figures, and what its update left to the next ones. */
+	uint64_t newest_ns[PRESSURE_KIND_NR];
 	uint64_t due_ns;
 	uint64_t updated_total_ns[PRESSURE_KIND_NR];
 	uint64_t left_ns[PRESSURE_KIND_NR];
