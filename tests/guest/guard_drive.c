@@ -40,6 +40,7 @@ static struct {
 	struct bpf_backend *backend;
 	struct kernel_port port;
 	struct managed_group groups[GROUPS_MAX];
+	struct cpuset cpus[GROUPS_MAX]; /* of these */
 	struct actor_unit actors[GROUPS_MAX];
 	struct kernel_policy policy;
 	FILE *events;
@@ -94,7 +95,9 @@ static int add_group(const char *path, enum managed_scope scope, const char *cpu
 	*group = (struct managed_group){.scope = scope, .is_container = cpus != NULL};
 	r = locate(path, &group->cgroup_id, &group->level);
 	if (!r && cpus)
-		r = cpuset_parse(cpus, strlen(cpus), &group->cpus);
+		r = cpuset_parse(cpus, strlen(cpus), &drive.cpus[drive.policy.nr_groups]);
+	if (!r && cpus)
+		group->cpus = &drive.cpus[drive.policy.nr_groups];
 	drive.policy.nr_groups += !r;
 	return r;
 }

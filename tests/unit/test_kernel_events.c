@@ -500,7 +500,7 @@ static void the_policy_names_each_group(void **state)
 	assert_true(group->is_container);
 	assert_int_equal(group->scope, MANAGED_TREE);
 	assert_int_equal(group->level, 3);
-	cpuset_format(&group->cpus, cpus, sizeof(cpus));
+	cpuset_format(group->cpus, cpus, sizeof(cpus));
 	assert_string_equal(cpus, "2-3,8-15");
 	/* CPUs 0 to 7 are on node 0, the others on node 1. */
 	assert_int_equal(group->nodes, 3);
@@ -652,12 +652,14 @@ static void a_blocked_group_remains_guarded(void **state)
 				   fake_pod("b", "other", 2000, true)};
 	struct controller *controller = start_node(&fake_side_port);
 	struct managed_group before;
+	struct cpuset cpus;
 	char path[GROUP_PATH_MAX];
 	unsigned int nr;
 
 	scan(controller, pods, 1);
 	assert_int_equal(fake_side.policy.nr_groups, 3);
 	before = fake_side.groups[2];
+	cpus = *before.cpus;
 	snprintf(path, sizeof(path), "%s", group_of(GROUP_CONTAINER, "exclusive")->path);
 	unknown_path = path;
 	scan(controller, pods, 2);
@@ -665,6 +667,9 @@ static void a_blocked_group_remains_guarded(void **state)
 	for (nr = 0; nr < 5 && fake_side.groups[nr].cgroup_id != before.cgroup_id; nr++)
 		;
 	assert_in_range(nr, 0, 4);
+	/* The same CPUs, wherever they are kept now. */
+	assert_true(cpuset_equal(fake_side.groups[nr].cpus, &cpus));
+	before.cpus = fake_side.groups[nr].cpus;
 	assert_memory_equal(&fake_side.groups[nr], &before, sizeof(before));
 	/* It is told again until all is known, and then no more. */
 	nr = fake_side.nr_published;

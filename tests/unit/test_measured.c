@@ -83,7 +83,7 @@ static void expect_cpus(const char *path, const char *list)
 	const struct cpuset wanted = cpuset_of_text(list);
 
 	assert_non_null(published(path));
-	assert_true(cpuset_equal(&published(path)->cpus, &wanted));
+	assert_true(cpuset_equal(published(path)->cpus, &wanted));
 }
 
 static void assert_counted(const char *path, bool is_container)

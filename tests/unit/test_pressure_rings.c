@@ -81,7 +81,8 @@ static void memory_is_bounded(void **state)
 		fake->now_ns += 2 * S;
 		ctl_add_pressure_samples(controller);
 	}
-	assert_int_equal(nr_allocated(), full);
+	/* A buffer may find a place that is some bytes larger; a leak of each pass would be 3,200. */
+	assert_true(nr_allocated() <= full + 1000);
 	group_tree_fini(&controller->measured.tree);
 	fake->now_ns += 2 * S;
 	ctl_add_pressure_samples(controller);

@@ -66,7 +66,7 @@ static void the_granted_cpus_are_published_whatever_is_in_force(void **state)
 	assert_string_equal(file_of("uid-a/one", GROUP_CPUSET_CPUS), "14-15");
 	managed = published_of(group_of(GROUP_CONTAINER, "uid-a/one"));
 	assert_true(managed->is_container);
-	assert_true(cpuset_equal(&managed->cpus, &granted));
+	assert_true(cpuset_equal(managed->cpus, &granted));
 	/* Its memory is not restricted, so it is near on the nodes of its CPUs. */
 	assert_int_equal(managed->nodes, 1);
 	controller_free(controller);

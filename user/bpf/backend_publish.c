@@ -95,7 +95,7 @@ static void claim_of_scope(struct bpf_backend *backend, const struct kernel_poli
 						       .level = group->level,
 						       .pod = group->pod,
 						       .nodes = group->nodes,
-						       .cpus = &group->cpus,
+						       .cpus = group->cpus,
 						       .is_only_counted = is_counted};
 
 		if (group->is_container && (group->scope == MANAGED_COUNTED) == is_counted &&

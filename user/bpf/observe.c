@@ -415,7 +415,7 @@ static bool write_mask(struct observer *observer, uint32_t slot, const struct cp
 	bool changed = false;
 
 	for (uint32_t i = 0; i < words; i++) {
-		uint64_t word = i < cpus->nr_words ? cpus->words[i] : 0;
+		uint64_t word = cpus && i < cpus->nr_words ? cpus->words[i] : 0;
 
 		changed |= mask[i] != word;
 		__atomic_store_n(&mask[i], word, __ATOMIC_RELAXED);

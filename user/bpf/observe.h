@@ -55,7 +55,7 @@ struct observe_group {
 	uint32_t level;	    /* its depth: 1 = directly below the root; at most 31 */
 	uint64_t pod;	/* any number, equal for the containers of one pod; 0 = a pod of its own */
 	uint64_t nodes; /* NUMA node indexes that are local to it; 0 = all */
-	const struct cpuset *cpus; /* its own CPUs; time elsewhere is "outside" */
+	const struct cpuset *cpus; /* its own CPUs; time elsewhere is "outside"; NULL = none */
 	bool is_only_counted;	   /* the guard must not take it for a container of ours */
 };
 

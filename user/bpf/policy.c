@@ -119,11 +119,12 @@ int policy_validate(const struct kernel_policy *policy)
 
 /* --- adding entries ------------------------------------------------------------------------------- */
 
+/* No set has no CPU. */
 static int write_mask(int map_fd, uint32_t first, uint32_t words, const struct cpuset *set)
 {
 	for (uint32_t i = 0; i < words; i++) {
 		__u32 index = first + i;
-		__u64 word = i < set->nr_words ? set->words[i] : 0;
+		__u64 word = set && i < set->nr_words ? set->words[i] : 0;
 
 		if (bpf_map_update_elem(map_fd, &index, &word, BPF_ANY))
 			return -errno;
@@ -145,7 +146,7 @@ static int write_masks(const struct policy_maps *maps, const struct kernel_polic
 	for (uint32_t i = 0; !r && maps->slot_masks >= 0 && i < policy->nr_groups; i++)
 		if (policy->groups[i].is_container && slots[i] < maps->nr_slots)
 			r = write_mask(maps->slot_masks, slots[i] * maps->mask_words,
-				       maps->mask_words, &policy->groups[i].cpus);
+				       maps->mask_words, policy->groups[i].cpus);
 	return r;
 }
 

@@ -91,7 +91,7 @@ static struct view_placement_cpu place_on(const struct placing *placing, const s
 	struct view_placement_cpu place = {
 		.cpu = cpu,
 		.numa = -1,
-		.granted = cpuset_has(&published->cpus, cpu),
+		.granted = cpuset_has(published->cpus, cpu),
 		.local = -1,
 		.run_ns = (int64_t)usage->run_ns[cpu],
 		.outside_ns = (int64_t)usage->outside_ns[cpu],

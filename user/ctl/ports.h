@@ -105,10 +105,10 @@ struct managed_group {
 	uint64_t cgroup_id;
 	uint32_t level;
 	enum managed_scope scope;
-	bool is_container;  /* has a slot: is counted, and is a border if it is guarded */
-	uint64_t pod;	    /* equal for the groups of one pod */
-	struct cpuset cpus; /* granted to it; for placement */
-	uint64_t nodes;	    /* indexes of the NUMA nodes with near memory; for placement */
+	bool is_container;	   /* has a slot: is counted, and is a border if it is guarded */
+	uint64_t pod;		   /* equal for the groups of one pod */
+	const struct cpuset *cpus; /* granted to it, for placement; NULL = none. Borrowed */
+	uint64_t nodes;		   /* indexes of the NUMA nodes with near memory; for placement */
 };
 
 struct groups_port {

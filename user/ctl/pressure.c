@@ -243,9 +243,9 @@ static uint32_t list_candidates(const struct controller *controller,
 			pod = candidate;
 			continue;
 		}
-		candidate->cpus = published->cpus;
+		candidate->cpus = *published->cpus;
 		if (pod)
-			cpuset_union(&pod->cpus, &published->cpus);
+			cpuset_union(&pod->cpus, published->cpus);
 	}
 	for (uint32_t i = 0; i < nr; i++)
 		ret_candidates[i].nr_cpus = cpuset_count(&ret_candidates[i].cpus);

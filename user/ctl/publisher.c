@@ -62,9 +62,41 @@ static void free_published(struct published *published, uint32_t nr)
 	free(published);
 }
 
+static void free_cpus(struct granted_cpus *cpus)
+{
+	while (cpus) {
+		struct granted_cpus *next = cpus->next;
+
+		free(cpus);
+		cpus = next;
+	}
+}
+
+static void free_cpusp(struct granted_cpus **cpus)
+{
+	free_cpus(*cpus);
+}
+
+/* The same CPUs in the list, where they are added if they are not there. NULL = no memory. */
+static const struct cpuset *share_cpus(struct granted_cpus **list, const struct cpuset *cpus)
+{
+	struct granted_cpus *granted;
+
+	for (granted = *list; granted; granted = granted->next)
+		if (cpuset_equal(&granted->cpus, cpus))
+			return &granted->cpus;
+	granted = malloc(sizeof(*granted));
+	if (!granted)
+		return NULL;
+	*granted = (struct granted_cpus){*list, *cpus};
+	*list = granted;
+	return &granted->cpus;
+}
+
 void publisher_fini(struct publisher *publisher)
 {
 	free_published(publisher->rows, publisher->nr);
+	free_cpus(publisher->cpus);
 }
 
 void publisher_end_release(struct publisher *publisher)
@@ -122,19 +154,20 @@ static void note_unread(struct publisher *publisher, const char *path)
  * another process holds the lock of its directory) is published as it was last time: without that it
  * would be unguarded for as long as somebody blocks the read. An agent that has just begun has
  * published nothing yet; it then leaves in force what its predecessor published (keeps_others). What
- * is only counted does not make the guard's policy incomplete.
+ * is only counted does not make the guard's policy incomplete. -ENOENT: it is not published.
  */
-static bool fill_managed(struct controller *controller, const struct group *group, bool is_foreign,
-			 struct managed_group *ret_managed)
+static int fill_managed(struct controller *controller, const struct group *group, bool is_foreign,
+			struct granted_cpus **list, struct managed_group *ret_managed)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct managed_group *before = NULL;
 	struct group_status status;
+	struct cpuset cpus;
 	uint32_t cursor = 0;
 	int r = groups->status(groups->self, group->path, &status);
 
 	if (r == -ENOENT)
-		return false;
+		return r;
 	if (r) {
 		if (r == -EINPROGRESS)
 			controller->publisher.is_waiting = true;
@@ -146,20 +179,23 @@ static bool fill_managed(struct controller *controller, const struct group *grou
 		if (!is_foreign)
 			note_unread(&controller->publisher, group->path);
 		before = ctl_published_next(controller, group->path, &cursor);
-		if (before)
-			*ret_managed = *before;
-		return before;
+		if (!before)
+			return -ENOENT;
+		*ret_managed = *before;
+		ret_managed->cpus = share_cpus(list, before->cpus);
+		return ret_managed->cpus ? 0 : -ENOMEM;
 	}
+	cpus = own_cpus(group, &status);
 	*ret_managed = (struct managed_group){
 		.cgroup_id = status.cgroup_id,
 		.level = status.level,
 		.scope = is_foreign ? MANAGED_COUNTED : MANAGED_TREE,
 		.is_container = group->role == GROUP_CONTAINER,
 		.pod = hash_add(HASH_START, group->uid, strlen(group->uid)),
-		.cpus = own_cpus(group, &status),
+		.cpus = share_cpus(list, &cpus),
+		.nodes = near_nodes(controller, group, &cpus),
 	};
-	ret_managed->nodes = near_nodes(controller, group, &ret_managed->cpus);
-	return true;
+	return ret_managed->cpus ? 0 : -ENOMEM;
 }
 
 /*
@@ -183,7 +219,7 @@ static uint32_t add_watched(const struct controller *controller, struct managed_
 
 /* All managed groups, followed by space for those around the root. NULL = out of memory. */
 static struct managed_group *fill_policy(struct controller *controller, struct published *published,
-					 uint32_t *ret_nr)
+					 struct granted_cpus **list, uint32_t *ret_nr)
 {
 	const struct measured_groups *measured = &controller->measured;
 	uint32_t nr_groups = measured->tree.nr_groups, nr = 0;
@@ -194,10 +230,13 @@ static struct managed_group *fill_policy(struct controller *controller, struct p
 	controller->publisher.is_waiting = false;
 	for (uint32_t i = 0; managed && i < nr_groups; i++) {
 		const struct group *group = &measured->tree.groups[i];
+		int r = fill_managed(controller, group, measured_is_foreign(measured, i), list,
+				     &managed[nr]);
 
-		if (!fill_managed(controller, group, measured_is_foreign(measured, i),
-				  &managed[nr]))
+		if (r == -ENOENT)
 			continue;
+		if (r)
+			return NULL;
 		published[nr].managed = managed[nr];
 		published[nr].path = strdup(group->path);
 		if (!published[nr++].path)
@@ -276,6 +315,7 @@ void ctl_publish(struct controller *controller)
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct groups_port *groups = controller->ports.groups;
 	uint32_t nr_groups = controller->measured.tree.nr_groups;
+	struct granted_cpus *cpus cleanup(free_cpusp) = NULL;
 	struct managed_group *managed cleanup_free = NULL;
 	struct published *published;
 	struct kernel_policy policy = {0};
@@ -295,7 +335,7 @@ void ctl_publish(struct controller *controller)
 	ctl_count_node_waits(controller);
 	published = calloc(nr_groups + 1, sizeof(*published));
 	if (published)
-		managed = fill_policy(controller, published, &nr_managed);
+		managed = fill_policy(controller, published, &cpus, &nr_managed);
 	if (!managed) {
 		free_published(published, nr_groups);
 		log_err(-ENOMEM,
@@ -318,7 +358,9 @@ void ctl_publish(struct controller *controller)
 		controller->publisher.ends_release = false;
 		controller->publisher.is_whole |= !controller->publisher.nr_unread;
 		free_published(controller->publisher.rows, controller->publisher.nr);
+		free_cpus(controller->publisher.cpus);
 		controller->publisher.rows = TAKE_PTR(published);
+		controller->publisher.cpus = TAKE_PTR(cpus);
 		controller->publisher.nr = nr_managed;
 	}
 	free_published(published, nr_managed);

@@ -7,6 +7,12 @@
 
 struct controller;
 
+/* CPUs that groups were granted: mostly many have the same ones. */
+struct granted_cpus {
+	struct granted_cpus *next; /* owned */
+	struct cpuset cpus;
+};
+
 /* The values last published for a group. */
 struct published {
 	char *path; /* owned */
@@ -16,6 +22,7 @@ struct published {
 struct publisher {
 	uint32_t nr;
 	struct published *rows;	     /* owned, in the order of the tree */
+	struct granted_cpus *cpus;   /* owned; those of the rows, each once */
 	bool is_stale;		     /* the last change could not be published */
 	bool is_waiting;	     /* one of the groups waits, and may be read soon */
 	uint32_t nr_unread;	     /* groups that could not be read for the last policy */
