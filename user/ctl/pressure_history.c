@@ -149,7 +149,10 @@ static bool went_back(const struct pressure_history *history, const struct press
 static bool has_grown(const struct pressure_history *history,
 		      const uint64_t total_ns[PRESSURE_KIND_NR])
 {
-	return memcmp(total_ns, history->newest_ns, sizeof(history->newest_ns)) != 0;
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		if (total_ns[kind] != history->newest_ns[kind])
+			return true;
+	return false;
 }
 
 /* The most that any kind has grown by since the newest point. */
