@@ -27,8 +27,8 @@ struct {
 /* NULL: there is no memory, so nobody will report the operation, which is counted. */
 static __always_inline struct event_subject *make_subject(void)
 {
-	struct event_subject *subject = bpf_task_storage_get(
-		&subjects, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct event_subject *subject = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(),
+							     NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!subject)
 		count_event(EVENTS_NO_SUBJECT);

@@ -36,7 +36,8 @@ static void who_grows_keeps_its_cpus_and_others_leave_first(void **state)
 	end_update(controller);
 	expect_held(controller, "a", "2-5,8-9");
 	assert_string_equal(pod_member(controller, "a", "state"), "running");
-	assert_non_null(strstr(pod_member(controller, "a", "detail"), "through NRI"));
+	assert_non_null(strstr(pod_member(controller, "a", "detail"),
+			       "the container runtime made its cgroups"));
 	controller_free(controller);
 }
 
