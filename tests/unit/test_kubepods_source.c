@@ -40,7 +40,9 @@ static struct {
 	struct cpuset_write *rows;
 	uint32_t nr_rows, nr_passes, nr_scans_wanted;
 	int write_error;
-	bool is_incomplete; /* the next scan cannot visit all cgroups */
+	bool is_incomplete;  /* the next scan cannot visit all cgroups */
+	uint32_t nr_unread;  /* and leaves so many bundles to the one after it */
+	bool writes_at_once; /* as a thread of the pool that is fast: before the call returns */
 } node;
 
 static struct kubepods *kubepods;
@@ -85,11 +87,15 @@ static void assert_apart(void)
 		}
 }
 
+static void end_write(void);
+
 static int begin_write(void *self, struct cpuset_write *rows, uint32_t nr)
 {
 	assert_null(node.rows);
 	node.rows = rows;
 	node.nr_rows = nr;
+	if (node.writes_at_once)
+		end_write();
 	return 0;
 }
 
@@ -207,6 +213,8 @@ static void scan_node(void)
 	discovery_sort(&found);
 	if (node.is_incomplete)
 		snprintf(found.problem, sizeof(found.problem), "cannot list /kubepods");
+	found.is_partial = node.is_incomplete;
+	found.nr_unread = node.nr_unread;
 	kubepods_discovered(kubepods, &found);
 }
 
@@ -218,6 +226,21 @@ static void settle(void)
 		end_writes();
 	}
 	assert_null(node.rows);
+}
+
+/* As the runtime writes it. */
+static void resize(uint64_t id, int cpus)
+{
+	struct node_container *container = container_with(id);
+
+	snprintf(container->cpu_max, sizeof(container->cpu_max), "%d00000 100000", cpus);
+}
+
+static void end_saves(void)
+{
+	while (fake->is_saving)
+		fake_end_save(controller, 0);
+	fake->slow_save = false;
 }
 
 /* A Guaranteed container has the request as its limit; 0 = none. */
@@ -423,19 +446,85 @@ static void a_resize_is_followed(void **state)
 {
 	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
 	const uint64_t owner = start_in(B, QOS_GUARANTEED, "excl", 2000);
-	struct node_container *container;
 
 	settle();
-	container = container_with(owner);
-	snprintf(container->cpu_max, sizeof(container->cpu_max), "400000 100000");
+	resize(owner, 4);
 	settle();
 	assert_string_equal(cpus_of(owner), "2-5");
 	assert_string_equal(cpus_of(shared), "6-15");
-	container = container_with(owner);
-	snprintf(container->cpu_max, sizeof(container->cpu_max), "200000 100000");
+	resize(owner, 2);
 	settle();
 	assert_string_equal(cpus_of(owner), "2-3");
 	assert_string_equal(cpus_of(shared), "4-15");
+}
+
+/* Its record is being written when the next one comes. */
+static void a_resize_during_another_one_is_not_lost(void **state)
+{
+	const uint64_t owner = start_in(B, QOS_GUARANTEED, "excl", 2000);
+
+	settle();
+	fake->slow_save = true;
+	resize(owner, 4);
+	scan_node();
+	resize(owner, 6);
+	scan_node();
+	end_saves();
+	settle();
+	assert_string_equal(cpus_of(owner), "2-7");
+}
+
+/* The answer comes from the end of a save, and is written before the controller has noted it. */
+static void who_was_told_to_grow_is_told_to_leave(void **state)
+{
+	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
+	const uint64_t owner = start_in(B, QOS_GUARANTEED, "excl", 2000);
+	uint64_t other;
+
+	node.writes_at_once = true;
+	settle();
+	resize(owner, 4);
+	settle();
+	assert_string_equal(cpus_of(shared), "6-15");
+	fake->slow_save = true;
+	resize(owner, 2);
+	scan_node();
+	end_saves();
+	other = start_in(C, QOS_GUARANTEED, "excl-c", 2000);
+	settle();
+	assert_string_equal(cpus_of(other), "4-5");
+	assert_string_equal(cpus_of(shared), "6-15");
+}
+
+static void end_during_its_save(bool writes_at_once)
+{
+	const uint64_t shared = start_in(A, QOS_BURSTABLE, "web", 500);
+
+	node.writes_at_once = writes_at_once;
+	settle();
+	start_in(B, QOS_GUARANTEED, "excl", 4000);
+	fake->slow_save = true;
+	scan_node();
+	remove_pod(B);
+	scan_node();
+	while (fake->is_saving) {
+		fake_end_save(controller, 0);
+		end_writes();
+	}
+	fake->slow_save = false;
+	settle();
+	assert_string_equal(cpus_of(shared), "2-15");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+}
+
+static void a_pod_that_ends_during_its_save_holds_nothing(void **state)
+{
+	end_during_its_save(false);
+}
+
+static void nor_if_writes_are_fast(void **state)
+{
+	end_during_its_save(true);
 }
 
 static void a_restart_of_the_agent_changes_nothing(void **state)
@@ -494,6 +583,39 @@ static void what_was_not_visited_has_not_ended(void **state)
 	assert_string_equal(cpus_of(other), "4-5");
 }
 
+/* A scan reads some hundred bundles; who has CPUs must not lose them until the next one. */
+static void an_agent_begins_when_all_bundles_are_read(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
+
+	node.nr_unread = 1;
+	scan_node();
+	assert_null(node.rows);
+	assert_true(node.nr_scans_wanted);
+	node.nr_unread = 0;
+	settle();
+	assert_string_equal(cpus_of(owner), "2-3");
+}
+
+/* Who it is, is not known: it may be the one that ended. */
+static void a_successor_without_its_bundle_ends_nobody(void **state)
+{
+	const uint64_t first = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	uint64_t second, other;
+
+	settle();
+	stop(first);
+	settle();
+	second = start_in(A, QOS_GUARANTEED, "excl-a", 2000);
+	container_with(second)->has_bundle = false;
+	other = start_in(B, QOS_GUARANTEED, "excl-b", 2000);
+	settle();
+	container_with(second)->has_bundle = true;
+	settle();
+	assert_string_equal(cpus_of(second), "2-3");
+	assert_string_equal(cpus_of(other), "4-5");
+}
+
 static void without_its_bundle_a_container_shares(void **state)
 {
 	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 2000);
@@ -514,10 +636,138 @@ static void a_write_that_fails_is_repeated(void **state)
 	node.write_error = -EBUSY;
 	settle();
 	assert_string_equal(cpus_of(owner), "");
+	node.nr_scans_wanted = 0;
+	scan_node();
+	scan_node();
+	end_writes();
+	/* Not as fast as scans can be. */
+	assert_true(node.nr_scans_wanted <= 1);
 	node.write_error = 0;
 	settle();
 	assert_string_equal(cpus_of(owner), "2-3");
 	assert_int_equal(nr_rows(controller, "event"), 1); /* start */
+}
+
+/* Starts, ends, resizes, foreign writes, slow saves and fast writes in any order; then all comes right. */
+static unsigned int random_state;
+
+static unsigned int any(unsigned int nr)
+{
+	random_state = random_state * 1103515245U + 12345U;
+	return (random_state >> 16) % nr;
+}
+
+static bool is_there(const char *uid, const char *name)
+{
+	for (uint32_t i = 0; i < node.nr; i++)
+		if (!strcmp(node.containers[i].uid, uid) && !strcmp(node.containers[i].name, name))
+			return true;
+	return false;
+}
+
+static void change_anything(void)
+{
+	static const char *const uids[] = {A, B};
+	const char *uid = uids[any(2)];
+	char name[32];
+
+	snprintf(name, sizeof(name), "own-%u", any(2));
+	switch (any(7)) {
+	case 0:
+		if (node.nr < 8 && !is_there(uid, name))
+			container_with(start_in(uid, QOS_GUARANTEED, name, 2000))->has_bundle =
+				any(3);
+		break;
+	case 1:
+		if (node.nr < 8)
+			start_in(C, QOS_BURSTABLE, "web", 500);
+		break;
+	case 2:
+		if (node.nr)
+			stop(node.containers[any(node.nr)].id);
+		break;
+	case 3:
+		if (!any(2))
+			remove_pod(uid);
+		break;
+	case 4:
+		for (uint32_t i = 0; i < node.nr && any(2); i++)
+			if (node.containers[i].qos == QOS_GUARANTEED)
+				resize(node.containers[i].id, any(2) ? 2 : 4);
+		break;
+	case 5:
+		if (node.nr)
+			strcpy(node.containers[any(node.nr)].cpus, any(2) ? "" : "0-15");
+		break;
+	default:
+		for (uint32_t i = 0; i < node.nr; i++)
+			node.containers[i].has_bundle = true;
+	}
+}
+
+static void come_to_rest(void)
+{
+	node.writes_at_once = fake->slow_save = false;
+	for (uint32_t i = 0; i < node.nr; i++)
+		node.containers[i].has_bundle = true;
+	for (int i = 0; i < 30; i++) {
+		end_saves();
+		scan_node();
+		end_writes();
+		fake->now_ns += 1000000000;
+		controller_tick(controller);
+		controller_wake(controller);
+	}
+}
+
+/* Who has as many CPUs as its quota owns them. All others share the same. */
+static void assert_right(unsigned int seed)
+{
+	const char *pool = NULL;
+
+	for (uint32_t i = 0; i < node.nr; i++) {
+		const struct node_container *owner = &node.containers[i];
+		const struct cpuset own = cpuset_of_text(owner->cpus);
+
+		if (owner->qos == QOS_BURSTABLE) {
+			if (pool && strcmp(pool, owner->cpus) != 0)
+				fail_msg("seed %u: some share %s, some %s", seed, pool,
+					 owner->cpus);
+			pool = owner->cpus;
+			continue;
+		}
+		if (cpuset_count(&own) != (unsigned int)atoi(owner->cpu_max) / 100000)
+			continue;
+		for (uint32_t j = 0; j < node.nr; j++) {
+			struct cpuset other = cpuset_of_text(node.containers[j].cpus);
+
+			if (j != i && cpuset_intersects(&own, &other))
+				fail_msg("seed %u: %s has %s of %s", seed, node.containers[j].name,
+					 node.containers[j].cpus, owner->name);
+		}
+	}
+}
+
+static void in_any_order_all_comes_right(void **state)
+{
+	for (unsigned int seed = 1; seed <= 300; seed++) {
+		random_state = seed;
+		for (int step = 0; step < 25; step++) {
+			fake->slow_save = any(2);
+			node.writes_at_once = any(2) && !node.rows;
+			change_anything();
+			if (fake->is_saving && !any(3))
+				fake_end_save(controller, 0);
+			if (node.rows && !any(3))
+				end_write();
+			if (any(3))
+				scan_node();
+		}
+		come_to_rest();
+		assert_right(seed);
+		close_node(state);
+		open_node(state);
+	}
 }
 
 /* Pods of manifests get CPUs, too: the containers that share leave them at the next scan. */
@@ -546,10 +796,17 @@ int main(void)
 		TEST(what_others_write_is_put_back),
 		TEST(an_old_scan_is_no_difference),
 		TEST(a_resize_is_followed),
+		TEST(a_resize_during_another_one_is_not_lost),
+		TEST(who_was_told_to_grow_is_told_to_leave),
+		TEST(a_pod_that_ends_during_its_save_holds_nothing),
+		TEST(nor_if_writes_are_fast),
 		TEST(a_restart_of_the_agent_changes_nothing),
 		TEST(a_cgroup_that_is_not_filled_yet_is_no_resize),
 		TEST(what_was_not_visited_has_not_ended),
+		TEST(an_agent_begins_when_all_bundles_are_read),
+		TEST(a_successor_without_its_bundle_ends_nobody),
 		TEST(without_its_bundle_a_container_shares),
+		TEST(in_any_order_all_comes_right),
 		TEST(a_write_that_fails_is_repeated),
 		TEST(a_pod_of_a_manifest_moves_containers),
 	};

@@ -128,6 +128,7 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 		return;
 	if (strlen(container->id) < RUNTIME_ID_MAX)
 		runtime_rows_note(&controller->runtimes, container->id, container->pod->id, "", "");
+	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
 	ctl_runtime_answer(controller, request, container->id, NULL);
 }
 

@@ -60,7 +60,7 @@ struct runtimes {
 	struct runtime_row *rows; /* owned, in no order */
 	uint64_t last_serial;
 	uint32_t verified;    /* counts on; the row after the one that was verified last */
-	uint64_t unpinned_ns; /* CPU time of found containers until their cpusets were written */
+	uint64_t unpinned_ns; /* CPU time that containers had run when they were found */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */
 	uint32_t nr_waiting;

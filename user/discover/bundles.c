@@ -84,8 +84,12 @@ static int read_layout(struct bundles *bundles, const struct layout *layout, con
 
 static bool read_bundle(struct bundles *bundles, const char *id, struct bundle *ret_bundle)
 {
-	if (!*bundles->state_dir || bundles->nr_reads == BUNDLES_MAX_READS)
+	if (!*bundles->state_dir)
 		return false;
+	if (bundles->nr_reads == BUNDLES_MAX_READS) {
+		bundles->nr_left++;
+		return false;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		int r = read_layout(bundles, &layouts[i], id, ret_bundle);
 
@@ -102,7 +106,7 @@ static bool read_bundle(struct bundles *bundles, const char *id, struct bundle *
 void bundles_begin(struct bundles *bundles)
 {
 	bundles->collected.nr = 0;
-	bundles->nr_reads = 0;
+	bundles->nr_reads = bundles->nr_left = 0;
 	*bundles->problem = '\0';
 }
 

@@ -57,10 +57,12 @@ note_problem(struct scan_walk *walk, const char *format, ...)
 
 static void note_error(struct scan_walk *walk, const char *what, int error)
 {
-	if (error == -ENOMEM)
+	if (error == -ENOMEM) {
 		walk->error = error;
-	else if (!is_gone(error))
+	} else if (!is_gone(error)) {
+		walk->scan->found.is_partial = true;
 		note_problem(walk, "%s /%.200s: %s", what, walk->path, strerror(-error));
+	}
 }
 
 /* --- files of a cgroup ------------------------------------------------------------------------ */
@@ -293,6 +295,7 @@ static void visit_child(struct scan_walk *walk, int parent_fd, const char *name,
 	int fd cleanup_close = -1;
 
 	if (len + strlen(name) + 2 > sizeof(walk->path) || depth == SCAN_MAX_DEPTH) {
+		/* No kubelet puts pods there, and anybody may make such cgroups. */
 		note_problem(walk, "/%.200s is nested too deeply", walk->path);
 		return;
 	}
@@ -320,6 +323,7 @@ static void list(struct scan_walk *walk, int fd, unsigned int depth)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		if (walk->nr_visits == SCAN_MAX_VISITS) {
+			walk->scan->found.is_partial = true;
 			note_problem(walk, "only the first %d cgroups were visited",
 				     SCAN_MAX_VISITS);
 			return;
@@ -477,6 +481,7 @@ int cgroup_scan_run(struct worker_job *job)
 		note_problem(&walk, "cannot open %.200s: %s", scan->cgroup_dir, strerror(errno));
 	else if (!walk.error)
 		visit(&walk, fd, 0);
+	scan->found.nr_unread = scan->bundles->nr_left;
 	bundles_end(scan->bundles);
 	discovery_sort(&scan->found);
 	return walk.error ? walk.error : discovery_name_pods(&scan->found);

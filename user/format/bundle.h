@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whom a container belongs to, by the annotations that its runtime wrote into the OCI bundle:
- * containerd's io.kubernetes.cri.* and CRI-O's io.kubernetes.*; and its CPU and
- * memory resources. Text in, struct out; where the file is and whether it belongs to the container that was looked for is not known here.
+ * containerd's io.kubernetes.cri.* and CRI-O's io.kubernetes.*; and its CPU and memory resources.
+ * Text in, struct out; where the file is, and whether it belongs to the container that was looked
+ * for, is not known here.
  *
  * The file is the runtime's own and in no documented format. It is written once, when the
  * container is created.

@@ -73,6 +73,8 @@ struct discovery {
 	uint32_t nr_left_out;
 	/* Why not all cgroups were visited; "" = all were. */
 	char problem[ROW_DETAIL_MAX];
+	bool is_partial;    /* pods or containers may have been among those */
+	uint32_t nr_unread; /* bundles that are left to the next scan */
 	/* Names of no known form in places of pods or containers, and one of them. */
 	uint32_t nr_unknown;
 	char unknown[ROW_PATH_MAX];

@@ -2,8 +2,8 @@
 /*
  * One request is open at a time, as a runtime has it, so answers come in the order of the requests.
  * Writes are one queue in the order of the answers: who has to leave CPUs is written before who gets
- * them. Nothing else is known to be in force, so what a scan found is only compared if it surely began
- * after the last write.
+ * them. A scan may have read a file before it was written, so what it found is only compared if it surely
+ * began after the last write.
  */
 #include "runtime/kubepods.h"
 
@@ -25,21 +25,30 @@ enum progress {
 	CONTAINER_KNOWN,
 };
 
+enum container_file { FILE_CPUS, FILE_MEMS, FILE_NR };
+
+static const enum group_file group_files[FILE_NR] = {GROUP_CPUSET_CPUS, GROUP_CPUSET_MEMS};
+
+struct cpuset_file {
+	struct cpuset found;  /* at the last scan; empty = nothing */
+	struct cpuset wanted; /* empty = as it is */
+	bool was_written;     /* it had the wanted value once, so another one is somebody's */
+	bool is_repair;	      /* what somebody wrote is being put back */
+	bool has_failed;      /* which was logged */
+};
+
 struct container {
 	uint64_t cgroup_id; /* not used again by the kernel before the next boot */
 	char id[KUBEPODS_ID_MAX], uid[POD_UID_MAX], path[GROUP_PATH_MAX];
 	struct found_request request;
 	enum progress progress;
-	struct cpuset found_cpus, found_mems; /* in its files at the last scan; empty = nothing */
-	struct cpuset cpus, mems;	      /* what it is to have; empty = as it is */
-	int64_t run_ns;			      /* when it was found; -1 = unknown */
-	uint32_t nr_scans;		      /* since its files were last written */
-	bool is_alive;			      /* its cgroup exists */
-	bool had_company; /* another container of the pod ran at the same time */
-	bool is_resized;  /* its amounts are others than the controller knows */
-	bool is_pinned;
-	bool has_failed;		 /* which was logged */
-	bool repairs_cpus, repairs_mems; /* what somebody wrote is being put back */
+	struct cpuset_file files[FILE_NR];
+	int64_t run_ns; /* CPU time at the last scan before its CPUs were written; -1 = unknown */
+	uint32_t nr_scans; /* since its files were last written */
+	bool is_alive;	   /* its cgroup exists */
+	bool had_company;  /* another container of the pod ran at the same time */
+	bool is_resized;   /* its amounts are others than the controller knows */
+	bool is_missing;   /* when it was last written, there was no such cgroup or file */
 };
 
 struct kubepods {
@@ -55,6 +64,7 @@ struct kubepods {
 	uint32_t request, last_request; /* 0 = none is open */
 	/* Of the container that the open request is about; "" = about none. */
 	char asked_id[KUBEPODS_ID_MAX], asked_uid[POD_UID_MAX];
+	char late_uid[POD_UID_MAX]; /* a pod that ended while its request was open; "" = none */
 
 	bool is_writing;
 	uint32_t nr_queued, max_queued;
@@ -119,8 +129,8 @@ static void start_over(struct kubepods *kubepods, int error)
 	kubepods->options.discovery->scan_soon(kubepods->options.discovery->self);
 }
 
-static int queue(struct kubepods *kubepods, const struct container *container, enum group_file file,
-		 const struct cpuset *value)
+static int queue(struct kubepods *kubepods, const struct container *container,
+		 enum container_file file)
 {
 	struct cpuset_write *write;
 	int r = grow((void **)&kubepods->queue, kubepods->nr_queued, &kubepods->max_queued,
@@ -129,8 +139,9 @@ static int queue(struct kubepods *kubepods, const struct container *container, e
 	if (r)
 		return r;
 	write = &kubepods->queue[kubepods->nr_queued++];
-	*write = (struct cpuset_write){
-		.cgroup_id = container->cgroup_id, .file = file, .value = *value};
+	*write = (struct cpuset_write){.cgroup_id = container->cgroup_id,
+				       .file = group_files[file],
+				       .value = container->files[file].wanted};
 	text_copy(write->path, sizeof(write->path), container->path);
 	return 0;
 }
@@ -158,16 +169,14 @@ static void write_queue(struct kubepods *kubepods)
 static int set_files(struct kubepods *kubepods, struct container *container, const char *cpus,
 		     const char *mems)
 {
-	const struct cpuset wanted_cpus = parse(cpus), wanted_mems = parse(mems);
+	const struct cpuset wanted[FILE_NR] = {parse(cpus), parse(mems)};
 	int r = 0;
 
-	if (!cpuset_is_empty(&wanted_cpus)) {
-		container->cpus = wanted_cpus;
-		r = queue(kubepods, container, GROUP_CPUSET_CPUS, &wanted_cpus);
-	}
-	if (!r && !cpuset_is_empty(&wanted_mems)) {
-		container->mems = wanted_mems;
-		r = queue(kubepods, container, GROUP_CPUSET_MEMS, &wanted_mems);
+	for (int file = 0; !r && file < FILE_NR; file++) {
+		if (cpuset_is_empty(&wanted[file]))
+			continue;
+		container->files[file].wanted = wanted[file];
+		r = queue(kubepods, container, (enum container_file)file);
 	}
 	return r;
 }
@@ -197,8 +206,8 @@ static void fill_call(const struct container *from, struct call *call)
 	call->pod = (struct runtime_pod){.id = from->uid,
 					 .spec = request->has_pod ? &request->pod : NULL,
 					 .error = request->error};
-	cpuset_format(&from->found_cpus, call->cpus, sizeof(call->cpus));
-	cpuset_format(&from->found_mems, call->mems, sizeof(call->mems));
+	cpuset_format(&from->files[FILE_CPUS].found, call->cpus, sizeof(call->cpus));
+	cpuset_format(&from->files[FILE_MEMS].found, call->mems, sizeof(call->mems));
 	call->container = (struct runtime_container){
 		.id = from->id,
 		.pod = &call->pod,
@@ -255,7 +264,8 @@ static bool has_successor(const struct kubepods *kubepods, const struct containe
 		const bool has_name =
 			!strcmp(other->request.container.name, ended->request.container.name);
 
-		if (!other->is_alive || !is_of(other, ended->uid))
+		/* Whose name is not known yet may be the same one. */
+		if (!other->is_alive || !is_of(other, ended->uid) || !other->request.has_container)
 			continue;
 		/* Its successor takes the grant over before this one leaves it. */
 		if (has_name ? other->progress == CONTAINER_KNOWN : !ended->had_company)
@@ -286,6 +296,20 @@ static void end_containers(struct kubepods *kubepods)
 	}
 }
 
+/* It holds CPUs since the controller decided on its container. */
+static void end_late(struct kubepods *kubepods)
+{
+	const struct runtime_sink *sink = kubepods->options.sink;
+	char uid[POD_UID_MAX];
+
+	if (!*kubepods->late_uid)
+		return;
+	memcpy(uid, kubepods->late_uid, sizeof(uid));
+	*kubepods->late_uid = '\0';
+	sink->pod_stopped(sink->self, uid);
+	kubepods->wants_changes = true;
+}
+
 /* 1 = there was something to ask, 0 = there is nothing. */
 static int ask_next(struct kubepods *kubepods)
 {
@@ -293,6 +317,7 @@ static int ask_next(struct kubepods *kubepods)
 	struct container *container;
 	int r;
 
+	end_late(kubepods);
 	end_containers(kubepods);
 	container = find_asking(kubepods);
 	if (container) {
@@ -347,23 +372,15 @@ static int take_answer(struct kubepods *kubepods, struct container *asked,
 	return r ? r : set_files(kubepods, asked, answer->cpus, answer->mems);
 }
 
-/* The pod of the container ended while the controller decided on it, and holds CPUs now. */
-static void end_late(const struct kubepods *kubepods, const struct container *asked)
-{
-	const struct runtime_sink *sink = kubepods->options.sink;
-
-	if (*kubepods->asked_id && !asked)
-		sink->pod_stopped(sink->self, kubepods->asked_uid);
-}
-
 /*
- * The controller is in the middle of its answer, so it is not asked again from here: that is for
- * whoever asked, or for the end of the writes.
+ * The controller is in the middle of its answer, so it is not asked again before it returns, also not when
+ * the writes end at once: that is for whoever asked, or for the next scan.
  */
 int kubepods_answer(struct kubepods *kubepods, uint32_t request,
 		    const struct runtime_answer *answer)
 {
 	const struct discovery_port *discovery = kubepods->options.discovery;
+	const bool was_asking = kubepods->is_asking;
 	struct container *asked;
 	int r;
 
@@ -371,59 +388,86 @@ int kubepods_answer(struct kubepods *kubepods, uint32_t request,
 		return -ENOENT;
 	asked = find_id(kubepods, kubepods->asked_id);
 	kubepods->request = 0;
+	if (*kubepods->asked_id && !asked)
+		text_copy(kubepods->late_uid, sizeof(kubepods->late_uid), kubepods->asked_uid);
+	kubepods->is_asking = true;
 	r = take_answer(kubepods, asked, answer);
-	if (r) {
+	if (r)
 		kubepods->is_synchronized = false;
-		return r;
-	}
-	end_late(kubepods, asked);
-	write_queue(kubepods);
-	if (!kubepods->is_asking && !kubepods->is_writing)
+	else
+		write_queue(kubepods);
+	kubepods->is_asking = was_asking;
+	if (!was_asking)
 		discovery->scan_soon(discovery->self);
-	return 0;
+	return r;
 }
 
-/* A runtime reports that a resize was carried out; here it was when the files were written. */
-static void end_write(struct kubepods *kubepods, const struct cpuset_write *row)
+/* That there is no such file is worth a word only if the cgroup is there at the next scan. */
+static void note_failure(struct container *container, struct cpuset_file *file,
+			 const struct cpuset_write *row)
+{
+	if (row->result == -ECANCELED)
+		return;
+	if (row->result == -ENOENT && !container->is_missing) {
+		container->is_missing = true;
+		return;
+	}
+	if (!file->has_failed)
+		log_warn(0, "kubepods: %s; trying again with each scan", row->error);
+	file->has_failed = true;
+}
+
+static void note_success(struct kubepods *kubepods, struct container *container,
+			 struct cpuset_file *file, const struct cpuset_write *row)
 {
 	const struct runtime_sink *sink = kubepods->options.sink;
+	const bool is_repair = file->is_repair, is_first = !file->was_written;
+
+	file->has_failed = file->is_repair = container->is_missing = false;
+	/* A later value is on its way. */
+	if (!cpuset_equal(&row->value, &file->wanted))
+		return;
+	file->was_written = true;
+	if (is_repair)
+		sink->rewritten(sink->self, container->id, row->file, &row->value);
+	if (row->file != GROUP_CPUSET_CPUS)
+		return;
+	if (is_first && container->run_ns > 0)
+		sink->pinned(sink->self, container->id, (uint64_t)container->run_ns);
+	/* As a runtime reports that it has carried a resize out. */
+	sink->updated(sink->self, container->id);
+}
+
+static void end_write(struct kubepods *kubepods, const struct cpuset_write *row)
+{
 	struct container *container = find_cgroup(kubepods, row->cgroup_id);
+	struct cpuset_file *file;
 
 	if (!container)
 		return;
 	container->nr_scans = 0;
-	if (row->result && row->result != -ENOENT && row->result != -ECANCELED &&
-	    !container->has_failed) {
-		log_warn(0, "kubepods: %s; trying again with each scan", row->error);
-		container->has_failed = true;
-	}
+	file = &container->files[row->file == GROUP_CPUSET_CPUS ? FILE_CPUS : FILE_MEMS];
 	if (row->result)
-		return;
-	if (row->file == GROUP_CPUSET_CPUS ? container->repairs_cpus : container->repairs_mems)
-		sink->rewritten(sink->self, container->id, row->file, &row->value);
-	if (row->file == GROUP_CPUSET_CPUS)
-		container->repairs_cpus = false;
+		note_failure(container, file, row);
 	else
-		container->repairs_mems = false;
-	if (row->file != GROUP_CPUSET_CPUS)
-		return;
-	container->has_failed = false;
-	if (!container->is_pinned && container->run_ns > 0)
-		sink->pinned(sink->self, container->id, (uint64_t)container->run_ns);
-	container->is_pinned = true;
-	sink->updated(sink->self, container->id);
+		note_success(kubepods, container, file, row);
 }
 
+/* What could not be written is tried again after the next regular scan, not at once. */
 void kubepods_written(struct kubepods *kubepods, const struct cpuset_write *rows, uint32_t nr)
 {
 	const struct discovery_port *discovery = kubepods->options.discovery;
+	bool has_written = false;
 
 	kubepods->is_writing = false;
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
+		has_written |= !rows[i].result;
 		end_write(kubepods, &rows[i]);
+	}
 	write_queue(kubepods);
 	ask(kubepods);
-	discovery->scan_soon(discovery->self);
+	if (has_written)
+		discovery->scan_soon(discovery->self);
 }
 
 /* --- scans ---------------------------------------------------------------------------------------- */
@@ -444,7 +488,7 @@ static int add(struct kubepods *kubepods, const struct discovered_cgroup *row,
 	if (r)
 		return r;
 	*ret_container = &kubepods->containers[kubepods->nr++];
-	**ret_container = (struct container){.cgroup_id = row->cgroup_id, .run_ns = row->run_ns};
+	**ret_container = (struct container){.cgroup_id = row->cgroup_id};
 	text_copy((*ret_container)->id, sizeof((*ret_container)->id), row->name.id);
 	text_copy((*ret_container)->uid, sizeof((*ret_container)->uid), row->name.uid);
 	text_copy((*ret_container)->path, sizeof((*ret_container)->path), row->path);
@@ -455,6 +499,9 @@ static void take_request(struct container *container, const struct found_request
 {
 	const bool was_valid = container->request.has_container;
 
+	/* What the open request is about stays; the next scan shows the difference to it. */
+	if (container->progress == CONTAINER_ASKED)
+		return;
 	if (container->progress == CONTAINER_KNOWN && !was_valid && request->has_container)
 		container->progress = CONTAINER_NEW; /* its bundle can be read now */
 	else if (container->progress == CONTAINER_KNOWN && request->has_container &&
@@ -476,8 +523,10 @@ static int take_container(struct kubepods *kubepods, const struct discovered_cgr
 	found_request_read(row, &request);
 	take_request(container, &request);
 	container->is_alive = true;
-	container->found_cpus = parse(row->cpus);
-	container->found_mems = parse(row->mems);
+	container->files[FILE_CPUS].found = parse(row->cpus);
+	container->files[FILE_MEMS].found = parse(row->mems);
+	if (!container->files[FILE_CPUS].was_written)
+		container->run_ns = row->run_ns;
 	if (container->nr_scans < SCANS_AFTER_WRITE)
 		container->nr_scans++;
 	return 0;
@@ -576,35 +625,45 @@ static int take_rows(struct kubepods *kubepods, const struct discovery *found, b
 	return note_pods(kubepods, found);
 }
 
-/* What another program wrote is put back, after what is due anyway. */
+static bool has_wanted(const struct cpuset_file *file)
+{
+	return cpuset_is_empty(&file->wanted) || cpuset_equal(&file->wanted, &file->found);
+}
+
+static int repair_container(struct kubepods *kubepods, struct container *container)
+{
+	int r = 0;
+
+	for (int i = 0; !r && i < FILE_NR; i++) {
+		struct cpuset_file *file = &container->files[i];
+
+		if (has_wanted(file))
+			continue;
+		file->is_repair = file->was_written;
+		r = queue(kubepods, container, (enum container_file)i);
+	}
+	return r;
+}
+
+/* What another program wrote is put back, and what could not be written is tried again. */
 static int repair(struct kubepods *kubepods)
 {
 	const struct discovery_port *discovery = kubepods->options.discovery;
 	int r = 0;
 
-	if (kubepods->is_writing || kubepods->nr_queued || kubepods->request)
+	if (kubepods->is_writing || kubepods->nr_queued)
 		return 0;
 	for (uint32_t i = 0; !r && i < kubepods->nr; i++) {
 		struct container *container = &kubepods->containers[i];
-		const bool has_cpus = cpuset_is_empty(&container->cpus) ||
-				      cpuset_equal(&container->cpus, &container->found_cpus);
-		const bool has_mems = cpuset_is_empty(&container->mems) ||
-				      cpuset_equal(&container->mems, &container->found_mems);
 
 		if (!container->is_alive || container->progress != CONTAINER_KNOWN ||
-		    (has_cpus && has_mems))
+		    (has_wanted(&container->files[FILE_CPUS]) &&
+		     has_wanted(&container->files[FILE_MEMS])))
 			continue;
-		if (container->nr_scans < SCANS_AFTER_WRITE) {
+		if (container->nr_scans < SCANS_AFTER_WRITE)
 			discovery->scan_soon(discovery->self);
-			continue;
-		}
-		/* What could not be written was never there, so nobody has changed it. */
-		container->repairs_cpus = !has_cpus && !container->has_failed;
-		container->repairs_mems = !has_mems && !container->has_failed;
-		if (!has_cpus)
-			r = queue(kubepods, container, GROUP_CPUSET_CPUS, &container->cpus);
-		if (!r && !has_mems)
-			r = queue(kubepods, container, GROUP_CPUSET_MEMS, &container->mems);
+		else
+			r = repair_container(kubepods, container);
 	}
 	return r;
 }
@@ -648,8 +707,11 @@ static int synchronize(struct kubepods *kubepods)
 		container->progress = CONTAINER_KNOWN;
 		container->is_resized = false;
 		/* The answer has the changes only. */
-		container->cpus = container->found_cpus;
-		container->is_pinned = !cpuset_is_empty(&container->found_cpus);
+		for (int file = 0; file < FILE_NR; file++) {
+			container->files[file].wanted = container->files[file].found;
+			container->files[file].was_written =
+				!cpuset_is_empty(&container->files[file].found);
+		}
 		fill_call(container, &snapshot.calls[i]);
 		snapshot.containers[i] = snapshot.calls[i].container;
 	}
@@ -670,6 +732,7 @@ static int begin(struct kubepods *kubepods, const struct discovery *found)
 
 	kubepods->nr = kubepods->nr_pods = kubepods->nr_queued = 0;
 	kubepods->request = 0;
+	*kubepods->late_uid = '\0';
 	r = take_rows(kubepods, found, true);
 	return r ? r : synchronize(kubepods);
 }
@@ -684,23 +747,32 @@ static int follow(struct kubepods *kubepods, const struct discovery *found, bool
 		end_pods(kubepods, found);
 	/* Pods of manifests and CPUs that came or went may have changed what is due. */
 	kubepods->wants_changes = true;
-	return repair(kubepods);
+	return 0;
 }
 
 void kubepods_discovered(struct kubepods *kubepods, const struct discovery *found)
 {
 	/* What was not read has not ended. */
-	const bool is_complete = !*found->problem && !found->nr_left_out;
+	const bool is_complete = !found->is_partial && !found->nr_left_out;
+	const struct discovery_port *discovery = kubepods->options.discovery;
 	int r = 0;
 
 	if (kubepods->is_synchronized)
 		r = follow(kubepods, found, is_complete);
-	else if (is_complete)
+	else if (is_complete && !found->nr_unread)
 		r = begin(kubepods, found);
+	else if (is_complete)
+		/* A container whose bundle is still to be read would lose its CPUs. */
+		discovery->scan_soon(discovery->self);
+	if (r) {
+		start_over(kubepods, r);
+		return;
+	}
+	ask(kubepods);
+	r = repair(kubepods);
 	if (r)
 		start_over(kubepods, r);
 	write_queue(kubepods);
-	ask(kubepods);
 }
 
 /* --- life ----------------------------------------------------------------------------------------- */

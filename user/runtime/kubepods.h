@@ -4,12 +4,12 @@
  * call (sources.kubepods). Toward the controller it plays the runtime: what a scan finds becomes
  * its requests, and its answers are written to the cpusets of the cgroups that the runtime made.
  *
- * A container runs before it is found, so nothing can be denied to it; what it ran until its cpuset
- * was written is counted. A cpuset that somebody else writes afterwards is put back.
+ * A container runs before it is found, so nothing can be denied to it; what it had run when it was
+ * found is counted. A cpuset that somebody else writes afterwards is put back.
  *
  * A container that has ended keeps its grant while its pod exists, because the kubelet starts it
- * again, with two exceptions: another one with its name has taken its place, or it was alone in its
- * pod when others began, and so was an init container.
+ * again. The grant ends earlier if a container with its name has taken over, or if it always ran alone
+ * and another container of the pod began: then it is taken for an init container.
  */
 #ifndef RUNTIME_KUBEPODS_H
 #define RUNTIME_KUBEPODS_H
