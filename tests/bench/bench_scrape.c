@@ -42,7 +42,7 @@
 #define NR_CPUS	      256
 #define NR_NODES      8
 #define NR_FEATURES   15
-#define NR_PROGRAMS   24
+#define NR_PROGRAMS   25
 #define SIZE	      "\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8"
 #define GIB	      (1ULL << 30)
 #define SECOND_NS     1000000000ULL
