@@ -14,11 +14,11 @@
 #include "../lib/page_scene.h"
 #include "bench.h"
 #include "bench_controller.h"
+#include "bench_pods.h"
 #include "lib/log.h"
 
-#define NR_PODS	      250
-#define NR_CONTAINERS 3
-#define PARAMS	      "{\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8}"
+#define NR_PODS 250
+#define PARAMS	"{\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8}"
 
 static struct config config;
 static struct policy policy;
@@ -31,32 +31,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "bench_page: %s\n", what);
 	exit(1);
-}
-
-/* Three containers; every fourth pod has CPUs of its own. */
-static struct pod_spec *make_pod(int i)
-{
-	static const char *const names[NR_CONTAINERS] = {"main", "proxy", "logs"};
-	struct container_spec *containers = calloc(NR_CONTAINERS, sizeof(*containers));
-	struct pod_spec *spec;
-	char name[32];
-
-	snprintf(name, sizeof(name), "pod-%03d", i);
-	spec = fake_pod(name, "main", i % 4 ? 100 : 3000, i % 4 == 0);
-	if (!containers)
-		die("no memory");
-	for (int c = 0; c < NR_CONTAINERS; c++) {
-		containers[c] = spec->containers[0];
-		strcpy(containers[c].name, names[c]);
-		if (c) {
-			containers[c].request.cpu_mcpu = 100;
-			containers[c].limit = i % 4 ? RESOURCES_UNSET : containers[c].request;
-		}
-	}
-	free(spec->containers);
-	spec->containers = containers;
-	spec->nr_containers = NR_CONTAINERS;
-	return spec;
 }
 
 static void start(void)
@@ -76,7 +50,7 @@ static void start(void)
 		die("no memory");
 	controller = bench_controller_start(topology, &policy, &config, &fake_ports);
 	for (int i = 0; i < NR_PODS; i++) {
-		specs[i] = make_pod(i);
+		specs[i] = bench_pod(i);
 		pods[i] = (struct source_pod){
 			.spec = specs[i], .file = "pods.yaml", .line = 1, .name = specs[i]->name};
 	}
@@ -123,7 +97,7 @@ static void print_bytes(const char *name, size_t bytes)
 
 int main(void)
 {
-	static const struct page_scene_size size = {256, 8, NR_PODS, NR_CONTAINERS};
+	static const struct page_scene_size size = {256, 8, NR_PODS, BENCH_CONTAINERS};
 	size_t len = 0;
 
 	log_open("bench_page", LOG_LEVEL_ERR);

@@ -28,6 +28,7 @@
 #include "../lib/fake_stranger.h"
 #include "bench.h"
 #include "bench_controller.h"
+#include "bench_pods.h"
 #include "bpf/observe_maps.h"
 #include "ctl/counters.h"
 #include "ctl/pressure_ring.h"
@@ -37,15 +38,14 @@
 #include "lib/log.h"
 #include "lib/text.h"
 
-#define NR_PODS	      250
-#define NR_CONTAINERS 3 /* of each pod */
-#define NR_CPUS	      256
-#define NR_NODES      8
-#define NR_FEATURES   15
-#define NR_PROGRAMS   25
-#define SIZE	      "\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8"
-#define GIB	      (1ULL << 30)
-#define SECOND_NS     1000000000ULL
+#define NR_PODS	    250
+#define NR_CPUS	    256
+#define NR_NODES    8
+#define NR_FEATURES 15
+#define NR_PROGRAMS 25
+#define SIZE	    "\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8"
+#define GIB	    (1ULL << 30)
+#define SECOND_NS   1000000000ULL
 
 static struct config config;
 static struct policy policy;
@@ -131,7 +131,7 @@ static void fill_maps(bool everywhere)
 			if (everywhere || cpuset_has(&status.effective_cpus, cpu))
 				count(slot, cpu);
 	}
-	if (slot != NR_PODS * NR_CONTAINERS)
+	if (slot != NR_PODS * BENCH_CONTAINERS)
 		die("not every container was admitted");
 }
 
@@ -176,7 +176,8 @@ static int read_latency(void *self, uint64_t cgroup_id, struct latency *ret_late
 
 static int read_space(void *self, struct observer_space *ret_space)
 {
-	*ret_space = (struct observer_space){.nr_slots = 1024, .nr_used = NR_PODS * NR_CONTAINERS};
+	*ret_space =
+		(struct observer_space){.nr_slots = 1024, .nr_used = NR_PODS * BENCH_CONTAINERS};
 	return 0;
 }
 
@@ -330,32 +331,6 @@ static void make_ports(void)
 
 /* --- the stage ------------------------------------------------------------------------------------- */
 
-/* Every fourth pod has CPUs of its own, three for its first container. */
-static struct pod_spec *make_pod(int i)
-{
-	static const char *const names[NR_CONTAINERS] = {"main", "proxy", "logs"};
-	struct container_spec *containers = calloc(NR_CONTAINERS, sizeof(*containers));
-	struct pod_spec *spec;
-	char name[32];
-
-	snprintf(name, sizeof(name), "pod-%03d", i);
-	spec = fake_pod(name, "main", i % 4 ? 100 : 3000, i % 4 == 0);
-	if (!containers)
-		die("no memory");
-	for (int c = 0; c < NR_CONTAINERS; c++) {
-		containers[c] = spec->containers[0];
-		strcpy(containers[c].name, names[c]);
-		if (c) {
-			containers[c].request.cpu_mcpu = 100;
-			containers[c].limit = i % 4 ? RESOURCES_UNSET : containers[c].request;
-		}
-	}
-	free(spec->containers);
-	spec->containers = containers;
-	spec->nr_containers = NR_CONTAINERS;
-	return spec;
-}
-
 static void make_stage(void)
 {
 	static struct topology_node memory[NR_NODES];
@@ -384,7 +359,7 @@ static void make_stage(void)
 	policy.nr_memory_reservations = 1;
 	policy.memory_reservations[0] = (struct memory_reservation){.node_id = 0, .bytes = GIB};
 	for (int i = 0; i < NR_PODS; i++) {
-		specs[i] = make_pod(i);
+		specs[i] = bench_pod(i);
 		pods[i] = (struct source_pod){
 			.spec = specs[i], .file = "pods.yaml", .line = 1, .name = specs[i]->name};
 	}
@@ -402,7 +377,7 @@ static void start(void)
 	sink = controller_source_sink(controller);
 	sink->scanned(sink->self, pods, NR_PODS, true);
 	controller_wake(controller);
-	if (fake->nr_groups != 1 + NR_PODS * (1 + NR_CONTAINERS))
+	if (fake->nr_groups != 1 + NR_PODS * (1 + BENCH_CONTAINERS))
 		die("not every pod was admitted");
 }
 
@@ -454,7 +429,7 @@ static void check_series(void)
 		[PER_PROGRAM] = NR_PROGRAMS,
 		[PER_POD] = NR_PODS,
 		[PER_EXCLUSIVE_POD] = (NR_PODS + 3) / 4,
-		[PER_CONTAINER] = NR_PODS * NR_CONTAINERS,
+		[PER_CONTAINER] = NR_PODS * BENCH_CONTAINERS,
 	};
 	uint64_t nr, expected;
 	char said[64];
@@ -536,7 +511,7 @@ static double measure_memory(void)
 /* docs/performance.md has the formula of the history. */
 static void bench_memory(void)
 {
-	double history = (double)NR_PODS * (NR_CONTAINERS + 1) * sizeof(struct sampled_group);
+	double history = (double)NR_PODS * (BENCH_CONTAINERS + 1) * sizeof(struct sampled_group);
 	double all = measure_memory();
 
 	print_bytes("agent_rss_750_containers", all);
