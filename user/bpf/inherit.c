@@ -161,6 +161,12 @@ static bool is_known(const struct inherited *inherited, uint32_t id)
 	return false;
 }
 
+/* A program of section tp_btf has a link of the second type, also where others have the first (6.1 to 7.2). */
+static bool may_be_ours(const struct bpf_link_info *info)
+{
+	return info->type == BPF_LINK_TYPE_TRACING || info->type == BPF_LINK_TYPE_RAW_TRACEPOINT;
+}
+
 static void add_unpinned(struct inherited *inherited, uint32_t id,
 			 const struct inherit_wanted *wanted)
 {
@@ -169,8 +175,8 @@ static void add_unpinned(struct inherited *inherited, uint32_t id,
 	struct program program;
 	__u32 len = sizeof(info);
 
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) ||
-	    info.type != BPF_LINK_TYPE_TRACING || read_program(info.prog_id, &program))
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) || !may_be_ours(&info) ||
+	    read_program(info.prog_id, &program))
 		return;
 	for (uint32_t i = 0; i < wanted->nr_programs; i++) {
 		const struct inherit_name *want = &wanted->programs[i];
