@@ -266,6 +266,33 @@ static __always_inline void read_cells(struct psi_group *psi, struct pressure_ro
 	row->cells = walk.state;
 }
 
+/* --- the quota ---------------------------------------------------------------------------------- */
+
+/*
+ * What cpu.stat shows as throttled_usec. To read that file, the kernel brings all counters of the cgroup
+ * up to date first, and this one needs none of it.
+ */
+static __always_inline __u64 read_throttled(struct cgroup *cgrp)
+{
+	const __u64 at = (__u64)cgrp + bpf_core_field_offset(struct cgroup, subsys) +
+			 bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
+	struct cfs_bandwidth *bandwidth = NULL;
+	__u64 state = 0, throttled_ns = 0;
+
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id) ||
+	    !bpf_core_field_exists(bandwidth->throttled_time))
+		return PRESSURE_THROTTLED_UNKNOWN;
+	bpf_probe_read_kernel(&state, sizeof(state), (void *)at);
+	if (!state)
+		return 0;
+	bpf_probe_read_kernel(
+		&throttled_ns, sizeof(throttled_ns),
+		(void *)(state - bpf_core_field_offset(struct task_group, css) +
+			 bpf_core_field_offset(struct task_group, cfs_bandwidth) +
+			 bpf_core_field_offset(struct cfs_bandwidth, throttled_time)));
+	return throttled_ns;
+}
+
 /* --- the walk ------------------------------------------------------------------------------------ */
 
 /*
@@ -284,6 +311,7 @@ int read_pressure(struct cgroup_visit *visit)
 	row = find_row(BPF_CORE_READ(cgrp, kn, id));
 	if (!row)
 		return 0;
+	row->throttled_ns = read_throttled(cgrp);
 	/* Without CONFIG_PSI the struct has no members. */
 	if (bpf_core_field_exists(psi->enabled))
 		psi = BPF_CORE_READ(cgrp, psi);

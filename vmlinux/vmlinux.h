@@ -64,13 +64,13 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
-#define BPF_ANY     0
+#define BPF_ANY	    0
 #define BPF_NOEXIST 1
 #define BPF_EXIST   2
 
 #define BPF_F_NO_PREALLOC 1U
 #define BPF_F_RDONLY_PROG 128U
-#define BPF_F_MMAPABLE    1024U
+#define BPF_F_MMAPABLE	  1024U
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1ULL
 
@@ -91,7 +91,7 @@ struct task_struct;
 struct rlimit;
 
 struct rq {
-	u64 clock; /* ns */
+	u64 clock;		 /* ns */
 	unsigned int nr_running; /* tasks that run or wait, without the idle task */
 	struct task_struct *curr;
 };
@@ -116,7 +116,7 @@ struct cpumask {
 
 struct task_struct {
 	struct thread_info thread_info; /* CONFIG_THREAD_INFO_IN_TASK */
-	unsigned int __state; /* 0: runnable */
+	unsigned int __state;		/* 0: runnable */
 	unsigned int flags;
 	pid_t pid;
 	pid_t tgid;
@@ -167,6 +167,20 @@ struct cgroup_subsys_state {
 	u64 serial_nr; /* unique for as long as the machine runs */
 };
 
+enum cgroup_subsys_id {
+	cpu_cgrp_id = 1, /* 0 with cpusets switched off */
+};
+
+/* Without CONFIG_CFS_BANDWIDTH it has no members. */
+struct cfs_bandwidth {
+	u64 throttled_time; /* ns; optional */
+};
+
+struct task_group {
+	struct cgroup_subsys_state css;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
 enum psi_states {
 	PSI_NONIDLE = 6, /* 7 with CONFIG_IRQ_TIME_ACCOUNTING */
 };
@@ -189,9 +203,9 @@ struct psi_group_cpu___seq {
 struct psi_group {
 	bool enabled;
 	struct psi_group_cpu *pcpu; /* per CPU */
-	u64 avg_total[6];    /* ns, by enum psi_states: up to avg_last_update */
-	u64 avg_last_update; /* ns of the scheduler's clock */
-	u64 avg_next_update; /* the same */
+	u64 avg_total[6];	    /* ns, by enum psi_states: up to avg_last_update */
+	u64 avg_last_update;	    /* ns of the scheduler's clock */
+	u64 avg_next_update;	    /* the same */
 };
 
 /* Two ways in which BTF describes the array of arrays: 6.1 and 6.12 have the first, 7.2 the second. */
@@ -210,6 +224,8 @@ struct cgroup {
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
 	struct psi_group *psi; /* NULL with psi=0 */
+	struct cgroup_subsys_state
+		*subsys[1]; /* by enum cgroup_subsys_id, really longer; NULL: not its controller */
 	struct cgroup *ancestors[]; /* [level] is the cgroup itself */
 };
 

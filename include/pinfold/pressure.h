@@ -58,6 +58,9 @@ struct pressure_cell {
 };
 _Static_assert(sizeof(struct pressure_cell) == 32, "the same on both sides");
 
+/* In place of a time: this kernel has no quotas, or the cgroup was not read. */
+#define PRESSURE_THROTTLED_UNKNOWN (~0ULL)
+
 struct pressure_row {
 	__u64 cgroup_id;
 	__u32 state;	  /* enum pressure_state */
@@ -65,6 +68,11 @@ struct pressure_row {
 	__u32 first_cell; /* input: its cells among all */
 	__u32 nr_cells;	  /* input */
 	__u64 read_ns;	  /* CLOCK_MONOTONIC, of the cells */
+	/*
+	 * How long its quota kept it from running, in ns, as `throttled_usec` of cpu.stat; 0 without the
+	 * controller. Also known where pressure is not; else PRESSURE_THROTTLED_UNKNOWN, which is also the input.
+	 */
+	__u64 throttled_ns;
 	/* What the cgroup's files show as "total". Reading such a file brings it up to date. */
 	__u64 total_ns[PRESSURE_KIND_NR];
 	/*
@@ -79,7 +87,7 @@ struct pressure_row {
 	__u64 due_ns;
 	__u64 updated_total_ns[PRESSURE_KIND_NR];
 };
-_Static_assert(sizeof(struct pressure_row) == 144, "the same on both sides");
+_Static_assert(sizeof(struct pressure_row) == 152, "the same on both sides");
 
 /* Steps of the binary search among the rows: no reader may ask for more cgroups. */
 #define PRESSURE_SEARCH_STEPS 16

@@ -33,6 +33,7 @@
 /* A save takes time, so that admissions fall into different buckets. */
 static uint64_t save_ns;
 static uint64_t read_ns;
+static unsigned int nr_files_read;
 
 static int slow_save(void *self, const char *data, size_t len)
 {
@@ -45,9 +46,8 @@ static int throttled_status(void *self, const char *path, struct group_status *r
 	int r = fake_status(self, path, ret_status);
 
 	if (!r)
-		ret_status->throttled_usec = 2500000;
-	/* A scrape takes time too. */
-	fake->now_ns += read_ns;
+		ret_status->throttled_usec = 1250000;
+	nr_files_read++;
 	return r;
 }
 
@@ -77,6 +77,8 @@ static uint32_t free_pages(void *self, struct topology_node *ret_nodes)
 	for (uint32_t i = 0; i < ARRAY_SIZE(memory); i++)
 		ret_nodes[i] = topology->memory_nodes[i];
 	ret_nodes[0].hugepages[0].free_pages = nr_free_pages;
+	/* A scrape takes time too. */
+	fake->now_ns += read_ns;
 	return ARRAY_SIZE(memory);
 }
 
@@ -168,6 +170,7 @@ static int set_up_page(void **state)
 							.cost_ns = 1234567};
 	memset(&fake_pressure, 0, sizeof(fake_pressure));
 	fake_pressure.all.state = PRESSURE_MEASURED;
+	fake_pressure.all.throttled_ns = 2500000000;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		fake_pressure.all.total_ns[kind] = (uint64_t)(kind + 1) * 1000000001;
 	memset(&fake_resident, 0, sizeof(fake_resident));
@@ -388,6 +391,43 @@ static void check_series(struct controller *controller, bool cpu, bool throttled
 	assert_int_equal(!!strstr(page.data, WAIT_SERIES), cpu);
 	assert_int_equal(!!strstr(page.data, LATENCY_SERIES), cpu);
 	assert_int_equal(!!strstr(page.data, THROTTLED_SERIES), throttled);
+}
+
+static void expect_throttled(struct controller *controller, const char *seconds,
+			     unsigned int nr_files)
+{
+	char line[128];
+
+	nr_files_read = 0;
+	snprintf(line, sizeof(line),
+		 THROTTLED_SERIES "namespace=\"default\",pod=\"a\",container=\"exclusive\"} %s\n",
+		 seconds);
+	expect_metric(controller, line);
+	assert_int_equal(nr_files_read, nr_files);
+}
+
+/* Reading files of hundreds of containers would take longer than the whole page. */
+static void the_throttled_time_is_that_of_the_last_pass(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start(true);
+
+	scan(controller, pods, 1);
+	expect_throttled(controller, "1.250000000", 1);
+	controller_tick(controller);
+	expect_throttled(controller, "2.500000000", 0);
+	/* Too old, then of a kernel that does not tell. */
+	fake_pressure.error = -EBUSY;
+	fake->now_ns += 60000 * MS;
+	controller_tick(controller);
+	expect_throttled(controller, "1.250000000", 1);
+	fake_pressure.error = 0;
+	fake_pressure.all.throttled_ns = PRESSURE_THROTTLED_UNKNOWN;
+	fake->now_ns += 5000 * MS;
+	controller_tick(controller);
+	expect_throttled(controller, "1.250000000", 1);
+	controller_free(controller);
+	free_pods(pods, 1);
 }
 
 /* 0 would look like a container that began again. */
@@ -668,6 +708,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(programs_that_are_not_timed_show_no_time,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_known_of_the_agent_is_left_out,
+						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(the_throttled_time_is_that_of_the_last_pass,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,
 						tear_down),

@@ -65,6 +65,7 @@ const struct pressure_track *pressure_find(const struct pressures *pressures, ui
 static void update_track(struct pressure_track *track, const struct pressure_row *row,
 			 uint64_t now_ns)
 {
+	track->throttled_ns = row->throttled_ns;
 	track->state = (enum pressure_state)row->state;
 	if (track->state != PRESSURE_MEASURED) {
 		/* What happens until it is measured again, nobody knows. */
@@ -273,7 +274,10 @@ static int make_asked(const struct controller *controller, struct asked *ret_ask
 	if (!candidates || !sorted || !asked.rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < publisher->nr; i++)
-		asked.rows[i].cgroup_id = publisher->rows[i].managed.cgroup_id;
+		asked.rows[i] = (struct pressure_row){
+			.cgroup_id = publisher->rows[i].managed.cgroup_id,
+			.throttled_ns = PRESSURE_THROTTLED_UNKNOWN,
+		};
 	nr = list_candidates(controller, candidates);
 	for (uint32_t i = 0; i < nr; i++)
 		sorted[i] = &candidates[i];
@@ -320,6 +324,18 @@ void ctl_sample_pressure(struct controller *controller)
 static bool is_stale(const struct pressures *pressures, uint64_t now_ns)
 {
 	return now_ns - pressures->read_ns > pressures->pause_ns + STALE_NS;
+}
+
+bool ctl_throttled(const struct controller *controller, uint64_t cgroup_id, uint64_t *ret_ns)
+{
+	const struct pressures *pressures = &controller->pressures;
+	const struct pressure_track *track = pressure_find(pressures, cgroup_id);
+
+	if (!track || track->throttled_ns == PRESSURE_THROTTLED_UNKNOWN ||
+	    is_stale(pressures, clock_now_ns(controller->ports.clock)))
+		return false;
+	*ret_ns = track->throttled_ns;
+	return true;
 }
 
 uint32_t ctl_pressures(const struct controller *controller, struct group_pressure *ret_rows)

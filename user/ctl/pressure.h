@@ -14,6 +14,8 @@ struct pressure_track {
 	uint64_t cgroup_id;
 	enum pressure_state state;
 	uint64_t total_ns[PRESSURE_KIND_NR]; /* as last read; only if it was measured */
+	/* By its quota, as last read; or PRESSURE_THROTTLED_UNKNOWN. */
+	uint64_t throttled_ns;
 	struct pressure_history history;
 	/*
 	 * On each CPU; owned. NULL: there was no room for its CPUs (`is_left_out`), or the kernel
@@ -55,6 +57,11 @@ int ctl_end_pressure(struct controller *controller, int result, const struct pre
 void ctl_want_pressure_second(struct controller *controller);
 /* What is known of a cgroup; NULL = it was not read in the last pass. Borrowed until the next one. */
 const struct pressure_track *pressure_find(const struct pressures *pressures, uint64_t cgroup_id);
+/*
+ * For how long its quota kept this cgroup from running, in ns, as the last pass read it. false = not
+ * known, or too long ago.
+ */
+bool ctl_throttled(const struct controller *controller, uint64_t cgroup_id, uint64_t *ret_ns);
 /*
  * The measured pods and containers, each pod before its containers. ret_rows has room for as
  * many rows as there are measured groups. Borrowed until the next pass. Returns the number.
