@@ -34,7 +34,7 @@ static struct {
 	uint32_t nr_pods;
 	/* What is being written: a pass ends when the test says so. */
 	struct cpuset_write *rows;
-	uint32_t nr_rows, nr_passes, nr_scans_wanted;
+	uint32_t nr_rows, nr_passes, nr_scans_wanted, nr_retries;
 	int write_error;
 	bool is_incomplete;  /* the next scan cannot visit all cgroups */
 	uint32_t nr_unread;  /* and leaves so many bundles to the one after it */
@@ -108,8 +108,23 @@ static inline int answer(void *self, uint32_t request, const struct runtime_answ
 	return kubepods_answer(kubepods, request, given);
 }
 
+static inline void ask_again(void *self, const char *container_id)
+{
+	kubepods_ask_again(kubepods, container_id);
+}
+
 static const struct runtime_port runtime_port = {
-	.answer = answer, .cannot_refuse = true, .ask_soon = wants_scan};
+	.answer = answer, .cannot_refuse = true, .ask_soon = wants_scan, .ask_again = ask_again};
+
+/* The controller's, with a look at what passes. */
+static struct runtime_sink runtime_sink;
+
+static inline void count_retry(void *self, uint32_t request,
+			       const struct runtime_container *container)
+{
+	node.nr_retries++;
+	controller_runtime_sink(controller)->retried(self, request, container);
+}
 
 /* The thread has written the files, each of which is judged when it was. */
 static inline void end_write(void)
@@ -299,7 +314,9 @@ static inline void open_source(void)
 
 	scene_runtime = &runtime_port;
 	controller = start_controller();
-	options.sink = controller_runtime_sink(controller);
+	runtime_sink = *controller_runtime_sink(controller);
+	runtime_sink.retried = count_retry;
+	options.sink = &runtime_sink;
 	assert_int_equal(kubepods_open(&options, &kubepods), 0);
 }
 

@@ -84,7 +84,7 @@ static void come_to_rest(void)
 	}
 }
 
-/* Who has as many CPUs as its quota owns them. All others share the same. */
+/* Who has as many CPUs as its quota owns them. All others share the same, if there is no room. */
 static void assert_right(unsigned int seed)
 {
 	const char *pool = NULL;
@@ -92,6 +92,7 @@ static void assert_right(unsigned int seed)
 	for (uint32_t i = 0; i < node.nr; i++) {
 		const struct node_container *owner = &node.containers[i];
 		const struct cpuset own = cpuset_of_text(owner->cpus);
+		const unsigned int nr_wanted = (unsigned int)atoi(owner->cpu_max) / 100000;
 
 		if (owner->qos == QOS_BURSTABLE) {
 			if (pool && strcmp(pool, owner->cpus) != 0)
@@ -100,7 +101,10 @@ static void assert_right(unsigned int seed)
 			pool = owner->cpus;
 			continue;
 		}
-		if (cpuset_count(&own) != (unsigned int)atoi(owner->cpu_max) / 100000)
+		if (cpuset_count(&own) > nr_wanted)
+			fail_msg("seed %u: %s shares %s, where there is room for its %u CPUs", seed,
+				 owner->name, owner->cpus, nr_wanted);
+		if (cpuset_count(&own) != nr_wanted)
 			continue;
 		for (uint32_t j = 0; j < node.nr; j++) {
 			struct cpuset other = cpuset_of_text(node.containers[j].cpus);

@@ -293,6 +293,27 @@ static void who_had_to_share_is_decided_anew(void **state)
 	controller_free(controller);
 }
 
+/* What it leaves is the pool that it shared, so the others lose only what it gets. */
+static void others_leave_the_cpus_of_one_that_had_to_share(void **state)
+{
+	struct controller *controller;
+
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start();
+	create(controller, "a", "main", "excl-1", 12000);
+	create(controller, "c", "main", "shared-2", 500);
+	create(controller, "b", "main", "shared-1", 4000);
+	remove_container(controller, "excl-1");
+	forget("excl-1");
+	stop(controller, "unknown");
+	assert_string_equal(cpus_at("shared-2"), "2-15");
+	resize(controller, "b", "main", "shared-1", 4000);
+	end_update(controller);
+	assert_string_equal(cpus_at("shared-1"), "2-5");
+	assert_string_equal(cpus_at("shared-2"), "6-15");
+	controller_free(controller);
+}
+
 /* Amounts from which no kubelet could have made a Guaranteed pod are somebody else's. */
 static void amounts_that_no_kubelet_states_are_not_decided(void **state)
 {
@@ -510,6 +531,7 @@ int main(void)
 		TEST(a_shared_container_does_not_become_exclusive),
 		TEST(it_keeps_its_cpus_if_the_operator_prefers_that),
 		TEST(who_had_to_share_is_decided_anew),
+		TEST(others_leave_the_cpus_of_one_that_had_to_share),
 		TEST(amounts_that_no_kubelet_states_are_not_decided),
 		TEST(a_container_that_nobody_knows_is_not_decided),
 		TEST(a_resize_is_counted_and_told),

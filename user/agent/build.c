@@ -266,6 +266,14 @@ static int answer_runtime(void *self, uint32_t request, const struct runtime_ans
 	return source_answer(agent->runtime, request, answer);
 }
 
+static void ask_again(void *self, const char *container_id)
+{
+	const struct agent *agent = self;
+
+	if (agent->kubepods)
+		kubepods_ask_again(agent->kubepods, container_id);
+}
+
 /* A scan of the node is for the controller, and for the source that takes its containers for pods. */
 static void tell_found(void *self, struct discovery *found)
 {
@@ -319,6 +327,7 @@ int build_new_controller(struct agent *agent)
 		.answer = answer_runtime,
 		.cannot_refuse = pins_kubepods(agent),
 		.ask_soon = pins_kubepods(agent) ? scan_soon : NULL,
+		.ask_again = pins_kubepods(agent) ? ask_again : NULL,
 	};
 	agent->discovery_port = (struct discovery_port){agent, scan_soon};
 	agent->process_port = (struct process_port){agent, process_usage};

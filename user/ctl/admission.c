@@ -339,6 +339,12 @@ static bool is_populated(struct controller *controller, const struct ledger_pod 
 	return r || status.populated;
 }
 
+/* Nothing is granted while it cannot be recorded, and the end of that is room as well. */
+static void note_room(struct controller *controller)
+{
+	controller->admission.nr_offers += controller->record.is_writable;
+}
+
 static void release(struct controller *controller, const char *uid, const char *name)
 {
 	int r = ledger_remove(controller->ledger, uid);
@@ -350,6 +356,7 @@ static void release(struct controller *controller, const char *uid, const char *
 	dirty_mark_ledger(&controller->dirty);
 	controller->admission.nr_released++;
 	ctl_save_state(controller);
+	note_room(controller);
 	record_event(controller, &EVENT_RECORD(EVENT_POD_RELEASE), name, "");
 }
 
@@ -466,6 +473,7 @@ void ctl_admit_scanned(struct controller *controller, const struct source_pod *p
 
 void ctl_decide_refused(struct controller *controller)
 {
+	note_room(controller);
 	controller->admission.wants_scan |= controller->admission.refusals.nr_unlisted > 0;
 	for (uint32_t i = controller->admission.refusals.nr; i-- > 0;) {
 		struct refused_pod *refused = &controller->admission.refusals.rows[i];
@@ -480,6 +488,14 @@ void ctl_decide_refused(struct controller *controller)
 	}
 }
 
+void ctl_offer_room(struct controller *controller)
+{
+	if (controller->admission.is_source_complete)
+		ctl_decide_refused(controller);
+	else
+		note_room(controller);
+}
+
 void ctl_admission_sweep(struct controller *controller)
 {
 	uint64_t released = controller->admission.nr_released;
@@ -490,16 +506,14 @@ void ctl_admission_sweep(struct controller *controller)
 	if (!controller->record.saving_since_ns &&
 	    (!controller->record.is_writable || controller->record.is_behind))
 		ctl_save_state(controller);
-	if (!controller->admission.is_source_complete)
-		return;
 	for (uint32_t i = ledger_nr_pods(controller->ledger); i-- > 0;) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
-		if (pod->state == POD_ENDING)
+		if (controller->admission.is_source_complete && pod->state == POD_ENDING)
 			end(controller, pod);
 	}
 	if (controller->admission.nr_released == released && was_writable)
 		return;
 	/* CPUs became free, or the state may be writable again. */
-	ctl_decide_refused(controller);
+	ctl_offer_room(controller);
 }

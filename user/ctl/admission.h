@@ -35,6 +35,7 @@ struct admission {
 	bool wants_scan;	 /* some pods can be decided only with a new scan of the sources */
 	bool is_source_complete; /* they were read completely at least once */
 	uint64_t nr_admitted, nr_released;
+	uint64_t nr_offers; /* how often room was made for whoever was refused */
 	uint64_t nr_assigned[ASSIGNMENT_NR]; /* containers with such CPUs, since the start */
 	uint64_t duration_ns[ADMISSION_BUCKETS], duration_sum_ns;
 };
@@ -59,6 +60,8 @@ void ctl_admit_scanned(struct controller *controller, const struct source_pod *p
 void ctl_admission_sweep(struct controller *controller);
 /* Room was made: decide the refused pods again, those that are not listed by another scan. */
 void ctl_decide_refused(struct controller *controller);
+/* The same, but while the sources have not been read completely, it is only noted. */
+void ctl_offer_room(struct controller *controller);
 /* The save of a deferred pod's grant has ended, with this result: decide the pod again. */
 void ctl_admission_resume(struct controller *controller, int result);
 

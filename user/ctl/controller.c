@@ -256,7 +256,7 @@ static void fill_sinks(struct controller *controller)
 		controller,	     ctl_runtime_synchronized, ctl_runtime_created,
 		ctl_runtime_resized, ctl_runtime_updated,      ctl_runtime_stopped,
 		ctl_runtime_removed, ctl_runtime_pod_stopped,  ctl_runtime_ended,
-		ctl_runtime_pinned,  ctl_runtime_rewritten,
+		ctl_runtime_pinned,  ctl_runtime_rewritten,    ctl_runtime_retried,
 	};
 	controller->faces = (struct faces_port){
 		.self = controller,
@@ -489,6 +489,7 @@ void controller_tick(struct controller *controller)
 	ctl_publish_appeared(controller);
 	ctl_follow_kubelet_drift(controller);
 	ctl_runtime_verify(controller);
+	ctl_runtime_offer(controller);
 	ctl_sample_placement(controller);
 	ctl_follow_node_waits(controller);
 	ctl_sample_pressure(controller);

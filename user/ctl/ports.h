@@ -698,6 +698,11 @@ struct runtime_port {
 	bool cannot_refuse;
 	/* Changes are due to containers: ask for them soon. NULL = nobody can be made to ask. */
 	void (*ask_soon)(void *self);
+	/*
+	 * There is more room than when this container was refused: call sink.retried for it later.
+	 * NULL = whoever was refused cannot be decided again.
+	 */
+	void (*ask_again)(void *self, const char *container_id);
 };
 
 /*
@@ -732,6 +737,8 @@ struct runtime_sink {
 	/* Another program wrote this file of a container; the value is written again. */
 	void (*rewritten)(void *self, const char *container_id, enum group_file file,
 			  const struct cpuset *value);
+	/* As runtime_port.ask_again wanted. If it is refused once more, nothing is said or changed. */
+	void (*retried)(void *self, uint32_t request, const struct runtime_container *container);
 };
 
 /* --- cpusets of others: user/cgroup/cpuset_writer.c ---------------------------------------------- */

@@ -86,6 +86,16 @@ static void wait_for_save(struct controller *controller, const struct runtime_wa
 				   waiting->is_resize ? waiting->id : NULL);
 }
 
+/* More room may help it, unless what it asks for is not valid. */
+static void note_shortage(struct controller *controller, const char *id, int r,
+			  const struct decision *decision)
+{
+	struct runtime_row *row = runtime_rows_find(&controller->runtimes, id);
+
+	if (row)
+		row->is_short = !r && !decision->admitted && decision->refusal != REFUSAL_SPEC;
+}
+
 static void create(struct controller *controller, const struct runtime_waiting *creation)
 {
 	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
@@ -101,6 +111,7 @@ static void create(struct controller *controller, const struct runtime_waiting *
 	    !refuse(controller, creation->request, pod, &creation->container, decision))
 		return;
 	finish(controller, creation);
+	note_shortage(controller, creation->id, r, decision);
 }
 
 void ctl_runtime_created(void *self, uint32_t request, const struct runtime_container *container)
@@ -153,6 +164,12 @@ static void answer_resize(struct controller *controller, const struct runtime_wa
 	ctl_runtime_answer(controller, resize->request, NULL, resize->id);
 }
 
+/* Only what is due to others. */
+static void answer_nothing(struct controller *controller, const struct runtime_waiting *resize)
+{
+	ctl_runtime_answer(controller, resize->request, NULL, NULL);
+}
+
 static void resize(struct controller *controller, const struct runtime_waiting *resize)
 {
 	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
@@ -166,6 +183,9 @@ static void resize(struct controller *controller, const struct runtime_waiting *
 		     : -ENOMEM;
 	if (r == -EINPROGRESS)
 		return wait_for_save(controller, resize);
+	note_shortage(controller, resize->id, r, decision);
+	if (resize->is_retry && (r || !decision->admitted))
+		return answer_nothing(controller, resize);
 	admission_observe(&controller->admission,
 			  clock_now_ns(controller->ports.clock) - resize->since_ns);
 	if (r || decision->admitted || refuse_resize(controller, resize, decision))
@@ -182,22 +202,39 @@ static bool is_resize(const struct controller *controller,
 	       ctl_runtime_can_resize(controller, container);
 }
 
+static void begin_resize(struct controller *controller, struct runtime_waiting *waiting,
+			 const struct runtime_container *container)
+{
+	waiting->is_resize = true;
+	waiting->since_ns = clock_now_ns(controller->ports.clock);
+	waiting->pod = (struct pod_spec *)(uintptr_t)container->pod->spec;
+	waiting->container = *container->spec;
+	text_copy(waiting->id, sizeof(waiting->id), container->id);
+	resize(controller, waiting);
+}
+
 void ctl_runtime_resized(void *self, uint32_t request, const struct runtime_container *container,
 			 bool states_amounts)
 {
 	struct controller *controller = self;
-	struct runtime_waiting waiting = {.request = request, .is_resize = true};
+	struct runtime_waiting waiting = {.request = request};
 
 	/* The runtime would write the CPUs that it was asked for: state ours in any case. */
-	if (!states_amounts || !is_resize(controller, container)) {
+	if (states_amounts && is_resize(controller, container))
+		begin_resize(controller, &waiting, container);
+	else
 		ctl_runtime_answer(controller, request, NULL, container->id);
-		return;
-	}
-	waiting.since_ns = clock_now_ns(controller->ports.clock);
-	waiting.pod = (struct pod_spec *)(uintptr_t)container->pod->spec;
-	waiting.container = *container->spec;
-	text_copy(waiting.id, sizeof(waiting.id), container->id);
-	resize(controller, &waiting);
+}
+
+void ctl_runtime_retried(void *self, uint32_t request, const struct runtime_container *container)
+{
+	struct controller *controller = self;
+	struct runtime_waiting waiting = {.request = request, .is_retry = true};
+
+	if (is_resize(controller, container))
+		begin_resize(controller, &waiting, container);
+	else
+		answer_nothing(controller, &waiting);
 }
 
 /* Pods of manifests that were refused may get what the container has left now. */
@@ -209,12 +246,15 @@ void ctl_runtime_updated(void *self, const char *container_id)
 
 	if (!row || cpuset_is_empty(&row->answered))
 		return;
-	has_left = !cpuset_is_subset(&row->told, &row->answered);
+	has_left = row->is_told_own && !cpuset_is_subset(&row->told, &row->answered);
 	row->told = row->answered;
+	row->is_told_own = true;
 	row->answered = CPUSET_EMPTY;
 	ctl_runtime_check(controller);
-	if (has_left && controller->admission.is_source_complete)
-		ctl_decide_refused(controller);
+	if (!has_left)
+		return;
+	ctl_offer_room(controller);
+	ctl_runtime_offer(controller);
 }
 
 /* --- after a save ----------------------------------------------------------------------------- */
@@ -235,22 +275,24 @@ void ctl_runtime_resume(struct controller *controller, int result)
 			continue;
 		}
 		runtime_decide_failed(&decision, result);
-		if (waiting.is_resize ? refuse_resize(controller, &waiting, &decision)
-				      : refuse(controller, waiting.request, pod, &waiting.container,
-					       &decision))
+		if (waiting.is_retry)
+			answer_nothing(controller, &waiting);
+		else if (waiting.is_resize ? refuse_resize(controller, &waiting, &decision)
+					   : refuse(controller, waiting.request, pod,
+						    &waiting.container, &decision))
 			(waiting.is_resize ? answer_resize : finish)(controller, &waiting);
 	}
 }
 
 /* --- the end of containers and pods ----------------------------------------------------------- */
 
-/* Pods of manifests that were refused may fit now. */
+/* Whoever was refused may fit now. */
 static void note_release(struct controller *controller)
 {
 	ctl_save_state(controller);
 	ctl_runtime_follow_up(controller);
-	if (controller->admission.is_source_complete)
-		ctl_decide_refused(controller);
+	ctl_offer_room(controller);
+	ctl_runtime_offer(controller);
 }
 
 void ctl_runtime_end_pod(struct controller *controller, const char *uid)

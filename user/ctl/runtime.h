@@ -32,12 +32,14 @@ struct runtime_row {
 	char uid[POD_UID_MAX], name[POD_CONTAINER_NAME]; /* "": it is not in the ledger */
 	char cgroup[RUNTIME_CGROUP_MAX]; /* its path below the mount; "" = not known */
 	struct cpuset told;		 /* the CPUs that the runtime was told; empty = none */
+	bool is_told_own;		 /* and they were exclusive then */
 	node_mask_t told_nodes;		 /* and the memory nodes; 0 = none */
 	/* In the answer to its resize: told once the runtime has carried it out; empty = none. */
 	struct cpuset answered;
 	uint64_t serial;     /* later containers have higher ones */
 	uint64_t differs_ns; /* since when it has others than it was told; 0 = it has them */
 	struct cpuset found, found_mems; /* in force when it was read last */
+	bool is_short; /* it was refused what it asks for, so it shares or has its former size */
 };
 
 struct runtime_sandbox {
@@ -52,6 +54,7 @@ struct runtime_waiting {
 	struct pod_spec *pod; /* owned */
 	struct container_spec container;
 	bool is_resize;
+	bool is_retry; /* a resize as well, perhaps from the shared pool to exclusive CPUs */
 };
 
 struct runtimes {
@@ -61,6 +64,7 @@ struct runtimes {
 	uint64_t last_serial;
 	uint32_t verified;    /* counts on; the row after the one that was verified last */
 	uint64_t unpinned_ns; /* CPU time that containers had run when they were found */
+	uint64_t nr_offers; /* admission.nr_offers when the refused ones were last told of room */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */
 	uint32_t nr_waiting;
@@ -84,6 +88,13 @@ void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns);
 void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file file,
 			   const struct cpuset *value);
 
+void ctl_runtime_retried(void *self, uint32_t request, const struct runtime_container *container);
+
+/*
+ * If room was made since the last call: have the runtime ask again about the containers that were
+ * refused, where it can. Call after each release and each second.
+ */
+void ctl_runtime_offer(struct controller *controller);
 /* A save of the state has ended: decide again what waited for it. */
 void ctl_runtime_resume(struct controller *controller, int result);
 /*

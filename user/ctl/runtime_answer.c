@@ -75,7 +75,8 @@ static struct cpuset released_cpus(const struct controller *controller, const ch
 		resized_id ? runtime_rows_find(&controller->runtimes, resized_id) : NULL;
 	struct cpuset cpus = CPUSET_EMPTY, kept;
 
-	if (!row || !ctl_runtime_is_exclusive(controller, row->uid, row->name))
+	/* What it shared until now, the others have already. */
+	if (!row || !row->is_told_own || !ctl_runtime_is_exclusive(controller, row->uid, row->name))
 		return cpus;
 	cpus = row->told;
 	kept = wanted_cpus(controller, row);
@@ -167,9 +168,21 @@ static bool is_growth(const struct controller *controller, const struct runtime_
 }
 
 /*
- * All changes that are due, those that take CPUs away first: an owner's set has to be free of
- * others before it grows. `always_id` is included in any case, `created_id` is not a change.
+ * In which order changes are carried out: an owner's set has to be free of others before it grows. One
+ * that shared until now leaves the pool, and may do so only when the others have left its CPUs.
  */
+enum change_rank { CHANGE_LEAVES, CHANGE_MOVES, CHANGE_GROWS, CHANGE_RANK_NR };
+
+static enum change_rank find_rank(const struct controller *controller,
+				  const struct runtime_row *row, const struct cpuset *cpus)
+{
+	if (!row->is_told_own && cpuset_is_subset(cpus, &row->told) &&
+	    ctl_runtime_is_exclusive(controller, row->uid, row->name))
+		return CHANGE_MOVES;
+	return is_growth(controller, row, cpus) ? CHANGE_GROWS : CHANGE_LEAVES;
+}
+
+/* All changes that are due. `always_id` is included in any case, `created_id` is not a change. */
 static int compose_changes(const struct controller *controller, const char *created_id,
 			   const char *always_id, struct composition *composition)
 {
@@ -179,12 +192,12 @@ static int compose_changes(const struct controller *controller, const char *crea
 	composition->changes = calloc(runtimes->nr_rows + 1, sizeof(*composition->changes));
 	if (!composition->changes)
 		return -ENOMEM;
-	for (int grows = 0; grows < 2; grows++) {
+	for (enum change_rank rank = 0; rank < CHANGE_RANK_NR; rank++) {
 		for (uint32_t i = 0; !r && i < runtimes->nr_rows; i++) {
 			const struct runtime_row *row = &runtimes->rows[i];
 			struct cpuset cpus = due_cpus(controller, row, &composition->released);
 
-			if (is_growth(controller, row, &cpus) != grows || cpuset_is_empty(&cpus) ||
+			if (find_rank(controller, row, &cpus) != rank || cpuset_is_empty(&cpus) ||
 			    (created_id && !strcmp(row->id, created_id)))
 				continue;
 			if (!is_told(controller, row, &cpus) ||
@@ -259,11 +272,25 @@ static bool note_told(struct controller *controller, const char *updated_id,
 		row->answered = is_last ? cpus : CPUSET_EMPTY;
 		if (is_last)
 			continue;
-		has_left |= is_owner && !cpuset_is_subset(&row->told, &cpus);
+		has_left |= is_owner && row->is_told_own && !cpuset_is_subset(&row->told, &cpus);
 		row->told = cpus;
+		row->is_told_own = is_owner;
 	}
 	ctl_runtime_check(controller);
 	return has_left;
+}
+
+void ctl_runtime_offer(struct controller *controller)
+{
+	struct runtimes *runtimes = &controller->runtimes;
+	const struct runtime_port *port = controller->ports.runtime;
+
+	if (runtimes->nr_offers == controller->admission.nr_offers)
+		return;
+	runtimes->nr_offers = controller->admission.nr_offers;
+	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
+		if (runtimes->rows[i].is_short && port && port->ask_again)
+			port->ask_again(port->self, runtimes->rows[i].id);
 }
 
 int ctl_runtime_send(struct controller *controller, uint32_t request,
@@ -313,7 +340,8 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	if (ctl_runtime_send(controller, request, &answer))
 		return;
 	/* Pods of manifests that were refused may fit there now. */
-	if (note_told(controller, always_id, &composition.released) &&
-	    controller->admission.is_source_complete)
-		ctl_decide_refused(controller);
+	if (!note_told(controller, always_id, &composition.released))
+		return;
+	ctl_offer_room(controller);
+	ctl_runtime_offer(controller);
 }

@@ -51,8 +51,11 @@ static bool has_cpus(const struct controller *controller, const struct runtime_c
 	       *container->cpus;
 }
 
-/* It may have been resized while nobody listened. If it cannot be, it keeps what it has. */
-static void resize(struct controller *controller, const struct runtime_container *container,
+/*
+ * It may have been resized while nobody listened. If it cannot be, it keeps what it has. Returns whether
+ * it was refused.
+ */
+static bool resize(struct controller *controller, const struct runtime_container *container,
 		   struct decision *decision)
 {
 	const struct pod_spec *pod = container->pod->spec;
@@ -62,7 +65,7 @@ static void resize(struct controller *controller, const struct runtime_container
 
 	if (!ctl_runtime_can_resize(controller, container)) {
 		ctl_runtime_note_running(controller, pod->uid);
-		return;
+		return false;
 	}
 	r = container_prepare_resize(controller->ledger, pod->uid, container->spec, decision);
 	if (!r && decision->admitted)
@@ -73,17 +76,21 @@ static void resize(struct controller *controller, const struct runtime_container
 	else if (!r)
 		ctl_runtime_record_refusal(controller, pod, name, decision,
 					   "it keeps the CPUs that it has");
+	return !r && !decision->admitted;
 }
 
-/* A container that runs is not denied anything any more: it shares if it cannot have its CPUs. */
-static void take_over(struct controller *controller, const struct runtime_container *container)
+/*
+ * A container that runs is not denied anything any more: it shares if it cannot have its CPUs. Returns
+ * whether it was refused.
+ */
+static bool take_over(struct controller *controller, const struct runtime_container *container)
 {
 	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
 	const struct pod_spec *pod = container->pod->spec;
 	int r;
 
 	if (!decision)
-		return;
+		return false;
 	if (has_cpus(controller, container))
 		return resize(controller, container, decision);
 	r = container_prepare(controller->ledger, pod, container->spec, decision);
@@ -92,10 +99,11 @@ static void take_over(struct controller *controller, const struct runtime_contai
 		ledger_commit(controller->ledger);
 	}
 	if (r || decision->admitted)
-		return;
+		return false;
 	ctl_runtime_record_refusal(controller, pod, container->spec->name, decision,
 				   "it runs on the shared pool instead");
 	ctl_runtime_share(controller, pod, container->spec);
+	return true;
 }
 
 static bool gives_up(const struct cpuset *cpus, const struct cpuset *left)
@@ -207,6 +215,20 @@ static void share_unlisted(struct controller *controller, const struct runtime_s
 	}
 }
 
+static void take_in(struct controller *controller, const struct runtime_container *container)
+{
+	const bool had_cpus = has_cpus(controller, container);
+	const bool is_short = take_over(controller, container);
+	struct runtime_row *row;
+
+	note_found(controller, container, true);
+	row = runtime_rows_find(&controller->runtimes, container->id);
+	if (!row)
+		return;
+	row->is_told_own = had_cpus;
+	row->is_short = is_short;
+}
+
 void ctl_runtime_synchronized(void *self, uint32_t request, const struct runtime_snapshot *snapshot)
 {
 	struct controller *controller = self;
@@ -231,9 +253,7 @@ void ctl_runtime_synchronized(void *self, uint32_t request, const struct runtime
 			share(controller, container, error);
 			continue;
 		}
-		take_over(controller, container);
-		if (strlen(container->id) < RUNTIME_ID_MAX)
-			note_found(controller, container, true);
+		take_in(controller, container);
 	}
 	runtimes->is_synchronized = true;
 	ctl_save_state(controller);

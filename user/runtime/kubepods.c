@@ -48,6 +48,7 @@ struct container {
 	bool is_alive;	   /* its cgroup exists */
 	bool had_company;  /* another container of the pod ran at the same time */
 	bool is_resized;   /* its amounts are others than the controller knows */
+	bool is_due_again; /* it was refused, and there is more room now */
 	bool is_missing;   /* when it was last written, there was no such cgroup or file */
 };
 
@@ -230,13 +231,32 @@ static int ask_about(struct kubepods *kubepods, struct container *container)
 	if (!call)
 		return -ENOMEM;
 	container->progress = CONTAINER_ASKED;
+	container->is_due_again = false;
 	fill_call(&copy, call);
 	begin_request(kubepods, copy.id, copy.uid);
 	if (is_new)
 		sink->created(sink->self, kubepods->request, &call->container);
-	else
+	else if (copy.is_resized)
 		sink->resized(sink->self, kubepods->request, &call->container, true);
+	else
+		sink->retried(sink->self, kubepods->request, &call->container);
 	return 0;
+}
+
+/* Who waits longest comes first: the kernel counts the ids of cgroups up. */
+static struct container *find_due_again(struct kubepods *kubepods)
+{
+	struct container *first = NULL;
+
+	for (uint32_t i = 0; i < kubepods->nr; i++) {
+		struct container *container = &kubepods->containers[i];
+
+		if (container->is_alive && container->is_due_again &&
+		    container->progress == CONTAINER_KNOWN &&
+		    (!first || container->cgroup_id < first->cgroup_id))
+			first = container;
+	}
+	return first;
 }
 
 static struct container *find_asking(struct kubepods *kubepods)
@@ -248,7 +268,7 @@ static struct container *find_asking(struct kubepods *kubepods)
 		    (container->progress == CONTAINER_NEW || container->is_resized))
 			return container;
 	}
-	return NULL;
+	return find_due_again(kubepods);
 }
 
 static bool is_of(const struct container *container, const char *uid)
@@ -400,6 +420,18 @@ int kubepods_answer(struct kubepods *kubepods, uint32_t request,
 	if (!was_asking)
 		discovery->scan_soon(discovery->self);
 	return r;
+}
+
+void kubepods_ask_again(struct kubepods *kubepods, const char *container_id)
+{
+	const struct discovery_port *discovery = kubepods->options.discovery;
+	struct container *container = find_id(kubepods, container_id);
+
+	if (!container)
+		return;
+	container->is_due_again = true;
+	if (!kubepods->is_asking)
+		discovery->scan_soon(discovery->self);
 }
 
 /* That there is no such file is worth a word only if the cgroup is there at the next scan. */

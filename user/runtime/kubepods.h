@@ -5,7 +5,9 @@
  * its requests, and its answers are written to the cpusets of the cgroups that the runtime made.
  *
  * A container runs before it is found, so nothing can be denied to it; what it had run when it was
- * found is counted. A cpuset that somebody else writes afterwards is put back.
+ * found is counted. A cpuset that somebody else writes afterwards is put back. One that did not get what
+ * it asks for is decided again when the controller says that there is more room, after those that came
+ * meanwhile: the next container of a pod takes over what the one before it has left.
  *
  * A container that has ended keeps its grant while its pod exists, because the kubelet starts it
  * again. The grant ends earlier if a container with its name has taken over, or if it always ran alone
@@ -36,6 +38,8 @@ void kubepods_discovered(struct kubepods *kubepods, const struct discovery *foun
 /* The member of runtime_port: -ENOENT = not the request that is open; -ENOMEM. */
 int kubepods_answer(struct kubepods *kubepods, uint32_t request,
 		    const struct runtime_answer *answer);
+/* The member of runtime_port: with the next scan. */
+void kubepods_ask_again(struct kubepods *kubepods, const char *container_id);
 /* The member of cpuset_sink. */
 void kubepods_written(struct kubepods *kubepods, const struct cpuset_write *rows, uint32_t nr);
 
