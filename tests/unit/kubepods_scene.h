@@ -113,8 +113,11 @@ static inline void ask_again(void *self, const char *container_id)
 	kubepods_ask_again(kubepods, container_id);
 }
 
-static const struct runtime_port runtime_port = {
-	.answer = answer, .cannot_refuse = true, .ask_soon = wants_scan, .ask_again = ask_again};
+static const struct runtime_port runtime_port = {.answer = answer,
+						 .cannot_refuse = true,
+						 .has_no_kinds = true,
+						 .ask_soon = wants_scan,
+						 .ask_again = ask_again};
 
 /* The controller's, with a look at what passes. */
 static struct runtime_sink runtime_sink;
@@ -195,7 +198,7 @@ static inline void add_container(struct discovery *found, const struct node_cont
 	row->run_ns = 1000000;
 	row->cpus = copy_text(container->cpus);
 	row->cpu_max = copy_text(container->cpu_max);
-	row->memory_max = copy_text(GIB);
+	row->memory_max = copy_text(container->mcpu ? GIB : "max");
 	row->names = DISCOVERED_NAMES_UNKNOWN;
 	if (!container->has_bundle)
 		return;
@@ -203,10 +206,10 @@ static inline void add_container(struct discovery *found, const struct node_cont
 	row->namespace = copy_text("default");
 	row->pod = copy_text(container->uid);
 	row->container = copy_text(container->name);
-	row->made_shares = container->mcpu * 1024 / 1000;
+	row->made_shares = container->mcpu ? container->mcpu * 1024 / 1000 : 2;
 	row->made_quota_us = container->qos == QOS_GUARANTEED ? container->mcpu * 100 : 0;
 	row->made_period_us = 100000;
-	row->made_memory_bytes = 1 << 30;
+	row->made_memory_bytes = container->mcpu ? 1 << 30 : 0;
 }
 
 static inline void scan_node(void)
@@ -254,7 +257,7 @@ static inline void end_saves(void)
 	fake->slow_save = false;
 }
 
-/* A Guaranteed container has the request as its limit; 0 = none. */
+/* A Guaranteed container has the request as its limit; 0 = it has none, as an ephemeral container. */
 static inline uint64_t start_in(const char *uid, enum qos_class qos, const char *name, int64_t mcpu)
 {
 	struct node_container *container = &node.containers[node.nr++];
@@ -272,7 +275,7 @@ static inline uint64_t start_in(const char *uid, enum qos_class qos, const char 
 	snprintf(container->uid, sizeof(container->uid), "%s", uid);
 	snprintf(container->name, sizeof(container->name), "%s", name);
 	snprintf(container->cpu_max, sizeof(container->cpu_max), "max 100000");
-	if (qos == QOS_GUARANTEED)
+	if (qos == QOS_GUARANTEED && mcpu)
 		snprintf(container->cpu_max, sizeof(container->cpu_max), "%lld 100000",
 			 (long long)mcpu * 100);
 	return container->id;
@@ -318,6 +321,13 @@ static inline void open_source(void)
 	runtime_sink.retried = count_retry;
 	options.sink = &runtime_sink;
 	assert_int_equal(kubepods_open(&options, &kubepods), 0);
+}
+
+static inline void restart_agent(void)
+{
+	kubepods_close(kubepods);
+	controller_free(controller);
+	open_source();
 }
 
 static inline int open_node(void **state)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: runtime ctl kubelet format core lib
 /*
- * Starts, ends, resizes, foreign writes, slow saves and fast writes in any order; then all comes right.
+ * Starts, ends, resizes, foreign writes, restarts of the agent, slow saves and fast writes in any order;
+ * then all comes right.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +37,7 @@ static void change_anything(void)
 	char name[32];
 
 	snprintf(name, sizeof(name), "own-%u", any(2));
-	switch (any(7)) {
+	switch (any(8)) {
 	case 0:
 		if (node.nr < 8 && !is_there(uid, name))
 			container_with(start_in(uid, QOS_GUARANTEED, name, 2000))->has_bundle =
@@ -62,6 +63,10 @@ static void change_anything(void)
 	case 5:
 		if (node.nr)
 			strcpy(node.containers[any(node.nr)].cpus, any(2) ? "" : "0-15");
+		break;
+	case 6:
+		if (!node.rows && !fake->is_saving && !any(3))
+			restart_agent();
 		break;
 	default:
 		for (uint32_t i = 0; i < node.nr; i++)

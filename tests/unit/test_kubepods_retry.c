@@ -234,9 +234,7 @@ static void after_a_restart_it_is_still_tried_again(void **state)
 	settle();
 	refused = start_in(B, QOS_GUARANTEED, "late", 10000);
 	settle();
-	kubepods_close(kubepods);
-	controller_free(controller);
-	open_source();
+	restart_agent();
 	settle();
 	assert_string_equal(cpus_of(refused), "4-7");
 	remove_pod(A);

@@ -222,9 +222,7 @@ static void a_restart_of_the_agent_changes_nothing(void **state)
 
 	settle();
 	node.nr_passes = 0;
-	kubepods_close(kubepods);
-	controller_free(controller);
-	open_source();
+	restart_agent();
 	settle();
 	assert_string_equal(cpus_of(owner), "2-3");
 	assert_string_equal(cpus_of(second), "4-5");

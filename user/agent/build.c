@@ -326,6 +326,7 @@ int build_new_controller(struct agent *agent)
 		.self = agent,
 		.answer = answer_runtime,
 		.cannot_refuse = pins_kubepods(agent),
+		.has_no_kinds = pins_kubepods(agent),
 		.ask_soon = pins_kubepods(agent) ? scan_soon : NULL,
 		.ask_again = pins_kubepods(agent) ? ask_again : NULL,
 	};

@@ -696,6 +696,11 @@ struct runtime_port {
 	int (*answer)(void *self, uint32_t request, const struct runtime_answer *answer);
 	/* The containers run before they are created here: one that is refused shares. */
 	bool cannot_refuse;
+	/*
+	 * Nobody says which containers are init containers, so they are told by when they run. One that
+	 * was removed has another one in its place, or is taken for an init container.
+	 */
+	bool has_no_kinds;
 	/* Changes are due to containers: ask for them soon. NULL = nobody can be made to ask. */
 	void (*ask_soon)(void *self);
 	/*

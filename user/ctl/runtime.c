@@ -23,6 +23,93 @@ void runtime_fini(struct runtimes *runtimes)
 	free(runtimes->sandboxes);
 }
 
+/* --- releases --------------------------------------------------------------------------------- */
+
+/* Whoever was refused may fit now. */
+static void note_release(struct controller *controller)
+{
+	ctl_save_state(controller);
+	ctl_runtime_follow_up(controller);
+	ctl_offer_room(controller);
+	ctl_runtime_offer(controller);
+}
+
+void ctl_runtime_end_pod(struct controller *controller, const char *uid)
+{
+	const struct ledger_pod *pod = ctl_runtime_pod(controller, uid);
+	struct pod_spec *spec cleanup_pod_spec = NULL;
+
+	if (!pod)
+		return;
+	spec = pod_spec_copy(pod->spec);
+	if (ledger_remove(controller->ledger, uid))
+		return;
+	note_release(controller);
+	if (spec)
+		ctl_runtime_record(controller, EVENT_RECORD(EVENT_POD_RELEASE), spec, "");
+}
+
+/* The pod may be gone afterwards. */
+static void end_container(struct controller *controller, const struct ledger_pod *pod,
+			  const char *name)
+{
+	char uid[POD_UID_MAX], ended[POD_CONTAINER_NAME];
+
+	memcpy(uid, pod->spec->uid, sizeof(uid));
+	text_copy(ended, sizeof(ended), name);
+	if (pod->nr_grants == 1)
+		ctl_runtime_end_pod(controller, uid);
+	else if (!container_release(controller->ledger, uid, ended))
+		note_release(controller);
+}
+
+static bool has_no_kinds(const struct controller *controller)
+{
+	const struct runtime_port *port = controller->ports.runtime;
+
+	return port && port->has_no_kinds;
+}
+
+/*
+ * Who has run together is in the ledger, also after a restart: an init container leaves it before the next
+ * container of the pod gets in. Ephemeral containers have no company, and are none.
+ */
+static bool has_company(const struct ledger_pod *pod, const char *name)
+{
+	bool counts = false, has_others = false;
+
+	for (uint32_t i = 0; i < pod->spec->nr_containers; i++) {
+		const struct container_spec *container = &pod->spec->containers[i];
+
+		if (!container_has_amounts(container))
+			continue;
+		if (!strcmp(container->name, name))
+			counts = true;
+		else
+			has_others = true;
+	}
+	return counts && has_others;
+}
+
+void ctl_runtime_end_predecessor(struct controller *controller, const struct pod_spec *pod,
+				 const struct container_spec *container)
+{
+	const struct ledger_pod *known = ctl_runtime_pod(controller, pod->uid);
+
+	if (!has_no_kinds(controller) || !known || !container_has_amounts(container) ||
+	    ledger_find_grant(known, container->name))
+		return;
+	for (uint32_t i = 0; i < known->spec->nr_containers; i++) {
+		const struct container_spec *ended = &known->spec->containers[i];
+
+		if (!container_has_amounts(ended) || has_company(known, ended->name) ||
+		    runtime_rows_has_instance(&controller->runtimes, pod->uid, ended->name))
+			continue;
+		end_container(controller, known, ended->name);
+		return;
+	}
+}
+
 /* --- creation --------------------------------------------------------------------------------- */
 
 static void deny(struct controller *controller, uint32_t request, const struct decision *decision)
@@ -123,6 +210,7 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 	const char *error;
 
 	if (runtime_decide_is_valid(container, &error)) {
+		ctl_runtime_end_predecessor(controller, container->pod->spec, container->spec);
 		creation.since_ns = clock_now_ns(controller->ports.clock);
 		creation.pod = (struct pod_spec *)(uintptr_t)container->pod->spec;
 		creation.container = *container->spec;
@@ -286,30 +374,6 @@ void ctl_runtime_resume(struct controller *controller, int result)
 
 /* --- the end of containers and pods ----------------------------------------------------------- */
 
-/* Whoever was refused may fit now. */
-static void note_release(struct controller *controller)
-{
-	ctl_save_state(controller);
-	ctl_runtime_follow_up(controller);
-	ctl_offer_room(controller);
-	ctl_runtime_offer(controller);
-}
-
-void ctl_runtime_end_pod(struct controller *controller, const char *uid)
-{
-	const struct ledger_pod *pod = ctl_runtime_pod(controller, uid);
-	struct pod_spec *spec cleanup_pod_spec = NULL;
-
-	if (!pod)
-		return;
-	spec = pod_spec_copy(pod->spec);
-	if (ledger_remove(controller->ledger, uid))
-		return;
-	note_release(controller);
-	if (spec)
-		ctl_runtime_record(controller, EVENT_RECORD(EVENT_POD_RELEASE), spec, "");
-}
-
 void ctl_runtime_removed(void *self, const char *container_id)
 {
 	struct controller *controller = self;
@@ -323,14 +387,10 @@ void ctl_runtime_removed(void *self, const char *container_id)
 	runtime_rows_drop(runtimes, found);
 	ctl_runtime_check(controller);
 	pod = ctl_runtime_pod(controller, row.uid);
-	if (!pod || runtime_rows_has_instance(runtimes, row.uid, row.name))
+	if (!pod || runtime_rows_has_instance(runtimes, row.uid, row.name) ||
+	    (has_no_kinds(controller) && has_company(pod, row.name)))
 		return;
-	if (pod->nr_grants == 1) {
-		ctl_runtime_end_pod(controller, row.uid);
-		return;
-	}
-	if (!container_release(controller->ledger, row.uid, row.name))
-		note_release(controller);
+	end_container(controller, pod, row.name);
 }
 
 void ctl_runtime_pod_stopped(void *self, const char *pod_id)

@@ -64,7 +64,7 @@ struct runtimes {
 	uint64_t last_serial;
 	uint32_t verified;    /* counts on; the row after the one that was verified last */
 	uint64_t unpinned_ns; /* CPU time that containers had run when they were found */
-	uint64_t nr_offers; /* admission.nr_offers when the refused ones were last told of room */
+	uint64_t nr_offers;   /* admission.nr_offers when the refused ones were last told of room */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */
 	uint32_t nr_waiting;

@@ -105,5 +105,11 @@ void ctl_runtime_record_refusal(struct controller *controller, const struct pod_
 
 /* Releases the pod's CPUs, if the pod is in the ledger and of a runtime. */
 void ctl_runtime_end_pod(struct controller *controller, const char *uid);
+/*
+ * Call before a container is decided, where nobody says which ones are init containers: the one that was
+ * alone in its pod, and has ended while nobody was listening, leaves its CPUs to this one.
+ */
+void ctl_runtime_end_predecessor(struct controller *controller, const struct pod_spec *pod,
+				 const struct container_spec *container);
 
 #endif

@@ -215,6 +215,26 @@ static void share_unlisted(struct controller *controller, const struct runtime_s
 	}
 }
 
+/* Who is there must be known before anybody is taken for one that has ended. */
+static void end_predecessors(struct controller *controller, const struct runtime_snapshot *snapshot)
+{
+	const char *error;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
+			const struct runtime_container *container = &snapshot->containers[i];
+			const struct runtime_pod *pod = container->pod;
+
+			if (!runtime_decide_is_valid(container, &error))
+				continue;
+			if (pass)
+				ctl_runtime_end_predecessor(controller, pod->spec, container->spec);
+			else if (!runtime_rows_note(&controller->runtimes, container->id, pod->id,
+						    pod->spec->uid, container->spec->name))
+				return;
+		}
+}
+
 static void take_in(struct controller *controller, const struct runtime_container *container)
 {
 	const bool had_cpus = has_cpus(controller, container);
@@ -240,6 +260,8 @@ void ctl_runtime_synchronized(void *self, uint32_t request, const struct runtime
 	note_sandboxes(controller, snapshot);
 	/* What is gone makes room, and what has its CPUs already comes before the others. */
 	end_unlisted(controller, snapshot);
+	if (controller->ports.runtime && controller->ports.runtime->has_no_kinds)
+		end_predecessors(controller, snapshot);
 	share_unlisted(controller, snapshot);
 	for (uint32_t i = 0; i < snapshot->nr_containers; i++)
 		if (runtime_decide_is_valid(&snapshot->containers[i], &error))

@@ -276,6 +276,13 @@ static bool is_of(const struct container *container, const char *uid)
 	return !strcmp(container->uid, uid);
 }
 
+/* Such a one runs beside others, or while they are down, and takes nobody's place. */
+static bool is_ephemeral(const struct container *container)
+{
+	return container->request.has_container &&
+	       !container_has_amounts(&container->request.container);
+}
+
 /* Is another container of the pod there that the controller has heard of, or is yet to hear of? */
 static bool has_successor(const struct kubepods *kubepods, const struct container *ended)
 {
@@ -288,7 +295,8 @@ static bool has_successor(const struct kubepods *kubepods, const struct containe
 		if (!other->is_alive || !is_of(other, ended->uid) || !other->request.has_container)
 			continue;
 		/* Its successor takes the grant over before this one leaves it. */
-		if (has_name ? other->progress == CONTAINER_KNOWN : !ended->had_company)
+		if (has_name ? other->progress == CONTAINER_KNOWN
+			     : !ended->had_company && !is_ephemeral(other))
 			return true;
 	}
 	return false;
@@ -573,18 +581,19 @@ static bool is_container(const struct discovered_cgroup *row)
 /* Rows are sorted by path, so the containers of a pod follow each other. */
 static void note_company(struct kubepods *kubepods, const struct discovery *found)
 {
-	const struct discovered_cgroup *before = NULL;
+	struct container *before = NULL;
 
 	for (uint32_t i = 0; i < found->nr; i++) {
-		const struct discovered_cgroup *row = &found->rows[i];
+		struct container *container =
+			is_container(&found->rows[i])
+				? find_cgroup(kubepods, found->rows[i].cgroup_id)
+				: NULL;
 
-		if (!is_container(row))
+		if (!container || is_ephemeral(container))
 			continue;
-		if (before && !strcmp(before->name.uid, row->name.uid)) {
-			find_cgroup(kubepods, before->cgroup_id)->had_company = true;
-			find_cgroup(kubepods, row->cgroup_id)->had_company = true;
-		}
-		before = row;
+		if (before && is_of(before, container->uid))
+			before->had_company = container->had_company = true;
+		before = container;
 	}
 }
 

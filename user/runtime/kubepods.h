@@ -11,7 +11,8 @@
  *
  * A container that has ended keeps its grant while its pod exists, because the kubelet starts it
  * again. The grant ends earlier if a container with its name has taken over, or if it always ran alone
- * and another container of the pod began: then it is taken for an init container.
+ * and another container of the pod began: then it is taken for an init container. Ephemeral containers,
+ * which have no amounts, neither keep it company nor take its place.
  */
 #ifndef RUNTIME_KUBEPODS_H
 #define RUNTIME_KUBEPODS_H

@@ -72,6 +72,13 @@ static bool container_equal(const struct container_spec *a, const struct contain
 	       resources_equal(&a->request, &b->request) && resources_equal(&a->limit, &b->limit);
 }
 
+bool container_has_amounts(const struct container_spec *container)
+{
+	return container->request.cpu_mcpu != RESOURCE_UNSET ||
+	       container->limit.cpu_mcpu != RESOURCE_UNSET ||
+	       container->limit.memory_bytes != RESOURCE_UNSET;
+}
+
 bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b)
 {
 	if (strcmp(a->uid, b->uid) || strcmp(a->namespace, b->namespace) ||

@@ -71,6 +71,11 @@ void pod_spec_free(struct pod_spec *spec);
 DEFINE_CLEANUP(struct pod_spec, pod_spec_freep, pod_spec_free);
 #define cleanup_pod_spec cleanup(pod_spec_freep)
 bool pod_spec_equal(const struct pod_spec *a, const struct pod_spec *b);
+/*
+ * Does it state any CPU or memory? In a Guaranteed pod only ephemeral containers do not: the API allows
+ * them none, and the kubelet gives a container without limits those of its pod.
+ */
+bool container_has_amounts(const struct container_spec *container);
 /* The same memory and huge pages, in whatever order the page sizes are listed? */
 bool resources_same_memory(const struct resources *a, const struct resources *b);
 
