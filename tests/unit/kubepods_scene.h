@@ -313,7 +313,8 @@ static inline const char *cpus_of(uint64_t id)
 
 static inline void open_source(void)
 {
-	struct kubepods_options options = {.cpusets = &cpuset_port, .discovery = &discovery_port};
+	struct kubepods_options options = {
+		.clock = &fake_clock, .cpusets = &cpuset_port, .discovery = &discovery_port};
 
 	scene_runtime = &runtime_port;
 	controller = start_controller();

@@ -398,6 +398,7 @@ static void tell_runtime(void *data, const struct plugin_status *status)
 static int start_kubepods(struct agent *agent)
 {
 	const struct kubepods_options options = {
+		.clock = &agent->clock,
 		.sink = controller_runtime_sink(agent->controller),
 		.cpusets = &agent->cpuset_port,
 		.discovery = &agent->discovery_port,

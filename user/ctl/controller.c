@@ -256,7 +256,8 @@ static void fill_sinks(struct controller *controller)
 		controller,	     ctl_runtime_synchronized, ctl_runtime_created,
 		ctl_runtime_resized, ctl_runtime_updated,      ctl_runtime_stopped,
 		ctl_runtime_removed, ctl_runtime_pod_stopped,  ctl_runtime_ended,
-		ctl_runtime_pinned,  ctl_runtime_rewritten,    ctl_runtime_retried,
+		ctl_runtime_pinned,  ctl_runtime_rewritten,    ctl_runtime_contested,
+		ctl_runtime_retried,
 	};
 	controller->faces = (struct faces_port){
 		.self = controller,

@@ -742,6 +742,12 @@ struct runtime_sink {
 	/* Another program wrote this file of a container; the value is written again. */
 	void (*rewritten)(void *self, const char *container_id, enum group_file file,
 			  const struct cpuset *value);
+	/*
+	 * Call after each scan: of all files that others write again and again, the one that was put back
+	 * most often, and how often; NULL = there is none.
+	 */
+	void (*contested)(void *self, const char *container_id, enum group_file file,
+			  uint32_t nr_reverts);
 	/* As runtime_port.ask_again wanted. If it is refused once more, nothing is said or changed. */
 	void (*retried)(void *self, uint32_t request, const struct runtime_container *container);
 };

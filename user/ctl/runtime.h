@@ -88,6 +88,8 @@ void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns);
 void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file file,
 			   const struct cpuset *value);
 
+void ctl_runtime_contested(void *self, const char *container_id, enum group_file file,
+			   uint32_t nr_reverts);
 void ctl_runtime_retried(void *self, uint32_t request, const struct runtime_container *container);
 
 /*

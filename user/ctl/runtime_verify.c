@@ -138,6 +138,33 @@ void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file
 	event_log_add(&controller->events, &event);
 }
 
+/* Who it is, nothing tells: the BPF programs watch only the cgroups that the agent makes. */
+void ctl_runtime_contested(void *self, const char *container_id, enum group_file file,
+			   uint32_t nr_reverts)
+{
+	struct controller *controller = self;
+	const struct runtime_row *row =
+		container_id ? runtime_rows_find(&controller->runtimes, container_id) : NULL;
+	const struct ledger_pod *owner = row ? ledger_find(controller->ledger, row->uid) : NULL;
+	char message[ROW_DETAIL_MAX], pod[160] = "unknown";
+
+	if (!row) {
+		findings_clear(&controller->findings, "runtime_cpuset_contested");
+		return;
+	}
+	if (owner)
+		lookup_pod_label(owner->spec, pod, sizeof(pod));
+	snprintf(
+		message, sizeof(message),
+		"another program writes %s of container %.63s of pod %.120s again and again; it was "
+		"put back %u times, and is now put back ever more rarely",
+		group_file_name(file), *row->name ? row->name : row->id, pod, nr_reverts);
+	findings_update(
+		&controller->findings, "runtime_cpuset_contested", message,
+		"find out what writes the cpusets of containers, such as another agent, a "
+		"plugin of the runtime or the kubelet's CPU manager, and end one of the two");
+}
+
 void ctl_runtime_verify(struct controller *controller)
 {
 	struct runtimes *runtimes = &controller->runtimes;

@@ -417,6 +417,7 @@ void kubepods_discovered(struct kubepods *kubepods, const struct discovery *foun
 	r = kubepods_files_repair(kubepods);
 	if (r)
 		kubepods_files_start_over(kubepods, r);
+	kubepods_files_tell_contested(kubepods);
 	kubepods_files_flush(kubepods);
 }
 

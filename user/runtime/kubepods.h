@@ -5,9 +5,10 @@
  * its requests, and its answers are written to the cpusets of the cgroups that the runtime made.
  *
  * A container runs before it is found, so nothing can be denied to it; what it had run when it was
- * found is counted. A cpuset that somebody else writes afterwards is put back. One that did not get what
- * it asks for is decided again when the controller says that there is more room, after those that came
- * meanwhile: the next container of a pod takes over what the one before it has left.
+ * found is counted. A cpuset that somebody else writes afterwards is put back, ever more rarely if that
+ * happens again and again. A container that did not get what it asks for is decided again when the
+ * controller says that there is more room, after those that came meanwhile: the next container of a pod
+ * takes over what the one before it has left.
  *
  * A container that has ended keeps its grant while its pod exists, because the kubelet starts it
  * again. The grant ends earlier if a container with its name has taken over, or if it always ran alone
@@ -24,6 +25,7 @@ struct kubepods;
 
 /* All borrowed for the object's life. */
 struct kubepods_options {
+	const struct clock_port *clock;
 	const struct runtime_sink *sink;
 	const struct cpuset_port *cpusets;
 	const struct discovery_port *discovery;

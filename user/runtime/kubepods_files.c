@@ -132,8 +132,16 @@ static bool has_wanted(const struct cpuset_file *file)
 	return cpuset_is_empty(&file->wanted) || cpuset_equal(&file->wanted, &file->found);
 }
 
+static uint64_t now_ns(const struct kubepods *kubepods)
+{
+	const struct clock_port *clock = kubepods->options.clock;
+
+	return clock->now_ns(clock->self);
+}
+
 static int repair_container(struct kubepods *kubepods, struct container *container)
 {
+	const uint64_t now = now_ns(kubepods);
 	int r = 0;
 
 	for (int i = 0; !r && i < FILE_NR; i++) {
@@ -141,7 +149,11 @@ static int repair_container(struct kubepods *kubepods, struct container *contain
 
 		if (has_wanted(file))
 			continue;
+		if (file->was_written && !stranger_may_contend(&file->pause, now))
+			continue;
 		file->is_repair = file->was_written;
+		if (file->is_repair)
+			stranger_note_revert(&file->pause, now);
 		r = queue(kubepods, container, (enum container_file)i);
 	}
 	return r;
@@ -168,4 +180,29 @@ int kubepods_files_repair(struct kubepods *kubepods)
 			r = repair_container(kubepods, container);
 	}
 	return r;
+}
+
+void kubepods_files_tell_contested(struct kubepods *kubepods)
+{
+	const struct runtime_sink *sink = kubepods->options.sink;
+	const uint64_t now = now_ns(kubepods);
+	const struct container *worst = NULL;
+	uint32_t nr_reverts = 0;
+	int worst_file = 0;
+
+	for (uint32_t i = 0; i < kubepods->nr; i++)
+		for (int file = 0; file < FILE_NR; file++) {
+			struct container *container = &kubepods->containers[i];
+			struct stranger_pause *pause = &container->files[file].pause;
+
+			if (has_wanted(&container->files[file]))
+				stranger_note_calm(pause, now);
+			if (!container->is_alive || !stranger_is_contended(pause) ||
+			    pause->nr_reverts <= nr_reverts)
+				continue;
+			worst = container;
+			worst_file = file;
+			nr_reverts = pause->nr_reverts;
+		}
+	sink->contested(sink->self, worst ? worst->id : NULL, group_files[worst_file], nr_reverts);
 }

@@ -10,6 +10,7 @@
 #ifndef RUNTIME_KUBEPODS_PRIVATE_H
 #define RUNTIME_KUBEPODS_PRIVATE_H
 
+#include "core/stranger/stranger.h"
 #include "runtime/found.h"
 #include "runtime/kubepods.h"
 
@@ -27,6 +28,8 @@ struct cpuset_file {
 	bool was_written;     /* it had the wanted value once, so another one is somebody's */
 	bool is_repair;	      /* what somebody wrote is being put back */
 	bool has_failed;      /* which was logged */
+	/* Between two repairs. A new value does not wait, because others may get these CPUs. */
+	struct stranger_pause pause;
 };
 
 struct container {
@@ -91,9 +94,9 @@ int kubepods_files_set(struct kubepods *kubepods, struct container *container, c
 void kubepods_files_flush(struct kubepods *kubepods);
 /* A write has ended. */
 void kubepods_files_end_write(struct kubepods *kubepods, const struct cpuset_write *row);
-/*
- * After a scan: queue again what another program wrote, and what could not be written. -ENOMEM.
- */
+/* After a scan: queue again what another program wrote, and what could not be written. -ENOMEM. */
 int kubepods_files_repair(struct kubepods *kubepods);
+/* After a scan: tell the controller of the file that is fought about most. */
+void kubepods_files_tell_contested(struct kubepods *kubepods);
 
 #endif

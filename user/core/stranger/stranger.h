@@ -83,7 +83,7 @@ enum stranger_action stranger_decide(const struct stranger_cpus *cpus,
 #define STRANGER_PAUSE_NS	  1000000000ULL
 #define STRANGER_LONGEST_PAUSE_NS (64 * STRANGER_PAUSE_NS)
 
-/* Zeroed for a task that nobody has set back. */
+/* Zeroed for a task that nobody has set back. user/runtime has one for each cpuset that it writes. */
 struct stranger_pause {
 	uint32_t nr_reverts;
 	uint64_t until_ns, reverted_ns;
