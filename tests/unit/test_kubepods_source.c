@@ -189,7 +189,7 @@ static void end_during_its_save(bool writes_at_once)
 
 	node.writes_at_once = writes_at_once;
 	settle();
-	start_in(B, QOS_GUARANTEED, "excl", 4000);
+	start_in(B, QOS_GUARANTEED, "late", 4000);
 	fake->slow_save = true;
 	scan_node();
 	remove_pod(B);

@@ -684,6 +684,8 @@ struct runtime_answer {
 	const struct runtime_change *changes;
 	uint32_t nr_changes;
 	const char *refusal; /* a creation or an update fails with this sentence; NULL = neither */
+	/* The CPUs for containers that are not decided yet; NULL = unknown. */
+	const char *shared_cpus;
 };
 
 struct runtime_port {

@@ -88,7 +88,8 @@ static struct cpuset released_cpus(const struct controller *controller, const ch
 struct composition {
 	struct runtime_change *changes;
 	uint32_t nr_changes;
-	char *own, *own_mems;	/* of the container that is created; NULL = none */
+	char *own, *own_mems; /* of the container that is created; NULL = none */
+	char *shared;
 	struct cpuset released; /* CPUs that it gives to nobody yet */
 };
 
@@ -101,6 +102,7 @@ static void composition_fini(struct composition *composition)
 	free(composition->changes);
 	free(composition->own);
 	free(composition->own_mems);
+	free(composition->shared);
 }
 
 static char *format_cpus(const struct cpuset *cpus)
@@ -327,6 +329,11 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 						   &composition.own_mems)
 				    : -ENOMEM;
 	}
+	if (!r) {
+		cpus = due_cpus(controller, &nobody, &composition.released);
+		composition.shared = format_cpus(&cpus);
+		r = composition.shared ? 0 : -ENOMEM;
+	}
 	/* The runtime goes on without an answer. An empty one at least does not cost the session. */
 	if (r) {
 		log_err(r, "runtime: a container goes without its CPUs until the next answer");
@@ -335,6 +342,7 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	}
 	answer.cpus = composition.own ? composition.own : "";
 	answer.mems = composition.own_mems;
+	answer.shared_cpus = composition.shared;
 	answer.changes = composition.changes;
 	answer.nr_changes = composition.nr_changes;
 	if (ctl_runtime_send(controller, request, &answer))

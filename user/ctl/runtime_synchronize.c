@@ -22,17 +22,41 @@ static node_mask_t recorded_nodes(const struct controller *controller,
 }
 
 /*
+ * Has a container of another pod CPUs of this one? What was found in a cgroup may be the shared pool, which
+ * has as many CPUs as the container asks for by chance. A record of the runtime is what it was told.
+ */
+static bool is_shared(const struct controller *controller, const struct runtime_snapshot *snapshot,
+		      const struct runtime_container *container, const struct cpuset *cpus)
+{
+	const struct runtime_port *port = controller->ports.runtime;
+
+	if (!port || !port->cannot_refuse ||
+	    container->spec->request.cpu_mcpu != (int64_t)cpuset_count(cpus) * 1000)
+		return false;
+	for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
+		const struct runtime_container *other = &snapshot->containers[i];
+		struct cpuset has = cpuset_of_text(other->cpus);
+
+		if (strcmp(other->pod->id, container->pod->id) != 0 &&
+		    cpuset_intersects(&has, cpus))
+			return true;
+	}
+	return false;
+}
+
+/*
  * CPUs that the runtime has recorded for it stay as they are, if it is entitled to so many, and so do
  * the nodes of pinned memory.
  */
-static void adopt(struct controller *controller, const struct runtime_container *container)
+static void adopt(struct controller *controller, const struct runtime_snapshot *snapshot,
+		  const struct runtime_container *container)
 {
 	struct cpuset cpus;
 
 	if (ctl_runtime_grant(controller, container->pod->spec->uid, container->spec->name))
 		return;
 	if (cpuset_parse(container->cpus, strlen(container->cpus), &cpus) ||
-	    cpuset_is_empty(&cpus) ||
+	    cpuset_is_empty(&cpus) || is_shared(controller, snapshot, container, &cpus) ||
 	    container_prepare_as(controller->ledger, container->pod->spec, container->spec, &cpus,
 				 recorded_nodes(controller, container)))
 		return;
@@ -265,7 +289,7 @@ void ctl_runtime_synchronized(void *self, uint32_t request, const struct runtime
 	share_unlisted(controller, snapshot);
 	for (uint32_t i = 0; i < snapshot->nr_containers; i++)
 		if (runtime_decide_is_valid(&snapshot->containers[i], &error))
-			adopt(controller, &snapshot->containers[i]);
+			adopt(controller, snapshot, &snapshot->containers[i]);
 	for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
 		const struct runtime_container *container = &snapshot->containers[i];
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One request is open at a time, as a runtime has it, so answers come in the order of the requests.
+ * One request is open at a time, as a runtime has it, so answers come in the order of the requests. It
+ * stays open while what it got is being recorded, and whoever is to be decided then or later shares.
  */
 #include "runtime/kubepods.h"
 
@@ -191,6 +192,8 @@ static void ask(struct kubepods *kubepods)
 	while (r > 0 && kubepods->is_synchronized && !kubepods->request)
 		r = ask_next(kubepods);
 	kubepods->is_asking = false;
+	if (r >= 0 && kubepods->is_synchronized && kubepods->request)
+		r = kubepods_files_share(kubepods);
 	if (r < 0)
 		kubepods_files_start_over(kubepods, r);
 	kubepods_files_flush(kubepods);
@@ -203,6 +206,12 @@ static int take_answer(struct kubepods *kubepods, struct container *asked,
 {
 	int r = 0;
 
+	if (asked)
+		asked->is_decided = true;
+	if (answer->shared_cpus) {
+		kubepods->shared = cpuset_of_text(answer->shared_cpus);
+		r = kubepods_files_leave(kubepods, &kubepods->shared);
+	}
 	for (uint32_t i = 0; !r && i < answer->nr_changes; i++) {
 		const struct runtime_change *change = &answer->changes[i];
 		struct container *container = kubepods_rows_find(kubepods, change->container_id);
@@ -350,6 +359,7 @@ static int synchronize(struct kubepods *kubepods)
 		struct container *container = &kubepods->containers[i];
 
 		container->progress = CONTAINER_KNOWN;
+		container->is_decided = true;
 		container->is_resized = false;
 		/* The answer has the changes only. */
 		for (int file = 0; file < FILE_NR; file++) {

@@ -76,6 +76,45 @@ int kubepods_files_set(struct kubepods *kubepods, struct container *container, c
 	return r;
 }
 
+static bool is_undecided(const struct container *container)
+{
+	return container->is_alive && !container->is_decided;
+}
+
+static int set_cpus(struct kubepods *kubepods, struct container *container,
+		    const struct cpuset *cpus)
+{
+	if (cpuset_is_empty(cpus) || cpuset_equal(&container->files[FILE_CPUS].wanted, cpus))
+		return 0;
+	container->files[FILE_CPUS].wanted = *cpus;
+	return queue(kubepods, container, FILE_CPUS);
+}
+
+int kubepods_files_leave(struct kubepods *kubepods, const struct cpuset *shared)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < kubepods->nr; i++) {
+		struct container *container = &kubepods->containers[i];
+		struct cpuset left = container->files[FILE_CPUS].wanted;
+
+		cpuset_intersect(&left, shared);
+		if (is_undecided(container))
+			r = set_cpus(kubepods, container, &left);
+	}
+	return r;
+}
+
+int kubepods_files_share(struct kubepods *kubepods)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < kubepods->nr; i++)
+		if (is_undecided(&kubepods->containers[i]))
+			r = set_cpus(kubepods, &kubepods->containers[i], &kubepods->shared);
+	return r;
+}
+
 /* That there is no such file is worth a word only if the cgroup is there at the next scan. */
 static void note_failure(struct container *container, struct cpuset_file *file,
 			 const struct cpuset_write *row)

@@ -42,6 +42,7 @@ struct container {
 	uint32_t nr_scans; /* since its files were last written */
 	bool is_alive;	   /* its cgroup exists */
 	bool had_company;  /* another container of the pod ran at the same time */
+	bool is_decided;   /* the controller has answered for it once */
 	bool is_resized;   /* its amounts are others than the controller knows */
 	bool is_due_again; /* it was refused, and there is more room now */
 	bool is_missing;   /* when it was last written, there was no such cgroup or file */
@@ -61,6 +62,9 @@ struct kubepods {
 	/* Of the container that the open request is about; "" = about none. */
 	char asked_id[KUBEPODS_ID_MAX], asked_uid[POD_UID_MAX];
 	char late_uid[POD_UID_MAX]; /* a pod that ended while its request was open; "" = none */
+
+	/* Of the last answer: for containers that are not decided yet; empty = unknown. */
+	struct cpuset shared;
 
 	bool is_writing;
 	uint32_t nr_queued, max_queued;
@@ -90,6 +94,12 @@ void kubepods_files_start_over(struct kubepods *kubepods, int error);
 /* What a container is to have, after all that is queued; NULL or "" = as it is. -ENOMEM. */
 int kubepods_files_set(struct kubepods *kubepods, struct container *container, const char *cpus,
 		       const char *mems);
+/*
+ * Whoever is not decided yet shares meanwhile, or it would run on exclusive CPUs of others. It leaves the
+ * CPUs that are shared no more before somebody gets them, and gets others after they were left. -ENOMEM.
+ */
+int kubepods_files_leave(struct kubepods *kubepods, const struct cpuset *shared);
+int kubepods_files_share(struct kubepods *kubepods);
 /* Begins to write the queue, unless an earlier part of it is still being written. */
 void kubepods_files_flush(struct kubepods *kubepods);
 /* A write has ended. */
