@@ -35,7 +35,7 @@ struct admission {
 	bool wants_scan;	 /* some pods can be decided only with a new scan of the sources */
 	bool is_source_complete; /* they were read completely at least once */
 	uint64_t nr_admitted, nr_released;
-	uint64_t nr_offers; /* how often room was made for whoever was refused */
+	uint64_t nr_offers;		     /* how often room was made for whoever was refused */
 	uint64_t nr_assigned[ASSIGNMENT_NR]; /* containers with such CPUs, since the start */
 	uint64_t duration_ns[ADMISSION_BUCKETS], duration_sum_ns;
 };
