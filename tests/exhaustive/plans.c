@@ -184,24 +184,23 @@ struct tally {
 
 static struct group desired_groups[NR_CONTAINERS + 1], observed_groups[NR_CONTAINERS + 1];
 
-static void fill_group(struct group *group, enum group_role role, const char *path,
-		       unsigned int cpus)
+static void fill_group(struct group *group, enum group_role role, char *path, unsigned int cpus)
 {
 	memset(group, 0, sizeof(*group));
 	group->role = role;
-	snprintf(group->path, sizeof(group->path), "%s", path);
+	group->path = path;
 	group->files[GROUP_CPUSET_CPUS] = cpus ? texts[cpus] : NULL;
 }
 
-/* The trees borrow the texts, which are never freed. */
+/* The trees borrow the paths and texts, which are never freed. */
 static void fill_tree(const struct world *world, const unsigned int *cpus, struct group *groups,
 		      struct group_tree *ret_tree)
 {
-	static const char *const names[] = {"r/a", "r/b", "r/c", "r/d"};
+	static char root[] = "r", names[][4] = {"r/a", "r/b", "r/c", "r/d"};
 	uint32_t nr = 0;
 
 	if (world->has_root)
-		fill_group(&groups[nr++], GROUP_ROOT, "r", world->room);
+		fill_group(&groups[nr++], GROUP_ROOT, root, world->room);
 	for (unsigned int i = 0; i < NR_CONTAINERS; i++) {
 		fill_group(&groups[nr], GROUP_CONTAINER, names[i], cpus[i]);
 		groups[nr].is_exclusive = world->is_exclusive[i];

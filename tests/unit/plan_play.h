@@ -264,8 +264,7 @@ static inline void play_remove(struct stage *stage, const struct step *step)
 		if (!strncmp(other->path, step->path, length) && other->path[length] == '/')
 			fail_msg("%s is removed before %s", step->path, other->path);
 	}
-	for (int file = 0; file < GROUP_FILE_NR; file++)
-		free(group->files[file]);
+	group_fini(group);
 	*group = stage->now.groups[--stage->now.nr_groups];
 	memset(&stage->now.groups[stage->now.nr_groups], 0, sizeof(*group));
 }

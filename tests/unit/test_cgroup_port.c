@@ -164,7 +164,8 @@ static void the_manager_follows_process_one(void **state)
 
 static void the_port_reads_through(void **state)
 {
-	struct group group = {.path = "pinfold.slice"}, none = {.path = "none"};
+	char managed[] = "pinfold.slice", unknown[] = "none";
+	struct group group = {.path = managed}, none = {.path = unknown};
 	struct managed_group around[4];
 	struct group_status status;
 	char scope[64];

@@ -196,9 +196,9 @@ static void test_owners(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct group group = {.role = rows[i].role};
+		struct group group = {.role = rows[i].role,
+				      .path = (char *)(uintptr_t)rows[i].path};
 
-		snprintf(group.path, sizeof(group.path), "%s", rows[i].path);
 		read_owner(&group, NULL);
 		assert_string_equal(group.uid, rows[i].uid);
 		assert_string_equal(group.container, rows[i].container);

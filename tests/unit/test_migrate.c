@@ -20,6 +20,7 @@
 
 struct container {
 	struct group group;
+	char path[4];	   /* the group's */
 	struct cpuset now; /* after the steps so far */
 	struct cpuset target;
 	bool is_unlisted, is_unbounded;
@@ -74,6 +75,14 @@ static void deal(struct chance *chance, struct world *world, const uint32_t *twi
 	}
 }
 
+static void name_container(struct world *world, uint32_t at)
+{
+	struct container *container = &world->containers[at];
+
+	snprintf(container->path, sizeof(container->path), "%u", at);
+	container->group.path = container->path;
+}
+
 static void make_world(struct chance *chance, struct world *world)
 {
 	uint32_t twin_of[MAX_CONTAINERS];
@@ -83,7 +92,7 @@ static void make_world(struct chance *chance, struct world *world)
 	for (uint32_t cpu = 0; cpu < world->nr_cpus; cpu++)
 		cpuset_add(&world->room, cpu);
 	for (uint32_t i = 0; i < world->nr; i++) {
-		snprintf(world->containers[i].group.path, GROUP_PATH_MAX, "%u", i);
+		name_container(world, i);
 		twin_of[i] = i && chance_percent(chance, 15) ? twin_of[i - 1] : i;
 	}
 	deal(chance, world, twin_of, true);
@@ -266,7 +275,7 @@ static void room_is_made_by_the_fewest_writes(void **state)
 		uint32_t nr_alone = 0;
 
 		for (uint32_t j = 0; j < world.nr; j++) {
-			snprintf(world.containers[j].group.path, GROUP_PATH_MAX, "%u", j);
+			name_container(&world, j);
 			world.containers[j].now = cpus_of(now[j]);
 			world.containers[j].target = cpus_of(target[j]);
 		}

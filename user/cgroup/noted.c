@@ -26,8 +26,7 @@ void noted_drop(struct noted *noted, const char *path)
 	pthread_mutex_lock(&noted->lock);
 	group = group_tree_find(&noted->tree, path);
 	if (group) {
-		for (int file = 0; file < GROUP_FILE_NR; file++)
-			free(group->files[file]);
+		group_fini(group);
 		*group = noted->tree.groups[--noted->tree.nr_groups];
 	}
 	pthread_mutex_unlock(&noted->lock);

@@ -354,7 +354,7 @@ static int widen(struct groups *groups, const struct group *group, char *error)
 		/* A file that does not exist imposes no limit. */
 		if (!group->files[limits[i].file])
 			continue;
-		memcpy(step.path, group->path, sizeof(step.path));
+		text_copy(step.path, sizeof(step.path), group->path);
 		if (limits[i].source)
 			err = file_read_line(groups->dir.root_fd, limits[i].source, &list);
 		if (err)
@@ -418,7 +418,7 @@ static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 					tree.groups[i].path);
 			continue;
 		}
-		memcpy(step.path, tree.groups[i].path, sizeof(step.path));
+		text_copy(step.path, sizeof(step.path), tree.groups[i].path);
 		err = groups->manager->remove(groups, &step, sentence);
 		keep_first(&result, err, error, sentence);
 	}

@@ -61,7 +61,7 @@ static struct step step_at(const struct group *group)
 {
 	struct step step = {.role = group->role};
 
-	memcpy(step.path, group->path, sizeof(step.path));
+	text_copy(step.path, sizeof(step.path), group->path);
 	memcpy(step.uid, group->uid, sizeof(step.uid));
 	return step;
 }

@@ -47,7 +47,8 @@ enum isolation_gap {
 };
 
 struct group {
-	char path[GROUP_PATH_MAX]; /* relative to the cgroup mount, no leading slash */
+	/* Owned: relative to the cgroup mount, no leading slash, shorter than GROUP_PATH_MAX. */
+	char *path;
 	enum group_role role;
 	char uid[POD_UID_MAX];		    /* "" for the root */
 	char container[POD_CONTAINER_NAME]; /* "" above containers */
@@ -65,9 +66,11 @@ struct group_tree {
 	struct group *groups;
 };
 
-/* Free the groups with their values; the tree is empty afterwards. */
+/* Free what the group owns; it must not be used afterwards. */
+void group_fini(struct group *group);
+/* Free the groups with what they own; the tree is empty afterwards. */
 void group_tree_fini(struct group_tree *tree);
-/* Append an empty group. NULL = no memory. */
+/* Append an empty group with a copy of the path, shorter than GROUP_PATH_MAX. NULL = no memory. */
 struct group *group_tree_add(struct group_tree *tree, enum group_role role, const char *path);
 /* Remove a group and its whole subtree from the tree. */
 void group_tree_drop(struct group_tree *tree, const char *path);

@@ -32,8 +32,9 @@ const char *group_file_name(enum group_file file)
 	return names[file];
 }
 
-static void free_files(struct group *group)
+void group_fini(struct group *group)
 {
+	free(group->path);
 	for (int file = 0; file < GROUP_FILE_NR; file++)
 		free(group->files[file]);
 }
@@ -41,7 +42,7 @@ static void free_files(struct group *group)
 void group_tree_fini(struct group_tree *tree)
 {
 	for (uint32_t i = 0; i < tree->nr_groups; i++)
-		free_files(&tree->groups[i]);
+		group_fini(&tree->groups[i]);
 	free(tree->groups);
 	*tree = (struct group_tree){0};
 }
@@ -56,7 +57,7 @@ void group_tree_drop(struct group_tree *tree, const char *path)
 
 		if (!strncmp(group->path, path, len) &&
 		    (group->path[len] == '/' || !group->path[len]))
-			free_files(group);
+			group_fini(group);
 		else
 			tree->groups[nr++] = *group;
 	}
@@ -65,7 +66,7 @@ void group_tree_drop(struct group_tree *tree, const char *path)
 
 struct group *group_tree_add(struct group_tree *tree, enum group_role role, const char *path)
 {
-	struct group *group;
+	char *copy;
 
 	if (tree->nr_groups == tree->capacity) {
 		uint32_t capacity = tree->capacity ? tree->capacity * 2 : 16;
@@ -76,11 +77,12 @@ struct group *group_tree_add(struct group_tree *tree, enum group_role role, cons
 		tree->groups = grown;
 		tree->capacity = capacity;
 	}
-	group = &tree->groups[tree->nr_groups++];
-	memset(group, 0, sizeof(*group));
-	group->role = role;
-	snprintf(group->path, sizeof(group->path), "%s", path);
-	return group;
+	/* Most paths are much shorter than the longest one, and the agent keeps three trees. */
+	copy = strdup(path);
+	if (!copy)
+		return NULL;
+	tree->groups[tree->nr_groups] = (struct group){.path = copy, .role = role};
+	return &tree->groups[tree->nr_groups++];
 }
 
 struct group *group_tree_find(const struct group_tree *tree, const char *path)

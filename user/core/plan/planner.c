@@ -2,6 +2,8 @@
 #include "core/plan/planner.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool step_is_on_the_way(const struct step *step, const char *final_value)
@@ -30,7 +32,7 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 	}
 	step = &plan->steps[plan->nr_steps++];
 	*step = (struct step){.kind = kind, .role = group->role};
-	memcpy(step->path, group->path, sizeof(step->path));
+	snprintf(step->path, sizeof(step->path), "%s", group->path);
 	memcpy(step->uid, group->uid, sizeof(step->uid));
 	memcpy(step->container, group->container, sizeof(step->container));
 	return step;
