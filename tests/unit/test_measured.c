@@ -166,6 +166,35 @@ static void containers_of_several_pods_follow_their_pods(void **state)
 	assert_false(measured_is_foreign(measured, measured->nr_own - 1));
 }
 
+static void assert_same_file(const struct group *a, const struct group *b, enum group_file file)
+{
+	assert_int_equal(!a->files[file], !b->files[file]);
+	if (a->files[file])
+		assert_string_equal(a->files[file], b->files[file]);
+}
+
+/* A copy of everything would be as large as the desired tree. */
+static void own_groups_have_their_lists_and_no_other_file(void **state)
+{
+	const struct measured_groups *measured = &controller->measured;
+	uint32_t nr_left_out = 0;
+
+	assert_int_equal(measured->nr_own, controller->desired.nr_groups);
+	for (uint32_t i = 0; i < measured->nr_own; i++) {
+		const struct group *group = &measured->tree.groups[i];
+		const struct group *desired = &controller->desired.groups[i];
+
+		assert_string_equal(group->path, desired->path);
+		assert_same_file(group, desired, GROUP_CPUSET_CPUS);
+		assert_same_file(group, desired, GROUP_CPUSET_MEMS);
+		for (enum group_file file = GROUP_CPUSET_CPUS + 1; file < GROUP_FILE_NR; file++) {
+			assert_null(group->files[file]);
+			nr_left_out += desired->files[file] != NULL;
+		}
+	}
+	assert_true(nr_left_out);
+}
+
 /* What a runtime may say, and nobody can measure. */
 static void a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone(void **state)
 {
@@ -307,6 +336,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_newest_instance_of_a_container_counts, start,
 						stop),
 		cmocka_unit_test_setup_teardown(containers_of_several_pods_follow_their_pods, start,
+						stop),
+		cmocka_unit_test_setup_teardown(own_groups_have_their_lists_and_no_other_file, start,
 						stop),
 		cmocka_unit_test_setup_teardown(
 			a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone, start, stop),

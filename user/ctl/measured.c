@@ -31,13 +31,18 @@ static struct group *add_group(struct group_tree *tree, enum group_role role, co
 	return group;
 }
 
+/* The others say how a group is enforced, which those who measure it do not ask for. */
 static int copy_files(const struct group *group, struct group *copy)
 {
-	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
-		if (!group->files[file])
+	static const enum group_file files[] = {GROUP_CPUSET_CPUS, GROUP_CPUSET_MEMS};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const char *value = group->files[files[i]];
+
+		if (!value)
 			continue;
-		copy->files[file] = strdup(group->files[file]);
-		if (!copy->files[file])
+		copy->files[files[i]] = strdup(value);
+		if (!copy->files[files[i]])
 			return -ENOMEM;
 	}
 	return 0;

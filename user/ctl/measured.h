@@ -12,9 +12,9 @@ struct controller;
 
 struct measured_groups {
 	/*
-	 * The desired tree's groups in its order, then for each pod of a runtime its root, if it
-	 * is another than that of the pod before, the pod, and its containers. These have
-	 * GROUP_CPUSET_CPUS as granted, and no other file.
+	 * The desired tree's groups in its order, with their CPU and node lists as their only files;
+	 * then for each pod of a runtime its root, if it is another than that of the pod before, the
+	 * pod, and its containers. These have GROUP_CPUSET_CPUS as granted, and no other file.
 	 */
 	struct group_tree tree;
 	uint32_t nr_own; /* that are the desired tree's */
