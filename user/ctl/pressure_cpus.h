@@ -24,14 +24,18 @@
 
 /* A CPU, a NUMA node, or all CPUs together. */
 struct pressure_part {
-	int32_t cpu, node; /* ids; -1 = none: a node has no CPU, and all together have neither */
+	/* Ids below CPUSET_MAX; -1 = none: a node has no CPU, and all together have neither. */
+	int32_t cpu : 15, node : 15;
+	bool is_read : 1; /* at least once, also in the last read */
 	/* Of a CPU: what the kernel said last. */
 	uint32_t last_ns[PRESSURE_CPU_KIND_NR];
-	bool is_read; /* at least once, also in the last read */
 	/* Since it is counted: how long it was, how long it could not be, and what was waited. */
 	uint64_t known_ns, missed_ns;
 	uint64_t waited_ns[PRESSURE_CPU_KIND_NR]; /* active: of a node, the sum of its CPUs */
 };
+_Static_assert(CPUSET_MAX <= 1 << 14, "an id has 15 bits with its sign");
+/* A large node has 16,384 of them. */
+_Static_assert(sizeof(struct pressure_part) == 104, "docs/performance.md has what a CPU takes");
 
 /* Between the last read and the one before. */
 struct pressure_last {
