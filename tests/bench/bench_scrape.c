@@ -293,11 +293,17 @@ static void tell_nobody(void *self, bool wanted)
 {
 }
 
+static uint64_t none_untold(void *self)
+{
+	return 0;
+}
+
 static const struct noise_port noise_port = {.watch = watch_noise,
 					     .state = noise_state,
 					     .counts = counts_noise,
 					     .read = read_noise,
-					     .tell_strangers = tell_nobody};
+					     .tell_strangers = tell_nobody,
+					     .untold = none_untold};
 
 static int usage_of_process(void *self, struct process_usage *ret_usage)
 {
@@ -479,7 +485,17 @@ static void fill_history(void)
 	is_filling = false;
 }
 
-/* The whole process, the made-up pods included; the maps are shared memory, as the kernel's are. */
+/* The agent has copies of them. */
+static void free_pods(void)
+{
+	for (int i = 0; i < NR_PODS; i++)
+		pod_spec_free(specs[i]);
+}
+
+/*
+ * The whole process without the made-up pods; the maps and the cgroups are shared memory, which is not
+ * the agent's, as the kernel's is not.
+ */
 static double measure_memory(void)
 {
 	double bytes = 0;
@@ -491,6 +507,7 @@ static double measure_memory(void)
 	child = fork();
 	if (!child) {
 		start();
+		free_pods();
 		fill_maps(true);
 		fill_history();
 		for (int i = 0; i < 10; i++) {
@@ -546,8 +563,7 @@ int main(int argc, char **argv)
 	bench_run("scrape_750_containers", "{" SIZE ", \"ran_on\": \"all\"}", scrape, NULL);
 	bench_run("look_750_containers", "{" SIZE ", \"ran_on\": \"all\"}", look, NULL);
 	controller_free(controller);
-	for (int i = 0; i < NR_PODS; i++)
-		pod_spec_free(specs[i]);
+	free_pods();
 	topology_free(topology);
 	fake_world_clear();
 	return 0;
