@@ -8,7 +8,8 @@
 
 #include <malloc.h>
 
-#define MAPPED_BYTES (256 * 1024)
+/* Below a tree of the cgroups of 250 pods: three of them are made anew in each round. */
+#define MAPPED_BYTES (128 * 1024)
 #define KEPT_BYTES   (512 * 1024)
 /* Each arena keeps what was freed in it; a thread of the pool allocates little, and seldom. */
 #define ARENAS_MAX 2
