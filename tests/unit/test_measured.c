@@ -337,8 +337,8 @@ int main(void)
 						stop),
 		cmocka_unit_test_setup_teardown(containers_of_several_pods_follow_their_pods, start,
 						stop),
-		cmocka_unit_test_setup_teardown(own_groups_have_their_lists_and_no_other_file, start,
-						stop),
+		cmocka_unit_test_setup_teardown(own_groups_have_their_lists_and_no_other_file,
+						start, stop),
 		cmocka_unit_test_setup_teardown(
 			a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone, start, stop),
 		cmocka_unit_test_setup_teardown(
