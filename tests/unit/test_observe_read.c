@@ -73,8 +73,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	for (unsigned int slot = 0; slot < SLOTS; slot++)
+	for (unsigned int slot = 0; slot < SLOTS; slot++) {
+		free(scene.shown[slot].settled);
 		free(scene.shown[slot].floors);
+	}
 	free(scene.observer.given.run_ns);
 	free(scene.observer.given.floors);
 	return 0;
@@ -159,6 +161,48 @@ static void test_each_cpu(void **state)
 	usage = read_usage();
 	assert_int_equal(usage.remote_ns[2], 0);
 	assert_int_equal(usage.outside_ns[2], 300);
+}
+
+/* The sum is all that it ran, whatever nodes were near when; and each part only grows. */
+static void test_other_nodes_divide_only_what_comes_later(void **state)
+{
+	struct observe_usage usage;
+
+	(void)state;
+	scene.slots[2].nodes = 3;
+	*counter(0) = (struct observe_counter){.run_ns = 1000};
+	*counter(2) = (struct observe_counter){.run_ns = 10, .outside_ns = 4};
+	usage = read_usage();
+	assert_int_equal(usage.run_local_ns, 1006);
+	assert_int_equal(usage.run_remote_ns, 0);
+	/* Only the second node is near from now on. */
+	scene.slots[2].nodes = 2;
+	usage = read_usage();
+	assert_int_equal(usage.run_local_ns, 1006);
+	assert_int_equal(usage.run_remote_ns, 0);
+	counter(0)->run_ns += 50;
+	counter(2)->run_ns += 900;
+	usage = read_usage();
+	assert_int_equal(usage.run_local_ns, 1906);
+	assert_int_equal(usage.run_remote_ns, 50);
+	/* And both again. */
+	scene.slots[2].nodes = 3;
+	usage = read_usage();
+	counter(0)->run_ns += 7;
+	usage = read_usage();
+	assert_int_equal(usage.run_local_ns, 1913);
+	assert_int_equal(usage.run_remote_ns, 50);
+	assert_int_equal(usage.run_outside_ns, 4);
+}
+
+/* The new clock and the old instant would make each open interval longer by the age of the pair. */
+static void test_a_pair_in_the_middle_of_a_change_is_left_out(void **state)
+{
+	(void)state;
+	scene.cpus[2].sequence = 1;
+	scene.cpus[2].clock += 1000000000ULL;
+	run_since(0, 100000000ULL, 0);
+	assert_in_range(read_usage().run_local_ns, 99900000ULL, 200000000ULL);
 }
 
 /* A lone task keeps its CPU without a switch: all that passes between two looks is its own. */
@@ -376,6 +420,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sums, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_each_cpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_nodes_divide_only_what_comes_later,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_pair_in_the_middle_of_a_change_is_left_out,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_open_interval, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lone_task_has_its_whole_cpu, set_up,
 						tear_down),

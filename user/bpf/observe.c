@@ -79,13 +79,19 @@ static int map_all(struct observer *observer)
 	return 0;
 }
 
+static void fini_shown(struct observe_shown *shown)
+{
+	free(shown->settled);
+	free(shown->floors);
+}
+
 void observe_close(struct observer *observer)
 {
 	if (!observer)
 		return;
 	if (observer->shown && observer->control)
 		for (uint32_t slot = 0; slot < observer->control->nr_slots; slot++)
-			free(observer->shown[slot].floors);
+			fini_shown(&observer->shown[slot]);
 	free(observer->shown);
 	free(observer->given.run_ns);
 	free(observer->given.floors);

@@ -78,7 +78,7 @@ int observe_find(const struct observer *observer, uint64_t cgroup_id, uint32_t *
 
 /* One container since its slot was given, the interval it is running right now included. */
 struct observe_usage {
-	/* Their sum is all its run time. */
+	/* Their sum is all its run time. What was near or far is judged by the nodes of that time. */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
 	/* Waits that are over, by enum wait_cause; their sum is all its waiting. */
 	uint64_t wait_ns[WAIT_CAUSE_NR];

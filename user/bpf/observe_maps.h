@@ -31,6 +31,14 @@ struct observe_floor {
 struct observe_shown {
 	uint64_t cgroup_id; /* 0 = nothing shown yet */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
+	/*
+	 * The NUMA nodes that were near when it was read last. When others are, what it ran until then stays
+	 * what it was: `settled` has its run time on each CPU at that moment, and only what comes on top is
+	 * divided by the new ones. Owned; NULL = they never changed.
+	 */
+	uint64_t nodes;
+	uint64_t *settled;
+	uint64_t settled_local_ns, settled_remote_ns;
 	/* The waits as they were read last, and of which claim of the slot that was. */
 	uint64_t waits_claim, nr_waits, waits_ns;
 	/*

@@ -102,6 +102,22 @@ static bool is_untouched(const struct observer *observer, uint32_t slot, uint32_
 			~SLOT_OUTSIDE) != slot;
 }
 
+/* Returns false if the CPU was in the middle of a change at each try, as a virtual one may stand still. */
+static bool take_pair(const struct observe_cpu *here, uint64_t *ret_clock,
+		      uint64_t *ret_monotonic_ns)
+{
+	for (int try = 0; try < READ_TRIES; try++) {
+		uint32_t before = __atomic_load_n(&here->sequence, __ATOMIC_ACQUIRE);
+
+		*ret_clock = load((const uint64_t *)&here->clock);
+		*ret_monotonic_ns = load((const uint64_t *)&here->monotonic_ns);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && __atomic_load_n(&here->sequence, __ATOMIC_RELAXED) == before)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Each CPU keeps a pair of instants, the monotonic one read a little after the
  * other, or much after where a virtual CPU was taken away in between. So of the
@@ -118,13 +134,10 @@ static void refresh_offset(struct observer *observer, uint64_t now_ns)
 	for (uint32_t i = 0; i < observer->control->nr_cpus; i++)
 		newest = max_u64(newest, load((const uint64_t *)&observer->cpus[i].monotonic_ns));
 	for (uint32_t i = 0; i < observer->control->nr_cpus; i++) {
-		struct sample unused;
 		uint64_t clock, monotonic;
 
-		take_sample(observer, SLOT_HOST, i, &unused); /* not in the middle of a change */
-		clock = load((const uint64_t *)&observer->cpus[i].clock);
-		monotonic = load((const uint64_t *)&observer->cpus[i].monotonic_ns);
-		if (!monotonic || monotonic + PAIR_AGE_NS < newest)
+		if (!take_pair(&observer->cpus[i], &clock, &monotonic) || !monotonic ||
+		    monotonic + PAIR_AGE_NS < newest)
 			continue;
 		if (!found || (int64_t)(monotonic - clock) < least)
 			least = (int64_t)(monotonic - clock);
@@ -181,9 +194,35 @@ static struct observe_shown *prepare_shown(struct observer *observer, uint32_t s
 	if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
 		shown->cgroup_id = observer->slots[slot].cgroup_id;
 		shown->run_local_ns = shown->run_remote_ns = shown->run_outside_ns = 0;
+		shown->nodes = observer->slots[slot].nodes;
+		free(shown->settled);
+		shown->settled = NULL;
+		shown->settled_local_ns = shown->settled_remote_ns = 0;
 		shown->nr_floors = 0;
 	}
 	return shown;
+}
+
+/*
+ * Other nodes are near since the last read, or a moment longer. Without memory for it the old ones count
+ * until the next read.
+ */
+static void settle(const struct observer *observer, uint32_t slot, struct observe_shown *shown)
+{
+	const struct observe_given *given = &observer->given;
+	const uint32_t nr_cpus = observer->control->nr_cpus;
+
+	if (shown->nodes == observer->slots[slot].nodes)
+		return;
+	if (!shown->settled)
+		shown->settled = malloc(nr_cpus * sizeof(*shown->settled));
+	if (!shown->settled)
+		return;
+	for (uint32_t cpu = 0; cpu < nr_cpus; cpu++)
+		shown->settled[cpu] = given->run_ns[cpu] - given->outside_ns[cpu];
+	shown->settled_local_ns = shown->run_local_ns;
+	shown->settled_remote_ns = shown->run_remote_ns;
+	shown->nodes = observer->slots[slot].nodes;
 }
 
 /* -ENOMEM: the old ones remain. */
@@ -202,14 +241,27 @@ static int keep_floors(struct observe_shown *shown, const struct observe_floor *
 	return 0;
 }
 
-static bool is_local(const struct observer *observer, uint32_t slot, uint32_t cpu)
+/* Is the CPU on one of these nodes? 0 = all are near. */
+static bool is_local(const struct observer *observer, uint64_t nodes, uint32_t cpu)
 {
-	uint64_t nodes = observer->slots[slot].nodes;
 	const struct topology *topology = observer->topology;
 
 	if (!nodes || cpu >= topology->nr_cpu_ids || !cpuset_has(&topology->all, cpu))
 		return true;
 	return nodes >> topology->node_of[cpu] & 1;
+}
+
+/* Divide what it ran here since the nodes changed last. */
+static void add_run(const struct observer *observer, const struct observe_shown *shown,
+		    uint32_t cpu, uint64_t run_ns, struct observe_usage *usage)
+{
+	const uint64_t settled_ns = shown->settled ? shown->settled[cpu] : 0;
+	const uint64_t grown_ns = run_ns > settled_ns ? run_ns - settled_ns : 0;
+
+	if (is_local(observer, shown->nodes, cpu))
+		usage->run_local_ns += grown_ns;
+	else
+		usage->run_remote_ns += grown_ns;
 }
 
 /* What is shown of one CPU. Returns false if its counter says the same. */
@@ -218,6 +270,7 @@ static bool add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 		       struct observe_usage *usage)
 {
 	const struct observe_given *given = &observer->given;
+	const uint64_t nodes = observer->slots[slot].nodes;
 	uint64_t open = open_ns(observer, sample);
 	uint64_t run = max_u64(sample->counter.run_ns + open, floor->run_ns);
 	uint64_t outside = max_u64(sample->counter.outside_ns + (sample->outside ? open : 0),
@@ -227,10 +280,9 @@ static bool add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 		outside = run;
 	given->run_ns[cpu] = run;
 	given->outside_ns[cpu] = outside;
-	given->remote_ns[cpu] = is_local(observer, slot, cpu) ? 0 : run - outside;
+	given->remote_ns[cpu] = is_local(observer, nodes, cpu) ? 0 : run - outside;
 	usage->run_outside_ns += outside;
-	usage->run_remote_ns += given->remote_ns[cpu];
-	usage->run_local_ns += run - outside - given->remote_ns[cpu];
+	add_run(observer, &observer->shown[slot], cpu, run - outside, usage);
 	given->cpu_wait_ns[cpu] = 0;
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++) {
 		usage->wait_ns[cause] += sample->counter.wait_ns[cause];
@@ -269,6 +321,8 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 	if (r)
 		return r;
 	shown = prepare_shown(observer, slot);
+	usage.run_local_ns = shown->settled_local_ns;
+	usage.run_remote_ns = shown->settled_remote_ns;
 	left = observer->given.floors;
 	refresh_offset(observer, monotonic_ns());
 	for (uint32_t cpu = 0; cpu < usage.nr_cpus; cpu++) {
@@ -292,6 +346,7 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 		max_u64(usage.run_remote_ns, shown->run_remote_ns);
 	usage.run_outside_ns = shown->run_outside_ns =
 		max_u64(usage.run_outside_ns, shown->run_outside_ns);
+	settle(observer, slot, shown);
 	usage.run_ns = observer->given.run_ns;
 	usage.outside_ns = observer->given.outside_ns;
 	usage.remote_ns = observer->given.remote_ns;
