@@ -223,8 +223,9 @@ static int show_histogram(struct session *session, struct json_object *json)
 	if (row.state != LATENCY_COUNTED)
 		return out_fail(
 			session, STATUS_FAILED,
-			"the waits of pod %s/%s are not counted: the observer is not loaded, "
-			"or has no free slot for a container; see 'pinfold feature show'",
+			"the waits of pod %s/%s are not counted: the observer is not loaded or has "
+			"no free slot for a container (see 'pinfold feature show'), or no process "
+			"of it runs (see 'pinfold container show')",
 			row.namespace, row.pod);
 	if (session->options.json)
 		return out_object(session, &view_latency_desc, json_object_get(json));

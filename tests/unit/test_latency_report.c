@@ -175,6 +175,47 @@ static void a_container_that_is_not_published_is_not_counted(void **state)
 	json_object_put(list);
 }
 
+/* It has ended, as init containers do; its pod is the sum of the others. */
+static void a_container_without_a_cgroup_does_not_count(void **state)
+{
+	static const char *const paths[] = {"pinfold.slice/poduid-a/one",
+					    "pinfold.slice/poduid-a/two"};
+	struct json_object *list;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		controller_free(controller);
+		unknown_path = paths[i];
+		unknown_error = -ENOENT;
+		controller = start_node(&fake_side_port);
+		scan(controller, pods, 2);
+		list = query(controller, "latency");
+		expect_unknown(find_row(list, "a", i ? "two" : "one"));
+		assert_string_equal(member(find_row(list, "a", i ? "one" : "two"), "state"),
+				    "counted");
+		assert_string_equal(member(find_row(list, "a", NULL), "state"), "counted");
+		assert_string_equal(member(find_row(list, "a", NULL), "count"),
+				    member(find_row(list, "a", i ? "one" : "two"), "count"));
+		json_object_put(list);
+	}
+}
+
+/* None has begun. */
+static void a_pod_without_any_cgroup_is_unknown(void **state)
+{
+	struct json_object *list;
+
+	(void)state;
+	controller_free(controller);
+	unknown_path = "pinfold.slice/poduid-b/single";
+	unknown_error = -ENOENT;
+	controller = start_node(&fake_side_port);
+	scan(controller, pods, 2);
+	list = query(controller, "latency");
+	expect_unknown(find_row(list, "b", NULL));
+	json_object_put(list);
+}
+
 static void without_bpf_nothing_is_counted(void **state)
 {
 	struct json_object *list;
@@ -198,6 +239,8 @@ int main(void)
 		TEST(a_container_that_is_not_counted_leaves_its_pod_unknown),
 		TEST(a_pod_that_left_has_no_rows),
 		TEST(a_container_that_is_not_published_is_not_counted),
+		TEST(a_container_without_a_cgroup_does_not_count),
+		TEST(a_pod_without_any_cgroup_is_unknown),
 		TEST(without_bpf_nothing_is_counted),
 	};
 

@@ -2,6 +2,8 @@
 /* How long tasks waited, as rows for the inspector: each pod, then its containers. */
 #include "ctl/latency_report.h"
 
+#include <errno.h>
+
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
 #include "format/view_objects.h"
@@ -12,6 +14,7 @@ struct latency_row {
 	const struct ledger_pod *pod;
 	const char *container;
 	bool is_known;
+	bool is_absent; /* it has no cgroup: it has ended, or has not begun */
 	struct latency latency;
 };
 
@@ -19,17 +22,26 @@ static struct latency_row measure(const struct controller *controller, const str
 				  const struct group *group, const struct managed_group *published)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
+	const struct groups_port *groups = controller->ports.groups;
 	struct latency_row row = {.pod = pod, .container = group->container};
+	struct group_status status;
 
+	row.is_absent = !published && groups->status(groups->self, group->path, &status) == -ENOENT;
 	row.is_known = kernel && published &&
 		       !kernel->latency(kernel->self, published->cgroup_id, &row.latency);
 	return row;
 }
 
-/* A pod is the sum of its containers, and unknown if one of them is. */
+/*
+ * A pod is the sum of its containers, and unknown if one of them is. An init container that has ended
+ * would otherwise leave its pod unknown for ever, because the runtime keeps it for its log.
+ */
 static void add_to_pod(struct latency_row *pod, const struct latency_row *container)
 {
-	pod->is_known &= container->is_known;
+	if (container->is_absent)
+		return;
+	pod->is_known = container->is_known && (pod->is_absent || pod->is_known);
+	pod->is_absent = false;
 	latency_add(&pod->latency, &container->latency);
 }
 
@@ -46,7 +58,7 @@ static uint32_t measure_all(const struct controller *controller, struct latency_
 
 		if (pod && group->role == GROUP_POD) {
 			of_pod = nr;
-			rows[nr++] = (struct latency_row){.pod = pod, .is_known = true};
+			rows[nr++] = (struct latency_row){.pod = pod, .is_absent = true};
 		} else if (pod && group->role == GROUP_CONTAINER) {
 			rows[nr] = measure(controller, pod, group, published);
 			add_to_pod(&rows[of_pod], &rows[nr++]);
