@@ -430,6 +430,50 @@ static void the_throttled_time_is_that_of_the_last_pass(void **state)
 	free_pods(pods, 1);
 }
 
+static void expect_preemptions(struct controller *controller, unsigned int nr)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line),
+		 "pinfold_pod_preemptions_total{namespace=\"default\",pod=\"a\"} %u\n", nr);
+	expect_metric(controller, line);
+}
+
+/* A sum that goes back looks as if all that is left had happened just now. */
+static void what_a_container_counted_stays_with_its_pod(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 1000, true),
+				   fake_pod("b", "other", 1000, true)};
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+	struct controller *controller = start(true);
+	const unsigned int of_one = 24; /* tests/lib/fake_kernel.h */
+
+	assert_non_null(containers);
+	containers[0] = containers[1] = pods[0]->containers[0];
+	strcpy(containers[1].name, "two");
+	free(pods[0]->containers);
+	pods[0]->containers = containers;
+	pods[0]->nr_containers = 2;
+	scan(controller, pods, 2);
+	controller_tick(controller);
+	expect_preemptions(controller, 2 * of_one);
+	/* Before anybody has noticed, and afterwards. */
+	fake_remove("pinfold.slice/poduid-a/one");
+	expect_preemptions(controller, 2 * of_one);
+	for (int i = 0; i < 3; i++) {
+		fake->now_ns += 2000 * MS;
+		ctl_publish(controller);
+		expect_preemptions(controller, 2 * of_one);
+	}
+	assert_int_equal(controller->ended.nr, 1);
+	/* Another pod of the name begins with nothing. */
+	scan(controller, &pods[1], 1);
+	ctl_publish(controller);
+	assert_int_equal(controller->ended.nr, 0);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 /* 0 would look like a container that began again. */
 static void unreadable_values_are_left_out(void **state)
 {
@@ -447,7 +491,12 @@ static void unreadable_values_are_left_out(void **state)
 	assert_int_equal(nr_series(controller, LATENCY_SERIES), 0);
 	assert_true(nr_series(controller, WAIT_SERIES) > 0);
 	fake_side.latency_error = 0;
+	/* What it counted belongs to its pod. */
 	fake_remove("pinfold.slice/poduid-a/exclusive");
+	assert_int_equal(nr_series(controller, WAIT_SERIES), 0);
+	assert_int_equal(nr_series(controller, THROTTLED_SERIES), 0);
+	assert_true(nr_series(controller, CPU_SERIES) > 0);
+	fake_side.usage_error = -ENOENT;
 	check_series(controller, false, false);
 	controller_free(controller);
 	free_pods(pods, 1);
@@ -710,6 +759,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_not_known_of_the_agent_is_left_out,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(the_throttled_time_is_that_of_the_last_pass,
+						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(what_a_container_counted_stays_with_its_pod,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,
 						tear_down),

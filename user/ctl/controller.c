@@ -323,6 +323,7 @@ void controller_free(struct controller *controller)
 	publisher_fini(&controller->publisher);
 	placement_fini(&controller->placements);
 	counters_fini(&controller->counters);
+	ended_fini(&controller->ended);
 	node_waits_fini(&controller->node_waits);
 	pressure_fini(&controller->pressures);
 	pressure_samples_fini(&controller->samples);

@@ -7,9 +7,15 @@
 
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
+#include "lib/hash.h"
 
 /* A tick that comes late is no reason to read everything twice. */
 #define FRESH_NS (3500 * 1000000ULL)
+
+uint64_t ctl_pod_number(const char *uid)
+{
+	return hash_add(HASH_START, uid, strlen(uid));
+}
 
 void counters_fini(struct counters *counters)
 {
@@ -84,8 +90,10 @@ int ctl_look_counters(struct controller *controller)
 	counters->nr = 0;
 	for (uint32_t i = 0; i < publisher->nr; i++)
 		if (publisher->rows[i].managed.is_container)
-			counters->rows[counters->nr++] =
-				(struct counted){.cgroup_id = publisher->rows[i].managed.cgroup_id};
+			counters->rows[counters->nr++] = (struct counted){
+				.cgroup_id = publisher->rows[i].managed.cgroup_id,
+				.pod = publisher->rows[i].managed.pod,
+			};
 	qsort(counters->rows, counters->nr, sizeof(*counters->rows), by_id);
 	for (uint32_t i = 0; i < counters->nr; i++)
 		read_counters(controller, &counters->rows[i],

@@ -17,6 +17,7 @@ struct controller;
 /* A container at the last look. */
 struct counted {
 	uint64_t cgroup_id;
+	uint64_t pod; /* as struct managed_group has it */
 	bool has_usage;
 	bool is_unreadable; /* an error, which is not that it has no counters */
 	bool has_latency;   /* only if it has its usage */
@@ -31,6 +32,9 @@ struct counters {
 	uint64_t *node_wait_ns; /* owned; [max][nodes of the topology], where has_node_waits */
 	uint64_t looked_ns;
 };
+
+/* The same for all groups of a pod, and hardly ever for two pods. */
+uint64_t ctl_pod_number(const char *uid);
 
 void counters_fini(struct counters *counters);
 

@@ -14,6 +14,7 @@
 #include "ctl/clock.h"
 #include "ctl/controller.h"
 #include "ctl/counters.h"
+#include "ctl/ended.h"
 #include "ctl/culprits.h"
 #include "ctl/dirty.h"
 #include "ctl/discovered.h"
@@ -77,6 +78,7 @@ struct controller {
 	struct tier tier;
 	struct placements placements;
 	struct counters counters;
+	struct ended_pods ended;
 	struct node_waits node_waits;
 	struct pressures pressures;
 	struct pressure_samples samples;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ctl/ended.h"
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
 #include "ctl/report.h"
@@ -23,6 +24,7 @@ struct measured {
 	bool has_usage;
 	bool has_latency; /* only if it has its usage */
 	bool has_throttled;
+	bool is_gone; /* its cgroup; its pod has its counters until they are kept with those that ended */
 };
 
 /*
@@ -120,7 +122,8 @@ static void measure_usage(struct controller *controller, uint64_t cgroup_id, str
 
 /*
  * Files are read only of a container that the last pass of pressure did not read: for hundreds of
- * containers they take longer than the whole page. Returns false if its cgroup is gone.
+ * containers they take longer than the whole page. Returns false if its cgroup is gone, and what it
+ * counted is not known any more or is kept in another place (ended.h).
  */
 static bool measure_container(struct controller *controller, const struct group *group,
 			      uint32_t *published, struct measured *row)
@@ -135,8 +138,7 @@ static bool measure_container(struct controller *controller, const struct group 
 	row->has_throttled = ctl_throttled(controller, cgroup_id, &row->throttled_ns);
 	if (!row->has_throttled)
 		r = groups->status(groups->self, group->path, &status);
-	if (r == -ENOENT)
-		return false;
+	row->is_gone = r == -ENOENT;
 	if (!row->has_throttled && !r) {
 		row->has_throttled = true;
 		row->throttled_ns = status.throttled_usec * 1000;
@@ -144,7 +146,7 @@ static bool measure_container(struct controller *controller, const struct group 
 	}
 	row->container = group->container;
 	measure_usage(controller, cgroup_id, row);
-	return true;
+	return !row->is_gone || row->has_latency;
 }
 
 /* The groups of a pod are adjacent, so it is looked for once. */
@@ -171,18 +173,6 @@ static uint32_t measure_containers(struct controller *controller, const struct l
 	return nr;
 }
 
-static void add_usage(struct usage *sum, const struct usage *usage)
-{
-	sum->run_local_ns += usage->run_local_ns;
-	sum->run_remote_ns += usage->run_remote_ns;
-	sum->run_outside_ns += usage->run_outside_ns;
-	sum->preemptions += usage->preemptions;
-	sum->migrations_thread += usage->migrations_thread;
-	sum->migrations_core += usage->migrations_core;
-	sum->migrations_llc += usage->migrations_llc;
-	sum->migrations_numa += usage->migrations_numa;
-}
-
 /* The sum of a pod's containers, and a row that has the pod's labels. */
 struct pod_usage {
 	const struct measured *row;
@@ -190,21 +180,35 @@ struct pod_usage {
 	struct latency latency;
 };
 
+static void begin_sum(const struct controller *controller, const struct measured *row,
+		      struct pod_usage *ret_sum)
+{
+	const struct ended_pod *ended = ctl_ended(controller, row->pod->spec->uid);
+
+	*ret_sum = (struct pod_usage){.row = row};
+	if (!ended)
+		return;
+	ret_sum->usage = ended->usage;
+	ret_sum->latency = ended->latency;
+}
+
 /*
  * The rows of a pod are adjacent. If a value of one container is unknown, the pod has no sum,
  * because the sum of the others would look like a counter that decreased.
  */
-static uint32_t sum_pods(const struct measured *rows, uint32_t nr, struct pod_usage *sums)
+static uint32_t sum_pods(const struct controller *controller, const struct measured *rows,
+			 uint32_t nr, struct pod_usage *sums)
 {
 	uint32_t nr_sums = 0;
 
 	for (uint32_t i = 0; i < nr;) {
-		struct pod_usage sum = {.row = &rows[i]};
+		struct pod_usage sum;
 		bool is_whole = true;
 
+		begin_sum(controller, &rows[i], &sum);
 		for (; i < nr && rows[i].pod == sum.row->pod; i++) {
 			is_whole &= rows[i].has_latency;
-			add_usage(&sum.usage, &rows[i].usage);
+			ended_add_usage(&sum.usage, &rows[i].usage);
 			latency_add(&sum.latency, &rows[i].latency);
 		}
 		if (is_whole)
@@ -304,7 +308,7 @@ static void write_containers(const struct measured *rows, uint32_t nr, struct ex
 {
 	exposition_family(page, &metric_families.cpu_wait);
 	for (uint32_t i = 0; i < nr; i++)
-		if (rows[i].has_usage)
+		if (rows[i].has_usage && !rows[i].is_gone)
 			write_waits(&rows[i], page);
 	exposition_family(page, &metric_families.throttled);
 	for (uint32_t i = 0; i < nr; i++)
@@ -441,7 +445,7 @@ int measure_workloads(struct controller *controller, struct exposition *page)
 	if (r)
 		return r;
 	nr = measure_containers(controller, &left_out, rows);
-	nr_sums = sum_pods(rows, nr, sums);
+	nr_sums = sum_pods(controller, rows, nr, sums);
 	if (level >= METRICS_POD) {
 		write_pods(sums, nr_sums, page);
 		write_latencies(sums, nr_sums, page);

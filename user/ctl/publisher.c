@@ -11,7 +11,6 @@
 
 #include "ctl/internal.h"
 #include "ctl/publisher.h"
-#include "lib/hash.h"
 #include "lib/log.h"
 #include "lib/text.h"
 
@@ -191,7 +190,7 @@ static int fill_managed(struct controller *controller, const struct group *group
 		.level = status.level,
 		.scope = is_foreign ? MANAGED_COUNTED : MANAGED_TREE,
 		.is_container = group->role == GROUP_CONTAINER,
-		.pod = hash_add(HASH_START, group->uid, strlen(group->uid)),
+		.pod = ctl_pod_number(group->uid),
 		.cpus = share_cpus(list, &cpus),
 		.nodes = near_nodes(controller, group, &cpus),
 	};
@@ -362,6 +361,7 @@ void ctl_publish(struct controller *controller)
 		controller->publisher.rows = TAKE_PTR(published);
 		controller->publisher.cpus = TAKE_PTR(cpus);
 		controller->publisher.nr = nr_managed;
+		ctl_keep_ended(controller);
 	}
 	free_published(published, nr_managed);
 	tell_unread(controller);
