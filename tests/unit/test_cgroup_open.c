@@ -202,6 +202,57 @@ static void a_machine_without_cgroups_is_refused(void **state)
 	assert_string_not_equal(error, "");
 }
 
+/* The mounts of a node with many containers, each with an overlay of 20 layers. */
+static char *list_mounts(size_t min_bytes)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	for (unsigned int i = 0; len <= min_bytes; i++) {
+		fprintf(out, "%u 29 0:%u / /run/%064x/rootfs rw shared:%u - overlay overlay rw", i,
+			i, i, i);
+		for (unsigned int layer = 0; layer < 20; layer++)
+			fprintf(out, "%s/var/lib/snapshots/%u/fs",
+				layer ? ":" : ",lowerdir=", i + layer);
+		fputc('\n', out);
+		fflush(out);
+	}
+	/* The last one counts as well. */
+	fprintf(out, "30 25 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	fclose(out);
+	return text;
+}
+
+static void a_node_with_many_mounts_is_opened(void **state)
+{
+	char *text cleanup_free = list_mounts(2U << 20);
+	struct dir dir = DIR_CLOSED;
+
+	put("proc/self/mountinfo", text);
+	open_dir(&dir);
+	dir_close(&dir);
+}
+
+/* The remedy is that of the cause. */
+static void mounts_that_cannot_be_read_are_explained(void **state)
+{
+	struct dir dir = DIR_CLOSED;
+	enum dir_problem problem;
+	char error[GROUP_ERROR_MAX] = "", path[128];
+
+	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
+	assert_int_equal(unlink(path), 0);
+	expect_failure(-EIO, dir_open(root, DIR_TO_MANAGE, &dir, &problem, error), error,
+		       "No such file or directory; is procfs mounted?");
+	assert_int_equal(mkdir(path, 0755), 0);
+	expect_failure(-EIO, dir_open(root, DIR_TO_MANAGE, &dir, &problem, error), error,
+		       "cannot read /proc/self/mountinfo: Is a directory");
+	assert_null(strstr(error, "procfs"));
+	assert_int_equal(problem, DIR_UNREADABLE);
+}
+
 static unsigned int nr_looked;
 
 static void on_looked(void *self)
@@ -318,6 +369,8 @@ int main(void)
 		TEST(a_removed_group_has_no_name),
 		TEST(a_name_that_cannot_be_read_is_an_error),
 		TEST(a_machine_without_cgroups_is_refused),
+		TEST(a_node_with_many_mounts_is_opened),
+		TEST(mounts_that_cannot_be_read_are_explained),
 		TEST(looks_are_jobs_of_the_pool),
 		TEST(memory_limits_are_compared_by_pages),
 		TEST(a_status_has_what_is_in_force),

@@ -360,6 +360,12 @@ static const int problem_errno[] = {
 	[DIR_NOT_PERMITTED] = -EPERM,	 [DIR_UNREADABLE] = -EIO,
 };
 
+/*
+ * Each mount of a container has a line of up to 4 KiB, also in the namespace of the host, so a node
+ * with many containers has more than a megabyte of them.
+ */
+#define MOUNTINFO_MAX (64U << 20)
+
 static enum dir_problem open_hierarchy(const char *root, enum dir_purpose purpose, struct dir *dir,
 				       char *error)
 {
@@ -370,10 +376,11 @@ static enum dir_problem open_hierarchy(const char *root, enum dir_purpose purpos
 
 	dir->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = dir->root_fd < 0 ? -errno
-			       : file_read_line(dir->root_fd, "proc/self/mountinfo", &mountinfo);
+			       : file_read_kernel(dir->root_fd, "proc/self/mountinfo",
+						  MOUNTINFO_MAX, &mountinfo);
 	if (err) {
-		failure(error, 0, "cannot read /proc/self/mountinfo: %s; is procfs mounted?",
-			strerror(-err));
+		failure(error, 0, "cannot read /proc/self/mountinfo: %s%s", strerror(-err),
+			err == -ENOENT ? "; is procfs mounted?" : "");
 		return DIR_UNREADABLE;
 	}
 	mounts_parse(mountinfo, &mounts);

@@ -114,7 +114,7 @@ int file_read_all(int dir_fd, const char *name, size_t max_bytes, char **ret_dat
 	return file_read_fd(fd, max_bytes, ret_data, ret_len);
 }
 
-int file_read_line(int dir_fd, const char *name, char **ret_text)
+int file_read_kernel(int dir_fd, const char *name, size_t max_bytes, char **ret_text)
 {
 	int fd cleanup_close = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
 	char *data = NULL;
@@ -123,13 +123,18 @@ int file_read_line(int dir_fd, const char *name, char **ret_text)
 
 	if (fd < 0)
 		return -errno;
-	err = read_to_end(fd, 0, KERNEL_FILE_MAX, &data, &len);
+	err = read_to_end(fd, 0, max_bytes, &data, &len);
 	if (err)
 		return err;
 	if (len && data[len - 1] == '\n')
 		data[len - 1] = '\0';
 	*ret_text = data;
 	return 0;
+}
+
+int file_read_line(int dir_fd, const char *name, char **ret_text)
+{
+	return file_read_kernel(dir_fd, name, KERNEL_FILE_MAX, ret_text);
 }
 
 int file_write_text(int dir_fd, const char *name, const char *text)

@@ -76,6 +76,8 @@ int file_open_private_dir(const char *path, int *ret_fd, char problem[FILE_PROBL
  * At most 1 MiB: a CPU list of 8192 CPUs needs 24 KiB.
  */
 int file_read_line(int dir_fd, const char *name, char **ret_text);
+/* The same for a file of many lines that can be larger; -EFBIG beyond max_bytes. */
+int file_read_kernel(int dir_fd, const char *name, size_t max_bytes, char **ret_text);
 
 /*
  * Write `text` in one write(2) to an existing kernel file. An empty text is
