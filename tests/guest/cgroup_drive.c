@@ -68,6 +68,7 @@ static void test_hotplug(sd_event *event)
 	check(wait_for(event, &heard.cpu_off), "CPU 15 going off is heard");
 	check(put(second, GROUP_CPUSET_CPUS, "2-3,8-15") == 0,
 	      "a list with an offline CPU is no failure");
+	heard.cpu_on = false;
 	write_cpu_online("1");
 	check(wait_for(event, &heard.cpu_on), "and coming back");
 	check(!strcmp(kernel_has("pinfold.slice", "cpuset.cpus.partition"), "root"),

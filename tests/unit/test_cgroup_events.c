@@ -29,6 +29,10 @@ static void on_populated(void *self, const char *path, bool populated)
 	populated_told = populated;
 }
 
+static void on_hotplug(void *self, const struct cpuset *online)
+{
+}
+
 /* What has happened, and the pause after it; false = nothing had. */
 static bool turn(sd_event *event)
 {
@@ -41,7 +45,8 @@ static bool turn(sd_event *event)
 
 static void test_watch(void **state)
 {
-	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
+	const struct groups_sink sink = {
+		.changed = on_changed, .populated = on_populated, .hotplug = on_hotplug};
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	struct groups *groups = open_fake(false);
 	struct groups_port port = groups_port(groups);
@@ -87,7 +92,8 @@ static uint64_t now_ms(void)
 /* A process that writes continuously causes at most one report every five milliseconds. */
 static void test_watch_is_not_kept_busy(void **state)
 {
-	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
+	const struct groups_sink sink = {
+		.changed = on_changed, .populated = on_populated, .hotplug = on_hotplug};
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	struct groups *groups = open_fake(false);
 	struct groups_port port = groups_port(groups);

@@ -241,12 +241,17 @@ static void on_changed(void *self, const char *path, const char *file)
 	snprintf(changed, sizeof(changed), "%s/%s", path, file);
 }
 
+static void on_hotplug(void *self, const struct cpuset *online)
+{
+}
+
 static void busy_pod_stays_watched(void **state)
 {
 	const struct groups_sink watching = {.self = &nr_completed,
 					     .changed = on_changed,
 					     .completed = on_completed,
-					     .looked = on_looked};
+					     .looked = on_looked,
+					     .hotplug = on_hotplug};
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	sd_event *event = NULL;
 
@@ -277,7 +282,8 @@ static void new_group_of_busy_pod_is_watched_later(void **state)
 	const struct groups_sink watching = {.self = &nr_completed,
 					     .changed = on_changed,
 					     .completed = on_completed,
-					     .looked = on_looked};
+					     .looked = on_looked,
+					     .hotplug = on_hotplug};
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	sd_event *event = NULL;
 

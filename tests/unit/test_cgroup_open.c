@@ -260,10 +260,14 @@ static void on_looked(void *self)
 	nr_looked++;
 }
 
+static void on_hotplug(void *self, const struct cpuset *online)
+{
+}
+
 /* A look may block, so it is a job of the pool; the sink learns of its end. */
 static void looks_are_jobs_of_the_pool(void **state)
 {
-	static const struct groups_sink sink = {.looked = on_looked};
+	static const struct groups_sink sink = {.looked = on_looked, .hotplug = on_hotplug};
 	struct groups_options options = {.root = root, .workload_root = "pinfold.slice"};
 	const struct timespec pause = {.tv_nsec = 1000000};
 	struct worker_pool *pool = NULL;

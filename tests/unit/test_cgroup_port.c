@@ -79,6 +79,10 @@ static void on_populated(void *self, const char *path, bool populated)
 	snprintf(told + len, sizeof(told) - len, "%s=%d ", path, populated);
 }
 
+static void on_hotplug(void *self, const struct cpuset *online)
+{
+}
+
 /* Wait until something is reported, or longer than even a loaded machine needs. */
 static const char *listen_for(sd_event *event, const char *wanted)
 {
@@ -90,7 +94,8 @@ static const char *listen_for(sd_event *event, const char *wanted)
 
 static void population_changes_are_reported(void **state)
 {
-	const struct groups_sink sink = {.changed = on_changed, .populated = on_populated};
+	const struct groups_sink sink = {
+		.changed = on_changed, .populated = on_populated, .hotplug = on_hotplug};
 	struct group_tree tree cleanup(group_tree_fini) = {0};
 	sd_event *event = NULL;
 	char path[128];

@@ -76,6 +76,23 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 	return -1;
 }
 
+/* --- time ------------------------------------------------------------------------------------- */
+
+/* The timer of seconds, which a test lets run out when it wants. */
+static sd_event_source *recheck;
+
+int sd_event_add_time_relative(sd_event *event, sd_event_source **ret_source, clockid_t clock,
+			       uint64_t usec, uint64_t accuracy, sd_event_time_handler_t handler,
+			       void *data)
+{
+	int r = LIBC(sd_event_add_time_relative)(event, ret_source, clock, usec, accuracy, handler,
+						 data);
+
+	if (r >= 0 && usec >= 1000000)
+		recheck = *ret_source;
+	return r;
+}
+
 /* --- scene ------------------------------------------------------------------------------------ */
 
 static struct groups *groups;
@@ -136,6 +153,7 @@ static int open_watching(void **state)
 		r = port.read_tree(port.self, &tree);
 	if (!r)
 		r = groups_watch(groups, event, &sink);
+	nr_hotplug = 0;
 	return r ? r : port.rewatch(port.self, &tree);
 }
 
@@ -158,6 +176,16 @@ static void hear(void)
 {
 	while (sd_event_run(event, 50000) > 0)
 		;
+}
+
+static void let_time_pass(void)
+{
+	int enabled = SD_EVENT_OFF;
+
+	assert_non_null(recheck);
+	assert_true(sd_event_source_get_enabled(recheck, &enabled) > 0);
+	assert_true(sd_event_source_set_time_relative(recheck, 0) >= 0);
+	hear();
 }
 
 static void say(const char *data, size_t len)
@@ -234,6 +262,44 @@ static void unreadable_cpus_are_not_reported(void **state)
 	say(off, sizeof(off));
 	assert_int_equal(nr_hotplug, 1);
 	assert_int_equal(cpuset_count(&online), 1);
+}
+
+/* What was read before the socket was there may have changed in between. */
+static void the_cpus_at_the_beginning_are_reported(void **state)
+{
+	put("sys/devices/system/cpu/online", "0-2,4-15\n");
+	assert_int_equal(groups_watch(groups, event, &sink), 0);
+	assert_int_equal(nr_hotplug, 1);
+	assert_int_equal(cpuset_count(&online), 15);
+	assert_false(cpuset_has(&online, 3));
+}
+
+static void a_change_without_an_event_is_found_later(void **state)
+{
+	let_time_pass();
+	assert_int_equal(nr_hotplug, 0);
+	put("sys/devices/system/cpu/online", "0-2,4-15\n");
+	let_time_pass();
+	assert_int_equal(nr_hotplug, 1);
+	assert_int_equal(cpuset_count(&online), 15);
+	let_time_pass();
+	assert_int_equal(nr_hotplug, 1);
+}
+
+static void cpus_that_could_not_be_read_are_reported_later(void **state)
+{
+	static const char off[] = CPU_OFF;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/online", root);
+	assert_int_equal(unlink(path), 0);
+	say(off, sizeof(off));
+	let_time_pass();
+	assert_int_equal(nr_hotplug, 0);
+	put("sys/devices/system/cpu/online", "0-2,4-15\n");
+	let_time_pass();
+	assert_int_equal(nr_hotplug, 1);
+	assert_int_equal(cpuset_count(&online), 15);
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
@@ -528,6 +594,10 @@ int main(void)
 		TEST(other_senders_are_ignored),
 		TEST(lost_uevents_trigger_a_read),
 		TEST(unreadable_cpus_are_not_reported),
+		cmocka_unit_test_setup_teardown(the_cpus_at_the_beginning_are_reported, open_scene,
+						close_scene),
+		TEST(a_change_without_an_event_is_found_later),
+		TEST(cpus_that_could_not_be_read_are_reported_later),
 		TEST(lost_group_events_report_everything),
 		TEST(unreadable_group_is_not_reported),
 		TEST(exhausted_watches_are_reported),

@@ -195,8 +195,13 @@ void groups_set_lease(struct groups *groups, const struct lease_port *port)
 
 int groups_watch(struct groups *groups, sd_event *event, const struct groups_sink *sink)
 {
+	int r;
+
 	groups->sink = sink;
-	return watch_open(&groups->dir, event, sink, &groups->watch);
+	r = watch_open(&groups->dir, event, sink, &groups->watch);
+	if (!r)
+		watch_tell_online(groups->watch);
+	return r;
 }
 
 /* --- port ------------------------------------------------------------------------------------- */

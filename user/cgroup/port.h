@@ -50,7 +50,8 @@ void groups_set_lease(struct groups *groups, const struct lease_port *port);
 
 /*
  * Start to deliver events through `sink` (borrowed); the port's rewatch sets the groups
- * to watch.
+ * to watch. Reports at once which CPUs are online, because what was read at the beginning of a
+ * start may be old.
  */
 int groups_watch(struct groups *groups, sd_event *event, const struct groups_sink *sink);
 

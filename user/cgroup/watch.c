@@ -23,6 +23,12 @@
  */
 #define PAUSE_USEC 5000
 
+/*
+ * A CPU may have changed before the socket was there, and a read of the CPUs may have failed, so
+ * they are looked at as often as the groups are without an event.
+ */
+#define RECHECK_USEC 10000000
+
 #define UEVENT_GROUP 1 /* the kernel's group; udev forwards events to another one */
 
 /* Watched files; index 0 is the directory itself. */
@@ -48,7 +54,9 @@ struct watch {
 	const struct dir *dir;
 	const struct groups_sink *sink;
 	int inotify_fd, uevent_fd;
-	sd_event_source *inotify_source, *uevent_source, *pause;
+	sd_event_source *inotify_source, *uevent_source, *pause, *recheck;
+	struct cpuset online; /* as last reported; empty = not yet */
+	bool is_online_unknown;
 	uint32_t generation;
 	uint32_t nr, capacity;
 	struct watched_group *groups;
@@ -71,20 +79,47 @@ bool watch_is_cpu_event(const char *data, size_t len)
 	return number && *number && strspn(number, "0123456789") == strlen(number);
 }
 
+/* An unreadable set is said once; the next look may read it. Returns whether it was read. */
+static bool read_online(struct watch *watch, struct cpuset *ret_online)
+{
+	int err = dir_online(watch->dir, ret_online);
+
+	if (err && !watch->is_online_unknown)
+		log_warn(err, "cgroup: cannot read which CPUs are online, trying again each %d s",
+			 RECHECK_USEC / 1000000);
+	watch->is_online_unknown = err;
+	return !err;
+}
+
+static void tell(struct watch *watch, const struct cpuset *online)
+{
+	watch->online = *online;
+	watch->sink->hotplug(watch->sink->self, online);
+}
+
 /*
  * A uevent only triggers a read of the online CPUs, because root can make the kernel send
  * any uevent by writing to a device's uevent file.
  */
-static void tell_online(struct watch *watch)
+void watch_tell_online(struct watch *watch)
 {
 	struct cpuset online;
-	int err = dir_online(watch->dir, &online);
 
-	if (err)
-		log_warn(err, "cgroup: cannot read which CPUs are online, ignoring until the next "
-			      "uevent");
-	else
-		watch->sink->hotplug(watch->sink->self, &online);
+	if (read_online(watch, &online))
+		tell(watch, &online);
+}
+
+static int on_recheck(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct watch *watch = userdata;
+	struct cpuset online;
+	int r;
+
+	/* Without an event only a difference is news. */
+	if (read_online(watch, &online) && !cpuset_equal(&online, &watch->online))
+		tell(watch, &online);
+	r = sd_event_source_set_time_relative(source, RECHECK_USEC);
+	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -99,7 +134,7 @@ static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *us
 
 	if (len < 0 && errno == ENOBUFS) {
 		log_debug("cgroup: uevents were lost, reading which CPUs are online");
-		tell_online(watch);
+		watch_tell_online(watch);
 	}
 	/*
 	 * Accept only the kernel's messages, which come from port 0. The kernel fills in
@@ -108,7 +143,7 @@ static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *us
 	if (len <= 0 || from.nl_pid != 0 || from.nl_groups != UEVENT_GROUP)
 		return 0;
 	if (watch_is_cpu_event(data, (size_t)len))
-		tell_online(watch);
+		watch_tell_online(watch);
 	return 0;
 }
 
@@ -340,6 +375,9 @@ int watch_open(const struct dir *dir, sd_event *event, const struct groups_sink 
 	if (err >= 0)
 		err = sd_event_source_set_enabled(watch->pause, SD_EVENT_OFF);
 	if (err >= 0)
+		err = sd_event_add_time_relative(event, &watch->recheck, CLOCK_MONOTONIC,
+						 RECHECK_USEC, 0, on_recheck, watch);
+	if (err >= 0)
 		err = open_uevents(watch, event);
 	if (err < 0) {
 		watch_close(watch);
@@ -354,6 +392,7 @@ void watch_close(struct watch *watch)
 	if (!watch)
 		return;
 	sd_event_source_unref(watch->pause);
+	sd_event_source_unref(watch->recheck);
 	sd_event_source_unref(watch->inotify_source);
 	sd_event_source_unref(watch->uevent_source);
 	/* Closing the descriptor removes all its watches. */

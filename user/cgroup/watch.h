@@ -16,6 +16,9 @@ int watch_open(const struct dir *dir, sd_event *event, const struct groups_sink 
 	       struct watch **ret_watch);
 void watch_close(struct watch *watch);
 
+/* Report which CPUs are online; until that is done, changes before watch_open are unknown. */
+void watch_tell_online(struct watch *watch);
+
 /*
  * Watch exactly the groups of this tree. Groups that do not exist yet are skipped. If an
  * operation on a pod is in progress, its existing watches are kept and none are added.
