@@ -364,6 +364,25 @@ static void unreadable_group_is_not_reported(void **state)
 	close(fd);
 }
 
+/* The watches of this process according to the kernel. */
+static unsigned int nr_watches(void)
+{
+	unsigned int nr = 0;
+	char path[64], line[512];
+
+	for (int fd = 3; fd < 256; fd++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file))
+			nr += !strncmp(line, "inotify wd:", strlen("inotify wd:"));
+		if (file)
+			fclose(file);
+	}
+	return nr;
+}
+
 /* The first error is reported, and the other groups are still watched. */
 static void exhausted_watches_are_reported(void **state)
 {
@@ -379,6 +398,7 @@ static void exhausted_watches_are_reported(void **state)
 	hear();
 	assert_string_equal(changed_path, "pinfold.slice/podc");
 	assert_string_equal(changed_file, "cpu.max");
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	/* A missing file cannot change. */
 	put_group("pinfold.slice/podd", "8-9\n", "8-9\n", false);
 	group_tree_fini(&tree);
@@ -386,6 +406,27 @@ static void exhausted_watches_are_reported(void **state)
 	refuse("inotify_add_watch", NULL, ENOENT);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	assert_int_equal(nr_refused(), 10);
+}
+
+/* It is an error until all is watched, and then there is nothing left to do. */
+static void exhausted_watches_are_asked_for_again(void **state)
+{
+	put_group("pinfold.slice/podb", "8-9\n", "8-9\n", false);
+	group_tree_fini(&tree);
+	assert_int_equal(port.read_tree(port.self, &tree), 0);
+	assert_int_equal(tree.nr_groups, 3);
+	refuse_some("inotify_add_watch", NULL, ENOSPC, 7, 0);
+	assert_int_equal(port.rewatch(port.self, &tree), -ENOSPC);
+	assert_int_equal(nr_watches(), 27);
+	refuse("inotify_add_watch", NULL, ENOSPC);
+	assert_int_equal(port.rewatch(port.self, &tree), -ENOSPC);
+	assert_int_equal(nr_refused(), 3);
+	refuse_nothing();
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	assert_int_equal(nr_watches(), 30);
+	refuse("inotify_add_watch", NULL, ENOSPC);
+	assert_int_equal(port.rewatch(port.self, &tree), 0);
+	assert_int_equal(nr_refused(), 0);
 }
 
 static void unopenable_group_is_reported(void **state)
@@ -464,25 +505,6 @@ static void a_group_with_an_old_number_has_its_own_path(void **state)
 	put("cg/pinfold.slice/podz/cpu.max", "1\n");
 	hear();
 	assert_string_equal(changed_path, "pinfold.slice/podz");
-}
-
-/* The watches of this process according to the kernel. */
-static unsigned int nr_watches(void)
-{
-	unsigned int nr = 0;
-	char path[64], line[512];
-
-	for (int fd = 3; fd < 256; fd++) {
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-		file = fopen(path, "re");
-		while (file && fgets(line, sizeof(line), file))
-			nr += !strncmp(line, "inotify wd:", strlen("inotify wd:"));
-		if (file)
-			fclose(file);
-	}
-	return nr;
 }
 
 static void a_group_that_is_not_wanted_is_not_watched(void **state)
@@ -601,6 +623,7 @@ int main(void)
 		TEST(lost_group_events_report_everything),
 		TEST(unreadable_group_is_not_reported),
 		TEST(exhausted_watches_are_reported),
+		TEST(exhausted_watches_are_asked_for_again),
 		TEST(unopenable_group_is_reported),
 		TEST(recreated_group_is_watched_again),
 		TEST(a_group_with_an_old_number_has_its_own_path),

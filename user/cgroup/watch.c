@@ -46,8 +46,9 @@ struct watched_group {
 	uint64_t id;
 	uint32_t generation; /* of the last watch_tree that contained it */
 	/* Not the last member, so that the sanitizers check the bound of the array. */
-	int wds[WATCH_FILE_NR];
-	int populated; /* last reported value; -1 = not known */
+	int wds[WATCH_FILE_NR]; /* -1 = not watched */
+	bool is_partial;	/* for want of watches; the others have no file */
+	int populated;		/* last reported value; -1 = not known */
 };
 
 struct watch {
@@ -256,6 +257,7 @@ static uint32_t mask_of(enum group_role role, int file)
 	return IN_ONLYDIR | IN_DELETE_SELF | (role == GROUP_CONTAINER ? 0 : IN_CREATE | IN_DELETE);
 }
 
+/* Watch what is not watched yet. */
 static int add_watches(struct watch *watch, int group_fd, enum group_role role,
 		       struct watched_group *group)
 {
@@ -264,12 +266,15 @@ static int add_watches(struct watch *watch, int group_fd, enum group_role role,
 	for (int file = 0; file < WATCH_FILE_NR; file++) {
 		char path[96];
 
+		if (group->wds[file] >= 0)
+			continue;
 		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", group_fd, watched_files[file]);
 		group->wds[file] = inotify_add_watch(watch->inotify_fd, path, mask_of(role, file));
 		/* A controller that is not enabled has no files. */
 		if (group->wds[file] < 0 && errno != ENOENT)
 			err = -errno;
 	}
+	group->is_partial = err;
 	return err;
 }
 
@@ -294,6 +299,8 @@ static int add_group(struct watch *watch, int group_fd, uint64_t id, const struc
 	if (!watched->path)
 		return -ENOMEM;
 	watch->nr++;
+	for (int file = 0; file < WATCH_FILE_NR; file++)
+		watched->wds[file] = -1;
 	return add_watches(watch, group_fd, group->role, watched);
 }
 
@@ -322,11 +329,14 @@ static int watch_group(struct watch *watch, struct groups *groups, const struct 
 		err = dir_group_id(fd, &id);
 	if (err)
 		return err == -ENOENT || err == -ENODEV ? 0 : err;
-	for (uint32_t i = 0; i < watch->nr; i++)
-		if (watch->groups[i].id == id && !strcmp(watch->groups[i].path, group->path)) {
-			watch->groups[i].generation = watch->generation;
-			return 0;
-		}
+	for (uint32_t i = 0; i < watch->nr; i++) {
+		struct watched_group *watched = &watch->groups[i];
+
+		if (watched->id != id || strcmp(watched->path, group->path))
+			continue;
+		watched->generation = watch->generation;
+		return watched->is_partial ? add_watches(watch, fd, group->role, watched) : 0;
+	}
 	return add_group(watch, fd, id, group);
 }
 

@@ -23,7 +23,7 @@ void watch_tell_online(struct watch *watch);
  * Watch exactly the groups of this tree. Groups that do not exist yet are skipped. If an
  * operation on a pod is in progress, its existing watches are kept and none are added.
  * -ENOSPC: the user's inotify watches are exhausted (fs.inotify.max_user_watches); the
- * groups that fit are watched.
+ * groups that fit are watched, and the next call tries the rest again.
  */
 int watch_tree(struct watch *watch, struct groups *groups, const struct group_tree *tree);
 
