@@ -46,15 +46,18 @@ static void listen_to_readers(struct agent *agent)
 
 static int serve(struct agent *agent)
 {
-	int r;
+	int r, status;
 
 	r = instance_take(settings_config(agent)->runtime_directory, &agent->instance);
 	if (r)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
 	if (build_read_identity(agent) || build_read_machine(agent))
 		return EXIT_OTHER;
-	if (settings_check(agent, &agent->settings[agent->current]) || beside_check(agent))
-		return EXIT_CONFIG;
+	r = settings_check(agent, &agent->settings[agent->current]);
+	if (!r)
+		r = beside_check(agent);
+	if (r)
+		return settings_exit_status(r);
 	settings_tell_mode(agent);
 	r = worker_pool_new(WORKER_THREADS, &agent->pool);
 	if (r) {
@@ -64,9 +67,8 @@ static int serve(struct agent *agent)
 	worker_pool_set_grace(agent->pool, START_GRACE_NS);
 	agent->store.pool = agent->pool;
 	store_open(&agent->store, settings_config(agent)->state_directory);
-	r = build_open_groups(agent);
-	if (r)
-		return r == -EBUSY ? EXIT_OTHER : EXIT_KERNEL_LACKS;
+	if (build_open_groups(agent, &status))
+		return status;
 	build_keep_originals(agent);
 	agent->store_port = store_port(&agent->store);
 	if (loop_open(agent))
@@ -83,7 +85,7 @@ static int serve(struct agent *agent)
 		return EXIT_OTHER;
 	r = build_new_controller(agent);
 	if (r)
-		return r == -ENOMEM ? EXIT_OTHER : EXIT_CONFIG;
+		return settings_exit_status(r);
 	own_cpus_apply(agent);
 	agent->store.sink = controller_store_sink(agent->controller);
 	r = controller_start(agent->controller);
@@ -153,7 +155,7 @@ int main(int argc, char **argv)
 		.stop_fd = -1,
 	};
 	enum log_level level;
-	int status;
+	int r, status;
 
 	heap_set_up();
 	if (options_parse(argc, argv, &agent.options, &status))
@@ -167,9 +169,10 @@ int main(int argc, char **argv)
 	}
 	log_open("pinfoldd", level);
 	crash_arm();
-	if (settings_load(&agent.options, &agent.settings[0].config)) {
+	r = settings_load(&agent.options, &agent.settings[0].config);
+	if (r) {
 		if (agent.options.task != TASK_UNINSTALL)
-			return EXIT_CONFIG;
+			return settings_exit_status(r);
 		config_default(&agent.settings[0].config);
 		log_warn(0, "uninstall: using the default directories; files in other "
 			    "directories that the configuration named remain");

@@ -130,8 +130,16 @@ int options_parse(int argc, char **argv, struct agent_options *options, int *ret
  * file may be missing, but not unreadable.
  */
 int settings_load(const struct agent_options *options, struct config *ret_config);
-/* Does the configuration fit the machine? Asked before anything is touched; fills the policy. */
+/*
+ * Does the configuration fit the machine? Asked before anything is touched; fills the policy.
+ * -EAGAIN: it will, once CPUs that it reserves are online.
+ */
 int settings_check(const struct agent *agent, struct settings *settings);
+/*
+ * The exit status after this error of the configuration, or of what decides whether it may be used:
+ * EXIT_CONFIG, after which systemd does not start the agent again, only if it stays as it is.
+ */
+int settings_exit_status(int err);
 /* Warn if the mode promises more than this version does. */
 void settings_tell_mode(const struct agent *agent);
 /* The configuration in force. */
@@ -143,8 +151,9 @@ struct controller_options settings_controller_options(const struct agent *agent,
 
 /*
  * Does another allocator own the CPUs of this node? -EBUSY, reported with the remedy, if the agent
- * is to allocate while a kubelet's state file says that the kubelet does, or cannot be read; 0
- * if there is no such file, or its policy is none. Asked once, before anything is touched. -ENOMEM.
+ * is to allocate while a kubelet's state file says that the kubelet does, or cannot be used; 0
+ * if there is no such file, or its policy is none. Asked once, before anything is touched. Another
+ * negative errno: the file could not be read now.
  */
 int beside_check(const struct agent *agent);
 
@@ -202,7 +211,8 @@ int namespace_enter_host(const struct agent *agent);
 /* Boot id and kernel release. */
 int build_read_identity(struct agent *agent);
 int build_read_machine(struct agent *agent);
-int build_open_groups(struct agent *agent);
+/* On failure *ret_status is what to exit with: EXIT_KERNEL_LACKS only if another start would fail too. */
+int build_open_groups(struct agent *agent, int *ret_status);
 /* What was there before the first start of an agent that may write; nothing in mode observe. */
 void build_keep_originals(struct agent *agent);
 /*

@@ -48,7 +48,7 @@ int beside_check(const struct agent *agent)
 		return 0;
 	if (!r)
 		r = discovery_read_state(&found, data, len);
-	if (r == -ENOMEM)
+	if (r && settings_exit_status(r) != EXIT_CONFIG)
 		return log_err(r, "cannot read %s", path);
 	if (r) {
 		found.cpu_file.presence = KUBELET_STATE_UNUSABLE;

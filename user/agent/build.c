@@ -62,7 +62,7 @@ static bool pins_kubepods(const struct agent *agent)
 	return config_pins_kubepods(settings_config(agent));
 }
 
-int build_open_groups(struct agent *agent)
+int build_open_groups(struct agent *agent, int *ret_status)
 {
 	const struct groups_options options = {
 		.root = agent->options.root,
@@ -85,8 +85,15 @@ int build_open_groups(struct agent *agent)
 	int r;
 
 	r = groups_open(&options, &agent->groups, &problem, error);
-	if (r)
-		return log_err(0, "cgroup: %s: %s", dir_problem_name(problem), error), r;
+	if (r) {
+		/* Without a problem of the machine it is one of the moment, as is an unreadable file. */
+		const bool stays = problem != DIR_FINE && problem != DIR_UNREADABLE;
+
+		*ret_status = stays ? EXIT_KERNEL_LACKS : EXIT_OTHER;
+		log_err(0, "cgroup: %s%s%s", problem == DIR_FINE ? "" : dir_problem_name(problem),
+			problem == DIR_FINE ? "" : ": ", error);
+		return r;
+	}
 	agent->groups_port = groups_port(agent->groups);
 	return 0;
 }

@@ -10,11 +10,13 @@
 int dry_run_check_config(struct agent *agent)
 {
 	struct config_unbuilt options[CONFIG_UNBUILT_NR];
+	int r;
 
 	if (build_read_machine(agent))
 		return EXIT_OTHER;
-	if (settings_check(agent, &agent->settings[agent->current]))
-		return EXIT_CONFIG;
+	r = settings_check(agent, &agent->settings[agent->current]);
+	if (r)
+		return settings_exit_status(r);
 	settings_tell_mode(agent);
 	config_list_unbuilt(settings_config(agent), options);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
@@ -29,19 +31,21 @@ int dry_run_check_config(struct agent *agent)
 int dry_run_print(struct agent *agent)
 {
 	struct text out cleanup_text = {0};
-	int r;
+	int r, status;
 
 	if (build_read_machine(agent) || build_read_identity(agent))
 		return EXIT_OTHER;
-	if (settings_check(agent, &agent->settings[agent->current]))
-		return EXIT_CONFIG;
-	if (build_open_groups(agent))
-		return EXIT_KERNEL_LACKS;
+	r = settings_check(agent, &agent->settings[agent->current]);
+	if (r)
+		return settings_exit_status(r);
+	if (build_open_groups(agent, &status))
+		return status;
 	agent->store.dir_fd = open(settings_config(agent)->state_directory,
 				   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	agent->store_port = store_port(&agent->store);
-	if (build_new_controller(agent))
-		return EXIT_CONFIG;
+	r = build_new_controller(agent);
+	if (r)
+		return settings_exit_status(r);
 	if (loop_open(agent) || controller_start(agent->controller) || build_start_sources(agent))
 		return EXIT_OTHER;
 	r = controller_print_plan(agent->controller, &out);

@@ -60,6 +60,33 @@ int settings_load(const struct agent_options *options, struct config *ret_config
 	return 0;
 }
 
+int settings_exit_status(int err)
+{
+	switch (err) {
+	case -EINVAL: /* what it says is wrong, or it is no file */
+	case -EBUSY:  /* another allocator is configured */
+	case -ENOENT:
+	case -ENOTDIR:
+	case -EISDIR:
+	case -ELOOP:
+	case -ENAMETOOLONG:
+	case -EFBIG:
+	case -EACCES:
+	case -EPERM:
+		return EXIT_CONFIG;
+	default:
+		return EXIT_OTHER;
+	}
+}
+
+/* Reserved CPUs that the machine has, but not now. */
+static bool reserves_offline(const struct agent *agent, const struct policy *policy)
+{
+	return policy->has_reserved_list &&
+	       !cpuset_is_subset(&policy->reserved_list, &agent->machine.topology->all) &&
+	       cpuset_is_subset(&policy->reserved_list, &agent->machine.possible);
+}
+
 int settings_check(const struct agent *agent, struct settings *settings)
 {
 	struct cpuset special;
@@ -69,7 +96,10 @@ int settings_check(const struct agent *agent, struct settings *settings)
 	machine_special_cpus(&agent->machine, &special);
 	r = config_check(&settings->config, agent->machine.topology, &special, &settings->policy,
 			 error, sizeof(error));
-	return r ? log_err(0, "config: %s", *error ? error : strerror(-r)), r : 0;
+	if (!r)
+		return 0;
+	log_err(0, "config: %s", *error ? error : strerror(-r));
+	return r == -EINVAL && reserves_offline(agent, &settings->config.policy) ? -EAGAIN : r;
 }
 
 void settings_tell_mode(const struct agent *agent)

@@ -109,7 +109,7 @@ int uninstall_run(struct agent *agent)
 	char error[GROUP_ERROR_MAX] = "";
 	bool has_originals;
 	uint32_t nr_left = 0;
-	int r, irq_error, stranger_error, host_error;
+	int r, irq_error, stranger_error, host_error, status;
 
 	r = instance_stop(config->runtime_directory);
 	if (!r)
@@ -119,8 +119,8 @@ int uninstall_run(struct agent *agent)
 	r = bpf_backend_remove(PINFOLD_BPFFS_DIR);
 	if (r)
 		log_warn(r, "uninstall: the pins below %s remain", PINFOLD_BPFFS_DIR);
-	if (build_open_groups(agent))
-		return EXIT_KERNEL_LACKS;
+	if (build_open_groups(agent, &status))
+		return status;
 	store_open(&agent->store, config->state_directory);
 	irq_error = uninstall_irqs(agent);
 	uninstall_strangers(agent);
