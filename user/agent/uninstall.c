@@ -109,16 +109,16 @@ int uninstall_run(struct agent *agent)
 	char error[GROUP_ERROR_MAX] = "";
 	bool has_originals;
 	uint32_t nr_left = 0;
-	int r, irq_error, stranger_error, host_error, status;
+	int r, pin_error, irq_error, stranger_error, host_error, status;
 
 	r = instance_stop(config->runtime_directory);
 	if (!r)
 		r = instance_take(config->runtime_directory, &agent->instance);
 	if (r)
 		return r == -EBUSY ? EXIT_INSTANCE : EXIT_OTHER;
-	r = bpf_backend_remove(PINFOLD_BPFFS_DIR);
-	if (r)
-		log_warn(r, "uninstall: the pins below %s remain", PINFOLD_BPFFS_DIR);
+	pin_error = bpf_backend_remove(PINFOLD_BPFFS_DIR);
+	if (pin_error)
+		log_warn(pin_error, "uninstall: the pins below %s remain", PINFOLD_BPFFS_DIR);
 	if (build_open_groups(agent, &status))
 		return status;
 	store_open(&agent->store, config->state_directory);
@@ -159,6 +159,13 @@ int uninstall_run(struct agent *agent)
 		log_err(host_error,
 			"uninstall: some cgroups of the host keep their CPU lists; run it "
 			"again, or restart the machine");
+		return EXIT_OTHER;
+	}
+	if (pin_error) {
+		log_err(pin_error,
+			"uninstall: BPF programs remain below %s; run it again, or restart "
+			"the machine",
+			PINFOLD_BPFFS_DIR);
 		return EXIT_OTHER;
 	}
 	log_info("uninstalled; %s and the pods' manifests were left in place",
