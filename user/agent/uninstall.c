@@ -72,7 +72,7 @@ static int uninstall_irqs(struct agent *agent)
  * The same for the affinities of tasks that were kept off exclusive CPUs, which are in the runtime
  * directory; uninstall_irqs, which reads the machine, went before.
  * While a partition exists, what we wrote to a task may be hidden behind its cpuset, so this is
- * called again when the groups are gone.
+ * called again when the groups are gone. -ENODATA: the machine is unknown, so nothing was tried.
  */
 static int uninstall_strangers(struct agent *agent)
 {
@@ -85,12 +85,15 @@ static int uninstall_strangers(struct agent *agent)
 	struct plan_layout layout;
 
 	if (!agent->machine.topology)
-		return 0;
+		return -ENODATA;
 	groups.layout(groups.self, &layout);
 	return strangers_restore(&options, agent->machine.topology, layout.root);
 }
 
-/* The workload root must be gone: beside its partition the groups could not get their CPUs. */
+/*
+ * The workload root must be gone: beside its partition the groups could not get their CPUs.
+ * -ENODATA: it is unknown whether the lists are of this boot, so nothing was tried.
+ */
 static int uninstall_host(struct agent *agent)
 {
 	const struct host_options options = {
@@ -99,7 +102,9 @@ static int uninstall_host(struct agent *agent)
 		.boot_id = agent->boot_id,
 	};
 
-	return agent->store.dir_fd < 0 || !*agent->boot_id ? 0 : host_restore(&options);
+	if (agent->store.dir_fd < 0)
+		return 0;
+	return *agent->boot_id ? host_restore(&options) : -ENODATA;
 }
 
 int uninstall_run(struct agent *agent)
