@@ -10,6 +10,7 @@
 
 #include "cgroup_refused_scene.h"
 #include "cgroup/read_tree.h"
+#include "cgroup/tasks.h"
 
 static ino_t inode_behind(int fd)
 {
@@ -347,6 +348,30 @@ static void a_group_is_named_by_its_id(void **state)
 	assert_int_equal(nr_open(), nr_before);
 }
 
+/* A group of which nothing can be said may be one of docker's. */
+static void outsiders_that_cannot_be_read_are_unknown(void **state)
+{
+	char scope[64];
+	uint32_t nr = 99;
+
+	put_group("system.slice", "", "0-15\n", true);
+	put_group("system.slice/docker-1.scope", "", "0-15\n", true);
+	refuse("openat", "docker-1.scope", EMFILE);
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), -EMFILE);
+	refuse("openat", "cgroup.events", ENOMEM);
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), -ENOMEM);
+	assert_int_equal(nr, 99);
+	/* One that has gone has nothing in it. */
+	refuse("openat", "docker-1.scope", ENOENT);
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
+	assert_string_equal(scope, "");
+	refuse("openat", "cgroup.events", ENODEV);
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
+	refuse_nothing();
+	assert_int_equal(tasks_outsiders(groups, &nr, scope, sizeof(scope)), 0);
+	assert_string_equal(scope, "system.slice/docker-1.scope");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +386,7 @@ int main(void)
 		REFUSED_TEST(a_group_without_a_list_has_no_processes),
 		REFUSED_TEST(too_many_groups_are_not_ours),
 		REFUSED_TEST(a_group_is_named_by_its_id),
+		REFUSED_TEST(outsiders_that_cannot_be_read_are_unknown),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "refused_calls.h"
+
 #include "cgroup/host.h"
 #include "cgroup/host_saved.h"
 #include "cgroup_port_scene.h"
@@ -358,6 +360,61 @@ static void root_tasks_that_cannot_be_read_are_not_counted(void **state)
 	confine("0-1,6-15", "2-5");
 	assert_int_equal(report.nr_held, 2);
 	assert_int_equal(report.nr_processes, 0);
+	assert_int_equal(report.count_error, -ENOENT);
+}
+
+/* The kernel threads of a large machine are there, and each has some bytes. */
+static void many_root_tasks_are_counted(void **state)
+{
+	enum { NR_MANY = 200000 };
+	char *list cleanup_free = malloc(NR_MANY * 7 + 4);
+
+	assert_non_null(list);
+	for (unsigned int i = 0; i < NR_MANY; i++)
+		memcpy(list + i * 7, "999999\n", 7);
+	memcpy(list + NR_MANY * 7, "40\n", 4);
+	put("cg/cgroup.procs", list);
+	show_task(40, 0, "0-15");
+	confine("0-1,6-15", "2-5");
+	assert_int_equal(report.count_error, 0);
+	assert_int_equal(report.nr_processes, 1);
+}
+
+/* Not "none", nor one less, because memory or descriptors ran out. */
+static void an_incomplete_count_is_none(void **state)
+{
+	static const char *const files[] = {"cgroup.procs", "proc/40/stat", "proc/40/status"};
+
+	put("cg/cgroup.procs", "40\n");
+	show_task(40, 0, "0-15");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		refuse("openat", files[i], EMFILE);
+		confine("0-1,6-15", "2-5");
+		refuse_nothing();
+		assert_int_equal(report.count_error, -EMFILE);
+	}
+	confine("0-1,6-15", "2-5");
+	assert_int_equal(report.count_error, 0);
+	assert_int_equal(report.nr_processes, 1);
+}
+
+/* It may be a kubelet's, so nothing is written before that is known. */
+static void a_group_that_cannot_be_listed_is_not_judged(void **state)
+{
+	put_group("system.slice/kubepods", "\n", "0-15\n", true);
+	refuse_some("openat", ".", EMFILE, 1, 0);
+	assert_int_equal(pass_of(host, HOST_CONFINE, "0-1,6-15", "2-5"), -EMFILE);
+	/* One that was removed meanwhile is no host's, nor anybody's. */
+	refuse_some("openat", ".", ENOENT, 1, 0);
+	assert_int_equal(pass_of(host, HOST_CONFINE, "0-1,6-15", "2-5"), 0);
+	assert_int_equal(report.nr_foreign, 0);
+	assert_int_equal(report.nr_held, 0);
+	refuse_nothing();
+	expect_list("system.slice", "");
+	expect_list("user.slice", "");
+	confine("0-1,6-15", "2-5");
+	expect_list("system.slice", "");
+	expect_list("user.slice", "0-1,6-15");
 }
 
 static void a_group_that_goes_is_forgotten(void **state)
@@ -446,6 +503,9 @@ int main(void)
 		HOST_TEST(a_write_that_fails_is_reported),
 		HOST_TEST(what_escapes_is_counted),
 		HOST_TEST(root_tasks_that_cannot_be_read_are_not_counted),
+		HOST_TEST(many_root_tasks_are_counted),
+		HOST_TEST(an_incomplete_count_is_none),
+		HOST_TEST(a_group_that_cannot_be_listed_is_not_judged),
 		HOST_TEST(a_group_that_goes_is_forgotten),
 		HOST_TEST(an_uninstall_restores),
 		HOST_TEST(files_are_read_as_written),

@@ -199,6 +199,11 @@ static void what_escapes_is_found(void **state)
 			 1);
 	assert_int_equal(
 		nr_findings(controller, "host_groups_not_held", "user.slice/cpuset.cpus: no"), 1);
+	/* What could not be counted is as it was. */
+	fake_host.report = (struct host_report){.nr_held = 2, .count_error = -EMFILE};
+	tick(controller, 10);
+	assert_int_equal(nr_findings(controller, "host_groups_foreign", ""), 0);
+	assert_int_equal(nr_findings(controller, "host_tasks_unconfined", ""), 1);
 	fake_host.report = (struct host_report){.nr_held = 2};
 	tick(controller, 10);
 	assert_int_equal(nr_findings(controller, "host_groups_foreign", ""), 0);

@@ -93,24 +93,28 @@ static bool is_kubepods(const char *name)
 	       (slice && !strcmp(slice, "-kubepods.slice"));
 }
 
-/* Has it a child that is the root of a kubelet's pods, as with the kubelet's --cgroup-root? */
-static bool has_kubepods(int fd)
+/*
+ * Has it a child that is the root of a kubelet's pods, as with the kubelet's --cgroup-root? 1, 0, or
+ * a negative errno if that is unknown.
+ */
+static int has_kubepods(int fd)
 {
 	DIR *entries cleanup_dir = NULL;
 	const struct dirent *found;
+	int r = file_open_dir(fd, ".", &entries);
 
-	if (file_open_dir(fd, ".", &entries))
-		return false;
-	while (file_next_entry(entries, &found) > 0)
+	if (r)
+		return r;
+	while ((r = file_next_entry(entries, &found)) > 0)
 		if (found->d_type == DT_DIR && is_kubepods(found->d_name))
-			return true;
-	return false;
+			return 1;
+	return r;
 }
 
-/* Pods of a kubelet. The agent's own runtime writes their lists as the agent tells it. */
-static bool has_pods(const char *group, int fd)
+/* Pods of a kubelet, as above. The agent's own runtime writes their lists as the agent tells it. */
+static int has_pods(const char *group, int fd)
 {
-	return !strncmp(group, "kubepods", strlen("kubepods")) || has_kubepods(fd);
+	return !strncmp(group, "kubepods", strlen("kubepods")) ? 1 : has_kubepods(fd);
 }
 
 static bool is_unit(const struct host_pass *pass, const char *group)
@@ -153,13 +157,17 @@ static void plan_list(struct host_pass *pass, struct host_entry *entry, const st
 
 static int judge_group(struct host_pass *pass, const char *group, int fd)
 {
-	const bool pods = has_pods(group, fd);
+	const int pods = has_pods(group, fd);
 	const bool confines = pass->request->mode == HOST_CONFINE;
 	struct host_entry *entry = host_table_find(pass->table, group);
 	struct cpuset now = CPUSET_EMPTY;
 	const char *owner;
-	int r = dir_read_list(fd, "cpuset.cpus", &now);
+	int r;
 
+	/* A removed group cannot be listed. */
+	if (pods < 0)
+		return pods == -ENOENT || pods == -ENODEV ? 0 : pods;
+	r = dir_read_list(fd, "cpuset.cpus", &now);
 	/* Without the controller there is no list yet. */
 	if (r && r != -ENOENT)
 		return r == -ENODEV ? 0 : r;
@@ -343,49 +351,77 @@ static void write_groups(struct host_pass *pass)
 
 /* --- what no list holds -------------------------------------------------------------------------- */
 
-static bool reaches_exclusive(const struct host_pass *pass, pid_t pid)
+/* Has it ended, which is no error? */
+static bool has_ended(int r)
+{
+	return r == -ENOENT || r == -ESRCH;
+}
+
+/* 1, 0, or a negative errno. */
+static int reaches_exclusive(const struct host_pass *pass, pid_t pid)
 {
 	char path[64], *status cleanup_free = NULL;
 	const char *line;
 	struct cpuset cpus;
 	size_t len;
+	int r;
 
 	snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
-	if (file_read_all(pass->groups->dir.root_fd, path, STATUS_MAX, &status, &len))
-		return false;
+	r = file_read_all(pass->groups->dir.root_fd, path, STATUS_MAX, &status, &len);
+	if (r)
+		return has_ended(r) ? 0 : r;
 	line = strstr(status, "\nCpus_allowed_list:");
 	if (!line)
-		return false;
+		return 0;
 	line += strlen("\nCpus_allowed_list:");
 	line += strspn(line, " \t");
 	return !cpuset_parse(line, strcspn(line, "\n"), &cpus) &&
 	       cpuset_intersects(&cpus, &pass->request->exclusive);
 }
 
+static int count_root_task(struct host_pass *pass, pid_t pid)
+{
+	struct proc_stat stat;
+	char name[32];
+	int r;
+
+	snprintf(name, sizeof(name), "proc/%d/stat", (int)pid);
+	r = proc_stat_read(pass->groups->dir.root_fd, name, &stat);
+	if (r)
+		return has_ended(r) ? 0 : r;
+	if (stat.flags & PF_NO_SETAFFINITY)
+		return 0;
+	r = reaches_exclusive(pass, pid);
+	if (r <= 0)
+		return r;
+	if (stat.flags & PF_KTHREAD)
+		pass->report->nr_kthreads++;
+	else
+		pass->report->nr_processes++;
+	return 0;
+}
+
+/* Eight bytes for each of the 4 Mi that the kernel can have. */
+#define ROOT_PIDS_MAX (32U << 20)
+
 /* They are only counted, so without the file the lists are there all the same. */
-static void count_root_tasks(struct host_pass *pass)
+static int count_root_tasks(struct host_pass *pass)
 {
 	char *pids cleanup_free = NULL, *end;
+	int r = file_read_kernel(pass->groups->dir.mount_fd, "cgroup.procs", ROOT_PIDS_MAX, &pids);
 
-	if (file_read_line(pass->groups->dir.mount_fd, "cgroup.procs", &pids))
-		return;
-	for (char *at = pids; *at; at = end + strspn(end, "\n")) {
+	if (r)
+		return r;
+	for (char *at = pids; *at && !r; at = end + strspn(end, "\n")) {
 		const long pid = strtol(at, &end, 10);
-		struct proc_stat stat;
-		char name[32];
 
 		if (end == at)
 			break;
-		snprintf(name, sizeof(name), "proc/%ld/stat", pid);
-		/* 0 stands for a process of another pid namespace; others may have ended. */
-		if (!pid || proc_stat_read(pass->groups->dir.root_fd, name, &stat) ||
-		    (stat.flags & PF_NO_SETAFFINITY) || !reaches_exclusive(pass, (pid_t)pid))
-			continue;
-		if (stat.flags & PF_KTHREAD)
-			pass->report->nr_kthreads++;
-		else
-			pass->report->nr_processes++;
+		/* 0 stands for a process of another pid namespace. */
+		if (pid)
+			r = count_root_task(pass, (pid_t)pid);
 	}
+	return r;
 }
 
 /* --- the pass ------------------------------------------------------------------------------------ */
@@ -445,7 +481,7 @@ static int run_host_pass(struct host_pass *pass)
 		pass->report->error = save(pass);
 	pass->report->nr_held = pass->table->nr;
 	if (confines && !cpuset_is_empty(&pass->request->exclusive))
-		count_root_tasks(pass);
+		pass->report->count_error = count_root_tasks(pass);
 	return 0;
 }
 

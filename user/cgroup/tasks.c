@@ -77,6 +77,12 @@ static int read_pids(int fd, struct pids *pids)
 	return 0;
 }
 
+/* A group was removed; any other error says nothing of what it has. */
+static bool has_gone(int err)
+{
+	return err == -ENOENT || err == -ENODEV;
+}
+
 /* Called for each group with its path. The traversal descends only if it returns true. */
 typedef bool (*visit_func)(void *self, int fd, const char *path, int *ret_err);
 
@@ -102,7 +108,10 @@ static int walk(int fd, const char *path, unsigned int depth, visit_func visit, 
 			continue;
 		child_fd = openat(dirfd(entries), entry->d_name,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		err = child_fd < 0 ? 0 : walk(child_fd, child, depth - 1, visit, self);
+		if (child_fd >= 0)
+			err = walk(child_fd, child, depth - 1, visit, self);
+		else
+			err = has_gone(-errno) ? 0 : -errno;
 		if (err)
 			break;
 	}
@@ -315,9 +324,16 @@ static bool visit_outsider(void *self, int fd, const char *path, int *ret_err)
 
 	if (!strcmp(path, census->groups->workload_root))
 		return false;
-	if (!*census->scope && tasks_is_foreign_scope(path) && dir_populated(fd) > 0)
-		snprintf(census->scope, census->scope_size, "%s", path);
-	*ret_err = read_pids(fd, &pids);
+	if (!*census->scope && tasks_is_foreign_scope(path)) {
+		const int populated = dir_populated(fd);
+
+		if (populated > 0)
+			snprintf(census->scope, census->scope_size, "%s", path);
+		else if (populated < 0 && !has_gone(populated))
+			*ret_err = populated;
+	}
+	if (!*ret_err)
+		*ret_err = read_pids(fd, &pids);
 	for (uint32_t i = 0; !*ret_err && i < pids.nr; i++) {
 		struct proc_stat stat;
 

@@ -178,6 +178,9 @@ static void tell_root_tasks(struct controller *controller)
 	const struct host_report *report = &controller->host.report;
 	char message[ROW_DETAIL_MAX], cpus[64];
 
+	/* Unknown is not none. */
+	if (report->count_error)
+		return;
 	if (!report->nr_processes && !report->nr_kthreads) {
 		findings_clear(&controller->findings, "host_tasks_unconfined");
 		return;
@@ -202,7 +205,9 @@ void ctl_end_host_pass(struct controller *controller, int result, const struct h
 
 	host->since_ns = 0;
 	host->result = result;
-	host->report = report && !result ? *report : (struct host_report){.nr_held = nr_held};
+	host->report = report && !result
+			       ? *report
+			       : (struct host_report){.nr_held = nr_held, .count_error = result};
 	if (host->mode == HOST_CONFINE && host->report.nr_held != nr_held)
 		log_info("ctl: %u cgroup%s of the host share%s the CPUs that no pod holds",
 			 host->report.nr_held, host->report.nr_held == 1 ? "" : "s",

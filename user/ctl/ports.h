@@ -566,6 +566,7 @@ struct host_report {
 	char failure[GROUP_ERROR_MAX];
 	/* In the root cgroup, which has no list of its own, and able to use exclusive CPUs. */
 	uint32_t nr_processes, nr_kthreads;
+	int count_error; /* why it is unknown how many these are, or 0 */
 };
 
 struct host_port {
