@@ -40,6 +40,12 @@ static int end_scene(void **state)
 	return tear_down(state);
 }
 
+static void stop_agent(void)
+{
+	controller_free(controller);
+	controller = NULL;
+}
+
 static void expect_partition(bool is_wanted, const char *finding)
 {
 	ctl_choose_tier(controller);
@@ -102,28 +108,92 @@ static void what_is_in_force_remains_while_the_list_of_tasks_is_blocked(void **s
  * Nothing is in force yet, and pods are better protected with the partition than without. Whatever
  * the reason was that nobody knew, the choice is made again when somebody does.
  */
+static void use_the_partition_until_a_scope_is_known(int error)
+{
+	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+	outsiders_error = error;
+	controller = start_node(NULL);
+	assert_true(controller->layout.root_partition);
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
+	controller_tick(controller);
+	assert_true(controller->layout.root_partition);
+	outsiders_error = 0;
+	controller_tick(controller);
+	assert_false(controller->layout.root_partition);
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "machine.slice"), 1);
+	/* It is made once: what starts later is pushed onto the reserved CPUs. */
+	*foreign_scope = '\0';
+	controller_tick(controller);
+	assert_false(controller->layout.root_partition);
+}
+
 static void a_start_uses_the_partition_until_it_knows_of_a_scope(void **state)
 {
-	static const int errors[] = {-EINPROGRESS, -EIO};
+	use_the_partition_until_a_scope_is_known(-EINPROGRESS);
+}
 
-	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-		controller_free(controller);
-		snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
-		outsiders_error = errors[i];
-		controller = start_node(NULL);
-		assert_true(controller->layout.root_partition);
-		assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
-		controller_tick(controller);
-		assert_true(controller->layout.root_partition);
+static void a_start_uses_the_partition_after_an_error_too(void **state)
+{
+	use_the_partition_until_a_scope_is_known(-EIO);
+}
+
+/* What an earlier agent decided is in force, and its reason may be there still. */
+static void a_restart_takes_what_is_in_force_until_it_knows(void **state)
+{
+	static const char *const values[] = {"member", "root"};
+
+	for (size_t is_root = 0; is_root < ARRAY_SIZE(values); is_root++) {
+		snprintf(foreign_scope, sizeof(foreign_scope), "%s", is_root ? "" : "docker");
 		outsiders_error = 0;
+		controller = start_node(NULL);
+		stop_agent();
+		/* The kernel says it of each group that is none. */
+		if (!is_root)
+			strcpy(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION], "member");
+		assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION],
+				    values[is_root]);
+		snprintf(foreign_scope, sizeof(foreign_scope), "%s", is_root ? "docker" : "");
+		outsiders_error = -EINPROGRESS;
+		/* One that is invalid is in force as well: it is to be one. */
+		partition_invalid = is_root;
+		controller = start_node(NULL);
+		assert_int_equal(controller->layout.root_partition, is_root);
+		assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION],
+				    values[is_root]);
+		assert_int_equal(nr_findings(controller, "tier1_not_in_use", "is not known yet"),
+				 !is_root);
+		outsiders_error = 0;
+		partition_invalid = false;
 		controller_tick(controller);
-		assert_false(controller->layout.root_partition);
-		assert_int_equal(nr_findings(controller, "tier1_not_in_use", "machine.slice"), 1);
-		/* It is made once: what starts later is pushed onto the reserved CPUs. */
-		*foreign_scope = '\0';
-		controller_tick(controller);
-		assert_false(controller->layout.root_partition);
+		assert_int_equal(controller->layout.root_partition, !is_root);
+		stop_agent();
 	}
+}
+
+/* The operator accepts it, whatever the answer will be. */
+static void a_restart_does_as_the_operator_says(void **state)
+{
+	snprintf(foreign_scope, sizeof(foreign_scope), "docker");
+	controller = start_node(NULL);
+	stop_agent();
+	strcpy(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION], "member");
+	outsiders_error = -EIO;
+	config.host_tasks = HOST_TASKS_RESERVED;
+	controller = start_node(NULL);
+	assert_true(controller->layout.root_partition);
+}
+
+/* Without the partition's file the safer side is taken, as where there is none. */
+static void a_restart_that_cannot_tell_uses_the_partition(void **state)
+{
+	snprintf(foreign_scope, sizeof(foreign_scope), "docker");
+	controller = start_node(NULL);
+	stop_agent();
+	outsiders_error = -EIO;
+	unknown_path = "pinfold.slice";
+	unknown_error = -EIO;
+	controller = start_node(NULL);
+	assert_true(controller->layout.root_partition);
 }
 
 static void an_error_changes_nothing_that_is_in_force(void **state)
@@ -144,6 +214,10 @@ int main(void)
 		TEST(the_operator_may_forbid_the_partition),
 		TEST(what_is_in_force_remains_while_the_list_of_tasks_is_blocked),
 		TEST(a_start_uses_the_partition_until_it_knows_of_a_scope),
+		TEST(a_start_uses_the_partition_after_an_error_too),
+		TEST(a_restart_takes_what_is_in_force_until_it_knows),
+		TEST(a_restart_does_as_the_operator_says),
+		TEST(a_restart_that_cannot_tell_uses_the_partition),
 		TEST(an_error_changes_nothing_that_is_in_force),
 	};
 

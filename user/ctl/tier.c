@@ -38,6 +38,20 @@ static uint32_t count_remaining(struct controller *controller)
 	return nr;
 }
 
+/*
+ * Did an earlier agent leave the workload root a mere member? Before the first start there is none,
+ * and of one that is unknown the safer side is taken: pods are better protected with the partition
+ * than without. An invalid partition is to be one.
+ */
+static bool was_left_member(struct controller *controller)
+{
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_status status;
+
+	return !groups->status(groups->self, controller->layout.root, &status) &&
+	       !strcmp(status.partition, "member");
+}
+
 static void choose_root(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -78,12 +92,21 @@ static void choose_root(struct controller *controller)
 	}
 	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
 	/*
-	 * If this is unknown, nothing that is in force changes, and the next tick asks again. At a
-	 * start nothing is: pods are better protected with the partition than without.
+	 * If this is unknown, nothing that is in force changes, also at a restart unless the operator
+	 * accepts whoever it is, and the next tick asks again.
 	 */
 	controller->tier.is_undecided = r;
 	if (r && controller->started)
 		return;
+	if (r && config->host_tasks == HOST_TASKS_AUTO && was_left_member(controller)) {
+		findings_put(
+			&controller->findings, "tier1_not_in_use",
+			"who runs outside the workload root is not known yet, so it stays as the "
+			"earlier agent left it, which is not a partition",
+			"wait: the agent asks again");
+		controller->layout.root_partition = false;
+		return;
+	}
 	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
 		snprintf(
 			message, sizeof(message),
