@@ -156,6 +156,32 @@ static void cpus_that_come_are_no_foreign_change(void **state)
 	assert_int_equal(stranger_decide(&cpus, &facts, &new_original, &target), STRANGER_FORGET);
 }
 
+/* Without an online CPU of ours the kernel has given the task others, which are no original. */
+static void the_kernels_own_choice_is_no_foreign_change(void **state)
+{
+	const struct stranger_cpus cpus = {cpus_of("7"), cpus_of("0-5"), cpus_of("0-5,7")};
+	const struct cpuset affinities[] = {cpus_of("0-5,7"), cpus_of("0-3")};
+	const struct cpuset before = cpus_of("6-7"), written = cpus_of("6");
+
+	for (size_t i = 0; i < sizeof(affinities) / sizeof(*affinities); i++) {
+		struct stranger_facts facts = {.kind = STRANGER_TASK,
+					       .affinity = &affinities[i],
+					       .original = &before,
+					       .written = &written,
+					       .repairs = true};
+		struct cpuset original = CPUSET_EMPTY, target = CPUSET_EMPTY;
+
+		assert_int_equal(stranger_decide(&cpus, &facts, &original, &target),
+				 STRANGER_WRITE);
+		assert_cpus(&original, "6-7");
+		assert_cpus(&target, "0-5");
+		facts.repairs = false;
+		assert_int_equal(stranger_decide(&cpus, &facts, &original, &target),
+				 STRANGER_WRITE);
+		assert_cpus(&target, "6-7");
+	}
+}
+
 /* A mask that would not change is not written again and again. */
 static void nothing_is_written_without_an_allowed_cpu(void **state)
 {
@@ -242,6 +268,7 @@ int main(void)
 		cmocka_unit_test(decisions_follow_the_facts),
 		cmocka_unit_test(offline_cpus_are_no_foreign_change),
 		cmocka_unit_test(cpus_that_come_are_no_foreign_change),
+		cmocka_unit_test(the_kernels_own_choice_is_no_foreign_change),
 		cmocka_unit_test(nothing_is_written_without_an_allowed_cpu),
 		cmocka_unit_test(an_opponent_is_met_ever_more_rarely),
 		cmocka_unit_test(a_pause_ends_when_it_says),

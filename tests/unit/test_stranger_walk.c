@@ -237,6 +237,25 @@ static void who_had_all_cpus_gets_all_that_there_can_be(void **state)
 	assert_int_equal(cpuset_count(&tasks[index_of(20)].asked), 6);
 }
 
+/* The last CPU that was left to it goes offline, and the kernel lets it run on all others. */
+static void the_original_outlives_the_kernels_own_choice(void **state)
+{
+	put_process(20, "daemon", 1, USER, 20, "system.slice", "6-7");
+	repair("7");
+	expect_cpus(20, "6");
+	online = known_online = cpuset_of_text("0-5,7");
+	write_from_outside(20, "0-7");
+	repair("7");
+	expect_cpus(20, "0-5");
+	assert_int_equal(report.nr_reverted, 0);
+	assert_string_equal(row_of(20)->original, "6-7");
+	online = known_online = cpuset_of_text("0-7");
+	repair("7");
+	expect_cpus(20, "6");
+	repair("");
+	expect_cpus(20, "6-7");
+}
+
 static void refusals_are_told_apart(void **state)
 {
 	put_process(20, "user", 1, USER, 20, "user.slice", "0-7");
@@ -448,6 +467,7 @@ int main(void)
 		ROW(a_child_of_the_tick_in_which_its_parent_was_moved_is_restored),
 		ROW(without_its_parent_any_task_that_fits_will_do),
 		ROW(who_had_all_cpus_gets_all_that_there_can_be),
+		ROW(the_original_outlives_the_kernels_own_choice),
 		ROW(refusals_are_told_apart),
 		ROW(the_first_task_that_moved_is_named),
 		ROW(an_opponent_is_shown_when_corrections_begin_to_wait),

@@ -82,7 +82,9 @@ enum stranger_action stranger_decide(const struct stranger_cpus *cpus,
 		return facts->written ? STRANGER_FORGET : STRANGER_ABSENT;
 	}
 	if (facts->written) {
-		if (stranger_shows(facts->affinity, facts->written, &cpus->online))
+		/* Without an online CPU of ours, the kernel itself has chosen others. */
+		if (!cpuset_intersects(facts->written, &cpus->online) ||
+		    stranger_shows(facts->affinity, facts->written, &cpus->online))
 			return follow(cpus, facts, ret_original, ret_target);
 		if (!reaches)
 			return give_way(facts);
