@@ -40,6 +40,8 @@ static struct {
 	int error;
 	unsigned int nr_writes, nr_tries;
 } tasks[MAX_TASKS];
+/* The answer to each question for the affinity of process 20. */
+static int get_error;
 /* Those of the kernel, and of the request, which may be behind it. */
 static struct cpuset online, known_online;
 
@@ -65,6 +67,8 @@ static inline int get_cpus(void *self, pid_t thread, struct cpuset *ret_cpus)
 
 	if (i == MAX_TASKS)
 		return -ESRCH;
+	if (get_error && thread == 20)
+		return get_error;
 	*ret_cpus = tasks[i].cpus;
 	cpuset_intersect(ret_cpus, &online);
 	return 0;
@@ -223,6 +227,7 @@ static inline int set_up(void **state)
 {
 	memset(tasks, 0, sizeof(tasks));
 	online = known_online = cpuset_of_text("0-7");
+	get_error = 0;
 	now_ns = S;
 	ticks = 1000;
 	if (make_root("strangers"))

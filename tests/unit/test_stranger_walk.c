@@ -237,6 +237,99 @@ static void who_had_all_cpus_gets_all_that_there_can_be(void **state)
 	assert_int_equal(cpuset_count(&tasks[index_of(20)].asked), 6);
 }
 
+/* A file that cannot be read for a moment: here a directory is in its place. */
+static void make_unreadable(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/proc/%s", root, name);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void make_readable(const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/proc/%s", root, name);
+	assert_int_equal(rmdir(path), 0);
+	put(path + strlen(root) + 1, text);
+}
+
+/* It keeps what was written to it, and its original, until it can be looked at again. */
+static void expect_kept(const char *cpus, int error)
+{
+	expect_cpus(20, cpus);
+	expect_state(20, STRANGER_STATE_FAILED);
+	assert_int_equal(row_of(20)->error, error);
+	assert_string_equal(row_of(20)->original, "0-7");
+	assert_int_equal(report.nr_held, 1);
+}
+
+static void expect_restored(void)
+{
+	repair("4-5");
+	expect_state(20, STRANGER_STATE_MOVED);
+	assert_int_equal(row_of(20)->error, 0);
+	repair("");
+	expect_cpus(20, "0-7");
+	assert_int_equal(report.nr_held, 0);
+}
+
+static void who_cannot_be_looked_at_keeps_its_original(void **state)
+{
+	leave_init_alone();
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	get_error = -EPERM;
+	repair("4-5");
+	expect_kept("0-3,6-7", -EPERM);
+	/* What was read from the file has no affinity yet. */
+	restart();
+	repair("4-5");
+	expect_kept("0-3,6-7", -EPERM);
+	assert_string_equal(row_of(20)->affinity, "0-3,6-7");
+	get_error = 0;
+	expect_restored();
+	get_error = -ESRCH;
+	repair("4-5");
+	assert_null(row_of(20));
+}
+
+static void whose_files_cannot_be_read_keeps_its_original(void **state)
+{
+	leave_init_alone();
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	restart();
+	make_unreadable("20/task/20/stat");
+	repair("4-5");
+	expect_kept("0-3,6-7", -EISDIR);
+	make_readable("20/task/20/stat",
+		      "20 (sshd) S 1 1 1 0 -1 " USER " 0 0 0 0 0 0 0 0 20 0 1 0 20 0 0\n");
+	make_unreadable("20/cgroup");
+	repair("4-5");
+	expect_kept("0-3,6-7", -EISDIR);
+	assert_string_equal(row_of(20)->comm, "sshd");
+	repair("");
+	expect_kept("0-3,6-7", -EISDIR);
+	make_readable("20/cgroup", "0::/system.slice\n");
+	expect_restored();
+}
+
+/* The same between the look and the write. */
+static void who_becomes_unreadable_before_the_write_keeps_its_original(void **state)
+{
+	leave_init_alone();
+	put_process(20, "sshd", 1, USER, 20, "system.slice", "0-7");
+	repair("4-5");
+	make_unreadable("20/cgroup");
+	repair("");
+	expect_kept("0-3,6-7", -EISDIR);
+	make_readable("20/cgroup", "0::/system.slice\n");
+	expect_restored();
+}
+
 /* The last CPU that was left to it goes offline, and the kernel lets it run on all others. */
 static void the_original_outlives_the_kernels_own_choice(void **state)
 {
@@ -467,6 +560,9 @@ int main(void)
 		ROW(a_child_of_the_tick_in_which_its_parent_was_moved_is_restored),
 		ROW(without_its_parent_any_task_that_fits_will_do),
 		ROW(who_had_all_cpus_gets_all_that_there_can_be),
+		ROW(who_cannot_be_looked_at_keeps_its_original),
+		ROW(whose_files_cannot_be_read_keeps_its_original),
+		ROW(who_becomes_unreadable_before_the_write_keeps_its_original),
 		ROW(the_original_outlives_the_kernels_own_choice),
 		ROW(refusals_are_told_apart),
 		ROW(the_first_task_that_moved_is_named),

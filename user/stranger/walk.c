@@ -18,6 +18,12 @@
 /* After the kernel refused an affinity, it is tried again. */
 #define RETRY_NS (10 * 1000000000ULL)
 
+/* What is to be done with a task that was looked at. */
+enum {
+	DROPPED = 1, /* it has ended, or is of no interest */
+	STAYS,	     /* it could not be read, so nothing is decided about it */
+};
+
 struct stranger_walk {
 	const struct stranger_place *place;
 	const struct stranger_request *request;
@@ -29,7 +35,22 @@ struct stranger_walk {
 	/* The cgroup of the process that was asked for last. */
 	pid_t process;
 	char *cgroup; /* owned; NULL = not known */
+	int cgroup_error;
 };
+
+/* --- what cannot be read ------------------------------------------------------------------------- */
+
+/* Any other error says nothing about the task, so what is known of it stays as it is. */
+static bool has_ended(int error)
+{
+	return error == -ENOENT || error == -ESRCH;
+}
+
+static void note_unreadable(struct stranger_task *task, int error)
+{
+	task->state = STRANGER_STATE_FAILED;
+	task->error = error;
+}
 
 /* --- who a task is ------------------------------------------------------------------------------- */
 
@@ -47,7 +68,8 @@ static const char *cgroup_of(struct stranger_walk *walk, pid_t process)
 		return walk->cgroup;
 	walk->process = process;
 	free(walk->cgroup);
-	if (process_cgroup(walk->place->proc_fd, process, &walk->cgroup))
+	walk->cgroup_error = process_cgroup(walk->place->proc_fd, process, &walk->cgroup);
+	if (walk->cgroup_error)
 		walk->cgroup = NULL;
 	return walk->cgroup;
 }
@@ -161,6 +183,12 @@ static struct maker maker_of(const struct stranger_walk *walk, const struct stra
 
 /* --- looking at one task ------------------------------------------------------------------------- */
 
+/* Has its cgroup been read? Kernel threads may have none. */
+static bool is_known_whose(const struct stranger_task *known)
+{
+	return known->cgroup || known->kind != STRANGER_TASK;
+}
+
 /* A task that has what we wrote needs no file, as long as nothing is to be written. */
 static int copy_known(struct stranger_walk *walk, const struct stranger_task *known,
 		      struct stranger_task *task)
@@ -176,7 +204,30 @@ static int copy_known(struct stranger_walk *walk, const struct stranger_task *kn
 	return inherit(walk, known, task);
 }
 
-/* 1: the task has ended, or is of no interest. */
+/* The file that was read at the start may name a task twice, and has no affinity of it. */
+static int carry_over(struct stranger_walk *walk, pid_t thread, int error)
+{
+	for (uint32_t i = 0; i < walk->before->nr; i++) {
+		const struct stranger_task *known = &walk->before->tasks[i];
+		struct stranger_task *task;
+
+		if (known->thread != thread)
+			continue;
+		task = stranger_table_add(walk->now);
+		if (!task)
+			return -ENOMEM;
+		task->thread = thread;
+		task->process = known->process;
+		task->affinity = stranger_table_keep(walk->now, known->affinity ? known->affinity
+										: known->written);
+		if (!task->affinity || copy_known(walk, known, task))
+			return -ENOMEM;
+		note_unreadable(task, error);
+	}
+	return 0;
+}
+
+/* 0, DROPPED, STAYS or -ENOMEM. */
 static int identify(struct stranger_walk *walk, const struct stranger_task *known,
 		    struct stranger_task *task)
 {
@@ -186,10 +237,18 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 	int r;
 
 	/* What was read from the file is known by its times only. */
-	if (known && *known->comm && is_as_written(walk, known, task->affinity))
+	if (known && *known->comm && is_known_whose(known) &&
+	    is_as_written(walk, known, task->affinity))
 		return copy_known(walk, known, task);
-	if (thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat))
-		return 1;
+	r = thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat);
+	if (r && (has_ended(r) || !known))
+		return DROPPED;
+	if (r) {
+		if (copy_known(walk, known, task))
+			return -ENOMEM;
+		note_unreadable(task, r);
+		return STAYS;
+	}
 	task->start_ticks = stat.start_ticks;
 	memcpy(task->comm, stat.comm, sizeof(task->comm));
 	if (known && known->start_ticks == stat.start_ticks) {
@@ -197,12 +256,16 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 	} else {
 		maker = maker_of(walk, task, stat.parent);
 		if (!maker.known && !reaches_exclusive(walk, task->affinity))
-			return 1;
+			return DROPPED;
 		r = maker.known ? inherit_from_maker(walk, &maker, task) : 0;
 	}
 	if (r)
 		return r;
 	cgroup = cgroup_of(walk, task->process);
+	if (!cgroup && task->written && !has_ended(walk->cgroup_error)) {
+		note_unreadable(task, walk->cgroup_error);
+		return STAYS;
+	}
 	task->kind = kind_of(walk, &stat, cgroup);
 	/* The kernel refused to move it. */
 	if (known && known->start_ticks == stat.start_ticks && known->kind == STRANGER_BOUND)
@@ -249,7 +312,7 @@ static void forget(struct stranger_task *task)
 	task->pause = (struct stranger_pause){0};
 }
 
-/* 1: nothing has to be remembered of the task. */
+/* 0, DROPPED or -ENOMEM. */
 static int decide(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct stranger_facts facts = {
@@ -267,8 +330,9 @@ static int decide(struct stranger_walk *walk, struct stranger_task *task)
 	switch (stranger_decide(&walk->request->cpus, &facts, &original, &target)) {
 	case STRANGER_ABSENT:
 	case STRANGER_FORGET:
-		return 1;
+		return DROPPED;
 	case STRANGER_KEEP:
+		task->error = 0;
 		stranger_note_calm(&task->pause, walk->request->now_ns);
 		return 0;
 	case STRANGER_NARROWED:
@@ -287,7 +351,7 @@ static int decide(struct stranger_walk *walk, struct stranger_task *task)
 	case STRANGER_WRITE:
 		return plan_write(walk, task, &original, &target);
 	}
-	return 1;
+	return DROPPED;
 }
 
 static int look_at(void *self, pid_t process, pid_t thread)
@@ -298,9 +362,9 @@ static int look_at(void *self, pid_t process, pid_t thread)
 	struct cpuset affinity;
 	int r;
 
-	/* It has ended, or this process may not look at it. */
-	if (walk->place->calls->get(walk->place->calls->self, thread, &affinity))
-		return 0;
+	r = walk->place->calls->get(walk->place->calls->self, thread, &affinity);
+	if (r)
+		return has_ended(r) ? 0 : carry_over(walk, thread, r);
 	known = stranger_table_find(walk->before, thread, &affinity, &walk->request->cpus.online);
 	if (!known && !reaches_exclusive(walk, &affinity) &&
 	    !stranger_table_wrote(walk->before, &affinity, &walk->request->cpus.online))
@@ -316,24 +380,31 @@ static int look_at(void *self, pid_t process, pid_t thread)
 	r = identify(walk, known, task);
 	if (!r)
 		r = decide(walk, task);
-	if (r > 0)
+	if (r == DROPPED)
 		stranger_table_drop(walk->now);
 	return r < 0 ? r : 0;
 }
 
 /* --- writing ------------------------------------------------------------------------------------- */
 
-/* Since the look, the id may have been given to another task, and the task to a container. */
-static bool is_still(const struct stranger_walk *walk, const struct stranger_task *task)
+/*
+ * Since the look, the id may have been given to another task, and the task to a container. 0: it is
+ * still the same, -ESRCH or -ENOENT: it is not, other errors: nobody knows.
+ */
+static int check_still(const struct stranger_walk *walk, const struct stranger_task *task)
 {
 	char *cgroup cleanup_free = NULL;
 	struct thread_stat stat;
+	int r = thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat);
 
-	if (thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) ||
-	    stat.start_ticks != task->start_ticks)
-		return false;
-	return !process_cgroup(walk->place->proc_fd, task->process, &cgroup) &&
-	       !is_below(cgroup, walk->request->workload_root);
+	if (r)
+		return r;
+	if (stat.start_ticks != task->start_ticks)
+		return -ESRCH;
+	r = process_cgroup(walk->place->proc_fd, task->process, &cgroup);
+	if (r)
+		return r;
+	return is_below(cgroup, walk->request->workload_root) ? -ESRCH : 0;
 }
 
 static void fill_all(struct cpuset *cpus)
@@ -442,10 +513,14 @@ static void put_affinity(struct stranger_walk *walk, struct stranger_task *task)
 
 static void write_target(struct stranger_walk *walk, struct stranger_task *task)
 {
-	if (is_still(walk, task))
+	const int r = check_still(walk, task);
+
+	if (!r)
 		put_affinity(walk, task);
-	else
+	else if (has_ended(r))
 		forget(task);
+	else
+		note_unreadable(task, r);
 }
 
 static bool has_targets(const struct stranger_table *table)
