@@ -349,6 +349,26 @@ static void the_original_outlives_the_kernels_own_choice(void **state)
 	expect_cpus(20, "6-7");
 }
 
+/* The kernel refuses a mask without an online CPU, which says nothing about the thread. */
+static void a_kernel_thread_that_was_moved_is_not_taken_for_bound(void **state)
+{
+	leave_init_alone();
+	put_process(20, "kswapd1", 2, KTHREAD, 20, "", "4-5");
+	repair("4-5");
+	expect_cpus(20, "0-3,6-7");
+	online = known_online = cpuset_of_text("0-3,6-7");
+	tasks[index_of(20)].error = -EINVAL;
+	walk(STRANGER_OBSERVE, "");
+	expect_state(20, STRANGER_STATE_FAILED);
+	assert_int_equal(row_of(20)->kind, STRANGER_KTHREAD);
+	assert_int_equal(uninstall(), -EINVAL);
+	tasks[index_of(20)].error = 0;
+	online = known_online = cpuset_of_text("0-7");
+	now_ns += 10 * S;
+	walk(STRANGER_OBSERVE, "");
+	expect_cpus(20, "4-5");
+}
+
 static void refusals_are_told_apart(void **state)
 {
 	put_process(20, "user", 1, USER, 20, "user.slice", "0-7");
@@ -564,6 +584,7 @@ int main(void)
 		ROW(whose_files_cannot_be_read_keeps_its_original),
 		ROW(who_becomes_unreadable_before_the_write_keeps_its_original),
 		ROW(the_original_outlives_the_kernels_own_choice),
+		ROW(a_kernel_thread_that_was_moved_is_not_taken_for_bound),
 		ROW(refusals_are_told_apart),
 		ROW(the_first_task_that_moved_is_named),
 		ROW(an_opponent_is_shown_when_corrections_begin_to_wait),

@@ -496,8 +496,12 @@ static void put_affinity(struct stranger_walk *walk, struct stranger_task *task)
 		forget(task);
 		return;
 	}
-	/* The kernel lets nobody move it, although it does not say so in its flags. */
-	if (r == -EINVAL && task->kind == STRANGER_KTHREAD) {
+	/*
+	 * The kernel lets nobody move it, although it does not say so in its flags. The same errno
+	 * refuses a mask without an online CPU, such as the original of one that was moved.
+	 */
+	if (r == -EINVAL && task->kind == STRANGER_KTHREAD && !task->written &&
+	    cpuset_intersects(task->target, &walk->request->cpus.online)) {
 		task->kind = STRANGER_BOUND;
 		task->state = STRANGER_STATE_BOUND;
 		return;
