@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static struct {
 	void *context;
 	int event_fd, taken_fd;
 	uint32_t nr;
+	uint32_t nr_new, nr_freed;
 } ring;
 
 struct ring_buffer *ring_buffer__new(int map_fd, ring_buffer_sample_fn sample_cb, void *ctx,
@@ -28,11 +30,15 @@ struct ring_buffer *ring_buffer__new(int map_fd, ring_buffer_sample_fn sample_cb
 {
 	ring.take = sample_cb;
 	ring.context = ctx;
-	return (struct ring_buffer *)&ring;
+	ring.nr_new++;
+	/* each has an address of its own */
+	return (struct ring_buffer *)((char *)&ring + ring.nr_new);
 }
 
 void ring_buffer__free(struct ring_buffer *rb)
 {
+	if (rb)
+		__atomic_add_fetch(&ring.nr_freed, 1, __ATOMIC_SEQ_CST);
 }
 
 int ring_buffer__epoll_fd(const struct ring_buffer *rb)
@@ -110,11 +116,75 @@ static void of_many_the_rest_is_counted(void **state)
 	assert_int_equal(nr_told + untold, 5000);
 }
 
+/* --- a correction that waits, for instance for a walk ---------------------------------------------- */
+
+static int begun_fd, go_on_fd;
+
+static void wait_for_the_walk(void *self, const struct noise_stranger *stranger)
+{
+	eventfd_t value;
+
+	eventfd_write(begun_fd, 1);
+	assert_int_equal(eventfd_read(go_on_fd, &value), 0);
+}
+
+/* If it did, the correction would never be told to go on, and the alarm would end the test. */
+static void the_loop_does_not_wait_for_a_correction(void **state)
+{
+	const struct noise_corrector corrector = {.correct = wait_for_the_walk};
+	const struct noise_sink sink = {.stranger = hear};
+	struct noise_strangers *strangers = NULL;
+	sd_event *event = NULL;
+	eventfd_t value;
+
+	memset(&ring, 0, sizeof(ring));
+	ring.nr = 1;
+	ring.event_fd = eventfd(0, EFD_CLOEXEC);
+	ring.taken_fd = eventfd(0, EFD_CLOEXEC);
+	begun_fd = eventfd(0, EFD_CLOEXEC);
+	go_on_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(sd_event_new(&event) >= 0);
+	assert_int_equal(noise_strangers_open(event, &corrector, &sink, &strangers), 0);
+	assert_int_equal(noise_strangers_hear(strangers, -1), 0);
+	assert_int_equal(eventfd_write(ring.event_fd, 1), 0);
+	assert_int_equal(eventfd_read(begun_fd, &value), 0);
+	alarm(20);
+	noise_strangers_give_up(strangers);
+	/* The thread has it still. */
+	assert_int_equal(__atomic_load_n(&ring.nr_freed, __ATOMIC_SEQ_CST), 0);
+	/* One that it never saw is freed at once. */
+	close(ring.event_fd);
+	ring.event_fd = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(noise_strangers_hear(strangers, -1), 0);
+	noise_strangers_give_up(strangers);
+	assert_int_equal(__atomic_load_n(&ring.nr_freed, __ATOMIC_SEQ_CST), 1);
+	assert_int_equal(eventfd_write(go_on_fd, 1), 0);
+	while (__atomic_load_n(&ring.nr_freed, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
+	/* It hears again. */
+	close(ring.event_fd);
+	ring.event_fd = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(noise_strangers_hear(strangers, -1), 0);
+	assert_int_equal(eventfd_write(ring.event_fd, 1), 0);
+	assert_int_equal(eventfd_read(begun_fd, &value), 0);
+	assert_int_equal(eventfd_write(go_on_fd, 1), 0);
+	noise_strangers_close(strangers);
+	alarm(0);
+	assert_int_equal(ring.nr_new, 3);
+	assert_int_equal(ring.nr_freed, 3);
+	sd_event_unref(event);
+	close(ring.event_fd);
+	close(ring.taken_fd);
+	close(begun_fd);
+	close(go_on_fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_few_are_told),
 		cmocka_unit_test(of_many_the_rest_is_counted),
+		cmocka_unit_test(the_loop_does_not_wait_for_a_correction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ring buffer is read with the lock, which the loop's thread takes to exchange it. */
+/*
+ * A correction may wait for a walk, and so for procfs or a disk. So the thread reads the ring buffer
+ * without the lock, and frees it itself when the loop's thread wants it no more.
+ */
 #include "bpf/noise_strangers.h"
 
 #include <errno.h>
@@ -22,9 +25,12 @@
 struct noise_strangers {
 	struct noise_corrector corrector;
 	const struct noise_sink *sink;
+	/* Held only to compare and set the two rings. */
 	pthread_mutex_t lock;
-	struct ring_buffer *ring;
-	int epoll_fd; /* of the ring, and of `end_fd` */
+	struct ring_buffer *wanted; /* the loop's thread sets it */
+	struct ring_buffer *ring;   /* the thread's */
+	int epoll_fd;		    /* of the ring, `wake_fd` and `end_fd` */
+	int wake_fd;		    /* another ring is wanted, or none */
 	int end_fd;
 	int told[2];	    /* a pipe to the loop's thread */
 	uint64_t nr_untold; /* there was no room in the pipe */
@@ -51,10 +57,25 @@ static int take_stranger(void *self, void *data, size_t size)
 	return 0;
 }
 
+static void follow_wanted(struct noise_strangers *strangers)
+{
+	struct ring_buffer *before = NULL;
+
+	pthread_mutex_lock(&strangers->lock);
+	if (strangers->ring != strangers->wanted) {
+		before = strangers->ring;
+		strangers->ring = strangers->wanted;
+	}
+	pthread_mutex_unlock(&strangers->lock);
+	/* Closing its descriptor takes it out of the epoll set. */
+	ring_buffer__free(before);
+}
+
 static void *hear(void *data)
 {
 	struct noise_strangers *strangers = data;
 	struct epoll_event event = {0};
+	eventfd_t value;
 
 	for (;;) {
 		const int nr = epoll_wait(strangers->epoll_fd, &event, 1, -1);
@@ -65,10 +86,11 @@ static void *hear(void *data)
 			continue;
 		if (event.data.fd == strangers->end_fd)
 			break;
-		pthread_mutex_lock(&strangers->lock);
-		if (strangers->ring)
+		follow_wanted(strangers);
+		if (event.data.fd == strangers->wake_fd)
+			(void)eventfd_read(strangers->wake_fd, &value);
+		else if (strangers->ring)
 			(void)ring_buffer__consume(strangers->ring);
-		pthread_mutex_unlock(&strangers->lock);
 	}
 	return NULL;
 }
@@ -126,11 +148,14 @@ int noise_strangers_open(sd_event *event, const struct noise_corrector *correcto
 	lock_init_inheriting(&strangers->lock);
 	strangers->told[0] = strangers->told[1] = -1;
 	strangers->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	strangers->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	strangers->end_fd = eventfd(0, EFD_CLOEXEC);
-	if (strangers->epoll_fd < 0 || strangers->end_fd < 0 ||
+	if (strangers->epoll_fd < 0 || strangers->wake_fd < 0 || strangers->end_fd < 0 ||
 	    pipe2(strangers->told, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
 	r = watch(strangers, strangers->end_fd);
+	if (!r)
+		r = watch(strangers, strangers->wake_fd);
 	if (r)
 		return r;
 	r = sd_event_add_io(event, &strangers->source, strangers->told[0], EPOLLIN, on_told,
@@ -155,11 +180,14 @@ void noise_strangers_close(struct noise_strangers *strangers)
 		pthread_join(strangers->thread, NULL);
 	}
 	sd_event_source_unref(strangers->source);
+	follow_wanted(strangers);
 	ring_buffer__free(strangers->ring);
 	pthread_mutex_destroy(&strangers->lock);
 	for (int i = 0; i < 2; i++)
 		if (strangers->told[i] >= 0)
 			close(strangers->told[i]);
+	if (strangers->wake_fd >= 0)
+		close(strangers->wake_fd);
 	if (strangers->end_fd >= 0)
 		close(strangers->end_fd);
 	if (strangers->epoll_fd >= 0)
@@ -172,13 +200,13 @@ int noise_strangers_hear(struct noise_strangers *strangers, int map_fd)
 	struct ring_buffer *ring;
 	int r;
 
-	if (strangers->ring)
+	if (strangers->wanted)
 		return 0;
 	ring = ring_buffer__new(map_fd, take_stranger, strangers, NULL);
 	if (!ring)
 		return -errno;
 	pthread_mutex_lock(&strangers->lock);
-	strangers->ring = ring;
+	strangers->wanted = ring;
 	pthread_mutex_unlock(&strangers->lock);
 	r = watch(strangers, ring_buffer__epoll_fd(ring));
 	if (r)
@@ -186,16 +214,17 @@ int noise_strangers_hear(struct noise_strangers *strangers, int map_fd)
 	return r;
 }
 
-/* Closing the ring's descriptor takes it out of the epoll set. */
 void noise_strangers_give_up(struct noise_strangers *strangers)
 {
-	struct ring_buffer *ring;
+	struct ring_buffer *unheard = NULL;
 
 	pthread_mutex_lock(&strangers->lock);
-	ring = strangers->ring;
-	strangers->ring = NULL;
+	if (strangers->wanted != strangers->ring)
+		unheard = strangers->wanted;
+	strangers->wanted = NULL;
 	pthread_mutex_unlock(&strangers->lock);
-	ring_buffer__free(ring);
+	ring_buffer__free(unheard);
+	(void)eventfd_write(strangers->wake_fd, 1);
 }
 
 uint64_t noise_strangers_untold(const struct noise_strangers *strangers)

@@ -29,7 +29,10 @@ int noise_strangers_open(sd_event *event, const struct noise_corrector *correcto
 void noise_strangers_close(struct noise_strangers *strangers);
 DEFINE_CLEANUP(struct noise_strangers, noise_strangers_closep, noise_strangers_close);
 
-/* Hear what is in this ring buffer, until it is given up. Negative errno. */
+/*
+ * Hear what is in this ring buffer, until it is given up. Negative errno. Neither call waits for a
+ * correction, so what the thread has taken out of the ring may still be told after it was given up.
+ */
 int noise_strangers_hear(struct noise_strangers *strangers, int map_fd);
 void noise_strangers_give_up(struct noise_strangers *strangers);
 
