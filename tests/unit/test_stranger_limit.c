@@ -97,10 +97,59 @@ static void no_more_are_moved_than_can_be_remembered(void **state)
 	assert_int_equal(tasks[index_of(10)].nr_writes + tasks[index_of(30)].nr_writes, 1);
 }
 
+static void expect_all_of_many(uint64_t cpus)
+{
+	for (size_t i = 0; i < STRANGER_MAX_HELD; i++)
+		if (cpus_of_many[i] != cpus)
+			fail_msg("thread %zu of many", i);
+}
+
+/* Whoever may start tasks could otherwise make the table and its file as large as it likes. */
+static void children_have_no_more_room_than_others(void **state)
+{
+	put_process(1, "systemd", 0, USER, 1, "init.scope", "0-1");
+	put_process(10, "shell", 1, USER, 10, "user.slice", "0-7");
+	repair("4-5");
+	open_room_with_many();
+	put_thread(20, 20, "child", 10, USER, ticks + 1, "0-3");
+	for (size_t i = 0; i < STRANGER_MAX_HELD; i++)
+		cpus_of_many[i] = 0xcf;
+	for (int i = 0; i < 2; i++) {
+		repair("4-5");
+		assert_int_equal(report.nr_held, STRANGER_MAX_HELD);
+		assert_int_equal(nr_without_room(), 1);
+	}
+	/* When the others are restored there is room. */
+	repair("");
+	repair("");
+	assert_int_equal(report.nr_held, 0);
+	expect_cpus(10, "0-7");
+	expect_all_of_many(0xff);
+}
+
+static void no_file_is_saved_that_could_not_be_read(void **state)
+{
+	const struct cpuset all = cpuset_of_text("0-7"), some = cpuset_of_text("0-3");
+	struct stranger_table table cleanup(stranger_table_fini) = {0};
+
+	for (uint32_t i = 0; i < 4 * STRANGER_MAX_HELD; i++) {
+		struct stranger_task *task = stranger_table_add(&table);
+
+		task->thread = (pid_t)(1000000 + i);
+		task->start_ticks = task->since_ticks = 1000000000;
+		task->original = stranger_table_keep(&table, &all);
+		task->written = stranger_table_keep(&table, &some);
+	}
+	assert_int_equal(stranger_saved_save(run_fd, BOOT, &table), -EFBIG);
+	assert_false(has_file());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(no_more_are_moved_than_can_be_remembered),
+		ROW(children_have_no_more_room_than_others),
+		ROW(no_file_is_saved_that_could_not_be_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,8 +200,12 @@ int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_t
 	if (dir_fd < 0)
 		return -EROFS;
 	stranger_saved_encode(table, boot_id, &text);
-	return text.error ? text.error
-			  : file_replace(dir_fd, PINFOLD_STRANGERS_FILE, text.data, text.len);
+	if (text.error)
+		return text.error;
+	/* Nobody could read it again. */
+	if (text.len > BOOT_FILE_MAX_BYTES)
+		return -EFBIG;
+	return file_replace(dir_fd, PINFOLD_STRANGERS_FILE, text.data, text.len);
 }
 
 int stranger_saved_open_note(int dir_fd, int *ret_fd)

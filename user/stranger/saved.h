@@ -24,7 +24,7 @@ void stranger_saved_encode(const struct stranger_table *table, const char *boot_
 int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 			  struct format_error *error, struct stranger_table *ret_table);
 
-/* Replace the file below `dir_fd`. Negative errno. */
+/* Replace the file below `dir_fd`. Negative errno; -EFBIG: it would be too long to be read again. */
 int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_table *table);
 /*
  * The same for one task that is about to be corrected, in a file that is open, so that little is done

@@ -9,7 +9,10 @@
 #include "format/stranger_report.h"
 #include "lib/cleanup.h"
 
-/* Beyond this many, further tasks are reported but not moved. */
+/*
+ * Beyond this many, further tasks are reported but not moved, and what their makers left to them is
+ * not restored before there is room. A file with so many can be read again.
+ */
 #define STRANGER_MAX_HELD (1U << 15)
 
 struct stranger_set; /* a set of CPUs, kept once in its table */

@@ -21,7 +21,7 @@
 /* What is to be done with a task that was looked at. */
 enum {
 	DROPPED = 1, /* it has ended, or is of no interest */
-	STAYS,	     /* it could not be read, so nothing is decided about it */
+	STAYS,	     /* it could not be read or held, so nothing is decided about it */
 };
 
 struct stranger_walk {
@@ -46,7 +46,7 @@ static bool has_ended(int error)
 	return error == -ENOENT || error == -ESRCH;
 }
 
-static void note_unreadable(struct stranger_task *task, int error)
+static void note_failed(struct stranger_task *task, int error)
 {
 	task->state = STRANGER_STATE_FAILED;
 	task->error = error;
@@ -222,7 +222,7 @@ static int carry_over(struct stranger_walk *walk, pid_t thread, int error)
 										: known->written);
 		if (!task->affinity || copy_known(walk, known, task))
 			return -ENOMEM;
-		note_unreadable(task, error);
+		note_failed(task, error);
 	}
 	return 0;
 }
@@ -232,8 +232,9 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 		    struct stranger_task *task)
 {
 	struct thread_stat stat;
-	struct maker maker;
+	struct maker maker = {0};
 	const char *cgroup;
+	bool is_same;
 	int r;
 
 	/* What was read from the file is known by its times only. */
@@ -246,12 +247,14 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 	if (r) {
 		if (copy_known(walk, known, task))
 			return -ENOMEM;
-		note_unreadable(task, r);
+		note_failed(task, r);
 		return STAYS;
 	}
 	task->start_ticks = stat.start_ticks;
 	memcpy(task->comm, stat.comm, sizeof(task->comm));
-	if (known && known->start_ticks == stat.start_ticks) {
+	is_same = known && known->start_ticks == stat.start_ticks;
+	/* Of a child for which there was no room the original is still to be found. */
+	if (is_same && (known->written || known->error != -ENOSPC)) {
 		r = inherit(walk, known, task);
 	} else {
 		maker = maker_of(walk, task, stat.parent);
@@ -263,17 +266,22 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 		return r;
 	cgroup = cgroup_of(walk, task->process);
 	if (!cgroup && task->written && !has_ended(walk->cgroup_error)) {
-		note_unreadable(task, walk->cgroup_error);
+		note_failed(task, walk->cgroup_error);
 		return STAYS;
 	}
 	task->kind = kind_of(walk, &stat, cgroup);
 	/* The kernel refused to move it. */
-	if (known && known->start_ticks == stat.start_ticks && known->kind == STRANGER_BOUND)
+	if (is_same && known->kind == STRANGER_BOUND)
 		task->kind = STRANGER_BOUND;
 	if (cgroup) {
 		task->cgroup = strdup(cgroup);
 		if (!task->cgroup)
 			return -ENOMEM;
+	}
+	if (maker.known && task->kind != STRANGER_POD && walk->nr_held++ >= STRANGER_MAX_HELD) {
+		task->original = task->written = NULL;
+		note_failed(task, -ENOSPC);
+		return STAYS;
 	}
 	return 0;
 }
@@ -397,11 +405,10 @@ static int check_still(const struct stranger_walk *walk, const struct stranger_t
 	struct thread_stat stat;
 	int r = thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat);
 
-	if (r)
-		return r;
-	if (stat.start_ticks != task->start_ticks)
+	if (!r && stat.start_ticks != task->start_ticks)
 		return -ESRCH;
-	r = process_cgroup(walk->place->proc_fd, task->process, &cgroup);
+	if (!r)
+		r = process_cgroup(walk->place->proc_fd, task->process, &cgroup);
 	if (r)
 		return r;
 	return is_below(cgroup, walk->request->workload_root) ? -ESRCH : 0;
@@ -524,7 +531,7 @@ static void write_target(struct stranger_walk *walk, struct stranger_task *task)
 	else if (has_ended(r))
 		forget(task);
 	else
-		note_unreadable(task, r);
+		note_failed(task, r);
 }
 
 static bool has_targets(const struct stranger_table *table)
