@@ -249,11 +249,18 @@ static void what_could_not_be_restored_is_said(void **state)
 	said = uninstall_says(-EPERM);
 	expect_said(said, "cannot restore thread 20 (sshd) to CPUs 0-7, it may use 0-3,6-7");
 	assert_null(strstr(said, "(other)"));
-	assert_null(strstr(said, "(narrowed)"));
+	expect_said(said, "thread 22 (narrowed) is not restored to CPUs 0-7, because a cpuset or "
+			  "another process lets it use 0-1 only");
 	expect_cpus(21, "0-7");
 	tasks[index_of(20)].error = 0;
-	assert_string_equal(uninstall_says(0), "");
+	said = uninstall_says(0);
+	assert_null(strstr(said, "(sshd)"));
+	expect_said(said, "(narrowed)");
 	expect_cpus(20, "0-7");
+	/* What was written shows again. */
+	write_from_outside(22, "0-3,6-7");
+	assert_string_equal(uninstall_says(0), "");
+	expect_cpus(22, "0-7");
 }
 
 /* There is no sign that any agent of this boot changed an affinity. */

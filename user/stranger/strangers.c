@@ -300,6 +300,12 @@ static int say_unrestored(const struct stranger_report *report)
 	for (uint32_t i = 0; i < report->nr; i++) {
 		const struct stranger_row *row = &report->rows[i];
 
+		/* Its owner may have chosen that, so the uninstall does not fail. */
+		if (row->state != STRANGER_STATE_FAILED && row->original)
+			log_warn(0,
+				 "stranger: thread %d (%s) is not restored to CPUs %s, because a "
+				 "cpuset or another process lets it use %s only",
+				 (int)row->thread, row->comm, row->original, row->affinity);
 		if (row->state != STRANGER_STATE_FAILED)
 			continue;
 		r = log_warn(row->error,
