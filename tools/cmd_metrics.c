@@ -25,29 +25,6 @@ static void select_metrics(const char *page, const char *prefix, struct text *te
 	}
 }
 
-static int fetch_metrics(struct session *session, struct answer_text *answer)
-{
-	char *socket cleanup_free = source_socket(session);
-	int r;
-
-	if (!socket)
-		return out_no_memory(session);
-	r = client_ask(socket, "/metrics", NULL, answer);
-	if (r == -EACCES || r == -EPERM)
-		return out_fail(session, STATUS_PERMISSION,
-				"cannot connect to the agent's socket %s: %s; run as root", socket,
-				strerror(-r));
-	if (r)
-		return out_fail(session, STATUS_UNREACHABLE,
-				"no agent answers on %s (%s), and only a running agent has "
-				"metrics; start pinfoldd",
-				socket, strerror(-r));
-	if (answer->status >= 300)
-		return out_fail(session, client_status(answer->status),
-				"the agent answered /metrics with HTTP status %u", answer->status);
-	return STATUS_DONE;
-}
-
 static int metrics_show(struct session *session, int argc, char **argv)
 {
 	struct answer_text answer cleanup_answer = {0};
@@ -56,7 +33,7 @@ static int metrics_show(struct session *session, int argc, char **argv)
 
 	if (argc && (argc != 2 || !is_prefix(argv[0], "name")))
 		return unexpected(session, argv[0], "name PREFIX, or no more arguments");
-	r = fetch_metrics(session, &answer);
+	r = source_ask_text(session, "/metrics", &answer);
 	if (r)
 		return r;
 	select_metrics(answer.body.data ? answer.body.data : "", argc ? argv[1] : "", &text);

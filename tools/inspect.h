@@ -208,6 +208,8 @@ int source_ask(struct session *session, const char *path, const char *body,
 /* The same; what the agent cannot do yet (503) is asked again until so many seconds are over. */
 int source_ask_until(struct session *session, const char *path, const char *body,
 		     unsigned int wait_s, struct json_object **ret_json);
+/* The same for an answer that is no JSON. */
+int source_ask_text(struct session *session, const char *path, struct answer_text *ret_answer);
 /* Read a file of the user's, bounded; reported. */
 int source_read(struct session *session, const char *file, size_t max_bytes, char **ret_data,
 		size_t *ret_len);

@@ -242,6 +242,28 @@ int source_ask_until(struct session *session, const char *path, const char *body
 	return r < 0 ? report_unreachable(session, socket, r) : r;
 }
 
+int source_ask_text(struct session *session, const char *path, struct answer_text *ret_answer)
+{
+	char *socket cleanup_free = source_socket(session);
+	struct answer_text answer cleanup_answer = {0};
+	struct json_object *json cleanup_json = NULL;
+	const char *error;
+	int r;
+
+	if (!socket)
+		return out_no_memory(session);
+	r = client_ask(socket, path, NULL, &answer);
+	if (r)
+		return report_unreachable(session, socket, r);
+	if (answer.status >= 300) {
+		json = parse_answer(&answer.body, &error);
+		return report_refusal(session, path, answer.status, json);
+	}
+	*ret_answer = answer;
+	answer = (struct answer_text){0};
+	return STATUS_DONE;
+}
+
 int source_poll(const struct session *session, const char *path, struct json_object **ret_json)
 {
 	char *socket cleanup_free = source_socket(session);
