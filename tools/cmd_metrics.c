@@ -25,6 +25,22 @@ static void select_metrics(const char *page, const char *prefix, struct text *te
 	}
 }
 
+/* The page has no such metric: it is not known at all, or not at this level, or cannot be read. */
+static int no_metric(struct session *session, const char *prefix)
+{
+	struct json_object *known cleanup_json = view_metrics(prefix);
+
+	if (!known)
+		return out_no_memory(session);
+	if (!json_object_array_length(known))
+		return out_fail(session, STATUS_INPUT,
+				"no metric begins with '%.60s'; see pinfold metrics list", prefix);
+	return out_fail(session, STATUS_INPUT,
+			"the page of this agent has no metric that begins with '%.60s', although "
+			"there are such metrics; see metrics.level in the configuration",
+			prefix);
+}
+
 static int metrics_show(struct session *session, int argc, char **argv)
 {
 	struct answer_text answer cleanup_answer = {0};
@@ -39,6 +55,8 @@ static int metrics_show(struct session *session, int argc, char **argv)
 	select_metrics(answer.body.data ? answer.body.data : "", argc ? argv[1] : "", &text);
 	if (text.error)
 		return out_no_memory(session);
+	if (argc && !text.len)
+		return no_metric(session, argv[1]);
 	return out_text(session, "metrics", text.data ? text.data : "");
 }
 
