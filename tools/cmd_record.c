@@ -117,8 +117,8 @@ static int show_of_pod(struct session *session, int argc, char **argv, const str
 	if (!some)
 		return out_no_memory(session);
 	if (!json_object_array_length(some))
-		return ref_no_rows(session, &ref, rows->missing);
-	return out_object(session, rows->desc, TAKE_PTR(some));
+		r = top_no_rows(session, rows, &ref);
+	return r ? r : out_object(session, rows->desc, TAKE_PTR(some));
 }
 
 static bool pressure_wanted(struct json_object *item, const void *ref)
@@ -129,7 +129,8 @@ static bool pressure_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
-static const struct noun_rows pressure_rows = {&view_pressure_desc, pressure_wanted, NOT_IN_LEDGER};
+static const struct noun_rows pressure_rows = {&view_pressure_desc, pressure_wanted, NOT_IN_LEDGER,
+					       false};
 
 static int pressure_show(struct session *session, int argc, char **argv)
 {
@@ -152,7 +153,7 @@ static bool pressure_numa_wanted(struct json_object *item, const void *ref)
 static int pressure_numa(struct session *session, int argc, char **argv)
 {
 	static const struct noun_rows rows = {&view_pressure_numa_desc, pressure_numa_wanted,
-					      NOT_IN_LEDGER};
+					      NOT_IN_LEDGER, false};
 
 	return show_of_pod(session, argc, argv, &rows);
 }
@@ -195,7 +196,8 @@ static bool latency_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
-static const struct noun_rows latency_rows = {&view_latency_desc, latency_wanted, NOT_IN_LEDGER};
+static const struct noun_rows latency_rows = {&view_latency_desc, latency_wanted, NOT_IN_LEDGER,
+					      false};
 
 static int latency_show(struct session *session, int argc, char **argv)
 {
@@ -285,7 +287,8 @@ static bool memory_wanted(struct json_object *item, const void *ref)
 	return ref_matches(ref, row.uid, row.namespace, row.pod);
 }
 
-static const struct noun_rows memory_rows = {&view_memory_desc, memory_wanted, NOT_IN_LEDGER};
+static const struct noun_rows memory_rows = {&view_memory_desc, memory_wanted, NOT_IN_LEDGER,
+					     false};
 
 static int memory_show(struct session *session, int argc, char **argv)
 {
@@ -320,7 +323,7 @@ static bool noise_wanted(struct json_object *item, const void *ref)
 
 static const struct noun_rows noise_rows = {
 	&view_noise_desc, noise_wanted,
-	"has no exclusive CPU that anybody disturbed; see 'pinfold pod show'"};
+	"has no exclusive CPU that anybody disturbed; see 'pinfold pod show'", true};
 
 static int noise_show(struct session *session, int argc, char **argv)
 {

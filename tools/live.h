@@ -47,7 +47,13 @@ struct noun_rows {
 	const struct object_desc *desc;
 	bool (*is_wanted)(struct json_object *item, const void *ref);
 	const char *missing; /* the end of the sentence about a pod without any */
+	bool may_be_none;    /* a pod of the ledger may have none */
 };
+/*
+ * The pod has no rows: a note if a pod of the ledger may have none, and else a failure, reported.
+ * Returns enum status.
+ */
+int top_no_rows(struct session *session, const struct noun_rows *rows, const struct pod_ref *ref);
 /* `top [POD]`: see top.c. */
 int top_run(struct session *session, const struct noun_rows *rows, int argc, char **argv);
 

@@ -33,6 +33,34 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
 }
 
+static bool pod_wanted(struct json_object *item, const void *ref)
+{
+	struct view_pod row;
+
+	object_read(&view_pod_desc, item, &row);
+	return ref_matches(ref, row.uid, row.namespace, row.name);
+}
+
+int top_no_rows(struct session *session, const struct noun_rows *rows, const struct pod_ref *ref)
+{
+	struct json_object *all cleanup_json = NULL, *some cleanup_json = NULL;
+	char buffer[2 * POD_NAME_MAX + 8];
+	int r;
+
+	if (!rows->may_be_none)
+		return ref_no_rows(session, ref, rows->missing);
+	r = fetch_noun(session, "pod", &all);
+	if (r)
+		return r;
+	some = json_filter(all, pod_wanted, ref);
+	if (!some)
+		return out_no_memory(session);
+	if (!json_object_array_length(some))
+		return ref_missing(session, "pod", ref, NULL);
+	out_note("pod %s %s", ref_text(ref, buffer, sizeof(buffer)), rows->missing);
+	return STATUS_DONE;
+}
+
 /* Rows of an agent that does not answer are not shown, but the next rates begin with them. */
 static int take(struct live *live, struct session *session)
 {
@@ -50,7 +78,9 @@ static int take(struct live *live, struct session *session)
 		return out_no_memory(session);
 	/* it may have some the next time */
 	if (view->is_one && !json_object_array_length(some))
-		return ref_no_rows(session, &view->ref, view->rows->missing);
+		r = top_no_rows(session, view->rows, &view->ref);
+	if (r)
+		return r;
 	view->is_current = true;
 	return STATUS_DONE;
 }
