@@ -36,7 +36,7 @@ static struct scene {
 	struct observe_counter counters[SLOTS * CPUS];
 	struct observe_cpu cpus[CPUS];
 	struct observe_slot slots[SLOTS];
-	uint64_t masks[SLOTS], pods[SLOTS];
+	uint64_t masks[SLOTS], pods[SLOTS], released[SLOTS];
 	struct observe_control control;
 	struct bpf_object_handle handle;
 	struct observer observer;
@@ -54,6 +54,7 @@ static int set_up(void **state)
 					   .slots = scene.slots,
 					   .masks = scene.masks,
 					   .pods = scene.pods,
+					   .released = scene.released,
 					   .control = &scene.control};
 	scene.backend.sizes = (struct bpf_object_sizes){.nr_slots = SLOTS, .mask_words = 1};
 	scene.backend.maps.config = scene.backend.maps.managed = -1;
@@ -169,6 +170,26 @@ static void own_containers_claim_first(void **state)
 	assert_int_equal(nr_refused(), 1);
 }
 
+/* Until its next switch a CPU may add to a slot that was released, however long that was held. */
+static void the_slot_that_rested_longest_is_next(void **state)
+{
+	uint32_t first, second, next;
+
+	publish((uint64_t[]){10, 11, 12}, 3, 3);
+	publish((uint64_t[]){10, 12}, 2, 2);
+	publish((uint64_t[]){10, 12, 13}, 3, 3); /* has the slot of 11 */
+	assert_int_equal(observe_find(&scene.observer, 10, &first), 0);
+	assert_int_equal(observe_find(&scene.observer, 13, &second), 0);
+	publish((uint64_t[]){10, 12}, 2, 2);
+	publish((uint64_t[]){12}, 1, 1);
+	publish((uint64_t[]){12, 14}, 2, 2);
+	assert_int_equal(observe_find(&scene.observer, 14, &next), 0);
+	assert_int_equal(next, second);
+	publish((uint64_t[]){12, 14, 15}, 3, 3);
+	assert_int_equal(observe_find(&scene.observer, 15, &next), 0);
+	assert_int_equal(next, first);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -178,6 +199,7 @@ int main(void)
 		TEST(very_many_are_counted),
 		TEST(a_runtimes_container_yields_its_slot),
 		TEST(own_containers_claim_first),
+		TEST(the_slot_that_rested_longest_is_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,7 @@ void observe_close(struct observer *observer)
 	free(observer->given.run_ns);
 	free(observer->given.floors);
 	free(observer->pods);
+	free(observer->released);
 	free(observer->refused);
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)
 		if (observer->memory[i])
@@ -351,7 +352,8 @@ int observe_open(const struct observe_setup *setup, struct observer **ret_observ
 		return r;
 	observer->shown = calloc(observer->control->nr_slots, sizeof(*observer->shown));
 	observer->pods = calloc(observer->control->nr_slots, sizeof(*observer->pods));
-	if (!observer->shown || !observer->pods)
+	observer->released = calloc(observer->control->nr_slots, sizeof(*observer->released));
+	if (!observer->shown || !observer->pods || !observer->released)
 		return -ENOMEM;
 	write_places(observer);
 	complete_pods(observer);
@@ -385,16 +387,17 @@ int observe_find(const struct observer *observer, uint64_t cgroup_id, uint32_t *
 	return -ENOENT;
 }
 
-/* The free slot that rested longest: a CPU may still add to a slot until its next switch. */
+/*
+ * The free slot that rested longest: a CPU may still add to a slot until its next switch. When an
+ * earlier agent released its slots is not known: they count as never held.
+ */
 static uint32_t pick_free(const struct observer *observer)
 {
 	uint32_t best = 0;
 
 	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++) {
-		const struct observe_slot *candidate = &observer->slots[slot];
-
-		if (!candidate->cgroup_id &&
-		    (!best || candidate->claims < observer->slots[best].claims))
+		if (!observer->slots[slot].cgroup_id &&
+		    (!best || observer->released[slot] < observer->released[best]))
 			best = slot;
 	}
 	return best;
@@ -513,6 +516,7 @@ static void release_slot(struct observer *observer, uint32_t slot)
 	observer->slots[slot].cgroup_id = 0;
 	observer->slots[slot].pod = 0;
 	observer->pods[slot] = 0;
+	observer->released[slot] = ++observer->nr_releases;
 }
 
 int observe_release(struct observer *observer, uint64_t cgroup_id)

@@ -73,6 +73,8 @@ struct observer {
 	struct observe_shown *shown; /* owned; [nr_slots] */
 	struct observe_given given;  /* of the group that was read last */
 	uint64_t *pods;		     /* owned; by slot: the pod as it was claimed, 0 = not yet */
+	uint64_t *released;	     /* owned; by slot: nr_releases as it was released, 0 = never */
+	uint64_t nr_releases;
 	/*
 	 * Owned: cgroups that were counted as without a slot. No more than a policy has, because
 	 * observe_retain() forgets the others, and the map `managed` has no room for more.
