@@ -223,10 +223,9 @@ struct cgroup {
 	int nr_descendants; /* that are not removed */
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
-	struct psi_group *psi; /* NULL with psi=0 */
-	struct cgroup_subsys_state
-		*subsys[1]; /* by enum cgroup_subsys_id, really longer; NULL: not its controller */
-	struct cgroup *ancestors[]; /* [level] is the cgroup itself */
+	struct psi_group *psi;		       /* NULL with psi=0 */
+	struct cgroup_subsys_state *subsys[1]; /* by cgroup_subsys_id, really longer; or NULL */
+	struct cgroup *ancestors[];	       /* [level] is the cgroup itself */
 };
 
 struct css_set {

@@ -393,6 +393,7 @@ static inline int fake_status(void *self, const char *path, struct group_status 
 	cpuset_parse(cpus, strlen(cpus), &ret_status->effective_cpus);
 	memcpy(ret_status->partition, group->files[GROUP_CPUSET_PARTITION], FAKE_VALUE);
 	ret_status->is_root_partition = !strcmp(ret_status->partition, "root");
+	ret_status->is_member = !strcmp(ret_status->partition, "member");
 	return 0;
 }
 

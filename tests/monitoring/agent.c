@@ -105,15 +105,6 @@ static uint64_t moving_losses(void *self, enum event_counter what)
 	return grown(100 * LOST_PER_SECOND) / 1000000000;
 }
 
-static int moving_status(void *self, const char *path, struct group_status *ret_status)
-{
-	int r = fake_status(self, path, ret_status);
-
-	if (!r)
-		ret_status->throttled_usec = grown(THROTTLED_PERCENT) / 1000;
-	return r;
-}
-
 /* The node goes on to the present, and the agent looks at it. */
 static int live_metrics(void *self, bool openmetrics, struct text *out)
 {
@@ -124,6 +115,7 @@ static int live_metrics(void *self, bool openmetrics, struct text *out)
 		fake_noise.entries[i].total_ns = grown(NOISE_PERCENT);
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		fake_pressure.all.total_ns[kind] = grown(PRESSURE_PERCENT);
+	fake_pressure.all.throttled_ns = grown(THROTTLED_PERCENT);
 	fake_irq.counts.nr_fired = grown(100 * FIRED_PER_SECOND) / 1000000000;
 	controller_tick(controller);
 	controller_wake(controller);
@@ -140,10 +132,9 @@ static void make_node(void)
 		.revision = "revision",
 	};
 	static struct kernel_port kernel;
-	static struct groups_port groups;
 	const struct controller_ports ports = {.clock = &fake_clock,
 					       .loop = &fake_loop,
-					       .groups = &groups,
+					       .groups = &fake_groups,
 					       .kernel = &kernel,
 					       .pressure = &fake_pressure_port,
 					       .noise = &fake_noise_port,
@@ -163,8 +154,6 @@ static void make_node(void)
 	kernel.usage = moving_usage;
 	kernel.programs = moving_programs;
 	kernel.events_lost = moving_losses;
-	groups = fake_groups;
-	groups.status = moving_status;
 	started_ns = fake->now_ns = clock_ns();
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);

@@ -224,12 +224,14 @@ static void test_status(void **state)
 	assert_int_equal(cpuset_count(&status.effective_cpus), 4);
 	assert_string_equal(status.partition, "member");
 	assert_false(status.is_root_partition);
+	assert_true(status.is_member);
 	assert_int_equal(status.usage_usec, 1234);
 	assert_int_equal(status.nr_throttled, 5);
 	assert_int_equal(status.throttled_usec, 67);
 	put("cg/pinfold.slice/poda/main/cpuset.cpus.partition", "root invalid (why)\n");
 	assert_int_equal(groups_status(groups, "pinfold.slice/poda/main", &status), 0);
 	assert_false(status.is_root_partition);
+	assert_false(status.is_member);
 	put("cg/pinfold.slice/poda/main/cpuset.cpus.partition", "root\n");
 	assert_int_equal(groups_status(groups, "pinfold.slice/poda/main", &status), 0);
 	assert_true(status.is_root_partition);

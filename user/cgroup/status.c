@@ -56,6 +56,7 @@ int groups_status(struct groups *groups, const char *path, struct group_status *
 	if (!file_read_line(fd, "cpuset.cpus.partition", &partition)) {
 		/* For an invalid partition the kernel reports "root invalid (…)". */
 		status.is_root_partition = !strcmp(partition, "root");
+		status.is_member = !strcmp(partition, "member");
 		snprintf(status.partition, sizeof(status.partition), "%s", partition);
 	}
 	read_usage(fd, &status);

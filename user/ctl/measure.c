@@ -354,7 +354,7 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 	exposition_family(&page, &metric_families.operation_wait);
 	exposition_seconds(&page, NO_LABELS, waiting.longest_ns);
 	write_readiness(controller, &page);
-	r = measure_workloads(controller, &page);
+	r = ctl_measure_workloads(controller, &page);
 	if (r)
 		return r;
 	measure_node_agent(controller, &page);

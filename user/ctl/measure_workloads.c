@@ -429,7 +429,7 @@ static int write_memory(const struct controller *controller, const struct left_o
 	return 0;
 }
 
-int measure_workloads(struct controller *controller, struct exposition *page)
+int ctl_measure_workloads(struct controller *controller, struct exposition *page)
 {
 	const enum metrics_level level = controller->options.config->metrics.level;
 	const uint32_t nr_groups = controller->measured.tree.nr_groups;

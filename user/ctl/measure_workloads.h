@@ -8,6 +8,6 @@
 struct controller;
 
 /* As much of it as `metrics.level` asks for. 0 or -ENOMEM; then the page is not complete. */
-int measure_workloads(struct controller *controller, struct exposition *page);
+int ctl_measure_workloads(struct controller *controller, struct exposition *page);
 
 #endif

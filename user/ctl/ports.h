@@ -85,6 +85,7 @@ struct group_status {
 	struct cpuset effective_cpus, effective_mems;
 	bool populated;
 	bool is_root_partition; /* and it is valid */
+	bool is_member;		/* neither that nor one that is invalid */
 	char partition[128]; /* cpuset.cpus.partition as text for operators, "" if there is none */
 	uint64_t usage_usec, throttled_usec, nr_throttled; /* cpu.stat */
 };

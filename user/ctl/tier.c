@@ -49,7 +49,7 @@ static bool was_left_member(struct controller *controller)
 	struct group_status status;
 
 	return !groups->status(groups->self, controller->layout.root, &status) &&
-	       !strcmp(status.partition, "member");
+	       status.is_member;
 }
 
 static void choose_root(struct controller *controller)
