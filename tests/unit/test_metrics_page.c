@@ -466,7 +466,7 @@ static void what_a_container_counted_stays_with_its_pod(void **state)
 		expect_preemptions(controller, 2 * of_one);
 	}
 	assert_int_equal(controller->ended.nr, 1);
-	/* Another pod of the name begins with nothing. */
+	/* A pod that was released leaves nothing behind. */
 	scan(controller, &pods[1], 1);
 	ctl_publish(controller);
 	assert_int_equal(controller->ended.nr, 0);
