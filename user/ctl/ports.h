@@ -16,17 +16,15 @@
 #include <pinfold/noise.h>
 #include <pinfold/pressure.h>
 
-#include "core/irq/irq.h"
 #include "core/plan/plan.h"
+#include "ctl/host_ports.h"
+#include "ctl/workload_ports.h"
 #include "format/affinity.h"
 #include "format/config.h"
 #include "format/event.h"
-#include "format/irq_report.h"
 #include "format/latency.h"
 #include "format/resident_report.h"
 #include "format/rows.h"
-#include "format/stranger_report.h"
-#include "kubelet/discovery.h"
 
 struct bpf_inventory;
 struct json_object;
@@ -76,8 +74,6 @@ struct machine_port {
 };
 
 /* --- cgroups: user/cgroup --------------------------------------------------------------------- */
-#define GROUP_ERROR_MAX 320
-
 /* The state of a group beyond the files that pinfold writes. */
 struct group_status {
 	uint64_t cgroup_id; /* inode number of the directory */
@@ -497,265 +493,6 @@ struct noise_sink {
 	void (*stranger)(void *self, const struct noise_stranger *stranger);
 };
 
-/* --- interrupts: user/irq ------------------------------------------------------------------------ */
-enum irq_mode {
-	IRQ_OBSERVE, /* write nothing */
-	IRQ_RESTORE, /* undo what was steered earlier, and nothing else */
-	IRQ_STEER,
-};
-
-struct irq_request {
-	enum irq_mode mode;
-	struct irq_cpus cpus; /* the topology must outlive the pass */
-	uint64_t now_ns;
-};
-
-struct irq_port {
-	void *self;
-	/*
-	 * Read all masks, and write those that the mode asks for. 0 = sink.passed gets the result,
-	 * perhaps before this call returns. -EBUSY: an earlier pass has not ended yet.
-	 */
-	int (*pass)(void *self, const struct irq_request *request);
-	/* The kernel function in which the pass is blocked; "" = unknown. */
-	void (*waits_in)(void *self, char *ret_text, size_t size);
-};
-
-struct irq_sink {
-	void *self;
-	/*
-	 * A pass has ended. A negative errno: nothing could be read, and there is no report.
-	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
-	 */
-	void (*passed)(void *self, int result, struct irq_report *report);
-};
-
-/* --- cgroups of the host: user/cgroup/host.c ------------------------------------------------------- */
-enum host_mode {
-	HOST_RESTORE, /* undo what was written earlier, and nothing else */
-	HOST_CONFINE, /* keep the host's groups off the CPUs that are taken */
-};
-
-struct host_request {
-	enum host_mode mode;
-	/* Each group of the host gets all CPUs that the machine can have, without these. */
-	struct cpuset taken;
-	struct cpuset exclusive; /* who may use these is reported */
-	/*
-	 * For HOST_RESTORE: kernels before 7.0 do not empty the list of a group with processes. It
-	 * then gets these CPUs, or all CPUs that the machine can have if the set is empty.
-	 */
-	struct cpuset rest;
-	bool has_runtime; /* the pods of a container runtime are not the host's */
-};
-
-/* What a pass found and did. */
-struct host_report {
-	/*
-	 * Why nothing was written, or 0: the names of the groups could not be saved, or the file
-	 * of an earlier agent is damaged (-EBADMSG), which `problem` explains.
-	 */
-	int error;
-	char problem[ROW_DETAIL_MAX];
-	uint32_t nr_held; /* groups whose list is ours */
-	/* Groups that may use exclusive CPUs and are left alone, the first one, and why. */
-	uint32_t nr_foreign;
-	char foreign[96];
-	const char *why_foreign; /* static */
-	/* Groups that could not be written, and the first error. */
-	uint32_t nr_failed;
-	char failure[GROUP_ERROR_MAX];
-	/* In the root cgroup, which has no list of its own, and able to use exclusive CPUs. */
-	uint32_t nr_processes, nr_kthreads;
-	int count_error; /* why it is unknown how many these are, or 0 */
-};
-
-struct host_port {
-	void *self;
-	/*
-	 * Look at the top-level groups that are not the workload root, and write the lists that the
-	 * mode asks for. 0 = sink.passed gets the result, perhaps before this call returns. -EBUSY:
-	 * an earlier pass has not ended yet.
-	 */
-	int (*pass)(void *self, const struct host_request *request);
-	/* The kernel function in which the pass is blocked; "" = unknown. */
-	void (*waits_in)(void *self, char *ret_text, size_t size);
-};
-
-struct host_sink {
-	void *self;
-	/* A pass has ended. A negative errno: the groups could not be read, and the report is empty. */
-	void (*passed)(void *self, int result, const struct host_report *report);
-};
-
-/* --- strangers: user/stranger -------------------------------------------------------------------- */
-enum stranger_mode {
-	STRANGER_OBSERVE, /* report strangers, and undo what was changed earlier */
-	STRANGER_REPAIR,  /* move them */
-};
-
-/* A container with exclusive CPUs: its tasks may use these. */
-struct stranger_owner {
-	char path[GROUP_PATH_MAX]; /* of its cgroup, below the mount */
-	struct cpuset cpus;
-};
-
-struct stranger_request {
-	enum stranger_mode mode;
-	struct stranger_cpus cpus;
-	const char *workload_root; /* borrowed for the call, as are the owners */
-	uint32_t nr_owners;
-	const struct stranger_owner *owners;
-	uint64_t now_ns;
-};
-
-struct stranger_port {
-	void *self;
-	/*
-	 * Walk over all tasks, and change the affinities that the mode asks for. Nothing below the
-	 * workload root is ever changed. 0 = sink.walked gets the result, perhaps before this call
-	 * returns. -EBUSY: an earlier walk has not ended yet.
-	 */
-	int (*walk)(void *self, const struct stranger_request *request);
-	/* The kernel function in which the walk is blocked; "" = unknown. */
-	void (*waits_in)(void *self, char *ret_text, size_t size);
-};
-
-struct stranger_sink {
-	void *self;
-	/*
-	 * A walk has ended. A negative errno: nothing could be read, and there is no report.
-	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
-	 */
-	void (*walked)(void *self, int result, struct stranger_report *report);
-};
-
-/* --- sources ---------------------------------------------------------------------------------- */
-/* A pod of a source. A source reports its complete contents each time. */
-struct source_pod {
-	const struct pod_spec *spec; /* NULL: the document was refused */
-	const char *file;	     /* relative to the manifests directory */
-	unsigned int line;
-	const char *error; /* if spec is NULL: a sentence with line, field, reason and remedy */
-	const char *name;  /* namespace/name as far as known, or "" */
-};
-
-struct source_sink {
-	void *self;
-	/* `complete` false = the directory was not read completely: no pod may be dropped. */
-	void (*scanned)(void *self, const struct source_pod *pods, uint32_t nr_pods, bool complete);
-	/* A scan of the directory is blocked in the kernel, or no longer is. May be NULL. */
-	void (*waiting)(void *self, bool is_waiting);
-};
-
-/* --- container runtime: user/runtime ------------------------------------------------------------ */
-/* A sandbox of a pod. When it is made anew, a pod has two of them for a while. */
-struct runtime_pod {
-	const char *id;
-	const struct pod_spec *spec; /* without containers; NULL: not valid */
-	const char *error;	     /* if spec is NULL: a sentence */
-	bool is_stopped;	     /* its sandbox has no process any more */
-};
-
-struct runtime_container {
-	const char *id;
-	const struct runtime_pod *pod; /* never NULL; without an id: its sandbox is not listed */
-	const struct container_spec *spec; /* NULL: not valid */
-	const char *error;		   /* if spec is NULL: a sentence */
-	/* CPUs and memory nodes that the runtime has recorded for it; "" = none, NULL likewise. */
-	const char *cpus, *mems;
-	const char *cgroup; /* its path below the mount; NULL = not known */
-};
-
-/* All sandboxes, and the containers that have not exited. */
-struct runtime_snapshot {
-	const struct runtime_pod *pods;
-	uint32_t nr_pods;
-	const struct runtime_container *containers;
-	uint32_t nr_containers;
-};
-
-/* Other CPUs for a container that exists, and the NUMA nodes of its memory; NULL = as they are. */
-struct runtime_change {
-	const char *container_id, *cpus, *mems;
-};
-
-struct runtime_answer {
-	const char *cpus; /* of the container that is created; "" = none */
-	const char *mems; /* of the same, as in runtime_change */
-	const struct runtime_change *changes;
-	uint32_t nr_changes;
-	const char *refusal; /* a creation or an update fails with this sentence; NULL = neither */
-	/* The CPUs for containers that are not decided yet; NULL = unknown. */
-	const char *shared_cpus;
-};
-
-struct runtime_port {
-	void *self;
-	/*
-	 * Answer a request. -ENOTCONN, -ENOENT: nobody waits for this answer any more. The
-	 * runtime carries out the changes in order, before it goes on with the request; a
-	 * change that fails is not reported.
-	 */
-	int (*answer)(void *self, uint32_t request, const struct runtime_answer *answer);
-	/* The containers run before they are created here: one that is refused shares. */
-	bool cannot_refuse;
-	/*
-	 * Nobody says which containers are init containers, so they are told by when they run. One that
-	 * was removed has another one in its place, or is taken for an init container.
-	 */
-	bool has_no_kinds;
-	/* Changes are due to containers: ask for them soon. NULL = nobody can be made to ask. */
-	void (*ask_soon)(void *self);
-	/*
-	 * There is more room than when this container was refused: call sink.retried for it later.
-	 * NULL = whoever was refused cannot be decided again.
-	 */
-	void (*ask_again)(void *self, const char *container_id);
-};
-
-/*
- * A runtime waits for the answer to each `request`, for some seconds and with all pods of the
- * node; without one it goes on as if there were no plugin. Everything is borrowed for the call.
- */
-struct runtime_sink {
-	void *self;
-	/* A session began. What was known of the runtime before does not count any more. */
-	void (*synchronized)(void *self, uint32_t request, const struct runtime_snapshot *snapshot);
-	void (*created)(void *self, uint32_t request, const struct runtime_container *container);
-	/*
-	 * The runtime is about to change a container, which then has the amounts of its spec. They
-	 * are as before unless it `states_amounts`. It carries out the changes of others in the
-	 * answer first, and that of this container last.
-	 */
-	void (*resized)(void *self, uint32_t request, const struct runtime_container *container,
-			bool states_amounts);
-	/* It has carried this out. Not called if it could not. */
-	void (*updated)(void *self, const char *container_id);
-	void (*stopped)(void *self, uint32_t request, const char *container_id);
-	void (*removed)(void *self, const char *container_id);
-	/* The sandbox and its containers have no processes any more. May come twice. */
-	void (*pod_stopped)(void *self, const char *pod_id);
-	/* The session has ended: its requests cannot be answered any more. */
-	void (*ended)(void *self);
-	/*
-	 * Where nobody can be asked before a container starts: it has its CPUs now, and its tasks had
-	 * run for this long, in CPU time, when it was found.
-	 */
-	void (*pinned)(void *self, const char *container_id, uint64_t run_ns);
-	/* Another program wrote this file of a container; the value is written again. */
-	void (*rewritten)(void *self, const char *container_id, enum group_file file,
-			  const struct cpuset *value);
-	/*
-	 * Call after each scan: of all files that others write again and again, the one that was put back
-	 * most often, and how often; NULL = there is none.
-	 */
-	void (*contested)(void *self, const char *container_id, enum group_file file,
-			  uint32_t nr_reverts);
-	/* As runtime_port.ask_again wanted. If it is refused once more, nothing is said or changed. */
-	void (*retried)(void *self, uint32_t request, const struct runtime_container *container);
-};
-
 /* --- cpusets of others: user/cgroup/cpuset_writer.c ---------------------------------------------- */
 /* A value for a cpuset file of a cgroup that another program made. */
 struct cpuset_write {
@@ -789,22 +526,6 @@ struct cpuset_sink {
 	void *self;
 	/* The writes have ended; the rows are freed after the call. */
 	void (*written)(void *self, const struct cpuset_write *rows, uint32_t nr);
-};
-
-/* --- discovery: user/discover ------------------------------------------------------------------- */
-struct discovery_port {
-	void *self;
-	/* Scan again, not at once, and not so often that scans take much of the time. */
-	void (*scan_soon)(void *self);
-};
-
-struct discovery_sink {
-	void *self;
-	/*
-	 * Everything that a scan of the node found. The receiver may take the content, and then
-	 * leaves an empty discovery.
-	 */
-	void (*discovered)(void *self, struct discovery *found);
 };
 
 /* --- persistence ------------------------------------------------------------------------------ */

@@ -13,6 +13,8 @@
 #define ROW_NAME_MAX   64
 #define ROW_PATH_MAX   256
 #define ROW_DETAIL_MAX 320
+/* A sentence that says why something could not be done to a cgroup. */
+#define GROUP_ERROR_MAX 320
 
 enum feature_state { FEATURE_NO, FEATURE_YES, FEATURE_UNKNOWN, FEATURE_STATE_NR };
 
