@@ -155,13 +155,39 @@ static void plan_list(struct host_pass *pass, struct host_entry *entry, const st
 	pass->table->is_unsaved = true;
 }
 
+/*
+ * From now on its list is ours. Of others, and of those that hold pods, it is left alone, which is
+ * reported if it lets tasks use exclusive CPUs; then *ret_entry is NULL.
+ */
+static int take_group(struct host_pass *pass, const char *group, int fd, bool pods,
+		      const struct cpuset *now, struct host_entry **ret_entry)
+{
+	const char *owner = owner_of(pass, group, pods);
+	struct host_entry *entry;
+
+	*ret_entry = NULL;
+	if (!owner && !cpuset_is_empty(now))
+		owner = "another program wrote its cpuset.cpus";
+	if (owner) {
+		if (!(pods && pass->request->has_runtime) && may_use_exclusive(pass, fd))
+			note_foreign(pass, group, owner);
+		return 0;
+	}
+	if (strlen(group) >= sizeof(entry->group))
+		return 0;
+	entry = host_table_add(pass->table, group);
+	if (!entry)
+		return -ENOMEM;
+	*ret_entry = entry;
+	return 0;
+}
+
 static int judge_group(struct host_pass *pass, const char *group, int fd)
 {
 	const int pods = has_pods(group, fd);
 	const bool confines = pass->request->mode == HOST_CONFINE;
 	struct host_entry *entry = host_table_find(pass->table, group);
 	struct cpuset now = CPUSET_EMPTY;
-	const char *owner;
 	int r;
 
 	/* A removed group cannot be listed. */
@@ -180,23 +206,13 @@ static int judge_group(struct host_pass *pass, const char *group, int fd)
 		host_table_drop(pass->table, entry);
 		entry = NULL;
 	}
-	if (!entry && !confines)
-		return 0;
-	if (!entry) {
-		owner = owner_of(pass, group, pods);
-		if (!owner && !cpuset_is_empty(&now))
-			owner = "another program wrote its cpuset.cpus";
-		if (owner) {
-			if (!(pods && pass->request->has_runtime) && may_use_exclusive(pass, fd))
-				note_foreign(pass, group, owner);
-			return 0;
-		}
-		if (strlen(group) >= sizeof(entry->group))
-			return 0;
-		entry = host_table_add(pass->table, group);
-		if (!entry)
-			return -ENOMEM;
+	if (!entry && confines) {
+		r = take_group(pass, group, fd, pods, &now, &entry);
+		if (r)
+			return r;
 	}
+	if (!entry)
+		return 0;
 	entry->is_there = true;
 	entry->now = now;
 	/* It has our list from before a kubelet made its groups there. */

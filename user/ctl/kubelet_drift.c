@@ -168,26 +168,39 @@ static bool is_newer_write(const struct kubelet_file_state *state)
 	return state->writer.ns && state->writer.ns > state->repaired_ns;
 }
 
+/*
+ * May the kubelet or the runtime still be at work on the value? If nobody saw the write, they may while it
+ * never was what the plan says.
+ */
+static bool may_be_at_work(const struct kubelet_file_state *state)
+{
+	return state->writer.ns ? is_kubelets_side(state->writer.cause) : !state->has_matched;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 /* When it may be put back; UINT64_MAX = never. */
 static uint64_t find_due(const struct kubelet_file_state *state)
 {
-	const struct kubelet_writer *writer = &state->writer;
-	const bool is_runtimes = writer->ns && is_kubelets_side(writer->cause);
-	const bool is_strangers = writer->ns && !is_runtimes;
-	uint64_t since_ns = 0, again_ns;
+	uint64_t due_ns = 0;
 
 	/* Nothing says that the kubelet ever meant this value for it. */
 	if (!state->has_matched && !state->is_own)
 		return UINT64_MAX;
-	if (is_runtimes || (!state->has_matched && !is_strangers)) {
-		since_ns = state->planned_ns > state->differed_ns ? state->planned_ns
-								  : state->differed_ns;
-		if (writer->ns > since_ns)
-			since_ns = writer->ns;
-		since_ns += KUBELET_GRACE_NS;
-	}
-	again_ns = state->nr_repairs ? state->repaired_ns + backoff_ns(state->nr_repairs) : 0;
-	return since_ns > again_ns ? since_ns : again_ns;
+	if (may_be_at_work(state))
+		due_ns = later(later(state->planned_ns, state->differed_ns), state->writer.ns) +
+			 KUBELET_GRACE_NS;
+	if (state->nr_repairs)
+		due_ns = later(due_ns, state->repaired_ns + backoff_ns(state->nr_repairs));
+	return due_ns;
 }
 
 static void tell_fight(struct kubelet_round *round, const struct kubelet_subject *subject)
@@ -236,11 +249,36 @@ static void add_write(struct kubelet_round *round, const struct kubelet_subject 
 	write->value = *subject->planned;
 }
 
+/* It was written for the runtime once, and the runtime came back with another value. */
+static bool is_runtimes_answer(const struct kubelet_file_state *state)
+{
+	return state->nr_repairs && is_newer_write(state) &&
+	       is_kubelets_side(state->writer.cause) && state->opponent.ns &&
+	       is_kubelets_side(state->opponent.cause);
+}
+
+static void put_back_when_due(struct controller *controller, struct kubelet_round *round,
+			      const struct kubelet_subject *subject)
+{
+	const struct kubelet_file_state *state = subject->state;
+	const uint64_t due_ns = find_due(state);
+
+	if (due_ns == UINT64_MAX)
+		return;
+	/* While only the grace passes, the kubelet may be at work: that is no drift yet. */
+	if (due_ns <= round->now_ns || state->nr_repairs)
+		note_difference(controller, subject);
+	if (due_ns > round->now_ns)
+		round->due_ns = earlier(round->due_ns, due_ns);
+	/* The end of a pass that goes on is followed by a scan. */
+	else if (!controller->kubelet_drift.writing_since_ns)
+		add_write(round, subject);
+}
+
 static void judge_difference(struct controller *controller, struct kubelet_round *round,
 			     const struct kubelet_subject *subject)
 {
 	struct kubelet_file_state *state = subject->state;
-	uint64_t due_ns;
 
 	if (!state->differed_ns)
 		state->differed_ns = round->now_ns;
@@ -251,29 +289,11 @@ static void judge_difference(struct controller *controller, struct kubelet_round
 		round->due_ns = round->now_ns;
 		return;
 	}
-	/* It was written for the runtime once, and the runtime came back with another value. */
-	if (state->nr_repairs && is_newer_write(state) && is_kubelets_side(state->writer.cause) &&
-	    is_kubelets_side(state->opponent.cause) && state->opponent.ns)
-		state->is_given_up = true;
-	if (state->is_given_up) {
+	state->is_given_up = state->is_given_up || is_runtimes_answer(state);
+	if (state->is_given_up)
 		tell_given_up(round, subject);
-		return;
-	}
-	due_ns = find_due(state);
-	if (due_ns == UINT64_MAX)
-		return;
-	if (due_ns > round->now_ns) {
-		/* While only the grace passes, the kubelet may be at work: that is no drift yet. */
-		if (state->nr_repairs)
-			note_difference(controller, subject);
-		if (due_ns < round->due_ns)
-			round->due_ns = due_ns;
-		return;
-	}
-	note_difference(controller, subject);
-	/* The end of a pass that goes on is followed by a scan. */
-	if (!controller->kubelet_drift.writing_since_ns)
-		add_write(round, subject);
+	else
+		put_back_when_due(controller, round, subject);
 }
 
 static void judge_match(struct controller *controller, struct kubelet_round *round,

@@ -188,26 +188,26 @@ static void write_target(const struct irq_pass *pass, struct irq_entry *entry)
 	read_back(pass, entry);
 }
 
-/*
- * Forget the original of a mask that is the original again, whether it was restored or could never
- * be changed, and of one that another process chose since, when it need not be narrowed any more.
- */
-static void forget(const struct irq_pass *pass, struct irq_entry *entry)
+/* Is there nothing left to restore of a mask, and nothing to remember about it? */
+static bool is_done_with(const struct irq_entry *entry)
 {
 	const struct cpuset affinity = cpuset_of_text(entry->affinity);
 	const struct cpuset original = cpuset_of_text(entry->original);
 	const struct cpuset target = cpuset_of_text(entry->target);
 	const bool is_restored = cpuset_equal(&affinity, &original);
-	const bool is_needless = entry->target && cpuset_equal(&target, &original);
 
-	if (!entry->original)
-		return;
-	if (is_needless ? is_restored || entry->action == IRQ_FOREIGN
-			: is_restored && entry->refused) {
-		drop_list(&entry->original);
-		drop_list(&entry->written);
-		pass->table->is_unsaved = true;
-	}
+	/* It is still to be narrowed, but the kernel has refused that. */
+	if (!entry->target || !cpuset_equal(&target, &original))
+		return is_restored && entry->refused;
+	/* It need not be narrowed any more, and what another process chose since then stays. */
+	return is_restored || entry->action == IRQ_FOREIGN;
+}
+
+static void forget_original(const struct irq_pass *pass, struct irq_entry *entry)
+{
+	drop_list(&entry->original);
+	drop_list(&entry->written);
+	pass->table->is_unsaved = true;
 }
 
 static bool holds_masks(const struct irq_table *table)
@@ -259,7 +259,8 @@ static int change(struct irq_pass *pass)
 
 		if (writes(entry))
 			write_target(pass, entry);
-		forget(pass, entry);
+		if (entry->original && is_done_with(entry))
+			forget_original(pass, entry);
 	}
 	if (!pass->report->error)
 		pass->report->error = save(pass);
