@@ -98,10 +98,10 @@ int ctl_save_state(struct controller *controller)
 
 	if (controller->options.dry_run)
 		return 0;
-	state_encode(controller->ledger, controller->options.boot_id, &text);
 	/* Its end compares the record with the ledger again. */
-	if (!text.error && record->saving_since_ns)
+	if (record->saving_since_ns)
 		return -EINPROGRESS;
+	state_encode(controller->ledger, controller->options.boot_id, &text);
 	record->is_behind = false;
 	/*
 	 * Write again after a failure even if nothing changed: only a write shows that the

@@ -9,8 +9,21 @@
 
 static void indent(struct emitter *emitter, unsigned int steps)
 {
-	for (unsigned int i = 0; i < steps; i++)
-		text_append(emitter->out, "  ");
+	static const char blanks[] =
+		"                                                                ";
+
+	_Static_assert(sizeof(blanks) > 2 * EMIT_MAX_DEPTH, "the deepest line can be indented");
+	text_append_len(emitter->out, blanks, 2 * (size_t)steps);
+}
+
+/* Bytes from here on that are written as they are. Nearly all are, and the state file has many. */
+static size_t plain_len(const char *value)
+{
+	size_t len = 0;
+
+	while (value[len] >= ' ' && value[len] < 0x7f && value[len] != '"' && value[len] != '\\')
+		len++;
+	return len;
 }
 
 /* Names of files and processes may hold any byte; what we write must stay readable to us. */
@@ -18,9 +31,16 @@ static void append_quoted(struct text *out, const char *value)
 {
 	text_append(out, "\"");
 	while (*value) {
+		const size_t plain = plain_len(value);
 		uint32_t character;
-		const unsigned int len = text_decode(value, &character);
+		unsigned int len;
 
+		if (plain) {
+			text_append_len(out, value, plain);
+			value += plain;
+			continue;
+		}
+		len = text_decode(value, &character);
 		if (len == 0)
 			text_append(out, "\\ufffd");
 		else if (character == '"' || character == '\\')
