@@ -16,6 +16,8 @@
 #include "../lib/fake_world.h"
 #include "bench.h"
 #include "bench_controller.h"
+#include "core/admit/admit.h"
+#include "format/state.h"
 #include "lib/log.h"
 #include "lib/text.h"
 #include "lib/worker.h"
@@ -338,8 +340,37 @@ static void reconcile(void *unused)
 	controller_wake(controller);
 }
 
+/* A ledger with the same pods: each grant of exclusive CPUs waits for its state to be written. */
+static struct ledger *make_ledger(void)
+{
+	struct ledger *ledger = NULL;
+	char error[256] = "";
+
+	if (ledger_new(topology, &policy, error, sizeof(error), &ledger))
+		die(error);
+	for (int i = 0; i < NR_PODS; i++) {
+		struct decision *decision = calloc(1, sizeof(*decision));
+
+		if (!decision || admit_pod(ledger, specs[i], decision) || !decision->admitted)
+			die("not every pod was admitted");
+		free(decision);
+	}
+	return ledger;
+}
+
+static void encode(void *ledger)
+{
+	struct text text cleanup_text = {0};
+
+	state_encode(ledger, "boot", &text);
+	if (text.error)
+		die("the state cannot be encoded");
+}
+
 int main(void)
 {
+	struct ledger *ledger;
+
 	log_open("bench_agent", LOG_LEVEL_ERR);
 	make_stage();
 	ports = fake_ports;
@@ -354,6 +385,9 @@ int main(void)
 	bench_drift();
 	controller_free(controller);
 	bench_run("start_250_pods", PARAMS, start_and_stop, NULL);
+	ledger = make_ledger();
+	bench_run("state_encode_250_pods", PARAMS, encode, ledger);
+	ledger_free(ledger);
 	for (int i = 0; i < NR_PODS; i++)
 		pod_spec_free(specs[i]);
 	worker_pool_free(pool);
