@@ -43,26 +43,27 @@ bool ctl_runtime_is_exclusive(const struct controller *controller, const char *u
 	return grant && grant->isolation == ISOLATION_CONTAINER;
 }
 
+/* What a container is to have. */
+struct due {
+	bool is_owner;	   /* of exclusive CPUs */
+	node_mask_t nodes; /* that it is pinned to; 0 = none, and then it keeps what it has */
+	struct cpuset cpus;
+};
+
 /*
- * The CPUs that a container is to have. A CPU that is offline would make the runtime's write
- * fail. Empty if all are offline: then there is nothing better than what it has.
+ * A CPU that is offline would make the runtime's write fail. No CPUs if all are offline: then there is
+ * nothing better than what it has.
  */
-static struct cpuset wanted_cpus(const struct controller *controller, const struct runtime_row *row)
-{
-	const struct grant *grant = ctl_runtime_grant(controller, row->uid, row->name);
-	struct cpuset cpus = grant ? *ledger_effective(controller->ledger, grant)
-				   : *ledger_shared_pool(controller->ledger);
-
-	cpuset_intersect(&cpus, &controller->online);
-	return cpus;
-}
-
-/* The memory nodes that it is pinned to; 0 = none, and then it keeps what it has. */
-static node_mask_t wanted_nodes(const struct controller *controller, const struct runtime_row *row)
+static void find_due(const struct controller *controller, const struct runtime_row *row,
+		     struct due *ret_due)
 {
 	const struct grant *grant = ctl_runtime_grant(controller, row->uid, row->name);
 
-	return grant ? grant->mems : 0;
+	ret_due->is_owner = grant && grant->isolation == ISOLATION_CONTAINER;
+	ret_due->nodes = grant ? grant->mems : 0;
+	ret_due->cpus = grant ? *ledger_effective(controller->ledger, grant)
+			      : *ledger_shared_pool(controller->ledger);
+	cpuset_intersect(&ret_due->cpus, &controller->online);
 }
 
 /*
@@ -73,14 +74,17 @@ static struct cpuset released_cpus(const struct controller *controller, const ch
 {
 	const struct runtime_row *row =
 		resized_id ? runtime_rows_find(&controller->runtimes, resized_id) : NULL;
-	struct cpuset cpus = CPUSET_EMPTY, kept;
+	struct cpuset cpus = CPUSET_EMPTY;
+	struct due due;
 
 	/* What it shared until now, the others have already. */
-	if (!row || !row->is_told_own || !ctl_runtime_is_exclusive(controller, row->uid, row->name))
+	if (!row || !row->is_told_own)
+		return cpus;
+	find_due(controller, row, &due);
+	if (!due.is_owner)
 		return cpus;
 	cpus = row->told;
-	kept = wanted_cpus(controller, row);
-	cpuset_subtract(&cpus, &kept);
+	cpuset_subtract(&cpus, &due.cpus);
 	return cpus;
 }
 
@@ -127,10 +131,10 @@ static int format_nodes(const struct controller *controller, node_mask_t nodes, 
 }
 
 static int add_change(const struct controller *controller, const struct runtime_row *row,
-		      const struct cpuset *cpus, struct composition *composition)
+		      const struct due *due, struct composition *composition)
 {
-	char *text cleanup_free = format_cpus(cpus), *mems;
-	int r = text ? format_nodes(controller, wanted_nodes(controller, row), &mems) : -ENOMEM;
+	char *text cleanup_free = format_cpus(&due->cpus), *mems;
+	int r = text ? format_nodes(controller, due->nodes, &mems) : -ENOMEM;
 
 	if (r)
 		return r;
@@ -140,33 +144,29 @@ static int add_change(const struct controller *controller, const struct runtime_
 }
 
 /* Does the runtime know already what the container is to have? */
-static bool is_told(const struct controller *controller, const struct runtime_row *row,
-		    const struct cpuset *cpus)
+static bool is_told(const struct runtime_row *row, const struct due *due)
 {
-	const node_mask_t nodes = wanted_nodes(controller, row);
-
-	return cpuset_equal(cpus, &row->told) && (!nodes || nodes == row->told_nodes);
+	return cpuset_equal(&due->cpus, &row->told) &&
+	       (!due->nodes || due->nodes == row->told_nodes);
 }
 
-/* Empty: the container keeps what it has. */
-static struct cpuset due_cpus(const struct controller *controller, const struct runtime_row *row,
-			      const struct cpuset *released)
+/* As find_due(), without the CPUs that this answer gives to nobody yet. None: it keeps what it has. */
+static void find_due_now(const struct controller *controller, const struct runtime_row *row,
+			 const struct cpuset *released, struct due *ret_due)
 {
-	struct cpuset cpus = wanted_cpus(controller, row);
-
-	cpuset_subtract(&cpus, released);
-	return cpus;
+	find_due(controller, row, ret_due);
+	cpuset_subtract(&ret_due->cpus, released);
 }
 
 /* An owner whose CPUs are stated again counts as one that grows. */
-static bool is_growth(const struct controller *controller, const struct runtime_row *row,
-		      const struct cpuset *cpus)
+static bool is_growth(const struct runtime_row *row, const struct due *due)
 {
 	const bool is_known = !cpuset_is_empty(&row->told);
 
-	if (!ctl_runtime_is_exclusive(controller, row->uid, row->name))
-		return is_known && cpuset_is_subset(&row->told, cpus);
-	return !is_known || cpuset_equal(cpus, &row->told) || !cpuset_is_subset(cpus, &row->told);
+	if (!due->is_owner)
+		return is_known && cpuset_is_subset(&row->told, &due->cpus);
+	return !is_known || cpuset_equal(&due->cpus, &row->told) ||
+	       !cpuset_is_subset(&due->cpus, &row->told);
 }
 
 /*
@@ -175,36 +175,55 @@ static bool is_growth(const struct controller *controller, const struct runtime_
  */
 enum change_rank { CHANGE_LEAVES, CHANGE_MOVES, CHANGE_GROWS, CHANGE_RANK_NR };
 
-static enum change_rank find_rank(const struct controller *controller,
-				  const struct runtime_row *row, const struct cpuset *cpus)
+static enum change_rank find_rank(const struct runtime_row *row, const struct due *due)
 {
-	if (!row->is_told_own && cpuset_is_subset(cpus, &row->told) &&
-	    ctl_runtime_is_exclusive(controller, row->uid, row->name))
+	if (!row->is_told_own && due->is_owner && cpuset_is_subset(&due->cpus, &row->told))
 		return CHANGE_MOVES;
-	return is_growth(controller, row, cpus) ? CHANGE_GROWS : CHANGE_LEAVES;
+	return is_growth(row, due) ? CHANGE_GROWS : CHANGE_LEAVES;
 }
 
-/* All changes that are due. `always_id` is included in any case, `created_id` is not a change. */
+/* The rank of the row's change, or CHANGE_RANK_NR: none is due. */
+static enum change_rank judge_row(const struct controller *controller,
+				  const struct runtime_row *row, const char *created_id,
+				  const char *always_id, const struct cpuset *released)
+{
+	struct due due;
+
+	if (created_id && !strcmp(row->id, created_id))
+		return CHANGE_RANK_NR;
+	find_due_now(controller, row, released, &due);
+	if (cpuset_is_empty(&due.cpus) ||
+	    (is_told(row, &due) && !(always_id && !strcmp(row->id, always_id))))
+		return CHANGE_RANK_NR;
+	return find_rank(row, &due);
+}
+
+/*
+ * All changes that are due. `always_id` is included in any case, `created_id` is not a change. Each row
+ * is judged once, because a container waits for the answer, and there may be many rows.
+ */
 static int compose_changes(const struct controller *controller, const char *created_id,
 			   const char *always_id, struct composition *composition)
 {
 	const struct runtimes *runtimes = &controller->runtimes;
+	const struct cpuset *released = &composition->released;
+	unsigned char *ranks cleanup_free = malloc(runtimes->nr_rows + 1);
 	int r = 0;
 
 	composition->changes = calloc(runtimes->nr_rows + 1, sizeof(*composition->changes));
-	if (!composition->changes)
+	if (!composition->changes || !ranks)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
+		ranks[i] = (unsigned char)judge_row(controller, &runtimes->rows[i], created_id,
+						    always_id, released);
 	for (enum change_rank rank = 0; rank < CHANGE_RANK_NR; rank++) {
 		for (uint32_t i = 0; !r && i < runtimes->nr_rows; i++) {
-			const struct runtime_row *row = &runtimes->rows[i];
-			struct cpuset cpus = due_cpus(controller, row, &composition->released);
+			struct due due;
 
-			if (find_rank(controller, row, &cpus) != rank || cpuset_is_empty(&cpus) ||
-			    (created_id && !strcmp(row->id, created_id)))
+			if (ranks[i] != rank)
 				continue;
-			if (!is_told(controller, row, &cpus) ||
-			    (always_id && !strcmp(row->id, always_id)))
-				r = add_change(controller, row, &cpus, composition);
+			find_due_now(controller, &runtimes->rows[i], released, &due);
+			r = add_change(controller, &runtimes->rows[i], &due, composition);
 		}
 	}
 	return r;
@@ -214,9 +233,13 @@ static int compose_changes(const struct controller *controller, const char *crea
 static bool is_behind(const struct controller *controller, const struct runtime_row *row,
 		      const struct cpuset *exclusive)
 {
-	const struct ledger_pod *pod = ctl_runtime_pod(controller, row->uid);
-	struct cpuset cpus = row->told;
+	const struct ledger_pod *pod;
+	struct cpuset cpus;
 
+	if (!cpuset_intersects(&row->told, exclusive))
+		return false;
+	cpus = row->told;
+	pod = ctl_runtime_pod(controller, row->uid);
 	if (pod)
 		cpuset_subtract(&cpus, &pod->held);
 	return cpuset_intersects(&cpus, exclusive);
@@ -263,20 +286,22 @@ static bool note_told(struct controller *controller, const char *updated_id,
 
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++) {
 		struct runtime_row *row = &runtimes->rows[i];
-		struct cpuset cpus = due_cpus(controller, row, released);
-		const bool is_owner = ctl_runtime_is_exclusive(controller, row->uid, row->name);
-		bool is_last = updated_id && !strcmp(row->id, updated_id) && is_owner &&
-			       !cpuset_equal(&row->told, &cpus);
+		struct due due;
+		bool is_last;
 
-		if (cpuset_is_empty(&cpus))
+		find_due_now(controller, row, released, &due);
+		if (cpuset_is_empty(&due.cpus))
 			continue;
-		row->told_nodes = wanted_nodes(controller, row);
-		row->answered = is_last ? cpus : CPUSET_EMPTY;
+		is_last = updated_id && due.is_owner && !strcmp(row->id, updated_id) &&
+			  !cpuset_equal(&row->told, &due.cpus);
+		row->told_nodes = due.nodes;
+		row->answered = is_last ? due.cpus : CPUSET_EMPTY;
 		if (is_last)
 			continue;
-		has_left |= is_owner && row->is_told_own && !cpuset_is_subset(&row->told, &cpus);
-		row->told = cpus;
-		row->is_told_own = is_owner;
+		has_left |= due.is_owner && row->is_told_own &&
+			    !cpuset_is_subset(&row->told, &due.cpus);
+		row->told = due.cpus;
+		row->is_told_own = due.is_owner;
 	}
 	ctl_runtime_check(controller);
 	return has_left;
@@ -313,7 +338,7 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	/* Whoever has no row, for lack of memory or since its id is too long, shares. */
 	const struct runtime_row nobody = {.uid = ""}, *row = NULL;
 	struct runtime_answer answer = {.cpus = ""};
-	struct cpuset cpus;
+	struct due due;
 	int r;
 
 	composition.released = released_cpus(controller, always_id);
@@ -323,15 +348,14 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	if (!row)
 		row = &nobody;
 	if (!r && created_id) {
-		cpus = wanted_cpus(controller, row);
-		composition.own = format_cpus(&cpus);
-		r = composition.own ? format_nodes(controller, wanted_nodes(controller, row),
-						   &composition.own_mems)
+		find_due(controller, row, &due);
+		composition.own = format_cpus(&due.cpus);
+		r = composition.own ? format_nodes(controller, due.nodes, &composition.own_mems)
 				    : -ENOMEM;
 	}
 	if (!r) {
-		cpus = due_cpus(controller, &nobody, &composition.released);
-		composition.shared = format_cpus(&cpus);
+		find_due_now(controller, &nobody, &composition.released, &due);
+		composition.shared = format_cpus(&due.cpus);
 		r = composition.shared ? 0 : -ENOMEM;
 	}
 	/* The runtime goes on without an answer. An empty one at least does not cost the session. */
