@@ -242,9 +242,13 @@ static int run_counts(char **args)
 		       (unsigned long long)counts[i].counts[ACTION_ALLOW],
 		       (unsigned long long)counts[i].counts[ACTION_AUDIT],
 		       (unsigned long long)counts[i].counts[ACTION_DENY]);
-	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++)
-		printf("lost map=%s nr=%llu\n", event_counter_map(what),
-		       (unsigned long long)drive.port.events_lost(drive.backend, what));
+	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++) {
+		uint64_t nr_lost;
+
+		if (!drive.port.events_lost(drive.backend, what, &nr_lost))
+			printf("lost map=%s nr=%llu\n", event_counter_map(what),
+			       (unsigned long long)nr_lost);
+	}
 	if (!drive.port.observer_space(drive.backend, &space))
 		printf("observer slots=%u used=%u refused=%llu\n", space.nr_slots, space.nr_used,
 		       (unsigned long long)space.nr_refused);

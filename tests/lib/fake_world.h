@@ -603,8 +603,9 @@ static inline uint32_t fake_hook_counts(void *self, const struct hook_count **re
 	return ARRAY_SIZE(counts);
 }
 
-static inline uint64_t fake_events_lost(void *self, enum event_counter what)
+static inline int fake_events_lost(void *self, enum event_counter what, uint64_t *ret_nr)
 {
+	*ret_nr = 0;
 	return 0;
 }
 

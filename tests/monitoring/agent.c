@@ -98,11 +98,10 @@ static uint32_t moving_programs(void *self, const struct prog_row **ret_rows)
 	return 1;
 }
 
-static uint64_t moving_losses(void *self, enum event_counter what)
+static int moving_losses(void *self, enum event_counter what, uint64_t *ret_nr)
 {
-	if (what != EVENTS_LOST)
-		return 0;
-	return grown(100 * LOST_PER_SECOND) / 1000000000;
+	*ret_nr = what == EVENTS_LOST ? grown(100 * LOST_PER_SECOND) / 1000000000 : 0;
+	return 0;
 }
 
 /* The node goes on to the present, and the agent looks at it. */

@@ -550,31 +550,6 @@ static void without_huge_pages_none_can_be_missing(void **state)
 	controller_free(controller);
 }
 
-static uint32_t untimed_programs(void *self, const struct prog_row **ret_rows)
-{
-	static const struct prog_row rows[] = {
-		{.name = "on_switch", .type = "tp_btf", .run_time_ns = -1, .run_count = -1}};
-
-	*ret_rows = rows;
-	return ARRAY_SIZE(rows);
-}
-
-/* The kernel measures run times only if it is told to. */
-static void programs_that_are_not_timed_show_no_time(void **state)
-{
-	struct kernel_port untimed = fake_side_port;
-	struct controller *controller;
-
-	untimed.programs = untimed_programs;
-	scene_kernel = &untimed;
-	controller = start_controller();
-	scene_kernel = NULL;
-	expect_metric(controller,
-		      "pinfold_bpf_program_run_seconds_total{program=\"on_switch\"} 0.0");
-	expect_metric(controller, "pinfold_bpf_program_runs_total{program=\"on_switch\"} 0\n");
-	controller_free(controller);
-}
-
 static void what_is_not_known_of_the_agent_is_left_out(void **state)
 {
 	struct controller *controller = start(true);
@@ -754,8 +729,6 @@ int main(void)
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(without_huge_pages_none_can_be_missing, set_up_page,
 						tear_down),
-		cmocka_unit_test_setup_teardown(programs_that_are_not_timed_show_no_time,
-						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_known_of_the_agent_is_left_out,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(the_throttled_time_is_that_of_the_last_pass,

@@ -14,7 +14,7 @@
 
 #define POD_DB .namespace = "prod", .pod = "db", .uid = "u1"
 /* The kernel has not told what a program costs. */
-#define NO_FIGURES .run_time_ns = -1, .run_count = -1, .memory_bytes = -1
+#define NO_FIGURES .run_time_ns = -1, .run_count = -1, .recursion_misses = -1, .memory_bytes = -1
 #define NO_QUANTILES                                                                      \
 	.p50_ns = -1, .p50_least_ns = -1, .p90_ns = -1, .p90_least_ns = -1, .p99_ns = -1, \
 	.p99_least_ns = -1, .p999_ns = -1, .p999_least_ns = -1
@@ -771,6 +771,7 @@ static void programs_become_objects(void **state)
 
 	check("progs", &view_prog_desc, json);
 	expect(json, "/0/run_count", "null");
+	expect(json, "/0/recursion_misses", "null");
 	expect(json, "/2/name", "null");
 	json_object_put(json);
 }

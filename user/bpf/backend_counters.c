@@ -32,21 +32,25 @@ static const char *const hook_names[HOOK_NR] = {
 	[HOOK_SB_REMOUNT] = "sb_remount",
 };
 
-uint64_t backend_recursion_misses(const struct bpf_backend *backend)
+int backend_recursion_misses(const struct bpf_backend *backend, uint64_t *ret_misses)
 {
 	const struct bpf_object_handle *guard = backend_guard(backend);
 	uint64_t misses = 0;
 
 	for (uint32_t i = 0; guard && i < guard->nr_programs; i++) {
 		struct bpf_fd_prog found;
+		int r;
 
 		/* a tracepoint denies nothing */
 		if (!strncmp(guard->programs[i].section, "tp_btf/", strlen("tp_btf/")))
 			continue;
-		if (!bpf_fd_read_prog(guard->programs[i].prog_fd, false, &found))
-			misses += found.recursion_misses;
+		r = bpf_fd_read_prog(guard->programs[i].prog_fd, false, &found);
+		if (r)
+			return r;
+		misses += found.recursion_misses;
 	}
-	return misses;
+	*ret_misses = misses;
+	return 0;
 }
 
 static bool is_timed(const struct bpf_backend *backend)
@@ -118,41 +122,56 @@ void backend_list(void *self, struct bpf_inventory *inventory)
 	}
 }
 
-/* The sum of a per-CPU counter over all CPUs; 0 if it cannot be read. */
-static uint64_t read_counter(int map_fd, __u32 index)
+/* The sum of a per-CPU counter over all CPUs. -ENOENT: there is no such map. */
+static int read_counter(int map_fd, __u32 index, uint64_t *ret_sum)
 {
 	int nr_cpus = libbpf_num_possible_cpus();
-	uint64_t *values cleanup_free = nr_cpus > 0 ? calloc((size_t)nr_cpus, sizeof(*values))
-						    : NULL;
+	uint64_t *values cleanup_free = NULL;
 	uint64_t sum = 0;
 
-	if (!values || map_fd < 0 || bpf_map_lookup_elem(map_fd, &index, values))
-		return 0;
+	if (map_fd < 0)
+		return -ENOENT;
+	if (nr_cpus < 0)
+		return nr_cpus;
+	values = calloc((size_t)nr_cpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(map_fd, &index, values))
+		return -errno;
 	for (int i = 0; i < nr_cpus; i++)
 		sum += values[i];
-	return sum;
+	*ret_sum = sum;
+	return 0;
+}
+
+static int read_hook(int map_fd, uint32_t hook, struct hook_count *ret_count)
+{
+	int r = 0;
+
+	snprintf(ret_count->hook, sizeof(ret_count->hook), "%s", hook_names[hook]);
+	for (uint32_t action = 0; !r && action < ACTION_NR; action++)
+		r = read_counter(map_fd, hook * ACTION_NR + action, &ret_count->counts[action]);
+	return r;
 }
 
 uint32_t backend_hook_counts(void *self, const struct hook_count **ret_counts)
 {
 	struct bpf_backend *backend = self;
 	int fd = bpf_object_map_fd(backend_guard(backend), "guard_counters");
+	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < HOOK_NR; i++) {
-		snprintf(backend->hooks[i].hook, sizeof(backend->hooks[i].hook), "%s",
-			 hook_names[i]);
-		for (uint32_t action = 0; action < ACTION_NR; action++)
-			backend->hooks[i].counts[action] = read_counter(fd, i * ACTION_NR + action);
-	}
+	for (uint32_t i = 0; i < HOOK_NR; i++)
+		if (!read_hook(fd, i, &backend->hooks[nr]))
+			nr++;
 	*ret_counts = backend->hooks;
-	return HOOK_NR;
+	return nr;
 }
 
-uint64_t backend_events_lost(void *self, enum event_counter what)
+int backend_events_lost(void *self, enum event_counter what, uint64_t *ret_nr)
 {
 	const struct bpf_backend *backend = self;
 
-	return read_counter(bpf_objects_map_fd(&backend->objects, "event_counters"), what);
+	return read_counter(bpf_objects_map_fd(&backend->objects, "event_counters"), what, ret_nr);
 }
 
 int backend_observer_space(void *self, struct observer_space *ret_space)

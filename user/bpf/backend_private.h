@@ -89,13 +89,13 @@ void backend_guard_status(void *self, struct guard_status *ret_status);
 
 /* --- backend_counters.c: what the programs counted ------------------------------------------------ */
 
-/* Calls that the guard's programs missed because one of them was preempted. */
-uint64_t backend_recursion_misses(const struct bpf_backend *backend);
+/* Calls that the guard's programs missed because one of them was preempted. -errno: not known. */
+int backend_recursion_misses(const struct bpf_backend *backend, uint64_t *ret_misses);
 /* Members of kernel_port. */
 uint32_t backend_programs(void *self, const struct prog_row **ret_rows);
 void backend_list(void *self, struct bpf_inventory *inventory);
 uint32_t backend_hook_counts(void *self, const struct hook_count **ret_counts);
-uint64_t backend_events_lost(void *self, enum event_counter what);
+int backend_events_lost(void *self, enum event_counter what, uint64_t *ret_nr);
 int backend_observer_space(void *self, struct observer_space *ret_space);
 int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage);
 int backend_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency);

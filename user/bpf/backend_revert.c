@@ -126,9 +126,11 @@ static void say_skipped(struct bpf_backend *backend, uint64_t nr)
 void backend_tick(void *self)
 {
 	struct bpf_backend *backend = self;
-	uint64_t misses = backend_recursion_misses(backend),
-		 before = backend->status.recursion_misses;
+	const uint64_t before = backend->status.recursion_misses;
+	uint64_t misses = before;
 
+	/* what cannot be read this time is read the next time, and told then */
+	backend_recursion_misses(backend, &misses);
 	backend->status.recursion_misses = misses;
 	if (backend->maps.heartbeat >= 0)
 		backend_note_frozen(backend,

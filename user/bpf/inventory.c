@@ -27,7 +27,8 @@ void inventory_fill_prog(struct prog_row *row, const char *object, const char *n
 {
 	struct bpf_fd_prog found;
 
-	*row = (struct prog_row){.run_time_ns = -1, .run_count = -1, .memory_bytes = -1};
+	*row = (struct prog_row){
+		.run_time_ns = -1, .run_count = -1, .recursion_misses = -1, .memory_bytes = -1};
 	snprintf(row->object, sizeof(row->object), "%s", object);
 	snprintf(row->name, sizeof(row->name), "%s", name);
 	split_section(row, section);
@@ -37,7 +38,7 @@ void inventory_fill_prog(struct prog_row *row, const char *object, const char *n
 	memcpy(row->tag, found.tag, sizeof(row->tag));
 	row->run_time_ns = found.run_ns;
 	row->run_count = found.nr_runs;
-	row->recursion_misses = found.recursion_misses;
+	row->recursion_misses = (int64_t)found.recursion_misses;
 	row->memory_bytes = found.memory_bytes;
 }
 

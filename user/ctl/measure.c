@@ -191,13 +191,30 @@ static uint64_t counted(int64_t number)
 	return number < 0 ? 0 : (uint64_t)number;
 }
 
+/* Programs of which nothing can be read have no series. */
+static void write_programs(const struct kernel_port *kernel, struct exposition *page)
+{
+	const struct prog_row *rows = NULL;
+	const uint32_t nr = kernel->programs(kernel->self, &rows);
+
+	exposition_family(page, &metric_families.program_seconds);
+	for (uint32_t i = 0; i < nr; i++)
+		if (rows[i].recursion_misses >= 0)
+			exposition_seconds(page, LABELS({"program", rows[i].name}),
+					   counted(rows[i].run_time_ns));
+	exposition_family(page, &metric_families.program_runs);
+	for (uint32_t i = 0; i < nr; i++)
+		if (rows[i].recursion_misses >= 0)
+			exposition_count(page, LABELS({"program", rows[i].name}),
+					 counted(rows[i].run_count));
+}
+
 static void write_guard(struct controller *controller, struct exposition *page)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct hook_count *hooks = NULL;
-	const struct prog_row *programs = NULL;
 	struct guard_status status = {0};
-	uint32_t nr_hooks, nr_programs;
+	uint32_t nr_hooks;
 
 	ctl_guard_status(controller, &status);
 	exposition_family(page, &metric_families.guard_up);
@@ -221,15 +238,7 @@ static void write_guard(struct controller *controller, struct exposition *page)
 					 LABELS({"hook", hooks[i].hook},
 						{"action", action_name(action)}),
 					 hooks[i].counts[action]);
-	nr_programs = kernel->programs(kernel->self, &programs);
-	exposition_family(page, &metric_families.program_seconds);
-	for (uint32_t i = 0; i < nr_programs; i++)
-		exposition_seconds(page, LABELS({"program", programs[i].name}),
-				   counted(programs[i].run_time_ns));
-	exposition_family(page, &metric_families.program_runs);
-	for (uint32_t i = 0; i < nr_programs; i++)
-		exposition_count(page, LABELS({"program", programs[i].name}),
-				 counted(programs[i].run_count));
+	write_programs(kernel, page);
 	measure_node_losses(controller, page);
 	exposition_family(page, &metric_families.groups_left_out);
 	exposition_count(page, NO_LABELS,

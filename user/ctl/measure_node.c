@@ -103,11 +103,15 @@ void measure_node_losses(struct controller *controller, struct exposition *page)
 	const struct noise_port *noise = controller->ports.noise;
 
 	exposition_family(page, &metric_families.events_lost);
-	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++)
-		exposition_count(page, LABELS({"map", event_counter_map(what)}),
-				 kernel->events_lost(kernel->self, what));
-	exposition_count(page, LABELS({"map", "noise_strangers"}),
-			 noise ? noise->untold(noise->self) : 0);
+	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++) {
+		uint64_t nr;
+
+		if (!kernel->events_lost(kernel->self, what, &nr))
+			exposition_count(page, LABELS({"map", event_counter_map(what)}), nr);
+	}
+	if (noise)
+		exposition_count(page, LABELS({"map", "noise_strangers"}),
+				 noise->untold(noise->self));
 }
 
 void measure_node_observer(struct controller *controller, struct exposition *page)

@@ -367,9 +367,13 @@ struct kernel_port {
 	 * whether run times are measured. Walks maps, so it is not for every scrape.
 	 */
 	void (*list)(void *self, struct bpf_inventory *inventory);
+	/* Of the hooks of a guard in force, except those whose counters cannot be read. */
 	uint32_t (*hook_counts)(void *self, const struct hook_count **ret_counts);
-	/* What is lost without any other trace: EVENTS_LOST and later ones. */
-	uint64_t (*events_lost)(void *self, enum event_counter what);
+	/*
+	 * What is lost without any other trace: EVENTS_LOST and later ones. -ENOENT: no object in
+	 * force counts it; another negative errno: it cannot be read.
+	 */
+	int (*events_lost)(void *self, enum event_counter what, uint64_t *ret_nr);
 	/* -EAGAIN: the observer is not loaded. */
 	int (*observer_space)(void *self, struct observer_space *ret_space);
 	/* MANAGED_COUNTED groups of the policy in force that maxContainers left no room for. May be NULL. */

@@ -24,7 +24,8 @@ struct prog_row *bpf_inventory_add_prog(struct bpf_inventory *inventory)
 	}
 	inventory->progs = rows;
 	row = &rows[inventory->nr_progs++];
-	*row = (struct prog_row){.run_time_ns = -1, .run_count = -1, .memory_bytes = -1};
+	*row = (struct prog_row){
+		.run_time_ns = -1, .run_count = -1, .recursion_misses = -1, .memory_bytes = -1};
 	return row;
 }
 

@@ -341,9 +341,9 @@ static const struct field_desc prog_fields[] = {
 	COUNT(prog_row, run_time_ns, "run ns", OR_NULL,
 	      "Time spent in it; null without kernel.bpf_stats_enabled."),
 	COUNT(prog_row, run_count, "runs", OR_NULL, "Number of runs; null as above."),
-	COUNT(prog_row, recursion_misses, "missed", 0,
-	      "Number of times that the kernel skipped "
-	      "it."),
+	COUNT(prog_row, recursion_misses, "missed", OR_NULL,
+	      "Number of times that the kernel skipped it; null for a program that cannot be "
+	      "read, and for an object that is not loaded."),
 	BYTES(prog_row, memory_bytes, "memory", OR_NULL, "Memory of its instructions."),
 	TEXT(prog_row, reason, NULL, OR_NULL, "Why it is not loaded or not attached."),
 };
