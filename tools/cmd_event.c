@@ -6,7 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "format/event.h"
 #include "inspect.h"
+#include "lib/text.h"
 
 /* A number of at least 1; reported. */
 static int parse_number(struct session *session, const char *name, const char *word,
@@ -74,7 +76,7 @@ enum event_word {
 static const struct {
 	const char *word, *expected;
 	enum event_word bit;
-} event_words[] = {
+} filter_words[] = {
 	{"since", "since N", WORD_SINCE}, {"last", "last N", WORD_LAST},
 	{"count", "count N", WORD_COUNT}, {"kind", "kind KIND", WORD_KIND},
 	{"pod", "pod POD", WORD_POD},
@@ -85,10 +87,10 @@ static int expected_words(struct session *session, const char *word, unsigned in
 	char expected[96] = "";
 	size_t at = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(event_words); i++) {
-		if (words & event_words[i].bit)
+	for (size_t i = 0; i < ARRAY_SIZE(filter_words); i++) {
+		if (words & filter_words[i].bit)
 			at += (size_t)snprintf(expected + at, sizeof(expected) - at, "%s%s",
-					       at ? ", " : "", event_words[i].expected);
+					       at ? ", " : "", filter_words[i].expected);
 	}
 	return unexpected(session, word, expected);
 }
@@ -104,6 +106,19 @@ static int parse_pod(struct session *session, int *argc, char ***argv, struct ev
 				"events identify pods by name; write 'pod [NAMESPACE/]NAME'");
 	ref_text(&filter->pod, filter->pod_name, sizeof(filter->pod_name));
 	return r;
+}
+
+static int parse_kind(struct session *session, const char *value, struct event_filter *filter)
+{
+	struct text names cleanup_text = {0};
+
+	if (event_is_kind_name(value)) {
+		filter->kind = value;
+		return STATUS_DONE;
+	}
+	event_append_kind_names(&names);
+	return out_fail(session, STATUS_USAGE, "invalid kind '%.60s': expected one of %s", value,
+			names.data ? names.data : "the kinds of events");
 }
 
 static int parse_value(struct session *session, enum event_word bit, const char *value,
@@ -123,8 +138,7 @@ static int parse_value(struct session *session, enum event_word bit, const char 
 	case WORD_COUNT:
 		return parse_number(session, "count", value, &filter->count);
 	default:
-		filter->kind = value;
-		return STATUS_DONE;
+		return parse_kind(session, value, filter);
 	}
 }
 
@@ -135,12 +149,12 @@ static int parse_event_word(struct session *session, int *argc, char ***argv, un
 	const char *word = (*argv)[0];
 	size_t i = 0;
 
-	while (i < ARRAY_SIZE(event_words) &&
-	       (!(words & event_words[i].bit) || !is_prefix(word, event_words[i].word)))
+	while (i < ARRAY_SIZE(filter_words) &&
+	       (!(words & filter_words[i].bit) || !is_prefix(word, filter_words[i].word)))
 		i++;
-	if (i == ARRAY_SIZE(event_words))
+	if (i == ARRAY_SIZE(filter_words))
 		return expected_words(session, word, words);
-	if (event_words[i].bit == WORD_POD) {
+	if (filter_words[i].bit == WORD_POD) {
 		--*argc;
 		++*argv;
 		return parse_pod(session, argc, argv, filter);
@@ -149,7 +163,7 @@ static int parse_event_word(struct session *session, int *argc, char ***argv, un
 		return expected_words(session, word, words);
 	*argc -= 2;
 	*argv += 2;
-	return parse_value(session, event_words[i].bit, (*argv)[-1], filter);
+	return parse_value(session, filter_words[i].bit, (*argv)[-1], filter);
 }
 
 static int parse_event_words(struct session *session, int argc, char **argv, unsigned int words,

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "format/event.h"
+#include "format/views.h"
 #include "lib/cleanup.h"
+#include "lib/text.h"
 
 #define GUARD(hook_, aspect_, ...)                                                               \
 	{                                                                                        \
@@ -322,6 +324,44 @@ static void the_longest_arguments_fit(void **state)
 	assert_non_null(strstr(detail, "… (1024 wanted): Operation not permitted"));
 }
 
+static bool has_word(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ','))
+			return true;
+	return false;
+}
+
+/* Whoever filters by kind is told which there are; so are the readers of the JSON. */
+static void all_kinds_are_listed(void **state)
+{
+	struct text list cleanup_text = {0};
+	const char *help = "";
+	uint32_t nr_names = 1;
+
+	event_append_kind_names(&list);
+	assert_int_equal(list.error, 0);
+	for (const char *at = list.data; (at = strchr(at, ',')); at++)
+		nr_names++;
+	for (size_t i = 0; i < view_event_desc.nr_fields; i++)
+		if (!strcmp(view_event_desc.fields[i].key, "kind"))
+			help = view_event_desc.fields[i].help;
+	for (size_t i = 0; i < ARRAY_SIZE(sentences); i++) {
+		assert_true(has_word(help, sentences[i].kind));
+		assert_true(event_is_kind_name(sentences[i].kind));
+		assert_true(has_word(list.data, sentences[i].kind));
+	}
+	/* each once: what several kinds are called is one word for those who filter */
+	assert_int_equal(nr_names, 23);
+	assert_true(has_word(list.data, "unknown"));
+	assert_true(event_is_kind_name("unknown"));
+	assert_false(event_is_kind_name("den"));
+	assert_false(event_is_kind_name("denny"));
+	assert_false(event_is_kind_name(""));
+}
+
 /* The other tables of names; JSON, metrics and the journal share them. */
 static void values_have_their_names(void **state)
 {
@@ -372,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_row_becomes_words),
 		cmocka_unit_test(the_journal_gets_fields_and_a_sentence),
 		cmocka_unit_test(the_longest_arguments_fit),
+		cmocka_unit_test(all_kinds_are_listed),
 		cmocka_unit_test(values_have_their_names),
 		cmocka_unit_test(causes_follow_where_the_culprit_lives),
 	};

@@ -10,9 +10,9 @@
 
 /* --- one rendering for each kind -------------------------------------------------------------- */
 
-static const char *name_guard(const struct event_record *record)
+static bool is_denied(const struct event_record *record)
 {
-	return record->action == ACTION_DENY ? "deny" : "audit";
+	return record->action == ACTION_DENY;
 }
 
 /* What was to be done to a task; NULL for the hooks of files and cgroups. */
@@ -111,9 +111,9 @@ static void write_attempt(const struct event_record *record, char *text, size_t 
 				       : "trimmed to the allowed CPUs");
 }
 
-static const char *name_populated(const struct event_record *record)
+static bool is_populated(const struct event_record *record)
 {
-	return record->life.is_populated ? "populated" : "empty";
+	return record->life.is_populated;
 }
 
 static void write_life(const struct event_record *record, char *text, size_t size)
@@ -210,20 +210,29 @@ static void write_reload(const struct event_record *record, char *text, size_t s
 /* --- the kinds -------------------------------------------------------------------------------- */
 
 static const struct kind {
-	const char *name; /* NULL: name_of tells, because it depends on the arguments */
+	const char *name;
 	void (*write_detail)(const struct event_record *record, char *text, size_t size);
 	bool is_warning;
-	const char *(*name_of)(const struct event_record *record);
+	/* Where the name depends on the arguments: the other one, and whether this record has it. */
+	const char *other_name;
+	bool (*has_other_name)(const struct event_record *record);
 	bool is_about_file; /* the target is the file `attribute`, not its cgroup */
 } kinds[EVENT_KINDS] = {
-	[EVENT_GUARD] = {.write_detail = write_guard, .is_warning = true, .name_of = name_guard},
+	[EVENT_GUARD] = {.name = "audit",
+			 .write_detail = write_guard,
+			 .is_warning = true,
+			 .other_name = "deny",
+			 .has_other_name = is_denied},
 	[EVENT_DRIFT] = {.name = "drift", .write_detail = write_write, .is_warning = true},
 	[EVENT_MOVE] = {.name = "move", .write_detail = write_move},
 	[EVENT_ATTEMPT] = {.name = "pin", .write_detail = write_attempt, .is_warning = true},
 	[EVENT_MKDIR] = {.name = "mkdir", .write_detail = write_life},
 	[EVENT_RMDIR] = {.name = "rmdir", .write_detail = write_life},
 	[EVENT_RELEASE] = {.name = "release", .write_detail = write_life},
-	[EVENT_POPULATED] = {.write_detail = write_life, .name_of = name_populated},
+	[EVENT_POPULATED] = {.name = "empty",
+			     .write_detail = write_life,
+			     .other_name = "populated",
+			     .has_other_name = is_populated},
 	[EVENT_ATTACH] = {.name = "attach", .write_detail = write_life},
 	[EVENT_SUPPRESSED] = {.name = "suppressed", .write_detail = write_suppressed},
 	[EVENT_ADMIT] = {.name = "admit", .write_detail = write_admit},
@@ -245,6 +254,8 @@ static const struct kind {
 	[EVENT_RELOAD] = {.name = "reload", .write_detail = write_reload},
 };
 
+static const char unknown_name[] = "unknown";
+
 /* EVENT_NONE, and what an agent of another version left in the ring buffer, has no row. */
 static const struct kind *kind_of(const struct event_record *record)
 {
@@ -258,8 +269,46 @@ const char *event_kind_name(const struct event_record *record)
 	const struct kind *kind = kind_of(record);
 
 	if (!kind)
-		return "unknown";
-	return kind->name_of ? kind->name_of(record) : kind->name;
+		return unknown_name;
+	return kind->has_other_name && kind->has_other_name(record) ? kind->other_name : kind->name;
+}
+
+/* Names by number; NULL where a kind has no other name, or no row. */
+#define NAMES_NR (2 * EVENT_KINDS + 1)
+
+static const char *name_at(uint32_t number)
+{
+	if (number == 2 * EVENT_KINDS)
+		return unknown_name;
+	return number % 2 ? kinds[number / 2].other_name : kinds[number / 2].name;
+}
+
+/* The number of the first one with this name; NAMES_NR = there is none. */
+static uint32_t find_name(const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < NAMES_NR && (!name_at(i) || strcmp(name_at(i), name)))
+		i++;
+	return i;
+}
+
+bool event_is_kind_name(const char *name)
+{
+	return find_name(name) < NAMES_NR;
+}
+
+void event_append_kind_names(struct text *out)
+{
+	bool is_first = true;
+
+	for (uint32_t i = 0; i < NAMES_NR; i++) {
+		/* several kinds may have one name */
+		if (!name_at(i) || find_name(name_at(i)) != i)
+			continue;
+		text_printf(out, "%s%s", is_first ? "" : ", ", name_at(i));
+		is_first = false;
+	}
 }
 
 bool event_is_warning(const struct event_record *record)

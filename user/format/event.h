@@ -20,6 +20,8 @@
 #include "format/rows.h"
 #include "format/words.h"
 
+struct text;
+
 /* The kinds that the agent makes itself. They follow those of the kernel, enum event_kind. */
 enum agent_event {
 	EVENT_ADMIT = EVENT_KIND_NR, /* a pod holds its CPUs and memory */
@@ -162,6 +164,10 @@ struct event_journal {
 
 /* The kind's name for `pinfold event show` and the journal: "deny", "admit". */
 const char *event_kind_name(const struct event_record *record);
+/* Can an event have this name? */
+bool event_is_kind_name(const char *name);
+/* Append all names that an event can have, each once: "audit, deny, drift, …". */
+void event_append_kind_names(struct text *out);
 /* Does an operator have to know? The journal has it as a warning then. */
 bool event_is_warning(const struct event_record *record);
 /* What happened, in a sentence, cut to `size`; "" where the kind says everything. */
