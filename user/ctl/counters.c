@@ -102,13 +102,20 @@ int ctl_look_counters(struct controller *controller)
 	return 0;
 }
 
+struct counted *counters_find(const struct counters *counters, uint64_t cgroup_id)
+{
+	const struct counted wanted = {.cgroup_id = cgroup_id};
+
+	if (!counters->nr)
+		return NULL;
+	return bsearch(&wanted, counters->rows, counters->nr, sizeof(*counters->rows), by_id);
+}
+
 const struct counted *ctl_counted(const struct controller *controller, uint64_t cgroup_id)
 {
 	const struct counters *counters = &controller->counters;
-	const struct counted wanted = {.cgroup_id = cgroup_id};
 
-	if (!counters->nr || !cgroup_id ||
-	    clock_now_ns(controller->ports.clock) - counters->looked_ns > FRESH_NS)
+	if (!cgroup_id || clock_now_ns(controller->ports.clock) - counters->looked_ns > FRESH_NS)
 		return NULL;
-	return bsearch(&wanted, counters->rows, counters->nr, sizeof(*counters->rows), by_id);
+	return counters_find(counters, cgroup_id);
 }

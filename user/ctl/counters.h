@@ -22,6 +22,7 @@ struct counted {
 	bool is_unreadable; /* an error, which is not that it has no counters */
 	bool has_latency;   /* only if it has its usage */
 	bool has_node_waits;
+	bool is_published;  /* while those that have ended are looked for */
 	struct usage usage; /* without the arrays by CPU */
 	struct latency latency;
 };
@@ -37,6 +38,9 @@ struct counters {
 uint64_t ctl_pod_number(const char *uid);
 
 void counters_fini(struct counters *counters);
+
+/* Its row of the last look, however old that is; NULL = it was not there. */
+struct counted *counters_find(const struct counters *counters, uint64_t cgroup_id);
 
 /* Read the counters of all published containers. -ENOMEM: those of the last look remain. */
 int ctl_look_counters(struct controller *controller);

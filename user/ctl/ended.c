@@ -27,21 +27,26 @@ void ended_add_usage(struct usage *sum, const struct usage *usage)
 	sum->migrations_numa += usage->migrations_numa;
 }
 
-static struct ended_pod *find(const struct ended_pods *ended, uint64_t pod)
+static int by_pod(const void *left, const void *right)
 {
-	for (uint32_t i = 0; i < ended->nr; i++)
-		if (ended->rows[i].pod == pod)
-			return &ended->rows[i];
-	return NULL;
+	const struct ended_pod *a = left, *b = right;
+
+	return (a->pod > b->pod) - (a->pod < b->pod);
 }
 
-/* The row of a pod, which is added if there is none. NULL = no memory. */
-static struct ended_pod *row_of(struct ended_pods *ended, uint64_t pod)
+static struct ended_pod *find(const struct ended_pods *ended, uint64_t pod)
 {
-	struct ended_pod *found = find(ended, pod);
+	const struct ended_pod wanted = {.pod = pod};
 
-	if (found)
-		return found;
+	return ended->nr ? bsearch(&wanted, ended->rows, ended->nr, sizeof(*ended->rows), by_pod)
+			 : NULL;
+}
+
+/* A row behind the others, with a pod that another one may have already. NULL = no memory. */
+static struct ended_pod *append(struct ended_pods *ended, uint64_t pod)
+{
+	struct ended_pod *added;
+
 	if (ended->nr == ended->max) {
 		const uint32_t max = ended->max ? 2 * ended->max : 8;
 		struct ended_pod *rows = realloc(ended->rows, max * sizeof(*rows));
@@ -51,50 +56,83 @@ static struct ended_pod *row_of(struct ended_pods *ended, uint64_t pod)
 		ended->rows = rows;
 		ended->max = max;
 	}
-	found = &ended->rows[ended->nr++];
-	*found = (struct ended_pod){.pod = pod};
-	return found;
+	added = &ended->rows[ended->nr++];
+	*added = (struct ended_pod){.pod = pod};
+	return added;
 }
 
-static bool is_in_ledger(const struct ledger *ledger, uint64_t pod)
+/* Sort the rows, and make one of those of one pod. */
+static void unite(struct ended_pods *ended)
 {
-	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++)
-		if (ctl_pod_number(ledger_pod_at(ledger, i)->spec->uid) == pod)
-			return true;
-	return false;
+	uint32_t nr = 0;
+
+	if (ended->nr)
+		qsort(ended->rows, ended->nr, sizeof(*ended->rows), by_pod);
+	for (uint32_t i = 0; i < ended->nr; i++) {
+		if (!nr || ended->rows[nr - 1].pod != ended->rows[i].pod) {
+			ended->rows[nr++] = ended->rows[i];
+			continue;
+		}
+		ended_add_usage(&ended->rows[nr - 1].usage, &ended->rows[i].usage);
+		latency_add(&ended->rows[nr - 1].latency, &ended->rows[i].latency);
+	}
+	ended->nr = nr;
 }
 
 static void drop_released(struct ended_pods *ended, const struct ledger *ledger)
 {
 	uint32_t nr = 0;
 
+	if (!ended->nr)
+		return;
 	for (uint32_t i = 0; i < ended->nr; i++)
-		if (is_in_ledger(ledger, ended->rows[i].pod))
+		ended->rows[i].is_in_ledger = false;
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		struct ended_pod *found =
+			find(ended, ctl_pod_number(ledger_pod_at(ledger, i)->spec->uid));
+
+		if (found)
+			found->is_in_ledger = true;
+	}
+	for (uint32_t i = 0; i < ended->nr; i++)
+		if (ended->rows[i].is_in_ledger)
 			ended->rows[nr++] = ended->rows[i];
 	ended->nr = nr;
 }
 
-static bool is_published(const struct publisher *publisher, uint64_t cgroup_id)
+static void mark_published(struct counters *counters, const struct publisher *publisher)
 {
-	for (uint32_t i = 0; i < publisher->nr; i++)
-		if (publisher->rows[i].managed.cgroup_id == cgroup_id)
-			return true;
-	return false;
+	for (uint32_t i = 0; i < counters->nr; i++)
+		counters->rows[i].is_published = false;
+	for (uint32_t i = 0; i < publisher->nr; i++) {
+		struct counted *found =
+			counters_find(counters, publisher->rows[i].managed.cgroup_id);
+
+		if (found)
+			found->is_published = true;
+	}
 }
 
+/* Called with each publication, on nodes with a thousand pods: nothing here is searched row by row. */
 void ctl_keep_ended(struct controller *controller)
 {
 	struct counters *counters = &controller->counters;
 	struct ended_pods *ended = &controller->ended;
+	const uint32_t nr_before = ended->nr;
+	struct ended_pods before;
 
+	mark_published(counters, &controller->publisher);
 	for (uint32_t i = 0; i < counters->nr; i++) {
 		struct counted *counted = &counters->rows[i];
 		struct ended_pod *row;
 
-		if (!counted->has_latency ||
-		    is_published(&controller->publisher, counted->cgroup_id))
+		if (!counted->has_latency || counted->is_published)
 			continue;
-		row = row_of(ended, counted->pod);
+		/* those that were appended are not sorted yet */
+		before = (struct ended_pods){.nr = nr_before, .rows = ended->rows};
+		row = find(&before, counted->pod);
+		if (!row)
+			row = append(ended, counted->pod);
 		if (row) {
 			ended_add_usage(&row->usage, &counted->usage);
 			latency_add(&row->latency, &counted->latency);
@@ -105,10 +143,12 @@ void ctl_keep_ended(struct controller *controller)
 		/* It is added once. */
 		counted->has_usage = counted->has_latency = false;
 	}
+	if (ended->nr > nr_before)
+		unite(ended);
 	drop_released(ended, controller->ledger);
 }
 
 const struct ended_pod *ctl_ended(const struct controller *controller, const char *uid)
 {
-	return controller->ended.nr ? find(&controller->ended, ctl_pod_number(uid)) : NULL;
+	return find(&controller->ended, ctl_pod_number(uid));
 }

@@ -15,11 +15,13 @@ struct ended_pod {
 	uint64_t pod; /* as struct managed_group has it */
 	struct usage usage;
 	struct latency latency;
+	bool is_in_ledger; /* while the released ones are dropped */
 };
 
 struct ended_pods {
 	uint32_t nr, max;
-	struct ended_pod *rows; /* owned; pods of the ledger of which a container has ended */
+	struct ended_pod
+		*rows; /* owned; pods of the ledger of which a container has ended, by `pod` */
 };
 
 void ended_fini(struct ended_pods *ended);
