@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "ctl/pressure_ring.h"
+#include "lib/cleanup.h"
 #include "random.h"
 
 #define MS	1000000ULL
@@ -256,22 +257,62 @@ static void sums_agree_with_the_totals_to_a_unit(void **state)
 	assert_in_range(waited_ns, 250 * 999999 - 1999999, 250 * 999999);
 }
 
-static void what_is_too_large_is_the_largest(void **state)
+static void pressure_longer_than_time_is_the_largest(void **state)
 {
 	now_ns = 1000 * MINUTE;
-	add(2 * S, 50000 * S, 140 * S);
+	add(2 * S, S, 140 * S);
 	assert_int_equal(read_fine(), 1);
-	assert_int_equal(readings[0].growth.run_ns, UINT32_MAX * 10000ULL);
 	assert_int_equal(readings[0].growth.waited_ns[PRESSURE_CPU_SOME], UINT16_MAX * 2 * MS);
 	/* It stays so in a minute, and does not wrap around. */
 	add(58 * S, S, S);
 	assert_int_equal(read_minutes(), 1);
-	assert_int_equal(readings[0].growth.run_ns, UINT32_MAX * 10000ULL);
 	assert_int_equal(readings[0].growth.waited_ns[PRESSURE_CPU_SOME], UINT16_MAX * 2 * MS);
 	/* The next one is not affected. */
 	add(2 * S, S, S);
 	assert_int_equal(read_fine(), 3);
 	assert_int_equal(readings[2].growth.run_ns, S);
+}
+
+/* Of one of some tasks up to as many as Linux can have, which all run or wait for the whole minute. */
+static void no_number_of_tasks_is_too_large(void **state)
+{
+	static const uint64_t numbers[] = {1, 700, 720, 5000, 30000, 1000000, 4 << 20};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		const uint64_t run_ns = numbers[i] * (2 * S + 1234567);
+		uint64_t fine_ns = 0;
+		uint32_t nr;
+
+		ring = (struct pressure_ring){0};
+		now_ns = 1000 * MINUTE;
+		for (int sample = 0; sample < 30; sample++)
+			add(2 * S, run_ns, 0);
+		/* What a sample cannot hold is in the next one. */
+		nr = read_fine();
+		assert_int_equal(nr, 30);
+		for (uint32_t at = 0; at < nr; at++)
+			fine_ns += readings[at].growth.run_ns;
+		assert_in_range(fine_ns, 30 * run_ns - run_ns / (1 << 23) - 20000, 30 * run_ns);
+		assert_int_equal(read_minutes(), 1);
+		assert_in_range(readings[0].growth.run_ns,
+				30 * run_ns - 30 * run_ns / (1 << 18) - 20000, 30 * run_ns);
+		/* what fits is exact */
+		if (numbers[i] < 170)
+			assert_int_equal(readings[0].growth.run_ns, fine_ns);
+	}
+}
+
+/* Nothing wraps around, whatever counters say. */
+static void the_largest_growth_is_one(void **state)
+{
+	now_ns = 1000 * MINUTE;
+	add(30 * S, 1ULL << 62, 0);
+	add(30 * S, 1ULL << 62, 0);
+	assert_int_equal(read_minutes(), 1);
+	assert_in_range(readings[0].growth.run_ns, 1ULL << 62, 1ULL << 63);
+	assert_int_equal(read_fine(), 2);
+	assert_in_range(readings[1].growth.run_ns, (1ULL << 62) - (1ULL << 40),
+			(1ULL << 62) + (1ULL << 40));
 }
 
 /* --- gaps ------------------------------------------------------------------------------------------ */
@@ -553,7 +594,9 @@ int main(void)
 		cmocka_unit_test_setup(a_minute_does_not_say_where_it_ran, set_up),
 		cmocka_unit_test_setup(a_sum_is_of_the_samples_in_its_window, set_up),
 		cmocka_unit_test_setup(sums_agree_with_the_totals_to_a_unit, set_up),
-		cmocka_unit_test_setup(what_is_too_large_is_the_largest, set_up),
+		cmocka_unit_test_setup(pressure_longer_than_time_is_the_largest, set_up),
+		cmocka_unit_test_setup(no_number_of_tasks_is_too_large, set_up),
+		cmocka_unit_test_setup(the_largest_growth_is_one, set_up),
 		cmocka_unit_test_setup(what_is_not_known_leaves_a_gap, set_up),
 		cmocka_unit_test_setup(minutes_without_samples_are_missing, set_up),
 		cmocka_unit_test_setup(old_samples_do_not_come_back, set_up),

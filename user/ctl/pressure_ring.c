@@ -74,9 +74,30 @@ static uint16_t saturate_16(uint64_t value)
 	return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
-static uint32_t saturate_32(uint64_t value)
+/*
+ * A number of units in 32 bits: 30 of them count, and the other two say how often these are shifted.
+ * A minute of four million tasks fits, which is as many as Linux has, and what is cut off of a number
+ * that is too long is less than a part in 2^22 of it.
+ */
+#define COUNT_BITS 30
+#define COUNT_MAX  ((1ULL << COUNT_BITS) - 1)
+#define SHIFT_STEP 7
+#define SHIFTS_MAX 3
+
+static uint32_t pack(uint64_t units)
 {
-	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+	uint32_t shifts = 0;
+
+	while (units > COUNT_MAX && shifts < SHIFTS_MAX) {
+		units >>= SHIFT_STEP;
+		shifts++;
+	}
+	return shifts << COUNT_BITS | (uint32_t)(units < COUNT_MAX ? units : COUNT_MAX);
+}
+
+static uint64_t unpack(uint32_t packed)
+{
+	return (packed & COUNT_MAX) << (packed >> COUNT_BITS) * SHIFT_STEP;
 }
 
 static uint16_t take_length(uint64_t *rest_ns, uint64_t growth_ns)
@@ -84,9 +105,19 @@ static uint16_t take_length(uint64_t *rest_ns, uint64_t growth_ns)
 	return saturate_16(take_units(rest_ns, growth_ns, LENGTH_NS));
 }
 
+/* What is cut off is left, too. 64 bits of ns are fewer units than can be packed. */
 static uint32_t take_usage(uint64_t *rest_ns, uint64_t growth_ns)
 {
-	return saturate_32(take_units(rest_ns, growth_ns, USAGE_NS));
+	const uint64_t units = take_units(rest_ns, growth_ns, USAGE_NS);
+	const uint32_t packed = pack(units);
+
+	*rest_ns += (units - unpack(packed)) * USAGE_NS;
+	return packed;
+}
+
+static uint32_t sum_usage(uint32_t sum, uint32_t added)
+{
+	return pack(unpack(sum) + unpack(added));
 }
 
 static struct pressure_sample make_sample(struct pressure_growth *rest, uint64_t now_ns,
@@ -110,9 +141,9 @@ static void add_sample(struct pressure_sample *sum, const struct pressure_sample
 {
 	sum->usage = saturate_16((uint64_t)sum->usage + sample->usage);
 	sum->pressure = saturate_16((uint64_t)sum->pressure + sample->pressure);
-	sum->run = saturate_32((uint64_t)sum->run + sample->run);
+	sum->run = sum_usage(sum->run, sample->run);
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
-		sum->wait[cause] = saturate_32((uint64_t)sum->wait[cause] + sample->wait[cause]);
+		sum->wait[cause] = sum_usage(sum->wait[cause], sample->wait[cause]);
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		sum->waited[kind] = saturate_16((uint64_t)sum->waited[kind] + sample->waited[kind]);
 }
@@ -192,13 +223,13 @@ static struct pressure_reading read_sample(const struct pressure_sample *sample,
 		.growth =
 			{
 				.usage_ns = sample->usage * LENGTH_NS,
-				.run_ns = sample->run * USAGE_NS,
+				.run_ns = unpack(sample->run) * USAGE_NS,
 				.pressure_ns = sample->pressure * LENGTH_NS,
 			},
 	};
 
 	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
-		reading.growth.wait_ns[cause] = sample->wait[cause] * USAGE_NS;
+		reading.growth.wait_ns[cause] = unpack(sample->wait[cause]) * USAGE_NS;
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
 		reading.growth.waited_ns[kind] = sample->waited[kind] * LENGTH_NS;
 	return reading;
@@ -213,7 +244,7 @@ static struct pressure_reading read_fine(const struct pressure_ring *ring, uint3
 	struct pressure_reading reading =
 		read_sample(sample, time_of(sample, ring->newest_ns / MS_NS));
 
-	reading.growth.outside_ns = ring->outside[at] * USAGE_NS;
+	reading.growth.outside_ns = unpack(ring->outside[at]) * USAGE_NS;
 	return reading;
 }
 

@@ -13,9 +13,10 @@
  *
  * Lengths and pressure are stored in units of 2 ms in 16 bits, run time and waits in units of 10 us
  * in 32 bits. Rests of less than a unit are carried to the next sample, so sums agree with the
- * totals to a unit. Larger values are stored as the largest one: 131 s of pressure, which a minute
- * never has, and 42949 s of run time or of waiting, which in a minute takes 715 tasks that run, or
- * that wait, all the time.
+ * totals to a unit. A larger pressure than 131 s, which a minute never has, is stored as that. The
+ * unit of run time and waits is larger from 10737 s on, which in a minute takes 178 tasks that run,
+ * or that wait, all the time: the error of a sample is less than a part in 2^22, and its rest is
+ * carried. A minute is the sum of its samples to a part in 2^17. No number of tasks is too large.
  */
 #ifndef CTL_PRESSURE_RING_H
 #define CTL_PRESSURE_RING_H
