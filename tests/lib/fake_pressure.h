@@ -25,6 +25,7 @@ static struct {
 	int error;  /* of the call */
 	int result; /* of the pass */
 	bool is_slow;
+	uint32_t room; /* for so many cgroups; 0 = for all */
 	struct pressure_row rows[FAKE_PRESSURE_ROWS];
 	uint32_t nr;
 	struct pressure_cell cells[FAKE_PRESSURE_CELLS];
@@ -74,9 +75,11 @@ static inline int fake_pressure_sample(void *self, const struct pressure_wanted 
 	memcpy(fake_pressure.cells, wanted->cells, wanted->nr_cells * sizeof(*wanted->cells));
 	for (uint32_t i = 0; i < wanted->nr_rows; i++)
 		fake_pressure_fill(&wanted->rows[i], &fake_pressure.rows[i]);
-	qsort(fake_pressure.rows, wanted->nr_rows, sizeof(*fake_pressure.rows),
-	      fake_pressure_compare);
 	fake_pressure.nr = wanted->nr_rows;
+	if (fake_pressure.room && fake_pressure.nr > fake_pressure.room)
+		fake_pressure.nr = fake_pressure.room;
+	qsort(fake_pressure.rows, fake_pressure.nr, sizeof(*fake_pressure.rows),
+	      fake_pressure_compare);
 	fake_pressure.nr_cells = wanted->nr_cells;
 	fake_pressure.nr_passes++;
 	if (!fake_pressure.is_slow)

@@ -522,6 +522,34 @@ static void a_released_pod_has_no_rows(void **state)
 	controller_free(controller);
 }
 
+/* The reader has room for so many cgroups, and what is beyond is unknown: somebody must say so. */
+static void cgroups_without_room_in_a_pass_are_told(void **state)
+{
+	struct controller *controller = start_with_pressure();
+	uint32_t nr;
+
+	scan(controller, pods, 2);
+	pass(controller, 10);
+	nr = fake_pressure.nr;
+	assert_true(nr > 3);
+	assert_int_equal(nr_findings(controller, "pressure_left_out", ""), 0);
+	fake_pressure.room = nr - 2;
+	pass(controller, 10);
+	assert_int_equal(nr_findings(controller, "pressure_left_out", "of 2 cgroups"), 1);
+	fake_pressure.room = nr - 1;
+	pass(controller, 10);
+	assert_int_equal(nr_findings(controller, "pressure_left_out", "of 1 cgroup "), 1);
+	/* A pass that fails says nothing about room. */
+	fake_pressure.result = -EIO;
+	pass(controller, 10);
+	assert_int_equal(nr_findings(controller, "pressure_left_out", "of 1 cgroup "), 1);
+	fake_pressure.result = 0;
+	fake_pressure.room = 0;
+	pass(controller, 10);
+	assert_int_equal(nr_findings(controller, "pressure_left_out", ""), 0);
+	controller_free(controller);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pods)
 
 int main(void)
@@ -533,6 +561,7 @@ int main(void)
 		TEST(what_is_not_measured_has_no_figures),
 		TEST(before_the_first_reconcile_there_are_no_rows),
 		TEST(a_kernel_without_pressure_is_a_finding),
+		TEST(cgroups_without_room_in_a_pass_are_told),
 		TEST(a_cgroup_without_pressure_is_a_finding),
 		TEST(a_pod_that_came_during_the_pass_is_not_counted),
 		TEST(the_remedy_takes_the_guard_into_account),

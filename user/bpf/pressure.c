@@ -130,7 +130,10 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Of more cgroups than there is room for, the first ones are read: the others stay unknown. */
+/*
+ * Of more cgroups than there is room for, the first ones are read. The others stay unknown, and the
+ * controller says so, because it gets fewer rows than it asked for.
+ */
 static struct pressure_pass *make_pass(struct pressure_reader *reader,
 				       const struct pressure_wanted *wanted)
 {

@@ -404,7 +404,7 @@ struct pressure_port {
 	 * Read the pressure of the cgroups that these rows name, in any order, and what their
 	 * cells ask for, at most PRESSURE_CELLS_MAX; borrowed for the call. 0 = sink.sampled gets
 	 * the result, perhaps before this call returns. -EBUSY: an earlier pass has not ended yet.
-	 * -E2BIG: more cgroups or cells than the port was made for.
+	 * Of more cgroups than the port was made for the first ones are read.
 	 */
 	int (*sample)(void *self, const struct pressure_wanted *wanted);
 	/* Add the program and its maps. */
@@ -417,7 +417,7 @@ struct pressure_sink {
 	void *self;
 	/*
 	 * One row for each cgroup asked for, by ascending id, and the cells that they refer to;
-	 * borrowed for the call. With a negative errno as the result there are none.
+	 * borrowed for the call. Rows that are missing are those there was no room for. With a negative errno as the result there are none.
 	 */
 	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr,
 			const struct pressure_cell *cells);

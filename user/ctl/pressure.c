@@ -153,7 +153,9 @@ int ctl_end_pressure(struct controller *controller, int result, const struct pre
 		pressures->pause_ns = LONGEST_PAUSE_NS;
 	/* The workload root is gone, and with it every cgroup. */
 	if (result == -ENOENT)
-		result = nr = 0;
+		result = nr = pressures->nr_asked = 0;
+	if (!result)
+		pressures->nr_left_out = pressures->nr_asked > nr ? pressures->nr_asked - nr : 0;
 	if (!result)
 		result = take_rows(pressures, rows, nr, now_ns);
 	for (uint32_t i = 0; !result && i < nr; i++)
@@ -314,6 +316,7 @@ void ctl_sample_pressure(struct controller *controller)
 	}
 	wanted = (struct pressure_wanted){publisher->nr, asked.nr_cells, asked.rows, asked.cells};
 	pressures->sampled_ns = pressures->since_ns = now_ns;
+	pressures->nr_asked = wanted.nr_rows;
 	r = port->sample(port->self, &wanted);
 	if (!r)
 		return;

@@ -34,7 +34,9 @@ struct pressures {
 	uint64_t pause_ns;		/* between the beginnings of two passes; 0 = the usual */
 	uint64_t read_ns;		/* when the last pass ended that succeeded; 0 = none has */
 	int error;			/* of the last pass */
-	uint64_t second_until_ns;	/* until then somebody wants a pass each second */
+	uint32_t nr_asked;		/* cgroups that the last pass was asked for */
+	uint32_t nr_left_out;	  /* those for which the last pass that succeeded had no room */
+	uint64_t second_until_ns; /* until then somebody wants a pass each second */
 };
 
 /* A pod (container "") or a container of the ledger, with what is known of its cgroup. */

@@ -215,8 +215,26 @@ static void tell_off_cgroups(struct controller *controller)
 		findings_clear(&controller->findings, "pressure_off_cgroup");
 }
 
+static void tell_left_out(struct controller *controller)
+{
+	const uint32_t nr = controller->pressures.nr_left_out;
+	char message[ROW_DETAIL_MAX];
+
+	if (!nr) {
+		findings_clear(&controller->findings, "pressure_left_out");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "the pressure of %u %s is not read, because the program that reads it has no room "
+		 "for %s; maxContainers sets how many cgroups it has room for",
+		 nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "it" : "them");
+	findings_update(&controller->findings, "pressure_left_out", message,
+			"raise maxContainers in the configuration and restart the agent");
+}
+
 void ctl_tell_pressure(struct controller *controller)
 {
+	tell_left_out(controller);
 	if (is_any(&controller->pressures, PRESSURE_OFF))
 		findings_put(&controller->findings, "pressure_off",
 			     "the kernel does not measure pressure: it was booted with psi=0 or "
