@@ -29,7 +29,7 @@ static void check_state(const struct state *state)
 			FUZZ_CHECK(!strcmp(grant->container, pod->spec->containers[j].name));
 			FUZZ_CHECK(!strchr(grant->container, '/'));
 			FUZZ_CHECK((grant->isolation == ISOLATION_HOST) ==
-				   cpuset_is_empty(&grant->cpus));
+				   cpuset_is_empty(grant->cpus));
 		}
 	}
 }

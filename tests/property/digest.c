@@ -49,15 +49,15 @@ uint64_t pod_digest(const struct ledger_pod *pod)
 	uint64_t hash = mix_text(1, pod->spec->uid);
 
 	hash = mix(hash, (uint64_t)pod->qos << 1 | pod->has_bubble);
-	hash = mix_set(mix_set(hash, &pod->held), &pod->bubble);
-	hash = mix_set(hash, &pod->bubble_baseline);
+	hash = mix_set(mix_set(hash, pod->held), pod->bubble);
+	hash = mix_set(hash, pod->bubble_baseline);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
 
 		hash = mix_text(hash, grant->container);
 		hash = mix(hash, (uint64_t)grant->isolation << 4 | grant->kind);
-		hash = mix(mix_set(hash, &grant->cpus), grant->mems);
-		hash = mix_set(hash, &grant->baseline);
+		hash = mix(mix_set(hash, grant->cpus), grant->mems);
+		hash = mix_set(hash, grant->baseline);
 	}
 	if (!pod->memory)
 		return hash;

@@ -222,9 +222,10 @@ void rules_candidates(const struct stage *stage, const char *uid, struct cpuset 
 /* What a pod has before it is decided again, if that is a resize in place. */
 struct pod_before {
 	bool is_resize;
-	struct cpuset bubble, bubble_baseline;
+	const struct cpuset *bubble, *bubble_baseline;
 	uint32_t nr;
 	struct grant *grants; /* owned */
+	struct cpuset *sets;  /* owned: those of the pod and of its grants */
 };
 
 /* After every step. */

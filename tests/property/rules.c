@@ -51,7 +51,7 @@ static struct bits held_cpus(const struct stage *stage, const char *but_uid)
 
 	for (uint32_t i = 0; i < ledger_nr_pods(stage->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(stage->ledger, i);
-		struct bits cpus = bits_of(&pod->held);
+		struct bits cpus = bits_of(pod->held);
 
 		if (!but_uid || strcmp(pod->spec->uid, but_uid))
 			bits_add(&held, &cpus);
@@ -158,7 +158,7 @@ uint32_t bubble_cpus(const struct stage *stage, const struct pod_spec *spec)
 static void check_count(struct stage *stage, const struct ledger_pod *pod,
 			const struct grant *grant, uint32_t wanted)
 {
-	struct bits cpus = bits_of(&grant->cpus);
+	struct bits cpus = bits_of(grant->cpus);
 
 	if (grant->isolation != ISOLATION_CONTAINER || bits_count(&cpus) != wanted)
 		complain(stage, "exact counts: pod %s container %s has %u CPUs (%s), wanted %u",
@@ -174,7 +174,7 @@ static void check_separate(struct stage *stage, const struct ledger_pod *pod, ui
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
 		uint32_t nr = entitled_cpus(stage, pod->spec, i);
-		struct bits cpus = bits_of(&grant->cpus);
+		struct bits cpus = bits_of(grant->cpus);
 
 		bits_add(&held, &cpus);
 		if (!nr && budget)
@@ -195,7 +195,7 @@ static void check_separate(struct stage *stage, const struct ledger_pod *pod, ui
 		complain(stage, "exact counts: pod %s has a bubble it did not ask for",
 			 pod->spec->uid);
 	if (!budget) {
-		struct bits recorded = bits_of(&pod->held);
+		struct bits recorded = bits_of(pod->held);
 
 		if (!bits_equal(&recorded, &held))
 			complain(stage, "exact counts: pod %s holds other CPUs than its containers",
@@ -206,14 +206,14 @@ static void check_separate(struct stage *stage, const struct ledger_pod *pod, ui
 /* Containers that share the bubble have exactly what the exclusive containers leave of it. */
 static void check_bubble(struct stage *stage, const struct ledger_pod *pod, uint32_t budget)
 {
-	struct bits bubble = bits_of(&pod->bubble), held = bits_of(&pod->held), left = bubble;
+	struct bits bubble = bits_of(pod->bubble), held = bits_of(pod->held), left = bubble;
 
 	if (!pod->has_bubble || bits_count(&bubble) != budget || !bits_equal(&bubble, &held))
 		complain(stage, "exact counts: pod %s holds %u CPUs for a budget of %u",
 			 pod->spec->uid, bits_count(&held), budget);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
-		struct bits cpus = bits_of(&grant->cpus);
+		struct bits cpus = bits_of(grant->cpus);
 
 		if (!bits_within(&cpus, &bubble))
 			complain(stage, "candidates: pod %s container %s runs outside its bubble",
@@ -229,7 +229,7 @@ static void check_bubble(struct stage *stage, const struct ledger_pod *pod, uint
 	}
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
-		struct bits cpus = bits_of(&grant->cpus);
+		struct bits cpus = bits_of(grant->cpus);
 
 		if (!entitled_cpus(stage, pod->spec, i) && grant->kind != CONTAINER_INIT &&
 		    (grant->isolation != ISOLATION_POD || !bits_equal(&cpus, &left)))
@@ -312,7 +312,7 @@ static void check_owners(struct stage *stage)
 	check_reserved(stage, &usable);
 	for (uint32_t i = 0; i < ledger_nr_pods(stage->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(stage->ledger, i);
-		struct bits cpus = bits_of(&pod->held);
+		struct bits cpus = bits_of(pod->held);
 
 		if (bits_common(&held, &cpus))
 			complain(stage, "owners: pod %s holds a CPU of another pod",

@@ -76,9 +76,9 @@ static bool has_init(const struct pod_spec *spec)
 /* A resize aligns only what grows; the rest was aligned under the policy of its time. */
 static bool has_grown(const struct ledger_pod *pod, uint32_t index, const struct pod_before *was)
 {
-	const struct cpuset *cpus = &pod->grants[index].cpus;
+	const struct cpuset *cpus = pod->grants[index].cpus;
 
-	return !was->is_resize || cpuset_count(cpus) > cpuset_count(&was->grants[index].cpus);
+	return !was->is_resize || cpuset_count(cpus) > cpuset_count(was->grants[index].cpus);
 }
 
 static bool pod_has_grown(const struct ledger_pod *pod, const struct pod_before *was)
@@ -86,7 +86,7 @@ static bool pod_has_grown(const struct ledger_pod *pod, const struct pod_before 
 	bool has = !was->is_resize;
 
 	if (pod->has_bubble)
-		return has || cpuset_count(&pod->bubble) > cpuset_count(&was->bubble);
+		return has || cpuset_count(pod->bubble) > cpuset_count(was->bubble);
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		has |= has_grown(pod, i, was);
 	return has;
@@ -96,7 +96,7 @@ static void check_alignment(struct stage *stage, const struct ledger_pod *pod,
 			    const struct pod_before *was)
 {
 	const struct policy *policy = &stage->policy;
-	struct bits all = bits_of(&pod->held);
+	struct bits all = bits_of(pod->held);
 	node_mask_t mems = 0;
 
 	if ((policy->align != ALIGN_RESTRICTED && policy->align != ALIGN_SINGLE_NUMA_NODE) ||
@@ -111,7 +111,7 @@ static void check_alignment(struct stage *stage, const struct ledger_pod *pod,
 		return;
 	}
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		struct bits cpus = bits_of(&pod->grants[i].cpus);
+		struct bits cpus = bits_of(pod->grants[i].cpus);
 
 		if (has_grown(pod, i, was))
 			check_nodes(stage, pod->grants[i].container, &cpus, pod->grants[i].mems);
@@ -130,17 +130,16 @@ static void check_whole_cores(struct stage *stage, const struct ledger_pod *pod,
 			      const struct pod_before *was)
 {
 	uint32_t per_core = stage->topology->num_cpus / stage->topology->num_cores;
-	struct bits cpus = bits_of(&pod->bubble);
+	struct bits cpus = bits_of(pod->bubble);
 
 	if (!stage->policy.cpu_options.full_pcpus_only)
 		return;
-	if (bits_count(&cpus) % per_core && !keeps_count(was, &was->bubble, &pod->bubble))
+	if (bits_count(&cpus) % per_core && !keeps_count(was, was->bubble, pod->bubble))
 		complain(stage, "cores: pod %s holds a part of a core", pod->spec->uid);
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++) {
-		cpus = bits_of(&pod->grants[i].cpus);
+		cpus = bits_of(pod->grants[i].cpus);
 		if (bits_count(&cpus) % per_core &&
-		    !(was->is_resize &&
-		      keeps_count(was, &was->grants[i].cpus, &pod->grants[i].cpus)))
+		    !(was->is_resize && keeps_count(was, was->grants[i].cpus, pod->grants[i].cpus)))
 			complain(stage, "cores: pod %s container %s holds a part of a core",
 				 pod->spec->uid, pod->grants[i].container);
 	}
@@ -149,13 +148,13 @@ static void check_whole_cores(struct stage *stage, const struct ledger_pod *pod,
 /* Is it a resize after which the pod has no more CPUs than before? */
 static bool takes_none(const struct pod_before *was, const struct ledger_pod *pod)
 {
-	uint32_t nr_before = cpuset_count(&was->bubble);
+	uint32_t nr_before = cpuset_count(was->bubble);
 
 	for (uint32_t i = 0; !pod->has_bubble && i < was->nr; i++) {
 		if (was->grants[i].isolation == ISOLATION_CONTAINER)
-			nr_before += cpuset_count(&was->grants[i].cpus);
+			nr_before += cpuset_count(was->grants[i].cpus);
 	}
-	return was->is_resize && cpuset_count(&pod->held) <= nr_before;
+	return was->is_resize && cpuset_count(pod->held) <= nr_before;
 }
 
 void check_admitted(struct stage *stage, const struct pod_spec *spec,
@@ -170,7 +169,7 @@ void check_admitted(struct stage *stage, const struct pod_spec *spec,
 		complain(stage, "promise: pod %s is admitted with another request", spec->uid);
 	if (!rules_hold_cpus(stage))
 		return;
-	given = bits_of(&pod->held);
+	given = bits_of(pod->held);
 	if (!bits_within(&given, &allowed))
 		complain(stage, "candidates: pod %s was given a CPU that was none", spec->uid);
 	if (!compatibility_is_kubelet(stage->policy.compatibility) && !takes_none(was, pod) &&
@@ -202,7 +201,7 @@ void check_refused(struct stage *stage, const struct pod_spec *spec,
 	for (uint32_t i = 0; old && i < old->nr_grants; i++)
 		nr_host -= old->grants[i].isolation == ISOLATION_HOST;
 	if (old)
-		mine = bits_of(&old->held);
+		mine = bits_of(old->held);
 	bits_add(&shared, &mine);
 	for (uint32_t i = 0; i < spec->nr_containers; i++) {
 		wanted += entitled_cpus(stage, spec, i);

@@ -46,7 +46,7 @@ static bool is_other_policy(const struct stage *stage, const struct pod_spec *sp
 static bool is_resize(const struct stage *stage, const struct ledger_pod *pod,
 		      const struct pod_spec *spec)
 {
-	if (!has_same_names(pod, spec) || cpuset_is_empty(&pod->held) || !is_guaranteed(spec) ||
+	if (!has_same_names(pod, spec) || cpuset_is_empty(pod->held) || !is_guaranteed(spec) ||
 	    pod_spec_equal(pod->spec, spec) || pod->has_bubble != !!bubble_cpus(stage, spec))
 		return false;
 	if (is_other_policy(stage, spec))
@@ -64,24 +64,32 @@ static bool is_resize(const struct stage *stage, const struct ledger_pod *pod,
 struct pod_before before_decision(const struct stage *stage, const struct pod_spec *spec)
 {
 	const struct ledger_pod *pod = ledger_find(stage->ledger, spec->uid);
-	struct pod_before was = {0};
+	struct pod_before was = {.bubble = &cpuset_none, .bubble_baseline = &cpuset_none};
+	struct ledger_pod copy;
 
 	if (!pod)
 		return was;
 	was.is_resize = is_resize(stage, pod, spec);
-	was.bubble = pod->bubble;
-	was.bubble_baseline = pod->bubble_baseline;
-	was.nr = pod->nr_grants;
-	was.grants = calloc(was.nr + 1, sizeof(*was.grants));
-	if (!was.grants)
+	copy = *pod;
+	copy.sets = NULL;
+	copy.grants = calloc(pod->nr_grants + 1, sizeof(*copy.grants));
+	if (!copy.grants)
 		abort();
-	memcpy(was.grants, pod->grants, was.nr * sizeof(*was.grants));
+	memcpy(copy.grants, pod->grants, pod->nr_grants * sizeof(*copy.grants));
+	if (ledger_pod_own_sets(&copy))
+		abort();
+	was.sets = copy.sets;
+	was.bubble = copy.bubble;
+	was.bubble_baseline = copy.bubble_baseline;
+	was.nr = copy.nr_grants;
+	was.grants = copy.grants;
 	return was;
 }
 
 void before_fini(struct pod_before *was)
 {
 	free(was->grants);
+	free(was->sets);
 }
 
 static void check_sets(struct stage *stage, const char *who, const struct cpuset *was,
@@ -103,26 +111,26 @@ void check_resized(struct stage *stage, const struct pod_spec *spec, const struc
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
-		struct bits cpus = bits_of(&grant->cpus), baseline = bits_of(&grant->baseline);
+		struct bits cpus = bits_of(grant->cpus), baseline = bits_of(grant->baseline);
 
 		if (grant->isolation != ISOLATION_CONTAINER)
 			continue;
 		if (was->is_resize)
-			check_sets(stage, grant->container, &was->grants[i].cpus,
-				   &was->grants[i].baseline, &grant->cpus);
+			check_sets(stage, grant->container, was->grants[i].cpus,
+				   was->grants[i].baseline, grant->cpus);
 		else if (!was->nr && !bits_equal(&cpus, &baseline))
 			complain(stage, "resize: %s was admitted with other CPUs than it has",
 				 grant->container);
 	}
 	if (was->is_resize && pod->has_bubble)
-		check_sets(stage, spec->uid, &was->bubble, &was->bubble_baseline, &pod->bubble);
+		check_sets(stage, spec->uid, was->bubble, was->bubble_baseline, pod->bubble);
 }
 
 bool is_below_baseline(const struct stage *stage, const struct pod_spec *spec,
 		       const struct pod_before *was)
 {
 	for (uint32_t i = 0; was->is_resize && i < was->nr; i++) {
-		if (entitled_cpus(stage, spec, i) < cpuset_count(&was->grants[i].baseline))
+		if (entitled_cpus(stage, spec, i) < cpuset_count(was->grants[i].baseline))
 			return true;
 	}
 	return false;

@@ -129,7 +129,7 @@ static void cover_grants(struct stage *stage, const struct ledger_pod *pod)
 		is_group |= __builtin_popcountll(pod->grants[i].mems) > 1;
 		for (uint32_t j = 0; j < i; j++)
 			reuses |= pod->grants[j].kind == CONTAINER_INIT && !pod->has_bubble &&
-				  cpuset_intersects(&pod->grants[i].cpus, &pod->grants[j].cpus);
+				  cpuset_intersects(pod->grants[i].cpus, pod->grants[j].cpus);
 	}
 	feature[FEATURE_BUBBLE] += pod->has_bubble;
 	feature[FEATURE_INIT_REUSE] += reuses;
@@ -394,7 +394,7 @@ static void step_stale(struct stage *stage, const char *uid)
 	struct ledger_pod stale;
 	char error[256];
 
-	if (!pod || cpuset_is_empty(&pod->held) || !can_restart(stage))
+	if (!pod || cpuset_is_empty(pod->held) || !can_restart(stage))
 		return;
 	stage->coverage->event[EVENT_STALE]++;
 	tell(stage, "a stale record of %s", uid);
@@ -422,10 +422,10 @@ static void move_pods(struct stage *stage, struct ledger *from)
 	rules_candidates(stage, NULL, &free);
 	for (uint32_t i = 0; i < ledger_nr_pods(from); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(from, i);
-		bool fits = cpuset_is_subset(&pod->held, &free);
+		bool fits = cpuset_is_subset(pod->held, &free);
 		int r = ledger_restore(stage->ledger, pod, error, sizeof(error));
 
-		before = pod->held;
+		before = *pod->held;
 		feature[r ? FEATURE_LOST_OFFLINE : FEATURE_KEPT_OFFLINE]++;
 		if (r && fits)
 			complain(stage, "promise: pod %s loses CPUs that are there: %s",

@@ -82,11 +82,11 @@ static bool expect_grants(struct player *player, size_t step, struct json_object
 		const struct grant *grant = &pod->grants[i];
 
 		if (!expect_cpus(player, step, grant->container, field_of(want, "containers"),
-				 grant->isolation == ISOLATION_HOST ? NULL : &grant->cpus) ||
+				 grant->isolation == ISOLATION_HOST ? NULL : grant->cpus) ||
 		    !expect_affinity(player, step, want, grant))
 			return false;
 	}
-	return expect_cpus(player, step, "pod_cpus", want, pod->has_bubble ? &pod->bubble : NULL);
+	return expect_cpus(player, step, "pod_cpus", want, pod->has_bubble ? pod->bubble : NULL);
 }
 
 /* NUMA ids by container; recorded cases have no memory to tell of. */

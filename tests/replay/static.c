@@ -26,6 +26,7 @@ static void free_player(struct player *player)
 	for (size_t i = 0; i < player->nr_pods; i++) {
 		pod_spec_free(player->pods[i].spec);
 		free(player->pods[i].grants);
+		free(player->pods[i].sets);
 	}
 	free(player->pods);
 	free(player);
@@ -71,7 +72,7 @@ static bool add_pod(struct player *player, const char *uid, struct json_object *
 		pod->grants[i].kind = pod->spec->containers[i].kind;
 	}
 	pod->nr_grants = pod->spec->nr_containers;
-	return true;
+	return !ledger_pod_own_sets(pod);
 }
 
 static struct grant *add_phantom(struct ledger_pod *pod, const char *name)
@@ -83,7 +84,7 @@ static struct grant *add_phantom(struct ledger_pod *pod, const char *name)
 	memcpy(grant->container, container->name, sizeof(grant->container));
 	container->kind = grant->kind = CONTAINER_APP;
 	container->request = container->limit = RESOURCES_UNSET;
-	return grant;
+	return ledger_pod_own_sets(pod) ? NULL : grant;
 }
 
 static bool restore_entries(struct ledger_pod *pod, struct json_object *entries,
@@ -95,11 +96,11 @@ static bool restore_entries(struct ledger_pod *pod, struct json_object *entries,
 							  : &pod->grants[index];
 
 		(void)text;
-		if (!field_cpus(entries, name, &grant->cpus))
+		if (!grant || !field_cpus(entries, name, ledger_pod_edit(pod, grant->cpus)))
 			return false;
 		grant->isolation = ISOLATION_CONTAINER;
-		cpuset_union(&pod->held, &grant->cpus);
-		cpuset_union(assigned, &grant->cpus);
+		cpuset_union(ledger_pod_edit(pod, pod->held), grant->cpus);
+		cpuset_union(assigned, grant->cpus);
 	}
 	return true;
 }
@@ -178,11 +179,11 @@ static const char *read_state(struct player *player, struct json_object *line)
 			struct ledger_pod *pod = find_pod(player, uid);
 
 			(void)text;
-			if (!pod || !field_cpus(bubbles, uid, &pod->bubble))
+			if (!pod || !field_cpus(bubbles, uid, ledger_pod_edit(pod, pod->bubble)))
 				return "unreadable state";
 			pod->has_bubble = true;
-			pod->held = pod->bubble;
-			cpuset_union(&bubble, &pod->bubble);
+			*ledger_pod_edit(pod, pod->held) = *pod->bubble;
+			cpuset_union(&bubble, pod->bubble);
 		}
 	}
 	if (field_bool(line, "no_start"))
@@ -257,7 +258,7 @@ static bool expect_containers(struct player *player, size_t step, struct json_ob
 		const struct grant *grant = &pod->grants[i];
 
 		if (!expect_cpus(player, step, grant->container, containers,
-				 grant->isolation == ISOLATION_HOST ? NULL : &grant->cpus))
+				 grant->isolation == ISOLATION_HOST ? NULL : grant->cpus))
 			return false;
 	}
 	return true;
@@ -280,7 +281,7 @@ static bool play_allocate(struct player *player, size_t step, struct json_object
 	return expect_text(player, step, "error", field_text(want, "error", NULL),
 			   error_name(result)) &&
 	       (result || expect_cpus(player, step, "cpus", want,
-				      grant->isolation == ISOLATION_HOST ? NULL : &grant->cpus)) &&
+				      grant->isolation == ISOLATION_HOST ? NULL : grant->cpus)) &&
 	       expect_cpus(player, step, "default", want, &player->shared);
 }
 
@@ -291,7 +292,7 @@ static bool play_allocate_pod(struct player *player, size_t step, struct json_ob
 	struct cpu_shortage shortage;
 	enum cpu_result result =
 		cpu_allocate_pod(&player->manager, &player->shared, pod, &affinity, &shortage);
-	const struct cpuset *bubble = pod->has_bubble ? &pod->bubble : NULL;
+	const struct cpuset *bubble = pod->has_bubble ? pod->bubble : NULL;
 
 	return expect_text(player, step, "error", field_text(want, "error", NULL),
 			   error_name(result)) &&

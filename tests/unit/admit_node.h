@@ -57,7 +57,7 @@ static inline void assert_grant(const struct node *node, const char *uid, const 
 	const struct grant *grant = grant_of(node, uid, name);
 
 	assert_int_equal(grant->isolation, isolation);
-	assert_cpus(&grant->cpus, cpus);
+	assert_cpus(grant->cpus, cpus);
 }
 
 /*

@@ -46,7 +46,7 @@ static inline const struct grant *grant_of(const struct scene *scene, const char
 static inline void assert_has(const struct scene *scene, const char *uid, uint32_t index,
 			      const char *cpus)
 {
-	assert_cpus(&grant_of(scene, uid, index)->cpus, cpus);
+	assert_cpus(grant_of(scene, uid, index)->cpus, cpus);
 }
 
 /* Two containers of which each may be resized. */

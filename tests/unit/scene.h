@@ -47,6 +47,9 @@ static inline struct cpuset cpus_of(const char *list)
 	return set;
 }
 
+/* The same for a record, which points to its sets: it lives as long as the block. */
+#define set_of(list) (&((struct cpuset[1]){cpus_of(list)})[0])
+
 static inline void assert_cpus(const struct cpuset *set, const char *list)
 {
 	static char text[CPUSET_TEXT_MAX];
@@ -75,6 +78,21 @@ static inline struct ledger *scene_ledger(const struct topology *topology,
 		fail_msg("policy: %s", error);
 	assert_int_equal(ledger_new(topology, policy, error, sizeof(error), &ledger), 0);
 	return ledger;
+}
+
+/*
+ * A copy of a record, for changes and for when the ledger has it no more. `grants` has room for its
+ * grants, the caller frees its `sets`, and the spec is borrowed.
+ */
+static inline struct ledger_pod record_of(const struct ledger_pod *pod, struct grant *grants)
+{
+	struct ledger_pod copy = *pod;
+
+	memcpy(grants, pod->grants, pod->nr_grants * sizeof(*grants));
+	copy.grants = grants;
+	copy.sets = NULL;
+	assert_int_equal(ledger_pod_own_sets(&copy), 0);
+	return copy;
 }
 
 static inline void assert_sound(const struct ledger *ledger)

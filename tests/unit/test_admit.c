@@ -53,7 +53,7 @@ static void init_containers_lend_and_sidecars_keep(void **state)
 	assert_grant(node, "p", "setup", ISOLATION_CONTAINER, "1-2,9-10");
 	assert_grant(node, "p", "side", ISOLATION_CONTAINER, "1,9");
 	assert_grant(node, "p", "main", ISOLATION_CONTAINER, "2,10");
-	assert_int_equal(cpuset_count(&ledger_find(node->ledger, "p")->held), 4);
+	assert_int_equal(cpuset_count(ledger_find(node->ledger, "p")->held), 4);
 }
 
 /* F13: the init container leaves CPUs 1 and 5; CPU 4 would suffice too and comes first. */
@@ -74,7 +74,7 @@ static void init_cpus_are_taken_first(void **state)
 		assert_true(admit_and_free(node->ledger, spec).admitted);
 		assert_grant(node, "p", "setup", ISOLATION_CONTAINER, "1,5");
 		assert_grant(node, "p", "main", ISOLATION_CONTAINER, improved ? "1" : "4");
-		assert_int_equal(cpuset_count(&ledger_find(node->ledger, "p")->held),
+		assert_int_equal(cpuset_count(ledger_find(node->ledger, "p")->held),
 				 improved ? 2 : 3);
 	}
 }

@@ -34,7 +34,7 @@ static void bubble_is_divided(void **state)
 	struct node *node cleanup_node = pod_scope_node();
 
 	assert_true(admit_and_free(node->ledger, database_pod(6)).admitted);
-	assert_cpus(&ledger_find(node->ledger, "db")->bubble, "1-4,9-12");
+	assert_cpus(ledger_find(node->ledger, "db")->bubble, "1-4,9-12");
 	assert_grant(node, "db", "database", ISOLATION_CONTAINER, "1-3,9-11");
 	assert_grant(node, "db", "metrics-exporter", ISOLATION_POD, "4,12");
 	assert_grant(node, "db", "backup-agent", ISOLATION_POD, "4,12");

@@ -113,10 +113,10 @@ static void other_values_are_decided_anew(void **state)
 	create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 2000);
 	create(&fixture, "a", QOS_GUARANTEED, "two", CONTAINER_APP, 2000);
 	assert_true(create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 4000).admitted);
-	assert_int_equal(cpuset_count(&ledger_find(fixture.ledger, "a")->held), 6);
+	assert_int_equal(cpuset_count(ledger_find(fixture.ledger, "a")->held), 6);
 	/* A refusal keeps the old grant. */
 	assert_false(create(&fixture, "a", QOS_GUARANTEED, "one", CONTAINER_APP, 6000).admitted);
-	assert_int_equal(cpuset_count(&ledger_find(fixture.ledger, "a")->held), 6);
+	assert_int_equal(cpuset_count(ledger_find(fixture.ledger, "a")->held), 6);
 	assert_holds(&fixture, "a", "two", "3-4");
 }
 

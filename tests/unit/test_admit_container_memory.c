@@ -124,7 +124,7 @@ static void cpus_and_memory_are_of_one_node(void **state)
 	assert_true(create(&fixture, "a", "two", CONTAINER_APP, 2000, 3).admitted);
 	assert_int_equal(mems_of(&fixture, "a", "one"), 1);
 	assert_int_equal(mems_of(&fixture, "a", "two"), 2);
-	assert_cpus(&ledger_find_grant(ledger_find(fixture.ledger, "a"), "two")->cpus, "4-5");
+	assert_cpus(ledger_find_grant(ledger_find(fixture.ledger, "a"), "two")->cpus, "4-5");
 	assert_int_equal(free_gib(&fixture, 0), 2);
 	assert_int_equal(free_gib(&fixture, 1), 5);
 }
@@ -234,7 +234,7 @@ static void nodes_in_use_are_taken_over(void **state)
 		assert_int_equal(
 			container_prepare_as(fixture.ledger, &pod, &container, &cpus, nodes), 0);
 		ledger_commit(fixture.ledger);
-		assert_cpus(&ledger_find_grant(ledger_find(fixture.ledger, "a"), "one")->cpus,
+		assert_cpus(ledger_find_grant(ledger_find(fixture.ledger, "a"), "one")->cpus,
 			    "5-6");
 		assert_int_equal(mems_of(&fixture, "a", "one"), 2);
 		assert_int_equal(free_gib(&fixture, 1), 2);
@@ -257,7 +257,7 @@ static void nodes_of_a_shared_container_are_taken_over(void **state)
 	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 2), 0);
 	ledger_commit(fixture.ledger);
 	assert_int_equal(mems_of(&fixture, "a", "half"), 2);
-	assert_true(cpuset_is_empty(&ledger_find(fixture.ledger, "a")->held));
+	assert_true(cpuset_is_empty(ledger_find(fixture.ledger, "a")->held));
 }
 
 static void cpus_are_not_given_up_for_memory(void **state)
@@ -278,7 +278,7 @@ static void cpus_are_not_given_up_for_memory(void **state)
 	assert_int_equal(ledger_remove(fixture.ledger, "c"), 0);
 	assert_true(prepare(&fixture, "a", &container).admitted);
 	assert_int_equal(mems_of(&fixture, "a", "one"), 2);
-	assert_cpus(&ledger_find_grant(ledger_find(fixture.ledger, "a"), "one")->cpus, "5-6");
+	assert_cpus(ledger_find_grant(ledger_find(fixture.ledger, "a"), "one")->cpus, "5-6");
 	assert_int_equal(free_gib(&fixture, 1), 2);
 }
 

@@ -84,7 +84,7 @@ static void same_node_for_both(void **state)
 	assert_true(admit_and_free(ledger, pod_of("b", 2, 3)).admitted);
 	pod = ledger_find(ledger, "b");
 	assert_int_equal(pod->grants[0].mems, 2);
-	assert_cpus(&pod->grants[0].cpus, "4-5");
+	assert_cpus(pod->grants[0].cpus, "4-5");
 	assert_int_equal(free_of(ledger, 1), 5 * GIB);
 	assert_int_equal(ledger_remove(ledger, "b"), 0);
 	assert_int_equal(free_of(ledger, 1), 8 * GIB);

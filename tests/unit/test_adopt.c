@@ -62,20 +62,19 @@ static void use_policy(void)
 static void take_over(const char *uid)
 {
 	struct pod_spec *spec = pod_spec_copy(ledger_find(ledger, uid)->spec);
-	struct ledger_pod pod = *ledger_find(ledger, uid);
 	struct grant grants[POD_MAX_CONTAINERS];
+	struct ledger_pod pod = record_of(ledger_find(ledger, uid), grants);
 	char error[256] = "";
 
 	assert_non_null(spec);
 	snprintf(spec->namespace, sizeof(spec->namespace), REBUILT_NAMESPACE);
-	memcpy(grants, pod.grants, pod.nr_grants * sizeof(*grants));
 	pod.spec = spec;
-	pod.grants = grants;
 	pod.memory = NULL;
 	pod.state = POD_ENDING;
 	assert_int_equal(ledger_remove(ledger, uid), 0);
 	if (ledger_restore(ledger, &pod, error, sizeof(error)))
 		fail_msg("restore: %s", error);
+	free(pod.sets);
 	pod_spec_free(spec);
 }
 
@@ -112,31 +111,29 @@ static void expect_another_decision(const struct pod_spec *spec)
 /* Exactly what was granted to the pod remains granted, in the name of its manifest. Takes `spec`. */
 static void expect_kept(struct pod_spec *spec)
 {
-	struct grant before[POD_MAX_CONTAINERS];
-	struct cpuset held, bubble;
+	struct grant grants[POD_MAX_CONTAINERS];
+	struct ledger_pod before;
 	const struct ledger_pod *pod;
 
 	admit_and_take_over(spec);
-	pod = ledger_find(ledger, spec->uid);
-	memcpy(before, pod->grants, pod->nr_grants * sizeof(*before));
-	held = pod->held;
-	bubble = pod->bubble;
+	before = record_of(ledger_find(ledger, spec->uid), grants);
 	assert_int_equal(adopt(spec), 0);
 	ledger_commit(ledger);
 	pod = ledger_find(ledger, spec->uid);
 	assert_string_equal(pod->spec->namespace, "test");
 	assert_int_equal(pod->state, POD_RUNNING);
 	assert_string_equal(pod->detail, "");
-	assert_true(cpuset_equal(&pod->held, &held));
-	assert_true(cpuset_equal(&pod->bubble, &bubble));
+	assert_true(cpuset_equal(pod->held, before.held));
+	assert_true(cpuset_equal(pod->bubble, before.bubble));
 	assert_int_equal(pod->nr_grants, spec->nr_containers);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		assert_int_equal(pod->grants[i].isolation, before[i].isolation);
-		assert_true(cpuset_equal(&pod->grants[i].cpus, &before[i].cpus));
-		assert_int_equal(pod->grants[i].mems, before[i].mems);
+		assert_int_equal(pod->grants[i].isolation, grants[i].isolation);
+		assert_true(cpuset_equal(pod->grants[i].cpus, grants[i].cpus));
+		assert_int_equal(pod->grants[i].mems, grants[i].mems);
 	}
 	assert_sound(ledger);
 	assert_int_equal(ledger_remove(ledger, spec->uid), 0);
+	free(before.sets);
 	pod_spec_free(spec);
 }
 
@@ -267,7 +264,7 @@ static void a_manifest_must_name_each_container_with_cpus(void **state)
 	snprintf(spec->containers[0].name, sizeof(spec->containers[0].name), "late");
 	assert_int_equal(adopt(spec), 0);
 	ledger_commit(ledger);
-	assert_cpus(&ledger_find_grant(ledger_find(ledger, spec->uid), "main")->cpus, "3-4");
+	assert_cpus(ledger_find_grant(ledger_find(ledger, spec->uid), "main")->cpus, "3-4");
 	assert_sound(ledger);
 }
 
@@ -293,7 +290,7 @@ static void a_manifest_without_the_budget_is_decided_again(void **state)
 	use_policy();
 	set_budget(spec, 4);
 	admit_and_take_over(spec);
-	assert_int_equal(cpuset_count(&ledger_find(ledger, "a")->held), 4);
+	assert_int_equal(cpuset_count(ledger_find(ledger, "a")->held), 4);
 	spec->has_pod_resources = false;
 	spec->request = spec->limit = RESOURCES_UNSET;
 	expect_another_decision(spec);
@@ -312,15 +309,14 @@ static void memory_that_is_not_bound_yet_is_decided_again(void **state)
 	policy.align = ALIGN_RESTRICTED;
 	use_policy();
 	admit_and_take_over(spec);
-	pod = *ledger_find(ledger, "a");
+	pod = record_of(ledger_find(ledger, "a"), &grant);
 	pod.spec = pod_spec_copy(pod.spec);
 	assert_non_null(pod.spec);
-	grant = pod.grants[0];
-	pod.grants = &grant;
 	grant.mems = 0;
 	pod.memory = NULL;
 	assert_int_equal(ledger_remove(ledger, "a"), 0);
 	assert_int_equal(ledger_restore(ledger, &pod, error, sizeof(error)), 0);
+	free(pod.sets);
 	pod_spec_free(pod.spec);
 	expect_another_decision(spec);
 }

@@ -70,7 +70,7 @@ static struct pod_spec *pod_of_two(int64_t first, int64_t second)
 
 static unsigned int nr_held(const struct stage *stage)
 {
-	return cpuset_count(&stage->assignment.pod->held);
+	return cpuset_count(stage->assignment.pod->held);
 }
 
 static void each_container_is_a_step(void **state)
@@ -114,7 +114,7 @@ static void pod_scope_is_one_step(void **state)
 	assign_allocate(assignment);
 	assert_false(assign_is_open(assignment));
 	assert_int_equal(assignment->outcome, ASSIGN_OK);
-	assert_cpus(&assignment->pod->held, "8-15");
+	assert_cpus(assignment->pod->held, "8-15");
 	ledger_abort(stage.ledger);
 	close_stage(&stage);
 }
@@ -198,7 +198,7 @@ static void the_last_shared_cpu_stays(void **state)
 	begin(&stage, guaranteed_pod("shares", 15));
 	assert_int_equal(assign_finish(&stage.assignment), 0);
 	assert_int_equal(stage.assignment.outcome, ASSIGN_OK);
-	assert_cpus(&stage.assignment.pod->held, "1-15");
+	assert_cpus(stage.assignment.pod->held, "1-15");
 	ledger_abort(stage.ledger);
 	assert_sound(stage.ledger);
 	close_stage(&stage);

@@ -53,6 +53,7 @@ static struct ledger_pod pod_of(struct pod_spec *spec)
 	assert_non_null(pod.grants);
 	for (uint32_t i = 0; i < pod.nr_grants; i++)
 		pod.grants[i].kind = spec->containers[i].kind;
+	assert_int_equal(ledger_pod_own_sets(&pod), 0);
 	return pod;
 }
 
@@ -60,6 +61,7 @@ static void pod_fini(struct ledger_pod *pod)
 {
 	pod_spec_free(pod->spec);
 	free(pod->grants);
+	free(pod->sets);
 }
 
 /* Exclusive CPUs are for whole numbers of CPUs in Guaranteed pods, under the static policy. */
@@ -189,7 +191,7 @@ static void allocation_without_affinity(void **state)
 		assert_int_equal(cpu_allocate(&scene.manager, &scene.shared, &pod, 0,
 					      i ? &unknown : NULL, &scene.reuse, &scene.shortage),
 				 CPU_OK);
-		assert_cpus(&pod.held, "1,9");
+		assert_cpus(pod.held, "1,9");
 		cpu_remove(&scene.shared, &pod, 0);
 		assert_cpus(&scene.shared, "1-7,9-15");
 		pod_fini(&pod);
@@ -222,7 +224,7 @@ static void cores_without_threads(void **state)
 	cpu_initial_pool(&manager, &shared);
 	pod = pod_of(guaranteed_pod("a", 2));
 	assert_int_equal(cpu_allocate(&manager, &shared, &pod, 0, NULL, &reuse, &shortage), CPU_OK);
-	assert_int_equal(cpuset_count(&pod.held), 2);
+	assert_int_equal(cpuset_count(pod.held), 2);
 	pod_fini(&pod);
 }
 
@@ -256,14 +258,14 @@ static void the_last_container_releases_the_bubble(void **state)
 	struct ledger_pod pod = start_with_bubble(&scene);
 
 	(void)state;
-	assert_cpus(&pod.bubble, "1-2,9-10");
+	assert_cpus(pod.bubble, "1-2,9-10");
 	cpu_remove(&scene.shared, &pod, 0);
 	assert_true(pod.has_bubble);
 	assert_cpus(&scene.shared, "3-7,11-15");
 	cpu_remove(&scene.shared, &pod, 1);
 	assert_false(pod.has_bubble);
-	assert_true(cpuset_is_empty(&pod.bubble));
-	assert_true(cpuset_is_empty(&pod.held));
+	assert_true(cpuset_is_empty(pod.bubble));
+	assert_true(cpuset_is_empty(pod.held));
 	assert_cpus(&scene.shared, "1-7,9-15");
 	pod_fini(&pod);
 	topology_free(scene.topology);
@@ -277,9 +279,9 @@ static void a_second_bubble_replaces_the_first(void **state)
 
 	(void)state;
 	assert_int_equal(allocate_bubble(&scene, &pod, 2), CPU_OK);
-	assert_cpus(&pod.bubble, "4-5,12-13");
-	assert_cpus(&pod.grants[1].cpus, "4,12");
-	assert_cpus(&pod.grants[0].cpus, "5,13");
+	assert_cpus(pod.bubble, "4-5,12-13");
+	assert_cpus(pod.grants[1].cpus, "4,12");
+	assert_cpus(pod.grants[0].cpus, "5,13");
 	assert_int_equal(pod.grants[0].isolation, ISOLATION_POD);
 	pod_fini(&pod);
 	topology_free(scene.topology);
@@ -305,7 +307,7 @@ static void a_bubble_that_is_too_small_gives_nothing(void **state)
 	assert_int_equal(scene.shortage.available, 2);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(pod.grants[i].isolation, ISOLATION_HOST);
-		assert_true(cpuset_is_empty(&pod.grants[i].cpus));
+		assert_true(cpuset_is_empty(pod.grants[i].cpus));
 	}
 	pod_fini(&pod);
 	/* Nor does a pod whose exclusive containers leave nothing to the others. */

@@ -151,7 +151,7 @@ struct asking {
 static void ask_for(struct asking *asking, uint32_t cpus, const char *shared, const char *reusable)
 {
 	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", cpus);
-	struct grant grant = {.kind = CONTAINER_APP};
+	struct grant grant = {.kind = CONTAINER_APP, .cpus = &cpuset_none};
 	struct ledger_pod pod = {
 		.spec = spec, .qos = QOS_GUARANTEED, .nr_grants = 1, .grants = &grant};
 	struct cpu_reuse reuse = {.uid = "p", .cpus = cpus_of(reusable)};
@@ -252,7 +252,7 @@ static void no_opinion_without_the_static_policy(void **state)
 	struct topology *topology cleanup_topology = scene_machine(1, 2, 4, 1);
 	struct policy policy = strict_policy("0");
 	struct pod_spec *spec cleanup_pod_spec = guaranteed_pod("p", 1);
-	struct grant grant = {.kind = CONTAINER_APP};
+	struct grant grant = {.kind = CONTAINER_APP, .cpus = &cpuset_none};
 	struct ledger_pod pod = {
 		.spec = spec, .qos = QOS_GUARANTEED, .nr_grants = 1, .grants = &grant};
 	struct cpu_reuse reuse = {.uid = ""};

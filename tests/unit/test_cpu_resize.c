@@ -163,7 +163,7 @@ static void what_the_aligned_nodes_lack_comes_from_others(void **state)
 	scene.policy.align = ALIGN_BEST_EFFORT;
 	scene.ledger = scene_ledger(scene.topology, &scene.policy);
 	assert_true(admit_pods(&scene, two(2, 2)).admitted);
-	assert_cpus(&ledger_find(scene.ledger, "p")->held, "1-4");
+	assert_cpus(ledger_find(scene.ledger, "p")->held, "1-4");
 	assert_true(admit_pods(&scene, two(7, 2)).admitted);
 	assert_has(&scene, "p", 0, "1-2,5-9");
 	assert_int_equal(grant_of(&scene, "p", 0)->affinity.nodes, 1);
@@ -292,7 +292,7 @@ static void assert_slices(const struct scene *scene, const char *const *cpus, ui
 	assert_non_null(pod);
 	assert_int_equal(pod->nr_grants, nr);
 	for (uint32_t i = 0; i < nr; i++)
-		assert_cpus(&pod->grants[i].cpus, cpus[i]);
+		assert_cpus(pod->grants[i].cpus, cpus[i]);
 }
 #define ASSERT_SLICES(scene, ...)                                  \
 	assert_slices((scene), (const char *const[]){__VA_ARGS__}, \
@@ -313,7 +313,7 @@ static void a_bubble_that_shrinks_keeps_the_slices(void **state)
 	ASSERT_SLICES(&scene, "1,6,17,22", "2-5,18-21", "7,23");
 	assert_true(admit_pods(&scene, BUBBLE(10, APP(4), APP(2), APP(0))).admitted);
 	ASSERT_SLICES(&scene, "1,6,17,22", "2,18", "3-4,19-20");
-	assert_cpus(&ledger_find(scene.ledger, "p")->bubble, "1-4,6,17-20,22");
+	assert_cpus(ledger_find(scene.ledger, "p")->bubble, "1-4,6,17-20,22");
 }
 
 /* An init container has ended when those after it start, so they use its CPUs. */

@@ -55,7 +55,7 @@ static void exclusive_containers_keep_their_cpus(void **state)
 	assert_int_equal(import(ledger, WORDS("a/main=2-4", "b/x=5", "b/y=8-9"), error), 0);
 	assert_int_equal(ledger_nr_pods(ledger), 2);
 	pod = ledger_find(ledger, "a");
-	assert_cpus(&pod->grants[0].cpus, "2-4");
+	assert_cpus(pod->grants[0].cpus, "2-4");
 	assert_int_equal(pod->grants[0].isolation, ISOLATION_CONTAINER);
 	assert_int_equal(pod->state, POD_ENDING);
 	assert_string_equal(pod->spec->namespace, KUBELET_IMPORT_NAMESPACE);
@@ -76,7 +76,7 @@ static void init_containers_lend(void **state)
 	assert_string_equal(pod->grants[0].container, "setup");
 	assert_int_equal(pod->grants[0].kind, CONTAINER_INIT);
 	assert_int_equal(pod->grants[1].kind, CONTAINER_APP);
-	assert_cpus(&pod->held, "2-5,7");
+	assert_cpus(pod->held, "2-5,7");
 }
 
 static void pod_level_pods_need_pod_scope(void **state)

@@ -118,7 +118,7 @@ static void restores_what_was_decided(void **state)
 
 		/* Values that follow from the spec and the grants are not taken from the record. */
 		pod.qos = QOS_BEST_EFFORT;
-		pod.held = cpus_of("15");
+		pod.held = set_of("15");
 		assert_int_equal(ledger_restore(again, &pod, error, sizeof(error)), 0);
 	}
 	/* No transaction is left open. */
@@ -151,10 +151,10 @@ static void only_exclusive_containers_have_a_baseline(void **state)
 				    .admitted);
 		pod = *ledger_find(fixture->ledger, name);
 		grant = pod.grants[0];
-		grant.baseline = cpus_of("9");
+		grant.baseline = set_of("9");
 		pod.grants = &grant;
 		assert_int_equal(ledger_restore(again, &pod, error, sizeof(error)), 0);
-		assert_cpus(&ledger_find(again, name)->grants[0].baseline, exclusive ? "9" : "");
+		assert_cpus(ledger_find(again, name)->grants[0].baseline, exclusive ? "9" : "");
 	}
 }
 
@@ -169,18 +169,18 @@ static void refuses_to_restore_invalid_pods(void **state)
 
 	assert_true(admit_and_free(fixture->ledger, guaranteed_pod("a", 2)).admitted);
 	wrong = *ledger_find(fixture->ledger, "a");
-	assert_cpus(&wrong.held, "1,9");
+	assert_cpus(wrong.held, "1,9");
 	/* its CPUs became reserved */
 	again = scene_ledger(fixture->topology, &policy);
 	assert_int_equal(ledger_restore(again, &wrong, error, sizeof(error)), -EINVAL);
 	assert_non_null(strstr(error, "reserved"));
 	/* fewer CPUs than it was promised */
 	grants[0] = wrong.grants[0];
-	grants[0].cpus = cpus_of("2");
+	grants[0].cpus = set_of("2");
 	wrong.grants = grants;
 	assert_int_equal(ledger_restore(again, &wrong, error, sizeof(error)), -EINVAL);
 	/* CPUs that the machine does not have */
-	grants[0].cpus = cpus_of("2,77");
+	grants[0].cpus = set_of("2,77");
 	assert_int_equal(ledger_restore(again, &wrong, error, sizeof(error)), -EINVAL);
 	/* CPUs of somebody else */
 	assert_true(admit_and_free(again, guaranteed_pod("b", 2)).admitted);
@@ -277,7 +277,7 @@ static void check_sees_each_violation(void **state)
 
 	assert_int_equal(ledger_begin(ledger), 0);
 	a = ledger_edit_pod(ledger, "a");
-	cpuset_add(&a->held, 5);
+	cpuset_add(ledger_pod_edit(a, a->held), 5);
 	assert_unsound(ledger, "sum of its grants");
 	ledger_abort(ledger);
 
@@ -336,7 +336,7 @@ static void check_sees_each_wrong_record(void **state)
 	ledger_abort(ledger);
 
 	assert_int_equal(ledger_begin(ledger), 0);
-	ledger_edit_pod(ledger, "b")->grants[0].cpus = CPUSET_EMPTY;
+	ledger_edit_pod(ledger, "b")->grants[0].cpus = &cpuset_none;
 	assert_unsound(ledger, "isolation container, but it has 0 CPUs");
 	ledger_abort(ledger);
 
@@ -354,11 +354,11 @@ static void check_sees_each_wrong_record(void **state)
 	assert_int_equal(ledger_begin(ledger), 0);
 	a = ledger_edit_pod(ledger, "a");
 	b = ledger_edit_pod(ledger, "b");
-	assert_cpus(&a->held, "1,9");
-	a->held = a->grants[0].cpus = cpus_of("1,8");
+	assert_cpus(a->held, "1,9");
+	a->held = a->grants[0].cpus = set_of("1,8");
 	assert_unsound(ledger, "pod a holds reserved CPUs");
-	a->held = a->grants[0].cpus = cpus_of("1,9");
-	b->held = b->grants[0].cpus = cpus_of("2,77");
+	a->held = a->grants[0].cpus = set_of("1,9");
+	b->held = b->grants[0].cpus = set_of("2,77");
 	assert_unsound(ledger,
 		       "pod b holds CPUs that pods may not use or that no longer exist: 77");
 	ledger_abort(ledger);
@@ -379,7 +379,7 @@ static void check_sees_reserved_cpus_granted_or_lost(void **state)
 
 	assert_int_equal(ledger_begin(ledger), 0);
 	a = ledger_edit_pod(ledger, "a");
-	a->held = a->grants[0].cpus = cpus_of("1,8");
+	a->held = a->grants[0].cpus = set_of("1,8");
 	assert_unsound(ledger, "pod a holds reserved CPUs");
 	ledger_abort(ledger);
 
@@ -423,18 +423,18 @@ static void check_knows_who_may_share_a_cpu(void **state)
 			{.container = "one",
 			 .kind = cases[i].first_kind,
 			 .isolation = cases[i].first,
-			 .cpus = cpus_of("1")},
+			 .cpus = set_of("1")},
 			{.container = "two",
 			 .kind = cases[i].second_kind,
 			 .isolation = cases[i].second,
-			 .cpus = cpus_of("1")},
+			 .cpus = set_of("1")},
 		};
 		struct ledger_pod pod = {.spec = spec,
 					 .has_bubble = true,
-					 .bubble = cpus_of("1-2"),
+					 .bubble = set_of("1-2"),
 					 .nr_grants = 2,
 					 .grants = grants,
-					 .held = cpus_of("1-2")};
+					 .held = set_of("1-2")};
 		char error[256] = "";
 		int r;
 
@@ -448,19 +448,19 @@ static void check_knows_who_may_share_a_cpu(void **state)
 		if (!cases[i].may)
 			assert_string_equal(error, "pod a: containers one and two share CPUs");
 		/* Each of them alone is valid. */
-		grants[1].cpus = cpus_of("2");
+		grants[1].cpus = set_of("2");
 		assert_int_equal(ledger_check_pod(ledger_cpu_manager(fixture->ledger), &pod, error,
 						  sizeof(error)),
 				 0);
 		/* The budget is the bubble, to the CPU. */
-		pod.bubble = pod.held = cpus_of("1-3");
+		pod.bubble = pod.held = set_of("1-3");
 		assert_int_equal(ledger_check_pod(ledger_cpu_manager(fixture->ledger), &pod, error,
 						  sizeof(error)),
 				 -EUCLEAN);
 		assert_string_equal(error, "pod a holds 3 CPUs for a budget of 2000m");
 		/* Nothing else is held either, by any container. */
-		pod.bubble = cpus_of("1-2");
-		grants[1].cpus = cpus_of("3");
+		pod.bubble = set_of("1-2");
+		grants[1].cpus = set_of("3");
 		assert_int_equal(ledger_check_pod(ledger_cpu_manager(fixture->ledger), &pod, error,
 						  sizeof(error)),
 				 -EUCLEAN);
@@ -491,10 +491,10 @@ static void cpus_are_counted_by_use(void **state)
 	ledger_cpu_states(ledger, &states);
 	assert_cpus(&states.reserved, "0,8");
 	assert_int_equal(cpuset_count(&states.exclusive), 4);
-	assert_true(cpuset_is_subset(&ledger_find(ledger, "b")->held, &states.exclusive));
-	assert_true(cpuset_is_subset(&ledger_find_grant(ledger_find(ledger, "a"), "own")->cpus,
+	assert_true(cpuset_is_subset(ledger_find(ledger, "b")->held, &states.exclusive));
+	assert_true(cpuset_is_subset(ledger_find_grant(ledger_find(ledger, "a"), "own")->cpus,
 				     &states.exclusive));
-	assert_true(cpuset_equal(&ledger_find_grant(ledger_find(ledger, "a"), "web")->cpus,
+	assert_true(cpuset_equal(ledger_find_grant(ledger_find(ledger, "a"), "web")->cpus,
 				 &states.pod_shared));
 	assert_int_equal(cpuset_count(&states.pod_shared), 2);
 	assert_int_equal(cpuset_count(&states.shared), 16 - 2 - 4 - 2);
@@ -505,7 +505,7 @@ static void cpus_are_counted_by_use(void **state)
 	assert_ptr_equal(ledger_effective(ledger, &ledger_find(ledger, "c")->grants[0]),
 			 ledger_shared_pool(ledger));
 	assert_true(cpuset_equal(ledger_effective(ledger, &ledger_find(ledger, "a")->grants[0]),
-				 &ledger_find(ledger, "a")->grants[0].cpus));
+				 ledger_find(ledger, "a")->grants[0].cpus));
 }
 
 /* A ledger freed during a transaction frees both its records and those saved for abort. */
@@ -641,13 +641,13 @@ static void kubelet_slices_outside_the_bubble_survive_a_restart(void **state)
 	assert_true(admit_and_free(ledger, spec).admitted);
 	assert_int_equal(ledger_begin(ledger), 0);
 	pod = ledger_edit_pod(ledger, "a");
-	assert_cpus(&pod->bubble, "1-2,9-10");
-	pod->grants[0].cpus = cpus_of("2-3");
+	assert_cpus(pod->bubble, "1-2,9-10");
+	pod->grants[0].cpus = set_of("2-3");
 	assert_sound(ledger);
 	again = scene_ledger(fixture->topology, &policy);
 	assert_int_equal(ledger_restore(again, pod, error, sizeof(error)), 0);
-	assert_cpus(&ledger_find(again, "a")->grants[0].cpus, "2-3");
-	assert_cpus(&ledger_find(again, "a")->held, "1-2,9-10");
+	assert_cpus(ledger_find(again, "a")->grants[0].cpus, "2-3");
+	assert_cpus(ledger_find(again, "a")->held, "1-2,9-10");
 
 	policy.compatibility = COMPATIBILITY_REPAIRED;
 	assert_unsound(ledger, "does not hold");
@@ -671,7 +671,7 @@ static void cpus_of_no_pod_are_not_restored(void **state)
 	assert_true(admit_and_free(fixture->ledger, guaranteed_pod("a", 2)).admitted);
 	pod = *ledger_find(fixture->ledger, "a");
 	grant = pod.grants[0];
-	grant.cpus = cpus_of("0-1");
+	grant.cpus = set_of("0-1");
 	pod.grants = &grant;
 	again = scene_ledger(fixture->topology, &policy);
 	assert_int_equal(ledger_restore(again, &pod, error, sizeof(error)), -EINVAL);

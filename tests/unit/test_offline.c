@@ -63,7 +63,7 @@ static void no_pod_gets_an_offline_cpu(void **state)
 	turn_off("1-3,9-12");
 	/* 16 CPUs: one is reserved, seven are offline. */
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 8)).admitted);
-	cpuset_subtract(&all, &pod_of("a")->held);
+	cpuset_subtract(&all, pod_of("a")->held);
 	assert_cpus(&all, "0-3,9-12");
 }
 
@@ -104,18 +104,18 @@ static void who_holds_one_keeps_it(void **state)
 	struct cpuset held;
 
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 4)).admitted);
-	held = pod_of("a")->held;
+	held = *pod_of("a")->held;
 	ledger_set_offline(ledger, &held);
 	assert_sound(ledger);
-	assert_true(cpuset_equal(&pod_of("a")->held, &held));
+	assert_true(cpuset_equal(pod_of("a")->held, &held));
 	/* Nor does a second decision on the same pod take others. */
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 4)).admitted);
-	assert_true(cpuset_equal(&pod_of("a")->held, &held));
+	assert_true(cpuset_equal(pod_of("a")->held, &held));
 	/* Released, they are in the pool, but nobody gets them. */
 	assert_int_equal(ledger_remove(ledger, "a"), 0);
 	assert_true(cpuset_is_subset(&held, ledger_shared_pool(ledger)));
 	assert_true(admit_and_free(ledger, guaranteed_pod("b", 11)).admitted);
-	assert_false(cpuset_intersects(&pod_of("b")->held, &held));
+	assert_false(cpuset_intersects(pod_of("b")->held, &held));
 }
 
 static void they_are_granted_when_they_are_back(void **state)
@@ -137,7 +137,7 @@ static void an_aligned_pod_goes_where_enough_are_online(void **state)
 	cpuset_remove(&node, cpuset_next(&node, 0));
 	ledger_set_offline(ledger, &node);
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 4)).admitted);
-	assert_true(cpuset_is_subset(&pod_of("a")->held, &topology->nodes.cpus[0]));
+	assert_true(cpuset_is_subset(pod_of("a")->held, &topology->nodes.cpus[0]));
 	assert_false(admit_and_free(ledger, guaranteed_pod("b", 4)).admitted);
 }
 
@@ -153,7 +153,7 @@ static void whole_cores_are_online_cores(void **state)
 		cpuset_add(&offline, cpuset_next(&cores->cpus[i], 0));
 	ledger_set_offline(ledger, &offline);
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 2)).admitted);
-	assert_false(cpuset_intersects(&pod_of("a")->held, &offline));
+	assert_false(cpuset_intersects(pod_of("a")->held, &offline));
 	assert_false(admit_and_free(ledger, guaranteed_pod("b", 2)).admitted);
 }
 

@@ -202,9 +202,9 @@ static void a_pod_may_have_several_containers(void **state)
 	pod = rebuilt("uid-a");
 	assert_non_null(pod);
 	assert_int_equal(pod->nr_grants, 2);
-	assert_int_equal(cpuset_count(&ledger_find_grant(pod, "exclusive")->cpus), 4);
-	assert_int_equal(cpuset_count(&ledger_find_grant(pod, "second")->cpus), 2);
-	assert_int_equal(cpuset_count(&pod->held), 6);
+	assert_int_equal(cpuset_count(ledger_find_grant(pod, "exclusive")->cpus), 4);
+	assert_int_equal(cpuset_count(ledger_find_grant(pod, "second")->cpus), 2);
+	assert_int_equal(cpuset_count(pod->held), 6);
 	/* Nobody knows its name. */
 	assert_string_equal(pod->spec->name, "uid-a");
 	assert_string_equal(pod->spec->namespace, REBUILT_NAMESPACE);

@@ -28,7 +28,7 @@ static void what_grows_keeps_its_cpus(void **state)
 	assert_true(admit_pods(&scene, guaranteed_pod("p", 6)).admitted);
 	/* First the other half of its core. */
 	assert_has(&scene, "p", 0, "1-3,17-19");
-	assert_cpus(&grant_of(&scene, "p", 0)->baseline, "3,18-19");
+	assert_cpus(grant_of(&scene, "p", 0)->baseline, "3,18-19");
 }
 
 static void what_shrinks_stays_within_its_cpus(void **state)
@@ -80,7 +80,7 @@ static void what_one_gives_back_another_gets(void **state)
 	/* All 30: the rest of the shared pool is empty. */
 	assert_true(admit_pods(&scene, two(28, 2)).admitted);
 	assert_true(admit_pods(&scene, two(4, 26)).admitted);
-	assert_int_equal(cpuset_count(&grant_of(&scene, "p", 1)->cpus), 26);
+	assert_int_equal(cpuset_count(grant_of(&scene, "p", 1)->cpus), 26);
 }
 
 static void more_than_there_is_keeps_what_it_has(void **state)
@@ -155,14 +155,14 @@ static void a_budget_is_resized_with_its_slices(void **state)
 	set_up(&scene, ALIGN_RESTRICTED);
 	scene.policy.scope = ALIGN_SCOPE_POD;
 	assert_true(admit_pods(&scene, budget(6, 4)).admitted);
-	assert_cpus(&ledger_find(scene.ledger, "p")->bubble, "1-3,17-19");
+	assert_cpus(ledger_find(scene.ledger, "p")->bubble, "1-3,17-19");
 	assert_has(&scene, "p", 0, "1-2,17-18");
 	assert_has(&scene, "p", 1, "3,19");
 	/* The slice grows into what the budget gets, and who shares it follows. */
 	assert_true(admit_pods(&scene, budget(10, 7)).admitted);
 	pod = ledger_find(scene.ledger, "p");
-	assert_cpus(&pod->bubble, "1-5,17-21");
-	assert_cpus(&pod->held, "1-5,17-21");
+	assert_cpus(pod->bubble, "1-5,17-21");
+	assert_cpus(pod->held, "1-5,17-21");
 	assert_has(&scene, "p", 0, "1-4,17-19");
 	assert_has(&scene, "p", 1, "5,20-21");
 	/* The slice has CPUs beyond the baseline, so the budget alone cannot go back. */
@@ -174,9 +174,9 @@ static void a_budget_is_resized_with_its_slices(void **state)
 		"the pod asks for 5 exclusive CPUs, but a resize in place keeps 6: those "
 		"of the admission, and those of its exclusive containers");
 	assert_string_equal(decision.suggestion, "fits with a pod budget of 6 CPUs");
-	assert_cpus(&ledger_find(scene.ledger, "p")->bubble, "1-5,17-21");
+	assert_cpus(ledger_find(scene.ledger, "p")->bubble, "1-5,17-21");
 	assert_true(admit_pods(&scene, budget(6, 4)).admitted);
-	assert_cpus(&ledger_find(scene.ledger, "p")->bubble, "1-3,17-19");
+	assert_cpus(ledger_find(scene.ledger, "p")->bubble, "1-3,17-19");
 	assert_has(&scene, "p", 0, "1-2,17-18");
 	assert_has(&scene, "p", 1, "3,19");
 }
@@ -218,19 +218,22 @@ static void a_lost_cpu_of_the_admission_is_seen(void **state)
 		"pod p container second does not have all CPUs of its admission",
 	};
 	struct scene scene cleanup_scene = {0};
+	struct ledger_pod *pod;
 
 	(void)state;
 	set_up(&scene, ALIGN_NONE);
 	assert_true(admit_pods(&scene, two(2, 2)).admitted);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(ledger_begin(scene.ledger), 0);
-		cpuset_add(&ledger_edit_pod(scene.ledger, "p")->grants[i].baseline, 9);
+		pod = ledger_edit_pod(scene.ledger, "p");
+		cpuset_add(ledger_pod_edit(pod, pod->grants[i].baseline), 9);
 		assert_unsound(&scene, words[i]);
 		ledger_abort(scene.ledger);
 	}
 	/* Without a bubble its baseline says nothing. */
 	assert_int_equal(ledger_begin(scene.ledger), 0);
-	cpuset_add(&ledger_edit_pod(scene.ledger, "p")->bubble_baseline, 9);
+	pod = ledger_edit_pod(scene.ledger, "p");
+	cpuset_add(ledger_pod_edit(pod, pod->bubble_baseline), 9);
 	assert_sound(scene.ledger);
 	ledger_abort(scene.ledger);
 }
@@ -238,13 +241,15 @@ static void a_lost_cpu_of_the_admission_is_seen(void **state)
 static void a_lost_cpu_of_a_bubble_is_seen(void **state)
 {
 	struct scene scene cleanup_scene = {0};
+	struct ledger_pod *pod;
 
 	(void)state;
 	set_up(&scene, ALIGN_RESTRICTED);
 	scene.policy.scope = ALIGN_SCOPE_POD;
 	assert_true(admit_pods(&scene, budget(6, 4)).admitted);
 	assert_int_equal(ledger_begin(scene.ledger), 0);
-	cpuset_add(&ledger_edit_pod(scene.ledger, "p")->bubble_baseline, 9);
+	pod = ledger_edit_pod(scene.ledger, "p");
+	cpuset_add(ledger_pod_edit(pod, pod->bubble_baseline), 9);
 	assert_unsound(&scene, "pod p does not have all CPUs of its admission");
 	ledger_abort(scene.ledger);
 }
@@ -254,22 +259,22 @@ static void a_lost_cpu_of_a_bubble_is_seen(void **state)
 static void assert_same_pod(const struct ledger_pod *a, const struct ledger_pod *b)
 {
 	assert_true(pod_spec_equal(a->spec, b->spec));
-	assert_true(cpuset_equal(&a->held, &b->held));
+	assert_true(cpuset_equal(a->held, b->held));
 	for (uint32_t i = 0; i < a->nr_grants; i++) {
-		assert_true(cpuset_equal(&a->grants[i].cpus, &b->grants[i].cpus));
-		assert_true(cpuset_equal(&a->grants[i].baseline, &b->grants[i].baseline));
+		assert_true(cpuset_equal(a->grants[i].cpus, b->grants[i].cpus));
+		assert_true(cpuset_equal(a->grants[i].baseline, b->grants[i].baseline));
 	}
 }
 
 static void assert_resized(const struct ledger_pod *was, const struct ledger_pod *is)
 {
 	for (uint32_t i = 0; i < is->nr_grants; i++) {
-		const struct cpuset *old = &was->grants[i].cpus, *now = &is->grants[i].cpus;
+		const struct cpuset *old = was->grants[i].cpus, *now = is->grants[i].cpus;
 
 		assert_int_equal(cpuset_count(now) * 1000,
 				 is->spec->containers[i].request.cpu_mcpu);
-		assert_true(cpuset_is_subset(&was->grants[i].baseline, now));
-		assert_true(cpuset_equal(&was->grants[i].baseline, &is->grants[i].baseline));
+		assert_true(cpuset_is_subset(was->grants[i].baseline, now));
+		assert_true(cpuset_equal(was->grants[i].baseline, is->grants[i].baseline));
 		if (cpuset_count(now) >= cpuset_count(old))
 			assert_true(cpuset_is_subset(old, now));
 		else
@@ -280,11 +285,9 @@ static void assert_resized(const struct ledger_pod *was, const struct ledger_pod
 /* A copy of the pod with what the comparisons read. */
 static struct ledger_pod copy_of(const struct ledger_pod *pod, struct grant *grants)
 {
-	struct ledger_pod copy = *pod;
+	struct ledger_pod copy = record_of(pod, grants);
 
 	copy.spec = pod_spec_copy(pod->spec);
-	memcpy(grants, pod->grants, pod->nr_grants * sizeof(*grants));
-	copy.grants = grants;
 	return copy;
 }
 
@@ -316,6 +319,7 @@ static void resize_at_random(struct scene *scene, struct chance *chance)
 		assert_resized(&was, ledger_find(scene->ledger, uid));
 	}
 	pod_spec_free(was.spec);
+	free(was.sets);
 }
 
 static void any_sequence_of_resizes_keeps_the_rules(void **state)

@@ -43,7 +43,7 @@ static void assert_has(const struct scene *scene, uint32_t index, const char *cp
 	const struct ledger_pod *pod = ledger_find(scene->ledger, "p");
 
 	assert_non_null(pod);
-	assert_cpus(&pod->grants[index].cpus, cpus);
+	assert_cpus(pod->grants[index].cpus, cpus);
 	assert_sound(scene->ledger);
 }
 
@@ -202,7 +202,7 @@ static void what_init_containers_left_is_used(void **state)
 		assert_true(decide(&scene, guaranteed_pod("q", 6)).admitted);
 		assert_true(decide(&scene, after_init(8, 0, 8)).admitted);
 		assert_has(&scene, 1, "1-4,17-20");
-		assert_cpus(&ledger_find(scene.ledger, "p")->held, "1-4,17-20");
+		assert_cpus(ledger_find(scene.ledger, "p")->held, "1-4,17-20");
 	}
 }
 

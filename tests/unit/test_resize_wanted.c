@@ -137,7 +137,7 @@ static void a_pod_of_a_runtime_is_not_resized(void **state)
 	set_up(&scene, ALIGN_NONE);
 	give_to_runtime(spec);
 	assert_true(admit_pods(&scene, spec).admitted);
-	assert_int_equal(cpuset_count(&grant_of(&scene, "p", 0)->cpus), 4);
+	assert_int_equal(cpuset_count(grant_of(&scene, "p", 0)->cpus), 4);
 	assert_false(is_wanted(&scene, larger));
 	give_to_runtime(larger);
 	assert_false(is_wanted(&scene, larger));

@@ -165,16 +165,16 @@ static void every_field_of(struct fixture *fixture, uint32_t nr_pods)
 		assert_int_equal(is->state, was->state);
 		assert_string_equal(is->detail, was->detail);
 		assert_int_equal(is->has_bubble, was->has_bubble);
-		assert_true(cpuset_equal(&is->bubble, &was->bubble));
-		assert_true(cpuset_equal(&is->held, &was->held));
+		assert_true(cpuset_equal(is->bubble, was->bubble));
+		assert_true(cpuset_equal(is->held, was->held));
 		assert_int_equal(is->nr_grants, was->nr_grants);
 		for (uint32_t j = 0; j < is->nr_grants; j++) {
 			assert_string_equal(is->grants[j].container, was->grants[j].container);
 			assert_int_equal(is->grants[j].kind, was->grants[j].kind);
 			assert_int_equal(is->grants[j].isolation, was->grants[j].isolation);
-			assert_true(cpuset_equal(&is->grants[j].cpus, &was->grants[j].cpus));
+			assert_true(cpuset_equal(is->grants[j].cpus, was->grants[j].cpus));
 			/* Written only if it differs from the CPUs. */
-			assert_true(cpuset_is_empty(&is->grants[j].baseline));
+			assert_true(cpuset_is_empty(is->grants[j].baseline));
 			assert_true(is->grants[j].mems == was->grants[j].mems);
 		}
 	}

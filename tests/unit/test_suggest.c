@@ -543,7 +543,7 @@ static void policies_must_suit_all_pods(void **state)
 	policy.cpu_options.strict_reservation = false;
 	ledger = scene_ledger(topology, &policy);
 	assert_true(admit_and_free(ledger, guaranteed_pod("a", 3)).admitted);
-	assert_true(cpuset_intersects(&ledger_find(ledger, "a")->held, ledger_reserved(ledger)));
+	assert_true(cpuset_intersects(ledger_find(ledger, "a")->held, ledger_reserved(ledger)));
 	assert_int_equal(proposed(ledger, guaranteed_pod("p", 2), CHANGE_REPAIRED).kind,
 			 CHANGE_NONE);
 	ledger_free(ledger);

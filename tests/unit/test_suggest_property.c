@@ -281,7 +281,7 @@ static uint64_t held_by(const struct world *world, const struct decision *decisi
 	uint64_t sum = 0;
 
 	if (!decision->is_memory)
-		return cpuset_count(&pod->held);
+		return cpuset_count(pod->held);
 	if (!blocks || type >= ledger_memory_manager(world->ledger)->nr_types)
 		return 0;
 	if (blocks->pod.present)

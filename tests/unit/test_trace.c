@@ -254,7 +254,7 @@ static void a_grant_is_compared_with_a_new_one(void **state)
 		}
 		/* The grant itself stays. */
 		pod = ledger_find(stage.ledger, "p");
-		assert_cpus(&pod->held, "4-6");
+		assert_cpus(pod->held, "4-6");
 		assert_int_equal(pod->grants[0].mems, 4);
 		if (!i)
 			assert_int_equal(ledger_remove(stage.ledger, "other"), 0);
@@ -349,30 +349,28 @@ static void a_grant_is_compared_container_by_container(void **state)
 	open_stage(&stage, 4, ALIGN_NONE, ALIGN_SCOPE_CONTAINER);
 	add_container(spec, "second", CONTAINER_APP, 1000, 1000);
 	assert_true(admit_and_free(stage.ledger, spec).admitted);
-	record = *ledger_find(stage.ledger, "p");
-	memcpy(grants, record.grants, sizeof(grants));
-	record.grants = grants;
+	record = record_of(ledger_find(stage.ledger, "p"), grants);
 	assert_true(is_same_as(&stage, &record));
-	record = *ledger_find(stage.ledger, "p");
-	grants[0].cpus = record.grants[1].cpus;
-	grants[1].cpus = record.grants[0].cpus;
-	record.grants = grants;
+	free(record.sets);
+	record = record_of(ledger_find(stage.ledger, "p"), grants);
+	grants[0].cpus = ledger_find(stage.ledger, "p")->grants[1].cpus;
+	grants[1].cpus = ledger_find(stage.ledger, "p")->grants[0].cpus;
 	assert_false(is_same_as(&stage, &record));
+	free(record.sets);
 	close_stage(&stage);
 	/* A budget that its only container has for itself, or as the pod's pool. */
 	open_stage(&stage, 4, ALIGN_BEST_EFFORT, ALIGN_SCOPE_POD);
 	spec = guaranteed_pod("p", 2);
 	set_budget(spec, 2);
 	assert_true(admit_and_free(stage.ledger, spec).admitted);
-	record = *ledger_find(stage.ledger, "p");
-	grants[0] = record.grants[0];
+	record = record_of(ledger_find(stage.ledger, "p"), grants);
 	assert_int_equal(grants[0].isolation, ISOLATION_CONTAINER);
-	record.grants = grants;
 	assert_true(is_same_as(&stage, &record));
-	record = *ledger_find(stage.ledger, "p");
+	free(record.sets);
+	record = record_of(ledger_find(stage.ledger, "p"), grants);
 	grants[0].isolation = ISOLATION_POD;
-	record.grants = grants;
 	assert_false(is_same_as(&stage, &record));
+	free(record.sets);
 	close_stage(&stage);
 }
 

@@ -10,6 +10,8 @@
 
 #include "core/cpuset.h"
 
+const struct cpuset cpuset_none = {.nr_words = 0};
+
 static inline unsigned int word_of(unsigned int cpu)
 {
 	return cpu / CPUSET_WORD_BITS;

@@ -31,6 +31,8 @@ struct cpuset {
 };
 
 #define CPUSET_EMPTY ((struct cpuset){.nr_words = 0})
+/* The empty set for those who keep a pointer: it never ends. */
+extern const struct cpuset cpuset_none;
 
 /*
  * Add or remove one CPU; one that is already there, or not there, changes nothing. The caller

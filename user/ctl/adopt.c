@@ -57,7 +57,8 @@ static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *kno
 	uint32_t wanted = count_exclusive(ledger, pod, index);
 	struct memory_request memory = {0};
 
-	*grant = (struct grant){.kind = spec->kind, .isolation = ISOLATION_HOST};
+	*grant = (struct grant){
+		.kind = spec->kind, .isolation = ISOLATION_HOST, .cpus = &cpuset_none};
 	snprintf(grant->container, sizeof(grant->container), "%s", spec->name);
 	if (held) {
 		grant->mems = held->mems;
@@ -70,13 +71,13 @@ static bool fill_grant(const struct ledger *ledger, const struct ledger_pod *kno
 		return false;
 	if (wanted) {
 		grant->isolation = ISOLATION_CONTAINER;
-		return cpuset_count(&grant->cpus) == wanted;
+		return cpuset_count(grant->cpus) == wanted;
 	}
 	if (pod->has_bubble) {
 		grant->isolation = ISOLATION_POD;
-		return !cpuset_is_empty(&grant->cpus);
+		return !cpuset_is_empty(grant->cpus);
 	}
-	return cpuset_is_empty(&grant->cpus);
+	return cpuset_is_empty(grant->cpus);
 }
 
 static bool fill_pod(const struct ledger *ledger, const struct ledger_pod *known,

@@ -91,7 +91,7 @@ static uint32_t find_cpus(const struct controller *controller, struct noisy_cpu 
 		if (!grant || grant->isolation != ISOLATION_CONTAINER)
 			continue;
 		row.grant.owner = owner_of(&above, published);
-		cpuset_for_each (cpu, &grant->cpus) {
+		cpuset_for_each (cpu, grant->cpus) {
 			row.grant.cpu = cpu;
 			add_cpu(rows, &nr, &seen, &row);
 		}

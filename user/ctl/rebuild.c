@@ -200,7 +200,7 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 		grant->isolation = exclusive ? ISOLATION_CONTAINER : ISOLATION_HOST;
 		snprintf(grant->container, sizeof(grant->container), "%s", found->group->container);
 		if (exclusive)
-			grant->cpus = found->cpus;
+			grant->cpus = &found->cpus;
 		at++;
 	}
 	pod->spec->nr_containers = pod->nr_grants = nr;

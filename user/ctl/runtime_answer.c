@@ -241,7 +241,7 @@ static bool is_behind(const struct controller *controller, const struct runtime_
 	cpus = row->told;
 	pod = ctl_runtime_pod(controller, row->uid);
 	if (pod)
-		cpuset_subtract(&cpus, &pod->held);
+		cpuset_subtract(&cpus, pod->held);
 	return cpuset_intersects(&cpus, exclusive);
 }
 

@@ -123,7 +123,7 @@ static struct cpuset cpus_of(const struct controller *controller, const struct p
 {
 	const struct grant *grant = ctl_runtime_grant(controller, pod->uid, container);
 
-	return grant ? grant->cpus : CPUSET_EMPTY;
+	return grant ? *grant->cpus : CPUSET_EMPTY;
 }
 
 void ctl_runtime_note_resize(struct controller *controller, const struct pod_spec *pod,

@@ -84,7 +84,7 @@ static bool resize(struct controller *controller, const struct runtime_container
 {
 	const struct pod_spec *pod = container->pod->spec;
 	const char *name = container->spec->name;
-	const struct cpuset before = ctl_runtime_grant(controller, pod->uid, name)->cpus;
+	const struct cpuset before = *ctl_runtime_grant(controller, pod->uid, name)->cpus;
 	int r;
 
 	if (!ctl_runtime_can_resize(controller, container)) {
@@ -158,7 +158,7 @@ static void note_found(struct controller *controller, const struct runtime_conta
 	 * leaves its CPUs before others get them.
 	 */
 	if (cpuset_parse(container->cpus, strlen(container->cpus), &row->told) ||
-	    (is_owner && !gives_up(&row->told, &grant->cpus)))
+	    (is_owner && !gives_up(&row->told, grant->cpus)))
 		row->told = CPUSET_EMPTY;
 }
 

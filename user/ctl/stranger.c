@@ -60,7 +60,7 @@ static struct cpuset cpus_of_runtime(const struct controller *controller)
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
 		if (pod->spec->is_of_runtime)
-			cpuset_union(&cpus, &pod->held);
+			cpuset_union(&cpus, pod->held);
 	}
 	return cpus;
 }
@@ -152,7 +152,7 @@ static int find_owners(const struct controller *controller, struct stranger_owne
 		    grant->isolation != ISOLATION_CONTAINER)
 			continue;
 		text_copy(owners[nr].path, sizeof(owners[nr].path), group->path);
-		owners[nr++].cpus = grant->cpus;
+		owners[nr++].cpus = *grant->cpus;
 	}
 	*ret_owners = owners;
 	*ret_nr = nr;

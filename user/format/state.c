@@ -51,9 +51,9 @@ static void write_container(struct writer *writer, const struct container_spec *
 	resources_emit(emitter, "requests", &container->request);
 	resources_emit(emitter, "limits", &container->limit);
 	emit_text(emitter, "isolation", isolation_name(grant->isolation));
-	write_set(writer, "cpus", &grant->cpus);
-	if (!cpuset_equal(&grant->baseline, &grant->cpus) && !cpuset_is_empty(&grant->baseline))
-		write_set(writer, "baseline", &grant->baseline);
+	write_set(writer, "cpus", grant->cpus);
+	if (!cpuset_equal(grant->baseline, grant->cpus) && !cpuset_is_empty(grant->baseline))
+		write_set(writer, "baseline", grant->baseline);
 	write_mems(writer, grant->mems);
 	emit_close(emitter);
 }
@@ -79,10 +79,10 @@ static void write_pod(struct writer *writer, const struct ledger_pod *pod)
 	}
 	resources_emit(emitter, "overhead", &spec->overhead);
 	if (pod->has_bubble)
-		write_set(writer, "bubble", &pod->bubble);
-	if (pod->has_bubble && !cpuset_equal(&pod->bubble_baseline, &pod->bubble))
-		write_set(writer, "bubble_baseline", &pod->bubble_baseline);
-	write_set(writer, "held", &pod->held);
+		write_set(writer, "bubble", pod->bubble);
+	if (pod->has_bubble && !cpuset_equal(pod->bubble_baseline, pod->bubble))
+		write_set(writer, "bubble_baseline", pod->bubble_baseline);
+	write_set(writer, "held", pod->held);
 	emit_list(emitter, "containers");
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		write_container(writer, &spec->containers[i], &pod->grants[i]);

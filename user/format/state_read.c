@@ -25,6 +25,7 @@ static void pod_fini(struct state_pod *pod)
 {
 	pod_spec_free(pod->pod.spec);
 	free(pod->pod.grants);
+	free(pod->pod.sets);
 }
 
 void state_free(struct state *state)
@@ -196,15 +197,16 @@ static int read_grant(struct state_reader *reader, const struct yaml_value *map,
 
 	_Static_assert(ISOLATION_NR == 3, "a word for each isolation");
 	if (!err)
-		err = want_set(reader, map, field, "cpus", &grant->cpus);
+		err = want_set(reader, map, field, "cpus", ledger_pod_edit(&pod->pod, grant->cpus));
 	if (!err)
-		err = read_baseline(reader, map, field, "baseline", &grant->cpus, &grant->baseline);
+		err = read_baseline(reader, map, field, "baseline", grant->cpus,
+				    ledger_pod_edit(&pod->pod, grant->baseline));
 	if (!err)
 		err = want_set(reader, map, field, "mems", &mems);
 	if (err)
 		return err;
 	grant->isolation = word;
-	if ((grant->isolation == ISOLATION_HOST) != cpuset_is_empty(&grant->cpus))
+	if ((grant->isolation == ISOLATION_HOST) != cpuset_is_empty(grant->cpus))
 		return yaml_refuse(map, field, reader->error,
 				   "isolation '%s' contradicts the CPU list", words[word]);
 	if (!cpuset_is_subset(&mems, &reader->nodes))
@@ -275,6 +277,9 @@ static int read_containers(struct state_reader *reader, const struct yaml_value 
 	pod->pod.grants = calloc(list->nr_children, sizeof(*pod->pod.grants));
 	if (!spec->containers || !pod->pod.grants)
 		return -ENOMEM;
+	pod->pod.nr_grants = list->nr_children;
+	if (ledger_pod_own_sets(&pod->pod))
+		return -ENOMEM;
 	yaml_for_each(child, list)
 	{
 		format_field(child_field, "%s[%u]", list_field, nr);
@@ -285,7 +290,6 @@ static int read_containers(struct state_reader *reader, const struct yaml_value 
 		nr++;
 	}
 	spec->nr_containers = nr;
-	pod->pod.nr_grants = nr;
 	return check_unique(reader, list, list_field, spec);
 }
 
@@ -367,7 +371,7 @@ static int read_pod(struct state_reader *reader, const struct yaml_value *map, c
 	if (err)
 		return err;
 	pod->pod.spec = calloc(1, sizeof(*pod->pod.spec));
-	if (!pod->pod.spec)
+	if (!pod->pod.spec || ledger_pod_own_sets(&pod->pod))
 		return -ENOMEM;
 	pod->pod.has_bubble = yaml_get(map, "bubble") != NULL;
 	err = read_names(reader, map, field, pod);
@@ -376,12 +380,14 @@ static int read_pod(struct state_reader *reader, const struct yaml_value *map, c
 	if (!err)
 		err = read_totals(reader, map, field, pod);
 	if (!err && pod->pod.has_bubble)
-		err = want_set(reader, map, field, "bubble", &pod->pod.bubble);
+		err = want_set(reader, map, field, "bubble",
+			       ledger_pod_edit(&pod->pod, pod->pod.bubble));
 	if (!err)
-		err = read_baseline(reader, map, field, "bubble_baseline", &pod->pod.bubble,
-				    &pod->pod.bubble_baseline);
+		err = read_baseline(reader, map, field, "bubble_baseline", pod->pod.bubble,
+				    ledger_pod_edit(&pod->pod, pod->pod.bubble_baseline));
 	if (!err)
-		err = want_set(reader, map, field, "held", &pod->pod.held);
+		err = want_set(reader, map, field, "held",
+			       ledger_pod_edit(&pod->pod, pod->pod.held));
 	if (!err)
 		err = read_containers(reader, map, field, pod);
 	if (!err)

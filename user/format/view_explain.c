@@ -261,11 +261,11 @@ static const char *why_of(const struct explained_pod *subject, uint32_t index)
 		if (pod->has_bubble)
 			bubble = arena_printf(subject->arena,
 					      "; they are part of the pod's bubble of %u",
-					      cpuset_count(&pod->bubble));
+					      cpuset_count(pod->bubble));
 		return arena_printf(subject->arena,
 				    "holds %u exclusive CPUs: the pod is Guaranteed, it requests "
 				    "a whole number of CPUs and cpuManagerPolicy is static%s%s",
-				    cpuset_count(&grant->cpus), bubble,
+				    cpuset_count(grant->cpus), bubble,
 				    grant->kind == CONTAINER_INIT ? "; after it ends, later "
 								    "containers of the pod use "
 								    "them"
@@ -474,7 +474,7 @@ static void fill_options(struct view_explain *row, const struct explained_pod *s
 	struct cpuset held = CPUSET_EMPTY;
 
 	if (subject->pod)
-		held = subject->pod->held;
+		held = *subject->pod->held;
 	row->options = arena_array(subject->arena, MAX_OPTIONS, sizeof(*row->options));
 	if (!row->options)
 		return;
@@ -551,7 +551,7 @@ static const char *summary_of(const struct explained_pod *subject)
 	return arena_printf(
 		subject->arena,
 		"CPUs held by this pod alone: %u; containers with exclusive CPUs: %u of %u%s",
-		cpuset_count(&pod->held), nr_exclusive, pod->nr_grants,
+		cpuset_count(pod->held), nr_exclusive, pod->nr_grants,
 		subject->refusal ? "; a changed document was refused, and this grant remains in "
 				   "force"
 				 : "");
@@ -570,8 +570,8 @@ static void fill_pod(struct view_explain *row, const struct explained_pod *subje
 	row->state = problem ? problem->state : pod_state_name(pod->state);
 	row->grant = summary_of(subject);
 	row->detail = given(problem ? problem->detail : pod->detail);
-	row->bubble = pod->has_bubble ? &pod->bubble : NULL;
-	row->held = &pod->held;
+	row->bubble = pod->has_bubble ? pod->bubble : NULL;
+	row->held = pod->held;
 	row->containers = arena_array(subject->arena, pod->nr_grants, sizeof(*row->containers));
 	for (uint32_t i = 0; row->containers && i < pod->nr_grants; i++)
 		fill_container(subject, i, &row->containers[row->nr_containers++]);

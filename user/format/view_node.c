@@ -47,18 +47,18 @@ static void mark_pod(struct arena *arena, struct view_cpu *rows, const struct to
 	const char *uid = pod->spec->uid;
 	const char *name = arena_printf(arena, "%s/%s", pod->spec->namespace, pod->spec->name);
 
-	mark(rows, topology, &pod->held, CPU_EXCLUSIVE, name, uid);
+	mark(rows, topology, pod->held, CPU_EXCLUSIVE, name, uid);
 	if (pod->has_bubble)
-		mark(rows, topology, &pod->bubble, CPU_POD_SHARED, name, uid);
+		mark(rows, topology, pod->bubble, CPU_POD_SHARED, name, uid);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		if (pod->grants[i].isolation == ISOLATION_POD)
-			mark(rows, topology, &pod->grants[i].cpus, CPU_POD_SHARED, name, uid);
+			mark(rows, topology, pod->grants[i].cpus, CPU_POD_SHARED, name, uid);
 	}
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
 
 		if (grant->isolation == ISOLATION_CONTAINER)
-			mark(rows, topology, &grant->cpus, CPU_EXCLUSIVE,
+			mark(rows, topology, grant->cpus, CPU_EXCLUSIVE,
 			     arena_printf(arena, "%s/%s", name, grant->container), uid);
 	}
 }

@@ -97,7 +97,7 @@ static const struct cpuset *cpus_of(struct arena *arena, const struct ledger_pod
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		if (pod->grants[i].isolation == isolation)
-			cpuset_union(&cpus, &pod->grants[i].cpus);
+			cpuset_union(&cpus, pod->grants[i].cpus);
 	}
 	return arena_copy(arena, &cpus, sizeof(cpus));
 }
@@ -146,10 +146,10 @@ static void fill_pod(struct arena *arena, const struct ledger *ledger, const str
 		.state = problem ? problem->state : pod_state_name(pod->state),
 		.scope = pod->has_bubble ? "pod" : "container",
 		.uid = pod->spec->uid,
-		.bubble = pod->has_bubble ? &pod->bubble : NULL,
+		.bubble = pod->has_bubble ? pod->bubble : NULL,
 		.exclusive = cpus_of(arena, pod, ISOLATION_CONTAINER),
 		.pool = cpus_of(arena, pod, ISOLATION_POD),
-		.held = &pod->held,
+		.held = pod->held,
 		.cpu_request_mcpu = totals.cpu_request_mcpu,
 		.cpu_limit_mcpu = totals.cpu_limit_mcpu,
 		.memory_request_bytes = totals.memory_request_bytes,

@@ -198,9 +198,9 @@ static void push_candidates(struct steps *steps, const struct ledger *ledger,
 	struct cpuset apart = manager->topology->all;
 
 	cpuset_subtract(&free, ledger_reserved(ledger));
-	cpuset_union(&free, &pod->held);
+	cpuset_union(&free, pod->held);
 	ledger_exclusive(ledger, &others);
-	cpuset_subtract(&others, &pod->held);
+	cpuset_subtract(&others, pod->held);
 	cpuset_subtract(&apart, &manager->usable);
 	push_step(steps, "candidates %u: %s; excluding the reserved %s%s%s", cpuset_count(&free),
 		  cpus_or_none(steps->arena, &free),
@@ -307,10 +307,10 @@ static void push_slice(struct steps *steps, const struct topology *topology,
 	for (uint32_t i = 0; i < index; i++) {
 		if (pod->grants[i].isolation == ISOLATION_CONTAINER &&
 		    pod->grants[i].kind != CONTAINER_INIT)
-			cpuset_union(&before, &pod->grants[i].cpus);
+			cpuset_union(&before, pod->grants[i].cpus);
 	}
 	push_step(steps, "its slice of the bubble: %s%s",
-		  made_of(steps->arena, topology, &pod->grants[index].cpus),
+		  made_of(steps->arena, topology, pod->grants[index].cpus),
 		  with_cpus(steps->arena, "; excluding earlier containers' ", &before));
 }
 
@@ -321,9 +321,9 @@ static void push_reuse(struct steps *steps, const struct ledger_pod *pod, uint32
 
 	for (uint32_t i = 0; i < index; i++) {
 		if (pod->grants[i].kind == CONTAINER_INIT)
-			cpuset_union(&left, &pod->grants[i].cpus);
+			cpuset_union(&left, pod->grants[i].cpus);
 	}
-	cpuset_intersect(&left, &pod->grants[index].cpus);
+	cpuset_intersect(&left, pod->grants[index].cpus);
 	if (!cpuset_is_empty(&left))
 		push_step(steps, "of these, released by init containers: %s",
 			  cpus_text(steps->arena, &left));
@@ -336,7 +336,7 @@ struct step_row *steps_of(struct arena *arena, const struct ledger *ledger,
 	struct steps steps = {arena, arena_array(arena, MAX_STEPS, sizeof(*steps.rows)), 0};
 	const struct topology *topology = ledger_topology(ledger);
 	const struct grant *grant = &pod->grants[index];
-	const struct cpuset *taken = pod->has_bubble ? &pod->bubble : &grant->cpus;
+	const struct cpuset *taken = pod->has_bubble ? pod->bubble : grant->cpus;
 	struct cpuset aligned;
 
 	*ret_nr = 0;

@@ -196,7 +196,7 @@ static int add_container(struct importer *importer, const struct kubelet_entry *
 	*spec = (struct container_spec){
 		.kind = kind, .request = RESOURCES_UNSET, .limit = RESOURCES_UNSET};
 	snprintf(spec->name, sizeof(spec->name), "%s", entry->container);
-	*grant = (struct grant){.kind = kind, .isolation = isolation, .cpus = entry->cpus};
+	*grant = (struct grant){.kind = kind, .isolation = isolation, .cpus = &entry->cpus};
 	snprintf(grant->container, sizeof(grant->container), "%s", entry->container);
 	if (importer->memory)
 		r = add_memory(importer,
@@ -248,7 +248,7 @@ static int fill_budget(struct importer *importer, const struct kubelet_entry *bu
 	if (!bubble)
 		return 0;
 	pod->has_bubble = true;
-	pod->bubble = bubble->cpus;
+	pod->bubble = &bubble->cpus;
 	spec->has_pod_resources = true;
 	spec->request.cpu_mcpu = 1000 * (int64_t)cpuset_count(&bubble->cpus);
 	if (importer->memory)

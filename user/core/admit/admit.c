@@ -44,7 +44,7 @@ static int admit_again(struct ledger *ledger, const struct ledger_pod *pod,
 {
 	decision->admitted = true;
 	snprintf(decision->message, sizeof(decision->message),
-		 "pod is admitted already and holds %u exclusive CPUs", cpuset_count(&pod->held));
+		 "pod is admitted already and holds %u exclusive CPUs", cpuset_count(pod->held));
 	if (pod->state == POD_RUNNING && !pod->detail[0])
 		return 0;
 	return ledger_set_state(ledger, pod->spec->uid, POD_RUNNING, NULL);
@@ -65,7 +65,7 @@ static int decide(struct ledger *ledger, const struct pod_spec *spec, struct dec
 	decision->admitted = true;
 	snprintf(decision->message, sizeof(decision->message),
 		 "%s pod holds %u exclusive CPUs; %u CPUs stay in the shared pool",
-		 qos_class_name(assignment.pod->qos), cpuset_count(&assignment.pod->held),
+		 qos_class_name(assignment.pod->qos), cpuset_count(assignment.pod->held),
 		 cpuset_count(ledger_shared_pool(ledger)));
 	return 0;
 }

@@ -196,7 +196,7 @@ bool assign_leaves_no_shared_cpu(const struct assignment *assignment)
 	struct cpuset pool = *ledger_shared_pool(ledger);
 
 	/* If the whole pool is offline, that is not the doing of a pod that takes none of it. */
-	if (!cpuset_is_empty(&assignment->pod->held))
+	if (!cpuset_is_empty(assignment->pod->held))
 		cpuset_subtract(&pool, &ledger_cpu_manager(ledger)->offline);
 	return !policy->may_empty_shared_pool && !compatibility_is_kubelet(policy->compatibility) &&
 	       cpuset_is_empty(&pool) && ledger_nr_host_containers(ledger);

@@ -24,7 +24,7 @@ static void say_departure(const struct ledger *ledger, bool is_memory, const cha
 {
 	const struct ledger_pod *pod = ledger_find(ledger, uid);
 	const char *ending = pod->state == POD_ENDING ? " (it is ending)" : "";
-	uint32_t nr_held = cpuset_count(&pod->held);
+	uint32_t nr_held = cpuset_count(pod->held);
 
 	if (is_memory || !nr_held)
 		snprintf(text, size, "fits after pod %.63s/%.253s leaves%s", pod->spec->namespace,

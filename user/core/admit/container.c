@@ -78,6 +78,8 @@ static int insert_container(struct ledger_pod *pod, const struct container_spec 
 	grants[index] = (struct grant){.kind = container->kind, .isolation = ISOLATION_HOST};
 	memcpy(grants[index].container, container->name, sizeof(grants[index].container));
 	pod->spec->nr_containers = pod->nr_grants = nr + 1;
+	if (ledger_pod_own_sets(pod))
+		return -ENOMEM;
 	*ret_index = index;
 	return 0;
 }
@@ -212,10 +214,10 @@ static void fill_reuse(const struct ledger_pod *pod, struct cpu_reuse *reuse)
 	memcpy(reuse->uid, pod->spec->uid, sizeof(reuse->uid));
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		if (pod->grants[i].kind == CONTAINER_INIT)
-			cpuset_union(&reuse->cpus, &pod->grants[i].cpus);
+			cpuset_union(&reuse->cpus, pod->grants[i].cpus);
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
 		if (pod->grants[i].kind != CONTAINER_INIT)
-			cpuset_subtract(&reuse->cpus, &pod->grants[i].cpus);
+			cpuset_subtract(&reuse->cpus, pod->grants[i].cpus);
 }
 
 static int assign_one(struct ledger *ledger, struct ledger_pod *pod, uint32_t index,
@@ -268,7 +270,7 @@ static int pin_near_cpus(struct ledger *ledger, const char *uid, const char *nam
 	if (!edited)
 		return -ENOMEM;
 	pin_to(ledger, edited, index,
-	       topology_memory_of_cpus(ledger_topology(ledger), &edited->grants[index].cpus));
+	       topology_memory_of_cpus(ledger_topology(ledger), edited->grants[index].cpus));
 	return 0;
 }
 
@@ -316,9 +318,9 @@ static int grant_as(struct ledger *ledger, struct ledger_pod *pod, uint32_t inde
 	if (!nr || nr != cpuset_count(cpus) || !are_free(ledger, cpus))
 		return -ENOTSUP;
 	pod->grants[index].isolation = ISOLATION_CONTAINER;
-	pod->grants[index].cpus = *cpus;
-	pod->grants[index].baseline = *cpus;
-	cpuset_union(&pod->held, cpus);
+	*ledger_pod_edit(pod, pod->grants[index].cpus) = *cpus;
+	*ledger_pod_edit(pod, pod->grants[index].baseline) = *cpus;
+	cpuset_union(ledger_pod_edit(pod, pod->held), cpus);
 	cpuset_subtract(ledger_edit_shared_pool(ledger), cpus);
 	return 0;
 }
@@ -417,7 +419,7 @@ static int resize(struct ledger *ledger, const struct pod_spec *spec, uint32_t i
 static int prepare_resize(struct ledger *ledger, const struct pod_spec *spec, uint32_t index,
 			  struct decision *decision)
 {
-	const bool had_cpus = !cpuset_is_empty(&ledger_find(ledger, spec->uid)->grants[index].cpus);
+	const bool had_cpus = !cpuset_is_empty(ledger_find(ledger, spec->uid)->grants[index].cpus);
 	int r = ledger_begin(ledger);
 
 	if (r)

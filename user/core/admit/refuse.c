@@ -114,7 +114,7 @@ static void refuse_count(const struct ledger *ledger, const struct ledger_pod *p
 	char offline_text[32] = "";
 
 	ledger_exclusive(ledger, &held);
-	cpuset_subtract(&held, &pod->held);
+	cpuset_subtract(&held, pod->held);
 	/* Of the free ones: what a pod holds is counted there. */
 	cpuset_subtract(&offline, &manager->reserved);
 	cpuset_intersect(&offline, &manager->offline);
@@ -175,7 +175,7 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 		if (pod->has_bubble && *container)
 			return refuse_pod(decision, REFUSAL_POD_BUDGET, container,
 					  "%s, but the pod's budget of %u has %u left for it",
-					  asked, cpuset_count(&pod->bubble), shortage->available);
+					  asked, cpuset_count(pod->bubble), shortage->available);
 		return refuse_count(ledger, pod, asked, container, decision);
 	default:
 		return refuse_pod(
@@ -516,7 +516,7 @@ static void refuse_last_shared_cpu(const struct assignment *assignment, struct d
 {
 	uint32_t nr_sharing = ledger_nr_host_containers(assignment->ledger);
 
-	decision->wanted = cpuset_count(&assignment->pod->held);
+	decision->wanted = cpuset_count(assignment->pod->held);
 	decision->available = decision->wanted ? decision->wanted - 1 : 0;
 	if (decision->wanted)
 		refuse_pod(
@@ -561,7 +561,7 @@ void refuse_other_kind(const struct ledger_pod *pod, uint32_t index,
 		       const struct container_spec *wanted, struct decision *decision)
 {
 	const struct grant *grant = &pod->grants[index];
-	const uint32_t nr = cpuset_count(&grant->cpus);
+	const uint32_t nr = cpuset_count(grant->cpus);
 	char asked[32] = "no";
 
 	if (wanted->request.cpu_mcpu > 0)

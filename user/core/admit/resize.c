@@ -66,7 +66,7 @@ static bool keeps_isolation(const struct ledger *ledger, const struct ledger_pod
 bool resize_is_wanted(const struct ledger *ledger, const struct ledger_pod *pod,
 		      const struct pod_spec *spec)
 {
-	return !cpuset_is_empty(&pod->held) && !spec->is_of_runtime && !pod->spec->is_of_runtime &&
+	return !cpuset_is_empty(pod->held) && !spec->is_of_runtime && !pod->spec->is_of_runtime &&
 	       has_same_containers(pod->spec, spec) && pod_qos(spec) == pod->qos &&
 	       keeps_isolation(ledger, pod, spec) &&
 	       (!pod->memory || has_same_memory(pod->spec, spec));
@@ -90,7 +90,7 @@ static int64_t growth_of(const struct assignment *assignment, uint32_t container
 
 	if (is_other || grant->isolation != ISOLATION_CONTAINER)
 		return 0;
-	return (int64_t)wanted_of(assignment, container) - cpuset_count(&grant->cpus);
+	return (int64_t)wanted_of(assignment, container) - cpuset_count(grant->cpus);
 }
 
 /*
@@ -191,11 +191,11 @@ static uint32_t growth_of_kind(const struct assignment *assignment, enum contain
 /* The CPUs that only init containers of the pod have: each of its app containers may get them. */
 static uint32_t count_left(const struct ledger_pod *pod)
 {
-	struct cpuset left = pod->held;
+	struct cpuset left = *pod->held;
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		if (pod->grants[i].kind != CONTAINER_INIT)
-			cpuset_subtract(&left, &pod->grants[i].cpus);
+			cpuset_subtract(&left, pod->grants[i].cpus);
 	}
 	return cpuset_count(&left);
 }
@@ -206,7 +206,7 @@ static uint32_t count_grown(const struct assignment *assignment)
 	const uint32_t left = count_left(assignment->pod);
 	const uint32_t of_apps = growth_of_kind(assignment, CONTAINER_APP);
 
-	return cpuset_count(&assignment->pod->held) + growth_of_kind(assignment, CONTAINER_INIT) +
+	return cpuset_count(assignment->pod->held) + growth_of_kind(assignment, CONTAINER_INIT) +
 	       growth_of_kind(assignment, CONTAINER_SIDECAR) +
 	       (of_apps > left ? of_apps - left : 0);
 }
@@ -228,12 +228,12 @@ static int grow_containers(struct assignment *assignment)
 	int r = 0;
 
 	if (assignment->is_whole && has_to_grow(assignment))
-		r = align(assignment, UINT32_MAX, &pod->held, count_grown(assignment), &affinity);
+		r = align(assignment, UINT32_MAX, pod->held, count_grown(assignment), &affinity);
 	for (uint32_t i = 0; i < pod->nr_grants && !r && !assignment->outcome; i++) {
 		if (growth_of(assignment, i) <= 0)
 			continue;
 		if (!assignment->is_whole)
-			r = align(assignment, i, &pod->grants[i].cpus, wanted_of(assignment, i),
+			r = align(assignment, i, pod->grants[i].cpus, wanted_of(assignment, i),
 				  &affinity);
 		if (r || assignment->outcome)
 			return r;
@@ -253,8 +253,8 @@ static int resize_bubble(struct assignment *assignment)
 	struct cpu_affinity affinity = {.known = false};
 	int r = 0;
 
-	if (nr > cpuset_count(&pod->bubble))
-		r = align(assignment, UINT32_MAX, &pod->bubble, nr, &affinity);
+	if (nr > cpuset_count(pod->bubble))
+		r = align(assignment, UINT32_MAX, pod->bubble, nr, &affinity);
 	if (r || assignment->outcome)
 		return r;
 	note_result(assignment, cpu_resize_bubble(manager, ledger_edit_shared_pool(ledger), pod,
@@ -309,7 +309,7 @@ static int run(struct assignment *assignment, struct ledger *ledger, const struc
 
 	if (!pod)
 		return -ENOMEM;
-	nr_held = cpuset_count(&pod->held);
+	nr_held = cpuset_count(pod->held);
 	assign_begin(assignment, ledger, pod, reuse);
 	assignment->is_resize = true;
 	assignment->resized = container;
@@ -320,7 +320,7 @@ static int run(struct assignment *assignment, struct ledger *ledger, const struc
 	r = pod->has_bubble ? resize_bubble(assignment) : grow_containers(assignment);
 	if (r || assignment->outcome)
 		return r;
-	if (cpuset_count(&pod->held) > nr_held && assign_leaves_no_shared_cpu(assignment))
+	if (cpuset_count(pod->held) > nr_held && assign_leaves_no_shared_cpu(assignment))
 		assignment->outcome = ASSIGN_LAST_SHARED_CPU;
 	return 0;
 }
@@ -340,7 +340,7 @@ int resize_decide(struct ledger *ledger, const struct pod_spec *spec, uint32_t c
 	snprintf(decision->message, sizeof(decision->message),
 		 "%s pod is resized in place and holds %u exclusive CPUs; %u CPUs stay in the "
 		 "shared pool",
-		 qos_class_name(assignment.pod->qos), cpuset_count(&assignment.pod->held),
+		 qos_class_name(assignment.pod->qos), cpuset_count(assignment.pod->held),
 		 cpuset_count(ledger_shared_pool(ledger)));
 	return 0;
 }

@@ -655,7 +655,7 @@ static uint32_t list_candidates(const struct change_search *search, struct candi
 	for (uint32_t i = 0; i < ledger_nr_pods(search->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(search->ledger, i);
 		uint64_t held = decision->is_memory ? memory_held(search, pod)
-						    : cpuset_count(&pod->held);
+						    : cpuset_count(pod->held);
 
 		if ((held || anyone || decision->is_both) && (held >= missing || anyone) &&
 		    strcmp(pod->spec->uid, search->spec->uid))

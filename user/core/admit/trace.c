@@ -176,10 +176,10 @@ static bool has_same_grants(const struct ledger_pod *a, const struct ledger_pod 
 	for (uint32_t i = 0; i < a->nr_grants; i++) {
 		if (a->grants[i].isolation != b->grants[i].isolation ||
 		    a->grants[i].mems != b->grants[i].mems ||
-		    !cpuset_equal(&a->grants[i].cpus, &b->grants[i].cpus))
+		    !cpuset_equal(a->grants[i].cpus, b->grants[i].cpus))
 			return false;
 	}
-	return cpuset_equal(&a->held, &b->held);
+	return cpuset_equal(a->held, b->held);
 }
 
 int trace_grant(struct ledger *ledger, const char *uid, struct trace *traces, bool *ret_same)

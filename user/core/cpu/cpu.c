@@ -345,9 +345,9 @@ static void update_reuse(struct cpu_reuse *reuse, const char *uid, const struct 
 	struct cpuset *cpus = reuse_of(reuse, uid);
 
 	if (grant->kind == CONTAINER_INIT)
-		cpuset_union(cpus, &grant->cpus);
+		cpuset_union(cpus, grant->cpus);
 	else
-		cpuset_subtract(cpus, &grant->cpus);
+		cpuset_subtract(cpus, grant->cpus);
 }
 
 enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *shared,
@@ -367,13 +367,13 @@ enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *s
 	if (result)
 		return result;
 	if (grant->isolation == ISOLATION_HOST) {
-		result = allocate_cpus(manager, shared, nr, affinity, reusable, &grant->cpus,
-				       ret_shortage);
+		result = allocate_cpus(manager, shared, nr, affinity, reusable,
+				       ledger_pod_edit(pod, grant->cpus), ret_shortage);
 		if (result)
 			return result;
 		grant->isolation = ISOLATION_CONTAINER;
-		grant->baseline = grant->cpus;
-		cpuset_union(&pod->held, &grant->cpus);
+		*ledger_pod_edit(pod, grant->baseline) = *grant->cpus;
+		cpuset_union(ledger_pod_edit(pod, pod->held), grant->cpus);
 	}
 	update_reuse(reuse, pod->spec->uid, grant);
 	return CPU_OK;
@@ -401,11 +401,15 @@ bool cpu_pod_pool_is_enough(const struct cpu_manager *manager, const struct pod_
 	return !has_shared || exclusive < total;
 }
 
-static void grant_set(struct grant *grant, enum isolation isolation, const struct cpuset *cpus)
+static void grant_set(struct ledger_pod *pod, uint32_t index, enum isolation isolation,
+		      const struct cpuset *cpus)
 {
+	struct grant *grant = &pod->grants[index];
+
 	grant->isolation = isolation;
-	grant->cpus = *cpus;
-	grant->baseline = isolation == ISOLATION_CONTAINER ? *cpus : CPUSET_EMPTY;
+	*ledger_pod_edit(pod, grant->cpus) = *cpus;
+	*ledger_pod_edit(pod, grant->baseline) = isolation == ISOLATION_CONTAINER ? *cpus
+										  : CPUSET_EMPTY;
 }
 
 /*
@@ -417,17 +421,17 @@ static void grant_set(struct grant *grant, enum isolation isolation, const struc
 static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
 				     bool store, struct cpu_shortage *ret_shortage)
 {
-	struct cpuset left = pod->bubble;
+	struct cpuset left = *pod->bubble;
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, i);
-		struct grant *grant = &pod->grants[i];
+		const enum container_kind kind = pod->grants[i].kind;
 		struct cpuset slice;
 		enum cpu_result result;
 
 		if (!nr) {
-			if (store && grant->kind == CONTAINER_INIT)
-				grant_set(grant, ISOLATION_POD, &left);
+			if (store && kind == CONTAINER_INIT)
+				grant_set(pod, i, ISOLATION_POD, &left);
 			continue;
 		}
 		result = take_cpus(manager, &left, nr, &slice);
@@ -436,13 +440,13 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 			return refuse(result, ret_shortage, nr, cpuset_count(&left));
 		}
 		if (store)
-			grant_set(grant, ISOLATION_CONTAINER, &slice);
-		if (grant->kind != CONTAINER_INIT)
+			grant_set(pod, i, ISOLATION_CONTAINER, &slice);
+		if (kind != CONTAINER_INIT)
 			cpuset_subtract(&left, &slice);
 	}
 	for (uint32_t i = 0; store && i < pod->nr_grants; i++) {
 		if (pod->grants[i].isolation == ISOLATION_HOST)
-			grant_set(&pod->grants[i], ISOLATION_POD, &left);
+			grant_set(pod, i, ISOLATION_POD, &left);
 	}
 	return CPU_OK;
 }
@@ -450,7 +454,7 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 static void clear_grants(struct ledger_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		grant_set(&pod->grants[i], ISOLATION_HOST, &CPUSET_EMPTY);
+		grant_set(pod, i, ISOLATION_HOST, &CPUSET_EMPTY);
 }
 
 enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuset *shared,
@@ -473,9 +477,9 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 	if (result)
 		return result;
 	pod->has_bubble = true;
-	pod->bubble = bubble;
-	pod->bubble_baseline = bubble;
-	pod->held = bubble;
+	*ledger_pod_edit(pod, pod->bubble) = bubble;
+	*ledger_pod_edit(pod, pod->bubble_baseline) = bubble;
+	*ledger_pod_edit(pod, pod->held) = bubble;
 	/*
 	 * The kubelet first stores the bubble and then all containers' sets at once.
 	 * After a failure the sets are therefore unchanged, even those from an earlier
@@ -499,23 +503,26 @@ static bool has_assignment(const struct ledger_pod *pod)
 
 void cpu_remove(struct cpuset *shared, struct ledger_pod *pod, uint32_t index)
 {
-	struct cpuset released = pod->grants[index].cpus;
+	struct cpuset released = *pod->grants[index].cpus;
+	struct cpuset *held = ledger_pod_edit(pod, pod->held);
 
 	if (pod->grants[index].isolation == ISOLATION_HOST)
 		return;
-	grant_set(&pod->grants[index], ISOLATION_HOST, &CPUSET_EMPTY);
+	grant_set(pod, index, ISOLATION_HOST, &CPUSET_EMPTY);
 	if (pod->has_bubble) {
 		if (has_assignment(pod))
 			return;
-		cpuset_union(shared, &pod->bubble);
+		cpuset_union(shared, pod->bubble);
 		pod->has_bubble = false;
-		pod->bubble = pod->bubble_baseline = pod->held = CPUSET_EMPTY;
+		*ledger_pod_edit(pod, pod->bubble) = CPUSET_EMPTY;
+		*ledger_pod_edit(pod, pod->bubble_baseline) = CPUSET_EMPTY;
+		*held = CPUSET_EMPTY;
 		return;
 	}
-	pod->held = CPUSET_EMPTY;
+	*held = CPUSET_EMPTY;
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		cpuset_union(&pod->held, &pod->grants[i].cpus);
-	cpuset_subtract(&released, &pod->held);
+		cpuset_union(held, pod->grants[i].cpus);
+	cpuset_subtract(&released, held);
 	cpuset_union(shared, &released);
 }
 

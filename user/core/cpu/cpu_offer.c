@@ -87,10 +87,10 @@ void cpu_offer_container(const struct cpu_manager *manager, const struct cpuset 
 		cpu_grantable(manager, shared, &available);
 		reusable = reusable_of(manager, reuse, pod);
 		offer_from(manager, &available, &reusable, request, ret_offer);
-	} else if (cpuset_count(&grant->cpus) != request) {
+	} else if (cpuset_count(grant->cpus) != request) {
 		offer_nothing(CPU_IMPOSSIBLE, ret_offer);
 	} else {
-		offer_from(manager, &grant->cpus, &CPUSET_EMPTY, request, ret_offer);
+		offer_from(manager, grant->cpus, &CPUSET_EMPTY, request, ret_offer);
 	}
 }
 
@@ -136,10 +136,10 @@ void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *share
 
 		if (grant->isolation == ISOLATION_HOST)
 			continue;
-		if (cpuset_count(&grant->cpus) !=
+		if (cpuset_count(grant->cpus) !=
 		    cpu_exclusive_count(manager, pod->spec, pod->qos, i))
 			return offer_nothing(CPU_IMPOSSIBLE, ret_offer);
-		cpuset_union(&held, &grant->cpus);
+		cpuset_union(&held, grant->cpus);
 	}
 	if (cpuset_count(&held) == request)
 		return offer_from(manager, &held, &CPUSET_EMPTY, request, ret_offer);

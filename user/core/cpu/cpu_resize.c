@@ -112,18 +112,18 @@ static void subtract_others(const struct ledger_pod *pod, uint32_t index, struct
 		if (is_before ? other->kind == CONTAINER_INIT
 			      : pod->grants[index].kind == CONTAINER_INIT)
 			continue;
-		cpuset_subtract(cpus, &other->cpus);
+		cpuset_subtract(cpus, other->cpus);
 	}
 }
 
 void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared,
 		  const struct ledger_pod *pod, uint32_t index, struct cpuset *ret_cpus)
 {
-	struct cpuset left = pod->held;
+	struct cpuset left = *pod->held;
 
 	cpu_grantable(manager, shared, ret_cpus);
 	if (index < pod->nr_grants) {
-		cpuset_subtract(&left, &pod->grants[index].cpus);
+		cpuset_subtract(&left, pod->grants[index].cpus);
 		cpuset_subtract(&left, &manager->withheld);
 		subtract_others(pod, index, &left);
 		cpuset_union(ret_cpus, &left);
@@ -135,12 +135,12 @@ void cpu_growable(const struct cpu_manager *manager, const struct cpuset *shared
 /* What the pod holds has become `held`: the difference comes from the shared pool or goes there. */
 static void update_held(struct cpuset *shared, struct ledger_pod *pod, const struct cpuset *held)
 {
-	struct cpuset released = pod->held;
+	struct cpuset released = *pod->held;
 
 	cpuset_subtract(&released, held);
 	cpuset_subtract(shared, held);
 	cpuset_union(shared, &released);
-	pod->held = *held;
+	*ledger_pod_edit(pod, pod->held) = *held;
 }
 
 enum cpu_result cpu_resize(const struct cpu_manager *manager, struct cpuset *shared,
@@ -148,22 +148,22 @@ enum cpu_result cpu_resize(const struct cpu_manager *manager, struct cpuset *sha
 			   const struct cpu_affinity *affinity, struct cpu_shortage *ret_shortage)
 {
 	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
-	struct grant *grant = &pod->grants[index];
+	const struct grant *grant = &pod->grants[index];
 	struct cpuset pool, cpus, held = CPUSET_EMPTY;
 	const struct resizing resizing = {
-		.cpus = &grant->cpus, .kept = &grant->baseline, .pool = &pool};
+		.cpus = grant->cpus, .kept = grant->baseline, .pool = &pool};
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
-	if (nr == cpuset_count(&grant->cpus))
+	if (nr == cpuset_count(grant->cpus))
 		return CPU_OK;
 	cpu_growable(manager, shared, pod, index, &pool);
 	result = choose(manager, &resizing, nr, affinity, ret_shortage, &cpus);
 	if (result)
 		return result;
-	grant->cpus = cpus;
+	*ledger_pod_edit(pod, grant->cpus) = cpus;
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		cpuset_union(&held, &pod->grants[i].cpus);
+		cpuset_union(&held, pod->grants[i].cpus);
 	update_held(shared, pod, &held);
 	return CPU_OK;
 }
@@ -173,23 +173,23 @@ enum cpu_result cpu_resize_bubble(const struct cpu_manager *manager, struct cpus
 				  struct cpu_shortage *ret_shortage)
 {
 	uint32_t nr = cpu_bubble_count(pod->spec, pod->qos);
-	struct cpuset pool, bubble, kept = pod->bubble_baseline;
-	const struct resizing resizing = {.cpus = &pod->bubble, .kept = &kept, .pool = &pool};
+	struct cpuset pool, bubble, kept = *pod->bubble_baseline;
+	const struct resizing resizing = {.cpus = pod->bubble, .kept = &kept, .pool = &pool};
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = UINT32_MAX};
-	if (nr == cpuset_count(&pod->bubble))
+	if (nr == cpuset_count(pod->bubble))
 		return CPU_OK;
 	/* A slice that grew may have CPUs beyond the baseline, and it must not lose them. */
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		if (pod->grants[i].isolation == ISOLATION_CONTAINER)
-			cpuset_union(&kept, &pod->grants[i].cpus);
+			cpuset_union(&kept, pod->grants[i].cpus);
 	}
 	cpu_growable(manager, shared, pod, UINT32_MAX, &pool);
 	result = choose(manager, &resizing, nr, affinity, ret_shortage, &bubble);
 	if (result)
 		return result;
-	pod->bubble = bubble;
+	*ledger_pod_edit(pod, pod->bubble) = bubble;
 	update_held(shared, pod, &bubble);
 	return CPU_OK;
 }
@@ -198,37 +198,38 @@ enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledge
 				 uint32_t index, struct cpu_shortage *ret_shortage)
 {
 	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
-	struct grant *grant = &pod->grants[index];
-	struct cpuset pool = pod->bubble, cpus;
+	const struct grant *grant = &pod->grants[index];
+	struct cpuset pool = *pod->bubble, cpus;
 	const struct resizing resizing = {
-		.cpus = &grant->cpus, .kept = &grant->baseline, .pool = &pool, .is_slice = true};
+		.cpus = grant->cpus, .kept = grant->baseline, .pool = &pool, .is_slice = true};
 	enum cpu_result result;
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
-	if (nr == cpuset_count(&grant->cpus))
+	if (nr == cpuset_count(grant->cpus))
 		return CPU_OK;
 	subtract_others(pod, index, &pool);
 	result = choose(manager, &resizing, nr, NULL, ret_shortage, &cpus);
 	if (!result)
-		grant->cpus = cpus;
+		*ledger_pod_edit(pod, grant->cpus) = cpus;
 	return result;
 }
 
 void cpu_resize_finish(struct ledger_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		struct grant *grant = &pod->grants[i];
+		const struct grant *grant = &pod->grants[i];
+		struct cpuset *cpus = ledger_pod_edit(pod, grant->cpus);
 		bool is_init = grant->kind == CONTAINER_INIT;
 
 		if (grant->isolation != ISOLATION_POD)
 			continue;
-		grant->cpus = pod->bubble;
+		*cpus = *pod->bubble;
 		for (uint32_t j = 0; j < (is_init ? i : pod->nr_grants); j++) {
 			const struct grant *other = &pod->grants[j];
 
 			if (other->isolation == ISOLATION_CONTAINER &&
 			    other->kind != CONTAINER_INIT)
-				cpuset_subtract(&grant->cpus, &other->cpus);
+				cpuset_subtract(cpus, other->cpus);
 		}
 	}
 }

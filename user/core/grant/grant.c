@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lookup of grants, and names. */
+/* Lookup of grants, where their sets are, and names. */
 #include "core/grant/grant.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *container)
@@ -11,6 +13,96 @@ const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *
 			return &pod->grants[i];
 	return NULL;
 }
+
+/* --- sets ---------------------------------------------------------------------------------------- */
+
+/* Of the pod, and of each grant. */
+#define POD_SETS   3
+#define GRANT_SETS 2
+
+static uint32_t count_sets(const struct ledger_pod *pod)
+{
+	return POD_SETS + GRANT_SETS * pod->nr_grants;
+}
+
+/* Each set of the record by a number. */
+static const struct cpuset **set_at(struct ledger_pod *pod, uint32_t at)
+{
+	const struct cpuset **const own[POD_SETS] = {&pod->bubble, &pod->bubble_baseline,
+						     &pod->held};
+	struct grant *grant;
+
+	if (at < POD_SETS)
+		return own[at];
+	grant = &pod->grants[(at - POD_SETS) / GRANT_SETS];
+	return (at - POD_SETS) % GRANT_SETS ? &grant->baseline : &grant->cpus;
+}
+
+int ledger_pod_own_sets(struct ledger_pod *pod)
+{
+	const uint32_t nr = count_sets(pod);
+	struct cpuset *sets = calloc(nr, sizeof(*sets));
+
+	if (!sets)
+		return -ENOMEM;
+	for (uint32_t at = 0; at < nr; at++) {
+		const struct cpuset **set = set_at(pod, at);
+
+		if (*set && !cpuset_is_empty(*set))
+			sets[at] = **set;
+		*set = &sets[at];
+	}
+	free(pod->sets);
+	pod->sets = sets;
+	return 0;
+}
+
+/* The place of an equal set among these; nr = there is none. */
+static uint32_t find_set(const struct cpuset *const *sets, uint32_t nr, const struct cpuset *set)
+{
+	uint32_t at = 0;
+
+	while (at < nr && !cpuset_equal(sets[at], set))
+		at++;
+	return at;
+}
+
+void ledger_pod_share_sets(struct ledger_pod *pod)
+{
+	const struct cpuset *distinct[POD_SETS + GRANT_SETS * POD_MAX_CONTAINERS];
+	struct cpuset *sets = NULL;
+	uint32_t nr = 0;
+
+	if (count_sets(pod) > ARRAY_SIZE(distinct))
+		return;
+	for (uint32_t at = 0; at < count_sets(pod); at++) {
+		const struct cpuset *set = *set_at(pod, at);
+
+		if (!cpuset_is_empty(set) && find_set(distinct, nr, set) == nr)
+			distinct[nr++] = set;
+	}
+	if (nr) {
+		sets = malloc(nr * sizeof(*sets));
+		if (!sets)
+			return;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		sets[i] = *distinct[i];
+	for (uint32_t at = 0; at < count_sets(pod); at++) {
+		const struct cpuset **set = set_at(pod, at);
+
+		*set = cpuset_is_empty(*set) ? &cpuset_none : &sets[find_set(distinct, nr, *set)];
+	}
+	free(pod->sets);
+	pod->sets = sets;
+}
+
+struct cpuset *ledger_pod_edit(struct ledger_pod *pod, const struct cpuset *set)
+{
+	return &pod->sets[set - pod->sets];
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
 
 const char *isolation_name(enum isolation isolation)
 {

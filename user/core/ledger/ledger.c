@@ -4,7 +4,8 @@
  *
  * A transaction saves the shared pool and, for each pod it touches, the record that it
  * replaces. Committed records are never modified in place, so abort only restores
- * pointers. ledger_check.c checks the invariants.
+ * pointers, and a commit lets each record keep equal sets of CPUs once. ledger_check.c
+ * checks the invariants.
  */
 #include "core/ledger/ledger.h"
 
@@ -41,11 +42,13 @@ static void free_pod(struct ledger_pod *pod)
 		return;
 	pod_spec_free(pod->spec);
 	free(pod->grants);
+	free(pod->sets);
 	memory_blocks_free(pod->memory);
 	free(pod);
 }
 DEFINE_CLEANUP(struct ledger_pod, free_podp, free_pod);
 
+/* It can be written, whatever `pod` is: each of its sets has a place of its own. */
 static struct ledger_pod *copy_pod(const struct ledger_pod *pod)
 {
 	struct ledger_pod *copy cleanup(free_podp) = malloc(sizeof(*copy));
@@ -53,12 +56,15 @@ static struct ledger_pod *copy_pod(const struct ledger_pod *pod)
 	if (!copy)
 		return NULL;
 	*copy = *pod;
+	copy->sets = NULL;
 	copy->spec = pod_spec_copy(pod->spec);
 	copy->grants = malloc((pod->nr_grants ? pod->nr_grants : 1) * sizeof(*copy->grants));
 	copy->memory = pod->memory ? memory_blocks_copy(pod->memory) : NULL;
 	if (!copy->spec || !copy->grants || (pod->memory && !copy->memory))
 		return NULL;
 	memcpy(copy->grants, pod->grants, pod->nr_grants * sizeof(*copy->grants));
+	if (ledger_pod_own_sets(copy))
+		return NULL;
 	return TAKE_PTR(copy);
 }
 
@@ -187,7 +193,7 @@ void ledger_cpu_states(const struct ledger *ledger, struct cpu_states *ret_state
 
 		for (uint32_t j = 0; j < pod->nr_grants; j++) {
 			if (pod->grants[j].isolation == ISOLATION_POD)
-				cpuset_union(&ret_states->pod_shared, &pod->grants[j].cpus);
+				cpuset_union(&ret_states->pod_shared, pod->grants[j].cpus);
 		}
 	}
 	cpuset_subtract(&ret_states->exclusive, &ret_states->pod_shared);
@@ -252,7 +258,7 @@ const struct ledger_pod *ledger_find_name(const struct ledger *ledger, const cha
 
 const struct cpuset *ledger_effective(const struct ledger *ledger, const struct grant *grant)
 {
-	return grant->isolation == ISOLATION_HOST ? &ledger->shared : &grant->cpus;
+	return grant->isolation == ISOLATION_HOST ? &ledger->shared : grant->cpus;
 }
 
 uint32_t ledger_nr_host_containers(const struct ledger *ledger)
@@ -279,6 +285,10 @@ int ledger_begin(struct ledger *ledger)
 
 void ledger_commit(struct ledger *ledger)
 {
+	/* A record that was edited twice is the `before` of a later step. */
+	for (uint32_t i = 0; i < ledger->nr_undo; i++)
+		if (ledger->undo[i].after)
+			ledger_pod_share_sets(ledger->undo[i].after);
 	for (uint32_t i = 0; i < ledger->nr_undo; i++)
 		free_pod(ledger->undo[i].before);
 	ledger->nr_undo = 0;
@@ -401,6 +411,8 @@ struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *
 		       sizeof(pod->grants[i].container));
 		pod->grants[i].kind = spec->containers[i].kind;
 	}
+	if (ledger_pod_own_sets(pod))
+		return NULL;
 	if (insert_pod(ledger, pod))
 		return NULL;
 	return TAKE_PTR(pod);
@@ -455,7 +467,7 @@ static int remove_pod(struct ledger *ledger, const char *uid)
 	if (r)
 		return r;
 	pod = ledger->pods[position];
-	cpuset_union(&ledger->shared, &pod->held);
+	cpuset_union(&ledger->shared, pod->held);
 	if (pod->memory)
 		memory_uncharge(&ledger->memory, &ledger->memory_state, pod->memory);
 	push_undo(ledger, pod, NULL);
@@ -503,7 +515,7 @@ int ledger_note_refused_change(struct ledger *ledger, const char *uid, const cha
 static const char *find_holder(const struct ledger *ledger, const struct cpuset *cpus)
 {
 	for (uint32_t i = 0; i < ledger->nr_pods; i++) {
-		if (cpuset_intersects(&ledger->pods[i]->held, cpus))
+		if (cpuset_intersects(ledger->pods[i]->held, cpus))
 			return ledger->pods[i]->spec->uid;
 	}
 	return "none, the CPU is reserved or does not exist";
@@ -512,7 +524,7 @@ static const char *find_holder(const struct ledger *ledger, const struct cpuset 
 static int check_restorable(const struct ledger *ledger, const struct ledger_pod *pod, char *error,
 			    size_t error_size)
 {
-	struct cpuset missing = pod->held;
+	struct cpuset missing = *pod->held;
 	int r = ledger_check_pod(&ledger->cpu, pod, error, error_size);
 
 	if (r)
@@ -588,14 +600,15 @@ static void fill_baseline(const struct cpuset *cpus, struct cpuset *baseline)
 
 static void fill_baselines(struct ledger_pod *pod)
 {
-	fill_baseline(&pod->bubble, &pod->bubble_baseline);
+	fill_baseline(pod->bubble, ledger_pod_edit(pod, pod->bubble_baseline));
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		struct grant *grant = &pod->grants[i];
+		const struct grant *grant = &pod->grants[i];
+		struct cpuset *baseline = ledger_pod_edit(pod, grant->baseline);
 
 		if (grant->isolation == ISOLATION_CONTAINER)
-			fill_baseline(&grant->cpus, &grant->baseline);
+			fill_baseline(grant->cpus, baseline);
 		else
-			grant->baseline = CPUSET_EMPTY;
+			*baseline = CPUSET_EMPTY;
 	}
 }
 
@@ -603,6 +616,7 @@ static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, ch
 		       size_t error_size)
 {
 	struct ledger_pod *pod cleanup(free_podp) = copy_pod(given);
+	struct cpuset *held;
 	int r;
 
 	if (!pod)
@@ -610,9 +624,10 @@ static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, ch
 	pod->qos = pod_qos(pod->spec);
 	memory_blocks_free(TAKE_PTR(pod->memory));
 	fill_baselines(pod);
-	pod->held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
+	held = ledger_pod_edit(pod, pod->held);
+	*held = pod->has_bubble ? *pod->bubble : CPUSET_EMPTY;
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
-		cpuset_union(&pod->held, &pod->grants[i].cpus);
+		cpuset_union(held, pod->grants[i].cpus);
 	r = check_restorable(ledger, pod, error, error_size);
 	if (!r)
 		r = restore_memory(ledger, pod);
@@ -621,7 +636,7 @@ static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, ch
 	r = insert_pod(ledger, pod);
 	if (r)
 		return r;
-	cpuset_subtract(&ledger->shared, &pod->held);
+	cpuset_subtract(&ledger->shared, pod->held);
 	TAKE_PTR(pod);
 	return 0;
 }

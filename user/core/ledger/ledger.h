@@ -76,15 +76,18 @@ const struct cpuset *ledger_effective(const struct ledger *ledger, const struct 
  * the ledger. A modifying function that is called outside a transaction runs in its own.
  */
 int ledger_begin(struct ledger *ledger);
-/* Make the changes since ledger_begin permanent. Cannot fail. */
+/*
+ * Make the changes since ledger_begin permanent. Cannot fail. Records that were changed have other sets
+ * with the same values afterwards.
+ */
 void ledger_commit(struct ledger *ledger);
 /* Take them back: afterwards the ledger is as it was at ledger_begin. */
 void ledger_abort(struct ledger *ledger);
 
 /*
  * Insert a pod exactly as it was granted before (from the state file or from live
- * cgroups). Copies `pod`. Memory is computed from the request and the mems of each grant;
- * the field `memory` is ignored. Returns -EEXIST, or -EINVAL with a message in `error` if
+ * cgroups). Copies `pod`; a set of CPUs that is NULL is empty. Memory is computed from the
+ * request and the mems of each grant; the field `memory` is ignored. Returns -EEXIST, or -EINVAL with a message in `error` if
  * the pod violates an invariant.
  */
 int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *error,

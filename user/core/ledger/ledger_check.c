@@ -52,7 +52,7 @@ static int check_grant(const struct ledger_pod *pod, const struct grant *grant,
 		       const struct violation_report *report)
 {
 	const char *uid = pod->spec->uid;
-	bool is_empty = cpuset_is_empty(&grant->cpus);
+	bool is_empty = cpuset_is_empty(grant->cpus);
 
 	if (grant->isolation >= ISOLATION_NR)
 		return violated(report, "pod %s container %s: invalid isolation %d", uid,
@@ -60,7 +60,7 @@ static int check_grant(const struct ledger_pod *pod, const struct grant *grant,
 	if ((grant->isolation == ISOLATION_HOST) != is_empty)
 		return violated(report, "pod %s container %s: isolation %s, but it has %u CPUs",
 				uid, grant->container, isolation_name(grant->isolation),
-				cpuset_count(&grant->cpus));
+				cpuset_count(grant->cpus));
 	if (grant->isolation == ISOLATION_POD && !pod->has_bubble)
 		return violated(report,
 				"pod %s container %s runs on a pod's shared pool, but the "
@@ -72,7 +72,7 @@ static int check_grant(const struct ledger_pod *pod, const struct grant *grant,
 static int check_slices(const struct ledger_pod *pod, const struct violation_report *report)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		if (!cpuset_is_subset(&pod->grants[i].cpus, &pod->held))
+		if (!cpuset_is_subset(pod->grants[i].cpus, pod->held))
 			return violated(report,
 					"pod %s container %s has CPUs that its pod does not hold",
 					pod->spec->uid, pod->grants[i].container);
@@ -102,7 +102,7 @@ static int check_overlaps(const struct ledger_pod *pod, const struct violation_r
 		for (uint32_t j = i + 1; j < pod->nr_grants; j++) {
 			const struct grant *a = &pod->grants[i], *b = &pod->grants[j];
 
-			if (!may_overlap(a, b) && cpuset_intersects(&a->cpus, &b->cpus))
+			if (!may_overlap(a, b) && cpuset_intersects(a->cpus, b->cpus))
 				return violated(report, "pod %s: containers %s and %s share CPUs",
 						pod->spec->uid, a->container, b->container);
 		}
@@ -117,18 +117,18 @@ static bool is_whole_count(const struct cpuset *cpus, int64_t request_mcpu)
 
 static int check_counts(const struct ledger_pod *pod, const struct violation_report *report)
 {
-	if (pod->has_bubble && !is_whole_count(&pod->bubble, pod->spec->request.cpu_mcpu))
+	if (pod->has_bubble && !is_whole_count(pod->bubble, pod->spec->request.cpu_mcpu))
 		return violated(report, "pod %s holds %u CPUs for a budget of %lldm",
-				pod->spec->uid, cpuset_count(&pod->bubble),
+				pod->spec->uid, cpuset_count(pod->bubble),
 				(long long)pod->spec->request.cpu_mcpu);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
 		int64_t mcpu = pod->spec->containers[i].request.cpu_mcpu;
 
-		if (grant->isolation == ISOLATION_CONTAINER && !is_whole_count(&grant->cpus, mcpu))
+		if (grant->isolation == ISOLATION_CONTAINER && !is_whole_count(grant->cpus, mcpu))
 			return violated(report, "pod %s container %s holds %u CPUs for %lldm",
-					pod->spec->uid, grant->container,
-					cpuset_count(&grant->cpus), (long long)mcpu);
+					pod->spec->uid, grant->container, cpuset_count(grant->cpus),
+					(long long)mcpu);
 	}
 	return 0;
 }
@@ -136,12 +136,12 @@ static int check_counts(const struct ledger_pod *pod, const struct violation_rep
 static int check_held(const struct cpu_manager *manager, const struct ledger_pod *pod,
 		      const struct violation_report *report)
 {
-	struct cpuset held = pod->has_bubble ? pod->bubble : CPUSET_EMPTY;
+	struct cpuset held = pod->has_bubble ? *pod->bubble : CPUSET_EMPTY;
 	char list[64];
 
 	for (uint32_t i = 0; i < pod->nr_grants && !pod->has_bubble; i++)
-		cpuset_union(&held, &pod->grants[i].cpus);
-	if (!cpuset_equal(&held, &pod->held))
+		cpuset_union(&held, pod->grants[i].cpus);
+	if (!cpuset_equal(&held, pod->held))
 		return violated(report, "pod %s: what it holds is not the sum of its grants",
 				pod->spec->uid);
 	if (!cpuset_is_subset(&held, &manager->usable)) {
@@ -203,11 +203,11 @@ static int check_pools(const struct cpu_manager *manager, const struct cpuset *s
 /* Nothing that a resize did took away a CPU of the admission. */
 static int check_baselines(const struct ledger_pod *pod, const struct violation_report *report)
 {
-	if (pod->has_bubble && !cpuset_is_subset(&pod->bubble_baseline, &pod->bubble))
+	if (pod->has_bubble && !cpuset_is_subset(pod->bubble_baseline, pod->bubble))
 		return violated(report, "pod %s does not have all CPUs of its admission",
 				pod->spec->uid);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
-		if (!cpuset_is_subset(&pod->grants[i].baseline, &pod->grants[i].cpus))
+		if (!cpuset_is_subset(pod->grants[i].baseline, pod->grants[i].cpus))
 			return violated(
 				report,
 				"pod %s container %s does not have all CPUs of its admission",
@@ -234,10 +234,10 @@ int ledger_check_pods(const struct cpu_manager *manager, struct ledger_pod *cons
 			return violated(&report, "pods are not ascending by uid at %s",
 					pod->spec->uid);
 		if (!compatibility_is_kubelet(manager->policy->compatibility) &&
-		    cpuset_intersects(&held, &pod->held))
+		    cpuset_intersects(&held, pod->held))
 			return violated(&report, "pod %s holds CPUs of another pod",
 					pod->spec->uid);
-		cpuset_union(&held, &pod->held);
+		cpuset_union(&held, pod->held);
 	}
 	if (compatibility_is_kubelet(manager->policy->compatibility))
 		return 0;

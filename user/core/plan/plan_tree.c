@@ -382,7 +382,7 @@ static void build_container(struct build *build, const struct pod_names *names, 
 
 	if (!group)
 		return;
-	group->is_exclusive = grant->isolation == ISOLATION_CONTAINER && cpus == &grant->cpus;
+	group->is_exclusive = grant->isolation == ISOLATION_CONTAINER && cpus == grant->cpus;
 	if (grant->mems) {
 		struct cpuset ids;
 
