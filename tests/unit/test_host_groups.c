@@ -12,81 +12,28 @@
 
 #include "refused_calls.h"
 
-#include "cgroup/host.h"
 #include "cgroup/host_saved.h"
 #include "cgroup_port_scene.h"
 #include "format/error.h"
+#include "host_scene.h"
 #include "lib/text.h"
 
 #include <pinfold/names.h>
 
-#define BOOT "boot-1"
-
-static struct host *host;
-static struct host_report report;
-static int pass_result, state_fd;
-
-static void on_passed(void *self, int result, const struct host_report *found)
-{
-	pass_result = result;
-	report = *found;
-}
-
-static const struct host_sink sink = {.passed = on_passed};
-
-static struct host *open_host(const char *boot_id)
-{
-	const struct host_options host_options = {
-		.groups = groups, .state_fd = state_fd, .boot_id = boot_id};
-	struct host *opened = NULL;
-
-	assert_int_equal(host_open(&host_options, &opened), 0);
-	host_listen(opened, &sink);
-	return opened;
-}
-
 static int set_up_host(void **state)
 {
-	char path[160];
 	int r = open_port(state);
 
-	if (r || geteuid())
-		return r;
-	snprintf(path, sizeof(path), "%s/state", root);
-	if (mkdir(path, 0700))
-		return -errno;
-	state_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	put_group("system.slice", "\n", "0-15\n", true);
-	put_group("user.slice", "\n", "0-15\n", true);
-	host = open_host(BOOT);
-	return 0;
+	return r || geteuid() ? r : open_host_scene();
 }
 
 static int tear_down_host(void **state)
 {
-	host_close(host);
-	close(state_fd);
+	close_host_scene();
 	return close_port(state);
 }
 
 #define HOST_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_host, tear_down_host)
-
-static int pass_of(struct host *of, enum host_mode mode, const char *allowed, const char *exclusive)
-{
-	const struct cpuset rest = cpuset_of_text(allowed);
-	struct host_request request = {
-		.mode = mode,
-		.taken = cpuset_of_text("0-15"),
-		.exclusive = cpuset_of_text(exclusive),
-	};
-	const struct host_port host_calls = host_port(of);
-
-	cpuset_subtract(&request.taken, &rest);
-	report = (struct host_report){0};
-	pass_result = -EAGAIN;
-	assert_int_equal(host_calls.pass(host_calls.self, &request), 0);
-	return pass_result;
-}
 
 /* The kernel would show the new list as the effective one, too. */
 static void confine(const char *allowed, const char *exclusive)
@@ -97,17 +44,6 @@ static void confine(const char *allowed, const char *exclusive)
 	put("cg/system.slice/cpuset.cpus.effective", list);
 	put("cg/user.slice/cpuset.cpus.effective", list);
 	assert_int_equal(pass_of(host, HOST_CONFINE, allowed, exclusive), 0);
-}
-
-static void expect_list(const char *group, const char *list)
-{
-	char name[128], wanted[64];
-	struct cpuset now;
-
-	snprintf(name, sizeof(name), "cg/%s/cpuset.cpus", group);
-	now = cpuset_of_text(get(name));
-	cpuset_format(&now, wanted, sizeof(wanted));
-	assert_string_equal(wanted, list);
 }
 
 static void groups_follow_the_pool(void **state)
