@@ -117,6 +117,32 @@ static void another_cgroup_in_its_place_is_left_alone(void **state)
 	assert_int_equal(ended[3].result, -EXDEV);
 }
 
+/*
+ * Another program was faster. These files keep the tail of a longer text, so the list that is read
+ * back is another one than was written, or none.
+ */
+static void a_list_that_another_program_wrote_is_no_success(void **state)
+{
+	struct cpuset_port port = cpuset_writer_port(writer);
+	struct cpuset_write *rows = calloc(3, sizeof(*rows));
+
+	put("cg/kubepods/poda/one/cpuset.cpus", "12\n");
+	put("cg/kubepods/poda/one/cpuset.mems", "0,,\n");
+	fill(&rows[0], "kubepods/poda/one", GROUP_CPUSET_CPUS, "3");
+	fill(&rows[1], "kubepods/poda/one", GROUP_CPUSET_MEMS, "1");
+	fill(&rows[2], "kubepods/poda/two", GROUP_CPUSET_CPUS, "5");
+	cpuset_writer_listen(writer, &sink);
+	assert_int_equal(port.write(port.self, rows, 3), 0);
+	expect_failure(-EREMOTEIO, ended[0].result, ended[0].error,
+		       "kubepods/poda/one/cpuset.cpus has '32' right after it was written");
+	assert_true(ended[1].result < 0 && ended[1].result != -EREMOTEIO);
+	assert_non_null(
+		strstr(ended[1].error, "kubepods/poda/one/cpuset.mems: cannot read it back"));
+	/* The others are written all the same. */
+	assert_int_equal(ended[2].result, 0);
+	expect_file("kubepods/poda/two/cpuset.cpus", "5");
+}
+
 /* Before somebody listens, the end is nobody's. */
 static void an_end_that_nobody_waits_for_is_no_fault(void **state)
 {
@@ -135,6 +161,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_file_is_written_and_read_back, set_up_writer,
 						tear_down_writer),
 		cmocka_unit_test_setup_teardown(another_cgroup_in_its_place_is_left_alone,
+						set_up_writer, tear_down_writer),
+		cmocka_unit_test_setup_teardown(a_list_that_another_program_wrote_is_no_success,
 						set_up_writer, tear_down_writer),
 		cmocka_unit_test_setup_teardown(an_end_that_nobody_waits_for_is_no_fault,
 						set_up_writer, tear_down_writer),
