@@ -28,7 +28,7 @@
 	"\"db\":{\"postgres\":\"" own "\"}},\"checksum\":0}"
 
 static const char *plan, *memory, *own_cpus, *shared_cpus, *own_mems;
-static bool is_nameless;
+static bool is_nameless, has_own;
 static char stored[2][32]; /* what the port wrote */
 
 /* --- a node that does what it is told ------------------------------------------------------------- */
@@ -120,6 +120,7 @@ static struct controller *start_as(enum run_mode mode, enum kubelet_enforcement 
 	shared_cpus = "0-1,4-15";
 	own_mems = "";
 	is_nameless = false;
+	has_own = true;
 	controller = observer_new(mode, &ports);
 	port.sink = controller_cpuset_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
@@ -154,7 +155,8 @@ static void look(struct controller *controller, uint64_t passed_ns)
 	const char *before = PLAN("0-1,4-15", "2-3");
 
 	fake->now_ns += passed_ns;
-	add(&found, OWN, OWN_ID, "db-0", "postgres", own_cpus, own_mems);
+	if (has_own)
+		add(&found, OWN, OWN_ID, "db-0", "postgres", own_cpus, own_mems);
 	add(&found, SHARED, SHARED_ID, "web-0", "nginx", shared_cpus, "");
 	if (plan)
 		assert_int_equal(discovery_read_state(&found, plan, strlen(plan)), 0);
@@ -303,6 +305,60 @@ static void two_writers_are_a_finding_and_the_agent_slows_down(void **state)
 	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", ""), 1);
 	look(controller, KUBELET_QUIET_NS);
 	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", ""), 0);
+	controller_free(controller);
+}
+
+/* Whom it was that wrote the second time, nothing has told. */
+static void several_that_are_contested_are_counted(void **state)
+{
+	struct controller *controller = start();
+
+	for (unsigned int i = 0; i < 60; i++) {
+		own_cpus = shared_cpus = "0-15";
+		look(controller, SECOND_NS);
+	}
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested",
+				     "a process that is not known"),
+			 1);
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", "; and 1 more"), 1);
+	has_own = false;
+	look(controller, SECOND_NS);
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", "nginx of pod"), 1);
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", "more"), 0);
+	controller_free(controller);
+}
+
+static void a_container_that_ends_leaves_nothing_open(void **state)
+{
+	struct controller *controller = start();
+	struct json_object *rows, *row;
+
+	own_cpus = "0-15";
+	port.result = -EROFS;
+	for (int i = 0; i < 2; i++)
+		look(controller, SECOND_NS);
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_not_repaired", "no way"), 1);
+	rows = query(controller, "drift");
+	assert_int_equal(json_object_array_length(rows), 1);
+	assert_string_equal(cell(json_object_array_get_idx(rows, 0), "open"), "true");
+	json_object_put(rows);
+	/* The next write ends after the container. */
+	port.is_late = true;
+	for (int i = 0; i < 4; i++)
+		look(controller, SECOND_NS);
+	assert_int_equal(port.nr_calls, 2);
+	has_own = false;
+	look(controller, SECOND_NS);
+	rows = query(controller, "drift");
+	assert_int_equal(json_object_array_length(rows), 1);
+	row = json_object_array_get_idx(rows, 0);
+	assert_string_equal(cell(row, "open"), "false");
+	assert_string_equal(cell(row, "action"), "none");
+	json_object_put(rows);
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_not_repaired", ""), 0);
+	end_writes(port.rows, port.nr_late);
+	assert_int_equal(nr_findings(controller, "kubelet_cpuset_not_repaired", ""), 0);
+	assert_int_equal(nr_events_of(controller, "repair"), 0);
 	controller_free(controller);
 }
 
@@ -536,12 +592,15 @@ static void without_a_plan_that_is_sure_nothing_is_written(void **state)
 	}
 }
 
+#define MEMORY_ON_1                                                                         \
+	"{\"policyName\":\"Static\",\"machineState\":{},\"entries\":{\"db\":{\"postgres\":" \
+	"[{\"numaAffinity\":[1],\"type\":\"memory\",\"size\":4096}]}},\"checksum\":0}"
+
 static void memory_nodes_are_put_back_as_well(void **state)
 {
 	struct controller *controller = start_as(MODE_GUARD, KUBELET_REPAIR);
 
-	memory = "{\"policyName\":\"Static\",\"machineState\":{},\"entries\":{\"db\":{\"postgres\":"
-		 "[{\"numaAffinity\":[1],\"type\":\"memory\",\"size\":4096}]}},\"checksum\":0}";
+	memory = MEMORY_ON_1;
 	own_mems = "1";
 	look(controller, SECOND_NS);
 	own_mems = "0-1";
@@ -550,6 +609,27 @@ static void memory_nodes_are_put_back_as_well(void **state)
 	assert_string_equal(own_mems, "1");
 	assert_int_equal(port.last.file, GROUP_CPUSET_MEMS);
 	assert_int_equal(port.nr_rows, 1);
+	controller_free(controller);
+}
+
+/* Memory may take long to move, and the CPUs of no container wait for that. */
+static void memory_nodes_come_last(void **state)
+{
+	struct controller *controller = start_as(MODE_GUARD, KUBELET_REPAIR);
+
+	memory = MEMORY_ON_1;
+	own_mems = "1";
+	look(controller, SECOND_NS);
+	own_mems = "0-1";
+	own_cpus = shared_cpus = "0-15";
+	port.is_late = true;
+	for (int i = 0; i < 2; i++)
+		look(controller, SECOND_NS);
+	assert_int_equal(port.nr_late, 3);
+	assert_int_equal(port.rows[0].file, GROUP_CPUSET_CPUS);
+	assert_int_equal(port.rows[1].file, GROUP_CPUSET_CPUS);
+	assert_int_equal(port.rows[2].file, GROUP_CPUSET_MEMS);
+	end_writes(port.rows, port.nr_late);
 	controller_free(controller);
 }
 
@@ -606,6 +686,8 @@ int main(void)
 		TEST(who_it_was_need_not_be_known),
 		TEST(a_difference_that_ends_by_itself_is_left_alone),
 		TEST(two_writers_are_a_finding_and_the_agent_slows_down),
+		TEST(several_that_are_contested_are_counted),
+		TEST(a_container_that_ends_leaves_nothing_open),
 		TEST(a_write_that_fails_is_told_and_tried_again),
 		TEST(a_failure_is_over_when_somebody_else_puts_it_back),
 		TEST(one_pass_at_a_time),
@@ -618,6 +700,7 @@ int main(void)
 		TEST(an_overlap_of_the_kubelet_is_not_fought),
 		TEST(without_a_plan_that_is_sure_nothing_is_written),
 		TEST(memory_nodes_are_put_back_as_well),
+		TEST(memory_nodes_come_last),
 		TEST(it_is_only_reported_unless_asked_for),
 		TEST(containers_are_watched_and_not_guarded),
 	};
