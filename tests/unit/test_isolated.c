@@ -136,18 +136,30 @@ static void it_needs_tier_1(void **state)
 	expect_ready(true, NULL);
 }
 
-/* The pod's partition would take the shared pool's CPUs from all others. */
-static void a_pod_of_the_shared_pool_is_not_isolated(void **state)
+/* One more container, of the shared pool. */
+static void add_side(struct pod_spec *pod)
 {
 	struct container_spec *both = calloc(2, sizeof(*both));
 
 	assert_non_null(both);
-	both[0] = both[1] = pods[0]->containers[0];
+	both[0] = both[1] = pod->containers[0];
 	snprintf(both[1].name, sizeof(both[1].name), "side");
 	both[1].request.cpu_mcpu = both[1].limit.cpu_mcpu = 500;
-	free(pods[0]->containers);
-	pods[0]->containers = both;
-	pods[0]->nr_containers = 2;
+	free(pod->containers);
+	pod->containers = both;
+	pod->nr_containers = 2;
+}
+
+static void make_both_exclusive(void)
+{
+	pod_spec_free(pods[1]);
+	pods[1] = fake_pod("b", "web", 4000, true);
+}
+
+/* The pod's partition would take the shared pool's CPUs from all others. */
+static void a_pod_of_the_shared_pool_is_not_isolated(void **state)
+{
+	add_side(pods[0]);
 	start(1);
 	assert_string_equal(state_of(A), "");
 	assert_string_equal(state_of(POD_A), "");
@@ -156,6 +168,47 @@ static void a_pod_of_the_shared_pool_is_not_isolated(void **state)
 	scan(controller, NULL, 0);
 	look_later();
 	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", ""), 0);
+}
+
+static void all_that_are_not_isolated_are_counted(void **state)
+{
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	make_both_exclusive();
+	start(2);
+	expect_isolated();
+	strcpy(state_of(A), "isolated invalid (x)");
+	look_later();
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", A " are not isolated"), 1);
+	strcpy(state_of(ROOT "/poduid-b/web"), "isolated invalid (x)");
+	look_later();
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", "(and 1 more)"), 1);
+	expect_tiers("0 1");
+}
+
+static void all_that_cannot_be_isolated_are_counted(void **state)
+{
+	make_both_exclusive();
+	add_side(pods[0]);
+	add_side(pods[1]);
+	start(1);
+	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", A " are not isolated"), 1);
+	scan(controller, pods, 2);
+	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", "(and 1 more)"), 1);
+}
+
+/* Nothing has failed yet, and nothing is promised before it is seen. */
+static void what_is_still_being_isolated_is_no_finding(void **state)
+{
+	snprintf(fake->slow_path, sizeof(fake->slow_path), "%s", A);
+	fake->slow_file = GROUP_CPUSET_PARTITION;
+	start(1);
+	assert_true(fake->has_step);
+	expect_tiers("0 1");
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", ""), 0);
+	*fake->slow_path = '\0';
+	fake_end_step(controller, 0);
+	controller_wake(controller);
+	expect_isolated();
 }
 
 static void what_the_kernel_refuses_is_said_and_tried_again(void **state)
@@ -289,6 +342,9 @@ int main(void)
 		TEST(without_the_option_they_are_not),
 		TEST(it_needs_tier_1),
 		TEST(a_pod_of_the_shared_pool_is_not_isolated),
+		TEST(all_that_are_not_isolated_are_counted),
+		TEST(all_that_cannot_be_isolated_are_counted),
+		TEST(what_is_still_being_isolated_is_no_finding),
 		TEST(what_the_kernel_refuses_is_said_and_tried_again),
 		TEST(a_partition_that_became_invalid_is_said),
 		TEST(nothing_is_isolated_below_a_root_that_is_refused),
