@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "ctl/internal.h"
 #include "runtime_scene.h"
 
 /* Two nodes with ids 0 and 2, 8 CPUs and 8 GiB each. */
@@ -90,6 +91,60 @@ static void a_resize_keeps_the_nodes(void **state)
 	end_update(controller);
 	assert_string_equal(cpus_at("excl-1"), "2-6");
 	assert_string_equal(mems_at("excl-1"), "0");
+	controller_free(controller);
+}
+
+static int status_with_nodes(void *self, const char *path, struct group_status *ret_status)
+{
+	const int r = fake_status(self, path, ret_status);
+	const char *mems = r ? "" : fake_find(path)->files[GROUP_CPUSET_MEMS];
+
+	cpuset_parse(mems, strlen(mems), &ret_status->effective_mems);
+	return r;
+}
+
+static void tick_for(struct controller *controller, unsigned int seconds)
+{
+	for (unsigned int i = 0; i < seconds; i++) {
+		fake->now_ns += 1000000000ULL;
+		controller_tick(controller);
+	}
+}
+
+/* The runtime does not say that it could not write them. */
+static void other_nodes_than_it_was_told_are_found(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container container = {.id = "excl-1",
+						    .pod = &sandbox,
+						    .spec = &spec,
+						    .cpus = "",
+						    .cgroup = "kubepods/poda/1"};
+	struct fake_group *group = &fake->groups[fake_slot(container.cgroup)];
+	struct controller *controller = start();
+	struct groups_port groups = fake_groups;
+
+	groups.status = status_with_nodes;
+	controller->ports.groups = &groups;
+	snprintf(group->path, sizeof(group->path), "%s", container.cgroup);
+	strcpy(group->files[GROUP_CPUSET_CPUS], "2-5");
+	strcpy(group->files[GROUP_CPUSET_MEMS], "0,2");
+	snprintf(node.creating, sizeof(node.creating), "%s", container.id);
+	node.request++;
+	sink_of(controller)->created(controller, node.request, &container);
+	assert_string_equal(mems_at("excl-1"), "0");
+	tick_for(controller, 4);
+	assert_int_equal(nr_findings(controller, "runtime_cpus_differ", ""), 0);
+	tick_for(controller, 2);
+	assert_int_equal(nr_findings(controller, "runtime_cpus_differ",
+				     "1 container of the runtime has other memory nodes than it "
+				     "was told, first main of pod default/a: told 0, has 0,2"),
+			 1);
+	strcpy(group->files[GROUP_CPUSET_MEMS], "0");
+	tick_for(controller, 1);
+	assert_int_equal(nr_findings(controller, "runtime_cpus_differ", ""), 0);
 	controller_free(controller);
 }
 
@@ -190,6 +245,7 @@ int main(void)
 		TEST(others_keep_their_nodes),
 		TEST(an_update_states_the_nodes_again),
 		TEST(a_resize_keeps_the_nodes),
+		TEST(other_nodes_than_it_was_told_are_found),
 		TEST(what_does_not_fit_is_refused),
 		TEST(nodes_of_a_running_container_are_adopted),
 		TEST(without_nodes_the_cpus_are_adopted),
