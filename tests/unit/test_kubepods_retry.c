@@ -201,6 +201,75 @@ static void a_retry_that_cannot_be_saved_changes_nothing(void **state)
 	assert_string_equal(cpus_of(refused), "2-3,8-15");
 }
 
+/* The disk takes its time, and then refuses what is decided next. */
+static void fail_saves(void)
+{
+	scan_node();
+	assert_true(fake->is_saving);
+	while (fake->is_saving) {
+		fake_end_save(controller, -EIO);
+		end_writes();
+	}
+	fake->slow_save = false;
+}
+
+/* As good as a release. */
+static void let_saves_succeed(void)
+{
+	for (int i = 0; i < 120; i++) {
+		fake->now_ns += 1000000000;
+		controller_wake(controller);
+		controller_tick(controller);
+	}
+	settle();
+}
+
+static void a_retry_whose_save_fails_late_is_tried_again(void **state)
+{
+	uint64_t refused;
+
+	start_in(A, QOS_GUARANTEED, "excl", 10000);
+	settle();
+	refused = start_in(B, QOS_GUARANTEED, "late", 10000);
+	settle();
+	remove_pod(A);
+	fake->slow_save = true;
+	fail_saves();
+	settle();
+	assert_string_equal(cpus_of(refused), "2-15");
+	let_saves_succeed();
+	assert_string_equal(cpus_of(refused), "2-3,8-15");
+}
+
+static void a_container_whose_save_fails_late_is_tried_again(void **state)
+{
+	uint64_t refused;
+
+	settle();
+	refused = start_in(A, QOS_GUARANTEED, "excl", 4000);
+	fake->slow_save = true;
+	fail_saves();
+	settle();
+	assert_string_equal(cpus_of(refused), "2-15");
+	let_saves_succeed();
+	assert_string_equal(cpus_of(refused), "2-5");
+}
+
+static void a_resize_whose_save_fails_late_is_tried_again(void **state)
+{
+	const uint64_t owner = start_in(A, QOS_GUARANTEED, "excl", 4000);
+
+	settle();
+	assert_string_equal(cpus_of(owner), "2-5");
+	resize(owner, 6);
+	fake->slow_save = true;
+	fail_saves();
+	settle();
+	assert_string_equal(cpus_of(owner), "2-5");
+	let_saves_succeed();
+	assert_string_equal(cpus_of(owner), "2-7");
+}
+
 /* It ends while its decision is being saved. */
 static void a_retried_container_may_end(void **state)
 {
@@ -276,6 +345,9 @@ int main(void)
 		TEST(without_a_release_nobody_is_tried_again),
 		TEST(a_retry_waits_for_its_save),
 		TEST(a_retry_that_cannot_be_saved_changes_nothing),
+		TEST(a_retry_whose_save_fails_late_is_tried_again),
+		TEST(a_container_whose_save_fails_late_is_tried_again),
+		TEST(a_resize_whose_save_fails_late_is_tried_again),
 		TEST(a_retried_container_may_end),
 		TEST(after_a_restart_it_is_still_tried_again),
 		TEST(a_pod_of_a_manifest_makes_room_when_it_ends),

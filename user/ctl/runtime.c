@@ -369,6 +369,8 @@ void ctl_runtime_resume(struct controller *controller, int result)
 					   : refuse(controller, waiting.request, pod,
 						    &waiting.container, &decision))
 			(waiting.is_resize ? answer_resize : finish)(controller, &waiting);
+		/* The state that can be written again is as good as more room. */
+		note_shortage(controller, waiting.id, 0, &decision);
 	}
 }
 
