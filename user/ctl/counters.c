@@ -94,7 +94,9 @@ int ctl_look_counters(struct controller *controller)
 				.cgroup_id = publisher->rows[i].managed.cgroup_id,
 				.pod = publisher->rows[i].managed.pod,
 			};
-	qsort(counters->rows, counters->nr, sizeof(*counters->rows), by_id);
+	/* Before the first container there is no array, which must not be passed for an empty one. */
+	if (counters->nr)
+		qsort(counters->rows, counters->nr, sizeof(*counters->rows), by_id);
 	for (uint32_t i = 0; i < counters->nr; i++)
 		read_counters(controller, &counters->rows[i],
 			      &counters->node_wait_ns[(size_t)i * nr_nodes]);
