@@ -110,6 +110,29 @@ static void run_joins_the_container(void **state)
 	free_pods(pods, 2);
 }
 
+/* Its cgroups are the runtime's, which is to know of the processes in them. */
+static void run_leaves_the_pods_of_a_runtime_to_it(void **state)
+{
+	struct pod_spec *pod = fake_pod("r", "web", 4000, true);
+	const struct runtime_pod sandbox = {.id = "sandbox", .spec = pod};
+	const struct runtime_container container = {
+		.id = "container", .pod = &sandbox, .spec = &pod->containers[0], .cpus = ""};
+	struct controller *controller = start_node(NULL);
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+
+	pod->is_of_runtime = true;
+	pod->stated_qos = QOS_GUARANTEED;
+	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
+	sink->created(sink->self, 2, &container);
+	expect_error(ask_run(controller, "default/r", "web", 409),
+		     "pod default/r is a container runtime's");
+	expect_error(ask_run(controller, "default/r", "other", 404),
+		     "pod default/r has no container 'other'");
+	assert_string_equal(joined_path, "");
+	controller_free(controller);
+	pod_spec_free(pod);
+}
+
 static void run_gives_the_reason_of_a_refusal(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
@@ -439,6 +462,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(run_joins_the_container, set_up_commands,
 						tear_down),
+		cmocka_unit_test_setup_teardown(run_leaves_the_pods_of_a_runtime_to_it,
+						set_up_commands, tear_down),
 		cmocka_unit_test_setup_teardown(run_gives_the_reason_of_a_refusal, set_up_commands,
 						tear_down),
 		cmocka_unit_test_setup_teardown(run_passes_on_errors_of_the_cgroup_room,
