@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: ctl kubelet format core lib
 /* What is kept of containers that ended: all of them, once, and for pods that are still there. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,12 +95,27 @@ static void many_pods_keep_what_their_containers_counted(void **state)
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
+/* The observer's counters ended before the agent had read them. */
+static void what_could_not_be_read_is_not_kept(void **state)
+{
+	struct pod_spec *pod = fake_pod("a", "one", 1000, true);
+
+	scan(controller, &pod, 1);
+	controller_tick(controller);
+	fake_remove("pinfold.slice/poduid-a/one");
+	fake_side.usage_error = -ENOENT;
+	ctl_publish(controller);
+	assert_null(ctl_ended(controller, pod->uid));
+	pod_spec_free(pod);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_container_that_ends_is_kept_once, start, stop),
 		cmocka_unit_test_setup_teardown(many_pods_keep_what_their_containers_counted, start,
 						stop),
+		cmocka_unit_test_setup_teardown(what_could_not_be_read_is_not_kept, start, stop),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);
