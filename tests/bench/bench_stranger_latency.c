@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -30,6 +32,10 @@
 #define PATIENCE_US 500000
 
 struct scene {
+	struct affinity_calls calls;
+	struct worker_pool *pool;
+	struct strangers *strangers;
+	struct noise_counter *counter;
 	struct stranger_request request;
 	struct stranger_port port;
 	pid_t stranger;
@@ -84,18 +90,49 @@ static void wait_for_disk(void)
 	for (char byte = 0; fd >= 0; byte++)
 		if (pwrite(fd, &byte, 1, 0) != 1 || fsync(fd))
 			break;
-	_exit(1);
 }
 
-static pid_t start(void (*act)(void))
+/*
+ * This program again, with a word that says what it does. A fork() would write-protect the memory of
+ * the thread that corrects, which the agent never suffers, and each page would cost that thread a fault.
+ */
+static pid_t start(const char *act)
 {
-	const pid_t parent = getpid(), pid = fork();
+	char *const arguments[] = {(char *)"bench_stranger_latency", (char *)act, NULL};
+	pid_t pid;
 
-	if (pid)
-		return pid;
-	if (getppid() == parent)
-		act();
-	_exit(0);
+	if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ))
+		abort();
+	return pid;
+}
+
+/*
+ * As the agent is, which is moved like any other task of the host. A stranger begins there as well, so
+ * none is seen before its id is known.
+ */
+static void keep_off_exclusive(void)
+{
+	cpu_set_t cpus;
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	CPU_CLR(EXCLUSIVE, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* It ends with the bench. */
+static int act(const char *what)
+{
+	cpu_set_t all;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!strcmp(what, "stranger"))
+		spin();
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+	if (!strcmp(what, "load"))
+		spin();
+	wait_for_disk();
+	return 1;
 }
 
 static void end(pid_t pid)
@@ -129,7 +166,7 @@ static void sample(struct scene *scene, sd_event *event)
 	scene->seen_ns = scene->corrected_ns = 0;
 	CPU_ZERO(&cpus);
 	CPU_SET(EXCLUSIVE, &cpus);
-	scene->stranger = start(spin);
+	scene->stranger = start("stranger");
 	sched_setaffinity(scene->stranger, sizeof(cpus), &cpus);
 	while (!(scene->seen_ns && scene->corrected_ns) && clock_ns() < limit_ns)
 		sd_event_run(event, 10000);
@@ -159,7 +196,7 @@ static int on_pool(sd_event_source *source, int fd, uint32_t events, void *self)
 	return 0;
 }
 
-static int open_all(struct scene *scene, const struct affinity_calls *calls, sd_event *event)
+static int open_all(struct scene *scene, sd_event *event)
 {
 	static const struct noise_grant grant = {.cpu = EXCLUSIVE,
 						 .owner = {.cgroup_id = UINT64_MAX,
@@ -171,54 +208,70 @@ static int open_all(struct scene *scene, const struct affinity_calls *calls, sd_
 	static struct stranger_sink stranger_sink = {.walked = on_walked};
 	static struct noise_sink noise_sink = {.stranger = on_seen};
 	const struct noise_options noise_options = {.possible = &scene->request.cpus.exclusive};
-	struct strangers_options options = {.root = "/", .boot_id = "bench", .calls = calls};
-	struct noise_counter *counter;
-	struct strangers *strangers;
+	struct strangers_options options = {
+		.root = "/", .boot_id = "bench", .calls = &scene->calls};
 	struct noise_port noise;
 
 	noise_sink.self = scene;
 	options.run_fd = open("/dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (worker_pool_new(4, &options.pool) || strangers_open(&options, &strangers) ||
-	    noise_counter_open(&noise_options, &counter) ||
+	if (worker_pool_new(4, &options.pool))
+		return -ENODATA;
+	scene->pool = options.pool;
+	if (strangers_open(&options, &scene->strangers) ||
+	    noise_counter_open(&noise_options, &scene->counter) ||
 	    sd_event_add_io(event, NULL, worker_pool_fd(options.pool), EPOLLIN, on_pool,
 			    options.pool) < 0)
 		return -ENODATA;
 	worker_pool_set_grace(options.pool, 20000000);
-	strangers_listen(strangers, &stranger_sink);
-	scene->port = strangers_port(strangers);
-	noise_counter_listen(counter, event,
-			     &(struct noise_corrector){strangers, strangers_correct}, &noise_sink);
-	noise = noise_counter_port(counter);
+	strangers_listen(scene->strangers, &stranger_sink);
+	scene->port = strangers_port(scene->strangers);
+	noise_counter_listen(scene->counter, event,
+			     &(struct noise_corrector){scene->strangers, strangers_correct},
+			     &noise_sink);
+	noise = noise_counter_port(scene->counter);
 	if (noise.watch(noise.self, &grant, 1) || noise.state(noise.self) != NOISE_COUNTING)
 		return -ENODATA;
 	noise.tell_strangers(noise.self, true);
 	return scene->port.walk(scene->port.self, &scene->request);
 }
 
-int main(void)
+/* The thread that corrects ends first, then the walks: both use the scene. */
+static void close_all(struct scene *scene)
+{
+	noise_counter_close(scene->counter);
+	if (!worker_pool_free(scene->pool))
+		strangers_close(scene->strangers);
+}
+
+int main(int nr_arguments, char **arguments)
 {
 	static struct scene scene = {.request = {.mode = STRANGER_REPAIR, .workload_root = "x"}};
-	const struct affinity_calls calls = {&scene, get_affinity, set_affinity,
-					     affinity_system_calls.now_ticks};
 	struct stranger_cpus *cpus = &scene.request.cpus;
 	pid_t load[64];
 	unsigned int nr_load = 0;
 	sd_event *event = NULL;
 
+	if (nr_arguments > 1)
+		return act(arguments[1]);
+	scene.calls = (struct affinity_calls){&scene, get_affinity, set_affinity,
+					      affinity_system_calls.now_ticks};
 	log_open("bench", LOG_LEVEL_WARN);
 	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
 		cpuset_add(&cpus->online, (unsigned int)cpu);
 	cpuset_add(&cpus->exclusive, EXCLUSIVE);
 	cpus->allowed = cpus->online;
 	cpuset_subtract(&cpus->allowed, &cpus->exclusive);
-	if (sd_event_default(&event) < 0 || open_all(&scene, &calls, event))
+	keep_off_exclusive();
+	if (sd_event_default(&event) < 0 || open_all(&scene, event))
 		return log_err(0, "bench: cannot see strangers"), 1;
 	measure(&scene, event, "{\"load\": false}");
 	for (long i = 0; i < 2 * sysconf(_SC_NPROCESSORS_ONLN) && nr_load < 60; i++)
-		load[nr_load++] = start(spin);
-	load[nr_load++] = start(wait_for_disk);
+		load[nr_load++] = start("load");
+	load[nr_load++] = start("disk");
 	measure(&scene, event, "{\"load\": true}");
 	while (nr_load)
 		end(load[--nr_load]);
+	close_all(&scene);
+	sd_event_unref(event);
 	return 0;
 }
