@@ -48,10 +48,7 @@ static void measure(struct scene *scene, uint32_t exclusive)
 int main(void)
 {
 	static struct scene scene = {
-		.place = {.run_fd = -1,
-			  .note_fd = -1,
-			  .boot_id = "",
-			  .calls = &affinity_system_calls},
+		.place = {.run_fd = -1, .boot_id = "", .calls = &affinity_system_calls},
 		.request = {.mode = STRANGER_OBSERVE, .workload_root = "pinfold.slice"},
 	};
 

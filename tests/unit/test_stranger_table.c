@@ -32,6 +32,13 @@ static const struct cpuset *keep(struct stranger_table *table, const char *list)
 	return stranger_table_keep(table, &set);
 }
 
+static const struct cpuset *keep_written(struct stranger_table *table, const char *list)
+{
+	const struct cpuset set = cpuset_of_text(list);
+
+	return stranger_table_keep_written(table, &set);
+}
+
 /* A task that began with `original` and was given `written`. */
 static struct stranger_task *add(struct stranger_table *table, pid_t thread, const char *original,
 				 const char *written)
@@ -44,7 +51,7 @@ static struct stranger_task *add(struct stranger_table *table, pid_t thread, con
 	task->since_ticks = (uint64_t)thread * 10 + 5;
 	if (written) {
 		task->original = keep(table, original);
-		task->written = keep(table, written);
+		task->written = keep_written(table, written);
 	}
 	return task;
 }
@@ -165,7 +172,7 @@ static void what_was_written_to_anybody_is_known(void **state)
 	add(&table, 2, "0-7", "0-3");
 	task = add(&table, 3, "0-7", "0-3");
 	task->past_original = keep(&table, "0-7");
-	task->past_written = keep(&table, "0-1");
+	task->past_written = keep_written(&table, "0-1");
 	add(&table, 4, "0-7", "0-5");
 	assert_true(wrote(&table, "0-3"));
 	assert_true(wrote(&table, "0-5"));

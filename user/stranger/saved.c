@@ -32,6 +32,14 @@ static void add_saved(struct saved *rows, uint32_t *nr, const struct stranger_ta
 		};
 }
 
+static void add_task(struct saved *rows, uint32_t *nr, const struct stranger_task *task)
+{
+	add_saved(rows, nr, task, task->original, task->written);
+	/* After a crash a restored affinity differs from what was written, so nobody owns it. */
+	if (task->target != task->new_original)
+		add_saved(rows, nr, task, task->new_original, task->target);
+}
+
 /* The sets are each kept once, so their addresses say which rows belong together. */
 static int by_sets(const void *left, const void *right)
 {
@@ -87,14 +95,8 @@ void stranger_saved_encode(const struct stranger_table *table, const char *boot_
 		out->error = -ENOMEM;
 		return;
 	}
-	for (uint32_t i = 0; i < table->nr; i++) {
-		const struct stranger_task *task = &table->tasks[i];
-
-		add_saved(rows, &nr, task, task->original, task->written);
-		/* After a crash a restored affinity differs from what was written, so nobody owns it. */
-		if (task->target != task->new_original)
-			add_saved(rows, &nr, task, task->new_original, task->target);
-	}
+	for (uint32_t i = 0; i < table->nr; i++)
+		add_task(rows, &nr, &table->tasks[i]);
 	qsort(rows, nr, sizeof(*rows), by_sets);
 	boot_file_begin(&emitter, out, boot_id, "affinities");
 	emit_rows(&emitter, rows, nr);
@@ -104,15 +106,24 @@ void stranger_saved_encode(const struct stranger_table *table, const char *boot_
 /* --- reading ------------------------------------------------------------------------------------- */
 
 static int read_set(const struct yaml_value *map, const char *key, struct format_error *error,
-		    struct stranger_table *table, const struct cpuset **ret_set)
+		    struct cpuset *ret_set)
 {
 	const struct yaml_value *member = yaml_need(map, key, error);
-	struct cpuset set;
 
-	if (!member || boot_file_read_cpus(member, key, error, &set))
+	return member && !boot_file_read_cpus(member, key, error, ret_set) ? 0 : -EBADMSG;
+}
+
+static int read_sets(const struct yaml_value *map, struct format_error *error,
+		     struct stranger_table *table, struct stranger_task *ret_task)
+{
+	struct cpuset original, written;
+
+	if (read_set(map, "original", error, &original) ||
+	    read_set(map, "written", error, &written))
 		return -EBADMSG;
-	*ret_set = stranger_table_keep(table, &set);
-	return *ret_set ? 0 : -ENOMEM;
+	ret_task->original = stranger_table_keep(table, &original);
+	ret_task->written = stranger_table_keep_written(table, &written);
+	return ret_task->original && ret_task->written ? 0 : -ENOMEM;
 }
 
 static int read_row(const struct yaml_value *row, struct format_error *error, uint64_t numbers[3])
@@ -138,14 +149,12 @@ static int read_row(const struct yaml_value *row, struct format_error *error, ui
 static int decode_affinity(const struct yaml_value *map, struct format_error *error,
 			   struct stranger_table *table)
 {
-	const struct cpuset *original = NULL, *written = NULL;
+	struct stranger_task common = {0};
 	const struct yaml_value *tasks;
 	uint64_t numbers[3];
 	int r;
 
-	r = read_set(map, "original", error, table, &original);
-	if (!r)
-		r = read_set(map, "written", error, table, &written);
+	r = read_sets(map, error, table, &common);
 	if (r)
 		return r;
 	tasks = yaml_need(map, "tasks", error);
@@ -161,11 +170,10 @@ static int decode_affinity(const struct yaml_value *map, struct format_error *er
 		task = stranger_table_add(table);
 		if (!task)
 			return -ENOMEM;
+		*task = common;
 		task->thread = (pid_t)numbers[0];
 		task->start_ticks = numbers[1];
 		task->since_ticks = numbers[2];
-		task->original = original;
-		task->written = written;
 	}
 	return 0;
 }
@@ -208,55 +216,157 @@ int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_t
 	return file_replace(dir_fd, PINFOLD_STRANGERS_FILE, text.data, text.len);
 }
 
-int stranger_saved_open_note(int dir_fd, int *ret_fd)
+/* --- the note ------------------------------------------------------------------------------------ */
+
+/*
+ * The file is one page, so that a note needs no room on the disk. A free page begins with what no text
+ * does, and the rest of it are newlines. So half a note, which a crash during the write may leave, has no
+ * end, and nobody who reads it takes it for one.
+ */
+#define PAGE_BYTES 4096
+#define FREE	   '}'
+
+struct stranger_note {
+	int fd; /* owned */
+	bool has_page;
+	bool is_taken;
+	struct text text;     /* its memory is kept, so that no note needs any */
+	struct emitter begun; /* after what all notes begin with */
+	size_t begun_len;
+};
+
+static int put(int fd, const char *bytes, size_t len)
 {
-	const int fd = dir_fd < 0 ? -1
-				  : openat(dir_fd, PINFOLD_STRANGERS_NOTE,
-					   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	const ssize_t nr = pwrite(fd, bytes, len, 0);
+
+	if (nr < 0)
+		return -errno;
+	return (size_t)nr == len ? 0 : -EIO;
+}
+
+/* What an older agent left is shorter or longer than the page. */
+static int free_page(struct stranger_note *note)
+{
+	char page[PAGE_BYTES];
+	int r;
+
+	memset(page, '\n', sizeof(page));
+	page[0] = FREE;
+	r = put(note->fd, page, sizeof(page));
+	if (!r && !note->has_page && ftruncate(note->fd, sizeof(page)))
+		r = -errno;
+	if (!r)
+		note->has_page = true;
+	return r;
+}
+
+static bool has_earlier(const struct stranger_note *note)
+{
+	char first = FREE;
+
+	return pread(note->fd, &first, 1, 0) < 0 || first != FREE;
+}
+
+int stranger_note_open(int dir_fd, const char *boot_id, struct stranger_note **ret_note)
+{
+	struct stranger_note *note cleanup(stranger_note_closep) = NULL;
+	int fd cleanup_close = dir_fd < 0 ? -1
+					  : openat(dir_fd, PINFOLD_STRANGERS_NOTE,
+						   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return dir_fd < 0 ? -EROFS : -errno;
-	*ret_fd = fd;
+	note = calloc(1, sizeof(*note));
+	if (!note)
+		return -ENOMEM;
+	note->fd = -1;
+	if (!text_begin(&note->text, PAGE_BYTES))
+		return -ENOMEM;
+	boot_file_begin(&note->begun, &note->text, boot_id, "affinities");
+	note->begun_len = note->text.len;
+	note->fd = TAKE_FD(fd);
+	/* Without room for its page it counts as taken: whoever drops it tries again. */
+	note->is_taken = has_earlier(note) || free_page(note);
+	*ret_note = TAKE_PTR(note);
 	return 0;
 }
 
-/* What an earlier note names may be in no file yet, so it is not overwritten. */
-int stranger_saved_note(int note_fd, const char *boot_id, const struct stranger_task *task)
+void stranger_note_close(struct stranger_note *note)
 {
-	struct stranger_task copy = *task;
-	const struct stranger_table table = {.nr = 1, .tasks = &copy};
-	struct text text cleanup_text = {0};
-	struct stat status;
-
-	if (note_fd < 0)
-		return -EROFS;
-	if (fstat(note_fd, &status))
-		return -errno;
-	if (status.st_size)
-		return -EBUSY;
-	stranger_saved_encode(&table, boot_id, &text);
-	if (text.error)
-		return text.error;
-	return pwrite(note_fd, text.data, text.len, 0) == (ssize_t)text.len ? 0 : -EIO;
+	if (!note)
+		return;
+	text_fini(&note->text);
+	if (note->fd >= 0)
+		close(note->fd);
+	free(note);
 }
 
-void stranger_saved_drop_note(int note_fd)
+static int encode_note(struct stranger_note *note, const struct stranger_task *task)
+{
+	struct emitter emitter = note->begun;
+	struct saved rows[2];
+	uint32_t nr = 0;
+
+	note->text.len = note->begun_len;
+	add_task(rows, &nr, task);
+	emit_rows(&emitter, rows, nr);
+	boot_file_end(&emitter);
+	if (note->text.error)
+		return note->text.error;
+	return note->text.len <= PAGE_BYTES ? 0 : -EFBIG;
+}
+
+int stranger_note_write(struct stranger_note *note, const struct stranger_task *task)
+{
+	int r;
+
+	if (!note)
+		return -EROFS;
+	/* What an earlier note names may be in no file yet, so it is not overwritten. */
+	if (note->is_taken)
+		return -EBUSY;
+	r = encode_note(note, task);
+	if (r)
+		return r;
+	note->is_taken = true;
+	r = put(note->fd, note->text.data, note->text.len);
+	if (r)
+		stranger_note_drop(note);
+	return r;
+}
+
+void stranger_note_drop(struct stranger_note *note)
 {
 	/* If it cannot be dropped, tasks are corrected by walks. */
-	if (note_fd >= 0 && ftruncate(note_fd, 0))
-		return;
+	if (note && note->is_taken && !free_page(note))
+		note->is_taken = false;
 }
 
-static int load_file(int dir_fd, const char *name, const char *boot_id, struct format_error *error,
+/* --- loading ------------------------------------------------------------------------------------- */
+
+static int load_file(int dir_fd, const char *boot_id, struct format_error *error,
 		     struct stranger_table *ret_table)
 {
 	char *data cleanup_free = NULL;
 	size_t len;
-	int r = file_read_all(dir_fd, name, BOOT_FILE_MAX_BYTES, &data, &len);
+	int r = file_read_all(dir_fd, PINFOLD_STRANGERS_FILE, BOOT_FILE_MAX_BYTES, &data, &len);
 
 	if (!r && !len)
 		r = -ENOENT;
 	return r ? r : stranger_saved_decode(data, len, boot_id, error, ret_table);
+}
+
+/* Older agents cut the file to the length of the note, and emptied it to drop the note. */
+static int load_note(int dir_fd, const char *boot_id, struct stranger_table *ret_table)
+{
+	char *data cleanup_free = NULL;
+	struct format_error ignored = {0};
+	size_t len;
+	int r = file_read_all(dir_fd, PINFOLD_STRANGERS_NOTE, BOOT_FILE_MAX_BYTES, &data, &len);
+
+	if (!r && (!len || data[0] == FREE))
+		r = -ENOENT;
+	return r ? r : stranger_saved_decode(data, len, boot_id, &ignored, ret_table);
 }
 
 /* The task of the note may be in the file as well, with the same original. */
@@ -272,7 +382,7 @@ static int add_noted(struct stranger_table *table, const struct stranger_table *
 		task->start_ticks = noted->start_ticks;
 		task->since_ticks = noted->since_ticks;
 		task->original = stranger_table_keep(table, noted->original);
-		task->written = stranger_table_keep(table, noted->written);
+		task->written = stranger_table_keep_written(table, noted->written);
 		if (!task->original || !task->written)
 			return -ENOMEM;
 	}
@@ -285,15 +395,13 @@ int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *er
 {
 	struct stranger_table table cleanup(stranger_table_fini) = {0};
 	struct stranger_table note cleanup(stranger_table_fini) = {0};
-	struct format_error ignored = {0};
 	int r;
 
 	if (dir_fd < 0)
 		return -ENOENT;
-	r = load_file(dir_fd, PINFOLD_STRANGERS_FILE, boot_id, error, &table);
-	/* A crash may leave half a note, but then nothing was corrected yet. */
-	if (!load_file(dir_fd, PINFOLD_STRANGERS_NOTE, boot_id, &ignored, &note) &&
-	    (!r || r == -ENOENT || r == -ESTALE))
+	r = load_file(dir_fd, boot_id, error, &table);
+	/* A crash may leave half of an older agent's note, but then nothing was corrected yet. */
+	if (!load_note(dir_fd, boot_id, &note) && (!r || r == -ENOENT || r == -ESTALE))
 		r = add_noted(&table, &note);
 	if (r)
 		return r;

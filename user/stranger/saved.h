@@ -27,13 +27,19 @@ int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 /* Replace the file below `dir_fd`. Negative errno; -EFBIG: it would be too long to be read again. */
 int stranger_saved_save(int dir_fd, const char *boot_id, const struct stranger_table *table);
 /*
- * The same for one task that is about to be corrected, in a file that is open, so that little is done
- * before the correction. The note counts until it is dropped, which is when the file has the task too.
- * -EBUSY: there is an earlier note.
+ * The same for one task that is about to be corrected, in a file that is open and has a page already, so
+ * that little is done before the correction. A note counts until it is dropped, which is when the file
+ * has the task too. Without a note (NULL) nothing can be noted, and nothing is to be dropped.
  */
-int stranger_saved_open_note(int dir_fd, int *ret_fd);
-int stranger_saved_note(int note_fd, const char *boot_id, const struct stranger_task *task);
-void stranger_saved_drop_note(int note_fd);
+struct stranger_note;
+
+/* What an earlier agent noted stays until it is dropped. -EROFS without a directory, or another errno. */
+int stranger_note_open(int dir_fd, const char *boot_id, struct stranger_note **ret_note);
+void stranger_note_close(struct stranger_note *note);
+DEFINE_CLEANUP(struct stranger_note, stranger_note_closep, stranger_note_close);
+/* -EBUSY: there is an earlier note, or no page; -EFBIG: its sets are too long for the page. */
+int stranger_note_write(struct stranger_note *note, const struct stranger_task *task);
+void stranger_note_drop(struct stranger_note *note);
 
 /* As decode, with the task of the note; -ENOENT = there is no file. */
 int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *error,

@@ -26,9 +26,9 @@
 #define STRANGER_KEY "/stranger"
 
 struct strangers {
-	int proc_fd; /* owned */
-	int note_fd; /* owned; -1 = only walks correct */
-	int run_fd;  /* borrowed */
+	int proc_fd;		    /* owned */
+	int run_fd;		    /* borrowed */
+	struct stranger_note *note; /* owned; NULL = only walks correct */
 	char boot_id[64];
 	struct worker_pool *pool;
 	const struct affinity_calls *calls;
@@ -126,7 +126,7 @@ static void add_corrected(struct stranger_report *sum, const struct stranger_rep
 
 static struct stranger_place place_of(const struct strangers *strangers)
 {
-	return (struct stranger_place){strangers->proc_fd, strangers->run_fd, strangers->note_fd,
+	return (struct stranger_place){strangers->proc_fd, strangers->run_fd, strangers->note,
 				       strangers->boot_id, strangers->calls};
 }
 
@@ -143,7 +143,7 @@ static int walk_locked(struct walk_job *job)
 		strangers->is_loaded = true;
 		if (!strangers->table.nr ||
 		    !stranger_saved_save(strangers->run_fd, strangers->boot_id, &strangers->table))
-			stranger_saved_drop_note(strangers->note_fd);
+			stranger_note_drop(strangers->note);
 	}
 	keep_request(strangers, &job->request);
 	r = stranger_walk(&place, &job->request, &strangers->table, &job->report);
@@ -226,8 +226,7 @@ int strangers_open(const struct strangers_options *options, struct strangers **r
 	snprintf(strangers->boot_id, sizeof(strangers->boot_id), "%s", options->boot_id);
 	strangers->pool = options->pool;
 	strangers->calls = options->calls ? options->calls : &affinity_system_calls;
-	strangers->note_fd = -1;
-	r = stranger_saved_open_note(strangers->run_fd, &strangers->note_fd);
+	r = stranger_note_open(strangers->run_fd, strangers->boot_id, &strangers->note);
 	if (r)
 		log_warn(r, "stranger: cannot open %s, so only walks move strangers",
 			 PINFOLD_STRANGERS_NOTE);
@@ -243,9 +242,8 @@ void strangers_close(struct strangers *strangers)
 	stranger_table_fini(&strangers->table);
 	free_request(&strangers->request);
 	pthread_mutex_destroy(&strangers->lock);
+	stranger_note_close(strangers->note);
 	close(strangers->proc_fd);
-	if (strangers->note_fd >= 0)
-		close(strangers->note_fd);
 	free(strangers);
 }
 
@@ -320,7 +318,7 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 		      const char *workload_root)
 {
 	const int proc_fd cleanup_close = open_proc(options->root);
-	const struct stranger_place place = {proc_fd, options->run_fd, -1, options->boot_id,
+	const struct stranger_place place = {proc_fd, options->run_fd, NULL, options->boot_id,
 					     options->calls ? options->calls
 							    : &affinity_system_calls};
 	struct stranger_request *request cleanup_free = calloc(1, sizeof(*request));

@@ -6,6 +6,7 @@
 
 struct stranger_set {
 	struct stranger_set *next;
+	bool is_written; /* by us, to a task that the table has or had */
 	struct cpuset set;
 };
 
@@ -68,7 +69,7 @@ void stranger_table_drop(struct stranger_table *table)
 	free(table->tasks[--table->nr].cgroup);
 }
 
-const struct cpuset *stranger_table_keep(struct stranger_table *table, const struct cpuset *set)
+static struct stranger_set *keep(struct stranger_table *table, const struct cpuset *set)
 {
 	struct stranger_set *kept;
 
@@ -76,12 +77,30 @@ const struct cpuset *stranger_table_keep(struct stranger_table *table, const str
 		return NULL;
 	for (kept = table->sets; kept; kept = kept->next)
 		if (cpuset_equal(&kept->set, set))
-			return &kept->set;
+			return kept;
 	kept = malloc(sizeof(*kept));
 	if (!kept)
 		return NULL;
-	*kept = (struct stranger_set){table->sets, *set};
+	*kept = (struct stranger_set){.next = table->sets, .set = *set};
 	table->sets = kept;
+	return kept;
+}
+
+const struct cpuset *stranger_table_keep(struct stranger_table *table, const struct cpuset *set)
+{
+	const struct stranger_set *kept = keep(table, set);
+
+	return kept ? &kept->set : NULL;
+}
+
+const struct cpuset *stranger_table_keep_written(struct stranger_table *table,
+						 const struct cpuset *set)
+{
+	struct stranger_set *kept = keep(table, set);
+
+	if (!kept)
+		return NULL;
+	kept->is_written = true;
 	return &kept->set;
 }
 
@@ -130,22 +149,13 @@ const struct stranger_task *stranger_table_find(const struct stranger_table *tab
 	return found;
 }
 
+/* There are few sets and many tasks. */
 bool stranger_table_wrote(const struct stranger_table *table, const struct cpuset *affinity,
 			  const struct cpuset *online)
 {
-	const struct cpuset *last = NULL, *last_past = NULL;
-
-	for (uint32_t i = 0; i < table->nr; i++) {
-		const struct stranger_task *task = &table->tasks[i];
-
-		/* Each set is kept once, so most tasks need no comparison of sets. */
-		if (task->written != last && stranger_is_as_written(task, affinity, online))
+	for (const struct stranger_set *kept = table->sets; kept; kept = kept->next)
+		if (kept->is_written && stranger_shows(affinity, &kept->set, online))
 			return true;
-		if (task->past_written != last_past && stranger_is_as_past(task, affinity, online))
-			return true;
-		last = task->written;
-		last_past = task->past_written;
-	}
 	return false;
 }
 

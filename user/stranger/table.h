@@ -61,6 +61,9 @@ struct stranger_task *stranger_table_put(struct stranger_table *table,
 void stranger_table_drop(struct stranger_table *table);
 /* The table's copy of a set; NULL = no memory, or there is no `set`. */
 const struct cpuset *stranger_table_keep(struct stranger_table *table, const struct cpuset *set);
+/* The same for one that was written to a task, but not to restore it. */
+const struct cpuset *stranger_table_keep_written(struct stranger_table *table,
+						 const struct cpuset *set);
 void stranger_table_sort(struct stranger_table *table);
 
 /*
@@ -71,7 +74,10 @@ void stranger_table_sort(struct stranger_table *table);
 const struct stranger_task *stranger_table_find(const struct stranger_table *table, pid_t thread,
 						const struct cpuset *affinity,
 						const struct cpuset *online);
-/* Did we write this affinity to any task, or had we until the last walk? */
+/*
+ * Did we write this affinity to any task, or had we until the last walk? Those that the table has no more
+ * count too, until the next walk begins a new table.
+ */
 bool stranger_table_wrote(const struct stranger_table *table, const struct cpuset *affinity,
 			  const struct cpuset *online);
 /* The number of tasks whose affinity was changed by us. */

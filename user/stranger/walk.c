@@ -11,32 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/crash.h"
 #include "lib/log.h"
 #include "stranger/saved.h"
+#include "stranger/walk_private.h"
 
 /* After the kernel refused an affinity, it is tried again. */
 #define RETRY_NS (10 * 1000000000ULL)
-
-/* What is to be done with a task that was looked at. */
-enum {
-	DROPPED = 1, /* it has ended, or is of no interest */
-	STAYS,	     /* it could not be read or held, so nothing is decided about it */
-};
-
-struct stranger_walk {
-	const struct stranger_place *place;
-	const struct stranger_request *request;
-	const struct stranger_table *before;
-	struct stranger_table *now;
-	struct stranger_report *report;
-	uint64_t begun_ticks;
-	uint32_t nr_held; /* before the walk, and what is added to it */
-	/* The cgroup of the process that was asked for last. */
-	pid_t process;
-	char *cgroup; /* owned; NULL = not known */
-	int cgroup_error;
-};
 
 /* --- what cannot be read ------------------------------------------------------------------------- */
 
@@ -115,13 +95,12 @@ static int keep_sets(struct stranger_walk *walk, const struct cpuset *original,
 		     const struct cpuset *written, struct stranger_task *task)
 {
 	task->original = stranger_table_keep(walk->now, original);
-	task->written = stranger_table_keep(walk->now, written);
+	task->written = stranger_table_keep_written(walk->now, written);
 	return task->original && task->written ? 0 : -ENOMEM;
 }
 
-/* What is remembered of a task goes on to the next table, except for its past. */
-static int inherit(struct stranger_walk *walk, const struct stranger_task *known,
-		   struct stranger_task *task)
+int stranger_walk_inherit(struct stranger_walk *walk, const struct stranger_task *known,
+			  struct stranger_task *task)
 {
 	task->pause = known->pause;
 	task->since_ticks = known->since_ticks;
@@ -201,7 +180,7 @@ static int copy_known(struct stranger_walk *walk, const struct stranger_task *kn
 		if (!task->cgroup)
 			return -ENOMEM;
 	}
-	return inherit(walk, known, task);
+	return stranger_walk_inherit(walk, known, task);
 }
 
 /* The file that was read at the start may name a task twice, and has no affinity of it. */
@@ -255,7 +234,7 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 	is_same = known && known->start_ticks == stat.start_ticks;
 	/* Of a child for which there was no room the original is still to be found. */
 	if (is_same && (known->written || known->error != -ENOSPC)) {
-		r = inherit(walk, known, task);
+		r = stranger_walk_inherit(walk, known, task);
 	} else {
 		maker = maker_of(walk, task, stat.parent);
 		if (!maker.known && !reaches_exclusive(walk, task->affinity))
@@ -320,8 +299,7 @@ static void forget(struct stranger_task *task)
 	task->pause = (struct stranger_pause){0};
 }
 
-/* 0, DROPPED or -ENOMEM. */
-static int decide(struct stranger_walk *walk, struct stranger_task *task)
+int stranger_walk_decide(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct stranger_facts facts = {
 		.kind = task->kind,
@@ -387,7 +365,7 @@ static int look_at(void *self, pid_t process, pid_t thread)
 		return -ENOMEM;
 	r = identify(walk, known, task);
 	if (!r)
-		r = decide(walk, task);
+		r = stranger_walk_decide(walk, task);
 	if (r == DROPPED)
 		stranger_table_drop(walk->now);
 	return r < 0 ? r : 0;
@@ -466,7 +444,7 @@ static void note_written(struct stranger_walk *walk, struct stranger_task *task)
 	if (!task->written)
 		task->since_ticks = walk->begun_ticks;
 	task->original = task->new_original;
-	task->written = task->affinity = task->target;
+	task->written = task->affinity = stranger_table_keep_written(walk->now, task->target);
 	if (stranger_is_contended(&task->pause))
 		task->state = STRANGER_STATE_CONTENDED;
 }
@@ -479,7 +457,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-static void put_affinity(struct stranger_walk *walk, struct stranger_task *task)
+void stranger_walk_put(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct affinity_calls *calls = walk->place->calls;
 	struct cpuset cpus = *task->target;
@@ -527,7 +505,7 @@ static void write_target(struct stranger_walk *walk, struct stranger_task *task)
 	const int r = check_still(walk, task);
 
 	if (!r)
-		put_affinity(walk, task);
+		stranger_walk_put(walk, task);
 	else if (has_ended(r))
 		forget(task);
 	else
@@ -555,12 +533,12 @@ static bool is_file_complete(const struct stranger_table *table)
 	return true;
 }
 
-static int save(const struct stranger_walk *walk)
+int stranger_walk_save(const struct stranger_walk *walk)
 {
 	int r = stranger_saved_save(walk->place->run_fd, walk->place->boot_id, walk->now);
 
 	if (!r)
-		stranger_saved_drop_note(walk->place->note_fd);
+		stranger_note_drop(walk->place->note);
 	return r;
 }
 
@@ -594,14 +572,14 @@ static void change(struct stranger_walk *walk)
 	if (!has_targets(walk->now))
 		return;
 	if (!is_complete)
-		walk->report->error = save(walk);
+		walk->report->error = stranger_walk_save(walk);
 	if (walk->report->error && walk->request->mode == STRANGER_REPAIR) {
 		give_up(walk->now);
 		return;
 	}
 	write_targets(walk);
 	if (!walk->report->error && !is_complete)
-		walk->report->error = save(walk);
+		walk->report->error = stranger_walk_save(walk);
 }
 
 /* --- reporting ----------------------------------------------------------------------------------- */
@@ -666,7 +644,7 @@ static int describe_all(const struct stranger_walk *walk)
 	return 0;
 }
 
-static uint64_t thread_time_ns(void)
+uint64_t stranger_walk_time_ns(void)
 {
 	struct timespec used;
 
@@ -679,7 +657,7 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 {
 	struct stranger_report report cleanup(stranger_report_fini) = {0};
 	struct stranger_table now cleanup(stranger_table_fini) = {0};
-	const uint64_t begun_ns = thread_time_ns();
+	const uint64_t begun_ns = stranger_walk_time_ns();
 	struct stranger_walk walk = {
 		.place = place,
 		.request = request,
@@ -704,94 +682,8 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 	now = (struct stranger_table){0};
 	if (r)
 		return r;
-	report.cost_ns = thread_time_ns() - begun_ns;
+	report.cost_ns = stranger_walk_time_ns() - begun_ns;
 	*ret_report = report;
 	report = (struct stranger_report){0};
 	return 0;
-}
-
-/* --- one task ------------------------------------------------------------------------------------ */
-
-/*
- * Is it a stranger that nobody knew, or one that another process set back? Of one that gets other CPUs
- * than before the file would have to name both; and one that has what was written to others is
- * probably a child of theirs, whose original only a walk finds.
- */
-static bool is_simple(const struct stranger_task *task)
-{
-	return task->target && task->target != task->new_original &&
-	       (!task->written ||
-		(task->target == task->written && task->new_original == task->original));
-}
-
-static int look_at_seen(struct stranger_walk *walk, const struct noise_stranger *seen,
-			struct stranger_task *task)
-{
-	const struct cpuset *online = &walk->request->cpus.online;
-	const struct affinity_calls *calls = walk->place->calls;
-	const struct stranger_task *known;
-	struct cpuset affinity;
-	int r = calls->get(calls->self, (pid_t)seen->pid, &affinity);
-
-	if (r)
-		return r;
-	known = stranger_table_find(walk->before, (pid_t)seen->pid, &affinity, online);
-	*task = (struct stranger_task){
-		.thread = (pid_t)seen->pid,
-		.process = (pid_t)seen->process,
-		.start_ticks = seen->start_ns / (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)),
-		.kind = STRANGER_TASK,
-		.affinity = stranger_table_keep(walk->now, &affinity),
-	};
-	if (!task->affinity || stranger_table_wrote(walk->before, &affinity, online))
-		return -EAGAIN;
-	r = known && known->start_ticks == task->start_ticks ? inherit(walk, known, task) : 0;
-	if (!r)
-		r = decide(walk, task);
-	if (r)
-		return r;
-	return is_simple(task) ? 0 : -EAGAIN;
-}
-
-/* The walk that follows reads its name and its cgroup, because it finds none in the table. */
-static void correct(struct stranger_walk *walk, const struct noise_stranger *seen,
-		    struct stranger_task *task)
-{
-	if (!task->written && stranger_saved_note(walk->place->note_fd, walk->place->boot_id, task))
-		return;
-	task = stranger_table_put(walk->now, task);
-	if (!task)
-		return;
-	crash_point("stranger-noted");
-	put_affinity(walk, task);
-	task->target = NULL;
-	crash_point("stranger-corrected");
-	if (walk->report->first.thread)
-		memcpy(walk->report->first.comm, seen->comm, sizeof(seen->comm));
-	walk->report->error = save(walk);
-}
-
-void stranger_correct(const struct stranger_place *place, const struct stranger_request *request,
-		      const struct noise_stranger *seen, struct stranger_table *table,
-		      struct stranger_report *ret_report)
-{
-	struct stranger_report report = {0};
-	const uint64_t begun_ns = thread_time_ns();
-	struct stranger_walk walk = {
-		.place = place,
-		.request = request,
-		.before = table,
-		.now = table,
-		.report = &report,
-		.nr_held = stranger_table_nr_held(table),
-		.begun_ticks = place->calls->now_ticks(place->calls->self),
-	};
-	struct stranger_task task = {0};
-
-	if (!look_at_seen(&walk, seen, &task))
-		correct(&walk, seen, &task);
-	else
-		report = (struct stranger_report){0};
-	report.cost_ns = thread_time_ns() - begun_ns;
-	*ret_report = report;
 }

@@ -12,8 +12,8 @@
 
 struct stranger_place {
 	int proc_fd;
-	int run_fd;  /* -1 = nothing can be changed */
-	int note_fd; /* -1 = only walks correct */
+	int run_fd;		    /* -1 = nothing can be changed */
+	struct stranger_note *note; /* NULL = only walks correct */
 	const char *boot_id;
 	const struct affinity_calls *calls;
 };
