@@ -151,6 +151,7 @@ static void walk_fails(int error)
 
 	assert_int_equal(port.walk(port.self, &request), 0);
 	assert_int_equal(result, error);
+	assert_true(report.cost_ns);
 }
 
 /* A walk without the originals would take what agents wrote for what tasks had. */
@@ -276,6 +277,20 @@ static void an_uninstall_without_originals_changes_nothing(void **state)
 	assert_string_equal(uninstall_says(0), "");
 }
 
+/* An agent that knew no limit may have written it. What it names can still be restored by that agent. */
+static void a_file_that_is_too_long_is_kept(void **state)
+{
+	const int fd = openat(run_fd, PINFOLD_STRANGERS_FILE, O_WRONLY | O_CREAT, 0600);
+	struct stat status;
+
+	assert_int_equal(ftruncate(fd, (4 << 20) + 1), 0);
+	close(fd);
+	walk_fails(-EFBIG);
+	expect_said(uninstall_says(-EFBIG), "strangers.json is larger than 4 MiB");
+	assert_int_equal(fstatat(run_fd, PINFOLD_STRANGERS_FILE, &status, 0), 0);
+	assert_int_equal(status.st_size, (4 << 20) + 1);
+}
+
 static void an_uninstall_reports_what_it_cannot_read(void **state)
 {
 	assert_int_equal(mkdirat(run_fd, PINFOLD_STRANGERS_FILE, 0700), 0);
@@ -302,6 +317,7 @@ int main(void)
 		ROW(tasks_of_another_boot_are_not_restored),
 		ROW(what_could_not_be_restored_is_said),
 		ROW(an_uninstall_without_originals_changes_nothing),
+		ROW(a_file_that_is_too_long_is_kept),
 		ROW(an_uninstall_reports_what_it_cannot_read),
 	};
 

@@ -84,6 +84,26 @@ static void walks_for_what_was_seen_have_a_pause(void **state)
 	controller_free(controller);
 }
 
+static void a_walk_that_failed_is_not_repeated_for_what_is_seen(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	scan(controller, pods, 1);
+	tick(controller, 1);
+	fake_stranger.nr_walks = 0;
+	fake_stranger.result = -EIO;
+	fake->now_ns += S / 2;
+	see(controller, 20, 0);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	fake->now_ns += 10 * MS;
+	see(controller, 21, 0);
+	assert_int_equal(fake_stranger.nr_walks, 1);
+	fake->now_ns += S;
+	see(controller, 22, 0);
+	assert_int_equal(fake_stranger.nr_walks, 2);
+	controller_free(controller);
+}
+
 static void a_walk_that_wrote_is_not_followed_at_once(void **state)
 {
 	struct controller *controller = start(ENFORCEMENT_ENFORCE);
@@ -363,6 +383,7 @@ int main(void)
 		ROW(offline_cpus_are_allowed_to_nobody),
 		ROW(strangers_of_released_cpus_are_shown_no_more),
 		ROW(walks_for_what_was_seen_have_a_pause),
+		ROW(a_walk_that_failed_is_not_repeated_for_what_is_seen),
 		ROW(a_walk_that_wrote_is_not_followed_at_once),
 		ROW(a_walk_that_failed_forgets_nobody_who_is_held),
 		ROW(who_was_moved_and_is_seen_is_walked_for),

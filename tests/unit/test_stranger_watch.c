@@ -164,6 +164,34 @@ static void walks_take_a_twentieth_of_a_cpu(void **state)
 	controller_free(controller);
 }
 
+/* A walk may fail after it has looked at all tasks. */
+static void failed_walks_take_no_more(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.counts.cost_ns = S / 5;
+	fake_stranger.result = -EIO;
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	fake_stranger.nr_walks = 0;
+	tick(controller, 400);
+	assert_in_range(fake_stranger.nr_walks, 90, 101);
+	controller_free(controller);
+}
+
+/* Nothing is overwritten, so the version that wrote the file can still restore what it names. */
+static void a_file_that_is_too_long_is_named_with_the_remedy(void **state)
+{
+	struct controller *controller = start(ENFORCEMENT_ENFORCE);
+
+	fake_stranger.result = -EFBIG;
+	tick(controller, 1);
+	assert_int_equal(nr_findings(controller, "strangers_unknown",
+				     "strangers.json in runtimeDirectory is larger than 4 MiB"),
+			 1);
+	controller_free(controller);
+}
+
 static void one_walk_at_a_time(void **state)
 {
 	struct controller *controller = start(ENFORCEMENT_ENFORCE);
@@ -463,6 +491,8 @@ int main(void)
 		ROW(a_walk_that_failed_is_repeated),
 		ROW(cpus_of_a_runtimes_pods_are_not_looked_at),
 		ROW(walks_take_a_twentieth_of_a_cpu),
+		ROW(failed_walks_take_no_more),
+		ROW(a_file_that_is_too_long_is_named_with_the_remedy),
 		ROW(one_walk_at_a_time),
 		ROW(the_option_decides_what_a_walk_may_do),
 		ROW(without_the_option_they_are_shown_only),

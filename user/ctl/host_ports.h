@@ -140,8 +140,8 @@ struct stranger_port {
 struct stranger_sink {
 	void *self;
 	/*
-	 * A walk has ended. A negative errno: nothing could be read, and there is no report.
-	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
+	 * A walk has ended. A negative errno: nothing could be read, and the report has nothing but
+	 * the cost. Otherwise the receiver may move the rows out of the report, which is freed after the call.
 	 */
 	void (*walked)(void *self, int result, struct stranger_report *report);
 };

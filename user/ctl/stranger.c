@@ -106,7 +106,8 @@ static bool has_only_narrowed(const struct strangers_known *known)
 
 static uint64_t pause_before_walk(const struct strangers_known *known, enum enforcement enforcement)
 {
-	if (known->seen.time_ns)
+	/* What made a walk fail is seldom over so soon. */
+	if (known->seen.time_ns && !known->result)
 		return SEEN_REWALK_NS;
 	if (has_written(known))
 		return REWALK_NS;
@@ -316,6 +317,16 @@ static void tell_unread(struct controller *controller, int error)
 		findings_clear(&controller->findings, "strangers_unknown");
 		return;
 	}
+	if (error == -EFBIG) {
+		findings_put(
+			&controller->findings, "strangers_unknown",
+			"strangers.json in runtimeDirectory is larger than 4 MiB, so it is not "
+			"read, and no stranger is moved",
+			"start the version that wrote it with 'strangers: off', which restores "
+			"the tasks that it names; or move the file away: they then keep the CPUs "
+			"they have");
+		return;
+	}
 	snprintf(message, sizeof(message),
 		 "cannot look for strangers on exclusive CPUs, so none is moved: %s",
 		 strerror(-error));
@@ -421,15 +432,19 @@ void ctl_end_stranger_walk(struct controller *controller, int result,
 	stranger_report_fini(&known->report);
 	known->report.nr_held = nr_held;
 	known->report.nr_narrowed = nr_narrowed;
+	/* A walk that failed has cost as much; one that could not begin has no report. */
+	if (report) {
+		known->cost_ns += report->cost_ns;
+		token_bucket_take(&known->budget, clock_now_ns(controller->ports.clock),
+				  report->cost_ns);
+	}
 	if (result)
 		return;
 	known->nr_walks++;
-	known->cost_ns += report->cost_ns;
 	known->nr_moved += report->nr_moved;
 	known->nr_restored += report->nr_restored;
 	known->nr_failed += report->nr_failed;
 	known->nr_reverted += report->nr_reverted;
-	token_bucket_take(&known->budget, clock_now_ns(controller->ports.clock), report->cost_ns);
 	known->report = *report;
 	*report = (struct stranger_report){0};
 	tell_unsaved(controller, &known->report);

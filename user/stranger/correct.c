@@ -77,7 +77,7 @@ void stranger_correct(const struct stranger_place *place, const struct stranger_
 		      struct stranger_report *ret_report)
 {
 	struct stranger_report report = {0};
-	const uint64_t begun_ns = stranger_walk_time_ns();
+	const uint64_t begun_ns = stranger_thread_time_ns();
 	struct stranger_walk walk = {
 		.place = place,
 		.request = request,
@@ -93,6 +93,6 @@ void stranger_correct(const struct stranger_place *place, const struct stranger_
 		correct(&walk, seen, &task);
 	else
 		report = (struct stranger_report){0};
-	report.cost_ns = stranger_walk_time_ns() - begun_ns;
+	report.cost_ns = stranger_thread_time_ns() - begun_ns;
 	*ret_report = report;
 }

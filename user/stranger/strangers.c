@@ -73,6 +73,14 @@ static int load(int run_fd, const char *boot_id, struct stranger_table *table)
 
 	if (!r || r == -ENOENT || r == -ESTALE)
 		return 0;
+	if (r == -EFBIG) {
+		log_warn(
+			0,
+			"stranger: %s is larger than 4 MiB, so it is not read, and nobody is moved "
+			"or restored; the version that wrote it can restore what it names",
+			PINFOLD_STRANGERS_FILE);
+		return r;
+	}
 	if (r != -EBADMSG)
 		return log_warn(r, "stranger: cannot read %s", PINFOLD_STRANGERS_FILE);
 	log_warn(
@@ -157,11 +165,14 @@ static int walk_locked(struct walk_job *job)
 static int run_walk(struct worker_job *base)
 {
 	struct walk_job *job = (struct walk_job *)base;
+	const uint64_t begun_ns = stranger_thread_time_ns();
 	int r;
 
 	pthread_mutex_lock(&job->strangers->lock);
 	r = walk_locked(job);
 	pthread_mutex_unlock(&job->strangers->lock);
+	if (r)
+		job->report.cost_ns = stranger_thread_time_ns() - begun_ns;
 	return r;
 }
 

@@ -644,7 +644,7 @@ static int describe_all(const struct stranger_walk *walk)
 	return 0;
 }
 
-uint64_t stranger_walk_time_ns(void)
+uint64_t stranger_thread_time_ns(void)
 {
 	struct timespec used;
 
@@ -657,7 +657,7 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 {
 	struct stranger_report report cleanup(stranger_report_fini) = {0};
 	struct stranger_table now cleanup(stranger_table_fini) = {0};
-	const uint64_t begun_ns = stranger_walk_time_ns();
+	const uint64_t begun_ns = stranger_thread_time_ns();
 	struct stranger_walk walk = {
 		.place = place,
 		.request = request,
@@ -682,7 +682,7 @@ int stranger_walk(const struct stranger_place *place, const struct stranger_requ
 	now = (struct stranger_table){0};
 	if (r)
 		return r;
-	report.cost_ns = stranger_walk_time_ns() - begun_ns;
+	report.cost_ns = stranger_thread_time_ns() - begun_ns;
 	*ret_report = report;
 	report = (struct stranger_report){0};
 	return 0;

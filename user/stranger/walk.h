@@ -33,4 +33,7 @@ void stranger_correct(const struct stranger_place *place, const struct stranger_
 		      const struct noise_stranger *seen, struct stranger_table *table,
 		      struct stranger_report *ret_report);
 
+/* The CPU time of the calling thread. */
+uint64_t stranger_thread_time_ns(void);
+
 #endif

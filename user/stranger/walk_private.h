@@ -37,7 +37,5 @@ int stranger_walk_decide(struct stranger_walk *walk, struct stranger_task *task)
 void stranger_walk_put(struct stranger_walk *walk, struct stranger_task *task);
 /* Replace the file of originals, which then has what was noted. 0 or a negative errno. */
 int stranger_walk_save(const struct stranger_walk *walk);
-/* CPU time of the thread. */
-uint64_t stranger_walk_time_ns(void);
 
 #endif
