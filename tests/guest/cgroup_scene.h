@@ -269,11 +269,11 @@ static inline void want(struct group_tree *tree, enum group_role role, const cha
 /* What was applied is what is there: else the agent would write the same thing for ever. */
 static inline void test_plan_settles(void)
 {
-	static const char *const root[] = {"0-1", "2-15", "root", NULL, NULL, NULL};
-	static const char *const both[] = {"0-1", "2-15", NULL, NULL, NULL, NULL};
-	static const char *const a[] = {"0", "4-7", NULL, NULL, "max 100000", NULL};
-	static const char *const b[] = {"0-1", "2-3,8-15",	NULL,
-					"59",  "150000 100000", "100000000"};
+	static const char *const root[GROUP_FILE_NR] = {"0-1", "2-15", "root"};
+	static const char *const both[GROUP_FILE_NR] = {"0-1", "2-15"};
+	static const char *const a[GROUP_FILE_NR] = {"0", "4-7", NULL, NULL, "max 100000"};
+	static const char *const b[GROUP_FILE_NR] = {"0-1",	      "2-3,8-15",  NULL, "59",
+						     "150000 100000", "100000000", "0"};
 	struct group_tree desired cleanup(group_tree_fini) = {0};
 	struct group_tree observed cleanup(group_tree_fini) = {0};
 	struct plan plan cleanup(plan_fini) = {0};

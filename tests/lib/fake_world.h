@@ -272,7 +272,7 @@ static inline int fake_create(const struct step *step, char error[GROUP_ERROR_MA
 		return -EEXIST;
 	if (fake->nr_groups >= FAKE_GROUPS / 2)
 		return -ENOSPC;
-	*group = (struct fake_group){.role = step->role};
+	*group = (struct fake_group){.role = step->role, .files[GROUP_FREEZE] = "0"};
 	memcpy(group->path, step->path, sizeof(group->path));
 	memcpy(group->uid, step->uid, sizeof(group->uid));
 	memcpy(group->container, step->container, sizeof(group->container));

@@ -44,6 +44,7 @@ static inline void put_group(const char *path, const char *cpus, const char *eff
 		{"cpu.max", "max 100000\n"},
 		{"cpu.weight", "100\n"},
 		{"memory.max", "max\n"},
+		{"cgroup.freeze", "0\n"},
 		{"cpuset.cpus.partition", "member\n"},
 		{"cgroup.procs", ""},
 		{"cgroup.subtree_control", "\n"},

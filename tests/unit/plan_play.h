@@ -9,6 +9,15 @@
 
 #include "plan_scene.h"
 
+/* What the kernel shows of a group that nobody has written to. */
+static inline void fill_defaults(struct group *group)
+{
+	if (!group->files[GROUP_CPUSET_PARTITION])
+		group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
+	if (!group->files[GROUP_FREEZE])
+		group->files[GROUP_FREEZE] = copy_text("0");
+}
+
 static inline void copy_tree(const struct group_tree *from, bool populated,
 			     struct group_tree *ret_tree)
 {
@@ -24,9 +33,7 @@ static inline void copy_tree(const struct group_tree *from, bool populated,
 		group->populated = populated && source->role == GROUP_CONTAINER;
 		for (int file = 0; file < GROUP_FILE_NR; file++)
 			group->files[file] = copy_text(source->files[file]);
-		/* As the kernel shows it. */
-		if (!group->files[GROUP_CPUSET_PARTITION])
-			group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
+		fill_defaults(group);
 	}
 	*ret_tree = tree;
 }
@@ -247,8 +254,7 @@ static inline void play_create(struct stage *stage, const struct step *step)
 	}
 	group = group_tree_add(&stage->now, step->role, step->path);
 	assert_non_null(group);
-	/* As the kernel makes it. */
-	group->files[GROUP_CPUSET_PARTITION] = copy_text("member");
+	fill_defaults(group);
 }
 
 static inline void play_remove(struct stage *stage, const struct step *step)
@@ -304,8 +310,7 @@ static inline uint32_t play_plan(struct group_tree *observed, const struct group
 	assert_int_equal(plan_make(desired, observed, &plan), 0);
 	copy_tree(observed, false, &stage.before);
 	for (uint32_t i = 0; i < observed->nr_groups; i++)
-		if (!observed->groups[i].files[GROUP_CPUSET_PARTITION])
-			observed->groups[i].files[GROUP_CPUSET_PARTITION] = copy_text("member");
+		fill_defaults(&observed->groups[i]);
 	stage.now = *observed;
 	*observed = (struct group_tree){0};
 	for (uint32_t i = 0; i < plan.nr_steps; i++) {

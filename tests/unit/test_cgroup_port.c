@@ -118,6 +118,9 @@ static void population_changes_are_reported(void **state)
 	put("cg/pinfold.slice/poda/main/memory.max", "1\n");
 	assert_non_null(
 		strstr(listen_for(event, "memory.max"), "pinfold.slice/poda/main/memory.max "));
+	put("cg/pinfold.slice/poda/cgroup.freeze", "1\n");
+	assert_non_null(
+		strstr(listen_for(event, "cgroup.freeze"), "pinfold.slice/poda/cgroup.freeze "));
 	/* Groups that a workload creates inside its container are not read. */
 	put("cg/pinfold.slice/poda/main/inner/x", "");
 	put("cg/pinfold.slice/poda/cpu.max", "1\n");

@@ -131,6 +131,17 @@ static void missing_file_appears_with_its_property(void **state)
 	assert_string_equal(get("cg/pinfold.slice/cpuset.cpus"), "2-15");
 }
 
+/* systemd hears from the kernel that a unit is no longer frozen. */
+static void a_freeze_is_ended_in_the_file(void **state)
+{
+	create(GROUP_ROOT, "pinfold.slice");
+	*fake_systemd.calls = '\0';
+	put("cg/pinfold.slice/cgroup.freeze", "1\n");
+	write_file(GROUP_ROOT, "pinfold.slice", GROUP_FREEZE, "0");
+	expect_calls("");
+	assert_string_equal(get("cg/pinfold.slice/cgroup.freeze"), "0\n");
+}
+
 static void values_without_a_property_form(void **state)
 {
 	static const struct {
@@ -499,6 +510,7 @@ int main(void)
 		TEST(each_value_is_a_property_too),
 		TEST(rejected_value_is_not_a_property),
 		TEST(missing_file_appears_with_its_property),
+		TEST(a_freeze_is_ended_in_the_file),
 		TEST(values_without_a_property_form),
 		TEST(refusal_is_reported),
 		TEST(failed_job_is_reported),

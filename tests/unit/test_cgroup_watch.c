@@ -405,7 +405,7 @@ static void exhausted_watches_are_reported(void **state)
 	assert_int_equal(port.read_tree(port.self, &tree), 0);
 	refuse("inotify_add_watch", NULL, ENOENT);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
-	assert_int_equal(nr_refused(), 10);
+	assert_int_equal(nr_refused(), 11);
 }
 
 /* It is an error until all is watched, and then there is nothing left to do. */
@@ -417,13 +417,13 @@ static void exhausted_watches_are_asked_for_again(void **state)
 	assert_int_equal(tree.nr_groups, 3);
 	refuse_some("inotify_add_watch", NULL, ENOSPC, 7, 0);
 	assert_int_equal(port.rewatch(port.self, &tree), -ENOSPC);
-	assert_int_equal(nr_watches(), 27);
+	assert_int_equal(nr_watches(), 29);
 	refuse("inotify_add_watch", NULL, ENOSPC);
 	assert_int_equal(port.rewatch(port.self, &tree), -ENOSPC);
-	assert_int_equal(nr_refused(), 3);
+	assert_int_equal(nr_refused(), 4);
 	refuse_nothing();
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
-	assert_int_equal(nr_watches(), 30);
+	assert_int_equal(nr_watches(), 33);
 	refuse("inotify_add_watch", NULL, ENOSPC);
 	assert_int_equal(port.rewatch(port.self, &tree), 0);
 	assert_int_equal(nr_refused(), 0);

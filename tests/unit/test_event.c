@@ -374,8 +374,8 @@ static void values_have_their_names(void **state)
 					      "guardFiles"};
 	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
 	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
-	static const char *const attributes[] = {"mems",   "cpus",  "partition",
-						 "weight", "quota", "memory"};
+	static const char *const attributes[] = {"mems",  "cpus",   "partition", "weight",
+						 "quota", "memory", "freeze"};
 	static const char *const causes[] = {"unknown", "systemd", "runtime",
 					     "kubelet", "user",	   "kernel"};
 

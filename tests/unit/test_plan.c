@@ -479,6 +479,32 @@ static void a_partition_waits_for_its_list(void **state)
 	}
 }
 
+/* A frozen container has its CPUs and nodes again before it runs, and a pod is thawed first. */
+static void frozen_groups_are_thawed_last(void **state)
+{
+	struct group_tree desired cleanup_tree = {0}, observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
+
+	add_observed(&desired, GROUP_POD, "pod", NULL)->files[GROUP_FREEZE] = copy_text("0");
+	add_observed(&desired, GROUP_CONTAINER, "pod/a", "0-1")->files[GROUP_FREEZE] =
+		copy_text("0");
+	add_observed(&desired, GROUP_CONTAINER, "pod/new", "2-7")->files[GROUP_FREEZE] =
+		copy_text("0");
+	add_observed(&observed, GROUP_POD, "pod", NULL)->files[GROUP_FREEZE] = copy_text("1");
+	add_observed(&observed, GROUP_CONTAINER, "pod/a", "0-7")->files[GROUP_FREEZE] =
+		copy_text("1");
+	plan = plan_of(&desired, &observed);
+	assert_int_equal(plan.nr_steps, 5);
+	assert_int_equal(plan.steps[0].kind, STEP_CREATE);
+	assert_write(&plan, 1, "pod/a", "0-1");
+	assert_write(&plan, 2, "pod/new", "2-7");
+	assert_write(&plan, 3, "pod", "0");
+	assert_int_equal(plan.steps[3].file, GROUP_FREEZE);
+	assert_string_equal(plan.steps[3].old, "1");
+	assert_write(&plan, 4, "pod/a", "0");
+	assert_int_equal(plan.steps[4].file, GROUP_FREEZE);
+}
+
 /* --- partitions below the root ---------------------------------------------------------------- */
 
 static struct group *add_pod_group(struct group_tree *tree, const char *path, const char *cpus,
@@ -683,6 +709,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_partition_waits_for_its_list),
+		cmocka_unit_test(frozen_groups_are_thawed_last),
 		cmocka_unit_test(a_container_is_isolated_when_all_lists_are_right),
 		cmocka_unit_test(a_pod_that_changes_is_no_partition_meanwhile),
 		cmocka_unit_test(a_pod_that_is_isolated_no_more_keeps_a_list),

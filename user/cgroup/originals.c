@@ -50,8 +50,11 @@ int originals_capture(const struct dir *dir, const char *workload_root,
 	struct originals originals cleanup(originals_fini) = {0};
 	int err = capture(dir, "", "cgroup.subtree_control", &originals);
 
-	for (int file = 0; !err && file < GROUP_FILE_NR; file++)
-		err = capture(dir, workload_root, group_file_name(file), &originals);
+	for (int file = 0; !err && file < GROUP_FILE_NR; file++) {
+		/* What runs there when the agent is removed goes on. */
+		if (file != GROUP_FREEZE)
+			err = capture(dir, workload_root, group_file_name(file), &originals);
+	}
 	if (err)
 		return err;
 	*ret_originals = originals;

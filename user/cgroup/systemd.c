@@ -138,7 +138,7 @@ static int append_quota(sd_bus_message *message, const char *value)
 				     "CPUQuotaPeriodUSec", "t", period);
 }
 
-/* Append the property for a file. cpuset.cpus.partition has no property. */
+/* Append the property for a file, if it has one. */
 static int append_file(sd_bus_message *message, enum group_file file, const char *value)
 {
 	uint64_t number;
@@ -159,10 +159,16 @@ static int append_file(sd_bus_message *message, enum group_file file, const char
 			return -EINVAL;
 		return sd_bus_message_append(message, "(sv)", "MemoryMax", "t", number);
 	case GROUP_CPUSET_PARTITION:
+	case GROUP_FREEZE:
 	case GROUP_FILE_NR:
 		break;
 	}
 	return 0;
+}
+
+static bool has_property(enum group_file file)
+{
+	return file != GROUP_CPUSET_PARTITION && file != GROUP_FREEZE;
 }
 
 /* Call SetUnitProperties for this boot only; our state file keeps what must survive a reboot. */
@@ -313,7 +319,7 @@ static int write_unit(struct groups *groups, const struct step *step, const char
 	struct systemd_session *session;
 	int err = ensure_file(groups, step->path, step->file, step->value, error);
 
-	if (step->file == GROUP_CPUSET_PARTITION || (err && err != -ENOENT))
+	if (!has_property(step->file) || (err && err != -ENOENT))
 		return err;
 	/*
 	 * The file may not exist yet: systemd enables a controller only when a property

@@ -97,6 +97,7 @@ bool value_equal(enum group_file file, const char *wanted, const char *seen, uin
 	case GROUP_CPU_WEIGHT:
 		return !value_number(wanted, &a) && !value_number(seen, &b) && a == b;
 	case GROUP_CPUSET_PARTITION:
+	case GROUP_FREEZE:
 	case GROUP_FILE_NR:
 		break;
 	}

@@ -32,13 +32,14 @@
 #define UEVENT_GROUP 1 /* the kernel's group; udev forwards events to another one */
 
 /* Watched files; index 0 is the directory itself. */
-enum { WATCH_DIRECTORY, WATCH_EVENTS, WATCH_FILE_NR = 10 };
+enum { WATCH_DIRECTORY, WATCH_EVENTS, WATCH_FILE_NR = 11 };
 static const char *const watched_files[WATCH_FILE_NR] = {
 	[WATCH_DIRECTORY] = "", [WATCH_EVENTS] = "cgroup.events",
 	"cgroup.procs",		"cgroup.subtree_control",
 	"cpuset.cpus",		"cpuset.cpus.partition",
 	"cpuset.mems",		"cpu.max",
 	"cpu.weight",		"memory.max",
+	"cgroup.freeze",
 };
 
 struct watched_group {

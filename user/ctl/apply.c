@@ -157,7 +157,7 @@ static bool waits_for_partition(struct controller *controller, const struct step
 static bool is_left_out(struct controller *controller, const struct round *round,
 			const struct step *step)
 {
-	if (ctl_may_repair(controller) ||
+	if (ctl_may_repair(controller, step->file) ||
 	    !step_is_on_the_way(step, round_final_value(round, step)) ||
 	    !(step->file == GROUP_CPUSET_PARTITION || step->role == GROUP_POD))
 		return false;
@@ -235,7 +235,7 @@ static bool take_step(struct controller *controller, const struct round *round,
 		return false;
 	}
 	row = ctl_find_drift(controller, round, step);
-	if (row && !ctl_may_repair(controller)) {
+	if (row && !ctl_may_repair(controller, step->file)) {
 		row->action = ACTION_AUDIT;
 		return false;
 	}

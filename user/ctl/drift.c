@@ -24,9 +24,14 @@ void drift_end_round(struct drift *drift)
 	drift->is_repairing = drift->repairs_once = false;
 }
 
-bool ctl_may_repair(const struct controller *controller)
+static enum aspect aspect_of(enum group_file file)
 {
-	return controller->options.config->enforcement.guard[ASPECT_CPUSET_FILES] ==
+	return file == GROUP_FREEZE ? ASPECT_CGROUP_MOVES : ASPECT_CPUSET_FILES;
+}
+
+bool ctl_may_repair(const struct controller *controller, enum group_file file)
+{
+	return controller->options.config->enforcement.guard[aspect_of(file)] ==
 		       ENFORCEMENT_ENFORCE ||
 	       controller->drift.is_repairing;
 }
@@ -48,13 +53,14 @@ static bool had_value(struct controller *controller, const struct round *round,
 		return true;
 	if (group && group->files[step->file] && !strcmp(group->files[step->file], value))
 		return true;
-	return controller->drift.list.has_dropped_open && !ctl_may_repair(controller) &&
+	return controller->drift.list.has_dropped_open && !ctl_may_repair(controller, step->file) &&
 	       !chains_find(&controller->chains, step->uid);
 }
 
 /*
  * A file has drifted if its desired value is the one that the agent wrote before: the ledger
- * has not changed, so another process has. Only a write has an old value.
+ * has not changed, so another process has. Only a write has an old value. The agent freezes
+ * nothing, so a frozen cgroup has drifted, whatever the agent wrote before.
  */
 bool ctl_is_drift(struct controller *controller, const struct round *round, const struct step *step)
 {
@@ -63,6 +69,8 @@ bool ctl_is_drift(struct controller *controller, const struct round *round, cons
 
 	if (!step->old)
 		return false;
+	if (step->file == GROUP_FREEZE)
+		return true;
 	before = group_tree_find(&controller->desired, step->path);
 	value = round_final_value(round, step);
 	if (step_is_on_the_way(step, value))
@@ -100,7 +108,7 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 		row->cause = CAUSE_KERNEL;
 	controller->drift.nr_detected[step->file]++;
 	event = event_about(controller, EVENT_DIFFERENCE, step);
-	record->aspect = ASPECT_CPUSET_FILES;
+	record->aspect = aspect_of(step->file);
 	record->pid = row->pid;
 	memcpy(record->comm, row->comm, sizeof(record->comm));
 	memcpy(event.cgroup, row->cgroup, sizeof(event.cgroup));

@@ -33,8 +33,11 @@ bool ctl_is_drift(struct controller *controller, const struct round *round,
  */
 struct drift_row *ctl_find_drift(struct controller *controller, const struct round *round,
 				 const struct step *step);
-/* Only `enforce` repairs drift; audit and off leave it in place and report it. */
-bool ctl_may_repair(const struct controller *controller);
+/*
+ * Only `enforce` repairs drift; audit and off leave it in place and report it. It is the mode of
+ * the aspect under which the guard judges writes to this file.
+ */
+bool ctl_may_repair(const struct controller *controller, enum group_file file);
 /* The step succeeded: this drift is repaired. */
 void ctl_note_repair(struct controller *controller, const struct step *step, struct drift_row *row);
 /* Close rows without a step in the plan: another process has undone the change. */

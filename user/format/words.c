@@ -97,6 +97,7 @@ const char *attribute_name(enum group_file file)
 		[GROUP_CPU_WEIGHT] = "weight",
 		[GROUP_CPU_MAX] = "quota",
 		[GROUP_MEMORY_MAX] = "memory",
+		[GROUP_FREEZE] = "freeze",
 	};
 	_Static_assert(ARRAY_SIZE(names) == GROUP_FILE_NR, "a name for each file");
 

@@ -294,13 +294,17 @@ static bool same_memory(const char *wanted, const char *old)
 static void write_limits(struct planner *planner, const struct group *group,
 			 const struct group *observed)
 {
-	static const enum group_file files[] = {GROUP_CPU_WEIGHT, GROUP_CPU_MAX, GROUP_MEMORY_MAX};
+	static const enum group_file files[] = {GROUP_CPU_WEIGHT, GROUP_CPU_MAX, GROUP_MEMORY_MAX,
+						GROUP_FREEZE};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		const char *wanted = group->files[files[i]];
 		const char *old = old_value(observed, files[i]);
 
 		if (!wanted || (old && !strcmp(old, wanted)))
+			continue;
+		/* No group is frozen when it is made. */
+		if (!old && files[i] == GROUP_FREEZE)
 			continue;
 		if (old && files[i] == GROUP_MEMORY_MAX && same_memory(wanted, old))
 			continue;

@@ -23,6 +23,7 @@ enum group_file {
 	GROUP_CPU_WEIGHT,
 	GROUP_CPU_MAX,
 	GROUP_MEMORY_MAX,
+	GROUP_FREEZE, /* nothing that pinfold does freezes a cgroup, so it is always to be "0" */
 	GROUP_FILE_NR
 };
 const char *group_file_name(enum group_file file); /* "cpuset.cpus", … */
@@ -100,7 +101,7 @@ struct plan_layout {
  *
  * Only the root, the containers and pods that are partitions have CPU lists. Other pods and
  * shared levels hold no tasks, and every further list could temporarily contradict another
- * one during an update. cpuset.mems is always written.
+ * one during an update. cpuset.mems is always written. No group is to be frozen.
  *
  * With `isolated`, an exclusive container is an isolated partition, and its pod is a root
  * partition that has the CPUs of all its containers. A pod that uses the node's shared pool

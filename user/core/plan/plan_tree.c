@@ -26,6 +26,7 @@ const char *group_file_name(enum group_file file)
 		[GROUP_CPU_WEIGHT] = "cpu.weight",
 		[GROUP_CPU_MAX] = "cpu.max",
 		[GROUP_MEMORY_MAX] = "memory.max",
+		[GROUP_FREEZE] = "cgroup.freeze",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == GROUP_FILE_NR, "a name for each file");
@@ -204,6 +205,7 @@ add_group(struct build *build, enum group_role role, const char *uid, const char
 	}
 	snprintf(group->uid, sizeof(group->uid), "%s", uid);
 	snprintf(group->container, sizeof(group->container), "%s", container);
+	set_file(build, group, GROUP_FREEZE, "0");
 	return group;
 }
 
