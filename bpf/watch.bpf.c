@@ -3,7 +3,7 @@
  * watch: reports operations on managed cgroups to the agent. It never denies.
  *
  *   life cycle  cgroups below managed trees: created, populated, removed, released
- *   drift       successful writes to managed cpuset and cpu files by others
+ *   drift       successful writes to managed cpuset and cpu files by others, and freezes
  *   moves       tasks moved across a container's border by others
  *   attempts    sched_setaffinity onto protected CPUs from outside, with result
  *   clients     processes that connect to process 1, which then acts for them
@@ -189,6 +189,14 @@ static __always_inline bool takes_controller(const char *buf, unsigned long nbyt
 	return false;
 }
 
+/* Is it anything but the end of a freeze? systemd ends freezes that there are not. */
+static __always_inline bool freezes(const char *buf)
+{
+	char text[2] = {};
+
+	return bpf_probe_read_kernel(text, sizeof(text), buf) || text[0] != '0' || text[1];
+}
+
 static __always_inline bool is_watched(const struct place *place, __u64 class, const char *buf,
 				       unsigned long nbytes)
 {
@@ -197,6 +205,8 @@ static __always_inline bool is_watched(const struct place *place, __u64 class, c
 		return place->tree || place->self || place->overlap;
 	case FILE_CONTROL:
 		return place->tree || place->self;
+	case FILE_FREEZE:
+		return (place->tree || place->self) && freezes(buf);
 	case FILE_CONTROLLERS:
 		return place->tree || (place->self && takes_controller(buf, nbytes));
 	default:
@@ -252,7 +262,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 	event = begin_event(EVENT_DRIFT, charged_id(config), writer_id());
 	if (!event)
 		return 0;
-	event->aspect = ASPECT_CPUSET_FILES;
+	event->aspect = class == FILE_FREEZE ? ASPECT_CGROUP_MOVES : ASPECT_CPUSET_FILES;
 	event->target_cgroup = place.id;
 	event->target_slot = place.slot;
 	__builtin_memcpy(event->file, name, sizeof(name));
