@@ -7,6 +7,7 @@
  * before it. The Makefile lets the linker replace the allocators of the core by those here.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,11 +60,13 @@ void *__wrap_calloc(size_t nr, size_t size)
 	return is_refused() ? NULL : counted(__real_calloc(nr, size));
 }
 
+/* What shrinks asks for no memory. */
 void *__wrap_reallocarray(void *old, size_t nr, size_t size)
 {
-	void *grown = is_refused() ? NULL : __real_reallocarray(old, nr, size);
+	const bool shrinks = old && nr * size <= malloc_usable_size(old);
+	void *changed = !shrinks && is_refused() ? NULL : __real_reallocarray(old, nr, size);
 
-	return old ? grown : counted(grown);
+	return old ? changed : counted(changed);
 }
 
 void *__wrap_realloc(void *old, size_t size)

@@ -57,44 +57,42 @@ int ledger_pod_own_sets(struct ledger_pod *pod)
 	return 0;
 }
 
-/* The place of an equal set among these; nr = there is none. */
-static uint32_t find_set(const struct cpuset *const *sets, uint32_t nr, const struct cpuset *set)
+/* The place of an equal set among the first ones of the block; nr = there is none. */
+static uint32_t find_set(const struct cpuset *sets, uint32_t nr, const struct cpuset *set)
 {
 	uint32_t at = 0;
 
-	while (at < nr && !cpuset_equal(sets[at], set))
+	while (at < nr && !cpuset_equal(&sets[at], set))
 		at++;
 	return at;
 }
 
+/*
+ * The sets move to the front of their block, which then shrinks, so no memory is asked for. They come in
+ * the order of their places, so none is overwritten before it was moved.
+ */
 void ledger_pod_share_sets(struct ledger_pod *pod)
 {
-	const struct cpuset *distinct[POD_SETS + GRANT_SETS * POD_MAX_CONTAINERS];
-	struct cpuset *sets = NULL;
-	uint32_t nr = 0;
+	uint32_t places[POD_SETS + GRANT_SETS * POD_MAX_CONTAINERS], nr = 0;
+	const uint32_t nr_sets = count_sets(pod);
+	struct cpuset *shrunk;
 
-	if (count_sets(pod) > ARRAY_SIZE(distinct))
+	if (nr_sets > ARRAY_SIZE(places))
 		return;
-	for (uint32_t at = 0; at < count_sets(pod); at++) {
+	for (uint32_t at = 0; at < nr_sets; at++) {
 		const struct cpuset *set = *set_at(pod, at);
 
-		if (!cpuset_is_empty(set) && find_set(distinct, nr, set) == nr)
-			distinct[nr++] = set;
+		places[at] = cpuset_is_empty(set) ? UINT32_MAX : find_set(pod->sets, nr, set);
+		if (places[at] == nr)
+			pod->sets[nr++] = *set;
 	}
-	if (nr) {
-		sets = malloc(nr * sizeof(*sets));
-		if (!sets)
-			return;
-	}
-	for (uint32_t i = 0; i < nr; i++)
-		sets[i] = *distinct[i];
-	for (uint32_t at = 0; at < count_sets(pod); at++) {
-		const struct cpuset **set = set_at(pod, at);
-
-		*set = cpuset_is_empty(*set) ? &cpuset_none : &sets[find_set(distinct, nr, *set)];
-	}
-	free(pod->sets);
-	pod->sets = sets;
+	if (!nr)
+		free(TAKE_PTR(pod->sets));
+	shrunk = nr ? realloc(pod->sets, nr * sizeof(*shrunk)) : NULL;
+	if (shrunk)
+		pod->sets = shrunk;
+	for (uint32_t at = 0; at < nr_sets; at++)
+		*set_at(pod, at) = places[at] == UINT32_MAX ? &cpuset_none : &pod->sets[places[at]];
 }
 
 struct cpuset *ledger_pod_edit(struct ledger_pod *pod, const struct cpuset *set)

@@ -90,7 +90,7 @@ const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *
 int ledger_pod_own_sets(struct ledger_pod *pod);
 /*
  * Nobody writes the record any more: keep equal sets once, and none that is empty. Pointers to the
- * sets become invalid. Without memory the record remains as it was, which is only larger.
+ * sets become invalid.
  */
 void ledger_pod_share_sets(struct ledger_pod *pod);
 /*
