@@ -75,6 +75,13 @@ static void tick(uint64_t seconds)
 	controller_tick(controller);
 }
 
+/* The configuration asks for this mode, and the kernel has it. */
+static void ask_and_have(enum aspect aspect, enum enforcement mode)
+{
+	config.enforcement.guard[aspect] = mode;
+	fake_side.guard.modes[aspect] = mode;
+}
+
 static void test_the_mode_in_force_is_reported(void **state)
 {
 	static const char *const modes[] = {"off", "audit", "enforce"};
@@ -277,14 +284,15 @@ static void test_a_guard_switched_off_is_not_ready(void **state)
 	/* where nothing is to be denied nothing promised is broken */
 	for (unsigned int aspects = 0; aspects < 1u << ASPECT_NR; aspects++) {
 		for (int aspect = 0; aspect < ASPECT_NR; aspect++)
-			fake_side.guard.modes[aspect] = aspects >> aspect & 1 ? ENFORCEMENT_ENFORCE
-									      : ENFORCEMENT_AUDIT;
+			ask_and_have(aspect, aspects >> aspect & 1 ? ENFORCEMENT_ENFORCE
+								   : ENFORCEMENT_AUDIT);
 		assert_int_equal(is_ready(), !aspects);
 	}
 	/* one that stays off is not tried before its time */
 	tick(1);
 	assert_int_equal(fake_side.nr_self_tests, nr);
 	fake_side.guard.is_switched_off = false;
+	fake_side.guard.state = GUARD_ACTIVE;
 	tick(1);
 	assert_int_equal(fake_side.nr_self_tests, nr + 1);
 	assert_true(is_ready());
@@ -473,9 +481,144 @@ static void test_without_programs_there_is_no_status(void **state)
 	controller = start_node(NULL);
 	assert_false(ctl_guard_status(controller, &status));
 	assert_int_equal(status.state, GUARD_PARTIAL);
-	assert_false(ctl_guard_is_off(controller, reason, sizeof(reason)));
+	assert_false(ctl_lacks_guard(controller, reason, sizeof(reason)));
 	assert_string_equal(reason, "untouched");
 	assert_false(has_finding("guard_not_active", ""));
+}
+
+/* --- readiness: the modes that the configuration asks for ---------------------------------------------- */
+
+/* What a release does to the modes in force. */
+static void release_guard(void)
+{
+	fake_side.guard.released = true;
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		if (fake_side.guard.modes[aspect] == ENFORCEMENT_ENFORCE)
+			fake_side.guard.modes[aspect] = ENFORCEMENT_AUDIT;
+}
+
+static void test_a_released_guard_is_not_ready(void **state)
+{
+	scan(controller, NULL, 0);
+	assert_true(is_ready());
+	release_guard();
+	assert_non_null(strstr(not_ready_because(), "released the guard"));
+	assert_non_null(strstr(not_ready_because(), "pinfold guard arm"));
+	fake_side.guard.released = false;
+	memcpy(fake_side.guard.modes, config.enforcement.guard, sizeof(fake_side.guard.modes));
+	assert_true(is_ready());
+	/* Where nothing is to be denied, a release takes nothing away. */
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		ask_and_have(aspect, ENFORCEMENT_AUDIT);
+	release_guard();
+	tick(1);
+	assert_true(has_finding("guard_released", "pinfold guard arm"));
+	assert_true(is_ready());
+}
+
+/* An inspector that does not know the last aspect releases the others and leaves its mode. */
+static void test_a_release_counts_whatever_the_modes_say(void **state)
+{
+	scan(controller, NULL, 0);
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		ask_and_have(aspect, ENFORCEMENT_OFF);
+	ask_and_have(ASPECT_GUARD_FILES, ENFORCEMENT_ENFORCE);
+	assert_true(is_ready());
+	fake_side.guard.released = true;
+	assert_non_null(strstr(not_ready_because(), "released the guard"));
+}
+
+static void test_each_mode_is_compared_with_the_configuration(void **state)
+{
+	char expected[128];
+
+	scan(controller, NULL, 0);
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++) {
+		for (enum enforcement asked = 0; asked < ENFORCEMENT_NR; asked++) {
+			for (enum enforcement found = 0; found < ENFORCEMENT_NR; found++) {
+				ask_and_have(aspect, asked);
+				fake_side.guard.modes[aspect] = found;
+				assert_int_equal(is_ready(), asked == found);
+				if (asked == found)
+					continue;
+				snprintf(expected, sizeof(expected), "%s %s instead of %s",
+					 aspect_option(aspect), enforcement_name(found),
+					 enforcement_name(asked));
+				assert_non_null(strstr(not_ready_because(), expected));
+			}
+		}
+		ask_and_have(aspect, ENFORCEMENT_ENFORCE);
+	}
+}
+
+/* Its programs are not there, so its mode is off, which a finding of its own says. */
+static void test_a_protection_that_the_kernel_refuses_is_no_other_mode(void **state)
+{
+	scan(controller, NULL, 0);
+	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected), "refused");
+	fake_side.guard.modes[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
+	assert_true(is_ready());
+	fake_side.guard.modes[ASPECT_AFFINITY] = ENFORCEMENT_OFF;
+	assert_non_null(strstr(not_ready_because(), "affinity off instead of enforce"));
+	assert_null(strstr(not_ready_because(), "guardFiles"));
+}
+
+static void lose_guard(bool is_impossible)
+{
+	fake_side.guard = (struct guard_status){
+		.state = GUARD_INACTIVE, .is_impossible = is_impossible, .reason = "no memory"};
+}
+
+static void test_a_missing_guard_is_not_ready_where_the_kernel_could_run_it(void **state)
+{
+	scan(controller, NULL, 0);
+	lose_guard(true);
+	assert_true(is_ready());
+	tick(1);
+	assert_true(has_finding("guard_not_active", "no memory"));
+	lose_guard(false);
+	assert_non_null(strstr(not_ready_because(), "no memory"));
+	/* where nothing is to be denied nothing promised is broken */
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		config.enforcement.guard[aspect] = ENFORCEMENT_AUDIT;
+	assert_true(is_ready());
+}
+
+/* Loaded, in the right mode, and yet the self-test's write passed. */
+static void test_a_guard_that_denies_nothing_is_not_ready(void **state)
+{
+	scan(controller, NULL, 0);
+	fake_side.guard.state = GUARD_INACTIVE;
+	snprintf(fake_side.guard.reason, ROW_DETAIL_MAX, "the self-test was not denied");
+	assert_non_null(strstr(not_ready_because(), "the self-test was not denied"));
+	fake_side.guard.state = GUARD_PARTIAL;
+	assert_true(is_ready());
+}
+
+static void test_modes_that_cannot_be_read_are_not_ready(void **state)
+{
+	scan(controller, NULL, 0);
+	fake_side.guard.state = GUARD_UNKNOWN;
+	fake_side.guard.is_unread = true;
+	memset(fake_side.guard.modes, 0, sizeof(fake_side.guard.modes));
+	snprintf(fake_side.guard.reason, ROW_DETAIL_MAX, "the map cannot be read");
+	assert_string_equal(not_ready_because(), "the map cannot be read");
+}
+
+/* An observer asks for no mode: what differs from off is the guard of an earlier agent. */
+static void test_an_observer_asks_for_no_guard(void **state)
+{
+	char reason[ROW_DETAIL_MAX];
+
+	controller_free(controller);
+	fake_side_reset();
+	config.mode = MODE_OBSERVE;
+	controller = start_node(&fake_side_port);
+	scan(controller, NULL, 0);
+	assert_int_equal(fake_side.guard.modes[ASPECT_AFFINITY], ENFORCEMENT_OFF);
+	assert_false(ctl_lacks_guard(controller, reason, sizeof(reason)));
+	lose_guard(false);
+	assert_false(ctl_lacks_guard(controller, reason, sizeof(reason)));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -505,6 +648,14 @@ int main(void)
 		TEST(test_a_change_before_the_start_is_not_published_over),
 		TEST(test_the_cgroup_of_the_self_test_is_kept),
 		TEST(test_without_programs_there_is_no_status),
+		TEST(test_a_released_guard_is_not_ready),
+		TEST(test_a_release_counts_whatever_the_modes_say),
+		TEST(test_each_mode_is_compared_with_the_configuration),
+		TEST(test_a_protection_that_the_kernel_refuses_is_no_other_mode),
+		TEST(test_a_missing_guard_is_not_ready_where_the_kernel_could_run_it),
+		TEST(test_a_guard_that_denies_nothing_is_not_ready),
+		TEST(test_modes_that_cannot_be_read_are_not_ready),
+		TEST(test_an_observer_asks_for_no_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/log.h"
+#include "ctl/guard.h"
 #include "node_scene.h"
 
 static void expect_node(struct controller *controller, const char *key, const char *wanted)
@@ -251,12 +252,19 @@ static void a_tick_resyncs_after_ten_seconds(void **state)
 static void a_bpf_backend_that_fails_is_left_out(void **state)
 {
 	struct controller *controller;
+	char reason[ROW_DETAIL_MAX];
 
 	fake_side.start_error = -EPERM;
 	controller = start_node(&fake_side_port);
 	assert_int_equal(fake_side.nr_entered, 0);
 	assert_int_equal(nr_findings(controller, "kernel_side_absent", "could not be loaded"), 1);
 	expect_node(controller, "guard", "absent");
+	assert_true(ctl_lacks_guard(controller, reason, sizeof(reason)));
+	assert_non_null(strstr(reason, "could not be loaded"));
+	/* where nothing is to be denied nothing promised is broken */
+	config.mode = MODE_OBSERVE;
+	assert_false(ctl_lacks_guard(controller, reason, sizeof(reason)));
+	config.mode = MODE_ALLOCATE;
 	assert_int_equal(fake_side.nr_published, 0);
 	controller_free(controller);
 	/* Loaded, but it would deny our own writes: as bad. */

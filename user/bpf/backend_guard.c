@@ -42,6 +42,8 @@ void backend_begin_status(struct bpf_backend *backend)
 			 "mounts: %s",
 			 strerror(-left_out));
 	backend->status.state = guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
+	/* lockdown is an "unknown" of the kernel's features, but no agent can change it either */
+	backend->status.is_impossible = !guard && (row->state == FEATURE_NO || probe_locked_down());
 	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
 		 guard ? "not tested yet" : row->reason);
 	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", row->remedy);
@@ -204,6 +206,7 @@ void backend_guard_status(void *self, struct guard_status *ret_status)
 	r = policy_read(&backend->maps, &found);
 	if (r) {
 		ret_status->state = GUARD_UNKNOWN;
+		ret_status->is_unread = true;
 		snprintf(ret_status->reason, sizeof(ret_status->reason),
 			 "the guard's configuration cannot be read: %s", strerror(-r));
 		return;

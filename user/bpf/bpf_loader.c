@@ -28,12 +28,18 @@ static void say_locked_down(struct feature_row *row)
 		 "agent still applies and repairs cpusets");
 }
 
+/* Does the error say nothing about the kernel, because rights or memory may be missing? */
+static bool is_inconclusive(int error)
+{
+	return error == -EPERM || error == -EACCES || error == -ENOMEM || error == -EAGAIN;
+}
+
 static void say_result(struct feature_row *row, int error, const char *reason)
 {
 	if (error && probe_locked_down())
 		return say_locked_down(row);
 	row->state = error ? FEATURE_NO : FEATURE_YES;
-	if (error == -EPERM || error == -EACCES)
+	if (is_inconclusive(error))
 		row->state = FEATURE_UNKNOWN;
 	row->error = -error;
 	snprintf(row->reason, sizeof(row->reason), "%s", error ? reason : "");

@@ -442,6 +442,7 @@ int controller_start(struct controller *controller)
 			r = kernel->enter_actor(kernel->self);
 		if (r) {
 			controller->ports.kernel = NULL;
+			guard_lose(&controller->guard);
 			findings_put(&controller->findings, "kernel_side_absent",
 				     "the BPF programs could not be loaded",
 				     "see `pinfold feature` and the log; the agent still applies "

@@ -8,6 +8,7 @@
 
 #include "ctl/guard.h"
 #include "ctl/internal.h"
+#include "format/words.h"
 
 #define SELF_TEST_NS (60ULL * 1000000000ULL)
 /* The finding remains for this long after the last change by another process. */
@@ -168,29 +169,81 @@ static void tell_unprotected(struct controller *controller, const struct guard_s
 		findings_clear(&controller->findings, name);
 }
 
-static bool is_to_deny(const struct guard_status *status)
+/* --- readiness ----------------------------------------------------------------------------------- */
+
+/* Where nothing is to be denied, a guard that denies nothing breaks no promise. */
+static bool is_to_deny(const struct config *config)
 {
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
-		if (status->modes[aspect] == ENFORCEMENT_ENFORCE)
+		if (config_guard_mode(config, aspect) == ENFORCEMENT_ENFORCE)
 			return true;
 	return false;
 }
 
-bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size)
+static bool is_in_mode(const struct config *config, const struct guard_status *status,
+		       enum aspect aspect)
 {
-	struct guard_status status;
+	/* without its programs the protection of the guard's files is off: a finding reports that */
+	return status->modes[aspect] == config_guard_mode(config, aspect) ||
+	       (aspect == ASPECT_GUARD_FILES && *status->unprotected);
+}
 
-	if (!ctl_guard_status(controller, &status))
-		return false;
-	if (*status.frozen_map) {
-		word_frozen(&status, reason, size);
-		return true;
+/* "affinity audit instead of enforce, debugging off instead of audit"; false = there is none. */
+static bool word_other_modes(const struct config *config, const struct guard_status *status,
+			     char *text, size_t size)
+{
+	size_t len = 0;
+
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++) {
+		if (is_in_mode(config, status, aspect))
+			continue;
+		if (len < size)
+			len += (size_t)snprintf(
+				text + len, size - len, "%s%s %s instead of %s", len ? ", " : "",
+				aspect_option(aspect), enforcement_name(status->modes[aspect]),
+				enforcement_name(config_guard_mode(config, aspect)));
 	}
-	if (!status.is_switched_off || !is_to_deny(&status))
+	return len > 0;
+}
+
+bool ctl_lacks_guard(const struct controller *controller, char *reason, size_t size)
+{
+	const struct config *config = controller->options.config;
+	bool denies = is_to_deny(config);
+	struct guard_status status;
+	char modes[ROW_DETAIL_MAX];
+
+	if (!ctl_guard_status(controller, &status)) {
+		if (!controller->guard.is_lost || !denies)
+			return false;
+		snprintf(reason, size,
+			 "the guard is to deny, but the BPF programs could not be loaded");
+	} else if (*status.frozen_map) {
+		word_frozen(&status, reason, size);
+	} else if (status.released && denies) {
+		snprintf(reason, size,
+			 "an operator has released the guard, so it denies nothing: end the "
+			 "release with `pinfold guard arm`");
+	} else if (status.state == GUARD_INACTIVE) {
+		if (status.is_impossible || !denies)
+			return false;
+		snprintf(reason, size, "%s", status.reason);
+	} else if (status.is_unread) {
+		snprintf(reason, size, "%s", status.reason);
+	} else if (word_other_modes(config, &status, modes, sizeof(modes))) {
+		snprintf(reason, size, "the guard is not in the mode asked for: %s", modes);
+	} else {
 		return false;
-	snprintf(reason, size, "%s", status.reason);
+	}
 	return true;
 }
+
+void guard_lose(struct guard *guard)
+{
+	guard->is_lost = true;
+}
+
+/* --- what it denies, and its self-test ------------------------------------------------------------ */
 
 bool guard_denies(const struct guard_status *status, enum enforcement mode)
 {

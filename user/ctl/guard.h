@@ -15,7 +15,8 @@ struct guard {
 	uint64_t told_outages, outage_told_ns; /* the same for outages of the agent */
 	bool told_release;
 	bool was_switched_off; /* at the last report */
-	bool is_test_due;      /* before its time: the guard has changed since the last test */
+	bool is_lost;
+	bool is_test_due; /* before its time: the guard has changed since the last test */
 };
 
 /* Does it deny the operations of this mode, at least those that the kernel lets it judge? */
@@ -23,8 +24,14 @@ bool guard_denies(const struct guard_status *status, enum enforcement mode);
 
 /* Report its state as findings and events. */
 void ctl_tell_guard(struct controller *controller);
-/* Is it switched off or frozen although it should deny? `reason` is set only then. */
-bool ctl_guard_is_off(const struct controller *controller, char *reason, size_t size);
+/*
+ * Is it not in the modes that the configuration asks for: released, changed, switched off, missing or
+ * unread? Or frozen, so that it cannot follow? `reason` is set only then. A guard that the kernel
+ * cannot run, or can run only partially, is no such case: findings report it.
+ */
+bool ctl_lacks_guard(const struct controller *controller, char *reason, size_t size);
+/* The kernel could run it, but the agent could not start it and goes on without. */
+void guard_lose(struct guard *guard);
 /* Start a self-test unless one is running or the mode is observe, and report the state. */
 void ctl_test_guard(struct controller *controller);
 /* A self-test that had answered -EINPROGRESS has ended. */

@@ -294,8 +294,11 @@ struct guard_status {
 	char mechanism[16]; /* "lsm", "fmod_ret" or "" */
 	char reason[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
 	uint64_t recursion_misses;
-	/* As read from the kernel; all off if there is no guard. */
+	/* The kernel cannot run the programs, whatever the agent does; `reason` says why. */
+	bool is_impossible;
+	/* As read from the kernel; all off if there is no guard, or if they cannot be read. */
 	enum enforcement modes[ASPECT_NR];
+	bool is_unread; /* `modes`; `reason` says why */
 	/* By `pinfold guard release`. Nothing is denied until an operator ends the release. */
 	bool released;
 	/* The kernel does not call the programs, and this cannot be changed; `reason` says why. */

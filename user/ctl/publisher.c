@@ -256,9 +256,7 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	 */
 	ledger_exclusive(controller->ledger, &policy->protected_cpus);
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
-		policy->modes[aspect] = run_mode_writes(config->mode)
-						? config->enforcement.guard[aspect]
-						: ENFORCEMENT_OFF;
+		policy->modes[aspect] = config_guard_mode(config, aspect);
 	policy->runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
 	policy->guards_siblings = controller->layout.root_partition;
 	policy->guard_expiry_ns = config->guard_expiry_ns;

@@ -221,7 +221,7 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 		return false;
 	else if (ctl_lacks_discovery(controller, reason, size))
 		return false;
-	else if (ctl_guard_is_off(controller, reason, size))
+	else if (ctl_lacks_guard(controller, reason, size))
 		return false;
 	else if (controller->publisher.is_stale)
 		snprintf(reason, size, "the last change could not be published to the guard");

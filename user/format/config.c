@@ -71,6 +71,11 @@ const char *interrupts_name(enum interrupts interrupts)
 	return interrupts_words[interrupts];
 }
 
+enum enforcement config_guard_mode(const struct config *config, enum aspect aspect)
+{
+	return run_mode_writes(config->mode) ? config->enforcement.guard[aspect] : ENFORCEMENT_OFF;
+}
+
 bool config_repairs_kubelet(const struct config *config)
 {
 	return config->mode == MODE_GUARD && config->enforcement.kubelet == KUBELET_REPAIR;

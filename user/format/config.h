@@ -157,6 +157,8 @@ int config_read_policy(const struct yaml_value *map, const char *field, struct f
  * the machine?
  */
 bool run_mode_writes(enum run_mode mode);
+/* The mode that the guard is to have: off in run modes that change nothing. */
+enum enforcement config_guard_mode(const struct config *config, enum aspect aspect);
 /*
  * Does the agent write the cpusets of containers that a kubelet made, and load BPF programs to learn
  * who else does? In mode guard only, although run_mode_writes() says that it changes nothing else.
