@@ -83,6 +83,59 @@ static int guard_show(struct session *session, int argc, char **argv)
 	return r ? r : show_config(session, &config);
 }
 
+/* NULL for a number that only a newer version knows. */
+static const char *mode_word(__u32 mode)
+{
+	return mode < GUARD_MODE_NR ? guard_mode_name(mode) : NULL;
+}
+
+/* What the last agent set is what was asked for, unless somebody released it. */
+static int list_pinned_modes(struct session *session, struct json_object **ret_json)
+{
+	struct guard_row rows[ASPECT_NR] = {0};
+	struct guard_config config, armed;
+	int fd cleanup_close = -1;
+	int r;
+
+	r = open_config(session, &config, &fd);
+	if (r)
+		return r;
+	armed = config;
+	release_end(&armed);
+	for (enum aspect i = 0; i < ASPECT_NR; i++) {
+		rows[i].protection = aspect_option(i);
+		rows[i].asked = mode_word(guard_mode_of(&armed, i));
+		rows[i].in_force = mode_word(guard_mode_of(&config, i));
+		if (guard_mode_of(&armed, i) != guard_mode_of(&config, i))
+			text_copy(rows[i].reason, sizeof(rows[i].reason),
+				  "an operator has released the guard; end the release with "
+				  "`pinfold guard arm`");
+	}
+	*ret_json = view_guard(rows, ASPECT_NR);
+	return *ret_json ? STATUS_DONE : out_no_memory(session);
+}
+
+/*
+ * The agent knows the configuration, so it answers if it runs. There is no command that sets a mode: what is
+ * in force could then not be compared with what was asked for.
+ */
+static int guard_mode(struct session *session, int argc, char **argv)
+{
+	struct json_object *json = NULL;
+	int r;
+
+	if (argc)
+		return out_fail(session, STATUS_USAGE,
+				"cannot set mode '%.60s': modes come from the configuration; set "
+				"enforcement there and reload pinfoldd, or run 'pinfold guard "
+				"release' to make the guard record without denying until then",
+				argv[0]);
+	r = source_ask_noun(session, "guard", &json);
+	if (!r && !json)
+		r = list_pinned_modes(session, &json);
+	return r ? r : out_object(session, &view_guard_desc, json);
+}
+
 static int say_not_written(struct session *session, int fd, int error)
 {
 	if (fdinfo_is(fd, "frozen", "1"))
@@ -158,6 +211,9 @@ static int guard_arm(struct session *session, int argc, char **argv)
 
 static const struct command guard_commands[] = {
 	{"show", "list", "", "Show how the pinned guard handles each aspect.", guard_show},
+	{"mode", NULL, "",
+	 "Show for each protection the mode asked for, the mode in force, and why they differ.",
+	 guard_mode},
 	{"release", NULL, "", "Make the guard record without denying; works without the agent.",
 	 guard_release},
 	{"arm", NULL, "", "End a release; works without the agent.", guard_arm},
@@ -169,4 +225,5 @@ const struct noun noun_guard = {
 	.help = "The pinned guard; works without the agent.",
 	.commands = guard_commands,
 	.changing = {"release", "arm"},
+	.views = {"mode"},
 };

@@ -621,6 +621,68 @@ static void test_an_observer_asks_for_no_guard(void **state)
 	assert_false(ctl_lacks_guard(controller, reason, sizeof(reason)));
 }
 
+/* --- what is asked for and what is in force, side by side ---------------------------------------------- */
+
+/* One protection's row; the two modes are "null" where they cannot be told. */
+static void expect_modes(enum aspect aspect, const char *asked, const char *in_force,
+			 const char *reason)
+{
+	struct json_object *rows = query(controller, "guard"), *row;
+
+	assert_int_equal(json_object_array_length(rows), ASPECT_NR);
+	row = json_object_array_get_idx(rows, aspect);
+	assert_string_equal(member(row, "protection"), aspect_option(aspect));
+	assert_string_equal(member(row, "asked"), asked);
+	assert_string_equal(member(row, "in_force"), in_force);
+	assert_non_null(strstr(member(row, "reason"), reason));
+	json_object_put(rows);
+}
+
+static void test_modes_asked_for_and_in_force_are_listed(void **state)
+{
+	config.enforcement.guard[ASPECT_PRIORITIES] = ENFORCEMENT_OFF;
+	fake_side.guard.modes[ASPECT_PRIORITIES] = ENFORCEMENT_OFF;
+	expect_modes(ASPECT_CPUSET_FILES, "enforce", "enforce", "null");
+	expect_modes(ASPECT_DEBUGGING, "audit", "audit", "null");
+	expect_modes(ASPECT_PRIORITIES, "off", "off", "null");
+	release_guard();
+	expect_modes(ASPECT_CPUSET_FILES, "enforce", "audit", "pinfold guard arm");
+	expect_modes(ASPECT_DEBUGGING, "audit", "audit", "null");
+	fake_side.guard.released = false;
+	expect_modes(ASPECT_CPUSET_FILES, "enforce", "audit", "reverts it within a second");
+	expect_modes(ASPECT_PRIORITIES, "off", "off", "null");
+}
+
+static void test_a_mode_that_is_not_in_force_says_why(void **state)
+{
+	snprintf(fake_side.guard.reason, ROW_DETAIL_MAX, "why not");
+	fake_side.guard.state = GUARD_PARTIAL;
+	expect_modes(ASPECT_AFFINITY, "enforce", "enforce", "why not");
+	expect_modes(ASPECT_DEBUGGING, "audit", "audit", "null");
+	fake_side.guard.state = GUARD_UNKNOWN;
+	expect_modes(ASPECT_AFFINITY, "enforce", "enforce", "why not");
+	fake_side.guard.is_unread = true;
+	expect_modes(ASPECT_AFFINITY, "enforce", "null", "why not");
+	fake_side.guard.is_unread = false;
+	fake_side.guard.state = GUARD_INACTIVE;
+	expect_modes(ASPECT_AFFINITY, "enforce", "off", "why not");
+	expect_modes(ASPECT_DEBUGGING, "audit", "off", "why not");
+	fake_side.guard.state = GUARD_ACTIVE;
+	snprintf(fake_side.guard.unprotected, ROW_DETAIL_MAX, "refused");
+	fake_side.guard.modes[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
+	expect_modes(ASPECT_GUARD_FILES, "enforce", "off", "refused");
+	expect_modes(ASPECT_AFFINITY, "enforce", "enforce", "null");
+}
+
+static void test_without_programs_no_mode_is_in_force(void **state)
+{
+	controller_free(controller);
+	controller = start_node(NULL);
+	expect_modes(ASPECT_AFFINITY, "enforce", "off", "no BPF programs");
+	config.mode = MODE_OBSERVE;
+	expect_modes(ASPECT_AFFINITY, "off", "off", "null");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -656,6 +718,9 @@ int main(void)
 		TEST(test_a_guard_that_denies_nothing_is_not_ready),
 		TEST(test_modes_that_cannot_be_read_are_not_ready),
 		TEST(test_an_observer_asks_for_no_guard),
+		TEST(test_modes_asked_for_and_in_force_are_listed),
+		TEST(test_a_mode_that_is_not_in_force_says_why),
+		TEST(test_without_programs_no_mode_is_in_force),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -802,6 +802,25 @@ static void maps_become_objects(void **state)
 	json_object_put(json);
 }
 
+static void the_modes_of_the_guard_are_listed(void **state)
+{
+	const struct guard_row rows[] = {
+		{.protection = "cpusetFiles",
+		 .asked = "enforce",
+		 .in_force = "audit",
+		 .reason = "an operator has released the guard"},
+		{.protection = "affinity", .asked = "enforce", .in_force = "enforce"},
+		{.protection = "priorities", .asked = "audit", .reason = "it cannot be read"},
+	};
+	struct json_object *json = view_guard(rows, ARRAY_SIZE(rows));
+
+	check("guard", &view_guard_desc, json);
+	expect(json, "/0/in_force", "audit");
+	expect(json, "/1/reason", "null");
+	expect(json, "/2/in_force", "null");
+	json_object_put(json);
+}
+
 static void the_state_file_becomes_an_object(void **state)
 {
 	const char *const set_aside[] = {"state.json.bad-1"};
@@ -853,6 +872,7 @@ int main(void)
 		cmocka_unit_test(features_become_objects),
 		cmocka_unit_test(programs_become_objects),
 		cmocka_unit_test(maps_become_objects),
+		cmocka_unit_test(the_modes_of_the_guard_are_listed),
 		cmocka_unit_test(the_state_file_becomes_an_object),
 	};
 

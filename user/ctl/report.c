@@ -12,6 +12,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/bpf_report.h"
+#include "ctl/guard_report.h"
 #include "ctl/internal.h"
 #include "ctl/latency_report.h"
 #include "ctl/noise_report.h"
@@ -424,6 +425,7 @@ static const struct {
 	{"feature", report_features},
 	{"prog", ctl_report_progs},
 	{"map", ctl_report_maps},
+	{"guard", ctl_report_guard},
 	{"usage", ctl_report_usage},
 	{"refusal", report_refusals},
 	{"explain", report_explanations},

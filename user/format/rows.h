@@ -52,6 +52,13 @@ struct map_row {
 	int64_t memory_bytes; /* -1 = unknown */
 };
 
+/* One protection of the guard. All text is borrowed, but the reason. */
+struct guard_row {
+	const char *protection;	      /* its option below `enforcement` */
+	const char *asked, *in_force; /* words of that option; NULL = it cannot be told */
+	char reason[ROW_DETAIL_MAX];  /* why they differ, or what weakens the mode; "" = nothing */
+};
+
 /* How far back the pressure of a pod is shown: in samples of 2 s, or of a minute. */
 enum pressure_span { PRESSURE_SPAN_10M, PRESSURE_SPAN_24H, PRESSURE_SPAN_NR };
 

@@ -392,6 +392,34 @@ struct json_object *view_maps(const struct map_row *rows, size_t nr_rows)
 	return object_json(&view_map_desc, rows, nr_rows);
 }
 
+static const struct field_desc guard_fields[] = {
+	TEXT(guard_row, protection, NULL, 0, "The option below enforcement in the configuration."),
+	WORD(guard_row, asked, NULL, OR_NULL,
+	     "The mode that the configuration asks for: denied and recorded, allowed and recorded, "
+	     "or neither. Without an agent, the mode that the last one set; null for one that this "
+	     "version does not know.",
+	     "enforce", "audit", "off"),
+	WORD(guard_row, in_force, "in force", OR_NULL,
+	     "The mode in force in the kernel; off where no program is called, null where it "
+	     "cannot be read or is not known.",
+	     "enforce", "audit", "off"),
+	TEXT(guard_row, reason, NULL, OR_NULL,
+	     "Why the two differ, or why some operations may pass all the same."),
+};
+
+const struct object_desc view_guard_desc = {
+	.name = "guard",
+	.help = "A protection of the guard: the mode asked for, and the mode in force.",
+	.is_list = true,
+	.layout = OBJECT_TABLE,
+	TABLE(guard_row, guard_fields),
+};
+
+struct json_object *view_guard(const struct guard_row *rows, size_t nr_rows)
+{
+	return object_json(&view_guard_desc, rows, nr_rows);
+}
+
 /* --- ledger ----------------------------------------------------------------------------------- */
 
 static const struct field_desc ledger_fields[] = {

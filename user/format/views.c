@@ -34,6 +34,7 @@ const struct object_desc *const view_descs[] = {
 	&view_feature_desc,
 	&view_prog_desc,
 	&view_map_desc,
+	&view_guard_desc,
 	&view_usage_desc,
 	&view_cost_desc,
 	&view_state_desc,

@@ -52,14 +52,14 @@ struct view_bundle;
 extern const struct object_desc view_node_desc, view_cpu_desc, view_pod_desc, view_container_desc,
 	view_policy_desc, view_state_desc, view_ledger_desc, view_drift_desc, view_pressure_desc,
 	view_noise_desc, view_irq_desc, view_stranger_desc, view_discovery_desc, view_event_desc,
-	view_watch_desc, view_feature_desc, view_prog_desc, view_map_desc, view_refusal_desc,
-	view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc, view_metric_desc,
-	view_budget_desc, view_error_desc, view_latency_desc, view_latency_bucket_desc,
-	view_memory_desc, view_process_memory_desc, view_numa_desc, view_numa_distance_desc,
-	view_placement_desc, view_placement_cpu_desc, view_bundle_desc, view_bundle_member_desc,
-	view_bundle_gap_desc, view_history_desc, view_history_sample_desc, view_cpu_use_desc,
-	view_usage_desc, view_usage_prog_desc, view_cost_desc, view_pressure_cpu_desc,
-	view_pressure_numa_desc, view_pressure_second_desc;
+	view_watch_desc, view_feature_desc, view_prog_desc, view_map_desc, view_guard_desc,
+	view_refusal_desc, view_explain_desc, view_simulate_desc, view_version_desc, view_run_desc,
+	view_metric_desc, view_budget_desc, view_error_desc, view_latency_desc,
+	view_latency_bucket_desc, view_memory_desc, view_process_memory_desc, view_numa_desc,
+	view_numa_distance_desc, view_placement_desc, view_placement_cpu_desc, view_bundle_desc,
+	view_bundle_member_desc, view_bundle_gap_desc, view_history_desc, view_history_sample_desc,
+	view_cpu_use_desc, view_usage_desc, view_usage_prog_desc, view_cost_desc,
+	view_pressure_cpu_desc, view_pressure_numa_desc, view_pressure_second_desc;
 
 /* All of the above but error, in the order of the manual; NULL-terminated. */
 extern const struct object_desc *const view_descs[];
@@ -204,6 +204,7 @@ struct json_object *view_features(const struct feature_row *rows, size_t nr_rows
 /* Figures that the kernel does not tell (-1) are null. */
 struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
 struct json_object *view_maps(const struct map_row *rows, size_t nr_rows);
+struct json_object *view_guard(const struct guard_row *rows, size_t nr_rows);
 struct json_object *view_usage(const struct view_usage *usage);
 /*
  * The growth from one reading to a later one of the same agent, per second and as a share of the time
