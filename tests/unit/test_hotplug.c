@@ -104,6 +104,59 @@ static void a_reload_keeps_offline_cpus_from_new_pods(void **state)
 	controller_free(controller);
 }
 
+/* The finding of that name has these words, in order. */
+static bool finding_says(struct controller *controller, const char *name, const char *message,
+			 const char *remedy)
+{
+	struct json_object *node = query(controller, "node"),
+			   *rows = json_object_object_get(node, "findings");
+	bool found = false;
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (!strcmp(json_object_get_string(json_object_object_get(row, "name")), name))
+			found = strstr(json_object_get_string(
+					       json_object_object_get(row, "message")),
+				       message) &&
+				strstr(json_object_get_string(
+					       json_object_object_get(row, "remedy")),
+				       remedy);
+	}
+	json_object_put(node);
+	return found;
+}
+
+/* The host's CPUs are no pod's: grants stay, but the operator learns that the host has fewer. */
+static void reserved_cpus_that_go_are_named(void **state)
+{
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 1);
+	expect_cpus(controller, 0, "8-15");
+	tell_online(controller, "0,2-15");
+	controller_wake(controller);
+	assert_true(finding_says(controller, "cpus_changed",
+				 "CPU 1 of the reserved CPUs 0-1 is offline",
+				 "bring the reserved CPUs online"));
+	expect_cpus(controller, 0, "8-15");
+	tell_online(controller, "2-15");
+	controller_wake(controller);
+	assert_true(finding_says(controller, "cpus_changed", "all reserved CPUs, 0-1, are offline",
+				 "bring the reserved CPUs online"));
+	expect_cpus(controller, 0, "8-15");
+	/* none of them */
+	tell_online(controller, "0-6,8-15");
+	controller_wake(controller);
+	assert_true(finding_says(controller, "cpus_changed", "now CPUs 0-6,8-15 are",
+				 "restart pinfoldd"));
+	assert_false(finding_says(controller, "cpus_changed", "reserved", ""));
+	tell_online(controller, "0-15");
+	controller_wake(controller);
+	assert_false(finding_says(controller, "cpus_changed", "", ""));
+	controller_free(controller);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pods, tear_down_pods)
 
 int main(void)
@@ -113,6 +166,7 @@ int main(void)
 		TEST(a_pod_is_not_admitted_because_others_go_away),
 		TEST(cpus_come_back_while_the_manifests_are_incomplete),
 		TEST(a_reload_keeps_offline_cpus_from_new_pods),
+		TEST(reserved_cpus_that_go_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

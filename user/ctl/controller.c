@@ -107,10 +107,32 @@ static void use_online(struct controller *controller, const struct cpuset *onlin
 		ctl_decide_refused(controller);
 }
 
+/* "; CPU 1 of the reserved CPUs 0-1 is offline"; "" = they are all online. */
+static void word_reserved_offline(const struct controller *controller, char *text, size_t size)
+{
+	const struct cpuset *reserved = ledger_reserved(controller->ledger);
+	struct cpuset offline = *reserved;
+	char all[96], gone[96];
+	bool several;
+
+	*text = '\0';
+	cpuset_subtract(&offline, &controller->online);
+	if (cpuset_is_empty(&offline))
+		return;
+	several = cpuset_count(&offline) > 1;
+	cpuset_format(reserved, all, sizeof(all));
+	cpuset_format(&offline, gone, sizeof(gone));
+	if (cpuset_equal(&offline, reserved))
+		snprintf(text, size, "; all reserved CPUs, %.60s, are offline", all);
+	else
+		snprintf(text, size, "; CPU%s %.40s of the reserved CPUs %.40s %s offline",
+			 several ? "s" : "", gone, all, several ? "are" : "is");
+}
+
 static void on_hotplug(void *self, const struct cpuset *online)
 {
 	struct controller *controller = self;
-	char message[ROW_DETAIL_MAX], then[96], now[96];
+	char message[ROW_DETAIL_MAX], then[96], now[96], reserved[128];
 
 	if (cpuset_equal(&controller->online, online)) {
 		/* A CPU may have gone offline and come back; its partition may be invalid now. */
@@ -120,13 +142,18 @@ static void on_hotplug(void *self, const struct cpuset *online)
 	use_online(controller, online);
 	cpuset_format(&controller->topology->all, then, sizeof(then));
 	cpuset_format(&controller->online, now, sizeof(now));
+	word_reserved_offline(controller, reserved, sizeof(reserved));
 	snprintf(message, sizeof(message),
-		 "CPUs %.80s were online when the agent started, now CPUs %.80s are", then, now);
+		 "CPUs %.60s were online when the agent started, now CPUs %.60s are%s", then, now,
+		 reserved);
 	if (cpuset_equal(&controller->topology->all, &controller->online))
 		findings_clear(&controller->findings, "cpus_changed");
 	else
 		findings_put(&controller->findings, "cpus_changed", message,
-			     "restart pinfoldd once the intended CPUs are online");
+			     *reserved
+				     ? "bring the reserved CPUs online: without them pinfoldd may "
+				       "refuse to start again"
+				     : "restart pinfoldd once the intended CPUs are online");
 	/* The value to be written for a grant, and the one in force, may have changed. */
 	dirty_mark_ledger(&controller->dirty);
 	wakes_schedule(&controller->wakes, 0);
