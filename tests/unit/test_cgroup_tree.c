@@ -268,6 +268,26 @@ static void test_surroundings(void **state)
 	groups_close(groups);
 }
 
+/* At each start a kubelet, and systemd for it, writes the lists of the cgroups of its pods. */
+static void test_the_pods_of_a_kubelet_are_no_surroundings(void **state)
+{
+	struct groups *groups = open_fake(false);
+	struct managed_group around[8];
+	uint32_t nr = 0;
+
+	put_pod();
+	put_group("kubelet.slice", "", "0-15\n", true);
+	put_group("kubelet.slice/kubelet-kubepods.slice", "", "0-15\n", true);
+	put_group("kubepods", "", "0-15\n", true);
+	put_group("kubepods.slice", "", "0-15\n", true);
+	put_group("system.slice", "", "0-1\n", true);
+	assert_int_equal(read_surroundings(groups, around, 8, &nr), 0);
+	assert_int_equal(nr, 2);
+	assert_int_equal(around[0].scope, MANAGED_SELF);
+	assert_int_equal(around[1].cgroup_id, inode_of("cg/system.slice"));
+	groups_close(groups);
+}
+
 /* --- what waits ------------------------------------------------------------------------------- */
 
 static char completed_path[GROUP_PATH_MAX];
@@ -363,6 +383,8 @@ int main(void)
 		cmocka_unit_test(test_owners),
 		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_pods_of_a_kubelet_are_no_surroundings,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_chain_that_waits, set_up, tear_down),
 	};
 

@@ -20,6 +20,7 @@
 #include "cgroup/apply.h"
 #include "cgroup/drop_ins.h"
 #include "cgroup/host_saved.h"
+#include "cgroup/kubelets.h"
 #include "cgroup/systemd.h"
 #include "cgroup/tasks.h"
 #include "format/error.h"
@@ -82,39 +83,6 @@ static bool may_use_exclusive(const struct host_pass *pass, int fd)
 		return false;
 	return dir_read_list(fd, "cpuset.cpus.effective", &effective) ||
 	       cpuset_intersects(&effective, &pass->request->exclusive);
-}
-
-/* With systemd the name has those of the groups above: kubelet-kubepods.slice of kubelet.slice. */
-static bool is_kubepods(const char *name)
-{
-	const char *slice = strrchr(name, '-');
-
-	return !strcmp(name, "kubepods") || !strcmp(name, "kubepods.slice") ||
-	       (slice && !strcmp(slice, "-kubepods.slice"));
-}
-
-/*
- * Has it a child that is the root of a kubelet's pods, as with the kubelet's --cgroup-root? 1, 0, or
- * a negative errno if that is unknown.
- */
-static int has_kubepods(int fd)
-{
-	DIR *entries cleanup_dir = NULL;
-	const struct dirent *found;
-	int r = file_open_dir(fd, ".", &entries);
-
-	if (r)
-		return r;
-	while ((r = file_next_entry(entries, &found)) > 0)
-		if (found->d_type == DT_DIR && is_kubepods(found->d_name))
-			return 1;
-	return r;
-}
-
-/* Pods of a kubelet, as above. The agent's own runtime writes their lists as the agent tells it. */
-static int has_pods(const char *group, int fd)
-{
-	return !strncmp(group, "kubepods", strlen("kubepods")) ? 1 : has_kubepods(fd);
 }
 
 static bool is_unit(const struct host_pass *pass, const char *group)
@@ -184,7 +152,8 @@ static int take_group(struct host_pass *pass, const char *group, int fd, bool po
 
 static int judge_group(struct host_pass *pass, const char *group, int fd)
 {
-	const int pods = has_pods(group, fd);
+	/* The agent's own runtime writes the lists of a kubelet's pods as the agent tells it. */
+	const int pods = kubelets_has_pods(group, fd);
 	const bool confines = pass->request->mode == HOST_CONFINE;
 	struct host_entry *entry = host_table_find(pass->table, group);
 	struct cpuset now = CPUSET_EMPTY;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cgroup/kubelets.h"
 #include "lib/file.h"
 
 /* A limit for the number of our groups below one parent; more indicate an error. */
@@ -250,6 +251,9 @@ int read_surroundings(struct groups *groups, struct managed_group *ret_groups, u
 
 		if (!strcmp(names.names[i], groups->workload_root) ||
 		    dir_open_group(&groups->dir, names.names[i], &fd))
+			continue;
+		/* The kubelet and systemd may write these lists as they like. */
+		if (kubelets_has_pods(names.names[i], fd) > 0)
 			continue;
 		ret_groups[nr] = (struct managed_group){.scope = MANAGED_OVERLAP, .level = 1};
 		err = dir_group_id(fd, &ret_groups[nr++].cgroup_id);

@@ -20,7 +20,7 @@ int read_group(struct groups *groups, struct group *group);
 
 /*
  * Implements groups_port.surroundings: the root cgroup, then its children except the
- * workload root.
+ * workload root and the cgroups of a kubelet's pods.
  */
 int read_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr);

@@ -176,7 +176,8 @@ struct groups_port {
 			 size_t size);
 	/*
 	 * Cgroups around the workload root that the guard covers in part: its ancestors
-	 * (MANAGED_SELF) and their other children (MANAGED_OVERLAP). *ret_nr <= max.
+	 * (MANAGED_SELF) and their other children (MANAGED_OVERLAP), but not those of a kubelet's
+	 * pods. *ret_nr <= max.
 	 */
 	int (*surroundings)(void *self, struct managed_group *ret_groups, uint32_t max,
 			    uint32_t *ret_nr);
