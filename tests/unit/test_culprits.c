@@ -101,6 +101,40 @@ static void a_named_target_is_repaired_although_looks_fail(void **state)
 	free_pods(pods, 1);
 }
 
+/* A write to a file of a cgroup by the process with this pid. */
+static void tell_write(struct controller *controller, uint32_t pid, uint64_t target,
+		       const char *file, const char *text)
+{
+	struct event_record event = event_of(EVENT_DRIFT, id_of("pinfold.slice"), target);
+
+	event.pid = pid;
+	if (!strcmp(file, "cpuset.cpus"))
+		event.attribute = GROUP_CPUSET_CPUS;
+	snprintf(event.write.file, sizeof(event.write.file), "%s", file);
+	snprintf(event.write.text, sizeof(event.write.text), "%s", text);
+	tell(controller, &event);
+}
+
+/* As it does for kubepods.slice when a kubelet starts: no attack, and nobody asked for it. */
+static void a_reset_by_systemd_is_not_told(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	size_t nr = nr_rows(controller, "event"), nr_drift = nr_rows(controller, "drift");
+
+	snprintf(fake->groups[FAKE_GROUPS - 1].path, sizeof(fake->groups[0].path), "system.slice");
+	tell_write(controller, 1, FAKE_GROUPS, "cpuset.cpus", "");
+	tell_write(controller, 1, FAKE_GROUPS, "cgroup.subtree_control", "-cpu");
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	assert_int_equal(nr_rows(controller, "drift"), nr_drift);
+	/* A list, somebody else, and a cgroup of ours. */
+	tell_write(controller, 1, FAKE_GROUPS, "cpuset.cpus", "0-15");
+	tell_write(controller, 77, FAKE_GROUPS, "cpuset.cpus", "");
+	tell_write(controller, 1, id_of("pinfold.slice"), "cpuset.cpus", "");
+	tell_write(controller, 1, id_of("pinfold.slice"), "cgroup.subtree_control", "-cpu");
+	assert_int_equal(nr_rows(controller, "event"), nr + 4);
+	controller_free(controller);
+}
+
 /* What is written to the journal while the controller is freed. */
 static void read_journal_of_end(struct controller *controller, char *ret_text, size_t size)
 {
@@ -150,6 +184,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_event_overtakes_another, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_named_target_is_repaired_although_looks_fail,
 						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_reset_by_systemd_is_not_told, set_up_node,
+						tear_down),
 		cmocka_unit_test_setup_teardown(events_without_a_name_are_reported_at_the_end,
 						set_up_node, tear_down),
 	};

@@ -10,6 +10,7 @@
 
 #include "ctl/culprits.h"
 #include "ctl/internal.h"
+#include "format/group_path.h"
 
 #define NAME_UNKNOWN "name not known"
 
@@ -95,6 +96,26 @@ static void give_up_names(struct unnamed *unnamed)
 	}
 }
 
+/*
+ * When a unit gets its first list of CPUs, as kubepods.slice at each start of a kubelet, systemd writes
+ * the lists that it does not have to the units around it, and which controllers it needs to those above. Outside
+ * the workload root this takes nothing from anybody: an empty list restricts nobody, and the kernel keeps a
+ * controller that a child uses. With hostTasks: shared, lists are emptied that are ours.
+ */
+static bool is_systemds_reset(struct controller *controller, const struct event_row *row)
+{
+	const struct event_record *record = &row->record;
+
+	if (record->kind != EVENT_DRIFT || record->pid != 1 ||
+	    group_path_is_in(row->target, controller->layout.root))
+		return false;
+	if (!strcmp(record->write.file, "cgroup.subtree_control"))
+		return true;
+	return (record->attribute == GROUP_CPUSET_CPUS || record->attribute == GROUP_CPUSET_MEMS) &&
+	       !*record->write.text &&
+	       config_host_tasks(controller->options.config) != HOST_TASKS_SHARED;
+}
+
 static void tell_event(struct controller *controller, const struct unnamed *unnamed)
 {
 	struct event_row row = {.record = unnamed->event, .time_ns = unnamed->wall_ns};
@@ -102,7 +123,7 @@ static void tell_event(struct controller *controller, const struct unnamed *unna
 	memcpy(row.cgroup, unnamed->names[NAME_CULPRIT], sizeof(row.cgroup));
 	memcpy(row.client, unnamed->names[NAME_CLIENT], sizeof(row.client));
 	memcpy(row.target, unnamed->names[NAME_TARGET], sizeof(row.target));
-	if (ctl_hear_kubelet_drift(controller, &row))
+	if (ctl_hear_kubelet_drift(controller, &row) || is_systemds_reset(controller, &row))
 		return;
 	lookup_name_event(controller->ledger, &controller->desired, row.target, &row);
 	if (row.record.kind == EVENT_DRIFT) {
