@@ -140,7 +140,7 @@ start_pod()
 	run_pod "$1" "${PARENT[$1]}" && SANDBOX[$1]=$ID
 }
 
-# start_container POD SHARES QUOTA MEMORY
+# start_container POD SHARES QUOTA MEMORY [CPUS [MEMS]]
 start_container()
 {
 	create_container "${SANDBOX[$1]}" "$1" "${PARENT[$1]}" main $IMAGE "${@:2}" || return

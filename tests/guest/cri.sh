@@ -66,18 +66,18 @@ build()
 # the answer has of lower-case hexadecimal digits, an id, is in ID.
 call()
 {
-	local length
+	local length file=/tmp/cri.$BASHPID
 
 	printf -v length '%08x' $((${#MESSAGE} / 2))
-	xxd -r -p <<<"00$length$MESSAGE" >/tmp/cri.request
+	xxd -r -p <<<"00$length$MESSAGE" >$file.request
 	SAID= ID=
 	curl --silent --show-error --max-time 120 --http2-prior-knowledge --unix-socket $CRI_SOCKET \
 		--header 'content-type: application/grpc' --header 'te: trailers' \
-		--data-binary @/tmp/cri.request --dump-header /tmp/cri.headers --output /tmp/cri.answer \
+		--data-binary @$file.request --dump-header $file.headers --output $file.answer \
 		"http://localhost/runtime.v1.$1" || return
-	SAID=$(sed -n 's/\r$//; s/^grpc-message: //p' /tmp/cri.headers)
-	grep -q '^grpc-status: 0' /tmp/cri.headers || { echo "${1#*/}: ${SAID:-no status}"; return 1; }
-	ID=$(tr -cd 0-9a-f </tmp/cri.answer)
+	SAID=$(sed -n 's/\r$//; s/^grpc-message: //p' $file.headers)
+	grep -q '^grpc-status: 0' $file.headers || { echo "${1#*/}: ${SAID:-no status}"; return 1; }
+	ID=$(tr -cd 0-9a-f <$file.answer)
 }
 
 runtime()
@@ -142,13 +142,15 @@ named()
 	text 1 "$1"
 }
 
-# resources SHARES QUOTA MEMORY: 0 is not stated
+# resources SHARES QUOTA MEMORY [CPUS [MEMS]]: 0 and "" are not stated
 resources()
 {
 	((!$2)) || number 1 100000
 	((!$2)) || number 2 "$2"
 	number 3 "$1"
 	((!$3)) || number 4 "$3"
+	[[ -z ${4:-} ]] || text 6 "$4"
+	[[ -z ${5:-} ]] || text 7 "$5"
 }
 
 container_linux()
@@ -157,7 +159,7 @@ container_linux()
 	nested 1 "$BUILT"
 }
 
-# container_config NAME IMAGE SHARES QUOTA MEMORY
+# container_config NAME IMAGE SHARES QUOTA MEMORY [CPUS [MEMS]]
 container_config()
 {
 	local word
@@ -261,7 +263,7 @@ create_agent()
 	runtime CreateContainer
 }
 
-# create_container SANDBOX POD PARENT NAME IMAGE SHARES QUOTA MEMORY: its id is in ID
+# create_container SANDBOX POD PARENT NAME IMAGE SHARES QUOTA MEMORY [CPUS [MEMS]]: its id is in ID
 create_container()
 {
 	local MESSAGE= sandbox=$1 pod=$2 parent=$3
