@@ -144,6 +144,7 @@ static void test_drift_names_the_file_that_changes(void **state)
 		const char *file;
 		enum group_file attribute;
 	} rows[] = {
+		{"cgroup.subtree_control", GROUP_FILE_NR},
 		{"cpuset.mems", GROUP_CPUSET_MEMS},
 		{"cpuset.cpus", GROUP_CPUSET_CPUS},
 		{"cpuset.cpus.partition", GROUP_CPUSET_PARTITION},
@@ -167,6 +168,7 @@ static void test_drift_names_the_file_that_changes(void **state)
 		snprintf(event.text, sizeof(event.text), "0-15");
 		event_read(&event, &record);
 		assert_int_equal(record.attribute, rows[i].attribute);
+		assert_int_equal(record.write.is_controllers, i == 0);
 		assert_string_equal(record.write.file, rows[i].file);
 		assert_string_equal(record.write.text, "0-15");
 	}

@@ -110,6 +110,8 @@ static void tell_write(struct controller *controller, uint32_t pid, uint64_t tar
 	event.pid = pid;
 	if (!strcmp(file, "cpuset.cpus"))
 		event.attribute = GROUP_CPUSET_CPUS;
+	else
+		event.write.is_controllers = true;
 	snprintf(event.write.file, sizeof(event.write.file), "%s", file);
 	snprintf(event.write.text, sizeof(event.write.text), "%s", text);
 	tell(controller, &event);

@@ -72,6 +72,8 @@ static void read_arguments(const struct event *event, struct event_record *recor
 		text_copy(record->write.file, sizeof(record->write.file), event->file);
 		text_copy(record->write.text, sizeof(record->write.text), event->text);
 		record->attribute = attribute_of(record->write.file);
+		record->write.is_controllers =
+			!strcmp(record->write.file, "cgroup.subtree_control");
 		break;
 	case EVENT_MOVE:
 		record->move.target_pid = event->target_pid;

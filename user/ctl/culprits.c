@@ -109,7 +109,7 @@ static bool is_systemds_reset(struct controller *controller, const struct event_
 	if (record->kind != EVENT_DRIFT || record->pid != 1 ||
 	    group_path_is_in(row->target, controller->layout.root))
 		return false;
-	if (!strcmp(record->write.file, "cgroup.subtree_control"))
+	if (record->write.is_controllers)
 		return true;
 	return (record->attribute == GROUP_CPUSET_CPUS || record->attribute == GROUP_CPUSET_MEMS) &&
 	       !*record->write.text &&

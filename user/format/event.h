@@ -74,7 +74,8 @@ struct event_record {
 		} guard; /* EVENT_GUARD */
 		struct {
 			char file[EVENT_FILE_LEN + 1], text[EVENT_TEXT_LEN + 1];
-		} write; /* EVENT_DRIFT */
+			bool is_controllers; /* of the children: cgroup.subtree_control */
+		} write;		     /* EVENT_DRIFT */
 		struct {
 			uint32_t target_pid;
 			uint64_t from_id; /* the cgroup it left */
