@@ -465,6 +465,20 @@ static void a_row_that_was_left_alone_is_tried_again(void **state)
 
 /* --- the kubelet's side --------------------------------------------------------------------------- */
 
+/* The kernel keeps what was written while no agent ran, and tells it before the first scan. */
+static void the_runtime_may_write_to_what_no_scan_has_seen(void **state)
+{
+	struct controller *controller = start();
+	const size_t nr = nr_rows(controller, "event");
+
+	hear(controller, 4711, "system.slice/containerd.service", "runc");
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	assert_int_equal(nr_rows(controller, "drift"), 0);
+	hear(controller, 4711, "user.slice", "bash");
+	assert_int_equal(nr_rows(controller, "event"), nr + 1);
+	controller_free(controller);
+}
+
 static void the_runtime_may_write_and_is_compared_later(void **state)
 {
 	struct controller *controller = start();
@@ -701,6 +715,7 @@ int main(void)
 		TEST(without_a_plan_that_is_sure_nothing_is_written),
 		TEST(memory_nodes_are_put_back_as_well),
 		TEST(memory_nodes_come_last),
+		TEST(the_runtime_may_write_to_what_no_scan_has_seen),
 		TEST(it_is_only_reported_unless_asked_for),
 		TEST(containers_are_watched_and_not_guarded),
 	};

@@ -617,8 +617,10 @@ bool ctl_hear_kubelet_drift(struct controller *controller, const struct event_ro
 	const enum drift_cause cause = drift_cause_of(record->pid, event->cgroup);
 	struct event_row named = *event;
 
+	/* In this mode only these are watched: one that no scan has seen yet, or that has gone. */
 	if (!container)
-		return false;
+		return record->kind == EVENT_DRIFT && is_kubelets_side(cause) &&
+		       config_repairs_kubelet(controller->options.config);
 	for (enum kubelet_file file = 0; file < KUBELET_FILE_NR; file++) {
 		struct kubelet_writer *writer = &container->files[file].writer;
 
