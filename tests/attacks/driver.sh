@@ -4,12 +4,25 @@
 # one container of the whole agent; sourced by tests/guest/attacks. After each try it checks what the
 # container was promised. With the guard off or auditing the agent repairs nothing, so the driver
 # undoes what an attack has done; with the guard enforcing nobody but the agent may.
+#
+# What an attack cost the container comes from the counters of the agent's BPF programs. SIGNS names the
+# rows that these must see when nobody enforces: a check that never fails proves nothing.
 
 TABLE=../attacks/table
 PINS=/sys/fs/bpf/pinfold
 CPUS=2-5
 # Each cgroup may report ten events a second, and an attack is worth two at most.
 PACE=0.3
+# The container that is attacked.
+CONTAINER=main
+# What an attack may cost it, in ns of the guest's clock.
+LIMIT_NS=50000000
+# What the counters say of an attack that succeeds.
+declare -A SIGNS=(
+	[taskset-in]=strangers [pushed-out]=outside [files-freeze]="stands still"
+	[move-out]="stands still" [move-out-thread]="stands still" [move-out-by-pod]="stands still"
+	[move-neighbour]="stands still" [pid1-freeze]="stands still"
+)
 
 # --- the table ------------------------------------------------------------------------------------
 
@@ -160,6 +173,124 @@ is_sound()
 	! grep '^pinfold_drift_open{.*} [1-9]' <<<"$ANSWER"
 }
 
+# What the counters said last, and of which agent: those of noise begin with the agent.
+MEASURED="0 0 0" MEASURED_AGENT=
+
+# ns SECONDS: in NS
+ns()
+{
+	local fraction=${1#*.}000000000
+
+	NS=$((${1%%.*} * 1000000000 + 10#${fraction:0:9}))
+}
+
+# measure: in MEASURED, in ns, what tasks of others have had on the container's exclusive CPUs, what the
+# container had elsewhere, and what it had there. Kernel threads and interrupts are no strangers.
+measure()
+{
+	local source state seconds run outside strangers=0 counted=
+
+	printf '%s\n' 'noise show' "container placement default/db container $CONTAINER" >/tmp/measure
+	ask batch file /tmp/measure >/tmp/measured || { cat /tmp/measured; return 1; }
+	while read -r source state seconds; do
+		[[ $state == counted ]] || { echo "$source is $state"; return 1; }
+		counted=yes
+		case $source in
+		host_task | other_pod | pod_sibling) ns "$seconds"; strangers=$((strangers + NS)) ;;
+		esac
+	done < <(rows -p /0/output source state seconds </tmp/measured)
+	[[ -n $counted ]] || { echo "no noise is counted"; return 1; }
+	read -r run outside < <(rows -p /1/output run_seconds outside_seconds </tmp/measured)
+	[[ ${run:--} != - ]] || { echo "its CPU time is not counted"; return 1; }
+	ns "$outside"
+	outside=$NS
+	ns "$run"
+	MEASURED="$strangers $outside $((NS - outside))"
+	MEASURED_AGENT=$AGENT
+}
+
+# grown NOW BEFORE: a counter that has begun anew has grown by all it has
+grown()
+{
+	GROWN=$(($1 >= $2 ? $1 - $2 : $1))
+}
+
+# unharmed BEFORE AFTER LATER: what `measure` said before an attack, after it, and a moment later
+unharmed()
+{
+	local -a before=($1) after=($2) later=($3)
+	local i what=("strangers had its CPUs" "it ran outside of its CPUs") bad=0
+
+	for i in 0 1; do
+		grown "${later[i]}" "${before[i]}"
+		((GROWN <= LIMIT_NS)) || { echo "${what[i]} for $GROWN ns"; bad=1; }
+		grown "${later[i]}" "${after[i]}"
+		((GROWN == 0)) || { echo "${what[i]} for $GROWN ns when the attack was over"; bad=1; }
+	done
+	grown "${later[2]}" "${after[2]}"
+	((GROWN >= LIMIT_NS)) || { echo "it stands still: $GROWN ns of CPU time after the attack"; bad=1; }
+	return $bad
+}
+
+# begin_measuring: the attacked process takes all it can get; what has been so far is in BEFORE. While
+# somebody enforces, that is what the last row ended with, so that nothing happens between two rows.
+begin_measuring()
+{
+	kill -USR1 "$VICTIM"
+	[[ $MEASURED_AGENT == "$AGENT" ]] || eventually measure >/tmp/why || cat /tmp/why
+	BEFORE=$MEASURED
+}
+
+# measure_again: what has been since, in AFTER. The noise of a new agent begins with 0.
+measure_again()
+{
+	[[ $MEASURED_AGENT == "$AGENT" ]] || BEFORE="0 ${BEFORE#* }"
+	eventually measure && AFTER=$MEASURED
+}
+
+# end_measuring ID MODE
+end_measuring()
+{
+	pause 0.1
+	if ! eventually measure >/tmp/why || ! unharmed "$BEFORE" "$AFTER" "$MEASURED" >/tmp/why; then
+		broken "$1" "$2" "$(</tmp/why)"
+	fi
+	kill -USR2 "$VICTIM"
+	note_cost "$1" "$BEFORE" "$MEASURED"
+}
+
+# The most that an attack cost, with its row.
+MOST_STRANGERS=0 MOST_OUTSIDE=0
+
+# note_cost ID BEFORE NOW
+note_cost()
+{
+	local -a before=($2) now=($3)
+
+	grown "${now[0]}" "${before[0]}"
+	((GROWN <= ${MOST_STRANGERS%% *})) || MOST_STRANGERS="$GROWN ($1)"
+	grown "${now[1]}" "${before[1]}"
+	((GROWN <= ${MOST_OUTSIDE%% *})) || MOST_OUTSIDE="$GROWN ($1)"
+}
+
+# is_seen ID: an attack has succeeded, and what was before is in BEFORE. The counters have its sign.
+is_seen()
+{
+	local after
+
+	eventually measure && after=$MEASURED && pause 0.3 && eventually measure || return
+	echo "$1 succeeds: $BEFORE, then $after, $MEASURED" >>/tmp/figures
+	! unharmed "$BEFORE" "$after" "$MEASURED" >/tmp/harm && grep "${SIGNS[$1]}" /tmp/harm && return
+	echo "the counters do not show that: $BEFORE, $after, $MEASURED; $(</tmp/harm)"
+	return 1
+}
+
+# has_sign ID MODE: must the counters see this attack?
+has_sign()
+{
+	[[ $2 == off && -n ${SIGNS[$1]:-} ]]
+}
+
 used_us()
 {
 	local key value
@@ -183,6 +314,7 @@ find_file()
 	FILE=
 	case $1 in
 	write | writev | sendfile | splice | handle | held | passed | write-pin) FILE=$2 ;;
+	push-out) FILE=$3/cpuset.cpus ;;
 	uring) FILE=$3 ;;
 	linked) FILE=$4 ;;
 	handle-in) FILE=$2/$3 ;;
@@ -220,6 +352,7 @@ undo()
 	move-mount) quietly /guest/guard_attack move-mount "$3" "$2" ;;
 	bind-remount) mount -o remount,bind,exec "$2" ;;
 	run) quietly pinfold guard arm ;;
+	push-out) echo "$SAVED" >"$2/cpuset.cpus" ;;
 	esac
 	case $FILE in
 	"" | */cgroup.kill | */memory.reclaim | */cgroup.subtree_control) ;;
@@ -303,7 +436,13 @@ try_attack()
 	esac
 	find_file "$@"
 	saved_value "$FILE"
+	! has_sign "$id" "$mode" || begin_measuring
 	as_actor "${ACTOR[$id]}" "$@"
+	if has_sign "$id" "$mode"; then
+		is_seen "$id" >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+		kill -USR2 "$VICTIM"
+		MEASURED_AGENT=
+	fi
 	[[ $mode == off ]] || pause $PACE
 	case $mode,${RESULT[$id]} in
 	enforce,denied)
@@ -354,12 +493,14 @@ try_row()
 	# a cgroup that is no more has only a number
 	[[ $to == - ]] || to="$(of_group "$to")|\(gone, id $(stat -c %i "$to")\)"
 	IFS=';' read -ra attacks <<<"${ATTACKS[$id]}"
+	[[ $mode != enforce ]] || begin_measuring
 	for attack in "${attacks[@]}"; do
 		eval "set -- $attack"
 		exists "$@" || continue
 		try_attack "$id" "$mode" "$@"
 		pids+=" $CULPRIT"
 	done
+	[[ $mode != enforce ]] || measure_again >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
 	[[ -n $pids ]] || broken "$id" "$mode" "the kernel has none of its files"
 	# without an agent, unmounting bpffs ends the programs and with them what they have recorded
 	if [[ $mode != off && ${RESULT[$id]} == denied &&
@@ -369,7 +510,9 @@ try_row()
 			broken "$id" "$mode" "$(</tmp/why)"
 	fi
 	eventually is_whole >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
-	[[ $mode != enforce ]] || eventually is_sound >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	[[ $mode == enforce ]] || return 0
+	eventually is_sound >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
+	end_measuring "$id" "$mode"
 }
 
 # --- all of them --------------------------------------------------------------------------------------
@@ -380,6 +523,7 @@ try_table()
 
 	for mode in off audit enforce; do
 		enter_mode $mode
+		MEASURED_AGENT=
 		for id in "${ROWS[@]}"; do
 			[[ ${ACTOR[$id]} != pid1 ]] || continue
 			protect_files "$id" $mode
@@ -393,6 +537,16 @@ try_table()
 explain()
 {
 	[[ -z ${WHY[$1]:-} ]] || { printf %s "${WHY[$1]}"; return 1; }
+}
+
+# show_cost: what the counters said of attacks that succeeded, and of those that did not
+show_cost()
+{
+	{
+		[[ ! -e /tmp/figures ]] || cat /tmp/figures
+		echo "the most that strangers had of its CPUs in a row: $MOST_STRANGERS ns"
+		echo "the most that it ran elsewhere in a row: $MOST_OUTSIDE ns"
+	} | comment -
 }
 
 # print_rows [pid1]: one result a row, of those that only systemd can try or of all others.

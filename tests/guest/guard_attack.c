@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <arch.h>
+
 #define CGROUPS "/sys/fs/cgroup"
 
 #ifndef CLONE_INTO_CGROUP
@@ -229,23 +231,64 @@ static int attack_fork(char **args)
 	return answer(clone_child(-1) < 0);
 }
 
-static int attack_pin(char **args)
+static int pin_to(pid_t pid, char *cpus)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	for (char *cpu = strtok(args[1], ","); cpu; cpu = strtok(NULL, ","))
+	for (char *cpu = strtok(cpus, ","); cpu; cpu = strtok(NULL, ","))
 		CPU_SET((size_t)atoi(cpu), &set);
-	return answer(sched_setaffinity(atoi(args[0]), sizeof(set), &set));
+	return sched_setaffinity(pid, sizeof(set), &set);
 }
 
-/* Write a file, then pin oneself to CPUs that this was to open: FILE TEXT CPU,CPU… */
+static int attack_pin(char **args)
+{
+	return answer(pin_to(atoi(args[0]), args[1]));
+}
+
+/* More than a container may lose to an attack before that is undone. */
+#define STAY_NS 200000000L
+
+/* Use this much CPU time. */
+static void stay(void)
+{
+	struct timespec used;
+
+	do {
+		for (int i = 0; i < 1000; i++)
+			arch_relax();
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	} while (used.tv_sec == 0 && used.tv_nsec < STAY_NS);
+}
+
+/*
+ * Write a file, then pin oneself to CPUs that this was to open, and take time there:
+ * FILE TEXT CPU,CPU…
+ */
 static int attack_write_pin(char **args)
 {
-	char itself[] = "0", *pin[] = {itself, args[2]};
 	int fd = open(args[0], O_WRONLY | O_CLOEXEC);
 
-	return fd < 0 || write_text(fd, args[1]) ? answer(1) : attack_pin(pin);
+	if (fd < 0 || write_text(fd, args[1]) || pin_to(0, args[2]))
+		return answer(1);
+	stay();
+	return answer(0);
+}
+
+/* Open a CPU to a process, and push it there, out of its own: DIR DIR TEXT PID CPU,CPU… */
+static int attack_push_out(char **args)
+{
+	for (int i = 0; i < 2; i++) {
+		char path[512];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/cpuset.cpus", args[i]);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0 || write_text(fd, args[2]))
+			return answer(1);
+		close(fd);
+	}
+	return answer(pin_to(atoi(args[3]), args[4]));
 }
 
 /* Another scheduling policy, with sched_setattr(2), which glibc does not wrap. */
@@ -822,20 +865,40 @@ static void *sleep_on(void *unused)
 	return unused;
 }
 
+static volatile sig_atomic_t is_busy;
+
+static void set_busy(int signal)
+{
+	is_busy = signal == SIGUSR1;
+}
+
 /*
  * A container's process with two threads that uses a little CPU time all the while: enough to
- * see that it goes on, too little to keep a core of the host busy.
+ * see that it goes on, too little to keep a core of the host busy. From SIGUSR1 to SIGUSR2 it
+ * takes a whole CPU, so that all the time that it loses, or has elsewhere, can be seen.
  */
 static int hold(char **args)
 {
 	const struct timespec rest = {.tv_nsec = 100000000};
 	pthread_t thread;
+	sigset_t both;
 
+	/* the other thread sleeps on */
+	sigemptyset(&both);
+	sigaddset(&both, SIGUSR1);
+	sigaddset(&both, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &both, NULL);
 	errno = pthread_create(&thread, NULL, sleep_on, NULL);
 	if (errno)
 		return cannot("pthread_create");
-	for (;;)
+	signal(SIGUSR1, set_busy);
+	signal(SIGUSR2, set_busy);
+	sigprocmask(SIG_UNBLOCK, &both, NULL);
+	for (;;) {
+		while (is_busy)
+			arch_relax();
 		nanosleep(&rest, NULL);
+	}
 	return args == NULL;
 }
 
@@ -915,6 +978,7 @@ static const struct {
 	{"fork", 0, attack_fork},
 	{"pin", 2, attack_pin},
 	{"write-pin", 3, attack_write_pin},
+	{"push-out", 5, attack_push_out},
 	{"attr", 1, attack_attr},
 	{"team", 1, attack_team},
 	{"migrate", 1, attack_migrate},
@@ -961,6 +1025,7 @@ static int run_command(int nr_words, char **words)
 		"       handle-in DIR NAME TEXT | handle-mkdir DIR NAME | uring inline|async FILE TEXT |\n"
 		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
 		"       pin PID CPU,CPU… | write-pin FILE TEXT CPU,CPU… | team CPU,CPU… |\n"
+		"       push-out DIR DIR TEXT PID CPU,CPU… |\n"
 		"       attr|migrate|page|nice|ioprio|limit|trace|memory|pageout|stop|look PID |\n"
 		"       flood DIR N | unlink FILE | rename FILE FILE |\n"
 		"       unmount|cover|bind-over|read-only|bind-read-only|remount|bind-remount DIR |\n"
