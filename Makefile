@@ -109,7 +109,7 @@ PUBLISHER := $(if $(HAS_CURL),$(O)/pinfold-publisher)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-kernels test-guest attacks bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-kernels test-guest attacks soak bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay $(PUBLISHER) ## build the agent, the inspector and the vector player
@@ -378,6 +378,9 @@ test-guest: all guest-programs ## run the guest tests; select with KERNEL=oldest
 
 attacks: all guest-programs ## try the attack table in a guest of each kernel; select with KERNEL=oldest|stable|newest
 	$(Q)O=$(O) tests/attacks/run $(KERNEL)
+
+soak: all guest-programs ## attack at random while pods come and go, T seconds long; KERNEL=stable, SEED=number
+	$(Q)O=$(O) PINFOLD_SECONDS=$(or $(T),120) PINFOLD_SEED=$(SEED) tests/run guest --kernel $(or $(KERNEL),stable) --test soak
 
 bench: all $(BENCHES) ## run the benchmarks; JSON lines in $(O)/bench/
 	$(Q)O=$(O) tests/bench/run

@@ -10,7 +10,8 @@ LOGS+=(/tmp/agent.log)
 # What an earlier test of this boot left.
 rm -rf /etc/pinfold /var/lib/pinfold /var/lib/kubelet/{cpu,memory}_manager_state
 
-# configure [MODE]: enforcement of all aspects, but of guardFiles as GUARD_FILES says, if set.
+# configure [MODE]: enforcement of all aspects, but of guardFiles as GUARD_FILES says, if set. Others may
+# be in MORE_ENFORCEMENT, and what else is configured in MORE_CONFIGURATION.
 configure()
 {
 	mkdir -p "$PODS"
@@ -28,6 +29,8 @@ configure()
 		  debugging: ${1:-enforce}
 		  guardFiles: ${GUARD_FILES:-${1:-enforce}}
 	CONFIG
+	[[ -z ${MORE_ENFORCEMENT:-} ]] || echo "  $MORE_ENFORCEMENT" >>/etc/pinfold/config.yaml
+	[[ -z ${MORE_CONFIGURATION:-} ]] || echo "$MORE_CONFIGURATION" >>/etc/pinfold/config.yaml
 }
 
 # pod NAME CONTAINER CPUS [exclusive]: whole CPUs; with memory limit and CPU limit when exclusive.
