@@ -48,8 +48,7 @@ static bool was_left_member(struct controller *controller)
 	const struct groups_port *groups = controller->ports.groups;
 	struct group_status status;
 
-	return !groups->status(groups->self, controller->layout.root, &status) &&
-	       status.is_member;
+	return !groups->status(groups->self, controller->layout.root, &status) && status.is_member;
 }
 
 static void choose_root(struct controller *controller)
