@@ -46,6 +46,7 @@ struct fake_world {
 	uint32_t nr_aside;
 	uint64_t now_ns, cpu_ns;
 	uint64_t wake_ns; /* when the controller wants to be woken; 0 = not */
+	enum enforcement guard_modes[ASPECT_NR]; /* as they were last published */
 
 	/* What a test asks for. */
 	int calls_left;	   /* the process dies at 0; negative = never */
@@ -524,6 +525,8 @@ static inline int fake_kernel_done(void *self)
 
 static inline int fake_publish(void *self, const struct kernel_policy *policy)
 {
+	if (!fake->publish_error)
+		memcpy(fake->guard_modes, policy->modes, sizeof(fake->guard_modes));
 	return fake->publish_error;
 }
 
@@ -538,8 +541,7 @@ static inline void fake_guard_status(void *self, struct guard_status *ret_status
 		.state = GUARD_ACTIVE,
 		.mechanism = "lsm",
 	};
-	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
-		ret_status->modes[aspect] = ENFORCEMENT_ENFORCE;
+	memcpy(ret_status->modes, fake->guard_modes, sizeof(ret_status->modes));
 }
 
 static inline int fake_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
