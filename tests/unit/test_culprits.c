@@ -122,6 +122,7 @@ static void a_reset_by_systemd_is_not_told(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 	size_t nr = nr_rows(controller, "event"), nr_drift = nr_rows(controller, "drift");
+	struct event_record event;
 
 	snprintf(fake->groups[FAKE_GROUPS - 1].path, sizeof(fake->groups[0].path), "system.slice");
 	tell_write(controller, 1, FAKE_GROUPS, "cpuset.cpus", "");
@@ -134,6 +135,17 @@ static void a_reset_by_systemd_is_not_told(void **state)
 	tell_write(controller, 1, id_of("pinfold.slice"), "cpuset.cpus", "");
 	tell_write(controller, 1, id_of("pinfold.slice"), "cgroup.subtree_control", "-cpu");
 	assert_int_equal(nr_rows(controller, "event"), nr + 4);
+	/* One that is gone may have been ours. */
+	tell_write(controller, 1, FAKE_GROUPS - 1, "cpuset.cpus", "");
+	assert_int_equal(nr_rows(controller, "event"), nr + 5);
+	/* Somebody who is no kubelet asked for it. */
+	event = event_of(EVENT_DRIFT, id_of("pinfold.slice"), FAKE_GROUPS);
+	event.pid = 1;
+	event.attribute = GROUP_CPUSET_CPUS;
+	event.client.pid = 77;
+	event.client.cgroup_id = id_of("pinfold.slice");
+	tell(controller, &event);
+	assert_int_equal(nr_rows(controller, "event"), nr + 6);
 	controller_free(controller);
 }
 

@@ -96,18 +96,33 @@ static void give_up_names(struct unnamed *unnamed)
 	}
 }
 
+/* May process 1 have done it for a kubelet or for itself? A client is only known if there is just one. */
+static bool is_for_a_kubelet(const struct event_row *row)
+{
+	const enum drift_cause cause = drift_cause_of(row->record.client.pid, row->client);
+
+	return !*row->client || cause == CAUSE_KUBELET || cause == CAUSE_RUNTIME ||
+	       cause == CAUSE_SYSTEMD;
+}
+
+/* A cgroup whose name is not known, "(gone, id 7)", may be one of ours. */
+static bool is_outside(const struct controller *controller, const char *target)
+{
+	return *target && *target != '(' && !group_path_is_in(target, controller->layout.root);
+}
+
 /*
  * When a unit gets its first list of CPUs, as kubepods.slice at each start of a kubelet, systemd writes
- * the lists that it does not have to the units around it, and which controllers it needs to those above. Outside
- * the workload root this takes nothing from anybody: an empty list restricts nobody, and the kernel keeps a
- * controller that a child uses. With hostTasks: shared, lists are emptied that are ours.
+ * the lists that it does not have to the units around it, and which controllers it needs to those above.
+ * Outside the workload root that is nobody's attack: an empty list restricts nobody, and the kernel keeps
+ * a controller that a child uses. With hostTasks: shared, lists are emptied that are ours.
  */
 static bool is_systemds_reset(struct controller *controller, const struct event_row *row)
 {
 	const struct event_record *record = &row->record;
 
 	if (record->kind != EVENT_DRIFT || record->pid != 1 ||
-	    group_path_is_in(row->target, controller->layout.root))
+	    !is_outside(controller, row->target) || !is_for_a_kubelet(row))
 		return false;
 	if (record->write.is_controllers)
 		return true;
