@@ -291,6 +291,36 @@ static void an_audit_leaves_the_partition_alone(void **state)
 	assert_string_equal(fake_find(POD_A)->files[GROUP_CPUSET_CPUS], "2-9");
 }
 
+static unsigned int nr_ended;
+
+static void note_end(const struct step *step)
+{
+	nr_ended += step->kind == STEP_WRITE && step->file == GROUP_CPUSET_PARTITION &&
+		    !strcmp(step->path, A) && !strcmp(step->value, "member");
+}
+
+/* A freeze that is only audited stays, and is no reason to change the lists within live partitions. */
+static void a_frozen_container_is_resized_as_any_other(void **state)
+{
+	struct pod_spec *larger[] = {fake_pod("a", "db", 6000, true)};
+
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	config.enforcement.guard[ASPECT_CGROUP_MOVES] = ENFORCEMENT_AUDIT;
+	start(1);
+	expect_isolated();
+	strcpy(fake_find(A)->files[GROUP_FREEZE], "1");
+	look_later();
+	assert_string_equal(fake_find(A)->files[GROUP_FREEZE], "1");
+	nr_ended = 0;
+	fake->on_step = note_end;
+	scan(controller, larger, 1);
+	look_later();
+	fake->on_step = NULL;
+	assert_int_equal(nr_ended, 1);
+	expect_isolated();
+	free_pods(larger, 1);
+}
+
 static void a_foreign_change_is_repaired_as_one_difference(void **state)
 {
 	start(1);
@@ -350,6 +380,7 @@ int main(void)
 		TEST(nothing_is_isolated_below_a_root_that_is_refused),
 		TEST(the_root_waits_for_the_end_of_nested_partitions),
 		TEST(an_audit_leaves_the_partition_alone),
+		TEST(a_frozen_container_is_resized_as_any_other),
 		TEST(a_foreign_change_is_repaired_as_one_difference),
 		TEST(an_invalid_container_is_repaired_with_its_pod),
 		TEST(while_a_cpu_is_offline_the_container_is_a_member),

@@ -164,7 +164,9 @@ static bool is_left_out(struct controller *controller, const struct round *round
 	for (uint32_t i = 0; i < round->plan->nr_steps; i++) {
 		const struct step *other = &round->plan->steps[i];
 
-		if (!strcmp(other->uid, step->uid) && ctl_is_drift(controller, round, other))
+		/* Who is frozen has the CPUs that it had. */
+		if (other->file != GROUP_FREEZE && !strcmp(other->uid, step->uid) &&
+		    ctl_is_drift(controller, round, other))
 			return true;
 	}
 	return false;
