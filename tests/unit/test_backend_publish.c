@@ -89,9 +89,37 @@ static void what_nobody_does_is_not_in_force(void **state)
 	assert_non_null(strstr(status.unprotected, "Invalid argument"));
 }
 
+/* A guard that could not be started, with an errno, on a kernel that can or cannot attach one. */
+static bool is_impossible(enum feature_state ability, enum feature_state object, int error)
+{
+	struct bpf_backend backend = {0};
+
+	backend.objects.abilities.rows[ABILITY_BPF_LSM].state = ability;
+	backend.objects.rows[BPF_OBJECT_GUARD].state = object;
+	backend.objects.rows[BPF_OBJECT_GUARD].error = error;
+	backend_begin_status(&backend);
+	assert_int_equal(backend.status.state, GUARD_INACTIVE);
+	return backend.status.is_impossible;
+}
+
+/* Then the node is ready without it; a failure of another kind is one that somebody can end. */
+static void only_a_kernel_makes_a_guard_impossible(void **state)
+{
+	assert_true(is_impossible(FEATURE_NO, FEATURE_NO, EOPNOTSUPP));
+	assert_false(is_impossible(FEATURE_NO, FEATURE_UNKNOWN, EPERM));
+	/* the verifier, no such hook */
+	assert_true(is_impossible(FEATURE_YES, FEATURE_UNKNOWN, EACCES));
+	assert_true(is_impossible(FEATURE_YES, FEATURE_NO, ESRCH));
+	/* a folder where a pin belongs, no descriptors, another user of the hook */
+	assert_false(is_impossible(FEATURE_YES, FEATURE_NO, ENOTEMPTY));
+	assert_false(is_impossible(FEATURE_YES, FEATURE_NO, EMFILE));
+	assert_false(is_impossible(FEATURE_YES, FEATURE_NO, EBUSY));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_a_kernel_makes_a_guard_impossible),
 		cmocka_unit_test(a_whole_guard_protects_its_files),
 		cmocka_unit_test(what_nobody_does_is_not_in_force),
 	};

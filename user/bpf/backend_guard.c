@@ -11,6 +11,7 @@
 
 #include "bpf/backend_private.h"
 #include "bpf/ftrace.h"
+#include "bpf/object_guard.h"
 #include "format/words.h"
 #include "lib/fdinfo.h"
 #include "lib/log.h"
@@ -28,6 +29,19 @@ void backend_say_pins(struct bpf_backend *backend, const struct pins_report *rep
 	snprintf(backend->status.unpinned, sizeof(backend->status.unpinned), "%s", report->failed);
 }
 
+/* Can this kernel not have it, so that no operator and no later attempt changes that? */
+static bool is_impossible(const struct bpf_backend *backend)
+{
+	const struct feature_row *row = &backend->objects.rows[BPF_OBJECT_GUARD];
+
+	/* lockdown is an "unknown" of the kernel's features, but no agent can change it either */
+	if (probe_locked_down())
+		return true;
+	if (guard_find_obstacle(&backend->objects.abilities))
+		return row->state == FEATURE_NO;
+	return guard_is_refusal(-row->error);
+}
+
 void backend_begin_status(struct bpf_backend *backend)
 {
 	const struct feature_row *row = &backend->objects.rows[BPF_OBJECT_GUARD];
@@ -42,8 +56,7 @@ void backend_begin_status(struct bpf_backend *backend)
 			 "mounts: %s",
 			 strerror(-left_out));
 	backend->status.state = guard ? GUARD_UNKNOWN : GUARD_INACTIVE;
-	/* lockdown is an "unknown" of the kernel's features, but no agent can change it either */
-	backend->status.is_impossible = !guard && (row->state == FEATURE_NO || probe_locked_down());
+	backend->status.is_impossible = !guard && is_impossible(backend);
 	snprintf(backend->status.reason, sizeof(backend->status.reason), "%s",
 		 guard ? "not tested yet" : row->reason);
 	snprintf(backend->status.remedy, sizeof(backend->status.remedy), "%s", row->remedy);

@@ -107,11 +107,8 @@ static int start_with(const struct bpf_object_request *request, enum mechanism m
 	return bpf_object_start(&spec, request->options->bpffs_dir, ret_handle);
 }
 
-/*
- * Does the kernel refuse a program as such: no such hook, or the verifier rejects it? An unknown
- * kernel may have other functions for mounts. 524 is its own ENOTSUPP.
- */
-static bool is_refusal(int error)
+/* An unknown kernel may have other functions for mounts. 524 is its own ENOTSUPP. */
+bool guard_is_refusal(int error)
 {
 	switch (-error) {
 	case ESRCH:
@@ -135,7 +132,7 @@ int guard_start(const struct bpf_object_request *request, struct bpf_object_inst
 	if (mechanism == MECHANISM_NONE)
 		return -ENOTSUP;
 	r = start_with(request, mechanism, true, &handle);
-	if (is_refusal(r)) {
+	if (guard_is_refusal(r)) {
 		left_out = r;
 		r = start_with(request, mechanism, false, &handle);
 	}

@@ -13,5 +13,10 @@ const void *guard_elf(size_t *ret_len);
 int guard_start(const struct bpf_object_request *request, struct bpf_object_instance *ret_instance);
 /* Without a mechanism to attach, the row of lsm has the reason and the remedy. */
 const struct feature_row *guard_find_obstacle(const struct abilities *abilities);
+/*
+ * Does this error of a start, negative, mean that the kernel refuses a program as such: no such hook, or
+ * the verifier rejects it? Others are about rights, memory, pins or who else is attached.
+ */
+bool guard_is_refusal(int error);
 
 #endif
