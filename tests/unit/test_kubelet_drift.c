@@ -178,7 +178,8 @@ static struct controller *start(void)
 }
 
 /* The kernel tells who wrote cpuset.cpus of this cgroup. Its unit is one of fake_world's groups. */
-static void hear(struct controller *controller, uint64_t id, const char *unit, const char *comm)
+static void hear_of(struct controller *controller, uint64_t id, enum group_file file,
+		    const char *unit, const char *comm)
 {
 	const struct kernel_sink *sink = controller_kernel_sink(controller);
 	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
@@ -186,12 +187,17 @@ static void hear(struct controller *controller, uint64_t id, const char *unit, c
 
 	snprintf(group->path, sizeof(group->path), "%s", unit);
 	event.aspect = ASPECT_CPUSET_FILES;
-	event.attribute = GROUP_CPUSET_CPUS;
+	event.attribute = file;
 	event.pid = 77;
 	event.culprit_id = fake_slot(unit) + 1;
 	event.target_id = id;
 	snprintf(event.comm, sizeof(event.comm), "%s", comm);
 	sink->event(sink->self, &event);
+}
+
+static void hear(struct controller *controller, uint64_t id, const char *unit, const char *comm)
+{
+	hear_of(controller, id, GROUP_CPUSET_CPUS, unit, comm);
 }
 
 static const char *cell(struct json_object *row, const char *key)
@@ -479,6 +485,19 @@ static void the_runtime_may_write_to_what_no_scan_has_seen(void **state)
 	controller_free(controller);
 }
 
+/* Nothing compares it later. */
+static void a_freeze_is_told_whoever_did_it(void **state)
+{
+	struct controller *controller = start();
+	const size_t nr = nr_rows(controller, "event");
+
+	hear_of(controller, OWN_ID, GROUP_FREEZE, "system.slice/containerd.service", "runc");
+	assert_int_equal(nr_rows(controller, "event"), nr + 1);
+	hear_of(controller, 4711, GROUP_FREEZE, "system.slice/containerd.service", "runc");
+	assert_int_equal(nr_rows(controller, "event"), nr + 2);
+	controller_free(controller);
+}
+
 static void the_runtime_may_write_and_is_compared_later(void **state)
 {
 	struct controller *controller = start();
@@ -716,6 +735,7 @@ int main(void)
 		TEST(memory_nodes_are_put_back_as_well),
 		TEST(memory_nodes_come_last),
 		TEST(the_runtime_may_write_to_what_no_scan_has_seen),
+		TEST(a_freeze_is_told_whoever_did_it),
 		TEST(it_is_only_reported_unless_asked_for),
 		TEST(containers_are_watched_and_not_guarded),
 	};

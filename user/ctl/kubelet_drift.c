@@ -615,11 +615,13 @@ bool ctl_hear_kubelet_drift(struct controller *controller, const struct event_ro
 			: NULL;
 	const struct discovered_cgroup *row;
 	const enum drift_cause cause = drift_cause_of(record->pid, event->cgroup);
+	/* No scan compares a freeze, so it is told, whoever did it. */
+	const bool is_silent = is_kubelets_side(cause) && record->attribute != GROUP_FREEZE;
 	struct event_row named = *event;
 
 	/* In this mode only these are watched: one that no scan has seen yet, or that has gone. */
 	if (!container)
-		return record->kind == EVENT_DRIFT && is_kubelets_side(cause) &&
+		return record->kind == EVENT_DRIFT && is_silent &&
 		       config_repairs_kubelet(controller->options.config);
 	for (enum kubelet_file file = 0; file < KUBELET_FILE_NR; file++) {
 		struct kubelet_writer *writer = &container->files[file].writer;
@@ -632,7 +634,7 @@ bool ctl_hear_kubelet_drift(struct controller *controller, const struct event_ro
 		memcpy(writer->comm, record->comm, sizeof(writer->comm));
 		text_copy(writer->cgroup, sizeof(writer->cgroup), event->cgroup);
 	}
-	if (is_kubelets_side(cause))
+	if (is_silent)
 		return true;
 	row = find_row(controller, record->target_id);
 	if (row) {
