@@ -198,10 +198,10 @@ measure()
 		case $source in
 		host_task | other_pod | pod_sibling) ns "$seconds"; strangers=$((strangers + NS)) ;;
 		esac
-	done < <(rows -p /0/output source state seconds </tmp/measured)
+	done < <(rows -p /0/output pod=db source state seconds </tmp/measured)
 	[[ -n $counted ]] || { echo "no noise is counted"; return 1; }
 	read -r run outside < <(rows -p /1/output run_seconds outside_seconds </tmp/measured)
-	[[ ${run:--} != - ]] || { echo "its CPU time is not counted"; return 1; }
+	[[ ${run:--} != - && ${outside:--} != - ]] || { echo "its CPU time is not counted"; return 1; }
 	ns "$outside"
 	outside=$NS
 	ns "$run"
@@ -248,6 +248,10 @@ measure_again()
 	eventually measure && AFTER=$MEASURED
 }
 
+# The rows that were judged in mode enforce. An error of the shell ends all that is being called, so a row
+# without this was not tried to its end.
+declare -A TRIED
+
 # end_measuring ID MODE
 end_measuring()
 {
@@ -257,6 +261,7 @@ end_measuring()
 	fi
 	kill -USR2 "$VICTIM"
 	note_cost "$1" "$BEFORE" "$MEASURED"
+	TRIED[$1]=yes
 }
 
 # The most that an attack cost, with its row.
@@ -558,6 +563,7 @@ print_rows()
 	for id in "${ROWS[@]}"; do
 		[[ ${ACTOR[$id]} == pid1 ]] && [[ ${1:-} != pid1 ]] && continue
 		[[ ${ACTOR[$id]} != pid1 ]] && [[ ${1:-} == pid1 ]] && continue
+		[[ -n ${TRIED[$id]:-} ]] || broken "$id" enforce "it was not tried to its end"
 		case ${WHY[$id]:-},${RESULT[$id]} in
 		,open*) word="open, ${RESULT[$id]#open }" ;;
 		,*) word=held ;;

@@ -8,9 +8,10 @@
  * Then what the agent itself costs while pods come and go. The cgroups are stubbed, because with NRI
  * the runtime writes them.
  *
- * bench_nri [DIRECTORY]: where the state file is; a directory that is made below the current one.
+ * bench_nri [DIRECTORY]: the disk that has the state file; without it that of the build folder.
  */
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -292,15 +293,20 @@ static void open_agent(const char *directory, const char *path, sd_event *event)
 		die("no connection with the runtime");
 }
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *ftw)
+{
+	return remove(path);
+}
+
 /* In processes of their own, so that each number of pods begins with a fresh agent. */
 static int run(const char *directory, unsigned int nr_pods)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char state[256];
+	char state[256], byte;
 	int said[2], go[2], is_over = 0, listener;
 	sd_event *event = NULL;
 	double cpu;
-	long before_kib;
+	long grown;
 	pid_t child;
 
 	snprintf(state, sizeof(state), "%s/%u", directory, nr_pods);
@@ -312,33 +318,37 @@ static int run(const char *directory, unsigned int nr_pods)
 		die("no socket");
 	child = fork();
 	if (!child) {
-		char byte;
-
 		play(accept4(listener, NULL, NULL, SOCK_CLOEXEC), nr_pods);
 		if (write(said[1], "m", 1) != 1 || read(go[0], &byte, 1) != 1)
 			_exit(1);
 		churn(nr_pods);
 		_exit(write(said[1], "c", 1) != 1);
 	}
+	/* so that the end of the child is one of the pipe */
+	close(said[1]);
+	close(go[0]);
 	fake_world_make();
 	if (sd_event_new(&event) < 0 ||
 	    sd_event_add_io(event, NULL, said[0], EPOLLIN, on_runtime_said, &is_over) < 0)
 		die("no event loop");
 	open_agent(state, address.sun_path, event);
 	run_loop(event, &is_over);
-	is_over = read(said[0], state, 1) != 1;
-	before_kib = resident_kib();
+	if (read(said[0], &byte, 1) != 1)
+		die("the runtime has ended");
+	is_over = 0;
+	grown = resident_kib();
 	cpu = (double)real_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (write(go[1], "g", 1) != 1)
 		die("the runtime has ended");
 	run_loop(event, &is_over);
+	cpu = ((double)real_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu) / NR_CHURN;
+	grown = (resident_kib() - grown) * 1024;
 	printf("{\"name\": \"nri_churn_cpu_per_pod\", \"params\": {\"pods\": %u, \"containers\": %d}, "
-	       "\"unit\": \"ns\", \"median\": %.0f, \"n\": %d}\n",
-	       nr_pods, NR_PER_POD, ((double)real_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu) / NR_CHURN,
-	       NR_CHURN);
+	       "\"unit\": \"ns\", \"median\": %.0f, \"p99\": %.0f, \"n\": 1}\n",
+	       nr_pods, NR_PER_POD, cpu, cpu);
 	printf("{\"name\": \"nri_churn_rss_anon_growth\", \"params\": {\"pods\": %u}, \"unit\": "
-	       "\"bytes\", \"median\": %ld, \"n\": 1}\n",
-	       nr_pods, (resident_kib() - before_kib) * 1024);
+	       "\"bytes\", \"median\": %ld, \"p99\": %ld, \"n\": 1}\n",
+	       nr_pods, grown, grown);
 	fflush(stdout);
 	return waitpid(child, &is_over, 0) != child || is_over;
 }
@@ -349,7 +359,8 @@ int main(int argc, char **argv)
 	char directory[96];
 
 	log_open("bench", LOG_LEVEL_WARN);
-	snprintf(directory, sizeof(directory), "%.60s/bench_nri.XXXXXX", argc > 1 ? argv[1] : ".");
+	snprintf(directory, sizeof(directory), "%.60s/bench_nri.XXXXXX",
+		 argc > 1 ? argv[1] : "build");
 	if (!mkdtemp(directory))
 		die("cannot make a directory");
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -361,5 +372,7 @@ int main(int argc, char **argv)
 		if (waitpid(child, &status, 0) != child || status)
 			die("a run failed");
 	}
+	if (nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS))
+		die("cannot remove its directory");
 	return 0;
 }

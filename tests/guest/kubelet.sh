@@ -446,7 +446,7 @@ nobody_is_blamed()
 	ask event show >/tmp/events.json && ask drift show >/tmp/drift.json || return
 	blamed=$({
 		rows kind comm cgroup target detail </tmp/events.json |
-			grep -E '^(drift|deny|audit|difference)' | grep -v $'^difference\t-*\t'
+			grep -E '^(drift|deny|audit)' | grep -v $'^drift\t-\t'
 		rows cause comm cgroup attribute wanted found </tmp/drift.json | grep -v ^unknown
 	})
 	[[ -z $blamed ]] || { echo "$blamed"; return 1; }

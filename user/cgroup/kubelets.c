@@ -33,5 +33,5 @@ static int has_kubepods(int fd)
 
 int kubelets_has_pods(const char *group, int fd)
 {
-	return !strncmp(group, "kubepods", strlen("kubepods")) ? 1 : has_kubepods(fd);
+	return is_kubepods(group) ? 1 : has_kubepods(fd);
 }
