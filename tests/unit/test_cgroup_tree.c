@@ -288,6 +288,32 @@ static void test_the_pods_of_a_kubelet_are_no_surroundings(void **state)
 	groups_close(groups);
 }
 
+/* What was found of a cgroup is found anew when it gets a child, or loses one. */
+static void test_a_kubelet_that_comes_and_goes_is_noticed(void **state)
+{
+	struct groups *groups = open_fake(false);
+	struct managed_group around[8];
+	uint32_t nr = 0;
+	char path[256];
+
+	put_pod();
+	put_group("kubelet.slice", "", "0-15\n", true);
+	snprintf(path, sizeof(path), "%s/cg/kubelet.slice/kubelet-kubepods.slice", root);
+	for (int round = 0; round < 2; round++) {
+		for (int look = 0; look < 2; look++) {
+			assert_int_equal(read_surroundings(groups, around, 8, &nr), 0);
+			assert_int_equal(nr, 2);
+		}
+		put_group("kubelet.slice/kubelet-kubepods.slice", "", "0-15\n", true);
+		for (int look = 0; look < 2; look++) {
+			assert_int_equal(read_surroundings(groups, around, 8, &nr), 0);
+			assert_int_equal(nr, 1);
+		}
+		assert_int_equal(nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+	}
+	groups_close(groups);
+}
+
 /* --- what waits ------------------------------------------------------------------------------- */
 
 static char completed_path[GROUP_PATH_MAX];
@@ -384,6 +410,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_surroundings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_pods_of_a_kubelet_are_no_surroundings,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_kubelet_that_comes_and_goes_is_noticed,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_chain_that_waits, set_up, tear_down),
 	};

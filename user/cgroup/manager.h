@@ -9,6 +9,7 @@
 #define CGROUP_MANAGER_H
 
 #include "cgroup/dir.h"
+#include "cgroup/kubelets.h"
 #include "cgroup/originals.h"
 
 /*
@@ -52,8 +53,9 @@ struct groups {
 	uint64_t page_bytes;
 	struct originals originals; /* as of groups_open */
 	const struct manager *manager;
-	struct systemd *systemd; /* NULL with manager_cgroupfs */
-	struct watch *watch;	 /* NULL until watched */
+	struct systemd *systemd;	/* NULL with manager_cgroupfs */
+	struct watch *watch;		/* NULL until watched */
+	struct kubelets_known kubelets; /* used by scans, of which there is one at a time */
 	/* Used by the loop's thread only: */
 	struct worker_pool *pool;	/* borrowed; NULL = everything runs synchronously */
 	const struct groups_sink *sink; /* borrowed; NULL until watched */

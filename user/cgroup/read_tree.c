@@ -253,7 +253,7 @@ int read_surroundings(struct groups *groups, struct managed_group *ret_groups, u
 		    dir_open_group(&groups->dir, names.names[i], &fd))
 			continue;
 		/* The kubelet and systemd may write these lists as they like. */
-		if (kubelets_has_pods(names.names[i], fd) > 0)
+		if (kubelets_has_pods_now(&groups->kubelets, names.names[i], fd) > 0)
 			continue;
 		ret_groups[nr] = (struct managed_group){.scope = MANAGED_OVERLAP, .level = 1};
 		err = dir_group_id(fd, &ret_groups[nr++].cgroup_id);
