@@ -17,10 +17,12 @@ PACE=0.3
 CONTAINER=main
 # What an attack may cost it, in ns of the guest's clock.
 LIMIT_NS=50000000
-# What the counters say of an attack that succeeds.
+# What the counters say of an attack that succeeds. A process that was moved out is a stranger from then
+# on; before it is moved back, it may get the CPUs or not.
 declare -A SIGNS=(
 	[taskset-in]=strangers [pushed-out]=outside [files-freeze]="stands still"
-	[move-out]="stands still" [move-out-thread]="stands still" [move-out-by-pod]="stands still"
+	[move-out]="stands still\|strangers" [move-out-thread]="stands still\|strangers"
+	[move-out-by-pod]="stands still\|strangers"
 	[move-neighbour]="stands still" [pid1-freeze]="stands still"
 )
 

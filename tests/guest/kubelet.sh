@@ -453,14 +453,14 @@ nobody_is_blamed()
 }
 
 # That there is no partition is said of the configuration, and that tasks of services may run on CPUs of pods
-# is how a kubelet leaves them.
+# is how a kubelet leaves them. That something waits, or stood still, is about a guest that is slow.
 nothing_is_found()
 {
 	local found
 
 	ask node show >/tmp/node.json || return
 	found=$(rows -p /findings name message </tmp/node.json |
-		grep -vE '^(tier1_not_in_use|host_tasks_on_exclusive_cpus)')
+		grep -vE '^(tier1_not_in_use|host_tasks_on_exclusive_cpus|agent_outage|operation_waiting)')
 	[[ -z $found ]] || { echo "$found"; return 1; }
 }
 
