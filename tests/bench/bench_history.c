@@ -20,7 +20,8 @@
 /* Every pass costs the same, so a day of passes that are a minute apart fills the rings. */
 #define NR_FILL 1441
 
-static struct controller controller;
+static const struct topology topology = {.nodes.nr = 8};
+static struct controller controller = {.topology = &topology};
 static uint64_t now_ns = 100 * SECOND_NS;
 static struct pressure_reading readings[PRESSURE_RING_MINUTES + 1];
 
@@ -39,7 +40,19 @@ static int tell_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 }
 
 static const struct clock_port clock_port = {.now_ns = tell_time, .wall_ns = tell_time};
-static const struct kernel_port kernel_port = {.usage = tell_usage};
+static int tell_no_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency)
+{
+	return -ENOENT;
+}
+
+/* So the sums of the NUMA nodes, which the samples do not need, are left out. */
+static int tell_no_space(void *self, struct observer_space *ret_space)
+{
+	return -ENODATA;
+}
+
+static const struct kernel_port kernel_port = {
+	.usage = tell_usage, .latency = tell_no_latency, .observer_space = tell_no_space};
 
 static int add_group(uint32_t number)
 {
@@ -50,13 +63,15 @@ static int add_group(uint32_t number)
 	struct group *group;
 
 	snprintf(path, sizeof(path), "pinfold.slice/pod%u%s", number / 2, is_pod ? "" : "/main");
-	group = group_tree_add(&controller.desired, is_pod ? GROUP_POD : GROUP_CONTAINER, path);
+	group = group_tree_add(&controller.measured.tree, is_pod ? GROUP_POD : GROUP_CONTAINER,
+			       path);
 	if (!track || !group)
 		return -ENOMEM;
 	snprintf(group->uid, sizeof(group->uid), "4e5c3a80-0000-4000-8000-%012u", number / 2);
 	snprintf(group->container, sizeof(group->container), "%s", is_pod ? "" : "main");
 	published->path = strdup(path);
 	published->managed.cgroup_id = track->cgroup_id = number + 1;
+	published->managed.is_container = !is_pod;
 	track->state = PRESSURE_MEASURED;
 	controller.pressures.tracks[number] = track;
 	return published->path ? 0 : -ENOMEM;
