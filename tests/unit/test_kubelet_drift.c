@@ -178,7 +178,7 @@ static struct controller *start(void)
 }
 
 /* The kernel tells who wrote cpuset.cpus of this cgroup. Its unit is one of fake_world's groups. */
-static void hear_of(struct controller *controller, uint64_t id, enum group_file file,
+static void hear_of(struct controller *controller, uint64_t id, enum group_file file, uint32_t pid,
 		    const char *unit, const char *comm)
 {
 	const struct kernel_sink *sink = controller_kernel_sink(controller);
@@ -188,7 +188,7 @@ static void hear_of(struct controller *controller, uint64_t id, enum group_file 
 	snprintf(group->path, sizeof(group->path), "%s", unit);
 	event.aspect = ASPECT_CPUSET_FILES;
 	event.attribute = file;
-	event.pid = 77;
+	event.pid = pid;
 	event.culprit_id = fake_slot(unit) + 1;
 	event.target_id = id;
 	snprintf(event.comm, sizeof(event.comm), "%s", comm);
@@ -197,7 +197,7 @@ static void hear_of(struct controller *controller, uint64_t id, enum group_file 
 
 static void hear(struct controller *controller, uint64_t id, const char *unit, const char *comm)
 {
-	hear_of(controller, id, GROUP_CPUSET_CPUS, unit, comm);
+	hear_of(controller, id, GROUP_CPUSET_CPUS, 77, unit, comm);
 }
 
 static const char *cell(struct json_object *row, const char *key)
@@ -485,15 +485,18 @@ static void the_runtime_may_write_to_what_no_scan_has_seen(void **state)
 	controller_free(controller);
 }
 
-/* Nothing compares it later. */
-static void a_freeze_is_told_whoever_did_it(void **state)
+/* The runtime freezes to kill and to update; nothing compares it later. */
+static void a_freeze_by_systemd_is_told(void **state)
 {
 	struct controller *controller = start();
 	const size_t nr = nr_rows(controller, "event");
 
-	hear_of(controller, OWN_ID, GROUP_FREEZE, "system.slice/containerd.service", "runc");
+	hear_of(controller, OWN_ID, GROUP_FREEZE, 77, "system.slice/containerd.service", "runc");
+	hear_of(controller, 4711, GROUP_FREEZE, 77, "system.slice/containerd.service", "runc");
+	assert_int_equal(nr_rows(controller, "event"), nr);
+	hear_of(controller, OWN_ID, GROUP_FREEZE, 1, "init.scope", "systemd");
 	assert_int_equal(nr_rows(controller, "event"), nr + 1);
-	hear_of(controller, 4711, GROUP_FREEZE, "system.slice/containerd.service", "runc");
+	hear_of(controller, 4711, GROUP_FREEZE, 1, "init.scope", "systemd");
 	assert_int_equal(nr_rows(controller, "event"), nr + 2);
 	controller_free(controller);
 }
@@ -735,7 +738,7 @@ int main(void)
 		TEST(memory_nodes_are_put_back_as_well),
 		TEST(memory_nodes_come_last),
 		TEST(the_runtime_may_write_to_what_no_scan_has_seen),
-		TEST(a_freeze_is_told_whoever_did_it),
+		TEST(a_freeze_by_systemd_is_told),
 		TEST(it_is_only_reported_unless_asked_for),
 		TEST(containers_are_watched_and_not_guarded),
 	};

@@ -615,8 +615,12 @@ bool ctl_hear_kubelet_drift(struct controller *controller, const struct event_ro
 			: NULL;
 	const struct discovered_cgroup *row;
 	const enum drift_cause cause = drift_cause_of(record->pid, event->cgroup);
-	/* No scan compares a freeze, so it is told, whoever did it. */
-	const bool is_silent = is_kubelets_side(cause) && record->attribute != GROUP_FREEZE;
+	/*
+	 * runc freezes a container to kill or update it. systemd does so only if somebody asks, and no scan
+	 * compares a freeze.
+	 */
+	const bool is_silent = is_kubelets_side(cause) &&
+			       !(cause == CAUSE_SYSTEMD && record->attribute == GROUP_FREEZE);
 	struct event_row named = *event;
 
 	/* In this mode only these are watched: one that no scan has seen yet, or that has gone. */
