@@ -78,23 +78,10 @@ static double create(struct played_container *container)
 	return took_ns;
 }
 
-/* Removal of a container (11), end of a sandbox (2). */
-static void send_event(int event, struct played_container *container)
-{
-	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
-	struct content content;
-
-	fill_content(container, &content);
-	change.event = event;
-	change.pod = &content.pod;
-	change.container = event == 2 ? NULL : &content.container;
-	nri__response__free_unpacked(call_plugin(&plugin, "StateChange", &change.base), NULL);
-}
-
 static void end_pod(struct played_container *container)
 {
-	send_event(11, container);
-	send_event(2, container);
+	send_event(&plugin, 11, container);
+	send_event(&plugin, 2, container);
 }
 
 static void print_samples(const char *what, unsigned int nr_pods, double *samples, unsigned int nr)
@@ -156,8 +143,8 @@ static void churn(unsigned int nr_pods)
 		struct played_container *first = &containers[i % nr_pods * NR_PER_POD];
 
 		for (int nr = 0; nr < NR_PER_POD; nr++)
-			send_event(11, &first[nr]);
-		send_event(2, first);
+			send_event(&plugin, 11, &first[nr]);
+		send_event(&plugin, 2, first);
 		for (int nr = 0; nr < NR_PER_POD; nr++)
 			create(&first[nr]);
 	}

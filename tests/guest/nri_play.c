@@ -236,24 +236,12 @@ static void do_stop(struct played_container *container)
 	puts("stopped");
 }
 
-static void send_event(int event, struct played_container *container)
-{
-	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
-	struct content content;
-
-	fill_content(container, &content);
-	change.event = event;
-	change.pod = &content.pod;
-	change.container = event == 2 ? NULL : &content.container;
-	nri__response__free_unpacked(call_plugin(&plugin, "StateChange", &change.base), NULL);
-}
-
 static void do_remove(struct played_container *container)
 {
 	struct played_container copy = *container;
 
 	drop_container(container);
-	send_event(11, &copy);
+	send_event(&plugin, 11, &copy);
 	puts("removed");
 }
 
@@ -267,7 +255,7 @@ static void do_stop_pod(const char *pod)
 		copy = containers[i];
 		drop_container(&containers[i]);
 	}
-	send_event(2, &copy);
+	send_event(&plugin, 2, &copy);
 	puts("stopped");
 }
 
@@ -329,7 +317,7 @@ static void do_resize(struct played_container *container, const char *mcpu)
 	}
 	apply_resize(container, response);
 	container->mcpu = resized.mcpu;
-	send_event(9, container);
+	send_event(&plugin, 9, container);
 	printf("resized %s\n", container->cpus);
 }
 

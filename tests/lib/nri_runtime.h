@@ -188,6 +188,20 @@ static inline void name_container(struct played_container *container, const char
 		 is_guaranteed ? "" : "/burstable", pod);
 }
 
+/* The update of a container (9), its removal (11), or the end of its sandbox (2). */
+static inline void send_event(struct played_plugin *plugin, int event,
+			      struct played_container *container)
+{
+	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
+	struct content content;
+
+	fill_content(container, &content);
+	change.event = event;
+	change.pod = &content.pod;
+	change.container = event == 2 ? NULL : &content.container;
+	nri__response__free_unpacked(call_plugin(plugin, "StateChange", &change.base), NULL);
+}
+
 /* Wait for the registration of a plugin that has connected, and tell it what runs. To be freed as above. */
 static inline Nri__Response *register_plugin(struct played_plugin *plugin, const char *runtime,
 					     struct played_container *containers, size_t nr)

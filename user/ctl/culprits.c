@@ -99,10 +99,8 @@ static void give_up_names(struct unnamed *unnamed)
 /* May process 1 have done it for a kubelet or for itself? A client is only known if there is just one. */
 static bool is_for_a_kubelet(const struct event_row *row)
 {
-	const enum drift_cause cause = drift_cause_of(row->record.client.pid, row->client);
-
-	return !*row->client || cause == CAUSE_KUBELET || cause == CAUSE_RUNTIME ||
-	       cause == CAUSE_SYSTEMD;
+	return !*row->client ||
+	       kubelet_drift_is_kubelets(drift_cause_of(row->record.client.pid, row->client));
 }
 
 /* A cgroup whose name is not known, "(gone, id 7)", may be one of ours. */

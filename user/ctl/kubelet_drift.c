@@ -79,7 +79,7 @@ static const struct discovered_cgroup *find_row(const struct controller *control
 	return NULL;
 }
 
-static bool is_kubelets_side(enum drift_cause cause)
+bool kubelet_drift_is_kubelets(enum drift_cause cause)
 {
 	return cause == CAUSE_KUBELET || cause == CAUSE_RUNTIME || cause == CAUSE_SYSTEMD;
 }
@@ -174,7 +174,8 @@ static bool is_newer_write(const struct kubelet_file_state *state)
  */
 static bool may_be_at_work(const struct kubelet_file_state *state)
 {
-	return state->writer.ns ? is_kubelets_side(state->writer.cause) : !state->has_matched;
+	return state->writer.ns ? kubelet_drift_is_kubelets(state->writer.cause)
+				: !state->has_matched;
 }
 
 static uint64_t later(uint64_t a_ns, uint64_t b_ns)
@@ -253,8 +254,8 @@ static void add_write(struct kubelet_round *round, const struct kubelet_subject 
 static bool is_runtimes_answer(const struct kubelet_file_state *state)
 {
 	return state->nr_repairs && is_newer_write(state) &&
-	       is_kubelets_side(state->writer.cause) && state->opponent.ns &&
-	       is_kubelets_side(state->opponent.cause);
+	       kubelet_drift_is_kubelets(state->writer.cause) && state->opponent.ns &&
+	       kubelet_drift_is_kubelets(state->opponent.cause);
 }
 
 static void put_back_when_due(struct controller *controller, struct kubelet_round *round,
@@ -619,7 +620,7 @@ bool ctl_hear_kubelet_drift(struct controller *controller, const struct event_ro
 	 * runc freezes a container to kill or update it. systemd does so only if somebody asks, and no scan
 	 * compares a freeze.
 	 */
-	const bool is_silent = is_kubelets_side(cause) &&
+	const bool is_silent = kubelet_drift_is_kubelets(cause) &&
 			       !(cause == CAUSE_SYSTEMD && record->attribute == GROUP_FREEZE);
 	struct event_row named = *event;
 

@@ -72,6 +72,8 @@ struct kubelet_drift {
 };
 
 void kubelet_drift_fini(struct kubelet_drift *drift);
+/* May the kubelet be behind it: it, its container runtime, or systemd? */
+bool kubelet_drift_is_kubelets(enum drift_cause cause);
 
 /*
  * Judge what the last scan found, and begin the writes that are due. True: other containers are to
