@@ -36,6 +36,7 @@ static struct kind kinds[] = {
 	{"take_packed", replay_take_packed, {0}, 0},
 	{"take_distributed", replay_take_distributed, {0}, 0},
 	{"resize_packed", replay_resize_packed, {0}, 0},
+	{"resize_distributed", replay_resize_distributed, {0}, 0},
 	{"static", replay_static, {0}, 0},
 	{"admit", replay_admit, {0}, 0},
 	{"checkpoint", replay_checkpoint, {0}, 0},

@@ -33,6 +33,7 @@ typedef enum outcome replay_kind(struct replay *replay, struct json_object *line
 replay_kind replay_take_packed __attribute__((weak));
 replay_kind replay_take_distributed __attribute__((weak));
 replay_kind replay_resize_packed __attribute__((weak));
+replay_kind replay_resize_distributed __attribute__((weak));
 replay_kind replay_static __attribute__((weak));
 replay_kind replay_admit __attribute__((weak));
 replay_kind replay_checkpoint __attribute__((weak));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kinds take_packed, take_distributed and resize_packed: one take, one answer. Whatever the
- * recorded answer says, but for kubelet-1.36 the CPUs must be candidates and their
- * number exact.
+ * Kinds take_packed, take_distributed, resize_packed and resize_distributed: one take, one
+ * answer. Whatever the recorded answer says, but for kubelet-1.36 the CPUs must be candidates
+ * and their number exact.
  */
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +87,9 @@ static enum outcome play_resize(struct replay *replay, struct json_object *line,
 				resize_function *resize)
 {
 	const struct topology *topology = replay_topology(replay, line);
-	struct json_object *want = replay_want(replay, line);
+	/* No kubelet resizes yet, so each mode gives the answer without the proposal's flaws. */
+	struct json_object *fixed = field_of(line, "want_fixed");
+	struct json_object *want = fixed ? fixed : replay_want(replay, line);
 	const unsigned int count = (unsigned int)field_int(line, "num", 0);
 	const struct take_options options = options_of(replay, line);
 	struct cpuset available, baseline, current, got = CPUSET_EMPTY;
@@ -115,6 +117,11 @@ enum outcome replay_take_packed(struct replay *replay, struct json_object *line)
 enum outcome replay_take_distributed(struct replay *replay, struct json_object *line)
 {
 	return play(replay, line, take_distributed);
+}
+
+enum outcome replay_resize_distributed(struct replay *replay, struct json_object *line)
+{
+	return play_resize(replay, line, take_distributed_near);
 }
 
 enum outcome replay_resize_packed(struct replay *replay, struct json_object *line)

@@ -169,6 +169,64 @@ static void what_the_aligned_nodes_lack_comes_from_others(void **state)
 	assert_int_equal(grant_of(&scene, "p", 0)->affinity.nodes, 1);
 }
 
+/* --- distribution over NUMA nodes ------------------------------------------------------------- */
+
+/* A container of `cpus` CPUs has half of them on each of the two nodes. */
+static void assert_even(struct scene *scene, int64_t cpus)
+{
+	const struct cpuset *got;
+
+	assert_true(admit_pods(scene, guaranteed_pod("p", cpus)).admitted);
+	got = grant_of(scene, "p", 0)->cpus;
+	assert_int_equal(cpuset_count(got), cpus);
+	assert_int_equal(cpuset_count_common(got, &scene->topology->nodes.cpus[0]), cpus / 2);
+}
+
+/* What it gets when it grows, and keeps when it shrinks, is as even as its admission. */
+static void a_distributed_container_stays_even(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct scene scene cleanup_scene = {0};
+
+		set_up(&scene, ALIGN_NONE);
+		scene.policy.cpu_options.distribute_across_numa = true;
+		scene.policy.cpu_options.full_pcpus_only = i & 1;
+		scene.policy.cpu_options.align_by_socket = i & 2;
+		assert_true(admit_pods(&scene, guaranteed_pod("p", 18)).admitted);
+		assert_even(&scene, 28);
+		assert_even(&scene, 24);
+	}
+}
+
+/*
+ * Three CPUs are held on the first node and one on the second. With a whole core on top of its
+ * share one of them gets a CPU too many, for which the proposal fails. There are enough CPUs, so
+ * they are taken packed instead.
+ */
+static void cores_that_do_not_come_out_even_are_packed(void **state)
+{
+	static const struct take_options options = {.group = 2};
+	struct scene scene cleanup_scene = {0};
+	struct cpuset got, pool;
+
+	(void)state;
+	set_up(&scene, ALIGN_NONE);
+	assert_true(admit_pods(&scene, guaranteed_pod("other", 11)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 3)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 4)).admitted);
+	assert_has(&scene, "p", 0, "7-8,22-23");
+	assert_int_equal(ledger_remove(scene.ledger, "other"), 0);
+	pool = *ledger_shared_pool(scene.ledger);
+	assert_int_equal(take_distributed_near(scene.topology, grant_of(&scene, "p", 0)->cpus,
+					       &pool, 6, &options, &got),
+			 TAKE_TOO_MANY);
+	scene.policy.cpu_options.distribute_across_numa = true;
+	scene.policy.cpu_options.full_pcpus_only = true;
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 6)).admitted);
+	assert_int_equal(cpuset_count(grant_of(&scene, "p", 0)->cpus), 6);
+}
+
 /* --- whole cores ------------------------------------------------------------------------------ */
 
 /* The other thread of a reserved CPU's core is granted only where half a core may be. */
@@ -381,6 +439,8 @@ int main(void)
 		cmocka_unit_test(the_rest_is_near_a_cache_that_was_taken),
 		cmocka_unit_test(a_socket_that_a_node_makes_whole_comes_first),
 		cmocka_unit_test(what_the_aligned_nodes_lack_comes_from_others),
+		cmocka_unit_test(a_distributed_container_stays_even),
+		cmocka_unit_test(cores_that_do_not_come_out_even_are_packed),
 		cmocka_unit_test(half_of_a_reserved_core),
 		cmocka_unit_test(a_core_that_becomes_whole_comes_first),
 		cmocka_unit_test(half_a_core_that_stays_is_left_alone),

@@ -82,21 +82,25 @@ static int64_t spread_of(const struct balance_search *search, int64_t gain)
 	       search->problem->nr * search->mean_milli * search->mean_milli;
 }
 
-/* The deviation in thousandths, rounded half up: the largest s with nr (2s - 1)^2 <= 4 spread. */
-static int64_t score_of(const struct balance_search *search, int64_t gain)
+/* The largest s with nr (2s - 1)^2 <= 4 spread. */
+int64_t balance_score(unsigned int nr, int64_t spread)
 {
-	int64_t spread = spread_of(search, gain);
 	int64_t low = 0, high = 1000LL * CPUSET_MAX + 1;
 
 	while (low + 1 < high) {
 		int64_t middle = (low + high) / 2, odd = 2 * middle - 1;
 
-		if (search->problem->nr * odd * odd <= 4 * spread)
+		if (nr * odd * odd <= 4 * spread)
 			low = middle;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+static int64_t score_of(const struct balance_search *search, int64_t gain)
+{
+	return balance_score(search->problem->nr, spread_of(search, gain));
 }
 
 /* The smallest gain whose score is below `score`; INT64_MAX if there is none. */

@@ -60,6 +60,13 @@ struct balance {
  */
 bool balance_find(const struct balance_problem *problem, struct balance *ret_balance);
 
+/*
+ * The standard deviation in thousandths, rounded half up, of `nr` numbers of free CPUs around
+ * their mean. `spread` is the sum of the squared distances to the mean, in millionths: at most
+ * 2^53 for 64 nodes of 8,192 CPUs.
+ */
+int64_t balance_score(unsigned int nr, int64_t spread);
+
 /* The CPUs that each of these positions supplies first, and the groups missing after that. */
 uint32_t balance_share(const struct balance_problem *problem, const uint8_t *used,
 		       uint32_t *ret_rest_groups);
@@ -70,6 +77,9 @@ static inline uint32_t balance_capacity(const struct balance_problem *problem,
 {
 	return (problem->free[position] - balance->even) / problem->group;
 }
+
+/* Move to the next combination of `nr` out of `total` in lexicographic order; false after the last. */
+bool balance_next_combination(uint8_t *members, unsigned int nr, unsigned int total);
 
 /*
  * Turn a correct answer into that of kubelet 1.36.3, which stores combinations as slices

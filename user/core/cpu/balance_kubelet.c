@@ -24,8 +24,7 @@ static unsigned int own_length(unsigned int length)
 	return own;
 }
 
-/* Move to the next combination of `nr` out of `total` in lexicographic order; false after the last. */
-static bool next_combination(uint8_t *members, unsigned int nr, unsigned int total)
+bool balance_next_combination(uint8_t *members, unsigned int nr, unsigned int total)
 {
 	unsigned int i = nr;
 
@@ -53,7 +52,7 @@ static void spoil_used(const struct balance_problem *problem, struct balance *ba
 	/* The enumeration stopped after the next combination had been written. */
 	for (unsigned int i = 0; i < nr; i++)
 		next[i] = balance->used[i];
-	if (!next_combination(next, nr, problem->nr))
+	if (!balance_next_combination(next, nr, problem->nr))
 		return;
 	for (unsigned int i = 0; i < own; i++) {
 		if (next[i] != balance->used[i])
@@ -164,6 +163,6 @@ bool balance_hangs(const struct balance_problem *problem, const struct balance *
 			return true;
 		if (balance->is_last && same_members(used, balance->used, balance->nr_used))
 			return false;
-	} while (next_combination(used, balance->nr_used, problem->nr));
+	} while (balance_next_combination(used, balance->nr_used, problem->nr));
 	return false;
 }

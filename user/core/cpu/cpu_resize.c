@@ -5,10 +5,7 @@
  * keeps its baseline, those of its admission. resize.c in core/admit aligns, orders the steps of
  * a pod and explains refusals.
  *
- * With distribute-cpus-across-numa, too, CPUs are taken as close as possible: the distributed
- * take of the proposal is not implemented.
- *
- * Cost: at most two packed takes for each container or bubble that changes.
+ * Cost: at most two takes for each container or bubble that changes.
  */
 #include "core/cpu/cpu.h"
 
@@ -27,17 +24,33 @@ struct resizing {
 	bool is_slice; /* of a bubble */
 };
 
-/* Add CPUs of `pool` to `held` until there are `nr`, those in `first` before the others. */
-static enum cpu_result take_near(const struct cpu_manager *manager, const struct cpuset *held,
-				 const struct cpuset *first, const struct cpuset *pool, uint32_t nr,
-				 struct cpuset *ret_cpus)
+/*
+ * Take as the policy demands. A container whose CPUs are no whole groups, as after a change of
+ * the policy, can end with too many or too few in a distributed take. It is then taken packed.
+ */
+static enum take_status take_by_policy(const struct cpu_manager *manager, const struct cpuset *held,
+				       const struct cpuset *pool, uint32_t nr,
+				       struct cpuset *ret_cpus)
 {
 	const struct cpu_options *policy = &manager->policy->cpu_options;
 	const struct take_options options = {
 		.sorting = policy->distribute_across_cores ? TAKE_SPREAD : TAKE_PACKED,
 		.uncore = policy->prefer_uncore && !policy->distribute_across_numa,
 		.group = policy->full_pcpus_only ? manager->topology->cpus_per_core : 1,
+		.by_socket = policy->align_by_socket,
 	};
+
+	if (policy->distribute_across_numa &&
+	    take_distributed_near(manager->topology, held, pool, nr, &options, ret_cpus) == TAKE_OK)
+		return TAKE_OK;
+	return take_packed_near(manager->topology, held, pool, nr, &options, ret_cpus);
+}
+
+/* Add CPUs of `pool` to `held` until there are `nr`, those in `first` before the others. */
+static enum cpu_result take_near(const struct cpu_manager *manager, const struct cpuset *held,
+				 const struct cpuset *first, const struct cpuset *pool, uint32_t nr,
+				 struct cpuset *ret_cpus)
+{
 	struct cpuset kept = *held, some = *first;
 	uint32_t nr_first;
 
@@ -45,13 +58,10 @@ static enum cpu_result take_near(const struct cpu_manager *manager, const struct
 		cpuset_intersect(&some, pool);
 		cpuset_subtract(&some, held);
 		nr_first = cpuset_count(held) + cpuset_count(&some);
-		if (take_packed_near(manager->topology, held, &some, nr < nr_first ? nr : nr_first,
-				     &options, &kept))
+		if (take_by_policy(manager, held, &some, nr < nr_first ? nr : nr_first, &kept))
 			return CPU_NOT_ENOUGH;
 	}
-	return take_packed_near(manager->topology, &kept, pool, nr, &options, ret_cpus)
-		       ? CPU_NOT_ENOUGH
-		       : CPU_OK;
+	return take_by_policy(manager, &kept, pool, nr, ret_cpus) ? CPU_NOT_ENOUGH : CPU_OK;
 }
 
 /* full-pcpus-only requires a whole number of cores; how a bubble is divided does not matter. */

@@ -9,7 +9,7 @@
  * share may leave a larger remainder, which takes one packed take per group.
  */
 #include "core/cpu/balance.h"
-#include "core/cpu/take.h"
+#include "core/cpu/take_private.h"
 
 struct distribution {
 	const struct topology *topology;
@@ -112,9 +112,7 @@ static void fill_problem(const struct topology *topology, const struct cpuset *f
 		ret_problem->free[i] = cpuset_count_common(free, &topology->nodes.cpus[nodes[i]]);
 }
 
-/* The smallest number of nodes that could hold the request on an empty, symmetric machine. */
-static unsigned int fewest_even_nodes(const struct topology *topology, uint32_t count,
-				      uint32_t group)
+unsigned int take_fewest_nodes(const struct topology *topology, uint32_t count, uint32_t group)
 {
 	uint32_t groups = divide_up(cpuset_count(&topology->all), group);
 	uint32_t per_node = divide_up(groups, topology->nodes.nr);
@@ -205,7 +203,7 @@ static unsigned int smaller(unsigned int a, unsigned int b)
 static struct range range_of(const struct topology *topology, const struct balance_problem *problem,
 			     const struct take_options *options)
 {
-	uint32_t fewest = fewest_even_nodes(topology, problem->count, problem->group);
+	uint32_t fewest = take_fewest_nodes(topology, problem->count, problem->group);
 	struct range range = {fewest, fewest,
 			      smaller(problem->nr, problem->count / problem->group)};
 

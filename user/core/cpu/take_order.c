@@ -201,8 +201,8 @@ void take_order_sockets(const struct take *take, struct take_order *ret_list)
 		take_order_outer(take, ret_list);
 }
 
-unsigned int take_node_order(const struct topology *topology, const struct cpuset *free,
-			     uint16_t ret_nodes[TOPOLOGY_MAX_NODES])
+unsigned int take_node_order_near(const struct topology *topology, const struct cpuset *held,
+				  const struct cpuset *free, uint16_t ret_nodes[TOPOLOGY_MAX_NODES])
 {
 	struct take take;
 	struct take_order list;
@@ -210,6 +210,8 @@ unsigned int take_node_order(const struct topology *topology, const struct cpuse
 	unsigned int nr = 0;
 
 	take_begin(&take, topology, free, 0, COMPATIBILITY_REPAIRED);
+	take.held = held;
+	take_note_near(&take);
 	take_order_nodes(&take, &list);
 	for (uint32_t i = 0; i < list.nr; i++) {
 		if (seen & (1ULL << list.index[i]))
@@ -218,6 +220,12 @@ unsigned int take_node_order(const struct topology *topology, const struct cpuse
 		ret_nodes[nr++] = list.index[i];
 	}
 	return nr;
+}
+
+unsigned int take_node_order(const struct topology *topology, const struct cpuset *free,
+			     uint16_t ret_nodes[TOPOLOGY_MAX_NODES])
+{
+	return take_node_order_near(topology, NULL, free, ret_nodes);
 }
 
 const struct topology_level *take_order_of(const struct topology *topology,

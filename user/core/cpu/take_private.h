@@ -81,6 +81,16 @@ const struct topology_level *take_order_of(const struct topology *topology,
 					   const struct cpuset *free, bool inner,
 					   struct take_order *ret_order);
 
+/* Like take_node_order, but the nodes that contain CPUs of `held` come first. */
+unsigned int take_node_order_near(const struct topology *topology, const struct cpuset *held,
+				  const struct cpuset *free,
+				  uint16_t ret_nodes[TOPOLOGY_MAX_NODES]);
+
+/* --- take_distributed.c ----------------------------------------------------------------------- */
+
+/* The smallest number of nodes that could hold the request on an empty, symmetric machine. */
+unsigned int take_fewest_nodes(const struct topology *topology, uint32_t count, uint32_t group);
+
 /* --- take_cores.c: steps ---------------------------------------------------------------------- */
 
 /*
