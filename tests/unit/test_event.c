@@ -400,6 +400,10 @@ static void causes_follow_where_the_culprit_lives(void **state)
 	assert_int_equal(drift_cause_of(9, "system.slice/containerd.service/x"), CAUSE_RUNTIME);
 	assert_int_equal(drift_cause_of(9, "system.slice/crio.service"), CAUSE_RUNTIME);
 	assert_int_equal(drift_cause_of(9, "system.slice/docker.service"), CAUSE_RUNTIME);
+	/* anybody may give a cgroup such a name */
+	assert_int_equal(drift_cause_of(9, "user.slice/my-kubelet.service"), CAUSE_USER);
+	assert_int_equal(drift_cause_of(9, "user.slice/kubelet.service.d/x"), CAUSE_USER);
+	assert_int_equal(drift_cause_of(9, "a-crio.service/crio.service/x"), CAUSE_RUNTIME);
 	assert_int_equal(drift_cause_of(9, "system.slice/cron.service"), CAUSE_USER);
 	assert_int_equal(drift_cause_of(9, ""), CAUSE_USER);
 }

@@ -133,6 +133,17 @@ const char *noise_source_name(enum noise_source source)
 	return names[source];
 }
 
+/* Is a component of the path called that? A name that only contains it may be anybody's. */
+static bool is_below_unit(const char *cgroup, const char *unit)
+{
+	const size_t len = strlen(unit);
+
+	for (const char *at = cgroup; (at = strstr(at, unit)); at += len)
+		if ((at == cgroup || at[-1] == '/') && (at[len] == '/' || !at[len]))
+			return true;
+	return false;
+}
+
 enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup)
 {
 	static const struct {
@@ -153,7 +164,7 @@ enum drift_cause drift_cause_of(uint32_t pid, const char *cgroup)
 	if (pid == 1)
 		return CAUSE_SYSTEMD;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (strstr(cgroup, units[i].unit))
+		if (is_below_unit(cgroup, units[i].unit))
 			return units[i].cause;
 	return CAUSE_USER;
 }
