@@ -272,6 +272,8 @@ static void strangers_are_shown(void **state)
 	assert_string_equal(of_row(rows, "20", "state"), "moved");
 	assert_string_equal(of_row(rows, "20", "cause"), "default");
 	assert_string_equal(of_row(rows, "20", "unit"), "ssh.service");
+	assert_string_equal(of_row(rows, "20", "origin"), "user");
+	assert_string_equal(of_row(rows, "10", "origin"), "kernel");
 	assert_string_equal(of_row(rows, "20", "remedy"), "null");
 	assert_string_equal(of_row(rows, "31", "unit"), "session-1.scope");
 	assert_string_equal(of_row(rows, "10", "unit"), "null");

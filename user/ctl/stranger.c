@@ -464,6 +464,13 @@ static const char *unless_empty(const char *text)
 	return *text ? text : NULL;
 }
 
+static enum drift_cause origin_of(const struct stranger_row *row)
+{
+	if (row->kind == STRANGER_KTHREAD || row->kind == STRANGER_BOUND)
+		return CAUSE_KERNEL;
+	return row->cgroup ? drift_cause_of((uint32_t)row->process, row->cgroup) : CAUSE_UNKNOWN;
+}
+
 static void fill_row(const struct controller *controller, const struct stranger_row *found,
 		     struct arena *arena, struct view_stranger *row)
 {
@@ -478,6 +485,7 @@ static void fill_row(const struct controller *controller, const struct stranger_
 		.kind = found->kind,
 		.state = found->state,
 		.cause = cause_of(controller, found),
+		.origin = origin_of(found),
 		.cgroup = found->cgroup,
 		.unit = *unit ? arena_printf(arena, "%s", unit) : NULL,
 		.affinity = found->affinity,

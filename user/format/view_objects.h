@@ -14,6 +14,7 @@
 #include "core/admit/admit.h"
 #include "format/rows.h"
 #include "format/stranger_report.h"
+#include "format/words.h"
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
@@ -397,6 +398,7 @@ struct view_stranger {
 	enum stranger_kind kind;
 	enum stranger_state state;
 	enum stranger_cause cause;
+	enum drift_cause origin;
 	const char *cgroup, *unit;
 	/* CPU lists; NULL = none */
 	const char *affinity, *original, *exclusive_cpus;

@@ -25,6 +25,10 @@ static const struct field_desc stranger_fields[] = {
 	     "selected CPUs for it; or set_back, because another process undid its correction.",
 	     [STRANGER_CAUSE_DEFAULT] = "default", [STRANGER_CAUSE_CHOSEN] = "chosen",
 	     [STRANGER_CAUSE_SET_BACK] = "set_back"),
+	ENUM(view_stranger, origin, NULL, 0,
+	     "Whose it is, judged by where it lives: systemd for process 1, runtime or kubelet by the "
+	     "unit of its cgroup, kernel, or user for anything else; unknown without a cgroup.",
+	     drift_cause_name, CAUSE_NR),
 	TEXT(view_stranger, cgroup, NULL, OR_NULL, "Its cgroup; null if it could not be read."),
 	TEXT(view_stranger, unit, NULL, OR_NULL,
 	     "The unit of systemd that it belongs to, by its cgroup; null = none."),
